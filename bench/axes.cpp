@@ -1,0 +1,196 @@
+#include "axes.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "file/tools.hpp"
+#include "paraes/error.hpp"
+#include "paraes/kernels.hpp"
+#include "rivals/rivals.hpp"
+
+namespace paraes::bench {
+namespace {
+
+std::vector<std::string> split(std::string_view list, std::string_view flag) {
+  std::vector<std::string> words;
+  for (;;) {
+    const std::size_t comma = list.find(',');
+    const std::string_view word = list.substr(0, comma);
+    if (word.empty()) throw InvalidArgument(std::string(flag) + ": an empty item in the list");
+    words.emplace_back(word);
+    if (comma == std::string_view::npos) return words;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+[[noreturn]] void unknown(std::string_view flag, std::string_view word,
+                          const std::vector<std::string>& known) {
+  std::string text(flag);
+  text.append(": '").append(word).append("' is not one of ");
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    if (i > 0) text += ", ";
+    text += known[i];
+  }
+  throw InvalidArgument(text);
+}
+
+template <class T>
+void add_once(std::vector<T>& list, const T& value) {
+  if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
+}
+
+// The words of a list in which `all` stands for every known one.
+std::vector<std::string> choose(std::string_view flag, std::string_view list,
+                                const std::vector<std::string>& known) {
+  std::vector<std::string> chosen;
+  for (const std::string& word : split(list, flag)) {
+    if (word == "all") {
+      for (const std::string& name : known) add_once(chosen, name);
+    } else if (std::find(known.begin(), known.end(), word) != known.end()) {
+      add_once(chosen, word);
+    } else {
+      std::vector<std::string> names = known;
+      names.emplace_back("all");
+      unknown(flag, word, names);
+    }
+  }
+  return chosen;
+}
+
+int parse_int(std::string_view flag, std::string_view word) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc() || end != word.data() + word.size()) {
+    throw InvalidArgument(std::string(flag) + ": '" + std::string(word) + "' is not a number");
+  }
+  return value;
+}
+
+std::vector<std::string> parse_devices(std::string_view list) {
+  std::vector<std::string> devices;
+  for (const std::string& word : split(list, "--device")) {
+    const std::string kind = word.substr(0, word.find(':'));
+    if (word == "auto" || word == "cpu") {
+      add_once<std::string>(devices, "cpu");
+    } else if (kind == "cuda" || kind == "hip" || kind == "opencl") {
+      add_once(devices, word);
+    } else {
+      unknown("--device", word, {"auto", "cpu", "cuda:N", "hip:N", "opencl:N"});
+    }
+  }
+  return devices;
+}
+
+std::vector<std::string> parse_kernels(std::string_view list) {
+  std::vector<std::string> names;
+  for (const KernelInfo& info : kernels()) names.emplace_back(info.name);
+  if (list.empty()) return {std::string(select_kernel("").name)};
+  std::vector<std::string> chosen;
+  for (const std::string& word : split(list, "--kernel")) {
+    if (word == "auto") {
+      add_once(chosen, std::string(select_kernel("auto").name));
+    } else if (word == "all") {
+      for (const std::string& name : names) add_once(chosen, name);
+    } else if (std::find(names.begin(), names.end(), word) != names.end()) {
+      add_once(chosen, word);
+    } else {
+      names.insert(names.begin(), {"auto", "all"});
+      unknown("--kernel", word, names);
+    }
+  }
+  return chosen;
+}
+
+std::vector<std::uint64_t> parse_sizes(std::string_view list, SizeParser parse_size) {
+  const auto is_ellipsis = [](std::string_view w) { return w == "..." || w == "\u2026"; };
+  std::vector<std::uint64_t> sizes;
+  const std::vector<std::string> words = split(list, "--size");
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!is_ellipsis(words[i])) {
+      const std::uint64_t size = parse_size(words[i], "--size");
+      if (size == 0) throw InvalidArgument("--size: a message of no bytes has no rate");
+      add_once(sizes, size);
+      continue;
+    }
+    if (sizes.empty() || i + 1 == words.size() || is_ellipsis(words[i + 1])) {
+      throw InvalidArgument("--size: … stands between two sizes");
+    }
+    const std::uint64_t last = parse_size(words[i + 1], "--size");
+    std::uint64_t factor = 4;
+    if (sizes.size() > 1) factor = sizes.back() / sizes[sizes.size() - 2];
+    if (factor < 2) throw InvalidArgument("--size: sizes before … must at least double");
+    while (sizes.back() < last / factor) sizes.push_back(sizes.back() * factor);
+  }
+  std::sort(sizes.begin(), sizes.end());
+  return sizes;
+}
+
+std::vector<std::string> rival_names() {
+  std::vector<std::string> names;
+  for (const MemoryRival& rival : memory_rivals()) names.emplace_back(rival.name);
+  for (const FileRival& rival : file_rivals()) names.emplace_back(rival.name);
+  return names;
+}
+
+}  // namespace
+
+Axes parse_axes(const AxisTexts& texts, SizeParser parse_size) {
+  const auto or_default = [](const std::string& text, const char* value) {
+    return text.empty() ? std::string(value) : text;
+  };
+  Axes axes;
+  axes.devices = parse_devices(or_default(texts.device, "cpu"));
+  axes.kernels = parse_kernels(texts.kernel);
+  axes.modes_named = !texts.mode.empty();
+  constexpr Mode modes[] = {Mode::ecb, Mode::cbc, Mode::ctr, Mode::xts, Mode::gcm};
+  for (const std::string& word :
+       choose("--mode", or_default(texts.mode, "all"), {"ecb", "cbc", "ctr", "xts", "gcm"})) {
+    for (const Mode mode : modes) {
+      if (to_string(mode) == word) axes.modes.push_back(mode);
+    }
+  }
+  axes.key_bits_named = !texts.key_bits.empty();
+  for (const std::string& word :
+       choose("--key-bits", or_default(texts.key_bits, "128"), {"128", "192", "256"})) {
+    axes.key_bits.push_back(parse_int("--key-bits", word));
+  }
+  for (const std::string& word :
+       choose("--direction", or_default(texts.direction, "all"), {"encrypt", "decrypt"})) {
+    axes.directions.push_back(word == "encrypt" ? Direction::encrypt : Direction::decrypt);
+  }
+  for (const std::string& word : split(or_default(texts.threads, "1"), "--threads")) {
+    const int threads = parse_int("--threads", word);
+    if (threads < 0 || threads > 4096) {
+      throw InvalidArgument("--threads: " + word + " is not a number from 0 (all cores) to 4096");
+    }
+    add_once(axes.threads, threads == 0 ? available_cores() : threads);
+  }
+  if (!texts.size.empty()) axes.sizes = parse_sizes(texts.size, parse_size);
+  axes.scopes =
+      choose("--scope", or_default(texts.scope, "memory"), {"memory", "transfer", "file"});
+  for (const std::string& word :
+       choose("--in-place", or_default(texts.in_place, "no"), {"no", "yes"})) {
+    axes.in_place.push_back(word == "yes");
+  }
+  axes.formats = choose("--format", or_default(texts.format, "paraes"),
+                        {"paraes", "c2sp", "tink", "raw", "openssl"});
+  axes.key_expansions =
+      choose("--key-expansion", or_default(texts.key_expansion, "host"), {"host", "device"});
+  axes.transfers = choose("--transfer", or_default(texts.transfer, "staged"), {"staged", "mapped"});
+  if (!texts.unit.empty()) {
+    axes.unit = parse_size(texts.unit, "--unit");
+    constexpr std::size_t max_unit = std::size_t{16} << 20;
+    if (axes.unit != 0 && (axes.unit < 16 || axes.unit > max_unit)) {
+      throw InvalidArgument(
+          "--unit: an XTS data unit has 16 bytes to 2^20 blocks, or 0 for the whole message");
+    }
+  }
+  axes.rivals_named = !texts.rivals.empty();
+  if (texts.rivals != "none") {
+    axes.rivals =
+        choose("--rivals", or_default(texts.rivals, "openssl,openssl-enc"), rival_names());
+  }
+  return axes;
+}
+
+}  // namespace paraes::bench

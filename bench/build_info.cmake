@@ -1,0 +1,29 @@
+# Writes OUTPUT (a header) with the commit of SOURCE; run at every build, and touches the file only
+# when it changes.
+set(commit "")
+set(dirty "0")
+find_program(GIT git)
+if(GIT)
+  execute_process(COMMAND ${GIT} -C ${SOURCE} rev-parse HEAD
+                  OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET
+                  RESULT_VARIABLE failed)
+  if(failed)
+    set(commit "")
+  else()
+    execute_process(COMMAND ${GIT} -C ${SOURCE} status --porcelain --untracked-files=no
+                    OUTPUT_VARIABLE changes ERROR_QUIET)
+    if(NOT changes STREQUAL "")
+      set(dirty "1")
+    endif()
+  endif()
+endif()
+set(text "#pragma once
+#define PARAES_BUILD_COMMIT \"${commit}\"
+#define PARAES_BUILD_DIRTY ${dirty}
+")
+if(EXISTS ${OUTPUT})
+  file(READ ${OUTPUT} old)
+endif()
+if(NOT text STREQUAL "${old}")
+  file(WRITE ${OUTPUT} "${text}")
+endif()

@@ -1,0 +1,132 @@
+#include "file/child.hpp"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <string_view>
+
+#include "paraes/error.hpp"
+
+namespace paraes::bench {
+namespace {
+
+volatile std::sig_atomic_t noted_signal = 0;
+
+constexpr std::array<int, 3> noted_signals = {SIGINT, SIGTERM, SIGHUP};
+std::array<struct sigaction, 3> former_actions;
+
+extern "C" void note_signal(int signal) { noted_signal = signal; }
+
+// Memory that collects what children say: no pipe to drain, no file to clean up.
+class Scrapbook {
+ public:
+  Scrapbook() : file_(memfd_create("paraes-bench", MFD_CLOEXEC)) {
+    if (file_ < 0) throw IoError("memfd_create", errno);
+  }
+  ~Scrapbook() { close(file_); }
+  Scrapbook(const Scrapbook&) = delete;
+  Scrapbook& operator=(const Scrapbook&) = delete;
+
+  [[nodiscard]] int file() const { return file_; }
+
+  [[nodiscard]] std::string text() const {
+    std::string text(4096, '\0');
+    const ssize_t n = pread(file_, text.data(), text.size(), 0);
+    text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+    return text;
+  }
+
+ private:
+  int file_;
+};
+
+class Actions {
+ public:
+  explicit Actions(int output) {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions_, output, STDERR_FILENO);
+  }
+  ~Actions() { posix_spawn_file_actions_destroy(&actions_); }
+  Actions(const Actions&) = delete;
+  Actions& operator=(const Actions&) = delete;
+  [[nodiscard]] const posix_spawn_file_actions_t* get() const { return &actions_; }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+};
+
+}  // namespace
+
+ChildResult run_child(const std::vector<std::string>& argv) {
+  std::vector<char*> words;
+  words.reserve(argv.size() + 1);
+  for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  const Scrapbook scrapbook;
+  const Actions actions(scrapbook.file());
+  pid_t child = 0;
+  const int error = posix_spawn(&child, words[0], actions.get(), nullptr, words.data(), environ);
+  if (error != 0) throw IoError(argv[0] + ": cannot be started", error);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) throw IoError("waitpid", errno);
+    if (noted_signal != 0) kill(child, SIGTERM);
+  }
+  throw_if_interrupted();
+  ChildResult result;
+  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  result.output = scrapbook.text();
+  return result;
+}
+
+std::string find_program(const std::string& name) {
+  const char* const path = std::getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "/usr/bin:/bin";
+  for (;;) {
+    const std::size_t colon = rest.find(':');
+    std::string file = std::string(rest.substr(0, colon)) + "/" + name;
+    if (access(file.c_str(), X_OK) == 0) return file;
+    if (colon == std::string_view::npos) return {};
+    rest.remove_prefix(colon + 1);
+  }
+}
+
+std::string first_line_of(const std::vector<std::string>& argv) {
+  try {
+    const ChildResult result = run_child(argv);
+    return result.status == 0 ? result.output.substr(0, result.output.find('\n')) : "";
+  } catch (const IoError&) {
+    return {};
+  }
+}
+
+NoteSignals::NoteSignals() {
+  struct sigaction action = {};
+  action.sa_handler = note_signal;  // without SA_RESTART: waitpid must return
+  for (std::size_t i = 0; i < noted_signals.size(); ++i) {
+    sigaction(noted_signals[i], nullptr, &former_actions[i]);
+    // Ignored before (nohup): still ignored.
+    if (former_actions[i].sa_handler != SIG_IGN) sigaction(noted_signals[i], &action, nullptr);
+  }
+}
+
+NoteSignals::~NoteSignals() {
+  for (std::size_t i = 0; i < noted_signals.size(); ++i) {
+    sigaction(noted_signals[i], &former_actions[i], nullptr);
+  }
+}
+
+void throw_if_interrupted() {
+  if (noted_signal != 0) throw Interrupted{noted_signal};
+}
+
+}  // namespace paraes::bench

@@ -1,0 +1,180 @@
+#include "file/tools.hpp"
+
+#include <utility>
+
+#include "file/child.hpp"
+#include "harness/variant.hpp"
+
+namespace paraes::bench {
+namespace {
+
+std::string hex(const std::uint8_t* data, std::size_t bytes) {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::string text;
+  for (std::size_t i = 0; i < bytes; ++i) {
+    text += digits[data[i] >> 4];
+    text += digits[data[i] & 15];
+  }
+  return text;
+}
+
+std::string need_program(const std::string& name) {
+  std::string path = find_program(name);
+  if (path.empty()) throw Skip(name + " is not installed");
+  return path;
+}
+
+std::string job_name(const FileJob& job) {
+  return job.format + "-" + std::string(to_string(job.mode)) + "-" + std::to_string(job.key_bits);
+}
+
+bool pads(Mode mode) { return mode == Mode::ecb || mode == Mode::cbc; }
+
+class Paraes : public FileTool {
+ public:
+  Paraes(std::string program, const FileJob& job, std::string kernel, int threads)
+      : program_(std::move(program)), job_(job), kernel_(std::move(kernel)), threads_(threads) {}
+
+  [[nodiscard]] std::vector<std::string> command(Direction direction, const Workspace& workspace,
+                                                 const std::string& in,
+                                                 const std::string& out) const override {
+    std::vector<std::string> words = {program_, std::string(to_string(direction)), "--quiet",
+                                      "--format", job_.format};
+    const auto add = [&](std::initializer_list<std::string> more) {
+      words.insert(words.end(), more);
+    };
+    const auto key_size = static_cast<std::size_t>(job_.key_bits / 8);
+    if (job_.format == "openssl") {
+      add({"--mode", std::string(to_string(job_.mode)), "--key-bits", std::to_string(job_.key_bits),
+           "--passphrase-file", workspace.passphrase_file()});
+    } else if (job_.format == "raw") {
+      add({"--mode", std::string(to_string(job_.mode)), "--key-file",
+           workspace.key_file(job_.mode == Mode::xts ? 2 * key_size : key_size)});
+      if (job_.mode == Mode::xts) {
+        add({"--iv-hex", hex(xts_tweak(material().first_unit).data(), 16), "--unit",
+             std::to_string(job_.unit)});
+      } else if (job_.mode != Mode::ecb) {
+        add({"--iv-hex", hex(material().iv.data(), 16)});
+      }
+      if (pads(job_.mode)) add({"--nopad"});
+    } else {
+      add({"--key-file", workspace.key_file(key_size)});
+    }
+    add({"--kernel", kernel_, "--threads", std::to_string(threads_), "--output", out, in});
+    return words;
+  }
+
+  [[nodiscard]] std::string ciphertext() const override { return job_name(job_); }
+
+ private:
+  std::string program_;
+  FileJob job_;
+  std::string kernel_;
+  int threads_;
+};
+
+class OpensslEnc : public FileTool {
+ public:
+  explicit OpensslEnc(const FileJob& job) : program_(need_program("openssl")), job_(job) {
+    if (job.mode == Mode::xts || job.mode == Mode::gcm) {
+      throw Skip("openssl enc has neither XTS nor GCM");
+    }
+  }
+
+  [[nodiscard]] std::vector<std::string> command(Direction direction, const Workspace& workspace,
+                                                 const std::string& in,
+                                                 const std::string& out) const override {
+    std::vector<std::string> words = {
+        program_, "enc", direction == Direction::encrypt ? "-e" : "-d",
+        "-aes-" + std::to_string(job_.key_bits) + "-" + std::string(to_string(job_.mode))};
+    const auto add = [&](std::initializer_list<std::string> more) {
+      words.insert(words.end(), more);
+    };
+    if (job_.format == "openssl") {
+      add({"-pbkdf2", "-iter", "10000", "-pass", "file:" + workspace.passphrase_file()});
+    } else {
+      add({"-K", hex(material().key.data(), static_cast<std::size_t>(job_.key_bits / 8))});
+      if (job_.mode != Mode::ecb) add({"-iv", hex(material().iv.data(), 16)});
+      if (pads(job_.mode)) add({"-nopad"});
+    }
+    add({"-in", in, "-out", out});
+    return words;
+  }
+
+  [[nodiscard]] std::string ciphertext() const override { return job_name(job_); }
+
+ private:
+  std::string program_;
+  FileJob job_;
+};
+
+class Age : public FileTool {
+ public:
+  Age() : program_(need_program("age")), keygen_(need_program("age-keygen")) {}
+
+  void prepare(const Workspace& workspace) override {
+    (void)run_child({keygen_, "-o", workspace.path("age-key")});
+  }
+
+  [[nodiscard]] std::vector<std::string> command(Direction direction, const Workspace& workspace,
+                                                 const std::string& in,
+                                                 const std::string& out) const override {
+    return {program_,
+            direction == Direction::encrypt ? "--encrypt" : "--decrypt",
+            "--identity",
+            workspace.path("age-key"),
+            "--output",
+            out,
+            in};
+  }
+
+  [[nodiscard]] std::string ciphertext() const override { return "age"; }
+
+ private:
+  std::string program_;
+  std::string keygen_;
+};
+
+class Cp : public FileTool {
+ public:
+  Cp() : program_(need_program("cp")) {}
+
+  [[nodiscard]] std::vector<std::string> command(Direction /*direction*/,
+                                                 const Workspace& /*workspace*/,
+                                                 const std::string& in,
+                                                 const std::string& out) const override {
+    // A reflink copies nothing.
+    return {program_, "--reflink=never", in, out};
+  }
+
+  [[nodiscard]] std::string ciphertext() const override { return "copy"; }
+
+ private:
+  std::string program_;
+};
+
+}  // namespace
+
+std::unique_ptr<FileTool> make_paraes(std::string program, const FileJob& job, std::string kernel,
+                                      int threads) {
+  return std::make_unique<Paraes>(std::move(program), job, std::move(kernel), threads);
+}
+
+std::unique_ptr<FileTool> make_openssl_enc(const FileJob& job) {
+  return std::make_unique<OpensslEnc>(job);
+}
+
+std::unique_ptr<FileTool> make_age(const FileJob& /*job*/) { return std::make_unique<Age>(); }
+
+std::unique_ptr<FileTool> make_cp(const FileJob& /*job*/) { return std::make_unique<Cp>(); }
+
+const std::vector<FileRival>& file_rivals() {
+  static const std::vector<FileRival> rows = {
+      {"openssl-enc", make_openssl_enc, {"openssl", "version"}, true, false},
+      {"age", make_age, {"age", "--version"}, false, false},
+      {"cp", make_cp, {"cp", "--version"}, false, true},
+  };
+  return rows;
+}
+
+}  // namespace paraes::bench

@@ -1,0 +1,62 @@
+// Programs that encrypt, decrypt or copy a file: paraes itself, and the rivals of the file scope.
+// NEW RIVAL = one class in tools.cpp and one row in file_rivals().
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "file/workspace.hpp"
+#include "harness/row.hpp"
+
+namespace paraes::bench {
+
+// What a file is to become.
+struct FileJob {
+  std::string format;  // of --format; rivals know raw and openssl
+  Mode mode = Mode::gcm;
+  int key_bits = 256;
+  std::size_t unit = 4096;  // of raw XTS
+};
+
+class FileTool {
+ public:
+  FileTool() = default;
+  virtual ~FileTool() = default;
+  FileTool(const FileTool&) = delete;
+  FileTool& operator=(const FileTool&) = delete;
+
+  // Before the first command, with the workspace there; throws Skip.
+  virtual void prepare(const Workspace& /*workspace*/) {}
+
+  [[nodiscard]] virtual std::vector<std::string> command(Direction direction,
+                                                         const Workspace& workspace,
+                                                         const std::string& in,
+                                                         const std::string& out) const = 0;
+
+  // Names the kind of ciphertext, so that variants can share one.
+  [[nodiscard]] virtual std::string ciphertext() const = 0;
+};
+
+// `program` is the path of paraes; `kernel` and `threads` as in its flags.
+[[nodiscard]] std::unique_ptr<FileTool> make_paraes(std::string program, const FileJob& job,
+                                                    std::string kernel, int threads);
+// Throws Skip without openssl, or for a job that `openssl enc` lacks.
+[[nodiscard]] std::unique_ptr<FileTool> make_openssl_enc(const FileJob& job);
+[[nodiscard]] std::unique_ptr<FileTool> make_age(const FileJob& job);
+[[nodiscard]] std::unique_ptr<FileTool> make_cp(const FileJob& job);
+
+struct FileRival {
+  std::string_view name;
+  std::unique_ptr<FileTool> (*make)(const FileJob& job);
+  std::vector<std::string> version_command;
+  bool follows_job;  // computes the job's own format, mode and key; others have only their own
+  bool copies;       // there is only one direction
+};
+
+[[nodiscard]] const std::vector<FileRival>& file_rivals();
+
+}  // namespace paraes::bench

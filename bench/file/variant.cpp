@@ -1,0 +1,108 @@
+#include "file/variant.hpp"
+
+#include <unistd.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include "file/child.hpp"
+#include "memory/oracle.hpp"
+
+namespace paraes::bench {
+namespace {
+
+// What the program said, on one line.
+std::string complaint(const std::vector<std::string>& command, const ChildResult& result) {
+  std::string text = result.output.substr(0, result.output.find('\n'));
+  if (const std::string own = "paraes: "; text.rfind(own, 0) == 0) text.erase(0, own.size());
+  if (text.empty()) text = command[0] + ": exit status " + std::to_string(result.status);
+  return text;
+}
+
+}  // namespace
+
+FileVariant::FileVariant(Row row, const FileJob& job, Check check, std::unique_ptr<FileTool> tool,
+                         std::unique_ptr<FileTool> checker, std::shared_ptr<Workspace> workspace)
+    : Variant(std::move(row)),
+      job_(job),
+      check_(check),
+      tool_(std::move(tool)),
+      checker_(std::move(checker)),
+      workspace_(std::move(workspace)) {}
+
+void FileVariant::set_up() {
+  workspace_->acquire();
+  holds_workspace_ = true;
+  tool_->prepare(*workspace_);
+  out_ = workspace_->path("output");
+  in_ = workspace_->plaintext();
+  workspace_->need_room(2);
+  // A first encryption: decryption needs its output, and it shows whether the program can do the
+  // job at all.
+  const std::string ciphertext = workspace_->path("ciphertext-" + tool_->ciphertext());
+  const bool keeps = direction() == Direction::decrypt;
+  const std::string& target = keeps ? ciphertext : out_;
+  if (!keeps || !workspace_->has(ciphertext)) {
+    restore();
+    const auto command = tool_->command(Direction::encrypt, *workspace_, in_, target);
+    const ChildResult result = run_child(command);
+    if (result.status != 0) throw Skip(complaint(command, result));
+    if (keeps) workspace_->add(ciphertext);
+  }
+  if (keeps) in_ = ciphertext;
+}
+
+void FileVariant::tear_down() noexcept {
+  if (holds_workspace_) workspace_->release();
+  holds_workspace_ = false;
+}
+
+void FileVariant::restore() { (void)unlink(out_.c_str()); }
+
+void FileVariant::call() { run(direction(), *tool_, in_, out_); }
+
+bool FileVariant::verify() {
+  restore();
+  call();
+  switch (check_) {
+    case Check::plaintext:
+      return is_plaintext(out_);
+    case Check::raw: {
+      const MappedFile file(out_);
+      Job job;
+      job.mode = job_.mode;
+      job.key_bits = job_.key_bits;
+      job.unit = job_.unit;
+      job.bytes = workspace_->bytes();
+      return file.size() == job.bytes && is_answer(job, file.data(), nullptr);
+    }
+    case Check::undo:
+      break;
+  }
+  const std::string plain = workspace_->path("decrypted");
+  run(Direction::decrypt, *checker_, out_, plain);
+  const bool same = is_plaintext(plain);
+  (void)unlink(plain.c_str());
+  return same;
+}
+
+Timeline FileVariant::timeline(double /*median_ns*/,
+                               std::optional<double> /*key_expansion_ns*/) const {
+  return {};
+}
+
+void FileVariant::run(Direction direction, const FileTool& tool, const std::string& in,
+                      const std::string& out) const {
+  const auto command = tool.command(direction, *workspace_, in, out);
+  const ChildResult result = run_child(command);
+  if (result.status != 0) throw std::runtime_error(complaint(command, result));
+}
+
+bool FileVariant::is_plaintext(const std::string& path) const {
+  const MappedFile file(path);
+  Job copy;
+  copy.bytes = workspace_->bytes();
+  return file.size() == copy.bytes && is_answer(copy, file.data(), nullptr);
+}
+
+}  // namespace paraes::bench

@@ -1,0 +1,47 @@
+// One run of a program from file to file, process start and end included.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "file/tools.hpp"
+#include "file/workspace.hpp"
+#include "harness/variant.hpp"
+
+namespace paraes::bench {
+
+class FileVariant : public Variant {
+ public:
+  // How the output is known to be right: it is the plaintext; it is the bytes that OpenSSL computes
+  // (raw); or `checker` decrypts it to the plaintext.
+  enum class Check { plaintext, raw, undo };
+
+  FileVariant(Row row, const FileJob& job, Check check, std::unique_ptr<FileTool> tool,
+              std::unique_ptr<FileTool> checker, std::shared_ptr<Workspace> workspace);
+
+  void set_up() override;
+  void tear_down() noexcept override;
+  [[nodiscard]] bool needs_restore() const override { return true; }
+  void restore() override;  // removes the output
+  void call() override;
+  [[nodiscard]] bool verify() override;
+  [[nodiscard]] Timeline timeline(double median_ns,
+                                  std::optional<double> key_expansion_ns) const override;
+
+ private:
+  void run(Direction direction, const FileTool& tool, const std::string& in,
+           const std::string& out) const;
+  [[nodiscard]] bool is_plaintext(const std::string& path) const;
+  [[nodiscard]] Direction direction() const { return row().direction.value_or(Direction::encrypt); }
+
+  FileJob job_;
+  Check check_;
+  std::unique_ptr<FileTool> tool_;
+  std::unique_ptr<FileTool> checker_;
+  std::shared_ptr<Workspace> workspace_;
+  bool holds_workspace_ = false;
+  std::string in_;
+  std::string out_;
+};
+
+}  // namespace paraes::bench

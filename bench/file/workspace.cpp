@@ -1,0 +1,169 @@
+#include "file/workspace.hpp"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include "harness/variant.hpp"
+#include "memory/arena.hpp"
+#include "paraes/error.hpp"
+
+namespace paraes::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_memory(const std::string& folder) {
+  struct statfs info = {};
+  return statfs(folder.c_str(), &info) == 0 && info.f_type == TMPFS_MAGIC;
+}
+
+// Writes `bytes` bytes from fill(offset, buffer, bytes), readable by the owner alone.
+template <class Fill>
+void write_file(const std::string& path, std::uint64_t bytes, Fill fill) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0) throw IoError(path, errno);
+  std::vector<std::uint8_t> buffer(std::min<std::uint64_t>(bytes, 1U << 20));
+  int error = 0;
+  for (std::uint64_t at = 0; at < bytes && error == 0;) {
+    const std::size_t step = std::min<std::uint64_t>(buffer.size(), bytes - at);
+    fill(at, buffer.data(), step);
+    const ssize_t n = write(file, buffer.data(), step);
+    if (n < 0) error = errno;
+    at += n > 0 ? static_cast<std::uint64_t>(n) : 0;
+  }
+  if (close(file) != 0 && error == 0) error = errno;
+  if (error != 0) throw IoError(path, error);
+}
+
+}  // namespace
+
+std::string workspace_root(const std::string& asked) {
+  if (!asked.empty()) return asked;
+  if (const char* folder = std::getenv("TMPDIR"); folder != nullptr && *folder != '\0') {
+    return folder;
+  }
+  return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+}
+
+std::string describe_folder(const std::string& folder) {
+  struct statfs info = {};
+  if (statfs(folder.c_str(), &info) != 0) return folder;
+  const char* kind = "unknown file system";
+  switch (info.f_type) {
+    case TMPFS_MAGIC:
+      kind = "tmpfs";
+      break;
+    case EXT4_SUPER_MAGIC:
+      kind = "ext4";
+      break;
+    case XFS_SUPER_MAGIC:
+      kind = "xfs";
+      break;
+    case BTRFS_SUPER_MAGIC:
+      kind = "btrfs";
+      break;
+    case NFS_SUPER_MAGIC:
+      kind = "nfs";
+      break;
+    case OVERLAYFS_SUPER_MAGIC:
+      kind = "overlayfs";
+      break;
+    default:
+      break;
+  }
+  return folder + " (" + kind + ")";
+}
+
+void Workspace::acquire() {
+  if (holders_ == 0) {
+    std::string pattern_text = root_ + "/paraes-bench-XXXXXX";
+    if (mkdtemp(pattern_text.data()) == nullptr) {
+      throw Skip(root_ + ": no folder can be made there: " + std::strerror(errno));
+    }
+    folder_ = pattern_text;
+    try {
+      need_room(1);
+      write_file(plaintext(), bytes_, pattern);
+      for (const std::size_t size : {16U, 24U, 32U, 64U}) {
+        write_file(key_file(size), size, [](std::uint64_t at, std::uint8_t* out, std::size_t n) {
+          std::memcpy(out, material().key.data() + at, n);
+        });
+      }
+      static constexpr std::string_view passphrase = "correct horse battery staple\n";
+      write_file(passphrase_file(), passphrase.size(),
+                 [](std::uint64_t at, std::uint8_t* out, std::size_t n) {
+                   std::memcpy(out, passphrase.data() + at, n);
+                 });
+    } catch (...) {
+      remove();
+      throw;
+    }
+  }
+  ++holders_;
+}
+
+void Workspace::release() noexcept {
+  if (holders_ > 0 && --holders_ == 0) remove();
+}
+
+void Workspace::need_room(unsigned files) const {
+  struct statvfs info = {};
+  if (statvfs(folder_.c_str(), &info) != 0) return;
+  std::uint64_t room = static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
+  if (is_memory(folder_)) room = std::min(room, available_memory());
+  // Headers, tags, block sizes: an eighth more than the plain size is ample for any format here.
+  const std::uint64_t need = files * (bytes_ + bytes_ / 8) + (std::uint64_t{16} << 20);
+  if (need > room) {
+    throw Skip("the files need " + std::to_string(need >> 20) + " MiB and " +
+               std::to_string(room >> 20) + " MiB are free in " + root_ + " (--dir)");
+  }
+}
+
+std::string Workspace::key_file(std::size_t bytes) const {
+  return path("key" + std::to_string(bytes));
+}
+
+void Workspace::remove() noexcept {
+  if (folder_.empty()) return;
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+  folder_.clear();
+  made_.clear();
+}
+
+MappedFile::MappedFile(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) throw IoError(path, errno);
+  struct stat info = {};
+  int error = fstat(file, &info) == 0 ? 0 : errno;
+  if (error == 0 && info.st_size > 0) {
+    size_ = static_cast<std::uint64_t>(info.st_size);
+    void* const map = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
+    if (map == MAP_FAILED) {
+      error = errno;
+    } else {
+      data_ = static_cast<const std::uint8_t*>(map);
+    }
+  }
+  close(file);
+  if (error != 0) throw IoError(path, error);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) munmap(const_cast<std::uint8_t*>(data_), size_);
+}
+
+}  // namespace paraes::bench

@@ -1,0 +1,47 @@
+// Energy counters of this machine: powercap (RAPL), then perf's power events.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace paraes::bench {
+
+// The packages' energy since some moment. It counts all that the packages do, so it says something
+// of one program only on a machine that is otherwise idle.
+class EnergyMeter {
+ public:
+  EnergyMeter();
+  ~EnergyMeter();
+  EnergyMeter(const EnergyMeter&) = delete;
+  EnergyMeter& operator=(const EnergyMeter&) = delete;
+
+  [[nodiscard]] bool available() const { return !zones_.empty() || !events_.empty(); }
+  [[nodiscard]] const std::string& reason() const { return reason_; }  // why it is not available
+
+  // Joules since the meter was made; empty if it is not available or could not be read. Reads must
+  // come more often than a powercap counter wraps (minutes).
+  [[nodiscard]] std::optional<double> joules();
+
+ private:
+  struct Zone {
+    std::string path;
+    std::uint64_t range;  // the counter wraps here
+    std::uint64_t last;
+  };
+  struct Event {
+    int file;
+    double scale;
+  };
+
+  void open_powercap();
+  void open_perf();
+
+  std::vector<Zone> zones_;
+  std::vector<Event> events_;
+  std::string reason_;
+  double total_ = 0;
+};
+
+}  // namespace paraes::bench

@@ -1,0 +1,38 @@
+// Random numbers that are the same for one seed with every standard library.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace paraes::bench {
+
+// SplitMix64 (Steele, Lea, Flood 2014).
+constexpr std::uint64_t mix64(std::uint64_t x) noexcept {
+  x += 0x9e3779b97f4a7c15U;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+  return x ^ (x >> 31);
+}
+
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) noexcept : state_(seed) {}
+
+  std::uint64_t next() noexcept {
+    const std::uint64_t value = mix64(state_);
+    state_ += 0x9e3779b97f4a7c15U;
+    return value;
+  }
+
+  // Fisher-Yates; the bias of the remainder is below 2^-50 for lists of any sane length.
+  template <class T>
+  void shuffle(std::vector<T>& items) noexcept {
+    for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[next() % i]);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace paraes::bench

@@ -1,0 +1,31 @@
+#include "harness/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace paraes::bench {
+
+double median_of(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*std::max_element(values.begin(), middle) + *middle) / 2;
+}
+
+Statistics statistics_of(const std::vector<double>& samples) {
+  Statistics result;
+  if (samples.empty()) return result;
+  result.median = median_of(samples);
+  result.min = *std::min_element(samples.begin(), samples.end());
+  std::vector<double> deviations;
+  deviations.reserve(samples.size());
+  for (const double sample : samples) deviations.push_back(std::abs(sample - result.median));
+  result.mad = median_of(std::move(deviations));
+  const double deviation = std::max(1.4826 * result.mad, 0.001 * result.median);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    if (samples[i] > result.median + 5 * deviation) result.outliers.push_back(i);
+  }
+  return result;
+}
+
+}  // namespace paraes::bench

@@ -1,0 +1,94 @@
+// What the harness times. It knows nothing of AES: a variant sets itself up, does its work once,
+// checks its own answer and says what it is.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/row.hpp"
+
+namespace paraes::bench {
+
+// Thrown by constructors and set_up of variants that cannot run here; what() is the reason.
+class Skip : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Medians of busy nanoseconds; what was not measured is empty.
+struct Timeline {
+  std::optional<double> read;
+  std::optional<double> key_expansion;
+  std::optional<double> host_to_device;
+  std::optional<double> kernel;
+  std::optional<double> device_to_host;
+  std::optional<double> write;
+  std::optional<double> scatter;
+  std::optional<double> gather;
+};
+
+class Variant {
+ public:
+  explicit Variant(Row row) : row_(std::move(row)) {}
+  virtual ~Variant() = default;
+  Variant(const Variant&) = delete;
+  Variant& operator=(const Variant&) = delete;
+
+  [[nodiscard]] const Row& row() const { return row_; }
+
+  // Takes what the runs need (buffers, files). Throws Skip.
+  virtual void set_up() {}
+  virtual void tear_down() noexcept {}
+
+  // The work, once. May throw: the row then counts as wrong.
+  virtual void call() = 0;
+
+  // A variant whose calls spoil their own input says so; its calls are then timed one at a time,
+  // each after an untimed restore().
+  [[nodiscard]] virtual bool needs_restore() const { return false; }
+  virtual void restore() {}
+
+  // Whether an untimed call should precede each sample, to bring back caches that the variant
+  // before it has filled.
+  [[nodiscard]] virtual bool wants_lead_in() const { return false; }
+
+  // Works once more from fresh input into spoilt output and compares every byte with an
+  // independent computation.
+  [[nodiscard]] virtual bool verify() = 0;
+
+  // Expands a key once more, for the timeline; false if this variant has no key to expand.
+  virtual bool expand_key() { return false; }
+
+  // The phases of a run whose median took median_ns.
+  [[nodiscard]] virtual Timeline timeline(double median_ns,
+                                          std::optional<double> key_expansion_ns) const {
+    (void)median_ns;
+    Timeline phases;
+    phases.key_expansion = key_expansion_ns;
+    return phases;
+  }
+
+ private:
+  Row row_;
+};
+
+// Variants that are interleaved with each other. They are set up together, so their buffers must
+// fit in memory at once.
+using Group = std::vector<std::unique_ptr<Variant>>;
+
+struct Skipped {
+  Row row;
+  std::string reason;
+};
+
+struct Plan {
+  std::vector<Group> groups;
+  std::vector<Skipped> skipped;
+  std::string folder;  // where files are made; empty: none are
+};
+
+}  // namespace paraes::bench

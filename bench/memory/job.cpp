@@ -1,0 +1,68 @@
+#include "memory/job.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "harness/random.hpp"
+
+namespace paraes::bench {
+
+const Material& material() {
+  static const Material values = [] {
+    Material m{};
+    Random random(0x70617261657300U);
+    for (auto& byte : m.key) byte = static_cast<std::uint8_t>(random.next());
+    for (auto& byte : m.iv) byte = static_cast<std::uint8_t>(random.next());
+    for (auto& byte : m.nonce) byte = static_cast<std::uint8_t>(random.next());
+    std::fill(m.iv.end() - 4, m.iv.end(), std::uint8_t{0});
+    m.first_unit = 0x123456789aU;
+    return m;
+  }();
+  return values;
+}
+
+std::array<std::uint8_t, 16> xts_tweak(std::uint64_t unit) {
+  std::array<std::uint8_t, 16> tweak{};
+  for (unsigned i = 0; i < 8; ++i) tweak[i] = static_cast<std::uint8_t>(unit >> (8 * i));
+  return tweak;
+}
+
+std::array<std::uint8_t, 16> ctr_block(std::uint64_t blocks) {
+  std::array<std::uint8_t, 16> block = material().iv;
+  unsigned carry = 0;
+  for (unsigned i = 16; i-- > 0;) {
+    const unsigned sum = block[i] + static_cast<unsigned>(blocks & 0xffU) + carry;
+    block[i] = static_cast<std::uint8_t>(sum);
+    carry = sum >> 8;
+    blocks >>= 8;
+  }
+  return block;
+}
+
+Units::Units(std::uint64_t bytes, std::size_t unit_bytes)
+    : unit(unit_bytes == 0 ? bytes : unit_bytes), count(1), last(bytes) {
+  if (bytes <= unit) return;
+  count = (bytes + unit - 1) / unit;
+  last = bytes - (count - 1) * unit;
+  if (last < 16) {
+    last += unit;
+    --count;
+  }
+}
+
+void pattern(std::uint64_t from, std::uint8_t* out, std::size_t bytes) {
+  std::uint64_t index = from / 8;
+  std::size_t skip = from % 8;
+  while (bytes > 0) {
+    const std::uint64_t word = mix64(index++);
+    std::uint8_t raw[8];
+    std::memcpy(raw, &word, 8);
+    const std::size_t take = std::min(bytes, 8 - skip);
+    std::memcpy(out, raw + skip, take);
+    out += take;
+    bytes -= take;
+    skip = 0;
+  }
+}
+
+}  // namespace paraes::bench

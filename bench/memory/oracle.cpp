@@ -1,0 +1,93 @@
+#include "memory/oracle.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "rivals/evp.hpp"
+
+namespace paraes::bench {
+namespace {
+
+// The pattern is computed again rather than read back: a run in place has overwritten it, and a
+// faulty run could have written to its input.
+constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
+
+bool is_copy(std::uint64_t bytes, const std::uint8_t* out) {
+  std::vector<std::uint8_t> expected(chunk_bytes);
+  for (std::uint64_t at = 0; at < bytes; at += chunk_bytes) {
+    const std::size_t step = std::min<std::uint64_t>(chunk_bytes, bytes - at);
+    pattern(at, expected.data(), step);
+    if (std::memcmp(expected.data(), out + at, step) != 0) return false;
+  }
+  return true;
+}
+
+bool is_xts(const Job& job, const std::uint8_t* out) {
+  const EvpContext context = evp_context(job);
+  const Units units(job.bytes, job.unit);
+  std::vector<std::uint8_t> buffer(std::max<std::size_t>(units.unit, units.last));
+  for (std::uint64_t u = 0; u < units.count; ++u) {
+    const std::uint64_t at = u * units.unit;
+    const std::size_t size = units.size(u);
+    pattern(at, buffer.data(), size);
+    evp_restart(context.get(), xts_tweak(material().first_unit + u).data());
+    evp_update(context.get(), buffer.data(), buffer.data(), size);
+    if (std::memcmp(buffer.data(), out + at, size) != 0) return false;
+  }
+  return true;
+}
+
+void start(const Job& job, EVP_CIPHER_CTX* context) {
+  if (job.mode == Mode::gcm) evp_restart(context, material().nonce.data());
+  if (job.mode == Mode::cbc || job.mode == Mode::ctr) evp_restart(context, material().iv.data());
+}
+
+}  // namespace
+
+std::array<std::uint8_t, 16> gcm_tag_of_pattern(const Job& job) {
+  Job encryption = job;
+  encryption.direction = Direction::encrypt;
+  Job decryption = job;
+  decryption.direction = Direction::decrypt;
+  const EvpContext to_plain = evp_context(decryption);
+  const EvpContext to_cipher = evp_context(encryption);
+  start(job, to_plain.get());
+  start(job, to_cipher.get());
+  // EVP hands out plaintext before the tag is known; encrypting that gives the pattern back, and
+  // its tag.
+  std::vector<std::uint8_t> buffer(chunk_bytes);
+  for (std::uint64_t at = 0; at < job.bytes; at += chunk_bytes) {
+    const std::size_t step = std::min<std::uint64_t>(chunk_bytes, job.bytes - at);
+    pattern(at, buffer.data(), step);
+    evp_update(to_plain.get(), buffer.data(), buffer.data(), step);
+    evp_update(to_cipher.get(), buffer.data(), buffer.data(), step);
+  }
+  std::array<std::uint8_t, 16> tag{};
+  int written = 0;
+  evp_check(EVP_CipherFinal_ex(to_cipher.get(), buffer.data(), &written));
+  evp_check(EVP_CIPHER_CTX_ctrl(to_cipher.get(), EVP_CTRL_AEAD_GET_TAG, 16, tag.data()));
+  return tag;
+}
+
+bool is_answer(const Job& job, const std::uint8_t* out, const std::uint8_t* tag) {
+  if (!job.mode) return is_copy(job.bytes, out);
+  if (job.mode == Mode::xts) return is_xts(job, out);
+  const EvpContext context = evp_context(job);
+  start(job, context.get());
+  std::vector<std::uint8_t> buffer(chunk_bytes);
+  for (std::uint64_t at = 0; at < job.bytes; at += chunk_bytes) {
+    const std::size_t step = std::min<std::uint64_t>(chunk_bytes, job.bytes - at);
+    pattern(at, buffer.data(), step);
+    evp_update(context.get(), buffer.data(), buffer.data(), step);
+    if (std::memcmp(buffer.data(), out + at, step) != 0) return false;
+  }
+  if (job.mode != Mode::gcm || job.direction == Direction::decrypt) return true;
+  std::uint8_t expected[16];
+  int written = 0;
+  evp_check(EVP_CipherFinal_ex(context.get(), buffer.data(), &written));
+  evp_check(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, 16, expected));
+  return std::memcmp(expected, tag, 16) == 0;
+}
+
+}  // namespace paraes::bench

@@ -1,0 +1,140 @@
+#include "memory/ours.hpp"
+
+#include "harness/variant.hpp"
+#include "kernels/registry.hpp"
+#include "modes/cipher_key.hpp"
+#include "modes/gcm.hpp"
+#include "modes/xts.hpp"
+#include "paraes/ciphers.hpp"
+
+namespace paraes::bench {
+namespace {
+
+Bytes job_key(const Job& job) { return {material().key.data(), key_bytes(job)}; }
+
+class Ours : public Contender {
+ public:
+  Ours(const Job& job, const Execution& execution)
+      : job_(job), row_(find_kernel(execution.kernel)) {}
+
+  bool expand_key() override {
+    const std::uint8_t* key = material().key.data();
+    const auto size = static_cast<unsigned>(job_.key_bits / 8);
+    switch (job_.mode.value()) {
+      case Mode::xts:
+        (void)XtsKey(row_, key, size);
+        break;
+      case Mode::gcm:
+        (void)GcmKey(row_, key, size);
+        break;
+      default:
+        (void)CipherKey(row_, key, size);
+    }
+    return true;
+  }
+
+ protected:
+  [[nodiscard]] bool encrypts() const { return job_.direction == Direction::encrypt; }
+  [[nodiscard]] Bytes input(const std::uint8_t* in) const { return {in, job_.bytes}; }
+  [[nodiscard]] MutableBytes output(std::uint8_t* out) const { return {out, job_.bytes}; }
+
+ private:
+  Job job_;
+  const Kernel& row_;
+};
+
+class OurEcb : public Ours {
+ public:
+  OurEcb(const Job& job, const Execution& execution)
+      : Ours(job, execution), ecb_(job_key(job), execution) {}
+
+  void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* /*tag*/) override {
+    encrypts() ? ecb_.encrypt(input(in), output(out)) : ecb_.decrypt(input(in), output(out));
+  }
+
+ private:
+  Ecb ecb_;
+};
+
+class OurCbc : public Ours {
+ public:
+  OurCbc(const Job& job, const Execution& execution)
+      : Ours(job, execution), cbc_(job_key(job), material().iv, execution) {}
+
+  void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* /*tag*/) override {
+    cbc_.reset(material().iv);
+    encrypts() ? cbc_.encrypt(input(in), output(out)) : cbc_.decrypt(input(in), output(out));
+  }
+
+ private:
+  Cbc cbc_;
+};
+
+class OurCtr : public Ours {
+ public:
+  OurCtr(const Job& job, const Execution& execution)
+      : Ours(job, execution), ctr_(job_key(job), material().iv, execution) {}
+
+  void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* /*tag*/) override {
+    ctr_.seek(0);
+    ctr_.process(input(in), output(out));
+  }
+
+ private:
+  Ctr ctr_;
+};
+
+class OurXts : public Ours {
+ public:
+  OurXts(const Job& job, const Execution& execution)
+      : Ours(job, execution),
+        first_(xts_tweak(material().first_unit)),
+        xts_(job_key(job), job.unit, execution) {}
+
+  void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* /*tag*/) override {
+    encrypts() ? xts_.encrypt(first_, input(in), output(out))
+               : xts_.decrypt(first_, input(in), output(out));
+  }
+
+ private:
+  std::array<std::uint8_t, 16> first_;
+  Xts xts_;
+};
+
+class OurGcm : public Ours {
+ public:
+  OurGcm(const Job& job, const Execution& execution)
+      : Ours(job, execution), gcm_(job_key(job), execution) {}
+
+  void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* tag) override {
+    if (encrypts()) {
+      gcm_.encrypt(material().nonce, {}, input(in), output(out), {tag, 16});
+    } else {
+      gcm_.decrypt(material().nonce, {}, input(in), output(out), {tag, 16});
+    }
+  }
+
+ private:
+  Gcm gcm_;
+};
+
+}  // namespace
+
+std::unique_ptr<Contender> make_ours(const Job& job, const std::string& kernel) {
+  const Execution execution{kernel, job.threads};
+  switch (job.mode.value()) {
+    case Mode::ecb:
+      return std::make_unique<OurEcb>(job, execution);
+    case Mode::cbc:
+      return std::make_unique<OurCbc>(job, execution);
+    case Mode::ctr:
+      return std::make_unique<OurCtr>(job, execution);
+    case Mode::xts:
+      return std::make_unique<OurXts>(job, execution);
+    case Mode::gcm:
+      break;
+  }
+  return std::make_unique<OurGcm>(job, execution);
+}
+
+}  // namespace paraes::bench

@@ -1,0 +1,13 @@
+// Our own kernels through the public classes.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "memory/job.hpp"
+
+namespace paraes::bench {
+
+[[nodiscard]] std::unique_ptr<Contender> make_ours(const Job& job, const std::string& kernel);
+
+}  // namespace paraes::bench

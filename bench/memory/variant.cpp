@@ -1,0 +1,63 @@
+#include "memory/variant.hpp"
+
+#include <utility>
+
+#include "memory/oracle.hpp"
+
+namespace paraes::bench {
+
+MemoryVariant::MemoryVariant(Row row, const Job& job, std::unique_ptr<Contender> contender,
+                             std::shared_ptr<Arena> arena)
+    : Variant(std::move(row)),
+      job_(job),
+      contender_(std::move(contender)),
+      arena_(std::move(arena)) {}
+
+void MemoryVariant::set_up() {
+  arena_->acquire();
+  holds_arena_ = true;
+  if (job_.mode == Mode::gcm && job_.direction == Direction::decrypt) {
+    tag_ = gcm_tag_of_pattern(job_);
+  }
+}
+
+void MemoryVariant::tear_down() noexcept {
+  if (holds_arena_) arena_->release();
+  holds_arena_ = false;
+}
+
+void MemoryVariant::call() {
+  contender_->run(job_.in_place ? arena_->out() : arena_->in(), arena_->out(), tag_.data());
+}
+
+// In place every other mode can go on from whatever it wrote last; GCM decryption would find a
+// wrong tag.
+bool MemoryVariant::needs_restore() const {
+  return job_.in_place && job_.mode == Mode::gcm && job_.direction == Direction::decrypt;
+}
+
+void MemoryVariant::restore() { arena_->fill_out_with_pattern(); }
+
+bool MemoryVariant::wants_lead_in() const { return row().cache == "warm"; }
+
+bool MemoryVariant::verify() {
+  if (job_.in_place) {
+    arena_->fill_out_with_pattern();
+  } else {
+    arena_->spoil_out();
+  }
+  if (job_.direction == Direction::encrypt) tag_.fill(0);
+  call();
+  return is_answer(job_, arena_->out(), tag_.data());
+}
+
+bool MemoryVariant::expand_key() { return contender_->expand_key(); }
+
+Timeline MemoryVariant::timeline(double median_ns, std::optional<double> key_expansion_ns) const {
+  Timeline phases;
+  phases.key_expansion = key_expansion_ns;
+  phases.kernel = median_ns;
+  return phases;
+}
+
+}  // namespace paraes::bench

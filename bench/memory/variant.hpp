@@ -1,0 +1,37 @@
+// A contender on an arena: what the harness times in memory scope.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "harness/variant.hpp"
+#include "memory/arena.hpp"
+#include "memory/job.hpp"
+
+namespace paraes::bench {
+
+class MemoryVariant : public Variant {
+ public:
+  MemoryVariant(Row row, const Job& job, std::unique_ptr<Contender> contender,
+                std::shared_ptr<Arena> arena);
+
+  void set_up() override;
+  void tear_down() noexcept override;
+  void call() override;
+  [[nodiscard]] bool needs_restore() const override;
+  void restore() override;
+  [[nodiscard]] bool wants_lead_in() const override;
+  [[nodiscard]] bool verify() override;
+  bool expand_key() override;
+  [[nodiscard]] Timeline timeline(double median_ns,
+                                  std::optional<double> key_expansion_ns) const override;
+
+ private:
+  Job job_;
+  std::unique_ptr<Contender> contender_;
+  std::shared_ptr<Arena> arena_;
+  bool holds_arena_ = false;
+  std::array<std::uint8_t, 16> tag_{};
+};
+
+}  // namespace paraes::bench

@@ -1,0 +1,172 @@
+#include "report/context.hpp"
+
+#include <omp.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "build_info.hpp"
+#include "file/child.hpp"
+#include "file/tools.hpp"
+#include "paraes/kernels.hpp"
+#include "paraes/version.hpp"
+#include "rivals/rivals.hpp"
+
+namespace paraes::bench {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// The file's text without spaces at its end, or null.
+Json text_of(const char* path) {
+  std::ifstream file(path);
+  if (!file) return {};
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  text.erase(text.find_last_not_of(" \n\t") + 1);
+  if (text.empty()) return {};
+  return text;
+}
+
+Json time_now() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm utc{};
+  if (gmtime_r(&now, &utc) == nullptr) return {};
+  char text[32];
+  if (std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0) return {};
+  return text;
+}
+
+Json host_name() {
+  char name[256] = {};
+  if (gethostname(name, sizeof name - 1) != 0) return {};
+  return name;
+}
+
+Json kernel_release() {
+  utsname names{};
+  if (uname(&names) != 0) return {};
+  return std::string(names.sysname) + " " + names.release;
+}
+
+// Containers leave a mark; none is no proof of bare metal, so it is null.
+Json container() {
+  std::error_code error;
+  if (fs::exists("/.dockerenv", error)) return "docker";
+  if (fs::exists("/run/.containerenv", error)) return "podman";
+  if (const char* name = std::getenv("container"); name != nullptr && *name != '\0') return name;
+  if (std::getenv("KUBERNETES_SERVICE_HOST") != nullptr) return "kubernetes";
+  return {};
+}
+
+// Physical cores: distinct (package, core) pairs.
+Json physical_cores() {
+  std::set<std::pair<int, int>> cores;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/sys/devices/system/cpu", error)) {
+    std::ifstream package(entry.path() / "topology/physical_package_id");
+    std::ifstream core(entry.path() / "topology/core_id");
+    int p = 0;
+    int c = 0;
+    if (package >> p && core >> c) cores.emplace(p, c);
+  }
+  if (cores.empty()) return {};
+  return cores.size();
+}
+
+Json numa_nodes() {
+  unsigned nodes = 0;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/sys/devices/system/node", error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.rfind("node", 0) == 0 && name.size() > 4 && name[4] >= '0' && name[4] <= '9') ++nodes;
+  }
+  if (nodes == 0) return {};
+  return nodes;
+}
+
+// What the system does with huge pages; the buffers ask for them.
+Json huge_pages() {
+  const Json setting = text_of("/sys/kernel/mm/transparent_hugepage/enabled");
+  if (setting.is_null()) return {};
+  return setting.get<std::string>() + ", buffers from 2 MiB on advised";
+}
+
+Json compiler() {
+#if defined(__clang__)
+  return std::string("clang ") + __clang_version__;
+#elif defined(__GNUC__)
+  return std::string("gcc ") + __VERSION__;
+#else
+  return {};
+#endif
+}
+
+Json libraries(bool programs) {
+  Json list = Json::object();
+  list["paraes"] = paraes::version();
+  for (const MemoryRival& rival : memory_rivals()) {
+    const std::string version = rival.version();
+    list[std::string(rival.name)] = version.empty() ? Json() : Json(version);
+  }
+  if (!programs) return list;
+  for (const FileRival& rival : file_rivals()) {
+    std::vector<std::string> command = rival.version_command;
+    command[0] = find_program(command[0]);
+    const std::string version = command[0].empty() ? "" : first_line_of(command);
+    list[std::string(rival.name)] = version.empty() ? Json() : Json(version);
+  }
+  return list;
+}
+
+Json openmp() {
+  Json json;
+  json["version"] = _OPENMP;
+  json["max_threads"] = omp_get_max_threads();
+  for (const char* name : {"OMP_PROC_BIND", "OMP_PLACES", "OMP_WAIT_POLICY"}) {
+    const char* value = std::getenv(name);
+    json[name] = value != nullptr ? Json(value) : Json();
+  }
+  return json;
+}
+
+}  // namespace
+
+Json context(const std::string& folder) {
+  Json json;
+  json["time"] = time_now();
+  json["host"] = host_name();
+  json["kernel_release"] = kernel_release();
+  json["container"] = container();
+  json["cpu"] = cpu_model();
+  Json features = Json::array();
+  for (const std::string_view name : cpu_features()) features.push_back(std::string(name));
+  json["features"] = std::move(features);
+  json["cores"] = physical_cores();
+  json["threads"] = available_cores();
+  json["numa"] = numa_nodes();
+  json["governor"] = text_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  json["thp"] = huge_pages();
+  json["gpus"] = Json::array();
+  json["drivers"] = Json();
+  json["compiler"] = compiler();
+  json["flags"] = PARAES_BUILD_FLAGS;
+  const std::string commit = PARAES_BUILD_COMMIT;
+  json["git"] = commit.empty() ? Json() : Json(commit);
+  json["dirty"] = commit.empty() ? Json() : Json(PARAES_BUILD_DIRTY != 0);
+  json["libraries"] = libraries(!folder.empty());
+  json["omp"] = openmp();
+  if (!folder.empty()) json["folder"] = describe_folder(folder);
+  return json;
+}
+
+}  // namespace paraes::bench

@@ -1,0 +1,88 @@
+#include "report/json.hpp"
+
+#include <cmath>
+#include <string>
+
+namespace paraes::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+// Tenths of a nanosecond: the clock knows no more, and the file stays readable.
+double tenth(double ns) { return std::round(ns * 10) / 10; }
+Json tenth_or_null(const std::optional<double>& ns) { return ns ? Json(tenth(*ns)) : Json(); }
+
+Json axes_of(const Row& row) {
+  Json json;
+  json["rival"] = or_null(row.rival);
+  json["device"] = or_null(row.device);
+  json["kernel"] = or_null(row.kernel);
+  json["mode"] = row.mode ? Json(std::string(to_string(*row.mode))) : Json();
+  json["key_bits"] = row.key_bits ? Json(*row.key_bits) : Json();
+  json["direction"] = row.direction ? Json(std::string(to_string(*row.direction))) : Json();
+  json["threads"] = row.threads;
+  json["ranks"] = row.ranks;
+  json["bytes"] = row.bytes;
+  json["messages"] = row.messages;
+  json["scope"] = row.scope;
+  json["format"] = or_null(row.format);
+  json["in_place"] = row.in_place;
+  json["cache"] = or_null(row.cache);
+  json["key_expansion"] = or_null(row.key_expansion);
+  json["transfer"] = or_null(row.transfer);
+  json["distribution"] = or_null(row.distribution);
+  json["overlap"] = row.overlap;
+  return json;
+}
+
+Json result_of(const Result& result) {
+  Json json = axes_of(result.row);
+  const bool measured = !result.samples_ns.empty();
+  Json samples = Json::array();
+  for (const double sample : result.samples_ns) samples.push_back(tenth(sample));
+  json["samples_ns"] = std::move(samples);
+  const Statistics& s = result.statistics;
+  json["outliers"] = s.outliers;
+  json["median_ns"] = measured ? Json(tenth(s.median)) : Json();
+  json["mad_ns"] = measured ? Json(tenth(s.mad)) : Json();
+  json["min_ns"] = measured ? Json(tenth(s.min)) : Json();
+  json["bytes_per_second"] =
+      measured ? Json(std::llround(static_cast<double>(result.row.bytes) * 1e9 / s.median))
+               : Json();
+  const Timeline& t = result.timeline;
+  json["timeline_ns"] = {{"read", tenth_or_null(t.read)},
+                         {"key_expansion", tenth_or_null(t.key_expansion)},
+                         {"host_to_device", tenth_or_null(t.host_to_device)},
+                         {"kernel", tenth_or_null(t.kernel)},
+                         {"device_to_host", tenth_or_null(t.device_to_host)},
+                         {"write", tenth_or_null(t.write)},
+                         {"scatter", tenth_or_null(t.scatter)},
+                         {"gather", tenth_or_null(t.gather)}};
+  json["energy_joules"] = or_null(result.energy_joules);
+  if (!result.energy_joules) json["energy_reason"] = or_null(result.energy_reason);
+  json["verified"] = result.verified;
+  return json;
+}
+
+}  // namespace
+
+Json report(std::uint64_t seed, const Json& context, const Outcome& outcome) {
+  Json json;
+  json["schema"] = 1;
+  json["seed"] = seed;
+  json["context"] = context;
+  json["results"] = Json::array();
+  for (const Result& result : outcome.results) json["results"].push_back(result_of(result));
+  json["skipped"] = Json::array();
+  for (const Skipped& skipped : outcome.skipped) {
+    Json row = axes_of(skipped.row);
+    row["reason"] = skipped.reason;
+    json["skipped"].push_back(std::move(row));
+  }
+  return json;
+}
+
+}  // namespace paraes::bench

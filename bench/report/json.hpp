@@ -1,0 +1,15 @@
+// The report that programs read: schema 1.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+#include "harness/measure.hpp"
+
+namespace paraes::bench {
+
+[[nodiscard]] nlohmann::ordered_json report(std::uint64_t seed,
+                                            const nlohmann::ordered_json& context,
+                                            const Outcome& outcome);
+
+}  // namespace paraes::bench

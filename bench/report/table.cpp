@@ -1,0 +1,299 @@
+#include "report/table.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <functional>
+#include <tuple>
+#include <vector>
+
+#include "rivals/rivals.hpp"
+
+namespace paraes::bench {
+namespace {
+
+constexpr std::size_t max_width = 100;
+
+struct Column {
+  std::string title;
+  std::function<std::string(const Row&)> text;
+  bool left = false;
+  std::string caption;  // "{} threads": how a value that all rows share is told above the table
+};
+
+std::string threads_text(int threads) {
+  return fmt::format("{} {}", threads, threads == 1 ? "thread" : "threads");
+}
+
+// What tells one row from another, in the order of the table.
+std::vector<Column> axis_columns() {
+  return {
+      {"scope", [](const Row& r) { return r.scope; }, true, "{} scope"},
+      {"format", [](const Row& r) { return r.format; }, true, "{} format"},
+      {"device", [](const Row& r) { return r.device; }, true, "{}"},
+      {"size", [](const Row& r) { return size_text(r.bytes); }, false, "{}"},
+      {"mode", [](const Row& r) { return r.mode ? std::string(to_string(*r.mode)) : ""; }, true,
+       "{}"},
+      {"bits", [](const Row& r) { return r.key_bits ? fmt::format("{}", *r.key_bits) : ""; }, false,
+       "{}-bit keys"},
+      {"dir",
+       [](const Row& r) {
+         return r.direction ? std::string(to_string(*r.direction).substr(0, 3)) : "";
+       },
+       true, "{}ryption"},
+      {"thr", [](const Row& r) { return fmt::format("{}", r.threads); }, false, "{} thread(s)"},
+      {"place", [](const Row& r) { return std::string(r.in_place ? "in" : "out"); }, true,
+       "{} of place"},
+  };
+}
+
+// Whether a rival's row is the one to compare `row` with. One without a mode or direction (a copy)
+// compares with all jobs of its scope, size and threads. Programs in file scope have the threads
+// that they have, and openssl enc, which authenticates nothing, does CTR where we do GCM.
+bool comparable(const Row& row, const Row& rival) {
+  const bool file = row.scope == "file";
+  if (rival.scope != row.scope || rival.bytes != row.bytes) return false;
+  if (rival.threads != row.threads && !file) return false;
+  if (rival.direction && rival.direction != row.direction) return false;
+  if (!rival.mode) return true;
+  const bool closest = file && row.mode == Mode::gcm && rival.mode == Mode::ctr;
+  return (rival.mode == row.mode || closest) && rival.key_bits == row.key_bits &&
+         rival.in_place == row.in_place && (rival.format == row.format || closest);
+}
+
+double rate(const Result& result) {
+  if (result.samples_ns.empty()) return 0;
+  return static_cast<double>(result.row.bytes) * 1e9 / result.statistics.median;
+}
+
+std::string rate_text(double bytes_per_second) {
+  const double mb = bytes_per_second / 1e6;
+  return fmt::format("{:.{}f}", mb, mb < 100 ? 1 : 0);
+}
+
+std::string spread_text(const Statistics& s) {
+  if (s.median <= 0) return "-";
+  return fmt::format("{:.1f}", 100 * 1.4826 * s.mad / s.median);
+}
+
+std::vector<const Result*> sorted(const Outcome& outcome) {
+  std::vector<const Result*> rows;
+  for (const Result& result : outcome.results) rows.push_back(&result);
+  const auto order = [](const Result* r) {
+    const Row& row = r->row;
+    // Copies first: they belong to all jobs of the size.
+    return std::make_tuple(row.scope, row.bytes, row.format,
+                           row.mode ? static_cast<int>(*row.mode) : -1, row.key_bits.value_or(0),
+                           row.direction ? static_cast<int>(*row.direction) : -1, row.in_place,
+                           row.scope == "file" ? 0 : row.threads, -rate(*r));
+  };
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const Result* a, const Result* b) { return order(a) < order(b); });
+  return rows;
+}
+
+std::string caption_of(const Column& column, const std::string& value, const Row& row) {
+  if (column.title == "thr") return threads_text(row.threads);
+  if (column.title == "place") return row.in_place ? "in place" : "";
+  if (value.empty() || column.title == "device") return {};
+  std::string text = column.caption;
+  text.replace(text.find("{}"), 2, value);
+  return text;
+}
+
+// Skipped rows by reason, with who and how many.
+std::string skipped_text(const std::vector<Skipped>& skipped) {
+  std::vector<std::pair<std::string, unsigned>> lines;
+  for (const Skipped& item : skipped) {
+    const std::string& who = item.row.who();
+    const std::string text = fmt::format(
+        "{}: {}", who.empty() ? item.row.device + " " + item.row.scope : who, item.reason);
+    const auto same =
+        std::find_if(lines.begin(), lines.end(), [&](const auto& l) { return l.first == text; });
+    if (same == lines.end()) {
+      lines.emplace_back(text, 1);
+    } else {
+      ++same->second;
+    }
+  }
+  std::string out;
+  for (const auto& [text, count] : lines) {
+    out += count == 1 ? fmt::format("skipped {}\n", text)
+                      : fmt::format("skipped {} ({} rows)\n", text, count);
+  }
+  return out;
+}
+
+class Grid {
+ public:
+  void add_column(const std::string& title, bool left) {
+    left_.push_back(left);
+    widths_.push_back(title.size());
+    titles_.push_back(title);
+  }
+
+  void add_row(std::vector<std::string> cells) {
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      widths_[i] = std::max(widths_[i], cells[i].size());
+    rows_.push_back(std::move(cells));
+  }
+
+  void drop_column(std::size_t index) {
+    const auto at = static_cast<std::ptrdiff_t>(index);
+    left_.erase(left_.begin() + at);
+    widths_.erase(widths_.begin() + at);
+    titles_.erase(titles_.begin() + at);
+    for (auto& row : rows_) row.erase(row.begin() + at);
+  }
+
+  [[nodiscard]] std::size_t width() const {
+    std::size_t sum = 0;
+    for (const std::size_t w : widths_) sum += w + 2;
+    return sum - 2;
+  }
+
+  [[nodiscard]] std::string text() const {
+    std::string out = line(titles_);
+    for (const auto& row : rows_) out += line(row);
+    return out;
+  }
+
+ private:
+  [[nodiscard]] std::string line(const std::vector<std::string>& cells) const {
+    std::string out;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (i > 0) out += "  ";
+      out += left_[i] ? fmt::format("{:<{}}", cells[i], widths_[i])
+                      : fmt::format("{:>{}}", cells[i], widths_[i]);
+    }
+    out.erase(out.find_last_not_of(' ') + 1);
+    return out + "\n";
+  }
+
+  std::vector<bool> left_;
+  std::vector<std::size_t> widths_;
+  std::vector<std::string> titles_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace
+
+std::string size_text(std::uint64_t bytes) {
+  constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  unsigned unit = 0;
+  while (unit < 4 && bytes >= 1024 && bytes % 1024 == 0) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return fmt::format("{} {}", bytes, units[unit]);
+}
+
+std::string table(const Outcome& outcome) {
+  const std::vector<const Result*> rows = sorted(outcome);
+  if (rows.empty()) return skipped_text(outcome.skipped);
+
+  std::vector<Column> shown;
+  std::string caption;
+  for (const Column& column : axis_columns()) {
+    // A copy has no mode, key or direction: it does not make these columns vary.
+    std::vector<std::string> values;
+    for (const Result* r : rows) {
+      const std::string value = column.text(r->row);
+      if (!r->row.mode && value.empty()) continue;
+      if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+    }
+    if (values.size() > 1) {
+      shown.push_back(column);
+    } else if (!values.empty()) {
+      const std::string text = caption_of(column, values.front(), rows.front()->row);
+      if (!text.empty()) caption += (caption.empty() ? "" : ", ") + text;
+    }
+  }
+
+  std::vector<std::string> rivals;
+  for (const Result& result : outcome.results) {
+    const std::string& name = result.row.rival;
+    if (name.empty() || rate(result) <= 0) continue;
+    if (std::find(rivals.begin(), rivals.end(), name) == rivals.end()) rivals.push_back(name);
+  }
+
+  Grid grid;
+  for (const Column& column : shown) grid.add_column(column.title, column.left);
+  grid.add_column("kernel", true);
+  grid.add_column("MB/s", false);
+  grid.add_column("\xc2\xb1%", false);
+  for (const std::string& name : rivals) grid.add_column("/" + name, false);
+  bool all_right = true;
+  for (const Result* r : rows) all_right = all_right && r->verified;
+  if (!all_right) grid.add_column("", true);
+
+  std::size_t samples = 0;
+  std::size_t outliers = 0;
+  for (const Result* r : rows) {
+    samples += r->samples_ns.size();
+    outliers += r->statistics.outliers.size();
+    std::vector<std::string> cells;
+    cells.reserve(shown.size() + rivals.size() + 4);
+    for (const Column& column : shown) cells.push_back(column.text(r->row));
+    cells.push_back(r->row.rival.empty() ? r->row.kernel : "(" + r->row.rival + ")");
+    cells.push_back(rate_text(rate(*r)));
+    cells.push_back(spread_text(r->statistics));
+    for (const std::string& name : rivals) {
+      const auto other = std::find_if(outcome.results.begin(), outcome.results.end(),
+                                      [&](const Result& candidate) {
+                                        return candidate.row.rival == name && rate(candidate) > 0 &&
+                                               comparable(r->row, candidate.row);
+                                      });
+      cells.push_back(other == outcome.results.end() || r->row.rival == name
+                          ? ""
+                          : fmt::format("{:.2f}", rate(*r) / rate(*other)));
+    }
+    if (!all_right) cells.emplace_back(r->verified ? "" : "WRONG");
+    grid.add_row(std::move(cells));
+  }
+  // Ratios of the last rivals give way on a crowded table; their rates are still in it.
+  const std::size_t fixed = shown.size() + 3;
+  for (std::size_t n = rivals.size(); n > 1 && grid.width() > max_width; --n) {
+    grid.drop_column(fixed + n - 1);
+  }
+
+  std::string out = caption.empty() ? "" : caption + "\n";
+  out += grid.text();
+  out += fmt::format(
+      "MB/s: median, 10^6 bytes a second; \xc2\xb1%: 1.4826 MAD; /rival: times its rate; "
+      "(rival)\n");
+  if (outliers > 0)
+    out += fmt::format("{} of {} samples are outliers (marked)\n", outliers, samples);
+  for (const Result* r : rows) {
+    if (!r->verified) {
+      out += fmt::format("WRONG: {} {} {}: {}\n", r->row.who(), size_text(r->row.bytes),
+                         r->row.mode ? to_string(*r->row.mode) : "copy",
+                         r->error.empty() ? "differs from OpenSSL's result" : r->error);
+    }
+  }
+  return out + skipped_text(outcome.skipped);
+}
+
+std::string listing(const Plan& plan) {
+  Grid grid;
+  const std::vector<Column> columns = axis_columns();
+  for (const Column& column : columns) grid.add_column(column.title, column.left);
+  grid.add_column("kernel", true);
+  std::size_t count = 0;
+  for (const Group& group : plan.groups) {
+    for (const auto& variant : group) {
+      const Row& row = variant->row();
+      std::vector<std::string> cells;
+      cells.reserve(columns.size() + 1);
+      for (const Column& column : columns) cells.push_back(column.text(row));
+      cells.push_back(row.rival.empty() ? row.kernel : "(" + row.rival + ")");
+      grid.add_row(std::move(cells));
+      ++count;
+    }
+  }
+  std::string out = grid.text();
+  out += fmt::format("{} rows\n", count);
+  return out + skipped_text(plan.skipped);
+}
+
+}  // namespace paraes::bench

@@ -1,0 +1,167 @@
+// libgcrypt, one handle a thread.
+#include "rivals/rivals.hpp"
+#include "rivals/split.hpp"
+
+#ifdef PARAES_HAVE_GCRYPT
+
+#include <gcrypt.h>
+
+#include "rivals/library.hpp"
+
+namespace paraes::bench {
+namespace {
+
+struct Functions {
+  decltype(&gcry_check_version) check_version = nullptr;
+  decltype(&gcry_control) control = nullptr;
+  decltype(&gcry_cipher_open) open = nullptr;
+  decltype(&gcry_cipher_close) close = nullptr;
+  decltype(&gcry_cipher_setkey) set_key = nullptr;
+  decltype(&gcry_cipher_setiv) set_iv = nullptr;
+  decltype(&gcry_cipher_setctr) set_counter = nullptr;
+  decltype(&gcry_cipher_encrypt) encrypt = nullptr;
+  decltype(&gcry_cipher_decrypt) decrypt = nullptr;
+  decltype(&gcry_cipher_gettag) get_tag = nullptr;
+  decltype(&gcry_cipher_checktag) check_tag = nullptr;
+  decltype(&gcry_cipher_ctl) cipher_control = nullptr;
+  decltype(&gcry_strerror) error_text = nullptr;
+
+  Functions() {
+    const Library library("libgcrypt.so.20");
+    library.find(check_version, "gcry_check_version");
+    library.find(control, "gcry_control");
+    library.find(open, "gcry_cipher_open");
+    library.find(close, "gcry_cipher_close");
+    library.find(set_key, "gcry_cipher_setkey");
+    library.find(set_iv, "gcry_cipher_setiv");
+    library.find(set_counter, "gcry_cipher_setctr");
+    library.find(encrypt, "gcry_cipher_encrypt");
+    library.find(decrypt, "gcry_cipher_decrypt");
+    library.find(get_tag, "gcry_cipher_gettag");
+    library.find(check_tag, "gcry_cipher_checktag");
+    library.find(cipher_control, "gcry_cipher_ctl");
+    library.find(error_text, "gcry_strerror");
+    if (check_version(nullptr) == nullptr) throw Skip("libgcrypt does not start");
+    control(GCRYCTL_DISABLE_SECMEM, 0);
+    control(GCRYCTL_INITIALIZATION_FINISHED, 0);
+  }
+};
+
+const Functions& functions() {
+  static const Functions table;
+  return table;
+}
+
+void check(gcry_error_t error) {
+  if (error != 0)
+    throw std::runtime_error(std::string("libgcrypt: ") + functions().error_text(error));
+}
+
+struct CloseHandle {
+  void operator()(gcry_cipher_hd_t handle) const { functions().close(handle); }
+};
+using Handle = std::unique_ptr<std::remove_pointer_t<gcry_cipher_hd_t>, CloseHandle>;
+
+Handle open_handle(const Job& job) {
+  static constexpr int modes[] = {GCRY_CIPHER_MODE_ECB, GCRY_CIPHER_MODE_CBC, GCRY_CIPHER_MODE_CTR,
+                                  GCRY_CIPHER_MODE_XTS, GCRY_CIPHER_MODE_GCM};
+  static constexpr int ciphers[] = {GCRY_CIPHER_AES128, GCRY_CIPHER_AES192, GCRY_CIPHER_AES256};
+  gcry_cipher_hd_t raw = nullptr;
+  check(functions().open(&raw, ciphers[(job.key_bits - 128) / 64],
+                         modes[static_cast<unsigned>(job.mode.value())], 0));
+  Handle handle(raw);
+  check(functions().set_key(raw, material().key.data(), key_bytes(job)));
+  return handle;
+}
+
+class Gcrypt : public Contender {
+ public:
+  explicit Gcrypt(const Job& job) : job_(job), split_(job, "gcrypt") {
+    if (job.mode == Mode::xts && job.key_bits == 192) {
+      throw Skip("XTS has no AES-192 (SP 800-38E section 3)");
+    }
+    for (unsigned r = 0; r < split_.runs(); ++r) handles_.push_back(open_handle(job));
+    spare_ = open_handle(job);
+  }
+
+  void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* tag) override {
+    const Functions& f = functions();
+    split_.run(in, [&](unsigned r, std::uint64_t from, std::uint64_t bytes,
+                       const std::uint8_t* iv) {
+      const gcry_cipher_hd_t handle = handles_[r].get();
+      switch (job_.mode.value()) {
+        case Mode::ecb:
+          crypt(handle, in + from, out + from, bytes);
+          break;
+        case Mode::cbc:
+          check(f.set_iv(handle, iv, 16));
+          crypt(handle, in + from, out + from, bytes);
+          break;
+        case Mode::ctr:
+          check(f.set_counter(handle, iv, 16));
+          crypt(handle, in + from, out + from, bytes);
+          break;
+        case Mode::xts:
+          split_.each_unit(from, bytes, [&](const auto& tweak, std::uint64_t at, std::size_t size) {
+            check(f.set_iv(handle, tweak.data(), tweak.size()));
+            crypt(handle, in + at, out + at, size);
+          });
+          break;
+        case Mode::gcm:
+          check(f.set_iv(handle, material().nonce.data(), material().nonce.size()));
+          crypt(handle, in, out, bytes);
+          check(job_.direction == Direction::encrypt ? f.get_tag(handle, tag, 16)
+                                                     : f.check_tag(handle, tag, 16));
+          break;
+      }
+    });
+  }
+
+  bool expand_key() override {
+    check(functions().set_key(spare_.get(), material().key.data(), key_bytes(job_)));
+    return true;
+  }
+
+ private:
+  void crypt(gcry_cipher_hd_t handle, const std::uint8_t* in, std::uint8_t* out,
+             std::uint64_t bytes) const {
+    const auto function =
+        job_.direction == Direction::encrypt ? functions().encrypt : functions().decrypt;
+    // libgcrypt's way to say "in place" is to give no input.
+    const bool same = in == out;
+    check(function(handle, out, bytes, same ? nullptr : in, same ? 0 : bytes));
+  }
+
+  Job job_;
+  Split split_;
+  std::vector<Handle> handles_;
+  Handle spare_;
+};
+
+}  // namespace
+
+std::unique_ptr<Contender> make_gcrypt(const Job& job) { return std::make_unique<Gcrypt>(job); }
+
+std::string gcrypt_version() {
+  try {
+    return functions().check_version(nullptr);
+  } catch (const Skip&) {
+    return {};
+  }
+}
+
+}  // namespace paraes::bench
+
+#else
+
+namespace paraes::bench {
+
+std::unique_ptr<Contender> make_gcrypt(const Job& /*job*/) {
+  throw Skip("built without the headers of libgcrypt");
+}
+
+std::string gcrypt_version() { return {}; }
+
+}  // namespace paraes::bench
+
+#endif

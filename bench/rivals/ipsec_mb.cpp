@@ -1,0 +1,241 @@
+// Intel's Multi-Buffer Crypto for IPsec: the fastest way that it offers for one buffer. CTR and CBC
+// go through the synchronous cipher burst of one job, ECB (which bursts lack in 1.3) through the
+// unchecked job interface, GCM through its direct functions.
+#include "rivals/rivals.hpp"
+#include "rivals/split.hpp"
+
+#ifdef PARAES_HAVE_IPSEC_MB
+
+#include <intel-ipsec-mb.h>
+
+#include "rivals/library.hpp"
+
+namespace paraes::bench {
+namespace {
+
+struct Functions {
+  decltype(&alloc_mb_mgr) alloc = nullptr;
+  decltype(&free_mb_mgr) free = nullptr;
+  decltype(&init_mb_mgr_auto) init = nullptr;
+  decltype(&imb_get_version_str) version_text = nullptr;
+  decltype(&imb_get_version) version = nullptr;
+
+  Functions() {
+    const Library library("libIPSec_MB.so.1");
+    library.find(alloc, "alloc_mb_mgr");
+    library.find(free, "free_mb_mgr");
+    library.find(init, "init_mb_mgr_auto");
+    library.find(version_text, "imb_get_version_str");
+    library.find(version, "imb_get_version");
+    // The manager is a table of functions whose layout is the header's: another minor version may
+    // have moved them.
+    if (version() >> 8 != IMB_VERSION_NUM >> 8) {
+      throw Skip(std::string("built for ipsec-mb ") + IMB_VERSION_STR + ", found " +
+                 version_text());
+    }
+  }
+};
+
+const Functions& functions() {
+  static const Functions table;
+  return table;
+}
+
+struct FreeManager {
+  void operator()(IMB_MGR* manager) const { functions().free(manager); }
+};
+using Manager = std::unique_ptr<IMB_MGR, FreeManager>;
+
+const char* arch_name(IMB_ARCH arch) {
+  switch (arch) {
+    case IMB_ARCH_SSE:
+      return "SSE";
+    case IMB_ARCH_AVX:
+      return "AVX";
+    case IMB_ARCH_AVX2:
+      return "AVX2";
+    case IMB_ARCH_AVX512:
+      return "AVX512";
+    default:
+      return "unknown";
+  }
+}
+
+Manager make_manager(IMB_ARCH& arch) {
+  Manager manager(functions().alloc(0));
+  if (!manager) throw Skip("ipsec-mb: no memory for its manager");
+  arch = IMB_ARCH_NONE;
+  functions().init(manager.get(), &arch);
+  if (arch == IMB_ARCH_NONE) throw Skip("ipsec-mb knows no code for this processor");
+  return manager;
+}
+
+struct Keys {
+  alignas(64) std::uint8_t encrypt[15 * 16];
+  alignas(64) std::uint8_t decrypt[15 * 16];
+  alignas(64) gcm_key_data gcm;
+};
+
+class IpsecMb : public Contender {
+ public:
+  explicit IpsecMb(const Job& job)
+      : job_(job), split_(job, "ipsec-mb"), keys_(std::make_unique<Keys>()) {
+    if (job.mode == Mode::xts) throw Skip("ipsec-mb has no XTS");
+    IMB_ARCH arch = IMB_ARCH_NONE;
+    for (unsigned r = 0; r < split_.runs(); ++r) managers_.push_back(make_manager(arch));
+    expand(*keys_);
+    spare_ = std::make_unique<Keys>();
+    pick_gcm();
+  }
+
+  void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* tag) override {
+    if (job_.mode == Mode::gcm) {
+      gcm(in, out, tag);
+      return;
+    }
+    split_.run(
+        in, [&](unsigned r, std::uint64_t from, std::uint64_t bytes, const std::uint8_t* iv) {
+          IMB_MGR* manager = managers_[r].get();
+          if (job_.mode == Mode::ecb) {
+            IMB_JOB* slot = IMB_GET_NEXT_JOB(manager);
+            fill(*slot, in + from, out + from, bytes, iv);
+            IMB_JOB* done = IMB_SUBMIT_JOB_NOCHECK(manager);
+            if (done == nullptr) done = IMB_FLUSH_JOB(manager);
+            check(done != nullptr && done->status == IMB_STATUS_COMPLETED);
+          } else if (job_.mode == Mode::cbc && encrypts()) {
+            // Its lanes of CBC encryption count a job's bytes in 16 bits.
+            for (std::uint64_t at = from; at < from + bytes; at += cbc_job_bytes) {
+              burst(manager, in + at, out + at, std::min(cbc_job_bytes, from + bytes - at), iv);
+              iv = out + at + cbc_job_bytes - 16;
+            }
+          } else {
+            burst(manager, in + from, out + from, bytes, iv);
+          }
+        });
+  }
+
+  bool expand_key() override {
+    expand(*spare_);
+    return true;
+  }
+
+ private:
+  using GcmFunction = aes_gcm_enc_dec_t;
+  static constexpr std::uint64_t cbc_job_bytes = 32768;
+
+  static void check(bool done) {
+    if (!done) throw std::runtime_error("ipsec-mb did not complete the job");
+  }
+
+  [[nodiscard]] bool encrypts() const { return job_.direction == Direction::encrypt; }
+
+  [[nodiscard]] IMB_KEY_SIZE_BYTES key_size() const {
+    return static_cast<IMB_KEY_SIZE_BYTES>(job_.key_bits / 8);
+  }
+
+  void expand(Keys& keys) {
+    IMB_MGR* manager = managers_.front().get();
+    const std::uint8_t* key = material().key.data();
+    const bool gcm = job_.mode == Mode::gcm;
+    if (job_.key_bits == 128) {
+      gcm ? IMB_AES128_GCM_PRE(manager, key, &keys.gcm)
+          : IMB_AES_KEYEXP_128(manager, key, keys.encrypt, keys.decrypt);
+    } else if (job_.key_bits == 192) {
+      gcm ? IMB_AES192_GCM_PRE(manager, key, &keys.gcm)
+          : IMB_AES_KEYEXP_192(manager, key, keys.encrypt, keys.decrypt);
+    } else {
+      gcm ? IMB_AES256_GCM_PRE(manager, key, &keys.gcm)
+          : IMB_AES_KEYEXP_256(manager, key, keys.encrypt, keys.decrypt);
+    }
+  }
+
+  void pick_gcm() {
+    const IMB_MGR& m = *managers_.front();
+    if (job_.key_bits == 128) {
+      gcm_ = encrypts() ? m.gcm128_enc : m.gcm128_dec;
+    } else if (job_.key_bits == 192) {
+      gcm_ = encrypts() ? m.gcm192_enc : m.gcm192_dec;
+    } else {
+      gcm_ = encrypts() ? m.gcm256_enc : m.gcm256_dec;
+    }
+  }
+
+  void fill(IMB_JOB& work, const std::uint8_t* in, std::uint8_t* out, std::uint64_t bytes,
+            const std::uint8_t* iv) const {
+    const bool ecb = job_.mode == Mode::ecb;
+    work.enc_keys = keys_->encrypt;
+    work.dec_keys = keys_->decrypt;
+    work.key_len_in_bytes = static_cast<std::uint64_t>(job_.key_bits / 8);
+    work.src = in;
+    work.dst = out;
+    work.cipher_start_src_offset_in_bytes = 0;
+    work.msg_len_to_cipher_in_bytes = bytes;
+    work.iv = ecb ? nullptr : iv;
+    work.iv_len_in_bytes = ecb ? 0 : 16;
+    work.cipher_mode = ecb                      ? IMB_CIPHER_ECB
+                       : job_.mode == Mode::cbc ? IMB_CIPHER_CBC
+                                                : IMB_CIPHER_CNTR;
+    work.cipher_direction = encrypts() ? IMB_DIR_ENCRYPT : IMB_DIR_DECRYPT;
+    work.hash_alg = IMB_AUTH_NULL;
+    work.chain_order = encrypts() ? IMB_ORDER_CIPHER_HASH : IMB_ORDER_HASH_CIPHER;
+    work.status = IMB_STATUS_BEING_PROCESSED;
+  }
+
+  void burst(IMB_MGR* manager, const std::uint8_t* in, std::uint8_t* out, std::uint64_t bytes,
+             const std::uint8_t* iv) const {
+    IMB_JOB work;
+    fill(work, in, out, bytes, iv);
+    const std::uint32_t done = IMB_SUBMIT_CIPHER_BURST_NOCHECK(manager, &work, 1, work.cipher_mode,
+                                                               work.cipher_direction, key_size());
+    check(done == 1 && work.status == IMB_STATUS_COMPLETED);
+  }
+
+  void gcm(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* tag) {
+    gcm_context_data context;
+    std::uint8_t computed[16];
+    gcm_(&keys_->gcm, &context, out, in, job_.bytes, material().nonce.data(), nullptr, 0, computed,
+         16);
+    if (encrypts()) {
+      std::memcpy(tag, computed, 16);
+    } else if (std::memcmp(tag, computed, 16) != 0) {
+      throw std::runtime_error("ipsec-mb: the GCM tag does not match");
+    }
+  }
+
+  Job job_;
+  Split split_;
+  std::unique_ptr<Keys> keys_;
+  std::unique_ptr<Keys> spare_;
+  std::vector<Manager> managers_;
+  GcmFunction gcm_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Contender> make_ipsec_mb(const Job& job) { return std::make_unique<IpsecMb>(job); }
+
+std::string ipsec_mb_version() {
+  try {
+    IMB_ARCH arch = IMB_ARCH_NONE;
+    (void)make_manager(arch);
+    return std::string(functions().version_text()) + " " + arch_name(arch);
+  } catch (const Skip&) {
+    return {};
+  }
+}
+
+}  // namespace paraes::bench
+
+#else
+
+namespace paraes::bench {
+
+std::unique_ptr<Contender> make_ipsec_mb(const Job& /*job*/) {
+  throw Skip("built without the headers of libipsec-mb 1.2 or later");
+}
+
+std::string ipsec_mb_version() { return {}; }
+
+}  // namespace paraes::bench
+
+#endif

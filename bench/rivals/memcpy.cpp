@@ -1,0 +1,42 @@
+// The C library's memcpy, cut over threads as ours is: what memory alone allows. Bytes are counted
+// once, though each is read and written.
+#include <gnu/libc-version.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "executors/executor.hpp"
+#include "harness/variant.hpp"
+#include "rivals/rivals.hpp"
+
+namespace paraes::bench {
+namespace {
+
+class Memcpy : public Contender {
+ public:
+  explicit Memcpy(const Job& job) : bytes_(job.bytes), executor_(job.threads) {}
+
+  void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* /*tag*/) override {
+    executor_.run(grains(bytes_), min_grains,
+                  [&](unsigned, std::uint64_t begin, std::uint64_t end) {
+                    const std::uint64_t from = begin * grain_bytes;
+                    const std::uint64_t to = std::min(end * grain_bytes, bytes_);
+                    std::memcpy(out + from, in + from, to - from);
+                  });
+  }
+
+ private:
+  std::uint64_t bytes_;
+  Executor executor_;
+};
+
+}  // namespace
+
+std::unique_ptr<Contender> make_memcpy(const Job& job) {
+  if (job.in_place) throw Skip("a copy has two places");
+  return std::make_unique<Memcpy>(job);
+}
+
+std::string memcpy_version() { return std::string("glibc ") + gnu_get_libc_version(); }
+
+}  // namespace paraes::bench

@@ -1,0 +1,81 @@
+// OpenSSL's EVP, one context a thread, keys set up beforehand.
+#include <openssl/crypto.h>
+
+#include <stdexcept>
+
+#include "harness/variant.hpp"
+#include "rivals/evp.hpp"
+#include "rivals/rivals.hpp"
+#include "rivals/split.hpp"
+
+namespace paraes::bench {
+namespace {
+
+class OpenSsl : public Contender {
+ public:
+  explicit OpenSsl(const Job& job) : job_(job), split_(job, "openssl") {
+    for (unsigned r = 0; r < split_.runs(); ++r) contexts_.push_back(evp_context(job));
+    spare_ = evp_context(job);
+  }
+
+  void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* tag) override {
+    split_.run(in, [&](unsigned r, std::uint64_t from, std::uint64_t bytes,
+                       const std::uint8_t* iv) {
+      EVP_CIPHER_CTX* context = contexts_[r].get();
+      switch (job_.mode.value()) {
+        case Mode::ecb:
+          evp_update(context, in + from, out + from, bytes);
+          break;
+        case Mode::cbc:
+        case Mode::ctr:
+          evp_restart(context, iv);
+          evp_update(context, in + from, out + from, bytes);
+          break;
+        case Mode::xts:
+          split_.each_unit(from, bytes, [&](const auto& tweak, std::uint64_t at, std::size_t size) {
+            evp_restart(context, tweak.data());
+            evp_update(context, in + at, out + at, size);
+          });
+          break;
+        case Mode::gcm:
+          gcm(context, in, out, tag);
+          break;
+      }
+    });
+  }
+
+  bool expand_key() override {
+    evp_check(
+        EVP_CipherInit_ex(spare_.get(), nullptr, nullptr, material().key.data(), nullptr, -1));
+    return true;
+  }
+
+ private:
+  void gcm(EVP_CIPHER_CTX* context, const std::uint8_t* in, std::uint8_t* out, std::uint8_t* tag) {
+    int written = 0;
+    evp_restart(context, material().nonce.data());
+    evp_update(context, in, out, job_.bytes);
+    if (job_.direction == Direction::decrypt) {
+      evp_check(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, 16, tag));
+      if (EVP_CipherFinal_ex(context, out, &written) != 1) {
+        throw std::runtime_error("OpenSSL: the GCM tag does not match");
+      }
+      return;
+    }
+    evp_check(EVP_CipherFinal_ex(context, out, &written));
+    evp_check(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, 16, tag));
+  }
+
+  Job job_;
+  Split split_;
+  std::vector<EvpContext> contexts_;
+  EvpContext spare_;
+};
+
+}  // namespace
+
+std::unique_ptr<Contender> make_openssl(const Job& job) { return std::make_unique<OpenSsl>(job); }
+
+std::string openssl_version() { return OpenSSL_version(OPENSSL_VERSION_STRING); }
+
+}  // namespace paraes::bench

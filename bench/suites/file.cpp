@@ -1,0 +1,193 @@
+// File scope: how long does a whole program take from file to file?
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "file/child.hpp"
+#include "file/variant.hpp"
+#include "paraes/kernels.hpp"
+#include "suites/suites.hpp"
+
+namespace paraes::bench {
+namespace {
+
+using Check = FileVariant::Check;
+
+bool authenticated(const std::string& format) { return format != "raw" && format != "openssl"; }
+
+void refuse(const FileJob& job, std::uint64_t bytes) {
+  if (job.format == "raw") {
+    if (job.mode == Mode::gcm) throw Skip("--format raw has no GCM: the authenticated formats do");
+    if ((job.mode == Mode::ecb || job.mode == Mode::cbc) && bytes % 16 != 0) {
+      throw Skip("without padding ECB and CBC take whole blocks");
+    }
+    if (job.mode == Mode::xts) {
+      if (job.key_bits == 192) throw Skip("XTS has no AES-192 (SP 800-38E section 3)");
+      if (bytes < 16) throw Skip("XTS takes 16 bytes or more (IEEE 1619 section 5.1)");
+      if (job.unit == 0) throw Skip("a file's data units have a size (--unit)");
+    }
+  }
+  if (job.format == "openssl" && job.mode != Mode::cbc && job.mode != Mode::ctr) {
+    throw Skip("--format openssl has CBC and CTR only");
+  }
+  if (authenticated(job.format) && job.key_bits == 192) {
+    throw Skip("--format " + job.format + " has 128- and 256-bit keys only");
+  }
+}
+
+class Planner {
+ public:
+  Planner(const Axes& axes, Plan& plan) : axes_(axes), plan_(plan) {
+    for (const KernelInfo& info : kernels()) infos_.emplace(info.name, info);
+  }
+
+  void plan(std::uint64_t bytes) {
+    group_.clear();
+    done_.clear();
+    workspace_ = std::make_shared<Workspace>(workspace_root(axes_.folder), bytes);
+    for (const FileRival& rival : file_rivals()) {
+      if (!rival.follows_job) add_rival(rival, FileJob{});
+    }
+    for (const std::string& format : axes_.formats) {
+      // The authenticated formats have one mode, the others no GCM.
+      const std::vector<Mode> modes =
+          authenticated(format) ? std::vector<Mode>{Mode::gcm} : modes_of(format);
+      for (const Mode mode : modes) {
+        for (const int bits : key_bits_of(format)) {
+          FileJob job{format, mode, bits, axes_.unit};
+          add_job(job);
+          // `openssl enc` authenticates nothing; AES-CTR with the same key size is its closest.
+          const FileJob closest =
+              authenticated(format) ? FileJob{"raw", Mode::ctr, bits, axes_.unit} : job;
+          for (const FileRival& rival : file_rivals()) {
+            if (rival.follows_job) add_rival(rival, closest);
+          }
+        }
+      }
+    }
+    if (!group_.empty()) plan_.groups.push_back(std::move(group_));
+  }
+
+ private:
+  [[nodiscard]] std::vector<Mode> modes_of(const std::string& format) const {
+    if (axes_.modes_named) return axes_.modes;
+    if (format == "openssl") return {Mode::cbc, Mode::ctr};
+    return {Mode::ecb, Mode::cbc, Mode::ctr, Mode::xts};
+  }
+
+  [[nodiscard]] std::vector<int> key_bits_of(const std::string& format) const {
+    // 256 bits are these formats' own default.
+    if (!axes_.key_bits_named && format != "raw") return {256};
+    return axes_.key_bits;
+  }
+
+  [[nodiscard]] Row row_of(const FileJob& job, Direction direction) const {
+    Row row;
+    row.scope = "file";
+    row.format = job.format;
+    row.mode = job.mode;
+    row.key_bits = job.key_bits;
+    row.direction = direction;
+    row.bytes = workspace_->bytes();
+    row.key_expansion = "host";
+    return row;
+  }
+
+  // `make` gives the tool and its checker, or throws Skip.
+  template <class Make>
+  void add(Row row, const FileJob& job, Check check, Make make) {
+    try {
+      std::pair<std::unique_ptr<FileTool>, std::unique_ptr<FileTool>> tools = make();
+      group_.push_back(std::make_unique<FileVariant>(row, job, check, std::move(tools.first),
+                                                     std::move(tools.second), workspace_));
+    } catch (const Skip& skip) {
+      plan_.skipped.push_back({std::move(row), skip.what()});
+    }
+  }
+
+  void add_job(const FileJob& job) {
+    for (const Direction direction : axes_.directions) {
+      for (const int threads : axes_.threads) {
+        for (const std::string& kernel : axes_.kernels) {
+          Row row = row_of(job, direction);
+          row.kernel = kernel;
+          row.threads = threads;
+          row.overlap = axes_.overlap;
+          const Check check = direction == Direction::decrypt ? Check::plaintext
+                              : job.format == "raw"           ? Check::raw
+                                                              : Check::undo;
+          add(std::move(row), job, check, [&] {
+            refuse(job, workspace_->bytes());
+            if (!axes_.overlap) throw Skip("encrypt and decrypt always overlap their phases");
+            const KernelInfo& info = infos_.at(kernel);
+            if (!info.available) throw Skip(info.reason);
+            auto tool = make_paraes(axes_.program, job, kernel, threads);
+            auto checker = job.format == "openssl"
+                               ? make_openssl_enc(job)
+                               : make_paraes(axes_.program, job, kernel, threads);
+            return std::make_pair(std::move(tool), std::move(checker));
+          });
+        }
+      }
+    }
+  }
+
+  void add_rival(const FileRival& rival, const FileJob& job) {
+    if (std::find(axes_.rivals.begin(), axes_.rivals.end(), rival.name) == axes_.rivals.end()) {
+      return;
+    }
+    for (const Direction direction : axes_.directions) {
+      Row row = row_of(job, direction);
+      row.rival = rival.name;
+      if (!rival.follows_job) {
+        row.format.clear();
+        row.mode.reset();
+        row.key_bits.reset();
+        row.key_expansion.clear();
+      }
+      if (rival.copies) row.direction.reset();
+      // Two of our formats may have the same closest job.
+      const std::string name = row.rival + row.format + std::string(to_string(job.mode)) +
+                               std::to_string(job.key_bits) +
+                               (row.direction ? std::string(to_string(*row.direction)) : "");
+      if (!done_.insert(name).second) continue;
+      const Check check = rival.copies || direction == Direction::decrypt ? Check::plaintext
+                          : rival.follows_job && job.format == "raw"      ? Check::raw
+                                                                          : Check::undo;
+      add(std::move(row), job, check, [&] {
+        if (rival.follows_job) refuse(job, workspace_->bytes());
+        auto tool = rival.make(job);
+        auto checker = rival.make(job);
+        return std::make_pair(std::move(tool), std::move(checker));
+      });
+    }
+  }
+
+  const Axes& axes_;
+  Plan& plan_;
+  std::map<std::string, KernelInfo, std::less<>> infos_;
+  std::shared_ptr<Workspace> workspace_;
+  std::set<std::string> done_;
+  Group group_;
+};
+
+}  // namespace
+
+void plan_file(const Axes& axes, Plan& plan) {
+  for (const std::string& device : axes.devices) {
+    if (device == "cpu") continue;
+    Row row;
+    row.device = device;
+    row.scope = "file";
+    plan.skipped.push_back({std::move(row), "this build computes on the cpu only"});
+  }
+  if (std::find(axes.devices.begin(), axes.devices.end(), "cpu") == axes.devices.end()) return;
+  const std::vector<std::uint64_t> sizes =
+      axes.sizes.empty() ? std::vector<std::uint64_t>{64 << 20} : axes.sizes;
+  plan.folder = workspace_root(axes.folder);
+  Planner planner(axes, plan);
+  for (const std::uint64_t bytes : sizes) planner.plan(bytes);
+}
+
+}  // namespace paraes::bench

@@ -1,0 +1,16 @@
+// Suites turn axes into a plan, one file a scope. NEW SUITE = one file and one line in
+// make_plan().
+#pragma once
+
+#include "axes.hpp"
+#include "harness/variant.hpp"
+
+namespace paraes::bench {
+
+void plan_memory(const Axes& axes, Plan& plan);
+void plan_transfer(const Axes& axes, Plan& plan);
+void plan_file(const Axes& axes, Plan& plan);
+
+[[nodiscard]] Plan make_plan(const Axes& axes);
+
+}  // namespace paraes::bench

@@ -1,0 +1,112 @@
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <random>
+
+#include "bench.hpp"
+#include "commands.hpp"
+#include "paraes/error.hpp"
+#include "sizes.hpp"
+
+namespace paraes::cli {
+namespace {
+
+struct Flags {
+  bench::AxisTexts axes;
+  bench::Options options;
+  bool quick = false;
+  bool no_overlap = false;
+  std::string folder;
+};
+
+constexpr const char* footer = R"(
+Samples of all rows of one size are interleaved at random. Every row is checked against OpenSSL
+after it is timed; a wrong one ends in exit 1. Rows that cannot run are listed with the reason.
+
+Examples:
+  paraes bench --quick
+  paraes bench --mode ctr,gcm --size 1KiB,...,64MiB --rivals openssl,ipsec-mb --json report.json
+  paraes bench --mode ctr --size 1GiB --threads 1,0 --in-place no,yes --rivals memcpy
+  paraes bench --scope file --format raw --mode ctr --size 1GiB --rivals openssl-enc,cp)";
+
+int bench_verb(Flags flags, const CLI::App& verb) {
+  // A bare --in-place means yes.
+  if (verb.count("--in-place") > 0 && flags.axes.in_place.empty()) flags.axes.in_place = "yes";
+  if (verb.count("--seed") == 0) flags.options.seed = std::random_device()();
+  if (flags.quick) bench::make_quick(flags.axes, flags.options);
+  if (verb.count("--samples") > 0)
+    flags.options.settings.samples = verb["--samples"]->as<unsigned>();
+  bench::Axes axes = bench::parse_axes(flags.axes, parse_size);
+  axes.overlap = !flags.no_overlap;
+  axes.folder = flags.folder;
+  axes.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  return bench::run(bench::make_plan(axes), flags.options, stdout, stderr);
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, int& status) {
+  CLI::App* verb = app.add_subcommand("bench", "Measures kernels, with rivals beside them.");
+  auto flags = std::make_shared<Flags>();
+  bench::AxisTexts& axes = flags->axes;
+  bench::Settings& settings = flags->options.settings;
+
+  const char* group = "Axes, each a comma list whose product is the rows; all names every value";
+  const auto axis = [&](const char* name, std::string& text, const char* values, const char* help) {
+    return verb->add_option(name, text, help)->type_name(values)->group(group);
+  };
+  axis("--device", axes.device, "cpu,...", "Where to compute (default: cpu).");
+  axis("--kernel", axes.kernel, "auto,NAME,...", "Implementations of AES (default: auto).");
+  axis("--mode", axes.mode, "ecb,cbc,ctr,xts,gcm", "Modes (default: all that the scope has).");
+  axis("--key-bits", axes.key_bits, "128,192,256", "Sizes of the AES key (default: 128).");
+  axis("--direction", axes.direction, "encrypt,decrypt", "Directions (default: both).");
+  axis("-T,--threads", axes.threads, "N,...", "Numbers of threads; 0 is all cores (default: 1).");
+  axis("--size", axes.size, "SIZE,...",
+       "Sizes of the message; 1KiB,...,1GiB is a series (default: 16KiB,1MiB; files: 64MiB).");
+  axis("--scope", axes.scope, "memory,transfer,file", "What a run includes (default: memory).");
+  axis("--in-place", axes.in_place, "no,yes", "Output over the input (default: no; bare: yes).")
+      ->expected(0, 1);
+  axis("--format", axes.format, "paraes,c2sp,...", "Formats of the file scope (default: paraes).");
+  axis("--key-expansion", axes.key_expansion, "host,device", "Where keys are expanded.");
+  axis("--transfer", axes.transfer, "staged,mapped", "How data gets to a GPU.");
+  axis("--rivals", axes.rivals, "NAME,...",
+       "openssl (default), ipsec-mb, gcrypt, memcpy; files: openssl-enc (default), age, cp; none.");
+
+  group = "Sampling";
+  verb->add_option("--samples", settings.samples, "Samples a row, at least (default: 31).")
+      ->check(CLI::Range(1, 100000))
+      ->type_name("N")
+      ->group(group);
+  verb->add_option("--min-time", settings.min_seconds, "Seconds of timed work a row, at least.")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->type_name("S")
+      ->group(group);
+  verb->add_option("--warmup", settings.warmup, "Untimed calls a row (default: 1).")
+      ->type_name("N")
+      ->group(group);
+  verb->add_option("--seed", flags->options.seed, "Seed of the order of samples (default: random).")
+      ->type_name("N")
+      ->group(group);
+  verb->add_option("--unit", axes.unit, "XTS data unit; 0 is the message (default: 4KiB).")
+      ->type_name("SIZE")
+      ->group(group);
+  verb->add_flag("--no-overlap", flags->no_overlap, "Run phases one after another.")->group(group);
+  verb->add_option("--dir", flags->folder,
+                   "Folder for the files (default: $TMPDIR, else /dev/shm, else /tmp).")
+      ->type_name("DIR")
+      ->group(group);
+
+  group = "Output";
+  verb->add_flag("--quick", flags->quick, "Every kernel in seconds: CTR and GCM, 1 MiB.")
+      ->group(group);
+  verb->add_flag("--list", flags->options.list, "Print the rows that would run, and run none.")
+      ->group(group);
+  verb->add_option("--json", flags->options.json, "Write the report; - is standard output.")
+      ->type_name("FILE")
+      ->group(group);
+
+  verb->footer(footer);
+  verb->callback([flags, verb, &status] { status = bench_verb(*flags, *verb); });
+}
+
+}  // namespace paraes::cli

@@ -1,0 +1,126 @@
+// keygen: a new key into a new file.
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "commands.hpp"
+#include "paraes/error.hpp"
+#include "paraes/io.hpp"
+#include "paraes/kdf.hpp"
+#include "paraes/secret.hpp"
+#include "report.hpp"
+#include "signals.hpp"
+
+namespace paraes::cli {
+namespace {
+
+struct Options {
+  unsigned key_bits = 256;
+  std::string mode;
+  bool hex = false;
+  std::string output;
+  CLI::Option* output_option = nullptr;
+};
+
+SecretBytes new_key(std::size_t bytes, bool xts) {
+  SecretBytes key(bytes);
+  do {
+    random_key(key.span());
+    // XTS keys with equal halves are refused everywhere (FIPS 140-3 IG C.I).
+  } while (xts && constant_time_equal(Bytes(key.span()).first(bytes / 2),
+                                      Bytes(key.span()).last(bytes / 2)));
+  return key;
+}
+
+SecretBytes to_hex_line(const SecretBytes& key) {
+  constexpr char digits[] = "0123456789abcdef";
+  SecretBytes line(2 * key.size() + 1);
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    line.data()[2 * i] = static_cast<std::uint8_t>(digits[key.data()[i] >> 4]);
+    line.data()[2 * i + 1] = static_cast<std::uint8_t>(digits[key.data()[i] & 15]);
+  }
+  line.data()[2 * key.size()] = '\n';
+  return line;
+}
+
+void write_key(const Options& options, Bytes contents) {
+  if (options.output == "-") {
+    PipeSink sink(Descriptor(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)), "standard output");
+    sink.write(contents);
+    sink.commit();
+    return;
+  }
+  struct stat status = {};
+  if (lstat(options.output.c_str(), &status) == 0) {
+    throw InvalidArgument(
+        fmt::format("{} exists already, and a key file is never overwritten: choose another name",
+                    options.output));
+  }
+  FileSink::Options sink_options;
+  sink_options.on_temporary = set_temporary;
+  FileSink sink(options.output, std::move(sink_options));
+  sink.write(contents);
+  sink.commit();
+}
+
+void run(const Options& options) {
+  if (options.output_option->count() == 0 || options.output.empty()) {
+    throw InvalidArgument("keygen needs -o FILE, the file to make");
+  }
+  if (options.key_bits != 128 && options.key_bits != 192 && options.key_bits != 256) {
+    throw InvalidArgument(fmt::format("--key-bits is 128, 192 or 256, not {}", options.key_bits));
+  }
+  const std::string& mode = options.mode;
+  const bool xts = mode == "xts";
+  if (!xts && !mode.empty() && mode != "ecb" && mode != "cbc" && mode != "ctr" && mode != "gcm") {
+    throw InvalidArgument(fmt::format(
+        "--mode {}: there is no such mode; only xts matters here, its keys are twice as long",
+        mode));
+  }
+  if (xts && options.key_bits == 192) {
+    throw InvalidArgument("there is no AES-192-XTS (SP 800-38E): use --key-bits 128 or 256");
+  }
+  const SecretBytes key = new_key((xts ? 2 : 1) * options.key_bits / 8, xts);
+  if (options.hex) {
+    const SecretBytes line = to_hex_line(key);
+    write_key(options, line.span());
+  } else {
+    write_key(options, key.span());
+  }
+}
+
+constexpr const char* footer = R"(
+The file is readable by its owner alone. Keep a copy: without the key the data is lost.
+
+Examples:
+  paraes keygen -o my.key
+  paraes keygen --mode xts --key-bits 128 --hex -o disk.key)";
+
+}  // namespace
+
+void add_keygen(CLI::App& app, int& status) {
+  CLI::App* verb = app.add_subcommand("keygen", "Makes a key file.");
+  const auto options = std::make_shared<Options>();
+  options->output_option =
+      verb->add_option("-o,--output", options->output,
+                       "The file to make, never an existing one; - is standard output.")
+          ->type_name("FILE");
+  verb->add_option("--key-bits", options->key_bits, "Size of the AES key (default 256).")
+      ->type_name("128|192|256");
+  verb->add_option("--mode", options->mode, "xts: a key of two halves, twice as long.")
+      ->type_name("MODE");
+  verb->add_flag("--hex", options->hex, "Write hex digits and a newline instead of raw bytes.");
+  verb->footer(footer);
+  verb->callback([options, &status] {
+    run(*options);
+    status = exit_done;
+  });
+}
+
+}  // namespace paraes::cli

@@ -1,0 +1,270 @@
+#include "keys.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "input.hpp"
+#include "paraes/error.hpp"
+#include "paraes/io.hpp"
+#include "report.hpp"
+
+namespace paraes::cli {
+namespace {
+
+// The argument of --key-hex. A static, because it is taken before any option is parsed.
+SecretBytes& stashed_key_hex() {
+  static SecretBytes digits;
+  return digits;
+}
+
+int digit_value(std::uint8_t c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+bool all_hex(Bytes text) {
+  return std::all_of(text.begin(), text.end(), [](std::uint8_t c) { return digit_value(c) >= 0; });
+}
+
+// `digits` is all hex and of even size.
+SecretBytes decode_hex(Bytes digits) {
+  SecretBytes bytes(digits.size() / 2);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes.data()[i] =
+        static_cast<std::uint8_t>(16 * digit_value(digits[2 * i]) + digit_value(digits[2 * i + 1]));
+  }
+  return bytes;
+}
+
+bool is_key_size(std::size_t bytes, bool xts) {
+  return xts ? bytes == 32 || bytes == 64 : bytes == 16 || bytes == 24 || bytes == 32;
+}
+
+const char* sizes_text(bool xts) {
+  return xts ? "an XTS key has 32 bytes (AES-128) or 64 (AES-256), both halves together"
+             : "an AES key has 16, 24 or 32 bytes";
+}
+
+// Throws for a key of `bytes` bytes: it has a wrong size.
+[[noreturn]] void wrong_size(std::string_view name, std::size_t bytes, std::string_view how,
+                             bool xts) {
+  if (xts && bytes == 48) {
+    throw InvalidArgument(
+        fmt::format("{} has 48 bytes{}: there is no AES-192-XTS (SP 800-38E); use 32 bytes for "
+                    "AES-128 or 64 for AES-256 (`paraes keygen --mode xts`)",
+                    name, how));
+  }
+  throw InvalidArgument(fmt::format(
+      "{} has {} bytes{}; {}{} (`paraes keygen` makes one)", name, bytes, how, sizes_text(xts),
+      how.empty() ? ", or twice that in hex digits and a newline" : ""));
+}
+
+// `text` without one final LF or CRLF.
+Bytes without_newline(Bytes text) {
+  if (!text.empty() && text.back() == '\n') {
+    text = text.first(text.size() - 1);
+    if (!text.empty() && text.back() == '\r') text = text.first(text.size() - 1);
+  }
+  return text;
+}
+
+std::string shown_name(const std::string& path) {
+  return path == "-" ? "the key on standard input" : "key file " + path;
+}
+
+// Two digits a byte, a newline, and one byte more: enough to see that a file is too large.
+constexpr std::size_t most_key_bytes = 2 * 64 + 2 + 1;
+
+SecretBytes read_key_file(const std::string& path, std::string_view name) {
+  Input input = open_input(path, name);
+  SecretBytes contents(most_key_bytes);
+  const std::size_t n = input.source->read(contents.span());
+  if (n == contents.size()) {
+    const auto rest = input.source->remaining();
+    throw InvalidArgument(
+        rest ? fmt::format("{} has {} bytes: that is no key", name, n + *rest)
+             : fmt::format("{} has more than {} bytes: that is no key", name, n - 1));
+  }
+  contents.truncate(n);
+  return contents;
+}
+
+}  // namespace
+
+void stash_key_hex(int argc, char** argv) {
+  constexpr std::string_view flag = "--key-hex";
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "--") return;
+    char* digits = nullptr;
+    if (argument == flag && i + 1 < argc) {
+      digits = argv[++i];
+    } else if (argument.size() > flag.size() && argument.substr(0, flag.size()) == flag &&
+               argument[flag.size()] == '=') {
+      digits = argv[i] + flag.size() + 1;
+    }
+    if (digits == nullptr) continue;
+    const std::size_t n = std::strlen(digits);
+    stashed_key_hex() = SecretBytes(Bytes(reinterpret_cast<const std::uint8_t*>(digits), n));
+    std::memset(digits, 'x', n);
+  }
+}
+
+SecretBytes decode_key_file(SecretBytes contents, std::string_view name, bool xts,
+                            std::string_view encoding) {
+  const Bytes all = contents.span();
+  const Bytes text = without_newline(all);
+  const bool newline = text.size() != all.size();
+  const bool hex = !text.empty() && text.size() % 2 == 0 && all_hex(text);
+  const std::size_t half = text.size() / 2;
+
+  if (encoding == "raw") {
+    if (!is_key_size(all.size(), xts)) wrong_size(name, all.size(), " as raw bytes", xts);
+    return contents;
+  }
+  if (encoding == "hex") {
+    if (!hex) {
+      throw InvalidArgument(fmt::format(
+          "{} ({} bytes) is not an even number of hex digits and a newline", name, all.size()));
+    }
+    if (!is_key_size(half, xts)) wrong_size(name, half, " after decoding its hex digits", xts);
+    return decode_hex(text);
+  }
+  if (hex && newline && is_key_size(half, xts)) return decode_hex(text);
+  // A raw key can be all hex digits, if only by design: neither reading may be guessed.
+  if (hex && is_key_size(half, xts)) {
+    throw InvalidArgument(
+        fmt::format("{} has {} hex digits and no newline: it could be hex or raw; say which with "
+                    "--key-encoding hex or --key-encoding raw",
+                    name, text.size()));
+  }
+  if (is_key_size(all.size(), xts)) return contents;
+  if (hex && newline) wrong_size(name, half, " after decoding its hex digits", xts);
+  wrong_size(name, all.size(), "", xts);
+}
+
+void add_key_options(CLI::App& verb, KeyOptions& options) {
+  const auto add = [&verb](const char* flag, auto& value, const char* type, const char* text) {
+    return verb.add_option(flag, value, text)->type_name(type)->group("Keys");
+  };
+  options.key_file_option =
+      add("--key-file", options.key_file, "FILE",
+          "Key of 16, 24 or 32 bytes (XTS: 32 or 64), raw or in hex; - is standard input.");
+  options.key_encoding_option = add("--key-encoding", options.key_encoding, "raw|hex",
+                                    "What the key file holds, where its size leaves doubt.");
+  options.key_hex_option = add("--key-hex", options.key_hex, "HEX",
+                               "Key in hex; for tests, since the process list shows it.");
+  options.passphrase_file_option = add("--passphrase-file", options.passphrase_file, "FILE",
+                                       "Passphrase from a file, without one final newline.");
+  add("--passphrase-fd", options.passphrase_fd, "N",
+      "Passphrase from an open file descriptor, read to its end.");
+  options.passphrase_env_option = add("--passphrase-env", options.passphrase_env, "VAR",
+                                      "Passphrase from an environment variable.");
+  options.passphrase_command_option = add("--passphrase-command", options.passphrase_command, "CMD",
+                                          "Passphrase from what a shell command prints.");
+}
+
+namespace {
+
+std::vector<const char*> given_key_sources(const KeyOptions& options) {
+  std::vector<const char*> given;
+  if (options.key_file_option->count() != 0) given.push_back("--key-file");
+  if (options.key_hex_option->count() != 0) given.push_back("--key-hex");
+  return given;
+}
+
+std::vector<const char*> given_passphrase_sources(const KeyOptions& options) {
+  std::vector<const char*> given;
+  if (options.passphrase_file_option->count() != 0) given.push_back("--passphrase-file");
+  if (options.passphrase_fd) given.push_back("--passphrase-fd");
+  if (options.passphrase_env_option->count() != 0) given.push_back("--passphrase-env");
+  if (options.passphrase_command_option->count() != 0) given.push_back("--passphrase-command");
+  return given;
+}
+
+void refuse_stdin_twice(const char* flag) {
+  throw InvalidArgument(
+      fmt::format("{} wants standard input, but the data comes from there; use a file", flag));
+}
+
+}  // namespace
+
+void check_key_source(const KeyOptions& options, std::string_view format, bool data_on_stdin) {
+  const auto wrong = given_passphrase_sources(options);
+  if (!wrong.empty()) {
+    throw InvalidArgument(fmt::format(
+        "{} does not go with --format {}, which takes a key: use --key-file", wrong[0], format));
+  }
+  const auto given = given_key_sources(options);
+  if (given.empty()) {
+    throw InvalidArgument(fmt::format(
+        "--format {} needs a key: use --key-file FILE (`paraes keygen -o FILE` makes one)",
+        format));
+  }
+  if (given.size() > 1) throw InvalidArgument("give one key: --key-file or --key-hex");
+  const bool file = options.key_file_option->count() != 0;
+  if (options.key_encoding_option->count() != 0) {
+    if (!file) throw InvalidArgument("--key-encoding goes with --key-file");
+    if (options.key_encoding != "raw" && options.key_encoding != "hex") {
+      throw InvalidArgument(
+          fmt::format("--key-encoding is raw or hex, not '{}'", options.key_encoding));
+    }
+  }
+  if (file && options.key_file == "-" && data_on_stdin) refuse_stdin_twice("--key-file -");
+}
+
+void check_passphrase_source(const KeyOptions& options, std::string_view format,
+                             bool data_on_stdin) {
+  const auto wrong = given_key_sources(options);
+  if (!wrong.empty() || options.key_encoding_option->count() != 0) {
+    throw InvalidArgument(
+        fmt::format("{} does not go with --format {}, which takes a passphrase: use "
+                    "--passphrase-file, or nothing to be asked",
+                    wrong.empty() ? "--key-encoding" : wrong[0], format));
+  }
+  const auto given = given_passphrase_sources(options);
+  if (given.size() > 1) {
+    throw InvalidArgument(fmt::format("give one passphrase: {} or {}", given[0], given[1]));
+  }
+  if (!data_on_stdin) return;
+  if (options.passphrase_fd == STDIN_FILENO) refuse_stdin_twice("--passphrase-fd 0");
+  if (options.passphrase_file_option->count() != 0 && options.passphrase_file == "-") {
+    refuse_stdin_twice("--passphrase-file -");
+  }
+}
+
+SecretBytes load_key(const KeyOptions& options, bool xts, bool quiet) {
+  if (options.key_hex_option->count() == 0) {
+    const std::string name = shown_name(options.key_file);
+    return decode_key_file(read_key_file(options.key_file, name), name, xts, options.key_encoding);
+  }
+  if (!quiet) say("warning: --key-hex shows the key in the process list; use --key-file");
+  const SecretBytes digits = std::move(stashed_key_hex());
+  constexpr const char* name = "--key-hex";
+  if (digits.empty()) throw InvalidArgument("--key-hex has no digits");
+  if (!all_hex(digits.span())) {
+    throw InvalidArgument("--key-hex has a character that is not a hex digit");
+  }
+  if (digits.size() % 2 != 0) {
+    throw InvalidArgument(
+        fmt::format("--key-hex has {} digits, an odd number; a byte is two digits", digits.size()));
+  }
+  if (!is_key_size(digits.size() / 2, xts)) {
+    wrong_size(name, digits.size() / 2, fmt::format(" ({} digits)", digits.size()), xts);
+  }
+  return decode_hex(digits.span());
+}
+
+}  // namespace paraes::cli

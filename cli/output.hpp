@@ -1,0 +1,36 @@
+// Where output goes: names, refusals, and the sink that keeps the promises of DESIGN, "Output".
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "input.hpp"
+#include "paraes/ciphers.hpp"
+#include "paraes/io.hpp"
+
+namespace paraes::cli {
+
+struct OutputOptions {
+  std::string path;              // -o; "-" is standard output
+  bool path_given = false;       // -o was given
+  bool standard_output = false;  // -c
+  bool force = false;            // -f
+};
+
+struct Destination {
+  bool standard_output = false;
+  std::string path;               // as the user knows it; "-" is standard output
+  std::string target;             // where a symbolic link leads
+  bool exists = false;            // a regular file to be replaced
+  bool written_in_place = false;  // exists and is no regular file: a device, a pipe
+};
+
+// Decides where the output for `input_path` goes and refuses, with InvalidArgument, what must not
+// happen: an existing target without -f, the input itself, binary data on a terminal.
+[[nodiscard]] Destination choose_destination(Direction direction, const std::string& input_path,
+                                             const Input& input, const OutputOptions& options);
+
+// Opens it. A file takes the mode and the time of the input, if that is a file.
+[[nodiscard]] std::unique_ptr<Sink> open_sink(const Destination& destination, const Input& input);
+
+}  // namespace paraes::cli

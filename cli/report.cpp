@@ -1,0 +1,88 @@
+#include "report.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "paraes/error.hpp"
+
+namespace paraes::cli {
+namespace {
+
+std::string on_one_line(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      line += fmt::format("\\x{:02x}", byte);
+    } else {
+      line += c;
+    }
+  }
+  return line;
+}
+
+bool is_closed_pipe(const std::exception& error) {
+  const auto* io = dynamic_cast<const IoError*>(&error);
+  return io != nullptr && io->code() == EPIPE;
+}
+
+template <class T>
+nlohmann::ordered_json or_null(const std::optional<T>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+}  // namespace
+
+int exit_status(const std::exception& error) {
+  if (is_closed_pipe(error)) return exit_closed_pipe;
+  if (dynamic_cast<const InvalidArgument*>(&error) != nullptr) return exit_usage;
+  if (dynamic_cast<const IntegrityError*>(&error) != nullptr) return exit_not_intact;
+  return exit_failed;
+}
+
+void say(std::string_view text) {
+  const std::string line = "paraes: " + on_one_line(text) + "\n";
+  // Nobody is left to tell if standard error is closed.
+  static_cast<void>(std::fwrite(line.data(), 1, line.size(), stderr));
+}
+
+int say_error(const std::exception& error) {
+  if (!is_closed_pipe(error)) {
+    const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+    say(memory ? "out of memory" : error.what());
+  }
+  return exit_status(error);
+}
+
+std::string to_json(const RunReport& report) {
+  nlohmann::ordered_json object;
+  object["input"] = report.input;
+  object["output"] = or_null(report.output);
+  object["format"] = or_null(report.format);
+  object["bytes"] = report.bytes;
+  object["seconds"] = report.seconds;
+  object["device"] = or_null(report.device);
+  object["kernel"] = or_null(report.kernel);
+  object["fallback"] = or_null(report.fallback);
+  object["status"] = report.status;
+  object["exit"] = report.exit;
+  // A file's name need not be UTF-8; JSON must be.
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+void print_line(std::FILE* stream, const std::string& line) {
+  errno = 0;
+  const bool written = std::fwrite(line.data(), 1, line.size(), stream) == line.size() &&
+                       std::fputc('\n', stream) != EOF && std::fflush(stream) == 0;
+  if (written) return;
+  const int code = errno;
+  throw IoError(std::string("cannot write ") +
+                    (stream == stdout ? "standard output" : "standard error") + ": " +
+                    std::generic_category().message(code),
+                code);
+}
+
+}  // namespace paraes::cli

@@ -1,0 +1,47 @@
+// What the command line says: errors, warnings, the JSON object of a run, exit statuses.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace paraes::cli {
+
+inline constexpr int exit_done = 0;
+inline constexpr int exit_failed = 1;      // I/O, device or internal
+inline constexpr int exit_usage = 2;       // usage or refusal
+inline constexpr int exit_not_intact = 4;  // the data does not check
+inline constexpr int exit_closed_pipe = 141;
+
+[[nodiscard]] int exit_status(const std::exception& error);
+
+// Writes "paraes: <text>" and a newline to standard error. Control characters in `text` (a file's
+// name can hold any) are written as escapes: one message is one line.
+void say(std::string_view text);
+
+// say for an exception, and its exit status. A closed pipe is silent.
+int say_error(const std::exception& error);
+
+// One encrypted or decrypted file, as --json prints it.
+struct RunReport {
+  std::string input;
+  std::optional<std::string> output;  // unknown where the run failed before it was chosen
+  std::optional<std::string> format;
+  std::uint64_t bytes = 0;  // of plaintext
+  double seconds = 0;
+  std::optional<std::string> device;
+  std::optional<std::string> kernel;
+  std::optional<std::string> fallback;  // why another device ran than the one that was asked for
+  std::string status = "ok";            // or what went wrong
+  int exit = exit_done;
+};
+
+[[nodiscard]] std::string to_json(const RunReport& report);
+
+// Writes `line` and a newline and flushes; throws IoError if that fails.
+void print_line(std::FILE* stream, const std::string& line);
+
+}  // namespace paraes::cli

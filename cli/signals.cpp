@@ -1,0 +1,82 @@
+#include "signals.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <memory>
+
+namespace paraes::cli {
+namespace {
+
+// Handlers may only read lock-free atomics and call what POSIX lists as safe (unlink, tcsetattr,
+// _exit).
+std::atomic<const char*> temporary = nullptr;
+std::atomic<int> terminal = -1;
+termios terminal_settings = {};
+static_assert(std::atomic<const char*>::is_always_lock_free);
+
+extern "C" void end_process(int number) {
+  if (const char* path = temporary.load(); path != nullptr) unlink(path);
+  if (const int descriptor = terminal.load(); descriptor >= 0) {
+    tcsetattr(descriptor, TCSANOW, &terminal_settings);
+  }
+  _exit(128 + number);
+}
+
+extern "C" void do_nothing(int) {}
+
+void handle(int number, void (*handler)(int), bool even_if_ignored) {
+  struct sigaction old = {};
+  if (sigaction(number, nullptr, &old) == 0 && old.sa_handler == SIG_IGN && !even_if_ignored) {
+    return;
+  }
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  sigfillset(&action.sa_mask);
+  sigaction(number, &action, nullptr);
+}
+
+}  // namespace
+
+void install_signal_handlers() {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) handle(number, end_process, false);
+  handle(SIGPIPE, end_process, true);
+  handle(SIGXFSZ, do_nothing, true);
+}
+
+void reserve_standard_descriptors() {
+  for (int number = 0; number <= 2; ++number) {
+    if (fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest free number is the one that open returns; the access is the wrong one on purpose.
+    static_cast<void>(!open("/dev/null", number == 0 ? O_WRONLY : O_RDONLY));
+  }
+}
+
+void set_temporary(const std::string& path) {
+  // The old name is kept until the new one is in place: the handler may be reading it.
+  static std::unique_ptr<char[]> name;
+  std::unique_ptr<char[]> next;
+  if (!path.empty()) {
+    next = std::make_unique<char[]>(path.size() + 1);
+    std::memcpy(next.get(), path.c_str(), path.size() + 1);
+  }
+  temporary.store(next.get());
+  name = std::move(next);
+}
+
+RestoreTerminal::RestoreTerminal(int descriptor, const termios& settings) {
+  terminal_settings = settings;
+  terminal.store(descriptor);
+}
+
+RestoreTerminal::~RestoreTerminal() {
+  const int descriptor = terminal.exchange(-1);
+  if (descriptor >= 0) tcsetattr(descriptor, TCSANOW, &terminal_settings);
+}
+
+}  // namespace paraes::cli

@@ -1,0 +1,24 @@
+# cmake --install: the library, its headers and find_package(paraes); the command where it is built.
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/paraes)
+
+install(TARGETS paraes EXPORT paraes
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/paraes DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.hpp")
+install(EXPORT paraes NAMESPACE paraes:: FILE paraesTargets.cmake DESTINATION ${package_dir})
+
+configure_package_config_file(cmake/paraesConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/paraesConfig.cmake
+  INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
+# Before 1.0 a new minor version may change the interface.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/paraesConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/paraesConfig.cmake
+              ${PROJECT_BINARY_DIR}/paraesConfigVersion.cmake
+  DESTINATION ${package_dir})
+
+if(PARAES_BUILD_CLI)
+  install(TARGETS paraes_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()

@@ -1,0 +1,171 @@
+// Where bytes come from and where they go: files and pipes, over POSIX calls.
+//
+// Common to all classes here:
+//   sizes      are bytes, and so are offsets;
+//   errors     IoError with the system's errno and the name of the file. A read or write that a
+//              signal interrupts, or that moves fewer bytes than were asked for, goes on by itself;
+//   threads    read and write are for one caller at a time; read_at and write_at for any number.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "paraes/ciphers.hpp"
+
+namespace paraes {
+
+// A descriptor that is closed with the object. Movable, not copyable.
+class Descriptor {
+ public:
+  Descriptor() noexcept = default;
+  explicit Descriptor(int number) noexcept : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor();
+
+  [[nodiscard]] int get() const noexcept { return number_; }
+  [[nodiscard]] int release() noexcept;
+
+  // Closes it now and returns the errno of that, 0 for none: some file systems report a failed
+  // write only here.
+  int close() noexcept;
+
+ private:
+  int number_ = -1;
+};
+
+class Source {
+ public:
+  virtual ~Source() = default;
+
+  // The next bytes in order. Fills `buffer` unless the input ends first; fewer bytes than asked
+  // for, or none, mean the end.
+  virtual std::size_t read(MutableBytes buffer) = 0;
+
+  // How many bytes are left, by the size that the source had when it was opened. Unknown for a
+  // pipe. A file may grow or shrink since: only the end that read finds counts.
+  [[nodiscard]] virtual std::optional<std::uint64_t> remaining() const = 0;
+};
+
+class Sink {
+ public:
+  virtual ~Sink() = default;
+
+  // Appends all of `data`.
+  virtual void write(Bytes data) = 0;
+
+  // Says that the output is whole. Without it a file sink leaves nothing behind.
+  virtual void commit() = 0;
+};
+
+// A regular file, read at any offset.
+class FileSource : public Source {
+ public:
+  // Takes an open descriptor of a regular file; `name` is what errors call it.
+  FileSource(Descriptor descriptor, std::string name);
+
+  std::size_t read(MutableBytes buffer) override;
+  [[nodiscard]] std::optional<std::uint64_t> remaining() const override;
+
+  // Fills `buffer` from `offset` on unless the file ends first; returns how many bytes there were.
+  [[nodiscard]] std::size_t read_at(std::uint64_t offset, MutableBytes buffer) const;
+
+ private:
+  Descriptor descriptor_;
+  std::string name_;
+  std::uint64_t size_ = 0;
+  std::uint64_t position_ = 0;
+};
+
+// Anything that can be read in order: a pipe, a terminal, a device, standard input (also where
+// that is a file, which starts at its present position then).
+class PipeSource : public Source {
+ public:
+  PipeSource(Descriptor descriptor, std::string name);
+
+  std::size_t read(MutableBytes buffer) override;
+  [[nodiscard]] std::optional<std::uint64_t> remaining() const override { return remaining_; }
+
+ private:
+  Descriptor descriptor_;
+  std::string name_;
+  std::optional<std::uint64_t> remaining_;
+};
+
+// A file that appears under its name only when it is whole. Bytes go to a new file in the same
+// folder, readable by its owner alone; commit sets its mode and time, syncs it, renames it and
+// syncs the folder. A sink that is destroyed before that removes it.
+class FileSink : public Sink {
+ public:
+  struct Options {
+    bool overwrite = false;            // else an existing target is InvalidArgument
+    mode_t mode = 0600;                // of the finished file, not changed by the umask
+    std::optional<timespec> modified;  // its modification time; now if not given
+    // Is told the name of the temporary just before that is made, and an empty string when there
+    // is none any more: for callers that must remove it when a signal ends the process.
+    std::function<void(const std::string&)> on_temporary;
+  };
+
+  FileSink(std::string path, Options options);
+  FileSink(FileSink&&) = delete;
+  FileSink& operator=(FileSink&&) = delete;
+  ~FileSink() override;
+
+  void write(Bytes data) override;
+  void commit() override;
+
+  // Writes `data` at `offset`. Bytes that nobody writes are zero.
+  void write_at(std::uint64_t offset, Bytes data);
+
+ private:
+  void discard() noexcept;
+
+  std::string path_;
+  std::string folder_;
+  std::string temporary_;  // empty: none
+  Options options_;
+  Descriptor descriptor_;
+  std::uint64_t position_ = 0;
+};
+
+// Anything that can be written in order: a pipe, a terminal, a device, standard output. What was
+// written stays, whatever happens later.
+class PipeSink : public Sink {
+ public:
+  PipeSink(Descriptor descriptor, std::string name);
+
+  void write(Bytes data) override;
+  void commit() override;
+
+ private:
+  Descriptor descriptor_;
+  std::string name_;
+};
+
+// A large buffer for reading and writing: page-aligned, not initialised.
+class IoBuffer {
+ public:
+  explicit IoBuffer(std::size_t size);
+
+  [[nodiscard]] std::uint8_t* data() noexcept { return data_.get(); }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] MutableBytes span() noexcept { return {data_.get(), size_}; }
+
+ private:
+  struct Free {
+    void operator()(std::uint8_t* data) const noexcept;
+  };
+  std::unique_ptr<std::uint8_t[], Free> data_;
+  std::size_t size_;
+};
+
+}  // namespace paraes

@@ -1,0 +1,48 @@
+// Byte buffers that are overwritten with zeros before their memory is given back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace paraes {
+
+// Overwrites `bytes` bytes at `data` with zeros; the compiler may not remove it.
+void secure_zero(void* data, std::size_t bytes) noexcept;
+
+// Compares two ranges of equal size in time that depends on their size alone. Ranges of different
+// sizes are unequal (the sizes are public).
+[[nodiscard]] bool constant_time_equal(std::span<const std::uint8_t> a,
+                                       std::span<const std::uint8_t> b) noexcept;
+
+// A heap buffer of fixed size for keys and passphrases. Movable, not copyable; zeroised on
+// destruction and when moved over.
+class SecretBytes {
+ public:
+  SecretBytes() noexcept = default;
+  explicit SecretBytes(std::size_t size);                      // all zero
+  explicit SecretBytes(std::span<const std::uint8_t> source);  // a copy
+  SecretBytes(SecretBytes&& other) noexcept;
+  SecretBytes& operator=(SecretBytes&& other) noexcept;
+  SecretBytes(const SecretBytes&) = delete;
+  SecretBytes& operator=(const SecretBytes&) = delete;
+  ~SecretBytes();
+
+  [[nodiscard]] std::uint8_t* data() noexcept { return data_.get(); }
+  [[nodiscard]] const std::uint8_t* data() const noexcept { return data_.get(); }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  [[nodiscard]] std::span<const std::uint8_t> span() const noexcept { return {data(), size_}; }
+  [[nodiscard]] std::span<std::uint8_t> span() noexcept { return {data(), size_}; }
+
+  // Keeps the first `size` bytes (at most the present size) and zeroises the rest.
+  void truncate(std::size_t size) noexcept;
+
+ private:
+  std::unique_ptr<std::uint8_t[]> data_;
+  std::size_t size_ = 0;
+  std::size_t capacity_ = 0;
+};
+
+}  // namespace paraes

@@ -1,0 +1,59 @@
+#include "paraes/secret.hpp"
+
+#include <cstring>
+
+namespace paraes {
+
+void secure_zero(void* data, std::size_t bytes) noexcept {
+  if (bytes == 0) return;
+  std::memset(data, 0, bytes);
+  // The compiler must assume that this reads the memory, so the stores above stay.
+  __asm__ volatile("" : : "r"(data) : "memory");
+}
+
+bool constant_time_equal(std::span<const std::uint8_t> a,
+                         std::span<const std::uint8_t> b) noexcept {
+  if (a.size() != b.size()) return false;
+  std::uint8_t difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference |= static_cast<std::uint8_t>(a[i] ^ b[i]);
+    // Hides the running value, so that no early exit can be derived.
+    __asm__ volatile("" : "+r"(difference));
+  }
+  return difference == 0;
+}
+
+SecretBytes::SecretBytes(std::size_t size)
+    : data_(size != 0 ? new std::uint8_t[size]() : nullptr), size_(size), capacity_(size) {}
+
+SecretBytes::SecretBytes(std::span<const std::uint8_t> source) : SecretBytes(source.size()) {
+  if (!source.empty()) std::memcpy(data_.get(), source.data(), source.size());
+}
+
+SecretBytes::SecretBytes(SecretBytes&& other) noexcept
+    : data_(std::move(other.data_)), size_(other.size_), capacity_(other.capacity_) {
+  other.size_ = other.capacity_ = 0;
+}
+
+SecretBytes& SecretBytes::operator=(SecretBytes&& other) noexcept {
+  if (this != &other) {
+    if (data_) secure_zero(data_.get(), capacity_);
+    data_ = std::move(other.data_);
+    size_ = other.size_;
+    capacity_ = other.capacity_;
+    other.size_ = other.capacity_ = 0;
+  }
+  return *this;
+}
+
+SecretBytes::~SecretBytes() {
+  if (data_) secure_zero(data_.get(), capacity_);
+}
+
+void SecretBytes::truncate(std::size_t size) noexcept {
+  if (size >= size_) return;
+  secure_zero(data_.get() + size, size_ - size);
+  size_ = size;
+}
+
+}  // namespace paraes

@@ -1,0 +1,7 @@
+#include "paraes/version.hpp"
+
+namespace paraes {
+
+const char* version() noexcept { return PARAES_VERSION; }
+
+}  // namespace paraes

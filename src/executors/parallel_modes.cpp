@@ -1,0 +1,202 @@
+#include "executors/parallel_modes.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "core/copy.hpp"
+#include "core/counter.hpp"
+
+namespace paraes {
+namespace {
+
+// A run under this many bytes costs more to hand to a thread than to do.
+constexpr std::size_t min_run_bytes = 16384;
+// Runs are cut at multiples of this, so that no two threads write one cache line of an aligned
+// buffer and the kernels' widest inner loop ends with a run.
+constexpr std::size_t grain_bytes = 4096;
+constexpr std::size_t min_grains = min_run_bytes / grain_bytes;
+
+// What each_stretch takes at a time: with its input it fits in half a first-level cache.
+constexpr std::size_t stretch_bytes = 8192;
+
+std::size_t grains(std::size_t bytes) { return (bytes + grain_bytes - 1) / grain_bytes; }
+
+std::uint64_t last_level_cache_bytes() {
+  static const std::uint64_t bytes = [] {
+    const long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    const long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    const long size = std::max(l3, l2);
+    return static_cast<std::uint64_t>(size > 0 ? size : 32L << 20);
+  }();
+  return bytes;
+}
+
+// Apart, so that its buffer is on no other path.
+template <class Work>
+__attribute__((noinline)) void through_buffer(std::uint8_t* out, std::size_t bytes,
+                                              std::size_t stretch, const Work& work) {
+  alignas(64) std::uint8_t buffer[stretch_bytes + 15];
+  for (std::size_t done = 0; done < bytes;) {
+    // A rest of less than a block goes with the stretch before it: XTS joins it to that unit.
+    const std::size_t left = bytes - done;
+    const std::size_t n = left < stretch + 16 ? left : stretch;
+    work(done, n, &buffer[0]);
+    copy_past_caches(out + done, buffer, n);
+    done += n;
+  }
+  fence_copies();
+  secure_zero(buffer, sizeof buffer);
+}
+
+// Calls work(offset, n, target) for consecutive stretches of a run of `bytes` bytes, `target` being
+// where the n bytes at `offset` go: once, straight to `out`, or by stretches through a buffer in
+// the first-level cache from where they are stored past the caches. Large outputs are not read
+// again soon, and a store past the caches saves the read of the line that it overwrites.
+template <class Work>
+void each_stretch(bool streaming, std::uint8_t* out, std::size_t bytes, std::size_t stretch,
+                  const Work& work) {
+  if (streaming) {
+    through_buffer(out, bytes, stretch, work);
+  } else {
+    work(std::size_t{0}, bytes, out);
+  }
+}
+
+}  // namespace
+
+bool streams(const void* in, const void* out, std::uint64_t bytes) noexcept {
+  return in != out && bytes >= last_level_cache_bytes();
+}
+
+void parallel_ecb(const Executor& executor, const CipherKey& key, Direction direction,
+                  const std::uint8_t* in, std::uint8_t* out, std::size_t blocks) {
+  const auto operation =
+      direction == Direction::encrypt ? key.kernel.ecb_encrypt : key.kernel.ecb_decrypt;
+  const std::size_t bytes = 16 * blocks;
+  const bool streaming = streams(in, out, bytes);
+  executor.run(grains(bytes), min_grains, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
+    const std::size_t from = begin * grain_bytes;
+    const std::size_t to = std::min<std::size_t>(end * grain_bytes, bytes);
+    each_stretch(streaming, out + from, to - from, stretch_bytes,
+                 [&](std::size_t at, std::size_t n, std::uint8_t* target) {
+                   operation(key.schedule, in + from + at, target, n / 16);
+                 });
+  });
+}
+
+void parallel_cbc_decrypt(const Executor& executor, const CipherKey& key, std::uint8_t chain[16],
+                          const std::uint8_t* in, std::uint8_t* out, std::size_t blocks) {
+  if (blocks == 0) return;
+  const std::size_t bytes = 16 * blocks;
+  const bool streaming = streams(in, out, bytes);
+  const std::uint64_t units = grains(bytes);
+  const unsigned runs = executor.runs_for(units, min_grains);
+  const auto run = [&](std::uint8_t* before, std::uint64_t begin, std::uint64_t end) {
+    const std::size_t from = begin * grain_bytes;
+    const std::size_t to = std::min<std::size_t>(end * grain_bytes, bytes);
+    each_stretch(streaming, out + from, to - from, stretch_bytes,
+                 [&](std::size_t at, std::size_t n, std::uint8_t* target) {
+                   key.kernel.cbc_decrypt(key.schedule, before, in + from + at, target, n / 16);
+                 });
+  };
+  if (runs == 1) {
+    run(chain, 0, units);
+    return;
+  }
+  // Taken before any run starts, because in place the runs overwrite each other's neighbours.
+  std::vector<std::array<std::uint8_t, 16>> before(runs);
+  for (unsigned r = 0; r < runs; ++r) {
+    const std::uint8_t* previous =
+        r == 0 ? chain : in + Executor::start_of(units, runs, r) * grain_bytes - 16;
+    std::memcpy(before[r].data(), previous, 16);
+  }
+  std::memcpy(chain, in + bytes - 16, 16);
+  executor.run(units, min_grains, [&](unsigned r, std::uint64_t begin, std::uint64_t end) {
+    run(before[r].data(), begin, end);
+  });
+}
+
+void parallel_ctr(const Executor& executor, const CipherKey& key, const std::uint8_t initial[16],
+                  std::uint64_t offset, const std::uint8_t* in, std::uint8_t* out,
+                  std::size_t bytes) {
+  const bool streaming = streams(in, out, bytes);
+  executor.run(grains(bytes), min_grains, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
+    const std::size_t from = begin * grain_bytes;
+    const std::size_t to = std::min<std::size_t>(end * grain_bytes, bytes);
+    if (streaming && key.kernel.ctr_streaming != nullptr) {
+      ctr_run(key, initial, offset + from, in + from, out + from, to - from, true);
+      return;
+    }
+    each_stretch(streaming, out + from, to - from, stretch_bytes,
+                 [&](std::size_t at, std::size_t n, std::uint8_t* target) {
+                   ctr_run(key, initial, offset + from + at, in + from + at, target, n);
+                 });
+  });
+}
+
+void parallel_xts(const Executor& executor, const XtsKey& key, Direction direction,
+                  const std::uint8_t first_unit[16], std::size_t unit_bytes, const std::uint8_t* in,
+                  std::uint8_t* out, std::size_t bytes) {
+  const XtsUnits units(bytes, unit_bytes);
+  // A stretch is whole units; larger units go straight to the output.
+  const bool streaming = unit_bytes != 0 && unit_bytes <= stretch_bytes && streams(in, out, bytes);
+  const std::size_t stretch = streaming ? stretch_bytes / unit_bytes * unit_bytes : bytes;
+  const std::uint64_t min_units =
+      unit_bytes == 0 ? 1 : (min_run_bytes + unit_bytes - 1) / unit_bytes;
+  executor.run(units.count, min_units, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
+    const std::size_t from = begin * unit_bytes;
+    const std::size_t to = end == units.count ? bytes : end * unit_bytes;
+    each_stretch(streaming, out + from, to - from, stretch,
+                 [&](std::size_t at, std::size_t n, std::uint8_t* target) {
+                   const std::uint64_t skip = unit_bytes == 0 ? 0 : begin + at / unit_bytes;
+                   xts_run(key, direction, first_unit, skip, unit_bytes, in + from + at, target, n);
+                 });
+  });
+}
+
+void parallel_gcm(const Executor& executor, const GcmKey& key, Direction direction,
+                  const std::uint8_t first_counter[16], std::uint8_t state[16],
+                  const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
+  struct Partial {
+    std::uint8_t hash[16];
+    std::uint64_t blocks;
+  };
+  const bool streaming = streams(in, out, bytes);
+  const std::uint64_t units = grains(bytes);
+  const unsigned runs = executor.runs_for(units, min_grains);
+  const auto run = [&](std::uint8_t* hash, std::size_t from, std::size_t to) {
+    std::uint8_t counter[16];
+    std::memcpy(counter, first_counter, 16);
+    add_be32(counter, static_cast<std::uint32_t>(from / 16));
+    each_stretch(streaming, out + from, to - from, stretch_bytes,
+                 [&](std::size_t at, std::size_t n, std::uint8_t* target) {
+                   gcm_run(key, direction, counter, hash, in + from + at, target, n);
+                 });
+  };
+  if (runs == 1) {
+    run(state, 0, bytes);
+    return;
+  }
+  std::vector<Partial> partials(runs, Partial{});
+  std::memcpy(partials[0].hash, state, 16);
+  executor.run(units, min_grains, [&](unsigned r, std::uint64_t begin, std::uint64_t end) {
+    const std::size_t from = begin * grain_bytes;
+    const std::size_t to = std::min<std::size_t>(end * grain_bytes, bytes);
+    run(partials[r].hash, from, to);
+    partials[r].blocks = (to - from + 15) / 16;
+  });
+  Gf128 sum = load_gf128(partials[0].hash);
+  const Gf128 h = load_gf128(key.hash.h);
+  for (unsigned r = 1; r < runs; ++r) {
+    const Gf128 partial = load_gf128(partials[r].hash);
+    sum = multiply(sum, make_factor(power(h, partials[r].blocks)));
+    sum.high ^= partial.high;
+    sum.low ^= partial.low;
+  }
+  store_gf128(state, sum);
+}
+
+}  // namespace paraes

@@ -1,0 +1,72 @@
+// Format openssl: the layout of `openssl enc -pbkdf2`.
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "paraes/error.hpp"
+#include "paraes/formats.hpp"
+#include "paraes/kdf.hpp"
+#include "paraes/secret.hpp"
+
+namespace paraes {
+namespace {
+
+constexpr std::string_view magic = "Salted__";
+
+}  // namespace
+
+bool looks_salted(Bytes start) noexcept {
+  return start.size() >= magic.size() && std::memcmp(start.data(), magic.data(), magic.size()) == 0;
+}
+
+SaltedHeader SaltedHeader::random() {
+  SaltedHeader header;
+  random_bytes(header.salt);
+  return header;
+}
+
+SaltedHeader SaltedHeader::parse(Bytes start) {
+  if (!looks_salted(start)) {
+    throw IntegrityError(
+        "the input does not begin with \"Salted__\": `openssl enc` with a passphrase did not write "
+        "it (if it is bare ciphertext, use --format raw)");
+  }
+  if (start.size() != bytes) {
+    throw IntegrityError("the input ends within its header: it has " +
+                         std::to_string(start.size()) + " bytes of 16");
+  }
+  SaltedHeader header;
+  std::copy(start.begin() + magic.size(), start.end(), header.salt.begin());
+  return header;
+}
+
+std::array<std::uint8_t, SaltedHeader::bytes> SaltedHeader::encode() const {
+  std::array<std::uint8_t, bytes> text{};
+  std::copy(magic.begin(), magic.end(), text.begin());
+  std::copy(salt.begin(), salt.end(), text.begin() + magic.size());
+  return text;
+}
+
+std::unique_ptr<Stream> salted_stream(Direction direction, const SaltedHeader& header,
+                                      Bytes passphrase, const SaltedOptions& options) {
+  if (options.mode != BlockMode::cbc && options.mode != BlockMode::ctr) {
+    throw InvalidArgument("the openssl format has the modes cbc and ctr");
+  }
+  if (options.key_bits != 128 && options.key_bits != 192 && options.key_bits != 256) {
+    throw InvalidArgument("an AES key has 128, 192 or 256 bits (FIPS 197 section 5), not " +
+                          std::to_string(options.key_bits));
+  }
+  const std::size_t key_bytes = options.key_bits / 8;
+  SecretBytes derived(key_bytes + block_bytes);
+  pbkdf2_sha256(passphrase, header.salt, options.iterations, derived.span());
+  RawOptions raw;
+  raw.mode = options.mode;
+  raw.key = Bytes(derived.span()).first(key_bytes);
+  raw.iv = Bytes(derived.span()).subspan(key_bytes);
+  raw.execution = options.execution;
+  return raw_stream(direction, raw);
+}
+
+}  // namespace paraes

@@ -1,0 +1,200 @@
+// Format raw: a mode's output and nothing else.
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "core/counter.hpp"
+#include "paraes/error.hpp"
+#include "paraes/formats.hpp"
+
+namespace paraes {
+namespace {
+
+// A length that a mode cannot have: the caller's mistake when encrypting, damage when decrypting.
+[[noreturn]] void bad_length(Direction direction, const std::string& text) {
+  if (direction == Direction::encrypt) throw InvalidArgument(text);
+  throw IntegrityError(text);
+}
+
+// Appends PKCS#7 padding (RFC 5652 section 6.3) to `bytes` bytes; returns the new size.
+std::size_t pad(std::uint8_t* data, std::size_t bytes) {
+  const std::size_t n = block_bytes - bytes % block_bytes;
+  std::memset(data + bytes, static_cast<int>(n), n);
+  return bytes + n;
+}
+
+// The size without padding. Looks at all sixteen bytes whatever they hold, so that the time says
+// no more than the answer does.
+std::size_t unpad(const std::uint8_t* data, std::size_t bytes) {
+  const std::uint8_t* block = data + bytes - block_bytes;
+  const unsigned n = block[block_bytes - 1];
+  unsigned wrong = static_cast<unsigned>(n - 1U >= block_bytes);
+  for (unsigned i = 0; i < block_bytes; ++i) {
+    const unsigned inside = static_cast<unsigned>(i + n >= block_bytes);
+    wrong |= inside & static_cast<unsigned>(block[i] != n);
+  }
+  if (wrong != 0) {
+    throw IntegrityError(
+        "bad padding at the end: a wrong key, passphrase, IV or mode, or damaged data, or data "
+        "that "
+        "was written without padding");
+  }
+  return bytes - n;
+}
+
+// ECB and CBC: whole blocks, with or without padding.
+template <class Mode>
+class BlockStream final : public Stream {
+ public:
+  BlockStream(Direction direction, bool padding, Mode mode)
+      : direction_(direction), padding_(padding), mode_(std::move(mode)) {}
+
+  [[nodiscard]] std::size_t granule() const noexcept override { return block_bytes; }
+
+  void check_length(std::uint64_t bytes) const override {
+    if (padding_ && direction_ == Direction::encrypt) return;
+    if (bytes % block_bytes != 0) {
+      bad_length(direction_, "the input has " + std::to_string(bytes) +
+                                 " bytes, which is not a whole number of 16-byte blocks" +
+                                 (padding_ ? "" : ", and padding is off"));
+    }
+    if (padding_ && bytes == 0) {
+      bad_length(direction_, "the input is empty; even an empty message has one block of padding");
+    }
+  }
+
+  void update(MutableBytes piece) override {
+    transform(piece);
+    done_ += piece.size();
+  }
+
+  std::size_t finish(std::uint8_t* data, std::size_t bytes) override {
+    check_length(done_ + bytes);
+    if (direction_ == Direction::encrypt) {
+      const std::size_t size = padding_ ? pad(data, bytes) : bytes;
+      transform({data, size});
+      return size;
+    }
+    transform({data, bytes});
+    return padding_ ? unpad(data, bytes) : bytes;
+  }
+
+  [[nodiscard]] const Cipher& cipher() const noexcept override { return mode_; }
+
+ private:
+  void transform(MutableBytes piece) {
+    if (direction_ == Direction::encrypt) {
+      mode_.encrypt(piece, piece);
+    } else {
+      mode_.decrypt(piece, piece);
+    }
+  }
+
+  Direction direction_;
+  bool padding_;
+  Mode mode_;
+  std::uint64_t done_ = 0;
+};
+
+class CtrStream final : public Stream {
+ public:
+  explicit CtrStream(Ctr mode) : mode_(std::move(mode)) {}
+
+  [[nodiscard]] std::size_t granule() const noexcept override { return 1; }
+  void check_length(std::uint64_t) const override {}
+  void update(MutableBytes piece) override { mode_.process(piece, piece); }
+
+  std::size_t finish(std::uint8_t* data, std::size_t bytes) override {
+    update({data, bytes});
+    return bytes;
+  }
+
+  [[nodiscard]] const Cipher& cipher() const noexcept override { return mode_; }
+
+ private:
+  Ctr mode_;
+};
+
+class XtsStream final : public Stream {
+ public:
+  XtsStream(Direction direction, Bytes first_unit, std::size_t unit_bytes, Xts mode)
+      : direction_(direction), unit_bytes_(unit_bytes), mode_(std::move(mode)) {
+    std::copy(first_unit.begin(), first_unit.end(), next_unit_.begin());
+  }
+
+  [[nodiscard]] std::size_t granule() const noexcept override { return unit_bytes_; }
+
+  void check_length(std::uint64_t bytes) const override {
+    if (bytes >= block_bytes) return;
+    bad_length(direction_,
+               "the input has " + std::to_string(bytes) +
+                   " bytes; XTS needs at least one block of 16 (IEEE 1619 section 5.1)");
+  }
+
+  void update(MutableBytes piece) override {
+    if (piece.empty()) return;
+    transform(piece);
+    add_le128(next_unit_.data(), piece.size() / unit_bytes_);
+    done_ += piece.size();
+  }
+
+  std::size_t finish(std::uint8_t* data, std::size_t bytes) override {
+    check_length(done_ + bytes);
+    // Nothing is left only where every piece so far ended with a whole unit.
+    if (bytes != 0) transform({data, bytes});
+    return bytes;
+  }
+
+  [[nodiscard]] const Cipher& cipher() const noexcept override { return mode_; }
+
+ private:
+  void transform(MutableBytes piece) {
+    if (direction_ == Direction::encrypt) {
+      mode_.encrypt(next_unit_, piece, piece);
+    } else {
+      mode_.decrypt(next_unit_, piece, piece);
+    }
+  }
+
+  Direction direction_;
+  std::size_t unit_bytes_;
+  std::array<std::uint8_t, block_bytes> next_unit_{};
+  Xts mode_;
+  std::uint64_t done_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Stream> raw_stream(Direction direction, const RawOptions& options) {
+  constexpr std::size_t max_unit = std::size_t{1} << 24;
+  static constexpr std::array<std::uint8_t, block_bytes> zero{};
+  switch (options.mode) {
+    case BlockMode::ecb:
+      if (!options.iv.empty()) throw InvalidArgument("ECB takes no IV (SP 800-38A section 6.1)");
+      return std::make_unique<BlockStream<Ecb>>(direction, options.padding,
+                                                Ecb(options.key, options.execution));
+    case BlockMode::cbc:
+      return std::make_unique<BlockStream<Cbc>>(direction, options.padding,
+                                                Cbc(options.key, options.iv, options.execution));
+    case BlockMode::ctr:
+      return std::make_unique<CtrStream>(Ctr(options.key, options.iv, options.execution));
+    case BlockMode::xts:
+      break;
+  }
+  if (options.unit_bytes < block_bytes || options.unit_bytes > max_unit) {
+    throw InvalidArgument("an XTS data unit has 16 bytes to 16 MiB, not " +
+                          std::to_string(options.unit_bytes) + " bytes");
+  }
+  if (!options.iv.empty() && options.iv.size() != block_bytes) {
+    throw InvalidArgument("the number of the first XTS data unit has 16 bytes, not " +
+                          std::to_string(options.iv.size()));
+  }
+  return std::make_unique<XtsStream>(direction, options.iv.empty() ? Bytes(zero) : options.iv,
+                                     options.unit_bytes,
+                                     Xts(options.key, options.unit_bytes, options.execution));
+}
+
+}  // namespace paraes

@@ -1,0 +1,122 @@
+#include "io/posix.hpp"
+
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include "paraes/error.hpp"
+#include "paraes/io.hpp"
+
+namespace paraes {
+namespace posix {
+namespace {
+
+// One call moves at most this much: Linux cuts at just under 2^31 anyway, and says so nowhere.
+constexpr std::size_t most_a_call = std::size_t{1} << 30;
+
+// Calls `call(done, n)` until `bytes` bytes are moved or it returns 0. A descriptor that somebody
+// else made non-blocking is waited for.
+template <class Call>
+std::size_t move_all(std::size_t bytes, int descriptor, short event, std::string_view verb,
+                     std::string_view name, Call call) {
+  std::size_t done = 0;
+  while (done < bytes) {
+    const ssize_t n = call(done, std::min(bytes - done, most_a_call));
+    if (n > 0) {
+      done += static_cast<std::size_t>(n);
+    } else if (n == 0) {
+      break;
+    } else if (errno == EAGAIN) {
+      pollfd wait = {.fd = descriptor, .events = event, .revents = 0};
+      if (poll(&wait, 1, -1) < 0 && errno != EINTR) fail(verb, name, errno);
+    } else if (errno != EINTR) {
+      fail(verb, name, errno);
+    }
+  }
+  return done;
+}
+
+void check_complete(std::size_t done, std::size_t bytes, std::string_view name) {
+  // A write that moves nothing and reports nothing would loop for ever.
+  if (done != bytes) fail("write", name, EIO);
+}
+
+}  // namespace
+
+void fail(std::string_view verb, std::string_view name, int error) {
+  std::string text = "cannot ";
+  text.append(verb).append(" ").append(name).append(": ");
+  text += std::generic_category().message(error);
+  if (error == ENOSPC) text += "; free some space or write elsewhere with -o";
+  if (error == EDQUOT) text += "; your quota is used up: free some space or write elsewhere";
+  if (error == EFBIG) text += "; the file system or the shell's limit (ulimit -f) allows no more";
+  throw IoError(text, error);
+}
+
+std::size_t read_full(int descriptor, MutableBytes buffer, std::string_view name) {
+  return move_all(
+      buffer.size(), descriptor, POLLIN, "read", name,
+      [&](std::size_t done, std::size_t n) { return ::read(descriptor, buffer.data() + done, n); });
+}
+
+std::size_t read_full_at(int descriptor, std::uint64_t offset, MutableBytes buffer,
+                         std::string_view name) {
+  return move_all(
+      buffer.size(), descriptor, POLLIN, "read", name, [&](std::size_t done, std::size_t n) {
+        return ::pread(descriptor, buffer.data() + done, n, static_cast<off_t>(offset + done));
+      });
+}
+
+void write_full(int descriptor, Bytes data, std::string_view name) {
+  const std::size_t done = move_all(
+      data.size(), descriptor, POLLOUT, "write", name,
+      [&](std::size_t d, std::size_t n) { return ::write(descriptor, data.data() + d, n); });
+  check_complete(done, data.size(), name);
+}
+
+void write_full_at(int descriptor, std::uint64_t offset, Bytes data, std::string_view name) {
+  const std::size_t done =
+      move_all(data.size(), descriptor, POLLOUT, "write", name, [&](std::size_t d, std::size_t n) {
+        return ::pwrite(descriptor, data.data() + d, n, static_cast<off_t>(offset + d));
+      });
+  check_complete(done, data.size(), name);
+}
+
+}  // namespace posix
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  if (this != &other) {
+    close();
+    number_ = other.release();
+  }
+  return *this;
+}
+
+Descriptor::~Descriptor() { close(); }
+
+int Descriptor::release() noexcept { return std::exchange(number_, -1); }
+
+int Descriptor::close() noexcept {
+  if (number_ < 0) return 0;
+  // EINTR leaves the descriptor closed on Linux: trying again could close somebody else's.
+  const bool failed = ::close(release()) != 0 && errno != EINTR;
+  return failed ? errno : 0;
+}
+
+IoBuffer::IoBuffer(std::size_t size) : size_(size) {
+  constexpr std::size_t page = 4096;
+  const std::size_t rounded = (std::max<std::size_t>(size, 1) + page - 1) / page * page;
+  data_.reset(static_cast<std::uint8_t*>(std::aligned_alloc(page, rounded)));
+  if (data_ == nullptr) throw std::bad_alloc();
+}
+
+void IoBuffer::Free::operator()(std::uint8_t* data) const noexcept { std::free(data); }
+
+}  // namespace paraes

@@ -1,0 +1,23 @@
+// The POSIX calls that io needs, each made to finish what it began and to throw IoError.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "paraes/ciphers.hpp"
+
+namespace paraes::posix {
+
+// Throws IoError "cannot <verb> <name>: <what errno says>", with a hint where one helps.
+[[noreturn]] void fail(std::string_view verb, std::string_view name, int error);
+
+// Fills `buffer` unless the input ends first; returns how many bytes there were.
+std::size_t read_full(int descriptor, MutableBytes buffer, std::string_view name);
+std::size_t read_full_at(int descriptor, std::uint64_t offset, MutableBytes buffer,
+                         std::string_view name);
+
+void write_full(int descriptor, Bytes data, std::string_view name);
+void write_full_at(int descriptor, std::uint64_t offset, Bytes data, std::string_view name);
+
+}  // namespace paraes::posix

@@ -1,0 +1,60 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "io/posix.hpp"
+#include "paraes/io.hpp"
+
+namespace paraes {
+
+FileSource::FileSource(Descriptor descriptor, std::string name)
+    : descriptor_(std::move(descriptor)), name_(std::move(name)) {
+  struct stat status = {};
+  if (fstat(descriptor_.get(), &status) != 0) posix::fail("read", name_, errno);
+  size_ = static_cast<std::uint64_t>(status.st_size);
+  // Advice only: the kernel then reads further ahead.
+  static_cast<void>(posix_fadvise(descriptor_.get(), 0, 0, POSIX_FADV_SEQUENTIAL));
+}
+
+std::size_t FileSource::read(MutableBytes buffer) {
+  const std::size_t n = read_at(position_, buffer);
+  position_ += n;
+  return n;
+}
+
+std::optional<std::uint64_t> FileSource::remaining() const {
+  return position_ < size_ ? size_ - position_ : 0;
+}
+
+std::size_t FileSource::read_at(std::uint64_t offset, MutableBytes buffer) const {
+  return posix::read_full_at(descriptor_.get(), offset, buffer, name_);
+}
+
+PipeSource::PipeSource(Descriptor descriptor, std::string name)
+    : descriptor_(std::move(descriptor)), name_(std::move(name)) {
+  struct stat status = {};
+  if (fstat(descriptor_.get(), &status) != 0) posix::fail("read", name_, errno);
+  if (S_ISREG(status.st_mode)) {
+    const off_t position = lseek(descriptor_.get(), 0, SEEK_CUR);
+    if (position >= 0) {
+      remaining_ =
+          static_cast<std::uint64_t>(position < status.st_size ? status.st_size - position : 0);
+    }
+  }
+#ifdef F_SETPIPE_SZ
+  // Fewer switches between the two ends of a pipe; where it is refused, the usual 64 KiB stay.
+  if (S_ISFIFO(status.st_mode)) static_cast<void>(fcntl(descriptor_.get(), F_SETPIPE_SZ, 1 << 20));
+#endif
+}
+
+std::size_t PipeSource::read(MutableBytes buffer) {
+  const std::size_t n = posix::read_full(descriptor_.get(), buffer, name_);
+  if (remaining_) *remaining_ -= std::min<std::uint64_t>(*remaining_, n);
+  return n;
+}
+
+}  // namespace paraes

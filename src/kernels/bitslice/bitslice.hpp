@@ -1,0 +1,13 @@
+// What the vector builds of bitslice share with the portable one.
+#pragma once
+
+#include "kernels/kernel.hpp"
+
+namespace paraes::bitslice {
+
+// Fills KeySchedule::sliced, in constant time.
+void expand(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes);
+void cbc_encrypt(const KeySchedule& schedule, std::uint8_t chain[16], const std::uint8_t* in,
+                 std::uint8_t* out, std::size_t blocks);
+
+}  // namespace paraes::bitslice

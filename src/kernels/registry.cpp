@@ -1,0 +1,109 @@
+#include "kernels/registry.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "kernels/rows.hpp"
+#include "paraes/error.hpp"
+
+namespace paraes {
+namespace {
+
+// `auto` takes the first available row whose timing is constant. OpenSSL and the table kernels
+// stand last: they run only when named.
+constexpr const Kernel* rows[] = {
+#if defined(__x86_64__)
+    &vaes512_kernel,       &vaes256_kernel, &aesni_kernel,  &bitslice_avx512_kernel,
+    &bitslice_avx2_kernel,
+#endif
+    &bitslice_kernel,      &openssl_kernel, &ttable_kernel, &reference_kernel,
+};
+
+std::string missing_reason(const Kernel& row, CpuFeatureSet usable) {
+  CpuFeatureSet missing;
+  missing.bits = row.needs.bits & ~usable.bits;
+  std::string text = "this machine lacks";
+  const char* separator = " ";
+  for (const std::string_view name : cpu_feature_names(missing)) {
+    text += separator;
+    text += name;
+    separator = ", ";
+  }
+  CpuFeatureSet hidden;
+  hidden.bits = missing.bits & detected_cpu_features().bits;
+  if (hidden.bits != 0) text += " (hidden by PARAES_CPU_MASK)";
+  return text;
+}
+
+KernelInfo describe(const Kernel& row, CpuFeatureSet usable) {
+  KernelInfo info;
+  info.name = row.name;
+  info.variant = row.variant;
+  info.needs = cpu_feature_names(row.needs);
+  info.timing = row.timing;
+  info.available = usable.contains(row.needs);
+  if (!info.available) info.reason = missing_reason(row, usable);
+  return info;
+}
+
+}  // namespace
+
+std::span<const Kernel* const> kernel_rows() { return rows; }
+
+const Kernel& find_kernel(std::string_view request) {
+  const CpuFeatureSet usable = usable_cpu_features();
+  std::string_view source = "--kernel";
+  if (request.empty()) {
+    const char* environment = std::getenv("PARAES_KERNEL");
+    if (environment != nullptr && *environment != '\0') {
+      request = environment;
+      source = "PARAES_KERNEL";
+    } else {
+      request = "auto";
+    }
+  }
+  const Kernel* named = nullptr;
+  for (const Kernel* row : rows) {
+    const bool wanted = request == "auto" ? row->timing == Timing::constant : row->name == request;
+    if (!wanted) continue;
+    if (usable.contains(row->needs)) return *row;
+    named = row;
+  }
+  if (named == nullptr) {
+    std::string text(source);
+    text += ": there is no kernel '";
+    text += request;
+    text += "'; the kernels are auto";
+    std::string_view last;
+    for (const Kernel* row : rows) {
+      if (row->name != last) text.append(", ").append(row->name);
+      last = row->name;
+    }
+    throw InvalidArgument(text);
+  }
+  throw Unavailable("kernel '" + std::string(named->name) +
+                    "' cannot run here: " + missing_reason(*named, usable));
+}
+
+std::vector<KernelInfo> kernels() {
+  const CpuFeatureSet usable = usable_cpu_features();
+  std::vector<KernelInfo> list;
+  for (const Kernel* row : rows) {
+    KernelInfo info = describe(*row, usable);
+    const auto same = std::find_if(list.begin(), list.end(),
+                                   [&](const KernelInfo& k) { return k.name == info.name; });
+    if (same == list.end()) {
+      list.push_back(std::move(info));
+    } else if (!same->available) {
+      *same = std::move(info);
+    }
+  }
+  return list;
+}
+
+KernelInfo select_kernel(std::string_view request) {
+  return describe(find_kernel(request), usable_cpu_features());
+}
+
+}  // namespace paraes

@@ -1,0 +1,20 @@
+// The rows that registry.cpp puts in order. Each is defined in its kernel's own file.
+#pragma once
+
+#include "kernels/kernel.hpp"
+
+namespace paraes {
+
+extern const Kernel reference_kernel;
+extern const Kernel ttable_kernel;
+extern const Kernel bitslice_kernel;
+extern const Kernel openssl_kernel;
+#if defined(__x86_64__)
+extern const Kernel bitslice_avx2_kernel;
+extern const Kernel bitslice_avx512_kernel;
+extern const Kernel aesni_kernel;
+extern const Kernel vaes256_kernel;
+extern const Kernel vaes512_kernel;
+#endif
+
+}  // namespace paraes

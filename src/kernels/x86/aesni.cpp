@@ -1,0 +1,146 @@
+// AES-NI and PCLMULQDQ on 128-bit registers.
+
+#include "kernels/x86/aesni.hpp"
+
+#include <immintrin.h>
+
+#include "core/counter.hpp"
+#include "kernels/rows.hpp"
+#include "kernels/target.hpp"
+
+PARAES_TARGET_BEGIN("sse4.1,ssse3,aes,pclmul")
+
+namespace paraes::aesni {
+namespace {
+
+struct Vec {
+  static constexpr int registers = 16;
+  static constexpr std::size_t lanes = 1;
+  __m128i v;
+};
+
+PARAES_INLINE Vec load(const std::uint8_t* p) {
+  return {_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))};
+}
+PARAES_INLINE void store(std::uint8_t* p, Vec a) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), a.v);
+}
+PARAES_INLINE void stream(std::uint8_t* p, Vec a) {
+  _mm_stream_si128(reinterpret_cast<__m128i*>(p), a.v);
+}
+// One lane has no part.
+PARAES_INLINE Vec load_part(const std::uint8_t* p, std::size_t) { return load(p); }
+PARAES_INLINE void store_part(std::uint8_t* p, Vec a, std::size_t) { store(p, a); }
+PARAES_INLINE Vec broadcast(const std::uint8_t* p) { return load(p); }
+PARAES_INLINE Vec zero() { return {_mm_setzero_si128()}; }
+PARAES_INLINE Vec from_block(__m128i a) { return {a}; }
+PARAES_INLINE Vec from_word(std::uint64_t w) {
+  return {_mm_set_epi64x(0, static_cast<long long>(w))};
+}
+PARAES_INLINE Vec lane_numbers() { return zero(); }
+PARAES_INLINE __m128i fold_lanes(Vec a) { return a.v; }
+PARAES_INLINE Vec operator^(Vec a, Vec b) { return {_mm_xor_si128(a.v, b.v)}; }
+PARAES_INLINE Vec xor3(Vec a, Vec b, Vec c) { return a ^ b ^ c; }
+PARAES_INLINE Vec add32(Vec a, Vec b) { return {_mm_add_epi32(a.v, b.v)}; }
+PARAES_INLINE Vec add64(Vec a, Vec b) { return {_mm_add_epi64(a.v, b.v)}; }
+PARAES_INLINE Vec reverse_bytes(Vec a) {
+  return {
+      _mm_shuffle_epi8(a.v, _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))};
+}
+PARAES_INLINE Vec swap_halves(Vec a) { return {_mm_shuffle_epi32(a.v, 0x4e)}; }
+PARAES_INLINE Vec encrypt_round(Vec s, Vec k) { return {_mm_aesenc_si128(s.v, k.v)}; }
+PARAES_INLINE Vec encrypt_last(Vec s, Vec k) { return {_mm_aesenclast_si128(s.v, k.v)}; }
+PARAES_INLINE Vec decrypt_round(Vec s, Vec k) { return {_mm_aesdec_si128(s.v, k.v)}; }
+PARAES_INLINE Vec decrypt_last(Vec s, Vec k) { return {_mm_aesdeclast_si128(s.v, k.v)}; }
+template <int Halves>
+PARAES_INLINE Vec clmul(Vec a, Vec b) {
+  return {_mm_clmulepi64_si128(a.v, b.v, Halves)};
+}
+template <int N>
+PARAES_INLINE Vec shift_left_bytes(Vec a) {
+  return {_mm_slli_si128(a.v, N)};
+}
+template <int N>
+PARAES_INLINE Vec shift_right_bytes(Vec a) {
+  return {_mm_srli_si128(a.v, N)};
+}
+template <int N>
+PARAES_INLINE Vec shift_left_bits(Vec a) {
+  return {_mm_slli_epi64(a.v, N)};
+}
+template <int N>
+PARAES_INLINE Vec shift_right_bits(Vec a) {
+  return {_mm_srli_epi64(a.v, N)};
+}
+PARAES_INLINE Vec tweak_lanes(Vec t) { return t; }
+
+// Never asked for: a batch boundary does not fall inside one or two lanes.
+[[maybe_unused]] PARAES_INLINE Vec join_halves(Vec a, Vec) { return a; }
+PARAES_INLINE Vec low_halves(Vec a, Vec b) { return {_mm_unpacklo_epi64(a.v, b.v)}; }
+PARAES_INLINE Vec high_halves(Vec a, Vec b) { return {_mm_unpackhi_epi64(a.v, b.v)}; }
+
+#include "kernels/x86/aes_modes.inc"
+
+// SubWord of FIPS 197 section 5.2: AESKEYGENASSIST gives it of the second and fourth word.
+PARAES_INLINE std::uint32_t sub_word(std::uint32_t w) {
+  const __m128i a = _mm_set1_epi32(static_cast<int>(w));
+  return static_cast<std::uint32_t>(_mm_cvtsi128_si32(_mm_aeskeygenassist_si128(a, 0)));
+}
+
+}  // namespace
+
+void expand(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes) {
+  expand_encryption_key(schedule, key, key_bytes, [](std::uint32_t w) { return sub_word(w); });
+  const unsigned rounds = schedule.rounds;
+  store(schedule.decrypt[0], load(schedule.encrypt[rounds]));
+  for (unsigned r = 1; r < rounds; ++r) {
+    store(schedule.decrypt[r], Vec{_mm_aesimc_si128(load(schedule.encrypt[rounds - r]).v)});
+  }
+  store(schedule.decrypt[rounds], load(schedule.encrypt[0]));
+}
+
+void cbc_encrypt(const KeySchedule& schedule, std::uint8_t chain[16], const std::uint8_t* in,
+                 std::uint8_t* out, std::size_t blocks) {
+  const unsigned rounds = schedule.rounds;
+  const Vec first = load(schedule.encrypt[0]);
+  const Vec last = load(schedule.encrypt[rounds]);
+  Vec state = load(chain);
+  for (; blocks != 0; --blocks, in += 16, out += 16) {
+    state = state ^ (load(in) ^ first);
+    for (unsigned r = 1; r < rounds; ++r) state = encrypt_round(state, load(schedule.encrypt[r]));
+    state = encrypt_last(state, last);
+    store(out, state);
+  }
+  store(chain, state);
+}
+
+}  // namespace paraes::aesni
+
+PARAES_TARGET_END
+
+namespace paraes {
+
+const Kernel aesni_kernel = {
+    .name = "aesni",
+    .variant = "",
+    .needs =
+        CpuFeatureSet(CpuFeature::ssse3, CpuFeature::sse41, CpuFeature::aes, CpuFeature::pclmulqdq),
+    .timing = Timing::constant,
+    .expand = aesni::expand,
+    .ecb_encrypt = aesni::ecb<true>,
+    .ecb_decrypt = aesni::ecb<false>,
+    .cbc_encrypt = aesni::cbc_encrypt,
+    .cbc_decrypt = aesni::cbc_decrypt,
+    .ctr = aesni::ctr,
+    .ctr_streaming = aesni::ctr_streaming,
+    .xts_encrypt = aesni::xts<true>,
+    .xts_decrypt = aesni::xts<false>,
+    .ghash_init = aesni::ghash_init,
+    .ghash = aesni::ghash,
+    .gcm_encrypt = aesni::gcm<true>,
+    .gcm_decrypt = aesni::gcm<false>,
+    .gcm_seal = nullptr,
+    .gcm_open = nullptr,
+};
+
+}  // namespace paraes

@@ -1,0 +1,12 @@
+// What the kernels with wider vectors share with aesni: work on single blocks.
+#pragma once
+
+#include "kernels/kernel.hpp"
+
+namespace paraes::aesni {
+
+void expand(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes);
+void cbc_encrypt(const KeySchedule& schedule, std::uint8_t chain[16], const std::uint8_t* in,
+                 std::uint8_t* out, std::size_t blocks);
+
+}  // namespace paraes::aesni

@@ -1,0 +1,128 @@
+// VAES and VPCLMULQDQ on 256-bit registers, for machines without AVX-512.
+
+#include <immintrin.h>
+
+#include "core/counter.hpp"
+#include "kernels/rows.hpp"
+#include "kernels/target.hpp"
+#include "kernels/x86/aesni.hpp"
+
+PARAES_TARGET_BEGIN("avx2,aes,pclmul,vaes,vpclmulqdq")
+
+namespace paraes::vaes256 {
+namespace {
+
+struct Vec {
+  static constexpr int registers = 16;
+  static constexpr std::size_t lanes = 2;
+  __m256i v;
+};
+
+PARAES_INLINE Vec load(const std::uint8_t* p) {
+  return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))};
+}
+PARAES_INLINE void store(std::uint8_t* p, Vec a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a.v);
+}
+PARAES_INLINE void stream(std::uint8_t* p, Vec a) {
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(p), a.v);
+}
+// A part of two lanes is one.
+PARAES_INLINE Vec load_part(const std::uint8_t* p, std::size_t) {
+  return {_mm256_zextsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
+}
+PARAES_INLINE void store_part(std::uint8_t* p, Vec a, std::size_t) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(a.v));
+}
+PARAES_INLINE Vec broadcast(const std::uint8_t* p) {
+  return {_mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
+}
+PARAES_INLINE Vec zero() { return {_mm256_setzero_si256()}; }
+PARAES_INLINE Vec from_block(__m128i a) { return {_mm256_zextsi128_si256(a)}; }
+PARAES_INLINE Vec from_word(std::uint64_t w) {
+  const auto word = static_cast<long long>(w);
+  return {_mm256_set_epi64x(0, word, 0, word)};
+}
+PARAES_INLINE Vec lane_numbers() { return {_mm256_set_epi64x(0, 1, 0, 0)}; }
+PARAES_INLINE __m128i fold_lanes(Vec a) {
+  return _mm_xor_si128(_mm256_castsi256_si128(a.v), _mm256_extracti128_si256(a.v, 1));
+}
+PARAES_INLINE Vec operator^(Vec a, Vec b) { return {_mm256_xor_si256(a.v, b.v)}; }
+PARAES_INLINE Vec xor3(Vec a, Vec b, Vec c) { return a ^ b ^ c; }
+PARAES_INLINE Vec add32(Vec a, Vec b) { return {_mm256_add_epi32(a.v, b.v)}; }
+PARAES_INLINE Vec add64(Vec a, Vec b) { return {_mm256_add_epi64(a.v, b.v)}; }
+PARAES_INLINE Vec reverse_bytes(Vec a) {
+  return {_mm256_shuffle_epi8(a.v, _mm256_broadcastsi128_si256(_mm_set_epi8(
+                                       0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)))};
+}
+PARAES_INLINE Vec swap_halves(Vec a) { return {_mm256_shuffle_epi32(a.v, 0x4e)}; }
+PARAES_INLINE Vec encrypt_round(Vec s, Vec k) { return {_mm256_aesenc_epi128(s.v, k.v)}; }
+PARAES_INLINE Vec encrypt_last(Vec s, Vec k) { return {_mm256_aesenclast_epi128(s.v, k.v)}; }
+PARAES_INLINE Vec decrypt_round(Vec s, Vec k) { return {_mm256_aesdec_epi128(s.v, k.v)}; }
+PARAES_INLINE Vec decrypt_last(Vec s, Vec k) { return {_mm256_aesdeclast_epi128(s.v, k.v)}; }
+template <int Halves>
+PARAES_INLINE Vec clmul(Vec a, Vec b) {
+  return {_mm256_clmulepi64_epi128(a.v, b.v, Halves)};
+}
+template <int N>
+PARAES_INLINE Vec shift_left_bytes(Vec a) {
+  return {_mm256_slli_si256(a.v, N)};
+}
+template <int N>
+PARAES_INLINE Vec shift_right_bytes(Vec a) {
+  return {_mm256_srli_si256(a.v, N)};
+}
+template <int N>
+PARAES_INLINE Vec shift_left_bits(Vec a) {
+  return {_mm256_slli_epi64(a.v, N)};
+}
+template <int N>
+PARAES_INLINE Vec shift_right_bits(Vec a) {
+  return {_mm256_srli_epi64(a.v, N)};
+}
+// Shifts by the lane's number; a shift by 64 gives zero.
+PARAES_INLINE Vec tweak_lanes(Vec t) {
+  const Vec carries{_mm256_srlv_epi64(t.v, _mm256_set_epi64x(63, 63, 64, 64))};
+  const Vec shifted{_mm256_sllv_epi64(t.v, _mm256_set_epi64x(1, 1, 0, 0))};
+  return xor3(shifted, shift_left_bytes<8>(carries), clmul<0x01>(carries, from_word(0x87)));
+}
+
+// Never asked for: a batch boundary does not fall inside one or two lanes.
+[[maybe_unused]] PARAES_INLINE Vec join_halves(Vec a, Vec) { return a; }
+PARAES_INLINE Vec low_halves(Vec a, Vec b) { return {_mm256_unpacklo_epi64(a.v, b.v)}; }
+PARAES_INLINE Vec high_halves(Vec a, Vec b) { return {_mm256_unpackhi_epi64(a.v, b.v)}; }
+
+#include "kernels/x86/aes_modes.inc"
+
+}  // namespace
+}  // namespace paraes::vaes256
+
+PARAES_TARGET_END
+
+namespace paraes {
+
+const Kernel vaes256_kernel = {
+    .name = "vaes256",
+    .variant = "",
+    .needs =
+        CpuFeatureSet(CpuFeature::ssse3, CpuFeature::sse41, CpuFeature::aes, CpuFeature::pclmulqdq,
+                      CpuFeature::avx, CpuFeature::avx2, CpuFeature::vaes, CpuFeature::vpclmulqdq),
+    .timing = Timing::constant,
+    .expand = aesni::expand,
+    .ecb_encrypt = vaes256::ecb<true>,
+    .ecb_decrypt = vaes256::ecb<false>,
+    .cbc_encrypt = aesni::cbc_encrypt,
+    .cbc_decrypt = vaes256::cbc_decrypt,
+    .ctr = vaes256::ctr,
+    .ctr_streaming = vaes256::ctr_streaming,
+    .xts_encrypt = vaes256::xts<true>,
+    .xts_decrypt = vaes256::xts<false>,
+    .ghash_init = vaes256::ghash_init,
+    .ghash = vaes256::ghash,
+    .gcm_encrypt = vaes256::gcm<true>,
+    .gcm_decrypt = vaes256::gcm<false>,
+    .gcm_seal = nullptr,
+    .gcm_open = nullptr,
+};
+
+}  // namespace paraes

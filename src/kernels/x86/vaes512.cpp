@@ -1,0 +1,132 @@
+// VAES and VPCLMULQDQ on 512-bit registers.
+
+#include <immintrin.h>
+
+#include "core/counter.hpp"
+#include "kernels/rows.hpp"
+#include "kernels/target.hpp"
+#include "kernels/x86/aesni.hpp"
+
+PARAES_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,aes,pclmul,vaes,vpclmulqdq")
+
+namespace paraes::vaes512 {
+namespace {
+
+struct Vec {
+  static constexpr int registers = 32;
+  static constexpr std::size_t lanes = 4;
+  __m512i v;
+};
+
+PARAES_INLINE Vec load(const std::uint8_t* p) { return {_mm512_loadu_si512(p)}; }
+PARAES_INLINE void store(std::uint8_t* p, Vec a) { _mm512_storeu_si512(p, a.v); }
+PARAES_INLINE __mmask8 lane_mask(std::size_t blocks) {
+  return static_cast<__mmask8>((1U << (2 * blocks)) - 1);
+}
+PARAES_INLINE void stream(std::uint8_t* p, Vec a) {
+  _mm512_stream_si512(reinterpret_cast<__m512i*>(p), a.v);
+}
+PARAES_INLINE Vec load_part(const std::uint8_t* p, std::size_t blocks) {
+  return {_mm512_maskz_loadu_epi64(lane_mask(blocks), p)};
+}
+PARAES_INLINE void store_part(std::uint8_t* p, Vec a, std::size_t blocks) {
+  _mm512_mask_storeu_epi64(p, lane_mask(blocks), a.v);
+}
+PARAES_INLINE Vec broadcast(const std::uint8_t* p) {
+  return {_mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
+}
+PARAES_INLINE Vec zero() { return {_mm512_setzero_si512()}; }
+PARAES_INLINE Vec from_block(__m128i a) { return {_mm512_zextsi128_si512(a)}; }
+PARAES_INLINE Vec from_word(std::uint64_t w) {
+  const auto word = static_cast<long long>(w);
+  return {_mm512_set_epi64(0, word, 0, word, 0, word, 0, word)};
+}
+PARAES_INLINE Vec lane_numbers() { return {_mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0)}; }
+PARAES_INLINE __m128i fold_lanes(Vec a) {
+  const __m256i half =
+      _mm256_xor_si256(_mm512_castsi512_si256(a.v), _mm512_extracti64x4_epi64(a.v, 1));
+  return _mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+}
+PARAES_INLINE Vec operator^(Vec a, Vec b) { return {_mm512_xor_si512(a.v, b.v)}; }
+PARAES_INLINE Vec xor3(Vec a, Vec b, Vec c) {
+  return {_mm512_ternarylogic_epi64(a.v, b.v, c.v, 0x96)};
+}
+PARAES_INLINE Vec add32(Vec a, Vec b) { return {_mm512_add_epi32(a.v, b.v)}; }
+PARAES_INLINE Vec add64(Vec a, Vec b) { return {_mm512_add_epi64(a.v, b.v)}; }
+PARAES_INLINE Vec reverse_bytes(Vec a) {
+  return {_mm512_shuffle_epi8(a.v, _mm512_broadcast_i32x4(_mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9,
+                                                                       10, 11, 12, 13, 14, 15)))};
+}
+PARAES_INLINE Vec swap_halves(Vec a) {
+  return {_mm512_shuffle_epi32(a.v, static_cast<_MM_PERM_ENUM>(0x4e))};
+}
+PARAES_INLINE Vec encrypt_round(Vec s, Vec k) { return {_mm512_aesenc_epi128(s.v, k.v)}; }
+PARAES_INLINE Vec encrypt_last(Vec s, Vec k) { return {_mm512_aesenclast_epi128(s.v, k.v)}; }
+PARAES_INLINE Vec decrypt_round(Vec s, Vec k) { return {_mm512_aesdec_epi128(s.v, k.v)}; }
+PARAES_INLINE Vec decrypt_last(Vec s, Vec k) { return {_mm512_aesdeclast_epi128(s.v, k.v)}; }
+template <int Halves>
+PARAES_INLINE Vec clmul(Vec a, Vec b) {
+  return {_mm512_clmulepi64_epi128(a.v, b.v, Halves)};
+}
+template <int N>
+PARAES_INLINE Vec shift_left_bytes(Vec a) {
+  return {_mm512_bslli_epi128(a.v, N)};
+}
+template <int N>
+PARAES_INLINE Vec shift_right_bytes(Vec a) {
+  return {_mm512_bsrli_epi128(a.v, N)};
+}
+template <int N>
+PARAES_INLINE Vec shift_left_bits(Vec a) {
+  return {_mm512_slli_epi64(a.v, N)};
+}
+template <int N>
+PARAES_INLINE Vec shift_right_bits(Vec a) {
+  return {_mm512_srli_epi64(a.v, N)};
+}
+// Shifts by the lane's number; a shift by 64 gives zero.
+PARAES_INLINE Vec tweak_lanes(Vec t) {
+  const Vec carries{_mm512_srlv_epi64(t.v, _mm512_set_epi64(61, 61, 62, 62, 63, 63, 64, 64))};
+  const Vec shifted{_mm512_sllv_epi64(t.v, _mm512_set_epi64(3, 3, 2, 2, 1, 1, 0, 0))};
+  return xor3(shifted, shift_left_bytes<8>(carries), clmul<0x01>(carries, from_word(0x87)));
+}
+
+PARAES_INLINE Vec join_halves(Vec a, Vec b) { return {_mm512_mask_blend_epi64(0xf0, a.v, b.v)}; }
+PARAES_INLINE Vec low_halves(Vec a, Vec b) { return {_mm512_unpacklo_epi64(a.v, b.v)}; }
+PARAES_INLINE Vec high_halves(Vec a, Vec b) { return {_mm512_unpackhi_epi64(a.v, b.v)}; }
+
+#include "kernels/x86/aes_modes.inc"
+
+}  // namespace
+}  // namespace paraes::vaes512
+
+PARAES_TARGET_END
+
+namespace paraes {
+
+const Kernel vaes512_kernel = {
+    .name = "vaes512",
+    .variant = "",
+    .needs = CpuFeatureSet(CpuFeature::ssse3, CpuFeature::sse41, CpuFeature::aes,
+                           CpuFeature::pclmulqdq, CpuFeature::avx, CpuFeature::avx2,
+                           CpuFeature::vaes, CpuFeature::vpclmulqdq, CpuFeature::avx512f,
+                           CpuFeature::avx512dq, CpuFeature::avx512bw, CpuFeature::avx512vl),
+    .timing = Timing::constant,
+    .expand = aesni::expand,
+    .ecb_encrypt = vaes512::ecb<true>,
+    .ecb_decrypt = vaes512::ecb<false>,
+    .cbc_encrypt = aesni::cbc_encrypt,
+    .cbc_decrypt = vaes512::cbc_decrypt,
+    .ctr = vaes512::ctr,
+    .ctr_streaming = vaes512::ctr_streaming,
+    .xts_encrypt = vaes512::xts<true>,
+    .xts_decrypt = vaes512::xts<false>,
+    .ghash_init = vaes512::ghash_init,
+    .ghash = vaes512::ghash,
+    .gcm_encrypt = vaes512::gcm<true>,
+    .gcm_decrypt = vaes512::gcm<false>,
+    .gcm_seal = nullptr,
+    .gcm_open = nullptr,
+};
+
+}  // namespace paraes

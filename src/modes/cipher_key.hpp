@@ -1,0 +1,20 @@
+// A kernel and a key expanded for it: what every mode works with.
+#pragma once
+
+#include <memory>
+
+#include "kernels/kernel.hpp"
+
+namespace paraes {
+
+struct CipherKey {
+  const Kernel& kernel;
+  KeySchedule schedule;
+
+  // key_bytes: 16, 24 or 32 (checked by the callers at the public edge).
+  CipherKey(const Kernel& row, const std::uint8_t* key, unsigned key_bytes) : kernel(row) {
+    row.expand(schedule, key, key_bytes);
+  }
+};
+
+}  // namespace paraes

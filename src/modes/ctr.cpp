@@ -1,0 +1,42 @@
+#include "modes/ctr.hpp"
+
+#include <algorithm>
+
+#include "core/counter.hpp"
+
+namespace paraes {
+namespace {
+
+// `bytes` bytes of the block at `counter`, from byte `skip` of it on.
+void partial_block(const CipherKey& key, std::uint8_t counter[16], std::size_t skip,
+                   const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
+  std::uint8_t block[16] = {};
+  std::memcpy(block + skip, in, bytes);
+  key.kernel.ctr(key.schedule, counter, block, block, 1);
+  std::memcpy(out, block + skip, bytes);
+  secure_zero(block, sizeof block);
+}
+
+}  // namespace
+
+void ctr_run(const CipherKey& key, const std::uint8_t initial[16], std::uint64_t offset,
+             const std::uint8_t* in, std::uint8_t* out, std::size_t bytes, bool streaming) {
+  std::uint8_t counter[16];
+  std::memcpy(counter, initial, 16);
+  add_be128(counter, offset / 16);
+  if (const std::size_t skip = offset % 16; skip != 0 && bytes != 0) {
+    const std::size_t n = std::min(bytes, 16 - skip);
+    partial_block(key, counter, skip, in, out, n);
+    in += n;
+    out += n;
+    bytes -= n;
+  }
+  const std::size_t blocks = bytes / 16;
+  const auto operation = streaming ? key.kernel.ctr_streaming : key.kernel.ctr;
+  operation(key.schedule, counter, in, out, blocks);
+  if (bytes % 16 != 0) {
+    partial_block(key, counter, 0, in + 16 * blocks, out + 16 * blocks, bytes % 16);
+  }
+}
+
+}  // namespace paraes

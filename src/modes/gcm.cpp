@@ -1,0 +1,188 @@
+#include "modes/gcm.hpp"
+
+#include <algorithm>
+
+#include "core/counter.hpp"
+
+namespace paraes {
+namespace {
+
+// CTR with inc32 through the kernel's 128-bit CTR: a run ends where the low 32 bits wrap.
+void counter_mode(const CipherKey& key, std::uint8_t counter[16], const std::uint8_t* in,
+                  std::uint8_t* out, std::size_t blocks) {
+  while (blocks != 0) {
+    const std::uint64_t until_wrap = (std::uint64_t{1} << 32) - load_be32(counter + 12);
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(blocks, until_wrap));
+    std::uint8_t running[16];
+    std::memcpy(running, counter, 16);
+    key.kernel.ctr(key.schedule, running, in, out, n);
+    add_be32(counter, static_cast<std::uint32_t>(n));
+    in += 16 * n;
+    out += 16 * n;
+    blocks -= n;
+  }
+}
+
+// For kernels without a fused pass: pieces that stay in the first-level cache between the two.
+void composed(const GcmKey& key, Direction direction, std::uint8_t counter[16],
+              std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
+              std::size_t blocks) {
+  constexpr std::size_t chunk = 512;
+  const Kernel& kernel = key.cipher.kernel;
+  while (blocks != 0) {
+    const std::size_t n = std::min(blocks, chunk);
+    if (direction == Direction::decrypt) kernel.ghash(key.hash, state, in, n);
+    counter_mode(key.cipher, counter, in, out, n);
+    if (direction == Direction::encrypt) kernel.ghash(key.hash, state, out, n);
+    in += 16 * n;
+    out += 16 * n;
+    blocks -= n;
+  }
+}
+
+void whole_blocks(const GcmKey& key, Direction direction, std::uint8_t counter[16],
+                  std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
+                  std::size_t blocks) {
+  const Kernel& kernel = key.cipher.kernel;
+  const auto fused = direction == Direction::encrypt ? kernel.gcm_encrypt : kernel.gcm_decrypt;
+  if (fused != nullptr) {
+    fused(key.cipher.schedule, key.hash, counter, state, in, out, blocks);
+  } else {
+    composed(key, direction, counter, state, in, out, blocks);
+  }
+}
+
+}  // namespace
+
+GcmKey::GcmKey(const Kernel& row, const std::uint8_t* key, unsigned key_bytes)
+    : cipher(row, key, key_bytes) {
+  std::uint8_t h[16] = {};
+  row.ecb_encrypt(cipher.schedule, h, h, 1);
+  row.ghash_init(hash, h);
+  std::memcpy(hash.h, h, 16);
+  secure_zero(h, sizeof h);
+}
+
+void gcm_hash(const GcmKey& key, std::uint8_t state[16], const std::uint8_t* data,
+              std::size_t bytes) {
+  key.cipher.kernel.ghash(key.hash, state, data, bytes / 16);
+  if (bytes % 16 != 0) {
+    std::uint8_t block[16] = {};
+    std::memcpy(block, data + bytes - bytes % 16, bytes % 16);
+    key.cipher.kernel.ghash(key.hash, state, block, 1);
+  }
+}
+
+void gcm_initial_counter(const GcmKey& key, const std::uint8_t* nonce, std::size_t nonce_bytes,
+                         std::uint8_t j0[16]) {
+  if (nonce_bytes == 12) {
+    store_be128(j0, load_be64(nonce), (std::uint64_t{load_be32(nonce + 8)} << 32) | 1);
+    return;
+  }
+  std::memset(j0, 0, 16);
+  gcm_hash(key, j0, nonce, nonce_bytes);
+  std::uint8_t lengths[16];
+  store_be128(lengths, 0, static_cast<std::uint64_t>(nonce_bytes) * 8);
+  key.cipher.kernel.ghash(key.hash, j0, lengths, 1);
+}
+
+void gcm_run(const GcmKey& key, Direction direction, std::uint8_t counter[16],
+             std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
+  const std::size_t blocks = bytes / 16;
+  const std::size_t rest = bytes % 16;
+  whole_blocks(key, direction, counter, state, in, out, blocks);
+  if (rest == 0) return;
+  in += 16 * blocks;
+  out += 16 * blocks;
+  std::uint8_t block[16] = {};
+  std::memcpy(block, in, rest);
+  if (direction == Direction::decrypt) key.cipher.kernel.ghash(key.hash, state, block, 1);
+  counter_mode(key.cipher, counter, block, block, 1);
+  std::memcpy(out, block, rest);
+  if (direction == Direction::encrypt) {
+    std::memset(block + rest, 0, 16 - rest);
+    key.cipher.kernel.ghash(key.hash, state, block, 1);
+  }
+  secure_zero(block, sizeof block);
+}
+
+void gcm_tag(const GcmKey& key, const std::uint8_t j0[16], std::uint8_t state[16],
+             std::uint64_t aad_bytes, std::uint64_t text_bytes, std::uint8_t tag[16]) {
+  std::uint8_t lengths[16];
+  store_be128(lengths, aad_bytes * 8, text_bytes * 8);
+  const Kernel& kernel = key.cipher.kernel;
+  kernel.ghash(key.hash, state, lengths, 1);
+  std::uint8_t counter[16];
+  std::memcpy(counter, j0, 16);
+  kernel.ctr(key.cipher.schedule, counter, state, tag, 1);
+}
+
+GcmStream::GcmStream(const GcmKey& key, Direction direction, Bytes nonce)
+    : key_(key), direction_(direction) {
+  gcm_initial_counter(key, nonce.data(), nonce.size(), j0_);
+  std::memcpy(counter_, j0_, 16);
+  add_be32(counter_, 1);
+}
+
+GcmStream::~GcmStream() {
+  secure_zero(stream_, sizeof stream_);
+  secure_zero(pending_, sizeof pending_);
+}
+
+void GcmStream::finish_hash_block() {
+  key_.cipher.kernel.ghash(key_.hash, state_, pending_, 1);
+  std::memset(pending_, 0, 16);
+}
+
+void GcmStream::aad(Bytes data) {
+  while (!data.empty()) {
+    const std::size_t at = aad_bytes_ % 16;
+    std::size_t n = data.size() / 16 * 16;
+    if (at == 0 && n != 0) {
+      key_.cipher.kernel.ghash(key_.hash, state_, data.data(), n / 16);
+    } else {
+      n = std::min(data.size(), 16 - at);
+      std::memcpy(pending_ + at, data.data(), n);
+      if (at + n == 16) finish_hash_block();
+    }
+    aad_bytes_ += n;
+    data = data.subspan(n);
+  }
+}
+
+void GcmStream::update(Bytes in, MutableBytes out) {
+  if (text_bytes_ == 0 && aad_bytes_ % 16 != 0 && !in.empty()) finish_hash_block();
+  const std::uint8_t* from = in.data();
+  std::uint8_t* to = out.data();
+  std::size_t bytes = in.size();
+  while (bytes != 0) {
+    const std::size_t at = text_bytes_ % 16;
+    std::size_t n = bytes / 16 * 16;
+    if (at == 0 && n != 0) {
+      gcm_run(key_, direction_, counter_, state_, from, to, n);
+    } else {
+      if (at == 0) {
+        std::memset(stream_, 0, 16);
+        counter_mode(key_.cipher, counter_, stream_, stream_, 1);
+      }
+      n = std::min(bytes, 16 - at);
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::uint8_t byte = from[i];
+        to[i] = static_cast<std::uint8_t>(byte ^ stream_[at + i]);
+        pending_[at + i] = direction_ == Direction::encrypt ? to[i] : byte;
+      }
+      if (at + n == 16) finish_hash_block();
+    }
+    text_bytes_ += n;
+    from += n;
+    to += n;
+    bytes -= n;
+  }
+}
+
+void GcmStream::tag(std::uint8_t tag[16]) {
+  if (text_bytes_ % 16 != 0 || (text_bytes_ == 0 && aad_bytes_ % 16 != 0)) finish_hash_block();
+  gcm_tag(key_, j0_, state_, aad_bytes_, text_bytes_, tag);
+}
+
+}  // namespace paraes

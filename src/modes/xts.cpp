@@ -1,0 +1,133 @@
+#include "modes/xts.hpp"
+
+#include <algorithm>
+
+#include "core/counter.hpp"
+#include "kernels/block_modes.hpp"
+
+namespace paraes {
+namespace {
+
+// Tweaks that are encrypted ahead in one call: one call a unit would leave the pipeline empty.
+constexpr std::size_t tweak_batch = 64;
+
+// For kernels without XTS of their own: tweaks into a buffer, XOR, ECB, XOR.
+void composed(const CipherKey& key, Direction direction, std::uint8_t* tweaks,
+              const std::uint8_t* in, std::uint8_t* out, std::size_t units, std::size_t stride,
+              std::size_t blocks) {
+  constexpr std::size_t chunk = 256;
+  std::uint8_t masks[16 * chunk];
+  const auto ecb =
+      direction == Direction::encrypt ? key.kernel.ecb_encrypt : key.kernel.ecb_decrypt;
+  for (std::size_t u = 0; u < units; ++u) {
+    std::uint8_t* tweak = tweaks + 16 * u;
+    for (std::size_t done = 0; done < blocks; done += chunk) {
+      const std::size_t n = std::min(chunk, blocks - done);
+      const std::uint8_t* from = in + u * stride + 16 * done;
+      std::uint8_t* to = out + u * stride + 16 * done;
+      for (std::size_t i = 0; i < n; ++i) {
+        std::memcpy(masks + 16 * i, tweak, 16);
+        xor_block(to + 16 * i, from + 16 * i, tweak);
+        block_modes::xts_next_tweak(tweak);
+      }
+      ecb(key.schedule, to, to, n);
+      for (std::size_t i = 0; i < n; ++i) xor_block(to + 16 * i, to + 16 * i, masks + 16 * i);
+    }
+  }
+  secure_zero(masks, sizeof masks);
+}
+
+void whole_blocks(const CipherKey& key, Direction direction, std::uint8_t* tweaks,
+                  const std::uint8_t* in, std::uint8_t* out, std::size_t units, std::size_t stride,
+                  std::size_t blocks) {
+  const auto fused =
+      direction == Direction::encrypt ? key.kernel.xts_encrypt : key.kernel.xts_decrypt;
+  if (fused != nullptr) {
+    fused(key.schedule, tweaks, in, out, units, stride, blocks);
+  } else {
+    composed(key, direction, tweaks, in, out, units, stride, blocks);
+  }
+}
+
+// One data unit of any length from 16 bytes on (IEEE 1619 sections 5.3.2 and 5.4.2); `tweak` is
+// encrypted already.
+void unit_with_stealing(const CipherKey& key, Direction direction, std::uint8_t tweak[16],
+                        const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
+  const std::size_t rest = bytes % 16;
+  const std::size_t blocks = bytes / 16 - (rest != 0 ? 1 : 0);
+  whole_blocks(key, direction, tweak, in, out, 1, 16 * blocks, blocks);
+  if (rest == 0) return;
+
+  in += 16 * blocks;
+  out += 16 * blocks;
+  std::uint8_t next[16];
+  std::memcpy(next, tweak, 16);
+  block_modes::xts_next_tweak(next);
+  // Decryption takes the last two tweaks in reverse.
+  std::uint8_t* first = direction == Direction::encrypt ? tweak : next;
+  std::uint8_t* second = direction == Direction::encrypt ? next : tweak;
+  std::uint8_t stolen[16];
+  std::uint8_t last[16];
+  whole_blocks(key, direction, first, in, stolen, 1, 16, 1);
+  std::memcpy(last, in + 16, rest);
+  std::memcpy(last + rest, stolen + rest, 16 - rest);
+  std::memcpy(out + 16, stolen, rest);
+  whole_blocks(key, direction, second, last, out, 1, 16, 1);
+  secure_zero(stolen, sizeof stolen);
+  secure_zero(last, sizeof last);
+}
+
+}  // namespace
+
+XtsUnits::XtsUnits(std::size_t bytes, std::size_t unit_bytes)
+    : unit(unit_bytes), count(1), last(bytes) {
+  if (unit == 0 || bytes <= unit) return;
+  count = bytes / unit;
+  const std::size_t rest = bytes % unit;
+  if (rest == 0) {
+    last = unit;
+  } else if (rest < 16) {
+    last = unit + rest;  // joined to the unit before it
+  } else {
+    last = rest;
+    ++count;
+  }
+}
+
+void xts_run(const XtsKey& key, Direction direction, const std::uint8_t first_unit[16],
+             std::uint64_t skip, std::size_t unit_bytes, const std::uint8_t* in, std::uint8_t* out,
+             std::size_t bytes) {
+  const XtsUnits units(bytes, unit_bytes);
+  std::uint8_t number[16];
+  std::memcpy(number, first_unit, 16);
+  add_le128(number, skip);
+  alignas(64) std::uint8_t tweaks[16 * tweak_batch];
+  for (std::size_t done = 0; done < units.count;) {
+    const std::size_t n = std::min(tweak_batch, units.count - done);
+    for (std::size_t u = 0; u < n; ++u) {
+      std::memcpy(tweaks + 16 * u, number, 16);
+      add_le128(number, 1);
+    }
+    const CipherKey& tweak_key = key.tweak;
+    tweak_key.kernel.ecb_encrypt(tweak_key.schedule, tweaks, tweaks, n);
+    const bool has_last = done + n == units.count;
+    std::size_t full = has_last ? n - 1 : n;
+    std::size_t u = 0;
+    if (unit_bytes % 16 == 0) {
+      if (has_last && units.last == unit_bytes) ++full;
+      whole_blocks(key.data, direction, tweaks, in, out, full, unit_bytes, unit_bytes / 16);
+      u = full;
+    }
+    for (; u < n; ++u) {
+      const bool is_last = has_last && u == n - 1;
+      unit_with_stealing(key.data, direction, tweaks + 16 * u, in + u * unit_bytes,
+                         out + u * unit_bytes, is_last ? units.last : unit_bytes);
+    }
+    in += n * unit_bytes;
+    out += n * unit_bytes;
+    done += n;
+  }
+  secure_zero(tweaks, 16 * std::min(tweak_batch, units.count));
+}
+
+}  // namespace paraes

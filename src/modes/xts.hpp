@@ -1,0 +1,34 @@
+// XTS, IEEE 1619 section 5 and SP 800-38E.
+#pragma once
+
+#include "modes/cipher_key.hpp"
+#include "paraes/ciphers.hpp"
+
+namespace paraes {
+
+struct XtsKey {
+  CipherKey data;
+  CipherKey tweak;
+
+  // `key` is both halves, half_bytes (16 or 32) each.
+  XtsKey(const Kernel& row, const std::uint8_t* key, unsigned half_bytes)
+      : data(row, key, half_bytes), tweak(row, key + half_bytes, half_bytes) {}
+};
+
+// The data units of one message: all of `unit` bytes but the last, which holds `last` bytes
+// (at least 16, less than unit + 16).
+struct XtsUnits {
+  std::size_t unit;
+  std::size_t count;
+  std::size_t last;
+
+  // bytes ≥ 16; unit ≥ 16, or 0 for one unit.
+  XtsUnits(std::size_t bytes, std::size_t unit_bytes);
+};
+
+// `bytes` ≥ 16 bytes as consecutive data units from number `first_unit` + `skip` on.
+void xts_run(const XtsKey& key, Direction direction, const std::uint8_t first_unit[16],
+             std::uint64_t skip, std::size_t unit_bytes, const std::uint8_t* in, std::uint8_t* out,
+             std::size_t bytes);
+
+}  // namespace paraes

@@ -1,0 +1,105 @@
+// `paraes bench` as people call it.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "file/child.hpp"
+
+namespace paraes::bench {
+namespace {
+
+ChildResult bench(const std::string& arguments) {
+  std::vector<std::string> words = {PARAES_PROGRAM, "bench"};
+  std::istringstream stream(arguments);
+  for (std::string word; stream >> word;) words.push_back(word);
+  return run_child(words);
+}
+
+class ReportFile {
+ public:
+  ReportFile() : path_(::testing::TempDir() + "paraes-bench-report.json") {}
+  ~ReportFile() { std::filesystem::remove(path_); }
+  ReportFile(const ReportFile&) = delete;
+  ReportFile& operator=(const ReportFile&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] nlohmann::json read() const {
+    std::ifstream file(path_);
+    return nlohmann::json::parse(file);
+  }
+
+ private:
+  std::string path_;
+};
+
+TEST(Command, UnknownValuesAreUsageErrors) {
+  for (const char* arguments :
+       {"--mode cfb", "--kernel fast", "--size 5x", "--size 0", "--rivals botan", "--threads -1",
+        "--samples 0", "--key-bits 512", "--scope disk", "--in-place perhaps", "--nonsense"}) {
+    const ChildResult result = bench(arguments);
+    EXPECT_EQ(result.status, 2) << arguments;
+    EXPECT_EQ(result.output.rfind("paraes: ", 0), 0U) << result.output;
+  }
+}
+
+TEST(Command, ListRunsNothing) {
+  const ChildResult result = bench("--list --kernel ttable --mode ctr,xts --key-bits 192");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_NE(result.output.find("ttable"), std::string::npos);
+  EXPECT_NE(result.output.find("8 rows"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("XTS has no AES-192"), std::string::npos) << result.output;
+  EXPECT_EQ(result.output.find("MB/s"), std::string::npos);
+}
+
+TEST(Command, TinyRunReportsVerifiedRows) {
+  const ReportFile file;
+  const ChildResult result =
+      bench("--kernel ttable --mode gcm --size 1KiB --samples 3 --in-place --seed 9 --json " +
+            file.path());
+  EXPECT_EQ(result.status, 0) << result.output;
+  EXPECT_NE(result.output.find("MB/s"), std::string::npos);
+  const nlohmann::json json = file.read();
+  EXPECT_EQ(json["seed"], 9);
+  ASSERT_EQ(json["results"].size(), 4U);
+  for (const auto& row : json["results"]) {
+    EXPECT_TRUE(row["verified"].get<bool>());
+    EXPECT_TRUE(row["in_place"].get<bool>());
+    EXPECT_EQ(row["bytes"], 1024);
+    EXPECT_EQ(row["samples_ns"].size(), 3U);
+    EXPECT_TRUE(row["timeline_ns"]["key_expansion"].is_number());
+  }
+}
+
+TEST(Command, UnwritableReportIsFoundBeforeMeasuring) {
+  const ChildResult result = bench("--kernel ttable --size 1KiB --json /nonexistent/report.json");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(result.output.find("MB/s"), std::string::npos);
+}
+
+TEST(Command, FilesAreVerifiedAndRemoved) {
+  const std::string folder = ::testing::TempDir() + "paraes-bench-files";
+  std::filesystem::create_directory(folder);
+  const ReportFile file;
+  const ChildResult result = bench(
+      "--scope file --format raw --kernel ttable --mode ecb,ctr,xts --size 64KiB --samples 2 "
+      "--rivals openssl-enc,cp --dir " +
+      folder + " --json " + file.path());
+  EXPECT_EQ(result.status, 0) << result.output;
+  const nlohmann::json json = file.read();
+  unsigned ours = 0;
+  for (const auto& row : json["results"]) {
+    EXPECT_TRUE(row["verified"].get<bool>()) << row.dump();
+    EXPECT_EQ(row["scope"], "file");
+    ours += row["rival"].is_null() ? 1 : 0;
+  }
+  EXPECT_EQ(ours, 6U);
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace paraes::bench

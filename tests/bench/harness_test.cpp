@@ -1,0 +1,219 @@
+// The harness: statistics, the shuffle, and what becomes of variants that skip, fail or lie.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "harness/measure.hpp"
+#include "harness/random.hpp"
+#include "harness/statistics.hpp"
+
+namespace paraes::bench {
+namespace {
+
+TEST(Statistics, MedianOfOddAndEvenCounts) {
+  EXPECT_EQ(median_of({7}), 7);
+  EXPECT_EQ(median_of({9, 1, 5}), 5);
+  EXPECT_EQ(median_of({4, 1, 3, 2}), 2.5);
+}
+
+TEST(Statistics, MedianAbsoluteDeviationAndMinimum) {
+  // Deviations from the median 3: 2, 1, 0, 1, 97.
+  const Statistics s = statistics_of({1, 2, 3, 4, 100});
+  EXPECT_EQ(s.median, 3);
+  EXPECT_EQ(s.mad, 1);
+  EXPECT_EQ(s.min, 1);
+}
+
+TEST(Statistics, OutliersLieFiveDeviationsAboveTheMedian) {
+  // The limit is 3 + 5 * 1.4826 * 1 = 10.41.
+  EXPECT_TRUE(statistics_of({1, 2, 3, 4, 10.4}).outliers.empty());
+  EXPECT_EQ(statistics_of({10.5, 1, 2, 3, 4}).outliers, std::vector<std::size_t>{0});
+}
+
+TEST(Statistics, EqualSamplesStillHaveOutliers) {
+  const Statistics s = statistics_of({1000, 1000, 1000, 1004, 1006});
+  EXPECT_EQ(s.mad, 0);
+  EXPECT_EQ(s.outliers, std::vector<std::size_t>{4});
+}
+
+TEST(Statistics, NoSamplesAreNoError) { EXPECT_TRUE(statistics_of({}).outliers.empty()); }
+
+TEST(Random, ShuffleIsAPermutationThatTheSeedDecides) {
+  std::vector<int> a(100);
+  std::iota(a.begin(), a.end(), 0);
+  std::vector<int> b = a;
+  std::vector<int> c = a;
+  const std::vector<int> sorted = a;
+  Random(1).shuffle(a);
+  Random(1).shuffle(b);
+  Random(2).shuffle(c);
+  EXPECT_EQ(a, b);
+  EXPECT_NE(a, c);
+  EXPECT_NE(a, sorted);
+  std::sort(a.begin(), a.end());
+  EXPECT_EQ(a, sorted);
+}
+
+TEST(Random, IsSplitMix64) {
+  // First outputs of the reference implementation for seed 1234567.
+  Random random(1234567);
+  EXPECT_EQ(random.next(), 6457827717110365317U);
+  EXPECT_EQ(random.next(), 3203168211198807973U);
+}
+
+// A variant whose every step can be replaced.
+class Fake : public Variant {
+ public:
+  explicit Fake(const std::string& kernel) : Variant(row_named(kernel)) {}
+
+  std::function<void()> on_set_up = [] {};
+  std::function<void()> on_call = [] {};
+  std::function<bool()> on_verify = [] { return true; };
+  bool restores = false;
+  int calls = 0;
+  int restored = 0;
+  int torn_down = 0;
+
+  void set_up() override { on_set_up(); }
+  void tear_down() noexcept override { ++torn_down; }
+  void call() override {
+    ++calls;
+    on_call();
+  }
+  [[nodiscard]] bool needs_restore() const override { return restores; }
+  void restore() override { ++restored; }
+  [[nodiscard]] bool verify() override { return on_verify(); }
+
+ private:
+  static Row row_named(const std::string& kernel) {
+    Row row;
+    row.kernel = kernel;
+    row.bytes = 16;
+    return row;
+  }
+};
+
+struct Bench {
+  Group group;
+  Settings settings{3, 0, 1, 1000};
+
+  Fake& add(const std::string& name) {
+    group.push_back(std::make_unique<Fake>(name));
+    return static_cast<Fake&>(*group.back());
+  }
+
+  Outcome run(std::uint64_t seed = 1) {
+    Random random(seed);
+    EnergyMeter energy;
+    return measure(group, settings, random, energy, [](double, const Row&) {});
+  }
+};
+
+TEST(Measure, TakesTheSamplesThatWereAskedFor) {
+  Bench bench;
+  bench.add("a");
+  bench.add("b");
+  bench.settings.samples = 7;
+  const Outcome outcome = bench.run();
+  ASSERT_EQ(outcome.results.size(), 2U);
+  for (const Result& result : outcome.results) {
+    EXPECT_EQ(result.samples_ns.size(), 7U);
+    EXPECT_TRUE(result.verified);
+    EXPECT_GT(result.statistics.median, 0);
+  }
+}
+
+TEST(Measure, MinimumTimeAddsSamples) {
+  Bench bench;
+  bench.add("a");
+  bench.settings.min_seconds = 0.001;
+  const Outcome outcome = bench.run();
+  const auto& samples = outcome.results[0].samples_ns;
+  EXPECT_GT(samples.size(), 3U);
+}
+
+TEST(Measure, RoundsAreInterleavedInAnotherOrderEachTime) {
+  Bench bench;
+  std::string order;
+  // One call a sample.
+  bench.settings = Settings{20, 0, 0, 0};
+  for (const char* name : {"a", "b", "c"})
+    bench.add(name).on_call = [&order, name] { order += name; };
+  (void)bench.run();
+  order = order.substr(3);  // calibration
+  ASSERT_EQ(order.size(), 60U);
+  int in_order = 0;
+  for (std::size_t i = 0; i < order.size(); i += 3) {
+    std::string round = order.substr(i, 3);
+    in_order += round == "abc" ? 1 : 0;
+    std::sort(round.begin(), round.end());
+    EXPECT_EQ(round, "abc") << "round " << i / 3;
+  }
+  EXPECT_LT(in_order, 15);
+}
+
+TEST(Measure, ShortCallsAreBatched) {
+  Bench bench;
+  Fake& fake = bench.add("a");
+  bench.settings = Settings{1, 0, 0, 1e6};
+  (void)bench.run();
+  EXPECT_GT(fake.calls, 100);
+}
+
+TEST(Measure, RestoresBeforeEveryCall) {
+  Bench bench;
+  Fake& fake = bench.add("a");
+  fake.restores = true;
+  (void)bench.run();
+  EXPECT_EQ(fake.restored, fake.calls);
+}
+
+TEST(Measure, SkipIsListedWithItsReasonAndTornDown) {
+  Bench bench;
+  Fake& fake = bench.add("a");
+  fake.on_set_up = [] { throw Skip("no room"); };
+  bench.add("b");
+  const Outcome outcome = bench.run();
+  ASSERT_EQ(outcome.skipped.size(), 1U);
+  EXPECT_EQ(outcome.skipped[0].reason, "no room");
+  EXPECT_EQ(outcome.skipped[0].row.kernel, "a");
+  ASSERT_EQ(outcome.results.size(), 1U);
+  EXPECT_EQ(outcome.results[0].row.kernel, "b");
+  EXPECT_EQ(fake.torn_down, 1);
+}
+
+TEST(Measure, WrongAnswerIsNotVerified) {
+  Bench bench;
+  bench.add("a").on_verify = [] { return false; };
+  EXPECT_FALSE(bench.run().results[0].verified);
+}
+
+TEST(Measure, ThrowingCallIsNotVerifiedAndKeepsItsWords) {
+  Bench bench;
+  int left = 4;
+  bench.settings = Settings{20, 0, 0, 0};
+  bench.add("a").on_call = [&left] {
+    if (left-- == 0) throw std::runtime_error("tag");
+  };
+  bench.add("b");
+  const Outcome outcome = bench.run();
+  EXPECT_FALSE(outcome.results[0].verified);
+  EXPECT_EQ(outcome.results[0].error, "tag");
+  EXPECT_LT(outcome.results[0].samples_ns.size(), 20U);
+  EXPECT_TRUE(outcome.results[1].verified);
+  EXPECT_EQ(outcome.results[1].samples_ns.size(), 20U);
+}
+
+TEST(Energy, SaysWhyThereIsNone) {
+  const EnergyMeter meter;
+  EXPECT_EQ(meter.available(), meter.reason().empty());
+}
+
+}  // namespace
+}  // namespace paraes::bench

@@ -1,0 +1,193 @@
+// Memory scope: every contender on every mode is right, and none that is wrong gets through.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench.hpp"
+#include "memory/oracle.hpp"
+#include "memory/ours.hpp"
+#include "memory/variant.hpp"
+#include "rivals/rivals.hpp"
+
+namespace paraes::bench {
+namespace {
+
+constexpr Mode all_modes[] = {Mode::ecb, Mode::cbc, Mode::ctr, Mode::xts, Mode::gcm};
+
+std::vector<Job> jobs() {
+  std::vector<Job> list;
+  for (const Mode mode : all_modes) {
+    for (const int bits : {128, 192, 256}) {
+      if (mode == Mode::xts && bits == 192) continue;
+      for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        for (const int threads : {1, 3}) {
+          for (const bool in_place : {false, true}) {
+            // 100 KiB and a bit: several runs a thread's share, a short last unit.
+            list.push_back(Job{mode, bits, direction, 4096, 102400 + 48, threads, in_place});
+          }
+        }
+      }
+    }
+  }
+  return list;
+}
+
+Row row_of(const Job& job) {
+  Row row;
+  row.kernel = "test";
+  row.mode = job.mode;
+  row.key_bits = job.key_bits;
+  row.direction = job.direction;
+  row.threads = job.threads;
+  row.bytes = job.bytes;
+  row.in_place = job.in_place;
+  return row;
+}
+
+std::string name_of(const Job& job) {
+  return std::string(to_string(*job.mode)) + "-" + std::to_string(job.key_bits) + " " +
+         std::string(to_string(job.direction)) + " threads " + std::to_string(job.threads) +
+         (job.in_place ? " in place" : "");
+}
+
+bool verifies(const Job& job, std::unique_ptr<Contender> contender) {
+  MemoryVariant variant(row_of(job), job, std::move(contender),
+                        std::make_shared<Arena>(job.bytes, job.threads));
+  variant.set_up();
+  const bool right = variant.verify();
+  variant.tear_down();
+  return right;
+}
+
+TEST(Memory, OursIsRight) {
+  for (const Job& job : jobs())
+    EXPECT_TRUE(verifies(job, make_ours(job, "ttable"))) << name_of(job);
+}
+
+TEST(Memory, RivalsAreRightOrSayWhyNot) {
+  for (const MemoryRival& rival : memory_rivals()) {
+    if (rival.copies) continue;
+    for (const Job& job : jobs()) {
+      try {
+        EXPECT_TRUE(verifies(job, rival.make(job))) << rival.name << " " << name_of(job);
+      } catch (const Skip& skip) {
+        EXPECT_STRNE(skip.what(), "");
+        EXPECT_NE(rival.name == "openssl" && job.threads == 1, true) << skip.what();
+      }
+    }
+  }
+}
+
+TEST(Memory, CopyIsRight) {
+  Job job;
+  job.mode.reset();
+  job.bytes = 100003;
+  job.threads = 2;
+  EXPECT_TRUE(verifies(job, make_memcpy(job)));
+  job.in_place = true;
+  EXPECT_THROW((void)make_memcpy(job), Skip);
+}
+
+// A correct contender whose output is damaged afterwards.
+class Damaged : public Contender {
+ public:
+  enum class Where { first_byte, last_byte, tag, nothing_written };
+
+  Damaged(const Job& job, Where where)
+      : inner_(make_ours(job, "ttable")), job_(job), where_(where) {}
+
+  void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* tag) override {
+    if (where_ == Where::nothing_written) return;
+    inner_->run(in, out, tag);
+    if (where_ == Where::first_byte) out[0] ^= 0x01;
+    if (where_ == Where::last_byte) out[job_.bytes - 1] ^= 0x80;
+    if (where_ == Where::tag) tag[15] ^= 0x80;
+  }
+
+ private:
+  std::unique_ptr<Contender> inner_;
+  Job job_;
+  Where where_;
+};
+
+TEST(Memory, OneWrongBitIsFound) {
+  for (const Job& job : jobs()) {
+    for (const auto where :
+         {Damaged::Where::first_byte, Damaged::Where::last_byte, Damaged::Where::nothing_written}) {
+      EXPECT_FALSE(verifies(job, std::make_unique<Damaged>(job, where)))
+          << name_of(job) << " " << static_cast<int>(where);
+    }
+  }
+}
+
+TEST(Memory, WrongTagIsFound) {
+  for (const int threads : {1, 3}) {
+    const Job job{Mode::gcm, 128, Direction::encrypt, 4096, 70000, threads, false};
+    EXPECT_FALSE(verifies(job, std::make_unique<Damaged>(job, Damaged::Where::tag)));
+  }
+}
+
+TEST(Memory, BlocksOfThePatternDiffer) {
+  std::vector<std::uint8_t> bytes(1 << 16);
+  pattern(0, bytes.data(), bytes.size());
+  std::vector<std::string> blocks;
+  for (std::size_t i = 0; i < bytes.size(); i += 16) {
+    blocks.emplace_back(bytes.begin() + static_cast<std::ptrdiff_t>(i),
+                        bytes.begin() + static_cast<std::ptrdiff_t>(i) + 16);
+  }
+  std::sort(blocks.begin(), blocks.end());
+  EXPECT_EQ(std::adjacent_find(blocks.begin(), blocks.end()), blocks.end());
+  // Any piece is the same as in the whole.
+  std::vector<std::uint8_t> piece(1000);
+  pattern(4099, piece.data(), piece.size());
+  EXPECT_TRUE(std::equal(piece.begin(), piece.end(), bytes.begin() + 4099));
+}
+
+class DiscardedOutput {
+ public:
+  DiscardedOutput() : file_(std::tmpfile()) {}
+  ~DiscardedOutput() { (void)std::fclose(file_); }
+  DiscardedOutput(const DiscardedOutput&) = delete;
+  DiscardedOutput& operator=(const DiscardedOutput&) = delete;
+  [[nodiscard]] std::FILE* file() const { return file_; }
+
+ private:
+  std::FILE* file_;
+};
+
+int status_of(bool damaged) {
+  const Job job{Mode::ctr, 128, Direction::encrypt, 4096, 4096, 1, false};
+  Plan plan;
+  plan.groups.emplace_back();
+  std::unique_ptr<Contender> contender;
+  if (damaged) {
+    contender = std::make_unique<Damaged>(job, Damaged::Where::last_byte);
+  } else {
+    contender = make_ours(job, "ttable");
+  }
+  plan.groups[0].push_back(std::make_unique<MemoryVariant>(
+      row_of(job), job, std::move(contender), std::make_shared<Arena>(job.bytes, job.threads)));
+  Options options;
+  options.settings = Settings{2, 0, 0, 1000};
+  const DiscardedOutput output;
+  return run(plan, options, output.file(), output.file());
+}
+
+TEST(Run, WrongRowEndsWithOne) {
+  EXPECT_EQ(status_of(false), 0);
+  EXPECT_EQ(status_of(true), 1);
+}
+
+TEST(Run, NothingToRunEndsWithOne) {
+  const DiscardedOutput output;
+  EXPECT_EQ(run(Plan{}, Options{}, output.file(), output.file()), 1);
+}
+
+}  // namespace
+}  // namespace paraes::bench

@@ -1,0 +1,153 @@
+// The JSON has exactly the keys of the schema, and the table fits a terminal.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "report/context.hpp"
+#include "report/json.hpp"
+#include "report/table.hpp"
+
+namespace paraes::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::vector<std::string> keys(const Json& json) {
+  std::vector<std::string> list;
+  for (const auto& item : json.items()) list.push_back(item.key());
+  return list;
+}
+
+const std::vector<std::string> axis_keys = {
+    "rival",    "device", "kernel",        "mode",     "key_bits",     "direction",
+    "threads",  "ranks",  "bytes",         "messages", "scope",        "format",
+    "in_place", "cache",  "key_expansion", "transfer", "distribution", "overlap"};
+
+std::vector<std::string> operator+(std::vector<std::string> a, const std::vector<std::string>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+Result result_named(const std::string& kernel, const std::string& rival, double ns) {
+  Result result;
+  result.row.kernel = kernel;
+  result.row.rival = rival;
+  result.row.mode = Mode::ctr;
+  result.row.key_bits = 128;
+  result.row.direction = Direction::encrypt;
+  result.row.bytes = 1000000;
+  result.samples_ns = {ns, ns, 10 * ns};
+  result.statistics = statistics_of(result.samples_ns);
+  result.timeline.kernel = ns;
+  result.energy_reason = "no counter";
+  result.verified = true;
+  return result;
+}
+
+TEST(Report, HasTheKeysOfTheSchema) {
+  const std::vector<std::string> top = {"schema", "seed", "context", "results", "skipped"};
+  const std::vector<std::string> context_keys = {
+      "time",    "host", "kernel_release", "container", "cpu",  "features", "cores",
+      "threads", "numa", "governor",       "thp",       "gpus", "drivers",  "compiler",
+      "flags",   "git",  "dirty",          "libraries", "omp"};
+  const std::vector<std::string> measured = {
+      "samples_ns",       "outliers",    "median_ns",     "mad_ns",        "min_ns",
+      "bytes_per_second", "timeline_ns", "energy_joules", "energy_reason", "verified"};
+  const std::vector<std::string> phases = {"read",    "key_expansion",  "host_to_device",
+                                           "kernel",  "device_to_host", "write",
+                                           "scatter", "gather"};
+  Outcome outcome;
+  outcome.results.push_back(result_named("aesni", "", 1e5));
+  outcome.skipped.push_back({Row{}, "why"});
+  const Json json = report(42, context(""), outcome);
+  EXPECT_EQ(keys(json), top);
+  EXPECT_EQ(json["schema"], 1);
+  EXPECT_EQ(json["seed"], 42);
+  EXPECT_EQ(keys(json["context"]), context_keys);
+  EXPECT_EQ(keys(json["results"][0]), axis_keys + measured);
+  EXPECT_EQ(keys(json["results"][0]["timeline_ns"]), phases);
+  EXPECT_EQ(keys(json["skipped"][0]), axis_keys + std::vector<std::string>{"reason"});
+}
+
+TEST(Report, ValuesAndNulls) {
+  Outcome outcome;
+  outcome.results.push_back(result_named("", "memcpy", 1e5));
+  outcome.results[0].row.mode.reset();
+  const Json json = report(0, Json::object(), outcome)["results"][0];
+  EXPECT_EQ(json["rival"], "memcpy");
+  EXPECT_TRUE(json["kernel"].is_null());
+  EXPECT_TRUE(json["mode"].is_null());
+  EXPECT_TRUE(json["format"].is_null());
+  EXPECT_TRUE(json["energy_joules"].is_null());
+  EXPECT_EQ(json["samples_ns"].size(), 3U);
+  EXPECT_EQ(json["outliers"], Json::array({2}));
+  EXPECT_EQ(json["median_ns"], 1e5);
+  EXPECT_EQ(json["bytes_per_second"], 10000000000);
+  EXPECT_TRUE(json["bytes_per_second"].is_number_integer());
+  EXPECT_EQ(json["timeline_ns"]["kernel"], 1e5);
+  EXPECT_TRUE(json["timeline_ns"]["read"].is_null());
+}
+
+TEST(Report, ContextIsFilled) {
+  const Json json = context("");
+  EXPECT_TRUE(json["cpu"].is_string());
+  EXPECT_TRUE(json["features"].is_array());
+  EXPECT_GE(json["threads"].get<int>(), 1);
+  EXPECT_TRUE(json["libraries"]["openssl"].is_string());
+}
+
+TEST(Table, RatiosAreToTheRivalOfTheSameJob) {
+  Outcome outcome;
+  outcome.results.push_back(result_named("aesni", "", 1e5));
+  outcome.results.push_back(result_named("", "openssl", 2e5));
+  outcome.results.push_back(result_named("", "openssl", 8e5));
+  outcome.results[2].row.mode = Mode::gcm;
+  const std::string text = table(outcome);
+  EXPECT_NE(text.find("2.00"), std::string::npos) << text;
+  EXPECT_EQ(text.find("8.00"), std::string::npos) << text;
+  EXPECT_EQ(text.find("WRONG"), std::string::npos) << text;
+}
+
+TEST(Table, WrongRowsAreLoud) {
+  Outcome outcome;
+  outcome.results.push_back(result_named("aesni", "", 1e5));
+  outcome.results[0].verified = false;
+  EXPECT_NE(table(outcome).find("WRONG: aesni"), std::string::npos);
+}
+
+TEST(Table, FitsAHundredColumns) {
+  Outcome outcome;
+  for (const std::uint64_t bytes : {16U << 10, 1U << 30}) {
+    for (const char* rival : {"", "openssl", "ipsec-mb", "gcrypt", "memcpy"}) {
+      for (const int threads : {1, 4096}) {
+        for (const bool in_place : {false, true}) {
+          for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+            for (const int bits : {128, 256}) {
+              Result result = result_named(*rival == '\0' ? "reference" : "", rival, 1e3);
+              result.row.mode = threads == 1 ? Mode::ctr : Mode::gcm;
+              result.row.bytes = bytes;
+              result.row.threads = threads;
+              result.row.in_place = in_place;
+              result.row.direction = direction;
+              result.row.key_bits = bits;
+              outcome.results.push_back(result);
+            }
+          }
+        }
+      }
+    }
+  }
+  std::istringstream lines(table(outcome));
+  std::string line;
+  while (std::getline(lines, line)) {
+    std::size_t columns = 0;
+    for (const char c : line) columns += (static_cast<unsigned char>(c) & 0xc0U) != 0x80U ? 1 : 0;
+    EXPECT_LE(columns, 100U) << line;
+  }
+}
+
+}  // namespace
+}  // namespace paraes::bench

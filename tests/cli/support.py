@@ -1,0 +1,180 @@
+"""What the tests of the command line share. PARAES_BIN names the program under test."""
+
+import fcntl
+import os
+import pathlib
+import pty
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import termios
+import time
+import unittest
+
+BIN = os.environ.get("PARAES_BIN", "")
+if not os.access(BIN, os.X_OK):
+    raise SystemExit(f"PARAES_BIN={BIN!r} is not the paraes program; ctest sets it")
+
+KEYS = {bits: bytes(range(1, bits // 8 + 1)) for bits in (128, 192, 256)}
+IV = bytes(range(0xF0, 0x100))
+DEADLINE = 60
+
+
+def pattern(size):
+    """Bytes with period 251: blocks, pages and units that are swapped show."""
+    period = bytes(range(251))
+    return (period * (size // 251 + 1))[:size]
+
+
+def environment(**more):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("PARAES_")}
+    env.update(more)
+    return env
+
+
+def as_a_shell_does():
+    """In the child: the signals' defaults, whatever ran the tests had ignored."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_DFL)
+
+
+class Case(unittest.TestCase):
+    """One empty folder a test, which is also the working folder of what it runs."""
+
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="paraes-cli-"))
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+
+    def path(self, name):
+        return self.dir / name
+
+    def write(self, name, data):
+        self.path(name).write_bytes(data)
+        return name
+
+    def read(self, name):
+        return self.path(name).read_bytes()
+
+    def names(self):
+        return sorted(os.listdir(self.dir))
+
+    def run_paraes(self, *args, stdin=b"", env=None, **kwargs):
+        return subprocess.run([BIN, *map(str, args)], cwd=self.dir, input=stdin,
+                              stdout=kwargs.pop("stdout", subprocess.PIPE),
+                              stderr=subprocess.PIPE, env=environment(**(env or {})),
+                              timeout=DEADLINE, **kwargs)
+
+    def ok(self, *args, **kwargs):
+        """Runs it, expects success and returns standard output."""
+        done = self.run_paraes(*args, **kwargs)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def fails(self, status, *args, says=(), **kwargs):
+        """Runs it, expects `status` and one error line with all of `says` in it."""
+        done = self.run_paraes(*args, **kwargs)
+        text = done.stderr.decode()
+        self.assertEqual(done.returncode, status, text)
+        lines = [line for line in text.splitlines()
+                 if not line.startswith(("paraes: note:", "paraes: warning:"))]
+        self.assertEqual(len(lines), 1, text)
+        self.assertTrue(lines[0].startswith("paraes: "), text)
+        for word in [says] if isinstance(says, str) else says:
+            self.assertIn(word, lines[0])
+        return done
+
+    def openssl(self, *args, stdin=b""):
+        done = subprocess.run(["openssl", *map(str, args)], cwd=self.dir, input=stdin,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=DEADLINE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def ecb(self, key, blocks, decrypt=False):
+        """AES of whole blocks, by openssl: the block cipher under independent checks."""
+        if not blocks:
+            return b""
+        return self.openssl("enc", *(["-d"] if decrypt else []), f"-aes-{8 * len(key)}-ecb", "-nopad",
+                            "-K", key.hex(), stdin=blocks)
+
+    def start(self, *args, env=None, **kwargs):
+        process = subprocess.Popen([BIN, *map(str, args)], cwd=self.dir,
+                                   env=environment(**(env or {})), preexec_fn=as_a_shell_does,
+                                   stderr=subprocess.PIPE, **kwargs)
+        self.addCleanup(process.kill)
+        return process
+
+    def wait_for(self, condition, what):
+        end = time.monotonic() + DEADLINE
+        while not condition():
+            self.assertLess(time.monotonic(), end, f"waited in vain for {what}")
+            time.sleep(0.005)
+
+    def temporaries(self):
+        return [name for name in self.names() if name.startswith(".paraes-")]
+
+
+class Terminal:
+    """A pseudo-terminal that a child has as its controlling one."""
+
+    def __init__(self, case, *args, stdin=None, stdout=None, stderr=None, env=None):
+        self.master, slave = pty.openpty()
+
+        def take_terminal():
+            as_a_shell_does()
+            os.setsid()
+            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+
+        pick = lambda stream: slave if stream is None else stream
+        self.process = subprocess.Popen([BIN, *map(str, args)], cwd=case.dir, stdin=pick(stdin),
+                                        stdout=pick(stdout), stderr=pick(stderr),
+                                        env=environment(**(env or {})), preexec_fn=take_terminal)
+        case.addCleanup(self.close)
+        self.slave = slave
+        self.case = case
+        self.seen = b""
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+        os.close(self.master)
+        os.close(self.slave)
+
+    def pump(self, seconds=0.02):
+        if select.select([self.master], [], [], seconds)[0]:
+            self.seen += os.read(self.master, 65536)
+            return True
+        return False
+
+    def expect(self, text):
+        """Reads on until `text` was shown; forgets what came up to it."""
+        end = time.monotonic() + DEADLINE
+        while text not in self.seen:
+            self.case.assertLess(time.monotonic(), end, f"no {text!r} in {self.seen!r}")
+            self.pump()
+        before, self.seen = self.seen.split(text, 1)
+        return before
+
+    def type(self, text):
+        os.write(self.master, text)
+
+    def echoes(self):
+        return bool(termios.tcgetattr(self.slave)[3] & termios.ECHO)
+
+    def finish(self):
+        """Waits for the end; returns the status and what was shown since the last expect."""
+        end = time.monotonic() + DEADLINE
+        while self.process.poll() is None:
+            self.case.assertLess(time.monotonic(), end, f"no end; shown: {self.seen!r}")
+            self.pump()
+        while self.pump(0.05):
+            pass
+        return self.process.returncode, self.seen
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,243 @@
+"""Where keys and passphrases come from, and which are refused."""
+
+import os
+import subprocess
+
+from support import BIN, IV, KEYS, Case, environment, pattern
+
+XTS = ["--format", "raw", "--mode", "xts"]
+CTR = ["--format", "raw", "--mode", "ctr", "--iv-hex", IV.hex()]
+SALTED = ["--format", "openssl"]
+
+
+class KeyFiles(Case):
+    def ctr(self, key, data=b"some text"):
+        return self.openssl("enc", f"-aes-{8 * len(key)}-ctr", "-K", key.hex(), "-iv", IV.hex(),
+                            stdin=data)
+
+    def check(self, contents, key, *flags):
+        self.write("k", contents)
+        got = self.ok("encrypt", *CTR, "--key-file", "k", *flags, "-", stdin=b"some text")
+        self.assertEqual(got, self.ctr(key))
+
+    def refused(self, contents, *flags, says=(), base=CTR):
+        self.write("k", contents)
+        self.fails(2, "encrypt", *base, "--key-file", "k", *flags, "-", stdin=pattern(64), says=says)
+
+    def test_raw_and_hex_by_size(self):
+        for key in KEYS.values():
+            key = bytes(range(200, 200 + len(key)))
+            self.check(key, key)
+            for text in (key.hex(), key.hex().upper()):
+                self.check(text.encode() + b"\n", key)
+                self.check(text.encode() + b"\r\n", key)
+
+    def test_raw_key_that_ends_in_a_newline(self):
+        key = pattern(15) + b"\n"
+        self.check(key, key)
+
+    def test_raw_key_that_looks_like_a_short_hex_file(self):
+        key = b"0123456789abcdef0123456789abcd\r\n"  # 32 bytes: the size decides
+        self.check(key, key)
+
+    def test_ambiguous(self):
+        for size in (32, 48, 64):
+            with self.subTest(size=size):
+                self.refused(b"a5" * (size // 2), says=["--key-encoding hex", "--key-encoding raw"])
+        self.check(b"a5" * 16, b"\xa5" * 16, "--key-encoding", "hex")
+        self.check(b"a5" * 16, b"a5" * 16, "--key-encoding", "raw")
+
+    def test_ambiguous_xts(self):
+        for size in (64, 128):
+            with self.subTest(size=size):
+                self.refused(b"0123456789abcdef" * (size // 16), base=XTS, says="--key-encoding")
+
+    def test_named_encodings_are_held_to(self):
+        self.refused(bytes(17), "--key-encoding", "raw", says="17 bytes")
+        self.refused(b"zz" * 16, "--key-encoding", "hex", says=["32 bytes", "hex digits"])
+        self.refused(b"a" * 31, "--key-encoding", "hex", says="hex digits")
+        self.refused(b"ab" * 20 + b"\n", "--key-encoding", "hex", says="20 bytes")
+        self.refused(bytes(16), "--key-encoding", "base64", says="raw or hex")
+
+    def test_wrong_sizes_are_stated(self):
+        for contents, says in ((b"", "0 bytes"), (bytes(15), "15 bytes"), (bytes(17), "17 bytes"),
+                               (bytes(33), "33 bytes"), (bytes(64), "64 bytes"),
+                               (b"a" * 33, "33 bytes"), (b"zz" * 16 + b"\n", "33 bytes"),
+                               (b"ab" * 16 + b"\n\n", "34 bytes"), (b"ab" * 17 + b"\n", "17 bytes"),
+                               (bytes(130), "130 bytes"), (bytes(131), "131 bytes"),
+                               (bytes(70000), "70000 bytes")):
+            with self.subTest(contents=contents[:40]):
+                self.refused(contents, says=says)
+
+    def test_xts_sizes(self):
+        for contents, says in ((pattern(16), "16 bytes"), (pattern(24), "24 bytes"),
+                               (pattern(48), "AES-192-XTS"),
+                               (pattern(48).hex().encode() + b"\n", "AES-192-XTS"),
+                               (pattern(96), "96 bytes"), (pattern(65), "65 bytes")):
+            with self.subTest(size=len(contents)):
+                self.refused(contents, base=XTS, says=says)
+
+    def test_xts_halves_must_differ(self):
+        for half in (16, 32):
+            self.refused(pattern(half) * 2, base=XTS, says="must differ")
+            self.refused((pattern(half) * 2).hex().encode() + b"\n", base=XTS, says="must differ")
+
+    def test_key_bits_must_match(self):
+        self.check(KEYS[192], KEYS[192], "--key-bits", "192")
+        self.refused(KEYS[256], "--key-bits", "128", says=["128", "256"])
+        self.refused(pattern(64), "--key-bits", "128", base=XTS, says=["128", "256"])
+        self.refused(pattern(64), "--key-bits", "192", base=XTS, says="AES-192-XTS")
+        self.refused(KEYS[256], "--key-bits", "512", says="128, 192 or 256")
+
+    def test_standard_input(self):
+        self.write("f", b"some text")
+        got = self.ok("encrypt", *CTR, "--key-file", "-", "-c", "f", stdin=KEYS[256])
+        self.assertEqual(got, self.ctr(KEYS[256]))
+        self.fails(2, "encrypt", *CTR, "--key-file", "-", "-", stdin=KEYS[256],
+                   says="standard input")
+
+    def test_pipes(self):
+        script = f'"$1" encrypt {" ".join(CTR)} --key-file <(cat k) - < f'
+        self.write("k", KEYS[128])
+        self.write("f", b"some text")
+        got = subprocess.run(["bash", "-c", script, "bash", BIN], cwd=self.dir, env=environment(),
+                             capture_output=True, timeout=60)
+        self.assertEqual(got.stdout, self.ctr(KEYS[128]), got.stderr)
+
+    def test_missing_and_unreadable(self):
+        self.fails(1, "encrypt", *CTR, "--key-file", "nowhere", "-", stdin=b"x",
+                   says=["nowhere", "No such file"])
+        self.fails(2, "encrypt", *CTR, "--key-file", ".", "-", stdin=b"x", says="folder")
+        if os.getuid() == 0:
+            self.skipTest("root can read every file")
+        self.write("k", KEYS[128])
+        self.path("k").chmod(0)
+        self.fails(1, "encrypt", *CTR, "--key-file", "k", "-", stdin=b"x", says="Permission")
+
+
+class KeyHex(Case):
+    def test_works_and_warns(self):
+        for flag in (["--key-hex", KEYS[128].hex()], ["--key-hex=" + KEYS[128].hex().upper()]):
+            done = self.run_paraes("encrypt", *CTR, *flag, "-", stdin=b"abc")
+            self.assertEqual(done.returncode, 0)
+            self.assertIn(b"process list", done.stderr)
+            self.assertEqual(done.stderr.count(b"\n"), 1)
+            expected = self.openssl("enc", "-aes-128-ctr", "-K", KEYS[128].hex(), "-iv", IV.hex(),
+                                    stdin=b"abc")
+            self.assertEqual(done.stdout, expected)
+
+    def test_refused(self):
+        for text, says in (("00" * 15, "15 bytes (30 digits)"), ("00" * 17, "17 bytes"),
+                           ("0" * 31, "31 digits"), ("zz" * 16, "not a hex digit"),
+                           ("", "no digits")):
+            with self.subTest(text=text):
+                done = self.fails(2, "encrypt", *CTR, "--key-hex", text, "-", stdin=b"x", says=says)
+                self.assertNotIn(b"zz", done.stderr)
+        self.fails(2, "encrypt", *CTR, "--key-hex", says="--key-hex")
+
+    def test_is_taken_out_of_the_process_list(self):
+        read, write = os.pipe()
+        self.addCleanup(os.close, write)
+        process = self.start("encrypt", *CTR, "--key-hex", KEYS[128].hex(), "-", stdin=read,
+                             stdout=subprocess.DEVNULL)
+        os.close(read)
+        self.addCleanup(process.stderr.close)
+        self.assertIn(b"process list", process.stderr.readline())
+        try:
+            with open(f"/proc/{process.pid}/cmdline", "rb") as f:
+                shown = f.read()
+        except FileNotFoundError:
+            self.skipTest("this system has no /proc/PID/cmdline")
+        self.assertIn(b"--key-hex\0" + b"x" * 32, shown)
+        process.kill()
+        process.wait()
+
+
+class Pairing(Case):
+    def test_keys_and_passphrases_keep_to_their_formats(self):
+        self.write("k", KEYS[128])
+        for flags in (["--passphrase-file", "k"], ["--passphrase-env", "HOME"],
+                      ["--passphrase-fd", "3"], ["--passphrase-command", "echo x"]):
+            self.fails(2, "encrypt", *CTR, *flags, "-", stdin=b"x", says=[flags[0], "raw"])
+        for flags in (["--key-file", "k"], ["--key-hex", "00" * 16], ["--key-encoding", "raw"]):
+            self.fails(2, "encrypt", *SALTED, *flags, "-", stdin=b"x", says=[flags[0], "openssl"])
+
+    def test_one_source(self):
+        self.write("k", KEYS[128])
+        self.fails(2, "encrypt", *CTR, "--key-file", "k", "--key-hex", "00" * 16, "-", stdin=b"x",
+                   says="one key")
+        self.fails(2, "encrypt", *SALTED, "--passphrase-file", "k", "--passphrase-env", "HOME", "-",
+                   stdin=b"x", says="one passphrase")
+        self.fails(2, "encrypt", *CTR, "-", stdin=b"x", says=["--key-file", "keygen"])
+        self.fails(2, "encrypt", *CTR, "--key-hex", "00" * 16, "--key-encoding", "hex", "-",
+                   stdin=b"x", says="--key-encoding")
+
+
+class Passphrases(Case):
+    def check(self, word, *flags, **kwargs):
+        """Encrypts with the flags, decrypts by openssl with the word, and the other way."""
+        made = self.ok("encrypt", *SALTED, "-q", *flags, "-", stdin=b"a text", **kwargs)
+        self.write("word", word + b"\n")
+        enc = ["enc", "-aes-256-cbc", "-pbkdf2", "-pass", "file:word"]
+        self.assertEqual(self.openssl(*enc, "-d", stdin=made), b"a text")
+
+    def test_file_without_one_newline(self):
+        for contents, word in ((b"abc", b"abc"), (b"abc\n", b"abc"), (b"abc\r\n", b"abc"),
+                               (b" a b ", b" a b ")):
+            self.write("p", contents)
+            self.check(word, "--passphrase-file", "p")
+
+    def test_only_one_newline_goes(self):
+        self.write("one", b"abc\n\n")
+        self.write("two", b"abc")
+        made = self.ok("encrypt", *SALTED, "--passphrase-file", "one", "-", stdin=b"text")
+        done = self.run_paraes("decrypt", *SALTED, "--passphrase-file", "two", "-", stdin=made)
+        self.assertNotEqual(done.stdout, b"text")
+
+    def test_file_on_standard_input(self):
+        self.write("f", b"a text")
+        made = self.ok("encrypt", *SALTED, "--passphrase-file", "-", "-c", "f", stdin=b"abc\n")
+        self.write("p", b"abc")
+        self.assertEqual(self.ok("decrypt", *SALTED, "--passphrase-file", "p", "-", stdin=made),
+                         b"a text")
+        for flags in (["--passphrase-file", "-"], ["--passphrase-fd", "0"]):
+            self.fails(2, "encrypt", *SALTED, *flags, "-", stdin=b"abc", says="standard input")
+
+    def test_descriptor(self):
+        read, write = os.pipe()
+        os.write(write, b"from a pipe\n")
+        os.close(write)
+        self.check(b"from a pipe", "--passphrase-fd", read, pass_fds=[read])
+        os.close(read)
+        for number in ("-1", "99"):
+            self.fails(2, "encrypt", *SALTED, f"--passphrase-fd={number}", "-", stdin=b"x",
+                       says="descriptor")
+        self.fails(2, "encrypt", *SALTED, "--passphrase-fd", "x", "-", stdin=b"x", says="fd")
+
+    def test_environment(self):
+        self.check(b"from there", "--passphrase-env", "WORD", env={"WORD": "from there"})
+        self.fails(2, "encrypt", *SALTED, "--passphrase-env", "NO_SUCH_WORD", "-", stdin=b"x",
+                   says="NO_SUCH_WORD")
+
+    def test_command(self):
+        self.check(b"printed", "--passphrase-command", "echo printed")
+        self.fails(1, "encrypt", *SALTED, "--passphrase-command", "echo x; exit 3", "-", stdin=b"x",
+                   says="exit status 3")
+        self.fails(1, "encrypt", *SALTED, "--passphrase-command", "kill -9 $$", "-", stdin=b"x",
+                   says="signal 9")
+
+    def test_command_does_not_eat_the_data(self):
+        self.check(b"safe", "--passphrase-command", "cat > /dev/null; echo safe")
+
+    def test_empty_and_too_long(self):
+        for contents in (b"", b"\n", b"\r\n"):
+            self.write("p", contents)
+            self.fails(2, "encrypt", *SALTED, "--passphrase-file", "p", "-", stdin=b"x",
+                       says="empty")
+        self.write("p", bytes(70000))
+        self.fails(2, "encrypt", *SALTED, "--passphrase-file", "p", "-", stdin=b"x",
+                   says="no passphrase")
+
+    def test_no_terminal_to_ask_on(self):
+        self.fails(2, "encrypt", *SALTED, "-", stdin=b"x", says=["terminal", "--passphrase-file"],
+                   start_new_session=True)

@@ -1,0 +1,112 @@
+"""--format openssl against `openssl enc -pbkdf2`, both ways."""
+
+from support import Case, pattern
+
+SIZES = (0, 1, 15, 16, 17, 4095, 4096, 4097, (4 << 20) + 17)
+WORD = "correct horse"
+
+
+class Salted(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("pw", WORD.encode() + b"\n")
+
+    def encrypt(self, *flags, **kwargs):
+        return self.ok("encrypt", "--format", "openssl", "--passphrase-file", "pw", *flags, **kwargs)
+
+    def decrypt(self, *flags, **kwargs):
+        return self.ok("decrypt", "--format", "openssl", "--passphrase-file", "pw", *flags, **kwargs)
+
+    def enc(self, cipher, data, *flags):
+        return self.openssl("enc", f"-aes-{cipher}", "-pbkdf2", "-pass", f"pass:{WORD}", *flags,
+                            stdin=data)
+
+    def test_default_is_aes_256_cbc_and_10000_rounds(self):
+        for size in SIZES:
+            data = pattern(size)
+            with self.subTest(size=size):
+                self.assertEqual(self.enc("256-cbc", self.encrypt("-", stdin=data), "-d"), data)
+                self.assertEqual(self.decrypt("-", stdin=self.enc("256-cbc", data)), data)
+
+    def test_modes_key_sizes_and_rounds(self):
+        data = pattern(100003)
+        for mode in ("cbc", "ctr"):
+            for bits in (128, 192, 256):
+                for rounds in (1, 777):
+                    with self.subTest(mode=mode, bits=bits, rounds=rounds):
+                        ours = ["--mode", mode, "--key-bits", bits, "--iter", rounds, "-"]
+                        theirs = [f"{bits}-{mode}"]
+                        made = self.encrypt(*ours, stdin=data)
+                        self.assertEqual(self.enc(*theirs, made, "-iter", rounds, "-d"), data)
+                        made = self.enc(*theirs, data, "-iter", rounds)
+                        self.assertEqual(self.decrypt(*ours, stdin=made), data)
+
+    def test_files(self):
+        data = pattern(70001)
+        self.write("f", data)
+        self.encrypt("f")
+        self.assertEqual(self.enc("256-cbc", self.read("f.paes"), "-d"), data)
+        self.path("f").unlink()
+        self.decrypt("f.paes")
+        self.assertEqual(self.read("f"), data)
+
+    def test_salts_differ(self):
+        made = [self.encrypt("-", stdin=b"x") for _ in range(3)]
+        self.assertEqual(len(set(made)), 3)
+        for one in made:
+            self.assertEqual(one[:8], b"Salted__")
+
+    def test_note_once_and_not_with_q(self):
+        note = b"not authenticated"
+        for verb, data in (("encrypt", b"abc"), ("decrypt", self.enc("256-cbc", b"abc"))):
+            flags = [verb, "--format", "openssl", "--passphrase-file", "pw", "-"]
+            self.assertEqual(self.run_paraes(*flags, stdin=data).stderr.count(note), 1)
+            self.assertEqual(self.run_paraes(*flags, "-q", stdin=data).stderr, b"")
+
+    def test_wrong_passphrase(self):
+        self.write("f.paes", self.enc("256-cbc", pattern(4096)))
+        self.write("wrong", b"incorrect horse")
+        # One in 256 wrong keys ends in valid padding; this one, with its random salt, may. Then
+        # another salt will not.
+        for _ in range(20):
+            self.write("f.paes", self.enc("256-cbc", pattern(4096)))
+            done = self.run_paraes("decrypt", "--format", "openssl", "--passphrase-file", "wrong",
+                                   "-o", "g", "f.paes")
+            if done.returncode == 4:
+                break
+            self.path("g").unlink()
+        self.assertEqual(done.returncode, 4)
+        self.assertIn(b"passphrase", done.stderr)
+        self.assertEqual(self.names(), ["f.paes", "pw", "wrong"])
+
+    def test_not_salted(self):
+        for data in (b"", b"Salted_", b"salted__12345678" + bytes(16), bytes(64)):
+            with self.subTest(data=data[:16]):
+                self.fails(4, "decrypt", "--format", "openssl", "--passphrase-file", "pw", "-",
+                           stdin=data, says="Salted__")
+
+    def test_cut_off(self):
+        whole = self.enc("256-cbc", pattern(100))
+        for size, says in ((8, "header"), (15, "header"), (16, "empty"), (17, "16-byte"),
+                           (len(whole) - 1, "16-byte")):
+            with self.subTest(size=size):
+                self.write("f.paes", whole[:size])
+                self.fails(4, "decrypt", "--format", "openssl", "--passphrase-file", "pw", "f.paes",
+                           says=says)
+                self.assertNotIn("f", self.names())
+
+    def test_must_be_named(self):
+        made = self.enc("256-cbc", b"abc")
+        self.write("f.paes", made)
+        self.fails(2, "decrypt", "--passphrase-file", "pw", "f.paes", says="--format openssl")
+        self.fails(2, "decrypt", "--passphrase-file", "pw", "-", stdin=made,
+                   says=["Salted__", "--format openssl"])
+
+    def test_flags_of_other_formats(self):
+        for flags in (["--mode", "xts"], ["--mode", "ecb"], ["--iv-hex", "00" * 16], ["--nopad"],
+                      ["--unit", "512"], ["--iter", "0"], ["--iter", "-1"], ["--iter", "x"],
+                      ["--iter", "2147483648"], ["--key-bits", "100"]):
+            with self.subTest(flags=flags):
+                self.fails(2, "encrypt", "--format", "openssl", "--passphrase-file", "pw", *flags,
+                           "-", stdin=b"x", says=flags[0].lstrip("-") if flags[0] != "--mode"
+                           else "modes cbc and ctr")

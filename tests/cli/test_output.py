@@ -1,0 +1,277 @@
+"""Names of outputs, what is refused, and that nothing half-done appears under a final name."""
+
+import os
+import resource
+import stat
+import subprocess
+import threading
+
+from support import BIN, DEADLINE, IV, KEYS, Case, environment, pattern
+
+CTR = ["--format", "raw", "--mode", "ctr", "--iv-hex", IV.hex(), "--key-file", "k"]
+CBC = ["--format", "raw", "--mode", "cbc", "--iv-hex", IV.hex(), "--key-file", "k"]
+
+
+class Output(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("k", KEYS[256])
+        self.plain = pattern(5000)
+        self.write("f", self.plain)
+        self.cipher = self.ok("encrypt", *CBC, "-c", "f")
+
+    def only(self, *names):
+        self.assertEqual(self.names(), sorted([*names, "k"]))
+
+    def test_default_names(self):
+        self.ok("encrypt", *CBC, "f")
+        self.assertEqual(self.read("f.paes"), self.cipher)
+        self.path("f").unlink()
+        self.ok("decrypt", *CBC, "f.paes")
+        self.assertEqual(self.read("f"), self.plain)
+        self.only("f", "f.paes")
+
+    def test_names_in_folders(self):
+        self.path("d.paes").mkdir()
+        self.write("d.paes/g", self.plain)
+        self.ok("encrypt", *CBC, "d.paes/g")
+        self.assertEqual(self.read("d.paes/g.paes"), self.cipher)
+        self.fails(2, "decrypt", *CBC, "d.paes/g", says=".paes")
+
+    def test_nothing_to_strip(self):
+        for name in ("g", ".paes", "g.PAES", "g.paes.x"):
+            self.write(name, self.cipher)
+            with self.subTest(name=name):
+                self.fails(2, "decrypt", *CBC, name, says=[".paes", "-o", "-c"])
+                self.assertEqual(self.ok("decrypt", *CBC, "-c", name), self.plain)
+                self.ok("decrypt", *CBC, "-f", "-o", "out", name)
+                self.assertEqual(self.read("out"), self.plain)
+
+    def test_named(self):
+        self.ok("encrypt", *CBC, "-o", "g", "f")
+        self.assertEqual(self.read("g"), self.cipher)
+        self.ok("encrypt", *CBC, "-o", "h", "-", stdin=self.plain)
+        self.assertEqual(self.read("h"), self.cipher)
+        self.assertEqual(self.ok("encrypt", *CBC, "-o", "-", "f"), self.cipher)
+        self.only("f", "g", "h")
+
+    def test_name_as_long_as_the_file_system_takes(self):
+        name = "n" * 255
+        self.ok("encrypt", *CBC, "-o", name, "f")
+        self.assertEqual(self.read(name), self.cipher)
+        self.fails(1, "encrypt", *CBC, "-o", name + "n", "f", says="File name too long")
+
+    def test_existing_target(self):
+        self.write("f.paes", b"old")
+        self.fails(2, "encrypt", *CBC, "f", says=["f.paes", "exists", "-f"])
+        self.assertEqual(self.read("f.paes"), b"old")
+        self.ok("encrypt", *CBC, "-f", "f")
+        self.assertEqual(self.read("f.paes"), self.cipher)
+        self.only("f", "f.paes")
+
+    def test_existing_target_is_refused_before_anything_is_read(self):
+        self.write("g", b"old")
+        # A passphrase that could not be had would be the other error.
+        self.fails(2, "encrypt", "--format", "openssl", "--passphrase-file", "nowhere", "-o", "g",
+                   "f", says="exists")
+
+    def test_same_file(self):
+        os.symlink("f", self.path("link"))
+        os.link(self.path("f"), self.path("hard"))
+        for name in ("f", "./f", "link", "hard", os.fspath(self.path("f"))):
+            for force in ([], ["-f"]):
+                with self.subTest(name=name, force=force):
+                    self.fails(2, "encrypt", *CBC, *force, "-o", name, "f", says="input file")
+        self.assertEqual(self.read("f"), self.plain)
+
+    def test_same_file_by_redirection(self):
+        for script in ('"$@" - < f >> f', '"$@" -c f >> f', '"$@" -f -o f - < f'):
+            done = subprocess.run(["bash", "-c", script, "bash", BIN, "encrypt", *CTR],
+                                  cwd=self.dir, env=environment(), capture_output=True,
+                                  timeout=DEADLINE)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(b"input file", done.stderr)
+        self.assertEqual(self.read("f"), self.plain)
+
+    def test_link_to_another_file_is_followed(self):
+        self.path("d").mkdir()
+        self.write("d/real", b"old")
+        os.symlink("d/real", self.path("link"))
+        self.fails(2, "encrypt", *CBC, "-o", "link", "f", says="exists")
+        self.ok("encrypt", *CBC, "-f", "-o", "link", "f")
+        self.assertTrue(self.path("link").is_symlink())
+        self.assertEqual(self.read("d/real"), self.cipher)
+        self.assertEqual(os.listdir(self.path("d")), ["real"])
+
+    def test_link_to_nowhere(self):
+        os.symlink("nowhere", self.path("link"))
+        self.fails(2, "encrypt", *CBC, "-o", "link", "f", says="exists")
+        self.ok("encrypt", *CBC, "-f", "-o", "link", "f")
+        self.assertEqual(self.read("link"), self.cipher)
+
+    def test_folders(self):
+        self.path("d").mkdir()
+        for force in ([], ["-f"]):
+            self.fails(2, "encrypt", *CBC, *force, "-o", "d", "f", says="folder")
+        self.fails(1, "encrypt", *CBC, "-o", "no/such/g", "f", says=["no/such/g", "No such file"])
+        self.fails(1, "encrypt", *CBC, "-o", "f/g", "f", says="f/g")
+
+    def test_mode_and_time_are_kept(self):
+        for mode in (0o600, 0o640, 0o444, 0o755):
+            os.chmod(self.path("f"), mode)
+            os.utime(self.path("f"), ns=(1, 1234567890123456789))
+            self.ok("encrypt", *CBC, "-f", "-o", "g.paes", "f")
+            self.ok("decrypt", *CBC, "-f", "g.paes")
+            for name in ("g.paes", "g"):
+                status = self.path(name).stat()
+                self.assertEqual(stat.S_IMODE(status.st_mode), mode)
+                self.assertEqual(status.st_mtime_ns, 1234567890123456789)
+
+    def test_mode_from_a_pipe_is_that_of_the_umask(self):
+        old = os.umask(0o027)
+        try:
+            self.ok("encrypt", *CBC, "-o", "g", "-", stdin=b"x")
+        finally:
+            os.umask(old)
+        self.assertEqual(stat.S_IMODE(self.path("g").stat().st_mode), 0o640)
+
+    def test_temporary_is_private(self):
+        read, write = os.pipe()
+        os.chmod(self.path("f"), 0o644)
+        process = self.start("encrypt", *CTR, "-o", "g", "-", stdin=read)
+        os.close(read)
+        self.wait_for(self.temporaries, "a temporary")
+        self.assertEqual(stat.S_IMODE(self.path(self.temporaries()[0]).stat().st_mode), 0o600)
+        self.assertFalse(self.path("g").exists())
+        os.close(write)
+        self.assertEqual(process.wait(DEADLINE), 0)
+        process.stderr.close()
+        self.only("f", "g")
+
+    def test_target_that_appears_meanwhile(self):
+        read, write = os.pipe()
+        process = self.start("encrypt", *CTR, "-o", "g", "-", stdin=read)
+        os.close(read)
+        self.wait_for(self.temporaries, "a temporary")
+        self.write("g", b"somebody else's")
+        os.close(write)
+        self.assertEqual(process.wait(DEADLINE), 2)
+        self.assertIn(b"appeared", process.stderr.read())
+        process.stderr.close()
+        self.assertEqual(self.read("g"), b"somebody else's")
+        self.only("f", "g")
+
+    def test_target_survives_a_failure_with_f(self):
+        self.write("g", b"precious")
+        self.write("bad.paes", self.cipher[:-16] + bytes(16))
+        for args, status in ((["decrypt", *CBC, "bad.paes"], 4),
+                             (["decrypt", *CBC, "-"], 4),
+                             (["encrypt", *CBC, "--nopad", "-"], 2)):
+            self.fails(status, args[0], "-f", "-o", "g", *args[1:], stdin=pattern(4097))
+            self.assertEqual(self.read("g"), b"precious")
+            self.only("bad.paes", "f", "g")
+
+    def test_devices_and_pipes_are_written_in_place(self):
+        self.fails(2, "encrypt", *CBC, "-o", "/dev/null", "f", says="exists")
+        self.ok("encrypt", *CBC, "-f", "-o", "/dev/null", "f")
+        self.assertTrue(stat.S_ISCHR(os.stat("/dev/null").st_mode))
+        os.mkfifo(self.path("pipe"))
+        got = []
+        reader = threading.Thread(target=lambda: got.append(self.read("pipe")))
+        reader.start()
+        self.ok("encrypt", *CBC, "-f", "-o", "pipe", "f")
+        reader.join()
+        self.assertEqual(got, [self.cipher])
+        self.only("f", "pipe")
+
+    def test_pipes_as_input(self):
+        os.mkfifo(self.path("pipe"))
+        writer = threading.Thread(target=lambda: self.write("pipe", self.plain))
+        writer.start()
+        self.assertEqual(self.ok("encrypt", *CBC, "-c", "pipe"), self.cipher)
+        writer.join()
+
+    def test_slow_pipes(self):
+        process = self.start("encrypt", *CBC, "-", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        def feed():
+            for i in range(0, len(self.plain), 777):
+                os.write(process.stdin.fileno(), self.plain[i:i + 777])
+            process.stdin.close()
+        feeder = threading.Thread(target=feed)
+        feeder.start()
+        self.assertEqual(process.stdout.read(), self.cipher)
+        feeder.join()
+        self.assertEqual(process.wait(DEADLINE), 0)
+        process.stdout.close()
+        process.stderr.close()
+
+    def test_standard_input_starts_where_it_stands(self):
+        script = 'head -c 0; read -r first < f; { read -r first; "$@" -; } < g'
+        self.write("g", b"skipped\n" + self.plain)
+        done = subprocess.run(["bash", "-c", script, "bash", BIN, "encrypt", *CBC],
+                              cwd=self.dir, env=environment(), capture_output=True, timeout=DEADLINE)
+        self.assertEqual(done.stdout, self.cipher, done.stderr)
+
+    def test_dev_full(self):
+        self.fails(1, "encrypt", *CBC, "-f", "-o", "/dev/full", "f", says="No space left")
+        with open("/dev/full", "wb") as full:
+            self.fails(1, "encrypt", *CBC, "-c", "f", stdout=full, says="No space left")
+        for verb in (["devices"], ["--help"], ["--version"]):
+            with open("/dev/full", "wb") as full:
+                self.fails(1, *verb, stdout=full, says="cannot write standard output")
+        self.only("f")
+
+    def test_closed_standard_output(self):
+        done = subprocess.run(["bash", "-c", '"$@" >&-', "bash", BIN, "encrypt", *CBC, "-c", "f"],
+                              cwd=self.dir, env=environment(), capture_output=True, timeout=DEADLINE)
+        self.assertEqual(done.returncode, 1)
+
+    def test_messages_do_not_end_up_in_the_output(self):
+        # With standard error closed, the output must not take its number.
+        done = subprocess.run(["bash", "-c", '"$@" 2>&-', "bash", BIN, "encrypt", *CBC, "-v", "f"],
+                              cwd=self.dir, env=environment(), capture_output=True, timeout=DEADLINE)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(self.read("f.paes"), self.cipher)
+
+    def test_full_disk(self):
+        if os.getuid() != 0:
+            self.skipTest("only root can mount a small tmpfs")
+        self.path("small").mkdir()
+        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", self.path("small")],
+                               capture_output=True)
+        if mount.returncode != 0:
+            self.skipTest("cannot mount a tmpfs: " + mount.stderr.decode().strip())
+        self.addCleanup(subprocess.run, ["umount", self.path("small")], check=True)
+        self.write("big", bytes(3 << 20))
+        self.write("small/g", b"precious")
+        for flags in (["-o", "small/new"], ["-f", "-o", "small/g"]):
+            self.fails(1, "encrypt", *CBC, *flags, "big", says=["No space left", flags[-1]])
+            self.assertEqual(os.listdir(self.path("small")), ["g"])
+            self.assertEqual(self.read("small/g"), b"precious")
+
+    def test_size_limit_of_the_shell(self):
+        self.write("big", bytes(3 << 20))
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+        self.fails(1, "encrypt", *CBC, "big", preexec_fn=limit, says=["File too large", "ulimit -f"])
+        self.only("big", "f")
+
+    def test_folder_that_cannot_be_written(self):
+        if os.getuid() == 0:
+            self.skipTest("root can write to every folder")
+        self.path("d").mkdir(mode=0o500)
+        self.fails(1, "encrypt", *CBC, "-o", "d/g", "f", says="Permission denied")
+
+    def test_closed_pipe_is_silent(self):
+        self.write("big", pattern(8 << 20))
+        script = '"$@" | head -c 1 > /dev/null; exit ${PIPESTATUS[0]}'
+        for args in (["encrypt", *CTR, "-c", "big"], ["encrypt", *CTR, "--json", "-v", "-q", "-c", "big"]):
+            done = subprocess.run(["bash", "-c", script, "bash", BIN, *args], cwd=self.dir,
+                                  env=environment(), capture_output=True, timeout=DEADLINE)
+            self.assertEqual((done.returncode, done.stderr), (141, b""))
+
+    def test_sources_are_kept(self):
+        self.ok("encrypt", *CBC, "f")
+        self.assertEqual(self.read("f"), self.plain)

@@ -1,0 +1,142 @@
+"""--format raw against `openssl enc -K -iv`, both ways."""
+
+from support import IV, KEYS, Case, pattern
+
+SIZES = (0, 1, 15, 16, 17, 31, 32, 4095, 4096, 4097, 65535, 65536, 65537)
+# Around the 4 MiB pieces that files are read in, with their 16 bytes of lookahead.
+PIECE = 4 << 20
+LARGE = (PIECE - 1, PIECE, PIECE + 1, PIECE + 15, PIECE + 16, PIECE + 17, 2 * PIECE + 16,
+         3 * PIECE + 12345)
+
+
+class Raw(Case):
+    def setUp(self):
+        super().setUp()
+        for bits, key in KEYS.items():
+            self.write(f"k{bits}", key)
+
+    def flags(self, mode, bits):
+        iv = [] if mode == "ecb" else ["--iv-hex", IV.hex()]
+        return ["--format", "raw", "--mode", mode, *iv, "--key-file", f"k{bits}"]
+
+    def openssl_enc(self, mode, bits, data, *more):
+        iv = [] if mode == "ecb" else ["-iv", IV.hex()]
+        return self.openssl("enc", f"-aes-{bits}-{mode}", "-K", KEYS[bits].hex(), *iv, *more,
+                            stdin=data)
+
+    def check(self, mode, bits, size, *more, via):
+        data = pattern(size)
+        pad = ["-nopad"] if more else []
+        expected = self.openssl_enc(mode, bits, data, *pad)
+        flags = [*self.flags(mode, bits), *more]
+        if via == "pipe":
+            self.assertEqual(self.ok("encrypt", *flags, "-", stdin=data), expected)
+            self.assertEqual(self.ok("decrypt", *flags, "-", stdin=expected), data)
+        else:
+            self.write("f", data)
+            self.ok("encrypt", *flags, "-f", "f")
+            self.assertEqual(self.read("f.paes"), expected)
+            self.assertEqual(self.openssl_enc(mode, bits, self.read("f.paes"), "-d", *pad), data)
+            self.path("f").unlink()
+            self.ok("decrypt", *flags, "f.paes")
+            self.assertEqual(self.read("f"), data)
+
+    def test_every_mode_and_key_size_in_files(self):
+        for mode in ("ecb", "cbc", "ctr"):
+            for bits in KEYS:
+                for size in (0, 1, 15, 16, 17, 4097):
+                    with self.subTest(mode=mode, bits=bits, size=size):
+                        self.check(mode, bits, size, via="file")
+
+    def test_sizes_in_pipes(self):
+        for mode in ("ecb", "cbc", "ctr"):
+            for size in SIZES:
+                with self.subTest(mode=mode, size=size):
+                    self.check(mode, 256, size, via="pipe")
+
+    def test_piece_boundaries(self):
+        for mode in ("cbc", "ctr"):
+            for size in LARGE:
+                with self.subTest(mode=mode, size=size):
+                    self.check(mode, 128, size, via="pipe")
+                    self.check(mode, 128, size, via="file")
+
+    def test_no_padding(self):
+        for mode in ("ecb", "cbc"):
+            for size in (0, 16, 32, 4096, PIECE, PIECE + 16):
+                with self.subTest(mode=mode, size=size):
+                    self.check(mode, 192, size, "--nopad", via="pipe")
+                    self.check(mode, 192, size, "--nopad", via="file")
+
+    def test_threads_do_not_change_the_bytes(self):
+        data = pattern(2 * PIECE + 4321)
+        for mode in ("ecb", "cbc", "ctr"):
+            one = self.ok("encrypt", *self.flags(mode, 256), "-T", 1, "-", stdin=data)
+            for threads in (2, 3, 0):
+                with self.subTest(mode=mode, threads=threads):
+                    flags = [*self.flags(mode, 256), "-T", threads, "-"]
+                    self.assertEqual(self.ok("encrypt", *flags, stdin=data), one)
+                    self.assertEqual(self.ok("decrypt", *flags, stdin=one), data)
+
+    def test_counter_wraps_like_openssl(self):
+        data = pattern(100)
+        iv = "ff" * 15 + "fe"
+        got = self.ok("encrypt", "--format", "raw", "--mode", "ctr", "--iv-hex", iv, "--key-file",
+                      "k128", "-", stdin=data)
+        self.assertEqual(got, self.openssl("enc", "-aes-128-ctr", "-K", KEYS[128].hex(), "-iv", iv,
+                                           stdin=data))
+
+    def test_length_without_padding(self):
+        for mode in ("ecb", "cbc"):
+            flags = [*self.flags(mode, 128), "--nopad"]
+            self.write("f", pattern(17))
+            self.fails(2, "encrypt", *flags, "f", says=["17", "16-byte blocks"])
+            self.fails(2, "encrypt", *flags, "-", stdin=pattern(17), says="17")
+            self.fails(4, "decrypt", *flags, "-o", "g", "f", says="17")
+            self.assertEqual([n for n in self.names() if not n.startswith("k")], ["f"])
+
+    def test_damaged_lengths(self):
+        for size in (0, 1, 15, 17, 4097):
+            self.write("f.paes", pattern(size))
+            with self.subTest(size=size):
+                self.fails(4, "decrypt", *self.flags("cbc", 128), "f.paes")
+                self.fails(4, "decrypt", *self.flags("cbc", 128), "-", stdin=pattern(size))
+                self.assertNotIn("f", self.names())
+
+    def test_bad_padding(self):
+        # Block by block, so that the last plaintext byte is known: 0, 17 and a wrong run.
+        for last in (b"\x00", b"\x11", b"\x02", b"\xff"):
+            block = b"\x01" * 15 + last
+            damaged = self.openssl_enc("ecb", 128, pattern(64) + block, "-nopad")
+            self.write("f.paes", damaged)
+            with self.subTest(last=last):
+                self.fails(4, "decrypt", *self.flags("ecb", 128), "f.paes", says="padding")
+                self.assertEqual(self.names(), ["f.paes", "k128", "k192", "k256"])
+
+    def test_every_padding_length(self):
+        for n in range(1, 17):
+            data = pattern(48 - n)
+            self.write("f.paes", self.openssl_enc("ecb", 128, data))
+            self.assertEqual(self.ok("decrypt", *self.flags("ecb", 128), "-c", "f.paes"), data)
+
+    def test_bad_padding_in_a_pipe_comes_after_the_rest(self):
+        data = pattern(2 * PIECE)
+        damaged = self.openssl_enc("cbc", 128, data, "-nopad")
+        done = self.fails(4, "decrypt", *self.flags("cbc", 128), "-", stdin=damaged)
+        self.assertTrue(data.startswith(done.stdout))
+        self.assertGreater(len(done.stdout), 0)
+
+    def test_kernels_agree(self):
+        import json
+        listed = json.loads(self.ok("devices", "--json"))["kernels"]
+        data = pattern(100001)
+        for mode in ("ecb", "cbc", "ctr"):
+            expected = self.openssl_enc(mode, 192, data)
+            for kernel in listed:
+                if not kernel["available"]:
+                    continue
+                with self.subTest(mode=mode, kernel=kernel["name"]):
+                    flags = [*self.flags(mode, 192), "--kernel", kernel["name"], "--json", "-"]
+                    done = self.run_paraes("encrypt", *flags, stdin=data)
+                    self.assertEqual(done.stdout, expected)
+                    self.assertEqual(json.loads(done.stderr)["kernel"], kernel["name"])

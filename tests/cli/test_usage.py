@@ -1,0 +1,167 @@
+"""Refusals of the command line itself, help, --json and -v."""
+
+import json
+
+from support import IV, KEYS, Case
+
+CTR = ["--format", "raw", "--mode", "ctr", "--iv-hex", IV.hex(), "--key-file", "k"]
+CBC = ["--format", "raw", "--mode", "cbc", "--iv-hex", IV.hex(), "--key-file", "k"]
+
+
+class Usage(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("k", KEYS[256])
+        self.write("f", b"x" * 1000)
+
+    def refused(self, *args, says=()):
+        before = self.names()
+        self.fails(2, *args, says=says)
+        self.assertEqual(self.names(), before)
+
+    def test_verbs(self):
+        self.refused(says="encrypt, decrypt")
+        self.refused("--", says="encrypt, decrypt")
+        self.refused("frobnicate", says="frobnicate")
+        self.refused("--frobnicate", says="--frobnicate")
+
+    def test_unknown_flags(self):
+        for verb in ("encrypt", "decrypt", "keygen", "devices"):
+            self.refused(verb, "--frobnicate", says=["--frobnicate", f"paraes {verb} --help"])
+
+    def test_help(self):
+        text = self.ok("--help").decode()
+        for word in ("encrypt", "decrypt", "keygen", "devices", "bench", "Examples", "Exit"):
+            self.assertIn(word, text)
+        for verb in ("encrypt", "decrypt"):
+            text = self.ok(verb, "--help").decode()
+            for word in ("Keys:", "Format:", "Output:", "Execution:", "Examples:", "--key-file",
+                         "--passphrase-command", "--iv-hex", "--unit", "--nopad", "--iter",
+                         "--key-bits", "-T,--threads", "--kernel", "--device", "-o,--output",
+                         "--json", "--no-progress"):
+                self.assertIn(word, text)
+            self.assertNotIn("\n\n\n", text)
+        self.assertRegex(self.ok("--version").decode(), r"\Aparaes \d+\.\d+\.\d+\n\Z")
+
+    def test_format_is_needed(self):
+        for verb in ("encrypt", "decrypt"):
+            self.refused(verb, "--key-file", "k", "f", says=["--format raw", "--format openssl"])
+            self.refused(verb, "--format", "gzip", "f", says=["gzip", "raw and openssl"])
+            self.refused(verb, "--format", "", "f", says="raw and openssl")
+
+    def test_one_file(self):
+        self.refused("encrypt", *CTR, says="FILE")
+        self.refused("encrypt", *CTR, "f", "k", says="one input FILE")
+
+    def test_modes_and_ivs(self):
+        raw = ["--format", "raw", "--key-file", "k"]
+        self.refused("encrypt", *raw, "f", says="--mode")
+        self.refused("encrypt", *raw, "--mode", "gcm", "f", says="gcm")
+        self.refused("encrypt", *raw, "--mode", "CBC", "f", says="CBC")
+        for mode in ("cbc", "ctr"):
+            self.refused("encrypt", *raw, "--mode", mode, "f", says="--iv-hex")
+            for iv, says in (("00" * 15, "30"), ("00" * 17, "34"), ("0" * 31, "31"), ("", "0 hex"),
+                             ("zz" * 16, "not a hex digit"), ("0x" + "0" * 30, "not a hex digit")):
+                self.refused("encrypt", *raw, "--mode", mode, "--iv-hex", iv, "f", says=says)
+        self.refused("encrypt", *raw, "--mode", "ecb", "--iv-hex", "00" * 16, "f", says="ecb")
+
+    def test_flags_that_would_do_nothing(self):
+        self.refused("encrypt", *CTR, "--nopad", "f", says="--nopad")
+        self.refused("encrypt", *CTR, "--unit", "512", "f", says="--unit")
+        self.refused("encrypt", *CTR, "--iter", "5", "f", says="--iter")
+        self.refused("encrypt", *CTR, "--progress", "--no-progress", "f", says="--progress")
+        self.refused("encrypt", *CTR, "-c", "-o", "g", "f", says=["-c", "-o"])
+
+    def test_threads(self):
+        for n in ("-1", "4097", "99999"):
+            self.refused("encrypt", *CTR, f"--threads={n}", "f", says=["threads", n])
+        for n in ("x", "", "1.5"):
+            self.refused("encrypt", *CTR, f"--threads={n}", "f", says="threads")
+        self.ok("encrypt", *CTR, "-T0", "f")
+
+    def test_inputs(self):
+        self.fails(1, "encrypt", *CTR, "nowhere", says=["nowhere", "No such file"])
+        self.refused("encrypt", *CTR, ".", says="folder")
+        self.refused("encrypt", *CTR, "/", "-c", says="folder")
+
+    def test_odd_names_stay_on_one_line(self):
+        self.fails(1, "encrypt", *CTR, "no\nwhere\x1b[31m", says="no\\x0awhere\\x1b[31m")
+
+    def test_unreadable(self):
+        import os
+        if os.getuid() == 0:
+            self.skipTest("root can read every file")
+        self.path("f").chmod(0)
+        self.fails(1, "encrypt", *CTR, "f", says="Permission denied")
+
+
+class Reports(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("k", KEYS[256])
+        self.write("f", b"x" * 1000)
+
+    FIELDS = ["input", "output", "format", "bytes", "seconds", "device", "kernel", "fallback",
+              "status", "exit"]
+
+    def test_json_of_a_file(self):
+        text = self.ok("encrypt", *CBC, "--json", "f").decode()
+        self.assertEqual(text.count("\n"), 1)
+        report = json.loads(text)
+        self.assertEqual(list(report), self.FIELDS)
+        self.assertEqual({k: report[k] for k in ("input", "output", "format", "bytes", "device",
+                                                 "fallback", "status", "exit")},
+                         {"input": "f", "output": "f.paes", "format": "raw", "bytes": 1000,
+                          "device": "cpu", "fallback": None, "status": "ok", "exit": 0})
+        self.assertGreaterEqual(report["seconds"], 0)
+        # The plaintext's size in both directions.
+        report = json.loads(self.ok("decrypt", *CBC, "--json", "-f", "f.paes"))
+        self.assertEqual(report["bytes"], 1000)
+
+    def test_json_beside_data(self):
+        done = self.run_paraes("encrypt", *CBC, "--json", "-", stdin=b"abc")
+        self.assertEqual(len(done.stdout), 16)
+        report = json.loads(done.stderr)
+        self.assertEqual((report["input"], report["output"]), ("-", "-"))
+
+    def test_json_of_a_failure(self):
+        done = self.run_paraes("decrypt", *CBC, "--json", "-o", "g", "f")
+        self.assertEqual(done.returncode, 4)
+        report = json.loads(done.stdout)
+        self.assertEqual(list(report), self.FIELDS)
+        self.assertEqual(report["exit"], 4)
+        self.assertNotEqual(report["status"], "ok")
+        done = self.run_paraes("encrypt", *CBC, "--json", "nowhere")
+        self.assertEqual(json.loads(done.stdout)["exit"], 1)
+
+    def test_json_of_a_name_that_is_not_utf8(self):
+        self.write("f\udcff", b"x")
+        line = self.ok("encrypt", *CBC, "--json", "f\udcff")
+        self.assertIn("\ufffd", json.loads(line)["input"])
+
+    def test_verbose(self):
+        done = self.run_paraes("encrypt", *CTR, "-v", "-T", "2", "f")
+        for word in (b"CTR", b"AES-256", b"kernel", b"threads: 2", b"1000 bytes"):
+            self.assertIn(word, done.stderr)
+        self.assertNotIn(b"serial", done.stderr)
+        done = self.run_paraes("encrypt", *CTR, "-v", "-f", "--kernel", "ttable", "f")
+        self.assertIn(b"kernel ttable: named by --kernel", done.stderr)
+
+    def test_verbose_says_that_cbc_encryption_is_serial(self):
+        for flags, expected in ((["-v", "-T", "2"], True), (["-v", "-T", "1"], False),
+                                (["-v"], False), (["-T", "2"], False)):
+            done = self.run_paraes("encrypt", *CBC, *flags, "-f", "f")
+            self.assertEqual(b"serial" in done.stderr, expected, flags)
+        done = self.run_paraes("decrypt", *CBC, "-v", "-T", "2", "-f", "f.paes")
+        self.assertNotIn(b"serial", done.stderr)
+
+    def test_silent_by_default(self):
+        for flags in ([], ["-q"]):
+            done = self.run_paraes("encrypt", *CBC, *flags, "-f", "f")
+            self.assertEqual((done.stdout, done.stderr), (b"", b""))
+
+    def test_progress_when_asked_for(self):
+        done = self.run_paraes("encrypt", *CBC, "--progress", "-f", "f")
+        self.assertIn(b"1000 B of 1000 B", done.stderr)
+        done = self.run_paraes("encrypt", *CBC, "--no-progress", "-f", "f")
+        self.assertEqual(done.stderr, b"")

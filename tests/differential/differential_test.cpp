@@ -1,0 +1,589 @@
+// Every operation of the public classes against OpenSSL's EVP, for every build of every kernel.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/counter.hpp"
+#include "executors/parallel_modes.hpp"
+#include "paraes/error.hpp"
+#include "support/buffers.hpp"
+#include "support/builds.hpp"
+#include "support/gcm_core.hpp"
+#include "support/operations.hpp"
+
+namespace paraes {
+namespace {
+
+using support::all_operations;
+using support::Buffer;
+using support::BuildTest;
+using support::difference;
+using support::make_key;
+using support::Operation;
+using support::pattern;
+using support::PlacedBuffer;
+using support::run_task;
+using support::Task;
+
+// A counter block whose low `bits` bits wrap after `blocks` blocks; what stands above them shows
+// whether the carry went on.
+Buffer counter_before(unsigned bits, std::uint64_t blocks) {
+  std::uint8_t below[16];
+  std::fill(below, below + 8, blocks == 0 ? std::uint8_t{0} : std::uint8_t{0xff});
+  store_be64(below + 8, 0 - blocks);
+  Buffer counter = pattern(16, 0x21);
+  std::copy(below + 16 - bits / 8, below + 16, counter.begin() + (16 - bits / 8));
+  return counter;
+}
+
+// Sanitizers make everything many times slower, and what they look for does not need every key and
+// length.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PARAES_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define PARAES_SANITIZED 1
+#endif
+#endif
+#ifdef PARAES_SANITIZED
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+
+class Differential : public BuildTest {
+ protected:
+  void report(const std::string& what, std::size_t messages) {
+    support::report(what + ": " + std::to_string(messages) + " messages with kernel " +
+                    support::build_name(row()));
+  }
+
+  // Out of place from and to odd addresses, then in place.
+  void check(const Operation& operation, const Task& task, int threads,
+             std::size_t misalignment = 0) {
+    const std::size_t bytes = task.in.size();
+    const auto context = [&] {
+      return std::string(operation.name) + ", " + std::to_string(bytes) + " bytes, key of " +
+             std::to_string(task.key.size()) + ", " + std::to_string(threads) + " threads";
+    };
+    PlacedBuffer in(bytes, 5 * misalignment);
+    PlacedBuffer out(bytes, 11 * misalignment);
+    in.fill(task.in);
+    ASSERT_EQ(run_task(operation, task, execution(threads), in.span(), out.span()), "")
+        << context();
+    ASSERT_TRUE(out.margins_intact()) << context() << ": wrote beside the output";
+    ASSERT_EQ(difference(in.span(), task.in), "") << context() << ": wrote to the input";
+    ASSERT_EQ(run_task(operation, task, execution(threads), in.span(), in.span()), "")
+        << context() << ", in place";
+    ASSERT_TRUE(in.margins_intact()) << context() << ", in place: wrote beside the buffer";
+  }
+};
+
+TEST_P(Differential, EveryLengthTo4096) {
+  std::size_t messages = 0;
+  for (const Operation& operation : all_operations()) {
+    for (const std::size_t key_bytes : operation.key_bytes) {
+      if (sanitized && key_bytes != operation.key_bytes.back()) continue;
+      // Every length that a rest can have, and then one in 23.
+      const std::size_t every = sanitized ? 1100 : 4096;
+      for (std::size_t n = operation.min_bytes; n <= 4096;
+           n += n < every ? operation.step : 23 * operation.step) {
+        const Task task = operation.prepare(operation.direction, n, key_bytes);
+        check(operation, task, 1, n);
+        if (HasFatalFailure()) return;
+        ++messages;
+      }
+    }
+  }
+  report(std::string(sanitized ? "lengths to 4,096, every one to 1,100, one key"
+                               : "every length to 4,096, all keys") +
+             ", in place and apart, misaligned",
+         messages);
+}
+
+// Lengths on both sides of where the executor starts to cut, and of each further cut.
+TEST_P(Differential, OneToEightThreads) {
+  std::size_t messages = 0;
+  for (const Operation& operation : all_operations()) {
+    const std::size_t key_bytes = operation.key_bytes.back();
+    for (const std::size_t wanted :
+         {std::size_t{16}, std::size_t{4096}, std::size_t{16383}, std::size_t{32768},
+          std::size_t{32769}, std::size_t{65536 + 4096 + 7}, std::size_t{131072},
+          std::size_t{131072 + 513}, std::size_t{300001}}) {
+      const std::size_t n = wanted / operation.step * operation.step;
+      const Task task = operation.prepare(operation.direction, n, key_bytes);
+      for (int threads = 1; threads <= 8; ++threads) {
+        check(operation, task, threads, n + static_cast<unsigned>(threads));
+        if (HasFatalFailure()) return;
+        ++messages;
+      }
+    }
+  }
+  report("1 to 8 threads", messages);
+}
+
+TEST_P(Differential, SomeMebibytes) {
+  const std::size_t mebibytes =
+      row().timing == Timing::leaky ? 1 : 5;  // the table kernels are slow
+  std::size_t messages = 0;
+  for (const Operation& operation : all_operations()) {
+    const std::size_t n =
+        std::min((mebibytes << 20) + 13, operation.max_bytes) / operation.step * operation.step;
+    const Task task = operation.prepare(operation.direction, n, operation.key_bytes.front());
+    for (const int threads : {1, 2}) {
+      check(operation, task, threads, static_cast<unsigned>(threads) - 1);
+      if (HasFatalFailure()) return;
+      ++messages;
+    }
+  }
+  report(std::to_string(mebibytes) + " MiB and 13 bytes", messages);
+}
+
+// The least size at which operations write past the caches, or 0 if that is over 1 GiB.
+std::size_t streaming_bytes() {
+  const std::uint8_t bytes[2] = {};
+  std::size_t low = 0;
+  std::size_t high = std::size_t{1} << 30;
+  if (!streams(bytes, bytes + 1, high)) return 0;
+  while (high - low > 1) {
+    const std::size_t middle = low + (high - low) / 2;
+    (streams(bytes, bytes + 1, middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+// A message of more than the caches hold, so that it is stored past them. OpenSSL's answer is
+// compared piece by piece, to keep it out of memory.
+class LargeMessage {
+ public:
+  static constexpr std::size_t piece = 1U << 20;
+
+  // A few bytes more than whole pieces: from an odd address, less than a block is left over.
+
+  LargeMessage()
+      : bytes_(std::max<std::size_t>(streaming_bytes() / piece + 1, 80) * piece + 16),
+        in_(bytes_, 16),
+        out_(bytes_) {
+    in_.fill(pattern(bytes_));
+  }
+
+  [[nodiscard]] Bytes in() { return in_.span(); }
+  [[nodiscard]] MutableBytes out() { return out_.span(); }
+  [[nodiscard]] std::string megabytes() const { return std::to_string(bytes_ >> 20) + " MiB"; }
+
+  // Runs `run(in, out)` from the first bytes of the input to `out`, which begins `skip` bytes after
+  // a cache line; `expected(at, bytes)` is what the bytes of the input from `at` on must become.
+  template <class Run, class Expected>
+  void check(const char* what, std::size_t skip, Run run, Expected expected) {
+    const MutableBytes result = out().subspan(skip);
+    const Bytes source = in().first(result.size());
+    std::fill(result.begin(), result.end(), std::uint8_t{0});
+    ASSERT_TRUE(streams(source.data(), result.data(), result.size()));
+    run(source, result);
+    for (std::size_t at = 0; at < result.size(); at += piece) {
+      const std::size_t n = std::min(piece, result.size() - at);
+      ASSERT_EQ(difference(result.subspan(at, n), expected(at, source.subspan(at, n))), "")
+          << what << ", from byte " << at << " of " << result.size();
+    }
+    ASSERT_TRUE(in_.margins_intact() && out_.margins_intact()) << what << ": wrote beside a buffer";
+  }
+
+ private:
+  std::size_t bytes_;
+  PlacedBuffer in_;
+  PlacedBuffer out_;
+};
+
+Buffer ctr_from(Bytes key, Buffer counter, std::size_t at, Bytes bytes) {
+  add_be128(counter.data(), at / 16);
+  return support::evp_ctr(key, counter, bytes);
+}
+
+// The table kernels, which are slow, are left to what is above.
+class LargeMessages : public BuildTest {};
+
+TEST_P(LargeMessages, PastTheCaches) {
+  if (streaming_bytes() == 0) GTEST_SKIP() << "the caches of this machine hold over 1 GiB";
+  LargeMessage message;
+  const Buffer key = make_key(32, 20);
+  const Buffer iv = counter_before(32, 3000);
+  for (const std::size_t skip : {16, 3}) {
+    message.check(
+        "CTR", skip,
+        [&](Bytes in, MutableBytes out) { Ctr(key, iv, execution(2)).process(in, out); },
+        [&](std::size_t at, Bytes bytes) { return ctr_from(key, iv, at, bytes); });
+    if (HasFatalFailure()) return;
+  }
+  support::report(message.megabytes() + " past the caches with kernel " +
+                  support::build_name(row()));
+}
+
+// How stores go past the caches is the executors' business and the same for all kernels, so one
+// kernel is enough for every operation.
+TEST(LargeMessageOfEveryMode, PastTheCaches) {
+  if (streaming_bytes() == 0) GTEST_SKIP() << "the caches of this machine hold over 1 GiB";
+  LargeMessage message;
+  const Buffer key = make_key(32, 20);
+  const Buffer iv = counter_before(32, 3000);
+  const Execution one{"auto", 1};
+  const Execution two{"auto", 2};
+  std::size_t messages = 0;
+  // To a cache line, to a block between two, and to an odd address.
+  for (const std::size_t skip : {0, 16, 5}) {
+    message.check(
+        "CTR", skip,
+        [&](Bytes in, MutableBytes out) { Ctr(key, iv, skip == 0 ? one : two).process(in, out); },
+        [&](std::size_t at, Bytes bytes) { return ctr_from(key, iv, at, bytes); });
+    ++messages;
+  }
+  for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+    const bool encrypting = direction == Direction::encrypt;
+    message.check(
+        encrypting ? "ECB encrypt" : "ECB decrypt", 16,
+        [&](Bytes in, MutableBytes out) {
+          Ecb ecb(key, two);
+          encrypting ? ecb.encrypt(in, out) : ecb.decrypt(in, out);
+        },
+        [&](std::size_t, Bytes bytes) { return support::evp_ecb(direction, key, bytes); });
+    // Units that are whole blocks, and units that are not. On one thread the rest of less than a
+    // block meets the end of a stretch; on two the second begins within the message.
+    for (const std::size_t unit : {512, 8192, 4099}) {
+      const Buffer keys = make_key(64, 21);
+      const Buffer number = pattern(16, 250);
+      message.check(
+          encrypting ? "XTS encrypt" : "XTS decrypt", 7,
+          [&](Bytes in, MutableBytes out) {
+            Xts xts(keys, unit, encrypting ? one : two);
+            encrypting ? xts.encrypt(number, in, out) : xts.decrypt(number, in, out);
+          },
+          [&](std::size_t at, Bytes bytes) {
+            // The whole units that these bytes lie in, and a rest with the unit before it.
+            const std::size_t whole = message.out().size() - 7;
+            std::size_t begin = at / unit * unit;
+            if (whole - begin < 16) begin -= unit;
+            std::size_t end = (at + bytes.size() + unit - 1) / unit * unit;
+            if (end + 16 > whole) end = whole;
+            Buffer first(number);
+            add_le128(first.data(), begin / unit);
+            const Buffer units = support::evp_xts(direction, keys, first, unit,
+                                                  message.in().subspan(begin, end - begin));
+            const auto from = units.begin() + static_cast<std::ptrdiff_t>(at - begin);
+            return Buffer(from, from + static_cast<std::ptrdiff_t>(bytes.size()));
+          });
+      ++messages;
+    }
+    ++messages;
+  }
+  message.check(
+      "CBC decrypt", 0, [&](Bytes in, MutableBytes out) { Cbc(key, iv, two).decrypt(in, out); },
+      [&](std::size_t at, Bytes bytes) {
+        const Bytes chain = at == 0 ? Bytes(iv) : message.in().subspan(at - 16, 16);
+        return support::evp_cbc(Direction::decrypt, key, chain, bytes);
+      });
+  Buffer counter = pattern(12, 44);
+  const Buffer nonce(counter);
+  counter.insert(counter.end(), {0, 0, 0, 2});
+  std::array<std::uint8_t, 16> tag;
+  message.check(
+      "GCM encrypt", 1,
+      [&](Bytes in, MutableBytes out) { Gcm(key, two).encrypt(nonce, iv, in, out, tag); },
+      [&](std::size_t at, Bytes bytes) { return ctr_from(key, counter, at, bytes); });
+  // The ciphertext back, first in place, which stores to the caches.
+  Buffer cipher(message.out().begin() + 1, message.out().end());
+  {
+    Buffer in_place(cipher);
+    ASSERT_NO_THROW(Gcm(key, one).decrypt(nonce, iv, in_place, in_place, tag));
+    ASSERT_EQ(difference(in_place, message.in().first(in_place.size())), "");
+  }
+  const MutableBytes out = message.out().first(cipher.size());
+  ASSERT_NO_THROW(Gcm(key, one).decrypt(nonce, iv, cipher, out, tag));
+  ASSERT_EQ(difference(out, message.in().first(cipher.size())), "");
+  cipher[cipher.size() / 2] ^= 1;
+  ASSERT_THROW(Gcm(key, two).decrypt(nonce, iv, cipher, out, tag), IntegrityError);
+  ASSERT_TRUE(std::all_of(out.begin(), out.end(), [](std::uint8_t b) { return b == 0; }));
+  messages += 5;
+  support::report(message.megabytes() +
+                  " past the caches, every mode: " + std::to_string(messages) +
+                  " messages with kernel " + std::string(select_kernel("auto").name));
+}
+
+TEST_P(Differential, CounterWraps) {
+  const Buffer key = make_key(32, 9);
+  const Buffer in = pattern(16 * 150 + 7);
+  std::size_t messages = 0;
+  for (const unsigned bits : {8U, 16U, 32U, 64U, 96U, 128U}) {
+    for (std::uint64_t before = 0; before <= 140; ++before) {
+      const Buffer counter = counter_before(bits, before);
+      const Buffer expected = support::evp_ctr(key, counter, in);
+      Buffer out(in.size());
+      Ctr(key, counter, execution()).process(in, out);
+      ASSERT_EQ(difference(out, expected), "")
+          << "the counter passes 2^" << bits << " after " << before << " blocks";
+      ++messages;
+    }
+  }
+  report("CTR across 2^8 … 2^128", messages);
+}
+
+// The same with cuts between threads before, at and after the wrap.
+TEST_P(Differential, CounterWrapsBetweenThreads) {
+  const Buffer key = make_key(16, 10);
+  const Buffer in = pattern(100003);
+  std::size_t messages = 0;
+  for (const unsigned bits : {32U, 64U, 128U}) {
+    for (const std::uint64_t before : {0, 1, 1024, 2047, 2048, 2049, 5000, 6250, 6251}) {
+      const Buffer counter = counter_before(bits, before);
+      const Buffer expected = support::evp_ctr(key, counter, in);
+      Buffer out(in.size());
+      Ctr(key, counter, execution(3)).process(in, out);
+      ASSERT_EQ(difference(out, expected), "")
+          << "the counter passes 2^" << bits << " after " << before << " blocks";
+      ++messages;
+    }
+  }
+  report("CTR across 2^32, 2^64, 2^128 on 3 threads", messages);
+}
+
+TEST_P(Differential, CtrSeeks) {
+  const Buffer key = make_key(24, 11);
+  const Buffer counter = counter_before(64, 3);
+  Ctr ctr(key, counter, execution());
+  const Buffer in = pattern(1000);
+  std::size_t messages = 0;
+  for (const std::uint64_t offset :
+       {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{15}, std::uint64_t{16}, std::uint64_t{47},
+        std::uint64_t{48}, std::uint64_t{4097}, (std::uint64_t{1} << 36) - 5,
+        (std::uint64_t{1} << 36) + 16, (std::uint64_t{1} << 63) + 9, ~std::uint64_t{0} - 2000}) {
+    for (const std::size_t n : {0, 1, 15, 16, 17, 1000}) {
+      // The oracle starts at the block that holds the offset and throws away what is before it.
+      Buffer start(counter);
+      add_be128(start.data(), offset / 16);
+      Buffer shifted(offset % 16);
+      shifted.insert(shifted.end(), in.begin(), in.begin() + static_cast<std::ptrdiff_t>(n));
+      const Buffer whole = support::evp_ctr(key, start, shifted);
+      const Buffer expected(whole.begin() + static_cast<std::ptrdiff_t>(offset % 16), whole.end());
+      Buffer out(n);
+      ctr.seek(offset);
+      ctr.process(Bytes(in).first(n), out);
+      ASSERT_EQ(difference(out, expected), "") << "offset " << offset;
+      ++messages;
+    }
+  }
+  report("CTR from offsets up to 2^64", messages);
+}
+
+// SP 800-38D section 6.5 counts modulo 2^32 and leaves the upper 96 bits alone; a 12-byte nonce
+// never gets there, so nonces are solved for that do.
+TEST_P(Differential, GcmCounterWraps) {
+  std::size_t messages = 0;
+  const Buffer aad = pattern(20, 3);
+  const auto check_wrap = [&](Bytes key, std::uint32_t before, Bytes in, int threads) {
+    Buffer j0 = pattern(16, 0xf0);
+    store_be32(j0.data() + 12, 0 - before);
+    const auto nonce = support::nonce_for_j0(key, j0.data());
+    const support::Sealed expected = support::evp_gcm_encrypt(key, nonce, aad, in);
+    {
+      // The nonce is what it should be: the counter block after J0 makes the first block.
+      Buffer first(j0);
+      add_be32(first.data(), 1);
+      const Buffer stream = support::evp_ctr(key, first, in.first(16));
+      ASSERT_EQ(difference(stream, Bytes(expected.text).first(16)), "");
+    }
+    if (threads == 1) {
+      const support::Sealed sealed = support::core_gcm_encrypt(row(), key, nonce, aad, in);
+      ASSERT_EQ(difference(sealed.text, expected.text), "") << before << " blocks before the wrap";
+      ASSERT_EQ(difference(sealed.tag, expected.tag), "") << before << " blocks before the wrap";
+    }
+    Buffer out(in.size());
+    ASSERT_NO_THROW(
+        Gcm(key, execution(threads)).decrypt(nonce, aad, expected.text, out, expected.tag))
+        << before << " blocks before the wrap";
+    ASSERT_EQ(difference(out, in), "") << before << " blocks before the wrap";
+    ++messages;
+  };
+  const Buffer in = pattern(16 * 150 + 9);
+  for (const std::size_t key_bytes : {16, 24, 32}) {
+    const Buffer key = make_key(key_bytes, 12);
+    for (std::uint32_t before = 0; before <= 140; ++before) {
+      check_wrap(key, before, in, 1);
+      if (HasFatalFailure()) return;
+    }
+  }
+  const Buffer longer = pattern(100003);
+  const Buffer key = make_key(16, 13);
+  for (const std::uint32_t before : {1U, 2U, 1025U, 2048U, 2049U, 2050U, 5000U, 6250U, 6251U}) {
+    for (const int threads : {1, 3}) {
+      check_wrap(key, before, longer, threads);
+      if (HasFatalFailure()) return;
+    }
+  }
+  report("GCM across the wrap of its 32-bit counter", messages);
+}
+
+TEST_P(Differential, XtsUnitsAndTheirNumbers) {
+  std::size_t messages = 0;
+  for (const std::size_t key_bytes : {32, 64}) {
+    const Buffer key = make_key(key_bytes, 14);
+    for (const std::size_t unit : {16, 17, 31, 32, 33, 48, 63, 64, 100, 512, 520, 4096}) {
+      Xts xts(key, unit, execution());
+      // Around every number of whole units up to past the batch of tweaks (64 units), with each
+      // rest from none to one that is a unit of its own.
+      for (const std::size_t units : {1, 2, 3, 63, 64, 65, 128, 129}) {
+        if (unit * units > 40000) continue;
+        for (std::size_t rest = 0; rest <= 33; ++rest) {
+          if (rest >= unit + 16) break;
+          const Buffer plain = pattern(unit * units + rest);
+          Buffer number(16, 0xff);  // wraps at 2^128 within the message
+          number[0] = rest % 2 == 0 ? 0xfd : 0x80;
+          const Buffer cipher = support::evp_xts(Direction::encrypt, key, number, unit, plain);
+          Buffer out(plain.size());
+          xts.encrypt(number, plain, out);
+          ASSERT_EQ(difference(out, cipher), "") << units << " units of " << unit << " + " << rest;
+          xts.decrypt(number, out, out);
+          ASSERT_EQ(difference(out, plain), "") << units << " units of " << unit << " + " << rest;
+          ++messages;
+        }
+      }
+    }
+  }
+  report("XTS, units of 16 to 4,096 bytes, rests of 0 to 33, both ways", messages);
+}
+
+TEST_P(Differential, XtsUnitNumbersCarry) {
+  const Buffer key = make_key(32, 15);
+  const Buffer plain = pattern(512 * 5);
+  for (const std::size_t carry_bytes : {1, 4, 8, 12, 16}) {
+    Buffer number(16, 0x5a);
+    std::fill_n(number.begin(), carry_bytes, std::uint8_t{0xff});
+    number[0] = 0xfe;
+    const Buffer cipher = support::evp_xts(Direction::encrypt, key, number, 512, plain);
+    for (const int threads : {1, 4}) {
+      Buffer out(plain.size());
+      Xts xts(key, 512, execution(threads));
+      xts.encrypt(number, plain, out);
+      ASSERT_EQ(difference(out, cipher), "") << "carry out of " << carry_bytes << " bytes";
+      xts.decrypt(number, out, out);
+      ASSERT_EQ(difference(out, plain), "") << "carry out of " << carry_bytes << " bytes";
+    }
+  }
+}
+
+// Sizes of successive calls; each list is repeated until the message is used up.
+const std::vector<std::vector<std::size_t>> splits = {
+    {1}, {2, 3}, {15}, {16}, {17}, {1, 16, 15}, {7, 64, 129, 0}, {31, 256, 5, 1023}, {511}, {2000}};
+
+TEST_P(Differential, CtrInOddPieces) {
+  const Buffer key = make_key(16, 16);
+  const Buffer counter = counter_before(32, 40);
+  const Buffer in = pattern(4099);
+  const Buffer expected = support::evp_ctr(key, counter, in);
+  for (const auto& sizes : splits) {
+    for (const int threads : {1, 2}) {
+      Buffer out(in);
+      Ctr ctr(key, counter, execution(threads));
+      for (std::size_t at = 0, i = 0; at < in.size(); ++i) {
+        const std::size_t n = std::min(sizes[i % sizes.size()], in.size() - at);
+        const MutableBytes piece = MutableBytes(out).subspan(at, n);
+        ctr.process(piece, piece);
+        at += n;
+      }
+      ASSERT_EQ(difference(out, expected), "") << "first pieces of " << sizes[0];
+    }
+  }
+}
+
+TEST_P(Differential, CbcInPieces) {
+  const Buffer key = make_key(24, 17);
+  const Buffer iv = pattern(16, 90);
+  const Buffer plain = pattern(16 * 2100);
+  const Buffer cipher = support::evp_cbc(Direction::encrypt, key, iv, plain);
+  for (const auto& sizes : splits) {
+    for (const int threads : {1, 2}) {
+      for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        const bool encrypting = direction == Direction::encrypt;
+        Buffer out(encrypting ? plain : cipher);
+        Cbc cbc(key, iv, execution(threads));
+        for (std::size_t at = 0, i = 0; at < out.size(); ++i) {
+          const std::size_t n = std::min(16 * sizes[i % sizes.size()], out.size() - at);
+          const MutableBytes piece = MutableBytes(out).subspan(at, n);
+          if (encrypting) {
+            cbc.encrypt(piece, piece);
+          } else {
+            cbc.decrypt(piece, piece);
+          }
+          at += n;
+        }
+        ASSERT_EQ(difference(out, encrypting ? cipher : plain), "")
+            << "first pieces of " << sizes[0] << " blocks";
+      }
+    }
+  }
+}
+
+TEST_P(Differential, GcmStreamInOddPieces) {
+  std::size_t messages = 0;
+  const Buffer key = make_key(32, 18);
+  const GcmKey expanded(row(), key.data(), static_cast<unsigned>(key.size()));
+  for (const std::size_t nonce_bytes : {12, 1, 16, 61}) {
+    const Buffer nonce = pattern(nonce_bytes, 8);
+    for (const std::size_t aad_bytes : {0, 1, 16, 100}) {
+      const Buffer aad = pattern(aad_bytes, 60);
+      for (const std::size_t bytes : {0, 1, 15, 16, 17, 4099}) {
+        const Buffer plain = pattern(bytes);
+        const support::Sealed expected = support::evp_gcm_encrypt(key, nonce, aad, plain);
+        for (const auto& sizes : splits) {
+          for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+            const bool encrypting = direction == Direction::encrypt;
+            GcmStream stream(expanded, direction, nonce);
+            const auto feed = [&](std::size_t whole, const auto& take) {
+              for (std::size_t at = 0, i = 0; at < whole; ++i) {
+                const std::size_t n = std::min(sizes[i % sizes.size()], whole - at);
+                take(at, n);
+                at += n;
+              }
+            };
+            feed(aad.size(),
+                 [&](std::size_t at, std::size_t n) { stream.aad(Bytes(aad).subspan(at, n)); });
+            Buffer out(encrypting ? plain : expected.text);
+            feed(out.size(), [&](std::size_t at, std::size_t n) {
+              const MutableBytes piece = MutableBytes(out).subspan(at, n);
+              stream.update(piece, piece);
+            });
+            std::array<std::uint8_t, 16> tag;
+            stream.tag(tag.data());
+            ASSERT_EQ(difference(out, encrypting ? expected.text : plain), "")
+                << bytes << " bytes, first pieces of " << sizes[0];
+            ASSERT_EQ(difference(tag, expected.tag), "")
+                << bytes << " bytes, AAD of " << aad_bytes << ", first pieces of " << sizes[0];
+            ++messages;
+          }
+        }
+      }
+    }
+  }
+  report("GCM in odd pieces", messages);
+}
+
+// AAD alone is long enough for every width of GHASH, too.
+TEST_P(Differential, GcmEveryLengthOfAad) {
+  const Buffer key = make_key(16, 19);
+  const Buffer nonce = pattern(12);
+  const Buffer plain = pattern(33);
+  Gcm gcm(key, execution());
+  for (std::size_t n = 0; n <= 2048; ++n) {
+    const Buffer aad = pattern(n, 7);
+    const support::Sealed expected = support::evp_gcm_encrypt(key, nonce, aad, plain);
+    Buffer out(plain.size());
+    std::array<std::uint8_t, 16> tag;
+    gcm.encrypt(nonce, aad, plain, out, tag);
+    ASSERT_EQ(difference(tag, expected.tag), "") << "AAD of " << n;
+    ASSERT_NO_THROW(gcm.decrypt(nonce, aad, expected.text, out, tag)) << "AAD of " << n;
+  }
+}
+
+PARAES_FOR_EVERY_BUILD(Differential);
+PARAES_FOR_BUILDS(LargeMessages, [](const Kernel& row) { return row.timing != Timing::leaky; });
+
+}  // namespace
+}  // namespace paraes

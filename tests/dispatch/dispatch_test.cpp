@@ -1,0 +1,632 @@
+// Which kernel runs: the table, the features, the mask, `auto`, forcing, and proof from the
+// processor that the functions of the chosen row, and of no other, were entered.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "paraes/error.hpp"
+#include "paraes/kernels.hpp"
+#include "support/buffers.hpp"
+#include "support/builds.hpp"
+#include "support/entry_probe.hpp"
+#include "support/operations.hpp"
+
+namespace paraes {
+namespace {
+
+using support::build_name;
+using support::EntryProbe;
+using support::mask_text;
+using support::Operation;
+using support::ScopedEnvironment;
+using support::Task;
+using enum CpuFeature;
+
+// ---- features ----
+
+// What each feature builds on, stated here a second time: directly, in any order.
+const std::map<CpuFeature, CpuFeatureSet> foundations = {
+    {ssse3, CpuFeatureSet()},
+    {sse41, CpuFeatureSet(ssse3)},
+    {aes, CpuFeatureSet(sse41)},
+    {pclmulqdq, CpuFeatureSet(sse41)},
+    {avx, CpuFeatureSet(sse41)},
+    {avx2, CpuFeatureSet(avx)},
+    {vaes, CpuFeatureSet(aes, avx2)},
+    {vpclmulqdq, CpuFeatureSet(pclmulqdq, avx2)},
+    {avx512f, CpuFeatureSet(avx2)},
+    {avx512dq, CpuFeatureSet(avx512f)},
+    {avx512bw, CpuFeatureSet(avx512f)},
+    {avx512vl, CpuFeatureSet(avx512f)},
+    {avx512vbmi2, CpuFeatureSet(avx512bw)},
+};
+
+bool is_consistent(CpuFeatureSet set) {
+  return std::all_of(foundations.begin(), foundations.end(), [&](const auto& entry) {
+    return !set.has(entry.first) || set.contains(entry.second);
+  });
+}
+
+CpuFeatureSet from_bits(std::uint32_t bits) {
+  CpuFeatureSet set;
+  set.bits = bits;
+  return set;
+}
+
+constexpr std::uint32_t every_feature = (1U << cpu_feature_count) - 1;
+
+// The consistent subsets of what this test run may use.
+std::vector<CpuFeatureSet> consistent_subsets() {
+  const std::uint32_t usable = usable_cpu_features().bits;
+  std::vector<CpuFeatureSet> subsets;
+  for (std::uint32_t bits = 0; bits <= every_feature; ++bits) {
+    if ((bits & ~usable) == 0 && is_consistent(from_bits(bits))) subsets.push_back(from_bits(bits));
+  }
+  return subsets;
+}
+
+std::string mask_leaving(CpuFeatureSet subset) {
+  return mask_text(from_bits(detected_cpu_features().bits & ~subset.bits));
+}
+
+TEST(Features, TheTableAboveIsWhole) { EXPECT_EQ(foundations.size(), cpu_feature_count); }
+
+// Linux lists a feature only if it saves the registers, as the library must see it.
+TEST(Features, DetectedAreThoseOfLinux) {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  std::set<std::string> flags;
+  while (std::getline(file, line) && flags.empty()) {
+    if (!line.starts_with("flags")) continue;
+    std::istringstream words(line.substr(line.find(':') + 1));
+    for (std::string word; words >> word;) flags.insert(word);
+  }
+  if (flags.empty()) GTEST_SKIP() << "/proc/cpuinfo lists no flags here";
+  CpuFeatureSet expected;
+  for (const auto& [feature, foundation] : foundations) {
+    std::string name(cpu_feature_name(feature));
+    if (name == "sse4.1") name = "sse4_1";
+    if (flags.count(name) != 0) expected.add(feature);
+  }
+  for (bool changed = true; changed;) {  // a hypervisor may list what it should not
+    changed = false;
+    for (const auto& [feature, foundation] : foundations) {
+      if (expected.has(feature) && !expected.contains(foundation)) {
+        expected.remove(feature);
+        changed = true;
+      }
+    }
+  }
+  EXPECT_EQ(cpu_feature_names(detected_cpu_features()), cpu_feature_names(expected));
+}
+
+// On a machine that has everything, whatever this one has.
+TEST(Features, EveryOneOf8192MasksIsTakenOrRefused) {
+  const CpuFeatureSet all = from_bits(every_feature);
+  unsigned consistent = 0;
+  for (std::uint32_t hidden = 0; hidden <= every_feature; ++hidden) {
+    const CpuFeatureSet left = from_bits(every_feature & ~hidden);
+    const std::string mask = mask_text(from_bits(hidden));
+    if (is_consistent(left)) {
+      ++consistent;
+      ASSERT_EQ(masked_cpu_features(all, mask).bits, left.bits) << mask;
+      continue;
+    }
+    try {
+      static_cast<void>(masked_cpu_features(all, mask));
+      FAIL() << "the mask " << mask << " was taken";
+    } catch (const InvalidArgument& e) {
+      // Doing what the message says is enough.
+      const std::string text = e.what();
+      const std::size_t colon = text.rfind(": ");
+      ASSERT_NE(colon, std::string::npos) << text;
+      const std::string more = mask + "," + text.substr(colon + 2);
+      ASSERT_NO_THROW(static_cast<void>(masked_cpu_features(all, more))) << text;
+    }
+  }
+  support::report(std::to_string(consistent) + " consistent and " +
+                  std::to_string(every_feature + 1 - consistent) + " inconsistent feature sets");
+}
+
+TEST(Features, MaskSyntax) {
+  const CpuFeatureSet some(ssse3, sse41, aes);
+  EXPECT_EQ(masked_cpu_features(some, "").bits, some.bits);
+  EXPECT_EQ(masked_cpu_features(some, ",aes,,").bits, CpuFeatureSet(ssse3, sse41).bits);
+  EXPECT_EQ(masked_cpu_features(some, "avx512f").bits, some.bits) << "hiding what is not there";
+  for (const char* wrong : {"sse9", "AES", "aes ", "aes;pclmulqdq", "all"}) {
+    try {
+      static_cast<void>(masked_cpu_features(some, wrong));
+      ADD_FAILURE() << wrong << " was taken";
+    } catch (const InvalidArgument& e) {
+      const std::string text = e.what();
+      EXPECT_NE(text.find("PARAES_CPU_MASK"), std::string::npos) << text;
+      EXPECT_NE(text.find("avx512_vbmi2"), std::string::npos) << "names the features: " << text;
+    }
+  }
+}
+
+// Every public entrance reads the mask, and refuses a wrong one.
+TEST(Features, WrongMaskIsRefusedEverywhere) {
+  std::vector<std::string> masks = {"no-such-feature"};
+  // Hiding ssse3 alone is inconsistent wherever there is anything above it.
+  if (detected_cpu_features().has(sse41)) masks.emplace_back("ssse3");
+  for (const std::string& mask : masks) {
+    const ScopedEnvironment environment("PARAES_CPU_MASK", mask);
+    EXPECT_THROW(static_cast<void>(kernels()), InvalidArgument) << mask;
+    EXPECT_THROW(static_cast<void>(select_kernel("reference")), InvalidArgument) << mask;
+    EXPECT_THROW(static_cast<void>(cpu_features()), InvalidArgument) << mask;
+    EXPECT_THROW(Ecb(support::make_key(16)), InvalidArgument) << mask;
+  }
+}
+
+TEST(Features, NamesAreUniqueAndInOrder) {
+  const auto names = cpu_feature_names(from_bits(every_feature));
+  EXPECT_EQ(names.size(), cpu_feature_count);
+  EXPECT_EQ(std::set(names.begin(), names.end()).size(), names.size());
+  EXPECT_EQ(cpu_features(), cpu_feature_names(usable_cpu_features()));
+  EXPECT_FALSE(cpu_model().empty());
+  EXPECT_GE(available_cores(), 1);
+}
+
+// ---- the table ----
+
+TEST(Table, HasTheKernelsOfThisArchitecture) {
+  std::vector<std::string> names;
+  std::map<std::string, std::size_t> builds;
+  for (const support::Build row : support::all_builds()) {
+    const std::string name(row->name);
+    if (++builds[name] == 1) names.push_back(name);
+  }
+#if defined(__x86_64__)
+  EXPECT_EQ(names, (std::vector<std::string>{"vaes512", "vaes256", "aesni", "bitslice", "openssl",
+                                             "ttable", "reference"}));
+  EXPECT_EQ(builds["bitslice"], 3U);
+#else
+  EXPECT_EQ(names, (std::vector<std::string>{"bitslice", "openssl", "ttable", "reference"}));
+#endif
+  std::string line = "kernel rows:";
+  for (const support::Build row : support::all_builds()) {
+    const std::string reason = support::why_unavailable(*row);
+    line += " " + build_name(*row) + (reason.empty() ? "" : " (" + reason + ")");
+  }
+  support::report(line);
+}
+
+TEST(Table, IsWellFormed) {
+  std::set<std::string> seen;
+  const Kernel* before = nullptr;
+  for (const support::Build row : support::all_builds()) {
+    const std::string name = build_name(*row);
+    SCOPED_TRACE(name);
+    EXPECT_TRUE(seen.insert(name).second) << "two rows are called so";
+    if (before != nullptr && before->name == row->name) {
+      // The build that needs the most stands first, or the others would never run.
+      EXPECT_TRUE(before->needs.contains(row->needs));
+      EXPECT_NE(before->needs.bits, row->needs.bits);
+      EXPECT_EQ(before->timing, row->timing);
+    } else {
+      for (const support::Build other : support::all_builds()) {
+        if (other == row) break;
+        EXPECT_NE(other->name, row->name) << "builds of one kernel stand together";
+      }
+    }
+    if (before != nullptr) {
+      EXPECT_LE(before->timing, row->timing) << "constant-time kernels stand first";
+    }
+    EXPECT_NE(row->expand, nullptr);
+    EXPECT_NE(row->ecb_encrypt, nullptr);
+    EXPECT_NE(row->ecb_decrypt, nullptr);
+    EXPECT_NE(row->cbc_encrypt, nullptr);
+    EXPECT_NE(row->cbc_decrypt, nullptr);
+    EXPECT_NE(row->ctr, nullptr);
+    EXPECT_EQ(row->xts_encrypt == nullptr, row->xts_decrypt == nullptr);
+    EXPECT_NE(row->ghash_init, nullptr);
+    EXPECT_NE(row->ghash, nullptr);
+    EXPECT_EQ(row->gcm_encrypt == nullptr, row->gcm_decrypt == nullptr);
+    EXPECT_EQ(row->gcm_seal == nullptr, row->gcm_open == nullptr);
+    before = row;
+  }
+}
+
+const void* address(auto* function) {
+  return function == nullptr ? nullptr : reinterpret_cast<const void*>(function);
+}
+
+std::set<const void*> functions_of(const Kernel& row) {
+  std::set<const void*> all = {
+      address(row.expand),      address(row.ecb_encrypt), address(row.ecb_decrypt),
+      address(row.cbc_encrypt), address(row.cbc_decrypt), address(row.ctr),
+      address(row.xts_encrypt), address(row.xts_decrypt), address(row.ghash_init),
+      address(row.ghash),       address(row.gcm_encrypt), address(row.gcm_decrypt),
+      address(row.gcm_seal),    address(row.gcm_open),    address(row.ctr_streaming)};
+  all.erase(nullptr);
+  return all;
+}
+
+// Serial work (key expansion, CBC encryption) may be shared; what makes a kernel may not.
+TEST(Table, NoTwoRowsShareTheirParallelFunctions) {
+  std::map<const void*, std::string> owner;
+  for (const support::Build row : support::all_builds()) {
+    for (const void* function :
+         {address(row->ecb_encrypt), address(row->ecb_decrypt), address(row->cbc_decrypt),
+          address(row->ctr), address(row->ctr_streaming), address(row->xts_encrypt),
+          address(row->xts_decrypt), address(row->gcm_encrypt), address(row->gcm_decrypt)}) {
+      if (function == nullptr) continue;
+      const auto [entry, added] = owner.emplace(function, build_name(*row));
+      EXPECT_TRUE(added) << build_name(*row) << " shares a function with " << entry->second;
+    }
+  }
+}
+
+// ---- selection ----
+
+// The row that a request must lead to when `features` are usable, or nullptr.
+const Kernel* expected_row(std::string_view request, CpuFeatureSet features) {
+  for (const Kernel* row : kernel_rows()) {
+    if (request == "auto" ? row->timing != Timing::constant : row->name != request) continue;
+    if (features.contains(row->needs)) return row;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> kernel_names() {
+  std::vector<std::string> names;
+  for (const Kernel* row : kernel_rows()) {
+    if (names.empty() || names.back() != row->name) names.emplace_back(row->name);
+  }
+  return names;
+}
+
+TEST(Selection, EveryRequestUnderEveryFeatureSubset) {
+  std::size_t subsets = 0;
+  std::size_t selected = 0;
+  std::size_t refused = 0;
+  std::vector<std::string> requests = kernel_names();
+  requests.emplace_back("auto");
+  for (const CpuFeatureSet subset : consistent_subsets()) {
+    ++subsets;
+    const ScopedEnvironment environment("PARAES_CPU_MASK", mask_leaving(subset));
+    SCOPED_TRACE("PARAES_CPU_MASK=" + mask_leaving(subset));
+    ASSERT_EQ(usable_cpu_features().bits, subset.bits);
+    for (const std::string& request : requests) {
+      const Kernel* const expected = expected_row(request, subset);
+      if (expected != nullptr) {
+        ++selected;
+        ASSERT_EQ(&find_kernel(request), expected) << request;
+        const KernelInfo info = select_kernel(request);
+        ASSERT_EQ(info.name, expected->name);
+        ASSERT_EQ(info.variant, expected->variant);
+        ASSERT_TRUE(info.available);
+        ASSERT_EQ(info.reason, "");
+        ASSERT_EQ(info.needs, cpu_feature_names(expected->needs));
+        continue;
+      }
+      ++refused;
+      try {
+        static_cast<void>(find_kernel(request));
+        FAIL() << request << " was selected";
+      } catch (const Unavailable& e) {
+        const std::string text = e.what();
+        // The build that needs the least says what is missing.
+        const Kernel* least = nullptr;
+        for (const Kernel* row : kernel_rows()) {
+          if (row->name == request) least = row;
+        }
+        ASSERT_NE(least, nullptr) << text;
+        ASSERT_NE(text.find("'" + request + "'"), std::string::npos) << text;
+        const CpuFeatureSet missing = from_bits(least->needs.bits & ~subset.bits);
+        for (const std::string_view name : cpu_feature_names(from_bits(every_feature))) {
+          // Whole words: "avx" is not in "avx2".
+          std::set<std::string> words;
+          std::istringstream stream(text);
+          for (std::string word; stream >> word;) {
+            while (!word.empty() && word.back() == ',') word.pop_back();
+            words.insert(word);
+          }
+          const auto missing_names = cpu_feature_names(missing);
+          const bool is_missing =
+              std::find(missing_names.begin(), missing_names.end(), name) != missing_names.end();
+          ASSERT_EQ(words.count(std::string(name)) != 0, is_missing) << name << " in: " << text;
+        }
+      }
+    }
+    // kernels() shows each name once, in order, with the build that would run.
+    const std::vector<KernelInfo> list = kernels();
+    ASSERT_EQ(list.size(), kernel_names().size());
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const Kernel* const expected = expected_row(list[i].name, subset);
+      ASSERT_EQ(list[i].name, kernel_names()[i]);
+      ASSERT_EQ(list[i].available, expected != nullptr) << list[i].name;
+      ASSERT_EQ(list[i].reason.empty(), list[i].available) << list[i].name;
+      if (expected != nullptr) {
+        ASSERT_EQ(list[i].variant, expected->variant);
+      }
+    }
+  }
+  EXPECT_GE(subsets, 1U);
+  support::report("selection under " + std::to_string(subsets) +
+                  " feature subsets: " + std::to_string(selected) + " requests granted, " +
+                  std::to_string(refused) + " refused");
+}
+
+// `auto` on machines of several generations, as far as this one can play them.
+TEST(Selection, AutoFallsFromTheWidestOn) {
+  struct Step {
+    CpuFeatureSet hidden;
+    const char* row;
+  };
+  const CpuFeatureSet avx512(avx512f, avx512dq, avx512bw, avx512vl, avx512vbmi2);
+  const auto with = [](CpuFeatureSet a, CpuFeatureSet b) { return from_bits(a.bits | b.bits); };
+  const CpuFeatureSet wide = with(avx512, CpuFeatureSet(vaes, vpclmulqdq));
+  const std::vector<Step> steps = {
+      {CpuFeatureSet(), "vaes512"},
+      {avx512, "vaes256"},
+      {wide, "aesni"},
+      {with(wide, CpuFeatureSet(avx, avx2)), "aesni"},
+      {CpuFeatureSet(vaes, aes), "bitslice avx512"},
+      {CpuFeatureSet(vaes, vpclmulqdq, aes, pclmulqdq), "bitslice avx512"},
+      {with(wide, CpuFeatureSet(aes)), "bitslice avx2"},
+      {from_bits(every_feature & ~CpuFeatureSet(ssse3, sse41).bits), "bitslice"},
+      {from_bits(every_feature), "bitslice"},
+  };
+  if (usable_cpu_features().bits != every_feature) {
+    GTEST_SKIP() << "this machine lacks some feature: the subsets that it has are walked above";
+  }
+  for (const Step& step : steps) {
+    const ScopedEnvironment environment("PARAES_CPU_MASK", mask_text(step.hidden));
+    const std::string expected = step.row;
+    const KernelInfo info = select_kernel("auto");
+    EXPECT_EQ(info.name, expected.substr(0, expected.find(' '))) << mask_text(step.hidden);
+    if (expected.find(' ') != std::string::npos) {
+      EXPECT_EQ(info.variant, expected.substr(expected.find(' ') + 1)) << mask_text(step.hidden);
+    }
+  }
+}
+
+TEST(Selection, AutoIsConstantTime) {
+  for (const CpuFeatureSet subset : consistent_subsets()) {
+    const ScopedEnvironment environment("PARAES_CPU_MASK", mask_leaving(subset));
+    ASSERT_EQ(select_kernel("auto").timing, Timing::constant) << mask_leaving(subset);
+  }
+}
+
+TEST(Selection, UnknownNames) {
+  for (const char* name : {"no-such-kernel", "AESNI", "aesni ", "bitslice_avx2", "auto,aesni"}) {
+    try {
+      static_cast<void>(select_kernel(name));
+      ADD_FAILURE() << name << " was selected";
+    } catch (const InvalidArgument& e) {
+      const std::string text = e.what();
+      EXPECT_NE(text.find(name), std::string::npos) << text;
+      for (const std::string& known : kernel_names()) {
+        EXPECT_NE(text.find(known), std::string::npos) << "names the kernels: " << text;
+      }
+    }
+  }
+  EXPECT_THROW(Ctr(support::make_key(16), support::pattern(16), {"no-such-kernel", 1}),
+               InvalidArgument);
+}
+
+TEST(Selection, EnvironmentNamesTheKernelOfAnEmptyRequest) {
+  {
+    const ScopedEnvironment environment("PARAES_KERNEL", "ttable");
+    EXPECT_EQ(select_kernel("").name, "ttable");
+    EXPECT_EQ(select_kernel("reference").name, "reference") << "a request goes first";
+    EXPECT_EQ(Ecb(support::make_key(16)).kernel(), "ttable");
+  }
+  {
+    const ScopedEnvironment environment("PARAES_KERNEL", "");
+    EXPECT_EQ(select_kernel("").name, select_kernel("auto").name);
+  }
+  const ScopedEnvironment environment("PARAES_KERNEL", "no-such-kernel");
+  try {
+    static_cast<void>(select_kernel(""));
+    ADD_FAILURE() << "an unknown name was selected";
+  } catch (const InvalidArgument& e) {
+    EXPECT_NE(std::string_view(e.what()).find("PARAES_KERNEL"), std::string_view::npos)
+        << "says where the name came from: " << e.what();
+  }
+}
+
+// ---- what ran ----
+
+// Every function of every row, watched.
+std::vector<const void*> all_functions() {
+  std::set<const void*> all;
+  for (const support::Build row : support::all_builds()) all.merge(functions_of(*row));
+  return {all.begin(), all.end()};
+}
+
+// The function through which an operation on one thread must go.
+const void* main_function(const Kernel& row, const Operation& operation) {
+  const std::string_view name = operation.name;
+  const bool encrypting = operation.direction == Direction::encrypt;
+  const void* ecb = encrypting ? address(row.ecb_encrypt) : address(row.ecb_decrypt);
+  if (name.starts_with("ECB")) return ecb;
+  if (name.starts_with("CBC")) {
+    return encrypting ? address(row.cbc_encrypt) : address(row.cbc_decrypt);
+  }
+  if (name.starts_with("CTR")) return address(row.ctr);
+  if (name.starts_with("XTS")) {
+    const void* own = encrypting ? address(row.xts_encrypt) : address(row.xts_decrypt);
+    return own != nullptr ? own : ecb;
+  }
+  const void* whole = encrypting ? address(row.gcm_seal) : address(row.gcm_open);
+  const void* fused = encrypting ? address(row.gcm_encrypt) : address(row.gcm_decrypt);
+  return whole != nullptr ? whole : fused != nullptr ? fused : address(row.ctr);
+}
+
+std::string owners(const void* function) {
+  std::string names;
+  for (const support::Build row : support::all_builds()) {
+    if (functions_of(*row).count(function) != 0) names += " " + build_name(*row);
+  }
+  return names;
+}
+
+// Runs `task` and checks that only functions of `row` were entered, among them the main one.
+void check_what_runs(EntryProbe* probe, const Kernel& row, const Operation& operation,
+                     const Task& task, int threads) {
+  support::Buffer out(task.in.size());
+  if (probe != nullptr) probe->arm();
+  const std::string wrong =
+      run_task(operation, task, {std::string(row.name), threads}, task.in, out);
+  std::vector<const void*> entered;
+  if (probe != nullptr) {
+    probe->disarm();
+    entered = probe->entered();
+  }
+  ASSERT_EQ(wrong, "") << operation.name << " with " << build_name(row);
+  if (probe == nullptr) return;
+  const auto own = functions_of(row);
+  for (const void* function : entered) {
+    ASSERT_EQ(own.count(function), 1U)
+        << operation.name << " with " << build_name(row) << " ran code of" << owners(function);
+  }
+  const void* main = threads == 1 ? main_function(row, operation) : nullptr;
+  if (main != nullptr) {
+    ASSERT_NE(std::find(entered.begin(), entered.end(), main), entered.end())
+        << operation.name << " did not run its function of " << build_name(row);
+  }
+  ASSERT_NE(std::find(entered.begin(), entered.end(), address(row.expand)), entered.end())
+      << operation.name << " did not expand its key with " << build_name(row);
+}
+
+TEST(WhatRan, EveryKernelForcedUnderEveryFeatureSubset) {
+  const std::string no_probe = EntryProbe::why_unavailable();
+  std::optional<EntryProbe> probe;
+  if (no_probe.empty()) probe.emplace(all_functions());
+  std::vector<Task> tasks;
+  for (const Operation& operation : support::all_operations()) {
+    tasks.push_back(operation.prepare(operation.direction, 1600, operation.key_bytes.back()));
+  }
+  std::size_t subsets = 0;
+  std::size_t messages = 0;
+  std::set<std::string> ran;
+  for (const CpuFeatureSet subset : consistent_subsets()) {
+    ++subsets;
+    const ScopedEnvironment environment("PARAES_CPU_MASK", mask_leaving(subset));
+    SCOPED_TRACE("PARAES_CPU_MASK=" + mask_leaving(subset));
+    for (const std::string& name : kernel_names()) {
+      const Kernel* const row = expected_row(name, subset);
+      const Execution execution{name, 1};
+      if (row == nullptr) {
+        ASSERT_THROW(Ecb(tasks[0].key, execution), Unavailable) << name;
+        ASSERT_THROW(Gcm(tasks[0].key, execution), Unavailable) << name;
+        continue;
+      }
+      ASSERT_EQ(Ecb(tasks[0].key, execution).kernel(), name);
+      for (std::size_t i = 0; i < tasks.size(); ++i) {
+        check_what_runs(probe ? &*probe : nullptr, *row, support::all_operations()[i], tasks[i], 1);
+        if (HasFatalFailure()) return;
+        ++messages;
+      }
+      ran.insert(build_name(*row));
+    }
+  }
+  // Whatever this machine can run has run.
+  for (const support::Build row : support::all_builds()) {
+    EXPECT_EQ(ran.count(build_name(*row)) != 0, support::why_unavailable(*row).empty())
+        << build_name(*row);
+  }
+  std::string line = std::to_string(subsets) + " feature subsets, " + std::to_string(messages) +
+                     " messages, entered functions " +
+                     (no_probe.empty() ? "observed" : "NOT observed (" + no_probe + ")") + ":";
+  for (const std::string& name : ran) line += " " + name;
+  support::report(line);
+}
+
+TEST(WhatRan, AutoRunsTheRowThatItNames) {
+  if (const std::string reason = EntryProbe::why_unavailable(); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  EntryProbe probe(all_functions());
+  const support::Buffer key = support::make_key(16);
+  for (const CpuFeatureSet subset : consistent_subsets()) {
+    const Kernel* const row = expected_row("auto", subset);
+    ASSERT_NE(row, nullptr);
+    const ScopedEnvironment environment("PARAES_CPU_MASK", mask_leaving(subset));
+    support::Buffer data(1600);
+    probe.arm();
+    Ctr ctr(key, support::pattern(16), {"auto", 1});
+    ctr.process(data, data);
+    probe.disarm();
+    ASSERT_EQ(ctr.kernel(), row->name);
+    const auto entered = probe.entered();
+    ASSERT_EQ(std::set(entered.begin(), entered.end()),
+              (std::set{address(row->expand), address(row->ctr)}))
+        << mask_leaving(subset);
+  }
+}
+
+class WhatRanOnThreads : public support::BuildTest {};
+
+TEST_P(WhatRanOnThreads, OnlyTheForcedRow) {
+  if (const std::string reason = EntryProbe::why_unavailable(); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  EntryProbe probe(all_functions());
+  for (const Operation& operation : support::all_operations()) {
+    const std::size_t n = 200001 / operation.step * operation.step;
+    const Task task = operation.prepare(operation.direction, n, operation.key_bytes.back());
+    check_what_runs(&probe, row(), operation, task, 3);
+    if (HasFatalFailure()) return;
+  }
+}
+
+PARAES_FOR_EVERY_BUILD(WhatRanOnThreads);
+
+// The mask counts when a kernel is chosen; an object keeps the one that it has.
+TEST(WhatRan, AnObjectKeepsItsKernel) {
+  const support::Buffer key = support::make_key(32);
+  std::optional<Ctr> ctr;
+  std::string name;
+  {
+    const ScopedEnvironment environment("PARAES_KERNEL", "reference");
+    ctr.emplace(key, support::pattern(16));
+    name = ctr->kernel();
+  }
+  EXPECT_EQ(name, "reference");
+  const ScopedEnvironment environment("PARAES_KERNEL", "ttable");
+  EXPECT_EQ(ctr->kernel(), "reference");
+  const support::Buffer in = support::pattern(100);
+  support::Buffer out(in.size());
+  ctr->process(in, out);
+  EXPECT_EQ(out, support::evp_ctr(key, support::pattern(16), in));
+  EXPECT_EQ(Ctr(key, support::pattern(16)).kernel(), "ttable");
+}
+
+// The instrument itself: it sees what is called and nothing else.
+TEST(WhatRan, TheProbeTellsRowsApart) {
+  if (const std::string reason = EntryProbe::why_unavailable(); !reason.empty()) {
+    GTEST_SKIP() << reason;
+  }
+  EntryProbe probe(all_functions());
+  probe.arm();
+  EXPECT_TRUE(probe.entered().empty());
+  const support::Buffer key = support::make_key(16);
+  for (const support::Build row : support::all_builds()) {
+    if (!support::why_unavailable(*row).empty()) continue;
+    KeySchedule schedule;
+    std::uint8_t block[16] = {};
+    probe.arm();
+    row->expand(schedule, key.data(), 16);
+    row->ecb_encrypt(schedule, block, block, 1);
+    row->ecb_encrypt(schedule, block, block, 1);  // the second entry is free
+    probe.disarm();
+    row->ecb_decrypt(schedule, block, block, 1);  // not watched any more
+    const auto entered = probe.entered();
+    EXPECT_EQ(std::set(entered.begin(), entered.end()),
+              (std::set{address(row->expand), address(row->ecb_encrypt)}))
+        << build_name(*row);
+  }
+}
+
+}  // namespace
+}  // namespace paraes

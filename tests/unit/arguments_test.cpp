@@ -1,0 +1,316 @@
+// What the public classes refuse, with which words, and that nothing is written then.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "paraes/ciphers.hpp"
+#include "paraes/error.hpp"
+#include "paraes/kernels.hpp"
+#include "support/buffers.hpp"
+#include "support/builds.hpp"
+#include "support/evp_oracle.hpp"
+#include "support/operations.hpp"
+
+namespace paraes {
+namespace {
+
+using support::Buffer;
+using support::difference;
+using support::make_key;
+using support::pattern;
+
+// `call` throws InvalidArgument, and the message holds all of `words`.
+void refused(const std::function<void()>& call, const std::vector<std::string>& words) {
+  try {
+    call();
+    ADD_FAILURE() << "was not refused";
+  } catch (const InvalidArgument& e) {
+    const std::string text = e.what();
+    for (const std::string& word : words) {
+      EXPECT_NE(text.find(word), std::string::npos) << "'" << word << "' is not in: " << text;
+    }
+  } catch (const std::exception& e) {
+    ADD_FAILURE() << "threw something else: " << e.what();
+  }
+}
+
+const Buffer key16 = make_key(16);
+const Buffer key32 = make_key(32);
+const Buffer block = pattern(16);
+
+TEST(Arguments, KeysOfAes) {
+  for (const std::size_t bytes : {0, 1, 15, 17, 23, 25, 31, 33, 48, 64}) {
+    const Buffer key = make_key(bytes);
+    const std::vector<std::string> words = {"16, 24 or 32", "FIPS 197", std::to_string(bytes)};
+    refused([&] { Ecb{key}; }, words);
+    refused([&] { Cbc(key, block); }, words);
+    refused([&] { Ctr(key, block); }, words);
+    refused([&] { Gcm{key}; }, words);
+  }
+}
+
+TEST(Arguments, KeysOfXts) {
+  refused([] { Xts{make_key(48)}; }, {"AES-192", "SP 800-38E", "48"});
+  for (const std::size_t bytes : {0, 16, 24, 31, 33, 63, 65, 128}) {
+    refused([&] { Xts{make_key(bytes)}; }, {"32", "64", "IEEE 1619", std::to_string(bytes)});
+  }
+  for (const std::size_t half : {16, 32}) {
+    Buffer key = make_key(half);
+    key.insert(key.end(), key.begin(), key.begin() + static_cast<std::ptrdiff_t>(half));
+    refused([&] { Xts{key}; }, {"halves", "differ"});
+    key.back() ^= 1;
+    EXPECT_NO_THROW(Xts{key});
+  }
+}
+
+TEST(Arguments, Blocks) {
+  for (const std::size_t bytes : {0, 12, 15, 17, 32}) {
+    const Buffer iv = pattern(bytes);
+    refused([&] { Cbc(key16, iv); }, {"16 bytes", std::to_string(bytes)});
+    refused([&] { Ctr(key16, iv); }, {"16 bytes", std::to_string(bytes)});
+    Cbc cbc(key16, block);
+    refused([&] { cbc.reset(iv); }, {"16 bytes"});
+    Xts xts(key32);
+    Buffer data(64);
+    refused([&] { xts.encrypt(iv, data, data); }, {"16 bytes"});
+    refused([&] { xts.decrypt(iv, data, data); }, {"16 bytes"});
+  }
+}
+
+TEST(Arguments, WholeBlocks) {
+  Ecb ecb(key16);
+  Cbc cbc(key16, block);
+  for (const std::size_t bytes : {1, 15, 17, 31, 1000}) {
+    Buffer data(bytes);
+    refused([&] { ecb.encrypt(data, data); }, {"SP 800-38A", "16-byte", std::to_string(bytes)});
+    refused([&] { ecb.decrypt(data, data); }, {"SP 800-38A", "16-byte"});
+    refused([&] { cbc.encrypt(data, data); }, {"SP 800-38A", "16-byte"});
+    refused([&] { cbc.decrypt(data, data); }, {"SP 800-38A", "16-byte"});
+  }
+}
+
+TEST(Arguments, XtsUnitsAndLengths) {
+  for (const std::size_t unit : {std::size_t{1}, std::size_t{15}, (std::size_t{1} << 24) + 1}) {
+    refused([&] { Xts(key32, unit); }, {"16 bytes", "2^20 blocks", std::to_string(unit)});
+  }
+  EXPECT_NO_THROW(Xts(key32, 16));
+  EXPECT_NO_THROW(Xts(key32, std::size_t{1} << 24));
+  Xts xts(key32);
+  for (const std::size_t bytes : {0, 1, 15}) {
+    Buffer data(bytes);
+    refused([&] { xts.encrypt(block, data, data); }, {"IEEE 1619", std::to_string(bytes)});
+    refused([&] { xts.decrypt(block, data, data); }, {"IEEE 1619", std::to_string(bytes)});
+  }
+  // One unit of 2^20 blocks is the most, and what a rest makes of the last one counts.
+  Buffer data((std::size_t{1} << 24) + 15);
+  Xts one(key32, 0);
+  refused([&] { one.encrypt(block, data, data); }, {"2^20 blocks", "SP 800-38E section 4"});
+  Xts largest(key32, std::size_t{1} << 24);
+  refused([&] { largest.encrypt(block, data, data); }, {"2^20 blocks", "SP 800-38E section 4"});
+  data.resize(std::size_t{1} << 24);
+  EXPECT_NO_THROW(one.encrypt(block, data, data));
+}
+
+TEST(Arguments, GcmNoncesAndTags) {
+  Gcm gcm(key16);
+  Buffer data(20);
+  Buffer tag(16);
+  const Buffer nonce = pattern(12);
+  for (const std::size_t bytes : {0, 1, 11, 13, 16}) {
+    refused([&] { gcm.encrypt(pattern(bytes), {}, data, data, tag); },
+            {"12 bytes", "SP 800-38D", std::to_string(bytes)});
+  }
+  for (const std::size_t bytes : {0, 4, 12, 15, 17, 32}) {
+    Buffer other(bytes);
+    refused([&] { gcm.encrypt(nonce, {}, data, data, other); },
+            {"16 bytes", std::to_string(bytes)});
+  }
+  refused([&] { gcm.decrypt({}, {}, data, data, tag); }, {"nonce", "SP 800-38D section 5.2.1.1"});
+  for (const std::size_t bytes : {0, 1, 2, 3, 5, 6, 7, 9, 10, 11, 17, 32}) {
+    refused([&] { gcm.decrypt(nonce, {}, data, data, Buffer(bytes)); },
+            {"4, 8, 12, 13, 14, 15 or 16", "SP 800-38D section 5.2.1.2", std::to_string(bytes)});
+  }
+  EXPECT_EQ(data, Buffer(20)) << "something was written";
+}
+
+// The limits are checked before a byte is touched, so sizes alone are enough here.
+TEST(Arguments, GcmLengths) {
+  Gcm gcm(key16);
+  Buffer tag(16);
+  const Buffer nonce = pattern(12);
+  std::uint8_t byte = 0;
+  const std::size_t too_long = (std::size_t{1} << 36) - 31;
+  const Bytes in(&byte, too_long);
+  const MutableBytes out(&byte, too_long);
+  refused([&] { gcm.encrypt(nonce, {}, in, out, tag); },
+          {"2^36 - 32", "SP 800-38D section 5.2.1.1", std::to_string(too_long)});
+  refused([&] { gcm.decrypt(nonce, {}, in, out, tag); },
+          {"2^36 - 32", "SP 800-38D section 5.2.1.1"});
+  const Bytes aad(&byte, std::size_t{1} << 61);
+  refused([&] { gcm.encrypt(nonce, aad, {}, {}, tag); },
+          {"2^61 - 1", "SP 800-38D section 5.2.1.1"});
+  refused([&] { gcm.decrypt(nonce, aad, {}, {}, tag); }, {"2^61 - 1"});
+}
+
+TEST(Arguments, Threads) {
+  for (const int threads : {-1, 4097}) {
+    refused([&] { Ecb(key16, {"", threads}); }, {"threads", std::to_string(threads)});
+  }
+  EXPECT_EQ(Ecb(key16, {"", 0}).threads(), available_cores());
+  EXPECT_EQ(Ecb(key16, {"", 5}).threads(), 5);
+}
+
+class Buffers : public support::BuildTest {};
+
+TEST_P(Buffers, OfDifferentSizesAreRefused) {
+  for (const support::Operation& operation : support::all_operations()) {
+    SCOPED_TRACE(operation.name);
+    const support::Task task = operation.prepare(operation.direction, 64, operation.key_bytes[0]);
+    for (const std::size_t bytes : {48, 80}) {
+      Buffer out(bytes, 0x77);
+      Buffer tag(16, 0x77);
+      refused(
+          [&] {
+            operation.run(operation.direction, execution(), task.inputs(), task.in, out, tag);
+          },
+          {"64", std::to_string(bytes)});
+      EXPECT_EQ(out, Buffer(bytes, 0x77)) << "something was written";
+      EXPECT_EQ(tag, Buffer(16, 0x77)) << "something was written";
+    }
+  }
+}
+
+TEST_P(Buffers, ThatOverlapInPartAreRefused) {
+  constexpr std::size_t n = 256;
+  for (const support::Operation& operation : support::all_operations()) {
+    SCOPED_TRACE(operation.name);
+    const support::Task task = operation.prepare(operation.direction, n, operation.key_bytes[0]);
+    for (const std::ptrdiff_t distance : {1, 15, 16, 128, 255, -1, -16, -255}) {
+      Buffer memory(3 * n, 0x77);
+      std::copy(task.in.begin(), task.in.end(), memory.begin() + n);
+      const Buffer before(memory);
+      const Bytes in(memory.data() + n, n);
+      const MutableBytes out(memory.data() + n + distance, n);
+      Buffer tag(16);
+      refused([&] { operation.run(operation.direction, execution(), task.inputs(), in, out, tag); },
+              {"overlap"});
+      EXPECT_EQ(memory, before) << "something was written";
+    }
+    // Side by side is apart.
+    for (const std::ptrdiff_t distance : {256, -256}) {
+      Buffer memory(3 * n);
+      std::copy(task.in.begin(), task.in.end(), memory.begin() + n);
+      EXPECT_EQ(run_task(operation, task, execution(), {memory.data() + n, n},
+                         {memory.data() + n + distance, n}),
+                "");
+    }
+  }
+}
+
+TEST_P(Buffers, MayBeEmpty) {
+  Buffer tag(16);
+  Ecb(key16, execution()).encrypt({}, {});
+  Cbc(key16, block, execution()).encrypt({}, {});
+  Cbc(key16, block, execution()).decrypt({}, {});
+  Ctr(key16, block, execution()).process({}, {});
+  Gcm gcm(key16, execution());
+  gcm.encrypt(pattern(12), {}, {}, {}, tag);
+  gcm.decrypt(pattern(12), {}, {}, {}, tag);
+  const auto expected = support::evp_gcm_encrypt(key16, pattern(12), {}, {});
+  EXPECT_EQ(difference(tag, expected.tag), "");
+}
+
+// Every bit of the tag, and bits of all else that it covers.
+TEST_P(Buffers, GcmDecryptionOfDamageLeavesZeros) {
+  const Buffer nonce = pattern(12, 1);
+  const Buffer aad = pattern(33, 2);
+  std::size_t cases = 0;
+  for (const int threads : {1, 3}) {
+    const Buffer plain = pattern(threads == 1 ? 333 : 100000);
+    const support::Sealed sealed = support::evp_gcm_encrypt(key32, nonce, aad, plain);
+    Gcm gcm(key32, execution(threads));
+    const auto fails = [&](Bytes n, Bytes a, Bytes c, Bytes t, const char* what) {
+      for (const bool in_place : {false, true}) {
+        Buffer in(c.begin(), c.end());
+        Buffer apart(c.size(), 0xcc);
+        Buffer& out = in_place ? in : apart;
+        EXPECT_THROW(gcm.decrypt(n, a, in, out, t), IntegrityError) << what;
+        EXPECT_EQ(difference(out, Buffer(c.size())), "") << what << ": the output is not zero";
+        ++cases;
+      }
+    };
+    for (unsigned bit = 0; bit < 128; ++bit) {
+      auto tag = sealed.tag;
+      tag[bit / 8] ^= static_cast<std::uint8_t>(1U << (bit % 8));
+      if (threads == 1 || bit % 32 == 0) fails(nonce, aad, sealed.text, tag, "tag");
+    }
+    for (const std::size_t tag_bytes : {4, 8, 12, 13, 14, 15, 16}) {
+      Buffer tag(sealed.tag.begin(), sealed.tag.begin() + static_cast<std::ptrdiff_t>(tag_bytes));
+      tag.back() ^= 0x80;
+      fails(nonce, aad, sealed.text, tag, "short tag");
+    }
+    for (const std::size_t at : {std::size_t{0}, plain.size() / 2, plain.size() - 1}) {
+      Buffer text(sealed.text);
+      text[at] ^= 1;
+      fails(nonce, aad, text, sealed.tag, "ciphertext");
+    }
+    for (const std::size_t at : {0, 15, 16, 32}) {
+      Buffer other(aad);
+      other[at] ^= 4;
+      fails(nonce, other, sealed.text, sealed.tag, "AAD");
+    }
+    Buffer other(nonce);
+    other[11] ^= 1;
+    fails(other, aad, sealed.text, sealed.tag, "nonce");
+    fails(nonce, Bytes(aad).first(32), sealed.text, sealed.tag, "shorter AAD");
+    fails(nonce, aad, Bytes(sealed.text).first(plain.size() - 1), sealed.tag, "shorter text");
+    // The object is as good as before.
+    Buffer out(plain.size());
+    EXPECT_NO_THROW(gcm.decrypt(nonce, aad, sealed.text, out, sealed.tag));
+    EXPECT_EQ(difference(out, plain), "");
+  }
+  support::report("GCM: " + std::to_string(cases) + " damaged messages refused by kernel " +
+                  support::build_name(row()));
+}
+
+// A refused call does not move the message on.
+TEST_P(Buffers, AnErrorLeavesTheMessageWhereItWas) {
+  const Buffer in = pattern(160);
+  const Buffer cbc_expected = support::evp_cbc(Direction::encrypt, key16, block, in);
+  Cbc cbc(key16, block, execution());
+  Buffer out(160);
+  cbc.encrypt(Bytes(in).first(80), MutableBytes(out).first(80));
+  EXPECT_THROW(cbc.encrypt(Bytes(in).first(17), MutableBytes(out).first(17)), InvalidArgument);
+  cbc.encrypt(Bytes(in).last(80), MutableBytes(out).last(80));
+  EXPECT_EQ(difference(out, cbc_expected), "");
+
+  const Buffer ctr_expected = support::evp_ctr(key16, block, in);
+  Ctr ctr(key16, block, execution());
+  ctr.process(Bytes(in).first(33), MutableBytes(out).first(33));
+  EXPECT_THROW(ctr.process(Bytes(in).first(17), MutableBytes(out).first(18)), InvalidArgument);
+  ctr.process(Bytes(in).subspan(33), MutableBytes(out).subspan(33));
+  EXPECT_EQ(difference(out, ctr_expected), "");
+}
+
+TEST_P(Buffers, ObjectsMove) {
+  const Buffer in = pattern(100);
+  const Buffer expected = support::evp_ctr(key16, block, in);
+  Ctr first(key16, block, execution());
+  Buffer out(100);
+  first.process(Bytes(in).first(50), MutableBytes(out).first(50));
+  Ctr second(std::move(first));
+  second.process(Bytes(in).last(50), MutableBytes(out).last(50));
+  EXPECT_EQ(difference(out, expected), "");
+  EXPECT_EQ(second.kernel(), row().name);
+  Ctr third(key32, block, execution());
+  third = std::move(second);
+  third.seek(0);
+  third.process(in, out);
+  EXPECT_EQ(difference(out, expected), "");
+}
+
+PARAES_FOR_EVERY_BUILD(Buffers);
+
+}  // namespace
+}  // namespace paraes

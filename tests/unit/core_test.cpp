@@ -1,0 +1,182 @@
+// Field arithmetic, counters, the S-box, constant-time comparison and the cutting of data units.
+
+#include <gtest/gtest.h>
+
+#include "core/counter.hpp"
+#include "core/gf128.hpp"
+#include "core/sbox.hpp"
+#include "kernels/block_modes.hpp"
+#include "modes/xts.hpp"
+#include "paraes/secret.hpp"
+#include "paraes/version.hpp"
+#include "support/buffers.hpp"
+#include "support/hex.hpp"
+#include "support/spec.hpp"
+
+namespace paraes {
+namespace {
+
+using support::Block;
+using support::Buffer;
+
+Block random_block(unsigned seed) {
+  const auto bytes = support::make_key(16, seed);
+  Block block;
+  std::copy(bytes.begin(), bytes.end(), block.begin());
+  return block;
+}
+
+TEST(Gf128, MultiplicationIsThatOfTheStandard) {
+  std::vector<Block> samples = {Block{}, Block{0x80}, Block{0x40}};
+  Block last{};
+  last[15] = 1;
+  samples.push_back(last);
+  Block ones;
+  ones.fill(0xff);
+  samples.push_back(ones);
+  for (unsigned seed = 0; seed < 60; ++seed) samples.push_back(random_block(seed));
+  for (const Block& a : samples) {
+    for (const Block& b : samples) {
+      Block product;
+      store_gf128(product.data(),
+                  multiply(load_gf128(a.data()), make_factor(load_gf128(b.data()))));
+      ASSERT_EQ(support::to_hex(product), support::to_hex(support::spec_multiply(a, b)));
+    }
+  }
+}
+
+TEST(Gf128, EveryPairOfBits) {
+  for (unsigned i = 0; i < 128; ++i) {
+    for (unsigned j = 0; j < 128; ++j) {
+      Block a{};
+      Block b{};
+      a[i / 8] = static_cast<std::uint8_t>(0x80 >> (i % 8));
+      b[j / 8] = static_cast<std::uint8_t>(0x80 >> (j % 8));
+      Block product;
+      store_gf128(product.data(),
+                  multiply(load_gf128(a.data()), make_factor(load_gf128(b.data()))));
+      ASSERT_EQ(product, support::spec_multiply(a, b)) << "x^" << i << " x^" << j;
+    }
+  }
+}
+
+TEST(Gf128, Powers) {
+  const Block h = random_block(99);
+  Block expected{0x80};
+  for (std::uint64_t n = 1; n <= 300; ++n) {
+    expected = support::spec_multiply(expected, h);
+    Block result;
+    store_gf128(result.data(), power(load_gf128(h.data()), n));
+    ASSERT_EQ(result, expected) << "power " << n;
+  }
+}
+
+TEST(Counters, CarryWhereTheyMust) {
+  const auto be128 = [](std::string_view hex, std::uint64_t n) {
+    Buffer counter = support::from_hex(hex);
+    add_be128(counter.data(), n);
+    return support::to_hex(counter);
+  };
+  EXPECT_EQ(be128("000000000000000000000000000000ff", 1), "00000000000000000000000000000100");
+  EXPECT_EQ(be128("0000000000000000ffffffffffffffff", 1), "00000000000000010000000000000000");
+  EXPECT_EQ(be128("ffffffffffffffffffffffffffffffff", 1), "00000000000000000000000000000000");
+  EXPECT_EQ(be128("00000000000000ffffffffffffffffff", ~std::uint64_t{0}),
+            "0000000000000100fffffffffffffffe");
+  EXPECT_EQ(be128("0123456789abcdef0123456789abcdef", 0), "0123456789abcdef0123456789abcdef");
+
+  const auto le128 = [](std::string_view hex, std::uint64_t n) {
+    Buffer counter = support::from_hex(hex);
+    add_le128(counter.data(), n);
+    return support::to_hex(counter);
+  };
+  EXPECT_EQ(le128("ff000000000000000000000000000000", 1), "00010000000000000000000000000000");
+  EXPECT_EQ(le128("ffffffffffffffff0000000000000000", 1), "00000000000000000100000000000000");
+  EXPECT_EQ(le128("ffffffffffffffffffffffffffffffff", 2), "01000000000000000000000000000000");
+
+  const auto be32 = [](std::string_view hex, std::uint32_t n) {
+    Buffer counter = support::from_hex(hex);
+    add_be32(counter.data(), n);
+    return support::to_hex(counter);
+  };
+  EXPECT_EQ(be32("000000000000000000000000ffffffff", 1), "00000000000000000000000000000000");
+  EXPECT_EQ(be32("0102030405060708090a0b0cfffffff0", 0x20), "0102030405060708090a0b0c00000010");
+}
+
+TEST(Sbox, KnownValuesAndInverse) {
+  // FIPS 197 section 5.1.1: the corners of figure 7 and the example in the text.
+  EXPECT_EQ(sbox[0x00], 0x63);
+  EXPECT_EQ(sbox[0x0f], 0x76);
+  EXPECT_EQ(sbox[0xf0], 0x8c);
+  EXPECT_EQ(sbox[0xff], 0x16);
+  EXPECT_EQ(sbox[0x53], 0xed);
+  for (unsigned x = 0; x < 256; ++x) ASSERT_EQ(inverse_sbox[sbox[x]], x);
+  EXPECT_EQ(gf_multiply(0x57, 0x83), 0xc1);  // section 4.2
+  EXPECT_EQ(gf_multiply(0x57, 0x13), 0xfe);  // section 4.2.1
+}
+
+TEST(XtsTweak, NextIsThatOfTheStandard) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    const Block tweak = random_block(seed);
+    Block next = tweak;
+    block_modes::xts_next_tweak(next.data());
+    ASSERT_EQ(next, support::spec_next_tweak(tweak));
+  }
+}
+
+TEST(XtsUnits, CutsAsFormatsSay) {
+  const struct {
+    std::size_t bytes, unit, count, last;
+  } cases[] = {
+      {16, 0, 1, 16},        {1 << 20, 0, 1, 1 << 20}, {16, 16, 1, 16},     {17, 16, 1, 17},
+      {31, 16, 1, 31},       {32, 16, 2, 16},          {33, 16, 2, 17},     {4096, 4096, 1, 4096},
+      {4097, 4096, 1, 4097}, {4111, 4096, 1, 4111},    {4112, 4096, 2, 16}, {8191, 4096, 2, 4095},
+      {8192, 4096, 2, 4096}, {8200, 4096, 2, 4104},    {100, 4096, 1, 100}, {50, 17, 3, 16},
+      {51, 17, 3, 17},       {66, 33, 2, 33},          {65, 33, 2, 32},     {48, 33, 1, 48},
+  };
+  for (const auto& c : cases) {
+    const XtsUnits units(c.bytes, c.unit);
+    EXPECT_EQ(units.count, c.count) << c.bytes << " bytes in units of " << c.unit;
+    EXPECT_EQ(units.last, c.last) << c.bytes << " bytes in units of " << c.unit;
+  }
+  // Whatever the sizes, the units are the message and the last is as long as it must be.
+  for (std::size_t unit = 16; unit <= 70; ++unit) {
+    for (std::size_t bytes = 16; bytes <= 400; ++bytes) {
+      const XtsUnits units(bytes, unit);
+      ASSERT_EQ((units.count - 1) * unit + units.last, bytes);
+      ASSERT_GE(units.last, 16U);
+      ASSERT_LT(units.last, unit + 16);
+    }
+  }
+}
+
+TEST(ConstantTimeEqual, EveryByteCounts) {
+  const Buffer a = support::pattern(67);
+  EXPECT_TRUE(constant_time_equal(a, Buffer(a)));
+  EXPECT_TRUE(constant_time_equal({}, {}));
+  EXPECT_FALSE(constant_time_equal(a, Bytes(a).first(66)));
+  EXPECT_FALSE(constant_time_equal({}, a));
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    for (unsigned bit = 0; bit < 8; ++bit) {
+      Buffer b(a);
+      b[i] ^= static_cast<std::uint8_t>(1U << bit);
+      ASSERT_FALSE(constant_time_equal(a, b)) << "byte " << i << ", bit " << bit;
+    }
+  }
+}
+
+TEST(SecureZero, ZeroesWhatItIsGivenAndNoMore) {
+  Buffer data(100, 0x5a);
+  secure_zero(data.data() + 3, 40);
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    ASSERT_EQ(data[i], i >= 3 && i < 43 ? 0 : 0x5a) << "byte " << i;
+  }
+  secure_zero(nullptr, 0);
+}
+
+TEST(Version, IsThreeNumbers) {
+  const std::string version = paraes::version();
+  EXPECT_EQ(std::count(version.begin(), version.end(), '.'), 2) << version;
+}
+
+}  // namespace
+}  // namespace paraes

@@ -1,0 +1,404 @@
+// The operations of each row of the kernel table by themselves, against what kernel.hpp promises.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/counter.hpp"
+#include "support/buffers.hpp"
+#include "support/builds.hpp"
+#include "support/evp_oracle.hpp"
+#include "support/hex.hpp"
+#include "support/spec.hpp"
+
+namespace paraes {
+namespace {
+
+using support::Block;
+using support::Buffer;
+using support::difference;
+using support::make_key;
+using support::pattern;
+using support::PlacedBuffer;
+using support::spec_ghash;
+
+// More than twice the widest kernel's blocks at a time, plus every rest.
+constexpr std::size_t most_blocks = 1100;
+
+Block block_of(Bytes bytes) {
+  Block block;
+  std::copy(bytes.begin(), bytes.begin() + 16, block.begin());
+  return block;
+}
+
+bool all_zero(const void* data, std::size_t bytes) {
+  const auto* p = static_cast<const std::uint8_t*>(data);
+  return std::all_of(p, p + bytes, [](std::uint8_t b) { return b == 0; });
+}
+
+class Rows : public support::BuildTest {
+ protected:
+  void SetUp() override {
+    BuildTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    expand(make_key(32));
+  }
+
+  void expand(const Buffer& key) {
+    key_ = key;
+    row().expand(schedule_, key.data(), static_cast<unsigned>(key.size()));
+  }
+
+  // Calls `run(in, out, blocks)` for every number of blocks, apart with both kinds of
+  // stores and in place; what comes out must be the beginning of `expected`.
+  template <class Run>
+  void every_count(const Buffer& in, const Buffer& expected, Run run) {
+    for (std::size_t blocks = 0; blocks <= most_blocks; ++blocks) {
+      const std::size_t n = 16 * blocks;
+      for (const bool in_place : {false, true}) {
+        PlacedBuffer from(n, 16 * (blocks % 4));
+        PlacedBuffer to(n, blocks * 7);
+        from.fill(Bytes(in).first(n));
+        std::uint8_t* const out = in_place ? from.data() : to.data();
+        run(from.data(), out, blocks);
+        ASSERT_EQ(difference({out, n}, Bytes(expected).first(n)), "")
+            << (in_place ? "in place" : "out of place");
+        ASSERT_TRUE(from.margins_intact() && to.margins_intact())
+            << blocks << " blocks: wrote beside the output";
+        if (!in_place) {
+          ASSERT_EQ(difference(from.span(), Bytes(in).first(n)), "") << "wrote to the input";
+        }
+      }
+    }
+  }
+
+  KeySchedule schedule_;
+  Buffer key_;
+  const Buffer in_ = pattern(16 * most_blocks);
+};
+
+// Operations that not every row has; the modes compose the others.
+class StreamingCtrRows : public Rows {};
+class XtsRows : public Rows {};
+class FusedGcmRows : public Rows {};
+class WholeMessageGcmRows : public Rows {};
+
+// FIPS 197 appendix A: the last round keys.
+TEST_P(Rows, KeyExpansion) {
+  const struct {
+    std::string_view key, last;
+  } cases[] = {
+      {"603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4",
+       "fe4890d1e6188d0b046df344706c631e"},
+      {"8e73b0f7da0e6452c810f32b809079e562f8ead2522c6b7b", "e98ba06f448c773c8ecc720401002202"},
+      {"2b7e151628aed2a6abf7158809cf4f3c", "d014f9a8c9ee2589e13f0cc8b6630ca6"},
+  };
+  for (const auto& c : cases) {
+    const Buffer key = support::from_hex(c.key);
+    KeySchedule schedule;
+    row().expand(schedule, key.data(), static_cast<unsigned>(key.size()));
+    ASSERT_EQ(schedule.key_bytes, key.size());
+    ASSERT_EQ(schedule.rounds, key.size() / 4 + 6);
+    const unsigned rounds = schedule.rounds;
+    if (all_zero(schedule.encrypt, sizeof schedule.encrypt)) {
+      // Round keys that are kept in another form show in the results only.
+      Buffer out(16);
+      row().ecb_encrypt(schedule, in_.data(), out.data(), 1);
+      ASSERT_EQ(out, support::evp_ecb(Direction::encrypt, key, Bytes(in_).first(16)));
+      continue;
+    }
+    ASSERT_EQ(support::to_hex({schedule.encrypt[0], key.size()}), c.key);
+    ASSERT_EQ(support::to_hex(schedule.encrypt[rounds]), c.last);
+    ASSERT_TRUE(all_zero(schedule.encrypt[rounds] + 16, 16 * (max_rounds - rounds)))
+        << "wrote past the last round key";
+    if (!all_zero(schedule.decrypt, sizeof schedule.decrypt)) {
+      ASSERT_EQ(support::to_hex(schedule.decrypt[0]), c.last);
+      ASSERT_EQ(difference(schedule.decrypt[rounds], schedule.encrypt[0]), "");
+    }
+  }
+}
+
+TEST_P(Rows, KeyExpansionOverAnotherKey) {
+  for (const std::size_t bytes : {32, 16, 24, 16, 32}) {
+    expand(make_key(bytes, static_cast<unsigned>(bytes) + 40));
+    const Buffer cipher = support::evp_ecb(Direction::encrypt, key_, Bytes(in_).first(160));
+    Buffer out(160);
+    row().ecb_encrypt(schedule_, in_.data(), out.data(), 10);
+    ASSERT_EQ(difference(out, cipher), "");
+    row().ecb_decrypt(schedule_, out.data(), out.data(), 10);
+    ASSERT_EQ(difference(out, Bytes(in_).first(160)), "");
+  }
+}
+
+TEST_P(Rows, EcbEveryBlockCount) {
+  const Buffer cipher = support::evp_ecb(Direction::encrypt, key_, in_);
+  every_count(in_, cipher, [&](const auto* in, auto* out, std::size_t blocks) {
+    row().ecb_encrypt(schedule_, in, out, blocks);
+  });
+  every_count(cipher, in_, [&](const auto* in, auto* out, std::size_t blocks) {
+    row().ecb_decrypt(schedule_, in, out, blocks);
+  });
+}
+
+TEST_P(Rows, CbcEveryBlockCountAndChain) {
+  const Buffer iv = pattern(16, 111);
+  const Buffer cipher = support::evp_cbc(Direction::encrypt, key_, iv, in_);
+  const auto chain_after = [&](std::size_t blocks) {
+    return blocks == 0 ? block_of(iv) : block_of(Bytes(cipher).subspan(16 * (blocks - 1)));
+  };
+  every_count(in_, cipher, [&](const auto* in, auto* out, std::size_t blocks) {
+    Block chain = block_of(iv);
+    row().cbc_encrypt(schedule_, chain.data(), in, out, blocks);
+    ASSERT_EQ(chain, chain_after(blocks)) << blocks << " blocks";
+  });
+  every_count(cipher, in_, [&](const auto* in, auto* out, std::size_t blocks) {
+    Block chain = block_of(iv);
+    row().cbc_decrypt(schedule_, chain.data(), in, out, blocks);
+    ASSERT_EQ(chain, chain_after(blocks)) << blocks << " blocks";
+  });
+}
+
+TEST_P(Rows, CtrEveryBlockCountAndCounter) {
+  Buffer initial = pattern(16, 77);
+  std::fill(initial.begin() + 8, initial.end(), std::uint8_t{0xff});
+  initial[15] = 0x80;  // 64 bits wrap after 128 blocks
+  const Buffer cipher = support::evp_ctr(key_, initial, in_);
+  every_count(in_, cipher, [&](const auto* in, auto* out, std::size_t blocks) {
+    Buffer counter(initial);
+    row().ctr(schedule_, counter.data(), in, out, blocks);
+    Buffer expected(initial);
+    add_be128(expected.data(), blocks);
+    ASSERT_EQ(counter, expected) << "the counter after " << blocks << " blocks";
+  });
+}
+
+TEST_P(StreamingCtrRows, EveryBlockCountAndAlignment) {
+  Buffer initial = pattern(16, 78);
+  std::fill(initial.begin() + 8, initial.end(), std::uint8_t{0xff});
+  initial[15] = 0xb0;  // 64 bits wrap after 80 blocks
+  const Buffer cipher = support::evp_ctr(key_, initial, in_);
+  for (std::size_t blocks = 0; blocks <= most_blocks; ++blocks) {
+    const std::size_t n = 16 * blocks;
+    for (const std::size_t misalignment : {0, 16, 32, 48, 5}) {
+      PlacedBuffer to(n, misalignment);
+      Buffer counter(initial);
+      row().ctr_streaming(schedule_, counter.data(), in_.data(), to.data(), blocks);
+      ASSERT_EQ(difference(to.span(), Bytes(cipher).first(n)), "") << blocks << " blocks";
+      ASSERT_TRUE(to.margins_intact()) << blocks << " blocks: wrote beside the output";
+      Buffer expected(initial);
+      add_be128(expected.data(), blocks);
+      ASSERT_EQ(counter, expected) << "the counter after " << blocks << " blocks";
+    }
+  }
+}
+
+// `units` data units, `gap` bytes apart, that the operation may not touch; tweaks are left as those
+// of the blocks after.
+TEST_P(XtsRows, UnitsStridesAndTweaks) {
+  const Buffer keys = make_key(64, 50);
+  expand(Buffer(keys.begin(), keys.begin() + 32));
+  const Bytes tweak_key = Bytes(keys).last(32);
+  std::size_t runs = 0;
+  for (std::size_t blocks : {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 64, 65, 256}) {
+    for (std::size_t units : {0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33}) {
+      if (units * blocks > 4500) continue;
+      for (std::size_t gap : {0, 16, 1, 37}) {
+        const std::size_t stride = 16 * blocks + gap;
+        const Buffer plain = pattern(units * stride, 3);
+        Buffer tweaks;
+        Buffer tweaks_after;
+        Buffer cipher(plain);
+        for (std::size_t u = 0; u < units; ++u) {
+          const Buffer number = pattern(16, static_cast<unsigned>(u * 31));
+          const Buffer encrypted = support::evp_ecb(Direction::encrypt, tweak_key, number);
+          tweaks.insert(tweaks.end(), encrypted.begin(), encrypted.end());
+          Block after = block_of(encrypted);
+          for (std::size_t b = 0; b < blocks; ++b) after = support::spec_next_tweak(after);
+          tweaks_after.insert(tweaks_after.end(), after.begin(), after.end());
+          if (blocks == 0) continue;
+          const Buffer unit = support::evp_xts_unit(Direction::encrypt, keys, number,
+                                                    Bytes(plain).subspan(u * stride, 16 * blocks));
+          std::copy(unit.begin(), unit.end(),
+                    cipher.begin() + static_cast<std::ptrdiff_t>(u * stride));
+        }
+        {
+          for (const std::size_t misalignment : {0, 16, 5}) {
+            PlacedBuffer in(plain.size(), 3);
+            PlacedBuffer out(plain.size(), misalignment);
+            in.fill(plain);
+            out.fill(plain);  // so that the gaps hold what they hold in `cipher`
+            Buffer running(tweaks);
+            row().xts_encrypt(schedule_, running.data(), in.data(), out.data(), units, stride,
+                              blocks);
+            ASSERT_EQ(difference(out.span(), cipher), "")
+                << units << " units of " << blocks << " blocks, gap " << gap;
+            if (units == 1) {
+              ASSERT_EQ(running, tweaks_after) << blocks << " blocks";
+            }
+            in.fill(cipher);
+            out.fill(cipher);
+            running = tweaks;
+            row().xts_decrypt(schedule_, running.data(), in.data(), out.data(), units, stride,
+                              blocks);
+            ASSERT_EQ(difference(out.span(), plain), "")
+                << units << " units of " << blocks << " blocks, gap " << gap << ", decryption";
+            if (units == 1) {
+              ASSERT_EQ(running, tweaks_after) << blocks << " blocks";
+            }
+            running = tweaks;
+            out.fill(plain);
+            row().xts_encrypt(schedule_, running.data(), out.data(), out.data(), units, stride,
+                              blocks);
+            ASSERT_EQ(difference(out.span(), cipher), "") << "in place";
+            ASSERT_TRUE(out.margins_intact());
+            ++runs;
+          }
+        }
+      }
+    }
+  }
+  support::report("XTS rows: " + std::to_string(runs) + " shapes with kernel " +
+                  support::build_name(row()));
+}
+
+TEST_P(Rows, GhashEveryBlockCount) {
+  const Block keys[] = {block_of(make_key(16, 60)), block_of(make_key(16, 61)),
+                        Block{0x80},  // the one of the field
+                        Block{}, block_of(Buffer(16, 0xff))};
+  for (const Block& h : keys) {
+    GhashKey key;
+    row().ghash_init(key, h.data());
+    Block expected = block_of(pattern(16, 9));
+    const Block start = expected;
+    for (std::size_t blocks = 0; blocks <= 300; ++blocks) {
+      Block state = start;
+      PlacedBuffer data(16 * blocks, blocks);
+      data.fill(Bytes(in_).first(16 * blocks));
+      row().ghash(key, state.data(), data.data(), blocks);
+      ASSERT_EQ(support::to_hex(state), support::to_hex(expected)) << blocks << " blocks";
+      expected = spec_ghash(h, expected, Bytes(in_).subspan(16 * blocks, 16));
+    }
+  }
+}
+
+TEST_P(Rows, GhashContinues) {
+  const Block h = block_of(make_key(16, 62));
+  GhashKey key;
+  row().ghash_init(key, h.data());
+  const Block expected = spec_ghash(h, Block{}, in_);
+  for (const std::size_t step : {1, 2, 3, 7, 8, 31, 32, 33, 100, 500}) {
+    Block state{};
+    for (std::size_t at = 0; at < most_blocks; at += step) {
+      row().ghash(key, state.data(), in_.data() + 16 * at, std::min(step, most_blocks - at));
+    }
+    ASSERT_EQ(support::to_hex(state), support::to_hex(expected)) << "in steps of " << step;
+  }
+}
+
+// CTR with inc32: the upper 96 bits stay, and the counter is left at the next value. Written with
+// OpenSSL's CTR up to the wrap and from it on.
+Buffer inc32_ctr(Bytes key, const Buffer& counter, Bytes in) {
+  const std::uint64_t until_wrap = (std::uint64_t{1} << 32) - load_be32(counter.data() + 12);
+  const auto first = static_cast<std::size_t>(std::min<std::uint64_t>(16 * until_wrap, in.size()));
+  Buffer out = support::evp_ctr(key, counter, in.first(first));
+  Buffer wrapped(counter);
+  std::fill(wrapped.begin() + 12, wrapped.end(), std::uint8_t{0});
+  const Buffer rest = support::evp_ctr(key, wrapped, in.subspan(first));
+  out.insert(out.end(), rest.begin(), rest.end());
+  return out;
+}
+
+TEST_P(FusedGcmRows, EveryBlockCount) {
+  constexpr std::size_t most = 200;
+  std::size_t runs = 0;
+  for (const std::size_t key_bytes : {16, 24, 32}) {
+    expand(make_key(key_bytes, 70));
+    const Block h = block_of(support::evp_ecb(Direction::encrypt, key_, Buffer(16)));
+    GhashKey hash;
+    row().ghash_init(hash, h.data());
+    std::copy(h.begin(), h.end(), hash.h);
+    for (const std::uint32_t start :
+         {2U, 0U, 0xffffff80U, 0xffffffffU, 0xffffff7fU, 31U, 34U, 0xffffff02U, 0xffffffe2U}) {
+      Buffer initial = pattern(16, 0xfa);
+      initial[11] = 0xff;  // a carry out of the low 32 bits would show
+      store_be32(initial.data() + 12, start);
+      const Bytes text = Bytes(in_).first(16 * most);
+      const Buffer cipher = inc32_ctr(key_, initial, text);
+      Block expected_state = block_of(pattern(16, 1));
+      const Block first_state = expected_state;
+      for (std::size_t blocks = 0; blocks <= most; ++blocks) {
+        Buffer expected_counter(initial);
+        add_be32(expected_counter.data(), static_cast<std::uint32_t>(blocks));
+        const std::size_t n = 16 * blocks;
+        for (const bool in_place : {false, true}) {
+          for (const bool encrypting : {true, false}) {
+            const Bytes from = encrypting ? text.first(n) : Bytes(cipher).first(n);
+            const Bytes to = encrypting ? Bytes(cipher).first(n) : text.first(n);
+            PlacedBuffer in(n, blocks % 64);
+            PlacedBuffer out(n, 16 * (blocks % 4) + (blocks % 8 == 7 ? 3 : 0));
+            in.fill(from);
+            std::uint8_t* const target = in_place ? in.data() : out.data();
+            Buffer counter(initial);
+            Block state = first_state;
+            const auto fused = encrypting ? row().gcm_encrypt : row().gcm_decrypt;
+            fused(schedule_, hash, counter.data(), state.data(), in.data(), target, blocks);
+            const auto context = [&] {
+              return std::to_string(blocks) + " blocks from counter " + std::to_string(start) +
+                     (encrypting ? ", encryption" : ", decryption") +
+                     (in_place ? ", in place" : "");
+            };
+            ASSERT_EQ(difference({target, n}, to), "") << context();
+            ASSERT_EQ(counter, expected_counter) << context();
+            ASSERT_EQ(support::to_hex(state), support::to_hex(expected_state)) << context();
+            ASSERT_TRUE(in.margins_intact() && out.margins_intact()) << context();
+            ++runs;
+          }
+        }
+        if (blocks < most) {
+          expected_state = spec_ghash(h, expected_state, Bytes(cipher).subspan(n, 16));
+        }
+      }
+    }
+  }
+  support::report("fused GCM rows: " + std::to_string(runs) + " runs with kernel " +
+                  support::build_name(row()));
+}
+
+// Whole messages of libraries: the tag is the full one, and a wrong one is told.
+TEST_P(WholeMessageGcmRows, TagsOfEverySize) {
+  const Buffer aad = pattern(21);
+  for (const std::size_t nonce_bytes : {std::size_t{1}, std::size_t{12}, max_library_nonce_bytes}) {
+    const Buffer nonce = pattern(nonce_bytes, 4);
+    for (const std::size_t bytes : {0, 1, 16, 1000}) {
+      const Bytes plain = Bytes(in_).first(bytes);
+      const support::Sealed expected = support::evp_gcm_encrypt(key_, nonce, aad, plain);
+      Buffer out(bytes);
+      std::array<std::uint8_t, 16> tag;
+      row().gcm_seal(schedule_, nonce.data(), nonce.size(), aad.data(), aad.size(), plain.data(),
+                     out.data(), bytes, tag.data());
+      ASSERT_EQ(difference(out, expected.text), "");
+      ASSERT_EQ(tag, expected.tag);
+      for (const std::size_t tag_bytes : {4, 8, 12, 13, 14, 15, 16}) {
+        const auto open = [&] {
+          return row().gcm_open(schedule_, nonce.data(), nonce.size(), aad.data(), aad.size(),
+                                expected.text.data(), out.data(), bytes, tag.data(), tag_bytes);
+        };
+        ASSERT_TRUE(open());
+        ASSERT_EQ(difference(out, plain), "");
+        tag[tag_bytes - 1] ^= 1;
+        ASSERT_FALSE(open()) << "tag of " << tag_bytes;
+        tag[tag_bytes - 1] ^= 1;
+      }
+    }
+  }
+}
+
+PARAES_FOR_EVERY_BUILD(Rows);
+PARAES_FOR_BUILDS(StreamingCtrRows, [](const Kernel& row) { return row.ctr_streaming != nullptr; });
+PARAES_FOR_BUILDS(XtsRows, [](const Kernel& row) { return row.xts_encrypt != nullptr; });
+PARAES_FOR_BUILDS(FusedGcmRows, [](const Kernel& row) { return row.gcm_encrypt != nullptr; });
+PARAES_FOR_BUILDS(WholeMessageGcmRows, [](const Kernel& row) { return row.gcm_seal != nullptr; });
+
+}  // namespace
+}  // namespace paraes

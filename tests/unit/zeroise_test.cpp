@@ -1,0 +1,205 @@
+// No key material is left in memory that is given back. The allocation functions of this executable
+// are replaced by ones that look into each block before it is freed.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <optional>
+
+#include "kernels/kernel.hpp"
+#include "modes/gcm.hpp"
+#include "paraes/secret.hpp"
+#include "support/buffers.hpp"
+#include "support/builds.hpp"
+#include "support/evp_oracle.hpp"
+#include "support/operations.hpp"
+
+namespace {
+
+// What freed memory must not hold, as 16-byte needles.
+constexpr std::size_t most_needles = 64;
+std::uint8_t needles[most_needles][16];
+std::size_t needle_count = 0;
+bool watching = false;
+std::size_t blocks_freed = 0;
+std::size_t leaks = 0;
+
+// The size stands before the block, in front of as much padding as the alignment asks for.
+constexpr std::size_t header = 64;
+
+void* allocate(std::size_t bytes, std::size_t alignment) {
+  const std::size_t front = alignment > header ? alignment : header;
+  const std::size_t whole = (front + bytes + front - 1) / front * front;
+  auto* base = static_cast<std::uint8_t*>(std::aligned_alloc(front, whole));
+  if (base == nullptr) throw std::bad_alloc();
+  std::memcpy(base + front - 2 * sizeof(std::size_t), &bytes, sizeof bytes);
+  std::memcpy(base + front - sizeof(std::size_t), &front, sizeof front);
+  return base + front;
+}
+
+void release(void* pointer) noexcept {
+  if (pointer == nullptr) return;
+  auto* data = static_cast<std::uint8_t*>(pointer);
+  std::size_t bytes;
+  std::size_t front;
+  std::memcpy(&bytes, data - 2 * sizeof(std::size_t), sizeof bytes);
+  std::memcpy(&front, data - sizeof(std::size_t), sizeof front);
+  if (watching) {
+    ++blocks_freed;
+    for (std::size_t i = 0; i < needle_count; ++i) {
+      if (memmem(data, bytes, needles[i], 16) != nullptr) {
+        ++leaks;
+        break;
+      }
+    }
+  }
+  std::free(data - front);
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return allocate(bytes, 16); }
+void* operator new[](std::size_t bytes) { return allocate(bytes, 16); }
+void* operator new(std::size_t bytes, std::align_val_t a) {
+  return allocate(bytes, static_cast<std::size_t>(a));
+}
+void* operator new[](std::size_t bytes, std::align_val_t a) {
+  return allocate(bytes, static_cast<std::size_t>(a));
+}
+void operator delete(void* p) noexcept { release(p); }
+void operator delete[](void* p) noexcept { release(p); }
+void operator delete(void* p, std::size_t) noexcept { release(p); }
+void operator delete[](void* p, std::size_t) noexcept { release(p); }
+void operator delete(void* p, std::align_val_t) noexcept { release(p); }
+void operator delete[](void* p, std::align_val_t) noexcept { release(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { release(p); }
+void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { release(p); }
+
+namespace paraes {
+namespace {
+
+void add_needle(const std::uint8_t* bytes) {
+  ASSERT_LT(needle_count, most_needles);
+  std::memcpy(needles[needle_count++], bytes, 16);
+}
+
+// Both halves of the key, its round keys, and the hash key.
+void watch_for(Bytes key) {
+  needle_count = 0;
+  leaks = 0;
+  blocks_freed = 0;
+  for (std::size_t at = 0; at + 16 <= key.size(); at += 16) add_needle(key.data() + at);
+  const Kernel* reference = nullptr;
+  for (const Kernel* row : kernel_rows()) {
+    if (row->name == "reference") reference = row;
+  }
+  ASSERT_NE(reference, nullptr);
+  const std::size_t half = key.size() == 64 ? 32 : key.size();
+  KeySchedule schedule;
+  reference->expand(schedule, key.data(), static_cast<unsigned>(half));
+  for (unsigned r = 0; r <= schedule.rounds; ++r) add_needle(schedule.encrypt[r]);
+  const support::Buffer h =
+      support::evp_ecb(Direction::encrypt, key.first(half), support::Buffer(16));
+  add_needle(h.data());
+}
+
+TEST(Watching, FindsWhatIsLeft) {
+  const support::Buffer key = support::make_key(32);
+  watch_for(key);
+  watching = true;
+  delete new support::Buffer(key);
+  watching = false;
+  EXPECT_EQ(leaks, 1U);
+  EXPECT_GE(blocks_freed, 2U);
+}
+
+class Zeroise : public support::BuildTest {};
+
+TEST_P(Zeroise, ObjectsLeaveNoKeysBehind) {
+  for (const support::Operation& operation : support::all_operations()) {
+    for (const std::size_t key_bytes : operation.key_bytes) {
+      for (const int threads : {1, 2}) {
+        const std::size_t n = threads == 1 ? 1024 : 131072;
+        const support::Task task = operation.prepare(operation.direction, n, key_bytes);
+        watch_for(task.key);
+        support::Buffer out(task.in.size());
+        support::Buffer tag(16);
+        watching = true;
+        operation.run(operation.direction, execution(threads), task.inputs(), task.in, out, tag);
+        watching = false;
+        EXPECT_EQ(leaks, 0U) << operation.name << ", key of " << key_bytes;
+        EXPECT_GE(blocks_freed, 2U) << "the test saw nothing freed";
+      }
+    }
+  }
+}
+
+// Also what an object that is moved over held, and one whose constructor has failed.
+TEST_P(Zeroise, AssignmentLeavesNoKeysBehind) {
+  const support::Buffer key = support::make_key(32, 5);
+  Ctr ctr(key, support::pattern(16), execution());
+  Ctr other(support::make_key(32, 6), support::pattern(16), execution());
+  watch_for(key);
+  watching = true;
+  ctr = std::move(other);
+  watching = false;
+  EXPECT_GE(blocks_freed, 1U);
+  EXPECT_EQ(leaks, 0U);
+}
+
+PARAES_FOR_EVERY_BUILD(Zeroise);
+
+// The destructors themselves, in storage that stays.
+template <class Secret>
+void check_destructor() {
+  alignas(Secret) static std::uint8_t storage[sizeof(Secret)];
+  auto* secret = new (storage) Secret;
+  for (std::size_t i = 0; i < sizeof storage; ++i) {
+    ASSERT_EQ(storage[i], 0) << "is not zero from the start";
+  }
+  std::memset(storage, 0xa5, sizeof storage);
+  secret->~Secret();
+  for (std::size_t i = 0; i < sizeof storage; ++i) ASSERT_EQ(storage[i], 0) << "byte " << i;
+}
+
+TEST(Destructors, KeyScheduleIsZeroed) { check_destructor<KeySchedule>(); }
+TEST(Destructors, GhashKeyIsZeroed) { check_destructor<GhashKey>(); }
+
+TEST(SecretBytesTest, HoldMoveAndTruncate) {
+  const support::Buffer source = support::make_key(48);
+  SecretBytes secret{std::span<const std::uint8_t>(source)};
+  EXPECT_EQ(secret.size(), 48U);
+  EXPECT_EQ(support::difference(secret.span(), source), "");
+  SecretBytes moved(std::move(secret));
+  EXPECT_TRUE(secret.empty());  // NOLINT(bugprone-use-after-move): what the move leaves is promised
+  EXPECT_EQ(moved.size(), 48U);
+  std::uint8_t* data = moved.data();
+  moved.truncate(16);
+  EXPECT_EQ(moved.size(), 16U);
+  EXPECT_EQ(support::difference({data + 16, 32}, support::Buffer(32)), "") << "the rest is zeroed";
+  moved.truncate(100);
+  EXPECT_EQ(moved.size(), 16U);
+  EXPECT_EQ(SecretBytes(5).span()[4], 0);
+  EXPECT_TRUE(SecretBytes().empty());
+}
+
+TEST(SecretBytesTest, LeaveNothingBehind) {
+  const support::Buffer key = support::make_key(32);
+  watch_for(key);
+  watching = true;
+  {
+    SecretBytes first{std::span<const std::uint8_t>(key)};
+    SecretBytes second{std::span<const std::uint8_t>(key)};
+    first = std::move(second);
+    SecretBytes third(std::move(first));
+    third.truncate(16);
+  }
+  watching = false;
+  EXPECT_EQ(leaks, 0U);
+  EXPECT_EQ(blocks_freed, 2U);
+}
+
+}  // namespace
+}  // namespace paraes
