@@ -1,10 +1,12 @@
 // `paraes bench` as people call it.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -20,15 +22,19 @@ ChildResult bench(const std::string& arguments) {
   return run_child(words);
 }
 
-class ReportFile {
+// A folder of this test alone: others run beside it.
+class Folder {
  public:
-  ReportFile() : path_(::testing::TempDir() + "paraes-bench-report.json") {}
-  ~ReportFile() { std::filesystem::remove(path_); }
-  ReportFile(const ReportFile&) = delete;
-  ReportFile& operator=(const ReportFile&) = delete;
+  Folder() : path_(::testing::TempDir() + "paraes-bench-XXXXXX") {
+    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot make " + path_);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
   [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] nlohmann::json read() const {
-    std::ifstream file(path_);
+  [[nodiscard]] std::string report() const { return path_ + "/report.json"; }
+  [[nodiscard]] nlohmann::json read_report() const {
+    std::ifstream file(report());
     return nlohmann::json::parse(file);
   }
 
@@ -56,13 +62,13 @@ TEST(Command, ListRunsNothing) {
 }
 
 TEST(Command, TinyRunReportsVerifiedRows) {
-  const ReportFile file;
+  const Folder folder;
   const ChildResult result =
       bench("--kernel ttable --mode gcm --size 1KiB --samples 3 --in-place --seed 9 --json " +
-            file.path());
+            folder.report());
   EXPECT_EQ(result.status, 0) << result.output;
   EXPECT_NE(result.output.find("MB/s"), std::string::npos);
-  const nlohmann::json json = file.read();
+  const nlohmann::json json = folder.read_report();
   EXPECT_EQ(json["seed"], 9);
   ASSERT_EQ(json["results"].size(), 4U);
   for (const auto& row : json["results"]) {
@@ -81,15 +87,15 @@ TEST(Command, UnwritableReportIsFoundBeforeMeasuring) {
 }
 
 TEST(Command, FilesAreVerifiedAndRemoved) {
-  const std::string folder = ::testing::TempDir() + "paraes-bench-files";
-  std::filesystem::create_directory(folder);
-  const ReportFile file;
+  const Folder folder;
+  const std::string files = folder.path() + "/files";
+  std::filesystem::create_directory(files);
   const ChildResult result = bench(
       "--scope file --format raw --kernel ttable --mode ecb,ctr,xts --size 64KiB --samples 2 "
       "--rivals openssl-enc,cp --dir " +
-      folder + " --json " + file.path());
+      files + " --json " + folder.report());
   EXPECT_EQ(result.status, 0) << result.output;
-  const nlohmann::json json = file.read();
+  const nlohmann::json json = folder.read_report();
   unsigned ours = 0;
   for (const auto& row : json["results"]) {
     EXPECT_TRUE(row["verified"].get<bool>()) << row.dump();
@@ -97,8 +103,7 @@ TEST(Command, FilesAreVerifiedAndRemoved) {
     ours += row["rival"].is_null() ? 1 : 0;
   }
   EXPECT_EQ(ours, 6U);
-  EXPECT_TRUE(std::filesystem::is_empty(folder));
-  std::filesystem::remove_all(folder);
+  EXPECT_TRUE(std::filesystem::is_empty(files));
 }
 
 }  // namespace
