@@ -30,6 +30,13 @@ class IntegrityError : public Error {
   using Error::Error;
 };
 
+// The header of a message does not match the key, the passphrase or the context: one of them is
+// wrong, or the header is damaged. Nothing is known of the data behind it.
+class WrongKey : public Error {
+ public:
+  using Error::Error;
+};
+
 // The operating system refused to read or write; code() is its errno.
 class IoError : public Error {
  public:

@@ -54,6 +54,23 @@ class Source {
   // How many bytes are left, by the size that the source had when it was opened. Unknown for a
   // pipe. A file may grow or shrink since: only the end that read finds counts.
   [[nodiscard]] virtual std::optional<std::uint64_t> remaining() const = 0;
+
+  // Makes a read that waits for data on another thread, and every later one, throw IoError with
+  // ECANCELED. Does nothing where reads do not wait for others.
+  virtual void cancel() noexcept {}
+};
+
+// A source that can be read at any offset.
+class PositionalSource : public Source {
+ public:
+  // Fills `buffer` from `offset` on unless the source ends first; returns how many bytes there
+  // were.
+  [[nodiscard]] virtual std::size_t read_at(std::uint64_t offset, MutableBytes buffer) const = 0;
+
+  // Its size when it was opened.
+  [[nodiscard]] virtual std::uint64_t size() const noexcept = 0;
+
+  [[nodiscard]] virtual const std::string& name() const noexcept = 0;  // for errors
 };
 
 class Sink {
@@ -67,17 +84,23 @@ class Sink {
   virtual void commit() = 0;
 };
 
-// A regular file, read at any offset.
-class FileSource : public Source {
+// A sink that can be written at any offset; bytes that nobody writes are zero.
+class PositionalSink : public Sink {
+ public:
+  virtual void write_at(std::uint64_t offset, Bytes data) = 0;
+};
+
+// A regular file.
+class FileSource : public PositionalSource {
  public:
   // Takes an open descriptor of a regular file; `name` is what errors call it.
   FileSource(Descriptor descriptor, std::string name);
 
   std::size_t read(MutableBytes buffer) override;
   [[nodiscard]] std::optional<std::uint64_t> remaining() const override;
-
-  // Fills `buffer` from `offset` on unless the file ends first; returns how many bytes there were.
-  [[nodiscard]] std::size_t read_at(std::uint64_t offset, MutableBytes buffer) const;
+  [[nodiscard]] std::size_t read_at(std::uint64_t offset, MutableBytes buffer) const override;
+  [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
+  [[nodiscard]] const std::string& name() const noexcept override { return name_; }
 
  private:
   Descriptor descriptor_;
@@ -94,9 +117,11 @@ class PipeSource : public Source {
 
   std::size_t read(MutableBytes buffer) override;
   [[nodiscard]] std::optional<std::uint64_t> remaining() const override { return remaining_; }
+  void cancel() noexcept override;
 
  private:
   Descriptor descriptor_;
+  Descriptor cancelled_;  // an event to wait for beside the data; none for a file
   std::string name_;
   std::optional<std::uint64_t> remaining_;
 };
@@ -104,7 +129,7 @@ class PipeSource : public Source {
 // A file that appears under its name only when it is whole. Bytes go to a new file in the same
 // folder, readable by its owner alone; commit sets its mode and time, syncs it, renames it and
 // syncs the folder. A sink that is destroyed before that removes it.
-class FileSink : public Sink {
+class FileSink : public PositionalSink {
  public:
   struct Options {
     bool overwrite = false;            // else an existing target is InvalidArgument
@@ -122,9 +147,7 @@ class FileSink : public Sink {
 
   void write(Bytes data) override;
   void commit() override;
-
-  // Writes `data` at `offset`. Bytes that nobody writes are zero.
-  void write_at(std::uint64_t offset, Bytes data);
+  void write_at(std::uint64_t offset, Bytes data) override;
 
  private:
   void discard() noexcept;

@@ -6,28 +6,15 @@
 #include <functional>
 #include <utility>
 
+#include "api/engine.hpp"
 #include "core/counter.hpp"
-#include "executors/parallel_modes.hpp"
 #include "kernels/registry.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes {
 
-namespace detail {
-
-// Of the three kinds of key exactly one is set: XTS has two AES keys, GCM a hash key.
-struct Engine {
-  const Kernel& kernel;
-  Executor executor;
-  std::unique_ptr<CipherKey> plain;
-  std::unique_ptr<XtsKey> xts;
-  std::unique_ptr<GcmKey> gcm;
-
-  explicit Engine(const Execution& execution)
-      : kernel(find_kernel(execution.kernel)), executor(execution.threads) {}
-};
-
-}  // namespace detail
+detail::Engine::Engine(const Execution& execution)
+    : kernel(find_kernel(execution.kernel)), executor(execution.threads) {}
 
 namespace {
 
@@ -94,14 +81,6 @@ std::unique_ptr<detail::Engine> xts_engine(Bytes key, const Execution& execution
   return engine;
 }
 
-std::unique_ptr<detail::Engine> gcm_engine(Bytes key, const Execution& execution) {
-  check_key(key);
-  auto engine = std::make_unique<detail::Engine>(execution);
-  engine->gcm =
-      std::make_unique<GcmKey>(engine->kernel, key.data(), static_cast<unsigned>(key.size()));
-  return engine;
-}
-
 void check_gcm(Bytes aad, Bytes in) {
   if (in.size() > gcm_max_text_bytes) {
     throw InvalidArgument(
@@ -149,6 +128,41 @@ void xts_message(const detail::Engine& engine, Direction direction, std::size_t 
 }
 
 }  // namespace
+
+std::unique_ptr<detail::Engine> make_gcm_engine(Bytes key, const Execution& execution) {
+  check_key(key);
+  auto engine = std::make_unique<detail::Engine>(execution);
+  engine->gcm =
+      std::make_unique<GcmKey>(engine->kernel, key.data(), static_cast<unsigned>(key.size()));
+  return engine;
+}
+
+void gcm_seal(const detail::Engine& engine, Bytes nonce, Bytes aad, Bytes in, MutableBytes out,
+              std::uint8_t* tag) {
+  if (const auto seal = engine.kernel.gcm_seal; seal != nullptr && engine.executor.threads() == 1) {
+    seal(engine.gcm->cipher.schedule, nonce.data(), nonce.size(), aad.data(), aad.size(), in.data(),
+         out.data(), in.size(), tag);
+    return;
+  }
+  gcm_message(engine, Direction::encrypt, nonce, aad, in, out, tag);
+}
+
+bool gcm_open(const detail::Engine& engine, Bytes nonce, Bytes aad, Bytes in, MutableBytes out,
+              Bytes tag) {
+  bool intact = false;
+  if (const auto open = engine.kernel.gcm_open; open != nullptr && engine.executor.threads() == 1 &&
+                                                nonce.size() <= max_library_nonce_bytes) {
+    intact = open(engine.gcm->cipher.schedule, nonce.data(), nonce.size(), aad.data(), aad.size(),
+                  in.data(), out.data(), in.size(), tag.data(), tag.size());
+  } else {
+    std::uint8_t expected[16];
+    gcm_message(engine, Direction::decrypt, nonce, aad, in, out, expected);
+    intact = constant_time_equal({expected, tag.size()}, tag);
+    secure_zero(expected, sizeof expected);
+  }
+  if (!intact) secure_zero(out.data(), out.size());
+  return intact;
+}
 
 Cipher::Cipher(std::unique_ptr<detail::Engine> engine) noexcept : engine_(std::move(engine)) {}
 Cipher::Cipher(Cipher&&) noexcept = default;
@@ -224,7 +238,7 @@ void Xts::decrypt(Bytes first_unit, Bytes in, MutableBytes out) {
   xts_message(*engine_, Direction::decrypt, unit_bytes_, first_unit, in, out);
 }
 
-Gcm::Gcm(Bytes key, const Execution& execution) : Cipher(gcm_engine(key, execution)) {}
+Gcm::Gcm(Bytes key, const Execution& execution) : Cipher(make_gcm_engine(key, execution)) {}
 
 void Gcm::encrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, MutableBytes tag) {
   check_buffers(in, out);
@@ -237,12 +251,7 @@ void Gcm::encrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, MutableByt
     throw InvalidArgument("GCM encryption makes tags of 16 bytes, not " +
                           std::to_string(tag.size()));
   }
-  if (const auto seal = engine_->kernel.gcm_seal; seal != nullptr && threads() == 1) {
-    seal(engine_->gcm->cipher.schedule, nonce.data(), nonce.size(), aad.data(), aad.size(),
-         in.data(), out.data(), in.size(), tag.data());
-    return;
-  }
-  gcm_message(*engine_, Direction::encrypt, nonce, aad, in, out, tag.data());
+  gcm_seal(*engine_, nonce, aad, in, out, tag.data());
 }
 
 void Gcm::decrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag) {
@@ -257,19 +266,7 @@ void Gcm::decrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag)
         "a GCM tag has 4, 8, 12, 13, 14, 15 or 16 bytes (SP 800-38D section 5.2.1.2), not " +
         std::to_string(n));
   }
-  bool intact = false;
-  if (const auto open = engine_->kernel.gcm_open;
-      open != nullptr && threads() == 1 && nonce.size() <= max_library_nonce_bytes) {
-    intact = open(engine_->gcm->cipher.schedule, nonce.data(), nonce.size(), aad.data(), aad.size(),
-                  in.data(), out.data(), in.size(), tag.data(), n);
-  } else {
-    std::uint8_t expected[16];
-    gcm_message(*engine_, Direction::decrypt, nonce, aad, in, out, expected);
-    intact = constant_time_equal({expected, n}, tag);
-    secure_zero(expected, sizeof expected);
-  }
-  if (!intact) {
-    secure_zero(out.data(), out.size());
+  if (!gcm_open(*engine_, nonce, aad, in, out, tag)) {
     throw IntegrityError(
         "the GCM tag does not match: wrong key, nonce or associated data, or "
         "damaged data");

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <new>
@@ -43,6 +44,16 @@ std::size_t move_all(std::size_t bytes, int descriptor, short event, std::string
   return done;
 }
 
+// Returns when `descriptor` has something to say: data, its end or an error.
+void wait_for_data(int descriptor, int cancelled, std::string_view name) {
+  std::array<pollfd, 2> wait = {{{.fd = descriptor, .events = POLLIN, .revents = 0},
+                                 {.fd = cancelled, .events = POLLIN, .revents = 0}}};
+  while (poll(wait.data(), wait.size(), -1) < 0) {
+    if (errno != EINTR) fail("read", name, errno);
+  }
+  if (wait[1].revents != 0) fail("read", name, ECANCELED);
+}
+
 void check_complete(std::size_t done, std::size_t bytes, std::string_view name) {
   // A write that moves nothing and reports nothing would loop for ever.
   if (done != bytes) fail("write", name, EIO);
@@ -60,10 +71,12 @@ void fail(std::string_view verb, std::string_view name, int error) {
   throw IoError(text, error);
 }
 
-std::size_t read_full(int descriptor, MutableBytes buffer, std::string_view name) {
-  return move_all(
-      buffer.size(), descriptor, POLLIN, "read", name,
-      [&](std::size_t done, std::size_t n) { return ::read(descriptor, buffer.data() + done, n); });
+std::size_t read_full(int descriptor, int cancelled, MutableBytes buffer, std::string_view name) {
+  return move_all(buffer.size(), descriptor, POLLIN, "read", name,
+                  [&](std::size_t done, std::size_t n) {
+                    if (cancelled >= 0) wait_for_data(descriptor, cancelled, name);
+                    return ::read(descriptor, buffer.data() + done, n);
+                  });
 }
 
 std::size_t read_full_at(int descriptor, std::uint64_t offset, MutableBytes buffer,

@@ -12,8 +12,9 @@ namespace paraes::posix {
 // Throws IoError "cannot <verb> <name>: <what errno says>", with a hint where one helps.
 [[noreturn]] void fail(std::string_view verb, std::string_view name, int error);
 
-// Fills `buffer` unless the input ends first; returns how many bytes there were.
-std::size_t read_full(int descriptor, MutableBytes buffer, std::string_view name);
+// Fills `buffer` unless the input ends first; returns how many bytes there were. If the descriptor
+// `cancelled` (-1: none) becomes readable first, throws IoError with ECANCELED.
+std::size_t read_full(int descriptor, int cancelled, MutableBytes buffer, std::string_view name);
 std::size_t read_full_at(int descriptor, std::uint64_t offset, MutableBytes buffer,
                          std::string_view name);
 

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -49,10 +50,16 @@ PipeSource::PipeSource(Descriptor descriptor, std::string name)
   // Fewer switches between the two ends of a pipe; where it is refused, the usual 64 KiB stay.
   if (S_ISFIFO(status.st_mode)) static_cast<void>(fcntl(descriptor_.get(), F_SETPIPE_SZ, 1 << 20));
 #endif
+  // Without one, reads cannot be cancelled, and wait until there is data.
+  if (!S_ISREG(status.st_mode)) cancelled_ = Descriptor(eventfd(0, EFD_CLOEXEC));
+}
+
+void PipeSource::cancel() noexcept {
+  if (cancelled_.get() >= 0) static_cast<void>(!eventfd_write(cancelled_.get(), 1));
 }
 
 std::size_t PipeSource::read(MutableBytes buffer) {
-  const std::size_t n = posix::read_full(descriptor_.get(), buffer, name_);
+  const std::size_t n = posix::read_full(descriptor_.get(), cancelled_.get(), buffer, name_);
   if (remaining_) *remaining_ -= std::min<std::uint64_t>(*remaining_, n);
   return n;
 }

@@ -1,0 +1,183 @@
+// The authenticated formats: paraes (the default), c2sp and tink. docs/formats.md has the bytes.
+//
+// A Message is one message under one key, about to be written or about to be read. It is made from
+// keys, or from keys and the header of what was written, and says where segments lie and seals or
+// opens them. seal_message and open_message send whole messages from a source to a sink.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "paraes/ciphers.hpp"
+#include "paraes/io.hpp"
+#include "paraes/secret.hpp"
+#include "paraes/segments.hpp"
+
+namespace paraes {
+
+class Message {
+ public:
+  // The parts of a new format's message. For the functions below.
+  struct Parts {
+    std::vector<std::uint8_t> header;
+    SegmentLayout layout;
+    SegmentCipher cipher;
+    unsigned key_bits;
+    bool commits;
+  };
+  explicit Message(Parts parts) noexcept : parts_(std::move(parts)) {}
+
+  [[nodiscard]] const SegmentLayout& layout() const noexcept { return parts_.layout; }
+  [[nodiscard]] Bytes header() const noexcept { return parts_.header; }  // up to segment 0
+  [[nodiscard]] const SegmentCipher& cipher() const noexcept { return parts_.cipher; }
+  [[nodiscard]] unsigned key_bits() const noexcept { return parts_.key_bits; }
+  // Whether a wrong key shows in the header already. If not, it shows as a bad segment 0.
+  [[nodiscard]] bool commits() const noexcept { return parts_.commits; }
+
+ private:
+  Parts parts_;
+};
+
+// ---- c2sp: c2sp.org/chunked-encryption, version 1 ----
+
+inline constexpr std::size_t c2sp_header_bytes = 56;
+
+// key: 32 bytes (Cobblestone-256) or 16 (Cobblestone-128), uniformly random; else InvalidArgument.
+// context: at most max_context_bytes, and the same to open. execution.kernel is what runs.
+inline constexpr std::size_t max_context_bytes = 512;
+[[nodiscard]] Message new_c2sp_message(Bytes key, Bytes context, const Execution& execution);
+
+// header: the first c2sp_header_bytes of the message. Throws WrongKey if the commitment does not
+// match, IntegrityError if the header is too short.
+[[nodiscard]] Message open_c2sp_message(Bytes header, Bytes key, Bytes context,
+                                        const Execution& execution);
+
+// ---- paraes: a preface, then a c2sp message whose context begins with the preface ----
+
+enum class Kdf : std::uint8_t { none = 0, scrypt = 1 };
+
+struct Preface {
+  static constexpr std::size_t bytes = 32;
+
+  Kdf kdf = Kdf::none;
+  unsigned key_bits = 256;
+  unsigned scrypt_log2n = 0;                // zero without scrypt
+  std::array<std::uint8_t, 16> kdf_salt{};  // zero without scrypt
+
+  // For a key of 16 or 32 bytes; any other size is InvalidArgument.
+  [[nodiscard]] static Preface for_key(std::size_t key_bytes);
+  // For a passphrase, with a new salt. key_bits: 128 or 256; scrypt_log2n: 1 to 40.
+  [[nodiscard]] static Preface for_passphrase(unsigned key_bits, unsigned scrypt_log2n);
+
+  // Throws IntegrityError that says which field of the 32 bytes is wrong.
+  [[nodiscard]] static Preface parse(Bytes start);
+  [[nodiscard]] std::array<std::uint8_t, bytes> encode() const;
+};
+
+inline constexpr std::size_t paraes_header_bytes = Preface::bytes + c2sp_header_bytes;
+inline constexpr unsigned default_scrypt_log2n = 17;
+inline constexpr unsigned max_scrypt_log2n = 22;  // what readers should accept from strangers
+
+// Whether `start` begins like a paraes message, or is as much of such a beginning as fits in it.
+[[nodiscard]] bool looks_like_paraes(Bytes start) noexcept;
+
+// The input key of a preface with Kdf::scrypt: 128 * 8 * 2^log2n bytes of memory and their time.
+[[nodiscard]] SecretBytes scrypt_input_key(const Preface& preface, Bytes passphrase);
+
+// input_key: the key itself, or what scrypt_input_key gave; preface.key_bits / 8 bytes.
+[[nodiscard]] Message new_paraes_message(const Preface& preface, Bytes input_key, Bytes context,
+                                         const Execution& execution);
+
+// header: the first paraes_header_bytes of the message.
+[[nodiscard]] Message open_paraes_message(Bytes header, Bytes input_key, Bytes context,
+                                          const Execution& execution);
+
+// ---- tink: Tink's AES-GCM-HKDF streaming AEAD ----
+
+enum class TinkHash { sha1, sha256, sha512 };
+
+struct TinkParameters {
+  std::uint64_t segment_bytes = 1 << 20;  // of ciphertext: derived_key_bytes + 25 to 2^31 - 1
+  std::size_t derived_key_bytes = 32;     // 16 or 32
+  TinkHash hash = TinkHash::sha256;
+
+  [[nodiscard]] std::size_t header_bytes() const noexcept { return derived_key_bytes + 8; }
+};
+
+// Where the segments lie: needs no key. Throws InvalidArgument for parameters out of range.
+[[nodiscard]] SegmentLayout tink_layout(const TinkParameters& parameters);
+
+// key: the input key, at least 16 bytes and at least derived_key_bytes.
+[[nodiscard]] Message new_tink_message(const TinkParameters& parameters, Bytes key,
+                                       Bytes associated_data, const Execution& execution);
+
+// header: the first parameters.header_bytes() of the message. Throws IntegrityError if its length
+// byte is another. A wrong key shows only in segment 0.
+[[nodiscard]] Message open_tink_message(const TinkParameters& parameters, Bytes header, Bytes key,
+                                        Bytes associated_data, const Execution& execution);
+
+// ---- Whole messages ----
+
+struct TransferOptions {
+  // How many threads read, compute and write; 0: every core that this process may use.
+  int threads = 0;
+  // Off: one piece at a time is read, computed on all threads, and written, as the papers did.
+  bool overlap = true;
+  // Is told how many bytes of plaintext are done, by one thread at a time.
+  std::function<void(std::uint64_t)> progress;
+};
+
+// Nanoseconds that threads spent in each phase, summed over threads.
+struct TransferTimes {
+  std::uint64_t read = 0;
+  std::uint64_t kernel = 0;
+  std::uint64_t write = 0;
+};
+
+struct TransferResult {
+  std::uint64_t plain_bytes = 0;
+  std::uint64_t sealed_bytes = 0;
+  std::uint64_t segments = 0;
+  TransferTimes times;
+};
+
+// Reads all that `source` has left, and writes `message`'s header and segments to `sink`. The
+// caller commits the sink: an exception means that the output is not whole. A source that is a
+// PositionalSource, and a sink that is a PositionalSink, are used at any offset by several threads;
+// others in order. Memory: a few MiB, or two segments if that is more. Throws IoError if a file
+// shrinks or grows meanwhile.
+TransferResult seal_message(Source& source, const Message& message, Sink& sink,
+                            const TransferOptions& options = {});
+
+// A stretch of plaintext that could not be authenticated.
+struct BadRange {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct OpenOptions : TransferOptions {
+  // A part of the plaintext; only its segments are read. Needs a PositionalSource.
+  std::uint64_t offset = 0;
+  std::optional<std::uint64_t> length;  // to the end if not given
+  // If set, segments that do not authenticate become zeros, and are listed here in order; without
+  // it the first of them is IntegrityError.
+  std::vector<BadRange>* salvage = nullptr;
+};
+
+struct OpenResult : TransferResult {
+  bool empty_last = false;  // see SegmentLayout::Extent
+};
+
+// Opens the message that `source` holds and writes its plaintext to `sink`, or nowhere if that is
+// nullptr. The source stands behind the header that `message` was opened with; a PositionalSource
+// holds the message from its offset 0 on. No byte reaches the sink before its segment is
+// authenticated; what a sink in order got before an IntegrityError is authentic, but not the whole.
+OpenResult open_message(Source& source, const Message& message, Sink* sink,
+                        const OpenOptions& options = {});
+
+}  // namespace paraes

@@ -1,0 +1,240 @@
+// Formats c2sp and paraes: C2SP chunked encryption, bare and behind a preface.
+
+#include <algorithm>
+#include <cstring>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "formats/large_segments.hpp"
+#include "paraes/error.hpp"
+#include "paraes/kdf.hpp"
+#include "paraes/messages.hpp"
+
+namespace paraes {
+namespace {
+
+constexpr std::size_t salt_bytes = 24;
+constexpr std::size_t commitment_bytes = 32;
+constexpr std::size_t nonce_bytes = 12;
+static_assert(salt_bytes + commitment_bytes == c2sp_header_bytes);
+
+constexpr std::string_view label = "c2sp.org/chunked-encryption@v1+";
+constexpr std::uint64_t chunk_bytes = 16384;
+constexpr std::uint64_t most_chunks = std::uint64_t{1} << 38;
+
+Bytes bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+std::vector<std::uint8_t> join(std::initializer_list<Bytes> parts) {
+  std::size_t size = 0;
+  for (const Bytes part : parts) size += part.size();
+  std::vector<std::uint8_t> all(size);
+  auto to = all.begin();
+  for (const Bytes part : parts) to = std::copy(part.begin(), part.end(), to);
+  return all;
+}
+
+void check_key(Bytes key) {
+  if (key.size() == 16 || key.size() == 32) return;
+  throw InvalidArgument("chunked encryption takes a key of 16 or 32 bytes, not " +
+                        std::to_string(key.size()));
+}
+
+// The key of the chunks ‖ the base nonce ‖ the commitment.
+SecretBytes derive(Bytes key, Bytes salt, Bytes preface, Bytes context) {
+  if (context.size() > max_context_bytes) {
+    throw InvalidArgument("a context has at most " + std::to_string(max_context_bytes) +
+                          " bytes, not " + std::to_string(context.size()));
+  }
+  const std::string_view aead = key.size() == 32 ? "AEAD_AES_256_GCM" : "AEAD_AES_128_GCM";
+  constexpr std::array<std::uint8_t, 1> zero = {0};
+  const std::vector<std::uint8_t> info =
+      join({bytes_of(label), bytes_of(aead), zero, salt, preface, context});
+  SecretBytes derived(key.size() + nonce_bytes + commitment_bytes);
+  hkdf_expand_sha512(key, info, derived.span());
+  return derived;
+}
+
+Message make_message(Bytes preface, Bytes salt, const SecretBytes& derived,
+                     const Execution& execution) {
+  const std::size_t key_bytes = derived.size() - nonce_bytes - commitment_bytes;
+  const Bytes all = derived.span();
+  std::vector<std::uint8_t> header = join({preface, salt, all.last(commitment_bytes)});
+  SegmentLayout layout;
+  layout.header_bytes = header.size();
+  layout.first_bytes = layout.segment_bytes = chunk_bytes;
+  layout.most_segments = most_chunks;
+  layout.last = SegmentLayout::Last::shorter;
+  return Message({.header = std::move(header),
+                  .layout = layout,
+                  .cipher = SegmentCipher(all.first(key_bytes), all.subspan(key_bytes, nonce_bytes),
+                                          SegmentCipher::Nonces::counted,
+                                          for_segments(execution, chunk_bytes)),
+                  .key_bits = static_cast<unsigned>(8 * key_bytes),
+                  .commits = true});
+}
+
+Message new_message(Bytes preface, Bytes key, Bytes context, const Execution& execution) {
+  check_key(key);
+  std::array<std::uint8_t, salt_bytes> salt{};
+  random_bytes(salt);
+  return make_message(preface, salt, derive(key, salt, preface, context), execution);
+}
+
+// `header` is the preface and what a c2sp message begins with.
+Message open_message(Bytes header, std::size_t preface_bytes, Bytes key, Bytes context,
+                     const Execution& execution) {
+  check_key(key);
+  if (header.size() != preface_bytes + c2sp_header_bytes) {
+    throw IntegrityError("the input is truncated: it ends within its header, which has " +
+                         std::to_string(preface_bytes + c2sp_header_bytes) + " bytes");
+  }
+  const Bytes preface = header.first(preface_bytes);
+  const Bytes salt = header.subspan(preface_bytes, salt_bytes);
+  const SecretBytes derived = derive(key, salt, preface, context);
+  if (!constant_time_equal(Bytes(derived.span()).last(commitment_bytes),
+                           header.last(commitment_bytes))) {
+    throw WrongKey("wrong key, passphrase or context, or a damaged header");
+  }
+  return make_message(preface, salt, derived, execution);
+}
+
+constexpr std::string_view magic = "PARAES\r\n";
+constexpr std::uint8_t version = 1;
+// Offsets in the preface.
+constexpr std::size_t at_version = 8;
+constexpr std::size_t at_kdf = 9;
+constexpr std::size_t at_aead = 10;
+constexpr std::size_t at_log2n = 11;
+constexpr std::size_t at_reserved = 12;
+constexpr std::size_t at_salt = 16;
+
+constexpr std::uint8_t aead_128 = 1;
+constexpr std::uint8_t aead_256 = 2;
+
+bool all_zero(Bytes bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t b) { return b == 0; });
+}
+
+}  // namespace
+
+Message new_c2sp_message(Bytes key, Bytes context, const Execution& execution) {
+  return new_message({}, key, context, execution);
+}
+
+Message open_c2sp_message(Bytes header, Bytes key, Bytes context, const Execution& execution) {
+  return open_message(header, 0, key, context, execution);
+}
+
+Preface Preface::for_key(std::size_t key_bytes) {
+  if (key_bytes != 16 && key_bytes != 32) {
+    throw InvalidArgument("the paraes format takes a key of 16 or 32 bytes, not " +
+                          std::to_string(key_bytes));
+  }
+  Preface preface;
+  preface.key_bits = static_cast<unsigned>(8 * key_bytes);
+  return preface;
+}
+
+Preface Preface::for_passphrase(unsigned key_bits, unsigned scrypt_log2n) {
+  Preface preface = for_key(key_bits / 8);
+  if (scrypt_log2n < 1 || scrypt_log2n > 40) {
+    throw InvalidArgument("scrypt: log2 N is 1 to 40, not " + std::to_string(scrypt_log2n));
+  }
+  preface.kdf = Kdf::scrypt;
+  preface.scrypt_log2n = scrypt_log2n;
+  random_bytes(preface.kdf_salt);
+  return preface;
+}
+
+bool looks_like_paraes(Bytes start) noexcept {
+  const std::size_t n = std::min(start.size(), magic.size());
+  return n == 0 || std::memcmp(start.data(), magic.data(), n) == 0;
+}
+
+Preface Preface::parse(Bytes start) {
+  if (!looks_like_paraes(start)) {
+    throw IntegrityError("the input does not begin like a paraes message");
+  }
+  if (start.size() < bytes) {
+    throw IntegrityError("the input is truncated: it ends within its preface, after " +
+                         std::to_string(start.size()) + " bytes of " + std::to_string(bytes));
+  }
+  const auto unknown = [](const char* what, unsigned value) {
+    return IntegrityError("the header has " + std::string(what) + " " + std::to_string(value) +
+                          ", which this version of paraes does not know");
+  };
+  if (start[at_version] != version) throw unknown("format version", start[at_version]);
+  if (start[at_kdf] > static_cast<std::uint8_t>(Kdf::scrypt)) throw unknown("kdf", start[at_kdf]);
+  if (start[at_aead] != aead_128 && start[at_aead] != aead_256) {
+    throw unknown("aead", start[at_aead]);
+  }
+  if (!all_zero(start.subspan(at_reserved, at_salt - at_reserved))) {
+    throw IntegrityError(
+        "reserved bytes of the header are not zero: it is damaged, or a later "
+        "version of paraes wrote it");
+  }
+  Preface preface;
+  preface.kdf = static_cast<Kdf>(start[at_kdf]);
+  preface.key_bits = start[at_aead] == aead_128 ? 128 : 256;
+  preface.scrypt_log2n = start[at_log2n];
+  std::copy_n(start.begin() + at_salt, preface.kdf_salt.size(), preface.kdf_salt.begin());
+  if (preface.kdf == Kdf::none && (preface.scrypt_log2n != 0 || !all_zero(preface.kdf_salt))) {
+    throw IntegrityError("the header is damaged: it has scrypt parameters, but no scrypt");
+  }
+  if (preface.kdf == Kdf::scrypt && preface.scrypt_log2n == 0) {
+    throw IntegrityError("the header is damaged: scrypt with N = 1");
+  }
+  return preface;
+}
+
+std::array<std::uint8_t, Preface::bytes> Preface::encode() const {
+  std::array<std::uint8_t, bytes> text{};
+  std::copy(magic.begin(), magic.end(), text.begin());
+  text[at_version] = version;
+  text[at_kdf] = static_cast<std::uint8_t>(kdf);
+  text[at_aead] = key_bits == 128 ? aead_128 : aead_256;
+  text[at_log2n] = static_cast<std::uint8_t>(scrypt_log2n);
+  std::copy(kdf_salt.begin(), kdf_salt.end(), text.begin() + at_salt);
+  return text;
+}
+
+SecretBytes scrypt_input_key(const Preface& preface, Bytes passphrase) {
+  if (preface.kdf != Kdf::scrypt) throw InvalidArgument("this preface has no scrypt");
+  SecretBytes key(preface.key_bits / 8);
+  scrypt(passphrase, preface.kdf_salt, preface.scrypt_log2n, key.span());
+  return key;
+}
+
+namespace {
+
+void check_input_key(const Preface& preface, Bytes input_key) {
+  if (8 * input_key.size() == preface.key_bits) return;
+  throw InvalidArgument("the message is for a key of " + std::to_string(preface.key_bits / 8) +
+                        " bytes, and this one has " + std::to_string(input_key.size()));
+}
+
+}  // namespace
+
+Message new_paraes_message(const Preface& preface, Bytes input_key, Bytes context,
+                           const Execution& execution) {
+  check_input_key(preface, input_key);
+  return new_message(preface.encode(), input_key, context, execution);
+}
+
+Message open_paraes_message(Bytes header, Bytes input_key, Bytes context,
+                            const Execution& execution) {
+  const Preface preface = Preface::parse(header.first(std::min(header.size(), Preface::bytes)));
+  // Not InvalidArgument: which key fits is up to the message, and that can be changed by others.
+  if (8 * input_key.size() != preface.key_bits) {
+    throw WrongKey("wrong key: the message is for AES-" + std::to_string(preface.key_bits) +
+                   ", a key of " + std::to_string(preface.key_bits / 8) + " bytes, and this has " +
+                   std::to_string(input_key.size()));
+  }
+  return open_message(header, Preface::bytes, input_key, context, execution);
+}
+
+}  // namespace paraes
