@@ -63,7 +63,8 @@ void write_key(const Options& options, Bytes contents) {
                     options.output));
   }
   FileSink::Options sink_options;
-  sink_options.on_temporary = set_temporary;
+  TemporaryName temporary;
+  sink_options.on_temporary = [&](const std::string& name) { temporary.set(name); };
   FileSink sink(options.output, std::move(sink_options));
   sink.write(contents);
   sink.commit();

@@ -1,7 +1,7 @@
 // The verbs of the command line. Each function adds one subcommand to `app`, whose callback does
 // the work and leaves the process's exit status in `status` (DESIGN: 0 done, 1 I/O, device or
-// internal, 2 usage or refusal, 3 some of several failed, 4 not intact). A callback may throw
-// paraes::Error: main translates it.
+// internal, 2 usage or refusal, 3 some of several failed, 4 not intact, 5 wrong key). A callback
+// may throw paraes::Error: main translates it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,6 +10,8 @@ namespace paraes::cli {
 
 void add_encrypt(CLI::App& app, int& status);
 void add_decrypt(CLI::App& app, int& status);
+void add_verify(CLI::App& app, int& status);
+void add_info(CLI::App& app, int& status);
 void add_keygen(CLI::App& app, int& status);
 void add_devices(CLI::App& app, int& status);
 void add_bench(CLI::App& app, int& status);

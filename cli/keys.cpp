@@ -48,26 +48,41 @@ SecretBytes decode_hex(Bytes digits) {
   return bytes;
 }
 
-bool is_key_size(std::size_t bytes, bool xts) {
-  return xts ? bytes == 32 || bytes == 64 : bytes == 16 || bytes == 24 || bytes == 32;
+bool is_key_size(std::size_t bytes, KeyUse use) {
+  switch (use) {
+    case KeyUse::block:
+      return bytes == 16 || bytes == 24 || bytes == 32;
+    case KeyUse::xts:
+      return bytes == 32 || bytes == 64;
+    case KeyUse::segments:
+      break;
+  }
+  return bytes == 16 || bytes == 32;
 }
 
-const char* sizes_text(bool xts) {
-  return xts ? "an XTS key has 32 bytes (AES-128) or 64 (AES-256), both halves together"
-             : "an AES key has 16, 24 or 32 bytes";
+const char* sizes_text(KeyUse use) {
+  switch (use) {
+    case KeyUse::block:
+      return "an AES key has 16, 24 or 32 bytes";
+    case KeyUse::xts:
+      return "an XTS key has 32 bytes (AES-128) or 64 (AES-256), both halves together";
+    case KeyUse::segments:
+      break;
+  }
+  return "a key of the authenticated formats has 16 or 32 bytes";
 }
 
 // Throws for a key of `bytes` bytes: it has a wrong size.
 [[noreturn]] void wrong_size(std::string_view name, std::size_t bytes, std::string_view how,
-                             bool xts) {
-  if (xts && bytes == 48) {
+                             KeyUse use) {
+  if (use == KeyUse::xts && bytes == 48) {
     throw InvalidArgument(
         fmt::format("{} has 48 bytes{}: there is no AES-192-XTS (SP 800-38E); use 32 bytes for "
                     "AES-128 or 64 for AES-256 (`paraes keygen --mode xts`)",
                     name, how));
   }
   throw InvalidArgument(fmt::format(
-      "{} has {} bytes{}; {}{} (`paraes keygen` makes one)", name, bytes, how, sizes_text(xts),
+      "{} has {} bytes{}; {}{} (`paraes keygen` makes one)", name, bytes, how, sizes_text(use),
       how.empty() ? ", or twice that in hex digits and a newline" : ""));
 }
 
@@ -84,12 +99,14 @@ std::string shown_name(const std::string& path) {
   return path == "-" ? "the key on standard input" : "key file " + path;
 }
 
-// Two digits a byte, a newline, and one byte more: enough to see that a file is too large.
-constexpr std::size_t most_key_bytes = 2 * 64 + 2 + 1;
+// Two digits a byte and a newline.
+constexpr std::size_t most_key_bytes = 2 * 64 + 2;
+constexpr std::size_t most_keyset_bytes = std::size_t{64} << 10;
 
-SecretBytes read_key_file(const std::string& path, std::string_view name) {
+// `most`: what the file may have; one byte more is read, to see that it is too large.
+SecretBytes read_key_file(const std::string& path, std::string_view name, std::size_t most) {
   Input input = open_input(path, name);
-  SecretBytes contents(most_key_bytes);
+  SecretBytes contents(most + 1);
   const std::size_t n = input.source->read(contents.span());
   if (n == contents.size()) {
     const auto rest = input.source->remaining();
@@ -122,7 +139,7 @@ void stash_key_hex(int argc, char** argv) {
   }
 }
 
-SecretBytes decode_key_file(SecretBytes contents, std::string_view name, bool xts,
+SecretBytes decode_key_file(SecretBytes contents, std::string_view name, KeyUse use,
                             std::string_view encoding) {
   const Bytes all = contents.span();
   const Bytes text = without_newline(all);
@@ -131,7 +148,7 @@ SecretBytes decode_key_file(SecretBytes contents, std::string_view name, bool xt
   const std::size_t half = text.size() / 2;
 
   if (encoding == "raw") {
-    if (!is_key_size(all.size(), xts)) wrong_size(name, all.size(), " as raw bytes", xts);
+    if (!is_key_size(all.size(), use)) wrong_size(name, all.size(), " as raw bytes", use);
     return contents;
   }
   if (encoding == "hex") {
@@ -139,20 +156,20 @@ SecretBytes decode_key_file(SecretBytes contents, std::string_view name, bool xt
       throw InvalidArgument(fmt::format(
           "{} ({} bytes) is not an even number of hex digits and a newline", name, all.size()));
     }
-    if (!is_key_size(half, xts)) wrong_size(name, half, " after decoding its hex digits", xts);
+    if (!is_key_size(half, use)) wrong_size(name, half, " after decoding its hex digits", use);
     return decode_hex(text);
   }
-  if (hex && newline && is_key_size(half, xts)) return decode_hex(text);
+  if (hex && newline && is_key_size(half, use)) return decode_hex(text);
   // A raw key can be all hex digits, if only by design: neither reading may be guessed.
-  if (hex && is_key_size(half, xts)) {
+  if (hex && is_key_size(half, use)) {
     throw InvalidArgument(
         fmt::format("{} has {} hex digits and no newline: it could be hex or raw; say which with "
                     "--key-encoding hex or --key-encoding raw",
                     name, text.size()));
   }
-  if (is_key_size(all.size(), xts)) return contents;
-  if (hex && newline) wrong_size(name, half, " after decoding its hex digits", xts);
-  wrong_size(name, all.size(), "", xts);
+  if (is_key_size(all.size(), use)) return contents;
+  if (hex && newline) wrong_size(name, half, " after decoding its hex digits", use);
+  wrong_size(name, all.size(), "", use);
 }
 
 void add_key_options(CLI::App& verb, KeyOptions& options) {
@@ -161,7 +178,7 @@ void add_key_options(CLI::App& verb, KeyOptions& options) {
   };
   options.key_file_option =
       add("--key-file", options.key_file, "FILE",
-          "Key of 16, 24 or 32 bytes (XTS: 32 or 64), raw or in hex; - is standard input.");
+          "Key of 16 or 32 bytes, raw or in hex (raw: also 24, XTS 64; tink: or a JSON keyset).");
   options.key_encoding_option = add("--key-encoding", options.key_encoding, "raw|hex",
                                     "What the key file holds, where its size leaves doubt.");
   options.key_hex_option = add("--key-hex", options.key_hex, "HEX",
@@ -200,6 +217,12 @@ void refuse_stdin_twice(const char* flag) {
 }
 
 }  // namespace
+
+bool has_key_source(const KeyOptions& options) { return !given_key_sources(options).empty(); }
+
+bool has_passphrase_source(const KeyOptions& options) {
+  return !given_passphrase_sources(options).empty();
+}
 
 void check_key_source(const KeyOptions& options, std::string_view format, bool data_on_stdin) {
   const auto wrong = given_passphrase_sources(options);
@@ -245,10 +268,11 @@ void check_passphrase_source(const KeyOptions& options, std::string_view format,
   }
 }
 
-SecretBytes load_key(const KeyOptions& options, bool xts, bool quiet) {
+SecretBytes load_key(const KeyOptions& options, KeyUse use, bool quiet) {
   if (options.key_hex_option->count() == 0) {
     const std::string name = shown_name(options.key_file);
-    return decode_key_file(read_key_file(options.key_file, name), name, xts, options.key_encoding);
+    return decode_key_file(read_key_file(options.key_file, name, most_key_bytes), name, use,
+                           options.key_encoding);
   }
   if (!quiet) say("warning: --key-hex shows the key in the process list; use --key-file");
   const SecretBytes digits = std::move(stashed_key_hex());
@@ -261,10 +285,24 @@ SecretBytes load_key(const KeyOptions& options, bool xts, bool quiet) {
     throw InvalidArgument(
         fmt::format("--key-hex has {} digits, an odd number; a byte is two digits", digits.size()));
   }
-  if (!is_key_size(digits.size() / 2, xts)) {
-    wrong_size(name, digits.size() / 2, fmt::format(" ({} digits)", digits.size()), xts);
+  if (!is_key_size(digits.size() / 2, use)) {
+    wrong_size(name, digits.size() / 2, fmt::format(" ({} digits)", digits.size()), use);
   }
   return decode_hex(digits.span());
+}
+
+KeyFile read_key_or_keyset(const KeyOptions& options) {
+  KeyFile file;
+  file.name = shown_name(options.key_file);
+  file.contents = read_key_file(options.key_file, file.name, most_keyset_bytes);
+  const Bytes text = file.contents.span();
+  const auto* first = std::find_if(text.data(), text.data() + text.size(), [](std::uint8_t c) {
+    return c != ' ' && c != '\t' && c != '\r' && c != '\n';
+  });
+  // A raw key may begin with a brace too; a keyset is much longer than any.
+  file.is_keyset =
+      text.size() > most_key_bytes && first != text.data() + text.size() && *first == '{';
+  return file;
 }
 
 }  // namespace paraes::cli

@@ -33,6 +33,12 @@ struct KeyOptions {
 
 void add_key_options(CLI::App& verb, KeyOptions& options);
 
+// Whether --key-file or --key-hex was given.
+[[nodiscard]] bool has_key_source(const KeyOptions& options);
+
+// Whether a source of a passphrase was given.
+[[nodiscard]] bool has_passphrase_source(const KeyOptions& options);
+
 // Throws InvalidArgument unless exactly one key source is given, no passphrase, and standard input
 // is not wanted for both key and data.
 void check_key_source(const KeyOptions& options, std::string_view format, bool data_on_stdin);
@@ -41,9 +47,24 @@ void check_key_source(const KeyOptions& options, std::string_view format, bool d
 void check_passphrase_source(const KeyOptions& options, std::string_view format,
                              bool data_on_stdin);
 
-// The key, after check_key_source. `xts`: two halves. Throws InvalidArgument for a key of a wrong
-// size or spelling, IoError if it cannot be read. `quiet`: without the warning for --key-hex.
-[[nodiscard]] SecretBytes load_key(const KeyOptions& options, bool xts, bool quiet);
+// What a key is for, which decides its sizes.
+enum class KeyUse {
+  block,     // 16, 24 or 32 bytes
+  xts,       // 32 or 64: two halves
+  segments,  // 16 or 32
+};
+
+// The key, after check_key_source. Throws InvalidArgument for a key of a wrong size or spelling,
+// IoError if it cannot be read. `quiet`: without the warning for --key-hex.
+[[nodiscard]] SecretBytes load_key(const KeyOptions& options, KeyUse use, bool quiet);
+
+// A key file that may be a Tink keyset, which is text in braces.
+struct KeyFile {
+  SecretBytes contents;  // the whole of it
+  bool is_keyset = false;
+  std::string name;  // for errors
+};
+[[nodiscard]] KeyFile read_key_or_keyset(const KeyOptions& options);
 
 // The passphrase, after check_passphrase_source. `confirm`: a prompt asks twice. `data_on_stdin`:
 // a command must not read standard input.
@@ -51,7 +72,7 @@ void check_passphrase_source(const KeyOptions& options, std::string_view format,
                                           bool data_on_stdin);
 
 // Reads the key bytes that `contents` of `name` stands for; see DESIGN, "Keys". For load_key.
-[[nodiscard]] SecretBytes decode_key_file(SecretBytes contents, std::string_view name, bool xts,
+[[nodiscard]] SecretBytes decode_key_file(SecretBytes contents, std::string_view name, KeyUse use,
                                           std::string_view encoding);
 
 }  // namespace paraes::cli

@@ -19,15 +19,17 @@ using namespace paraes::cli;
 
 constexpr const char* footer = R"(
 Examples:
+  paraes encrypt backup.tar                   asks for a passphrase, writes backup.tar.paes
+  paraes decrypt backup.tar.paes
   paraes keygen -o my.key
-  paraes encrypt --format openssl backup.tar          asks for a passphrase, writes backup.tar.paes
-  paraes decrypt --format openssl backup.tar.paes
-  paraes encrypt --format raw --mode xts --key-file my.key disk.img
+  paraes encrypt --key-file my.key -r photos
+  paraes verify --key-file my.key -r photos
   paraes devices
 
 `paraes VERB --help` says more about each verb.
-Exit: 0 done, 1 I/O, device or internal error, 2 usage or refusal, 4 the data is not intact,
-130 and 143 ended by a signal, 141 closed pipe.)";
+Exit: 0 done, 1 I/O, device or internal error, 2 usage or refusal, 3 some of several files failed or
+something could not be salvaged, 4 the data is not intact, 5 wrong key, passphrase or context, or a
+damaged header, 130 and 143 ended by a signal, 141 closed pipe.)";
 
 // CLI11 puts two empty lines between groups.
 class Formatter : public CLI::Formatter {
@@ -67,6 +69,8 @@ int run(int argc, char** argv) {
   int status = exit_done;
   add_encrypt(app, status);
   add_decrypt(app, status);
+  add_verify(app, status);
+  add_info(app, status);
   add_keygen(app, status);
   add_devices(app, status);
   add_bench(app, status);
@@ -87,7 +91,8 @@ int run(int argc, char** argv) {
     return exit_done;
   }
   if (app.get_subcommands().empty()) {
-    say("which verb? encrypt, decrypt, keygen, devices or bench (see `paraes --help`)");
+    say("which verb? encrypt, decrypt, verify, info, keygen, devices or bench (see `paraes "
+        "--help`)");
     return exit_usage;
   }
   return status;

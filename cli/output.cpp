@@ -12,26 +12,13 @@
 #include <utility>
 
 #include "paraes/error.hpp"
-#include "signals.hpp"
 
 namespace paraes::cli {
 namespace {
 
-constexpr std::string_view suffix = ".paes";
-
 [[noreturn]] void fail_open(const std::string& path, int code) {
   throw IoError(fmt::format("cannot open {}: {}", path, std::generic_category().message(code)),
                 code);
-}
-
-std::string default_name(Direction direction, const std::string& input) {
-  if (direction == Direction::encrypt) return fmt::format("{}{}", input, suffix);
-  const std::string_view name = std::string_view(input).substr(input.rfind('/') + 1);
-  if (name.size() > suffix.size() && name.substr(name.size() - suffix.size()) == suffix) {
-    return input.substr(0, input.size() - suffix.size());
-  }
-  throw InvalidArgument(fmt::format(
-      "{} does not end in .paes, so the output has no name: give -o FILE or -c", input));
 }
 
 bool same_file(const struct stat& a, const struct stat& b) {
@@ -63,6 +50,16 @@ mode_t default_mode() {
 }
 
 }  // namespace
+
+std::string default_name(Direction direction, const std::string& input) {
+  if (direction == Direction::encrypt) return fmt::format("{}{}", input, suffix);
+  const std::string_view name = std::string_view(input).substr(input.rfind('/') + 1);
+  if (name.size() > suffix.size() && name.substr(name.size() - suffix.size()) == suffix) {
+    return input.substr(0, input.size() - suffix.size());
+  }
+  throw InvalidArgument(fmt::format(
+      "{} does not end in .paes, so the output has no name: give -o FILE or -c", input));
+}
 
 Destination choose_destination(Direction direction, const std::string& input_path,
                                const Input& input, const OutputOptions& options) {
@@ -113,7 +110,8 @@ Destination choose_destination(Direction direction, const std::string& input_pat
   return destination;
 }
 
-std::unique_ptr<Sink> open_sink(const Destination& destination, const Input& input) {
+std::unique_ptr<Sink> open_sink(const Destination& destination, const Input& input,
+                                TemporaryName& temporary, bool sync_folder) {
   if (destination.standard_output) {
     Descriptor descriptor(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
     if (descriptor.get() < 0) fail_open("standard output", errno);
@@ -126,7 +124,8 @@ std::unique_ptr<Sink> open_sink(const Destination& destination, const Input& inp
   }
   FileSink::Options options;
   options.overwrite = destination.exists;
-  options.on_temporary = set_temporary;
+  options.on_temporary = [&temporary](const std::string& name) { temporary.set(name); };
+  options.sync_folder = sync_folder;
   options.mode = default_mode();
   if (S_ISREG(input.status.st_mode)) {
     // Permission bits alone: a set-user-ID bit on ciphertext means nothing.

@@ -3,10 +3,12 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "input.hpp"
 #include "paraes/ciphers.hpp"
 #include "paraes/io.hpp"
+#include "signals.hpp"
 
 namespace paraes::cli {
 
@@ -30,7 +32,15 @@ struct Destination {
 [[nodiscard]] Destination choose_destination(Direction direction, const std::string& input_path,
                                              const Input& input, const OutputOptions& options);
 
-// Opens it. A file takes the mode and the time of the input, if that is a file.
-[[nodiscard]] std::unique_ptr<Sink> open_sink(const Destination& destination, const Input& input);
+// Opens it. A file takes the mode and the time of the input, if that is a file. `temporary` lives
+// longer than the sink. `sync_folder`: see FileSink::Options.
+[[nodiscard]] std::unique_ptr<Sink> open_sink(const Destination& destination, const Input& input,
+                                              TemporaryName& temporary, bool sync_folder);
+
+// The ending of encrypted files.
+inline constexpr std::string_view suffix = ".paes";
+
+// The name of the output for an input named `input`. Throws InvalidArgument if there is none.
+[[nodiscard]] std::string default_name(Direction direction, const std::string& input);
 
 }  // namespace paraes::cli

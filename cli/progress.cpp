@@ -117,8 +117,11 @@ void Progress::listen() {
   sigaction(SIGUSR1, &action, nullptr);
 }
 
-Progress::~Progress() {
+Progress::~Progress() { clear(); }
+
+void Progress::clear() {
   if (drawn_) show("\r\033[K");
+  drawn_ = false;
 }
 
 double Progress::seconds() const {

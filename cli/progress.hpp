@@ -26,6 +26,7 @@ class Progress {
   ~Progress();  // takes the bar away, so that what is printed next starts on an empty line
 
   void update(std::uint64_t bytes);
+  void clear();  // takes the bar away until it is drawn again, for a line in between
   [[nodiscard]] double seconds() const;
 
  private:

@@ -39,6 +39,7 @@ nlohmann::ordered_json or_null(const std::optional<T>& value) {
 int exit_status(const std::exception& error) {
   if (is_closed_pipe(error)) return exit_closed_pipe;
   if (dynamic_cast<const InvalidArgument*>(&error) != nullptr) return exit_usage;
+  if (dynamic_cast<const WrongKey*>(&error) != nullptr) return exit_wrong_key;
   if (dynamic_cast<const IntegrityError*>(&error) != nullptr) return exit_not_intact;
   return exit_failed;
 }
@@ -49,11 +50,13 @@ void say(std::string_view text) {
   static_cast<void>(std::fwrite(line.data(), 1, line.size(), stderr));
 }
 
+std::string error_text(const std::exception& error) {
+  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  return memory ? "out of memory" : error.what();
+}
+
 int say_error(const std::exception& error) {
-  if (!is_closed_pipe(error)) {
-    const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
-    say(memory ? "out of memory" : error.what());
-  }
+  if (!is_closed_pipe(error)) say(error_text(error));
   return exit_status(error);
 }
 
@@ -69,6 +72,19 @@ std::string to_json(const RunReport& report) {
   object["fallback"] = or_null(report.fallback);
   object["status"] = report.status;
   object["exit"] = report.exit;
+  object["timeline_ns"] = nullptr;
+  if (report.timeline_ns) {
+    object["timeline_ns"] = {{"read", report.timeline_ns->read},
+                             {"key_expansion", report.timeline_ns->key_expansion},
+                             {"kernel", report.timeline_ns->kernel},
+                             {"write", report.timeline_ns->write}};
+  }
+  if (report.bad_ranges) {
+    object["bad_ranges"] = nlohmann::ordered_json::array();
+    for (const BadRange& range : *report.bad_ranges) {
+      object["bad_ranges"].push_back({{"offset", range.offset}, {"bytes", range.bytes}});
+    }
+  }
   // A file's name need not be UTF-8; JSON must be.
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

@@ -7,13 +7,18 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "paraes/messages.hpp"
 
 namespace paraes::cli {
 
 inline constexpr int exit_done = 0;
-inline constexpr int exit_failed = 1;      // I/O, device or internal
-inline constexpr int exit_usage = 2;       // usage or refusal
-inline constexpr int exit_not_intact = 4;  // the data does not check
+inline constexpr int exit_failed = 1;       // I/O, device or internal
+inline constexpr int exit_usage = 2;        // usage or refusal
+inline constexpr int exit_some_failed = 3;  // of several files, or salvage lost something
+inline constexpr int exit_not_intact = 4;   // the data does not check
+inline constexpr int exit_wrong_key = 5;    // the header does not match the key
 inline constexpr int exit_closed_pipe = 141;
 
 [[nodiscard]] int exit_status(const std::exception& error);
@@ -21,6 +26,9 @@ inline constexpr int exit_closed_pipe = 141;
 // Writes "paraes: <text>" and a newline to standard error. Control characters in `text` (a file's
 // name can hold any) are written as escapes: one message is one line.
 void say(std::string_view text);
+
+// What an exception says.
+[[nodiscard]] std::string error_text(const std::exception& error);
 
 // say for an exception, and its exit status. A closed pipe is silent.
 int say_error(const std::exception& error);
@@ -37,6 +45,15 @@ struct RunReport {
   std::optional<std::string> fallback;  // why another device ran than the one that was asked for
   std::string status = "ok";            // or what went wrong
   int exit = exit_done;
+  // Busy time of each phase, summed over threads.
+  struct Timeline {
+    std::uint64_t read = 0;
+    std::uint64_t key_expansion = 0;
+    std::uint64_t kernel = 0;
+    std::uint64_t write = 0;
+  };
+  std::optional<Timeline> timeline_ns;
+  std::optional<std::vector<BadRange>> bad_ranges;  // of --salvage
 };
 
 [[nodiscard]] std::string to_json(const RunReport& report);

@@ -3,24 +3,30 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <memory>
+#include <utility>
 
 namespace paraes::cli {
 namespace {
 
 // Handlers may only read lock-free atomics and call what POSIX lists as safe (unlink, tcsetattr,
 // _exit).
-std::atomic<const char*> temporary = nullptr;
+// As many as there can be threads; what finds no place is not removed by a signal.
+constexpr std::size_t places = 4096 + 8;
+std::array<std::atomic<const char*>, places> temporaries = {};
+std::array<std::atomic<bool>, places> taken = {};
 std::atomic<int> terminal = -1;
 termios terminal_settings = {};
 static_assert(std::atomic<const char*>::is_always_lock_free);
 
 extern "C" void end_process(int number) {
-  if (const char* path = temporary.load(); path != nullptr) unlink(path);
+  for (const std::atomic<const char*>& temporary : temporaries) {
+    if (const char* path = temporary.load(); path != nullptr) unlink(path);
+  }
   if (const int descriptor = terminal.load(); descriptor >= 0) {
     tcsetattr(descriptor, TCSANOW, &terminal_settings);
   }
@@ -57,16 +63,26 @@ void reserve_standard_descriptors() {
   }
 }
 
-void set_temporary(const std::string& path) {
+TemporaryName::TemporaryName() : place_(0) {
+  while (place_ < places && taken[place_].exchange(true)) ++place_;
+}
+
+TemporaryName::~TemporaryName() {
+  if (place_ == places) return;
+  temporaries[place_].store(nullptr);
+  taken[place_].store(false);
+}
+
+void TemporaryName::set(const std::string& path) {
+  if (place_ == places) return;
   // The old name is kept until the new one is in place: the handler may be reading it.
-  static std::unique_ptr<char[]> name;
   std::unique_ptr<char[]> next;
   if (!path.empty()) {
     next = std::make_unique<char[]>(path.size() + 1);
     std::memcpy(next.get(), path.c_str(), path.size() + 1);
   }
-  temporary.store(next.get());
-  name = std::move(next);
+  temporaries[place_].store(next.get());
+  name_ = std::move(next);
 }
 
 RestoreTerminal::RestoreTerminal(int descriptor, const termios& settings) {

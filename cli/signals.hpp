@@ -4,6 +4,8 @@
 
 #include <termios.h>
 
+#include <cstddef>
+#include <memory>
 #include <string>
 
 namespace paraes::cli {
@@ -17,8 +19,21 @@ void install_signal_handlers();
 // place and receive what is meant for the terminal. Using them still fails.
 void reserve_standard_descriptors();
 
-// The file to remove on a signal; an empty name: none. For FileSink::Options::on_temporary.
-void set_temporary(const std::string& path);
+// A place for the name of one file that a signal removes. For FileSink::Options::on_temporary; any
+// number of threads may have one each.
+class TemporaryName {
+ public:
+  TemporaryName();
+  TemporaryName(const TemporaryName&) = delete;
+  TemporaryName& operator=(const TemporaryName&) = delete;
+  ~TemporaryName();
+
+  void set(const std::string& path);  // empty: none
+
+ private:
+  std::size_t place_;
+  std::unique_ptr<char[]> name_;
+};
 
 // While one lives, a signal first gives the terminal `descriptor` these settings back.
 class RestoreTerminal {

@@ -90,6 +90,7 @@ struct SaltedHeader {
 struct PumpResult {
   std::uint64_t bytes_in = 0;
   std::uint64_t bytes_out = 0;
+  TransferTimes times;
 };
 
 // Is told after every piece how many bytes have been read from the source and written.

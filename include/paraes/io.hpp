@@ -126,15 +126,18 @@ class PipeSource : public Source {
   std::optional<std::uint64_t> remaining_;
 };
 
-// A file that appears under its name only when it is whole. Bytes go to a new file in the same
-// folder, readable by its owner alone; commit sets its mode and time, syncs it, renames it and
-// syncs the folder. A sink that is destroyed before that removes it.
+// A file that appears under its name only when it is whole. Until then its bytes are in a file of
+// the same folder without a name, which goes with the process, or, where the file system has no
+// such files, in one named temporary_name(path), readable by its owner alone. commit sets mode and
+// time, syncs the file, gives it its name and syncs the folder. A sink that is destroyed before
+// that leaves nothing. A temporary that a killed run left is removed by the next sink of that name.
 class FileSink : public PositionalSink {
  public:
   struct Options {
     bool overwrite = false;            // else an existing target is InvalidArgument
     mode_t mode = 0600;                // of the finished file, not changed by the umask
     std::optional<timespec> modified;  // its modification time; now if not given
+    bool sync_folder = true;           // else the caller calls sync_folder, once for many files
     // Is told the name of the temporary just before that is made, and an empty string when there
     // is none any more: for callers that must remove it when a signal ends the process.
     std::function<void(const std::string&)> on_temporary;
@@ -150,15 +153,28 @@ class FileSink : public PositionalSink {
   void write_at(std::uint64_t offset, Bytes data) override;
 
  private:
+  [[nodiscard]] bool open_unnamed();
+  void open_named();
+  void announce(std::string temporary);
+  void give_name();
   void discard() noexcept;
 
   std::string path_;
   std::string folder_;
-  std::string temporary_;  // empty: none
+  std::string temporary_;  // the name of the temporary; empty: it has none
   Options options_;
   Descriptor descriptor_;
   std::uint64_t position_ = 0;
 };
+
+// Where a sink for `path` keeps bytes until they are whole, if it needs a name for that.
+[[nodiscard]] std::string temporary_name(const std::string& path);
+
+// The folder that holds `path`.
+[[nodiscard]] std::string folder_of(const std::string& path);
+
+// Makes the names in `folder` permanent: a rename is on the disk only when the folder is.
+void sync_folder(const std::string& folder);
 
 // Anything that can be written in order: a pipe, a terminal, a device, standard output. What was
 // written stays, whatever happens later.
@@ -189,6 +205,13 @@ class IoBuffer {
   };
   std::unique_ptr<std::uint8_t[], Free> data_;
   std::size_t size_;
+};
+
+// Nanoseconds that threads spent in each phase, summed over threads.
+struct TransferTimes {
+  std::uint64_t read = 0;
+  std::uint64_t kernel = 0;
+  std::uint64_t write = 0;
 };
 
 }  // namespace paraes

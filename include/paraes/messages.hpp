@@ -47,6 +47,9 @@ class Message {
 
 inline constexpr std::size_t c2sp_header_bytes = 56;
 
+// Where the segments lie behind a header of so many bytes. Needs no key.
+[[nodiscard]] SegmentLayout c2sp_layout(std::uint64_t header_bytes = c2sp_header_bytes);
+
 // key: 32 bytes (Cobblestone-256) or 16 (Cobblestone-128), uniformly random; else InvalidArgument.
 // context: at most max_context_bytes, and the same to open. execution.kernel is what runs.
 inline constexpr std::size_t max_context_bytes = 512;
@@ -130,13 +133,6 @@ struct TransferOptions {
   bool overlap = true;
   // Is told how many bytes of plaintext are done, by one thread at a time.
   std::function<void(std::uint64_t)> progress;
-};
-
-// Nanoseconds that threads spent in each phase, summed over threads.
-struct TransferTimes {
-  std::uint64_t read = 0;
-  std::uint64_t kernel = 0;
-  std::uint64_t write = 0;
 };
 
 struct TransferResult {

@@ -21,8 +21,6 @@ constexpr std::size_t nonce_bytes = 12;
 static_assert(salt_bytes + commitment_bytes == c2sp_header_bytes);
 
 constexpr std::string_view label = "c2sp.org/chunked-encryption@v1+";
-constexpr std::uint64_t chunk_bytes = 16384;
-constexpr std::uint64_t most_chunks = std::uint64_t{1} << 38;
 
 Bytes bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
@@ -63,16 +61,12 @@ Message make_message(Bytes preface, Bytes salt, const SecretBytes& derived,
   const std::size_t key_bytes = derived.size() - nonce_bytes - commitment_bytes;
   const Bytes all = derived.span();
   std::vector<std::uint8_t> header = join({preface, salt, all.last(commitment_bytes)});
-  SegmentLayout layout;
-  layout.header_bytes = header.size();
-  layout.first_bytes = layout.segment_bytes = chunk_bytes;
-  layout.most_segments = most_chunks;
-  layout.last = SegmentLayout::Last::shorter;
+  const SegmentLayout layout = c2sp_layout(header.size());
   return Message({.header = std::move(header),
                   .layout = layout,
                   .cipher = SegmentCipher(all.first(key_bytes), all.subspan(key_bytes, nonce_bytes),
                                           SegmentCipher::Nonces::counted,
-                                          for_segments(execution, chunk_bytes)),
+                                          for_segments(execution, layout.segment_bytes)),
                   .key_bits = static_cast<unsigned>(8 * key_bytes),
                   .commits = true});
 }
@@ -120,6 +114,15 @@ bool all_zero(Bytes bytes) {
 }
 
 }  // namespace
+
+SegmentLayout c2sp_layout(std::uint64_t header_bytes) {
+  SegmentLayout layout;
+  layout.header_bytes = header_bytes;
+  layout.first_bytes = layout.segment_bytes = 16384;
+  layout.most_segments = std::uint64_t{1} << 38;
+  layout.last = SegmentLayout::Last::shorter;
+  return layout;
+}
 
 Message new_c2sp_message(Bytes key, Bytes context, const Execution& execution) {
   return new_message({}, key, context, execution);

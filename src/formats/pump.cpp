@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "formats/stopwatch.hpp"
 #include "paraes/formats.hpp"
 
 namespace paraes {
@@ -32,19 +33,34 @@ PumpResult pump(Source& source, Stream& stream, Sink& sink, const PumpProgress& 
   std::size_t held = 0;  // bytes read ahead, at the start of the buffer
   for (;;) {
     const std::size_t missing = piece + ahead - held;
-    const std::size_t got = source.read(buffer.span().subspan(held, missing));
+    const std::size_t got = [&] {
+      const Stopwatch watch(result.times.read);
+      return source.read(buffer.span().subspan(held, missing));
+    }();
     result.bytes_in += got;
     held += got;
     if (got < missing) break;
-    stream.update(buffer.span().first(piece));
-    sink.write(buffer.span().first(piece));
+    {
+      const Stopwatch watch(result.times.kernel);
+      stream.update(buffer.span().first(piece));
+    }
+    {
+      const Stopwatch watch(result.times.write);
+      sink.write(buffer.span().first(piece));
+    }
     result.bytes_out += piece;
     std::memcpy(buffer.data(), buffer.data() + piece, ahead);
     held = ahead;
     if (progress) progress(result.bytes_in);
   }
-  const std::size_t last = stream.finish(buffer.data(), held);
-  sink.write(buffer.span().first(last));
+  const std::size_t last = [&] {
+    const Stopwatch watch(result.times.kernel);
+    return stream.finish(buffer.data(), held);
+  }();
+  {
+    const Stopwatch watch(result.times.write);
+    sink.write(buffer.span().first(last));
+  }
   result.bytes_out += last;
   if (progress) progress(result.bytes_in);
   return result;

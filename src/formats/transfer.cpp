@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,6 +13,7 @@
 #include "executors/executor.hpp"
 #include "executors/workers.hpp"
 #include "formats/large_segments.hpp"
+#include "formats/stopwatch.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 #include "paraes/messages.hpp"
@@ -28,24 +28,6 @@ constexpr std::uint64_t piece_bytes = std::uint64_t{256} << 10;
 constexpr unsigned waiting_workers = 2;
 // Of all workers' buffers together.
 constexpr std::uint64_t most_buffered_bytes = std::uint64_t{32} << 20;
-
-using Clock = std::chrono::steady_clock;
-
-// Adds the time that it lives to `sum`.
-class Stopwatch {
- public:
-  explicit Stopwatch(std::uint64_t& sum) : sum_(sum) {}
-  ~Stopwatch() {
-    sum_ += static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count());
-  }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-
- private:
-  std::uint64_t& sum_;
-  Clock::time_point start_ = Clock::now();
-};
 
 // A run of segments on its way.
 struct Piece {

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,24 +19,6 @@
 
 namespace paraes {
 namespace {
-
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-// A short name of its own: one made from the target's could be too long for the file system.
-std::string temporary_name(const std::string& folder) {
-  std::random_device random;
-  constexpr char digits[] = "0123456789abcdef";
-  std::string name = folder + "/.paraes-";
-  for (int word = 0; word < 2; ++word) {
-    std::uint32_t bits = random();
-    for (int i = 0; i < 8; ++i, bits >>= 4) name += digits[bits & 15U];
-  }
-  return name + ".tmp";
-}
 
 // Renames without replacing. False where the target exists.
 bool rename_new(const std::string& from, const std::string& to) {
@@ -57,7 +40,74 @@ bool rename_new(const std::string& from, const std::string& to) {
   return true;
 }
 
-// A rename is on the disk only when the folder is.
+// Whether `name` still is the file that is open as `descriptor`.
+bool is_named(int descriptor, const std::string& name) {
+  struct stat open_file = {};
+  struct stat named = {};
+  return fstat(descriptor, &open_file) == 0 && lstat(name.c_str(), &named) == 0 &&
+         open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
+}
+
+// Removes a temporary that nobody is writing any more: writers hold a lock on theirs, which ends
+// with them however they end. False if somebody is, or it cannot be removed.
+bool remove_stale(const std::string& name) {
+  const Descriptor old(open(name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (old.get() < 0) return errno == ENOENT;
+  if (flock(old.get(), LOCK_EX | LOCK_NB) != 0 || !is_named(old.get(), name)) return false;
+  return unlink(name.c_str()) == 0;
+}
+
+std::string random_suffix() {
+  std::random_device random;
+  constexpr char digits[] = "0123456789abcdef";
+  std::string text = ".";
+  std::uint32_t bits = random();
+  for (int i = 0; i < 8; ++i, bits >>= 4) text += digits[bits & 15U];
+  return text;
+}
+
+// Calls create(name) with the name that belongs to `path`, or, while another run holds that, with
+// others, until it returns true; else errno says why not.
+template <class Create>
+bool with_temporary_name(const std::string& path, const Create& create) {
+  const std::string usual = temporary_name(path);
+  constexpr int attempts = 100;
+  for (int i = 0; i < attempts; ++i) {
+    if (create(i < 2 ? usual : usual + random_suffix())) return true;
+    if (errno != EEXIST) return false;
+    if (i == 0) static_cast<void>(remove_stale(usual));
+    errno = EEXIST;
+  }
+  return false;
+}
+
+// The path under which a file without a name can be given one (open(2), O_TMPFILE).
+std::string descriptor_path(int descriptor) {
+  return "/proc/self/fd/" + std::to_string(descriptor);
+}
+
+bool link_descriptor(int descriptor, const std::string& name) {
+  return linkat(AT_FDCWD, descriptor_path(descriptor).c_str(), AT_FDCWD, name.c_str(),
+                AT_SYMLINK_FOLLOW) == 0;
+}
+
+}  // namespace
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string temporary_name(const std::string& path) {
+  // Names have at most NAME_MAX bytes. Two long ones that begin alike share one: whoever comes
+  // second takes a random one.
+  constexpr std::size_t most = 200;
+  const std::size_t slash = path.rfind('/');
+  const std::size_t start = slash == std::string::npos ? 0 : slash + 1;
+  return path.substr(0, start) + "." + path.substr(start, most) + ".paraes-tmp";
+}
+
 void sync_folder(const std::string& folder) {
   const Descriptor descriptor(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   // A folder that may be written but not read (mode 0300) cannot be opened, and some file systems
@@ -68,23 +118,56 @@ void sync_folder(const std::string& folder) {
   }
 }
 
-}  // namespace
-
 FileSink::FileSink(std::string path, Options options)
     : path_(std::move(path)), folder_(folder_of(path_)), options_(std::move(options)) {
-  constexpr int attempts = 100;
-  for (int i = 0; i < attempts; ++i) {
-    temporary_ = temporary_name(folder_);
-    if (options_.on_temporary) options_.on_temporary(temporary_);
-    descriptor_ = Descriptor(
-        open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
-    if (descriptor_.get() >= 0) return;
-    const int error = errno;
-    temporary_.clear();
-    if (options_.on_temporary) options_.on_temporary(temporary_);
-    if (error != EEXIST) posix::fail("create", path_, error);
+  if (open_unnamed()) return;
+  try {
+    open_named();
+  } catch (...) {
+    discard();
+    throw;
   }
-  posix::fail("create", path_, EEXIST);
+}
+
+bool FileSink::open_unnamed() {
+#ifdef O_TMPFILE
+  descriptor_ =
+      Descriptor(open(folder_.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  // Without /proc it could never get a name.
+  if (descriptor_.get() >= 0 && access(descriptor_path(descriptor_.get()).c_str(), F_OK) == 0) {
+    static_cast<void>(remove_stale(temporary_name(path_)));
+    return true;
+  }
+  descriptor_.close();
+#endif
+  return false;
+}
+
+void FileSink::open_named() {
+  const bool made = with_temporary_name(path_, [&](const std::string& name) {
+    announce(name);
+    descriptor_ =
+        Descriptor(open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    if (descriptor_.get() < 0) {
+      const int error = errno;
+      announce("");
+      errno = error;
+      return false;
+    }
+    // Between the two calls another run may have taken it for a stale one. Where there are no
+    // locks, nobody else can hold one either, and that run left it alone.
+    static_cast<void>(flock(descriptor_.get(), LOCK_EX));
+    if (is_named(descriptor_.get(), name)) return true;
+    announce("");
+    errno = EEXIST;
+    return false;
+  });
+  if (!made) posix::fail("create", path_, errno);
+}
+
+void FileSink::announce(std::string temporary) {
+  if (options_.on_temporary) options_.on_temporary(temporary);
+  temporary_ = std::move(temporary);
 }
 
 FileSink::~FileSink() { discard(); }
@@ -108,15 +191,44 @@ void FileSink::commit() {
     if (futimens(file, times.data()) != 0 && errno != EPERM) posix::fail("write", path_, errno);
   }
   if (fsync(file) != 0 && errno != EINVAL) posix::fail("sync", path_, errno);
-  if (const int error = descriptor_.close(); error != 0) posix::fail("write", path_, error);
-  if (options_.overwrite) {
-    if (std::rename(temporary_.c_str(), path_.c_str()) != 0) posix::fail("write", path_, errno);
-  } else if (!rename_new(temporary_, path_)) {
+  // Some file systems report a failed write only when a descriptor is closed. This one is needed
+  // for the name, and for the lock on a temporary; closing a copy asks them.
+  Descriptor copy(fcntl(file, F_DUPFD_CLOEXEC, 3));
+  if (copy.get() < 0) posix::fail("write", path_, errno);
+  if (const int error = copy.close(); error != 0) posix::fail("write", path_, error);
+  give_name();
+  descriptor_.close();
+  if (options_.sync_folder) sync_folder(folder_);
+}
+
+void FileSink::give_name() {
+  const int file = descriptor_.get();
+  bool is_new = true;
+  if (temporary_.empty() && !options_.overwrite) {
+    is_new = link_descriptor(file, path_);
+    if (!is_new && errno != EEXIST) posix::fail("write", path_, errno);
+  } else {
+    // Only a file with a name can replace another in one step.
+    if (temporary_.empty() && !with_temporary_name(path_, [&](const std::string& name) {
+          announce(name);
+          if (link_descriptor(file, name)) return true;
+          const int error = errno;
+          announce("");
+          errno = error;
+          return false;
+        })) {
+      posix::fail("write", path_, errno);
+    }
+    if (!options_.overwrite) {
+      is_new = rename_new(temporary_, path_);
+    } else if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+      posix::fail("write", path_, errno);
+    }
+    if (is_new) announce("");
+  }
+  if (!is_new) {
     throw InvalidArgument(path_ + " appeared while its contents were written; it was left alone");
   }
-  temporary_.clear();
-  if (options_.on_temporary) options_.on_temporary(temporary_);
-  sync_folder(folder_);
 }
 
 void FileSink::discard() noexcept {

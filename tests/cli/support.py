@@ -19,7 +19,7 @@ if not os.access(BIN, os.X_OK):
 
 KEYS = {bits: bytes(range(1, bits // 8 + 1)) for bits in (128, 192, 256)}
 IV = bytes(range(0xF0, 0x100))
-DEADLINE = 60
+DEADLINE = 30
 
 
 def pattern(size):
@@ -30,6 +30,10 @@ def pattern(size):
 
 def environment(**more):
     env = {k: v for k, v in os.environ.items() if not k.startswith("PARAES_")}
+    # A library for the program alone, as ctest sets it: see tests/support/no_tmpfile.cpp.
+    if "PARAES_PRELOAD" in os.environ:
+        env["LD_PRELOAD"] = os.environ["PARAES_PRELOAD"]
+        env["ASAN_OPTIONS"] = "verify_asan_link_order=0"
     env.update(more)
     return env
 
@@ -111,8 +115,18 @@ class Case(unittest.TestCase):
             self.assertLess(time.monotonic(), end, f"waited in vain for {what}")
             time.sleep(0.005)
 
-    def temporaries(self):
-        return [name for name in self.names() if name.startswith(".paraes-")]
+    def temporaries(self, process):
+        """The files that a run writes to before they have their names: those with a name of their
+        own, and those without any, which only the run has open."""
+        found = [self.path(name) for name in self.names() if name.endswith(".paraes-tmp")]
+        for entry in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
+            try:
+                target = os.readlink(entry)
+            except FileNotFoundError:
+                continue
+            if target.startswith(f"{self.dir.resolve()}/#") and target.endswith(" (deleted)"):
+                found.append(entry)
+        return found
 
 
 class Terminal:

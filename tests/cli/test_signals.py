@@ -19,11 +19,11 @@ class Signals(Case):
         process = self.start("encrypt", *CTR, *flags, "-", stdin=subprocess.PIPE)
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.stdin.close)
-        self.wait_for(self.temporaries, "a temporary")
+        self.wait_for(lambda: self.temporaries(process), "a temporary")
         if data:
             process.stdin.write(data)
             process.stdin.flush()
-            self.wait_for(lambda: self.path(self.temporaries()[0]).stat().st_size > 0, "output")
+            self.wait_for(lambda: self.temporaries(process)[0].stat().st_size > 0, "output")
         return process
 
     def test_ended(self):
@@ -52,7 +52,7 @@ class Signals(Case):
         process = subprocess.Popen([BIN, "encrypt", *CTR, "-o", "g", "-"], cwd=self.dir,
                                    env=environment(), stdin=subprocess.PIPE, preexec_fn=ignore)
         self.addCleanup(process.kill)
-        self.wait_for(self.temporaries, "a temporary")
+        self.wait_for(lambda: self.temporaries(process), "a temporary")
         process.send_signal(signal.SIGINT)
         process.stdin.close()
         self.assertEqual(process.wait(DEADLINE), 0)

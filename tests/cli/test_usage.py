@@ -26,12 +26,13 @@ class Usage(Case):
         self.refused("--frobnicate", says="--frobnicate")
 
     def test_unknown_flags(self):
-        for verb in ("encrypt", "decrypt", "keygen", "devices"):
+        for verb in ("encrypt", "decrypt", "verify", "info", "keygen", "devices"):
             self.refused(verb, "--frobnicate", says=["--frobnicate", f"paraes {verb} --help"])
 
     def test_help(self):
         text = self.ok("--help").decode()
-        for word in ("encrypt", "decrypt", "keygen", "devices", "bench", "Examples", "Exit"):
+        for word in ("encrypt", "decrypt", "verify", "info", "keygen", "devices", "bench", "Examples",
+                     "Exit"):
             self.assertIn(word, text)
         for verb in ("encrypt", "decrypt"):
             text = self.ok(verb, "--help").decode()
@@ -43,15 +44,15 @@ class Usage(Case):
             self.assertNotIn("\n\n\n", text)
         self.assertRegex(self.ok("--version").decode(), r"\Aparaes \d+\.\d+\.\d+\n\Z")
 
-    def test_format_is_needed(self):
-        for verb in ("encrypt", "decrypt"):
-            self.refused(verb, "--key-file", "k", "f", says=["--format raw", "--format openssl"])
-            self.refused(verb, "--format", "gzip", "f", says=["gzip", "raw and openssl"])
-            self.refused(verb, "--format", "", "f", says="raw and openssl")
+    def test_formats(self):
+        for verb in ("encrypt", "decrypt", "verify", "info"):
+            self.refused(verb, "--format", "gzip", "f", says=["gzip", "paraes, c2sp, tink, raw"])
+            self.refused(verb, "--format", "", "f", says="paraes, c2sp, tink, raw")
+        self.refused("verify", "--format", "raw", "--key-file", "k", "f", says=["not authenticated", "nothing to verify"])
 
-    def test_one_file(self):
+    def test_no_file(self):
         self.refused("encrypt", *CTR, says="FILE")
-        self.refused("encrypt", *CTR, "f", "k", says="one input FILE")
+        self.refused("info", says="FILE")
 
     def test_modes_and_ivs(self):
         raw = ["--format", "raw", "--key-file", "k"]
@@ -102,7 +103,7 @@ class Reports(Case):
         self.write("f", b"x" * 1000)
 
     FIELDS = ["input", "output", "format", "bytes", "seconds", "device", "kernel", "fallback",
-              "status", "exit"]
+              "status", "exit", "timeline_ns"]
 
     def test_json_of_a_file(self):
         text = self.ok("encrypt", *CBC, "--json", "f").decode()

@@ -1,0 +1,292 @@
+#include "batch.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <filesystem>
+#include <mutex>
+#include <set>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "inputs.hpp"
+#include "paraes/error.hpp"
+#include "progress.hpp"
+#include "sizes.hpp"
+
+namespace paraes::cli {
+namespace {
+
+// Files up to this size are done side by side, each by one thread; larger ones one by one, each by
+// all threads.
+constexpr std::uint64_t small_file_bytes = std::uint64_t{4} << 20;
+
+Progress::Bar choose_bar(const CryptOptions& options) {
+  if (options.progress) return Progress::Bar::always;
+  const bool wanted = !options.no_progress && !options.quiet && isatty(STDERR_FILENO) != 0;
+  return wanted ? Progress::Bar::when_slow : Progress::Bar::none;
+}
+
+void refuse_rm(const CryptOptions& options, Verb verb) {
+  if (!options.remove) return;
+  const bool to_stdout =
+      options.output.standard_output || (options.output.path_given && options.output.path == "-");
+  if (options.data_on_stdin() || to_stdout) {
+    throw InvalidArgument(
+        "--rm goes with files that become files, not with standard input or output");
+  }
+  if (verb == Verb::decrypt &&
+      (options.salvage || options.given("--offset") || options.given("--length"))) {
+    throw InvalidArgument("--rm would remove what was not decrypted: leave it out");
+  }
+}
+
+// What happens to the files of one run, in whatever order they end.
+class Batch {
+ public:
+  Batch(const CryptOptions& options, const Plan& plan, bool several)
+      : options_(options), plan_(plan), several_(several), run_(options, plan) {}
+
+  int single() {
+    FileJob job;
+    job.input = options_.inputs[0];
+    job.output = options_.output;
+    job.threads = options_.threads;
+    std::optional<std::uint64_t> total;
+    struct stat status = {};
+    if (job.input != "-" && stat(job.input.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
+      total = static_cast<std::uint64_t>(status.st_size);
+    } else if (job.input == "-" && fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode)) {
+      total = static_cast<std::uint64_t>(status.st_size);
+    }
+    {
+      Progress progress(choose_bar(options_), total);
+      progress_ = &progress;
+      file(job);
+      progress_ = nullptr;
+    }
+    remove_sources();
+    return status_;
+  }
+
+  int several(Found found) {
+    for (const Found::Refused& refused : found.refused) {
+      RunReport report = new_report(refused.input);
+      fail(report, refused.reason, refused.exit);
+      print(report);
+    }
+    std::uint64_t total = 0;
+    for (const FoundFile& file : found.files) total += file.bytes;
+    const auto start = std::chrono::steady_clock::now();
+    {
+      Progress progress(choose_bar(options_), total);
+      progress_ = &progress;
+      std::stable_partition(found.files.begin(), found.files.end(),
+                            [](const FoundFile& file) { return file.bytes <= small_file_bytes; });
+      const auto large =
+          std::find_if(found.files.begin(), found.files.end(),
+                       [](const FoundFile& file) { return file.bytes > small_file_bytes; });
+      side_by_side(found, static_cast<std::size_t>(large - found.files.begin()));
+      for (auto file_it = large; file_it != found.files.end(); ++file_it) file(file_it->job);
+      progress_ = nullptr;
+    }
+    sync_folders();
+    remove_sources();
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    say_summary(found, seconds);
+    return failed_ != 0 || status_ != exit_done ? exit_some_failed : exit_done;
+  }
+
+ private:
+  void side_by_side(Found& found, std::size_t count) {
+    const auto cores =
+        static_cast<std::size_t>(options_.threads == 0 ? available_cores() : options_.threads);
+    std::atomic<std::size_t> next = 0;
+    const auto work = [&] {
+      for (std::size_t i = next++; i < count; i = next++) {
+        found.files[i].job.threads = 1;
+        file(found.files[i].job);
+      }
+    };
+    std::vector<std::thread> threads;
+    for (std::size_t i = 1; i < std::min(cores, count); ++i) {
+      try {
+        threads.emplace_back(work);
+      } catch (const std::system_error&) {
+        break;  // those that there are do all the work
+      }
+    }
+    work();
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  [[nodiscard]] RunReport new_report(const std::string& input) const {
+    RunReport report;
+    report.input = input;
+    report.format = options_.format;
+    report.device = "cpu";
+    report.kernel = std::string(plan_.kernel.name);
+    return report;
+  }
+
+  // Never throws what belongs to this file alone.
+  void file(const FileJob& job) {
+    FileOutcome outcome;
+    outcome.report = new_report(job.input);
+    try {
+      if (several_ && plan_.verb != Verb::verify) make_folder(job.output.path);
+      run_.file(
+          job, [this](std::uint64_t more) { advance(more); }, outcome);
+    } catch (const std::exception& error) {
+      const std::lock_guard lock(mutex_);
+      fail(outcome.report, error_text(error), exit_status(error));
+    }
+    const std::lock_guard lock(mutex_);
+    const RunReport& report = outcome.report;
+    if (report.exit == exit_done) {
+      ++done_;
+      bytes_ += report.bytes;
+      if (several_ && !outcome.target.empty()) folders_.insert(folder_of(outcome.target));
+      if (options_.remove) to_remove_.push_back(std::move(outcome));
+    } else if (report.bad_ranges) {
+      status_ = report.exit;  // salvaged, and said so
+      if (several_ && !outcome.target.empty()) folders_.insert(folder_of(outcome.target));
+    }
+    print(outcome.report);
+  }
+
+  void make_folder(const std::string& path) {
+    if (!options_.output.path_given) return;
+    std::error_code error;
+    const std::string folder = folder_of(path);
+    std::filesystem::create_directories(folder, error);
+    if (error) {
+      throw IoError(fmt::format("cannot make the folder {}: {}", folder, error.message()),
+                    error.value());
+    }
+  }
+
+  // Under mutex_, or before there are threads.
+  void fail(RunReport& report, const std::string& text, int exit) {
+    report.exit = exit;
+    report.status = text;
+    ++failed_;
+    if (!several_) status_ = exit;
+    if (exit == exit_closed_pipe) return;
+    if (progress_ != nullptr) progress_->clear();
+    const bool named = text.find(report.input) != std::string::npos;
+    say(several_ && !named ? fmt::format("{}: {}", report.input, text) : text);
+  }
+
+  void print(const RunReport& report) {
+    if (!options_.json || report.exit == exit_closed_pipe) return;
+    const bool data_there =
+        report.output == "-" || (!report.output && options_.output.standard_output);
+    print_line(data_there ? stderr : stdout, to_json(report));
+  }
+
+  void advance(std::uint64_t more) {
+    const std::lock_guard lock(mutex_);
+    read_ += more;
+    if (progress_ != nullptr) progress_->update(read_);
+  }
+
+  void sync_folders() {
+    for (const std::string& folder : folders_) {
+      try {
+        sync_folder(folder);
+      } catch (const IoError& error) {
+        ++failed_;
+        to_remove_.clear();
+        say(error.what());
+      }
+    }
+  }
+
+  void remove_sources() {
+    for (const FileOutcome& outcome : to_remove_) {
+      const std::string& path = outcome.report.input;
+      struct stat status = {};
+      // Somebody may have put another file in its place.
+      const bool same = lstat(path.c_str(), &status) == 0 && status.st_dev == outcome.device &&
+                        status.st_ino == outcome.inode;
+      if (same && unlink(path.c_str()) == 0) continue;
+      ++failed_;
+      if (!several_) status_ = exit_failed;
+      say(same ? fmt::format("cannot remove {}: {}", path, std::generic_category().message(errno))
+               : fmt::format("{} was not removed: it is not the file that was read", path));
+    }
+  }
+
+  void say_summary(const Found& found, double seconds) const {
+    if (options_.quiet) return;
+    const char* what = plan_.verb == Verb::encrypt   ? "encrypted"
+                       : plan_.verb == Verb::decrypt ? "decrypted"
+                                                     : "intact";
+    std::string text = fmt::format("{} {} {}, {} in {:.2f} s", done_, done_ == 1 ? "file" : "files",
+                                   what, format_size(bytes_), seconds);
+    if (failed_ != 0) text += fmt::format("; {} failed", failed_);
+    const auto skipped = [&](std::uint64_t count, const char* one, const char* many) {
+      if (count != 0) text += fmt::format("; skipped {} {}", count, count == 1 ? one : many);
+    };
+    const bool encrypt = plan_.verb == Verb::encrypt;
+    skipped(found.skipped_names, encrypt ? "*.paes file" : "file that is not *.paes",
+            encrypt ? "*.paes files" : "files that are not *.paes");
+    skipped(found.skipped_links, "symbolic link", "symbolic links");
+    skipped(found.skipped_special, "special file", "special files");
+    say(text);
+  }
+
+  const CryptOptions& options_;
+  const Plan& plan_;
+  const bool several_;
+  Run run_;
+  std::mutex mutex_;
+  Progress* progress_ = nullptr;
+  std::uint64_t read_ = 0;
+  std::uint64_t done_ = 0;
+  std::uint64_t failed_ = 0;
+  std::uint64_t bytes_ = 0;
+  int status_ = exit_done;
+  std::set<std::string> folders_;
+  std::vector<FileOutcome> to_remove_;
+};
+
+// A run that is refused as a whole has one report: of the first input.
+int refuse_all(const CryptOptions& options, const std::exception& error) {
+  RunReport report;
+  report.input = options.inputs.empty() ? "" : options.inputs[0];
+  if (options.given("--format")) report.format = options.format;
+  report.status = error_text(error);
+  report.exit = say_error(error);
+  if (options.json && report.exit != exit_closed_pipe) {
+    print_line(options.output.standard_output ? stderr : stdout, to_json(report));
+  }
+  return report.exit;
+}
+
+}  // namespace
+
+int run_batch(const CryptOptions& options, Verb verb) {
+  Progress::listen();
+  std::optional<Plan> plan;
+  Found found;
+  const bool several = options.inputs.size() > 1 || options.recursive;
+  try {
+    plan = make_plan(options, verb);
+    refuse_rm(options, verb);
+    if (several) found = find_inputs(options, verb);
+  } catch (const std::exception& error) {
+    return refuse_all(options, error);
+  }
+  Batch batch(options, *plan, several);
+  return several ? batch.several(std::move(found)) : batch.single();
+}
+
+}  // namespace paraes::cli

@@ -1,0 +1,148 @@
+// info: what can be known of an encrypted file without its key.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "commands.hpp"
+#include "input.hpp"
+#include "paraes/error.hpp"
+#include "plan.hpp"
+#include "report.hpp"
+#include "sizes.hpp"
+
+namespace paraes::cli {
+namespace {
+
+struct Info {
+  Format format = Format::paraes;
+  unsigned key_bits = 0;
+  std::optional<Preface> preface;
+  SegmentLayout layout;
+  std::optional<std::uint64_t> sealed_bytes;  // unknown for a pipe
+  std::optional<SegmentLayout::Extent> extent;
+};
+
+Info look(const CryptOptions& options) {
+  if (options.inputs.size() != 1) throw InvalidArgument("info takes one FILE");
+  Plan plan;
+  plan.format = parse_format(options);
+  if (!is_authenticated(plan.format)) {
+    throw InvalidArgument(
+        fmt::format("--format {} has no header that says anything", options.format));
+  }
+  parse_tink(options, plan);
+  if (options.given("--key-bits")) {
+    if (plan.format == Format::paraes) {
+      throw InvalidArgument("--key-bits goes with --format c2sp and tink; here the header says it");
+    }
+    if (options.key_bits != 128 && options.key_bits != 256) {
+      throw InvalidArgument(fmt::format("--key-bits is 128 or 256, not {}", options.key_bits));
+    }
+  }
+  const std::string& path = options.inputs[0];
+  const Input input = open_input(path, path == "-" ? "standard input" : path);
+  Info info;
+  info.format = plan.format;
+  info.sealed_bytes = input.source->remaining();
+  std::array<std::uint8_t, paraes_header_bytes> header{};
+  const Bytes start = Bytes(header).first(input.source->read(header));
+  if (plan.format == Format::paraes) {
+    if (!options.given("--format") && !looks_like_paraes(start)) {
+      throw InvalidArgument(
+          fmt::format("{} does not begin like a paraes message; c2sp and tink must be named with "
+                      "--format, and raw and openssl have nothing to tell",
+                      path));
+    }
+    info.preface = Preface::parse(start.first(std::min(start.size(), Preface::bytes)));
+    info.key_bits = info.preface->key_bits;
+    info.layout = c2sp_layout(paraes_header_bytes);
+  } else if (plan.format == Format::c2sp) {
+    info.key_bits = options.key_bits;
+    info.layout = c2sp_layout();
+  } else {
+    TinkParameters parameters;
+    parameters.segment_bytes = plan.segment_bytes;
+    const unsigned length = start.empty() ? 0 : start[0];
+    if (length != 24 && length != 40) {
+      throw IntegrityError(
+          fmt::format("{} is no Tink stream: its header would have {} bytes", path, length));
+    }
+    parameters.derived_key_bytes = length - 8;
+    info.key_bits = 8 * (length - 8);
+    info.layout = tink_layout(parameters);
+  }
+  if (info.sealed_bytes) info.extent = info.layout.extent_of(*info.sealed_bytes);
+  return info;
+}
+
+std::string as_json(const CryptOptions& options, const Info& info) {
+  nlohmann::ordered_json object;
+  object["input"] = options.inputs[0];
+  object["format"] = format_name(info.format);
+  object["version"] = info.preface ? nlohmann::ordered_json(1) : nullptr;
+  object["cipher"] = info.key_bits == 0
+                         ? nlohmann::ordered_json("AES-GCM")
+                         : nlohmann::ordered_json(fmt::format("AES-{}-GCM", info.key_bits));
+  const bool scrypt = info.preface && info.preface->kdf == Kdf::scrypt;
+  object["kdf"] = !info.preface ? nlohmann::ordered_json(nullptr)
+                                : nlohmann::ordered_json(scrypt ? "scrypt" : "none");
+  object["scrypt_log2n"] = scrypt ? nlohmann::ordered_json(info.preface->scrypt_log2n) : nullptr;
+  object["header_bytes"] = info.layout.header_bytes;
+  object["segment_bytes"] = info.layout.segment_bytes;
+  object["bytes"] = info.sealed_bytes ? nlohmann::ordered_json(*info.sealed_bytes) : nullptr;
+  object["plain_bytes"] = info.extent ? nlohmann::ordered_json(info.extent->plain_bytes) : nullptr;
+  object["segments"] = info.extent ? nlohmann::ordered_json(info.extent->segments) : nullptr;
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string as_text(const Info& info) {
+  std::string text =
+      fmt::format("format     {}{}\n", format_name(info.format), info.preface ? ", version 1" : "");
+  text += info.key_bits == 0 ? "cipher     AES-128-GCM or AES-256-GCM, as the key is\n"
+                             : fmt::format("cipher     AES-{}-GCM\n", info.key_bits);
+  if (info.preface && info.preface->kdf == Kdf::scrypt) {
+    const unsigned n = info.preface->scrypt_log2n;
+    text += fmt::format("key        from a passphrase by scrypt, N = 2^{}, r = 8, p = 1 ({})\n", n,
+                        n < 50 ? format_size(std::uint64_t{1} << (n + 10)) : "more than there is");
+  } else {
+    text += "key        a key file\n";
+  }
+  text += fmt::format("header     {} bytes\n", info.layout.header_bytes);
+  text += fmt::format("segments   {}{} of plaintext each\n",
+                      info.extent ? fmt::format("{}, ", info.extent->segments) : "",
+                      format_size(info.layout.segment_bytes));
+  if (info.extent) {
+    text += fmt::format("size       {} bytes, of which {} are plaintext\n", *info.sealed_bytes,
+                        info.extent->plain_bytes);
+  } else {
+    text += "size       unknown: the input is a pipe\n";
+  }
+  return text + "Nothing of this is authenticated: `paraes verify` needs the key.";
+}
+
+constexpr const char* footer = R"(
+Needs no key, and says what the header says: anybody can have changed it.
+
+Examples:
+  paraes info big.tar.paes
+  paraes info --format tink --segment-size 4KiB stream.bin)";
+
+}  // namespace
+
+void add_info(CLI::App& app, int& status) {
+  CLI::App* verb = app.add_subcommand("info", "Shows what the header of an encrypted file says.");
+  const auto options = std::make_shared<CryptOptions>();
+  add_crypt_options(*verb, *options, Verb::info);
+  verb->footer(footer);
+  verb->callback([options, &status] {
+    const Info info = look(*options);
+    print_line(stdout, options->json ? as_json(*options, info) : as_text(info));
+    status = exit_done;
+  });
+}
+
+}  // namespace paraes::cli

@@ -1,0 +1,131 @@
+#include "crypt_options.hpp"
+
+namespace paraes::cli {
+namespace {
+
+// Adds options to one group of the help.
+class Group {
+ public:
+  Group(CLI::App& app, const char* name) : app_(app), name_(name) {}
+
+  template <class T>
+  CLI::Option* option(const char* flag, T& value, const char* type, const char* text) {
+    return app_.add_option(flag, value, text)->type_name(type)->group(name_);
+  }
+  CLI::Option* flag(const char* flag, bool& value, const char* text) {
+    return app_.add_flag(flag, value, text)->group(name_);
+  }
+
+ private:
+  CLI::App& app_;
+  const char* name_;
+};
+
+void add_format_options(CLI::App& app, CryptOptions& o, Verb verb) {
+  Group group(app, "Format");
+  const bool encrypt = verb == Verb::encrypt;
+  const bool pipes = encrypt || verb == Verb::decrypt;
+  group.option("--format", o.format, pipes ? "paraes|c2sp|tink|raw|openssl" : "paraes|c2sp|tink",
+               encrypt ? "Layout of the encrypted file (default: paraes)."
+                       : "Layout of the encrypted file (default: paraes; others must be named).");
+  if (verb != Verb::info) {
+    group.option("--key-bits", o.key_bits, "128|192|256",
+                 "Size of the AES key (default: the key's own; 256 with a passphrase).");
+    group.option(
+        "--context-hex", o.context_hex, "HEX",
+        "Bytes that decrypting needs again: context (paraes, c2sp), associated data (tink).");
+  } else {
+    group.option("--key-bits", o.key_bits, "128|256", "c2sp, tink: size of the AES key.");
+  }
+  group.option("--segment-size", o.segment_size, "SIZE",
+               "tink with a raw key: size of a segment (default 1MiB).");
+  if (verb == Verb::info) return;
+  group.option("--tink-hash", o.tink_hash, "SHA1|SHA256|SHA512",
+               "tink with a raw key: hash of HKDF (default SHA256).");
+  if (encrypt) {
+    group.option("--scrypt-log2n", o.scrypt_log2n, "N",
+                 "paraes with a passphrase: scrypt's cost is 2^N (default 17: 128 MiB).");
+  } else {
+    group.option("--max-scrypt-log2n", o.max_scrypt_log2n, "N",
+                 "paraes with a passphrase: the most cost to accept (default 22: 4 GiB).");
+  }
+  if (!pipes) return;
+  group.option("--mode", o.mode, "ecb|cbc|ctr|xts",
+               "raw: mode of AES; openssl: cbc (default) or ctr.");
+  group.option("--iv-hex", o.iv_hex, "HEX",
+               "raw: IV (cbc), counter block (ctr), first unit's number (xts); 16 bytes.");
+  group.flag("--nopad", o.no_padding, "raw ecb and cbc: no padding; whole blocks only.");
+  group.option("--unit", o.unit, "SIZE", "raw xts: size of a data unit (default 4096).");
+  group.option("--iter", o.iterations, "N", "openssl: rounds of PBKDF2 (default 10000).");
+}
+
+void add_output_options(CLI::App& app, CryptOptions& o, Verb verb) {
+  Group group(app, "Output");
+  const bool encrypt = verb == Verb::encrypt;
+  if (encrypt || verb == Verb::decrypt) {
+    group.option("-o,--output", o.output.path, "FILE|FOLDER",
+                 encrypt ? "Output, - for standard output (default: FILE.paes)."
+                         : "Output, - for standard output (default: FILE less .paes).");
+    group.flag("-c,--stdout", o.output.standard_output, "Write to standard output.");
+    group.flag("-f,--force", o.output.force, "Overwrite an existing output file.");
+    group.flag("--rm", o.remove, "Remove each FILE once its output is safely on the disk.");
+  }
+  if (verb == Verb::decrypt) {
+    group.option("--offset", o.offset, "N", "Start at this byte of the plaintext; needs -o or -c.");
+    group.option("--length", o.length, "N", "Stop after so many bytes; needs -o or -c.");
+    group.flag("--salvage", o.salvage,
+               "Write what is intact, zeros for the rest, list that, and exit with 3.");
+  }
+  if (verb != Verb::info) {
+    group.flag("-r,--recursive", o.recursive,
+               encrypt ? "Take folders, with all files in them but *.paes."
+                       : "Take folders, with all *.paes in them.");
+    group.flag("-q,--quiet", o.quiet, "Print errors only.");
+    group.flag("-v,--verbose", o.verbose, "Say what ran and why.");
+  }
+  group.flag("--json", o.json, "Print one JSON object for each file.");
+  if (verb == Verb::info) return;
+  group.flag("--progress", o.progress, "Show the progress bar, even if not on a terminal.");
+  group.flag("--no-progress", o.no_progress, "Show no progress bar.");
+}
+
+void add_execution_options(CLI::App& app, CryptOptions& o) {
+  Group group(app, "Execution");
+  group.option("--device", o.device, "auto|cpu",
+               "Where to compute (default: auto, which is the CPU).");
+  group.option("--kernel", o.kernel, "auto|NAME",
+               "Implementation of AES, by a name from `paraes devices` (default: auto).");
+  group.option("-T,--threads", o.threads, "N", "Number of threads; 0, the default, is all cores.");
+  group.flag("--no-overlap", o.no_overlap,
+             "Read, compute and write one after another, to measure.");
+}
+
+}  // namespace
+
+const char* verb_name(Verb verb) {
+  switch (verb) {
+    case Verb::encrypt:
+      return "encrypt";
+    case Verb::decrypt:
+      return "decrypt";
+    case Verb::verify:
+      return "verify";
+    case Verb::info:
+      break;
+  }
+  return "info";
+}
+
+void add_crypt_options(CLI::App& app, CryptOptions& options, Verb verb) {
+  options.verb_app = &app;
+  app.add_option("FILE", options.inputs,
+                 verb == Verb::info ? "The encrypted file; - is standard input."
+                                    : "The inputs; - is standard input.")
+      ->type_name("");
+  if (verb != Verb::info) add_key_options(app, options.keys);
+  add_format_options(app, options, verb);
+  add_output_options(app, options, verb);
+  if (verb != Verb::info) add_execution_options(app, options);
+}
+
+}  // namespace paraes::cli

@@ -1,0 +1,61 @@
+// The flags of encrypt, decrypt, verify and info, as they were typed.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "keys.hpp"
+#include "output.hpp"
+
+namespace paraes::cli {
+
+enum class Verb { encrypt, decrypt, verify, info };
+
+[[nodiscard]] const char* verb_name(Verb verb);
+
+struct CryptOptions {
+  std::vector<std::string> inputs;
+  std::string format = "paraes";
+  std::string mode;
+  std::string iv_hex;
+  bool no_padding = false;
+  std::string unit;
+  std::string iterations;
+  unsigned key_bits = 0;
+  std::string context_hex;
+  std::string segment_size;
+  std::string tink_hash;
+  unsigned scrypt_log2n = 0;
+  unsigned max_scrypt_log2n = 0;
+  std::string offset;
+  std::string length;
+  bool salvage = false;
+  KeyOptions keys;
+  OutputOptions output;
+  bool recursive = false;
+  bool remove = false;
+  std::string device = "auto";
+  std::string kernel;
+  int threads = 0;
+  bool no_overlap = false;
+  bool quiet = false;
+  bool verbose = false;
+  bool json = false;
+  bool progress = false;
+  bool no_progress = false;
+
+  CLI::App* verb_app = nullptr;
+
+  // Whether the verb has this flag and it was given.
+  [[nodiscard]] bool given(const char* flag) const {
+    const CLI::Option* option = verb_app->get_option_no_throw(flag);
+    return option != nullptr && option->count() != 0;
+  }
+  [[nodiscard]] bool data_on_stdin() const { return inputs.size() == 1 && inputs[0] == "-"; }
+};
+
+// Adds the flags that `verb` has.
+void add_crypt_options(CLI::App& app, CryptOptions& options, Verb verb);
+
+}  // namespace paraes::cli

@@ -1,0 +1,300 @@
+#include "key_ring.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "keys.hpp"
+#include "paraes/error.hpp"
+#include "paraes/kdf.hpp"
+
+namespace paraes::cli {
+namespace {
+
+using Lock = std::lock_guard<std::mutex>;
+
+// Up to `bytes` bytes of the start of a message.
+std::vector<std::uint8_t> read_start(Source& source, std::size_t bytes) {
+  std::vector<std::uint8_t> start(bytes);
+  start.resize(source.read(start));
+  return start;
+}
+
+// A source of which a part has been read already.
+class Resumed : public Source {
+ public:
+  Resumed(std::vector<std::uint8_t> start, std::unique_ptr<Source> rest)
+      : start_(std::move(start)), rest_(std::move(rest)) {}
+
+  std::size_t read(MutableBytes buffer) override {
+    const std::size_t n = std::min(buffer.size(), start_.size() - used_);
+    std::copy_n(start_.begin() + static_cast<std::ptrdiff_t>(used_), n, buffer.begin());
+    used_ += n;
+    return n == buffer.size() ? n : n + rest_->read(buffer.subspan(n));
+  }
+
+  [[nodiscard]] std::optional<std::uint64_t> remaining() const override {
+    const auto rest = rest_->remaining();
+    return rest ? std::optional(*rest + start_.size() - used_) : std::nullopt;
+  }
+
+  void cancel() noexcept override { rest_->cancel(); }
+
+ private:
+  std::vector<std::uint8_t> start_;
+  std::size_t used_ = 0;
+  std::unique_ptr<Source> rest_;
+};
+
+// Whether `message` opens segment 0, of which `sealed` has all there is.
+bool opens(const Message& message, Bytes sealed, bool ends_here) {
+  if (sealed.size() < segment_tag_bytes) return false;
+  std::vector<std::uint8_t> plain(sealed.size() - segment_tag_bytes);
+  const bool intact = message.cipher().open(0, ends_here, sealed, plain);
+  secure_zero(plain.data(), plain.size());
+  return intact;
+}
+
+}  // namespace
+
+void KeyRing::check_key_bits(std::size_t key_bytes) const {
+  if (plan_.key_bits == 0 || plan_.key_bits == 8 * key_bytes) return;
+  throw InvalidArgument(fmt::format("--key-bits {} was asked for, but the key is for AES-{}",
+                                    plan_.key_bits, 8 * key_bytes));
+}
+
+const SecretBytes& KeyRing::key() {
+  if (!key_) {
+    const bool raw = plan_.format == Format::raw;
+    const bool xts = raw && plan_.mode == BlockMode::xts;
+    const KeyUse use = xts ? KeyUse::xts : raw ? KeyUse::block : KeyUse::segments;
+    key_ = load_key(options_.keys, use, options_.quiet);
+    // A Tink key may be longer than what is derived from it.
+    if (plan_.format != Format::tink) check_key_bits(key_->size() / (xts ? 2 : 1));
+  }
+  return *key_;
+}
+
+const SecretBytes& KeyRing::passphrase() {
+  if (!passphrase_) {
+    passphrase_ =
+        load_passphrase(options_.keys, plan_.verb == Verb::encrypt, options_.data_on_stdin());
+  }
+  return *passphrase_;
+}
+
+const std::vector<TinkKey>& KeyRing::tink_keys() {
+  if (tink_keys_) return *tink_keys_;
+  const bool file = options_.given("--key-file");
+  KeyFile contents;
+  if (file) contents = read_key_or_keyset(options_.keys);
+  std::vector<TinkKey> keys;
+  if (contents.is_keyset) {
+    if (plan_.tink_flags || plan_.key_bits != 0 || options_.given("--key-encoding")) {
+      throw InvalidArgument(
+          "a Tink keyset says its own parameters: --segment-size, --tink-hash, --key-bits and "
+          "--key-encoding go with raw keys");
+    }
+    keys = parse_tink_keyset(std::move(contents.contents), contents.name);
+  } else {
+    TinkKey key;
+    key.primary = true;
+    key.value = file ? decode_key_file(std::move(contents.contents), contents.name,
+                                       KeyUse::segments, options_.keys.key_encoding)
+                     : load_key(options_.keys, KeyUse::segments, options_.quiet);
+    key.parameters.segment_bytes = plan_.segment_bytes;
+    key.parameters.hash = plan_.tink_hash;
+    key.parameters.derived_key_bytes = plan_.key_bits == 0 ? key.value.size() : plan_.key_bits / 8;
+    if (key.parameters.derived_key_bytes > key.value.size()) {
+      throw InvalidArgument(fmt::format("--key-bits {} needs a longer key than {} bytes",
+                                        plan_.key_bits, key.value.size()));
+    }
+    keys.push_back(std::move(key));
+  }
+  tink_keys_ = std::move(keys);
+  return *tink_keys_;
+}
+
+const SecretBytes& KeyRing::input_key(const Preface& preface) {
+  const std::pair<unsigned, Derived> id = {preface.key_bits,
+                                           {preface.scrypt_log2n, preface.kdf_salt}};
+  auto found = derived_.find(id);
+  if (found == derived_.end()) {
+    const SecretBytes& secret = passphrase();
+    found = derived_.emplace(id, scrypt_input_key(preface, secret.span())).first;
+  }
+  return found->second;
+}
+
+Message KeyRing::new_message() {
+  switch (plan_.format) {
+    case Format::c2sp: {
+      const SecretBytes* secret = nullptr;
+      {
+        const Lock lock(mutex_);
+        secret = &key();
+      }
+      return new_c2sp_message(secret->span(), plan_.context, plan_.execution);
+    }
+    case Format::tink: {
+      const TinkKey* primary = nullptr;
+      {
+        const Lock lock(mutex_);
+        primary = tink_keys().data();
+      }
+      return new_tink_message(primary->parameters, primary->value.span(), plan_.context,
+                              plan_.execution);
+    }
+    default:
+      break;
+  }
+  const SecretBytes* secret = nullptr;
+  Preface preface;
+  {
+    const Lock lock(mutex_);
+    if (has_key_source(options_.keys)) {
+      secret = &key();
+      preface = Preface::for_key(secret->size());
+    } else {
+      // One salt for all files of a run: scrypt runs once, and each message still has its own key,
+      // since that comes from the message's own salt.
+      if (!new_preface_) {
+        static_cast<void>(passphrase());
+        new_preface_ =
+            Preface::for_passphrase(plan_.key_bits == 128 ? 128 : 256, plan_.scrypt_log2n);
+      }
+      preface = *new_preface_;
+      secret = &input_key(preface);
+    }
+  }
+  return new_paraes_message(preface, secret->span(), plan_.context, plan_.execution);
+}
+
+Message KeyRing::open_message(std::unique_ptr<Source>& source) {
+  switch (plan_.format) {
+    case Format::tink:
+      return open_tink(source);
+    case Format::c2sp: {
+      const SecretBytes* secret = nullptr;
+      {
+        const Lock lock(mutex_);
+        secret = &key();
+      }
+      return open_c2sp_message(read_start(*source, c2sp_header_bytes), secret->span(),
+                               plan_.context, plan_.execution);
+    }
+    default:
+      return open_paraes(*source);
+  }
+}
+
+Message KeyRing::open_paraes(Source& source) {
+  const std::vector<std::uint8_t> header = read_start(source, paraes_header_bytes);
+  if (!plan_.format_named && !looks_like_paraes(header)) {
+    // Names the format that the file seems to have, and never uses it: whoever can replace a file
+    // must not be able to choose an unauthenticated format.
+    throw InvalidArgument(
+        looks_salted(header)
+            ? "the input begins with \"Salted__\", as `openssl enc` writes it; that format is not "
+              "authenticated, so it must be named: --format openssl"
+            : "the input does not begin like a paraes message; if it is in another format, name "
+              "that: --format c2sp, tink, raw or openssl");
+  }
+  const Preface preface =
+      Preface::parse(Bytes(header).first(std::min(header.size(), Preface::bytes)));
+  const SecretBytes* secret = nullptr;
+  {
+    const Lock lock(mutex_);
+    if (preface.kdf == Kdf::scrypt) {
+      if (has_key_source(options_.keys)) {
+        throw InvalidArgument(
+            "the input was encrypted with a passphrase, not with a key: use --passphrase-file or "
+            "its like, or nothing to be asked");
+      }
+      if (preface.scrypt_log2n > plan_.max_scrypt_log2n) {
+        throw InvalidArgument(
+            fmt::format("the input asks for scrypt with N = 2^{}, but at most 2^{} is accepted: "
+                        "--max-scrypt-log2n {} accepts it, if you trust where it comes from",
+                        preface.scrypt_log2n, plan_.max_scrypt_log2n, preface.scrypt_log2n));
+      }
+      secret = &input_key(preface);
+    } else {
+      if (!has_key_source(options_.keys)) {
+        throw InvalidArgument(
+            "the input was encrypted with a key, not with a passphrase: use --key-file");
+      }
+      secret = &key();
+    }
+  }
+  return open_paraes_message(header, secret->span(), plan_.context, plan_.execution);
+}
+
+Message KeyRing::open_tink(std::unique_ptr<Source>& source) {
+  const std::vector<TinkKey>* keys = nullptr;
+  {
+    const Lock lock(mutex_);
+    keys = &tink_keys();
+  }
+  std::vector<std::uint8_t> header = read_start(*source, 1);
+  std::vector<const TinkKey*> fitting;
+  for (const TinkKey& key : *keys) {
+    if (!header.empty() && key.parameters.header_bytes() == header[0]) fitting.push_back(&key);
+  }
+  // Without a key that fits, the first one says what is wrong.
+  if (fitting.empty()) fitting.push_back(keys->data());
+  const std::vector<std::uint8_t> more =
+      read_start(*source, fitting[0]->parameters.header_bytes() - 1);
+  header.insert(header.end(), more.begin(), more.end());
+  const auto open = [&](const TinkKey& key) {
+    return open_tink_message(key.parameters, header, key.value.span(), plan_.context,
+                             plan_.execution);
+  };
+  if (fitting.size() == 1) return open(*fitting[0]);
+
+  // Only segment 0 tells which of them it is.
+  std::uint64_t most = 0;
+  for (const TinkKey* key : fitting) most = std::max(most, key->parameters.segment_bytes);
+  const auto* file = dynamic_cast<const PositionalSource*>(source.get());
+  std::vector<std::uint8_t> start(static_cast<std::size_t>(most - header.size() + 1));
+  start.resize(file != nullptr ? file->read_at(header.size(), start) : source->read(start));
+  std::optional<Message> found;
+  for (const TinkKey* key : fitting) {
+    Message message = open(*key);
+    const auto full = static_cast<std::size_t>(message.layout().first_bytes + segment_tag_bytes);
+    const Bytes sealed = Bytes(start).first(std::min(start.size(), full));
+    const bool ends_here = start.size() <= full;
+    if (opens(message, sealed, ends_here) || (ends_here && opens(message, sealed, false))) {
+      found = std::move(message);
+      break;
+    }
+  }
+  if (file == nullptr) source = std::make_unique<Resumed>(std::move(start), std::move(source));
+  return found ? std::move(*found) : open(*fitting[0]);
+}
+
+std::unique_ptr<Stream> KeyRing::raw(unsigned& key_bits) {
+  const Lock lock(mutex_);
+  const SecretBytes& secret = key();
+  key_bits = static_cast<unsigned>(8 * secret.size() / (plan_.mode == BlockMode::xts ? 2 : 1));
+  RawOptions raw;
+  raw.mode = plan_.mode;
+  raw.key = secret.span();
+  raw.iv = plan_.iv;
+  raw.padding = plan_.padding;
+  raw.unit_bytes = plan_.unit_bytes;
+  raw.execution = plan_.execution;
+  return raw_stream(plan_.direction(), raw);
+}
+
+std::unique_ptr<Stream> KeyRing::salted(const SaltedHeader& header) {
+  const Lock lock(mutex_);
+  SaltedOptions salted;
+  salted.mode = plan_.mode;
+  if (plan_.key_bits != 0) salted.key_bits = plan_.key_bits;
+  salted.iterations = plan_.iterations;
+  salted.execution = plan_.execution;
+  return salted_stream(plan_.direction(), header, passphrase().span(), salted);
+}
+
+}  // namespace paraes::cli

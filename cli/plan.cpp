@@ -1,0 +1,280 @@
+#include "plan.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+
+#include "paraes/error.hpp"
+#include "sizes.hpp"
+
+namespace paraes::cli {
+namespace {
+
+constexpr std::array<const char*, 5> format_names = {"paraes", "c2sp", "tink", "raw", "openssl"};
+
+// Flags that mean nothing here are refused: whoever gave one expects something else to happen.
+void refuse(const CryptOptions& options, std::initializer_list<const char*> flags,
+            std::string_view goes_with) {
+  for (const char* flag : flags) {
+    if (options.given(flag)) throw InvalidArgument(fmt::format("{} goes with {}", flag, goes_with));
+  }
+}
+
+BlockMode parse_mode(const CryptOptions& options, Format format) {
+  const bool given = options.given("--mode");
+  if (format == Format::openssl) {
+    if (!given || options.mode == "cbc") return BlockMode::cbc;
+    if (options.mode == "ctr") return BlockMode::ctr;
+    throw InvalidArgument(
+        fmt::format("--format openssl has the modes cbc and ctr, not '{}'", options.mode));
+  }
+  if (!given) throw InvalidArgument("--format raw needs --mode ecb, cbc, ctr or xts");
+  if (options.mode == "ecb") return BlockMode::ecb;
+  if (options.mode == "cbc") return BlockMode::cbc;
+  if (options.mode == "ctr") return BlockMode::ctr;
+  if (options.mode == "xts") return BlockMode::xts;
+  throw InvalidArgument(fmt::format(
+      "--mode {}: there is no such mode; --format raw has ecb, cbc, ctr and xts", options.mode));
+}
+
+std::vector<std::uint8_t> parse_iv(const CryptOptions& options, BlockMode mode) {
+  const bool given = options.given("--iv-hex");
+  if (mode == BlockMode::ecb) {
+    if (given) throw InvalidArgument("--mode ecb takes no --iv-hex");
+    return {};
+  }
+  if (!given) {
+    if (mode == BlockMode::xts) return {};
+    throw InvalidArgument(
+        fmt::format("--mode {} needs --iv-hex with 32 hex digits (16 bytes)", options.mode));
+  }
+  std::vector<std::uint8_t> iv = parse_hex(options.iv_hex, "--iv-hex");
+  if (iv.size() != block_bytes) {
+    throw InvalidArgument(fmt::format(
+        "--iv-hex has {} hex digits; it must have exactly 32 (16 bytes)", options.iv_hex.size()));
+  }
+  return iv;
+}
+
+std::uint64_t parse_iterations(const std::string& text) {
+  constexpr std::uint64_t most = 0x7fffffff;
+  const bool digits = !text.empty() && text.size() <= 10 &&
+                      text.find_first_not_of("0123456789") == std::string::npos;
+  const std::uint64_t value = digits ? std::stoull(text) : 0;
+  if (value >= 1 && value <= most) return value;
+  throw InvalidArgument(fmt::format("--iter: '{}' is not a whole number from 1 to {}", text, most));
+}
+
+void check_key_bits(const CryptOptions& options, Format format) {
+  if (!options.given("--key-bits")) return;
+  const unsigned bits = options.key_bits;
+  if (bits != 128 && bits != 192 && bits != 256) {
+    throw InvalidArgument(fmt::format("--key-bits is 128, 192 or 256, not {}", bits));
+  }
+  if (bits == 192 && is_authenticated(format)) {
+    throw InvalidArgument(
+        fmt::format("--format {} has keys of 128 and 256 bits, not 192", format_name(format)));
+  }
+}
+
+void check_device(const std::string& device) {
+  if (device == "auto" || device == "cpu") return;
+  const std::string_view kind = std::string_view(device).substr(0, device.find(':'));
+  if (kind == "cuda" || kind == "hip" || kind == "opencl") {
+    throw Unavailable(fmt::format(
+        "--device {}: this build has no such device; use cpu (`paraes devices` lists all)",
+        device));
+  }
+  throw InvalidArgument(
+      fmt::format("--device {}: there is no such device; use auto or cpu", device));
+}
+
+void plan_raw(const CryptOptions& options, Plan& plan) {
+  plan.mode = parse_mode(options, Format::raw);
+  plan.iv = parse_iv(options, plan.mode);
+  plan.padding = !options.no_padding;
+  refuse(options, {"--iter"}, "--format openssl");
+  if (options.no_padding && plan.mode != BlockMode::ecb && plan.mode != BlockMode::cbc) {
+    throw InvalidArgument("--nopad goes with --mode ecb and cbc; the others need no padding");
+  }
+  if (plan.mode != BlockMode::xts) refuse(options, {"--unit"}, "--mode xts");
+  if (options.given("--unit")) {
+    constexpr std::uint64_t most = std::uint64_t{16} << 20;
+    const std::uint64_t unit = parse_size(options.unit, "--unit");
+    if (unit < block_bytes || unit > most) {
+      throw InvalidArgument(
+          fmt::format("--unit {}: a data unit has 16 bytes to 16 MiB", options.unit));
+    }
+    plan.unit_bytes = static_cast<std::size_t>(unit);
+  }
+  if (plan.mode == BlockMode::xts && options.key_bits == 192) {
+    throw InvalidArgument(
+        "there is no AES-192-XTS (SP 800-38E): use --key-bits 128 or 256, with a key of 32 or 64 "
+        "bytes");
+  }
+}
+
+void plan_openssl(const CryptOptions& options, Plan& plan) {
+  plan.mode = parse_mode(options, Format::openssl);
+  refuse(options, {"--iv-hex"}, "--format raw; in openssl the IV comes from the passphrase");
+  refuse(options, {"--nopad", "--unit"}, "--format raw");
+  if (options.given("--iter")) plan.iterations = parse_iterations(options.iterations);
+}
+
+void check_log2n(unsigned value, const char* flag) {
+  if (value >= 1 && value <= 40) return;
+  throw InvalidArgument(fmt::format("{}: a number from 1 to 40 is needed, not {}", flag, value));
+}
+
+void plan_authenticated(const CryptOptions& options, Plan& plan) {
+  refuse(options, {"--mode", "--iv-hex", "--nopad", "--unit"}, "--format raw");
+  refuse(options, {"--iter"}, "--format openssl");
+  if (plan.format != Format::paraes) {
+    refuse(options, {"--scrypt-log2n", "--max-scrypt-log2n"}, "--format paraes");
+  }
+  plan.context = parse_hex(options.context_hex, "--context-hex");
+  if (plan.context.size() > max_context_bytes) {
+    throw InvalidArgument(fmt::format("--context-hex has {} bytes; at most {} are allowed",
+                                      plan.context.size(), max_context_bytes));
+  }
+  parse_tink(options, plan);
+  if (options.given("--scrypt-log2n")) {
+    plan.scrypt_log2n = options.scrypt_log2n;
+    check_log2n(plan.scrypt_log2n, "--scrypt-log2n");
+  }
+  if (options.given("--max-scrypt-log2n")) {
+    plan.max_scrypt_log2n = options.max_scrypt_log2n;
+    check_log2n(plan.max_scrypt_log2n, "--max-scrypt-log2n");
+  }
+  plan.salvage = options.salvage;
+  if (options.given("--offset")) plan.offset = parse_size(options.offset, "--offset");
+  if (options.given("--length")) plan.length = parse_size(options.length, "--length");
+  if (options.given("--offset") || options.given("--length")) {
+    if (!options.output.path_given && !options.output.standard_output) {
+      throw InvalidArgument("a part of a file needs a name of its own: give -o FILE or -c");
+    }
+    if (options.salvage) {
+      throw InvalidArgument("--salvage saves a whole message: leave --offset and --length out");
+    }
+  }
+}
+
+}  // namespace
+
+const char* format_name(Format format) { return format_names[static_cast<std::size_t>(format)]; }
+
+const char* mode_name(BlockMode mode) {
+  switch (mode) {
+    case BlockMode::ecb:
+      return "ECB";
+    case BlockMode::cbc:
+      return "CBC";
+    case BlockMode::ctr:
+      return "CTR";
+    case BlockMode::xts:
+      break;
+  }
+  return "XTS";
+}
+
+std::vector<std::uint8_t> parse_hex(const std::string& text, const char* flag) {
+  if (text.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos) {
+    throw InvalidArgument(fmt::format("{} has a character that is not a hex digit", flag));
+  }
+  if (text.size() % 2 != 0) {
+    throw InvalidArgument(fmt::format("{} has {} hex digits, an odd number; a byte is two digits",
+                                      flag, text.size()));
+  }
+  std::vector<std::uint8_t> bytes;
+  bytes.reserve(text.size() / 2);
+  for (std::size_t i = 0; i < text.size(); i += 2) {
+    bytes.push_back(static_cast<std::uint8_t>(std::stoul(text.substr(i, 2), nullptr, 16)));
+  }
+  return bytes;
+}
+
+Format parse_format(const CryptOptions& options) {
+  for (std::size_t i = 0; i < format_names.size(); ++i) {
+    if (options.format == format_names[i]) return static_cast<Format>(i);
+  }
+  throw InvalidArgument(
+      fmt::format("--format {}: there is no such format; the formats are paraes, c2sp, tink, raw "
+                  "and openssl",
+                  options.format));
+}
+
+void parse_tink(const CryptOptions& options, Plan& plan) {
+  if (plan.format != Format::tink) {
+    refuse(options, {"--segment-size", "--tink-hash"}, "--format tink");
+    return;
+  }
+  plan.tink_flags = options.given("--segment-size") || options.given("--tink-hash");
+  if (options.given("--segment-size")) {
+    plan.segment_bytes = parse_size(options.segment_size, "--segment-size");
+  }
+  if (options.given("--tink-hash")) {
+    const std::string& name = options.tink_hash;
+    if (name != "SHA1" && name != "SHA256" && name != "SHA512") {
+      throw InvalidArgument(fmt::format("--tink-hash is SHA1, SHA256 or SHA512, not '{}'", name));
+    }
+    plan.tink_hash = name == "SHA1"     ? TinkHash::sha1
+                     : name == "SHA256" ? TinkHash::sha256
+                                        : TinkHash::sha512;
+  }
+}
+
+Plan make_plan(const CryptOptions& options, Verb verb) {
+  if (options.inputs.empty()) {
+    throw InvalidArgument(
+        fmt::format("{} needs an input FILE, or - for standard input", verb_name(verb)));
+  }
+  if (options.progress && options.no_progress) {
+    throw InvalidArgument("--progress and --no-progress contradict each other; give one of them");
+  }
+  Plan plan;
+  plan.verb = verb;
+  plan.format = parse_format(options);
+  plan.format_named = options.given("--format");
+  check_key_bits(options, plan.format);
+  plan.key_bits = options.key_bits;
+  if (is_authenticated(plan.format)) {
+    plan_authenticated(options, plan);
+  } else {
+    if (verb == Verb::verify) {
+      throw InvalidArgument(fmt::format(
+          "--format {} is not authenticated: there is nothing to verify", options.format));
+    }
+    refuse(options, {"--context-hex", "--salvage", "--offset", "--length"},
+           "the authenticated formats paraes, c2sp and tink");
+    refuse(options, {"--segment-size", "--tink-hash"}, "--format tink");
+    refuse(options, {"--scrypt-log2n", "--max-scrypt-log2n"}, "--format paraes");
+    if (plan.format == Format::raw) {
+      plan_raw(options, plan);
+    } else {
+      plan_openssl(options, plan);
+    }
+  }
+  const bool any_key = plan.format == Format::paraes;
+  const bool wants_key = plan.format != Format::openssl && !any_key;
+  if (wants_key || (any_key && has_key_source(options.keys))) {
+    check_key_source(options.keys, options.format, options.data_on_stdin());
+  } else {
+    check_passphrase_source(options.keys, options.format, options.data_on_stdin());
+  }
+  if (any_key && has_key_source(options.keys)) {
+    refuse(options, {"--scrypt-log2n", "--max-scrypt-log2n"}, "passphrases, not with a key");
+  }
+  check_device(options.device);
+  // Here, so that a wrong name shows before a passphrase is asked for.
+  plan.kernel = select_kernel(options.kernel);
+  plan.execution = {.kernel = options.kernel, .threads = options.threads};
+  plan.overlap = !options.no_overlap;
+  if (options.threads < 0 || options.threads > 4096) {
+    throw InvalidArgument(fmt::format("--threads {}: a number from 0 (all cores) to 4096 is needed",
+                                      options.threads));
+  }
+  return plan;
+}
+
+}  // namespace paraes::cli

@@ -1,0 +1,73 @@
+// What encrypt, decrypt and verify do to every file, checked before the first one is opened.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "crypt_options.hpp"
+#include "paraes/ciphers.hpp"
+#include "paraes/formats.hpp"
+#include "paraes/kernels.hpp"
+#include "paraes/messages.hpp"
+
+namespace paraes::cli {
+
+enum class Format { paraes, c2sp, tink, raw, openssl };
+
+[[nodiscard]] const char* format_name(Format format);
+[[nodiscard]] inline bool is_authenticated(Format format) {
+  return format != Format::raw && format != Format::openssl;
+}
+
+struct Plan {
+  Verb verb = Verb::encrypt;
+  Format format = Format::paraes;
+  bool format_named = false;
+  unsigned key_bits = 0;  // 0: not given
+
+  // raw and openssl
+  BlockMode mode = BlockMode::ctr;
+  std::vector<std::uint8_t> iv;
+  bool padding = true;
+  std::size_t unit_bytes = 4096;
+  std::uint64_t iterations = 10000;
+
+  // paraes, c2sp and tink
+  std::vector<std::uint8_t> context;
+  std::uint64_t segment_bytes = 1 << 20;
+  TinkHash tink_hash = TinkHash::sha256;
+  bool tink_flags = false;  // one of the two was given
+  unsigned scrypt_log2n = default_scrypt_log2n;
+  unsigned max_scrypt_log2n = paraes::max_scrypt_log2n;
+  std::uint64_t offset = 0;
+  std::optional<std::uint64_t> length;
+  bool salvage = false;
+
+  KernelInfo kernel;
+  Execution execution;
+  bool overlap = true;
+
+  [[nodiscard]] Direction direction() const {
+    return verb == Verb::encrypt ? Direction::encrypt : Direction::decrypt;
+  }
+};
+
+// Throws InvalidArgument for flags that make no sense, alone or together, and for a kernel or
+// device that does not exist; Unavailable for one that this machine lacks.
+[[nodiscard]] Plan make_plan(const CryptOptions& options, Verb verb);
+
+// The format that --format names. Throws InvalidArgument if there is none of that name.
+[[nodiscard]] Format parse_format(const CryptOptions& options);
+
+// Of --segment-size and --tink-hash, or the defaults.
+void parse_tink(const CryptOptions& options, Plan& plan);
+
+// The bytes of `text`, hex digits given to `flag`. Throws InvalidArgument.
+[[nodiscard]] std::vector<std::uint8_t> parse_hex(const std::string& text, const char* flag);
+
+// "AES-256-GCM", "CBC": for messages.
+[[nodiscard]] const char* mode_name(BlockMode mode);
+
+}  // namespace paraes::cli

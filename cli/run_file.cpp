@@ -1,0 +1,240 @@
+#include "run_file.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <utility>
+
+#include "input.hpp"
+#include "output.hpp"
+#include "paraes/error.hpp"
+#include "sizes.hpp"
+
+namespace paraes::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::uint64_t nanoseconds_since(Clock::time_point start) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
+}
+
+std::string why_kernel(const CryptOptions& options, const Plan& plan) {
+  if (options.kernel == "auto") return "the fastest constant-time one here";
+  if (options.given("--kernel")) return "named by --kernel";
+  const char* environment = std::getenv("PARAES_KERNEL");
+  if (environment == nullptr || *environment == '\0' ||
+      std::string_view(environment) != plan.kernel.name) {
+    return "the fastest constant-time one here";
+  }
+  return "named by PARAES_KERNEL";
+}
+
+SaltedHeader read_salted_header(Source& source) {
+  std::array<std::uint8_t, SaltedHeader::bytes> start{};
+  const std::size_t n = source.read(start);
+  return SaltedHeader::parse(Bytes(start).first(n));
+}
+
+std::string list_of(const std::vector<BadRange>& ranges) {
+  std::string text;
+  for (const BadRange& range : ranges) {
+    if (!text.empty()) text += ", ";
+    text += range.bytes == 0 ? fmt::format("the end, from byte {} on", range.offset)
+                             : fmt::format("{} bytes at {}", range.bytes, range.offset);
+  }
+  return text;
+}
+
+}  // namespace
+
+void say_what_runs(const CryptOptions& options, const Plan& plan, const std::string& cipher,
+                   std::string_view kernel, int threads) {
+  if (options.quiet) return;
+  if (plan.kernel.timing == Timing::leaky && isatty(STDERR_FILENO) != 0) {
+    say(
+        fmt::format("warning: kernel {} leaks the key through the caches to whoever shares this "
+                    "machine; it is for measurements",
+                    plan.kernel.name));
+  }
+  if (plan.format == Format::openssl) {
+    say("note: --format openssl is not authenticated: nothing notices a change to the data");
+  }
+  if (!options.verbose) return;
+  const std::string variant =
+      plan.kernel.variant.empty() ? "" : fmt::format(" ({})", plan.kernel.variant);
+  say(fmt::format("{} on cpu, kernel {}{}: {}; threads: {}", cipher, kernel, variant,
+                  why_kernel(options, plan), threads));
+  if (!is_authenticated(plan.format) && plan.mode == BlockMode::cbc && plan.verb == Verb::encrypt &&
+      options.given("--threads") && threads > 1) {
+    say("CBC encryption is serial (each block needs the one before it): one thread works");
+  }
+}
+
+// One file's way from its name to its result.
+class Run::Steps {
+ public:
+  Steps(Run& run, const FileJob& job, const std::function<void(std::uint64_t)>& progress,
+        FileOutcome& outcome)
+      : run_(run),
+        options_(run.options_),
+        plan_(run.plan_),
+        job_(job),
+        progress_(progress),
+        outcome_(outcome),
+        report_(outcome.report) {}
+
+  void run() {
+    const std::string& path = job_.input;
+    input_ = open_input(path, path == "-" ? "standard input" : path);
+    outcome_.device = input_.status.st_dev;
+    outcome_.inode = input_.status.st_ino;
+    if (plan_.verb != Verb::verify) {
+      destination_ = choose_destination(plan_.direction(), path, input_, job_.output);
+      report_.output = destination_.path;
+    }
+    const Clock::time_point start = Clock::now();
+    if (is_authenticated(plan_.format)) {
+      authenticated();
+    } else {
+      unauthenticated();
+    }
+    if (sink_) sink_->commit();
+    report_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    if (sink_ && !destination_.standard_output) outcome_.target = destination_.target;
+    say_done();
+  }
+
+ private:
+  void authenticated() {
+    const Clock::time_point start = Clock::now();
+    const bool encrypt = plan_.verb == Verb::encrypt;
+    const Message message =
+        encrypt ? run_.ring_.new_message() : run_.ring_.open_message(input_.source);
+    const std::uint64_t key_expansion = nanoseconds_since(start);
+    const int threads = job_.threads == 0 ? available_cores() : job_.threads;
+    std::call_once(run_.notes_, [&] {
+      say_what_runs(options_, plan_, fmt::format("AES-{}-GCM", message.key_bits()),
+                    message.cipher().kernel(), threads);
+    });
+    OpenOptions transfer;
+    transfer.threads = job_.threads;
+    transfer.overlap = plan_.overlap;
+    transfer.progress = [this](std::uint64_t done) { report_progress(done); };
+    TransferTimes times;
+    if (encrypt) {
+      // All that can be refused is refused before the output exists.
+      if (const auto left = input_.source->remaining()) {
+        static_cast<void>(message.layout().segments_of(*left));
+      }
+      open_output();
+      const TransferResult result = seal_message(*input_.source, message, *sink_, transfer);
+      report_.bytes = result.plain_bytes;
+      times = result.times;
+    } else {
+      times = open(message, transfer);
+    }
+    set_timeline(key_expansion, times);
+  }
+
+  void set_timeline(std::uint64_t key_expansion, const TransferTimes& times) {
+    report_.timeline_ns = {.read = times.read,
+                           .key_expansion = key_expansion,
+                           .kernel = times.kernel,
+                           .write = times.write};
+  }
+
+  TransferTimes open(const Message& message, OpenOptions& transfer) {
+    transfer.offset = plan_.offset;
+    transfer.length = plan_.length;
+    std::vector<BadRange> bad;
+    if (plan_.salvage) {
+      transfer.salvage = &bad;
+    } else if (const auto* file = dynamic_cast<const PositionalSource*>(input_.source.get())) {
+      static_cast<void>(message.layout().extent_of(file->size()));
+    }
+    if (plan_.verb != Verb::verify) open_output();
+    const OpenResult result = open_message(*input_.source, message, sink_.get(), transfer);
+    report_.bytes = result.plain_bytes;
+    if (result.empty_last && plan_.format == Format::tink && options_.verbose && !options_.quiet) {
+      say(
+          fmt::format("{}: the last segment is empty and follows a full one, which Tink reads but "
+                      "never writes",
+                      job_.input));
+    }
+    if (plan_.salvage) report_.bad_ranges = bad;
+    if (!bad.empty()) {
+      report_.exit = exit_some_failed;
+      report_.status = fmt::format("not intact, written as zeros: {}", list_of(bad));
+      say(fmt::format("{}: {}", job_.input, report_.status));
+    }
+    return result.times;
+  }
+
+  void unauthenticated() {
+    const Clock::time_point start = Clock::now();
+    unsigned key_bits = plan_.key_bits == 0 ? 256 : plan_.key_bits;
+    std::unique_ptr<Stream> stream;
+    std::optional<SaltedHeader> new_header;
+    if (plan_.format == Format::raw) {
+      stream = run_.ring_.raw(key_bits);
+    } else if (plan_.verb == Verb::encrypt) {
+      new_header = SaltedHeader::random();
+      stream = run_.ring_.salted(*new_header);
+    } else {
+      stream = run_.ring_.salted(read_salted_header(*input_.source));
+    }
+    const std::uint64_t key_expansion = nanoseconds_since(start);
+    if (const auto left = input_.source->remaining()) stream->check_length(*left);
+    std::call_once(run_.notes_, [&] {
+      say_what_runs(options_, plan_, fmt::format("{} AES-{}", mode_name(plan_.mode), key_bits),
+                    stream->cipher().kernel(), stream->cipher().threads());
+    });
+    open_output();
+    if (new_header) sink_->write(new_header->encode());
+    const PumpResult result = pump(*input_.source, *stream, *sink_,
+                                   [this](std::uint64_t done) { report_progress(done); });
+    report_.bytes = plan_.verb == Verb::encrypt ? result.bytes_in : result.bytes_out;
+    set_timeline(key_expansion, result.times);
+  }
+
+  void open_output() { sink_ = open_sink(destination_, input_, temporary_, job_.sync_folder); }
+
+  void report_progress(std::uint64_t done) {
+    progress_(done - reported_);
+    reported_ = done;
+  }
+
+  void say_done() const {
+    if (!options_.verbose || options_.quiet) return;
+    const double rate = static_cast<double>(report_.bytes) / std::max(report_.seconds, 1e-9);
+    say(fmt::format("{} -> {}: {} bytes in {:.3f} s, {}", job_.input,
+                    plan_.verb == Verb::verify ? "intact" : destination_.path, report_.bytes,
+                    report_.seconds, format_rate(rate)));
+  }
+
+  Run& run_;
+  const CryptOptions& options_;
+  const Plan& plan_;
+  const FileJob& job_;
+  const std::function<void(std::uint64_t)>& progress_;
+  FileOutcome& outcome_;
+  RunReport& report_;
+  Input input_;
+  Destination destination_;
+  TemporaryName temporary_;
+  std::unique_ptr<Sink> sink_;
+  std::uint64_t reported_ = 0;
+};
+
+void Run::file(const FileJob& job, const std::function<void(std::uint64_t)>& progress,
+               FileOutcome& outcome) {
+  Steps(*this, job, progress, outcome).run();
+}
+
+}  // namespace paraes::cli

@@ -1,0 +1,27 @@
+// Time that a phase takes.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace paraes {
+
+// Adds the nanoseconds that it lives to `sum`.
+class Stopwatch {
+ public:
+  explicit Stopwatch(std::uint64_t& sum) : sum_(sum) {}
+  ~Stopwatch() {
+    sum_ += static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count());
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::uint64_t& sum_;
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace paraes

@@ -1,0 +1,43 @@
+// Preloaded into a program, it makes a file system of the kind that has no files without names
+// (open(2), O_TMPFILE): NFS, FAT, FUSE.
+
+#include <dlfcn.h>
+#include <fcntl.h>
+
+#include <cerrno>
+#include <cstdarg>
+
+namespace {
+
+int open_unless_unnamed(const char* function, const char* path, int flags, mode_t mode) {
+  if ((flags & O_TMPFILE) == O_TMPFILE) {
+    errno = EOPNOTSUPP;
+    return -1;
+  }
+  using Open = int (*)(const char*, int, ...);
+  return reinterpret_cast<Open>(dlsym(RTLD_NEXT, function))(path, flags, mode);
+}
+
+}  // namespace
+
+extern "C" {
+
+int open(const char* path, int flags, ...);
+int open64(const char* path, int flags, ...);
+
+__attribute__((visibility("default"))) int open(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const auto mode = static_cast<mode_t>(va_arg(arguments, unsigned));
+  va_end(arguments);
+  return open_unless_unnamed("open", path, flags, mode);
+}
+
+__attribute__((visibility("default"))) int open64(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const auto mode = static_cast<mode_t>(va_arg(arguments, unsigned));
+  va_end(arguments);
+  return open_unless_unnamed("open64", path, flags, mode);
+}
+}
