@@ -1,3 +1,5 @@
+#include <sys/resource.h>
+
 #include <cctype>
 #include <cstdio>
 #include <exception>
@@ -104,6 +106,9 @@ int main(int argc, char** argv) {
   try {
     reserve_standard_descriptors();
     install_signal_handlers();
+    // A core dump would hold what stood on the stack: pieces of keys and of plaintext.
+    const rlimit no_core = {.rlim_cur = 0, .rlim_max = 0};
+    static_cast<void>(setrlimit(RLIMIT_CORE, &no_core));
     const int status = run(argc, argv);
     // What a full disk or a closed pipe took from the output must not look like success.
     if (std::fflush(stdout) != 0) {

@@ -1,9 +1,9 @@
-// Byte buffers that are overwritten with zeros before their memory is given back.
+// Byte buffers for keys: in memory that is never swapped out nor dumped where the system allows,
+// and overwritten with zeros before that is given back.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 
 namespace paraes {
@@ -16,7 +16,7 @@ void secure_zero(void* data, std::size_t bytes) noexcept;
 [[nodiscard]] bool constant_time_equal(std::span<const std::uint8_t> a,
                                        std::span<const std::uint8_t> b) noexcept;
 
-// A heap buffer of fixed size for keys and passphrases. Movable, not copyable; zeroised on
+// A buffer of fixed size for keys and passphrases. Movable, not copyable; zeroised on
 // destruction and when moved over.
 class SecretBytes {
  public:
@@ -29,8 +29,8 @@ class SecretBytes {
   SecretBytes& operator=(const SecretBytes&) = delete;
   ~SecretBytes();
 
-  [[nodiscard]] std::uint8_t* data() noexcept { return data_.get(); }
-  [[nodiscard]] const std::uint8_t* data() const noexcept { return data_.get(); }
+  [[nodiscard]] std::uint8_t* data() noexcept { return data_; }
+  [[nodiscard]] const std::uint8_t* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   [[nodiscard]] std::span<const std::uint8_t> span() const noexcept { return {data(), size_}; }
@@ -40,7 +40,7 @@ class SecretBytes {
   void truncate(std::size_t size) noexcept;
 
  private:
-  std::unique_ptr<std::uint8_t[]> data_;
+  std::uint8_t* data_ = nullptr;
   std::size_t size_ = 0;
   std::size_t capacity_ = 0;
 };

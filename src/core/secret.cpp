@@ -1,6 +1,9 @@
 #include "paraes/secret.hpp"
 
 #include <cstring>
+#include <utility>
+
+#include "core/locked_memory.hpp"
 
 namespace paraes {
 
@@ -24,35 +27,34 @@ bool constant_time_equal(std::span<const std::uint8_t> a,
 }
 
 SecretBytes::SecretBytes(std::size_t size)
-    : data_(size != 0 ? new std::uint8_t[size]() : nullptr), size_(size), capacity_(size) {}
+    : data_(size != 0 ? static_cast<std::uint8_t*>(allocate_locked(size)) : nullptr),
+      size_(size),
+      capacity_(size) {}
 
 SecretBytes::SecretBytes(std::span<const std::uint8_t> source) : SecretBytes(source.size()) {
-  if (!source.empty()) std::memcpy(data_.get(), source.data(), source.size());
+  if (!source.empty()) std::memcpy(data_, source.data(), source.size());
 }
 
 SecretBytes::SecretBytes(SecretBytes&& other) noexcept
-    : data_(std::move(other.data_)), size_(other.size_), capacity_(other.capacity_) {
-  other.size_ = other.capacity_ = 0;
-}
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      capacity_(std::exchange(other.capacity_, 0)) {}
 
 SecretBytes& SecretBytes::operator=(SecretBytes&& other) noexcept {
   if (this != &other) {
-    if (data_) secure_zero(data_.get(), capacity_);
-    data_ = std::move(other.data_);
-    size_ = other.size_;
-    capacity_ = other.capacity_;
-    other.size_ = other.capacity_ = 0;
+    free_locked(data_, capacity_);
+    data_ = std::exchange(other.data_, nullptr);
+    size_ = std::exchange(other.size_, 0);
+    capacity_ = std::exchange(other.capacity_, 0);
   }
   return *this;
 }
 
-SecretBytes::~SecretBytes() {
-  if (data_) secure_zero(data_.get(), capacity_);
-}
+SecretBytes::~SecretBytes() { free_locked(data_, capacity_); }
 
 void SecretBytes::truncate(std::size_t size) noexcept {
   if (size >= size_) return;
-  secure_zero(data_.get() + size, size_ - size);
+  secure_zero(data_ + size, size_ - size);
   size_ = size;
 }
 

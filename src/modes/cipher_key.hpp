@@ -3,11 +3,12 @@
 
 #include <memory>
 
+#include "core/locked_memory.hpp"
 #include "kernels/kernel.hpp"
 
 namespace paraes {
 
-struct CipherKey {
+struct CipherKey : InLockedMemory {
   const Kernel& kernel;
   KeySchedule schedule;
 

@@ -11,7 +11,7 @@ namespace paraes {
 inline constexpr std::uint64_t gcm_max_text_bytes = (std::uint64_t{1} << 36) - 32;
 inline constexpr std::uint64_t gcm_max_aad_bytes = (std::uint64_t{1} << 61) - 1;
 
-struct GcmKey {
+struct GcmKey : InLockedMemory {
   CipherKey cipher;
   GhashKey hash;
 

@@ -6,7 +6,7 @@
 
 namespace paraes {
 
-struct XtsKey {
+struct XtsKey : InLockedMemory {
   CipherKey data;
   CipherKey tweak;
 

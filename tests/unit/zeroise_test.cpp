@@ -1,13 +1,20 @@
 // No key material is left in memory that is given back. The allocation functions of this executable
-// are replaced by ones that look into each block before it is freed.
+// are replaced by ones that look into each block before it is freed; the memory where keys live is
+// looked through.
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <new>
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "core/locked_memory.hpp"
 #include "kernels/kernel.hpp"
 #include "modes/gcm.hpp"
 #include "paraes/secret.hpp"
@@ -85,6 +92,16 @@ void add_needle(const std::uint8_t* bytes) {
   std::memcpy(needles[needle_count++], bytes, 16);
 }
 
+// How many of the needles are in the memory for keys.
+std::size_t needles_in_arena() {
+  const std::span<const std::uint8_t> arena = locked_arena();
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < needle_count; ++i) {
+    if (memmem(arena.data(), arena.size(), needles[i], 16) != nullptr) ++found;
+  }
+  return found;
+}
+
 // Both halves of the key, its round keys, and the hash key.
 void watch_for(Bytes key) {
   needle_count = 0;
@@ -130,7 +147,8 @@ TEST_P(Zeroise, ObjectsLeaveNoKeysBehind) {
         operation.run(operation.direction, execution(threads), task.inputs(), task.in, out, tag);
         watching = false;
         EXPECT_EQ(leaks, 0U) << operation.name << ", key of " << key_bytes;
-        EXPECT_GE(blocks_freed, 2U) << "the test saw nothing freed";
+        EXPECT_EQ(needles_in_arena(), 0U) << operation.name << ", key of " << key_bytes;
+        EXPECT_GE(blocks_freed, 1U) << "the test saw nothing freed";
       }
     }
   }
@@ -142,11 +160,13 @@ TEST_P(Zeroise, AssignmentLeavesNoKeysBehind) {
   Ctr ctr(key, support::pattern(16), execution());
   Ctr other(support::make_key(32, 6), support::pattern(16), execution());
   watch_for(key);
+  EXPECT_GE(needles_in_arena(), 1U) << "the test looks where no keys are";
   watching = true;
   ctr = std::move(other);
   watching = false;
   EXPECT_GE(blocks_freed, 1U);
   EXPECT_EQ(leaks, 0U);
+  EXPECT_EQ(needles_in_arena(), 0U);
 }
 
 PARAES_FOR_EVERY_BUILD(Zeroise);
@@ -194,11 +214,53 @@ TEST(SecretBytesTest, LeaveNothingBehind) {
     SecretBytes second{std::span<const std::uint8_t>(key)};
     first = std::move(second);
     SecretBytes third(std::move(first));
+    // Both halves of the key, each of which is a round key too.
+    EXPECT_EQ(needles_in_arena(), 4U);
     third.truncate(16);
+    EXPECT_EQ(needles_in_arena(), 2U);
   }
   watching = false;
   EXPECT_EQ(leaks, 0U);
-  EXPECT_EQ(blocks_freed, 2U);
+  EXPECT_EQ(needles_in_arena(), 0U);
+}
+
+TEST(LockedMemory, IsLockedAndNotDumpedWhereTheSystemAllows) {
+  const auto address = reinterpret_cast<std::uintptr_t>(locked_arena().data());
+  std::ifstream maps("/proc/self/smaps");
+  std::string line;
+  bool inside = false;
+  std::string flags;
+  while (std::getline(maps, line)) {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2) {
+      inside = address >= begin && address < end;
+    } else if (inside && line.rfind("VmFlags:", 0) == 0) {
+      flags = line;
+    }
+  }
+  if (flags.empty()) GTEST_SKIP() << "/proc/self/smaps does not tell";
+  EXPECT_NE(flags.find(" dd"), std::string::npos) << flags;
+  rlimit limit = {};
+  ASSERT_EQ(getrlimit(RLIMIT_MEMLOCK, &limit), 0);
+  if (limit.rlim_cur < locked_arena().size()) GTEST_SKIP() << "no more memory may be locked";
+  EXPECT_NE(flags.find(" lo"), std::string::npos) << flags;
+}
+
+TEST(LockedMemory, BlocksAreApartAndComeBack) {
+  std::vector<SecretBytes> blocks;
+  for (std::size_t i = 1; i <= 300; ++i) {
+    blocks.emplace_back(i * 7);
+    for (const std::uint8_t byte : blocks.back().span()) ASSERT_EQ(byte, 0);
+    std::memset(blocks.back().data(), static_cast<int>(i), blocks.back().size());
+  }
+  // More than the arena holds, and more than any one part of it.
+  blocks.emplace_back(locked_arena().size() + 1);
+  for (std::size_t i = 1; i <= 300; ++i) {
+    for (const std::uint8_t byte : blocks[i - 1].span()) ASSERT_EQ(byte, i & 255);
+  }
+  blocks.clear();
+  for (const std::uint8_t byte : locked_arena()) ASSERT_EQ(byte, 0);
 }
 
 }  // namespace
