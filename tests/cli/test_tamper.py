@@ -1,0 +1,544 @@
+"""Changed messages: every change is refused, and what comes out all the same is authentic."""
+
+import itertools
+import json
+import os
+import pathlib
+import random
+import shutil
+import tempfile
+
+from support import KEYS, Case, pattern
+
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+BATCH = 500
+
+
+class Layout:
+    """Where segments are: `header` bytes, then segments of `first` and `later` bytes of plaintext,
+    each with a tag."""
+
+    def __init__(self, flags, header, first, later, wrong_key):
+        self.flags = flags
+        self.header = header
+        self.first = first
+        self.later = later
+        self.wrong_key = wrong_key  # the exit status of a wrong key or context
+
+    def plain_offset(self, segment):
+        return 0 if segment == 0 else self.first + (segment - 1) * self.later
+
+    def sealed_offset(self, segment):
+        return self.header + self.plain_offset(segment) + 16 * segment
+
+    def split(self, message):
+        """The header, and a list of the segments."""
+        count = next(k for k in itertools.count(1) if self.sealed_offset(k) >= len(message))
+        return message[:self.header], [message[self.sealed_offset(k):self.sealed_offset(k + 1)]
+                                       for k in range(count)]
+
+    def is_whole(self, size):
+        """Whether so many bytes of plaintext are whole segments."""
+        return size == 0 or (size >= self.first and (size - self.first) % self.later == 0)
+
+    def refused(self, at):
+        """The exit status where the byte at `at` is damaged."""
+        if self.header == 88 and at < 8:
+            return 2  # it does not begin like a paraes message
+        if self.header == 88 and at < 32:
+            return 4
+        return self.wrong_key if at < self.header else 4
+
+
+KEY = ["--key-file", "k"]
+PARAES = Layout(KEY, 88, 16384, 16384, 5)
+C2SP = Layout([*KEY, "--format", "c2sp"], 56, 16384, 16384, 5)
+TINK = Layout([*KEY, "--format", "tink", "--segment-size", "64"], 40, 8, 48, 4)
+TINK_4096 = Layout([*KEY, "--format", "tink", "--segment-size", "4096"], 40, 4040, 4080, 4)
+SIZES = {PARAES: 2 * 16384 + 100, C2SP: 2 * 16384 + 100, TINK: 8 + 5 * 48 + 20}
+NAMES = {PARAES: "paraes", C2SP: "c2sp", TINK: "tink", TINK_4096: "tink"}
+
+
+def flipped(message, at, bit=0):
+    changed = bytearray(message)
+    changed[at] ^= 1 << bit
+    return bytes(changed)
+
+
+def damaged(layout, message, segments):
+    """One byte changed in each of `segments`, at its start, its middle or its end."""
+    changed = bytearray(message)
+    for k in segments:
+        begin, end = layout.sealed_offset(k), min(layout.sealed_offset(k + 1), len(message))
+        changed[(begin, (begin + end) // 2, end - 1)[k % 3]] ^= 0x10
+    return bytes(changed)
+
+
+class TamperCase(Case):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="paraes-tamper-", dir=MEMORY))
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        self.write("k", KEYS[256])
+
+    def message(self, layout, size=None, flags=()):
+        plain = pattern(SIZES[layout] if size is None else size)
+        return plain, self.ok("encrypt", *layout.flags, *flags, "-c", "-", stdin=plain)
+
+    def refuse(self, layout, variants, flags=()):
+        """Decrypts and verifies `variants`, each (what, message, exit status)."""
+        variants = iter(variants)
+        count = 0
+        while batch := list(itertools.islice(variants, BATCH)):
+            count += len(batch)
+            names = []
+            for i, (_, message, _) in enumerate(batch):
+                names.append(self.write(f"{i}.paes", message))
+            for verb in (["decrypt", "-o", "out"], ["verify"]):
+                # Two files at least: only then is there an exit status a file.
+                done = self.run_paraes(*verb, *layout.flags, *flags, "--json", "-q", *names, "none")
+                self.assertEqual(done.returncode, 3, done.stderr)
+                got = {}
+                for line in done.stdout.splitlines():
+                    report = json.loads(line)
+                    got[report["input"]] = report["exit"]
+                self.assertEqual(got.pop("none"), 1 if verb == ["verify"] else 2)
+                self.assertEqual(len(got), len(batch))
+                for name, (what, _, status) in zip(names, batch):
+                    self.assertEqual(got[name], status, f"{verb[0]}: {what}")
+                if self.path("out").exists():
+                    self.assertEqual(os.listdir(self.path("out")), [], verb)
+                # One line a file, and the summary is silenced.
+                self.assertEqual(len(done.stderr.splitlines()), len(batch) + 1)
+        return count
+
+
+class Tamper(TamperCase):
+    def test_the_messages_are_intact_as_they_are(self):
+        for layout in SIZES:
+            plain, message = self.message(layout)
+            self.assertEqual(len(layout.split(message)[1]), 3 if layout is not TINK else 7)
+            self.assertEqual(self.ok("decrypt", *layout.flags, "-c", "-", stdin=message), plain)
+            self.write("m", message)
+            self.ok("verify", *layout.flags, "m")
+
+    def test_every_byte(self):
+        _, message = self.message(PARAES)
+        count = self.refuse(PARAES, (
+            (f"bit {at % 8} of byte {at}", flipped(message, at, at % 8), PARAES.refused(at))
+            for at in range(len(message))))
+        self.assertEqual(count, 88 + 2 * 16400 + 116)
+
+    def test_every_bit_of_the_headers_and_tags(self):
+        for layout in SIZES:
+            _, message = self.message(layout)
+            near = set(range(layout.header + 17))
+            for k in range(1, 4):
+                begin = layout.sealed_offset(k)
+                near.update(range(begin - 17, min(begin + 17, len(message))))
+            near.update(range(len(message) - 17, len(message)))
+            self.refuse(layout, ((f"{NAMES[layout]}: bit {bit} of byte {at}",
+                                  flipped(message, at, bit), layout.refused(at))
+                                 for at in sorted(near) for bit in range(8)))
+
+    def test_every_bit_of_a_small_message(self):
+        for size in (SIZES[TINK], 8 + 3 * 48, 8, 1, 0):
+            _, message = self.message(TINK, size)
+            self.refuse(TINK, ((f"{size} bytes: bit {bit} of byte {at}", flipped(message, at, bit), 4)
+                               for at in range(len(message)) for bit in range(8)))
+
+    def test_every_31st_byte_of_c2sp(self):
+        _, message = self.message(C2SP)
+        self.refuse(C2SP, ((f"byte {at}", flipped(message, at), C2SP.refused(at))
+                           for at in range(0, len(message), 31)))
+
+    def test_every_length(self):
+        _, message = self.message(PARAES)
+        self.refuse(PARAES, ((f"first {n} bytes", message[:n], 4) for n in range(len(message))))
+        for size in (SIZES[TINK], 8 + 3 * 48, 8, 0):
+            _, message = self.message(TINK, size)
+            self.refuse(TINK, ((f"first {n} bytes of {len(message)}", message[:n], 4)
+                               for n in range(len(message))))
+        _, message = self.message(C2SP)
+        lengths = {*range(56 + 40), *range(0, len(message), 31)}
+        for k in (1, 2):
+            lengths.update(range(C2SP.sealed_offset(k) - 20, C2SP.sealed_offset(k) + 20))
+        self.refuse(C2SP, ((f"first {n} bytes", message[:n], 4) for n in sorted(lengths)))
+
+    def test_lengths_of_whole_segments(self):
+        # The plaintext fits exactly: c2sp ends in an empty segment, tink in a full one.
+        for layout in (PARAES, C2SP):
+            for segments in (0, 1, 2):
+                _, message = self.message(layout, segments * 16384)
+                self.refuse(layout, ((f"{segments} segments less {n} bytes", message[:-n], 4)
+                                     for n in range(1, 40)))
+
+    def test_first_bytes_lost(self):
+        for layout in SIZES:
+            _, message = self.message(layout)
+            status = {PARAES: 2, C2SP: 5, TINK: 4}[layout]
+            # A byte 0x28 in front by accident leaves the header of tink well-formed.
+            self.refuse(layout, ((f"without the first {n} bytes", message[n:], status)
+                                 for n in (1, 7, 8, 16)))
+
+    def test_trailing_bytes(self):
+        for layout in SIZES:
+            _, message = self.message(layout)
+            _, segments = layout.split(message)
+            tails = [bytes(n) for n in (*range(1, 64), 4096, 16268, 16283, 16284, 16285, 16300, 16383,
+                                        16384, 16385, 16400, 16416, 65536)]
+            tails += [b"\n", message, *segments, message[-16:], message[:layout.header]]
+            self.refuse(layout, ((f"{len(tail)} bytes behind", message + tail, 4)
+                                 for tail in tails))
+
+    def test_segments_moved(self):
+        for layout in SIZES:
+            plain = pattern(SIZES[layout])
+            message = self.message(layout)[1]
+            other = self.message(layout)[1]
+            # Equal plaintext in all segments changes nothing.
+            same = self.ok("encrypt", *layout.flags, "-c", "-", stdin=bytes(len(plain)))
+
+            def variants(message):
+                header, segments = layout.split(message)
+                n = len(segments)
+                for i, k in itertools.combinations(range(n), 2):
+                    order = list(range(n))
+                    order[i], order[k] = order[k], order[i]
+                    yield f"{i} and {k} swapped", [segments[j] for j in order]
+                for k in range(n):
+                    yield f"{k} doubled", segments[:k + 1] + segments[k:]
+                    yield f"{k} once more at the end", segments + [segments[k]]
+                    yield f"{k} dropped", segments[:k] + segments[k + 1:]
+                    for i in range(n):
+                        if i != k:
+                            yield f"{i} in the place of {k}", [
+                                *segments[:k], segments[i], *segments[k + 1:]]
+                yield "backwards", segments[::-1]
+                yield "all dropped", []
+                yield "all doubled", segments * 2
+                foreign = layout.split(other)[1]
+                for k in range(n):
+                    yield f"{k} of another message", [*segments[:k], foreign[k], *segments[k + 1:]]
+                yield "all of another message", foreign
+
+            for whole in (message, same):
+                header = whole[:layout.header]
+                self.refuse(layout, ((what, header + b"".join(segments), 4)
+                                     for what, segments in variants(whole)))
+
+    def test_headers_mixed(self):
+        for layout in (PARAES, C2SP):
+            one, two = self.message(layout)[1], self.message(layout)[1]
+            at = layout.header - 32  # of the commitment
+            self.refuse(layout, [
+                ("the salt of another message", two[:at] + one[at:], 5),
+                ("the commitment of another message", one[:at] + two[at:at + 32] + one[at + 32:], 5),
+                ("the header of another message", two[:at + 32] + one[at + 32:], 4)])
+
+    def test_one_format_for_another(self):
+        messages = {layout: self.message(layout)[1] for layout in SIZES}
+        paraes, c2sp, tink = messages.values()
+        self.refuse(PARAES, [("c2sp", c2sp, 2), ("tink", tink, 2)])
+        self.refuse(C2SP, [("paraes", paraes, 5), ("tink", tink, 5),
+                           # Well-formed, but bound to the preface that is gone.
+                           ("paraes without its preface", paraes[32:], 5)])
+        self.refuse(TINK, [("paraes", paraes, 4), ("c2sp", b"\0" + c2sp, 4)])
+        self.refuse(PARAES, [("c2sp behind a preface", paraes[:32] + c2sp, 5)])
+        named = Layout([*KEY, "--format", "paraes"], 88, 16384, 16384, 5)
+        self.refuse(named, [("c2sp", c2sp, 4), ("nothing", b"", 4), ("x", b"x", 4),
+                            ("another beginning", flipped(paraes, 0), 4)])
+        # What is longer than was asked for proves nothing: the preface is still the context.
+        done = self.ok("decrypt", *C2SP.flags, "--context-hex", paraes[:32].hex(), "-c", "-",
+                       stdin=paraes[32:])
+        self.assertEqual(done, pattern(SIZES[PARAES]))
+
+    def test_unknown_beginnings(self):
+        self.refuse(PARAES, [("x", b"x", 2), ("text", b"some text\n" * 100, 2),
+                             ("zeros", bytes(1000), 2), ("lower case", b"paraes\r\n" + bytes(99), 2),
+                             ("as text", b"PARAES\n" + bytes(99), 2), ("nothing", b"", 4),
+                             ("the magic alone", b"PARAES\r\n", 4)])
+
+    def test_wrong_contexts(self):
+        for layout in SIZES:
+            right = ["--context-hex", "00ff10"]
+            plain, message = self.message(layout, flags=right)
+            bare = self.message(layout)[1]
+            self.assertEqual(self.ok("decrypt", *layout.flags, *right, "-c", "-", stdin=message),
+                             plain)
+            # Several with one context a run.
+            for wrong in ("00ff11", "00ff", "00ff1000", "10ff00", "ff"):
+                self.refuse(layout, [("context", message, layout.wrong_key),
+                                     ("none", bare, layout.wrong_key)], ["--context-hex", wrong])
+            self.refuse(layout, [("missing context", message, layout.wrong_key)])
+            self.refuse(layout, [("needless context", bare, layout.wrong_key)], right)
+
+    def test_wrong_keys(self):
+        for layout in SIZES:
+            _, message = self.message(layout)
+            for what, key in (("other", KEYS[256][::-1]), ("one bit", flipped(KEYS[256], 31)),
+                              ("shorter", KEYS[128]), ("shorter", KEYS[256][16:])):
+                self.write("k", key)
+                self.refuse(layout, [(f"key: {what}", message, layout.wrong_key)])
+            self.write("k", KEYS[256])
+
+    def test_changed_prefaces_of_a_key(self):
+        _, message = self.message(PARAES)
+
+        def changed(at, *values):
+            return message[:at] + bytes(values) + message[at + len(values):]
+
+        variants = [(f"version {n}", changed(8, n), 4) for n in range(256) if n != 1]
+        variants += [(f"kdf {n}", changed(9, n), 4) for n in range(1, 256)]
+        variants += [(f"aead {n}", changed(10, n), 4) for n in range(256) if n not in (1, 2)]
+        variants += [("the other aead", changed(10, 1), 5)]
+        variants += [(f"log2n {n}", changed(11, n), 4) for n in range(1, 256)]
+        variants += [(f"reserved byte {at}: {n}", changed(at, n), 4)
+                     for at in range(12, 16) for n in (1, 0x80, 0xFF)]
+        variants += [(f"byte {at} of the salt: {n}", changed(at, n), 4)
+                     for at in range(16, 32) for n in (1, 0x80, 0xFF)]
+        # From now on it is a message for a passphrase, which a key file cannot open.
+        variants += [(f"kdf 1, log2n {n}", changed(9, 1, 2, n), 2) for n in (1, 10, 17, 22, 255)]
+        self.refuse(PARAES, variants)
+        self.write("p", b"pass")
+        passphrase = Layout(["--passphrase-file", "p"], 88, 16384, 16384, 5)
+        self.refuse(passphrase, [(f"kdf 1, log2n {n}", changed(9, 1, 2, n), 5) for n in (1, 4, 10)])
+
+    def test_changed_prefaces_of_a_passphrase(self):
+        self.write("p", b"pass")
+        plain = pattern(SIZES[PARAES])
+        passphrase = Layout(["--passphrase-file", "p"], 88, 16384, 16384, 5)
+        message = self.ok("encrypt", *passphrase.flags, "--scrypt-log2n", "4", "-c", "-", stdin=plain)
+        self.assertEqual(self.ok("decrypt", *passphrase.flags, "-c", "-", stdin=message), plain)
+
+        def changed(at, *values):
+            return message[:at] + bytes(values) + message[at + len(values):]
+
+        variants = [(f"log2n {n}", changed(11, n), 5) for n in (1, 2, 3, 5, 6, 10)]
+        # More than may be asked for: a refusal, before anything is computed.
+        variants += [(f"log2n {n}", changed(11, n), 2) for n in (23, 40, 63, 64, 65, 255)]
+        variants += [("log2n 0", changed(11, 0), 4), ("aead 1", changed(10, 1), 5),
+                     ("kdf 0", changed(9, 0), 4), ("kdf 2", changed(9, 2), 4),
+                     ("no scrypt at all", changed(9, 0, 2, 0) [:16] + bytes(16) + message[32:], 2)]
+        variants += [(f"bit {bit} of byte {at} of the salt", flipped(message, at, bit), 5)
+                     for at in range(16, 32) for bit in (0, 7)]
+        self.refuse(passphrase, variants)
+        self.write("p", b"Pass")
+        self.refuse(passphrase, [("passphrase", message, 5)])
+
+    def test_an_old_target_stays(self):
+        _, message = self.message(PARAES)
+        self.write("g", b"precious")
+        for what in (message[:-1], message + b"x", damaged(PARAES, message, [1])):
+            self.fails(4, "decrypt", *KEY, "-f", "-o", "g", "-", stdin=what)
+            self.write("bad.paes", what)
+            self.fails(4, "decrypt", *KEY, "-f", "--rm", "-o", "g", "bad.paes")
+            self.assertEqual(self.read("g"), b"precious")
+        self.assertEqual(self.names(), ["bad.paes", "g", "k"])
+
+
+class Pipes(TamperCase):
+    """Messages of several pieces, which several threads work on."""
+
+    SIZES = {PARAES: 40 * 16384 + 100, C2SP: 34 * 16384, TINK_4096: 4040 + 150 * 4080 + 1000}
+
+    def released(self, layout, message, status=4):
+        """What comes out, the same from a file and a pipe and with any number of threads."""
+        self.write("m.paes", message)
+        got = set()
+        for threads in ("1", "0", "5"):
+            for source, stdin in (("m.paes", b""), ("-", message)):
+                done = self.fails(status, "decrypt", *layout.flags, "-T", threads, "-c", source,
+                                  stdin=stdin)
+                got.add((source, done.stdout))
+        self.assertLessEqual(len(got), 2)
+        return [out for _, out in sorted(got)]  # the pipe's, then the file's
+
+    def test_only_what_is_authentic_comes_out(self):
+        for layout, size in self.SIZES.items():
+            plain, message = self.message(layout, size)
+            last = len(layout.split(message)[1]) - 1
+            for k in (0, 1, 15, 16, 17, 31, 32, last - 1, last):
+                for more in ([], [k + 1, last]):
+                    bad = [k, *(j for j in more if k < j <= last)]
+                    with self.subTest(format=NAMES[layout], bad=bad):
+                        for out in self.released(layout, damaged(layout, message, bad)):
+                            self.assertEqual(out, plain[:layout.plain_offset(k)])
+
+    def test_cut_messages(self):
+        for layout, size in self.SIZES.items():
+            plain, message = self.message(layout, size)
+            for k in (1, 2, 16, 17, 33):
+                for more in (0, 1, 15, 16, 17, 100):
+                    with self.subTest(format=NAMES[layout], segments=k, more=more):
+                        cut = message[:layout.sealed_offset(k) + more]
+                        for out in self.released(layout, cut):
+                            self.assertTrue(plain.startswith(out))
+                            self.assertTrue(layout.is_whole(len(out)))
+                        # Of a pipe, whole pieces had come out before the end was seen.
+                        done = self.fails(4, "decrypt", *layout.flags, "-c", "-", stdin=cut)
+                        if layout.header != 40:
+                            self.assertEqual(len(done.stdout), layout.plain_offset(k))
+
+    def test_trailing_bytes(self):
+        for layout, size in self.SIZES.items():
+            plain, message = self.message(layout, size)
+            for more in (1, 16, 16284, 70000):
+                with self.subTest(format=NAMES[layout], more=more):
+                    for out in self.released(layout, message + bytes(more)):
+                        self.assertTrue(plain.startswith(out))
+                        self.assertLess(len(out), len(plain) or 1)
+                        self.assertTrue(layout.is_whole(len(out)))
+
+    def test_damaged_headers_release_nothing(self):
+        for layout, size in self.SIZES.items():
+            _, message = self.message(layout, size)
+            for at in range(0, layout.header, 5):
+                message_ = flipped(message, at)
+                for out in self.released(layout, message_, layout.refused(at)):
+                    self.assertEqual(out, b"")
+
+
+class Salvage(TamperCase):
+    SIZES = {PARAES: 40 * 16384 + 100, C2SP: 18 * 16384, TINK_4096: 4040 + 80 * 4080 + 1000}
+
+    def salvage(self, layout, message, expected, ranges, status=3):
+        """All ways through: from a file or a pipe, to a file or a pipe."""
+        self.write("m.paes", message)
+        for threads in ("1", "0", "5"):
+            for source, stdin in (("m.paes", b""), ("-", message)):
+                for sink in (["-f", "-o", "out"], ["-c"]):
+                    done = self.run_paraes("decrypt", *layout.flags, "--salvage", "--json", "-T",
+                                           threads, *sink, source, stdin=stdin)
+                    to_file = sink[0] == "-f"
+                    text = done.stdout if to_file else done.stderr
+                    self.assertEqual(done.returncode, status, done.stderr)
+                    report, = [json.loads(line) for line in text.splitlines()
+                               if line.startswith(b"{")]
+                    got = [(bad["offset"], bad["bytes"]) for bad in report["bad_ranges"]]
+                    self.assertEqual(got, ranges)
+                    self.assertEqual(report["exit"], status)
+                    self.assertEqual(report["bytes"], len(expected))
+                    out = self.read("out") if to_file else done.stdout
+                    self.assertEqual(len(out), len(expected))
+                    self.assertTrue(out == expected, "salvaged bytes")
+                    lines = [line for line in done.stderr.splitlines() if line[:1] != b"{"]
+                    self.assertEqual(len(lines), 1 if ranges else 0, done.stderr)
+                    if to_file:
+                        self.path("out").unlink()
+        self.assertEqual(self.names(), ["k", "m.paes"])
+
+    def zeroed(self, layout, plain, bad):
+        """The plaintext with zeros, and the ranges of them, where segments are `bad`."""
+        expected = bytearray(plain)
+        ranges = []
+        for k in sorted(bad):
+            begin = layout.plain_offset(k)
+            end = min(layout.plain_offset(k + 1), len(plain))
+            expected[begin:end] = bytes(end - begin)
+            if ranges and end != begin and sum(ranges[-1]) == begin:
+                begin = ranges.pop()[0]
+            ranges.append((begin, end - begin))
+        return bytes(expected), ranges
+
+    def test_damaged_segments(self):
+        for layout, size in self.SIZES.items():
+            plain, message = self.message(layout, size)
+            last = len(layout.split(message)[1]) - 1
+            for bad in ([], [0], [5], [last], [last - 1, last], [15, 16], [3, 4, 5, 9, last],
+                        list(range(1, last)), list(range(last)), list(range(1, last + 1)),
+                        list(range(0, last + 1, 2))):
+                with self.subTest(format=NAMES[layout], bad=bad):
+                    self.salvage(layout, damaged(layout, message, bad),
+                                 *self.zeroed(layout, plain, bad), status=3 if bad else 0)
+
+    def test_segments_swapped(self):
+        for layout, size in self.SIZES.items():
+            plain, message = self.message(layout, size)
+            header, segments = layout.split(message)
+            segments[3], segments[7] = segments[7], segments[3]
+            self.salvage(layout, header + b"".join(segments), *self.zeroed(layout, plain, [3, 7]))
+
+    def test_cut_between_segments(self):
+        for layout, size in self.SIZES.items():
+            plain, message = self.message(layout, size)
+            for k in (1, 2, 15, 16, 17):
+                with self.subTest(format=NAMES[layout], segments=k):
+                    end = layout.plain_offset(k)
+                    self.salvage(layout, message[:layout.sealed_offset(k)], plain[:end], [(end, 0)])
+                    expected, ranges = self.zeroed(layout, plain[:end], [0] if k > 1 else [])
+                    if k > 1:
+                        cut = damaged(layout, message[:layout.sealed_offset(k)], [0])
+                        self.salvage(layout, cut, expected, [*ranges, (end, 0)])
+
+    def test_cut_within_a_segment(self):
+        for layout, size in self.SIZES.items():
+            plain, message = self.message(layout, size)
+            for k in (1, 2, 16):
+                for more in (1, 15, 16, 17, 1000, layout.later + 15):
+                    with self.subTest(format=NAMES[layout], segments=k, more=more):
+                        end = layout.plain_offset(k)
+                        rest = max(more - 16, 0)
+                        self.salvage(layout, message[:layout.sealed_offset(k) + more],
+                                     plain[:end] + bytes(rest), [(end, rest)])
+
+    def test_every_length_of_a_small_message(self):
+        plain, message = self.message(TINK)
+        for n in range(41 + 24, len(message)):
+            k = next(k for k in itertools.count(1) if TINK.sealed_offset(k + 1) > n)
+            end = TINK.plain_offset(k)
+            rest = max(n - TINK.sealed_offset(k) - 16, 0)
+            for source in ("m.paes", "-"):
+                self.write("m.paes", message[:n])
+                done = self.run_paraes("decrypt", *TINK.flags, "--salvage", "--json", "-f", "-o",
+                                       "out", source, stdin=message[:n])
+                self.assertEqual(done.returncode, 3, (n, done.stderr))
+                self.assertEqual(self.read("out"), plain[:end] + bytes(rest), n)
+                self.assertEqual(json.loads(done.stdout)["bad_ranges"],
+                                 [{"offset": end, "bytes": rest}], n)
+
+    def test_trailing_bytes(self):
+        plain, message = self.message(PARAES, 3 * 16384 + 100)
+        self.salvage(PARAES, message + bytes(50), plain[:3 * 16384] + bytes(150), [(3 * 16384, 150)])
+
+    def test_headers_cannot_be_salvaged(self):
+        for layout, size in self.SIZES.items():
+            _, message = self.message(layout, size)
+            cases = [(flipped(message, at), layout.refused(at)) for at in range(0, layout.header, 7)]
+            cases += [(message[:n], 4) for n in (0, 1, layout.header - 1)]
+            for changed, status in cases:
+                if not changed and layout is PARAES:
+                    status = 4
+                self.write("m.paes", changed)
+                for source, stdin in (("m.paes", b""), ("-", changed)):
+                    self.fails(status, "decrypt", *layout.flags, "--salvage", "-o", "out", source,
+                               stdin=stdin)
+                    done = self.fails(status, "decrypt", *layout.flags, "--salvage", "-c", source,
+                                      stdin=stdin)
+                    # Without a commitment, zeros may have gone before nothing was found intact.
+                    self.assertEqual(done.stdout.strip(b"\0"), b"")
+                    if layout.wrong_key == 5:
+                        self.assertEqual(done.stdout, b"")
+                    self.assertEqual(self.names(), ["k", "m.paes"])
+
+    def test_of_several_files(self):
+        plain, message = self.message(PARAES)
+        self.write("a.paes", message)
+        self.write("b.paes", damaged(PARAES, message, [1]))
+        self.write("c.paes", flipped(message, 40))
+        done = self.run_paraes("decrypt", *KEY, "--salvage", "--json", "-o", "out", "a.paes", "b.paes",
+                               "c.paes")
+        self.assertEqual(done.returncode, 3)
+        reports = {report["input"]: report for report in map(json.loads, done.stdout.splitlines())}
+        self.assertEqual({name: report["exit"] for name, report in reports.items()},
+                         {"a.paes": 0, "b.paes": 3, "c.paes": 5})
+        self.assertEqual(reports["b.paes"]["bad_ranges"], [{"offset": 16384, "bytes": 16384}])
+        self.assertEqual(sorted(os.listdir(self.path("out"))), ["a", "b"])
+        self.assertEqual(self.read("out/a"), plain)
+        self.assertEqual(self.read("out/b"), plain[:16384] + bytes(16384) + plain[2 * 16384:])
+
+    def test_random_damage(self):
+        choose = random.Random(1)
+        plain, message = self.message(PARAES, 40 * 16384 + 100)
+        for _ in range(5):
+            bad = sorted(choose.sample(range(41), choose.randrange(1, 20)))
+            self.salvage(PARAES, damaged(PARAES, message, bad), *self.zeroed(PARAES, plain, bad))

@@ -1,0 +1,119 @@
+// Sources and sinks over memory, of both kinds, that can fail on request.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "paraes/error.hpp"
+#include "paraes/io.hpp"
+#include "support/buffers.hpp"
+
+namespace paraes::support {
+
+// In order. Gives at most `most` bytes less than asked for only at the end, as sources promise.
+class OrderedSource : public Source {
+ public:
+  explicit OrderedSource(Buffer data) : data_(std::move(data)) {}
+
+  std::size_t read(MutableBytes buffer) override {
+    if (fail_at && at_ + buffer.size() > *fail_at) throw IoError("cannot read it", EIO);
+    const std::size_t n = std::min(buffer.size(), data_.size() - at_);
+    std::copy_n(data_.begin() + static_cast<std::ptrdiff_t>(at_), n, buffer.begin());
+    at_ += n;
+    return n;
+  }
+  [[nodiscard]] std::optional<std::uint64_t> remaining() const override { return std::nullopt; }
+
+  std::optional<std::uint64_t> fail_at;
+
+ private:
+  Buffer data_;
+  std::size_t at_ = 0;
+};
+
+// At any offset. Keeps what ranges were read.
+class RandomSource : public PositionalSource {
+ public:
+  explicit RandomSource(Buffer data) : data_(std::move(data)), size_(data_.size()) {}
+
+  std::size_t read(MutableBytes buffer) override {
+    const std::size_t n = read_at(at_, buffer);
+    at_ += n;
+    return n;
+  }
+  [[nodiscard]] std::optional<std::uint64_t> remaining() const override { return size_ - at_; }
+
+  [[nodiscard]] std::size_t read_at(std::uint64_t offset, MutableBytes buffer) const override {
+    if (fail_at && offset + buffer.size() > *fail_at) throw IoError("cannot read it", EIO);
+    if (offset >= data_.size()) return 0;
+    const auto n = std::min<std::size_t>(buffer.size(), data_.size() - offset);
+    std::copy_n(data_.begin() + static_cast<std::ptrdiff_t>(offset), n, buffer.begin());
+    const std::lock_guard lock(mutex_);
+    ranges_.emplace_back(offset, offset + n);
+    return n;
+  }
+  [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
+  [[nodiscard]] const std::string& name() const noexcept override { return name_; }
+
+  // What the file has become since it was opened.
+  void change(Buffer data) { data_ = std::move(data); }
+  [[nodiscard]] std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges() const {
+    const std::lock_guard lock(mutex_);
+    return ranges_;
+  }
+
+  std::optional<std::uint64_t> fail_at;
+
+ private:
+  Buffer data_;
+  std::uint64_t size_;
+  std::uint64_t at_ = 0;
+  std::string name_ = "the file";
+  mutable std::mutex mutex_;
+  mutable std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges_;
+};
+
+class OrderedSink : public Sink {
+ public:
+  void write(Bytes bytes) override {
+    if (fail_at && data.size() + bytes.size() > *fail_at) throw IoError("cannot write it", EIO);
+    data.insert(data.end(), bytes.begin(), bytes.end());
+  }
+  void commit() override {}
+
+  Buffer data;
+  std::optional<std::uint64_t> fail_at;
+};
+
+class RandomSink : public PositionalSink {
+ public:
+  void write(Bytes bytes) override {
+    write_at(at_, bytes);
+    at_ += bytes.size();
+  }
+  void write_at(std::uint64_t offset, Bytes bytes) override {
+    const std::lock_guard lock(mutex_);
+    if (fail_at && offset + bytes.size() > *fail_at) throw IoError("cannot write it", EIO);
+    if (data.size() < offset + bytes.size()) data.resize(offset + bytes.size());
+    std::copy(bytes.begin(), bytes.end(), data.begin() + static_cast<std::ptrdiff_t>(offset));
+  }
+  void commit() override {}
+
+  Buffer data;
+  std::optional<std::uint64_t> fail_at;
+
+ private:
+  std::mutex mutex_;
+  std::uint64_t at_ = 0;
+};
+
+}  // namespace paraes::support

@@ -1,0 +1,577 @@
+// The authenticated formats in memory: where segments lie, every way from a source to a sink, what
+// happens when one of them fails, and the key derivations under them.
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "paraes/error.hpp"
+#include "paraes/kdf.hpp"
+#include "paraes/messages.hpp"
+#include "support/evp_oracle.hpp"
+#include "support/hex.hpp"
+#include "support/memory_io.hpp"
+
+namespace paraes {
+namespace {
+
+using support::Buffer;
+using support::OrderedSink;
+using support::OrderedSource;
+using support::RandomSink;
+using support::RandomSource;
+
+SegmentLayout layout(std::uint64_t header, std::uint64_t first, std::uint64_t later,
+                     SegmentLayout::Last last) {
+  return {.header_bytes = header,
+          .first_bytes = first,
+          .segment_bytes = later,
+          .most_segments = 1000,
+          .last = last};
+}
+
+const SegmentLayout layouts[] = {
+    layout(5, 7, 7, SegmentLayout::Last::shorter), layout(5, 7, 7, SegmentLayout::Last::any),
+    layout(24, 1, 25, SegmentLayout::Last::any), layout(0, 1, 1, SegmentLayout::Last::any)};
+
+// The plaintext sizes of the segments of a message, one after another as the formats say it.
+std::vector<std::uint64_t> cut(const SegmentLayout& l, std::uint64_t bytes) {
+  std::vector<std::uint64_t> sizes;
+  for (;;) {
+    const std::uint64_t full = sizes.empty() ? l.first_bytes : l.segment_bytes;
+    const bool ends = l.last == SegmentLayout::Last::shorter ? bytes < full : bytes <= full;
+    sizes.push_back(ends ? bytes : full);
+    if (ends) return sizes;
+    bytes -= full;
+  }
+}
+
+TEST(SegmentLayoutTest, CutsAsTheFormatsSay) {
+  for (const SegmentLayout& l : layouts) {
+    for (std::uint64_t bytes = 0; bytes < 120; ++bytes) {
+      const std::vector<std::uint64_t> sizes = cut(l, bytes);
+      ASSERT_EQ(l.segments_of(bytes), sizes.size()) << bytes;
+      std::uint64_t plain = 0;
+      std::uint64_t sealed = l.header_bytes;
+      for (std::size_t i = 0; i < sizes.size(); ++i) {
+        ASSERT_EQ(l.plain_offset(i), plain);
+        ASSERT_EQ(l.sealed_offset(i), sealed);
+        for (std::uint64_t k = 0; k < sizes[i]; ++k) ASSERT_EQ(l.segment_at(plain + k), i);
+        plain += sizes[i];
+        sealed += sizes[i] + 16;
+      }
+      ASSERT_EQ(l.sealed_bytes(bytes), sealed);
+      const SegmentLayout::Extent extent = l.extent_of(sealed);
+      ASSERT_EQ(extent.plain_bytes, bytes);
+      ASSERT_EQ(extent.segments, sizes.size());
+    }
+  }
+}
+
+TEST(SegmentLayoutTest, NoOtherSizeIsAMessage) {
+  for (const SegmentLayout& l : layouts) {
+    std::vector<bool> legal(400);
+    for (std::uint64_t bytes = 0; bytes < 150; ++bytes) {
+      if (l.sealed_bytes(bytes) < legal.size()) legal[l.sealed_bytes(bytes)] = true;
+    }
+    for (std::uint64_t size = 0; size < 200; ++size) {
+      try {
+        const SegmentLayout::Extent extent = l.extent_of(size);
+        // Tink's readers take an empty segment after a full one, which writers never make.
+        EXPECT_TRUE(legal[size] || (l.last == SegmentLayout::Last::any && extent.empty_last))
+            << size;
+      } catch (const IntegrityError&) {
+        EXPECT_FALSE(legal[size]) << size;
+      }
+    }
+  }
+}
+
+TEST(SegmentLayoutTest, LimitsAreEnforced) {
+  const SegmentLayout l = layout(5, 7, 7, SegmentLayout::Last::shorter);
+  EXPECT_EQ(l.segments_of(6999), 1000U);
+  EXPECT_THROW(static_cast<void>(l.segments_of(7000)), InvalidArgument);
+  EXPECT_NO_THROW(static_cast<void>(l.extent_of(5 + 999 * 23 + 16)));
+  EXPECT_THROW(static_cast<void>(l.extent_of(5 + 1000 * 23 + 16)), IntegrityError);
+  const SegmentLayout c2sp = c2sp_layout();
+  EXPECT_EQ(c2sp.segments_of((std::uint64_t{1} << 52) - 1), std::uint64_t{1} << 38);
+  EXPECT_THROW(static_cast<void>(c2sp.segments_of(std::uint64_t{1} << 52)), InvalidArgument);
+}
+
+TEST(TinkParametersTest, AreChecked) {
+  TinkParameters p;
+  for (const std::size_t derived : {16U, 32U}) {
+    p.derived_key_bytes = derived;
+    p.segment_bytes = derived + 25;
+    EXPECT_EQ(tink_layout(p).first_bytes, 1U);
+    p.segment_bytes = derived + 24;
+    EXPECT_THROW(static_cast<void>(tink_layout(p)), InvalidArgument);
+    p.segment_bytes = 0x7fffffff;
+    EXPECT_EQ(tink_layout(p).segment_bytes, 0x7fffffffU - 16);
+    p.segment_bytes = 0x80000000;
+    EXPECT_THROW(static_cast<void>(tink_layout(p)), InvalidArgument);
+  }
+  p.segment_bytes = 4096;
+  p.derived_key_bytes = 24;
+  EXPECT_THROW(static_cast<void>(tink_layout(p)), InvalidArgument);
+}
+
+const Buffer key = support::make_key(32);
+const Buffer context = {1, 2, 3};
+
+// A format with small segments and one with the default's.
+struct Subject {
+  const char* name;
+  Message (*make)();
+  Message (*open)(Bytes header);
+};
+
+const TinkParameters small_tink = {.segment_bytes = 4096, .derived_key_bytes = 16};
+// Segments that are handled alone, each by all threads.
+const TinkParameters large_tink = {.segment_bytes = (8 << 20) + 5};
+
+const Subject subjects[] = {
+    {"paraes", [] { return new_paraes_message(Preface::for_key(32), key, context, {}); },
+     [](Bytes header) { return open_paraes_message(header, key, context, {}); }},
+    {"c2sp128", [] { return new_c2sp_message(Bytes(key).first(16), {}, {}); },
+     [](Bytes header) { return open_c2sp_message(header, Bytes(key).first(16), {}, {}); }},
+    {"tink4k", [] { return new_tink_message(small_tink, key, context, {}); },
+     [](Bytes header) { return open_tink_message(small_tink, header, key, context, {}); }},
+};
+
+template <class SourceType, class SinkType>
+Buffer seal(const Message& message, const Buffer& plain, const TransferOptions& options) {
+  SourceType source(plain);
+  SinkType sink;
+  const TransferResult result = seal_message(source, message, sink, options);
+  EXPECT_EQ(result.plain_bytes, plain.size());
+  EXPECT_EQ(result.sealed_bytes, sink.data.size());
+  EXPECT_EQ(result.segments, message.layout().segments_of(plain.size()));
+  return sink.data;
+}
+
+template <class SourceType, class SinkType>
+Buffer open(const Subject& subject, const Buffer& sealed, const OpenOptions& options) {
+  SourceType source(sealed);
+  Buffer header(subject.make().header().size());
+  header.resize(source.read(header));
+  const Message message = subject.open(header);
+  SinkType sink;
+  const OpenResult result = open_message(source, message, &sink, options);
+  EXPECT_EQ(result.plain_bytes, sink.data.size());
+  return sink.data;
+}
+
+TEST(Transfer, EveryWayGivesTheSameBytes) {
+  for (const Subject& subject : subjects) {
+    const std::uint64_t s = subject.make().layout().segment_bytes;
+    const std::uint64_t first = subject.make().layout().first_bytes;
+    for (const std::uint64_t bytes :
+         {std::uint64_t{0}, std::uint64_t{1}, first - 1, first, first + 1, first + s - 1, first + s,
+          first + s + 1, std::uint64_t{262144}, std::uint64_t{262144} - 1,
+          3 * std::uint64_t{262144}, std::uint64_t{1000000}}) {
+      const Buffer plain = support::pattern(static_cast<std::size_t>(bytes));
+      for (const int threads : {1, 2, 5}) {
+        for (const bool overlap : {true, false}) {
+          SCOPED_TRACE(std::string(subject.name) + ", " + std::to_string(bytes) + " bytes, " +
+                       std::to_string(threads) + " threads");
+          OpenOptions options;
+          options.threads = threads;
+          options.overlap = overlap;
+          const Message message = subject.make();
+          const Buffer sealed = seal<RandomSource, RandomSink>(message, plain, options);
+          ASSERT_EQ(sealed.size(), message.layout().sealed_bytes(bytes));
+          ASSERT_EQ((seal<OrderedSource, OrderedSink>(message, plain, options)), sealed);
+          ASSERT_EQ((seal<OrderedSource, RandomSink>(message, plain, options)), sealed);
+          ASSERT_EQ((seal<RandomSource, OrderedSink>(message, plain, options)), sealed);
+          ASSERT_EQ((open<RandomSource, RandomSink>(subject, sealed, options)), plain);
+          ASSERT_EQ((open<OrderedSource, OrderedSink>(subject, sealed, options)), plain);
+          ASSERT_EQ((open<OrderedSource, RandomSink>(subject, sealed, options)), plain);
+          ASSERT_EQ((open<RandomSource, OrderedSink>(subject, sealed, options)), plain);
+        }
+      }
+    }
+  }
+}
+
+// SegmentCipher against OpenSSL, with the nonces that the formats say.
+TEST(SegmentCipherTest, NoncesAndTags) {
+  const Buffer base = support::make_key(12, 9);
+  const Buffer plain = support::pattern(100);
+  const SegmentCipher counted(key, base, SegmentCipher::Nonces::counted, {});
+  const SegmentCipher prefixed(key, base, SegmentCipher::Nonces::prefixed, {});
+  for (const std::uint64_t index :
+       {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{0x1234567890}}) {
+    for (const bool last : {false, true}) {
+      Buffer nonce = base;
+      for (unsigned i = 0; i < 8; ++i) {
+        nonce[11 - i] = static_cast<std::uint8_t>(nonce[11 - i] ^ (index >> (8 * i)));
+      }
+      Buffer sealed(116);
+      counted.seal(index, last, plain, sealed);
+      support::Sealed expected = support::evp_gcm_encrypt(key, nonce, {}, plain);
+      EXPECT_EQ(support::difference(Bytes(sealed).first(100), expected.text), "");
+      EXPECT_EQ(support::difference(Bytes(sealed).last(16), expected.tag), "");
+
+      nonce = base;
+      for (unsigned i = 0; i < 4; ++i) nonce[10 - i] = static_cast<std::uint8_t>(index >> (8 * i));
+      nonce[11] = last ? 1 : 0;
+      prefixed.seal(index, last, plain, sealed);
+      expected = support::evp_gcm_encrypt(key, nonce, {}, plain);
+      EXPECT_EQ(support::difference(Bytes(sealed).first(100), expected.text), "");
+      Buffer opened(100);
+      EXPECT_TRUE(prefixed.open(index, last, sealed, opened));
+      EXPECT_EQ(opened, plain);
+      EXPECT_FALSE(prefixed.open(index, !last, sealed, opened));
+      EXPECT_EQ(opened, Buffer(100)) << "nothing unauthenticated may stay";
+    }
+  }
+  Buffer wrong(115);
+  EXPECT_THROW(counted.seal(0, false, plain, wrong), InvalidArgument);
+}
+
+TEST(Transfer, LargeSegmentsAreSpreadThemselves) {
+  const Buffer plain = support::pattern(std::size_t{20} << 20);
+  const Message message = new_tink_message(large_tink, key, {}, {.kernel = {}, .threads = 3});
+  const Buffer sealed = seal<RandomSource, RandomSink>(message, plain, {});
+  const Message other =
+      open_tink_message(large_tink, Bytes(sealed).first(40), key, {}, {.kernel = {}, .threads = 2});
+  RandomSource source(sealed);
+  RandomSink sink;
+  open_message(source, other, &sink);
+  EXPECT_EQ(sink.data, plain);
+}
+
+Buffer sealed_sample(const Subject& subject, std::size_t bytes) {
+  return seal<RandomSource, RandomSink>(subject.make(), support::pattern(bytes), {});
+}
+
+TEST(Transfer, PartsTouchOnlyTheirSegments) {
+  for (const Subject& subject : subjects) {
+    const Message message = subject.make();
+    const SegmentLayout& l = message.layout();
+    const std::size_t bytes = 700000;
+    const Buffer plain = support::pattern(bytes);
+    const Buffer sealed = seal<RandomSource, RandomSink>(message, plain, {});
+    const std::uint64_t s = l.segment_bytes;
+    const std::pair<std::uint64_t, std::uint64_t> parts[] = {{0, 0},
+                                                             {0, 1},
+                                                             {0, bytes},
+                                                             {1, 1},
+                                                             {s, 1},
+                                                             {s - 1, 2},
+                                                             {2 * s, 2 * s},
+                                                             {s + 5, 9 * s},
+                                                             {bytes - 1, 1},
+                                                             {bytes, 0},
+                                                             {bytes - s, s},
+                                                             {300000, 300000},
+                                                             {l.first_bytes, s},
+                                                             {l.first_bytes - 1, s + 2}};
+    for (const auto& [offset, length] : parts) {
+      SCOPED_TRACE(std::string(subject.name) + " " + std::to_string(offset) + "+" +
+                   std::to_string(length));
+      OpenOptions options;
+      options.threads = 2;
+      options.offset = offset;
+      options.length = length;
+      RandomSource source(sealed);
+      RandomSink sink;
+      open_message(source, message, &sink, options);
+      const Bytes expected = Bytes(plain).subspan(offset, length);
+      ASSERT_EQ(support::difference(sink.data, expected), "");
+      const std::uint64_t low =
+          l.sealed_offset(std::min(l.segment_at(offset), l.segments_of(bytes) - 1));
+      const std::uint64_t high =
+          offset + length == bytes
+              ? sealed.size()
+              : l.sealed_offset(l.segment_at(offset + (length == 0 ? 0 : length - 1)) + 1);
+      for (const auto& [begin, end] : source.ranges()) {
+        EXPECT_GE(begin, low);
+        EXPECT_LE(end, high);
+      }
+    }
+    OpenOptions beyond;
+    beyond.offset = bytes;
+    beyond.length = 1;
+    RandomSource source(sealed);
+    EXPECT_THROW(open_message(source, message, nullptr, beyond), InvalidArgument);
+    OrderedSource pipe(sealed);
+    EXPECT_THROW(open_message(pipe, message, nullptr, beyond), InvalidArgument);
+  }
+}
+
+// What reaches a sink in order is authentic and comes in whole segments.
+TEST(Transfer, OnlyAuthenticSegmentsReachAPipe) {
+  for (const Subject& subject : subjects) {
+    const std::size_t bytes = 600000;
+    const Buffer plain = support::pattern(bytes);
+    const Message message = subject.make();
+    const Buffer sealed = seal<RandomSource, RandomSink>(message, plain, {});
+    const SegmentLayout& l = message.layout();
+    for (const std::uint64_t bad : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{17},
+                                    std::uint64_t{30}, l.segments_of(bytes) - 1}) {
+      for (const int threads : {1, 3}) {
+        Buffer damaged = sealed;
+        damaged[static_cast<std::size_t>(l.sealed_offset(bad))] ^= 1;
+        OpenOptions options;
+        options.threads = threads;
+        OrderedSource pipe(damaged);
+        Buffer header(message.header().size());
+        static_cast<void>(pipe.read(header));
+        OrderedSink out;
+        EXPECT_THROW(open_message(pipe, message, &out, options), IntegrityError);
+        EXPECT_EQ(support::difference(out.data, Bytes(plain).first(l.plain_offset(bad))), "");
+        RandomSource file(damaged);
+        OrderedSink out2;
+        EXPECT_THROW(open_message(file, message, &out2, options), IntegrityError);
+        EXPECT_EQ(out2.data, out.data);
+      }
+    }
+  }
+}
+
+TEST(Transfer, FailuresOfSourcesAndSinksAreThrownOnce) {
+  const Buffer plain = support::pattern(2000000);
+  for (const int threads : {1, 2, 6}) {
+    for (const std::uint64_t at :
+         {std::uint64_t{0}, std::uint64_t{300000}, std::uint64_t{1900000}}) {
+      TransferOptions options;
+      options.threads = threads;
+      const Message message = subjects[0].make();
+      const auto expect_failure = [&](auto& source, auto& sink, const char* what) {
+        try {
+          seal_message(source, message, sink, options);
+          ADD_FAILURE() << "nothing was thrown";
+        } catch (const IoError& error) {
+          EXPECT_STREQ(error.what(), what);
+        }
+      };
+      RandomSource file(plain);
+      OrderedSource pipe(plain);
+      RandomSink target;
+      OrderedSink out;
+      file.fail_at = at;
+      expect_failure(file, target, "cannot read it");
+      expect_failure(file, out, "cannot read it");
+      pipe.fail_at = at;
+      expect_failure(pipe, out, "cannot read it");
+      RandomSource whole(plain);
+      OrderedSource stream(plain);
+      target.fail_at = at;
+      expect_failure(whole, target, "cannot write it");
+      OrderedSink narrow;
+      narrow.fail_at = at;
+      expect_failure(stream, narrow, "cannot write it");
+      EXPECT_LE(narrow.data.size(), at);
+    }
+  }
+}
+
+TEST(Transfer, FilesThatChangeAreErrors) {
+  const Buffer plain = support::pattern(600000);
+  for (const std::size_t now : {std::size_t{0}, std::size_t{599999}, std::size_t{600001}}) {
+    const Message message = subjects[0].make();
+    RandomSource source(plain);
+    source.change(support::pattern(now));
+    RandomSink sink;
+    try {
+      seal_message(source, message, sink);
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const IoError& error) {
+      EXPECT_NE(std::string(error.what()).find(now < plain.size() ? "shrank" : "grew"),
+                std::string::npos)
+          << error.what();
+    }
+  }
+}
+
+// A read that waits for a pipe must not hold up the news that what was read is not authentic.
+TEST(Transfer, DamageCancelsAReadThatWaits) {
+  class Stalled : public OrderedSource {
+   public:
+    using OrderedSource::OrderedSource;
+    std::size_t read(MutableBytes buffer) override {
+      const std::size_t n = OrderedSource::read(buffer);
+      if (n == buffer.size()) return n;
+      std::unique_lock lock(mutex_);
+      wakes_.wait(lock, [this] { return cancelled_; });
+      throw IoError("cancelled", ECANCELED);
+    }
+    void cancel() noexcept override {
+      const std::lock_guard lock(mutex_);
+      cancelled_ = true;
+      wakes_.notify_all();
+    }
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable wakes_;
+    bool cancelled_ = false;
+  };
+  const Subject& subject = subjects[0];
+  const Message message = subject.make();
+  Buffer damaged = seal<RandomSource, RandomSink>(message, support::pattern(700000), {});
+  damaged[100] ^= 1;
+  Stalled pipe(damaged);
+  Buffer header(message.header().size());
+  static_cast<void>(pipe.read(header));
+  OrderedSink sink;
+  OpenOptions options;
+  options.threads = 2;
+  EXPECT_THROW(open_message(pipe, message, &sink, options), IntegrityError);
+}
+
+TEST(Salvage, SavesWhatIsIntactAndListsTheRest) {
+  for (const Subject& subject : subjects) {
+    const std::size_t bytes = 600001;
+    const Buffer plain = support::pattern(bytes);
+    const Message message = subject.make();
+    const Buffer sealed = seal<RandomSource, RandomSink>(message, plain, {});
+    const SegmentLayout& l = message.layout();
+    Buffer damaged = sealed;
+    Buffer expected = plain;
+    for (const std::uint64_t bad : {std::uint64_t{2}, std::uint64_t{3}, std::uint64_t{20}}) {
+      damaged[static_cast<std::size_t>(l.sealed_offset(bad + 1)) - 1] ^= 0x80;
+      std::fill(expected.begin() + static_cast<std::ptrdiff_t>(l.plain_offset(bad)),
+                expected.begin() + static_cast<std::ptrdiff_t>(l.plain_offset(bad + 1)),
+                std::uint8_t{0});
+    }
+    for (const bool file : {true, false}) {
+      std::vector<BadRange> ranges;
+      OpenOptions options;
+      options.threads = 2;
+      options.salvage = &ranges;
+      const Buffer saved = file ? open<RandomSource, RandomSink>(subject, damaged, options)
+                                : open<OrderedSource, OrderedSink>(subject, damaged, options);
+      EXPECT_EQ(support::difference(saved, expected), "") << subject.name;
+      ASSERT_EQ(ranges.size(), 2U);
+      EXPECT_EQ(ranges[0].offset, l.plain_offset(2));
+      EXPECT_EQ(ranges[0].bytes, 2 * l.segment_bytes);
+      EXPECT_EQ(ranges[1].offset, l.plain_offset(20));
+      EXPECT_EQ(ranges[1].bytes, l.segment_bytes);
+    }
+  }
+}
+
+TEST(Salvage, TruncatedMessagesEndWhereTheyDo) {
+  for (const Subject& subject : subjects) {
+    const Message message = subject.make();
+    const SegmentLayout& l = message.layout();
+    const std::size_t bytes = static_cast<std::size_t>(l.plain_offset(3));
+    const Buffer plain = support::pattern(bytes);
+    const Buffer sealed = seal<RandomSource, RandomSink>(message, plain, {});
+    // Between segments 1 and 2, within a tag, and within segment 1.
+    for (const std::uint64_t size :
+         {l.sealed_offset(2), l.sealed_offset(2) + 3, l.sealed_offset(1) + 50}) {
+      const Buffer cut_off(sealed.begin(), sealed.begin() + static_cast<std::ptrdiff_t>(size));
+      for (const bool file : {true, false}) {
+        SCOPED_TRACE(std::string(subject.name) + " " + std::to_string(size));
+        std::vector<BadRange> ranges;
+        OpenOptions options;
+        EXPECT_THROW((open<OrderedSource, OrderedSink>(subject, cut_off, options)), IntegrityError);
+        EXPECT_THROW((open<RandomSource, RandomSink>(subject, cut_off, options)), IntegrityError);
+        options.salvage = &ranges;
+        const Buffer saved = file ? open<RandomSource, RandomSink>(subject, cut_off, options)
+                                  : open<OrderedSource, OrderedSink>(subject, cut_off, options);
+        const std::uint64_t whole = size >= l.sealed_offset(2) ? 2 : 1;
+        Buffer expected(plain.begin(),
+                        plain.begin() + static_cast<std::ptrdiff_t>(l.plain_offset(whole)));
+        if (whole == 1) expected.resize(expected.size() + 50 - 16);
+        EXPECT_EQ(support::difference(saved, expected), "");
+        ASSERT_FALSE(ranges.empty());
+        EXPECT_EQ(ranges.front().offset, l.plain_offset(whole));
+      }
+    }
+  }
+}
+
+TEST(Salvage, AWrongKeyIsNoDamage) {
+  const Buffer sealed = sealed_sample(subjects[2], 20000);
+  const Message other =
+      open_tink_message(small_tink, Bytes(sealed).first(24), support::make_key(32, 8), context, {});
+  std::vector<BadRange> ranges;
+  OpenOptions options;
+  options.salvage = &ranges;
+  RandomSource source(sealed);
+  RandomSink sink;
+  EXPECT_THROW(open_message(source, other, &sink, options), IntegrityError);
+}
+
+TEST(Headers, WrongKeysAndContexts) {
+  const Message message = subjects[0].make();
+  const Buffer header(message.header().begin(), message.header().end());
+  EXPECT_THROW(
+      static_cast<void>(open_paraes_message(header, support::make_key(32, 2), context, {})),
+      WrongKey);
+  EXPECT_THROW(static_cast<void>(open_paraes_message(header, key, {}, {})), WrongKey);
+  EXPECT_THROW(static_cast<void>(open_paraes_message(header, Bytes(key).first(16), context, {})),
+               WrongKey);
+  for (std::size_t bit = 0; bit < 8 * header.size(); ++bit) {
+    Buffer changed = header;
+    changed[bit / 8] ^= static_cast<std::uint8_t>(1U << (bit % 8));
+    EXPECT_THROW(static_cast<void>(open_paraes_message(changed, key, context, {})), Error) << bit;
+  }
+  for (std::size_t n = 0; n < header.size(); ++n) {
+    EXPECT_THROW(static_cast<void>(open_paraes_message(Bytes(header).first(n), key, context, {})),
+                 IntegrityError)
+        << n;
+  }
+  EXPECT_THROW(static_cast<void>(new_c2sp_message(support::make_key(24), {}, {})), InvalidArgument);
+  EXPECT_THROW(static_cast<void>(new_c2sp_message(key, Buffer(max_context_bytes + 1), {})),
+               InvalidArgument);
+  EXPECT_NO_THROW(static_cast<void>(new_c2sp_message(key, Buffer(max_context_bytes), {})));
+}
+
+TEST(Headers, PrefacesSayWhatIsWrong) {
+  const auto complaint = [](std::size_t at, std::uint8_t value) {
+    auto text = Preface::for_passphrase(256, 4).encode();
+    text[at] = value;
+    try {
+      static_cast<void>(Preface::parse(text));
+      return std::string("nothing");
+    } catch (const IntegrityError& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(complaint(8, 1), "nothing");
+  EXPECT_NE(complaint(0, 'p').find("does not begin"), std::string::npos);
+  EXPECT_NE(complaint(8, 2).find("format version 2"), std::string::npos);
+  EXPECT_NE(complaint(9, 7).find("kdf 7"), std::string::npos);
+  EXPECT_NE(complaint(9, 0).find("no scrypt"), std::string::npos);
+  EXPECT_NE(complaint(10, 0).find("aead 0"), std::string::npos);
+  EXPECT_NE(complaint(10, 3).find("aead 3"), std::string::npos);
+  EXPECT_NE(complaint(11, 0).find("N = 1"), std::string::npos);
+  for (std::size_t at = 12; at < 16; ++at) {
+    EXPECT_NE(complaint(at, 1).find("reserved"), std::string::npos);
+  }
+  EXPECT_EQ(complaint(31, 9), "nothing");
+}
+
+// RFC 5869 appendix A.1 and A.4, RFC 7914 section 12.
+TEST(Kdf, PublishedExamples) {
+  using support::from_hex;
+  Buffer out(42);
+  hkdf(HkdfHash::sha256, Buffer(22, 0x0b), from_hex("000102030405060708090a0b0c"),
+       from_hex("f0f1f2f3f4f5f6f7f8f9"), out);
+  EXPECT_EQ(support::to_hex(out),
+            "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf34007208d5b887185865");
+  hkdf(HkdfHash::sha1, Buffer(11, 0x0b), from_hex("000102030405060708090a0b0c"),
+       from_hex("f0f1f2f3f4f5f6f7f8f9"), out);
+  EXPECT_EQ(support::to_hex(out),
+            "085a01ea1b10f36933068b56efa5ad81a4f14b822f5b091568a9cdd4f155fda2c22e422478d305f3f896");
+  const std::string word = "pleaseletmein";
+  const std::string salt = "SodiumChloride";
+  Buffer key64(64);
+  scrypt({reinterpret_cast<const std::uint8_t*>(word.data()), word.size()},
+         {reinterpret_cast<const std::uint8_t*>(salt.data()), salt.size()}, 14, key64);
+  EXPECT_EQ(
+      support::to_hex(key64),
+      "7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2d5432955613f0fcf62d4970524"
+      "2a9af9e61e85dc0d651e40dfcf017b45575887");
+  EXPECT_THROW(scrypt({}, {}, 0, key64), InvalidArgument);
+  EXPECT_THROW(scrypt({}, {}, 41, key64), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace paraes
