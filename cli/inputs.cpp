@@ -42,11 +42,11 @@ class Finder {
     if (!S_ISDIR(status.st_mode)) {
       add(input, fs::path(input).filename().string(), static_cast<std::uint64_t>(status.st_size));
     } else if (options_.recursive) {
-      // "photos/" and "photos" are the same; "." and ".." have no name of their own.
-      fs::path path = fs::path(input).lexically_normal();
+      // "photos/" and "photos" are the same; "photos/." and ".." mean what is in them.
+      fs::path path(input);
       if (!path.has_filename()) path = path.parent_path();
       const std::string name = path.filename().string();
-      folder(input, name == "." || name == ".." || name == "/" ? "" : name + "/");
+      folder(input, name == "." || name == ".." || name.empty() ? "" : name + "/");
     } else {
       refuse(input, input + " is a folder; -r takes folders, with the files in them", 2);
     }

@@ -1,5 +1,6 @@
 #include "file/tools.hpp"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "file/child.hpp"
@@ -32,14 +33,18 @@ bool pads(Mode mode) { return mode == Mode::ecb || mode == Mode::cbc; }
 
 class Paraes : public FileTool {
  public:
-  Paraes(std::string program, const FileJob& job, std::string kernel, int threads)
-      : program_(std::move(program)), job_(job), kernel_(std::move(kernel)), threads_(threads) {}
+  Paraes(std::string program, const FileJob& job, std::string kernel, int threads, bool overlap)
+      : program_(std::move(program)),
+        job_(job),
+        kernel_(std::move(kernel)),
+        threads_(threads),
+        overlap_(overlap) {}
 
   [[nodiscard]] std::vector<std::string> command(Direction direction, const Workspace& workspace,
                                                  const std::string& in,
                                                  const std::string& out) const override {
-    std::vector<std::string> words = {program_, std::string(to_string(direction)), "--quiet",
-                                      "--format", job_.format};
+    std::vector<std::string> words = {
+        program_, std::string(to_string(direction)), "--quiet", "--json", "--format", job_.format};
     const auto add = [&](std::initializer_list<std::string> more) {
       words.insert(words.end(), more);
     };
@@ -60,8 +65,23 @@ class Paraes : public FileTool {
     } else {
       add({"--key-file", workspace.key_file(key_size)});
     }
+    if (!overlap_) add({"--no-overlap"});
     add({"--kernel", kernel_, "--threads", std::to_string(threads_), "--output", out, in});
     return words;
+  }
+
+  // Of the object that --json prints.
+  [[nodiscard]] Timeline timeline(const std::string& output) const override {
+    Timeline phases;
+    const auto json = nlohmann::json::parse(output, nullptr, false);
+    if (!json.is_object() || !json.contains("timeline_ns")) return phases;
+    const auto& timeline = json["timeline_ns"];
+    if (!timeline.is_object()) return phases;
+    phases.read = timeline.value("read", 0.0);
+    phases.key_expansion = timeline.value("key_expansion", 0.0);
+    phases.kernel = timeline.value("kernel", 0.0);
+    phases.write = timeline.value("write", 0.0);
+    return phases;
   }
 
   [[nodiscard]] std::string ciphertext() const override { return job_name(job_); }
@@ -71,6 +91,7 @@ class Paraes : public FileTool {
   FileJob job_;
   std::string kernel_;
   int threads_;
+  bool overlap_;
 };
 
 class OpensslEnc : public FileTool {
@@ -156,8 +177,8 @@ class Cp : public FileTool {
 }  // namespace
 
 std::unique_ptr<FileTool> make_paraes(std::string program, const FileJob& job, std::string kernel,
-                                      int threads) {
-  return std::make_unique<Paraes>(std::move(program), job, std::move(kernel), threads);
+                                      int threads, bool overlap) {
+  return std::make_unique<Paraes>(std::move(program), job, std::move(kernel), threads, overlap);
 }
 
 std::unique_ptr<FileTool> make_openssl_enc(const FileJob& job) {

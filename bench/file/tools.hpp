@@ -11,6 +11,7 @@
 
 #include "file/workspace.hpp"
 #include "harness/row.hpp"
+#include "harness/variant.hpp"
 
 namespace paraes::bench {
 
@@ -37,13 +38,17 @@ class FileTool {
                                                          const std::string& in,
                                                          const std::string& out) const = 0;
 
+  // The phases of a run that printed `output`, as far as the program tells.
+  [[nodiscard]] virtual Timeline timeline(const std::string& /*output*/) const { return {}; }
+
   // Names the kind of ciphertext, so that variants can share one.
   [[nodiscard]] virtual std::string ciphertext() const = 0;
 };
 
-// `program` is the path of paraes; `kernel` and `threads` as in its flags.
+// `program` is the path of paraes; `kernel` and `threads` as in its flags; `overlap` off is its
+// --no-overlap.
 [[nodiscard]] std::unique_ptr<FileTool> make_paraes(std::string program, const FileJob& job,
-                                                    std::string kernel, int threads);
+                                                    std::string kernel, int threads, bool overlap);
 // Throws Skip without openssl, or for a job that `openssl enc` lacks.
 [[nodiscard]] std::unique_ptr<FileTool> make_openssl_enc(const FileJob& job);
 [[nodiscard]] std::unique_ptr<FileTool> make_age(const FileJob& job);

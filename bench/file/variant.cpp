@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "file/child.hpp"
+#include "harness/statistics.hpp"
 #include "memory/oracle.hpp"
 
 namespace paraes::bench {
@@ -59,7 +60,7 @@ void FileVariant::tear_down() noexcept {
 
 void FileVariant::restore() { (void)unlink(out_.c_str()); }
 
-void FileVariant::call() { run(direction(), *tool_, in_, out_); }
+void FileVariant::call() { outputs_.push_back(run(direction(), *tool_, in_, out_)); }
 
 bool FileVariant::verify() {
   restore();
@@ -88,14 +89,27 @@ bool FileVariant::verify() {
 
 Timeline FileVariant::timeline(double /*median_ns*/,
                                std::optional<double> /*key_expansion_ns*/) const {
-  return {};
+  Timeline medians;
+  const auto median = [&](std::optional<double> Timeline::*phase) {
+    std::vector<double> values;
+    for (const std::string& output : outputs_) {
+      if (const auto value = tool_->timeline(output).*phase) values.push_back(*value);
+    }
+    if (!values.empty()) medians.*phase = median_of(std::move(values));
+  };
+  median(&Timeline::read);
+  median(&Timeline::key_expansion);
+  median(&Timeline::kernel);
+  median(&Timeline::write);
+  return medians;
 }
 
-void FileVariant::run(Direction direction, const FileTool& tool, const std::string& in,
-                      const std::string& out) const {
+std::string FileVariant::run(Direction direction, const FileTool& tool, const std::string& in,
+                             const std::string& out) const {
   const auto command = tool.command(direction, *workspace_, in, out);
-  const ChildResult result = run_child(command);
+  ChildResult result = run_child(command);
   if (result.status != 0) throw std::runtime_error(complaint(command, result));
+  return std::move(result.output);
 }
 
 bool FileVariant::is_plaintext(const std::string& path) const {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "file/tools.hpp"
 #include "file/workspace.hpp"
@@ -29,8 +30,9 @@ class FileVariant : public Variant {
                                   std::optional<double> key_expansion_ns) const override;
 
  private:
-  void run(Direction direction, const FileTool& tool, const std::string& in,
-           const std::string& out) const;
+  // What the program printed.
+  std::string run(Direction direction, const FileTool& tool, const std::string& in,
+                  const std::string& out) const;
   [[nodiscard]] bool is_plaintext(const std::string& path) const;
   [[nodiscard]] Direction direction() const { return row().direction.value_or(Direction::encrypt); }
 
@@ -42,6 +44,7 @@ class FileVariant : public Variant {
   bool holds_workspace_ = false;
   std::string in_;
   std::string out_;
+  std::vector<std::string> outputs_;  // of every call
 };
 
 }  // namespace paraes::bench

@@ -101,7 +101,7 @@ class TamperCase(Case):
                 for line in done.stdout.splitlines():
                     report = json.loads(line)
                     got[report["input"]] = report["exit"]
-                self.assertEqual(got.pop("none"), 1 if verb == ["verify"] else 2)
+                self.assertEqual(got.pop("none"), 1)
                 self.assertEqual(len(got), len(batch))
                 for name, (what, _, status) in zip(names, batch):
                     self.assertEqual(got[name], status, f"{verb[0]}: {what}")
@@ -176,7 +176,6 @@ class Tamper(TamperCase):
         for layout in SIZES:
             _, message = self.message(layout)
             status = {PARAES: 2, C2SP: 5, TINK: 4}[layout]
-            # A byte 0x28 in front by accident leaves the header of tink well-formed.
             self.refuse(layout, ((f"without the first {n} bytes", message[n:], status)
                                  for n in (1, 7, 8, 16)))
 
@@ -318,7 +317,7 @@ class Tamper(TamperCase):
         variants += [(f"log2n {n}", changed(11, n), 2) for n in (23, 40, 63, 64, 65, 255)]
         variants += [("log2n 0", changed(11, 0), 4), ("aead 1", changed(10, 1), 5),
                      ("kdf 0", changed(9, 0), 4), ("kdf 2", changed(9, 2), 4),
-                     ("no scrypt at all", changed(9, 0, 2, 0) [:16] + bytes(16) + message[32:], 2)]
+                     ("no scrypt at all", changed(9, 0, 2, 0)[:16] + bytes(16) + message[32:], 2)]
         variants += [(f"bit {bit} of byte {at} of the salt", flipped(message, at, bit), 5)
                      for at in range(16, 32) for bit in (0, 7)]
         self.refuse(passphrase, variants)
@@ -386,7 +385,6 @@ class Pipes(TamperCase):
                 with self.subTest(format=NAMES[layout], more=more):
                     for out in self.released(layout, message + bytes(more)):
                         self.assertTrue(plain.startswith(out))
-                        self.assertLess(len(out), len(plain) or 1)
                         self.assertTrue(layout.is_whole(len(out)))
 
     def test_damaged_headers_release_nothing(self):

@@ -1,6 +1,5 @@
-"""Two clients of the formats c2sp and paraes, written from docs/formats.md alone: AES-GCM comes from
-the package cryptography, the rest from Python's standard library. They hold a whole message in
-memory."""
+"""Two clients of the formats c2sp and paraes, written from docs/formats.md alone. AES-GCM comes from
+the package cryptography, all else from the standard library. A whole message is held in memory."""
 
 import hashlib
 import hmac
@@ -62,7 +61,7 @@ KEY_BYTES = {1: 16, 2: 32}
 
 
 def scrypt(passphrase, salt, log2n, length):
-    # OpenSSL refuses to take more than maxmem, by default 32 MiB; 128 r N bytes and a few blocks.
+    # scrypt needs 128 r N bytes and a few blocks; without maxmem OpenSSL refuses more than 32 MiB.
     return hashlib.scrypt(passphrase, salt=salt, n=1 << log2n, r=8, p=1, dklen=length,
                           maxmem=128 * 8 * ((1 << log2n) + 4))
 
@@ -87,7 +86,7 @@ def paraes_open(message, *, key=None, passphrase=None, context=b""):
     if kdf == BY_PASSPHRASE and passphrase is not None:
         key = scrypt(passphrase, preface[16:], log2n, KEY_BYTES[aead])
     elif kdf != BY_KEY_FILE or key is None or log2n or any(preface[16:]):
-        raise ValueError("it takes a passphrase, or a key, or it is damaged")
+        raise ValueError("the other one of key and passphrase is needed, or it is damaged")
     if len(key) != KEY_BYTES[aead]:
         raise ValueError("wrong key: the message is for one of another length")
     return c2sp_open(key, message[32:], preface + context)

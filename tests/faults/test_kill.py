@@ -1,0 +1,175 @@
+"""Killed runs: the target is as it was or whole, and the next run clears up."""
+
+import os
+import random
+import signal
+import subprocess
+import time
+import unittest
+
+from faults import KEY, MIB, SMALL, FaultCase, Strace, pattern, preloaded, strace_reason
+
+KILLS = int(os.environ.get("PARAES_KILLS", "30"))
+SEED = int(os.environ.get("PARAES_SEED", "1"))
+OLD = b"precious" * 1000
+
+
+class Unnamed(FaultCase):
+    """With files without names (O_TMPFILE)."""
+
+    # What the runs are: verb, input, target, whether there is an old target.
+    RUNS = [(verb, *names, old) for verb, names in (("encrypt", ("f", "f.paes")),
+                                                    ("decrypt", ("g.paes", "g")))
+            for old in (False, True)]
+
+    def prepare(self, plain):
+        self.plain = plain
+        self.write("f", plain)
+        self.ok("encrypt", *KEY, "-o", "g.paes", "f")
+        self.sealed = self.read("g.paes")
+
+    def before(self, target, old):
+        self.path(target).unlink(missing_ok=True)
+        if old:
+            self.write(target, OLD)
+
+    def check_target(self, verb, target, old):
+        """Returns whether the target is there, and new."""
+        if not self.path(target).exists():
+            self.assertFalse(old, "the old target is gone")
+            return False
+        if old and self.path(target).stat().st_size == len(OLD):
+            self.assertEqual(self.read(target), OLD)
+            return False
+        if verb == "encrypt":
+            self.check_opens(target, self.plain)
+        else:
+            self.assertTrue(self.read(target) == self.plain, "the new target is not whole")
+        return True
+
+    def check_next_run(self, verb, source, target):
+        """What a killed run left does not stand in the way, and goes."""
+        force = ["-f"] if self.path(target).exists() else []
+        self.ok(verb, *KEY, *force, source)
+        self.assertTrue(self.check_target(verb, target, False))
+        self.assertEqual(self.left_over(), [])
+        self.assertEqual(self.read("f") == self.plain and self.read("g.paes") == self.sealed
+                         or verb, verb, "a source changed")
+
+    def test_at_random_moments(self):
+        choose = random.Random(SEED)
+        self.prepare(pattern(64 * MIB + 100))
+        usual = {}
+        for run in self.RUNS:
+            verb, source, target, old = run
+            self.before(target, old)
+            start = time.monotonic()
+            self.ok(verb, *KEY, *(["-f"] if old else []), source)
+            usual[run] = time.monotonic() - start
+        ends = {"absent or old": 0, "complete": 0, "finished": 0, "with a temporary": 0}
+        for i in range(KILLS):
+            run = self.RUNS[i % len(self.RUNS)]
+            verb, source, target, old = run
+            self.before(target, old)
+            # Half of them where the file gets its name.
+            share = choose.uniform(0, 1.1) if choose.random() < 0.5 else choose.uniform(0.7, 1.1)
+            with self.subTest(run=run, number=i, share=share):
+                process = self.start(verb, *KEY, *(["-f"] if old else []), source)
+                time.sleep(share * usual[run])
+                process.send_signal(signal.SIGKILL)
+                status = process.wait()
+                self.assertIn(status, (0, -signal.SIGKILL), process.stderr.read())
+                if status == 0:
+                    self.assertEqual(self.left_over(), [])
+                ends["with a temporary"] += len(self.left_over())
+                new = self.check_target(verb, target, old)
+                if status == 0:
+                    self.assertTrue(new)
+                ends["finished" if status == 0 else "complete" if new else "absent or old"] += 1
+                self.check_next_run(verb, source, target)
+        print(f"\n{type(self).__name__}: {KILLS} kills:", ends, flush=True)
+        if KILLS >= 8:
+            self.assertGreater(ends["absent or old"], 0, "no run was hit before its end")
+
+    def at_every_call(self, more_flags=(), inject=()):
+        reason = strace_reason()
+        if reason:
+            self.skipTest(reason)
+        self.prepare(SMALL)
+        for run in self.RUNS:
+            verb, source, target, old = run
+            args = [verb, *KEY, "-T", "1", *(["-f"] if old else []), *more_flags, source]
+
+            def strace(*more):
+                self.before(target, old)
+                self.write(source, self.plain if verb == "encrypt" else self.sealed)
+                return Strace(self, *args, env=self.env, inject=[*inject, *more])
+
+            whole = strace()
+            self.assertEqual(whole.done.returncode, 0, whole.done.stderr)
+            calls = whole.calls_from(f'"{source}"')
+            states = []
+            for name, number, _ in calls:
+                with self.subTest(run=run, call=name, number=number):
+                    # Before the call is made.
+                    done = strace(f"{name}:signal=KILL:when={number}")
+                    self.assertTrue(done.killed or done.done.returncode == 0,
+                                    (done.done.returncode, done.done.stderr))
+                    self.assertTrue(done.killed, "the call was not made this time")
+                    new = self.check_target(verb, target, old)
+                    states.append(new)
+                    if not self.path(source).exists():
+                        self.assertTrue(new, "the source is gone before its result is there")
+                        self.assertIn("--rm", more_flags)
+                        self.write(source, self.plain if verb == "encrypt" else self.sealed)
+                    self.check_next_run(verb, source, target)
+            # Both were seen, one after the other.
+            self.assertEqual(states, sorted(states))
+            self.assertEqual(set(states), {False, True})
+
+    def test_at_every_system_call(self):
+        self.at_every_call()
+
+    def test_at_every_system_call_with_rm(self):
+        self.at_every_call(["--rm"])
+
+    def test_a_running_one_is_left_alone(self):
+        """Two runs to one target: neither takes the temporary of the other for a stale one."""
+        self.prepare(SMALL)
+        first = self.start("encrypt", *KEY, "-o", "out", "-", stdin=subprocess.PIPE)
+        self.wait_for(lambda: self.temporaries(first), "a temporary")
+        self.ok("encrypt", *KEY, "-o", "out", "f")
+        self.assertEqual(len(self.temporaries(first)), 1)
+        first.send_signal(signal.SIGKILL)
+        first.stdin.close()
+        first.wait()
+        self.check_opens("out", SMALL)
+        self.ok("encrypt", *KEY, "-f", "-o", "out", "f")
+        self.assertEqual(self.left_over(), [])
+
+
+class Named(Unnamed):
+    """Without them: temporaries have names, and a killed run leaves one."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.env = preloaded("PARAES_NO_TMPFILE")
+
+    def test_a_stale_one_is_left_and_goes(self):
+        self.prepare(SMALL)
+        process = self.start("encrypt", *KEY, "-o", "out", "-", stdin=subprocess.PIPE)
+        self.wait_for(lambda: self.temporaries(process), "a temporary")
+        process.send_signal(signal.SIGKILL)
+        process.stdin.close()
+        process.wait()
+        self.assertEqual(self.left_over(), [".out.paraes-tmp"])
+        self.ok("encrypt", *KEY, "-o", "out", "f")
+        self.assertEqual(self.left_over(), [])
+
+    def test_at_every_system_call_where_renaming_always_replaces(self):
+        # As on file systems that know no RENAME_NOREPLACE.
+        self.at_every_call(inject=["renameat2:error=EINVAL"])
+
+
+if __name__ == "__main__":
+    unittest.main()

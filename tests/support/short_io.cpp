@@ -1,0 +1,99 @@
+// Preloaded into a program, it makes reads and writes behave as they may at worst: each moves at
+// most a few bytes, and now and then is interrupted by a signal before it moves any.
+// PARAES_SHORT_IO_SEED chooses another sequence.
+
+#include <dlfcn.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+namespace {
+
+constexpr std::uint64_t interrupted_one_in = 8;
+constexpr std::uint64_t most_bytes = 100;
+
+// splitmix64 of a count: no state that threads would have to share but that.
+std::uint64_t random_bits() {
+  static const std::uint64_t seed = [] {
+    const char* text = std::getenv("PARAES_SHORT_IO_SEED");
+    return text == nullptr ? 1 : std::strtoull(text, nullptr, 10);
+  }();
+  static std::atomic<std::uint64_t> count = 0;
+  std::uint64_t x = (seed << 32) + ++count * 0x9e3779b97f4a7c15U;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+  return x ^ (x >> 31);
+}
+
+template <class Call>
+Call next(const char* name) {
+  return reinterpret_cast<Call>(dlsym(RTLD_NEXT, name));
+}
+
+// Calls `call` with fewer bytes than `size`, or fails as a signal makes it fail.
+template <class Call>
+ssize_t shortened(std::size_t size, const Call& call) {
+  const std::uint64_t bits = random_bits();
+  if (bits % interrupted_one_in == 0) {
+    errno = EINTR;
+    return -1;
+  }
+  return call(std::min<std::size_t>(size, 1 + (bits >> 8) % most_bytes));
+}
+
+using Read = ssize_t (*)(int, void*, std::size_t);
+using ReadAt = ssize_t (*)(int, void*, std::size_t, off64_t);
+using Write = ssize_t (*)(int, const void*, std::size_t);
+using WriteAt = ssize_t (*)(int, const void*, std::size_t, off64_t);
+
+ssize_t read_at(int descriptor, void* data, std::size_t size, off64_t offset) {
+  static const auto call = next<ReadAt>("pread64");
+  return shortened(size, [&](std::size_t n) { return call(descriptor, data, n, offset); });
+}
+
+ssize_t write_at(int descriptor, const void* data, std::size_t size, off64_t offset) {
+  static const auto call = next<WriteAt>("pwrite64");
+  return shortened(size, [&](std::size_t n) { return call(descriptor, data, n, offset); });
+}
+
+}  // namespace
+
+extern "C" {
+
+__attribute__((visibility("default"))) ssize_t read(int descriptor, void* data, std::size_t size) {
+  static const auto call = next<Read>("read");
+  return shortened(size, [&](std::size_t n) { return call(descriptor, data, n); });
+}
+
+__attribute__((visibility("default"))) ssize_t write(int descriptor, const void* data,
+                                                     std::size_t size) {
+  static const auto call = next<Write>("write");
+  return shortened(size, [&](std::size_t n) { return call(descriptor, data, n); });
+}
+
+__attribute__((visibility("default"))) ssize_t pread(int descriptor, void* data, std::size_t size,
+                                                     off_t offset) {
+  return read_at(descriptor, data, size, offset);
+}
+
+__attribute__((visibility("default"))) ssize_t pread64(int descriptor, void* data,
+                                                       std::size_t size, off64_t offset) {
+  return read_at(descriptor, data, size, offset);
+}
+
+__attribute__((visibility("default"))) ssize_t pwrite(int descriptor, const void* data,
+                                                      std::size_t size, off_t offset) {
+  return write_at(descriptor, data, size, offset);
+}
+
+__attribute__((visibility("default"))) ssize_t pwrite64(int descriptor, const void* data,
+                                                        std::size_t size, off64_t offset) {
+  return write_at(descriptor, data, size, offset);
+}
+}
