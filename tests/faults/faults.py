@@ -78,8 +78,7 @@ class FaultCase(Case):
 
 
 class Strace:
-    """One run under strace. `calls` are its system calls from the first on that has to do with its
-    files, in order; `before` says how many of each the loader and the like had made by then."""
+    """One run under strace, to its end, with the faults in `inject`."""
 
     LINE = re.compile(r"(?:\d+ +)?(\w+)\(")
 
@@ -101,18 +100,16 @@ class Strace:
         self.killed = self.done.returncode in (-9, 137)
 
     def calls_from(self, marker):
-        """(name, its index among all calls of that name, its index among all calls) of each call
-        from the first one on that has `marker` in its line."""
+        """(name, its index among all calls of that name) of each call from the first one on that
+        has `marker` in its line."""
         counts, found, started = {}, [], False
-        total = 0
         for line in self.text.splitlines():
             match = self.LINE.match(line)
             if not match:
                 continue
             name = match[1]
-            total += 1
             counts[name] = counts.get(name, 0) + 1
-            started = started or marker in line
+            started = started or (marker in line and name != "execve")
             if started:
-                found.append((name, counts[name], total))
+                found.append((name, counts[name]))
         return found

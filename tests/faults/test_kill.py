@@ -12,6 +12,10 @@ from faults import KEY, MIB, SMALL, FaultCase, Strace, pattern, preloaded, strac
 KILLS = int(os.environ.get("PARAES_KILLS", "30"))
 SEED = int(os.environ.get("PARAES_SEED", "1"))
 OLD = b"precious" * 1000
+# Calls that change something, and the end: between others, a kill finds nothing new.
+CHANGING = {"openat", "open", "write", "pwrite64", "fchmod", "utimensat", "fsync", "fcntl", "close",
+            "flock", "ftruncate", "link", "linkat", "rename", "renameat", "renameat2", "unlink",
+            "unlinkat", "exit_group"}
 
 
 class Unnamed(FaultCase):
@@ -53,8 +57,8 @@ class Unnamed(FaultCase):
         self.ok(verb, *KEY, *force, source)
         self.assertTrue(self.check_target(verb, target, False))
         self.assertEqual(self.left_over(), [])
-        self.assertEqual(self.read("f") == self.plain and self.read("g.paes") == self.sealed
-                         or verb, verb, "a source changed")
+        self.assertTrue(self.read("f") == self.plain, "a source changed")
+        self.assertTrue(self.read("g.paes") == self.sealed, "a source changed")
 
     def test_at_random_moments(self):
         choose = random.Random(SEED)
@@ -107,9 +111,9 @@ class Unnamed(FaultCase):
 
             whole = strace()
             self.assertEqual(whole.done.returncode, 0, whole.done.stderr)
-            calls = whole.calls_from(f'"{source}"')
+            calls = [call for call in whole.calls_from(f'"{source}"') if call[0] in CHANGING]
             states = []
-            for name, number, _ in calls:
+            for name, number in calls:
                 with self.subTest(run=run, call=name, number=number):
                     # Before the call is made.
                     done = strace(f"{name}:signal=KILL:when={number}")

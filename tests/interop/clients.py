@@ -1,5 +1,5 @@
-"""Two clients of the formats c2sp and paraes, written from docs/formats.md alone. AES-GCM comes from
-the package cryptography, all else from the standard library. A whole message is held in memory."""
+"""Two clients of the formats c2sp and paraes, written from docs/formats.md alone. AES-GCM comes
+from the package cryptography, all else from the standard library. A message is held in memory."""
 
 import hashlib
 import hmac

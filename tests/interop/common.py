@@ -11,8 +11,8 @@ CHUNK = 16384
 SEALED = CHUNK + 16
 PIECE = 16 * CHUNK  # the program reads, computes and writes so much at a time
 SIZES = (0, 1, 15, 16, 17, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK - 1, 2 * CHUNK, 2 * CHUNK + 1,
-         5 * CHUNK - 1, 5 * CHUNK, 5 * CHUNK + 1, PIECE - CHUNK, PIECE - CHUNK + 1, PIECE - 1, PIECE,
-         PIECE + 1, PIECE + CHUNK, 2 * PIECE - 1, 2 * PIECE, 2 * PIECE + 1, (1 << 20) + 5)
+         5 * CHUNK - 1, 5 * CHUNK, 5 * CHUNK + 1, PIECE - CHUNK, PIECE - CHUNK + 1, PIECE - 1,
+         PIECE, PIECE + 1, PIECE + CHUNK, 2 * PIECE - 1, 2 * PIECE, 2 * PIECE + 1, (1 << 20) + 5)
 KERNELS = ("reference", "ttable", "openssl", "bitslice", "auto")
 CONTEXTS = (b"", b"\0", b"photos/2019", pattern(512))
 
@@ -39,9 +39,8 @@ class InteropCase(Case):
 
     def decrypt_all(self, messages, *flags):
         """The other way round."""
-        for name, data in messages.items():
-            self.write(f"{name}.paes", data)
-        self.ok("decrypt", "-q", "-f", *flags, "-o", "opened", *(f"{name}.paes" for name in messages))
+        files = [self.write(f"{name}.paes", data) for name, data in messages.items()]
+        self.ok("decrypt", "-q", "-f", *flags, "-o", "opened", *files)
         return {name: self.read(f"opened/{name}" if len(messages) > 1 else "opened")
                 for name in messages}
 
@@ -184,7 +183,7 @@ class ChunkedTests:
                            "-c", self.write("m", message), says="beyond the end")
 
     def test_part_of_a_pipe(self):
-        self.fails(2, "decrypt", *self.flags(256), "--offset", 1, "--length", 2, "-",
+        self.fails(2, "decrypt", *self.flags(256), "--offset", 1, "--length", 2, "-c", "-",
                    stdin=self.seal(256, b"data"), says="not in a pipe")
 
     def test_part_that_is_damaged(self):

@@ -46,7 +46,8 @@ class WithKey(ChunkedTests, InteropCase):
                                      ("aead", AEAD, 5, "aead 7"),
                                      ("reserved", RESERVED, 1, "reserved"),
                                      ("last reserved", RESERVED + 3, 128, "reserved"),
-                                     ("log2 N", LOG2N_AT, 4, "scrypt"), ("salt", SALT, 1, "scrypt")):
+                                     ("log2 N", LOG2N_AT, 4, "scrypt"),
+                                     ("salt", SALT, 1, "scrypt")):
             self.refused(4, says, {name: flipped(message, at, mask)}, *self.flags(256))
         # AES-128 by the preface, which a key of 32 bytes cannot be for; then with one that can.
         changed = {"aead": flipped(message, AEAD, 3)}
@@ -86,7 +87,6 @@ class WithPassphrase(InteropCase):
     def setUp(self):
         super().setUp()
         self.write("pw", WORD + b"\n")
-        self.write("wrong", WORD)
         self.write("key", KEYS[256])
 
     def flags(self, bits=256, context=b""):
@@ -121,7 +121,8 @@ class WithPassphrase(InteropCase):
     def test_costs(self):
         for log2n in (1, 2, 10, 17):
             with self.subTest(log2n=log2n):
-                made = self.ok("encrypt", *self.flags(), "--scrypt-log2n", log2n, "-", stdin=b"data")
+                made = self.ok("encrypt", *self.flags(), "--scrypt-log2n", log2n, "-",
+                               stdin=b"data")
                 self.assertEqual(made[LOG2N_AT], log2n)
                 self.assertEqual(paraes_open(made, passphrase=WORD), b"data")
                 made = self.seal(b"data", log2n=log2n)
@@ -143,7 +144,7 @@ class WithPassphrase(InteropCase):
                    says=["2^23", "--max-scrypt-log2n 23"])
 
     def test_passphrases(self):
-        for word in (b"x", "Zürich – 日本".encode(), bytes(range(1, 256)), b" spaces ", b"w" * 1000):
+        for word in (b"x", "Zürich, 日本".encode(), bytes(range(1, 256)), b" spaces ", b"w" * 999):
             with self.subTest(word=word[:16]):
                 self.write("word", word)
                 flags = ["--passphrase-file", "word"]
@@ -154,10 +155,11 @@ class WithPassphrase(InteropCase):
 
     def test_is_c2sp_behind_32_bytes(self):
         for bits in (128, 256):
-            made = self.ok("encrypt", *self.flags(bits), "--scrypt-log2n", LOG2N, "-", stdin=b"data")
+            made = self.ok("encrypt", *self.flags(bits), "--scrypt-log2n", LOG2N, "-",
+                           stdin=b"data")
             self.write("derived", scrypt(WORD, made[SALT:32], LOG2N, bits // 8))
-            got = self.ok("decrypt", "--format", "c2sp", "--key-file", "derived", *in_hex(made[:32]),
-                          "-", stdin=made[32:])
+            got = self.ok("decrypt", "--format", "c2sp", "--key-file", "derived",
+                          *in_hex(made[:32]), "-", stdin=made[32:])
             self.assertEqual(got, b"data")
 
     def test_wrong_passphrase(self):

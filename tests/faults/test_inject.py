@@ -1,0 +1,252 @@
+"""System calls that fail: the run says so and leaves nothing, or goes on where that is right."""
+
+import os
+import stat
+import subprocess
+import unittest
+
+from faults import KEY, SMALL, FaultCase, Strace, pattern, preloaded, strace_reason
+
+OLD = b"precious" * 1000
+TIME = 1234567890123456789
+MODE = 0o640
+# What the system may answer, call by call; and what must not be taken for success, because its
+# effect cannot be seen in the file that is there afterwards.
+ERRORS = {
+    "read": ("EIO", "EINTR"),
+    "pread64": ("EIO", "EINTR", "EISDIR"),
+    "write": ("ENOSPC", "EIO", "EINTR", "EDQUOT", "EFBIG"),
+    "pwrite64": ("ENOSPC", "EIO", "EINTR", "EDQUOT", "EFBIG"),
+    "fsync": ("EIO", "ENOSPC"),
+    "fdatasync": ("EIO",),
+    "close": ("EIO", "ENOSPC", "EINTR"),
+    "openat": ("EMFILE", "EACCES", "EIO"),
+    "fcntl": ("EMFILE",),
+    "newfstatat": ("EIO",),
+    "fstat": ("EIO",),
+    "access": ("EIO",),
+    "link": ("EIO", "EACCES"),
+    "linkat": ("EIO", "EACCES", "ENOSPC", "EROFS"),
+    "rename": ("EIO", "EACCES", "ENOSPC"),
+    "renameat2": ("EIO", "EACCES", "ENOSPC"),
+    "fchmod": ("EIO", "EROFS"),
+    "utimensat": ("EIO", "EROFS"),
+    "flock": ("ENOLCK", "EINTR", "EWOULDBLOCK"),
+    "ftruncate": ("EIO", "ENOSPC"),
+    "fadvise64": ("EINVAL",),
+    "unlink": ("EIO", "EACCES"),
+    "lseek": ("EIO",),
+    "poll": ("EINTR",),
+    "getrandom": ("EINTR",),
+}
+MUST_FAIL = {"fsync", "linkat", "rename", "renameat2"}
+
+
+@unittest.skipIf(strace_reason(), strace_reason())
+class Unnamed(FaultCase):
+    """With files without names (O_TMPFILE). One thread alone: then the numbers of calls are exact."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("f", SMALL)
+        self.sealed = self.ok("encrypt", *KEY, "-c", "f")
+        # Its own name: the other may be the target.
+        self.write("g.paes", self.sealed)
+        self.injections = 0
+
+    def restore(self, verb, target, old):
+        for name in set(self.names()) - {"k"}:
+            self.path(name).unlink()
+        source, data = ("f", SMALL) if verb == "encrypt" else ("g.paes", self.sealed)
+        self.write(source, data)
+        os.chmod(self.path(source), MODE)
+        os.utime(self.path(source), ns=(TIME, TIME))
+        if old:
+            self.write(target, OLD)
+
+    def is_new(self, verb, target):
+        """Whether the target is complete and correct; its time and mode too."""
+        if not self.path(target).exists() or self.read(target) == OLD:
+            return False
+        if verb == "encrypt":
+            self.check_opens(target, SMALL)
+        else:
+            self.assertTrue(self.read(target) == SMALL, "the target is not whole")
+        status = self.path(target).stat()
+        self.assertEqual(stat.S_IMODE(status.st_mode), MODE)
+        self.assertEqual(status.st_mtime_ns, TIME)
+        return True
+
+    def check(self, verb, source, target, old, rm, call, error, done):
+        text = done.stderr.decode()
+        new = self.is_new(verb, target)
+        self.assertIn(done.returncode, (0, 1), text)
+        names = {"k", source, *([target] if old else [])}
+        if done.returncode == 0:
+            self.assertEqual(text, "")
+            self.assertTrue(new, "status 0 without the output")
+            names = {"k", target, *([] if rm else [source])}
+            # A failed call that a file's safety hangs on must not be passed over.
+            if error not in ("EINTR", "EINVAL"):
+                self.assertNotIn(call, MUST_FAIL)
+        else:
+            lines = text.splitlines()
+            self.assertEqual(len(lines), 1, text)
+            self.assertTrue(lines[0].startswith("paraes: "), text)
+            said = [source, target, "k", "the folder", "key", "standard"]
+            self.assertTrue(any(word in lines[0].split(": ", 1)[1] for word in said), text)
+            self.assertNotEqual(error, "EINTR", f"{call}: a signal ended it: {text}")
+            if new:
+                # It has its name, and what came after that failed.
+                self.assertIn(call, ("fsync", "unlink"), text)
+                self.assertRegex(text, "sync the folder|cannot remove")
+                names.add(target)
+            self.assertTrue(self.path(source).exists(), "the source is gone, and the status is 1")
+        self.assertEqual(set(self.names()), names)
+        if old and not new:
+            self.assertEqual(self.read(target), OLD)
+
+    def inject(self, verb, old, rm, also=()):
+        source, target = {"encrypt": ("f", "f.paes"), "decrypt": ("g.paes", "g")}[verb]
+        args = [verb, *KEY, "-T", "1", *(["-f"] if old else []), *(["--rm"] if rm else []), source]
+
+        def strace(*inject):
+            self.restore(verb, target, old)
+            return Strace(self, *args, env=self.env, inject=[*also, *inject])
+
+        plain = strace()
+        self.assertEqual(plain.done.returncode, 0, plain.done.stderr)
+        # What the loader does before is not the program's.
+        first = {}
+        for name, number in plain.calls_from(f'"{source}"'):
+            first.setdefault(name, number)
+        base = plain.injected
+        for call, errors in ERRORS.items():
+            if call not in first or any(what.startswith(call + ":") for what in also):
+                continue
+            for error in errors:
+                number = first[call]
+                while True:
+                    with self.subTest(verb=verb, old=old, rm=rm, call=call, error=error, when=number):
+                        run = strace(f"{call}:error={error}:when={number}")
+                        if run.injected > base:
+                            self.check(verb, source, target, old, rm, call, error, run.done)
+                    if run.injected <= base:
+                        break
+                    self.injections += 1
+                    number += 1
+        self.assertGreater(self.injections, 20)
+
+    def test_encrypt(self):
+        self.inject("encrypt", old=False, rm=False)
+
+    def test_encrypt_over_an_old_target_with_rm(self):
+        self.inject("encrypt", old=True, rm=True)
+
+    def test_decrypt(self):
+        self.inject("decrypt", old=False, rm=True)
+
+    def test_decrypt_over_an_old_target(self):
+        self.inject("decrypt", old=True, rm=False)
+
+
+class Named(Unnamed):
+    """Without them: temporaries have names."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.env = preloaded("PARAES_NO_TMPFILE")
+
+    def test_where_renaming_always_replaces(self):
+        for also in (["renameat2:error=ENOSYS"], ["renameat2:error=EINVAL", "link:error=EPERM"]):
+            self.inject("encrypt", old=False, rm=False, also=also)
+
+
+@unittest.skipIf(strace_reason(), strace_reason())
+class Streams(FaultCase):
+    """Standard input and output."""
+
+    def setUp(self):
+        super().setUp()
+        self.sealed = self.ok("encrypt", *KEY, "-c", "-", stdin=SMALL)
+
+    def test_calls_fail(self):
+        for verb, data in (("encrypt", SMALL), ("decrypt", self.sealed)):
+            args = [verb, *KEY, "-T", "1", "-c", "-"]
+            plain = Strace(self, *args, stdin=data)
+            first = {}
+            # A copy of the descriptor is the first that it does with its input.
+            for name, number in plain.calls_from("F_DUPFD_CLOEXEC"):
+                first.setdefault(name, number)
+            for call in ("read", "write", "poll", "close", "fcntl", "eventfd2"):
+                for error in ERRORS.get(call, ("EMFILE",)):
+                    number = first.get(call)
+                    while number is not None:
+                        run = Strace(self, *args, stdin=data,
+                                     inject=[f"{call}:error={error}:when={number}"])
+                        if not run.injected:
+                            break
+                        with self.subTest(verb=verb, call=call, error=error, when=number):
+                            self.check(verb, call, error, run.done)
+                        number += 1
+
+    def check(self, verb, call, error, done):
+        text = done.stderr.decode()
+        self.assertIn(done.returncode, (0, 1), text)
+        if done.returncode == 0:
+            self.assertEqual(text, "")
+            if verb == "decrypt":
+                self.assertTrue(done.stdout == SMALL, "output")
+            else:
+                self.assertTrue(self.ok("decrypt", *KEY, "-c", "-", stdin=done.stdout) == SMALL)
+        elif call == "write" and not text:
+            # It is the message itself that cannot be written.
+            self.assertNotEqual(error, "EINTR")
+        else:
+            self.assertNotEqual(error, "EINTR", text)
+            self.assertEqual(len(text.splitlines()), 1, text)
+            self.assertRegex(text, "standard (input|output)|key file|k:")
+            if verb == "decrypt":
+                self.assertTrue(SMALL.startswith(done.stdout))
+        self.assertEqual(self.names(), ["k"])
+
+
+class ShortCalls(FaultCase):
+    """Reads and writes that move a few bytes, or none for a signal."""
+
+    def test_files_and_pipes(self):
+        short = preloaded("PARAES_SHORT_IO")
+        plain = pattern(20 * 16384 + 100)
+        self.write("f", plain)
+        sealed = self.ok("encrypt", *KEY, "-c", "f")
+        for seed in ("1", "2", "3"):
+            env = {**short, "PARAES_SHORT_IO_SEED": seed}
+            for threads in ("1", "0"):
+                with self.subTest(seed=seed, threads=threads):
+                    flags = [*KEY, "-T", threads]
+                    self.ok("encrypt", *flags, "-f", "-o", "a.paes", "f", env=env)
+                    self.check_opens("a.paes", plain)
+                    self.ok("verify", *flags, "a.paes", env=env)
+                    self.ok("decrypt", *flags, "-f", "-o", "a", "a.paes", env=env)
+                    self.assertTrue(self.read("a") == plain, "file to file")
+                    out = self.ok("decrypt", *flags, "-c", "-", env=env, stdin=sealed)
+                    self.assertTrue(out == plain, "pipe to pipe")
+                    out = self.ok("encrypt", *flags, "-", env=env, stdin=plain)
+                    self.assertTrue(self.ok("decrypt", *KEY, "-", stdin=out) == plain, "pipes")
+                    out = self.fails(4, "decrypt", *flags, "-", env=env, stdin=sealed[:-1]).stdout
+                    self.assertTrue(plain[:20 * 16384] == out, "cut")
+
+    def test_they_are_short(self):
+        """Else the test above says nothing."""
+        short = preloaded("PARAES_SHORT_IO")
+        if strace_reason():
+            self.skipTest(strace_reason())
+        self.write("f", SMALL)
+        run = Strace(self, "encrypt", *KEY, "-T", "1", "f", env=short)
+        self.assertEqual(run.done.returncode, 0, run.done.stderr)
+        self.assertGreater(run.text.count("pwrite64("), len(SMALL) // 200)
+        self.assertGreater(run.text.count("pread64("), len(SMALL) // 200)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,511 @@
+"""--format tink against Tink itself, the PyPI package, both ways."""
+
+import base64
+import hmac
+import itertools
+import json
+import os
+
+import tink
+from common import KEYS, InteropCase, flipped, in_hex, parts, pattern
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from tink import json_proto_keyset_format, secret_key_access, streaming_aead
+from tink.proto import aes_gcm_hkdf_streaming_pb2, common_pb2
+
+streaming_aead.register()
+
+HASHES = {"SHA1": common_pb2.SHA1, "SHA256": common_pb2.SHA256, "SHA512": common_pb2.SHA512}
+TEMPLATES = {name: getattr(streaming_aead.streaming_aead_key_templates, name)
+             for name in ("AES128_GCM_HKDF_4KB", "AES128_GCM_HKDF_1MB", "AES256_GCM_HKDF_4KB",
+                          "AES256_GCM_HKDF_1MB")}
+TYPE_URL = "type.googleapis.com/google.crypto.tink.AesGcmHkdfStreamingKey"
+SMALL = 1 << 20  # with segments as large as this, fewer of them
+
+
+class Key:
+    """A streaming key and its parameters."""
+
+    def __init__(self, segment, derived, hash_name="SHA256", value=None, id=1):
+        self.segment, self.derived, self.hash, self.id = segment, derived, hash_name, id
+        self.value = os.urandom(derived) if value is None else value
+        self.header = derived + 8
+        self.first = segment - self.header - 16  # bytes of plaintext in segment 0
+        self.more = segment - 16  # and in each after it
+
+    def json(self, status="ENABLED", **changed):
+        """Its row in a keyset; `changed` replaces members of the protocol buffer."""
+        params = {"ciphertext_segment_size": self.segment, "derived_key_size": self.derived,
+                  "hkdf_hash_type": HASHES[self.hash]}
+        params.update((n, v) for n, v in changed.items() if n in params)
+        key = aes_gcm_hkdf_streaming_pb2.AesGcmHkdfStreamingKey(
+            version=changed.get("version", 0), key_value=changed.get("key_value", self.value),
+            params=aes_gcm_hkdf_streaming_pb2.AesGcmHkdfStreamingParams(**params))
+        value = base64.b64encode(key.SerializeToString()).decode()
+        return {"keyData": {"typeUrl": TYPE_URL, "value": value, "keyMaterialType": "SYMMETRIC"},
+                "status": status, "keyId": self.id, "outputPrefixType": "RAW"}
+
+    def sizes(self):
+        """Lengths of plaintext around each bound of the format, and several segments."""
+        s, h, second = self.segment, self.header, self.first + self.more
+        sizes = {0, 1, 15, 16, 17, h, self.first - 1, self.first, self.first + 1, s - 1, s, s + 1,
+                 second - 1, second, second + 1, second + self.more}
+        if s < SMALL:
+            sizes |= {second + 9 * self.more + 5, second + 29 * self.more}
+        return sorted(n for n in sizes if n >= 0)
+
+    def seal(self, segments, associated_data=b""):
+        """A message of just these segments, whatever Tink would make of their plaintext."""
+        hash_name = self.hash.lower()
+        salt, prefix = os.urandom(self.derived), os.urandom(7)
+        prk = hmac.digest(salt, self.value, hash_name)
+        block, okm = b"", b""
+        while len(okm) < self.derived:
+            count = bytes([len(okm) // len(prk) + 1])
+            block = hmac.digest(prk, block + associated_data + count, hash_name)
+            okm += block
+        cipher = AESGCM(okm[:self.derived])
+        sealed = []
+        for i, plain in enumerate(segments):
+            last = bytes([i == len(segments) - 1])
+            sealed.append(cipher.encrypt(prefix + i.to_bytes(4, "big") + last, plain, None))
+        return bytes([self.header]) + salt + prefix + b"".join(sealed)
+
+
+def keyset(*rows, primary=1):
+    """Rows are keys, or what their json() gave."""
+    rows = [row.json() if isinstance(row, Key) else row for row in rows]
+    return json.dumps({"primaryKeyId": primary, "key": rows})
+
+
+def key_of(text):
+    """The one key of a keyset that Tink made."""
+    [row] = json.loads(text)["key"]
+    key = aes_gcm_hkdf_streaming_pb2.AesGcmHkdfStreamingKey.FromString(
+        base64.b64decode(row["keyData"]["value"]))
+    names = {number: name for name, number in HASHES.items()}
+    return Key(key.params.ciphertext_segment_size, key.params.derived_key_size,
+               names[key.params.hkdf_hash_type], key.key_value, row["keyId"])
+
+
+class TinkCase(InteropCase):
+    def keys(self, text, name="keyset"):
+        """Writes a keyset; returns the flags for it, and Tink with the same keys."""
+        self.write(name, text.encode())
+        handle = json_proto_keyset_format.parse(text, secret_key_access.TOKEN)
+        return (["--format", "tink", "--key-file", name],
+                handle.primitive(streaming_aead.StreamingAead))
+
+    def tink_seal(self, aead, plain, associated_data=b""):
+        with open(self.path("tink"), "wb") as file:
+            with aead.new_encrypting_stream(file, associated_data) as stream:
+                stream.write(plain)
+        return self.read("tink")
+
+    def tink_open(self, aead, message, associated_data=b""):
+        self.write("tink", message)
+        with open(self.path("tink"), "rb") as file:
+            with aead.new_decrypting_stream(file, associated_data) as stream:
+                return stream.read()
+
+    def check_both_ways(self, aead, plains, *flags, associated_data=b""):
+        flags = [*flags, *in_hex(associated_data)]
+        made = self.encrypt_all(plains, *flags)
+        self.check_same({n: self.tink_open(aead, m, associated_data) for n, m in made.items()},
+                        plains)
+        made = {n: self.tink_seal(aead, data, associated_data) for n, data in plains.items()}
+        self.check_same(self.decrypt_all(made, *flags), plains)
+
+
+class Templates(TinkCase):
+    def test_keysets_of_tink(self):
+        for name, template in TEMPLATES.items():
+            with self.subTest(template=name):
+                text = json_proto_keyset_format.serialize(tink.new_keyset_handle(template),
+                                                          secret_key_access.TOKEN)
+                flags, aead = self.keys(text)
+                key = key_of(text)
+                self.assertEqual((key.segment, key.derived),
+                                 (4096 if name.endswith("4KB") else 1 << 20,
+                                  16 if name.startswith("AES128") else 32))
+                self.check_both_ways(aead, {f"f{n}": pattern(n) for n in key.sizes()}, *flags)
+
+    def test_files_pipes_and_threads(self):
+        for name in ("AES128_GCM_HKDF_4KB", "AES256_GCM_HKDF_1MB"):
+            text = json_proto_keyset_format.serialize(tink.new_keyset_handle(TEMPLATES[name]),
+                                                      secret_key_access.TOKEN)
+            flags, aead = self.keys(text)
+            key = key_of(text)
+            sizes = (0, key.first, key.first + 1, key.first + key.more, 2 * key.segment + 5)
+            for size, threads in itertools.product(sizes, (1, 5)):
+                data = pattern(size)
+                with self.subTest(template=name, threads=threads):
+                    self.four_ways("encrypt", data, lambda made: self.assertTrue(
+                        self.tink_open(aead, made) == data), *flags, "-T", threads)
+                    self.four_ways("decrypt", self.tink_seal(aead, data), lambda got:
+                                   self.assertTrue(got == data), *flags, "-T", threads)
+
+
+class Parameters(TinkCase):
+    def test_segments_hashes_and_keys(self):
+        # A value of 32 bytes derives either size, and is what HKDF mixes whole.
+        for segment, hash_name, (length, derived) in itertools.product(
+                (64, 100, 4097, 65536), HASHES, ((16, 16), (32, 32), (32, 16))):
+            with self.subTest(segment=segment, hash=hash_name, length=length, derived=derived):
+                key = Key(segment, derived, hash_name, os.urandom(length))
+                flags, aead = self.keys(keyset(key))
+                self.check_both_ways(aead, {f"f{n}": pattern(n) for n in key.sizes()}, *flags)
+
+    def test_sizes_of_messages(self):
+        for key in (Key(64, 16), Key(4096, 32)):
+            flags, aead = self.keys(keyset(key))
+            plains = {f"f{n}": pattern(n) for n in key.sizes()}
+            for name, message in self.encrypt_all(plains, *flags).items():
+                # Never a full segment and an empty one: as long as what Tink makes.
+                self.assertEqual(len(message), len(self.tink_seal(aead, plains[name])))
+
+    def test_least_segment(self):
+        # A segment 0 with one byte of plaintext, and none.
+        for derived in (16, 32):
+            key = Key(derived + 25, derived)
+            flags, aead = self.keys(keyset(key))
+            self.check_both_ways(aead, {f"f{n}": pattern(n) for n in key.sizes()}, *flags)
+            self.write("short", keyset(Key(derived + 24, derived)).encode())
+            self.fails(2, "encrypt", "--format", "tink", "--key-file", "short", "-",
+                       says=str(derived + 25))
+
+    def test_associated_data(self):
+        key = Key(4096, 32)
+        flags, aead = self.keys(keyset(key))
+        plains = {f"f{n}": pattern(n) for n in (0, 1, key.first, 3 * key.more)}
+        for ad in (b"", b"\0", b"photos/2019", pattern(512)):
+            with self.subTest(bytes=len(ad)):
+                self.check_both_ways(aead, plains, *flags, associated_data=ad)
+        message = self.tink_seal(aead, b"data", b"right")
+        for wrong in (b"", b"wrong", b"right\0"):
+            with self.assertRaises(tink.TinkError):
+                self.tink_open(aead, message, wrong)
+            self.refused(4, "wrong key", {"m": message}, *flags, *in_hex(wrong))
+        self.fails(2, "encrypt", *flags, *in_hex(bytes(513)), "-", says="512")
+
+    def test_kernels(self):
+        for key in (Key(100, 32), Key(4097, 16)):
+            flags, aead = self.keys(keyset(key))
+            plains = {f"f{n}": pattern(n) for n in key.sizes()}
+            for kernel in ("reference", "ttable", "openssl", "bitslice", "auto"):
+                with self.subTest(kernel=kernel, segment=key.segment):
+                    self.check_both_ways(aead, plains, *flags, "--kernel", kernel)
+
+    def test_parts(self):
+        for key in (Key(64, 32), Key(4096, 16)):
+            flags, aead = self.keys(keyset(key))
+            bounds = (key.first, key.first + key.more, key.first + 20 * key.more)
+            for size in (bounds[-1] + 50, bounds[-1]):
+                data = pattern(size)
+                message = self.tink_seal(aead, data)
+                few = parts(size, bounds)[::2]
+                self.check_parts(message, data, few, *flags)
+
+    def test_info(self):
+        for key in (Key(100, 16), Key(4096, 32)):
+            flags, aead = self.keys(keyset(key))
+            for size in key.sizes():
+                with self.subTest(segment=key.segment, size=size):
+                    self.write("m", self.tink_seal(aead, pattern(size)))
+                    said = json.loads(self.ok("info", "--json", "--format", "tink",
+                                              "--segment-size", key.segment, "m"))
+                    self.assertEqual(said["cipher"], f"AES-{8 * key.derived}-GCM")
+                    self.assertEqual(said["header_bytes"], key.header)
+                    self.assertEqual(said["bytes"], len(self.read("m")))
+                    self.assertEqual(said["plain_bytes"], size)
+                    self.assertEqual(said["segments"],
+                                     1 + max(0, -(-(size - key.first) // key.more)))
+
+
+class RawKeys(TinkCase):
+    def test_equal_a_keyset(self):
+        for segment, hash_name, (length, derived) in itertools.product(
+                (100, 4096), HASHES, ((16, 16), (32, 32), (32, 16))):
+            with self.subTest(segment=segment, hash=hash_name, length=length, derived=derived):
+                key = Key(segment, derived, hash_name, KEYS[8 * length])
+                in_set, aead = self.keys(keyset(key))
+                self.write("raw", key.value)
+                raw = ["--format", "tink", "--key-file", "raw", "--segment-size", segment,
+                       "--tink-hash", hash_name, "--key-bits", 8 * derived]
+                plains = {f"f{n}": pattern(n) for n in (0, key.first, key.first + 1, 3 * segment)}
+                self.check_both_ways(aead, plains, *raw)
+                self.check_same(self.decrypt_all(self.encrypt_all(plains, *raw), *in_set), plains)
+                self.check_same(self.decrypt_all(self.encrypt_all(plains, *in_set), *raw), plains)
+
+    def test_defaults_are_the_1mb_templates(self):
+        for bits in (128, 256):
+            flags = ["--format", "tink", "--key-file", self.write("raw", KEYS[bits])]
+            _, aead = self.keys(keyset(Key(1 << 20, bits // 8, value=KEYS[bits])))
+            self.check_both_ways(aead, {"f": pattern((1 << 20) + 99), "g": b""}, *flags)
+
+    def test_hex(self):
+        key = Key(4096, 32, value=KEYS[256])
+        _, aead = self.keys(keyset(key))
+        self.write("hex", key.value.hex().encode() + b"\n")
+        flags = ["--format", "tink", "--key-file", "hex", "--segment-size", "4KiB"]
+        self.check_both_ways(aead, {"f": pattern(9999)}, *flags)
+
+    def test_other_parameters_do_not_open(self):
+        key = Key(4096, 16, "SHA256", KEYS[256])
+        _, aead = self.keys(keyset(key))
+        messages = {f"f{n}": self.tink_seal(aead, pattern(n)) for n in (5, 9999)}
+        self.write("raw", key.value)
+        flags = ["--format", "tink", "--key-file", "raw", "--key-bits", 128]
+        self.refused(4, "wrong key", messages, *flags, "--segment-size", 4096,
+                     "--tink-hash", "SHA1")
+        self.refused(4, "wrong key", {"m": messages["f9999"]}, *flags, "--segment-size", 2048)
+        self.refused(4, "header", messages, "--format", "tink", "--key-file", "raw",
+                     "--segment-size", 4096)
+
+    def test_flags_go_with_raw_keys(self):
+        flags, _ = self.keys(keyset(Key(4096, 16)))
+        for more in (["--segment-size", 4096], ["--tink-hash", "SHA1"], ["--key-bits", 128]):
+            self.fails(2, "encrypt", *flags, *more, "-", says=[more[0], "raw key"])
+
+
+class Damage(TinkCase):
+    def setUp(self):
+        super().setUp()
+        self.key = Key(256, 16)
+        self.flags, self.aead = self.keys(keyset(self.key))
+        self.segments = [pattern(self.key.first), pattern(self.key.more), pattern(50)]
+        self.message = self.tink_seal(self.aead, b"".join(self.segments))
+
+    def test_changed(self):
+        message, s, h = self.message, self.key.segment, self.key.header
+        changed = {f"byte{at}": flipped(message, at)
+                   for at in (1, h - 1, h, s - 1, s, 2 * s - 1, 2 * s, len(message) - 1)}
+        header, first, second, last = (message[:h], message[h:s], message[s:2 * s],
+                                       message[2 * s:])
+        changed.update(dropped=header + first + last, extra=message + last,
+                       doubled=header + first + second + second + last,
+                       no_first=header + second + last)
+        self.refused(4, "", changed, *self.flags)
+        for at in (1, h - 1, h):
+            self.refused(4, "wrong key", {"m": flipped(message, at)}, *self.flags)
+
+    def test_header_length(self):
+        for length in (0, 23, 25, 40, 255):
+            changed = {"m": bytes([length]) + self.message[1:]}
+            self.refused(4, f"header says that it has {length} bytes", changed, *self.flags)
+
+    def test_cut_off_or_with_more(self):
+        message, s, h = self.message, self.key.segment, self.key.header
+        # Whole segments, of which none is the last, are truncated as well.
+        cuts = {0, 1, h - 1, h, h + 1, h + 15, h + 16, s - 1, s, s + 1, s + 15, s + 16, 2 * s - 1,
+                2 * s, 2 * s + 1, 2 * s + 15, 2 * s + 16, len(message) - 1}
+        changed = {f"cut{at}": message[:at] for at in cuts}
+        for more in (1, 15, 16, s):
+            changed[f"more{more}"] = message + bytes(more)
+        self.refused(4, "", changed, *self.flags)
+
+    def test_wrong_key(self):
+        flags, _ = self.keys(keyset(Key(256, 16)), "other")
+        self.refused(4, "wrong key", {"m": self.message}, *flags)
+
+    def test_segments_by_hand(self):
+        """The messages that the next tests rely on are what Tink would make."""
+        made = self.key.seal(self.segments, b"ad")
+        self.assertEqual(self.tink_open(self.aead, made, b"ad"), b"".join(self.segments))
+
+    def test_empty_last_segment(self):
+        for full in (self.segments[:1], self.segments[:2]):
+            data = b"".join(full)
+            message = self.key.seal([*full, b""])
+            self.assertEqual(self.tink_open(self.aead, message), data)
+            self.four_ways("decrypt", message, lambda got: self.assertEqual(got, data), *self.flags)
+            self.write("m", message)
+            for name, stdin in (("m", b""), ("-", message)):
+                done = self.run_paraes("verify", "-v", *self.flags, name, stdin=stdin)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(b"the last segment is empty and follows a full one", done.stderr)
+            # Which it does not say of what Tink makes.
+            done = self.run_paraes("verify", "-v", *self.flags, "-",
+                                   stdin=self.tink_seal(self.aead, data))
+            self.assertNotIn(b"is empty", done.stderr)
+
+    def test_last_mark(self):
+        # A short segment that is not the last one, and a last one that more follows.
+        short = self.key.seal([self.segments[0][:-1], b"data"])
+        self.refused(4, "", {"short": short}, *self.flags)
+        ended = self.key.seal(self.segments[:1])
+        self.refused(4, "", {"ended": ended + self.message[self.key.segment:]}, *self.flags)
+
+
+class SeveralKeys(TinkCase):
+    def test_any_enabled_key_opens(self):
+        keys = [Key(4096, 16, id=1), Key(100, 32, "SHA512", id=2), Key(65536, 16, "SHA1", id=3),
+                Key(4097, 32, id=4)]
+        for primary in (1, 2, 3, 4):
+            flags, aead = self.keys(keyset(*keys, primary=primary))
+            own = keys[primary - 1]
+            self.check_both_ways(aead, {f"f{n}": pattern(n) for n in own.sizes()}, *flags)
+            # The primary key encrypts: a keyset of this key alone opens it.
+            alone, _ = self.keys(keyset(own, primary=primary), "alone")
+            made = self.ok("encrypt", *flags, "-", stdin=b"data")
+            self.assertEqual(self.ok("decrypt", *alone, "-", stdin=made), b"data")
+        flags, _ = self.keys(keyset(*keys))
+        for key in keys:
+            _, aead = self.keys(keyset(key, primary=key.id), "alone")
+            for size in (0, 1, key.first, key.first + 1, 5 * key.segment):
+                data = pattern(size)
+                self.four_ways("decrypt", self.tink_seal(aead, data),
+                               lambda got: self.assertTrue(got == data), *flags)
+
+    def test_same_header_length(self):
+        # Nothing but segment 0 tells them apart, and where that ends depends on the key.
+        for a, b in ((64, 4096), (4096, 64), (4096, 4096), (100, 1 << 20), (1 << 20, 65536)):
+            keys = [Key(a, 16, id=1), Key(b, 16, id=2)]
+            flags, _ = self.keys(keyset(*keys))
+            for key in keys:
+                _, aead = self.keys(keyset(key, primary=key.id), "alone")
+                for size in (0, 1, a, b, key.first - 1, key.first, key.first + 1,
+                             key.first + key.more, 2 * max(a, b) + 5):
+                    with self.subTest(first=a, second=b, made_by=key.id):
+                        data = pattern(size)
+                        message = self.tink_seal(aead, data)
+                        self.write("m", message)
+                        self.assertTrue(self.ok("decrypt", *flags, "-c", "m") == data)
+                        self.assertTrue(self.ok("decrypt", *flags, "-", stdin=message) == data)
+                # A full first segment and an empty one, which the two keys read differently.
+                data = pattern(key.first)
+                message = key.seal([data, b""])
+                self.write("m", message)
+                self.assertTrue(self.ok("decrypt", *flags, "-c", "m") == data)
+                self.assertTrue(self.ok("decrypt", *flags, "-", stdin=message) == data)
+
+    def test_part_with_second_key(self):
+        keys = [Key(4096, 16, id=1), Key(64, 16, id=2)]
+        flags, _ = self.keys(keyset(*keys))
+        _, aead = self.keys(keyset(keys[1], primary=2), "alone")
+        data = pattern(1000)
+        ranges = [(0, 1), (30, 400), (999, 1), (1000, None), (500, None)]
+        self.check_parts(self.tink_seal(aead, data), data, ranges, *flags)
+
+    def test_none_fits(self):
+        for keys in ((Key(4096, 16, id=1), Key(64, 16, id=2)), (Key(4096, 16, id=1),)):
+            flags, _ = self.keys(keyset(*keys))
+            _, aead = self.keys(keyset(Key(4096, 16)), "other")
+            messages = {f"f{n}": self.tink_seal(aead, pattern(n)) for n in (0, 20, 9999)}
+            self.refused(4, "wrong key", messages, *flags)
+
+    def test_keys_that_are_not_enabled(self):
+        used, other = Key(4096, 16, id=1), Key(4096, 16, id=2)
+        _, aead = self.keys(keyset(other, primary=2), "alone")
+        message = self.tink_seal(aead, b"data")
+        for status in ("DISABLED", "DESTROYED"):
+            text = keyset(used, other.json(status=status))
+            flags, both = self.keys(text)
+            self.check_both_ways(both, {"f": pattern(9999)}, *flags)
+            with self.assertRaises(tink.TinkError):
+                self.tink_open(both, message)
+            self.refused(4, "wrong key", {"m": message}, *flags)
+
+    def test_key_that_is_destroyed(self):
+        # What was destroyed has no keyData any more, and Tink goes on with the others.
+        row = {"status": "DESTROYED", "keyId": 2, "outputPrefixType": "RAW"}
+        flags, aead = self.keys(keyset(Key(4096, 16), row))
+        self.check_both_ways(aead, {"f": pattern(9999)}, *flags)
+
+    def test_disabled_key_of_another_type(self):
+        row = Key(4096, 16, id=2).json(status="DISABLED")
+        row["keyData"]["typeUrl"] = "type.googleapis.com/google.crypto.tink.AesGcmKey"
+        flags, aead = self.keys(keyset(Key(4096, 16), row))
+        self.check_both_ways(aead, {"f": pattern(9999)}, *flags)
+
+    def test_primary_that_is_not_enabled(self):
+        keys = [Key(4096, 16, id=1), Key(4096, 16, id=2)]
+        for status in ("DISABLED", "DESTROYED"):
+            self.write("keyset", keyset(keys[0].json(status=status), keys[1]).encode())
+            for verb in ("encrypt", "decrypt"):
+                self.fails(2, verb, "--format", "tink", "--key-file", "keyset", "-",
+                           says="primary key")
+
+
+class OddKeysets(TinkCase):
+    def refuses(self, text, *secrets, says="keyset"):
+        """Exit 2, and no eight characters of a secret in what is said."""
+        data = text if isinstance(text, bytes) else text.encode()
+        self.write("keyset", data)
+        for verb in ("encrypt", "decrypt"):
+            done = self.fails(2, verb, "--format", "tink", "--key-file", "keyset", "-v", "-",
+                              says=says)
+            said = (done.stdout + done.stderr).decode()
+            for secret in secrets:
+                for at in range(len(secret) - 7):
+                    self.assertNotIn(secret[at:at + 8], said)
+
+    def check(self, text, key, **more):
+        secrets = [key.value.hex(), key.json()["keyData"]["value"],
+                   base64.b64encode(key.value).decode()]
+        self.refuses(text, *secrets, **more)
+
+    def test_encrypted(self):
+        with_value = base64.b64encode(os.urandom(90)).decode()
+        info = {"primaryKeyId": 1, "keyInfo": [{"typeUrl": TYPE_URL, "status": "ENABLED",
+                                                "keyId": 1, "outputPrefixType": "RAW"}]}
+        self.refuses(json.dumps({"encryptedKeyset": with_value, "keysetInfo": info}), with_value,
+                     says="encrypted")
+
+    def test_of_tink_for_something_else(self):
+        template = streaming_aead.streaming_aead_key_templates.AES128_CTR_HMAC_SHA256_4KB
+        text = json_proto_keyset_format.serialize(tink.new_keyset_handle(template),
+                                                  secret_key_access.TOKEN)
+        [row] = json.loads(text)["key"]
+        self.refuses(text, row["keyData"]["value"], says="AesCtrHmacStreamingKey")
+
+    def test_keys_that_do_not_fit(self):
+        key = Key(4096, 16)
+        for changed, says in (({"version": 1}, "version 1"),
+                              ({"ciphertext_segment_size": 40}, "segment"),
+                              ({"ciphertext_segment_size": 1 << 31}, "segment"),
+                              ({"ciphertext_segment_size": 0}, "segment"),
+                              ({"derived_key_size": 24}, "24"), ({"derived_key_size": 0}, "0"),
+                              ({"derived_key_size": 32}, "16 bytes"),
+                              ({"key_value": key.value[:15]}, "15 bytes"),
+                              ({"key_value": b""}, "0 bytes"),
+                              ({"hkdf_hash_type": common_pb2.SHA224}, "hash"),
+                              ({"hkdf_hash_type": common_pb2.SHA384}, "hash"),
+                              ({"hkdf_hash_type": common_pb2.UNKNOWN_HASH}, "hash")):
+            with self.subTest(changed=list(changed)):
+                row = key.json(**changed)
+                self.check(keyset(row), key, says=["keyset", says])
+                self.refuses(keyset(row), row["keyData"]["value"])
+
+    def test_no_primary(self):
+        key = Key(4096, 16)
+        self.check(keyset(key, primary=2), key, says="primary key")
+        # Spaces, because a text this short is taken for a raw key of the wrong size.
+        self.refuses(json.dumps({"primaryKeyId": 1, "key": []}) + 100 * " ", says="primary key")
+
+    def test_two_primaries(self):
+        # Nothing says which of them encrypts, and Tink would open nothing with such a keyset.
+        text = keyset(Key(4096, 16), Key(4096, 16))
+        with self.assertRaises(tink.TinkError):
+            self.keys(text)
+        self.refuses(text)
+
+    def test_damaged_text(self):
+        key = Key(4096, 16)
+        text = keyset(key)
+        value = key.json()["keyData"]["value"]
+        for name, changed in {
+            "cut": text[:-1], "cut in the value": text[:text.index(value) + 9],
+            "cut after the value": text[:text.index(value) + len(value) + 1], "more": text + "}",
+            "no base64": text.replace(value, "!" + value[1:]),
+            "short base64": text.replace(value, value[:-1]),
+            "no message": text.replace(value, base64.b64encode(b"\xff" * 24).decode()),
+            "cut message": text.replace(value, base64.b64encode(
+                base64.b64decode(value)[:-1]).decode()),
+            "no value": text.replace("value", "velue"),
+            "no status": text.replace("status", "stetus"),
+            "number": text.replace(f'"{value}"', "12345678"),
+            "null": text.replace(f'"{value}"', "null"), "list": f"[{text}]", "quotes": text.replace('"', "'"), "text": json.dumps(text),
+            "binary": b"\x08\x01\x12" + text.encode(),
+        }.items():
+            with self.subTest(name):
+                self.check(changed, key, says="key")
