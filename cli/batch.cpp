@@ -188,7 +188,13 @@ class Batch {
     if (!options_.json || report.exit == exit_closed_pipe) return;
     const bool data_there =
         report.output == "-" || (!report.output && options_.output.standard_output);
-    print_line(data_there ? stderr : stdout, to_json(report));
+    try {
+      print_line(data_there ? stderr : stdout, to_json(report));
+    } catch (const IoError& error) {
+      ++failed_;
+      if (!several_) status_ = exit_failed;
+      say(error.what());
+    }
   }
 
   void advance(std::uint64_t more) {
@@ -275,6 +281,7 @@ int refuse_all(const CryptOptions& options, const std::exception& error) {
 
 int run_batch(const CryptOptions& options, Verb verb) {
   Progress::listen();
+  remember_umask();
   std::optional<Plan> plan;
   Found found;
   const bool several = options.inputs.size() > 1 || options.recursive;

@@ -42,14 +42,20 @@ Destination to_standard_output(const Input& input, bool asked_by_name) {
   return destination;
 }
 
-// The mode that a new file gets from open with 0666.
+// The mode that a new file gets from open with 0666. umask can only be asked by changing it, which
+// other threads would notice: main asks first.
 mode_t default_mode() {
-  const mode_t mask = umask(0);
-  umask(mask);
-  return 0666U & ~mask;
+  static const mode_t mode = [] {
+    const mode_t mask = umask(0);
+    umask(mask);
+    return 0666U & ~mask;
+  }();
+  return mode;
 }
 
 }  // namespace
+
+void remember_umask() { static_cast<void>(default_mode()); }
 
 std::string default_name(Direction direction, const std::string& input) {
   if (direction == Direction::encrypt) return fmt::format("{}{}", input, suffix);

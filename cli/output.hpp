@@ -37,6 +37,9 @@ struct Destination {
 [[nodiscard]] std::unique_ptr<Sink> open_sink(const Destination& destination, const Input& input,
                                               TemporaryName& temporary, bool sync_folder);
 
+// To be called before there are other threads.
+void remember_umask();
+
 // The ending of encrypted files.
 inline constexpr std::string_view suffix = ".paes";
 

@@ -131,7 +131,8 @@ class Transfer {
     const int asked = options_.threads == 0 ? available_cores() : options_.threads;
     auto count = static_cast<std::uint64_t>(asked);
     if (count > 1 && (ordered_reads_ || ordered_writes_)) count += waiting_workers;
-    count = std::min(count, most_buffered_bytes / (2 * piece_bytes));
+    const std::uint64_t held = (in_place_ ? 1 : 2) * per_piece_ * layout_.segment_bytes;
+    count = std::min(count, std::max<std::uint64_t>(most_buffered_bytes / held, 1));
     if (pieces) count = std::min(count, std::max<std::uint64_t>(*pieces, 1));
     return static_cast<unsigned>(count);
   }

@@ -9,6 +9,7 @@ import unittest
 
 from faults import KEY, MIB, SMALL, FaultCase, Strace, pattern, preloaded, strace_reason
 
+# Of both classes together.
 KILLS = int(os.environ.get("PARAES_KILLS", "30"))
 SEED = int(os.environ.get("PARAES_SEED", "1"))
 OLD = b"precious" * 1000
@@ -61,17 +62,21 @@ class Unnamed(FaultCase):
         self.assertTrue(self.read("g.paes") == self.sealed, "a source changed")
 
     def test_at_random_moments(self):
-        choose = random.Random(SEED)
+        choose = random.Random(f"{SEED} {type(self).__name__}")
         self.prepare(pattern(64 * MIB + 100))
         usual = {}
         for run in self.RUNS:
             verb, source, target, old = run
-            self.before(target, old)
-            start = time.monotonic()
-            self.ok(verb, *KEY, *(["-f"] if old else []), source)
-            usual[run] = time.monotonic() - start
+            times = []
+            for _ in range(3):
+                self.before(target, old)
+                start = time.monotonic()
+                self.ok(verb, *KEY, *(["-f"] if old else []), source)
+                times.append(time.monotonic() - start)
+            usual[run] = min(times)
         ends = {"absent or old": 0, "complete": 0, "finished": 0, "with a temporary": 0}
-        for i in range(KILLS):
+        kills = KILLS // 2
+        for i in range(kills):
             run = self.RUNS[i % len(self.RUNS)]
             verb, source, target, old = run
             self.before(target, old)
@@ -91,8 +96,8 @@ class Unnamed(FaultCase):
                     self.assertTrue(new)
                 ends["finished" if status == 0 else "complete" if new else "absent or old"] += 1
                 self.check_next_run(verb, source, target)
-        print(f"\n{type(self).__name__}: {KILLS} kills:", ends, flush=True)
-        if KILLS >= 8:
+        print(f"\n{type(self).__name__}: {kills} kills:", ends, flush=True)
+        if kills >= 8:
             self.assertGreater(ends["absent or old"], 0, "no run was hit before its end")
 
     def at_every_call(self, more_flags=(), inject=()):
@@ -138,7 +143,7 @@ class Unnamed(FaultCase):
         self.at_every_call(["--rm"])
 
     def test_a_running_one_is_left_alone(self):
-        """Two runs to one target: neither takes the temporary of the other for a stale one."""
+        # Two runs to one target: neither takes the temporary of the other for a stale one.
         self.prepare(SMALL)
         first = self.start("encrypt", *KEY, "-o", "out", "-", stdin=subprocess.PIPE)
         self.wait_for(lambda: self.temporaries(first), "a temporary")

@@ -480,7 +480,7 @@ class OddKeysets(TinkCase):
         key = Key(4096, 16)
         self.check(keyset(key, primary=2), key, says="primary key")
         # Spaces, because a text this short is taken for a raw key of the wrong size.
-        self.refuses(json.dumps({"primaryKeyId": 1, "key": []}) + 100 * " ", says="primary key")
+        self.refuses(json.dumps({"primaryKeyId": 1, "key": []}) + 200 * " ", says="primary key")
 
     def test_two_primaries(self):
         # Nothing says which of them encrypts, and Tink would open nothing with such a keyset.
@@ -504,7 +504,8 @@ class OddKeysets(TinkCase):
             "no value": text.replace("value", "velue"),
             "no status": text.replace("status", "stetus"),
             "number": text.replace(f'"{value}"', "12345678"),
-            "null": text.replace(f'"{value}"', "null"), "list": f"[{text}]", "quotes": text.replace('"', "'"), "text": json.dumps(text),
+            "null": text.replace(f'"{value}"', "null"), "list": f"[{text}]",
+            "quotes": text.replace('"', "'"), "text": json.dumps(text),
             "binary": b"\x08\x01\x12" + text.encode(),
         }.items():
             with self.subTest(name):

@@ -1,0 +1,177 @@
+"""Several inputs and folders: names, what is skipped, what one bad file does, --rm."""
+
+import json
+import os
+
+from support import KEYS, Case, pattern
+
+KEY = ["--key-file", "../k"]
+
+
+class Folder(Case):
+    def setUp(self):
+        super().setUp()
+        self.path("work").mkdir()
+        self.write("k", KEYS[256])
+        self.dir = self.dir / "work"
+
+    def tree(self, where="."):
+        """All files below, with their contents."""
+        found = {}
+        for folder, _, names in os.walk(self.dir / where):
+            for name in names:
+                path = os.path.join(folder, name)
+                if not os.path.islink(path):
+                    with open(path, "rb") as file:
+                        found[os.path.relpath(path, self.dir / where)] = file.read()
+        return found
+
+    def make(self, files):
+        for name, data in files.items():
+            self.path(name).parent.mkdir(parents=True, exist_ok=True)
+            self.write(name, data)
+
+    def summary(self, *args, status=0):
+        done = self.run_paraes(*args)
+        text = done.stderr.decode()
+        self.assertEqual(done.returncode, status, text)
+        return text
+
+
+class Many(Folder):
+    def test_several_files_beside_themselves(self):
+        self.make({"a": b"1", "b": pattern(70000), "c": b""})
+        text = self.summary("encrypt", *KEY, "a", "b", "c")
+        self.assertIn("3 files encrypted", text)
+        self.assertEqual(sorted(self.tree()), ["a", "a.paes", "b", "b.paes", "c", "c.paes"])
+        self.summary("decrypt", "-f", *KEY, "a.paes", "b.paes", "c.paes")
+        self.assertEqual(self.read("b"), pattern(70000))
+
+    def test_a_tree_there_and_back(self):
+        files = {f"t/{n}/{i}": pattern(n * 1000 + i) for n in range(5) for i in range(20)}
+        files["t/large"] = pattern(5 << 20)
+        self.make(files)
+        self.assertIn("101 files encrypted", self.summary("encrypt", "-r", *KEY, "-o", "out", "t"))
+        self.assertEqual(sorted(self.tree("out")), sorted(name + ".paes" for name in files))
+        self.assertIn("101 files intact", self.summary("verify", "-r", *KEY, "out"))
+        self.summary("decrypt", "-r", *KEY, "-o", "back", "out/.")
+        self.assertEqual(self.tree("back"), files)
+
+    def test_names_of_folders(self):
+        self.make({"t/a": b"1"})
+        for given, made in (("t", "t/a.paes"), ("t/", "t/a.paes"), ("t/.", "a.paes"),
+                            ("./t", "t/a.paes"), ("t/../t", "t/a.paes")):
+            with self.subTest(given=given):
+                self.summary("encrypt", "-r", "-q", *KEY, "-o", "out", given)
+                self.assertEqual(list(self.tree("out")), [made])
+                self.path("out/" + made).unlink()
+
+    def test_what_is_skipped_is_counted(self):
+        self.make({"t/a": b"1", "t/b.paes": b"2", "t/c.paes": b"3"})
+        self.path("t/link").symlink_to("a")
+        self.path("t/loop").symlink_to(".")
+        os.mkfifo(self.path("t/pipe"))
+        text = self.summary("encrypt", "-r", *KEY, "t")
+        for part in ("1 file encrypted", "2 *.paes files", "2 symbolic links", "1 special file"):
+            self.assertIn(part, text)
+        text = self.summary("decrypt", "-r", "-f", *KEY, "t", status=3)
+        for part in ("1 file decrypted", "2 failed", "1 file that is not *.paes"):
+            self.assertIn(part, text)
+
+    def test_one_bad_file_does_not_stop_the_others(self):
+        self.make({"a": b"1", "b": b"2", "c": b"3"})
+        self.summary("encrypt", *KEY, "a", "b", "c")
+        damaged = bytearray(self.read("b.paes"))
+        damaged[-1] ^= 1
+        self.write("b.paes", damaged)
+        self.path("out").mkdir()
+        text = self.summary("decrypt", *KEY, "-o", "out", "a.paes", "b.paes", "c.paes", "missing.paes",
+                            "k", status=3)
+        self.assertEqual(self.tree("out"), {"a": b"1", "c": b"3"})
+        lines = text.splitlines()
+        self.assertEqual(len(lines), 4, text)
+        self.assertEqual(sum("b.paes" in line for line in lines), 1)
+        self.assertEqual(sum("missing.paes" in line for line in lines), 1)
+        self.assertIn("2 files decrypted", lines[-1])
+        self.assertIn("3 failed", lines[-1])
+
+    def test_json_has_one_object_a_file(self):
+        self.make({"a": b"1", "b": b"22", "b.paes": b"old"})
+        done = self.run_paraes("encrypt", "--json", *KEY, "a", "b", "gone")
+        self.assertEqual(done.returncode, 3)
+        reports = {r["input"]: r for r in map(json.loads, done.stdout.splitlines())}
+        self.assertEqual({name: r["exit"] for name, r in reports.items()},
+                         {"a": 0, "b": 2, "gone": 1})
+        self.assertEqual(reports["a"]["output"], "a.paes")
+        self.assertIn("exists already", reports["b"]["status"])
+        self.assertEqual(self.read("b.paes"), b"old")
+
+    def test_two_inputs_for_one_output(self):
+        self.make({"x/a": b"1", "y/a": b"2"})
+        text = self.summary("encrypt", *KEY, "-o", "out", "x/a", "y/a", status=3)
+        self.assertIn("another input", text)
+        self.assertEqual(list(self.tree("out")), ["a.paes"])
+
+    def test_folders_and_pipes_need_their_flags(self):
+        self.make({"t/a": b"1", "b": b"2"})
+        self.assertIn("-r takes folders", self.summary("encrypt", *KEY, "t", "b", status=3))
+        self.fails(2, "encrypt", *KEY, "t", says="folder")
+        self.fails(2, "encrypt", *KEY, "-c", "b", "b", says="-o names a folder")
+        self.fails(2, "encrypt", *KEY, "-", "b", says="only input")
+        self.fails(2, "encrypt", "-r", *KEY, "-", says="only input")
+        self.fails(2, "encrypt", *KEY, "-o", "b", "t/a", "b", says="no folder")
+
+    def test_one_passphrase_and_one_scrypt_for_all(self):
+        self.make({str(i): pattern(i) for i in range(20)})
+        self.write("pw", b"word")
+        self.summary("encrypt", "--passphrase-file", "pw", "--scrypt-log2n", "10",
+                     *map(str, range(20)))
+        headers = {self.read(f"{i}.paes")[:32] for i in range(20)}
+        self.assertEqual(len(headers), 1, "scrypt would run once a file")
+        self.assertEqual(len({self.read(f"{i}.paes")[32:56] for i in range(20)}), 20)
+        self.summary("verify", "--passphrase-file", "pw", *(f"{i}.paes" for i in range(20)))
+
+    def test_modes_and_times_are_kept(self):
+        self.make({"t/a": b"1"})
+        os.chmod(self.path("t/a"), 0o640)
+        os.utime(self.path("t/a"), ns=(0, 1234567890123456789))
+        self.summary("encrypt", "-r", *KEY, "-o", "out", "t")
+        status = self.path("out/t/a.paes").stat()
+        self.assertEqual((status.st_mode & 0o777, status.st_mtime_ns), (0o640, 1234567890123456789))
+
+    def test_thousands_of_files(self):
+        self.make({f"t/{i % 7}/{i}": str(i).encode() for i in range(1000)})
+        self.assertIn("1000 files", self.summary("encrypt", "-r", "--rm", *KEY, "t"))
+        self.assertEqual(len(self.tree("t")), 1000)
+        self.summary("decrypt", "-r", "--rm", *KEY, "t")
+        self.assertEqual(self.tree("t"), {f"{i % 7}/{i}": str(i).encode() for i in range(1000)})
+
+
+class Removal(Folder):
+    def test_sources_go_when_their_output_is_there(self):
+        self.make({"a": b"1", "b": b"2", "t/c": b"3", "b.paes": b"in the way"})
+        self.ok("encrypt", "--rm", *KEY, "a")
+        self.summary("encrypt", "-r", "--rm", *KEY, "b", "t", status=3)
+        self.assertEqual(sorted(self.tree()), ["a.paes", "b", "b.paes", "t/c.paes"])
+        self.ok("decrypt", "--rm", *KEY, "a.paes")
+        self.assertEqual(self.read("a"), b"1")
+        self.assertFalse(self.path("a.paes").exists())
+
+    def test_a_failure_keeps_the_source(self):
+        self.make({"a.paes": b"PARAES\r\n" + bytes(200)})
+        self.fails(4, "decrypt", "--rm", *KEY, "a.paes")
+        self.assertEqual(list(self.tree()), ["a.paes"])
+
+    def test_refused_without_files(self):
+        self.make({"a": b"1"})
+        self.fails(2, "encrypt", "--rm", *KEY, "-c", "a", says="--rm")
+        self.fails(2, "encrypt", "--rm", *KEY, "-", stdin=b"x", says="--rm")
+        self.fails(2, "decrypt", "--rm", "--salvage", *KEY, "-o", "b", "a", says="--rm")
+
+    def test_a_link_is_not_what_was_read(self):
+        self.make({"real": b"1"})
+        self.path("link").symlink_to("real")
+        done = self.run_paraes("encrypt", "--rm", *KEY, "link")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"not removed", done.stderr)
+        self.assertTrue(self.path("link.paes").exists() and self.path("real").exists())

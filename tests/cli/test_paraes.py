@@ -1,0 +1,208 @@
+"""The default format on the command line: keys, passphrases, contexts, verify, info, parts."""
+
+import json
+
+from support import KEYS, Case, Terminal, pattern
+
+MAGIC = b"PARAES\r\n"
+QUICK = ["--passphrase-file", "pw", "--scrypt-log2n", "4"]
+
+
+class Formats(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("k", KEYS[256])
+        self.write("k128", KEYS[128])
+        self.write("pw", b"open sesame\n")
+        self.data = pattern(100000)
+        self.write("f", self.data)
+
+    def test_nothing_to_choose(self):
+        self.ok("encrypt", "--key-file", "k", "f")
+        made = self.read("f.paes")
+        self.assertEqual(made[:16], MAGIC + b"\x01\x00\x02\x00" + bytes(4))
+        self.assertEqual(len(made), 88 + len(self.data) + 16 * 7)
+        self.path("f").unlink()
+        self.ok("decrypt", "--key-file", "k", "f.paes")
+        self.assertEqual(self.read("f"), self.data)
+
+    def test_two_encryptions_differ_everywhere_behind_the_preface(self):
+        one, two = (self.ok("encrypt", "--key-file", "k", "-c", "f") for _ in range(2))
+        self.assertEqual(one[:32], two[:32])
+        for at in range(32, len(one) - 16, 16):
+            self.assertNotEqual(one[at:at + 16], two[at:at + 16])
+
+    def test_sizes_of_keys_choose_the_cipher(self):
+        self.assertEqual(self.ok("encrypt", "--key-file", "k128", "-c", "f")[10], 1)
+        self.write("k192", KEYS[192])
+        for flags in ([], ["--format", "c2sp"], ["--format", "tink"]):
+            self.fails(2, "encrypt", *flags, "--key-file", "k192", "-c", "f", says="24 bytes")
+        self.fails(2, "encrypt", "--key-file", "k", "--key-bits", "128", "f", says="AES-256")
+        self.fails(2, "encrypt", "--key-file", "k", "--key-bits", "192", "f", says="128 and 256")
+
+    def test_passphrases(self):
+        self.ok("encrypt", *QUICK, "f")
+        made = self.read("f.paes")
+        self.assertEqual(made[8:12], b"\x01\x01\x02\x04")
+        self.assertNotEqual(made[16:32], bytes(16))
+        self.assertEqual(self.ok("decrypt", "--passphrase-file", "pw", "-c", "f.paes"), self.data)
+        self.write("other", b"open sesamE")
+        self.fails(5, "decrypt", "--passphrase-file", "other", "-c", "f.paes", says="wrong key")
+        made = self.ok("encrypt", *QUICK, "--key-bits", "128", "-c", "f")
+        self.assertEqual(made[10], 1)
+        self.write("g.paes", made)
+        self.assertEqual(self.ok("decrypt", "--passphrase-file", "pw", "-c", "g.paes"), self.data)
+
+    def test_default_cost_of_scrypt(self):
+        self.assertEqual(self.ok("encrypt", "--passphrase-file", "pw", "-c", "f")[11], 17)
+
+    def test_a_prompt_without_any_flag(self):
+        terminal = Terminal(self, "encrypt", "--scrypt-log2n", "4", "f")
+        terminal.expect(b"Passphrase: ")
+        self.assertFalse(terminal.echoes())
+        terminal.type(b"open sesame\n")
+        terminal.expect(b"The same again: ")
+        terminal.type(b"open sesame\n")
+        self.assertEqual(terminal.finish()[0], 0)
+        terminal = Terminal(self, "decrypt", "-o", "g", "f.paes")
+        terminal.expect(b"Passphrase: ")
+        terminal.type(b"open sesame\n")
+        self.assertEqual(terminal.finish()[0], 0)
+        self.assertEqual(self.read("g"), self.data)
+
+    def test_keys_and_passphrases_are_not_confused(self):
+        self.ok("encrypt", "--key-file", "k", "-o", "by-key", "f")
+        self.ok("encrypt", *QUICK, "-o", "by-word", "f")
+        self.fails(2, "decrypt", "--passphrase-file", "pw", "-c", "by-key", says="--key-file")
+        self.fails(2, "decrypt", "--key-file", "k", "-c", "by-word", says="--passphrase-file")
+        self.fails(2, "encrypt", "--key-file", "k", "--passphrase-file", "pw", "f")
+        self.fails(2, "encrypt", "--key-file", "k", "--scrypt-log2n", "4", "f", says="passphrase")
+        self.fails(2, "encrypt", "--format", "c2sp", "--passphrase-file", "pw", "f", says="c2sp")
+
+    def test_a_stranger_cannot_ask_for_all_memory(self):
+        made = bytearray(self.ok("encrypt", *QUICK, "-c", "f"))
+        made[11] = 40
+        self.write("g.paes", made)
+        self.fails(2, "decrypt", "--passphrase-file", "pw", "-c", "g.paes",
+                   says=["2^40", "--max-scrypt-log2n"])
+        made[11] = 4
+        self.write("g.paes", made)
+        self.fails(2, "decrypt", "--passphrase-file", "pw", "--max-scrypt-log2n", "3", "-c",
+                   "g.paes", says="2^4")
+        self.fails(2, "encrypt", "--passphrase-file", "pw", "--scrypt-log2n", "0", "f")
+        self.fails(2, "encrypt", "--passphrase-file", "pw", "--scrypt-log2n", "41", "f")
+
+    def test_contexts(self):
+        made = self.ok("encrypt", "--key-file", "k", "--context-hex", "00ff", "-c", "f")
+        self.write("g.paes", made)
+        self.assertEqual(
+            self.ok("decrypt", "--key-file", "k", "--context-hex", "00FF", "-c", "g.paes"), self.data)
+        self.fails(5, "decrypt", "--key-file", "k", "-c", "g.paes", says="context")
+        for wrong in ("0", "zz", "00" * 513):
+            self.fails(2, "encrypt", "--key-file", "k", "--context-hex", wrong, "f",
+                       says="--context-hex")
+
+    def test_other_formats_are_never_guessed(self):
+        salted = self.openssl("enc", "-aes-256-cbc", "-pbkdf2", "-pass", "pass:x", stdin=b"text")
+        self.write("salted", salted)
+        self.fails(2, "decrypt", "--key-file", "k", "-c", "salted",
+                   says=["Salted__", "--format openssl"])
+        self.fails(2, "decrypt", "--key-file", "k", "-c", "f", says=["--format c2sp"])
+        self.fails(4, "decrypt", "--format", "paraes", "--key-file", "k", "-c", "f", says="begin")
+        self.fails(4, "decrypt", "--key-file", "k", "-", stdin=b"", says="truncated")
+
+    def test_verify(self):
+        self.ok("encrypt", "--key-file", "k", "f")
+        before = self.names()
+        self.assertEqual(self.ok("verify", "--key-file", "k", "f.paes"), b"")
+        self.assertEqual(self.ok("verify", "--key-file", "k", "-", stdin=self.read("f.paes")), b"")
+        report = json.loads(self.ok("verify", "--json", "--key-file", "k", "f.paes"))
+        self.assertEqual((report["output"], report["bytes"]), (None, len(self.data)))
+        self.assertEqual(self.names(), before)
+        damaged = bytearray(self.read("f.paes"))
+        damaged[50000] ^= 1
+        self.write("f.paes", damaged)
+        self.fails(4, "verify", "--key-file", "k", "f.paes", says="segment 3")
+
+    def test_info(self):
+        self.ok("encrypt", *QUICK, "f")
+        text = self.ok("info", "f.paes").decode()
+        for word in ("paraes, version 1", "AES-256-GCM", "scrypt, N = 2^4", "7, 16.0 KiB",
+                     "100000 are plaintext"):
+            self.assertIn(word, text)
+        report = json.loads(self.ok("info", "--json", "f.paes"))
+        self.assertEqual(report, {"input": "f.paes", "format": "paraes", "version": 1,
+                                  "cipher": "AES-256-GCM", "kdf": "scrypt", "scrypt_log2n": 4,
+                                  "header_bytes": 88, "segment_bytes": 16384,
+                                  "bytes": 88 + 100000 + 7 * 16, "plain_bytes": 100000,
+                                  "segments": 7})
+        self.fails(2, "info", "f", says="does not begin")
+        self.fails(2, "info", "--format", "raw", "f", says="raw")
+        self.fails(1, "info", "missing", says="missing")
+        self.write("cut", self.read("f.paes")[:88 + 16400])
+        self.fails(4, "info", "cut", says="truncated")
+
+    def test_info_of_a_pipe_knows_no_size(self):
+        text = self.ok("encrypt", "--key-file", "k", "-c", "f")
+        report = json.loads(self.ok("info", "--json", "/dev/stdin", stdin=text))
+        self.assertIsNone(report["bytes"])
+
+    def test_parts(self):
+        self.ok("encrypt", "--key-file", "k", "f")
+        for offset, length in ((0, 0), (0, 1), (16383, 2), (16384, 16384), (5, 90000), (99999, 1),
+                               (100000, 0)):
+            part = self.ok("decrypt", "--key-file", "k", "--offset", offset, "--length", length,
+                           "-c", "f.paes")
+            self.assertEqual(part, self.data[offset:offset + length])
+        self.assertEqual(self.ok("decrypt", "--key-file", "k", "--offset", "99000", "-c", "f.paes"),
+                         self.data[99000:])
+        self.ok("decrypt", "--key-file", "k", "--length", "1K", "-o", "part", "f.paes")
+        self.assertEqual(self.read("part"), self.data[:1024])
+
+    def test_parts_that_are_refused(self):
+        self.ok("encrypt", "--key-file", "k", "f")
+        part = ["decrypt", "--key-file", "k", "--offset"]
+        self.fails(2, *part, "1", "f.paes", says=["-o FILE", "-c"])
+        self.fails(2, *part, "100001", "-c", "f.paes", says="100000 bytes")
+        self.fails(2, *part, "99999", "--length", "2", "-c", "f.paes", says="100000 bytes")
+        self.fails(2, *part, "1", "-c", "-", stdin=self.read("f.paes"), says="pipe")
+        self.fails(2, *part, "1", "--salvage", "-c", "f.paes", says="--salvage")
+        self.fails(2, *part, "1", "--rm", "-o", "g", "f.paes", says="--rm")
+        self.fails(2, "encrypt", "--offset", "1", "-c", "f")
+
+    def test_a_part_of_a_damaged_file_is_what_was_asked_for(self):
+        self.ok("encrypt", "--key-file", "k", "f")
+        damaged = bytearray(self.read("f.paes"))
+        damaged[88 + 16400] ^= 1
+        self.write("f.paes", damaged)
+        part = ["decrypt", "--key-file", "k", "-c", "--offset"]
+        self.assertEqual(self.ok(*part, "0", "--length", "16384", "f.paes"), self.data[:16384])
+        self.assertEqual(self.ok(*part, "32768", "f.paes"), self.data[32768:])
+        self.fails(4, *part, "16000", "--length", "1000", "f.paes", says="segment 1")
+
+    def test_flags_of_other_formats_are_refused(self):
+        key = ["--key-file", "k"]
+        self.fails(2, "encrypt", *key, "--mode", "ctr", "f", says="raw")
+        self.fails(2, "encrypt", *key, "--iter", "5", "f", says="openssl")
+        self.fails(2, "encrypt", *key, "--segment-size", "4K", "f", says="tink")
+        self.fails(2, "encrypt", *key, "--tink-hash", "SHA1", "f", says="tink")
+        self.fails(2, "encrypt", *key, "--format", "tink", "--tink-hash", "MD5", "f", says="MD5")
+        self.fails(2, "encrypt", *key, "--format", "tink", "--segment-size", "40", "f", says="40")
+        self.fails(2, "encrypt", *key, "--format", "c2sp", "--scrypt-log2n", "4", "f")
+        self.fails(2, "decrypt", *key, "--format", "raw", "--mode", "ctr", "--iv-hex", "0" * 32,
+                   "--salvage", "-c", "f", says="--salvage")
+
+    def test_no_overlap_and_threads_give_the_same_bytes(self):
+        self.ok("encrypt", "--key-file", "k", "f")
+        for flags in (["-T", "1"], ["-T", "7"], ["--no-overlap"], ["--no-overlap", "-T", "3"]):
+            for source in (["f.paes"], ["-"]):
+                got = self.ok("decrypt", "--key-file", "k", *flags, "-c", *source,
+                              stdin=self.read("f.paes"))
+                self.assertEqual(got, self.data)
+
+    def test_json_tells_the_phases(self):
+        report = json.loads(self.ok("encrypt", "--json", "--key-file", "k", "f"))
+        self.assertEqual(report["format"], "paraes")
+        self.assertEqual(list(report["timeline_ns"]), ["read", "key_expansion", "kernel", "write"])
+        for phase in report["timeline_ns"].values():
+            self.assertGreater(phase, 0)
