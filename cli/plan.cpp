@@ -134,9 +134,10 @@ void plan_authenticated(const CryptOptions& options, Plan& plan) {
     refuse(options, {"--scrypt-log2n", "--max-scrypt-log2n"}, "--format paraes");
   }
   plan.context = parse_hex(options.context_hex, "--context-hex");
-  if (plan.context.size() > max_context_bytes) {
+  const std::size_t most = plan.format == Format::c2sp ? max_c2sp_context_bytes : max_context_bytes;
+  if (plan.context.size() > most) {
     throw InvalidArgument(fmt::format("--context-hex has {} bytes; at most {} are allowed",
-                                      plan.context.size(), max_context_bytes));
+                                      plan.context.size(), most));
   }
   parse_tink(options, plan);
   if (options.given("--scrypt-log2n")) {
@@ -151,7 +152,7 @@ void plan_authenticated(const CryptOptions& options, Plan& plan) {
   if (options.given("--offset")) plan.offset = parse_size(options.offset, "--offset");
   if (options.given("--length")) plan.length = parse_size(options.length, "--length");
   if (options.given("--offset") || options.given("--length")) {
-    if (!options.output.path_given && !options.output.standard_output) {
+    if (!options.output.path_given && !options.output.standard_output && !options.data_on_stdin()) {
       throw InvalidArgument("a part of a file needs a name of its own: give -o FILE or -c");
     }
     if (options.salvage) {

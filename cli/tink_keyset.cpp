@@ -173,12 +173,13 @@ std::vector<TinkKey> parse_tink_keyset(SecretBytes contents, std::string_view na
     }
     const auto primary = json.at("primaryKeyId").get<std::uint32_t>();
     for (const auto& row : json.at("key")) {
+      // Keys that are not enabled may have no data, or be of any type.
+      if (row.at("status").get<std::string>() != "ENABLED") continue;
       const auto& data = row.at("keyData");
       if (data.at("typeUrl").get<std::string>() != type_url) {
         fail(name, fmt::format("it has a key of type {}, not of AES-GCM-HKDF streaming",
                                data.at("typeUrl").get<std::string>()));
       }
-      if (row.at("status").get<std::string>() != "ENABLED") continue;
       const std::size_t index = std::stoul(data.at("value").get<std::string>());
       TinkKey key = parse_key(values.at(index).span(), name);
       key.id = row.at("keyId").get<std::uint32_t>();
@@ -190,6 +191,9 @@ std::vector<TinkKey> parse_tink_keyset(SecretBytes contents, std::string_view na
     fail(name, "it is not JSON with primaryKeyId, key, keyData, typeUrl, value, status and keyId");
   } catch (const std::logic_error&) {
     fail(name, "a key has no value");
+  }
+  if (std::count_if(keys.begin(), keys.end(), [](const TinkKey& key) { return key.primary; }) > 1) {
+    fail(name, "it has several primary keys");
   }
   std::stable_partition(keys.begin(), keys.end(), [](const TinkKey& key) { return key.primary; });
   if (keys.empty() || !keys.front().primary) fail(name, "its primary key is missing or disabled");

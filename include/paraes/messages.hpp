@@ -51,8 +51,9 @@ inline constexpr std::size_t c2sp_header_bytes = 56;
 [[nodiscard]] SegmentLayout c2sp_layout(std::uint64_t header_bytes = c2sp_header_bytes);
 
 // key: 32 bytes (Cobblestone-256) or 16 (Cobblestone-128), uniformly random; else InvalidArgument.
-// context: at most max_context_bytes, and the same to open. execution.kernel is what runs.
-inline constexpr std::size_t max_context_bytes = 512;
+// context: at most max_c2sp_context_bytes, and the same to open. execution.kernel is what runs.
+inline constexpr std::size_t max_context_bytes = 512;  // of paraes, and associated data of tink
+inline constexpr std::size_t max_c2sp_context_bytes = max_context_bytes + 32;  // and a preface
 [[nodiscard]] Message new_c2sp_message(Bytes key, Bytes context, const Execution& execution);
 
 // header: the first c2sp_header_bytes of the message. Throws WrongKey if the commitment does not
@@ -92,7 +93,8 @@ inline constexpr unsigned max_scrypt_log2n = 22;  // what readers should accept 
 // The input key of a preface with Kdf::scrypt: 128 * 8 * 2^log2n bytes of memory and their time.
 [[nodiscard]] SecretBytes scrypt_input_key(const Preface& preface, Bytes passphrase);
 
-// input_key: the key itself, or what scrypt_input_key gave; preface.key_bits / 8 bytes.
+// context: at most max_context_bytes. input_key: the key itself, or what scrypt_input_key gave;
+// preface.key_bits / 8 bytes.
 [[nodiscard]] Message new_paraes_message(const Preface& preface, Bytes input_key, Bytes context,
                                          const Execution& execution);
 

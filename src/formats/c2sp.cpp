@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t salt_bytes = 24;
 constexpr std::size_t commitment_bytes = 32;
 constexpr std::size_t nonce_bytes = 12;
+static_assert(max_context_bytes + Preface::bytes == max_c2sp_context_bytes);
 static_assert(salt_bytes + commitment_bytes == c2sp_header_bytes);
 
 constexpr std::string_view label = "c2sp.org/chunked-encryption@v1+";
@@ -43,9 +44,10 @@ void check_key(Bytes key) {
 
 // The key of the chunks ‖ the base nonce ‖ the commitment.
 SecretBytes derive(Bytes key, Bytes salt, Bytes preface, Bytes context) {
-  if (context.size() > max_context_bytes) {
-    throw InvalidArgument("a context has at most " + std::to_string(max_context_bytes) +
-                          " bytes, not " + std::to_string(context.size()));
+  const std::size_t most = max_c2sp_context_bytes - preface.size();
+  if (context.size() > most) {
+    throw InvalidArgument("a context has at most " + std::to_string(most) + " bytes, not " +
+                          std::to_string(context.size()));
   }
   const std::string_view aead = key.size() == 32 ? "AEAD_AES_256_GCM" : "AEAD_AES_128_GCM";
   constexpr std::array<std::uint8_t, 1> zero = {0};

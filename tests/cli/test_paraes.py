@@ -1,8 +1,9 @@
 """The default format on the command line: keys, passphrases, contexts, verify, info, parts."""
 
 import json
+import subprocess
 
-from support import KEYS, Case, Terminal, pattern
+from support import BIN, KEYS, Case, Terminal, environment, pattern
 
 MAGIC = b"PARAES\r\n"
 QUICK = ["--passphrase-file", "pw", "--scrypt-log2n", "4"]
@@ -156,6 +157,11 @@ class Formats(Case):
             self.assertEqual(part, self.data[offset:offset + length])
         self.assertEqual(self.ok("decrypt", "--key-file", "k", "--offset", "99000", "-c", "f.paes"),
                          self.data[99000:])
+        with open(self.path("f.paes"), "rb") as file:
+            done = subprocess.run([BIN, "decrypt", "--key-file", self.path("k"), "--length", "3", "-"],
+                                  stdin=file, stdout=subprocess.PIPE, env=environment())
+        # Standard input is read in order, whatever it is: a part of it needs a name.
+        self.assertEqual((done.returncode, done.stdout), (2, b""))
         self.ok("decrypt", "--key-file", "k", "--length", "1K", "-o", "part", "f.paes")
         self.assertEqual(self.read("part"), self.data[:1024])
 

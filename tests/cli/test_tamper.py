@@ -143,7 +143,8 @@ class Tamper(TamperCase):
     def test_every_bit_of_a_small_message(self):
         for size in (SIZES[TINK], 8 + 3 * 48, 8, 1, 0):
             _, message = self.message(TINK, size)
-            self.refuse(TINK, ((f"{size} bytes: bit {bit} of byte {at}", flipped(message, at, bit), 4)
+            self.refuse(TINK, ((f"{size} bytes: bit {bit} of byte {at}",
+                                flipped(message, at, bit), 4)
                                for at in range(len(message)) for bit in range(8)))
 
     def test_every_31st_byte_of_c2sp(self):
@@ -183,8 +184,8 @@ class Tamper(TamperCase):
         for layout in SIZES:
             _, message = self.message(layout)
             _, segments = layout.split(message)
-            tails = [bytes(n) for n in (*range(1, 64), 4096, 16268, 16283, 16284, 16285, 16300, 16383,
-                                        16384, 16385, 16400, 16416, 65536)]
+            tails = [bytes(n) for n in (*range(1, 64), 4096, 16268, 16283, 16284, 16285, 16300,
+                                        16383, 16384, 16385, 16400, 16416, 65536)]
             tails += [b"\n", message, *segments, message[-16:], message[:layout.header]]
             self.refuse(layout, ((f"{len(tail)} bytes behind", message + tail, 4)
                                  for tail in tails))
@@ -231,7 +232,8 @@ class Tamper(TamperCase):
             at = layout.header - 32  # of the commitment
             self.refuse(layout, [
                 ("the salt of another message", two[:at] + one[at:], 5),
-                ("the commitment of another message", one[:at] + two[at:at + 32] + one[at + 32:], 5),
+                ("the commitment of another message",
+                 one[:at] + two[at:at + 32] + one[at + 32:], 5),
                 ("the header of another message", two[:at + 32] + one[at + 32:], 4)])
 
     def test_one_format_for_another(self):
@@ -253,7 +255,8 @@ class Tamper(TamperCase):
 
     def test_unknown_beginnings(self):
         self.refuse(PARAES, [("x", b"x", 2), ("text", b"some text\n" * 100, 2),
-                             ("zeros", bytes(1000), 2), ("lower case", b"paraes\r\n" + bytes(99), 2),
+                             ("zeros", bytes(1000), 2),
+                             ("lower case", b"paraes\r\n" + bytes(99), 2),
                              ("as text", b"PARAES\n" + bytes(99), 2), ("nothing", b"", 4),
                              ("the magic alone", b"PARAES\r\n", 4)])
 
@@ -306,7 +309,8 @@ class Tamper(TamperCase):
         self.write("p", b"pass")
         plain = pattern(SIZES[PARAES])
         passphrase = Layout(["--passphrase-file", "p"], 88, 16384, 16384, 5)
-        message = self.ok("encrypt", *passphrase.flags, "--scrypt-log2n", "4", "-c", "-", stdin=plain)
+        message = self.ok("encrypt", *passphrase.flags, "--scrypt-log2n", "4", "-c", "-",
+                          stdin=plain)
         self.assertEqual(self.ok("decrypt", *passphrase.flags, "-c", "-", stdin=message), plain)
 
         def changed(at, *values):
@@ -496,12 +500,14 @@ class Salvage(TamperCase):
 
     def test_trailing_bytes(self):
         plain, message = self.message(PARAES, 3 * 16384 + 100)
-        self.salvage(PARAES, message + bytes(50), plain[:3 * 16384] + bytes(150), [(3 * 16384, 150)])
+        self.salvage(PARAES, message + bytes(50), plain[:3 * 16384] + bytes(150),
+                     [(3 * 16384, 150)])
 
     def test_headers_cannot_be_salvaged(self):
         for layout, size in self.SIZES.items():
             _, message = self.message(layout, size)
-            cases = [(flipped(message, at), layout.refused(at)) for at in range(0, layout.header, 7)]
+            cases = [(flipped(message, at), layout.refused(at))
+                     for at in range(0, layout.header, 7)]
             cases += [(message[:n], 4) for n in (0, 1, layout.header - 1)]
             for changed, status in cases:
                 if not changed and layout is PARAES:
@@ -523,8 +529,8 @@ class Salvage(TamperCase):
         self.write("a.paes", message)
         self.write("b.paes", damaged(PARAES, message, [1]))
         self.write("c.paes", flipped(message, 40))
-        done = self.run_paraes("decrypt", *KEY, "--salvage", "--json", "-o", "out", "a.paes", "b.paes",
-                               "c.paes")
+        done = self.run_paraes("decrypt", *KEY, "--salvage", "--json", "-o", "out", "a.paes",
+                               "b.paes", "c.paes")
         self.assertEqual(done.returncode, 3)
         reports = {report["input"]: report for report in map(json.loads, done.stdout.splitlines())}
         self.assertEqual({name: report["exit"] for name, report in reports.items()},

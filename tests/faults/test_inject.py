@@ -44,7 +44,7 @@ MUST_FAIL = {"fsync", "linkat", "rename", "renameat2"}
 
 @unittest.skipIf(strace_reason(), strace_reason())
 class Unnamed(FaultCase):
-    """With files without names (O_TMPFILE). One thread alone: then the numbers of calls are exact."""
+    """With files without names (O_TMPFILE). One thread alone: then numbers of calls are exact."""
 
     def setUp(self):
         super().setUp()
@@ -129,7 +129,8 @@ class Unnamed(FaultCase):
             for error in errors:
                 number = first[call]
                 while True:
-                    with self.subTest(verb=verb, old=old, rm=rm, call=call, error=error, when=number):
+                    with self.subTest(verb=verb, old=old, rm=rm, call=call, error=error,
+                                      when=number):
                         run = strace(f"{call}:error={error}:when={number}")
                         if run.injected > base:
                             self.check(verb, source, target, old, rm, call, error, run.done)

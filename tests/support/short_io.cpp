@@ -82,8 +82,8 @@ __attribute__((visibility("default"))) ssize_t pread(int descriptor, void* data,
   return read_at(descriptor, data, size, offset);
 }
 
-__attribute__((visibility("default"))) ssize_t pread64(int descriptor, void* data,
-                                                       std::size_t size, off64_t offset) {
+__attribute__((visibility("default"))) ssize_t pread64(int descriptor, void* data, std::size_t size,
+                                                       off64_t offset) {
   return read_at(descriptor, data, size, offset);
 }
 

@@ -518,9 +518,9 @@ TEST(Headers, WrongKeysAndContexts) {
         << n;
   }
   EXPECT_THROW(static_cast<void>(new_c2sp_message(support::make_key(24), {}, {})), InvalidArgument);
-  EXPECT_THROW(static_cast<void>(new_c2sp_message(key, Buffer(max_context_bytes + 1), {})),
+  EXPECT_THROW(static_cast<void>(new_c2sp_message(key, Buffer(max_c2sp_context_bytes + 1), {})),
                InvalidArgument);
-  EXPECT_NO_THROW(static_cast<void>(new_c2sp_message(key, Buffer(max_context_bytes), {})));
+  EXPECT_NO_THROW(static_cast<void>(new_c2sp_message(key, Buffer(max_c2sp_context_bytes), {})));
 }
 
 TEST(Headers, PrefacesSayWhatIsWrong) {
