@@ -219,14 +219,19 @@ class Batch {
     for (const FileOutcome& outcome : to_remove_) {
       const std::string& path = outcome.report.input;
       struct stat status = {};
-      // Somebody may have put another file in its place.
-      const bool same = lstat(path.c_str(), &status) == 0 && status.st_dev == outcome.device &&
-                        status.st_ino == outcome.inode;
-      if (same && unlink(path.c_str()) == 0) continue;
+      std::string trouble;
+      if (lstat(path.c_str(), &status) != 0) {
+        trouble = fmt::format("cannot remove {}: {}", path, std::generic_category().message(errno));
+      } else if (status.st_dev != outcome.device || status.st_ino != outcome.inode) {
+        // Somebody has put another file in its place, or it is a link to what was read.
+        trouble = fmt::format("{} was not removed: it is not the file that was read", path);
+      } else if (unlink(path.c_str()) != 0) {
+        trouble = fmt::format("cannot remove {}: {}", path, std::generic_category().message(errno));
+      }
+      if (trouble.empty()) continue;
       ++failed_;
       if (!several_) status_ = exit_failed;
-      say(same ? fmt::format("cannot remove {}: {}", path, std::generic_category().message(errno))
-               : fmt::format("{} was not removed: it is not the file that was read", path));
+      say(trouble);
     }
   }
 

@@ -40,12 +40,17 @@ bool rename_new(const std::string& from, const std::string& to) {
   return true;
 }
 
-// Whether `name` still is the file that is open as `descriptor`.
+// Whether `name` still is the file that is open as `descriptor`. Throws IoError if that cannot be
+// known.
 bool is_named(int descriptor, const std::string& name) {
   struct stat open_file = {};
   struct stat named = {};
-  return fstat(descriptor, &open_file) == 0 && lstat(name.c_str(), &named) == 0 &&
-         open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
+  if (fstat(descriptor, &open_file) != 0) posix::fail("look at", name, errno);
+  if (lstat(name.c_str(), &named) != 0) {
+    if (errno == ENOENT) return false;
+    posix::fail("look at", name, errno);
+  }
+  return open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
 }
 
 // Removes a temporary that nobody is writing any more: writers hold a lock on theirs, which ends
