@@ -80,22 +80,31 @@ Info look(const CryptOptions& options) {
 }
 
 std::string as_json(const CryptOptions& options, const Info& info) {
+  const bool scrypt = info.preface && info.preface->kdf == Kdf::scrypt;
+  // What is unknown, or does not exist in the format, stays null.
   nlohmann::ordered_json object;
   object["input"] = options.inputs[0];
   object["format"] = format_name(info.format);
-  object["version"] = info.preface ? nlohmann::ordered_json(1) : nullptr;
-  object["cipher"] = info.key_bits == 0
-                         ? nlohmann::ordered_json("AES-GCM")
-                         : nlohmann::ordered_json(fmt::format("AES-{}-GCM", info.key_bits));
-  const bool scrypt = info.preface && info.preface->kdf == Kdf::scrypt;
-  object["kdf"] = !info.preface ? nlohmann::ordered_json(nullptr)
-                                : nlohmann::ordered_json(scrypt ? "scrypt" : "none");
-  object["scrypt_log2n"] = scrypt ? nlohmann::ordered_json(info.preface->scrypt_log2n) : nullptr;
+  object["version"] = nullptr;
+  object["cipher"] =
+      info.key_bits == 0 ? std::string("AES-GCM") : fmt::format("AES-{}-GCM", info.key_bits);
+  object["kdf"] = nullptr;
+  object["scrypt_log2n"] = nullptr;
   object["header_bytes"] = info.layout.header_bytes;
   object["segment_bytes"] = info.layout.segment_bytes;
-  object["bytes"] = info.sealed_bytes ? nlohmann::ordered_json(*info.sealed_bytes) : nullptr;
-  object["plain_bytes"] = info.extent ? nlohmann::ordered_json(info.extent->plain_bytes) : nullptr;
-  object["segments"] = info.extent ? nlohmann::ordered_json(info.extent->segments) : nullptr;
+  object["bytes"] = nullptr;
+  object["plain_bytes"] = nullptr;
+  object["segments"] = nullptr;
+  if (info.preface) {
+    object["version"] = 1;
+    object["kdf"] = scrypt ? "scrypt" : "none";
+  }
+  if (scrypt) object["scrypt_log2n"] = info.preface->scrypt_log2n;
+  if (info.sealed_bytes) object["bytes"] = *info.sealed_bytes;
+  if (info.extent) {
+    object["plain_bytes"] = info.extent->plain_bytes;
+    object["segments"] = info.extent->segments;
+  }
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
