@@ -59,11 +59,9 @@ class Batch {
     job.threads = options_.threads;
     std::optional<std::uint64_t> total;
     struct stat status = {};
-    if (job.input != "-" && stat(job.input.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
-      total = static_cast<std::uint64_t>(status.st_size);
-    } else if (job.input == "-" && fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode)) {
-      total = static_cast<std::uint64_t>(status.st_size);
-    }
+    const int found =
+        job.input == "-" ? fstat(STDIN_FILENO, &status) : stat(job.input.c_str(), &status);
+    if (found == 0 && S_ISREG(status.st_mode)) total = static_cast<std::uint64_t>(status.st_size);
     {
       Progress progress(choose_bar(options_), total);
       progress_ = &progress;
@@ -149,6 +147,7 @@ class Batch {
     }
     const std::lock_guard lock(mutex_);
     const RunReport& report = outcome.report;
+    print(report);
     if (report.exit == exit_done) {
       ++done_;
       bytes_ += report.bytes;
@@ -158,7 +157,6 @@ class Batch {
       status_ = report.exit;  // salvaged, and said so
       if (several_ && !outcome.target.empty()) folders_.insert(folder_of(outcome.target));
     }
-    print(outcome.report);
   }
 
   void make_folder(const std::string& path) {
@@ -220,12 +218,11 @@ class Batch {
       const std::string& path = outcome.report.input;
       struct stat status = {};
       std::string trouble;
-      if (lstat(path.c_str(), &status) != 0) {
-        trouble = fmt::format("cannot remove {}: {}", path, std::generic_category().message(errno));
-      } else if (status.st_dev != outcome.device || status.st_ino != outcome.inode) {
+      const bool found = lstat(path.c_str(), &status) == 0;
+      if (found && (status.st_dev != outcome.device || status.st_ino != outcome.inode)) {
         // Somebody has put another file in its place, or it is a link to what was read.
         trouble = fmt::format("{} was not removed: it is not the file that was read", path);
-      } else if (unlink(path.c_str()) != 0) {
+      } else if (!found || unlink(path.c_str()) != 0) {
         trouble = fmt::format("cannot remove {}: {}", path, std::generic_category().message(errno));
       }
       if (trouble.empty()) continue;

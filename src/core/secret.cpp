@@ -32,7 +32,7 @@ SecretBytes::SecretBytes(std::size_t size)
       capacity_(size) {}
 
 SecretBytes::SecretBytes(std::span<const std::uint8_t> source) : SecretBytes(source.size()) {
-  if (!source.empty()) std::memcpy(data_, source.data(), source.size());
+  if (data_ != nullptr) std::memcpy(data_, source.data(), source.size());
 }
 
 SecretBytes::SecretBytes(SecretBytes&& other) noexcept

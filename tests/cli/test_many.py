@@ -157,6 +157,12 @@ class Removal(Folder):
         self.assertEqual(self.read("a"), b"1")
         self.assertFalse(self.path("a.paes").exists())
 
+    def test_json_beside_it(self):
+        self.make({"a": b"12"})
+        report = json.loads(self.ok("encrypt", "--rm", "--json", *KEY, "a"))
+        self.assertEqual((report["input"], report["output"], report["bytes"], report["exit"]),
+                         ("a", "a.paes", 2, 0))
+
     def test_a_failure_keeps_the_source(self):
         self.make({"a.paes": b"PARAES\r\n" + bytes(200)})
         self.fails(4, "decrypt", "--rm", *KEY, "a.paes")

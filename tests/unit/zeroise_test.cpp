@@ -224,6 +224,18 @@ TEST(SecretBytesTest, LeaveNothingBehind) {
   EXPECT_EQ(needles_in_arena(), 0U);
 }
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool sanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+#else
+constexpr bool sanitized = false;
+#endif
+
 TEST(LockedMemory, IsLockedAndNotDumpedWhereTheSystemAllows) {
   const auto address = reinterpret_cast<std::uintptr_t>(locked_arena().data());
   std::ifstream maps("/proc/self/smaps");
@@ -241,6 +253,7 @@ TEST(LockedMemory, IsLockedAndNotDumpedWhereTheSystemAllows) {
   }
   if (flags.empty()) GTEST_SKIP() << "/proc/self/smaps does not tell";
   EXPECT_NE(flags.find(" dd"), std::string::npos) << flags;
+  if (sanitized) GTEST_SKIP() << "AddressSanitizer makes mlock do nothing";
   rlimit limit = {};
   ASSERT_EQ(getrlimit(RLIMIT_MEMLOCK, &limit), 0);
   if (limit.rlim_cur < locked_arena().size()) GTEST_SKIP() << "no more memory may be locked";
