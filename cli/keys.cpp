@@ -178,7 +178,7 @@ void add_key_options(CLI::App& verb, KeyOptions& options) {
   };
   options.key_file_option =
       add("--key-file", options.key_file, "FILE",
-          "Key of 16 or 32 bytes, raw or in hex (raw: also 24, XTS 64; tink: or a JSON keyset).");
+          "Key of 16 or 32 bytes (raw: also 24, XTS 64), or a Tink keyset; - is standard input.");
   options.key_encoding_option = add("--key-encoding", options.key_encoding, "raw|hex",
                                     "What the key file holds, where its size leaves doubt.");
   options.key_hex_option = add("--key-hex", options.key_hex, "HEX",
