@@ -176,7 +176,7 @@ class Transfer {
     piece.index = number;
     const Stopwatch watch(desk.times.read);
     const bool more = read(piece, desk);
-    if (!more || piece.last || !piece.trouble.empty()) ended_ = true;
+    if (ordered_reads_ && (piece.last || !piece.trouble.empty())) ended_ = true;
     return more;
   }
 
