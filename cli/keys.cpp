@@ -220,10 +220,6 @@ void refuse_stdin_twice(const char* flag) {
 
 bool has_key_source(const KeyOptions& options) { return !given_key_sources(options).empty(); }
 
-bool has_passphrase_source(const KeyOptions& options) {
-  return !given_passphrase_sources(options).empty();
-}
-
 void check_key_source(const KeyOptions& options, std::string_view format, bool data_on_stdin) {
   const auto wrong = given_passphrase_sources(options);
   if (!wrong.empty()) {

@@ -36,9 +36,6 @@ void add_key_options(CLI::App& verb, KeyOptions& options);
 // Whether --key-file or --key-hex was given.
 [[nodiscard]] bool has_key_source(const KeyOptions& options);
 
-// Whether a source of a passphrase was given.
-[[nodiscard]] bool has_passphrase_source(const KeyOptions& options);
-
 // Throws InvalidArgument unless exactly one key source is given, no passphrase, and standard input
 // is not wanted for both key and data.
 void check_key_source(const KeyOptions& options, std::string_view format, bool data_on_stdin);

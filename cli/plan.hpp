@@ -67,7 +67,7 @@ void parse_tink(const CryptOptions& options, Plan& plan);
 // The bytes of `text`, hex digits given to `flag`. Throws InvalidArgument.
 [[nodiscard]] std::vector<std::uint8_t> parse_hex(const std::string& text, const char* flag);
 
-// "AES-256-GCM", "CBC": for messages.
+// "CBC" and the like, for messages.
 [[nodiscard]] const char* mode_name(BlockMode mode);
 
 }  // namespace paraes::cli

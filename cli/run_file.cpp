@@ -51,8 +51,7 @@ std::string list_of(const std::vector<BadRange>& ranges) {
   return text;
 }
 
-}  // namespace
-
+// What a leaky or unauthenticated run begins with, and -v.
 void say_what_runs(const CryptOptions& options, const Plan& plan, const std::string& cipher,
                    std::string_view kernel, int threads) {
   if (options.quiet) return;
@@ -75,6 +74,8 @@ void say_what_runs(const CryptOptions& options, const Plan& plan, const std::str
     say("CBC encryption is serial (each block needs the one before it): one thread works");
   }
 }
+
+}  // namespace
 
 // One file's way from its name to its result.
 class Run::Steps {

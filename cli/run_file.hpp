@@ -45,8 +45,4 @@ class Run {
   std::once_flag notes_;
 };
 
-// What an unauthenticated or leaky run begins with, and -v.
-void say_what_runs(const CryptOptions& options, const Plan& plan, const std::string& cipher,
-                   std::string_view kernel, int threads);
-
 }  // namespace paraes::cli
