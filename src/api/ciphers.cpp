@@ -98,12 +98,10 @@ void check_gcm(Bytes aad, Bytes in) {
 void gcm_message(const detail::Engine& engine, Direction direction, Bytes nonce, Bytes aad,
                  Bytes in, MutableBytes out, std::uint8_t tag[16]) {
   const GcmKey& key = *engine.gcm;
-  std::uint8_t j0[16];
-  std::uint8_t counter[16];
+  const GcmCounter j0 = gcm_initial_counter(key, nonce.data(), nonce.size());
+  GcmCounter counter = j0;
+  add_be32(counter.block, 1);
   std::uint8_t state[16] = {};
-  gcm_initial_counter(key, nonce.data(), nonce.size(), j0);
-  std::memcpy(counter, j0, 16);
-  add_be32(counter, 1);
   gcm_hash(key, state, aad.data(), aad.size());
   parallel_gcm(engine.executor, key, direction, counter, state, in.data(), out.data(), in.size());
   gcm_tag(key, j0, state, aad.size(), in.size(), tag);

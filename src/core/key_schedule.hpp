@@ -20,6 +20,11 @@ struct KeySchedule {
   alignas(64) std::uint8_t decrypt[max_rounds + 1][16];
   // Bit planes of the encryption round keys; see kernels/bitslice.
   alignas(64) std::uint64_t sliced[max_rounds + 1][8];
+  // Entry b is what the last byte b of a counter block changes in the state after round 1, compared
+  // with a last byte of 0: the same for all blocks under this key. The entries after the 256th
+  // start again, for vectors across the wrap. For the kernels with AES instructions.
+  static constexpr unsigned counter_entries = 256 + 2;
+  alignas(64) std::uint8_t counter_round[counter_entries][16];
   std::uint8_t key[32];  // the cipher key itself, for kernels that hand it to a library
   unsigned key_bytes;
   unsigned rounds;

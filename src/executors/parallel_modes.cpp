@@ -158,8 +158,8 @@ void parallel_xts(const Executor& executor, const XtsKey& key, Direction directi
 }
 
 void parallel_gcm(const Executor& executor, const GcmKey& key, Direction direction,
-                  const std::uint8_t first_counter[16], std::uint8_t state[16],
-                  const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
+                  const GcmCounter& first_counter, std::uint8_t state[16], const std::uint8_t* in,
+                  std::uint8_t* out, std::size_t bytes) {
   struct Partial {
     std::uint8_t hash[16];
     std::uint64_t blocks;
@@ -168,9 +168,8 @@ void parallel_gcm(const Executor& executor, const GcmKey& key, Direction directi
   const std::uint64_t units = grains(bytes);
   const unsigned runs = executor.runs_for(units, min_grains);
   const auto run = [&](std::uint8_t* hash, std::size_t from, std::size_t to) {
-    std::uint8_t counter[16];
-    std::memcpy(counter, first_counter, 16);
-    add_be32(counter, static_cast<std::uint32_t>(from / 16));
+    GcmCounter counter = first_counter;
+    add_be32(counter.block, static_cast<std::uint32_t>(from / 16));
     each_stretch(streaming, out + from, to - from, stretch_bytes,
                  [&](std::size_t at, std::size_t n, std::uint8_t* target) {
                    gcm_run(key, direction, counter, hash, in + from + at, target, n);

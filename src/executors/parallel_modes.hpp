@@ -33,7 +33,7 @@ void parallel_xts(const Executor&, const XtsKey&, Direction, const std::uint8_t 
 
 // Each run hashes from zero; a run of n blocks moves what came before it by H^n, so the partial
 // hashes combine into that of the whole.
-void parallel_gcm(const Executor&, const GcmKey&, Direction, const std::uint8_t first_counter[16],
+void parallel_gcm(const Executor&, const GcmKey&, Direction, const GcmCounter& first_counter,
                   std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
                   std::size_t bytes);
 

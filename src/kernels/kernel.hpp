@@ -36,6 +36,14 @@ struct GhashKey {
   GhashKey& operator=(const GhashKey&) = delete;
 };
 
+// The counter block of a run of GCM. That of a 96-bit nonce is as public as the nonce. Any other is
+// a hash under H, each bit of it a linear equation in the bits of H: then nothing that an observer
+// sees (branches, addresses) may depend on it.
+struct GcmCounter {
+  std::uint8_t block[16];
+  bool secret;
+};
+
 struct Kernel {
   std::string_view name;
   std::string_view variant;
@@ -68,8 +76,8 @@ struct Kernel {
                         std::uint8_t* out, std::size_t blocks);
 
   // IEEE 1619 section 5.3 without stealing: `units` data units that start `stride` bytes apart in
-  // in and out, `blocks` whole blocks in each; tweaks[16 u] is the encrypted tweak of unit u, and
-  // is left as that of the block after the last.
+  // in and out, `blocks` whole blocks in each; tweaks[16 u] is the encrypted tweak of unit u. That
+  // of the last unit is left as the tweak of the block after it, for stealing.
   void (*xts_encrypt)(const KeySchedule&, std::uint8_t* tweaks, const std::uint8_t* in,
                       std::uint8_t* out, std::size_t units, std::size_t stride, std::size_t blocks);
   void (*xts_decrypt)(const KeySchedule&, std::uint8_t* tweaks, const std::uint8_t* in,
@@ -81,10 +89,10 @@ struct Kernel {
                 std::size_t blocks);
 
   // CTR with inc32 (SP 800-38D 6.5) and GHASH of the ciphertext in one pass.
-  void (*gcm_encrypt)(const KeySchedule&, const GhashKey&, std::uint8_t counter[16],
+  void (*gcm_encrypt)(const KeySchedule&, const GhashKey&, GcmCounter& counter,
                       std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
                       std::size_t blocks);
-  void (*gcm_decrypt)(const KeySchedule&, const GhashKey&, std::uint8_t counter[16],
+  void (*gcm_decrypt)(const KeySchedule&, const GhashKey&, GcmCounter& counter,
                       std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
                       std::size_t blocks);
 

@@ -24,15 +24,14 @@ void counter_mode(const CipherKey& key, std::uint8_t counter[16], const std::uin
 }
 
 // For kernels without a fused pass: pieces that stay in the first-level cache between the two.
-void composed(const GcmKey& key, Direction direction, std::uint8_t counter[16],
-              std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
-              std::size_t blocks) {
+void composed(const GcmKey& key, Direction direction, GcmCounter& counter, std::uint8_t state[16],
+              const std::uint8_t* in, std::uint8_t* out, std::size_t blocks) {
   constexpr std::size_t chunk = 512;
   const Kernel& kernel = key.cipher.kernel;
   while (blocks != 0) {
     const std::size_t n = std::min(blocks, chunk);
     if (direction == Direction::decrypt) kernel.ghash(key.hash, state, in, n);
-    counter_mode(key.cipher, counter, in, out, n);
+    counter_mode(key.cipher, counter.block, in, out, n);
     if (direction == Direction::encrypt) kernel.ghash(key.hash, state, out, n);
     in += 16 * n;
     out += 16 * n;
@@ -40,7 +39,7 @@ void composed(const GcmKey& key, Direction direction, std::uint8_t counter[16],
   }
 }
 
-void whole_blocks(const GcmKey& key, Direction direction, std::uint8_t counter[16],
+void whole_blocks(const GcmKey& key, Direction direction, GcmCounter& counter,
                   std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
                   std::size_t blocks) {
   const Kernel& kernel = key.cipher.kernel;
@@ -73,21 +72,22 @@ void gcm_hash(const GcmKey& key, std::uint8_t state[16], const std::uint8_t* dat
   }
 }
 
-void gcm_initial_counter(const GcmKey& key, const std::uint8_t* nonce, std::size_t nonce_bytes,
-                         std::uint8_t j0[16]) {
-  if (nonce_bytes == 12) {
-    store_be128(j0, load_be64(nonce), (std::uint64_t{load_be32(nonce + 8)} << 32) | 1);
-    return;
+GcmCounter gcm_initial_counter(const GcmKey& key, const std::uint8_t* nonce,
+                               std::size_t nonce_bytes) {
+  GcmCounter j0{.block = {}, .secret = nonce_bytes != 12};
+  if (!j0.secret) {
+    store_be128(j0.block, load_be64(nonce), (std::uint64_t{load_be32(nonce + 8)} << 32) | 1);
+    return j0;
   }
-  std::memset(j0, 0, 16);
-  gcm_hash(key, j0, nonce, nonce_bytes);
+  gcm_hash(key, j0.block, nonce, nonce_bytes);
   std::uint8_t lengths[16];
   store_be128(lengths, 0, static_cast<std::uint64_t>(nonce_bytes) * 8);
-  key.cipher.kernel.ghash(key.hash, j0, lengths, 1);
+  key.cipher.kernel.ghash(key.hash, j0.block, lengths, 1);
+  return j0;
 }
 
-void gcm_run(const GcmKey& key, Direction direction, std::uint8_t counter[16],
-             std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
+void gcm_run(const GcmKey& key, Direction direction, GcmCounter& counter, std::uint8_t state[16],
+             const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
   const std::size_t blocks = bytes / 16;
   const std::size_t rest = bytes % 16;
   whole_blocks(key, direction, counter, state, in, out, blocks);
@@ -97,7 +97,7 @@ void gcm_run(const GcmKey& key, Direction direction, std::uint8_t counter[16],
   std::uint8_t block[16] = {};
   std::memcpy(block, in, rest);
   if (direction == Direction::decrypt) key.cipher.kernel.ghash(key.hash, state, block, 1);
-  counter_mode(key.cipher, counter, block, block, 1);
+  counter_mode(key.cipher, counter.block, block, block, 1);
   std::memcpy(out, block, rest);
   if (direction == Direction::encrypt) {
     std::memset(block + rest, 0, 16 - rest);
@@ -106,22 +106,23 @@ void gcm_run(const GcmKey& key, Direction direction, std::uint8_t counter[16],
   secure_zero(block, sizeof block);
 }
 
-void gcm_tag(const GcmKey& key, const std::uint8_t j0[16], std::uint8_t state[16],
+void gcm_tag(const GcmKey& key, const GcmCounter& j0, std::uint8_t state[16],
              std::uint64_t aad_bytes, std::uint64_t text_bytes, std::uint8_t tag[16]) {
   std::uint8_t lengths[16];
   store_be128(lengths, aad_bytes * 8, text_bytes * 8);
   const Kernel& kernel = key.cipher.kernel;
   kernel.ghash(key.hash, state, lengths, 1);
   std::uint8_t counter[16];
-  std::memcpy(counter, j0, 16);
+  std::memcpy(counter, j0.block, 16);
   kernel.ctr(key.cipher.schedule, counter, state, tag, 1);
 }
 
 GcmStream::GcmStream(const GcmKey& key, Direction direction, Bytes nonce)
-    : key_(key), direction_(direction) {
-  gcm_initial_counter(key, nonce.data(), nonce.size(), j0_);
-  std::memcpy(counter_, j0_, 16);
-  add_be32(counter_, 1);
+    : key_(key),
+      direction_(direction),
+      j0_(gcm_initial_counter(key, nonce.data(), nonce.size())),
+      counter_(j0_) {
+  add_be32(counter_.block, 1);
 }
 
 GcmStream::~GcmStream() {
@@ -163,7 +164,7 @@ void GcmStream::update(Bytes in, MutableBytes out) {
     } else {
       if (at == 0) {
         std::memset(stream_, 0, 16);
-        counter_mode(key_.cipher, counter_, stream_, stream_, 1);
+        counter_mode(key_.cipher, counter_.block, stream_, stream_, 1);
       }
       n = std::min(bytes, 16 - at);
       for (std::size_t i = 0; i < n; ++i) {

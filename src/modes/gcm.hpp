@@ -19,21 +19,21 @@ struct GcmKey : InLockedMemory {
 };
 
 // J0 of section 7.1 step 2; nonce_bytes ≥ 1.
-void gcm_initial_counter(const GcmKey& key, const std::uint8_t* nonce, std::size_t nonce_bytes,
-                         std::uint8_t j0[16]);
+[[nodiscard]] GcmCounter gcm_initial_counter(const GcmKey& key, const std::uint8_t* nonce,
+                                             std::size_t nonce_bytes);
 
 // CTR and GHASH over the bytes of one run of a text: `counter` is that of its first block, `state`
 // the running hash. A last partial block is padded with zeros for the hash, so that only the last
 // run of a message may have one.
-void gcm_run(const GcmKey& key, Direction direction, std::uint8_t counter[16],
-             std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out, std::size_t bytes);
+void gcm_run(const GcmKey& key, Direction direction, GcmCounter& counter, std::uint8_t state[16],
+             const std::uint8_t* in, std::uint8_t* out, std::size_t bytes);
 
 // GHASH of `bytes` bytes, padded with zeros to whole blocks.
 void gcm_hash(const GcmKey& key, std::uint8_t state[16], const std::uint8_t* data,
               std::size_t bytes);
 
 // From the hash of AAD and ciphertext to the full tag (section 7.1 steps 5 and 6).
-void gcm_tag(const GcmKey& key, const std::uint8_t j0[16], std::uint8_t state[16],
+void gcm_tag(const GcmKey& key, const GcmCounter& j0, std::uint8_t state[16],
              std::uint64_t aad_bytes, std::uint64_t text_bytes, std::uint8_t tag[16]);
 
 // One message in pieces of any size: first all AAD, then all text, then the tag. Decryption gives
@@ -54,8 +54,8 @@ class GcmStream {
 
   const GcmKey& key_;
   Direction direction_;
-  std::uint8_t j0_[16];
-  std::uint8_t counter_[16];
+  GcmCounter j0_;
+  GcmCounter counter_;
   std::uint8_t state_[16] = {};
   std::uint8_t pending_[16] = {};  // AAD or ciphertext that does not fill a block yet
   std::uint8_t stream_[16] = {};   // key stream of the block that the last update left open

@@ -97,6 +97,13 @@ void expand(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes) 
     store(schedule.decrypt[r], Vec{_mm_aesimc_si128(load(schedule.encrypt[rounds - r]).v)});
   }
   store(schedule.decrypt[rounds], load(schedule.encrypt[0]));
+
+  const Vec first = load(schedule.encrypt[0]);
+  const Vec of_zero = encrypt_round(first, zero());
+  for (unsigned b = 0; b < KeySchedule::counter_entries; ++b) {
+    const Vec block{_mm_slli_si128(_mm_cvtsi32_si128(static_cast<int>(b % 256)), 15)};
+    store(schedule.counter_round[b], encrypt_round(block ^ first, zero()) ^ of_zero);
+  }
 }
 
 void cbc_encrypt(const KeySchedule& schedule, std::uint8_t chain[16], const std::uint8_t* in,

@@ -26,10 +26,19 @@ PARAES_INLINE __mmask8 lane_mask(std::size_t blocks) {
 PARAES_INLINE void stream(std::uint8_t* p, Vec a) {
   _mm512_stream_si512(reinterpret_cast<__m512i*>(p), a.v);
 }
+// A single block has often just been stored, and a wider load would wait until that has reached the
+// cache.
 PARAES_INLINE Vec load_part(const std::uint8_t* p, std::size_t blocks) {
+  if (blocks == 1) {
+    return {_mm512_zextsi128_si512(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
+  }
   return {_mm512_maskz_loadu_epi64(lane_mask(blocks), p)};
 }
 PARAES_INLINE void store_part(std::uint8_t* p, Vec a, std::size_t blocks) {
+  if (blocks == 1) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_castsi512_si128(a.v));
+    return;
+  }
   _mm512_mask_storeu_epi64(p, lane_mask(blocks), a.v);
 }
 PARAES_INLINE Vec broadcast(const std::uint8_t* p) {
