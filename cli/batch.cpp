@@ -128,7 +128,7 @@ class Batch {
     RunReport report;
     report.input = input;
     report.format = options_.format;
-    report.device = "cpu";
+    report.device = plan_.on_gpu ? options_.device : "cpu";
     report.kernel = std::string(plan_.kernel.name);
     return report;
   }

@@ -1,8 +1,6 @@
 // devices: what this machine can run, and why it cannot run the rest.
 
 #include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,19 +9,13 @@
 #include <vector>
 
 #include "commands.hpp"
+#include "paraes/devices.hpp"
 #include "paraes/kernels.hpp"
 #include "report.hpp"
 #include "sizes.hpp"
 
 namespace paraes::cli {
 namespace {
-
-std::uint64_t memory_bytes() {
-  const long pages = sysconf(_SC_PHYS_PAGES);
-  const long page = sysconf(_SC_PAGE_SIZE);
-  if (pages <= 0 || page <= 0) return 0;
-  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
-}
 
 const char* timing_name(Timing timing) {
   switch (timing) {
@@ -43,34 +35,65 @@ std::string join(const std::vector<std::string_view>& words) {
   return text.empty() ? "none" : text;
 }
 
-std::string as_json() {
-  using nlohmann::ordered_json;
-  ordered_json root;
-  root["cpu"]["model"] = cpu_model();
-  root["cpu"]["features"] = cpu_features();
-  root["kernels"] = ordered_json::array();
-  for (const KernelInfo& kernel : kernels()) {
+using nlohmann::ordered_json;
+
+ordered_json or_null(const std::string& text) {
+  if (text.empty()) return nullptr;
+  return text;
+}
+
+// One row a kernel, whichever devices have one of its name.
+ordered_json kernel_rows() {
+  ordered_json rows = ordered_json::array();
+  const std::vector<KernelInfo> on_gpu = gpu_kernels();
+  const auto is_listed = [&](const std::vector<KernelInfo>& list, std::string_view name) {
+    return std::any_of(list.begin(), list.end(),
+                       [&](const KernelInfo& kernel) { return kernel.name == name; });
+  };
+  std::vector<KernelInfo> all = kernels();
+  for (const KernelInfo& kernel : on_gpu) {
+    if (!is_listed(all, kernel.name)) all.push_back(kernel);
+  }
+  for (const KernelInfo& kernel : all) {
     ordered_json row;
     row["name"] = kernel.name;
-    row["devices"] = ordered_json::array({"cpu"});
+    row["devices"] = ordered_json::array();
+    if (is_listed(kernels(), kernel.name)) row["devices"].push_back("cpu");
+    if (is_listed(on_gpu, kernel.name)) {
+      for (const char* runtime : {"cuda", "hip", "opencl"}) row["devices"].push_back(runtime);
+    }
     row["available"] = kernel.available;
     row["constant_time"] = kernel.timing == Timing::constant;
-    row["reason"] = kernel.available ? ordered_json(nullptr) : ordered_json(kernel.reason);
+    row["reason"] = or_null(kernel.available ? "" : kernel.reason);
     row["timing"] = timing_name(kernel.timing);
     row["variant"] = kernel.variant;
     row["needs"] = kernel.needs;
-    root["kernels"].push_back(row);
+    rows.push_back(row);
   }
-  ordered_json cpu;
-  cpu["id"] = "cpu";
-  cpu["name"] = cpu_model();
-  cpu["memory"] = memory_bytes();
-  cpu["driver"] = nullptr;
-  cpu["compiler"] = nullptr;
-  cpu["available"] = true;
-  cpu["reason"] = nullptr;
-  root["devices"] = ordered_json::array({cpu});
-  return root.dump(2);
+  return rows;
+}
+
+std::string as_json() {
+  ordered_json root;
+  root["cpu"]["model"] = cpu_model();
+  root["cpu"]["features"] = cpu_features();
+  root["kernels"] = kernel_rows();
+  root["devices"] = ordered_json::array();
+  for (const DeviceInfo& device : devices()) {
+    ordered_json row;
+    row["id"] = device.id;
+    row["name"] = or_null(device.name);
+    row["memory"] =
+        device.memory_bytes == 0 ? ordered_json(nullptr) : ordered_json(device.memory_bytes);
+    row["driver"] = or_null(device.driver);
+    row["compiler"] = or_null(device.compiler);
+    row["target"] = or_null(device.target);
+    row["same_as"] = or_null(device.same_as);
+    row["available"] = device.available;
+    row["reason"] = or_null(device.reason);
+    root["devices"].push_back(row);
+  }
+  return root.dump(2, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 // The kernel that --kernel auto means, or empty.
@@ -81,12 +104,35 @@ std::string_view automatic(const std::vector<KernelInfo>& list) {
   return first == list.end() ? std::string_view() : first->name;
 }
 
+// What there is of GPUs, and what to do about those that are missing.
+std::string gpus_as_text(const std::vector<DeviceInfo>& list) {
+  std::string text;
+  for (const DeviceInfo& device : list) {
+    if (device.id == "cpu") continue;
+    if (!device.available) {
+      text += fmt::format("{:<10}{}{}unavailable: {}\n", device.id, device.name,
+                          device.name.empty() ? "" : ": ", device.reason);
+      continue;
+    }
+    text += fmt::format("{:<10}{}{}\n          {} of memory, driver {}, {}\n", device.id,
+                        device.name, device.is_cpu ? " (the CPU, through OpenCL: for tests)" : "",
+                        format_size(device.memory_bytes), device.driver,
+                        device.compiler.empty() ? "no compiler" : "compiler " + device.compiler);
+    if (!device.same_as.empty()) {
+      text += fmt::format("          the same GPU as {}, which is taken first\n", device.same_as);
+    }
+  }
+  return text + "\n";
+}
+
 std::string as_text() {
   const std::vector<KernelInfo> list = kernels();
   const std::string_view chosen = automatic(list);
+  const std::vector<DeviceInfo> all = devices();
   std::string text =
-      fmt::format("cpu       {}\n          {} cores, {} of memory\nfeatures  {}\n\n", cpu_model(),
-                  available_cores(), format_size(memory_bytes()), join(cpu_features()));
+      fmt::format("cpu       {}\n          {} cores, {} of memory\nfeatures  {}\n", all[0].name,
+                  available_cores(), format_size(all[0].memory_bytes), join(cpu_features()));
+  text += gpus_as_text(all);
   text += fmt::format("{:<12}{:<10}{:<10}\n", "kernel", "variant", "timing");
   for (const KernelInfo& kernel : list) {
     text += fmt::format("{:<12}{:<10}{:<10}", kernel.name,
@@ -98,6 +144,11 @@ std::string as_text() {
     }
     text += '\n';
   }
+  text += "\non GPUs:";
+  for (const KernelInfo& kernel : gpu_kernels()) {
+    text += fmt::format(" {} ({}){}", kernel.name, timing_name(kernel.timing), ",");
+  }
+  text.back() = '\n';
   text +=
       "\ntiming: constant is independent of key and data; leaky kernels look tables up and run "
       "only "

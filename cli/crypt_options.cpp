@@ -91,10 +91,18 @@ void add_output_options(CLI::App& app, CryptOptions& o, Verb verb) {
 
 void add_execution_options(CLI::App& app, CryptOptions& o) {
   Group group(app, "Execution");
-  group.option("--device", o.device, "auto|cpu",
-               "Where to compute (default: auto, which is the CPU).");
+  group.option(
+      "--device", o.device, "auto|cpu|cuda|hip|opencl",
+      "Where to compute (default: auto, which is the CPU). A GPU may have :N behind it, and "
+      "several :N+M, as in cuda:0+1; see `paraes devices`.");
   group.option("--kernel", o.kernel, "auto|NAME",
                "Implementation of AES, by a name from `paraes devices` (default: auto).");
+  group.flag("--allow-leaky", o.allow_leaky,
+             "Nobody else uses the GPU: --kernel auto may take one that looks tables up.");
+  group.option("--transfer", o.transfer, "staged|mapped",
+               "Copy data to the GPU and back (default), or let it work in host memory.");
+  group.option("--key-expansion", o.key_expansion, "host|device",
+               "Where round keys for a GPU are made (default: host).");
   group.option("-T,--threads", o.threads, "N", "Number of threads; 0, the default, is all cores.");
   group.flag("--no-overlap", o.no_overlap,
              "Read, compute and write one after another, to measure.");

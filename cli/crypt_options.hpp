@@ -37,6 +37,9 @@ struct CryptOptions {
   bool remove = false;
   std::string device = "auto";
   std::string kernel;
+  bool allow_leaky = false;
+  std::string transfer = "staged";
+  std::string key_expansion = "host";
   int threads = 0;
   bool no_overlap = false;
   bool quiet = false;

@@ -78,16 +78,38 @@ void check_key_bits(const CryptOptions& options, Format format) {
   }
 }
 
-void check_device(const std::string& device) {
-  if (device == "auto" || device == "cpu") return;
-  const std::string_view kind = std::string_view(device).substr(0, device.find(':'));
-  if (kind == "cuda" || kind == "hip" || kind == "opencl") {
-    throw Unavailable(fmt::format(
-        "--device {}: this build has no such device; use cpu (`paraes devices` lists all)",
-        device));
+// --device, --kernel and what belongs to them.
+void plan_execution(const CryptOptions& options, Plan& plan) {
+  plan.execution = {.kernel = options.kernel,
+                    .threads = options.threads,
+                    .device = options.device,
+                    .allow_leaky = options.allow_leaky};
+  if (options.device.empty()) throw InvalidArgument("--device needs a name, as in --device cpu");
+  // Here, so that a wrong name shows before a passphrase is asked for.
+  require_device(options.device);
+  plan.kernel = select_kernel(options.kernel, options.device, options.allow_leaky);
+  plan.on_gpu = options.device != "auto" && options.device != "cpu";
+  if (!plan.on_gpu) {
+    refuse(options, {"--allow-leaky", "--transfer", "--key-expansion"},
+           "--device cuda, hip or opencl");
   }
-  throw InvalidArgument(
-      fmt::format("--device {}: there is no such device; use auto or cpu", device));
+  if (options.transfer == "mapped") {
+    plan.execution.transfer = Transfer::mapped;
+  } else if (options.transfer != "staged") {
+    throw InvalidArgument(
+        fmt::format("--transfer {}: it is either staged or mapped", options.transfer));
+  }
+  if (options.key_expansion == "device") {
+    plan.execution.key_expansion = KeyExpansion::device;
+  } else if (options.key_expansion != "host") {
+    throw InvalidArgument(
+        fmt::format("--key-expansion {}: it is either host or device", options.key_expansion));
+  }
+  if (options.threads < 0 || options.threads > 4096) {
+    throw InvalidArgument(fmt::format("--threads {}: a number from 0 (all cores) to 4096 is needed",
+                                      options.threads));
+  }
+  plan.overlap = !options.no_overlap;
 }
 
 void plan_raw(const CryptOptions& options, Plan& plan) {
@@ -266,15 +288,7 @@ Plan make_plan(const CryptOptions& options, Verb verb) {
   if (any_key && has_key_source(options.keys)) {
     refuse(options, {"--scrypt-log2n", "--max-scrypt-log2n"}, "passphrases, not with a key");
   }
-  check_device(options.device);
-  // Here, so that a wrong name shows before a passphrase is asked for.
-  plan.kernel = select_kernel(options.kernel);
-  plan.execution = {.kernel = options.kernel, .threads = options.threads};
-  plan.overlap = !options.no_overlap;
-  if (options.threads < 0 || options.threads > 4096) {
-    throw InvalidArgument(fmt::format("--threads {}: a number from 0 (all cores) to 4096 is needed",
-                                      options.threads));
-  }
+  plan_execution(options, plan);
   return plan;
 }
 

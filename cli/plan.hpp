@@ -47,6 +47,7 @@ struct Plan {
 
   KernelInfo kernel;
   Execution execution;
+  bool on_gpu = false;
   bool overlap = true;
 
   [[nodiscard]] Direction direction() const {

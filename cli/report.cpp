@@ -76,7 +76,9 @@ std::string to_json(const RunReport& report) {
   if (report.timeline_ns) {
     object["timeline_ns"] = {{"read", report.timeline_ns->read},
                              {"key_expansion", report.timeline_ns->key_expansion},
+                             {"host_to_device", report.timeline_ns->host_to_device},
                              {"kernel", report.timeline_ns->kernel},
+                             {"device_to_host", report.timeline_ns->device_to_host},
                              {"write", report.timeline_ns->write}};
   }
   if (report.bad_ranges) {

@@ -49,7 +49,9 @@ struct RunReport {
   struct Timeline {
     std::uint64_t read = 0;
     std::uint64_t key_expansion = 0;
+    std::uint64_t host_to_device = 0;
     std::uint64_t kernel = 0;
+    std::uint64_t device_to_host = 0;
     std::uint64_t write = 0;
   };
   std::optional<Timeline> timeline_ns;

@@ -52,14 +52,14 @@ std::string list_of(const std::vector<BadRange>& ranges) {
 }
 
 // What a leaky or unauthenticated run begins with, and -v.
-void say_what_runs(const CryptOptions& options, const Plan& plan, const std::string& cipher,
-                   std::string_view kernel, int threads) {
+void say_what_runs(const CryptOptions& options, const Plan& plan, const std::string& name,
+                   const Cipher& cipher, int threads) {
   if (options.quiet) return;
   if (plan.kernel.timing == Timing::leaky && isatty(STDERR_FILENO) != 0) {
     say(
         fmt::format("warning: kernel {} leaks the key through the caches to whoever shares this "
-                    "machine; it is for measurements",
-                    plan.kernel.name));
+                    "{}",
+                    plan.kernel.name, plan.on_gpu ? "GPU" : "machine; it is for measurements"));
   }
   if (plan.format == Format::openssl) {
     say("note: --format openssl is not authenticated: nothing notices a change to the data");
@@ -67,8 +67,8 @@ void say_what_runs(const CryptOptions& options, const Plan& plan, const std::str
   if (!options.verbose) return;
   const std::string variant =
       plan.kernel.variant.empty() ? "" : fmt::format(" ({})", plan.kernel.variant);
-  say(fmt::format("{} on cpu, kernel {}{}: {}; threads: {}", cipher, kernel, variant,
-                  why_kernel(options, plan), threads));
+  say(fmt::format("{} on {}, kernel {}{}: {}; threads: {}", name, cipher.device(), cipher.kernel(),
+                  variant, why_kernel(options, plan), threads));
   if (!is_authenticated(plan.format) && plan.mode == BlockMode::cbc && plan.verb == Verb::encrypt &&
       options.given("--threads") && threads > 1) {
     say("CBC encryption is serial (each block needs the one before it): one thread works");
@@ -121,7 +121,7 @@ class Run::Steps {
     const int threads = job_.threads == 0 ? available_cores() : job_.threads;
     std::call_once(run_.notes_, [&] {
       say_what_runs(options_, plan_, fmt::format("AES-{}-GCM", message.key_bits()),
-                    message.cipher().kernel(), threads);
+                    message.cipher(), threads);
     });
     OpenOptions transfer;
     transfer.threads = job_.threads;
@@ -140,13 +140,17 @@ class Run::Steps {
     } else {
       times = open(message, transfer);
     }
-    set_timeline(key_expansion, times);
+    set_timeline(key_expansion, times, message.cipher());
   }
 
-  void set_timeline(std::uint64_t key_expansion, const TransferTimes& times) {
+  void set_timeline(std::uint64_t key_expansion, const TransferTimes& times, const Cipher& cipher) {
+    report_.device = cipher.device();
+    const DeviceTimes device = cipher.take_device_times();
     report_.timeline_ns = {.read = times.read,
-                           .key_expansion = key_expansion,
-                           .kernel = times.kernel,
+                           .key_expansion = key_expansion + device.key_expansion,
+                           .host_to_device = device.host_to_device,
+                           .kernel = plan_.on_gpu ? device.kernel : times.kernel,
+                           .device_to_host = device.device_to_host,
                            .write = times.write};
   }
 
@@ -194,14 +198,14 @@ class Run::Steps {
     if (const auto left = input_.source->remaining()) stream->check_length(*left);
     std::call_once(run_.notes_, [&] {
       say_what_runs(options_, plan_, fmt::format("{} AES-{}", mode_name(plan_.mode), key_bits),
-                    stream->cipher().kernel(), stream->cipher().threads());
+                    stream->cipher(), stream->cipher().threads());
     });
     open_output();
     if (new_header) sink_->write(new_header->encode());
     const PumpResult result = pump(*input_.source, *stream, *sink_,
                                    [this](std::uint64_t done) { report_progress(done); });
     report_.bytes = plan_.verb == Verb::encrypt ? result.bytes_in : result.bytes_out;
-    set_timeline(key_expansion, result.times);
+    set_timeline(key_expansion, result.times, stream->cipher());
   }
 
   void open_output() { sink_ = open_sink(destination_, input_, temporary_, job_.sync_folder); }

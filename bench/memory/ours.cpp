@@ -121,7 +121,7 @@ class OurGcm : public Ours {
 }  // namespace
 
 std::unique_ptr<Contender> make_ours(const Job& job, const std::string& kernel) {
-  const Execution execution{kernel, job.threads};
+  const Execution execution = {.kernel = kernel, .threads = job.threads};
   switch (job.mode.value()) {
     case Mode::ecb:
       return std::make_unique<OurEcb>(job, execution);

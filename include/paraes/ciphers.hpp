@@ -18,6 +18,8 @@
 #include <string>
 #include <string_view>
 
+#include "paraes/devices.hpp"
+
 namespace paraes {
 
 inline constexpr std::size_t block_bytes = 16;
@@ -27,11 +29,20 @@ using MutableBytes = std::span<std::uint8_t>;
 
 enum class Direction { encrypt, decrypt };
 
-// How the work is done: which kernel (see select_kernel) and on how many threads (0: every core
-// that this process may use).
+// How the work is done: which kernel (see select_kernel), on how many threads (0: every core that
+// this process may use), and on which device.
+//
+// device: empty, "auto" or "cpu"; or GPUs: "cuda", "hip" or "opencl", with ":N" or ":N+M" (several
+// as one). The rest is for GPUs. What a GPU has no part in (ends of a message that are no whole
+// block, CBC encryption, which is serial) the CPU does with its own constant-time kernel.
 struct Execution {
-  std::string kernel;
+  std::string kernel = {};
   int threads = 1;
+  std::string device = {};
+  bool allow_leaky = false;  // let `auto` take a kernel that looks tables up
+  Transfer transfer = Transfer::staged;
+  KeyExpansion key_expansion = KeyExpansion::host;
+  std::uint64_t device_memory = 0;  // bytes to use on each GPU at most; 0: what is free
 };
 
 namespace detail {
@@ -47,7 +58,11 @@ class Cipher {
   Cipher& operator=(const Cipher&) = delete;
 
   [[nodiscard]] std::string_view kernel() const noexcept;  // the one that runs, never "auto"
+  [[nodiscard]] std::string device() const;                // "cpu", "cuda:0", "opencl:0+1"
   [[nodiscard]] int threads() const noexcept;
+
+  // What GPUs have spent on it since the last call; all zero on a CPU.
+  [[nodiscard]] DeviceTimes take_device_times() const;
 
  protected:
   explicit Cipher(std::unique_ptr<detail::Engine> engine) noexcept;

@@ -24,6 +24,18 @@ class Unavailable : public Error {
   using Error::Error;
 };
 
+// A call to a GPU's runtime failed: the message has the call, the name of its code, and the number.
+class DeviceError : public Error {
+ public:
+  using Error::Error;
+};
+
+// The same, because the device has no memory left.
+class OutOfMemory : public DeviceError {
+ public:
+  using DeviceError::DeviceError;
+};
+
 // The data is not intact: a tag, a padding or a length does not check.
 class IntegrityError : public Error {
  public:

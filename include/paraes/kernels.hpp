@@ -32,6 +32,13 @@ struct KernelInfo {
 // for a name that does not exist, Unavailable for a kernel that this machine cannot run.
 [[nodiscard]] KernelInfo select_kernel(std::string_view request);
 
+// The GPU kernels, and the same choice for a device as in Execution: on a GPU, `auto` is the
+// constant-time kernel unless allow_leaky says that nobody else uses the GPU. That the GPU is
+// there, and can run it, is found out only when a cipher is made.
+[[nodiscard]] std::vector<KernelInfo> gpu_kernels();
+[[nodiscard]] KernelInfo select_kernel(std::string_view request, std::string_view device,
+                                       bool allow_leaky);
+
 // The CPU's name, and the features that the processor and the operating system both support and
 // PARAES_CPU_MASK does not hide. Only features that some kernel asks for are listed.
 [[nodiscard]] std::string cpu_model();

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "paraes/ciphers.hpp"
 
@@ -70,6 +71,24 @@ class SegmentCipher : public Cipher {
 
   // The same the other way, section 7.2. False if the tag does not match; plain is all zero then.
   [[nodiscard]] bool open(std::uint64_t index, bool last, Bytes sealed, MutableBytes plain) const;
+
+  // A segment of a run: `out` has the size of `in` and segment_tag_bytes more, or less.
+  struct Segment {
+    std::uint64_t index = 0;
+    bool last = false;
+    Bytes in;
+    MutableBytes out;
+    bool intact = false;  // set by open
+  };
+
+  // Many segments at once, which a GPU needs to have enough to do; a CPU takes one after the other.
+  void seal(std::span<Segment> run) const;
+  void open(std::span<Segment> run) const;
+
+  // Bytes of plaintext that a run should have, and how many threads should make runs at once. Zero
+  // on a CPU: any number does, and threads are the caller's to choose.
+  [[nodiscard]] std::size_t run_bytes() const noexcept;
+  [[nodiscard]] unsigned run_threads() const noexcept;
 
  private:
   [[nodiscard]] std::array<std::uint8_t, 12> nonce(std::uint64_t index, bool last) const noexcept;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "api/engine.hpp"
 #include "core/bytes.hpp"
@@ -99,6 +100,78 @@ bool SegmentCipher::open(std::uint64_t index, bool last, Bytes sealed, MutableBy
   }
   return gcm_open(*engine_, nonce(index, last), {}, sealed.first(plain.size()), plain,
                   sealed.last(segment_tag_bytes));
+}
+
+namespace {
+
+// A lane of a GPU takes no more at once; less, and starting a run costs more than its work.
+constexpr std::size_t gpu_run_bytes = std::size_t{4} << 20;
+
+void check_run(std::span<SegmentCipher::Segment> run, bool sealing) {
+  for (const SegmentCipher::Segment& segment : run) {
+    const std::size_t plain = sealing ? segment.in.size() : segment.out.size();
+    const std::size_t sealed = sealing ? segment.out.size() : segment.in.size();
+    if (sealed != plain + segment_tag_bytes) {
+      throw InvalidArgument("a sealed segment is 16 bytes longer than its plaintext");
+    }
+  }
+}
+
+}  // namespace
+
+std::size_t SegmentCipher::run_bytes() const noexcept {
+  if (!engine_->gpu) return 0;
+  return std::min(gpu_run_bytes, engine_->gpu->fleet().fragment_bytes());
+}
+
+unsigned SegmentCipher::run_threads() const noexcept {
+  return engine_->gpu ? engine_->gpu->fleet().lanes() : 0;
+}
+
+void SegmentCipher::seal(std::span<Segment> run) const {
+  check_run(run, true);
+  std::vector<GpuSegment> list;
+  for (Segment& segment : run) {
+    const std::size_t bytes = segment.in.size();
+    if (!engine_->gpu || bytes > engine_->gpu->segment_limit()) {
+      seal(segment.index, segment.last, segment.in, segment.out);
+      continue;
+    }
+    list.push_back({.nonce = nonce(segment.index, segment.last),
+                    .in = segment.in.data(),
+                    .out = segment.out.data(),
+                    .bytes = bytes,
+                    .tag = segment.out.data() + bytes});
+  }
+  if (!list.empty()) engine_->gpu->segments(Direction::encrypt, list);
+}
+
+void SegmentCipher::open(std::span<Segment> run) const {
+  check_run(run, false);
+  std::vector<GpuSegment> list;
+  std::vector<Segment*> opened;
+  std::vector<std::array<std::uint8_t, segment_tag_bytes>> tags(run.size());
+  for (Segment& segment : run) {
+    const std::size_t bytes = segment.out.size();
+    if (!engine_->gpu || bytes > engine_->gpu->segment_limit()) {
+      segment.intact = open(segment.index, segment.last, segment.in, segment.out);
+      continue;
+    }
+    list.push_back({.nonce = nonce(segment.index, segment.last),
+                    .in = segment.in.data(),
+                    .out = segment.out.data(),
+                    .bytes = bytes,
+                    .tag = tags[opened.size()].data()});
+    opened.push_back(&segment);
+  }
+  if (list.empty()) return;
+  engine_->gpu->segments(Direction::decrypt, list);
+  for (std::size_t i = 0; i < opened.size(); ++i) {
+    Segment& segment = *opened[i];
+    segment.intact = constant_time_equal(segment.in.last(segment_tag_bytes), Bytes(tags[i]));
+    if (!segment.intact) secure_zero(segment.out.data(), segment.out.size());
+  }
+  secure_zero(tags.data(), tags.size() * segment_tag_bytes);
 }
 
 }  // namespace paraes

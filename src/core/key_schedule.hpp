@@ -61,4 +61,30 @@ void expand_encryption_key(KeySchedule& schedule, const std::uint8_t* key, unsig
   secure_zero(&t, sizeof t);
 }
 
+// Fills schedule.decrypt from schedule.encrypt: InvMixColumns of the inner round keys (FIPS 197
+// section 5.3.5), four bytes of a word at a time and without a table.
+inline void expand_decryption_keys(KeySchedule& schedule) noexcept {
+  const auto times_x = [](std::uint32_t w) {
+    return ((w & 0x7f7f7f7fU) << 1) ^ (((w >> 7) & 0x01010101U) * 0x1bU);
+  };
+  const auto rotate = [](std::uint32_t w, unsigned bits) {
+    return (w >> bits) | (w << (32 - bits));
+  };
+  for (unsigned r = 0; r <= schedule.rounds; ++r) {
+    const std::uint8_t* from = schedule.encrypt[schedule.rounds - r];
+    const bool inner = r != 0 && r != schedule.rounds;
+    for (unsigned c = 0; c < 16; c += 4) {
+      const std::uint32_t w1 = load_le32(from + c);
+      const std::uint32_t w2 = times_x(w1);
+      const std::uint32_t w4 = times_x(w2);
+      const std::uint32_t w8 = times_x(w4);
+      const std::uint32_t w9 = w8 ^ w1;
+      // 14, 11, 13 and 9 times the byte itself and those after it in the column.
+      const std::uint32_t mixed =
+          (w8 ^ w4 ^ w2) ^ rotate(w9 ^ w2, 8) ^ rotate(w9 ^ w4, 16) ^ rotate(w9, 24);
+      store_le32(schedule.decrypt[r] + c, inner ? mixed : w1);
+    }
+  }
+}
+
 }  // namespace paraes

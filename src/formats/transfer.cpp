@@ -43,8 +43,8 @@ struct Piece {
 // What one worker owns.
 struct Desk {
   IoBuffer in;
-  std::unique_ptr<IoBuffer> out;  // none: in place
-  std::vector<std::uint8_t> intact;
+  std::unique_ptr<IoBuffer> out;                 // none: in place
+  std::vector<SegmentCipher::Segment> segments;  // of the piece
   TransferTimes times;
 
   Desk(std::size_t in_bytes, std::size_t out_bytes) : in(in_bytes) {
@@ -62,7 +62,8 @@ class Transfer {
         cipher_(message.cipher()),
         options_(options),
         compute_(options.overlap ? 1 : options.threads),
-        per_piece_(std::max<std::uint64_t>(piece_bytes / layout_.segment_bytes, 1)),
+        per_piece_(std::max<std::uint64_t>(
+            std::max<std::uint64_t>(piece_bytes, cipher_.run_bytes()) / layout_.segment_bytes, 1)),
         in_place_(per_piece_ == 1 && !keep_input) {}
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
@@ -97,14 +98,17 @@ class Transfer {
     return layout_.sealed_offset(piece * per_piece_);
   }
 
-  // Calls body(k) for the segments of a piece.
+  // Calls body(run) for the segments of a piece, cut over the threads that compute.
   template <class Body>
-  void each_segment(const Piece& piece, const Body& body) const {
+  void each_run(std::span<SegmentCipher::Segment> segments, const Body& body) const {
     constexpr std::uint64_t least_bytes = 32768;
-    compute_.run(piece.segments, std::max<std::uint64_t>(least_bytes / layout_.segment_bytes, 1),
-                 [&](unsigned, std::uint64_t begin, std::uint64_t end) {
-                   for (std::uint64_t k = begin; k < end; ++k) body(k);
-                 });
+    const bool on_gpu = cipher_.run_bytes() != 0;
+    const std::uint64_t least =
+        on_gpu ? segments.size() : std::max<std::uint64_t>(least_bytes / layout_.segment_bytes, 1);
+    compute_.run(segments.size(), least, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
+      body(
+          segments.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)));
+    });
   }
 
   void report(std::uint64_t plain_bytes) {
@@ -129,7 +133,7 @@ class Transfer {
   [[nodiscard]] unsigned worker_count(std::optional<std::uint64_t> pieces) const {
     if (!options_.overlap || layout_.segment_bytes > large_segment_bytes) return 1;
     const int asked = options_.threads == 0 ? available_cores() : options_.threads;
-    auto count = static_cast<std::uint64_t>(asked);
+    auto count = std::max<std::uint64_t>(static_cast<std::uint64_t>(asked), cipher_.run_threads());
     if (count > 1 && (ordered_reads_ || ordered_writes_)) count += waiting_workers;
     const std::uint64_t held = (in_place_ ? 1 : 2) * per_piece_ * layout_.segment_bytes;
     count = std::min(count, std::max<std::uint64_t>(most_buffered_bytes / held, 1));
@@ -301,7 +305,8 @@ class Seal final : public Transfer {
     const std::uint64_t sealed = layout_.sealed_offset(piece.first);
     piece.out = desk.target().first(
         static_cast<std::size_t>(piece.in.size() + piece.segments * segment_tag_bytes));
-    each_segment(piece, [&](std::uint64_t k) {
+    desk.segments.clear();
+    for (std::uint64_t k = 0; k < piece.segments; ++k) {
       const std::uint64_t index = piece.first + k;
       const bool last = piece.last && k + 1 == piece.segments;
       const auto from = static_cast<std::size_t>(layout_.plain_offset(index) - plain);
@@ -309,9 +314,12 @@ class Seal final : public Transfer {
       const auto n = last
                          ? piece.in.size() - from
                          : static_cast<std::size_t>(layout_.plain_offset(index + 1) - plain) - from;
-      cipher_.seal(index, last, piece.in.subspan(from, n),
-                   piece.out.subspan(to, n + segment_tag_bytes));
-    });
+      desk.segments.push_back({.index = index,
+                               .last = last,
+                               .in = piece.in.subspan(from, n),
+                               .out = piece.out.subspan(to, n + segment_tag_bytes)});
+    }
+    each_run(desk.segments, [&](std::span<SegmentCipher::Segment> run) { cipher_.seal(run); });
   }
 
   void write(const Piece& piece, Desk&) override {
@@ -457,8 +465,8 @@ class Open final : public Transfer {
     const std::uint64_t sealed = layout_.sealed_offset(piece.first);
     piece.out = desk.target().first(
         static_cast<std::size_t>(piece.in.size() - piece.segments * segment_tag_bytes));
-    desk.intact.assign(static_cast<std::size_t>(piece.segments), 0);
-    each_segment(piece, [&](std::uint64_t k) {
+    desk.segments.clear();
+    for (std::uint64_t k = 0; k < piece.segments; ++k) {
       const std::uint64_t index = piece.first + k;
       const bool final = k + 1 == piece.segments;
       const auto from = static_cast<std::size_t>(layout_.sealed_offset(index) - sealed);
@@ -466,23 +474,23 @@ class Open final : public Transfer {
       const auto n =
           final ? piece.in.size() - from
                 : static_cast<std::size_t>(layout_.sealed_offset(index + 1) - sealed) - from;
-      const Bytes in = piece.in.subspan(from, n);
-      const MutableBytes out = piece.out.subspan(to, n - segment_tag_bytes);
-      desk.intact[k] = open_segment(index, piece.last && final, in, out) ? 1 : 0;
-    });
-  }
-
-  bool open_segment(std::uint64_t index, bool last, Bytes in, MutableBytes out) {
-    if (cipher_.open(index, last, in, out)) return true;
+      desk.segments.push_back({.index = index,
+                               .last = piece.last && final,
+                               .in = piece.in.subspan(from, n),
+                               .out = piece.out.subspan(to, n - segment_tag_bytes)});
+    }
+    each_run(desk.segments, [&](std::span<SegmentCipher::Segment> run) { cipher_.open(run); });
     // A segment that was not the last one ends a message that was cut between two segments.
-    if (salvage_ == nullptr || !last || !cipher_.open(index, false, in, out)) return false;
-    truncated_ = true;
-    return true;
+    if (salvage_ == nullptr || desk.segments.empty()) return;
+    SegmentCipher::Segment& end = desk.segments.back();
+    if (end.intact || !end.last) return;
+    end.intact = cipher_.open(end.index, false, end.in, end.out);
+    if (end.intact) truncated_ = true;
   }
 
   void write(const Piece& piece, Desk& desk) override {
     std::uint64_t good = 0;
-    while (good < piece.segments && desk.intact[good] != 0) ++good;
+    while (good < piece.segments && desk.segments[good].intact) ++good;
     const std::uint64_t end = plain_end(piece, piece.segments);
     if (salvage_ != nullptr) {
       list_bad(piece, desk);
@@ -536,7 +544,7 @@ class Open final : public Transfer {
   void list_bad(const Piece& piece, const Desk& desk) {
     const std::lock_guard lock(salvage_mutex_);
     for (std::uint64_t k = 0; k < piece.segments; ++k) {
-      if (desk.intact[k] != 0) {
+      if (desk.segments[k].intact) {
         ++authentic_;
         continue;
       }

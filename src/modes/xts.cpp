@@ -49,10 +49,10 @@ void whole_blocks(const CipherKey& key, Direction direction, std::uint8_t* tweak
   }
 }
 
-// One data unit of any length from 16 bytes on (IEEE 1619 sections 5.3.2 and 5.4.2); `tweak` is
-// encrypted already.
-void unit_with_stealing(const CipherKey& key, Direction direction, std::uint8_t tweak[16],
-                        const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
+}  // namespace
+
+void xts_unit(const CipherKey& key, Direction direction, std::uint8_t tweak[16],
+              const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
   const std::size_t rest = bytes % 16;
   const std::size_t blocks = bytes / 16 - (rest != 0 ? 1 : 0);
   whole_blocks(key, direction, tweak, in, out, 1, 16 * blocks, blocks);
@@ -76,8 +76,6 @@ void unit_with_stealing(const CipherKey& key, Direction direction, std::uint8_t 
   secure_zero(stolen, sizeof stolen);
   secure_zero(last, sizeof last);
 }
-
-}  // namespace
 
 XtsUnits::XtsUnits(std::size_t bytes, std::size_t unit_bytes)
     : unit(unit_bytes), count(1), last(bytes) {
@@ -120,8 +118,8 @@ void xts_run(const XtsKey& key, Direction direction, const std::uint8_t first_un
     }
     for (; u < n; ++u) {
       const bool is_last = has_last && u == n - 1;
-      unit_with_stealing(key.data, direction, tweaks + 16 * u, in + u * unit_bytes,
-                         out + u * unit_bytes, is_last ? units.last : unit_bytes);
+      xts_unit(key.data, direction, tweaks + 16 * u, in + u * unit_bytes, out + u * unit_bytes,
+               is_last ? units.last : unit_bytes);
     }
     in += n * unit_bytes;
     out += n * unit_bytes;

@@ -26,6 +26,11 @@ struct XtsUnits {
   XtsUnits(std::size_t bytes, std::size_t unit_bytes);
 };
 
+// One data unit, or the rest of one, of `bytes` ≥ 16 bytes; `tweak` is the encrypted tweak of its
+// first block, and is not that afterwards (IEEE 1619 sections 5.3.2 and 5.4.2).
+void xts_unit(const CipherKey& key, Direction direction, std::uint8_t tweak[16],
+              const std::uint8_t* in, std::uint8_t* out, std::size_t bytes);
+
 // `bytes` ≥ 16 bytes as consecutive data units from number `first_unit` + `skip` on.
 void xts_run(const XtsKey& key, Direction direction, const std::uint8_t first_unit[16],
              std::uint64_t skip, std::size_t unit_bytes, const std::uint8_t* in, std::uint8_t* out,

@@ -31,7 +31,8 @@ class Devices(Case):
         for kernel in root["kernels"]:
             self.assertLessEqual({"name", "devices", "available", "constant_time", "reason"},
                                  set(kernel))
-            self.assertEqual(kernel["devices"], ["cpu"])
+            self.assertIn(kernel["devices"],
+                          (["cpu"], ["cuda", "hip", "opencl"], ["cpu", "cuda", "hip", "opencl"]))
             self.assertIsInstance(kernel["available"], bool)
             self.assertIsInstance(kernel["constant_time"], bool)
             self.assertEqual(kernel["reason"] is None, kernel["available"])
@@ -39,13 +40,26 @@ class Devices(Case):
             self.assertFalse(root["kernels"][names.index(leaky)]["constant_time"])
         self.assertEqual(root["devices"][0]["id"], "cpu")
         for device in root["devices"]:
-            self.assertEqual(set(device), {"id", "name", "memory", "driver", "compiler",
-                                           "available", "reason"})
+            self.assertEqual(set(device), {"id", "name", "memory", "driver", "compiler", "target",
+                                           "same_as", "available", "reason"})
+            self.assertEqual(device["reason"] is None, device["available"])
+        # Every runtime is there, or says what to do.
+        for runtime in ("cuda", "hip", "opencl"):
+            rows = [d for d in root["devices"] if d["id"].split(":")[0] == runtime]
+            self.assertTrue(rows, runtime)
+            for device in rows:
+                if device["id"] == runtime:
+                    self.assertFalse(device["available"])
+                    self.assertRegex(device["reason"], "install|no .*GPU")
 
     def test_text_names_every_kernel(self):
         text = self.ok("devices").decode()
         for kernel in self.listed()["kernels"]:
             self.assertIn(kernel["name"], text)
+
+    def test_a_missing_device_is_told_before_a_key_is_read(self):
+        self.fails(1, "encrypt", "--device", "cuda:77", "--key-file", "/nowhere", "-", stdin=b"x",
+                   says="cuda")
 
     def test_masked_kernels_say_why(self):
         mask = self.mask_all()
@@ -57,7 +71,8 @@ class Devices(Case):
         for kernel in hidden:
             self.assertIn("PARAES_CPU_MASK", kernel["reason"])
         text = self.ok("devices", env={"PARAES_CPU_MASK": mask}).decode()
-        self.assertEqual(text.count("unavailable: "), len(hidden))
+        table = text[text.index("\nkernel "):]
+        self.assertEqual(table.count("unavailable: "), len(hidden))
 
     def test_forcing_a_kernel_that_cannot_run(self):
         mask = self.mask_all()
@@ -101,7 +116,9 @@ class Devices(Case):
     def test_devices_by_name(self):
         for name in ("auto", "cpu"):
             self.ok("encrypt", *CTR, "--device", name, "-", stdin=b"x")
-        for name in ("cuda", "cuda:0", "hip:1", "opencl"):
-            self.fails(1, "encrypt", *CTR, "--device", name, "-", stdin=b"x", says=[name, "cpu"])
-        for name in ("gpu", "", "cpu:1"):
-            self.fails(2, "encrypt", *CTR, "--device", name, "-", stdin=b"x", says="--device")
+        for name in ("cuda:77", "hip:77", "opencl:77"):
+            self.fails(1, "encrypt", *CTR, "--device", name, "-", stdin=b"x", says=name.split(":")[0])
+        for name in ("gpu", "", "cpu:1", "cuda:", "cuda:x", "cuda:0+0", "cuda:0+", "cuda:1,2"):
+            self.fails(2, "encrypt", *CTR, "--device", name, "-", stdin=b"x", says="device")
+        for flags in (["--allow-leaky"], ["--transfer", "mapped"], ["--key-expansion", "device"]):
+            self.fails(2, "encrypt", *CTR, *flags, "-", stdin=b"x", says=flags[0])

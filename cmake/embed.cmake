@@ -1,0 +1,15 @@
+# Writes OUTPUT, a C++ source with the texts of FILES as `embedded_files` of namespace paraes::gpu.
+# String literals may have 64 KiB at least, and raw ones end with their delimiter.
+set(text "// Made by cmake/embed.cmake of src/gpu/device.\n#include \"gpu/embedded.hpp\"\n\nnamespace paraes::gpu {\n\n")
+string(APPEND text "const EmbeddedFile embedded_files[] = {\n")
+foreach(file IN LISTS FILES)
+  get_filename_component(name "${file}" NAME)
+  file(READ "${file}" content)
+  string(FIND "${content}" ")embed\"" found)
+  if(NOT found EQUAL -1)
+    message(FATAL_ERROR "${file} has the delimiter of its own literal")
+  endif()
+  string(APPEND text "    {\"${name}\", R\"embed(${content})embed\"},\n")
+endforeach()
+string(APPEND text "};\n\nconst unsigned embedded_file_count = sizeof embedded_files / sizeof *embedded_files;\n\n}  // namespace paraes::gpu\n")
+file(WRITE "${OUTPUT}" "${text}")

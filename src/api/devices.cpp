@@ -1,0 +1,100 @@
+// What devices there are, and which GPU kernel a request means.
+
+#include "paraes/devices.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+
+#include "gpu/fleet.hpp"
+#include "gpu/programs.hpp"
+#include "gpu/runtime/runtime.hpp"
+#include "paraes/error.hpp"
+#include "paraes/kernels.hpp"
+
+namespace paraes {
+namespace {
+
+std::uint64_t host_memory_bytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page = sysconf(_SC_PAGE_SIZE);
+  if (pages <= 0 || page <= 0) return 0;
+  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
+}
+
+DeviceInfo cpu() {
+  DeviceInfo info;
+  info.id = "cpu";
+  info.name = cpu_model();
+  info.memory_bytes = host_memory_bytes();
+  info.processors = static_cast<std::uint32_t>(available_cores());
+  info.is_cpu = true;
+  info.available = true;
+  return info;
+}
+
+void add_runtime(std::vector<DeviceInfo>& list, const char* runtime,
+                 const std::function<std::unique_ptr<gpu::Platform>()>& open) {
+  try {
+    for (DeviceInfo& info : open()->devices()) list.push_back(std::move(info));
+  } catch (const Error& error) {
+    DeviceInfo absent;
+    absent.id = runtime;
+    absent.reason = error.what();
+    list.push_back(std::move(absent));
+  }
+}
+
+KernelInfo describe(const gpu::KernelRow& row) {
+  KernelInfo info;
+  info.name = row.name;
+  info.timing = row.timing;
+  info.available = true;
+  return info;
+}
+
+}  // namespace
+
+std::vector<DeviceInfo> devices() {
+  std::vector<DeviceInfo> list{cpu()};
+  add_runtime(list, "cuda", gpu::open_cuda);
+  add_runtime(list, "hip", gpu::open_hip);
+  add_runtime(list, "opencl", gpu::open_opencl);
+  // A GPU that OpenCL sees too counts once.
+  for (DeviceInfo& info : list) {
+    if (info.id.rfind("opencl:", 0) != 0) continue;
+    for (const DeviceInfo& other : list) {
+      const bool first_choice = other.id.rfind("cuda:", 0) == 0 || other.id.rfind("hip:", 0) == 0;
+      if (!first_choice || other.bus.empty() || other.bus != info.bus) continue;
+      info.same_as = other.id;
+      break;
+    }
+  }
+  return list;
+}
+
+void require_device(std::string_view device) {
+  if (gpu::names_gpu(device)) gpu::require_gpus(device);
+}
+
+std::vector<KernelInfo> gpu_kernels() {
+  std::vector<KernelInfo> list;
+  for (const gpu::KernelRow& row : gpu::kernel_rows()) list.push_back(describe(row));
+  return list;
+}
+
+KernelInfo select_kernel(std::string_view request, std::string_view device, bool allow_leaky) {
+  if (!gpu::names_gpu(device)) return select_kernel(request);
+  if (request.empty()) {
+    const char* environment = std::getenv("PARAES_KERNEL");
+    request = environment != nullptr && *environment != '\0' ? environment : "auto";
+  }
+  if (request == "auto")
+    request =
+        allow_leaky ? gpu::fastest_kernel_row().name : gpu::fastest_constant_kernel_row().name;
+  return describe(gpu::find_kernel_row(request));
+}
+
+}  // namespace paraes

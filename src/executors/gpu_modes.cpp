@@ -1,0 +1,299 @@
+#include "executors/gpu_modes.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <exception>
+
+#include "core/counter.hpp"
+#include "core/gf128.hpp"
+#include "executors/workers.hpp"
+#include "kernels/block_modes.hpp"
+#include "kernels/registry.hpp"
+
+namespace paraes {
+namespace {
+
+using gpu::Lane;
+
+// Blocks that one group of threads hashes: long enough to fill it, short enough to fill the GPU.
+constexpr std::size_t hash_chunk_bytes = std::size_t{16} << 10;
+// Above it, one group a segment would leave the rest of the GPU idle.
+constexpr std::size_t most_whole_segment = std::size_t{64} << 10;
+
+std::size_t padded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
+
+paraes_message make_message(std::size_t in, std::size_t out, std::size_t bytes,
+                            const std::uint8_t* iv) {
+  paraes_message message{};
+  message.in = in;
+  message.out = out;
+  message.bytes = bytes;
+  if (iv != nullptr) std::memcpy(message.iv, iv, 16);
+  return message;
+}
+
+}  // namespace
+
+GpuCipher::GpuCipher(std::shared_ptr<gpu::Fleet> fleet, const std::uint8_t* key, unsigned key_bytes,
+                     unsigned count, bool gcm, KeyExpansion expansion)
+    : fleet_(std::move(fleet)),
+      key_(std::make_unique<gpu::KeyMaterial>(key_bytes, gcm, expansion == KeyExpansion::device)) {
+  const Kernel& kernel = find_kernel("auto");
+  for (unsigned k = 0; k < count; ++k, key += key_bytes) {
+    KeySchedule schedule;
+    kernel.expand(schedule, key, key_bytes);
+    expand_decryption_keys(schedule);
+    key_->add(key, schedule);
+  }
+}
+
+GpuCipher::~GpuCipher() { fleet_->forget_key(key_->id); }
+
+gpu::Times GpuCipher::take_times() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(times_, gpu::Times{});
+}
+
+template <class Body>
+void GpuCipher::each_fragment(std::uint64_t count, const Body& body) const {
+  std::atomic<std::uint64_t> next = 0;
+  std::mutex failure_mutex;
+  std::exception_ptr failure;
+  const auto work = [&](unsigned) {
+    try {
+      if (next.load() >= count) return;
+      gpu::Fleet::Hold hold(*fleet_);
+      Lane& lane = hold.lane();
+      lane.use_key(*key_);
+      for (std::uint64_t f = next++; f < count; f = next++) body(lane, f);
+      const gpu::Times times = lane.take_times();
+      const std::lock_guard lock(mutex_);
+      times_.key_expansion += times.key_expansion;
+      times_.host_to_device += times.host_to_device;
+      times_.kernel += times.kernel;
+      times_.device_to_host += times.device_to_host;
+    } catch (...) {
+      next = count;
+      const std::lock_guard lock(failure_mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  run_workers(static_cast<unsigned>(std::min<std::uint64_t>(count, fleet_->lanes())), work);
+  if (failure) std::rethrow_exception(failure);
+}
+
+template <class Body>
+void GpuCipher::each_run(std::size_t bytes, std::size_t grain, const Body& body) const {
+  const std::size_t most = std::max(fleet_->fragment_bytes() / grain, std::size_t{1}) * grain;
+  // At least one fragment a lane, as long as there is enough to do in each.
+  constexpr std::size_t least = std::size_t{256} << 10;
+  const std::size_t share = (bytes / fleet_->lanes() + grain - 1) / grain * grain;
+  const std::size_t least_run = (least + grain - 1) / grain * grain;
+  const std::size_t run = std::min(most, std::max(share, least_run));
+  each_fragment((bytes + run - 1) / run, [&](Lane& lane, std::uint64_t f) {
+    const std::size_t from = f * run;
+    body(lane, from, std::min(run, bytes - from));
+  });
+}
+
+namespace {
+
+// In, one launch of one message, out.
+template <class Launch>
+void through(Lane& lane, const std::uint8_t* in, std::uint8_t* out, std::size_t bytes,
+             const Launch& launch) {
+  std::memcpy(lane.input(), in, bytes);
+  lane.stage_in(padded(bytes));
+  launch();
+  lane.stage_out(padded(bytes));
+  lane.finish();
+  std::memcpy(out, lane.output(), bytes);
+}
+
+}  // namespace
+
+void GpuCipher::ecb(Direction direction, const std::uint8_t* in, std::uint8_t* out,
+                    std::size_t bytes) const {
+  const char* const entry = direction == Direction::encrypt ? "ecb_encrypt" : "ecb_decrypt";
+  each_run(bytes, 16, [&](Lane& lane, std::size_t from, std::size_t n) {
+    through(lane, in + from, out + from, n, [&] {
+      paraes_message message = make_message(0, 0, n, nullptr);
+      lane.launch(entry, {&message, 1});
+    });
+  });
+}
+
+void GpuCipher::ctr(const std::uint8_t counter[16], const std::uint8_t* in, std::uint8_t* out,
+                    std::size_t bytes) const {
+  each_run(bytes, 16, [&](Lane& lane, std::size_t from, std::size_t n) {
+    through(lane, in + from, out + from, n, [&] {
+      std::uint8_t first[16];
+      std::memcpy(first, counter, 16);
+      add_be128(first, from / 16);
+      paraes_message message = make_message(0, 0, n, first);
+      lane.launch("ctr", {&message, 1});
+    });
+  });
+}
+
+void GpuCipher::cbc_decrypt(const std::uint8_t chain[16], const std::uint8_t* in, std::uint8_t* out,
+                            std::size_t bytes) const {
+  // Runs overlap, and in place one may overwrite the block that the next one starts from.
+  const std::size_t run = std::min(
+      fleet_->fragment_bytes(), std::max(padded(bytes / fleet_->lanes() + 1), std::size_t{4096}));
+  const std::size_t count = (bytes + run - 1) / run;
+  std::vector<std::uint8_t> chains(16 * count);
+  for (std::size_t f = 0; f < count; ++f) {
+    std::memcpy(chains.data() + 16 * f, f == 0 ? chain : in + f * run - 16, 16);
+  }
+  each_fragment(count, [&](Lane& lane, std::uint64_t f) {
+    const std::size_t from = f * run;
+    const std::size_t n = std::min(run, bytes - from);
+    through(lane, in + from, out + from, n, [&] {
+      paraes_message message = make_message(0, 0, n, chains.data() + 16 * f);
+      lane.launch("cbc_decrypt", {&message, 1});
+    });
+  });
+}
+
+void GpuCipher::xts(Direction direction, const std::uint8_t first_unit[16], std::size_t unit_bytes,
+                    const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) const {
+  const auto unit_blocks = static_cast<std::uint32_t>(unit_bytes / 16);
+  each_run(bytes, unit_bytes, [&](Lane& lane, std::size_t from, std::size_t n) {
+    through(lane, in + from, out + from, n, [&] {
+      std::uint8_t number[16];
+      std::memcpy(number, first_unit, 16);
+      add_le128(number, from / unit_bytes);
+      paraes_message message = make_message(0, 0, n, number);
+      lane.launch_xts(direction, message, unit_blocks, nullptr);
+    });
+  });
+}
+
+void GpuCipher::xts_unit(Direction direction, std::uint8_t tweak[16], const std::uint8_t* in,
+                         std::uint8_t* out, std::size_t bytes) const {
+  const std::size_t run = fleet_->fragment_bytes();
+  const std::size_t count = (bytes + run - 1) / run;
+  std::vector<std::uint8_t> tweaks(16 * count);
+  for (std::size_t f = 0; f < count; ++f) {
+    std::memcpy(tweaks.data() + 16 * f, tweak, 16);
+    const std::size_t n = std::min(run, bytes - f * run);
+    for (std::size_t b = 0; b < n / 16; ++b) block_modes::xts_next_tweak(tweak);
+  }
+  each_fragment(count, [&](Lane& lane, std::uint64_t f) {
+    const std::size_t from = f * run;
+    const std::size_t n = std::min(run, bytes - from);
+    through(lane, in + from, out + from, n, [&] {
+      paraes_message message = make_message(0, 0, n, nullptr);
+      lane.launch_xts(direction, message, static_cast<std::uint32_t>(n / 16),
+                      tweaks.data() + 16 * f);
+    });
+  });
+}
+
+void GpuCipher::gcm(const GcmKey& key, Direction direction, const GcmCounter& j0,
+                    std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
+                    std::size_t bytes) const {
+  struct Partial {
+    std::uint8_t hash[16];
+    std::uint64_t blocks;
+  };
+  std::vector<Partial> partials((bytes + hash_chunk_bytes - 1) / hash_chunk_bytes);
+  const std::uint32_t flags =
+      PARAES_HASH_PARTIAL | (direction == Direction::decrypt ? PARAES_HASH_INPUT : 0);
+  each_run(bytes, hash_chunk_bytes, [&](Lane& lane, std::size_t from, std::size_t n) {
+    const std::size_t chunks = (n + hash_chunk_bytes - 1) / hash_chunk_bytes;
+    const std::size_t hashes = padded(n);
+    std::vector<paraes_message> messages;
+    messages.reserve(chunks);
+    for (std::size_t c = 0; c < chunks; ++c) {
+      const std::size_t at = c * hash_chunk_bytes;
+      std::uint8_t counter[16];
+      std::memcpy(counter, j0.block, 16);
+      add_be32(counter, static_cast<std::uint32_t>((from + at) / 16));
+      paraes_message message = make_message(at, at, std::min(hash_chunk_bytes, n - at), counter);
+      message.flags = flags;
+      message.tag = hashes + 16 * c;
+      messages.push_back(message);
+    }
+    std::memcpy(lane.input(), in + from, n);
+    std::memset(lane.input() + n, 0, hashes - n);
+    lane.stage_in(hashes);
+    lane.launch("gcm_ctr", messages, 1);
+    lane.launch_hash(chunks);
+    lane.stage_out(hashes + 16 * chunks);
+    lane.finish();
+    std::memcpy(out + from, lane.output(), n);
+    for (std::size_t c = 0; c < chunks; ++c) {
+      Partial& partial = partials[from / hash_chunk_bytes + c];
+      std::memcpy(partial.hash, lane.output() + hashes + 16 * c, 16);
+      partial.blocks = (messages[c].bytes + 15) / 16;
+    }
+  });
+  Gf128 sum = load_gf128(state);
+  const Gf128 h = load_gf128(key.hash.h);
+  const auto whole = make_factor(power(h, hash_chunk_bytes / 16));
+  for (const Partial& partial : partials) {
+    sum = multiply(sum, partial.blocks == hash_chunk_bytes / 16
+                            ? whole
+                            : make_factor(power(h, partial.blocks)));
+    const Gf128 hash = load_gf128(partial.hash);
+    sum.high ^= hash.high;
+    sum.low ^= hash.low;
+  }
+  store_gf128(state, sum);
+}
+
+std::size_t GpuCipher::segment_limit() const noexcept {
+  return std::min(most_whole_segment, fleet_->fragment_bytes());
+}
+
+void GpuCipher::segments(Direction direction, std::span<const GpuSegment> list) const {
+  const bool sealing = direction == Direction::encrypt;
+  // Fragments: as many segments as go into a lane, and at least a share for every lane.
+  std::vector<std::size_t> starts;
+  std::size_t total = 0;
+  for (const GpuSegment& segment : list) total += segment.bytes;
+  constexpr std::size_t least = std::size_t{256} << 10;
+  const std::size_t most =
+      std::min(fleet_->fragment_bytes(), std::max(total / fleet_->lanes(), least));
+  std::size_t held = 0;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::size_t bytes = padded(list[i].bytes);
+    if (i == 0 || held + bytes > most || i - starts.back() >= fleet_->max_messages()) {
+      starts.push_back(i);
+      held = 0;
+    }
+    held += bytes;
+  }
+  starts.push_back(list.size());
+  each_fragment(starts.size() - 1, [&](Lane& lane, std::uint64_t f) {
+    const std::span<const GpuSegment> run = list.subspan(starts[f], starts[f + 1] - starts[f]);
+    std::vector<paraes_message> messages;
+    messages.reserve(run.size());
+    std::size_t at = 0;
+    for (const GpuSegment& segment : run) {
+      std::uint8_t j0[16];
+      std::memcpy(j0, segment.nonce.data(), 12);
+      store_be32(j0 + 12, 1);
+      paraes_message message = make_message(at, at, segment.bytes, j0);
+      message.flags = sealing ? 0 : PARAES_HASH_INPUT;
+      messages.push_back(message);
+      std::memcpy(lane.input() + at, segment.in, segment.bytes);
+      at += padded(segment.bytes);
+    }
+    for (std::size_t i = 0; i < run.size(); ++i) messages[i].tag = at + 16 * i;
+    lane.stage_in(at);
+    lane.launch("gcm_ctr", messages, 1);
+    lane.launch_hash(run.size());
+    lane.stage_out(at + 16 * run.size());
+    lane.finish();
+    for (std::size_t i = 0; i < run.size(); ++i) {
+      std::memcpy(run[i].out, lane.output() + messages[i].out, run[i].bytes);
+      std::memcpy(run[i].tag, lane.output() + messages[i].tag, 16);
+    }
+  });
+}
+
+}  // namespace paraes

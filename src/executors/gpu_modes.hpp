@@ -1,0 +1,81 @@
+// How each mode is cut over the lanes of GPUs. The counterpart of parallel_modes.hpp.
+//
+// Data goes in fragments, several at once; a fragment is staged, worked on and staged back by one
+// lane. Ends that do not fit a GPU's whole blocks (a stolen block of XTS, the odd bytes before a
+// block of CTR) are the callers', who have a CPU kernel for them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "gpu/fleet.hpp"
+#include "modes/gcm.hpp"
+#include "paraes/ciphers.hpp"
+
+namespace paraes {
+
+// One segment of a message, for GpuCipher::segments.
+struct GpuSegment {
+  std::array<std::uint8_t, 12> nonce;
+  const std::uint8_t* in;
+  std::uint8_t* out;
+  std::size_t bytes;  // of text
+  std::uint8_t* tag;  // 16 bytes: written when sealing, and when opening what the tag should be
+};
+
+// A key on the GPUs of a fleet. Safe for several threads at once.
+class GpuCipher {
+ public:
+  // count: 1, or 2 for XTS. With `gcm` set, the key can be used for GCM.
+  GpuCipher(std::shared_ptr<gpu::Fleet> fleet, const std::uint8_t* key, unsigned key_bytes,
+            unsigned count, bool gcm, KeyExpansion expansion);
+  ~GpuCipher();
+  GpuCipher(const GpuCipher&) = delete;
+  GpuCipher& operator=(const GpuCipher&) = delete;
+
+  [[nodiscard]] gpu::Fleet& fleet() const noexcept { return *fleet_; }
+
+  // bytes: a multiple of 16; out is in or apart from it.
+  void ecb(Direction direction, const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) const;
+  void cbc_decrypt(const std::uint8_t chain[16], const std::uint8_t* in, std::uint8_t* out,
+                   std::size_t bytes) const;
+  // Any number of bytes, from the block that has this counter.
+  void ctr(const std::uint8_t counter[16], const std::uint8_t* in, std::uint8_t* out,
+           std::size_t bytes) const;
+  // Whole units of a multiple of 16 bytes, of which the first has the number first_unit.
+  void xts(Direction direction, const std::uint8_t first_unit[16], std::size_t unit_bytes,
+           const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) const;
+  // One unit of whole blocks whose tweak is encrypted already; it is left as the tweak of the block
+  // after the last.
+  void xts_unit(Direction direction, std::uint8_t tweak[16], const std::uint8_t* in,
+                std::uint8_t* out, std::size_t bytes) const;
+  // The text of one message from the block after `j0`, and its GHASH into `state`.
+  void gcm(const GcmKey& key, Direction direction, const GcmCounter& j0, std::uint8_t state[16],
+           const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) const;
+  // Whole messages without associated data, each with a nonce of 96 bits, none longer than
+  // segment_limit().
+  void segments(Direction direction, std::span<const GpuSegment> list) const;
+  [[nodiscard]] std::size_t segment_limit() const noexcept;
+
+  // What the devices did since the last call, all lanes together.
+  [[nodiscard]] gpu::Times take_times() const noexcept;
+
+ private:
+  // Calls body(lane, f) for f < count, on as many lanes as there are.
+  template <class Body>
+  void each_fragment(std::uint64_t count, const Body& body) const;
+  // Cuts `bytes` into fragments of a multiple of `grain` bytes: body(lane, from, bytes).
+  template <class Body>
+  void each_run(std::size_t bytes, std::size_t grain, const Body& body) const;
+
+  std::shared_ptr<gpu::Fleet> fleet_;
+  std::unique_ptr<gpu::KeyMaterial> key_;
+  mutable std::mutex mutex_;
+  mutable gpu::Times times_;
+};
+
+}  // namespace paraes

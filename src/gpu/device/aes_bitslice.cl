@@ -1,0 +1,321 @@
+// AES on bit planes, in constant time: 32 blocks a thread and no table. Plane 32 w + i has bit i of
+// word w of the 32 blocks, so byte r + 4 c of the state (row r, column c) is the eight planes from
+// 8 (r + 4 c) on, and ShiftRows only renames planes. The state fills 128 registers: nothing here may
+// index it with a number that the compiler does not know, except in compact programs.
+//
+// A sliced key has each bit of the round keys as a word of equal bits: those of `encrypt`, then from
+// PARAES_SLICED_ROUNDS_WORDS on those of `decrypt` of a schedule. They carry the constant 0x63 of
+// SubBytes, which the circuits leave out. The words of `encrypt` of rounds 0 and 1 follow as they are.
+
+// SubBytes without its constant on eight planes, the lowest bit first: the circuit of Boyar and
+// Peralta ("A small depth-16 circuit for the AES S-box", 2012), covered by as few functions of three
+// inputs as it can be, so that some sums are formed twice.
+PARAES_LARGE void sub_bytes(paraes_u32* q) {
+  const paraes_u32 x0 = q[7], x1 = q[6], x2 = q[5], x3 = q[4];
+  const paraes_u32 x4 = q[3], x5 = q[2], x6 = q[1], x7 = q[0];
+
+  // Top linear layer.
+  const paraes_u32 y14 = x3 ^ x5;
+  const paraes_u32 y13 = x0 ^ x6;
+  const paraes_u32 y9 = x0 ^ x3;
+  const paraes_u32 y8 = x0 ^ x5;
+  const paraes_u32 y1 = paraes_xor3(x1, x2, x7);
+  const paraes_u32 y12 = paraes_xor3(x0, x6, y14);
+  const paraes_u32 y5 = y1 ^ x6;
+  const paraes_u32 y15 = paraes_xor3(x4, x5, y12);
+  const paraes_u32 y20 = paraes_xor3(x4, x1, y12);
+  const paraes_u32 y6 = y15 ^ x7;
+  const paraes_u32 y10 = paraes_xor3(x1, x2, y15);
+  const paraes_u32 y11 = paraes_xor3(x0, x3, y20);
+  const paraes_u32 y7 = x7 ^ y11;
+  const paraes_u32 y17 = y10 ^ y11;
+  const paraes_u32 y16 = paraes_xor3(x1, x2, y11);
+  const paraes_u32 y21 = paraes_xor3(x0, x6, y16);
+
+  // Inversion in GF(2^8) by way of GF(2^4).
+  const paraes_u32 t4 = paraes_and_xor(y12, y15, paraes_xor_and(y5, y8, y6));
+  const paraes_u32 t6 = paraes_and_xor(y12, y15, paraes_xor_and(y1, x3, x7));
+  const paraes_u32 t7 = paraes_xor_and(x0, x6, y16);
+  const paraes_u32 t9 = (y1 & ~x6) ^ t7;
+  const paraes_u32 t10 = paraes_xor_and(y1, x0, y7);
+  const paraes_u32 t12 = (x0 ^ x3) & ~y20;
+  const paraes_u32 t14 = paraes_and_xor(y14, y17, t12);
+  const paraes_u32 t16 = paraes_and_xor(y8, y10, t12);
+  const paraes_u32 t21 = paraes_xor3(t4, t14, y20);
+  const paraes_u32 t22 = paraes_xor3(t6 ^ t16, y10, y8);
+  const paraes_u32 t23 = paraes_xor3(t9, t14, y21);
+  const paraes_u32 t24 = paraes_xor3(paraes_xor3(t10, t7, t16), x0, y16);
+  const paraes_u32 t27 = paraes_and_xor(t21, t23, t24);
+  const paraes_u32 t29 = paraes_choose(t27, t21, t22);
+  const paraes_u32 t31 = paraes_and_xor(t21, t23, t22);
+  const paraes_u32 t33 = paraes_choose(t31, t23, t24);
+  const paraes_u32 t36 = paraes_xor_and(t27, t33, t24);
+  const paraes_u32 t37 = paraes_xor3(t36, t23, t33);
+  const paraes_u32 t39 = paraes_xor_and(t27, t36, t29);
+  const paraes_u32 t40 = paraes_xor3(t21, t22, t39);
+  const paraes_u32 t41 = t40 ^ t37;
+  const paraes_u32 t42 = t29 ^ t33;
+  const paraes_u32 t44 = t33 ^ t37;
+  const paraes_u32 z2 = t33 & x7;
+  const paraes_u32 z3 = paraes_xor_and(t29, t40, y16);
+  const paraes_u32 z4 = t40 & y1;
+  const paraes_u32 z5 = paraes_xor_and(x7, y11, t29);
+  const paraes_u32 z7 = paraes_xor_and(t42, t41, y17);
+  const paraes_u32 z10 = paraes_xor_and(y5, y8, t37);
+  const paraes_u32 z11 = paraes_xor_and(y1, x3, t33);
+  const paraes_u32 z12 = paraes_xor_and(t29, t40, y13);
+  const paraes_u32 z14 = paraes_xor_and(y1, x0, t29);
+  const paraes_u32 z16 = paraes_xor_and(t42, t41, y14);
+
+  // Bottom linear layer, with the products that are used once.
+  const paraes_u32 t46 = paraes_and_xor(t42, y9, z16);
+  const paraes_u32 t48 = paraes_and_xor(t40, y5, z5);
+  const paraes_u32 t49 = paraes_and_xor(t44, y12, z10);
+  const paraes_u32 t52 = paraes_and_xor(t41, y10, z7);
+  const paraes_u32 t53 = paraes_and_xor(t44, y15, z3);
+  const paraes_u32 t54 = paraes_and_xor(t42, y11, z7);
+  const paraes_u32 t55 = paraes_and_xor(t41, y8, z16);
+  const paraes_u32 t57 = paraes_xor3(z2, z12, t53);
+  const paraes_u32 t62 = paraes_xor3(t52, z4, t46);
+  const paraes_u32 t63 = paraes_xor3(t49, z4, t46);
+  const paraes_u32 t64 = paraes_xor3(z4, z3, t54);
+  const paraes_u32 t65 = paraes_xor3(z14, t57, t62);
+  const paraes_u32 t66 = paraes_and_xor(t37, y6, t63);
+  const paraes_u32 s3 = t53 ^ t66;
+  q[7] = paraes_xor3(z3, t54, t63);
+  q[6] = t64 ^ s3;
+  q[5] = paraes_xor3(t55, t64, t65);
+  q[4] = s3;
+  q[3] = paraes_xor3(z2, z5, t66);
+  q[2] = paraes_xor3(z10, z11, t65);
+  q[1] = paraes_xor3(z12, t48, t62);
+  q[0] = paraes_xor3(t48, t46, t57);
+}
+
+// The inverse of the affine map of SubBytes, without its constant.
+PARAES_INLINE void inverse_affine(paraes_u32* q) {
+  paraes_u32 r[8];
+  PARAES_UNROLL
+  for (int i = 0; i < 8; ++i) r[i] = paraes_xor3(q[(i + 2) % 8], q[(i + 5) % 8], q[(i + 7) % 8]);
+  PARAES_UNROLL
+  for (int i = 0; i < 8; ++i) q[i] = r[i];
+}
+
+// SubBytes is affine after an inversion, so its inverse is that inversion between two inverse affine
+// maps: no second circuit is needed.
+PARAES_INLINE void inverse_sub_bytes(paraes_u32* q) {
+  inverse_affine(q);
+  sub_bytes(q);
+  inverse_affine(q);
+}
+
+// Four planes of a round key.
+PARAES_INLINE paraes_block key_planes(PARAES_GLOBAL const paraes_u32* key, int plane) {
+  return load_block((PARAES_GLOBAL const paraes_u8*)(key + plane));
+}
+
+PARAES_INLINE void add_round_key(paraes_u32* s, PARAES_GLOBAL const paraes_u32* key) {
+  PARAES_UNROLL
+  for (int p = 0; p < 128; p += 4) {
+    const paraes_block k = key_planes(key, p);
+    PARAES_UNROLL
+    for (int i = 0; i < 4; ++i) s[p + i] ^= k.w[i];
+  }
+}
+
+// The plane at which the byte begins that a shift of rows brings to row r, column c: from column
+// c + r, or for the inverse from c - r, that is c + 3 r modulo 4.
+#define PARAES_SHIFTED(r, c, inverse) (8 * ((r) + 4 * (((c) + ((inverse) ? 3 : 1) * (r)) % 4)))
+
+// ShiftRows and AddRoundKey of the last round.
+PARAES_INLINE void shift_rows_add_key(paraes_u32* s, PARAES_GLOBAL const paraes_u32* key,
+                                      const int inverse) {
+  paraes_u32 n[128];
+  PARAES_UNROLL
+  for (int p = 0; p < 128; p += 4) {
+    const paraes_block k = key_planes(key, p);
+    PARAES_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      n[p + i] = s[PARAES_SHIFTED(p / 8 % 4, p / 32, inverse) + p % 8 + i] ^ k.w[i];
+    }
+  }
+  PARAES_UNROLL
+  for (int p = 0; p < 128; ++p) s[p] = n[p];
+}
+
+// MixColumns and AddRoundKey of the column whose rows are the planes a: with t = a[r] + a[r + 1],
+// each row becomes x t + a[r + 1] + (a[r + 2] + a[r + 3]).
+PARAES_INLINE void mix_column_add_key(const paraes_u32* a, paraes_u32* to,
+                                      PARAES_GLOBAL const paraes_u32* key) {
+  paraes_u32 t[32];
+  PARAES_UNROLL
+  for (int i = 0; i < 32; ++i) t[i] = a[i] ^ a[(i + 8) % 32];
+  PARAES_UNROLL
+  for (int i = 0; i < 32; i += 4) {
+    const paraes_block k = key_planes(key, i);
+    PARAES_UNROLL
+    for (int j = i; j < i + 4; ++j) {
+      const int row = j / 8 * 8;
+      const int bit = j % 8;
+      const paraes_u32 sum =
+          paraes_xor3(t[row + (bit + 7) % 8], a[(j + 8) % 32], t[(j + 16) % 32]);
+      const int reduces = bit == 1 || bit == 3 || bit == 4;
+      to[j] = reduces ? paraes_xor3(sum, t[row + 7], k.w[j - i]) : sum ^ k.w[j - i];
+    }
+  }
+}
+
+// Adding x^2 (a[r] + a[r + 2]) to every row turns InvMixColumns into MixColumns.
+PARAES_INLINE void prepare_inverse_column(paraes_u32* a) {
+  PARAES_UNROLL
+  for (int r = 0; r < 16; r += 8) {
+    paraes_u32 d[8];
+    PARAES_UNROLL
+    for (int i = 0; i < 8; ++i) d[i] = a[r + i] ^ a[r + 16 + i];
+    const paraes_u32 d67 = d[6] ^ d[7];
+    PARAES_UNROLL
+    for (int half_column = 0; half_column < 32; half_column += 16) {
+      paraes_u32* q = a + r + half_column;
+      q[0] = q[0] ^ d[6];
+      q[1] = q[1] ^ d67;
+      q[2] = paraes_xor3(q[2], d[0], d[7]);
+      q[3] = paraes_xor3(q[3], d[1], d[6]);
+      q[4] = paraes_xor3(q[4], d[2], d67);
+      q[5] = paraes_xor3(q[5], d[3], d[7]);
+      q[6] = q[6] ^ d[4];
+      q[7] = q[7] ^ d[5];
+    }
+  }
+}
+
+// What a round has after its substitution, for all but the last round.
+PARAES_LARGE void mix_round(paraes_u32* s, PARAES_GLOBAL const paraes_u32* key,
+                            const int inverse) {
+  paraes_u32 n[128];
+  PARAES_UNROLL
+  for (int c = 0; c < 4; ++c) {
+    paraes_u32 a[32];
+    PARAES_UNROLL
+    for (int i = 0; i < 32; ++i) a[i] = s[PARAES_SHIFTED(i / 8, c, inverse) + i % 8];
+    if (inverse) prepare_inverse_column(a);
+    mix_column_add_key(a, n + 32 * c, key + 32 * c);
+  }
+  PARAES_UNROLL
+  for (int p = 0; p < 128; ++p) s[p] = n[p];
+}
+
+PARAES_LARGE void substitute_all(paraes_u32* s, const int inverse) {
+  PARAES_UNROLL
+  for (int p = 0; p < 128; p += 8) {
+    if (inverse) {
+      inverse_sub_bytes(s + p);
+    } else {
+      sub_bytes(s + p);
+    }
+  }
+}
+
+// Cipher and EqInvCipher (FIPS 197 sections 5.1 and 5.3.5) from after the substitution of round
+// `round` on. The loop is one round, some 25 KiB of instructions.
+PARAES_INLINE void cipher_rounds(const paraes_job* job, PARAES_GLOBAL const paraes_u32* key,
+                                 paraes_u32* s, paraes_u32 round, const int inverse) {
+  for (; round != job->rounds; ++round) {
+    mix_round(s, key + 128 * round, inverse);
+    substitute_all(s, inverse);
+  }
+  shift_rows_add_key(s, key + 128 * round, inverse);
+}
+
+// Transposes 32 words of 32 bits; its own inverse.
+PARAES_LARGE void transpose(paraes_u32* a) {
+  PARAES_UNROLL
+  for (int k = 0; k < 16; ++k) {
+    const paraes_u32 low = a[k], high = a[k + 16];
+    a[k] = paraes_permute(low, high, 0x5410u);
+    a[k + 16] = paraes_permute(low, high, 0x7632u);
+  }
+  PARAES_UNROLL
+  for (int i = 0; i < 16; ++i) {
+    const int k = i / 8 * 16 + i % 8;
+    const paraes_u32 low = a[k], high = a[k + 8];
+    a[k] = paraes_permute(low, high, 0x6240u);
+    a[k + 8] = paraes_permute(low, high, 0x7351u);
+  }
+  PARAES_UNROLL
+  for (int i = 0; i < 16; ++i) {
+    const int k = i / 4 * 8 + i % 4;
+    const paraes_u32 low = a[k], high = a[k + 4];
+    a[k] = paraes_choose(0x0f0f0f0fu, low, high << 4);
+    a[k + 4] = paraes_choose(0x0f0f0f0fu, low >> 4, high);
+  }
+  PARAES_UNROLL
+  for (int i = 0; i < 16; ++i) {
+    const int k = i / 2 * 4 + i % 2;
+    const paraes_u32 low = a[k], high = a[k + 2];
+    a[k] = paraes_choose(0x33333333u, low, high << 2);
+    a[k + 2] = paraes_choose(0x33333333u, low >> 2, high);
+  }
+  PARAES_UNROLL
+  for (int k = 0; k < 32; k += 2) {
+    const paraes_u32 low = a[k], high = a[k + 1];
+    a[k] = paraes_choose(0x55555555u, low, high << 1);
+    a[k + 1] = paraes_choose(0x55555555u, low >> 1, high);
+  }
+}
+
+PARAES_INLINE void transpose_all(paraes_u32* s) {
+  PARAES_UNROLL
+  for (int w = 0; w < 128; w += 32) transpose(s + w);
+}
+
+PARAES_INLINE void begin_tiles(const paraes_job* job, int inverse) {
+  (void)job;
+  (void)inverse;
+}
+
+PARAES_INLINE void cipher_planes(const paraes_job* job, PARAES_GLOBAL const paraes_u32* key,
+                                 paraes_u32* s, const int inverse) {
+  add_round_key(s, key);
+  substitute_all(s, inverse);
+  cipher_rounds(job, key, s, 1, inverse);
+}
+
+PARAES_INLINE void encrypt_batch(const paraes_job* job, PARAES_GLOBAL const paraes_u32* key,
+                                 paraes_u32* s) {
+  transpose_all(s);
+  cipher_planes(job, key, s, 0);
+  transpose_all(s);
+}
+
+PARAES_INLINE void decrypt_batch(const paraes_job* job, PARAES_GLOBAL const paraes_u32* key,
+                                 paraes_u32* s) {
+  transpose_all(s);
+  cipher_planes(job, key, s, 1);
+  transpose_all(s);
+}
+
+// SubBytes without its constant on the bytes of up to eight words at once: bit 8 r + k of plane i is
+// bit i of byte r of word k.
+PARAES_INLINE void sub_bytes_of_words(const paraes_u32* w, const int words, paraes_u32* q) {
+  PARAES_UNROLL
+  for (int i = 0; i < 8; ++i) {
+    q[i] = 0;
+    PARAES_UNROLL
+    for (int k = 0; k < words; ++k) q[i] |= (w[k] >> i & 0x01010101u) << k;
+  }
+  sub_bytes(q);
+}
+
+PARAES_INLINE paraes_u32 word_of_planes(const paraes_u32* q, const int k) {
+  paraes_u32 w = 0;
+  PARAES_UNROLL
+  for (int i = 0; i < 8; ++i) w |= (q[i] >> k & 0x01010101u) << i;
+  return w;
+}
+
+// SubWord (section 5.2) without look-ups.
+PARAES_INLINE paraes_u32 sub_word(paraes_u32 a) {
+  paraes_u32 q[8];
+  sub_bytes_of_words(&a, 1, q);
+  return word_of_planes(q, 0) ^ 0x63636363u;
+}

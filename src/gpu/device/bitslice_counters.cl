@@ -1,0 +1,179 @@
+// Counter blocks of the bitsliced kernel, made as planes: only the key stream has to be transposed.
+
+typedef struct {
+  paraes_block iv;
+  paraes_u64 first;
+} paraes_counters;
+
+PARAES_INLINE paraes_u32 begin_counters(paraes_counters* c, const paraes_job* job,
+                                        PARAES_GLOBAL const paraes_u32* key, paraes_block iv,
+                                        paraes_u64 first, const int count) {
+  (void)job;
+  (void)key;
+  (void)count;
+  c->iv = iv;
+  c->first = first;
+  return PARAES_BLOCKS_PER_THREAD;
+}
+
+// All bits equal to bit i of a.
+PARAES_INLINE paraes_u32 spread_bit(paraes_u32 a, int i) {
+  return (paraes_u32)((int)(a << (31 - i)) >> 31);
+}
+
+// Adds 32 j in slice j to the counter whose bits 0 to `bits` - 1 are the planes of n, spread, and
+// returns the carry. Bits 5 to 9 are a sum with the bits of j, those above change by its carry.
+PARAES_INLINE paraes_u32 add_slices(paraes_u32* n, const int bits) {
+  const paraes_u32 slices[5] = {0xaaaaaaaau, 0xccccccccu, 0xf0f0f0f0u, 0xff00ff00u, 0xffff0000u};
+  paraes_u32 carry = 0;
+  PARAES_UNROLL
+  for (int i = 5; i < 10; ++i) {
+    const paraes_u32 a = n[i];
+    const paraes_u32 j = slices[i - 5];
+    n[i] = a ^ j ^ carry;
+    carry = (a & j) | (carry & (a | j));
+  }
+  PARAES_UNROLL
+  for (int i = 10; i < bits; ++i) {
+    const paraes_u32 a = n[i];
+    n[i] = a ^ carry;
+    carry &= a;
+  }
+  return carry;
+}
+
+// Slice j gets the counter of the thread's first block plus 32 j.
+PARAES_LARGE void counter_planes(paraes_block b, paraes_u32* s, const int count) {
+  const int little = count == PARAES_COUNT_LITTLE;
+  paraes_u32 n[128];
+  PARAES_UNROLL
+  for (int i = 0; i < 128; ++i) {
+    n[i] = spread_bit(little ? b.w[i / 32] : paraes_swap_bytes(b.w[3 - i / 32]), i % 32);
+  }
+  paraes_u32 carry = add_slices(n, 32);
+  // Counters are public, and few tiles come here.
+  if (count != PARAES_COUNT_32 && carry != 0) {
+    PARAES_UNROLL
+    for (int i = 32; i < 128; ++i) {
+      const paraes_u32 a = n[i];
+      n[i] = a ^ carry;
+      carry &= a;
+    }
+  }
+  PARAES_UNROLL
+  for (int i = 0; i < 128; ++i) s[little ? i : 8 * (15 - i / 8) + i % 8] = n[i];
+}
+
+// MixColumns of one column.
+PARAES_INLINE paraes_u32 mix_word(paraes_u32 a) {
+  const paraes_u32 twice = xtime4(a);
+  return twice ^ paraes_rotate24(a ^ twice) ^ paraes_rotate16(a) ^ paraes_rotate8(a);
+}
+
+// The column of round 1 that has the constants of `word` but for its row `row`, of which v are the
+// planes after the substitution.
+PARAES_INLINE void varying_column(paraes_u32 word, const int row, const paraes_u32* v,
+                                  paraes_u32* to) {
+  PARAES_UNROLL
+  for (int i = 0; i < 8; ++i) {
+    const int reduces = i == 1 || i == 3 || i == 4;
+    const paraes_u32 twice = reduces ? v[i - 1] ^ v[7] : v[(i + 7) % 8];
+    to[8 * row + i] = spread_bit(word, 8 * row + i) ^ twice;
+    // The row above gets three times the byte, the other two get it as it is.
+    const int above = 8 * ((row + 3) % 4) + i;
+    to[above] = paraes_xor3(spread_bit(word, above), twice, v[i]);
+    const int next = 8 * ((row + 1) % 4) + i;
+    to[next] = spread_bit(word, next) ^ v[i];
+    const int opposite = 8 * ((row + 2) % 4) + i;
+    to[opposite] = spread_bit(word, opposite) ^ v[i];
+  }
+}
+
+// The state after the substitution of round 2. Where only the last two bytes of the thread's counters
+// differ, all other bytes are the same in all slices, in round 1 after their substitution and in
+// round 2 in columns 2 and 3: so their substitutions are done on words.
+PARAES_LARGE void hoisted_rounds(PARAES_GLOBAL const paraes_u32* key, paraes_block b,
+                                 paraes_u32* s) {
+  PARAES_GLOBAL const paraes_u32* words = key + 2 * PARAES_SLICED_ROUNDS_WORDS;
+  // Bytes 15 and 14, which hold bits 0 to 7 and 8 to 15 of the counter.
+  paraes_u32 low[16];
+  PARAES_UNROLL
+  for (int i = 0; i < 16; ++i) low[i] = spread_bit(paraes_swap_bytes(b.w[3]), i);
+  add_slices(low, 16);
+  PARAES_UNROLL
+  for (int i = 0; i < 16; ++i) low[i] ^= key[8 * (15 - i / 8) + i % 8];
+  sub_bytes(low);
+  sub_bytes(low + 8);
+
+  paraes_u32 x[4];
+  PARAES_UNROLL
+  for (int w = 0; w < 4; ++w) x[w] = b.w[w] ^ words[w];
+  paraes_u32 q[8];
+  sub_bytes_of_words(x, 4, q);
+  PARAES_UNROLL
+  for (int w = 0; w < 4; ++w) x[w] = word_of_planes(q, w);
+  // The circuit leaves out its constant here, and in those two bytes everything but that is added
+  // later.
+  x[3] &= 0xffffu;
+  PARAES_UNROLL
+  for (int w = 0; w < 4; ++w) x[w] ^= 0x63636363u;
+  paraes_u32 z[4];
+  PARAES_UNROLL
+  for (int c = 0; c < 4; ++c) {
+    const paraes_u32 shifted = (x[c] & 0xffu) | (x[(c + 1) % 4] & 0xff00u) |
+                               (x[(c + 2) % 4] & 0xff0000u) | (x[(c + 3) % 4] & 0xff000000u);
+    z[c] = mix_word(shifted) ^ words[4 + c];
+  }
+  varying_column(z[0], 3, low, s);
+  varying_column(z[1], 2, low + 8, s + 32);
+  PARAES_UNROLL
+  for (int p = 0; p < 64; p += 8) sub_bytes(s + p);
+  sub_bytes_of_words(z + 2, 2, q);
+  PARAES_UNROLL
+  for (int p = 0; p < 64; ++p) s[64 + p] = spread_bit(q[p % 8], p / 8 % 4 * 8 + p / 32);
+}
+
+PARAES_INLINE void encrypt_counters(const paraes_counters* c, const paraes_job* job,
+                                    PARAES_GLOBAL const paraes_u32* key, paraes_u32 j,
+                                    paraes_u32* s, const int count) {
+  const paraes_block b = counter_block(c->iv, c->first, count);
+  const paraes_u32 low = paraes_swap_bytes(b.w[3]) & 0xffffu;
+  paraes_u32 round = 2;
+  (void)j;
+  if (count != PARAES_COUNT_LITTLE && low + 32 * (PARAES_BLOCKS_PER_THREAD - 1) <= 0xffffu) {
+    hoisted_rounds(key, b, s);
+  } else {
+    counter_planes(b, s, count);
+    add_round_key(s, key);
+    substitute_all(s, 0);
+    round = 1;
+  }
+  cipher_rounds(job, key, s, round, 0);
+  transpose_all(s);
+}
+
+// From `count` schedules in `in` to as many sliced keys in `out`, a thread a word.
+PARAES_ENTRY(slice_keys, PARAES_GROUP_THREADS) {
+  PARAES_GLOBAL const paraes_u32* schedules = (PARAES_GLOBAL const paraes_u32*)job->in;
+  PARAES_GLOBAL paraes_u32* sliced = (PARAES_GLOBAL paraes_u32*)job->out;
+  const paraes_u64 words = (paraes_u64)PARAES_SLICED_KEY_WORDS * job->count;
+  const paraes_u64 threads = (paraes_u64)PARAES_GROUP_THREADS * job->groups;
+  for (paraes_u64 i = (paraes_u64)PARAES_GROUP_THREADS * job->group + job->thread; i < words;
+       i += threads) {
+    const paraes_u64 key = i / PARAES_SLICED_KEY_WORDS;
+    const paraes_u32 word = (paraes_u32)(i - key * PARAES_SLICED_KEY_WORDS);
+    if (word >= 2 * PARAES_SLICED_ROUNDS_WORDS) {
+      sliced[i] = schedules[120 * key + word - 2 * PARAES_SLICED_ROUNDS_WORDS];
+      continue;
+    }
+    const paraes_u32 decrypt = word >= PARAES_SLICED_ROUNDS_WORDS;
+    const paraes_u32 plane = decrypt ? word - PARAES_SLICED_ROUNDS_WORDS : word;
+    const paraes_u32 round = plane / 128;
+    // Encryption adds the constant of SubBytes after it, decryption takes it off before the inverse.
+    const paraes_u32 offset = decrypt ? round != job->rounds : round != 0;
+    const paraes_u32 bits = schedules[120 * key + (decrypt ? 60 : 0) + plane / 32];
+    sliced[i] = round > job->rounds
+                    ? 0u
+                    : 0u - ((bits >> plane % 32 ^ (offset ? 0x63u >> plane % 8 : 0u)) & 1u);
+  }
+}

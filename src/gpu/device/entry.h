@@ -1,0 +1,159 @@
+// The one signature of all entries, and what they start from. See job.h and sizes.h for the layout of
+// messages, tiles, keys and scratch; every entry's text says what it takes from these arguments.
+
+#ifndef PARAES_GROUP_THREADS
+#define PARAES_GROUP_THREADS 256
+#endif
+#ifndef PARAES_HASH_THREADS
+#define PARAES_HASH_THREADS 256
+#endif
+#ifndef PARAES_GROUPS_PER_UNIT
+#define PARAES_GROUPS_PER_UNIT 1
+#endif
+#ifndef PARAES_MANY_KEYS
+#define PARAES_MANY_KEYS 0
+#endif
+#ifndef PARAES_HASH_COPIES
+#ifdef PARAES_OPENCL
+#define PARAES_HASH_COPIES 2
+#else
+#define PARAES_HASH_COPIES 8
+#endif
+#endif
+#define PARAES_ROWS (PARAES_GROUP_THREADS / 32)
+
+// Where the round keys lie. As an argument passed by value, `single` is in constant memory.
+#if PARAES_MANY_KEYS || defined(PARAES_KEYS_SLICED)
+#define PARAES_KEY_SPACE PARAES_GLOBAL
+#else
+#define PARAES_KEY_SPACE
+#endif
+
+typedef struct {
+  PARAES_GLOBAL const paraes_u8* in;
+  PARAES_GLOBAL paraes_u8* out;
+  PARAES_GLOBAL const paraes_message* messages;
+  paraes_u32 count;
+  paraes_u64 tiles;
+  PARAES_GLOBAL const paraes_u32* keys;
+  PARAES_GLOBAL paraes_u32* scratch;
+  paraes_u32 unit_blocks;
+  paraes_u32 rounds;
+  const paraes_schedule* single;
+  PARAES_SHARED paraes_u32* shared;
+  paraes_u32 thread;  // in its group
+  paraes_u32 group;
+  paraes_u32 groups;
+} paraes_job;
+
+#define PARAES_PARAMETERS                                                                  \
+  PARAES_GLOBAL const paraes_u8 *in, PARAES_GLOBAL paraes_u8 *out,                         \
+      PARAES_GLOBAL const paraes_message *messages, paraes_u32 count, paraes_u64 tiles,    \
+      PARAES_GLOBAL const paraes_u32 *keys, PARAES_GLOBAL paraes_u32 *scratch,             \
+      paraes_u32 unit_blocks, paraes_u32 rounds
+
+#define PARAES_JOB(shared, thread, group, groups)                                          \
+  {in,          out,    messages, count,  tiles,  keys,  scratch,                          \
+   unit_blocks, rounds, &single,  shared, thread, group, groups}
+
+// An entry of groups of so many threads; its text follows and has `job`.
+#if defined(PARAES_OPENCL)
+#define PARAES_ENTRY(name, threads)                                                        \
+  PARAES_INLINE void name##_text(const paraes_job* job);                                   \
+  __kernel __attribute__((reqd_work_group_size(threads, 1, 1))) void name(                 \
+      PARAES_PARAMETERS, const paraes_schedule single, PARAES_SHARED paraes_u32* shared) { \
+    const paraes_job job =                                                                 \
+        PARAES_JOB(shared, (paraes_u32)get_local_id(0), (paraes_u32)get_group_id(0),       \
+                   (paraes_u32)get_num_groups(0));                                         \
+    name##_text(&job);                                                                     \
+  }                                                                                        \
+  PARAES_INLINE void name##_text(const paraes_job* job)
+#else
+#if defined(PARAES_CUDA)
+#define PARAES_BY_VALUE __grid_constant__
+#else
+#define PARAES_BY_VALUE
+#endif
+#define PARAES_ENTRY(name, threads)                                                        \
+  PARAES_INLINE void name##_text(const paraes_job* job);                                   \
+  extern "C" __global__ void __launch_bounds__(threads, PARAES_GROUPS_PER_UNIT)            \
+      name(PARAES_PARAMETERS, const PARAES_BY_VALUE paraes_schedule single) {              \
+    extern __shared__ uint4 paraes_shared_memory[];                                        \
+    const paraes_job job = PARAES_JOB((paraes_u32*)paraes_shared_memory, threadIdx.x,      \
+                                      blockIdx.x, gridDim.x);                              \
+    name##_text(&job);                                                                     \
+  }                                                                                        \
+  PARAES_INLINE void name##_text(const paraes_job* job)
+#endif
+
+// A block as four words in the order of memory, that is the columns of the state.
+typedef struct {
+  paraes_u32 w[4];
+} paraes_block;
+
+PARAES_INLINE paraes_block load_block(PARAES_GLOBAL const paraes_u8* from) {
+  const uint4 v = *(PARAES_GLOBAL const uint4*)from;
+  paraes_block b;
+  b.w[0] = v.x;
+  b.w[1] = v.y;
+  b.w[2] = v.z;
+  b.w[3] = v.w;
+  return b;
+}
+
+PARAES_INLINE void store_block(PARAES_GLOBAL paraes_u8* to, paraes_block b) {
+  uint4 v;
+  v.x = b.w[0];
+  v.y = b.w[1];
+  v.z = b.w[2];
+  v.w = b.w[3];
+  *(PARAES_GLOBAL uint4*)to = v;
+}
+
+PARAES_INLINE paraes_block zero_block(void) {
+  paraes_block b;
+  b.w[0] = b.w[1] = b.w[2] = b.w[3] = 0;
+  return b;
+}
+
+PARAES_INLINE paraes_block xor_blocks(paraes_block a, paraes_block b) {
+  a.w[0] ^= b.w[0];
+  a.w[1] ^= b.w[1];
+  a.w[2] ^= b.w[2];
+  a.w[3] ^= b.w[3];
+  return a;
+}
+
+// The first n < 16 bytes of a block; the others are zero.
+PARAES_INLINE paraes_block load_part(PARAES_GLOBAL const paraes_u8* from, paraes_u32 n) {
+  paraes_block b = zero_block();
+  for (paraes_u32 i = 0; i < n; ++i) {
+    const paraes_u32 byte = (paraes_u32)from[i] << 8 * (i % 4);
+    // Not w[i / 4]: a run-time index would move the block out of the registers.
+    b.w[0] |= i / 4 == 0 ? byte : 0;
+    b.w[1] |= i / 4 == 1 ? byte : 0;
+    b.w[2] |= i / 4 == 2 ? byte : 0;
+    b.w[3] |= i / 4 == 3 ? byte : 0;
+  }
+  return b;
+}
+
+PARAES_INLINE void store_part(PARAES_GLOBAL paraes_u8* to, paraes_block b, paraes_u32 n) {
+  for (paraes_u32 i = 0; i < n; ++i) {
+    const paraes_u32 word = i < 8 ? (i < 4 ? b.w[0] : b.w[1]) : (i < 12 ? b.w[2] : b.w[3]);
+    to[i] = (paraes_u8)(word >> 8 * (i % 4));
+  }
+}
+
+// The round keys of key `index`; those of the equivalent inverse cipher for `inverse`.
+PARAES_INLINE PARAES_KEY_SPACE const paraes_u32* key_of(const paraes_job* job, paraes_u32 index,
+                                                        int inverse) {
+#if defined(PARAES_KEYS_SLICED)
+  return job->keys + (paraes_u64)PARAES_SLICED_KEY_WORDS * index +
+         (inverse ? PARAES_SLICED_ROUNDS_WORDS : 0);
+#elif PARAES_MANY_KEYS
+  return job->keys + (paraes_u64)120 * index + (inverse ? 60 : 0);
+#else
+  return inverse ? job->single->decrypt : job->single->encrypt;
+#endif
+}

@@ -1,0 +1,209 @@
+// GHASH (SP 800-38D section 6.4), a group of PARAES_HASH_THREADS a message. Block i of n has the
+// weight H^(n - i). Thread t takes the blocks whose exponent is t + 1 more than a multiple of the
+// number of threads: by Horner's rule with that power of H, and at the end with H^(t + 1). With
+// PARAES_HASH_TABLES the rule's multiplications are look-ups in shared memory, whose indices are
+// secret, else they are in constant time.
+
+PARAES_INLINE gf128 hash_subkey(const paraes_job* job, paraes_u32 k) {
+  paraes_block h;
+#ifdef PARAES_KEYS_SLICED
+  paraes_u32 s[4 * PARAES_BATCH];
+  PARAES_UNROLL
+  for (int i = 0; i < 4 * PARAES_BATCH; ++i) s[i] = 0;
+  encrypt_batch(job, key_of(job, k, 0), s);
+  h = batch_block(s, 0);
+#else
+  h = zero_block();
+  reference_encrypt(job, key_of(job, k, 0), h.w);
+#endif
+  return gf128_of_block(h);
+}
+
+// Hash keys have the powers of H as four words each, the highest first.
+PARAES_INLINE void put_power(PARAES_GLOBAL paraes_u32* to, gf128 a) {
+  to[0] = (paraes_u32)(a.high >> 32);
+  to[1] = (paraes_u32)a.high;
+  to[2] = (paraes_u32)(a.low >> 32);
+  to[3] = (paraes_u32)a.low;
+}
+
+PARAES_INLINE gf128 get_power(PARAES_GLOBAL const paraes_u32* from) {
+  gf128 a;
+  a.high = (paraes_u64)from[0] << 32 | from[1];
+  a.low = (paraes_u64)from[2] << 32 | from[3];
+  return a;
+}
+
+PARAES_INLINE void share(PARAES_SHARED paraes_u32* to, paraes_block b) {
+  PARAES_UNROLL
+  for (int w = 0; w < 4; ++w) to[w] = b.w[w];
+}
+
+PARAES_INLINE paraes_block shared_block(PARAES_SHARED const paraes_u32* from) {
+  paraes_block b;
+  PARAES_UNROLL
+  for (int w = 0; w < 4; ++w) b.w[w] = from[w];
+  return b;
+}
+
+// The hash keys of keys 0 to count - 1 go to scratch, PARAES_HASH_KEY_WORDS each.
+PARAES_ENTRY(ghash_prepare, PARAES_HASH_THREADS) {
+  const paraes_u32 t = job->thread;
+  // Threads of one row encrypt under different keys at once, as far as there are enough keys.
+  const paraes_u32 share_of_group = (job->count + job->groups - 1) / job->groups;
+  const paraes_u32 chunk = share_of_group < 32 ? share_of_group : 32;
+  for (paraes_u32 first = job->group * chunk; first < job->count; first += job->groups * chunk) {
+    const paraes_u32 n = job->count - first < chunk ? job->count - first : chunk;
+    if (t < n) {
+      put_power(job->scratch + (paraes_u64)PARAES_HASH_KEY_WORDS(PARAES_HASH_THREADS) * (first + t),
+                hash_subkey(job, first + t));
+    }
+    PARAES_BARRIER();
+    for (paraes_u32 i = 0; i < n; ++i) {
+      PARAES_GLOBAL paraes_u32* powers =
+          job->scratch + (paraes_u64)PARAES_HASH_KEY_WORDS(PARAES_HASH_THREADS) * (first + i);
+      if (t == 0) share(job->shared, block_of_gf128(get_power(powers)));
+      PARAES_BARRIER();
+      for (paraes_u32 have = 1; have < PARAES_HASH_THREADS; have *= 2) {
+        if (t >= have && t < 2 * have) {
+          const gf128 a = gf128_of_block(shared_block(job->shared + 4 * (have - 1)));
+          const gf128 b = gf128_of_block(shared_block(job->shared + 4 * (t - have)));
+          share(job->shared + 4 * t, block_of_gf128(gf128_multiply(a, b)));
+        }
+        PARAES_BARRIER();
+      }
+      put_power(powers + 4 * t, gf128_of_block(shared_block(job->shared + 4 * t)));
+      PARAES_BARRIER();
+    }
+  }
+}
+
+#ifdef PARAES_HASH_TABLES
+// The product with a fixed factor f is the sum of one entry for each of the 32 nibbles of a block:
+// table p has the products of nibble p. Each entry is there PARAES_HASH_COPIES times in a row, for
+// threads of different banks. The basis, f x^i for i < 128, shares its place with the sums.
+#define PARAES_HASH_TABLE_WORDS (2048 * PARAES_HASH_COPIES)
+#define PARAES_SUMS(job) ((job)->shared + PARAES_HASH_TABLE_WORDS)
+
+PARAES_INLINE void build_tables(const paraes_job* job, gf128 factor) {
+  PARAES_SHARED paraes_u32* basis = PARAES_SUMS(job);
+  const paraes_u32 t = job->thread;
+  if (t < 128) {
+    for (paraes_u32 n = t; n != 0;) {
+      const paraes_u32 step = n < 31 ? n : 31;
+      factor = gf128_times_power(factor, step);
+      n -= step;
+    }
+    share(basis + 4 * t, block_of_gf128(factor));
+  }
+  PARAES_BARRIER();
+  for (paraes_u32 entry = t; entry < 512; entry += PARAES_HASH_THREADS) {
+    // Nibble p of a block in memory order; its highest bit has the lowest power of x.
+    const paraes_u32 p = entry / 16;
+    const paraes_u32 power = 8 * (p / 2) + (p % 2 == 0 ? 4 : 0);
+    paraes_block sum = zero_block();
+    for (paraes_u32 bit = 0; bit < 4; ++bit) {
+      if ((entry >> bit & 1) == 0) continue;
+      sum = xor_blocks(sum, shared_block(basis + 4 * (power + 3 - bit)));
+    }
+    for (paraes_u32 copy = 0; copy < PARAES_HASH_COPIES; ++copy) {
+      share(job->shared + 4 * (PARAES_HASH_COPIES * entry + copy), sum);
+    }
+  }
+  PARAES_BARRIER();
+}
+
+PARAES_LARGE paraes_block table_product(const paraes_job* job, paraes_block a) {
+  PARAES_SHARED const uint4* table =
+      (PARAES_SHARED const uint4*)job->shared + job->thread % PARAES_HASH_COPIES;
+  paraes_block sum = zero_block();
+  PARAES_UNROLL
+  for (int p = 0; p < 32; ++p) {
+    const paraes_u32 nibble = a.w[p / 8] >> 4 * (p % 8) & 15;
+    const uint4 v = table[PARAES_HASH_COPIES * (16 * p + nibble)];
+    sum.w[0] ^= v.x;
+    sum.w[1] ^= v.y;
+    sum.w[2] ^= v.z;
+    sum.w[3] ^= v.w;
+  }
+  return sum;
+}
+#else
+#define PARAES_SUMS(job) ((job)->shared)
+#endif
+
+// Block i of what is hashed: the text, the last block filled up with zeros, then the lengths.
+PARAES_INLINE paraes_block hash_input(PARAES_GLOBAL const paraes_u8* text, paraes_u64 bytes,
+                                      paraes_u64 i) {
+  const paraes_u64 whole = bytes / 16;
+  const paraes_u32 part = (paraes_u32)bytes % 16;
+  if (i < whole) return load_block(text + 16 * i);
+  if (i == whole && part != 0) return load_part(text + 16 * i, part);
+  paraes_block lengths = zero_block();
+  lengths.w[2] = paraes_swap_bytes((paraes_u32)(bytes >> 29));
+  lengths.w[3] = paraes_swap_bytes((paraes_u32)(bytes << 3));
+  return lengths;
+}
+
+// `keys` has the hash keys, scratch the tag masks.
+PARAES_ENTRY(ghash, PARAES_HASH_THREADS) {
+  const paraes_u32 t = job->thread;
+  PARAES_SHARED paraes_u32* sums = PARAES_SUMS(job);
+#ifdef PARAES_HASH_TABLES
+  paraes_u32 table_key = 0;
+  int have_tables = 0;
+#endif
+  for (paraes_u32 m = job->group; m < job->count; m += job->groups) {
+    PARAES_GLOBAL const paraes_message* message = job->messages + m;
+    const paraes_u64 bytes = message->bytes;
+    const int partial = (message->flags & PARAES_HASH_PARTIAL) != 0;
+    PARAES_GLOBAL const paraes_u8* text = (message->flags & PARAES_HASH_INPUT) != 0
+                                              ? job->in + message->in
+                                              : job->out + message->out;
+    PARAES_GLOBAL const paraes_u32* powers =
+        job->keys + (paraes_u64)PARAES_HASH_KEY_WORDS(PARAES_HASH_THREADS) * message->key;
+    const gf128 factor = get_power(powers + 4 * (PARAES_HASH_THREADS - 1));
+    const paraes_u64 n = bytes / 16 + (bytes % 16 != 0 ? 1 : 0) + (partial ? 0 : 1);
+#ifdef PARAES_HASH_TABLES
+    // A short message has no use for them.
+    if (n > PARAES_HASH_THREADS && (!have_tables || table_key != message->key)) {
+      build_tables(job, factor);
+      table_key = message->key;
+      have_tables = 1;
+    }
+#endif
+    paraes_block sum = zero_block();
+    if (t < n) {
+      paraes_u64 i = (n - 1 - t) % PARAES_HASH_THREADS;
+      sum = hash_input(text, bytes, i);
+      for (i += PARAES_HASH_THREADS; i < n; i += PARAES_HASH_THREADS) {
+        const paraes_block next = hash_input(text, bytes, i);
+#ifdef PARAES_HASH_TABLES
+        sum = xor_blocks(next, table_product(job, sum));
+#else
+        sum = xor_blocks(next, block_of_gf128(gf128_multiply(gf128_of_block(sum), factor)));
+#endif
+      }
+      sum = block_of_gf128(gf128_multiply(gf128_of_block(sum), get_power(powers + 4 * t)));
+    }
+    share(sums + 4 * t, sum);
+    PARAES_BARRIER();
+    for (paraes_u32 apart = PARAES_HASH_THREADS / 2; apart != 0; apart /= 2) {
+      if (t < apart) {
+        sum = xor_blocks(sum, shared_block(sums + 4 * (t + apart)));
+        share(sums + 4 * t, sum);
+      }
+      PARAES_BARRIER();
+    }
+    if (t == 0) {
+      if (!partial) {
+        sum = xor_blocks(
+            sum, load_block((PARAES_GLOBAL const paraes_u8*)(job->scratch + 4 * (paraes_u64)m)));
+      }
+      // Tags are at multiples of 4 bytes only.
+      PARAES_GLOBAL paraes_u32* tag = (PARAES_GLOBAL paraes_u32*)(job->out + message->tag);
+      PARAES_UNROLL
+      for (int w = 0; w < 4; ++w) tag[w] = sum.w[w];
+    }
+  }
+}

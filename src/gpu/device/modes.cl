@@ -1,0 +1,245 @@
+// The modes, for every kernel. A kernel supplies begin_tiles, encrypt_batch, decrypt_batch and, with
+// counters.cl or instead of it, begin_counters and encrypt_counters. A batch is PARAES_BATCH blocks
+// of a thread, of which word w of block i is s[w * PARAES_BATCH + i].
+
+#define PARAES_MODE_ECB_ENCRYPT 0
+#define PARAES_MODE_ECB_DECRYPT 1
+#define PARAES_MODE_CBC_DECRYPT 2
+#define PARAES_MODE_XTS_ENCRYPT 3
+#define PARAES_MODE_XTS_DECRYPT 4
+#define PARAES_MODE_CTR 5
+#define PARAES_MODE_GCM 6
+#define PARAES_MODE_UNIT_TWEAKS 7
+
+// The message that a tile belongs to: the last whose first tile is not beyond it.
+PARAES_INLINE paraes_u32 message_of_tile(const paraes_job* job, paraes_u64 tile) {
+  paraes_u32 low = 0;
+  paraes_u32 high = job->count;
+  while (high - low > 1) {
+    const paraes_u32 middle = low + (high - low) / 2;
+    if (job->messages[middle].first_tile <= tile) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+// Loads and stores of a thread's block i of a batch. Of the text from `block` on, which is that of
+// i = 0, the thread has the blocks 0, 32, … below `left`; the text has `blocks` in all.
+#ifdef PARAES_STATE_SHARED
+// Every thread of the group comes here, with i = 0. The words of a row's 32 blocks pass between
+// memory and the states in shared memory in the order in which they lie, so that the accesses of a
+// row are consecutive words. For lane 0 `block` may be -1.
+PARAES_INLINE paraes_block fetch(const paraes_job* job, PARAES_GLOBAL const paraes_u8* text,
+                                 paraes_u64 block, paraes_u32 i, paraes_u32 left,
+                                 paraes_u64 blocks) {
+  const paraes_u32 lane = job->thread % 32;
+  PARAES_SHARED paraes_u32* row = job->shared + 4 * (job->thread - lane);
+  (void)i;
+  (void)left;
+  PARAES_BARRIER();
+  for (paraes_u32 n = lane; n < 128; n += 32) {
+    const paraes_u64 from = block - lane + n / 4;
+    row[n] = from < blocks ? *(PARAES_GLOBAL const paraes_u32*)(text + 16 * from + n % 4 * 4) : 0;
+  }
+  PARAES_BARRIER();
+  paraes_block b;
+  PARAES_UNROLL
+  for (int w = 0; w < 4; ++w) b.w[w] = row[4 * lane + w];
+  return b;
+}
+
+PARAES_INLINE void put(const paraes_job* job, PARAES_GLOBAL paraes_u8* text, paraes_u64 block,
+                       paraes_u32 i, paraes_u32 left, paraes_u64 blocks, paraes_block b) {
+  const paraes_u32 lane = job->thread % 32;
+  PARAES_SHARED paraes_u32* row = job->shared + 4 * (job->thread - lane);
+  (void)i;
+  (void)left;
+  PARAES_BARRIER();
+  PARAES_UNROLL
+  for (int w = 0; w < 4; ++w) row[4 * lane + w] = b.w[w];
+  PARAES_BARRIER();
+  for (paraes_u32 n = lane; n < 128; n += 32) {
+    const paraes_u64 to = block - lane + n / 4;
+    if (to < blocks) *(PARAES_GLOBAL paraes_u32*)(text + 16 * to + n % 4 * 4) = row[n];
+  }
+}
+#else
+PARAES_INLINE paraes_block fetch(const paraes_job* job, PARAES_GLOBAL const paraes_u8* text,
+                                 paraes_u64 block, paraes_u32 i, paraes_u32 left,
+                                 paraes_u64 blocks) {
+  (void)job;
+  (void)blocks;
+  return 32 * i < left ? load_block(text + 16 * block + 512 * i) : zero_block();
+}
+
+PARAES_INLINE void put(const paraes_job* job, PARAES_GLOBAL paraes_u8* text, paraes_u64 block,
+                       paraes_u32 i, paraes_u32 left, paraes_u64 blocks, paraes_block b) {
+  (void)job;
+  (void)blocks;
+  if (32 * i < left) store_block(text + 16 * block + 512 * i, b);
+}
+#endif
+
+PARAES_INLINE paraes_block batch_block(const paraes_u32* s, int i) {
+  paraes_block b;
+  PARAES_UNROLL
+  for (int w = 0; w < 4; ++w) b.w[w] = s[w * PARAES_BATCH + i];
+  return b;
+}
+
+// One tile. `tile` may be beyond the last one where a barrier needs every thread.
+PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mode) {
+  const int xts = mode == PARAES_MODE_XTS_ENCRYPT || mode == PARAES_MODE_XTS_DECRYPT;
+  const int counting =
+      mode == PARAES_MODE_CTR || mode == PARAES_MODE_GCM || mode == PARAES_MODE_UNIT_TWEAKS;
+  const int inverse = mode == PARAES_MODE_ECB_DECRYPT || mode == PARAES_MODE_CBC_DECRYPT ||
+                      mode == PARAES_MODE_XTS_DECRYPT;
+  const int count = mode == PARAES_MODE_CTR   ? PARAES_COUNT_BIG
+                    : mode == PARAES_MODE_GCM ? PARAES_COUNT_32
+                                              : PARAES_COUNT_LITTLE;
+
+  const paraes_u32 m = message_of_tile(job, tile);
+  PARAES_GLOBAL const paraes_message* message = job->messages + m;
+  PARAES_GLOBAL const paraes_u8* in = job->in + message->in;
+  PARAES_GLOBAL paraes_u8* out = job->out + message->out;
+  PARAES_KEY_SPACE const paraes_u32* key = key_of(job, message->key, inverse);
+  const paraes_u64 whole = tile < job->tiles ? message->bytes / 16 : 0;
+  const paraes_u32 part = counting && tile < job->tiles ? (paraes_u32)message->bytes % 16 : 0;
+  // GCM: block 0 is J0, and block b of the stream is for block b - 1 of the text.
+  const paraes_u64 ahead = mode == PARAES_MODE_GCM ? 1 : 0;
+  const paraes_u64 blocks = mode == PARAES_MODE_UNIT_TWEAKS
+                                ? (whole + job->unit_blocks - 1) / job->unit_blocks
+                                : whole + ahead;
+  const paraes_u64 tile_first =
+      (tile - message->first_tile) * PARAES_TILE_BLOCKS(PARAES_BLOCKS_PER_THREAD);
+  const paraes_u64 first = tile_first + job->thread % 32;
+  // From `first` on, as far as this tile may need; and whether the message ends in this tile with
+  // a part of a block, which is block `blocks`.
+  const paraes_u32 most = PARAES_TILE_BLOCKS(PARAES_BLOCKS_PER_THREAD);
+  const paraes_u32 left =
+      first >= blocks ? 0 : blocks - first < most ? (paraes_u32)(blocks - first) : most;
+  const int has_part = part != 0 && first <= blocks && blocks - first < most;
+  paraes_block iv;
+  PARAES_UNROLL
+  for (int w = 0; w < 4; ++w) iv.w[w] = message->iv[w];
+
+  tweak_cursor tweak;
+  if (xts) tweak = tweak_cursor_at(job, first);
+  paraes_counters counters;
+  paraes_u32 from = 0;
+  do {
+    const paraes_u32 rest = PARAES_BLOCKS_PER_THREAD - from;
+    const paraes_u32 serves =
+        counting ? begin_counters(&counters, job, key, iv, first + 32 * from, count) : rest;
+    const paraes_u32 to = from + (serves < rest ? serves : rest);
+    for (paraes_u32 j = from; j < to; j += PARAES_BATCH) {
+#ifndef PARAES_STATE_SHARED
+      if (tile_first + 32 * j >= blocks + (part != 0 ? 1 : 0)) break;
+#endif
+      paraes_u32 s[4 * PARAES_BATCH];
+      tweak_cursor after;
+      if (xts) after = tweak;
+      if (counting) {
+        encrypt_counters(&counters, job, key, j - from, s, count);
+      } else {
+        PARAES_UNROLL
+        for (int i = 0; i < PARAES_BATCH; ++i) {
+          paraes_block x = fetch(job, in, first, j + i, left, blocks);
+          if (xts && 32 * (j + i) < left) x = xor_blocks(x, tweak_at(&tweak));
+          if (xts) next_tweak(&tweak);
+          PARAES_UNROLL
+          for (int w = 0; w < 4; ++w) s[w * PARAES_BATCH + i] = x.w[w];
+        }
+        if (inverse) {
+          decrypt_batch(job, key, s);
+        } else {
+          encrypt_batch(job, key, s);
+        }
+      }
+#if PARAES_BATCH > 1 && PARAES_BATCH == PARAES_BLOCKS_PER_THREAD
+      // So large a state leaves no registers for what both sides of the cipher need.
+      const paraes_u64 at = paraes_anew(first);
+      const paraes_u32 left_at = (paraes_u32)paraes_anew(left);
+      if (xts) after = tweak_cursor_at(job, at);
+#else
+      const paraes_u64 at = first;
+      const paraes_u32 left_at = left;
+#endif
+      PARAES_UNROLL
+      for (int i = 0; i < PARAES_BATCH; ++i) {
+        if (counting && j + i >= to) break;
+        paraes_block x = batch_block(s, i);
+        const int is_first = i == 0 && j == 0 && at == 0;
+        if (mode == PARAES_MODE_UNIT_TWEAKS) {
+          put(job, (PARAES_GLOBAL paraes_u8*)job->scratch, at, j + i, left_at, blocks, x);
+        } else if (counting) {
+          const int is_j0 = ahead != 0 && is_first;
+          if (is_j0) store_block((PARAES_GLOBAL paraes_u8*)(job->scratch + 4 * (paraes_u64)m), x);
+          const paraes_u32 left_of_text = is_j0 ? 0 : left_at;
+          const paraes_block y = fetch(job, in, at - ahead, j + i, left_of_text, whole);
+          put(job, out, at - ahead, j + i, left_of_text, whole, xor_blocks(x, y));
+        } else {
+          if (mode == PARAES_MODE_CBC_DECRYPT) {
+            const paraes_block y = fetch(job, in, at - 1, j + i, is_first ? 0 : left_at, blocks);
+            x = xor_blocks(x, is_first ? iv : y);
+          }
+          if (xts && 32 * (j + i) < left_at) x = xor_blocks(x, tweak_at(&after));
+          if (xts) next_tweak(&after);
+          put(job, out, at, j + i, left_at, blocks, x);
+        }
+      }
+      if (has_part) {
+        int mine = 0;
+        paraes_block stream = zero_block();
+        PARAES_UNROLL
+        for (int i = 0; i < PARAES_BATCH; ++i) {
+          if (32 * (j + i) != left_at || j + i >= to) continue;
+          stream = batch_block(s, i);
+          mine = 1;
+        }
+        const paraes_u64 place = 16 * whole;
+        if (mine) store_part(out + place, xor_blocks(stream, load_part(in + place, part)), part);
+      }
+    }
+    from = to;
+  } while (from < PARAES_BLOCKS_PER_THREAD);
+}
+
+// The rows of all groups share out the tiles.
+PARAES_INLINE void do_tiles(const paraes_job* job, const int mode) {
+  const int inverse = mode == PARAES_MODE_ECB_DECRYPT || mode == PARAES_MODE_CBC_DECRYPT ||
+                      mode == PARAES_MODE_XTS_DECRYPT;
+  begin_tiles(job, inverse);
+  const paraes_u64 rows = (paraes_u64)PARAES_ROWS * job->groups;
+  for (paraes_u64 base = (paraes_u64)PARAES_ROWS * job->group; base < job->tiles; base += rows) {
+    const paraes_u64 tile = base + job->thread / 32;
+#ifndef PARAES_STATE_SHARED
+    if (tile >= job->tiles) break;
+#endif
+    do_tile(job, tile, mode);
+  }
+}
+
+PARAES_ENTRY(ecb_encrypt, PARAES_GROUP_THREADS) { do_tiles(job, PARAES_MODE_ECB_ENCRYPT); }
+
+PARAES_ENTRY(ecb_decrypt, PARAES_GROUP_THREADS) { do_tiles(job, PARAES_MODE_ECB_DECRYPT); }
+
+// `out` must not be `in`.
+PARAES_ENTRY(cbc_decrypt, PARAES_GROUP_THREADS) { do_tiles(job, PARAES_MODE_CBC_DECRYPT); }
+
+PARAES_ENTRY(ctr, PARAES_GROUP_THREADS) { do_tiles(job, PARAES_MODE_CTR); }
+
+// The key stream of J0, which masks the tag of message m, goes to scratch + 4 m.
+PARAES_ENTRY(gcm_ctr, PARAES_GROUP_THREADS) { do_tiles(job, PARAES_MODE_GCM); }
+
+// Encrypts the numbers of the units of one message, under the key for tweaks, to 4 words of scratch
+// each. Tiles have units instead of blocks.
+PARAES_ENTRY(xts_unit_tweaks, PARAES_GROUP_THREADS) { do_tiles(job, PARAES_MODE_UNIT_TWEAKS); }
+
+// One message of whole blocks; scratch has the tweaks of its stretches.
+PARAES_ENTRY(xts_encrypt, PARAES_GROUP_THREADS) { do_tiles(job, PARAES_MODE_XTS_ENCRYPT); }
+
+PARAES_ENTRY(xts_decrypt, PARAES_GROUP_THREADS) { do_tiles(job, PARAES_MODE_XTS_DECRYPT); }

@@ -1,0 +1,123 @@
+// Tweaks of XTS (IEEE 1619 section 5.2): block k of a data unit has T x^k, where T is the encrypted
+// number of the unit and x^128 = x^7 + x^2 + x + 1. Tweaks are secret, exponents are not.
+
+// T x^n for n < 32.
+PARAES_INLINE paraes_block tweak_times_power(paraes_block t, paraes_u32 n) {
+  const paraes_u32 over = paraes_funnel_left(0, t.w[3], n);
+  paraes_block r;
+  r.w[3] = paraes_funnel_left(t.w[3], t.w[2], n);
+  r.w[2] = paraes_funnel_left(t.w[2], t.w[1], n);
+  r.w[1] = paraes_funnel_left(t.w[1], t.w[0], n) ^ over >> 31 ^ over >> 30 ^ over >> 25;
+  r.w[0] = t.w[0] << n ^ over ^ over << 1 ^ over << 2 ^ over << 7;
+  return r;
+}
+
+// T x^32.
+PARAES_INLINE paraes_block tweak_times_word(paraes_block t) {
+  const paraes_u32 over = t.w[3];
+  t.w[3] = t.w[2];
+  t.w[2] = t.w[1];
+  t.w[1] = t.w[0] ^ over >> 31 ^ over >> 30 ^ over >> 25;
+  t.w[0] = over ^ over << 1 ^ over << 2 ^ over << 7;
+  return t;
+}
+
+// T x^n for n < 128.
+PARAES_INLINE paraes_block tweak_shifted(paraes_block t, paraes_u32 n) {
+  for (; n >= 32; n -= 32) t = tweak_times_word(t);
+  return tweak_times_power(t, n);
+}
+
+// T p for any p that is not secret.
+PARAES_INLINE paraes_block tweak_times(paraes_block t, paraes_block p) {
+  paraes_block sum = zero_block();
+  PARAES_UNROLL
+  for (int w = 0; w < 4; ++w) {
+    for (paraes_u32 bit = 0; bit < 32; ++bit) {
+      const paraes_u32 mask = 0u - (p.w[w] >> bit & 1);
+      sum.w[0] ^= t.w[0] & mask;
+      sum.w[1] ^= t.w[1] & mask;
+      sum.w[2] ^= t.w[2] & mask;
+      sum.w[3] ^= t.w[3] & mask;
+      t = tweak_times_power(t, 1);
+    }
+  }
+  return sum;
+}
+
+// T x^(32 s).
+PARAES_LARGE paraes_block tweak_of_stretch(paraes_block t, paraes_u32 s) {
+  if ((s & 1) != 0) t = tweak_times_word(t);
+  if ((s & 2) != 0) t = tweak_times_word(tweak_times_word(t));
+  // x^(128 m) = x^(7 m) + x^(2 m) + x^m + 1 where m is a power of two, since squaring is linear.
+  s >>= 2;
+  paraes_u32 m = 1;
+  for (; s != 0 && m <= 16; s >>= 1, m *= 2) {
+    if ((s & 1) == 0) continue;
+    const paraes_block once = tweak_shifted(t, m);
+    const paraes_block twice = tweak_shifted(once, m);
+    t = xor_blocks(xor_blocks(t, once), xor_blocks(twice, tweak_shifted(twice, 5 * m)));
+  }
+  // Units of more than 64 KiB only. x^4096 = x^224 + x^64 + x^32 + 1, with x^224 reduced.
+  paraes_block p;
+  p.w[0] = p.w[1] = p.w[2] = 1;
+  p.w[3] = 0x87;
+  for (; s != 0; s >>= 1) {
+    if ((s & 1) != 0) t = tweak_times(t, p);
+    p = tweak_times(p, p);
+  }
+  return t;
+}
+
+// From the tweaks of units in `in`, 4 words each, those of their stretches of 32 blocks to `out`.
+// `tiles` is how many stretches there are; a thread makes one at a time.
+PARAES_ENTRY(xts_stretches, PARAES_GROUP_THREADS) {
+  const paraes_u32 each = PARAES_STRETCHES(job->unit_blocks);
+  const paraes_u64 threads = (paraes_u64)PARAES_GROUP_THREADS * job->groups;
+  for (paraes_u64 i = (paraes_u64)PARAES_GROUP_THREADS * job->group + job->thread; i < job->tiles;
+       i += threads) {
+    const paraes_u64 unit = i / each;
+    const paraes_block t = load_block(job->in + 16 * unit);
+    store_block(job->out + 16 * i, tweak_of_stretch(t, (paraes_u32)(i - unit * each)));
+  }
+}
+
+// Walks over the tweaks of blocks that are 32 apart. Where a unit is a whole number of stretches,
+// the threads of a row share one entry and multiply it by the power of their lane.
+typedef struct {
+  PARAES_GLOBAL const paraes_u8* stretches;
+  paraes_u64 stretch;  // the first of this unit
+  paraes_u32 within;   // the block's number in its unit
+  paraes_u32 unit_blocks;
+  paraes_u32 unit_stretches;
+  paraes_u32 step_stretches;  // 32 blocks are so many whole units, in stretches,
+  paraes_u32 step_within;     // and so many blocks
+} tweak_cursor;
+
+PARAES_INLINE tweak_cursor tweak_cursor_at(const paraes_job* job, paraes_u64 block) {
+  const paraes_u32 n = job->unit_blocks;
+  const paraes_u64 unit = block >> 32 == 0 ? (paraes_u64)((paraes_u32)block / n) : block / n;
+  tweak_cursor c;
+  c.stretches = (PARAES_GLOBAL const paraes_u8*)job->scratch;
+  c.unit_blocks = n;
+  c.unit_stretches = PARAES_STRETCHES(n);
+  c.stretch = unit * c.unit_stretches;
+  c.within = (paraes_u32)(block - unit * n);
+  c.step_stretches = 32 / n * c.unit_stretches;
+  c.step_within = 32 % n;
+  return c;
+}
+
+PARAES_INLINE paraes_block tweak_at(const tweak_cursor* c) {
+  const paraes_u64 entry = c->stretch + c->within / 32;
+  return tweak_times_power(load_block(c->stretches + 16 * entry), c->within % 32);
+}
+
+PARAES_INLINE void next_tweak(tweak_cursor* c) {
+  c->stretch += c->step_stretches;
+  c->within += c->step_within;
+  if (c->within >= c->unit_blocks) {
+    c->within -= c->unit_blocks;
+    c->stretch += c->unit_stretches;
+  }
+}

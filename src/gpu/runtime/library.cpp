@@ -1,0 +1,32 @@
+#include "gpu/runtime/library.hpp"
+
+#include <dlfcn.h>
+
+#include "paraes/error.hpp"
+
+namespace paraes::gpu {
+
+Library::Library(std::span<const char* const> names, const std::string& advice) {
+  std::string reason;
+  for (const char* name : names) {
+    // Its symbols stay its own: two runtimes of one machine bring libraries of the same names.
+    handle_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (handle_ != nullptr) {
+      name_ = name;
+      return;
+    }
+    if (const char* error = dlerror(); reason.empty() && error != nullptr) reason = error;
+  }
+  throw Unavailable(reason + "; " + advice);
+}
+
+// Drivers start threads and handlers that do not survive being unloaded, so libraries stay.
+Library::~Library() = default;
+
+void* Library::symbol(const char* name) const { return dlsym(handle_, name); }
+
+void Library::missing(const char* name) const {
+  throw Unavailable(name_ + " has no function " + name + ": it is too old");
+}
+
+}  // namespace paraes::gpu

@@ -1,0 +1,41 @@
+// A shared library that is opened at run time.
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace paraes::gpu {
+
+class Library {
+ public:
+  // The first of `names` (sonames or paths) that can be opened. Throws Unavailable with `advice`
+  // (what to install) if there is none; the message has the loader's reason for the first name.
+  Library(std::span<const char* const> names, const std::string& advice);
+  ~Library();
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  // Sets `pointer` to the function `name`, or to nullptr if the library has none.
+  template <class F>
+  void find(const char* name, F*& pointer) const {
+    pointer = reinterpret_cast<F*>(symbol(name));
+  }
+
+  // The same; throws Unavailable if the library has none.
+  template <class F>
+  void require(const char* name, F*& pointer) const {
+    find(name, pointer);
+    if (pointer == nullptr) missing(name);
+  }
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+ private:
+  [[nodiscard]] void* symbol(const char* name) const;
+  [[noreturn]] void missing(const char* name) const;
+
+  void* handle_ = nullptr;
+  std::string name_;
+};
+
+}  // namespace paraes::gpu

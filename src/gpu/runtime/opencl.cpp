@@ -1,0 +1,553 @@
+// OpenCL 1.2 through the loader libOpenCL.so.1.
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <string>
+
+#include "gpu/runtime/opencl_api.hpp"
+#include "gpu/runtime/runtime.hpp"
+#include "paraes/error.hpp"
+#include "paraes/secret.hpp"
+
+namespace paraes::gpu {
+namespace {
+
+using cl::Int;
+
+// The names of Khronos' codes that these calls return.
+const char* code_name(Int code) {
+  switch (code) {
+    case -1:
+      return "CL_DEVICE_NOT_FOUND";
+    case -2:
+      return "CL_DEVICE_NOT_AVAILABLE";
+    case -3:
+      return "CL_COMPILER_NOT_AVAILABLE";
+    case -4:
+      return "CL_MEM_OBJECT_ALLOCATION_FAILURE";
+    case -5:
+      return "CL_OUT_OF_RESOURCES";
+    case -6:
+      return "CL_OUT_OF_HOST_MEMORY";
+    case -7:
+      return "CL_PROFILING_INFO_NOT_AVAILABLE";
+    case -11:
+      return "CL_BUILD_PROGRAM_FAILURE";
+    case -12:
+      return "CL_MAP_FAILURE";
+    case -14:
+      return "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST";
+    case -30:
+      return "CL_INVALID_VALUE";
+    case -36:
+      return "CL_INVALID_COMMAND_QUEUE";
+    case -38:
+      return "CL_INVALID_MEM_OBJECT";
+    case -42:
+      return "CL_INVALID_BINARY";
+    case -44:
+      return "CL_INVALID_PROGRAM";
+    case -45:
+      return "CL_INVALID_PROGRAM_EXECUTABLE";
+    case -46:
+      return "CL_INVALID_KERNEL_NAME";
+    case -48:
+      return "CL_INVALID_KERNEL";
+    case -49:
+      return "CL_INVALID_ARG_INDEX";
+    case -51:
+      return "CL_INVALID_ARG_SIZE";
+    case -52:
+      return "CL_INVALID_KERNEL_ARGS";
+    case -54:
+      return "CL_INVALID_WORK_GROUP_SIZE";
+    case -55:
+      return "CL_INVALID_WORK_ITEM_SIZE";
+    case -61:
+      return "CL_INVALID_BUFFER_SIZE";
+    case -63:
+      return "CL_INVALID_GLOBAL_WORK_SIZE";
+    case -1001:
+      return "CL_PLATFORM_NOT_FOUND_KHR";
+    default:
+      return "an error";
+  }
+}
+
+[[noreturn]] void fail(const char* call, Int code) {
+  const std::string what =
+      std::string(call) + " failed: " + code_name(code) + " (" + std::to_string(code) + ")";
+  if (code == cl::mem_object_allocation_failure || code == cl::out_of_resources ||
+      code == cl::out_of_host_memory || code == cl::invalid_buffer_size) {
+    throw OutOfMemory(what + ", out of memory");
+  }
+  throw DeviceError(what);
+}
+
+void check(const char* call, Int code) {
+  if (code != cl::success) fail(call, code);
+}
+
+struct Loaded {
+  Library library;
+  cl::Api api;
+
+  Loaded()
+      : library(std::array{"libOpenCL.so.1", "libOpenCL.so"},
+                "install the loader (Debian: ocl-icd-libopencl1) and the driver of the device"),
+        api(library) {}
+};
+
+template <class T>
+T device_number(const cl::Api& api, cl::DeviceId device, cl::Uint what) {
+  T value{};
+  check("clGetDeviceInfo", api.clGetDeviceInfo(device, what, sizeof value, &value, nullptr));
+  return value;
+}
+
+std::string device_text(const cl::Api& api, cl::DeviceId device, cl::Uint what) {
+  std::size_t bytes = 0;
+  check("clGetDeviceInfo", api.clGetDeviceInfo(device, what, 0, nullptr, &bytes));
+  std::string text(bytes, '\0');
+  check("clGetDeviceInfo", api.clGetDeviceInfo(device, what, bytes, text.data(), nullptr));
+  while (!text.empty() && (text.back() == '\0' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+std::string platform_text(const cl::Api& api, cl::Platform platform) {
+  std::size_t bytes = 0;
+  check("clGetPlatformInfo",
+        api.clGetPlatformInfo(platform, cl::platform_name, 0, nullptr, &bytes));
+  std::string text(bytes, '\0');
+  check("clGetPlatformInfo",
+        api.clGetPlatformInfo(platform, cl::platform_name, bytes, text.data(), nullptr));
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  return text;
+}
+
+struct Found {
+  cl::Platform platform;
+  cl::DeviceId device;
+};
+
+// Every device of every platform that the loader knows.
+std::vector<Found> find_devices(const cl::Api& api) {
+  cl::Uint count = 0;
+  const Int code = api.clGetPlatformIDs(0, nullptr, &count);
+  if (code != cl::platform_not_found_khr) check("clGetPlatformIDs", code);
+  std::vector<cl::Platform> platforms(count);
+  if (count != 0) check("clGetPlatformIDs", api.clGetPlatformIDs(count, platforms.data(), nullptr));
+  std::vector<Found> found;
+  for (cl::Platform platform : platforms) {
+    cl::Uint devices = 0;
+    const Int status = api.clGetDeviceIDs(platform, cl::device_type_all, 0, nullptr, &devices);
+    if (status == cl::device_not_found || devices == 0) continue;
+    check("clGetDeviceIDs", status);
+    std::vector<cl::DeviceId> ids(devices);
+    check("clGetDeviceIDs",
+          api.clGetDeviceIDs(platform, cl::device_type_all, devices, ids.data(), nullptr));
+    for (cl::DeviceId id : ids) found.push_back({platform, id});
+  }
+  if (found.empty()) {
+    throw Unavailable(
+        "the OpenCL loader finds no device: install the driver of the GPU, or pocl-opencl-icd to "
+        "use the CPU");
+  }
+  return found;
+}
+
+DeviceInfo describe(const cl::Api& api, const Found& found, std::size_t index) {
+  DeviceInfo info;
+  info.id = "opencl:" + std::to_string(index);
+  const cl::DeviceId id = found.device;
+  info.name = device_text(api, id, cl::device_name);
+  info.memory_bytes = device_number<cl::Ulong>(api, id, cl::device_global_mem_size);
+  info.driver = platform_text(api, found.platform) + " " + device_text(api, id, cl::driver_version);
+  info.target = info.name;
+  info.processors = device_number<cl::Uint>(api, id, cl::device_max_compute_units);
+  info.shared_bytes = device_number<cl::Ulong>(api, id, cl::device_local_mem_size);
+  info.max_threads = static_cast<std::uint32_t>(
+      device_number<std::size_t>(api, id, cl::device_max_work_group_size));
+  info.is_cpu = (device_number<cl::Bitfield>(api, id, cl::device_type) & cl::device_type_cpu) != 0;
+  const bool compiles = device_number<cl::Uint>(api, id, cl::device_compiler_available) != 0;
+  if (compiles) info.compiler = device_text(api, id, cl::device_version);
+  if (device_number<cl::Uint>(api, id, cl::device_available) == 0) {
+    info.reason = "the driver says that it is not available";
+  } else if (device_number<cl::Uint>(api, id, cl::device_endian_little) == 0) {
+    info.reason = "it is big-endian, which the kernels are not written for";
+  } else if (!compiles) {
+    info.reason = "its driver has no compiler";
+  }
+  info.available = info.reason.empty();
+  return info;
+}
+
+class ClDevice;
+
+class ClFunction : public Function {
+ public:
+  ClFunction(const cl::Api& api, cl::ProgramId program, const char* name) : api_(api) {
+    Int code = cl::success;
+    kernel_ = api.clCreateKernel(program, name, &code);
+    if (code != cl::success) fail((std::string("clCreateKernel of ") + name).c_str(), code);
+    if (api.clGetKernelInfo(kernel_, cl::kernel_num_args, sizeof arguments_, &arguments_,
+                            nullptr) != cl::success) {
+      arguments_ = 0;
+    }
+  }
+  ~ClFunction() override { api_.clReleaseKernel(kernel_); }
+  ClFunction(const ClFunction&) = delete;
+  ClFunction& operator=(const ClFunction&) = delete;
+
+  [[nodiscard]] cl::Kernel kernel() const noexcept { return kernel_; }
+  [[nodiscard]] cl::Uint arguments() const noexcept { return arguments_; }
+
+ private:
+  const cl::Api& api_;
+  cl::Kernel kernel_;
+  cl::Uint arguments_ = 0;
+};
+
+class ClProgram : public Program {
+ public:
+  ClProgram(const cl::Api& api, cl::ProgramId program) : api_(api), program_(program) {}
+  ~ClProgram() override { api_.clReleaseProgram(program_); }
+  ClProgram(const ClProgram&) = delete;
+  ClProgram& operator=(const ClProgram&) = delete;
+
+  [[nodiscard]] std::unique_ptr<Function> function(const char* name) override {
+    return std::make_unique<ClFunction>(api_, program_, name);
+  }
+
+  [[nodiscard]] cl::ProgramId id() const noexcept { return program_; }
+
+ private:
+  const cl::Api& api_;
+  cl::ProgramId program_;
+};
+
+class ClMark : public Mark {
+ public:
+  ClMark(const cl::Api& api, cl::Event event) : api_(api), event_(event) {}
+  ~ClMark() override { api_.clReleaseEvent(event_); }
+  ClMark(const ClMark&) = delete;
+  ClMark& operator=(const ClMark&) = delete;
+
+  [[nodiscard]] cl::Ulong when() const {
+    check("clWaitForEvents", api_.clWaitForEvents(1, &event_));
+    cl::Ulong time = 0;
+    check("clGetEventProfilingInfo", api_.clGetEventProfilingInfo(event_, cl::profiling_command_end,
+                                                                  sizeof time, &time, nullptr));
+    return time;
+  }
+
+ private:
+  const cl::Api& api_;
+  cl::Event event_;
+};
+
+class ClQueue : public Queue {
+ public:
+  ClQueue(const cl::Api& api, cl::Context context, cl::DeviceId device) : api_(api) {
+    Int code = cl::success;
+    queue_ = api.clCreateCommandQueue(context, device, cl::queue_profiling_enable, &code);
+    check("clCreateCommandQueue", code);
+  }
+  ~ClQueue() override {
+    api_.clFinish(queue_);
+    api_.clReleaseCommandQueue(queue_);
+  }
+  ClQueue(const ClQueue&) = delete;
+  ClQueue& operator=(const ClQueue&) = delete;
+
+  void upload(const Memory& to, std::size_t offset, const void* from, std::size_t bytes) override {
+    if (bytes == 0) return;
+    check("clEnqueueWriteBuffer", api_.clEnqueueWriteBuffer(queue_, memory(to), 0, offset, bytes,
+                                                            from, 0, nullptr, nullptr));
+  }
+
+  void download(void* to, const Memory& from, std::size_t offset, std::size_t bytes) override {
+    if (bytes == 0) return;
+    check("clEnqueueReadBuffer", api_.clEnqueueReadBuffer(queue_, memory(from), 0, offset, bytes,
+                                                          to, 0, nullptr, nullptr));
+    // Nothing may start before the host waits: it is about to do something else.
+    check("clFlush", api_.clFlush(queue_));
+  }
+
+  void clear(const Memory& memory_to_clear, std::size_t offset, std::size_t bytes) override {
+    if (bytes == 0) return;
+    const std::uint8_t zero = 0;
+    check("clEnqueueFillBuffer", api_.clEnqueueFillBuffer(queue_, memory(memory_to_clear), &zero, 1,
+                                                          offset, bytes, 0, nullptr, nullptr));
+  }
+
+  void launch(Function& function, const Grid& grid, std::span<const Argument> arguments) override {
+    auto& kernel = static_cast<ClFunction&>(function);
+    cl::Uint index = 0;
+    for (const Argument& argument : arguments) {
+      if (const auto* const* memory_pointer = std::get_if<const Memory*>(&argument.value)) {
+        const cl::Mem mem = **memory_pointer ? memory(**memory_pointer) : nullptr;
+        check("clSetKernelArg", api_.clSetKernelArg(kernel.kernel(), index, sizeof mem, &mem));
+      } else {
+        const auto bytes = std::get<std::span<const std::uint8_t>>(argument.value);
+        check("clSetKernelArg",
+              api_.clSetKernelArg(kernel.kernel(), index, bytes.size(), bytes.data()));
+      }
+      ++index;
+    }
+    // Shared memory is an argument of its own here, the last one.
+    if (index < kernel.arguments()) {
+      const std::size_t shared = std::max<std::size_t>(grid.shared_bytes, 4);
+      check("clSetKernelArg", api_.clSetKernelArg(kernel.kernel(), index, shared, nullptr));
+    }
+    const std::size_t local = grid.threads;
+    const std::size_t global = local * grid.groups;
+    check("clEnqueueNDRangeKernel",
+          api_.clEnqueueNDRangeKernel(queue_, kernel.kernel(), 1, nullptr, &global, &local, 0,
+                                      nullptr, nullptr));
+  }
+
+  [[nodiscard]] std::unique_ptr<Mark> mark() override {
+    cl::Event event = nullptr;
+    check("clEnqueueMarkerWithWaitList",
+          api_.clEnqueueMarkerWithWaitList(queue_, 0, nullptr, &event));
+    return std::make_unique<ClMark>(api_, event);
+  }
+
+  [[nodiscard]] std::uint64_t nanoseconds(const Mark& from, const Mark& to) override {
+    const cl::Ulong begin = static_cast<const ClMark&>(from).when();
+    const cl::Ulong end = static_cast<const ClMark&>(to).when();
+    return end > begin ? end - begin : 0;
+  }
+
+  void finish() override { check("clFinish", api_.clFinish(queue_)); }
+
+ private:
+  static cl::Mem memory(const Memory& memory) {
+    return reinterpret_cast<cl::Mem>(memory.handle());  // NOLINT(performance-no-int-to-ptr)
+  }
+
+  const cl::Api& api_;
+  cl::CommandQueue queue_;
+};
+
+// A buffer that the driver keeps in host memory. It belongs either to the host (mapped) or to the
+// device.
+class ClPinned : public PinnedMemory {
+ public:
+  ClPinned(const cl::Api& api, cl::CommandQueue queue, Memory buffer)
+      : api_(api), queue_(queue), buffer_(std::move(buffer)) {
+    map();
+  }
+  ~ClPinned() override {
+    if (mapped_ == nullptr) {
+      try {
+        map();
+      } catch (const Error&) {
+        return;  // the device is lost, and with it what it would write
+      }
+    }
+    secure_zero(mapped_, buffer_.bytes());
+    api_.clEnqueueUnmapMemObject(queue_, mem(), mapped_, 0, nullptr, nullptr);
+    api_.clFinish(queue_);
+  }
+  ClPinned(const ClPinned&) = delete;
+  ClPinned& operator=(const ClPinned&) = delete;
+
+  [[nodiscard]] std::span<std::uint8_t> host() noexcept override {
+    return {mapped_, buffer_.bytes()};
+  }
+
+  [[nodiscard]] const Memory& device_view() override { return buffer_; }
+
+  void to_device() override {
+    if (mapped_ == nullptr) return;
+    check("clEnqueueUnmapMemObject",
+          api_.clEnqueueUnmapMemObject(queue_, mem(), mapped_, 0, nullptr, nullptr));
+    mapped_ = nullptr;
+    check("clFinish", api_.clFinish(queue_));
+  }
+
+  void to_host() override {
+    if (mapped_ == nullptr) map();
+  }
+
+ private:
+  [[nodiscard]] cl::Mem mem() const {
+    return reinterpret_cast<cl::Mem>(buffer_.handle());  // NOLINT(performance-no-int-to-ptr)
+  }
+
+  void map() {
+    Int code = cl::success;
+    void* const pointer = api_.clEnqueueMapBuffer(queue_, mem(), 1, cl::map_read | cl::map_write, 0,
+                                                  buffer_.bytes(), 0, nullptr, nullptr, &code);
+    check("clEnqueueMapBuffer", code);
+    mapped_ = static_cast<std::uint8_t*>(pointer);
+  }
+
+  const cl::Api& api_;
+  cl::CommandQueue queue_;
+  Memory buffer_;
+  std::uint8_t* mapped_ = nullptr;
+};
+
+class ClDevice : public Device {
+ public:
+  ClDevice(std::shared_ptr<Loaded> loaded, const Found& found, DeviceInfo info)
+      : loaded_(std::move(loaded)),
+        api_(loaded_->api),
+        device_(found.device),
+        info_(std::move(info)) {
+    Int code = cl::success;
+    context_ = api_.clCreateContext(nullptr, 1, &device_, nullptr, nullptr, &code);
+    check("clCreateContext", code);
+    queue_ = api_.clCreateCommandQueue(context_, device_, 0, &code);
+    if (code != cl::success) {
+      api_.clReleaseContext(context_);
+      fail("clCreateCommandQueue", code);
+    }
+    max_allocation_ = device_number<cl::Ulong>(api_, device_, cl::device_max_mem_alloc_size);
+  }
+  ~ClDevice() override {
+    api_.clReleaseCommandQueue(queue_);
+    api_.clReleaseContext(context_);
+  }
+  ClDevice(const ClDevice&) = delete;
+  ClDevice& operator=(const ClDevice&) = delete;
+
+  [[nodiscard]] const DeviceInfo& info() const noexcept override { return info_; }
+
+  // OpenCL tells the size of the memory and of the largest buffer, but not what is free.
+  [[nodiscard]] std::uint64_t free_bytes() override {
+    return std::min(max_allocation_, info_.memory_bytes / 2);
+  }
+
+  [[nodiscard]] Memory allocate(std::size_t bytes) override {
+    return allocate_buffer(bytes, cl::mem_read_write);
+  }
+
+  [[nodiscard]] std::unique_ptr<PinnedMemory> allocate_pinned(std::size_t bytes,
+                                                              bool /*mapped*/) override {
+    return std::make_unique<ClPinned>(
+        api_, queue_, allocate_buffer(bytes, cl::mem_read_write | cl::mem_alloc_host_ptr));
+  }
+
+  [[nodiscard]] std::unique_ptr<Queue> make_queue() override {
+    return std::make_unique<ClQueue>(api_, context_, device_);
+  }
+
+  [[nodiscard]] Binary compile(const std::string& source,
+                               std::span<const std::string> options) override {
+    const char* text = source.c_str();
+    const std::size_t length = source.size();
+    Int code = cl::success;
+    const ClProgram program(
+        api_, checked_program(api_.clCreateProgramWithSource(context_, 1, &text, &length, &code),
+                              "clCreateProgramWithSource", code));
+    std::string flags = "-cl-std=CL1.2 -DPARAES_OPENCL=1";
+    for (const std::string& option : options) flags += " " + option;
+    build(program.id(), flags);
+    std::size_t bytes = 0;
+    check("clGetProgramInfo", api_.clGetProgramInfo(program.id(), cl::program_binary_sizes,
+                                                    sizeof bytes, &bytes, nullptr));
+    Binary binary(bytes);
+    unsigned char* pointer = binary.data();
+    check("clGetProgramInfo", api_.clGetProgramInfo(program.id(), cl::program_binaries,
+                                                    sizeof pointer, &pointer, nullptr));
+    return binary;
+  }
+
+  [[nodiscard]] std::unique_ptr<Program> load(const Binary& binary) override {
+    const unsigned char* pointer = binary.data();
+    const std::size_t bytes = binary.size();
+    Int status = cl::success;
+    Int code = cl::success;
+    auto program = std::make_unique<ClProgram>(
+        api_, checked_program(api_.clCreateProgramWithBinary(context_, 1, &device_, &bytes,
+                                                             &pointer, &status, &code),
+                              "clCreateProgramWithBinary", code));
+    check("clCreateProgramWithBinary", status);
+    build(program->id(), "");
+    return program;
+  }
+
+ private:
+  Memory allocate_buffer(std::size_t bytes, cl::Bitfield flags) {
+    Int code = cl::success;
+    const cl::Mem mem =
+        api_.clCreateBuffer(context_, flags, std::max<std::size_t>(bytes, 16), nullptr, &code);
+    check("clCreateBuffer", code);
+    return {*this, reinterpret_cast<std::uint64_t>(mem), bytes};
+  }
+
+  void release(std::uint64_t handle) noexcept override {
+    api_.clReleaseMemObject(
+        reinterpret_cast<cl::Mem>(handle));  // NOLINT(performance-no-int-to-ptr)
+  }
+
+  static cl::ProgramId checked_program(cl::ProgramId program, const char* call, Int code) {
+    check(call, code);
+    return program;
+  }
+
+  void build(cl::ProgramId program, const std::string& flags) {
+    const Int code = api_.clBuildProgram(program, 1, &device_, flags.c_str(), nullptr, nullptr);
+    if (code == cl::success) return;
+    std::string log;
+    std::size_t bytes = 0;
+    if (api_.clGetProgramBuildInfo(program, device_, cl::program_build_log, 0, nullptr, &bytes) ==
+            cl::success &&
+        bytes > 1) {
+      log.resize(bytes);
+      api_.clGetProgramBuildInfo(program, device_, cl::program_build_log, bytes, log.data(),
+                                 nullptr);
+      log.resize(bytes - 1);
+    }
+    throw DeviceError(std::string("clBuildProgram failed: ") + code_name(code) + " (" +
+                      std::to_string(code) + ")" + (log.empty() ? "" : ":\n" + log));
+  }
+
+  std::shared_ptr<Loaded> loaded_;
+  const cl::Api& api_;
+  cl::DeviceId device_;
+  DeviceInfo info_;
+  cl::Context context_ = nullptr;
+  cl::CommandQueue queue_ = nullptr;
+  std::uint64_t max_allocation_ = 0;
+};
+
+class ClPlatform : public Platform {
+ public:
+  ClPlatform() : loaded_(std::make_shared<Loaded>()), found_(find_devices(loaded_->api)) {}
+
+  [[nodiscard]] std::vector<DeviceInfo> devices() override {
+    std::vector<DeviceInfo> list;
+    list.reserve(found_.size());
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      list.push_back(describe(loaded_->api, found_[i], i));
+    }
+    return list;
+  }
+
+  [[nodiscard]] std::unique_ptr<Device> open(unsigned index) override {
+    if (index >= found_.size()) {
+      throw Unavailable("there is no device opencl:" + std::to_string(index) + "; OpenCL has " +
+                        std::to_string(found_.size()));
+    }
+    DeviceInfo info = describe(loaded_->api, found_[index], index);
+    if (!info.available) throw Unavailable(info.id + " (" + info.name + "): " + info.reason);
+    return std::make_unique<ClDevice>(loaded_, found_[index], std::move(info));
+  }
+
+ private:
+  std::shared_ptr<Loaded> loaded_;
+  std::vector<Found> found_;
+};
+
+}  // namespace
+
+std::unique_ptr<Platform> open_opencl() { return std::make_unique<ClPlatform>(); }
+
+}  // namespace paraes::gpu

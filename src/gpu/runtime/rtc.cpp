@@ -1,0 +1,488 @@
+// The run-time compilers NVRTC and hipRTC. Neither needs a GPU.
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "gpu/runtime/cuda_api.hpp"
+#include "gpu/runtime/hip_api.hpp"
+#include "gpu/runtime/runtime.hpp"
+#include "paraes/error.hpp"
+
+namespace paraes::gpu {
+namespace {
+
+namespace fs = std::filesystem;
+
+using driver::RtcApi;
+
+// ---- One compilation
+// -----------------------------------------------------------------------------
+
+// What came of it: a binary, or the call that failed and its code.
+struct Attempt {
+  std::string failed_call;
+  std::string failure;  // of that call, in words
+  std::int32_t code = driver::rtc_success;
+  std::string log;
+  Binary binary;
+
+  [[nodiscard]] bool ok() const noexcept { return failure.empty(); }
+};
+
+template <class... P, class... A>
+bool succeeds(const RtcApi& api, Attempt& attempt, const driver::Call<int(P...)>& call,
+              A... arguments) {
+  attempt.code = call.function(arguments...);
+  if (attempt.code == driver::rtc_success) return true;
+  attempt.failed_call = call.name;
+  const char* const name = api.error_name ? api.error_name.function(attempt.code) : nullptr;
+  attempt.failure = attempt.failed_call + " failed: " + (name != nullptr ? name : "an error") +
+                    " (" + std::to_string(attempt.code) + ")";
+  return false;
+}
+
+Attempt compile_here(const RtcApi& api, const std::string& source,
+                     std::span<const std::string> options) {
+  Attempt attempt;
+  driver::RtcProgram program = nullptr;
+  if (!succeeds(api, attempt, api.create, &program, source.c_str(), "paraes", 0, nullptr,
+                nullptr)) {
+    return attempt;
+  }
+  std::vector<const char*> arguments;
+  arguments.reserve(options.size());
+  for (const std::string& option : options) arguments.push_back(option.c_str());
+  std::size_t bytes = 0;
+  if (succeeds(api, attempt, api.compile, program, static_cast<int>(arguments.size()),
+               arguments.data())) {
+    if (succeeds(api, attempt, api.code_bytes, program, &bytes)) {
+      attempt.binary.resize(bytes);
+      succeeds(api, attempt, api.code, program, reinterpret_cast<char*>(attempt.binary.data()));
+    }
+  } else if (api.log_bytes.function(program, &bytes) == driver::rtc_success && bytes > 0) {
+    attempt.log.resize(bytes);
+    if (api.log.function(program, attempt.log.data()) != driver::rtc_success) attempt.log.clear();
+    attempt.log.resize(std::strlen(attempt.log.c_str()));
+  }
+  static_cast<void>(api.destroy.function(&program));
+  if (attempt.ok() && attempt.binary.empty()) attempt.failure = "the result is empty";
+  return attempt;
+}
+
+[[noreturn]] void refuse(const std::string& compiler, const std::string& target,
+                         const Attempt& attempt) {
+  throw DeviceError(compiler + " does not compile the program for " + target + ": " +
+                    attempt.failure + (attempt.log.empty() ? "" : "\n") + attempt.log);
+}
+
+[[noreturn]] void refuse_target(const std::string& compiler, const std::string& target,
+                                const std::string& why) {
+  throw InvalidArgument(compiler + " does not know the target " + target +
+                        (why.empty() ? "" : ": ") + why);
+}
+
+// The file of the library that has `function`.
+std::string file_of(const void* function) {
+  Dl_info info{};
+  if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return "";
+  std::error_code error;
+  const fs::path path = fs::canonical(info.dli_fname, error);
+  return error ? info.dli_fname : path.string();
+}
+
+// ---- NVRTC
+// ---------------------------------------------------------------------------------------
+
+// The folders of Python's packages under `prefix`.
+void add_python_folders(std::vector<fs::path>& folders, const fs::path& prefix) {
+  for (const char* lib : {"lib", "lib64"}) {
+    std::error_code error;
+    for (fs::directory_iterator entry(prefix / lib, error), end; !error && entry != end;
+         entry.increment(error)) {
+      if (entry->path().filename().string().rfind("python3", 0) != 0) continue;
+      for (const char* packages : {"site-packages", "dist-packages"}) {
+        folders.push_back(entry->path() / packages);
+      }
+    }
+  }
+}
+
+std::vector<fs::path> python_folders() {
+  std::vector<fs::path> folders;
+  // Where this library is itself in a Python package.
+  static const char anchor = 0;
+  for (fs::path path = file_of(&anchor); path.has_relative_path(); path = path.parent_path()) {
+    if (path.filename() == "site-packages" || path.filename() == "dist-packages") {
+      folders.push_back(path);
+    }
+  }
+  for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    if (const char* prefix = std::getenv(variable); prefix != nullptr && *prefix != '\0') {
+      add_python_folders(folders, prefix);
+    }
+  }
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') {
+    add_python_folders(folders, fs::path(home) / ".local");
+  }
+  add_python_folders(folders, "/usr/local");
+  add_python_folders(folders, "/usr");
+  return folders;
+}
+
+constexpr const char* nvrtc_advice =
+    "install NVRTC: the PyPI package nvidia-cuda-nvrtc (nvidia-cuda-nvrtc-cu12 for drivers of "
+    "CUDA 12), or NVIDIA's CUDA Toolkit; or name its libnvrtc.so in PARAES_NVRTC";
+
+// Where NVRTC may be, best first.
+std::vector<std::string> nvrtc_names(int most) {
+  if (const char* name = std::getenv("PARAES_NVRTC"); name != nullptr && *name != '\0') {
+    return {name};
+  }
+  struct Release {
+    int major;
+    const char* package;  // the folder in Python's package
+  };
+  std::array releases = {Release{13, "nvidia/cu13/lib"}, Release{12, "nvidia/cuda_nvrtc/lib"}};
+  std::stable_partition(releases.begin(), releases.end(),
+                        [&](const Release& release) { return release.major <= most; });
+  const std::vector<fs::path> folders = python_folders();
+  std::vector<std::string> names;
+  for (const Release& release : releases) {
+    const std::string soname = "libnvrtc.so." + std::to_string(release.major);
+    names.push_back(soname);
+    names.push_back("/usr/local/cuda/lib64/" + soname);
+    names.push_back("/usr/local/cuda-" + std::to_string(release.major) + "/lib64/" + soname);
+    for (const fs::path& folder : folders) names.push_back(folder / release.package / soname);
+  }
+  names.emplace_back("libnvrtc.so");
+  names.emplace_back("/usr/local/cuda/lib64/libnvrtc.so");
+  return names;
+}
+
+Library open_nvrtc_library(int most) {
+  const std::vector<std::string> names = nvrtc_names(most);
+  std::vector<const char*> pointers;
+  pointers.reserve(names.size());
+  for (const std::string& name : names) pointers.push_back(name.c_str());
+  return Library(pointers, nvrtc_advice);
+}
+
+class Nvrtc : public Compiler {
+ public:
+  explicit Nvrtc(int most) : library_(open_nvrtc_library(most)) {
+    using enum driver::Need;
+#define PARAES_LOAD(need, member, symbol) load(library_, need, #symbol, api_.member);
+    PARAES_NVRTC_CALLS(PARAES_LOAD)
+#undef PARAES_LOAD
+    int major = 0;
+    int minor = 0;
+    if (const int code = api_.version.function(&major, &minor); code != driver::rtc_success) {
+      throw Unavailable(library_.name() + ": nvrtcVersion failed (" + std::to_string(code) + ")");
+    }
+    name_ = "NVRTC " + std::to_string(major) + "." + std::to_string(minor);
+  }
+
+  [[nodiscard]] std::string name() const override { return name_; }
+
+  [[nodiscard]] Binary compile(const std::string& source, std::span<const std::string> options,
+                               const std::string& target) override {
+    check_target(target);
+    // sm_XX and not compute_XX: machine code, which no driver compiles again.
+    std::vector<std::string> all = {"--gpu-architecture=" + target, "-std=c++17",
+                                    "-DPARAES_CUDA=1"};
+    all.insert(all.end(), options.begin(), options.end());
+    Attempt attempt = compile_here(api_, source, all);
+    if (attempt.ok()) return std::move(attempt.binary);
+    if (attempt.code == driver::rtc_invalid_option &&
+        attempt.log.find("architecture") != std::string::npos) {
+      refuse_target(name_, target, attempt.log);
+    }
+    refuse(name_, target, attempt);
+  }
+
+ private:
+  // "sm_90", "sm_90a".
+  void check_target(const std::string& target) const {
+    const bool named = target.rfind("sm_", 0) == 0;
+    const std::string digits =
+        named ? target.substr(3, target.find_first_not_of("0123456789", 3) - 3) : "";
+    const std::string suffix = named ? target.substr(3 + digits.size()) : "";
+    if (digits.empty() || digits.size() > 4 ||
+        !(suffix.empty() || suffix == "a" || suffix == "f")) {
+      refuse_target(name_, target, "those of CUDA are called like sm_90");
+    }
+    if (!api_.target_count || !api_.targets) return;
+    int count = 0;
+    if (api_.target_count.function(&count) != driver::rtc_success || count <= 0) return;
+    std::vector<int> known(static_cast<std::size_t>(count));
+    if (api_.targets.function(known.data()) != driver::rtc_success) return;
+    if (std::find(known.begin(), known.end(), std::stoi(digits)) != known.end()) return;
+    std::string list;
+    for (const int number : known)
+      list += (list.empty() ? "sm_" : ", sm_") + std::to_string(number);
+    refuse_target(name_, target, "it knows " + list);
+  }
+
+  Library library_;
+  RtcApi api_;
+  std::string name_;
+};
+
+// ---- hipRTC
+// --------------------------------------------------------------------------------------
+
+// A file that is only memory.
+class MemoryFile {
+ public:
+  explicit MemoryFile(const char* name) : descriptor_(memfd_create(name, MFD_CLOEXEC)) {
+    if (descriptor_ < 0) {
+      throw IoError("cannot make a file in memory for the compiler: " +
+                        std::generic_category().message(errno),
+                    errno);
+    }
+  }
+  ~MemoryFile() { ::close(descriptor_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+
+  [[nodiscard]] std::string contents() const {
+    std::string text;
+    std::array<char, 65536> buffer{};
+    for (;;) {
+      const ssize_t got =
+          pread(descriptor_, buffer.data(), buffer.size(), static_cast<off_t>(text.size()));
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return text;
+      text.append(buffer.data(), static_cast<std::size_t>(got));
+    }
+  }
+
+ private:
+  int descriptor_;
+};
+
+bool write_all(int descriptor, const void* data, std::size_t bytes) {
+  const char* next = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t put = write(descriptor, next, bytes);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return false;
+    next += put;
+    bytes -= static_cast<std::size_t>(put);
+  }
+  return true;
+}
+
+// The attempt on its way out of the child: code, then sizes and texts; `end` shows that it is
+// whole.
+constexpr std::uint32_t end_of_attempt = 0x41504152;
+
+bool write_attempt(int descriptor, const Attempt& attempt) {
+  const auto text = [&](const void* data, std::uint64_t bytes) {
+    return write_all(descriptor, &bytes, sizeof bytes) && write_all(descriptor, data, bytes);
+  };
+  return write_all(descriptor, &attempt.code, sizeof attempt.code) &&
+         text(attempt.failure.data(), attempt.failure.size()) &&
+         text(attempt.log.data(), attempt.log.size()) &&
+         text(attempt.binary.data(), attempt.binary.size()) &&
+         write_all(descriptor, &end_of_attempt, sizeof end_of_attempt);
+}
+
+// False if it is not whole.
+bool read_attempt(std::string_view from, Attempt& attempt) {
+  const auto take = [&](void* to, std::uint64_t bytes) {
+    if (bytes > from.size()) return false;
+    std::memcpy(to, from.data(), bytes);
+    from.remove_prefix(bytes);
+    return true;
+  };
+  const auto text = [&](auto& to) {
+    std::uint64_t bytes = 0;
+    if (!take(&bytes, sizeof bytes) || bytes > from.size()) return false;
+    to.assign(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(bytes));
+    from.remove_prefix(bytes);
+    return true;
+  };
+  std::uint32_t end = 0;
+  return take(&attempt.code, sizeof attempt.code) && text(attempt.failure) && text(attempt.log) &&
+         text(attempt.binary) && take(&end, sizeof end) && end == end_of_attempt;
+}
+
+// The child is the whole of this process, its keys included: it must leave no trace of them, nor do
+// what this process has set up for its signals and its end.
+[[noreturn]] void be_child(const RtcApi& api, const std::string& source,
+                           std::span<const std::string> options, int result, int messages,
+                           pid_t parent) {
+  for (int number = 1; number < NSIG; ++number) static_cast<void>(signal(number, SIG_DFL));
+  sigset_t none;
+  sigemptyset(&none);
+  pthread_sigmask(SIG_SETMASK, &none, nullptr);
+  prctl(PR_SET_DUMPABLE, 0);
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);  // it was gone before that
+  dup2(messages, STDOUT_FILENO);
+  dup2(messages, STDERR_FILENO);
+  try {
+    _exit(write_attempt(result, compile_here(api, source, options)) ? 0 : 1);
+  } catch (...) {
+    _exit(1);
+  }
+}
+
+// How the child ended, in words. It is killed if it takes too long.
+std::string wait_for(pid_t child) {
+  using std::chrono::steady_clock;
+  constexpr auto most = std::chrono::minutes(15);
+  const auto start = steady_clock::now();
+  bool killed = false;
+  for (;;) {
+    int status = 0;
+    const pid_t got = waitpid(child, &status, WNOHANG);
+    if (got == child) {
+      if (killed) return "it took more than 15 minutes";
+      if (WIFSIGNALED(status)) {
+        const int number = WTERMSIG(status);
+        return "it died of signal " + std::to_string(number) + " (" + strsignal(number) + ")";
+      }
+      return WEXITSTATUS(status) == 0 ? "" : "it ended without a result";
+    }
+    // Somebody else in the process may have asked first; then the result says how it went.
+    if (got < 0 && errno != EINTR) return "";
+    if (!killed && steady_clock::now() - start > most) {
+      kill(child, SIGKILL);
+      killed = true;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+std::string last_words(const std::string& messages) {
+  constexpr std::size_t most = 2000;
+  const std::size_t end = messages.find_last_not_of(" \n") + 1;
+  return messages.substr(end > most ? end - most : 0, std::min(end, most));
+}
+
+// hipRTC 5.2 aborts the process when it does not know a target, so that it works in one of its own.
+// Sets attempt.failure to how that ended if it has no result.
+Attempt compile_in_child(const RtcApi& api, const std::string& source,
+                         std::span<const std::string> options) {
+  const MemoryFile result("paraes-binary");
+  const MemoryFile messages("paraes-messages");
+  const pid_t parent = getpid();
+  // No handler of this process runs in the child before be_child() has removed them.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t child = fork();
+  if (child == 0) {
+    be_child(api, source, options, result.descriptor(), messages.descriptor(), parent);
+  }
+  const int error = errno;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (child < 0) {
+    throw IoError(
+        "cannot start a process for the compiler: " + std::generic_category().message(error),
+        error);
+  }
+  const std::string end = wait_for(child);
+  Attempt attempt;
+  if (end.empty() && read_attempt(result.contents(), attempt)) {
+    if (attempt.log.empty() && !attempt.ok()) attempt.log = last_words(messages.contents());
+    return attempt;
+  }
+  attempt = {};
+  attempt.failure = end.empty() ? "it ended without a result" : end;
+  attempt.log = last_words(messages.contents());
+  return attempt;
+}
+
+class HipRtc : public Compiler {
+ public:
+  HipRtc() : library_(open_library()) {
+    using enum driver::Need;
+#define PARAES_LOAD(need, member, symbol) load(library_, need, #symbol, api_.member);
+    PARAES_HIPRTC_CALLS(PARAES_LOAD)
+#undef PARAES_LOAD
+    name_ = "hipRTC " + version();
+  }
+
+  [[nodiscard]] std::string name() const override { return name_; }
+
+  [[nodiscard]] Binary compile(const std::string& source, std::span<const std::string> options,
+                               const std::string& target) override {
+    // "gfx90a", "gfx90a:sramecc+:xnack-", "gfx9-4-generic".
+    if (target.rfind("gfx", 0) != 0 ||
+        target.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789:+-") != std::string::npos) {
+      refuse_target(name_, target, "those of HIP are called like gfx90a");
+    }
+    std::vector<std::string> all = {"--gpu-architecture=" + target, "-std=c++17", "-DPARAES_HIP=1"};
+    const std::vector<std::string> target_alone = all;
+    all.insert(all.end(), options.begin(), options.end());
+    Attempt attempt = compile_in_child(api_, source, all);
+    if (attempt.ok()) return std::move(attempt.binary);
+    // Source or target? A program that cannot be wrong tells.
+    const Attempt probe =
+        compile_in_child(api_, "extern \"C\" __global__ void paraes_nothing() {}\n", target_alone);
+    if (!probe.ok()) {
+      refuse_target(name_, target, probe.failure + (probe.log.empty() ? "" : ": ") + probe.log);
+    }
+    refuse(name_, target, attempt);
+  }
+
+ private:
+  static Library open_library() {
+    return Library(
+        std::array{"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so",
+                   "/opt/rocm/lib/libhiprtc.so", "libamdhip64.so.5"},
+        "install hipRTC: ROCm's package hip-runtime-amd, or libamdhip64-5 (Debian, Ubuntu)");
+  }
+
+  // Of the file: libamdhip64.so.5.2.21153.
+  [[nodiscard]] std::string version() const {
+    const std::string file = file_of(reinterpret_cast<const void*>(api_.create.function));
+    const std::string marker = ".so.";
+    const std::size_t at = file.rfind(marker);
+    return at == std::string::npos ? "of unknown version" : file.substr(at + marker.size());
+  }
+
+  Library library_;
+  RtcApi api_;
+  std::string name_;
+};
+
+}  // namespace
+
+namespace driver {
+
+std::unique_ptr<Compiler> open_nvrtc_up_to(int most) { return std::make_unique<Nvrtc>(most); }
+
+}  // namespace driver
+
+std::unique_ptr<Compiler> open_nvrtc() { return driver::open_nvrtc_up_to(INT_MAX); }
+
+std::unique_ptr<Compiler> open_hiprtc() { return std::make_unique<HipRtc>(); }
+
+}  // namespace paraes::gpu

@@ -1,0 +1,185 @@
+// A GPU that is ready to work: its program, and lanes through which fragments of data go.
+//
+// A lane has a queue, staging buffers in pinned host memory and buffers on the device. Several
+// lanes of one device overlap: while one copies to the device, another computes and a third copies
+// back.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/key_schedule.hpp"
+#include "core/locked_memory.hpp"
+#include "gpu/device/host_job.hpp"
+#include "gpu/programs.hpp"
+#include "gpu/runtime/runtime.hpp"
+#include "paraes/ciphers.hpp"
+
+namespace paraes::gpu {
+
+using Times = DeviceTimes;
+
+// The keys of one cipher as the host expanded them, or as they are if the device is to do it.
+struct KeyMaterial : InLockedMemory {
+  std::uint64_t id = 0;  // never the same for two of them
+  unsigned rounds = 0;
+  unsigned count = 0;  // 1, or 2 for XTS: the data key and the tweak key
+  bool hashes = false;
+  bool on_device = false;  // expand there
+  std::array<paraes_schedule, 2> schedules{};
+  std::array<std::array<std::uint8_t, 32>, 2> keys{};
+
+  KeyMaterial(unsigned key_bytes, bool hash, bool device);
+  ~KeyMaterial();
+  KeyMaterial(const KeyMaterial&) = delete;
+  KeyMaterial& operator=(const KeyMaterial&) = delete;
+
+  // The next key, with the round keys of both directions.
+  void add(const std::uint8_t* key, const KeySchedule& schedule);
+};
+
+struct Options {
+  Transfer transfer = Transfer::staged;
+  KeyExpansion key_expansion = KeyExpansion::host;
+  std::uint64_t memory_limit = 0;  // bytes on each device; 0: what is free
+};
+
+class Station;
+
+class Lane {
+ public:
+  Lane(Station& station, std::size_t fragment_bytes, Transfer transfer);
+  ~Lane();
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  // Host memory from which stage_in takes the input of the next launches, and into which stage_out
+  // brings their output.
+  [[nodiscard]] std::uint8_t* input() noexcept { return in_host_; }
+  [[nodiscard]] std::uint8_t* output() noexcept { return out_host_; }
+
+  // Most messages of one launch.
+  [[nodiscard]] std::size_t max_messages() const noexcept { return max_messages_; }
+
+  void use_key(const KeyMaterial& key);
+  void forget_key(std::uint64_t id);
+
+  void stage_in(std::size_t bytes);
+  // Runs an entry of the program on at most max_messages() messages, whose first_tile it fills in.
+  // The tiles of a message are those of its text and of `more_blocks` blocks.
+  void launch(const char* entry, std::span<paraes_message> messages, unsigned more_blocks = 0);
+  // GHASH of the messages of the last launch.
+  void launch_hash(std::size_t messages);
+  // XTS of one message of whole units, the last of which may be shorter if there is one alone. With
+  // unit_tweak, the encrypted tweak of that one unit, it is not made from the message's number.
+  void launch_xts(Direction direction, paraes_message& message, std::uint32_t unit_blocks,
+                  const std::uint8_t* unit_tweak);
+  void stage_out(std::size_t bytes);
+  // Waits until everything is done; then output() is what the launches made.
+  void finish();
+
+  // What finish() has added up since the last call.
+  [[nodiscard]] Times take_times() noexcept { return std::exchange(times_, Times{}); }
+
+  [[nodiscard]] std::size_t fragment_bytes() const noexcept;
+
+ private:
+  friend class Station;
+  struct Entry {
+    std::string name;
+    std::unique_ptr<Function> function;
+  };
+  struct Phase {
+    std::uint64_t Times::*time;
+    std::unique_ptr<Mark> begin;
+    std::unique_ptr<Mark> end;
+  };
+
+  // The arguments that all entries have; those that an entry does not look at may be anything.
+  struct Call {
+    const Memory* in;
+    const Memory* out;
+    const Memory* keys;
+    const Memory* scratch;
+    std::uint32_t count = 1;
+    std::uint64_t tiles = 0;
+    std::uint32_t unit_blocks = 0;
+    const paraes_schedule* single;
+  };
+
+  Function& function(const char* name);
+  void run(const char* entry, const Call& call, const Grid& grid);
+  [[nodiscard]] Call call(std::uint32_t count, std::uint64_t tiles);
+  [[nodiscard]] const Memory& in();
+  [[nodiscard]] const Memory& out();
+  [[nodiscard]] const paraes_schedule& single(unsigned k) const;
+  void expand_key(unsigned k);
+  void upload_messages(std::span<paraes_message> messages, unsigned more_blocks,
+                       std::uint64_t& tiles);
+  [[nodiscard]] Grid grid_for(std::uint64_t tiles) const;
+  void begin(std::uint64_t Times::*time);
+  void end();
+
+  Station& station_;
+  std::unique_ptr<Queue> queue_;
+  Transfer transfer_;
+  std::size_t max_messages_ = 0;
+  std::unique_ptr<PinnedMemory> in_pinned_;
+  std::unique_ptr<PinnedMemory> out_pinned_;
+  std::uint8_t* in_host_ = nullptr;
+  std::uint8_t* out_host_ = nullptr;
+  Memory in_;   // staged
+  Memory out_;  // staged
+  Memory messages_;
+  Memory scratch_;
+  Memory unit_tweaks_;  // XTS, when there is any
+  Memory stretch_tweaks_;
+  std::array<Memory, 2> schedules_;
+  std::array<Memory, 2> keys_;  // as the program wants them
+  Memory hash_keys_;
+  std::array<paraes_schedule, 2> device_schedules_{};  // what the device expanded
+  const KeyMaterial* key_ = nullptr;
+  std::uint64_t key_id_ = 0;
+  std::vector<Entry> entries_;
+  std::vector<paraes_message> held_;  // until the queue has copied them
+  std::vector<Phase> phases_;
+  Times times_;
+};
+
+class Station {
+ public:
+  // Opens the device and loads the program of `row`. Throws Unavailable and DeviceError.
+  Station(std::unique_ptr<Platform> platform, std::unique_ptr<Device> device, const KernelRow& row,
+          const Options& options);
+  ~Station();
+  Station(const Station&) = delete;
+  Station& operator=(const Station&) = delete;
+
+  [[nodiscard]] Device& device() noexcept { return *device_; }
+  [[nodiscard]] const DeviceInfo& info() const noexcept { return device_->info(); }
+  [[nodiscard]] const Variant& variant() const noexcept { return variant_; }
+  [[nodiscard]] Program& program() noexcept { return *program_.program; }
+  [[nodiscard]] const std::string& program_origin() const noexcept { return program_.origin; }
+
+  // Most bytes of text that go through a lane at once.
+  [[nodiscard]] std::size_t fragment_bytes() const noexcept { return fragment_bytes_; }
+
+  [[nodiscard]] std::span<const std::unique_ptr<Lane>> lanes() const noexcept { return lanes_; }
+
+ private:
+  void make_lanes(const Options& options);
+
+  std::unique_ptr<Platform> platform_;
+  std::unique_ptr<Device> device_;
+  Variant variant_;
+  LoadedProgram program_;
+  std::size_t fragment_bytes_ = 0;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+};
+
+}  // namespace paraes::gpu

@@ -1,0 +1,650 @@
+// CUDA and HIP without a GPU: the runtime on the stand-ins of fake_cuda.cpp, which LD_LIBRARY_PATH
+// has to name. Those that lack the optional functions are for the tests called Bare.
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gpu/runtime/cuda_api.hpp"
+#include "gpu/runtime/hip_api.hpp"
+#include "gpu/runtime/runtime.hpp"
+#include "paraes/error.hpp"
+
+namespace paraes::gpu {
+namespace {
+
+struct Side {
+  const char* id;  // of its devices
+  const char* library;
+  std::unique_ptr<Platform> (*open)();
+};
+
+constexpr Side cuda = {"cuda", "libcuda.so.1", open_cuda};
+constexpr Side hip = {"hip", "libamdhip64.so.7", open_hip};
+
+// The stand-in, and what it counts. The environment tells it what to do.
+class Fake {
+ public:
+  explicit Fake(const Side& side) : handle_(dlopen(side.library, RTLD_NOW | RTLD_LOCAL)) {
+    unsetenv("PARAES_FAKE_CUDA");
+    if (present()) function<void()>("paraes_fake_reset")();
+  }
+  ~Fake() { unsetenv("PARAES_FAKE_CUDA"); }
+  Fake(const Fake&) = delete;
+  Fake& operator=(const Fake&) = delete;
+
+  [[nodiscard]] bool present() const {
+    return handle_ != nullptr && dlsym(handle_, "paraes_fake_live") != nullptr;
+  }
+  [[nodiscard]] bool bare() const { return function<int()>("paraes_fake_is_bare")() != 0; }
+  [[nodiscard]] long live() const { return function<long()>("paraes_fake_live")(); }
+  [[nodiscard]] long dirty() const { return function<long()>("paraes_fake_dirty")(); }
+  [[nodiscard]] long calls_on_lost() const {
+    return function<long()>("paraes_fake_calls_on_lost")();
+  }
+  [[nodiscard]] long calls(const char* name) const {
+    return function<long(const char*)>("paraes_fake_calls")(name);
+  }
+
+  static void tell(const std::string& directives) {
+    setenv("PARAES_FAKE_CUDA", directives.c_str(), 1);
+  }
+
+  template <class F>
+  [[nodiscard]] F* function(const char* name) const {
+    return reinterpret_cast<F*>(dlsym(handle_, name));
+  }
+
+ private:
+  void* handle_;
+};
+
+#define NEEDS_FAKE(fake, is_bare)                                                            \
+  if (!(fake).present()) {                                                                   \
+    GTEST_SKIP() << "LD_LIBRARY_PATH does not name the stand-in of tests/gpu/fake_cuda.cpp"; \
+  }                                                                                          \
+  if ((fake).bare() != (is_bare)) GTEST_SKIP() << "this is the other stand-in"
+
+struct Pattern {
+  std::array<std::uint8_t, 480> bytes;
+};
+
+Pattern make_pattern() {
+  Pattern pattern{};
+  for (std::size_t i = 0; i < pattern.bytes.size(); ++i) {
+    pattern.bytes[i] = static_cast<std::uint8_t>(7 * i + 1);
+  }
+  return pattern;
+}
+
+Binary fake_program() {
+  const std::string text = "fake program";
+  return {text.begin(), text.end()};
+}
+
+std::vector<std::uint8_t> numbers(std::size_t bytes) {
+  std::vector<std::uint8_t> data(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::uint8_t>(i % 251);
+  return data;
+}
+
+// Makes every call of the interface once, and checks what comes out. A device other than the first,
+// so that it has to be made current.
+void use_everything(const Side& side) {
+  const auto platform = side.open();
+  const auto device = platform->open(1);
+  EXPECT_EQ(device->free_bytes(), device->info().memory_bytes);
+  constexpr std::size_t bytes = 10000;
+  const auto input = numbers(bytes);
+  Memory memory = device->allocate(bytes);
+  EXPECT_EQ(memory.bytes(), bytes);
+  const auto pinned = device->allocate_pinned(bytes, false);
+  const auto mapped = device->allocate_pinned(bytes, true);
+  ASSERT_EQ(pinned->host().size(), bytes);
+  const auto program = device->load(fake_program());
+  const auto kernel = program->function("paraes_xor");
+  const auto queue = device->make_queue();
+  std::copy(input.begin(), input.end(), pinned->host().begin());
+  std::copy(input.begin(), input.end(), mapped->host().begin());
+  const auto begin = queue->mark();
+  queue->upload(memory, 0, pinned->host().data(), bytes);
+  queue->clear(memory, 100, 50);
+  {
+    const Pattern pattern = make_pattern();
+    const std::uint64_t count = bytes;
+    const std::array<Argument, 3> arguments = {memory, Argument::by_value(count),
+                                               Argument::by_value(pattern)};
+    queue->launch(*kernel, {.groups = 3, .threads = 64, .shared_bytes = 1000}, arguments);
+    const std::array<Argument, 3> on_host = {mapped->device_view(), Argument::by_value(count),
+                                             Argument::by_value(pattern)};
+    queue->launch(*kernel, {}, on_host);
+  }
+  queue->download(pinned->host().data(), memory, 0, bytes);
+  const auto end = queue->mark();
+  queue->finish();
+  EXPECT_LT(queue->nanoseconds(*begin, *end), 60'000'000'000U);
+  const Pattern pattern = make_pattern();
+  for (std::size_t i = 0; i < bytes; ++i) {
+    const auto plain = i >= 100 && i < 150 ? std::uint8_t{0} : input[i];
+    const auto mask = pattern.bytes[i % pattern.bytes.size()];
+    ASSERT_EQ(pinned->host()[i], plain ^ mask) << i;
+    ASSERT_EQ(mapped->host()[i], input[i] ^ mask) << i;
+  }
+}
+
+// What an error says; "" if there is none.
+template <class E, class F>
+std::string message_of(const F& action) {
+  try {
+    action();
+  } catch (const E& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// ---- What works
+// ----------------------------------------------------------------------------------
+
+void expect_all_works(const Side& side, bool bare) {
+  const Fake fake(side);
+  NEEDS_FAKE(fake, bare);
+  use_everything(side);
+  EXPECT_EQ(fake.live(), 0);
+  EXPECT_EQ(fake.dirty(), 0) << "pinned memory was freed with its contents";
+}
+
+TEST(CudaRuntime, EveryCallWorks) { expect_all_works(cuda, false); }
+TEST(HipRuntime, EveryCallWorks) { expect_all_works(hip, false); }
+
+TEST(CudaRuntime, DescribesDevices) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  Fake::tell("devices:3,version:13010");
+  const auto infos = open_cuda()->devices();
+  ASSERT_EQ(infos.size(), 3U);
+  EXPECT_EQ(infos[2].id, "cuda:2");
+  EXPECT_EQ(infos[2].name, "Fake GPU 2");
+  EXPECT_EQ(infos[2].memory_bytes, 64U << 20);
+  EXPECT_EQ(infos[2].driver, "CUDA 13.1");
+  EXPECT_EQ(infos[2].target, "sm_90");
+  EXPECT_EQ(infos[2].processors, 7U);
+  EXPECT_EQ(infos[2].shared_bytes, 227U << 10);
+  EXPECT_EQ(infos[2].max_threads, 1024U);
+  EXPECT_TRUE(infos[2].available) << infos[2].reason;
+  EXPECT_EQ(infos[2].reason, "");
+  EXPECT_FALSE(infos[2].is_cpu);
+  EXPECT_EQ(fake.live(), 0) << "listing devices took a context of one";
+  EXPECT_EQ(fake.calls("cuDevicePrimaryCtxRetain"), 0);
+}
+
+TEST(HipRuntime, DescribesDevices) {
+  const Fake fake(hip);
+  NEEDS_FAKE(fake, false);
+  const auto infos = open_hip()->devices();
+  ASSERT_EQ(infos.size(), 2U);
+  EXPECT_EQ(infos[1].id, "hip:1");
+  EXPECT_EQ(infos[1].name, "Fake GPU 1");
+  EXPECT_EQ(infos[1].driver, "HIP 6.3.42131");
+  EXPECT_EQ(infos[1].target, "gfx90a");
+  EXPECT_EQ(infos[1].processors, 7U);
+  EXPECT_EQ(infos[1].shared_bytes, 64U << 10);
+  EXPECT_EQ(infos[1].max_threads, 1024U);
+  EXPECT_TRUE(infos[1].available) << infos[1].reason;
+}
+
+TEST(CudaRuntime, ABrokenDeviceDoesNotHideTheOthers) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  Fake::tell("fail:cuDeviceGetName:1:999");
+  const auto infos = open_cuda()->devices();
+  ASSERT_EQ(infos.size(), 2U);
+  EXPECT_FALSE(infos[0].available);
+  EXPECT_EQ(infos[0].id, "cuda:0");
+  EXPECT_EQ(infos[0].reason, "cuDeviceGetName failed: an error (999)");
+  EXPECT_TRUE(infos[1].available);
+}
+
+void expect_other_threads_keep_their_device(const Side& side) {
+  const Fake fake(side);
+  NEEDS_FAKE(fake, false);
+  const auto platform = side.open();
+  const auto device = platform->open(1);
+  // Many threads, none of which has a device.
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      const auto program = device->load(fake_program());
+      const auto kernel = program->function("paraes_xor");
+      for (int round = 0; round < 50; ++round) {
+        const auto queue = device->make_queue();
+        const Memory memory = device->allocate(480);
+        const auto pinned = device->allocate_pinned(480, false);
+        queue->clear(memory, 0, 480);
+        const Pattern pattern = make_pattern();
+        const std::uint64_t count = 480;
+        const std::array<Argument, 3> arguments = {memory, Argument::by_value(count),
+                                                   Argument::by_value(pattern)};
+        queue->launch(*kernel, {.groups = 1, .threads = 1, .shared_bytes = 0}, arguments);
+        queue->download(pinned->host().data(), memory, 0, 480);
+        queue->finish();
+        ASSERT_EQ(std::memcmp(pinned->host().data(), pattern.bytes.data(), 480), 0);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(CudaRuntime, ThreadsShareADevice) { expect_other_threads_keep_their_device(cuda); }
+TEST(HipRuntime, ThreadsShareADevice) { expect_other_threads_keep_their_device(hip); }
+
+TEST(CudaRuntime, AThreadKeepsItsContext) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  const auto platform = open_cuda();
+  const auto device = platform->open(1);
+  void* before = nullptr;
+  fake.function<int(void**, int)>("cuDevicePrimaryCtxRetain")(&before, 0);
+  fake.function<int(void*)>("cuCtxSetCurrent")(before);
+  {
+    const auto queue = device->make_queue();
+    queue->finish();
+    EXPECT_THROW(static_cast<void>(device->allocate(std::size_t{1} << 40)), OutOfMemory);
+  }
+  void* after = nullptr;
+  fake.function<int(void**)>("cuCtxGetCurrent")(&after);
+  EXPECT_EQ(after, before);
+  fake.function<int(void*)>("cuCtxSetCurrent")(nullptr);
+  fake.function<int(int)>("cuDevicePrimaryCtxRelease_v2")(0);
+}
+
+TEST(HipRuntime, AThreadKeepsItsDevice) {
+  const Fake fake(hip);
+  NEEDS_FAKE(fake, false);
+  const auto platform = open_hip();
+  const auto device = platform->open(1);
+  device->make_queue()->finish();
+  int current = -1;
+  fake.function<int(int*)>("hipGetDevice")(&current);
+  EXPECT_EQ(current, 0);
+}
+
+TEST(CudaRuntime, SharedMemoryAboveTheUsualIsAllowed) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  const auto platform = open_cuda();
+  const auto device = platform->open(0);
+  const auto program = device->load(fake_program());
+  const auto first = program->function("paraes_nothing");
+  const auto second = program->function("paraes_nothing");
+  const auto queue = device->make_queue();
+  const Grid large = {.groups = 1, .threads = 1, .shared_bytes = 200U << 10};
+  const Grid small = {.groups = 1, .threads = 1, .shared_bytes = 100U << 10};
+  queue->launch(*first, large, {});
+  // Must not take back what the other object of the same kernel was allowed.
+  queue->launch(*second, small, {});
+  queue->launch(*first, large, {});
+  EXPECT_EQ(fake.calls("cuFuncSetAttribute"), 1);
+  const Grid too_large = {.groups = 1, .threads = 1, .shared_bytes = 228U << 10};
+  const std::string message =
+      message_of<DeviceError>([&] { queue->launch(*first, too_large, {}); });
+  EXPECT_EQ(message, "cuFuncSetAttribute failed: CUDA_ERROR_INVALID_VALUE (1), invalid argument");
+}
+
+TEST(CudaRuntime, NothingIsNoError) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  const auto platform = open_cuda();
+  const auto device = platform->open(0);
+  const Memory none = device->allocate(0);
+  EXPECT_TRUE(none);
+  EXPECT_EQ(device->allocate_pinned(0, false)->host().size(), 0U);
+  const auto queue = device->make_queue();
+  queue->upload(none, 0, nullptr, 0);
+  queue->download(nullptr, none, 0, 0);
+  queue->clear(Memory(), 0, 0);
+  queue->finish();
+}
+
+TEST(CudaRuntime, RangesAreChecked) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  const auto platform = open_cuda();
+  const auto device = platform->open(0);
+  const Memory memory = device->allocate(100);
+  const auto queue = device->make_queue();
+  std::array<std::uint8_t, 100> host{};
+  EXPECT_THROW(queue->upload(memory, 1, host.data(), 100), InvalidArgument);
+  EXPECT_THROW(queue->download(host.data(), memory, 101, 1), InvalidArgument);
+  EXPECT_THROW(queue->clear(memory, ~std::size_t{0}, 2), InvalidArgument);
+  queue->clear(memory, 99, 1);
+}
+
+TEST(CudaRuntime, MappedMemoryNeedsADeviceThatMaps) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  Fake::tell("maps:0");
+  const auto platform = open_cuda();
+  const auto device = platform->open(0);
+  const auto mapped = device->allocate_pinned(16, true);
+  EXPECT_EQ(mapped->host().size(), 16U);
+  EXPECT_EQ(message_of<Unavailable>([&] { static_cast<void>(mapped->device_view()); }),
+            "cuda:0 cannot reach the memory of the host");
+  const auto pinned = device->allocate_pinned(16, false);
+  EXPECT_THROW(static_cast<void>(pinned->device_view()), InvalidArgument);
+}
+
+TEST(CudaRuntime, FunctionsOutliveTheProgramObject) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  const auto platform = open_cuda();
+  const auto device = platform->open(0);
+  auto kernel = device->load(fake_program())->function("paraes_nothing");
+  device->make_queue()->launch(*kernel, {}, {});
+  EXPECT_EQ(fake.calls("cuModuleUnload"), 0);
+  kernel.reset();
+  EXPECT_EQ(fake.calls("cuModuleUnload"), 1);
+}
+
+// ---- What fails
+// ----------------------------------------------------------------------------------
+
+TEST(CudaRuntime, UnknownKernelsAreNamed) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  const auto platform = open_cuda();
+  const auto device = platform->open(0);
+  const auto program = device->load(fake_program());
+  EXPECT_EQ(message_of<DeviceError>([&] { static_cast<void>(program->function("paraes_none")); }),
+            "cuModuleGetFunction failed: CUDA_ERROR_NOT_FOUND (500), named symbol not found: "
+            "paraes_none");
+}
+
+TEST(CudaRuntime, DamagedProgramsAreRefused) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  const auto platform = open_cuda();
+  const auto device = platform->open(0);
+  EXPECT_THROW(static_cast<void>(device->load({})), DeviceError);
+  const std::string text = "not a program";
+  const std::string message = message_of<DeviceError>(
+      [&] { static_cast<void>(device->load(Binary(text.begin(), text.end()))); });
+  EXPECT_EQ(message.rfind("cuModuleLoadData failed: CUDA_ERROR_INVALID_IMAGE (200), image is "
+                          "invalid; the program is not for sm_90",
+                          0),
+            0U)
+      << message;
+  // Any ELF file will do here; this test's own.
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  const Binary whole{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  ASSERT_GT(whole.size(), 1000U);
+  EXPECT_NO_THROW(static_cast<void>(device->load(whole)));
+  for (const std::size_t bytes : {whole.size() - 1, whole.size() / 2, std::size_t{64},
+                                  std::size_t{63}, std::size_t{5}, std::size_t{4}}) {
+    const Binary part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes));
+    const std::string cut = message_of<DeviceError>([&] { static_cast<void>(device->load(part)); });
+    EXPECT_NE(cut.find("cut off"), std::string::npos) << bytes << ": " << cut;
+  }
+}
+
+TEST(CudaRuntime, OutOfMemoryIsAnErrorOfItsOwn) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  const auto platform = open_cuda();
+  const auto device = platform->open(0);
+  EXPECT_EQ(message_of<OutOfMemory>([&] { static_cast<void>(device->allocate(65U << 20)); }),
+            "cuMemAlloc_v2 failed: CUDA_ERROR_OUT_OF_MEMORY (2), out of memory");
+  const Memory most = device->allocate(64U << 20);
+  EXPECT_EQ(device->free_bytes(), 0U);
+  Fake::tell("fail:cuMemHostAlloc:2:2");
+  EXPECT_NO_THROW(static_cast<void>(device->allocate_pinned(1, false)));
+  EXPECT_THROW(static_cast<void>(device->allocate_pinned(1, false)), OutOfMemory);
+}
+
+TEST(HipRuntime, OutOfMemoryIsAnErrorOfItsOwn) {
+  const Fake fake(hip);
+  NEEDS_FAKE(fake, false);
+  const auto platform = open_hip();
+  const auto device = platform->open(0);
+  const long before = fake.calls("hipGetLastError");
+  EXPECT_EQ(message_of<OutOfMemory>([&] { static_cast<void>(device->allocate(65U << 20)); }),
+            "hipMalloc failed: hipErrorOutOfMemory (2), out of memory");
+  EXPECT_EQ(fake.calls("hipGetLastError"), before + 1) << "others find the error of this call";
+}
+
+struct Entry {
+  std::string member;
+  const char* symbol;
+};
+
+#define PARAES_ENTRY_OF(need, member, symbol) {#member, #symbol},
+const std::vector<Entry> cuda_entries = {PARAES_CUDA_CALLS(PARAES_ENTRY_OF)};
+const std::vector<Entry> hip_entries = {PARAES_HIP_CALLS(PARAES_ENTRY_OF)};
+#undef PARAES_ENTRY_OF
+
+// Whether nobody can be told that this call failed, or nobody needs it.
+bool fails_silently(const std::string& member) {
+  constexpr std::array silent = {
+      "free",           "free_host",      "destroy_stream", "destroy_event",  "unload_module",
+      "device_bus",     "error_name",     "error_text",     "hip_last_error", "hip_error_name",
+      "hip_error_text", "hip_properties", "release_context"};
+  return std::find(silent.begin(), silent.end(), member) != silent.end();
+}
+
+// Each call of the table fails at its first use.
+void expect_errors(const Side& side, const std::vector<Entry>& entries) {
+  const Fake fake(side);
+  NEEDS_FAKE(fake, false);
+  for (const Entry& entry : entries) {
+    for (const int code : {1, 2, 214}) {
+      fake.function<void()>("paraes_fake_reset")();
+      Fake::tell("fail:" + std::string(entry.symbol) + ":1:" + std::to_string(code));
+      SCOPED_TRACE(std::string(entry.symbol) + " returns " + std::to_string(code));
+      std::string message;
+      bool is_memory = false;
+      try {
+        use_everything(side);
+      } catch (const OutOfMemory& error) {
+        message = error.what();
+        is_memory = true;
+      } catch (const DeviceError& error) {
+        message = error.what();
+      }
+      if (fails_silently(entry.member)) {
+        EXPECT_EQ(message, "");
+        continue;
+      }
+      EXPECT_EQ(message.rfind(std::string(entry.symbol) + " failed: ", 0), 0U) << message;
+      std::string number = "(";
+      number.append(std::to_string(code)).append(")");
+      EXPECT_NE(message.find(number), std::string::npos) << message;
+      EXPECT_EQ(is_memory, code == 2) << message;
+      EXPECT_EQ(fake.dirty(), 0);
+      // What a lost device holds is left to it.
+      if (code != 214) {
+        EXPECT_EQ(fake.live(), 0);
+      }
+    }
+  }
+}
+
+TEST(CudaRuntime, EveryFailingCallIsNamed) { expect_errors(cuda, cuda_entries); }
+TEST(HipRuntime, EveryFailingCallIsNamed) { expect_errors(hip, hip_entries); }
+
+// Each call fails at its second, third … use until a run has no failure left.
+void expect_no_leaks(const Side& side, const std::vector<Entry>& entries) {
+  const Fake fake(side);
+  NEEDS_FAKE(fake, false);
+  for (const Entry& entry : entries) {
+    if (fails_silently(entry.member)) continue;
+    for (int use = 1; use < 200; ++use) {
+      fake.function<void()>("paraes_fake_reset")();
+      Fake::tell("fail:" + std::string(entry.symbol) + ":" + std::to_string(use) + ":1");
+      SCOPED_TRACE(std::string(entry.symbol) + ", use " + std::to_string(use));
+      const std::string message = message_of<Error>([&] { use_everything(side); });
+      const bool reached = fake.calls(entry.symbol) >= use;
+      // Where a destructor needs the context and does not get it, the object stays.
+      const bool in_destructor = message.empty();
+      if (!in_destructor) {
+        EXPECT_EQ(fake.live(), 0) << message;
+      }
+      if (!reached) break;
+    }
+  }
+}
+
+TEST(CudaRuntime, FailuresLeakNothing) { expect_no_leaks(cuda, cuda_entries); }
+TEST(HipRuntime, FailuresLeakNothing) { expect_no_leaks(hip, hip_entries); }
+
+// The launch returns well, and then the device is lost.
+void expect_lost(const Side& side) {
+  const Fake fake(side);
+  NEEDS_FAKE(fake, false);
+  Fake::tell("lose:719");
+  {
+    const auto platform = side.open();
+    const auto device = platform->open(1);
+    const Memory memory = device->allocate(100);
+    const auto pinned = device->allocate_pinned(100, false);
+    const auto program = device->load(fake_program());
+    const auto kernel = program->function("paraes_nothing");
+    const auto queue = device->make_queue();
+    const auto other = device->make_queue();
+    const auto mark = queue->mark();
+    queue->launch(*kernel, {}, {});
+    const std::string message = message_of<DeviceError>([&] { queue->finish(); });
+    EXPECT_NE(message.find("failed: "), std::string::npos) << message;
+    EXPECT_NE(message.find("(719), unspecified launch failure"), std::string::npos) << message;
+    EXPECT_THROW(queue->clear(memory, 0, 1), DeviceError);
+    EXPECT_THROW(static_cast<void>(other->mark()), DeviceError);
+    EXPECT_EQ(fake.calls_on_lost(), 3);
+  }
+  EXPECT_EQ(fake.calls_on_lost(), 3) << "a destructor called a device that is lost";
+  if (&side == &cuda) {
+    EXPECT_EQ(fake.live(), 0);
+  }
+}
+
+TEST(CudaRuntime, ALostDeviceIsLeftAlone) { expect_lost(cuda); }
+TEST(HipRuntime, ALostDeviceIsLeftAlone) { expect_lost(hip); }
+
+TEST(CudaRuntime, QueuesThatEndNoticeALoss) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  Fake::tell("lose:214");
+  {
+    const auto platform = open_cuda();
+    const auto device = platform->open(0);
+    const Memory memory = device->allocate(100);
+    const auto kernel = device->load(fake_program())->function("paraes_nothing");
+    device->make_queue()->launch(*kernel, {}, {});
+  }
+  EXPECT_EQ(fake.calls_on_lost(), 1);
+  EXPECT_EQ(fake.live(), 0);
+}
+
+TEST(CudaRuntime, ADeviceThatIsNotThereIsUnavailable) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  Fake::tell("version:12020");
+  const auto platform = open_cuda();
+  EXPECT_EQ(message_of<Unavailable>([&] { static_cast<void>(platform->open(7)); }),
+            "there is no device cuda:7: CUDA 12.2 sees 2");
+}
+
+TEST(CudaRuntime, NoDeviceIsUnavailable) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  Fake::tell("devices:0");
+  EXPECT_EQ(message_of<Unavailable>([] { static_cast<void>(open_cuda()); }),
+            "cuInit failed: CUDA_ERROR_NO_DEVICE (100), no device is detected; this machine shows "
+            "no NVIDIA GPU to this process");
+  Fake::tell("fail:cuDeviceGetCount:1:100");
+  EXPECT_NE(message_of<Unavailable>([] { static_cast<void>(open_cuda()); }).find("sees no NVIDIA"),
+            std::string::npos);
+  Fake::tell("fail:cuInit:1:34");
+  EXPECT_NE(
+      message_of<Unavailable>([] { static_cast<void>(open_cuda()); }).find("install the driver"),
+      std::string::npos);
+  Fake::tell("fail:cuInit:1:999");
+  EXPECT_EQ(message_of<DeviceError>([] { static_cast<void>(open_cuda()); }),
+            "cuInit failed: an error (999)");
+}
+
+TEST(HipRuntime, NoDeviceIsUnavailable) {
+  const Fake fake(hip);
+  NEEDS_FAKE(fake, false);
+  Fake::tell("devices:0");
+  EXPECT_NE(message_of<Unavailable>([] { static_cast<void>(open_hip()); }).find("no AMD GPU"),
+            std::string::npos);
+}
+
+TEST(HipRuntime, OlderThanRocm5IsUnavailable) {
+  const Fake fake(hip);
+  NEEDS_FAKE(fake, false);
+  Fake::tell("version:40421");
+  EXPECT_NE(message_of<Unavailable>([] { static_cast<void>(open_hip()); }).find("ROCm 5"),
+            std::string::npos);
+}
+
+// ---- Without the optional functions
+// --------------------------------------------------------------
+
+void expect_bare(const Side& side) {
+  const Fake fake(side);
+  NEEDS_FAKE(fake, true);
+  const auto platform = side.open();
+  const auto device = platform->open(1);
+  EXPECT_TRUE(device->info().available) << device->info().reason;
+  const auto mapped = device->allocate_pinned(16, true);
+  EXPECT_THROW(static_cast<void>(mapped->device_view()), Unavailable);
+  const auto kernel = device->load(fake_program())->function("paraes_nothing");
+  const auto queue = device->make_queue();
+  queue->launch(*kernel, {.groups = 1, .threads = 1, .shared_bytes = 48U << 10}, {});
+  queue->finish();
+  const std::string call = &side == &cuda ? "cuMemAlloc_v2" : "hipMalloc";
+  EXPECT_EQ(
+      message_of<OutOfMemory>([&] { static_cast<void>(device->allocate(std::size_t{1} << 40)); }),
+      call + " failed: an error (2)");
+}
+
+TEST(CudaRuntimeBare, WorksWithoutTheOptionalFunctions) { expect_bare(cuda); }
+TEST(HipRuntimeBare, WorksWithoutTheOptionalFunctions) { expect_bare(hip); }
+
+TEST(HipRuntimeBare, ReadsTheTargetOfRocm5) {
+  const Fake fake(hip);
+  NEEDS_FAKE(fake, true);
+  EXPECT_EQ(open_hip()->open(0)->info().target, "gfx90a");
+}
+
+// ---- Without a driver
+// ----------------------------------------------------------------------------
+
+// In a process that has no stand-in, and on most machines no driver or no GPU.
+void expect_absent(const Side& side, const std::string& none) {
+  const Fake fake(side);
+  if (fake.present()) GTEST_SKIP() << "this test is for a process without the stand-in";
+  try {
+    GTEST_SKIP() << "this machine has " << side.open()->devices().size() << " devices";
+  } catch (const Unavailable& error) {
+    const std::string message = error.what();
+    const bool absent = message.find(side.library) != std::string::npos &&
+                        message.find("install") != std::string::npos;
+    EXPECT_TRUE(absent || message.find(none) != std::string::npos) << message;
+  }
+}
+
+TEST(CudaRuntimeAbsent, SaysWhatToInstall) { expect_absent(cuda, "no NVIDIA GPU"); }
+TEST(HipRuntimeAbsent, SaysWhatToInstall) { expect_absent(hip, "no AMD GPU"); }
+
+}  // namespace
+}  // namespace paraes::gpu

@@ -1,0 +1,87 @@
+// The declarations of hip_api.hpp against AMD's headers, which want __HIP_PLATFORM_AMD__. It is
+// enough that this compiles.
+
+#include <gtest/gtest.h>
+#include <hip/hip_runtime_api.h>
+#include <hip/hip_version.h>
+#include <hip/hiprtc.h>
+
+#include <cstddef>
+#include <type_traits>
+
+#include "declarations.hpp"
+#include "gpu/runtime/hip_api.hpp"
+
+// ROCm 5 has the one function under its plain name, and from 6 on the header turns that into the
+// other.
+#if HIP_VERSION_MAJOR < 6
+#define hipGetDevicePropertiesR0600 hipGetDeviceProperties
+#endif
+
+namespace paraes::gpu {
+
+// These two have overloads that are templates: functions of the types of those that are not.
+namespace plain {
+template <class F>
+using Function = std::remove_pointer_t<F>;
+Function<decltype(static_cast<hipError_t (*)(void**, std::size_t)>(&::hipMalloc))> hip_malloc;
+Function<decltype(static_cast<hipError_t (*)(void**, std::size_t, unsigned)>(&::hipHostMalloc))>
+    hip_host_malloc;
+}  // namespace plain
+#define hipMalloc plain::hip_malloc
+#define hipHostMalloc plain::hip_host_malloc
+
+namespace {
+
+#define PARAES_COMPARE(need, member, symbol)                                                    \
+  static_assert(declarations::Matches<decltype(driver::Api::member), decltype(&symbol)>::value, \
+                #symbol);
+PARAES_HIP_CALLS(PARAES_COMPARE)
+#undef PARAES_COMPARE
+
+#define PARAES_COMPARE(need, member, symbol)                                                       \
+  static_assert(declarations::Matches<decltype(driver::RtcApi::member), decltype(&symbol)>::value, \
+                #symbol);
+PARAES_HIPRTC_CALLS(PARAES_COMPARE)
+#undef PARAES_COMPARE
+
+static_assert(driver::success == hipSuccess);
+static_assert(driver::out_of_memory == hipErrorOutOfMemory);
+static_assert(driver::no_device == hipErrorNoDevice);
+static_assert(driver::invalid_device == hipErrorInvalidDevice);
+static_assert(driver::invalid_image == hipErrorInvalidImage);
+static_assert(driver::no_binary_for_gpu == hipErrorNoBinaryForGpu);
+static_assert(driver::ecc_uncorrectable == hipErrorECCNotCorrectable);
+static_assert(driver::invalid_ptx == hipErrorInvalidKernelFile);
+static_assert(driver::illegal_address == hipErrorIllegalAddress);
+static_assert(driver::launch_timeout == hipErrorLaunchTimeOut);
+static_assert(driver::context_is_destroyed == hipErrorContextIsDestroyed);
+static_assert(driver::assert_failed == hipErrorAssert);
+static_assert(driver::launch_failed == hipErrorLaunchFailure);
+static_assert(driver::unknown_error == hipErrorUnknown);
+static_assert(driver::stream_non_blocking == hipStreamNonBlocking);
+static_assert(driver::event_default == hipEventDefault);
+static_assert(driver::host_portable == hipHostMallocPortable);
+static_assert(driver::host_mapped == hipHostMallocMapped);
+static_assert(driver::hip_attributes.max_threads == hipDeviceAttributeMaxThreadsPerBlock);
+static_assert(driver::hip_attributes.processors == hipDeviceAttributeMultiprocessorCount);
+static_assert(driver::hip_attributes.shared_bytes == hipDeviceAttributeMaxSharedMemoryPerBlock);
+static_assert(driver::hip_attributes.shared_bytes_opt_in ==
+              hipDeviceAttributeSharedMemPerBlockOptin);
+static_assert(driver::hip_attributes.maps_host_memory == hipDeviceAttributeCanMapHostMemory);
+static_assert(sizeof(hipDeviceProp_t) < driver::most_property_bytes);
+static_assert(offsetof(hipDeviceProp_t, name) == 0);
+static_assert(sizeof hipDeviceProp_t{}.name == driver::property_name_bytes);
+static_assert(offsetof(hipDeviceProp_t, gcnArchName) >= driver::property_name_bytes);
+static_assert(driver::least_hip_version == 5 * 10000000);
+static_assert(HIP_VERSION ==
+              HIP_VERSION_MAJOR * 10000000 + HIP_VERSION_MINOR * 100000 + HIP_VERSION_PATCH);
+static_assert(driver::rtc_success == HIPRTC_SUCCESS);
+static_assert(driver::rtc_invalid_option == HIPRTC_ERROR_INVALID_OPTION);
+
+TEST(DeclarationsOfHip, AreThoseOfTheHeader) {
+  EXPECT_GE(HIP_VERSION, driver::least_hip_version) << "the header is older than what is supported";
+}
+
+}  // namespace
+}  // namespace paraes::gpu

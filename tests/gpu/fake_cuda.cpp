@@ -1,0 +1,706 @@
+// A stand-in for the drivers in tests: CUDA's (libcuda.so.1), or with PARAES_FAKE_HIP defined HIP's
+// (libamdhip64.so.7). Device memory is host memory, and work is done when it is queued. With
+// PARAES_FAKE_BARE it lacks the functions that are optional.
+//
+// The environment variable PARAES_FAKE_CUDA has directives, separated by commas:
+//   devices:N          how many devices there are (2)
+//   fail:CALL:NTH:CODE the NTH call of CALL returns CODE (NTH 0: every call)
+//   lose:CODE          the first launch loses the device: from then on, its calls return CODE
+//   version:N          what the driver says of its version
+//   maps:0             devices cannot reach host memory
+// Every call that works on a device wants it to be current on the calling thread, and objects of
+// that device.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+// It defines what the drivers' headers declare, and includes none of them.
+#pragma GCC diagnostic ignored "-Wmissing-declarations"
+
+#ifdef PARAES_FAKE_HIP
+#define PARAES_ENTRY(cuda, hip) hip
+#else
+#define PARAES_ENTRY(cuda, hip) cuda
+#endif
+#define PARAES_TEXT_OF(name) #name
+#define PARAES_TEXT(name) PARAES_TEXT_OF(name)
+// A function of the driver, and the name under which it counts.
+#define PARAES_FAKE(cuda, hip, ...) extern "C" int PARAES_ENTRY(cuda, hip)(__VA_ARGS__)
+#define PARAES_NAME(cuda, hip) PARAES_TEXT(PARAES_ENTRY(cuda, hip))
+
+namespace {
+
+#ifdef PARAES_FAKE_HIP
+constexpr bool is_hip = true;
+#else
+constexpr bool is_hip = false;
+#endif
+
+constexpr int invalid_value = 1;
+constexpr int out_of_memory = 2;
+constexpr int no_device = 100;
+constexpr int invalid_device = 101;
+constexpr int invalid_image = 200;
+constexpr int invalid_context = 201;
+constexpr int invalid_handle = 400;
+constexpr int not_found = 500;
+constexpr int not_ready = 600;
+constexpr int illegal_address = 700;
+
+constexpr std::size_t device_bytes = std::size_t{64} << 20;
+constexpr unsigned usual_shared_bytes = 48U << 10;
+[[maybe_unused]] constexpr unsigned most_shared_bytes = 227U << 10;
+constexpr std::size_t pattern_bytes = 480;
+
+enum class Kind { memory, host, stream, event, module };
+
+struct Object {
+  Kind kind;
+  int device;
+  std::size_t bytes = 0;
+  bool mapped = false;
+  timespec time{};
+  bool recorded = false;
+};
+
+struct Device {
+  int retained = 0;
+  int lost = 0;
+  std::size_t used = 0;
+  std::map<std::string, unsigned> shared;  // what each kernel may have
+};
+
+struct Kernel {
+  const char* name;
+};
+Kernel kernels[] = {{"paraes_xor"}, {"paraes_nothing"}};
+
+struct State {
+  std::string directives;
+  std::map<std::string, long> calls;
+  std::map<std::uintptr_t, Object> objects;
+  std::vector<Device> devices = std::vector<Device>(64);
+  long dirty = 0;
+  long left = 0;
+  long calls_on_lost = 0;
+};
+
+State& state() {
+  static auto* const the_state = new State;  // never destroyed: drivers outlive what uses them
+  return *the_state;
+}
+
+std::recursive_mutex mutex;
+thread_local int current = is_hip ? 0 : -1;
+
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == at) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+// The number after `word:`, or `otherwise`.
+int directive(const std::string& word, int otherwise) {
+  for (const std::string& one : split(state().directives, ',')) {
+    const auto parts = split(one, ':');
+    if (parts.size() == 2 && parts[0] == word) return std::atoi(parts[1].c_str());
+  }
+  return otherwise;
+}
+
+int device_count() { return directive("devices", 2); }
+
+// What a call returns before it does anything; 0 to go on.
+int enter(const char* name) {
+  const char* const text = std::getenv("PARAES_FAKE_CUDA");
+  const std::string directives = text != nullptr ? text : "";
+  if (directives != state().directives) {
+    state().directives = directives;
+    state().calls.clear();
+  }
+  const long call = ++state().calls[name];
+  for (const std::string& one : split(directives, ',')) {
+    const auto parts = split(one, ':');
+    if (parts.size() != 4 || parts[0] != "fail" || parts[1] != name) continue;
+    const long number = std::atol(parts[2].c_str());
+    if (number == 0 || number == call) return std::atoi(parts[3].c_str());
+  }
+  return 0;
+}
+
+// The same for a call that works on the current device.
+int enter_device(const char* name) {
+  if (const int code = enter(name); code != 0) return code;
+  if (current < 0 || current >= device_count()) return invalid_context;
+  Device& device = state().devices[static_cast<std::size_t>(current)];
+  if (!is_hip && device.retained == 0) return invalid_context;
+  if (device.lost != 0) {
+    ++state().calls_on_lost;
+    return device.lost;
+  }
+  return 0;
+}
+
+Device& current_device() { return state().devices[static_cast<std::size_t>(current)]; }
+
+std::uintptr_t key_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+void* add(Kind kind, std::size_t bytes) {
+  void* const pointer = std::malloc(std::max<std::size_t>(bytes, 1));
+  if (pointer == nullptr) std::abort();
+  std::memset(pointer, kind == Kind::host ? 0 : 0xa5, bytes);
+  Object object{.kind = kind, .device = current, .bytes = bytes};
+  state().objects[key_of(pointer)] = object;
+  return pointer;
+}
+
+Object* find(const void* pointer, Kind kind) {
+  const auto found = state().objects.find(key_of(pointer));
+  if (found == state().objects.end() || found->second.kind != kind ||
+      found->second.device != current) {
+    return nullptr;
+  }
+  return &found->second;
+}
+
+int remove(void* pointer, Kind kind) {
+  const Object* const object = find(pointer, kind);
+  if (object == nullptr) return invalid_handle;
+  if (kind == Kind::memory) current_device().used -= object->bytes;
+  state().objects.erase(key_of(pointer));
+  std::free(pointer);
+  return 0;
+}
+
+// Whether the device may use these bytes.
+bool reaches(const void* pointer, std::size_t bytes) {
+  for (const auto& [key, object] : state().objects) {
+    const bool memory = object.kind == Kind::memory && object.device == current;
+    if (!memory && !(object.kind == Kind::host && object.mapped)) continue;
+    if (key_of(pointer) >= key && key_of(pointer) - key <= object.bytes &&
+        bytes <= object.bytes - (key_of(pointer) - key)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void free_all_of(int device) {
+  for (auto object = state().objects.begin(); object != state().objects.end();) {
+    if (object->second.device == device) {
+      std::free(reinterpret_cast<void*>(object->first));
+      object = state().objects.erase(object);
+    } else {
+      ++object;
+    }
+  }
+  state().devices[static_cast<std::size_t>(device)] = Device{};
+}
+
+[[maybe_unused]] long objects_of(int device) {
+  return std::count_if(state().objects.begin(), state().objects.end(),
+                       [&](const auto& object) { return object.second.device == device; });
+}
+
+struct Text {
+  int code;
+  const char* cuda;
+  const char* hip;
+  const char* text;
+};
+
+constexpr Text texts[] = {
+    {0, "CUDA_SUCCESS", "hipSuccess", "no error"},
+    {invalid_value, "CUDA_ERROR_INVALID_VALUE", "hipErrorInvalidValue", "invalid argument"},
+    {out_of_memory, "CUDA_ERROR_OUT_OF_MEMORY", "hipErrorOutOfMemory", "out of memory"},
+    {34, "CUDA_ERROR_STUB_LIBRARY", "hipErrorUnknown", "CUDA driver is a stub library"},
+    {no_device, "CUDA_ERROR_NO_DEVICE", "hipErrorNoDevice", "no device is detected"},
+    {invalid_device, "CUDA_ERROR_INVALID_DEVICE", "hipErrorInvalidDevice", "invalid device"},
+    {invalid_image, "CUDA_ERROR_INVALID_IMAGE", "hipErrorInvalidImage", "image is invalid"},
+    {invalid_context, "CUDA_ERROR_INVALID_CONTEXT", "hipErrorInvalidContext", "invalid context"},
+    {214, "CUDA_ERROR_ECC_UNCORRECTABLE", "hipErrorECCNotCorrectable", "uncorrectable ECC error"},
+    {not_found, "CUDA_ERROR_NOT_FOUND", "hipErrorNotFound", "named symbol not found"},
+    {719, "CUDA_ERROR_LAUNCH_FAILED", "hipErrorLaunchFailure", "unspecified launch failure"},
+};
+
+[[maybe_unused]] const Text* text_of(int code) {
+  for (const Text& text : texts) {
+    if (text.code == code) return &text;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+// ---- For tests
+// -----------------------------------------------------------------------------------
+
+// Objects that nobody has freed, or that went with the context of a device.
+extern "C" long paraes_fake_live() {
+  const Lock lock(mutex);
+  long live = state().left + static_cast<long>(state().objects.size());
+  for (const Device& device : state().devices) live += device.retained;
+  return live;
+}
+
+extern "C" long paraes_fake_calls(const char* name) {
+  const Lock lock(mutex);
+  return state().calls[name];
+}
+
+// Host memory that was freed without having been overwritten with zeros.
+extern "C" long paraes_fake_dirty() {
+  const Lock lock(mutex);
+  return state().dirty;
+}
+
+extern "C" long paraes_fake_calls_on_lost() {
+  const Lock lock(mutex);
+  return state().calls_on_lost;
+}
+
+extern "C" void paraes_fake_reset() {
+  const Lock lock(mutex);
+  for (int device = 0; device < 64; ++device) free_all_of(device);
+  state().dirty = 0;
+  state().left = 0;
+  state().calls_on_lost = 0;
+  state().calls.clear();
+}
+
+extern "C" int paraes_fake_is_bare() {
+#ifdef PARAES_FAKE_BARE
+  return 1;
+#else
+  return 0;
+#endif
+}
+
+// ---- The driver
+// ----------------------------------------------------------------------------------
+
+PARAES_FAKE(cuInit, hipInit, unsigned flags) {
+  const Lock lock(mutex);
+  if (const int code = enter(PARAES_NAME(cuInit, hipInit)); code != 0) return code;
+  if (flags != 0) return invalid_value;
+  if (device_count() != 0) return 0;
+  return is_hip ? invalid_device : no_device;
+}
+
+// HIP's interface of the attributes goes by its version.
+#if !defined PARAES_FAKE_BARE || defined PARAES_FAKE_HIP
+PARAES_FAKE(cuDriverGetVersion, hipRuntimeGetVersion, int* version) {
+  const Lock lock(mutex);
+  const int code = enter(PARAES_NAME(cuDriverGetVersion, hipRuntimeGetVersion));
+  *version = directive("version", is_hip ? 60342131 : 12040);
+  return code;
+}
+#endif
+
+PARAES_FAKE(cuDeviceGetCount, hipGetDeviceCount, int* count) {
+  const Lock lock(mutex);
+  *count = device_count();
+  return enter(PARAES_NAME(cuDeviceGetCount, hipGetDeviceCount));
+}
+
+PARAES_FAKE(cuDeviceGet, hipDeviceGet, int* device, int index) {
+  const Lock lock(mutex);
+  if (const int code = enter(PARAES_NAME(cuDeviceGet, hipDeviceGet)); code != 0) return code;
+  if (index < 0 || index >= device_count()) return invalid_device;
+  *device = index;
+  return 0;
+}
+
+PARAES_FAKE(cuDeviceGetName, hipDeviceGetName, char* name, int bytes, int device) {
+  const Lock lock(mutex);
+  std::snprintf(name, static_cast<std::size_t>(bytes), "Fake GPU %d", device);
+  return enter(PARAES_NAME(cuDeviceGetName, hipDeviceGetName));
+}
+
+PARAES_FAKE(cuDeviceTotalMem_v2, hipDeviceTotalMem, std::size_t* bytes, int) {
+  const Lock lock(mutex);
+  *bytes = device_bytes;
+  return enter(PARAES_NAME(cuDeviceTotalMem_v2, hipDeviceTotalMem));
+}
+
+PARAES_FAKE(cuDeviceGetAttribute, hipDeviceGetAttribute, int* value, int number, int device) {
+  const Lock lock(mutex);
+  const int code = enter(PARAES_NAME(cuDeviceGetAttribute, hipDeviceGetAttribute));
+  if (code != 0) return code;
+  if (device < 0 || device >= device_count()) return invalid_device;
+  const std::map<int, int> cuda = {{1, 1024}, {16, 7}, {8, 48 << 10}, {97, 227 << 10},
+                                   {75, 9},   {76, 0}, {19, 1}};
+  const std::map<int, int> hip = {{56, 1024}, {63, 7}, {74, 64 << 10}, {3, 1}};
+  const auto& numbers = is_hip ? hip : cuda;
+  const auto found = numbers.find(number);
+  if (found == numbers.end()) return invalid_value;
+  *value = found->second;
+  if (number == (is_hip ? 3 : 19)) *value = directive("maps", 1);
+  return 0;
+}
+
+#ifndef PARAES_FAKE_BARE
+PARAES_FAKE(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId, char* text, int bytes, int device) {
+  const Lock lock(mutex);
+  std::snprintf(text, static_cast<std::size_t>(bytes), "0000:%02x:00.0", 0x40 + device);
+  return enter(PARAES_NAME(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId));
+}
+#endif
+
+#ifdef PARAES_FAKE_HIP
+extern "C" int hipGetDevice(int* device) {
+  const Lock lock(mutex);
+  *device = current;
+  return enter("hipGetDevice");
+}
+
+extern "C" int hipSetDevice(int device) {
+  const Lock lock(mutex);
+  if (const int code = enter("hipSetDevice"); code != 0) return code;
+  if (device < 0 || device >= device_count()) return invalid_device;
+  current = device;
+  return 0;
+}
+
+#ifdef PARAES_FAKE_BARE
+// As in ROCm 5.
+extern "C" int hipGetDeviceProperties(void* properties, int device) {
+  const Lock lock(mutex);
+  if (const int code = enter("hipGetDeviceProperties"); code != 0) return code;
+  std::memset(properties, 0xff, 792);
+  std::snprintf(static_cast<char*>(properties), 256, "gfx fake %d", device);
+  std::snprintf(static_cast<char*>(properties) + 396, 256, "gfx90a:sramecc+:xnack-");
+  return 0;
+}
+#else
+// As in ROCm 6.
+extern "C" int hipGetDevicePropertiesR0600(void* properties, int device) {
+  const Lock lock(mutex);
+  if (const int code = enter("hipGetDevicePropertiesR0600"); code != 0) return code;
+  std::memset(properties, 0xff, 1472);
+  std::snprintf(static_cast<char*>(properties), 256, "gfx fake %d", device);
+  std::snprintf(static_cast<char*>(properties) + 1160, 256, "gfx90a:sramecc+:xnack-");
+  return 0;
+}
+
+extern "C" const char* hipGetErrorName(int code) {
+  const Text* const text = text_of(code);
+  return text != nullptr ? text->hip : "hipErrorUnknown";
+}
+
+extern "C" const char* hipGetErrorString(int code) {
+  const Text* const text = text_of(code);
+  return text != nullptr ? text->text : "unknown error";
+}
+
+extern "C" int hipGetLastError() {
+  const Lock lock(mutex);
+  return enter("hipGetLastError");
+}
+#endif
+
+#else
+
+extern "C" int cuDevicePrimaryCtxRetain(void** context, int device) {
+  const Lock lock(mutex);
+  if (const int code = enter("cuDevicePrimaryCtxRetain"); code != 0) return code;
+  if (device < 0 || device >= device_count()) return invalid_device;
+  Device& fake = state().devices[static_cast<std::size_t>(device)];
+  ++fake.retained;
+  *context = &fake;
+  return 0;
+}
+
+extern "C" int cuDevicePrimaryCtxRelease_v2(int device) {
+  const Lock lock(mutex);
+  if (const int code = enter("cuDevicePrimaryCtxRelease_v2"); code != 0) return code;
+  Device& fake = state().devices[static_cast<std::size_t>(device)];
+  if (fake.retained == 0) return invalid_context;
+  if (--fake.retained == 0) {
+    if (fake.lost == 0) state().left += objects_of(device);
+    free_all_of(device);
+  }
+  return 0;
+}
+
+extern "C" int cuCtxGetCurrent(void** context) {
+  const Lock lock(mutex);
+  if (const int code = enter("cuCtxGetCurrent"); code != 0) return code;
+  *context = current < 0 ? nullptr : &state().devices[static_cast<std::size_t>(current)];
+  return 0;
+}
+
+extern "C" int cuCtxSetCurrent(void* context) {
+  const Lock lock(mutex);
+  if (const int code = enter("cuCtxSetCurrent"); code != 0) return code;
+  current = context == nullptr
+                ? -1
+                : static_cast<int>(static_cast<Device*>(context) - state().devices.data());
+  return 0;
+}
+
+#ifndef PARAES_FAKE_BARE
+extern "C" int cuGetErrorName(int code, const char** name) {
+  const Text* const text = text_of(code);
+  *name = text != nullptr ? text->cuda : nullptr;
+  return text != nullptr ? 0 : invalid_value;
+}
+
+extern "C" int cuGetErrorString(int code, const char** string) {
+  const Text* const text = text_of(code);
+  *string = text != nullptr ? text->text : nullptr;
+  return text != nullptr ? 0 : invalid_value;
+}
+
+extern "C" int cuFuncSetAttribute(Kernel* kernel, int number, int value) {
+  const Lock lock(mutex);
+  if (const int code = enter_device("cuFuncSetAttribute"); code != 0) return code;
+  if (number != 8 || value < 0 || value > static_cast<int>(most_shared_bytes)) {
+    return invalid_value;
+  }
+  current_device().shared[kernel->name] = static_cast<unsigned>(value);
+  return 0;
+}
+#endif
+#endif
+
+PARAES_FAKE(cuMemGetInfo_v2, hipMemGetInfo, std::size_t* free, std::size_t* total) {
+  const Lock lock(mutex);
+  if (const int code = enter_device(PARAES_NAME(cuMemGetInfo_v2, hipMemGetInfo)); code != 0) {
+    return code;
+  }
+  *free = device_bytes - current_device().used;
+  *total = device_bytes;
+  return 0;
+}
+
+PARAES_FAKE(cuMemAlloc_v2, hipMalloc, void** pointer, std::size_t bytes) {
+  const Lock lock(mutex);
+  if (const int code = enter_device(PARAES_NAME(cuMemAlloc_v2, hipMalloc)); code != 0) return code;
+  if (bytes == 0) return invalid_value;
+  if (bytes > device_bytes - current_device().used) return out_of_memory;
+  *pointer = add(Kind::memory, bytes);
+  current_device().used += bytes;
+  return 0;
+}
+
+PARAES_FAKE(cuMemFree_v2, hipFree, void* pointer) {
+  const Lock lock(mutex);
+  const int code = enter_device(PARAES_NAME(cuMemFree_v2, hipFree));
+  return code != 0 ? code : remove(pointer, Kind::memory);
+}
+
+PARAES_FAKE(cuMemHostAlloc, hipHostMalloc, void** pointer, std::size_t bytes, unsigned flags) {
+  const Lock lock(mutex);
+  const int code = enter_device(PARAES_NAME(cuMemHostAlloc, hipHostMalloc));
+  if (code != 0) return code;
+  if (bytes == 0 || (flags & ~7U) != 0) return invalid_value;
+  *pointer = add(Kind::host, bytes);
+  state().objects[key_of(*pointer)].mapped = (flags & 2U) != 0;
+  return 0;
+}
+
+PARAES_FAKE(cuMemFreeHost, hipHostFree, void* pointer) {
+  const Lock lock(mutex);
+  const int code = enter_device(PARAES_NAME(cuMemFreeHost, hipHostFree));
+  if (code != 0) return code;
+  if (const Object* const object = find(pointer, Kind::host); object != nullptr) {
+    const auto* const bytes = static_cast<const unsigned char*>(pointer);
+    if (std::any_of(bytes, bytes + object->bytes, [](unsigned char c) { return c != 0; })) {
+      ++state().dirty;
+    }
+  }
+  return remove(pointer, Kind::host);
+}
+
+#ifndef PARAES_FAKE_BARE
+PARAES_FAKE(cuMemHostGetDevicePointer_v2, hipHostGetDevicePointer, void** pointer, void* host,
+            unsigned flags) {
+  const Lock lock(mutex);
+  const int code = enter_device(PARAES_NAME(cuMemHostGetDevicePointer_v2, hipHostGetDevicePointer));
+  if (code != 0) return code;
+  const Object* const object = find(host, Kind::host);
+  if (object == nullptr || !object->mapped || flags != 0) return invalid_value;
+  *pointer = host;
+  return 0;
+}
+#endif
+
+PARAES_FAKE(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync, void* to, const void* from, std::size_t bytes,
+            void* stream) {
+  const Lock lock(mutex);
+  const int code = enter_device(PARAES_NAME(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync));
+  if (code != 0) return code;
+  if (find(stream, Kind::stream) == nullptr) return invalid_handle;
+  if (!reaches(to, bytes)) return invalid_value;
+  std::memcpy(to, from, bytes);
+  return 0;
+}
+
+PARAES_FAKE(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync, void* to, const void* from, std::size_t bytes,
+            void* stream) {
+  const Lock lock(mutex);
+  const int code = enter_device(PARAES_NAME(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync));
+  if (code != 0) return code;
+  if (find(stream, Kind::stream) == nullptr) return invalid_handle;
+  if (!reaches(from, bytes)) return invalid_value;
+  std::memcpy(to, from, bytes);
+  return 0;
+}
+
+PARAES_FAKE(cuMemsetD8Async, hipMemsetD8Async, void* to, unsigned char value, std::size_t bytes,
+            void* stream) {
+  const Lock lock(mutex);
+  const int code = enter_device(PARAES_NAME(cuMemsetD8Async, hipMemsetD8Async));
+  if (code != 0) return code;
+  if (find(stream, Kind::stream) == nullptr) return invalid_handle;
+  if (!reaches(to, bytes)) return invalid_value;
+  std::memset(to, value, bytes);
+  return 0;
+}
+
+PARAES_FAKE(cuStreamCreate, hipStreamCreateWithFlags, void** stream, unsigned flags) {
+  const Lock lock(mutex);
+  const int code = enter_device(PARAES_NAME(cuStreamCreate, hipStreamCreateWithFlags));
+  if (code != 0) return code;
+  if (flags != 1) return invalid_value;
+  *stream = add(Kind::stream, 1);
+  return 0;
+}
+
+PARAES_FAKE(cuStreamDestroy_v2, hipStreamDestroy, void* stream) {
+  const Lock lock(mutex);
+  const int code = enter_device(PARAES_NAME(cuStreamDestroy_v2, hipStreamDestroy));
+  return code != 0 ? code : remove(stream, Kind::stream);
+}
+
+PARAES_FAKE(cuStreamSynchronize, hipStreamSynchronize, void* stream) {
+  const Lock lock(mutex);
+  const int code = enter_device(PARAES_NAME(cuStreamSynchronize, hipStreamSynchronize));
+  if (code != 0) return code;
+  return find(stream, Kind::stream) != nullptr ? 0 : invalid_handle;
+}
+
+PARAES_FAKE(cuEventCreate, hipEventCreateWithFlags, void** event, unsigned flags) {
+  const Lock lock(mutex);
+  const int code = enter_device(PARAES_NAME(cuEventCreate, hipEventCreateWithFlags));
+  if (code != 0) return code;
+  if (flags != 0) return invalid_value;
+  *event = add(Kind::event, 1);
+  return 0;
+}
+
+PARAES_FAKE(cuEventDestroy_v2, hipEventDestroy, void* event) {
+  const Lock lock(mutex);
+  const int code = enter_device(PARAES_NAME(cuEventDestroy_v2, hipEventDestroy));
+  return code != 0 ? code : remove(event, Kind::event);
+}
+
+PARAES_FAKE(cuEventRecord, hipEventRecord, void* event, void* stream) {
+  const Lock lock(mutex);
+  const int code = enter_device(PARAES_NAME(cuEventRecord, hipEventRecord));
+  if (code != 0) return code;
+  Object* const object = find(event, Kind::event);
+  if (object == nullptr || find(stream, Kind::stream) == nullptr) return invalid_handle;
+  clock_gettime(CLOCK_MONOTONIC, &object->time);
+  object->recorded = true;
+  return 0;
+}
+
+PARAES_FAKE(cuEventElapsedTime, hipEventElapsedTime, float* milliseconds, void* from, void* to) {
+  const Lock lock(mutex);
+  const int code = enter_device(PARAES_NAME(cuEventElapsedTime, hipEventElapsedTime));
+  if (code != 0) return code;
+  const Object* const begin = find(from, Kind::event);
+  const Object* const end = find(to, Kind::event);
+  if (begin == nullptr || end == nullptr) return invalid_handle;
+  if (!begin->recorded || !end->recorded) return not_ready;
+  *milliseconds =
+      static_cast<float>(static_cast<double>(end->time.tv_sec - begin->time.tv_sec) * 1e3 +
+                         static_cast<double>(end->time.tv_nsec - begin->time.tv_nsec) / 1e6);
+  return 0;
+}
+
+// A program is text that begins with "fake", or any ELF file.
+PARAES_FAKE(cuModuleLoadData, hipModuleLoadData, void** module, const void* image) {
+  const Lock lock(mutex);
+  const int code = enter_device(PARAES_NAME(cuModuleLoadData, hipModuleLoadData));
+  if (code != 0) return code;
+  if (std::memcmp(image, "fake", 4) != 0 && std::memcmp(image,
+                                                        "\x7f"
+                                                        "ELF",
+                                                        4) != 0) {
+    return invalid_image;
+  }
+  *module = add(Kind::module, 1);
+  return 0;
+}
+
+PARAES_FAKE(cuModuleUnload, hipModuleUnload, void* module) {
+  const Lock lock(mutex);
+  const int code = enter_device(PARAES_NAME(cuModuleUnload, hipModuleUnload));
+  return code != 0 ? code : remove(module, Kind::module);
+}
+
+PARAES_FAKE(cuModuleGetFunction, hipModuleGetFunction, Kernel** found, void* module,
+            const char* name) {
+  const Lock lock(mutex);
+  const int code = enter_device(PARAES_NAME(cuModuleGetFunction, hipModuleGetFunction));
+  if (code != 0) return code;
+  if (find(module, Kind::module) == nullptr) return invalid_handle;
+  for (Kernel& kernel : kernels) {
+    if (std::strcmp(kernel.name, name) != 0) continue;
+    *found = &kernel;
+    return 0;
+  }
+  return not_found;
+}
+
+PARAES_FAKE(cuLaunchKernel, hipModuleLaunchKernel, Kernel* kernel, unsigned groups_x,
+            unsigned groups_y, unsigned groups_z, unsigned threads_x, unsigned threads_y,
+            unsigned threads_z, unsigned shared_bytes, void* stream, void** parameters,
+            void** extra) {
+  const Lock lock(mutex);
+  const int code = enter_device(PARAES_NAME(cuLaunchKernel, hipModuleLaunchKernel));
+  if (code != 0) return code;
+  if (find(stream, Kind::stream) == nullptr) return invalid_handle;
+  const unsigned allowed =
+      is_hip ? 64U << 10 : std::max(usual_shared_bytes, current_device().shared[kernel->name]);
+  if (groups_x == 0 || groups_y != 1 || groups_z != 1 || threads_x == 0 || threads_x > 1024 ||
+      threads_y != 1 || threads_z != 1 || extra != nullptr || shared_bytes > allowed) {
+    return invalid_value;
+  }
+  if (const int lost = directive("lose", 0); lost != 0) {
+    current_device().lost = lost;
+    return 0;
+  }
+  if (kernel != &kernels[0]) return 0;
+  // paraes_xor(data, bytes, pattern by value)
+  unsigned char* data = nullptr;
+  std::uint64_t bytes = 0;
+  std::memcpy(&data, parameters[0], sizeof data);
+  std::memcpy(&bytes, parameters[1], sizeof bytes);
+  const auto* const pattern = static_cast<const unsigned char*>(parameters[2]);
+  if (!reaches(data, bytes)) {
+    current_device().lost = illegal_address;
+    return 0;
+  }
+  for (std::uint64_t i = 0; i < bytes; ++i) data[i] ^= pattern[i % pattern_bytes];
+  return 0;
+}

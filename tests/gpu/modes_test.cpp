@@ -1,0 +1,228 @@
+// Every mode, key size and direction of every GPU kernel, against OpenSSL, on one device: the one
+// that PARAES_TEST_DEVICE names, or opencl:0, which is PoCL on a machine without a GPU.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "paraes/devices.hpp"
+#include "paraes/error.hpp"
+#include "paraes/kernels.hpp"
+#include "paraes/segments.hpp"
+#include "support/buffers.hpp"
+#include "support/builds.hpp"
+#include "support/environment.hpp"
+#include "support/operations.hpp"
+
+namespace paraes {
+namespace {
+
+using support::Buffer;
+using support::Operation;
+
+std::string test_device() {
+  const char* name = std::getenv("PARAES_TEST_DEVICE");
+  return name != nullptr && *name != '\0' ? name : "opencl:0";
+}
+
+// Why the device cannot be used; empty if it can.
+std::string missing() {
+  try {
+    require_device(test_device());
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+// The least memory that a device is allowed: fragments of 64 KiB, four at once.
+constexpr std::uint64_t little_memory = 1;
+
+class Gpu : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    const std::string reason = missing();
+    if (reason.empty()) return;
+    if (std::getenv("PARAES_REQUIRE_DEVICE") != nullptr) FAIL() << reason;
+    GTEST_SKIP() << reason;
+  }
+
+  [[nodiscard]] static Execution execution() {
+    return {.kernel = GetParam(), .device = test_device(), .device_memory = little_memory};
+  }
+
+  static void check(const Operation& operation, std::size_t bytes, std::size_t key_bytes,
+                    const Execution& how) {
+    const support::Task task = operation.prepare(operation.direction, bytes, key_bytes);
+    const auto context = [&] {
+      return std::string(operation.name) +
+             (operation.direction == Direction::encrypt ? " encryption, " : " decryption, ") +
+             std::to_string(bytes) + " bytes, key of " + std::to_string(key_bytes);
+    };
+    support::PlacedBuffer out(bytes, bytes % 16);
+    out.fill(Buffer(bytes, 0xa5));
+    ASSERT_EQ(support::run_task(operation, task, how, task.in, out.span()), "") << context();
+    ASSERT_TRUE(out.margins_intact()) << context();
+    out.fill(task.in);
+    ASSERT_EQ(support::run_task(operation, task, how, out.span(), out.span()), "")
+        << context() << ", in place";
+    ASSERT_TRUE(out.margins_intact()) << context();
+  }
+
+  static std::size_t nearest(const Operation& operation, std::size_t bytes) {
+    if (bytes <= operation.min_bytes) return operation.min_bytes;
+    return operation.min_bytes + (bytes - operation.min_bytes) / operation.step * operation.step;
+  }
+};
+
+TEST_P(Gpu, EveryOperationAndLength) {
+  std::size_t runs = 0;
+  for (const Operation& operation : support::all_operations()) {
+    for (const std::size_t key_bytes : operation.key_bytes) {
+      std::size_t last = operation.max_bytes + 1;
+      // Around blocks, rows of 32 threads, tiles of 1024 blocks, chunks of the hash.
+      for (const std::size_t about :
+           {0, 1, 16, 31, 64, 511, 512, 529, 4096, 16384, 16400, 16399, 20000, 33000}) {
+        const std::size_t bytes = nearest(operation, about);
+        if (bytes == last || bytes > operation.max_bytes) continue;
+        last = bytes;
+        check(operation, bytes, key_bytes, execution());
+        if (HasFatalFailure()) return;
+        ++runs;
+      }
+    }
+  }
+  support::report("GPU: " + std::to_string(runs) + " messages through kernel " + GetParam() +
+                  " on " + test_device());
+}
+
+// Several fragments at once: a fragment has 64 KiB, and there are four queues.
+TEST_P(Gpu, ManyFragments) {
+  for (const Operation& operation : support::all_operations()) {
+    const std::size_t bytes = nearest(operation, 5 * 65536 + 777);
+    if (bytes > operation.max_bytes) continue;
+    check(operation, bytes, operation.key_bytes[0], execution());
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST_P(Gpu, MappedMemoryAndKeysExpandedByTheDevice) {
+  Execution how = execution();
+  how.transfer = Transfer::mapped;
+  how.key_expansion = KeyExpansion::device;
+  for (const Operation& operation : support::all_operations()) {
+    for (const std::size_t key_bytes : operation.key_bytes) {
+      check(operation, nearest(operation, 5000), key_bytes, how);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// Segments of all lengths under one key, sealed and opened at once, against the CPU.
+TEST_P(Gpu, SegmentsOfEveryKind) {
+  for (const std::size_t key_bytes : {std::size_t{16}, std::size_t{32}}) {
+    const Buffer key = support::make_key(key_bytes, 3);
+    const Buffer nonce = support::pattern(12, 9);
+    const SegmentCipher on_cpu(key, nonce, SegmentCipher::Nonces::counted, {});
+    const SegmentCipher on_gpu(key, nonce, SegmentCipher::Nonces::counted, execution());
+    EXPECT_EQ(on_gpu.kernel(), GetParam());
+    EXPECT_EQ(on_gpu.device(), test_device());
+    const std::vector<std::size_t> sizes = {0,     1,     15,    16,    17,   255,
+                                            256,   4080,  4096,  4097,  9000, 16384,
+                                            16384, 16384, 16384, 70000, 33,   0};
+    std::vector<Buffer> plain;
+    std::vector<Buffer> sealed;
+    std::vector<Buffer> expected;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      plain.push_back(support::pattern(sizes[i], static_cast<unsigned>(i)));
+      sealed.emplace_back(sizes[i] + segment_tag_bytes, 0xa5);
+      expected.emplace_back(sizes[i] + segment_tag_bytes);
+      on_cpu.seal(i, i + 1 == sizes.size(), plain[i], expected[i]);
+    }
+    std::vector<SegmentCipher::Segment> run;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      run.push_back({.index = i, .last = i + 1 == sizes.size(), .in = plain[i], .out = sealed[i]});
+    }
+    on_gpu.seal(run);
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      ASSERT_EQ(support::difference(sealed[i], expected[i]), "") << "segment " << i;
+    }
+    // One of them is damaged: it alone is refused, and zero.
+    constexpr std::size_t damaged = 9;
+    sealed[damaged][sizes[damaged] + 3] ^= 1;
+    std::vector<Buffer> opened;
+    for (const std::size_t size : sizes) opened.emplace_back(size, 0xa5);
+    run.clear();
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      run.push_back({.index = i, .last = i + 1 == sizes.size(), .in = sealed[i], .out = opened[i]});
+    }
+    on_gpu.open(run);
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      ASSERT_EQ(run[i].intact, i != damaged) << "segment " << i;
+      const Buffer right = i == damaged ? Buffer(sizes[i]) : plain[i];
+      ASSERT_EQ(support::difference(opened[i], right), "") << "segment " << i;
+    }
+  }
+}
+
+// Ciphers with keys of their own take turns at the same lanes.
+TEST_P(Gpu, SeveralKeysAndThreads) {
+  const Buffer in = support::pattern(40000);
+  std::array<std::string, 4> wrong;
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < wrong.size(); ++t) {
+    threads.emplace_back([&, t] {
+      try {
+        const Buffer key = support::make_key(t % 2 == 0 ? 16 : 32, t);
+        const Buffer counter = support::pattern(16, t);
+        const Buffer expected = support::evp_ctr(key, counter, in);
+        for (unsigned round = 0; round < 3 && wrong[t].empty(); ++round) {
+          Ctr cipher(key, counter, execution());
+          Buffer out(in.size());
+          cipher.process(in, out);
+          wrong[t] = support::difference(out, expected);
+        }
+      } catch (const std::exception& error) {
+        wrong[t] = error.what();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& text : wrong) EXPECT_EQ(text, "");
+}
+
+// A stream in pieces that begin anywhere in a block.
+TEST_P(Gpu, CtrInOddPieces) {
+  const Buffer key = support::make_key(16, 8);
+  const Buffer counter(16, 0xff);
+  const Buffer in = support::pattern(70000);
+  const Buffer expected = support::evp_ctr(key, counter, in);
+  Ctr cipher(key, counter, execution());
+  Buffer out(in.size());
+  std::size_t at = 0;
+  for (std::size_t n = 1; at < in.size(); n = n * 3 + 1) {
+    const std::size_t bytes = std::min(n, in.size() - at);
+    cipher.process(Bytes(in).subspan(at, bytes), MutableBytes(out).subspan(at, bytes));
+    at += bytes;
+  }
+  EXPECT_EQ(support::difference(out, expected), "");
+}
+
+std::vector<std::string> kernel_names() {
+  std::vector<std::string> names;
+  for (const KernelInfo& kernel : gpu_kernels()) names.emplace_back(kernel.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, Gpu, testing::ValuesIn(kernel_names()), [](const auto& row) {
+  std::string name = row.param;
+  for (char& c : name) c = c == '-' ? '_' : c;
+  return name;
+});
+
+}  // namespace
+}  // namespace paraes
