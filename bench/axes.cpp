@@ -4,6 +4,8 @@
 #include <charconv>
 
 #include "file/tools.hpp"
+#include "gpu/fleet.hpp"
+#include "memory/pinned_copy.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 #include "rivals/rivals.hpp"
@@ -69,36 +71,55 @@ int parse_int(std::string_view flag, std::string_view word) {
 std::vector<std::string> parse_devices(std::string_view list) {
   std::vector<std::string> devices;
   for (const std::string& word : split(list, "--device")) {
-    const std::string kind = word.substr(0, word.find(':'));
-    if (word == "auto" || word == "cpu") {
+    if (!gpu::names_gpu(word)) {
       add_once<std::string>(devices, "cpu");
-    } else if (kind == "cuda" || kind == "hip" || kind == "opencl") {
-      add_once(devices, word);
     } else {
-      unknown("--device", word, {"auto", "cpu", "cuda:N", "hip:N", "opencl:N"});
+      add_once(devices, word.find(':') == std::string::npos ? word + ":0" : word);
     }
   }
   return devices;
 }
 
-std::vector<std::string> parse_kernels(std::string_view list) {
-  std::vector<std::string> names;
-  for (const KernelInfo& info : kernels()) names.emplace_back(info.name);
-  if (list.empty()) return {std::string(select_kernel("").name)};
+// The kernels of `list` on one kind of device: `all` and `auto` mean those of `own`, and the other
+// words may be among `known`.
+std::vector<std::string> parse_kernels(std::string_view list, const std::vector<KernelInfo>& own,
+                                       std::string_view device,
+                                       const std::vector<std::string>& known) {
+  const auto select = [&](std::string_view request) {
+    return std::string(select_kernel(request, device, false).name);
+  };
+  if (list.empty()) return {select("")};
   std::vector<std::string> chosen;
   for (const std::string& word : split(list, "--kernel")) {
     if (word == "auto") {
-      add_once(chosen, std::string(select_kernel("auto").name));
+      add_once(chosen, select("auto"));
     } else if (word == "all") {
-      for (const std::string& name : names) add_once(chosen, name);
-    } else if (std::find(names.begin(), names.end(), word) != names.end()) {
+      for (const KernelInfo& info : own) add_once(chosen, std::string(info.name));
+    } else if (std::find(known.begin(), known.end(), word) != known.end()) {
       add_once(chosen, word);
     } else {
+      std::vector<std::string> names = known;
       names.insert(names.begin(), {"auto", "all"});
       unknown("--kernel", word, names);
     }
   }
   return chosen;
+}
+
+void parse_kernels(std::string_view list, Axes& axes) {
+  const auto is_cpu = [](const std::string& device) { return device == "cpu"; };
+  const bool on_cpu = std::any_of(axes.devices.begin(), axes.devices.end(), is_cpu);
+  const bool on_gpu = !std::all_of(axes.devices.begin(), axes.devices.end(), is_cpu);
+  std::vector<std::string> known;
+  if (on_cpu) {
+    for (const KernelInfo& info : kernels()) add_once(known, std::string(info.name));
+  }
+  if (on_gpu) {
+    for (const KernelInfo& info : gpu_kernels()) add_once(known, std::string(info.name));
+  }
+  if (on_cpu) axes.kernels = parse_kernels(list, kernels(), "cpu", known);
+  // Which GPU does not matter here: all have the same kernels.
+  if (on_gpu) axes.gpu_kernels = parse_kernels(list, gpu_kernels(), "cuda", known);
 }
 
 std::vector<std::uint64_t> parse_sizes(std::string_view list, SizeParser parse_size) {
@@ -129,6 +150,7 @@ std::vector<std::string> rival_names() {
   std::vector<std::string> names;
   for (const MemoryRival& rival : memory_rivals()) names.emplace_back(rival.name);
   for (const FileRival& rival : file_rivals()) names.emplace_back(rival.name);
+  names.emplace_back(pinned_copy_name);
   return names;
 }
 
@@ -140,7 +162,7 @@ Axes parse_axes(const AxisTexts& texts, SizeParser parse_size) {
   };
   Axes axes;
   axes.devices = parse_devices(or_default(texts.device, "cpu"));
-  axes.kernels = parse_kernels(texts.kernel);
+  parse_kernels(texts.kernel, axes);
   axes.modes_named = !texts.mode.empty();
   constexpr Mode modes[] = {Mode::ecb, Mode::cbc, Mode::ctr, Mode::xts, Mode::gcm};
   for (const std::string& word :
@@ -187,8 +209,8 @@ Axes parse_axes(const AxisTexts& texts, SizeParser parse_size) {
   }
   axes.rivals_named = !texts.rivals.empty();
   if (texts.rivals != "none") {
-    axes.rivals =
-        choose("--rivals", or_default(texts.rivals, "openssl,openssl-enc"), rival_names());
+    axes.rivals = choose("--rivals", or_default(texts.rivals, "openssl,openssl-enc,pinned-copy"),
+                         rival_names());
   }
   return axes;
 }

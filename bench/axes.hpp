@@ -30,8 +30,10 @@ struct AxisTexts {
 };
 
 struct Axes {
-  std::vector<std::string> devices;
-  std::vector<std::string> kernels;  // names of kernels(), `auto` resolved
+  std::vector<std::string> devices;  // "cpu", "cuda:0", "opencl:0+1"
+  // Names with `auto` resolved. Where CPU and GPUs are named, a list may have names of the other.
+  std::vector<std::string> kernels;      // on the CPU
+  std::vector<std::string> gpu_kernels;  // on GPUs
   std::vector<Mode> modes;
   bool modes_named = false;  // whether modes were asked for, rather than the default
   std::vector<int> key_bits;

@@ -27,6 +27,7 @@ Examples:
   paraes bench --quick
   paraes bench --mode ctr,gcm --size 1KiB,...,64MiB --rivals openssl,ipsec-mb --json report.json
   paraes bench --mode ctr --size 1GiB --threads 1,0 --in-place no,yes --rivals memcpy
+  paraes bench --device cpu,cuda:0 --scope memory,transfer --mode ctr --size 64KiB,...,1GiB
   paraes bench --scope file --format raw --mode ctr --size 1GiB --rivals openssl-enc,cp)";
 
 int bench_verb(Flags flags, const CLI::App& verb) {
@@ -55,22 +56,27 @@ void add_bench(CLI::App& app, int& status) {
   const auto axis = [&](const char* name, std::string& text, const char* values, const char* help) {
     return verb->add_option(name, text, help)->type_name(values)->group(group);
   };
-  axis("--device", axes.device, "cpu,...", "Where to compute (default: cpu).");
+  axis("--device", axes.device, "cpu,cuda:N,...",
+       "Where to compute: cpu (default), and GPUs as of encrypt.");
   axis("--kernel", axes.kernel, "auto,NAME,...", "Implementations of AES (default: auto).");
   axis("--mode", axes.mode, "ecb,cbc,ctr,xts,gcm", "Modes (default: all that the scope has).");
   axis("--key-bits", axes.key_bits, "128,192,256", "Sizes of the AES key (default: 128).");
   axis("--direction", axes.direction, "encrypt,decrypt", "Directions (default: both).");
   axis("-T,--threads", axes.threads, "N,...", "Numbers of threads; 0 is all cores (default: 1).");
-  axis("--size", axes.size, "SIZE,...",
-       "Sizes of the message; 1KiB,...,1GiB is a series (default: 16KiB,1MiB; files: 64MiB).");
+  axis(
+      "--size", axes.size, "SIZE,...",
+      "Sizes of the message; 1KiB,...,1GiB is a series (default: 16KiB,1MiB; transfer: 1MiB,64MiB; "
+      "file: 64MiB).");
   axis("--scope", axes.scope, "memory,transfer,file", "What a run includes (default: memory).");
   axis("--in-place", axes.in_place, "no,yes", "Output over the input (default: no; bare: yes).")
       ->expected(0, 1);
   axis("--format", axes.format, "paraes,c2sp,...", "Formats of the file scope (default: paraes).");
-  axis("--key-expansion", axes.key_expansion, "host,device", "Where keys are expanded.");
-  axis("--transfer", axes.transfer, "staged,mapped", "How data gets to a GPU.");
+  axis("--key-expansion", axes.key_expansion, "host,device",
+       "Where keys for GPUs are expanded (default: host).");
+  axis("--transfer", axes.transfer, "staged,mapped", "How data gets to a GPU (default: staged).");
   axis("--rivals", axes.rivals, "NAME,...",
-       "openssl (default), ipsec-mb, gcrypt, memcpy; files: openssl-enc (default), age, cp; none.");
+       "openssl (default), ipsec-mb, gcrypt, memcpy; transfer: pinned-copy (default); "
+       "files: openssl-enc (default), age, cp; none.");
 
   group = "Sampling";
   verb->add_option("--samples", settings.samples, "Samples a row, at least (default: 31).")

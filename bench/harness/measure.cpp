@@ -107,7 +107,9 @@ void take_sample(Entrant& entrant, EnergyMeter& energy) {
 void finish(Entrant& entrant, const EnergyMeter& energy) {
   Result& result = entrant.result;
   result.statistics = statistics_of(result.samples_ns);
-  if (!energy.available()) {
+  if (result.row.device != "cpu") {
+    result.energy_reason = "the counter is that of the cpu, which is not what works";
+  } else if (!energy.available()) {
     result.energy_reason = energy.reason();
   } else if (!entrant.metered) {
     result.energy_reason = "the energy counter could not be read";

@@ -21,6 +21,12 @@ const Material& material() {
   return values;
 }
 
+std::array<std::uint8_t, 12> segment_nonce(std::uint64_t index) {
+  std::array<std::uint8_t, 12> nonce = material().nonce;
+  for (unsigned i = 0; i < 8; ++i) nonce[11 - i] ^= static_cast<std::uint8_t>(index >> (8 * i));
+  return nonce;
+}
+
 std::array<std::uint8_t, 16> xts_tweak(std::uint64_t unit) {
   std::array<std::uint8_t, 16> tweak{};
   for (unsigned i = 0; i < 8; ++i) tweak[i] = static_cast<std::uint8_t>(unit >> (8 * i));

@@ -38,6 +38,9 @@ class Contender {
 
   // Expands the job's key anew, into a place of its own; false if there is nothing to expand.
   virtual bool expand_key() { return false; }
+
+  // What GPUs have spent since the last call.
+  [[nodiscard]] virtual DeviceTimes take_device_times() { return {}; }
 };
 
 struct Material {
@@ -52,6 +55,13 @@ struct Material {
 [[nodiscard]] inline std::size_t key_bytes(const Job& job) {
   return static_cast<std::size_t>(job.key_bits) / 8 * (job.mode == Mode::xts ? 2 : 1);
 }
+
+// The memory scope on a GPU cuts a text for GCM into messages of their own: segments.
+inline constexpr std::size_t segment_bytes = std::size_t{16} << 10;
+[[nodiscard]] inline std::uint64_t segments(std::uint64_t bytes) {
+  return (bytes + segment_bytes - 1) / segment_bytes;
+}
+[[nodiscard]] std::array<std::uint8_t, 12> segment_nonce(std::uint64_t index);
 
 // The tweak of data unit `unit`: a 16-byte little-endian integer.
 [[nodiscard]] std::array<std::uint8_t, 16> xts_tweak(std::uint64_t unit);

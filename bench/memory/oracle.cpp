@@ -43,15 +43,25 @@ void start(const Job& job, EVP_CIPHER_CTX* context) {
   if (job.mode == Mode::cbc || job.mode == Mode::ctr) evp_restart(context, material().iv.data());
 }
 
+Job turned(Job job, Direction direction) {
+  job.direction = direction;
+  return job;
+}
+
+std::array<std::uint8_t, 16> final_tag(EVP_CIPHER_CTX* context) {
+  std::array<std::uint8_t, 16> tag{};
+  std::uint8_t nothing[16];
+  int written = 0;
+  evp_check(EVP_CipherFinal_ex(context, nothing, &written));
+  evp_check(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, 16, tag.data()));
+  return tag;
+}
+
 }  // namespace
 
 std::array<std::uint8_t, 16> gcm_tag_of_pattern(const Job& job) {
-  Job encryption = job;
-  encryption.direction = Direction::encrypt;
-  Job decryption = job;
-  decryption.direction = Direction::decrypt;
-  const EvpContext to_plain = evp_context(decryption);
-  const EvpContext to_cipher = evp_context(encryption);
+  const EvpContext to_plain = evp_context(turned(job, Direction::decrypt));
+  const EvpContext to_cipher = evp_context(turned(job, Direction::encrypt));
   start(job, to_plain.get());
   start(job, to_cipher.get());
   // EVP hands out plaintext before the tag is known; encrypting that gives the pattern back, and
@@ -63,11 +73,7 @@ std::array<std::uint8_t, 16> gcm_tag_of_pattern(const Job& job) {
     evp_update(to_plain.get(), buffer.data(), buffer.data(), step);
     evp_update(to_cipher.get(), buffer.data(), buffer.data(), step);
   }
-  std::array<std::uint8_t, 16> tag{};
-  int written = 0;
-  evp_check(EVP_CipherFinal_ex(to_cipher.get(), buffer.data(), &written));
-  evp_check(EVP_CIPHER_CTX_ctrl(to_cipher.get(), EVP_CTRL_AEAD_GET_TAG, 16, tag.data()));
-  return tag;
+  return final_tag(to_cipher.get());
 }
 
 bool is_answer(const Job& job, const std::uint8_t* out, const std::uint8_t* tag) {
@@ -83,11 +89,31 @@ bool is_answer(const Job& job, const std::uint8_t* out, const std::uint8_t* tag)
     if (std::memcmp(buffer.data(), out + at, step) != 0) return false;
   }
   if (job.mode != Mode::gcm || job.direction == Direction::decrypt) return true;
-  std::uint8_t expected[16];
-  int written = 0;
-  evp_check(EVP_CipherFinal_ex(context.get(), buffer.data(), &written));
-  evp_check(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, 16, expected));
-  return std::memcmp(expected, tag, 16) == 0;
+  return std::memcmp(final_tag(context.get()).data(), tag, 16) == 0;
+}
+
+bool is_answer_in_segments(const Job& job, const std::uint8_t* out, const std::uint8_t* tags) {
+  const bool decrypts = job.direction == Direction::decrypt;
+  const EvpContext to_plain = evp_context(turned(job, Direction::decrypt));
+  const EvpContext to_cipher = evp_context(turned(job, Direction::encrypt));
+  std::vector<std::uint8_t> given(segment_bytes);
+  std::vector<std::uint8_t> plain(segment_bytes);
+  std::vector<std::uint8_t> cipher(segment_bytes);
+  for (std::uint64_t s = 0; s < segments(job.bytes); ++s) {
+    const std::uint64_t at = s * segment_bytes;
+    const std::size_t size = std::min<std::uint64_t>(segment_bytes, job.bytes - at);
+    const auto nonce = segment_nonce(s);
+    pattern(at, given.data(), size);
+    evp_restart(to_plain.get(), nonce.data());
+    evp_restart(to_cipher.get(), nonce.data());
+    if (decrypts) evp_update(to_plain.get(), given.data(), plain.data(), size);
+    // Encrypting the plaintext that decryption gave leads to the tag that it had to find.
+    evp_update(to_cipher.get(), decrypts ? plain.data() : given.data(), cipher.data(), size);
+    const std::uint8_t* const expected = decrypts ? plain.data() : cipher.data();
+    if (std::memcmp(expected, out + at, size) != 0) return false;
+    if (std::memcmp(final_tag(to_cipher.get()).data(), tags + 16 * s, 16) != 0) return false;
+  }
+  return true;
 }
 
 }  // namespace paraes::bench

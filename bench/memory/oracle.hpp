@@ -15,4 +15,9 @@ namespace paraes::bench {
 // its tag.
 [[nodiscard]] bool is_answer(const Job& job, const std::uint8_t* out, const std::uint8_t* tag);
 
+// The same for a GCM job in segments, each a message with segment_nonce(): encryption made the tags
+// that `tags` has, 16 bytes each; decryption found that these would be right.
+[[nodiscard]] bool is_answer_in_segments(const Job& job, const std::uint8_t* out,
+                                         const std::uint8_t* tags);
+
 }  // namespace paraes::bench

@@ -1,5 +1,6 @@
 #include "memory/ours.hpp"
 
+#include "gpu/fleet.hpp"
 #include "harness/variant.hpp"
 #include "kernels/registry.hpp"
 #include "modes/cipher_key.hpp"
@@ -15,7 +16,11 @@ Bytes job_key(const Job& job) { return {material().key.data(), key_bytes(job)}; 
 class Ours : public Contender {
  public:
   Ours(const Job& job, const Execution& execution)
-      : job_(job), row_(find_kernel(execution.kernel)) {}
+      : job_(job),
+        // On a GPU the name is that of a GPU kernel.
+        row_(find_kernel(gpu::names_gpu(execution.device) ? "auto" : execution.kernel)) {}
+
+  [[nodiscard]] DeviceTimes take_device_times() override { return cipher().take_device_times(); }
 
   bool expand_key() override {
     const std::uint8_t* key = material().key.data();
@@ -34,6 +39,7 @@ class Ours : public Contender {
   }
 
  protected:
+  [[nodiscard]] virtual const Cipher& cipher() const = 0;
   [[nodiscard]] bool encrypts() const { return job_.direction == Direction::encrypt; }
   [[nodiscard]] Bytes input(const std::uint8_t* in) const { return {in, job_.bytes}; }
   [[nodiscard]] MutableBytes output(std::uint8_t* out) const { return {out, job_.bytes}; }
@@ -52,6 +58,9 @@ class OurEcb : public Ours {
     encrypts() ? ecb_.encrypt(input(in), output(out)) : ecb_.decrypt(input(in), output(out));
   }
 
+ protected:
+  [[nodiscard]] const Cipher& cipher() const override { return ecb_; }
+
  private:
   Ecb ecb_;
 };
@@ -66,6 +75,9 @@ class OurCbc : public Ours {
     encrypts() ? cbc_.encrypt(input(in), output(out)) : cbc_.decrypt(input(in), output(out));
   }
 
+ protected:
+  [[nodiscard]] const Cipher& cipher() const override { return cbc_; }
+
  private:
   Cbc cbc_;
 };
@@ -79,6 +91,9 @@ class OurCtr : public Ours {
     ctr_.seek(0);
     ctr_.process(input(in), output(out));
   }
+
+ protected:
+  [[nodiscard]] const Cipher& cipher() const override { return ctr_; }
 
  private:
   Ctr ctr_;
@@ -95,6 +110,9 @@ class OurXts : public Ours {
     encrypts() ? xts_.encrypt(first_, input(in), output(out))
                : xts_.decrypt(first_, input(in), output(out));
   }
+
+ protected:
+  [[nodiscard]] const Cipher& cipher() const override { return xts_; }
 
  private:
   std::array<std::uint8_t, 16> first_;
@@ -114,6 +132,9 @@ class OurGcm : public Ours {
     }
   }
 
+ protected:
+  [[nodiscard]] const Cipher& cipher() const override { return gcm_; }
+
  private:
   Gcm gcm_;
 };
@@ -121,7 +142,10 @@ class OurGcm : public Ours {
 }  // namespace
 
 std::unique_ptr<Contender> make_ours(const Job& job, const std::string& kernel) {
-  const Execution execution = {.kernel = kernel, .threads = job.threads};
+  return make_ours(job, Execution{.kernel = kernel, .threads = job.threads});
+}
+
+std::unique_ptr<Contender> make_ours(const Job& job, const Execution& execution) {
   switch (job.mode.value()) {
     case Mode::ecb:
       return std::make_unique<OurEcb>(job, execution);

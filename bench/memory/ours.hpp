@@ -9,5 +9,7 @@
 namespace paraes::bench {
 
 [[nodiscard]] std::unique_ptr<Contender> make_ours(const Job& job, const std::string& kernel);
+// On a GPU too; throws what its cipher throws.
+[[nodiscard]] std::unique_ptr<Contender> make_ours(const Job& job, const Execution& execution);
 
 }  // namespace paraes::bench

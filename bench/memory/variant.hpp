@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <utility>
 
 #include "harness/variant.hpp"
 #include "memory/arena.hpp"
@@ -25,6 +26,12 @@ class MemoryVariant : public Variant {
   bool expand_key() override;
   [[nodiscard]] Timeline timeline(double median_ns,
                                   std::optional<double> key_expansion_ns) const override;
+
+ protected:
+  [[nodiscard]] const Job& job() const { return job_; }
+  [[nodiscard]] Contender& contender() const { return *contender_; }
+  // For a contender that can be had no sooner than in set_up().
+  void use(std::unique_ptr<Contender> contender) { contender_ = std::move(contender); }
 
  private:
   Job job_;

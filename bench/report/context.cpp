@@ -17,6 +17,7 @@
 #include "build_info.hpp"
 #include "file/child.hpp"
 #include "file/tools.hpp"
+#include "paraes/devices.hpp"
 #include "paraes/kernels.hpp"
 #include "paraes/version.hpp"
 #include "rivals/rivals.hpp"
@@ -139,6 +140,25 @@ Json openmp() {
   return json;
 }
 
+// "gpus": every GPU that can be used; "drivers": of each runtime, null where it is absent.
+void add_gpus(Json& json) {
+  Json gpus = Json::array();
+  Json drivers = {{"cuda", nullptr}, {"hip", nullptr}, {"opencl", nullptr}};
+  for (const DeviceInfo& info : devices()) {
+    if (info.id == "cpu" || !info.available) continue;
+    gpus.push_back({{"id", info.id},
+                    {"name", info.name},
+                    {"memory", info.memory_bytes},
+                    {"driver", info.driver},
+                    {"compiler", info.compiler.empty() ? Json() : Json(info.compiler)},
+                    {"target", info.target}});
+    Json& driver = drivers[info.id.substr(0, info.id.find(':'))];
+    if (driver.is_null()) driver = info.driver;
+  }
+  json["gpus"] = std::move(gpus);
+  json["drivers"] = std::move(drivers);
+}
+
 }  // namespace
 
 Json context(const std::string& folder) {
@@ -156,8 +176,7 @@ Json context(const std::string& folder) {
   json["numa"] = numa_nodes();
   json["governor"] = text_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   json["thp"] = huge_pages();
-  json["gpus"] = Json::array();
-  json["drivers"] = Json();
+  add_gpus(json);
   json["compiler"] = compiler();
   json["flags"] = PARAES_BUILD_FLAGS;
   const std::string commit = PARAES_BUILD_COMMIT;

@@ -19,11 +19,9 @@ struct Column {
   std::function<std::string(const Row&)> text;
   bool left = false;
   std::string caption;  // "{} threads": how a value that all rows share is told above the table
+  // Rows of the CPU have no value, and do not make the column vary by that.
+  bool of_gpus = false;
 };
-
-std::string threads_text(int threads) {
-  return fmt::format("{} {}", threads, threads == 1 ? "thread" : "threads");
-}
 
 // What tells one row from another, in the order of the table.
 std::vector<Column> axis_columns() {
@@ -41,18 +39,23 @@ std::vector<Column> axis_columns() {
          return r.direction ? std::string(to_string(*r.direction).substr(0, 3)) : "";
        },
        true, "{}ryption"},
-      {"thr", [](const Row& r) { return fmt::format("{}", r.threads); }, false, "{} thread(s)"},
+      {"thr", [](const Row& r) { return r.threads == 0 ? "" : fmt::format("{}", r.threads); },
+       false, "{}"},
       {"place", [](const Row& r) { return std::string(r.in_place ? "in" : "out"); }, true,
        "{} of place"},
+      {"keys", [](const Row& r) { return r.device == "cpu" ? "" : r.key_expansion; }, true,
+       "keys expanded on the {}", true},
+      {"transfer", [](const Row& r) { return r.transfer; }, true, "{}", true},
   };
 }
 
 // Whether a rival's row is the one to compare `row` with. One without a mode or direction (a copy)
-// compares with all jobs of its scope, size and threads. Programs in file scope have the threads
-// that they have, and openssl enc, which authenticates nothing, does CTR where we do GCM.
+// compares with all jobs of its scope, device, size and threads. Programs in file scope have the
+// threads that they have, and openssl enc, which authenticates nothing, does CTR where we do GCM.
 bool comparable(const Row& row, const Row& rival) {
   const bool file = row.scope == "file";
   if (rival.scope != row.scope || rival.bytes != row.bytes) return false;
+  if (rival.device != row.device) return false;
   if (rival.threads != row.threads && !file) return false;
   if (rival.direction && rival.direction != row.direction) return false;
   if (!rival.mode) return true;
@@ -93,9 +96,9 @@ std::vector<const Result*> sorted(const Outcome& outcome) {
 }
 
 std::string caption_of(const Column& column, const std::string& value, const Row& row) {
-  if (column.title == "thr") return threads_text(row.threads);
+  if (column.title == "thr") return value + (value == "1" ? " thread" : " threads");
   if (column.title == "place") return row.in_place ? "in place" : "";
-  if (value.empty() || column.title == "device") return {};
+  if (value.empty() || (column.title == "device" && value == "cpu")) return {};
   std::string text = column.caption;
   text.replace(text.find("{}"), 2, value);
   return text;
@@ -199,7 +202,9 @@ std::string table(const Outcome& outcome) {
     std::vector<std::string> values;
     for (const Result* r : rows) {
       const std::string value = column.text(r->row);
-      if (!r->row.mode && value.empty()) continue;
+      // A GPU has no threads to speak of, nor the CPU what GPUs have.
+      const bool absent = !r->row.mode || column.of_gpus || column.title == "thr";
+      if (absent && value.empty()) continue;
       if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
     }
     if (values.size() > 1) {

@@ -1,12 +1,12 @@
 // File scope: how long does a whole program take from file to file?
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
 #include "file/child.hpp"
 #include "file/variant.hpp"
 #include "paraes/kernels.hpp"
+#include "suites/rows.hpp"
 #include "suites/suites.hpp"
 
 namespace paraes::bench {
@@ -38,9 +38,7 @@ void refuse(const FileJob& job, std::uint64_t bytes) {
 
 class Planner {
  public:
-  Planner(const Axes& axes, Plan& plan) : axes_(axes), plan_(plan) {
-    for (const KernelInfo& info : kernels()) infos_.emplace(info.name, info);
-  }
+  Planner(const Axes& axes, Plan& plan) : axes_(axes), plan_(plan) {}
 
   void plan(std::uint64_t bytes) {
     group_.clear();
@@ -120,8 +118,7 @@ class Planner {
                                                               : Check::undo;
           add(std::move(row), job, check, [&] {
             refuse(job, workspace_->bytes());
-            const KernelInfo& info = infos_.at(kernel);
-            if (!info.available) throw Skip(info.reason);
+            kernels_.require(kernel);
             auto tool = make_paraes(axes_.program, job, kernel, threads, axes_.overlap);
             auto checker = job.format == "openssl"
                                ? make_openssl_enc(job)
@@ -166,7 +163,7 @@ class Planner {
 
   const Axes& axes_;
   Plan& plan_;
-  std::map<std::string, KernelInfo, std::less<>> infos_;
+  KernelTable kernels_{kernels(), "CPU"};
   std::shared_ptr<Workspace> workspace_;
   std::set<std::string> done_;
   Group group_;
@@ -180,7 +177,9 @@ void plan_file(const Axes& axes, Plan& plan) {
     Row row;
     row.device = device;
     row.scope = "file";
-    plan.skipped.push_back({std::move(row), "this build computes on the cpu only"});
+    row.threads = 0;
+    plan.skipped.push_back(
+        {std::move(row), "files are measured on the cpu; --scope transfer has GPUs"});
   }
   if (std::find(axes.devices.begin(), axes.devices.end(), "cpu") == axes.devices.end()) return;
   const std::vector<std::uint64_t> sizes =

@@ -47,6 +47,8 @@ TEST(Axes, SeriesOfSizes) {
 TEST(Axes, UnknownValuesAreRefused) {
   const std::pair<std::string AxisTexts::*, const char*> wrong[] = {
       {&AxisTexts::device, "gpu"},     {&AxisTexts::kernel, "fast"},
+      {&AxisTexts::device, "cpu,"},    {&AxisTexts::device, "cuda:x"},
+      {&AxisTexts::device, "hip:0+0"}, {&AxisTexts::kernel, "ttable-simple"},
       {&AxisTexts::mode, "ctr,cfb"},   {&AxisTexts::key_bits, "129"},
       {&AxisTexts::direction, "both"}, {&AxisTexts::threads, "-1"},
       {&AxisTexts::threads, "two"},    {&AxisTexts::scope, "disk"},
@@ -62,6 +64,31 @@ TEST(Axes, UnknownValuesAreRefused) {
 TEST(Axes, AllNamesEveryKernelOnce) {
   const Axes axes = axes_of(texts_with(&AxisTexts::kernel, "reference,all"));
   EXPECT_EQ(axes.kernels.size(), kernels().size());
+}
+
+TEST(Axes, DevicesHaveTheirIds) {
+  const auto devices = [](const std::string& list) {
+    return axes_of(texts_with(&AxisTexts::device, list)).devices;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(devices("auto,cpu"), Names{"cpu"});
+  EXPECT_EQ(devices("opencl,cpu,opencl:0,cuda:0+1"), (Names{"opencl:0", "cpu", "cuda:0+1"}));
+}
+
+TEST(Axes, KernelsAreThoseOfTheDevices) {
+  using Names = std::vector<std::string>;
+  AxisTexts texts;
+  texts.device = "opencl:0";
+  texts.kernel = "auto";
+  EXPECT_EQ(axes_of(texts).gpu_kernels, Names{"bitslice"});
+  EXPECT_TRUE(axes_of(texts).kernels.empty());
+  texts.kernel = "aesni";
+  EXPECT_THROW((void)axes_of(texts), InvalidArgument);
+  texts.device = "cpu,opencl:0";
+  EXPECT_EQ(axes_of(texts).gpu_kernels, Names{"aesni"});  // a row that is skipped
+  texts.kernel = "all";
+  EXPECT_EQ(axes_of(texts).kernels.size(), kernels().size());
+  EXPECT_EQ(axes_of(texts).gpu_kernels.size(), gpu_kernels().size());
 }
 
 TEST(Axes, ZeroThreadsAreAllCores) {
@@ -103,14 +130,31 @@ TEST(Plan, ImpossibleRowsHaveReasons) {
   texts.threads = "2";
   texts.rivals = "none";
   texts.scope = "memory,transfer";
-  texts.device = "cpu,cuda:0";
+  texts.device = "cpu,cuda:77";
   const Plan plan = plan_with(texts);
   EXPECT_TRUE(skips(plan, "whole blocks"));
   EXPECT_TRUE(skips(plan, "XTS has no AES-192"));
   EXPECT_TRUE(skips(plan, "nothing to transfer"));
-  EXPECT_TRUE(skips(plan, "cpu only"));
   texts.size = "64";
   EXPECT_TRUE(skips(plan_with(texts), "CBC encryption is serial"));
+}
+
+TEST(Plan, MissingDeviceIsSkippedInEveryScope) {
+  AxisTexts texts;
+  texts.device = "cuda:77";
+  texts.scope = "memory,transfer,file";
+  texts.rivals = "memcpy,pinned-copy";
+  const Plan plan = plan_with(texts);
+  EXPECT_TRUE(plan.groups.empty());
+  std::vector<std::string> scopes;
+  for (const Skipped& skipped : plan.skipped) {
+    EXPECT_NE(skipped.reason, "");
+    if (skipped.row.device != "cuda:77") continue;
+    EXPECT_EQ(skipped.row.threads, 0);
+    scopes.push_back(skipped.row.scope);
+  }
+  EXPECT_EQ(scopes, (std::vector<std::string>{"memory", "transfer", "file"}));
+  EXPECT_TRUE(skips(plan, "it runs on the cpu"));  // memcpy
 }
 
 TEST(Plan, CopiesHaveNoPlaceToStayIn) {

@@ -94,6 +94,13 @@ TEST(Report, ValuesAndNulls) {
 TEST(Report, ContextIsFilled) {
   const Json json = context("");
   EXPECT_TRUE(json["cpu"].is_string());
+  const std::vector<std::string> runtimes = {"cuda", "hip", "opencl"};
+  EXPECT_EQ(keys(json["drivers"]), runtimes);
+  const std::vector<std::string> fields = {"id", "name", "memory", "driver", "compiler", "target"};
+  for (const Json& gpu : json["gpus"]) {
+    EXPECT_EQ(keys(gpu), fields);
+    EXPECT_GT(gpu["memory"].get<std::uint64_t>(), 0U);
+  }
   EXPECT_TRUE(json["features"].is_array());
   EXPECT_GE(json["threads"].get<int>(), 1);
   EXPECT_TRUE(json["libraries"]["openssl"].is_string());
@@ -109,6 +116,51 @@ TEST(Table, RatiosAreToTheRivalOfTheSameJob) {
   EXPECT_NE(text.find("2.00"), std::string::npos) << text;
   EXPECT_EQ(text.find("8.00"), std::string::npos) << text;
   EXPECT_EQ(text.find("WRONG"), std::string::npos) << text;
+}
+
+TEST(Table, DevicesStandBesideEachOther) {
+  Outcome outcome;
+  outcome.results.push_back(result_named("aesni", "", 1e5));
+  outcome.results.push_back(result_named("", "openssl", 2e5));
+  EXPECT_EQ(table(outcome).find("device"), std::string::npos);
+  outcome.results.push_back(result_named("ttable", "", 5e4));
+  Row& row = outcome.results[2].row;
+  row.device = "opencl:0";
+  row.threads = 0;
+  row.key_expansion = "host";
+  const std::string text = table(outcome);
+  EXPECT_NE(text.find("1 thread, keys expanded on the host"), std::string::npos) << text;
+  EXPECT_NE(text.find("device"), std::string::npos) << text;
+  // The rival on the CPU is none of the GPU's.
+  EXPECT_EQ(text.find("4.00"), std::string::npos) << text;
+  outcome.results.erase(outcome.results.begin(), outcome.results.begin() + 2);
+  EXPECT_NE(table(outcome).find("memory scope, opencl:0"), std::string::npos) << table(outcome);
+}
+
+TEST(Table, CopiesCompareWithEveryTransferOfTheirDevice) {
+  Outcome outcome;
+  for (const char* transfer : {"staged", "mapped"}) {
+    outcome.results.push_back(result_named("ttable", "", 1e5));
+    outcome.results.back().row.transfer = transfer;
+  }
+  outcome.results.push_back(result_named("", "pinned-copy", 5e4));
+  outcome.results[2].row.mode.reset();
+  outcome.results[2].row.key_bits.reset();
+  outcome.results[2].row.direction.reset();
+  for (Result& result : outcome.results) {
+    result.row.device = "cuda:0";
+    result.row.scope = "transfer";
+    result.row.threads = 0;
+  }
+  // On another device there was no copy.
+  outcome.results.push_back(result_named("ttable", "", 2e5));
+  outcome.results.back().row = outcome.results[0].row;
+  outcome.results.back().row.device = "cuda:1";
+  const std::string text = table(outcome);
+  const std::size_t first = text.find("0.50");
+  ASSERT_NE(first, std::string::npos) << text;
+  EXPECT_NE(text.find("0.50", first + 1), std::string::npos) << text;
+  EXPECT_EQ(text.find("0.25"), std::string::npos) << text;
 }
 
 TEST(Table, WrongRowsAreLoud) {

@@ -1,0 +1,103 @@
+#include "memory/pinned_copy.hpp"
+
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "gpu/runtime/runtime.hpp"
+#include "memory/oracle.hpp"
+#include "paraes/error.hpp"
+
+namespace paraes::bench {
+namespace {
+
+std::unique_ptr<gpu::Platform> open_platform(const std::string& runtime) {
+  if (runtime == "cuda") return gpu::open_cuda();
+  if (runtime == "hip") return gpu::open_hip();
+  return gpu::open_opencl();
+}
+
+class PinnedCopy : public Variant {
+ public:
+  using Variant::Variant;
+
+  void set_up() override {
+    try {
+      open();
+    } catch (const Error& error) {
+      throw Skip(error.what());
+    }
+  }
+
+  void tear_down() noexcept override {
+    // Everything of a device goes before it.
+    up_.reset();
+    down_.reset();
+    from_host_.reset();
+    to_host_.reset();
+    there_ = {};
+    back_ = {};
+    device_.reset();
+    platform_.reset();
+  }
+
+  void call() override {
+    down_->download(to_host_->host().data(), back_, 0, row().bytes);
+    up_->upload(there_, 0, from_host_->host().data(), row().bytes);
+    up_->finish();
+    down_->finish();
+  }
+
+  [[nodiscard]] bool verify() override {
+    std::uint8_t* const came_back = to_host_->host().data();
+    up_->clear(there_, 0, row().bytes);
+    up_->finish();
+    std::memset(came_back, 0xa5, row().bytes);
+    call();
+    Job copy;
+    copy.bytes = row().bytes;
+    if (!is_answer(copy, came_back, nullptr)) return false;
+    // What went the other way has to be fetched to be seen.
+    std::memset(came_back, 0xa5, row().bytes);
+    down_->download(came_back, there_, 0, row().bytes);
+    down_->finish();
+    return is_answer(copy, came_back, nullptr);
+  }
+
+ private:
+  void open() {
+    const std::string& id = row().device;
+    const std::size_t colon = id.find(':');
+    platform_ = open_platform(id.substr(0, colon));
+    device_ = platform_->open(static_cast<unsigned>(std::stoul(id.substr(colon + 1))));
+    from_host_ = device_->allocate_pinned(row().bytes, false);
+    to_host_ = device_->allocate_pinned(row().bytes, false);
+    there_ = device_->allocate(row().bytes);
+    back_ = device_->allocate(row().bytes);
+    up_ = device_->make_queue();
+    down_ = device_->make_queue();
+    pattern(0, from_host_->host().data(), row().bytes);
+    up_->upload(back_, 0, from_host_->host().data(), row().bytes);
+    up_->finish();
+  }
+
+  std::unique_ptr<gpu::Platform> platform_;
+  std::unique_ptr<gpu::Device> device_;
+  std::unique_ptr<gpu::PinnedMemory> from_host_;
+  std::unique_ptr<gpu::PinnedMemory> to_host_;
+  gpu::Memory there_;
+  gpu::Memory back_;
+  std::unique_ptr<gpu::Queue> up_;
+  std::unique_ptr<gpu::Queue> down_;
+};
+
+}  // namespace
+
+std::unique_ptr<Variant> make_pinned_copy(Row row) {
+  if (row.device.find('+') != std::string::npos) {
+    throw Skip("the two-way copy is that of one device");
+  }
+  return std::make_unique<PinnedCopy>(std::move(row));
+}
+
+}  // namespace paraes::bench

@@ -1,0 +1,201 @@
+#include "memory/resident.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "executors/gpu_modes.hpp"
+#include "memory/arena.hpp"
+#include "memory/oracle.hpp"
+#include "paraes/error.hpp"
+
+namespace paraes::bench {
+namespace {
+
+// Pieces in which data goes to the device before it is timed.
+constexpr std::size_t piece_bytes = std::size_t{16} << 20;
+
+paraes_message message_of(std::uint64_t at, std::uint64_t bytes, const std::uint8_t* iv) {
+  paraes_message message{};
+  message.in = at;
+  message.out = at;
+  message.bytes = bytes;
+  if (iv != nullptr) std::memcpy(message.iv, iv, 16);
+  return message;
+}
+
+}  // namespace
+
+ResidentArena::ResidentArena(std::string device, std::string kernel, std::uint64_t bytes)
+    : device_(std::move(device)), kernel_(std::move(kernel)), bytes_(bytes) {}
+
+void ResidentArena::acquire() {
+  if (holders_ == 0) {
+    fleet_ = gpu::open_fleet(device_, gpu::find_kernel_row(kernel_), {});
+    gpu::Device& device = station().device();
+    queue_ = device.make_queue();
+    gpu::Memory in = device.allocate(tags_at());
+    // Only now a member: a device without room for both keeps neither.
+    out_ = device.allocate(tags_at() + 16 * segments(bytes_));
+    in_ = std::move(in);
+    fill_in();
+  }
+  ++holders_;
+}
+
+void ResidentArena::release() noexcept {
+  if (holders_ == 0 || --holders_ > 0) return;
+  in_ = {};
+  out_ = {};
+  queue_.reset();
+  fleet_.reset();
+}
+
+void ResidentArena::fill_in() {
+  std::vector<std::uint8_t> piece(std::min<std::uint64_t>(piece_bytes, bytes_));
+  for (std::uint64_t at = 0; at < bytes_; at += piece.size()) {
+    const std::size_t step = std::min<std::uint64_t>(piece.size(), bytes_ - at);
+    pattern(at, piece.data(), step);
+    queue_->upload(in_, at, piece.data(), step);
+    queue_->finish();
+  }
+}
+
+void ResidentArena::spoil_out() {
+  queue_->clear(out_, 0, out_.bytes());
+  queue_->finish();
+}
+
+void ResidentArena::read_out(std::uint8_t* to) {
+  queue_->download(to, out_, 0, out_.bytes());
+  queue_->finish();
+}
+
+ResidentVariant::ResidentVariant(Row row, const Job& job, KeyExpansion key_expansion,
+                                 std::shared_ptr<ResidentArena> arena)
+    : Variant(std::move(row)), job_(job), key_expansion_(key_expansion), arena_(std::move(arena)) {}
+
+std::unique_ptr<gpu::KeyMaterial> ResidentVariant::make_key() const {
+  return make_key_material(material().key.data(), static_cast<unsigned>(job_.key_bits / 8),
+                           job_.mode == Mode::xts ? 2 : 1, job_.mode == Mode::gcm, key_expansion_);
+}
+
+void ResidentVariant::set_up() {
+  try {
+    arena_->acquire();
+    holds_arena_ = true;
+    key_ = make_key();
+    const std::uint64_t messages = job_.mode == Mode::gcm ? segments(job_.bytes) : 1;
+    lane_ = std::make_unique<gpu::Lane>(arena_->station(), arena_->in(), arena_->out(), messages);
+    lane_->use_key(*key_);
+    launch();
+    lane_->finish();
+  } catch (const Error& error) {
+    throw Skip(error.what());
+  }
+}
+
+void ResidentVariant::tear_down() noexcept {
+  expander_.reset();
+  lane_.reset();
+  key_.reset();
+  if (holds_arena_) arena_->release();
+  holds_arena_ = false;
+}
+
+void ResidentVariant::launch() {
+  const bool encrypts = job_.direction == Direction::encrypt;
+  const std::uint8_t* const iv = material().iv.data();
+  paraes_message message = message_of(0, job_.bytes, nullptr);
+  switch (job_.mode.value()) {
+    case Mode::ecb:
+      lane_->launch(encrypts ? "ecb_encrypt" : "ecb_decrypt", {&message, 1});
+      break;
+    case Mode::cbc:
+      message = message_of(0, job_.bytes, iv);
+      lane_->launch("cbc_decrypt", {&message, 1});
+      break;
+    case Mode::ctr:
+      message = message_of(0, job_.bytes, iv);
+      lane_->launch("ctr", {&message, 1});
+      break;
+    case Mode::xts: {
+      const Units units(job_.bytes, job_.unit);
+      message = message_of(0, job_.bytes, xts_tweak(material().first_unit).data());
+      lane_->launch_xts(job_.direction, message, static_cast<std::uint32_t>(units.size(0) / 16),
+                        nullptr);
+      break;
+    }
+    case Mode::gcm:
+      launch_segments();
+      break;
+  }
+}
+
+void ResidentVariant::launch_segments() {
+  std::vector<paraes_message> messages;
+  messages.reserve(segments(job_.bytes));
+  for (std::uint64_t s = 0; s < segments(job_.bytes); ++s) {
+    const std::uint64_t at = s * segment_bytes;
+    std::uint8_t j0[16] = {};
+    std::memcpy(j0, segment_nonce(s).data(), 12);
+    j0[15] = 1;
+    paraes_message message =
+        message_of(at, std::min<std::uint64_t>(segment_bytes, job_.bytes - at), j0);
+    message.flags = job_.direction == Direction::encrypt ? 0 : PARAES_HASH_INPUT;
+    message.tag = arena_->tags_at() + 16 * s;
+    messages.push_back(message);
+  }
+  lane_->launch("gcm_ctr", messages, 1);
+  lane_->launch_hash(messages.size());
+}
+
+void ResidentVariant::call() {
+  lane_->repeat();
+  lane_->finish();
+}
+
+bool ResidentVariant::verify() {
+  arena_->fill_in();
+  arena_->spoil_out();
+  call();
+  const Buffer out(arena_->out().bytes());
+  arena_->read_out(out.data());
+  if (job_.mode == Mode::gcm) {
+    return is_answer_in_segments(job_, out.data(), out.data() + arena_->tags_at());
+  }
+  return is_answer(job_, out.data(), nullptr);
+}
+
+bool ResidentVariant::expand_key() {
+  if (!expander_) {
+    expander_ = std::make_unique<gpu::Lane>(arena_->station(), arena_->in(), arena_->out(), 1);
+  }
+  const auto key = make_key();
+  expander_->use_key(*key);
+  expander_->finish();
+  return true;
+}
+
+Timeline ResidentVariant::timeline(double median_ns, std::optional<double> key_expansion_ns) const {
+  Timeline phases;
+  phases.key_expansion = key_expansion_ns;
+  phases.kernel = median_ns;
+  return phases;
+}
+
+void refuse_resident(const Job& job) {
+  if (job.mode == Mode::cbc && job.direction == Direction::encrypt) {
+    throw Skip("CBC encryption is serial: the library leaves it to the cpu");
+  }
+  if (job.in_place) throw Skip("GPU kernels work from one buffer to another");
+  if (job.mode != Mode::xts) return;
+  const Units units(job.bytes, job.unit);
+  if (job.bytes % 16 != 0 || units.size(0) % 16 != 0 || units.last != units.size(0)) {
+    throw Skip(
+        "a GPU takes whole data units of whole blocks: the library leaves the rest to the cpu");
+  }
+}
+
+}  // namespace paraes::bench

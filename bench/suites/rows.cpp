@@ -1,0 +1,69 @@
+#include "suites/rows.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "memory/arena.hpp"
+#include "paraes/devices.hpp"
+#include "paraes/error.hpp"
+
+namespace paraes::bench {
+
+Row row_of(const Job& job) {
+  Row row;
+  row.mode = job.mode;
+  if (job.mode) {
+    row.key_bits = job.key_bits;
+    row.direction = job.direction;
+    row.key_expansion = "host";
+  }
+  row.threads = job.threads;
+  row.bytes = job.bytes;
+  row.in_place = job.in_place;
+  // What the run touches must fit in the last cache to be found there again.
+  const std::uint64_t touched = job.in_place ? job.bytes : 2 * job.bytes;
+  row.cache = touched < last_level_cache_bytes() ? "warm" : "cold";
+  return row;
+}
+
+void refuse(const Job& job) {
+  if ((job.mode == Mode::ecb || job.mode == Mode::cbc) && job.bytes % 16 != 0) {
+    throw Skip("ECB and CBC take whole blocks of 16 bytes (SP 800-38A section 5.2)");
+  }
+  if (job.mode == Mode::xts) {
+    if (job.key_bits == 192) throw Skip("XTS has no AES-192 (SP 800-38E section 3)");
+    if (job.bytes < 16) throw Skip("XTS takes 16 bytes or more (IEEE 1619 section 5.1)");
+    if (job.unit == 0 && job.bytes > std::uint64_t{16} << 20) {
+      throw Skip("a data unit has at most 2^20 blocks (SP 800-38E section 4)");
+    }
+  }
+  if (job.mode == Mode::gcm && job.bytes > (std::uint64_t{1} << 36) - 32) {
+    throw Skip("GCM takes at most 2^36 - 32 bytes (SP 800-38D section 5.2.1.1)");
+  }
+}
+
+KernelTable::KernelTable(const std::vector<KernelInfo>& list, std::string kind)
+    : kind_(std::move(kind)) {
+  for (const KernelInfo& info : list) infos_.emplace(info.name, info);
+}
+
+void KernelTable::require(const std::string& name) const {
+  const auto found = infos_.find(name);
+  if (found == infos_.end()) throw Skip("no " + kind_ + " kernel has this name");
+  if (!found->second.available) throw Skip(found->second.reason);
+}
+
+bool has(const std::vector<std::string>& list, std::string_view word) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+std::string why_missing(const std::string& device) {
+  try {
+    require_device(device);
+    return {};
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+}  // namespace paraes::bench

@@ -1,0 +1,124 @@
+// Transfer scope: how long does a message take from host memory through a GPU to host memory?
+#include <utility>
+
+#include "memory/arena.hpp"
+#include "memory/pinned_copy.hpp"
+#include "memory/transfer.hpp"
+#include "suites/rows.hpp"
+#include "suites/suites.hpp"
+
+namespace paraes::bench {
+namespace {
+
+class Planner {
+ public:
+  Planner(const Axes& axes, Plan& plan) : axes_(axes), plan_(plan) {
+    for (const std::string& device : axes.devices) {
+      const std::string reason = device == "cpu"
+                                     ? "data for the cpu is in host memory: nothing to transfer"
+                                     : why_missing(device);
+      if (reason.empty()) {
+        gpus_.push_back(device);
+        continue;
+      }
+      Row row;
+      row.device = device;
+      row.scope = "transfer";
+      row.threads = device == "cpu" ? 1 : 0;
+      plan_.skipped.push_back({std::move(row), reason});
+    }
+  }
+
+  // All rows of one size: one group, so that they are interleaved with each other.
+  void plan(std::uint64_t bytes) {
+    group_.clear();
+    arena_ = std::make_shared<Arena>(bytes, 1);
+    for (const std::string& device : gpus_) {
+      if (has(axes_.rivals, pinned_copy_name)) add_copy(device, bytes);
+      for (const std::string& kernel : axes_.gpu_kernels) add_jobs(device, kernel, bytes);
+    }
+    if (!group_.empty()) plan_.groups.push_back(std::move(group_));
+  }
+
+ private:
+  [[nodiscard]] static Row transfer_row(const Job& job, const std::string& device) {
+    Row row = row_of(job);
+    row.scope = "transfer";
+    row.device = device;
+    row.threads = 0;
+    row.overlap = true;
+    return row;
+  }
+
+  template <class Make>
+  void add(Row row, Make make) {
+    try {
+      group_.push_back(make(row));
+    } catch (const Skip& skip) {
+      plan_.skipped.push_back({std::move(row), skip.what()});
+    }
+  }
+
+  void add_copy(const std::string& device, std::uint64_t bytes) {
+    Job job;
+    job.bytes = bytes;
+    Row row = transfer_row(job, device);
+    row.rival = pinned_copy_name;
+    add(std::move(row), [](const Row& r) { return make_pinned_copy(r); });
+  }
+
+  void add_jobs(const std::string& device, const std::string& kernel, std::uint64_t bytes) {
+    for (const bool in_place : axes_.in_place) {
+      for (const Mode mode : axes_.modes) {
+        for (const int bits : axes_.key_bits) {
+          for (const Direction direction : axes_.directions) {
+            add_job(device, kernel, Job{mode, bits, direction, axes_.unit, bytes, 1, in_place});
+          }
+        }
+      }
+    }
+  }
+
+  void add_job(const std::string& device, const std::string& kernel, const Job& job) {
+    for (const std::string& transfer : axes_.transfers) {
+      for (const std::string& place : axes_.key_expansions) {
+        Row row = transfer_row(job, device);
+        row.kernel = kernel;
+        row.transfer = transfer;
+        row.key_expansion = place;
+        add(std::move(row), [&](const Row& r) {
+          refuse(job);
+          kernels_.require(kernel);
+          if (!axes_.overlap) throw Skip("--no-overlap: the queues of a GPU always overlap");
+          if (job.mode == Mode::cbc && job.direction == Direction::encrypt) {
+            throw Skip("CBC encryption is serial: the library leaves it to the cpu");
+          }
+          Execution execution;
+          execution.kernel = kernel;
+          execution.device = device;
+          execution.transfer = transfer == "mapped" ? Transfer::mapped : Transfer::staged;
+          execution.key_expansion = place == "device" ? KeyExpansion::device : KeyExpansion::host;
+          return std::make_unique<TransferVariant>(r, job, arena_, execution);
+        });
+      }
+    }
+  }
+
+  const Axes& axes_;
+  Plan& plan_;
+  KernelTable kernels_{gpu_kernels(), "GPU"};
+  std::vector<std::string> gpus_;  // that are there
+  std::shared_ptr<Arena> arena_;
+  Group group_;
+};
+
+}  // namespace
+
+void plan_transfer(const Axes& axes, Plan& plan) {
+  Planner planner(axes, plan);
+  const std::vector<std::uint64_t> sizes =
+      axes.sizes.empty() ? std::vector<std::uint64_t>{1 << 20, 64 << 20} : axes.sizes;
+  for (const std::uint64_t bytes : sizes) planner.plan(bytes);
+}
+
+}  // namespace paraes::bench

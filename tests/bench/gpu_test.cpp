@@ -1,0 +1,220 @@
+// Rows of GPUs: right on every mode, and honest about what they are. The device is the one that
+// PARAES_TEST_DEVICE names, or opencl:0, which is PoCL on a machine without a GPU.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/measure.hpp"
+#include "memory/oracle.hpp"
+#include "memory/pinned_copy.hpp"
+#include "memory/resident.hpp"
+#include "memory/transfer.hpp"
+#include "paraes/devices.hpp"
+#include "paraes/error.hpp"
+#include "report/json.hpp"
+#include "suites/suites.hpp"
+
+namespace paraes::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string test_device() {
+  const char* name = std::getenv("PARAES_TEST_DEVICE");
+  return name != nullptr && *name != '\0' ? name : "opencl:0";
+}
+
+class BenchGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      require_device(test_device());
+    } catch (const Error& error) {
+      if (std::getenv("PARAES_REQUIRE_DEVICE") != nullptr) FAIL() << error.what();
+      GTEST_SKIP() << error.what();
+    }
+  }
+
+  static AxisTexts texts() {
+    AxisTexts texts;
+    texts.device = test_device();
+    texts.kernel = "reference";
+    texts.mode = "ctr,gcm";
+    texts.size = "65536";
+    return texts;
+  }
+
+  static Json measured(const AxisTexts& texts) {
+    const Axes axes = parse_axes(texts, [](std::string_view text, std::string_view) {
+      return static_cast<std::uint64_t>(std::strtoull(std::string(text).c_str(), nullptr, 10));
+    });
+    const Plan plan = make_plan(axes);
+    Random random(1);
+    EnergyMeter energy;
+    Outcome all;
+    all.skipped = plan.skipped;
+    for (const Group& group : plan.groups) {
+      Outcome outcome =
+          measure(group, Settings{2, 0, 0, 1000}, random, energy, [](double, const Row&) {});
+      for (Result& result : outcome.results) {
+        EXPECT_EQ(result.error, "");
+        all.results.push_back(std::move(result));
+      }
+      for (Skipped& skipped : outcome.skipped) all.skipped.push_back(std::move(skipped));
+    }
+    return report(1, Json::object(), all);
+  }
+};
+
+TEST_F(BenchGpu, MemoryRowsAreVerified) {
+  AxisTexts axes = texts();
+  axes.device += ",cpu";
+  axes.key_expansion = "host,device";
+  const Json json = measured(axes);
+  unsigned on_gpu = 0;
+  for (const Json& row : json["results"]) {
+    EXPECT_TRUE(row["verified"].get<bool>()) << row.dump();
+    if (row["device"] == "cpu") {
+      EXPECT_EQ(row["threads"], 1);
+      EXPECT_EQ(row["messages"], 1);
+      continue;
+    }
+    ++on_gpu;
+    EXPECT_EQ(row["device"], test_device());
+    EXPECT_EQ(row["kernel"], "reference");
+    EXPECT_EQ(row["scope"], "memory");
+    EXPECT_EQ(row["threads"], 0);
+    EXPECT_EQ(row["bytes"], 65536);
+    EXPECT_EQ(row["messages"], row["mode"] == "gcm" ? 4 : 1);  // segments of 16 KiB
+    EXPECT_TRUE(row["transfer"].is_null());
+    EXPECT_TRUE(row["cache"].is_null());
+    EXPECT_TRUE(row["energy_joules"].is_null());
+    EXPECT_EQ(row["timeline_ns"]["kernel"], row["median_ns"]);
+    EXPECT_GT(row["timeline_ns"]["key_expansion"], 0);
+    EXPECT_TRUE(row["timeline_ns"]["host_to_device"].is_null());
+  }
+  EXPECT_EQ(on_gpu, 2U * 2U * 2U);  // modes, directions, where keys are expanded
+}
+
+TEST_F(BenchGpu, TransferRowsAreVerified) {
+  AxisTexts axes = texts();
+  axes.scope = "transfer";
+  axes.transfer = "staged,mapped";
+  axes.rivals = "pinned-copy";
+  const Json json = measured(axes);
+  ASSERT_EQ(json["results"].size(), 2U * 2U * 2U + 1U) << json["skipped"].dump();
+  EXPECT_EQ(json["results"][0]["rival"], "pinned-copy");
+  for (const Json& row : json["results"]) {
+    EXPECT_TRUE(row["verified"].get<bool>()) << row.dump();
+    EXPECT_EQ(row["device"], test_device());
+    EXPECT_EQ(row["scope"], "transfer");
+    EXPECT_EQ(row["threads"], 0);
+    EXPECT_TRUE(row["overlap"].get<bool>());
+    if (!row["rival"].is_null()) continue;
+    EXPECT_EQ(row["key_expansion"], "host");
+    const bool staged = row["transfer"] == "staged";
+    EXPECT_TRUE(staged || row["transfer"] == "mapped");
+    const Json& phases = row["timeline_ns"];
+    EXPECT_GT(phases["kernel"], 0);
+    EXPECT_TRUE(phases["key_expansion"].is_number());
+    EXPECT_EQ(phases["host_to_device"].is_number(), staged);
+    EXPECT_EQ(phases["device_to_host"].is_number(), staged);
+    EXPECT_TRUE(phases["read"].is_null());
+  }
+}
+
+TEST_F(BenchGpu, EveryModeIsRightWhereDataLies) {
+  for (const char* kernel : {"reference", "bitslice"}) {
+    for (const Mode mode : {Mode::ecb, Mode::cbc, Mode::ctr, Mode::xts, Mode::gcm}) {
+      // Several segments and units, and where a mode has them an odd end.
+      const bool odd = mode == Mode::ctr || mode == Mode::gcm;
+      const auto arena =
+          std::make_shared<ResidentArena>(test_device(), kernel, odd ? 40007 : 40960);
+      for (const int bits : {128, 192, 256}) {
+        for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+          if (mode == Mode::xts && bits == 192) continue;
+          if (mode == Mode::cbc && direction == Direction::encrypt) continue;
+          const Job job{mode, bits, direction, 4096, odd ? 40007U : 40960U, 1, false};
+          ResidentVariant variant(Row{}, job,
+                                  bits == 256 ? KeyExpansion::device : KeyExpansion::host, arena);
+          variant.set_up();
+          EXPECT_TRUE(variant.verify())
+              << kernel << " " << to_string(mode) << "-" << bits << " " << to_string(direction);
+          // Other keys, expanded for the timeline, leave the run alone.
+          EXPECT_TRUE(variant.expand_key());
+          EXPECT_TRUE(variant.verify());
+          variant.tear_down();
+        }
+      }
+    }
+  }
+}
+
+TEST_F(BenchGpu, WhatIsLeftToTheCpuIsSkipped) {
+  AxisTexts axes = texts();
+  axes.mode = "cbc,xts";
+  axes.size = "6144";  // a unit and a half
+  axes.direction = "encrypt";
+  const Json json = measured(axes);
+  EXPECT_TRUE(json["results"].empty());
+  ASSERT_EQ(json["skipped"].size(), 2U) << json["skipped"].dump();
+  EXPECT_NE(json["skipped"][0]["reason"].get<std::string>().find("serial"), std::string::npos);
+  EXPECT_NE(json["skipped"][1]["reason"].get<std::string>().find("whole"), std::string::npos);
+}
+
+// What a right GPU makes of a job in segments, by the CPU.
+struct Segmented {
+  std::vector<std::uint8_t> text;
+  std::vector<std::uint8_t> tags;
+};
+
+Segmented by_cpu(const Job& job) {
+  Segmented made{std::vector<std::uint8_t>(job.bytes),
+                 std::vector<std::uint8_t>(16 * segments(job.bytes))};
+  const Bytes key{material().key.data(), key_bytes(job)};
+  Gcm gcm(key);
+  for (std::uint64_t s = 0; s < segments(job.bytes); ++s) {
+    const std::uint64_t at = s * segment_bytes;
+    std::vector<std::uint8_t> given(std::min<std::uint64_t>(segment_bytes, job.bytes - at));
+    pattern(at, given.data(), given.size());
+    const auto nonce = segment_nonce(s);
+    std::vector<std::uint8_t> other(given.size());
+    const MutableBytes text{made.text.data() + at, given.size()};
+    const MutableBytes tag{made.tags.data() + 16 * s, 16};
+    gcm.encrypt(nonce, {}, given, text, tag);
+    // GCM's text is a stream: what encrypts the pattern also decrypts it. Of that, the tag.
+    if (job.direction == Direction::decrypt) gcm.encrypt(nonce, {}, text, other, tag);
+  }
+  return made;
+}
+
+TEST(Segments, OneWrongBitIsFound) {
+  for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+    const Job job{Mode::gcm, 256, direction, 4096, 40007, 1, false};
+    Segmented made = by_cpu(job);
+    const auto right = [&] {
+      return is_answer_in_segments(job, made.text.data(), made.tags.data());
+    };
+    EXPECT_TRUE(right());
+    for (std::uint8_t* const byte :
+         {made.text.data(), &made.text.back(), made.tags.data(), &made.tags.back()}) {
+      *byte ^= 0x10;
+      EXPECT_FALSE(right()) << to_string(direction);
+      *byte ^= 0x10;
+    }
+  }
+}
+
+TEST(Segments, NoncesDiffer) {
+  EXPECT_NE(segment_nonce(0), segment_nonce(1));
+  EXPECT_NE(segment_nonce(1), segment_nonce(256));
+  EXPECT_NE(segment_nonce(0), segment_nonce(std::uint64_t{1} << 32));
+}
+
+}  // namespace
+}  // namespace paraes::bench
