@@ -1,15 +1,19 @@
 // devices: what this machine can run, and why it cannot run the rest.
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "commands.hpp"
 #include "paraes/devices.hpp"
+#include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 #include "report.hpp"
 #include "sizes.hpp"
@@ -156,14 +160,71 @@ std::string as_text() {
   return text;
 }
 
+struct Options {
+  bool json = false;
+  bool compile = false;
+  std::vector<std::string> targets;
+  std::string kernel;
+  std::string folder;
+};
+
+void compile(const Options& options) {
+  if (options.targets.empty() || options.folder.empty()) {
+    throw InvalidArgument("--compile needs --arch, as in --arch sm_90,gfx90a, and -o FOLDER");
+  }
+  if (mkdir(options.folder.c_str(), 0777) != 0 && errno != EEXIST) {
+    const int code = errno;
+    throw IoError(
+        "cannot make the folder " + options.folder + ": " + std::generic_category().message(code),
+        code);
+  }
+  const bool all = options.kernel.empty() || options.kernel == "all";
+  for (const std::string& target : options.targets) {
+    for (const KernelInfo& kernel : gpu_kernels()) {
+      if (all || kernel.name == options.kernel) {
+        print_line(stdout, prepare_program(kernel.name, target, options.folder));
+      }
+    }
+  }
+}
+
+void run(const Options& options) {
+  if (!options.compile) {
+    if (!options.targets.empty() || !options.folder.empty() || !options.kernel.empty()) {
+      throw InvalidArgument("--arch, --kernel and -o go with --compile");
+    }
+    print_line(stdout, options.json ? as_json() : as_text());
+    return;
+  }
+  if (!options.kernel.empty() && options.kernel != "all") {
+    const std::vector<KernelInfo> list = gpu_kernels();
+    const bool known = std::any_of(list.begin(), list.end(), [&](const KernelInfo& kernel) {
+      return kernel.name == options.kernel;
+    });
+    if (!known) throw InvalidArgument("no GPU kernel has the name '" + options.kernel + "'");
+  }
+  compile(options);
+}
+
 }  // namespace
 
 void add_devices(CLI::App& app, int& status) {
-  CLI::App* verb = app.add_subcommand("devices", "Lists CPU features, kernels and devices.");
-  const auto json = std::make_shared<bool>(false);
-  verb->add_flag("--json", *json, "Print one JSON object.");
-  verb->callback([json, &status] {
-    print_line(stdout, *json ? as_json() : as_text());
+  CLI::App* verb = app.add_subcommand(
+      "devices", "Lists CPU features, kernels and devices, or compiles programs for GPUs.");
+  const auto options = std::make_shared<Options>();
+  verb->add_flag("--json", options->json, "Print one JSON object.");
+  verb->add_flag("--compile", options->compile,
+                 "Compile programs for GPUs, which need not be here, and print the files; machines "
+                 "without a compiler find them in the folders of PARAES_PROGRAM_PATH.");
+  verb->add_option("--arch", options->targets, "With --compile: for which chips.")
+      ->delimiter(',')
+      ->type_name("sm_90,gfx90a,...");
+  verb->add_option("--kernel", options->kernel, "With --compile: of one kernel (default: all).")
+      ->type_name("NAME");
+  verb->add_option("-o,--output", options->folder, "With --compile: where to.")
+      ->type_name("FOLDER");
+  verb->callback([options, &status] {
+    run(*options);
     status = exit_done;
   });
 }

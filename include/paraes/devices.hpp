@@ -44,8 +44,15 @@ struct DeviceTimes {
 // The CPU, then every GPU of every runtime, then a row for each runtime that is absent.
 [[nodiscard]] std::vector<DeviceInfo> devices();
 
-// Throws InvalidArgument if `device` is none of the names that Execution takes, Unavailable if it is not
-// there.
+// Throws InvalidArgument if `device` is none of the names that Execution takes, Unavailable if it
+// is not there.
 void require_device(std::string_view device);
+
+// Compiles the program of the GPU kernel `kernel` for `target` ("sm_90", "gfx90a"), without a GPU,
+// into a file of `folder`, and returns its path. Processes that have the folder in
+// PARAES_PROGRAM_PATH find it there. Throws InvalidArgument for a target or kernel that is not
+// known, Unavailable if the compiler is not installed, IoError if the file cannot be written.
+std::string prepare_program(std::string_view kernel, std::string_view target,
+                            const std::string& folder);
 
 }  // namespace paraes

@@ -85,6 +85,11 @@ std::vector<KernelInfo> gpu_kernels() {
   return list;
 }
 
+std::string prepare_program(std::string_view kernel, std::string_view target,
+                            const std::string& folder) {
+  return gpu::prepare(gpu::find_kernel_row(kernel), target, folder);
+}
+
 KernelInfo select_kernel(std::string_view request, std::string_view device, bool allow_leaky) {
   if (!gpu::names_gpu(device)) return select_kernel(request);
   if (request.empty()) {

@@ -35,18 +35,24 @@ paraes_message make_message(std::size_t in, std::size_t out, std::size_t bytes,
 
 }  // namespace
 
-GpuCipher::GpuCipher(std::shared_ptr<gpu::Fleet> fleet, const std::uint8_t* key, unsigned key_bytes,
-                     unsigned count, bool gcm, KeyExpansion expansion)
-    : fleet_(std::move(fleet)),
-      key_(std::make_unique<gpu::KeyMaterial>(key_bytes, gcm, expansion == KeyExpansion::device)) {
+std::unique_ptr<gpu::KeyMaterial> make_key_material(const std::uint8_t* key, unsigned key_bytes,
+                                                    unsigned count, bool gcm,
+                                                    KeyExpansion expansion) {
+  auto material =
+      std::make_unique<gpu::KeyMaterial>(key_bytes, gcm, expansion == KeyExpansion::device);
   const Kernel& kernel = find_kernel("auto");
   for (unsigned k = 0; k < count; ++k, key += key_bytes) {
     KeySchedule schedule;
     kernel.expand(schedule, key, key_bytes);
     expand_decryption_keys(schedule);
-    key_->add(key, schedule);
+    material->add(key, schedule);
   }
+  return material;
 }
+
+GpuCipher::GpuCipher(std::shared_ptr<gpu::Fleet> fleet, const std::uint8_t* key, unsigned key_bytes,
+                     unsigned count, bool gcm, KeyExpansion expansion)
+    : fleet_(std::move(fleet)), key_(make_key_material(key, key_bytes, count, gcm, expansion)) {}
 
 GpuCipher::~GpuCipher() { fleet_->forget_key(key_->id); }
 

@@ -27,6 +27,12 @@ struct GpuSegment {
   std::uint8_t* tag;  // 16 bytes: written when sealing, and when opening what the tag should be
 };
 
+// `count` keys of key_bytes each, one after another, as a lane takes them.
+[[nodiscard]] std::unique_ptr<gpu::KeyMaterial> make_key_material(const std::uint8_t* key,
+                                                                  unsigned key_bytes,
+                                                                  unsigned count, bool gcm,
+                                                                  KeyExpansion expansion);
+
 // A key on the GPUs of a fleet. Safe for several threads at once.
 class GpuCipher {
  public:

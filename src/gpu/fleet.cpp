@@ -141,14 +141,15 @@ void require_gpus(std::string_view device) {
 
 std::shared_ptr<Fleet> open_fleet(std::string_view device, const KernelRow& row,
                                   const Options& options) {
-  using Key = std::tuple<std::string, std::string, int, std::uint64_t>;
+  using Key = std::tuple<std::string, std::string, int, std::uint64_t, std::uint64_t>;
   // Never destroyed: drivers may be gone before static objects are.
   static auto& mutex = *new std::mutex;
   static auto& open = *new std::map<Key, std::shared_ptr<Fleet>>;
   const std::lock_guard lock(mutex);
   const Names names = parse(device);
-  auto& fleet = open[{std::string(device), std::string(row.name),
-                      static_cast<int>(options.transfer), options.memory_limit}];
+  auto& fleet =
+      open[{std::string(device), std::string(row.name), static_cast<int>(options.transfer),
+            options.memory_limit, options.shared_limit}];
   if (!fleet) {
     std::vector<std::unique_ptr<Station>> stations;
     for (const unsigned index : names.indices) {

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 #include "gpu/device/host_job.hpp"
 #include "gpu/device/sizes.h"
@@ -109,8 +110,8 @@ std::string cache_folder() {
     base = environment("HOME");
     if (base.empty() || base[0] != '/') return "";
     base += "/.cache";
-    static_cast<void>(mkdir(base.c_str(), 0700));
   }
+  static_cast<void>(mkdir(base.c_str(), 0700));
   const std::string folder = base + "/paraes";
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return "";
   // Machine code that others could write would be theirs to run.
@@ -139,13 +140,13 @@ std::vector<std::uint8_t> read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// To a temporary name and renamed, so that another process never reads half of it. A program that
-// cannot be kept is compiled again the next time, so nothing is thrown.
-void write_file(const std::string& folder, const std::string& name,
-                std::span<const std::uint8_t> bytes) noexcept {
+// To a temporary name and renamed, so that another process never reads half of it. False, with
+// errno set, if that fails.
+bool write_file(const std::string& folder, const std::string& name,
+                std::span<const std::uint8_t> bytes) {
   std::string temporary = folder + "/." + name + ".XXXXXX";
   const int descriptor = mkostemp(temporary.data(), O_CLOEXEC);
-  if (descriptor < 0) return;
+  if (descriptor < 0) return false;
   bool whole = true;
   while (whole && !bytes.empty()) {
     const ssize_t n = write(descriptor, bytes.data(), bytes.size());
@@ -157,28 +158,54 @@ void write_file(const std::string& folder, const std::string& name,
   }
   whole = close(descriptor) == 0 && whole;
   const std::string target = folder + "/" + name;
-  if (!whole || rename(temporary.c_str(), target.c_str()) != 0) unlink(temporary.c_str());
+  if (whole && rename(temporary.c_str(), target.c_str()) == 0) return true;
+  const int error = errno;
+  unlink(temporary.c_str());
+  errno = error;
+  return false;
+}
+
+// Shared memory of a group on the chips that programs can be prepared for: what a GPU of this
+// target says of itself.
+std::uint64_t shared_bytes_of(std::string_view target) {
+  struct Chip {
+    std::string_view target;
+    std::uint64_t kib;
+  };
+  // CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+  constexpr Chip chips[] = {{"sm_70", 96},   {"sm_72", 96},   {"sm_75", 64},  {"sm_80", 163},
+                            {"sm_86", 99},   {"sm_87", 163},  {"sm_89", 99},  {"sm_90", 227},
+                            {"sm_100", 227}, {"sm_103", 227}, {"sm_120", 99}, {"sm_121", 99}};
+  for (const Chip& chip : chips) {
+    if (chip.target == target) return chip.kib << 10;
+  }
+  // All of AMD's have as much; of a chip that is newer than this list at least that can be said.
+  return std::uint64_t{64} << 10;
 }
 
 // ---- The table
 // -----------------------------------------------------------------------------------
 
-constexpr std::string_view reference_files[] = {
-    "dialect.h",   "job.h",  "sizes.h",  "entry.h",  "sbox.h",   "aes_reference.cl",
-    "counters.cl", "xts.cl", "modes.cl", "gf128.cl", "ghash.cl", "keys.cl"};
-constexpr std::string_view ttable_simple_files[] = {"dialect.h",
-                                                    "job.h",
-                                                    "sizes.h",
-                                                    "entry.h",
-                                                    "sbox.h",
-                                                    "aes_reference.cl",
-                                                    "aes_ttable_simple.cl",
-                                                    "counters.cl",
-                                                    "xts.cl",
-                                                    "modes.cl",
-                                                    "gf128.cl",
-                                                    "ghash.cl",
-                                                    "keys.cl"};
+// The texts of a program: what all have, and its own of AES and of counters.
+template <std::size_t Aes, std::size_t Counters>
+constexpr auto texts(const std::string_view (&aes)[Aes],
+                     const std::string_view (&counters)[Counters]) {
+  constexpr std::string_view before[] = {"dialect.h", "job.h", "sizes.h", "entry.h", "sbox.h"};
+  constexpr std::string_view after[] = {"xts.cl", "modes.cl", "gf128.cl", "ghash.cl", "keys.cl"};
+  std::array<std::string_view, std::size(before) + Aes + Counters + std::size(after)> all;
+  auto at = std::copy(std::begin(before), std::end(before), all.begin());
+  at = std::copy(std::begin(aes), std::end(aes), at);
+  at = std::copy(std::begin(counters), std::end(counters), at);
+  std::copy(std::begin(after), std::end(after), at);
+  return all;
+}
+
+constexpr auto reference_files = texts({"aes_reference.cl"}, {"counters.cl"});
+constexpr auto ttable_simple_files =
+    texts({"aes_reference.cl", "aes_ttable_simple.cl"}, {"counters.cl"});
+constexpr auto ttable_files =
+    texts({"aes_reference.cl", "aes_ttable.cl"}, {"counters.cl", "ttable_counters.cl"});
+constexpr auto bitslice_files = texts({"aes_bitslice.cl"}, {"counters.cl", "bitslice_counters.cl"});
 
 constexpr std::string_view reference_options[] = {
     "-DPARAES_KERNEL_REFERENCE", "-DPARAES_BLOCKS_PER_THREAD=1", "-DPARAES_BATCH=1"};
@@ -187,8 +214,31 @@ constexpr std::string_view reference_shared_options[] = {
     "-DPARAES_BATCH=1"};
 constexpr std::string_view ttable_simple_options[] = {
     "-DPARAES_HASH_TABLES", "-DPARAES_BLOCKS_PER_THREAD=1", "-DPARAES_BATCH=1"};
+constexpr std::string_view ttable_options[] = {"-DPARAES_HASH_TABLES", "-DPARAES_OWN_COUNTERS",
+                                               "-DPARAES_BLOCKS_PER_THREAD=32", "-DPARAES_BATCH=2"};
+constexpr std::string_view bitslice_options[] = {"-DPARAES_KEYS_SLICED", "-DPARAES_OWN_COUNTERS",
+                                                 "-DPARAES_BLOCKS_PER_THREAD=32",
+                                                 "-DPARAES_BATCH=32"};
 
 constexpr KernelRow rows[] = {
+    {.name = "ttable",
+     .timing = Timing::leaky,
+     .files = ttable_files,
+     .options = ttable_options,
+     .blocks_per_thread = 32,
+     .group_threads = 256,
+     .sliced_keys = false,
+     .tables = true,
+     .hash_tables = true},
+    {.name = "bitslice",
+     .timing = Timing::constant,
+     .files = bitslice_files,
+     .options = bitslice_options,
+     .blocks_per_thread = 32,
+     .group_threads = 256,
+     .sliced_keys = true,
+     .tables = false,
+     .hash_tables = false},
     {.name = "ttable-simple",
      .timing = Timing::leaky,
      .files = ttable_simple_files,
@@ -353,6 +403,28 @@ Binary unpack(std::span<const std::uint8_t> file) {
   return binary;
 }
 
+std::string prepare(const KernelRow& row, std::string_view target, const std::string& folder) {
+  DeviceInfo device;
+  device.id = target;
+  device.target = target;
+  device.shared_bytes = shared_bytes_of(target);
+  const Variant variant = variant_for(row, device);
+  const bool cuda = target.substr(0, 3) == "sm_";
+  if (!cuda && target.substr(0, 3) != "gfx") {
+    throw InvalidArgument("there is no target '" + std::string(target) +
+                          "': it is sm_NN for NVIDIA's GPUs and gfxNNN for AMD's");
+  }
+  const std::unique_ptr<Compiler> compiler = cuda ? open_nvrtc() : open_hiprtc();
+  const Binary binary = compiler->compile(source_of(row), options_of(variant), std::string(target));
+  const std::string name = prepared_name(variant, target);
+  if (!write_file(folder, name, pack(binary))) {
+    const int code = errno;
+    throw IoError(
+        "cannot write " + folder + "/" + name + ": " + std::generic_category().message(code), code);
+  }
+  return folder + "/" + name;
+}
+
 LoadedProgram load_program(Device& device, const Variant& variant) {
   const DeviceInfo& info = device.info();
   const std::string prepared = prepared_name(variant, info.target);
@@ -388,7 +460,8 @@ LoadedProgram load_program(Device& device, const Variant& variant) {
   }
   const Binary binary = device.compile(source_of(*variant.row), options_of(variant));
   auto program = device.load(binary);
-  if (!folder.empty()) write_file(folder, name, pack(binary));
+  // What cannot be kept is compiled again the next time.
+  if (!folder.empty()) static_cast<void>(write_file(folder, name, pack(binary)));
   return {std::move(program), "compiled"};
 }
 

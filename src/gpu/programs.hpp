@@ -76,6 +76,9 @@ inline constexpr unsigned hash_threads = 256;
 [[nodiscard]] std::vector<std::uint8_t> pack(const Binary& binary);
 [[nodiscard]] Binary unpack(std::span<const std::uint8_t> file);
 
+// See prepare_program of paraes/devices.hpp.
+std::string prepare(const KernelRow& row, std::string_view target, const std::string& folder);
+
 struct LoadedProgram {
   std::unique_ptr<Program> program;
   std::string origin;  // "compiled", "cached" or the path of a prepared file, for -v

@@ -71,13 +71,29 @@ Lane::Lane(Station& station, std::size_t fragment_bytes, Transfer transfer)
     in_ = device.allocate(bytes);
     out_ = device.allocate(bytes);
   }
+  allocate_job_memory();
+}
+
+Lane::Lane(Station& station, const Memory& in, const Memory& out, std::size_t max_messages)
+    : station_(station),
+      queue_(station.device().make_queue()),
+      transfer_(Transfer::staged),
+      max_messages_(max_messages),
+      resident_in_(&in),
+      resident_out_(&out) {
+  allocate_job_memory();
+}
+
+void Lane::allocate_job_memory() {
+  Device& device = station_.device();
   messages_ = device.allocate(max_messages_ * sizeof(paraes_message));
-  scratch_ = device.allocate(16 * max_messages_);  // the tag masks of GCM
+  // The tag masks of GCM, and a key for expand_keys.
+  scratch_ = device.allocate(std::max<std::size_t>(16 * max_messages_, 32));
   for (unsigned k = 0; k < 2; ++k) {
     schedules_[k] = device.allocate(sizeof(paraes_schedule));
-    keys_[k] = device.allocate(key_bytes(station.variant()));
+    keys_[k] = device.allocate(key_bytes(station_.variant()));
   }
-  hash_keys_ = device.allocate(hash_key_bytes(station.variant()));
+  hash_keys_ = device.allocate(hash_key_bytes(station_.variant()));
 }
 
 Lane::~Lane() = default;
@@ -126,6 +142,13 @@ Lane::Call Lane::call(std::uint32_t count, std::uint64_t tiles) {
 }
 
 void Lane::run(const char* entry, const Call& call, const Grid& grid) {
+  const Launch launch{&function(entry), call, grid};
+  start(launch);
+  if (resident_in_ != nullptr) launches_.push_back(launch);
+}
+
+void Lane::start(const Launch& launch) {
+  const Call& call = launch.call;
   const std::array<Argument, 10> arguments = {*call.in,
                                               *call.out,
                                               messages_,
@@ -136,7 +159,7 @@ void Lane::run(const char* entry, const Call& call, const Grid& grid) {
                                               Argument::by_value(call.unit_blocks),
                                               Argument::by_value(key_->rounds),
                                               Argument::by_value(*call.single)};
-  queue_->launch(function(entry), grid, arguments);
+  queue_->launch(*launch.function, launch.grid, arguments);
 }
 
 const paraes_schedule& Lane::single(unsigned k) const {
@@ -169,6 +192,7 @@ void Lane::expand_key(unsigned k) {
 
 void Lane::use_key(const KeyMaterial& key) {
   key_ = &key;
+  launches_.clear();
   if (key_id_ == key.id) return;
   key_id_ = 0;
   begin(&Times::key_expansion);
@@ -183,6 +207,7 @@ void Lane::use_key(const KeyMaterial& key) {
     run("ghash_prepare", preparation, grid);
   }
   end();
+  launches_.clear();
   key_id_ = key.id;
 }
 
@@ -231,9 +256,13 @@ void Lane::upload_messages(std::span<paraes_message> messages, unsigned more_blo
   queue_->upload(messages_, 0, held_.data(), messages.size_bytes());
 }
 
-const Memory& Lane::in() { return transfer_ == Transfer::mapped ? in_pinned_->device_view() : in_; }
+const Memory& Lane::in() {
+  if (resident_in_ != nullptr) return *resident_in_;
+  return transfer_ == Transfer::mapped ? in_pinned_->device_view() : in_;
+}
 
 const Memory& Lane::out() {
+  if (resident_out_ != nullptr) return *resident_out_;
   return transfer_ == Transfer::mapped ? out_pinned_->device_view() : out_;
 }
 
@@ -295,6 +324,10 @@ void Lane::launch_xts(Direction direction, paraes_message& message, std::uint32_
   end();
 }
 
+void Lane::repeat() {
+  for (const Launch& launch : launches_) start(launch);
+}
+
 void Lane::finish() {
   queue_->finish();
   if (transfer_ == Transfer::mapped) {
@@ -312,11 +345,21 @@ void Lane::finish() {
 // ---- The station
 // ---------------------------------------------------------------------------------
 
+namespace {
+
+DeviceInfo limited(DeviceInfo info, const Options& options) {
+  if (options.shared_limit != 0)
+    info.shared_bytes = std::min(info.shared_bytes, options.shared_limit);
+  return info;
+}
+
+}  // namespace
+
 Station::Station(std::unique_ptr<Platform> platform, std::unique_ptr<Device> device,
                  const KernelRow& row, const Options& options)
     : platform_(std::move(platform)),
       device_(std::move(device)),
-      variant_(variant_for(row, device_->info())),
+      variant_(variant_for(row, limited(device_->info(), options))),
       program_(load_program(*device_, variant_)) {
   make_lanes(options);
 }

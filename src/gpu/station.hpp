@@ -45,8 +45,8 @@ struct KeyMaterial : InLockedMemory {
 
 struct Options {
   Transfer transfer = Transfer::staged;
-  KeyExpansion key_expansion = KeyExpansion::host;
   std::uint64_t memory_limit = 0;  // bytes on each device; 0: what is free
+  std::uint64_t shared_limit = 0;  // of shared memory; 0: what a group may have
 };
 
 class Station;
@@ -54,6 +54,9 @@ class Station;
 class Lane {
  public:
   Lane(Station& station, std::size_t fragment_bytes, Transfer transfer);
+  // For data that stays on the device: launches work from `in` to `out`, which outlive the lane,
+  // and there is nothing to stage.
+  Lane(Station& station, const Memory& in, const Memory& out, std::size_t max_messages);
   ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
@@ -80,6 +83,9 @@ class Lane {
   void launch_xts(Direction direction, paraes_message& message, std::uint32_t unit_blocks,
                   const std::uint8_t* unit_tweak);
   void stage_out(std::size_t bytes);
+  // Only for data that stays on the device: launches all that was launched since use_key() once
+  // more, on the messages of the last launch.
+  void repeat();
   // Waits until everything is done; then output() is what the launches made.
   void finish();
 
@@ -112,8 +118,16 @@ class Lane {
     const paraes_schedule* single;
   };
 
+  struct Launch {
+    Function* function;
+    Call call;
+    Grid grid;
+  };
+
+  void allocate_job_memory();
   Function& function(const char* name);
   void run(const char* entry, const Call& call, const Grid& grid);
+  void start(const Launch& launch);
   [[nodiscard]] Call call(std::uint32_t count, std::uint64_t tiles);
   [[nodiscard]] const Memory& in();
   [[nodiscard]] const Memory& out();
@@ -133,8 +147,11 @@ class Lane {
   std::unique_ptr<PinnedMemory> out_pinned_;
   std::uint8_t* in_host_ = nullptr;
   std::uint8_t* out_host_ = nullptr;
-  Memory in_;   // staged
-  Memory out_;  // staged
+  Memory in_;                            // staged
+  Memory out_;                           // staged
+  const Memory* resident_in_ = nullptr;  // data that stays on the device
+  const Memory* resident_out_ = nullptr;
+  std::vector<Launch> launches_;  // for repeat()
   Memory messages_;
   Memory scratch_;
   Memory unit_tweaks_;  // XTS, when there is any

@@ -100,6 +100,16 @@ TEST_P(Gpu, EveryOperationAndLength) {
                   " on " + test_device());
 }
 
+// Little enough for a simulator that looks at every access: see tests/gpu/simulated.
+TEST_P(Gpu, LittleOfEverything) {
+  for (const Operation& operation : support::all_operations()) {
+    // One thread row has more than one block of it, and the last block is short where it may be.
+    const support::Task task = operation.prepare(operation.direction, nearest(operation, 535), 32);
+    Buffer out(task.in.size(), 0xa5);
+    ASSERT_EQ(support::run_task(operation, task, execution(), task.in, out), "") << operation.name;
+  }
+}
+
 // Several fragments at once: a fragment has 64 KiB, and there are four queues.
 TEST_P(Gpu, ManyFragments) {
   for (const Operation& operation : support::all_operations()) {

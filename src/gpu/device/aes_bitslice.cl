@@ -1,15 +1,16 @@
 // AES on bit planes, in constant time: 32 blocks a thread and no table. Plane 32 w + i has bit i of
 // word w of the 32 blocks, so byte r + 4 c of the state (row r, column c) is the eight planes from
-// 8 (r + 4 c) on, and ShiftRows only renames planes. The state fills 128 registers: nothing here may
-// index it with a number that the compiler does not know, except in compact programs.
+// 8 (r + 4 c) on, and ShiftRows only renames planes. The state fills 128 registers: nothing here
+// may index it with a number that the compiler does not know, except in compact programs.
 //
-// A sliced key has each bit of the round keys as a word of equal bits: those of `encrypt`, then from
-// PARAES_SLICED_ROUNDS_WORDS on those of `decrypt` of a schedule. They carry the constant 0x63 of
-// SubBytes, which the circuits leave out. The words of `encrypt` of rounds 0 and 1 follow as they are.
+// A sliced key has each bit of the round keys as a word of equal bits: those of `encrypt`, then
+// from PARAES_SLICED_ROUNDS_WORDS on those of `decrypt` of a schedule. They carry the constant 0x63
+// of SubBytes, which the circuits leave out. The words of `encrypt` of rounds 0 and 1 follow as
+// they are.
 
 // SubBytes without its constant on eight planes, the lowest bit first: the circuit of Boyar and
-// Peralta ("A small depth-16 circuit for the AES S-box", 2012), covered by as few functions of three
-// inputs as it can be, so that some sums are formed twice.
+// Peralta ("A small depth-16 circuit for the AES S-box", 2012), covered by as few functions of
+// three inputs as it can be, so that some sums are formed twice.
 PARAES_LARGE void sub_bytes(paraes_u32* q) {
   const paraes_u32 x0 = q[7], x1 = q[6], x2 = q[5], x3 = q[4];
   const paraes_u32 x4 = q[3], x5 = q[2], x6 = q[1], x7 = q[0];
@@ -101,8 +102,8 @@ PARAES_INLINE void inverse_affine(paraes_u32* q) {
   for (int i = 0; i < 8; ++i) q[i] = r[i];
 }
 
-// SubBytes is affine after an inversion, so its inverse is that inversion between two inverse affine
-// maps: no second circuit is needed.
+// SubBytes is affine after an inversion, so its inverse is that inversion between two inverse
+// affine maps: no second circuit is needed.
 PARAES_INLINE void inverse_sub_bytes(paraes_u32* q) {
   inverse_affine(q);
   sub_bytes(q);
@@ -157,8 +158,7 @@ PARAES_INLINE void mix_column_add_key(const paraes_u32* a, paraes_u32* to,
     for (int j = i; j < i + 4; ++j) {
       const int row = j / 8 * 8;
       const int bit = j % 8;
-      const paraes_u32 sum =
-          paraes_xor3(t[row + (bit + 7) % 8], a[(j + 8) % 32], t[(j + 16) % 32]);
+      const paraes_u32 sum = paraes_xor3(t[row + (bit + 7) % 8], a[(j + 8) % 32], t[(j + 16) % 32]);
       const int reduces = bit == 1 || bit == 3 || bit == 4;
       to[j] = reduces ? paraes_xor3(sum, t[row + 7], k.w[j - i]) : sum ^ k.w[j - i];
     }
@@ -189,8 +189,7 @@ PARAES_INLINE void prepare_inverse_column(paraes_u32* a) {
 }
 
 // What a round has after its substitution, for all but the last round.
-PARAES_LARGE void mix_round(paraes_u32* s, PARAES_GLOBAL const paraes_u32* key,
-                            const int inverse) {
+PARAES_LARGE void mix_round(paraes_u32* s, PARAES_GLOBAL const paraes_u32* key, const int inverse) {
   paraes_u32 n[128];
   PARAES_UNROLL
   for (int c = 0; c < 4; ++c) {
@@ -294,8 +293,8 @@ PARAES_INLINE void decrypt_batch(const paraes_job* job, PARAES_GLOBAL const para
   transpose_all(s);
 }
 
-// SubBytes without its constant on the bytes of up to eight words at once: bit 8 r + k of plane i is
-// bit i of byte r of word k.
+// SubBytes without its constant on the bytes of up to eight words at once: bit 8 r + k of plane i
+// is bit i of byte r of word k.
 PARAES_INLINE void sub_bytes_of_words(const paraes_u32* w, const int words, paraes_u32* q) {
   PARAES_UNROLL
   for (int i = 0; i < 8; ++i) {

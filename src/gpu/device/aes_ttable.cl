@@ -1,7 +1,7 @@
-// Round tables without bank conflicts: each table has a copy for every one of the 32 banks of shared
-// memory, and a thread reads the copy of its lane. Filling that is paid for by 32 blocks a thread,
-// several of them in flight. The indices are secret and pass through no cache here, but the kernel
-// is still no constant-time one.
+// Round tables without bank conflicts: each table has a copy for every one of the 32 banks of
+// shared memory, and a thread reads the copy of its lane. Filling that is paid for by 32 blocks a
+// thread, several of them in flight. The indices are secret and pass through no cache here, but the
+// kernel is still no constant-time one.
 //
 // Table r, row r's, is table 0 rotated by 8 r. PARAES_TABLES says which are stored; the others are
 // rotations of what is read.
@@ -99,7 +99,8 @@ PARAES_INLINE paraes_u32 last_column(PARAES_SHARED const paraes_u32* t, paraes_u
   const paraes_u32 ed = entry_of(t, 0, entry_address(d, 3, lane4));
   if (!inverse) {
     // Bytes 1 and 2 of an entry of table 0 are those of the S-box.
-    return paraes_permute(paraes_permute(ea, eb, 0x0051u), paraes_permute(ec, ed, 0x5100u), 0x7610u);
+    return paraes_permute(paraes_permute(ea, eb, 0x0051u), paraes_permute(ec, ed, 0x5100u),
+                          0x7610u);
   }
   // 14 + 9 + 13 + 11 = 1 in GF(2^8): the sum of an entry's bytes is that of the inverse S-box.
   const paraes_u32 ab = paraes_permute(ea, eb, 0x5410u) ^ paraes_permute(ea, eb, 0x7632u);

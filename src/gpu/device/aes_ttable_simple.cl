@@ -30,8 +30,8 @@ PARAES_LARGE void cipher_block(const paraes_job* job, PARAES_KEY_SPACE const par
     PARAES_UNROLL
     for (int c = 0; c < 4; ++c) {
       n[c] = t[s[c] & 0xff] ^ t[256 + (s[(c + step) % 4] >> 8 & 0xff)] ^
-             t[512 + (s[(c + 2 * step) % 4] >> 16 & 0xff)] ^ t[768 + (s[(c + 3 * step) % 4] >> 24)] ^
-             key[c];
+             t[512 + (s[(c + 2 * step) % 4] >> 16 & 0xff)] ^
+             t[768 + (s[(c + 3 * step) % 4] >> 24)] ^ key[c];
     }
     PARAES_UNROLL
     for (int c = 0; c < 4; ++c) s[c] = n[c];

@@ -89,9 +89,9 @@ PARAES_INLINE void varying_column(paraes_u32 word, const int row, const paraes_u
   }
 }
 
-// The state after the substitution of round 2. Where only the last two bytes of the thread's counters
-// differ, all other bytes are the same in all slices, in round 1 after their substitution and in
-// round 2 in columns 2 and 3: so their substitutions are done on words.
+// The state after the substitution of round 2. Where only the last two bytes of the thread's
+// counters differ, all other bytes are the same in all slices, in round 1 after their substitution
+// and in round 2 in columns 2 and 3: so their substitutions are done on words.
 PARAES_LARGE void hoisted_rounds(PARAES_GLOBAL const paraes_u32* key, paraes_block b,
                                  paraes_u32* s) {
   PARAES_GLOBAL const paraes_u32* words = key + 2 * PARAES_SLICED_ROUNDS_WORDS;
@@ -153,7 +153,7 @@ PARAES_INLINE void encrypt_counters(const paraes_counters* c, const paraes_job* 
 }
 
 // From `count` schedules in `in` to as many sliced keys in `out`, a thread a word.
-PARAES_ENTRY(slice_keys, PARAES_GROUP_THREADS) {
+PARAES_ENTRY(slice_keys, PARAES_GROUP_THREADS, 1) {
   PARAES_GLOBAL const paraes_u32* schedules = (PARAES_GLOBAL const paraes_u32*)job->in;
   PARAES_GLOBAL paraes_u32* sliced = (PARAES_GLOBAL paraes_u32*)job->out;
   const paraes_u64 words = (paraes_u64)PARAES_SLICED_KEY_WORDS * job->count;
@@ -169,7 +169,8 @@ PARAES_ENTRY(slice_keys, PARAES_GROUP_THREADS) {
     const paraes_u32 decrypt = word >= PARAES_SLICED_ROUNDS_WORDS;
     const paraes_u32 plane = decrypt ? word - PARAES_SLICED_ROUNDS_WORDS : word;
     const paraes_u32 round = plane / 128;
-    // Encryption adds the constant of SubBytes after it, decryption takes it off before the inverse.
+    // Encryption adds the constant of SubBytes after it, decryption takes it off before the
+    // inverse.
     const paraes_u32 offset = decrypt ? round != job->rounds : round != 0;
     const paraes_u32 bits = schedules[120 * key + (decrypt ? 60 : 0) + plane / 32];
     sliced[i] = round > job->rounds

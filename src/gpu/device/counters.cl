@@ -1,9 +1,9 @@
 // Counter blocks made one by one, for kernels that work block by block.
 
 // How the counter of block b comes from the first one.
-#define PARAES_COUNT_BIG 0      // CTR: a big-endian number of 128 bits
-#define PARAES_COUNT_32 1       // GCM: its low 32 bits only
-#define PARAES_COUNT_LITTLE 2   // numbers of XTS data units: little-endian, 128 bits
+#define PARAES_COUNT_BIG 0     // CTR: a big-endian number of 128 bits
+#define PARAES_COUNT_32 1      // GCM: its low 32 bits only
+#define PARAES_COUNT_LITTLE 2  // numbers of XTS data units: little-endian, 128 bits
 
 PARAES_INLINE paraes_block counter_block(paraes_block iv, paraes_u64 b, const int count) {
   if (count == PARAES_COUNT_32) {
@@ -32,8 +32,8 @@ PARAES_INLINE paraes_block counter_block(paraes_block iv, paraes_u64 b, const in
 }
 
 #ifndef PARAES_OWN_COUNTERS
-// The counters of one thread from block `first` on, 32 apart. begin_counters returns for how many of
-// the thread's blocks the structure serves.
+// The counters of one thread from block `first` on, 32 apart. begin_counters returns for how many
+// of the thread's blocks the structure serves.
 typedef struct {
   paraes_block iv;
   paraes_u64 first;

@@ -23,7 +23,9 @@ typedef unsigned long long paraes_u64;
 #endif
 
 // PARAES_COMPACT=1 keeps loops rolled and the big functions out of line: for CPUs that run OpenCL,
-// where arrays live in memory anyway and the time to compile the unrolled text is not worth it.
+// where arrays live in memory anyway and the time to compile the unrolled text is not worth it. It
+// also leaves inlining to the compiler, since oclgrind runs only what is compiled without
+// optimization (-cl-opt-disable), and does not know what forced inlining leaves behind.
 #ifndef PARAES_COMPACT
 #define PARAES_COMPACT 0
 #endif
@@ -34,13 +36,17 @@ typedef unsigned long long paraes_u64;
 #define PARAES_UNROLL _Pragma("unroll")
 #endif
 
-// PARAES_INLINE: must vanish in its caller, so that arguments known there select the code and arrays
-// stay in registers. PARAES_LARGE: the same, unless compact.
+// PARAES_INLINE: must vanish in its caller, so that arguments known there select the code and
+// arrays stay in registers. PARAES_LARGE: the same, unless compact.
 #if defined(PARAES_OPENCL)
 #define PARAES_GLOBAL __global
 #define PARAES_SHARED __local
 #define PARAES_CONSTANT __constant
+#if PARAES_COMPACT
+#define PARAES_INLINE static
+#else
 #define PARAES_INLINE static inline __attribute__((always_inline))
+#endif
 #define PARAES_OUTLINE static __attribute__((noinline))
 #define PARAES_BARRIER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #elif defined(PARAES_HIP)
@@ -70,9 +76,10 @@ typedef unsigned long long paraes_u64;
 #if defined(PARAES_CUDA)
 #define paraes_permute(a, b, selector) __byte_perm(a, b, selector)
 #elif defined(PARAES_HIP)
-#define paraes_permute(a, b, selector)                                                          \
-  __builtin_amdgcn_perm(b, a, ((selector) & 7u) | ((selector) & 0x70u) << 4 |                   \
-                                  ((selector) & 0x700u) << 8 | ((selector) & 0x7000u) << 12)
+#define paraes_permute(a, b, selector)                                                         \
+  __builtin_amdgcn_perm(b, a,                                                                  \
+                        ((selector)&7u) | ((selector)&0x70u) << 4 | ((selector)&0x700u) << 8 | \
+                            ((selector)&0x7000u) << 12)
 #else
 PARAES_INLINE paraes_u32 paraes_permute(paraes_u32 a, paraes_u32 b, paraes_u32 selector) {
   const paraes_u64 bytes = (paraes_u64)b << 32 | a;
@@ -97,6 +104,17 @@ PARAES_INLINE paraes_u32 paraes_funnel_left(paraes_u32 high, paraes_u32 low, par
   return __funnelshift_l(low, high, n);
 #else
   return (paraes_u32)((((paraes_u64)high << 32 | low) << n) >> 32);
+#endif
+}
+
+// The product in 64 bits. The assembly keeps the compiler from multiplying 64-bit words.
+PARAES_INLINE paraes_u64 paraes_multiply(paraes_u32 a, paraes_u32 b) {
+#if defined(PARAES_CUDA)
+  paraes_u64 r;
+  asm("mul.wide.u32 %0, %1, %2;" : "=l"(r) : "r"(a), "r"(b));
+  return r;
+#else
+  return (paraes_u64)a * b;
 #endif
 }
 

@@ -1,5 +1,5 @@
-// The one signature of all entries, and what they start from. See job.h and sizes.h for the layout of
-// messages, tiles, keys and scratch; every entry's text says what it takes from these arguments.
+// The one signature of all entries, and what they start from. See job.h and sizes.h for the layout
+// of messages, tiles, keys and scratch; every entry's text says what it takes from these arguments.
 
 #ifndef PARAES_GROUP_THREADS
 #define PARAES_GROUP_THREADS 256
@@ -9,6 +9,9 @@
 #endif
 #ifndef PARAES_GROUPS_PER_UNIT
 #define PARAES_GROUPS_PER_UNIT 1
+#endif
+#ifndef PARAES_HASH_GROUPS_PER_UNIT
+#define PARAES_HASH_GROUPS_PER_UNIT 3
 #endif
 #ifndef PARAES_MANY_KEYS
 #define PARAES_MANY_KEYS 0
@@ -46,27 +49,29 @@ typedef struct {
   paraes_u32 groups;
 } paraes_job;
 
-#define PARAES_PARAMETERS                                                                  \
-  PARAES_GLOBAL const paraes_u8 *in, PARAES_GLOBAL paraes_u8 *out,                         \
-      PARAES_GLOBAL const paraes_message *messages, paraes_u32 count, paraes_u64 tiles,    \
-      PARAES_GLOBAL const paraes_u32 *keys, PARAES_GLOBAL paraes_u32 *scratch,             \
+#define PARAES_PARAMETERS                                                               \
+  PARAES_GLOBAL const paraes_u8 *in, PARAES_GLOBAL paraes_u8 *out,                      \
+      PARAES_GLOBAL const paraes_message *messages, paraes_u32 count, paraes_u64 tiles, \
+      PARAES_GLOBAL const paraes_u32 *keys, PARAES_GLOBAL paraes_u32 *scratch,          \
       paraes_u32 unit_blocks, paraes_u32 rounds
 
-#define PARAES_JOB(shared, thread, group, groups)                                          \
-  {in,          out,    messages, count,  tiles,  keys,  scratch,                          \
-   unit_blocks, rounds, &single,  shared, thread, group, groups}
+#define PARAES_JOB(shared, thread, group, groups)                                                 \
+  {                                                                                               \
+    in, out, messages, count, tiles, keys, scratch, unit_blocks, rounds, &single, shared, thread, \
+        group, groups                                                                             \
+  }
 
-// An entry of groups of so many threads; its text follows and has `job`.
+// An entry of groups of so many threads, of which so many must fit into a multiprocessor; its text
+// follows and has `job`.
 #if defined(PARAES_OPENCL)
-#define PARAES_ENTRY(name, threads)                                                        \
-  PARAES_INLINE void name##_text(const paraes_job* job);                                   \
-  __kernel __attribute__((reqd_work_group_size(threads, 1, 1))) void name(                 \
-      PARAES_PARAMETERS, const paraes_schedule single, PARAES_SHARED paraes_u32* shared) { \
-    const paraes_job job =                                                                 \
-        PARAES_JOB(shared, (paraes_u32)get_local_id(0), (paraes_u32)get_group_id(0),       \
-                   (paraes_u32)get_num_groups(0));                                         \
-    name##_text(&job);                                                                     \
-  }                                                                                        \
+#define PARAES_ENTRY(name, threads, groups_per_unit)                                               \
+  PARAES_INLINE void name##_text(const paraes_job* job);                                           \
+  __kernel __attribute__((reqd_work_group_size(threads, 1, 1))) void name(                         \
+      PARAES_PARAMETERS, const paraes_schedule single, PARAES_SHARED paraes_u32* shared) {         \
+    const paraes_job job = PARAES_JOB(shared, (paraes_u32)get_local_id(0),                         \
+                                      (paraes_u32)get_group_id(0), (paraes_u32)get_num_groups(0)); \
+    name##_text(&job);                                                                             \
+  }                                                                                                \
   PARAES_INLINE void name##_text(const paraes_job* job)
 #else
 #if defined(PARAES_CUDA)
@@ -74,13 +79,13 @@ typedef struct {
 #else
 #define PARAES_BY_VALUE
 #endif
-#define PARAES_ENTRY(name, threads)                                                        \
+#define PARAES_ENTRY(name, threads, groups_per_unit)                                       \
   PARAES_INLINE void name##_text(const paraes_job* job);                                   \
-  extern "C" __global__ void __launch_bounds__(threads, PARAES_GROUPS_PER_UNIT)            \
+  extern "C" __global__ void __launch_bounds__(threads, groups_per_unit)                   \
       name(PARAES_PARAMETERS, const PARAES_BY_VALUE paraes_schedule single) {              \
     extern __shared__ uint4 paraes_shared_memory[];                                        \
-    const paraes_job job = PARAES_JOB((paraes_u32*)paraes_shared_memory, threadIdx.x,      \
-                                      blockIdx.x, gridDim.x);                              \
+    const paraes_job job =                                                                 \
+        PARAES_JOB((paraes_u32*)paraes_shared_memory, threadIdx.x, blockIdx.x, gridDim.x); \
     name##_text(&job);                                                                     \
   }                                                                                        \
   PARAES_INLINE void name##_text(const paraes_job* job)

@@ -27,16 +27,20 @@ PARAES_INLINE paraes_block block_of_gf128(gf128 a) {
 // The carry-less product. Operands are split so that ones stand four bits apart: then at most eight
 // partial products meet in one position, and their sum stays below the next.
 PARAES_INLINE paraes_u64 carryless32(paraes_u32 a, paraes_u32 b) {
-  const paraes_u64 a0 = a & 0x11111111u, a1 = a & 0x22222222u;
-  const paraes_u64 a2 = a & 0x44444444u, a3 = a & 0x88888888u;
-  const paraes_u64 b0 = b & 0x11111111u, b1 = b & 0x22222222u;
-  const paraes_u64 b2 = b & 0x44444444u, b3 = b & 0x88888888u;
-  const paraes_u64 c0 = (a0 * b0) ^ (a1 * b3) ^ (a2 * b2) ^ (a3 * b1);
-  const paraes_u64 c1 = (a0 * b1) ^ (a1 * b0) ^ (a2 * b3) ^ (a3 * b2);
-  const paraes_u64 c2 = (a0 * b2) ^ (a1 * b1) ^ (a2 * b0) ^ (a3 * b3);
-  const paraes_u64 c3 = (a0 * b3) ^ (a1 * b2) ^ (a2 * b1) ^ (a3 * b0);
-  return (c0 & 0x1111111111111111ul) | (c1 & 0x2222222222222222ul) |
-         (c2 & 0x4444444444444444ul) | (c3 & 0x8888888888888888ul);
+  const paraes_u32 a0 = a & 0x11111111, a1 = a & 0x22222222;
+  const paraes_u32 a2 = a & 0x44444444, a3 = a & 0x88888888;
+  const paraes_u32 b0 = b & 0x11111111, b1 = b & 0x22222222;
+  const paraes_u32 b2 = b & 0x44444444, b3 = b & 0x88888888;
+  const paraes_u64 c0 = paraes_multiply(a0, b0) ^ paraes_multiply(a1, b3) ^
+                        paraes_multiply(a2, b2) ^ paraes_multiply(a3, b1);
+  const paraes_u64 c1 = paraes_multiply(a0, b1) ^ paraes_multiply(a1, b0) ^
+                        paraes_multiply(a2, b3) ^ paraes_multiply(a3, b2);
+  const paraes_u64 c2 = paraes_multiply(a0, b2) ^ paraes_multiply(a1, b1) ^
+                        paraes_multiply(a2, b0) ^ paraes_multiply(a3, b3);
+  const paraes_u64 c3 = paraes_multiply(a0, b3) ^ paraes_multiply(a1, b2) ^
+                        paraes_multiply(a2, b1) ^ paraes_multiply(a3, b0);
+  return (c0 & 0x1111111111111111) | (c1 & 0x2222222222222222) | (c2 & 0x4444444444444444) |
+         (c3 & 0x8888888888888888);
 }
 
 // The carry-less product of 64-bit words by Karatsuba's method.

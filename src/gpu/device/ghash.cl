@@ -47,7 +47,7 @@ PARAES_INLINE paraes_block shared_block(PARAES_SHARED const paraes_u32* from) {
 }
 
 // The hash keys of keys 0 to count - 1 go to scratch, PARAES_HASH_KEY_WORDS each.
-PARAES_ENTRY(ghash_prepare, PARAES_HASH_THREADS) {
+PARAES_ENTRY(ghash_prepare, PARAES_HASH_THREADS, 1) {
   const paraes_u32 t = job->thread;
   // Threads of one row encrypt under different keys at once, as far as there are enough keys.
   const paraes_u32 share_of_group = (job->count + job->groups - 1) / job->groups;
@@ -146,7 +146,7 @@ PARAES_INLINE paraes_block hash_input(PARAES_GLOBAL const paraes_u8* text, parae
 }
 
 // `keys` has the hash keys, scratch the tag masks.
-PARAES_ENTRY(ghash, PARAES_HASH_THREADS) {
+PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
   const paraes_u32 t = job->thread;
   PARAES_SHARED paraes_u32* sums = PARAES_SUMS(job);
 #ifdef PARAES_HASH_TABLES
@@ -157,9 +157,8 @@ PARAES_ENTRY(ghash, PARAES_HASH_THREADS) {
     PARAES_GLOBAL const paraes_message* message = job->messages + m;
     const paraes_u64 bytes = message->bytes;
     const int partial = (message->flags & PARAES_HASH_PARTIAL) != 0;
-    PARAES_GLOBAL const paraes_u8* text = (message->flags & PARAES_HASH_INPUT) != 0
-                                              ? job->in + message->in
-                                              : job->out + message->out;
+    PARAES_GLOBAL const paraes_u8* text =
+        (message->flags & PARAES_HASH_INPUT) != 0 ? job->in + message->in : job->out + message->out;
     PARAES_GLOBAL const paraes_u32* powers =
         job->keys + (paraes_u64)PARAES_HASH_KEY_WORDS(PARAES_HASH_THREADS) * message->key;
     const gf128 factor = get_power(powers + 4 * (PARAES_HASH_THREADS - 1));

@@ -1,6 +1,7 @@
-// What host and GPU agree on: the messages of one launch, their keys and the arguments of every kernel.
-// C that NVRTC, hipRTC, OpenCL C and C++ all accept; dialect.h or the includer defines paraes_u32 and
-// paraes_u64. All numbers are little-endian, and all bytes are in the order of memory.
+// What host and GPU agree on: the messages of one launch, their keys and the arguments of every
+// kernel. C that NVRTC, hipRTC, OpenCL C and C++ all accept; dialect.h or the includer defines
+// paraes_u32 and paraes_u64. All numbers are little-endian, and all bytes are in the order of
+// memory.
 #ifndef PARAES_GPU_DEVICE_JOB_H
 #define PARAES_GPU_DEVICE_JOB_H
 
@@ -14,21 +15,22 @@ typedef struct {
   paraes_u64 first_tile;  // how many tiles the messages before this one have
   paraes_u32 key;         // which key
   paraes_u32 flags;       // PARAES_HASH_…
-  // CTR: the counter of the first block. CBC: the block before the first. XTS: the number of the first data
-  // unit. GCM: J0.
+  // CTR: the counter of the first block. CBC: the block before the first. XTS: the number of the
+  // first data unit. GCM: J0.
   paraes_u32 iv[4];
-  paraes_u64 tag;         // GCM: where the tag goes in the output, in bytes; a multiple of 4
-} paraes_message;         // 64 bytes
+  paraes_u64 tag;  // GCM: where the tag goes in the output, in bytes; a multiple of 4
+} paraes_message;  // 64 bytes
 
-// GHASH starts from zero and stops after the last block of the text, which it takes as a whole one: 16
-// bytes go to `tag`. Without this flag the length block follows (no associated data), and the tag
-// mask is added: 16 bytes of a full tag go to `tag`.
+// GHASH starts from zero and stops after the last block of the text, which it takes as a whole one:
+// 16 bytes go to `tag`. Without this flag the length block follows (no associated data), and the
+// tag mask is added: 16 bytes of a full tag go to `tag`.
 #define PARAES_HASH_PARTIAL 1u
 // GHASH is of the input, not of the output: decryption.
 #define PARAES_HASH_INPUT 2u
 
 // An expanded key (FIPS 197 section 5.2), as 4 words a round key, with the words in the order of
-// memory. `decrypt` is that of the equivalent inverse cipher (section 5.3.5), first to be used first.
+// memory. `decrypt` is that of the equivalent inverse cipher (section 5.3.5), first to be used
+// first.
 typedef struct {
   paraes_u32 encrypt[60];
   paraes_u32 decrypt[60];

@@ -10,7 +10,7 @@ PARAES_INLINE paraes_u32 inverse_mix_word(paraes_u32 a) {
 }
 
 // `in` has `count` keys of 16, 24 or 32 bytes as `rounds` says; `out` gets as many schedules.
-PARAES_ENTRY(expand_keys, PARAES_GROUP_THREADS) {
+PARAES_ENTRY(expand_keys, PARAES_GROUP_THREADS, 1) {
   const paraes_u32 key_words = job->rounds - 6;
   const paraes_u32 words = 4 * (job->rounds + 1);
   const paraes_u64 threads = (paraes_u64)PARAES_GROUP_THREADS * job->groups;

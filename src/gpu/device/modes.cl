@@ -1,6 +1,6 @@
-// The modes, for every kernel. A kernel supplies begin_tiles, encrypt_batch, decrypt_batch and, with
-// counters.cl or instead of it, begin_counters and encrypt_counters. A batch is PARAES_BATCH blocks
-// of a thread, of which word w of block i is s[w * PARAES_BATCH + i].
+// The modes, for every kernel. A kernel supplies begin_tiles, encrypt_batch, decrypt_batch and,
+// with counters.cl or instead of it, begin_counters and encrypt_counters. A batch is PARAES_BATCH
+// blocks of a thread, of which word w of block i is s[w * PARAES_BATCH + i].
 
 #define PARAES_MODE_ECB_ENCRYPT 0
 #define PARAES_MODE_ECB_DECRYPT 1
@@ -10,6 +10,14 @@
 #define PARAES_MODE_CTR 5
 #define PARAES_MODE_GCM 6
 #define PARAES_MODE_UNIT_TWEAKS 7
+
+// How many blocks a thread loads before it stores the first of them: `out` may be `in`, so the
+// compiler does not move a load before a store.
+#if PARAES_BATCH < 8
+#define PARAES_CHUNK PARAES_BATCH
+#else
+#define PARAES_CHUNK 8
+#endif
 
 // The message that a tile belongs to: the last whose first tile is not beyond it.
 PARAES_INLINE paraes_u32 message_of_tile(const paraes_job* job, paraes_u64 tile) {
@@ -57,7 +65,6 @@ PARAES_INLINE void put(const paraes_job* job, PARAES_GLOBAL paraes_u8* text, par
   PARAES_SHARED paraes_u32* row = job->shared + 4 * (job->thread - lane);
   (void)i;
   (void)left;
-  PARAES_BARRIER();
   PARAES_UNROLL
   for (int w = 0; w < 4; ++w) row[4 * lane + w] = b.w[w];
   PARAES_BARRIER();
@@ -65,6 +72,7 @@ PARAES_INLINE void put(const paraes_job* job, PARAES_GLOBAL paraes_u8* text, par
     const paraes_u64 to = block - lane + n / 4;
     if (to < blocks) *(PARAES_GLOBAL paraes_u32*)(text + 16 * to + n % 4 * 4) = row[n];
   }
+  PARAES_BARRIER();
 }
 #else
 PARAES_INLINE paraes_block fetch(const paraes_job* job, PARAES_GLOBAL const paraes_u8* text,
@@ -119,8 +127,9 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
   // From `first` on, as far as this tile may need; and whether the message ends in this tile with
   // a part of a block, which is block `blocks`.
   const paraes_u32 most = PARAES_TILE_BLOCKS(PARAES_BLOCKS_PER_THREAD);
-  const paraes_u32 left =
-      first >= blocks ? 0 : blocks - first < most ? (paraes_u32)(blocks - first) : most;
+  const paraes_u32 left = first >= blocks         ? 0
+                          : blocks - first < most ? (paraes_u32)(blocks - first)
+                                                  : most;
   const int has_part = part != 0 && first <= blocks && blocks - first < most;
   paraes_block iv;
   PARAES_UNROLL
@@ -169,39 +178,48 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
       const paraes_u32 left_at = left;
 #endif
       PARAES_UNROLL
-      for (int i = 0; i < PARAES_BATCH; ++i) {
-        if (counting && j + i >= to) break;
-        paraes_block x = batch_block(s, i);
-        const int is_first = i == 0 && j == 0 && at == 0;
-        if (mode == PARAES_MODE_UNIT_TWEAKS) {
-          put(job, (PARAES_GLOBAL paraes_u8*)job->scratch, at, j + i, left_at, blocks, x);
-        } else if (counting) {
-          const int is_j0 = ahead != 0 && is_first;
-          if (is_j0) store_block((PARAES_GLOBAL paraes_u8*)(job->scratch + 4 * (paraes_u64)m), x);
-          const paraes_u32 left_of_text = is_j0 ? 0 : left_at;
-          const paraes_block y = fetch(job, in, at - ahead, j + i, left_of_text, whole);
-          put(job, out, at - ahead, j + i, left_of_text, whole, xor_blocks(x, y));
-        } else {
-          if (mode == PARAES_MODE_CBC_DECRYPT) {
-            const paraes_block y = fetch(job, in, at - 1, j + i, is_first ? 0 : left_at, blocks);
-            x = xor_blocks(x, is_first ? iv : y);
+      for (int chunk = 0; chunk < PARAES_BATCH; chunk += PARAES_CHUNK) {
+        paraes_block y[PARAES_CHUNK];
+        PARAES_UNROLL
+        for (int k = 0; k < PARAES_CHUNK; ++k) {
+          const paraes_u32 i = j + chunk + k;
+          const int is_first = chunk == 0 && k == 0 && j == 0 && at == 0;
+          y[k] = zero_block();
+          if (mode == PARAES_MODE_CTR || mode == PARAES_MODE_GCM) {
+            y[k] = fetch(job, in, at - ahead, i, ahead != 0 && is_first ? 0 : left_at, whole);
           }
-          if (xts && 32 * (j + i) < left_at) x = xor_blocks(x, tweak_at(&after));
+          if (mode == PARAES_MODE_CBC_DECRYPT) {
+            y[k] = fetch(job, in, at - 1, i, is_first ? 0 : left_at, blocks);
+            if (is_first) y[k] = iv;
+          }
+          if (xts && 32 * i < left_at) y[k] = tweak_at(&after);
           if (xts) next_tweak(&after);
-          put(job, out, at, j + i, left_at, blocks, x);
+        }
+        PARAES_UNROLL
+        for (int k = 0; k < PARAES_CHUNK; ++k) {
+          const paraes_u32 i = j + chunk + k;
+          const paraes_block x = xor_blocks(batch_block(s, chunk + k), y[k]);
+          const int is_j0 = ahead != 0 && chunk == 0 && k == 0 && j == 0 && at == 0;
+          if (is_j0) store_block((PARAES_GLOBAL paraes_u8*)(job->scratch + 4 * (paraes_u64)m), x);
+          put(job, mode == PARAES_MODE_UNIT_TWEAKS ? (PARAES_GLOBAL paraes_u8*)job->scratch : out,
+              at - ahead, i, is_j0 || i >= to ? 0 : left_at, blocks - ahead, x);
         }
       }
       if (has_part) {
-        int mine = 0;
+        // Masks instead of branches, which become a run-time index into the state.
+        paraes_u32 mine = 0;
         paraes_block stream = zero_block();
         PARAES_UNROLL
         for (int i = 0; i < PARAES_BATCH; ++i) {
-          if (32 * (j + i) != left_at || j + i >= to) continue;
-          stream = batch_block(s, i);
-          mine = 1;
+          const paraes_u32 mask = 0u - (paraes_u32)(32 * (j + i) == left_at && j + i < to);
+          mine |= mask;
+          PARAES_UNROLL
+          for (int w = 0; w < 4; ++w) stream.w[w] |= s[w * PARAES_BATCH + i] & mask;
         }
         const paraes_u64 place = 16 * whole;
-        if (mine) store_part(out + place, xor_blocks(stream, load_part(in + place, part)), part);
+        if (mine != 0) {
+          store_part(out + place, xor_blocks(stream, load_part(in + place, part)), part);
+        }
       }
     }
     from = to;
@@ -223,23 +241,25 @@ PARAES_INLINE void do_tiles(const paraes_job* job, const int mode) {
   }
 }
 
-PARAES_ENTRY(ecb_encrypt, PARAES_GROUP_THREADS) { do_tiles(job, PARAES_MODE_ECB_ENCRYPT); }
+#define PARAES_TILE_ENTRY(name) PARAES_ENTRY(name, PARAES_GROUP_THREADS, PARAES_GROUPS_PER_UNIT)
 
-PARAES_ENTRY(ecb_decrypt, PARAES_GROUP_THREADS) { do_tiles(job, PARAES_MODE_ECB_DECRYPT); }
+PARAES_TILE_ENTRY(ecb_encrypt) { do_tiles(job, PARAES_MODE_ECB_ENCRYPT); }
+
+PARAES_TILE_ENTRY(ecb_decrypt) { do_tiles(job, PARAES_MODE_ECB_DECRYPT); }
 
 // `out` must not be `in`.
-PARAES_ENTRY(cbc_decrypt, PARAES_GROUP_THREADS) { do_tiles(job, PARAES_MODE_CBC_DECRYPT); }
+PARAES_TILE_ENTRY(cbc_decrypt) { do_tiles(job, PARAES_MODE_CBC_DECRYPT); }
 
-PARAES_ENTRY(ctr, PARAES_GROUP_THREADS) { do_tiles(job, PARAES_MODE_CTR); }
+PARAES_TILE_ENTRY(ctr) { do_tiles(job, PARAES_MODE_CTR); }
 
 // The key stream of J0, which masks the tag of message m, goes to scratch + 4 m.
-PARAES_ENTRY(gcm_ctr, PARAES_GROUP_THREADS) { do_tiles(job, PARAES_MODE_GCM); }
+PARAES_TILE_ENTRY(gcm_ctr) { do_tiles(job, PARAES_MODE_GCM); }
 
 // Encrypts the numbers of the units of one message, under the key for tweaks, to 4 words of scratch
 // each. Tiles have units instead of blocks.
-PARAES_ENTRY(xts_unit_tweaks, PARAES_GROUP_THREADS) { do_tiles(job, PARAES_MODE_UNIT_TWEAKS); }
+PARAES_TILE_ENTRY(xts_unit_tweaks) { do_tiles(job, PARAES_MODE_UNIT_TWEAKS); }
 
 // One message of whole blocks; scratch has the tweaks of its stretches.
-PARAES_ENTRY(xts_encrypt, PARAES_GROUP_THREADS) { do_tiles(job, PARAES_MODE_XTS_ENCRYPT); }
+PARAES_TILE_ENTRY(xts_encrypt) { do_tiles(job, PARAES_MODE_XTS_ENCRYPT); }
 
-PARAES_ENTRY(xts_decrypt, PARAES_GROUP_THREADS) { do_tiles(job, PARAES_MODE_XTS_DECRYPT); }
+PARAES_TILE_ENTRY(xts_decrypt) { do_tiles(job, PARAES_MODE_XTS_DECRYPT); }

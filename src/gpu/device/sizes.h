@@ -2,9 +2,13 @@
 // -D flags are in programs.txt; the host may override those marked with * by flags of its own.
 //
 //   PARAES_GROUP_THREADS *      threads of a group, a multiple of 32
-//   PARAES_HASH_THREADS *       threads of a group of `ghash` and `ghash_prepare`: a power of two, 128
+//   PARAES_HASH_THREADS *       threads of a group of `ghash` and `ghash_prepare`: a power of two,
+//   128
 //                               or more
-//   PARAES_GROUPS_PER_UNIT *    groups that must fit into a multiprocessor at once (bounds registers)
+//   PARAES_GROUPS_PER_UNIT *    groups that must fit into a multiprocessor at once, which bounds
+//   the
+//                               registers of the entries that work on tiles
+//   PARAES_HASH_GROUPS_PER_UNIT *   the same for `ghash`
 //   PARAES_MANY_KEYS *          1: `keys` has a schedule for each key; 0: all messages use `single`
 //   PARAES_COMPACT *            1 on OpenCL devices that are CPUs, see dialect.h
 //   PARAES_TABLES *             ttable: how many of its four tables are stored, 1, 2 or 4

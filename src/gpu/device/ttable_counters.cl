@@ -1,6 +1,6 @@
-// Counter blocks of the `ttable` kernel. As long as no carry passes them, only the last two bytes of
-// a thread's counters change. Bytes 15 and 14 go to columns 0 and 1 of round 1, so of the 32 look-ups
-// of the first two rounds a block needs 2 and 8; the rest is kept.
+// Counter blocks of the `ttable` kernel. As long as no carry passes them, only the last two bytes
+// of a thread's counters change. Bytes 15 and 14 go to columns 0 and 1 of round 1, so of the 32
+// look-ups of the first two rounds a block needs 2 and 8; the rest is kept.
 
 typedef struct {
   paraes_block iv;
@@ -18,7 +18,10 @@ PARAES_INLINE paraes_u32 row_entry(PARAES_SHARED const paraes_u32* t, const int 
   const paraes_u32 address = entry_address(s, row, lane4);
 #if PARAES_TABLES == 1
   const paraes_u32 e = entry_of(t, 0, address);
-  return row == 0 ? e : row == 1 ? paraes_rotate8(e) : row == 2 ? paraes_rotate16(e) : paraes_rotate24(e);
+  return row == 0   ? e
+         : row == 1 ? paraes_rotate8(e)
+         : row == 2 ? paraes_rotate16(e)
+                    : paraes_rotate24(e);
 #elif PARAES_TABLES == 2
   const paraes_u32 e = entry_of(t, row % 2, address);
   return row < 2 ? e : paraes_rotate16(e);
@@ -44,10 +47,8 @@ PARAES_INLINE paraes_u32 begin_counters(paraes_counters* c, const paraes_job* jo
               row_entry(t, 2, b.w[2], lane4);
   c->first1 = key[5] ^ row_entry(t, 0, b.w[1], lane4) ^ row_entry(t, 1, b.w[2], lane4) ^
               row_entry(t, 3, b.w[0], lane4);
-  const paraes_u32 n2 =
-      table_column(t, b.w[2], b.w[3], b.w[0], b.w[1], lane4, turned(key[6]));
-  const paraes_u32 n3 =
-      table_column(t, b.w[3], b.w[0], b.w[1], b.w[2], lane4, turned(key[7]));
+  const paraes_u32 n2 = table_column(t, b.w[2], b.w[3], b.w[0], b.w[1], lane4, turned(key[6]));
+  const paraes_u32 n3 = table_column(t, b.w[3], b.w[0], b.w[1], b.w[2], lane4, turned(key[7]));
   c->second[0] = key[8] ^ row_entry(t, 2, n2, lane4) ^ row_entry(t, 3, n3, lane4);
   c->second[1] = key[9] ^ row_entry(t, 1, n2, lane4) ^ row_entry(t, 2, n3, lane4);
   c->second[2] = key[10] ^ row_entry(t, 0, n2, lane4) ^ row_entry(t, 1, n3, lane4);

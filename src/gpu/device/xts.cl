@@ -71,7 +71,7 @@ PARAES_LARGE paraes_block tweak_of_stretch(paraes_block t, paraes_u32 s) {
 
 // From the tweaks of units in `in`, 4 words each, those of their stretches of 32 blocks to `out`.
 // `tiles` is how many stretches there are; a thread makes one at a time.
-PARAES_ENTRY(xts_stretches, PARAES_GROUP_THREADS) {
+PARAES_ENTRY(xts_stretches, PARAES_GROUP_THREADS, 1) {
   const paraes_u32 each = PARAES_STRETCHES(job->unit_blocks);
   const paraes_u64 threads = (paraes_u64)PARAES_GROUP_THREADS * job->groups;
   for (paraes_u64 i = (paraes_u64)PARAES_GROUP_THREADS * job->group + job->thread; i < job->tiles;

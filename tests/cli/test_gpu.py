@@ -1,0 +1,192 @@
+"""Files and formats with --device: on OpenCL's first device (PoCL where there is no GPU), and what is
+said when a driver fails, with a stand-in for CUDA's."""
+
+import json
+import os
+import unittest
+
+import support
+from support import IV, KEYS, Case, pattern
+
+support.DEADLINE = 300  # programs are compiled at the first use
+DEVICE = "opencl:0"
+FAKE = os.environ.get("PARAES_FAKE_DRIVERS", "")
+
+
+def missing():
+    if os.environ.get("PARAES_REQUIRE_DEVICE"):
+        return None
+    import subprocess
+    listed = json.loads(subprocess.run([support.BIN, "devices", "--json"], stdout=subprocess.PIPE,
+                                       check=True).stdout)
+    for device in listed["devices"]:
+        if device["id"] == DEVICE:
+            return None if device["available"] else device["reason"]
+    return f"no device {DEVICE}"
+
+
+REASON = missing()
+
+
+@unittest.skipIf(REASON, REASON)
+class Files(Case):
+    def setUp(self):
+        super().setUp()
+        self.data = pattern(300_001)
+        self.write("f", self.data)
+        self.write("k16", KEYS[128])
+        self.write("k32", KEYS[256])
+
+    def test_both_ways_in_every_format(self):
+        cases = [(["--format", "paraes"], "k32"), (["--format", "c2sp"], "k32"),
+                 (["--format", "tink"], "k16"),
+                 (["--format", "tink", "--segment-size", "4096", "--tink-hash", "SHA512"], "k32"),
+                 (["--format", "tink", "--segment-size", "5001"], "k32"),
+                 (["--format", "raw", "--mode", "ctr", "--iv-hex", IV.hex()], "k16"),
+                 (["--format", "raw", "--mode", "ecb"], "k32"),
+                 (["--format", "raw", "--mode", "cbc", "--iv-hex", IV.hex()], "k16"),
+                 (["--format", "raw", "--mode", "xts", "--iv-hex", IV.hex()], "k32"),
+                 (["--format", "raw", "--mode", "xts", "--unit", "4099", "--iv-hex", IV.hex()], "k32")]
+        for size in (0, 1, 4097, len(self.data)):
+            self.write("f", self.data[:size])
+            for flags, key in cases:
+                if "xts" in flags and size < 16:
+                    continue
+                how = [*flags, "--key-file", key]
+                with self.subTest(flags=flags, size=size):
+                    self.ok("encrypt", "-f", *how, "--device", DEVICE, "-o", "gpu", "f")
+                    self.ok("decrypt", "-f", *how, "-o", "back", "gpu")
+                    self.assertEqual(self.read("back"), self.data[:size])
+                    self.ok("encrypt", "-f", *how, "-o", "cpu", "f")
+                    self.ok("decrypt", "-f", *how, "--device", DEVICE, "-o", "back", "cpu")
+                    self.assertEqual(self.read("back"), self.data[:size])
+                    if "raw" in flags:
+                        self.assertEqual(self.read("gpu"), self.read("cpu"))
+
+    def test_openssl_format(self):
+        self.write("pass", b"correct horse")
+        self.ok("encrypt", "--format", "openssl", "--mode", "ctr", "--passphrase-file", "pass",
+                "--device", DEVICE, "-o", "e", "f")
+        back = self.openssl("enc", "-d", "-aes-256-ctr", "-pbkdf2", "-pass", "file:pass", "-in", "e")
+        self.assertEqual(back, self.data)
+
+    def test_every_kernel_transfer_and_key_expansion(self):
+        kernels = [k["name"] for k in json.loads(self.ok("devices", "--json"))["kernels"]
+                   if "opencl" in k["devices"]]
+        self.assertIn("bitslice", kernels)
+        for kernel in kernels:
+            for flags in ([], ["--transfer", "mapped"], ["--key-expansion", "device"]):
+                with self.subTest(kernel=kernel, flags=flags):
+                    out = self.ok("encrypt", "-f", "--key-file", "k32", "--device", DEVICE,
+                                  "--kernel", kernel, "--json", *flags, "-o", "e", "f")
+                    report = json.loads(out)
+                    self.assertEqual((report["kernel"], report["device"]), (kernel, DEVICE))
+                    self.assertEqual(self.ok("decrypt", "--key-file", "k32", "-c", "e"), self.data)
+
+    def test_the_kernel_that_auto_takes(self):
+        for flags, kernel in (([], "bitslice"), (["--allow-leaky"], "ttable")):
+            out = self.ok("encrypt", "-f", "--key-file", "k32", "--device", "opencl", "--json", *flags,
+                          "-o", "e", "f")
+            self.assertEqual(json.loads(out)["kernel"], kernel)
+        self.fails(2, "encrypt", "--key-file", "k32", "--device", DEVICE, "--kernel", "vaes512", "f",
+                   says=["vaes512", "bitslice"])
+
+    def test_phases_of_a_run(self):
+        out = self.ok("encrypt", "--key-file", "k32", "--device", DEVICE, "--json", "-o", "e", "f")
+        for name, phase in json.loads(out)["timeline_ns"].items():
+            self.assertGreater(phase, 0, name)
+
+    def test_pipes_parts_verify_and_folders(self):
+        sealed = self.ok("encrypt", "--key-file", "k32", "--device", DEVICE, "-", stdin=self.data)
+        self.write("e.paes", sealed)
+        self.ok("verify", "--key-file", "k32", "--device", DEVICE, "e.paes")
+        got = self.ok("decrypt", "--key-file", "k32", "--device", DEVICE, "-", stdin=sealed)
+        self.assertEqual(got, self.data)
+        got = self.ok("decrypt", "--key-file", "k32", "--device", DEVICE, "--offset", "20000",
+                      "--length", "70000", "-c", "e.paes")
+        self.assertEqual(got, self.data[20000:90000])
+        self.path("d").mkdir()
+        for i in range(20):
+            self.write(f"d/{i}", pattern(i * 700))
+        self.ok("encrypt", "-r", "--key-file", "k32", "--device", DEVICE, "-o", "out", "d")
+        self.ok("decrypt", "-r", "--key-file", "k32", "-o", "back", "out")
+        for i in range(20):
+            self.assertEqual(self.path(f"back/out/d/{i}").read_bytes(), pattern(i * 700))
+
+    def test_damage(self):
+        sealed = bytearray(self.ok("encrypt", "--key-file", "k32", "-c", "f"))
+        sealed[100_000] ^= 4
+        self.write("e.paes", sealed)
+        self.fails(4, "decrypt", "--key-file", "k32", "--device", DEVICE, "-o", "b", "e.paes")
+        self.assertFalse(self.path("b").exists())
+        done = self.run_paraes("decrypt", "--key-file", "k32", "--device", DEVICE, "--salvage", "-o",
+                               "b", "e.paes")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        saved = self.read("b")
+        self.assertEqual(len(saved), len(self.data))
+        lost = sum(a != b for a, b in zip(saved, self.data))
+        self.assertTrue(0 < lost <= 16384, lost)
+
+
+@unittest.skipIf(not FAKE, "PARAES_FAKE_DRIVERS names no folder")
+class FailingDriver(Case):
+    """The stand-in takes every call, and its kernels do nothing. The program is prepared without it:
+    NVRTC asks a driver that it finds for more than that has."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("f", pattern(100_000))
+        self.write("k", KEYS[256])
+        self.flags = ["--key-file", "k", "--device", "cuda", "--kernel", "reference"]
+        done = self.run_paraes("devices", "--compile", "--arch", "sm_90", "--kernel", "reference",
+                               "-o", "programs")
+        if done.returncode != 0:
+            if os.environ.get("PARAES_REQUIRE_NVRTC"):
+                self.fail(done.stderr)
+            self.skipTest(done.stderr.decode())
+        self.env = {"LD_LIBRARY_PATH": FAKE, "XDG_CACHE_HOME": str(self.dir),
+                    "PARAES_PROGRAM_PATH": str(self.path("programs"))}
+
+    def told(self, directive, *says):
+        before = self.names()
+        self.fails(1, "encrypt", *self.flags, "-o", "e", "f",
+                   env={**self.env, "PARAES_FAKE_CUDA": "kernels:1," + directive}, says=says)
+        self.assertEqual(self.names(), before)
+
+    def test_every_kind_of_failure(self):
+        self.told("devices:0", "cuda")
+        self.told("fail:cuInit:1:999", "cuInit", "999")
+        self.told("fail:cuModuleLoadData:1:200", "cuModuleLoadData", "200")
+        self.told("fail:cuMemAlloc_v2:0:2", "cuMemAlloc_v2", "(2)", "out of memory")
+        self.told("fail:cuMemHostAlloc:0:2", "cuMemHostAlloc", "(2)")
+        for nth in (1, 2, 3):
+            self.told(f"fail:cuLaunchKernel:{nth}:719", "cuLaunchKernel", "719")
+        self.told("fail:cuMemcpyDtoHAsync_v2:1:214", "cuMemcpyDtoHAsync_v2", "214")
+        self.told("fail:cuStreamSynchronize:1:700", "cuStreamSynchronize", "700")
+        self.told("lose:719", "719")
+
+    def test_less_memory_is_smaller_fragments(self):
+        # Some allocations fail, and what remains is enough.
+        self.ok("encrypt", *self.flags, "-o", "e", "f",
+                env={**self.env, "PARAES_FAKE_CUDA": "kernels:1,fail:cuMemAlloc_v2:3:2"})
+
+    def test_no_compiler(self):
+        env = {**self.env, "PARAES_NVRTC": "/nowhere/libnvrtc.so", "PARAES_FAKE_CUDA": "kernels:1"}
+        self.ok("encrypt", *self.flags, "-o", "e", "f", env=env)
+        del env["PARAES_PROGRAM_PATH"]
+        self.fails(1, "encrypt", *self.flags, "-o", "e2", "f", env=env,
+                   says=["NVRTC", "PARAES_PROGRAM_PATH", "--arch sm_90"])
+
+
+class Compile(Case):
+    def test_refusals(self):
+        self.fails(2, "devices", "--compile", says="--arch")
+        self.fails(2, "devices", "--compile", "--arch", "sm_90", says="-o")
+        self.fails(2, "devices", "--arch", "sm_90", says="--compile")
+        self.fails(2, "devices", "--compile", "--arch", "x86", "-o", "p", says="x86")
+        self.fails(2, "devices", "--compile", "--arch", "sm_90", "--kernel", "aesni", "-o", "p",
+                   says="aesni")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,240 @@
+// Programs: every variant for every chip that one can be compiled for, the cache, and prepared
+// files.
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "executors/gpu_modes.hpp"
+#include "gpu/fleet.hpp"
+#include "gpu/programs.hpp"
+#include "paraes/devices.hpp"
+#include "paraes/error.hpp"
+#include "support/buffers.hpp"
+#include "support/builds.hpp"
+#include "support/evp_oracle.hpp"
+
+namespace paraes::gpu {
+namespace {
+
+namespace fs = std::filesystem;
+using support::Buffer;
+
+// A folder of its own, and an environment in which programs come from nowhere else.
+class Folder {
+ public:
+  Folder() {
+    std::string name = fs::temp_directory_path() / "paraes.XXXXXX";
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    path_ = name;
+  }
+  ~Folder() { fs::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  [[nodiscard]] const fs::path& path() const { return path_; }
+  [[nodiscard]] std::vector<fs::path> files() const {
+    std::vector<fs::path> list;
+    for (const auto& entry : fs::recursive_directory_iterator(path_)) {
+      if (entry.is_regular_file()) list.push_back(entry.path());
+    }
+    return list;
+  }
+
+ private:
+  fs::path path_;
+};
+
+std::vector<std::uint8_t> read(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+void write(const fs::path& path, const std::vector<std::uint8_t>& bytes) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+}
+
+// ---- Compilers without a GPU
+// ----------------------------------------------------------------------
+
+class Targets : public testing::TestWithParam<const char*> {};
+
+void compile_all(const std::string& target, const char* require) {
+  const Folder folder;
+  std::size_t bytes = 0;
+  for (const KernelRow& row : kernel_rows()) {
+    std::string path;
+    try {
+      path = prepare(row, target, folder.path());
+    } catch (const Unavailable& error) {
+      if (std::getenv(require) != nullptr) FAIL() << error.what();
+      GTEST_SKIP() << error.what();
+    }
+    const Binary binary = unpack(read(path));
+    bytes += binary.size();
+    ASSERT_GT(binary.size(), 4096U) << path;
+    const std::string start(binary.begin(), binary.begin() + 4);
+    // A cubin, or a bundle of code objects.
+    ASSERT_TRUE(start ==
+                    "\x7f"
+                    "ELF" ||
+                start == "__CL")
+        << path;
+    const std::string text(binary.begin(), binary.end());
+    for (const char* entry : {"ecb_encrypt", "ecb_decrypt", "ctr", "cbc_decrypt", "xts_encrypt",
+                              "xts_decrypt", "gcm_ctr", "ghash", "expand_keys"}) {
+      ASSERT_NE(text.find(entry), std::string::npos) << path << " has no " << entry;
+    }
+  }
+  EXPECT_EQ(folder.files().size(), kernel_rows().size());
+  support::report("GPU programs for " + target + ": " + std::to_string(kernel_rows().size()) +
+                  ", " + std::to_string(bytes) + " bytes");
+}
+
+TEST_P(Targets, EveryKernelCompiles) {
+  const std::string target = GetParam();
+  compile_all(target,
+              target.rfind("sm_", 0) == 0 ? "PARAES_REQUIRE_NVRTC" : "PARAES_REQUIRE_HIPRTC");
+}
+
+INSTANTIATE_TEST_SUITE_P(Chips, Targets,
+                         testing::Values("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100",
+                                         "sm_120", "gfx906", "gfx90a", "gfx1030"),
+                         [](const auto& row) { return std::string(row.param); });
+
+// ---- What runs
+// ------------------------------------------------------------------------------------
+
+class OnDevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* name = std::getenv("PARAES_TEST_DEVICE");
+    device_ = name != nullptr && *name != '\0' ? name : "opencl:0";
+    try {
+      require_gpus(device_);
+    } catch (const Error& error) {
+      if (std::getenv("PARAES_REQUIRE_DEVICE") != nullptr) FAIL() << error.what();
+      GTEST_SKIP() << error.what();
+    }
+    setenv("XDG_CACHE_HOME", folder_.path().c_str(), 1);
+    unsetenv("PARAES_PROGRAM_PATH");
+  }
+
+  // Encrypts something with what open_fleet makes of `row`; returns where its program came from.
+  // Every use has options of its own, because fleets are kept.
+  std::string origin(const KernelRow& row, std::uint64_t shared_limit = 0) {
+    const Options options{.memory_limit = ++uses_, .shared_limit = shared_limit};
+    const auto fleet = open_fleet(device_, row, options);
+    const Buffer key = support::make_key(16, 4);
+    const Buffer counter = support::pattern(16, 200);
+    const Buffer in = support::pattern(70000);
+    Buffer out(in.size());
+    GpuCipher(fleet, key.data(), 16, 1, false, KeyExpansion::host)
+        .ctr(counter.data(), in.data(), out.data(), in.size());
+    EXPECT_EQ(support::difference(out, support::evp_ctr(key, counter, in)), "");
+    return fleet->stations()[0]->program_origin();
+  }
+
+  std::string device_;
+  Folder folder_;
+  std::uint64_t uses_ = 0;
+};
+
+TEST_F(OnDevice, CachedDamagedAndUnwritable) {
+  const KernelRow& row = find_kernel_row("reference");
+  EXPECT_EQ(origin(row), "compiled");
+  EXPECT_EQ(origin(row), "cached");
+  const std::vector<fs::path> files = folder_.files();
+  ASSERT_EQ(files.size(), 1U) << "a temporary file was left";
+  const std::vector<std::uint8_t> whole = read(files[0]);
+  for (const std::size_t at :
+       {std::size_t{3}, std::size_t{20}, whole.size() / 2, whole.size() - 1}) {
+    std::vector<std::uint8_t> damaged = whole;
+    damaged[at] ^= 1;
+    write(files[0], damaged);
+    EXPECT_EQ(origin(row), "compiled") << "byte " << at;
+    EXPECT_EQ(origin(row), "cached") << "the damaged entry was not replaced";
+  }
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{10}, std::size_t{60}, whole.size() / 2}) {
+    write(files[0], {whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)});
+    EXPECT_EQ(origin(row), "compiled") << size << " bytes";
+  }
+  EXPECT_EQ(origin(row), "cached");
+  // A folder that others can write is not trusted.
+  chmod((folder_.path() / "paraes").c_str(), 0777);
+  EXPECT_EQ(origin(row), "compiled");
+  chmod((folder_.path() / "paraes").c_str(), 0700);
+  setenv("XDG_CACHE_HOME", "/proc/no such folder", 1);
+  EXPECT_EQ(origin(row), "compiled");
+}
+
+TEST_F(OnDevice, PreparedPrograms) {
+  const KernelRow& row = find_kernel_row("ttable-simple");
+  const auto fleet = open_fleet(device_, row, {.memory_limit = ++uses_});
+  Device& device = fleet->stations()[0]->device();
+  const Variant& variant = fleet->stations()[0]->variant();
+  const Binary binary = device.compile(source_of(row), options_of(variant));
+  const fs::path path = folder_.path() / prepared_name(variant, device.info().target);
+  write(path, pack(binary));
+  const std::string folders = "/nowhere:" + folder_.path().string();
+  setenv("PARAES_PROGRAM_PATH", folders.c_str(), 1);
+  EXPECT_EQ(origin(row), path);
+  std::vector<std::uint8_t> damaged = pack(binary);
+  damaged.back() ^= 1;
+  write(path, damaged);
+  try {
+    static_cast<void>(origin(row));
+    FAIL() << "a damaged program was taken";
+  } catch (const IntegrityError& error) {
+    EXPECT_NE(std::string(error.what()).find(path), std::string::npos) << error.what();
+  }
+  unsetenv("PARAES_PROGRAM_PATH");
+}
+
+// Chips have room for one, two or four tables.
+TEST_F(OnDevice, TablesThatFitSharedMemory) {
+  const KernelRow& row = find_kernel_row("ttable");
+  for (const auto& [kib, tables] :
+       {std::array{64U, 1U}, std::array{99U, 2U}, std::array{227U, 4U}}) {
+    const std::uint64_t limit = std::uint64_t{kib} << 10;
+    DeviceInfo info;
+    info.shared_bytes = limit;
+    EXPECT_LE(variant_for(row, info).tables, 4U);
+    static_cast<void>(origin(row, limit));
+    const auto fleet = open_fleet(device_, row, {.memory_limit = uses_, .shared_limit = limit});
+    const Variant& variant = fleet->stations()[0]->variant();
+    EXPECT_LE(mode_shared_bytes(variant), limit);
+    EXPECT_LE(hash_shared_bytes(variant), limit);
+    EXPECT_GE(variant.tables, tables) << kib << " KiB";
+  }
+  DeviceInfo tiny;
+  tiny.id = "opencl:9";
+  tiny.shared_bytes = 16 << 10;
+  EXPECT_THROW(static_cast<void>(variant_for(row, tiny)), Unavailable);
+}
+
+TEST(Rows, NamesTextsAndTimings) {
+  for (const KernelRow& row : kernel_rows()) {
+    EXPECT_EQ(&find_kernel_row(row.name), &row);
+    EXPECT_GT(source_of(row).size(), 10000U);
+    EXPECT_EQ(row.timing == Timing::constant, row.name == "bitslice");
+  }
+  EXPECT_EQ(fastest_constant_kernel_row().name, "bitslice");
+  EXPECT_THROW(static_cast<void>(find_kernel_row("vaes512")), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace paraes::gpu
