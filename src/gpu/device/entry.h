@@ -1,5 +1,22 @@
-// The one signature of all entries, and what they start from. See job.h and sizes.h for the layout
-// of messages, tiles, keys and scratch; every entry's text says what it takes from these arguments.
+// The one signature of all entries, and what they start from.
+//
+//   in, out, scratch, keys   at multiples of 16 bytes; `out` may be `in` where the offsets of every
+//                            message are equal, but for CBC
+//   messages, count          the messages of the launch, as in job.h
+//   tiles                    how many tiles these have; xts_stretches: how many stretches
+//   keys                     with PARAES_MANY_KEYS schedules (paraes_schedule), with
+//   PARAES_KEYS_SLICED
+//                            always sliced keys; ghash: hash keys
+//   scratch                  gcm_ctr writes and ghash reads tag masks, 4 words a message;
+//   ghash_prepare
+//                            writes hash keys; xts_unit_tweaks writes 4 words a unit; xts_encrypt
+//                            and xts_decrypt read 4 words a stretch
+//   unit_blocks              XTS: blocks of a data unit
+//   rounds                   10, 12 or 14
+//   single                   the key of all messages where `keys` has none
+//
+// Any number of groups is right. ghash_prepare, expand_keys and slice_keys take `count` as the
+// number of keys and read no messages.
 
 #ifndef PARAES_GROUP_THREADS
 #define PARAES_GROUP_THREADS 256
