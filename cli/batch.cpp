@@ -7,12 +7,17 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <exception>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "inputs.hpp"
 #include "paraes/error.hpp"
@@ -25,6 +30,10 @@ namespace {
 // Files up to this size are done side by side, each by one thread; larger ones one by one, each by
 // all threads.
 constexpr std::uint64_t small_file_bytes = std::uint64_t{4} << 20;
+// On a GPU, much smaller ones are done many at once: see Run::Small. So many, as far as these
+// bounds allow, are in memory at a time.
+constexpr std::size_t most_at_once = 1024;
+constexpr std::uint64_t most_bytes_at_once = std::uint64_t{16} << 20;
 
 Progress::Bar choose_bar(const CryptOptions& options) {
   if (options.progress) return Progress::Bar::always;
@@ -89,7 +98,19 @@ class Batch {
       const auto large =
           std::find_if(found.files.begin(), found.files.end(),
                        [](const FoundFile& file) { return file.bytes > small_file_bytes; });
-      side_by_side(found, static_cast<std::size_t>(large - found.files.begin()));
+      const auto alone =
+          does_many_at_once()
+              ? std::stable_partition(found.files.begin(), large,
+                                      [](const FoundFile& file) {
+                                        return file.regular && file.bytes <= Run::Small::most_bytes;
+                                      })
+              : found.files.begin();
+      many_at_once({found.files.begin(), alone});
+      const std::span<FoundFile> small(alone, large);
+      side_by_side(small.size(), [&](std::size_t i) {
+        small[i].job.threads = 1;
+        file(small[i].job);
+      });
       for (auto file_it = large; file_it != found.files.end(); ++file_it) file(file_it->job);
       progress_ = nullptr;
     }
@@ -102,15 +123,14 @@ class Batch {
   }
 
  private:
-  void side_by_side(Found& found, std::size_t count) {
+  // Calls body(i) for i < count, on as many threads as --threads says.
+  template <class Body>
+  void side_by_side(std::size_t count, const Body& body) const {
     const auto cores =
         static_cast<std::size_t>(options_.threads == 0 ? available_cores() : options_.threads);
     std::atomic<std::size_t> next = 0;
     const auto work = [&] {
-      for (std::size_t i = next++; i < count; i = next++) {
-        found.files[i].job.threads = 1;
-        file(found.files[i].job);
-      }
+      for (std::size_t i = next++; i < count; i = next++) body(i);
     };
     std::vector<std::thread> threads;
     for (std::size_t i = 1; i < std::min(cores, count); ++i) {
@@ -122,6 +142,82 @@ class Batch {
     }
     work();
     for (std::thread& thread : threads) thread.join();
+  }
+
+  // Whether the messages of small files go to the device together.
+  [[nodiscard]] bool does_many_at_once() const {
+    const bool whole = !plan_.salvage && plan_.offset == 0 && !plan_.length;
+    return plan_.on_gpu && plan_.overlap && is_authenticated(plan_.format) && whole;
+  }
+
+  void many_at_once(std::span<FoundFile> files) {
+    while (!files.empty()) {
+      std::size_t count = 0;
+      for (std::uint64_t bytes = 0; count < std::min(files.size(), most_at_once); ++count) {
+        bytes += files[count].bytes;
+        if (count != 0 && bytes > most_bytes_at_once) break;
+      }
+      at_once(files.first(count));
+      files = files.subspan(count);
+    }
+  }
+
+  // One batch: all are read, go through the device, and are written.
+  void at_once(std::span<FoundFile> files) {
+    if (files.size() == 1) {
+      files[0].job.threads = 1;
+      file(files[0].job);
+      return;
+    }
+    struct Entry {
+      FileOutcome outcome;
+      std::unique_ptr<Run::Small> file;
+    };
+    const std::function<void(std::uint64_t)> progress = [this](std::uint64_t more) {
+      advance(more);
+    };
+    std::vector<Entry> entries(files.size());
+    side_by_side(files.size(), [&](std::size_t i) {
+      FileJob& job = files[i].job;
+      job.threads = 1;
+      Entry& entry = entries[i];
+      entry.outcome.report = new_report(job.input);
+      attempt(entry.outcome, [&] {
+        make_folder(job.output.path);
+        auto small = std::make_unique<Run::Small>(run_, job, progress, entry.outcome);
+        if (small->read()) entry.file = std::move(small);
+      });
+      if (!entry.file) settle(std::move(entry.outcome));
+    });
+    std::vector<Entry*> ready;
+    std::vector<WholeMessage> messages;
+    for (Entry& entry : entries) {
+      if (!entry.file) continue;
+      ready.push_back(&entry);
+      messages.push_back(entry.file->message());
+    }
+    std::exception_ptr failure;
+    try {
+      if (plan_.verb == Verb::encrypt) {
+        seal_messages(messages);
+      } else {
+        open_messages(messages);
+      }
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    if (ready.size() > 1 && options_.verbose && !options_.quiet) {
+      say(fmt::format("{} files at once", ready.size()));
+    }
+    side_by_side(ready.size(), [&](std::size_t i) {
+      Entry& entry = *ready[i];
+      attempt(entry.outcome, [&] {
+        if (failure) std::rethrow_exception(failure);
+        entry.file->write(messages[i]);
+      });
+      entry.file.reset();
+      settle(std::move(entry.outcome));
+    });
   }
 
   [[nodiscard]] RunReport new_report(const std::string& input) const {
@@ -137,14 +233,27 @@ class Batch {
   void file(const FileJob& job) {
     FileOutcome outcome;
     outcome.report = new_report(job.input);
-    try {
-      if (several_ && plan_.verb != Verb::verify) make_folder(job.output.path);
+    attempt(outcome, [&] {
+      if (several_) make_folder(job.output.path);
       run_.file(
           job, [this](std::uint64_t more) { advance(more); }, outcome);
+    });
+    settle(std::move(outcome));
+  }
+
+  // What `work` throws belongs to this file.
+  template <class Work>
+  void attempt(FileOutcome& outcome, const Work& work) {
+    try {
+      work();
     } catch (const std::exception& error) {
       const std::lock_guard lock(mutex_);
       fail(outcome.report, error_text(error), exit_status(error));
     }
+  }
+
+  // A file is over.
+  void settle(FileOutcome outcome) {
     const std::lock_guard lock(mutex_);
     const RunReport& report = outcome.report;
     print(report);
@@ -160,7 +269,7 @@ class Batch {
   }
 
   void make_folder(const std::string& path) {
-    if (!options_.output.path_given) return;
+    if (!options_.output.path_given || plan_.verb == Verb::verify) return;
     std::error_code error;
     const std::string folder = folder_of(path);
     std::filesystem::create_directories(folder, error);

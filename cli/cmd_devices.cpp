@@ -181,8 +181,9 @@ void compile(const Options& options) {
   const bool all = options.kernel.empty() || options.kernel == "all";
   for (const std::string& target : options.targets) {
     for (const KernelInfo& kernel : gpu_kernels()) {
-      if (all || kernel.name == options.kernel) {
-        print_line(stdout, prepare_program(kernel.name, target, options.folder));
+      if (!all && kernel.name != options.kernel) continue;
+      for (const std::string& path : prepare_programs(kernel.name, target, options.folder)) {
+        print_line(stdout, path);
       }
     }
   }

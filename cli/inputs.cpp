@@ -40,7 +40,7 @@ class Finder {
       return;
     }
     if (!S_ISDIR(status.st_mode)) {
-      add(input, fs::path(input).filename().string(), static_cast<std::uint64_t>(status.st_size));
+      add(input, fs::path(input).filename().string(), status);
     } else if (options_.recursive) {
       // "photos/" and "photos" are the same; "photos/." and ".." mean what is in them.
       fs::path path(input);
@@ -81,18 +81,19 @@ class Finder {
       } else if (has_suffix(name) == (verb_ == Verb::encrypt)) {
         ++found_.skipped_names;
       } else {
-        add(entry, mirrored + name, static_cast<std::uint64_t>(status.st_size));
+        add(entry, mirrored + name, status);
       }
     }
   }
 
-  void add(const std::string& input, const std::string& mirrored, std::uint64_t bytes) {
+  void add(const std::string& input, const std::string& mirrored, const struct stat& status) {
     FoundFile file;
     file.job.input = input;
     file.job.output = options_.output;
     file.job.sync_folder = false;
     file.job.threads = options_.threads;
-    file.bytes = bytes;
+    file.bytes = static_cast<std::uint64_t>(status.st_size);
+    file.regular = S_ISREG(status.st_mode);
     if (verb_ != Verb::verify) {
       const Direction direction = verb_ == Verb::encrypt ? Direction::encrypt : Direction::decrypt;
       try {

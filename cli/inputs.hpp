@@ -12,6 +12,7 @@ namespace paraes::cli {
 struct FoundFile {
   FileJob job;
   std::uint64_t bytes = 0;
+  bool regular = false;  // no pipe or device
 };
 
 struct Found {

@@ -7,7 +7,10 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <exception>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "input.hpp"
 #include "output.hpp"
@@ -91,6 +94,60 @@ class Run::Steps {
         report_(outcome.report) {}
 
   void run() {
+    begin();
+    alone();
+  }
+
+  [[nodiscard]] bool read_small() {
+    begin();
+    const auto* const file = dynamic_cast<const PositionalSource*>(input_.source.get());
+    if (file == nullptr || file->size() > Small::most_bytes) {
+      alone();
+      return false;
+    }
+    message_.emplace(make_message());
+    const SegmentLayout& layout = message_->layout();
+    std::uint64_t out_bytes = 0;
+    if (plan_.verb == Verb::encrypt) {
+      plain_bytes_ = file->size();
+      out_bytes = layout.sealed_bytes(plain_bytes_);
+    } else {
+      const SegmentLayout::Extent extent = layout.extent_of(file->size());
+      plain_bytes_ = out_bytes = extent.plain_bytes;
+      empty_last_ = extent.empty_last;
+    }
+    const Clock::time_point start = Clock::now();
+    in_.resize(static_cast<std::size_t>(file->size()));
+    read_exactly(*file, 0, in_);
+    check_end(*file);
+    times_.read = nanoseconds_since(start);
+    out_.resize(static_cast<std::size_t>(out_bytes));
+    // So many may be under way that there are not enough descriptors for all.
+    input_.source.reset();
+    return true;
+  }
+
+  [[nodiscard]] WholeMessage small_message() {
+    return {.message = &*message_, .in = in_, .out = out_, .error = nullptr};
+  }
+
+  void write_small(const WholeMessage& done) {
+    if (done.error) std::rethrow_exception(done.error);
+    if (plan_.verb != Verb::verify) {
+      open_output();
+      const Clock::time_point start = Clock::now();
+      sink_->write(out_);
+      times_.write = nanoseconds_since(start);
+    }
+    report_progress(plain_bytes_);
+    report_.bytes = plain_bytes_;
+    if (empty_last_) note_empty_last();
+    set_timeline(times_, message_->cipher());
+    end();
+  }
+
+ private:
+  void begin() {
     const std::string& path = job_.input;
     input_ = open_input(path, path == "-" ? "standard input" : path);
     outcome_.device = input_.status.st_dev;
@@ -99,30 +156,43 @@ class Run::Steps {
       destination_ = choose_destination(plan_.direction(), path, input_, job_.output);
       report_.output = destination_.path;
     }
-    const Clock::time_point start = Clock::now();
+    start_ = Clock::now();
+  }
+
+  // All the rest, for this file alone.
+  void alone() {
     if (is_authenticated(plan_.format)) {
       authenticated();
     } else {
       unauthenticated();
     }
+    end();
+  }
+
+  void end() {
     if (sink_) sink_->commit();
-    report_.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    report_.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
     if (sink_ && !destination_.standard_output) outcome_.target = destination_.target;
     say_done();
   }
 
- private:
-  void authenticated() {
+  // A new one, or that of the input.
+  [[nodiscard]] Message make_message() {
     const Clock::time_point start = Clock::now();
-    const bool encrypt = plan_.verb == Verb::encrypt;
-    const Message message =
-        encrypt ? run_.ring_.new_message() : run_.ring_.open_message(input_.source);
-    const std::uint64_t key_expansion = nanoseconds_since(start);
+    Message message = plan_.verb == Verb::encrypt ? run_.ring_.new_message()
+                                                  : run_.ring_.open_message(input_.source);
+    key_expansion_ = nanoseconds_since(start);
     const int threads = job_.threads == 0 ? available_cores() : job_.threads;
     std::call_once(run_.notes_, [&] {
       say_what_runs(options_, plan_, fmt::format("AES-{}-GCM", message.key_bits()),
                     message.cipher(), threads);
     });
+    return message;
+  }
+
+  void authenticated() {
+    const bool encrypt = plan_.verb == Verb::encrypt;
+    const Message message = make_message();
     OpenOptions transfer;
     transfer.threads = job_.threads;
     transfer.overlap = plan_.overlap;
@@ -140,14 +210,14 @@ class Run::Steps {
     } else {
       times = open(message, transfer);
     }
-    set_timeline(key_expansion, times, message.cipher());
+    set_timeline(times, message.cipher());
   }
 
-  void set_timeline(std::uint64_t key_expansion, const TransferTimes& times, const Cipher& cipher) {
+  void set_timeline(const TransferTimes& times, const Cipher& cipher) {
     report_.device = cipher.device();
     const DeviceTimes device = cipher.take_device_times();
     report_.timeline_ns = {.read = times.read,
-                           .key_expansion = key_expansion + device.key_expansion,
+                           .key_expansion = key_expansion_ + device.key_expansion,
                            .host_to_device = device.host_to_device,
                            .kernel = plan_.on_gpu ? device.kernel : times.kernel,
                            .device_to_host = device.device_to_host,
@@ -166,12 +236,7 @@ class Run::Steps {
     if (plan_.verb != Verb::verify) open_output();
     const OpenResult result = open_message(*input_.source, message, sink_.get(), transfer);
     report_.bytes = result.plain_bytes;
-    if (result.empty_last && plan_.format == Format::tink && options_.verbose && !options_.quiet) {
-      say(
-          fmt::format("{}: the last segment is empty and follows a full one, which Tink reads but "
-                      "never writes",
-                      job_.input));
-    }
+    if (result.empty_last) note_empty_last();
     if (plan_.salvage) report_.bad_ranges = bad;
     if (!bad.empty()) {
       report_.exit = exit_some_failed;
@@ -179,6 +244,14 @@ class Run::Steps {
       say(fmt::format("{}: {}", job_.input, report_.status));
     }
     return result.times;
+  }
+
+  void note_empty_last() const {
+    if (plan_.format != Format::tink || !options_.verbose || options_.quiet) return;
+    say(
+        fmt::format("{}: the last segment is empty and follows a full one, which Tink reads but "
+                    "never writes",
+                    job_.input));
   }
 
   void unauthenticated() {
@@ -194,7 +267,7 @@ class Run::Steps {
     } else {
       stream = run_.ring_.salted(read_salted_header(*input_.source));
     }
-    const std::uint64_t key_expansion = nanoseconds_since(start);
+    key_expansion_ = nanoseconds_since(start);
     if (const auto left = input_.source->remaining()) stream->check_length(*left);
     std::call_once(run_.notes_, [&] {
       say_what_runs(options_, plan_, fmt::format("{} AES-{}", mode_name(plan_.mode), key_bits),
@@ -205,10 +278,13 @@ class Run::Steps {
     const PumpResult result = pump(*input_.source, *stream, *sink_,
                                    [this](std::uint64_t done) { report_progress(done); });
     report_.bytes = plan_.verb == Verb::encrypt ? result.bytes_in : result.bytes_out;
-    set_timeline(key_expansion, result.times, stream->cipher());
+    set_timeline(result.times, stream->cipher());
   }
 
-  void open_output() { sink_ = open_sink(destination_, input_, temporary_, job_.sync_folder); }
+  void open_output() {
+    temporary_.emplace();
+    sink_ = open_sink(destination_, input_, *temporary_, job_.sync_folder);
+  }
 
   void report_progress(std::uint64_t done) {
     progress_(done - reported_);
@@ -232,7 +308,16 @@ class Run::Steps {
   RunReport& report_;
   Input input_;
   Destination destination_;
-  TemporaryName temporary_;
+  Clock::time_point start_;
+  std::uint64_t key_expansion_ = 0;
+  // Of a small file among others.
+  std::optional<Message> message_;
+  std::vector<std::uint8_t> in_;
+  std::vector<std::uint8_t> out_;
+  std::uint64_t plain_bytes_ = 0;
+  bool empty_last_ = false;
+  TransferTimes times_;
+  std::optional<TemporaryName> temporary_;
   std::unique_ptr<Sink> sink_;
   std::uint64_t reported_ = 0;
 };
@@ -241,5 +326,17 @@ void Run::file(const FileJob& job, const std::function<void(std::uint64_t)>& pro
                FileOutcome& outcome) {
   Steps(*this, job, progress, outcome).run();
 }
+
+Run::Small::Small(Run& run, const FileJob& job, const std::function<void(std::uint64_t)>& progress,
+                  FileOutcome& outcome)
+    : steps_(std::make_unique<Steps>(run, job, progress, outcome)) {}
+
+Run::Small::~Small() = default;
+
+bool Run::Small::read() { return steps_->read_small(); }
+
+WholeMessage Run::Small::message() { return steps_->small_message(); }
+
+void Run::Small::write(const WholeMessage& done) { steps_->write_small(done); }
 
 }  // namespace paraes::cli

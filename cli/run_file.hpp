@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -36,6 +37,8 @@ class Run {
   void file(const FileJob& job, const std::function<void(std::uint64_t)>& progress,
             FileOutcome& outcome);
 
+  class Small;
+
  private:
   class Steps;
 
@@ -43,6 +46,30 @@ class Run {
   const Plan& plan_;
   KeyRing ring_;
   std::once_flag notes_;
+};
+
+// A small file among others whose messages go through seal_messages or open_messages together: read
+// before that, written after it. What goes wrong is thrown as by Run::file.
+class Run::Small {
+ public:
+  // What such a file has at most.
+  static constexpr std::uint64_t most_bytes = std::uint64_t{256} << 10;
+
+  // All of these outlive it.
+  Small(Run& run, const FileJob& job, const std::function<void(std::uint64_t)>& progress,
+        FileOutcome& outcome);
+  ~Small();
+  Small(const Small&) = delete;
+  Small& operator=(const Small&) = delete;
+
+  // False: it has become another kind of file since it was found, and is done already, by itself.
+  [[nodiscard]] bool read();
+  [[nodiscard]] WholeMessage message();
+  // Throws the error of what became of message(), or writes it.
+  void write(const WholeMessage& done);
+
+ private:
+  std::unique_ptr<Steps> steps_;
 };
 
 }  // namespace paraes::cli

@@ -48,11 +48,12 @@ struct DeviceTimes {
 // is not there.
 void require_device(std::string_view device);
 
-// Compiles the program of the GPU kernel `kernel` for `target` ("sm_90", "gfx90a"), without a GPU,
-// into a file of `folder`, and returns its path. Processes that have the folder in
-// PARAES_PROGRAM_PATH find it there. Throws InvalidArgument for a target or kernel that is not
-// known, Unavailable if the compiler is not installed, IoError if the file cannot be written.
-std::string prepare_program(std::string_view kernel, std::string_view target,
-                            const std::string& folder);
+// Compiles the programs of the GPU kernel `kernel` for `target` ("sm_90", "gfx90a"), without a GPU,
+// into files of `folder`, and returns their paths: one or two, the second for launches with many
+// keys. Processes that have the folder in PARAES_PROGRAM_PATH find them there. Throws
+// InvalidArgument for a target or kernel that is not known, Unavailable if the compiler is not
+// installed, IoError if a file cannot be written.
+std::vector<std::string> prepare_programs(std::string_view kernel, std::string_view target,
+                                          const std::string& folder);
 
 }  // namespace paraes

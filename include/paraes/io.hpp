@@ -73,6 +73,12 @@ class PositionalSource : public Source {
   [[nodiscard]] virtual const std::string& name() const noexcept = 0;  // for errors
 };
 
+// Fills `buffer` from `offset` on. Throws IoError if the source has become too short for that.
+void read_exactly(const PositionalSource& source, std::uint64_t offset, MutableBytes buffer);
+
+// Throws IoError if the source has become longer than it was when it was opened.
+void check_end(const PositionalSource& source);
+
 class Sink {
  public:
   virtual ~Sink() = default;

@@ -2,14 +2,17 @@
 //
 // A Message is one message under one key, about to be written or about to be read. It is made from
 // keys, or from keys and the header of what was written, and says where segments lie and seals or
-// opens them. seal_message and open_message send whole messages from a source to a sink.
+// opens them. seal_message and open_message send whole messages from a source to a sink;
+// seal_messages and open_messages do many small ones in memory at once.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -177,5 +180,22 @@ struct OpenResult : TransferResult {
 // authenticated; what a sink in order got before an IntegrityError is authentic, but not the whole.
 OpenResult open_message(Source& source, const Message& message, Sink* sink,
                         const OpenOptions& options = {});
+
+// ---- Many small messages in memory ----
+
+// One of them. `in` and `out` do not overlap.
+struct WholeMessage {
+  const Message* message = nullptr;
+  Bytes in;          // the plaintext; to open: all that was sealed, header included
+  MutableBytes out;  // layout().sealed_bytes(in.size()), or extent_of(in.size()).plain_bytes
+  // Set by the functions below: why there is no such message. `out` is all zero then.
+  std::exception_ptr error;
+};
+
+// Seal and open what seal_message and open_message would, with all segments at once: see
+// SegmentCipher. A message that fails does not stop the others; what the device throws fails all,
+// and is thrown.
+void seal_messages(std::span<WholeMessage> list);
+void open_messages(std::span<WholeMessage> list);
 
 }  // namespace paraes

@@ -52,6 +52,8 @@ struct SegmentLayout {
   [[nodiscard]] Extent extent_of(std::uint64_t sealed_size) const;
 };
 
+struct CipherSegment;
+
 // AES-GCM for the segments of one message: key, nonces and no associated data. Unlike the other
 // ciphers, one object serves any number of threads at once.
 class SegmentCipher : public Cipher {
@@ -85,6 +87,12 @@ class SegmentCipher : public Cipher {
   void seal(std::span<Segment> run) const;
   void open(std::span<Segment> run) const;
 
+  // Segments of many messages at once, each with its own cipher: what makes small messages worth a
+  // GPU, where those of one device go in one launch. Segments of a message follow each other; `in`
+  // and `out` do not overlap.
+  static void seal(std::span<CipherSegment> run);
+  static void open(std::span<CipherSegment> run);
+
   // Bytes of plaintext that a run should have, and how many threads should make runs at once. Zero
   // on a CPU: any number does, and threads are the caller's to choose.
   [[nodiscard]] std::size_t run_bytes() const noexcept;
@@ -95,6 +103,11 @@ class SegmentCipher : public Cipher {
 
   std::array<std::uint8_t, 12> base_nonce_{};
   Nonces nonces_;
+};
+
+struct CipherSegment {
+  const SegmentCipher* cipher = nullptr;
+  SegmentCipher::Segment segment;
 };
 
 }  // namespace paraes

@@ -85,8 +85,8 @@ std::vector<KernelInfo> gpu_kernels() {
   return list;
 }
 
-std::string prepare_program(std::string_view kernel, std::string_view target,
-                            const std::string& folder) {
+std::vector<std::string> prepare_programs(std::string_view kernel, std::string_view target,
+                                          const std::string& folder) {
   return gpu::prepare(gpu::find_kernel_row(kernel), target, folder);
 }
 

@@ -3,6 +3,7 @@
 #include "paraes/segments.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -107,14 +108,51 @@ namespace {
 // A lane of a GPU takes no more at once; less, and starting a run costs more than its work.
 constexpr std::size_t gpu_run_bytes = std::size_t{4} << 20;
 
+void check_segment(const SegmentCipher::Segment& segment, bool sealing) {
+  const std::size_t plain = sealing ? segment.in.size() : segment.out.size();
+  const std::size_t sealed = sealing ? segment.out.size() : segment.in.size();
+  if (sealed != plain + segment_tag_bytes) {
+    throw InvalidArgument("a sealed segment is 16 bytes longer than its plaintext");
+  }
+}
+
 void check_run(std::span<SegmentCipher::Segment> run, bool sealing) {
-  for (const SegmentCipher::Segment& segment : run) {
-    const std::size_t plain = sealing ? segment.in.size() : segment.out.size();
-    const std::size_t sealed = sealing ? segment.out.size() : segment.in.size();
-    if (sealed != plain + segment_tag_bytes) {
-      throw InvalidArgument("a sealed segment is 16 bytes longer than its plaintext");
+  for (const SegmentCipher::Segment& segment : run) check_segment(segment, sealing);
+}
+
+// Compares tags of an opened segment, and wipes it if they differ.
+void finish_open(SegmentCipher::Segment& segment, Bytes tag) {
+  segment.intact = constant_time_equal(segment.in.last(segment_tag_bytes), tag);
+  if (!segment.intact) secure_zero(segment.out.data(), segment.out.size());
+}
+
+using Tags = std::vector<std::array<std::uint8_t, segment_tag_bytes>>;
+
+// Sends what GPUs take of a run to them, each fleet its own at once; returns the others.
+std::vector<CipherSegment*> launch_many(Direction direction, std::span<CipherSegment> run,
+                                        std::span<const GpuKeyedSegment> keyed) {
+  std::vector<CipherSegment*> others;
+  std::map<const gpu::Fleet*, std::vector<std::size_t>> fleets;
+  for (std::size_t i = 0; i < run.size(); ++i) {
+    const GpuCipher* const cipher = keyed[i].cipher;
+    if (cipher != nullptr && keyed[i].segment.bytes <= cipher->many_limit()) {
+      fleets[&cipher->fleet()].push_back(i);
+    } else {
+      others.push_back(&run[i]);
     }
   }
+  for (const auto& [fleet, indices] : fleets) {
+    std::vector<GpuKeyedSegment> list;
+    list.reserve(indices.size());
+    for (const std::size_t i : indices) list.push_back(keyed[i]);
+    try {
+      GpuCipher::segments_of_many(direction, list);
+    } catch (const OutOfMemory&) {
+      // The keys of many take memory of their own; one at a time needs none.
+      for (const std::size_t i : indices) others.push_back(&run[i]);
+    }
+  }
+  return others;
 }
 
 }  // namespace
@@ -150,7 +188,7 @@ void SegmentCipher::open(std::span<Segment> run) const {
   check_run(run, false);
   std::vector<GpuSegment> list;
   std::vector<Segment*> opened;
-  std::vector<std::array<std::uint8_t, segment_tag_bytes>> tags(run.size());
+  Tags tags(run.size());
   for (Segment& segment : run) {
     const std::size_t bytes = segment.out.size();
     if (!engine_->gpu || bytes > engine_->gpu->segment_limit()) {
@@ -167,9 +205,53 @@ void SegmentCipher::open(std::span<Segment> run) const {
   if (list.empty()) return;
   engine_->gpu->segments(Direction::decrypt, list);
   for (std::size_t i = 0; i < opened.size(); ++i) {
-    Segment& segment = *opened[i];
-    segment.intact = constant_time_equal(segment.in.last(segment_tag_bytes), Bytes(tags[i]));
-    if (!segment.intact) secure_zero(segment.out.data(), segment.out.size());
+    finish_open(*opened[i], tags[i]);
+  }
+  secure_zero(tags.data(), tags.size() * segment_tag_bytes);
+}
+
+void SegmentCipher::seal(std::span<CipherSegment> run) {
+  std::vector<GpuKeyedSegment> keyed;
+  keyed.reserve(run.size());
+  for (const CipherSegment& each : run) {
+    const Segment& segment = each.segment;
+    check_segment(segment, true);
+    keyed.push_back({.cipher = each.cipher->engine_->gpu.get(),
+                     .segment = {.nonce = each.cipher->nonce(segment.index, segment.last),
+                                 .in = segment.in.data(),
+                                 .out = segment.out.data(),
+                                 .bytes = segment.in.size(),
+                                 .tag = segment.out.data() + segment.in.size()}});
+  }
+  for (CipherSegment* each : launch_many(Direction::encrypt, run, keyed)) {
+    const Segment& segment = each->segment;
+    each->cipher->seal(segment.index, segment.last, segment.in, segment.out);
+  }
+}
+
+void SegmentCipher::open(std::span<CipherSegment> run) {
+  std::vector<GpuKeyedSegment> keyed;
+  keyed.reserve(run.size());
+  Tags tags(run.size());
+  for (std::size_t i = 0; i < run.size(); ++i) {
+    const Segment& segment = run[i].segment;
+    check_segment(segment, false);
+    keyed.push_back({.cipher = run[i].cipher->engine_->gpu.get(),
+                     .segment = {.nonce = run[i].cipher->nonce(segment.index, segment.last),
+                                 .in = segment.in.data(),
+                                 .out = segment.out.data(),
+                                 .bytes = segment.out.size(),
+                                 .tag = tags[i].data()}});
+  }
+  const std::vector<CipherSegment*> others = launch_many(Direction::decrypt, run, keyed);
+  std::vector<bool> alone(run.size());
+  for (CipherSegment* each : others) {
+    alone[static_cast<std::size_t>(each - run.data())] = true;
+    Segment& segment = each->segment;
+    segment.intact = each->cipher->open(segment.index, segment.last, segment.in, segment.out);
+  }
+  for (std::size_t i = 0; i < run.size(); ++i) {
+    if (!alone[i]) finish_open(run[i].segment, tags[i]);
   }
   secure_zero(tags.data(), tags.size() * segment_tag_bytes);
 }

@@ -20,6 +20,8 @@ using gpu::Lane;
 constexpr std::size_t hash_chunk_bytes = std::size_t{16} << 10;
 // Above it, one group a segment would leave the rest of the GPU idle.
 constexpr std::size_t most_whole_segment = std::size_t{64} << 10;
+// With many keys there are other segments beside it.
+constexpr std::size_t most_keyed_segment = std::size_t{256} << 10;
 
 std::size_t padded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
 
@@ -61,32 +63,49 @@ gpu::Times GpuCipher::take_times() const noexcept {
   return std::exchange(times_, gpu::Times{});
 }
 
-template <class Body>
-void GpuCipher::each_fragment(std::uint64_t count, const Body& body) const {
+void GpuCipher::add_times(const gpu::Times& times) const {
+  const std::lock_guard lock(mutex_);
+  times_.key_expansion += times.key_expansion;
+  times_.host_to_device += times.host_to_device;
+  times_.kernel += times.kernel;
+  times_.device_to_host += times.device_to_host;
+}
+
+namespace {
+
+// Calls begin(lane), then body(lane, f) for f < count, then end(lane), on as many lanes of `fleet`
+// as there are.
+template <class Begin, class Body, class End>
+void on_lanes(gpu::Fleet& fleet, std::uint64_t count, const Begin& begin, const Body& body,
+              const End& end) {
   std::atomic<std::uint64_t> next = 0;
   std::mutex failure_mutex;
   std::exception_ptr failure;
   const auto work = [&](unsigned) {
     try {
       if (next.load() >= count) return;
-      gpu::Fleet::Hold hold(*fleet_);
+      gpu::Fleet::Hold hold(fleet);
       Lane& lane = hold.lane();
-      lane.use_key(*key_);
+      begin(lane);
       for (std::uint64_t f = next++; f < count; f = next++) body(lane, f);
-      const gpu::Times times = lane.take_times();
-      const std::lock_guard lock(mutex_);
-      times_.key_expansion += times.key_expansion;
-      times_.host_to_device += times.host_to_device;
-      times_.kernel += times.kernel;
-      times_.device_to_host += times.device_to_host;
+      end(lane);
     } catch (...) {
       next = count;
       const std::lock_guard lock(failure_mutex);
       if (!failure) failure = std::current_exception();
     }
   };
-  run_workers(static_cast<unsigned>(std::min<std::uint64_t>(count, fleet_->lanes())), work);
+  run_workers(static_cast<unsigned>(std::min<std::uint64_t>(count, fleet.lanes())), work);
   if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace
+
+template <class Body>
+void GpuCipher::each_fragment(std::uint64_t count, const Body& body) const {
+  on_lanes(
+      *fleet_, count, [this](Lane& lane) { lane.use_key(*key_); }, body,
+      [this](Lane& lane) { add_times(lane.take_times()); });
 }
 
 template <class Body>
@@ -255,8 +274,44 @@ std::size_t GpuCipher::segment_limit() const noexcept {
   return std::min(most_whole_segment, fleet_->fragment_bytes());
 }
 
+namespace {
+
+// Segments from host memory to host memory in one launch of a lane, which has their keys:
+// segment_of(i) and key_of(i) for i < count.
+template <class SegmentOf, class KeyOf>
+void launch_segments(Lane& lane, Direction direction, std::size_t count,
+                     const SegmentOf& segment_of, const KeyOf& key_of) {
+  std::vector<paraes_message> messages;
+  messages.reserve(count);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const GpuSegment& segment = segment_of(i);
+    std::uint8_t j0[16];
+    std::memcpy(j0, segment.nonce.data(), 12);
+    store_be32(j0 + 12, 1);
+    paraes_message message = make_message(at, at, segment.bytes, j0);
+    message.key = key_of(i);
+    message.flags = direction == Direction::encrypt ? 0 : PARAES_HASH_INPUT;
+    messages.push_back(message);
+    std::memcpy(lane.input() + at, segment.in, segment.bytes);
+    at += padded(segment.bytes);
+  }
+  for (std::size_t i = 0; i < count; ++i) messages[i].tag = at + 16 * i;
+  lane.stage_in(at);
+  lane.launch("gcm_ctr", messages, 1);
+  lane.launch_hash(count);
+  lane.stage_out(at + 16 * count);
+  lane.finish();
+  for (std::size_t i = 0; i < count; ++i) {
+    const GpuSegment& segment = segment_of(i);
+    std::memcpy(segment.out, lane.output() + messages[i].out, segment.bytes);
+    std::memcpy(segment.tag, lane.output() + messages[i].tag, 16);
+  }
+}
+
+}  // namespace
+
 void GpuCipher::segments(Direction direction, std::span<const GpuSegment> list) const {
-  const bool sealing = direction == Direction::encrypt;
   // Fragments: as many segments as go into a lane, and at least a share for every lane.
   std::vector<std::size_t> starts;
   std::size_t total = 0;
@@ -276,30 +331,106 @@ void GpuCipher::segments(Direction direction, std::span<const GpuSegment> list) 
   starts.push_back(list.size());
   each_fragment(starts.size() - 1, [&](Lane& lane, std::uint64_t f) {
     const std::span<const GpuSegment> run = list.subspan(starts[f], starts[f + 1] - starts[f]);
-    std::vector<paraes_message> messages;
-    messages.reserve(run.size());
-    std::size_t at = 0;
-    for (const GpuSegment& segment : run) {
-      std::uint8_t j0[16];
-      std::memcpy(j0, segment.nonce.data(), 12);
-      store_be32(j0 + 12, 1);
-      paraes_message message = make_message(at, at, segment.bytes, j0);
-      message.flags = sealing ? 0 : PARAES_HASH_INPUT;
-      messages.push_back(message);
-      std::memcpy(lane.input() + at, segment.in, segment.bytes);
-      at += padded(segment.bytes);
-    }
-    for (std::size_t i = 0; i < run.size(); ++i) messages[i].tag = at + 16 * i;
-    lane.stage_in(at);
-    lane.launch("gcm_ctr", messages, 1);
-    lane.launch_hash(run.size());
-    lane.stage_out(at + 16 * run.size());
-    lane.finish();
-    for (std::size_t i = 0; i < run.size(); ++i) {
-      std::memcpy(run[i].out, lane.output() + messages[i].out, run[i].bytes);
-      std::memcpy(run[i].tag, lane.output() + messages[i].tag, 16);
-    }
+    launch_segments(
+        lane, direction, run.size(), [&](std::size_t i) -> const GpuSegment& { return run[i]; },
+        [](std::size_t) { return 0U; });
   });
+}
+
+std::size_t GpuCipher::many_limit() const noexcept {
+  return std::min(most_keyed_segment, fleet_->fragment_bytes());
+}
+
+void GpuCipher::segments_of_many(Direction direction, std::span<const GpuKeyedSegment> list) {
+  if (list.empty()) return;
+  const GpuCipher& first = *list[0].cipher;
+  if (std::all_of(list.begin(), list.end(), [&](const GpuKeyedSegment& keyed) {
+        return keyed.cipher == &first && keyed.segment.bytes <= first.segment_limit();
+      })) {
+    std::vector<GpuSegment> segments;
+    segments.reserve(list.size());
+    for (const GpuKeyedSegment& keyed : list) segments.push_back(keyed.segment);
+    first.segments(direction, segments);
+    return;
+  }
+  gpu::Fleet& fleet = first.fleet();
+  // What one launch takes.
+  struct Fragment {
+    std::vector<const GpuCipher*> ciphers;
+    std::vector<std::uint32_t> keys;  // of each segment, an index into these
+    std::vector<const GpuSegment*> segments;
+    std::size_t bytes = 0;
+  };
+  std::vector<Fragment> fragments;
+  // A launch has keys of one size, which all expand in the same place.
+  const auto alike = [](const gpu::KeyMaterial& a, const gpu::KeyMaterial& b) {
+    return a.rounds == b.rounds && a.on_device == b.on_device;
+  };
+  std::vector<const gpu::KeyMaterial*> kinds;
+  for (const GpuKeyedSegment& keyed : list) {
+    const auto same = [&](const gpu::KeyMaterial* kind) {
+      return alike(*kind, *keyed.cipher->key_);
+    };
+    if (std::none_of(kinds.begin(), kinds.end(), same)) kinds.push_back(keyed.cipher->key_.get());
+  }
+  for (const gpu::KeyMaterial* kind : kinds) {
+    bool fresh = true;
+    for (const GpuKeyedSegment& keyed : list) {
+      if (!alike(*kind, *keyed.cipher->key_)) continue;
+      const bool another = fresh || fragments.back().ciphers.back() != keyed.cipher;
+      if (fresh || fragments.back().bytes + keyed.segment.bytes > fleet.fragment_bytes() ||
+          fragments.back().segments.size() >= fleet.max_messages() ||
+          (another && fragments.back().ciphers.size() >= fleet.most_keys())) {
+        fragments.emplace_back();
+        fresh = false;
+      }
+      Fragment& fragment = fragments.back();
+      if (fragment.ciphers.empty() || another) fragment.ciphers.push_back(keyed.cipher);
+      fragment.keys.push_back(static_cast<std::uint32_t>(fragment.ciphers.size() - 1));
+      fragment.segments.push_back(&keyed.segment);
+      fragment.bytes += keyed.segment.bytes;
+    }
+  }
+  on_lanes(
+      fleet, fragments.size(), [](Lane&) {},
+      [&](Lane& lane, std::uint64_t f) {
+        const Fragment& fragment = fragments[f];
+        std::vector<const gpu::KeyMaterial*> keys;
+        keys.reserve(fragment.ciphers.size());
+        for (const GpuCipher* cipher : fragment.ciphers) keys.push_back(cipher->key_.get());
+        struct Forget {
+          Lane& lane;
+          ~Forget() { lane.forget_keys(); }
+        };
+        {
+          const Forget forget{lane};
+          lane.use_keys(keys);
+          launch_segments(
+              lane, direction, fragment.segments.size(),
+              [&](std::size_t i) -> const GpuSegment& { return *fragment.segments[i]; },
+              [&](std::size_t i) { return fragment.keys[i]; });
+        }
+        // Each cipher has a share of the launch, by its blocks.
+        const gpu::Times times = lane.take_times();
+        const auto blocks = [](std::size_t bytes) { return bytes / 16 + 2; };
+        std::vector<std::uint64_t> shares(fragment.ciphers.size());
+        std::uint64_t all = 0;
+        for (std::size_t i = 0; i < fragment.segments.size(); ++i) {
+          shares[fragment.keys[i]] += blocks(fragment.segments[i]->bytes);
+          all += blocks(fragment.segments[i]->bytes);
+        }
+        for (std::size_t k = 0; k < shares.size(); ++k) {
+          const double share = static_cast<double>(shares[k]) / static_cast<double>(all);
+          const auto part = [&](std::uint64_t time) {
+            return static_cast<std::uint64_t>(share * static_cast<double>(time));
+          };
+          fragment.ciphers[k]->add_times({.key_expansion = times.key_expansion / shares.size(),
+                                          .host_to_device = part(times.host_to_device),
+                                          .kernel = part(times.kernel),
+                                          .device_to_host = part(times.device_to_host)});
+        }
+      },
+      [](Lane&) {});
 }
 
 }  // namespace paraes

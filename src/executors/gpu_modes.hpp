@@ -27,6 +27,14 @@ struct GpuSegment {
   std::uint8_t* tag;  // 16 bytes: written when sealing, and when opening what the tag should be
 };
 
+class GpuCipher;
+
+// A segment with a key of its own, for GpuCipher::segments_of_many.
+struct GpuKeyedSegment {
+  const GpuCipher* cipher;
+  GpuSegment segment;
+};
+
 // `count` keys of key_bytes each, one after another, as a lane takes them.
 [[nodiscard]] std::unique_ptr<gpu::KeyMaterial> make_key_material(const std::uint8_t* key,
                                                                   unsigned key_bytes,
@@ -67,6 +75,11 @@ class GpuCipher {
   void segments(Direction direction, std::span<const GpuSegment> list) const;
   [[nodiscard]] std::size_t segment_limit() const noexcept;
 
+  // Segments of many ciphers of one fleet, none longer than many_limit(): as many as a lane takes
+  // go in one launch. Those of a cipher should follow each other.
+  static void segments_of_many(Direction direction, std::span<const GpuKeyedSegment> list);
+  [[nodiscard]] std::size_t many_limit() const noexcept;
+
   // What the devices did since the last call, all lanes together.
   [[nodiscard]] gpu::Times take_times() const noexcept;
 
@@ -77,6 +90,8 @@ class GpuCipher {
   // Cuts `bytes` into fragments of a multiple of `grain` bytes: body(lane, from, bytes).
   template <class Body>
   void each_run(std::size_t bytes, std::size_t grain, const Body& body) const;
+
+  void add_times(const gpu::Times& times) const;
 
   std::shared_ptr<gpu::Fleet> fleet_;
   std::unique_ptr<gpu::KeyMaterial> key_;

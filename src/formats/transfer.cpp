@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "executors/executor.hpp"
 #include "executors/workers.hpp"
+#include "formats/bad_segment.hpp"
 #include "formats/large_segments.hpp"
 #include "formats/stopwatch.hpp"
 #include "paraes/error.hpp"
@@ -203,20 +203,6 @@ class Transfer {
   std::uint64_t done_ = 0;
   TransferTimes times_;
 };
-
-[[noreturn]] void fail_changed(const PositionalSource& file, const char* how) {
-  throw IoError(file.name() + " " + how + " while it was read: try again when nothing writes to it",
-                EIO);
-}
-
-void read_exactly(const PositionalSource& file, std::uint64_t offset, MutableBytes buffer) {
-  if (file.read_at(offset, buffer) != buffer.size()) fail_changed(file, "shrank");
-}
-
-void check_end(const PositionalSource& file) {
-  std::uint8_t byte = 0;
-  if (file.read_at(file.size(), {&byte, 1}) != 0) fail_changed(file, "grew");
-}
 
 // Reads pieces of a source in order, one byte ahead, so that the last piece is known as such.
 class Reader {
@@ -497,7 +483,7 @@ class Open final : public Transfer {
     } else if (good != piece.segments) {
       // In order, what is authentic may flow; at any offset it waits for the whole.
       if (file_sink_ == nullptr) write_plain(piece, plain_end(piece, good));
-      throw IntegrityError(explain(piece.first + good));
+      throw IntegrityError(explain_segment(layout_, commits_, piece.first + good));
     }
     write_plain(piece, end);
     opened_ += piece.segments;
@@ -528,17 +514,6 @@ class Open final : public Transfer {
     } else {
       sink_->write(data);
     }
-  }
-
-  [[nodiscard]] std::string explain(std::uint64_t segment) const {
-    if (segment == 0 && !commits_) {
-      return "the first segment does not authenticate: wrong key, wrong associated data, or "
-             "damaged";
-    }
-    return "segment " + std::to_string(segment) +
-           " does not authenticate: the data is damaged or " + "truncated at byte " +
-           std::to_string(layout_.plain_offset(segment)) +
-           " of the plaintext (--salvage saves what is intact)";
   }
 
   void list_bad(const Piece& piece, const Desk& desk) {

@@ -58,11 +58,19 @@ std::unique_ptr<Platform> open_platform(std::string_view runtime) {
   }
 }
 
+// The fleets of this process, by device, kernel and options. Never destroyed: drivers may be gone
+// before static objects are.
+using Fleets = std::map<std::tuple<std::string, std::string, int, std::uint64_t, std::uint64_t>,
+                        std::shared_ptr<Fleet>>;
+std::mutex fleets_mutex;
+Fleets* fleets = nullptr;  // under fleets_mutex
+
 }  // namespace
 
 Fleet::Fleet(std::vector<std::unique_ptr<Station>> stations) : stations_(std::move(stations)) {
   fragment_bytes_ = stations_[0]->fragment_bytes();
   max_messages_ = stations_[0]->lanes()[0]->max_messages();
+  most_keys_ = stations_[0]->most_keys();
   for (const auto& station : stations_) {
     std::vector<Lane*> lanes;
     for (const auto& lane : station->lanes()) lanes.push_back(lane.get());
@@ -70,6 +78,7 @@ Fleet::Fleet(std::vector<std::unique_ptr<Station>> stations) : stations_(std::mo
     free_.push_back(std::move(lanes));
     fragment_bytes_ = std::min(fragment_bytes_, station->fragment_bytes());
     max_messages_ = std::min(max_messages_, station->lanes()[0]->max_messages());
+    most_keys_ = std::min(most_keys_, station->most_keys());
   }
 }
 
@@ -141,15 +150,12 @@ void require_gpus(std::string_view device) {
 
 std::shared_ptr<Fleet> open_fleet(std::string_view device, const KernelRow& row,
                                   const Options& options) {
-  using Key = std::tuple<std::string, std::string, int, std::uint64_t, std::uint64_t>;
-  // Never destroyed: drivers may be gone before static objects are.
-  static auto& mutex = *new std::mutex;
-  static auto& open = *new std::map<Key, std::shared_ptr<Fleet>>;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(fleets_mutex);
+  if (fleets == nullptr) fleets = new Fleets;
   const Names names = parse(device);
   auto& fleet =
-      open[{std::string(device), std::string(row.name), static_cast<int>(options.transfer),
-            options.memory_limit, options.shared_limit}];
+      (*fleets)[{std::string(device), std::string(row.name), static_cast<int>(options.transfer),
+                 options.memory_limit, options.tables}];
   if (!fleet) {
     std::vector<std::unique_ptr<Station>> stations;
     for (const unsigned index : names.indices) {

@@ -29,6 +29,7 @@ class Fleet {
   // What goes through any lane at once: the least of all devices.
   [[nodiscard]] std::size_t fragment_bytes() const noexcept { return fragment_bytes_; }
   [[nodiscard]] std::size_t max_messages() const noexcept { return max_messages_; }
+  [[nodiscard]] std::size_t most_keys() const noexcept { return most_keys_; }
 
   // A lane of one's own, of the device with the most free ones; waits while there is none.
   class Hold {
@@ -54,6 +55,7 @@ class Fleet {
   unsigned lanes_ = 0;
   std::size_t fragment_bytes_ = 0;
   std::size_t max_messages_ = 0;
+  std::size_t most_keys_ = 0;
   std::mutex mutex_;
   std::condition_variable changed_;
 };

@@ -303,8 +303,10 @@ Variant variant_for(const KernelRow& row, const DeviceInfo& device) {
   variant.compact = device.is_cpu;
   const auto fits = [&](std::uint32_t bytes) { return bytes <= device.shared_bytes; };
   if (row.tables) {
-    variant.tables = 4;
-    while (variant.tables > 1 && !fits(mode_shared_bytes(variant))) variant.tables /= 2;
+    // With two tables look-ups are the limit and not arithmetic; four would halve the groups that a
+    // processor holds at once.
+    variant.tables = 2;
+    if (!fits(mode_shared_bytes(variant))) variant.tables = 1;
   }
   if (row.hash_tables) {
     variant.hash_copies = 8;
@@ -317,6 +319,12 @@ Variant variant_for(const KernelRow& row, const DeviceInfo& device) {
                       std::to_string(device.shared_bytes));
   }
   return variant;
+}
+
+Variant for_many_keys(const Variant& variant) {
+  Variant many = variant;
+  many.many_keys = !variant.row->sliced_keys;
+  return many;
 }
 
 std::uint32_t mode_shared_bytes(const Variant& variant) {
@@ -369,6 +377,7 @@ std::vector<std::string> options_of(const Variant& variant) {
   if (variant.tables != 0) define("TABLES", variant.tables);
   if (variant.hash_copies != 0) define("HASH_COPIES", variant.hash_copies);
   if (variant.compact) define("COMPACT", 1);
+  if (variant.many_keys) define("MANY_KEYS", 1);
   return options;
 }
 
@@ -403,7 +412,8 @@ Binary unpack(std::span<const std::uint8_t> file) {
   return binary;
 }
 
-std::string prepare(const KernelRow& row, std::string_view target, const std::string& folder) {
+std::vector<std::string> prepare(const KernelRow& row, std::string_view target,
+                                 const std::string& folder) {
   DeviceInfo device;
   device.id = target;
   device.target = target;
@@ -415,14 +425,21 @@ std::string prepare(const KernelRow& row, std::string_view target, const std::st
                           "': it is sm_NN for NVIDIA's GPUs and gfxNNN for AMD's");
   }
   const std::unique_ptr<Compiler> compiler = cuda ? open_nvrtc() : open_hiprtc();
-  const Binary binary = compiler->compile(source_of(row), options_of(variant), std::string(target));
-  const std::string name = prepared_name(variant, target);
-  if (!write_file(folder, name, pack(binary))) {
-    const int code = errno;
-    throw IoError(
-        "cannot write " + folder + "/" + name + ": " + std::generic_category().message(code), code);
+  std::vector<Variant> variants = {variant};
+  if (const Variant many = for_many_keys(variant); many.many_keys) variants.push_back(many);
+  std::vector<std::string> paths;
+  for (const Variant& each : variants) {
+    const Binary binary = compiler->compile(source_of(row), options_of(each), std::string(target));
+    const std::string name = prepared_name(each, target);
+    if (!write_file(folder, name, pack(binary))) {
+      const int code = errno;
+      throw IoError(
+          "cannot write " + folder + "/" + name + ": " + std::generic_category().message(code),
+          code);
+    }
+    paths.push_back(folder + "/" + name);
   }
-  return folder + "/" + name;
+  return paths;
 }
 
 LoadedProgram load_program(Device& device, const Variant& variant) {

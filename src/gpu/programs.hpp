@@ -47,11 +47,16 @@ struct Variant {
   unsigned tables = 0;  // 1, 2 or 4 tables in the shared memory of a group; 0: the row has none
   unsigned hash_copies = 0;  // copies of GHASH's tables there; 0: it has none
   bool compact = false;      // for OpenCL devices that are CPUs: less code, soon compiled
+  bool many_keys = false;    // each message of a launch has a key of its own
 };
 
-// The variant of `row` for a device: the most tables that its shared memory holds. Throws
+// The variant of `row` for a device: as many tables as suit its shared memory. Throws
 // Unavailable if it holds not even the fewest.
 [[nodiscard]] Variant variant_for(const KernelRow& row, const DeviceInfo& device);
+
+// The variant of `variant` for launches whose messages have keys of their own: `variant` itself
+// where its row takes every key from device memory anyway.
+[[nodiscard]] Variant for_many_keys(const Variant& variant);
 
 // Dynamic shared memory of a group, in bytes.
 [[nodiscard]] std::uint32_t mode_shared_bytes(const Variant& variant);
@@ -76,8 +81,9 @@ inline constexpr unsigned hash_threads = 256;
 [[nodiscard]] std::vector<std::uint8_t> pack(const Binary& binary);
 [[nodiscard]] Binary unpack(std::span<const std::uint8_t> file);
 
-// See prepare_program of paraes/devices.hpp.
-std::string prepare(const KernelRow& row, std::string_view target, const std::string& folder);
+// See prepare_programs of paraes/devices.hpp.
+std::vector<std::string> prepare(const KernelRow& row, std::string_view target,
+                                 const std::string& folder);
 
 struct LoadedProgram {
   std::unique_ptr<Program> program;

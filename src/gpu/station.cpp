@@ -19,6 +19,9 @@ constexpr std::size_t least_fragment_bytes = std::size_t{64} << 10;
 // A launch has at most one message for each so many bytes of a fragment.
 constexpr std::size_t message_share = 256;
 constexpr std::uint32_t row_threads = 32;
+// Of Lane::use_keys(): so many always, and with memory for large fragments more.
+constexpr std::size_t least_keys = 64;
+constexpr std::size_t most_keys_wanted = 1024;
 
 std::atomic<std::uint64_t> next_key_id = 1;
 
@@ -101,10 +104,12 @@ Lane::~Lane() = default;
 std::size_t Lane::fragment_bytes() const noexcept { return station_.fragment_bytes(); }
 
 Function& Lane::function(const char* name) {
-  const auto found = std::find_if(entries_.begin(), entries_.end(),
-                                  [&](const Entry& entry) { return entry.name == name; });
+  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return entry.name == name && entry.many_keys == many_.used;
+  });
   if (found != entries_.end()) return *found->function;
-  entries_.push_back({name, station_.program().function(name)});
+  Program& program = many_.used ? station_.many_keys_program() : station_.program();
+  entries_.push_back({name, many_.used, program.function(name)});
   return *entries_.back().function;
 }
 
@@ -131,14 +136,19 @@ Grid Lane::grid_for(std::uint64_t tiles) const {
 }
 
 Lane::Call Lane::call(std::uint32_t count, std::uint64_t tiles) {
+  static constexpr paraes_schedule none = {};
+  const Memory* keys = keys_.data();
+  if (many_.used) {
+    keys = station_.variant().row->sliced_keys ? &many_.sliced : &many_.schedules;
+  }
   return {.in = &in(),
           .out = &out(),
-          .keys = keys_.data(),
+          .keys = keys,
           .scratch = &scratch_,
           .count = count,
           .tiles = tiles,
           .unit_blocks = 0,
-          .single = &single(0)};
+          .single = many_.used ? &none : &single(0)};
 }
 
 void Lane::run(const char* entry, const Call& call, const Grid& grid) {
@@ -149,6 +159,7 @@ void Lane::run(const char* entry, const Call& call, const Grid& grid) {
 
 void Lane::start(const Launch& launch) {
   const Call& call = launch.call;
+  const unsigned rounds = many_.used ? many_.rounds : key_->rounds;
   const std::array<Argument, 10> arguments = {*call.in,
                                               *call.out,
                                               messages_,
@@ -157,9 +168,10 @@ void Lane::start(const Launch& launch) {
                                               *call.keys,
                                               *call.scratch,
                                               Argument::by_value(call.unit_blocks),
-                                              Argument::by_value(key_->rounds),
+                                              Argument::by_value(rounds),
                                               Argument::by_value(*call.single)};
   queue_->launch(*launch.function, launch.grid, arguments);
+  ++station_.launches_;
 }
 
 const paraes_schedule& Lane::single(unsigned k) const {
@@ -225,6 +237,81 @@ void Lane::forget_key(std::uint64_t id) {
   secure_zero(device_schedules_.data(), sizeof device_schedules_);
 }
 
+void Lane::reserve_keys(std::size_t count) {
+  if (count <= many_.capacity) return;
+  std::size_t capacity = least_keys;
+  while (capacity < count) capacity *= 2;
+  many_.capacity = 0;
+  Device& device = station_.device();
+  const Variant& variant = station_.variant();
+  many_.schedules = device.allocate(capacity * sizeof(paraes_schedule));
+  if (variant.row->sliced_keys) many_.sliced = device.allocate(capacity * key_bytes(variant));
+  many_.hash_keys = device.allocate(capacity * hash_key_bytes(variant));
+  many_.capacity = capacity;
+}
+
+void Lane::use_keys(std::span<const KeyMaterial* const> keys) {
+  reserve_keys(keys.size());
+  const KeyMaterial& first = *keys[0];
+  many_.used = true;
+  many_.rounds = first.rounds;
+  many_.count = keys.size();
+  begin(&Times::key_expansion);
+  const std::size_t key_size = 4 * (std::size_t{first.rounds} - 6);
+  const std::size_t size = first.on_device ? key_size : sizeof(paraes_schedule);
+  many_.held = SecretBytes(keys.size() * size);
+  for (std::size_t k = 0; k < keys.size(); ++k) {
+    const void* const from = first.on_device ? static_cast<const void*>(keys[k]->keys[0].data())
+                                             : static_cast<const void*>(keys[k]->schedules.data());
+    std::memcpy(many_.held.data() + k * size, from, size);
+  }
+  const Variant& variant = station_.variant();
+  const auto count = static_cast<std::uint32_t>(keys.size());
+  Grid grid;
+  grid.threads = variant.row->group_threads;
+  grid.groups = (count + grid.threads - 1) / grid.threads;
+  Call expansion = call(count, 0);
+  expansion.out = &many_.schedules;
+  if (first.on_device) {
+    // Where the hash keys will be, which overwrite them.
+    queue_->upload(many_.hash_keys, 0, many_.held.data(), many_.held.size());
+    expansion.in = &many_.hash_keys;
+    run("expand_keys", expansion, grid);
+  } else {
+    queue_->upload(many_.schedules, 0, many_.held.data(), many_.held.size());
+  }
+  if (variant.row->sliced_keys) {
+    expansion.in = &many_.schedules;
+    expansion.out = &many_.sliced;
+    grid.groups = count;  // a thread makes a word
+    run("slice_keys", expansion, grid);
+  }
+  constexpr std::uint32_t groups_on_a_processor = 4;
+  Grid hash_grid;
+  hash_grid.threads = hash_threads;
+  hash_grid.shared_bytes = hash_key_shared_bytes(variant);
+  hash_grid.groups = std::min(
+      count, groups_on_a_processor * std::max<std::uint32_t>(station_.info().processors, 1));
+  Call preparation = call(count, 0);
+  preparation.scratch = &many_.hash_keys;
+  run("ghash_prepare", preparation, hash_grid);
+  end();
+}
+
+void Lane::forget_keys() noexcept {
+  if (!many_.used) return;
+  try {
+    queue_->clear(many_.schedules, 0, many_.count * sizeof(paraes_schedule));
+    if (many_.sliced) queue_->clear(many_.sliced, 0, many_.count * key_bytes(station_.variant()));
+    queue_->clear(many_.hash_keys, 0, many_.count * hash_key_bytes(station_.variant()));
+    queue_->finish();
+  } catch (const Error&) {
+    // The device is lost, and its memory with it.
+  }
+  many_.held = SecretBytes();
+  many_.used = false;
+}
+
 void Lane::stage_in(std::size_t bytes) {
   if (transfer_ == Transfer::mapped) {
     in_pinned_->to_device();
@@ -281,7 +368,7 @@ void Lane::launch_hash(std::size_t messages) {
   grid.shared_bytes = hash_shared_bytes(station_.variant());
   grid.groups = static_cast<std::uint32_t>(messages);
   Call hash = call(grid.groups, 0);
-  hash.keys = &hash_keys_;
+  hash.keys = many_.used ? &many_.hash_keys : &hash_keys_;
   begin(&Times::kernel);
   run("ghash", hash, grid);
   end();
@@ -347,10 +434,10 @@ void Lane::finish() {
 
 namespace {
 
-DeviceInfo limited(DeviceInfo info, const Options& options) {
-  if (options.shared_limit != 0)
-    info.shared_bytes = std::min(info.shared_bytes, options.shared_limit);
-  return info;
+Variant wanted_variant(const KernelRow& row, const DeviceInfo& info, const Options& options) {
+  Variant variant = variant_for(row, info);
+  if (row.tables && options.tables != 0) variant.tables = options.tables;
+  return variant;
 }
 
 }  // namespace
@@ -359,12 +446,27 @@ Station::Station(std::unique_ptr<Platform> platform, std::unique_ptr<Device> dev
                  const KernelRow& row, const Options& options)
     : platform_(std::move(platform)),
       device_(std::move(device)),
-      variant_(variant_for(row, limited(device_->info(), options))),
+      variant_(wanted_variant(row, device_->info(), options)),
       program_(load_program(*device_, variant_)) {
   make_lanes(options);
 }
 
 Station::~Station() = default;
+
+Program& Station::many_keys_program() {
+  const Variant many = for_many_keys(variant_);
+  if (!many.many_keys) return program();
+  const std::lock_guard lock(many_keys_mutex_);
+  if (!many_keys_program_.program) many_keys_program_ = load_program(*device_, many);
+  return *many_keys_program_.program;
+}
+
+std::size_t Station::most_keys() const noexcept {
+  // As much memory as tweaks may take in the same lane.
+  const std::size_t bytes =
+      sizeof(paraes_schedule) + key_bytes(variant_) + hash_key_bytes(variant_);
+  return std::clamp(2 * fragment_bytes_ / bytes, least_keys, most_keys_wanted);
+}
 
 void Station::make_lanes(const Options& options) {
   std::uint64_t budget = device_->free_bytes();

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
@@ -19,6 +21,7 @@
 #include "gpu/programs.hpp"
 #include "gpu/runtime/runtime.hpp"
 #include "paraes/ciphers.hpp"
+#include "paraes/secret.hpp"
 
 namespace paraes::gpu {
 
@@ -46,7 +49,7 @@ struct KeyMaterial : InLockedMemory {
 struct Options {
   Transfer transfer = Transfer::staged;
   std::uint64_t memory_limit = 0;  // bytes on each device; 0: what is free
-  std::uint64_t shared_limit = 0;  // of shared memory; 0: what a group may have
+  unsigned tables = 0;             // of ttable: 1, 2 or 4; 0: what suits the device
 };
 
 class Station;
@@ -71,6 +74,13 @@ class Lane {
 
   void use_key(const KeyMaterial& key);
   void forget_key(std::uint64_t id);
+
+  // For messages with keys of their own, of GCM: until forget_keys(), launch() and launch_hash()
+  // take message.key as an index into `keys`, at most station.most_keys() of one size, which all
+  // hash. forget_keys() waits for what is under way, and wipes the keys; the one of use_key()
+  // stays.
+  void use_keys(std::span<const KeyMaterial* const> keys);
+  void forget_keys() noexcept;
 
   void stage_in(std::size_t bytes);
   // Runs an entry of the program on at most max_messages() messages, whose first_tile it fills in.
@@ -98,6 +108,7 @@ class Lane {
   friend class Station;
   struct Entry {
     std::string name;
+    bool many_keys;  // of which program
     std::unique_ptr<Function> function;
   };
   struct Phase {
@@ -124,7 +135,20 @@ class Lane {
     Grid grid;
   };
 
+  // Keys of use_keys(), in memory that is allocated when it is first needed, and kept.
+  struct ManyKeys {
+    bool used = false;
+    unsigned rounds = 0;
+    std::size_t count = 0;
+    std::size_t capacity = 0;
+    SecretBytes held;  // until the queue has copied them
+    Memory schedules;
+    Memory sliced;
+    Memory hash_keys;
+  };
+
   void allocate_job_memory();
+  void reserve_keys(std::size_t count);
   Function& function(const char* name);
   void run(const char* entry, const Call& call, const Grid& grid);
   void start(const Launch& launch);
@@ -159,6 +183,7 @@ class Lane {
   std::array<Memory, 2> schedules_;
   std::array<Memory, 2> keys_;  // as the program wants them
   Memory hash_keys_;
+  ManyKeys many_;
   std::array<paraes_schedule, 2> device_schedules_{};  // what the device expanded
   const KeyMaterial* key_ = nullptr;
   std::uint64_t key_id_ = 0;
@@ -183,18 +208,32 @@ class Station {
   [[nodiscard]] Program& program() noexcept { return *program_.program; }
   [[nodiscard]] const std::string& program_origin() const noexcept { return program_.origin; }
 
+  // The program for Lane::use_keys(). Where it is another one, it is loaded at the first call,
+  // which throws what load_program throws.
+  [[nodiscard]] Program& many_keys_program();
+
+  // How many keys Lane::use_keys() takes at most.
+  [[nodiscard]] std::size_t most_keys() const noexcept;
+
   // Most bytes of text that go through a lane at once.
   [[nodiscard]] std::size_t fragment_bytes() const noexcept { return fragment_bytes_; }
 
   [[nodiscard]] std::span<const std::unique_ptr<Lane>> lanes() const noexcept { return lanes_; }
 
+  // How many launches all lanes have made, for tests.
+  [[nodiscard]] std::uint64_t launches() const noexcept { return launches_; }
+
  private:
+  friend class Lane;
   void make_lanes(const Options& options);
 
   std::unique_ptr<Platform> platform_;
   std::unique_ptr<Device> device_;
   Variant variant_;
   LoadedProgram program_;
+  std::mutex many_keys_mutex_;
+  LoadedProgram many_keys_program_;
+  std::atomic<std::uint64_t> launches_ = 0;
   std::size_t fragment_bytes_ = 0;
   std::vector<std::unique_ptr<Lane>> lanes_;
 };

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "io/posix.hpp"
+#include "paraes/error.hpp"
 #include "paraes/io.hpp"
 
 namespace paraes {
@@ -62,6 +63,24 @@ std::size_t PipeSource::read(MutableBytes buffer) {
   const std::size_t n = posix::read_full(descriptor_.get(), cancelled_.get(), buffer, name_);
   if (remaining_) *remaining_ -= std::min<std::uint64_t>(*remaining_, n);
   return n;
+}
+
+namespace {
+
+[[noreturn]] void fail_changed(const PositionalSource& file, const char* how) {
+  throw IoError(file.name() + " " + how + " while it was read: try again when nothing writes to it",
+                EIO);
+}
+
+}  // namespace
+
+void read_exactly(const PositionalSource& source, std::uint64_t offset, MutableBytes buffer) {
+  if (source.read_at(offset, buffer) != buffer.size()) fail_changed(source, "shrank");
+}
+
+void check_end(const PositionalSource& source) {
+  std::uint8_t byte = 0;
+  if (source.read_at(source.size(), {&byte, 1}) != 0) fail_changed(source, "grew");
 }
 
 }  // namespace paraes

@@ -3,6 +3,7 @@ said when a driver fails, with a stand-in for CUDA's."""
 
 import json
 import os
+import shutil
 import unittest
 
 import support
@@ -126,6 +127,145 @@ class Files(Case):
         self.assertEqual(len(saved), len(self.data))
         lost = sum(a != b for a, b in zip(saved, self.data))
         self.assertTrue(0 < lost <= 16384, lost)
+
+
+@unittest.skipIf(REASON, REASON)
+class ManySmallFiles(Case):
+    """Their messages go to the device together."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("k", KEYS[256])
+        self.path("d/sub").mkdir(parents=True)
+        self.files = {f"{'sub/' if i % 3 == 0 else ''}{i}": pattern((i * 17) % 5001)
+                      for i in range(300)}
+        for name, data in self.files.items():
+            self.write(f"d/{name}", data)
+
+    def tree(self, where):
+        top = self.path(where)
+        return {str(path.relative_to(top)): path.read_bytes()
+                for path in top.rglob("*") if path.is_file()}
+
+    def run_many(self, *args, status=0):
+        """Returns how many files each batch had, and the other lines."""
+        done = self.run_paraes(*args, "--device", DEVICE, "--key-file", "k", "-v")
+        text = done.stderr.decode()
+        self.assertEqual(done.returncode, status, text)
+        lines = [line for line in text.splitlines() if " -> " not in line and "AES-" not in line]
+        batches = [int(line.split()[1]) for line in lines if line.endswith("files at once")]
+        return batches, [line for line in lines if not line.endswith("files at once")]
+
+    def test_there_and_back(self):
+        for flags in ([], ["--format", "c2sp"], ["--format", "tink", "--segment-size", "1000"],
+                      ["--kernel", "ttable", "--key-expansion", "device"]):
+            with self.subTest(flags=flags):
+                for made in ("out", "back"):
+                    shutil.rmtree(self.path(made), ignore_errors=True)
+                same = flags if "--format" in flags else []
+                batches, lines = self.run_many("encrypt", "-r", *flags, "-o", "out", "d/.")
+                self.assertEqual(batches, [300])
+                self.assertEqual(len(lines), 1)
+                self.assertIn("300 files encrypted", lines[0])
+                self.assertEqual(sorted(self.tree("out")), sorted(f"{n}.paes" for n in self.files))
+                self.ok("decrypt", "-r", *same, "--key-file", "k", "-o", "back", "out/.")
+                self.assertEqual(self.tree("back"), self.files)
+                shutil.rmtree(self.path("out"))
+                shutil.rmtree(self.path("back"))
+                self.ok("encrypt", "-r", *same, "--key-file", "k", "-o", "out", "d/.")
+                batches, lines = self.run_many("decrypt", "-r", *flags, "-o", "back", "out/.")
+                self.assertEqual((batches, len(lines)), ([300], 1))
+                self.assertEqual(self.tree("back"), self.files)
+                batches, lines = self.run_many("verify", "-r", *flags, "out")
+                self.assertEqual(batches, [300])
+                self.assertIn("300 files intact", lines[0])
+
+    def test_larger_ones_go_by_themselves_and_many_in_several_batches(self):
+        self.write("d/large", pattern(300_000))
+        self.write("d/empty", b"")
+        for i in range(900):
+            self.write(f"d/more{i}", b"x")
+        batches, lines = self.run_many("encrypt", "-r", "-o", "out", "d/.")
+        self.assertEqual(batches, [1024, 1201 - 1024])
+        self.assertIn("1202 files encrypted", lines[0])
+        self.ok("decrypt", "-r", "--key-file", "k", "-o", "back", "out/.")
+        self.assertEqual(self.tree("back"), self.tree("d"))
+
+    def test_one_damaged_file(self):
+        self.ok("encrypt", "-r", "--key-file", "k", "-o", "out", "d/.")
+        sealed = bytearray(self.read("out/77.paes"))
+        sealed[-1] ^= 1
+        self.write("out/77.paes", sealed)
+        del self.files["77"]
+        batches, lines = self.run_many("decrypt", "-r", "-o", "back", "out/.", status=3)
+        self.assertEqual(batches, [300])
+        self.assertEqual(len(lines), 2, lines)
+        self.assertIn("77.paes: segment 0 does not authenticate", lines[0])
+        self.assertIn("299 files decrypted", lines[1])
+        self.assertIn("1 failed", lines[1])
+        self.assertEqual(self.tree("back"), self.files)
+
+    def test_what_is_wrong_before_the_device(self):
+        """Another key, no header, a target that exists: each its own line, and JSON its exit."""
+        self.ok("encrypt", "-r", "--key-file", "k", "-o", "out", "d/.")
+        self.write("k2", bytes(32))
+        self.ok("encrypt", "--key-file", "k2", "-f", "-o", "out/1.paes", "d/1")
+        self.write("out/2.paes", b"PARAES\r\n")
+        self.path("back").mkdir()
+        self.write("back/4", b"old")
+        done = self.run_paraes("decrypt", "-r", "--json", "--device", DEVICE, "--key-file", "k", "-o",
+                               "back", "out/.")
+        self.assertEqual(done.returncode, 3)
+        reports = {r["input"]: r for r in map(json.loads, done.stdout.splitlines())}
+        self.assertEqual(len(reports), 300)
+        exits = {name: r["exit"] for name, r in reports.items() if r["exit"] != 0}
+        self.assertEqual(exits, {"out/./1.paes": 5, "out/./2.paes": 4, "out/./4.paes": 2})
+        self.assertEqual(len(done.stderr.splitlines()), 4, done.stderr)
+        good = reports["out/./5.paes"]
+        self.assertEqual((good["bytes"], good["device"], good["kernel"], good["output"],
+                          good["status"]), (5 * 17, DEVICE, "bitslice", "back/5", "ok"))
+        for name, phase in good["timeline_ns"].items():
+            self.assertGreater(phase, 0, name)
+        self.assertEqual(self.read("back/4"), b"old")
+        back = self.tree("back")
+        self.assertNotIn("1", back)
+        self.assertNotIn("2", back)
+        self.assertEqual(len(back), 298)
+
+    def test_rm_mode_and_time(self):
+        os.chmod(self.path("d/7"), 0o640)
+        os.utime(self.path("d/7"), ns=(0, 1234567890123456789))
+        self.write("d/8.paes", b"in the way")
+        self.run_many("encrypt", "-r", "--rm", "d", status=3)
+        self.assertEqual(sorted(self.tree("d")),
+                         sorted(["8"] + [f"{name}.paes" for name in self.files]))
+        status = self.path("d/7.paes").stat()
+        self.assertEqual((status.st_mode & 0o777, status.st_mtime_ns), (0o640, 1234567890123456789))
+        self.path("d/8.paes").unlink()
+        self.path("d/8").unlink()
+        del self.files["8"]
+        self.run_many("decrypt", "-r", "--rm", "d")
+        self.assertEqual(self.tree("d"), self.files)
+
+    def test_a_wrong_device_leaves_nothing(self):
+        self.fails(1, "encrypt", "-r", "--key-file", "k", "--device", "opencl:99", "-o", "out", "d",
+                   says="opencl:99")
+        self.assertFalse(self.path("out").exists())
+
+    def test_not_together(self):
+        """Salvage, and what runs phase after phase, file by file as ever."""
+        names = [f"d/{i}" for i in range(1, 20, 3)]
+        self.ok("encrypt", "--key-file", "k", "-o", "out", *names)
+        batches, _ = self.run_many("decrypt", "-r", "--salvage", "-o", "back", "out/.")
+        self.assertEqual(batches, [])
+        self.assertEqual(self.tree("back"), {name[2:]: self.read(name) for name in names})
+        batches, _ = self.run_many("encrypt", "-f", "--no-overlap", "-o", "out", *names)
+        self.assertEqual(batches, [])
+        batches, _ = self.run_many("encrypt", "-f", "--format", "raw", "--mode", "ecb", "-o", "out",
+                                   *names)
+        self.assertEqual(batches, [])
+        batches, _ = self.run_many("encrypt", "-f", "-o", "out", names[0], "d/0", status=3)
+        self.assertEqual(batches, [])
 
 
 @unittest.skipIf(not FAKE, "PARAES_FAKE_DRIVERS names no folder")

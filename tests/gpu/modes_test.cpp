@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <deque>
 #include <string>
 #include <thread>
 #include <vector>
@@ -107,6 +108,30 @@ TEST_P(Gpu, LittleOfEverything) {
     const support::Task task = operation.prepare(operation.direction, nearest(operation, 535), 32);
     Buffer out(task.in.size(), 0xa5);
     ASSERT_EQ(support::run_task(operation, task, execution(), task.in, out), "") << operation.name;
+  }
+  // Segments of several ciphers, which have a program of their own.
+  Execution how = execution();
+  how.key_expansion = KeyExpansion::device;
+  const Buffer nonce = support::pattern(12, 9);
+  const std::vector<std::size_t> sizes = {1, 535, 64};
+  std::deque<SegmentCipher> ciphers;
+  std::deque<Buffer> plain;
+  std::deque<Buffer> sealed;
+  std::vector<CipherSegment> run;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    ciphers.emplace_back(support::make_key(32, static_cast<unsigned>(i) + 1), nonce,
+                         SegmentCipher::Nonces::counted, how);
+    plain.push_back(support::pattern(sizes[i]));
+    sealed.emplace_back(sizes[i] + segment_tag_bytes);
+    run.push_back({.cipher = &ciphers.back(), .segment = {.in = plain[i], .out = sealed[i]}});
+  }
+  SegmentCipher::seal(run);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const SegmentCipher on_cpu(support::make_key(32, static_cast<unsigned>(i) + 1), nonce,
+                               SegmentCipher::Nonces::counted, {});
+    Buffer expected(sealed[i].size());
+    on_cpu.seal(0, false, plain[i], expected);
+    ASSERT_EQ(support::difference(sealed[i], expected), "") << "segment " << i;
   }
 }
 

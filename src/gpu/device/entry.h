@@ -4,13 +4,11 @@
 //                            message are equal, but for CBC
 //   messages, count          the messages of the launch, as in job.h
 //   tiles                    how many tiles these have; xts_stretches: how many stretches
-//   keys                     with PARAES_MANY_KEYS schedules (paraes_schedule), with
-//   PARAES_KEYS_SLICED
-//                            always sliced keys; ghash: hash keys
-//   scratch                  gcm_ctr writes and ghash reads tag masks, 4 words a message;
-//   ghash_prepare
-//                            writes hash keys; xts_unit_tweaks writes 4 words a unit; xts_encrypt
-//                            and xts_decrypt read 4 words a stretch
+//   keys                     schedules (paraes_schedule) with PARAES_MANY_KEYS; sliced keys always
+//                            with PARAES_KEYS_SLICED; hash keys for ghash
+//   scratch                  tag masks, 4 words a message, which gcm_ctr writes and ghash reads;
+//                            hash keys from ghash_prepare; 4 words a unit from xts_unit_tweaks, and
+//                            a stretch for xts_encrypt and xts_decrypt
 //   unit_blocks              XTS: blocks of a data unit
 //   rounds                   10, 12 or 14
 //   single                   the key of all messages where `keys` has none

@@ -1,0 +1,415 @@
+// Many small messages at once, each with a key of its own, on the device that PARAES_TEST_DEVICE
+// names, or opencl:0, against the CPU's seal_message and open_message.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "core/key_schedule.hpp"
+#include "gpu/fleet.hpp"
+#include "kernels/registry.hpp"
+#include "paraes/devices.hpp"
+#include "paraes/error.hpp"
+#include "paraes/kernels.hpp"
+#include "paraes/messages.hpp"
+#include "support/buffers.hpp"
+#include "support/memory_io.hpp"
+
+namespace paraes {
+namespace {
+
+using support::Buffer;
+
+std::string test_device() {
+  const char* name = std::getenv("PARAES_TEST_DEVICE");
+  return name != nullptr && *name != '\0' ? name : "opencl:0";
+}
+
+enum class Kind { paraes, c2sp, tink };
+
+// A message with a key of its own, which its number makes.
+struct Sample {
+  Kind kind = Kind::c2sp;
+  std::size_t key_bytes = 32;
+  std::uint64_t segment_bytes = 4096;  // tink
+  std::size_t bytes = 0;
+  unsigned number = 0;
+
+  [[nodiscard]] Buffer key() const { return support::make_key(key_bytes, number + 1); }
+  [[nodiscard]] Buffer plain() const { return support::pattern(bytes, number); }
+  [[nodiscard]] TinkParameters tink() const {
+    return {.segment_bytes = segment_bytes, .derived_key_bytes = key_bytes};
+  }
+
+  [[nodiscard]] Message fresh(const Execution& how) const {
+    switch (kind) {
+      case Kind::paraes:
+        return new_paraes_message(Preface::for_key(key_bytes), key(), {}, how);
+      case Kind::tink:
+        return new_tink_message(tink(), key(), {}, how);
+      default:
+        return new_c2sp_message(key(), {}, how);
+    }
+  }
+
+  [[nodiscard]] Message opened(Bytes sealed, const Execution& how) const {
+    switch (kind) {
+      case Kind::paraes:
+        return open_paraes_message(sealed.first(paraes_header_bytes), key(), {}, how);
+      case Kind::tink:
+        return open_tink_message(tink(), sealed.first(tink().header_bytes()), key(), {}, how);
+      default:
+        return open_c2sp_message(sealed.first(c2sp_header_bytes), key(), {}, how);
+    }
+  }
+};
+
+std::string text_of(const std::exception_ptr& error) {
+  if (!error) return "";
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& exception) {
+    return exception.what();
+  }
+}
+
+// What the CPU makes of a message, through the other way to seal and open.
+Buffer sealed_by_cpu(const Sample& sample) {
+  support::RandomSource source(sample.plain());
+  support::OrderedSink sink;
+  seal_message(source, sample.fresh({}), sink);
+  return sink.data;
+}
+
+Buffer opened_by_cpu(const Sample& sample, const Buffer& sealed) {
+  support::RandomSource source(sealed);
+  const Message message = sample.opened(sealed, {});
+  support::OrderedSink sink;
+  open_message(source, message, &sink);
+  return sink.data;
+}
+
+// A batch: messages, their bytes and the list that is handed over.
+struct Batch {
+  std::deque<Message> messages;
+  std::deque<Buffer> in;
+  std::deque<Buffer> out;
+  std::vector<WholeMessage> list;
+
+  void add(Message message, Buffer bytes, std::size_t out_bytes) {
+    messages.push_back(std::move(message));
+    in.push_back(std::move(bytes));
+    out.emplace_back(out_bytes, 0xa5);
+    list.push_back(
+        {.message = &messages.back(), .in = in.back(), .out = out.back(), .error = nullptr});
+  }
+
+  void add_to_seal(const Sample& sample, const Execution& how) {
+    Message message = sample.fresh(how);
+    const std::uint64_t size = message.layout().sealed_bytes(sample.bytes);
+    add(std::move(message), sample.plain(), static_cast<std::size_t>(size));
+  }
+
+  void add_to_open(const Sample& sample, Buffer sealed, const Execution& how) {
+    Message message = sample.opened(sealed, how);
+    add(std::move(message), std::move(sealed), sample.bytes);
+  }
+};
+
+// All formats and key sizes, with lengths around blocks, tiles and segments.
+std::vector<Sample> samples() {
+  std::vector<Sample> list;
+  unsigned number = 0;
+  const std::vector<std::size_t> lengths = {0,    1,     15,    16,    17,    511,   512,
+                                            4055, 16383, 16384, 16385, 70000, 200000};
+  for (const std::size_t key_bytes : {std::size_t{32}, std::size_t{16}}) {
+    for (const std::size_t bytes : lengths) {
+      for (const Kind kind : {Kind::paraes, Kind::c2sp, Kind::tink}) {
+        list.push_back({.kind = kind, .key_bytes = key_bytes, .bytes = bytes, .number = number++});
+      }
+      // One segment, which is longer than others of one cipher may be.
+      list.push_back({.kind = Kind::tink,
+                      .key_bytes = key_bytes,
+                      .segment_bytes = 1 << 20,
+                      .bytes = bytes,
+                      .number = number++});
+    }
+  }
+  // One that no batch takes.
+  list.push_back(
+      {.kind = Kind::tink, .segment_bytes = 1 << 20, .bytes = 300000, .number = number++});
+  return list;
+}
+
+class Many : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    try {
+      require_device(test_device());
+    } catch (const Error& error) {
+      if (std::getenv("PARAES_REQUIRE_DEVICE") != nullptr) FAIL() << error.what();
+      GTEST_SKIP() << error.what();
+    }
+  }
+
+  [[nodiscard]] static Execution execution() {
+    return {.kernel = GetParam(), .device = test_device(), .device_memory = 0};
+  }
+
+  // Launches of the first device since the last call.
+  static std::uint64_t launches(const Execution& how) {
+    const auto fleet = gpu::open_fleet(how.device, gpu::find_kernel_row(how.kernel),
+                                       {.memory_limit = how.device_memory});
+    static std::uint64_t last = 0;
+    const std::uint64_t now = fleet->stations()[0]->launches();
+    const std::uint64_t made = now - last;
+    last = now;
+    return made;
+  }
+
+  static void both_ways(const Execution& how) {
+    const std::vector<Sample> list = samples();
+    Batch sealing;
+    Batch opening;
+    for (const Sample& sample : list) {
+      sealing.add_to_seal(sample, how);
+      opening.add_to_open(sample, sealed_by_cpu(sample), how);
+    }
+    seal_messages(sealing.list);
+    open_messages(opening.list);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const std::string context =
+          "message " + std::to_string(i) + " of " + std::to_string(list[i].bytes) + " bytes";
+      ASSERT_EQ(text_of(sealing.list[i].error), "") << context;
+      ASSERT_EQ(text_of(opening.list[i].error), "") << context;
+      const Buffer plain = list[i].plain();
+      ASSERT_EQ(support::difference(opened_by_cpu(list[i], sealing.out[i]), plain), "") << context;
+      ASSERT_EQ(support::difference(opening.out[i], plain), "") << context;
+    }
+  }
+};
+
+TEST_P(Many, EveryFormatAndLength) { both_ways(execution()); }
+
+TEST_P(Many, MappedMemoryAndKeysExpandedByTheDevice) {
+  Execution how = execution();
+  how.transfer = Transfer::mapped;
+  how.key_expansion = KeyExpansion::device;
+  both_ways(how);
+}
+
+// Lanes of 64 KiB, which take 64 keys and four times as many segments.
+TEST_P(Many, LittleMemory) {
+  Execution how = execution();
+  how.device_memory = 1;
+  both_ways(how);
+  Batch batch;
+  for (unsigned i = 0; i < 500; ++i) batch.add_to_seal({.bytes = i * 7U, .number = i}, how);
+  seal_messages(batch.list);
+  for (unsigned i = 0; i < 500; ++i) {
+    const Sample sample = {.bytes = i * 7U, .number = i};
+    ASSERT_EQ(support::difference(opened_by_cpu(sample, batch.out[i]), sample.plain()), "") << i;
+  }
+}
+
+// A key for each, and one launch for all: the keys, key stream and tags.
+TEST_P(Many, OneLaunchABatch) {
+  if (test_device().find('+') != std::string::npos) GTEST_SKIP() << "counts one device";
+  for (const KeyExpansion expansion : {KeyExpansion::host, KeyExpansion::device}) {
+    Execution how = execution();
+    how.key_expansion = expansion;
+    const bool sliced = gpu::find_kernel_row(how.kernel).sliced_keys;
+    const std::uint64_t expected =
+        3U + (sliced ? 1U : 0U) + (expansion == KeyExpansion::device ? 1U : 0U);
+    for (unsigned round = 0; round < 3; ++round) {
+      Batch sealing;
+      std::vector<Sample> list;
+      for (unsigned i = 0; i < 300; ++i) {
+        list.push_back({.bytes = (i * 37U) % 5000, .number = 1000 * round + i});
+        sealing.add_to_seal(list.back(), how);
+      }
+      static_cast<void>(launches(how));
+      seal_messages(sealing.list);
+      EXPECT_EQ(launches(how), expected);
+      Batch opening;
+      for (unsigned i = 0; i < 300; ++i) opening.add_to_open(list[i], sealing.out[i], how);
+      static_cast<void>(launches(how));
+      open_messages(opening.list);
+      EXPECT_EQ(launches(how), expected);
+      for (unsigned i = 0; i < 300; ++i) {
+        ASSERT_EQ(text_of(opening.list[i].error), "") << i;
+        ASSERT_EQ(support::difference(opening.out[i], list[i].plain()), "") << i;
+        if (i % 50 != 7) continue;
+        const Buffer on_cpu = opened_by_cpu(list[i], sealing.out[i]);
+        ASSERT_EQ(support::difference(on_cpu, list[i].plain()), "") << i;
+      }
+    }
+  }
+}
+
+// Ciphers whose keys lanes hold go on with them after a batch.
+TEST_P(Many, BetweenRunsOfOneKey) {
+  const Sample sample = {.bytes = 50000, .number = 5};
+  const Buffer sealed = sealed_by_cpu(sample);
+  const Message message = sample.opened(sealed, execution());
+  for (unsigned round = 0; round < 3; ++round) {
+    support::RandomSource source(sealed);
+    support::OrderedSink sink;
+    open_message(source, message, &sink);
+    ASSERT_EQ(support::difference(sink.data, sample.plain()), "");
+    Batch batch;
+    for (unsigned i = 0; i < 3; ++i) batch.add_to_seal({.bytes = 999, .number = i}, execution());
+    seal_messages(batch.list);
+    for (unsigned i = 0; i < 3; ++i) {
+      const Sample other = {.bytes = 999, .number = i};
+      ASSERT_EQ(support::difference(opened_by_cpu(other, batch.out[i]), other.plain()), "");
+    }
+  }
+}
+
+// How often the bytes whose complement is `hidden` are in memory that this process can write: where
+// the device is a CPU, that is device memory too.
+std::size_t found_in_memory(const Buffer& hidden) {
+  std::size_t found = 0;
+  std::ifstream maps("/proc/self/maps");
+  const Descriptor memory(open("/proc/self/mem", O_RDONLY | O_CLOEXEC));
+  Buffer window(std::size_t{1} << 20);
+  const auto own = reinterpret_cast<std::uintptr_t>(window.data());
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+    std::array<char, 5> rights = {};
+    if (std::sscanf(line.c_str(), "%zx-%zx %4s", &begin, &end, rights.data()) != 3) continue;
+    if (rights[0] != 'r' || rights[1] != 'w') continue;
+    while (begin < end) {
+      const ssize_t n = pread(memory.get(), window.data(), std::min(window.size(), end - begin),
+                              static_cast<off_t>(begin));
+      if (n <= 0) break;
+      for (std::size_t i = 0; i + hidden.size() <= static_cast<std::size_t>(n); ++i) {
+        std::size_t k = 0;
+        while (k < hidden.size() && (window[i + k] ^ hidden[k]) == 0xff) ++k;
+        const bool in_window = begin + i >= own && begin + i < own + window.size();
+        if (k == hidden.size() && !in_window) ++found;
+      }
+      begin += static_cast<std::size_t>(n);
+    }
+  }
+  return found;
+}
+
+// A batch leaves neither cipher keys nor round keys, in host memory or on the device.
+TEST_P(Many, KeysAreWiped) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer maps too much memory to look through";
+#endif
+  for (const KeyExpansion expansion : {KeyExpansion::host, KeyExpansion::device}) {
+    Execution how = execution();
+    how.key_expansion = expansion;
+    Buffer hidden_key;
+    Buffer hidden_round_key;
+    {
+      std::deque<SegmentCipher> ciphers;
+      std::deque<Buffer> sealed;
+      std::vector<CipherSegment> run;
+      const Buffer plain = support::pattern(1000);
+      for (unsigned i = 0; i < 70; ++i) {
+        Buffer key = support::make_key(32, 77 * i + 9000);
+        if (i == 33) {
+          KeySchedule schedule;
+          find_kernel("auto").expand(schedule, key.data(), 32);
+          for (const std::uint8_t byte : key)
+            hidden_key.push_back(static_cast<std::uint8_t>(~byte));
+          for (const std::uint8_t byte : schedule.encrypt[7])
+            hidden_round_key.push_back(static_cast<std::uint8_t>(~byte));
+        }
+        ciphers.emplace_back(key, Buffer(12), SegmentCipher::Nonces::counted, how);
+        secure_zero(key.data(), key.size());
+        sealed.emplace_back(plain.size() + segment_tag_bytes);
+        run.push_back({.cipher = &ciphers.back(), .segment = {.in = plain, .out = sealed.back()}});
+      }
+      SegmentCipher::seal(run);
+      ASSERT_GT(found_in_memory(hidden_key), 0U);
+      ASSERT_GT(found_in_memory(hidden_round_key), 0U);
+    }
+    EXPECT_EQ(found_in_memory(hidden_key), 0U);
+    EXPECT_EQ(found_in_memory(hidden_round_key), 0U);
+  }
+}
+
+// What each message's own error is, on a GPU and on the CPU.
+void damaged(const Execution& how) {
+  Batch batch;
+  std::vector<Sample> list;
+  for (unsigned i = 0; i < 8; ++i) {
+    list.push_back({.kind = i == 6 ? Kind::tink : Kind::paraes, .bytes = 40000U + i, .number = i});
+    Buffer sealed = sealed_by_cpu(list.back());
+    Message message = list.back().opened(sealed, how);
+    if (i == 2) sealed[sealed.size() - 1] ^= 1;               // the tag of the last segment
+    if (i == 3) sealed[paraes_header_bytes + 20000] ^= 0x80;  // segment 1
+    if (i == 4) sealed.resize(paraes_header_bytes + 16400);   // where another must follow
+    if (i == 6) sealed[100] ^= 1;                             // segment 0, which tells the key
+    batch.add(std::move(message), sealed, i == 5 ? 39999 : list.back().bytes);
+  }
+  open_messages(batch.list);
+  EXPECT_THROW(std::rethrow_exception(batch.list[3].error), IntegrityError);
+  EXPECT_THROW(std::rethrow_exception(batch.list[4].error), IntegrityError);
+  EXPECT_THROW(std::rethrow_exception(batch.list[5].error), InvalidArgument);
+  const std::vector<std::string> says = {"",          "",         "segment 2", "segment 1",
+                                         "truncated", "room for", "wrong key", ""};
+  for (unsigned i = 0; i < 8; ++i) {
+    const std::string text = text_of(batch.list[i].error);
+    EXPECT_NE(text.find(says[i]), std::string::npos) << i << ": " << text;
+    EXPECT_EQ(text.empty(), says[i].empty()) << i << ": " << text;
+    const Buffer right = text.empty() ? list[i].plain() : Buffer(batch.out[i].size());
+    EXPECT_EQ(support::difference(batch.out[i], right), "") << i;
+  }
+}
+
+TEST_P(Many, DamageIsOfOneMessage) { damaged(execution()); }
+
+TEST(ManyOnTheCpu, DamageIsOfOneMessage) { damaged({}); }
+
+TEST(ManyOnTheCpu, BothWays) {
+  Batch sealing;
+  const std::vector<Sample> list = samples();
+  for (const Sample& sample : list) sealing.add_to_seal(sample, {});
+  seal_messages(sealing.list);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    ASSERT_EQ(support::difference(opened_by_cpu(list[i], sealing.out[i]), list[i].plain()), "");
+  }
+  seal_messages({});
+  open_messages({});
+}
+
+TEST(ManyOnTheCpu, Arguments) {
+  Batch batch;
+  const Sample sample = {.bytes = 10, .number = 1};
+  batch.add(sample.fresh({}), sample.plain(), 10);
+  seal_messages(batch.list);
+  EXPECT_THROW(std::rethrow_exception(batch.list[0].error), InvalidArgument);
+}
+
+std::vector<std::string> kernel_names() {
+  std::vector<std::string> names;
+  for (const KernelInfo& kernel : gpu_kernels()) names.emplace_back(kernel.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, Many, testing::ValuesIn(kernel_names()), [](const auto& row) {
+  std::string name = row.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace paraes
