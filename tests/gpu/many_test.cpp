@@ -295,11 +295,15 @@ std::size_t found_in_memory(const Buffer& hidden) {
       const ssize_t n = pread(memory.get(), window.data(), std::min(window.size(), end - begin),
                               static_cast<off_t>(begin));
       if (n <= 0) break;
-      for (std::size_t i = 0; i + hidden.size() <= static_cast<std::size_t>(n); ++i) {
-        std::size_t k = 0;
-        while (k < hidden.size() && (window[i + k] ^ hidden[k]) == 0xff) ++k;
-        const bool in_window = begin + i >= own && begin + i < own + window.size();
-        if (k == hidden.size() && !in_window) ++found;
+      const auto end_of_window = window.begin() + n;
+      for (auto at = window.begin();; ++at) {
+        at = std::find(at, end_of_window, static_cast<std::uint8_t>(~hidden[0]));
+        if (static_cast<std::size_t>(end_of_window - at) < hidden.size()) break;
+        const bool same =
+            std::equal(hidden.begin(), hidden.end(), at,
+                       [](std::uint8_t a, std::uint8_t b) { return (a ^ b) == 0xff; });
+        const std::uintptr_t where = begin + static_cast<std::size_t>(at - window.begin());
+        if (same && (where < own || where >= own + window.size())) ++found;
       }
       begin += static_cast<std::size_t>(n);
     }
