@@ -65,6 +65,11 @@ std::string hex(std::span<const std::uint8_t> bytes) {
   return text;
 }
 
+std::string in_folder(std::string folder, std::string_view name) {
+  folder.append("/").append(name);
+  return folder;
+}
+
 // What goes into a file's name: letters and digits of it, the rest as '-'.
 std::string for_file_name(std::string_view text) {
   std::string name;
@@ -112,7 +117,7 @@ std::string cache_folder() {
     base += "/.cache";
   }
   static_cast<void>(mkdir(base.c_str(), 0700));
-  const std::string folder = base + "/paraes";
+  std::string folder = base + "/paraes";
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return "";
   // Machine code that others could write would be theirs to run.
   struct stat status {};
@@ -431,13 +436,13 @@ std::vector<std::string> prepare(const KernelRow& row, std::string_view target,
   for (const Variant& each : variants) {
     const Binary binary = compiler->compile(source_of(row), options_of(each), std::string(target));
     const std::string name = prepared_name(each, target);
+    paths.push_back(in_folder(folder, name));
     if (!write_file(folder, name, pack(binary))) {
       const int code = errno;
-      throw IoError(
-          "cannot write " + folder + "/" + name + ": " + std::generic_category().message(code),
-          code);
+      std::string what = "cannot write ";
+      what.append(paths.back()).append(": ").append(std::generic_category().message(code));
+      throw IoError(what, code);
     }
-    paths.push_back(folder + "/" + name);
   }
   return paths;
 }
@@ -446,7 +451,7 @@ LoadedProgram load_program(Device& device, const Variant& variant) {
   const DeviceInfo& info = device.info();
   const std::string prepared = prepared_name(variant, info.target);
   for (const std::string& folder : prepared_folders()) {
-    const std::string path = folder + "/" + prepared;
+    const std::string path = in_folder(folder, prepared);
     const std::vector<std::uint8_t> file = read_file(path);
     if (file.empty()) continue;
     // It was put there on purpose, so that what is wrong with it is said.

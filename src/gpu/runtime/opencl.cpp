@@ -289,7 +289,7 @@ class ClQueue : public Queue {
     for (const Argument& argument : arguments) {
       if (const auto* const* memory_pointer = std::get_if<const Memory*>(&argument.value)) {
         const cl::Mem mem = **memory_pointer ? memory(**memory_pointer) : nullptr;
-        check("clSetKernelArg", api_.clSetKernelArg(kernel.kernel(), index, sizeof mem, &mem));
+        check("clSetKernelArg", api_.clSetKernelArg(kernel.kernel(), index, sizeof(void*), &mem));
       } else {
         const auto bytes = std::get<std::span<const std::uint8_t>>(argument.value);
         check("clSetKernelArg",
