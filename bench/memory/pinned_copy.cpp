@@ -4,18 +4,12 @@
 #include <string>
 #include <utility>
 
-#include "gpu/runtime/runtime.hpp"
+#include "gpu/fleet.hpp"
 #include "memory/oracle.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes::bench {
 namespace {
-
-std::unique_ptr<gpu::Platform> open_platform(const std::string& runtime) {
-  if (runtime == "cuda") return gpu::open_cuda();
-  if (runtime == "hip") return gpu::open_hip();
-  return gpu::open_opencl();
-}
 
 class PinnedCopy : public Variant {
  public:
@@ -68,7 +62,7 @@ class PinnedCopy : public Variant {
   void open() {
     const std::string& id = row().device;
     const std::size_t colon = id.find(':');
-    platform_ = open_platform(id.substr(0, colon));
+    platform_ = gpu::open_platform(id.substr(0, colon));
     device_ = platform_->open(static_cast<unsigned>(std::stoul(id.substr(colon + 1))));
     from_host_ = device_->allocate_pinned(row().bytes, false);
     to_host_ = device_->allocate_pinned(row().bytes, false);

@@ -16,15 +16,6 @@ namespace {
 // Pieces in which data goes to the device before it is timed.
 constexpr std::size_t piece_bytes = std::size_t{16} << 20;
 
-paraes_message message_of(std::uint64_t at, std::uint64_t bytes, const std::uint8_t* iv) {
-  paraes_message message{};
-  message.in = at;
-  message.out = at;
-  message.bytes = bytes;
-  if (iv != nullptr) std::memcpy(message.iv, iv, 16);
-  return message;
-}
-
 }  // namespace
 
 ResidentArena::ResidentArena(std::string device, std::string kernel, std::uint64_t bytes)
@@ -107,22 +98,22 @@ void ResidentVariant::tear_down() noexcept {
 void ResidentVariant::launch() {
   const bool encrypts = job_.direction == Direction::encrypt;
   const std::uint8_t* const iv = material().iv.data();
-  paraes_message message = message_of(0, job_.bytes, nullptr);
+  paraes_message message = gpu::make_message(0, 0, job_.bytes, nullptr);
   switch (job_.mode.value()) {
     case Mode::ecb:
       lane_->launch(encrypts ? "ecb_encrypt" : "ecb_decrypt", {&message, 1});
       break;
     case Mode::cbc:
-      message = message_of(0, job_.bytes, iv);
+      message = gpu::make_message(0, 0, job_.bytes, iv);
       lane_->launch("cbc_decrypt", {&message, 1});
       break;
     case Mode::ctr:
-      message = message_of(0, job_.bytes, iv);
+      message = gpu::make_message(0, 0, job_.bytes, iv);
       lane_->launch("ctr", {&message, 1});
       break;
     case Mode::xts: {
       const Units units(job_.bytes, job_.unit);
-      message = message_of(0, job_.bytes, xts_tweak(material().first_unit).data());
+      message = gpu::make_message(0, 0, job_.bytes, xts_tweak(material().first_unit).data());
       lane_->launch_xts(job_.direction, message, static_cast<std::uint32_t>(units.size(0) / 16),
                         nullptr);
       break;
@@ -142,7 +133,7 @@ void ResidentVariant::launch_segments() {
     std::memcpy(j0, segment_nonce(s).data(), 12);
     j0[15] = 1;
     paraes_message message =
-        message_of(at, std::min<std::uint64_t>(segment_bytes, job_.bytes - at), j0);
+        gpu::make_message(at, at, std::min<std::uint64_t>(segment_bytes, job_.bytes - at), j0);
     message.flags = job_.direction == Direction::encrypt ? 0 : PARAES_HASH_INPUT;
     message.tag = arena_->tags_at() + 16 * s;
     messages.push_back(message);

@@ -15,6 +15,7 @@ namespace paraes {
 namespace {
 
 using gpu::Lane;
+using gpu::make_message;
 
 // Blocks that one group of threads hashes: long enough to fill it, short enough to fill the GPU.
 constexpr std::size_t hash_chunk_bytes = std::size_t{16} << 10;
@@ -24,16 +25,6 @@ constexpr std::size_t most_whole_segment = std::size_t{64} << 10;
 constexpr std::size_t most_keyed_segment = std::size_t{256} << 10;
 
 std::size_t padded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
-
-paraes_message make_message(std::size_t in, std::size_t out, std::size_t bytes,
-                            const std::uint8_t* iv) {
-  paraes_message message{};
-  message.in = in;
-  message.out = out;
-  message.bytes = bytes;
-  if (iv != nullptr) std::memcpy(message.iv, iv, 16);
-  return message;
-}
 
 }  // namespace
 

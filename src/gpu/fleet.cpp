@@ -48,16 +48,6 @@ Names parse(std::string_view device) {
   }
 }
 
-std::unique_ptr<Platform> open_platform(std::string_view runtime) {
-  try {
-    if (runtime == "cuda") return open_cuda();
-    if (runtime == "hip") return open_hip();
-    return open_opencl();
-  } catch (const Unavailable& error) {
-    throw Unavailable("--device " + std::string(runtime) + ": " + error.what());
-  }
-}
-
 // The fleets of this process, by device, kernel and options. Never destroyed: drivers may be gone
 // before static objects are.
 using Fleets = std::map<std::tuple<std::string, std::string, int, std::uint64_t, std::uint64_t>,
@@ -79,6 +69,16 @@ Fleet::Fleet(std::vector<std::unique_ptr<Station>> stations) : stations_(std::mo
     fragment_bytes_ = std::min(fragment_bytes_, station->fragment_bytes());
     max_messages_ = std::min(max_messages_, station->lanes()[0]->max_messages());
     most_keys_ = std::min(most_keys_, station->most_keys());
+  }
+}
+
+std::unique_ptr<Platform> open_platform(std::string_view runtime) {
+  try {
+    if (runtime == "cuda") return open_cuda();
+    if (runtime == "hip") return open_hip();
+    return open_opencl();
+  } catch (const Unavailable& error) {
+    throw Unavailable("--device " + std::string(runtime) + ": " + error.what());
   }
 }
 
@@ -106,6 +106,7 @@ Fleet::Hold::Hold(Fleet& fleet) : fleet_(fleet) {
 }
 
 Fleet::Hold::~Hold() {
+  lane_->settle();
   {
     const std::lock_guard lock(fleet_.mutex_);
     fleet_.free_[station_].push_back(lane_);

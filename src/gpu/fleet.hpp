@@ -64,6 +64,9 @@ class Fleet {
 // if it names nothing that there is a word for.
 [[nodiscard]] bool names_gpu(std::string_view device);
 
+// "cuda", "hip" or "opencl". Throws Unavailable if it is not installed or sees no device.
+[[nodiscard]] std::unique_ptr<Platform> open_platform(std::string_view runtime);
+
 // Throws Unavailable if one of the GPUs is missing.
 void require_gpus(std::string_view device);
 

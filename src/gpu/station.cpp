@@ -38,7 +38,6 @@ void copy_round_keys(paraes_u32 (&to)[60], const std::uint8_t (*from)[16], unsig
 }  // namespace
 
 // ---- Keys
-// ----------------------------------------------------------------------------------------
 
 KeyMaterial::KeyMaterial(unsigned key_bytes, bool hash, bool device)
     : id(next_key_id++), rounds(rounds_for(key_bytes)), hashes(hash), on_device(device) {}
@@ -56,7 +55,6 @@ KeyMaterial::~KeyMaterial() {
 }
 
 // ---- Lanes
-// ---------------------------------------------------------------------------------------
 
 Lane::Lane(Station& station, std::size_t fragment_bytes, Transfer transfer)
     : station_(station),
@@ -206,7 +204,7 @@ void Lane::use_key(const KeyMaterial& key) {
   key_ = &key;
   launches_.clear();
   if (key_id_ == key.id) return;
-  key_id_ = 0;
+  key_id_ = key.id;  // from here on there may be something to wipe
   begin(&Times::key_expansion);
   for (unsigned k = 0; k < key.count; ++k) expand_key(k);
   if (key.hashes) {
@@ -220,7 +218,6 @@ void Lane::use_key(const KeyMaterial& key) {
   }
   end();
   launches_.clear();
-  key_id_ = key.id;
 }
 
 void Lane::forget_key(std::uint64_t id) {
@@ -429,8 +426,26 @@ void Lane::finish() {
   phases_.clear();
 }
 
+void Lane::settle() noexcept {
+  if (phases_.empty()) return;
+  bool done = std::all_of(phases_.begin(), phases_.end(),
+                          [](const Phase& phase) { return phase.end != nullptr; });
+  try {
+    finish();
+  } catch (const Error&) {
+    done = false;
+  }
+  if (done) return;
+  phases_.clear();
+  times_ = {};
+  try {
+    forget_key(key_id_);
+  } catch (const Error&) {
+    // The device is lost, and its memory with it.
+  }
+}
+
 // ---- The station
-// ---------------------------------------------------------------------------------
 
 namespace {
 

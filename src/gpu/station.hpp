@@ -99,6 +99,11 @@ class Lane {
   // Waits until everything is done; then output() is what the launches made.
   void finish();
 
+  // For a lane that somebody gives back, perhaps because of an exception: waits for what is under
+  // way, which may read the caller's memory. If not all of it is known to be done, the lane forgets
+  // its key.
+  void settle() noexcept;
+
   // What finish() has added up since the last call.
   [[nodiscard]] Times take_times() noexcept { return std::exchange(times_, Times{}); }
 

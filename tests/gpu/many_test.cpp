@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/key_schedule.hpp"
+#include "executors/gpu_modes.hpp"
 #include "gpu/fleet.hpp"
 #include "kernels/registry.hpp"
 #include "paraes/devices.hpp"
@@ -348,6 +349,36 @@ TEST_P(Many, KeysAreWiped) {
     EXPECT_EQ(found_in_memory(hidden_key), 0U);
     EXPECT_EQ(found_in_memory(hidden_round_key), 0U);
   }
+}
+
+// A lane that is given back because of an exception holds no key, and has waited for what was under
+// way: another run with the same key expands it again, and is right.
+TEST_P(Many, AFailureLosesTheKey) {
+  const Execution how = execution();
+  const auto fleet = gpu::open_fleet(how.device, gpu::find_kernel_row(how.kernel), {});
+  const Buffer key = support::make_key(32, 12345);
+  const auto material = make_key_material(key.data(), 32, 1, false, KeyExpansion::host);
+  const Buffer plain = support::pattern(4096);
+  Buffer expected(plain.size());
+  Ecb(key).encrypt(plain, expected);
+  // The time that it takes to expand the key, zero if the lane has it.
+  const auto encrypt = [&](const char* entry) {
+    gpu::Fleet::Hold hold(*fleet);
+    gpu::Lane& lane = hold.lane();
+    lane.use_key(*material);
+    std::copy(plain.begin(), plain.end(), lane.input());
+    lane.stage_in(plain.size());
+    paraes_message message = gpu::make_message(0, 0, plain.size(), nullptr);
+    lane.launch(entry, {&message, 1});
+    lane.stage_out(plain.size());
+    lane.finish();
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), lane.output()));
+    return lane.take_times().key_expansion;
+  };
+  EXPECT_GT(encrypt("ecb_encrypt"), 0U);
+  EXPECT_EQ(encrypt("ecb_encrypt"), 0U);
+  EXPECT_THROW(encrypt("no_such_entry"), Error);
+  EXPECT_GT(encrypt("ecb_encrypt"), 0U);
 }
 
 // What each message's own error is, on a GPU and on the CPU.
