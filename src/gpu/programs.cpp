@@ -189,7 +189,6 @@ std::uint64_t shared_bytes_of(std::string_view target) {
 }
 
 // ---- The table
-// -----------------------------------------------------------------------------------
 
 // The texts of a program: what all have, and its own of AES and of counters.
 template <std::size_t Aes, std::size_t Counters>

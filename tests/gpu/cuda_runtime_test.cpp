@@ -153,7 +153,6 @@ std::string message_of(const F& action) {
 }
 
 // ---- What works
-// ----------------------------------------------------------------------------------
 
 void expect_all_works(const Side& side, bool bare) {
   const Fake fake(side);
@@ -356,7 +355,6 @@ TEST(CudaRuntime, FunctionsOutliveTheProgramObject) {
 }
 
 // ---- What fails
-// ----------------------------------------------------------------------------------
 
 TEST(CudaRuntime, UnknownKernelsAreNamed) {
   const Fake fake(cuda);
@@ -597,7 +595,6 @@ TEST(HipRuntime, OlderThanRocm5IsUnavailable) {
 }
 
 // ---- Without the optional functions
-// --------------------------------------------------------------
 
 void expect_bare(const Side& side) {
   const Fake fake(side);
@@ -627,7 +624,6 @@ TEST(HipRuntimeBare, ReadsTheTargetOfRocm5) {
 }
 
 // ---- Without a driver
-// ----------------------------------------------------------------------------
 
 // In a process that has no stand-in, and on most machines no driver or no GPU.
 void expect_absent(const Side& side, const std::string& none) {

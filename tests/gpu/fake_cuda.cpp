@@ -250,7 +250,6 @@ constexpr Text texts[] = {
 }  // namespace
 
 // ---- For tests
-// -----------------------------------------------------------------------------------
 
 // Objects that nobody has freed, or that went with the context of a device.
 extern "C" long paraes_fake_live() {
@@ -294,7 +293,6 @@ extern "C" int paraes_fake_is_bare() {
 }
 
 // ---- The driver
-// ----------------------------------------------------------------------------------
 
 PARAES_FAKE(cuInit, hipInit, unsigned flags) {
   const Lock lock(mutex);

@@ -67,7 +67,6 @@ void write(const fs::path& path, const std::vector<std::uint8_t>& bytes) {
 }
 
 // ---- Compilers without a GPU
-// ----------------------------------------------------------------------
 
 class Targets : public testing::TestWithParam<const char*> {};
 
@@ -120,7 +119,6 @@ INSTANTIATE_TEST_SUITE_P(Chips, Targets,
                          [](const auto& row) { return std::string(row.param); });
 
 // ---- What runs
-// ------------------------------------------------------------------------------------
 
 class OnDevice : public testing::Test {
  protected:

@@ -76,7 +76,6 @@ std::string target_refusal(Compiler& compiler, const std::string& target) {
 }
 
 // ---- NVRTC
-// ---------------------------------------------------------------------------------------
 
 TEST(Nvrtc, CompilesMachineCode) {
   const auto compiler = open(open_nvrtc);
@@ -154,7 +153,6 @@ TEST(Nvrtc, SaysWhatToInstall) {
 }
 
 // ---- hipRTC
-// --------------------------------------------------------------------------------------
 
 TEST(HipRtc, CompilesMachineCode) {
   const auto compiler = open(open_hiprtc);

@@ -188,7 +188,6 @@ inline constexpr Attributes cuda_attributes = {.max_threads = 1,
                                                .maps_host_memory = 19};
 
 // ---- Run-time compilers
-// --------------------------------------------------------------------------
 
 using RtcProgram = void*;
 

@@ -175,7 +175,6 @@ class Runtime {
 };
 
 // ---- What a device is
-// ----------------------------------------------------------------------------
 
 int attribute(const Runtime& runtime, int device, int number) {
   int value = 0;
@@ -255,7 +254,6 @@ DeviceInfo describe(const Runtime& runtime, unsigned index) {
 }
 
 // ---- The device
-// ----------------------------------------------------------------------------------
 
 class DriverDevice : public Device {
  public:
@@ -352,7 +350,6 @@ void DriverDevice::try_call(const Call<int(P...)>& call, A... arguments) noexcep
 }
 
 // ---- Memory, programs, marks
-// ---------------------------------------------------------------------
 
 class DriverPinned : public PinnedMemory {
  public:
@@ -493,7 +490,6 @@ class DriverMark : public Mark {
 };
 
 // ---- Queues
-// --------------------------------------------------------------------------------------
 
 class DriverQueue : public Queue {
  public:
@@ -585,7 +581,6 @@ class DriverQueue : public Queue {
 };
 
 // ---- DriverDevice
-// --------------------------------------------------------------------------------
 
 // The drivers take an image without its size. One that was cut off must not let them read behind
 // its end.
@@ -687,7 +682,6 @@ std::unique_ptr<Program> DriverDevice::load(const Binary& binary) {
 }
 
 // ---- The platform
-// --------------------------------------------------------------------------------
 
 class DriverPlatform : public Platform {
  public:

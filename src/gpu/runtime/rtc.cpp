@@ -34,7 +34,6 @@ namespace fs = std::filesystem;
 using driver::RtcApi;
 
 // ---- One compilation
-// -----------------------------------------------------------------------------
 
 // What came of it: a binary, or the call that failed and its code.
 struct Attempt {
@@ -109,7 +108,6 @@ std::string file_of(const void* function) {
 }
 
 // ---- NVRTC
-// ---------------------------------------------------------------------------------------
 
 // The folders of Python's packages under `prefix`.
 void add_python_folders(std::vector<fs::path>& folders, const fs::path& prefix) {
@@ -247,7 +245,6 @@ class Nvrtc : public Compiler {
 };
 
 // ---- hipRTC
-// --------------------------------------------------------------------------------------
 
 // A file that is only memory.
 class MemoryFile {
