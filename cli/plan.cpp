@@ -110,6 +110,7 @@ void plan_execution(const CryptOptions& options, Plan& plan) {
                                       options.threads));
   }
   plan.overlap = !options.no_overlap;
+  plan.execution.overlap = plan.overlap;
 }
 
 void plan_raw(const CryptOptions& options, Plan& plan) {

@@ -43,6 +43,9 @@ struct Execution {
   Transfer transfer = Transfer::staged;
   KeyExpansion key_expansion = KeyExpansion::host;
   std::uint64_t device_memory = 0;  // bytes to use on each GPU at most; 0: what is free
+  // Off: a GPU copies, computes and copies back one fragment at a time, so that the phases of
+  // take_device_times() are disjoint, as in the papers.
+  bool overlap = true;
 };
 
 namespace detail {

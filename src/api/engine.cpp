@@ -33,7 +33,7 @@ void add_gpu(detail::Engine& engine, Bytes key, unsigned count, bool gcm,
   auto fleet = gpu::open_fleet(execution.device, gpu::find_kernel_row(info.name), options);
   engine.gpu = std::make_unique<GpuCipher>(std::move(fleet), key.data(),
                                            static_cast<unsigned>(key.size() / count), count, gcm,
-                                           execution.key_expansion);
+                                           execution.key_expansion, execution.overlap);
 }
 
 // The number `units` after `first`.

@@ -163,7 +163,7 @@ std::size_t SegmentCipher::run_bytes() const noexcept {
 }
 
 unsigned SegmentCipher::run_threads() const noexcept {
-  return engine_->gpu ? engine_->gpu->fleet().lanes() : 0;
+  return engine_->gpu ? engine_->gpu->lanes() : 0;
 }
 
 void SegmentCipher::seal(std::span<Segment> run) const {

@@ -44,8 +44,10 @@ std::unique_ptr<gpu::KeyMaterial> make_key_material(const std::uint8_t* key, uns
 }
 
 GpuCipher::GpuCipher(std::shared_ptr<gpu::Fleet> fleet, const std::uint8_t* key, unsigned key_bytes,
-                     unsigned count, bool gcm, KeyExpansion expansion)
-    : fleet_(std::move(fleet)), key_(make_key_material(key, key_bytes, count, gcm, expansion)) {}
+                     unsigned count, bool gcm, KeyExpansion expansion, bool overlap)
+    : fleet_(std::move(fleet)),
+      key_(make_key_material(key, key_bytes, count, gcm, expansion)),
+      overlap_(overlap) {}
 
 GpuCipher::~GpuCipher() { fleet_->forget_key(key_->id); }
 
@@ -64,11 +66,11 @@ void GpuCipher::add_times(const gpu::Times& times) const {
 
 namespace {
 
-// Calls begin(lane), then body(lane, f) for f < count, then end(lane), on as many lanes of `fleet`
-// as there are.
+// Calls begin(lane), then body(lane, f) for f < count, then end(lane), on up to `lanes` lanes of
+// `fleet`.
 template <class Begin, class Body, class End>
-void on_lanes(gpu::Fleet& fleet, std::uint64_t count, const Begin& begin, const Body& body,
-              const End& end) {
+void on_lanes(gpu::Fleet& fleet, unsigned lanes, std::uint64_t count, const Begin& begin,
+              const Body& body, const End& end) {
   std::atomic<std::uint64_t> next = 0;
   std::mutex failure_mutex;
   std::exception_ptr failure;
@@ -86,7 +88,7 @@ void on_lanes(gpu::Fleet& fleet, std::uint64_t count, const Begin& begin, const 
       if (!failure) failure = std::current_exception();
     }
   };
-  run_workers(static_cast<unsigned>(std::min<std::uint64_t>(count, fleet.lanes())), work);
+  run_workers(static_cast<unsigned>(std::min<std::uint64_t>(count, lanes)), work);
   if (failure) std::rethrow_exception(failure);
 }
 
@@ -95,7 +97,7 @@ void on_lanes(gpu::Fleet& fleet, std::uint64_t count, const Begin& begin, const 
 template <class Body>
 void GpuCipher::each_fragment(std::uint64_t count, const Body& body) const {
   on_lanes(
-      *fleet_, count, [this](Lane& lane) { lane.use_key(*key_); }, body,
+      *fleet_, lanes(), count, [this](Lane& lane) { lane.use_key(*key_); }, body,
       [this](Lane& lane) { add_times(lane.take_times()); });
 }
 
@@ -104,7 +106,7 @@ void GpuCipher::each_run(std::size_t bytes, std::size_t grain, const Body& body)
   const std::size_t most = std::max(fleet_->fragment_bytes() / grain, std::size_t{1}) * grain;
   // At least one fragment a lane, as long as there is enough to do in each.
   constexpr std::size_t least = std::size_t{256} << 10;
-  const std::size_t share = (bytes / fleet_->lanes() + grain - 1) / grain * grain;
+  const std::size_t share = (bytes / lanes() + grain - 1) / grain * grain;
   const std::size_t least_run = (least + grain - 1) / grain * grain;
   const std::size_t run = std::min(most, std::max(share, least_run));
   each_fragment((bytes + run - 1) / run, [&](Lane& lane, std::uint64_t f) {
@@ -156,8 +158,8 @@ void GpuCipher::ctr(const std::uint8_t counter[16], const std::uint8_t* in, std:
 void GpuCipher::cbc_decrypt(const std::uint8_t chain[16], const std::uint8_t* in, std::uint8_t* out,
                             std::size_t bytes) const {
   // Runs overlap, and in place one may overwrite the block that the next one starts from.
-  const std::size_t run = std::min(
-      fleet_->fragment_bytes(), std::max(padded(bytes / fleet_->lanes() + 1), std::size_t{4096}));
+  const std::size_t run =
+      std::min(fleet_->fragment_bytes(), std::max(padded(bytes / lanes() + 1), std::size_t{4096}));
   const std::size_t count = (bytes + run - 1) / run;
   std::vector<std::uint8_t> chains(16 * count);
   for (std::size_t f = 0; f < count; ++f) {
@@ -308,8 +310,7 @@ void GpuCipher::segments(Direction direction, std::span<const GpuSegment> list) 
   std::size_t total = 0;
   for (const GpuSegment& segment : list) total += segment.bytes;
   constexpr std::size_t least = std::size_t{256} << 10;
-  const std::size_t most =
-      std::min(fleet_->fragment_bytes(), std::max(total / fleet_->lanes(), least));
+  const std::size_t most = std::min(fleet_->fragment_bytes(), std::max(total / lanes(), least));
   std::size_t held = 0;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::size_t bytes = padded(list[i].bytes);
@@ -383,7 +384,7 @@ void GpuCipher::segments_of_many(Direction direction, std::span<const GpuKeyedSe
     }
   }
   on_lanes(
-      fleet, fragments.size(), [](Lane&) {},
+      fleet, first.lanes(), fragments.size(), [](Lane&) {},
       [&](Lane& lane, std::uint64_t f) {
         const Fragment& fragment = fragments[f];
         std::vector<const gpu::KeyMaterial*> keys;

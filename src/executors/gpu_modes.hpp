@@ -44,14 +44,18 @@ struct GpuKeyedSegment {
 // A key on the GPUs of a fleet. Safe for several threads at once.
 class GpuCipher {
  public:
-  // count: 1, or 2 for XTS. With `gcm` set, the key can be used for GCM.
+  // count: 1, or 2 for XTS. With `gcm` set, the key can be used for GCM. Without `overlap`, one
+  // fragment is copied in, computed and copied back before the next.
   GpuCipher(std::shared_ptr<gpu::Fleet> fleet, const std::uint8_t* key, unsigned key_bytes,
-            unsigned count, bool gcm, KeyExpansion expansion);
+            unsigned count, bool gcm, KeyExpansion expansion, bool overlap = true);
   ~GpuCipher();
   GpuCipher(const GpuCipher&) = delete;
   GpuCipher& operator=(const GpuCipher&) = delete;
 
   [[nodiscard]] gpu::Fleet& fleet() const noexcept { return *fleet_; }
+
+  // How many fragments may be under way at once.
+  [[nodiscard]] unsigned lanes() const noexcept { return overlap_ ? fleet_->lanes() : 1; }
 
   // bytes: a multiple of 16; out is in or apart from it.
   void ecb(Direction direction, const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) const;
@@ -84,7 +88,7 @@ class GpuCipher {
   [[nodiscard]] gpu::Times take_times() const noexcept;
 
  private:
-  // Calls body(lane, f) for f < count, on as many lanes as there are.
+  // Calls body(lane, f) for f < count, on lanes() lanes.
   template <class Body>
   void each_fragment(std::uint64_t count, const Body& body) const;
   // Cuts `bytes` into fragments of a multiple of `grain` bytes: body(lane, from, bytes).
@@ -95,6 +99,7 @@ class GpuCipher {
 
   std::shared_ptr<gpu::Fleet> fleet_;
   std::unique_ptr<gpu::KeyMaterial> key_;
+  bool overlap_;
   mutable std::mutex mutex_;
   mutable gpu::Times times_;
 };

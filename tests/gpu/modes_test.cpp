@@ -136,6 +136,28 @@ TEST_P(Gpu, LittleOfEverything) {
 }
 
 // Several fragments at once: a fragment has 64 KiB, and there are four queues.
+// One fragment after another: the phases are disjoint, so that their times add up to no more than
+// the whole.
+TEST_P(Gpu, WithoutOverlap) {
+  Execution how = execution();
+  how.overlap = false;
+  for (const Operation& operation : support::all_operations()) {
+    const std::size_t bytes = nearest(operation, 5 * 65536 + 777);
+    if (bytes > operation.max_bytes) continue;
+    check(operation, bytes, operation.key_bytes[0], how);
+    if (HasFatalFailure()) return;
+  }
+  Ctr ctr(support::make_key(16, 1), Buffer(16), how);
+  Buffer data = support::pattern(std::size_t{1} << 20);
+  const auto start = std::chrono::steady_clock::now();
+  ctr.process(data, data);
+  const std::chrono::nanoseconds whole = std::chrono::steady_clock::now() - start;
+  const DeviceTimes times = ctr.take_device_times();
+  EXPECT_GT(times.kernel, 0U);
+  EXPECT_LE(times.key_expansion + times.host_to_device + times.kernel + times.device_to_host,
+            static_cast<std::uint64_t>(whole.count()));
+}
+
 TEST_P(Gpu, ManyFragments) {
   for (const Operation& operation : support::all_operations()) {
     const std::size_t bytes = nearest(operation, 5 * 65536 + 777);
