@@ -46,6 +46,10 @@ struct Execution {
   // Off: a GPU copies, computes and copies back one fragment at a time, so that the phases of
   // take_device_times() are disjoint, as in the papers.
   bool overlap = true;
+  // What a GPU fails to do (it is missing, lost, or out of memory), the CPU does: of GCM and of
+  // segments, whatever had not arrived; of the other modes, all if the GPU cannot be opened.
+  // Without it, failures are exceptions.
+  bool fall_back = false;
 };
 
 namespace detail {
@@ -63,6 +67,9 @@ class Cipher {
   [[nodiscard]] std::string_view kernel() const noexcept;  // the one that runs, never "auto"
   [[nodiscard]] std::string device() const;                // "cpu", "cuda:0", "opencl:0+1"
   [[nodiscard]] int threads() const noexcept;
+
+  // Why the CPU did something in place of GPUs, with Execution::fall_back; empty if it did not.
+  [[nodiscard]] std::string fallback() const;
 
   // What GPUs have spent on it since the last call; all zero on a CPU.
   [[nodiscard]] DeviceTimes take_device_times() const;

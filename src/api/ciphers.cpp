@@ -81,6 +81,10 @@ std::string_view Cipher::kernel() const noexcept {
   return engine_->gpu ? engine_->gpu->fleet().kernel().name : engine_->kernel.name;
 }
 std::string Cipher::device() const { return engine_->gpu ? engine_->gpu->fleet().id() : "cpu"; }
+std::string Cipher::fallback() const {
+  return engine_->gpu ? engine_->gpu->fallback() : engine_->fallback;
+}
+
 DeviceTimes Cipher::take_device_times() const {
   return engine_->gpu ? engine_->gpu->take_times() : DeviceTimes{};
 }

@@ -30,10 +30,17 @@ void add_gpu(detail::Engine& engine, Bytes key, unsigned count, bool gcm,
   const KernelInfo info = select_kernel(execution.kernel, execution.device, execution.allow_leaky);
   const gpu::Options options{.transfer = execution.transfer,
                              .memory_limit = execution.device_memory};
-  auto fleet = gpu::open_fleet(execution.device, gpu::find_kernel_row(info.name), options);
-  engine.gpu = std::make_unique<GpuCipher>(std::move(fleet), key.data(),
-                                           static_cast<unsigned>(key.size() / count), count, gcm,
-                                           execution.key_expansion, execution.overlap);
+  const GpuCipher::Use use{.key_expansion = execution.key_expansion,
+                           .overlap = execution.overlap,
+                           .spare = execution.fall_back ? engine.gcm.get() : nullptr};
+  try {
+    auto fleet = gpu::open_fleet(execution.device, gpu::find_kernel_row(info.name), options);
+    engine.gpu = std::make_unique<GpuCipher>(
+        std::move(fleet), key.data(), static_cast<unsigned>(key.size() / count), count, gcm, use);
+  } catch (const Error& error) {
+    if (!execution.fall_back) throw;
+    engine.fallback = error.what();
+  }
 }
 
 // The number `units` after `first`.

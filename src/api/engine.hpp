@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "executors/gpu_modes.hpp"
 #include "executors/parallel_modes.hpp"
@@ -21,6 +22,7 @@ struct Engine {
   std::unique_ptr<XtsKey> xts;
   std::unique_ptr<GcmKey> gcm;
   std::unique_ptr<GpuCipher> gpu;
+  std::string fallback;  // why there is none
 
   explicit Engine(const Execution& execution);
 };

@@ -44,10 +44,10 @@ std::unique_ptr<gpu::KeyMaterial> make_key_material(const std::uint8_t* key, uns
 }
 
 GpuCipher::GpuCipher(std::shared_ptr<gpu::Fleet> fleet, const std::uint8_t* key, unsigned key_bytes,
-                     unsigned count, bool gcm, KeyExpansion expansion, bool overlap)
+                     unsigned count, bool gcm, const Use& use)
     : fleet_(std::move(fleet)),
-      key_(make_key_material(key, key_bytes, count, gcm, expansion)),
-      overlap_(overlap) {}
+      key_(make_key_material(key, key_bytes, count, gcm, use.key_expansion)),
+      use_(use) {}
 
 GpuCipher::~GpuCipher() { fleet_->forget_key(key_->id); }
 
@@ -64,55 +64,91 @@ void GpuCipher::add_times(const gpu::Times& times) const {
   times_.device_to_host += times.device_to_host;
 }
 
+std::string GpuCipher::fallback() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+bool GpuCipher::falls_back(const Error& error) const {
+  if (use_.spare == nullptr) return false;
+  const std::lock_guard lock(mutex_);
+  if (failure_.empty()) failure_ = error.what();
+  failed_ = true;
+  return true;
+}
+
+void GpuCipher::spare_segment(Direction direction, const GpuSegment& segment) const {
+  const GcmKey& key = *use_.spare;
+  const GcmCounter j0 = gcm_initial_counter(key, segment.nonce.data(), segment.nonce.size());
+  GcmCounter counter = j0;
+  add_be32(counter.block, 1);
+  std::uint8_t state[16] = {};
+  gcm_run(key, direction, counter, state, segment.in, segment.out, segment.bytes);
+  gcm_tag(key, j0, state, 0, segment.bytes, segment.tag);
+}
+
 namespace {
 
-// Calls begin(lane), then body(lane, f) for f < count, then end(lane), on up to `lanes` lanes of
-// `fleet`.
-template <class Begin, class Body, class End>
-void on_lanes(gpu::Fleet& fleet, unsigned lanes, std::uint64_t count, const Begin& begin,
-              const Body& body, const End& end) {
+// Calls work(lane, next) on up to `lanes` lanes of `fleet`, where next() gives the numbers below
+// `count`, each to one of them, and then `count`. What work throws ends all, and is thrown.
+template <class Work>
+void on_lanes(gpu::Fleet& fleet, unsigned lanes, std::uint64_t count, const Work& work) {
   std::atomic<std::uint64_t> next = 0;
   std::mutex failure_mutex;
   std::exception_ptr failure;
-  const auto work = [&](unsigned) {
+  const auto take = [&] { return std::min(next++, count); };
+  const auto worker = [&](unsigned) {
     try {
       if (next.load() >= count) return;
       gpu::Fleet::Hold hold(fleet);
-      Lane& lane = hold.lane();
-      begin(lane);
-      for (std::uint64_t f = next++; f < count; f = next++) body(lane, f);
-      end(lane);
+      work(hold.lane(), take);
     } catch (...) {
       next = count;
       const std::lock_guard lock(failure_mutex);
       if (!failure) failure = std::current_exception();
     }
   };
-  run_workers(static_cast<unsigned>(std::min<std::uint64_t>(count, lanes)), work);
+  run_workers(static_cast<unsigned>(std::min<std::uint64_t>(count, lanes)), worker);
   if (failure) std::rethrow_exception(failure);
 }
 
+// For modes that have no spare.
+constexpr auto no_spare = [](auto...) {};
+
 }  // namespace
 
-template <class Body>
-void GpuCipher::each_fragment(std::uint64_t count, const Body& body) const {
-  on_lanes(
-      *fleet_, lanes(), count, [this](Lane& lane) { lane.use_key(*key_); }, body,
-      [this](Lane& lane) { add_times(lane.take_times()); });
+template <class Body, class Spare>
+void GpuCipher::each_fragment(std::uint64_t count, const Body& body, const Spare& spare) const {
+  on_lanes(*fleet_, lanes(), count, [&](Lane& lane, const auto& next) {
+    for (std::uint64_t f = next(); f < count; f = next()) {
+      if (!failed_) {
+        try {
+          lane.use_key(*key_);
+          body(lane, f);
+          continue;
+        } catch (const Error& error) {
+          if (!falls_back(error)) throw;
+        }
+      }
+      spare(f);
+    }
+    add_times(lane.take_times());
+  });
 }
 
-template <class Body>
-void GpuCipher::each_run(std::size_t bytes, std::size_t grain, const Body& body) const {
+template <class Body, class Spare>
+void GpuCipher::each_run(std::size_t bytes, std::size_t grain, const Body& body,
+                         const Spare& spare) const {
   const std::size_t most = std::max(fleet_->fragment_bytes() / grain, std::size_t{1}) * grain;
   // At least one fragment a lane, as long as there is enough to do in each.
   constexpr std::size_t least = std::size_t{256} << 10;
   const std::size_t share = (bytes / lanes() + grain - 1) / grain * grain;
   const std::size_t least_run = (least + grain - 1) / grain * grain;
   const std::size_t run = std::min(most, std::max(share, least_run));
-  each_fragment((bytes + run - 1) / run, [&](Lane& lane, std::uint64_t f) {
-    const std::size_t from = f * run;
-    body(lane, from, std::min(run, bytes - from));
-  });
+  const auto part = [&](std::uint64_t f) { return std::min(run, bytes - f * run); };
+  each_fragment((bytes + run - 1) / run,
+                [&](Lane& lane, std::uint64_t f) { body(lane, f * run, part(f)); },
+                [&](std::uint64_t f) { spare(f * run, part(f)); });
 }
 
 namespace {
@@ -134,25 +170,31 @@ void through(Lane& lane, const std::uint8_t* in, std::uint8_t* out, std::size_t 
 void GpuCipher::ecb(Direction direction, const std::uint8_t* in, std::uint8_t* out,
                     std::size_t bytes) const {
   const char* const entry = direction == Direction::encrypt ? "ecb_encrypt" : "ecb_decrypt";
-  each_run(bytes, 16, [&](Lane& lane, std::size_t from, std::size_t n) {
-    through(lane, in + from, out + from, n, [&] {
-      paraes_message message = make_message(0, 0, n, nullptr);
-      lane.launch(entry, {&message, 1});
-    });
-  });
+  each_run(
+      bytes, 16,
+      [&](Lane& lane, std::size_t from, std::size_t n) {
+        through(lane, in + from, out + from, n, [&] {
+          paraes_message message = make_message(0, 0, n, nullptr);
+          lane.launch(entry, {&message, 1});
+        });
+      },
+      no_spare);
 }
 
 void GpuCipher::ctr(const std::uint8_t counter[16], const std::uint8_t* in, std::uint8_t* out,
                     std::size_t bytes) const {
-  each_run(bytes, 16, [&](Lane& lane, std::size_t from, std::size_t n) {
-    through(lane, in + from, out + from, n, [&] {
-      std::uint8_t first[16];
-      std::memcpy(first, counter, 16);
-      add_be128(first, from / 16);
-      paraes_message message = make_message(0, 0, n, first);
-      lane.launch("ctr", {&message, 1});
-    });
-  });
+  each_run(
+      bytes, 16,
+      [&](Lane& lane, std::size_t from, std::size_t n) {
+        through(lane, in + from, out + from, n, [&] {
+          std::uint8_t first[16];
+          std::memcpy(first, counter, 16);
+          add_be128(first, from / 16);
+          paraes_message message = make_message(0, 0, n, first);
+          lane.launch("ctr", {&message, 1});
+        });
+      },
+      no_spare);
 }
 
 void GpuCipher::cbc_decrypt(const std::uint8_t chain[16], const std::uint8_t* in, std::uint8_t* out,
@@ -165,28 +207,34 @@ void GpuCipher::cbc_decrypt(const std::uint8_t chain[16], const std::uint8_t* in
   for (std::size_t f = 0; f < count; ++f) {
     std::memcpy(chains.data() + 16 * f, f == 0 ? chain : in + f * run - 16, 16);
   }
-  each_fragment(count, [&](Lane& lane, std::uint64_t f) {
-    const std::size_t from = f * run;
-    const std::size_t n = std::min(run, bytes - from);
-    through(lane, in + from, out + from, n, [&] {
-      paraes_message message = make_message(0, 0, n, chains.data() + 16 * f);
-      lane.launch("cbc_decrypt", {&message, 1});
-    });
-  });
+  each_fragment(
+      count,
+      [&](Lane& lane, std::uint64_t f) {
+        const std::size_t from = f * run;
+        const std::size_t n = std::min(run, bytes - from);
+        through(lane, in + from, out + from, n, [&] {
+          paraes_message message = make_message(0, 0, n, chains.data() + 16 * f);
+          lane.launch("cbc_decrypt", {&message, 1});
+        });
+      },
+      no_spare);
 }
 
 void GpuCipher::xts(Direction direction, const std::uint8_t first_unit[16], std::size_t unit_bytes,
                     const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) const {
   const auto unit_blocks = static_cast<std::uint32_t>(unit_bytes / 16);
-  each_run(bytes, unit_bytes, [&](Lane& lane, std::size_t from, std::size_t n) {
-    through(lane, in + from, out + from, n, [&] {
-      std::uint8_t number[16];
-      std::memcpy(number, first_unit, 16);
-      add_le128(number, from / unit_bytes);
-      paraes_message message = make_message(0, 0, n, number);
-      lane.launch_xts(direction, message, unit_blocks, nullptr);
-    });
-  });
+  each_run(
+      bytes, unit_bytes,
+      [&](Lane& lane, std::size_t from, std::size_t n) {
+        through(lane, in + from, out + from, n, [&] {
+          std::uint8_t number[16];
+          std::memcpy(number, first_unit, 16);
+          add_le128(number, from / unit_bytes);
+          paraes_message message = make_message(0, 0, n, number);
+          lane.launch_xts(direction, message, unit_blocks, nullptr);
+        });
+      },
+      no_spare);
 }
 
 void GpuCipher::xts_unit(Direction direction, std::uint8_t tweak[16], const std::uint8_t* in,
@@ -199,15 +247,18 @@ void GpuCipher::xts_unit(Direction direction, std::uint8_t tweak[16], const std:
     const std::size_t n = std::min(run, bytes - f * run);
     for (std::size_t b = 0; b < n / 16; ++b) block_modes::xts_next_tweak(tweak);
   }
-  each_fragment(count, [&](Lane& lane, std::uint64_t f) {
-    const std::size_t from = f * run;
-    const std::size_t n = std::min(run, bytes - from);
-    through(lane, in + from, out + from, n, [&] {
-      paraes_message message = make_message(0, 0, n, nullptr);
-      lane.launch_xts(direction, message, static_cast<std::uint32_t>(n / 16),
-                      tweaks.data() + 16 * f);
-    });
-  });
+  each_fragment(
+      count,
+      [&](Lane& lane, std::uint64_t f) {
+        const std::size_t from = f * run;
+        const std::size_t n = std::min(run, bytes - from);
+        through(lane, in + from, out + from, n, [&] {
+          paraes_message message = make_message(0, 0, n, nullptr);
+          lane.launch_xts(direction, message, static_cast<std::uint32_t>(n / 16),
+                          tweaks.data() + 16 * f);
+        });
+      },
+      no_spare);
 }
 
 void GpuCipher::gcm(const GcmKey& key, Direction direction, const GcmCounter& j0,
@@ -220,7 +271,7 @@ void GpuCipher::gcm(const GcmKey& key, Direction direction, const GcmCounter& j0
   std::vector<Partial> partials((bytes + hash_chunk_bytes - 1) / hash_chunk_bytes);
   const std::uint32_t flags =
       PARAES_HASH_PARTIAL | (direction == Direction::decrypt ? PARAES_HASH_INPUT : 0);
-  each_run(bytes, hash_chunk_bytes, [&](Lane& lane, std::size_t from, std::size_t n) {
+  const auto run = [&](Lane& lane, std::size_t from, std::size_t n) {
     const std::size_t chunks = (n + hash_chunk_bytes - 1) / hash_chunk_bytes;
     const std::size_t hashes = padded(n);
     std::vector<paraes_message> messages;
@@ -248,7 +299,19 @@ void GpuCipher::gcm(const GcmKey& key, Direction direction, const GcmCounter& j0
       std::memcpy(partial.hash, lane.output() + hashes + 16 * c, 16);
       partial.blocks = (messages[c].bytes + 15) / 16;
     }
-  });
+  };
+  const auto spare = [&](std::size_t from, std::size_t n) {
+    for (std::size_t at = from; at < from + n; at += hash_chunk_bytes) {
+      const std::size_t chunk = std::min(hash_chunk_bytes, from + n - at);
+      GcmCounter counter = j0;
+      add_be32(counter.block, static_cast<std::uint32_t>(1 + at / 16));
+      Partial& partial = partials[at / hash_chunk_bytes];
+      std::memset(partial.hash, 0, sizeof partial.hash);
+      partial.blocks = (chunk + 15) / 16;
+      gcm_run(*use_.spare, direction, counter, partial.hash, in + at, out + at, chunk);
+    }
+  };
+  each_run(bytes, hash_chunk_bytes, run, spare);
   Gf128 sum = load_gf128(state);
   const Gf128 h = load_gf128(key.hash.h);
   const auto whole = make_factor(power(h, hash_chunk_bytes / 16));
@@ -321,12 +384,20 @@ void GpuCipher::segments(Direction direction, std::span<const GpuSegment> list) 
     held += bytes;
   }
   starts.push_back(list.size());
-  each_fragment(starts.size() - 1, [&](Lane& lane, std::uint64_t f) {
-    const std::span<const GpuSegment> run = list.subspan(starts[f], starts[f + 1] - starts[f]);
-    launch_segments(
-        lane, direction, run.size(), [&](std::size_t i) -> const GpuSegment& { return run[i]; },
-        [](std::size_t) { return 0U; });
-  });
+  const auto run = [&](std::uint64_t f) {
+    return list.subspan(starts[f], starts[f + 1] - starts[f]);
+  };
+  each_fragment(
+      starts.size() - 1,
+      [&](Lane& lane, std::uint64_t f) {
+        launch_segments(
+            lane, direction, run(f).size(),
+            [&](std::size_t i) -> const GpuSegment& { return run(f)[i]; },
+            [](std::size_t) { return 0U; });
+      },
+      [&](std::uint64_t f) {
+        for (const GpuSegment& segment : run(f)) spare_segment(direction, segment);
+      });
 }
 
 std::size_t GpuCipher::many_limit() const noexcept {
@@ -383,46 +454,61 @@ void GpuCipher::segments_of_many(Direction direction, std::span<const GpuKeyedSe
       fragment.bytes += keyed.segment.bytes;
     }
   }
-  on_lanes(
-      fleet, first.lanes(), fragments.size(), [](Lane&) {},
-      [&](Lane& lane, std::uint64_t f) {
-        const Fragment& fragment = fragments[f];
-        std::vector<const gpu::KeyMaterial*> keys;
-        keys.reserve(fragment.ciphers.size());
-        for (const GpuCipher* cipher : fragment.ciphers) keys.push_back(cipher->key_.get());
-        struct Forget {
-          Lane& lane;
-          ~Forget() { lane.forget_keys(); }
-        };
-        {
-          const Forget forget{lane};
-          lane.use_keys(keys);
-          launch_segments(
-              lane, direction, fragment.segments.size(),
-              [&](std::size_t i) -> const GpuSegment& { return *fragment.segments[i]; },
-              [&](std::size_t i) { return fragment.keys[i]; });
-        }
-        // Each cipher has a share of the launch, by its blocks.
-        const gpu::Times times = lane.take_times();
-        const auto blocks = [](std::size_t bytes) { return bytes / 16 + 2; };
-        std::vector<std::uint64_t> shares(fragment.ciphers.size());
-        std::uint64_t all = 0;
+  const auto launch = [&](Lane& lane, const Fragment& fragment) {
+    std::vector<const gpu::KeyMaterial*> keys;
+    keys.reserve(fragment.ciphers.size());
+    for (const GpuCipher* cipher : fragment.ciphers) keys.push_back(cipher->key_.get());
+    struct Forget {
+      Lane& lane;
+      ~Forget() { lane.forget_keys(); }
+    };
+    {
+      const Forget forget{lane};
+      lane.use_keys(keys);
+      launch_segments(
+          lane, direction, fragment.segments.size(),
+          [&](std::size_t i) -> const GpuSegment& { return *fragment.segments[i]; },
+          [&](std::size_t i) { return fragment.keys[i]; });
+    }
+    // Each cipher has a share of the launch, by its blocks.
+    const gpu::Times times = lane.take_times();
+    const auto blocks = [](std::size_t bytes) { return bytes / 16 + 2; };
+    std::vector<std::uint64_t> shares(fragment.ciphers.size());
+    std::uint64_t all = 0;
+    for (std::size_t i = 0; i < fragment.segments.size(); ++i) {
+      shares[fragment.keys[i]] += blocks(fragment.segments[i]->bytes);
+      all += blocks(fragment.segments[i]->bytes);
+    }
+    for (std::size_t k = 0; k < shares.size(); ++k) {
+      const double share = static_cast<double>(shares[k]) / static_cast<double>(all);
+      const auto part = [&](std::uint64_t time) {
+        return static_cast<std::uint64_t>(share * static_cast<double>(time));
+      };
+      fragment.ciphers[k]->add_times({.key_expansion = times.key_expansion / shares.size(),
+                                      .host_to_device = part(times.host_to_device),
+                                      .kernel = part(times.kernel),
+                                      .device_to_host = part(times.device_to_host)});
+    }
+  };
+  // Memory for many keys may be what is missing: the caller then takes the ciphers one by one.
+  const auto all_fall_back = [](const Fragment& fragment, const Error& error) {
+    if (dynamic_cast<const OutOfMemory*>(&error) != nullptr) return false;
+    return std::all_of(fragment.ciphers.begin(), fragment.ciphers.end(),
+                       [&](const GpuCipher* cipher) { return cipher->falls_back(error); });
+  };
+  on_lanes(fleet, first.lanes(), fragments.size(), [&](Lane& lane, const auto& next) {
+    for (std::uint64_t f = next(); f < fragments.size(); f = next()) {
+      const Fragment& fragment = fragments[f];
+      try {
+        launch(lane, fragment);
+      } catch (const Error& error) {
+        if (!all_fall_back(fragment, error)) throw;
         for (std::size_t i = 0; i < fragment.segments.size(); ++i) {
-          shares[fragment.keys[i]] += blocks(fragment.segments[i]->bytes);
-          all += blocks(fragment.segments[i]->bytes);
+          fragment.ciphers[fragment.keys[i]]->spare_segment(direction, *fragment.segments[i]);
         }
-        for (std::size_t k = 0; k < shares.size(); ++k) {
-          const double share = static_cast<double>(shares[k]) / static_cast<double>(all);
-          const auto part = [&](std::uint64_t time) {
-            return static_cast<std::uint64_t>(share * static_cast<double>(time));
-          };
-          fragment.ciphers[k]->add_times({.key_expansion = times.key_expansion / shares.size(),
-                                          .host_to_device = part(times.host_to_device),
-                                          .kernel = part(times.kernel),
-                                          .device_to_host = part(times.device_to_host)});
-        }
-      },
-      [](Lane&) {});
+      }
+    }
+  });
 }
 
 }  // namespace paraes

@@ -6,15 +6,18 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "gpu/fleet.hpp"
 #include "modes/gcm.hpp"
 #include "paraes/ciphers.hpp"
+#include "paraes/error.hpp"
 
 namespace paraes {
 
@@ -44,10 +47,18 @@ struct GpuKeyedSegment {
 // A key on the GPUs of a fleet. Safe for several threads at once.
 class GpuCipher {
  public:
-  // count: 1, or 2 for XTS. With `gcm` set, the key can be used for GCM. Without `overlap`, one
-  // fragment is copied in, computed and copied back before the next.
+  struct Use {
+    KeyExpansion key_expansion = KeyExpansion::host;
+    // Off: one fragment is copied in, computed and copied back before the next.
+    bool overlap = true;
+    // If set, the same key on the CPU, which outlives the cipher: fragments of GCM and of segments
+    // that the device fails to do are done with it, and after the first of them all others.
+    const GcmKey* spare = nullptr;
+  };
+
+  // count: 1, or 2 for XTS. With `gcm` set, the key can be used for GCM.
   GpuCipher(std::shared_ptr<gpu::Fleet> fleet, const std::uint8_t* key, unsigned key_bytes,
-            unsigned count, bool gcm, KeyExpansion expansion, bool overlap = true);
+            unsigned count, bool gcm, const Use& use);
   ~GpuCipher();
   GpuCipher(const GpuCipher&) = delete;
   GpuCipher& operator=(const GpuCipher&) = delete;
@@ -55,7 +66,10 @@ class GpuCipher {
   [[nodiscard]] gpu::Fleet& fleet() const noexcept { return *fleet_; }
 
   // How many fragments may be under way at once.
-  [[nodiscard]] unsigned lanes() const noexcept { return overlap_ ? fleet_->lanes() : 1; }
+  [[nodiscard]] unsigned lanes() const noexcept { return use_.overlap ? fleet_->lanes() : 1; }
+
+  // What the device failed with when the CPU took over; empty if it did not.
+  [[nodiscard]] std::string fallback() const;
 
   // bytes: a multiple of 16; out is in or apart from it.
   void ecb(Direction direction, const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) const;
@@ -88,20 +102,29 @@ class GpuCipher {
   [[nodiscard]] gpu::Times take_times() const noexcept;
 
  private:
-  // Calls body(lane, f) for f < count, on lanes() lanes.
-  template <class Body>
-  void each_fragment(std::uint64_t count, const Body& body) const;
-  // Cuts `bytes` into fragments of a multiple of `grain` bytes: body(lane, from, bytes).
-  template <class Body>
-  void each_run(std::size_t bytes, std::size_t grain, const Body& body) const;
+  // Calls body(lane, f) for f < count, on lanes() lanes. What body fails to do, spare(f) does where
+  // there is a spare key.
+  template <class Body, class Spare>
+  void each_fragment(std::uint64_t count, const Body& body, const Spare& spare) const;
+  // Cuts `bytes` into fragments of a multiple of `grain` bytes: body(lane, from, bytes), and
+  // spare(from, bytes) as above.
+  template <class Body, class Spare>
+  void each_run(std::size_t bytes, std::size_t grain, const Body& body, const Spare& spare) const;
 
   void add_times(const gpu::Times& times) const;
 
+  // Whether the CPU takes over, now that the device has failed with `error`.
+  [[nodiscard]] bool falls_back(const Error& error) const;
+  // A segment that the device has not done, by the CPU.
+  void spare_segment(Direction direction, const GpuSegment& segment) const;
+
   std::shared_ptr<gpu::Fleet> fleet_;
   std::unique_ptr<gpu::KeyMaterial> key_;
-  bool overlap_;
+  Use use_;
   mutable std::mutex mutex_;
   mutable gpu::Times times_;
+  mutable std::atomic<bool> failed_ = false;  // the CPU has taken over
+  mutable std::string failure_;               // why
 };
 
 }  // namespace paraes

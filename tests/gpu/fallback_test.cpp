@@ -1,0 +1,181 @@
+// The CPU takes over where a GPU fails: OpenCL's first device (PoCL), whose launches fail from some
+// moment on.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "paraes/ciphers.hpp"
+#include "paraes/error.hpp"
+#include "paraes/messages.hpp"
+#include "paraes/segments.hpp"
+#include "support/buffers.hpp"
+#include "support/memory_io.hpp"
+
+namespace paraes {
+namespace {
+
+using support::Buffer;
+
+// From the launch `first` on, all fail; 0: none does.
+void fail_from(unsigned first) {
+  if (first == 0) {
+    unsetenv("PARAES_FAKE_OPENCL");
+    return;
+  }
+  // Another text each time, so that the count starts at zero.
+  static unsigned number = 0;
+  const std::string text = "fail:" + std::to_string(first) + ",run" + std::to_string(++number);
+  setenv("PARAES_FAKE_OPENCL", text.c_str(), 1);
+}
+
+class Fallback : public testing::Test {
+ protected:
+  void TearDown() override { fail_from(0); }
+
+  static Execution gpu(bool fall_back) {
+    Execution how;
+    how.device = "opencl:0";
+    how.device_memory = 16 * (std::uint64_t{64} << 10);  // fragments of 64 KiB
+    how.fall_back = fall_back;
+    return how;
+  }
+};
+
+constexpr unsigned key_number = 7;
+// More than the launches of any run here: it then ends without a failure.
+constexpr unsigned last_launch = 40;
+
+// Runs `work` with a failure at each launch in turn. work(how) returns what the cipher says of it.
+template <class Work>
+void fail_in_turn(const Execution& with, const Execution& without, const Work& work) {
+  unsigned failures = 0;
+  for (unsigned first = 1; first <= last_launch; ++first) {
+    SCOPED_TRACE(first);
+    fail_from(first);
+    const std::string fallback = work(with);
+    if (testing::Test::HasFailure()) return;
+    if (fallback.empty()) break;
+    ++failures;
+    EXPECT_NE(fallback.find("clEnqueueNDRangeKernel failed"), std::string::npos) << fallback;
+    fail_from(first);
+    EXPECT_THROW(work(without), DeviceError);
+  }
+  EXPECT_GT(failures, 3U);
+  EXPECT_LT(failures, last_launch);
+}
+
+TEST_F(Fallback, OfOneMessage) {
+  const Buffer key = support::make_key(32, key_number);
+  const Buffer nonce(12, 3);
+  const Buffer aad(20, 9);
+  const Buffer plain = support::pattern(5 * 65536 + 777);
+  Buffer sealed(plain.size());
+  Buffer tag(16);
+  Gcm(key).encrypt(nonce, aad, plain, sealed, tag);
+  fail_in_turn(gpu(true), gpu(false), [&](const Execution& how) {
+    Gcm gcm(key, how);
+    Buffer data = plain;  // in place
+    Buffer own_tag(16);
+    gcm.encrypt(nonce, aad, data, data, own_tag);
+    EXPECT_EQ(support::difference(data, sealed), "");
+    EXPECT_EQ(own_tag, tag);
+    return gcm.fallback();
+  });
+  fail_in_turn(gpu(true), gpu(false), [&](const Execution& how) {
+    Gcm gcm(key, how);
+    Buffer data(plain.size());
+    gcm.decrypt(nonce, aad, sealed, data, tag);
+    EXPECT_EQ(support::difference(data, plain), "");
+    return gcm.fallback();
+  });
+  // What the CPU does is authenticated as well.
+  fail_from(3);
+  Gcm gcm(key, gpu(true));
+  sealed[70000] ^= 1;
+  Buffer data(plain.size());
+  EXPECT_THROW(gcm.decrypt(nonce, aad, sealed, data, tag), IntegrityError);
+  EXPECT_NE(gcm.fallback(), "");
+}
+
+TEST_F(Fallback, OfSegments) {
+  const Buffer key = support::make_key(32, key_number);
+  const Buffer plain = support::pattern(300001);
+  support::RandomSource source(plain);
+  support::RandomSink sink;
+  const Message message = new_c2sp_message(key, {}, gpu(false));
+  seal_message(source, message, sink);
+  const Bytes header = Bytes(sink.data).first(c2sp_header_bytes);
+
+  fail_in_turn(gpu(true), gpu(false), [&](const Execution& how) {
+    // A new salt each time: the CPU says whether it is right.
+    const Message fresh = new_c2sp_message(key, {}, how);
+    support::RandomSource from(plain);
+    support::RandomSink to;
+    seal_message(from, fresh, to);
+    const Message check = open_c2sp_message(Bytes(to.data).first(c2sp_header_bytes), key, {}, {});
+    support::RandomSource sealed(to.data);
+    support::RandomSink opened;
+    open_message(sealed, check, &opened);
+    EXPECT_EQ(support::difference(opened.data, plain), "");
+    return fresh.cipher().fallback();
+  });
+  fail_in_turn(gpu(true), gpu(false), [&](const Execution& how) {
+    const Message opening = open_c2sp_message(header, key, {}, how);
+    support::RandomSource sealed(sink.data);
+    support::RandomSink opened;
+    open_message(sealed, opening, &opened);
+    EXPECT_EQ(support::difference(opened.data, plain), "");
+    return opening.cipher().fallback();
+  });
+}
+
+TEST_F(Fallback, OfManyMessages) {
+  const Buffer plain = support::pattern(9000);
+  fail_in_turn(gpu(true), gpu(false), [&](const Execution& how) {
+    std::deque<SegmentCipher> ciphers;
+    std::deque<Buffer> sealed;
+    std::vector<CipherSegment> run;
+    for (unsigned i = 0; i < 50; ++i) {
+      ciphers.emplace_back(support::make_key(16, i), Buffer(12), SegmentCipher::Nonces::counted,
+                           how);
+      sealed.emplace_back(plain.size() + segment_tag_bytes);
+      run.push_back({.cipher = &ciphers.back(), .segment = {.in = plain, .out = sealed.back()}});
+    }
+    SegmentCipher::seal(run);
+    std::string fallback;
+    for (unsigned i = 0; i < 50; ++i) {
+      const SegmentCipher cpu(support::make_key(16, i), Buffer(12), SegmentCipher::Nonces::counted,
+                              {});
+      Buffer opened(plain.size());
+      EXPECT_TRUE(cpu.open(0, false, sealed[i], opened));
+      EXPECT_EQ(support::difference(opened, plain), "");
+      if (fallback.empty()) fallback = ciphers[i].fallback();
+    }
+    return fallback;
+  });
+}
+
+TEST_F(Fallback, OfADeviceThatIsNotThere) {
+  Execution how = gpu(true);
+  how.device = "opencl:9";
+  const Buffer key = support::make_key(16, key_number);
+  Ctr ctr(key, Buffer(16), how);
+  EXPECT_NE(ctr.fallback(), "");
+  EXPECT_EQ(ctr.device(), "cpu");
+  const Buffer plain = support::pattern(1000);
+  Buffer expected(plain.size());
+  Buffer out(plain.size());
+  Ctr(key, Buffer(16)).process(plain, expected);
+  ctr.process(plain, out);
+  EXPECT_EQ(out, expected);
+  how.fall_back = false;
+  EXPECT_THROW(Ctr(key, Buffer(16), how), Unavailable);
+}
+
+}  // namespace
+}  // namespace paraes

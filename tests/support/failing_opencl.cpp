@@ -1,0 +1,82 @@
+// Linked or preloaded into a program, it stands between the program and OpenCL: the functions that
+// dlsym() finds there do what the environment variable PARAES_FAKE_OPENCL says, directives
+// separated by commas.
+//   gpu      every device says that it is a GPU
+//   fail:N   from the Nth on, launches fail (CL_OUT_OF_RESOURCES); counted anew with each new text
+
+#include <dlfcn.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+namespace {
+
+constexpr std::uint32_t device_type = 0x1000;
+constexpr std::uint64_t type_gpu = 4;
+constexpr int out_of_resources = -5;
+
+using Dlsym = void* (*)(void*, const char*);
+using GetDeviceInfo = int (*)(void*, std::uint32_t, std::size_t, void*, std::size_t*);
+using Launch = int (*)(void*, void*, std::uint32_t, const std::size_t*, const std::size_t*,
+                       const std::size_t*, std::uint32_t, const void*, void*);
+
+GetDeviceInfo real_get_device_info = nullptr;
+Launch real_launch = nullptr;
+
+std::string directives() {
+  const char* text = std::getenv("PARAES_FAKE_OPENCL");
+  return text == nullptr ? "" : text;
+}
+
+int get_device_info(void* device, std::uint32_t what, std::size_t bytes, void* value,
+                    std::size_t* needed) {
+  const int status = real_get_device_info(device, what, bytes, value, needed);
+  if (status == 0 && what == device_type && value != nullptr &&
+      directives().find("gpu") != std::string::npos) {
+    std::memcpy(value, &type_gpu, sizeof type_gpu);
+  }
+  return status;
+}
+
+bool fails() {
+  static std::mutex mutex;
+  static std::string counted_for;
+  static unsigned long count = 0;
+  const std::string text = directives();
+  const std::lock_guard lock(mutex);
+  if (text != counted_for) {
+    counted_for = text;
+    count = 0;
+  }
+  const std::size_t at = text.find("fail:");
+  return at != std::string::npos && ++count >= std::strtoul(text.c_str() + at + 5, nullptr, 10);
+}
+
+int launch(void* queue, void* kernel, std::uint32_t dimensions, const std::size_t* offset,
+           const std::size_t* global, const std::size_t* local, std::uint32_t waits,
+           const void* wait_list, void* event) {
+  if (fails()) return out_of_resources;
+  return real_launch(queue, kernel, dimensions, offset, global, local, waits, wait_list, event);
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) void* dlsym(void* handle, const char* name) {
+  static const auto real = reinterpret_cast<Dlsym>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
+  void* const found = real(handle, name);
+  if (found == nullptr) return found;
+  // The loader has them too, and finds the driver's with calls of its own.
+  if (std::strcmp(name, "clGetDeviceInfo") == 0) {
+    real_get_device_info = reinterpret_cast<GetDeviceInfo>(found);
+    return reinterpret_cast<void*>(get_device_info);
+  }
+  if (std::strcmp(name, "clEnqueueNDRangeKernel") == 0) {
+    real_launch = reinterpret_cast<Launch>(found);
+    return reinterpret_cast<void*>(launch);
+  }
+  return found;
+}
