@@ -21,15 +21,19 @@ namespace {
 
 using support::Buffer;
 
+constexpr int out_of_resources = -5;  // OutOfMemory here
+constexpr int invalid_operation = -59;
+
 // From the launch `first` on, all fail; 0: none does.
-void fail_from(unsigned first) {
+void fail_from(unsigned first, int code = invalid_operation) {
   if (first == 0) {
     unsetenv("PARAES_FAKE_OPENCL");
     return;
   }
   // Another text each time, so that the count starts at zero.
   static unsigned number = 0;
-  const std::string text = "fail:" + std::to_string(first) + ",run" + std::to_string(++number);
+  const std::string text = "fail:" + std::to_string(first) + ':' + std::to_string(code) + ",run" +
+                           std::to_string(++number);
   setenv("PARAES_FAKE_OPENCL", text.c_str(), 1);
 }
 
@@ -52,17 +56,18 @@ constexpr unsigned last_launch = 40;
 
 // Runs `work` with a failure at each launch in turn. work(how) returns what the cipher says of it.
 template <class Work>
-void fail_in_turn(const Execution& with, const Execution& without, const Work& work) {
+void fail_in_turn(const Execution& with, const Execution& without, const Work& work,
+                  int code = invalid_operation) {
   unsigned failures = 0;
   for (unsigned first = 1; first <= last_launch; ++first) {
     SCOPED_TRACE(first);
-    fail_from(first);
+    fail_from(first, code);
     const std::string fallback = work(with);
     if (testing::Test::HasFailure()) return;
     if (fallback.empty()) break;
     ++failures;
     EXPECT_NE(fallback.find("clEnqueueNDRangeKernel failed"), std::string::npos) << fallback;
-    fail_from(first);
+    fail_from(first, code);
     EXPECT_THROW(work(without), DeviceError);
   }
   EXPECT_GT(failures, 3U);
@@ -136,7 +141,7 @@ TEST_F(Fallback, OfSegments) {
 
 TEST_F(Fallback, OfManyMessages) {
   const Buffer plain = support::pattern(9000);
-  fail_in_turn(gpu(true), gpu(false), [&](const Execution& how) {
+  const auto work = [&](const Execution& how) {
     std::deque<SegmentCipher> ciphers;
     std::deque<Buffer> sealed;
     std::vector<CipherSegment> run;
@@ -157,7 +162,10 @@ TEST_F(Fallback, OfManyMessages) {
       if (fallback.empty()) fallback = ciphers[i].fallback();
     }
     return fallback;
-  });
+  };
+  fail_in_turn(gpu(true), gpu(false), work);
+  // Those go one by one then.
+  fail_in_turn(gpu(true), gpu(false), work, out_of_resources);
 }
 
 TEST_F(Fallback, OfADeviceThatIsNotThere) {

@@ -1,8 +1,8 @@
 // Linked or preloaded into a program, it stands between the program and OpenCL: the functions that
 // dlsym() finds there do what the environment variable PARAES_FAKE_OPENCL says, directives
 // separated by commas.
-//   gpu      every device says that it is a GPU
-//   fail:N   from the Nth on, launches fail (CL_OUT_OF_RESOURCES); counted anew with each new text
+//   gpu           every device says that it is a GPU
+//   fail:N:CODE   from the Nth on, launches fail with CODE; counted anew with each new text
 
 #include <dlfcn.h>
 
@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::uint32_t device_type = 0x1000;
 constexpr std::uint64_t type_gpu = 4;
-constexpr int out_of_resources = -5;
 
 using Dlsym = void* (*)(void*, const char*);
 using GetDeviceInfo = int (*)(void*, std::uint32_t, std::size_t, void*, std::size_t*);
@@ -42,7 +41,8 @@ int get_device_info(void* device, std::uint32_t what, std::size_t bytes, void* v
   return status;
 }
 
-bool fails() {
+// The code of this launch; 0: it is to succeed.
+int failure() {
   static std::mutex mutex;
   static std::string counted_for;
   static unsigned long count = 0;
@@ -53,13 +53,16 @@ bool fails() {
     count = 0;
   }
   const std::size_t at = text.find("fail:");
-  return at != std::string::npos && ++count >= std::strtoul(text.c_str() + at + 5, nullptr, 10);
+  if (at == std::string::npos) return 0;
+  char* end = nullptr;
+  const unsigned long first = std::strtoul(text.c_str() + at + 5, &end, 10);
+  return ++count < first ? 0 : static_cast<int>(std::strtol(end + 1, nullptr, 10));
 }
 
 int launch(void* queue, void* kernel, std::uint32_t dimensions, const std::size_t* offset,
            const std::size_t* global, const std::size_t* local, std::uint32_t waits,
            const void* wait_list, void* event) {
-  if (fails()) return out_of_resources;
+  if (const int code = failure(); code != 0) return code;
   return real_launch(queue, kernel, dimensions, offset, global, local, waits, wait_list, event);
 }
 
