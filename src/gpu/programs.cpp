@@ -304,7 +304,7 @@ const KernelRow& find_kernel_row(std::string_view name) {
 
 Variant variant_for(const KernelRow& row, const DeviceInfo& device) {
   Variant variant{.row = &row};
-  variant.compact = device.is_cpu;
+  variant.compact = device.is_cpu || is_pocl(device);
   const auto fits = [&](std::uint32_t bytes) { return bytes <= device.shared_bytes; };
   if (row.tables) {
     // With two tables look-ups are the limit and not arithmetic; four would halve the groups that a

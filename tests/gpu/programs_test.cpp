@@ -144,7 +144,7 @@ class OnDevice : public testing::Test {
     const Buffer counter = support::pattern(16, 200);
     const Buffer in = support::pattern(70000);
     Buffer out(in.size());
-    GpuCipher(fleet, key.data(), 16, 1, false, KeyExpansion::host)
+    GpuCipher(fleet, key.data(), 16, 1, false, {})
         .ctr(counter.data(), in.data(), out.data(), in.size());
     EXPECT_EQ(support::difference(out, support::evp_ctr(key, counter, in)), "");
     return fleet->stations()[0]->program_origin();

@@ -248,9 +248,19 @@ class ClMark : public Mark {
   cl::Event event_;
 };
 
+// PoCL, the CPU as a device, counts who uses the machine code of a kernel. It has one count for
+// each width of grid, and gives a use back to whichever it finds first: up to release 3.1 at least,
+// a kernel that runs on two queues with different grids aborts the process now and then. So each
+// launch there has ended before the next begins.
+std::mutex& one_launch_at_a_time() {
+  static auto* const mutex = new std::mutex;  // drivers outlive static objects
+  return *mutex;
+}
+
 class ClQueue : public Queue {
  public:
-  ClQueue(const cl::Api& api, cl::Context context, cl::DeviceId device) : api_(api) {
+  ClQueue(const cl::Api& api, cl::Context context, cl::DeviceId device, bool alone)
+      : api_(api), alone_(alone) {
     Int code = cl::success;
     queue_ = api.clCreateCommandQueue(context, device, cl::queue_profiling_enable, &code);
     check("clCreateCommandQueue", code);
@@ -304,9 +314,12 @@ class ClQueue : public Queue {
     }
     const std::size_t local = grid.threads;
     const std::size_t global = local * grid.groups;
+    std::unique_lock<std::mutex> lock;
+    if (alone_) lock = std::unique_lock(one_launch_at_a_time());
     check("clEnqueueNDRangeKernel",
           api_.clEnqueueNDRangeKernel(queue_, kernel.kernel(), 1, nullptr, &global, &local, 0,
                                       nullptr, nullptr));
+    if (alone_) check("clFinish", api_.clFinish(queue_));
   }
 
   [[nodiscard]] std::unique_ptr<Mark> mark() override {
@@ -330,6 +343,7 @@ class ClQueue : public Queue {
   }
 
   const cl::Api& api_;
+  bool alone_;
   cl::CommandQueue queue_;
 };
 
@@ -399,7 +413,8 @@ class ClDevice : public Device {
       : loaded_(std::move(loaded)),
         api_(loaded_->api),
         device_(found.device),
-        info_(std::move(info)) {
+        info_(std::move(info)),
+        is_pocl_(is_pocl(info_)) {
     Int code = cl::success;
     context_ = api_.clCreateContext(nullptr, 1, &device_, nullptr, nullptr, &code);
     check("clCreateContext", code);
@@ -435,7 +450,7 @@ class ClDevice : public Device {
   }
 
   [[nodiscard]] std::unique_ptr<Queue> make_queue() override {
-    return std::make_unique<ClQueue>(api_, context_, device_);
+    return std::make_unique<ClQueue>(api_, context_, device_, is_pocl_);
   }
 
   [[nodiscard]] Binary compile(const std::string& source,
@@ -513,6 +528,7 @@ class ClDevice : public Device {
   const cl::Api& api_;
   cl::DeviceId device_;
   DeviceInfo info_;
+  bool is_pocl_;
   cl::Context context_ = nullptr;
   cl::CommandQueue queue_ = nullptr;
   std::uint64_t max_allocation_ = 0;
@@ -547,6 +563,10 @@ class ClPlatform : public Platform {
 };
 
 }  // namespace
+
+bool is_pocl(const DeviceInfo& info) {
+  return info.driver.rfind("Portable Computing Language", 0) == 0;
+}
 
 std::unique_ptr<Platform> open_opencl() { return std::make_unique<ClPlatform>(); }
 

@@ -211,6 +211,9 @@ class Compiler {
 [[nodiscard]] std::unique_ptr<Platform> open_hip();
 [[nodiscard]] std::unique_ptr<Platform> open_opencl();
 
+// Whether an OpenCL device is one of PoCL's, which compiles for minutes what others do in seconds.
+[[nodiscard]] bool is_pocl(const DeviceInfo& info);
+
 // Throw Unavailable if the compiler is not installed.
 [[nodiscard]] std::unique_ptr<Compiler> open_nvrtc();
 [[nodiscard]] std::unique_ptr<Compiler> open_hiprtc();
