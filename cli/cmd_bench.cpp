@@ -28,7 +28,8 @@ Examples:
   paraes bench --mode ctr,gcm --size 1KiB,...,64MiB --rivals openssl,ipsec-mb --json report.json
   paraes bench --mode ctr --size 1GiB --threads 1,0 --in-place no,yes --rivals memcpy
   paraes bench --device cpu,cuda:0 --scope memory,transfer --mode ctr --size 64KiB,...,1GiB
-  paraes bench --scope file --format raw --mode ctr --size 1GiB --rivals openssl-enc,cp)";
+  paraes bench --scope file --format raw --mode ctr --size 1GiB --rivals openssl-enc,cp
+  paraes bench --scope file --device cpu,cuda:0 --size 64MiB,1GiB --threads 0)";
 
 int bench_verb(Flags flags, const CLI::App& verb) {
   // A bare --in-place means yes.
@@ -62,7 +63,8 @@ void add_bench(CLI::App& app, int& status) {
   axis("--mode", axes.mode, "ecb,cbc,ctr,xts,gcm", "Modes (default: all that the scope has).");
   axis("--key-bits", axes.key_bits, "128,192,256", "Sizes of the AES key (default: 128).");
   axis("--direction", axes.direction, "encrypt,decrypt", "Directions (default: both).");
-  axis("-T,--threads", axes.threads, "N,...", "Numbers of threads; 0 is all cores (default: 1).");
+  axis("-T,--threads", axes.threads, "N,...",
+       "Numbers of threads of the CPU; 0 is all cores (default: 1).");
   axis(
       "--size", axes.size, "SIZE,...",
       "Sizes of the message; 1KiB,...,1GiB is a series (default: 16KiB,1MiB; transfer: 1MiB,64MiB; "
@@ -83,7 +85,8 @@ void add_bench(CLI::App& app, int& status) {
       ->check(CLI::Range(1, 100000))
       ->type_name("N")
       ->group(group);
-  verb->add_option("--min-time", settings.min_seconds, "Seconds of timed work a row, at least.")
+  verb->add_option("--min-time", settings.min_seconds,
+                   "Seconds of timed work a row, at least; 2 for the energy of a GPU.")
       ->check(CLI::Range(0.0, 86400.0))
       ->type_name("S")
       ->group(group);

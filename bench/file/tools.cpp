@@ -33,12 +33,8 @@ bool pads(Mode mode) { return mode == Mode::ecb || mode == Mode::cbc; }
 
 class Paraes : public FileTool {
  public:
-  Paraes(std::string program, const FileJob& job, std::string kernel, int threads, bool overlap)
-      : program_(std::move(program)),
-        job_(job),
-        kernel_(std::move(kernel)),
-        threads_(threads),
-        overlap_(overlap) {}
+  Paraes(std::string program, const FileJob& job, Row row)
+      : program_(std::move(program)), job_(job), row_(std::move(row)) {}
 
   [[nodiscard]] std::vector<std::string> command(Direction direction, const Workspace& workspace,
                                                  const std::string& in,
@@ -65,33 +61,53 @@ class Paraes : public FileTool {
     } else {
       add({"--key-file", workspace.key_file(key_size)});
     }
-    if (!overlap_) add({"--no-overlap"});
-    add({"--kernel", kernel_, "--threads", std::to_string(threads_), "--output", out, in});
+    add({"--device", row_.device, "--kernel", row_.kernel});
+    if (row_.device == "cpu") {
+      add({"--threads", std::to_string(row_.threads)});
+    } else {
+      add({"--transfer", row_.transfer, "--key-expansion", row_.key_expansion});
+    }
+    if (!row_.overlap) add({"--no-overlap"});
+    add({"--output", out, in});
     return words;
   }
 
   // Of the object that --json prints.
   [[nodiscard]] Timeline timeline(const std::string& output) const override {
     Timeline phases;
-    const auto json = nlohmann::json::parse(output, nullptr, false);
-    if (!json.is_object() || !json.contains("timeline_ns")) return phases;
-    const auto& timeline = json["timeline_ns"];
+    const nlohmann::json timeline = field(output, "timeline_ns");
     if (!timeline.is_object()) return phases;
     phases.read = timeline.value("read", 0.0);
     phases.key_expansion = timeline.value("key_expansion", 0.0);
     phases.kernel = timeline.value("kernel", 0.0);
     phases.write = timeline.value("write", 0.0);
+    // Through mapped memory the kernels themselves move the data.
+    if (row_.device != "cpu" && row_.transfer == "staged") {
+      phases.host_to_device = timeline.value("host_to_device", 0.0);
+      phases.device_to_host = timeline.value("device_to_host", 0.0);
+    }
     return phases;
+  }
+
+  // Times of another device would stand under the name of this one.
+  [[nodiscard]] std::string objection(const std::string& output) const override {
+    const nlohmann::json fallback = field(output, "fallback");
+    if (!fallback.is_string()) return {};
+    return "another device stood in for " + row_.device + ": " + fallback.get<std::string>();
   }
 
   [[nodiscard]] std::string ciphertext() const override { return job_name(job_); }
 
  private:
+  // null if the output has none.
+  static nlohmann::json field(const std::string& output, const char* name) {
+    const auto json = nlohmann::json::parse(output, nullptr, false);
+    return json.is_object() && json.contains(name) ? json[name] : nlohmann::json();
+  }
+
   std::string program_;
   FileJob job_;
-  std::string kernel_;
-  int threads_;
-  bool overlap_;
+  Row row_;
 };
 
 class OpensslEnc : public FileTool {
@@ -176,9 +192,8 @@ class Cp : public FileTool {
 
 }  // namespace
 
-std::unique_ptr<FileTool> make_paraes(std::string program, const FileJob& job, std::string kernel,
-                                      int threads, bool overlap) {
-  return std::make_unique<Paraes>(std::move(program), job, std::move(kernel), threads, overlap);
+std::unique_ptr<FileTool> make_paraes(std::string program, const FileJob& job, Row row) {
+  return std::make_unique<Paraes>(std::move(program), job, std::move(row));
 }
 
 std::unique_ptr<FileTool> make_openssl_enc(const FileJob& job) {

@@ -41,14 +41,16 @@ class FileTool {
   // The phases of a run that printed `output`, as far as the program tells.
   [[nodiscard]] virtual Timeline timeline(const std::string& /*output*/) const { return {}; }
 
+  // Why a run that printed `output` and ended well still does not count; empty if it does.
+  [[nodiscard]] virtual std::string objection(const std::string& /*output*/) const { return {}; }
+
   // Names the kind of ciphertext, so that variants can share one.
   [[nodiscard]] virtual std::string ciphertext() const = 0;
 };
 
-// `program` is the path of paraes; `kernel` and `threads` as in its flags; `overlap` off is its
-// --no-overlap.
+// `program` is the path of paraes; `row` says how it works: on which device, with which kernel, ….
 [[nodiscard]] std::unique_ptr<FileTool> make_paraes(std::string program, const FileJob& job,
-                                                    std::string kernel, int threads, bool overlap);
+                                                    Row row);
 // Throws Skip without openssl, or for a job that `openssl enc` lacks.
 [[nodiscard]] std::unique_ptr<FileTool> make_openssl_enc(const FileJob& job);
 [[nodiscard]] std::unique_ptr<FileTool> make_age(const FileJob& job);

@@ -38,19 +38,24 @@ void FileVariant::set_up() {
   out_ = workspace_->path("output");
   in_ = workspace_->plaintext();
   workspace_->need_room(2);
-  // A first encryption: decryption needs its output, and it shows whether the program can do the
-  // job at all.
-  const std::string ciphertext = workspace_->path("ciphertext-" + tool_->ciphertext());
-  const bool keeps = direction() == Direction::decrypt;
-  const std::string& target = keeps ? ciphertext : out_;
-  if (!keeps || !workspace_->has(ciphertext)) {
-    restore();
-    const auto command = tool_->command(Direction::encrypt, *workspace_, in_, target);
-    const ChildResult result = run_child(command);
-    if (result.status != 0) throw Skip(complaint(command, result));
-    if (keeps) workspace_->add(ciphertext);
+  // Whether the program can do the job at all.
+  restore();
+  try_to_encrypt(*tool_, out_);
+  if (direction() == Direction::encrypt) return;
+  // By the checker: a tool that is wrong may still undo what it did itself.
+  const std::string ciphertext = workspace_->path("ciphertext-" + checker_->ciphertext());
+  if (!workspace_->has(ciphertext)) {
+    try_to_encrypt(*checker_, ciphertext);
+    workspace_->add(ciphertext);
   }
-  if (keeps) in_ = ciphertext;
+  in_ = ciphertext;
+}
+
+void FileVariant::try_to_encrypt(const FileTool& tool, const std::string& out) const {
+  const auto command = tool.command(Direction::encrypt, *workspace_, in_, out);
+  const ChildResult result = run_child(command);
+  if (result.status != 0) throw Skip(complaint(command, result));
+  if (const std::string why = tool.objection(result.output); !why.empty()) throw Skip(why);
 }
 
 void FileVariant::tear_down() noexcept {
@@ -99,7 +104,9 @@ Timeline FileVariant::timeline(double /*median_ns*/,
   };
   median(&Timeline::read);
   median(&Timeline::key_expansion);
+  median(&Timeline::host_to_device);
   median(&Timeline::kernel);
+  median(&Timeline::device_to_host);
   median(&Timeline::write);
   return medians;
 }
@@ -109,6 +116,9 @@ std::string FileVariant::run(Direction direction, const FileTool& tool, const st
   const auto command = tool.command(direction, *workspace_, in, out);
   ChildResult result = run_child(command);
   if (result.status != 0) throw std::runtime_error(complaint(command, result));
+  if (const std::string why = tool.objection(result.output); !why.empty()) {
+    throw std::runtime_error(why);
+  }
   return std::move(result.output);
 }
 

@@ -14,7 +14,7 @@ namespace paraes::bench {
 class FileVariant : public Variant {
  public:
   // How the output is known to be right: it is the plaintext; it is the bytes that OpenSSL computes
-  // (raw); or `checker` decrypts it to the plaintext.
+  // (raw); or `checker` decrypts it to the plaintext. It also makes what `tool` decrypts.
   enum class Check { plaintext, raw, undo };
 
   FileVariant(Row row, const FileJob& job, Check check, std::unique_ptr<FileTool> tool,
@@ -30,6 +30,8 @@ class FileVariant : public Variant {
                                   std::optional<double> key_expansion_ns) const override;
 
  private:
+  // Throws Skip if it cannot.
+  void try_to_encrypt(const FileTool& tool, const std::string& out) const;
   // What the program printed.
   std::string run(Direction direction, const FileTool& tool, const std::string& in,
                   const std::string& out) const;

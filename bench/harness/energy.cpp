@@ -107,4 +107,10 @@ std::optional<double> EnergyMeter::joules() {
   return sum;
 }
 
+GpuEnergyMeter& EnergyMeter::gpu(const std::string& device) {
+  std::unique_ptr<GpuEnergyMeter>& meter = gpus_[device];
+  if (!meter) meter = std::make_unique<GpuEnergyMeter>(device);
+  return *meter;
+}
+
 }  // namespace paraes::bench

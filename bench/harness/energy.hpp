@@ -1,10 +1,15 @@
-// Energy counters of this machine: powercap (RAPL), then perf's power events.
+// Energy counters of this machine: of the CPU by powercap (RAPL), then perf's power events; of GPUs
+// by NVML.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "harness/gpu_energy.hpp"
 
 namespace paraes::bench {
 
@@ -24,6 +29,9 @@ class EnergyMeter {
   // come more often than a powercap counter wraps (minutes).
   [[nodiscard]] std::optional<double> joules();
 
+  // Of the GPUs of `device`; opened when it is first asked for.
+  [[nodiscard]] GpuEnergyMeter& gpu(const std::string& device);
+
  private:
   struct Zone {
     std::string path;
@@ -42,6 +50,7 @@ class EnergyMeter {
   std::vector<Event> events_;
   std::string reason_;
   double total_ = 0;
+  std::map<std::string, std::unique_ptr<GpuEnergyMeter>> gpus_;
 };
 
 }  // namespace paraes::bench

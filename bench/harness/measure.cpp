@@ -1,5 +1,7 @@
 #include "harness/measure.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -11,9 +13,19 @@ namespace {
 using Clock = std::chrono::steady_clock;
 static_assert(Clock::is_steady);
 
-// Energy counters step about once a millisecond; less timed work than this says nothing.
+// Energy counters of the CPU step about once a millisecond; less timed work than this says nothing.
 constexpr double min_energy_ns = 100e6;
 constexpr unsigned max_samples = 100000;
+
+// The least work between two looks at the counter of a GPU, which steps every 20 to 100 ms: so
+// much, and so many times what a look takes, for the GPU may idle meanwhile.
+constexpr double work_ns = 5e6;
+constexpr double work_per_look = 20;
+// After so long, and so many looks, without a step the counter of a GPU counts nothing.
+constexpr double patience_ns = 1e9;
+constexpr unsigned patience_looks = 3;
+// The part of a stretch that must have been calls; what is done between them takes energy, too.
+constexpr double min_part = 0.9;
 
 double nanoseconds(Clock::duration duration) {
   return std::chrono::duration<double, std::nano>(duration).count();
@@ -29,6 +41,7 @@ struct Entrant {
   bool metered = true;
 
   [[nodiscard]] bool failed() const { return !result.error.empty(); }
+  [[nodiscard]] bool on_cpu() const { return result.row.device == "cpu"; }
 };
 
 // Nanoseconds that `batch` calls take together.
@@ -92,9 +105,9 @@ void take_sample(Entrant& entrant, EnergyMeter& energy) {
     if (variant.needs_restore()) variant.restore();
     variant.call();
   }
-  const auto before = energy.joules();
+  const auto before = entrant.on_cpu() ? energy.joules() : std::nullopt;
   const double took = time_calls(variant, entrant.batch);
-  const auto after = energy.joules();
+  const auto after = entrant.on_cpu() ? energy.joules() : std::nullopt;
   entrant.result.samples_ns.push_back(took / static_cast<double>(entrant.batch));
   entrant.total_ns += took;
   if (before && after) {
@@ -104,11 +117,114 @@ void take_sample(Entrant& entrant, EnergyMeter& energy) {
   }
 }
 
-void finish(Entrant& entrant, const EnergyMeter& energy) {
+// A counter at a step, and what had been done by then.
+struct Step {
+  double at_ns = 0;
+  double joules = 0;
+  double timed_ns = 0;
+  std::uint64_t calls = 0;
+};
+
+// The steps of one GPU's counter in a stretch of work.
+class Steps {
+ public:
+  explicit Steps(double joules) : seen_(joules) {}
+
+  void look(const Step& now) {
+    ++looks_;
+    if (now.joules == seen_) return;
+    seen_ = now.joules;
+    looks_ = 0;
+    last_ = now;
+    if (!first_) first_ = now;
+  }
+
+  [[nodiscard]] double ns() const { return first_ ? last_.at_ns - first_->at_ns : 0; }
+  [[nodiscard]] bool stands_still(double now_ns) const {
+    return looks_ >= patience_looks && now_ns - last_.at_ns > patience_ns;
+  }
+  // The part of the time between the first and the last step that was calls.
+  [[nodiscard]] double part() const { return (last_.timed_ns - first_->timed_ns) / ns(); }
+  [[nodiscard]] double joules_of_a_call() const {
+    return (last_.joules - first_->joules) / static_cast<double>(last_.calls - first_->calls);
+  }
+
+ private:
+  double seen_;
+  unsigned looks_ = 0;  // since the last step
+  std::optional<Step> first_;
+  Step last_;
+};
+
+// A sample is shorter than a step of the counter, which covers the samples of other rows as well.
+// So the calls are made once more, in one stretch, and counted from one step of the counter to a
+// later one. Sets energy_joules or energy_reason.
+void measure_stretch(Entrant& entrant, GpuEnergyMeter& meter, double min_ns) {
+  Result& result = entrant.result;
+  std::vector<Steps> gpus;
+  const auto begin = Clock::now();
+  Step now;
+  const auto done = [&](const Steps& gpu) { return gpu.ns() >= min_ns; };
+  for (;;) {
+    const auto looked = Clock::now();
+    const auto joules = meter.joules();
+    if (!joules) {
+      result.energy_reason = meter.reason();
+      return;
+    }
+    const auto seen = Clock::now();
+    now.at_ns = nanoseconds(seen - begin);
+    for (std::size_t i = 0; i < joules->size(); ++i) {
+      now.joules = (*joules)[i];
+      if (gpus.size() == i) gpus.emplace_back(now.joules);
+      gpus[i].look(now);
+      if (gpus[i].stands_still(now.at_ns)) {
+        result.energy_reason = "the energy counter of the GPU stands still";
+        return;
+      }
+    }
+    if (std::all_of(gpus.begin(), gpus.end(), done)) break;
+    const double enough = std::max(work_ns, work_per_look * nanoseconds(seen - looked));
+    for (double worked = 0; worked < enough;) {
+      const double took = time_calls(*entrant.variant, entrant.batch);
+      worked += took;
+      now.timed_ns += took;
+      now.calls += entrant.batch;
+    }
+  }
+  double sum = 0;
+  for (const Steps& gpu : gpus) {
+    if (gpu.part() < min_part) {
+      result.energy_reason = "what is done between the calls takes too much of the energy";
+      return;
+    }
+    sum += gpu.joules_of_a_call();
+  }
+  result.energy_joules = sum;
+}
+
+void measure_gpu_energy(Entrant& entrant, EnergyMeter& energy, double min_ns) {
+  if (entrant.failed()) {
+    entrant.result.energy_reason = "a call failed";
+    return;
+  }
+  GpuEnergyMeter& meter = energy.gpu(entrant.result.row.device);
+  if (!meter.available()) {
+    entrant.result.energy_reason = meter.reason();
+  } else if (entrant.total_ns < min_ns) {
+    entrant.result.energy_reason =
+        fmt::format("less than {} s of timed work (--min-time): the counter of a GPU is too coarse",
+                    min_ns * 1e-9);
+  } else {
+    measure_stretch(entrant, meter, min_ns);
+  }
+}
+
+void finish(Entrant& entrant, EnergyMeter& energy, const Settings& settings) {
   Result& result = entrant.result;
   result.statistics = statistics_of(result.samples_ns);
-  if (result.row.device != "cpu") {
-    result.energy_reason = "the counter is that of the cpu, which is not what works";
+  if (!entrant.on_cpu()) {
+    guard(entrant, [&] { measure_gpu_energy(entrant, energy, settings.min_gpu_energy_ns); });
   } else if (!energy.available()) {
     result.energy_reason = energy.reason();
   } else if (!entrant.metered) {
@@ -189,7 +305,8 @@ Outcome measure(const Group& group, const Settings& settings, Random& random, En
   }
 
   for (Entrant& entrant : entrants) {
-    finish(entrant, energy);
+    progress(1, entrant.result.row);
+    finish(entrant, energy, settings);
     outcome.results.push_back(std::move(entrant.result));
   }
   return outcome;

@@ -21,6 +21,9 @@ struct Settings {
   // below a scheduler's slice of a few milliseconds, so that on a shared machine most samples see
   // no other process and the median is one of those.
   double min_sample_ns = 5e5;
+  // A row on a GPU with at least so much timed work has its energy measured, for as long: twenty
+  // steps of the slowest counter.
+  double min_gpu_energy_ns = 2e9;
 };
 
 struct Result {
@@ -43,7 +46,8 @@ struct Outcome {
 using Progress = std::function<void(double, const Row&)>;
 
 // Sets all variants of the group up, takes their samples in rounds whose order is shuffled anew
-// each time, verifies each variant and tears all down. Results come in the order of the group.
+// each time, measures what energy GPUs take, verifies each variant and tears all down. Results come
+// in the order of the group.
 [[nodiscard]] Outcome measure(const Group& group, const Settings& settings, Random& random,
                               EnergyMeter& energy, const Progress& progress);
 

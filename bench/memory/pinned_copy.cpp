@@ -37,6 +37,7 @@ class PinnedCopy : public Variant {
 
   void call() override {
     down_->download(to_host_->host().data(), back_, 0, row().bytes);
+    if (!row().overlap) down_->finish();
     up_->upload(there_, 0, from_host_->host().data(), row().bytes);
     up_->finish();
     down_->finish();

@@ -177,9 +177,6 @@ Timeline ResidentVariant::timeline(double median_ns, std::optional<double> key_e
 }
 
 void refuse_resident(const Job& job) {
-  if (job.mode == Mode::cbc && job.direction == Direction::encrypt) {
-    throw Skip("CBC encryption is serial: the library leaves it to the cpu");
-  }
   if (job.in_place) throw Skip("GPU kernels work from one buffer to another");
   if (job.mode != Mode::xts) return;
   const Units units(job.bytes, job.unit);

@@ -69,7 +69,7 @@ class ResidentVariant : public Variant {
   std::unique_ptr<gpu::Lane> expander_;  // so that new keys leave the lane that is timed alone
 };
 
-// Throws Skip for what the library gives the CPU to do, or keeps apart.
+// Throws Skip for what the library gives the CPU a part of, or keeps apart.
 void refuse_resident(const Job& job);
 
 }  // namespace paraes::bench

@@ -50,13 +50,13 @@ std::vector<Column> axis_columns() {
 }
 
 // Whether a rival's row is the one to compare `row` with. One without a mode or direction (a copy)
-// compares with all jobs of its scope, device, size and threads. Programs in file scope have the
-// threads that they have, and openssl enc, which authenticates nothing, does CTR where we do GCM.
+// compares with all jobs of its scope, device, size and threads. Programs in file scope work where
+// and on as many threads as they do, and openssl enc, which authenticates nothing, does CTR where
+// we do GCM.
 bool comparable(const Row& row, const Row& rival) {
   const bool file = row.scope == "file";
   if (rival.scope != row.scope || rival.bytes != row.bytes) return false;
-  if (rival.device != row.device) return false;
-  if (rival.threads != row.threads && !file) return false;
+  if (!file && (rival.device != row.device || rival.threads != row.threads)) return false;
   if (rival.direction && rival.direction != row.direction) return false;
   if (!rival.mode) return true;
   const bool closest = file && row.mode == Mode::gcm && rival.mode == Mode::ctr;

@@ -6,7 +6,7 @@
 
 #include <gcrypt.h>
 
-#include "rivals/library.hpp"
+#include "harness/library.hpp"
 
 namespace paraes::bench {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <intel-ipsec-mb.h>
 
-#include "rivals/library.hpp"
+#include "harness/library.hpp"
 
 namespace paraes::bench {
 namespace {

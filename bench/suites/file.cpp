@@ -1,5 +1,4 @@
 // File scope: how long does a whole program take from file to file?
-#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -38,8 +37,13 @@ void refuse(const FileJob& job, std::uint64_t bytes) {
 
 class Planner {
  public:
-  Planner(const Axes& axes, Plan& plan) : axes_(axes), plan_(plan) {}
+  Planner(const Axes& axes, Plan& plan)
+      : axes_(axes), plan_(plan), gpus_(present_gpus(axes, "file", plan)) {}
 
+  // Whether there is a device to measure, and rivals beside it.
+  [[nodiscard]] bool has_device() const { return has(axes_.devices, "cpu") || !gpus_.empty(); }
+
+  // All rows of one size: one group, so that they are interleaved with each other.
   void plan(std::uint64_t bytes) {
     group_.clear();
     done_.clear();
@@ -54,7 +58,7 @@ class Planner {
       for (const Mode mode : modes) {
         for (const int bits : key_bits_of(format)) {
           FileJob job{format, mode, bits, axes_.unit};
-          add_job(job);
+          add_jobs(job);
           // `openssl enc` authenticates nothing; AES-CTR with the same key size is its closest.
           const FileJob closest =
               authenticated(format) ? FileJob{"raw", Mode::ctr, bits, axes_.unit} : job;
@@ -92,11 +96,11 @@ class Planner {
     return row;
   }
 
-  // `make` gives the tool and its checker, or throws Skip.
+  // `make` gives the tool of a row and its checker, or throws Skip.
   template <class Make>
   void add(Row row, const FileJob& job, Check check, Make make) {
     try {
-      std::pair<std::unique_ptr<FileTool>, std::unique_ptr<FileTool>> tools = make();
+      std::pair<std::unique_ptr<FileTool>, std::unique_ptr<FileTool>> tools = make(row);
       group_.push_back(std::make_unique<FileVariant>(row, job, check, std::move(tools.first),
                                                      std::move(tools.second), workspace_));
     } catch (const Skip& skip) {
@@ -104,36 +108,67 @@ class Planner {
     }
   }
 
-  void add_job(const FileJob& job) {
+  void add_jobs(const FileJob& job) {
     for (const Direction direction : axes_.directions) {
-      for (const int threads : axes_.threads) {
-        for (const std::string& kernel : axes_.kernels) {
-          Row row = row_of(job, direction);
+      if (has(axes_.devices, "cpu")) add_on_cpu(job, row_of(job, direction));
+      for (const std::string& device : gpus_) add_on_gpu(job, row_of(job, direction), device);
+    }
+  }
+
+  void add_on_cpu(const FileJob& job, Row row) {
+    // The others have one piece at a time on its way.
+    row.overlap = axes_.overlap && authenticated(job.format);
+    for (const int threads : axes_.threads) {
+      for (const std::string& kernel : axes_.kernels) {
+        row.threads = threads;
+        row.kernel = kernel;
+        add_ours(job, row, cpu_kernels_);
+      }
+    }
+  }
+
+  void add_on_gpu(const FileJob& job, Row row, const std::string& device) {
+    row.device = device;
+    row.threads = 0;
+    row.overlap = axes_.overlap;
+    for (const std::string& kernel : axes_.gpu_kernels) {
+      for (const std::string& transfer : axes_.transfers) {
+        for (const std::string& place : axes_.key_expansions) {
           row.kernel = kernel;
-          row.threads = threads;
-          // The others have one piece at a time on its way.
-          row.overlap = axes_.overlap && authenticated(job.format);
-          const Check check = direction == Direction::decrypt ? Check::plaintext
-                              : job.format == "raw"           ? Check::raw
-                                                              : Check::undo;
-          add(std::move(row), job, check, [&] {
-            refuse(job, workspace_->bytes());
-            kernels_.require(kernel);
-            auto tool = make_paraes(axes_.program, job, kernel, threads, axes_.overlap);
-            auto checker = job.format == "openssl"
-                               ? make_openssl_enc(job)
-                               : make_paraes(axes_.program, job, kernel, threads, axes_.overlap);
-            return std::make_pair(std::move(tool), std::move(checker));
-          });
+          row.transfer = transfer;
+          row.key_expansion = place;
+          add_ours(job, row, gpu_kernels_);
         }
       }
     }
   }
 
+  void add_ours(const FileJob& job, const Row& row, const KernelTable& kernels) {
+    const Check check = row.direction == Direction::decrypt ? Check::plaintext
+                        : job.format == "raw"               ? Check::raw
+                                                            : Check::undo;
+    add(row, job, check, [&](const Row& r) {
+      refuse(job, workspace_->bytes());
+      kernels.require(r.kernel);
+      if (r.device != "cpu") refuse_serial(job.mode, *r.direction);
+      auto tool = make_paraes(axes_.program, job, r);
+      auto checker = job.format == "openssl" ? make_openssl_enc(job)
+                                             : make_paraes(axes_.program, job, by_openssl());
+      return std::make_pair(std::move(tool), std::move(checker));
+    });
+  }
+
+  // Formats that only paraes has are checked with OpenSSL's AES.
+  [[nodiscard]] static Row by_openssl() {
+    Row row;
+    row.kernel = "openssl";
+    row.threads = 0;
+    row.overlap = true;
+    return row;
+  }
+
   void add_rival(const FileRival& rival, const FileJob& job) {
-    if (std::find(axes_.rivals.begin(), axes_.rivals.end(), rival.name) == axes_.rivals.end()) {
-      return;
-    }
+    if (!has(axes_.rivals, rival.name)) return;
     for (const Direction direction : axes_.directions) {
       Row row = row_of(job, direction);
       row.rival = rival.name;
@@ -152,7 +187,7 @@ class Planner {
       const Check check = rival.copies || direction == Direction::decrypt ? Check::plaintext
                           : rival.follows_job && job.format == "raw"      ? Check::raw
                                                                           : Check::undo;
-      add(std::move(row), job, check, [&] {
+      add(std::move(row), job, check, [&](const Row&) {
         if (rival.follows_job) refuse(job, workspace_->bytes());
         auto tool = rival.make(job);
         auto checker = rival.make(job);
@@ -163,7 +198,9 @@ class Planner {
 
   const Axes& axes_;
   Plan& plan_;
-  KernelTable kernels_{kernels(), "CPU"};
+  KernelTable cpu_kernels_{kernels(), "CPU"};
+  KernelTable gpu_kernels_{gpu_kernels(), "GPU"};
+  std::vector<std::string> gpus_;  // that are there
   std::shared_ptr<Workspace> workspace_;
   std::set<std::string> done_;
   Group group_;
@@ -172,20 +209,12 @@ class Planner {
 }  // namespace
 
 void plan_file(const Axes& axes, Plan& plan) {
-  for (const std::string& device : axes.devices) {
-    if (device == "cpu") continue;
-    Row row;
-    row.device = device;
-    row.scope = "file";
-    row.threads = 0;
-    plan.skipped.push_back(
-        {std::move(row), "files are measured on the cpu; --scope transfer has GPUs"});
-  }
-  if (std::find(axes.devices.begin(), axes.devices.end(), "cpu") == axes.devices.end()) return;
+  Planner planner(axes, plan);
+  if (!planner.has_device()) return;
+  skip_device_keys_of_cpu(axes, "file", plan);
   const std::vector<std::uint64_t> sizes =
       axes.sizes.empty() ? std::vector<std::uint64_t>{64 << 20} : axes.sizes;
   plan.folder = workspace_root(axes.folder);
-  Planner planner(axes, plan);
   for (const std::uint64_t bytes : sizes) planner.plan(bytes);
 }
 

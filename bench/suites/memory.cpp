@@ -16,14 +16,12 @@ namespace {
 class Planner {
  public:
   Planner(const Axes& axes, Plan& plan) : axes_(axes), plan_(plan) {
-    for (const std::string& device : axes.devices) {
-      if (device == "cpu") continue;
-      if (const std::string reason = why_missing(device); !reason.empty()) {
-        skip(device, reason);
-      } else if (device.find('+') != std::string::npos) {
-        skip(device, "data lies in the memory of one device; --scope transfer joins several");
+    for (std::string& device : present_gpus(axes, "memory", plan)) {
+      if (device.find('+') == std::string::npos) {
+        gpus_.push_back(std::move(device));
       } else {
-        gpus_.push_back(device);
+        skip_device(plan, device, "memory",
+                    "data lies in the memory of one device; --scope transfer joins several");
       }
     }
     if (has(axes.devices, "cpu") || !axes.rivals_named) return;
@@ -46,14 +44,6 @@ class Planner {
   }
 
  private:
-  void skip(const std::string& device, const std::string& reason) {
-    Row row;
-    row.device = device;
-    row.threads = 0;
-    row.cache.clear();
-    plan_.skipped.push_back({std::move(row), reason});
-  }
-
   [[nodiscard]] bool wanted(const MemoryRival& rival) const {
     return has(axes_.rivals, rival.name);
   }
@@ -141,6 +131,7 @@ class Planner {
         if (job.mode == Mode::gcm) row.messages = segments(bytes);
         add(std::move(row), job, [&](const Row& r) {
           gpu_kernels_.require(kernel);
+          refuse_serial(*job.mode, job.direction);
           refuse_resident(job);
           const auto expansion = place == "device" ? KeyExpansion::device : KeyExpansion::host;
           return std::make_unique<ResidentVariant>(r, job, expansion, arena);
@@ -162,11 +153,7 @@ class Planner {
 
 void plan_memory(const Axes& axes, Plan& plan) {
   Planner planner(axes, plan);
-  if (has(axes.devices, "cpu") && has(axes.key_expansions, "device")) {
-    Row row;
-    row.key_expansion = "device";
-    plan.skipped.push_back({std::move(row), "the cpu expands keys itself: --key-expansion host"});
-  }
+  skip_device_keys_of_cpu(axes, "memory", plan);
   const std::vector<std::uint64_t> sizes =
       axes.sizes.empty() ? std::vector<std::uint64_t>{16 << 10, 1 << 20} : axes.sizes;
   for (const std::uint64_t bytes : sizes) planner.plan(bytes);

@@ -42,6 +42,12 @@ void refuse(const Job& job) {
   }
 }
 
+void refuse_serial(Mode mode, Direction direction) {
+  if (mode == Mode::cbc && direction == Direction::encrypt) {
+    throw Skip("CBC encryption is serial: the library leaves it to the cpu");
+  }
+}
+
 KernelTable::KernelTable(const std::vector<KernelInfo>& list, std::string kind)
     : kind_(std::move(kind)) {
   for (const KernelInfo& info : list) infos_.emplace(info.name, info);
@@ -57,13 +63,36 @@ bool has(const std::vector<std::string>& list, std::string_view word) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
-std::string why_missing(const std::string& device) {
-  try {
-    require_device(device);
-    return {};
-  } catch (const Error& error) {
-    return error.what();
+void skip_device(Plan& plan, const std::string& device, const std::string& scope,
+                 const std::string& reason) {
+  Row row;
+  row.device = device;
+  row.scope = scope;
+  row.threads = device == "cpu" ? 1 : 0;
+  row.cache.clear();
+  plan.skipped.push_back({std::move(row), reason});
+}
+
+std::vector<std::string> present_gpus(const Axes& axes, const std::string& scope, Plan& plan) {
+  std::vector<std::string> gpus;
+  for (const std::string& device : axes.devices) {
+    if (device == "cpu") continue;
+    try {
+      require_device(device);
+      gpus.push_back(device);
+    } catch (const Error& error) {
+      skip_device(plan, device, scope, error.what());
+    }
   }
+  return gpus;
+}
+
+void skip_device_keys_of_cpu(const Axes& axes, const std::string& scope, Plan& plan) {
+  if (!has(axes.devices, "cpu") || !has(axes.key_expansions, "device")) return;
+  Row row;
+  row.scope = scope;
+  row.key_expansion = "device";
+  plan.skipped.push_back({std::move(row), "the cpu expands keys itself: --key-expansion host"});
 }
 
 }  // namespace paraes::bench

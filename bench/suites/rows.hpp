@@ -1,8 +1,10 @@
-// What the suites of jobs in memory have in common.
+// What the suites have in common.
 #pragma once
 
 #include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "axes.hpp"
 #include "harness/variant.hpp"
@@ -16,6 +18,9 @@ namespace paraes::bench {
 
 // Throws Skip for a job that no implementation can do.
 void refuse(const Job& job);
+
+// Throws Skip for what cannot be spread over a GPU.
+void refuse_serial(Mode mode, Direction direction);
 
 // Kernels of one kind of device by name.
 class KernelTable {
@@ -31,7 +36,15 @@ class KernelTable {
 
 [[nodiscard]] bool has(const std::vector<std::string>& list, std::string_view word);
 
-// Why a device cannot be used here; empty if it can.
-[[nodiscard]] std::string why_missing(const std::string& device);
+// Lists all rows of a device in a scope as skipped.
+void skip_device(Plan& plan, const std::string& device, const std::string& scope,
+                 const std::string& reason);
+
+// The GPUs among the devices that are there. The others are listed as skipped.
+[[nodiscard]] std::vector<std::string> present_gpus(const Axes& axes, const std::string& scope,
+                                                    Plan& plan);
+
+// Lists the rows of the CPU as skipped that would have a GPU expand keys.
+void skip_device_keys_of_cpu(const Axes& axes, const std::string& scope, Plan& plan);
 
 }  // namespace paraes::bench

@@ -12,21 +12,10 @@ namespace {
 
 class Planner {
  public:
-  Planner(const Axes& axes, Plan& plan) : axes_(axes), plan_(plan) {
-    for (const std::string& device : axes.devices) {
-      const std::string reason = device == "cpu"
-                                     ? "data for the cpu is in host memory: nothing to transfer"
-                                     : why_missing(device);
-      if (reason.empty()) {
-        gpus_.push_back(device);
-        continue;
-      }
-      Row row;
-      row.device = device;
-      row.scope = "transfer";
-      row.threads = device == "cpu" ? 1 : 0;
-      plan_.skipped.push_back({std::move(row), reason});
-    }
+  Planner(const Axes& axes, Plan& plan)
+      : axes_(axes), plan_(plan), gpus_(present_gpus(axes, "transfer", plan)) {
+    if (!has(axes.devices, "cpu")) return;
+    skip_device(plan, "cpu", "transfer", "data for the cpu is in host memory: nothing to transfer");
   }
 
   // All rows of one size: one group, so that they are interleaved with each other.
@@ -41,12 +30,12 @@ class Planner {
   }
 
  private:
-  [[nodiscard]] static Row transfer_row(const Job& job, const std::string& device) {
+  [[nodiscard]] Row transfer_row(const Job& job, const std::string& device) const {
     Row row = row_of(job);
     row.scope = "transfer";
     row.device = device;
     row.threads = 0;
-    row.overlap = true;
+    row.overlap = axes_.overlap;
     return row;
   }
 
@@ -89,15 +78,13 @@ class Planner {
         add(std::move(row), [&](const Row& r) {
           refuse(job);
           kernels_.require(kernel);
-          if (!axes_.overlap) throw Skip("--no-overlap: the queues of a GPU always overlap");
-          if (job.mode == Mode::cbc && job.direction == Direction::encrypt) {
-            throw Skip("CBC encryption is serial: the library leaves it to the cpu");
-          }
+          refuse_serial(*job.mode, job.direction);
           Execution execution;
           execution.kernel = kernel;
           execution.device = device;
           execution.transfer = transfer == "mapped" ? Transfer::mapped : Transfer::staged;
           execution.key_expansion = place == "device" ? KeyExpansion::device : KeyExpansion::host;
+          execution.overlap = axes_.overlap;
           return std::make_unique<TransferVariant>(r, job, arena_, execution);
         });
       }

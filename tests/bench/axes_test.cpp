@@ -157,6 +157,27 @@ TEST(Plan, MissingDeviceIsSkippedInEveryScope) {
   EXPECT_TRUE(skips(plan, "it runs on the cpu"));  // memcpy
 }
 
+TEST(Plan, FilesWithoutADeviceHaveNoRivalsEither) {
+  AxisTexts texts;
+  texts.device = "cuda:77";
+  texts.scope = "file";
+  texts.rivals = "cp";
+  const Plan plan = plan_with(texts);
+  EXPECT_TRUE(plan.groups.empty());
+  EXPECT_EQ(plan.folder, "");
+  texts.device = "cpu,cuda:77";
+  EXPECT_EQ(plan_with(texts).groups.size(), 1U);
+}
+
+TEST(Plan, KeysOfTheCpuAreItsOwnInFilesToo) {
+  AxisTexts texts;
+  texts.scope = "file";
+  texts.key_expansion = "device";
+  const Plan plan = plan_with(texts);
+  ASSERT_TRUE(skips(plan, "the cpu expands keys itself"));
+  EXPECT_EQ(plan.skipped[0].row.scope, "file");
+}
+
 TEST(Plan, CopiesHaveNoPlaceToStayIn) {
   AxisTexts texts;
   texts.mode = "ctr";

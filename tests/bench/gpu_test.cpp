@@ -2,9 +2,16 @@
 // PARAES_TEST_DEVICE names, or opencl:0, which is PoCL on a machine without a GPU.
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
+#include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,10 +56,16 @@ class BenchGpu : public testing::Test {
     return texts;
   }
 
-  static Json measured(const AxisTexts& texts) {
-    const Axes axes = parse_axes(texts, [](std::string_view text, std::string_view) {
+  static Axes axes_of(const AxisTexts& texts) {
+    return parse_axes(texts, [](std::string_view text, std::string_view) {
       return static_cast<std::uint64_t>(std::strtoull(std::string(text).c_str(), nullptr, 10));
     });
+  }
+
+  static Json measured(const AxisTexts& texts) { return measured(axes_of(texts)); }
+
+  // `right`: no call may fail.
+  static Json measured(const Axes& axes, bool right = true) {
     const Plan plan = make_plan(axes);
     Random random(1);
     EnergyMeter energy;
@@ -62,7 +75,9 @@ class BenchGpu : public testing::Test {
       Outcome outcome =
           measure(group, Settings{2, 0, 0, 1000}, random, energy, [](double, const Row&) {});
       for (Result& result : outcome.results) {
-        EXPECT_EQ(result.error, "");
+        if (right) {
+          EXPECT_EQ(result.error, "");
+        }
         all.results.push_back(std::move(result));
       }
       for (Skipped& skipped : outcome.skipped) all.skipped.push_back(std::move(skipped));
@@ -126,6 +141,187 @@ TEST_F(BenchGpu, TransferRowsAreVerified) {
     EXPECT_EQ(phases["device_to_host"].is_number(), staged);
     EXPECT_TRUE(phases["read"].is_null());
   }
+}
+
+TEST_F(BenchGpu, PhasesWithoutOverlapAreDisjoint) {
+  AxisTexts texts_of_row = texts();
+  texts_of_row.scope = "transfer";
+  texts_of_row.mode = "ctr";
+  texts_of_row.direction = "encrypt";
+  texts_of_row.size = "8388608";  // a fragment and more for each lane
+  texts_of_row.rivals = "pinned-copy";
+  Axes axes = axes_of(texts_of_row);
+  axes.overlap = false;
+  const Plan plan = make_plan(axes);
+  ASSERT_EQ(plan.groups.size(), 1U) << plan.skipped[0].reason;
+  ASSERT_EQ(plan.groups[0].size(), 2U);
+  for (const auto& variant : plan.groups[0]) {
+    EXPECT_FALSE(variant->row().overlap);
+    variant->set_up();
+    variant->call();
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < 3; ++i) variant->call();
+    const auto took =
+        std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin);
+    const Timeline phases = variant->timeline(took.count() / 3, std::nullopt);
+    EXPECT_TRUE(variant->verify());
+    variant->tear_down();
+    if (!variant->row().rival.empty()) continue;
+    const double busy = 3 * (*phases.host_to_device + *phases.kernel + *phases.device_to_host);
+    EXPECT_GT(busy, 0);
+    EXPECT_LE(busy, took.count());
+  }
+}
+
+// A folder of this test alone: others run beside it.
+class Folder {
+ public:
+  Folder() : path_(::testing::TempDir() + "paraes-bench-XXXXXX") {
+    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot make " + path_);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+  // A program that is `script` on a GPU, from the file $from to $to, and else paraes.
+  [[nodiscard]] std::string program(const std::string& script) const {
+    const std::string path = path_ + "/program";
+    std::ofstream(path) << "#!/bin/sh\n"
+                           "case \"$*\" in *' --device cpu '*) exec '" PARAES_PROGRAM
+                           "' \"$@\" ;; esac\n"
+                           "for word; do to=$from; from=$word; done\n"
+                        << script << "\n";
+    chmod(path.c_str(), 0700);
+    return path;
+  }
+
+ private:
+  std::string path_;
+};
+
+class BenchGpuFiles : public BenchGpu {
+ protected:
+  static AxisTexts texts() {
+    AxisTexts texts = BenchGpu::texts();
+    texts.scope = "file";
+    texts.mode = "";
+    texts.rivals = "none";
+    return texts;
+  }
+
+  // Of the files of `texts`, by the paraes or whatever else `program` is.
+  Json of_files(const AxisTexts& texts, const std::string& program = PARAES_PROGRAM,
+                bool right = true) {
+    Axes axes = axes_of(texts);
+    axes.program = program;
+    axes.folder = folder_.path();
+    axes.overlap = overlap_;
+    return measured(axes, right);
+  }
+
+  Folder folder_;
+  bool overlap_ = true;
+};
+
+TEST_F(BenchGpuFiles, StandBesideTheCpuAndAreVerified) {
+  AxisTexts axes = texts();
+  axes.device = "cpu," + test_device();
+  axes.transfer = "staged,mapped";
+  axes.rivals = "cp";
+  const Plan plan = make_plan(axes_of(axes));
+  ASSERT_EQ(plan.groups.size(), 1U);  // rows of one size are interleaved
+  const Json json = of_files(axes);
+  ASSERT_EQ(json["results"].size(), 1U + 2U + 2U * 2U) << json["skipped"].dump();
+  unsigned on_gpu = 0;
+  for (const Json& row : json["results"]) {
+    EXPECT_TRUE(row["verified"].get<bool>()) << row.dump();
+    EXPECT_EQ(row["scope"], "file");
+    if (!row["rival"].is_null()) continue;
+    EXPECT_EQ(row["kernel"], "reference");  // leaky, and named
+    EXPECT_EQ(row["format"], "paraes");
+    EXPECT_TRUE(row["overlap"].get<bool>());
+    const Json& phases = row["timeline_ns"];
+    for (const char* phase : {"read", "key_expansion", "kernel", "write"}) {
+      EXPECT_GT(phases[phase], 0) << phase;
+    }
+    if (row["device"] == "cpu") {
+      EXPECT_EQ(row["threads"], 1);
+      EXPECT_TRUE(row["transfer"].is_null());
+      EXPECT_TRUE(phases["host_to_device"].is_null());
+      continue;
+    }
+    ++on_gpu;
+    EXPECT_EQ(row["device"], test_device());
+    EXPECT_EQ(row["threads"], 0);
+    EXPECT_EQ(row["key_expansion"], "host");
+    EXPECT_TRUE(row["energy_joules"].is_null());
+    const bool staged = row["transfer"] == "staged";
+    EXPECT_EQ(phases["host_to_device"].is_number(), staged);
+    EXPECT_EQ(phases["device_to_host"].is_number(), staged);
+    if (!staged) continue;
+    EXPECT_GT(phases["host_to_device"], 0);
+    EXPECT_GT(phases["device_to_host"], 0);
+  }
+  EXPECT_EQ(on_gpu, 2U * 2U);
+}
+
+TEST_F(BenchGpuFiles, UnauthenticatedFormatsAreVerified) {
+  AxisTexts axes = texts();
+  axes.format = "raw,openssl";
+  axes.mode = "cbc,xts";
+  axes.key_expansion = "device";
+  const Json json = of_files(axes);
+  // raw has both modes, openssl CBC alone; CBC encryption is left to the CPU.
+  ASSERT_EQ(json["results"].size(), 2U + 1U + 1U) << json["skipped"].dump();
+  for (const Json& row : json["results"]) {
+    EXPECT_TRUE(row["verified"].get<bool>()) << row.dump();
+    EXPECT_EQ(row["key_expansion"], "device");
+  }
+  unsigned serial = 0;
+  for (const Json& row : json["skipped"]) {
+    if (row["reason"].get<std::string>().find("serial") != std::string::npos) ++serial;
+  }
+  EXPECT_EQ(serial, 2U);
+}
+
+TEST_F(BenchGpuFiles, CommandSaysWhatTheRowSays) {
+  AxisTexts axes = texts();
+  axes.direction = "encrypt";
+  axes.transfer = "mapped";
+  axes.key_expansion = "device";
+  axes.threads = "2";
+  axes.kernel = "bitslice";
+  overlap_ = false;
+  const std::string words = folder_.path() + "/words";
+  const Json json = of_files(axes, folder_.program("echo \" $* \" >'" + words + "'; exit 1"));
+  ASSERT_EQ(json["skipped"].size(), 1U);
+  EXPECT_FALSE(json["skipped"][0]["overlap"].get<bool>());
+  std::ifstream file(words);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::string device = "--device " + test_device();
+  for (const std::string flag : {"encrypt", device.c_str(), "--kernel bitslice",
+                                 "--transfer mapped", "--key-expansion device", "--no-overlap"}) {
+    EXPECT_NE(text.find(" " + flag + " "), std::string::npos) << flag << " in " << text;
+  }
+  EXPECT_EQ(text.find("--threads"), std::string::npos) << text;
+}
+
+TEST_F(BenchGpuFiles, ProgramThatUndoesItsOwnMistakesIsWrong) {
+  const Json json = of_files(texts(), folder_.program("cp \"$from\" \"$to\"; echo '{}'"), false);
+  ASSERT_EQ(json["results"].size(), 2U) << json["skipped"].dump();
+  for (const Json& row : json["results"]) {
+    EXPECT_FALSE(row["verified"].get<bool>()) << row.dump();
+  }
+}
+
+TEST_F(BenchGpuFiles, AnotherDeviceThatStoodInIsNoRow) {
+  const Json json = of_files(
+      texts(), folder_.program("cp \"$from\" \"$to\"; echo '{\"fallback\": \"no memory\"}'"));
+  EXPECT_TRUE(json["results"].empty());
+  ASSERT_EQ(json["skipped"].size(), 2U);
+  EXPECT_EQ(json["skipped"][0]["reason"],
+            "another device stood in for " + test_device() + ": no memory");
 }
 
 TEST_F(BenchGpu, EveryModeIsRightWhereDataLies) {

@@ -163,6 +163,19 @@ TEST(Table, CopiesCompareWithEveryTransferOfTheirDevice) {
   EXPECT_EQ(text.find("0.25"), std::string::npos) << text;
 }
 
+TEST(Table, ProgramsCompareWhereverTheyWork) {
+  Outcome outcome;
+  outcome.results.push_back(result_named("bitslice", "", 1e5));
+  outcome.results.push_back(result_named("", "openssl-enc", 3e5));
+  outcome.results[0].row.device = "cuda:0";
+  outcome.results[0].row.threads = 0;
+  for (Result& result : outcome.results) {
+    result.row.scope = "file";
+    result.row.format = "raw";
+  }
+  EXPECT_NE(table(outcome).find("3.00"), std::string::npos) << table(outcome);
+}
+
 TEST(Table, WrongRowsAreLoud) {
   Outcome outcome;
   outcome.results.push_back(result_named("aesni", "", 1e5));

@@ -3,8 +3,8 @@
 
 #include <dlfcn.h>
 
-#include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "harness/variant.hpp"
 
@@ -14,17 +14,19 @@ class Library {
  public:
   // Throws Skip when it is not installed. Stays open for good: such libraries keep threads' state
   // and exit handlers.
-  explicit Library(const char* name) : handle_(dlopen(name, RTLD_NOW | RTLD_LOCAL)) {
-    if (handle_ == nullptr) throw Skip(std::string(name) + " is not installed");
+  explicit Library(std::string name)
+      : name_(std::move(name)), handle_(dlopen(name_.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    if (handle_ == nullptr) throw Skip(name_ + " is not installed");
   }
 
   template <class Function>
   void find(Function*& function, const char* name) const {
     function = reinterpret_cast<Function*>(dlsym(handle_, name));
-    if (function == nullptr) throw Skip(std::string("the library has no ") + name);
+    if (function == nullptr) throw Skip(name_ + " has no " + name);
   }
 
  private:
+  std::string name_;
   void* handle_;
 };
 

@@ -1,0 +1,101 @@
+#include "harness/gpu_energy.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <sstream>
+
+#include "gpu/fleet.hpp"
+#include "harness/library.hpp"
+
+namespace paraes::bench {
+
+// The library, initialised; declared by hand, so that a build needs no header.
+class GpuEnergyMeter::Nvml {
+ public:
+  Nvml() : library_("libnvidia-ml.so.1") {
+    library_.find(initialise_, "nvmlInit_v2");
+    library_.find(shut_down_, "nvmlShutdown");
+    library_.find(text_, "nvmlErrorString");
+    library_.find(find_, "nvmlDeviceGetHandleByPciBusId_v2");
+    library_.find(energy_, "nvmlDeviceGetTotalEnergyConsumption");
+    check("nvmlInit_v2", initialise_());
+  }
+  ~Nvml() { shut_down_(); }
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  [[nodiscard]] void* find(const std::string& bus) const {
+    void* handle = nullptr;
+    check("nvmlDeviceGetHandleByPciBusId_v2", find_(bus.c_str(), &handle));
+    return handle;
+  }
+
+  [[nodiscard]] double joules(const Gpu& gpu) const {
+    unsigned long long millijoules = 0;
+    const int code = energy_(gpu.handle, &millijoules);
+    if (code == not_supported) {
+      throw Skip("NVML does not count the energy of " + gpu.id + " (GPUs older than Volta)");
+    }
+    check("nvmlDeviceGetTotalEnergyConsumption", code);
+    return static_cast<double>(millijoules) * 1e-3;
+  }
+
+ private:
+  static constexpr int not_supported = 3;
+
+  void check(const char* call, int code) const {
+    if (code == 0) return;
+    throw Skip(std::string(call) + " failed: " + text_(code) + " (" + std::to_string(code) + ")");
+  }
+
+  Library library_;
+  int (*initialise_)() = nullptr;
+  int (*shut_down_)() = nullptr;
+  const char* (*text_)(int) = nullptr;
+  int (*find_)(const char*, void**) = nullptr;
+  int (*energy_)(void*, unsigned long long*) = nullptr;
+};
+
+GpuEnergyMeter::GpuEnergyMeter(const std::string& device) {
+  try {
+    open(device);
+  } catch (const std::exception& error) {
+    reason_ = error.what();
+  }
+  // Whether it counts at all, only a look tells.
+  if (available()) (void)joules();
+}
+
+GpuEnergyMeter::~GpuEnergyMeter() = default;
+
+void GpuEnergyMeter::open(const std::string& device) {
+  const std::size_t colon = device.find(':');
+  const std::string runtime = device.substr(0, colon);
+  if (runtime != "cuda") throw Skip("there is no energy counter for " + runtime + " devices");
+  nvml_ = std::make_unique<Nvml>();
+  // CUDA and NVML count GPUs in different orders; where one is plugged in, they agree.
+  const std::vector<DeviceInfo> devices = gpu::open_platform(runtime)->devices();
+  std::istringstream numbers(device.substr(colon + 1));
+  for (std::string number; std::getline(numbers, number, '+');) {
+    const std::string id = std::string(runtime).append(":").append(number);
+    const auto info = std::find_if(devices.begin(), devices.end(),
+                                   [&](const DeviceInfo& one) { return one.id == id; });
+    if (info == devices.end()) throw Skip("there is no " + id);
+    if (info->bus.empty()) throw Skip("the driver does not tell where " + id + " is plugged in");
+    gpus_.push_back({id, nvml_->find(info->bus)});
+  }
+}
+
+std::optional<std::vector<double>> GpuEnergyMeter::joules() {
+  if (!available()) return std::nullopt;
+  std::vector<double> list;
+  try {
+    for (const Gpu& gpu : gpus_) list.push_back(nvml_->joules(gpu));
+  } catch (const Skip& skip) {
+    reason_ = skip.what();
+    return std::nullopt;
+  }
+  return list;
+}
+
+}  // namespace paraes::bench

@@ -1,0 +1,119 @@
+#include "memory/seal.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "memory/job.hpp"
+#include "paraes/error.hpp"
+#include "paraes/io.hpp"
+
+namespace paraes::bench {
+namespace {
+
+class MemorySource : public PositionalSource {
+ public:
+  explicit MemorySource(Bytes data) : data_(data) {}
+
+  std::size_t read(MutableBytes buffer) override {
+    const std::size_t n = read_at(position_, buffer);
+    position_ += n;
+    return n;
+  }
+  [[nodiscard]] std::optional<std::uint64_t> remaining() const override {
+    return data_.size() - position_;
+  }
+  [[nodiscard]] std::size_t read_at(std::uint64_t offset, MutableBytes buffer) const override {
+    if (offset >= data_.size()) return 0;
+    const auto n =
+        static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), data_.size() - offset));
+    std::memcpy(buffer.data(), data_.data() + offset, n);
+    return n;
+  }
+  [[nodiscard]] std::uint64_t size() const noexcept override { return data_.size(); }
+  [[nodiscard]] const std::string& name() const noexcept override { return name_; }
+
+ private:
+  Bytes data_;
+  std::uint64_t position_ = 0;
+  std::string name_ = "memory";
+};
+
+class MemorySink : public PositionalSink {
+ public:
+  explicit MemorySink(MutableBytes data) : data_(data) {}
+
+  void write(Bytes bytes) override {
+    write_at(position_, bytes);
+    position_ += bytes.size();
+  }
+  void write_at(std::uint64_t offset, Bytes bytes) override {
+    if (offset > data_.size() || bytes.size() > data_.size() - offset) {
+      throw Error("a message is longer than its layout says");
+    }
+    std::memcpy(data_.data() + offset, bytes.data(), bytes.size());
+  }
+  void commit() override {}
+
+ private:
+  MutableBytes data_;
+  std::uint64_t position_ = 0;
+};
+
+Bytes key() { return Bytes(material().key).first(32); }
+
+}  // namespace
+
+SealVariant::SealVariant(Row row, std::shared_ptr<Arena> arena)
+    : Variant(std::move(row)), arena_(std::move(arena)) {}
+
+SealVariant::~SealVariant() = default;
+
+std::uint64_t SealVariant::arena_bytes(std::uint64_t bytes) {
+  return c2sp_layout().sealed_bytes(bytes);
+}
+
+MutableBytes SealVariant::sealed() const {
+  return {arena_->out(), static_cast<std::size_t>(arena_bytes(row().bytes))};
+}
+
+void SealVariant::set_up() {
+  arena_->acquire();
+  Execution execution;
+  execution.device = row().device;
+  execution.kernel = row().kernel;
+  try {
+    message_.emplace(new_c2sp_message(key(), {}, execution));
+  } catch (const Error& error) {
+    arena_->release();
+    throw Skip(error.what());
+  }
+}
+
+void SealVariant::tear_down() noexcept {
+  if (!message_) return;
+  message_.reset();
+  arena_->release();
+}
+
+void SealVariant::call() {
+  MemorySource source({arena_->in(), static_cast<std::size_t>(row().bytes)});
+  MemorySink sink(sealed());
+  TransferOptions options;
+  options.threads = row().threads;
+  static_cast<void>(seal_message(source, *message_, sink, options));
+}
+
+bool SealVariant::verify() {
+  arena_->spoil_out();
+  call();
+  const Message opened = open_c2sp_message(sealed().first(c2sp_header_bytes), key(), {}, {});
+  MemorySource source(sealed());
+  std::vector<std::uint8_t> plain(static_cast<std::size_t>(row().bytes));
+  MemorySink sink(plain);
+  static_cast<void>(open_message(source, opened, &sink));
+  return std::memcmp(plain.data(), arena_->in(), plain.size()) == 0;
+}
+
+}  // namespace paraes::bench

@@ -1,0 +1,174 @@
+#include "suites/tune.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <random>
+#include <utility>
+
+#include "file/child.hpp"
+#include "file/workspace.hpp"
+#include "harness/measure.hpp"
+#include "memory/arena.hpp"
+#include "memory/seal.hpp"
+#include "paraes/error.hpp"
+#include "paraes/kernels.hpp"
+
+namespace paraes::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t sizes[] = {std::uint64_t{64} << 10, std::uint64_t{1} << 20,
+                                   std::uint64_t{16} << 20, std::uint64_t{256} << 20};
+constexpr unsigned samples = 5;
+// Beside the samples: calibration, warm-up, and verification with its decryption.
+constexpr double calls_a_row = samples + 4;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+class Tuning {
+ public:
+  Tuning(const TuneOptions& options, const std::function<void(const std::string&)>& progress)
+      : options_(options), progress_(progress), random_(std::random_device()()) {}
+
+  Tuned run() {
+    for (const std::string& device : options_.devices) add_kernels(device);
+    for (const std::string& device : options_.devices) measure_start(device);
+    for (const std::uint64_t bytes : sizes) measure_size(bytes);
+    std::stable_sort(tuned_.rates.begin(), tuned_.rates.end(), [](const Rate& a, const Rate& b) {
+      return std::pair(a.device, a.kernel) < std::pair(b.device, b.kernel);
+    });
+    return std::move(tuned_);
+  }
+
+ private:
+  using Name = std::pair<std::string, std::string>;  // device and kernel
+
+  [[nodiscard]] double left() const { return options_.seconds - seconds_since(start_); }
+
+  void add_kernels(const std::string& device) {
+    for (const KernelInfo& kernel : device == "cpu" ? kernels() : gpu_kernels()) {
+      if (kernel.available) names_.emplace_back(device, kernel.name);
+    }
+  }
+
+  [[nodiscard]] static Row row_of(const Name& name, std::uint64_t bytes) {
+    Row row;
+    row.device = name.first;
+    row.kernel = name.second;
+    row.bytes = bytes;
+    row.threads = name.first == "cpu" ? available_cores() : 0;
+    return row;
+  }
+
+  // Of whole programs, since that is what a file has to wait for: drivers take their time.
+  void measure_start(const std::string& device) {
+    progress_("starting " + device);
+    Workspace workspace(workspace_root(""), 16);
+    workspace.acquire();
+    const std::vector<std::string> command = {options_.program,
+                                              "encrypt",
+                                              "--quiet",
+                                              "--force",
+                                              "--device",
+                                              device,
+                                              "--key-file",
+                                              workspace.key_file(32),
+                                              "--output",
+                                              workspace.path("sealed"),
+                                              workspace.plaintext()};
+    std::vector<double> times;
+    // The first compiles programs, and loads drivers from the disk.
+    for (unsigned i = 0; i < 4; ++i) {
+      const Clock::time_point start = Clock::now();
+      const ChildResult child = run_child(command);
+      if (child.status != 0) {
+        tuned_.skipped.push_back({row_of({device, ""}, 0), child.output});
+        drop(device);
+        break;
+      }
+      if (i != 0) times.push_back(seconds_since(start));
+    }
+    workspace.release();
+    if (!times.empty()) tuned_.starts.push_back({device, median_of(std::move(times))});
+  }
+
+  void drop(const std::string& device) {
+    names_.erase(std::remove_if(names_.begin(), names_.end(),
+                                [&](const Name& name) { return name.first == device; }),
+                 names_.end());
+  }
+
+  // The slowest go first, if the time is not enough for all.
+  [[nodiscard]] std::vector<Name> affordable(std::uint64_t bytes) {
+    const auto cost = [&](const Name& name) {
+      const auto rate = last_rates_.find(name);
+      if (rate == last_rates_.end()) return 0.0;
+      return calls_a_row * static_cast<double>(bytes) / rate->second;
+    };
+    std::vector<Name> list = names_;
+    double sum = 0;
+    for (const Name& name : list) sum += cost(name);
+    while (!list.empty() && sum > left()) {
+      const auto slowest =
+          std::max_element(list.begin(), list.end(),
+                           [&](const Name& a, const Name& b) { return cost(a) < cost(b); });
+      sum -= cost(*slowest);
+      tuned_.skipped.push_back({row_of(*slowest, bytes), "it would take too long"});
+      list.erase(slowest);
+    }
+    return list;
+  }
+
+  void measure_size(std::uint64_t bytes) {
+    const auto arena = std::make_shared<Arena>(SealVariant::arena_bytes(bytes), available_cores());
+    Group group;
+    for (const Name& name : affordable(bytes)) {
+      group.push_back(std::make_unique<SealVariant>(row_of(name, bytes), arena));
+    }
+    Settings settings;
+    settings.samples = samples;
+    Outcome outcome =
+        measure(group, settings, random_, energy_, [&](double /*part*/, const Row& row) {
+          throw_if_interrupted();
+          progress_(row.device + ", " + row.kernel);
+        });
+    for (const Result& result : outcome.results) {
+      const Row& row = result.row;
+      if (!result.verified) {
+        throw Error("kernel " + row.kernel + " on " + row.device +
+                    " does not compute what it should: " +
+                    (result.error.empty() ? "other bytes" : result.error));
+      }
+      const double rate = static_cast<double>(bytes) / (result.statistics.median * 1e-9);
+      tuned_.rates.push_back({row.device, row.kernel, bytes, rate});
+      last_rates_[{row.device, row.kernel}] = rate;
+    }
+    for (Skipped& skipped : outcome.skipped) {
+      names_.erase(
+          std::remove(names_.begin(), names_.end(), Name(skipped.row.device, skipped.row.kernel)),
+          names_.end());
+      tuned_.skipped.push_back(std::move(skipped));
+    }
+  }
+
+  const TuneOptions& options_;
+  const std::function<void(const std::string&)>& progress_;
+  const Clock::time_point start_ = Clock::now();
+  Random random_;
+  EnergyMeter energy_;
+  std::vector<Name> names_;
+  std::map<Name, double> last_rates_;
+  Tuned tuned_;
+};
+
+}  // namespace
+
+Tuned tune(const TuneOptions& options, const std::function<void(const std::string&)>& progress) {
+  return Tuning(options, progress).run();
+}
+
+}  // namespace paraes::bench

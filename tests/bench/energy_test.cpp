@@ -1,0 +1,263 @@
+// The energy of GPUs without one: NVML's and CUDA's stand-ins, which LD_LIBRARY_PATH has to name.
+// Other folders have some that lack a function, or none.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "harness/measure.hpp"
+
+namespace paraes::bench {
+namespace {
+
+constexpr const char* library = "libnvidia-ml.so.1";
+
+class Fake {
+ public:
+  Fake() : handle_(dlopen(library, RTLD_NOW | RTLD_LOCAL)) {
+    unsetenv("PARAES_FAKE_NVML");
+    if (present()) function<void()>("paraes_fake_reset")();
+  }
+  ~Fake() { unsetenv("PARAES_FAKE_NVML"); }
+  Fake(const Fake&) = delete;
+  Fake& operator=(const Fake&) = delete;
+
+  [[nodiscard]] bool present() const {
+    return handle_ != nullptr && dlsym(handle_, "paraes_fake_use") != nullptr;
+  }
+  [[nodiscard]] bool installed() const { return handle_ != nullptr; }
+
+  static void tell(const std::string& directives) {
+    setenv("PARAES_FAKE_NVML", directives.c_str(), 1);
+  }
+  // The GPU has used so many joules; its counter shows it after its next step.
+  void use(int gpu, double joules) const {
+    function<void(int, double)>("paraes_fake_use")(gpu, joules);
+  }
+  // How often a counter was looked at.
+  [[nodiscard]] long looks() const {
+    return function<long(const char*)>("paraes_fake_calls")("nvmlDeviceGetTotalEnergyConsumption");
+  }
+  [[nodiscard]] int initialised() const { return function<int()>("paraes_fake_initialised")(); }
+
+ private:
+  template <class F>
+  [[nodiscard]] F* function(const char* name) const {
+    return reinterpret_cast<F*>(dlsym(handle_, name));
+  }
+
+  void* handle_;
+};
+
+void pause(int milliseconds) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+}
+
+class Nvml : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(fake_.present()) << "LD_LIBRARY_PATH"; }
+  Fake fake_;
+};
+// By what is missing.
+using NvmlBare = Nvml;
+using NvmlNoBus = Nvml;
+
+TEST_F(Nvml, CountsTheGpusOfTheDevice) {
+  GpuEnergyMeter first("cuda:0");
+  GpuEnergyMeter second("cuda:1");
+  GpuEnergyMeter both("cuda:1+0");
+  ASSERT_TRUE(first.available()) << first.reason();
+  ASSERT_TRUE(both.available()) << both.reason();
+  fake_.use(0, 3);
+  fake_.use(1, 5);
+  pause(30);
+  EXPECT_EQ(first.joules(), std::vector<double>{3});
+  EXPECT_EQ(second.joules(), std::vector<double>{5});
+  EXPECT_EQ(both.joules(), (std::vector<double>{5, 3}));
+}
+
+TEST_F(Nvml, EveryCallThatFailsIsAReason) {
+  for (const std::string call :
+       {"nvmlInit_v2", "nvmlDeviceGetHandleByPciBusId_v2", "nvmlDeviceGetTotalEnergyConsumption"}) {
+    Fake::tell("fail:" + call + ":0:15");
+    GpuEnergyMeter meter("cuda:0");
+    EXPECT_FALSE(meter.available());
+    EXPECT_EQ(meter.reason(), call + " failed: GPU is lost (15)");
+    EXPECT_FALSE(meter.joules());
+  }
+  EXPECT_EQ(fake_.initialised(), 0);
+}
+
+TEST_F(Nvml, IsShutDown) {
+  {
+    const GpuEnergyMeter meter("cuda:0");
+    EXPECT_EQ(fake_.initialised(), 1);
+  }
+  EXPECT_EQ(fake_.initialised(), 0);
+}
+
+TEST_F(Nvml, OldGpusHaveNoCounter) {
+  Fake::tell("fail:nvmlDeviceGetTotalEnergyConsumption:0:3");
+  EXPECT_EQ(GpuEnergyMeter("cuda:1").reason(),
+            "NVML does not count the energy of cuda:1 (GPUs older than Volta)");
+}
+
+TEST_F(Nvml, GpusThatAreNotThereHaveNoCounter) {
+  EXPECT_EQ(GpuEnergyMeter("cuda:2").reason(), "there is no cuda:2");
+}
+
+TEST_F(Nvml, OtherRuntimesHaveNoCounter) {
+  EXPECT_EQ(GpuEnergyMeter("hip:0").reason(), "there is no energy counter for hip devices");
+  EXPECT_EQ(GpuEnergyMeter("opencl:0+1").reason(), "there is no energy counter for opencl devices");
+}
+
+TEST_F(NvmlBare, NeedsTheCounter) {
+  EXPECT_EQ(GpuEnergyMeter("cuda:0").reason(),
+            "libnvidia-ml.so.1 has no nvmlDeviceGetTotalEnergyConsumption");
+}
+
+TEST_F(NvmlNoBus, NeedsTheBus) {
+  EXPECT_EQ(GpuEnergyMeter("cuda:0").reason(),
+            "the driver does not tell where cuda:0 is plugged in");
+}
+
+TEST(NvmlAbsent, IsAReason) {
+  if (Fake().installed()) GTEST_SKIP() << library << " is installed";
+  EXPECT_EQ(GpuEnergyMeter("cuda:0").reason(), "libnvidia-ml.so.1 is not installed");
+}
+
+// A row whose calls take a millisecond and what the test says.
+class Work : public Variant {
+ public:
+  Work(const std::string& device, std::function<void()> on_call)
+      : Variant(row_on(device)), on_call_(std::move(on_call)) {}
+
+  int restore_ms = 0;
+
+  void call() override {
+    pause(1);
+    on_call_();
+  }
+  [[nodiscard]] bool needs_restore() const override { return restore_ms > 0; }
+  void restore() override { pause(restore_ms); }
+  [[nodiscard]] bool verify() override { return true; }
+
+ private:
+  static Row row_on(const std::string& device) {
+    Row row;
+    row.device = device;
+    row.bytes = 16;
+    return row;
+  }
+
+  std::function<void()> on_call_;
+};
+
+// Steps of 10 ms, and stretches as many of them as there are of real ones.
+class NvmlRows : public Nvml {
+ protected:
+  Work& add(const std::string& device, std::function<void()> on_call) {
+    group_.push_back(std::make_unique<Work>(device, std::move(on_call)));
+    return static_cast<Work&>(*group_.back());
+  }
+
+  std::vector<Result> run() {
+    Random random(1);
+    EnergyMeter energy;
+    return measure(group_, settings_, random, energy, [](double, const Row&) {}).results;
+  }
+
+  Group group_;
+  Settings settings_{3, 0.4, 0, 0, 0.4e9};
+};
+
+TEST_F(NvmlRows, HaveTheEnergyOfTheirOwnCalls) {
+  add("cuda:0", [&] { fake_.use(0, 0.2); });
+  add("cuda:0", [&] { fake_.use(0, 1.5); });
+  add("cuda:0+1", [&] {
+    fake_.use(0, 0.4);
+    fake_.use(1, 0.1);
+  });
+  add("cpu", [] {});
+  const auto results = run();
+  const double expected[] = {0.2, 1.5, 0.5};
+  for (int row = 0; row < 3; ++row) {
+    ASSERT_TRUE(results[row].energy_joules) << results[row].energy_reason;
+    EXPECT_NEAR(*results[row].energy_joules, expected[row], 0.07 * expected[row]) << row;
+    EXPECT_EQ(results[row].energy_reason, "");
+  }
+  if (results[3].energy_joules) {  // of the packages
+    EXPECT_LT(*results[3].energy_joules, 100);
+  } else {
+    EXPECT_EQ(results[3].energy_reason, EnergyMeter().reason());
+  }
+}
+
+TEST_F(NvmlRows, CallsLongerThanAStepAreMeasured) {
+  add("cuda:0", [&] {
+    for (int i = 0; i < 30; ++i) {
+      pause(1);
+      fake_.use(0, 0.1);
+    }
+  });
+  const auto results = run();
+  ASSERT_TRUE(results[0].energy_joules) << results[0].energy_reason;
+  EXPECT_NEAR(*results[0].energy_joules, 3, 0.3);
+}
+
+TEST_F(NvmlRows, LittleWorkHasNoEnergy) {
+  settings_.min_seconds = 0.1;
+  add("cuda:0", [&] { fake_.use(0, 1); });
+  const auto results = run();
+  EXPECT_FALSE(results[0].energy_joules);
+  EXPECT_EQ(results[0].energy_reason,
+            "less than 0.4 s of timed work (--min-time): the counter of a GPU is too coarse");
+}
+
+TEST_F(NvmlRows, CounterThatStandsStillIsNoEnergy) {
+  Fake::tell("still:1");
+  add("cuda:0", [&] { fake_.use(0, 1); });
+  const auto results = run();
+  EXPECT_FALSE(results[0].energy_joules);
+  EXPECT_EQ(results[0].energy_reason, "the energy counter of the GPU stands still");
+}
+
+TEST_F(NvmlRows, CounterThatFailsOnTheWayIsNoEnergy) {
+  Fake::tell("fail:nvmlDeviceGetTotalEnergyConsumption:9:15");
+  add("cuda:0", [&] { fake_.use(0, 1); });
+  const auto results = run();
+  EXPECT_FALSE(results[0].energy_joules);
+  EXPECT_EQ(results[0].energy_reason,
+            "nvmlDeviceGetTotalEnergyConsumption failed: GPU is lost (15)");
+}
+
+TEST_F(NvmlRows, EnergyBetweenTheCallsIsNotThatOfCalls) {
+  settings_.min_seconds = settings_.min_gpu_energy_ns * 1e-9 / 2;
+  settings_.min_gpu_energy_ns /= 2;
+  add("cuda:0", [&] { fake_.use(0, 1); }).restore_ms = 1;
+  const auto results = run();
+  EXPECT_FALSE(results[0].energy_joules);
+  EXPECT_EQ(results[0].energy_reason,
+            "what is done between the calls takes too much of the energy");
+}
+
+TEST_F(NvmlRows, CallThatFailsInTheStretchIsWrong) {
+  add("cuda:0", [&] {
+    if (fake_.looks() > 3) throw std::runtime_error("device lost");
+  });
+  const auto results = run();
+  EXPECT_FALSE(results[0].energy_joules);
+  EXPECT_EQ(results[0].error, "device lost");
+  EXPECT_FALSE(results[0].verified);
+}
+
+}  // namespace
+}  // namespace paraes::bench

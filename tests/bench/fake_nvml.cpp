@@ -1,0 +1,142 @@
+// A stand-in for NVIDIA's management library (libnvidia-ml.so.1) in tests, with the two GPUs of
+// tests/gpu/fake_cuda.cpp. With PARAES_FAKE_BARE it lacks the energy counter.
+//
+// Tests say what a GPU has used; the counters show it in steps, as real ones do. The environment
+// variable PARAES_FAKE_NVML has directives, separated by commas:
+//   fail:CALL:NTH:CODE the NTH call of CALL returns CODE (NTH 0: every call)
+//   step:N             milliseconds between two steps of a counter (10)
+//   still:1            the counters do not step
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+// It defines what NVIDIA's header declares, and does not include it.
+#pragma GCC diagnostic ignored "-Wmissing-declarations"
+
+namespace {
+
+constexpr int uninitialized = 1;
+constexpr int invalid_argument = 2;
+constexpr int not_found = 6;
+
+struct Gpu {
+  const char* bus;
+  double used = 0;
+  double shown = 0;
+};
+Gpu gpus[] = {{"0000:40:00.0"}, {"0000:41:00.0"}};
+
+int initialised = 0;
+long last_step = -1;
+std::map<std::string, long> calls;
+
+std::string directives() {
+  const char* const text = std::getenv("PARAES_FAKE_NVML");
+  return text != nullptr ? text : "";
+}
+
+std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, at);) parts.push_back(part);
+  return parts;
+}
+
+// The number after `word:`, or `otherwise`.
+long directive(const std::string& word, long otherwise) {
+  for (const std::string& one : split(directives(), ',')) {
+    const auto parts = split(one, ':');
+    if (parts.size() == 2 && parts[0] == word) return std::atol(parts[1].c_str());
+  }
+  return otherwise;
+}
+
+// What a call returns before it does anything; 0 to go on.
+int enter(const char* name) {
+  const long call = ++calls[name];
+  for (const std::string& one : split(directives(), ',')) {
+    const auto parts = split(one, ':');
+    if (parts.size() != 4 || parts[0] != "fail" || parts[1] != name) continue;
+    const long number = std::atol(parts[2].c_str());
+    if (number == 0 || number == call) return std::atoi(parts[3].c_str());
+  }
+  return 0;
+}
+
+// What was used before this step of the clock is shown from now on.
+void step() {
+  if (directive("still", 0) != 0) return;
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  const long step =
+      std::chrono::duration_cast<std::chrono::milliseconds>(now).count() / directive("step", 10);
+  if (step == last_step) return;
+  last_step = step;
+  for (Gpu& gpu : gpus) gpu.shown = gpu.used;
+}
+
+}  // namespace
+
+// ---- For tests
+
+extern "C" void paraes_fake_use(int gpu, double joules) {
+  step();
+  gpus[gpu].used += joules;
+}
+
+// Initialisations that were not undone.
+extern "C" int paraes_fake_initialised() { return initialised; }
+
+extern "C" long paraes_fake_calls(const char* name) { return calls[name]; }
+
+extern "C" void paraes_fake_reset() {
+  calls.clear();
+  initialised = 0;
+  for (Gpu& gpu : gpus) gpu.used = gpu.shown = 0;
+}
+
+// ---- The library
+
+extern "C" int nvmlInit_v2() {
+  if (const int code = enter("nvmlInit_v2"); code != 0) return code;
+  ++initialised;
+  return 0;
+}
+
+extern "C" int nvmlShutdown() {
+  if (initialised == 0) return uninitialized;
+  --initialised;
+  return enter("nvmlShutdown");
+}
+
+extern "C" const char* nvmlErrorString(int code) {
+  if (code == not_found) return "Not Found";
+  return code == 15 ? "GPU is lost" : "Some Error";
+}
+
+extern "C" int nvmlDeviceGetHandleByPciBusId_v2(const char* bus, void** handle) {
+  if (const int code = enter("nvmlDeviceGetHandleByPciBusId_v2"); code != 0) return code;
+  if (initialised == 0) return uninitialized;
+  for (Gpu& gpu : gpus) {
+    if (std::strcmp(gpu.bus, bus) == 0) {
+      *handle = &gpu;
+      return 0;
+    }
+  }
+  return not_found;
+}
+
+#ifndef PARAES_FAKE_BARE
+extern "C" int nvmlDeviceGetTotalEnergyConsumption(void* handle, unsigned long long* millijoules) {
+  if (const int code = enter("nvmlDeviceGetTotalEnergyConsumption"); code != 0) return code;
+  if (initialised == 0) return uninitialized;
+  if (handle != &gpus[0] && handle != &gpus[1]) return invalid_argument;
+  step();
+  *millijoules = static_cast<unsigned long long>(static_cast<const Gpu*>(handle)->shown * 1e3);
+  return 0;
+}
+#endif
