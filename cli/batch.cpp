@@ -21,6 +21,7 @@
 
 #include "inputs.hpp"
 #include "paraes/error.hpp"
+#include "profile.hpp"
 #include "progress.hpp"
 #include "sizes.hpp"
 
@@ -55,6 +56,14 @@ void refuse_rm(const CryptOptions& options, Verb verb) {
   }
 }
 
+// Nothing for what is no regular file. "-" is standard input.
+std::optional<std::uint64_t> size_of_file(const std::string& path) {
+  struct stat status = {};
+  const int found = path == "-" ? fstat(STDIN_FILENO, &status) : stat(path.c_str(), &status);
+  if (found != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
 // What happens to the files of one run, in whatever order they end.
 class Batch {
  public:
@@ -66,13 +75,8 @@ class Batch {
     job.input = options_.inputs[0];
     job.output = options_.output;
     job.threads = options_.threads;
-    std::optional<std::uint64_t> total;
-    struct stat status = {};
-    const int found =
-        job.input == "-" ? fstat(STDIN_FILENO, &status) : stat(job.input.c_str(), &status);
-    if (found == 0 && S_ISREG(status.st_mode)) total = static_cast<std::uint64_t>(status.st_size);
     {
-      Progress progress(choose_bar(options_), total);
+      Progress progress(choose_bar(options_), size_of_file(job.input));
       progress_ = &progress;
       file(job);
       progress_ = nullptr;
@@ -224,7 +228,7 @@ class Batch {
     RunReport report;
     report.input = input;
     report.format = options_.format;
-    report.device = plan_.on_gpu ? options_.device : "cpu";
+    report.device = plan_.on_gpu ? plan_.execution.device : "cpu";
     report.kernel = std::string(plan_.kernel.name);
     return report;
   }
@@ -375,6 +379,16 @@ class Batch {
   std::vector<FileOutcome> to_remove_;
 };
 
+// What there is to do, where that is known before it is read.
+std::optional<std::uint64_t> total_bytes(const CryptOptions& options, const Found& found) {
+  if (options.inputs.size() > 1 || options.recursive) {
+    std::uint64_t total = 0;
+    for (const FoundFile& file : found.files) total += file.bytes;
+    return total;
+  }
+  return size_of_file(options.inputs[0]);
+}
+
 // A run that is refused as a whole has one report: of the first input.
 int refuse_all(const CryptOptions& options, const std::exception& error) {
   RunReport report;
@@ -400,6 +414,7 @@ int run_batch(const CryptOptions& options, Verb verb) {
     plan = make_plan(options, verb);
     refuse_rm(options, verb);
     if (several) found = find_inputs(options, verb);
+    if (const auto bytes = total_bytes(options, found)) use_profile(options, *bytes, *plan);
   } catch (const std::exception& error) {
     return refuse_all(options, error);
   }

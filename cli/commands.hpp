@@ -15,5 +15,6 @@ void add_info(CLI::App& app, int& status);
 void add_keygen(CLI::App& app, int& status);
 void add_devices(CLI::App& app, int& status);
 void add_bench(CLI::App& app, int& status);
+void add_tune(CLI::App& app, int& status);
 
 }  // namespace paraes::cli

@@ -76,6 +76,7 @@ int run(int argc, char** argv) {
   add_keygen(app, status);
   add_devices(app, status);
   add_bench(app, status);
+  add_tune(app, status);
   stash_key_hex(argc, argv);
   try {
     app.parse(argc, argv);
@@ -93,7 +94,7 @@ int run(int argc, char** argv) {
     return exit_done;
   }
   if (app.get_subcommands().empty()) {
-    say("which verb? encrypt, decrypt, verify, info, keygen, devices or bench (see `paraes "
+    say("which verb? encrypt, decrypt, verify, info, keygen, devices, bench or tune (see `paraes "
         "--help`)");
     return exit_usage;
   }

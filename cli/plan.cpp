@@ -89,7 +89,8 @@ void plan_execution(const CryptOptions& options, Plan& plan) {
   require_device(options.device);
   plan.kernel = select_kernel(options.kernel, options.device, options.allow_leaky);
   plan.on_gpu = options.device != "auto" && options.device != "cpu";
-  if (!plan.on_gpu) {
+  // With `auto` named, they are for the GPU that a profile may choose.
+  if (!plan.on_gpu && !(options.device == "auto" && options.given("--device"))) {
     refuse(options, {"--allow-leaky", "--transfer", "--key-expansion"},
            "--device cuda, hip or opencl");
   }

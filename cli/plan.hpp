@@ -48,6 +48,7 @@ struct Plan {
   KernelInfo kernel;
   Execution execution;
   bool on_gpu = false;
+  std::string why;  // why this device and kernel, where a profile says so
   bool overlap = true;
 
   [[nodiscard]] Direction direction() const {

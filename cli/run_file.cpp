@@ -28,6 +28,7 @@ std::uint64_t nanoseconds_since(Clock::time_point start) {
 }
 
 std::string why_kernel(const CryptOptions& options, const Plan& plan) {
+  if (!plan.why.empty()) return plan.why;
   if (options.kernel == "auto") return "the fastest constant-time one here";
   if (options.given("--kernel")) return "named by --kernel";
   const char* environment = std::getenv("PARAES_KERNEL");
@@ -215,13 +216,24 @@ class Run::Steps {
 
   void set_timeline(const TransferTimes& times, const Cipher& cipher) {
     report_.device = cipher.device();
+    report_.kernel = std::string(cipher.kernel());
+    const std::string fallback = cipher.fallback();
+    if (!fallback.empty()) {
+      report_.fallback = fallback;
+      std::call_once(run_.fallback_note_, [&] {
+        if (options_.quiet) return;
+        say(fmt::format("{} failed, and the CPU does what is left: {}", plan_.execution.device,
+                        fallback));
+      });
+    }
     const DeviceTimes device = cipher.take_device_times();
-    report_.timeline_ns = {.read = times.read,
-                           .key_expansion = key_expansion_ + device.key_expansion,
-                           .host_to_device = device.host_to_device,
-                           .kernel = plan_.on_gpu ? device.kernel : times.kernel,
-                           .device_to_host = device.device_to_host,
-                           .write = times.write};
+    report_.timeline_ns = {
+        .read = times.read,
+        .key_expansion = key_expansion_ + device.key_expansion,
+        .host_to_device = device.host_to_device,
+        .kernel = plan_.on_gpu && fallback.empty() ? device.kernel : times.kernel,
+        .device_to_host = device.device_to_host,
+        .write = times.write};
   }
 
   TransferTimes open(const Message& message, OpenOptions& transfer) {

@@ -46,6 +46,7 @@ class Run {
   const Plan& plan_;
   KeyRing ring_;
   std::once_flag notes_;
+  std::once_flag fallback_note_;
 };
 
 // A small file among others whose messages go through seal_messages or open_messages together: read

@@ -30,6 +30,7 @@ def pattern(size):
 
 def environment(**more):
     env = {k: v for k, v in os.environ.items() if not k.startswith("PARAES_")}
+    env["PARAES_PROFILE"] = "none"  # what somebody measured here
     # A library for the program alone, as ctest sets it: see tests/support/no_tmpfile.cpp.
     if "PARAES_PRELOAD" in os.environ:
         env["LD_PRELOAD"] = os.environ["PARAES_PRELOAD"]

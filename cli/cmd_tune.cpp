@@ -1,0 +1,211 @@
+// tune: measures this machine, for `auto`.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "commands.hpp"
+#include "file/child.hpp"
+#include "output.hpp"
+#include "paraes/error.hpp"
+#include "paraes/io.hpp"
+#include "profile.hpp"
+#include "report.hpp"
+#include "signals.hpp"
+#include "sizes.hpp"
+#include "suites/tune.hpp"
+
+namespace paraes::cli {
+namespace {
+
+struct Options {
+  std::string output;
+  double seconds = 20;
+  bool show = false;
+  bool json = false;
+  bool quiet = false;
+};
+
+// GPUs that `auto` may take: each once, and none that is the CPU.
+std::vector<DeviceInfo> tunable() {
+  std::vector<DeviceInfo> list = devices();
+  list.erase(std::remove_if(list.begin(), list.end(),
+                            [](const DeviceInfo& device) {
+                              const bool cpu = device.id == "cpu";
+                              return !device.available || !device.same_as.empty() ||
+                                     (device.is_cpu && !cpu);
+                            }),
+             list.end());
+  return list;
+}
+
+std::string table(const Profile& profile) {
+  std::string text = fmt::format("{} with {} cores, paraes {}, {}\n", profile.cpu, profile.cores,
+                                 profile.version, profile.time);
+  std::set<std::uint64_t> sizes;
+  std::vector<std::pair<std::string, std::string>> names;
+  for (const Profile::Rate& rate : profile.rates) {
+    sizes.insert(rate.bytes);
+    const std::pair<std::string, std::string> name(rate.device, rate.kernel);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  for (const Profile::Device& device : profile.devices) {
+    text += fmt::format("{}: {}; {:.0f} ms from start to exit\n", device.id, device.name,
+                        1e3 * device.start_seconds);
+  }
+  text += fmt::format("{:<10} {:<17}", "device", "kernel");
+  for (const std::uint64_t bytes : sizes) text += fmt::format(" {:>9}", format_size(bytes));
+  text += "   MB/s, AES-256-GCM in segments, memory to memory";
+  for (const auto& name : names) {
+    text += fmt::format("\n{:<10} {:<17}", name.first, name.second);
+    for (const std::uint64_t bytes : sizes) {
+      const auto rate = std::find_if(
+          profile.rates.begin(), profile.rates.end(), [&](const Profile::Rate& candidate) {
+            return candidate.device == name.first && candidate.kernel == name.second &&
+                   candidate.bytes == bytes;
+          });
+      text += rate == profile.rates.end() ? fmt::format(" {:>9}", "-")
+                                          : fmt::format(" {:>9.0f}", rate->bytes_per_second * 1e-6);
+    }
+  }
+  return text;
+}
+
+void print(const Profile& profile, const Options& options) {
+  if (options.json) {
+    print_line(stdout, to_json(profile));
+  } else if (!options.quiet) {
+    print_line(stdout, table(profile));
+  }
+}
+
+std::string where(const Options& options) {
+  const std::string path = options.output.empty() ? profile_path() : options.output;
+  if (!path.empty()) return path;
+  throw InvalidArgument(
+      "there is no place for the profile: PARAES_PROFILE is none, or HOME is not "
+      "set; name a file with -o");
+}
+
+void show(const Options& options) {
+  const std::string path = where(options);
+  std::optional<Profile> profile;
+  try {
+    profile = read_profile(path);
+  } catch (const InvalidArgument& error) {
+    throw Error(
+        fmt::format("{} is no profile: {}; `paraes tune` makes a new one", path, error.what()));
+  }
+  if (!profile) throw IoError(fmt::format("there is no {}: `paraes tune` makes it", path), ENOENT);
+  print(*profile, options);
+  const std::string stale = why_stale(*profile);
+  if (!stale.empty()) say(fmt::format("`auto` leaves it aside: {}", stale));
+}
+
+void store(const Profile& profile, const std::string& path) {
+  const std::string folder = folder_of(path);
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    throw IoError(fmt::format("cannot make the folder {}: {}", folder, error.message()),
+                  error.value());
+  }
+  FileSink::Options sink_options;
+  sink_options.overwrite = true;
+  sink_options.mode = 0644;
+  TemporaryName temporary;
+  sink_options.on_temporary = [&](const std::string& name) { temporary.set(name); };
+  FileSink sink(path, std::move(sink_options));
+  const std::string text = to_json(profile) + "\n";
+  sink.write({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  sink.commit();
+}
+
+int run(const Options& options) {
+  if (!(options.seconds >= 1 && options.seconds <= 3600)) {
+    throw InvalidArgument("--seconds: a number from 1 to 3600 is needed");
+  }
+  if (options.show) {
+    show(options);
+    return exit_done;
+  }
+  const std::string path = where(options);
+  bench::TuneOptions tune_options;
+  tune_options.seconds = options.seconds;
+  tune_options.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  Profile profile = new_profile();
+  const std::vector<DeviceInfo> list = tunable();
+  for (const DeviceInfo& device : list) tune_options.devices.push_back(device.id);
+  const bool shows = !options.quiet && isatty(STDERR_FILENO) != 0;
+  const bench::NoteSignals notes;
+  try {
+    const bench::Tuned tuned = bench::tune(tune_options, [&](const std::string& what) {
+      if (shows) fmt::print(stderr, "\r{}\x1b[K", what);
+    });
+    if (shows) fmt::print(stderr, "\r\x1b[K");
+    for (const bench::Start& start : tuned.starts) {
+      const auto device = std::find_if(list.begin(), list.end(), [&](const DeviceInfo& info) {
+        return info.id == start.device;
+      });
+      profile.devices.push_back({.id = device->id,
+                                 .name = device->name,
+                                 .driver = device->driver,
+                                 .start_seconds = start.seconds});
+    }
+    for (const bench::Rate& rate : tuned.rates) {
+      profile.rates.push_back({rate.device, rate.kernel, rate.bytes, rate.bytes_per_second});
+    }
+    for (const bench::Skipped& skipped : tuned.skipped) {
+      if (options.quiet) break;
+      say(fmt::format("not measured: {} {} {}: {}", skipped.row.device, skipped.row.kernel,
+                      skipped.row.bytes == 0 ? "" : format_size(skipped.row.bytes),
+                      skipped.reason));
+    }
+  } catch (const bench::Interrupted& interrupted) {
+    return 128 + interrupted.signal;
+  }
+  store(profile, path);
+  print(profile, options);
+  if (!options.quiet) say(fmt::format("`auto` goes by this from now on: {}", path));
+  return exit_done;
+}
+
+constexpr const char* footer = R"(
+Measures AES-256-GCM in segments with every kernel of the CPU and of each GPU, and how long a program
+takes to start. `--device auto` and `--kernel auto` of encrypt, decrypt and verify go by the result: a
+GPU is taken where it has a file done sooner, its start included, and only constant-time kernels; -v
+says why. A profile of another CPU, version or driver is left aside. Measure on an idle machine.
+PARAES_PROFILE names another file; PARAES_PROFILE=none means no profile.
+
+Examples:
+  paraes tune
+  paraes tune --show)";
+
+}  // namespace
+
+void add_tune(CLI::App& app, int& status) {
+  CLI::App* verb = app.add_subcommand("tune", "Measures this machine, for --device auto.");
+  const auto options = std::make_shared<Options>();
+  verb->add_option("-o,--output", options->output,
+                   "Where to store the result (default: PARAES_PROFILE, else "
+                   "~/.local/state/paraes/profile.json).")
+      ->type_name("FILE");
+  verb->add_option("--seconds", options->seconds, "Time to spend, about (default: 20).")
+      ->type_name("S");
+  verb->add_flag("--show", options->show, "Print what is stored, and measure nothing.");
+  verb->add_flag("--json", options->json, "Print the profile as JSON.");
+  verb->add_flag("-q,--quiet", options->quiet, "Print errors only.");
+  verb->footer(footer);
+  verb->callback([options, &status] { status = run(*options); });
+}
+
+}  // namespace paraes::cli

@@ -1,0 +1,278 @@
+#include "profile.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <ctime>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "paraes/devices.hpp"
+#include "paraes/error.hpp"
+#include "paraes/version.hpp"
+#include "report.hpp"
+#include "sizes.hpp"
+
+namespace paraes::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr int schema = 1;
+constexpr std::uint64_t most_file_bytes = 1 << 20;
+
+std::string now() {
+  const std::time_t seconds = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
+}
+
+std::vector<std::string> features_here() {
+  const auto features = cpu_features();
+  return {features.begin(), features.end()};
+}
+
+// Bytes a second at a size between measured ones: linear in the logarithm of the size.
+double rate_at(const std::vector<const Profile::Rate*>& points, std::uint64_t bytes) {
+  const auto above = std::find_if(points.begin(), points.end(), [&](const Profile::Rate* point) {
+    return point->bytes >= bytes;
+  });
+  if (above == points.begin()) return points.front()->bytes_per_second;
+  if (above == points.end()) return points.back()->bytes_per_second;
+  const Profile::Rate& low = **(above - 1);
+  const Profile::Rate& high = **above;
+  const double part = std::log(static_cast<double>(bytes) / static_cast<double>(low.bytes)) /
+                      std::log(static_cast<double>(high.bytes) / static_cast<double>(low.bytes));
+  return low.bytes_per_second + part * (high.bytes_per_second - low.bytes_per_second);
+}
+
+bool may_run(const std::string& device, const std::string& kernel, bool allow_leaky) {
+  const bool on_cpu = device == "cpu";
+  const std::vector<KernelInfo> list = on_cpu ? kernels() : gpu_kernels();
+  const auto info = std::find_if(list.begin(), list.end(),
+                                 [&](const KernelInfo& row) { return row.name == kernel; });
+  if (info == list.end() || !info->available) return false;
+  return info->timing == Timing::constant || (!on_cpu && allow_leaky);
+}
+
+// Why a GPU of the profile is not what it was; empty if it is.
+std::string why_changed(const Profile::Device& known) {
+  for (const DeviceInfo& device : devices()) {
+    if (device.id != known.id) continue;
+    if (!device.available) return device.reason;
+    if (device.is_cpu) return known.id + " is the CPU";
+    if (device.name != known.name) return fmt::format("{} is {} now", known.id, device.name);
+    if (device.driver != known.driver) {
+      return fmt::format("the driver of {} is {} now", known.id, device.driver);
+    }
+    return "";
+  }
+  return "there is no " + known.id;
+}
+
+template <class T>
+T field(const json& object, const char* name) {
+  try {
+    return object.at(name).get<T>();
+  } catch (const json::exception&) {
+    throw InvalidArgument(fmt::format("'{}' is missing or of another kind", name));
+  }
+}
+
+const json& list_in(const json& object, const char* name) {
+  if (!object.contains(name) || !object[name].is_array()) {
+    throw InvalidArgument(fmt::format("'{}' is missing or of another kind", name));
+  }
+  return object[name];
+}
+
+}  // namespace
+
+Profile new_profile() {
+  Profile profile;
+  profile.version = version();
+  profile.time = now();
+  profile.cpu = cpu_model();
+  profile.features = features_here();
+  profile.cores = available_cores();
+  return profile;
+}
+
+std::string profile_path() {
+  const auto environment = [](const char* name) -> std::string {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+  };
+  const std::string named = environment("PARAES_PROFILE");
+  if (named == "none") return "";
+  if (!named.empty()) return named;
+  // The XDG base directory specification takes absolute paths alone.
+  const std::string base = environment("XDG_STATE_HOME");
+  if (!base.empty() && base[0] == '/') return base + "/paraes/profile.json";
+  const std::string home = environment("HOME");
+  return home.empty() || home[0] != '/' ? "" : home + "/.local/state/paraes/profile.json";
+}
+
+std::string to_json(const Profile& profile) {
+  nlohmann::ordered_json object;
+  object["schema"] = schema;
+  object["version"] = profile.version;
+  object["time"] = profile.time;
+  object["cpu"] = {
+      {"model", profile.cpu}, {"features", profile.features}, {"cores", profile.cores}};
+  object["devices"] = nlohmann::ordered_json::array();
+  for (const Profile::Device& device : profile.devices) {
+    object["devices"].push_back({{"id", device.id},
+                                 {"name", device.name},
+                                 {"driver", device.driver},
+                                 {"start_seconds", device.start_seconds}});
+  }
+  object["rates"] = nlohmann::ordered_json::array();
+  for (const Profile::Rate& rate : profile.rates) {
+    object["rates"].push_back({{"device", rate.device},
+                               {"kernel", rate.kernel},
+                               {"bytes", rate.bytes},
+                               {"bytes_per_second", rate.bytes_per_second}});
+  }
+  return object.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+Profile parse_profile(const std::string& text) {
+  const json object = json::parse(text, nullptr, false);
+  if (!object.is_object()) throw InvalidArgument("it is not a JSON object");
+  if (field<int>(object, "schema") != schema) {
+    throw InvalidArgument(fmt::format("its schema is not {}", schema));
+  }
+  Profile profile;
+  profile.version = field<std::string>(object, "version");
+  profile.time = field<std::string>(object, "time");
+  const auto cpu = field<json>(object, "cpu");
+  profile.cpu = field<std::string>(cpu, "model");
+  profile.features = field<std::vector<std::string>>(cpu, "features");
+  profile.cores = field<int>(cpu, "cores");
+  for (const json& device : list_in(object, "devices")) {
+    profile.devices.push_back({.id = field<std::string>(device, "id"),
+                               .name = field<std::string>(device, "name"),
+                               .driver = field<std::string>(device, "driver"),
+                               .start_seconds = field<double>(device, "start_seconds")});
+  }
+  for (const json& rate : list_in(object, "rates")) {
+    profile.rates.push_back({.device = field<std::string>(rate, "device"),
+                             .kernel = field<std::string>(rate, "kernel"),
+                             .bytes = field<std::uint64_t>(rate, "bytes"),
+                             .bytes_per_second = field<double>(rate, "bytes_per_second")});
+    const Profile::Rate& last = profile.rates.back();
+    if (last.bytes == 0 || !(last.bytes_per_second > 0)) {
+      throw InvalidArgument("a rate or its size is not above zero");
+    }
+  }
+  return profile;
+}
+
+std::optional<Profile> read_profile(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+    throw IoError(fmt::format("cannot read {}: {}", path, std::generic_category().message(errno)),
+                  errno);
+  }
+  PipeSource source(Descriptor(descriptor), path);
+  std::vector<std::uint8_t> text(most_file_bytes);
+  text.resize(source.read(text));
+  return parse_profile({text.begin(), text.end()});
+}
+
+std::string why_stale(const Profile& profile) {
+  if (profile.version != version()) {
+    return fmt::format("it is of version {}", profile.version);
+  }
+  if (profile.cpu != cpu_model()) return fmt::format("it is of another CPU, {}", profile.cpu);
+  if (profile.features != features_here()) return "it is of a CPU with other features";
+  if (profile.cores != available_cores()) {
+    return fmt::format("it is of {} cores, and there are {}", profile.cores, available_cores());
+  }
+  return "";
+}
+
+std::optional<Choice> choose(const Profile& profile, std::uint64_t bytes, bool allow_leaky) {
+  std::map<std::pair<std::string, std::string>, std::vector<const Profile::Rate*>> curves;
+  for (const Profile::Rate& rate : profile.rates) {
+    curves[{rate.device, rate.kernel}].push_back(&rate);
+  }
+  std::optional<Choice> best;
+  for (const Profile::Device& device : profile.devices) {
+    std::optional<Choice> here;
+    for (auto& [name, points] : curves) {
+      if (name.first != device.id || !may_run(device.id, name.second, allow_leaky)) continue;
+      std::sort(points.begin(), points.end(),
+                [](const auto* a, const auto* b) { return a->bytes < b->bytes; });
+      const double seconds =
+          device.start_seconds + static_cast<double>(bytes) / rate_at(points, bytes);
+      if (here && here->seconds <= seconds) continue;
+      here = {.device = device.id, .kernel = name.second, .seconds = seconds};
+    }
+    if (!here) continue;
+    if (!best || here->seconds < best->seconds) std::swap(best, here);
+    if (here && (best->other.empty() || here->seconds < best->other_seconds)) {
+      best->other = here->device;
+      best->other_seconds = here->seconds;
+    }
+  }
+  return best;
+}
+
+void use_profile(const CryptOptions& options, std::uint64_t bytes, Plan& plan) {
+  const char* kernel = std::getenv("PARAES_KERNEL");
+  const bool named = options.kernel.empty() ? kernel != nullptr && *kernel != '\0' &&
+                                                  std::string_view(kernel) != "auto"
+                                            : options.kernel != "auto";
+  if (options.device != "auto" || named || !is_authenticated(plan.format)) return;
+  const std::string path = profile_path();
+  if (path.empty()) return;
+  std::string trouble;
+  std::optional<Choice> choice;
+  try {
+    const std::optional<Profile> profile = read_profile(path);
+    if (!profile) return;
+    trouble = why_stale(*profile);
+    if (trouble.empty()) choice = choose(*profile, bytes, options.allow_leaky);
+    if (choice && choice->device != "cpu") {
+      const auto known =
+          std::find_if(profile->devices.begin(), profile->devices.end(),
+                       [&](const Profile::Device& device) { return device.id == choice->device; });
+      trouble = why_changed(*known);
+    }
+  } catch (const Error& error) {
+    trouble = error.what();
+  }
+  if (!trouble.empty()) {
+    if (!options.quiet) {
+      say(fmt::format("the profile {} is left aside: {}; `paraes tune` measures again", path,
+                      trouble));
+    }
+    return;
+  }
+  if (!choice) return;
+  plan.kernel = select_kernel(choice->kernel, choice->device, options.allow_leaky);
+  plan.execution.kernel = choice->kernel;
+  plan.execution.device = choice->device;
+  plan.on_gpu = choice->device != "cpu";
+  plan.execution.fall_back = plan.on_gpu;
+  plan.why = fmt::format("by the profile the soonest for {}, {:.3g} s", format_size(bytes),
+                         choice->seconds);
+  if (!choice->other.empty()) {
+    plan.why += fmt::format(" against {:.3g} s on {}", choice->other_seconds, choice->other);
+  }
+}
+
+}  // namespace paraes::cli

@@ -1,0 +1,285 @@
+"""tune, and what `auto` makes of a profile. OpenCL's CPU stands in for a GPU, with
+tests/support/failing_opencl.cpp preloaded, which lets launches fail, too."""
+
+import json
+import os
+import unittest
+
+import support
+from support import KEYS, Case, pattern
+
+support.DEADLINE = 300  # programs are compiled at the first use
+SHIM = os.environ.get("PARAES_OPENCL_SHIM", "")
+MEBI = 1 << 20
+
+
+class Profiles(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("k", KEYS[256])
+        self.write("f", pattern(MEBI))
+        self.env = {"PARAES_PROFILE": str(self.path("profile"))}
+        here = json.loads(self.ok("devices", "--json"))
+        self.constant = [k["name"] for k in here["kernels"]
+                         if k["available"] and k["constant_time"] and "cpu" in k["devices"]]
+        self.assertGreater(len(self.constant), 1)
+        done = self.run_paraes("--version")
+        self.profile = {
+            "schema": 1, "version": done.stdout.decode().split()[1], "time": "2026-11-21T00:00:00Z",
+            "cpu": {"model": next(d["name"] for d in here["devices"] if d["id"] == "cpu"),
+                    "features": here["cpu"]["features"],
+                    "cores": len(os.sched_getaffinity(0))},
+            "devices": [self.device("cpu", 0.01)],
+            "rates": [self.rate("cpu", self.constant[0], 1e9), self.rate("cpu", "ttable", 9e9)]}
+
+    @staticmethod
+    def device(name, start, model="", driver=""):
+        return {"id": name, "name": model, "driver": driver, "start_seconds": start}
+
+    @staticmethod
+    def rate(device, kernel, rate, size=65536):
+        return {"device": device, "kernel": kernel, "bytes": size, "bytes_per_second": rate}
+
+    def store(self, profile=None):
+        self.write("profile", json.dumps(profile or self.profile).encode())
+
+    def encrypt(self, *flags, env=None, file="f"):
+        """The JSON object of a run, and its lines on standard error. What it made is intact."""
+        done = self.run_paraes("encrypt", "-f", "--json", "--key-file", "k", *flags, file,
+                               env={**self.env, **(env or {})})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.ok("decrypt", "-f", "--device", "cpu", "--key-file", "k", "-o", "back", file + ".paes")
+        self.assertEqual(self.read("back"), self.read(file))
+        return json.loads(done.stdout), done.stderr.decode().splitlines()
+
+
+class Choices(Profiles):
+    def test_the_fastest_constant_time_kernel_of_the_profile(self):
+        # Not the first of the table, and never one that leaks, however fast.
+        slow = self.constant[-1]
+        self.profile["rates"].append(self.rate("cpu", slow, 2e9))
+        self.store()
+        report, lines = self.encrypt("-v")
+        self.assertEqual((report["device"], report["kernel"]), ("cpu", slow))
+        self.assertIn(f"kernel {slow}", lines[0])
+        self.assertIn("by the profile the soonest for 1.0 MiB, 0.0105 s", lines[0])
+
+    def test_rates_go_by_size(self):
+        first, second = self.constant[0], self.constant[-1]
+        self.profile["rates"] = [self.rate("cpu", first, 2e9), self.rate("cpu", second, 1e9),
+                                 self.rate("cpu", first, 1e9, 16 * MEBI),
+                                 self.rate("cpu", second, 3e9, 16 * MEBI)]
+        self.store()
+        # The lines cross a third of the way, on a scale of logarithms: at 64 KiB * 2^(8/3).
+        for size, kernel in ((1, first), (400_000, first), (430_000, second), (20 * MEBI, second)):
+            with self.subTest(size=size):
+                self.write("g", pattern(size))
+                self.assertEqual(self.encrypt(file="g")[0]["kernel"], kernel)
+
+    def test_what_is_named_is_taken(self):
+        first, slow = self.constant[0], self.constant[-1]
+        self.profile["rates"].append(self.rate("cpu", slow, 2e9))
+        self.store()
+        for flags, env in ((["--kernel", first], {}), (["--device", "cpu"], {}),
+                           ([], {"PARAES_KERNEL": first}), ([], {"PARAES_PROFILE": "none"}),
+                           ([], {"PARAES_PROFILE": "missing"})):
+            with self.subTest(flags=flags, env=env):
+                report, lines = self.encrypt(*flags, env=env)
+                self.assertEqual(report["kernel"], first)
+                self.assertEqual(lines, [])
+        # Decryption, several files, and a pipe, whose size nobody knows.
+        for flags, kernel in ((["verify", "f.paes"], slow), (["verify", "f.paes", "f.paes"], slow),
+                              (["verify", "-"], first)):
+            done = self.run_paraes(flags[0], "--json", "--key-file", "k", *flags[1:], env=self.env,
+                                   stdin=self.read("f.paes"))
+            for line in done.stdout.splitlines():
+                with self.subTest(flags=flags):
+                    self.assertEqual(json.loads(line)["kernel"], kernel)
+
+    def test_a_profile_that_does_not_hold_is_left_aside(self):
+        def changed(**more):
+            return {**self.profile, **more}
+        cpu = self.profile["cpu"]
+        slow = self.constant[-1]
+        self.profile["rates"].append(self.rate("cpu", slow, 2e9))
+        for profile, says in (
+                (changed(version="0.0.1"), "it is of version 0.0.1"),
+                (changed(cpu={**cpu, "model": "abacus"}), "another CPU, abacus"),
+                (changed(cpu={**cpu, "features": ["sse2"]}), "other features"),
+                (changed(cpu={**cpu, "cores": 1000}), "it is of 1000 cores"),
+                (changed(schema=2), "its schema is not 1"),
+                (changed(rates=[{"device": "cpu"}]), "'kernel' is missing"),
+                (changed(rates=[self.rate("cpu", slow, 0)]), "not above zero"),
+                (changed(devices=3), "'devices' is missing or of another kind"),
+                ([], "not a JSON object")):
+            with self.subTest(says=says):
+                self.store(profile)
+                self.write("profile", json.dumps(profile).encode())
+                report, lines = self.encrypt()
+                self.assertEqual(report["kernel"], self.constant[0])
+                self.assertEqual(len(lines), 1, lines)
+                self.assertIn("is left aside: ", lines[0])
+                self.assertIn(says, lines[0])
+                self.assertEqual(self.encrypt("-q")[1], [])
+        self.write("profile", b"{\"schema\": 1,")
+        self.assertIn("not a JSON object", self.encrypt()[1][0])
+
+    def test_nothing_that_can_run_here(self):
+        self.profile["rates"] = [self.rate("cpu", "vector9000", 1e12)]
+        self.store()
+        report, lines = self.encrypt()
+        self.assertEqual((report["kernel"], lines), (self.constant[0], []))
+
+
+@unittest.skipIf(not SHIM, "PARAES_OPENCL_SHIM names no library")
+class Gpus(Profiles):
+    def setUp(self):
+        super().setUp()
+        self.shim = {"LD_PRELOAD": SHIM, "PARAES_FAKE_OPENCL": "gpu"}
+        listed = json.loads(self.ok("devices", "--json", env=self.shim))["devices"]
+        found = [d for d in listed if d["id"] == "opencl:0"]
+        if not found and not os.environ.get("PARAES_REQUIRE_DEVICE"):
+            self.skipTest("no device opencl:0")
+        gpu = found[0]
+        self.profile["devices"].append(self.device("opencl:0", 0.1, gpu["name"], gpu["driver"]))
+        self.profile["rates"] = [self.rate("cpu", self.constant[0], 1e6),
+                                 self.rate("opencl:0", "bitslice", 1e9),
+                                 self.rate("opencl:0", "ttable", 5e9)]
+        self.store()
+
+    def test_a_gpu_where_it_is_sooner(self):
+        report, lines = self.encrypt("-v", env=self.shim)
+        self.assertEqual((report["device"], report["kernel"]), ("opencl:0", "bitslice"))
+        self.assertIsNone(report["fallback"])
+        self.assertGreater(report["timeline_ns"]["kernel"], 0)
+        self.assertIn("0.101 s against 1.06 s on cpu", lines[0])
+        # The start of a GPU is too long for a small file.
+        self.write("g", pattern(50_000))
+        self.assertEqual(self.encrypt(file="g", env=self.shim)[0]["device"], "cpu")
+
+    def test_a_kernel_that_leaks_only_if_allowed(self):
+        report, _ = self.encrypt("--device", "auto", "--allow-leaky", env=self.shim)
+        self.assertEqual((report["device"], report["kernel"]), ("opencl:0", "ttable"))
+        self.fails(2, "encrypt", "-f", "--key-file", "k", "--allow-leaky", "f",
+                   env={**self.env, **self.shim}, says="--allow-leaky goes with")
+
+    def test_never_the_cpu_as_a_device(self):
+        report, lines = self.encrypt()
+        self.assertEqual((report["device"], report["kernel"]), ("cpu", self.constant[0]))
+        self.assertIn("opencl:0 is the CPU", lines[0])
+
+    def test_another_gpu_or_driver(self):
+        for field, says in (("name", "now"), ("driver", "the driver of opencl:0 is"),
+                            ("id", "there is no opencl:7")):
+            with self.subTest(field=field):
+                profile = json.loads(json.dumps(self.profile))
+                profile["devices"][1][field] = "opencl:7"
+                for rate in profile["rates"][1:]:
+                    rate["device"] = profile["devices"][1]["id"]
+                self.store(profile)
+                report, lines = self.encrypt(env=self.shim)
+                self.assertEqual(report["device"], "cpu")
+                self.assertIn(says, lines[0])
+
+    def test_the_cpu_goes_on_where_the_gpu_fails(self):
+        for first in (1, 2, 3, 5, 8):
+            shim = {**self.shim, "PARAES_FAKE_OPENCL": f"gpu,fail:{first}:-59"}
+            with self.subTest(first=first):
+                report, lines = self.encrypt(env=shim)
+                self.assertEqual(report["device"], "opencl:0")
+                self.assertIn("clEnqueueNDRangeKernel failed: ", report["fallback"])
+                self.assertIn("(-59)", report["fallback"])
+                self.assertEqual((report["status"], report["exit"]), ("ok", 0))
+                self.assertEqual(len(lines), 1, lines)
+                self.assertIn("opencl:0 failed, and the CPU does what is left: ", lines[0])
+                report, lines = self.encrypt("-q", env=shim)
+                self.assertIsNotNone(report["fallback"])
+                self.assertEqual(lines, [])
+        # Decryption, too, and damage shows there.
+        shim = {**self.shim, "PARAES_FAKE_OPENCL": "gpu,fail:4:-59"}
+        done = self.run_paraes("decrypt", "--json", "--key-file", "k", "-o", "plain", "f.paes",
+                               env={**self.env, **shim})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIsNotNone(json.loads(done.stdout)["fallback"])
+        self.assertEqual(self.read("plain"), self.read("f"))
+        sealed = bytearray(self.read("f.paes"))
+        sealed[700_000] ^= 1
+        self.write("bad.paes", sealed)
+        done = self.run_paraes("decrypt", "-q", "--key-file", "k", "bad.paes",
+                               env={**self.env, **shim})
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertFalse(self.path("bad").exists())
+
+    def test_many_small_files_where_the_gpu_fails(self):
+        names = [self.write(f"s{i}", pattern(30_000 + i)) for i in range(60)]
+        for code in (-59, -5):
+            shim = {**self.shim, "PARAES_FAKE_OPENCL": f"gpu,fail:3:{code}"}
+            with self.subTest(code=code):
+                done = self.run_paraes("encrypt", "--json", "-f", "--key-file", "k", "-o", "out",
+                                       *names, env={**self.env, **shim})
+                self.assertEqual(done.returncode, 0, done.stderr)
+                reports = [json.loads(line) for line in done.stdout.splitlines()]
+                self.assertEqual(len(reports), len(names))
+                self.assertTrue(all(r["device"] == "opencl:0" for r in reports))
+                self.assertTrue(any(r["fallback"] for r in reports))
+                self.assertEqual(done.stderr.count(b"failed, and the CPU does"), 1, done.stderr)
+                self.ok("decrypt", "-q", "-f", "--key-file", "k", "-o", "again", "-r", "out")
+                for name in names:
+                    self.assertEqual(self.path("again").joinpath("out", name).read_bytes(),
+                                     self.read(name))
+
+    def test_a_gpu_that_is_named_does_not_fall_back(self):
+        self.fails(1, "encrypt", "--device", "opencl:0", "--key-file", "k", "-o", "none", "f",
+                   env={**self.env, **self.shim, "PARAES_FAKE_OPENCL": "gpu,fail:2:-59"},
+                   says="clEnqueueNDRangeKernel failed")
+        self.assertFalse(self.path("none").exists())
+
+    def test_tune_measures_it(self):
+        os.remove(self.path("profile"))
+        done = self.run_paraes("tune", "--seconds", "4", "--json", env={**self.env, **self.shim})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        profile = json.loads(done.stdout)
+        self.assertEqual(profile, json.loads(self.read("profile")))
+        self.assertEqual([d["id"] for d in profile["devices"]], ["cpu", "opencl:0"])
+        measured = {(r["device"], r["kernel"]) for r in profile["rates"]}
+        for name in self.constant:
+            self.assertIn(("cpu", name), measured)
+        for name in ("bitslice", "ttable", "ttable-simple", "reference", "reference-shared"):
+            self.assertIn(("opencl:0", name), measured)
+        self.assertTrue(all(r["bytes_per_second"] > 0 for r in profile["rates"]))
+        self.assertTrue(all(0 < d["start_seconds"] < 60 for d in profile["devices"]))
+        # It holds for the next run.
+        self.assertEqual(self.encrypt(env=self.shim)[1], [])
+
+
+class Tune(Profiles):
+    def test_stores_and_shows(self):
+        self.assertEqual(self.ok("tune", "-q", "--seconds", "1", "-o", "deep/er/p"), b"")
+        stored = json.loads(self.read("deep/er/p"))
+        self.assertEqual([d["id"] for d in stored["devices"]], ["cpu"])
+        self.assertEqual(stored["cpu"], self.profile["cpu"])
+        shown = self.ok("tune", "--show", "--json", "-o", "deep/er/p")
+        self.assertEqual(json.loads(shown), stored)
+        table = self.ok("tune", "--show", "-o", "deep/er/p").decode()
+        for name in self.constant:
+            self.assertIn(name, table)
+
+    def test_an_old_profile_is_shown_as_such(self):
+        self.profile["version"] = "0.0.1"
+        self.store()
+        done = self.run_paraes("tune", "--show", env=self.env)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(b"leaves it aside: it is of version 0.0.1", done.stderr)
+
+    def test_errors(self):
+        self.fails(1, "tune", "--show", env=self.env, says="`paraes tune` makes it")
+        self.write("profile", b"[]")
+        self.fails(1, "tune", "--show", env=self.env, says="is no profile")
+        self.fails(2, "tune", "--seconds", "0", env=self.env, says="--seconds")
+        self.fails(2, "tune", env={"PARAES_PROFILE": "none"}, says="-o")
+        self.write("file", b"")
+        self.fails(1, "tune", "-q", "--seconds", "1", "-o", "file/p", says="file")
+
+
+if __name__ == "__main__":
+    unittest.main()
