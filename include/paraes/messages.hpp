@@ -23,27 +23,38 @@
 
 namespace paraes {
 
+// What the segments of one message are sealed with: all that another process needs to do some of
+// them. Secret.
+struct SegmentKey {
+  SecretBytes key;  // 16 or 32 bytes
+  std::array<std::uint8_t, 12> base_nonce{};
+  SegmentCipher::Nonces nonces = SegmentCipher::Nonces::counted;
+};
+
 class Message {
  public:
-  // The parts of a new format's message. For the functions below.
+  // What a message is made of but its cipher. For formats, and for processes that share the work.
   struct Parts {
     std::vector<std::uint8_t> header;
     SegmentLayout layout;
-    SegmentCipher cipher;
-    unsigned key_bits;
+    SegmentKey secret;
     bool commits;
   };
-  explicit Message(Parts parts) noexcept : parts_(std::move(parts)) {}
+  Message(Parts parts, const Execution& execution);
 
+  [[nodiscard]] const Parts& parts() const noexcept { return parts_; }
   [[nodiscard]] const SegmentLayout& layout() const noexcept { return parts_.layout; }
   [[nodiscard]] Bytes header() const noexcept { return parts_.header; }  // up to segment 0
-  [[nodiscard]] const SegmentCipher& cipher() const noexcept { return parts_.cipher; }
-  [[nodiscard]] unsigned key_bits() const noexcept { return parts_.key_bits; }
+  [[nodiscard]] const SegmentCipher& cipher() const noexcept { return cipher_; }
+  [[nodiscard]] unsigned key_bits() const noexcept {
+    return static_cast<unsigned>(8 * parts_.secret.key.size());
+  }
   // Whether a wrong key shows in the header already. If not, it shows as a bad segment 0.
   [[nodiscard]] bool commits() const noexcept { return parts_.commits; }
 
  private:
   Parts parts_;
+  SegmentCipher cipher_;
 };
 
 // ---- c2sp: c2sp.org/chunked-encryption, version 1 ----
@@ -131,6 +142,12 @@ struct TinkParameters {
 
 // ---- Whole messages ----
 
+// A part of the work on a message, the rest of which others do.
+struct Share {
+  unsigned index = 0;
+  unsigned count = 1;
+};
+
 struct TransferOptions {
   // How many threads read, compute and write; 0: every core that this process may use.
   int threads = 0;
@@ -138,6 +155,14 @@ struct TransferOptions {
   bool overlap = true;
   // Is told how many bytes of plaintext are done, by one thread at a time.
   std::function<void(std::uint64_t)> progress;
+  // Of `count` contiguous runs of segments, the one with this index. With more than one, the source
+  // is a PositionalSource, the sink a PositionalSink or none, and share 0 writes the header;
+  // result.segments says how many this share did, the other numbers of a result are of the whole.
+  Share share;
+  // If set, does a run of segments in place of the message's cipher, in one of so many workers
+  // (0 up to `workers`), and may take long: all of them read, wait for it, and write at once.
+  std::function<void(unsigned worker, std::span<SegmentCipher::Segment> run)> compute;
+  unsigned workers = 0;
 };
 
 struct TransferResult {
@@ -167,12 +192,21 @@ struct OpenOptions : TransferOptions {
   std::optional<std::uint64_t> length;  // to the end if not given
   // If set, segments that do not authenticate become zeros, and are listed here in order; without
   // it the first of them is IntegrityError.
+  // Of one share among others, unsorted: finish_salvage makes the list of the whole.
   std::vector<BadRange>* salvage = nullptr;
 };
 
 struct OpenResult : TransferResult {
   bool empty_last = false;  // see SegmentLayout::Extent
+  // Of salvage: how many segments were intact, and whether the end is missing.
+  std::uint64_t intact = 0;
+  bool truncated = false;
 };
+
+// Puts the bad ranges of all shares in order, and joins those that touch. `result` is that of one
+// share with the sum of `intact`, and `truncated` if one was. Throws IntegrityError if nothing was
+// intact, and the message does not commit to its key.
+void finish_salvage(const Message& message, const OpenResult& result, std::vector<BadRange>& bad);
 
 // Opens the message that `source` holds and writes its plaintext to `sink`, or nowhere if that is
 // nullptr. The source stands behind the header that `message` was opened with; a PositionalSource

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "formats/large_segments.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kdf.hpp"
 #include "paraes/messages.hpp"
@@ -64,13 +63,14 @@ Message make_message(Bytes preface, Bytes salt, const SecretBytes& derived,
   const Bytes all = derived.span();
   std::vector<std::uint8_t> header = join({preface, salt, all.last(commitment_bytes)});
   const SegmentLayout layout = c2sp_layout(header.size());
-  return Message({.header = std::move(header),
-                  .layout = layout,
-                  .cipher = SegmentCipher(all.first(key_bytes), all.subspan(key_bytes, nonce_bytes),
-                                          SegmentCipher::Nonces::counted,
-                                          for_segments(execution, layout.segment_bytes)),
-                  .key_bits = static_cast<unsigned>(8 * key_bytes),
-                  .commits = true});
+  SegmentKey secret;
+  secret.key = SecretBytes(all.first(key_bytes));
+  const Bytes nonce = all.subspan(key_bytes, nonce_bytes);
+  std::copy(nonce.begin(), nonce.end(), secret.base_nonce.begin());
+  secret.nonces = SegmentCipher::Nonces::counted;
+  return Message(
+      {.header = std::move(header), .layout = layout, .secret = std::move(secret), .commits = true},
+      execution);
 }
 
 Message new_message(Bytes preface, Bytes key, Bytes context, const Execution& execution) {

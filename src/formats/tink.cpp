@@ -3,7 +3,6 @@
 #include <string>
 #include <utility>
 
-#include "formats/large_segments.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kdf.hpp"
 #include "paraes/messages.hpp"
@@ -35,15 +34,13 @@ Message make_message(const TinkParameters& parameters, std::vector<std::uint8_t>
                                                               : HkdfHash::sha512;
   SecretBytes derived(parameters.derived_key_bytes);
   hkdf(hash, key, Bytes(start).subspan(1, salt_bytes), associated_data, derived.span());
-  std::array<std::uint8_t, 12> base_nonce{};
-  std::copy_n(start.end() - prefix_bytes, prefix_bytes, base_nonce.begin());
+  SegmentKey secret;
+  secret.key = std::move(derived);
+  std::copy_n(start.end() - prefix_bytes, prefix_bytes, secret.base_nonce.begin());
+  secret.nonces = SegmentCipher::Nonces::prefixed;
   return Message(
-      {.header = std::move(start),
-       .layout = layout,
-       .cipher = SegmentCipher(derived.span(), base_nonce, SegmentCipher::Nonces::prefixed,
-                               for_segments(execution, layout.segment_bytes)),
-       .key_bits = static_cast<unsigned>(8 * parameters.derived_key_bytes),
-       .commits = false});
+      {.header = std::move(start), .layout = layout, .secret = std::move(secret), .commits = false},
+      execution);
 }
 
 }  // namespace

@@ -42,12 +42,14 @@ struct Piece {
 
 // What one worker owns.
 struct Desk {
+  unsigned worker;
   IoBuffer in;
   std::unique_ptr<IoBuffer> out;                 // none: in place
   std::vector<SegmentCipher::Segment> segments;  // of the piece
   TransferTimes times;
 
-  Desk(std::size_t in_bytes, std::size_t out_bytes) : in(in_bytes) {
+  Desk(unsigned number, std::size_t in_bytes, std::size_t out_bytes)
+      : worker(number), in(in_bytes) {
     if (out_bytes != 0) out = std::make_unique<IoBuffer>(out_bytes);
   }
   [[nodiscard]] MutableBytes target() noexcept { return out ? out->span() : in.span(); }
@@ -85,7 +87,7 @@ class Transfer {
   // `pieces`: how many there are, if that is known.
   void run_pieces(Source& source, std::optional<std::uint64_t> pieces) {
     source_ = &source;
-    run_workers(worker_count(pieces), [this](unsigned) { work(); });
+    run_workers(worker_count(pieces), [this](unsigned worker) { work(worker); });
     sequence_.rethrow();
   }
 
@@ -98,9 +100,32 @@ class Transfer {
     return layout_.sealed_offset(piece * per_piece_);
   }
 
+  // The pieces of this share are [share_begin(n), share_begin(n) + …) of `pieces`.
+  [[nodiscard]] std::uint64_t share_begin(std::uint64_t pieces) const {
+    return share_begin(pieces, options_.share.index);
+  }
+  [[nodiscard]] std::uint64_t share_end(std::uint64_t pieces) const {
+    return share_begin(pieces, options_.share.index + 1);
+  }
+  [[nodiscard]] const Share& share() const { return options_.share; }
+
+  void check_share(bool positional) const {
+    if (options_.share.count == 0 || options_.share.index >= options_.share.count) {
+      throw InvalidArgument("a share has an index below their count");
+    }
+    if (options_.share.count > 1 && !positional) {
+      throw InvalidArgument("a message is shared between a source and a sink that take any offset");
+    }
+  }
+
   // Calls body(run) for the segments of a piece, cut over the threads that compute.
   template <class Body>
-  void each_run(std::span<SegmentCipher::Segment> segments, const Body& body) const {
+  void each_run(const Desk& desk, std::span<SegmentCipher::Segment> segments,
+                const Body& body) const {
+    if (options_.compute) {
+      options_.compute(desk.worker, segments);
+      return;
+    }
     constexpr std::uint64_t least_bytes = 32768;
     const bool on_gpu = cipher_.run_bytes() != 0;
     const std::uint64_t least =
@@ -122,6 +147,12 @@ class Transfer {
   const SegmentCipher& cipher_;
 
  private:
+  [[nodiscard]] std::uint64_t share_begin(std::uint64_t pieces, unsigned index) const {
+    // Without an overflow, for any number of pieces.
+    const std::uint64_t count = options_.share.count;
+    return pieces / count * index + pieces % count * index / count;
+  }
+
   [[nodiscard]] std::size_t plain_capacity() const {
     // One more segment, where the last one is empty, and the byte that shows the end.
     return static_cast<std::size_t>(per_piece_ * layout_.segment_bytes) + 1;
@@ -132,6 +163,10 @@ class Transfer {
 
   [[nodiscard]] unsigned worker_count(std::optional<std::uint64_t> pieces) const {
     if (!options_.overlap || layout_.segment_bytes > large_segment_bytes) return 1;
+    if (options_.compute) {
+      const std::uint64_t most = std::max<std::uint64_t>(pieces.value_or(options_.workers), 1);
+      return static_cast<unsigned>(std::min<std::uint64_t>(options_.workers, most));
+    }
     const int asked = options_.threads == 0 ? available_cores() : options_.threads;
     auto count = std::max<std::uint64_t>(static_cast<std::uint64_t>(asked), cipher_.run_threads());
     if (count > 1 && (ordered_reads_ || ordered_writes_)) count += waiting_workers;
@@ -141,10 +176,10 @@ class Transfer {
     return static_cast<unsigned>(count);
   }
 
-  void work() {
+  void work(unsigned worker) {
     std::uint64_t number = 0;
     try {
-      Desk desk(sealed_capacity(), in_place_ ? 0 : sealed_capacity());
+      Desk desk(worker, sealed_capacity(), in_place_ ? 0 : sealed_capacity());
       Piece piece;
       while (take(piece, desk, number)) {
         {
@@ -241,28 +276,31 @@ class Seal final : public Transfer {
       bytes_ = source_.remaining().value_or(0);
       start_ = file_->size() - bytes_;
       segments_ = layout_.segments_of(bytes_);
+      const std::uint64_t pieces = (segments_ + per_piece_ - 1) / per_piece_;
+      first_piece_ = share_begin(pieces);
+      end_piece_ = share_end(pieces);
     }
+    check_share(file_ != nullptr && file_sink_ != nullptr);
     set_orders(file_ == nullptr, file_sink_ == nullptr);
-    sink_.write(header_);
-    run_pieces(source_, file_ == nullptr
-                            ? std::nullopt
-                            : std::optional((segments_ + per_piece_ - 1) / per_piece_));
+    if (share().index == 0) sink_.write(header_);
+    run_pieces(source_, file_ == nullptr ? std::nullopt : std::optional(end_piece_ - first_piece_));
     if (file_ != nullptr) check_end(*file_);
     TransferResult result;
     result.plain_bytes = bytes_;
     result.sealed_bytes = layout_.sealed_bytes(bytes_);
-    result.segments = segments_;
+    result.segments = share().count == 1 ? segments_ : done_.load();
     result.times = times();
     return result;
   }
 
  private:
   bool read(Piece& piece, Desk& desk) override {
+    piece.index += first_piece_;
     piece.first = piece.index * per_piece_;
     const std::uint64_t begin = plain_begin(piece.index);
     const auto full = static_cast<std::size_t>(plain_begin(piece.index + 1) - begin);
     if (file_ != nullptr) {
-      if (piece.first >= segments_) return false;
+      if (piece.index >= end_piece_) return false;
       piece.segments = std::min(per_piece_, segments_ - piece.first);
       piece.last = piece.first + piece.segments == segments_;
       const MutableBytes in =
@@ -305,7 +343,8 @@ class Seal final : public Transfer {
                                .in = piece.in.subspan(from, n),
                                .out = piece.out.subspan(to, n + segment_tag_bytes)});
     }
-    each_run(desk.segments, [&](std::span<SegmentCipher::Segment> run) { cipher_.seal(run); });
+    each_run(desk, desk.segments,
+             [&](std::span<SegmentCipher::Segment> run) { cipher_.seal(run); });
   }
 
   void write(const Piece& piece, Desk&) override {
@@ -314,6 +353,7 @@ class Seal final : public Transfer {
     } else {
       sink_.write(piece.out);
     }
+    done_ += piece.segments;
     report(piece.in.size());
   }
 
@@ -326,6 +366,9 @@ class Seal final : public Transfer {
   std::uint64_t start_ = 0;
   std::uint64_t bytes_ = 0;
   std::uint64_t segments_ = 0;
+  std::uint64_t first_piece_ = 0;  // of this share
+  std::uint64_t end_piece_ = 0;
+  std::atomic<std::uint64_t> done_ = 0;  // segments
 };
 
 class Open final : public Transfer {
@@ -333,6 +376,7 @@ class Open final : public Transfer {
   Open(Source& source, const Message& message, Sink* sink, const OpenOptions& options)
       : Transfer(message, options, options.salvage != nullptr),
         options_(options),
+        message_(message),
         commits_(message.commits()),
         salvage_(options.salvage),
         source_(source),
@@ -348,22 +392,39 @@ class Open final : public Transfer {
     } else if (options_.offset != 0 || options_.length) {
       throw InvalidArgument("a part of a message can only be opened in a file, not in a pipe");
     }
+    check_share(file_ != nullptr && (sink_ == nullptr || file_sink_ != nullptr));
+    take_share();
     run_pieces(source_,
                file_ == nullptr
                    ? std::nullopt
                    : std::optional((end_segment_ - first_segment_ + per_piece_ - 1) / per_piece_));
     if (file_ != nullptr) check_end(*file_);
-    if (salvage_ != nullptr) finish_salvage();
     OpenResult result;
+    result.intact = authentic_;
+    result.truncated = truncated_;
     result.plain_bytes = clip_end_ - clip_begin_;
     result.segments = opened_;
     result.sealed_bytes = sealed_bytes_;
     result.times = times();
     result.empty_last = extent_.empty_last;
+    if (salvage_ != nullptr) {
+      if (truncated_ && share().index + 1 == share().count) {
+        salvage_->push_back({extent_.plain_bytes, 0});
+      }
+      if (share().count == 1) finish_salvage(message_, result, *salvage_);
+    }
     return result;
   }
 
  private:
+  // Of the segments that are wanted.
+  void take_share() {
+    const std::uint64_t pieces = (end_segment_ - first_segment_ + per_piece_ - 1) / per_piece_;
+    const std::uint64_t begin = first_segment_;
+    first_segment_ = begin + share_begin(pieces) * per_piece_;
+    end_segment_ = std::min(end_segment_, begin + share_end(pieces) * per_piece_);
+  }
+
   void plan_file() {
     sealed_bytes_ = file_->size();
     try {
@@ -465,7 +526,8 @@ class Open final : public Transfer {
                                .in = piece.in.subspan(from, n),
                                .out = piece.out.subspan(to, n - segment_tag_bytes)});
     }
-    each_run(desk.segments, [&](std::span<SegmentCipher::Segment> run) { cipher_.open(run); });
+    each_run(desk, desk.segments,
+             [&](std::span<SegmentCipher::Segment> run) { cipher_.open(run); });
     // A segment that was not the last one ends a message that was cut between two segments.
     if (salvage_ == nullptr || desk.segments.empty()) return;
     SegmentCipher::Segment& end = desk.segments.back();
@@ -528,27 +590,8 @@ class Open final : public Transfer {
     }
   }
 
-  void finish_salvage() {
-    if (authentic_ == 0 && !commits_) {
-      throw IntegrityError(
-          "no segment authenticates: wrong key, wrong associated data, or damaged throughout");
-    }
-    if (truncated_) salvage_->push_back({extent_.plain_bytes, 0});
-    std::sort(salvage_->begin(), salvage_->end(),
-              [](const BadRange& a, const BadRange& b) { return a.offset < b.offset; });
-    std::vector<BadRange> joined;
-    for (const BadRange& range : *salvage_) {
-      if (!joined.empty() && range.bytes != 0 &&
-          joined.back().offset + joined.back().bytes == range.offset) {
-        joined.back().bytes += range.bytes;
-      } else {
-        joined.push_back(range);
-      }
-    }
-    *salvage_ = std::move(joined);
-  }
-
   const OpenOptions& options_;
+  const Message& message_;
   const bool commits_;
   std::vector<BadRange>* const salvage_;
   Source& source_;
@@ -574,6 +617,30 @@ TransferResult seal_message(Source& source, const Message& message, Sink& sink,
                             const TransferOptions& options) {
   return Seal(source, message, sink, options).run();
 }
+
+void finish_salvage(const Message& message, const OpenResult& result, std::vector<BadRange>& bad) {
+  if (result.intact == 0 && !message.commits()) {
+    throw IntegrityError(
+        "no segment authenticates: wrong key, wrong associated data, or damaged throughout");
+  }
+  std::sort(bad.begin(), bad.end(),
+            [](const BadRange& a, const BadRange& b) { return a.offset < b.offset; });
+  std::vector<BadRange> joined;
+  for (const BadRange& range : bad) {
+    if (!joined.empty() && range.bytes != 0 &&
+        joined.back().offset + joined.back().bytes == range.offset) {
+      joined.back().bytes += range.bytes;
+    } else {
+      joined.push_back(range);
+    }
+  }
+  bad = std::move(joined);
+}
+
+Message::Message(Parts parts, const Execution& execution)
+    : parts_(std::move(parts)),
+      cipher_(parts_.secret.key.span(), parts_.secret.base_nonce, parts_.secret.nonces,
+              for_segments(execution, parts_.layout.segment_bytes)) {}
 
 OpenResult open_message(Source& source, const Message& message, Sink* sink,
                         const OpenOptions& options) {

@@ -194,6 +194,76 @@ TEST(Transfer, EveryWayGivesTheSameBytes) {
   }
 }
 
+// What several do with shares of one message is what one does, byte for byte; also with more of
+// them than there are segments.
+TEST(Transfer, SharesMakeTheWhole) {
+  for (const Subject& subject : subjects) {
+    for (const std::size_t bytes : {0U, 1U, 16384U, 300000U, 2000001U}) {
+      const Buffer plain = support::pattern(bytes);
+      const Message message = subject.make();
+      const Buffer sealed = seal<RandomSource, RandomSink>(message, plain, {});
+      for (const unsigned count : {2U, 3U, 7U, 200U}) {
+        SCOPED_TRACE(std::string(subject.name) + ", " + std::to_string(bytes) + " bytes, " +
+                     std::to_string(count) + " shares");
+        RandomSource plain_source(plain);
+        RandomSource sealed_source(sealed);
+        RandomSink sealed_sink;
+        RandomSink plain_sink;
+        std::uint64_t segments = 0;
+        std::uint64_t opened = 0;
+        for (unsigned index = count; index-- > 0;) {
+          OpenOptions options;
+          options.share = {.index = index, .count = count};
+          const Message own({.header = Buffer(message.header().begin(), message.header().end()),
+                             .layout = message.layout(),
+                             .secret = {.key = SecretBytes(message.parts().secret.key.span()),
+                                        .base_nonce = message.parts().secret.base_nonce,
+                                        .nonces = message.parts().secret.nonces},
+                             .commits = message.commits()},
+                            {});
+          segments += seal_message(plain_source, own, sealed_sink, options).segments;
+          opened += open_message(sealed_source, own, &plain_sink, options).segments;
+        }
+        ASSERT_EQ(support::difference(sealed_sink.data, sealed), "");
+        ASSERT_EQ(support::difference(plain_sink.data, plain), "");
+        ASSERT_EQ(segments, message.layout().segments_of(bytes));
+        ASSERT_EQ(opened, segments);
+      }
+    }
+  }
+  const Message message = subjects[0].make();
+  OrderedSource pipe(Buffer(100));
+  RandomSink sink;
+  TransferOptions half;
+  half.share = {.index = 0, .count = 2};
+  EXPECT_THROW(seal_message(pipe, message, sink, half), InvalidArgument);
+  RandomSource source(Buffer(100));
+  half.share.index = 2;
+  EXPECT_THROW(seal_message(source, message, sink, half), InvalidArgument);
+}
+
+// Somebody else computes, for each worker its own.
+TEST(Transfer, OthersMayCompute) {
+  const Buffer plain = support::pattern(3000000);
+  const Message message = subjects[0].make();
+  std::array<std::atomic<unsigned>, 5> runs{};
+  OpenOptions options;
+  options.workers = 5;
+  options.compute = [&](unsigned worker, std::span<SegmentCipher::Segment> run) {
+    ++runs.at(worker);
+    message.cipher().seal(run);
+  };
+  const Buffer sealed = seal<OrderedSource, OrderedSink>(message, plain, options);
+  unsigned pieces = 0;
+  for (const auto& count : runs) pieces += count;
+  EXPECT_EQ(pieces, (plain.size() + 262143) / 262144);
+  EXPECT_EQ((open<RandomSource, RandomSink>(subjects[0], sealed, {})), plain);
+  options.compute = [&](unsigned, std::span<SegmentCipher::Segment>) {
+    throw DeviceError("nobody there");
+  };
+  EXPECT_THROW((seal<RandomSource, RandomSink>(message, plain, options)), DeviceError);
+}
+
 // SegmentCipher against OpenSSL, with the nonces that the formats say.
 TEST(SegmentCipherTest, NoncesAndTags) {
   const Buffer base = support::make_key(12, 9);
@@ -451,6 +521,22 @@ TEST(Salvage, SavesWhatIsIntactAndListsTheRest) {
       EXPECT_EQ(ranges[1].offset, l.plain_offset(20));
       EXPECT_EQ(ranges[1].bytes, l.segment_bytes);
     }
+    // Of shares: their lists together, once they are put in order.
+    std::vector<BadRange> ranges;
+    OpenResult sum;
+    RandomSource source(damaged);
+    RandomSink sink;
+    for (unsigned index = 5; index-- > 0;) {
+      OpenOptions options;
+      options.salvage = &ranges;
+      options.share = {.index = index, .count = 5};
+      sum.intact += open_message(source, message, &sink, options).intact;
+    }
+    finish_salvage(message, sum, ranges);
+    EXPECT_EQ(support::difference(sink.data, expected), "") << subject.name;
+    ASSERT_EQ(ranges.size(), 2U);
+    EXPECT_EQ(ranges[0].bytes, 2 * l.segment_bytes);
+    EXPECT_EQ(ranges[1].offset, l.plain_offset(20));
   }
 }
 
