@@ -67,8 +67,8 @@ std::optional<std::uint64_t> size_of_file(const std::string& path) {
 // What happens to the files of one run, in whatever order they end.
 class Batch {
  public:
-  Batch(const CryptOptions& options, const Plan& plan, bool several)
-      : options_(options), plan_(plan), several_(several), run_(options, plan) {}
+  Batch(const CryptOptions& options, const Plan& plan, bool several, Transport* transport)
+      : options_(options), plan_(plan), several_(several), run_(options, plan, transport) {}
 
   int single() {
     FileJob job;
@@ -113,6 +113,7 @@ class Batch {
       const std::span<FoundFile> small(alone, large);
       side_by_side(small.size(), [&](std::size_t i) {
         small[i].job.threads = 1;
+        small[i].job.alone = true;
         file(small[i].job);
       });
       for (auto file_it = large; file_it != found.files.end(); ++file_it) file(file_it->job);
@@ -170,6 +171,7 @@ class Batch {
   void at_once(std::span<FoundFile> files) {
     if (files.size() == 1) {
       files[0].job.threads = 1;
+      files[0].job.alone = true;
       file(files[0].job);
       return;
     }
@@ -184,6 +186,7 @@ class Batch {
     side_by_side(files.size(), [&](std::size_t i) {
       FileJob& job = files[i].job;
       job.threads = 1;
+      job.alone = true;
       Entry& entry = entries[i];
       entry.outcome.report = new_report(job.input);
       attempt(entry.outcome, [&] {
@@ -404,7 +407,7 @@ int refuse_all(const CryptOptions& options, const std::exception& error) {
 
 }  // namespace
 
-int run_batch(const CryptOptions& options, Verb verb) {
+int run_batch(const CryptOptions& options, Verb verb, Transport* transport) {
   Progress::listen();
   remember_umask();
   std::optional<Plan> plan;
@@ -418,7 +421,7 @@ int run_batch(const CryptOptions& options, Verb verb) {
   } catch (const std::exception& error) {
     return refuse_all(options, error);
   }
-  Batch batch(options, *plan, several);
+  Batch batch(options, *plan, several, transport);
   return several ? batch.several(std::move(found)) : batch.single();
 }
 

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "plan.hpp"
+#include "transport.hpp"
 
 namespace paraes::cli {
 
 // Does what `verb` does with all inputs, says what happened, and returns the exit status.
-[[nodiscard]] int run_batch(const CryptOptions& options, Verb verb);
+// `transport`, if there is one, carries the messages that are not small files among several.
+[[nodiscard]] int run_batch(const CryptOptions& options, Verb verb, Transport* transport);
 
 }  // namespace paraes::cli

@@ -42,30 +42,33 @@ Examples:
   paraes verify --key-file my.key big.tar.paes
   paraes verify -r --key-file my.key backup)";
 
-void add_verb(CLI::App& app, int& status, Verb verb, const char* what, const char* footer) {
+void add_verb(CLI::App& app, int& status, const CryptProgram& program, Verb verb, const char* what,
+              const char* footer) {
   CLI::App* verb_app = app.add_subcommand(verb_name(verb), what);
   // Shared with the callback, which runs while the parser still lives.
   const auto options = std::make_shared<CryptOptions>();
   add_crypt_options(*verb_app, *options, verb);
+  if (program.add_options) program.add_options(*verb_app);
   verb_app->footer(footer);
-  verb_app->callback([options, verb, &status] {
+  verb_app->callback([options, verb, &status, run = program.run] {
     options->output.path_given = options->given("--output");
-    status = run_batch(*options, verb);
+    status = run ? run(*options, verb) : run_batch(*options, verb, nullptr);
   });
 }
 
 }  // namespace
 
-void add_encrypt(CLI::App& app, int& status) {
-  add_verb(app, status, Verb::encrypt, "Encrypts files or a pipe.", encrypt_footer);
+void add_encrypt(CLI::App& app, int& status, const CryptProgram& program) {
+  add_verb(app, status, program, Verb::encrypt, "Encrypts files or a pipe.", encrypt_footer);
 }
 
-void add_decrypt(CLI::App& app, int& status) {
-  add_verb(app, status, Verb::decrypt, "Decrypts files or a pipe.", decrypt_footer);
+void add_decrypt(CLI::App& app, int& status, const CryptProgram& program) {
+  add_verb(app, status, program, Verb::decrypt, "Decrypts files or a pipe.", decrypt_footer);
 }
 
-void add_verify(CLI::App& app, int& status) {
-  add_verb(app, status, Verb::verify, "Authenticates files, and writes nothing.", verify_footer);
+void add_verify(CLI::App& app, int& status, const CryptProgram& program) {
+  add_verb(app, status, program, Verb::verify, "Authenticates files, and writes nothing.",
+           verify_footer);
 }
 
 }  // namespace paraes::cli

@@ -5,12 +5,23 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
+
+#include "crypt_options.hpp"
 
 namespace paraes::cli {
 
-void add_encrypt(CLI::App& app, int& status);
-void add_decrypt(CLI::App& app, int& status);
-void add_verify(CLI::App& app, int& status);
+// How a program does encrypt, decrypt and verify; as it stands, in this process.
+struct CryptProgram {
+  // Adds flags of its own.
+  std::function<void(CLI::App& verb)> add_options;
+  // Does it all and returns the exit status; empty: run_batch.
+  std::function<int(const CryptOptions& options, Verb verb)> run;
+};
+
+void add_encrypt(CLI::App& app, int& status, const CryptProgram& program);
+void add_decrypt(CLI::App& app, int& status, const CryptProgram& program);
+void add_verify(CLI::App& app, int& status, const CryptProgram& program);
 void add_info(CLI::App& app, int& status);
 void add_keygen(CLI::App& app, int& status);
 void add_devices(CLI::App& app, int& status);

@@ -1,19 +1,5 @@
-#include <sys/resource.h>
-
-#include <cctype>
-#include <cstdio>
-#include <exception>
-#include <memory>
-#include <sstream>
-#include <string>
-#include <utility>
-
+#include "app.hpp"
 #include "commands.hpp"
-#include "keys.hpp"
-#include "paraes/error.hpp"
-#include "paraes/version.hpp"
-#include "report.hpp"
-#include "signals.hpp"
 
 namespace {
 
@@ -33,91 +19,25 @@ Exit: 0 done, 1 I/O, device or internal error, 2 usage or refusal, 3 some of sev
 something could not be salvaged, 4 the data is not intact, 5 wrong key, passphrase or context, or a
 damaged header, 130 and 143 ended by a signal, 141 closed pipe.)";
 
-// CLI11 puts two empty lines between groups.
-class Formatter : public CLI::Formatter {
- public:
-  std::string make_help(const CLI::App* app, std::string name,
-                        CLI::AppFormatMode mode) const override {
-    std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
-    for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) {
-      text.erase(at, 1);
-    }
-    return text;
-  }
-};
-
-// What CLI11 says is a sentence of its own, sometimes of several lines.
-std::string usage_text(const CLI::App& app, const CLI::ParseError& error) {
-  std::string text = error.what();
-  for (char& c : text) {
-    if (c == '\n') c = ' ';
-  }
-  while (!text.empty() && text.back() == ' ') text.pop_back();
-  if (text.size() > 1 && std::islower(static_cast<unsigned char>(text[1])) != 0) {
-    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
-  }
-  const auto verbs = app.get_subcommands();
-  const std::string verb = verbs.empty() ? "" : " " + verbs.front()->get_name();
-  return text + " (see `paraes" + verb + " --help`)";
-}
-
-int run(int argc, char** argv) {
-  CLI::App app{"Encrypts and decrypts with AES, as fast as this machine can.", "paraes"};
-  app.formatter(std::make_shared<Formatter>());
-  app.set_version_flag("--version", std::string("paraes ") + paraes::version(),
-                       "Print the version.");
-  app.set_help_flag("-h,--help", "Print this help.");
-  app.footer(footer);
-  int status = exit_done;
-  add_encrypt(app, status);
-  add_decrypt(app, status);
-  add_verify(app, status);
-  add_info(app, status);
-  add_keygen(app, status);
-  add_devices(app, status);
-  add_bench(app, status);
-  add_tune(app, status);
-  stash_key_hex(argc, argv);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) {
-      say(usage_text(app, error));
-      return exit_usage;
-    }
-    // --help and --version.
-    std::ostringstream text;
-    app.exit(error, text);
-    std::string shown = text.str();
-    while (!shown.empty() && shown.back() == '\n') shown.pop_back();
-    print_line(stdout, shown);
-    return exit_done;
-  }
-  if (app.get_subcommands().empty()) {
-    say("which verb? encrypt, decrypt, verify, info, keygen, devices, bench or tune (see `paraes "
-        "--help`)");
-    return exit_usage;
-  }
-  return status;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    reserve_standard_descriptors();
-    install_signal_handlers();
-    // A core dump would hold what stood on the stack: pieces of keys and of plaintext.
-    const rlimit no_core = {.rlim_cur = 0, .rlim_max = 0};
-    static_cast<void>(setrlimit(RLIMIT_CORE, &no_core));
-    const int status = run(argc, argv);
-    // What a full disk or a closed pipe took from the output must not look like success.
-    if (std::fflush(stdout) != 0) {
-      say("cannot write standard output");
-      return exit_failed;
-    }
-    return status;
-  } catch (const std::exception& error) {
-    return say_error(error);
-  }
+  const Program program = {
+      .name = "paraes",
+      .what = "Encrypts and decrypts with AES, as fast as this machine can.",
+      .footer = footer,
+      .add_verbs =
+          [](CLI::App& app, int& status) {
+            const CryptProgram here;
+            add_encrypt(app, status, here);
+            add_decrypt(app, status, here);
+            add_verify(app, status, here);
+            add_info(app, status);
+            add_keygen(app, status);
+            add_devices(app, status);
+            add_bench(app, status);
+            add_tune(app, status);
+          },
+  };
+  return run_app(argc, argv, program);
 }

@@ -25,13 +25,13 @@ bool same_file(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-Destination to_standard_output(const Input& input, bool asked_by_name) {
+Destination to_standard_output(const Input& input, bool may_be_terminal) {
   struct stat status = {};
   if (fstat(STDOUT_FILENO, &status) != 0) fail_open("standard output", errno);
   if (S_ISREG(status.st_mode) && same_file(status, input.status)) {
     throw InvalidArgument("standard output is the input file itself; write to another file");
   }
-  if (!asked_by_name && isatty(STDOUT_FILENO) != 0) {
+  if (!may_be_terminal && isatty(STDOUT_FILENO) != 0) {
     throw InvalidArgument(
         "the output may be binary and standard output is a terminal: redirect it, or name a file "
         "with -o, or insist with -o -");
@@ -73,9 +73,10 @@ Destination choose_destination(Direction direction, const std::string& input_pat
     throw InvalidArgument("-c and -o name two outputs; give one");
   }
   if (options.path_given && options.path.empty()) throw InvalidArgument("-o has an empty name");
-  if (options.path_given && options.path == "-") return to_standard_output(input, true);
+  if (options.path_given && options.path == "-")
+    return to_standard_output(input, true);
   if (options.standard_output || (!options.path_given && input_path == "-")) {
-    return to_standard_output(input, false);
+    return to_standard_output(input, options.launched);
   }
 
   Destination destination;
@@ -117,7 +118,7 @@ Destination choose_destination(Direction direction, const std::string& input_pat
 }
 
 std::unique_ptr<Sink> open_sink(const Destination& destination, const Input& input,
-                                TemporaryName& temporary, bool sync_folder) {
+                                TemporaryName& temporary, bool sync_folder, bool named) {
   if (destination.standard_output) {
     Descriptor descriptor(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
     if (descriptor.get() < 0) fail_open("standard output", errno);
@@ -132,6 +133,7 @@ std::unique_ptr<Sink> open_sink(const Destination& destination, const Input& inp
   options.overwrite = destination.exists;
   options.on_temporary = [&temporary](const std::string& name) { temporary.set(name); };
   options.sync_folder = sync_folder;
+  options.named = named;
   options.mode = default_mode();
   if (S_ISREG(input.status.st_mode)) {
     // Permission bits alone: a set-user-ID bit on ciphertext means nothing.

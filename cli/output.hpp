@@ -17,6 +17,7 @@ struct OutputOptions {
   bool path_given = false;       // -o was given
   bool standard_output = false;  // -c
   bool force = false;            // -f
+  bool launched = false;         // a launcher stands between here and where the output ends
 };
 
 struct Destination {
@@ -33,9 +34,10 @@ struct Destination {
                                              const Input& input, const OutputOptions& options);
 
 // Opens it. A file takes the mode and the time of the input, if that is a file. `temporary` lives
-// longer than the sink. `sync_folder`: see FileSink::Options.
+// longer than the sink. `sync_folder` and `named`: see FileSink::Options.
 [[nodiscard]] std::unique_ptr<Sink> open_sink(const Destination& destination, const Input& input,
-                                              TemporaryName& temporary, bool sync_folder);
+                                              TemporaryName& temporary, bool sync_folder,
+                                              bool named);
 
 // To be called before there are other threads.
 void remember_umask();

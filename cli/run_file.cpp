@@ -205,13 +205,32 @@ class Run::Steps {
         static_cast<void>(message.layout().segments_of(*left));
       }
       open_output();
-      const TransferResult result = seal_message(*input_.source, message, *sink_, transfer);
+      const TransferResult result =
+          transport() != nullptr
+              ? transport()->seal(*input_.source, message, *sink_, transfer, names())
+              : seal_message(*input_.source, message, *sink_, transfer);
       report_.bytes = result.plain_bytes;
       times = result.times;
     } else {
       times = open(message, transfer);
     }
     set_timeline(times, message.cipher());
+  }
+
+  // Of authenticated messages; none: this process alone.
+  [[nodiscard]] Transport* transport() const {
+    return job_.alone || !is_authenticated(plan_.format) ? nullptr : run_.transport_;
+  }
+
+  [[nodiscard]] Transport::Names names() const {
+    Transport::Names names;
+    if (dynamic_cast<const PositionalSource*>(input_.source.get()) != nullptr) {
+      names.source = job_.input;
+    }
+    if (const auto* file = dynamic_cast<const FileSink*>(sink_.get())) {
+      names.sink = file->temporary();
+    }
+    return names;
   }
 
   void set_timeline(const TransferTimes& times, const Cipher& cipher) {
@@ -246,7 +265,10 @@ class Run::Steps {
       static_cast<void>(message.layout().extent_of(file->size()));
     }
     if (plan_.verb != Verb::verify) open_output();
-    const OpenResult result = open_message(*input_.source, message, sink_.get(), transfer);
+    const OpenResult result =
+        transport() != nullptr
+            ? transport()->open(*input_.source, message, sink_.get(), transfer, names())
+            : open_message(*input_.source, message, sink_.get(), transfer);
     report_.bytes = result.plain_bytes;
     if (result.empty_last) note_empty_last();
     if (plan_.salvage) report_.bad_ranges = bad;
@@ -295,7 +317,8 @@ class Run::Steps {
 
   void open_output() {
     temporary_.emplace();
-    sink_ = open_sink(destination_, input_, *temporary_, job_.sync_folder);
+    const bool named = transport() != nullptr && transport()->names_files();
+    sink_ = open_sink(destination_, input_, *temporary_, job_.sync_folder, named);
   }
 
   void report_progress(std::uint64_t done) {

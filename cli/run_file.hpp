@@ -9,6 +9,7 @@
 
 #include "key_ring.hpp"
 #include "report.hpp"
+#include "transport.hpp"
 
 namespace paraes::cli {
 
@@ -17,6 +18,7 @@ struct FileJob {
   OutputOptions output;     // of this file
   bool sync_folder = true;  // see FileSink::Options
   int threads = 0;          // see TransferOptions
+  bool alone = false;       // not through the transport: one of many small files
 };
 
 struct FileOutcome {
@@ -29,8 +31,9 @@ struct FileOutcome {
 // What all files of a run share.
 class Run {
  public:
-  Run(const CryptOptions& options, const Plan& plan)
-      : options_(options), plan_(plan), ring_(options, plan) {}
+  // `transport`: see run_batch.
+  Run(const CryptOptions& options, const Plan& plan, Transport* transport)
+      : options_(options), plan_(plan), transport_(transport), ring_(options, plan) {}
 
   // Throws what goes wrong; the outcome then says as much as was known. `progress` is told how many
   // more bytes of the input are done, by one thread at a time.
@@ -44,6 +47,7 @@ class Run {
 
   const CryptOptions& options_;
   const Plan& plan_;
+  Transport* transport_;
   KeyRing ring_;
   std::once_flag notes_;
   std::once_flag fallback_note_;

@@ -132,6 +132,26 @@ class PipeSource : public Source {
   std::optional<std::uint64_t> remaining_;
 };
 
+// A part of a file that another process has made and will name. Its commit says that what was
+// written is on its way to where that process can see it, and names nothing.
+class SharedSink : public PositionalSink {
+ public:
+  // Throws IoError if there is no such file.
+  explicit SharedSink(const std::string& path);
+
+  void write(Bytes data) override;
+  void commit() override;
+  void write_at(std::uint64_t offset, Bytes data) override;
+
+  // By which the processes compare that it is one file.
+  [[nodiscard]] std::uint64_t inode() const;
+
+ private:
+  std::string path_;
+  Descriptor descriptor_;
+  std::uint64_t position_ = 0;
+};
+
 // A file that appears under its name only when it is whole. Until then its bytes are in a file of
 // the same folder without a name, which goes with the process, or, where the file system has no
 // such files, in one named temporary_name(path), readable by its owner alone. commit sets mode and
@@ -143,6 +163,7 @@ class FileSink : public PositionalSink {
     bool overwrite = false;            // else an existing target is InvalidArgument
     mode_t mode = 0600;                // of the finished file, not changed by the umask
     std::optional<timespec> modified;  // its modification time; now if not given
+    bool named = false;                // the temporary has a name, so that others can write too
     bool sync_folder = true;           // else the caller calls sync_folder, once for many files
     // Is told the name of the temporary just before that is made, and an empty string when there
     // is none any more: for callers that must remove it when a signal ends the process.
@@ -157,6 +178,9 @@ class FileSink : public PositionalSink {
   void write(Bytes data) override;
   void commit() override;
   void write_at(std::uint64_t offset, Bytes data) override;
+
+  // The name of the temporary, empty if it has none.
+  [[nodiscard]] const std::string& temporary() const noexcept { return temporary_; }
 
  private:
   [[nodiscard]] bool open_unnamed();
@@ -218,6 +242,8 @@ struct TransferTimes {
   std::uint64_t read = 0;
   std::uint64_t kernel = 0;
   std::uint64_t write = 0;
+  std::uint64_t scatter = 0;  // sending pieces to other processes, and fetching them
+  std::uint64_t gather = 0;
 };
 
 }  // namespace paraes

@@ -125,7 +125,7 @@ void sync_folder(const std::string& folder) {
 
 FileSink::FileSink(std::string path, Options options)
     : path_(std::move(path)), folder_(folder_of(path_)), options_(std::move(options)) {
-  if (open_unnamed()) return;
+  if (!options_.named && open_unnamed()) return;
   try {
     open_named();
   } catch (...) {
@@ -244,6 +244,31 @@ void FileSink::discard() noexcept {
     if (options_.on_temporary) options_.on_temporary(temporary_);
   } catch (...) {  // NOLINT(bugprone-empty-catch): a destructor has nobody to tell
   }
+}
+
+SharedSink::SharedSink(const std::string& path)
+    : path_(path), descriptor_(open(path.c_str(), O_WRONLY | O_CLOEXEC)) {
+  if (descriptor_.get() < 0) posix::fail("open", path_, errno);
+}
+
+void SharedSink::write(Bytes data) {
+  write_at(position_, data);
+  position_ += data.size();
+}
+
+void SharedSink::write_at(std::uint64_t offset, Bytes data) {
+  posix::write_full_at(descriptor_.get(), offset, data, path_);
+}
+
+void SharedSink::commit() {
+  if (fsync(descriptor_.get()) != 0 && errno != EINVAL) posix::fail("sync", path_, errno);
+  if (const int error = descriptor_.close(); error != 0) posix::fail("write", path_, error);
+}
+
+std::uint64_t SharedSink::inode() const {
+  struct stat status = {};
+  if (fstat(descriptor_.get(), &status) != 0) posix::fail("read", path_, errno);
+  return status.st_ino;
 }
 
 PipeSink::PipeSink(Descriptor descriptor, std::string name)

@@ -1,0 +1,105 @@
+#include "app.hpp"
+
+#include <sys/resource.h>
+
+#include <cctype>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <sstream>
+#include <utility>
+
+#include "keys.hpp"
+#include "paraes/error.hpp"
+#include "paraes/version.hpp"
+#include "report.hpp"
+#include "signals.hpp"
+
+namespace paraes::cli {
+namespace {
+
+// CLI11 puts two empty lines between groups.
+class Formatter : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
+    for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) {
+      text.erase(at, 1);
+    }
+    return text;
+  }
+};
+
+// What CLI11 says is a sentence of its own, sometimes of several lines.
+std::string usage_text(const Program& program, const CLI::App& app, const CLI::ParseError& error) {
+  std::string text = error.what();
+  for (char& c : text) {
+    if (c == '\n') c = ' ';
+  }
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  if (text.size() > 1 && std::islower(static_cast<unsigned char>(text[1])) != 0) {
+    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  }
+  const auto verbs = app.get_subcommands();
+  const std::string verb = verbs.empty() ? "" : " " + verbs.front()->get_name();
+  return text + " (see `" + program.name + verb + " --help`)";
+}
+
+int parse_and_run(int argc, char** argv, const Program& program) {
+  CLI::App app{program.what, program.name};
+  app.formatter(std::make_shared<Formatter>());
+  app.set_version_flag("--version", program.name + " " + version(), "Print the version.");
+  app.set_help_flag("-h,--help", "Print this help.");
+  app.footer(program.footer);
+  int status = exit_done;
+  program.add_verbs(app, status);
+  stash_key_hex(argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) {
+      say(usage_text(program, app, error));
+      return exit_usage;
+    }
+    // --help and --version.
+    std::ostringstream text;
+    app.exit(error, text);
+    std::string shown = text.str();
+    while (!shown.empty() && shown.back() == '\n') shown.pop_back();
+    print_line(stdout, shown);
+    return exit_done;
+  }
+  if (app.get_subcommands().empty()) {
+    std::string verbs;
+    for (const CLI::App* verb : app.get_subcommands({})) {
+      verbs += (verbs.empty() ? "" : ", ") + verb->get_name();
+    }
+    say("which verb? " + verbs + " (see `" + program.name + " --help`)");
+    return exit_usage;
+  }
+  return status;
+}
+
+}  // namespace
+
+int run_app(int argc, char** argv, const Program& program) {
+  try {
+    reserve_standard_descriptors();
+    install_signal_handlers();
+    // A core dump would hold what stood on the stack: pieces of keys and of plaintext.
+    const rlimit no_core = {.rlim_cur = 0, .rlim_max = 0};
+    static_cast<void>(setrlimit(RLIMIT_CORE, &no_core));
+    const int status = parse_and_run(argc, argv, program);
+    // What a full disk or a closed pipe took from the output must not look like success.
+    if (std::fflush(stdout) != 0) {
+      say("cannot write standard output");
+      return exit_failed;
+    }
+    return status;
+  } catch (const std::exception& error) {
+    return say_error(error);
+  }
+}
+
+}  // namespace paraes::cli

@@ -1,0 +1,57 @@
+// Rank 0's part: messages are carried by all ranks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "orders.hpp"
+#include "ranks.hpp"
+#include "transport.hpp"
+
+namespace paraes::mpi {
+
+enum class Distribution {
+  shared,   // every rank reads and writes its share of the files
+  scatter,  // rank 0 reads and writes, and sends pieces to the others
+};
+
+class Lead : public cli::Transport {
+ public:
+  // threads: of every rank, as they said.
+  Lead(const Ranks& ranks, Distribution distribution, std::vector<unsigned> threads)
+      : ranks_(ranks), distribution_(distribution), threads_(std::move(threads)) {}
+
+  TransferResult seal(Source& source, const Message& message, Sink& sink,
+                      const TransferOptions& options, const Names& names) override;
+  OpenResult open(Source& source, const Message& message, Sink* sink, const OpenOptions& options,
+                  const Names& names) override;
+  [[nodiscard]] bool names_files() const override {
+    return distribution_ == Distribution::shared && ranks_.size() > 1;
+  }
+
+ private:
+  class Progress;
+
+  [[nodiscard]] Order new_order(Task task, const Message& message, const Names& names);
+  void send_to_all(const Order& order) const;
+  // The answers of all other ranks. Throws the first that is an error, unless `quiet`.
+  std::vector<Answer> collect(std::uint64_t number, Progress* progress, bool quiet) const;
+  // Runs work(options) as this rank's share of `order`, and adds the others' answers to its result.
+  template <class Work>
+  OpenResult share(const Order& order, const OpenOptions& options, const Work& work);
+  // Runs work(options) with the other ranks computing.
+  template <class Work>
+  OpenResult scatter(Order order, const Message& message, const OpenOptions& options,
+                     const Work& work);
+
+  const Ranks& ranks_;
+  Distribution distribution_;
+  std::vector<unsigned> threads_;
+  std::uint64_t number_ = 0;
+};
+
+// Ends the other ranks' work; they exit with `status`.
+void dismiss(const Ranks& ranks, int status);
+
+}  // namespace paraes::mpi

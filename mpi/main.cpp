@@ -1,0 +1,207 @@
+// paraes-mpi: the verbs of paraes over the ranks of an MPI job.
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <exception>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app.hpp"
+#include "batch.hpp"
+#include "commands.hpp"
+#include "lead.hpp"
+#include "paraes/devices.hpp"
+#include "paraes/error.hpp"
+#include "paraes/kernels.hpp"
+#include "plan.hpp"
+#include "ranks.hpp"
+#include "report.hpp"
+#include "serve.hpp"
+
+namespace paraes::mpi {
+namespace {
+
+constexpr const char* footer = R"(
+Run it under MPI: every rank does a part of each large file. Flags, formats and exit codes are those
+of paraes; `paraes VERB --help` says more.
+
+Examples:
+  mpirun -n 4 paraes-mpi encrypt --key-file my.key big.tar
+  mpirun -n 4 paraes-mpi decrypt --key-file my.key big.tar.paes
+  srun -n 64 paraes-mpi encrypt -T 8 --key-file my.key -r /scratch/run7)";
+
+using Digest = std::array<std::uint8_t, 32>;
+
+class Sha256 {
+ public:
+  Sha256() : context_(EVP_MD_CTX_new()) { EVP_DigestInit_ex(context_, EVP_sha256(), nullptr); }
+  ~Sha256() { EVP_MD_CTX_free(context_); }
+  Sha256(const Sha256&) = delete;
+  Sha256& operator=(const Sha256&) = delete;
+  void add(const void* data, std::size_t bytes) { EVP_DigestUpdate(context_, data, bytes); }
+  std::string text() {
+    Digest digest{};
+    EVP_DigestFinal_ex(context_, digest.data(), nullptr);
+    return {digest.begin(), digest.end()};
+  }
+
+ private:
+  EVP_MD_CTX* context_;
+};
+
+std::string digest_of_program() {
+  Sha256 hash;
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  std::vector<char> buffer(std::size_t{1} << 20);
+  while (file) {
+    file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    hash.add(buffer.data(), static_cast<std::size_t>(file.gcount()));
+  }
+  return hash.text();
+}
+
+// Only a digest: a flag may have a key.
+std::string digest_of_flags(int argc, char** argv) {
+  Sha256 hash;
+  for (int i = 1; i < argc; ++i) hash.add(argv[i], std::char_traits<char>::length(argv[i]) + 1);
+  return hash.text();
+}
+
+// Whether all ranks would do the same; if not, rank 0 says what differs.
+bool are_alike(const Ranks& ranks, int argc, char** argv) {
+  const auto compare = [&](const std::string& own, const char* what) {
+    const std::vector<std::string> all = ranks.gather_everywhere(own);
+    for (std::size_t i = 1; i < all.size(); ++i) {
+      if (all[i] == all[0]) continue;
+      if (ranks.leads()) {
+        cli::say(ranks.name(static_cast<int>(i)) + " " + what +
+                 " rank 0: all ranks need the same program and the same flags");
+      }
+      return false;
+    }
+    return true;
+  };
+  return compare(digest_of_program(), "runs another program than") &&
+         compare(digest_of_flags(argc, argv), "was given other flags than");
+}
+
+// "cuda" alone is the GPU of the rank's place on its host.
+std::string own_device(const Ranks& ranks, const std::string& device) {
+  if (device != "cuda" && device != "hip" && device != "opencl") return device;
+  unsigned count = 0;
+  for (const DeviceInfo& info : devices()) {
+    if (info.id.rfind(device + ":", 0) == 0) ++count;
+  }
+  return count == 0 ? device : device + ":" + std::to_string(ranks.local_rank() % count);
+}
+
+unsigned threads_of(const Execution& execution) {
+  return static_cast<unsigned>(execution.threads == 0 ? available_cores() : execution.threads);
+}
+
+class Program {
+ public:
+  explicit Program(const Ranks& ranks) : ranks_(ranks) {}
+
+  void add_verbs(CLI::App& app, int& status) {
+    const cli::CryptProgram program = {
+        .add_options =
+            [this](CLI::App& verb) {
+              verb.add_option("--distribute", distribute_,
+                              "Each rank reads and writes its part (default), or rank 0 sends "
+                              "pieces to the others.")
+                  ->type_name("shared|scatter")
+                  ->group("Execution");
+            },
+        .run = [this](const cli::CryptOptions& options,
+                      cli::Verb verb) { return crypt(options, verb); },
+    };
+    cli::add_encrypt(app, status, program);
+    cli::add_decrypt(app, status, program);
+    cli::add_verify(app, status, program);
+  }
+
+ private:
+  [[nodiscard]] Distribution distribution() const {
+    if (distribute_ == "shared") return Distribution::shared;
+    if (distribute_ == "scatter") return Distribution::scatter;
+    throw InvalidArgument("--distribute " + distribute_ + ": it is either shared or scatter");
+  }
+
+  int crypt(const cli::CryptOptions& given, cli::Verb verb) {
+    cli::CryptOptions options = given;
+    options.device = own_device(ranks_, given.device);
+    // Open MPI gives its processes a pseudo-terminal for standard output, whatever mpirun has.
+    options.output.launched = true;
+    if (ranks_.leads()) return lead(options, verb);
+    Answer ready;
+    Execution execution;
+    try {
+      static_cast<void>(distribution());
+      execution = cli::make_plan(options, verb).execution;
+      ready.result.segments = threads_of(execution);
+    } catch (...) {
+      ready = answer_of_current_exception();
+    }
+    ranks_.send(0, Tag::done, pack(ready));
+    return serve(ranks_, execution);
+  }
+
+  int lead(const cli::CryptOptions& options, cli::Verb verb) {
+    int status = cli::exit_failed;
+    std::optional<Answer> trouble;
+    int troubled = 0;
+    std::vector<unsigned> threads{1};
+    for (int other = 1; other < ranks_.size(); ++other) {
+      Packet packet = ranks_.receive(other, Tag::done);
+      const Answer ready = unpack_answer(packet);
+      threads.push_back(static_cast<unsigned>(ready.result.segments));
+      if (ready.kind == Answer::Kind::good || trouble) continue;
+      trouble = ready;
+      troubled = other;
+    }
+    try {
+      const Distribution how = distribution();
+      // What is wrong here is said as paraes says it.
+      std::optional<Execution> execution;
+      try {
+        execution = cli::make_plan(options, verb).execution;
+      } catch (const Error&) {
+        execution.reset();
+      }
+      if (execution && trouble) throw_answer(*trouble, ranks_.name(troubled));
+      if (execution) threads[0] = threads_of(*execution);
+      Lead transport(ranks_, how, threads);
+      status = cli::run_batch(options, verb, &transport);
+    } catch (const std::exception& error) {
+      status = cli::say_error(error);
+    }
+    dismiss(ranks_, status);
+    return status;
+  }
+
+  const Ranks& ranks_;
+  std::string distribute_ = "shared";
+};
+
+}  // namespace
+}  // namespace paraes::mpi
+
+int main(int argc, char** argv) {
+  using namespace paraes;
+  const mpi::Ranks ranks(&argc, &argv);
+  if (!mpi::are_alike(ranks, argc, argv)) return cli::exit_usage;
+  mpi::Program program(ranks);
+  return cli::run_app(
+      argc, argv,
+      {.name = "paraes-mpi",
+       .what = "Encrypts and decrypts with AES, on all ranks of an MPI job.",
+       .footer = mpi::footer,
+       .add_verbs = [&](CLI::App& app, int& status) { program.add_verbs(app, status); }});
+}

@@ -1,0 +1,151 @@
+#include "ranks.hpp"
+
+#include <fcntl.h>
+#include <mpi.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <limits>
+#include <numeric>
+#include <thread>
+
+namespace paraes::mpi {
+namespace {
+
+int tag_of(Tag tag, int slot) { return static_cast<int>(tag) + slot; }
+
+std::vector<int> offsets(const std::vector<int>& sizes) {
+  std::vector<int> list(sizes.size());
+  std::exclusive_scan(sizes.begin(), sizes.end(), list.begin(), 0);
+  return list;
+}
+
+}  // namespace
+
+Ranks::Ranks(int* argc, char*** argv) {
+  // Errors of MPI itself end all ranks, with a message: its default.
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
+  any_threads_ = provided == MPI_THREAD_MULTIPLE;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+  MPI_Comm_size(MPI_COMM_WORLD, &size_);
+  MPI_Comm host = MPI_COMM_NULL;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host);
+  int local = 0;
+  MPI_Comm_rank(host, &local);
+  local_rank_ = static_cast<unsigned>(local);
+  MPI_Comm_free(&host);
+  std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
+  int length = 0;
+  MPI_Get_processor_name(name.data(), &length);
+  hosts_ = gather_everywhere({name.data(), static_cast<std::size_t>(length)});
+  standard_error_ = STDERR_FILENO;
+  if (rank_ == 0) return;
+  standard_error_ = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nowhere < 0) return;
+  static_cast<void>(dup2(nowhere, STDOUT_FILENO));
+  static_cast<void>(dup2(nowhere, STDERR_FILENO));
+  close(nowhere);
+}
+
+Ranks::~Ranks() { MPI_Finalize(); }
+
+std::vector<std::string> Ranks::gather_everywhere(const std::string& own) const {
+  int length = static_cast<int>(own.size());
+  std::vector<int> lengths(static_cast<std::size_t>(size_));
+  MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, MPI_COMM_WORLD);
+  const std::vector<int> at = offsets(lengths);
+  std::string all(static_cast<std::size_t>(at.back() + lengths.back()), '\0');
+  MPI_Allgatherv(own.data(), length, MPI_CHAR, all.data(), lengths.data(), at.data(), MPI_CHAR,
+                 MPI_COMM_WORLD);
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    texts.push_back(
+        all.substr(static_cast<std::size_t>(at[i]), static_cast<std::size_t>(lengths[i])));
+  }
+  return texts;
+}
+
+void Ranks::send(int to, Tag tag, const Packet& packet, int slot) const {
+  if (packet.size() > std::numeric_limits<int>::max()) {
+    throw Error("a message between ranks has more than 2 GiB");
+  }
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Isend(packet.data(), static_cast<int>(packet.size()), MPI_BYTE, to, tag_of(tag, slot),
+            MPI_COMM_WORLD, &request);
+  for (int spins = 0;; ++spins) {
+    int done = 0;
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (done != 0) return;
+    if (spins < 50) {
+      sched_yield();
+    } else {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+}
+
+std::optional<Ranks::Received> Ranks::poll(int from, Tag tag, int slot) const {
+  int found = 0;
+  MPI_Message message = MPI_MESSAGE_NULL;
+  MPI_Status status;
+  MPI_Improbe(from == any_rank ? MPI_ANY_SOURCE : from, tag_of(tag, slot), MPI_COMM_WORLD, &found,
+              &message, &status);
+  if (found == 0) return std::nullopt;
+  int size = 0;
+  MPI_Get_count(&status, MPI_BYTE, &size);
+  Packet packet(static_cast<std::size_t>(size));
+  MPI_Mrecv(packet.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+  return Received{status.MPI_SOURCE, std::move(packet)};
+}
+
+std::optional<Ranks::Received> Ranks::wait(int from, Tag tag, int slot,
+                                           const std::function<bool()>& meanwhile) const {
+  using namespace std::chrono_literals;
+  for (int looks = 0;; ++looks) {
+    if (auto received = poll(from, tag, slot)) return received;
+    if (meanwhile && !meanwhile()) return std::nullopt;
+    if (looks < 50) {
+      sched_yield();
+    } else {
+      std::this_thread::sleep_for(looks < 2000 ? 50us : 1000us);
+    }
+  }
+}
+
+Packet Ranks::receive(int from, Tag tag, int slot) const {
+  return std::move(wait(from, tag, slot)->packet);
+}
+
+void Ranks::barrier() const { MPI_Barrier(MPI_COMM_WORLD); }
+
+void Ranks::scatter(const std::uint8_t* all, const std::vector<int>& sizes,
+                    std::uint8_t* own) const {
+  const std::vector<int> at = offsets(sizes);
+  MPI_Scatterv(all, sizes.data(), at.data(), MPI_BYTE, own, sizes[static_cast<std::size_t>(rank_)],
+               MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+void Ranks::gather(const std::uint8_t* own, const std::vector<int>& sizes,
+                   std::uint8_t* all) const {
+  const std::vector<int> at = offsets(sizes);
+  MPI_Gatherv(own, sizes[static_cast<std::size_t>(rank_)], MPI_BYTE, all, sizes.data(), at.data(),
+              MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+void Ranks::complain(const std::string& text) const {
+  const std::string line = "paraes: " + name(rank_) + ": " + text + "\n";
+  static_cast<void>(!write(standard_error_, line.data(), line.size()));
+}
+
+void Ranks::abort(int status) const {
+  MPI_Abort(MPI_COMM_WORLD, status);
+  std::abort();
+}
+
+}  // namespace paraes::mpi

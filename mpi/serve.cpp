@@ -1,0 +1,186 @@
+#include "serve.hpp"
+
+#include <fcntl.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "orders.hpp"
+#include "paraes/error.hpp"
+#include "paraes/io.hpp"
+#include "paraes/kernels.hpp"
+#include "pieces.hpp"
+
+namespace paraes::mpi {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Tells rank 0 of the progress no more often than this.
+constexpr auto report_interval = std::chrono::milliseconds(100);
+
+FileSource open_source(const std::string& path) {
+  Descriptor descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (descriptor.get() < 0) {
+    const int code = errno;
+    throw IoError("cannot open " + path + ": " + std::generic_category().message(code) +
+                      "; the ranks need one file system (or --distribute scatter)",
+                  code);
+  }
+  return {std::move(descriptor), path};
+}
+
+class Server {
+ public:
+  Server(const Ranks& ranks, const Execution& execution) : ranks_(ranks), execution_(execution) {}
+
+  int run() {
+    for (;;) {
+      Packet packet = ranks_.receive(0, Tag::order);
+      Order order = unpack_order(packet);
+      if (order.task == Task::quit) return static_cast<int>(order.number);
+      Answer answer;
+      try {
+        if (order.task == Task::help) {
+          help(order);
+        } else {
+          share(order, answer);
+        }
+      } catch (...) {
+        answer = answer_of_current_exception();
+        if (answer.kind != Answer::Kind::stopped && order.task != Task::help) stop(order.number);
+      }
+      answer.number = order.number;
+      ranks_.send(0, Tag::done, pack(answer));
+    }
+  }
+
+ private:
+  void stop(std::uint64_t number) const {
+    for (int other = 0; other < ranks_.size(); ++other) {
+      if (other == ranks_.rank()) continue;
+      Packet packet;
+      packet.add(number);
+      ranks_.send(other, Tag::stop, packet);
+    }
+  }
+
+  void tell(std::uint64_t number, std::uint64_t more) const {
+    Packet packet;
+    packet.add(number);
+    packet.add(more);
+    ranks_.send(0, Tag::progress, packet);
+  }
+
+  void share(Order& order, Answer& answer) {
+    FileSource source = open_source(order.source);
+    const bool seals = order.task == Task::seal;
+    if (source.size() != order.bytes) {
+      throw IoError(order.source + " has " + std::to_string(source.size()) + " bytes here and " +
+                        std::to_string(order.bytes) +
+                        " on rank 0: it is another file, or it has changed; the ranks need one "
+                        "file system (or --distribute scatter)",
+                    0);
+    }
+    std::optional<SharedSink> sink;
+    if (!order.sink.empty()) {
+      sink.emplace(order.sink);
+      if (sink->inode() != order.inode) {
+        throw IoError(order.sink +
+                          " is another file than on rank 0; the ranks need one file system (or "
+                          "--distribute scatter)",
+                      0);
+      }
+    }
+    const Message message(std::move(order.parts), execution_);
+    OpenOptions options;
+    options.threads = execution_.threads;
+    options.overlap = order.overlap;
+    options.offset = order.offset;
+    options.length = order.length;
+    options.share = {.index = static_cast<unsigned>(ranks_.rank()),
+                     .count = static_cast<unsigned>(ranks_.size())};
+    if (order.salvages) options.salvage = &answer.bad;
+    std::uint64_t told = 0;
+    Clock::time_point last = Clock::now();
+    options.progress = [&](std::uint64_t done) {
+      while (auto received = ranks_.poll(Ranks::any_rank, Tag::stop)) {
+        if (received->packet.number() == order.number) throw Stopped();
+      }
+      if (Clock::now() - last < report_interval) return;
+      last = Clock::now();
+      tell(order.number, done - std::exchange(told, done));
+    };
+    if (seals) {
+      static_cast<TransferResult&>(answer.result) = seal_message(source, message, *sink, options);
+    } else {
+      answer.result = open_message(source, message, sink ? &*sink : nullptr, options);
+    }
+    // Rank 0's host sees what it holds itself; other hosts have to hand theirs over.
+    if (sink && ranks_.host(ranks_.rank()) != ranks_.host(0)) sink->commit();
+  }
+
+  // Computes pieces until rank 0 has enough of it.
+  void help(Order& order) {
+    const Message message(std::move(order.parts), execution_);
+    const unsigned count = thread_count();
+    std::atomic<bool> ended = false;
+    // A thread has every count-th slot.
+    const auto work = [&](unsigned thread) {
+      for (unsigned slot = thread; !ended;
+           slot = slot + count < pieces_a_thread * count ? slot + count : thread) {
+        const auto number = static_cast<int>(slot);
+        unsigned looks = 0;
+        auto received = ranks_.wait(0, Tag::piece, number, [&] { return ++looks < 2 && !ended; });
+        if (!received) {
+          if (slot == thread) std::this_thread::sleep_for(std::chrono::microseconds(50));
+          continue;
+        }
+        HeldPiece piece = unpack_piece(received->packet);
+        const Clock::time_point start = Clock::now();
+        if (order.encrypts) {
+          message.cipher().seal(piece.run);
+        } else {
+          message.cipher().open(piece.run);
+        }
+        ranks_.send(0, Tag::result, pack_result(piece, nanoseconds_since(start)), number);
+      }
+    };
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < count; ++t) {
+      threads.emplace_back([&, t] {
+        try {
+          work(t);
+        } catch (const std::exception& error) {
+          // Rank 0 waits for this piece, and for no other answer.
+          ranks_.complain(error.what());
+          ranks_.abort(1);
+        }
+      });
+    }
+    Packet packet = ranks_.receive(0, Tag::order);
+    const Order end = unpack_order(packet);
+    ended = true;
+    for (std::thread& thread : threads) thread.join();
+    if (end.task != Task::enough) throw Error("an order that is none here");
+  }
+
+  [[nodiscard]] unsigned thread_count() const {
+    return static_cast<unsigned>(execution_.threads == 0 ? available_cores() : execution_.threads);
+  }
+
+  const Ranks& ranks_;
+  const Execution& execution_;
+};
+
+}  // namespace
+
+int serve(const Ranks& ranks, const Execution& execution) { return Server(ranks, execution).run(); }
+
+}  // namespace paraes::mpi

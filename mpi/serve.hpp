@@ -1,0 +1,13 @@
+// The part of all ranks but 0: they do what they are told.
+#pragma once
+
+#include "paraes/ciphers.hpp"
+#include "ranks.hpp"
+
+namespace paraes::mpi {
+
+// Takes orders until the last, and returns the exit status that it has. `execution`: how this rank
+// computes.
+[[nodiscard]] int serve(const Ranks& ranks, const Execution& execution);
+
+}  // namespace paraes::mpi
