@@ -1,0 +1,7 @@
+"""`python -m paraes.lab` is `paraes-lab`."""
+
+import sys
+
+from paraes.lab.cli import main
+
+sys.exit(main())

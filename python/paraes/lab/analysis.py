@@ -1,0 +1,738 @@
+"""Any bench JSON as sections of a report: throughput, rivals, scaling, crossover, phases, roofs, energy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from paraes.lab.bench import PHASES, Report, Row, is_cpu_device, machine_of
+from paraes.lab.crossover import crossover
+from paraes.lab.derived import (
+    Known,
+    clock_of,
+    cycles_per_byte,
+    energy,
+    joules_per_gigabyte,
+    percent_of_roof,
+    phase_shares,
+    port_limit,
+)
+from paraes.lab.document import (
+    Axis,
+    Bullets,
+    Cell,
+    Column,
+    Document,
+    Estimate,
+    Figure,
+    Missing,
+    Paragraph,
+    Section,
+    Series,
+    Table,
+)
+from paraes.lab.scaling import Scaling, scalings, weak_scalings
+from paraes.lab.statistics import Interval, compare, mad, median_interval
+from paraes.lab.units import megabytes_per_second, plural, size_text
+
+# Axes that say which job is done; rows that differ only in the others do the same job.
+JOB = ("mode", "key_bits", "direction", "bytes", "messages", "scope", "in_place", "report")
+PHASE_NAMES = {
+    "read": "read",
+    "key_expansion": "key expansion",
+    "host_to_device": "copy to the GPU",
+    "kernel": "kernel",
+    "device_to_host": "copy from the GPU",
+    "write": "write",
+    "scatter": "scatter",
+    "gather": "gather",
+}
+
+
+def distinct(rows: Iterable[Row]) -> list[Row]:
+    """Rows without later ones of the same axes in the same report (parts may repeat a row)."""
+    found: dict[tuple, Row] = {}
+    for row in rows:
+        found.setdefault((row.report, *row.axes()), row)
+    return list(found.values())
+
+
+def job_of(row: Row) -> tuple[Any, ...]:
+    """The job that a row does."""
+    return tuple(getattr(row, name) for name in JOB)
+
+
+def job_text(row: Row, size: bool = True) -> str:
+    """The job in words."""
+    words = [f"{row.scope} scope"]
+    if row.mode:
+        words.append(row.mode.upper())
+    if row.key_bits:
+        words.append(f"{row.key_bits}-bit keys")
+    if row.direction:
+        words.append({"encrypt": "encryption", "decrypt": "decryption"}.get(row.direction, ""))
+    if row.in_place:
+        words.append("in place")
+    if size:
+        words.append(size_text(row.bytes))
+    return ", ".join(words)
+
+
+def rate_estimate(row: Row) -> Estimate:
+    """10**6 bytes a second with the interval of the median."""
+    interval = median_interval(row.samples_ns)
+    low, high = (megabytes_per_second(row.bytes, ns) for ns in (interval.high, interval.low))
+    return Estimate(row.mb_per_s, Interval(low, high, interval.coverage))
+
+
+def _cell(known: Known) -> Cell:
+    return Missing(known.why) if known.value is None else known.value
+
+
+def _label_in(row: Row, rows: list[Row], job: bool = False) -> str:
+    """A label that says whatever tells the row from the others; `job`: of the job as well, where no
+    column beside it does."""
+    label = row.label()
+    for name, text in (
+        ("key_bits", "{} bits"),
+        ("format", "{}"),
+        ("key_expansion", "keys on the {}"),
+        ("transfer", "{}"),
+        ("distribution", "{}"),
+        ("scope", "{} scope"),
+    ):
+        if name in JOB and not job:
+            continue
+        value = getattr(row, name)
+        others = {getattr(other, name) for other in rows if other.rival is None}
+        if name == "key_expansion" and not row.on_gpu:
+            continue  # the CPU has no choice
+        if value is not None and len(others - {None}) > 1:
+            label += f" · {text.format(value)}"
+    if (
+        row.rival is None
+        and len({r.overlap for r in rows if r.rival is None and r.scope == row.scope}) > 1
+    ):
+        label += " · overlap" if row.overlap else " · no overlap"
+    return label
+
+
+def machine_section(report: Report) -> Section:
+    """Every context: what a rate is worth nothing without."""
+    names = (
+        "time",
+        "host",
+        "cpu",
+        "features",
+        "cores",
+        "threads",
+        "numa",
+        "governor",
+        "thp",
+        "kernel_release",
+        "container",
+        "compiler",
+        "flags",
+        "git",
+        "dirty",
+    )
+    distinct_contexts: list[dict[str, Any]] = []
+    for context in report.contexts:
+        if context and context not in distinct_contexts:
+            distinct_contexts.append(context)
+    # Runs of one machine differ in time only: one column is enough for those.
+    seen: dict[tuple, dict[str, Any]] = {}
+    for context in distinct_contexts:
+        seen.setdefault((machine_of(context), context.get("git")), context)
+    columns = [Column("", "text")] + [
+        Column(f"report {i}", "text") for i in range(1, len(seen) + 1)
+    ]
+    rows: list[list[Cell]] = []
+    for name in names:
+        rows.append([name, *[_context_text(c.get(name)) for c in seen.values()]])
+    libraries = sorted({k for c in seen.values() for k in (c.get("libraries") or {})})
+    for library in libraries:
+        rows.append(
+            [
+                library,
+                *[_context_text((c.get("libraries") or {}).get(library)) for c in seen.values()],
+            ]
+        )
+    gpus = [_gpus_text(c.get("gpus") or []) for c in seen.values()]
+    rows.append(["GPUs and OpenCL devices", *gpus])
+    table = Table(
+        "machine",
+        "The machine, as the bench saw it; unknown is where it could not tell",
+        columns,
+        rows,
+    )
+    blocks: list[Any] = [table]
+    if len({machine_of(c) for c in seen.values()}) > 1:
+        blocks.append(
+            Paragraph(
+                "These reports are of different machines: rates are comparable within one only."
+            )
+        )
+    return Section("machine-section", "Machine", blocks)
+
+
+def _context_text(value: Any) -> str:
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return " ".join(str(v) for v in value)
+    return str(value)
+
+
+def _gpus_text(gpus: list[dict[str, Any]]) -> str:
+    words = []
+    for gpu in gpus:
+        kind = " (a CPU)" if is_cpu_device(gpu) else ""
+        words.append(f"{gpu.get('id')}{kind}: {gpu.get('name')}, {gpu.get('driver')}")
+    return "; ".join(words) or "none"
+
+
+def throughput_figures(rows: list[Row], report: Report) -> list[Figure]:
+    """One figure a job with several sizes; copies are lines of every figure of their scope."""
+    groups: dict[tuple, list[Row]] = {}
+    machine = report.machine_of_row
+    copies = [row for row in rows if row.rival and row.mode is None]
+    for row in rows:
+        if row.mode is not None:
+            key = (machine(row), row.scope, row.mode, row.key_bits, row.direction, row.in_place)
+            groups.setdefault(key, []).append(row)
+    figures = []
+    for number, (key, members) in enumerate(groups.items(), 1):
+        whole = members + [
+            c
+            for c in copies
+            if (machine(c), c.scope) == key[:2]
+            and c.in_place == key[5]
+            and c.direction in (None, key[4])
+        ]
+        if len({row.bytes for row in members}) < 2:
+            continue
+        figures.append(
+            _throughput_figure(f"throughput-{number}", job_text(members[0], size=False), whole)
+        )
+    return figures
+
+
+def _throughput_figure(name: str, job: str, rows: list[Row]) -> Figure:
+    lines: dict[str, list[Row]] = {}
+    for row in rows:
+        label = _label_in(row, rows)
+        if any(other.bytes == row.bytes for other in lines.get(label, [])):
+            label += f" · report {row.report + 1}"  # measured twice: neither hides the other
+        lines.setdefault(label, []).append(row)
+    series, body = [], []
+    for label, members in lines.items():
+        members.sort(key=lambda r: r.bytes)
+        estimates = [rate_estimate(r) for r in members]
+        series.append(
+            Series(
+                label,
+                [float(r.bytes) for r in members],
+                [e.value for e in estimates],
+                [e.interval.low for e in estimates if e.interval],
+                [e.interval.high for e in estimates if e.interval],
+            )
+        )
+    sizes = sorted({row.bytes for row in rows})
+    for label, members in lines.items():
+        by_size = {row.bytes: row for row in members}
+        cells: list[Cell] = [by_size[s].mb_per_s if s in by_size else None for s in sizes]
+        body.append([label, *cells])
+    columns = [Column("device and kernel; (rival)", "text"), *[Column(size_text(s)) for s in sizes]]
+    return Figure(
+        name,
+        f"Throughput: {job}",
+        f"Throughput in 10⁶ bytes a second over the size of the message, {job}; one line for each device, "
+        "kernel and rival.",
+        Axis("size of the message", "log", "size"),
+        Axis("10⁶ bytes a second", "log"),
+        series,
+        Table(name, f"MB/s (10⁶ bytes a second) by size, {job}", columns, body),
+    )
+
+
+def rows_section(rows: list[Row], report: Report) -> Section:
+    """Every row that was measured."""
+    body: list[list[Cell]] = []
+    for row in rows:
+        line: list[Cell] = [_label_in(row, rows), job_text(row, size=False), row.bytes, row.cache]
+        if row.samples_ns.size == 0:
+            failed = Missing("it failed while it was measured")
+            body.append([*line, failed, failed, None, 0, "WRONG"])
+            continue
+        interval = median_interval(row.samples_ns)
+        spread = 100 * 1.4826 * mad(row.samples_ns) / row.median_ns
+        body.append(
+            [
+                *line,
+                Estimate(row.median_ns, interval),
+                row.mb_per_s,
+                spread,
+                f"{row.samples_ns.size} ({len(row.outliers)})",
+                "yes" if row.verified else "WRONG",
+            ]
+        )
+    columns = [
+        Column("device and kernel; (rival)", "text"),
+        Column("job", "text"),
+        Column("size", "size"),
+        Column("cache", "text"),
+        Column("median, 95 % interval", "ns"),
+        Column("MB/s"),
+        Column("spread", "percent"),
+        Column("samples (outliers)", "printed"),
+        Column("right", "text"),
+    ]
+    few = [r for r in rows if 0 < r.samples_ns.size < 6]
+    notes = ["spread: 1.4826 MAD, relative to the median; outliers are marked and kept"]
+    if few:
+        notes.append(
+            "Fewer than 6 samples: the interval is their whole range and covers less than 95 %."
+        )
+    table = Table("rows", f"All {len(rows)} rows that were measured", columns, body, notes)
+    return Section("rows-section", "All rows", [table])
+
+
+def rivals_section(rows: list[Row]) -> Section | None:
+    """Every row of ours against every rival that does the same job with as many threads."""
+    body: list[list[Cell]] = []
+    rivals = [row for row in rows if row.rival and row.mode is not None]
+    for rival in rivals:
+        for row in rows:
+            if row.rival or job_of(row) != job_of(rival):
+                continue
+            if row.scope == "memory" and row.threads != rival.threads:
+                continue
+            if row.on_gpu != rival.on_gpu:
+                continue
+            c = compare(row.samples_ns, rival.samples_ns)
+            body.append(
+                [
+                    _label_in(row, rows),
+                    f"({rival.rival})",
+                    job_text(row, size=False),
+                    row.bytes,
+                    Estimate(c.ratio, c.ratio_interval),
+                    c.p,
+                    c.verdict,
+                ]
+            )
+    if not body:
+        return None
+    columns = [
+        Column("ours", "text"),
+        Column("rival", "text"),
+        Column("job", "text"),
+        Column("size", "size"),
+        Column("times as fast, 95 %", unit="×"),
+        Column("p"),
+        Column("verdict", "text"),
+    ]
+    note = (
+        "faster or slower: two-sided Mann–Whitney p < 0.05, and the bootstrap interval of the ratio of "
+        "medians leaves out 1; else undecided"
+    )
+    return Section(
+        "rivals",
+        "Against rivals",
+        [Table("rivals", "Ours against rivals in the same job", columns, body, [note])],
+    )
+
+
+def _scaling_rows(scaling: Scaling) -> list[list[Cell]]:
+    body: list[list[Cell]] = []
+    for p in scaling.points:
+        marks = []
+        if p.superlinear:
+            marks.append("superlinear" if p.superlinear == "yes" else "superlinear within noise")
+        if p.more_than_cores:
+            marks.append("more than cores")
+        body.append(
+            [
+                _series_text(scaling),
+                p.workers,
+                p.row.median_ns,
+                Estimate(p.speedup, p.speedup_interval if p.workers > 1 else None),
+                p.best_serial,
+                Estimate(p.efficiency, p.efficiency_interval if p.workers > 1 else None),
+                None if p.karp_flatt is None else Estimate(p.karp_flatt, p.karp_flatt_interval),
+                ", ".join(marks),
+            ]
+        )
+    return body
+
+
+def _series_text(scaling: Scaling) -> str:
+    row = scaling.base
+    kind = "ranks" if any(p.row.ranks > 1 for p in scaling.points) else "threads"
+    return f"{row.name}, {kind}, {job_text(row)}"
+
+
+def scaling_section(rows: list[Row], cores: int | None) -> Section | None:
+    """Speedup, efficiency and Karp–Flatt over threads and ranks, with fits."""
+    found = scalings(rows, cores)
+    weak = weak_scalings(rows, cores)
+    if not found:
+        return None
+    body = [line for scaling in found for line in _scaling_rows(scaling)]
+    columns = [
+        Column("series", "text"),
+        Column("workers"),
+        Column("median", "ns"),
+        Column("speedup, 95 %", unit="×"),
+        Column("against the best serial kernel", unit="×"),
+        Column("efficiency"),
+        Column("Karp–Flatt e, 95 %"),
+        Column("note", "text"),
+    ]
+    table = Table("scaling", "Speedup, efficiency and Karp–Flatt", columns, body)
+    fits: list[list[Cell]] = []
+    for s in found:
+        if s.fit is not None:
+            fits.append(
+                ["Amdahl", _series_text(s), s.fit.fraction, 100 * s.fit.residual, s.fit.points]
+            )
+    for w in weak:
+        text = f"{w.base.name}, {job_text(w.base)} a thread"
+        fits.append(["Gustafson", text, w.fit.fraction, 100 * w.fit.residual, w.fit.points])
+    notes = [
+        "Points with more workers than cores are left out. Two points fit any law: residual 0 says nothing."
+    ]
+    if not weak:
+        notes.append(
+            "Gustafson: no rows whose size grows with the threads (three or more), so no fit."
+        )
+    fit_table = Table(
+        "scaling-fits",
+        "Amdahl's and Gustafson's laws, fitted",
+        [
+            Column("law", "text"),
+            Column("series", "text"),
+            Column("serial fraction"),
+            Column("residual", "percent"),
+            Column("points"),
+        ],
+        fits,
+        notes,
+    )
+    several = [s for s in found if len(s.points) > 2]
+    blocks: list[Any] = []
+    if several:
+        lines = [
+            Series(
+                _series_text(s),
+                [float(p.workers) for p in s.points],
+                [p.speedup for p in s.points],
+                [p.speedup_interval.low for p in s.points],
+                [p.speedup_interval.high for p in s.points],
+            )
+            for s in several
+        ]
+        top = max(max(line.x) for line in lines)
+        lines.append(Series("ideal", [1.0, top], [1.0, top], origin="predicted"))
+        blocks.append(
+            Figure(
+                "scaling-speedup",
+                "Speedup over workers",
+                "Speedup against one worker over the number of threads "
+                "or ranks, with the ideal line.",
+                Axis("workers", "log", "count"),
+                Axis("speedup", "log"),
+                lines,
+                table,
+            )
+        )
+    else:
+        blocks.append(table)
+    return Section("scaling-section", "Scaling", [*blocks, fit_table])
+
+
+def _worthy(opponents: dict[tuple, list[Row]], kernel: str) -> list[list[Row]]:
+    """The CPU's fastest way at its largest size, and those with the GPU's kernel: others would only
+    make the table long."""
+    if not opponents:
+        return []
+
+    def pace(group: list[Row]) -> float:
+        largest = max(group, key=lambda row: row.bytes)
+        return largest.median_ns / largest.bytes
+
+    fastest = min(opponents.values(), key=pace)
+    family = kernel.split("-")[0]  # reference-shared is the GPU's form of reference
+    same = [group for (name, _), group in opponents.items() if name == family]
+    return [fastest, *[group for group in same if group is not fastest]]
+
+
+def crossover_section(rows: list[Row], report: Report) -> Section | None:
+    """From which size a GPU is faster than the fastest way on the processor, kernel only and whole."""
+    gpu_rows = [row for row in rows if row.on_gpu and row.rival is None]
+    cpu_rows = [r for r in rows if r.device == "cpu" and r.rival is None and r.scope == "memory"]
+    lines: dict[tuple, list[Row]] = {}
+    for row in gpu_rows:
+        key = (
+            row.report,
+            row.device,
+            row.kernel,
+            row.scope,
+            row.mode,
+            row.key_bits,
+            row.direction,
+            row.key_expansion,
+            row.transfer,
+            row.overlap,
+        )
+        lines.setdefault(key, []).append(row)
+    body: list[list[Cell]] = []
+    for members in lines.values():
+        first = members[0]
+        opponents: dict[tuple, list[Row]] = {}
+        for row in cpu_rows:
+            same = ("mode", "key_bits", "direction")
+            if report.machine_of_row(row) != report.machine_of_row(first) or row.in_place:
+                continue
+            if all(getattr(row, n) == getattr(first, n) for n in same):
+                opponents.setdefault((row.kernel, row.workers), []).append(row)
+        for group in _worthy(opponents, str(first.kernel)):
+            found = crossover(
+                {r.bytes: r.samples_ns for r in group}, {r.bytes: r.samples_ns for r in members}
+            )
+            if found is None:
+                continue
+            way = "with transfers" if first.scope == "transfer" else "kernel only"
+            cell: Cell = (
+                found.verdict if found.size is None else Estimate(found.size, found.interval)
+            )
+            between = None
+            if found.between is not None:
+                between = f"{size_text(found.between[0])} to {size_text(found.between[1])}"
+            body.append(
+                [
+                    first.label(),
+                    way,
+                    group[0].label(),
+                    job_text(first, size=False),
+                    cell,
+                    between,
+                    100 * found.share,
+                    found.changes,
+                ]
+            )
+    if not body:
+        return None
+    columns = [
+        Column("GPU", "text"),
+        Column("time of", "text"),
+        Column("CPU", "text"),
+        Column("job", "text"),
+        Column("faster from, 95 %", "size"),
+        Column("between measured", "text"),
+        Column("replicates with one", "percent"),
+        Column("changes"),
+    ]
+    notes = [
+        "Linear between measured sizes in the logarithms of time and size; nothing beyond them.",
+        "changes: how often the faster one changes; more than 1 means that the curves meet more than once.",
+    ]
+    table = Table(
+        "crossover", "The size from which the GPU is the faster one", columns, body, notes
+    )
+    return Section("crossover-section", "Crossover", [table])
+
+
+def phases_section(rows: list[Row]) -> Section | None:
+    """The share of every phase, of rows that have more than one."""
+    chosen = [row for row in rows if len(phase_shares(row)) > 1 and row.scope != "memory"]
+    if not chosen:
+        return None
+    names = [p for p in PHASES if any(p in phase_shares(row) for row in chosen)]
+    body: list[list[Cell]] = []
+    for row in chosen:
+        shares = phase_shares(row)
+        total = sum(t for t in row.timeline_ns.values() if t is not None)
+        body.append(
+            [
+                _label_in(row, chosen),
+                job_text(row, size=False),
+                row.bytes,
+                *[100 * shares[p] if p in shares else None for p in names],
+                100 * total / row.median_ns,
+            ]
+        )
+    columns = [
+        Column("device and kernel", "text"),
+        Column("job", "text"),
+        Column("size", "size"),
+        *[Column(PHASE_NAMES[p], "percent") for p in names],
+        Column("sum / median", "percent"),
+    ]
+    notes = [
+        "Shares of the sum of the phases. Sum above the median: they overlap; below: time between them."
+    ]
+    table = Table("phases", "Share of each phase", columns, body, notes)
+    largest: dict[tuple, Row] = {}
+    for row in chosen:
+        key = (row.report, *row.axes("bytes", "cache", "direction"))
+        if row.direction != "decrypt" and (key not in largest or row.bytes > largest[key].bytes):
+            largest[key] = row
+    bars = list(largest.values()) or chosen[:1]
+    figure = Figure(
+        "phases-figure",
+        "Share of each phase at the largest size",
+        "Bars of one length, cut into the shares of the phases, for each device and kernel.",
+        Axis("", "linear"),
+        Axis("percent", "linear"),
+        [
+            Series(
+                PHASE_NAMES[p],
+                [float(i) for i in range(len(bars))],
+                [100 * phase_shares(r).get(p, 0.0) for r in bars],
+            )
+            for p in names
+        ],
+        table,
+        form="stack",
+        categories=[f"{_label_in(r, chosen, job=True)}, {size_text(r.bytes)}" for r in bars],
+    )
+    return Section("phases-section", "Phases", [figure])
+
+
+def roofs_section(
+    rows: list[Row], contexts: list[dict[str, Any]], clock_hz: float | None
+) -> Section:
+    """Percent of copying, cycles a byte, and the limit of the AES units."""
+    body: list[list[Cell]] = []
+    for row in rows:
+        if row.mode is None:
+            continue
+        clock = clock_of(contexts[row.report] if row.report < len(contexts) else {}, clock_hz)
+        body.append(
+            [
+                _label_in(row, rows),
+                job_text(row, size=False),
+                row.bytes,
+                row.mb_per_s,
+                _cell(percent_of_roof(row, rows)),
+                _cell(cycles_per_byte(row, clock)),
+                _cell(port_limit(clock)),
+            ]
+        )
+    columns = [
+        Column("device and kernel; (rival)", "text"),
+        Column("job", "text"),
+        Column("size", "size"),
+        Column("MB/s"),
+        Column("of a copy of the same size", "percent"),
+        Column("cycles a byte"),
+        Column("of the port limit", "percent"),
+    ]
+    note = "The copy is memcpy with as many threads (memory), a pinned copy to the GPU and back (transfer), cp (file), measured in the same report."
+    return Section(
+        "roofs-section",
+        "Roofs and cycles",
+        [Table("roofs", "Percent of measured roofs, cycles a byte", columns, body, [note])],
+    )
+
+
+def energy_section(rows: list[Row]) -> Section:
+    """Joules where a counter was read."""
+    counted = [row for row in rows if energy(row).value is not None]
+    if not counted:
+        reasons = sorted({energy(row).why for row in rows})
+        return Section(
+            "energy-section",
+            "Energy",
+            [Paragraph("No energy was counted:"), Bullets(reasons or ["no rows"])],
+        )
+    body = [
+        [
+            _label_in(r, rows),
+            job_text(r, size=False),
+            r.bytes,
+            _cell(energy(r)),
+            _cell(joules_per_gigabyte(r)),
+        ]
+        for r in rows
+    ]
+    columns = [
+        Column("device and kernel; (rival)", "text"),
+        Column("job", "text"),
+        Column("size", "size"),
+        Column("energy of a call", unit="J"),
+        Column("energy", unit="J/GB, 10⁹ bytes"),
+    ]
+    note = "A counter is that of a whole package or GPU: it means something only on a machine that did nothing else."
+    return Section(
+        "energy-section", "Energy", [Table("energy", "Energy, as counted", columns, body, [note])]
+    )
+
+
+def skipped_section(report: Report) -> Section | None:
+    """Rows that did not run, by reason."""
+    if not report.skipped:
+        return None
+    by_reason: dict[str, list[str]] = {}
+    for skip in report.skipped:
+        axes = skip.axes
+        name = f"({axes['rival']})" if axes.get("rival") else axes.get("kernel") or ""
+        size = size_text(axes["bytes"]) if axes.get("bytes") else ""
+        words = [axes.get("device"), name, axes.get("scope"), axes.get("mode"), size]
+        if (axes.get("ranks") or 1) > 1:
+            words.append(plural(axes["ranks"], "rank"))
+        by_reason.setdefault(skip.reason, []).append(" ".join(str(w) for w in words if w))
+    body: list[list[Cell]] = []
+    for reason, names in by_reason.items():
+        distinct_names = list(dict.fromkeys(names))
+        shown = "; ".join(distinct_names[:6]) + ("; …" if len(distinct_names) > 6 else "")
+        body.append([reason, len(names), shown])
+    columns = [Column("reason", "text"), Column("rows"), Column("which", "text")]
+    return Section(
+        "skipped-section",
+        "Rows that did not run",
+        [Table("skipped", "Rows that did not run, and why", columns, body)],
+    )
+
+
+def sections(report: Report, clock_hz: float | None = None) -> list[Section]:
+    """Everything that can be said of a report."""
+    rows = distinct(report.right)
+    every = distinct(report.rows)
+    cores = report.context.get("threads")
+    cores = cores if isinstance(cores, int) else None
+    figures = throughput_figures(rows, report)
+    found: list[Section | None] = [
+        Section(
+            "measurements",
+            "Measurements",
+            [
+                Paragraph(
+                    f"{plural(len(every), 'row')} measured, {len(every) - len(rows)} of them wrong or failed, "
+                    f"{len(report.skipped)} skipped. Times are medians; 95 % intervals from order statistics."
+                )
+            ],
+            level=1,
+        ),
+        machine_section(report),
+        Section("throughput", "Throughput", list(figures)) if figures else None,
+        rivals_section(rows),
+        scaling_section(rows, cores),
+        crossover_section(rows, report),
+        phases_section(rows),
+        roofs_section(rows, report.contexts, clock_hz) if rows else None,
+        energy_section(rows) if rows else None,
+        rows_section(every, report) if every else None,
+        skipped_section(report),
+    ]
+    return [section for section in found if section is not None]
+
+
+def document(report: Report, clock_hz: float | None = None) -> Document:
+    """A report on any bench JSON."""
+    names = ", ".join(report.sources[:3]) + (" …" if len(report.sources) > 3 else "")
+    return Document("paraes bench", f"From {names}.", sections(report, clock_hz))

@@ -1,0 +1,370 @@
+"""`paraes-lab`: the command line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from paraes.lab import analysis, bench, compare, export, reproduce
+from paraes.lab.document import Document, Figure, Table
+from paraes.lab.errors import FAILED, USAGE, LabError
+from paraes.lab.files import make_folder, write_whole
+from paraes.lab.measure import dumps, find_program, look_at
+from paraes.lab.papers.common import Setting
+from paraes.lab.papers.data import NAMES
+from paraes.lab.units import parse_size
+
+INTERRUPTED = 130
+
+
+class _Parser(argparse.ArgumentParser):
+    """One line for what is wrong, as everywhere."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        raise LabError(f"{message} (see {self.prog} --help)", USAGE)
+
+
+def _size(text: str) -> int:
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _positive(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least 1")
+    return number
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 86400:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds from 0 to 86400")
+    return seconds
+
+
+def _clock(text: str) -> float:
+    try:
+        hertz = float(text.lower().removesuffix("hz").removesuffix("g")) * 1e9
+    except ValueError:
+        hertz = 0.0
+    if not 1e8 <= hertz <= 1e11:
+        raise argparse.ArgumentTypeError(f"'{text}' is no clock in GHz, such as 3.7")
+    return hertz
+
+
+def _add_outputs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="all tables as Markdown")
+    parser.add_argument("--latex", type=Path, metavar="FILE", help="all tables as LaTeX (booktabs)")
+    parser.add_argument("--csv", type=Path, metavar="DIR", help="every table as a CSV file")
+    parser.add_argument("--png", type=Path, metavar="DIR", help="every figure as a PNG file")
+    parser.add_argument("--svg", type=Path, metavar="DIR", help="every figure as an SVG file")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="paraes-lab",
+        description="Measures with `paraes bench`, analyses bench JSON, and repeats the papers' experiments.",
+    )
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=_Parser)
+
+    one = verbs.add_parser(
+        "reproduce",
+        help="a paper's experiment on this machine, beside the paper's numbers",
+        description="Runs the paper's axes, prints the tables, and writes results.json and report.html. What was "
+        "measured is kept in DIR/parts: an interrupted run goes on where it stopped.",
+    )
+    one.add_argument("paper", metavar="PAPER", help=", ".join((*NAMES, "all")))
+    one.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="DIR", help="where results go"
+    )
+    one.add_argument("--quick", action="store_true", help="small sizes, few samples: seconds")
+    one.add_argument(
+        "--device",
+        metavar="DEV",
+        help="the GPU: cuda:0, hip:0, opencl:0; cpu for none (default: the first real GPU)",
+    )
+    one.add_argument("--max-size", type=_size, metavar="SIZE", help="leave out larger sizes")
+    one.add_argument(
+        "--samples",
+        type=_positive,
+        metavar="N",
+        help="samples a row (default: 21; 7 for large sizes and --quick)",
+    )
+    one.add_argument(
+        "--min-time",
+        type=_seconds,
+        default=0.0,
+        metavar="S",
+        help="seconds of timed work a row: energy needs 0.1 on a CPU, 2 on a GPU (default: 0)",
+    )
+    one.add_argument(
+        "--paraes", metavar="PATH", help="the program (default: PARAES_PROGRAM, then PATH)"
+    )
+    one.add_argument(
+        "--paraes-mpi", metavar="PATH", help="the MPI program (default: beside paraes, then PATH)"
+    )
+    one.add_argument(
+        "--mpirun", metavar="CMD", help="the launcher with its options (default: mpirun)"
+    )
+    one.add_argument(
+        "--dir", metavar="DIR", help="folder for the files of the file scope, as of paraes bench"
+    )
+    _add_outputs(one)
+
+    two = verbs.add_parser("report", help="one page of everything in bench JSON")
+    two.add_argument("results", nargs="+", type=Path, metavar="RESULTS.json")
+    two.add_argument("-o", "--output", type=Path, metavar="FILE", help="the page, HTML")
+    two.add_argument(
+        "--clock",
+        type=_clock,
+        metavar="GHZ",
+        help="the processor's clock, if you know it: for cycles a byte",
+    )
+    _add_outputs(two)
+
+    three = verbs.add_parser("compare", help="is b faster than a? row by row")
+    three.add_argument("a", type=Path, metavar="A.json")
+    three.add_argument("b", type=Path, metavar="B.json")
+    three.add_argument("-o", "--output", type=Path, metavar="FILE", help="a page, HTML")
+    _add_outputs(three)
+
+    four = verbs.add_parser("figure", help="one figure as an SVG file, for light and dark pages")
+    four.add_argument("figure", choices=["throughput"], metavar="FIGURE", help="throughput")
+    four.add_argument("results", nargs="+", type=Path, metavar="RESULTS.json")
+    four.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FILE", help="SVG (or PNG, by its name)"
+    )
+    four.add_argument(
+        "--mode", choices=["ecb", "cbc", "ctr", "xts", "gcm"], help="default: ctr, if there"
+    )
+    four.add_argument("--key-bits", type=int, choices=[128, 192, 256], default=128)
+    four.add_argument("--direction", choices=["encrypt", "decrypt"], default="encrypt")
+    four.add_argument(
+        "--threads", type=_positive, metavar="N", help="of the memory scope on the CPU (default: 1)"
+    )
+    return parser
+
+
+def _print_tables(tables: list[Table]) -> None:
+    """Tables for people on a terminal, Markdown for everything else."""
+    from rich.console import Console
+
+    console = Console()
+    if not console.is_terminal:
+        for table in tables:
+            print(export.markdown_table(table))
+        return
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table as RichTable
+
+    for table in tables:
+        shown = RichTable(title=escape(table.caption), title_justify="left", box=box.SIMPLE_HEAD)
+        for column in table.columns:
+            shown.add_column(escape(column.heading), justify="right" if column.numeric else "left")
+        for row in table.texts():
+            shown.add_row(*map(escape, row))
+        console.print(shown)
+        for i, reason in enumerate(table.footnotes(), 1):
+            console.print(escape(f"[{i}] {reason}"))
+        for note in table.notes:
+            console.print(escape(note))
+
+
+@contextmanager
+def _progress():
+    """A bar with the time left on a terminal; a line a run elsewhere."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+
+        def line(title: str, done: float, total: float) -> None:
+            print(f"{100 * done / total:3.0f} %  {title}", file=sys.stderr, flush=True)
+
+        yield line, lambda text: print(f"paraes-lab: warning: {text}", file=sys.stderr, flush=True)
+        return
+    columns = [
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f} %"),
+        TimeRemainingColumn(),
+    ]
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("looking at this machine", total=None)
+
+        def move(title: str, done: float, total: float) -> None:
+            bar.update(task, description=title, completed=done, total=total)
+
+        yield move, lambda text: bar.console.print(f"paraes-lab: warning: {text}", markup=False)
+
+
+def _check_outputs(arguments: argparse.Namespace) -> None:
+    """Refuses what cannot be written before anything is measured or written."""
+    folders = ["csv", "png", "svg"] + (["output"] if arguments.verb == "reproduce" else [])
+    for name in ("output", "markdown", "latex", "csv", "png", "svg"):
+        path: Path | None = getattr(arguments, name, None)
+        if path is None:
+            continue
+        if name not in folders:
+            if path.is_dir():
+                raise LabError(f"{path}: is a folder; name a file")
+            if not path.parent.is_dir():
+                raise LabError(f"{path}: there is no folder {path.parent}; make it first")
+        there = path if name in folders else path.parent
+        while not there.exists() and there != there.parent:
+            there = there.parent
+        if not there.is_dir():
+            raise LabError(f"{path}: {there} is no folder; choose another place")
+        if not os.access(there, os.W_OK):
+            raise LabError(f"{path}: you may not write to {there}; choose another place")
+
+
+def _export(document: Document, arguments: argparse.Namespace) -> None:
+    if arguments.markdown:
+        write_whole(arguments.markdown, export.markdown(document))
+    if arguments.latex:
+        write_whole(arguments.latex, export.latex(document))
+    if arguments.csv:
+        export.write_csv(document, arguments.csv)
+    if arguments.png or arguments.svg:
+        from paraes.lab import plots
+
+        if arguments.png:
+            plots.write_all(document, arguments.png, "png")
+        if arguments.svg:
+            plots.write_all(document, arguments.svg, "svg")
+
+
+def _reproduce(arguments: argparse.Namespace) -> int:
+    papers = reproduce.papers_of(arguments.paper)
+    program = find_program(arguments.paraes)
+    machine = look_at(
+        program, arguments.device, arguments.mpirun, arguments.paraes_mpi, arguments.dir
+    )
+    setting = Setting(
+        machine.cores, arguments.quick, arguments.max_size, arguments.samples, arguments.min_time
+    )
+    make_folder(arguments.output)
+    with _progress() as (progress, warn):
+        whole = reproduce.measure(
+            papers, setting, machine, arguments.output, progress=progress, warn=warn
+        )
+    results = arguments.output / "results.json"
+    document = _document([whole], [str(results)], None)
+    write_whole(results, dumps(whole))
+    from paraes.lab.report import render
+
+    write_whole(arguments.output / "report.html", render(document))
+    _export(document, arguments)
+    own = [s for s in document.sections if s.name.startswith(tuple(papers))]
+    _print_tables(Document("", "", own).tables())
+    print(f"paraes-lab: {results} and {arguments.output / 'report.html'} written", file=sys.stderr)
+    wrong = [row for row in whole["results"] if not row["verified"]]
+    if wrong:
+        print(
+            f"paraes-lab: {len(wrong)} rows are WRONG: their bytes differ from OpenSSL's",
+            file=sys.stderr,
+        )
+        return FAILED
+    return 0
+
+
+def _document(values: list[dict], sources: list[str], clock_hz: float | None) -> Document:
+    report = bench.merge([bench.from_object(v, s) for v, s in zip(values, sources)])
+    everything = analysis.sections(report, clock_hz)
+    if len(values) == 1 and reproduce.is_reproduction(values[0]):
+        return reproduce.document(values[0], everything, sources[0])
+    return analysis.document(report, clock_hz)
+
+
+def _read(path: Path) -> dict:
+    bench.load(path)  # for its errors
+    return bench.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    outputs = ("output", "markdown", "latex", "csv", "png", "svg")
+    if not any(getattr(arguments, name) for name in outputs):
+        raise LabError(
+            "nothing to write: name the page with -o FILE, or --markdown, --csv, …", USAGE
+        )
+    values = [_read(path) for path in arguments.results]
+    document = _document(values, [str(path) for path in arguments.results], arguments.clock)
+    if arguments.output:
+        from paraes.lab.report import render
+
+        write_whole(arguments.output, render(document))
+    _export(document, arguments)
+    return 0
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    document = compare.document(bench.load(arguments.a), bench.load(arguments.b))
+    if arguments.output:
+        from paraes.lab.report import render
+
+        write_whole(arguments.output, render(document))
+    _export(document, arguments)
+    for block in document.sections[0].blocks[:-1]:
+        print(block.text + "\n")  # type: ignore[union-attr]
+    _print_tables(document.tables())
+    return 0
+
+
+def _figure(arguments: argparse.Namespace) -> int:
+    from paraes.lab import throughput
+
+    report = bench.load_all(arguments.results)
+    figure: Figure = throughput.figure(
+        report, arguments.mode, arguments.key_bits, arguments.direction, arguments.threads
+    )
+    if arguments.output.suffix.lower() == ".png":
+        from paraes.lab import plots
+
+        write_whole(arguments.output, plots.plot(figure, "png"))
+    else:
+        from paraes.lab.report import svg
+
+        write_whole(arguments.output, svg.draw(figure, 860, standalone=True) + "\n")
+    return 0
+
+
+VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "reproduce": _reproduce,
+    "report": _report,
+    "compare": _compare,
+    "figure": _figure,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line; the exit status: 0, 1 for failures, 2 for usage, 130 when interrupted."""
+    try:
+        arguments = _parser().parse_args(argv)
+        _check_outputs(arguments)
+        return VERBS[arguments.verb](arguments)
+    except LabError as error:
+        print(f"paraes-lab: {error}", file=sys.stderr)
+        return error.status
+    except KeyboardInterrupt:
+        print("paraes-lab: interrupted; the same command goes on from here", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader had enough; what follows must not complain either.
+        sys.stderr.close()
+        return 141

@@ -1,0 +1,101 @@
+"""The size from which one way is faster than another.
+
+Between two measured sizes the logarithm of the ratio of times is taken to be linear in the logarithm
+of the size. Nothing is said beyond the sizes that were measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from paraes.lab.statistics import REPLICATES, SEED, Interval, bootstrap_medians
+
+
+@dataclass(frozen=True)
+class Crossover:
+    """Where the challenger becomes faster. Sizes in bytes.
+
+    `size` is None when it does not within the range; `verdict` then says which is faster
+    throughout. `between` are the measured sizes on both sides. `changes` counts how often the
+    faster one changes: more than one means that the curves meet within noise or twice.
+    `share` is the part of the replicates that have a crossover; `interval` is of those. `measured`
+    are the smallest and the largest size that both have.
+    """
+
+    size: float | None
+    between: tuple[int, int] | None
+    interval: Interval | None
+    share: float
+    changes: int
+    verdict: str
+    measured: tuple[int, int]
+
+
+def _last_crossing(log_sizes: np.ndarray, log_ratio: np.ndarray) -> float:
+    """log size of the last change from below 0 to 0 or more, or NaN. `log_ratio`: incumbent over
+    challenger."""
+    ahead = log_ratio >= 0
+    found = np.nonzero(~ahead[:-1] & ahead[1:])[0]
+    if found.size == 0 or not ahead[-1]:
+        return float("nan")
+    i = found[-1]
+    step = log_ratio[i + 1] - log_ratio[i]
+    return float(log_sizes[i] - log_ratio[i] * (log_sizes[i + 1] - log_sizes[i]) / step)
+
+
+def interpolate(
+    sizes: Sequence[float], incumbent: Sequence[float], challenger: Sequence[float]
+) -> float | None:
+    """The size (bytes) from which `challenger` stays faster than `incumbent`, from their times.
+
+    None when it is never so at the largest size, or always so.
+    """
+    log_ratio = np.log(np.asarray(incumbent, float) / np.asarray(challenger, float))
+    found = _last_crossing(np.log(np.asarray(sizes, float)), log_ratio)
+    return None if np.isnan(found) else float(np.exp(found))
+
+
+def crossover(
+    incumbent: dict[int, np.ndarray],
+    challenger: dict[int, np.ndarray],
+    replicates: int = REPLICATES,
+) -> Crossover | None:
+    """From samples (ns) by size (bytes). None with fewer than two sizes in common."""
+    sizes = sorted(set(incumbent) & set(challenger))
+    if len(sizes) < 2:
+        return None
+    log_sizes = np.log(np.array(sizes, dtype=float))
+    medians = [(float(np.median(incumbent[s])), float(np.median(challenger[s]))) for s in sizes]
+    ratio = np.array([np.log(a / b) for a, b in medians])
+    ahead = ratio >= 0
+    changes = int(np.count_nonzero(ahead[1:] != ahead[:-1]))
+    point = _last_crossing(log_sizes, ratio)
+
+    rng = np.random.default_rng(SEED)
+    columns = [
+        np.log(bootstrap_medians(incumbent[s], rng, replicates))
+        - np.log(bootstrap_medians(challenger[s], rng, replicates))
+        for s in sizes
+    ]
+    table = np.stack(columns, axis=1)
+    draws = np.array([_last_crossing(log_sizes, line) for line in table])
+    finite = np.exp(draws[np.isfinite(draws)])
+    share = finite.size / replicates
+
+    if np.isnan(point):
+        if ahead.all():
+            verdict = "none in the range: faster at every size"
+        elif not ahead.any():
+            verdict = "none in the range: slower at every size"
+        else:
+            verdict = "none in the range: faster in the middle only"
+        return Crossover(None, None, None, share, changes, verdict, (sizes[0], sizes[-1]))
+    size = float(np.exp(point))
+    upper = next(s for s in sizes if s >= size * (1 - 1e-12))
+    lower = sizes[max(0, sizes.index(upper) - 1)]
+    low, high = np.quantile(finite, [0.025, 0.975]) if finite.size else (size, size)
+    interval = Interval(float(low), float(high))
+    return Crossover(size, (lower, upper), interval, share, changes, "found", (sizes[0], sizes[-1]))

@@ -1,0 +1,241 @@
+"""What a report consists of, before it is HTML, Markdown, LaTeX or CSV.
+
+Cells keep numbers; each output formats them. A cell is text, a number, an Estimate, a Missing or None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from paraes.lab.statistics import Interval
+from paraes.lab.units import significant, size_text, time_text
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with the interval it lies in, in the same unit."""
+
+    value: float
+    interval: Interval | None = None
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """A number of a model, never shown without saying so."""
+
+    value: float
+
+
+@dataclass(frozen=True)
+class Missing:
+    """No value, and why."""
+
+    reason: str
+
+
+Cell = Any  # str | int | float | Estimate | Predicted | Missing | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """`kind` is text, size (bytes), ns (nanoseconds, unit by magnitude), number, percent or printed.
+
+    `unit` stands in the heading; `printed` is text from a paper, aligned as a number.
+    """
+
+    title: str
+    kind: str = "number"
+    unit: str = ""
+
+    @property
+    def heading(self) -> str:
+        """Title and unit."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it is aligned to the right."""
+        return self.kind != "text"
+
+
+def format_number(value: float, kind: str) -> str:
+    """One number of a column of this kind."""
+    if kind == "size":
+        return size_text(value)
+    if kind == "ns":
+        return time_text(value)
+    if kind == "percent":
+        return f"{significant(value, 3)} %"
+    return significant(value)
+
+
+def format_cell(cell: Cell, kind: str) -> str:
+    """A cell as text; a Missing is a dash, its reason stands below the table."""
+    if cell is None or isinstance(cell, Missing):
+        return "–"
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, Predicted):
+        return f"{format_number(cell.value, kind)} (predicted)"
+    if isinstance(cell, Estimate):
+        text = format_number(cell.value, kind)
+        if cell.interval is None:
+            return text
+        ends = (format_number(end, kind) for end in (cell.interval.low, cell.interval.high))
+        return f"{text} [{'; '.join(ends)}]"
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    return format_number(float(cell), kind)
+
+
+@dataclass
+class Table:
+    """Rows of cells. `name` is a file name without an ending, unique in the document."""
+
+    name: str
+    caption: str
+    columns: list[Column]
+    rows: list[list[Cell]]
+    notes: list[str] = field(default_factory=list)
+
+    def footnotes(self) -> list[str]:
+        """The different reasons of missing cells, in order of appearance."""
+        reasons: dict[str, None] = {}
+        for row in self.rows:
+            for cell in row:
+                if isinstance(cell, Missing):
+                    reasons.setdefault(cell.reason)
+        return list(reasons)
+
+    def texts(self) -> list[list[str]]:
+        """Every cell as text; missing ones have the number of their footnote."""
+        numbers = {reason: i for i, reason in enumerate(self.footnotes(), 1)}
+        lines = []
+        for row in self.rows:
+            line = []
+            for column, cell in zip(self.columns, row):
+                text = format_cell(cell, column.kind)
+                if isinstance(cell, Missing):
+                    text = f"– [{numbers[cell.reason]}]"
+                line.append(text)
+            lines.append(line)
+        return lines
+
+
+@dataclass
+class Series:
+    """One line of a figure.
+
+    `origin` decides how it is drawn: measured, program (measured too, but a whole program), paper, or
+    predicted (which an ideal line is as well).
+    """
+
+    name: str
+    x: list[float]
+    y: list[float]
+    low: list[float] | None = None
+    high: list[float] | None = None
+    origin: str = "measured"
+
+
+@dataclass
+class Axis:
+    """`scale` is log or linear; `kind` is size (bytes), count or number."""
+
+    title: str
+    scale: str = "log"
+    kind: str = "number"
+
+
+@dataclass
+class Figure:
+    """A plot with its description for those who do not see it, and the table of its numbers.
+
+    `form` is lines, or stack: bars of parts of a whole, for which x counts `categories`.
+    """
+
+    name: str
+    title: str
+    description: str
+    x: Axis
+    y: Axis
+    series: list[Series]
+    table: Table | None = None
+    form: str = "lines"
+    categories: list[str] = field(default_factory=list)
+    level: float | None = None  # a horizontal line, such as speedup 1
+    level_name: str = ""
+
+    def data(self) -> dict[str, Any]:
+        """The figure's numbers, for JSON."""
+        return {
+            "figure": self.name,
+            "title": self.title,
+            "x": self.x.title,
+            "y": self.y.title,
+            "categories": self.categories or None,
+            "series": [
+                {
+                    "name": s.name,
+                    "origin": s.origin,
+                    "x": s.x,
+                    "y": s.y,
+                    "low": s.low,
+                    "high": s.high,
+                }
+                for s in self.series
+            ],
+        }
+
+
+@dataclass
+class Paragraph:
+    """Plain text."""
+
+    text: str
+
+
+@dataclass
+class Bullets:
+    """A list of plain texts."""
+
+    items: list[str]
+
+
+Block = Table | Figure | Paragraph | Bullets
+
+
+@dataclass
+class Section:
+    """`name` is unique in the document; `level` 1 is a chapter."""
+
+    name: str
+    title: str
+    blocks: Sequence[Block]
+    level: int = 2
+
+
+@dataclass
+class Document:
+    """A report."""
+
+    title: str
+    lead: str
+    sections: list[Section]
+
+    def tables(self) -> list[Table]:
+        """All tables, those of figures among them."""
+        found = []
+        for section in self.sections:
+            for block in section.blocks:
+                if isinstance(block, Table):
+                    found.append(block)
+                elif isinstance(block, Figure) and block.table is not None:
+                    found.append(block.table)
+        return found
+
+    def figures(self) -> list[Figure]:
+        """All figures."""
+        return [b for s in self.sections for b in s.blocks if isinstance(b, Figure)]

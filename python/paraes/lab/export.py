@@ -1,0 +1,169 @@
+"""A Document as Markdown, LaTeX and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from paraes.lab.document import (
+    Bullets,
+    Cell,
+    Document,
+    Estimate,
+    Figure,
+    Missing,
+    Paragraph,
+    Predicted,
+    Table,
+)
+from paraes.lab.files import make_folder, write_whole
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "×": r"$\times$",
+    "−": "$-$",
+    "–": "--",
+    "·": r"$\cdot$",
+    "µ": r"$\mu$",
+    "∞": r"$\infty$",
+    "→": r"$\to$",
+    "…": r"\dots{}",
+    "<": r"$<$",
+    ">": r"$>$",
+    "⁻": "$^{-}$",
+    "⁰": "$^0$",
+    "¹": "$^1$",
+    "²": "$^2$",
+    "³": "$^3$",
+    "⁴": "$^4$",
+    "⁵": "$^5$",
+    "⁶": "$^6$",
+    "⁷": "$^7$",
+    "⁸": "$^8$",
+    "⁹": "$^9$",
+}
+
+
+def _pipe(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+
+
+def markdown_table(table: Table) -> str:
+    """A pipe table with its caption, footnotes and notes."""
+    lines = [f"**{_pipe(table.caption)}**", ""]
+    lines.append("| " + " | ".join(_pipe(c.heading) or " " for c in table.columns) + " |")
+    lines.append("|" + "|".join("---:" if c.numeric else "---" for c in table.columns) + "|")
+    lines += ["| " + " | ".join(_pipe(text) for text in row) + " |" for row in table.texts()]
+    reasons = [f"[{i}] {_pipe(reason)}" for i, reason in enumerate(table.footnotes(), 1)]
+    for note in [*reasons, *map(_pipe, table.notes)]:
+        lines += ["", note]
+    return "\n".join(lines) + "\n"
+
+
+def markdown(document: Document) -> str:
+    """The document without its pictures: their tables have the same numbers."""
+    parts = [f"# {document.title}\n\n{document.lead}\n"]
+    for section in document.sections:
+        parts.append(f"{'#' * (section.level + 1)} {section.title}\n")
+        for block in section.blocks:
+            if isinstance(block, Paragraph):
+                parts.append(f"{block.text}\n")
+            elif isinstance(block, Bullets):
+                parts.append("".join(f"- {item}\n" for item in block.items))
+            elif isinstance(block, Table):
+                parts.append(markdown_table(block))
+            elif isinstance(block, Figure) and block.table is not None:
+                parts.append(markdown_table(block.table))
+    return "\n".join(parts)
+
+
+def _escape(text: str) -> str:
+    return "".join(_LATEX.get(c, c) for c in text)
+
+
+def latex_table(table: Table) -> str:
+    """A table environment; booktabs is needed."""
+    columns = "".join("r" if c.numeric else "l" for c in table.columns)
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_escape(table.caption)}}}",
+        rf"\label{{tab:{table.name}}}",
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        " & ".join(_escape(c.heading) for c in table.columns) + r" \\",
+        r"\midrule",
+    ]
+    lines += [" & ".join(_escape(text) for text in row) + r" \\" for row in table.texts()]
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    reasons = [f"[{i}] {reason}" for i, reason in enumerate(table.footnotes(), 1)]
+    for note in [*reasons, *table.notes]:
+        lines.append(rf"\par\footnotesize {_escape(note)}")
+    lines.append(r"\end{table}")
+    return "\n".join(lines) + "\n"
+
+
+def latex(document: Document) -> str:
+    """All tables, to be included in a document that loads booktabs."""
+    head = f"% {document.title}: needs \\usepackage{{booktabs}}\n"
+    return head + "\n".join(latex_table(table) for table in document.tables())
+
+
+def _csv_cells(cell: Cell) -> list[object]:
+    """Value, low, high, note."""
+    if isinstance(cell, Estimate):
+        interval = cell.interval
+        return [cell.value, interval.low if interval else "", interval.high if interval else "", ""]
+    if isinstance(cell, Missing):
+        return ["", "", "", cell.reason]
+    if isinstance(cell, Predicted):
+        return [cell.value, "", "", "predicted"]
+    return ["" if cell is None else cell, "", "", ""]
+
+
+def csv_table(table: Table) -> str:
+    """Numbers in full. A column with intervals, predictions or gaps has three more: low, high, note.
+
+    Sizes are bytes and times nanoseconds where the heading names no unit.
+    """
+    rich = [
+        any(isinstance(row[i], (Estimate, Missing, Predicted)) for row in table.rows)
+        for i in range(len(table.columns))
+    ]
+    units = {"size": "bytes", "ns": "ns", "percent": "%"}
+    header: list[str] = []
+    for column, more in zip(table.columns, rich):
+        unit = column.unit or units.get(column.kind, "")
+        name = f"{column.title} ({unit})" if unit else column.title
+        header += [name, f"{name} low", f"{name} high", f"{name} note"] if more else [name]
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(header)
+    for row in table.rows:
+        line: list[object] = []
+        for cell, more in zip(row, rich):
+            cells = _csv_cells(cell)
+            line += cells if more else cells[:1]
+        writer.writerow(line)
+    return buffer.getvalue()
+
+
+def write_csv(document: Document, folder: Path) -> list[Path]:
+    """Every table as a file in `folder`."""
+    make_folder(folder)
+    paths = []
+    for table in document.tables():
+        path = folder / f"{table.name}.csv"
+        write_whole(path, csv_table(table))
+        paths.append(path)
+    return paths

@@ -1,0 +1,43 @@
+"""Output that appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from paraes.lab.errors import LabError
+
+
+def _why(error: OSError) -> str:
+    return error.strerror or str(error)
+
+
+def make_folder(folder: Path) -> None:
+    """Makes `folder` and its parents, or says what stands in the way."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LabError(f"{folder}: cannot make this folder: {_why(error)}") from error
+
+
+def write_whole(path: Path, data: bytes | str) -> None:
+    """Writes `data` under a temporary name beside `path`, and renames: readers see old or new."""
+    if isinstance(data, str):
+        data = data.encode("utf-8")
+    if path.is_dir():
+        raise LabError(f"{path}: is a folder; name a file")
+    temporary = None
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        # mkstemp makes files private; a report is as readable as any other new file.
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except OSError as error:
+        if temporary is not None and os.path.exists(temporary):
+            os.unlink(temporary)
+        raise LabError(f"{path}: cannot write: {_why(error)}") from error

@@ -1,0 +1,454 @@
+"""Driving `paraes bench`: which program, which machine, and runs that can be taken up again.
+
+A run is kept as the JSON that the bench wrote, in a file named after its axes and after the machine
+and program that made it. A run whose file is there is not made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from paraes.lab import bench
+from paraes.lab.errors import USAGE, LabError
+from paraes.lab.files import make_folder
+from paraes.lab.units import size_text
+
+GPU = "gpu"  # in Run.devices: the GPU of the experiment, whichever that is
+
+
+@dataclass(frozen=True)
+class Run:
+    """One call of `paraes bench`: the product of its axes. `size` in bytes."""
+
+    scope: str
+    devices: tuple[str, ...]
+    kernels: tuple[str, ...]
+    size: int
+    directions: tuple[str, ...] = ("encrypt",)
+    key_bits: tuple[int, ...] = (128,)
+    threads: tuple[int, ...] = (1,)
+    ranks: int = 1
+    mode: str = "ecb"
+    rivals: tuple[str, ...] = ("none",)
+    key_expansions: tuple[str, ...] = ("host",)
+    samples: int = 21
+    min_time: float = 0.0  # seconds of timed work a row; energy counters need 0.1 (CPU) or 2 (GPU)
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether it needs the GPU of the experiment."""
+        return GPU in self.devices
+
+    def cost(self) -> float:
+        """About how long it takes, in seconds: only to share out a progress bar."""
+        rows = len(self.directions) * len(self.key_bits) * len(self.threads)
+        rows *= len(self.devices) * len(self.kernels) * len(self.key_expansions)
+        work = (self.samples + 3) * max(2e-3, self.size * 15e-9)
+        return 0.3 + rows * max(work, self.min_time)
+
+    def arguments(self, gpu: str | None) -> list[str]:
+        """The flags of `bench`."""
+        devices = [gpu if device == GPU and gpu else device for device in self.devices]
+        flags = [
+            "--scope",
+            self.scope,
+            "--device",
+            ",".join(devices),
+            "--kernel",
+            ",".join(self.kernels),
+            "--mode",
+            self.mode,
+            "--key-bits",
+            ",".join(map(str, self.key_bits)),
+            "--direction",
+            ",".join(self.directions),
+            "--threads",
+            ",".join(map(str, self.threads)),
+            "--size",
+            str(self.size),
+            "--rivals",
+            ",".join(self.rivals),
+            "--samples",
+            str(self.samples),
+            "--min-time",
+            f"{self.min_time:g}",
+        ]
+        if self.key_expansions != ("host",):
+            flags += ["--key-expansion", ",".join(self.key_expansions)]
+        if self.scope == "file":
+            flags += ["--format", "raw"]
+        if self.scope in ("transfer", "file"):
+            flags += ["--no-overlap"]  # the papers ran one phase after another
+        return flags
+
+    def without_gpu(self) -> Run | None:
+        """The part that needs no GPU, if there is one."""
+        rest = tuple(device for device in self.devices if device != GPU)
+        return None if not rest else Run(**{**self.__dict__, "devices": rest})
+
+    def skipped(self, device: str | None, reason: str) -> list[dict[str, Any]]:
+        """Rows of this run on `device` as the bench lists rows that cannot run."""
+        rows = []
+        for kernel in self.kernels:
+            for bits in self.key_bits:
+                for direction in self.directions:
+                    for place in self.key_expansions:
+                        row: dict[str, Any] = dict.fromkeys(bench.AXES)
+                        row |= {
+                            "device": device,
+                            "kernel": kernel,
+                            "mode": self.mode,
+                            "key_bits": bits,
+                            "direction": direction,
+                            "bytes": self.size,
+                            "threads": 0 if device != "cpu" else self.threads[0],
+                            "ranks": self.ranks,
+                            "messages": 1,
+                            "scope": self.scope,
+                            "in_place": False,
+                            "key_expansion": place,
+                            "overlap": False,
+                            "reason": reason,
+                        }
+                        rows.append(row)
+        return rows
+
+    def title(self, gpu: str | None) -> str:
+        """A line for progress."""
+        devices = [gpu or GPU if device == GPU else device for device in self.devices]
+        ranks = f", {self.ranks} ranks" if self.ranks > 1 else ""
+        return f"{'+'.join(devices)} {'+'.join(self.kernels)} {self.scope} {size_text(self.size)}{ranks}"
+
+
+@dataclass
+class Machine:
+    """Where runs are made. `cores` is how many threads can run at once."""
+
+    program: Path
+    cores: int
+    gpu: str | None
+    gpu_name: str | None
+    gpu_is_cpu: bool
+    gpu_reason: str | None
+    identity: str
+    mpi: list[str] | None = None  # the launcher, without -n
+    mpi_program: Path | None = None
+    mpi_reason: str | None = None
+    folder: str | None = None  # for files
+
+
+def find_program(given: str | None, name: str = "paraes") -> Path:
+    """The program: `given`, or PARAES_PROGRAM, or the one on PATH."""
+    wanted = given or os.environ.get("PARAES_PROGRAM")
+    if wanted:
+        path = Path(wanted)
+        if path.is_file() and os.access(path, os.X_OK):
+            return path.resolve()
+        source = "--paraes" if given else "PARAES_PROGRAM"
+        raise LabError(f"{source}: {wanted} is not a program that can be run", USAGE)
+    found = shutil.which(name)
+    if found is None:
+        raise LabError(
+            f"{name} is not on PATH: install it, or name it with --paraes PATH (built here: "
+            "build/release/cli/paraes)"
+        )
+    return Path(found).resolve()
+
+
+def _call(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise LabError(f"{command[0]}: cannot run: {error}") from error
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        raise LabError(f"{' '.join(command[:2])}: {lines[-1]}")
+    return done.stdout
+
+
+def _choose_gpu(
+    devices: list[dict[str, Any]], wanted: str | None
+) -> tuple[dict[str, Any] | None, str | None]:
+    """(device, None) or (None, reason)."""
+    if wanted == "cpu":
+        return None, "left out: --device cpu"
+    if wanted:
+        name = wanted if ":" in wanted else f"{wanted}:0"
+        for device in devices:
+            if device.get("id") == name and device.get("available"):
+                return device, None
+        runtime = name.split(":")[0]
+        reasons = [d.get("reason") for d in devices if str(d.get("id")).startswith(runtime)]
+        there = [str(d["id"]) for d in devices if d.get("available")]
+        reason = next((r for r in reasons if r), "no such device")
+        raise LabError(f"--device {wanted}: {reason} (there: {', '.join(there)})", USAGE)
+    for device in devices:
+        if (
+            device.get("available")
+            and not device.get("same_as")
+            and not bench.is_cpu_device(device)
+        ):
+            return device, None
+    said = [f"{d['id']}: {d['reason']}" for d in devices if d.get("reason")]
+    stands_in = [str(d["id"]) for d in devices if d.get("available") and d.get("id") != "cpu"]
+    reason = "this machine has no GPU that can be used"
+    if said:
+        reason += f" ({'; '.join(said)})"
+    if stands_in:
+        reason += f"; --device {stands_in[0]} lets the processor stand in, through OpenCL"
+    return None, reason
+
+
+def look_at(
+    program: Path,
+    device: str | None = None,
+    mpirun: str | None = None,
+    mpi_program: str | None = None,
+    folder: str | None = None,
+) -> Machine:
+    """What this machine has. `device` as of `paraes`; None takes the first real GPU."""
+    text = _call([str(program), "devices", "--json"])
+    listed = bench.parse(text, f"{program} devices --json")
+    devices = listed.get("devices", [])
+    gpu, reason = _choose_gpu(devices, device)
+    digest = hashlib.sha256()
+    # Another build is another subject: its times must not be mixed with these.
+    digest.update(program.read_bytes())
+    digest.update(text.encode())
+    digest.update(os.uname().nodename.encode() + os.uname().release.encode())
+    digest.update((folder or "").encode())
+    launcher = (mpirun or "mpirun").split()
+    beside = [program.parent / "paraes-mpi", program.parent.parent / "mpi" / "paraes-mpi"]
+    on_path = shutil.which("paraes-mpi")
+    candidates = (
+        [Path(mpi_program)] if mpi_program else beside + ([Path(on_path)] if on_path else [])
+    )
+    found = next((p for p in candidates if p.is_file() and os.access(p, os.X_OK)), None)
+    mpi_reason = None
+    if mpi_program and found is None:
+        raise LabError(f"--paraes-mpi: {mpi_program} is not a program that can be run", USAGE)
+    if found is None:
+        mpi_reason = "paraes-mpi is not built"
+    elif shutil.which(launcher[0]) is None:
+        mpi_reason = f"{launcher[0]} is not installed: install Open MPI or MPICH, or name --mpirun"
+    else:
+        digest.update(found.read_bytes())
+    return Machine(
+        program=program,
+        cores=len(os.sched_getaffinity(0)),
+        gpu=str(gpu["id"]) if gpu else None,
+        gpu_name=str(gpu["name"]) if gpu else None,
+        gpu_is_cpu=bool(gpu) and bench.is_cpu_device(gpu or {}),
+        gpu_reason=reason,
+        identity=digest.hexdigest(),
+        mpi=launcher,
+        mpi_program=found,
+        mpi_reason=mpi_reason,
+        folder=folder,
+    )
+
+
+@dataclass
+class Part:
+    """What one run gave: bench JSON, with the command that made it."""
+
+    run: Run
+    file: str | None
+    command: list[str]
+    report: dict[str, Any]
+    fresh: bool = False
+    papers: list[str] = field(default_factory=list)
+
+
+def _command(run: Run, machine: Machine) -> list[str]:
+    flags = run.arguments(machine.gpu)
+    if machine.folder and run.scope == "file":
+        flags += ["--dir", machine.folder]
+    if run.ranks > 1:
+        assert machine.mpi is not None
+        return [*machine.mpi, "-n", str(run.ranks), str(machine.mpi_program), "bench", *flags]
+    return [str(machine.program), "bench", *flags]
+
+
+def part_file(run: Run, machine: Machine) -> str:
+    """The name of the part: readable, and different for every axis, machine and program."""
+    key = hashlib.sha256("\0".join([machine.identity, *_command(run, machine)]).encode())
+    names = [run.scope, *run.arguments(machine.gpu)[3].split(","), *run.kernels, str(run.size)]
+    readable = "-".join("".join(c if c.isalnum() else "_" for c in name) for name in names)
+    return f"{readable}-{key.hexdigest()[:16]}.json"
+
+
+def _empty(skipped: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"schema": 1, "seed": None, "context": {}, "results": [], "skipped": skipped}
+
+
+def _abandon(process: subprocess.Popen[str], temporary: Path) -> None:
+    """Ends a bench that was interrupted, and leaves nothing of it."""
+    # An impatient second Ctrl-C must not stop the tidying.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process.terminate()
+        process.wait()
+        temporary.unlink(missing_ok=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _gist(complaint: str) -> str:
+    """The line that says what went wrong: paraes' own, else the first (mpirun explains at length,
+    between dashes)."""
+    lines = [line.strip() for line in complaint.splitlines() if line.strip("- \t")]
+    own = [line for line in lines if line.startswith("paraes")]
+    return own[-1] if own else lines[0] if lines else ""
+
+
+def _sweep(folder: Path) -> None:
+    """Removes what calls that were killed left in `folder`; those that still run keep theirs."""
+    for path in folder.glob(".*.json.*"):
+        pid = path.name.rpartition(".")[2]
+        if pid.isdigit() and not Path(f"/proc/{pid}").exists():
+            path.unlink(missing_ok=True)
+
+
+def _execute(command: list[str], target: Path) -> tuple[dict[str, Any] | None, str]:
+    """Runs the bench with its JSON beside `target`, and renames it. (report, what went wrong)."""
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        process = subprocess.Popen(
+            [*command, "--json", str(temporary)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    except OSError as error:
+        return None, f"{command[0]}: cannot run: {error.strerror}"
+    try:
+        _, complaint = process.communicate()
+    except BaseException:
+        _abandon(process, temporary)
+        raise
+    said = _gist(complaint) or f"exit status {process.returncode}"
+    if not temporary.is_file():
+        return None, said
+    try:
+        report = bench.parse(temporary.read_text(encoding="utf-8"), str(temporary))
+        bench.from_object(report, str(temporary))
+    except LabError as error:
+        temporary.unlink()
+        return None, str(error)
+    os.replace(temporary, target)
+    return report, "" if process.returncode == 0 else said
+
+
+def _kept(path: Path) -> dict[str, Any] | None:
+    """A part from an earlier call, if it is whole."""
+    if not path.is_file():
+        return None
+    try:
+        report = bench.parse(path.read_text(encoding="utf-8"), str(path))
+        bench.from_object(report, str(path))
+    except (LabError, OSError, UnicodeDecodeError):
+        return None  # whatever it is, it is measured again
+    return report
+
+
+def make(run: Run, machine: Machine, folder: Path, warn: Callable[[str], None]) -> Part:
+    """One run: from its file, or by measuring. What cannot run is a part of skipped rows."""
+    skipped: list[dict[str, Any]] = []
+    rest: Run | None = run
+    if run.on_gpu and machine.gpu is None:
+        skipped = run.skipped(GPU, machine.gpu_reason or "no GPU")
+        rest = run.without_gpu()
+    if rest is not None and rest.ranks > 1 and machine.mpi_reason is not None:
+        skipped += rest.skipped("cpu", machine.mpi_reason)
+        rest = None
+    if rest is None:
+        return Part(run, None, [], _empty(skipped))
+    command = _command(rest, machine)
+    path = folder / part_file(rest, machine)
+    report = _kept(path)
+    fresh = report is None
+    if report is None:
+        report, complaint = _execute(command, path)
+        if complaint:
+            warn(f"{rest.title(machine.gpu)}: {complaint}")
+        if report is None:
+            reason = f"the bench failed: {complaint}"
+            device = machine.gpu if rest.on_gpu else "cpu"
+            return Part(run, None, command, _empty(skipped + rest.skipped(device, reason)), True)
+    report = {**report, "skipped": [*report.get("skipped", []), *skipped]}
+    return Part(run, path.name, command, report, fresh)
+
+
+def make_all(
+    runs: Iterable[tuple[Run, list[str]]],
+    machine: Machine,
+    folder: Path,
+    progress: Callable[[str, float, float], None] | None = None,
+    warn: Callable[[str], None] = lambda text: print(text, file=sys.stderr),
+) -> list[Part]:
+    """All runs, each with the papers it is for. `progress` gets the title of the run that begins, and
+    the cost done and in all (only of runs that are not kept already)."""
+    make_folder(folder)
+    _sweep(folder)
+    listed = list(runs)
+    costs = []
+    for run, _ in listed:
+        rest = run.without_gpu() if run.on_gpu and machine.gpu is None else run
+        idle = rest is None or (rest.ranks > 1 and machine.mpi_reason is not None)
+        kept = idle or (folder / part_file(rest or run, machine)).is_file()
+        costs.append(0.0 if kept else run.cost())
+    parts, done = [], 0.0
+    for (run, papers), cost in zip(listed, costs):
+        if progress is not None and cost > 0:
+            progress(run.title(machine.gpu), done, sum(costs))
+        part = make(run, machine, folder, warn)
+        part.papers = papers
+        parts.append(part)
+        done += cost
+    return parts
+
+
+def join(parts: list[Part], lab: dict[str, Any]) -> dict[str, Any]:
+    """All parts as one bench JSON. `lab` says what they were for; `lab.parts` where each begins."""
+    contexts = [p.report["context"] for p in parts if p.report["context"]]
+    seeds = [p.report["seed"] for p in parts if p.report["seed"] is not None]
+    whole: dict[str, Any] = {
+        "schema": bench.SCHEMA,
+        "seed": seeds[0] if seeds else None,
+        "context": contexts[0] if contexts else {},
+        "lab": {**lab, "parts": []},
+        "results": [],
+        "skipped": [],
+    }
+    for part in parts:
+        whole["lab"]["parts"].append(
+            {
+                "file": part.file,
+                "papers": part.papers,
+                "command": part.command,
+                "seed": part.report["seed"],
+                "time": part.report["context"].get("time"),
+                "results": [len(whole["results"]), len(part.report["results"])],
+                "skipped": [len(whole["skipped"]), len(part.report["skipped"])],
+            }
+        )
+        whole["results"] += part.report["results"]
+        whole["skipped"] += part.report["skipped"]
+    return whole
+
+
+def dumps(value: Any) -> str:
+    """JSON text as this package writes it."""
+    return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n"

@@ -1,0 +1,549 @@
+"""What the experiments of all papers share: their settings, looking up rows, findings, chapters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from paraes.lab.bench import AXES, Report, Row, Skip
+from paraes.lab.crossover import Crossover, crossover
+from paraes.lab.document import (
+    Axis,
+    Bullets,
+    Cell,
+    Column,
+    Estimate,
+    Figure,
+    Missing,
+    Paragraph,
+    Section,
+    Series,
+    Table,
+)
+from paraes.lab.measure import GPU
+from paraes.lab.papers.data import Paper, Printed, recompute
+from paraes.lab.statistics import Interval, bootstrap, median_interval
+from paraes.lab.units import significant, size_text
+
+MIB = 1 << 20
+QUICK_SIZE = 1 * MIB
+QUICK_SAMPLES = 7  # 6 is the least that has a 95 % interval of the median
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How an experiment is made here. Sizes in bytes."""
+
+    cores: int
+    quick: bool = False
+    max_size: int | None = None
+    samples: int | None = None
+    min_time: float = 0.0  # seconds of timed work a row, at least
+
+    def sizes(self, wanted: Iterable[int]) -> list[int]:
+        """Those that are not left out."""
+        limit = self.max_size or (QUICK_SIZE if self.quick else None)
+        return [size for size in wanted if limit is None or size <= limit]
+
+    def left_out(self, wanted: Iterable[int]) -> list[int]:
+        """Those that are."""
+        kept = set(self.sizes(wanted))
+        return [size for size in wanted if size not in kept]
+
+    def samples_of(self, size: int) -> int:
+        """Samples a row: fewer where one call takes seconds."""
+        if self.samples is not None:
+            return self.samples
+        if self.quick or size > 16 * MIB:
+            return QUICK_SAMPLES
+        return 21
+
+    def why_left_out(self) -> str:
+        """The reason of rows for sizes that were left out."""
+        if self.max_size is not None:
+            return f"left out: --max-size {size_text(self.max_size)}"
+        return "left out by --quick"
+
+    def thread_counts(self, limit: int = 8) -> list[int]:
+        """1, 2, 4, … up to the cores, the number of cores included, and never above `limit`."""
+        top = max(1, min(self.cores, limit))
+        counts = [1 << i for i in range(top.bit_length()) if 1 << i <= top]
+        return counts if counts[-1] == top else [*counts, top]
+
+    def rank_counts(self) -> list[int]:
+        """2, 4, 8, 16, 32 as far as there are cores for them."""
+        return [ranks for ranks in (2, 4, 8, 16, 32) if ranks <= self.cores]
+
+
+@dataclass
+class Device:
+    """The GPU of the experiment as the report names it."""
+
+    id: str | None
+    name: str | None
+    is_cpu: bool
+    reason: str | None
+
+    @property
+    def title(self) -> str:
+        """For headings: a stand-in must not pass for a GPU."""
+        if self.id is None:
+            return "GPU"
+        return f"{self.id} (a CPU)" if self.is_cpu else self.id
+
+
+@dataclass
+class Evidence:
+    """The rows of one paper's experiment."""
+
+    report: Report
+    setting: Setting
+    device: Device
+
+    def find(self, **axes: Any) -> Row | None:
+        """The first right row with these axes; device GPU is that of the experiment. No overlap
+        where the scope has a choice."""
+        if axes.get("device") == GPU:
+            axes["device"] = self.device.id or GPU
+        for row in self.report.right:
+            if row.rival is None and all(getattr(row, k) == v for k, v in axes.items()):
+                return row
+        return None
+
+    def why(self, **axes: Any) -> str:
+        """Why there is no such row."""
+        if axes.get("device") == GPU:
+            axes["device"] = self.device.id or GPU
+        size = axes.get("bytes")
+        if size is not None and not self.setting.sizes([size]):
+            return self.setting.why_left_out()
+        for row in self.report.rows:
+            if all(getattr(row, k) == v for k, v in axes.items()) and not row.verified:
+                return "the bytes were WRONG or the run failed"
+        for skip in self.report.skipped:
+            if _fits(skip, axes):
+                return skip.reason
+        return "not measured"
+
+    def need(self, **axes: Any) -> Row | Missing:
+        """The row or why there is none."""
+        row = self.find(**axes)
+        return row if row is not None else Missing(self.why(**axes))
+
+
+def _fits(skip: Skip, axes: dict[str, Any]) -> bool:
+    # A device that is absent is listed once, with no more axes than device and scope.
+    loose = not skip.axes.get("bytes")
+    names = ("device", "scope", "rival") if loose else tuple(a for a in AXES if a in axes)
+    return all(
+        skip.axes.get(name) == axes[name]
+        for name in names
+        if name in axes and not (name == "threads" and loose)
+    )
+
+
+# ------------------------------------------------------------------------------------------ cells
+
+
+def seconds(row: Row | Missing) -> Cell:
+    """The median in seconds with its interval."""
+    if isinstance(row, Missing):
+        return row
+    interval = median_interval(row.samples_ns)
+    return Estimate(
+        row.median_ns * 1e-9,
+        Interval(interval.low * 1e-9, interval.high * 1e-9, interval.coverage),
+    )
+
+
+def phase(row: Row | Missing, *names: str) -> Cell:
+    """The sum of phases in seconds; Missing where one was not measured."""
+    if isinstance(row, Missing):
+        return row
+    values = [row.timeline_ns.get(name) for name in names]
+    if any(value is None for value in values):
+        return Missing("the bench measured no such phase")
+    return sum(values) * 1e-9  # type: ignore[arg-type]
+
+
+def add(*cells: Cell) -> Cell:
+    """The sum of cells; what is missing in one is missing in the sum."""
+    total = 0.0
+    for cell in cells:
+        if isinstance(cell, Missing) or cell is None:
+            return cell
+        total += cell.value if isinstance(cell, Estimate) else float(cell)
+    return total
+
+
+def ratio(over: Row | Missing, under: Row | Missing) -> Cell:
+    """Median time of `over` divided by that of `under`, with a bootstrap interval."""
+    for row in (over, under):
+        if isinstance(row, Missing):
+            return row
+    assert isinstance(over, Row) and isinstance(under, Row)
+    interval, _ = bootstrap([over.samples_ns, under.samples_ns], lambda a, b: a / b)
+    return Estimate(over.median_ns / under.median_ns, interval)
+
+
+def rate(row: Row | Missing) -> Cell:
+    """10**6 bytes a second."""
+    return row if isinstance(row, Missing) else row.mb_per_s
+
+
+def value_of(cell: Cell) -> float | None:
+    """The number of a cell, or None."""
+    if isinstance(cell, Estimate):
+        return cell.value
+    return float(cell) if isinstance(cell, (int, float)) else None
+
+
+def divide(over: Cell, under: float | None) -> Cell:
+    """A cell divided by a paper's number."""
+    if isinstance(over, Missing):
+        return over
+    value = value_of(over)
+    if value is None or not under:
+        return None
+    return value / under
+
+
+# --------------------------------------------------------------------------------------- findings
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the paper says and what was found here.
+
+    `verdict` is agrees, differs, undecided (the interval reaches over the limit), predicted, or not
+    measured. `rule` says what counts as agreement.
+    """
+
+    about: str
+    paper: str
+    here: str
+    verdict: str
+    rule: str = ""
+
+
+def findings_table(name: str, findings: list[Finding], device: Device) -> Table:
+    """The end of every reproduction."""
+    counts = {v: sum(f.verdict == v for f in findings) for v in ("agrees", "differs")}
+    notes = ["Intervals of 95 % decide: where one reaches over the limit, it is undecided."]
+    if device.is_cpu:
+        notes.append(f"GPU here is {device.title}: what it shows says nothing of GPUs.")
+    return Table(
+        f"{name}-agreement",
+        f"What agrees and what does not: {counts['agrees']} agree, {counts['differs']} differ, "
+        f"{len(findings) - sum(counts.values())} could not be decided here",
+        [Column(t, "text") for t in ("about", "the paper", "this machine", "verdict", "agrees if")],
+        [[f.about, f.paper, f.here, f.verdict, f.rule] for f in findings],
+        notes,
+    )
+
+
+def judge(agrees: bool | None) -> str:
+    """The verdict of a yes, a no, or no rows."""
+    return "not measured" if agrees is None else "agrees" if agrees else "differs"
+
+
+def ends_of(cell: Cell) -> tuple[float, float] | None:
+    """The interval of a cell; a number without one is an interval of itself."""
+    value = value_of(cell)
+    if value is None:
+        return None
+    interval = cell.interval if isinstance(cell, Estimate) else None
+    return (interval.low, interval.high) if interval else (value, value)
+
+
+def judge_within(cell: Cell, low: float, high: float) -> str:
+    """Whether a cell lies in [low, high]: undecided when its interval lies on both sides of an end."""
+    ends = ends_of(cell)
+    if ends is None:
+        return "not measured"
+    if low <= ends[0] and ends[1] <= high:
+        return "agrees"
+    return "differs" if ends[1] < low or ends[0] > high else "undecided"
+
+
+def compare_order(
+    about: str, size: int, paper: dict[str, float | None], ours: dict[str, Cell]
+) -> Finding:
+    """Whether those that were measured here come in the paper's order, fastest first."""
+    rule = "same order, those that ran"
+    about = f"{about}, {size_text(size)}"
+    stated = {name: value for name, value in paper.items() if value}
+    known = {n: ends for n, c in ours.items() if (ends := ends_of(c)) is not None and n in stated}
+    if len(known) < 2:
+        text = " < ".join(sorted(stated, key=lambda n: stated[n]))
+        return Finding(about, text, "fewer than two of them ran", "not measured", rule)
+    theirs = sorted(known, key=lambda n: stated[n])
+    mine = sorted(known, key=lambda n: value_of(ours[n]) or 0.0)
+    pairs = [(a, b) for i, a in enumerate(theirs) for b in theirs[i + 1 :]]
+    verdict = "agrees"
+    if any(known[a][1] >= known[b][0] for a, b in pairs):
+        verdict = "undecided"
+    if any(known[a][0] > known[b][1] for a, b in pairs):
+        verdict = "differs"
+    return Finding(about, " < ".join(theirs), " < ".join(mine), verdict, rule)
+
+
+def _missing(cell: Cell) -> str:
+    reason = cell.reason if isinstance(cell, Missing) else "no value"
+    return f"– ({shorten(reason)})"
+
+
+def compare_ratio(about: str, theirs: float, ours: Cell) -> Finding:
+    """A speedup here against the paper's. Another machine has other speedups: agreement is only
+    that the same one is faster; how far apart the two are is said."""
+    rule = "same side of 1"
+    value, paper = value_of(ours), f"{significant(theirs)}×"
+    if value is None:
+        return Finding(about, paper, _missing(ours), "not measured", rule)
+    text = f"{significant(value)}×, {significant(value / theirs, 3)} of the paper's"
+    side = (1.0, float("inf")) if theirs > 1 else (0.0, 1.0)
+    return Finding(about, paper, text, judge_within(ours, *side), rule)
+
+
+def compare_near(about: str, theirs: float, ours: Cell, unit: str, tolerance: float) -> Finding:
+    """A number here against the paper's, in the same unit."""
+    rule = f"within {significant(tolerance)}{unit}"
+    value, paper = value_of(ours), f"{significant(theirs)}{unit}"
+    if value is None:
+        return Finding(about, paper, _missing(ours), "not measured", rule)
+    verdict = judge_within(ours, theirs - tolerance, theirs + tolerance)
+    return Finding(about, paper, f"{significant(value)}{unit}", verdict, rule)
+
+
+def crossover_text(found: Crossover | None) -> str:
+    """One line about a crossover."""
+    if found is None:
+        return "fewer than two sizes have both"
+    if found.size is None or found.interval is None or found.between is None:
+        return found.verdict
+    text = (
+        f"{size_text(found.size)}, 95 % from {size_text(found.interval.low)} to "
+        f"{size_text(found.interval.high)}, between {size_text(found.between[0])} and "
+        f"{size_text(found.between[1])}"
+    )
+    if found.changes > 1:
+        text += f"; the faster one changes {found.changes} times"
+    return text
+
+
+def paper_crossover(
+    sizes: list[int], incumbent: list[float], challenger: list[float]
+) -> tuple[int, int] | None:
+    """The printed sizes between which the challenger becomes the faster one for good."""
+    ahead = [c <= i for i, c in zip(incumbent, challenger)]
+    for i in range(len(ahead) - 1, 0, -1):
+        if ahead[i] and not ahead[i - 1]:
+            return sizes[i - 1], sizes[i]
+        if not ahead[i]:
+            return None
+    return None
+
+
+def compare_crossover(
+    about: str, theirs: tuple[int, int] | None, ours: Crossover | None
+) -> Finding:
+    """Whether the crossover lies between the same two sizes."""
+    rule = "between the same two sizes"
+    paper = "none"
+    if theirs is not None:
+        paper = f"between {size_text(theirs[0])} and {size_text(theirs[1])}"
+    if ours is None:
+        return Finding(about, paper, crossover_text(ours), "not measured", rule)
+    here = crossover_text(ours)
+    if ours.size is None or ours.interval is None:
+        if theirs is not None and ours.measured[1] < theirs[1]:
+            here += f" (up to {size_text(ours.measured[1])})"
+            return Finding(about, paper, here, "not measured", rule)
+        return Finding(about, paper, here, judge(theirs is None), rule)
+    if theirs is None:
+        return Finding(about, paper, here, "differs", rule)
+    ends = Estimate(ours.size, ours.interval)
+    return Finding(about, paper, here, judge_within(ends, *theirs), rule)
+
+
+def samples_by_size(rows: Iterable[Row | Missing]) -> dict[int, np.ndarray]:
+    """Samples (ns) by size (bytes) of the rows that there are."""
+    return {row.bytes: row.samples_ns for row in rows if isinstance(row, Row)}
+
+
+def cross(
+    incumbent: Iterable[Row | Missing], challenger: Iterable[Row | Missing]
+) -> Crossover | None:
+    """The crossover of two series of rows."""
+    return crossover(samples_by_size(incumbent), samples_by_size(challenger))
+
+
+def shorten(text: str, limit: int = 90) -> str:
+    """The beginning of a reason; the whole of it stands below the tables."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+# ---------------------------------------------------------------------------------------- figures
+
+
+def measured_series(name: str, points: Iterable[tuple[float, Cell]]) -> Series | None:
+    """A line of those points that have a value; None without any."""
+    kept = [(x, c) for x, c in points if value_of(c) is not None]
+    if not kept:
+        return None
+    lows, highs = [], []
+    for _, cell in kept:
+        interval = cell.interval if isinstance(cell, Estimate) else None
+        lows.append(interval.low if interval else value_of(cell))
+        highs.append(interval.high if interval else value_of(cell))
+    ys = [value_of(c) for _, c in kept]
+    return Series(name, [float(x) for x, _ in kept], ys, lows, highs)  # type: ignore[arg-type]
+
+
+def paper_series(name: str, printed: dict[int, Printed], factor: float = 1.0) -> Series | None:
+    """A line of the paper's numbers, those above 0 (an axis is logarithmic)."""
+    kept = [(x, p.value * factor) for x, p in printed.items() if p.value]
+    if not kept:
+        return None
+    return Series(name, [float(x) for x, _ in kept], [y for _, y in kept], origin="paper")
+
+
+def line_figure(
+    name: str,
+    title: str,
+    description: str,
+    y_title: str,
+    series: Iterable[Series | None],
+    table: Table,
+    x: Axis | None = None,
+    y_scale: str = "log",
+    level: float | None = None,
+    level_name: str = "",
+) -> Figure:
+    """Lines over the size."""
+    return Figure(
+        name,
+        title,
+        description,
+        x or Axis("size of the data", "log", "size"),
+        Axis(y_title, y_scale),
+        [s for s in series if s is not None],
+        table,
+        level=level,
+        level_name=level_name,
+    )
+
+
+# --------------------------------------------------------------------------------------- chapters
+
+
+@dataclass
+class Chapter:
+    """One paper's reproduction."""
+
+    paper: Paper
+    sections: list[Section] = field(default_factory=list)
+
+
+def printed_text(printed: Printed | None) -> str | None:
+    """A paper's number for a table."""
+    return None if printed is None else printed.text
+
+
+def introduction(paper: Paper, evidence: Evidence, ours: str) -> Section:
+    """Who measured what, on what; and what it is here."""
+    raw, setting = paper.raw, evidence.setting
+    items = [
+        f"{raw['authors']}: {raw['title']}. {raw['where']}.",
+        f"Their experiment: {raw['what']}.",
+        f"Their machine: {raw['machine']}.",
+        f"Sizes: {raw['size_unit']}.",
+        f"Here: {ours}",
+    ]
+    device = evidence.device
+    if device.id is None:
+        items.append(f"GPU: none. {device.reason}.")
+    elif device.is_cpu:
+        items.append(
+            f"{device.id} ({device.name}) is this machine's CPU, through OpenCL. Its rows stand in "
+            "for a GPU, because that was asked for; they say that the kernels are right, and nothing "
+            "of GPUs."
+        )
+    else:
+        items.append(f"GPU: {device.id}, {device.name}.")
+    if setting.quick:
+        largest = max((row.bytes for row in evidence.report.rows), default=0)
+        items.append(
+            f"A quick run: sizes up to {size_text(largest)}, {setting.samples or QUICK_SAMPLES} samples. "
+            "It shows that all works; for numbers to keep, run it without --quick."
+        )
+    items += raw.get("remarks", [])
+    return Section(paper.id, f"{raw['short']} ({paper.id})", [Bullets(items)], level=1)
+
+
+def contradictions(paper: Paper) -> Section | None:
+    """Where the paper contradicts itself: as listed, and as recomputed from its own numbers."""
+    rows: list[list[Cell]] = []
+    for item in paper.raw["contradictions"]:
+        sides = item["sides"]
+        cells = [f"{s['value']} {s['unit']} ({s['where']})".replace("  ", " ") for s in sides]
+        rows.append([item["about"], *cells, item["note"]])
+    numbers = recompute(paper)
+    blocks: list[Any] = []
+    if rows:
+        blocks.append(
+            Table(
+                f"{paper.id}-contradictions",
+                "Where the paper contradicts itself: both sides",
+                [Column(t, "text") for t in ("about", "one side", "the other", "note")],
+                rows,
+            )
+        )
+    if numbers:
+        wrong = [n for n in numbers if not n.agrees]
+        blocks.append(
+            Paragraph(
+                f"{len(numbers)} printed numbers were computed again from the paper's own others; "
+                f"by more than rounding {len(wrong)} of them {'differs' if len(wrong) == 1 else 'differ'}."
+            )
+        )
+        if wrong:
+            blocks.append(
+                Table(
+                    f"{paper.id}-recomputed",
+                    "Printed numbers that the paper's other numbers do not give",
+                    [
+                        Column("where", "text"),
+                        Column("what", "text"),
+                        Column("printed", "printed"),
+                        Column("computed"),
+                    ],
+                    [
+                        [n.where, n.what, f"{n.printed.text} {n.printed.unit}".strip(), n.value]
+                        for n in wrong
+                    ],
+                )
+            )
+    if not blocks:
+        return None
+    return Section(f"{paper.id}-own", "The paper's numbers among themselves", blocks)
+
+
+def pictures(paper: Paper) -> Section | None:
+    """What the paper shows only as a picture; nothing is read off pictures."""
+    if not paper.raw["pictures"]:
+        return None
+    texts = [f"{p['figure']}: {p['shows']}." for p in paper.raw["pictures"]]
+    said = [f"{s['where']}: {s['says']}." for s in paper.raw["statements"]]
+    blocks: list[Any] = [Paragraph("Pictures of the paper, from which no number was read off:")]
+    blocks.append(Bullets(texts))
+    if said:
+        blocks += [Paragraph("What its text states:"), Bullets(said)]
+    return Section(f"{paper.id}-pictures", "The paper's figures and sentences", blocks)
+
+
+SizeMap = dict[int, Printed]
+Lookup = Callable[[int], "Row | Missing"]

@@ -1,0 +1,136 @@
+"""What Pousa 2011 and 2014 share: serial, OpenMP, MPI and GPU rows of one kernel, and the model of MPI."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from paraes.lab.bench import Row
+from paraes.lab.document import Cell, Missing, Predicted
+from paraes.lab.measure import GPU, Run
+from paraes.lab.papers.common import MIB, Evidence, Setting, ratio, seconds
+from paraes.lab.scaling import Fit, fit_amdahl
+
+SIZES = [1 << 10, 512 << 10, MIB, 15 * MIB, 128 * MIB, 255 * MIB]
+RANKS = (8, 16, 32)
+THREADS = 8
+
+
+def runs_of(setting: Setting, kernel: str, gpu_kernel: str, sizes: list[int]) -> list[Run]:
+    """Encryption with `kernel` by threads and by ranks, and with `gpu_kernel` alone and with copies."""
+    runs = []
+    for size in setting.sizes(sizes):
+        samples = setting.samples_of(size)
+        threads = tuple(setting.thread_counts(THREADS))
+        runs.append(
+            Run(
+                "memory",
+                ("cpu",),
+                (kernel,),
+                size,
+                threads=threads,
+                rivals=("memcpy",),
+                samples=samples,
+            )
+        )
+        # At least the paper's first number is asked for: so that a machine without MPI says so.
+        for ranks in setting.rank_counts() or [2]:
+            runs.append(Run("memory", ("cpu",), (kernel,), size, ranks=ranks, samples=samples))
+        runs.append(Run("memory", (GPU,), (gpu_kernel,), size, samples=samples))
+        runs.append(
+            Run("transfer", (GPU,), (gpu_kernel,), size, rivals=("pinned-copy",), samples=samples)
+        )
+    return runs
+
+
+@dataclass
+class Family:
+    """The implementations of one kernel."""
+
+    evidence: Evidence
+    kernel: str
+    gpu_kernel: str
+
+    @property
+    def threads(self) -> int:
+        """Threads of the OpenMP row: the paper's 8, or as many as there are cores."""
+        return self.evidence.setting.thread_counts(THREADS)[-1]
+
+    @property
+    def measured_ranks(self) -> list[int]:
+        """Numbers of ranks that were asked for here."""
+        return self.evidence.setting.rank_counts() or [2]
+
+    def _need(self, **axes) -> Row | Missing:
+        base = {"mode": "ecb", "key_bits": 128, "direction": "encrypt"}
+        return self.evidence.need(**base, **axes)
+
+    def serial(self, size: int) -> Row | Missing:
+        """One thread."""
+        return self._need(
+            device="cpu", kernel=self.kernel, scope="memory", threads=1, ranks=1, bytes=size
+        )
+
+    def openmp(self, size: int) -> Row | Missing:
+        """All threads."""
+        return self._need(
+            device="cpu",
+            kernel=self.kernel,
+            scope="memory",
+            threads=self.threads,
+            ranks=1,
+            bytes=size,
+        )
+
+    def mpi(self, ranks: int, size: int) -> Row | Missing:
+        """So many ranks of one thread."""
+        return self._need(
+            device="cpu", kernel=self.kernel, scope="memory", threads=1, ranks=ranks, bytes=size
+        )
+
+    def gpu(self, size: int, scope: str = "memory") -> Row | Missing:
+        """The GPU: the kernel alone, or with copies."""
+        return self._need(device=GPU, kernel=self.gpu_kernel, scope=scope, bytes=size)
+
+    def model(self, size: int) -> Fit | None:
+        """Amdahl's law through the serial row and the measured ranks; None without any ranks."""
+        rows = [self.serial(size), *(self.mpi(r, size) for r in self.measured_ranks)]
+        there = [row for row in rows if isinstance(row, Row)]
+        if not any(row.ranks > 1 for row in there):
+            return None
+        return fit_amdahl([r.ranks for r in there], [r.median_ns for r in there])
+
+    def mpi_time(self, ranks: int, size: int) -> Cell:
+        """Seconds: measured, or predicted by the model, or missing with the reason."""
+        if ranks in self.measured_ranks:
+            return seconds(self.mpi(ranks, size))
+        fit = self.model(size)
+        if fit is None:
+            return self._no_model(size)
+        return Predicted(fit.time(ranks) * 1e-9)
+
+    def mpi_speedup(self, ranks: int, size: int) -> Cell:
+        """Against one thread: measured, predicted, or missing."""
+        if ranks in self.measured_ranks:
+            return ratio(self.serial(size), self.mpi(ranks, size))
+        fit, serial = self.model(size), self.serial(size)
+        if fit is None or isinstance(serial, Missing):
+            return self._no_model(size)
+        return Predicted(serial.median_ns / fit.time(ranks))
+
+    def _no_model(self, size: int) -> Missing:
+        row = self.mpi(self.measured_ranks[0], size)
+        reason = row.reason if isinstance(row, Missing) else "no serial row"
+        if not self.evidence.setting.sizes([size]):
+            return Missing(reason)
+        return Missing(f"{reason}; without measured ranks nothing is predicted")
+
+    @property
+    def rank_columns(self) -> list[int]:
+        """Measured numbers of ranks, then the paper's."""
+        return sorted({*self.measured_ranks, *RANKS})
+
+
+MODEL_NOTE = (
+    "predicted: Amdahl's law through the measured numbers of ranks of the same size, on this machine; "
+    "it knows no network"
+)

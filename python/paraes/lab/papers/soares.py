@@ -1,0 +1,366 @@
+"""Soares, Brunini and Velo: the round function by OpenMP with 1 to 16 threads."""
+
+from __future__ import annotations
+
+from paraes.lab.bench import Row
+from paraes.lab.document import Axis, Cell, Column, Estimate, Missing, Section, Series, Table
+from paraes.lab.measure import Run
+from paraes.lab.papers.common import (
+    MIB,
+    Evidence,
+    Finding,
+    Setting,
+    compare_near,
+    findings_table,
+    introduction,
+    judge,
+    line_figure,
+    measured_series,
+    paper_series,
+    printed_text,
+    seconds,
+)
+from paraes.lab.papers.data import load_paper
+from paraes.lab.scaling import Scaling, amdahl, scalings, weak_scalings
+from paraes.lab.units import significant, size_text
+
+NAME = "soares"
+THREADS = (1, 2, 4, 8, 16)
+# Ours: powers of two, so that the size can grow with the threads (Gustafson).
+SIZES = [256 << 10, MIB, 2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB, 64 * MIB]
+QUICK_SIZES = [64 << 10, 128 << 10, 256 << 10]
+
+
+def sizes_of(setting: Setting) -> list[int]:
+    """The sizes of this experiment; a quick run has small ones of its own."""
+    quick = setting.quick and setting.max_size is None
+    wanted = QUICK_SIZES if quick else setting.sizes([*QUICK_SIZES[:2], *SIZES])
+    return wanted or [min(QUICK_SIZES)]
+
+
+def plan(setting: Setting) -> list[Run]:
+    """`reference`, all numbers of threads in one run, so that they are interleaved."""
+    return [
+        Run(
+            "memory",
+            ("cpu",),
+            ("reference",),
+            size,
+            threads=THREADS,
+            samples=setting.samples_of(size),
+        )
+        for size in sizes_of(setting)
+    ]
+
+
+def chapter(evidence: Evidence) -> list[Section]:
+    """Times, speedup, efficiency and Karp–Flatt; fits of Amdahl's and Gustafson's laws."""
+    paper = load_paper(NAME)
+    cores = evidence.setting.cores
+    sizes = sizes_of(evidence.setting)
+    rows = [
+        r for r in evidence.report.right if r.kernel == "reference" and r.direction == "encrypt"
+    ]
+    series = {s.base.bytes: s for s in scalings(rows, cores)}
+    main = max(series, default=sizes[-1])
+    printed_kf = paper.tables["karp_flatt"].column("karp_flatt")
+    printed_time = paper.tables["times"].column("time")
+    threads_axis = Axis("threads", "log", "count")
+    reason = Missing(evidence.why(device="cpu", kernel="reference", scope="memory", bytes=main))
+
+    def time(size: int, threads: int):
+        return evidence.need(
+            device="cpu",
+            kernel="reference",
+            scope="memory",
+            bytes=size,
+            threads=threads,
+            direction="encrypt",
+        )
+
+    table_time = Table(
+        f"{NAME}-times",
+        "Time in seconds by threads (figure 'Tempo de Execução'; the paper's of section 5)",
+        [
+            Column("threads"),
+            Column("paper", "printed", "s, size not stated"),
+            *[Column(size_text(s), unit="s") for s in sizes],
+        ],
+        [
+            [t, printed_text(printed_time.get(t)), *[seconds(time(s, t)) for s in sizes]]
+            for t in THREADS
+        ],
+        [f"More threads than {cores} cores share them."] if max(THREADS) > cores else [],
+    )
+
+    def point(size: int, threads: int, what: str) -> Cell:
+        found = series.get(size)
+        if found is None:
+            return reason
+        for p in found.points:
+            if p.workers == threads:
+                if what == "speedup":
+                    return Estimate(p.speedup, p.speedup_interval if threads > 1 else None)
+                if what == "efficiency":
+                    return Estimate(p.efficiency, p.efficiency_interval if threads > 1 else None)
+                return (
+                    None if p.karp_flatt is None else Estimate(p.karp_flatt, p.karp_flatt_interval)
+                )
+        return Missing(
+            evidence.why(
+                device="cpu", kernel="reference", scope="memory", bytes=size, threads=threads
+            )
+        )
+
+    def table_of(what: str, title: str, theirs: dict[int, str]) -> Table:
+        columns = [Column("threads")]
+        if theirs:
+            columns.append(Column("paper", "printed"))
+        columns += [Column(size_text(s)) for s in sizes]
+        body = []
+        for t in THREADS:
+            line: list[Cell] = [t]
+            if theirs:
+                line.append(theirs.get(t))
+            body.append([*line, *[point(s, t, what) for s in sizes]])
+        return Table(f"{NAME}-{what}", title, columns, body)
+
+    computed = {t: float(printed_time[1].text) / float(p.text) for t, p in printed_time.items()}
+    speedup = table_of(
+        "speedup",
+        "Speedup (figure 'Speedup'; the paper's computed from its times)",
+        {t: significant(v) for t, v in computed.items()},
+    )
+    efficient = table_of(
+        "efficiency",
+        "Efficiency (figure 'Eficiência'; the paper's computed from its times)",
+        {t: significant(v / t) for t, v in computed.items()},
+    )
+    fraction = table_of(
+        "karp-flatt",
+        "Karp–Flatt: the experimentally determined serial fraction, with its 95 % interval",
+        {t: p.text for t, p in printed_kf.items()},
+    )
+    fraction.notes += [
+        f"{size_text(s.base.bytes)}, {p.workers} threads: superlinear ({'beyond noise' if p.superlinear == 'yes' else p.superlinear})"
+        for s in series.values()
+        for p in s.points
+        if p.superlinear
+    ]
+    speed_series = [
+        measured_series(f"{size_text(s)}, here", ((t, point(s, t, "speedup")) for t in THREADS))
+        for s in sizes
+    ]
+    speed_series.append(
+        Series(
+            "paper, from its times",
+            [float(t) for t in computed],
+            list(computed.values()),
+            origin="paper",
+        )
+    )
+    speed_series.append(Series("ideal", [1.0, 16.0], [1.0, 16.0], origin="predicted"))
+    if (found := series.get(main)) is not None and found.fit is not None:
+        speed_series.append(
+            Series(
+                f"Amdahl, fitted to {size_text(main)}",
+                [float(t) for t in THREADS],
+                [amdahl(found.fit.fraction, t) for t in THREADS],
+                origin="predicted",
+            )
+        )
+
+    def section(
+        key: str, title: str, description: str, y: str, lines, table: Table, scale: str = "log"
+    ) -> Section:
+        return Section(
+            f"{NAME}-{key}-section",
+            title,
+            [
+                line_figure(
+                    f"{NAME}-{key}-figure", title, description, y, lines, table, threads_axis, scale
+                )
+            ],
+        )
+
+    sections = [
+        introduction(
+            paper,
+            evidence,
+            f"kernel reference by OpenMP with 1, 2, 4, 8 and 16 threads on {cores} cores; AES-128 ECB encryption of "
+            f"{', '.join(size_text(s) for s in sizes)}: sizes of ours, for the paper states none.",
+        ),
+        section(
+            "time",
+            "Time",
+            "Seconds over the number of threads, by size, and the three times that the paper's text states.",
+            "seconds",
+            [
+                *[
+                    measured_series(
+                        f"{size_text(s)}, here", ((t, seconds(time(s, t))) for t in THREADS)
+                    )
+                    for s in sizes
+                ],
+                paper_series("paper, size not stated", printed_time),
+            ],
+            table_time,
+        ),
+        section(
+            "speedups",
+            "Speedup",
+            "Speedup over the number of threads, by size; the ideal; and the paper's from its times.",
+            "speedup",
+            speed_series,
+            speedup,
+        ),
+        section(
+            "efficiencies",
+            "Efficiency",
+            "Speedup divided by threads over the number of threads.",
+            "efficiency",
+            [
+                *[
+                    measured_series(
+                        f"{size_text(s)}, here", ((t, point(s, t, "efficiency")) for t in THREADS)
+                    )
+                    for s in sizes
+                ],
+                Series(
+                    "paper, from its times",
+                    [float(t) for t in computed],
+                    [v / t for t, v in computed.items()],
+                    origin="paper",
+                ),
+            ],
+            efficient,
+            "linear",
+        ),
+        section(
+            "fraction",
+            "Karp–Flatt",
+            "The serial fraction by Karp and Flatt over the number of threads, with 95 % intervals, and the paper's table.",
+            "serial fraction",
+            [
+                *[
+                    measured_series(
+                        f"{size_text(s)}, here",
+                        ((t, point(s, t, "karp-flatt")) for t in THREADS[1:]),
+                    )
+                    for s in sizes
+                ],
+                paper_series("paper", printed_kf),
+            ],
+            fraction,
+            "linear",
+        ),
+        _fits(series, rows, cores),
+    ]
+    sections.append(
+        Section(
+            f"{NAME}-agreement",
+            "What agrees",
+            [
+                findings_table(
+                    NAME, _findings(series, main, printed_kf, cores, reason), evidence.device
+                )
+            ],
+        )
+    )
+    return sections
+
+
+def _fits(series: dict[int, Scaling], rows: list[Row], cores: int) -> Section:
+    body: list[list[Cell]] = []
+    for size, s in sorted(series.items()):
+        if s.fit is not None:
+            body.append(
+                [
+                    "Amdahl (same size)",
+                    size_text(size),
+                    s.fit.fraction,
+                    100 * s.fit.residual,
+                    s.fit.points,
+                ]
+            )
+    for weak in weak_scalings(rows, cores):
+        body.append(
+            [
+                "Gustafson (size grows)",
+                f"{size_text(weak.base.bytes)} a thread",
+                weak.fit.fraction,
+                100 * weak.fit.residual,
+                weak.fit.points,
+            ]
+        )
+    table = Table(
+        f"{NAME}-fits",
+        f"Fits over at most {cores} threads, one for each core",
+        [
+            Column("law", "text"),
+            Column("size", "text"),
+            Column("serial fraction"),
+            Column("residual", "percent"),
+            Column("points"),
+        ],
+        body,
+        [
+            "residual: root mean square of the relative errors; with as many points as unknowns it is 0 and says nothing"
+        ],
+    )
+    return Section(f"{NAME}-fits-section", "Amdahl and Gustafson", [table])
+
+
+def _findings(
+    series: dict[int, Scaling], main: int, printed_kf, cores: int, reason: Missing
+) -> list[Finding]:
+    found = []
+    s = series.get(main)
+    points = {p.workers: p for p in s.points} if s else {}
+    for threads, printed in printed_kf.items():
+        p = points.get(threads)
+        cell: Cell = (
+            reason
+            if p is None or p.karp_flatt is None
+            else Estimate(p.karp_flatt, p.karp_flatt_interval)
+        )
+        finding = compare_near(
+            f"Karp–Flatt, {threads} threads, {size_text(main)}", float(printed.text), cell, "", 0.05
+        )
+        here = finding.here
+        if p is not None and p.karp_flatt_interval is not None:
+            here += f", 95 % {significant(p.karp_flatt_interval.low, 3)} to {significant(p.karp_flatt_interval.high, 3)}"
+        if threads > cores:
+            here += f"; {cores} cores here, 4 in the paper"
+        found.append(Finding(finding.about, finding.paper, here, finding.verdict))
+    times = {t: p.row.median_ns for t, p in points.items()}
+    falls = None if not {1, 2, 4, 8} <= set(times) else times[1] > times[2] > times[4] > times[8]
+    found.append(
+        Finding(
+            "the time falls from 1 to 8 threads",
+            "falls",
+            "no rows" if falls is None else "falls" if falls else "does not fall at every step",
+            judge(falls),
+        )
+    )
+    rises = None if not {8, 16} <= set(times) else times[16] > times[8]
+    found.append(
+        Finding(
+            "the time rises from 8 to 16 threads",
+            "rises",
+            "no rows" if rises is None else "rises" if rises else "does not",
+            judge(rises),
+        )
+    )
+    inner = [v for t, p in points.items() if 1 < t <= cores and (v := p.efficiency) > 0]
+    found.append(
+        Finding(
+            "performance grows in proportion to the cores",
+            "said in section 6; its own times give 0.55 at 8 threads",
+            f"efficiency {', '.join(significant(v, 3) for v in inner)} up to {cores} threads"
+            if inner
+            else "one core only",
+            judge(all(v >= 0.9 for v in inner) if inner else None),
+        )
+    )
+    return found

@@ -1,0 +1,104 @@
+"""A Document as one HTML page that needs nothing else: styles, figures and data are in it."""
+
+from __future__ import annotations
+
+import json
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from paraes.lab.document import (
+    Bullets,
+    Cell,
+    Column,
+    Document,
+    Estimate,
+    Figure,
+    Missing,
+    Paragraph,
+    Predicted,
+    Table,
+)
+from paraes.lab.report import svg
+
+# A longer table is folded: a page must stay one that people scroll through.
+OPEN_ROWS = 30
+VERDICTS = {
+    "agrees": "good",
+    "faster": "good",
+    "yes": "",
+    "differs": "bad",
+    "slower": "bad",
+    "WRONG": "bad",
+    "undecided": "open",
+    "not measured": "open",
+    "predicted": "open",
+}
+
+
+def _plain(cell: Cell) -> object:
+    """A cell as JSON."""
+    if isinstance(cell, Estimate):
+        interval = cell.interval
+        ends = {"low": interval.low, "high": interval.high} if interval else {}
+        return {"value": cell.value, **ends}
+    if isinstance(cell, Missing):
+        return {"missing": cell.reason}
+    if isinstance(cell, Predicted):
+        return {"predicted": cell.value}
+    return cell
+
+
+def _lines(values: list) -> str:
+    """A JSON array with a line a value: people look at it."""
+    texts = [json.dumps(value, ensure_ascii=False, allow_nan=False) for value in values]
+    return "[\n  " + ",\n  ".join(texts) + "\n ]"
+
+
+def _table_data(table: Table) -> str:
+    headings = [column.heading for column in table.columns]
+    return _lines([dict(zip(headings, map(_plain, row))) for row in table.rows])
+
+
+def _figure_data(figure: Figure) -> str:
+    data = figure.data()
+    series = data.pop("series")
+    head = json.dumps(data, ensure_ascii=False, allow_nan=False)[:-1]
+    table = f',\n "table": {_table_data(figure.table)}' if figure.table else ""
+    return f'{head},\n "series": {_lines(series)}{table}}}'
+
+
+def _cell(text: str, column: Column) -> Markup:
+    """A cell's text; an interval gets a line of its own, so that columns stay narrow."""
+    value, bracket, interval = text.partition(" [")
+    if not column.numeric or not bracket or value == "–":
+        return escape(text)
+    return Markup('{}<span class="interval">[{}</span>').format(value, interval)
+
+
+def _kind(block: object) -> str:
+    return {Table: "table", Figure: "figure", Paragraph: "paragraph", Bullets: "bullets"}[
+        type(block)
+    ]
+
+
+def render(document: Document) -> str:
+    """The page's HTML."""
+    environment = Environment(
+        loader=PackageLoader("paraes.lab.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(
+        kind=_kind,
+        cell=_cell,
+        draw=lambda figure, width, suffix: Markup(svg.draw(figure, width, suffix=suffix)),
+        table_data=_table_data,
+        figure_data=_figure_data,
+        open_rows=OPEN_ROWS,
+        verdict_class=lambda text: VERDICTS.get(text, ""),
+    )
+    template = environment.get_template("report.html")
+    return template.render(document=document, figure_style=Markup(svg.style(".figure ")))

@@ -1,0 +1,96 @@
+"""`reproduce`: the papers' experiments on this machine, measured, kept, and reported."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from paraes.lab import bench
+from paraes.lab.document import Document, Section
+from paraes.lab.errors import USAGE, LabError
+from paraes.lab.measure import Machine, Part, Run, join, make_all
+from paraes.lab.papers import EXPERIMENTS
+from paraes.lab.papers.common import Device, Evidence, Setting, contradictions, pictures
+from paraes.lab.papers.data import NAMES, load_paper
+
+
+def papers_of(name: str) -> list[str]:
+    """The papers that `name` means."""
+    if name == "all":
+        return list(NAMES)
+    if name not in NAMES:
+        raise LabError(f"no paper '{name}'; there are {', '.join(NAMES)}, all", USAGE)
+    return [name]
+
+
+def plan(papers: list[str], setting: Setting) -> list[tuple[Run, list[str]]]:
+    """Every run once, with the papers that want it: two papers with one axis share a measurement."""
+    wanted: dict[Run, list[str]] = {}
+    for name in papers:
+        for run in EXPERIMENTS[name].plan(setting):
+            wanted.setdefault(replace(run, min_time=setting.min_time), []).append(name)
+    return list(wanted.items())
+
+
+def measure(
+    papers: list[str], setting: Setting, machine: Machine, folder: Path, **callbacks: Any
+) -> dict[str, Any]:
+    """All runs of the papers, from `folder`/parts where they are kept, as one bench JSON."""
+    parts: list[Part] = make_all(plan(papers, setting), machine, folder / "parts", **callbacks)
+    device = Device(machine.gpu, machine.gpu_name, machine.gpu_is_cpu, machine.gpu_reason)
+    lab = {"papers": papers, "setting": asdict(setting), "device": asdict(device)}
+    return join(parts, lab)
+
+
+def evidence_of(whole: dict[str, Any], paper: str, source: str) -> Evidence:
+    """The rows of one paper's experiment in the JSON that `measure` gave."""
+    lab = whole["lab"]
+    results: list[Any] = []
+    skipped: list[Any] = []
+    for part in lab["parts"]:
+        if paper not in part["papers"]:
+            continue
+        for target, name in ((results, "results"), (skipped, "skipped")):
+            first, count = part[name]
+            target += whole[name][first : first + count]
+    report = bench.from_object({**whole, "results": results, "skipped": skipped}, source)
+    return Evidence(report, Setting(**lab["setting"]), Device(**lab["device"]))
+
+
+def chapters(whole: dict[str, Any], source: str = "results") -> list[Section]:
+    """The sections of every paper that the JSON is of."""
+    sections: list[Section] = []
+    for name in whole["lab"]["papers"]:
+        evidence = evidence_of(whole, name, source)
+        own = EXPERIMENTS[name].chapter(evidence)
+        paper = load_paper(name)
+        extra = [section for section in (contradictions(paper), pictures(paper)) if section]
+        # The agreement is the end of every reproduction.
+        sections += [*own[:-1], *extra, own[-1]]
+    return sections
+
+
+def is_reproduction(value: dict[str, Any]) -> bool:
+    """Whether bench JSON is that of a reproduction."""
+    lab = value.get("lab")
+    return isinstance(lab, dict) and {"papers", "parts", "setting", "device"} <= set(lab)
+
+
+def document(whole: dict[str, Any], analysis: list[Section], source: str) -> Document:
+    """The report: the papers first, then everything that was measured."""
+    papers = whole["lab"]["papers"]
+    quick = whole["lab"]["setting"]["quick"]
+    title = (
+        f"Reproduction: {', '.join(papers)}" if len(papers) == 1 else "Reproduction of six papers"
+    )
+    lead = "What the papers measured, beside the same on this machine."
+    if quick:
+        lead += " A quick run: small sizes and few samples."
+    try:
+        sections = chapters(whole, source)
+    except (KeyError, TypeError, IndexError) as error:
+        raise LabError(
+            f"{source}: its `lab` part is damaged ({error!r}); make it again with paraes-lab reproduce"
+        ) from error
+    return Document(title, lead, [*sections, *analysis])

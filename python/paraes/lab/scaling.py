@@ -1,0 +1,243 @@
+"""Speedup, efficiency, Karp–Flatt; Amdahl's and Gustafson's laws and fits of them.
+
+p is the number of workers (threads, or ranks), t times in nanoseconds, fractions from 0 to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from paraes.lab.bench import Row
+from paraes.lab.statistics import Interval, bootstrap
+
+
+def speedup(t1: float, tp: float) -> float:
+    """How many times as fast: t1 / tp."""
+    return t1 / tp
+
+
+def efficiency(s: float, p: float) -> float:
+    """Speedup for each worker: s / p."""
+    return s / p
+
+
+def karp_flatt(s: float, p: float) -> float:
+    """The experimentally determined serial fraction (Karp and Flatt 1990).
+
+    e = (1/s - 1/p) / (1 - 1/p). Below 0 the speedup is superlinear. Undefined for one worker.
+    """
+    if p <= 1:
+        raise ValueError("Karp–Flatt needs more than one worker")
+    return (1 / s - 1 / p) / (1 - 1 / p)
+
+
+def amdahl(fraction: float, p: float) -> float:
+    """Speedup of the same work with serial `fraction` on p workers (Amdahl 1967)."""
+    return 1 / (fraction + (1 - fraction) / p)
+
+
+def gustafson(fraction: float, p: float) -> float:
+    """Scaled speedup of work that grows with p, with serial `fraction` (Gustafson 1988)."""
+    return p - fraction * (p - 1)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted law. `residual` is the root mean square of the relative error of its points."""
+
+    law: str
+    fraction: float
+    residual: float
+    points: int
+    t1: float | None = None  # nanoseconds; Amdahl only
+
+    def time(self, p: float) -> float:
+        """Nanoseconds on p workers, of Amdahl's law: a prediction, not a measurement."""
+        assert self.t1 is not None
+        return self.t1 / amdahl(self.fraction, p)
+
+
+def fit_amdahl(p: Sequence[float], times: Sequence[float]) -> Fit | None:
+    """Least relative squares of t(p) = a + b/p, a and b not negative; fraction = a / (a + b).
+
+    None with fewer than two different p: a line through one point says nothing.
+    """
+    workers, t = np.asarray(p, dtype=float), np.asarray(times, dtype=float)
+    if np.unique(workers).size < 2:
+        return None
+    # Relative errors: the slowest point must not be the only one that counts.
+    columns = np.stack([1 / t, 1 / (workers * t)], axis=1)
+    a, b = np.linalg.lstsq(columns, np.ones_like(t), rcond=None)[0]
+    if a < 0 or b < 0:
+        free = 1 if a < 0 else 0
+        column = columns[:, free]
+        value = float(column.sum() / (column**2).sum())
+        a, b = (0.0, value) if a < 0 else (value, 0.0)
+    residual = float(np.sqrt(np.mean((columns @ np.array([a, b]) - 1) ** 2)))
+    return Fit("Amdahl", float(a / (a + b)), residual, t.size, t1=float(a + b))
+
+
+def fit_gustafson(p: Sequence[float], scaled: Sequence[float]) -> Fit | None:
+    """Least squares of s(p) = p - f (p - 1), f from 0 to 1; None without a point of p > 1."""
+    workers, s = np.asarray(p, dtype=float), np.asarray(scaled, dtype=float)
+    above = workers > 1
+    if not above.any():
+        return None
+    x = (workers[above] - 1) / workers[above]
+    y = 1 - s[above] / workers[above]
+    fraction = float(np.clip((x * y).sum() / (x * x).sum(), 0.0, 1.0))
+    expected = np.array([gustafson(fraction, w) for w in workers[above]])
+    residual = float(np.sqrt(np.mean((s[above] / expected - 1) ** 2)))
+    return Fit("Gustafson", fraction, residual, int(above.sum()))
+
+
+@dataclass(frozen=True)
+class Point:
+    """One number of workers. Speedups are ratios of median times; intervals are bootstrap, 95 %."""
+
+    workers: int
+    row: Row
+    speedup: float
+    speedup_interval: Interval
+    efficiency: float
+    karp_flatt: float | None
+    karp_flatt_interval: Interval | None
+    superlinear: str  # "", "yes", or "within noise": the interval of e reaches 0
+    best_serial: float | None  # speedup against the best serial kernel
+    more_than_cores: bool
+
+    @property
+    def efficiency_interval(self) -> Interval:
+        """That of the speedup, for each worker."""
+        low, high = self.speedup_interval.low, self.speedup_interval.high
+        return Interval(efficiency(low, self.workers), efficiency(high, self.workers))
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """A series over workers with everything else equal."""
+
+    base: Row
+    best_serial: Row | None
+    points: list[Point]
+    fit: Fit | None
+
+
+def superlinear_mark(e: float, interval: Interval) -> str:
+    """How a serial fraction below 0 is to be read."""
+    if e >= 0:
+        return ""
+    return "yes" if interval.high < 0 else "within noise"
+
+
+def _point(row: Row, base: Row, serial: Row | None, cores: int | None) -> Point:
+    p = row.workers
+    s = speedup(base.median_ns, row.median_ns)
+    interval: Interval | None = Interval(1.0, 1.0)  # of the base against itself
+    if row is not base:
+        interval, _ = bootstrap([base.samples_ns, row.samples_ns], lambda t1, tp: t1 / tp)
+    assert interval is not None
+    e = e_interval = None
+    mark = ""
+    if p > 1:
+        e = karp_flatt(s, p)
+        # e falls as s grows, so that the ends of its interval are those of s, exchanged.
+        e_interval = Interval(karp_flatt(interval.high, p), karp_flatt(interval.low, p))
+        mark = superlinear_mark(e, e_interval)
+    return Point(
+        workers=p,
+        row=row,
+        speedup=s,
+        speedup_interval=interval,
+        efficiency=efficiency(s, p),
+        karp_flatt=e,
+        karp_flatt_interval=e_interval,
+        superlinear=mark,
+        best_serial=speedup(serial.median_ns, row.median_ns) if serial else None,
+        more_than_cores=cores is not None and p > cores,
+    )
+
+
+def best_serial(row: Row, rows: list[Row]) -> Row | None:
+    """The fastest of our kernels on one thread of the processor that does the same job as `row`."""
+    without = ("kernel", "threads", "ranks", "cache", "distribution", "device")
+    same = [
+        other
+        for other in rows
+        if other.rival is None
+        and other.device == "cpu"
+        and other.workers == 1
+        and other.report == row.report
+        and other.axes(*without) == row.axes(*without)
+    ]
+    return min(same, key=lambda other: other.median_ns, default=None)
+
+
+def scalings(rows: list[Row], cores: int | None = None) -> list[Scaling]:
+    """Every series over threads or ranks in `rows` that has one worker and more. `cores` marks rows
+    with more workers than the machine can run at once."""
+    series: dict[tuple, list[Row]] = {}
+    for row in rows:
+        if row.on_gpu:
+            continue
+        key = (row.report, *row.axes("threads", "ranks", "cache", "distribution"))
+        # One thread of one rank begins both kinds of series.
+        kinds = ["threads"] if row.ranks == 1 else []
+        kinds += ["ranks"] if row.threads == 1 else []
+        for kind in kinds:
+            series.setdefault((kind, *key), []).append(row)
+    found = []
+    for members in series.values():
+        by_workers: dict[int, Row] = {}
+        for row in members:
+            by_workers.setdefault(row.workers, row)
+        if 1 not in by_workers or len(by_workers) < 2:
+            continue
+        base = by_workers[1]
+        serial = best_serial(base, rows)
+        points = [_point(by_workers[p], base, serial, cores) for p in sorted(by_workers)]
+        # What has no core of its own to run on says nothing of the law.
+        fair = [p for p in points if not p.more_than_cores]
+        fit = fit_amdahl([p.workers for p in fair], [p.row.median_ns for p in fair])
+        found.append(Scaling(base, serial, points, fit))
+    return found
+
+
+@dataclass(frozen=True)
+class Weak:
+    """Scaled speedups of rows whose size grows with the workers, and Gustafson's law over them."""
+
+    base: Row
+    workers: list[int]
+    scaled: list[float]
+    fit: Fit
+
+
+def weak_scalings(rows: list[Row], cores: int | None = None) -> list[Weak]:
+    """Every diagonal in `rows`: bytes / workers constant, with one worker and at least two more.
+
+    Scaled speedup: the rate on p workers over that on one, each with its own share of the work.
+    """
+    groups: dict[tuple, dict[tuple[int, int], Row]] = {}
+    for row in rows:
+        if row.on_gpu or row.ranks > 1:
+            continue
+        key = (row.report, *row.axes("threads", "cache", "bytes"))
+        groups.setdefault(key, {})[(row.threads, row.bytes)] = row
+    found = []
+    for members in groups.values():
+        for (threads, size), base in members.items():
+            if threads != 1:
+                continue
+            diagonal = sorted((t, r) for (t, b), r in members.items() if b == size * t)
+            fair = [(t, r) for t, r in diagonal if cores is None or t <= cores]
+            if len(diagonal) < 3:
+                continue
+            scaled = [r.mb_per_s / base.mb_per_s for _, r in fair]
+            fit = fit_gustafson([t for t, _ in fair], scaled)
+            if fit is not None:
+                found.append(Weak(base, [t for t, _ in fair], scaled, fit))
+    return found

@@ -1,0 +1,97 @@
+"""The picture that says it all: throughput by size for every device and kernel, with rivals."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from paraes.lab.analysis import distinct, rate_estimate
+from paraes.lab.bench import Report, Row
+from paraes.lab.document import Axis, Cell, Column, Figure, Series, Table
+from paraes.lab.errors import LabError
+from paraes.lab.units import plural, size_text
+
+
+def _mode_of(rows: list[Row], wanted: str | None) -> str | None:
+    counts = Counter(row.mode for row in rows if row.rival is None and row.scope != "file")
+    if wanted is not None:
+        return wanted
+    return "ctr" if counts.get("ctr") else counts.most_common(1)[0][0] if counts else None
+
+
+def figure(
+    report: Report,
+    mode: str | None = None,
+    key_bits: int = 128,
+    direction: str = "encrypt",
+    threads: int | None = None,
+) -> Figure:
+    """One line for every device, kernel and rival of one job; whole programs (file scope) as well.
+
+    Threads: 1 where nothing else is asked for, so that kernels stand beside each other as they are.
+    """
+    rows = [
+        r for r in distinct(report.right) if r.direction in (direction, None) and not r.in_place
+    ]
+    mode = _mode_of(report.right, mode)
+    lines: dict[str, dict[int, Row]] = {}
+    for row in rows:
+        whole = row.scope == "file"
+        if row.mode is None and row.rival != "age":
+            continue  # copies are roofs, not ways to encrypt
+        if not whole and row.mode not in (mode, None):
+            continue
+        if row.key_bits not in (key_bits, None) and not whole:
+            continue
+        if not whole and not row.on_gpu and row.threads != (threads or 1):
+            continue
+        name = row.name
+        if whole:
+            if row.rival is None:
+                job = f" {row.mode}-{row.key_bits}" if row.format in ("raw", "openssl") else ""
+                name = f"paraes encrypt, {row.format} format{job}, {plural(row.threads, 'thread')}"
+            elif row.mode is not None:
+                name = f"({row.rival} {row.mode}-{row.key_bits})"
+            name += ", file to file"
+        elif row.on_gpu:
+            name = f"{row.label()}, " + (
+                "with transfers" if row.scope == "transfer" else "in its memory"
+            )
+        lines.setdefault(name, {}).setdefault(row.bytes, row)
+    if not any(lines.values()):
+        raise LabError(
+            f"{', '.join(report.sources[:2])}: no rows of {mode or 'any mode'}, {key_bits}-bit keys, {direction}; "
+            "choose with --mode, --key-bits, --direction, --threads"
+        )
+    # The fastest first: so the legend has the order of the lines.
+    ordered = sorted(lines.items(), key=lambda item: -max(r.mb_per_s for r in item[1].values()))
+    series, body = [], []
+    sizes = sorted({size for _, by_size in ordered for size in by_size})
+    for name, by_size in ordered:
+        members = [by_size[size] for size in sorted(by_size)]
+        rates = [rate_estimate(row) for row in members]
+        series.append(
+            Series(
+                name,
+                [float(r.bytes) for r in members],
+                [e.value for e in rates],
+                [e.interval.low for e in rates if e.interval],
+                [e.interval.high for e in rates if e.interval],
+                "program" if members[0].scope == "file" else "measured",
+            )
+        )
+        cells: list[Cell] = [by_size[s].mb_per_s if s in by_size else None for s in sizes]
+        body.append([name, *cells])
+    columns = [Column("device and kernel; (rival)", "text"), *[Column(size_text(s)) for s in sizes]]
+    many = plural(threads or 1, "thread")
+    verb = "encryption" if direction == "encrypt" else "decryption"
+    title = f"AES-{key_bits}-{(mode or '').upper()} {verb}, {many} on the CPU"
+    return Figure(
+        "throughput",
+        title,
+        "Throughput in 10⁶ bytes a second over the size of the message, both logarithmic: one line for each "
+        "device and kernel, with other programs in parentheses.",
+        Axis("size of the message", "log", "size"),
+        Axis("10⁶ bytes a second", "log"),
+        series,
+        Table("throughput", title, columns, body),
+    )

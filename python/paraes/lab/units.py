@@ -1,0 +1,75 @@
+"""Numbers as people read them. Bytes and nanoseconds inside; everything else is made here.
+
+KiB, MiB and GiB are powers of 2**10; kB, MB and GB powers of 10**3. MB/s is 10**6 bytes a second.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+_BINARY = {"K": 10, "M": 20, "G": 30, "T": 40}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(iB|B)?", re.IGNORECASE)
+
+
+def parse_size(text: str) -> int:
+    """Bytes of a size as `paraes` takes it: K M G and KiB MiB GiB are binary, kB MB GB decimal."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"'{text}' is not a size; write 64K, 1MiB or 1000000")
+    number, prefix, suffix = float(match[1]), match[2].upper(), match[3] or ""
+    if prefix and suffix.upper() == "B":
+        factor = 1000 ** ("KMGT".index(prefix) + 1)
+    else:
+        factor = 1 << _BINARY.get(prefix, 0)
+    size = number * factor
+    if size < 1 or size != int(size):
+        raise ValueError(f"'{text}' is not a whole number of bytes of at least 1")
+    return int(size)
+
+
+def size_text(size: float) -> str:
+    """`size` bytes, for example `64 KiB`; exact multiples stay exact."""
+    for prefix, bits in (("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if size >= 1 << bits:
+            return f"{significant(size / (1 << bits), 4)} {prefix}"
+    return f"{significant(size, 4)} B"
+
+
+def significant(value: float, digits: int = 4) -> str:
+    """`value` with `digits` significant digits and no exponent where people would write none."""
+    if value == 0:
+        return "0"
+    if not math.isfinite(value):
+        return "∞" if value > 0 else "−∞" if value < 0 else "–"
+    magnitude = math.floor(math.log10(abs(value)))
+    if magnitude < -5 or magnitude > 8:
+        return f"{significant(value / 10.0**magnitude, digits)}·10{superscript(magnitude)}"
+    decimals = max(0, digits - 1 - magnitude)
+    text = f"{value:.{decimals}f}"
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return text.replace("-", "−")
+
+
+def superscript(number: int) -> str:
+    """A whole number as an exponent: ⁻⁶."""
+    return str(number).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def time_text(nanoseconds: float) -> str:
+    """A time with the unit that fits."""
+    for unit, factor in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if nanoseconds >= factor:
+            return f"{significant(nanoseconds / factor)} {unit}"
+    return f"{significant(nanoseconds)} ns"
+
+
+def megabytes_per_second(size: float, nanoseconds: float) -> float:
+    """10**6 bytes a second, of `size` bytes in `nanoseconds`."""
+    return size * 1e3 / nanoseconds
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 thread`, `2 threads`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

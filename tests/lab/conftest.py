@@ -1,0 +1,73 @@
+"""Fixtures: the fake machine, the real program where PARAES_PROGRAM names one, and the command line."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import configuration, settings
+
+# Same examples every time, no folder left behind, and no clock: the machine may be busy.
+settings.register_profile("lab", derandomize=True, database=None, deadline=None)
+settings.load_profile("lab")
+configuration.set_hypothesis_home_dir(Path(tempfile.gettempdir()) / "paraes-lab-hypothesis")
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from paraes.lab import cli, measure
+
+
+@pytest.fixture
+def fake(tmp_path, monkeypatch):
+    """A folder with paraes, paraes-mpi and mpirun made of formulas, on a machine of 4 cores."""
+    folder = tmp_path / "fake"
+    folder.mkdir()
+    text = (
+        (HERE / "fake_paraes.py")
+        .read_text()
+        .replace("#!/usr/bin/env python3", f"#!{sys.executable}")
+    )
+    for name in ("paraes", "paraes-mpi", "mpirun"):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("FAKE_LOG", str(tmp_path / "log"))
+    monkeypatch.delenv("PARAES_PROGRAM", raising=False)
+    monkeypatch.setattr(measure.os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    return folder
+
+
+@pytest.fixture
+def program() -> Path:
+    """The real program."""
+    path = os.environ.get("PARAES_PROGRAM")
+    if not path:
+        pytest.skip("PARAES_PROGRAM does not name the paraes program")
+    return Path(path)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Headless Chromium."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        pytest.skip("chromium is not installed (apt-get install --no-install-recommends chromium)")
+    return path
+
+
+@pytest.fixture
+def lab(capsys):
+    """Runs the command line: (status, standard output, standard error)."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        status = cli.main([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run

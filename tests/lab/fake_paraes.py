@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Stands in for paraes, paraes-mpi and mpirun: a machine with a GPU and 4 cores, made of formulas.
+
+    one thread        1 µs + 10 ns a byte (reference), 2 ns (ttable); decryption takes twice that
+    p workers         (0.1 + 0.9/p) of one thread: Karp–Flatt is 0.1 everywhere
+    GPU kernel        20 µs + 0.1 ns a byte; both copies together 80 µs + 0.9 ns a byte
+    reading a file    1 ns a byte
+
+So the GPU with copies is the faster one from 11000 bytes on: 1000 + 10 n = 100000 + n.
+FAKE_LOG names a file that gets one line for every bench; FAKE_FAIL fails benches that contain it.
+"""
+
+import json
+import os
+import sys
+
+PHASES = (
+    "read",
+    "key_expansion",
+    "host_to_device",
+    "kernel",
+    "device_to_host",
+    "write",
+    "scatter",
+    "gather",
+)
+GPU = {
+    "id": "cuda:0",
+    "name": "Formula GPU",
+    "memory": 1 << 33,
+    "driver": "1",
+    "compiler": "1",
+    "target": "sm_0",
+}
+
+
+def serial_ns(kernel: str, size: int, direction: str, bits: int) -> float:
+    rounds = {128: 10, 192: 12, 256: 14}[bits] / 10
+    byte = 2 if kernel.startswith("ttable") else 10
+    return 1000 + byte * size * rounds * (2 if direction == "decrypt" else 1)
+
+
+def devices() -> dict:
+    listed = [{"id": "cpu", "name": "Formula 1", "available": True, "reason": None}]
+    if not os.environ.get("FAKE_NO_GPU"):
+        listed.append({**GPU, "available": True, "reason": None, "same_as": None})
+    listed.append({"id": "hip", "name": None, "available": False, "reason": "no hip here"})
+    return {"cpu": {"model": "Formula 1", "features": []}, "kernels": [], "devices": listed}
+
+
+def rows(flags: dict) -> list:
+    ranks = int(os.environ.get("FAKE_RANKS", "1"))
+    found = []
+    size = int(flags["--size"])
+    for device in flags["--device"].split(","):
+        for kernel in flags["--kernel"].split(","):
+            for bits in map(int, flags["--key-bits"].split(",")):
+                for direction in flags["--direction"].split(","):
+                    for threads in (
+                        map(int, flags["--threads"].split(",")) if device == "cpu" else [0]
+                    ):
+                        for place in flags.get("--key-expansion", "host").split(","):
+                            found.append(
+                                one(
+                                    flags["--scope"],
+                                    device,
+                                    kernel,
+                                    bits,
+                                    direction,
+                                    threads,
+                                    ranks,
+                                    size,
+                                    place,
+                                )
+                            )
+    return found
+
+
+def one(scope, device, kernel, bits, direction, threads, ranks, size, place) -> dict:
+    timeline = dict.fromkeys(PHASES)
+    timeline["key_expansion"] = 100.0 if place == "host" else 300.0
+    if device == "cpu":
+        p = max(1, threads) * ranks
+        kernel_ns = serial_ns(kernel, size, direction, bits) * (0.1 + 0.9 / p)
+        ns = kernel_ns
+        if scope == "file":
+            timeline |= {"read": 1.0 * size, "write": 1.0 * size}
+            ns += 2 * size
+    else:
+        kernel_ns = 20000 + 0.1 * size
+        ns = kernel_ns
+        if scope == "transfer":
+            copy = 40000 + 0.45 * size
+            timeline |= {"host_to_device": copy, "device_to_host": copy}
+            ns += 2 * copy
+    timeline["kernel"] = kernel_ns
+    return {
+        "rival": None,
+        "device": device,
+        "kernel": kernel,
+        "mode": "ecb",
+        "key_bits": bits,
+        "direction": direction,
+        "threads": threads,
+        "ranks": ranks,
+        "bytes": size,
+        "messages": 1,
+        "scope": scope,
+        "format": "raw" if scope == "file" else None,
+        "in_place": False,
+        "cache": "warm",
+        "key_expansion": place,
+        "transfer": None,
+        "distribution": None,
+        "overlap": False,
+        "samples_ns": [ns * (1 + 0.001 * i) for i in range(-4, 5)],
+        "outliers": [],
+        "timeline_ns": timeline,
+        "energy_joules": None,
+        "energy_reason": "a formula uses none",
+        "verified": True,
+    }
+
+
+def main(arguments: list) -> int:
+    name = os.path.basename(sys.argv[0])
+    if name == "mpirun":
+        while arguments[0] != "-n":
+            arguments = arguments[1:]
+        os.environ["FAKE_RANKS"] = arguments[1]
+        os.execv(arguments[2], arguments[2:])
+    if arguments[0] == "devices":
+        print(json.dumps(devices()))
+        return 0
+    flags = {}
+    for flag, value in zip(arguments, [*arguments[1:], ""]):
+        if flag.startswith("--"):
+            flags[flag] = value
+    line = " ".join(arguments)
+    if os.environ.get("FAKE_LOG"):
+        with open(os.environ["FAKE_LOG"], "a") as log:
+            log.write(f"{os.environ.get('FAKE_RANKS', '1')} {line}\n")
+    if os.environ.get("FAKE_FAIL") and os.environ["FAKE_FAIL"] in line:
+        print("paraes: it broke", file=sys.stderr)
+        return 1
+    report = {
+        "schema": 1,
+        "seed": 7,
+        "context": {"cpu": "Formula 1", "threads": 4, "gpus": [GPU]},
+        "results": rows(flags),
+        "skipped": [],
+    }
+    with open(flags["--json"], "w") as file:
+        json.dump(report, file)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

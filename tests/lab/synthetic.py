@@ -1,0 +1,89 @@
+"""Bench JSON with known answers: times come from formulas, not from a clock."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from paraes.lab import bench
+
+CONTEXT: dict[str, Any] = {
+    "time": "2026-01-01T00:00:00Z",
+    "host": "synthetic",
+    "kernel_release": "Linux 6",
+    "container": None,
+    "cpu": "Formula 1",
+    "features": ["aes"],
+    "cores": 4,
+    "threads": 4,
+    "numa": 1,
+    "governor": None,
+    "thp": None,
+    "gpus": [],
+    "drivers": {},
+    "compiler": "none",
+    "flags": "",
+    "git": None,
+    "dirty": None,
+    "libraries": {"paraes": "0"},
+    "omp": {},
+}
+
+
+def row(**changes: Any) -> dict[str, Any]:
+    """A result row. `ns`: the median; its 9 samples lie within 1 % of it."""
+    ns = changes.pop("ns", 1000.0)
+    samples = changes.pop("samples_ns", [ns * (1 + 0.0025 * i) for i in range(-4, 5)])
+    timeline = dict.fromkeys(bench.PHASES) | changes.pop("timeline", {})
+    base: dict[str, Any] = {
+        "rival": None,
+        "device": "cpu",
+        "kernel": "reference",
+        "mode": "ecb",
+        "key_bits": 128,
+        "direction": "encrypt",
+        "threads": 1,
+        "ranks": 1,
+        "bytes": 1 << 20,
+        "messages": 1,
+        "scope": "memory",
+        "format": None,
+        "in_place": False,
+        "cache": "warm",
+        "key_expansion": "host",
+        "transfer": None,
+        "distribution": None,
+        "overlap": False,
+        "samples_ns": samples,
+        "outliers": [],
+        "timeline_ns": timeline,
+        "energy_joules": None,
+        "energy_reason": "no counter",
+        "verified": True,
+    }
+    unknown = set(changes) - set(base)
+    assert not unknown, unknown
+    return base | changes
+
+
+def report(*rows: dict[str, Any], skipped: tuple = (), **context: Any) -> dict[str, Any]:
+    """A bench JSON object."""
+    return {
+        "schema": 1,
+        "seed": 1,
+        "context": CONTEXT | context,
+        "results": list(rows),
+        "skipped": list(skipped),
+    }
+
+
+def loaded(*rows: dict[str, Any], **context: Any) -> bench.Report:
+    """The same, read."""
+    return bench.from_object(report(*rows, **context), "synthetic")
+
+
+def written(path: Path, *rows: dict[str, Any], **context: Any) -> Path:
+    """The same, as a file."""
+    path.write_text(json.dumps(report(*rows, **context)))
+    return path

@@ -1,0 +1,185 @@
+"""Reports of any bench JSON, on synthetic rows with known answers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from synthetic import loaded, report, row
+
+from paraes.lab import analysis, throughput
+from paraes.lab.document import Estimate, Missing
+from paraes.lab.errors import LabError
+
+COPY = {"kernel": None, "mode": None, "key_bits": None, "direction": None, "key_expansion": None}
+
+
+def table(rep, name, **options):
+    document = analysis.document(rep, **options)
+    return next(t for t in document.tables() if t.name == name)
+
+
+def test_rivals_are_compared_in_the_same_job_only():
+    rep = loaded(
+        row(ns=1000.0, kernel="vaes512"),
+        row(ns=3000.0, kernel=None, rival="openssl"),
+        row(ns=10.0, kernel=None, rival="openssl", direction="decrypt"),
+        row(ns=10.0, kernel=None, rival="openssl", threads=2),
+    )
+    (line,) = table(rep, "rivals").rows
+    assert line[5 - 1].value == pytest.approx(3.0)
+    assert line[6] == "faster"
+
+
+def test_wrong_rows_are_shown_as_wrong_and_used_nowhere():
+    rep = loaded(
+        row(ns=1000.0),
+        row(ns=1.0, kernel="broken", verified=False),
+        row(ns=3000.0, kernel=None, rival="openssl"),
+    )
+    assert [line[-1] for line in table(rep, "rows").rows] == ["yes", "WRONG", "yes"]
+    assert all("broken" not in str(line[0]) for line in table(rep, "rivals").rows)
+
+
+def test_a_row_that_failed_has_no_numbers():
+    rep = loaded(row(samples_ns=[], verified=False))
+    line = table(rep, "rows").rows[0]
+    assert isinstance(line[4], Missing) and line[-1] == "WRONG"
+
+
+def test_crossover_with_and_without_transfers():
+    sizes = [1 << k for k in range(10, 26, 2)]
+    rows = [row(ns=1000 + 10 * n, bytes=n) for n in sizes]
+    rows += [
+        row(ns=20000 + 0.1 * n, bytes=n, device="cuda:0", threads=0, cache=None) for n in sizes
+    ]
+    rows += [
+        row(ns=100000 + n, bytes=n, device="cuda:0", threads=0, scope="transfer") for n in sizes
+    ]
+    found = {line[1]: line[4] for line in table(loaded(*rows), "crossover").rows}
+    assert found["kernel only"].value == pytest.approx(1919, rel=0.06)
+    assert found["with transfers"].value == pytest.approx(11000, rel=0.05)
+
+
+def test_no_crossover_is_said_in_words():
+    rows = [row(ns=10.0 * n, bytes=n) for n in (1024, 4096)]
+    rows += [row(ns=99.0 * n, bytes=n, device="cuda:0", threads=0) for n in (1024, 4096)]
+    assert "slower at every size" in table(loaded(*rows), "crossover").rows[0][4]
+
+
+def test_phases_and_what_lies_between():
+    phases = {"host_to_device": 100.0, "kernel": 200.0, "device_to_host": 100.0}
+    rep = loaded(row(ns=500.0, device="cuda:0", threads=0, scope="transfer", timeline=phases))
+    line = table(rep, "phases").rows[0]
+    assert line[3:] == pytest.approx([25.0, 50.0, 25.0, 80.0])
+
+
+def test_roof_cycles_and_reasons():
+    rep = loaded(row(ns=2000.0, bytes=1000), row(ns=1000.0, bytes=1000, rival="memcpy", **COPY))
+    line = table(rep, "roofs").rows[0]
+    assert line[4] == pytest.approx(50.0)
+    assert isinstance(line[5], Missing) and "clock" in line[5].reason
+    assert table(rep, "roofs", clock_hz=1e9).rows[0][5] == pytest.approx(2.0)
+
+
+def test_energy_says_why_there_is_none():
+    sections = analysis.sections(loaded(row(energy_reason="no powercap here")))
+    text = json.dumps([getattr(b, "items", "") for s in sections for b in s.blocks], default=str)
+    assert "no powercap here" in text
+    counted = table(loaded(row(energy_joules=3.0, bytes=10**9)), "energy")
+    assert counted.rows[0][4] == pytest.approx(3.0)
+
+
+def test_skipped_rows_are_listed_by_reason():
+    from paraes.lab import bench
+
+    skip = {k: v for k, v in row().items() if k in bench.AXES} | {"reason": "no such GPU"}
+    rep = bench.from_object(report(row(), skipped=(skip, skip)), "x")
+    assert table(rep, "skipped").rows[0][:2] == ["no such GPU", 2]
+
+
+def test_an_empty_report_is_a_report():
+    assert analysis.sections(loaded())
+
+
+def test_repeated_rows_count_once():
+    assert len(analysis.distinct(loaded(row(), row(ns=5.0)).right)) == 1
+
+
+def test_different_machines_are_said():
+    from paraes.lab import bench
+
+    both = bench.merge([loaded(row()), loaded(row(), host="other")])
+    text = " ".join(str(b) for s in analysis.sections(both) for b in s.blocks)
+    assert "different machines" in text
+
+
+def test_throughput_figure_has_kernels_rivals_devices_and_programs():
+    file_axes = {"scope": "file", "bytes": 1 << 26}
+    rep = loaded(
+        row(mode="ctr", kernel="aesni", bytes=1024),
+        row(mode="ctr", kernel="aesni", bytes=4096),
+        row(mode="gcm", kernel="never", bytes=1024),
+        row(mode="ctr", kernel="never", direction="decrypt"),
+        row(mode="ctr", kernel=None, rival="openssl", bytes=1024),
+        row(mode="ctr", kernel="bitslice", device="cuda:0", threads=0, bytes=1024),
+        row(
+            mode="ctr", kernel="bitslice", device="cuda:0", threads=0, bytes=1024, scope="transfer"
+        ),
+        row(mode="gcm", key_bits=256, kernel="vaes512", format="paraes", threads=2, **file_axes),
+        row(**{**COPY, **file_axes}, rival="age") | {"direction": "encrypt"},
+    )
+    figure = throughput.figure(rep)
+    names = [s.name for s in figure.series]
+    assert set(names) == {
+        "aesni",
+        "(openssl)",
+        "cuda:0 bitslice, in its memory",
+        "cuda:0 bitslice, with transfers",
+        "paraes encrypt, paraes format, 2 threads, file to file",
+        "(age), file to file",
+    }
+    aesni = next(s for s in figure.series if s.name == "aesni")
+    assert aesni.y == pytest.approx([1024.0, 4096.0])  # 1000 ns each: as many MB/s as bytes
+
+
+def test_throughput_figure_of_nothing_says_what_to_choose():
+    with pytest.raises(LabError, match="--mode"):
+        throughput.figure(loaded(row(direction="decrypt")))
+
+
+def test_estimates_hold_their_value():
+    for t in analysis.document(loaded(*[row(ns=1e6 / p, threads=p) for p in (1, 2, 4)])).tables():
+        for line in t.rows:
+            for cell in line:
+                if isinstance(cell, Estimate) and cell.interval:
+                    assert cell.interval.low <= cell.value * (1 + 1e-12)
+                    assert cell.value <= cell.interval.high * (1 + 1e-12)
+
+
+def test_crossover_is_against_the_fastest_and_the_same_kernel():
+    sizes = (1024, 1 << 20)
+    rows = [
+        row(ns=k * n, bytes=n, kernel=name)
+        for n in sizes
+        for name, k in (("aesni", 1.0), ("ttable", 9.0), ("bitslice", 3.0))
+    ]
+    rows += [
+        row(ns=5e4 + n / 9, bytes=n, device="cuda:0", threads=0, kernel="ttable-simple")
+        for n in sizes
+    ]
+    lines = table(loaded(*rows), "crossover").rows
+    assert [line[2] for line in lines] == ["aesni · 1 thread", "ttable · 1 thread"]
+
+
+def test_reports_of_one_machine_share_a_figure_and_hide_nothing():
+    from paraes.lab import bench
+
+    both = bench.merge(
+        [
+            loaded(row(bytes=1024), row(bytes=4096)),
+            loaded(row(bytes=1024, ns=7.0), row(bytes=4096, kernel="ttable")),
+        ]
+    )
+    (figure,) = analysis.throughput_figures(both.right, both)
+    assert sum(len(s.x) for s in figure.series) == 4

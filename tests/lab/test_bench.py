@@ -1,0 +1,153 @@
+"""Reading bench JSON: what is kept, and that every wrong field is named."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from synthetic import loaded, report, row, written
+
+from paraes.lab import bench, units
+from paraes.lab.errors import LabError
+
+
+def test_rows_keep_axes_and_samples():
+    r = loaded(row(ns=2000.0, bytes=4096, threads=2)).rows[0]
+    assert (r.bytes, r.threads, r.workers, r.kernel, r.rival) == (4096, 2, 2, "reference", None)
+    assert r.median_ns == pytest.approx(2000)
+    assert r.mb_per_s == pytest.approx(4096 / 2000e-9 / 1e6)
+
+
+def test_frame_has_a_line_a_row_with_rates_and_phases():
+    frame = loaded(
+        row(ns=1000.0, bytes=1000, timeline={"kernel": 900.0}), row(verified=False)
+    ).frame()
+    assert list(frame["verified"]) == [True, False]
+    assert frame["mb_per_s"][0] == pytest.approx(1000)
+    assert frame["kernel_ns"][0] == 900.0
+    assert frame["read_ns"].isna().all()
+
+
+def test_wrong_and_failed_rows_are_read_but_not_right():
+    r = loaded(row(), row(verified=False), row(samples_ns=[]))
+    assert (len(r.rows), len(r.right)) == (3, 1)
+
+
+def test_pocl_is_labelled_as_a_cpu():
+    gpus = [
+        {"id": "opencl:0", "name": "pthread-skylake", "driver": "Portable Computing Language 3.1"},
+        {"id": "opencl:1", "name": "gfx1100", "driver": "AMD"},
+        {"id": "opencl:2", "name": "anything", "driver": "any", "type": "cpu"},
+    ]
+    rows = [row(device=g["id"], threads=0) for g in gpus]
+    labels = [r.label() for r in loaded(*rows, gpus=gpus).rows]
+    assert ["(a CPU)" in label for label in labels] == [True, False, True]
+
+
+def test_a_file_of_runs_is_read_as_all_of_them(tmp_path):
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps({"schema": 1, "runs": [report(row()), report(row(), row())]}))
+    r = bench.load(path)
+    assert [x.report for x in r.rows] == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"bytes": "1"}, "results[0].bytes: expected a whole number"),
+        ({"bytes": True}, "results[0].bytes: expected a whole number"),
+        ({"bytes": None}, "results[0].bytes: expected a whole number, found null"),
+        ({"threads": -1}, "results[0]: bytes and threads"),
+        ({"verified": None}, "results[0].verified: expected true or false"),
+        ({"samples_ns": None}, "results[0].samples_ns: expected a list"),
+        ({"samples_ns": [1.0, "2"]}, "results[0].samples_ns[1]: expected a number"),
+        ({"samples_ns": [0]}, "a sample of 0 ns"),
+        ({"energy_joules": "3"}, "results[0].energy_joules"),
+        ({"scope": None}, "results[0].scope: expected text"),
+    ],
+)
+def test_every_wrong_field_is_named(change, words):
+    with pytest.raises(LabError, match="^synthetic: ?|^synthetic") as error:
+        loaded(row() | change)
+    assert words in str(error.value)
+
+
+def test_missing_axis_is_named():
+    broken = row()
+    del broken["ranks"]
+    with pytest.raises(LabError, match=r"results\[0\]\.ranks: is missing"):
+        loaded(broken)
+
+
+@pytest.mark.parametrize("schema", [None, 0, 2, "1", True])
+def test_other_schemas_are_refused(schema):
+    with pytest.raises(LabError, match="schema"):
+        bench.from_object(report(row()) | {"schema": schema}, "x")
+
+
+def test_nan_is_no_number(tmp_path):
+    path = written(tmp_path / "r.json", row())
+    path.write_text(path.read_text().replace("1000.0", "NaN"))
+    with pytest.raises(LabError, match="is not JSON"):
+        bench.load(path)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda c: st.lists(c) | st.dictionaries(st.text(), c),
+        max_leaves=8,
+    )
+)
+def test_no_json_value_makes_it_fall_over(value):
+    for candidate in (
+        value,
+        {"schema": 1, "context": {}, "results": value, "skipped": value},
+        {"schema": 1, "context": value, "results": [], "skipped": []},
+    ):
+        try:
+            bench.from_object(candidate, "x")
+        except LabError:
+            pass
+
+
+@given(st.integers(1, 2**50))
+def test_sizes_are_read_back(size):
+    assert units.parse_size(str(size)) == size
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("64K", 65536),
+        ("1MiB", 1 << 20),
+        ("1MB", 10**6),
+        ("1.5K", 1536),
+        ("2 GiB", 2 << 30),
+        ("7", 7),
+    ],
+)
+def test_sizes_as_paraes_takes_them(text, size):
+    assert units.parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "K", "-1", "0", "1.3", "1Q", "1e3"])
+def test_no_sizes(text):
+    with pytest.raises(ValueError, match="size|bytes"):
+        units.parse_size(text)
+
+
+@given(st.floats(1e-12, 1e15))
+def test_significant_digits_are_right(value):
+    text = units.significant(value)
+    if "·" in text:
+        mantissa, power = text.split("·10")
+        digits = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
+        shown = float(mantissa) * 10.0 ** int(
+            "".join("-0123456789"[digits.index(c)] for c in power)
+        )
+    else:
+        shown = float(text)
+    assert shown == pytest.approx(value, rel=5.1e-4)

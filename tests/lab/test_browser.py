@@ -1,0 +1,131 @@
+"""Reports in headless Chromium: no console message, light and dark, desktop and a phone of 360 px."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import subprocess
+
+import pytest
+from PIL import Image
+
+# Measures the page from within: is it wider than the window, is a label cut off, what colours has it?
+PROBE = """<script>
+addEventListener('load', () => {
+  const cut = [];
+  for (const svg of document.querySelectorAll('svg')) {
+    const frame = svg.getBoundingClientRect();
+    if (frame.width === 0) continue;
+    for (const text of svg.querySelectorAll('text')) {
+      const box = text.getBoundingClientRect();
+      if (box.left < frame.left - 1 || box.right > frame.right + 1 || box.bottom > frame.bottom + 1)
+        cut.push(svg.querySelector('title').textContent + ': ' + text.textContent);
+    }
+  }
+  const small = [...document.querySelectorAll('svg text')].filter(t => t.getBoundingClientRect().height > 0)
+    .map(t => t.getBoundingClientRect().height);
+  const found = {overflow: document.documentElement.scrollWidth - innerWidth, width: innerWidth, cut,
+    background: getComputedStyle(document.body).backgroundColor, ink: getComputedStyle(document.body).color,
+    text: getComputedStyle(document.querySelector('svg .t:not(.m)') || document.body).fill,
+    smallest: Math.min(...small), figures: [...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width > 0).length};
+  parent.postMessage(JSON.stringify(found), '*');
+});
+</script>"""
+# Chromium's own windows are 500 px wide or more; a frame has the width of a phone.
+FRAME = """<!DOCTYPE html><meta name="color-scheme" content="light dark"><body style="margin:0">
+<script>addEventListener('message', e => document.documentElement.setAttribute('data-probe', e.data));</script>
+<iframe src="{page}" style="border:0;width:{width}px;height:800px"></iframe>"""
+
+
+def chrome(chromium, *flags):
+    command = [
+        chromium,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        "--enable-logging=stderr",
+        *map(str, flags),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    messages = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    assert messages == []
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """A reproduction of all papers on the machine of formulas, and the report of a bench."""
+    import os
+    import sys
+    from pathlib import Path
+
+    from synthetic import loaded, row
+
+    from paraes.lab import analysis, measure, reproduce
+    from paraes.lab.report import render
+
+    folder = tmp_path_factory.mktemp("pages")
+    text = (Path(__file__).parent / "fake_paraes.py").read_text()
+    for name in ("paraes", "paraes-mpi", "mpirun"):
+        (folder / name).write_text(text.replace("#!/usr/bin/env python3", f"#!{sys.executable}"))
+        (folder / name).chmod(0o755)
+    machine = measure.look_at(folder / "paraes", None, str(folder / "mpirun"))
+    setting = reproduce.Setting(4, False, 16 << 20)
+    whole = reproduce.measure(list(reproduce.NAMES), setting, machine, folder / "out")
+    from paraes.lab import bench
+
+    sections = analysis.sections(bench.from_object(whole, "all"))
+    (folder / "all.html").write_text(render(reproduce.document(whole, sections, "all")))
+    rows = [
+        row(ns=1000 + n / p, bytes=n, threads=p, kernel=f"kernel{k}")
+        for n in (1024, 65536)
+        for p in (1, 2)
+        for k in range(12)
+    ]
+    (folder / "bench.html").write_text(render(analysis.document(loaded(*rows))))
+    assert os.path.getsize(folder / "all.html") > 100000
+    return folder
+
+
+@pytest.mark.parametrize("name", ["all", "bench"])
+@pytest.mark.parametrize("width", [360, 1200])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_page(chromium, pages, tmp_path, name, width, scheme):
+    probed = tmp_path / "probed.html"
+    probed.write_text((pages / f"{name}.html").read_text().replace("</body>", PROBE + "</body>"))
+    frame = tmp_path / "frame.html"
+    frame.write_text(FRAME.replace("{page}", "probed.html").replace("{width}", str(width)))
+    flags = [
+        "--window-size=1300,900",
+        "--virtual-time-budget=10000",
+        f"--blink-settings=preferredColorScheme={1 if scheme == 'light' else 0}",
+    ]
+    dom = chrome(chromium, *flags, "--dump-dom", f"file://{frame}")
+    found = json.loads(html.unescape(re.search(r'data-probe="([^"]*)"', dom)[1]))
+    assert found["width"] == width
+    assert found["overflow"] <= 0, "the page scrolls sideways"
+    assert found["cut"] == []
+    assert found["smallest"] >= 9, "a label is too small to read"
+    assert found["figures"] >= (1 if name == "bench" else 20)
+    backgrounds = {"light": "rgb(255, 255, 255)", "dark": "rgb(13, 17, 23)"}
+    assert found["background"] == backgrounds[scheme]
+    assert found["text"] == found["ink"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_screenshot_is_not_blank(chromium, pages, tmp_path, scheme):
+    shot = tmp_path / "shot.png"
+    chrome(
+        chromium,
+        "--window-size=1200,2000",
+        f"--blink-settings=preferredColorScheme={1 if scheme == 'light' else 0}",
+        f"--screenshot={shot}",
+        f"file://{pages / 'all.html'}",
+    )
+    image = Image.open(shot).convert("L")
+    assert len(image.getcolors()) > 20
+    histogram = image.histogram()
+    bright = sum(histogram[128:]) / sum(histogram)
+    assert bright > 0.9 if scheme == "light" else bright < 0.1

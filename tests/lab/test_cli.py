@@ -1,0 +1,296 @@
+"""The command line: what it writes, and one clear line, exit status and no output where it fails."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+from synthetic import report, row, written
+
+from paraes.lab import cli, measure
+
+
+def rows(factor=1.0):
+    return [row(ns=factor * (1000 + n), bytes=n) for n in (1024, 4096, 16384)]
+
+
+@pytest.fixture
+def good(tmp_path):
+    return written(tmp_path / "good.json", *rows())
+
+
+GOLDEN = [
+    (
+        ["report"],
+        2,
+        "the following arguments are required: RESULTS.json (see paraes-lab report --help)",
+    ),
+    (["frobnicate"], 2, "argument VERB: invalid choice: 'frobnicate'"),
+    (
+        ["reproduce", "nobody-1999", "-o", "{tmp}/x"],
+        2,
+        "no paper 'nobody-1999'; there are moreira-2026, tybusch-2014, luken-2009, pousa-2011, pousa-2014, soares, all",
+    ),
+    (
+        ["reproduce", "soares", "-o", "{tmp}/x", "--paraes", "{tmp}/none"],
+        2,
+        "--paraes: {tmp}/none is not a program that can be run",
+    ),
+    (
+        ["reproduce", "soares", "-o", "{tmp}/x", "--max-size", "lots"],
+        2,
+        "argument --max-size: 'lots' is not a size; write 64K, 1MiB or 1000000 (see paraes-lab reproduce --help)",
+    ),
+    (
+        ["reproduce", "soares", "-o", "{tmp}/x", "--samples", "0"],
+        2,
+        "argument --samples: '0' is not a whole number of at least 1 (see paraes-lab reproduce --help)",
+    ),
+    (
+        ["report", "{tmp}/none.json", "-o", "{tmp}/x.html"],
+        1,
+        "{tmp}/none.json: cannot read: No such file or directory; `paraes bench --json {tmp}/none.json` writes one",
+    ),
+    (
+        ["report", "{tmp}/text.json", "-o", "{tmp}/x.html"],
+        1,
+        "{tmp}/text.json: is not JSON (Expecting value: line 1 column 1 (char 0)); give a file that `paraes bench --json FILE` wrote",
+    ),
+    (
+        ["report", "{tmp}/binary.json", "-o", "{tmp}/x.html"],
+        1,
+        "{tmp}/binary.json: is not JSON (it is not UTF-8 text); give a file that `paraes bench --json FILE` wrote",
+    ),
+    (
+        ["report", "{tmp}/list.json", "-o", "{tmp}/x.html"],
+        1,
+        "{tmp}/list.json: expected an object, found []; give a file that `paraes bench --json FILE` wrote",
+    ),
+    (
+        ["report", "{tmp}/schema.json", "-o", "{tmp}/x.html"],
+        1,
+        "{tmp}/schema.json: schema 9 is not one that this paraes-lab reads (1); measure again with the paraes of the same version, or update paraes-lab",
+    ),
+    (
+        ["report", "{tmp}/field.json", "-o", "{tmp}/x.html"],
+        1,
+        '{tmp}/field.json: results[1].threads: expected a whole number, found "2"; give a file that `paraes bench --json FILE` wrote',
+    ),
+    (
+        ["report", "{tmp}/lab.json", "-o", "{tmp}/x.html"],
+        1,
+        "{tmp}/lab.json: its `lab` part is damaged",
+    ),
+    (
+        ["report", "{tmp}/good.json"],
+        2,
+        "nothing to write: name the page with -o FILE, or --markdown, --csv, …",
+    ),
+    (["report", "{tmp}/good.json", "-o", "{tmp}"], 1, "{tmp}: is a folder; name a file"),
+    (
+        ["report", "{tmp}/good.json", "-o", "{tmp}/no/x.html"],
+        1,
+        "{tmp}/no/x.html: there is no folder {tmp}/no; make it first",
+    ),
+    (
+        ["report", "{tmp}/good.json", "-o", "{tmp}/x.html", "--csv", "{tmp}/good.json/x"],
+        1,
+        "{tmp}/good.json/x: {tmp}/good.json is no folder; choose another place",
+    ),
+    (
+        ["reproduce", "soares", "-o", "{tmp}/good.json"],
+        1,
+        "{tmp}/good.json: {tmp}/good.json is no folder; choose another place",
+    ),
+    (
+        ["report", "{tmp}/good.json", "-o", "{tmp}/x.html", "--clock", "fast"],
+        2,
+        "argument --clock: 'fast' is no clock in GHz, such as 3.7 (see paraes-lab report --help)",
+    ),
+    (
+        ["compare", "{tmp}/good.json", "{tmp}/other.json"],
+        1,
+        "{tmp}/good.json and {tmp}/other.json have no row in common: measure both with the same axes",
+    ),
+    (
+        ["figure", "pie", "{tmp}/good.json", "-o", "{tmp}/x.svg"],
+        2,
+        "argument FIGURE: invalid choice: 'pie'",
+    ),
+    (
+        ["figure", "throughput", "{tmp}/good.json", "--direction", "decrypt", "-o", "{tmp}/x.svg"],
+        1,
+        "{tmp}/good.json: no rows of ecb, 128-bit keys, decrypt; choose with --mode, --key-bits, --direction, --threads",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "status", "words"), GOLDEN, ids=range(len(GOLDEN)))
+def test_errors_are_one_line_with_what_to_do(tmp_path, good, lab, arguments, status, words):
+    (tmp_path / "text.json").write_text("hello")
+    (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "list.json").write_text("[]")
+    (tmp_path / "schema.json").write_text(json.dumps(report() | {"schema": 9}))
+    written(tmp_path / "field.json", row(), row(threads="2"))
+    damaged = {"papers": ["soares"], "parts": [{}], "setting": {"quick": True}, "device": {}}
+    (tmp_path / "lab.json").write_text(json.dumps(report() | {"lab": damaged}))
+    written(tmp_path / "other.json", row(kernel="ttable"))
+    before = sorted(p.name for p in tmp_path.iterdir())
+    got, out, err = lab(*[a.replace("{tmp}", str(tmp_path)) for a in arguments])
+    assert got == status
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert err.startswith("paraes-lab: " + words.replace("{tmp}", str(tmp_path)))
+    assert sorted(p.name for p in tmp_path.iterdir()) == before  # nothing was left behind
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+def test_a_folder_that_may_not_be_written(tmp_path, good, lab):
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o500)
+    status, _, err = lab("report", good, "-o", closed / "x.html")
+    assert status == 1 and "you may not write" in err
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path, good, lab, monkeypatch):
+    target = tmp_path / "r.html"
+    target.write_text("old")
+
+    def full(source, destination):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    status, _, err = lab("report", good, "-o", target)
+    assert status == 1
+    assert err == f"paraes-lab: {target}: cannot write: No space left on device\n"
+    assert target.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+
+
+def test_report_writes_everything_that_is_asked_for(tmp_path, good, lab):
+    status, out, err = lab(
+        "report",
+        good,
+        "-o",
+        tmp_path / "r.html",
+        "--markdown",
+        tmp_path / "r.md",
+        "--latex",
+        tmp_path / "r.tex",
+        "--csv",
+        tmp_path / "csv",
+        "--png",
+        tmp_path / "png",
+        "--svg",
+        tmp_path / "svg",
+        "--clock",
+        "3.7",
+    )
+    assert (status, out, err) == (0, "", "")
+    assert (tmp_path / "r.html").read_text().startswith("<!DOCTYPE html>")
+    assert (tmp_path / "r.md").read_text().startswith("# paraes bench")
+    assert r"\begin{tabular}" in (tmp_path / "r.tex").read_text()
+    for folder, ending in (("csv", ".csv"), ("png", ".png"), ("svg", ".svg")):
+        names = [p.suffix for p in (tmp_path / folder).iterdir()]
+        assert names and set(names) == {ending}
+
+
+def test_compare_says_faster_slower_undecided(tmp_path, good, lab):
+    slow = [
+        row(ns=2 * (1000 + 1024), bytes=1024),
+        row(ns=1.0004 * 5096, bytes=4096),
+        row(ns=17384 / 2, bytes=16384),
+    ]
+    other = written(tmp_path / "b.json", *slow, row(kernel="ttable"))
+    status, out, err = lab("compare", good, other, "-o", tmp_path / "c.html")
+    assert (status, err) == (0, "")
+    verdicts = [
+        line.rsplit("|", 2)[1].strip()
+        for line in out.splitlines()
+        if line.startswith("| reference")
+    ]
+    assert verdicts == ["slower", "undecided", "faster"]
+    assert "b is faster in 1, slower in 1, undecided in 1 of 3 rows." in out
+    assert "1 that only b has" in out
+    assert (tmp_path / "c.html").exists()
+
+
+def test_compare_of_two_machines_says_so(tmp_path, good, lab):
+    other = written(tmp_path / "b.json", *rows(), host="another")
+    assert "different machines" in lab("compare", good, other)[1]
+
+
+def test_figure_is_an_svg_with_light_and_dark(tmp_path, good, lab):
+    target = tmp_path / "f.svg"
+    assert lab("figure", "throughput", good, "-o", target) == (0, "", "")
+    text = target.read_text()
+    assert text.startswith("<svg ") and "prefers-color-scheme:dark" in text
+    assert "<title id=" in text and "<desc id=" in text
+    assert lab("figure", "throughput", good, "-o", tmp_path / "f.png")[0] == 0
+
+
+def test_reproduction_can_be_reported_again(fake, tmp_path, lab):
+    status, out, err = lab(
+        "reproduce", "soares", "--quick", "-o", tmp_path / "out", "--paraes", fake / "paraes"
+    )
+    assert status == 0, err
+    assert "0.1955" in out and "What agrees and what does not" in out
+    first = (tmp_path / "out" / "report.html").read_text()
+    assert lab("report", tmp_path / "out" / "results.json", "-o", tmp_path / "again.html")[0] == 0
+    assert (tmp_path / "again.html").read_text() == first
+
+
+def test_wrong_bytes_fail_the_reproduction(fake, tmp_path, lab):
+    text = (fake / "paraes").read_text().replace('"verified": True', '"verified": False')
+    (fake / "paraes").write_text(text)
+    status, _, err = lab(
+        "reproduce", "soares", "--quick", "-o", tmp_path / "out", "--paraes", fake / "paraes"
+    )
+    assert status == 1
+    assert "15 rows are WRONG" in err
+
+
+def test_a_named_device_that_is_missing_is_an_error(fake, tmp_path, lab):
+    status, out, err = lab(
+        "reproduce",
+        "soares",
+        "-o",
+        tmp_path / "out",
+        "--paraes",
+        fake / "paraes",
+        "--device",
+        "hip:0",
+    )
+    assert (status, out) == (2, "")
+    assert err == "paraes-lab: --device hip:0: no hip here (there: cpu, cuda:0)\n"
+    assert not (tmp_path / "out").exists()
+
+
+def test_no_program_says_where_it_looked(tmp_path, lab, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("PARAES_PROGRAM", raising=False)
+    status, _, err = lab("reproduce", "soares", "-o", tmp_path / "out")
+    assert status == 1 and "paraes is not on PATH" in err and "--paraes" in err
+
+
+def test_a_program_that_is_none_is_said(tmp_path, lab):
+    program = tmp_path / "paraes"
+    program.write_text("#!/bin/sh\necho nonsense\n")
+    program.chmod(0o755)
+    status, _, err = lab("reproduce", "soares", "-o", tmp_path / "out", "--paraes", program)
+    assert status == 1 and "is not JSON" in err and len(err.splitlines()) == 1
+
+
+def test_help_of_every_verb(capsys):
+    for verb in cli.VERBS:
+        with pytest.raises(SystemExit) as end:
+            cli.main([verb, "--help"])
+        assert end.value.code == 0
+        assert "usage: paraes-lab" in capsys.readouterr().out
+
+
+def test_phases_are_measured_one_after_another():
+    for scope in ("transfer", "file"):
+        run = measure.Run(scope, ("cpu",), ("ttable",), 1024)
+        assert "--no-overlap" in run.arguments(None)

@@ -1,0 +1,87 @@
+"""Shares, cycles, roofs, energy: values with known answers, and reasons where there is none."""
+
+from __future__ import annotations
+
+import pytest
+from synthetic import CONTEXT, loaded, row
+
+from paraes.lab import derived
+from paraes.lab.derived import (
+    clock_of,
+    cycles_per_byte,
+    joules_per_gigabyte,
+    percent_of_roof,
+    phase_shares,
+)
+
+
+def test_shares_are_of_the_sum_and_leave_out_what_was_not_measured():
+    r = loaded(
+        row(timeline={"kernel": 300.0, "host_to_device": 100.0, "device_to_host": 100.0})
+    ).rows[0]
+    assert phase_shares(r) == pytest.approx(
+        {"kernel": 0.6, "host_to_device": 0.2, "device_to_host": 0.2}
+    )
+    assert phase_shares(loaded(row()).rows[0]) == {}
+
+
+def test_cycles_need_a_clock():
+    r = loaded(row(ns=1000.0, bytes=4000)).rows[0]
+    unknown = cycles_per_byte(r, clock_of(CONTEXT))
+    assert unknown.value is None and "clock" in unknown.why
+    assert cycles_per_byte(r, clock_of(CONTEXT, 4e9)).value == pytest.approx(1.0)
+    assert cycles_per_byte(r, clock_of(CONTEXT | {"clock_hz": 2e9})).value == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("axes", "word"),
+    [
+        ({"device": "cuda:0", "threads": 0}, "GPU"),
+        ({"threads": 2}, "thread"),
+        ({"scope": "file"}, "more than computing"),
+    ],
+)
+def test_cycles_of_what_has_none(axes, word):
+    known = cycles_per_byte(loaded(row(**axes)).rows[0], clock_of({}, 4e9))
+    assert known.value is None and word in known.why
+
+
+def test_percent_of_the_copy_of_same_size_and_threads():
+    copy = {"rival": "memcpy", "kernel": None, "mode": None, "key_bits": None, "direction": None}
+    rows = loaded(
+        row(ns=2000.0),
+        row(ns=500.0, **copy),
+        row(ns=100.0, threads=2, **copy),
+        row(ns=100.0, bytes=64, **copy),
+    ).rows
+    assert percent_of_roof(rows[0], rows).value == pytest.approx(25.0)
+    none = percent_of_roof(loaded(row(bytes=32)).rows[0], rows)
+    assert none.value is None and "memcpy" in none.why
+
+
+def test_a_copy_both_ways_at_once_is_no_roof_for_phases_in_turn():
+    copy = {
+        "rival": "pinned-copy",
+        "kernel": None,
+        "mode": None,
+        "key_bits": None,
+        "direction": None,
+    }
+    axes = {"device": "cuda:0", "threads": 0, "scope": "transfer"}
+    rows = loaded(
+        row(ns=2e3, **axes), row(ns=1e3, overlap=True, **copy, **axes), row(ns=5e2, **copy, **axes)
+    ).rows
+    assert percent_of_roof(rows[0], rows).value == pytest.approx(25.0)
+
+
+def test_port_limit_is_never_guessed():
+    assert derived.port_limit(clock_of({})).value is None
+    assert derived.port_limit(clock_of({}, 4e9)).value is None
+
+
+def test_energy_is_counted_or_has_its_reason():
+    counted, none = loaded(
+        row(energy_joules=2.0, bytes=10**9), row(energy_reason="no powercap")
+    ).rows
+    assert joules_per_gigabyte(counted).value == pytest.approx(2.0)
+    assert joules_per_gigabyte(none) == derived.Known(None, "no powercap")

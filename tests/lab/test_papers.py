@@ -1,0 +1,208 @@
+"""The papers' data files: complete, exactly as printed, and checked against their own numbers."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib import resources
+
+import pytest
+
+from paraes.lab.errors import LabError
+from paraes.lab.papers import EXPERIMENTS
+from paraes.lab.papers.common import Setting, paper_crossover
+from paraes.lab.papers.data import NAMES, Printed, load_paper, quotient, recompute
+
+CHECKED = {
+    "moreira-2026": 42,
+    "tybusch-2014": 14,
+    "luken-2009": 0,
+    "pousa-2011": 42,
+    "pousa-2014": 0,
+    "soares": 2,
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_number_says_where_it_is_from(name):
+    paper = load_paper(name)
+    for key in ("short", "title", "authors", "where", "machine", "what", "size_unit"):
+        assert paper.raw[key], key
+    for table in paper.tables.values():
+        assert table.where
+        for column in table.columns:
+            assert column["unit"] in ("s", "ms", "x", "MB/s", "")
+        for cells in table.cells:
+            for printed in cells.values():
+                assert printed.text == "*" or re.fullmatch(r"\d*\.?\d+", printed.text), printed
+    for statement in paper.raw["statements"]:
+        assert statement["where"] and statement["says"]
+    for item in paper.raw["contradictions"]:
+        assert len(item["sides"]) == 2
+        assert all(side["where"] and side["value"] for side in item["sides"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_that_can_be_recomputed_is(name):
+    assert len(recompute(load_paper(name))) == CHECKED[name]
+
+
+def disagreements(name):
+    return {
+        (n.where, n.what.split(" (")[0]): n for n in recompute(load_paper(name)) if not n.agrees
+    }
+
+
+def test_moreira_agrees_with_itself_but_for_one_rate():
+    (where,) = disagreements("moreira-2026")
+    assert where == ("Figure 5, upper table, 1KB", "throughput of the GPU")
+
+
+def test_moreiras_megabytes_are_binary():
+    """With 10^6 bytes most rates would contradict the times."""
+    paper = load_paper("moreira-2026")
+    for table in paper.tables.values():
+        row = table.cells[-1]
+        low, high = row["cpu_time"].rounded_from()
+        assert row["cpu_rate"].may_show((1 << 30) / (1 << 20) / high, (1 << 30) / (1 << 20) / low)
+        assert not row["cpu_rate"].may_show((1 << 30) / 1e6 / high, (1 << 30) / 1e6 / low)
+
+
+def test_tybusch_adds_up():
+    assert disagreements("tybusch-2014") == {}
+
+
+def test_tybusch_measured_in_ticks_of_windows():
+    paper = load_paper("tybusch-2014")
+    for name in ("processing", "transfer"):
+        for cells in paper.tables[name].cells:
+            for printed in cells.values():
+                if printed.value is not None:
+                    ticks = printed.value / 0.015625
+                    assert abs(ticks - round(ticks)) * 0.015625 <= 0.001, printed
+
+
+def test_tybusch_contradicts_its_percent_and_its_limit():
+    paper = load_paper("tybusch-2014")
+    times = paper.tables["processing"].cells[-1]
+    assert times["cpu4"].value / times["gpu"].value == pytest.approx(4.2496)
+    total = paper.tables["total"].cells[3]
+    assert total["gpu"].value < total["cpu4"].value
+
+
+def test_pousa_2011_contradicts_itself_in_the_time_of_cuda_only():
+    found = disagreements("pousa-2011")
+    assert {where for where, _ in found} == {
+        f"Table 1, {s}" for s in ("512KB", "1MB", "15MB", "128MB", "255MB")
+    }
+    ratios = [n.printed.value / n.value for n in found.values()]
+    assert min(ratios) > 1.39 and max(ratios) < 1.47
+
+
+def test_pousa_2011_needs_347_cores_not_256():
+    paper = load_paper("pousa-2011")
+    mpi = paper.tables["times"].at(267386880, "mpi32").value
+    total = paper.tables["transfers"].at(267386880, "total").value
+    assert round(32 * mpi / total) == 347
+    sides = next(c for c in paper.raw["contradictions"] if c["id"] == "cores")["sides"]
+    assert sides[1]["value"] == "347"
+
+
+def test_pousa_2011_size_unit_follows_from_the_grid():
+    grid = 65535 * 256 * 16
+    assert 255 * 2**20 <= grid < 256 * 2**20
+
+
+def test_soares_contradicts_itself_at_16_threads_only():
+    (number,) = disagreements("soares").values()
+    assert "16 threads" in number.where
+    assert (number.printed.text, round(number.value, 4)) == ("0.1955", 0.2093)
+
+
+def test_the_issues_contradictions_are_all_there():
+    texts = {name: json.dumps(load_paper(name).raw["contradictions"]) for name in NAMES}
+    for name, numbers in {
+        "moreira-2026": ["36", "39.68", "52", "51.00", "68", "65.02"],
+        "pousa-2011": ["1.139361", "0.780433"],
+        "soares": ["0.1955", "0.2093"],
+    }.items():
+        for number in numbers:
+            assert f'"{number}"' in texts[name], (name, number)
+
+
+def test_lukens_remark_is_computed():
+    times = load_paper("luken-2009").tables["times"]
+    slower = [
+        (label, key)
+        for label, cells in zip(times.labels, times.cells, strict=True)
+        for key in ("16", "24", "32")
+        if cells[f"{key}-GPU CPU"].value > cells[f"{key}-GPU GPU"].value
+    ]
+    assert slower == [("10K", "32"), ("100K", "32")]
+
+
+def test_crossovers_of_the_papers():
+    paper = load_paper("moreira-2026")
+    for table in paper.tables.values():
+        cpu, gpu = ([c[k].value for c in table.cells] for k in ("cpu_time", "gpu_time"))
+        assert paper_crossover(table.sizes, cpu, gpu) == (102400, 1048576)
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high", "may"),
+    [
+        ("1.15", 1.151, 1.151, True),
+        ("1.15", 1.159, 1.159, True),
+        ("1.15", 1.161, 1.161, False),
+        ("1.15", 1.144, 1.144, False),
+        ("36", 36.9, 36.9, True),
+        ("36", 39.68, 39.68, False),
+    ],
+)
+def test_rounded_or_cut_off_is_allowed_and_no_more(text, low, high, may):
+    assert Printed(text, "").may_show(low, high) is may
+
+
+def test_a_mark_is_no_number():
+    assert quotient("", "", Printed("*", "s"), Printed("1", "s"), Printed("1", "s")) is None
+
+
+def test_units_are_converted_for_comparison_only():
+    assert Printed("3596", "ms").seconds == pytest.approx(3.596)
+    assert load_paper("luken-2009").tables["times"].at(1024, "16-CPU").text == ".039"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_axes_are_the_papers(name):
+    """Every size of the paper is asked for in a full run, and no other (Soares states none)."""
+    runs = EXPERIMENTS[name].plan(Setting(cores=8))
+    sizes = {run.size for run in runs}
+    tables = load_paper(name).tables.values()
+    printed = {size for t in tables for size in t.sizes if name != "soares"}
+    if printed:
+        assert sizes == printed
+    assert all(run.mode == "ecb" for run in runs)
+
+
+def test_axes_of_the_issue():
+    def runs(name):
+        return EXPERIMENTS[name].plan(Setting(cores=32))
+
+    assert {r.directions for r in runs("moreira-2026")} == {("encrypt", "decrypt")}
+    assert {r.threads for r in runs("tybusch-2014") if r.devices == ("cpu",)} == {(1, 4)}
+    assert {r.key_bits for r in runs("luken-2009")} == {(128, 192, 256)}
+    assert {r.ranks for r in runs("pousa-2011")} == {1, 2, 4, 8, 16, 32}
+    kernels = {k for r in runs("pousa-2014") for k in r.kernels}
+    assert kernels == {"reference", "ttable", "reference-shared", "ttable-simple"}
+    assert {r.threads for r in runs("soares")} == {(1, 2, 4, 8, 16)}
+
+
+def test_unknown_paper_is_a_usage_error():
+    with pytest.raises(LabError) as error:
+        load_paper("nobody-1999")
+    assert error.value.status == 2
+
+
+def test_data_files_are_in_the_package():
+    names = {p.name for p in resources.files("paraes.lab.papers").iterdir()}
+    assert {f"{name}.json" for name in NAMES} <= names

@@ -1,0 +1,222 @@
+"""Pages, figures and files: self-contained, accessible, complete; exports say the same numbers."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from synthetic import loaded, row
+
+from paraes.lab import analysis, export, plots
+from paraes.lab.document import (
+    Axis,
+    Column,
+    Document,
+    Estimate,
+    Figure,
+    Missing,
+    Predicted,
+    Section,
+    Series,
+    Table,
+)
+from paraes.lab.report import render, svg
+from paraes.lab.statistics import Interval
+
+VOID = {"meta", "link", "br"}
+
+
+class Page(HTMLParser):
+    """Checks that tags are closed in order, and gathers ids, links and scripts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.links, self.tags, self.labels = [], [], [], [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        named = dict(attributes)
+        self.tags.append(tag)
+        self.ids += [named["id"]] if "id" in named else []
+        self.labels += named.get("aria-labelledby", "").split()
+        self.links += [v for k, v in attributes if k in ("src", "href", "xlink:href")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def full():
+    sizes = [1 << k for k in range(10, 22, 2)]
+    rows = [row(ns=1000 + 10 * n / p, bytes=n, threads=p) for n in sizes for p in (1, 2, 4)]
+    phases = {"host_to_device": 100.0, "kernel": 200.0, "device_to_host": 100.0}
+    rows += [
+        row(ns=1e5 + n, bytes=n, device="cuda:0", threads=0, scope="transfer", timeline=phases)
+        for n in sizes
+    ]
+    return analysis.document(loaded(*rows))
+
+
+def test_page_is_one_file_without_network_or_scripts():
+    text = render(full())
+    page = Page(text)
+    assert [link for link in page.links if not link.startswith(("#", "data:"))] == []
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text)
+    assert "script" not in page.tags and "@import" not in text and "url(" not in text
+
+
+def test_ids_are_unique_and_references_lead_somewhere():
+    page = Page(render(full()))
+    assert len(page.ids) == len(set(page.ids))
+    targets = {link[1:] for link in page.links if link.startswith("#")} | set(page.labels)
+    assert targets <= set(page.ids)
+
+
+def test_every_plot_has_title_description_table_and_json():
+    document = full()
+    text = render(document)
+    assert len(document.figures()) >= 3
+    for figure in document.figures():
+        assert (
+            f'id="{figure.name}-wide-title"' in text and f'id="{figure.name}-narrow-desc"' in text
+        )
+        assert figure.description and figure.table is not None and figure.table.rows
+    blocks = re.findall(r'<pre tabindex="0">(.*?)</pre>', text, re.DOTALL)
+    assert len(blocks) >= len(document.figures())
+    for block in blocks:
+        json.loads(html.unescape(block))
+
+
+def test_what_a_report_says_is_escaped():
+    evil = '<script>alert(1)</script>&"'
+    text = render(
+        analysis.document(loaded(row(kernel=evil, bytes=64), row(kernel=evil), host=evil))
+    )
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+
+
+def test_light_and_dark_have_the_same_rules():
+    style = svg.style()
+    light, dark = style.split("@media (prefers-color-scheme:dark)")
+    names = re.compile(r"\.(\w+)\{")
+    assert names.findall(light) == names.findall(dark)
+
+
+def contrast(a, b):
+    def luminance(colour):
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        parts = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+    high, low = sorted((luminance(a), luminance(b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize(("colours", "paper"), [(svg.LIGHT, "#ffffff"), (svg.DARK, "#0d1117")])
+def test_lines_stand_out_from_the_paper(colours, paper):
+    assert all(contrast(colour, paper) >= 4.5 for colour in colours)  # WCAG 2, as for text
+
+
+def test_series_differ_by_more_than_colour():
+    looks = [svg._look(i, Series("", [], []))[0] for i in range(6)]
+    assert len(set(looks)) == 6
+    kinds = {
+        svg._look(0, Series("", [], [], origin=o))[1:] for o in ("measured", "paper", "predicted")
+    }
+    assert len(kinds) == 3
+
+
+numbers = st.floats(1e-9, 1e12)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.lists(st.tuples(numbers, numbers), min_size=1, max_size=6), min_size=1, max_size=10
+    ),
+    st.sampled_from(["log", "linear"]),
+    st.sampled_from(["size", "count", "number"]),
+    st.sampled_from([344, 760]),
+)
+def test_any_numbers_make_a_drawing_within_its_frame(lines, scale, kind, width):
+    series = [
+        Series(f"line <{i}>", [x for x, _ in pts], [y for _, y in pts])
+        for i, pts in enumerate(lines)
+    ]
+    figure = Figure("f", "a & b", "d", Axis("x", "log", kind), Axis("y", scale), series, level=1.0)
+    root = ElementTree.fromstring(svg.draw(figure, width, standalone=True))
+    _, _, w, h = map(float, root.get("viewBox").split())
+    for element in root.iter():
+        for name, limit in (("x", w), ("cx", w), ("y", h), ("cy", h)):
+            value = element.get(name)
+            if value is not None:
+                assert -1 <= float(value) <= limit + 1, (element.tag, name, value)
+
+
+def sample():
+    columns = [
+        Column("a|b", "text"),
+        Column("size", "size"),
+        Column("time", "ns"),
+        Column("x_1", unit="%"),
+    ]
+    rows = [
+        ["50 % & _x_", 2048, Estimate(1500.0, Interval(1400.0, 1600.0)), 1.5],
+        ["gone", 1 << 20, Missing("no GPU <here>"), Predicted(3.0)],
+        ["again", 1, Missing("no GPU <here>"), None],
+    ]
+    table = Table("t", "A caption", columns, rows, ["a note"])
+    return Document("Title", "Lead.", [Section("s", "Section", [table])])
+
+
+def test_markdown():
+    text = export.markdown(sample())
+    assert "| a\\|b | size | time | x_1 (%) |" in text
+    assert "| 50 % & _x_ | 2 KiB | 1.5 µs [1.4 µs; 1.6 µs] | 1.5 |" in text
+    assert "| gone | 1 MiB | – [1] | 3 (predicted) |" in text
+    assert "[1] no GPU &lt;here>" in text and "a note" in text
+    assert text.count("[1] no GPU") == 1
+
+
+def test_latex_is_escaped():
+    text = export.latex(sample())
+    assert r"50 \% \& \_x\_ & 2 KiB & 1.5 $\mu$s [1.4 $\mu$s; 1.6 $\mu$s] & 1.5 \\" in text
+    assert text.count(r"\begin{tabular}{lrrr}") == 1
+
+
+def test_csv_has_full_numbers_intervals_and_reasons():
+    lines = list(csv.DictReader(io.StringIO(export.csv_table(sample().tables()[0]))))
+    assert lines[0]["size (bytes)"] == "2048"
+    assert (lines[0]["time (ns)"], lines[0]["time (ns) low"], lines[0]["time (ns) high"]) == (
+        "1500.0",
+        "1400.0",
+        "1600.0",
+    )
+    assert lines[1]["time (ns) note"] == "no GPU <here>"
+    assert (lines[1]["x_1 (%)"], lines[1]["x_1 (%) note"]) == ("3.0", "predicted")
+
+
+def test_matplotlib_files(tmp_path):
+    document = full()
+    for kind, magic in (("png", b"\x89PNG"), ("svg", b"<?xml")):
+        paths = plots.write_all(document, tmp_path / kind, kind)
+        assert len(paths) == len(document.figures())
+        assert all(p.read_bytes().startswith(magic) for p in paths)
+    figure = document.figures()[0]
+    assert plots.plot(figure, "svg") == plots.plot(figure, "svg")

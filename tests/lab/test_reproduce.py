@@ -1,0 +1,380 @@
+"""Reproductions on the machine of formulas: every value is known beforehand."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from paraes.lab import measure, reproduce
+from paraes.lab.document import Estimate, Missing, Predicted
+from paraes.lab.papers.common import Setting
+from paraes.lab.papers.data import NAMES
+
+MIB = 1 << 20
+
+
+def run(folder, tmp_path, *papers, quick=False, max_size=16 * MIB, device=None):
+    machine = measure.look_at(folder / "paraes", device, str(folder / "mpirun"))
+    setting = Setting(machine.cores, quick, max_size)
+    return reproduce.measure(list(papers), setting, machine, tmp_path / "out", warn=print)
+
+
+def sections(whole):
+    return {s.name: s for s in reproduce.chapters(whole)}
+
+
+def tables(whole):
+    found = {}
+    for section in reproduce.chapters(whole):
+        for block in section.blocks:
+            table = getattr(block, "table", None) or (block if hasattr(block, "rows") else None)
+            if table is not None:
+                found[table.name] = table
+    return found
+
+
+def agreement(whole, name):
+    return {row[0]: row for row in tables(whole)[f"{name}-agreement"].rows}
+
+
+def test_moreira_finds_the_crossover_of_the_formula(fake, tmp_path):
+    whole = run(fake, tmp_path, "moreira-2026")
+    found = agreement(whole, "moreira-2026")
+    line = found["crossover of encryption, with copies"]
+    # 1000 + 10 n = 100000 + n at 11000 bytes: between 1 KiB and 100 KiB, not where the paper has it.
+    assert line[3] == "differs"
+    assert "between 1 KiB and 100 KiB" in line[2]
+    speedup = found["speedup of encryption, 10 MiB"]
+    assert speedup[2].startswith("9.906×, 0.908 of")  # (1000 + 10 n) / (100000 + n) against 10.91
+    assert speedup[3] == "agrees"
+    assert found["rate of decryption over that of encryption, CPU"][2] == "0.5×"
+    table = tables(whole)["moreira-2026-encrypt-time"]
+    cell = table.rows[2][2]
+    assert isinstance(cell, Estimate) and cell.value == pytest.approx((1000 + 10 * MIB) * 1e-9)
+    assert isinstance(table.rows[-1][2], Missing) and "--max-size" in table.rows[-1][2].reason
+
+
+def test_tybusch_adds_phases_as_the_paper_does(fake, tmp_path):
+    whole = run(fake, tmp_path, "tybusch-2014")
+    total = tables(whole)["tybusch-2014-total"]
+    row = total.rows[2]  # 10 MiB
+    n = 10 * MIB
+    assert row[2] == pytest.approx((n + 1000 + 2 * n) * 1e-9)
+    assert row[4] == pytest.approx((n + (1000 + 2 * n) * 0.325) * 1e-9)
+    assert row[6] == pytest.approx((n + 2 * (40000 + 0.45 * n) + 20000 + 0.1 * n) * 1e-9)
+    line = agreement(whole, "tybusch-2014")["loading takes longer than processing on four threads"]
+    assert line[3] == "agrees"
+
+
+def test_luken_has_key_sizes_and_both_places_of_expansion(fake, tmp_path):
+    whole = run(fake, tmp_path, "luken-2009")
+    table = tables(whole)["luken-2009-256"]
+    n = 10240
+    assert table.rows[1][2] == pytest.approx((1000 + 2 * n * 1.4 + 100) * 1e-6)
+    gpu = 100000 + n
+    assert table.rows[1][4] == pytest.approx((gpu + 300) * 1e-6)
+    assert table.rows[1][6] == pytest.approx((gpu + 100) * 1e-6)
+    found = agreement(whole, "luken-2009")
+    assert (
+        found["keys expanded on the CPU are at least as fast as on the GPU"][2]
+        == "in 15 of 15 cases"
+    )
+    assert found["256-bit keys against 128, CPU, 10 MiB (rounds: 14/10)"][3] == "agrees"
+
+
+def test_pousa_2011_measures_ranks_and_predicts_the_rest(fake, tmp_path):
+    whole = run(fake, tmp_path, "pousa-2011")
+    table = tables(whole)["pousa-2011-speedups"]
+    lines = {(row[0], row[1]): row[2:] for row in table.rows}
+    four = lines[("MPI, 4 ranks", "here")][2]
+    assert isinstance(four, Estimate) and four.value == pytest.approx(1 / 0.325)
+    for ranks in (8, 16, 32):
+        cell = lines[(f"MPI, {ranks} ranks", "here")][2]
+        assert isinstance(cell, Predicted), ranks
+        assert cell.value == pytest.approx(1 / (0.1 + 0.9 / ranks), rel=1e-6)
+    times = {(r[0], r[1]): r[2:] for r in tables(whole)["pousa-2011-times"].rows}
+    predicted = times[("MPI, 32 ranks", "here")][2]
+    assert isinstance(predicted, Predicted)
+    assert predicted.value == pytest.approx((1000 + 10 * MIB) * (0.1 + 0.9 / 32) * 1e-9, rel=1e-6)
+    texts = [text for row in table.texts() for text in row]
+    assert any("(predicted)" in text for text in texts)
+    assert agreement(whole, "pousa-2011")["efficiency of MPI on 32 ranks, 15 MiB"][3] == "predicted"
+
+
+def test_without_mpi_nothing_is_predicted(fake, tmp_path):
+    (fake / "paraes-mpi").unlink()
+    whole = run(fake, tmp_path, "pousa-2011", max_size=MIB)
+    assert any(s["reason"] == "paraes-mpi is not built" for s in whole["skipped"])
+    lines = {(r[0], r[1]): r[2:] for r in tables(whole)["pousa-2011-times"].rows}
+    for ranks in (2, 8, 32):
+        cell = lines[(f"MPI, {ranks} ranks", "here")][2]
+        assert isinstance(cell, Missing) and "paraes-mpi is not built" in cell.reason
+
+
+def test_pousa_2014_reductions_of_the_formula(fake, tmp_path):
+    whole = run(fake, tmp_path, "pousa-2014")
+    rows = {r[0]: r[2:] for r in tables(whole)["pousa-2014-reduction"].rows}
+    n = MIB
+    assert rows["serial"][1].value == pytest.approx(100 * (1 - (1000 + 2 * n) / (1000 + 10 * n)))
+    found = agreement(whole, "pousa-2014")
+    assert found["reduction by tables, serial, 15 MiB"][3] == "differs"
+    assert found["tables take less time"][3] == "differs"  # the formula's GPU is as fast with both
+
+
+def test_soares_has_the_fraction_of_the_formula(fake, tmp_path):
+    whole = run(fake, tmp_path, "soares")
+    table = tables(whole)["soares-karp-flatt"]
+    for row in table.rows[1:]:
+        for cell in row[2:]:
+            assert cell.value == pytest.approx(0.1, abs=1e-6)
+            assert cell.interval.low < 0.1 < cell.interval.high
+    fits = tables(whole)["soares-fits"].rows
+    amdahl = [row for row in fits if row[0].startswith("Amdahl")]
+    assert amdahl and all(row[2] == pytest.approx(0.1, abs=1e-4) for row in amdahl)
+    assert any(row[0].startswith("Gustafson") for row in fits)
+    assert agreement(whole, "soares")["the time rises from 8 to 16 threads"][3] == "differs"
+
+
+def test_a_machine_without_a_gpu_has_rows_with_the_reason(fake, tmp_path, monkeypatch):
+    monkeypatch.setenv("FAKE_NO_GPU", "1")
+    whole = run(fake, tmp_path, *NAMES, quick=True, max_size=MIB)
+    reasons = {s["reason"] for s in whole["skipped"] if s["device"] == "gpu"}
+    assert len(reasons) == 1 and "no hip here" in reasons.pop()
+    found = tables(whole)
+    cell = found["moreira-2026-encrypt-time"].rows[0][4]
+    assert isinstance(cell, Missing) and "no GPU" in cell.reason
+    assert (
+        agreement(whole, "moreira-2026")["crossover of encryption, with copies"][3]
+        == "not measured"
+    )
+    assert isinstance(
+        found["moreira-2026-encrypt-time"].rows[0][2], Estimate
+    )  # the CPU's are there
+
+
+def test_contradictions_are_reported_with_both_sides(fake, tmp_path):
+    whole = run(fake, tmp_path, *NAMES, quick=True, max_size=1024)
+    text = json.dumps([t.texts() for t in tables(whole).values()], ensure_ascii=False)
+    for one, other in (
+        ("36 x", "39.68 x"),
+        ("52 x", "51.00 x"),
+        ("68 MB/s", "65.02 MB/s"),
+        ("1.139361 s", "0.780433 s"),
+        ("0.1955", "0.2093"),
+    ):
+        assert one in text and other in text
+
+
+def test_timed_work_for_energy_reaches_the_bench(fake, tmp_path, lab):
+    assert (
+        lab(
+            "reproduce",
+            "soares",
+            "--quick",
+            "--min-time",
+            "2",
+            "-o",
+            tmp_path / "o",
+            "--paraes",
+            fake / "paraes",
+        )[0]
+        == 0
+    )
+    assert all("--min-time 2 " in line for line in (tmp_path / "log").read_text().splitlines())
+
+
+def test_all_share_measurements(fake, tmp_path):
+    run(fake, tmp_path, *NAMES, quick=True, max_size=MIB)
+    lines = (tmp_path / "log").read_text().splitlines()
+    kept = [line.split(" --json ")[0] for line in lines]
+    assert len(kept) == len(set(kept))
+
+
+def test_a_second_call_measures_nothing(fake, tmp_path):
+    first = run(fake, tmp_path, "soares", "moreira-2026")
+    lines = (tmp_path / "log").read_text()
+    second = run(fake, tmp_path, "soares", "moreira-2026")
+    assert (tmp_path / "log").read_text() == lines
+    assert first == second
+
+
+def test_a_lost_or_damaged_part_is_measured_again(fake, tmp_path):
+    run(fake, tmp_path, "soares")
+    count = len((tmp_path / "log").read_text().splitlines())
+    parts = sorted((tmp_path / "out" / "parts").iterdir())
+    parts[0].unlink()
+    parts[1].write_text('{"schema": 1, "results"')
+    run(fake, tmp_path, "soares")
+    assert len((tmp_path / "log").read_text().splitlines()) == count + 2
+
+
+def test_what_a_killed_call_left_is_swept_away(fake, tmp_path):
+    parts = tmp_path / "out" / "parts"
+    parts.mkdir(parents=True)
+    dead = parts / ".memory-x.json.999999999"
+    alive = parts / f".memory-y.json.{os.getpid()}"
+    dead.touch()
+    alive.touch()
+    run(fake, tmp_path, "soares", quick=True, max_size=None)
+    assert not dead.exists() and alive.exists()
+
+
+def test_another_program_or_axis_is_another_part(fake, tmp_path):
+    run(fake, tmp_path, "soares", max_size=MIB)
+    count = len((tmp_path / "log").read_text().splitlines())
+    with (fake / "paraes").open("a") as file:
+        file.write("# another build\n")
+    run(fake, tmp_path, "soares", max_size=MIB)
+    assert len((tmp_path / "log").read_text().splitlines()) == 2 * count
+
+
+def test_a_bench_that_fails_is_a_row_with_the_reason_and_tried_again(fake, tmp_path, monkeypatch):
+    monkeypatch.setenv("FAKE_FAIL", "--size 1048576")
+    whole = run(fake, tmp_path, "soares", max_size=MIB)
+    assert any("it broke" in s["reason"] for s in whole["skipped"])
+    names = [p.name for p in (tmp_path / "out" / "parts").iterdir()]
+    assert not any("1048576" in name for name in names)
+    monkeypatch.delenv("FAKE_FAIL")
+    whole = run(fake, tmp_path, "soares", max_size=MIB)
+    assert whole["skipped"] == []
+
+
+def test_a_launcher_that_refuses_is_a_reason(fake, tmp_path):
+    (fake / "mpirun").write_text(
+        "#!/bin/sh\nprintf '%s\\n' ------ 'not enough slots' 'and advice' ------ >&2\nexit 1\n"
+    )
+    whole = run(fake, tmp_path, "pousa-2011", max_size=1024)
+    reasons = {s["reason"] for s in whole["skipped"]}
+    assert reasons == {"the bench failed: not enough slots"}
+
+
+def test_interrupted_it_says_so_leaves_nothing_half_and_goes_on(fake, tmp_path):
+    slow = (
+        (fake / "paraes")
+        .read_text()
+        .replace(
+            'line = " ".join(arguments)',
+            'import time; time.sleep(0.3)\n    line = " ".join(arguments)',
+        )
+    )
+    (fake / "paraes").write_text(slow)
+    command = [
+        sys.executable,
+        "-m",
+        "paraes.lab",
+        "reproduce",
+        "soares",
+        "-o",
+        str(tmp_path / "out"),
+        "--paraes",
+        str(fake / "paraes"),
+        "--max-size",
+        "1M",
+    ]
+    environment = os.environ | {"PYTHONPATH": str(Path(measure.__file__).parents[2])}
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    )
+    parts = tmp_path / "out" / "parts"
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and not (parts.is_dir() and list(parts.glob("m*.json"))):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == "paraes-lab: interrupted; the same command goes on from here"
+    assert "Traceback" not in err
+    assert not (tmp_path / "out" / "results.json").exists()
+    assert [p.name for p in parts.iterdir() if p.name.startswith(".")] == []
+    done = len(list(parts.iterdir()))
+    assert done >= 1
+    before = len((tmp_path / "log").read_text().splitlines())
+    again = subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=60, check=False
+    )
+    assert again.returncode == 0, again.stderr
+    after = len((tmp_path / "log").read_text().splitlines())
+    assert after - before == len(list(parts.iterdir())) - done
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_pocl_stands_in_only_when_asked(monkeypatch, tmp_path):
+    listed = [
+        {"id": "cpu", "available": True},
+        {
+            "id": "opencl:0",
+            "name": "cpu-zen",
+            "driver": "Portable Computing Language 7",
+            "available": True,
+        },
+    ]
+    device, reason = measure._choose_gpu(listed, None)
+    assert device is None and "--device opencl:0" in reason
+    device, _ = measure._choose_gpu(listed, "opencl")
+    assert device["id"] == "opencl:0"
+
+
+def test_a_gpu_seen_twice_counts_once():
+    listed = [
+        {"id": "opencl:0", "name": "RX", "driver": "AMD", "available": True, "same_as": "hip:0"},
+        {"id": "hip:0", "name": "RX", "driver": "6", "available": True, "same_as": None},
+    ]
+    assert measure._choose_gpu(listed, None)[0]["id"] == "hip:0"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_paper_end_to_end_with_the_real_program(program, tmp_path, lab, name):
+    size = "512K" if name == "pousa-2014" else "4K"  # the smallest of that paper
+    status, out, err = lab(
+        "reproduce",
+        name,
+        "--quick",
+        "--max-size",
+        size,
+        "--samples",
+        "6",
+        "-o",
+        tmp_path / "out",
+        "--paraes",
+        program,
+    )
+    assert status == 0, err
+    whole = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert whole["results"] and all(row["verified"] for row in whole["results"])
+    html = (tmp_path / "out" / "report.html").read_text()
+    assert "What agrees and what does not" in html and "What agrees and what does not" in out
+    assert "A quick run" in html
+
+
+def test_the_processor_as_a_stand_in_with_the_real_program(program, tmp_path, lab):
+    listed = json.loads(
+        subprocess.run([program, "devices", "--json"], capture_output=True, check=True).stdout
+    )
+    if not any(d["id"] == "opencl:0" and d["available"] for d in listed["devices"]):
+        pytest.skip("no OpenCL device: install pocl-opencl-icd")
+    status, out, err = lab(
+        "reproduce",
+        "moreira-2026",
+        "--quick",
+        "--max-size",
+        "1K",
+        "--samples",
+        "6",
+        "--device",
+        "opencl:0",
+        "-o",
+        tmp_path / "out",
+        "--paraes",
+        program,
+    )
+    assert status == 0, err
+    rows = json.loads((tmp_path / "out" / "results.json").read_text())["results"]
+    assert {"memory", "transfer"} <= {r["scope"] for r in rows if r["device"] == "opencl:0"}
+    assert "opencl:0 (a CPU)" in out

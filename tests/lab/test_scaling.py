@@ -1,0 +1,154 @@
+"""Speedup, Karp–Flatt, Amdahl, Gustafson: the formulas, the fits, and series found in reports."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from synthetic import loaded, row
+
+from paraes.lab import scaling
+from paraes.lab.scaling import (
+    amdahl,
+    efficiency,
+    fit_amdahl,
+    fit_gustafson,
+    gustafson,
+    karp_flatt,
+    scalings,
+    speedup,
+    weak_scalings,
+)
+
+fractions = st.floats(0.0, 1.0)
+workers = st.integers(2, 4096)
+
+
+@given(fractions, workers)
+def test_karp_flatt_undoes_amdahl(f, p):
+    assert karp_flatt(amdahl(f, p), p) == pytest.approx(f, abs=1e-9)
+
+
+@given(workers)
+def test_ends(p):
+    assert amdahl(0, p) == pytest.approx(p)
+    assert amdahl(1, p) == pytest.approx(1)
+    assert gustafson(0, p) == p
+    assert gustafson(1, p) == 1
+    assert karp_flatt(p, p) == pytest.approx(0, abs=1e-12)
+    assert karp_flatt(2 * p, p) < 0
+
+
+@given(fractions, workers)
+def test_laws_stay_between_one_and_ideal(f, p):
+    for law in (amdahl, gustafson):
+        assert 1 - 1e-9 <= law(f, p) <= p + 1e-9
+
+
+@given(st.floats(1, 1e9), st.floats(1, 1e9), workers)
+def test_efficiency_is_speedup_a_worker(t1, tp, p):
+    assert efficiency(speedup(t1, tp), p) * p == pytest.approx(t1 / tp)
+
+
+def test_one_worker_has_no_karp_flatt():
+    with pytest.raises(ValueError, match="more than one"):
+        karp_flatt(1.0, 1)
+
+
+@given(fractions, st.floats(1e3, 1e9))
+def test_amdahl_is_fitted_exactly(f, t1):
+    p = [1, 2, 4, 8]
+    fit = fit_amdahl(p, [t1 / amdahl(f, n) for n in p])
+    assert fit.fraction == pytest.approx(f, abs=1e-6)
+    assert fit.residual < 1e-6
+    assert fit.time(16) == pytest.approx(t1 / amdahl(f, 16), rel=1e-5)
+
+
+def test_amdahl_of_superlinear_times_is_not_below_zero():
+    fit = fit_amdahl([1, 2, 4], [100, 40, 15])
+    assert fit.fraction == 0.0
+    assert fit.residual > 0.05
+
+
+def test_amdahl_of_times_that_rise_is_all_serial():
+    assert fit_amdahl([1, 2, 4], [100, 110, 130]).fraction == 1.0
+
+
+def test_one_number_of_workers_is_no_fit():
+    assert fit_amdahl([2, 2], [5, 5]) is None
+    assert fit_gustafson([1], [1]) is None
+
+
+@given(fractions)
+def test_gustafson_is_fitted_exactly(f):
+    p = [1, 2, 4, 8]
+    fit = fit_gustafson(p, [gustafson(f, n) for n in p])
+    assert fit.fraction == pytest.approx(f, abs=1e-9)
+    assert fit.residual < 1e-9
+
+
+def series(fraction=0.1, kernel="reference", t1=1e6, counts=(1, 2, 4, 8), **axes):
+    return [row(ns=t1 / amdahl(fraction, p), threads=p, kernel=kernel, **axes) for p in counts]
+
+
+def test_a_series_of_known_fraction():
+    report = loaded(*series(0.1), row(kernel="ttable", ns=5e5))
+    (found,) = scalings(report.right, cores=4)
+    assert [p.workers for p in found.points] == [1, 2, 4, 8]
+    assert [p.more_than_cores for p in found.points] == [False, False, False, True]
+    for p in found.points[1:]:
+        assert p.karp_flatt == pytest.approx(0.1, abs=1e-9)
+        assert p.karp_flatt in p.karp_flatt_interval
+        assert p.efficiency == pytest.approx(amdahl(0.1, p.workers) / p.workers)
+        assert p.speedup in p.speedup_interval
+    # Against the best serial kernel, which is twice as fast.
+    assert found.points[2].best_serial == pytest.approx(amdahl(0.1, 4) / 2)
+    assert found.fit.fraction == pytest.approx(0.1, abs=1e-6)
+    assert found.fit.points == 3  # 8 threads on 4 cores say nothing of the law
+
+
+def test_base_has_speedup_exactly_one():
+    (found,) = scalings(loaded(*series()).right)
+    assert (found.points[0].speedup_interval.low, found.points[0].speedup_interval.high) == (1, 1)
+    assert found.points[0].karp_flatt is None
+
+
+def test_superlinear_is_marked():
+    rows = [row(ns=1e6, threads=1), row(ns=3e5, threads=2)]
+    (found,) = scalings(loaded(*rows).right)
+    assert found.points[1].superlinear == "yes"
+    noisy = [
+        row(samples_ns=[9e5, 1e6, 1.3e6] * 3),
+        row(samples_ns=[4e5, 4.9e5, 9e5] * 3, threads=2),
+    ]
+    (found,) = scalings(loaded(*noisy).right)
+    assert found.points[1].superlinear == "within noise"
+
+
+def test_ranks_are_a_series_of_their_own():
+    rows = [row(ns=100), row(ns=60, threads=2), row(ns=55, ranks=2)]
+    kinds = sorted(s.points[1].row.ranks for s in scalings(loaded(*rows).right))
+    assert kinds == [1, 2]
+
+
+def test_different_sizes_are_not_one_series():
+    rows = [row(ns=100, bytes=64), row(ns=60, bytes=128, threads=2)]
+    assert scalings(loaded(*rows).right) == []
+
+
+def test_gustafson_from_sizes_that_grow():
+    f = 0.25
+    rows = [row(ns=1000 * p / gustafson(f, p), threads=p, bytes=1024 * p) for p in (1, 2, 4)]
+    (found,) = weak_scalings(loaded(*rows).right, cores=4)
+    assert found.workers == [1, 2, 4]
+    assert found.fit.fraction == pytest.approx(f)
+
+
+def test_rows_of_two_reports_are_never_one_series():
+    from synthetic import report
+
+    from paraes.lab import bench
+
+    both = bench.merge([bench.from_object(report(*series(counts=(n,))), "x") for n in (1, 2)])
+    assert scalings(both.right) == []
+    assert scaling.scalings([]) == []
