@@ -54,6 +54,8 @@ int parse_and_run(int argc, char** argv, const Program& program) {
   app.footer(program.footer);
   int status = exit_done;
   program.add_verbs(app, status);
+  // Behind a verb its name is that of a file.
+  app.require_subcommand(0, 1);
   stash_key_hex(argc, argv);
   try {
     app.parse(argc, argv);

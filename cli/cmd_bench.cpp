@@ -31,7 +31,7 @@ Examples:
   paraes bench --scope file --format raw --mode ctr --size 1GiB --rivals openssl-enc,cp
   paraes bench --scope file --device cpu,cuda:0 --size 64MiB,1GiB --threads 0)";
 
-int bench_verb(Flags flags, const CLI::App& verb) {
+int bench_verb(Flags flags, const CLI::App& verb, const BenchProgram& program) {
   // A bare --in-place means yes.
   if (verb.count("--in-place") > 0 && flags.axes.in_place.empty()) flags.axes.in_place = "yes";
   if (verb.count("--seed") == 0) flags.options.seed = std::random_device()();
@@ -42,12 +42,13 @@ int bench_verb(Flags flags, const CLI::App& verb) {
   axes.overlap = !flags.no_overlap;
   axes.folder = flags.folder;
   axes.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  if (program.run) return program.run(axes, flags.options);
   return bench::run(bench::make_plan(axes), flags.options, stdout, stderr);
 }
 
 }  // namespace
 
-void add_bench(CLI::App& app, int& status) {
+void add_bench(CLI::App& app, int& status, const BenchProgram& program) {
   CLI::App* verb = app.add_subcommand("bench", "Measures kernels, with rivals beside them.");
   auto flags = std::make_shared<Flags>();
   bench::AxisTexts& axes = flags->axes;
@@ -114,8 +115,9 @@ void add_bench(CLI::App& app, int& status) {
       ->type_name("FILE")
       ->group(group);
 
+  if (program.add_options) program.add_options(*verb);
   verb->footer(footer);
-  verb->callback([flags, verb, &status] { status = bench_verb(*flags, *verb); });
+  verb->callback([flags, verb, &status, program] { status = bench_verb(*flags, *verb, program); });
 }
 
 }  // namespace paraes::cli

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 
+#include "bench.hpp"
 #include "crypt_options.hpp"
 
 namespace paraes::cli {
@@ -25,7 +26,19 @@ void add_verify(CLI::App& app, int& status, const CryptProgram& program);
 void add_info(CLI::App& app, int& status);
 void add_keygen(CLI::App& app, int& status);
 void add_devices(CLI::App& app, int& status);
-void add_bench(CLI::App& app, int& status);
+// The same of bench.
+struct BenchProgram {
+  std::function<void(CLI::App& verb)> add_options;
+  // Runs the axes and returns the exit status; empty: the plan of bench::make_plan.
+  std::function<int(const bench::Axes& axes, const bench::Options& options)> run;
+};
+void add_bench(CLI::App& app, int& status, const BenchProgram& program);
 void add_tune(CLI::App& app, int& status);
+
+// lab has flags and verbs of its own: add_lab only names it in the help, and who finds it as the
+// first argument calls run_lab with those behind it, up to a null pointer. It returns only where
+// paraes-lab cannot be run: the exit status.
+void add_lab(CLI::App& app);
+[[nodiscard]] int run_lab(char** arguments);
 
 }  // namespace paraes::cli

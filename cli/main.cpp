@@ -1,3 +1,5 @@
+#include <string_view>
+
 #include "app.hpp"
 #include "commands.hpp"
 
@@ -35,9 +37,12 @@ int main(int argc, char** argv) {
             add_info(app, status);
             add_keygen(app, status);
             add_devices(app, status);
-            add_bench(app, status);
+            add_bench(app, status, {});
             add_tune(app, status);
+            add_lab(app);
           },
   };
+  // Before the flags are parsed: all behind it are of another program.
+  if (argc > 1 && std::string_view(argv[1]) == "lab") return run_lab(argv + 2);
   return run_app(argc, argv, program);
 }

@@ -73,8 +73,7 @@ Destination choose_destination(Direction direction, const std::string& input_pat
     throw InvalidArgument("-c and -o name two outputs; give one");
   }
   if (options.path_given && options.path.empty()) throw InvalidArgument("-o has an empty name");
-  if (options.path_given && options.path == "-")
-    return to_standard_output(input, true);
+  if (options.path_given && options.path == "-") return to_standard_output(input, true);
   if (options.standard_output || (!options.path_given && input_path == "-")) {
     return to_standard_output(input, options.launched);
   }

@@ -80,6 +80,10 @@ std::string to_json(const RunReport& report) {
                              {"kernel", report.timeline_ns->kernel},
                              {"device_to_host", report.timeline_ns->device_to_host},
                              {"write", report.timeline_ns->write}};
+    if (report.timeline_ns->scatter != 0) {
+      object["timeline_ns"]["scatter"] = report.timeline_ns->scatter;
+      object["timeline_ns"]["gather"] = report.timeline_ns->gather;
+    }
   }
   if (report.bad_ranges) {
     object["bad_ranges"] = nlohmann::ordered_json::array();

@@ -53,6 +53,8 @@ struct RunReport {
     std::uint64_t kernel = 0;
     std::uint64_t device_to_host = 0;
     std::uint64_t write = 0;
+    std::uint64_t scatter = 0;  // of several processes
+    std::uint64_t gather = 0;
   };
   std::optional<Timeline> timeline_ns;
   std::optional<std::vector<BadRange>> bad_ranges;  // of --salvage

@@ -252,7 +252,9 @@ class Run::Steps {
         .host_to_device = device.host_to_device,
         .kernel = plan_.on_gpu && fallback.empty() ? device.kernel : times.kernel,
         .device_to_host = device.device_to_host,
-        .write = times.write};
+        .write = times.write,
+        .scatter = times.scatter,
+        .gather = times.gather};
   }
 
   TransferTimes open(const Message& message, OpenOptions& transfer) {

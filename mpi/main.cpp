@@ -8,14 +8,17 @@
 #include <exception>
 #include <fstream>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "app.hpp"
 #include "batch.hpp"
+#include "bench.hpp"
 #include "commands.hpp"
 #include "lead.hpp"
+#include "measure.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
@@ -125,13 +128,33 @@ class Program {
     cli::add_encrypt(app, status, program);
     cli::add_decrypt(app, status, program);
     cli::add_verify(app, status, program);
+    cli::add_bench(
+        app, status,
+        {.add_options =
+             [this](CLI::App& verb) {
+               verb.add_option("--distribute", distributions_,
+                               "Data that is where its rank is, or goes from rank 0 to it and back "
+                               "(default: both).")
+                   ->type_name("shared,scatter")
+                   ->group(
+                       "Axes, each a comma list whose product is the rows; all names every value");
+             },
+         .run = [this](const bench::Axes& axes,
+                       const bench::Options& options) { return measure(axes, options); }});
   }
 
  private:
-  [[nodiscard]] Distribution distribution() const {
-    if (distribute_ == "shared") return Distribution::shared;
-    if (distribute_ == "scatter") return Distribution::scatter;
-    throw InvalidArgument("--distribute " + distribute_ + ": it is either shared or scatter");
+  [[nodiscard]] static Distribution distribution(const std::string& name) {
+    if (name == "shared") return Distribution::shared;
+    if (name == "scatter") return Distribution::scatter;
+    throw InvalidArgument("--distribute " + name + ": it is either shared or scatter");
+  }
+
+  [[nodiscard]] static std::vector<std::string> split(const std::string& list) {
+    std::vector<std::string> names;
+    std::stringstream stream(list);
+    for (std::string name; std::getline(stream, name, ',');) names.push_back(name);
+    return names;
   }
 
   int crypt(const cli::CryptOptions& given, cli::Verb verb) {
@@ -143,7 +166,7 @@ class Program {
     Answer ready;
     Execution execution;
     try {
-      static_cast<void>(distribution());
+      static_cast<void>(distribution(distribute_));
       execution = cli::make_plan(options, verb).execution;
       ready.result.segments = threads_of(execution);
     } catch (...) {
@@ -151,6 +174,31 @@ class Program {
     }
     ranks_.send(0, Tag::done, pack(ready));
     return serve(ranks_, execution);
+  }
+
+  int measure(const bench::Axes& axes, const bench::Options& options) {
+    if (!ranks_.leads()) {
+      Execution execution;
+      execution.threads = axes.threads.front();
+      execution.kernel = axes.kernels.front();
+      return serve(ranks_, execution);
+    }
+    int status = cli::exit_failed;
+    try {
+      std::vector<Distribution> list;
+      for (const std::string& name : split(distributions_)) list.push_back(distribution(name));
+      if (axes.rivals_named && !axes.rivals.empty()) {
+        throw InvalidArgument("rivals are no MPI programs: paraes bench measures them");
+      }
+      if (axes.threads.size() > 1 || axes.kernels.size() > 1) {
+        throw InvalidArgument("over ranks, bench takes one kernel and one number of threads");
+      }
+      status = bench::run(make_bench_plan(ranks_, axes, list), options, stdout, stderr);
+    } catch (const std::exception& error) {
+      status = cli::say_error(error);
+    }
+    dismiss(ranks_, status);
+    return status;
   }
 
   int lead(const cli::CryptOptions& options, cli::Verb verb) {
@@ -167,7 +215,7 @@ class Program {
       troubled = other;
     }
     try {
-      const Distribution how = distribution();
+      const Distribution how = distribution(distribute_);
       // What is wrong here is said as paraes says it.
       std::optional<Execution> execution;
       try {
@@ -187,7 +235,8 @@ class Program {
   }
 
   const Ranks& ranks_;
-  std::string distribute_ = "shared";
+  std::string distribute_ = "shared";             // of files
+  std::string distributions_ = "shared,scatter";  // of bench
 };
 
 }  // namespace

@@ -32,9 +32,9 @@ Packet pack(const Order& order) {
   return packet;
 }
 
-Order unpack_order(Packet& packet) {
+Order unpack_order(Task task, Packet& packet) {
   Order order;
-  order.task = static_cast<Task>(packet.number());
+  order.task = task;
   order.number = packet.number();
   const Bytes header = packet.bytes();
   order.parts.header.assign(header.begin(), header.end());

@@ -18,7 +18,7 @@ enum class Task : std::uint64_t {
   open,  // the same
   help,  // with pieces of a message, until `enough`
   enough,
-  measure,  // a row of bench: see bench.hpp
+  measure,  // a row of bench: see measure.hpp
 };
 
 // Of seal, open and help.
@@ -38,7 +38,8 @@ struct Order {
 };
 
 [[nodiscard]] Packet pack(const Order& order);
-[[nodiscard]] Order unpack_order(Packet& packet);
+// What follows the task of a packet.
+[[nodiscard]] Order unpack_order(Task task, Packet& packet);
 
 // How an order ended.
 struct Answer {

@@ -11,8 +11,18 @@
 
 namespace paraes::mpi {
 
-// What a packet is about. Pieces and their results have a tag for each slot, counted from these.
-enum class Tag : int { order = 1, done = 2, stop = 3, progress = 4, piece = 1000, result = 10000 };
+// What a packet is about. Pieces and their results have a tag for each slot, and
+// the steps of a measurement one for each of these, counted from these numbers.
+enum class Tag : int {
+  order = 1,
+  done = 2,
+  stop = 3,
+  progress = 4,
+  piece = 1000,
+  result = 10000,
+  step = 20000,
+  stepped = 25000
+};
 
 class Ranks {
  public:
@@ -53,9 +63,10 @@ class Ranks {
   [[nodiscard]] std::optional<Received> wait(int from, Tag tag, int slot = 0,
                                              const std::function<bool()>& meanwhile = {}) const;
   [[nodiscard]] Packet receive(int from, Tag tag, int slot = 0) const;
+  // The same, without a sleep in the first milliseconds: for measurements.
+  [[nodiscard]] Packet receive_soon(int from, Tag tag, int slot) const;
 
-  // Waits until all ranks are here, without a pause between looking: for measurements.
-  void barrier() const;
+  // MPI_Scatterv and MPI_Gatherv of bytes, with rank 0 as the root.
   void scatter(const std::uint8_t* all, const std::vector<int>& sizes, std::uint8_t* own) const;
   void gather(const std::uint8_t* own, const std::vector<int>& sizes, std::uint8_t* all) const;
 

@@ -5,12 +5,14 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "measure.hpp"
 #include "orders.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
@@ -43,8 +45,16 @@ class Server {
   int run() {
     for (;;) {
       Packet packet = ranks_.receive(0, Tag::order);
-      Order order = unpack_order(packet);
-      if (order.task == Task::quit) return static_cast<int>(order.number);
+      const auto task = static_cast<Task>(packet.number());
+      if (task == Task::measure) {
+        measure(std::move(packet));
+        continue;
+      }
+      Order order = unpack_order(task, packet);
+      if (order.task == Task::quit) {
+        for (std::thread& session : sessions_) session.join();
+        return static_cast<int>(order.number);
+      }
       Answer answer;
       try {
         if (order.task == Task::help) {
@@ -126,6 +136,18 @@ class Server {
     if (sink && ranks_.host(ranks_.rank()) != ranks_.host(0)) sink->commit();
   }
 
+  // Rows of bench are there side by side, each until rank 0 ends it.
+  void measure(Packet order) {
+    sessions_.emplace_back([this, held = std::make_shared<Packet>(std::move(order))] {
+      try {
+        serve_measurement(ranks_, *held);
+      } catch (const std::exception& error) {
+        ranks_.complain(error.what());
+        ranks_.abort(1);
+      }
+    });
+  }
+
   // Computes pieces until rank 0 has enough of it.
   void help(Order& order) {
     const Message message(std::move(order.parts), execution_);
@@ -165,10 +187,10 @@ class Server {
       });
     }
     Packet packet = ranks_.receive(0, Tag::order);
-    const Order end = unpack_order(packet);
+    const auto task = static_cast<Task>(packet.number());
     ended = true;
     for (std::thread& thread : threads) thread.join();
-    if (end.task != Task::enough) throw Error("an order that is none here");
+    if (task != Task::enough) throw Error("an order that is none here");
   }
 
   [[nodiscard]] unsigned thread_count() const {
@@ -177,6 +199,7 @@ class Server {
 
   const Ranks& ranks_;
   const Execution& execution_;
+  std::vector<std::thread> sessions_;
 };
 
 }  // namespace

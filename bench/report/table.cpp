@@ -41,6 +41,8 @@ std::vector<Column> axis_columns() {
        true, "{}ryption"},
       {"thr", [](const Row& r) { return r.threads == 0 ? "" : fmt::format("{}", r.threads); },
        false, "{}"},
+      {"ranks", [](const Row& r) { return fmt::format("{}", r.ranks); }, false, "{} ranks", true},
+      {"data", [](const Row& r) { return r.distribution; }, true, "{}", true},
       {"place", [](const Row& r) { return std::string(r.in_place ? "in" : "out"); }, true,
        "{} of place"},
       {"keys", [](const Row& r) { return r.device == "cpu" ? "" : r.key_expansion; }, true,

@@ -1,0 +1,21 @@
+// Benchmarks over the ranks: rows of the harness whose calls all ranks take part in.
+#pragma once
+
+#include <vector>
+
+#include "axes.hpp"
+#include "harness/variant.hpp"
+#include "lead.hpp"
+#include "ranks.hpp"
+
+namespace paraes::mpi {
+
+// Rank 0: rows of the axes with all ranks, distributed in these ways, and beside each with as many
+// threads of rank 0 alone. The other ranks serve meanwhile.
+[[nodiscard]] bench::Plan make_bench_plan(const Ranks& ranks, const bench::Axes& axes,
+                                          const std::vector<Distribution>& distributions);
+
+// Another rank's part in a row of memory scope, which `order` (behind its task) describes.
+void serve_measurement(const Ranks& ranks, Packet& order);
+
+}  // namespace paraes::mpi

@@ -1,0 +1,42 @@
+// reseal KEYFILE PLAIN SEALED: whether one process makes of PLAIN the bytes that SEALED has, under
+// the key of KEYFILE and the salt of SEALED, which no program takes from outside. Exits with 0 if
+// so, 1 if they differ, 2 if it cannot tell.
+
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "paraes/messages.hpp"
+#include "support/memory_io.hpp"
+
+namespace {
+
+std::vector<std::uint8_t> contents(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error(std::string("cannot read ") + path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    if (argc != 4) throw std::runtime_error("reseal KEYFILE PLAIN SEALED");
+    const std::vector<std::uint8_t> key = contents(argv[1]);
+    const std::vector<std::uint8_t> sealed = contents(argv[3]);
+    if (sealed.size() < paraes::paraes_header_bytes) throw std::runtime_error("no header");
+    const paraes::Message message = paraes::open_paraes_message(
+        paraes::Bytes(sealed).first(paraes::paraes_header_bytes), key, {}, {});
+    paraes::support::RandomSource source(contents(argv[2]));
+    paraes::support::OrderedSink sink;
+    paraes::seal_message(source, message, sink, {});
+    return sink.data == sealed ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "reseal: %s\n", error.what());
+    return 2;
+  }
+}
