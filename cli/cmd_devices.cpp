@@ -89,6 +89,7 @@ std::string as_json() {
     row["name"] = or_null(device.name);
     row["memory"] =
         device.memory_bytes == 0 ? ordered_json(nullptr) : ordered_json(device.memory_bytes);
+    row["type"] = device.name.empty() ? ordered_json(nullptr) : device.is_cpu ? "cpu" : "gpu";
     row["driver"] = or_null(device.driver);
     row["compiler"] = or_null(device.compiler);
     row["target"] = or_null(device.target);

@@ -149,6 +149,7 @@ void add_gpus(Json& json) {
     gpus.push_back({{"id", info.id},
                     {"name", info.name},
                     {"memory", info.memory_bytes},
+                    {"type", info.is_cpu ? "cpu" : "gpu"},
                     {"driver", info.driver},
                     {"compiler", info.compiler.empty() ? Json() : Json(info.compiler)},
                     {"target", info.target}});

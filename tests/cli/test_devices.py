@@ -41,7 +41,8 @@ class Devices(Case):
         self.assertEqual(root["devices"][0]["id"], "cpu")
         for device in root["devices"]:
             self.assertEqual(set(device), {"id", "name", "memory", "driver", "compiler", "target",
-                                           "same_as", "available", "reason"})
+                                           "same_as", "available", "reason",
+                                           "type"})
             self.assertEqual(device["reason"] is None, device["available"])
         # Every runtime is there, or says what to do.
         for runtime in ("cuda", "hip", "opencl"):
