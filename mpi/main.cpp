@@ -112,6 +112,19 @@ class Program {
  public:
   explicit Program(const Ranks& ranks) : ranks_(ranks) {}
 
+  // After the verb: if it was not reached on this rank, others may wait for it.
+  void leave(int status) const {
+    if (took_part_) return;
+    if (ranks_.leads()) {
+      dismiss(ranks_, status);
+      return;
+    }
+    Answer absent;
+    absent.kind = Answer::Kind::other;
+    absent.text = "it could not start, which rank 0 could: its environment is another";
+    ranks_.send(0, Tag::done, pack(absent));
+  }
+
   void add_verbs(CLI::App& app, int& status) {
     const cli::CryptProgram program = {
         .add_options =
@@ -158,16 +171,78 @@ class Program {
   }
 
   int crypt(const cli::CryptOptions& given, cli::Verb verb) {
-    cli::CryptOptions options = given;
-    options.device = own_device(ranks_, given.device);
-    // Open MPI gives its processes a pseudo-terminal for standard output, whatever mpirun has.
-    options.output.launched = true;
-    if (ranks_.leads()) return lead(options, verb);
+    took_part_ = true;
+    if (ranks_.leads()) return lead(given, verb);
+    return follow([&] {
+      static_cast<void>(distribution(distribute_));
+      return cli::make_plan(options_here(given), verb).execution;
+    });
+  }
+
+  int measure(const bench::Axes& axes, const bench::Options& options) {
+    took_part_ = true;
+    const auto prepare = [&] {
+      if (axes.rivals_named && !axes.rivals.empty()) {
+        throw InvalidArgument("rivals are no MPI programs: paraes bench measures them");
+      }
+      if (axes.threads.size() > 1 || axes.kernels.size() > 1) {
+        throw InvalidArgument("over ranks, bench takes one kernel and one number of threads");
+      }
+      Execution execution;
+      execution.threads = axes.threads.front();
+      execution.kernel = axes.kernels.front();
+      return execution;
+    };
+    if (!ranks_.leads()) return follow(prepare);
+    return command([&](const Others& others) {
+      static_cast<void>(prepare());
+      others.check();
+      std::vector<Distribution> list;
+      for (const std::string& name : split(distributions_)) list.push_back(distribution(name));
+      return bench::run(make_bench_plan(ranks_, axes, list), options, stdout, stderr);
+    });
+  }
+
+  // The other ranks, when they are ready or have said why not.
+  struct Others {
+    std::vector<unsigned> threads{1};
+    std::optional<Answer> trouble;
+    std::string troubled;
+
+    void check() const {
+      if (trouble) throw_answer(*trouble, troubled);
+    }
+  };
+
+  // Rank 0's part: work(others) returns the exit status, which all exit with.
+  template <class Work>
+  int command(const Work& work) {
+    Others others;
+    for (int other = 1; other < ranks_.size(); ++other) {
+      Packet packet = ranks_.receive(other, Tag::done);
+      const Answer ready = unpack_answer(packet);
+      others.threads.push_back(static_cast<unsigned>(ready.result.segments));
+      if (ready.kind == Answer::Kind::good || others.trouble) continue;
+      others.trouble = ready;
+      others.troubled = ranks_.name(other);
+    }
+    int status = cli::exit_failed;
+    try {
+      status = work(others);
+    } catch (const std::exception& error) {
+      status = cli::say_error(error);
+    }
+    dismiss(ranks_, status);
+    return status;
+  }
+
+  // Another rank's: prepare() says how it computes, or throws why it cannot.
+  template <class Prepare>
+  int follow(const Prepare& prepare) {
     Answer ready;
     Execution execution;
     try {
-      static_cast<void>(distribution(distribute_));
-      execution = cli::make_plan(options, verb).execution;
+      execution = prepare();
       ready.result.segments = threads_of(execution);
     } catch (...) {
       ready = answer_of_current_exception();
@@ -176,46 +251,18 @@ class Program {
     return serve(ranks_, execution);
   }
 
-  int measure(const bench::Axes& axes, const bench::Options& options) {
-    if (!ranks_.leads()) {
-      Execution execution;
-      execution.threads = axes.threads.front();
-      execution.kernel = axes.kernels.front();
-      return serve(ranks_, execution);
-    }
-    int status = cli::exit_failed;
-    try {
-      std::vector<Distribution> list;
-      for (const std::string& name : split(distributions_)) list.push_back(distribution(name));
-      if (axes.rivals_named && !axes.rivals.empty()) {
-        throw InvalidArgument("rivals are no MPI programs: paraes bench measures them");
-      }
-      if (axes.threads.size() > 1 || axes.kernels.size() > 1) {
-        throw InvalidArgument("over ranks, bench takes one kernel and one number of threads");
-      }
-      status = bench::run(make_bench_plan(ranks_, axes, list), options, stdout, stderr);
-    } catch (const std::exception& error) {
-      status = cli::say_error(error);
-    }
-    dismiss(ranks_, status);
-    return status;
+  [[nodiscard]] cli::CryptOptions options_here(const cli::CryptOptions& given) const {
+    cli::CryptOptions options = given;
+    options.device = own_device(ranks_, given.device);
+    // Open MPI gives its processes a pseudo-terminal for standard output, whatever mpirun has.
+    options.output.launched = true;
+    return options;
   }
 
-  int lead(const cli::CryptOptions& options, cli::Verb verb) {
-    int status = cli::exit_failed;
-    std::optional<Answer> trouble;
-    int troubled = 0;
-    std::vector<unsigned> threads{1};
-    for (int other = 1; other < ranks_.size(); ++other) {
-      Packet packet = ranks_.receive(other, Tag::done);
-      const Answer ready = unpack_answer(packet);
-      threads.push_back(static_cast<unsigned>(ready.result.segments));
-      if (ready.kind == Answer::Kind::good || trouble) continue;
-      trouble = ready;
-      troubled = other;
-    }
-    try {
+  int lead(const cli::CryptOptions& given, cli::Verb verb) {
+    return command([&](Others others) {
       const Distribution how = distribution(distribute_);
+      const cli::CryptOptions options = options_here(given);
       // What is wrong here is said as paraes says it.
       std::optional<Execution> execution;
       try {
@@ -223,18 +270,17 @@ class Program {
       } catch (const Error&) {
         execution.reset();
       }
-      if (execution && trouble) throw_answer(*trouble, ranks_.name(troubled));
-      if (execution) threads[0] = threads_of(*execution);
-      Lead transport(ranks_, how, threads);
-      status = cli::run_batch(options, verb, &transport);
-    } catch (const std::exception& error) {
-      status = cli::say_error(error);
-    }
-    dismiss(ranks_, status);
-    return status;
+      if (execution) {
+        others.check();
+        others.threads[0] = threads_of(*execution);
+      }
+      Lead transport(ranks_, how, others.threads);
+      return cli::run_batch(options, verb, &transport);
+    });
   }
 
   const Ranks& ranks_;
+  bool took_part_ = false;
   std::string distribute_ = "shared";             // of files
   std::string distributions_ = "shared,scatter";  // of bench
 };
@@ -247,10 +293,12 @@ int main(int argc, char** argv) {
   const mpi::Ranks ranks(&argc, &argv);
   if (!mpi::are_alike(ranks, argc, argv)) return cli::exit_usage;
   mpi::Program program(ranks);
-  return cli::run_app(
+  const int status = cli::run_app(
       argc, argv,
       {.name = "paraes-mpi",
        .what = "Encrypts and decrypts with AES, on all ranks of an MPI job.",
        .footer = mpi::footer,
-       .add_verbs = [&](CLI::App& app, int& status) { program.add_verbs(app, status); }});
+       .add_verbs = [&](CLI::App& app, int& verb_status) { program.add_verbs(app, verb_status); }});
+  program.leave(status);
+  return status;
 }
