@@ -30,7 +30,7 @@ bool is_program(const fs::path& path) {
 // build tree that this program was built in.
 fs::path find_lab(const fs::path& self) {
   const fs::path folder = self.parent_path();
-  if (const fs::path beside = folder / program; is_program(beside)) return beside;
+  if (fs::path beside = folder / program; is_program(beside)) return beside;
   const char* const path = std::getenv("PATH");
   std::string_view rest = path == nullptr ? "" : path;
   while (!rest.empty()) {
@@ -38,7 +38,7 @@ fs::path find_lab(const fs::path& self) {
     const std::string_view name = rest.substr(0, end);
     rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
     if (name.empty()) continue;  // the working folder, which may be anybody's
-    if (const fs::path there = fs::path(name) / program; is_program(there)) return there;
+    if (fs::path there = fs::path(name) / program; is_program(there)) return there;
   }
   const fs::path build = folder.parent_path();  // of build/release/cli
   std::error_code none;

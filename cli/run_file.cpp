@@ -229,6 +229,7 @@ class Run::Steps {
     }
     if (const auto* file = dynamic_cast<const FileSink*>(sink_.get())) {
       names.sink = file->temporary();
+      names.shown = destination_.path;
     }
     return names;
   }

@@ -14,6 +14,7 @@ class Transport {
   struct Names {
     std::string source;
     std::string sink;
+    std::string shown;  // what the user calls the sink
   };
 
   virtual ~Transport() = default;

@@ -77,7 +77,8 @@ Order Lead::new_order(Task task, const Message& message, const Names& names) {
   order.parts.commits = parts.commits;
   order.source = names.source;
   order.sink = names.sink;
-  if (!names.sink.empty()) order.inode = SharedSink(names.sink).inode();
+  order.shown = names.shown;
+  if (!names.sink.empty()) order.inode = SharedSink(names.sink, names.shown).inode();
   return order;
 }
 

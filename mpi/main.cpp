@@ -112,17 +112,19 @@ class Program {
  public:
   explicit Program(const Ranks& ranks) : ranks_(ranks) {}
 
-  // After the verb: if it was not reached on this rank, others may wait for it.
-  void leave(int status) const {
-    if (took_part_) return;
+  // After the verb: if it was not reached on this rank, others may wait for it. Returns what all
+  // exit with.
+  [[nodiscard]] int leave(int status) const {
+    if (took_part_) return status;
     if (ranks_.leads()) {
       dismiss(ranks_, status);
-      return;
+      return status;
     }
     Answer absent;
     absent.kind = Answer::Kind::other;
     absent.text = "it could not start, which rank 0 could: its environment is another";
     ranks_.send(0, Tag::done, pack(absent));
+    return serve(ranks_, {});
   }
 
   void add_verbs(CLI::App& app, int& status) {
@@ -299,6 +301,5 @@ int main(int argc, char** argv) {
        .what = "Encrypts and decrypts with AES, on all ranks of an MPI job.",
        .footer = mpi::footer,
        .add_verbs = [&](CLI::App& app, int& verb_status) { program.add_verbs(app, verb_status); }});
-  program.leave(status);
-  return status;
+  return program.leave(status);
 }

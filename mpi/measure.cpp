@@ -406,9 +406,9 @@ class FileRanks : public bench::Variant {
     TransferOptions options;
     options.threads = row().threads;
     const TransferResult result =
-        distribution_
-            ? lead_.seal(from, message, to, options, {workspace_->plaintext(), to.temporary()})
-            : seal_message(from, message, to, options);
+        distribution_ ? lead_.seal(from, message, to, options,
+                                   {workspace_->plaintext(), to.temporary(), sealed_})
+                      : seal_message(from, message, to, options);
     to.commit();
     add(result.times);
   }
@@ -422,7 +422,7 @@ class FileRanks : public bench::Variant {
     OpenOptions options;
     options.threads = row().threads;
     const OpenResult result =
-        distribution_ ? lead_.open(from, message, &to, options, {sealed_, to.temporary()})
+        distribution_ ? lead_.open(from, message, &to, options, {sealed_, to.temporary(), path})
                       : open_message(from, message, &to, options);
     to.commit();
     add(result.times);

@@ -22,6 +22,7 @@ Packet pack(const Order& order) {
   packet.add(std::uint64_t{order.encrypts});
   packet.add(order.source);
   packet.add(order.sink);
+  packet.add(order.shown);
   packet.add(order.inode);
   packet.add(order.bytes);
   packet.add(std::uint64_t{order.overlap});
@@ -53,6 +54,7 @@ Order unpack_order(Task task, Packet& packet) {
   order.encrypts = packet.number() != 0;
   order.source = packet.text();
   order.sink = packet.text();
+  order.shown = packet.text();
   order.inode = packet.number();
   order.bytes = packet.number();
   order.overlap = packet.number() != 0;

@@ -29,6 +29,7 @@ struct Order {
   bool encrypts = true;  // of help
   std::string source;
   std::string sink;         // empty: there is none
+  std::string shown;        // what the user calls it
   std::uint64_t inode = 0;  // of the sink
   std::uint64_t bytes = 0;  // of the source
   bool overlap = true;

@@ -100,7 +100,7 @@ class Server {
     }
     std::optional<SharedSink> sink;
     if (!order.sink.empty()) {
-      sink.emplace(order.sink);
+      sink.emplace(order.sink, order.shown);
       if (sink->inode() != order.inode) {
         throw IoError(order.sink +
                           " is another file than on rank 0; the ranks need one file system (or "

@@ -136,8 +136,8 @@ class PipeSource : public Source {
 // written is on its way to where that process can see it, and names nothing.
 class SharedSink : public PositionalSink {
  public:
-  // Throws IoError if there is no such file.
-  explicit SharedSink(const std::string& path);
+  // `name` is what errors call it. Throws IoError if there is no such file.
+  SharedSink(const std::string& path, std::string name);
 
   void write(Bytes data) override;
   void commit() override;
@@ -147,8 +147,8 @@ class SharedSink : public PositionalSink {
   [[nodiscard]] std::uint64_t inode() const;
 
  private:
-  std::string path_;
   Descriptor descriptor_;
+  std::string name_;
   std::uint64_t position_ = 0;
 };
 

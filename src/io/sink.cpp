@@ -246,9 +246,9 @@ void FileSink::discard() noexcept {
   }
 }
 
-SharedSink::SharedSink(const std::string& path)
-    : path_(path), descriptor_(open(path.c_str(), O_WRONLY | O_CLOEXEC)) {
-  if (descriptor_.get() < 0) posix::fail("open", path_, errno);
+SharedSink::SharedSink(const std::string& path, std::string name)
+    : descriptor_(open(path.c_str(), O_WRONLY | O_CLOEXEC)), name_(std::move(name)) {
+  if (descriptor_.get() < 0) posix::fail("open", path, errno);
 }
 
 void SharedSink::write(Bytes data) {
@@ -257,17 +257,17 @@ void SharedSink::write(Bytes data) {
 }
 
 void SharedSink::write_at(std::uint64_t offset, Bytes data) {
-  posix::write_full_at(descriptor_.get(), offset, data, path_);
+  posix::write_full_at(descriptor_.get(), offset, data, name_);
 }
 
 void SharedSink::commit() {
-  if (fsync(descriptor_.get()) != 0 && errno != EINVAL) posix::fail("sync", path_, errno);
-  if (const int error = descriptor_.close(); error != 0) posix::fail("write", path_, error);
+  if (fsync(descriptor_.get()) != 0 && errno != EINVAL) posix::fail("sync", name_, errno);
+  if (const int error = descriptor_.close(); error != 0) posix::fail("write", name_, error);
 }
 
 std::uint64_t SharedSink::inode() const {
   struct stat status = {};
-  if (fstat(descriptor_.get(), &status) != 0) posix::fail("read", path_, errno);
+  if (fstat(descriptor_.get(), &status) != 0) posix::fail("read", name_, errno);
   return status.st_ino;
 }
 

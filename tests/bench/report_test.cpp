@@ -50,9 +50,9 @@ Result result_named(const std::string& kernel, const std::string& rival, double 
 TEST(Report, HasTheKeysOfTheSchema) {
   const std::vector<std::string> top = {"schema", "seed", "context", "results", "skipped"};
   const std::vector<std::string> context_keys = {
-      "time",    "host", "kernel_release", "container", "cpu",  "features", "cores",
-      "threads", "numa", "governor",       "thp",       "gpus", "drivers",  "compiler",
-      "flags",   "git",  "dirty",          "libraries", "omp"};
+      "time", "host",     "kernel_release", "container", "cpu",  "features", "cores",    "threads",
+      "numa", "governor", "clock_hz",       "thp",       "gpus", "drivers",  "compiler", "flags",
+      "git",  "dirty",    "libraries",      "omp"};
   const std::vector<std::string> measured = {
       "samples_ns",       "outliers",    "median_ns",     "mad_ns",        "min_ns",
       "bytes_per_second", "timeline_ns", "energy_joules", "energy_reason", "verified"};
@@ -96,7 +96,8 @@ TEST(Report, ContextIsFilled) {
   EXPECT_TRUE(json["cpu"].is_string());
   const std::vector<std::string> runtimes = {"cuda", "hip", "opencl"};
   EXPECT_EQ(keys(json["drivers"]), runtimes);
-  const std::vector<std::string> fields = {"id", "name", "memory", "driver", "compiler", "target"};
+  const std::vector<std::string> fields = {"id",     "name",     "memory", "type",
+                                           "driver", "compiler", "target"};
   for (const Json& gpu : json["gpus"]) {
     EXPECT_EQ(keys(gpu), fields);
     EXPECT_GT(gpu["memory"].get<std::uint64_t>(), 0U);
