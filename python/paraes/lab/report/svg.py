@@ -14,7 +14,9 @@ from paraes.lab.units import significant, size_text, superscript
 
 # Told apart by people who see colours differently (after Okabe and Ito), and by marker and dash.
 LIGHT = ("#0072b2", "#c2410c", "#00734f", "#a0307a", "#8a6100", "#3d5afe", "#5b5f66", "#b3261e")
+LIGHT += ("#5b7f00", "#7a4a2b", "#00808a", "#6a3fb5")
 DARK = ("#56b4e9", "#ff8a4c", "#34d399", "#f08cc8", "#f0c040", "#9aa8ff", "#b6bcc6", "#ff8a80")
+DARK += ("#b5d334", "#d9a27a", "#3fd6e0", "#c4a1ff")
 CORNERS: dict[str, list[tuple[float, float]]] = {
     "square": [(-1, -1), (1, -1), (1, 1), (-1, 1)],
     "triangle": [(0, -1.2), (1.15, 0.9), (-1.15, 0.9)],

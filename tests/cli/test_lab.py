@@ -1,0 +1,148 @@
+"""`paraes lab`: another program takes the place of this one, with all that it was given."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+
+from support import BIN, DEADLINE, KEYS, Case, as_a_shell_does, environment
+
+# Says what it was given; what it does at the end is an argument.
+STAND_IN = f"""#!{sys.executable}
+import json, os, sys
+print(json.dumps({{"arguments": sys.argv[1:], "program": os.environ.get("PARAES_PROGRAM"),
+                   "name": sys.argv[0], "pid": os.getpid()}}), flush=True)
+if "wait" in sys.argv:
+    sys.stdin.read()
+if "copy" in sys.argv:
+    sys.stdout.write(sys.stdin.read())
+    sys.stderr.write("paraes-lab: and this\\n")
+sys.exit(int(sys.argv[-1]) if sys.argv[-1].isdecimal() else 0)
+"""
+MISSING = ["not installed", "./quickstart --with lab", "pip install ."]
+
+
+class Lab(Case):
+    def setUp(self):
+        super().setUp()
+        # A copy in a folder of its own: beside the built one, or in its tree, may be a laboratory.
+        self.paraes = self.copied("bin")
+
+    def copied(self, folder):
+        self.path(folder).mkdir(parents=True)
+        return pathlib.Path(shutil.copy(BIN, self.path(folder) / "paraes"))
+
+    def stand_in(self, folder, mode=0o755):
+        self.path(folder).mkdir(parents=True, exist_ok=True)
+        program = self.path(folder) / "paraes-lab"
+        program.write_text(STAND_IN)
+        program.chmod(mode)
+        return program
+
+    def lab(self, *args, path="there", program=None, stdin=b"", **env):
+        return subprocess.run([program or self.paraes, "lab", *args], cwd=self.dir, input=stdin,
+                              capture_output=True, timeout=DEADLINE,
+                              env=environment(PATH=path, **env))
+
+    def found(self, *args, **kwargs):
+        done = self.lab(*args, **kwargs)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        return json.loads(done.stdout)
+
+    def missing(self, **kwargs):
+        done = self.lab("report", **kwargs)
+        text = done.stderr.decode()
+        self.assertEqual((done.returncode, done.stdout), (1, b""), text)
+        self.assertEqual(len(text.splitlines()), 1, text)
+        self.assertTrue(text.startswith("paraes: "), text)
+        for words in MISSING:
+            self.assertIn(words, text)
+
+    def test_arguments_arrive_as_they_are(self):
+        self.stand_in("there")
+        for arguments in ([], ["--help"], ["-h"], ["--version"], ["report", "--help"], ["--"],
+                          ["reproduce", "all", "-o", "my folder", "--", "--quick"],
+                          ["-"], ["encrypt", "lab"],
+                          ["--key-hex", "00ff", "--a=b c", "", "*", "@file", "++", "/x"],
+                          [os.fsdecode(b"not\xffUTF-8"), "two\nlines", "'quotes\""]):
+            with self.subTest(arguments=arguments):
+                self.assertEqual(self.found(*arguments)["arguments"], arguments)
+
+    def test_status_and_streams(self):
+        self.stand_in("there")
+        for status in (0, 1, 2, 130, 255):
+            self.assertEqual(self.lab(str(status)).returncode, status)
+        done = self.lab("copy", stdin=b"what came in")
+        self.assertTrue(done.stdout.endswith(b"what came in"))
+        self.assertEqual(done.stderr, b"paraes-lab: and this\n")
+
+    def test_it_takes_the_place_of_the_process_with_its_signals(self):
+        self.stand_in("there")
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            process = subprocess.Popen([self.paraes, "lab", "wait"], cwd=self.dir,
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                       env=environment(PATH="there"), preexec_fn=as_a_shell_does)
+            self.addCleanup(process.kill)
+            with process.stdin, process.stdout:
+                self.assertEqual(json.loads(process.stdout.readline())["pid"], process.pid)
+                process.send_signal(number)
+                self.assertEqual(process.wait(DEADLINE), -number)
+
+    def test_it_measures_this_program_unless_told_otherwise(self):
+        self.stand_in("there")
+        real = str(self.paraes.resolve())
+        self.assertEqual(self.found()["program"], real)
+        self.assertEqual(self.found(PARAES_PROGRAM="/another")["program"], "/another")
+        link = self.path("link")
+        link.symlink_to(self.paraes)
+        self.assertEqual(self.found(program=link)["program"], real)
+
+    def test_where_it_is_looked_for(self):
+        tree = self.copied("build/release/cli")
+        in_tree = self.stand_in("build/venv/bin")
+        # A folder that only looks like a build tree is none.
+        self.missing(program=tree)
+        self.path("build/release/CMakeCache.txt").touch()
+        self.assertEqual(self.found(program=tree)["name"], str(in_tree.resolve()))
+        self.stand_in("there")
+        self.assertEqual(self.found(program=tree)["name"], "there/paraes-lab")
+        self.assertEqual(self.found(program=tree, path="empty::there")["name"], "there/paraes-lab")
+        beside = self.stand_in("build/release/cli")
+        self.assertEqual(self.found(program=tree)["name"], str(beside.resolve()))
+
+    def test_missing(self):
+        self.missing()
+        self.stand_in("there", mode=0o644)
+        self.missing()  # is no program
+        self.path("folder/paraes-lab").mkdir(parents=True)
+        self.missing(path="folder")
+        self.stand_in(".")
+        self.missing(path="")
+        self.missing(path=":")  # the working folder is not looked at
+
+    def test_one_that_cannot_be_run(self):
+        program = self.stand_in("there")
+        program.write_text("#!/nowhere/python\n")
+        done = self.lab()
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr,
+                         b"paraes: cannot run there/paraes-lab: No such file or directory\n")
+
+    def test_help_names_it(self):
+        self.assertRegex(self.ok("--help"), rb"(?m)^  lab  +\S")
+
+    def test_files_may_have_the_names_of_verbs(self):
+        self.write("k", KEYS[256])
+        for name in ("lab", "bench", "info"):
+            self.write(name, b"x")
+            self.ok("encrypt", "--key-file", "k", name)
+            self.ok("verify", "--key-file", "k", f"{name}.paes")
+            self.ok("decrypt", "--key-file", "k", "-f", "-o", name, f"{name}.paes")
+
+
+if __name__ == "__main__":
+    unittest.main()

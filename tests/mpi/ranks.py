@@ -1,0 +1,248 @@
+"""What the tests of paraes-mpi share, beside tests/cli/support.py.
+
+PARAES_BIN is paraes, to which everything is compared; PARAES_MPI is paraes-mpi, and PARAES_MPIRUN the
+command that starts ranks of it. PARAES_RESEAL names a program that encrypts with a given salt in one
+process; what needs it is skipped without. The tests work in memory, where there is a /dev/shm."""
+
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(TESTS / "cli"), str(TESTS / "faults")]
+
+import support
+from support import BIN, DEADLINE, KEYS, Case, as_a_shell_does, pattern
+
+PROGRAM = os.environ.get("PARAES_MPI", "")
+LAUNCHER = shlex.split(os.environ.get("PARAES_MPIRUN", ""))
+if not os.access(PROGRAM, os.X_OK) or not LAUNCHER:
+    raise SystemExit(f"PARAES_MPI={PROGRAM!r} is not the paraes-mpi program, or PARAES_MPIRUN is "
+                     "empty; ctest sets them")
+
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+LONG = os.environ.get("PARAES_MPI_LONG", "0") not in ("", "0")
+KEY = ["--key-file", "k"]
+MIB = 1 << 20
+SEGMENT = 16384
+RANKS = (1, 2, 3, 4, 7)
+SHARED = ["--distribute", "shared"]
+SCATTER = ["--distribute", "scatter"]
+WAYS = (SHARED, SCATTER)
+LIMIT = 10  # seconds from a fault to the end of all ranks
+MARK = "RANKS_OF_TEST"
+
+# As root, in a container, more ranks than cores; and without looking for a network or a batch
+# system, which takes longer than the runs. Both names of what Open MPI 5 has under a new one.
+OPEN_MPI_ENVIRONMENT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,vader", "OMPI_MCA_plm": "isolated",
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+    # Between the first rank that ends with an error and SIGKILL for all others; a second by default.
+    "OMPI_MCA_odls_base_sigkill_timeout": "0",
+    "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    "PRTE_MCA_hwloc_default_binding_policy": "none",
+}
+OPEN_MPI = re.search(rb"Open MPI|OpenRTE|open-mpi", subprocess.run(
+    [*LAUNCHER, "--version"], capture_output=True, timeout=DEADLINE,
+    env={**os.environ, **OPEN_MPI_ENVIRONMENT}).stdout) is not None
+
+
+def environment(**more):
+    """As of the tests of the command line, with a mark by which `ranks_of` knows its processes."""
+    sets = {**(OPEN_MPI_ENVIRONMENT if OPEN_MPI else {}), MARK: uuid.uuid4().hex, **more}
+    # What the session was given for other hosts than these does not hold here.
+    return {k: v for k, v in support.environment(**sets).items() if not k.startswith("SLURM_")}
+
+
+def processes_of(env):
+    """The processes that were started with `env`: {pid: their environment}."""
+    mark = f"{MARK}={env[MARK]}".encode()
+    found = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and int(entry) != os.getpid():
+            try:
+                text = pathlib.Path(f"/proc/{entry}/environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if mark in text:
+                found[int(entry)] = dict(item.split(b"=", 1) for item in text if b"=" in item)
+    return found
+
+
+def ranks_of(env, program=PROGRAM):
+    """The ranks of a run that have begun, by their number: {rank: pid}."""
+    found = {}
+    for pid, its in processes_of(env).items():
+        rank = its.get(b"OMPI_COMM_WORLD_RANK", its.get(b"PMIX_RANK", its.get(b"PMI_RANK")))
+        try:
+            same = os.path.samefile(f"/proc/{pid}/exe", program)
+        except OSError:
+            continue
+        if same and rank is not None:
+            found[int(rank)] = pid
+    return found
+
+
+def kill_all(env):
+    for pid in processes_of(env):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def shared_memory():
+    """What MPI libraries have there; a rank that is killed cannot remove its own."""
+    return set(pathlib.Path("/dev/shm").glob("mpich_shar_tmp*")) | set(
+        pathlib.Path("/dev/shm").glob("ucx_shm_posix_*")) | set(
+        pathlib.Path("/dev/shm").glob("vader_segment*"))
+
+
+def remove_shared_memory(before):
+    """What is there since `before` and nobody has open."""
+    used = set()
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                maps = pathlib.Path(f"/proc/{entry}/maps").read_text()
+                used.update(re.findall(r"/dev/shm/\S+", maps))
+            except OSError:
+                pass
+    for path in shared_memory() - before:
+        if str(path) not in used:
+            path.unlink(missing_ok=True)
+
+
+def messages(text):
+    """The lines of paraes-mpi on standard error, less notes; those of the launcher left out."""
+    return [line for line in text.decode(errors="replace").splitlines()
+            if line.startswith("paraes")
+            and not line.split(": ", 1)[-1].startswith(("note:", "warning:"))]
+
+
+class MpiCase(Case):
+    """An empty folder with a key. `prefix` is a command that the launcher runs under."""
+
+    prefix = ()
+
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="paraes-mpi-", dir=MEMORY))
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        self.write("k", KEYS[256])
+        self.write("other", KEYS[256][::-1])
+
+    def command(self, ranks, *args, program=PROGRAM):
+        return [*self.prefix, *LAUNCHER, "-n", str(ranks), program, *map(str, args)]
+
+    def finish(self, command, stdin=None, env=None, limit=DEADLINE, **kwargs):
+        """Runs a command to its end and all that it started; fails if that takes too long."""
+        env = environment(**(env or {}))
+        source = {"stdin": subprocess.DEVNULL} if stdin is None else {"stdin": subprocess.PIPE}
+        process = subprocess.Popen(command, cwd=self.dir, env=env, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, preexec_fn=as_a_shell_does,
+                                   **{**source, **kwargs})
+        try:
+            out, err = process.communicate(stdin, timeout=limit)
+        except subprocess.TimeoutExpired:
+            kill_all(env)
+            out, err = process.communicate()
+            self.fail(f"no end within {limit} s: {command}\n{out[-2000:]}\n{err.decode()}")
+        return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+    def run_mpi(self, ranks, *args, **kwargs):
+        return self.finish(self.command(ranks, *args), **kwargs)
+
+    def mpi(self, ranks, *args, **kwargs):
+        """Runs it, expects success and returns standard output."""
+        done = self.run_mpi(ranks, *args, **kwargs)
+        self.assertEqual(done.returncode, 0, (args, done.stderr.decode()))
+        return done.stdout
+
+    def mpi_fails(self, status, ranks, *args, says=(), **kwargs):
+        """Runs it, expects `status` and one error line with all of `says` in it."""
+        return self.failed(self.run_mpi(ranks, *args, **kwargs), status, says)
+
+    def failed(self, done, status, says=()):
+        text = done.stderr.decode()
+        self.assertEqual(done.returncode, status, text)
+        lines = messages(done.stderr)
+        self.assertEqual(len(lines), 1, text)
+        for word in [says] if isinstance(says, str) else says:
+            self.assertIn(word, lines[0])
+        return done
+
+    def mpmd(self, *parts, **kwargs):
+        """One run of several commands, each given with its number of ranks."""
+        command = [*self.prefix, *LAUNCHER]
+        for i, (ranks, *args) in enumerate(parts):
+            command += [":"] * (i > 0) + ["-n", str(ranks), *map(str, args)]
+        return self.finish(command, **kwargs)
+
+    def same(self, got, expected, what):
+        """assertEqual for megabytes."""
+        self.assertEqual(len(got), len(expected), what)
+        if got != expected:
+            at = next(i for i, (a, b) in enumerate(zip(got, expected)) if a != b)
+            self.fail(f"{what}: byte {at} of {len(expected)} differs")
+
+    def left_over(self):
+        return [name for name in self.names() if name.endswith(".paraes-tmp")]
+
+    def damage(self, name, *offsets):
+        data = bytearray(self.read(name))
+        for at in offsets:
+            data[at] ^= 1
+        self.write(name, data)
+
+
+class Running:
+    """A run that goes on while the test does something to it."""
+
+    def __init__(self, case, command, program=PROGRAM, **kwargs):
+        self.case = case
+        self.env = environment()
+        self.program = program
+        self.process = subprocess.Popen(
+            command, cwd=case.dir, env=self.env, preexec_fn=as_a_shell_does,
+            **{"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL,
+               "stderr": subprocess.PIPE, **kwargs})
+        case.addCleanup(self.close)
+
+    def close(self):
+        kill_all(self.env)
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+
+    def ranks(self):
+        return ranks_of(self.env, self.program)
+
+    def everything(self):
+        return sorted(processes_of(self.env))
+
+    def over(self):
+        return self.process.poll() is not None
+
+    def end(self, limit=LIMIT):
+        """Waits for the end of the launcher and of every rank; returns status and messages."""
+        start = time.monotonic()
+        try:
+            _, err = self.process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            self.case.fail(f"no end {limit} s later; still there: {sorted(self.ranks())}")
+        while self.ranks():
+            self.case.assertLess(time.monotonic(), start + limit, "ranks outlive their launcher")
+            time.sleep(0.01)
+        return self.process.returncode, err or b""

@@ -1,0 +1,359 @@
+"""What the flags do with several ranks: pipes, folders, parts, damage, reports, refusals."""
+
+import json
+import os
+import threading
+import unittest
+
+from ranks import KEY, MIB, OPEN_MPI, SCATTER, SEGMENT, WAYS, MpiCase, messages, pattern
+
+LARGE = 5 * MIB + 1
+HEADER = 88  # of the format paraes
+
+
+def sealed_at(segment):
+    """An offset within a segment of a message in the format paraes."""
+    return HEADER + segment * (SEGMENT + 16) + 100
+
+
+class Pipes(MpiCase):
+    def piped(self, ranks, verb, *flags, data, **kwargs):
+        """The arguments and standard input of a run that reads `data` from a pipe. MPICH's launcher
+        gives up when a rank does not read standard input as fast as it comes ("can't keep up"): more
+        than a pipe holds goes through a pipe with a name there."""
+        if OPEN_MPI or len(data) <= 32768:
+            return self.run_mpi(ranks, verb, *flags, "-", stdin=data, **kwargs)
+        fifo = self.path("fifo")
+        os.mkfifo(fifo)
+
+        def feed():
+            try:
+                fifo.write_bytes(data)
+            except BrokenPipeError:
+                pass
+
+        thread = threading.Thread(target=feed)
+        thread.start()
+        try:
+            to = [] if "-o" in flags or verb == "verify" else ["-c"]
+            return self.run_mpi(ranks, verb, *flags, *to, "fifo", **kwargs)
+        finally:
+            # A run that never opened it must not leave the thread behind.
+            os.close(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK))
+            thread.join()
+            fifo.unlink()
+
+    def through(self, *args, **kwargs):
+        done = self.piped(*args, **kwargs)
+        self.assertEqual(done.returncode, 0, (args, done.stderr.decode()))
+        return done.stdout
+
+    def test_from_a_pipe_to_a_pipe(self):
+        for ranks, size in ((3, LARGE), (4, 0), (2, SEGMENT)):
+            with self.subTest(ranks=ranks, size=size):
+                data = pattern(size)
+                sealed = self.through(ranks, "encrypt", *KEY, data=data)
+                self.same(self.ok("decrypt", *KEY, "-", stdin=sealed), data, "one process")
+                self.same(self.through(ranks, "decrypt", *KEY, data=sealed), data, "ranks")
+
+    def test_one_end_is_a_file(self):
+        data = pattern(LARGE)
+        self.write("f", data)
+        self.through(3, "encrypt", *KEY, "-o", "g.paes", data=data)
+        self.same(self.ok("decrypt", *KEY, "-c", "g.paes"), data, "pipe to file")
+        self.same(self.mpi(3, "decrypt", *KEY, "-c", "g.paes"), data, "file to pipe")
+        sealed = self.mpi(2, "encrypt", "--json", *KEY, "-c", "f")
+        self.same(self.ok("decrypt", *KEY, "-", stdin=sealed), data, "file to pipe")
+        self.through(2, "verify", *KEY, data=sealed)
+        self.assertEqual(self.names(), ["f", "g.paes", "k", "other"])
+
+    def test_other_formats(self):
+        data = pattern(LARGE)
+        for flags in (["--format", "raw", "--mode", "ctr", "--iv-hex", "0f" * 16],
+                      ["--format", "raw", "--mode", "cbc", "--iv-hex", "0f" * 16],
+                      ["--format", "tink"]):
+            with self.subTest(flags=flags):
+                sealed = self.through(3, "encrypt", *flags, *KEY, data=data)
+                self.same(self.ok("decrypt", *flags, *KEY, "-", stdin=sealed), data, "one process")
+
+    def test_damaged(self):
+        self.write("f", pattern(LARGE))
+        self.ok("encrypt", *KEY, "f")
+        self.damage("f.paes", sealed_at(200))
+        before = self.names()
+        done = self.failed(self.piped(3, "decrypt", *KEY, data=self.read("f.paes")), 4,
+                           "segment 200")
+        # Whole segments that are authentic, and none beyond.
+        self.assertTrue(pattern(LARGE).startswith(done.stdout))
+        self.assertEqual(len(done.stdout) % SEGMENT, 0)
+        self.assertLessEqual(len(done.stdout), 200 * SEGMENT)
+        self.failed(self.piped(3, "decrypt", *KEY, "-o", "g", data=self.read("f.paes")[:300000]), 4)
+        self.assertEqual(self.names(), before)
+
+
+class Many(MpiCase):
+    FILES = {"t/none": 0, "t/small": 100, "t/a/large": LARGE, "t/a/other": 4 * MIB + 16,
+             "t/b/just": 4 * MIB}
+
+    def setUp(self):
+        super().setUp()
+        for name, size in self.FILES.items():
+            self.path(name).parent.mkdir(parents=True, exist_ok=True)
+            self.write(name, pattern(size))
+
+    def check_tree(self, where):
+        found = {str(path.relative_to(self.path(where))): path.read_bytes()
+                 for path in self.path(where).rglob("*") if path.is_file()}
+        expected = {name.removeprefix("t/"): pattern(size) for name, size in self.FILES.items()}
+        self.assertEqual(sorted(found), sorted(expected))
+        for name, data in expected.items():
+            self.same(found[name], data, name)
+
+    def test_a_tree_there_and_back(self):
+        for way in WAYS:
+            with self.subTest(way=way[1]):
+                name = way[1]
+                done = self.run_mpi(3, "encrypt", "-r", *way, *KEY, "-o", name, "t")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(b"5 files encrypted", done.stderr)
+                done = self.run_mpi(2, "verify", "-r", *way, *KEY, name)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(b"5 files intact", done.stderr)
+                self.ok("decrypt", "-r", *KEY, "-o", f"{name}-one", f"{name}/t/.")
+                self.check_tree(f"{name}-one")
+                self.mpi(3, "decrypt", "-r", *way, *KEY, "-o", f"{name}-all", f"{name}/t/.")
+                self.check_tree(f"{name}-all")
+
+    def test_one_bad_file_does_not_stop_the_others(self):
+        self.ok("encrypt", "-r", *KEY, "-o", "e", "t")
+        self.damage("e/t/a/large.paes", sealed_at(200))
+        self.damage("e/t/small.paes", HEADER + 5)
+        done = self.run_mpi(3, "decrypt", "-r", "--json", *KEY, "-o", "d", "e/t/.")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        reports = map(json.loads, done.stdout.splitlines())
+        exits = {os.path.basename(report["input"]): report["exit"] for report in reports}
+        self.assertEqual(exits, {"none.paes": 0, "small.paes": 4, "large.paes": 4, "other.paes": 0,
+                                 "just.paes": 0})
+        self.assertEqual(sorted(path.name for path in self.path("d").rglob("*") if path.is_file()),
+                         ["just", "none", "other"])
+        text = done.stderr.decode()
+        for word in ("large.paes", "segment 200", "small.paes", "2 failed"):
+            self.assertIn(word, text)
+
+
+class Parts(MpiCase):
+    def setUp(self):
+        super().setUp()
+        self.data = pattern(LARGE)
+        self.write("f", self.data)
+        self.ok("encrypt", *KEY, "f")
+
+    def test_offset_and_length(self):
+        for i, (offset, length) in enumerate(((0, 0), (0, LARGE), (SEGMENT - 1, 2), (12345, 4 * MIB),
+                                              (LARGE - 1, 1))):
+            for target in (["-o", f"part{i}"],) if i != 3 else (["-o", "part3"], ["-c"]):
+                with self.subTest(offset=offset, length=length, target=target):
+                    out = self.mpi(3, "decrypt", *WAYS[i % 2], *KEY, "--offset", offset, "--length",
+                                   length, *target, "f.paes")
+                    if target != ["-c"]:
+                        out = self.read(target[1])
+                    self.same(out, self.data[offset:offset + length], "part")
+        self.mpi_fails(2, 2, "decrypt", *KEY, "--offset", LARGE + 1, "-o", "g", "f.paes",
+                       says=str(LARGE))
+
+    def test_only_what_was_asked_for_is_authenticated(self):
+        self.damage("f.paes", sealed_at(100))
+        for way in WAYS:
+            self.mpi(3, "decrypt", "-f", *way, *KEY, "--offset", 101 * SEGMENT, "-o", "g", "f.paes")
+            self.same(self.read("g"), self.data[101 * SEGMENT:], "behind the damage")
+            self.mpi_fails(4, 3, "decrypt", "-f", *way, *KEY, "--offset", 99 * SEGMENT, "-o", "h",
+                           "f.paes", says="segment 100")
+        self.assertFalse(self.path("h").exists())
+
+
+class Damage(MpiCase):
+    def setUp(self):
+        super().setUp()
+        self.write("f", pattern(LARGE))
+        self.ok("encrypt", *KEY, "f")
+        self.last = LARGE // SEGMENT
+
+    def test_verify(self):
+        # The first, the last, and one of every rank of three.
+        for i, segment in enumerate((0, 50, 160, 300, self.last)):
+            with self.subTest(segment=segment):
+                self.damage("f.paes", HEADER + segment * (SEGMENT + 16))
+                self.mpi_fails(4, 3, "verify", *WAYS[i % 2], *KEY, "f.paes",
+                               says=f"segment {segment} ")
+                self.damage("f.paes", HEADER + segment * (SEGMENT + 16))
+        for way in WAYS:
+            self.assertEqual(self.mpi(3, "verify", *way, *KEY, "f.paes"), b"")
+
+    def test_nothing_is_written(self):
+        self.write("old", b"precious")
+        before = self.names()
+        self.damage("f.paes", sealed_at(self.last - 1))
+        for way in WAYS:
+            self.mpi_fails(4, 3, "decrypt", *way, *KEY, "-o", "new", "f.paes",
+                           says=f"segment {self.last - 1} ")
+            self.mpi_fails(4, 3, "decrypt", "-f", *way, *KEY, "-o", "old", "f.paes")
+            self.assertEqual(self.names(), before)
+            self.assertEqual(self.read("old"), b"precious")
+
+    def test_cut_and_longer(self):
+        whole = self.read("f.paes")
+        for i, changed in enumerate((whole[:-1], whole[:HEADER + 100 * (SEGMENT + 16)],
+                                     whole + b"more", whole[:HEADER - 1], b"")):
+            with self.subTest(size=len(changed)):
+                self.write("g.paes", changed)
+                self.mpi_fails(4, 3, "verify", *WAYS[i % 2], *KEY, "g.paes")
+
+    def test_wrong_keys(self):
+        for way in WAYS:
+            self.mpi_fails(5, 3, "decrypt", *way, "--key-file", "other", "-o", "g", "f.paes",
+                           says="wrong key")
+        self.mpi_fails(5, 2, "verify", *KEY, "--context-hex", "00", "f.paes", says="context")
+        self.assertFalse(self.path("g").exists())
+
+    def salvage(self, ranks, way, source="f.paes"):
+        """The same report and the same bytes as of one process."""
+        flags = ["decrypt", "-f", "--salvage", "--json", *KEY, "-o"]
+        one = self.run_paraes(*flags, "one", source)
+        all_of_them = self.run_mpi(ranks, *flags, "all", *way, source)
+        self.assertEqual(all_of_them.returncode, one.returncode, all_of_them.stderr)
+        expected, got = json.loads(one.stdout), json.loads(all_of_them.stdout)
+        for field in ("bad_ranges", "bytes", "exit", "format"):
+            self.assertEqual(got[field], expected[field], field)
+        self.assertEqual(self.path("all").exists(), self.path("one").exists())
+        self.same(self.read("all"), self.read("one"), "salvaged bytes")
+        return got
+
+    def test_salvage(self):
+        # Alone, beside each other, over the border of two ranks, the ends.
+        half = (self.last + 1) // 2
+        for i, bad in enumerate(([0], [5, 6, 200], list(range(half - 3, half + 3)),
+                                 [100, self.last - 1, self.last], list(range(1, self.last, 2)))):
+            with self.subTest(bad=bad[:9]):
+                self.ok("encrypt", "-f", *KEY, "f")
+                self.damage("f.paes", *(HEADER + k * (SEGMENT + 16) for k in bad))
+                self.assertTrue(self.salvage((2, 3, 4, 7)[i % 4], WAYS[i % 2])["bad_ranges"])
+        self.write("f.paes", self.read("f.paes")[:sealed_at(150)])
+        self.salvage(3, WAYS[0])
+        self.salvage(3, SCATTER)
+
+    def test_salvage_of_what_is_whole(self):
+        self.assertEqual(self.salvage(3, WAYS[0])["bad_ranges"], [])
+
+
+class Output(MpiCase):
+    def setUp(self):
+        super().setUp()
+        self.write("f", pattern(LARGE))
+
+    def test_json(self):
+        for way in WAYS:
+            with self.subTest(way=way[1]):
+                self.ok("encrypt", "-f", *KEY, "f")
+                report = json.loads(self.mpi(3, "decrypt", "-f", "--json", *way, *KEY, "-o", "g",
+                                             "f.paes"))
+                one = json.loads(self.ok("decrypt", "-f", "--json", *KEY, "-o", "g", "f.paes"))
+                self.assertLessEqual(set(one), set(report))
+                self.assertLessEqual(set(one["timeline_ns"]), set(report["timeline_ns"]))
+                for field in ("input", "output", "format", "bytes", "device", "status", "exit"):
+                    self.assertEqual(report[field], one[field], field)
+                self.assertGreater(report["seconds"], 0)
+                self.assertGreater(report["timeline_ns"]["kernel"], 0)
+
+    def test_json_of_a_failure(self):
+        done = self.run_mpi(2, "decrypt", "--json", *KEY, "-o", "g", "f")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["exit"], 2)
+
+    def test_existing_targets(self):
+        self.write("f.paes", b"old")
+        self.mpi_fails(2, 3, "encrypt", *KEY, "f", says="exists")
+        self.assertEqual(self.read("f.paes"), b"old")
+        self.mpi(3, "encrypt", "-f", *KEY, "f")
+        self.same(self.ok("decrypt", *KEY, "-c", "f.paes"), pattern(LARGE), "-f")
+        self.mpi_fails(2, 2, "encrypt", "-f", *KEY, "-o", "f", "f")
+        self.same(self.read("f"), pattern(LARGE), "the input")
+
+    def test_mode_and_time_are_those_of_the_input(self):
+        os.chmod(self.path("f"), 0o640)
+        os.utime(self.path("f"), ns=(1234567890123456789, 1234567890123456789))
+        for way in WAYS:
+            self.mpi(3, "encrypt", "-f", *way, *KEY, "f")
+            status = self.path("f.paes").stat()
+            self.assertEqual((status.st_mode & 0o777, status.st_mtime_ns),
+                             (0o640, 1234567890123456789))
+
+    def test_rm(self):
+        self.mpi(3, "encrypt", "--rm", *KEY, "f")
+        self.assertEqual(self.names(), ["f.paes", "k", "other"])
+        self.damage("f.paes", sealed_at(5))
+        self.mpi_fails(4, 3, "decrypt", "--rm", *KEY, "f.paes")
+        self.assertEqual(self.names(), ["f.paes", "k", "other"])
+        self.damage("f.paes", sealed_at(5))
+        self.mpi(2, "decrypt", "--rm", *SCATTER, *KEY, "f.paes")
+        self.same(self.read("f"), pattern(LARGE), "decrypted")
+        self.assertEqual(self.names(), ["f", "k", "other"])
+
+    def test_a_stale_temporary_goes(self):
+        for way in WAYS:
+            self.write(".f.paes.paraes-tmp", b"of a killed run")
+            self.mpi(2, "encrypt", "-f", *way, *KEY, "f")
+            self.assertEqual(self.names(), ["f", "f.paes", "k", "other"])
+            self.same(self.ok("decrypt", *KEY, "-c", "f.paes"), pattern(LARGE), way)
+
+    def test_refusals_say_one_line(self):
+        for status, args in ((1, ["encrypt", *KEY, "missing"]),
+                             (2, ["encrypt", *KEY, "--no-such-flag", "f"]),
+                             (2, ["encrypt", *KEY, "--distribute", "round-robin", "f"]),
+                             (2, ["encrypt", *KEY, "--kernel", "none", "f"]),
+                             (2, ["encrypt", "--key-file", "f", "f"]),
+                             (2, ["decrypt", *KEY, "f"]),
+                             (1, ["encrypt", *KEY, "-o", "missing/g", "f"])):
+            with self.subTest(args=args):
+                # A wrong flag is told with a hint at --help, as of paraes.
+                done = self.run_mpi(3, *args)
+                self.assertEqual(done.returncode, status, done.stderr)
+                self.assertEqual(len(messages(done.stderr)), 1, done.stderr.decode())
+        self.assertEqual(self.names(), ["f", "k", "other"])
+
+    def test_help_and_version_are_printed_once(self):
+        self.assertEqual(self.mpi(2, "--version").count(b"\n"), 1)
+        text = self.mpi(2, "encrypt", "--help").decode()
+        for flag in ("\n  --distribute ", "\n  --key-file "):
+            self.assertEqual(text.count(flag), 1, text)
+
+    def test_keys_from_standard_input(self):
+        self.mpi(3, "encrypt", "--key-file", "-", "f", stdin=self.read("k"))
+        self.same(self.ok("decrypt", *KEY, "-c", "f.paes"), pattern(LARGE), "one process")
+
+
+class Bench(MpiCase):
+    FLAGS = ["bench", "--mode", "ctr", "--direction", "encrypt", "--samples", "3", "--rivals", "none"]
+
+    def rows(self, *flags):
+        self.mpi(2, *self.FLAGS, *flags, "--json", "rows.json")
+        rows = json.loads(self.read("rows.json"))["results"]
+        for row in rows:
+            self.assertGreater(row["bytes_per_second"], 0, row)
+        return {(row["ranks"], row["distribution"]): row for row in rows}
+
+    def test_memory(self):
+        rows = self.rows("--size", "1MiB")
+        # Beside what rank 0 does alone with as many threads.
+        self.assertEqual(set(rows), {(2, "shared"), (2, "scatter"), (1, None)})
+        for name in ("scatter", "gather"):
+            self.assertGreater(rows[2, "scatter"]["timeline_ns"][name], 0)
+
+    def test_files(self):
+        self.FLAGS = ["bench", "--scope", "file", "--direction", "encrypt", "--samples", "1",
+                      "--rivals", "none"]
+        rows = self.rows("--size", "8MiB")
+        self.assertLessEqual({(2, "shared"), (2, "scatter")}, set(rows))
+
+
+if __name__ == "__main__":
+    unittest.main()
