@@ -63,7 +63,7 @@ class Ranks {
   [[nodiscard]] std::optional<Received> wait(int from, Tag tag, int slot = 0,
                                              const std::function<bool()>& meanwhile = {}) const;
   [[nodiscard]] Packet receive(int from, Tag tag, int slot = 0) const;
-  // The same, without a sleep in the first milliseconds: for measurements.
+  // The same, without a sleep at first: for measurements.
   [[nodiscard]] Packet receive_soon(int from, Tag tag, int slot) const;
 
   // MPI_Scatterv and MPI_Gatherv of bytes, with rank 0 as the root.
