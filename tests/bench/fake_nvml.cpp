@@ -21,7 +21,7 @@
 namespace {
 
 constexpr int uninitialized = 1;
-constexpr int invalid_argument = 2;
+[[maybe_unused]] constexpr int invalid_argument = 2;  // not in the bare one
 constexpr int not_found = 6;
 
 struct Gpu {
