@@ -89,7 +89,7 @@ void print(const Profile& profile, const Options& options) {
 }
 
 std::string where(const Options& options) {
-  const std::string path = options.output.empty() ? profile_path() : options.output;
+  std::string path = options.output.empty() ? profile_path() : options.output;
   if (!path.empty()) return path;
   throw InvalidArgument(
       "there is no place for the profile: PARAES_PROFILE is none, or HOME is not "

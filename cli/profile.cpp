@@ -33,8 +33,8 @@ std::string now() {
   std::tm parts{};
   gmtime_r(&seconds, &parts);
   std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text.data();
+  const std::size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return {text.data(), length};
 }
 
 std::vector<std::string> features_here() {
@@ -113,7 +113,7 @@ std::string profile_path() {
     const char* value = std::getenv(name);
     return value == nullptr ? "" : value;
   };
-  const std::string named = environment("PARAES_PROFILE");
+  std::string named = environment("PARAES_PROFILE");
   if (named == "none") return "";
   if (!named.empty()) return named;
   // The XDG base directory specification takes absolute paths alone.
