@@ -15,15 +15,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-void stop_all(const Ranks& ranks, std::uint64_t number) {
-  for (int other = 0; other < ranks.size(); ++other) {
-    if (other == ranks.rank()) continue;
-    Packet packet;
-    packet.add(number);
-    ranks.send(other, Tag::stop, packet);
-  }
-}
-
 }  // namespace
 
 // What all ranks have done so far. Called by one thread at a time.
@@ -39,7 +30,7 @@ class Lead::Progress {
     look();
   }
 
-  // Reads what the others say. Throws Stopped if one has failed.
+  // Reads what the others say.
   void look() {
     while (auto received = ranks_.poll(Ranks::any_rank, Tag::progress)) {
       if (received->packet.number() == number_) others_ += received->packet.number();
@@ -82,9 +73,7 @@ Order Lead::new_order(Task task, const Message& message, const Names& names) {
   return order;
 }
 
-void Lead::send_to_all(const Order& order) const {
-  for (int other = 1; other < ranks_.size(); ++other) ranks_.send(other, Tag::order, pack(order));
-}
+void Lead::send_to_all(const Order& order) const { ranks_.send_to_others(Tag::order, pack(order)); }
 
 std::vector<Answer> Lead::collect(std::uint64_t number, Progress* progress, bool quiet) const {
   std::vector<Answer> answers;
@@ -127,7 +116,7 @@ OpenResult Lead::share(const Order& order, const OpenOptions& options, const Wor
     static_cast<void>(collect(order.number, &progress, false));
     throw Error("a rank has stopped, and did not say why");
   } catch (...) {
-    stop_all(ranks_, order.number);
+    ranks_.send_to_others(Tag::stop, pack_stop(order.number));
     static_cast<void>(collect(order.number, &progress, true));
     throw;
   }
@@ -262,7 +251,7 @@ void dismiss(const Ranks& ranks, int status) {
   Order order;
   order.task = Task::quit;
   order.number = static_cast<std::uint64_t>(status);
-  for (int other = 1; other < ranks.size(); ++other) ranks.send(other, Tag::order, pack(order));
+  ranks.send_to_others(Tag::order, pack(order));
 }
 
 }  // namespace paraes::mpi

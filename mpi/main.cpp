@@ -104,10 +104,6 @@ std::string own_device(const Ranks& ranks, const std::string& device) {
   return count == 0 ? device : device + ":" + std::to_string(ranks.local_rank() % count);
 }
 
-unsigned threads_of(const Execution& execution) {
-  return static_cast<unsigned>(execution.threads == 0 ? available_cores() : execution.threads);
-}
-
 class Program {
  public:
   explicit Program(const Ranks& ranks) : ranks_(ranks) {}

@@ -200,7 +200,7 @@ class MemoryRanks : public bench::Variant {
     if (!ranks_.any_threads()) throw Skip("this MPI gives its threads no access");
     Packet order = pack(measurement_);
     order.add(static_cast<std::uint64_t>(session_));
-    for (int other = 1; other < ranks_.size(); ++other) ranks_.send(other, Tag::order, order);
+    ranks_.send_to_others(Tag::order, order);
     part_ = std::make_unique<Part>(ranks_, measurement_);
     if (measurement_.scatters) {
       all_in_ = bench::Buffer(measurement_.job.bytes);
@@ -265,11 +265,9 @@ class MemoryRanks : public bench::Variant {
 
  private:
   void tell(Step step) {
-    for (int other = 1; other < ranks_.size(); ++other) {
-      Packet packet;
-      packet.add(static_cast<std::uint64_t>(step));
-      ranks_.send(other, Tag::step, packet, session_);
-    }
+    Packet packet;
+    packet.add(static_cast<std::uint64_t>(step));
+    ranks_.send_to_others(Tag::step, packet, session_);
   }
 
   void end() noexcept {

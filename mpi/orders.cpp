@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "paraes/kernels.hpp"
+
 namespace paraes::mpi {
 
 Packet pack(const Order& order) {
@@ -64,6 +66,16 @@ Order unpack_order(Task task, Packet& packet) {
   const std::uint64_t length = packet.number();
   if (has_length) order.length = length;
   return order;
+}
+
+Packet pack_stop(std::uint64_t number) {
+  Packet packet;
+  packet.add(number);
+  return packet;
+}
+
+unsigned threads_of(const Execution& execution) {
+  return static_cast<unsigned>(execution.threads == 0 ? available_cores() : execution.threads);
 }
 
 Packet pack(const Answer& answer) {

@@ -42,6 +42,12 @@ struct Order {
 // What follows the task of a packet.
 [[nodiscard]] Order unpack_order(Task task, Packet& packet);
 
+// That this rank has failed in the order with this number, for Tag::stop.
+[[nodiscard]] Packet pack_stop(std::uint64_t number);
+
+// How many threads a rank computes with.
+[[nodiscard]] unsigned threads_of(const Execution& execution);
+
 // How an order ended.
 struct Answer {
   enum class Kind : std::uint64_t {

@@ -110,6 +110,12 @@ void Ranks::send(int to, Tag tag, const Packet& packet, int slot) const {
   }
 }
 
+void Ranks::send_to_others(Tag tag, const Packet& packet, int slot) const {
+  for (int other = 0; other < size_; ++other) {
+    if (other != rank_) send(other, tag, packet, slot);
+  }
+}
+
 std::optional<Ranks::Received> Ranks::poll(int from, Tag tag, int slot) const {
   int found = 0;
   MPI_Message message = MPI_MESSAGE_NULL;

@@ -52,6 +52,7 @@ class Ranks {
   [[nodiscard]] std::vector<std::string> gather_everywhere(const std::string& own) const;
 
   void send(int to, Tag tag, const Packet& packet, int slot = 0) const;
+  void send_to_others(Tag tag, const Packet& packet, int slot = 0) const;
   // The next packet from `from`, or from anybody (any_rank), if it is there.
   struct Received {
     int from;

@@ -64,7 +64,9 @@ class Server {
         }
       } catch (...) {
         answer = answer_of_current_exception();
-        if (answer.kind != Answer::Kind::stopped && order.task != Task::help) stop(order.number);
+        if (answer.kind != Answer::Kind::stopped && order.task != Task::help) {
+          ranks_.send_to_others(Tag::stop, pack_stop(order.number));
+        }
       }
       answer.number = order.number;
       ranks_.send(0, Tag::done, pack(answer));
@@ -72,15 +74,6 @@ class Server {
   }
 
  private:
-  void stop(std::uint64_t number) const {
-    for (int other = 0; other < ranks_.size(); ++other) {
-      if (other == ranks_.rank()) continue;
-      Packet packet;
-      packet.add(number);
-      ranks_.send(other, Tag::stop, packet);
-    }
-  }
-
   void tell(std::uint64_t number, std::uint64_t more) const {
     Packet packet;
     packet.add(number);
@@ -151,7 +144,7 @@ class Server {
   // Computes pieces until rank 0 has enough of it.
   void help(Order& order) {
     const Message message(std::move(order.parts), execution_);
-    const unsigned count = thread_count();
+    const unsigned count = threads_of(execution_);
     std::atomic<bool> ended = false;
     // A thread has every count-th slot.
     const auto work = [&](unsigned thread) {
@@ -191,10 +184,6 @@ class Server {
     ended = true;
     for (std::thread& thread : threads) thread.join();
     if (task != Task::enough) throw Error("an order that is none here");
-  }
-
-  [[nodiscard]] unsigned thread_count() const {
-    return static_cast<unsigned>(execution_.threads == 0 ? available_cores() : execution_.threads);
   }
 
   const Ranks& ranks_;
