@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "memory/arena.hpp"
+#include "core/cache.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 
@@ -22,7 +22,7 @@ Row row_of(const Job& job) {
   row.in_place = job.in_place;
   // What the run touches must fit in the last cache to be found there again.
   const std::uint64_t touched = job.in_place ? job.bytes : 2 * job.bytes;
-  row.cache = touched < last_level_cache_bytes() ? "warm" : "cold";
+  row.cache = touched < last_level_cache_bytes(job.threads) ? "warm" : "cold";
   return row;
 }
 

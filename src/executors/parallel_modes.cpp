@@ -1,12 +1,10 @@
 #include "executors/parallel_modes.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <vector>
 
-#include "core/copy.hpp"
+#include "core/cache.hpp"
 #include "core/counter.hpp"
 
 namespace paraes {
@@ -19,56 +17,14 @@ constexpr std::size_t min_run_bytes = 16384;
 constexpr std::size_t grain_bytes = 4096;
 constexpr std::size_t min_grains = min_run_bytes / grain_bytes;
 
-// What each_stretch takes at a time: with its input it fits in half a first-level cache.
-constexpr std::size_t stretch_bytes = 8192;
-
 std::size_t grains(std::size_t bytes) { return (bytes + grain_bytes - 1) / grain_bytes; }
-
-std::uint64_t last_level_cache_bytes() {
-  static const std::uint64_t bytes = [] {
-    const long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    const long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    const long size = std::max(l3, l2);
-    return static_cast<std::uint64_t>(size > 0 ? size : 32L << 20);
-  }();
-  return bytes;
-}
-
-// Apart, so that its buffer is on no other path.
-template <class Work>
-__attribute__((noinline)) void through_buffer(std::uint8_t* out, std::size_t bytes,
-                                              std::size_t stretch, const Work& work) {
-  alignas(64) std::uint8_t buffer[stretch_bytes + 15];
-  for (std::size_t done = 0; done < bytes;) {
-    // A rest of less than a block goes with the stretch before it: XTS joins it to that unit.
-    const std::size_t left = bytes - done;
-    const std::size_t n = left < stretch + 16 ? left : stretch;
-    work(done, n, &buffer[0]);
-    copy_past_caches(out + done, buffer, n);
-    done += n;
-  }
-  fence_copies();
-  secure_zero(buffer, sizeof buffer);
-}
-
-// Calls work(offset, n, target) for consecutive stretches of a run of `bytes` bytes, `target` being
-// where the n bytes at `offset` go: once, straight to `out`, or by stretches through a buffer in
-// the first-level cache from where they are stored past the caches. Large outputs are not read
-// again soon, and a store past the caches saves the read of the line that it overwrites.
-template <class Work>
-void each_stretch(bool streaming, std::uint8_t* out, std::size_t bytes, std::size_t stretch,
-                  const Work& work) {
-  if (streaming) {
-    through_buffer(out, bytes, stretch, work);
-  } else {
-    work(std::size_t{0}, bytes, out);
-  }
-}
 
 }  // namespace
 
-bool streams(const void* in, const void* out, std::uint64_t bytes) noexcept {
-  return in != out && bytes >= last_level_cache_bytes();
+bool streams(const void* in, const void* out, std::uint64_t bytes, int threads) noexcept {
+  // The first condition is there for messages of which each takes less time than to ask.
+  constexpr std::uint64_t any_cache = std::uint64_t{1} << 20;
+  return bytes >= any_cache && in != out && 2 * bytes >= last_level_cache_bytes(threads);
 }
 
 void parallel_ecb(const Executor& executor, const CipherKey& key, Direction direction,
@@ -76,14 +32,10 @@ void parallel_ecb(const Executor& executor, const CipherKey& key, Direction dire
   const auto operation =
       direction == Direction::encrypt ? key.kernel.ecb_encrypt : key.kernel.ecb_decrypt;
   const std::size_t bytes = 16 * blocks;
-  const bool streaming = streams(in, out, bytes);
   executor.run(grains(bytes), min_grains, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
     const std::size_t from = begin * grain_bytes;
     const std::size_t to = std::min<std::size_t>(end * grain_bytes, bytes);
-    each_stretch(streaming, out + from, to - from, stretch_bytes,
-                 [&](std::size_t at, std::size_t n, std::uint8_t* target) {
-                   operation(key.schedule, in + from + at, target, n / 16);
-                 });
+    operation(key.schedule, in + from, out + from, (to - from) / 16);
   });
 }
 
@@ -91,16 +43,12 @@ void parallel_cbc_decrypt(const Executor& executor, const CipherKey& key, std::u
                           const std::uint8_t* in, std::uint8_t* out, std::size_t blocks) {
   if (blocks == 0) return;
   const std::size_t bytes = 16 * blocks;
-  const bool streaming = streams(in, out, bytes);
   const std::uint64_t units = grains(bytes);
   const unsigned runs = executor.runs_for(units, min_grains);
   const auto run = [&](std::uint8_t* before, std::uint64_t begin, std::uint64_t end) {
     const std::size_t from = begin * grain_bytes;
     const std::size_t to = std::min<std::size_t>(end * grain_bytes, bytes);
-    each_stretch(streaming, out + from, to - from, stretch_bytes,
-                 [&](std::size_t at, std::size_t n, std::uint8_t* target) {
-                   key.kernel.cbc_decrypt(key.schedule, before, in + from + at, target, n / 16);
-                 });
+    key.kernel.cbc_decrypt(key.schedule, before, in + from, out + from, (to - from) / 16);
   };
   if (runs == 1) {
     run(chain, 0, units);
@@ -122,18 +70,12 @@ void parallel_cbc_decrypt(const Executor& executor, const CipherKey& key, std::u
 void parallel_ctr(const Executor& executor, const CipherKey& key, const std::uint8_t initial[16],
                   std::uint64_t offset, const std::uint8_t* in, std::uint8_t* out,
                   std::size_t bytes) {
-  const bool streaming = streams(in, out, bytes);
+  const bool streaming =
+      key.kernel.ctr_streaming != nullptr && streams(in, out, bytes, executor.threads());
   executor.run(grains(bytes), min_grains, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
     const std::size_t from = begin * grain_bytes;
     const std::size_t to = std::min<std::size_t>(end * grain_bytes, bytes);
-    if (streaming && key.kernel.ctr_streaming != nullptr) {
-      ctr_run(key, initial, offset + from, in + from, out + from, to - from, true);
-      return;
-    }
-    each_stretch(streaming, out + from, to - from, stretch_bytes,
-                 [&](std::size_t at, std::size_t n, std::uint8_t* target) {
-                   ctr_run(key, initial, offset + from + at, in + from + at, target, n);
-                 });
+    ctr_run(key, initial, offset + from, in + from, out + from, to - from, streaming);
   });
 }
 
@@ -141,19 +83,12 @@ void parallel_xts(const Executor& executor, const XtsKey& key, Direction directi
                   const std::uint8_t first_unit[16], std::size_t unit_bytes, const std::uint8_t* in,
                   std::uint8_t* out, std::size_t bytes) {
   const XtsUnits units(bytes, unit_bytes);
-  // A stretch is whole units; larger units go straight to the output.
-  const bool streaming = unit_bytes != 0 && unit_bytes <= stretch_bytes && streams(in, out, bytes);
-  const std::size_t stretch = streaming ? stretch_bytes / unit_bytes * unit_bytes : bytes;
   const std::uint64_t min_units =
       unit_bytes == 0 ? 1 : (min_run_bytes + unit_bytes - 1) / unit_bytes;
   executor.run(units.count, min_units, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
     const std::size_t from = begin * unit_bytes;
     const std::size_t to = end == units.count ? bytes : end * unit_bytes;
-    each_stretch(streaming, out + from, to - from, stretch,
-                 [&](std::size_t at, std::size_t n, std::uint8_t* target) {
-                   const std::uint64_t skip = unit_bytes == 0 ? 0 : begin + at / unit_bytes;
-                   xts_run(key, direction, first_unit, skip, unit_bytes, in + from + at, target, n);
-                 });
+    xts_run(key, direction, first_unit, begin, unit_bytes, in + from, out + from, to - from);
   });
 }
 
@@ -164,16 +99,12 @@ void parallel_gcm(const Executor& executor, const GcmKey& key, Direction directi
     std::uint8_t hash[16];
     std::uint64_t blocks;
   };
-  const bool streaming = streams(in, out, bytes);
   const std::uint64_t units = grains(bytes);
   const unsigned runs = executor.runs_for(units, min_grains);
   const auto run = [&](std::uint8_t* hash, std::size_t from, std::size_t to) {
     GcmCounter counter = first_counter;
     add_be32(counter.block, static_cast<std::uint32_t>(from / 16));
-    each_stretch(streaming, out + from, to - from, stretch_bytes,
-                 [&](std::size_t at, std::size_t n, std::uint8_t* target) {
-                   gcm_run(key, direction, counter, hash, in + from + at, target, n);
-                 });
+    gcm_run(key, direction, counter, hash, in + from, out + from, to - from);
   };
   if (runs == 1) {
     run(state, 0, bytes);

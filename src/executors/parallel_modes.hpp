@@ -8,9 +8,11 @@
 
 namespace paraes {
 
-// Whether an operation over `bytes` bytes stores its output past the caches: when that is another
-// buffer than the input, and too large to be found in them later.
-[[nodiscard]] bool streams(const void* in, const void* out, std::uint64_t bytes) noexcept;
+// Whether an operation over `bytes` bytes by `threads` threads had better store its output past the
+// caches: when that is another buffer than the input, and both together are more than the caches
+// hold.
+[[nodiscard]] bool streams(const void* in, const void* out, std::uint64_t bytes,
+                           int threads) noexcept;
 
 // Blocks are independent.
 void parallel_ecb(const Executor&, const CipherKey&, Direction, const std::uint8_t* in,
@@ -21,7 +23,8 @@ void parallel_ecb(const Executor&, const CipherKey&, Direction, const std::uint8
 void parallel_cbc_decrypt(const Executor&, const CipherKey&, std::uint8_t chain[16],
                           const std::uint8_t* in, std::uint8_t* out, std::size_t blocks);
 
-// Counters are computed from the offset.
+// Counters are computed from the offset. Stores past the caches where that is faster and the kernel
+// can.
 void parallel_ctr(const Executor&, const CipherKey&, const std::uint8_t initial[16],
                   std::uint64_t offset, const std::uint8_t* in, std::uint8_t* out,
                   std::size_t bytes);

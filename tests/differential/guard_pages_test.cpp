@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "core/copy.hpp"
 #include "support/buffers.hpp"
 #include "support/builds.hpp"
 #include "support/operations.hpp"
@@ -59,28 +58,6 @@ TEST_P(GuardPages, EveryLengthTo1100) {
   }
   support::report("guard pages, every length to 1,100: " + std::to_string(messages) +
                   " messages with kernel " + support::build_name(row()));
-}
-
-// The copy that writes past the caches must align itself, at the start and at the end.
-TEST(CopyPastTheCaches, StaysBetweenGuardPages) {
-  const GuardedBuffer in(1200);
-  const GuardedBuffer out(1200);
-  const FaultNote note;
-  std::size_t runs = 0;
-  for (std::size_t bytes = 0; bytes <= 1100; ++bytes) {
-    const support::Buffer data = support::pattern(bytes);
-    for (const auto flush : {GuardedBuffer::Flush::start, GuardedBuffer::Flush::end}) {
-      FaultNote::set("copy past the caches", bytes);
-      const MutableBytes source = in.place(bytes, flush);
-      std::copy(data.begin(), data.end(), source.begin());
-      const MutableBytes target = out.place(bytes, flush);
-      copy_past_caches(target.data(), source.data(), bytes);
-      fence_copies();
-      ASSERT_EQ(difference(target, data), "") << bytes << " bytes";
-      ++runs;
-    }
-  }
-  support::report("guard pages, copies past the caches: " + std::to_string(runs) + " runs");
 }
 
 class StreamingCtrGuardPages : public BuildTest {};

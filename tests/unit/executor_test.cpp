@@ -2,15 +2,20 @@
 
 #include <gtest/gtest.h>
 #include <omp.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <set>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "core/cache.hpp"
 #include "executors/executor.hpp"
 #include "executors/parallel_modes.hpp"
 #include "paraes/error.hpp"
@@ -129,9 +134,28 @@ TEST(Executor, NumberOfThreads) {
 TEST(Streams, PastTheCachesOnlyForLargeOutputsElsewhere) {
   const std::uint8_t bytes[2] = {};
   constexpr std::uint64_t huge = std::uint64_t{1} << 40;
-  EXPECT_FALSE(streams(bytes, bytes + 1, 1 << 16));
-  EXPECT_TRUE(streams(bytes, bytes + 1, huge));
-  EXPECT_FALSE(streams(bytes, bytes, huge));
+  for (const int threads : {1, 2, 4096}) {
+    EXPECT_FALSE(streams(bytes, bytes + 1, 1 << 16, threads));
+    EXPECT_TRUE(streams(bytes, bytes + 1, huge, threads));
+    EXPECT_FALSE(streams(bytes, bytes, huge, threads));
+  }
+}
+
+TEST(Caches, WhatTheSystemSays) {
+  const std::filesystem::path caches = "/sys/devices/system/cpu/cpu0/cache";
+  std::uint64_t largest = 0;
+  for (int index = 0; index < 16; ++index) {
+    std::ifstream file(caches / ("index" + std::to_string(index)) / "size");
+    std::uint64_t kib = 0;
+    if (file >> kib) largest = std::max(largest, kib << 10);
+  }
+  if (largest == 0) GTEST_SKIP() << "the system does not say how large the caches are";
+  EXPECT_EQ(last_level_cache_bytes(1), largest);
+  EXPECT_EQ(last_level_cache_bytes(0), largest);
+  // Not more with more threads than there are processors.
+  const int online = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  EXPECT_EQ(last_level_cache_bytes(4096), last_level_cache_bytes(online));
+  EXPECT_EQ(last_level_cache_bytes(online) % largest, 0U);
 }
 
 }  // namespace
