@@ -1,6 +1,7 @@
 #include "measure.hpp"
 
 #include <fcntl.h>
+#include <omp.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,6 +43,9 @@ struct Measurement {
   Job job;
   std::string kernel;
   bool scatters = false;
+  // Of rank 0's buffers, for the ranks on its host.
+  std::string in_path;
+  std::string out_path;
 };
 
 Packet pack(const Measurement& measurement) {
@@ -56,6 +60,8 @@ Packet pack(const Measurement& measurement) {
   packet.add(static_cast<std::uint64_t>(job.threads));
   packet.add(measurement.kernel);
   packet.add(std::uint64_t{measurement.scatters});
+  packet.add(measurement.in_path);
+  packet.add(measurement.out_path);
   return packet;
 }
 
@@ -70,6 +76,8 @@ Measurement unpack_measurement(Packet& packet) {
   job.threads = static_cast<int>(packet.number());
   measurement.kernel = packet.text();
   measurement.scatters = packet.number() != 0;
+  measurement.in_path = packet.text();
+  measurement.out_path = packet.text();
   return measurement;
 }
 
@@ -89,19 +97,34 @@ std::vector<int> share_sizes(const Job& job, int ranks) {
   return sizes;
 }
 
-// One rank's share of the work, over buffers of its own.
+// One rank's share of the work. On rank 0's host it lies in the buffers that all rows of a size
+// use, of one process or of many: one set of pages can be half as fast again as another. Elsewhere,
+// and where rank 0 sends it, it has buffers of its own.
 class Part {
  public:
-  Part(const Ranks& ranks, const Measurement& measurement)
+  // `arena` is rank 0's own.
+  Part(const Ranks& ranks, const Measurement& measurement, const bench::Arena* arena)
       : measurement_(measurement), sizes_(share_sizes(measurement.job, ranks.size())) {
     const Job& job = measurement.job;
     for (int rank = 0; rank < ranks.rank(); ++rank)
       offset_ += static_cast<std::uint64_t>(sizes_[static_cast<std::size_t>(rank)]);
     bytes_ = static_cast<std::size_t>(sizes_[static_cast<std::size_t>(ranks.rank())]);
-    in_ = bench::Buffer(std::max<std::size_t>(bytes_, 1));
-    out_ = bench::Buffer(std::max<std::size_t>(bytes_, 1));
-    bench::pattern(offset_, in_.data(), bytes_);
-    std::memset(out_.data(), 0xa5, bytes_);
+    if (measurement.scatters || !ranks.beside_leader()) {
+      in_buffer_ = bench::Buffer(std::max<std::size_t>(bytes_, 1));
+      out_buffer_ = bench::Buffer(std::max<std::size_t>(bytes_, 1));
+      in_ = in_buffer_.data();
+      out_ = out_buffer_.data();
+    } else if (arena != nullptr) {
+      in_ = share_of(arena->in_buffer());
+      out_ = share_of(arena->out_buffer());
+    } else {
+      in_buffer_ = bench::Buffer(measurement.in_path, job.bytes);
+      out_buffer_ = bench::Buffer(measurement.out_path, job.bytes);
+      in_ = share_of(in_buffer_);
+      out_ = share_of(out_buffer_);
+    }
+    bench::pattern(offset_, in_, bytes_);
+    std::memset(out_, 0xa5, bytes_);
     Execution execution;
     execution.kernel = measurement.kernel;
     execution.threads = job.threads;
@@ -126,8 +149,8 @@ class Part {
   }
 
   void run() {
-    const Bytes in(in_.data(), bytes_);
-    const MutableBytes out(out_.data(), bytes_);
+    const Bytes in(in_, bytes_);
+    const MutableBytes out(out_, bytes_);
     if (bytes_ == 0) return;
     const bool encrypts = measurement_.job.direction == Direction::encrypt;
     if (ecb_) {
@@ -143,18 +166,26 @@ class Part {
     }
   }
 
-  void spoil() { std::memset(out_.data(), 0xa5, bytes_); }
+  void spoil() { std::memset(out_, 0xa5, bytes_); }
   [[nodiscard]] const std::vector<int>& sizes() const { return sizes_; }
-  [[nodiscard]] std::uint8_t* in() const { return in_.data(); }
-  [[nodiscard]] std::uint8_t* out() const { return out_.data(); }
+  [[nodiscard]] std::uint8_t* in() const { return in_; }
+  [[nodiscard]] std::uint8_t* out() const { return out_; }
 
  private:
+  // Nobody has touched these bytes before this rank, the first time.
+  [[nodiscard]] std::uint8_t* share_of(const bench::Buffer& buffer) const {
+    buffer.collapse(offset_, bytes_);
+    return buffer.data() + offset_;
+  }
+
   Measurement measurement_;
   std::vector<int> sizes_;
   std::uint64_t offset_ = 0;
   std::size_t bytes_ = 0;
-  bench::Buffer in_;
-  bench::Buffer out_;
+  bench::Buffer in_buffer_;
+  bench::Buffer out_buffer_;
+  std::uint8_t* in_ = nullptr;
+  std::uint8_t* out_ = nullptr;
   std::uint8_t chain_[16] = {};
   std::array<std::uint8_t, 16> unit_{};
   std::optional<Ecb> ecb_;
@@ -187,27 +218,38 @@ void take_part(const Ranks& ranks, Part& part, bool scatters, const std::uint8_t
   }
 }
 
+// After another row: the threads that served it look for more work for milliseconds, and the
+// scheduler lets two ranks share a core for as long where those have another.
+template <class Call>
+void settle(const Call& call) {
+  constexpr std::chrono::milliseconds long_enough(10);
+  const Clock::time_point start = Clock::now();
+  do {
+    call();
+  } while (Clock::now() - start < long_enough);
+}
+
 // One row of memory scope over all ranks.
 class MemoryRanks : public bench::Variant {
  public:
-  MemoryRanks(Row row, const Ranks& ranks, Measurement measurement, int session)
+  MemoryRanks(Row row, const Ranks& ranks, Measurement measurement, int session,
+              std::shared_ptr<bench::Arena> arena)
       : Variant(std::move(row)),
         ranks_(ranks),
         measurement_(std::move(measurement)),
-        session_(session) {}
+        session_(session),
+        arena_(std::move(arena)) {}
 
   void set_up() override {
     if (!ranks_.any_threads()) throw Skip("this MPI gives its threads no access");
+    arena_->hold();
+    holds_ = true;
+    measurement_.in_path = arena_->in_buffer().path();
+    measurement_.out_path = arena_->out_buffer().path();
     Packet order = pack(measurement_);
     order.add(static_cast<std::uint64_t>(session_));
     ranks_.send_to_others(Tag::order, order);
-    part_ = std::make_unique<Part>(ranks_, measurement_);
-    if (measurement_.scatters) {
-      all_in_ = bench::Buffer(measurement_.job.bytes);
-      all_out_ = bench::Buffer(measurement_.job.bytes);
-      bench::pattern(0, all_in_.data(), measurement_.job.bytes);
-      std::memset(all_out_.data(), 0xa5, measurement_.job.bytes);
-    }
+    part_ = std::make_unique<Part>(ranks_, measurement_, arena_.get());
     for (int other = 1; other < ranks_.size(); ++other) {
       Packet answer = ranks_.receive(other, Tag::stepped, session_);
       const std::string trouble = answer.text();
@@ -217,18 +259,25 @@ class MemoryRanks : public bench::Variant {
       end();
       throw Skip(trouble_);
     }
+    // What no rank of this host has touched.
+    arena_->fill();
   }
 
   void tear_down() noexcept override {
     if (part_) end();
+    if (holds_) arena_->release();
+    holds_ = false;
   }
 
-  // A call wakes the others up; the next one finds them awake.
-  [[nodiscard]] bool wants_lead_in() const override { return true; }
+  void lead_in() override {
+    // The threads of a row of this process would spin on the cores of the other ranks.
+    static_cast<void>(omp_pause_resource(omp_pause_soft, omp_get_initial_device()));
+    settle([this] { call_untimed(); });
+  }
 
   void call() override {
     tell(Step::run);
-    take_part(ranks_, *part_, measurement_.scatters, all_in_.data(), all_out_.data(), &times_);
+    take_part(ranks_, *part_, measurement_.scatters, arena_->in(), arena_->out(), &times_);
     ++calls_;
     for (int other = 1; other < ranks_.size(); ++other) {
       static_cast<void>(ranks_.receive_soon(other, Tag::stepped, session_));
@@ -236,12 +285,12 @@ class MemoryRanks : public bench::Variant {
   }
 
   [[nodiscard]] bool verify() override {
-    std::vector<std::uint8_t> all(measurement_.job.bytes);
     if (measurement_.scatters) {
-      std::memset(all_out_.data(), 0, all.size());
+      arena_->spoil_out();
       call();
-      return is_answer(measurement_.job, all_out_.data(), nullptr);
+      return is_answer(measurement_.job, arena_->out(), nullptr);
     }
+    std::vector<std::uint8_t> all(measurement_.job.bytes);
     tell(Step::answer);
     part_->spoil();
     part_->run();
@@ -277,16 +326,14 @@ class MemoryRanks : public bench::Variant {
       ranks_.abort(1);
     }
     part_.reset();
-    all_in_ = bench::Buffer();
-    all_out_ = bench::Buffer();
   }
 
   const Ranks& ranks_;
   Measurement measurement_;
   int session_;
+  std::shared_ptr<bench::Arena> arena_;
+  bool holds_ = false;
   std::unique_ptr<Part> part_;
-  bench::Buffer all_in_;
-  bench::Buffer all_out_;
   std::string trouble_;
   bench::Timeline times_;
   std::uint64_t calls_ = 0;
@@ -298,6 +345,10 @@ class MemoryAlone : public bench::MemoryVariant {
   MemoryAlone(Row row, const Job& job, std::shared_ptr<bench::Arena> arena,
               const Execution& execution)
       : MemoryVariant(std::move(row), job, bench::make_ours(job, execution), std::move(arena)) {}
+
+  void lead_in() override {
+    settle([this] { call_untimed(); });
+  }
 };
 
 // A file of the default format, from file to file in this job, by all ranks or by rank 0 alone.
@@ -455,6 +506,8 @@ class Planner {
       }
       for (const std::uint64_t bytes : sizes) {
         group_.clear();
+        arena_ = std::make_shared<bench::Arena>(bytes, axes_.threads.back() * ranks_.size(),
+                                                bench::Arena::Memory::shared);
         if (scope == "memory") {
           memory(bytes);
         } else if (file) {
@@ -519,7 +572,8 @@ class Planner {
         refuse(job);
         kernels_.require(kernel);
         return std::make_unique<MemoryRanks>(
-            r, ranks_, Measurement{job, kernel, distribution == Distribution::scatter}, session_++);
+            r, ranks_, Measurement{job, kernel, distribution == Distribution::scatter, {}, {}},
+            session_++, arena_);
       });
     }
     Job alone = job;
@@ -532,8 +586,7 @@ class Planner {
       Execution execution;
       execution.kernel = kernel;
       execution.threads = alone.threads;
-      return std::make_unique<MemoryAlone>(
-          r, alone, std::make_shared<bench::Arena>(job.bytes, alone.threads), execution);
+      return std::make_unique<MemoryAlone>(r, alone, arena_, execution);
     });
   }
 
@@ -585,6 +638,7 @@ class Planner {
   bench::KernelTable kernels_{kernels(), "CPU"};
   bench::Plan plan_;
   bench::Group group_;
+  std::shared_ptr<bench::Arena> arena_;
   int session_ = 1;
 };
 
@@ -596,7 +650,7 @@ void serve_measurement(const Ranks& ranks, Packet& order) {
   std::optional<Part> part;
   Packet ready;
   try {
-    part.emplace(ranks, measurement);
+    part.emplace(ranks, measurement, nullptr);
     ready.add(std::string_view());
   } catch (const std::exception& error) {
     ready.add(std::string_view(error.what()));

@@ -38,6 +38,9 @@ Ranks::Ranks(int* argc, char*** argv) {
   int local = 0;
   MPI_Comm_rank(host, &local);
   local_rank_ = static_cast<unsigned>(local);
+  int first = rank_;
+  MPI_Bcast(&first, 1, MPI_INT, 0, host);
+  beside_leader_ = first == 0;
   MPI_Comm_free(&host);
   std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
   int length = 0;

@@ -41,6 +41,8 @@ class Ranks {
   [[nodiscard]] bool any_threads() const noexcept { return any_threads_; }
   // The number of this rank among those of its host.
   [[nodiscard]] unsigned local_rank() const noexcept { return local_rank_; }
+  // Whether rank 0 is on this rank's host.
+  [[nodiscard]] bool beside_leader() const noexcept { return beside_leader_; }
   [[nodiscard]] const std::string& host(int rank) const {
     return hosts_.at(static_cast<std::size_t>(rank));
   }
@@ -82,6 +84,7 @@ class Ranks {
   int size_ = 1;
   bool any_threads_ = false;
   unsigned local_rank_ = 0;
+  bool beside_leader_ = true;
   int standard_error_ = -1;
   std::vector<std::string> hosts_;
 };

@@ -101,10 +101,7 @@ std::optional<double> time_key_expansion(Variant& variant) {
 
 void take_sample(Entrant& entrant, EnergyMeter& energy) {
   Variant& variant = *entrant.variant;
-  if (variant.wants_lead_in()) {
-    if (variant.needs_restore()) variant.restore();
-    variant.call();
-  }
+  variant.lead_in();
   const auto before = entrant.on_cpu() ? energy.joules() : std::nullopt;
   const double took = time_calls(variant, entrant.batch);
   const auto after = entrant.on_cpu() ? energy.joules() : std::nullopt;

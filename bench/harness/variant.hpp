@@ -52,9 +52,9 @@ class Variant {
   [[nodiscard]] virtual bool needs_restore() const { return false; }
   virtual void restore() {}
 
-  // Whether an untimed call should precede each sample, to bring back caches that the variant
-  // before it has filled.
-  [[nodiscard]] virtual bool wants_lead_in() const { return false; }
+  // Before each sample, untimed: makes of the caches, or of other processes, what the calls need
+  // after those of other variants.
+  virtual void lead_in() {}
 
   // Works once more from fresh input into spoilt output and compares every byte with an
   // independent computation.
@@ -70,6 +70,13 @@ class Variant {
     Timeline phases;
     phases.key_expansion = key_expansion_ns;
     return phases;
+  }
+
+ protected:
+  // For a lead_in().
+  void call_untimed() {
+    if (needs_restore()) restore();
+    call();
   }
 
  private:

@@ -1,9 +1,11 @@
 #include "memory/arena.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -14,6 +16,7 @@
 #include "executors/executor.hpp"
 #include "harness/variant.hpp"
 #include "memory/job.hpp"
+#include "paraes/error.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -23,6 +26,28 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
 }  // namespace
 
 Buffer::Buffer(std::size_t bytes) {
+  map(bytes);
+  // Only advice: the context of the report says what the system makes of it.
+  if (bytes >= huge_page) (void)madvise(mapping_, mapped_, MADV_HUGEPAGE);
+}
+
+Buffer Buffer::shared(std::size_t bytes) {
+  Buffer buffer;
+  buffer.file_ = Descriptor(memfd_create("paraes-bench", MFD_CLOEXEC));
+  if (buffer.file_.get() < 0 || ftruncate(buffer.file_.get(), static_cast<off_t>(bytes)) != 0) {
+    throw IoError("cannot make memory to share", errno);
+  }
+  buffer.map_file(bytes);
+  return buffer;
+}
+
+Buffer::Buffer(const std::string& path, std::size_t bytes) : Buffer() {
+  file_ = Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (file_.get() < 0) throw IoError("cannot share memory with another process: " + path, errno);
+  map_file(bytes);
+}
+
+void Buffer::map(std::size_t bytes) {
   const std::size_t alignment = bytes >= huge_page ? huge_page : 4096;
   mapped_ = (bytes + alignment - 1) / alignment * alignment + alignment;
   mapping_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE,
@@ -33,8 +58,31 @@ Buffer::Buffer(std::size_t bytes) {
   }
   const auto address = reinterpret_cast<std::uintptr_t>(mapping_);
   data_ = static_cast<std::uint8_t*>(mapping_) + (alignment - address % alignment) % alignment;
-  // Only advice: the context of the report says what the system makes of it.
-  if (bytes >= huge_page) (void)madvise(mapping_, mapped_, MADV_HUGEPAGE);
+}
+
+// Over addresses of its own: a huge page lies at a multiple of its size in both.
+void Buffer::map_file(std::size_t bytes) {
+  map(bytes);
+  if (mmap(data_, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file_.get(), 0) ==
+      MAP_FAILED) {
+    throw IoError("cannot map shared memory", errno);
+  }
+}
+
+std::string Buffer::path() const {
+  if (file_.get() < 0) return {};
+  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(file_.get());
+}
+
+void Buffer::collapse(std::size_t offset, std::size_t bytes) const {
+#ifdef MADV_COLLAPSE
+  constexpr int collapse = MADV_COLLAPSE;
+#else
+  constexpr int collapse = 25;  // Linux 6.1; older C libraries do not name it
+#endif
+  const std::size_t begin = (offset + huge_page - 1) / huge_page * huge_page;
+  const std::size_t end = (offset + bytes) / huge_page * huge_page;
+  if (begin < end) (void)madvise(data_ + begin, end - begin, collapse);
 }
 
 Buffer::~Buffer() {
@@ -44,16 +92,23 @@ Buffer::~Buffer() {
 Buffer::Buffer(Buffer&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       mapping_(std::exchange(other.mapping_, nullptr)),
-      mapped_(other.mapped_) {}
+      mapped_(other.mapped_),
+      file_(std::move(other.file_)) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(mapping_, other.mapping_);
   std::swap(mapped_, other.mapped_);
+  std::swap(file_, other.file_);
   return *this;
 }
 
 void Arena::acquire() {
+  hold();
+  fill();
+}
+
+void Arena::hold() {
   if (holders_ == 0) {
     const std::uint64_t need = 2 * bytes_;
     const std::uint64_t have = available_memory();
@@ -61,17 +116,27 @@ void Arena::acquire() {
       throw Skip("the two buffers need " + std::to_string(need >> 20) + " MiB and " +
                  std::to_string(have >> 20) + " MiB are available");
     }
-    in_ = Buffer(bytes_);
-    out_ = Buffer(bytes_);
-    Executor(threads_).run(grains(bytes_), min_grains,
-                           [this](unsigned, std::uint64_t begin, std::uint64_t end) {
-                             const std::uint64_t from = begin * grain_bytes;
-                             const std::uint64_t to = std::min(end * grain_bytes, bytes_);
-                             pattern(from, in_.data() + from, to - from);
-                             std::memset(out_.data() + from, 0xa5, to - from);
-                           });
+    const bool shares = memory_ == Memory::shared;
+    in_ = shares ? Buffer::shared(bytes_) : Buffer(bytes_);
+    out_ = shares ? Buffer::shared(bytes_) : Buffer(bytes_);
+    filled_ = false;
   }
   ++holders_;
+}
+
+void Arena::fill() {
+  if (std::exchange(filled_, true)) return;
+  Executor(threads_).run(grains(bytes_), min_grains,
+                         [this](unsigned, std::uint64_t begin, std::uint64_t end) {
+                           const std::uint64_t from = begin * grain_bytes;
+                           const std::uint64_t to = std::min(end * grain_bytes, bytes_);
+                           if (memory_ == Memory::shared) {
+                             in_.collapse(from, to - from);
+                             out_.collapse(from, to - from);
+                           }
+                           pattern(from, in_.data() + from, to - from);
+                           std::memset(out_.data() + from, 0xa5, to - from);
+                         });
 }
 
 void Arena::release() noexcept {
@@ -92,11 +157,6 @@ std::uint64_t available_memory() {
     if (word == "MemAvailable:" && file >> kib) return kib << 10;
   }
   return std::numeric_limits<std::uint64_t>::max();
-}
-
-std::uint64_t last_level_cache_bytes() {
-  const long size = std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
-  return size > 0 ? static_cast<std::uint64_t>(size) : std::uint64_t{32} << 20;
 }
 
 }  // namespace paraes::bench

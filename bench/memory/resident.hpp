@@ -49,7 +49,7 @@ class ResidentVariant : public Variant {
   void tear_down() noexcept override;
   void call() override;
   // GPUs save energy too: a pause between samples must not be paid for by the next one.
-  [[nodiscard]] bool wants_lead_in() const override { return true; }
+  void lead_in() override { call_untimed(); }
   [[nodiscard]] bool verify() override;
   bool expand_key() override;
   [[nodiscard]] Timeline timeline(double median_ns,

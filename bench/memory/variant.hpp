@@ -21,7 +21,7 @@ class MemoryVariant : public Variant {
   void call() override;
   [[nodiscard]] bool needs_restore() const override;
   void restore() override;
-  [[nodiscard]] bool wants_lead_in() const override;
+  void lead_in() override;
   [[nodiscard]] bool verify() override;
   bool expand_key() override;
   [[nodiscard]] Timeline timeline(double median_ns,
