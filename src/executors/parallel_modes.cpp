@@ -63,7 +63,9 @@ void parallel_cbc_decrypt(const Executor& executor, const CipherKey& key, std::u
   }
   std::memcpy(chain, in + bytes - 16, 16);
   executor.run(units, min_grains, [&](unsigned r, std::uint64_t begin, std::uint64_t end) {
-    run(before[r].data(), begin, end);
+    // A copy: kernels write the chain after every batch, and two of these lie in one cache line.
+    std::array<std::uint8_t, 16> own = before[r];
+    run(own.data(), begin, end);
   });
 }
 
