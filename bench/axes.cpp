@@ -6,6 +6,7 @@
 #include "file/tools.hpp"
 #include "gpu/fleet.hpp"
 #include "memory/pinned_copy.hpp"
+#include "memory/ports.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 #include "rivals/rivals.hpp"
@@ -149,6 +150,7 @@ std::vector<std::uint64_t> parse_sizes(std::string_view list, SizeParser parse_s
 std::vector<std::string> rival_names() {
   std::vector<std::string> names;
   for (const MemoryRival& rival : memory_rivals()) names.emplace_back(rival.name);
+  for (const Ports& ports : all_ports()) names.emplace_back(ports.rival);
   for (const FileRival& rival : file_rivals()) names.emplace_back(rival.name);
   names.emplace_back(pinned_copy_name);
   return names;

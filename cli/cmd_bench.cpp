@@ -78,8 +78,8 @@ void add_bench(CLI::App& app, int& status, const BenchProgram& program) {
        "Where keys for GPUs are expanded (default: host).");
   axis("--transfer", axes.transfer, "staged,mapped", "How data gets to a GPU (default: staged).");
   axis("--rivals", axes.rivals, "NAME,...",
-       "openssl (default), ipsec-mb, gcrypt, memcpy; transfer: pinned-copy (default); "
-       "files: openssl-enc (default), age, cp; none.");
+       "openssl (default), ipsec-mb, gcrypt, memcpy, ports-aesni, ports-vaes256, ports-vaes512; "
+       "transfer: pinned-copy (default); files: openssl-enc (default), age, cp; none.");
 
   group = "Sampling";
   verb->add_option("--samples", settings.samples, "Samples a row, at least (default: 31).")

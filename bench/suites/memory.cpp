@@ -4,6 +4,7 @@
 
 #include "memory/arena.hpp"
 #include "memory/ours.hpp"
+#include "memory/ports.hpp"
 #include "memory/resident.hpp"
 #include "memory/variant.hpp"
 #include "rivals/rivals.hpp"
@@ -80,6 +81,9 @@ class Planner {
       for (const MemoryRival& rival : memory_rivals()) {
         if (rival.copies && wanted(rival)) add_copy(rival, bytes, threads);
       }
+      for (const Ports& ports : all_ports()) {
+        if (has(axes_.rivals, ports.rival)) add_ports(ports, bytes, threads);
+      }
       each_job(bytes, threads, [&](const Job& job) { add_job(job); });
     }
   }
@@ -96,6 +100,19 @@ class Planner {
     Row row = row_of(job);
     row.rival = rival.name;
     add(std::move(row), job, [&](const Row& r) { return on_cpu(r, job, rival.make(job)); });
+  }
+
+  void add_ports(const Ports& ports, std::uint64_t bytes, int threads) {
+    for (const int bits : axes_.key_bits) {
+      const Job job{Mode::ecb, bits, Direction::encrypt, 0, bytes, threads, false};
+      Row row = row_of(job);
+      row.rival = ports.rival;
+      row.cache = "warm";
+      add(std::move(row), job, [&](const Row& r) {
+        cpu_kernels_.require(std::string(ports.kernel));
+        return make_ports(r, job, ports);
+      });
+    }
   }
 
   void add_job(const Job& job) {

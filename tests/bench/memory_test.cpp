@@ -12,7 +12,9 @@
 #include "bench.hpp"
 #include "memory/oracle.hpp"
 #include "memory/ours.hpp"
+#include "memory/ports.hpp"
 #include "memory/variant.hpp"
+#include "paraes/kernels.hpp"
 #include "rivals/rivals.hpp"
 
 namespace paraes::bench {
@@ -92,6 +94,42 @@ TEST(Memory, CopyIsRight) {
   EXPECT_TRUE(verifies(job, make_memcpy(job)));
   job.in_place = true;
   EXPECT_THROW((void)make_memcpy(job), Skip);
+}
+
+// Of the instruction sets that this machine has.
+std::vector<Ports> ports_here() {
+  std::vector<Ports> list;
+  for (const Ports& ports : all_ports()) {
+    for (const KernelInfo& kernel : kernels()) {
+      if (kernel.name == ports.kernel && kernel.available) list.push_back(ports);
+    }
+  }
+  return list;
+}
+
+TEST(Memory, RoundsInRegistersAreAes) {
+  if (ports_here().empty()) GTEST_SKIP() << "this machine has no AES instructions";
+  for (const Ports& ports : ports_here()) {
+    ASSERT_LE(ports.bytes, max_ports_bytes);
+    for (const int bits : {128, 192, 256}) {
+      for (const int threads : {1, 3}) {
+        const Job job{Mode::ecb, bits, Direction::encrypt, 0, 100000, threads, false};
+        EXPECT_TRUE(make_ports(row_of(job), job, ports)->verify()) << ports.rival << name_of(job);
+      }
+    }
+  }
+}
+
+TEST(Memory, RoundsThatWereNotDoneAreFound) {
+  if (ports_here().empty()) GTEST_SKIP() << "this machine has no AES instructions";
+  static const Ports whole = ports_here().front();
+  Ports lazy = whole;
+  lazy.iterate = [](const std::uint8_t(*keys)[16], unsigned rounds, std::uint8_t* blocks,
+                    std::uint64_t times) { whole.iterate(keys, rounds, blocks, times - 1); };
+  Job job{Mode::ecb, 128, Direction::encrypt, 0, 100000, 1, false};
+  EXPECT_FALSE(make_ports(row_of(job), job, lazy)->verify());
+  job.bytes = 1000;
+  EXPECT_THROW((void)make_ports(row_of(job), job, whole), Skip);
 }
 
 // A correct contender whose output is damaged afterwards.

@@ -1,0 +1,178 @@
+#include "memory/ports.hpp"
+
+#include <openssl/evp.h>
+
+#include <array>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "core/key_schedule.hpp"
+#include "executors/executor.hpp"
+#include "kernels/registry.hpp"
+#include "kernels/target.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+PARAES_TARGET_BEGIN("sse4.1,aes")
+namespace paraes::bench::ports_aesni {
+namespace {
+
+using Vec = __m128i;
+// More would not leave one of 16 registers for the round key.
+constexpr std::size_t groups = 12;
+PARAES_INLINE Vec load(const std::uint8_t* p) {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+}
+PARAES_INLINE void store(std::uint8_t* p, Vec a) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), a);
+}
+PARAES_INLINE Vec broadcast(const std::uint8_t* p) { return load(p); }
+PARAES_INLINE Vec add_key(Vec s, Vec k) { return _mm_xor_si128(s, k); }
+PARAES_INLINE Vec middle(Vec s, Vec k) { return _mm_aesenc_si128(s, k); }
+PARAES_INLINE Vec last(Vec s, Vec k) { return _mm_aesenclast_si128(s, k); }
+#include "memory/ports_loop.inc"
+
+}  // namespace
+}  // namespace paraes::bench::ports_aesni
+PARAES_TARGET_END
+
+PARAES_TARGET_BEGIN("avx2,aes,vaes")
+namespace paraes::bench::ports_vaes256 {
+namespace {
+
+using Vec = __m256i;
+constexpr std::size_t groups = 12;
+PARAES_INLINE Vec load(const std::uint8_t* p) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+}
+PARAES_INLINE void store(std::uint8_t* p, Vec a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a);
+}
+PARAES_INLINE Vec broadcast(const std::uint8_t* p) {
+  return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+PARAES_INLINE Vec add_key(Vec s, Vec k) { return _mm256_xor_si256(s, k); }
+PARAES_INLINE Vec middle(Vec s, Vec k) { return _mm256_aesenc_epi128(s, k); }
+PARAES_INLINE Vec last(Vec s, Vec k) { return _mm256_aesenclast_epi128(s, k); }
+#include "memory/ports_loop.inc"
+
+}  // namespace
+}  // namespace paraes::bench::ports_vaes256
+PARAES_TARGET_END
+
+PARAES_TARGET_BEGIN("avx512f,aes,vaes")
+namespace paraes::bench::ports_vaes512 {
+namespace {
+
+using Vec = __m512i;
+// With the round keys of the longest key, 15, there are 31 of 32 registers.
+constexpr std::size_t groups = 16;
+PARAES_INLINE Vec load(const std::uint8_t* p) { return _mm512_loadu_si512(p); }
+PARAES_INLINE void store(std::uint8_t* p, Vec a) { _mm512_storeu_si512(p, a); }
+PARAES_INLINE Vec broadcast(const std::uint8_t* p) {
+  return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+PARAES_INLINE Vec add_key(Vec s, Vec k) { return _mm512_xor_si512(s, k); }
+PARAES_INLINE Vec middle(Vec s, Vec k) { return _mm512_aesenc_epi128(s, k); }
+PARAES_INLINE Vec last(Vec s, Vec k) { return _mm512_aesenclast_epi128(s, k); }
+#include "memory/ports_loop.inc"
+
+}  // namespace
+}  // namespace paraes::bench::ports_vaes512
+PARAES_TARGET_END
+#endif
+
+namespace paraes::bench {
+namespace {
+
+using Blocks = std::array<std::uint8_t, max_ports_bytes>;
+
+class PortsVariant : public Variant {
+ public:
+  PortsVariant(Row row, const Job& job, const Ports& ports)
+      : Variant(std::move(row)),
+        ports_(ports),
+        key_bytes_(static_cast<unsigned>(job.key_bits / 8)),
+        executor_(job.threads),
+        shares_(static_cast<std::size_t>(executor_.threads())) {
+    find_kernel("reference").expand(schedule_, material().key.data(), key_bytes_);
+    const std::uint64_t share = job.bytes / shares_.size();
+    times_ = share / ports.bytes;
+    if (times_ < 16) throw Skip("too few bytes to measure rounds alone");
+    for (std::size_t r = 0; r < shares_.size(); ++r) {
+      pattern(r * max_ports_bytes, shares_[r].data(), max_ports_bytes);
+    }
+  }
+
+  void call() override {
+    executor_.run(shares_.size(), 1, [&](unsigned r, std::uint64_t, std::uint64_t) {
+      Blocks own = shares_[r];
+      ports_.iterate(schedule_.encrypt, schedule_.rounds, own.data(), times_);
+      shares_[r] = own;
+    });
+  }
+
+  [[nodiscard]] bool verify() override {
+    std::vector<Blocks> expected = shares_;
+    call();
+    for (std::size_t r = 0; r < expected.size(); ++r) {
+      if (!encrypt(expected[r])) return false;
+      if (std::memcmp(expected[r].data(), shares_[r].data(), max_ports_bytes) != 0) return false;
+    }
+    return true;
+  }
+
+ private:
+  // By OpenSSL; false if that fails.
+  [[nodiscard]] bool encrypt(Blocks& blocks) const {
+    const std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)> context(
+        EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free);
+    const EVP_CIPHER* cipher = key_bytes_ == 16   ? EVP_aes_128_ecb()
+                               : key_bytes_ == 24 ? EVP_aes_192_ecb()
+                                                  : EVP_aes_256_ecb();
+    if (!context ||
+        EVP_EncryptInit_ex(context.get(), cipher, nullptr, material().key.data(), nullptr) != 1) {
+      return false;
+    }
+    EVP_CIPHER_CTX_set_padding(context.get(), 0);
+    const int bytes = static_cast<int>(ports_.bytes);
+    for (std::uint64_t i = 0; i < times_; ++i) {
+      int length = 0;
+      if (EVP_EncryptUpdate(context.get(), blocks.data(), &length, blocks.data(), bytes) != 1 ||
+          length != bytes) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  const Ports& ports_;
+  unsigned key_bytes_;
+  Executor executor_;
+  KeySchedule schedule_;
+  std::uint64_t times_ = 0;
+  std::vector<Blocks> shares_;
+};
+
+}  // namespace
+
+std::span<const Ports> all_ports() {
+#if defined(__x86_64__)
+  static constexpr Ports list[] = {
+      {"ports-aesni", "aesni", ports_aesni::group_bytes, ports_aesni::iterate},
+      {"ports-vaes256", "vaes256", ports_vaes256::group_bytes, ports_vaes256::iterate},
+      {"ports-vaes512", "vaes512", ports_vaes512::group_bytes, ports_vaes512::iterate},
+  };
+  return list;
+#else
+  return {};
+#endif
+}
+
+std::unique_ptr<Variant> make_ports(Row row, const Job& job, const Ports& ports) {
+  return std::make_unique<PortsVariant>(std::move(row), job, ports);
+}
+
+}  // namespace paraes::bench
