@@ -277,8 +277,8 @@ class MemoryRanks : public bench::Variant {
 
   void call() override {
     tell(Step::run);
-    take_part(ranks_, *part_, measurement_.scatters, arena_->in(), arena_->out(), &times_);
-    ++calls_;
+    take_part(ranks_, *part_, measurement_.scatters, arena_->in(), arena_->out(),
+              measurement_.scatters ? &times_ : nullptr);
     for (int other = 1; other < ranks_.size(); ++other) {
       static_cast<void>(ranks_.receive_soon(other, Tag::stepped, session_));
     }
@@ -298,19 +298,8 @@ class MemoryRanks : public bench::Variant {
     return is_answer(measurement_.job, all.data(), nullptr);
   }
 
-  [[nodiscard]] bench::Timeline timeline(double median_ns,
-                                         std::optional<double> /*key_expansion*/) const override {
-    bench::Timeline phases;
-    phases.kernel = median_ns;
-    if (!measurement_.scatters) return phases;
-    const auto mean = [&](std::optional<double> sum) {
-      return sum.value_or(0) / static_cast<double>(std::max<std::uint64_t>(calls_, 1));
-    };
-    phases.scatter = mean(times_.scatter);
-    phases.kernel = mean(times_.kernel);
-    phases.gather = mean(times_.gather);
-    return phases;
-  }
+  [[nodiscard]] bench::Timeline take_phases() override { return std::exchange(times_, {}); }
+  [[nodiscard]] bool is_kernel_alone() const override { return !measurement_.scatters; }
 
  private:
   void tell(Step step) {
@@ -335,8 +324,7 @@ class MemoryRanks : public bench::Variant {
   bool holds_ = false;
   std::unique_ptr<Part> part_;
   std::string trouble_;
-  bench::Timeline times_;
-  std::uint64_t calls_ = 0;
+  bench::Timeline times_;  // of calls whose phases nobody has taken
 };
 
 // The same job by rank 0 alone.
@@ -383,10 +371,7 @@ class FileRanks : public bench::Variant {
     (void)unlink((row().direction == Direction::encrypt ? sealed_ : opened_).c_str());
   }
 
-  void call() override {
-    row().direction == Direction::encrypt ? seal() : open(opened_);
-    ++calls_;
-  }
+  void call() override { row().direction == Direction::encrypt ? seal() : open(opened_); }
 
   [[nodiscard]] bool verify() override {
     restore();
@@ -400,18 +385,15 @@ class FileRanks : public bench::Variant {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
   }
 
-  [[nodiscard]] bench::Timeline timeline(double /*median*/,
-                                         std::optional<double> /*key_expansion*/) const override {
-    const auto mean = [&](std::uint64_t sum) {
-      return static_cast<double>(sum) / static_cast<double>(std::max<std::uint64_t>(calls_, 1));
-    };
+  [[nodiscard]] bench::Timeline take_phases() override {
+    const TransferTimes times = std::exchange(times_, {});
     bench::Timeline phases;
-    phases.read = mean(times_.read);
-    phases.kernel = mean(times_.kernel);
-    phases.write = mean(times_.write);
+    phases.read = static_cast<double>(times.read);
+    phases.kernel = static_cast<double>(times.kernel);
+    phases.write = static_cast<double>(times.write);
     if (distribution_ == Distribution::scatter) {
-      phases.scatter = mean(times_.scatter);
-      phases.gather = mean(times_.gather);
+      phases.scatter = static_cast<double>(times.scatter);
+      phases.gather = static_cast<double>(times.gather);
     }
     return phases;
   }
@@ -483,8 +465,7 @@ class FileRanks : public bench::Variant {
   bool holds_ = false;
   std::string sealed_;
   std::string opened_;
-  TransferTimes times_;
-  std::uint64_t calls_ = 0;
+  TransferTimes times_;  // of calls whose phases nobody has taken
 };
 
 const char* name_of(Distribution distribution) {

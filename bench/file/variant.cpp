@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "file/child.hpp"
-#include "harness/statistics.hpp"
 #include "memory/oracle.hpp"
 
 namespace paraes::bench {
@@ -92,23 +91,16 @@ bool FileVariant::verify() {
   return same;
 }
 
-Timeline FileVariant::timeline(double /*median_ns*/,
-                               std::optional<double> /*key_expansion_ns*/) const {
-  Timeline medians;
-  const auto median = [&](std::optional<double> Timeline::*phase) {
-    std::vector<double> values;
-    for (const std::string& output : outputs_) {
-      if (const auto value = tool_->timeline(output).*phase) values.push_back(*value);
+Timeline FileVariant::take_phases() {
+  Timeline sum;
+  for (const std::string& output : std::exchange(outputs_, {})) {
+    const Timeline run = tool_->timeline(output);
+    for (const Phase& phase : timeline_phases) {
+      auto& busy_ns = sum.*phase.busy_ns;
+      if (const auto ns = run.*phase.busy_ns) busy_ns = busy_ns.value_or(0) + *ns;
     }
-    if (!values.empty()) medians.*phase = median_of(std::move(values));
-  };
-  median(&Timeline::read);
-  median(&Timeline::key_expansion);
-  median(&Timeline::host_to_device);
-  median(&Timeline::kernel);
-  median(&Timeline::device_to_host);
-  median(&Timeline::write);
-  return medians;
+  }
+  return sum;
 }
 
 std::string FileVariant::run(Direction direction, const FileTool& tool, const std::string& in,

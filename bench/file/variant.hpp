@@ -26,8 +26,7 @@ class FileVariant : public Variant {
   void restore() override;  // removes the output
   void call() override;
   [[nodiscard]] bool verify() override;
-  [[nodiscard]] Timeline timeline(double median_ns,
-                                  std::optional<double> key_expansion_ns) const override;
+  [[nodiscard]] Timeline take_phases() override;
 
  private:
   // Throws Skip if it cannot.
@@ -46,7 +45,7 @@ class FileVariant : public Variant {
   bool holds_workspace_ = false;
   std::string in_;
   std::string out_;
-  std::vector<std::string> outputs_;  // of every call
+  std::vector<std::string> outputs_;  // of the calls whose phases nobody has taken
 };
 
 }  // namespace paraes::bench

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <utility>
 
 namespace paraes::bench {
 namespace {
@@ -85,27 +86,42 @@ std::uint64_t calibrate(double min_ns, Timer timer) {
   }
 }
 
-std::optional<double> time_key_expansion(Variant& variant) {
-  if (!variant.expand_key()) return std::nullopt;
+// Samples of one key expansion; none if the variant has no key to expand.
+std::vector<double> time_key_expansion(Variant& variant) {
+  if (!variant.expand_key()) return {};
   const auto timer = [&variant](std::uint64_t batch) {
     const auto begin = Clock::now();
     for (std::uint64_t i = 0; i < batch; ++i) variant.expand_key();
     return nanoseconds(Clock::now() - begin);
   };
   const std::uint64_t batch = calibrate(1e5, timer);
+  static_cast<void>(variant.take_phases());
   std::vector<double> samples;
   samples.reserve(9);
-  for (int i = 0; i < 9; ++i) samples.push_back(timer(batch) / static_cast<double>(batch));
-  return median_of(std::move(samples));
+  for (int i = 0; i < 9; ++i) {
+    const double took = timer(batch);
+    samples.push_back(variant.take_phases().key_expansion.value_or(took) /
+                      static_cast<double>(batch));
+  }
+  return samples;
 }
 
 void take_sample(Entrant& entrant, EnergyMeter& energy) {
   Variant& variant = *entrant.variant;
   variant.lead_in();
+  // What untimed calls have added.
+  static_cast<void>(variant.take_phases());
   const auto before = entrant.on_cpu() ? energy.joules() : std::nullopt;
   const double took = time_calls(variant, entrant.batch);
   const auto after = entrant.on_cpu() ? energy.joules() : std::nullopt;
-  entrant.result.samples_ns.push_back(took / static_cast<double>(entrant.batch));
+  const Timeline phases = variant.take_phases();
+  const auto calls = static_cast<double>(entrant.batch);
+  entrant.result.samples_ns.push_back(took / calls);
+  for (const Phase& phase : timeline_phases) {
+    if (const auto ns = phases.*phase.busy_ns) {
+      (entrant.result.timeline_samples_ns.*phase.samples_ns).push_back(*ns / calls);
+    }
+  }
   entrant.total_ns += took;
   if (before && after) {
     entrant.joules += *after - *before;
@@ -217,9 +233,29 @@ void measure_gpu_energy(Entrant& entrant, EnergyMeter& energy, double min_ns) {
   }
 }
 
+// Before key expansion is timed, whose samples are its own.
+void drop_partial_phases(Result& result) {
+  for (const Phase& phase : timeline_phases) {
+    auto& samples = result.timeline_samples_ns.*phase.samples_ns;
+    // They would stand beside samples_ns of other calls.
+    if (samples.size() != result.samples_ns.size()) samples.clear();
+  }
+}
+
+void set_timeline(Result& result, const Variant& variant) {
+  for (const Phase& phase : timeline_phases) {
+    const auto& samples = result.timeline_samples_ns.*phase.samples_ns;
+    if (!samples.empty()) result.timeline.*phase.busy_ns = median_of(samples);
+  }
+  if (variant.is_kernel_alone() && !result.samples_ns.empty()) {
+    result.timeline.kernel = result.statistics.median;
+  }
+}
+
 void finish(Entrant& entrant, EnergyMeter& energy, const Settings& settings) {
   Result& result = entrant.result;
   result.statistics = statistics_of(result.samples_ns);
+  drop_partial_phases(result);
   if (!entrant.on_cpu()) {
     guard(entrant, [&] { measure_gpu_energy(entrant, energy, settings.min_gpu_energy_ns); });
   } else if (!energy.available()) {
@@ -233,10 +269,13 @@ void finish(Entrant& entrant, EnergyMeter& energy, const Settings& settings) {
         entrant.joules / (static_cast<double>(entrant.batch) * result.samples_ns.size());
   }
   guard(entrant, [&] {
-    const std::optional<double> key_expansion = time_key_expansion(*entrant.variant);
-    result.timeline = entrant.variant->timeline(result.statistics.median, key_expansion);
+    std::vector<double> key_expansion = time_key_expansion(*entrant.variant);
+    if (!key_expansion.empty()) {
+      result.timeline_samples_ns.key_expansion = std::move(key_expansion);
+    }
     result.verified = entrant.variant->verify();
   });
+  set_timeline(result, *entrant.variant);
   if (entrant.failed()) result.verified = false;
 }
 

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "harness/row.hpp"
+#include "harness/timeline.hpp"
 
 namespace paraes::bench {
 
@@ -17,18 +17,6 @@ namespace paraes::bench {
 class Skip : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
-};
-
-// Medians of busy nanoseconds; what was not measured is empty.
-struct Timeline {
-  std::optional<double> read;
-  std::optional<double> key_expansion;
-  std::optional<double> host_to_device;
-  std::optional<double> kernel;
-  std::optional<double> device_to_host;
-  std::optional<double> write;
-  std::optional<double> scatter;
-  std::optional<double> gather;
 };
 
 class Variant {
@@ -60,17 +48,16 @@ class Variant {
   // independent computation.
   [[nodiscard]] virtual bool verify() = 0;
 
-  // Expands a key once more, for the timeline; false if this variant has no key to expand.
-  virtual bool expand_key() { return false; }
+  // The phases of all calls since it was last asked, as far as they were timed apart; it then
+  // forgets them.
+  [[nodiscard]] virtual Timeline take_phases() { return {}; }
 
-  // The phases of a run whose median took median_ns.
-  [[nodiscard]] virtual Timeline timeline(double median_ns,
-                                          std::optional<double> key_expansion_ns) const {
-    (void)median_ns;
-    Timeline phases;
-    phases.key_expansion = key_expansion_ns;
-    return phases;
-  }
+  // Whether a call is the kernel phase and no other.
+  [[nodiscard]] virtual bool is_kernel_alone() const { return false; }
+
+  // Expands a key once more, for the timeline; false if this variant has no key to expand. One that
+  // times this itself adds it to its phases.
+  virtual bool expand_key() { return false; }
 
  protected:
   // For a lead_in().

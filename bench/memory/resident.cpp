@@ -169,13 +169,6 @@ bool ResidentVariant::expand_key() {
   return true;
 }
 
-Timeline ResidentVariant::timeline(double median_ns, std::optional<double> key_expansion_ns) const {
-  Timeline phases;
-  phases.key_expansion = key_expansion_ns;
-  phases.kernel = median_ns;
-  return phases;
-}
-
 void refuse_resident(const Job& job) {
   if (job.in_place) throw Skip("GPU kernels work from one buffer to another");
   if (job.mode != Mode::xts) return;

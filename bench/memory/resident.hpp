@@ -52,8 +52,7 @@ class ResidentVariant : public Variant {
   void lead_in() override { call_untimed(); }
   [[nodiscard]] bool verify() override;
   bool expand_key() override;
-  [[nodiscard]] Timeline timeline(double median_ns,
-                                  std::optional<double> key_expansion_ns) const override;
+  [[nodiscard]] bool is_kernel_alone() const override { return true; }
 
  private:
   [[nodiscard]] std::unique_ptr<gpu::KeyMaterial> make_key() const;

@@ -1,8 +1,8 @@
 // Transfer scope: a message in host memory through a GPU and back, by the public classes.
 #pragma once
 
-#include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "memory/variant.hpp"
 
@@ -14,18 +14,14 @@ class TransferVariant : public MemoryVariant {
 
   void set_up() override;
   void tear_down() noexcept override;
-  void call() override;
-  bool expand_key() override { return false; }  // timeline() asks the device
-  // Phases are means of the calls: the device tells only totals.
-  [[nodiscard]] Timeline timeline(double median_ns,
-                                  std::optional<double> key_expansion_ns) const override;
+  // By a cipher of its own, on a message that goes through one lane; timed by the device.
+  bool expand_key() override;
+  [[nodiscard]] Timeline take_phases() override;
+  [[nodiscard]] bool is_kernel_alone() const override { return false; }
 
  private:
-  [[nodiscard]] double key_expansion_ns() const;
-
   Execution execution_;
-  bool first_call_ = true;
-  std::uint64_t calls_ = 0;  // after the first
+  std::optional<double> key_expansion_ns_;  // of expand_key() alone
 };
 
 }  // namespace paraes::bench

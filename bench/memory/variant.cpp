@@ -55,11 +55,4 @@ bool MemoryVariant::verify() {
 
 bool MemoryVariant::expand_key() { return contender_->expand_key(); }
 
-Timeline MemoryVariant::timeline(double median_ns, std::optional<double> key_expansion_ns) const {
-  Timeline phases;
-  phases.key_expansion = key_expansion_ns;
-  phases.kernel = median_ns;
-  return phases;
-}
-
 }  // namespace paraes::bench

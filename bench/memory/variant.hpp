@@ -24,8 +24,7 @@ class MemoryVariant : public Variant {
   void lead_in() override;
   [[nodiscard]] bool verify() override;
   bool expand_key() override;
-  [[nodiscard]] Timeline timeline(double median_ns,
-                                  std::optional<double> key_expansion_ns) const override;
+  [[nodiscard]] bool is_kernel_alone() const override { return true; }
 
  protected:
   [[nodiscard]] const Job& job() const { return job_; }

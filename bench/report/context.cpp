@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "build_info.hpp"
+#include "core/cache.hpp"
 #include "file/child.hpp"
 #include "file/tools.hpp"
 #include "paraes/devices.hpp"
@@ -205,6 +206,8 @@ Json context(const std::string& folder) {
   json["governor"] = text_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   json["clock_hz"] = measured_clock();
   json["thp"] = huge_pages();
+  json["first_touch"] = "by the threads that are timed";
+  json["last_level_cache_bytes"] = last_level_cache_bytes(1);
   add_gpus(json);
   json["compiler"] = compiler();
   json["flags"] = PARAES_BUILD_FLAGS;

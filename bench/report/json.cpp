@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace paraes::bench {
 namespace {
@@ -14,6 +16,12 @@ Json or_null(const std::optional<double>& value) { return value ? Json(*value) :
 // Tenths of a nanosecond: the clock knows no more, and the file stays readable.
 double tenth(double ns) { return std::round(ns * 10) / 10; }
 Json tenth_or_null(const std::optional<double>& ns) { return ns ? Json(tenth(*ns)) : Json(); }
+
+Json tenths(const std::vector<double>& samples_ns) {
+  Json json = Json::array();
+  for (const double ns : samples_ns) json.push_back(tenth(ns));
+  return json;
+}
 
 Json axes_of(const Row& row) {
   Json json;
@@ -41,9 +49,7 @@ Json axes_of(const Row& row) {
 Json result_of(const Result& result) {
   Json json = axes_of(result.row);
   const bool measured = !result.samples_ns.empty();
-  Json samples = Json::array();
-  for (const double sample : result.samples_ns) samples.push_back(tenth(sample));
-  json["samples_ns"] = std::move(samples);
+  json["samples_ns"] = tenths(result.samples_ns);
   const Statistics& s = result.statistics;
   json["outliers"] = s.outliers;
   json["median_ns"] = measured ? Json(tenth(s.median)) : Json();
@@ -52,15 +58,16 @@ Json result_of(const Result& result) {
   json["bytes_per_second"] =
       measured ? Json(std::llround(static_cast<double>(result.row.bytes) * 1e9 / s.median))
                : Json();
-  const Timeline& t = result.timeline;
-  json["timeline_ns"] = {{"read", tenth_or_null(t.read)},
-                         {"key_expansion", tenth_or_null(t.key_expansion)},
-                         {"host_to_device", tenth_or_null(t.host_to_device)},
-                         {"kernel", tenth_or_null(t.kernel)},
-                         {"device_to_host", tenth_or_null(t.device_to_host)},
-                         {"write", tenth_or_null(t.write)},
-                         {"scatter", tenth_or_null(t.scatter)},
-                         {"gather", tenth_or_null(t.gather)}};
+  Json timeline = Json::object();
+  Json phase_samples = Json::object();
+  for (const Phase& phase : timeline_phases) {
+    const std::string name(phase.name);
+    timeline[name] = tenth_or_null(result.timeline.*phase.busy_ns);
+    const auto& phase_ns = result.timeline_samples_ns.*phase.samples_ns;
+    if (!phase_ns.empty()) phase_samples[name] = tenths(phase_ns);
+  }
+  json["timeline_ns"] = std::move(timeline);
+  json["timeline_samples_ns"] = std::move(phase_samples);
   json["energy_joules"] = or_null(result.energy_joules);
   if (!result.energy_joules) json["energy_reason"] = or_null(result.energy_reason);
   json["verified"] = result.verified;

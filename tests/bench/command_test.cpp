@@ -77,6 +77,10 @@ TEST(Command, TinyRunReportsVerifiedRows) {
     EXPECT_EQ(row["bytes"], 1024);
     EXPECT_EQ(row["samples_ns"].size(), 3U);
     EXPECT_TRUE(row["timeline_ns"]["key_expansion"].is_number());
+    EXPECT_EQ(row["timeline_ns"]["kernel"], row["median_ns"]);
+    // The kernel is the call, whose samples are there.
+    EXPECT_EQ(row["timeline_samples_ns"].size(), 1U);
+    EXPECT_EQ(row["timeline_samples_ns"]["key_expansion"].size(), 9U);
   }
 }
 
@@ -100,7 +104,14 @@ TEST(Command, FilesAreVerifiedAndRemoved) {
   for (const auto& row : json["results"]) {
     EXPECT_TRUE(row["verified"].get<bool>()) << row.dump();
     EXPECT_EQ(row["scope"], "file");
-    ours += row["rival"].is_null() ? 1 : 0;
+    if (!row["rival"].is_null()) {
+      EXPECT_TRUE(row["timeline_samples_ns"].empty());
+      continue;
+    }
+    ++ours;
+    for (const char* phase : {"read", "key_expansion", "kernel", "write"}) {
+      EXPECT_EQ(row["timeline_samples_ns"][phase].size(), row["samples_ns"].size()) << phase;
+    }
   }
   EXPECT_EQ(ours, 6U);
   EXPECT_TRUE(std::filesystem::is_empty(files));

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "harness/measure.hpp"
+#include "harness/statistics.hpp"
 #include "memory/oracle.hpp"
 #include "memory/pinned_copy.hpp"
 #include "memory/resident.hpp"
@@ -63,6 +64,21 @@ class BenchGpu : public testing::Test {
   }
 
   static Json measured(const AxisTexts& texts) { return measured(axes_of(texts)); }
+
+  // Every phase has its median and the samples of that; but for what is the call itself, and for
+  // key expansion outside the calls, there are as many as of the call.
+  static void expect_samples_of_phases(const Json& row, bool keys_apart) {
+    const bool kernel_alone = row["scope"] == "memory";
+    for (const auto& [name, median] : row["timeline_ns"].items()) {
+      const bool timed = !median.is_null() && !(kernel_alone && name == "kernel");
+      EXPECT_EQ(row["timeline_samples_ns"].contains(name), timed) << name;
+      if (!timed || !row["timeline_samples_ns"].contains(name)) continue;
+      const auto samples = row["timeline_samples_ns"][name].get<std::vector<double>>();
+      const bool apart = keys_apart && name == "key_expansion";
+      EXPECT_EQ(samples.size(), apart ? 9U : row["samples_ns"].size()) << name;
+      EXPECT_NEAR(median.get<double>(), median_of(samples), 0.11) << name;
+    }
+  }
 
   // `right`: no call may fail.
   static Json measured(const Axes& axes, bool right = true) {
@@ -112,6 +128,7 @@ TEST_F(BenchGpu, MemoryRowsAreVerified) {
     EXPECT_EQ(row["timeline_ns"]["kernel"], row["median_ns"]);
     EXPECT_GT(row["timeline_ns"]["key_expansion"], 0);
     EXPECT_TRUE(row["timeline_ns"]["host_to_device"].is_null());
+    expect_samples_of_phases(row, true);
   }
   EXPECT_EQ(on_gpu, 2U * 2U * 2U);  // modes, directions, where keys are expanded
 }
@@ -130,7 +147,11 @@ TEST_F(BenchGpu, TransferRowsAreVerified) {
     EXPECT_EQ(row["scope"], "transfer");
     EXPECT_EQ(row["threads"], 0);
     EXPECT_TRUE(row["overlap"].get<bool>());
-    if (!row["rival"].is_null()) continue;
+    expect_samples_of_phases(row, true);
+    if (!row["rival"].is_null()) {
+      EXPECT_TRUE(row["timeline_samples_ns"].empty());
+      continue;
+    }
     EXPECT_EQ(row["key_expansion"], "host");
     const bool staged = row["transfer"] == "staged";
     EXPECT_TRUE(staged || row["transfer"] == "mapped");
@@ -141,6 +162,29 @@ TEST_F(BenchGpu, TransferRowsAreVerified) {
     EXPECT_EQ(phases["device_to_host"].is_number(), staged);
     EXPECT_TRUE(phases["read"].is_null());
   }
+}
+
+TEST_F(BenchGpu, PhasesAreThoseSinceTheyWereLastTaken) {
+  AxisTexts axes = texts();
+  axes.scope = "transfer";
+  axes.mode = "ctr";
+  axes.direction = "encrypt";
+  axes.rivals = "none";
+  const Plan plan = make_plan(axes_of(axes));
+  ASSERT_EQ(plan.groups.size(), 1U) << plan.skipped[0].reason;
+  Variant& variant = *plan.groups[0][0];
+  variant.set_up();
+  variant.call();
+  const Timeline once = variant.take_phases();
+  EXPECT_GT(once.kernel, 0);
+  EXPECT_FALSE(once.key_expansion);  // outside the calls
+  EXPECT_EQ(variant.take_phases().kernel, 0);
+  EXPECT_TRUE(variant.expand_key());
+  const Timeline expansion = variant.take_phases();
+  EXPECT_TRUE(expansion.key_expansion);
+  EXPECT_EQ(expansion.kernel, 0);  // by a cipher of its own
+  EXPECT_FALSE(variant.take_phases().key_expansion);
+  variant.tear_down();
 }
 
 TEST_F(BenchGpu, PhasesWithoutOverlapAreDisjoint) {
@@ -159,15 +203,16 @@ TEST_F(BenchGpu, PhasesWithoutOverlapAreDisjoint) {
     EXPECT_FALSE(variant->row().overlap);
     variant->set_up();
     variant->call();
+    static_cast<void>(variant->take_phases());
     const auto begin = std::chrono::steady_clock::now();
     for (int i = 0; i < 3; ++i) variant->call();
     const auto took =
         std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin);
-    const Timeline phases = variant->timeline(took.count() / 3, std::nullopt);
+    const Timeline phases = variant->take_phases();
     EXPECT_TRUE(variant->verify());
     variant->tear_down();
     if (!variant->row().rival.empty()) continue;
-    const double busy = 3 * (*phases.host_to_device + *phases.kernel + *phases.device_to_host);
+    const double busy = *phases.host_to_device + *phases.kernel + *phases.device_to_host;
     EXPECT_GT(busy, 0);
     EXPECT_LE(busy, took.count());
   }
@@ -237,6 +282,7 @@ TEST_F(BenchGpuFiles, StandBesideTheCpuAndAreVerified) {
   for (const Json& row : json["results"]) {
     EXPECT_TRUE(row["verified"].get<bool>()) << row.dump();
     EXPECT_EQ(row["scope"], "file");
+    expect_samples_of_phases(row, false);
     if (!row["rival"].is_null()) continue;
     EXPECT_EQ(row["kernel"], "reference");  // leaky, and named
     EXPECT_EQ(row["format"], "paraes");

@@ -2,11 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "harness/measure.hpp"
@@ -73,9 +78,13 @@ class Fake : public Variant {
   explicit Fake(const std::string& kernel) : Variant(row_named(kernel)) {}
 
   std::function<void()> on_set_up = [] {};
+  std::function<void()> on_lead_in = [] {};
+  std::function<bool()> on_expand_key = [] { return false; };
   std::function<void()> on_call = [] {};
   std::function<bool()> on_verify = [] { return true; };
   bool restores = false;
+  bool kernel_alone = false;
+  Timeline phases;  // since they were last taken
   int calls = 0;
   int restored = 0;
   int torn_down = 0;
@@ -88,6 +97,10 @@ class Fake : public Variant {
   }
   [[nodiscard]] bool needs_restore() const override { return restores; }
   void restore() override { ++restored; }
+  void lead_in() override { on_lead_in(); }
+  bool expand_key() override { return on_expand_key(); }
+  [[nodiscard]] Timeline take_phases() override { return std::exchange(phases, {}); }
+  [[nodiscard]] bool is_kernel_alone() const override { return kernel_alone; }
   [[nodiscard]] bool verify() override { return on_verify(); }
 
  private:
@@ -208,6 +221,138 @@ TEST(Measure, ThrowingCallIsNotVerifiedAndKeepsItsWords) {
   EXPECT_LT(outcome.results[0].samples_ns.size(), 20U);
   EXPECT_TRUE(outcome.results[1].verified);
   EXPECT_EQ(outcome.results[1].samples_ns.size(), 20U);
+}
+
+using Samples = std::vector<double>;
+
+void add(std::optional<double>& phase, double ns) { phase = phase.value_or(0) + ns; }
+
+// Spends a second of reading on each call that is no sample's, and on samples' what `ns` says.
+class Reading {
+ public:
+  Reading(Fake& fake, Samples ns) : fake_(fake), ns_(std::move(ns)) {
+    fake_.on_lead_in = [this] {
+      spend(1e9);
+      sampling_ = true;
+    };
+    fake_.on_call = [this] { spend(sampling_ ? ns_.at(sample_++) : 1e9); };
+  }
+
+ private:
+  void spend(double ns) { add(fake_.phases.read, ns); }
+
+  Fake& fake_;
+  Samples ns_;
+  bool sampling_ = false;
+  std::size_t sample_ = 0;
+};
+
+TEST(Phases, AreThoseOfTheSamplesAndTheirMedian) {
+  Bench bench;
+  // One call a sample, after one to calibrate and three to warm up.
+  bench.settings = Settings{5, 0, 3, 0};
+  const Samples ns = {7, 1, 100, 3, 2};
+  const Reading reading(bench.add("a"), ns);
+  const Outcome outcome = bench.run();
+  const Result& result = outcome.results[0];
+  EXPECT_EQ(result.error, "");
+  EXPECT_EQ(result.timeline_samples_ns.read, ns);
+  EXPECT_EQ(result.timeline_samples_ns.read.size(), result.samples_ns.size());
+  EXPECT_EQ(result.timeline.read, 3);
+}
+
+TEST(Phases, NeverTimedAreOmitted) {
+  Bench bench;
+  const Reading reading(bench.add("a"), {1, 2, 3});
+  bench.settings = Settings{3, 0, 0, 0};
+  const Result result = bench.run().results[0];
+  for (const Phase& phase : timeline_phases) {
+    const bool timed = phase.name == "read";
+    EXPECT_EQ((result.timeline.*phase.busy_ns).has_value(), timed) << phase.name;
+    EXPECT_EQ((result.timeline_samples_ns.*phase.samples_ns).empty(), !timed) << phase.name;
+  }
+}
+
+TEST(Phases, OfASampleAreSharedByItsCalls) {
+  Bench bench;
+  Fake& fake = bench.add("a");
+  fake.on_call = [&] { add(fake.phases.scatter, 2); };
+  bench.settings = Settings{4, 0, 0, 1e5};
+  const Result result = bench.run().results[0];
+  EXPECT_GT(fake.calls, 100);
+  EXPECT_EQ(result.timeline_samples_ns.scatter, Samples(4, 2));
+  EXPECT_EQ(result.timeline.scatter, 2);
+}
+
+TEST(Phases, ThatSomeSamplesLackAreOmitted) {
+  Bench bench;
+  Fake& fake = bench.add("a");
+  fake.on_call = [&] {
+    add(fake.phases.read, 1);
+    if (fake.calls % 2 == 0) add(fake.phases.write, 1);
+  };
+  bench.settings = Settings{4, 0, 0, 0};
+  const Result result = bench.run().results[0];
+  EXPECT_EQ(result.timeline_samples_ns.read.size(), 4U);
+  EXPECT_TRUE(result.timeline_samples_ns.write.empty());
+  EXPECT_FALSE(result.timeline.write);
+}
+
+TEST(Phases, KernelAloneIsTheCall) {
+  Bench bench;
+  bench.add("a").kernel_alone = true;
+  bench.add("b");
+  const Outcome outcome = bench.run();
+  EXPECT_EQ(outcome.results[0].timeline.kernel, outcome.results[0].statistics.median);
+  EXPECT_TRUE(outcome.results[0].timeline_samples_ns.kernel.empty());
+  EXPECT_FALSE(outcome.results[1].timeline.kernel);
+}
+
+TEST(Phases, KeyExpansionHasSamplesOfItsOwn) {
+  Bench bench;
+  bench.add("a").on_expand_key = [] { return true; };
+  const Result result = bench.run().results[0];
+  Samples samples = result.timeline_samples_ns.key_expansion;
+  ASSERT_EQ(samples.size(), 9U);
+  EXPECT_GT(*std::min_element(samples.begin(), samples.end()), 0);
+  EXPECT_EQ(result.timeline.key_expansion, median_of(std::move(samples)));
+}
+
+TEST(Phases, KeyExpansionThatTheVariantTimesIsWhatItSays) {
+  Bench bench;
+  Fake& fake = bench.add("a");
+  // One expansion a sample, after two of no sample: to see whether there is one, and to calibrate.
+  const double spent[] = {1e9, 1e9, 9, 8, 7, 600, 5, 4, 3, 2, 1};
+  std::size_t next = 0;
+  fake.on_expand_key = [&] {
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    add(fake.phases.key_expansion, next < std::size(spent) ? spent[next] : 1e9);
+    ++next;
+    return true;
+  };
+  const Result result = bench.run().results[0];
+  EXPECT_EQ(next, std::size(spent));
+  EXPECT_EQ(result.timeline_samples_ns.key_expansion, (Samples{9, 8, 7, 600, 5, 4, 3, 2, 1}));
+  EXPECT_EQ(result.timeline.key_expansion, 5);
+}
+
+TEST(Phases, OfARowThatFailedAreThoseOfItsSamples) {
+  Bench bench;
+  bench.settings = Settings{20, 0, 0, 0};
+  Fake& fake = bench.add("a");
+  fake.kernel_alone = true;
+  fake.on_call = [&] {
+    add(fake.phases.read, 5);
+    if (fake.calls > 3) throw std::runtime_error("tag");
+  };
+  Fake& hopeless = bench.add("b");
+  hopeless.kernel_alone = true;
+  hopeless.on_call = [] { throw std::runtime_error("tag"); };
+  const Outcome outcome = bench.run();
+  EXPECT_EQ(outcome.results[0].timeline_samples_ns.read, Samples(2, 5));
+  EXPECT_EQ(outcome.results[0].samples_ns.size(), 2U);
+  EXPECT_TRUE(outcome.results[1].samples_ns.empty());
+  EXPECT_FALSE(outcome.results[1].timeline.kernel);
 }
 
 TEST(Energy, SaysWhyThereIsNone) {

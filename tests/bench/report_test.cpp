@@ -49,13 +49,32 @@ Result result_named(const std::string& kernel, const std::string& rival, double 
 
 TEST(Report, HasTheKeysOfTheSchema) {
   const std::vector<std::string> top = {"schema", "seed", "context", "results", "skipped"};
-  const std::vector<std::string> context_keys = {
-      "time", "host",     "kernel_release", "container", "cpu",  "features", "cores",    "threads",
-      "numa", "governor", "clock_hz",       "thp",       "gpus", "drivers",  "compiler", "flags",
-      "git",  "dirty",    "libraries",      "omp"};
+  const std::vector<std::string> context_keys = {"time",
+                                                 "host",
+                                                 "kernel_release",
+                                                 "container",
+                                                 "cpu",
+                                                 "features",
+                                                 "cores",
+                                                 "threads",
+                                                 "numa",
+                                                 "governor",
+                                                 "clock_hz",
+                                                 "thp",
+                                                 "first_touch",
+                                                 "last_level_cache_bytes",
+                                                 "gpus",
+                                                 "drivers",
+                                                 "compiler",
+                                                 "flags",
+                                                 "git",
+                                                 "dirty",
+                                                 "libraries",
+                                                 "omp"};
   const std::vector<std::string> measured = {
-      "samples_ns",       "outliers",    "median_ns",     "mad_ns",        "min_ns",
-      "bytes_per_second", "timeline_ns", "energy_joules", "energy_reason", "verified"};
+      "samples_ns",    "outliers",         "median_ns",   "mad_ns",
+      "min_ns",        "bytes_per_second", "timeline_ns", "timeline_samples_ns",
+      "energy_joules", "energy_reason",    "verified"};
   const std::vector<std::string> phases = {"read",    "key_expansion",  "host_to_device",
                                            "kernel",  "device_to_host", "write",
                                            "scatter", "gather"};
@@ -89,6 +108,19 @@ TEST(Report, ValuesAndNulls) {
   EXPECT_TRUE(json["bytes_per_second"].is_number_integer());
   EXPECT_EQ(json["timeline_ns"]["kernel"], 1e5);
   EXPECT_TRUE(json["timeline_ns"]["read"].is_null());
+  EXPECT_EQ(json["timeline_samples_ns"], Json::object());
+}
+
+TEST(Report, SamplesOfPhasesThatWereTimedApart) {
+  Outcome outcome;
+  outcome.results.push_back(result_named("aesni", "", 1e5));
+  TimelineSamples& samples = outcome.results[0].timeline_samples_ns;
+  samples.gather = {1, 2.04, 3};
+  samples.key_expansion = {4.06};
+  const Json json = report(0, Json::object(), outcome)["results"][0]["timeline_samples_ns"];
+  EXPECT_EQ(keys(json), (std::vector<std::string>{"key_expansion", "gather"}));
+  EXPECT_EQ(json["gather"], Json::array({1.0, 2.0, 3.0}));
+  EXPECT_EQ(json["key_expansion"], Json::array({4.1}));
 }
 
 TEST(Report, ContextIsFilled) {

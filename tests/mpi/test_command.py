@@ -347,12 +347,27 @@ class Bench(MpiCase):
         self.assertEqual(set(rows), {(2, "shared"), (2, "scatter"), (1, None)})
         for name in ("scatter", "gather"):
             self.assertGreater(rows[2, "scatter"]["timeline_ns"][name], 0)
+        for (_, distribution), row in rows.items():
+            # Where rank 0 sends nothing, the kernel is the call, whose samples are there.
+            phases = {"scatter", "kernel", "gather"} if distribution == "scatter" else set()
+            samples = row["timeline_samples_ns"]
+            self.assertEqual(set(samples) - {"key_expansion"}, phases)
+            for name in phases:
+                self.assertEqual(len(samples[name]), len(row["samples_ns"]), name)
+            # Rank 0 is in one phase at a time: those of each sample fit in it, but for rounding.
+            for whole, *parts in zip(row["samples_ns"], *(samples[name] for name in phases)):
+                self.assertLessEqual(sum(parts), whole + 1)
 
     def test_files(self):
         self.FLAGS = ["bench", "--scope", "file", "--direction", "encrypt", "--samples", "1",
                       "--rivals", "none"]
         rows = self.rows("--size", "8MiB")
         self.assertLessEqual({(2, "shared"), (2, "scatter")}, set(rows))
+        for row in rows.values():
+            timed = {name for name, ns in row["timeline_ns"].items() if ns is not None}
+            self.assertEqual(set(row["timeline_samples_ns"]), timed)
+            for name, samples in row["timeline_samples_ns"].items():
+                self.assertEqual(len(samples), len(row["samples_ns"]), name)
 
 
 if __name__ == "__main__":

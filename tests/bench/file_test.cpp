@@ -1,0 +1,53 @@
+// File scope: what a program says of its own phases.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "file/tools.hpp"
+#include "file/variant.hpp"
+#include "file/workspace.hpp"
+
+namespace paraes::bench {
+namespace {
+
+// Copies, and says a number each time.
+class Teller : public FileTool {
+ public:
+  [[nodiscard]] std::vector<std::string> command(Direction /*direction*/,
+                                                 const Workspace& /*workspace*/,
+                                                 const std::string& in,
+                                                 const std::string& out) const override {
+    return {"/bin/sh", "-c", R"(cp "$0" "$1" && printf 7)", in, out};
+  }
+  [[nodiscard]] Timeline timeline(const std::string& output) const override {
+    Timeline phases;
+    phases.read = std::stod(output);
+    return phases;
+  }
+  [[nodiscard]] std::string ciphertext() const override { return "copy"; }
+};
+
+TEST(File, PhasesAreThoseOfTheCallsSinceTheyWereLastTaken) {
+  const auto workspace = std::make_shared<Workspace>(workspace_root(""), 4096);
+  FileVariant variant(Row{}, FileJob{}, FileVariant::Check::plaintext, std::make_unique<Teller>(),
+                      nullptr, workspace);
+  variant.set_up();
+  EXPECT_FALSE(variant.take_phases().read);
+  for (const int calls : {1, 3}) {
+    for (int i = 0; i < calls; ++i) {
+      variant.restore();
+      variant.call();
+    }
+    const Timeline phases = variant.take_phases();
+    EXPECT_EQ(phases.read, 7 * calls);
+    EXPECT_FALSE(phases.write);
+  }
+  EXPECT_FALSE(variant.take_phases().read);
+  EXPECT_TRUE(variant.verify());
+  variant.tear_down();
+}
+
+}  // namespace
+}  // namespace paraes::bench
