@@ -37,7 +37,8 @@ def fake(tmp_path, monkeypatch):
         (folder / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.setenv("FAKE_LOG", str(tmp_path / "log"))
-    monkeypatch.delenv("PARAES_PROGRAM", raising=False)
+    for name in ("PARAES_PROGRAM", "PARAES_MPI_PROGRAM"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(measure.os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
     return folder
 
@@ -49,6 +50,18 @@ def program() -> Path:
     if not path:
         pytest.skip("PARAES_PROGRAM does not name the paraes program")
     return Path(path)
+
+
+@pytest.fixture
+def mpi_program(program) -> Path:
+    """The real paraes-mpi, with a launcher for it."""
+    path = measure.find_mpi_program(program, None)
+    if path is None:
+        pytest.skip("no paraes-mpi: PARAES_MPI_PROGRAM does not name it, and none is beside paraes")
+    _, reason = measure.find_launcher(path, None)
+    if reason is not None:
+        pytest.skip(reason)
+    return path
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from paraes.lab import bench
 
 CONTEXT: dict[str, Any] = {
@@ -36,6 +38,7 @@ def row(**changes: Any) -> dict[str, Any]:
     ns = changes.pop("ns", 1000.0)
     samples = changes.pop("samples_ns", [ns * (1 + 0.0025 * i) for i in range(-4, 5)])
     timeline = dict.fromkeys(bench.PHASES) | changes.pop("timeline", {})
+    phases = changes.pop("phases", None)  # samples of each, as in newer files
     base: dict[str, Any] = {
         "rival": None,
         "device": "cpu",
@@ -64,6 +67,9 @@ def row(**changes: Any) -> dict[str, Any]:
     }
     unknown = set(changes) - set(base)
     assert not unknown, unknown
+    if phases is not None:
+        base["timeline_ns"] = timeline | {p: float(np.median(s)) for p, s in phases.items()}
+        base["timeline_samples_ns"] = phases
     return base | changes
 
 

@@ -10,6 +10,7 @@ from synthetic import loaded, report, row
 from paraes.lab import analysis, throughput
 from paraes.lab.document import Estimate, Missing
 from paraes.lab.errors import LabError
+from paraes.lab.statistics import Interval
 
 COPY = {"kernel": None, "mode": None, "key_bits": None, "direction": None, "key_expansion": None}
 
@@ -72,6 +73,77 @@ def test_phases_and_what_lies_between():
     rep = loaded(row(ns=500.0, device="cuda:0", threads=0, scope="transfer", timeline=phases))
     line = table(rep, "phases").rows[0]
     assert line[3:] == pytest.approx([25.0, 50.0, 25.0, 80.0])
+
+
+def test_times_of_phases_have_intervals_where_there_are_samples():
+    copy = [30.0, 10.0, 20.0, 50.0, 40.0, 60.0]
+    axes = {"device": "cuda:0", "threads": 0, "scope": "transfer"}
+    old = row(ns=500.0, kernel="bitslice", timeline={"kernel": 7.0, "host_to_device": 9.0}, **axes)
+    new = row(ns=500.0, phases={"kernel": [5.0] * 6, "host_to_device": copy}, **axes)
+    times = table(loaded(new, old), "phases-times").rows
+    # Of 6 samples only the whole range covers 95 %.
+    assert times[0][3] == Estimate(35.0, Interval(10.0, 60.0, pytest.approx(1 - 2 / 64)))
+    assert times[0][4].interval.low == times[0][4].value == 5.0
+    assert times[1][3:] == [9.0, 7.0]
+    assert "phases-times" not in [t.name for t in analysis.document(loaded(old)).tables()]
+
+
+def test_phases_of_messages_between_ranks_are_shown():
+    phases = {"scatter": 100.0, "kernel": 200.0, "gather": 100.0}
+    rep = loaded(
+        row(ranks=2, distribution="scatter", timeline=phases), row(timeline={"kernel": 1.0})
+    )
+    (line,) = table(rep, "phases").rows
+    assert line[3:6] == pytest.approx([50.0, 25.0, 25.0])
+
+
+def absent(device="cuda:0", **axes):
+    skip = {k: None for k in row()} | {"threads": 0, "ranks": 1, "bytes": 0, "messages": 1}
+    return skip | {"device": device, "reason": "no driver"} | axes
+
+
+def test_an_absent_device_is_one_row_of_each_table_with_the_reason():
+    from paraes.lab import bench
+
+    rows = (row(bytes=1024, energy_joules=1.0), row(bytes=4096), row(bytes=1024, scope="file"))
+    skipped = tuple(absent(scope=s) for s in ("memory", "transfer", "memory"))
+    rep = bench.from_object(report(*rows, skipped=skipped), "x")
+    seen = {}
+    for t in analysis.document(rep).tables():
+        lines = [line for line in t.rows if line[0] == "cuda:0"]
+        seen[t.name] = [
+            [c for c, column in zip(line, t.columns) if column.numeric] for line in lines
+        ]
+    for name in ("throughput-1", "crossover", "phases", "roofs", "energy", "rows"):
+        (cells,) = seen[name]
+        assert cells and all(cell == Missing("no driver") for cell in cells), name
+    # Once each scope, however often the bench was called.
+    assert table(rep, "skipped").rows == [["no driver", 2, "cuda:0 memory; cuda:0 transfer"]]
+
+
+def test_a_device_with_rows_is_not_absent():
+    from paraes.lab import bench
+
+    there = row(device="cuda:0", threads=0, scope="transfer")
+    skipped = (absent(scope="memory"), absent("cpu", scope="transfer"))
+    rep = bench.from_object(report(there, skipped=skipped), "x")
+    assert analysis.absent_devices(rep) == []
+
+
+def test_port_limits_are_roofs_and_neither_rivals_nor_lines():
+    ports = {"rival": "ports-aesni", "kernel": None}
+    rep = loaded(
+        row(kernel="aesni", ns=4000.0),
+        row(kernel="aesni", ns=400.0, bytes=1024),
+        row(ns=1000.0, **ports),
+        row(ns=10.0, bytes=1024, threads=2, **ports),
+    )
+    found = table(rep, "roofs").rows
+    assert [line[6] for line in found[:3]] == pytest.approx([25.0, 100 * 1000 / 1024 / 400, 100.0])
+    names = [t.name for t in analysis.document(rep).tables()]
+    assert "rivals" not in names
+    assert [line[0] for line in table(rep, "throughput-1").rows] == ["aesni · 1 thread"]
+    assert [s.name for s in throughput.figure(rep).series] == ["aesni"]
 
 
 def test_roof_cycles_and_reasons():

@@ -66,12 +66,24 @@ def test_a_file_of_runs_is_read_as_all_of_them(tmp_path):
         ({"samples_ns": [0]}, "a sample of 0 ns"),
         ({"energy_joules": "3"}, "results[0].energy_joules"),
         ({"scope": None}, "results[0].scope: expected text"),
+        ({"timeline_samples_ns": [1]}, "results[0].timeline_samples_ns: expected an object"),
+        ({"timeline_samples_ns": {"read": 1}}, "timeline_samples_ns.read: expected a list"),
+        (
+            {"timeline_samples_ns": {"read": [1, -1]}},
+            "timeline_samples_ns.read[1]: expected a number",
+        ),
     ],
 )
 def test_every_wrong_field_is_named(change, words):
     with pytest.raises(LabError, match="^synthetic: ?|^synthetic") as error:
         loaded(row() | change)
     assert words in str(error.value)
+
+
+def test_samples_of_phases_are_read_and_older_files_have_none():
+    new, old = loaded(row(phases={"kernel": [1.0, 2.0]}), row()).rows
+    assert {p: list(s) for p, s in new.timeline_samples_ns.items()} == {"kernel": [1.0, 2.0]}
+    assert old.timeline_samples_ns == {}
 
 
 def test_missing_axis_is_named():

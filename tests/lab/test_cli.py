@@ -48,6 +48,11 @@ GOLDEN = [
         "argument --samples: '0' is not a whole number of at least 1 (see paraes-lab reproduce --help)",
     ),
     (
+        ["reproduce", "pousa-2011", "-o", "{tmp}/x", "--ranks", "1,2"],
+        2,
+        "argument --ranks: '1,2': one rank is one process; name 2 or more (see paraes-lab reproduce --help)",
+    ),
+    (
         ["report", "{tmp}/none.json", "-o", "{tmp}/x.html"],
         1,
         "{tmp}/none.json: cannot read: No such file or directory; `paraes bench --json {tmp}/none.json` writes one",

@@ -74,9 +74,50 @@ def test_a_copy_both_ways_at_once_is_no_roof_for_phases_in_turn():
     assert percent_of_roof(rows[0], rows).value == pytest.approx(25.0)
 
 
-def test_port_limit_is_never_guessed():
-    assert derived.port_limit(clock_of({})).value is None
-    assert derived.port_limit(clock_of({}, 4e9)).value is None
+PORTS = {"kernel": None, "key_expansion": None}
+
+
+def test_port_limit_is_that_of_the_kernels_instructions_keys_and_threads():
+    rows = loaded(
+        row(ns=2000.0, kernel="vaes256", mode="gcm", direction="decrypt"),
+        row(ns=100.0, bytes=1 << 17, rival="ports-vaes256", **PORTS),  # 1.25 times as fast
+        row(ns=90.0, bytes=1 << 16, rival="ports-vaes256", **PORTS),
+        row(ns=1.0, rival="ports-vaes512", **PORTS),
+        row(ns=1.0, rival="ports-vaes256", threads=2, **PORTS),
+        row(ns=1.0, rival="ports-vaes256", key_bits=256, **PORTS),
+        row(ns=1.0, rival="ports-vaes256", ranks=2, **PORTS),
+    ).rows
+    known = derived.percent_of_ports(rows[0], rows)
+    assert known == derived.Known(pytest.approx(100 * 100 * 8 / 2000), "(ports-vaes256)")
+    assert derived.percent_of_ports(rows[1], rows).value == 100.0
+    assert percent_of_roof(rows[1], rows).why == "it touches no memory"
+
+
+@pytest.mark.parametrize(
+    ("axes", "words"),
+    [
+        ({"kernel": "aesni"}, "add --rivals ports-aesni"),
+        ({"kernel": "ttable"}, "kernels aesni, vaes256, vaes512"),
+        ({"kernel": None, "rival": "openssl"}, "kernels aesni, vaes256, vaes512"),
+        ({"kernel": "vaes512", "scope": "file"}, "more than computing"),
+        ({"kernel": "vaes512", "threads": 2}, "add --rivals ports-vaes512"),
+        ({"kernel": "aesni", "device": "cuda:0", "threads": 0}, "kernels aesni"),
+    ],
+)
+def test_without_a_port_limit_there_is_the_reason(axes, words):
+    rows = loaded(row(**axes), row(ns=1.0, rival="ports-vaes512", **PORTS)).rows
+    known = derived.percent_of_ports(rows[0], rows)
+    assert known.value is None and words in known.why
+
+
+def test_phases_are_added_call_by_call():
+    phases = {"host_to_device": [1.0, 9.0, 2.0], "device_to_host": [3.0, 1.0, 9.0]}
+    r = loaded(row(phases=phases | {"key_expansion": [5.0]}, timeline={"read": 7.0})).rows[0]
+    both = derived.phase_times(r, "host_to_device", "device_to_host")
+    assert list(both) == [4.0, 10.0, 11.0]
+    assert derived.phase_times(r, "key_expansion", "host_to_device") == 5.0 + 2.0
+    assert derived.phase_times(r, "read", "host_to_device") == 7.0 + 2.0
+    assert derived.phase_times(r, "write", "host_to_device") is None
 
 
 def test_energy_is_counted_or_has_its_reason():

@@ -7,10 +7,12 @@ import re
 from importlib import resources
 
 import pytest
+from synthetic import loaded, row
 
+from paraes.lab.document import Missing
 from paraes.lab.errors import LabError
 from paraes.lab.papers import EXPERIMENTS
-from paraes.lab.papers.common import Setting, paper_crossover
+from paraes.lab.papers.common import Setting, paper_crossover, phase
 from paraes.lab.papers.data import NAMES, Printed, load_paper, quotient, recompute
 
 CHECKED = {
@@ -161,6 +163,16 @@ def test_crossovers_of_the_papers():
 )
 def test_rounded_or_cut_off_is_allowed_and_no_more(text, low, high, may):
     assert Printed(text, "").may_show(low, high) is may
+
+
+def test_phases_are_seconds_with_an_interval_where_there_are_samples():
+    phases = {"host_to_device": [1e9, 2e9, 3e9, 4e9, 5e9, 6e9], "kernel": [1e9] * 6}
+    r = loaded(row(phases=phases, timeline={"read": 7e9})).rows[0]
+    both = phase(r, "host_to_device", "kernel")
+    assert both.value == pytest.approx(4.5)
+    assert (both.interval.low, both.interval.high) == pytest.approx((2.0, 7.0))
+    assert phase(r, "read") == pytest.approx(7.0)
+    assert isinstance(phase(r, "write"), Missing)
 
 
 def test_a_mark_is_no_number():

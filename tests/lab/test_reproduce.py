@@ -14,15 +14,16 @@ import pytest
 
 from paraes.lab import measure, reproduce
 from paraes.lab.document import Estimate, Missing, Predicted
+from paraes.lab.errors import LabError
 from paraes.lab.papers.common import Setting
 from paraes.lab.papers.data import NAMES
 
 MIB = 1 << 20
 
 
-def run(folder, tmp_path, *papers, quick=False, max_size=16 * MIB, device=None):
+def run(folder, tmp_path, *papers, quick=False, max_size=16 * MIB, device=None, ranks=None):
     machine = measure.look_at(folder / "paraes", device, str(folder / "mpirun"))
-    setting = Setting(machine.cores, quick, max_size)
+    setting = Setting(machine.cores, quick, max_size, ranks=ranks)
     return reproduce.measure(list(papers), setting, machine, tmp_path / "out", warn=print)
 
 
@@ -111,11 +112,107 @@ def test_pousa_2011_measures_ranks_and_predicts_the_rest(fake, tmp_path):
 def test_without_mpi_nothing_is_predicted(fake, tmp_path):
     (fake / "paraes-mpi").unlink()
     whole = run(fake, tmp_path, "pousa-2011", max_size=MIB)
-    assert any(s["reason"] == "paraes-mpi is not built" for s in whole["skipped"])
+    assert any(s["reason"].startswith("paraes-mpi is not built") for s in whole["skipped"])
     lines = {(r[0], r[1]): r[2:] for r in tables(whole)["pousa-2011-times"].rows}
     for ranks in (2, 8, 32):
         cell = lines[(f"MPI, {ranks} ranks", "here")][2]
         assert isinstance(cell, Missing) and "paraes-mpi is not built" in cell.reason
+
+
+def test_one_core_measures_no_ranks_unless_asked(fake, tmp_path, monkeypatch):
+    monkeypatch.setattr(measure.os, "sched_getaffinity", lambda pid: {0})
+    whole = run(fake, tmp_path, "pousa-2011", max_size=1024)
+    assert {r["ranks"] for r in whole["results"]} == {1}
+    lines = {(r[0], r[1]): r[2:] for r in tables(whole)["pousa-2011-times"].rows}
+    assert "1 core here" in lines[("MPI, 8 ranks", "here")][0].reason
+    whole = run(fake, tmp_path, "pousa-2011", max_size=1024, ranks=[2])
+    lines = {(r[0], r[1]): r[2:] for r in tables(whole)["pousa-2011-times"].rows}
+    assert isinstance(lines[("MPI, 2 ranks on 1 core", "here")][0], Estimate)
+    # Ranks that share a core say nothing of others that do not.
+    assert isinstance(lines[("MPI, 8 ranks", "here")][0], Missing)
+
+
+def test_ranks_above_the_cores_are_marked_and_left_out_of_the_model(fake, tmp_path):
+    text = (fake / "paraes-mpi").read_text().replace("(0.1 + 0.9 / p)", "(0.1 + 0.9 / min(p, 4))")
+    (fake / "paraes-mpi").write_text(text)
+    whole = run(fake, tmp_path, "pousa-2011", max_size=1024, ranks=[2, 4, 8])
+    lines = {(r[0], r[1]): r[2:] for r in tables(whole)["pousa-2011-speedups"].rows}
+    assert lines[("MPI, 8 ranks on 4 cores", "here")][0].value == pytest.approx(1 / 0.325)
+    predicted = lines[("MPI, 16 ranks", "here")][0]
+    assert isinstance(predicted, Predicted)
+    assert predicted.value == pytest.approx(1 / (0.1 + 0.9 / 16), rel=1e-6)
+    found = agreement(whole, "pousa-2011")
+    assert found["efficiency of MPI on 8 ranks, 1 KiB"][2].endswith("; 4 cores here")
+
+
+def test_a_launcher_of_another_mpi_is_a_reason(fake, tmp_path):
+    # What each MPI's launcher does to the other's programs: as many jobs of one rank.
+    text = (fake / "mpirun").read_text()
+    (fake / "mpirun").write_text(
+        text.replace('["FAKE_RANKS"] = arguments[1]', '["FAKE_RANKS"] = "1"')
+    )
+    whole = run(fake, tmp_path, "pousa-2011", max_size=1024)
+    reasons = {s["reason"] for s in whole["skipped"]}
+    assert all("another MPI" in r for r in reasons) and len(reasons) == 2
+    assert all(r["ranks"] == 1 for r in whole["results"])
+    names = [p.name for p in (tmp_path / "out" / "parts").iterdir()]
+    assert len(names) == 3  # threads, the GPU alone and with copies
+
+
+def test_ranks_that_write_one_file_at_once_are_a_reason(fake, tmp_path):
+    script = "#!/bin/sh\nfor last; do :; done\necho '{}{}' > \"$last\"\n"
+    (fake / "mpirun").write_text(script)
+    whole = run(fake, tmp_path, "pousa-2011", max_size=1024)
+    assert all("another MPI" in s["reason"] for s in whole["skipped"]) and whole["skipped"]
+
+
+@pytest.mark.parametrize(
+    ("library", "version", "name", "options"),
+    [
+        ("libmpi.so.40", "mpirun (Open MPI) 4.1", "mpirun.openmpi", True),
+        ("libmpi.so.40", "mpirun (Open MPI) 4.1", "mpirun", True),
+        ("libmpich.so.12", "HYDRA build details:", "mpirun.mpich", False),
+        ("", "HYDRA build details:", "mpirun", False),
+    ],
+)
+def test_the_launcher_is_that_of_the_programs_mpi(
+    fake, monkeypatch, library, version, name, options
+):
+    monkeypatch.setenv("PATH", str(fake))
+    monkeypatch.setenv("FAKE_MPI", version)
+    (fake / "mpirun").rename(fake / name)
+    if name == "mpirun.openmpi":  # that of another MPI, which must not be taken
+        (fake / "mpirun").write_text("")
+        (fake / "mpirun").chmod(0o755)
+    program = fake / "paraes-mpi"
+    program.write_text(program.read_text() + f"# {library}\n")
+    launcher, reason = measure.find_launcher(program, None)
+    assert reason is None and launcher[0] == name
+    assert ("--oversubscribe" in launcher) == options
+    assert ("--allow-run-as-root" in launcher) == (options and os.geteuid() == 0)
+    assert measure.find_launcher(program, f"{name} -x 'a b'") == ([name, "-x", "a b"], None)
+    (fake / name).unlink()
+    (fake / "mpirun").unlink(missing_ok=True)
+    assert "mpirun is not installed" in measure.find_launcher(program, None)[1]
+
+
+def test_the_mpi_program_is_named_or_beside(fake, tmp_path, monkeypatch):
+    build = tmp_path / "build"
+    for folder in ("cli", "mpi"):
+        (build / folder).mkdir(parents=True)
+    program = (fake / "paraes").rename(build / "cli" / "paraes")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert measure.find_mpi_program(program, None) is None
+    beside = (fake / "paraes-mpi").rename(build / "mpi" / "paraes-mpi")
+    assert measure.find_mpi_program(program, None) == beside
+    other = fake / "mpirun"
+    monkeypatch.setenv("PARAES_MPI_PROGRAM", str(other))
+    assert measure.find_mpi_program(program, None) == other
+    assert measure.find_mpi_program(program, str(beside)) == beside
+    monkeypatch.setenv("PARAES_MPI_PROGRAM", str(tmp_path / "none"))
+    with pytest.raises(LabError, match="PARAES_MPI_PROGRAM: .* is not a program") as error:
+        measure.find_mpi_program(program, None)
+    assert error.value.status == 2
 
 
 def test_pousa_2014_reductions_of_the_formula(fake, tmp_path):
@@ -142,14 +239,32 @@ def test_soares_has_the_fraction_of_the_formula(fake, tmp_path):
     assert agreement(whole, "soares")["the time rises from 8 to 16 threads"][3] == "differs"
 
 
-def test_a_machine_without_a_gpu_has_rows_with_the_reason(fake, tmp_path, monkeypatch):
+def test_a_machine_without_a_gpu_has_one_row_a_table_with_the_reason(fake, tmp_path, monkeypatch):
     monkeypatch.setenv("FAKE_NO_GPU", "1")
     whole = run(fake, tmp_path, *NAMES, quick=True, max_size=MIB)
     reasons = {s["reason"] for s in whole["skipped"] if s["device"] == "gpu"}
     assert len(reasons) == 1 and "no hip here" in reasons.pop()
     found = tables(whole)
-    cell = found["moreira-2026-encrypt-time"].rows[0][4]
-    assert isinstance(cell, Missing) and "no GPU" in cell.reason
+    for table in found.values():
+        if table.name.endswith(("-agreement", "-contradictions", "-recomputed")):
+            continue
+        without = [
+            row
+            for row in table.rows
+            if any(isinstance(c, Missing) and "no GPU" in c.reason for c in row)
+        ]
+        has_gpu = any("GPU" in c.title and "paper" not in c.title for c in table.columns)
+        has_gpu |= any("GPU" in str(row[:2]) for row in table.rows)
+        assert len(without) == has_gpu, table.name
+    times = found["moreira-2026-encrypt-time"]
+    assert times.rows[0][4] is None
+    assert times.rows[-1][:4] == ["GPU", None, None, None]
+    assert all("no GPU" in cell.reason for cell in times.rows[-1][4:])
+    phases = found["pousa-2011-transfers"].rows[-1]
+    assert phases[:2] == [
+        "copy to the GPU; copy from the GPU; encryption; sum; whole call",
+        "GPU, here",
+    ]
     assert (
         agreement(whole, "moreira-2026")["crossover of encryption, with copies"][3]
         == "not measured"
@@ -327,6 +442,59 @@ def test_a_gpu_seen_twice_counts_once():
         {"id": "hip:0", "name": "RX", "driver": "6", "available": True, "same_as": None},
     ]
     assert measure._choose_gpu(listed, None)[0]["id"] == "hip:0"
+
+
+def mpi_reproduction(lab, tmp_path, program, name, *options):
+    size = "512K" if name == "pousa-2014" else "1K"
+    status, out, err = lab(
+        *("reproduce", name, "--quick", "--max-size", size, "--samples", "6", "--ranks", "2,3"),
+        *("-o", tmp_path / "out", "--paraes", program, *options),
+    )
+    assert status == 0 and "warning" not in err, err
+    return json.loads((tmp_path / "out" / "results.json").read_text()), out
+
+
+@pytest.mark.parametrize("name", ["pousa-2011", "pousa-2014"])
+def test_ranks_of_the_real_paraes_mpi(program, mpi_program, tmp_path, lab, name):
+    whole, out = mpi_reproduction(lab, tmp_path, program, name)
+    rows = [r for r in whole["results"] if r["ranks"] > 1]
+    kernels = {"reference"} if name == "pousa-2011" else {"reference", "ttable"}
+    assert {(r["kernel"], r["ranks"], r["threads"]) for r in rows} == {
+        (k, ranks, 1) for k in kernels for ranks in (2, 3)
+    }
+    assert all(r["verified"] and r["distribution"] == "shared" for r in rows)
+    assert not any(s["ranks"] > 1 for s in whole["skipped"])
+    commands = [p["command"] for p in whole["lab"]["parts"] if "-n" in p["command"]]
+    assert commands and all(str(mpi_program) in command for command in commands)
+    cores = len(os.sched_getaffinity(0))
+    (line,) = [
+        r
+        for r in tables(whole)[
+            "pousa-2011-times" if name == "pousa-2011" else "pousa-2014-aes-ci-speedup"
+        ].rows
+        if r[0] == ("MPI, 2 ranks" if cores > 1 else "MPI, 2 ranks on 1 core")
+    ]
+    measured = [cell for cell in line[1:] if isinstance(cell, Estimate)]
+    assert len(measured) == 1 and measured[0].interval is not None
+    assert ("(predicted)" in out) == (cores > 1)
+
+
+def test_the_other_real_mpi(program, mpi_program, tmp_path, lab):
+    other = mpi_program.parent / "mpich" / "paraes-mpi"
+    if not other.is_file():
+        pytest.skip(f"{other} is not built: paraes-mpi is built with one MPI only")
+    launcher, reason = measure.find_launcher(other, None)
+    if reason is not None:
+        pytest.skip(reason)
+    whole, _ = mpi_reproduction(lab, tmp_path, program, "pousa-2011", "--paraes-mpi", other)
+    assert {r["ranks"] for r in whole["results"]} == {1, 2, 3}
+    # One MPI's launcher starts the other's program as jobs of one rank: that is no measurement.
+    given = ["--paraes-mpi", mpi_program, "--mpirun", " ".join(launcher)]
+    status, _, err = lab(
+        *("reproduce", "pousa-2011", "--quick", "--max-size", "1K", "--samples", "6"),
+        *("--ranks", "2", "-o", tmp_path / "wrong", "--paraes", program, *given),
+    )
+    assert status == 0 and "it is of another MPI" in err
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -152,3 +152,13 @@ def test_rows_of_two_reports_are_never_one_series():
     both = bench.merge([bench.from_object(report(*series(counts=(n,))), "x") for n in (1, 2)])
     assert scalings(both.right) == []
     assert scaling.scalings([]) == []
+
+
+def test_ranks_that_share_and_ranks_that_scatter_are_two_series():
+    rows = [row(ns=1000.0)] + [
+        row(ns=ns, ranks=ranks, distribution=how)
+        for how, ranks, ns in (("scatter", 2, 900.0), ("shared", 2, 500.0), ("shared", 4, 250.0))
+    ]
+    found = {s.points[1].row.distribution: s for s in scalings(loaded(*rows).rows)}
+    assert [p.speedup for p in found["shared"].points] == pytest.approx([1, 2, 4])
+    assert [p.speedup for p in found["scatter"].points] == pytest.approx([1, 10 / 9])

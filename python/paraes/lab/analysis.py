@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from paraes.lab.bench import PHASES, Report, Row, is_cpu_device, machine_of
+from paraes.lab.bench import PHASES, Report, Row, Skip, is_cpu_device, machine_of
 from paraes.lab.crossover import crossover
 from paraes.lab.derived import (
     Known,
@@ -13,9 +13,10 @@ from paraes.lab.derived import (
     cycles_per_byte,
     energy,
     joules_per_gigabyte,
+    percent_of_ports,
     percent_of_roof,
     phase_shares,
-    port_limit,
+    phase_times,
 )
 from paraes.lab.document import (
     Axis,
@@ -30,6 +31,7 @@ from paraes.lab.document import (
     Section,
     Series,
     Table,
+    median_estimate,
 )
 from paraes.lab.scaling import Scaling, scalings, weak_scalings
 from paraes.lab.statistics import Interval, compare, mad, median_interval
@@ -85,6 +87,33 @@ def rate_estimate(row: Row) -> Estimate:
     return Estimate(row.mb_per_s, Interval(low, high, interval.coverage))
 
 
+def absent_devices(report: Report) -> list[Skip]:
+    """What the bench lists of devices that are not there: one each scope, without a job."""
+    there = {row.device for row in report.rows}
+    return [
+        skip
+        for skip in report.skipped
+        if is_of_device(skip) and skip.axes["device"] not in (None, "cpu", *there)
+    ]
+
+
+def is_of_device(skip: Skip) -> bool:
+    """Whether it is a whole device that did not run, and no single row."""
+    return not any(skip.axes.get(name) for name in ("bytes", "kernel", "rival"))
+
+
+def _with_absent(table: Table, absent: Sequence[Skip], scope: str | None = None) -> Table:
+    """The table with one more row for each device that is not there: a dash with the reason."""
+    reasons: dict[str, str] = {}
+    for skip in absent:
+        if scope in (None, skip.axes["scope"]):
+            reasons.setdefault(str(skip.axes["device"]), skip.reason)
+    for device, reason in reasons.items():
+        rest = [Missing(reason) if column.numeric else "" for column in table.columns[1:]]
+        table.rows.append([device, *rest])
+    return table
+
+
 def _cell(known: Known) -> Cell:
     return Missing(known.why) if known.value is None else known.value
 
@@ -129,6 +158,8 @@ def machine_section(report: Report) -> Section:
         "numa",
         "governor",
         "thp",
+        "first_touch",
+        "last_level_cache_bytes",
         "kernel_release",
         "container",
         "compiler",
@@ -194,13 +225,15 @@ def _gpus_text(gpus: list[dict[str, Any]]) -> str:
     return "; ".join(words) or "none"
 
 
-def throughput_figures(rows: list[Row], report: Report) -> list[Figure]:
+def throughput_figures(
+    rows: list[Row], report: Report, absent: Sequence[Skip] = ()
+) -> list[Figure]:
     """One figure a job with several sizes; copies are lines of every figure of their scope."""
     groups: dict[tuple, list[Row]] = {}
     machine = report.machine_of_row
     copies = [row for row in rows if row.rival and row.mode is None]
     for row in rows:
-        if row.mode is not None:
+        if row.mode is not None and not row.is_ports:
             key = (machine(row), row.scope, row.mode, row.key_bits, row.direction, row.in_place)
             groups.setdefault(key, []).append(row)
     figures = []
@@ -214,9 +247,10 @@ def throughput_figures(rows: list[Row], report: Report) -> list[Figure]:
         ]
         if len({row.bytes for row in members}) < 2:
             continue
-        figures.append(
-            _throughput_figure(f"throughput-{number}", job_text(members[0], size=False), whole)
-        )
+        figure = _throughput_figure(f"throughput-{number}", job_text(members[0], size=False), whole)
+        assert figure.table is not None
+        _with_absent(figure.table, absent, members[0].scope)
+        figures.append(figure)
     return figures
 
 
@@ -258,7 +292,7 @@ def _throughput_figure(name: str, job: str, rows: list[Row]) -> Figure:
     )
 
 
-def rows_section(rows: list[Row], report: Report) -> Section:
+def rows_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section:
     """Every row that was measured."""
     body: list[list[Cell]] = []
     for row in rows:
@@ -297,13 +331,13 @@ def rows_section(rows: list[Row], report: Report) -> Section:
             "Fewer than 6 samples: the interval is their whole range and covers less than 95 %."
         )
     table = Table("rows", f"All {len(rows)} rows that were measured", columns, body, notes)
-    return Section("rows-section", "All rows", [table])
+    return Section("rows-section", "All rows", [_with_absent(table, absent)])
 
 
 def rivals_section(rows: list[Row]) -> Section | None:
     """Every row of ours against every rival that does the same job with as many threads."""
     body: list[list[Cell]] = []
-    rivals = [row for row in rows if row.rival and row.mode is not None]
+    rivals = [r for r in rows if r.rival and r.mode is not None and not r.is_ports]
     for rival in rivals:
         for row in rows:
             if row.rival or job_of(row) != job_of(rival):
@@ -371,7 +405,10 @@ def _scaling_rows(scaling: Scaling) -> list[list[Cell]]:
 
 def _series_text(scaling: Scaling) -> str:
     row = scaling.base
-    kind = "ranks" if any(p.row.ranks > 1 for p in scaling.points) else "threads"
+    several = [p.row for p in scaling.points if p.row.ranks > 1]
+    kind = "ranks" if several else "threads"
+    if several and several[0].distribution:
+        kind += f" ({several[0].distribution})"
     return f"{row.name}, {kind}, {job_text(row)}"
 
 
@@ -470,7 +507,9 @@ def _worthy(opponents: dict[tuple, list[Row]], kernel: str) -> list[list[Row]]:
     return [fastest, *[group for group in same if group is not fastest]]
 
 
-def crossover_section(rows: list[Row], report: Report) -> Section | None:
+def crossover_section(
+    rows: list[Row], report: Report, absent: Sequence[Skip] = ()
+) -> Section | None:
     """From which size a GPU is faster than the fastest way on the processor, kernel only and whole."""
     gpu_rows = [row for row in rows if row.on_gpu and row.rival is None]
     cpu_rows = [r for r in rows if r.device == "cpu" and r.rival is None and r.scope == "memory"]
@@ -524,7 +563,7 @@ def crossover_section(rows: list[Row], report: Report) -> Section | None:
                     found.changes,
                 ]
             )
-    if not body:
+    if not body and not absent:
         return None
     columns = [
         Column("GPU", "text"),
@@ -543,13 +582,42 @@ def crossover_section(rows: list[Row], report: Report) -> Section | None:
     table = Table(
         "crossover", "The size from which the GPU is the faster one", columns, body, notes
     )
-    return Section("crossover-section", "Crossover", [table])
+    return Section("crossover-section", "Crossover", [_with_absent(table, absent)])
 
 
-def phases_section(rows: list[Row]) -> Section | None:
-    """The share of every phase, of rows that have more than one."""
-    chosen = [row for row in rows if len(phase_shares(row)) > 1 and row.scope != "memory"]
-    if not chosen:
+def _phase_times_table(rows: list[Row], names: list[str]) -> Table:
+    """The medians of the phases, with intervals where the bench has samples of them."""
+    body: list[list[Cell]] = []
+    for row in rows:
+        line: list[Cell] = [_label_in(row, rows), job_text(row, size=False), row.bytes]
+        for name in names:
+            times = phase_times(row, name)
+            known = times is None or isinstance(times, float)
+            line.append(times if known else median_estimate(times))
+        body.append(line)
+    columns = [
+        Column("device and kernel", "text"),
+        Column("job", "text"),
+        Column("size", "size"),
+        *[Column(f"{PHASE_NAMES[p]}, 95 %", "ns") for p in names],
+    ]
+    notes = ["Medians of the samples of a phase. Without an interval: the report has none of them."]
+    sizes = {s.size for row in rows for s in row.timeline_samples_ns.values()}
+    if any(size < 6 for size in sizes):
+        notes.append(
+            "Fewer than 6 samples: the interval is their whole range and covers less than 95 %."
+        )
+    return Table("phases-times", "Time of each phase", columns, body, notes)
+
+
+def phases_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section | None:
+    """The share of every phase, of rows that have more than one; and their times."""
+    chosen = [
+        row
+        for row in rows
+        if len(shares := phase_shares(row)) > 1 and (row.scope != "memory" or "scatter" in shares)
+    ]
+    if not chosen and not absent:
         return None
     names = [p for p in PHASES if any(p in phase_shares(row) for row in chosen)]
     body: list[list[Cell]] = []
@@ -575,7 +643,9 @@ def phases_section(rows: list[Row]) -> Section | None:
     notes = [
         "Shares of the sum of the phases. Sum above the median: they overlap; below: time between them."
     ]
-    table = Table("phases", "Share of each phase", columns, body, notes)
+    table = _with_absent(Table("phases", "Share of each phase", columns, body, notes), absent)
+    if not chosen:
+        return Section("phases-section", "Phases", [table])
     largest: dict[tuple, Row] = {}
     for row in chosen:
         key = (row.report, *row.axes("bytes", "cache", "direction"))
@@ -600,11 +670,17 @@ def phases_section(rows: list[Row]) -> Section | None:
         form="stack",
         categories=[f"{_label_in(r, chosen, job=True)}, {size_text(r.bytes)}" for r in bars],
     )
-    return Section("phases-section", "Phases", [figure])
+    blocks: list[Any] = [figure]
+    if any(row.timeline_samples_ns for row in chosen):
+        blocks.append(_with_absent(_phase_times_table(chosen, names), absent))
+    return Section("phases-section", "Phases", blocks)
 
 
 def roofs_section(
-    rows: list[Row], contexts: list[dict[str, Any]], clock_hz: float | None
+    rows: list[Row],
+    contexts: list[dict[str, Any]],
+    clock_hz: float | None,
+    absent: Sequence[Skip] = (),
 ) -> Section:
     """Percent of copying, cycles a byte, and the limit of the AES units."""
     body: list[list[Cell]] = []
@@ -620,7 +696,7 @@ def roofs_section(
                 row.mb_per_s,
                 _cell(percent_of_roof(row, rows)),
                 _cell(cycles_per_byte(row, clock)),
-                _cell(port_limit(clock)),
+                _cell(percent_of_ports(row, rows)),
             ]
         )
     columns = [
@@ -632,15 +708,15 @@ def roofs_section(
         Column("cycles a byte"),
         Column("of the port limit", "percent"),
     ]
-    note = "The copy is memcpy with as many threads (memory), a pinned copy to the GPU and back (transfer), cp (file), measured in the same report."
-    return Section(
-        "roofs-section",
-        "Roofs and cycles",
-        [Table("roofs", "Percent of measured roofs, cycles a byte", columns, body, [note])],
-    )
+    notes = [
+        "The copy is memcpy with as many threads (memory), a pinned copy to the GPU and back (transfer), cp (file), measured in the same report.",
+        "The port limit is what the AES units do on registers alone: row ports-… of the kernel's instruction set, with as long keys and as many threads, whatever its size. CTR and GCM can be above it: they do round 1 once for 256 counters.",
+    ]
+    table = Table("roofs", "Percent of measured roofs, cycles a byte", columns, body, notes)
+    return Section("roofs-section", "Roofs and cycles", [_with_absent(table, absent)])
 
 
-def energy_section(rows: list[Row]) -> Section:
+def energy_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section:
     """Joules where a counter was read."""
     counted = [row for row in rows if energy(row).value is not None]
     if not counted:
@@ -668,9 +744,8 @@ def energy_section(rows: list[Row]) -> Section:
         Column("energy", unit="J/GB, 10⁹ bytes"),
     ]
     note = "A counter is that of a whole package or GPU: it means something only on a machine that did nothing else."
-    return Section(
-        "energy-section", "Energy", [Table("energy", "Energy, as counted", columns, body, [note])]
-    )
+    table = Table("energy", "Energy, as counted", columns, body, [note])
+    return Section("energy-section", "Energy", [_with_absent(table, absent)])
 
 
 def skipped_section(report: Report) -> Section | None:
@@ -678,8 +753,15 @@ def skipped_section(report: Report) -> Section | None:
     if not report.skipped:
         return None
     by_reason: dict[str, list[str]] = {}
+    devices: set[tuple[Any, ...]] = set()
     for skip in report.skipped:
         axes = skip.axes
+        if is_of_device(skip):
+            # Every call of the bench lists it anew.
+            key = (skip.reason, axes["device"], axes["scope"])
+            if key in devices:
+                continue
+            devices.add(key)
         name = f"({axes['rival']})" if axes.get("rival") else axes.get("kernel") or ""
         size = size_text(axes["bytes"]) if axes.get("bytes") else ""
         words = [axes.get("device"), name, axes.get("scope"), axes.get("mode"), size]
@@ -705,7 +787,8 @@ def sections(report: Report, clock_hz: float | None = None) -> list[Section]:
     every = distinct(report.rows)
     cores = report.context.get("threads")
     cores = cores if isinstance(cores, int) else None
-    figures = throughput_figures(rows, report)
+    absent = absent_devices(report)
+    figures = throughput_figures(rows, report, absent)
     found: list[Section | None] = [
         Section(
             "measurements",
@@ -722,11 +805,11 @@ def sections(report: Report, clock_hz: float | None = None) -> list[Section]:
         Section("throughput", "Throughput", list(figures)) if figures else None,
         rivals_section(rows),
         scaling_section(rows, cores),
-        crossover_section(rows, report),
-        phases_section(rows),
-        roofs_section(rows, report.contexts, clock_hz) if rows else None,
-        energy_section(rows) if rows else None,
-        rows_section(every, report) if every else None,
+        crossover_section(rows, report, absent),
+        phases_section(rows, absent),
+        roofs_section(rows, report.contexts, clock_hz, absent) if rows else None,
+        energy_section(rows, absent) if rows else None,
+        rows_section(every, absent) if every else None,
         skipped_section(report),
     ]
     return [section for section in found if section is not None]

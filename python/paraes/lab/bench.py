@@ -30,6 +30,7 @@ PHASES = (
     "scatter",
     "gather",
 )
+PORTS = "ports-"  # and the kernel: rivals that only keep the AES units busy
 # Name → (types, may be null). A bool is an int to Python, so that ints are checked apart.
 _AXES: dict[str, tuple[type, bool]] = {
     "rival": (str, True),
@@ -92,6 +93,7 @@ class Row:
     samples_ns: np.ndarray
     outliers: tuple[int, ...]
     timeline_ns: dict[str, float | None]
+    timeline_samples_ns: dict[str, np.ndarray]  # of the phases that were timed apart
     energy_joules: float | None
     energy_reason: str | None
     verified: bool
@@ -112,6 +114,11 @@ class Row:
     def on_gpu(self) -> bool:
         """Whether the row ran on a device that is not the processor (OpenCL may still be one)."""
         return self.device is not None and self.device != "cpu"
+
+    @property
+    def is_ports(self) -> bool:
+        """Whether it is the limit of AES units, which encrypts no message."""
+        return self.rival is not None and self.rival.startswith(PORTS)
 
     @property
     def workers(self) -> int:
@@ -228,6 +235,12 @@ def _axes_of(row: dict[str, Any], where: str) -> dict[str, Any]:
     return axes
 
 
+def _phase_samples(value: Any, where: str) -> np.ndarray:
+    samples = _expect(value, list, False, where)
+    numbers = [_number(s, f"{where}[{i}]", False) for i, s in enumerate(samples)]
+    return np.array(numbers, dtype=float)
+
+
 def _row_of(json_row: Any, where: str, stand_ins: set[str]) -> Row:
     row = _expect(json_row, dict, False, where)
     axes = _axes_of(row, where)
@@ -237,11 +250,18 @@ def _row_of(json_row: Any, where: str, stand_ins: set[str]) -> Row:
         raise _fail(f"{where}.samples_ns", "a sample of 0 ns has no rate")
     timeline = row.get("timeline_ns") or {}
     _expect(timeline, dict, False, f"{where}.timeline_ns")
+    phases = row.get("timeline_samples_ns") or {}
+    _expect(phases, dict, False, f"{where}.timeline_samples_ns")
     return Row(
         **axes,
         samples_ns=np.array(numbers, dtype=float),
         outliers=tuple(row.get("outliers") or ()),
         timeline_ns={p: _number(timeline.get(p), f"{where}.timeline_ns.{p}") for p in PHASES},
+        timeline_samples_ns={
+            p: _phase_samples(phases[p], f"{where}.timeline_samples_ns.{p}")
+            for p in PHASES
+            if phases.get(p)
+        },
         energy_joules=_number(row.get("energy_joules"), f"{where}.energy_joules"),
         energy_reason=row.get("energy_reason"),
         verified=_expect(row.get("verified"), bool, False, f"{where}.verified"),

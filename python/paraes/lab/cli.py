@@ -45,6 +45,13 @@ def _positive(text: str) -> int:
     return number
 
 
+def _ranks(text: str) -> list[int]:
+    numbers = sorted({_positive(part) for part in text.split(",")})
+    if numbers[0] < 2:
+        raise argparse.ArgumentTypeError(f"'{text}': one rank is one process; name 2 or more")
+    return numbers
+
+
 def _seconds(text: str) -> float:
     try:
         seconds = float(text)
@@ -53,6 +60,16 @@ def _seconds(text: str) -> float:
     if not 0 <= seconds <= 86400:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds from 0 to 86400")
     return seconds
+
+
+def _rate(text: str) -> float:
+    try:
+        rate = float(text.lower().removesuffix("gb/s")) * 1e9
+    except ValueError:
+        rate = 0.0
+    if not 1e3 <= rate <= 1e18:
+        raise argparse.ArgumentTypeError(f"'{text}' is no rate in GB/s (10⁹ bytes a second), such as 12.5")
+    return rate
 
 
 def _clock(text: str) -> float:
@@ -114,10 +131,20 @@ def _parser() -> argparse.ArgumentParser:
         "--paraes", metavar="PATH", help="the program (default: PARAES_PROGRAM, then PATH)"
     )
     one.add_argument(
-        "--paraes-mpi", metavar="PATH", help="the MPI program (default: beside paraes, then PATH)"
+        "--paraes-mpi",
+        metavar="PATH",
+        help="the MPI program (default: PARAES_MPI_PROGRAM, then beside paraes, then PATH)",
     )
     one.add_argument(
-        "--mpirun", metavar="CMD", help="the launcher with its options (default: mpirun)"
+        "--mpirun",
+        metavar="CMD",
+        help="the launcher with its options, taken as it is (default: the mpirun of that MPI)",
+    )
+    one.add_argument(
+        "--ranks",
+        type=_ranks,
+        metavar="N,...",
+        help="numbers of ranks, also above the cores (default: 2,4,8,16,32 as far as there are cores)",
     )
     one.add_argument(
         "--dir", metavar="DIR", help="folder for the files of the file scope, as of paraes bench"
@@ -142,7 +169,12 @@ def _parser() -> argparse.ArgumentParser:
     _add_outputs(three)
 
     four = verbs.add_parser("figure", help="one figure as an SVG file, for light and dark pages")
-    four.add_argument("figure", choices=["throughput"], metavar="FIGURE", help="throughput")
+    four.add_argument(
+        "figure",
+        choices=["throughput", "cluster"],
+        metavar="FIGURE",
+        help="throughput (of everything by size) or cluster (what N nodes would do, predicted)",
+    )
     four.add_argument("results", nargs="+", type=Path, metavar="RESULTS.json")
     four.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FILE", help="SVG (or PNG, by its name)"
@@ -155,6 +187,17 @@ def _parser() -> argparse.ArgumentParser:
     four.add_argument(
         "--threads", type=_positive, metavar="N", help="of the memory scope on the CPU (default: 1)"
     )
+    model = four.add_argument_group("cluster", "the constants of docs/cluster.md that are not in the results")
+    model.add_argument(
+        "--size", type=_size, default=10**12, metavar="SIZE", help="of the file (default: 1TB)"
+    )
+    model.add_argument(
+        "--file-system", type=_rate, metavar="GB/S", help="what it does for all nodes (default: no limit)"
+    )
+    model.add_argument(
+        "--link", type=_rate, metavar="GB/S", help="rank 0's, each way (default: of rows with scatter)"
+    )
+    model.add_argument("--start", type=_seconds, metavar="S", help="of a job, in seconds (default: 0)")
     return parser
 
 
@@ -257,7 +300,12 @@ def _reproduce(arguments: argparse.Namespace) -> int:
         program, arguments.device, arguments.mpirun, arguments.paraes_mpi, arguments.dir
     )
     setting = Setting(
-        machine.cores, arguments.quick, arguments.max_size, arguments.samples, arguments.min_time
+        machine.cores,
+        arguments.quick,
+        arguments.max_size,
+        arguments.samples,
+        arguments.min_time,
+        arguments.ranks,
     )
     make_folder(arguments.output)
     with _progress() as (progress, warn):
@@ -327,12 +375,24 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 
 def _figure(arguments: argparse.Namespace) -> int:
-    from paraes.lab import throughput
-
     report = bench.load_all(arguments.results)
-    figure: Figure = throughput.figure(
-        report, arguments.mode, arguments.key_bits, arguments.direction, arguments.threads
-    )
+    figure: Figure
+    tables: list[Table] = []
+    if arguments.figure == "cluster":
+        from paraes.lab import cluster
+
+        direction = arguments.direction
+        model = cluster.constants(
+            report, direction, arguments.file_system, arguments.link, arguments.start
+        )
+        figure = cluster.figure(report, model, arguments.size, direction)
+        tables = cluster.tables(model, figure)
+    else:
+        from paraes.lab import throughput
+
+        figure = throughput.figure(
+            report, arguments.mode, arguments.key_bits, arguments.direction, arguments.threads
+        )
     if arguments.output.suffix.lower() == ".png":
         from paraes.lab import plots
 
@@ -341,6 +401,7 @@ def _figure(arguments: argparse.Namespace) -> int:
         from paraes.lab.report import svg
 
         write_whole(arguments.output, svg.draw(figure, 860, standalone=True) + "\n")
+    _print_tables(tables)
     return 0
 
 

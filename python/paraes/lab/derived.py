@@ -1,4 +1,4 @@
-"""What follows from one row: shares of phases, cycles a byte, percent of a roof, energy.
+"""What follows from one row: times and shares of phases, cycles a byte, percent of a roof, energy.
 
 Each gives a value, or None with the reason why there is none. Never an estimate.
 """
@@ -8,10 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from paraes.lab.bench import PHASES, Row
+import numpy as np
+
+from paraes.lab.bench import PHASES, PORTS, Row
 
 # What a roof is a roof of: copying on the processor, and copying to a GPU and back.
 ROOFS = {"memory": "memcpy", "transfer": "pinned-copy", "file": "cp"}
+# Kernels whose instruction set has a row of what its AES units can do.
+ON_AES_UNITS = ("aesni", "vaes256", "vaes512")
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,19 @@ def phase_shares(row: Row) -> dict[str, float]:
     measured = {p: ns for p in PHASES if (ns := row.timeline_ns.get(p)) is not None}
     total = sum(measured.values())
     return {p: t / total for p, t in measured.items()} if total > 0 else {}
+
+
+def phase_times(row: Row, *names: str) -> np.ndarray | float | None:
+    """Nanoseconds of phases, added: of every sample where each phase was timed apart, else the sum of
+    the medians; None where one was not measured."""
+    medians = [row.timeline_ns.get(name) for name in names]
+    if any(ns is None for ns in medians):
+        return None
+    samples = [row.timeline_samples_ns.get(name) for name in names]
+    timed = [s for s in samples if s is not None]
+    if len(timed) == len(names) and len({s.size for s in timed}) == 1:
+        return np.sum(timed, axis=0)
+    return float(sum(ns for ns in medians if ns is not None))
 
 
 def clock_of(context: dict[str, Any], given_hz: float | None = None) -> Known:
@@ -75,6 +92,8 @@ def roof_of(row: Row, rows: list[Row]) -> Row | None:
 
 def percent_of_roof(row: Row, rows: list[Row]) -> Known:
     """The rate in percent of the measured roof's; may be above 100 (non-temporal stores are)."""
+    if row.is_ports:
+        return Known(None, "it touches no memory")
     roof = roof_of(row, rows)
     if roof is None:
         wanted = ROOFS.get(row.scope, "a copy")
@@ -84,11 +103,32 @@ def percent_of_roof(row: Row, rows: list[Row]) -> Known:
     return Known(100 * row.mb_per_s / roof.mb_per_s, f"({roof.rival})")
 
 
-def port_limit(clock: Known) -> Known:
-    """The rate at which the AES units issue. It is in bytes a cycle, so that it needs the clock."""
-    if clock.value is None:
-        return Known(None, clock.why)
-    return Known(None, "the number of AES units of this processor is not recorded")
+def ports_of(row: Row, rows: list[Row]) -> Row | None:
+    """What the AES units of the kernel's instruction set do on registers alone: in the same report,
+    with the same keys and threads. Of several sizes the fastest, for it is a limit."""
+    there = [
+        other
+        for other in rows
+        if other.rival == f"{PORTS}{row.kernel}"
+        and (other.report, other.scope, other.device) == (row.report, row.scope, row.device)
+        and (other.key_bits, other.threads, other.ranks) == (row.key_bits, row.threads, row.ranks)
+    ]
+    return max(there, key=lambda other: other.mb_per_s, default=None)
+
+
+def percent_of_ports(row: Row, rows: list[Row]) -> Known:
+    """The rate in percent of the port limit; may be above 100 (CTR does round 1 once for 256 counters)."""
+    if row.is_ports:
+        return Known(100.0, f"({row.rival})")
+    if row.on_gpu or row.kernel not in ON_AES_UNITS:
+        return Known(None, f"the port limit is that of kernels {', '.join(ON_AES_UNITS)}")
+    if row.scope != "memory":
+        return Known(None, "the time contains more than computing")
+    ports = ports_of(row, rows)
+    if ports is None:
+        wanted = f"{PORTS}{row.kernel}"
+        return Known(None, f"no {wanted} row of these keys and threads: add --rivals {wanted}")
+    return Known(100 * row.mb_per_s / ports.mb_per_s, f"({ports.rival})")
 
 
 def energy(row: Row) -> Known:

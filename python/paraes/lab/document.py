@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from paraes.lab.statistics import Interval
+import numpy as np
+
+from paraes.lab.statistics import Interval, median_interval
 from paraes.lab.units import significant, size_text, time_text
 
 
@@ -19,6 +21,13 @@ class Estimate:
 
     value: float
     interval: Interval | None = None
+
+
+def median_estimate(samples: np.ndarray, unit: float = 1.0) -> Estimate:
+    """The median of samples with its interval, both times `unit`."""
+    interval = median_interval(samples)
+    ends = (interval.low * unit, interval.high * unit, interval.coverage)
+    return Estimate(float(np.median(samples)) * unit, Interval(*ends))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -24,6 +26,7 @@ from paraes.lab.files import make_folder
 from paraes.lab.units import size_text
 
 GPU = "gpu"  # in Run.devices: the GPU of the experiment, whichever that is
+DISTRIBUTION = "shared"  # of ranks: the papers timed the encryption alone, and no messages
 
 
 @dataclass(frozen=True)
@@ -89,12 +92,20 @@ class Run:
             flags += ["--format", "raw"]
         if self.scope in ("transfer", "file"):
             flags += ["--no-overlap"]  # the papers ran one phase after another
+        if self.ranks > 1:
+            flags += ["--distribute", DISTRIBUTION]
         return flags
 
     def without_gpu(self) -> Run | None:
         """The part that needs no GPU, if there is one."""
         rest = tuple(device for device in self.devices if device != GPU)
         return None if not rest else Run(**{**self.__dict__, "devices": rest})
+
+    def absent(self, reason: str) -> dict[str, Any]:
+        """One row for a GPU that is not there, with no more axes than the bench lists for one."""
+        row: dict[str, Any] = dict.fromkeys(bench.AXES)
+        row |= {"device": GPU, "threads": 0, "ranks": 1, "bytes": 0, "messages": 1}
+        return row | {"scope": self.scope, "in_place": False, "overlap": False, "reason": reason}
 
     def skipped(self, device: str | None, reason: str) -> list[dict[str, Any]]:
         """Rows of this run on `device` as the bench lists rows that cannot run."""
@@ -113,6 +124,7 @@ class Run:
                             "bytes": self.size,
                             "threads": 0 if device != "cpu" else self.threads[0],
                             "ranks": self.ranks,
+                            "distribution": DISTRIBUTION if self.ranks > 1 else None,
                             "messages": 1,
                             "scope": self.scope,
                             "in_place": False,
@@ -141,7 +153,7 @@ class Machine:
     gpu_is_cpu: bool
     gpu_reason: str | None
     identity: str
-    mpi: list[str] | None = None  # the launcher, without -n
+    mpi: list[str] | None = None  # the launcher with its options, without -n
     mpi_program: Path | None = None
     mpi_reason: str | None = None
     folder: str | None = None  # for files
@@ -227,21 +239,10 @@ def look_at(
     digest.update(text.encode())
     digest.update(os.uname().nodename.encode() + os.uname().release.encode())
     digest.update((folder or "").encode())
-    launcher = (mpirun or "mpirun").split()
-    beside = [program.parent / "paraes-mpi", program.parent.parent / "mpi" / "paraes-mpi"]
-    on_path = shutil.which("paraes-mpi")
-    candidates = (
-        [Path(mpi_program)] if mpi_program else beside + ([Path(on_path)] if on_path else [])
-    )
-    found = next((p for p in candidates if p.is_file() and os.access(p, os.X_OK)), None)
-    mpi_reason = None
-    if mpi_program and found is None:
-        raise LabError(f"--paraes-mpi: {mpi_program} is not a program that can be run", USAGE)
-    if found is None:
-        mpi_reason = "paraes-mpi is not built"
-    elif shutil.which(launcher[0]) is None:
-        mpi_reason = f"{launcher[0]} is not installed: install Open MPI or MPICH, or name --mpirun"
-    else:
+    found = find_mpi_program(program, mpi_program)
+    launcher, mpi_reason = None, "paraes-mpi is not built: that needs Open MPI or MPICH"
+    if found is not None:
+        launcher, mpi_reason = find_launcher(found, mpirun)
         digest.update(found.read_bytes())
     return Machine(
         program=program,
@@ -256,6 +257,51 @@ def look_at(
         mpi_reason=mpi_reason,
         folder=folder,
     )
+
+
+def find_mpi_program(program: Path, given: str | None) -> Path | None:
+    """paraes-mpi: `given`, or PARAES_MPI_PROGRAM, or beside `program` (build tree or installed), or on PATH."""
+    wanted = given or os.environ.get("PARAES_MPI_PROGRAM")
+    on_path = shutil.which("paraes-mpi")
+    candidates = [program.parent / "paraes-mpi", program.parent.parent / "mpi" / "paraes-mpi"]
+    candidates += [Path(on_path)] if on_path else []
+    for path in [Path(wanted)] if wanted else candidates:
+        if path.is_file() and os.access(path, os.X_OK):
+            return path.resolve()
+    if wanted:
+        source = "--paraes-mpi" if given else "PARAES_MPI_PROGRAM"
+        raise LabError(f"{source}: {wanted} is not a program that can be run", USAGE)
+    return None
+
+
+def _mpi_of(program: Path) -> str | None:
+    """Which MPI the program needs, by the names of the libraries in it: a launcher of another one starts
+    ranks that know nothing of each other."""
+    names = set(re.findall(rb"libmpi(?:ch)?\.so\.\d+", program.read_bytes()))
+    if names & {b"libmpich.so.12", b"libmpi.so.12"}:
+        return "mpich"
+    return "openmpi" if names else None
+
+
+def find_launcher(program: Path, given: str | None) -> tuple[list[str] | None, str | None]:
+    """(mpirun with its options, None) or (None, reason). `given` is taken as it is."""
+    name = _mpi_of(program)
+    names = [f"mpirun.{name}", "mpirun"] if name else ["mpirun"]
+    launcher = shlex.split(given) if given else [n for n in names if shutil.which(n)][:1]
+    if not launcher or shutil.which(launcher[0]) is None:
+        wanted = launcher[0] if launcher else "mpirun"
+        return None, f"{wanted} is not installed: install Open MPI or MPICH, or name --mpirun"
+    if given:
+        return launcher, None
+    try:
+        said = _call([launcher[0], "--version"])
+    except LabError as error:
+        return None, str(error)
+    if re.search("Open MPI|OpenRTE|open-mpi", said):
+        # It counts cores rather than threads, pins each rank to one, and refuses to run as root.
+        launcher += ["--oversubscribe", "--bind-to", "none"]
+        launcher += ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    return launcher, None
 
 
 @dataclass
@@ -320,7 +366,11 @@ def _sweep(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _execute(command: list[str], target: Path) -> tuple[dict[str, Any] | None, str]:
+def _no_job(command: list[str], ranks: int) -> str:
+    return f"{command[0]} did not start {ranks} ranks as one job: it is of another MPI"
+
+
+def _execute(command: list[str], target: Path, ranks: int = 1) -> tuple[dict[str, Any] | None, str]:
     """Runs the bench with its JSON beside `target`, and renames it. (report, what went wrong)."""
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
@@ -343,10 +393,15 @@ def _execute(command: list[str], target: Path) -> tuple[dict[str, Any] | None, s
         return None, said
     try:
         report = bench.parse(temporary.read_text(encoding="utf-8"), str(temporary))
-        bench.from_object(report, str(temporary))
+        rows = bench.from_object(report, str(temporary)).rows
     except LabError as error:
         temporary.unlink()
-        return None, str(error)
+        # Ranks that do not know each other all write the file, at once.
+        alone = ranks > 1 and process.returncode == 0
+        return None, _no_job(command, ranks) if alone else str(error)
+    if rows and not any(row.ranks == ranks for row in rows):
+        temporary.unlink()
+        return None, _no_job(command, ranks)
     os.replace(temporary, target)
     return report, "" if process.returncode == 0 else said
 
@@ -368,7 +423,7 @@ def make(run: Run, machine: Machine, folder: Path, warn: Callable[[str], None]) 
     skipped: list[dict[str, Any]] = []
     rest: Run | None = run
     if run.on_gpu and machine.gpu is None:
-        skipped = run.skipped(GPU, machine.gpu_reason or "no GPU")
+        skipped = [run.absent(machine.gpu_reason or "no GPU")]
         rest = run.without_gpu()
     if rest is not None and rest.ranks > 1 and machine.mpi_reason is not None:
         skipped += rest.skipped("cpu", machine.mpi_reason)
@@ -380,7 +435,7 @@ def make(run: Run, machine: Machine, folder: Path, warn: Callable[[str], None]) 
     report = _kept(path)
     fresh = report is None
     if report is None:
-        report, complaint = _execute(command, path)
+        report, complaint = _execute(command, path, rest.ranks)
         if complaint:
             warn(f"{rest.title(machine.gpu)}: {complaint}")
         if report is None:

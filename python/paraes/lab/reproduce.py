@@ -11,7 +11,14 @@ from paraes.lab.document import Document, Section
 from paraes.lab.errors import USAGE, LabError
 from paraes.lab.measure import Machine, Part, Run, join, make_all
 from paraes.lab.papers import EXPERIMENTS
-from paraes.lab.papers.common import Device, Evidence, Setting, contradictions, pictures
+from paraes.lab.papers.common import (
+    Device,
+    Evidence,
+    Setting,
+    contradictions,
+    gather_absent,
+    pictures,
+)
 from paraes.lab.papers.data import NAMES, load_paper
 
 
@@ -64,6 +71,8 @@ def chapters(whole: dict[str, Any], source: str = "results") -> list[Section]:
     for name in whole["lab"]["papers"]:
         evidence = evidence_of(whole, name, source)
         own = EXPERIMENTS[name].chapter(evidence)
+        for table in Document("", "", own).tables():
+            gather_absent(table, evidence.device)
         paper = load_paper(name)
         extra = [section for section in (contradictions(paper), pictures(paper)) if section]
         # The agreement is the end of every reproduction.

@@ -180,13 +180,15 @@ def scalings(rows: list[Row], cores: int | None = None) -> list[Scaling]:
     """Every series over threads or ranks in `rows` that has one worker and more. `cores` marks rows
     with more workers than the machine can run at once."""
     series: dict[tuple, list[Row]] = {}
+    distributions = sorted({str(row.distribution) for row in rows if row.ranks > 1})
     for row in rows:
         if row.on_gpu:
             continue
         key = (row.report, *row.axes("threads", "ranks", "cache", "distribution"))
-        # One thread of one rank begins both kinds of series.
+        # One thread of one rank begins every kind of series.
         kinds = ["threads"] if row.ranks == 1 else []
-        kinds += ["ranks"] if row.threads == 1 else []
+        if row.threads == 1:
+            kinds += distributions if row.ranks == 1 else [str(row.distribution)]
         for kind in kinds:
             series.setdefault((kind, *key), []).append(row)
     found = []

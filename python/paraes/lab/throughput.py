@@ -36,8 +36,8 @@ def figure(
     lines: dict[str, dict[int, Row]] = {}
     for row in rows:
         whole = row.scope == "file"
-        if row.mode is None and row.rival != "age":
-            continue  # copies are roofs, not ways to encrypt
+        if (row.mode is None and row.rival != "age") or row.is_ports:
+            continue  # copies and port limits are roofs, not ways to encrypt
         if not whole and row.mode not in (mode, None):
             continue
         if row.key_bits not in (key_bits, None) and not whole:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from paraes.lab.bench import AXES, Report, Row, Skip
 from paraes.lab.crossover import Crossover, crossover
+from paraes.lab.derived import phase_times
 from paraes.lab.document import (
     Axis,
     Bullets,
@@ -22,10 +23,11 @@ from paraes.lab.document import (
     Section,
     Series,
     Table,
+    median_estimate,
 )
 from paraes.lab.measure import GPU
 from paraes.lab.papers.data import Paper, Printed, recompute
-from paraes.lab.statistics import Interval, bootstrap, median_interval
+from paraes.lab.statistics import bootstrap
 from paraes.lab.units import significant, size_text
 
 MIB = 1 << 20
@@ -42,6 +44,7 @@ class Setting:
     max_size: int | None = None
     samples: int | None = None
     min_time: float = 0.0  # seconds of timed work a row, at least
+    ranks: Sequence[int] | None = None  # those that were asked for, above the cores as well
 
     def sizes(self, wanted: Iterable[int]) -> list[int]:
         """Those that are not left out."""
@@ -74,7 +77,9 @@ class Setting:
         return counts if counts[-1] == top else [*counts, top]
 
     def rank_counts(self) -> list[int]:
-        """2, 4, 8, 16, 32 as far as there are cores for them."""
+        """2, 4, 8, 16, 32 as far as there are cores for them, or what was asked for."""
+        if self.ranks is not None:
+            return list(self.ranks)
         return [ranks for ranks in (2, 4, 8, 16, 32) if ranks <= self.cores]
 
 
@@ -116,7 +121,9 @@ class Evidence:
     def why(self, **axes: Any) -> str:
         """Why there is no such row."""
         if axes.get("device") == GPU:
-            axes["device"] = self.device.id or GPU
+            if self.device.id is None:
+                return self.device.reason or "no GPU"
+            axes["device"] = self.device.id
         size = axes.get("bytes")
         if size is not None and not self.setting.sizes([size]):
             return self.setting.why_left_out()
@@ -152,21 +159,18 @@ def seconds(row: Row | Missing) -> Cell:
     """The median in seconds with its interval."""
     if isinstance(row, Missing):
         return row
-    interval = median_interval(row.samples_ns)
-    return Estimate(
-        row.median_ns * 1e-9,
-        Interval(interval.low * 1e-9, interval.high * 1e-9, interval.coverage),
-    )
+    return median_estimate(row.samples_ns, 1e-9)
 
 
 def phase(row: Row | Missing, *names: str) -> Cell:
-    """The sum of phases in seconds; Missing where one was not measured."""
+    """The sum of phases in seconds, call by call with an interval where each has samples; Missing
+    where one was not measured."""
     if isinstance(row, Missing):
         return row
-    values = [row.timeline_ns.get(name) for name in names]
-    if any(value is None for value in values):
+    times = phase_times(row, *names)
+    if times is None:
         return Missing("the bench measured no such phase")
-    return sum(values) * 1e-9  # type: ignore[arg-type]
+    return times * 1e-9 if isinstance(times, float) else median_estimate(times, 1e-9)
 
 
 def add(*cells: Cell) -> Cell:
@@ -446,6 +450,45 @@ class Chapter:
 
     paper: Paper
     sections: list[Section] = field(default_factory=list)
+
+
+def gather_absent(table: Table, device: Device) -> None:
+    """Makes one row of what `table` has for a GPU that is not there, with the reason."""
+    if device.id is not None:
+        return
+
+    def is_gone(cell: Cell) -> bool:
+        return isinstance(cell, Missing) and cell.reason == device.reason
+
+    if table.columns[0].kind == "size":
+        gone = []
+        for i in range(1, len(table.columns)):
+            cells = [row[i] for row in table.rows]
+            # Missing for other reasons as well: sizes that were left out.
+            if any(map(is_gone, cells)) and all(isinstance(cell, Missing) for cell in cells):
+                gone.append(i)
+        for row in table.rows:
+            for i in gone:
+                row[i] = None
+        if gone:
+            reason = Missing(device.reason or "")
+            rest = [reason if i in gone else None for i in range(1, len(table.columns))]
+            table.rows.append([device.title, *rest])
+        return
+    rows = [
+        row
+        for row in table.rows
+        if any(map(is_gone, row)) and all(isinstance(cell, (str, Missing)) for cell in row)
+    ]
+    if not rows:
+        return
+    last = rows[-1]
+    for i, (column, cells) in enumerate(zip(table.columns, zip(*rows))):
+        if not column.numeric:
+            last[i] = "; ".join(dict.fromkeys(cells))
+        elif isinstance(last[i], Missing):  # also where it was for its size
+            last[i] = Missing(device.reason or "")
+    table.rows[:] = [row for row in table.rows if not any(row is other for other in rows[:-1])]
 
 
 def printed_text(printed: Printed | None) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from paraes.lab.bench import Row
@@ -69,8 +70,8 @@ def chapter(evidence: Evidence) -> list[Section]:
         openmp: lambda s: ratio(family.serial(s), family.openmp(s))
     }
     for ranks in family.rank_columns:
-        ours_time[f"MPI, {ranks} ranks"] = partial(family.mpi_time, ranks)
-        ours_speedup[f"MPI, {ranks} ranks"] = partial(family.mpi_speedup, ranks)
+        ours_time[family.mpi_title(ranks)] = partial(family.mpi_time, ranks)
+        ours_speedup[family.mpi_title(ranks)] = partial(family.mpi_speedup, ranks)
     ours_time[f"{gpu}, kernel"] = lambda s: seconds(family.gpu(s))
     ours_speedup[f"{gpu}, kernel"] = lambda s: ratio(family.serial(s), family.gpu(s))
     paper_names = {c["id"]: c["printed"] for c in times_p.columns}
@@ -231,14 +232,14 @@ def chapter(evidence: Evidence) -> list[Section]:
 
 
 def _is_measured(family: Family, title: str) -> bool:
-    return any(title == f"MPI, {ranks} ranks" for ranks in family.measured_ranks)
+    return any(title == family.mpi_title(ranks) for ranks in family.measured_ranks)
 
 
 def _findings(paper, family: Family, phases, openmp: str) -> list[Finding]:
     found = []
     times, transfers = paper.tables["times"], paper.tables["transfers"]
     size = max((s for s in SIZES if isinstance(family.serial(s), Row)), default=SIZES[-1])
-    top = family.measured_ranks[-1]
+    top = (family.fair_ranks or family.rank_columns)[-1]
     ours: dict[str, Cell] = {
         "serial": seconds(family.serial(size)),
         "OpenMP": seconds(family.openmp(size)),
@@ -284,15 +285,17 @@ def _findings(paper, family: Family, phases, openmp: str) -> list[Finding]:
                 )
             )
         else:
-            found.append(
-                compare_near(
-                    f"efficiency of MPI on {ranks} ranks, {size_text(size)}",
-                    theirs_e,
-                    cell if value is None else value / ranks,
-                    "",
-                    0.15,
-                )
+            finding = compare_near(
+                f"efficiency of MPI on {ranks} ranks, {size_text(size)}",
+                theirs_e,
+                cell if value is None else value / ranks,
+                "",
+                0.15,
             )
+            if value is not None and family.more_than_cores(ranks):
+                cores = plural(family.evidence.setting.cores, "core")
+                finding = replace(finding, here=f"{finding.here}; {cores} here")
+            found.append(finding)
     whole = value_of(phases["total"][1](size))
     copies = value_of(add(phases["h2d"][1](size), phases["d2h"][1](size)))
     part: Cell = Missing("no GPU phases") if not whole or copies is None else 100 * copies / whole

@@ -68,10 +68,10 @@ def chapter(evidence: Evidence) -> list[Section]:
         openmp: lambda s: reduction(ci.openmp(s), aim.openmp(s)),
     }
     for ranks in ci.measured_ranks:
-        pairs[f"MPI, {ranks} ranks"] = partial(mpi, ranks)
+        pairs[ci.mpi_title(ranks)] = partial(mpi, ranks)
     pairs[f"{gpu}, kernel"] = lambda s: reduction(ci.gpu(s), aim.gpu(s))
     said = {"serial": "about 99", openmp: "about 99", f"{gpu}, kernel": "56 to 62"}
-    said |= {f"MPI, {ranks} ranks": "about 99" for ranks in ci.measured_ranks}
+    said |= {ci.mpi_title(ranks): "about 99" for ranks in ci.measured_ranks}
     table = Table(
         f"{NAME}-reduction",
         "Reduction of the time by tables, in percent (Figures 4 and 5; section 6)",
@@ -126,7 +126,7 @@ def _speedups(family: Family, figure: str, name: str, gpu: str, openmp: str) -> 
         openmp: lambda s: ratio(family.serial(s), family.openmp(s)),
     }
     for ranks in family.rank_columns:
-        cells[f"MPI, {ranks} ranks"] = partial(family.mpi_speedup, ranks)
+        cells[family.mpi_title(ranks)] = partial(family.mpi_speedup, ranks)
     cells[f"{gpu}, kernel"] = lambda s: ratio(family.serial(s), family.gpu(s))
     cells[f"{gpu}, with copies"] = lambda s: ratio(family.serial(s), family.gpu(s, "transfer"))
     key = name.lower()
@@ -207,7 +207,9 @@ def _findings(ci: Family, aim: Family, pairs, openmp: str, gpu: str) -> list[Fin
             ranks = family.rank_columns[-1]
             cell = family.mpi_speedup(ranks, size)
             b = cell.value if isinstance(cell, Predicted) else value_of(cell)
-            other = f"MPI, {ranks} ranks" + (" (predicted)" if isinstance(cell, Predicted) else "")
+            other = family.mpi_title(ranks) + (
+                " (predicted)" if isinstance(cell, Predicted) else ""
+            )
         if a is None or b is None:
             found.append(Finding(about, paper, "not both ran", "not measured"))
             continue

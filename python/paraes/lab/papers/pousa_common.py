@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from paraes.lab.bench import Row
 from paraes.lab.document import Cell, Missing, Predicted
-from paraes.lab.measure import GPU, Run
+from paraes.lab.measure import DISTRIBUTION, GPU, Run
 from paraes.lab.papers.common import MIB, Evidence, Setting, ratio, seconds
 from paraes.lab.scaling import Fit, fit_amdahl
+from paraes.lab.units import plural
 
 SIZES = [1 << 10, 512 << 10, MIB, 15 * MIB, 128 * MIB, 255 * MIB]
 RANKS = (8, 16, 32)
@@ -32,8 +33,7 @@ def runs_of(setting: Setting, kernel: str, gpu_kernel: str, sizes: list[int]) ->
                 samples=samples,
             )
         )
-        # At least the paper's first number is asked for: so that a machine without MPI says so.
-        for ranks in setting.rank_counts() or [2]:
+        for ranks in setting.rank_counts():
             runs.append(Run("memory", ("cpu",), (kernel,), size, ranks=ranks, samples=samples))
         runs.append(Run("memory", (GPU,), (gpu_kernel,), size, samples=samples))
         runs.append(
@@ -58,7 +58,22 @@ class Family:
     @property
     def measured_ranks(self) -> list[int]:
         """Numbers of ranks that were asked for here."""
-        return self.evidence.setting.rank_counts() or [2]
+        return self.evidence.setting.rank_counts()
+
+    @property
+    def fair_ranks(self) -> list[int]:
+        """Those of them that had a core each: the others say nothing of scaling."""
+        return [r for r in self.measured_ranks if not self.more_than_cores(r)]
+
+    def more_than_cores(self, ranks: int) -> bool:
+        """Whether so many ranks share cores."""
+        return ranks > self.evidence.setting.cores
+
+    def mpi_title(self, ranks: int) -> str:
+        """The name of a row of ranks."""
+        if ranks in self.measured_ranks and self.more_than_cores(ranks):
+            return f"MPI, {ranks} ranks on {plural(self.evidence.setting.cores, 'core')}"
+        return f"MPI, {ranks} ranks"
 
     def _need(self, **axes) -> Row | Missing:
         base = {"mode": "ecb", "key_bits": 128, "direction": "encrypt"}
@@ -84,7 +99,13 @@ class Family:
     def mpi(self, ranks: int, size: int) -> Row | Missing:
         """So many ranks of one thread."""
         return self._need(
-            device="cpu", kernel=self.kernel, scope="memory", threads=1, ranks=ranks, bytes=size
+            device="cpu",
+            kernel=self.kernel,
+            scope="memory",
+            threads=1,
+            ranks=ranks,
+            distribution=DISTRIBUTION,
+            bytes=size,
         )
 
     def gpu(self, size: int, scope: str = "memory") -> Row | Missing:
@@ -92,8 +113,8 @@ class Family:
         return self._need(device=GPU, kernel=self.gpu_kernel, scope=scope, bytes=size)
 
     def model(self, size: int) -> Fit | None:
-        """Amdahl's law through the serial row and the measured ranks; None without any ranks."""
-        rows = [self.serial(size), *(self.mpi(r, size) for r in self.measured_ranks)]
+        """Amdahl's law through the serial row and the ranks with a core each; None without any."""
+        rows = [self.serial(size), *(self.mpi(r, size) for r in self.fair_ranks)]
         there = [row for row in rows if isinstance(row, Row)]
         if not any(row.ranks > 1 for row in there):
             return None
@@ -118,10 +139,16 @@ class Family:
         return Predicted(serial.median_ns / fit.time(ranks))
 
     def _no_model(self, size: int) -> Missing:
-        row = self.mpi(self.measured_ranks[0], size)
-        reason = row.reason if isinstance(row, Missing) else "no serial row"
-        if not self.evidence.setting.sizes([size]):
-            return Missing(reason)
+        setting = self.evidence.setting
+        if not setting.sizes([size]):
+            return Missing(setting.why_left_out())
+        row = self.mpi(self.fair_ranks[0], size) if self.fair_ranks else None
+        reason = "no serial row"
+        if isinstance(row, Missing):
+            reason = row.reason
+        elif row is None:
+            here = plural(setting.cores, "core")
+            reason = f"{here} here, and no ranks that had one each (--ranks 2 has them share)"
         return Missing(f"{reason}; without measured ranks nothing is predicted")
 
     @property
@@ -132,5 +159,5 @@ class Family:
 
 MODEL_NOTE = (
     "predicted: Amdahl's law through the measured numbers of ranks of the same size, on this machine; "
-    "it knows no network"
+    "it knows no network. Ranks compute on their own part of the data; no messages are timed"
 )

@@ -1,0 +1,198 @@
+"""How fast N nodes would be: the model of docs/cluster.md with measured constants, and what was measured beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from paraes.lab.analysis import distinct, rate_estimate
+from paraes.lab.bench import Report, Row
+from paraes.lab.document import Axis, Cell, Column, Figure, Missing, Predicted, Series, Table
+from paraes.lab.errors import LabError
+from paraes.lab.units import megabytes_per_second, plural, size_text
+
+NODES = tuple(1 << i for i in range(13))  # 1 to 4096
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A rate in bytes a second, or seconds; and where it comes from."""
+
+    value: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Model:
+    """The constants of docs/cluster.md. `link` and `processors` are of scatter only."""
+
+    node: Constant  # n, from file to file
+    file_system: Constant | None = None  # F, and W where that is less
+    processors: Constant | None = None  # c
+    link: Constant | None = None  # L, of rank 0, each way
+    start: Constant = Constant(0.0, "left out (--start)")
+
+    def shared_seconds(self, size: float, nodes: int) -> float:
+        """Every node reads and writes its own part."""
+        rate = nodes * self.node.value
+        if self.file_system is not None:
+            rate = min(rate, self.file_system.value)
+        return self.start.value + size / rate
+
+    def scatter_seconds(self, size: float, nodes: int) -> float | None:
+        """Node 0 reads, sends, gathers and writes; None without the constants for it."""
+        if self.processors is None or self.link is None:
+            return None
+        computing = 1 / (nodes * self.processors.value)
+        sending = (nodes - 1) / (nodes * self.link.value)
+        return self.start.value + size * max(computing, 1 / self.node.value, sending)
+
+
+def _fastest(rows: list[Row]) -> Row | None:
+    return max(rows, key=lambda row: row.mb_per_s, default=None)
+
+
+def _described(row: Row) -> str:
+    ranks = f"{plural(row.ranks, 'rank')} of " if row.ranks > 1 else ""
+    return f"measured: {row.name}, {size_text(row.bytes)}, {ranks}{plural(row.threads, 'thread')}"
+
+
+def link_rate(row: Row) -> float | None:
+    """Bytes a second over rank 0's link, each way, from a row with scatter: all but its own share goes."""
+    ways = [row.timeline_ns.get("scatter"), row.timeline_ns.get("gather")]
+    if row.ranks < 2 or None in ways:
+        return None
+    slower = max(way for way in ways if way is not None)
+    return row.bytes * (row.ranks - 1) / row.ranks / slower * 1e9 if slower > 0 else None
+
+
+def constants(
+    report: Report,
+    direction: str = "encrypt",
+    file_system: float | None = None,
+    link: float | None = None,
+    start: float | None = None,
+) -> Model:
+    """From the rows of `report`; rates that are given (bytes a second) go before measured ones."""
+    rows = [r for r in distinct(report.right) if r.rival is None and r.direction == direction]
+    alone = [r for r in rows if r.ranks == 1 and not r.on_gpu]
+    node = _fastest([r for r in alone if r.scope == "file" and r.format == "paraes"])
+    if node is None:
+        raise LabError(
+            f"{', '.join(report.sources[:2])}: no row of one process from file to file, {direction}; measure one "
+            "with: paraes bench --scope file --threads 0 --dir DIR --json FILE"
+        )
+    # The most data on the most threads: what fits in a cache of one core says little of a node.
+    computed = [r for r in alone if r.scope == "memory" and r.mode == "gcm"]
+    processors = max(computed, key=lambda r: (r.threads, r.bytes, r.mb_per_s), default=None)
+    scattered = [(link_rate(r), r) for r in rows if r.scope == "memory"]
+    links = [(rate, r) for rate, r in scattered if rate is not None]
+    best = max(links, key=lambda pair: pair[0], default=None)
+    given = "given on the command line"
+    return Model(
+        Constant(node.mb_per_s * 1e6, _described(node)),
+        None if file_system is None else Constant(file_system, given),
+        None
+        if processors is None
+        else Constant(processors.mb_per_s * 1e6, _described(processors)),
+        Constant(link, given)
+        if link is not None
+        else (None if best is None else Constant(best[0], _described(best[1]))),
+        Model.start if start is None else Constant(start, given),
+    )
+
+
+def _rate(size: float, seconds: float | None) -> float | None:
+    return None if seconds is None else megabytes_per_second(size, seconds * 1e9)
+
+
+def _measured(report: Report, direction: str, distribution: str) -> Series | None:
+    """The largest file of each number of ranks."""
+    found: dict[int, Row] = {}
+    for row in distinct(report.right):
+        if (row.scope, row.distribution, row.direction) != ("file", distribution, direction):
+            continue
+        if row.ranks not in found or row.bytes > found[row.ranks].bytes:
+            found[row.ranks] = row
+    if not found:
+        return None
+    rates = [rate_estimate(found[ranks]) for ranks in sorted(found)]
+    return Series(
+        f"{distribution}, measured",
+        [float(ranks) for ranks in sorted(found)],
+        [rate.value for rate in rates],
+        [rate.interval.low for rate in rates if rate.interval],
+        [rate.interval.high for rate in rates if rate.interval],
+    )
+
+
+def _constants_table(model: Model) -> Table:
+    def line(name: str, constant: Constant | None, missing: str, unit: float = 1e6) -> list[Cell]:
+        if constant is None:
+            return [name, Missing(missing), "not known"]
+        return [name, constant.value / unit, constant.source]
+
+    return Table(
+        "cluster-constants",
+        "The constants of the model (docs/cluster.md)",
+        [Column("constant", "text"), Column("10⁶ bytes a second; s"), Column("from", "text")],
+        [
+            line("n: a node, from file to file", model.node, ""),
+            line(
+                "F: the file system of all",
+                model.file_system,
+                "without --file-system it is taken to have no limit",
+            ),
+            line(
+                "c: a node's processors",
+                model.processors,
+                "no row of one process in memory scope with GCM: scatter is left out",
+            ),
+            line(
+                "L: the link of rank 0, each way",
+                model.link,
+                "no row with --distribute scatter in memory scope, and no --link: scatter is left out",
+            ),
+            line("S: start, in seconds", model.start, "", 1.0),
+        ],
+    )
+
+
+def figure(report: Report, model: Model, size: float, direction: str = "encrypt") -> Figure:
+    """Throughput over the number of nodes: the model's for `size` bytes, and what the rows have.
+
+    Measured rows have a size of their own, and may have several ranks on a node.
+    """
+    series: list[Series] = []
+    columns = [Column("nodes", "number")]
+    cells: list[list[Cell]] = [[float(nodes)] for nodes in NODES]
+    for name, seconds in (("shared", model.shared_seconds), ("scatter", model.scatter_seconds)):
+        times = [seconds(size, nodes) for nodes in NODES]
+        if None not in times:
+            rates = [_rate(size, t) or 0.0 for t in times]
+            series.append(
+                Series(f"{name}, predicted", [float(n) for n in NODES], rates, origin="predicted")
+            )
+            columns += [Column(f"{name}", "number", "s"), Column(f"{name}", "number", "MB/s")]
+            for line, t, rate in zip(cells, times, rates):
+                line += [Predicted(t or 0.0), Predicted(rate)]
+        measured = _measured(report, direction, name)
+        if measured is not None:
+            series.append(measured)
+    verb = "encryption" if direction == "encrypt" else "decryption"
+    title = f"{size_text(size)}: {verb} on many nodes, predicted"
+    return Figure(
+        "cluster",
+        title,
+        "Throughput in 10⁶ bytes a second over the number of nodes, both logarithmic: what the model of "
+        "docs/cluster.md predicts from measured constants (dotted), and ranks that were measured. Predictions have "
+        "not been measured.",
+        Axis("nodes (measured: ranks)", "log", "count"),
+        Axis("10⁶ bytes a second", "log"),
+        series,
+        Table("cluster", f"{title}. MB/s: 10⁶ bytes a second", columns, cells),
+    )
+
+
+def tables(model: Model, drawn: Figure) -> list[Table]:
+    """The constants and the predictions."""
+    return [_constants_table(model), *([drawn.table] if drawn.table else [])]
