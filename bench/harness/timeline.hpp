@@ -7,29 +7,21 @@
 
 namespace paraes::bench {
 
-// Busy nanoseconds; what was not measured is empty.
-struct Timeline {
-  std::optional<double> read;
-  std::optional<double> key_expansion;
-  std::optional<double> host_to_device;
-  std::optional<double> kernel;
-  std::optional<double> device_to_host;
-  std::optional<double> write;
-  std::optional<double> scatter;
-  std::optional<double> gather;
+template <class T>
+struct Phases {
+  T read;
+  T key_expansion;
+  T host_to_device;
+  T kernel;
+  T device_to_host;
+  T write;
+  T scatter;
+  T gather;
 };
 
-// Samples of them.
-struct TimelineSamples {
-  std::vector<double> read;
-  std::vector<double> key_expansion;
-  std::vector<double> host_to_device;
-  std::vector<double> kernel;
-  std::vector<double> device_to_host;
-  std::vector<double> write;
-  std::vector<double> scatter;
-  std::vector<double> gather;
-};
+// Busy nanoseconds; what was not measured is empty.
+using Timeline = Phases<std::optional<double>>;
+using TimelineSamples = Phases<std::vector<double>>;
 
 struct Phase {
   std::string_view name;

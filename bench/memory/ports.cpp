@@ -1,9 +1,6 @@
 #include "memory/ports.hpp"
 
-#include <openssl/evp.h>
-
 #include <array>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -11,6 +8,7 @@
 #include "executors/executor.hpp"
 #include "kernels/registry.hpp"
 #include "kernels/target.hpp"
+#include "rivals/evp.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -94,10 +92,11 @@ class PortsVariant : public Variant {
   PortsVariant(Row row, const Job& job, const Ports& ports)
       : Variant(std::move(row)),
         ports_(ports),
-        key_bytes_(static_cast<unsigned>(job.key_bits / 8)),
+        job_(job),
         executor_(job.threads),
         shares_(static_cast<std::size_t>(executor_.threads())) {
-    find_kernel("reference").expand(schedule_, material().key.data(), key_bytes_);
+    find_kernel("reference")
+        .expand(schedule_, material().key.data(), static_cast<unsigned>(key_bytes(job)));
     const std::uint64_t share = job.bytes / shares_.size();
     times_ = share / ports.bytes;
     if (times_ < 16) throw Skip("too few bytes to measure rounds alone");
@@ -117,39 +116,19 @@ class PortsVariant : public Variant {
   [[nodiscard]] bool verify() override {
     std::vector<Blocks> expected = shares_;
     call();
-    for (std::size_t r = 0; r < expected.size(); ++r) {
-      if (!encrypt(expected[r])) return false;
-      if (std::memcmp(expected[r].data(), shares_[r].data(), max_ports_bytes) != 0) return false;
+    const EvpContext context = evp_context(job_);
+    for (Blocks& share : expected) {
+      std::uint8_t* const blocks = share.data();
+      for (std::uint64_t i = 0; i < times_; ++i) {
+        evp_update(context.get(), blocks, blocks, ports_.bytes);
+      }
     }
-    return true;
+    return expected == shares_;
   }
 
  private:
-  // By OpenSSL; false if that fails.
-  [[nodiscard]] bool encrypt(Blocks& blocks) const {
-    const std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)> context(
-        EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free);
-    const EVP_CIPHER* cipher = key_bytes_ == 16   ? EVP_aes_128_ecb()
-                               : key_bytes_ == 24 ? EVP_aes_192_ecb()
-                                                  : EVP_aes_256_ecb();
-    if (!context ||
-        EVP_EncryptInit_ex(context.get(), cipher, nullptr, material().key.data(), nullptr) != 1) {
-      return false;
-    }
-    EVP_CIPHER_CTX_set_padding(context.get(), 0);
-    const int bytes = static_cast<int>(ports_.bytes);
-    for (std::uint64_t i = 0; i < times_; ++i) {
-      int length = 0;
-      if (EVP_EncryptUpdate(context.get(), blocks.data(), &length, blocks.data(), bytes) != 1 ||
-          length != bytes) {
-        return false;
-      }
-    }
-    return true;
-  }
-
   const Ports& ports_;
-  unsigned key_bytes_;
+  Job job_;
   Executor executor_;
   KeySchedule schedule_;
   std::uint64_t times_ = 0;

@@ -87,6 +87,19 @@ def rate_estimate(row: Row) -> Estimate:
     return Estimate(row.mb_per_s, Interval(low, high, interval.coverage))
 
 
+def rate_series(name: str, xs: Sequence[float], rows: Sequence[Row], origin: str = "measured") -> Series:
+    """A line of the rows' rates with their intervals."""
+    rates = [rate_estimate(row) for row in rows]
+    return Series(
+        name,
+        [float(x) for x in xs],
+        [rate.value for rate in rates],
+        [rate.interval.low for rate in rates if rate.interval],
+        [rate.interval.high for rate in rates if rate.interval],
+        origin,
+    )
+
+
 def absent_devices(report: Report) -> list[Skip]:
     """What the bench lists of devices that are not there: one each scope, without a job."""
     there = {row.device for row in report.rows}
@@ -264,16 +277,7 @@ def _throughput_figure(name: str, job: str, rows: list[Row]) -> Figure:
     series, body = [], []
     for label, members in lines.items():
         members.sort(key=lambda r: r.bytes)
-        estimates = [rate_estimate(r) for r in members]
-        series.append(
-            Series(
-                label,
-                [float(r.bytes) for r in members],
-                [e.value for e in estimates],
-                [e.interval.low for e in estimates if e.interval],
-                [e.interval.high for e in estimates if e.interval],
-            )
-        )
+        series.append(rate_series(label, [r.bytes for r in members], members))
     sizes = sorted({row.bytes for row in rows})
     for label, members in lines.items():
         by_size = {row.bytes: row for row in members}

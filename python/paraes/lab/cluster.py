@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from paraes.lab.analysis import distinct, rate_estimate
+from paraes.lab.analysis import distinct, rate_series
 from paraes.lab.bench import Report, Row
 from paraes.lab.document import Axis, Cell, Column, Figure, Missing, Predicted, Series, Table
 from paraes.lab.errors import LabError
@@ -47,10 +47,6 @@ class Model:
         return self.start.value + size * max(computing, 1 / self.node.value, sending)
 
 
-def _fastest(rows: list[Row]) -> Row | None:
-    return max(rows, key=lambda row: row.mb_per_s, default=None)
-
-
 def _described(row: Row) -> str:
     ranks = f"{plural(row.ranks, 'rank')} of " if row.ranks > 1 else ""
     return f"measured: {row.name}, {size_text(row.bytes)}, {ranks}{plural(row.threads, 'thread')}"
@@ -75,7 +71,8 @@ def constants(
     """From the rows of `report`; rates that are given (bytes a second) go before measured ones."""
     rows = [r for r in distinct(report.right) if r.rival is None and r.direction == direction]
     alone = [r for r in rows if r.ranks == 1 and not r.on_gpu]
-    node = _fastest([r for r in alone if r.scope == "file" and r.format == "paraes"])
+    files = [r for r in alone if r.scope == "file" and r.format == "paraes"]
+    node = max(files, key=lambda r: r.mb_per_s, default=None)
     if node is None:
         raise LabError(
             f"{', '.join(report.sources[:2])}: no row of one process from file to file, {direction}; measure one "
@@ -84,25 +81,21 @@ def constants(
     # The most data on the most threads: what fits in a cache of one core says little of a node.
     computed = [r for r in alone if r.scope == "memory" and r.mode == "gcm"]
     processors = max(computed, key=lambda r: (r.threads, r.bytes, r.mb_per_s), default=None)
-    scattered = [(link_rate(r), r) for r in rows if r.scope == "memory"]
-    links = [(rate, r) for rate, r in scattered if rate is not None]
-    best = max(links, key=lambda pair: pair[0], default=None)
-    given = "given on the command line"
+    scattered = [r for r in rows if r.scope == "memory" and link_rate(r) is not None]
+    sent = max(scattered, key=lambda r: link_rate(r) or 0.0, default=None)
+
+    def of(given: float | None, row: Row | None, rate: float | None) -> Constant | None:
+        if given is not None:
+            return Constant(given, "given on the command line")
+        return None if row is None or rate is None else Constant(rate, _described(row))
+
     return Model(
         Constant(node.mb_per_s * 1e6, _described(node)),
-        None if file_system is None else Constant(file_system, given),
-        None
-        if processors is None
-        else Constant(processors.mb_per_s * 1e6, _described(processors)),
-        Constant(link, given)
-        if link is not None
-        else (None if best is None else Constant(best[0], _described(best[1]))),
-        Model.start if start is None else Constant(start, given),
+        of(file_system, None, None),
+        of(None, processors, processors and processors.mb_per_s * 1e6),
+        of(link, sent, sent and link_rate(sent)),
+        of(start, None, None) or Model.start,
     )
-
-
-def _rate(size: float, seconds: float | None) -> float | None:
-    return None if seconds is None else megabytes_per_second(size, seconds * 1e9)
 
 
 def _measured(report: Report, direction: str, distribution: str) -> Series | None:
@@ -115,14 +108,8 @@ def _measured(report: Report, direction: str, distribution: str) -> Series | Non
             found[row.ranks] = row
     if not found:
         return None
-    rates = [rate_estimate(found[ranks]) for ranks in sorted(found)]
-    return Series(
-        f"{distribution}, measured",
-        [float(ranks) for ranks in sorted(found)],
-        [rate.value for rate in rates],
-        [rate.interval.low for rate in rates if rate.interval],
-        [rate.interval.high for rate in rates if rate.interval],
-    )
+    ranks = sorted(found)
+    return rate_series(f"{distribution}, measured", ranks, [found[n] for n in ranks])
 
 
 def _constants_table(model: Model) -> Table:
@@ -166,15 +153,14 @@ def figure(report: Report, model: Model, size: float, direction: str = "encrypt"
     columns = [Column("nodes", "number")]
     cells: list[list[Cell]] = [[float(nodes)] for nodes in NODES]
     for name, seconds in (("shared", model.shared_seconds), ("scatter", model.scatter_seconds)):
-        times = [seconds(size, nodes) for nodes in NODES]
-        if None not in times:
-            rates = [_rate(size, t) or 0.0 for t in times]
-            series.append(
-                Series(f"{name}, predicted", [float(n) for n in NODES], rates, origin="predicted")
-            )
-            columns += [Column(f"{name}", "number", "s"), Column(f"{name}", "number", "MB/s")]
+        times = [t for nodes in NODES if (t := seconds(size, nodes)) is not None]
+        if times:
+            rates = [megabytes_per_second(size, t * 1e9) for t in times]
+            nodes = [float(n) for n in NODES]
+            series.append(Series(f"{name}, predicted", nodes, rates, origin="predicted"))
+            columns += [Column(name, "number", "s"), Column(name, "number", "MB/s")]
             for line, t, rate in zip(cells, times, rates):
-                line += [Predicted(t or 0.0), Predicted(rate)]
+                line += [Predicted(t), Predicted(rate)]
         measured = _measured(report, direction, name)
         if measured is not None:
             series.append(measured)

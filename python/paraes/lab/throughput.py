@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from paraes.lab.analysis import distinct, rate_estimate
+from paraes.lab.analysis import distinct, rate_series
 from paraes.lab.bench import Report, Row
 from paraes.lab.document import Axis, Cell, Column, Figure, Series, Table
 from paraes.lab.errors import LabError
@@ -68,17 +68,8 @@ def figure(
     sizes = sorted({size for _, by_size in ordered for size in by_size})
     for name, by_size in ordered:
         members = [by_size[size] for size in sorted(by_size)]
-        rates = [rate_estimate(row) for row in members]
-        series.append(
-            Series(
-                name,
-                [float(r.bytes) for r in members],
-                [e.value for e in rates],
-                [e.interval.low for e in rates if e.interval],
-                [e.interval.high for e in rates if e.interval],
-                "program" if members[0].scope == "file" else "measured",
-            )
-        )
+        origin = "program" if members[0].scope == "file" else "measured"
+        series.append(rate_series(name, [r.bytes for r in members], members, origin))
         cells: list[Cell] = [by_size[s].mb_per_s if s in by_size else None for s in sizes]
         body.append([name, *cells])
     columns = [Column("device and kernel; (rival)", "text"), *[Column(size_text(s)) for s in sizes]]
