@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <cerrno>
 #include <memory>

@@ -1,6 +1,7 @@
 #include "app.hpp"
 
 #include <sys/resource.h>
+#include <CLI/CLI.hpp>
 
 #include <cctype>
 #include <cstdio>

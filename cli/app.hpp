@@ -1,9 +1,10 @@
 // What the programs of the command line have in common: paraes, and paraes-mpi.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
+
+#include "cli11_fwd.hpp"
 
 namespace paraes::cli {
 

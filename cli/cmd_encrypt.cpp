@@ -1,5 +1,6 @@
 // encrypt, decrypt and verify: the same flags and the same way, in either direction.
 
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "batch.hpp"

@@ -1,6 +1,7 @@
 // info: what can be known of an encrypted file without its key.
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <array>

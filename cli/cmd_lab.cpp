@@ -2,6 +2,7 @@
 // of this process.
 
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <cerrno>
 #include <cstdlib>

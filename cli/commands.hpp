@@ -4,10 +4,10 @@
 // may throw paraes::Error: main translates it.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 
 #include "bench.hpp"
+#include "cli11_fwd.hpp"
 #include "crypt_options.hpp"
 
 namespace paraes::cli {

@@ -1,5 +1,7 @@
 #include "crypt_options.hpp"
 
+#include <CLI/CLI.hpp>
+
 namespace paraes::cli {
 namespace {
 
@@ -122,6 +124,11 @@ const char* verb_name(Verb verb) {
       break;
   }
   return "info";
+}
+
+bool CryptOptions::given(const char* flag) const {
+  const CLI::Option* option = verb_app->get_option_no_throw(flag);
+  return option != nullptr && option->count() != 0;
 }
 
 void add_crypt_options(CLI::App& app, CryptOptions& options, Verb verb) {

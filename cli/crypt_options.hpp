@@ -1,10 +1,10 @@
 // The flags of encrypt, decrypt, verify and info, as they were typed.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "cli11_fwd.hpp"
 #include "keys.hpp"
 #include "output.hpp"
 
@@ -51,10 +51,7 @@ struct CryptOptions {
   CLI::App* verb_app = nullptr;
 
   // Whether the verb has this flag and it was given.
-  [[nodiscard]] bool given(const char* flag) const {
-    const CLI::Option* option = verb_app->get_option_no_throw(flag);
-    return option != nullptr && option->count() != 0;
-  }
+  [[nodiscard]] bool given(const char* flag) const;
   [[nodiscard]] bool data_on_stdin() const { return inputs.size() == 1 && inputs[0] == "-"; }
 };
 

@@ -2,10 +2,11 @@
 // terminal. Every copy made here is zeroised.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "cli11_fwd.hpp"
 #include "paraes/secret.hpp"
 
 namespace paraes::cli {

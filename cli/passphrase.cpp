@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <array>
 #include <cerrno>

@@ -1,6 +1,7 @@
 // paraes-mpi: the verbs of paraes over the ranks of an MPI job.
 
 #include <openssl/evp.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <array>

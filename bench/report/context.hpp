@@ -1,7 +1,7 @@
 // Where a benchmark ran.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace paraes::bench {

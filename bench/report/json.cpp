@@ -1,6 +1,7 @@
 #include "report/json.hpp"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
