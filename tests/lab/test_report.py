@@ -40,12 +40,14 @@ class Page(HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.open, self.ids, self.links, self.tags, self.labels = [], [], [], [], []
+        self.elements = []
         self.feed(text)
         assert self.open == []
 
     def handle_starttag(self, tag, attributes):
         named = dict(attributes)
         self.tags.append(tag)
+        self.elements.append((tag, named))
         self.ids += [named["id"]] if "id" in named else []
         self.labels += named.get("aria-labelledby", "").split()
         self.links += [v for k, v in attributes if k in ("src", "href", "xlink:href")]
@@ -85,6 +87,17 @@ def test_ids_are_unique_and_references_lead_somewhere():
     assert len(page.ids) == len(set(page.ids))
     targets = {link[1:] for link in page.links if link.startswith("#")} | set(page.labels)
     assert targets <= set(page.ids)
+
+
+def test_what_scrolls_has_a_name_and_can_be_reached_by_key():
+    page = Page(render(full()))
+    regions = [named for tag, named in page.elements if named.get("role") == "region"]
+    assert len(regions) == page.tags.count("table") > 0
+    assert all(named["aria-label"].strip() and named["tabindex"] == "0" for named in regions)
+    pictures = [named for tag, named in page.elements if tag == "svg"]
+    assert pictures and all(
+        named["role"] == "img" and len(named["aria-labelledby"].split()) == 2 for named in pictures
+    )
 
 
 def test_every_plot_has_title_description_table_and_json():
@@ -180,6 +193,7 @@ def sample():
         ["50 % & _x_", 2048, Estimate(1500.0, Interval(1400.0, 1600.0)), 1.5],
         ["gone", 1 << 20, Missing("no GPU <here>"), Predicted(3.0)],
         ["again", 1, Missing("no GPU <here>"), None],
+        ["a < b", 2, None, Predicted(3.0, Interval(2.0, 5.0))],
     ]
     table = Table("t", "A caption", columns, rows, ["a note"])
     return Document("Title", "Lead.", [Section("s", "Section", [table])])
@@ -190,6 +204,7 @@ def test_markdown():
     assert "| a\\|b | size | time | x_1 (%) |" in text
     assert "| 50 % & _x_ | 2 KiB | 1.5 µs [1.4 µs; 1.6 µs] | 1.5 |" in text
     assert "| gone | 1 MiB | – [1] | 3 (predicted) |" in text
+    assert "| a < b | 2 B | – | 3 [2; 5] (predicted) |" in text
     assert "[1] no GPU &lt;here>" in text and "a note" in text
     assert text.count("[1] no GPU") == 1
 
@@ -210,6 +225,17 @@ def test_csv_has_full_numbers_intervals_and_reasons():
     )
     assert lines[1]["time (ns) note"] == "no GPU <here>"
     assert (lines[1]["x_1 (%)"], lines[1]["x_1 (%) note"]) == ("3.0", "predicted")
+    assert [lines[3][f"x_1 (%){end}"] for end in ("", " low", " high", " note")] == [
+        "3.0",
+        "2.0",
+        "5.0",
+        "predicted",
+    ]
+
+
+def test_json_of_a_table_has_predictions_with_their_intervals():
+    text = html.unescape(render(sample()))
+    assert '"x_1 (%)": {"predicted": 3.0, "low": 2.0, "high": 5.0}' in text
 
 
 def test_matplotlib_files(tmp_path):

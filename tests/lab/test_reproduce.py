@@ -100,6 +100,7 @@ def test_pousa_2011_measures_ranks_and_predicts_the_rest(fake, tmp_path):
         cell = lines[(f"MPI, {ranks} ranks", "here")][2]
         assert isinstance(cell, Predicted), ranks
         assert cell.value == pytest.approx(1 / (0.1 + 0.9 / ranks), rel=1e-6)
+        assert cell.interval.low < cell.value < cell.interval.high
     times = {(r[0], r[1]): r[2:] for r in tables(whole)["pousa-2011-times"].rows}
     predicted = times[("MPI, 32 ranks", "here")][2]
     assert isinstance(predicted, Predicted)
@@ -234,7 +235,10 @@ def test_soares_has_the_fraction_of_the_formula(fake, tmp_path):
             assert cell.interval.low < 0.1 < cell.interval.high
     fits = tables(whole)["soares-fits"].rows
     amdahl = [row for row in fits if row[0].startswith("Amdahl")]
-    assert amdahl and all(row[2] == pytest.approx(0.1, abs=1e-4) for row in amdahl)
+    assert amdahl
+    for row in amdahl:
+        assert row[2].value == pytest.approx(0.1, abs=1e-4)
+        assert row[2].interval.low < 0.1 < row[2].interval.high
     assert any(row[0].startswith("Gustafson") for row in fits)
     assert agreement(whole, "soares")["the time rises from 8 to 16 threads"][3] == "differs"
 
@@ -418,6 +422,45 @@ def test_interrupted_it_says_so_leaves_nothing_half_and_goes_on(fake, tmp_path):
     after = len((tmp_path / "log").read_text().splitlines())
     assert after - before == len(list(parts.iterdir())) - done
     assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_a_second_interruption_does_not_stop_the_tidying(tmp_path):
+    # Interrupts who started it, and again when it is asked to end.
+    rude = """
+import os, signal, sys, time
+def end(*_):
+    os.kill(os.getppid(), signal.SIGINT)
+    time.sleep(0.6)
+    open("ended", "w")
+    sys.exit()
+signal.signal(signal.SIGTERM, end)
+open(sys.argv[-1], "w").write("{")
+os.kill(os.getppid(), signal.SIGINT)
+time.sleep(60)
+"""
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        measure._execute(
+            ["env", "-C", str(tmp_path), sys.executable, "-c", rude], tmp_path / "part.json"
+        )
+    assert [path.name for path in tmp_path.iterdir()] == ["ended"]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_interruption_while_a_run_begins_leaves_no_child(monkeypatch, tmp_path):
+    started = []
+
+    class Popen(subprocess.Popen):
+        def __init__(self, *args, **more):
+            super().__init__(*args, **more)
+            started.append(self)
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01)  # where a handler would raise
+
+    monkeypatch.setattr(measure.subprocess, "Popen", Popen)
+    with pytest.raises(KeyboardInterrupt):
+        measure._execute(["sh", "-c", "sleep 60"], tmp_path / "part.json")
+    assert started[0].returncode == -signal.SIGTERM
 
 
 def test_pocl_stands_in_only_when_asked(monkeypatch, tmp_path):

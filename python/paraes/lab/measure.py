@@ -15,7 +15,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -338,16 +339,47 @@ def _empty(skipped: list[dict[str, Any]]) -> dict[str, Any]:
     return {"schema": 1, "seed": None, "context": {}, "results": [], "skipped": skipped}
 
 
-def _abandon(process: subprocess.Popen[str], temporary: Path) -> None:
-    """Ends a bench that was interrupted, and leaves nothing of it."""
-    # An impatient second Ctrl-C must not stop the tidying.
+@contextmanager
+def _interruption_waits() -> Iterator[None]:
+    """Holds a Ctrl-C back to the end of the block, where it is raised."""
+    held = []
+    before = signal.signal(signal.SIGINT, lambda *_: held.append(True))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if held:
+        raise KeyboardInterrupt
+
+
+def _abandon(process: subprocess.Popen[str]) -> None:
+    """Ends a bench that was interrupted, before which an impatient second Ctrl-C does nothing."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         process.terminate()
         process.wait()
-        temporary.unlink(missing_ok=True)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _finish(command: list[str]) -> tuple[subprocess.Popen[str], str]:
+    """Runs `command` to its end: the process, and what it said on standard error."""
+    process = None
+    try:
+        # Interrupted within Popen, it would have a child that nobody knows.
+        with _interruption_waits():
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        return process, process.communicate()[1]
+    except BaseException:
+        if process is not None:
+            _abandon(process)
+        raise
 
 
 def _gist(complaint: str) -> str:
@@ -374,36 +406,26 @@ def _execute(command: list[str], target: Path, ranks: int = 1) -> tuple[dict[str
     """Runs the bench with its JSON beside `target`, and renames it. (report, what went wrong)."""
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        process = subprocess.Popen(
-            [*command, "--json", str(temporary)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-    except OSError as error:
-        return None, f"{command[0]}: cannot run: {error.strerror}"
-    try:
-        _, complaint = process.communicate()
-    except BaseException:
-        _abandon(process, temporary)
-        raise
-    said = _gist(complaint) or f"exit status {process.returncode}"
-    if not temporary.is_file():
-        return None, said
-    try:
-        report = bench.parse(temporary.read_text(encoding="utf-8"), str(temporary))
-        rows = bench.from_object(report, str(temporary)).rows
-    except LabError as error:
-        temporary.unlink()
-        # Ranks that do not know each other all write the file, at once.
-        alone = ranks > 1 and process.returncode == 0
-        return None, _no_job(command, ranks) if alone else str(error)
-    if rows and not any(row.ranks == ranks for row in rows):
-        temporary.unlink()
-        return None, _no_job(command, ranks)
-    os.replace(temporary, target)
-    return report, "" if process.returncode == 0 else said
+        try:
+            process, complaint = _finish([*command, "--json", str(temporary)])
+        except OSError as error:
+            return None, f"{command[0]}: cannot run: {error.strerror}"
+        said = _gist(complaint) or f"exit status {process.returncode}"
+        if not temporary.is_file():
+            return None, said
+        try:
+            report = bench.parse(temporary.read_text(encoding="utf-8"), str(temporary))
+            rows = bench.from_object(report, str(temporary)).rows
+        except LabError as error:
+            # Ranks that do not know each other all write the file, at once.
+            alone = ranks > 1 and process.returncode == 0
+            return None, _no_job(command, ranks) if alone else str(error)
+        if rows and not any(row.ranks == ranks for row in rows):
+            return None, _no_job(command, ranks)
+        os.replace(temporary, target)
+        return report, "" if process.returncode == 0 else said
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _kept(path: Path) -> dict[str, Any] | None:
