@@ -59,6 +59,17 @@ def test_percent_of_the_copy_of_same_size_and_threads():
     assert none.value is None and "memcpy" in none.why
 
 
+def test_percents_and_cycles_have_the_interval_of_their_samples():
+    copy = {"rival": "memcpy", "kernel": None, "mode": None, "key_bits": None, "direction": None}
+    ours = row(samples_ns=[2000.0] * 5 + [2500.0] * 4)
+    rows = loaded(ours, row(samples_ns=[500.0] * 9, **copy)).rows
+    known = percent_of_roof(rows[0], rows)
+    assert known.value == pytest.approx(25.0)
+    assert (known.interval.low, known.interval.high) == pytest.approx((20.0, 25.0))
+    known = cycles_per_byte(rows[0], clock_of({}, 1e9 * rows[0].bytes))
+    assert (known.value, known.interval.low, known.interval.high) == (2000, 2000, 2500)
+
+
 def test_a_copy_both_ways_at_once_is_no_roof_for_phases_in_turn():
     copy = {
         "rival": "pinned-copy",
@@ -88,7 +99,7 @@ def test_port_limit_is_that_of_the_kernels_instructions_keys_and_threads():
         row(ns=1.0, rival="ports-vaes256", ranks=2, **PORTS),
     ).rows
     known = derived.percent_of_ports(rows[0], rows)
-    assert known == derived.Known(pytest.approx(100 * 100 * 8 / 2000), "(ports-vaes256)")
+    assert (known.value, known.why) == (pytest.approx(100 * 100 * 8 / 2000), "(ports-vaes256)")
     assert derived.percent_of_ports(rows[1], rows).value == 100.0
     assert percent_of_roof(rows[1], rows).why == "it touches no memory"
 

@@ -19,6 +19,7 @@ from paraes.lab.scaling import (
     speedup,
     weak_scalings,
 )
+from paraes.lab.statistics import Interval
 
 fractions = st.floats(0.0, 1.0)
 workers = st.integers(2, 4096)
@@ -55,36 +56,72 @@ def test_one_worker_has_no_karp_flatt():
         karp_flatt(1.0, 1)
 
 
+def one_each(times):
+    return [[t] for t in times]
+
+
 @given(fractions, st.floats(1e3, 1e9))
 def test_amdahl_is_fitted_exactly(f, t1):
     p = [1, 2, 4, 8]
-    fit = fit_amdahl(p, [t1 / amdahl(f, n) for n in p])
+    fit = fit_amdahl(p, one_each(t1 / amdahl(f, n) for n in p))
     assert fit.fraction == pytest.approx(f, abs=1e-6)
     assert fit.residual < 1e-6
-    assert fit.time(16) == pytest.approx(t1 / amdahl(f, 16), rel=1e-5)
+    time, interval = fit.time(16)
+    assert time == pytest.approx(t1 / amdahl(f, 16), rel=1e-5)
+    assert interval.low == interval.high == pytest.approx(time)
+    assert fit.speedup(16)[0] == pytest.approx(amdahl(f, 16), rel=1e-5)
 
 
 def test_amdahl_of_superlinear_times_is_not_below_zero():
-    fit = fit_amdahl([1, 2, 4], [100, 40, 15])
+    fit = fit_amdahl([1, 2, 4], one_each([100, 40, 15]))
     assert fit.fraction == 0.0
     assert fit.residual > 0.05
+    assert fit.speedup(32) == (32.0, Interval(32.0, 32.0))
 
 
 def test_amdahl_of_times_that_rise_is_all_serial():
-    assert fit_amdahl([1, 2, 4], [100, 110, 130]).fraction == 1.0
+    assert fit_amdahl([1, 2, 4], one_each([100, 110, 130])).fraction == 1.0
+
+
+def test_relative_errors_count():
+    # Times that rise are all serial: the constant with least relative squares is the sum of 1/t over
+    # that of 1/t², and no mean of the times.
+    assert fit_amdahl([2, 4], one_each([100, 200])).t1 == pytest.approx(120)
+
+
+def test_predictions_are_as_uncertain_as_what_they_are_made_of():
+    # Two ranks take 50 or 60 of 100: serial fraction 0 or 0.2.
+    fit = fit_amdahl([1, 2], [[100.0] * 9, [50.0] * 5 + [60.0] * 4])
+    assert fit.residual is None  # a law through two points
+    assert (fit.interval.low, fit.interval.high) == pytest.approx((0, 0.2))
+    speedup_32, interval = fit.speedup(32)
+    assert speedup_32 == pytest.approx(32)
+    assert (interval.low, interval.high) == pytest.approx((amdahl(0.2, 32), 32))
+    time, interval = fit.time(32)
+    assert time == pytest.approx(100 / 32)
+    assert (interval.low, interval.high) == pytest.approx((100 / 32, 100 / amdahl(0.2, 32)))
 
 
 def test_one_number_of_workers_is_no_fit():
-    assert fit_amdahl([2, 2], [5, 5]) is None
-    assert fit_gustafson([1], [1]) is None
+    assert fit_amdahl([2, 2], one_each([5, 5])) is None
+    assert fit_gustafson([1], [[1]], [1]) is None
 
 
 @given(fractions)
 def test_gustafson_is_fitted_exactly(f):
     p = [1, 2, 4, 8]
-    fit = fit_gustafson(p, [gustafson(f, n) for n in p])
+    fit = fit_gustafson(p, one_each(1000 * n / gustafson(f, n) for n in p), [1000])
     assert fit.fraction == pytest.approx(f, abs=1e-9)
     assert fit.residual < 1e-9
+    assert fit.interval.low == pytest.approx(f, abs=1e-9)
+
+
+def test_gustafson_has_an_interval_and_no_residual_of_one_point():
+    # Twice the work on two threads takes 100 or 125 of 100: scaled speedup 2 or 1.6.
+    fit = fit_gustafson([1, 2], [[100.0], [100.0] * 5 + [125.0] * 4], [100.0] * 9)
+    assert fit.residual is None
+    assert fit.fraction == 0
+    assert (fit.interval.low, fit.interval.high) == pytest.approx((0, 0.4))
 
 
 def series(fraction=0.1, kernel="reference", t1=1e6, counts=(1, 2, 4, 8), **axes):

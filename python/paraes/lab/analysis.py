@@ -33,7 +33,7 @@ from paraes.lab.document import (
     Table,
     median_estimate,
 )
-from paraes.lab.scaling import Scaling, scalings, weak_scalings
+from paraes.lab.scaling import Fit, Scaling, scalings, weak_scalings
 from paraes.lab.statistics import Interval, compare, mad, median_interval
 from paraes.lab.units import megabytes_per_second, plural, size_text
 
@@ -87,7 +87,9 @@ def rate_estimate(row: Row) -> Estimate:
     return Estimate(row.mb_per_s, Interval(low, high, interval.coverage))
 
 
-def rate_series(name: str, xs: Sequence[float], rows: Sequence[Row], origin: str = "measured") -> Series:
+def rate_series(
+    name: str, xs: Sequence[float], rows: Sequence[Row], origin: str = "measured"
+) -> Series:
     """A line of the rows' rates with their intervals."""
     rates = [rate_estimate(row) for row in rows]
     return Series(
@@ -128,7 +130,9 @@ def _with_absent(table: Table, absent: Sequence[Skip], scope: str | None = None)
 
 
 def _cell(known: Known) -> Cell:
-    return Missing(known.why) if known.value is None else known.value
+    if known.value is None:
+        return Missing(known.why)
+    return known.value if known.interval is None else Estimate(known.value, known.interval)
 
 
 def _label_in(row: Row, rows: list[Row], job: bool = False) -> str:
@@ -416,6 +420,18 @@ def _series_text(scaling: Scaling) -> str:
     return f"{row.name}, {kind}, {job_text(row)}"
 
 
+FIT_COLUMNS = [Column("serial fraction, 95 %"), Column("residual", "percent"), Column("points")]
+RESIDUAL_NOTE = "residual: root mean square of the relative errors"
+
+
+def fit_cells(fit: Fit) -> list[Cell]:
+    """A fit, for FIT_COLUMNS."""
+    residual: Cell = Missing("no more points than unknowns: any law goes through them")
+    if fit.residual is not None:
+        residual = 100 * fit.residual
+    return [Estimate(fit.fraction, fit.interval), residual, fit.points]
+
+
 def scaling_section(rows: list[Row], cores: int | None) -> Section | None:
     """Speedup, efficiency and Karp–Flatt over threads and ranks, with fits."""
     found = scalings(rows, cores)
@@ -437,15 +453,11 @@ def scaling_section(rows: list[Row], cores: int | None) -> Section | None:
     fits: list[list[Cell]] = []
     for s in found:
         if s.fit is not None:
-            fits.append(
-                ["Amdahl", _series_text(s), s.fit.fraction, 100 * s.fit.residual, s.fit.points]
-            )
+            fits.append(["Amdahl", _series_text(s), *fit_cells(s.fit)])
     for w in weak:
         text = f"{w.base.name}, {job_text(w.base)} a thread"
-        fits.append(["Gustafson", text, w.fit.fraction, 100 * w.fit.residual, w.fit.points])
-    notes = [
-        "Points with more workers than cores are left out. Two points fit any law: residual 0 says nothing."
-    ]
+        fits.append(["Gustafson", text, *fit_cells(w.fit)])
+    notes = ["Points with more workers than cores are left out.", RESIDUAL_NOTE]
     if not weak:
         notes.append(
             "Gustafson: no rows whose size grows with the threads (three or more), so no fit."
@@ -456,9 +468,7 @@ def scaling_section(rows: list[Row], cores: int | None) -> Section | None:
         [
             Column("law", "text"),
             Column("series", "text"),
-            Column("serial fraction"),
-            Column("residual", "percent"),
-            Column("points"),
+            *FIT_COLUMNS,
         ],
         fits,
         notes,
@@ -697,7 +707,7 @@ def roofs_section(
                 _label_in(row, rows),
                 job_text(row, size=False),
                 row.bytes,
-                row.mb_per_s,
+                rate_estimate(row),
                 _cell(percent_of_roof(row, rows)),
                 _cell(cycles_per_byte(row, clock)),
                 _cell(percent_of_ports(row, rows)),
@@ -707,10 +717,10 @@ def roofs_section(
         Column("device and kernel; (rival)", "text"),
         Column("job", "text"),
         Column("size", "size"),
-        Column("MB/s"),
-        Column("of a copy of the same size", "percent"),
-        Column("cycles a byte"),
-        Column("of the port limit", "percent"),
+        Column("rate, 95 %", unit="MB/s"),
+        Column("of a copy of the same size, 95 %", "percent"),
+        Column("cycles a byte, 95 %"),
+        Column("of the port limit, 95 %", "percent"),
     ]
     notes = [
         "The copy is memcpy with as many threads (memory), a pinned copy to the GPU and back (transfer), cp (file), measured in the same report.",

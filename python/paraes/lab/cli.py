@@ -68,7 +68,9 @@ def _rate(text: str) -> float:
     except ValueError:
         rate = 0.0
     if not 1e3 <= rate <= 1e18:
-        raise argparse.ArgumentTypeError(f"'{text}' is no rate in GB/s (10⁹ bytes a second), such as 12.5")
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is no rate in GB/s (10⁹ bytes a second), such as 12.5"
+        )
     return rate
 
 
@@ -187,17 +189,27 @@ def _parser() -> argparse.ArgumentParser:
     four.add_argument(
         "--threads", type=_positive, metavar="N", help="of the memory scope on the CPU (default: 1)"
     )
-    model = four.add_argument_group("cluster", "the constants of docs/cluster.md that are not in the results")
+    model = four.add_argument_group(
+        "cluster", "the constants of docs/cluster.md that are not in the results"
+    )
     model.add_argument(
         "--size", type=_size, default=10**12, metavar="SIZE", help="of the file (default: 1TB)"
     )
     model.add_argument(
-        "--file-system", type=_rate, metavar="GB/S", help="what it does for all nodes (default: no limit)"
+        "--file-system",
+        type=_rate,
+        metavar="GB/S",
+        help="what it does for all nodes (default: no limit)",
     )
     model.add_argument(
-        "--link", type=_rate, metavar="GB/S", help="rank 0's, each way (default: of rows with scatter)"
+        "--link",
+        type=_rate,
+        metavar="GB/S",
+        help="rank 0's, each way (default: of rows with scatter)",
     )
-    model.add_argument("--start", type=_seconds, metavar="S", help="of a job, in seconds (default: 0)")
+    model.add_argument(
+        "--start", type=_seconds, metavar="S", help="of a job, in seconds (default: 0)"
+    )
     return parser
 
 

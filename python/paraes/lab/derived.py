@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from paraes.lab.bench import PHASES, PORTS, Row
+from paraes.lab.statistics import Interval, bootstrap, median_interval
 
 # What a roof is a roof of: copying on the processor, and copying to a GPU and back.
 ROOFS = {"memory": "memcpy", "transfer": "pinned-copy", "file": "cp"}
@@ -24,6 +25,7 @@ class Known:
 
     value: float | None
     why: str
+    interval: Interval | None = None
 
 
 def phase_shares(row: Row) -> dict[str, float]:
@@ -69,7 +71,9 @@ def cycles_per_byte(row: Row, clock: Known) -> Known:
         return Known(None, "the time contains more than computing")
     if clock.value is None:
         return Known(None, clock.why)
-    return Known(row.median_ns * 1e-9 * clock.value / row.bytes, f"clock {clock.why}")
+    cycles = 1e-9 * clock.value / row.bytes  # of a nanosecond
+    interval = median_interval(row.samples_ns).scaled(cycles)
+    return Known(row.median_ns * cycles, f"clock {clock.why}", interval)
 
 
 def roof_of(row: Row, rows: list[Row]) -> Row | None:
@@ -90,6 +94,15 @@ def roof_of(row: Row, rows: list[Row]) -> Row | None:
     return None
 
 
+def _percent_of(row: Row, roof: Row) -> Known:
+    """The rate of `row` in percent of that of `roof`, by the medians of both."""
+    sizes = 100 * row.bytes / roof.bytes
+    interval, _ = bootstrap(
+        [roof.samples_ns, row.samples_ns], lambda of_roof, of_row: sizes * of_roof / of_row
+    )
+    return Known(sizes * roof.median_ns / row.median_ns, f"({roof.rival})", interval)
+
+
 def percent_of_roof(row: Row, rows: list[Row]) -> Known:
     """The rate in percent of the measured roof's; may be above 100 (non-temporal stores are)."""
     if row.is_ports:
@@ -100,7 +113,7 @@ def percent_of_roof(row: Row, rows: list[Row]) -> Known:
         return Known(None, f"no {wanted} row of this size and threads: add --rivals {wanted}")
     if roof is row:
         return Known(100.0, f"({roof.rival})")
-    return Known(100 * row.mb_per_s / roof.mb_per_s, f"({roof.rival})")
+    return _percent_of(row, roof)
 
 
 def ports_of(row: Row, rows: list[Row]) -> Row | None:
@@ -128,7 +141,7 @@ def percent_of_ports(row: Row, rows: list[Row]) -> Known:
     if ports is None:
         wanted = f"{PORTS}{row.kernel}"
         return Known(None, f"no {wanted} row of these keys and threads: add --rivals {wanted}")
-    return Known(100 * row.mb_per_s / ports.mb_per_s, f"({ports.rival})")
+    return _percent_of(row, ports)
 
 
 def energy(row: Row) -> Known:

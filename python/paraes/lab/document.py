@@ -25,16 +25,15 @@ class Estimate:
 
 def median_estimate(samples: np.ndarray, unit: float = 1.0) -> Estimate:
     """The median of samples with its interval, both times `unit`."""
-    interval = median_interval(samples)
-    ends = (interval.low * unit, interval.high * unit, interval.coverage)
-    return Estimate(float(np.median(samples)) * unit, Interval(*ends))
+    return Estimate(float(np.median(samples)) * unit, median_interval(samples).scaled(unit))
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """A number of a model, never shown without saying so."""
+    """A number of a model, never shown without saying so; `interval`: what its measured points allow."""
 
     value: float
+    interval: Interval | None = None
 
 
 @dataclass(frozen=True)
@@ -86,14 +85,12 @@ def format_cell(cell: Cell, kind: str) -> str:
         return "–"
     if isinstance(cell, str):
         return cell
-    if isinstance(cell, Predicted):
-        return f"{format_number(cell.value, kind)} (predicted)"
-    if isinstance(cell, Estimate):
+    if isinstance(cell, (Estimate, Predicted)):
         text = format_number(cell.value, kind)
-        if cell.interval is None:
-            return text
-        ends = (format_number(end, kind) for end in (cell.interval.low, cell.interval.high))
-        return f"{text} [{'; '.join(ends)}]"
+        if cell.interval is not None:
+            ends = (format_number(end, kind) for end in (cell.interval.low, cell.interval.high))
+            text += f" [{'; '.join(ends)}]"
+        return f"{text} (predicted)" if isinstance(cell, Predicted) else text
     if isinstance(cell, bool):
         return "yes" if cell else "no"
     return format_number(float(cell), kind)

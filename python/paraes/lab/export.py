@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from pathlib import Path
 
 from paraes.lab.document import (
@@ -55,7 +56,9 @@ _LATEX = {
 
 
 def _pipe(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+    text = text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+    # Before a space it begins no tag, and stays readable on a terminal.
+    return re.sub(r"<(?! )", "&lt;", text)
 
 
 def markdown_table(table: Table) -> str:
@@ -121,13 +124,11 @@ def latex(document: Document) -> str:
 
 def _csv_cells(cell: Cell) -> list[object]:
     """Value, low, high, note."""
-    if isinstance(cell, Estimate):
-        interval = cell.interval
-        return [cell.value, interval.low if interval else "", interval.high if interval else "", ""]
+    if isinstance(cell, (Estimate, Predicted)):
+        ends = [cell.interval.low, cell.interval.high] if cell.interval else ["", ""]
+        return [cell.value, *ends, "predicted" if isinstance(cell, Predicted) else ""]
     if isinstance(cell, Missing):
         return ["", "", "", cell.reason]
-    if isinstance(cell, Predicted):
-        return [cell.value, "", "", "predicted"]
     return ["" if cell is None else cell, "", "", ""]
 
 

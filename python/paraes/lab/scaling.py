@@ -5,13 +5,14 @@ p is the number of workers (threads, or ranks), t times in nanoseconds, fraction
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from paraes.lab.bench import Row
-from paraes.lab.statistics import Interval, bootstrap
+from paraes.lab.statistics import Interval, Samples, bootstrap, percentiles, resampled
 
 
 def speedup(t1: float, tp: float) -> float:
@@ -46,52 +47,111 @@ def gustafson(fraction: float, p: float) -> float:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted law. `residual` is the root mean square of the relative error of its points."""
+    """A fitted law.
+
+    `residual` is the root mean square of the relative error of its points; None with no more points
+    than unknowns, through which any law goes. `interval` is that of the fraction, by resampling.
+    """
 
     law: str
     fraction: float
-    residual: float
+    residual: float | None
     points: int
-    t1: float | None = None  # nanoseconds; Amdahl only
-
-    def time(self, p: float) -> float:
-        """Nanoseconds on p workers, of Amdahl's law: a prediction, not a measurement."""
-        assert self.t1 is not None
-        return self.t1 / amdahl(self.fraction, p)
+    interval: Interval | None = None
 
 
-def fit_amdahl(p: Sequence[float], times: Sequence[float]) -> Fit | None:
-    """Least relative squares of t(p) = a + b/p, a and b not negative; fraction = a / (a + b).
+@dataclass(frozen=True)
+class AmdahlFit(Fit):
+    """t(p) = t1 · (fraction + (1 - fraction) / p), in nanoseconds; with resampled t1 and fractions."""
+
+    t1: float = 0.0
+    resampled: tuple[np.ndarray, np.ndarray] | None = None
+
+    def time(self, p: float) -> tuple[float, Interval | None]:
+        """Nanoseconds on p workers: a prediction, not a measurement."""
+        return self._at(lambda t1, fraction: t1 / amdahl(fraction, p))
+
+    def speedup(self, p: float) -> tuple[float, Interval | None]:
+        """That of the law, which is never above p."""
+        return self._at(lambda _, fraction: amdahl(fraction, p))
+
+    def _at(self, of: Callable[..., Any]) -> tuple[float, Interval | None]:
+        around = None if self.resampled is None else percentiles(of(*self.resampled))
+        return of(self.t1, self.fraction), around
+
+
+def _amdahl_terms(p: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(t1, fraction) of the least relative squares of t = a + b/p, a and b not negative.
+
+    `times`: a row for each p, a column for each replicate. Relative errors, for the slowest point
+    must not be the only one that counts.
+    """
+    x = 1 / times
+    y = x / p[:, np.newaxis]
+    xx, xy, yy, sx, sy = ((v).sum(axis=0) for v in (x * x, x * y, y * y, x, y))
+    determinant = xx * yy - xy * xy
+    a, b = (sx * yy - sy * xy) / determinant, (sy * xx - sx * xy) / determinant
+    only_a, only_b = sx / xx, sy / yy
+    a, b = (
+        np.where(a < 0, 0.0, np.where(b < 0, only_a, a)),
+        np.where(a < 0, only_b, np.where(b < 0, 0.0, b)),
+    )
+    return a + b, a / (a + b)
+
+
+def fit_amdahl(p: Sequence[float], samples: Sequence[Samples]) -> AmdahlFit | None:
+    """Amdahl's law through the medians of `samples` (times) on p workers, and through resamples.
 
     None with fewer than two different p: a line through one point says nothing.
     """
-    workers, t = np.asarray(p, dtype=float), np.asarray(times, dtype=float)
+    workers = np.asarray(p, dtype=float)
     if np.unique(workers).size < 2:
         return None
-    # Relative errors: the slowest point must not be the only one that counts.
-    columns = np.stack([1 / t, 1 / (workers * t)], axis=1)
-    a, b = np.linalg.lstsq(columns, np.ones_like(t), rcond=None)[0]
-    if a < 0 or b < 0:
-        free = 1 if a < 0 else 0
-        column = columns[:, free]
-        value = float(column.sum() / (column**2).sum())
-        a, b = (0.0, value) if a < 0 else (value, 0.0)
-    residual = float(np.sqrt(np.mean((columns @ np.array([a, b]) - 1) ** 2)))
-    return Fit("Amdahl", float(a / (a + b)), residual, t.size, t1=float(a + b))
+    medians = np.array([[np.median(group)] for group in samples])
+    t1, fraction = (float(v[0]) for v in _amdahl_terms(workers, medians))
+    residual = None
+    if np.unique(workers).size > 2:
+        expected = np.array([[t1 / amdahl(fraction, w)] for w in workers])
+        residual = float(np.sqrt(np.mean((expected / medians - 1) ** 2)))
+    drawn = resampled(samples)
+    resampled_terms = _amdahl_terms(workers, np.stack(drawn))
+    return AmdahlFit(
+        "Amdahl",
+        fraction,
+        residual,
+        len(workers),
+        percentiles(resampled_terms[1]),
+        t1,
+        resampled_terms,
+    )
 
 
-def fit_gustafson(p: Sequence[float], scaled: Sequence[float]) -> Fit | None:
-    """Least squares of s(p) = p - f (p - 1), f from 0 to 1; None without a point of p > 1."""
-    workers, s = np.asarray(p, dtype=float), np.asarray(scaled, dtype=float)
+def _gustafson_fraction(p: np.ndarray, scaled: np.ndarray) -> np.ndarray:
+    """Least squares of s(p) = p - f (p - 1), f from 0 to 1; `scaled` as times of _amdahl_terms."""
+    x = ((p - 1) / p)[:, np.newaxis]
+    y = 1 - scaled / p[:, np.newaxis]
+    return np.clip((x * y).sum(axis=0) / (x * x).sum(axis=0), 0.0, 1.0)
+
+
+def fit_gustafson(p: Sequence[float], samples: Sequence[Samples], base: Samples) -> Fit | None:
+    """Gustafson's law through the medians of `samples` (times of p-fold work on p workers), against
+    those of `base` on one; None without a point of p > 1."""
+    workers = np.asarray(p, dtype=float)
     above = workers > 1
     if not above.any():
         return None
-    x = (workers[above] - 1) / workers[above]
-    y = 1 - s[above] / workers[above]
-    fraction = float(np.clip((x * y).sum() / (x * x).sum(), 0.0, 1.0))
-    expected = np.array([gustafson(fraction, w) for w in workers[above]])
-    residual = float(np.sqrt(np.mean((s[above] / expected - 1) ** 2)))
-    return Fit("Gustafson", fraction, residual, int(above.sum()))
+    fair = [group for group, keep in zip(samples, above) if keep]
+    p_above = workers[above]
+    medians = np.array([[np.median(group)] for group in fair])
+    scaled = p_above[:, np.newaxis] * np.median(base) / medians
+    fraction = float(_gustafson_fraction(p_above, scaled)[0])
+    residual = None
+    if above.sum() > 1:
+        expected = np.array([[gustafson(fraction, w)] for w in p_above])
+        residual = float(np.sqrt(np.mean((scaled / expected - 1) ** 2)))
+    first, *drawn = resampled([base, *fair])
+    many = _gustafson_fraction(p_above, p_above[:, np.newaxis] * first / np.stack(drawn))
+    return Fit("Gustafson", fraction, residual, int(above.sum()), percentiles(many))
 
 
 @dataclass(frozen=True)
@@ -203,7 +263,7 @@ def scalings(rows: list[Row], cores: int | None = None) -> list[Scaling]:
         points = [_point(by_workers[p], base, serial, cores) for p in sorted(by_workers)]
         # What has no core of its own to run on says nothing of the law.
         fair = [p for p in points if not p.more_than_cores]
-        fit = fit_amdahl([p.workers for p in fair], [p.row.median_ns for p in fair])
+        fit = fit_amdahl([p.workers for p in fair], [p.row.samples_ns for p in fair])
         found.append(Scaling(base, serial, points, fit))
     return found
 
@@ -239,7 +299,9 @@ def weak_scalings(rows: list[Row], cores: int | None = None) -> list[Weak]:
             if len(diagonal) < 3:
                 continue
             scaled = [r.mb_per_s / base.mb_per_s for _, r in fair]
-            fit = fit_gustafson([t for t, _ in fair], scaled)
+            fit = fit_gustafson(
+                [t for t, _ in fair], [r.samples_ns for _, r in fair], base.samples_ns
+            )
             if fit is not None:
                 found.append(Weak(base, [t for t, _ in fair], scaled, fit))
     return found

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+Samples = Sequence[float] | np.ndarray
+
 CONFIDENCE = 0.95
 ALPHA = 1 - CONFIDENCE
 REPLICATES = 2000
@@ -33,16 +35,18 @@ class Interval:
         """Whether the two have a point in common."""
         return self.low <= other.high and other.low <= self.high
 
+    def scaled(self, factor: float) -> Interval:
+        """Both ends times `factor`, which is positive: another unit."""
+        return Interval(self.low * factor, self.high * factor, self.coverage)
 
-def mad(samples: Sequence[float] | np.ndarray) -> float:
+
+def mad(samples: Samples) -> float:
     """The median absolute deviation from the median."""
     values = np.asarray(samples, dtype=float)
     return float(np.median(np.abs(values - np.median(values))))
 
 
-def median_interval(
-    samples: Sequence[float] | np.ndarray, confidence: float = CONFIDENCE
-) -> Interval:
+def median_interval(samples: Samples, confidence: float = CONFIDENCE) -> Interval:
     """The interval of the median from order statistics: exact for any continuous distribution.
 
     [x(k), x(n+1-k)] covers the median with 1 - 2 P(B < k), B binomial (n, 1/2). Takes the largest k
@@ -66,7 +70,7 @@ def median_interval(
 
 
 def bootstrap_medians(
-    samples: Sequence[float] | np.ndarray, rng: np.random.Generator, replicates: int = REPLICATES
+    samples: Samples, rng: np.random.Generator, replicates: int = REPLICATES
 ) -> np.ndarray:
     """Medians of `replicates` resamples (with replacement, same size), drawn directly.
 
@@ -88,8 +92,24 @@ def bootstrap_medians(
     return (values[pick[0]] + values[pick[1]]) / 2
 
 
+def resampled(groups: Sequence[Samples], replicates: int = REPLICATES) -> list[np.ndarray]:
+    """For each group, the medians of its resamples; the same ones every time."""
+    rng = np.random.default_rng(SEED)
+    return [bootstrap_medians(group, rng, replicates) for group in groups]
+
+
+def percentiles(values: np.ndarray, confidence: float = CONFIDENCE) -> Interval | None:
+    """The middle of `values`; NaN counts as no value, and None is of none."""
+    finite = values[np.isfinite(values)]
+    if finite.size == 0:
+        return None
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(finite, [tail, 1 - tail])
+    return Interval(float(low), float(high), confidence)
+
+
 def bootstrap(
-    groups: Sequence[Sequence[float] | np.ndarray],
+    groups: Sequence[Samples],
     statistic: Callable[..., np.ndarray],
     replicates: int = REPLICATES,
     confidence: float = CONFIDENCE,
@@ -99,14 +119,8 @@ def bootstrap(
     `statistic` works on arrays of replicates; NaN means that a replicate has no value. None when no
     replicate has one. Also gives the replicates.
     """
-    rng = np.random.default_rng(SEED)
-    values = statistic(*(bootstrap_medians(group, rng, replicates) for group in groups))
-    finite = values[np.isfinite(values)]
-    if finite.size == 0:
-        return None, values
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(finite, [tail, 1 - tail])
-    return Interval(float(low), float(high), confidence), values
+    values = statistic(*resampled(groups, replicates))
+    return percentiles(values, confidence), values
 
 
 def _exact_p(u: float, n: int, m: int) -> float:
@@ -124,9 +138,7 @@ def _exact_p(u: float, n: int, m: int) -> float:
     return float(min(1.0, 2 * tail))
 
 
-def mann_whitney(
-    a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndarray
-) -> tuple[float, float]:
+def mann_whitney(a: Samples, b: Samples) -> tuple[float, float]:
     """(U of a, two-sided p): are values of `a` and `b` equally often above each other?
 
     Exact while both have at most 20 values and no ties, else normal with corrections for ties and
@@ -166,7 +178,7 @@ class Comparison:
     p: float
 
 
-def compare(a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndarray) -> Comparison:
+def compare(a: Samples, b: Samples) -> Comparison:
     """Compares times. Decided only when the test and the interval of the ratio both say so.
 
     Each alone can be fooled: the test by spread of unequal width, the interval by few samples.

@@ -6,7 +6,7 @@ from collections import Counter
 
 from paraes.lab.analysis import distinct, rate_series
 from paraes.lab.bench import Report, Row
-from paraes.lab.document import Axis, Cell, Column, Figure, Series, Table
+from paraes.lab.document import Axis, Cell, Column, Figure, Table
 from paraes.lab.errors import LabError
 from paraes.lab.units import plural, size_text
 

@@ -20,6 +20,7 @@ from paraes.lab.document import (
     Figure,
     Missing,
     Paragraph,
+    Predicted,
     Section,
     Series,
     Table,
@@ -395,16 +396,24 @@ def shorten(text: str, limit: int = 90) -> str:
 
 def measured_series(name: str, points: Iterable[tuple[float, Cell]]) -> Series | None:
     """A line of those points that have a value; None without any."""
-    kept = [(x, c) for x, c in points if value_of(c) is not None]
-    if not kept:
-        return None
-    lows, highs = [], []
-    for _, cell in kept:
-        interval = cell.interval if isinstance(cell, Estimate) else None
-        lows.append(interval.low if interval else value_of(cell))
-        highs.append(interval.high if interval else value_of(cell))
-    ys = [value_of(c) for _, c in kept]
-    return Series(name, [float(x) for x, _ in kept], ys, lows, highs)  # type: ignore[arg-type]
+    return _series(name, ((x, c) for x, c in points if value_of(c) is not None), "measured")
+
+
+def predicted_series(name: str, points: Iterable[tuple[float, Cell]]) -> Series | None:
+    """A line of those points that are predictions; None without any."""
+    return _series(name, ((x, c) for x, c in points if isinstance(c, Predicted)), "predicted")
+
+
+def _series(name: str, points: Iterable[tuple[float, Cell]], origin: str) -> Series | None:
+    xs, ys, lows, highs = [], [], [], []
+    for x, cell in points:
+        y = cell.value if isinstance(cell, (Estimate, Predicted)) else float(cell)
+        interval = getattr(cell, "interval", None)
+        xs.append(float(x))
+        ys.append(y)
+        lows.append(interval.low if interval else y)
+        highs.append(interval.high if interval else y)
+    return Series(name, xs, ys, lows, highs, origin) if xs else None
 
 
 def paper_series(name: str, printed: dict[int, Printed], factor: float = 1.0) -> Series | None:

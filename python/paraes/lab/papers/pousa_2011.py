@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from paraes.lab.bench import Row
-from paraes.lab.document import Cell, Column, Missing, Predicted, Section, Series, Table
+from paraes.lab.document import Cell, Column, Missing, Predicted, Section, Table, format_cell
 from paraes.lab.measure import Run
 from paraes.lab.papers.common import (
     Evidence,
@@ -24,6 +24,7 @@ from paraes.lab.papers.common import (
     measured_series,
     paper_series,
     phase,
+    predicted_series,
     printed_text,
     ratio,
     seconds,
@@ -39,14 +40,6 @@ NAME = "pousa-2011"
 def plan(setting: Setting) -> list[Run]:
     """`reference` by threads and ranks, `reference-shared` on the GPU, encryption."""
     return runs_of(setting, "reference", "reference-shared", SIZES)
-
-
-def predicted_series(name: str, points: list[tuple[int, Cell]]) -> Series | None:
-    """A line of those cells that are predictions."""
-    kept = [(x, c.value) for x, c in points if isinstance(c, Predicted)]
-    if not kept:
-        return None
-    return Series(name, [float(x) for x, _ in kept], [y for _, y in kept], origin="predicted")
 
 
 def chapter(evidence: Evidence) -> list[Section]:
@@ -276,11 +269,12 @@ def _findings(paper, family: Family, phases, openmp: str) -> list[Finding]:
         value = value_of(cell)
         theirs_e = speedups.number(size, f"mpi{ranks}") / ranks
         if isinstance(cell, Predicted):
+            here = Predicted(cell.value / ranks, cell.interval and cell.interval.scaled(1 / ranks))
             found.append(
                 Finding(
                     f"efficiency of MPI on {ranks} ranks, {size_text(size)}",
                     significant(theirs_e),
-                    f"{significant(cell.value / ranks)} (predicted)",
+                    format_cell(here, "number"),
                     "predicted",
                 )
             )

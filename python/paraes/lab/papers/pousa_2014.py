@@ -18,12 +18,12 @@ from paraes.lab.papers.common import (
     judge,
     line_figure,
     measured_series,
+    predicted_series,
     ratio,
     shorten,
     value_of,
 )
 from paraes.lab.papers.data import load_paper
-from paraes.lab.papers.pousa_2011 import predicted_series
 from paraes.lab.papers.pousa_common import MODEL_NOTE, Family, runs_of
 from paraes.lab.papers.pousa_common import SIZES as ALL_SIZES
 from paraes.lab.statistics import Interval, bootstrap

@@ -8,7 +8,7 @@ from paraes.lab.bench import Row
 from paraes.lab.document import Cell, Missing, Predicted
 from paraes.lab.measure import DISTRIBUTION, GPU, Run
 from paraes.lab.papers.common import MIB, Evidence, Setting, ratio, seconds
-from paraes.lab.scaling import Fit, fit_amdahl
+from paraes.lab.scaling import AmdahlFit, fit_amdahl
 from paraes.lab.units import plural
 
 SIZES = [1 << 10, 512 << 10, MIB, 15 * MIB, 128 * MIB, 255 * MIB]
@@ -112,13 +112,13 @@ class Family:
         """The GPU: the kernel alone, or with copies."""
         return self._need(device=GPU, kernel=self.gpu_kernel, scope=scope, bytes=size)
 
-    def model(self, size: int) -> Fit | None:
+    def model(self, size: int) -> AmdahlFit | None:
         """Amdahl's law through the serial row and the ranks with a core each; None without any."""
         rows = [self.serial(size), *(self.mpi(r, size) for r in self.fair_ranks)]
         there = [row for row in rows if isinstance(row, Row)]
         if not any(row.ranks > 1 for row in there):
             return None
-        return fit_amdahl([r.ranks for r in there], [r.median_ns for r in there])
+        return fit_amdahl([r.ranks for r in there], [r.samples_ns for r in there])
 
     def mpi_time(self, ranks: int, size: int) -> Cell:
         """Seconds: measured, or predicted by the model, or missing with the reason."""
@@ -127,16 +127,17 @@ class Family:
         fit = self.model(size)
         if fit is None:
             return self._no_model(size)
-        return Predicted(fit.time(ranks) * 1e-9)
+        time, interval = fit.time(ranks)
+        return Predicted(time * 1e-9, interval and interval.scaled(1e-9))
 
     def mpi_speedup(self, ranks: int, size: int) -> Cell:
         """Against one thread: measured, predicted, or missing."""
         if ranks in self.measured_ranks:
             return ratio(self.serial(size), self.mpi(ranks, size))
-        fit, serial = self.model(size), self.serial(size)
-        if fit is None or isinstance(serial, Missing):
+        fit = self.model(size)
+        if fit is None:
             return self._no_model(size)
-        return Predicted(serial.median_ns / fit.time(ranks))
+        return Predicted(*fit.speedup(ranks))
 
     def _no_model(self, size: int) -> Missing:
         setting = self.evidence.setting

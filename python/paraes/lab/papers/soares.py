@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from paraes.lab.analysis import FIT_COLUMNS, RESIDUAL_NOTE, fit_cells
 from paraes.lab.bench import Row
 from paraes.lab.document import Axis, Cell, Column, Estimate, Missing, Section, Series, Table
 from paraes.lab.measure import Run
@@ -278,9 +279,7 @@ def _fits(series: dict[int, Scaling], rows: list[Row], cores: int) -> Section:
                 [
                     "Amdahl (same size)",
                     size_text(size),
-                    s.fit.fraction,
-                    100 * s.fit.residual,
-                    s.fit.points,
+                    *fit_cells(s.fit),
                 ]
             )
     for weak in weak_scalings(rows, cores):
@@ -288,9 +287,7 @@ def _fits(series: dict[int, Scaling], rows: list[Row], cores: int) -> Section:
             [
                 "Gustafson (size grows)",
                 f"{size_text(weak.base.bytes)} a thread",
-                weak.fit.fraction,
-                100 * weak.fit.residual,
-                weak.fit.points,
+                *fit_cells(weak.fit),
             ]
         )
     table = Table(
@@ -299,14 +296,10 @@ def _fits(series: dict[int, Scaling], rows: list[Row], cores: int) -> Section:
         [
             Column("law", "text"),
             Column("size", "text"),
-            Column("serial fraction"),
-            Column("residual", "percent"),
-            Column("points"),
+            *FIT_COLUMNS,
         ],
         body,
-        [
-            "residual: root mean square of the relative errors; with as many points as unknowns it is 0 and says nothing"
-        ],
+        [RESIDUAL_NOTE],
     )
     return Section(f"{NAME}-fits-section", "Amdahl and Gustafson", [table])
 

@@ -38,14 +38,13 @@ VERDICTS = {
 
 def _plain(cell: Cell) -> object:
     """A cell as JSON."""
-    if isinstance(cell, Estimate):
+    if isinstance(cell, (Estimate, Predicted)):
         interval = cell.interval
         ends = {"low": interval.low, "high": interval.high} if interval else {}
-        return {"value": cell.value, **ends}
+        name = "predicted" if isinstance(cell, Predicted) else "value"
+        return {name: cell.value, **ends}
     if isinstance(cell, Missing):
         return {"missing": cell.reason}
-    if isinstance(cell, Predicted):
-        return {"predicted": cell.value}
     return cell
 
 
