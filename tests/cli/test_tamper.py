@@ -12,7 +12,8 @@ from support import KEYS, Case, pattern
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 BATCH = 500
-# Of the bytes and lengths of a whole message: slow builds take every Nth.
+# Of the bytes and lengths of a whole message, slow builds take every Nth, and of the ways through the
+# command a few in turn.
 EVERY = int(os.environ.get("PARAES_TAMPER_EVERY", "1"))
 
 
@@ -345,13 +346,18 @@ class Tamper(TamperCase):
 class Pipes(TamperCase):
     """Messages of several pieces, which several threads work on."""
 
+    turn = 0
     SIZES = {PARAES: 40 * 16384 + 100, C2SP: 34 * 16384, TINK_4096: 4040 + 150 * 4080 + 1000}
 
     def released(self, layout, message, status=4):
         """What comes out, the same from a file and a pipe and with any number of threads."""
         self.write("m.paes", message)
         got = set()
-        for threads in ("1", "0", "5"):
+        numbers = ["1", "0", "5"]
+        if EVERY > 1:  # one of them, another each time
+            self.turn = (self.turn + 1) % 3
+            numbers = [numbers[self.turn]]
+        for threads in numbers:
             for source, stdin in (("m.paes", b""), ("-", message)):
                 done = self.fails(status, "decrypt", *layout.flags, "-T", threads, "-c", source,
                                   stdin=stdin)
@@ -406,30 +412,34 @@ class Pipes(TamperCase):
 class Salvage(TamperCase):
     SIZES = {PARAES: 40 * 16384 + 100, C2SP: 18 * 16384, TINK_4096: 4040 + 80 * 4080 + 1000}
 
+    turn = 0
+
     def salvage(self, layout, message, expected, ranges, status=3):
         """All ways through: from a file or a pipe, to a file or a pipe."""
         self.write("m.paes", message)
-        for threads in ("1", "0", "5"):
-            for source, stdin in (("m.paes", b""), ("-", message)):
-                for sink in (["-f", "-o", "out"], ["-c"]):
-                    done = self.run_paraes("decrypt", *layout.flags, "--salvage", "--json", "-T",
-                                           threads, *sink, source, stdin=stdin)
-                    to_file = sink[0] == "-f"
-                    text = done.stdout if to_file else done.stderr
-                    self.assertEqual(done.returncode, status, done.stderr)
-                    report, = [json.loads(line) for line in text.splitlines()
-                               if line.startswith(b"{")]
-                    got = [(bad["offset"], bad["bytes"]) for bad in report["bad_ranges"]]
-                    self.assertEqual(got, ranges)
-                    self.assertEqual(report["exit"], status)
-                    self.assertEqual(report["bytes"], len(expected))
-                    out = self.read("out") if to_file else done.stdout
-                    self.assertEqual(len(out), len(expected))
-                    self.assertTrue(out == expected, "salvaged bytes")
-                    lines = [line for line in done.stderr.splitlines() if line[:1] != b"{"]
-                    self.assertEqual(len(lines), 1 if ranges else 0, done.stderr)
-                    if to_file:
-                        self.path("out").unlink()
+        sources = (("m.paes", b""), ("-", message))
+        ways = list(itertools.product(("1", "0", "5"), sources, (["-f", "-o", "out"], ["-c"])))
+        if EVERY > 1:  # two or three of the twelve, others each time
+            self.turn = (self.turn + 1) % 5
+            ways = ways[self.turn::5]
+        for threads, (source, stdin), sink in ways:
+            done = self.run_paraes("decrypt", *layout.flags, "--salvage", "--json", "-T", threads,
+                                   *sink, source, stdin=stdin)
+            to_file = sink[0] == "-f"
+            text = done.stdout if to_file else done.stderr
+            self.assertEqual(done.returncode, status, done.stderr)
+            report, = [json.loads(line) for line in text.splitlines() if line.startswith(b"{")]
+            got = [(bad["offset"], bad["bytes"]) for bad in report["bad_ranges"]]
+            self.assertEqual(got, ranges)
+            self.assertEqual(report["exit"], status)
+            self.assertEqual(report["bytes"], len(expected))
+            out = self.read("out") if to_file else done.stdout
+            self.assertEqual(len(out), len(expected))
+            self.assertTrue(out == expected, "salvaged bytes")
+            lines = [line for line in done.stderr.splitlines() if line[:1] != b"{"]
+            self.assertEqual(len(lines), 1 if ranges else 0, done.stderr)
+            if to_file:
+                self.path("out").unlink()
         self.assertEqual(self.names(), ["k", "m.paes"])
 
     def zeroed(self, layout, plain, bad):
@@ -488,7 +498,7 @@ class Salvage(TamperCase):
 
     def test_every_length_of_a_small_message(self):
         plain, message = self.message(TINK)
-        for n in range(41 + 24, len(message)):
+        for n in range(41 + 24, len(message), EVERY):
             k = next(k for k in itertools.count(1) if TINK.sealed_offset(k + 1) > n)
             end = TINK.plain_offset(k)
             rest = max(n - TINK.sealed_offset(k) - 16, 0)
