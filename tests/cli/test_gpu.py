@@ -50,7 +50,8 @@ class Files(Case):
                  (["--format", "raw", "--mode", "xts", "--unit", "4099", "--iv-hex", IV.hex()], "k32")]
         for size in (0, 1, 4097, len(self.data)):
             self.write("f", self.data[:size])
-            for flags, key in cases:
+            # Every process compiles or loads a program: the smallest sizes in every third format.
+            for flags, key in cases if size > 1 else cases[size::3]:
                 if "xts" in flags and size < 16:
                     continue
                 how = [*flags, "--key-file", key]
