@@ -90,6 +90,13 @@ def test_luken_has_key_sizes_and_both_places_of_expansion(fake, tmp_path):
     assert found["256-bit keys against 128, CPU, 10 MiB (rounds: 14/10)"][3] == "agrees"
 
 
+def test_commands_are_kept_without_the_folders_of_the_programs(fake, tmp_path):
+    whole = run(fake, tmp_path, "pousa-2011", max_size=1024)
+    commands = [part["command"] for part in whole["lab"]["parts"] if part["command"]]
+    assert {"paraes", "paraes-mpi"} <= {word for command in commands for word in command}
+    assert not any(word.startswith(str(fake / "paraes")) for c in commands for word in c)
+
+
 def test_pousa_2011_measures_ranks_and_predicts_the_rest(fake, tmp_path):
     whole = run(fake, tmp_path, "pousa-2011")
     table = tables(whole)["pousa-2011-speedups"]
@@ -108,6 +115,16 @@ def test_pousa_2011_measures_ranks_and_predicts_the_rest(fake, tmp_path):
     texts = [text for row in table.texts() for text in row]
     assert any("(predicted)" in text for text in texts)
     assert agreement(whole, "pousa-2011")["efficiency of MPI on 32 ranks, 15 MiB"][3] == "predicted"
+
+
+def test_ranks_that_slow_down_predict_nothing(fake, tmp_path):
+    text = (fake / "paraes-mpi").read_text().replace("(0.1 + 0.9 / p)", "(1 if p == 1 else 1.5)")
+    (fake / "paraes-mpi").write_text(text)
+    whole = run(fake, tmp_path, "pousa-2011", max_size=1024, ranks=[2, 4])
+    for table in ("pousa-2011-times", "pousa-2011-speedups"):
+        lines = {(r[0], r[1]): r[2:] for r in tables(whole)[table].rows}
+        cell = lines[("MPI, 8 ranks", "here")][0]
+        assert isinstance(cell, Missing) and "took no less time" in cell.reason
 
 
 def test_without_mpi_nothing_is_predicted(fake, tmp_path):
@@ -508,7 +525,7 @@ def test_ranks_of_the_real_paraes_mpi(program, mpi_program, tmp_path, lab, name)
     assert all(r["verified"] and r["distribution"] == "shared" for r in rows)
     assert not any(s["ranks"] > 1 for s in whole["skipped"])
     commands = [p["command"] for p in whole["lab"]["parts"] if "-n" in p["command"]]
-    assert commands and all(str(mpi_program) in command for command in commands)
+    assert commands and all("paraes-mpi" in command for command in commands)
     cores = len(os.sched_getaffinity(0))
     (line,) = [
         r

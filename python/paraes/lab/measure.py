@@ -307,7 +307,8 @@ def find_launcher(program: Path, given: str | None) -> tuple[list[str] | None, s
 
 @dataclass
 class Part:
-    """What one run gave: bench JSON, with the command that made it."""
+    """What one run gave: bench JSON, with the command that made it, programs without their folders:
+    results are published, and where somebody builds is nobody's business."""
 
     run: Run
     file: str | None
@@ -325,6 +326,11 @@ def _command(run: Run, machine: Machine) -> list[str]:
         assert machine.mpi is not None
         return [*machine.mpi, "-n", str(run.ranks), str(machine.mpi_program), "bench", *flags]
     return [str(machine.program), "bench", *flags]
+
+
+def _named(command: list[str], machine: Machine) -> list[str]:
+    programs = {str(machine.program), str(machine.mpi_program)}
+    return [Path(word).name if word in programs else word for word in command]
 
 
 def part_file(run: Run, machine: Machine) -> str:
@@ -463,9 +469,10 @@ def make(run: Run, machine: Machine, folder: Path, warn: Callable[[str], None]) 
         if report is None:
             reason = f"the bench failed: {complaint}"
             device = machine.gpu if rest.on_gpu else "cpu"
-            return Part(run, None, command, _empty(skipped + rest.skipped(device, reason)), True)
+            failed = _empty(skipped + rest.skipped(device, reason))
+            return Part(run, None, _named(command, machine), failed, True)
     report = {**report, "skipped": [*report.get("skipped", []), *skipped]}
-    return Part(run, path.name, command, report, fresh)
+    return Part(run, path.name, _named(command, machine), report, fresh)
 
 
 def make_all(

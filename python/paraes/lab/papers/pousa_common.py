@@ -112,21 +112,29 @@ class Family:
         """The GPU: the kernel alone, or with copies."""
         return self._need(device=GPU, kernel=self.gpu_kernel, scope=scope, bytes=size)
 
-    def model(self, size: int) -> AmdahlFit | None:
-        """Amdahl's law through the serial row and the ranks with a core each; None without any."""
+    def model(self, size: int) -> AmdahlFit | Missing:
+        """Amdahl's law through the serial row and the ranks with a core each, if it can be."""
         rows = [self.serial(size), *(self.mpi(r, size) for r in self.fair_ranks)]
         there = [row for row in rows if isinstance(row, Row)]
-        if not any(row.ranks > 1 for row in there):
-            return None
-        return fit_amdahl([r.ranks for r in there], [r.samples_ns for r in there])
+        fit = None
+        if any(row.ranks > 1 for row in there):
+            fit = fit_amdahl([r.ranks for r in there], [r.samples_ns for r in there])
+        if fit is None:
+            return self._no_model(size)
+        if fit.fraction >= 1:
+            return Missing(
+                "more ranks took no less time than one, and Amdahl's law knows no such thing: "
+                "nothing is predicted"
+            )
+        return fit
 
     def mpi_time(self, ranks: int, size: int) -> Cell:
         """Seconds: measured, or predicted by the model, or missing with the reason."""
         if ranks in self.measured_ranks:
             return seconds(self.mpi(ranks, size))
         fit = self.model(size)
-        if fit is None:
-            return self._no_model(size)
+        if isinstance(fit, Missing):
+            return fit
         time, interval = fit.time(ranks)
         return Predicted(time * 1e-9, interval and interval.scaled(1e-9))
 
@@ -135,9 +143,7 @@ class Family:
         if ranks in self.measured_ranks:
             return ratio(self.serial(size), self.mpi(ranks, size))
         fit = self.model(size)
-        if fit is None:
-            return self._no_model(size)
-        return Predicted(*fit.speedup(ranks))
+        return fit if isinstance(fit, Missing) else Predicted(*fit.speedup(ranks))
 
     def _no_model(self, size: int) -> Missing:
         setting = self.evidence.setting
