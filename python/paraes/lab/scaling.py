@@ -65,7 +65,7 @@ class AmdahlFit(Fit):
     """t(p) = t1 · (fraction + (1 - fraction) / p), in nanoseconds; with resampled t1 and fractions."""
 
     t1: float = 0.0
-    resampled: tuple[np.ndarray, np.ndarray] | None = None
+    resampled: tuple[np.ndarray, np.ndarray] = (np.empty(0), np.empty(0))
 
     def time(self, p: float) -> tuple[float, Interval | None]:
         """Nanoseconds on p workers: a prediction, not a measurement."""
@@ -76,8 +76,7 @@ class AmdahlFit(Fit):
         return self._at(lambda _, fraction: amdahl(fraction, p))
 
     def _at(self, of: Callable[..., Any]) -> tuple[float, Interval | None]:
-        around = None if self.resampled is None else percentiles(of(*self.resampled))
-        return of(self.t1, self.fraction), around
+        return of(self.t1, self.fraction), percentiles(of(*self.resampled))
 
 
 def _amdahl_terms(p: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -88,7 +87,7 @@ def _amdahl_terms(p: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndar
     """
     x = 1 / times
     y = x / p[:, np.newaxis]
-    xx, xy, yy, sx, sy = ((v).sum(axis=0) for v in (x * x, x * y, y * y, x, y))
+    xx, xy, yy, sx, sy = (v.sum(axis=0) for v in (x * x, x * y, y * y, x, y))
     determinant = xx * yy - xy * xy
     a, b = (sx * yy - sy * xy) / determinant, (sy * xx - sx * xy) / determinant
     only_a, only_b = sx / xx, sy / yy
@@ -113,17 +112,8 @@ def fit_amdahl(p: Sequence[float], samples: Sequence[Samples]) -> AmdahlFit | No
     if np.unique(workers).size > 2:
         expected = np.array([[t1 / amdahl(fraction, w)] for w in workers])
         residual = float(np.sqrt(np.mean((expected / medians - 1) ** 2)))
-    drawn = resampled(samples)
-    resampled_terms = _amdahl_terms(workers, np.stack(drawn))
-    return AmdahlFit(
-        "Amdahl",
-        fraction,
-        residual,
-        len(workers),
-        percentiles(resampled_terms[1]),
-        t1,
-        resampled_terms,
-    )
+    many = _amdahl_terms(workers, np.stack(resampled(samples)))
+    return AmdahlFit("Amdahl", fraction, residual, len(workers), percentiles(many[1]), t1, many)
 
 
 def _gustafson_fraction(p: np.ndarray, scaled: np.ndarray) -> np.ndarray:
