@@ -536,7 +536,9 @@ def test_ranks_of_the_real_paraes_mpi(program, mpi_program, tmp_path, lab, name)
     ]
     measured = [cell for cell in line[1:] if isinstance(cell, Estimate)]
     assert len(measured) == 1 and measured[0].interval is not None
-    assert ("(predicted)" in out) == (cores > 1)
+    # Of 1 KiB, two ranks may take longer than one; then there is nothing to predict from.
+    modelled = "(predicted)" in out or "took no less time" in out
+    assert modelled == (cores > 1)
 
 
 def test_the_other_real_mpi(program, mpi_program, tmp_path, lab):

@@ -237,7 +237,10 @@ class Finding:
 def findings_table(name: str, findings: list[Finding], device: Device) -> Table:
     """The end of every reproduction."""
     counts = {v: sum(f.verdict == v for f in findings) for v in ("agrees", "differs")}
-    notes = ["Intervals of 95 % decide: where one reaches over the limit, it is undecided."]
+    notes = [
+        "Intervals of 95 % decide: where one reaches over the limit, it is undecided.",
+        "They hold what varied within a call of the bench; each size is a call of its own.",
+    ]
     if device.is_cpu:
         notes.append(f"GPU here is {device.title}: what it shows says nothing of GPUs.")
     return Table(
