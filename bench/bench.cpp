@@ -2,10 +2,10 @@
 
 #include <fmt/core.h>
 #include <unistd.h>
-#include <nlohmann/json.hpp>
 
 #include <cerrno>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 

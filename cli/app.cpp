@@ -1,8 +1,8 @@
 #include "app.hpp"
 
 #include <sys/resource.h>
-#include <CLI/CLI.hpp>
 
+#include <CLI/CLI.hpp>
 #include <cctype>
 #include <cstdio>
 #include <exception>

@@ -1,8 +1,8 @@
 // info: what can be known of an encrypted file without its key.
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <memory>

@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
+#include <CLI/CLI.hpp>
 #include <array>
 #include <cerrno>
 #include <cstdlib>

@@ -1,8 +1,8 @@
 // paraes-mpi: the verbs of paraes over the ranks of an MPI job.
 
 #include <openssl/evp.h>
-#include <CLI/CLI.hpp>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cerrno>

@@ -78,6 +78,8 @@ def damaged(layout, message, segments):
 
 
 class TamperCase(Case):
+    turn = 0
+
     def setUp(self):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="paraes-tamper-", dir=MEMORY))
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
@@ -86,6 +88,13 @@ class TamperCase(Case):
     def message(self, layout, size=None, flags=()):
         plain = pattern(SIZES[layout] if size is None else size)
         return plain, self.ok("encrypt", *layout.flags, *flags, "-c", "-", stdin=plain)
+
+    def in_turn(self, ways, step):
+        """All of `ways`; on a slow build every `step`-th, others each time."""
+        if EVERY == 1:
+            return ways
+        self.turn = (self.turn + 1) % step
+        return ways[self.turn::step]
 
     def refuse(self, layout, variants, flags=()):
         """Decrypts and verifies `variants`, each (what, message, exit status)."""
@@ -346,18 +355,13 @@ class Tamper(TamperCase):
 class Pipes(TamperCase):
     """Messages of several pieces, which several threads work on."""
 
-    turn = 0
     SIZES = {PARAES: 40 * 16384 + 100, C2SP: 34 * 16384, TINK_4096: 4040 + 150 * 4080 + 1000}
 
     def released(self, layout, message, status=4):
         """What comes out, the same from a file and a pipe and with any number of threads."""
         self.write("m.paes", message)
         got = set()
-        numbers = ["1", "0", "5"]
-        if EVERY > 1:  # one of them, another each time
-            self.turn = (self.turn + 1) % 3
-            numbers = [numbers[self.turn]]
-        for threads in numbers:
+        for threads in self.in_turn(("1", "0", "5"), 3):
             for source, stdin in (("m.paes", b""), ("-", message)):
                 done = self.fails(status, "decrypt", *layout.flags, "-T", threads, "-c", source,
                                   stdin=stdin)
@@ -412,17 +416,12 @@ class Pipes(TamperCase):
 class Salvage(TamperCase):
     SIZES = {PARAES: 40 * 16384 + 100, C2SP: 18 * 16384, TINK_4096: 4040 + 80 * 4080 + 1000}
 
-    turn = 0
-
     def salvage(self, layout, message, expected, ranges, status=3):
         """All ways through: from a file or a pipe, to a file or a pipe."""
         self.write("m.paes", message)
         sources = (("m.paes", b""), ("-", message))
         ways = list(itertools.product(("1", "0", "5"), sources, (["-f", "-o", "out"], ["-c"])))
-        if EVERY > 1:  # two or three of the twelve, others each time
-            self.turn = (self.turn + 1) % 5
-            ways = ways[self.turn::5]
-        for threads, (source, stdin), sink in ways:
+        for threads, (source, stdin), sink in self.in_turn(ways, 5):
             done = self.run_paraes("decrypt", *layout.flags, "--salvage", "--json", "-T", threads,
                                    *sink, source, stdin=stdin)
             to_file = sink[0] == "-f"

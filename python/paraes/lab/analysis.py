@@ -91,15 +91,7 @@ def rate_series(
     name: str, xs: Sequence[float], rows: Sequence[Row], origin: str = "measured"
 ) -> Series:
     """A line of the rows' rates with their intervals."""
-    rates = [rate_estimate(row) for row in rows]
-    return Series(
-        name,
-        [float(x) for x in xs],
-        [rate.value for rate in rates],
-        [rate.interval.low for rate in rates if rate.interval],
-        [rate.interval.high for rate in rates if rate.interval],
-        origin,
-    )
+    return Series.of(name, zip(xs, map(rate_estimate, rows)), origin)
 
 
 def absent_devices(report: Report) -> list[Skip]:
@@ -477,12 +469,9 @@ def scaling_section(rows: list[Row], cores: int | None) -> Section | None:
     blocks: list[Any] = []
     if several:
         lines = [
-            Series(
+            Series.of(
                 _series_text(s),
-                [float(p.workers) for p in s.points],
-                [p.speedup for p in s.points],
-                [p.speedup_interval.low for p in s.points],
-                [p.speedup_interval.high for p in s.points],
+                ((p.workers, Estimate(p.speedup, p.speedup_interval)) for p in s.points),
             )
             for s in several
         ]

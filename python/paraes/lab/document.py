@@ -5,7 +5,7 @@ Cells keep numbers; each output formats them. A cell is text, a number, an Estim
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -144,6 +144,21 @@ class Series:
     low: list[float] | None = None
     high: list[float] | None = None
     origin: str = "measured"
+
+    @classmethod
+    def of(
+        cls, name: str, points: Iterable[tuple[float, Cell]], origin: str = "measured"
+    ) -> Series:
+        """The line of cells that have values; a value without an interval is one of no width."""
+        series = cls(name, [], [], low := [], high := [], origin)
+        for x, cell in points:
+            y = cell.value if isinstance(cell, (Estimate, Predicted)) else float(cell)
+            interval = getattr(cell, "interval", None)
+            series.x.append(float(x))
+            series.y.append(y)
+            low.append(interval.low if interval else y)
+            high.append(interval.high if interval else y)
+        return series
 
 
 @dataclass

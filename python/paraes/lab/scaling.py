@@ -57,15 +57,15 @@ class Fit:
     fraction: float
     residual: float | None
     points: int
-    interval: Interval | None = None
+    interval: Interval | None
 
 
 @dataclass(frozen=True)
 class AmdahlFit(Fit):
     """t(p) = t1 · (fraction + (1 - fraction) / p), in nanoseconds; with resampled t1 and fractions."""
 
-    t1: float = 0.0
-    resampled: tuple[np.ndarray, np.ndarray] = (np.empty(0), np.empty(0))
+    t1: float
+    resampled: tuple[np.ndarray, np.ndarray]
 
     def time(self, p: float) -> tuple[float, Interval | None]:
         """Nanoseconds on p workers: a prediction, not a measurement."""

@@ -399,24 +399,14 @@ def shorten(text: str, limit: int = 90) -> str:
 
 def measured_series(name: str, points: Iterable[tuple[float, Cell]]) -> Series | None:
     """A line of those points that have a value; None without any."""
-    return _series(name, ((x, c) for x, c in points if value_of(c) is not None), "measured")
+    kept = [(x, c) for x, c in points if value_of(c) is not None]
+    return Series.of(name, kept) if kept else None
 
 
 def predicted_series(name: str, points: Iterable[tuple[float, Cell]]) -> Series | None:
     """A line of those points that are predictions; None without any."""
-    return _series(name, ((x, c) for x, c in points if isinstance(c, Predicted)), "predicted")
-
-
-def _series(name: str, points: Iterable[tuple[float, Cell]], origin: str) -> Series | None:
-    xs, ys, lows, highs = [], [], [], []
-    for x, cell in points:
-        y = cell.value if isinstance(cell, (Estimate, Predicted)) else float(cell)
-        interval = getattr(cell, "interval", None)
-        xs.append(float(x))
-        ys.append(y)
-        lows.append(interval.low if interval else y)
-        highs.append(interval.high if interval else y)
-    return Series(name, xs, ys, lows, highs, origin) if xs else None
+    kept = [(x, c) for x, c in points if isinstance(c, Predicted)]
+    return Series.of(name, kept, "predicted") if kept else None
 
 
 def paper_series(name: str, printed: dict[int, Printed], factor: float = 1.0) -> Series | None:
