@@ -137,17 +137,25 @@ class MpiCase(Case):
     prefix = ()
 
     def setUp(self):
-        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="paraes-mpi-", dir=MEMORY))
-        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        above = pathlib.Path(tempfile.mkdtemp(prefix="paraes-mpi-", dir=MEMORY))
+        self.addCleanup(shutil.rmtree, above, ignore_errors=True)
+        self.dir = above / "files"
+        self.dir.mkdir()
+        # For the launcher, which leaves there what it was killed over.
+        self.scratch = above / "scratch"
+        self.scratch.mkdir()
         self.write("k", KEYS[256])
         self.write("other", KEYS[256][::-1])
+
+    def environment(self, **more):
+        return environment(TMPDIR=str(self.scratch), **more)
 
     def command(self, ranks, *args, program=PROGRAM):
         return [*self.prefix, *LAUNCHER, "-n", str(ranks), program, *map(str, args)]
 
     def finish(self, command, stdin=None, env=None, limit=DEADLINE, **kwargs):
         """Runs a command to its end and all that it started; fails if that takes too long."""
-        env = environment(**(env or {}))
+        env = self.environment(**(env or {}))
         source = {"stdin": subprocess.DEVNULL} if stdin is None else {"stdin": subprocess.PIPE}
         process = subprocess.Popen(command, cwd=self.dir, env=env, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, preexec_fn=as_a_shell_does,
@@ -211,7 +219,7 @@ class Running:
 
     def __init__(self, case, command, program=PROGRAM, **kwargs):
         self.case = case
-        self.env = environment()
+        self.env = case.environment()
         self.program = program
         self.process = subprocess.Popen(
             command, cwd=case.dir, env=self.env, preexec_fn=as_a_shell_does,
@@ -234,6 +242,18 @@ class Running:
 
     def over(self):
         return self.process.poll() is not None
+
+    def at_work(self):
+        """Whether rank 0 has opened a file of the test, which it does after all have met in MPI_Init,
+        or all is over. Of a rank that dies within MPI_Init only the launcher knows; that of Open MPI 4
+        then waits for a lock of its own every now and then, for ever, with no rank left."""
+        if self.over():
+            return True
+        try:
+            files = list(pathlib.Path(f"/proc/{self.ranks()[0]}/fd").iterdir())
+            return any(os.readlink(file).startswith(f"{self.case.dir.resolve()}/") for file in files)
+        except (KeyError, OSError):
+            return False
 
     def end(self, limit=LIMIT):
         """Waits for the end of the launcher and of every rank; returns status and messages."""

@@ -82,21 +82,17 @@ class Kills(FaultCase):
             args = self.command(ranks, verb, *(["-f"] if old else []), *way, *SLOW, *KEY, "-o", target,
                                 source)
             if way[1] not in usual:
+                run = Running(self, self.command(ranks, verb, *way, *SLOW, *KEY, "-o", "usual", source))
+                self.wait_for(run.at_work, "a rank at work")
                 start = time.monotonic()
-                self.mpi(ranks, verb, "-f", *way, *SLOW, *KEY, "-o", "usual", source)
+                self.assertEqual(run.end()[0], 0)
                 usual[way[1]] = time.monotonic() - start
                 self.path("usual").unlink()
-            share = choose.uniform(0.2, 1.1)
+            share = choose.uniform(0, 1.1)
             with self.subTest(number=i, verb=verb, way=way[1], ranks=ranks, old=old, share=share):
                 run = Running(self, args)
-                if i % 3 == 0 and way is SHARED:
-                    # Where the temporary is surely there.
-                    self.wait_for(lambda: run.over() or self.left_over(), "a temporary")
-                    time.sleep(choose.uniform(0, 0.05))
-                else:
-                    time.sleep(share * usual[way[1]])
-                # One that has begun; all ranks may not have yet.
-                self.wait_for(lambda: run.over() or run.ranks(), "a rank")
+                self.wait_for(run.at_work, "a rank at work")
+                time.sleep(share * usual[way[1]])
                 there = sorted(run.ranks().items())
                 killed = None
                 if there:
