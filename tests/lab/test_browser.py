@@ -6,6 +6,7 @@ import html
 import json
 import re
 import subprocess
+import tempfile
 
 import pytest
 from PIL import Image
@@ -48,7 +49,12 @@ def chrome(chromium, *flags):
         "--enable-logging=stderr",
         *map(str, flags),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    # Without a place for its profile one would stay in the home folder each time.
+    with tempfile.TemporaryDirectory(
+        prefix="paraes-lab-chromium-", ignore_cleanup_errors=True
+    ) as profile:
+        command.insert(1, f"--user-data-dir={profile}")
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     messages = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     assert messages == []
     return done.stdout
