@@ -29,7 +29,8 @@ class FaultCase(MpiCase):
     def setUp(self):
         super().setUp()
         self.addCleanup(remove_shared_memory, shared_memory())
-        self.write("f", PLAIN)
+        self.plain = PLAIN
+        self.write("f", self.plain)
         self.ok("encrypt", *KEY, "-o", "g.paes", "f")
         self.sealed = self.read("g.paes")
         self.before = self.names()
@@ -42,7 +43,7 @@ class FaultCase(MpiCase):
             self.assertEqual(self.read(target), OLD)
             return False
         made = self.read(target) if verb == "decrypt" else self.ok("decrypt", *KEY, "-c", target)
-        self.same(made, PLAIN, f"{target} is there and not whole")
+        self.same(made, self.plain, f"{target} is there and not whole")
         return True
 
     def check_failed(self, done, target, status=None, says=()):
@@ -128,13 +129,19 @@ class Kills(FaultCase):
         self.at_random_moments(max(4, KILLS // 10), signal.SIGTERM)
 
     def test_the_launcher_is_interrupted(self):
+        self.plain = pattern(4 * len(PLAIN))
+        self.write("f", self.plain)
         for number in (signal.SIGINT, signal.SIGTERM):
             with self.subTest(signal=number):
                 run = Running(self, self.command(3, "encrypt", *SLOW, *KEY, "f"))
-                self.wait_for(lambda: run.over() or self.left_over(), "a temporary")
+                self.wait_for(run.at_work, "the ranks")
+                self.assertFalse(run.over(), "over before it was hit")
+                # So that the run cannot end by itself, however late the signal comes.
+                os.kill(run.ranks()[1], signal.SIGSTOP)
+                self.wait_for(self.left_over, "a temporary")
                 run.process.send_signal(number)
                 status, err = run.end()
-                # Open MPI lets ranks go on for a second, which may be long enough.
+                # Open MPI lets ranks go on for a second.
                 self.assertNotEqual(status, 0, err)
                 self.whole("encrypt", "f.paes")
                 self.check_next_run("encrypt", "f", "f.paes")

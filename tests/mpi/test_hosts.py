@@ -10,7 +10,8 @@ from ranks import (DEADLINE, KEY, LAUNCHER, LIMIT, MIB, OPEN_MPI, PROGRAM, SCATT
                    MpiCase, Running, pattern, remove_shared_memory, shared_memory)
 
 HOSTS = str(pathlib.Path(__file__).resolve().parent / "hosts")
-SIZE = 12 * MIB + 100
+# With a kernel that takes its time: half a second of work, in which a run can be looked at and hit.
+SIZE = 48 * MIB + 100
 SLOW = ["--kernel", "reference", "-T", "1"]
 # The launcher starts its helpers through the agent. What went over the cable is in the file `cable`:
 # all that ranks of Open MPI say to those on the other host. Those of MPICH notice through UCX that
