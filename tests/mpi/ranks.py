@@ -37,6 +37,8 @@ RANKS = (1, 2, 3, 4, 7)
 SHARED = ["--distribute", "shared"]
 SCATTER = ["--distribute", "scatter"]
 WAYS = (SHARED, SCATTER)
+# A kernel that takes its time: what is done to a run is to fall between the first byte and the last.
+SLOW = ["--kernel", "reference", "-T", "1"]
 LIMIT = 10  # seconds from a fault to the end of all ranks
 MARK = "RANKS_OF_TEST"
 
@@ -170,6 +172,12 @@ class MpiCase(Case):
 
     def run_mpi(self, ranks, *args, **kwargs):
         return self.finish(self.command(ranks, *args), **kwargs)
+
+    def at_work(self, command):
+        """Starts a run and returns it when its ranks are at work."""
+        run = Running(self, command)
+        self.wait_for(run.at_work, "ranks at work")
+        return run
 
     def mpi(self, ranks, *args, **kwargs):
         """Runs it, expects success and returns standard output."""

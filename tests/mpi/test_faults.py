@@ -5,20 +5,17 @@ import os
 import pathlib
 import random
 import signal
-import subprocess
 import tempfile
 import time
 import unittest
 
-from ranks import (KEY, LIMIT, LONG, MIB, OPEN_MPI, PROGRAM, SCATTER, SHARED, WAYS, MpiCase, Running,
+from ranks import (KEY, LIMIT, LONG, MIB, OPEN_MPI, PROGRAM, SCATTER, SHARED, SLOW, WAYS, MpiCase,
                    messages, pattern, remove_shared_memory, shared_memory)
 from test_full import namespace
 
 KILLS = int(os.environ.get("PARAES_MPI_KILLS", "500" if LONG else "20"))
 SEED = int(os.environ.get("PARAES_SEED", "1"))
 OLD = b"precious" * 1000
-# A kernel that takes its time: the moments of a kill are to fall between the first byte and the last.
-SLOW = ["--kernel", "reference", "-T", "1"]
 PLAIN = pattern(12 * MIB + 100)
 
 
@@ -83,29 +80,26 @@ class Kills(FaultCase):
             args = self.command(ranks, verb, *(["-f"] if old else []), *way, *SLOW, *KEY, "-o", target,
                                 source)
             if way[1] not in usual:
-                run = Running(self, self.command(ranks, verb, *way, *SLOW, *KEY, "-o", "usual", source))
-                self.wait_for(run.at_work, "a rank at work")
+                run = self.at_work(self.command(ranks, verb, *way, *SLOW, *KEY, "-o", "usual", source))
                 start = time.monotonic()
                 self.assertEqual(run.end()[0], 0)
                 usual[way[1]] = time.monotonic() - start
                 self.path("usual").unlink()
             share = choose.uniform(0, 1.1)
             with self.subTest(number=i, verb=verb, way=way[1], ranks=ranks, old=old, share=share):
-                run = Running(self, args)
-                self.wait_for(run.at_work, "a rank at work")
+                run = self.at_work(args)
                 if i % 3 == 0 and way is SHARED:
                     # Where the temporary is surely there.
                     self.wait_for(lambda: run.over() or self.left_over(), "a temporary")
                 else:
                     time.sleep(share * usual[way[1]])
                 there = sorted(run.ranks().items())
-                killed = None
                 if there:
-                    killed, pid = choose.choice(there)
+                    _, pid = choose.choice(there)
                     try:
                         os.kill(pid, number)
                     except ProcessLookupError:
-                        killed = None
+                        pass  # it was over
                 start = time.monotonic()
                 status, err = run.end()
                 slowest = max(slowest, time.monotonic() - start)
@@ -137,8 +131,7 @@ class Kills(FaultCase):
         self.write("f", self.plain)
         for number in (signal.SIGINT, signal.SIGTERM):
             with self.subTest(signal=number):
-                run = Running(self, self.command(3, "encrypt", *SLOW, *KEY, "f"))
-                self.wait_for(run.at_work, "the ranks")
+                run = self.at_work(self.command(3, "encrypt", *SLOW, *KEY, "f"))
                 self.assertFalse(run.over(), "over before it was hit")
                 # So that the run cannot end by itself, however late the signal comes.
                 os.kill(run.ranks()[1], signal.SIGSTOP)

@@ -6,13 +6,12 @@ import signal
 import subprocess
 import unittest
 
-from ranks import (DEADLINE, KEY, LAUNCHER, LIMIT, MIB, OPEN_MPI, PROGRAM, SCATTER, SHARED, WAYS,
-                   MpiCase, Running, pattern, remove_shared_memory, shared_memory)
+from ranks import (DEADLINE, KEY, LAUNCHER, LIMIT, MIB, OPEN_MPI, PROGRAM, SCATTER, SHARED, SLOW, WAYS,
+                   MpiCase, pattern, remove_shared_memory, shared_memory)
 
 HOSTS = str(pathlib.Path(__file__).resolve().parent / "hosts")
-# With a kernel that takes its time: half a second of work, in which a run can be looked at and hit.
+# With the slow kernel half a second of work, in which a run can be looked at and hit.
 SIZE = 48 * MIB + 100
-SLOW = ["--kernel", "reference", "-T", "1"]
 # The launcher starts its helpers through the agent. What went over the cable is in the file `cable`:
 # all that ranks of Open MPI say to those on the other host. Those of MPICH notice through UCX that
 # the hosts share their memory, and use it.
@@ -57,8 +56,7 @@ class Hosts(MpiCase):
 
     def test_ranks_are_on_both(self):
         # Asked of the ranks while they work: launchers lose lines of programs that are over at once.
-        run = Running(self, self.command(4, "encrypt", *SLOW, *KEY, "f"))
-        self.wait_for(run.at_work, "the ranks")
+        run = self.at_work(self.command(4, "encrypt", *SLOW, *KEY, "f"))
         where = [network_of(pid) for _, pid in sorted(run.ranks().items())]
         self.assertEqual(len(where), 4)
         self.assertEqual(where[0], where[1])
@@ -99,8 +97,7 @@ class Hosts(MpiCase):
         for way in WAYS:
             for rank_alone in (True, False):
                 with self.subTest(way=way[1], rank_alone=rank_alone):
-                    run = Running(self, self.command(4, "encrypt", *way, *SLOW, *KEY, "f"))
-                    self.wait_for(run.at_work, "the ranks")
+                    run = self.at_work(self.command(4, "encrypt", *way, *SLOW, *KEY, "f"))
                     self.assertFalse(run.over(), "over before it was hit")
                     victims = [run.ranks()[3]]
                     if not rank_alone:
