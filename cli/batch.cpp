@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cerrno>
 #include <exception>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -19,11 +18,15 @@
 #include <utility>
 #include <vector>
 
+#include "exclude.hpp"
+#include "file_task.hpp"
 #include "inputs.hpp"
 #include "paraes/error.hpp"
 #include "profile.hpp"
 #include "progress.hpp"
+#include "removal.hpp"
 #include "sizes.hpp"
+#include "small_file_task.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -31,7 +34,7 @@ namespace {
 // Files up to this size are done side by side, each by one thread; larger ones one by one, each by
 // all threads.
 constexpr std::uint64_t small_file_bytes = std::uint64_t{4} << 20;
-// On a GPU, much smaller ones are done many at once: see Run::Small. So many, as far as these
+// On a GPU, much smaller ones are done many at once: see SmallFileTask. So many, as far as these
 // bounds allow, are in memory at a time.
 constexpr std::size_t most_at_once = 1024;
 constexpr std::uint64_t most_bytes_at_once = std::uint64_t{16} << 20;
@@ -56,6 +59,14 @@ void refuse_rm(const CryptOptions& options, Verb verb) {
   }
 }
 
+// Of one input.
+void refuse_exclude(const CryptOptions& options) {
+  const std::string& input = options.inputs[0];
+  if (Exclusions(options.exclude).match(file_name_of(input), input, false)) {
+    throw InvalidArgument(fmt::format("--exclude leaves out {}, the only input", input));
+  }
+}
+
 // Nothing for what is no regular file. "-" is standard input.
 std::optional<std::uint64_t> size_of_file(const std::string& path) {
   struct stat status = {};
@@ -71,25 +82,31 @@ class Batch {
       : options_(options), plan_(plan), several_(several), run_(options, plan, transport) {}
 
   int single() {
-    FileJob job;
-    job.input = options_.inputs[0];
-    job.output = options_.output;
-    job.threads = options_.threads;
+    const std::string& input = options_.inputs[0];
     {
-      Progress progress(choose_bar(options_), size_of_file(job.input));
+      Progress progress(choose_bar(options_), size_of_file(input));
       progress_ = &progress;
-      file(job);
+      FileJob job;
+      job.threads = options_.threads;
+      job.input.shown = input;
+      one_file(job, [&] {
+        if (input != "-") job.input = place_of_argument(run_.roots, input, "open");
+      });
       progress_ = nullptr;
     }
     remove_sources();
     return status_;
   }
 
+  // What several inputs and -r name. Nothing is written yet.
+  [[nodiscard]] Found find() { return find_inputs(options_, plan_.verb, run_.roots, run_.files); }
+
   int several(Found found) {
     for (const Found::Refused& refused : found.refused) {
-      RunReport report = new_report(refused.input);
-      fail(report, refused.reason, refused.exit);
-      print(report);
+      refuse(refused.input, refused.reason, refused.exit);
+    }
+    if (found.outputs) {
+      for (const auto& [folder, why] : found.outputs->make()) refuse(folder, why, exit_failed);
     }
     std::uint64_t total = 0;
     for (const FoundFile& file : found.files) total += file.bytes;
@@ -102,13 +119,13 @@ class Batch {
       const auto large =
           std::find_if(found.files.begin(), found.files.end(),
                        [](const FoundFile& file) { return file.bytes > small_file_bytes; });
-      const auto alone =
-          does_many_at_once()
-              ? std::stable_partition(found.files.begin(), large,
-                                      [](const FoundFile& file) {
-                                        return file.regular && file.bytes <= Run::Small::most_bytes;
-                                      })
-              : found.files.begin();
+      const auto alone = does_many_at_once()
+                             ? std::stable_partition(
+                                   found.files.begin(), large,
+                                   [](const FoundFile& file) {
+                                     return file.regular && file.bytes <= SmallFileTask::most_bytes;
+                                   })
+                             : found.files.begin();
       many_at_once({found.files.begin(), alone});
       const std::span<FoundFile> small(alone, large);
       side_by_side(small.size(), [&](std::size_t i) {
@@ -119,6 +136,7 @@ class Batch {
       for (auto file_it = large; file_it != found.files.end(); ++file_it) file(file_it->job);
       progress_ = nullptr;
     }
+    if (found.outputs) finish_folders(*found.outputs);
     sync_folders();
     remove_sources();
     const double seconds =
@@ -177,10 +195,7 @@ class Batch {
     }
     struct Entry {
       FileOutcome outcome;
-      std::unique_ptr<Run::Small> file;
-    };
-    const std::function<void(std::uint64_t)> progress = [this](std::uint64_t more) {
-      advance(more);
+      std::unique_ptr<SmallFileTask> file;
     };
     std::vector<Entry> entries(files.size());
     side_by_side(files.size(), [&](std::size_t i) {
@@ -188,19 +203,21 @@ class Batch {
       job.threads = 1;
       job.alone = true;
       Entry& entry = entries[i];
-      entry.outcome.report = new_report(job.input);
+      entry.outcome.report = new_report(job.input.shown);
       attempt(entry.outcome, [&] {
-        make_folder(job.output.path);
-        auto small = std::make_unique<Run::Small>(run_, job, progress, entry.outcome);
+        auto small = std::make_unique<SmallFileTask>(run_, job, progress_of_file_, entry.outcome);
         if (small->read()) entry.file = std::move(small);
       });
-      if (!entry.file) settle(std::move(entry.outcome));
+      if (!entry.file) settle(job, std::move(entry.outcome));
     });
     std::vector<Entry*> ready;
+    std::vector<const FileJob*> jobs;
     std::vector<WholeMessage> messages;
-    for (Entry& entry : entries) {
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      Entry& entry = entries[i];
       if (!entry.file) continue;
       ready.push_back(&entry);
+      jobs.push_back(&files[i].job);
       messages.push_back(entry.file->message());
     }
     std::exception_ptr failure;
@@ -223,7 +240,7 @@ class Batch {
         entry.file->write(messages[i]);
       });
       entry.file.reset();
-      settle(std::move(entry.outcome));
+      settle(*jobs[i], std::move(entry.outcome));
     });
   }
 
@@ -238,14 +255,27 @@ class Batch {
 
   // Never throws what belongs to this file alone.
   void file(const FileJob& job) {
+    one_file(job, [] {});
+  }
+
+  // The same, after prepare().
+  template <class Prepare>
+  void one_file(const FileJob& job, const Prepare& prepare) {
     FileOutcome outcome;
-    outcome.report = new_report(job.input);
+    outcome.report = new_report(job.input.shown);
     attempt(outcome, [&] {
-      if (several_) make_folder(job.output.path);
-      run_.file(
-          job, [this](std::uint64_t more) { advance(more); }, outcome);
+      prepare();
+      OpenFile file(run_, job, progress_of_file_, outcome);
+      FileTask(run_, job, file, outcome).run();
     });
-    settle(std::move(outcome));
+    settle(job, std::move(outcome));
+  }
+
+  // What cannot even be begun.
+  void refuse(const std::string& input, const std::string& why, int exit) {
+    RunReport report = new_report(input);
+    fail(report, why, exit);
+    print(report);
   }
 
   // What `work` throws belongs to this file.
@@ -260,29 +290,21 @@ class Batch {
   }
 
   // A file is over.
-  void settle(FileOutcome outcome) {
+  void settle(const FileJob& job, FileOutcome outcome) {
     const std::lock_guard lock(mutex_);
     const RunReport& report = outcome.report;
     print(report);
+    if (several_ && outcome.committed) {
+      const Place& output = outcome.committed->output;
+      folders_.emplace(output.root, output.folder());
+    }
     if (report.exit == exit_done) {
       ++done_;
       bytes_ += report.bytes;
-      if (several_ && !outcome.target.empty()) folders_.insert(folder_of(outcome.target));
-      if (options_.remove) to_remove_.push_back(std::move(outcome));
+      if (options_.remove && outcome.committed)
+        to_remove_.emplace_back(job.input, *outcome.committed);
     } else if (report.bad_ranges) {
       status_ = report.exit;  // salvaged, and said so
-      if (several_ && !outcome.target.empty()) folders_.insert(folder_of(outcome.target));
-    }
-  }
-
-  void make_folder(const std::string& path) {
-    if (!options_.output.path_given || plan_.verb == Verb::verify) return;
-    std::error_code error;
-    const std::string folder = folder_of(path);
-    std::filesystem::create_directories(folder, error);
-    if (error) {
-      throw IoError(fmt::format("cannot make the folder {}: {}", folder, error.message()),
-                    error.value());
     }
   }
 
@@ -317,34 +339,41 @@ class Batch {
     if (progress_ != nullptr) progress_->update(read_);
   }
 
+  // Something around the files failed: their sources stay.
+  void fail_folders(const std::exception& error) {
+    ++failed_;
+    to_remove_.clear();
+    say(error.what());
+  }
+
+  void finish_folders(OutputTree& outputs) {
+    try {
+      outputs.set_modes(plan_.verb == Verb::encrypt ? 0777U : default_mode(0777));
+    } catch (const IoError& error) {
+      fail_folders(error);
+    }
+    for (const std::string& folder : outputs.changed_folders()) {
+      folders_.emplace(outputs.root(), folder);
+    }
+  }
+
   void sync_folders() {
-    for (const std::string& folder : folders_) {
+    for (const auto& [root, path] : folders_) {
       try {
-        sync_folder(folder);
+        root->open(path).sync();
       } catch (const IoError& error) {
-        ++failed_;
-        to_remove_.clear();
-        say(error.what());
+        fail_folders(Error(fmt::format("the folder of outputs was not synced: {}", error.what())));
       }
     }
   }
 
   void remove_sources() {
-    for (const FileOutcome& outcome : to_remove_) {
-      const std::string& path = outcome.report.input;
-      struct stat status = {};
-      std::string trouble;
-      const bool found = lstat(path.c_str(), &status) == 0;
-      if (found && (status.st_dev != outcome.device || status.st_ino != outcome.inode)) {
-        // Somebody has put another file in its place, or it is a link to what was read.
-        trouble = fmt::format("{} was not removed: it is not the file that was read", path);
-      } else if (!found || unlink(path.c_str()) != 0) {
-        trouble = fmt::format("cannot remove {}: {}", path, std::generic_category().message(errno));
-      }
-      if (trouble.empty()) continue;
+    for (const auto& [source, committed] : to_remove_) {
+      const auto trouble = remove_source(source, committed);
+      if (!trouble) continue;
       ++failed_;
       if (!several_) status_ = exit_failed;
-      say(trouble);
+      say(*trouble);
     }
   }
 
@@ -364,13 +393,15 @@ class Batch {
             encrypt ? "*.paes files" : "files that are not *.paes");
     skipped(found.skipped_links, "symbolic link", "symbolic links");
     skipped(found.skipped_special, "special file", "special files");
+    skipped(found.skipped_excluded, "name by --exclude", "names by --exclude");
     say(text);
   }
 
   const CryptOptions& options_;
   const Plan& plan_;
   const bool several_;
-  Run run_;
+  RunContext run_;
+  const FileProgress progress_of_file_ = [this](std::uint64_t more) { advance(more); };
   std::mutex mutex_;
   Progress* progress_ = nullptr;
   std::uint64_t read_ = 0;
@@ -378,8 +409,8 @@ class Batch {
   std::uint64_t failed_ = 0;
   std::uint64_t bytes_ = 0;
   int status_ = exit_done;
-  std::set<std::string> folders_;
-  std::vector<FileOutcome> to_remove_;
+  std::set<std::pair<std::shared_ptr<const Root>, std::string>> folders_;  // to be synced
+  std::vector<std::pair<Place, FileOutcome::Committed>> to_remove_;
 };
 
 // What there is to do, where that is known before it is read.
@@ -411,18 +442,20 @@ int run_batch(const CryptOptions& options, Verb verb, Transport* transport) {
   Progress::listen();
   remember_umask();
   std::optional<Plan> plan;
+  std::optional<Batch> batch;
   Found found;
   const bool several = options.inputs.size() > 1 || options.recursive;
   try {
     plan = make_plan(options, verb);
     refuse_rm(options, verb);
-    if (several) found = find_inputs(options, verb);
+    if (!several) refuse_exclude(options);
+    batch.emplace(options, *plan, several, transport);
+    if (several) found = batch->find();
     if (const auto bytes = total_bytes(options, found)) use_profile(options, *bytes, *plan);
   } catch (const std::exception& error) {
     return refuse_all(options, error);
   }
-  Batch batch(options, *plan, several, transport);
-  return several ? batch.several(std::move(found)) : batch.single();
+  return several ? batch->several(std::move(found)) : batch->single();
 }
 
 }  // namespace paraes::cli

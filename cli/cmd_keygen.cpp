@@ -65,7 +65,9 @@ void write_key(const Options& options, Bytes contents) {
   }
   FileSink::Options sink_options;
   TemporaryName temporary;
-  sink_options.on_temporary = [&](const std::string& name) { temporary.set(name); };
+  sink_options.on_temporary = [&](int folder, const std::string& name) {
+    temporary.set(folder, name);
+  };
   FileSink sink(options.output, std::move(sink_options));
   sink.write(contents);
   sink.commit();

@@ -124,7 +124,7 @@ void store(const Profile& profile, const std::string& path) {
   sink_options.overwrite = true;
   sink_options.mode = 0644;
   TemporaryName temporary;
-  sink_options.on_temporary = [&](const std::string& name) { temporary.set(name); };
+  sink_options.on_temporary = [&](int at, const std::string& name) { temporary.set(at, name); };
   FileSink sink(path, std::move(sink_options));
   const std::string text = to_json(profile) + "\n";
   sink.write({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});

@@ -82,6 +82,10 @@ void add_output_options(CLI::App& app, CryptOptions& o, Verb verb) {
     group.flag("-r,--recursive", o.recursive,
                encrypt ? "Take folders, with all files in them but *.paes."
                        : "Take folders, with all *.paes in them.");
+    group
+        .option("--exclude", o.exclude, "GLOB",
+                "Leave out what matches, by its name or, with a /, by its path; repeatable.")
+        ->allow_extra_args(false);
     group.flag("-q,--quiet", o.quiet, "Print errors only.");
     group.flag("-v,--verbose", o.verbose, "Say what ran and why.");
   }

@@ -34,6 +34,7 @@ struct CryptOptions {
   KeyOptions keys;
   OutputOptions output;
   bool recursive = false;
+  std::vector<std::string> exclude;
   bool remove = false;
   std::string device = "auto";
   std::string kernel;

@@ -12,11 +12,10 @@
 
 namespace paraes::cli {
 
-Input open_input(const std::string& path, std::string_view name) {
-  const bool standard = path == "-";
-  // A copy, because a source closes its descriptor, and nothing else may get the number 0.
-  Descriptor descriptor(standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-                                 : open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+namespace {
+
+// `may_seek`: read it at any offset if it is a regular file.
+Input make_input(Descriptor descriptor, std::string_view name, bool may_seek) {
   Input input;
   if (descriptor.get() < 0 || fstat(descriptor.get(), &input.status) != 0) {
     const int code = errno;
@@ -27,10 +26,37 @@ Input open_input(const std::string& path, std::string_view name) {
     throw InvalidArgument(fmt::format("{} is a folder; name a file in it", name));
   }
   std::string shown(name);
-  if (!standard && S_ISREG(input.status.st_mode)) {
+  if (may_seek && input.is_regular()) {
     input.source = std::make_unique<FileSource>(std::move(descriptor), std::move(shown));
   } else {
     input.source = std::make_unique<PipeSource>(std::move(descriptor), std::move(shown));
+  }
+  return input;
+}
+
+// A copy, because a source closes its descriptor, and nothing else may get the number 0.
+Descriptor standard_input() { return Descriptor(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)); }
+
+}  // namespace
+
+Input open_input(const std::string& path, std::string_view name) {
+  if (path == "-") return make_input(standard_input(), name, false);
+  return make_input(Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY)), name, true);
+}
+
+Input open_input(const Place& place) {
+  if (!place.root) return make_input(standard_input(), "standard input", false);
+  if (place.follow) {
+    const Folder folder = place.open_folder();
+    return make_input(Descriptor(openat(folder.descriptor(), place.name().c_str(),
+                                        O_RDONLY | O_CLOEXEC | O_NOCTTY)),
+                      place.shown, true);
+  }
+  // Without waiting for the other end, should it have become a pipe.
+  constexpr int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  Input input = make_input(place.root->open_file(place.path, flags), place.shown, true);
+  if (!input.is_regular()) {
+    throw IoError(fmt::format("cannot open {}: it is a regular file no longer", place.shown), EIO);
   }
   return input;
 }

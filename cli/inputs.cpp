@@ -1,15 +1,21 @@
 #include "inputs.hpp"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <memory>
 #include <set>
 #include <system_error>
 #include <utility>
 
+#include "exclude.hpp"
+#include "output.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes::cli {
@@ -22,99 +28,208 @@ bool has_suffix(const std::string& name) {
          name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
 }
 
+std::string reason(const char* what, const std::string& name, int code) {
+  return fmt::format("cannot {} {}: {}", what, name, std::generic_category().message(code));
+}
+
+// The names in a folder, sorted.
+std::vector<std::string> names_in(const Folder& folder) {
+  const int list = openat(folder.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* const entries = list < 0 ? nullptr : fdopendir(list);
+  if (entries == nullptr) {
+    const int code = errno;
+    if (list >= 0) close(list);
+    throw IoError(reason("read the folder", folder.name(), code), code);
+  }
+  const std::unique_ptr<DIR, int (*)(DIR*)> closing(entries, closedir);
+  std::vector<std::string> names;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = readdir(entries);
+    if (entry == nullptr) break;
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(name);
+  }
+  if (errno != 0) {
+    const int code = errno;
+    throw IoError(reason("read the folder", folder.name(), code), code);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 class Finder {
  public:
-  Finder(const CryptOptions& options, Verb verb) : options_(options), verb_(verb) {}
+  Finder(const CryptOptions& options, Verb verb, Roots& roots, ProtectedFiles& files)
+      : options_(options), verb_(verb), roots_(roots), files_(files), exclusions_(options.exclude) {
+    if (options.output.path_given && verb != Verb::verify) {
+      found_.outputs.emplace(roots, options.output.path);
+    }
+  }
 
   Found run() {
     for (const std::string& input : options_.inputs) argument(input);
+    files_.inputs_are_complete();
+    refuse_outputs_over_inputs();
     return std::move(found_);
   }
 
  private:
+  // A folder that is still to be looked through.
+  struct Pending {
+    std::string path;      // below its root
+    std::string shown;     // with a '/' at its end
+    std::string mirrored;  // what -o has in front of the names in it
+  };
+
   void argument(const std::string& input) {
     struct stat status = {};
     if (stat(input.c_str(), &status) != 0) {
-      refuse(input,
-             fmt::format("cannot open {}: {}", input, std::generic_category().message(errno)), 1);
+      refuse(input, reason("open", input, errno), 1);
       return;
     }
-    if (!S_ISDIR(status.st_mode)) {
-      add(input, fs::path(input).filename().string(), status);
-    } else if (options_.recursive) {
-      // "photos/" and "photos" are the same; "photos/." and ".." mean what is in them.
-      fs::path path(input);
-      if (!path.has_filename()) path = path.parent_path();
-      const std::string name = path.filename().string();
-      folder(input, name == "." || name == ".." || name.empty() ? "" : name + "/");
-    } else {
-      refuse(input, input + " is a folder; -r takes folders, with the files in them", 2);
+    const bool folder = S_ISDIR(status.st_mode);
+    // "photos/" and "photos" are the same; "photos/." and ".." mean what is in them.
+    fs::path path(input);
+    if (folder && !path.has_filename()) path = path.parent_path();
+    const std::string name = path.filename().string();
+    if (exclusions_.match(name, input, folder)) {
+      ++found_.skipped_excluded;
+      return;
+    }
+    try {
+      if (!folder) {
+        const Place place = place_of_argument(roots_, input, "open");
+        add(place, name, status, place.open_folder(), "");
+      } else if (options_.recursive) {
+        const bool unnamed = name == "." || name == ".." || name.empty();
+        tree(roots_.open(input), {.path = "",
+                                  .shown = input.back() == '/' ? input : input + "/",
+                                  .mirrored = unnamed ? "" : name + "/"});
+      } else {
+        refuse(input, input + " is a folder; -r takes folders, with the files in them", 2);
+      }
+    } catch (const IoError& error) {
+      refuse(input, error.what(), 1);
     }
   }
 
-  // `mirrored`: what -o FOLDER has in front of the names in this folder.
-  void folder(const std::string& path, const std::string& mirrored) {
-    std::vector<std::string> names;
-    std::error_code error;
-    for (fs::directory_iterator entries(path, error), end; !error && entries != end;
-         entries.increment(error)) {
-      names.push_back(entries->path().filename().string());
+  // Without recursion: folders can be nested deeper than calls.
+  void tree(const std::shared_ptr<const Root>& root, Pending top) {
+    std::vector<Pending> stack;
+    stack.push_back(std::move(top));
+    while (!stack.empty()) {
+      const Pending pending = std::move(stack.back());
+      stack.pop_back();
+      try {
+        look_through(root, pending, stack);
+      } catch (const IoError& error) {
+        refuse(pending.shown.substr(0, pending.shown.size() - 1), error.what(), 1);
+      }
     }
-    if (error) {
-      refuse(path, fmt::format("cannot read the folder {}: {}", path, error.message()), 1);
-      return;
-    }
-    std::sort(names.begin(), names.end());
-    const std::string prefix = path.back() == '/' ? path : path + "/";
-    for (const std::string& name : names) {
+  }
+
+  void look_through(const std::shared_ptr<const Root>& root, const Pending& pending,
+                    std::vector<Pending>& stack) {
+    const Folder folder = root->open(pending.path);
+    mirror(folder, pending.mirrored);
+    const std::string prefix = pending.path.empty() ? "" : pending.path + "/";
+    const std::size_t first = stack.size();
+    for (const std::string& name : names_in(folder)) {
       struct stat status = {};
-      const std::string entry = prefix + name;
-      if (lstat(entry.c_str(), &status) != 0) {
-        refuse(entry,
-               fmt::format("cannot open {}: {}", entry, std::generic_category().message(errno)), 1);
+      const std::string path = prefix + name;
+      const std::string shown = pending.shown + name;
+      if (fstatat(folder.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        refuse(shown, reason("open", shown, errno), 1);
+      } else if (exclusions_.match(path, shown, S_ISDIR(status.st_mode))) {
+        ++found_.skipped_excluded;
       } else if (S_ISLNK(status.st_mode)) {
         ++found_.skipped_links;
       } else if (S_ISDIR(status.st_mode)) {
-        folder(entry, mirrored + name + "/");
+        stack.push_back({path, shown + "/", pending.mirrored + name + "/"});
       } else if (!S_ISREG(status.st_mode)) {
         ++found_.skipped_special;
       } else if (has_suffix(name) == (verb_ == Verb::encrypt)) {
         ++found_.skipped_names;
       } else {
-        add(entry, mirrored + name, status);
+        add({.root = root, .path = path, .shown = shown}, pending.mirrored + name, status, folder,
+            path);
       }
     }
+    std::reverse(stack.begin() + static_cast<std::ptrdiff_t>(first), stack.end());
   }
 
-  void add(const std::string& input, const std::string& mirrored, const struct stat& status) {
+  void mirror(const Folder& folder, const std::string& mirrored) {
+    if (!found_.outputs) return;
+    struct stat status = {};
+    if (fstat(folder.descriptor(), &status) != 0) {
+      throw IoError(reason("open", folder.name(), errno), errno);
+    }
+    const std::string path = mirrored.empty() ? "" : mirrored.substr(0, mirrored.size() - 1);
+    found_.outputs->add_folder(path, status.st_mode & 0777U);
+  }
+
+  // `folder`: what holds the input. `found_as`: see ProtectedFiles::check_input.
+  void add(Place input, const std::string& mirrored, const struct stat& status,
+           const Folder& folder, const std::string& found_as) {
+    files_.check_input(status, input.shown, found_as);
     FoundFile file;
-    file.job.input = input;
-    file.job.output = options_.output;
-    file.job.sync_folder = false;
     file.job.threads = options_.threads;
+    file.job.sync_folder = false;
     file.bytes = static_cast<std::uint64_t>(status.st_size);
     file.regular = S_ISREG(status.st_mode);
     if (verb_ != Verb::verify) {
       const Direction direction = verb_ == Verb::encrypt ? Direction::encrypt : Direction::decrypt;
+      Place output;
+      std::optional<struct stat> there;
       try {
-        file.job.output.path =
-            options_.output.path_given
-                ? (fs::path(options_.output.path) / default_name(direction, mirrored)).string()
-                : default_name(direction, input);
+        if (found_.outputs) {
+          output = found_.outputs->place(default_name(direction, mirrored));
+          there = found_.outputs->look(output);
+        } else {
+          output = beside(direction, input);
+          there = look(folder, output);
+        }
       } catch (const InvalidArgument& error) {
-        refuse(input, error.what(), 2);
+        refuse(input.shown, error.what(), 2);
         return;
       }
-      file.job.output.path_given = true;
-      const std::string target = fs::path(file.job.output.path).lexically_normal().string();
-      if (!targets_.insert(target).second) {
-        refuse(input,
-               fmt::format("{} is the output of another input of this run", file.job.output.path),
-               2);
+      if (there) {
+        files_.check_secret_target(*there, output.shown, input.shown, found_as);
+        file.target = FileId(*there);
+      }
+      if (!targets_.insert(fs::path(output.shown).lexically_normal().string()).second) {
+        refuse(input.shown,
+               fmt::format("{} is the output of another input of this run", output.shown), 2);
         return;
       }
+      file.job.output = std::move(output);
     }
+    files_.add_input(FileId(status));
+    file.job.input = std::move(input);
     found_.files.push_back(std::move(file));
+  }
+
+  [[nodiscard]] static std::optional<struct stat> look(const Folder& folder, const Place& output) {
+    struct stat status = {};
+    const int flags = output.follow ? 0 : AT_SYMLINK_NOFOLLOW;
+    const int found = fstatat(folder.descriptor(), output.name().c_str(), &status, flags);
+    return found == 0 ? std::optional(status) : std::nullopt;
+  }
+
+  // An input that another one's output would replace would be lost, or be read half old, half new.
+  void refuse_outputs_over_inputs() {
+    if (!options_.output.force) return;
+    const auto over_input = [&](const FoundFile& file) {
+      if (!file.target || !files_.is_input(*file.target)) return false;
+      refuse(file.job.input.shown,
+             fmt::format("its output {} is an input of this run, which -f would replace",
+                         file.job.output->shown),
+             2);
+      return true;
+    };
+    found_.files.erase(std::remove_if(found_.files.begin(), found_.files.end(), over_input),
+                       found_.files.end());
   }
 
   void refuse(const std::string& input, std::string reason, int exit) {
@@ -123,13 +238,16 @@ class Finder {
 
   const CryptOptions& options_;
   const Verb verb_;
+  Roots& roots_;
+  ProtectedFiles& files_;
+  const Exclusions exclusions_;
   Found found_;
   std::set<std::string> targets_;
 };
 
 }  // namespace
 
-Found find_inputs(const CryptOptions& options, Verb verb) {
+Found find_inputs(const CryptOptions& options, Verb verb, Roots& roots, ProtectedFiles& files) {
   if (std::find(options.inputs.begin(), options.inputs.end(), "-") != options.inputs.end()) {
     throw InvalidArgument("standard input (-) must be the only input, without -r");
   }
@@ -138,15 +256,8 @@ Found find_inputs(const CryptOptions& options, Verb verb) {
     throw InvalidArgument(
         "several outputs cannot go to standard output: -o names a folder for them");
   }
-  if (output.path_given) {
-    struct stat status = {};
-    if (output.path.empty()) throw InvalidArgument("-o has an empty name");
-    if (stat(output.path.c_str(), &status) == 0 && !S_ISDIR(status.st_mode)) {
-      throw InvalidArgument(fmt::format(
-          "{} is no folder: with several inputs or -r, -o names a folder", output.path));
-    }
-  }
-  return Finder(options, verb).run();
+  if (output.path_given && output.path.empty()) throw InvalidArgument("-o has an empty name");
+  return Finder(options, verb, roots, files).run();
 }
 
 }  // namespace paraes::cli

@@ -2,21 +2,27 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "run_file.hpp"
+#include "crypt_options.hpp"
+#include "file_job.hpp"
+#include "output_tree.hpp"
+#include "protected_files.hpp"
 
 namespace paraes::cli {
 
 struct FoundFile {
   FileJob job;
   std::uint64_t bytes = 0;
-  bool regular = false;  // no pipe or device
+  bool regular = false;          // no pipe or device
+  std::optional<FileId> target;  // what is there where its output is to go
 };
 
 struct Found {
   std::vector<FoundFile> files;
+  std::optional<OutputTree> outputs;  // with -o
   // What cannot be done, and why.
   struct Refused {
     std::string input;
@@ -26,11 +32,15 @@ struct Found {
   std::vector<Refused> refused;
   std::uint64_t skipped_names = 0;  // *.paes when encrypting, others when decrypting
   std::uint64_t skipped_links = 0;
-  std::uint64_t skipped_special = 0;  // devices, pipes, sockets
+  std::uint64_t skipped_special = 0;   // devices, pipes, sockets
+  std::uint64_t skipped_excluded = 0;  // by --exclude
 };
 
-// Looks through the inputs in order, folders by name. Throws InvalidArgument where the arguments
-// contradict each other. Makes no folder and opens no file.
-[[nodiscard]] Found find_inputs(const CryptOptions& options, Verb verb);
+// Looks through the inputs in order, folders by name. Symbolic links that are arguments are
+// followed, others not, also those that appear meanwhile. Throws InvalidArgument where the
+// arguments contradict each other, and where an input or an output is a file that a secret comes
+// from. Makes no folder and opens no file. The inputs become known to `files`.
+[[nodiscard]] Found find_inputs(const CryptOptions& options, Verb verb, Roots& roots,
+                                ProtectedFiles& files);
 
 }  // namespace paraes::cli

@@ -221,6 +221,28 @@ void refuse_stdin_twice(const char* flag) {
 
 bool has_key_source(const KeyOptions& options) { return !given_key_sources(options).empty(); }
 
+std::vector<SecretFile> secret_files(const KeyOptions& options) {
+  std::vector<SecretFile> files;
+  const auto add = [&](int found, const struct stat& status, const std::string& flag) {
+    const bool is_file = found == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
+    if (is_file) files.push_back({FileId(status), flag});
+  };
+  const auto add_path = [&](const CLI::Option& option, const std::string& path) {
+    if (option.count() == 0) return;
+    struct stat status = {};
+    const int found = path == "-" ? fstat(STDIN_FILENO, &status) : stat(path.c_str(), &status);
+    add(found, status, option.get_name());
+  };
+  add_path(*options.key_file_option, options.key_file);
+  add_path(*options.passphrase_file_option, options.passphrase_file);
+  if (options.passphrase_fd) {
+    struct stat status = {};
+    add(fstat(*options.passphrase_fd, &status), status,
+        fmt::format("--passphrase-fd {}", *options.passphrase_fd));
+  }
+  return files;
+}
+
 void check_key_source(const KeyOptions& options, std::string_view format, bool data_on_stdin) {
   const auto wrong = given_passphrase_sources(options);
   if (!wrong.empty()) {

@@ -5,8 +5,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli11_fwd.hpp"
+#include "paraes/io.hpp"
 #include "paraes/secret.hpp"
 
 namespace paraes::cli {
@@ -44,6 +46,16 @@ void check_key_source(const KeyOptions& options, std::string_view format, bool d
 // The same for passphrases, of which none may be given: then the terminal is asked.
 void check_passphrase_source(const KeyOptions& options, std::string_view format,
                              bool data_on_stdin);
+
+// A file from which a key, keyset or passphrase is to be read.
+struct SecretFile {
+  FileId id;
+  std::string flag;  // that names it
+};
+
+// Those that the flags name and that are there, links followed, standard input and other
+// descriptors too. What is read from a pipe or a terminal is none.
+[[nodiscard]] std::vector<SecretFile> secret_files(const KeyOptions& options);
 
 // What a key is for, which decides its sizes.
 enum class KeyUse {

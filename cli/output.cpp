@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "paraes/error.hpp"
+#include "run_context.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -21,16 +22,14 @@ namespace {
                 code);
 }
 
-bool same_file(const struct stat& a, const struct stat& b) {
-  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-Destination to_standard_output(const Input& input, bool may_be_terminal) {
+Destination to_standard_output(const RunContext& run, const FileJob& job, const Input& input,
+                               bool may_be_terminal) {
   struct stat status = {};
   if (fstat(STDOUT_FILENO, &status) != 0) fail_open("standard output", errno);
-  if (S_ISREG(status.st_mode) && same_file(status, input.status)) {
+  if (S_ISREG(status.st_mode) && FileId(status) == FileId(input.status)) {
     throw InvalidArgument("standard output is the input file itself; write to another file");
   }
+  run.files.check_secret_target(status, "standard output", job.input.shown);
   if (!may_be_terminal && isatty(STDOUT_FILENO) != 0) {
     throw InvalidArgument(
         "the output may be binary and standard output is a terminal: redirect it, or name a file "
@@ -42,20 +41,32 @@ Destination to_standard_output(const Input& input, bool may_be_terminal) {
   return destination;
 }
 
-// The mode that a new file gets from open with 0666. umask can only be asked by changing it, which
-// other threads would notice: main asks first.
-mode_t default_mode() {
-  static const mode_t mode = [] {
-    const mode_t mask = umask(0);
-    umask(mask);
-    return 0666U & ~mask;
+mode_t umask_of_process() {
+  static const mode_t mask = [] {
+    const mode_t found = umask(0);
+    umask(found);
+    return found;
   }();
-  return mode;
+  return mask;
+}
+
+// The place that a symbolic link leads to: the temporary must be on the file system of the file,
+// not on that of the link.
+Place resolved(Roots& roots, Place place) {
+  char* const name = realpath(place.shown.c_str(), nullptr);
+  if (name == nullptr) fail_open(place.shown, errno);
+  const std::string path = name;
+  std::free(name);
+  place.root = roots.open(folder_of(path));
+  place.path = file_name_of(path);
+  return place;
 }
 
 }  // namespace
 
-void remember_umask() { static_cast<void>(default_mode()); }
+void remember_umask() { static_cast<void>(umask_of_process()); }
+
+mode_t default_mode(mode_t mode) { return mode & ~umask_of_process(); }
 
 std::string default_name(Direction direction, const std::string& input) {
   if (direction == Direction::encrypt) return fmt::format("{}{}", input, suffix);
@@ -67,29 +78,46 @@ std::string default_name(Direction direction, const std::string& input) {
       "{} does not end in .paes, so the output has no name: give -o FILE or -c", input));
 }
 
-Destination choose_destination(Direction direction, const std::string& input_path,
-                               const Input& input, const OutputOptions& options) {
+Place beside(Direction direction, const Place& input) {
+  Place output = input;
+  output.path = default_name(direction, input.path);
+  output.shown = default_name(direction, input.shown);
+  return output;
+}
+
+Destination choose_destination(RunContext& run, const FileJob& job, const Input& input) {
+  const OutputOptions& options = run.options.output;
+  const Direction direction = run.plan.direction();
   if (options.path_given && options.standard_output && options.path != "-") {
     throw InvalidArgument("-c and -o name two outputs; give one");
   }
   if (options.path_given && options.path.empty()) throw InvalidArgument("-o has an empty name");
-  if (options.path_given && options.path == "-") return to_standard_output(input, true);
-  if (options.standard_output || (!options.path_given && input_path == "-")) {
-    return to_standard_output(input, options.launched);
+  if (options.path_given && options.path == "-") {
+    return to_standard_output(run, job, input, true);
+  }
+  if (options.standard_output || (!options.path_given && !job.input.root)) {
+    return to_standard_output(run, job, input, options.launched);
   }
 
   Destination destination;
-  destination.path = options.path_given ? options.path : default_name(direction, input_path);
-  destination.target = destination.path;
+  destination.place = job.output           ? *job.output
+                      : options.path_given ? place_of_argument(run.roots, options.path, "create")
+                                           : beside(direction, job.input);
+  destination.path = destination.place.shown;
+  const Folder folder = destination.place.open_folder();
+  const std::string name = destination.place.name();
   struct stat link = {};
-  struct stat status = {};
-  if (lstat(destination.path.c_str(), &link) != 0) {
+  if (fstatat(folder.descriptor(), name.c_str(), &link, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) return destination;  // creating it says what is wrong
     fail_open(destination.path, errno);
   }
-  // A link that leads nowhere is replaced itself.
-  const bool found = stat(destination.path.c_str(), &status) == 0;
-  if (found && same_file(status, input.status)) {
+  // A link that leads nowhere, or was not an argument, is replaced itself.
+  struct stat status = link;
+  bool found = !S_ISLNK(link.st_mode);
+  if (S_ISLNK(link.st_mode) && destination.place.follow) {
+    found = fstatat(folder.descriptor(), name.c_str(), &status, 0) == 0;
+  }
+  if (found && FileId(status) == FileId(input.status)) {
     throw InvalidArgument(fmt::format("{} is the input file itself; write to another file with -o",
                                       destination.path));
   }
@@ -97,49 +125,57 @@ Destination choose_destination(Direction direction, const std::string& input_pat
     throw InvalidArgument(
         fmt::format("{} is a folder; name the output file in it with -o", destination.path));
   }
+  if (found) run.files.check_secret_target(status, destination.path, job.input.shown);
   if (!options.force) {
     throw InvalidArgument(fmt::format(
         "{} exists already; overwrite it with -f, or write elsewhere with -o", destination.path));
   }
   if (found && !S_ISREG(status.st_mode)) {
+    if (!destination.place.follow) {
+      throw InvalidArgument(fmt::format("{} is there and is not a regular file", destination.path));
+    }
     destination.written_in_place = true;
     return destination;
   }
   destination.exists = true;
   if (found && S_ISLNK(link.st_mode)) {
-    // The temporary must be on the file system of the file, not on that of the link.
-    char* resolved = realpath(destination.path.c_str(), nullptr);
-    if (resolved == nullptr) fail_open(destination.path, errno);
-    destination.target = resolved;
-    std::free(resolved);
+    destination.place = resolved(run.roots, std::move(destination.place));
   }
   return destination;
 }
 
-std::unique_ptr<Sink> open_sink(const Destination& destination, const Input& input,
-                                TemporaryName& temporary, bool sync_folder, bool named) {
+std::unique_ptr<Sink> open_sink(RunContext& run, const FileJob& job, const Destination& destination,
+                                const Input& input, TemporaryName& temporary, bool named) {
   if (destination.standard_output) {
     Descriptor descriptor(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
     if (descriptor.get() < 0) fail_open("standard output", errno);
     return std::make_unique<PipeSink>(std::move(descriptor), "standard output");
   }
+  const Place& place = destination.place;
+  Folder folder = place.open_folder();
   if (destination.written_in_place) {
-    Descriptor descriptor(open(destination.path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+    Descriptor descriptor(
+        openat(folder.descriptor(), place.name().c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
     if (descriptor.get() < 0) fail_open(destination.path, errno);
     return std::make_unique<PipeSink>(std::move(descriptor), destination.path);
   }
+  const bool encrypts = run.plan.verb == Verb::encrypt;
   FileSink::Options options;
   options.overwrite = destination.exists;
-  options.on_temporary = [&temporary](const std::string& name) { temporary.set(name); };
-  options.sync_folder = sync_folder;
+  options.narrow = !encrypts;
+  options.on_temporary = [&temporary](int at, const std::string& name) { temporary.set(at, name); };
+  options.leftovers = &run.leftovers;
+  options.sync_folder = job.sync_folder;
   options.named = named;
-  options.mode = default_mode();
-  if (S_ISREG(input.status.st_mode)) {
+  options.mode = default_mode(0666);
+  if (input.is_regular()) {
     // Permission bits alone: a set-user-ID bit on ciphertext means nothing.
-    options.mode = input.status.st_mode & 0777U;
+    const mode_t mode = input.status.st_mode & 0777U;
+    options.mode = encrypts ? mode : default_mode(mode);
     options.modified = input.status.st_mtim;
   }
-  return std::make_unique<FileSink>(destination.target, std::move(options));
+  return std::make_unique<FileSink>(std::move(folder), place.name(), std::move(options),
+                                    destination.path);
 }
 
 }  // namespace paraes::cli

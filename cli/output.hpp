@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "file_job.hpp"
 #include "input.hpp"
 #include "paraes/ciphers.hpp"
 #include "paraes/io.hpp"
@@ -23,29 +24,38 @@ struct OutputOptions {
 struct Destination {
   bool standard_output = false;
   std::string path;               // as the user knows it; "-" is standard output
-  std::string target;             // where a symbolic link leads
-  bool exists = false;            // a regular file to be replaced
+  Place place;                    // of a file; where its name was a symbolic link, what that led to
+  bool exists = false;            // there is something to be replaced
   bool written_in_place = false;  // exists and is no regular file: a device, a pipe
 };
 
-// Decides where the output for `input_path` goes and refuses, with InvalidArgument, what must not
-// happen: an existing target without -f, the input itself, binary data on a terminal.
-[[nodiscard]] Destination choose_destination(Direction direction, const std::string& input_path,
-                                             const Input& input, const OutputOptions& options);
+struct RunContext;
 
-// Opens it. A file takes the mode and the time of the input, if that is a file. `temporary` lives
-// longer than the sink. `sync_folder` and `named`: see FileSink::Options.
-[[nodiscard]] std::unique_ptr<Sink> open_sink(const Destination& destination, const Input& input,
-                                              TemporaryName& temporary, bool sync_folder,
-                                              bool named);
+// Decides where the output for `input` goes and refuses, with InvalidArgument, what must not
+// happen: an existing target without -f, a file that is protected, the input itself, binary data
+// on a terminal.
+[[nodiscard]] Destination choose_destination(RunContext& run, const FileJob& job,
+                                             const Input& input);
 
-// To be called before there are other threads.
+// Opens it. An encrypted file takes the mode and the time of the input, if that is a file; a
+// decrypted one what the umask leaves of the mode. `temporary` lives longer than the sink. `named`:
+// see FileSink::Options.
+[[nodiscard]] std::unique_ptr<Sink> open_sink(RunContext& run, const FileJob& job,
+                                              const Destination& destination, const Input& input,
+                                              TemporaryName& temporary, bool named);
+
+// What the umask leaves of a mode. It can only be asked for by changing it, which other threads
+// would notice: remember_umask is called before there are any.
 void remember_umask();
+[[nodiscard]] mode_t default_mode(mode_t mode);
 
 // The ending of encrypted files.
 inline constexpr std::string_view suffix = ".paes";
 
 // The name of the output for an input named `input`. Throws InvalidArgument if there is none.
 [[nodiscard]] std::string default_name(Direction direction, const std::string& input);
+
+// The place of that name beside the input.
+[[nodiscard]] Place beside(Direction direction, const Place& input);
 
 }  // namespace paraes::cli

@@ -13,19 +13,22 @@
 namespace paraes::cli {
 namespace {
 
-// Handlers may only read lock-free atomics and call what POSIX lists as safe (unlink, tcsetattr,
+// Handlers may only read lock-free atomics and call what POSIX lists as safe (unlinkat, tcsetattr,
 // _exit).
 // As many as there can be threads; what finds no place is not removed by a signal.
 constexpr std::size_t places = 4096 + 8;
 std::array<std::atomic<const char*>, places> temporaries = {};
+std::array<std::atomic<int>, places> folders = {};  // of those
 std::array<std::atomic<bool>, places> taken = {};
 std::atomic<int> terminal = -1;
 termios terminal_settings = {};
 static_assert(std::atomic<const char*>::is_always_lock_free);
 
 extern "C" void end_process(int number) {
-  for (const std::atomic<const char*>& temporary : temporaries) {
-    if (const char* path = temporary.load(); path != nullptr) unlink(path);
+  for (std::size_t i = 0; i < places; ++i) {
+    if (const char* name = temporaries[i].load(); name != nullptr) {
+      unlinkat(folders[i].load(), name, 0);
+    }
   }
   if (const int descriptor = terminal.load(); descriptor >= 0) {
     tcsetattr(descriptor, TCSANOW, &terminal_settings);
@@ -73,14 +76,15 @@ TemporaryName::~TemporaryName() {
   taken[place_].store(false);
 }
 
-void TemporaryName::set(const std::string& path) {
+void TemporaryName::set(int folder, const std::string& name) {
   if (place_ == places) return;
   // The old name is kept until the new one is in place: the handler may be reading it.
   std::unique_ptr<char[]> next;
-  if (!path.empty()) {
-    next = std::make_unique<char[]>(path.size() + 1);
-    std::memcpy(next.get(), path.c_str(), path.size() + 1);
+  if (!name.empty()) {
+    next = std::make_unique<char[]>(name.size() + 1);
+    std::memcpy(next.get(), name.c_str(), name.size() + 1);
   }
+  folders[place_].store(folder);
   temporaries[place_].store(next.get());
   name_ = std::move(next);
 }

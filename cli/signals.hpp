@@ -28,7 +28,8 @@ class TemporaryName {
   TemporaryName& operator=(const TemporaryName&) = delete;
   ~TemporaryName();
 
-  void set(const std::string& path);  // empty: none
+  // `name` in the open folder `folder`, which stays open until another is set; empty: none.
+  void set(int folder, const std::string& name);
 
  private:
   std::size_t place_;

@@ -15,6 +15,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// By which the other ranks see that they read the same file.
+FileVersion version_of(const Source& source) {
+  const auto* file = dynamic_cast<const FileSource*>(&source);
+  if (file == nullptr) throw Error("ranks share files, and nothing else");
+  return file->version();
+}
+
 }  // namespace
 
 // What all ranks have done so far. Called by one thread at a time.
@@ -219,7 +226,7 @@ TransferResult Lead::seal(Source& source, const Message& message, Sink& sink,
   if (distribution_ == Distribution::scatter || names.source.empty() || names.sink.empty()) {
     return scatter(std::move(order), message, with, work);
   }
-  order.bytes = source.remaining().value_or(0);
+  order.version = version_of(source);
   order.overlap = options.overlap;
   return share(order, with, work);
 }
@@ -237,7 +244,7 @@ OpenResult Lead::open(Source& source, const Message& message, Sink* sink,
       file == nullptr) {
     return scatter(std::move(order), message, options, work);
   }
-  order.bytes = file->size();
+  order.version = version_of(source);
   order.overlap = options.overlap;
   order.salvages = options.salvage != nullptr;
   order.offset = options.offset;

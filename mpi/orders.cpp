@@ -26,7 +26,10 @@ Packet pack(const Order& order) {
   packet.add(order.sink);
   packet.add(order.shown);
   packet.add(order.inode);
-  packet.add(order.bytes);
+  packet.add(std::uint64_t{order.version.id.inode});
+  packet.add(order.version.size);
+  packet.add(static_cast<std::uint64_t>(order.version.modified.tv_sec));
+  packet.add(static_cast<std::uint64_t>(order.version.modified.tv_nsec));
   packet.add(std::uint64_t{order.overlap});
   packet.add(std::uint64_t{order.salvages});
   packet.add(order.offset);
@@ -58,7 +61,10 @@ Order unpack_order(Task task, Packet& packet) {
   order.sink = packet.text();
   order.shown = packet.text();
   order.inode = packet.number();
-  order.bytes = packet.number();
+  order.version.id.inode = packet.number();
+  order.version.size = packet.number();
+  order.version.modified.tv_sec = static_cast<time_t>(packet.number());
+  order.version.modified.tv_nsec = static_cast<long>(packet.number());
   order.overlap = packet.number() != 0;
   order.salvages = packet.number() != 0;
   order.offset = packet.number();

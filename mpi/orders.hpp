@@ -31,7 +31,7 @@ struct Order {
   std::string sink;         // empty: there is none
   std::string shown;        // what the user calls it
   std::uint64_t inode = 0;  // of the sink
-  std::uint64_t bytes = 0;  // of the source
+  FileVersion version;      // of the source; its device differs between hosts
   bool overlap = true;
   bool salvages = false;
   std::uint64_t offset = 0;

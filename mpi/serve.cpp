@@ -38,6 +38,22 @@ FileSource open_source(const std::string& path) {
   return {std::move(descriptor), path};
 }
 
+// Throws IoError unless `source` is what rank 0 has under its name: a folder on the way may be
+// another one here, or have been swapped since.
+void check_same(const FileSource& source, const Order& order) {
+  constexpr const char* advice = "; the ranks need one file system (or --distribute scatter)";
+  if (source.size() != order.version.size) {
+    throw IoError(order.source + " has " + std::to_string(source.size()) + " bytes here and " +
+                      std::to_string(order.version.size) +
+                      " on rank 0: it is another file, or it has changed" + advice,
+                  0);
+  }
+  FileVersion here = source.version();
+  here.id.device = order.version.id.device;
+  if (here == order.version) return;
+  throw IoError(order.source + " is another file than on rank 0, or it has changed" + advice, 0);
+}
+
 class Server {
  public:
   Server(const Ranks& ranks, const Execution& execution) : ranks_(ranks), execution_(execution) {}
@@ -84,13 +100,7 @@ class Server {
   void share(Order& order, Answer& answer) {
     FileSource source = open_source(order.source);
     const bool seals = order.task == Task::seal;
-    if (source.size() != order.bytes) {
-      throw IoError(order.source + " has " + std::to_string(source.size()) + " bytes here and " +
-                        std::to_string(order.bytes) +
-                        " on rank 0: it is another file, or it has changed; the ranks need one "
-                        "file system (or --distribute scatter)",
-                    0);
-    }
+    check_same(source, order);
     std::optional<SharedSink> sink;
     if (!order.sink.empty()) {
       sink.emplace(order.sink, order.shown);

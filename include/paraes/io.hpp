@@ -7,15 +7,21 @@
 //   threads    read and write are for one caller at a time; read_at and write_at for any number.
 #pragma once
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "paraes/ciphers.hpp"
 
@@ -58,6 +64,10 @@ class Source {
   // Makes a read that waits for data on another thread, and every later one, throw IoError with
   // ECANCELED. Does nothing where reads do not wait for others.
   virtual void cancel() noexcept {}
+
+  // For after the last read: throws IoError if the source has changed since it was opened, so that
+  // what was read may be a mixture of old and new. A pipe cannot change.
+  virtual void check_unchanged() const {}
 };
 
 // A source that can be read at any offset.
@@ -71,13 +81,13 @@ class PositionalSource : public Source {
   [[nodiscard]] virtual std::uint64_t size() const noexcept = 0;
 
   [[nodiscard]] virtual const std::string& name() const noexcept = 0;  // for errors
+
+  // Here: throws if there is a byte behind size().
+  void check_unchanged() const override;
 };
 
 // Fills `buffer` from `offset` on. Throws IoError if the source has become too short for that.
 void read_exactly(const PositionalSource& source, std::uint64_t offset, MutableBytes buffer);
-
-// Throws IoError if the source has become longer than it was when it was opened.
-void check_end(const PositionalSource& source);
 
 class Sink {
  public:
@@ -96,6 +106,31 @@ class PositionalSink : public Sink {
   virtual void write_at(std::uint64_t offset, Bytes data) = 0;
 };
 
+// Which file it is, by whatever name, while it exists.
+struct FileId {
+  dev_t device = 0;
+  ino_t inode = 0;
+
+  FileId() = default;
+  explicit FileId(const struct stat& status) noexcept
+      : device(status.st_dev), inode(status.st_ino) {}
+  [[nodiscard]] auto operator<=>(const FileId&) const noexcept = default;
+};
+
+// Which file, and which contents as far as the file system tells. A program that writes through a
+// shared memory mapping, or sets the modification time back, can change contents without it. The
+// time of the last change of status (ctime) is left out: it changes when another hard link of the
+// file is removed.
+struct FileVersion {
+  FileId id;
+  std::uint64_t size = 0;
+  timespec modified = {};
+
+  FileVersion() = default;
+  explicit FileVersion(const struct stat& status) noexcept;
+  [[nodiscard]] bool operator==(const FileVersion& other) const noexcept;
+};
+
 // A regular file.
 class FileSource : public PositionalSource {
  public:
@@ -105,13 +140,18 @@ class FileSource : public PositionalSource {
   std::size_t read(MutableBytes buffer) override;
   [[nodiscard]] std::optional<std::uint64_t> remaining() const override;
   [[nodiscard]] std::size_t read_at(std::uint64_t offset, MutableBytes buffer) const override;
-  [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
+  [[nodiscard]] std::uint64_t size() const noexcept override { return version_.size; }
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
+  // Compares version() with what the file is now.
+  void check_unchanged() const override;
+
+  // When it was opened.
+  [[nodiscard]] const FileVersion& version() const noexcept { return version_; }
 
  private:
   Descriptor descriptor_;
   std::string name_;
-  std::uint64_t size_ = 0;
+  FileVersion version_;
   std::uint64_t position_ = 0;
 };
 
@@ -124,13 +164,48 @@ class PipeSource : public Source {
   std::size_t read(MutableBytes buffer) override;
   [[nodiscard]] std::optional<std::uint64_t> remaining() const override { return remaining_; }
   void cancel() noexcept override;
+  // Where standard input is a file.
+  void check_unchanged() const override;
 
  private:
   Descriptor descriptor_;
   Descriptor cancelled_;  // an event to wait for beside the data; none for a file
   std::string name_;
   std::optional<std::uint64_t> remaining_;
+  std::optional<FileVersion> version_;  // of a file
 };
+
+// An open folder. What is reached from it is reached in this very folder, also when its name leads
+// elsewhere later: somebody may put a symbolic link in its place while a program runs.
+class Folder {
+ public:
+  // Follows symbolic links.
+  explicit Folder(const std::string& path);
+  // Takes an open descriptor, O_PATH or any other; `name` is what errors call it.
+  Folder(Descriptor descriptor, std::string name);
+
+  // The folder or file `path` below this one: names with '/' between them, "" for the folder
+  // itself. None of them may be a symbolic link (IoError with ELOOP) or lead out (EXDEV). `flags`
+  // and `mode` are those of open(2).
+  [[nodiscard]] Folder open_folder(const std::string& path) const;
+  [[nodiscard]] Descriptor open_file(const std::string& path, int flags, mode_t mode = 0) const;
+
+  // Makes the names in it permanent: a rename is on the disk only when the folder is.
+  void sync() const;
+
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_.get(); }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  // What errors call `path` below it.
+  [[nodiscard]] std::string name_of(const std::string& path) const;
+
+ private:
+  Descriptor descriptor_;
+  std::string name_;
+};
+
+// The folder that holds `path`, and the last name of `path`.
+[[nodiscard]] std::string folder_of(const std::string& path);
+[[nodiscard]] std::string file_name_of(const std::string& path);
 
 // A part of a file that another process has made and will name. Its commit says that what was
 // written is on its way to where that process can see it, and names nothing.
@@ -152,59 +227,86 @@ class SharedSink : public PositionalSink {
   std::uint64_t position_ = 0;
 };
 
+// Temporaries that killed runs have left, and their removal. Reads each folder once, so that many
+// outputs in one folder cost one look. For any number of threads.
+class Leftovers {
+ public:
+  // Removes those of the target `name` in `folder` that name this host and that nobody has locked.
+  void remove(const Folder& folder, const std::string& name);
+
+ private:
+  std::mutex mutex_;
+  std::set<FileId> folders_;                                          // that were read
+  std::multimap<std::pair<FileId, std::string>, std::string> found_;  // by folder and target
+};
+
 // A file that appears under its name only when it is whole. Until then its bytes are in a file of
 // the same folder without a name, which goes with the process, or, where the file system has no
-// such files, in one named temporary_name(path), readable by its owner alone. commit sets mode and
-// time, syncs the file, gives it its name and syncs the folder. A sink that is destroyed before
-// that leaves nothing. A temporary that a killed run left is removed by the next sink of that name.
+// such files, in one called `.NAME.HOST.PROCESS.RANDOM.paraes-tmp`, which its owner alone can read
+// and which is locked (flock). commit sets owner, mode and time, syncs the file, gives it its name
+// and syncs the folder. A sink that is destroyed before that leaves nothing. Temporaries that
+// killed runs on this host left for the same target are removed.
 class FileSink : public PositionalSink {
  public:
   struct Options {
-    bool overwrite = false;            // else an existing target is InvalidArgument
+    // Replace an existing target; else that is InvalidArgument. The owner and the group of a
+    // regular file are kept; where that is not permitted, nobody but the owner gets access.
+    bool overwrite = false;
     mode_t mode = 0600;                // of the finished file, not changed by the umask
+    bool narrow = false;               // mode is also limited by that of a replaced regular file
     std::optional<timespec> modified;  // its modification time; now if not given
     bool named = false;                // the temporary has a name, so that others can write too
-    bool sync_folder = true;           // else the caller calls sync_folder, once for many files
-    // Is told the name of the temporary just before that is made, and an empty string when there
-    // is none any more: for callers that must remove it when a signal ends the process.
-    std::function<void(const std::string&)> on_temporary;
+    bool sync_folder = true;           // else the caller syncs it, once for many files
+    Leftovers* leftovers = nullptr;    // shared by many sinks; the sink's own if not given
+    // Is told the name of the temporary and the descriptor of its folder just before it is made,
+    // and an empty string when there is none any more: for callers that must remove it when a
+    // signal ends the process.
+    std::function<void(int folder, const std::string& name)> on_temporary;
   };
 
-  FileSink(std::string path, Options options);
+  // The target `name` in `folder`; errors call it folder.name_of(name), or `shown`.
+  FileSink(Folder folder, std::string name, Options options, std::string shown = {});
+  // Follows symbolic links in all but the last name of `path`.
+  FileSink(const std::string& path, Options options);
   FileSink(FileSink&&) = delete;
   FileSink& operator=(FileSink&&) = delete;
   ~FileSink() override;
 
   void write(Bytes data) override;
-  void commit() override;
   void write_at(std::uint64_t offset, Bytes data) override;
+  void commit() override;
 
-  // The name of the temporary, empty if it has none.
-  [[nodiscard]] const std::string& temporary() const noexcept { return temporary_; }
+  // The part of commit that takes long: all but the name. Nothing may be written after it.
+  void prepare();
+
+  // What is at the target's name now, a symbolic link as such.
+  [[nodiscard]] std::optional<struct stat> target() const;
+
+  // Of the file, before commit as after it.
+  [[nodiscard]] const FileId& id() const noexcept { return id_; }
+
+  // The path of the temporary, empty if it has no name.
+  [[nodiscard]] std::string temporary() const;
 
  private:
   [[nodiscard]] bool open_unnamed();
   void open_named();
+  [[nodiscard]] bool make_temporary(const std::function<bool(const char*)>& make);
   void announce(std::string temporary);
+  void set_owner_and_mode();
   void give_name();
   void discard() noexcept;
 
-  std::string path_;
-  std::string folder_;
+  Folder folder_;
+  std::string name_;
+  std::string shown_;      // for errors
   std::string temporary_;  // the name of the temporary; empty: it has none
   Options options_;
   Descriptor descriptor_;
+  FileId id_;
   std::uint64_t position_ = 0;
+  bool prepared_ = false;
 };
-
-// Where a sink for `path` keeps bytes until they are whole, if it needs a name for that.
-[[nodiscard]] std::string temporary_name(const std::string& path);
-
-// The folder that holds `path`.
-[[nodiscard]] std::string folder_of(const std::string& path);
-
-// Makes the names in `folder` permanent: a rename is on the disk only when the folder is.
-void sync_folder(const std::string& folder);
 
 // Anything that can be written in order: a pipe, a terminal, a device, standard output. What was
 // written stays, whatever happens later.

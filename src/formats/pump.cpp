@@ -53,6 +53,7 @@ PumpResult pump(Source& source, Stream& stream, Sink& sink, const PumpProgress& 
     held = ahead;
     if (progress) progress(result.bytes_in);
   }
+  source.check_unchanged();
   const std::size_t last = [&] {
     const Stopwatch watch(result.times.kernel);
     return stream.finish(buffer.data(), held);

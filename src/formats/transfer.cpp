@@ -284,7 +284,7 @@ class Seal final : public Transfer {
     set_orders(file_ == nullptr, file_sink_ == nullptr);
     if (share().index == 0) sink_.write(header_);
     run_pieces(source_, file_ == nullptr ? std::nullopt : std::optional(end_piece_ - first_piece_));
-    if (file_ != nullptr) check_end(*file_);
+    source_.check_unchanged();
     TransferResult result;
     result.plain_bytes = bytes_;
     result.sealed_bytes = layout_.sealed_bytes(bytes_);
@@ -398,7 +398,7 @@ class Open final : public Transfer {
                file_ == nullptr
                    ? std::nullopt
                    : std::optional((end_segment_ - first_segment_ + per_piece_ - 1) / per_piece_));
-    if (file_ != nullptr) check_end(*file_);
+    source_.check_unchanged();
     OpenResult result;
     result.intact = authentic_;
     result.truncated = truncated_;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "paraes/ciphers.hpp"
+#include "paraes/io.hpp"
 
 namespace paraes::posix {
 
@@ -20,5 +21,9 @@ std::size_t read_full_at(int descriptor, std::uint64_t offset, MutableBytes buff
 
 void write_full(int descriptor, Bytes data, std::string_view name);
 void write_full_at(int descriptor, std::uint64_t offset, Bytes data, std::string_view name);
+
+// Opens `path` below the descriptor `folder` without following a symbolic link anywhere, or leaving
+// the folder. Without success the result is empty and errno says why: ELOOP for a link.
+[[nodiscard]] Descriptor open_beneath(int folder, const std::string& path, int flags, mode_t mode);
 
 }  // namespace paraes::posix

@@ -1,3 +1,4 @@
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -5,13 +6,14 @@
 
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <random>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "io/posix.hpp"
 #include "paraes/error.hpp"
@@ -20,70 +22,121 @@
 namespace paraes {
 namespace {
 
-// Renames without replacing. False where the target exists.
-bool rename_new(const std::string& from, const std::string& to) {
-#ifdef RENAME_NOREPLACE
-  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
-  if (errno == EEXIST) return false;
-  if (errno != EINVAL && errno != ENOSYS) posix::fail("write", to, errno);
-#endif
-  // Not every file system knows that call; a hard link does not replace either.
-  if (link(from.c_str(), to.c_str()) == 0) {
-    unlink(from.c_str());
-    return true;
-  }
-  if (errno == EEXIST) return false;
-  // No hard links either (FAT): what is left is to look first, with a gap in between.
-  struct stat status = {};
-  if (lstat(to.c_str(), &status) == 0) return false;
-  if (std::rename(from.c_str(), to.c_str()) != 0) posix::fail("write", to, errno);
-  return true;
+constexpr std::string_view temporary_suffix = ".paraes-tmp";
+
+// The name of this host as it stands in the names of temporaries: without dots, which separate.
+const std::string& host_name() {
+  static const std::string name = [] {
+    std::array<char, 65> buffer{};
+    // Cut at 64 bytes, as Linux does.
+    if (gethostname(buffer.data(), buffer.size() - 1) != 0) buffer[0] = 0;
+    std::string text = buffer.data();
+    for (char& c : text) {
+      const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+      if (!plain && c != '_') c = '-';
+    }
+    return text.empty() ? "unnamed" : text;
+  }();
+  return name;
 }
 
-// Whether `name` still is the file that is open as `descriptor`. Throws IoError if that cannot be
-// known.
-bool is_named(int descriptor, const std::string& name) {
-  struct stat open_file = {};
-  struct stat named = {};
-  if (fstat(descriptor, &open_file) != 0) posix::fail("look at", name, errno);
-  if (lstat(name.c_str(), &named) != 0) {
-    if (errno == ENOENT) return false;
-    posix::fail("look at", name, errno);
-  }
-  return open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
+// What of a target's name stands in that of its temporaries: all names have at most NAME_MAX (255)
+// bytes. A character of UTF-8 is not cut.
+std::string shortened(const std::string& name) {
+  constexpr std::size_t most = 150;
+  if (name.size() <= most) return name;
+  std::size_t end = most;
+  while (end > most - 4 && (static_cast<unsigned char>(name[end]) & 0xc0U) == 0x80U) --end;
+  return name.substr(0, end);
 }
 
-// Removes a temporary that nobody is writing any more: writers hold a lock on theirs, which ends
-// with them however they end. False if somebody is, or it cannot be removed.
-bool remove_stale(const std::string& name) {
-  const Descriptor old(open(name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (old.get() < 0) return errno == ENOENT;
-  if (flock(old.get(), LOCK_EX | LOCK_NB) != 0 || !is_named(old.get(), name)) return false;
-  return unlink(name.c_str()) == 0;
-}
-
-std::string random_suffix() {
-  std::random_device random;
-  constexpr char digits[] = "0123456789abcdef";
-  std::string text = ".";
-  std::uint32_t bits = random();
+std::string hex(std::uint32_t bits) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
   for (int i = 0; i < 8; ++i, bits >>= 4) text += digits[bits & 15U];
   return text;
 }
 
-// Calls create(name) with the name that belongs to `path`, or, while another run holds that, with
-// others, until it returns true; else errno says why not.
-template <class Create>
-bool with_temporary_name(const std::string& path, const Create& create) {
-  const std::string usual = temporary_name(path);
-  constexpr int attempts = 100;
-  for (int i = 0; i < attempts; ++i) {
-    if (create(i < 2 ? usual : usual + random_suffix())) return true;
-    if (errno != EEXIST) return false;
-    if (i == 0) static_cast<void>(remove_stale(usual));
-    errno = EEXIST;
+// Host, process and random number: no two temporaries have one name, on whatever hosts.
+std::string new_temporary_name(const std::string& target) {
+  std::random_device random;
+  std::string name(1, '.');
+  name.append(shortened(target)).append(1, '.').append(host_name()).append(1, '.');
+  name.append(std::to_string(getpid())).append(1, '.').append(hex(random()));
+  return name.append(temporary_suffix);
+}
+
+// The last of the parts of `text` between dots, which is taken off.
+std::string_view take_last_part(std::string_view& text) {
+  const std::size_t dot = text.rfind('.');
+  if (dot == std::string_view::npos) return {};
+  const std::string_view part = text.substr(dot + 1);
+  text = text.substr(0, dot);
+  return part;
+}
+
+// The target of the temporary `name` if this host made it, shortened; else empty.
+std::string target_of(std::string_view name) {
+  if (name.size() <= temporary_suffix.size() || name.front() != '.') return {};
+  if (name.substr(name.size() - temporary_suffix.size()) != temporary_suffix) return {};
+  name = name.substr(1, name.size() - 1 - temporary_suffix.size());
+  const std::string_view random = take_last_part(name);
+  const std::string_view process = take_last_part(name);
+  const std::string_view host = take_last_part(name);
+  const bool is_ours = host == host_name() && random.size() == 8 &&
+                       random.find_first_not_of("0123456789abcdef") == std::string_view::npos &&
+                       !process.empty() &&
+                       process.find_first_not_of("0123456789") == std::string_view::npos;
+  return is_ours ? std::string(name) : std::string();
+}
+
+// Renames within a folder without replacing. False where the target exists. `shown` is what errors
+// call it.
+bool rename_new(int folder, const char* from, const char* to, const std::string& shown) {
+#ifdef RENAME_NOREPLACE
+  if (renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0) return true;
+  if (errno == EEXIST) return false;
+  if (errno != EINVAL && errno != ENOSYS) posix::fail("write", shown, errno);
+#endif
+  // Not every file system knows that call; a hard link does not replace either.
+  if (linkat(folder, from, folder, to, 0) == 0) {
+    unlinkat(folder, from, 0);
+    return true;
   }
-  return false;
+  if (errno == EEXIST) return false;
+  if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS && errno != EMLINK) {
+    posix::fail("write", shown, errno);
+  }
+  // No hard links either (FAT): what is left is to look first, with a gap in between.
+  struct stat status = {};
+  if (fstatat(folder, to, &status, AT_SYMLINK_NOFOLLOW) == 0) return false;
+  if (renameat(folder, from, folder, to) != 0) posix::fail("write", shown, errno);
+  return true;
+}
+
+enum class Named { yes, no, unknown };  // unknown: errno says why
+
+// Whether `name` in `folder` is the file that is open as `descriptor`.
+Named is_named(int descriptor, int folder, const char* name) noexcept {
+  struct stat open_file = {};
+  struct stat named = {};
+  if (fstat(descriptor, &open_file) != 0) return Named::unknown;
+  if (fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) != 0) {
+    return errno == ENOENT ? Named::no : Named::unknown;
+  }
+  return FileId(open_file) == FileId(named) ? Named::yes : Named::no;
+}
+
+// Removes a temporary of this host that nobody is writing any more: writers hold a lock on theirs,
+// which ends with them however they end.
+void remove_stale(const Folder& folder, const std::string& name) {
+  constexpr int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  const int at = folder.descriptor();
+  // NFS locks only what is open for writing.
+  Descriptor old(openat(at, name.c_str(), O_RDWR | flags));
+  if (old.get() < 0) old = Descriptor(openat(at, name.c_str(), O_RDONLY | flags));
+  if (old.get() < 0 || flock(old.get(), LOCK_EX | LOCK_NB) != 0) return;
+  if (is_named(old.get(), at, name.c_str()) == Named::yes) unlinkat(at, name.c_str(), 0);
 }
 
 // The path under which a file without a name can be given one (open(2), O_TMPFILE).
@@ -91,56 +144,77 @@ std::string descriptor_path(int descriptor) {
   return "/proc/self/fd/" + std::to_string(descriptor);
 }
 
-bool link_descriptor(int descriptor, const std::string& name) {
-  return linkat(AT_FDCWD, descriptor_path(descriptor).c_str(), AT_FDCWD, name.c_str(),
-                AT_SYMLINK_FOLLOW) == 0;
+bool link_descriptor(int descriptor, int folder, const char* name) {
+  return linkat(AT_FDCWD, descriptor_path(descriptor).c_str(), folder, name, AT_SYMLINK_FOLLOW) ==
+         0;
+}
+
+Folder folder_for(const std::string& path) {
+  try {
+    return Folder(folder_of(path));
+  } catch (const IoError& error) {
+    posix::fail("create", path, error.code());
+  }
 }
 
 }  // namespace
 
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-std::string temporary_name(const std::string& path) {
-  // Names have at most NAME_MAX bytes. Two long ones that begin alike share one: whoever comes
-  // second takes a random one.
-  constexpr std::size_t most = 200;
-  const std::size_t slash = path.rfind('/');
-  const std::size_t start = slash == std::string::npos ? 0 : slash + 1;
-  return path.substr(0, start) + "." + path.substr(start, most) + ".paraes-tmp";
-}
-
-void sync_folder(const std::string& folder) {
-  const Descriptor descriptor(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // A folder that may be written but not read (mode 0300) cannot be opened, and some file systems
-  // cannot sync one: the file is whole all the same.
-  if (descriptor.get() < 0) return;
-  if (fsync(descriptor.get()) != 0 && errno != EINVAL && errno != EROFS) {
-    posix::fail("sync the folder", folder, errno);
+void Leftovers::remove(const Folder& folder, const std::string& name) {
+  struct stat status = {};
+  if (fstat(folder.descriptor(), &status) != 0) return;
+  const FileId id(status);
+  std::vector<std::string> ours;
+  {
+    const std::lock_guard lock(mutex_);
+    if (folders_.insert(id).second) {
+      const int list = openat(folder.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+      // A folder that may not be read keeps its leftovers.
+      const std::unique_ptr<DIR, int (*)(DIR*)> entries(list < 0 ? nullptr : fdopendir(list),
+                                                        closedir);
+      if (!entries && list >= 0) ::close(list);
+      const dirent* entry = nullptr;
+      while (entries && (entry = readdir(entries.get())) != nullptr) {
+        const std::string target = target_of(entry->d_name);
+        if (!target.empty()) found_.emplace(std::pair(id, target), entry->d_name);
+      }
+    }
+    const auto [first, last] = found_.equal_range({id, shortened(name)});
+    for (auto it = first; it != last; ++it) ours.push_back(it->second);
+    found_.erase(first, last);
   }
+  for (const std::string& temporary : ours) remove_stale(folder, temporary);
 }
 
-FileSink::FileSink(std::string path, Options options)
-    : path_(std::move(path)), folder_(folder_of(path_)), options_(std::move(options)) {
-  if (!options_.named && open_unnamed()) return;
+FileSink::FileSink(Folder folder, std::string name, Options options, std::string shown)
+    : folder_(std::move(folder)),
+      name_(std::move(name)),
+      shown_(shown.empty() ? folder_.name_of(name_) : std::move(shown)),
+      options_(std::move(options)) {
   try {
-    open_named();
+    if (options_.leftovers != nullptr) {
+      options_.leftovers->remove(folder_, name_);
+    } else {
+      Leftovers().remove(folder_, name_);
+    }
+    if (options_.named || !open_unnamed()) open_named();
+    struct stat status = {};
+    if (fstat(descriptor_.get(), &status) != 0) posix::fail("create", shown_, errno);
+    id_ = FileId(status);
   } catch (...) {
     discard();
     throw;
   }
 }
 
+FileSink::FileSink(const std::string& path, Options options)
+    : FileSink(folder_for(path), file_name_of(path), std::move(options), path) {}
+
 bool FileSink::open_unnamed() {
 #ifdef O_TMPFILE
-  descriptor_ =
-      Descriptor(open(folder_.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  descriptor_ = Descriptor(
+      openat(folder_.descriptor(), ".", O_RDWR | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR));
   // Without /proc it could never get a name.
   if (descriptor_.get() >= 0 && access(descriptor_path(descriptor_.get()).c_str(), F_OK) == 0) {
-    static_cast<void>(remove_stale(temporary_name(path_)));
     return true;
   }
   descriptor_.close();
@@ -148,31 +222,47 @@ bool FileSink::open_unnamed() {
   return false;
 }
 
-void FileSink::open_named() {
-  const bool made = with_temporary_name(path_, [&](const std::string& name) {
+// Calls make(name) with new names until it returns true, or fails for another reason than EEXIST.
+bool FileSink::make_temporary(const std::function<bool(const char*)>& make) {
+  constexpr int attempts = 100;
+  for (int i = 0; i < attempts; ++i) {
+    const std::string name = new_temporary_name(name_);
     announce(name);
+    if (make(name.c_str())) return true;
+    const int error = errno;
+    announce("");
+    errno = error;
+    if (error != EEXIST) break;
+  }
+  return false;
+}
+
+void FileSink::open_named() {
+  const int folder = folder_.descriptor();
+  const bool made = make_temporary([&](const char* name) {
     descriptor_ =
-        Descriptor(open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
-    if (descriptor_.get() < 0) {
-      const int error = errno;
-      announce("");
-      errno = error;
-      return false;
-    }
+        Descriptor(openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    if (descriptor_.get() < 0) return false;
     // Between the two calls another run may have taken it for a stale one. Where there are no
     // locks, nobody else can hold one either, and that run left it alone.
     static_cast<void>(flock(descriptor_.get(), LOCK_EX));
-    if (is_named(descriptor_.get(), name)) return true;
-    announce("");
-    errno = EEXIST;
+    const Named named = is_named(descriptor_.get(), folder, name);
+    if (named == Named::yes) return true;
+    const int error = named == Named::no ? EEXIST : errno;
+    if (named == Named::unknown) unlinkat(folder, name, 0);
+    errno = error;
     return false;
   });
-  if (!made) posix::fail("create", path_, errno);
+  if (!made) posix::fail("create", shown_, errno);
 }
 
 void FileSink::announce(std::string temporary) {
-  if (options_.on_temporary) options_.on_temporary(temporary);
+  if (options_.on_temporary) options_.on_temporary(folder_.descriptor(), temporary);
   temporary_ = std::move(temporary);
+}
+
+std::string FileSink::temporary() const {
+  return temporary_.empty() ? temporary_ : folder_.name_of(temporary_);
 }
 
 FileSink::~FileSink() { discard(); }
@@ -183,71 +273,112 @@ void FileSink::write(Bytes data) {
 }
 
 void FileSink::write_at(std::uint64_t offset, Bytes data) {
-  posix::write_full_at(descriptor_.get(), offset, data, path_);
+  posix::write_full_at(descriptor_.get(), offset, data, shown_);
 }
 
-void FileSink::commit() {
+std::optional<struct stat> FileSink::target() const {
+  struct stat status = {};
+  if (fstatat(folder_.descriptor(), name_.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
+    return status;
+  }
+  if (errno != ENOENT) posix::fail("write", shown_, errno);
+  return std::nullopt;
+}
+
+void FileSink::set_owner_and_mode() {
+  const int file = descriptor_.get();
+  mode_t mode = options_.mode;
+  const auto old = options_.overwrite ? target() : std::nullopt;
+  if (old && S_ISREG(old->st_mode)) {
+    if (options_.narrow) mode &= old->st_mode;
+    struct stat own = {};
+    if (fstat(file, &own) != 0) posix::fail("write", shown_, errno);
+    const bool differs = old->st_uid != own.st_uid || old->st_gid != own.st_gid;
+    if (differs && fchown(file, old->st_uid, old->st_gid) != 0) mode &= S_IRWXU;
+  }
+  if (fchmod(file, mode) != 0 && errno != EPERM) posix::fail("write", shown_, errno);
+}
+
+void FileSink::prepare() {
+  if (prepared_) return;
   const int file = descriptor_.get();
   // Last, so that nobody else can open a temporary that is not whole.
-  if (fchmod(file, options_.mode) != 0 && errno != EPERM) posix::fail("write", path_, errno);
+  set_owner_and_mode();
   if (options_.modified) {
     const std::array<timespec, 2> times = {
         {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, *options_.modified}};
-    if (futimens(file, times.data()) != 0 && errno != EPERM) posix::fail("write", path_, errno);
+    if (futimens(file, times.data()) != 0 && errno != EPERM) posix::fail("write", shown_, errno);
   }
-  if (fsync(file) != 0 && errno != EINVAL) posix::fail("sync", path_, errno);
+  if (fsync(file) != 0 && errno != EINVAL) posix::fail("sync", shown_, errno);
   // Some file systems report a failed write only when a descriptor is closed. This one is needed
   // for the name, and for the lock on a temporary; closing a copy asks them.
   Descriptor copy(fcntl(file, F_DUPFD_CLOEXEC, 3));
-  if (copy.get() < 0) posix::fail("write", path_, errno);
-  if (const int error = copy.close(); error != 0) posix::fail("write", path_, error);
+  if (copy.get() < 0) posix::fail("write", shown_, errno);
+  if (const int error = copy.close(); error != 0) posix::fail("write", shown_, error);
+  prepared_ = true;
+}
+
+void FileSink::commit() {
+  prepare();
   give_name();
   descriptor_.close();
-  if (options_.sync_folder) sync_folder(folder_);
+  if (options_.sync_folder) folder_.sync();
 }
 
 void FileSink::give_name() {
   const int file = descriptor_.get();
+  const int folder = folder_.descriptor();
   bool is_new = true;
   if (temporary_.empty() && !options_.overwrite) {
-    is_new = link_descriptor(file, path_);
-    if (!is_new && errno != EEXIST) posix::fail("write", path_, errno);
+    is_new = link_descriptor(file, folder, name_.c_str());
+    if (!is_new && errno != EEXIST) posix::fail("write", shown_, errno);
   } else {
-    // Only a file with a name can replace another in one step.
-    if (temporary_.empty() && !with_temporary_name(path_, [&](const std::string& name) {
-          announce(name);
-          if (link_descriptor(file, name)) return true;
-          const int error = errno;
-          announce("");
-          errno = error;
-          return false;
-        })) {
-      posix::fail("write", path_, errno);
+    // Only a file with a name can replace another in one step. It is locked before it has one, or
+    // another run could take it for a leftover.
+    if (temporary_.empty()) {
+      static_cast<void>(flock(file, LOCK_EX | LOCK_NB));
+      if (!make_temporary([&](const char* name) { return link_descriptor(file, folder, name); })) {
+        posix::fail("write", shown_, errno);
+      }
+    }
+    // Where locks hold on one host alone, somebody on another may have removed it.
+    switch (is_named(file, folder, temporary_.c_str())) {
+      case Named::yes:
+        break;
+      case Named::no:
+        throw IoError("cannot write " + shown_ + ": somebody removed " + temporary() +
+                          ", to which it was written; try again when no other run has this target",
+                      EIO);
+      case Named::unknown:
+        posix::fail("write", shown_, errno);
     }
     if (!options_.overwrite) {
-      is_new = rename_new(temporary_, path_);
-    } else if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
-      posix::fail("write", path_, errno);
+      is_new = rename_new(folder, temporary_.c_str(), name_.c_str(), shown_);
+    } else if (renameat(folder, temporary_.c_str(), folder, name_.c_str()) != 0) {
+      posix::fail("write", shown_, errno);
     }
     if (is_new) announce("");
   }
   if (!is_new) {
-    throw InvalidArgument(path_ + " appeared while its contents were written; it was left alone");
+    throw InvalidArgument(shown_ + " appeared while its contents were written; it was left alone");
   }
 }
 
 void FileSink::discard() noexcept {
   if (temporary_.empty()) return;
-  unlink(temporary_.c_str());
+  const int folder = folder_.descriptor();
+  if (is_named(descriptor_.get(), folder, temporary_.c_str()) != Named::no) {
+    unlinkat(folder, temporary_.c_str(), 0);
+  }
   temporary_.clear();
   try {
-    if (options_.on_temporary) options_.on_temporary(temporary_);
+    if (options_.on_temporary) options_.on_temporary(folder, temporary_);
   } catch (...) {  // NOLINT(bugprone-empty-catch): a destructor has nobody to tell
   }
 }
 
 SharedSink::SharedSink(const std::string& path, std::string name)
-    : descriptor_(open(path.c_str(), O_WRONLY | O_CLOEXEC)), name_(std::move(name)) {
+    : descriptor_(open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC)), name_(std::move(name)) {
   if (descriptor_.get() < 0) posix::fail("open", path, errno);
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "io/posix.hpp"
@@ -17,7 +19,7 @@ FileSource::FileSource(Descriptor descriptor, std::string name)
     : descriptor_(std::move(descriptor)), name_(std::move(name)) {
   struct stat status = {};
   if (fstat(descriptor_.get(), &status) != 0) posix::fail("read", name_, errno);
-  size_ = static_cast<std::uint64_t>(status.st_size);
+  version_ = FileVersion(status);
   // Advice only: the kernel then reads further ahead.
   static_cast<void>(posix_fadvise(descriptor_.get(), 0, 0, POSIX_FADV_SEQUENTIAL));
 }
@@ -29,7 +31,7 @@ std::size_t FileSource::read(MutableBytes buffer) {
 }
 
 std::optional<std::uint64_t> FileSource::remaining() const {
-  return position_ < size_ ? size_ - position_ : 0;
+  return position_ < size() ? size() - position_ : 0;
 }
 
 std::size_t FileSource::read_at(std::uint64_t offset, MutableBytes buffer) const {
@@ -46,6 +48,7 @@ PipeSource::PipeSource(Descriptor descriptor, std::string name)
       remaining_ =
           static_cast<std::uint64_t>(position < status.st_size ? status.st_size - position : 0);
     }
+    version_ = FileVersion(status);
   }
 #ifdef F_SETPIPE_SZ
   // Fewer switches between the two ends of a pipe; where it is refused, the usual 64 KiB stay.
@@ -67,20 +70,44 @@ std::size_t PipeSource::read(MutableBytes buffer) {
 
 namespace {
 
-[[noreturn]] void fail_changed(const PositionalSource& file, const char* how) {
-  throw IoError(file.name() + " " + how + " while it was read: try again when nothing writes to it",
-                EIO);
+[[noreturn]] void fail_changed(std::string_view name, const char* how) {
+  throw IoError(
+      std::string(name) + " " + how + " while it was read: try again when nothing writes to it",
+      EIO);
+}
+
+void check_version(int descriptor, const FileVersion& opened, std::string_view name) {
+  struct stat status = {};
+  if (fstat(descriptor, &status) != 0) posix::fail("read", name, errno);
+  const FileVersion now(status);
+  if (now.size > opened.size) fail_changed(name, "grew");
+  if (now.size < opened.size) fail_changed(name, "shrank");
+  if (!(now == opened)) fail_changed(name, "was written to");
 }
 
 }  // namespace
 
-void read_exactly(const PositionalSource& source, std::uint64_t offset, MutableBytes buffer) {
-  if (source.read_at(offset, buffer) != buffer.size()) fail_changed(source, "shrank");
+FileVersion::FileVersion(const struct stat& status) noexcept
+    : id(status), size(static_cast<std::uint64_t>(status.st_size)), modified(status.st_mtim) {}
+
+bool FileVersion::operator==(const FileVersion& other) const noexcept {
+  return id == other.id && size == other.size && modified.tv_sec == other.modified.tv_sec &&
+         modified.tv_nsec == other.modified.tv_nsec;
 }
 
-void check_end(const PositionalSource& source) {
+void PositionalSource::check_unchanged() const {
   std::uint8_t byte = 0;
-  if (source.read_at(source.size(), {&byte, 1}) != 0) fail_changed(source, "grew");
+  if (read_at(size(), {&byte, 1}) != 0) fail_changed(name(), "grew");
+}
+
+void FileSource::check_unchanged() const { check_version(descriptor_.get(), version_, name_); }
+
+void PipeSource::check_unchanged() const {
+  if (version_) check_version(descriptor_.get(), *version_, name_);
+}
+
+void read_exactly(const PositionalSource& source, std::uint64_t offset, MutableBytes buffer) {
+  if (source.read_at(offset, buffer) != buffer.size()) fail_changed(source.name(), "shrank");
 }
 
 }  // namespace paraes

@@ -2,8 +2,12 @@
 
 import json
 import os
+import shutil
+import stat
+import subprocess
+import threading
 
-from support import KEYS, Case, pattern
+from support import BIN, KEYS, Case, environment, pattern
 
 KEY = ["--key-file", "../k"]
 
@@ -31,11 +35,23 @@ class Folder(Case):
             self.path(name).parent.mkdir(parents=True, exist_ok=True)
             self.write(name, data)
 
-    def summary(self, *args, status=0):
-        done = self.run_paraes(*args)
+    def summary(self, *args, status=0, **kwargs):
+        done = self.run_paraes(*args, **kwargs)
         text = done.stderr.decode()
         self.assertEqual(done.returncode, status, text)
         return text
+
+
+    def run_slowly(self, *args):
+        """With a pause before the large file of the run gets its first byte."""
+        if shutil.which("strace") is None:
+            self.skipTest("there is no strace")
+        # Small files have one write each.
+        return subprocess.run(["strace", "-f", "-o", os.devnull, "-e",
+                               "inject=pwrite64:delay_enter=300000:when=20", BIN,
+                               *map(str, args)],
+                              cwd=self.dir, env=environment(ASAN_OPTIONS="detect_leaks=0"),
+                              capture_output=True)
 
 
 class Many(Folder):
@@ -147,6 +163,89 @@ class Many(Folder):
         self.assertEqual(self.tree("t"), {f"{i % 7}/{i}": str(i).encode() for i in range(1000)})
 
 
+class Folders(Folder):
+    """Folders that a run makes, and how it reaches them."""
+
+    def mode(self, name):
+        return stat.S_IMODE(self.path(name).stat().st_mode)
+
+    def test_modes_and_empty_folders_are_kept(self):
+        self.make({"t/private/a": b"1", "t/open/b": b"2", "t/open/deep/c": b"3"})
+        self.path("t/empty").mkdir()
+        self.path("t/closed").mkdir()
+        modes = {"t/private": 0o700, "t/open": 0o755, "t/open/deep": 0o750, "t/empty": 0o711,
+                 "t/closed": 0o500, "t": 0o751}
+        for name, mode in modes.items():
+            os.chmod(self.path(name), mode)
+        self.summary("encrypt", "-r", *KEY, "-o", "out", "t", umask=0o022)
+        for name, mode in modes.items():
+            self.assertEqual(oct(self.mode(f"out/{name}")), oct(mode), name)
+        # The folder that -o names mirrors none, but here.
+        self.assertEqual(oct(self.mode("out")), oct(0o755))
+        self.summary("decrypt", "-r", *KEY, "-o", "back", "out/t/.", umask=0o027)
+        for name, mode in modes.items():
+            self.assertEqual(oct(self.mode("back" + name[1:])), oct(mode & ~0o027), name)
+
+    def test_folders_that_are_there_keep_their_mode(self):
+        self.make({"t/s/a": b"1"})
+        self.path("out/t/s").mkdir(parents=True)
+        os.chmod(self.path("out/t/s"), 0o710)
+        self.summary("encrypt", "-r", *KEY, "-o", "out", "t")
+        self.assertEqual(self.mode("out/t/s"), 0o710)
+
+    def test_folders_are_private_until_all_is_there(self):
+        self.make({"t/s/a": b"1", "t/s/big": pattern(64 << 20)})
+        seen = []
+
+        def look():
+            self.wait_for(lambda: self.path("out/t/s/a.paes").exists(), "an output")
+            seen.extend(self.mode(name) for name in ("out", "out/t", "out/t/s"))
+
+        thread = threading.Thread(target=look)
+        thread.start()
+        done = self.run_slowly("encrypt", "-r", *KEY, "-o", "out", "t")
+        thread.join()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(seen, [0o700] * 3)
+        self.assertEqual(self.mode("out/t/s"), self.mode("t/s"))
+
+    def test_every_folder_that_was_made_is_synced(self):
+        if shutil.which("strace") is None:
+            self.skipTest("there is no strace")
+        self.make({"t/s/a": b"1", "there/x": b"2"})
+        self.path("t/empty").mkdir()
+        done = subprocess.run(["strace", "-f", "-y", "-o", "../log", "-e", "trace=fsync,unlinkat",
+                               BIN, "encrypt", "-r", "--rm", *KEY, "-o", "there/new/out", "t"],
+                              cwd=self.dir, env=environment(), capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        log = (self.dir.parent / "log").read_text()
+        synced = {os.path.relpath(line.split("<")[1].split(">")[0], self.dir)
+                  for line in log[:log.index("unlinkat")].splitlines() if "fsync(" in line}
+        for name in ("there", "there/new", "there/new/out", "there/new/out/t",
+                     "there/new/out/t/s", "there/new/out/t/empty"):
+            self.assertIn(name, synced)
+
+    def test_folders_deeper_than_a_path_may_be_long(self):
+        names = ["n" * 200] * 30  # 6,000 bytes; the limit of a system call is 4,096
+        inner = os.open(self.dir, os.O_RDONLY)
+        for name in ["t", *names]:
+            os.mkdir(name, dir_fd=inner)
+            outer, inner = inner, os.open(name, os.O_RDONLY, dir_fd=inner)
+            os.close(outer)
+        file = os.open("f", os.O_WRONLY | os.O_CREAT, dir_fd=inner)
+        os.write(file, b"deep")
+        os.close(file)
+        os.close(inner)
+        self.summary("encrypt", "-r", "--rm", *KEY, "-o", "out", "t")
+        self.summary("decrypt", "-r", "--rm", *KEY, "-o", "back", "out/t")
+        os.chdir(self.path("back/t"))
+        self.addCleanup(os.chdir, "/")
+        for name in names:
+            os.chdir(name)
+        with open("f", "rb") as f:
+            self.assertEqual(f.read(), b"deep")
+
+
 class Removal(Folder):
     def test_sources_go_when_their_output_is_there(self):
         self.make({"a": b"1", "b": b"2", "t/c": b"3", "b.paes": b"in the way"})
@@ -173,6 +272,51 @@ class Removal(Folder):
         self.fails(2, "encrypt", "--rm", *KEY, "-c", "a", says="--rm")
         self.fails(2, "encrypt", "--rm", *KEY, "-", stdin=b"x", says="--rm")
         self.fails(2, "decrypt", "--rm", "--salvage", *KEY, "-o", "b", "a", says="--rm")
+
+    def test_only_files_are_removed(self):
+        self.make({"a": b"1"})
+        os.mkfifo(self.path("pipe"))
+        self.fails(2, "encrypt", "-f", "--rm", *KEY, "-o", "/dev/null", "a", says="/dev/null")
+        self.fails(2, "encrypt", "-f", "--rm", *KEY, "-o", "pipe", "a", says="pipe")
+        writer = threading.Thread(target=lambda: self.write("pipe", b"data"))
+        writer.start()
+        self.fails(2, "encrypt", "--rm", *KEY, "-o", "out", "pipe", says=["pipe", "--rm"])
+        # Nobody read it.
+        os.close(os.open(self.path("pipe"), os.O_RDONLY | os.O_NONBLOCK))
+        writer.join()
+        self.assertEqual(self.names(), ["a", "pipe"])
+
+    def test_hard_links(self):
+        # Removing one changes the other's ctime, which is no change of the file.
+        self.make({"a": b"1"})
+        os.link(self.path("a"), self.path("b"))
+        self.summary("encrypt", "--rm", *KEY, "a", "b")
+        self.assertEqual(self.names(), ["a.paes", "b.paes"])
+
+    def test_a_source_is_kept_for_an_output_that_is_there_no_longer(self):
+        # A large file keeps the run busy while somebody works on what is done.
+        self.make({"a": b"1", "b": b"2", "c": b"3", "d": b"4", "big": pattern(64 << 20)})
+
+        def meddle():
+            self.wait_for(lambda: all(self.path(f"{n}.paes").exists() for n in "abcd"), "outputs")
+            self.write("other", b"somebody else's")
+            os.rename(self.path("other"), self.path("a.paes"))
+            self.path("b.paes").unlink()
+            self.write("c", b"33")
+            self.write("d", b"5")
+
+        thread = threading.Thread(target=meddle)
+        thread.start()
+        done = self.run_slowly("encrypt", "--rm", *KEY, "a", "b", "c", "d", "big")
+        thread.join()
+        text = done.stderr.decode()
+        self.assertEqual(done.returncode, 3, text)
+        for name, why in (("a", "a.paes is not the file that was written for it"),
+                          ("b", "its output b.paes"), ("c", "it was written to after it was read"),
+                          ("d", "it was written to after it was read")):
+            self.assertRegex(text, f"paraes: {name} was not removed: {why}")
+            self.assertTrue(self.path(name).exists())
+        self.assertFalse(self.path("big").exists())
 
     def test_a_link_is_not_what_was_read(self):
         self.make({"real": b"1"})

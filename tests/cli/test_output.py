@@ -121,11 +121,71 @@ class Output(Case):
             os.chmod(self.path("f"), mode)
             os.utime(self.path("f"), ns=(1, 1234567890123456789))
             self.ok("encrypt", *CBC, "-f", "-o", "g.paes", "f")
-            self.ok("decrypt", *CBC, "-f", "g.paes")
+            self.path("g").unlink(missing_ok=True)
+            self.ok("decrypt", *CBC, "g.paes")
             for name in ("g.paes", "g"):
                 status = self.path(name).stat()
                 self.assertEqual(stat.S_IMODE(status.st_mode), mode)
                 self.assertEqual(status.st_mtime_ns, 1234567890123456789)
+
+    def test_decrypted_mode_is_limited_by_the_umask(self):
+        for mode, mask, expected in ((0o644, 0o077, 0o600), (0o666, 0o027, 0o640),
+                                     (0o600, 0o022, 0o600), (0o755, 0o022, 0o755)):
+            with self.subTest(mode=oct(mode), umask=oct(mask)):
+                os.chmod(self.path("f"), mode)
+                self.ok("encrypt", *CBC, "-f", "-o", "g.paes", "f")
+                self.path("g").unlink(missing_ok=True)
+                self.ok("decrypt", *CBC, "g.paes", umask=mask)
+                self.assertEqual(stat.S_IMODE(self.path("g").stat().st_mode), expected)
+                # What was encrypted is no secret: its mode is kept.
+                self.ok("encrypt", *CBC, "-f", "-o", "h.paes", "f", umask=mask)
+                self.assertEqual(stat.S_IMODE(self.path("h.paes").stat().st_mode), mode)
+
+    def test_decrypting_does_not_widen_a_file_that_it_replaces(self):
+        self.write("g.paes", self.cipher)
+        os.chmod(self.path("g.paes"), 0o666)
+        for mode, expected in ((0o600, 0o600), (0o640, 0o640), (0o660, 0o640), (0o777, 0o644)):
+            with self.subTest(mode=oct(mode)):
+                self.write("g", b"old")
+                os.chmod(self.path("g"), mode)
+                self.ok("decrypt", *CBC, "-f", "g.paes", umask=0o022)
+                self.assertEqual(stat.S_IMODE(self.path("g").stat().st_mode), expected)
+                self.ok("decrypt", *CBC, "-f", "-o", "g", "-", stdin=self.cipher, umask=0o022)
+                self.assertEqual(stat.S_IMODE(self.path("g").stat().st_mode), expected)
+                self.path("g").unlink()
+
+    def test_owner_of_a_replaced_file_is_kept(self):
+        if os.getuid() != 0:
+            self.skipTest("only root can give files away")
+        for verb, name in (("encrypt", "f"), ("decrypt", "g.paes")):
+            self.write("g.paes", self.cipher)
+            os.chmod(self.path(name), 0o640)
+            self.write("old", b"old")
+            os.chmod(self.path("old"), 0o640)
+            os.chown(self.path("old"), 4321, 1234)
+            self.ok(verb, *CBC, "-f", "-o", "old", name)
+            status = self.path("old").stat()
+            self.assertEqual((status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)),
+                             (4321, 1234, 0o640))
+            self.path("old").unlink()
+
+    def test_owner_that_cannot_be_kept_closes_the_file_to_others(self):
+        if os.getuid() != 0:
+            self.skipTest("only root can become another user")
+        nobody = {"user": 65534, "group": 65534, "extra_groups": []}
+        os.chmod(self.dir, 0o777)
+        for name in ("k", "f"):
+            os.chmod(self.path(name), 0o666)
+        try:
+            self.ok("--version", **nobody)
+        except (PermissionError, FileNotFoundError):
+            self.skipTest("the program lies where others cannot reach it")
+        self.write("old", b"old")
+        os.chmod(self.path("old"), 0o666)
+        self.ok("encrypt", *CBC, "-f", "-o", "old", "f", **nobody)
+        status = self.path("old").stat()
+        self.assertEqual((status.st_uid, stat.S_IMODE(status.st_mode)), (65534, 0o600))
+        self.assertEqual(self.read("old"), self.cipher)
 
     def test_mode_from_a_pipe_is_that_of_the_umask(self):
         old = os.umask(0o027)

@@ -171,7 +171,10 @@ class Named(Unnamed):
         process.send_signal(signal.SIGKILL)
         process.stdin.close()
         process.wait()
-        self.assertEqual(self.left_over(), [".out.paraes-tmp"])
+        host = os.uname().nodename.replace(".", "-")
+        self.assertEqual(len(self.left_over()), 1)
+        self.assertRegex(self.left_over()[0],
+                         rf"\A\.out\.{host}\.{process.pid}\.[0-9a-f]{{8}}\.paraes-tmp\Z")
         self.ok("encrypt", *KEY, "-o", "out", "f")
         self.assertEqual(self.left_over(), [])
 

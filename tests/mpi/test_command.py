@@ -300,7 +300,8 @@ class Output(MpiCase):
 
     def test_a_stale_temporary_goes(self):
         for way in WAYS:
-            self.write(".f.paes.paraes-tmp", b"of a killed run")
+            host = os.uname().nodename.replace(".", "-")
+            self.write(f".f.paes.{host}.1.01234567.paraes-tmp", b"of a killed run")
             self.mpi(2, "encrypt", "-f", *way, *KEY, "f")
             self.assertEqual(self.names(), ["f", "f.paes", "k", "other"])
             self.same(self.ok("decrypt", *KEY, "-c", "f.paes"), pattern(LARGE), way)

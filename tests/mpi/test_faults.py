@@ -247,6 +247,14 @@ class Views(FaultCase):
                 "in", *args, then='head -c 9000000 g.paes > in/g.paes')), limit=LIMIT + 5)
             self.check_failed(done, "h", says="rank 1")
 
+    def test_a_rank_with_another_input_of_the_same_size(self):
+        self.path("in").mkdir()
+        self.write("in/f", PLAIN)
+        args = ["encrypt", *SHARED, *KEY, "-o", "h", "in/f"]
+        done = self.mpmd((1, PROGRAM, *args), (1, *self.hidden(
+            "in", *args, then="tr a-z A-Z < f > in/f")), limit=LIMIT + 5)
+        self.check_failed(done, "h", 1, ["rank 1", "in/f is another file than on rank 0"])
+
     def test_a_rank_without_the_folder_of_the_target(self):
         self.path("out").mkdir()
         self.before = self.names()

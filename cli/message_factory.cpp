@@ -1,4 +1,4 @@
-#include "key_ring.hpp"
+#include "message_factory.hpp"
 
 #include <fmt/format.h>
 
@@ -40,6 +40,7 @@ class Resumed : public Source {
   }
 
   void cancel() noexcept override { rest_->cancel(); }
+  void check_unchanged() const override { rest_->check_unchanged(); }
 
  private:
   std::vector<std::uint8_t> start_;
@@ -58,13 +59,13 @@ bool opens(const Message& message, Bytes sealed, bool ends_here) {
 
 }  // namespace
 
-void KeyRing::check_key_bits(std::size_t key_bytes) const {
+void MessageFactory::check_key_bits(std::size_t key_bytes) const {
   if (plan_.key_bits == 0 || plan_.key_bits == 8 * key_bytes) return;
   throw InvalidArgument(fmt::format("--key-bits {} was asked for, but the key is for AES-{}",
                                     plan_.key_bits, 8 * key_bytes));
 }
 
-const SecretBytes& KeyRing::key() {
+const SecretBytes& MessageFactory::key() {
   if (!key_) {
     const bool raw = plan_.format == Format::raw;
     const bool xts = raw && plan_.mode == BlockMode::xts;
@@ -76,7 +77,7 @@ const SecretBytes& KeyRing::key() {
   return *key_;
 }
 
-const SecretBytes& KeyRing::passphrase() {
+const SecretBytes& MessageFactory::passphrase() {
   if (!passphrase_) {
     passphrase_ =
         load_passphrase(options_.keys, plan_.verb == Verb::encrypt, options_.data_on_stdin());
@@ -84,7 +85,7 @@ const SecretBytes& KeyRing::passphrase() {
   return *passphrase_;
 }
 
-const std::vector<TinkKey>& KeyRing::tink_keys() {
+const std::vector<TinkKey>& MessageFactory::tink_keys() {
   if (tink_keys_) return *tink_keys_;
   const bool file = options_.given("--key-file");
   KeyFile contents;
@@ -116,7 +117,7 @@ const std::vector<TinkKey>& KeyRing::tink_keys() {
   return *tink_keys_;
 }
 
-const SecretBytes& KeyRing::input_key(const Preface& preface) {
+const SecretBytes& MessageFactory::input_key(const Preface& preface) {
   const std::pair<unsigned, Derived> id = {preface.key_bits,
                                            {preface.scrypt_log2n, preface.kdf_salt}};
   auto found = derived_.find(id);
@@ -127,7 +128,7 @@ const SecretBytes& KeyRing::input_key(const Preface& preface) {
   return found->second;
 }
 
-Message KeyRing::new_message() {
+Message MessageFactory::new_message() {
   switch (plan_.format) {
     case Format::c2sp: {
       const SecretBytes* secret = nullptr;
@@ -171,7 +172,7 @@ Message KeyRing::new_message() {
   return new_paraes_message(preface, secret->span(), plan_.context, plan_.execution);
 }
 
-Message KeyRing::open_message(std::unique_ptr<Source>& source) {
+Message MessageFactory::open_message(std::unique_ptr<Source>& source) {
   switch (plan_.format) {
     case Format::tink:
       return open_tink(source);
@@ -189,7 +190,7 @@ Message KeyRing::open_message(std::unique_ptr<Source>& source) {
   }
 }
 
-Message KeyRing::open_paraes(Source& source) {
+Message MessageFactory::open_paraes(Source& source) {
   const std::vector<std::uint8_t> header = read_start(source, paraes_header_bytes);
   if (!plan_.format_named && !looks_like_paraes(header)) {
     // Names the format that the file seems to have, and never uses it: whoever can replace a file
@@ -230,7 +231,7 @@ Message KeyRing::open_paraes(Source& source) {
   return open_paraes_message(header, secret->span(), plan_.context, plan_.execution);
 }
 
-Message KeyRing::open_tink(std::unique_ptr<Source>& source) {
+Message MessageFactory::open_tink(std::unique_ptr<Source>& source) {
   const std::vector<TinkKey>* keys = nullptr;
   {
     const Lock lock(mutex_);
@@ -273,7 +274,7 @@ Message KeyRing::open_tink(std::unique_ptr<Source>& source) {
   return found ? std::move(*found) : open(*fitting[0]);
 }
 
-std::unique_ptr<Stream> KeyRing::raw(unsigned& key_bits) {
+std::unique_ptr<Stream> MessageFactory::raw(unsigned& key_bits) {
   const Lock lock(mutex_);
   const SecretBytes& secret = key();
   key_bits = static_cast<unsigned>(8 * secret.size() / (plan_.mode == BlockMode::xts ? 2 : 1));
@@ -287,7 +288,7 @@ std::unique_ptr<Stream> KeyRing::raw(unsigned& key_bits) {
   return raw_stream(plan_.direction(), raw);
 }
 
-std::unique_ptr<Stream> KeyRing::salted(const SaltedHeader& header) {
+std::unique_ptr<Stream> MessageFactory::salted(const SaltedHeader& header) {
   const Lock lock(mutex_);
   SaltedOptions salted;
   salted.mode = plan_.mode;

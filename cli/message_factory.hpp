@@ -1,4 +1,4 @@
-// The keys of one run: read once, when the first file needs them, and used for all.
+// Makes the messages of one run. Its keys are read once, when the first file needs them.
 #pragma once
 
 #include <array>
@@ -16,9 +16,9 @@
 namespace paraes::cli {
 
 // Any number of threads may ask at once; one of them reads, or asks on the terminal.
-class KeyRing {
+class MessageFactory {
  public:
-  KeyRing(const CryptOptions& options, const Plan& plan) : options_(options), plan_(plan) {}
+  MessageFactory(const CryptOptions& options, const Plan& plan) : options_(options), plan_(plan) {}
 
   // A new message in the plan's format.
   [[nodiscard]] Message new_message();

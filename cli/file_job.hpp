@@ -1,0 +1,31 @@
+// One file of a run: what is to be done, and what came of it.
+#pragma once
+
+#include <optional>
+
+#include "paraes/io.hpp"
+#include "place.hpp"
+#include "report.hpp"
+
+namespace paraes::cli {
+
+struct FileJob {
+  Place input;
+  std::optional<Place> output;  // none: what -o and -c say, or beside the input
+  bool sync_folder = true;      // see FileSink::Options
+  int threads = 0;              // see TransferOptions
+  bool alone = false;           // not through the transport: one of many small files
+};
+
+struct FileOutcome {
+  RunReport report;
+  // Of an output that was committed to a file. For the removal of the source.
+  struct Committed {
+    FileVersion input;  // when it was opened, and after it was read
+    Place output;
+    FileId id;  // of the output
+  };
+  std::optional<Committed> committed;
+};
+
+}  // namespace paraes::cli

@@ -1,0 +1,117 @@
+#include "file_task.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "paraes/error.hpp"
+
+namespace paraes::cli {
+namespace {
+
+std::string list_of(const std::vector<BadRange>& ranges) {
+  std::string text;
+  for (const BadRange& range : ranges) {
+    if (!text.empty()) text += ", ";
+    text += range.bytes == 0 ? fmt::format("the end, from byte {} on", range.offset)
+                             : fmt::format("{} bytes at {}", range.bytes, range.offset);
+  }
+  return text;
+}
+
+}  // namespace
+
+void FileTask::run() {
+  try {
+    transfer();
+  } catch (const IntegrityError&) {
+    // A file that is written to while it is read does not authenticate, and is not damaged.
+    file_.check_input();
+    throw;
+  }
+  file_.check_input();
+  file_.finish();
+}
+
+void FileTask::transfer() {
+  if (is_authenticated(plan_.format)) {
+    transfer_message();
+  } else {
+    transfer_stream();
+  }
+}
+
+// Of authenticated messages; none: this process alone.
+Transport* FileTask::transport() const {
+  return job_.alone || !is_authenticated(plan_.format) ? nullptr : run_.transport;
+}
+
+Sink& FileTask::open_output() {
+  return file_.open_output(transport() != nullptr && transport()->names_files());
+}
+
+void FileTask::transfer_message() {
+  const Message message = file_.make_message();
+  OpenOptions options;
+  options.threads = job_.threads;
+  options.overlap = plan_.overlap;
+  options.progress = [this](std::uint64_t done) { file_.report_progress(done); };
+  if (plan_.verb != Verb::encrypt) {
+    open_message(message, options);
+    return;
+  }
+  Source& source = *file_.input().source;
+  // All that can be refused is refused before the output exists.
+  if (const auto left = source.remaining()) {
+    static_cast<void>(message.layout().segments_of(*left));
+  }
+  Sink& sink = open_output();
+  const TransferResult result =
+      transport() != nullptr ? transport()->seal(source, message, sink, options, file_.names())
+                             : seal_message(source, message, sink, options);
+  file_.report_bytes(result.plain_bytes);
+  file_.report_times(result.times, message.cipher());
+}
+
+void FileTask::open_message(const Message& message, OpenOptions& options) {
+  options.offset = plan_.offset;
+  options.length = plan_.length;
+  std::vector<BadRange> bad;
+  if (plan_.salvage) {
+    options.salvage = &bad;
+  } else if (const PositionalSource* file = file_.positional(); file != nullptr) {
+    static_cast<void>(message.layout().extent_of(file->size()));
+  }
+  if (plan_.verb != Verb::verify) open_output();
+  Source& source = *file_.input().source;
+  const OpenResult result =
+      transport() != nullptr
+          ? transport()->open(source, message, file_.sink(), options, file_.names())
+          : paraes::open_message(source, message, file_.sink(), options);
+  file_.report_bytes(result.plain_bytes);
+  file_.report_times(result.times, message.cipher());
+  if (result.empty_last) file_.say_empty_last_segment();
+  RunReport& report = outcome_.report;
+  if (plan_.salvage) report.bad_ranges = bad;
+  if (!bad.empty()) {
+    report.exit = exit_some_failed;
+    report.status = fmt::format("not intact, written as zeros: {}", list_of(bad));
+    say(fmt::format("{}: {}", job_.input.shown, report.status));
+  }
+}
+
+void FileTask::transfer_stream() {
+  std::optional<SaltedHeader> new_header;
+  const std::unique_ptr<Stream> stream = file_.make_stream(new_header);
+  Source& source = *file_.input().source;
+  if (const auto left = source.remaining()) stream->check_length(*left);
+  Sink& sink = open_output();
+  if (new_header) sink.write(new_header->encode());
+  const PumpResult result =
+      pump(source, *stream, sink, [this](std::uint64_t done) { file_.report_progress(done); });
+  file_.report_bytes(plan_.verb == Verb::encrypt ? result.bytes_in : result.bytes_out);
+  file_.report_times(result.times, stream->cipher());
+}
+
+}  // namespace paraes::cli

@@ -1,0 +1,209 @@
+#include "open_file.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string_view>
+
+#include "paraes/error.hpp"
+#include "sizes.hpp"
+
+namespace paraes::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::uint64_t nanoseconds_since(Clock::time_point start) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
+}
+
+std::string why_kernel(const CryptOptions& options, const Plan& plan) {
+  if (!plan.why.empty()) return plan.why;
+  if (options.kernel == "auto") return "the fastest constant-time one here";
+  if (options.given("--kernel")) return "named by --kernel";
+  const char* environment = std::getenv("PARAES_KERNEL");
+  if (environment == nullptr || *environment == '\0' ||
+      std::string_view(environment) != plan.kernel.name) {
+    return "the fastest constant-time one here";
+  }
+  return "named by PARAES_KERNEL";
+}
+
+SaltedHeader read_salted_header(Source& source) {
+  std::array<std::uint8_t, SaltedHeader::bytes> start{};
+  const std::size_t n = source.read(start);
+  return SaltedHeader::parse(Bytes(start).first(n));
+}
+
+// What a leaky or unauthenticated run begins with, and -v.
+void say_what_runs(const CryptOptions& options, const Plan& plan, const std::string& name,
+                   const Cipher& cipher, int threads) {
+  if (options.quiet) return;
+  if (plan.kernel.timing == Timing::leaky && isatty(STDERR_FILENO) != 0) {
+    say(
+        fmt::format("warning: kernel {} leaks the key through the caches to whoever shares this "
+                    "{}",
+                    plan.kernel.name, plan.on_gpu ? "GPU" : "machine; it is for measurements"));
+  }
+  if (plan.format == Format::openssl) {
+    say("note: --format openssl is not authenticated: nothing notices a change to the data");
+  }
+  if (!options.verbose) return;
+  const std::string variant =
+      plan.kernel.variant.empty() ? "" : fmt::format(" ({})", plan.kernel.variant);
+  say(fmt::format("{} on {}, kernel {}{}: {}; threads: {}", name, cipher.device(), cipher.kernel(),
+                  variant, why_kernel(options, plan), threads));
+  if (!is_authenticated(plan.format) && plan.mode == BlockMode::cbc && plan.verb == Verb::encrypt &&
+      options.given("--threads") && threads > 1) {
+    say("CBC encryption is serial (each block needs the one before it): one thread works");
+  }
+}
+
+// A file that --rm removes must be there, and have become a file.
+void check_removable(const Place& place, const Input& input, const Destination& destination) {
+  if (!input.is_regular()) {
+    throw InvalidArgument(fmt::format(
+        "{} is not a regular file, so --rm must not remove it: leave --rm out", place.shown));
+  }
+  if (destination.written_in_place) {
+    throw InvalidArgument(
+        fmt::format("{} is not a regular file, so it keeps nothing for which --rm could remove {}",
+                    destination.path, place.shown));
+  }
+}
+
+}  // namespace
+
+OpenFile::OpenFile(RunContext& run, const FileJob& job, const FileProgress& progress,
+                   FileOutcome& outcome)
+    : run_(run),
+      job_(job),
+      progress_(progress),
+      outcome_(outcome),
+      input_(open_input(job.input)),
+      version_(input_.status) {
+  run.files.check_input(input_.status, job.input.shown);
+  if (run.plan.verb != Verb::verify) {
+    destination_ = choose_destination(run, job, input_);
+    outcome.report.output = destination_.path;
+    if (run.options.remove) check_removable(job.input, input_, destination_);
+  }
+  start_ = Clock::now();
+}
+
+const PositionalSource* OpenFile::positional() const {
+  return dynamic_cast<const PositionalSource*>(input_.source.get());
+}
+
+Message OpenFile::make_message() {
+  const Clock::time_point start = Clock::now();
+  Message message = run_.plan.verb == Verb::encrypt ? run_.messages.new_message()
+                                                    : run_.messages.open_message(input_.source);
+  key_expansion_ = nanoseconds_since(start);
+  const int threads = job_.threads == 0 ? available_cores() : job_.threads;
+  std::call_once(run_.what_runs, [&] {
+    say_what_runs(run_.options, run_.plan, fmt::format("AES-{}-GCM", message.key_bits()),
+                  message.cipher(), threads);
+  });
+  return message;
+}
+
+std::unique_ptr<Stream> OpenFile::make_stream(std::optional<SaltedHeader>& new_header) {
+  const Plan& plan = run_.plan;
+  const Clock::time_point start = Clock::now();
+  unsigned key_bits = plan.key_bits == 0 ? 256 : plan.key_bits;
+  std::unique_ptr<Stream> stream;
+  if (plan.format == Format::raw) {
+    stream = run_.messages.raw(key_bits);
+  } else if (plan.verb == Verb::encrypt) {
+    new_header = SaltedHeader::random();
+    stream = run_.messages.salted(*new_header);
+  } else {
+    stream = run_.messages.salted(read_salted_header(*input_.source));
+  }
+  key_expansion_ = nanoseconds_since(start);
+  std::call_once(run_.what_runs, [&] {
+    say_what_runs(run_.options, plan, fmt::format("{} AES-{}", mode_name(plan.mode), key_bits),
+                  stream->cipher(), stream->cipher().threads());
+  });
+  return stream;
+}
+
+Sink& OpenFile::open_output(bool named) {
+  output_ = open_sink(run_, job_, destination_, input_, temporary_, named);
+  return *output_;
+}
+
+Transport::Names OpenFile::names() const {
+  Transport::Names names;
+  if (positional() != nullptr) names.source = job_.input.shown;
+  if (const auto* file = dynamic_cast<const FileSink*>(output_.get())) {
+    names.sink = file->temporary();
+    names.shown = destination_.path;
+  }
+  return names;
+}
+
+void OpenFile::report_progress(std::uint64_t done) {
+  progress_(done - reported_);
+  reported_ = done;
+}
+
+void OpenFile::report_times(const TransferTimes& times, const Cipher& cipher) {
+  RunReport& report = outcome_.report;
+  report.device = cipher.device();
+  report.kernel = std::string(cipher.kernel());
+  const std::string fallback = cipher.fallback();
+  if (!fallback.empty()) {
+    report.fallback = fallback;
+    std::call_once(run_.fallback, [&] {
+      if (run_.options.quiet) return;
+      say(fmt::format("{} failed, and the CPU does what is left: {}", run_.plan.execution.device,
+                      fallback));
+    });
+  }
+  const DeviceTimes device = cipher.take_device_times();
+  report.timeline_ns = {
+      .read = times.read,
+      .key_expansion = key_expansion_ + device.key_expansion,
+      .host_to_device = device.host_to_device,
+      .kernel = run_.plan.on_gpu && fallback.empty() ? device.kernel : times.kernel,
+      .device_to_host = device.device_to_host,
+      .write = times.write,
+      .scatter = times.scatter,
+      .gather = times.gather};
+}
+
+void OpenFile::say_empty_last_segment() const {
+  if (run_.plan.format != Format::tink || !run_.options.verbose || run_.options.quiet) return;
+  say(
+      fmt::format("{}: the last segment is empty and follows a full one, which Tink reads but "
+                  "never writes",
+                  job_.input.shown));
+}
+
+void OpenFile::finish() {
+  if (auto* file = dynamic_cast<FileSink*>(output_.get()); file != nullptr) {
+    run_.files.commit(*file, destination_.path);
+    outcome_.committed = {version_, destination_.place, file->id()};
+  } else if (output_) {
+    output_->commit();
+  }
+  outcome_.report.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+  say_done();
+}
+
+void OpenFile::say_done() const {
+  if (!run_.options.verbose || run_.options.quiet) return;
+  const RunReport& report = outcome_.report;
+  const double rate = static_cast<double>(report.bytes) / std::max(report.seconds, 1e-9);
+  say(fmt::format("{} -> {}: {} bytes in {:.3f} s, {}", job_.input.shown,
+                  run_.plan.verb == Verb::verify ? "intact" : destination_.path, report.bytes,
+                  report.seconds, format_rate(rate)));
+}
+
+}  // namespace paraes::cli

@@ -1,0 +1,139 @@
+#include "output_tree.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <set>
+#include <system_error>
+
+#include "output.hpp"
+#include "paraes/error.hpp"
+
+namespace paraes::cli {
+namespace {
+
+std::string join(const std::string& a, const std::string& b) {
+  return a.empty() || b.empty() ? a + b : a + "/" + b;
+}
+
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? std::string() : path.substr(0, slash);
+}
+
+[[noreturn]] void fail_make(const std::string& folder, int code) {
+  throw IoError(
+      fmt::format("cannot make the folder {}: {}", folder, std::generic_category().message(code)),
+      code);
+}
+
+}  // namespace
+
+OutputTree::OutputTree(Roots& roots, const std::string& path) : shown_(path) {
+  std::string there = path;
+  while (there.size() > 1 && there.back() == '/') there.pop_back();
+  struct stat status = {};
+  while (stat(there.c_str(), &status) != 0) {
+    if (errno != ENOENT) fail_make(path, errno);
+    const std::string name = file_name_of(there);
+    if (name == "..") {
+      throw InvalidArgument(fmt::format("-o {}: there is no folder in front of ..", path));
+    }
+    if (name != "." && !name.empty()) below_ = join(name, below_);
+    there = folder_of(there);
+    while (there.size() > 1 && there.back() == '/') there.pop_back();
+  }
+  if (!S_ISDIR(status.st_mode)) {
+    if (!below_.empty()) fail_make(path, ENOTDIR);
+    throw InvalidArgument(
+        fmt::format("{} is no folder: with several inputs or -r, -o names a folder", path));
+  }
+  root_ = roots.open(there);
+  if (shown_.back() != '/') shown_ += '/';
+}
+
+Place OutputTree::place(const std::string& path) const {
+  return {.root = root_, .path = join(below_, path), .shown = shown_ + path};
+}
+
+std::optional<struct stat> OutputTree::look(const Place& place) {
+  const std::string folder = place.folder();
+  if (looked_at_ != folder || !looked_) {
+    looked_.reset();
+    looked_at_ = folder;
+    try {
+      looked_.emplace(root_->open(folder));
+    } catch (const IoError&) {
+      return std::nullopt;  // what is wrong with it shows when it is made
+    }
+  }
+  struct stat status = {};
+  const int found =
+      fstatat(looked_->descriptor(), place.name().c_str(), &status, AT_SYMLINK_NOFOLLOW);
+  return found == 0 ? std::optional(status) : std::nullopt;
+}
+
+void OutputTree::add_folder(const std::string& path, mode_t mode) {
+  // Of two folders that become one, what both allow.
+  std::optional<mode_t>& wanted = wanted_[join(below_, path)];
+  wanted = wanted.value_or(0777) & mode;
+}
+
+void OutputTree::make_folder(const std::string& path) {
+  const Folder parent = root_->open(parent_of(path));
+  const std::string name = file_name_of(path);
+  if (mkdirat(parent.descriptor(), name.c_str(), S_IRWXU) == 0) {
+    made_.push_back(path);
+  } else if (errno != EEXIST) {
+    fail_make(parent.name_of(name), errno);
+  } else {
+    static_cast<void>(root_->open(path));  // a folder, and reached without a link?
+  }
+}
+
+std::vector<std::pair<std::string, std::string>> OutputTree::make() {
+  std::vector<std::pair<std::string, std::string>> troubles;
+  for (std::size_t end = 0; end < below_.size();) {
+    end = std::min(below_.find('/', end + 1), below_.size());
+    wanted_.try_emplace(below_.substr(0, end));
+  }
+  // In order of their names, which puts each behind the one that it is in.
+  for (const auto& [path, mode] : wanted_) {
+    if (path.empty()) continue;
+    try {
+      make_folder(path);
+    } catch (const IoError& error) {
+      troubles.emplace_back(Folder(root_->open("")).name_of(path), error.what());
+    }
+  }
+  return troubles;
+}
+
+void OutputTree::set_modes(mode_t most) {
+  for (auto path = made_.rbegin(); path != made_.rend(); ++path) {
+    const Descriptor folder = root_->open_file(*path, O_RDONLY | O_DIRECTORY);
+    struct stat status = {};
+    if (fstat(folder.get(), &status) != 0) fail_make(*path, errno);
+    // One that mirrors none is as the shell would make it. What it has from its own folder stays:
+    // the bit by which files in it get its group.
+    const mode_t wanted = wanted_[*path].value_or(default_mode(0777)) & most;
+    if (fchmod(folder.get(), wanted | (status.st_mode & 07000)) != 0 && errno != EPERM) {
+      throw IoError(fmt::format("cannot set the mode of the folder {}: {}", *path,
+                                std::generic_category().message(errno)),
+                    errno);
+    }
+  }
+}
+
+std::vector<std::string> OutputTree::changed_folders() const {
+  std::set<std::string> folders;
+  for (const std::string& path : made_) {
+    folders.insert(path);
+    folders.insert(parent_of(path));
+  }
+  return {folders.begin(), folders.end()};
+}
+
+}  // namespace paraes::cli

@@ -1,0 +1,56 @@
+// The folder that -o names for several inputs, and those below it that mirror folders of inputs.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "place.hpp"
+
+namespace paraes::cli {
+
+// Folders are made for their owner alone, before the first file, and get their mode when all files
+// are there.
+class OutputTree {
+ public:
+  // Looks where `path` is, or which part of it is there, and makes nothing. Throws InvalidArgument
+  // for what is no folder, IoError for what cannot be reached.
+  OutputTree(Roots& roots, const std::string& path);
+
+  // The place of the file `path` below the folder that -o names.
+  [[nodiscard]] Place place(const std::string& path) const;
+
+  // What is there at a place already; nothing if there is nothing. Fast for files of one folder
+  // after another.
+  [[nodiscard]] std::optional<struct stat> look(const Place& place);
+
+  // The folder `path` (empty: the one that -o names) mirrors one with this mode.
+  void add_folder(const std::string& path, mode_t mode);
+
+  // Makes what is missing. Returns the folders that could not be made, and why.
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> make();
+
+  // Gives the folders that were made their modes, the deepest first, limited by `most`. Throws
+  // IoError.
+  void set_modes(mode_t most);
+
+  // The folders that were made, and the one in which the first of them was made: to be synced.
+  [[nodiscard]] std::vector<std::string> changed_folders() const;
+  [[nodiscard]] const std::shared_ptr<const Root>& root() const noexcept { return root_; }
+
+ private:
+  void make_folder(const std::string& path);
+
+  std::shared_ptr<const Root> root_;  // the last folder of the path that is there
+  std::string below_;                 // the rest of the path
+  std::string shown_;                 // the path with a '/' behind it
+  std::map<std::string, std::optional<mode_t>> wanted_;  // by path below the root
+  std::vector<std::string> made_;
+  std::string looked_at_;  // see look()
+  std::optional<Folder> looked_;
+};
+
+}  // namespace paraes::cli

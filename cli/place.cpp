@@ -1,0 +1,105 @@
+#include "place.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "paraes/error.hpp"
+
+namespace paraes::cli {
+namespace {
+
+// Descriptors that a run holds for its arguments.
+constexpr std::size_t most_kept = 16;
+
+FileId id_of(const Folder& folder) {
+  struct stat status = {};
+  if (fstat(folder.descriptor(), &status) != 0) {
+    throw IoError(
+        fmt::format("cannot open {}: {}", folder.name(), std::generic_category().message(errno)),
+        errno);
+  }
+  return FileId(status);
+}
+
+}  // namespace
+
+Root::Root(const std::string& path, bool keep) : name_(path) {
+  Folder folder(path);
+  id_ = id_of(folder);
+  if (keep) folder_.emplace(std::move(folder));
+}
+
+Folder Root::reopen() const {
+  Folder folder(name_);
+  if (id_of(folder) == id_) return folder;
+  throw IoError(fmt::format("cannot open {}: another folder has taken its place", name_), ESTALE);
+}
+
+// Calls open(folder) with this folder.
+template <class Open>
+auto Root::open_below(const std::string& path, const Open& open) const {
+  try {
+    return folder_ ? open(*folder_) : open(reopen());
+  } catch (const IoError& error) {
+    if (error.code() != ELOOP) throw;
+    throw IoError(fmt::format("cannot open {}/{}: a symbolic link has taken the place of what was "
+                              "found there, and is not followed",
+                              name_, path),
+                  error.code());
+  }
+}
+
+Folder Root::open(const std::string& path) const {
+  return open_below(path, [&](const Folder& folder) { return folder.open_folder(path); });
+}
+
+Descriptor Root::open_file(const std::string& path, int flags) const {
+  return open_below(path, [&](const Folder& folder) { return folder.open_file(path, flags); });
+}
+
+std::shared_ptr<const Root> Roots::open(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  auto found = roots_.find(path);
+  if (found == roots_.end()) {
+    auto root = std::make_shared<const Root>(path, roots_.size() < most_kept);
+    found = roots_.emplace(path, std::move(root)).first;
+  }
+  return found->second;
+}
+
+std::string Place::folder() const {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? std::string() : path.substr(0, slash);
+}
+
+Folder Place::open_folder() const {
+  try {
+    return root->open(folder());
+  } catch (const IoError& error) {
+    throw IoError(fmt::format("{}: {}", shown, error.what()), error.code());
+  }
+}
+
+Place place_of_argument(Roots& roots, const std::string& path, const char* verb) {
+  try {
+    if (!path.empty() && path.back() == '/') {
+      struct stat status = {};
+      if (stat(path.c_str(), &status) != 0) throw IoError("", errno);
+      throw InvalidArgument(fmt::format("{} is a folder; name a file in it", path));
+    }
+    return {.root = roots.open(folder_of(path)),
+            .path = file_name_of(path),
+            .shown = path,
+            .follow = true};
+  } catch (const IoError& error) {
+    throw IoError(
+        fmt::format("cannot {} {}: {}", verb, path, std::generic_category().message(error.code())),
+        error.code());
+  }
+}
+
+}  // namespace paraes::cli

@@ -1,0 +1,89 @@
+#include "protected_files.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "paraes/error.hpp"
+
+namespace paraes::cli {
+namespace {
+
+// How to leave out what -r found as `path`; for a file that was named, nothing.
+std::string how_to_exclude(const std::string& path) {
+  if (path.empty()) return "";
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-";
+  const bool shown_as_it_is = path.find_first_not_of(plain) == std::string::npos;
+  return fmt::format(" (--exclude {})", shown_as_it_is ? "/" + path : "GLOB");
+}
+
+}  // namespace
+
+void ProtectedFiles::inputs_are_complete() { std::sort(inputs_.begin(), inputs_.end()); }
+
+const SecretFile* ProtectedFiles::find_secret(const struct stat& status) const {
+  for (const SecretFile& secret : secrets_) {
+    if (secret.id == FileId(status)) return &secret;
+  }
+  return nullptr;
+}
+
+void ProtectedFiles::check_input(const struct stat& status, const std::string& shown,
+                                 const std::string& found_as) const {
+  const SecretFile* secret = find_secret(status);
+  if (secret == nullptr) return;
+  throw InvalidArgument(
+      fmt::format("{} is the file of {}: what it opens must not be locked up with it; leave it out"
+                  "{}, or keep it elsewhere; nothing was written",
+                  shown, secret->flag, how_to_exclude(found_as)));
+}
+
+void ProtectedFiles::check_secret_target(const struct stat& status, const std::string& shown,
+                                         const std::string& input,
+                                         const std::string& found_as) const {
+  const SecretFile* secret = find_secret(status);
+  if (secret == nullptr) return;
+  throw InvalidArgument(fmt::format(
+      "the output of {} would be {}, which is the file of {} and is never overwritten; leave the "
+      "input out{}, or write elsewhere with -o; nothing was written",
+      input, shown, secret->flag, how_to_exclude(found_as)));
+}
+
+bool ProtectedFiles::is_input(const FileId& id) const {
+  return std::binary_search(inputs_.begin(), inputs_.end(), id);
+}
+
+void ProtectedFiles::check_target(const struct stat& status, const std::string& shown) const {
+  if (const SecretFile* secret = find_secret(status); secret != nullptr) {
+    throw InvalidArgument(
+        fmt::format("{} is the file of {}, which is never overwritten; write "
+                    "elsewhere with -o",
+                    shown, secret->flag));
+  }
+  if (is_input(FileId(status))) {
+    throw InvalidArgument(
+        fmt::format("{} is an input of this run; write elsewhere with -o", shown));
+  }
+  if (outputs_.count(FileId(status)) != 0) {
+    throw InvalidArgument(fmt::format(
+        "{} is the output of another input of this run, by this or another name; write elsewhere "
+        "with -o",
+        shown));
+  }
+}
+
+void ProtectedFiles::commit(FileSink& sink, const std::string& shown) {
+  sink.prepare();
+  if (!replaces_) {
+    sink.commit();
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  if (const auto replaced = sink.target(); replaced) check_target(*replaced, shown);
+  sink.commit();
+  outputs_.insert(sink.id());
+}
+
+}  // namespace paraes::cli

@@ -1,0 +1,65 @@
+#include "removal.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "paraes/error.hpp"
+
+namespace paraes::cli {
+namespace {
+
+std::string system_text(int code) { return std::generic_category().message(code); }
+
+// Why the output is not safe where it was put; empty if it is.
+std::string trouble_with_output(const Place& output, const FileId& id) {
+  struct stat status = {};
+  int found = 0;
+  if (output.follow) {
+    found = stat(output.shown.c_str(), &status);
+  } else {
+    const Folder folder = output.open_folder();
+    found = fstatat(folder.descriptor(), output.name().c_str(), &status, AT_SYMLINK_NOFOLLOW);
+  }
+  if (found != 0) return fmt::format("its output {}: {}", output.shown, system_text(errno));
+  if (S_ISREG(status.st_mode) && FileId(status) == id) return "";
+  return fmt::format("{} is not the file that was written for it", output.shown);
+}
+
+}  // namespace
+
+std::optional<std::string> remove_source(const Place& source,
+                                         const FileOutcome::Committed& committed) {
+  const auto not_removed = [&](const std::string& why) {
+    return fmt::format("{} was not removed: {}", source.shown, why);
+  };
+  try {
+    const Folder folder = source.open_folder();
+    const std::string name = source.name();
+    struct stat status = {};
+    if (const std::string why = trouble_with_output(committed.output, committed.id); !why.empty()) {
+      return not_removed(why);
+    }
+    if (fstatat(folder.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      return fmt::format("cannot remove {}: {}", source.shown, system_text(errno));
+    }
+    if (S_ISLNK(status.st_mode)) {
+      return not_removed("it is a symbolic link, and what it leads to was read");
+    }
+    const FileVersion now(status);
+    if (now.id != committed.input.id) return not_removed("it is not the file that was read");
+    if (!(now == committed.input)) return not_removed("it was written to after it was read");
+    if (unlinkat(folder.descriptor(), name.c_str(), 0) != 0) {
+      return fmt::format("cannot remove {}: {}", source.shown, system_text(errno));
+    }
+  } catch (const IoError& error) {
+    return not_removed(error.what());
+  }
+  return std::nullopt;
+}
+
+}  // namespace paraes::cli

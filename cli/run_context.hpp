@@ -1,0 +1,35 @@
+// What all files of a run share.
+#pragma once
+
+#include <mutex>
+
+#include "message_factory.hpp"
+#include "place.hpp"
+#include "plan.hpp"
+#include "protected_files.hpp"
+#include "transport.hpp"
+
+namespace paraes::cli {
+
+struct RunContext {
+  // Those that are given outlive it. `transport`: see run_batch.
+  RunContext(const CryptOptions& given_options, const Plan& given_plan, Transport* given_transport)
+      : options(given_options),
+        plan(given_plan),
+        transport(given_transport),
+        messages(given_options, given_plan),
+        files(secret_files(given_options.keys), given_options.output.force) {}
+
+  const CryptOptions& options;
+  const Plan& plan;
+  Transport* const transport;
+  MessageFactory messages;
+  Roots roots;
+  ProtectedFiles files;
+  Leftovers leftovers;
+  // What is said once a run.
+  std::once_flag what_runs;
+  std::once_flag fallback;
+};
+
+}  // namespace paraes::cli

@@ -1,0 +1,123 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "io/posix.hpp"
+#include "paraes/error.hpp"
+#include "paraes/io.hpp"
+
+#if defined(SYS_openat2) && __has_include(<linux/openat2.h>)
+#include <linux/openat2.h>
+#define PARAES_HAS_OPENAT2 1
+#endif
+
+namespace paraes {
+namespace {
+
+// O_PATH: a folder that may be searched but not read can be written to all the same.
+constexpr int folder_flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+
+bool is_link(int folder, const char* name) {
+  struct stat status = {};
+  return fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode);
+}
+
+// One component at a time, for kernels without openat2, sandboxes that do not know it, and paths
+// that are longer than one call takes.
+Descriptor open_stepwise(int folder, std::string_view path, int flags, mode_t mode) {
+  Descriptor current;
+  int at = folder;
+  for (;;) {
+    const std::size_t slash = path.find('/');
+    const std::string name(path.substr(0, slash));
+    const bool last = slash == std::string_view::npos;
+    if (name == "..") {
+      errno = EXDEV;
+      return {};
+    }
+    const int how = last ? flags : folder_flags;
+    Descriptor next(openat(at, name.empty() ? "." : name.c_str(), how | O_NOFOLLOW, mode));
+    if (next.get() < 0) {
+      const int error = errno;
+      errno = error == ENOTDIR && is_link(at, name.c_str()) ? ELOOP : error;
+      return {};
+    }
+    if (last) return next;
+    current = std::move(next);
+    at = current.get();
+    path.remove_prefix(slash + 1);
+  }
+}
+
+}  // namespace
+
+namespace posix {
+
+Descriptor open_beneath(int folder, const std::string& path, int flags, mode_t mode) {
+  flags |= O_CLOEXEC;
+#ifdef PARAES_HAS_OPENAT2
+  open_how how = {};
+  how.flags = static_cast<std::uint64_t>(static_cast<unsigned>(flags));
+  how.mode = mode;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  const long number =
+      syscall(SYS_openat2, folder, path.empty() ? "." : path.c_str(), &how, sizeof how);
+  if (number >= 0) return Descriptor(static_cast<int>(number));
+  // EPERM: how some sandboxes refuse a system call that they do not know.
+  if (errno != ENOSYS && errno != EPERM && errno != ENAMETOOLONG && errno != EAGAIN) return {};
+#endif
+  return open_stepwise(folder, path, flags, mode);
+}
+
+}  // namespace posix
+
+Folder::Folder(const std::string& path)
+    : Folder(Descriptor(::open(path.c_str(), folder_flags)), path) {}
+
+Folder::Folder(Descriptor descriptor, std::string name)
+    : descriptor_(std::move(descriptor)), name_(std::move(name)) {
+  if (descriptor_.get() < 0) posix::fail("open", name_, errno);
+}
+
+std::string Folder::name_of(const std::string& path) const {
+  if (path.empty()) return name_;
+  if (name_ == ".") return path;
+  return name_.back() == '/' ? name_ + path : name_ + "/" + path;
+}
+
+Folder Folder::open_folder(const std::string& path) const {
+  Descriptor descriptor = posix::open_beneath(descriptor_.get(), path, folder_flags, 0);
+  if (descriptor.get() < 0) posix::fail("open", name_of(path), errno);
+  return {std::move(descriptor), name_of(path)};
+}
+
+Descriptor Folder::open_file(const std::string& path, int flags, mode_t mode) const {
+  Descriptor descriptor = posix::open_beneath(descriptor_.get(), path, flags, mode);
+  if (descriptor.get() < 0) posix::fail("open", name_of(path), errno);
+  return descriptor;
+}
+
+void Folder::sync() const {
+  const Descriptor descriptor(openat(descriptor_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // A folder that may be written but not read (mode 0300) cannot be opened, and some file systems
+  // cannot sync one: the file is whole all the same.
+  if (descriptor.get() < 0) return;
+  if (fsync(descriptor.get()) != 0 && errno != EINVAL && errno != EROFS) {
+    posix::fail("sync the folder", name_, errno);
+  }
+}
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string file_name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+}  // namespace paraes

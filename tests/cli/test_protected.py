@@ -1,0 +1,346 @@
+"""Files that a run must not touch, whatever -f and --rm say: where its secrets come from, its other
+inputs, and what it has written itself."""
+
+import json
+import os
+import subprocess
+
+from support import BIN, DEADLINE, IV, KEYS, Case, environment
+
+CTR = ["--format", "raw", "--mode", "ctr", "--iv-hex", IV.hex()]
+KEYSET = (b'{"primaryKeyId":1,"key":[{"keyData":{"typeUrl":'
+          b'"type.googleapis.com/google.crypto.tink.AesGcmHkdfStreamingKey","value":'
+          b'"GhAAAAAAAAAAAAAAAAAAAAAAEggYAxAQCICABA==","keyMaterialType":"SYMMETRIC"},'
+          b'"status":"ENABLED","keyId":1,"outputPrefixType":"RAW"}]}')
+NAMED = "is the file of"
+
+
+class Secrets(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("my.key", KEYS[256])
+        self.write("words", b"correct horse\n")
+        self.write("keyset.json", KEYSET)
+        self.write("a", b"1")
+        self.path("t").mkdir()
+        for name in ("my.key", "words", "keyset.json", "z"):
+            self.write("t/" + name, self.read(name) if self.path(name).exists() else b"2")
+        self.before = self.tree()
+
+    def tree(self):
+        return {os.path.relpath(os.path.join(folder, name), self.dir):
+                self.read(os.path.relpath(os.path.join(folder, name), self.dir))
+                for folder, _, names in os.walk(self.dir) for name in names}
+
+    def refused(self, *args, says=(), **kwargs):
+        """Exit 2, one line, and nothing is written or removed."""
+        done = self.fails(2, *args, says=[NAMED, *([says] if isinstance(says, str) else says)],
+                          **kwargs)
+        self.assertEqual(self.tree(), self.before)
+        return done
+
+    def sources(self, folder):
+        """Flags that read a secret from a file of the folder, and that file."""
+        return [(["--key-file", f"{folder}my.key"], "my.key"),
+                ([*CTR, "--key-file", f"{folder}my.key"], "my.key"),
+                (["--passphrase-file", f"{folder}words", "--scrypt-log2n", "2"], "words"),
+                (["--format", "tink", "--key-file", f"{folder}keyset.json"], "keyset.json")]
+
+    def test_found_by_recursion(self):
+        for flags, name in self.sources("t/"):
+            for rm in ([], ["--rm"]):
+                for more in ([], ["-f"], ["-o", "out"]):
+                    with self.subTest(flags=flags, rm=rm, more=more):
+                        self.refused("encrypt", "-r", *rm, *more, *flags, "t",
+                                     says=[f"t/{name}", f"--exclude /{name}"])
+                self.refused("encrypt", "-r", *rm, *flags, "t/.", says=f"t/./{name}")
+
+    def test_in_the_working_folder(self):
+        self.refused("encrypt", "-r", "--rm", "--key-file", "my.key", ".", says="./my.key")
+
+    def test_what_the_message_advises_works(self):
+        flags = ["encrypt", "-r", "--rm", "--key-file", "t/my.key"]
+        self.ok(*flags, "--exclude", "/my.key", "t")
+        self.assertEqual(sorted(os.listdir(self.path("t"))),
+                         ["keyset.json.paes", "my.key", "words.paes", "z.paes"])
+
+    def test_named(self):
+        for flags, name in self.sources(""):
+            for inputs in ([name], ["a", name], [name, "a"], ["-r", "t", name]):
+                for rm in ([], ["--rm", "-f"]):
+                    with self.subTest(flags=flags, inputs=inputs, rm=rm):
+                        self.refused("encrypt", *rm, *flags, *inputs, says=f"{name} ")
+
+    def test_by_another_name(self):
+        os.symlink("my.key", self.path("soft"))
+        os.link(self.path("my.key"), self.path("hard"))
+        self.before = self.tree()
+        for key, name in (("soft", "my.key"), ("my.key", "soft"), ("my.key", "hard"),
+                          ("hard", "soft"), ("my.key", "t/../my.key")):
+            self.refused("encrypt", "-f", "--rm", "--key-file", key, name, says=name)
+            self.refused("encrypt", "-f", "--key-file", key, "-o", name, "a", says=name)
+
+    def test_as_output(self):
+        for flags, name in self.sources(""):
+            for force in ([], ["-f"]):
+                for source in ("a", "-"):
+                    with self.subTest(flags=flags, force=force, source=source):
+                        self.refused("encrypt", *force, *flags, "-o", name, source, says=name)
+
+    def test_as_default_output(self):
+        self.ok("encrypt", "--key-file", "my.key", "-o", "my.key.paes", "a")
+        self.before = self.tree()
+        for inputs in (["my.key.paes"], ["-r", "."]):
+            self.refused("decrypt", "-f", "--key-file", "my.key", *inputs, says="my.key")
+
+    def test_as_output_in_a_folder(self):
+        self.write("t/my.key.paes", b"x")
+        self.before = self.tree()
+        self.refused("decrypt", "-f", "--key-file", "t/my.key", "-o", "t", "-r", "t/.",
+                     says="t/my.key")
+
+    def test_from_descriptors(self):
+        for script in ('"$@" --key-file - my.key < my.key', '"$@" --key-file my.key - < my.key',
+                       '"$@" --key-file my.key - < a >> my.key',
+                       '"$@" --passphrase-fd 3 --scrypt-log2n 2 words 3< words',
+                       '"$@" -f --passphrase-fd 3 --scrypt-log2n 2 -o words a 3< words'):
+            with self.subTest(script=script):
+                done = subprocess.run(["bash", "-c", script, "bash", BIN, "encrypt"], cwd=self.dir,
+                                      env=environment(), capture_output=True, timeout=DEADLINE)
+                self.assertEqual((done.returncode, done.stdout), (2, b""), done.stderr)
+                self.assertIn(NAMED.encode(), done.stderr)
+                self.assertEqual(self.tree(), self.before)
+
+    def test_secrets_from_pipes_are_no_files(self):
+        script = '"$@" --key-file <(cat my.key) -c a'
+        done = subprocess.run(["bash", "-c", script, "bash", BIN, "encrypt"], cwd=self.dir,
+                              env=environment(), capture_output=True, timeout=DEADLINE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.ok("decrypt", "--key-file", "my.key", "-", stdin=done.stdout), b"1")
+
+
+class Inputs(Case):
+    """-f does not replace what the same run reads."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("k", KEYS[256])
+
+    def test_an_output_that_is_another_input(self):
+        self.write("a", b"1")
+        self.write("a.paes", b"precious")
+        for inputs in (["a", "a.paes"], ["a.paes", "a"]):
+            done = self.run_paraes("encrypt", "-f", "--rm", "--key-file", "k", *inputs)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn(b"is an input of this run", done.stderr)
+            self.assertEqual(self.read("a"), b"1")
+            # That one was encrypted, and its source removed.
+            self.assertEqual(self.ok("decrypt", "--key-file", "k", "-c", "a.paes.paes"),
+                             b"precious")
+            self.assertFalse(self.path("a.paes").exists())
+            os.rename(self.path("a.paes.paes"), self.path("x"))
+            self.write("a.paes", b"precious")
+
+    def test_found_by_recursion(self):
+        self.path("t").mkdir()
+        self.write("t/x", b"1")
+        self.ok("encrypt", "--key-file", "k", "t/x")
+        inner = self.read("t/x.paes")
+        self.ok("encrypt", "--key-file", "k", "t/x.paes")
+        done = self.run_paraes("decrypt", "-r", "-f", "--key-file", "k", "t")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn(b"is an input of this run", done.stderr)
+        self.assertEqual(self.read("t/x.paes"), inner)
+        self.assertEqual(self.read("t/x"), b"1")
+
+
+class OwnOutputs(Case):
+    """No output of a run replaces another, by whatever name."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("k", KEYS[256])
+        self.plain = {"a": b"1", "b": b"22"}
+        for name, data in self.plain.items():
+            self.write(name, data)
+
+    def check_nothing_is_lost(self, where=""):
+        for name, data in self.plain.items():
+            if self.path(name).exists():
+                self.assertEqual(self.read(name), data)
+            else:
+                self.assertEqual(self.ok("decrypt", "--key-file", "k", "-c", f"{where}{name}.paes"),
+                                 data)
+
+    def test_through_a_link_beside_the_inputs(self):
+        for old in (None, b"old"):
+            for threads in ("1", "2"):
+                with self.subTest(old=old, threads=threads):
+                    if old:
+                        self.write("a.paes", old)
+                    os.symlink("a.paes", self.path("b.paes"))
+                    self.run_paraes("encrypt", "-f", "--rm", "-T", threads, "--key-file", "k", "a",
+                                    "b")
+                    self.check_nothing_is_lost()
+                    for name, data in self.plain.items():
+                        self.path(name + ".paes").unlink(missing_ok=True)
+                        self.write(name, data)
+
+    def test_through_a_link_in_the_folder_of_the_outputs(self):
+        for order in (("a", "b"), ("b", "a")):
+            with self.subTest(order=order):
+                self.path("out").mkdir()
+                os.symlink(f"{order[0]}.paes", self.path(f"out/{order[1]}.paes"))
+                self.write(f"out/{order[0]}.paes", b"old")
+                self.run_paraes("encrypt", "-f", "--rm", "--key-file", "k", "-o", "out", *order)
+                self.check_nothing_is_lost("out/")
+                for name, data in self.plain.items():
+                    self.path(f"out/{name}.paes").unlink(missing_ok=True)
+                    self.write(name, data)
+                self.path("out").rmdir()
+
+    def test_through_two_names_of_one_folder(self):
+        # As on a file system that takes upper and lower case for the same.
+        if os.getuid() != 0:
+            self.skipTest("only root can mount")
+        for name in ("t/x", "t/y", "out/t/x", "out/t/y"):
+            self.path(name).mkdir(parents=True)
+        self.plain = {"t/x/f": b"1", "t/y/f": b"22"}
+        for name, data in self.plain.items():
+            self.write(name, data)
+        mount = subprocess.run(["mount", "--bind", self.path("out/t/x"), self.path("out/t/y")],
+                               capture_output=True)
+        if mount.returncode != 0:
+            self.skipTest("cannot mount: " + mount.stderr.decode().strip())
+        self.addCleanup(subprocess.run, ["umount", self.path("out/t/y")], check=True)
+        for old in (False, True):
+            if old:
+                self.write("out/t/x/f.paes", b"old")
+            done = self.run_paraes("encrypt", "-r", "-f", "--rm", "--key-file", "k", "-o", "out",
+                                   "t")
+            self.assertEqual(done.returncode, 3)
+            self.assertIn(b"is the output of another input of this run", done.stderr)
+            self.check_nothing_is_lost("out/")
+            self.assertEqual(sum(self.path(name).exists() for name in self.plain), 1)
+            for name, data in self.plain.items():
+                self.write(name, data)
+            self.path("out/t/x/f.paes").unlink()
+
+
+class Links(Case):
+    """Links are followed where they are arguments."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("k", KEYS[256])
+        self.path("t").mkdir()
+        self.write("t/a", b"1")
+        self.write("outside", b"not in the tree")
+
+    def test_arguments_are_followed(self):
+        os.symlink("t", self.path("link"))
+        os.symlink("outside", self.path("file"))
+        self.ok("encrypt", "-r", "--key-file", "k", "link")
+        self.assertEqual(sorted(os.listdir(self.path("t"))), ["a", "a.paes"])
+        self.ok("encrypt", "--key-file", "k", "file")
+        self.assertEqual(self.ok("decrypt", "--key-file", "k", "-c", "file.paes"),
+                         b"not in the tree")
+
+    def test_outputs_in_folders_replace_the_link_itself(self):
+        os.symlink("../outside", self.path("t/a.paes"))
+        self.path("out").mkdir()
+        os.symlink("../outside", self.path("out/a.paes"))
+        for args in (["t"], ["-o", "out", "t/."]):
+            done = self.run_paraes("encrypt", "-r", "--key-file", "k", *args)
+            self.assertEqual(done.returncode, 3)
+            self.assertIn(b"exists already", done.stderr)
+            self.ok("encrypt", "-r", "-f", "--key-file", "k", *args)
+        for name in ("t/a.paes", "out/a.paes"):
+            self.assertFalse(self.path(name).is_symlink())
+            self.assertEqual(self.ok("decrypt", "--key-file", "k", "-c", name), b"1")
+        self.assertEqual(self.read("outside"), b"not in the tree")
+
+    def test_folders_of_outputs_are_not_reached_through_links(self):
+        self.path("elsewhere").mkdir()
+        self.path("out").mkdir()
+        os.symlink("../elsewhere", self.path("out/t"))
+        done = self.run_paraes("encrypt", "-r", "--rm", "--key-file", "k", "-o", "out", "t")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn(b"symbolic link", done.stderr)
+        self.assertEqual(os.listdir(self.path("elsewhere")), [])
+        self.assertEqual(self.read("t/a"), b"1")
+
+    def test_the_folder_that_is_named_for_outputs_is_followed(self):
+        self.path("elsewhere").mkdir()
+        os.symlink("elsewhere", self.path("out"))
+        self.ok("encrypt", "-r", "--key-file", "k", "-o", "out/new", "t")
+        self.assertEqual(os.listdir(self.path("elsewhere/new/t")), ["a.paes"])
+
+
+class Patterns(Case):
+    """--exclude."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("k", KEYS[256])
+        for name in ("t/a.c", "t/a.o", "t/sub/b.o", "t/sub/b.c", "t/sub/deep/c.o", "t/cache/x",
+                     "t/sub/cache/y", "t/sub/cache.c"):
+            self.path(name).parent.mkdir(parents=True, exist_ok=True)
+            self.write(name, b"1")
+
+    def taken(self, *patterns, inputs=("t",), verb="encrypt"):
+        """The files that a run takes."""
+        flags = [flag for pattern in patterns for flag in ("--exclude", pattern)]
+        force = [] if verb == "verify" else ["-f"]
+        done = self.run_paraes(verb, "-r", *force, "--json", *flags, "--key-file", "k", *inputs)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return sorted(json.loads(line)["input"] for line in done.stdout.splitlines())
+
+    def test_names(self):
+        everything = self.taken()
+        self.assertEqual(len(everything), 8)
+        self.assertEqual(self.taken("*.o"), [n for n in everything if not n.endswith(".o")])
+        self.assertEqual(self.taken("*.o", "a.?"),
+                         [n for n in everything if not n.endswith((".o", "a.c"))])
+        self.assertEqual(self.taken("[ab].c"),
+                         [n for n in everything if not n.endswith(("/a.c", "/b.c"))])
+
+    def test_folders(self):
+        rest = [n for n in self.taken() if "/cache/" not in n]
+        self.assertEqual(self.taken("cache"), rest)
+        self.assertEqual(self.taken("cache/"), rest)
+        self.assertEqual(self.taken("cache*/"), rest)
+        self.assertEqual(self.taken("cache*"), [n for n in rest if "cache" not in n])
+
+    def test_paths(self):
+        everything = self.taken()
+        for pattern in ("sub/b.o", "/sub/b.o", "t/sub/b.o"):
+            self.assertEqual(self.taken(pattern), [n for n in everything if n != "t/sub/b.o"])
+        # A star does not reach over a slash.
+        self.assertEqual(self.taken("sub/*.o"), [n for n in everything if n != "t/sub/b.o"])
+        self.assertEqual(self.taken("/cache"), [n for n in everything if n != "t/cache/x"])
+        absolute = os.fspath(self.path("t/a.c"))
+        self.assertEqual(self.taken(absolute, inputs=[os.fspath(self.path("t"))]),
+                         [os.fspath(self.path(n)) for n in everything if n != "t/a.c"])
+
+    def test_arguments_too(self):
+        self.assertEqual(self.taken("*.o", inputs=["t/a.c", "t/a.o", "t/sub/b.o"]), ["t/a.c"])
+
+    def test_what_is_left_out_is_counted_and_no_folder_is_made_for_it(self):
+        done = self.run_paraes("encrypt", "-r", "--exclude", "cache", "--exclude", "*.o",
+                               "--key-file", "k", "-o", "out", "t")
+        self.assertIn(b"3 files encrypted", done.stderr)
+        self.assertIn(b"5 names by --exclude", done.stderr)
+        self.assertEqual(sorted(os.listdir(self.path("out/t"))), ["a.c.paes", "sub"])
+
+    def test_decrypt_and_verify(self):
+        self.taken()
+        self.assertEqual(self.taken("a.*", "sub/", verb="verify"), ["t/cache/x.paes"])
+        self.assertEqual(self.taken("a.*", "sub/", verb="decrypt"), ["t/cache/x.paes"])
+
+    def test_refused(self):
+        for pattern in ("", "/", "//"):
+            self.fails(2, "encrypt", "-r", "--exclude", pattern, "--key-file", "k", "t",
+                       says="empty pattern")
+        self.fails(2, "encrypt", "--exclude", "*.c", "--key-file", "k", "t/a.c",
+                   says=["--exclude", "t/a.c"])
