@@ -12,21 +12,25 @@ namespace {
 constexpr const char* encrypt_footer = R"(
 Without a key, asks for a passphrase. The formats paraes, c2sp and tink are authenticated:
 decrypting gives back the file or nothing. raw and openssl notice no change to the data.
-With several FILEs or -r, -o is a folder. Sizes take K M G (binary), KiB MiB GiB, and decimal kB
-MB GB. SIGUSR1 prints how far a run has come.
+With several FILEs or -r, -o is a folder. --exclude *.o leaves out names, --exclude /sub/a a path
+below the folder that was named, --exclude cache/ folders. The file of the key is never encrypted
+or overwritten, not even with -f. Sizes take K M G (binary), KiB MiB GiB, and decimal kB MB GB.
+SIGUSR1 prints how far a run has come.
 
 Examples:
   paraes encrypt big.tar                            asks twice, writes big.tar.paes
   paraes encrypt --key-file my.key big.tar
   paraes encrypt -r --key-file my.key -o backup photos letters
+  paraes encrypt -r --rm --key-file my.key --exclude my.key .
   tar c dir | paraes encrypt --key-file my.key - > dir.tar.paes
   paraes encrypt --format tink --key-file keyset.json big.tar
   paraes encrypt --format raw --mode ctr --key-file my.key --iv-hex $IV big.bin)";
 
 constexpr const char* decrypt_footer = R"(
-The formats paraes, c2sp and tink are authenticated: a file appears only if all of it is intact; to
-a pipe flows what is authentic, and the exit status tells whether that was all. raw and openssl
-notice no change to the data. Sizes take K M G (binary), KiB MiB GiB, and decimal kB MB GB.
+The formats paraes, c2sp and tink are authenticated: a file appears only if all of it is intact. A
+pipe receives each segment once it is verified: check the exit status. In a pipe to another command
+(paraes decrypt -c FILE | paraes encrypt -) only `set -o pipefail` shows that decrypt failed; without
+it a damaged file becomes a valid, shorter one. raw and openssl notice no change to the data. Sizes take K M G (binary), KiB MiB GiB, and decimal kB MB GB.
 
 Examples:
   paraes decrypt big.tar.paes                       asks, writes big.tar
