@@ -360,7 +360,7 @@ class Batch {
   void sync_folders() {
     for (const auto& [root, path] : folders_) {
       try {
-        root->open(path).sync();
+        root->open(path)->sync();
       } catch (const IoError& error) {
         fail_folders(Error(fmt::format("the folder of outputs was not synced: {}", error.what())));
       }

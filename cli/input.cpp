@@ -47,8 +47,8 @@ Input open_input(const std::string& path, std::string_view name) {
 Input open_input(const Place& place) {
   if (!place.root) return make_input(standard_input(), "standard input", false);
   if (place.follow) {
-    const Folder folder = place.open_folder();
-    return make_input(Descriptor(openat(folder.descriptor(), place.name().c_str(),
+    const auto folder = place.open_folder();
+    return make_input(Descriptor(openat(folder->descriptor(), place.name().c_str(),
                                         O_RDONLY | O_CLOEXEC | O_NOCTTY)),
                       place.shown, true);
   }

@@ -100,7 +100,7 @@ class Finder {
     try {
       if (!folder) {
         const Place place = place_of_argument(roots_, input, "open");
-        add(place, name, status, place.open_folder(), "");
+        add(place, name, status, *place.open_folder(), "");
       } else if (options_.recursive) {
         const bool unnamed = name == "." || name == ".." || name.empty();
         tree(roots_.open(input), {.path = "",
@@ -131,7 +131,8 @@ class Finder {
 
   void look_through(const std::shared_ptr<const Root>& root, const Pending& pending,
                     std::vector<Pending>& stack) {
-    const Folder folder = root->open(pending.path);
+    const auto opened = root->open(pending.path);
+    const Folder& folder = *opened;
     mirror(folder, pending.mirrored);
     const std::string prefix = pending.path.empty() ? "" : pending.path + "/";
     const std::size_t first = stack.size();

@@ -188,8 +188,8 @@ void OpenFile::say_empty_last_segment() const {
 
 void OpenFile::finish() {
   if (auto* file = dynamic_cast<FileSink*>(output_.get()); file != nullptr) {
-    run_.files.commit(*file, destination_.path);
-    outcome_.committed = {version_, destination_.place, file->id()};
+    const FileId id = run_.files.commit(*file, destination_.path);
+    outcome_.committed = {version_, destination_.place, id};
   } else if (output_) {
     output_->commit();
   }

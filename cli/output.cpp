@@ -104,10 +104,10 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
                       : options.path_given ? place_of_argument(run.roots, options.path, "create")
                                            : beside(direction, job.input);
   destination.path = destination.place.shown;
-  const Folder folder = destination.place.open_folder();
+  const auto folder = destination.place.open_folder();
   const std::string name = destination.place.name();
   struct stat link = {};
-  if (fstatat(folder.descriptor(), name.c_str(), &link, AT_SYMLINK_NOFOLLOW) != 0) {
+  if (fstatat(folder->descriptor(), name.c_str(), &link, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) return destination;  // creating it says what is wrong
     fail_open(destination.path, errno);
   }
@@ -115,7 +115,7 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
   struct stat status = link;
   bool found = !S_ISLNK(link.st_mode);
   if (S_ISLNK(link.st_mode) && destination.place.follow) {
-    found = fstatat(folder.descriptor(), name.c_str(), &status, 0) == 0;
+    found = fstatat(folder->descriptor(), name.c_str(), &status, 0) == 0;
   }
   if (found && FileId(status) == FileId(input.status)) {
     throw InvalidArgument(fmt::format("{} is the input file itself; write to another file with -o",
@@ -152,10 +152,10 @@ std::unique_ptr<Sink> open_sink(RunContext& run, const FileJob& job, const Desti
     return std::make_unique<PipeSink>(std::move(descriptor), "standard output");
   }
   const Place& place = destination.place;
-  Folder folder = place.open_folder();
+  auto folder = place.open_folder();
   if (destination.written_in_place) {
     Descriptor descriptor(
-        openat(folder.descriptor(), place.name().c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+        openat(folder->descriptor(), place.name().c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
     if (descriptor.get() < 0) fail_open(destination.path, errno);
     return std::make_unique<PipeSink>(std::move(descriptor), destination.path);
   }

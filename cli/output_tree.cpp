@@ -60,15 +60,16 @@ Place OutputTree::place(const std::string& path) const {
 
 std::optional<struct stat> OutputTree::look(const Place& place) {
   const std::string folder = place.folder();
-  if (looked_at_ != folder || !looked_) {
+  if (looked_at_ != folder) {
     looked_.reset();
     looked_at_ = folder;
     try {
-      looked_.emplace(root_->open(folder));
+      looked_ = root_->open(folder);
     } catch (const IoError&) {
-      return std::nullopt;  // what is wrong with it shows when it is made
+      looked_.reset();  // what is wrong with it shows when it is made
     }
   }
+  if (!looked_) return std::nullopt;
   struct stat status = {};
   const int found =
       fstatat(looked_->descriptor(), place.name().c_str(), &status, AT_SYMLINK_NOFOLLOW);
@@ -82,12 +83,12 @@ void OutputTree::add_folder(const std::string& path, mode_t mode) {
 }
 
 void OutputTree::make_folder(const std::string& path) {
-  const Folder parent = root_->open(parent_of(path));
+  const auto parent = root_->open(parent_of(path));
   const std::string name = file_name_of(path);
-  if (mkdirat(parent.descriptor(), name.c_str(), S_IRWXU) == 0) {
+  if (mkdirat(parent->descriptor(), name.c_str(), S_IRWXU) == 0) {
     made_.push_back(path);
   } else if (errno != EEXIST) {
-    fail_make(parent.name_of(name), errno);
+    fail_make(parent->name_of(name), errno);
   } else {
     static_cast<void>(root_->open(path));  // a folder, and reached without a link?
   }
@@ -105,7 +106,7 @@ std::vector<std::pair<std::string, std::string>> OutputTree::make() {
     try {
       make_folder(path);
     } catch (const IoError& error) {
-      troubles.emplace_back(Folder(root_->open("")).name_of(path), error.what());
+      troubles.emplace_back(root_->open("")->name_of(path), error.what());
     }
   }
   return troubles;

@@ -49,8 +49,9 @@ class OutputTree {
   std::string shown_;                 // the path with a '/' behind it
   std::map<std::string, std::optional<mode_t>> wanted_;  // by path below the root
   std::vector<std::string> made_;
-  std::string looked_at_;  // see look()
-  std::optional<Folder> looked_;
+  // See look().
+  std::optional<std::string> looked_at_;
+  std::shared_ptr<const Folder> looked_;
 };
 
 }  // namespace paraes::cli

@@ -27,7 +27,22 @@ FileId id_of(const Folder& folder) {
 
 }  // namespace
 
-Root::Root(const std::string& path, bool keep) : name_(path) {
+std::shared_ptr<const Folder> FolderCache::find(const Root& root, const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  for (const Entry& entry : entries_) {
+    if (entry.root == &root && entry.path == path) return entry.folder;
+  }
+  return nullptr;
+}
+
+void FolderCache::add(const Root& root, const std::string& path,
+                      std::shared_ptr<const Folder> folder) {
+  const std::lock_guard lock(mutex_);
+  entries_[next_] = {&root, path, std::move(folder)};
+  next_ = (next_ + 1) % entries_.size();
+}
+
+Root::Root(const std::string& path, bool keep, FolderCache& cache) : name_(path), cache_(cache) {
   Folder folder(path);
   id_ = id_of(folder);
   if (keep) folder_.emplace(std::move(folder));
@@ -53,7 +68,14 @@ auto Root::open_below(const std::string& path, const Open& open) const {
   }
 }
 
-Folder Root::open(const std::string& path) const {
+std::shared_ptr<const Folder> Root::open(const std::string& path) const {
+  if (auto found = cache_.find(*this, path)) return found;
+  auto opened = std::make_shared<const Folder>(open_now(path));
+  cache_.add(*this, path, opened);
+  return opened;
+}
+
+Folder Root::open_now(const std::string& path) const {
   return open_below(path, [&](const Folder& folder) { return folder.open_folder(path); });
 }
 
@@ -65,7 +87,7 @@ std::shared_ptr<const Root> Roots::open(const std::string& path) {
   const std::lock_guard lock(mutex_);
   auto found = roots_.find(path);
   if (found == roots_.end()) {
-    auto root = std::make_shared<const Root>(path, roots_.size() < most_kept);
+    auto root = std::make_shared<const Root>(path, roots_.size() < most_kept, cache_);
     found = roots_.emplace(path, std::move(root)).first;
   }
   return found->second;
@@ -76,7 +98,7 @@ std::string Place::folder() const {
   return slash == std::string::npos ? std::string() : path.substr(0, slash);
 }
 
-Folder Place::open_folder() const {
+std::shared_ptr<const Folder> Place::open_folder() const {
   try {
     return root->open(folder());
   } catch (const IoError& error) {

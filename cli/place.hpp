@@ -1,6 +1,8 @@
 // Where a file of a run is: below which folder that an argument named, and by which path.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -11,17 +13,39 @@
 
 namespace paraes::cli {
 
+class Root;
+
+// The folders that a run opened last, since files come folder by folder: a few, however many
+// threads and folders there are, because descriptors are few. For any number of threads.
+class FolderCache {
+ public:
+  [[nodiscard]] std::shared_ptr<const Folder> find(const Root& root, const std::string& path);
+  void add(const Root& root, const std::string& path, std::shared_ptr<const Folder> folder);
+
+ private:
+  struct Entry {
+    const Root* root = nullptr;
+    std::string path;
+    std::shared_ptr<const Folder> folder;
+  };
+  std::mutex mutex_;
+  std::array<Entry, 4> entries_;
+  std::size_t next_ = 0;  // to be replaced
+};
+
 // A folder that an argument names; symbolic links in its name are followed. What is below it is
 // reached from its descriptor: see Folder. That it is the same folder is certain also where it has
 // to be opened again, because a run with many arguments cannot hold a descriptor for each.
 class Root {
  public:
-  // `keep`: hold the descriptor. Throws IoError.
-  Root(const std::string& path, bool keep);
+  // `keep`: hold the descriptor. The cache outlives it. Throws IoError.
+  Root(const std::string& path, bool keep, FolderCache& cache);
 
   // The folder `path` below it, "" for itself. Throws IoError, also for a symbolic link in `path`
   // and where another folder has taken the place of this one.
-  [[nodiscard]] Folder open(const std::string& path) const;
+  [[nodiscard]] std::shared_ptr<const Folder> open(const std::string& path) const;
+  // The same, as `path` leads now: not one that is open still.
+  [[nodiscard]] Folder open_now(const std::string& path) const;
 
   // The file `path` below it; see Folder::open_file.
   [[nodiscard]] Descriptor open_file(const std::string& path, int flags) const;
@@ -32,6 +56,7 @@ class Root {
   [[nodiscard]] Folder reopen() const;
 
   std::string name_;
+  FolderCache& cache_;
   FileId id_;
   std::optional<Folder> folder_;
 };
@@ -42,6 +67,7 @@ class Roots {
   [[nodiscard]] std::shared_ptr<const Root> open(const std::string& path);
 
  private:
+  FolderCache cache_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const Root>> roots_;
 };
@@ -56,7 +82,8 @@ struct Place {
   // The folder that holds it, and its name there.
   [[nodiscard]] std::string folder() const;
   [[nodiscard]] std::string name() const { return file_name_of(path); }
-  [[nodiscard]] Folder open_folder() const;
+  [[nodiscard]] std::shared_ptr<const Folder> open_folder() const;
+  [[nodiscard]] Folder open_folder_now() const { return root->open_now(folder()); }
 };
 
 // The place of the file that the argument `path` names. Throws IoError if its folder cannot be

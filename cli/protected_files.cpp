@@ -74,16 +74,18 @@ void ProtectedFiles::check_target(const struct stat& status, const std::string& 
   }
 }
 
-void ProtectedFiles::commit(FileSink& sink, const std::string& shown) {
+FileId ProtectedFiles::commit(FileSink& sink, const std::string& shown) {
   sink.prepare();
+  const FileId id = sink.id();
   if (!replaces_) {
     sink.commit();
-    return;
+    return id;
   }
   const std::lock_guard lock(mutex_);
   if (const auto replaced = sink.target(); replaced) check_target(*replaced, shown);
   sink.commit();
-  outputs_.insert(sink.id());
+  outputs_.insert(id);
+  return id;
 }
 
 }  // namespace paraes::cli

@@ -32,9 +32,9 @@ class ProtectedFiles {
                            const std::string& input, const std::string& found_as = {}) const;
   [[nodiscard]] bool is_input(const FileId& id) const;
 
-  // Commits a sink that is prepared, unless what it would replace is protected, which is
-  // InvalidArgument. Safe for several threads at once.
-  void commit(FileSink& sink, const std::string& shown);
+  // Commits a sink, unless what it would replace is protected, which is InvalidArgument. Returns
+  // the file that is there now. Safe for several threads at once.
+  FileId commit(FileSink& sink, const std::string& shown);
 
  private:
   [[nodiscard]] const SecretFile* find_secret(const struct stat& status) const;

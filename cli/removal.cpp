@@ -22,7 +22,7 @@ std::string trouble_with_output(const Place& output, const FileId& id) {
   if (output.follow) {
     found = stat(output.shown.c_str(), &status);
   } else {
-    const Folder folder = output.open_folder();
+    const Folder folder = output.open_folder_now();
     found = fstatat(folder.descriptor(), output.name().c_str(), &status, AT_SYMLINK_NOFOLLOW);
   }
   if (found != 0) return fmt::format("its output {}: {}", output.shown, system_text(errno));
@@ -38,7 +38,7 @@ std::optional<std::string> remove_source(const Place& source,
     return fmt::format("{} was not removed: {}", source.shown, why);
   };
   try {
-    const Folder folder = source.open_folder();
+    const Folder folder = source.open_folder_now();
     const std::string name = source.name();
     struct stat status = {};
     if (const std::string why = trouble_with_output(committed.output, committed.id); !why.empty()) {

@@ -264,8 +264,9 @@ class FileSink : public PositionalSink {
     std::function<void(int folder, const std::string& name)> on_temporary;
   };
 
-  // The target `name` in `folder`; errors call it folder.name_of(name), or `shown`.
-  FileSink(Folder folder, std::string name, Options options, std::string shown = {});
+  // The target `name` in `folder`; errors call it folder->name_of(name), or `shown`.
+  FileSink(std::shared_ptr<const Folder> folder, std::string name, Options options,
+           std::string shown = {});
   // Follows symbolic links in all but the last name of `path`.
   FileSink(const std::string& path, Options options);
   FileSink(FileSink&&) = delete;
@@ -282,8 +283,8 @@ class FileSink : public PositionalSink {
   // What is at the target's name now, a symbolic link as such.
   [[nodiscard]] std::optional<struct stat> target() const;
 
-  // Of the file, before commit as after it.
-  [[nodiscard]] const FileId& id() const noexcept { return id_; }
+  // Of the file, until commit.
+  [[nodiscard]] FileId id() const;
 
   // The path of the temporary, empty if it has no name.
   [[nodiscard]] std::string temporary() const;
@@ -297,13 +298,12 @@ class FileSink : public PositionalSink {
   void give_name();
   void discard() noexcept;
 
-  Folder folder_;
+  std::shared_ptr<const Folder> folder_;
   std::string name_;
   std::string shown_;      // for errors
   std::string temporary_;  // the name of the temporary; empty: it has none
   Options options_;
   Descriptor descriptor_;
-  FileId id_;
   std::uint64_t position_ = 0;
   bool prepared_ = false;
 };

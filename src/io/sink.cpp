@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
-#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -59,10 +58,11 @@ std::string hex(std::uint32_t bits) {
 
 // Host, process and random number: no two temporaries have one name, on whatever hosts.
 std::string new_temporary_name(const std::string& target) {
-  std::random_device random;
+  std::uint32_t random = 0;
+  if (getentropy(&random, sizeof random) != 0) posix::fail("draw a name for", target, errno);
   std::string name(1, '.');
   name.append(shortened(target)).append(1, '.').append(host_name()).append(1, '.');
-  name.append(std::to_string(getpid())).append(1, '.').append(hex(random()));
+  name.append(std::to_string(getpid())).append(1, '.').append(hex(random));
   return name.append(temporary_suffix);
 }
 
@@ -185,21 +185,19 @@ void Leftovers::remove(const Folder& folder, const std::string& name) {
   for (const std::string& temporary : ours) remove_stale(folder, temporary);
 }
 
-FileSink::FileSink(Folder folder, std::string name, Options options, std::string shown)
+FileSink::FileSink(std::shared_ptr<const Folder> folder, std::string name, Options options,
+                   std::string shown)
     : folder_(std::move(folder)),
       name_(std::move(name)),
-      shown_(shown.empty() ? folder_.name_of(name_) : std::move(shown)),
+      shown_(shown.empty() ? folder_->name_of(name_) : std::move(shown)),
       options_(std::move(options)) {
   try {
     if (options_.leftovers != nullptr) {
-      options_.leftovers->remove(folder_, name_);
+      options_.leftovers->remove(*folder_, name_);
     } else {
-      Leftovers().remove(folder_, name_);
+      Leftovers().remove(*folder_, name_);
     }
     if (options_.named || !open_unnamed()) open_named();
-    struct stat status = {};
-    if (fstat(descriptor_.get(), &status) != 0) posix::fail("create", shown_, errno);
-    id_ = FileId(status);
   } catch (...) {
     discard();
     throw;
@@ -207,12 +205,13 @@ FileSink::FileSink(Folder folder, std::string name, Options options, std::string
 }
 
 FileSink::FileSink(const std::string& path, Options options)
-    : FileSink(folder_for(path), file_name_of(path), std::move(options), path) {}
+    : FileSink(std::make_shared<const Folder>(folder_for(path)), file_name_of(path),
+               std::move(options), path) {}
 
 bool FileSink::open_unnamed() {
 #ifdef O_TMPFILE
   descriptor_ = Descriptor(
-      openat(folder_.descriptor(), ".", O_RDWR | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR));
+      openat(folder_->descriptor(), ".", O_RDWR | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR));
   // Without /proc it could never get a name.
   if (descriptor_.get() >= 0 && access(descriptor_path(descriptor_.get()).c_str(), F_OK) == 0) {
     return true;
@@ -238,7 +237,7 @@ bool FileSink::make_temporary(const std::function<bool(const char*)>& make) {
 }
 
 void FileSink::open_named() {
-  const int folder = folder_.descriptor();
+  const int folder = folder_->descriptor();
   const bool made = make_temporary([&](const char* name) {
     descriptor_ =
         Descriptor(openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
@@ -257,12 +256,12 @@ void FileSink::open_named() {
 }
 
 void FileSink::announce(std::string temporary) {
-  if (options_.on_temporary) options_.on_temporary(folder_.descriptor(), temporary);
+  if (options_.on_temporary) options_.on_temporary(folder_->descriptor(), temporary);
   temporary_ = std::move(temporary);
 }
 
 std::string FileSink::temporary() const {
-  return temporary_.empty() ? temporary_ : folder_.name_of(temporary_);
+  return temporary_.empty() ? temporary_ : folder_->name_of(temporary_);
 }
 
 FileSink::~FileSink() { discard(); }
@@ -276,9 +275,15 @@ void FileSink::write_at(std::uint64_t offset, Bytes data) {
   posix::write_full_at(descriptor_.get(), offset, data, shown_);
 }
 
+FileId FileSink::id() const {
+  struct stat status = {};
+  if (fstat(descriptor_.get(), &status) != 0) posix::fail("write", shown_, errno);
+  return FileId(status);
+}
+
 std::optional<struct stat> FileSink::target() const {
   struct stat status = {};
-  if (fstatat(folder_.descriptor(), name_.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
+  if (fstatat(folder_->descriptor(), name_.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
     return status;
   }
   if (errno != ENOENT) posix::fail("write", shown_, errno);
@@ -322,12 +327,12 @@ void FileSink::commit() {
   prepare();
   give_name();
   descriptor_.close();
-  if (options_.sync_folder) folder_.sync();
+  if (options_.sync_folder) folder_->sync();
 }
 
 void FileSink::give_name() {
   const int file = descriptor_.get();
-  const int folder = folder_.descriptor();
+  const int folder = folder_->descriptor();
   bool is_new = true;
   if (temporary_.empty() && !options_.overwrite) {
     is_new = link_descriptor(file, folder, name_.c_str());
@@ -366,7 +371,7 @@ void FileSink::give_name() {
 
 void FileSink::discard() noexcept {
   if (temporary_.empty()) return;
-  const int folder = folder_.descriptor();
+  const int folder = folder_->descriptor();
   if (is_named(descriptor_.get(), folder, temporary_.c_str()) != Named::no) {
     unlinkat(folder, temporary_.c_str(), 0);
   }
