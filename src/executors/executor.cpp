@@ -1,17 +1,42 @@
 #include "executors/executor.hpp"
 
-#include <omp.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <exception>
+#include <limits>
+#include <mutex>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 
 namespace paraes {
+namespace {
+
+constinit thread_local SpreadRuns spread_runs = run_on_threads;
+
+// The exception of the lowest run that threw.
+class Failure {
+ public:
+  void note(unsigned run) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (run >= run_) return;
+    run_ = run;
+    error_ = std::current_exception();
+  }
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::mutex mutex_;
+  unsigned run_ = std::numeric_limits<unsigned>::max();
+  std::exception_ptr error_;
+};
+
+}  // namespace
 
 int available_cores() {
   cpu_set_t set;
@@ -33,19 +58,22 @@ unsigned Executor::runs_for(std::uint64_t units, std::uint64_t min_units) const 
       std::clamp<std::uint64_t>(most, 1, static_cast<std::uint64_t>(threads_)));
 }
 
-void Executor::run_parallel(std::uint64_t units, unsigned runs, const Body& body) {
-  std::vector<std::exception_ptr> errors(runs);
-#pragma omp parallel for num_threads(static_cast <int>(runs)) schedule(static, 1)
-  for (unsigned r = 0; r < runs; ++r) {
+void Executor::run_parallel(unsigned runs, RunRef body) {
+  Failure failure;
+  const auto guarded = [&](unsigned run) {
     try {
-      body(r, start_of(units, runs, r), start_of(units, runs, r + 1));
+      body(run);
     } catch (...) {
-      errors[r] = std::current_exception();
+      failure.note(run);
     }
-  }
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
+  };
+  spread_runs(runs, RunRef(guarded));
+  failure.rethrow();
 }
+
+SpreadScope::SpreadScope(SpreadRuns spread) noexcept
+    : before_(std::exchange(spread_runs, spread)) {}
+
+SpreadScope::~SpreadScope() { spread_runs = before_; }
 
 }  // namespace paraes

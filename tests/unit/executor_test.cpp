@@ -1,11 +1,17 @@
 // How work is cut and spread.
 
 #include <gtest/gtest.h>
-#include <omp.h>
+#include <pthread.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <barrier>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -18,6 +24,7 @@
 #include "core/cache.hpp"
 #include "executors/executor.hpp"
 #include "executors/parallel_modes.hpp"
+#include "executors/threads.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 
@@ -28,10 +35,58 @@ struct Seen {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   int calls = 0;
-  int thread = -1;
+  std::thread::id thread;
 };
 
+#if defined(__SANITIZE_THREAD__)
+constexpr bool thread_sanitizer = true;
+#elif defined(__has_feature)
+constexpr bool thread_sanitizer = __has_feature(thread_sanitizer);
+#else
+constexpr bool thread_sanitizer = false;
+#endif
+
+// After it, threads that could not be started are tried again.
+constexpr std::chrono::milliseconds retry(120);
+
+// While it exists, only so many threads can be started.
+class StartLimit {
+ public:
+  explicit StartLimit(int starts) {
+    left_ = starts;
+    start_thread = start;
+  }
+  ~StartLimit() { start_thread = pthread_create; }
+  StartLimit(const StartLimit&) = delete;
+  StartLimit& operator=(const StartLimit&) = delete;
+  [[nodiscard]] static int left() { return left_; }
+
+ private:
+  static int start(pthread_t* thread, const pthread_attr_t* attributes, void* (*work)(void*),
+                   void* argument) {
+    return left_-- > 0 ? pthread_create(thread, attributes, work, argument) : EAGAIN;
+  }
+  static inline std::atomic<int> left_ = 0;
+};
+
+// The threads that do runs 0, 1, …
+std::vector<std::thread::id> threads_of_runs(int runs) {
+  std::vector<std::thread::id> ids(static_cast<std::size_t>(runs));
+  Executor(runs).run(static_cast<std::uint64_t>(runs), 1,
+                     [&](unsigned r, std::uint64_t, std::uint64_t) {
+                       EXPECT_EQ(ids[r], std::thread::id());
+                       ids[r] = std::this_thread::get_id();
+                     });
+  return ids;
+}
+
+std::size_t distinct(const std::vector<std::thread::id>& ids) {
+  return std::set<std::thread::id>(ids.begin(), ids.end()).size();
+}
+
 TEST(Executor, CutsEverythingOnceInOrderAndEvenly) {
+  const std::vector<std::thread::id> all = threads_of_runs(8);
+  ASSERT_EQ(distinct(all), all.size());
   for (const int threads : {1, 2, 3, 4, 7, 8}) {
     const Executor executor(threads);
     EXPECT_EQ(executor.threads(), threads);
@@ -45,7 +100,7 @@ TEST(Executor, CutsEverythingOnceInOrderAndEvenly) {
           ASSERT_LT(r, seen.size());
           seen[r].begin = begin;
           seen[r].end = end;
-          seen[r].thread = omp_get_thread_num();
+          seen[r].thread = std::this_thread::get_id();
           ++seen[r].calls;
         });
         std::uint64_t next = 0;
@@ -53,7 +108,7 @@ TEST(Executor, CutsEverythingOnceInOrderAndEvenly) {
         std::uint64_t longest = 0;
         for (unsigned r = 0; r < runs; ++r) {
           ASSERT_EQ(seen[r].calls, 1);
-          ASSERT_EQ(seen[r].thread, static_cast<int>(r));
+          ASSERT_EQ(seen[r].thread, all[r]);
           ASSERT_EQ(seen[r].begin, next);
           next = seen[r].end;
           const std::uint64_t length = seen[r].end - seen[r].begin;
@@ -79,12 +134,12 @@ TEST(Executor, UsesAsManyRunsAsItMay) {
 }
 
 TEST(Executor, OneRunStaysOnTheCallingThread) {
+  const StartLimit limit(1);
   std::thread::id id;
-  Executor(8).run(5, 100, [&](unsigned, std::uint64_t, std::uint64_t) {
-    id = std::this_thread::get_id();
-    EXPECT_EQ(omp_in_parallel(), 0);
-  });
+  Executor(8).run(5, 100,
+                  [&](unsigned, std::uint64_t, std::uint64_t) { id = std::this_thread::get_id(); });
   EXPECT_EQ(id, std::this_thread::get_id());
+  EXPECT_EQ(StartLimit::left(), 1);
 }
 
 TEST(Executor, RunsAreConcurrent) {
@@ -115,6 +170,181 @@ TEST(Executor, ThrowsTheFirstExceptionAfterAllRunsHaveEnded) {
     EXPECT_STREQ(e.what(), "run 1");
   }
   EXPECT_EQ(ended, 4);
+}
+
+TEST(Executor, RunsKeepTheirThreads) {
+  const std::vector<std::thread::id> first = threads_of_runs(6);
+  EXPECT_EQ(distinct(first), 6U);
+  EXPECT_EQ(first[0], std::this_thread::get_id());
+  for (int i = 0; i < 200; ++i) {
+    // Some calls find the threads spinning, some asleep.
+    if (i % 20 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const int runs = 2 + i % 5;
+    const std::vector<std::thread::id> ids = threads_of_runs(runs);
+    ASSERT_TRUE(std::equal(ids.begin(), ids.end(), first.begin())) << runs << " runs";
+  }
+}
+
+TEST(Executor, FewerThreadsShareTheRuns) {
+  constexpr int runs = 64;
+  std::size_t expected = 0;
+  for (const int starts : {0, 1, 2, 5}) {
+    const StartLimit limit(starts);
+    for (int call = 0; call < 3; ++call) {
+      const std::vector<std::thread::id> ids = threads_of_runs(runs);
+      const std::size_t threads = distinct(ids);
+      // Other tests of this process may have started some.
+      if (expected == 0) expected = threads;
+      if (threads == std::size_t{runs}) GTEST_SKIP() << "there are threads enough";
+      if (call == 0) expected += static_cast<std::size_t>(starts);
+      ASSERT_EQ(threads, expected);
+      for (std::size_t r = 0; r < ids.size(); ++r) ASSERT_EQ(ids[r], ids[r % threads]) << r;
+    }
+    std::this_thread::sleep_for(retry);
+  }
+  EXPECT_EQ(distinct(threads_of_runs(runs)), std::size_t{runs});
+}
+
+TEST(Executor, FewerThreadsThrowTheFirstException) {
+  const StartLimit limit(2);
+  std::atomic<int> ended = 0;
+  try {
+    Executor(32).run(32, 1, [&](unsigned r, std::uint64_t, std::uint64_t) {
+      ++ended;
+      if (r % 7 == 5) throw std::runtime_error("run " + std::to_string(r));
+    });
+    FAIL() << "nothing was thrown";
+  } catch (const std::runtime_error& e) {
+    EXPECT_STREQ(e.what(), "run 5");
+  }
+  EXPECT_EQ(ended, 32);
+}
+
+TEST(Executor, CallersAtTheSameTimeHaveTheirOwnThreads) {
+  constexpr int callers = 4;
+  std::barrier together(2 * callers);
+  std::vector<std::vector<std::thread::id>> ids(callers, std::vector<std::thread::id>(2));
+  std::atomic<std::uint64_t> sum = 0;
+  std::vector<std::thread> threads;
+  for (std::size_t caller = 0; caller < callers; ++caller) {
+    threads.emplace_back([&, caller] {
+      const Executor executor(2);
+      executor.run(2, 1, [&](unsigned r, std::uint64_t, std::uint64_t) {
+        ids[caller][r] = std::this_thread::get_id();
+        together.arrive_and_wait();
+      });
+      for (int i = 0; i < 1000; ++i) {
+        executor.run(2, 1, [&](unsigned r, std::uint64_t, std::uint64_t) { sum += r; });
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::set<std::thread::id> all;
+  for (const auto& both : ids) all.insert(both.begin(), both.end());
+  EXPECT_EQ(all.size(), std::size_t{2 * callers});
+  EXPECT_EQ(sum, 1000U * callers);
+}
+
+TEST(Executor, RunsMayUseExecutors) {
+  const std::vector<std::thread::id> before = threads_of_runs(3);
+  std::atomic<int> calls = 0;
+  for (int i = 0; i < 20; ++i) {
+    Executor(3).run(3, 1, [&](unsigned, std::uint64_t, std::uint64_t) {
+      Executor(3).run(3, 1, [&](unsigned, std::uint64_t, std::uint64_t) {
+        Executor(2).run(2, 1, [&](unsigned, std::uint64_t, std::uint64_t) { ++calls; });
+      });
+    });
+  }
+  EXPECT_EQ(calls, 20 * 3 * 3 * 2);
+  EXPECT_EQ(threads_of_runs(3), before);
+}
+
+TEST(Executor, ForkedChildHasThreadsOfItsOwn) {
+  if (thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer's children start no threads";
+  ASSERT_EQ(distinct(threads_of_runs(4)), 4U);
+  // Another caller is at work meanwhile.
+  std::atomic<bool> stop = false;
+  std::thread other([&] {
+    while (!stop) threads_of_runs(2);
+  });
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      alarm(30);
+      const bool four = distinct(threads_of_runs(4)) == 4;
+      const pid_t grandchild = fork();
+      if (grandchild == 0) {
+        alarm(30);
+        _exit(distinct(threads_of_runs(5)) == 5 ? 0 : 1);
+      }
+      int status = 1;
+      waitpid(grandchild, &status, 0);
+      _exit(four && status == 0 ? 0 : 1);
+    }
+    int status = 1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0);
+  }
+  stop = true;
+  other.join();
+  EXPECT_EQ(distinct(threads_of_runs(4)), 4U);
+}
+
+TEST(Executor, SignalsAreForTheCaller) {
+  sigset_t before;
+  ASSERT_EQ(pthread_sigmask(SIG_SETMASK, nullptr, &before), 0);
+  sigset_t masks[3];
+  Executor(3).run(3, 1, [&](unsigned r, std::uint64_t, std::uint64_t) {
+    pthread_sigmask(SIG_SETMASK, nullptr, &masks[r]);
+  });
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGALRM}) {
+    EXPECT_EQ(sigismember(masks, signal), sigismember(&before, signal));
+    EXPECT_EQ(sigismember(masks + 1, signal), 1);
+    EXPECT_EQ(sigismember(masks + 2, signal), 1);
+  }
+  for (const int signal : {SIGSEGV, SIGBUS, SIGTRAP}) EXPECT_EQ(sigismember(masks + 1, signal), 0);
+}
+
+TEST(Executor, IdleThreadsSleep) {
+  ASSERT_EQ(distinct(threads_of_runs(2)), 2U);
+  const std::clock_t before = std::clock();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  // Sanitizers have threads of their own.
+  EXPECT_LT(static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC, 0.1);
+}
+
+TEST(Executor, AnotherWayToSpreadRunsIsTakenInItsScope) {
+  static std::atomic<int> spreads;
+  spreads = 0;
+  const auto backwards = [](unsigned runs, RunRef body) {
+    ++spreads;
+    while (runs > 0) body(--runs);
+  };
+  std::vector<unsigned> order;
+  const auto note = [&](unsigned r, std::uint64_t, std::uint64_t) { order.push_back(r); };
+  const auto fail = [](unsigned, std::uint64_t, std::uint64_t) {
+    throw std::runtime_error("passed on");
+  };
+  {
+    const SpreadScope scope(backwards);
+    Executor(3).run(3, 1, note);
+    Executor(3).run(1, 1, note);
+    EXPECT_THROW(Executor(3).run(3, 1, fail), std::runtime_error);
+  }
+  EXPECT_EQ(order, (std::vector<unsigned>{2, 1, 0, 0}));
+  EXPECT_EQ(spreads, 2);
+  EXPECT_EQ(distinct(threads_of_runs(3)), 3U);
+  EXPECT_EQ(spreads, 2);
+}
+
+TEST(Executor, ManyMoreThreadsThanCores) {
+  // ThreadSanitizer takes long for thousands.
+  constexpr int runs = thread_sanitizer ? 300 : 4096;
+  for (int call = 0; call < 3; ++call) {
+    const std::vector<std::thread::id> ids = threads_of_runs(runs);
+    EXPECT_EQ(std::count(ids.begin(), ids.end(), std::thread::id()), 0);
+  }
 }
 
 TEST(Executor, NumberOfThreads) {

@@ -1,0 +1,272 @@
+#include "executors/threads.hpp"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "paraes/kernels.hpp"
+
+namespace paraes {
+
+constinit std::atomic<StartThread> start_thread = pthread_create;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Word = std::atomic<std::uint32_t>;
+static_assert(Word::is_always_lock_free && sizeof(Word) == sizeof(std::uint32_t));
+
+// A sleeping thread takes 5 to 50 µs to wake up, so that looking for work for as long costs at most
+// as much again. Other processes get the core soon.
+constexpr std::chrono::microseconds spin_time(50);
+// A thread that could not be started is not tried again before.
+constexpr std::chrono::milliseconds retry_time(100);
+// Kernels need a few KiB. The default, 8 MiB, is much where address space is limited.
+constexpr std::size_t stack_bytes = std::size_t{1} << 20;
+// Two cache lines: processors fetch the second of a pair along with the first.
+constexpr std::size_t apart = 128;
+
+void pause_core() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb" ::: "memory");
+#endif
+}
+
+// Whether done() came true within spin_time.
+template <class Done>
+bool spin_until(const Done& done) noexcept {
+  constexpr int looks = 32;  // for each look at the clock
+  Clock::time_point end = {};
+  for (;;) {
+    for (int i = 0; i < looks; ++i) {
+      if (done()) return true;
+      pause_core();
+    }
+    const Clock::time_point now = Clock::now();
+    if (end == Clock::time_point{}) end = now + spin_time;
+    if (now >= end) return false;
+  }
+}
+
+// Returns when the word is another, or has been woken, or for no reason.
+void sleep_while(const Word& word, std::uint32_t value) noexcept {
+  static_cast<void>(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0));
+}
+
+void wake_sleeper(const Word& word) noexcept {
+  static_cast<void>(syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0));
+}
+
+struct Job {
+  RunRef body;
+  unsigned runs = 0;
+  unsigned threads = 0;  // that take part, with the caller
+  bool spins = false;    // whether each of them has a core to itself
+};
+
+class Team;
+
+// A thread of a team. The caller is number 0 and has no Worker.
+struct alignas(apart) Worker {
+  enum State : std::uint32_t { waits, works, sleeps };
+
+  Worker(Team& of, unsigned as, bool fits) noexcept : team(of), number(as), spins_first(fits) {}
+
+  // Written before state becomes `works`, in the same cache line: one transfer brings both.
+  Word state = waits;
+  Job job;
+  Team& team;
+  unsigned number;
+  bool spins_first;  // for the first job
+
+  void give(const Job& work) noexcept {
+    job = work;
+    if (state.exchange(works, std::memory_order_acq_rel) == sleeps) wake_sleeper(state);
+  }
+
+  // Waits for a job, spinning first if that takes nobody's core.
+  Job take(bool spins) noexcept {
+    const auto given = [this] { return state.load(std::memory_order_acquire) == works; };
+    if (!(spins && spin_until(given))) {
+      std::uint32_t expected = waits;
+      if (state.compare_exchange_strong(expected, sleeps, std::memory_order_acquire)) {
+        while (!given()) sleep_while(state, sleeps);
+      }
+    }
+    state.store(waits, std::memory_order_relaxed);
+    return job;
+  }
+};
+
+// Threads that one caller has for the time of one operation.
+class Team {
+ public:
+  void run(unsigned runs, RunRef body) noexcept {
+    if (runs - 1 > workers_.size()) grow(runs - 1);
+    Job job;
+    job.body = body;
+    job.runs = runs;
+    job.threads = std::min(runs, static_cast<unsigned>(workers_.size()) + 1);
+    job.spins = job.threads <= cores_;
+    pending_.store(job.threads - 1, std::memory_order_relaxed);
+    do_runs(0, job);
+    await_workers(job.spins);
+  }
+
+  // Whether it was free and is now the caller's.
+  bool lease() noexcept {
+    return !leased_.load(std::memory_order_relaxed) &&
+           !leased_.exchange(true, std::memory_order_acquire);
+  }
+  void give_back() noexcept { leased_.store(false, std::memory_order_release); }
+
+  Team* next = nullptr;  // in the list of all teams
+
+ private:
+  static constexpr std::uint32_t caller_sleeps = std::uint32_t{1} << 31;
+
+  // Wakes up to two others, so that many are awake after a few steps, and does the runs of this.
+  void do_runs(unsigned number, const Job& job) noexcept {
+    for (unsigned other = 2 * number + 1; other <= 2 * number + 2 && other < job.threads; ++other) {
+      workers_[other - 1]->give(job);
+    }
+    for (unsigned run = number; run < job.runs; run += job.threads) job.body(run);
+  }
+
+  static void* work(void* worker) noexcept {
+    Worker& own = *static_cast<Worker*>(worker);
+    for (bool spins = own.spins_first;;) {
+      const Job job = own.take(spins);
+      spins = job.spins;
+      own.team.do_runs(own.number, job);
+      own.team.end_one();
+    }
+  }
+
+  void end_one() noexcept {
+    if (pending_.fetch_sub(1, std::memory_order_release) == (caller_sleeps | 1)) {
+      wake_sleeper(pending_);
+    }
+  }
+
+  void await_workers(bool spins) noexcept {
+    const auto ended = [this] { return pending_.load(std::memory_order_acquire) == 0; };
+    if (ended() || (spins && spin_until(ended))) return;
+    std::uint32_t left = pending_.fetch_or(caller_sleeps, std::memory_order_acquire);
+    while ((left & ~caller_sleeps) != 0) {
+      sleep_while(pending_, left | caller_sleeps);
+      left = pending_.load(std::memory_order_acquire);
+    }
+  }
+
+  // Starts workers until there are `count`, or one cannot be started.
+  void grow(std::size_t count) noexcept {
+    const Clock::time_point now = Clock::now();
+    if (now < next_try_) return;
+    cores_ = static_cast<unsigned>(available_cores());
+    try {
+      workers_.reserve(count);
+      while (workers_.size() < count) {
+        auto worker = std::make_unique<Worker>(*this, static_cast<unsigned>(workers_.size()) + 1,
+                                               count < cores_);
+        if (!start(*worker)) break;
+        workers_.push_back(std::move(worker));
+      }
+    } catch (const std::bad_alloc&) {
+      // As where a thread cannot be started.
+    }
+    if (workers_.size() < count) next_try_ = now + retry_time;
+  }
+
+  static bool start(Worker& worker) noexcept {
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0) return false;
+    // Nobody joins them: they wait for work until the process ends.
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, stack_bytes);
+    // Signals to the process are for the program's own threads. Those of a thread's own doing
+    // cannot wait.
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) {
+      sigdelset(&blocked, own);
+    }
+    sigset_t before;
+    const bool masked = pthread_sigmask(SIG_SETMASK, &blocked, &before) == 0;
+    pthread_t thread;
+    const int error = start_thread.load()(&thread, &attributes, work, &worker);
+    if (masked) pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    pthread_attr_destroy(&attributes);
+    return error == 0;
+  }
+
+  std::vector<std::unique_ptr<Worker>> workers_;
+  unsigned cores_ = 1;
+  Clock::time_point next_try_ = {};
+  std::atomic<bool> leased_ = true;  // whoever makes a team has it
+  alignas(apart) Word pending_ = 0;  // workers that have not ended
+};
+
+// All teams, the newest first. None is ever taken out or destroyed: its threads outlive whatever
+// the end of the process destroys.
+constinit std::atomic<Team*> teams = nullptr;
+// Those of a parent process, whose threads this one has not. They are kept for leak checkers to
+// see.
+constinit Team* of_parents = nullptr;
+// The team that this thread had last.
+constinit thread_local Team* recent = nullptr;
+
+void forget_teams() noexcept {
+  Team* const all = teams.exchange(nullptr);
+  recent = nullptr;
+  if (all == nullptr) return;
+  Team* oldest = all;
+  while (oldest->next != nullptr) oldest = oldest->next;
+  oldest->next = of_parents;
+  of_parents = all;
+}
+
+[[maybe_unused]] const int handles_forks = pthread_atfork(nullptr, nullptr, forget_teams);
+
+// A team that is the caller's until it gives it back; none if there is no memory.
+Team* lease_team() noexcept {
+  if (recent != nullptr && recent->lease()) return recent;
+  for (Team* team = teams.load(std::memory_order_acquire); team != nullptr; team = team->next) {
+    if (team->lease()) return team;
+  }
+  Team* const team = new (std::nothrow) Team;
+  if (team == nullptr) return nullptr;
+  team->next = teams.load(std::memory_order_relaxed);
+  while (!teams.compare_exchange_weak(team->next, team, std::memory_order_release,
+                                      std::memory_order_relaxed)) {
+  }
+  return team;
+}
+
+}  // namespace
+
+void run_on_threads(unsigned runs, RunRef body) noexcept {
+  Team* const team = runs > 1 ? lease_team() : nullptr;
+  if (team == nullptr) {
+    for (unsigned run = 0; run < runs; ++run) body(run);
+    return;
+  }
+  team->run(runs, body);
+  // Also after a body that had a team of its own on this thread.
+  recent = team;
+  team->give_back();
+}
+
+}  // namespace paraes

@@ -1,0 +1,20 @@
+// Preloaded into a program, it makes a system that gives a process few threads: after
+// PARAES_FEW_THREADS of them (default: none) no more can be started.
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+
+extern "C" __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
+                                                                     const pthread_attr_t* how,
+                                                                     void* (*work)(void*),
+                                                                     void* argument) {
+  static const char* const most = std::getenv("PARAES_FEW_THREADS");
+  static std::atomic<long> left = most != nullptr ? std::strtol(most, nullptr, 10) : 0;
+  if (left-- <= 0) return EAGAIN;
+  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  return reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"))(thread, how, work, argument);
+}
