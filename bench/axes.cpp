@@ -5,6 +5,7 @@
 
 #include "file/tools.hpp"
 #include "gpu/fleet.hpp"
+#include "memory/openmp.hpp"
 #include "memory/pinned_copy.hpp"
 #include "memory/ports.hpp"
 #include "paraes/error.hpp"
@@ -189,6 +190,8 @@ Axes parse_axes(const AxisTexts& texts, SizeParser parse_size) {
     }
     add_once(axes.threads, threads == 0 ? available_cores() : threads);
   }
+  axes.executors = choose("--executor", or_default(texts.executor, "threads"),
+                          {std::string(own_threads), std::string(openmp)});
   if (!texts.size.empty()) axes.sizes = parse_sizes(texts.size, parse_size);
   axes.scopes =
       choose("--scope", or_default(texts.scope, "memory"), {"memory", "transfer", "file"});

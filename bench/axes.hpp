@@ -19,6 +19,7 @@ struct AxisTexts {
   std::string key_bits;
   std::string direction;
   std::string threads;
+  std::string executor;
   std::string size;
   std::string scope;
   std::string in_place;
@@ -39,8 +40,9 @@ struct Axes {
   std::vector<int> key_bits;
   bool key_bits_named = false;
   std::vector<Direction> directions;
-  std::vector<int> threads;          // at least 1 each
-  std::vector<std::uint64_t> sizes;  // empty: each scope has its own default
+  std::vector<int> threads;            // at least 1 each
+  std::vector<std::string> executors;  // of memory scope, for several threads of the CPU
+  std::vector<std::uint64_t> sizes;    // empty: each scope has its own default
   std::vector<std::string> scopes;
   std::vector<bool> in_place;
   std::vector<std::string> formats;

@@ -67,6 +67,9 @@ void add_bench(CLI::App& app, int& status, const BenchProgram& program) {
   axis("--direction", axes.direction, "encrypt,decrypt", "Directions (default: both).");
   axis("-T,--threads", axes.threads, "N,...",
        "Numbers of threads of the CPU; 0 is all cores (default: 1).");
+  axis("--executor", axes.executor, "threads,openmp",
+       "What spreads work in memory scope over several threads: the library's own (default), or "
+       "OpenMP.");
   axis(
       "--size", axes.size, "SIZE,...",
       "Sizes of the message; 1KiB,...,1GiB is a series (default: 16KiB,1MiB; transfer: 1MiB,64MiB; "

@@ -1,7 +1,6 @@
 #include "measure.hpp"
 
 #include <fcntl.h>
-#include <omp.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -218,8 +217,8 @@ void take_part(const Ranks& ranks, Part& part, bool scatters, const std::uint8_t
   }
 }
 
-// After another row: the threads that served it look for more work for milliseconds, and the
-// scheduler lets two ranks share a core for as long where those have another.
+// After another row: while the threads that served it still look for more work, and until the
+// scheduler has moved them, two ranks may share a core.
 template <class Call>
 void settle(const Call& call) {
   constexpr std::chrono::milliseconds long_enough(10);
@@ -270,8 +269,6 @@ class MemoryRanks : public bench::Variant {
   }
 
   void lead_in() override {
-    // The threads of a row of this process would spin on the cores of the other ranks.
-    static_cast<void>(omp_pause_resource(omp_pause_soft, omp_get_initial_device()));
     settle([this] { call_untimed(); });
   }
 

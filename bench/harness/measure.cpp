@@ -275,6 +275,7 @@ void finish(Entrant& entrant, EnergyMeter& energy, const Settings& settings) {
     }
     result.verified = entrant.variant->verify();
   });
+  entrant.variant->rest();
   set_timeline(result, *entrant.variant);
   if (entrant.failed()) result.verified = false;
 }
@@ -323,6 +324,7 @@ Outcome measure(const Group& group, const Settings& settings, Random& random, En
         entrant.variant->call();
       }
     });
+    entrant.variant->rest();
   }
 
   for (unsigned round = 0; round < max_samples; ++round) {
@@ -337,6 +339,7 @@ Outcome measure(const Group& group, const Settings& settings, Random& random, En
     for (Entrant* entrant : order) {
       progress(std::min(1.0, static_cast<double>(round) / settings.samples), entrant->result.row);
       guard(*entrant, [&] { take_sample(*entrant, energy); });
+      entrant->variant->rest();
     }
   }
 

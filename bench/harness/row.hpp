@@ -25,6 +25,8 @@ struct Row {
   std::optional<int> key_bits;
   std::optional<Direction> direction;
   int threads = 1;  // 0 on a GPU
+  // What spreads the work over the threads: in memory scope on several threads of the CPU.
+  std::string executor;
   int ranks = 1;
   std::uint64_t bytes = 0;  // of plaintext in one run
   std::uint64_t messages = 1;

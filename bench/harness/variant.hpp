@@ -44,6 +44,9 @@ class Variant {
   // after those of other variants.
   virtual void lead_in() {}
 
+  // After its calls, untimed: ends what would take cores from the calls of other variants.
+  virtual void rest() noexcept {}
+
   // Works once more from fresh input into spoilt output and compares every byte with an
   // independent computation.
   [[nodiscard]] virtual bool verify() = 0;

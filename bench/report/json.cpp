@@ -33,6 +33,7 @@ Json axes_of(const Row& row) {
   json["key_bits"] = row.key_bits ? Json(*row.key_bits) : Json();
   json["direction"] = row.direction ? Json(std::string(to_string(*row.direction))) : Json();
   json["threads"] = row.threads;
+  json["executor"] = or_null(row.executor);
   json["ranks"] = row.ranks;
   json["bytes"] = row.bytes;
   json["messages"] = row.messages;

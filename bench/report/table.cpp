@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "memory/openmp.hpp"
 #include "rivals/rivals.hpp"
 
 namespace paraes::bench {
@@ -41,6 +42,7 @@ std::vector<Column> axis_columns() {
        true, "{}ryption"},
       {"thr", [](const Row& r) { return r.threads == 0 ? "" : fmt::format("{}", r.threads); },
        false, "{}"},
+      {"exec", [](const Row& r) { return r.executor; }, true, ""},
       {"ranks", [](const Row& r) { return r.ranks == 1 ? "" : fmt::format("{}", r.ranks); }, false,
        "{} ranks"},
       {"data", [](const Row& r) { return r.distribution; }, true, "{}"},
@@ -102,6 +104,7 @@ std::string caption_of(const Column& column, const std::string& value, const Row
   if (column.title == "thr") return value + (value == "1" ? " thread" : " threads");
   if (column.title == "place") return row.in_place ? "in place" : "";
   if (value.empty() || (column.title == "device" && value == "cpu")) return {};
+  if (column.title == "exec") return value == openmp ? "OpenMP" : "";
   std::string text = column.caption;
   text.replace(text.find("{}"), 2, value);
   return text;
@@ -205,8 +208,9 @@ std::string table(const Outcome& outcome) {
     std::vector<std::string> values;
     for (const Result* r : rows) {
       const std::string value = column.text(r->row);
-      // A GPU has no threads to speak of, nor the CPU what GPUs have.
-      const bool absent = !r->row.mode || column.of_gpus || column.title == "thr";
+      // A GPU has no threads to speak of, nor the CPU what GPUs have; one thread has no executor.
+      const bool absent =
+          !r->row.mode || column.of_gpus || column.title == "thr" || column.title == "exec";
       if (absent && value.empty()) continue;
       if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
     }

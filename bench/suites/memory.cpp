@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "memory/arena.hpp"
+#include "memory/openmp.hpp"
 #include "memory/ours.hpp"
 #include "memory/ports.hpp"
 #include "memory/resident.hpp"
@@ -119,13 +120,14 @@ class Planner {
     for (const std::string& kernel : axes_.kernels) {
       Row row = row_of(job);
       row.kernel = kernel;
-      add(std::move(row), job, [&](const Row& r) {
-        cpu_kernels_.require(kernel);
-        if (job.mode == Mode::cbc && job.direction == Direction::encrypt && job.threads > 1) {
-          throw Skip("CBC encryption is serial");
-        }
-        return on_cpu(r, job, make_ours(job, kernel));
-      });
+      if (job.threads == 1) {
+        add_ours(row, job);
+        continue;
+      }
+      for (const std::string& executor : axes_.executors) {
+        row.executor = executor;
+        add_ours(row, job);
+      }
     }
     for (const MemoryRival& rival : memory_rivals()) {
       if (rival.copies || !wanted(rival)) continue;
@@ -133,6 +135,18 @@ class Planner {
       row.rival = rival.name;
       add(std::move(row), job, [&](const Row& r) { return on_cpu(r, job, rival.make(job)); });
     }
+  }
+
+  void add_ours(const Row& row, const Job& job) {
+    add(row, job, [&](const Row& r) -> std::unique_ptr<Variant> {
+      cpu_kernels_.require(r.kernel);
+      if (job.mode == Mode::cbc && job.direction == Direction::encrypt && job.threads > 1) {
+        throw Skip("CBC encryption is serial");
+      }
+      auto ours = make_ours(job, r.kernel);
+      if (r.executor != openmp) return on_cpu(r, job, std::move(ours));
+      return std::make_unique<OpenMpVariant>(r, job, std::move(ours), arena_);
+    });
   }
 
   void plan_gpu(const std::string& device, const std::string& kernel, std::uint64_t bytes) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/cache.hpp"
+#include "memory/openmp.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 
@@ -18,6 +19,7 @@ Row row_of(const Job& job) {
     row.key_expansion = "host";
   }
   row.threads = job.threads;
+  if (job.threads > 1) row.executor = own_threads;
   row.bytes = job.bytes;
   row.in_place = job.in_place;
   // What the run touches must fit in the last cache to be found there again.

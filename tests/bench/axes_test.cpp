@@ -46,15 +46,16 @@ TEST(Axes, SeriesOfSizes) {
 
 TEST(Axes, UnknownValuesAreRefused) {
   const std::pair<std::string AxisTexts::*, const char*> wrong[] = {
-      {&AxisTexts::device, "gpu"},     {&AxisTexts::kernel, "fast"},
-      {&AxisTexts::device, "cpu,"},    {&AxisTexts::device, "cuda:x"},
-      {&AxisTexts::device, "hip:0+0"}, {&AxisTexts::kernel, "ttable-simple"},
-      {&AxisTexts::mode, "ctr,cfb"},   {&AxisTexts::key_bits, "129"},
-      {&AxisTexts::direction, "both"}, {&AxisTexts::threads, "-1"},
-      {&AxisTexts::threads, "two"},    {&AxisTexts::scope, "disk"},
-      {&AxisTexts::in_place, "maybe"}, {&AxisTexts::format, "zip"},
-      {&AxisTexts::transfer, "mail"},  {&AxisTexts::key_expansion, "x"},
-      {&AxisTexts::rivals, "botan"},   {&AxisTexts::unit, "15"},
+      {&AxisTexts::device, "gpu"},      {&AxisTexts::kernel, "fast"},
+      {&AxisTexts::device, "cpu,"},     {&AxisTexts::device, "cuda:x"},
+      {&AxisTexts::device, "hip:0+0"},  {&AxisTexts::kernel, "ttable-simple"},
+      {&AxisTexts::mode, "ctr,cfb"},    {&AxisTexts::key_bits, "129"},
+      {&AxisTexts::direction, "both"},  {&AxisTexts::threads, "-1"},
+      {&AxisTexts::threads, "two"},     {&AxisTexts::executor, "tbb"},
+      {&AxisTexts::scope, "disk"},      {&AxisTexts::in_place, "maybe"},
+      {&AxisTexts::format, "zip"},      {&AxisTexts::transfer, "mail"},
+      {&AxisTexts::key_expansion, "x"}, {&AxisTexts::rivals, "botan"},
+      {&AxisTexts::unit, "15"},
   };
   for (const auto& [axis, value] : wrong) {
     EXPECT_THROW((void)axes_of(texts_with(axis, value)), InvalidArgument) << value;
@@ -120,6 +121,29 @@ TEST(Plan, ProductOfAxes) {
     EXPECT_EQ(group.size(), 2U * 3U * 2U * 2U + 1U);  // modes, keys, directions, who; one copy
   }
   EXPECT_TRUE(plan.skipped.empty());
+}
+
+TEST(Plan, ExecutorsSpreadOverSeveralThreads) {
+  AxisTexts texts;
+  texts.mode = "ctr";
+  texts.direction = "encrypt";
+  texts.size = "65536";
+  texts.threads = "1,2";
+  texts.rivals = "memcpy";
+  const auto rows = [&] {
+    std::vector<std::string> list;
+    const Plan plan = plan_with(texts);
+    for (const auto& variant : plan.groups.front()) {
+      const Row& row = variant->row();
+      list.push_back(row.who() + " " + std::to_string(row.threads) + " " + row.executor);
+    }
+    return list;
+  };
+  using Rows = std::vector<std::string>;
+  EXPECT_EQ(rows(), (Rows{"memcpy 1 ", "reference 1 ", "memcpy 2 threads", "reference 2 threads"}));
+  texts.executor = "openmp,threads";
+  EXPECT_EQ(rows(), (Rows{"memcpy 1 ", "reference 1 ", "memcpy 2 threads", "reference 2 openmp",
+                          "reference 2 threads"}));
 }
 
 TEST(Plan, ImpossibleRowsHaveReasons) {

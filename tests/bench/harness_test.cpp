@@ -79,6 +79,7 @@ class Fake : public Variant {
 
   std::function<void()> on_set_up = [] {};
   std::function<void()> on_lead_in = [] {};
+  std::function<void()> on_rest = [] {};
   std::function<bool()> on_expand_key = [] { return false; };
   std::function<void()> on_call = [] {};
   std::function<bool()> on_verify = [] { return true; };
@@ -98,6 +99,7 @@ class Fake : public Variant {
   [[nodiscard]] bool needs_restore() const override { return restores; }
   void restore() override { ++restored; }
   void lead_in() override { on_lead_in(); }
+  void rest() noexcept override { on_rest(); }
   bool expand_key() override { return on_expand_key(); }
   [[nodiscard]] Timeline take_phases() override { return std::exchange(phases, {}); }
   [[nodiscard]] bool is_kernel_alone() const override { return kernel_alone; }
@@ -169,6 +171,22 @@ TEST(Measure, RoundsAreInterleavedInAnotherOrderEachTime) {
     EXPECT_EQ(round, "abc") << "round " << i / 3;
   }
   EXPECT_LT(in_order, 15);
+}
+
+TEST(Measure, RestsBeforeTheCallsOfOthers) {
+  Bench bench;
+  std::string order;
+  bench.settings = Settings{5, 0, 1, 0};
+  for (const char* name : {"a", "b"}) {
+    Fake& fake = bench.add(name);
+    fake.on_call = [&order, name] { order += name; };
+    fake.on_verify = [&order, name] { return order += name, true; };
+    fake.on_rest = [&order] { order += '.'; };
+  }
+  (void)bench.run();
+  EXPECT_EQ(order.find("ab"), std::string::npos) << order;
+  EXPECT_EQ(order.find("ba"), std::string::npos) << order;
+  EXPECT_EQ(std::count(order.begin(), order.end(), '.'), 2 * (1 + 5 + 1)) << order;
 }
 
 TEST(Measure, ShortCallsAreBatched) {

@@ -1,5 +1,6 @@
 // Memory scope: every contender on every mode is right, and none that is wrong gets through.
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -10,6 +11,8 @@
 #include <vector>
 
 #include "bench.hpp"
+#include "executors/executor.hpp"
+#include "memory/openmp.hpp"
 #include "memory/oracle.hpp"
 #include "memory/ours.hpp"
 #include "memory/ports.hpp"
@@ -70,6 +73,50 @@ bool verifies(const Job& job, std::unique_ptr<Contender> contender) {
 TEST(Memory, OursIsRight) {
   for (const Job& job : jobs())
     EXPECT_TRUE(verifies(job, make_ours(job, "ttable"))) << name_of(job);
+}
+
+TEST(Memory, OpenMpIsRight) {
+  for (const Job& job : jobs()) {
+    OpenMpVariant variant(row_of(job), job, make_ours(job, "ttable"),
+                          std::make_shared<Arena>(job.bytes, job.threads));
+    variant.set_up();
+    variant.lead_in();
+    EXPECT_TRUE(variant.verify()) << name_of(job);
+    variant.rest();
+    EXPECT_TRUE(variant.verify()) << name_of(job);
+    variant.tear_down();
+  }
+}
+
+// Notes OpenMP's own numbers of the threads that do its runs, or -1.
+class Spy : public Contender {
+ public:
+  void run(const std::uint8_t* /*in*/, std::uint8_t* /*out*/, std::uint8_t* /*tag*/) override {
+    Executor(3).run(3, 1, [this](unsigned r, std::uint64_t, std::uint64_t) {
+      threads[r] = omp_in_parallel() != 0 ? omp_get_thread_num() : -1;
+    });
+  }
+  std::vector<int> threads = {-2, -2, -2};
+};
+
+template <class V>
+std::vector<int> threads_of_runs() {
+  Job job;
+  job.mode = Mode::ctr;
+  job.bytes = 64;
+  job.threads = 3;
+  auto spy = std::make_unique<Spy>();
+  const Spy& seen = *spy;
+  V variant(row_of(job), job, std::move(spy), std::make_shared<Arena>(job.bytes, job.threads));
+  variant.set_up();
+  variant.call();
+  variant.tear_down();
+  return seen.threads;
+}
+
+TEST(Memory, OpenMpSpreadsTheRunsOfItsRowsOnly) {
+  EXPECT_EQ(threads_of_runs<OpenMpVariant>(), (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(threads_of_runs<MemoryVariant>(), (std::vector<int>{-1, -1, -1}));
 }
 
 TEST(Memory, RivalsAreRightOrSayWhyNot) {

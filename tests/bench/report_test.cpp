@@ -22,9 +22,9 @@ std::vector<std::string> keys(const Json& json) {
 }
 
 const std::vector<std::string> axis_keys = {
-    "rival",    "device", "kernel",        "mode",     "key_bits",     "direction",
-    "threads",  "ranks",  "bytes",         "messages", "scope",        "format",
-    "in_place", "cache",  "key_expansion", "transfer", "distribution", "overlap"};
+    "rival",    "device",        "kernel",   "mode",         "key_bits", "direction", "threads",
+    "executor", "ranks",         "bytes",    "messages",     "scope",    "format",    "in_place",
+    "cache",    "key_expansion", "transfer", "distribution", "overlap"};
 
 std::vector<std::string> operator+(std::vector<std::string> a, const std::vector<std::string>& b) {
   a.insert(a.end(), b.begin(), b.end());
@@ -100,6 +100,7 @@ TEST(Report, ValuesAndNulls) {
   EXPECT_TRUE(json["kernel"].is_null());
   EXPECT_TRUE(json["mode"].is_null());
   EXPECT_TRUE(json["format"].is_null());
+  EXPECT_TRUE(json["executor"].is_null());
   EXPECT_TRUE(json["energy_joules"].is_null());
   EXPECT_EQ(json["samples_ns"].size(), 3U);
   EXPECT_EQ(json["outliers"], Json::array({2}));
@@ -207,6 +208,24 @@ TEST(Table, ProgramsCompareWhereverTheyWork) {
     result.row.format = "raw";
   }
   EXPECT_NE(table(outcome).find("3.00"), std::string::npos) << table(outcome);
+}
+
+TEST(Table, ExecutorsAreToldApart) {
+  Outcome outcome;
+  outcome.results.push_back(result_named("aesni", "", 1e5));
+  EXPECT_EQ(table(outcome).find("exec"), std::string::npos) << table(outcome);
+  outcome.results.push_back(result_named("aesni", "", 1e5));
+  outcome.results[1].row.threads = 2;
+  outcome.results[1].row.executor = "threads";
+  EXPECT_EQ(table(outcome).find("exec"), std::string::npos) << table(outcome);
+  outcome.results.push_back(outcome.results[1]);
+  outcome.results[2].row.executor = "openmp";
+  EXPECT_NE(table(outcome).find("exec"), std::string::npos) << table(outcome);
+  EXPECT_NE(table(outcome).find("openmp"), std::string::npos) << table(outcome);
+  outcome.results.erase(outcome.results.begin(), outcome.results.begin() + 2);
+  EXPECT_NE(table(outcome).find("2 threads, OpenMP"), std::string::npos) << table(outcome);
+  const Json rows = report(0, Json::object(), outcome)["results"];
+  EXPECT_EQ(rows[0]["executor"], "openmp");
 }
 
 TEST(Table, WrongRowsAreLoud) {

@@ -1,0 +1,22 @@
+// OpenMP as an executor: what the papers measured, beside the library's own threads.
+#pragma once
+
+#include <string_view>
+
+#include "memory/variant.hpp"
+
+namespace paraes::bench {
+
+inline constexpr std::string_view own_threads = "threads";
+inline constexpr std::string_view openmp = "openmp";
+
+// Our row of memory scope whose runs OpenMP spreads: the same runs, by a parallel loop.
+class OpenMpVariant : public MemoryVariant {
+ public:
+  using MemoryVariant::MemoryVariant;
+  void call() override;
+  void lead_in() override;
+  void rest() noexcept override;
+};
+
+}  // namespace paraes::bench
