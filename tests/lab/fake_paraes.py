@@ -61,23 +61,31 @@ def rows(flags: dict) -> list:
                         map(int, flags["--threads"].split(",")) if device == "cpu" else [0]
                     ):
                         for place in flags.get("--key-expansion", "host").split(","):
-                            found.append(
-                                one(
-                                    flags["--scope"],
-                                    device,
-                                    kernel,
-                                    bits,
-                                    direction,
-                                    threads,
-                                    ranks,
-                                    size,
-                                    place,
+                            for executor in executors(flags, threads):
+                                found.append(
+                                    one(
+                                        flags["--scope"],
+                                        device,
+                                        kernel,
+                                        bits,
+                                        direction,
+                                        threads,
+                                        executor,
+                                        ranks,
+                                        size,
+                                        place,
+                                    )
                                 )
-                            )
     return found
 
 
-def one(scope, device, kernel, bits, direction, threads, ranks, size, place) -> dict:
+def executors(flags: dict, threads: int) -> list:
+    if threads <= 1 or flags["--scope"] != "memory":
+        return [None]
+    return flags.get("--executor", "threads").split(",")
+
+
+def one(scope, device, kernel, bits, direction, threads, executor, ranks, size, place) -> dict:
     timeline = dict.fromkeys(PHASES)
     timeline["key_expansion"] = 100.0 if place == "host" else 300.0
     if device == "cpu":
@@ -103,6 +111,7 @@ def one(scope, device, kernel, bits, direction, threads, ranks, size, place) -> 
         "key_bits": bits,
         "direction": direction,
         "threads": threads,
+        "executor": executor,
         "ranks": ranks,
         "bytes": size,
         "messages": 1,

@@ -47,6 +47,7 @@ def row(**changes: Any) -> dict[str, Any]:
         "key_bits": 128,
         "direction": "encrypt",
         "threads": 1,
+        "executor": None,  # where there are several threads: the library's own
         "ranks": 1,
         "bytes": 1 << 20,
         "messages": 1,
@@ -70,7 +71,11 @@ def row(**changes: Any) -> dict[str, Any]:
     if phases is not None:
         base["timeline_ns"] = timeline | {p: float(np.median(s)) for p, s in phases.items()}
         base["timeline_samples_ns"] = phases
-    return base | changes
+    whole = base | changes
+    memory = whole["device"] == "cpu" and whole["scope"] == "memory"
+    if memory and "executor" not in changes and whole["threads"] not in (0, 1):
+        whole["executor"] = "threads"
+    return whole
 
 
 def report(*rows: dict[str, Any], skipped: tuple = (), **context: Any) -> dict[str, Any]:

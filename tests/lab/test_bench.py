@@ -86,6 +86,28 @@ def test_samples_of_phases_are_read_and_older_files_have_none():
     assert old.timeline_samples_ns == {}
 
 
+def test_older_rows_of_several_threads_are_openmps():
+    def old(**axes):
+        found = row(**axes)
+        del found["executor"]
+        return found
+
+    rows = [
+        old(),
+        old(threads=2),
+        old(threads=2, rival="memcpy", kernel=None),
+        old(threads=2, scope="file"),
+        old(threads=0, device="cuda:0"),
+        row(threads=2),
+    ]
+    skip = old(threads=2) | {"reason": "none"}
+    found = bench.from_object(report(*rows, skipped=(skip,)), "old")
+    assert [r.executor for r in found.rows] == [None, "openmp", "openmp", None, None, "threads"]
+    assert found.skipped[0].axes["executor"] == "openmp"
+    assert found.rows[1].label() == "reference · 2 threads by OpenMP"
+    assert found.rows[5].label() == "reference · 2 threads"
+
+
 def test_missing_axis_is_named():
     broken = row()
     del broken["ranks"]

@@ -207,6 +207,9 @@ def test_axes_of_the_issue():
     kernels = {k for r in runs("pousa-2014") for k in r.kernels}
     assert kernels == {"reference", "ttable", "reference-shared", "ttable-simple"}
     assert {r.threads for r in runs("soares")} == {(1, 2, 4, 8, 16)}
+    for name in ("pousa-2011", "pousa-2014", "soares"):
+        several = [r for r in runs(name) if r.scope == "memory" and len(r.threads) > 1]
+        assert {r.executors for r in several} == {("openmp",)}
 
 
 def test_unknown_paper_is_a_usage_error():

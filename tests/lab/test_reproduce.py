@@ -258,6 +258,32 @@ def test_soares_has_the_fraction_of_the_formula(fake, tmp_path):
         assert row[2].interval.low < 0.1 < row[2].interval.high
     assert any(row[0].startswith("Gustafson") for row in fits)
     assert agreement(whole, "soares")["the time rises from 8 to 16 threads"][3] == "differs"
+    assert {(r["threads"] > 1, r["executor"]) for r in whole["results"]} == {
+        (False, None),
+        (True, "openmp"),
+    }
+
+
+@pytest.mark.parametrize("name", ["soares", "pousa-2011"])
+def test_openmps_rows_are_taken_where_the_librarys_stand_beside_them(fake, tmp_path, name):
+    whole = run(fake, tmp_path, name)
+    alone = tables(whole)
+    results, parts = [], []
+    for part in whole["lab"]["parts"]:
+        begin, count = part["results"]
+        rows = whole["results"][begin : begin + count]
+        ours = [
+            {**r, "executor": "threads", "samples_ns": [s / 8 for s in r["samples_ns"]]}
+            for r in rows
+            if r["executor"] == "openmp"
+        ]
+        parts.append({**part, "results": [len(results), len(ours) + count]})
+        results += [*ours, *rows]
+    assert len(results) > len(whole["results"])
+    both = tables(whole | {"lab": {**whole["lab"], "parts": parts}, "results": results})
+    for table in alone:
+        if not table.endswith("-agreement"):
+            assert both[table].rows == alone[table].rows, table
 
 
 def test_a_machine_without_a_gpu_has_one_row_a_table_with_the_reason(fake, tmp_path, monkeypatch):

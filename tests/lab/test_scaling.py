@@ -168,6 +168,27 @@ def test_ranks_are_a_series_of_their_own():
     assert kinds == [1, 2]
 
 
+def test_executors_are_series_of_their_own():
+    ours = [row(ns=60, threads=2), row(ns=40, threads=4)]
+    openmp = [row(ns=80, threads=2, executor="openmp"), row(ns=70, threads=4, executor="openmp")]
+    rows = loaded(row(ns=100), *openmp, *ours).right
+    found = {
+        s.points[-1].row.executor: [p.row.median_ns for p in s.points] for s in scalings(rows)
+    }
+    assert found == {"threads": [100, 60, 40], "openmp": [100, 80, 70]}
+
+
+def test_gustafson_tells_executors_apart():
+    rows = [row(ns=1000, bytes=1024)]
+    for executor, f in (("openmp", 0.5), ("threads", 0.25)):
+        rows += [
+            row(ns=1000 * p / gustafson(f, p), threads=p, bytes=1024 * p, executor=executor)
+            for p in (2, 4)
+        ]
+    found = {w.executor: w.fit.fraction for w in weak_scalings(loaded(*rows).right)}
+    assert found == {"openmp": pytest.approx(0.5), "threads": pytest.approx(0.25)}
+
+
 def test_different_sizes_are_not_one_series():
     rows = [row(ns=100, bytes=64), row(ns=60, bytes=128, threads=2)]
     assert scalings(loaded(*rows).right) == []

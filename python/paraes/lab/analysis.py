@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from paraes.lab.bench import PHASES, Report, Row, Skip, is_cpu_device, machine_of
+from paraes.lab.bench import OPENMP, PHASES, Report, Row, Skip, is_cpu_device, machine_of
 from paraes.lab.crossover import crossover
 from paraes.lab.derived import (
     Known,
@@ -409,6 +409,8 @@ def _series_text(scaling: Scaling) -> str:
     kind = "ranks" if several else "threads"
     if several and several[0].distribution:
         kind += f" ({several[0].distribution})"
+    if not several and scaling.points[-1].row.executor == OPENMP:
+        kind += " by OpenMP"
     return f"{row.name}, {kind}, {job_text(row)}"
 
 
@@ -448,6 +450,7 @@ def scaling_section(rows: list[Row], cores: int | None) -> Section | None:
             fits.append(["Amdahl", _series_text(s), *fit_cells(s.fit)])
     for w in weak:
         text = f"{w.base.name}, {job_text(w.base)} a thread"
+        text += " by OpenMP" if w.executor == OPENMP else ""
         fits.append(["Gustafson", text, *fit_cells(w.fit)])
     notes = ["Points with more workers than cores are left out.", RESIDUAL_NOTE]
     if not weak:
@@ -540,7 +543,7 @@ def crossover_section(
             if report.machine_of_row(row) != report.machine_of_row(first) or row.in_place:
                 continue
             if all(getattr(row, n) == getattr(first, n) for n in same):
-                opponents.setdefault((row.kernel, row.workers), []).append(row)
+                opponents.setdefault((row.kernel, (row.workers, row.executor)), []).append(row)
         for group in _worthy(opponents, str(first.kernel)):
             found = crossover(
                 {r.bytes: r.samples_ns for r in group}, {r.bytes: r.samples_ns for r in members}

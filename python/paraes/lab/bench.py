@@ -40,6 +40,7 @@ _AXES: dict[str, tuple[type, bool]] = {
     "key_bits": (int, True),
     "direction": (str, True),
     "threads": (int, False),
+    "executor": (str, True),
     "ranks": (int, False),
     "bytes": (int, False),
     "messages": (int, False),
@@ -53,6 +54,7 @@ _AXES: dict[str, tuple[type, bool]] = {
     "overlap": (bool, False),
 }
 AXES = tuple(_AXES)
+OPENMP = "openmp"  # an executor
 
 
 def is_cpu_device(device: dict[str, Any]) -> bool:
@@ -79,6 +81,7 @@ class Row:
     key_bits: int | None
     direction: str | None
     threads: int
+    executor: str | None
     ranks: int
     bytes: int
     messages: int
@@ -136,7 +139,8 @@ class Row:
         if self.on_gpu:
             parts.insert(0, f"{self.device} (a CPU)" if self.stand_in else str(self.device))
         elif threads and self.ranks == 1:
-            parts.append(f"· {plural(self.threads, 'thread')}")
+            by = " by OpenMP" if self.executor == OPENMP else ""
+            parts.append(f"· {plural(self.threads, 'thread')}{by}")
         if self.ranks > 1:
             parts.append(f"· {plural(self.ranks, 'rank')}")
         return " ".join(parts)
@@ -224,6 +228,16 @@ def _number(value: Any, where: str, nullable: bool = True) -> float | None:
     return float(value)
 
 
+def _with_executor(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with its executor, which older reports do not have: several threads were OpenMP's."""
+    if "executor" in row:
+        return row
+    memory = row.get("device") == "cpu" and row.get("scope") == "memory"
+    threads = row.get("threads")
+    several = isinstance(threads, int) and threads > 1
+    return {**row, "executor": OPENMP if memory and several else None}
+
+
 def _axes_of(row: dict[str, Any], where: str) -> dict[str, Any]:
     axes = {}
     for name, (kind, nullable) in _AXES.items():
@@ -242,7 +256,7 @@ def _phase_samples(value: Any, where: str) -> np.ndarray:
 
 
 def _row_of(json_row: Any, where: str, stand_ins: set[str]) -> Row:
-    row = _expect(json_row, dict, False, where)
+    row = _with_executor(_expect(json_row, dict, False, where))
     axes = _axes_of(row, where)
     samples = _expect(row.get("samples_ns"), list, False, f"{where}.samples_ns")
     numbers = [_number(s, f"{where}.samples_ns[{i}]", False) for i, s in enumerate(samples)]
@@ -270,7 +284,7 @@ def _row_of(json_row: Any, where: str, stand_ins: set[str]) -> Row:
 
 
 def _skip_of(json_row: Any, where: str) -> Skip:
-    row = _expect(json_row, dict, False, where)
+    row = _with_executor(_expect(json_row, dict, False, where))
     reason = _expect(row.get("reason"), str, False, f"{where}.reason")
     return Skip({name: row.get(name) for name in AXES}, reason)
 

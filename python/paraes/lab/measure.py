@@ -41,6 +41,7 @@ class Run:
     directions: tuple[str, ...] = ("encrypt",)
     key_bits: tuple[int, ...] = (128,)
     threads: tuple[int, ...] = (1,)
+    executors: tuple[str, ...] = ("threads",)  # of memory scope, for several threads
     ranks: int = 1
     mode: str = "ecb"
     rivals: tuple[str, ...] = ("none",)
@@ -87,6 +88,8 @@ class Run:
             "--min-time",
             f"{self.min_time:g}",
         ]
+        if self.executors != ("threads",):
+            flags += ["--executor", ",".join(self.executors)]
         if self.key_expansions != ("host",):
             flags += ["--key-expansion", ",".join(self.key_expansions)]
         if self.scope == "file":

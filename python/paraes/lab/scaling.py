@@ -213,7 +213,7 @@ def _point(row: Row, base: Row, serial: Row | None, cores: int | None) -> Point:
 
 def best_serial(row: Row, rows: list[Row]) -> Row | None:
     """The fastest of our kernels on one thread of the processor that does the same job as `row`."""
-    without = ("kernel", "threads", "ranks", "cache", "distribution", "device")
+    without = ("kernel", "threads", "ranks", "cache", "distribution", "device", "executor")
     same = [
         other
         for other in rows
@@ -226,17 +226,30 @@ def best_serial(row: Row, rows: list[Row]) -> Row | None:
     return min(same, key=lambda other: other.median_ns, default=None)
 
 
+def _executors(rows: list[Row]) -> list[str]:
+    """What spread work over several threads of one process in `rows`."""
+    return sorted({str(row.executor) for row in rows if row.ranks == 1 and row.threads > 1})
+
+
+def _kinds_of_threads(row: Row, executors: list[str]) -> list[str]:
+    """The series over threads that a row is in: one thread is in those of every executor."""
+    if row.threads == 1:
+        return [f"threads by {executor}" for executor in executors]
+    return [f"threads by {row.executor}"]
+
+
 def scalings(rows: list[Row], cores: int | None = None) -> list[Scaling]:
     """Every series over threads or ranks in `rows` that has one worker and more. `cores` marks rows
     with more workers than the machine can run at once."""
     series: dict[tuple, list[Row]] = {}
     distributions = sorted({str(row.distribution) for row in rows if row.ranks > 1})
+    executors = _executors(rows)
     for row in rows:
         if row.on_gpu:
             continue
-        key = (row.report, *row.axes("threads", "ranks", "cache", "distribution"))
+        key = (row.report, *row.axes("threads", "executor", "ranks", "cache", "distribution"))
         # One thread of one rank begins every kind of series.
-        kinds = ["threads"] if row.ranks == 1 else []
+        kinds = _kinds_of_threads(row, executors) if row.ranks == 1 else []
         if row.threads == 1:
             kinds += distributions if row.ranks == 1 else [str(row.distribution)]
         for kind in kinds:
@@ -263,6 +276,7 @@ class Weak:
     """Scaled speedups of rows whose size grows with the workers, and Gustafson's law over them."""
 
     base: Row
+    executor: str | None
     workers: list[int]
     scaled: list[float]
     fit: Fit
@@ -274,11 +288,13 @@ def weak_scalings(rows: list[Row], cores: int | None = None) -> list[Weak]:
     Scaled speedup: the rate on p workers over that on one, each with its own share of the work.
     """
     groups: dict[tuple, dict[tuple[int, int], Row]] = {}
+    executors = _executors(rows)
     for row in rows:
         if row.on_gpu or row.ranks > 1:
             continue
-        key = (row.report, *row.axes("threads", "cache", "bytes"))
-        groups.setdefault(key, {})[(row.threads, row.bytes)] = row
+        key = (row.report, *row.axes("threads", "executor", "cache", "bytes"))
+        for kind in _kinds_of_threads(row, executors):
+            groups.setdefault((kind, *key), {})[(row.threads, row.bytes)] = row
     found = []
     for members in groups.values():
         for (threads, size), base in members.items():
@@ -293,5 +309,6 @@ def weak_scalings(rows: list[Row], cores: int | None = None) -> list[Weak]:
                 [t for t, _ in fair], [r.samples_ns for _, r in fair], base.samples_ns
             )
             if fit is not None:
-                found.append(Weak(base, [t for t, _ in fair], scaled, fit))
+                executor = diagonal[-1][1].executor
+                found.append(Weak(base, executor, [t for t, _ in fair], scaled, fit))
     return found

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from paraes.lab.bench import AXES, Report, Row, Skip
+from paraes.lab.bench import AXES, OPENMP, Report, Row, Skip
 from paraes.lab.crossover import Crossover, crossover
 from paraes.lab.derived import phase_times
 from paraes.lab.document import (
@@ -151,6 +151,11 @@ def _fits(skip: Skip, axes: dict[str, Any]) -> bool:
         for name in names
         if name in axes and not (name == "threads" and loose)
     )
+
+
+def executor_of(threads: int) -> str | None:
+    """The executor of a row by OpenMP: with one thread the bench has none."""
+    return OPENMP if threads > 1 else None
 
 
 # ------------------------------------------------------------------------------------------ cells

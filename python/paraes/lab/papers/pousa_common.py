@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from paraes.lab.bench import Row
+from paraes.lab.bench import OPENMP, Row
 from paraes.lab.document import Cell, Missing, Predicted
 from paraes.lab.measure import DISTRIBUTION, GPU, Run
-from paraes.lab.papers.common import MIB, Evidence, Setting, ratio, seconds
+from paraes.lab.papers.common import MIB, Evidence, Setting, executor_of, ratio, seconds
 from paraes.lab.scaling import AmdahlFit, fit_amdahl
 from paraes.lab.units import plural
 
@@ -29,6 +29,7 @@ def runs_of(setting: Setting, kernel: str, gpu_kernel: str, sizes: list[int]) ->
                 (kernel,),
                 size,
                 threads=threads,
+                executors=(OPENMP,),
                 rivals=("memcpy",),
                 samples=samples,
             )
@@ -86,12 +87,13 @@ class Family:
         )
 
     def openmp(self, size: int) -> Row | Missing:
-        """All threads."""
+        """All threads, OpenMP's."""
         return self._need(
             device="cpu",
             kernel=self.kernel,
             scope="memory",
             threads=self.threads,
+            executor=executor_of(self.threads),
             ranks=1,
             bytes=size,
         )

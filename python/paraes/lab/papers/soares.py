@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paraes.lab.analysis import FIT_COLUMNS, RESIDUAL_NOTE, fit_cells
-from paraes.lab.bench import Row
+from paraes.lab.bench import OPENMP, Row
 from paraes.lab.document import Axis, Cell, Column, Estimate, Missing, Section, Series, Table
 from paraes.lab.measure import Run
 from paraes.lab.papers.common import (
@@ -12,6 +12,7 @@ from paraes.lab.papers.common import (
     Finding,
     Setting,
     compare_near,
+    executor_of,
     findings_table,
     introduction,
     judge,
@@ -48,6 +49,7 @@ def plan(setting: Setting) -> list[Run]:
             ("reference",),
             size,
             threads=THREADS,
+            executors=(OPENMP,),
             samples=setting.samples_of(size),
         )
         for size in sizes_of(setting)
@@ -60,7 +62,11 @@ def chapter(evidence: Evidence) -> list[Section]:
     cores = evidence.setting.cores
     sizes = sizes_of(evidence.setting)
     rows = [
-        r for r in evidence.report.right if r.kernel == "reference" and r.direction == "encrypt"
+        r
+        for r in evidence.report.right
+        if r.kernel == "reference"
+        and r.direction == "encrypt"
+        and r.executor == executor_of(r.threads)
     ]
     series = {s.base.bytes: s for s in scalings(rows, cores)}
     main = max(series, default=sizes[-1])
@@ -76,6 +82,7 @@ def chapter(evidence: Evidence) -> list[Section]:
             scope="memory",
             bytes=size,
             threads=threads,
+            executor=executor_of(threads),
             direction="encrypt",
         )
 
