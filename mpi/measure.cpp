@@ -476,6 +476,9 @@ class Planner {
 
   bench::Plan plan() {
     for (const std::string& scope : axes_.scopes) {
+      bench::skip_openmp(axes_, scope, "ranks have the library's threads", plan_);
+    }
+    for (const std::string& scope : axes_.scopes) {
       const bool file = scope == "file";
       std::vector<std::uint64_t> sizes = axes_.sizes;
       if (sizes.empty()) {
@@ -622,12 +625,13 @@ class Planner {
 
 }  // namespace
 
-void serve_measurement(const Ranks& ranks, Packet& order) {
+void serve_measurement(const Ranks& ranks, Packet& order, const std::string& trouble) {
   const Measurement measurement = unpack_measurement(order);
   const auto session = static_cast<int>(order.number());
   std::optional<Part> part;
   Packet ready;
   try {
+    if (!trouble.empty()) throw Error(trouble);
     part.emplace(ranks, measurement, nullptr);
     ready.add(std::string_view());
   } catch (const std::exception& error) {

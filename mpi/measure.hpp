@@ -1,6 +1,7 @@
 // Benchmarks over the ranks: rows of the harness whose calls all ranks take part in.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "axes.hpp"
@@ -15,7 +16,8 @@ namespace paraes::mpi {
 [[nodiscard]] bench::Plan make_bench_plan(const Ranks& ranks, const bench::Axes& axes,
                                           const std::vector<Distribution>& distributions);
 
-// Another rank's part in a row of memory scope, which `order` (behind its task) describes.
-void serve_measurement(const Ranks& ranks, Packet& order);
+// Another rank's part in a row of memory scope, which `order` (behind its task) describes. With
+// `trouble` it has none: rank 0 is told that, skips the row for it, and ends it at once.
+void serve_measurement(const Ranks& ranks, Packet& order, const std::string& trouble);
 
 }  // namespace paraes::mpi

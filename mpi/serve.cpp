@@ -5,12 +5,15 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "measure.hpp"
 #include "orders.hpp"
@@ -141,25 +144,29 @@ class Server {
 
   // Rows of bench are there side by side, each until rank 0 ends it.
   void measure(Packet order) {
-    sessions_.emplace_back([this, held = std::make_shared<Packet>(std::move(order))] {
+    const auto held = std::make_shared<Packet>(std::move(order));
+    const auto serve = [this, held](const std::string& trouble) {
       try {
-        serve_measurement(ranks_, *held);
+        serve_measurement(ranks_, *held, trouble);
       } catch (const std::exception& error) {
         ranks_.complain(error.what());
         ranks_.abort(1);
       }
-    });
+    };
+    // Without a thread the row is refused, and rank 0 ends it at once.
+    if (!start(sessions_, [serve] { serve({}); })) serve("no thread can be started for this row");
   }
 
   // Computes pieces until rank 0 has enough of it.
   void help(Order& order) {
     const Message message(std::move(order.parts), execution_);
+    // Rank 0 uses as many slots, whatever number of threads can be started here.
     const unsigned count = threads_of(execution_);
+    const unsigned slots = pieces_a_thread * count;
     std::atomic<bool> ended = false;
-    // A thread has every count-th slot.
-    const auto work = [&](unsigned thread) {
-      for (unsigned slot = thread; !ended;
-           slot = slot + count < pieces_a_thread * count ? slot + count : thread) {
+    // One of `step` threads has every step-th slot.
+    const auto work = [&](unsigned thread, unsigned step, const std::function<bool()>& over) {
+      for (unsigned slot = thread; !over(); slot = slot + step < slots ? slot + step : thread) {
         const auto number = static_cast<int>(slot);
         unsigned looks = 0;
         auto received = ranks_.wait(0, Tag::piece, number, [&] { return ++looks < 2 && !ended; });
@@ -168,32 +175,61 @@ class Server {
           continue;
         }
         HeldPiece piece = unpack_piece(received->packet);
-        const Clock::time_point start = Clock::now();
+        const Clock::time_point begin = Clock::now();
         if (order.encrypts) {
           message.cipher().seal(piece.run);
         } else {
           message.cipher().open(piece.run);
         }
-        ranks_.send(0, Tag::result, pack_result(piece, nanoseconds_since(start)), number);
+        ranks_.send(0, Tag::result, pack_result(piece, nanoseconds_since(begin)), number);
+      }
+    };
+    const auto work_or_abort = [&](unsigned thread, unsigned step,
+                                   const std::function<bool()>& over) {
+      try {
+        work(thread, step, over);
+      } catch (const std::exception& error) {
+        // Rank 0 waits for this piece, and for no other answer.
+        ranks_.complain(error.what());
+        ranks_.abort(1);
       }
     };
     std::vector<std::thread> threads;
+    std::atomic<unsigned> started = 0;  // none yet
     for (unsigned t = 0; t < count; ++t) {
-      threads.emplace_back([&, t] {
-        try {
-          work(t);
-        } catch (const std::exception& error) {
-          // Rank 0 waits for this piece, and for no other answer.
-          ranks_.complain(error.what());
-          ranks_.abort(1);
-        }
+      const auto body = [&, t] {
+        started.wait(0);
+        work_or_abort(t, started, [&] { return ended.load(); });
+      };
+      if (!start(threads, body)) break;
+    }
+    started = static_cast<unsigned>(threads.size());
+    started.notify_all();
+    std::optional<Packet> last;
+    if (threads.empty()) {
+      work_or_abort(0, 1, [&] {
+        if (auto received = ranks_.poll(0, Tag::order)) last.emplace(std::move(received->packet));
+        return last.has_value();
       });
     }
-    Packet packet = ranks_.receive(0, Tag::order);
+    Packet packet = last ? std::move(*last) : ranks_.receive(0, Tag::order);
     const auto task = static_cast<Task>(packet.number());
     ended = true;
     for (std::thread& thread : threads) thread.join();
     if (task != Task::enough) throw Error("an order that is none here");
+  }
+
+  // Whether the system gives a thread for `body`.
+  template <class Body>
+  static bool start(std::vector<std::thread>& threads, const Body& body) {
+    try {
+      threads.emplace_back(body);
+      return true;
+    } catch (const std::system_error&) {
+      return false;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
   }
 
   const Ranks& ranks_;

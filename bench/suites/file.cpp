@@ -212,6 +212,7 @@ void plan_file(const Axes& axes, Plan& plan) {
   Planner planner(axes, plan);
   if (!planner.has_device()) return;
   skip_device_keys_of_cpu(axes, "file", plan);
+  skip_openmp(axes, "file", "programs that do files have their own threads", plan);
   const std::vector<std::uint64_t> sizes =
       axes.sizes.empty() ? std::vector<std::uint64_t>{64 << 20} : axes.sizes;
   plan.folder = workspace_root(axes.folder);

@@ -89,6 +89,15 @@ std::vector<std::string> present_gpus(const Axes& axes, const std::string& scope
   return gpus;
 }
 
+void skip_openmp(const Axes& axes, const std::string& scope, const std::string& reason,
+                 Plan& plan) {
+  if (!has(axes.devices, "cpu") || !has(axes.executors, openmp)) return;
+  Row row;
+  row.scope = scope;
+  row.executor = openmp;
+  plan.skipped.push_back({std::move(row), reason});
+}
+
 void skip_device_keys_of_cpu(const Axes& axes, const std::string& scope, Plan& plan) {
   if (!has(axes.devices, "cpu") || !has(axes.key_expansions, "device")) return;
   Row row;

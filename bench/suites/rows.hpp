@@ -44,6 +44,9 @@ void skip_device(Plan& plan, const std::string& device, const std::string& scope
 [[nodiscard]] std::vector<std::string> present_gpus(const Axes& axes, const std::string& scope,
                                                     Plan& plan);
 
+// Lists rows by OpenMP as skipped, where the threads are the library's own for `reason`.
+void skip_openmp(const Axes& axes, const std::string& scope, const std::string& reason, Plan& plan);
+
 // Lists the rows of the CPU as skipped that would have a GPU expand keys.
 void skip_device_keys_of_cpu(const Axes& axes, const std::string& scope, Plan& plan);
 

@@ -1,5 +1,6 @@
 #include "executors/workers.hpp"
 
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -11,9 +12,11 @@ void run_workers(unsigned count, const std::function<void(unsigned)>& body) {
   threads.reserve(count);
   for (unsigned i = 1; i < count; ++i) {
     try {
-      threads.emplace_back(body, i);
+      threads.emplace_back(std::cref(body), i);
     } catch (const std::system_error&) {
       break;  // a limit on threads: those that there are do all the work
+    } catch (const std::bad_alloc&) {
+      break;
     }
   }
   body(0);

@@ -1,5 +1,5 @@
 // Threads that work through a sequence of jobs by themselves, for work that waits on files and
-// pipes: OpenMP's threads, which wait by spinning, are for computation.
+// pipes. Those of threads.hpp, which keep runs on the same cores, are for computation.
 #pragma once
 
 #include <condition_variable>

@@ -146,6 +146,17 @@ TEST(Plan, ExecutorsSpreadOverSeveralThreads) {
                           "reference 2 threads"}));
 }
 
+TEST(Plan, FilesAreNotDoneByOpenMp) {
+  AxisTexts texts;
+  texts.executor = "openmp";
+  texts.rivals = "none";
+  EXPECT_FALSE(skips(plan_with(texts), "their own threads"));
+  texts.scope = "file";
+  EXPECT_TRUE(skips(plan_with(texts), "their own threads"));
+  texts.executor.clear();
+  EXPECT_FALSE(skips(plan_with(texts), "their own threads"));
+}
+
 TEST(Plan, ImpossibleRowsHaveReasons) {
   AxisTexts texts;
   texts.mode = "all";
