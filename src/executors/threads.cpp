@@ -137,9 +137,12 @@ class Team {
  private:
   static constexpr std::uint32_t caller_sleeps = std::uint32_t{1} << 31;
 
-  // Wakes up to two others, so that many are awake after a few steps, and does the runs of this.
   void do_runs(unsigned number, const Job& job) noexcept {
-    for (unsigned other = 2 * number + 1; other <= 2 * number + 2 && other < job.threads; ++other) {
+    // Where each thread has a core, each wakes two, so that many are awake after a few steps. Else
+    // one that is to wake others waits for a core itself, and the caller wakes all.
+    const unsigned first = job.spins ? 2 * number + 1 : 1;
+    const unsigned most = job.spins ? 2 : number == 0 ? job.threads - 1 : 0;
+    for (unsigned other = first; other < std::min(first + most, job.threads); ++other) {
       workers_[other - 1]->give(job);
     }
     for (unsigned run = number; run < job.runs; run += job.threads) job.body(run);
