@@ -1,16 +1,24 @@
 #include "bench.hpp"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "file/child.hpp"
 #include "paraes/error.hpp"
+#include "paraes/io.hpp"
 #include "report/context.hpp"
 #include "report/json.hpp"
 #include "report/table.hpp"
@@ -18,25 +26,45 @@
 namespace paraes::bench {
 namespace {
 
-struct CloseFile {
-  void operator()(std::FILE* file) const noexcept {
-    if (file != stdout) (void)std::fclose(file);
-  }
-};
-using File = std::unique_ptr<std::FILE, CloseFile>;
-
-// Opened before anything is measured: an hour of samples should not end in a wrong path.
-File open_report(const std::string& path) {
-  if (path == "-") return File(stdout);
-  File file(std::fopen(path.c_str(), "we"));
-  if (!file) throw IoError(path + ": cannot be written", errno);
-  return file;
+// Throws InvalidArgument for a file that is not a report: whoever names one mistook it.
+void check_is_report(int descriptor, const std::string& path) {
+  std::array<char, 64> start{};
+  const ssize_t size = pread(descriptor, start.data(), start.size(), 0);
+  const std::string_view text(start.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  const bool is_report = text.rfind('{', 0) == 0 && text.find("\"schema\"") != text.npos;
+  if (text.empty() || is_report) return;
+  throw InvalidArgument(path + " exists and is not a report of bench: name another file");
 }
 
-void write_report(std::FILE* file, const std::string& path, const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fflush(file) != 0) {
-    throw IoError(path + ": cannot be written", errno);
+mode_t mode_of_new_files() {
+  const mode_t mask = umask(0);
+  umask(mask);
+  return 0666U & ~mask;
+}
+
+// Opened before anything is measured: an hour of samples should not end in a wrong path. A report
+// that is there is replaced by a whole one, or stays.
+std::unique_ptr<Sink> open_report(const std::string& path) {
+  if (path == "-") return std::make_unique<PipeSink>(Descriptor(dup(STDOUT_FILENO)), path);
+  Descriptor there(open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  struct stat status = {};
+  if (there.get() >= 0 && fstat(there.get(), &status) == 0) {
+    if (!S_ISREG(status.st_mode)) return std::make_unique<PipeSink>(std::move(there), path);
+    check_is_report(there.get(), path);
+  } else if (errno != ENOENT) {
+    throw IoError(path + ": cannot be written: " + std::generic_category().message(errno), errno);
   }
+  FileSink::Options options;
+  options.overwrite = true;
+  options.mode = mode_of_new_files();
+  if (there.get() < 0) return std::make_unique<FileSink>(path, std::move(options));
+  options.mode = status.st_mode & 0777U;
+  return std::make_unique<FileSink>(std::filesystem::canonical(path).string(), std::move(options));
+}
+
+void write_report(Sink& sink, const std::string& text) {
+  sink.write({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  sink.commit();
 }
 
 class ProgressLine {
@@ -100,7 +128,7 @@ int run(const Plan& plan, const Options& options, std::FILE* out, std::FILE* err
     fmt::print(out, "{}", listing(plan));
     return 0;
   }
-  File json;
+  std::unique_ptr<Sink> json;
   if (!options.json.empty()) json = open_report(options.json);
   std::FILE* const table_file = options.json == "-" ? err : out;
 
@@ -115,8 +143,7 @@ int run(const Plan& plan, const Options& options, std::FILE* out, std::FILE* err
   }
 
   if (json) {
-    write_report(json.get(), options.json,
-                 report(options.seed, context(plan.folder), all).dump(1) + "\n");
+    write_report(*json, report(options.seed, context(plan.folder), all).dump(1) + "\n");
   }
   fmt::print(table_file, "{}", table(all));
   if (all.results.empty()) {

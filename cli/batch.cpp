@@ -1,20 +1,19 @@
 #include "batch.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <set>
 #include <span>
-#include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -25,6 +24,7 @@
 #include "profile.hpp"
 #include "progress.hpp"
 #include "removal.hpp"
+#include "side_by_side.hpp"
 #include "sizes.hpp"
 #include "small_file_task.hpp"
 
@@ -89,16 +89,28 @@ class Batch {
       FileJob job;
       job.threads = options_.threads;
       job.input.shown = input;
-      one_file(job, [&] {
+      FileOutcome outcome;
+      outcome.report = new_report(input);
+      attempt(outcome, [&] {
         if (input != "-") job.input = place_of_argument(run_.roots, input, "open");
+        do_file(job, outcome);
       });
+      settle(job, std::move(outcome));
       progress_ = nullptr;
     }
     remove_sources();
     return status_;
   }
 
-  // What several inputs and -r name. Nothing is written yet.
+  // Throws InvalidArgument if JSON would be written to the file of a secret.
+  void check_streams() const {
+    struct stat status = {};
+    const int stream = options_.output.standard_output ? STDERR_FILENO : STDOUT_FILENO;
+    if (!options_.json || fstat(stream, &status) != 0) return;
+    run_.files.check_secret_target(status, "standard output", "--json");
+  }
+
+  // Looks for what several inputs and -r name. Nothing is written yet.
   [[nodiscard]] Found find() { return find_inputs(options_, plan_.verb, run_.roots, run_.files); }
 
   int several(Found found) {
@@ -128,11 +140,15 @@ class Batch {
                              : found.files.begin();
       many_at_once({found.files.begin(), alone});
       const std::span<FoundFile> small(alone, large);
-      side_by_side(small.size(), [&](std::size_t i) {
+      std::vector<char> again(small.size());
+      each(small.size(), [&](std::size_t i) {
         small[i].job.threads = 1;
         small[i].job.alone = true;
-        file(small[i].job);
+        again[i] = file_among_others(small[i].job) ? 0 : 1;
       });
+      for (std::size_t i = 0; i < small.size(); ++i) {
+        if (again[i] != 0) file(small[i].job);
+      }
       for (auto file_it = large; file_it != found.files.end(); ++file_it) file(file_it->job);
       progress_ = nullptr;
     }
@@ -146,25 +162,21 @@ class Batch {
   }
 
  private:
-  // Calls body(i) for i < count, on as many threads as --threads says.
-  template <class Body>
-  void side_by_side(std::size_t count, const Body& body) const {
-    const auto cores =
-        static_cast<std::size_t>(options_.threads == 0 ? available_cores() : options_.threads);
-    std::atomic<std::size_t> next = 0;
-    const auto work = [&] {
-      for (std::size_t i = next++; i < count; i = next++) body(i);
-    };
-    std::vector<std::thread> threads;
-    for (std::size_t i = 1; i < std::min(cores, count); ++i) {
-      try {
-        threads.emplace_back(work);
-      } catch (const std::system_error&) {
-        break;  // those that there are do all the work
-      }
-    }
-    work();
-    for (std::thread& thread : threads) thread.join();
+  // How many files are done at once.
+  [[nodiscard]] std::size_t files_at_once() const {
+    const int asked = options_.threads == 0 ? available_cores() : options_.threads;
+    // Each has its input, its output, a copy of that, and perhaps its folder open.
+    constexpr rlim_t descriptors_a_file = 4;
+    constexpr rlim_t others = 32;
+    rlimit limit = {};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return static_cast<std::size_t>(asked);
+    const rlim_t room =
+        limit.rlim_cur > others ? (limit.rlim_cur - others) / descriptors_a_file : 1;
+    return static_cast<std::size_t>(std::clamp<rlim_t>(room, 1, static_cast<rlim_t>(asked)));
+  }
+
+  void each(std::size_t count, const std::function<void(std::size_t)>& body) const {
+    side_by_side(files_at_once(), count, !plan_.on_gpu, body);
   }
 
   // Whether the messages of small files go to the device together.
@@ -198,7 +210,7 @@ class Batch {
       std::unique_ptr<SmallFileTask> file;
     };
     std::vector<Entry> entries(files.size());
-    side_by_side(files.size(), [&](std::size_t i) {
+    each(files.size(), [&](std::size_t i) {
       FileJob& job = files[i].job;
       job.threads = 1;
       job.alone = true;
@@ -233,7 +245,7 @@ class Batch {
     if (ready.size() > 1 && options_.verbose && !options_.quiet) {
       say(fmt::format("{} files at once", ready.size()));
     }
-    side_by_side(ready.size(), [&](std::size_t i) {
+    each(ready.size(), [&](std::size_t i) {
       Entry& entry = *ready[i];
       attempt(entry.outcome, [&] {
         if (failure) std::rethrow_exception(failure);
@@ -253,22 +265,37 @@ class Batch {
     return report;
   }
 
-  // Never throws what belongs to this file alone.
+  // Reports what goes wrong with the file, and throws nothing of it.
   void file(const FileJob& job) {
-    one_file(job, [] {});
-  }
-
-  // The same, after prepare().
-  template <class Prepare>
-  void one_file(const FileJob& job, const Prepare& prepare) {
     FileOutcome outcome;
     outcome.report = new_report(job.input.shown);
-    attempt(outcome, [&] {
-      prepare();
-      OpenFile file(run_, job, progress_of_file_, outcome);
-      FileTask(run_, job, file, outcome).run();
-    });
+    attempt(outcome, [&] { do_file(job, outcome); });
     settle(job, std::move(outcome));
+  }
+
+  // The same, one of several at once. False, and nothing of it is done, if it found no memory: the
+  // others may have all there is.
+  [[nodiscard]] bool file_among_others(const FileJob& job) {
+    FileOutcome outcome;
+    bool has_memory = true;
+    const auto unless_out_of_memory = [&](const auto& work) {
+      try {
+        work();
+      } catch (const std::bad_alloc&) {
+        has_memory = false;
+      }
+    };
+    unless_out_of_memory([&] {
+      outcome.report = new_report(job.input.shown);
+      attempt(outcome, [&] { unless_out_of_memory([&] { do_file(job, outcome); }); });
+    });
+    if (has_memory) settle(job, std::move(outcome));
+    return has_memory;
+  }
+
+  void do_file(const FileJob& job, FileOutcome& outcome) {
+    OpenFile file(run_, job, progress_of_file_, outcome);
+    FileTask(run_, job, file, outcome).run();
   }
 
   // What cannot even be begun.
@@ -347,11 +374,8 @@ class Batch {
   }
 
   void finish_folders(OutputTree& outputs) {
-    try {
-      outputs.set_modes(plan_.verb == Verb::encrypt ? 0777U : default_mode(0777));
-    } catch (const IoError& error) {
-      fail_folders(error);
-    }
+    const mode_t most = plan_.verb == Verb::encrypt ? 0777U : default_mode(0777);
+    for (const std::string& trouble : outputs.set_modes(most)) fail_folders(Error(trouble));
     for (const std::string& folder : outputs.changed_folders()) {
       folders_.emplace(outputs.root(), folder);
     }
@@ -360,7 +384,7 @@ class Batch {
   void sync_folders() {
     for (const auto& [root, path] : folders_) {
       try {
-        root->open(path)->sync();
+        root->open(path)->sync(options_.remove);
       } catch (const IoError& error) {
         fail_folders(Error(fmt::format("the folder of outputs was not synced: {}", error.what())));
       }
@@ -368,7 +392,9 @@ class Batch {
   }
 
   void remove_sources() {
+    std::set<std::pair<FileId, std::string>> removed;  // inputs can overlap: t and t/sub
     for (const auto& [source, committed] : to_remove_) {
+      if (!removed.emplace(committed.input.id, source.name()).second && !is_there(source)) continue;
       const auto trouble = remove_source(source, committed);
       if (!trouble) continue;
       ++failed_;
@@ -393,7 +419,8 @@ class Batch {
             encrypt ? "*.paes files" : "files that are not *.paes");
     skipped(found.skipped_links, "symbolic link", "symbolic links");
     skipped(found.skipped_special, "special file", "special files");
-    skipped(found.skipped_excluded, "name by --exclude", "names by --exclude");
+    skipped(found.skipped_temporaries, "temporary of another run", "temporaries of other runs");
+    skipped(found.skipped_excluded, "that --exclude matches", "that --exclude matches");
     say(text);
   }
 
@@ -450,8 +477,14 @@ int run_batch(const CryptOptions& options, Verb verb, Transport* transport) {
     refuse_rm(options, verb);
     if (!several) refuse_exclude(options);
     batch.emplace(options, *plan, several, transport);
+    try {
+      batch->check_streams();
+    } catch (const InvalidArgument& error) {
+      return say_error(error);  // as JSON it would go where it must not
+    }
     if (several) found = batch->find();
     if (const auto bytes = total_bytes(options, found)) use_profile(options, *bytes, *plan);
+    if (found.outputs) found.outputs->make_top();
   } catch (const std::exception& error) {
     return refuse_all(options, error);
   }

@@ -112,7 +112,26 @@ void show(const Options& options) {
   if (!stale.empty()) say(fmt::format("`auto` leaves it aside: {}", stale));
 }
 
-void store(const Profile& profile, const std::string& path) {
+// Throws InvalidArgument for what a profile must not replace: whoever names it with -o mistook it.
+void check_replaceable(const Options& options) {
+  const std::string& path = options.output;
+  if (path.empty()) return;
+  if (path.back() == '/' || std::filesystem::is_directory(path)) {
+    throw InvalidArgument(fmt::format("{} is a folder; name a file in it", path));
+  }
+  if (!std::filesystem::is_regular_file(path) || std::filesystem::file_size(path) == 0) return;
+  try {
+    static_cast<void>(read_profile(path));
+  } catch (const InvalidArgument&) {
+    throw InvalidArgument(
+        fmt::format("{} exists and is not a profile of paraes: name another file", path));
+  }
+}
+
+void store(const Profile& profile, const std::string& named) {
+  // What a symbolic link leads to is written, and the link stays.
+  const bool there = std::filesystem::exists(named);
+  const std::string path = there ? std::filesystem::canonical(named).string() : named;
   const std::string folder = folder_of(path);
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -140,6 +159,7 @@ int run(const Options& options) {
     return exit_done;
   }
   const std::string path = where(options);
+  check_replaceable(options);
   bench::TuneOptions tune_options;
   tune_options.seconds = options.seconds;
   tune_options.program = std::filesystem::read_symlink("/proc/self/exe").string();

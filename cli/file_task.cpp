@@ -25,9 +25,8 @@ std::string list_of(const std::vector<BadRange>& ranges) {
 void FileTask::run() {
   try {
     transfer();
-  } catch (const IntegrityError&) {
-    // A file that is written to while it is read does not authenticate, and is not damaged.
-    file_.check_input();
+  } catch (const Error&) {
+    file_.check_input_after_error();
     throw;
   }
   // Other processes may have read on when this one looked last.

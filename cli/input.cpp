@@ -25,6 +25,7 @@ Input make_input(Descriptor descriptor, std::string_view name, bool may_seek) {
   if (S_ISDIR(input.status.st_mode)) {
     throw InvalidArgument(fmt::format("{} is a folder; name a file in it", name));
   }
+  input.permissions = permissions(descriptor.get(), input.status);
   std::string shown(name);
   if (may_seek && input.is_regular()) {
     input.source = std::make_unique<FileSource>(std::move(descriptor), std::move(shown));

@@ -15,6 +15,7 @@ namespace paraes::cli {
 struct Input {
   std::unique_ptr<Source> source;
   struct stat status = {};  // of the open file
+  mode_t permissions = 0;   // see paraes::permissions
   [[nodiscard]] bool is_regular() const noexcept { return S_ISREG(status.st_mode); }
 };
 

@@ -150,6 +150,8 @@ class Finder {
         stack.push_back({path, shown + "/", pending.mirrored + name + "/"});
       } else if (!S_ISREG(status.st_mode)) {
         ++found_.skipped_special;
+      } else if (is_temporary_name(name)) {
+        ++found_.skipped_temporaries;
       } else if (has_suffix(name) == (verb_ == Verb::encrypt)) {
         ++found_.skipped_names;
       } else {
@@ -174,6 +176,7 @@ class Finder {
   void add(Place input, const std::string& mirrored, const struct stat& status,
            const Folder& folder, const std::string& found_as) {
     files_.check_input(status, input.shown, found_as);
+    files_.add_input(FileId(status));
     FoundFile file;
     file.job.threads = options_.threads;
     file.job.sync_folder = false;
@@ -206,7 +209,6 @@ class Finder {
       }
       file.job.output = std::move(output);
     }
-    files_.add_input(FileId(status));
     file.job.input = std::move(input);
     found_.files.push_back(std::move(file));
   }
@@ -224,8 +226,9 @@ class Finder {
     const auto over_input = [&](const FoundFile& file) {
       if (!file.target || !files_.is_input(*file.target)) return false;
       refuse(file.job.input.shown,
-             fmt::format("its output {} is an input of this run, which -f would replace",
-                         file.job.output->shown),
+             fmt::format("the output of {} would be {}, which is an input of this run: it is not "
+                         "overwritten; write elsewhere with -o",
+                         file.job.input.shown, file.job.output->shown),
              2);
       return true;
     };

@@ -32,8 +32,9 @@ struct Found {
   std::vector<Refused> refused;
   std::uint64_t skipped_names = 0;  // *.paes when encrypting, others when decrypting
   std::uint64_t skipped_links = 0;
-  std::uint64_t skipped_special = 0;   // devices, pipes, sockets
-  std::uint64_t skipped_excluded = 0;  // by --exclude
+  std::uint64_t skipped_special = 0;      // devices, pipes, sockets
+  std::uint64_t skipped_excluded = 0;     // by --exclude
+  std::uint64_t skipped_temporaries = 0;  // of runs at work, or killed
 };
 
 // Looks through the inputs in order, folders by name. Symbolic links that are arguments are

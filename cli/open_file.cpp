@@ -14,13 +14,6 @@
 namespace paraes::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-std::uint64_t nanoseconds_since(Clock::time_point start) {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
-}
-
 std::string why_kernel(const CryptOptions& options, const Plan& plan) {
   if (!plan.why.empty()) return plan.why;
   if (options.kernel == "auto") return "the fastest constant-time one here";
@@ -184,6 +177,17 @@ void OpenFile::say_empty_last_segment() const {
       fmt::format("{}: the last segment is empty and follows a full one, which Tink reads but "
                   "never writes",
                   job_.input.shown));
+}
+
+void OpenFile::check_input_after_error() const {
+  try {
+    throw;
+  } catch (const IntegrityError&) {
+    check_input();
+  } catch (const WrongKey&) {
+    check_input();
+  } catch (...) {  // NOLINT(bugprone-empty-catch): says itself what was wrong
+  }
 }
 
 void OpenFile::finish() {

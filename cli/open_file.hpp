@@ -1,12 +1,12 @@
 // A file that is being encrypted, decrypted or verified: its input, its output, and its clock.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 
+#include "clock.hpp"
 #include "file_job.hpp"
 #include "input.hpp"
 #include "output.hpp"
@@ -45,6 +45,9 @@ class OpenFile {
 
   // Throws IoError if the input is not what it was when it was opened. For after the last read.
   void check_input() const { input_.source->check_unchanged(); }
+  // The same while an exception is handled: a file that is written to while it is read does not
+  // authenticate, and is not damaged.
+  void check_input_after_error() const;
   // Ends a file that went well: the output gets its name. The input was checked.
   void finish();
 
@@ -58,7 +61,7 @@ class OpenFile {
   Input input_;
   FileVersion version_;
   Destination destination_;
-  std::chrono::steady_clock::time_point start_;
+  Clock::time_point start_;
   std::uint64_t key_expansion_ = 0;
   std::uint64_t reported_ = 0;
   TemporaryName temporary_;  // outlives the output

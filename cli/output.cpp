@@ -44,7 +44,8 @@ Destination to_standard_output(const RunContext& run, const FileJob& job, const 
 mode_t umask_of_process() {
   static const mode_t mask = [] {
     const mode_t found = umask(0);
-    umask(found);
+    // Without the owner's bits: what is made here must be usable here.
+    umask(found & ~static_cast<mode_t>(S_IRWXU));
     return found;
   }();
   return mask;
@@ -135,6 +136,7 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
       throw InvalidArgument(fmt::format("{} is there and is not a regular file", destination.path));
     }
     destination.written_in_place = true;
+    destination.in_place = FileId(status);
     return destination;
   }
   destination.exists = true;
@@ -156,7 +158,14 @@ std::unique_ptr<Sink> open_sink(RunContext& run, const FileJob& job, const Desti
   if (destination.written_in_place) {
     Descriptor descriptor(
         openat(folder->descriptor(), place.name().c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
-    if (descriptor.get() < 0) fail_open(destination.path, errno);
+    struct stat status = {};
+    if (descriptor.get() < 0 || fstat(descriptor.get(), &status) != 0) {
+      fail_open(destination.path, errno);
+    }
+    if (FileId(status) != destination.in_place) {
+      throw IoError(
+          fmt::format("cannot open {}: something else has taken its place", destination.path), EIO);
+    }
     return std::make_unique<PipeSink>(std::move(descriptor), destination.path);
   }
   const bool encrypts = run.plan.verb == Verb::encrypt;
@@ -166,11 +175,12 @@ std::unique_ptr<Sink> open_sink(RunContext& run, const FileJob& job, const Desti
   options.on_temporary = [&temporary](int at, const std::string& name) { temporary.set(at, name); };
   options.leftovers = &run.leftovers;
   options.sync_folder = job.sync_folder;
+  options.needs_sync = run.options.remove;
   options.named = named;
   options.mode = default_mode(0666);
   if (input.is_regular()) {
     // Permission bits alone: a set-user-ID bit on ciphertext means nothing.
-    const mode_t mode = input.status.st_mode & 0777U;
+    const mode_t mode = input.permissions;
     options.mode = encrypts ? mode : default_mode(mode);
     options.modified = input.status.st_mtim;
   }

@@ -27,6 +27,7 @@ struct Destination {
   Place place;                    // of a file; where its name was a symbolic link, what that led to
   bool exists = false;            // there is something to be replaced
   bool written_in_place = false;  // exists and is no regular file: a device, a pipe
+  FileId in_place;                // that one
 };
 
 struct RunContext;

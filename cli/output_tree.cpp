@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <set>
 #include <system_error>
@@ -37,6 +38,9 @@ OutputTree::OutputTree(Roots& roots, const std::string& path) : shown_(path) {
   struct stat status = {};
   while (stat(there.c_str(), &status) != 0) {
     if (errno != ENOENT) fail_make(path, errno);
+    if (lstat(there.c_str(), &status) == 0) {
+      throw InvalidArgument(fmt::format("{} is a symbolic link that leads nowhere", there));
+    }
     const std::string name = file_name_of(there);
     if (name == "..") {
       throw InvalidArgument(fmt::format("-o {}: there is no folder in front of ..", path));
@@ -94,15 +98,20 @@ void OutputTree::make_folder(const std::string& path) {
   }
 }
 
-std::vector<std::pair<std::string, std::string>> OutputTree::make() {
-  std::vector<std::pair<std::string, std::string>> troubles;
+void OutputTree::make_top() {
   for (std::size_t end = 0; end < below_.size();) {
     end = std::min(below_.find('/', end + 1), below_.size());
-    wanted_.try_emplace(below_.substr(0, end));
+    const std::string path = below_.substr(0, end);
+    wanted_.try_emplace(path);
+    make_folder(path);
   }
+}
+
+std::vector<std::pair<std::string, std::string>> OutputTree::make() {
+  std::vector<std::pair<std::string, std::string>> troubles;
   // In order of their names, which puts each behind the one that it is in.
   for (const auto& [path, mode] : wanted_) {
-    if (path.empty()) continue;
+    if (path.size() <= below_.size()) continue;  // made already, or there
     try {
       make_folder(path);
     } catch (const IoError& error) {
@@ -112,20 +121,30 @@ std::vector<std::pair<std::string, std::string>> OutputTree::make() {
   return troubles;
 }
 
-void OutputTree::set_modes(mode_t most) {
+std::vector<std::string> OutputTree::set_modes(mode_t most) {
+  std::vector<std::string> troubles;
   for (auto path = made_.rbegin(); path != made_.rend(); ++path) {
-    const Descriptor folder = root_->open_file(*path, O_RDONLY | O_DIRECTORY);
-    struct stat status = {};
-    if (fstat(folder.get(), &status) != 0) fail_make(*path, errno);
-    // One that mirrors none is as the shell would make it. What it has from its own folder stays:
-    // the bit by which files in it get its group.
-    const mode_t wanted = wanted_[*path].value_or(default_mode(0777)) & most;
-    if (fchmod(folder.get(), wanted | (status.st_mode & 07000)) != 0 && errno != EPERM) {
-      throw IoError(fmt::format("cannot set the mode of the folder {}: {}", *path,
-                                std::generic_category().message(errno)),
-                    errno);
+    try {
+      set_mode(*path, most);
+    } catch (const IoError& error) {
+      troubles.emplace_back(error.what());
     }
   }
+  return troubles;
+}
+
+void OutputTree::set_mode(const std::string& path, mode_t most) {
+  const Descriptor folder = root_->open_file(path, O_RDONLY | O_DIRECTORY);
+  struct stat status = {};
+  int error = fstat(folder.get(), &status) == 0 ? 0 : errno;
+  // A folder that mirrors none is as the shell would make it. The bit by which files get the group
+  // of the folder stays as it came from the folder above.
+  const mode_t wanted = wanted_[path].value_or(default_mode(0777)) & most;
+  if (error == 0 && fchmod(folder.get(), wanted | (status.st_mode & 07000)) != 0) error = errno;
+  if (error == 0 || error == EPERM) return;
+  throw IoError(fmt::format("cannot set the mode of the folder {}: {}",
+                            root_->open("")->name_of(path), std::generic_category().message(error)),
+                error);
 }
 
 std::vector<std::string> OutputTree::changed_folders() const {

@@ -30,12 +30,14 @@ class OutputTree {
   // The folder `path` (empty: the one that -o names) mirrors one with this mode.
   void add_folder(const std::string& path, mode_t mode);
 
-  // Makes what is missing. Returns the folders that could not be made, and why.
+  // Makes the folder that -o names, if it is missing, and those in front of it. Throws IoError.
+  void make_top();
+  // Makes the others. Returns the folders that could not be made, and why.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> make();
 
-  // Gives the folders that were made their modes, the deepest first, limited by `most`. Throws
-  // IoError.
-  void set_modes(mode_t most);
+  // Gives the folders that were made their modes, the deepest first, limited by `most`. Returns
+  // what went wrong.
+  [[nodiscard]] std::vector<std::string> set_modes(mode_t most);
 
   // The folders that were made, and the one in which the first of them was made: to be synced.
   [[nodiscard]] std::vector<std::string> changed_folders() const;
@@ -43,6 +45,7 @@ class OutputTree {
 
  private:
   void make_folder(const std::string& path);
+  void set_mode(const std::string& path, mode_t most);
 
   std::shared_ptr<const Root> root_;  // the last folder of the path that is there
   std::string below_;                 // the rest of the path

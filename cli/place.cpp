@@ -107,20 +107,25 @@ std::shared_ptr<const Folder> Place::open_folder() const {
 }
 
 Place place_of_argument(Roots& roots, const std::string& path, const char* verb) {
+  const auto fail = [&](int code) {
+    throw IoError(fmt::format("cannot {} {}: {}", verb, path.empty() ? "''" : path,
+                              std::generic_category().message(code)),
+                  code);
+  };
+  if (path.empty()) fail(ENOENT);
+  if (path.back() == '/') {
+    struct stat status = {};
+    if (stat(path.c_str(), &status) != 0) fail(errno);
+    throw InvalidArgument(fmt::format("{} is a folder; name a file in it", path));
+  }
   try {
-    if (!path.empty() && path.back() == '/') {
-      struct stat status = {};
-      if (stat(path.c_str(), &status) != 0) throw IoError("", errno);
-      throw InvalidArgument(fmt::format("{} is a folder; name a file in it", path));
-    }
     return {.root = roots.open(folder_of(path)),
             .path = file_name_of(path),
             .shown = path,
             .follow = true};
   } catch (const IoError& error) {
-    throw IoError(
-        fmt::format("cannot {} {}: {}", verb, path, std::generic_category().message(error.code())),
-        error.code());
+    fail(error.code());
+    throw;
   }
 }
 

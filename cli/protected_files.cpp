@@ -35,8 +35,8 @@ void ProtectedFiles::check_input(const struct stat& status, const std::string& s
   const SecretFile* secret = find_secret(status);
   if (secret == nullptr) return;
   throw InvalidArgument(
-      fmt::format("{} is the file of {}: what it opens must not be locked up with it; leave it out"
-                  "{}, or keep it elsewhere; nothing was written",
+      fmt::format("{} is the file of {}, which is no input of a run; leave it out{}, or keep it "
+                  "elsewhere",
                   shown, secret->flag, how_to_exclude(found_as)));
 }
 
@@ -47,7 +47,7 @@ void ProtectedFiles::check_secret_target(const struct stat& status, const std::s
   if (secret == nullptr) return;
   throw InvalidArgument(fmt::format(
       "the output of {} would be {}, which is the file of {} and is never overwritten; leave the "
-      "input out{}, or write elsewhere with -o; nothing was written",
+      "input out{}, or write elsewhere with -o",
       input, shown, secret->flag, how_to_exclude(found_as)));
 }
 

@@ -32,6 +32,17 @@ std::string trouble_with_output(const Place& output, const FileId& id) {
 
 }  // namespace
 
+bool is_there(const Place& place) {
+  try {
+    const Folder folder = place.open_folder_now();
+    struct stat status = {};
+    const int flags = AT_SYMLINK_NOFOLLOW;
+    return fstatat(folder.descriptor(), place.name().c_str(), &status, flags) == 0;
+  } catch (const IoError&) {
+    return false;
+  }
+}
+
 std::optional<std::string> remove_source(const Place& source,
                                          const FileOutcome::Committed& committed) {
   const auto not_removed = [&](const std::string& why) {

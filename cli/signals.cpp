@@ -17,18 +17,20 @@ namespace {
 // _exit).
 // As many as there can be threads; what finds no place is not removed by a signal.
 constexpr std::size_t places = 4096 + 8;
-std::array<std::atomic<const char*>, places> temporaries = {};
-std::array<std::atomic<int>, places> folders = {};  // of those
-std::array<std::atomic<bool>, places> taken = {};
+struct Temporary {
+  std::atomic<bool> is_taken = false;
+  std::atomic<bool> is_there = false;
+  int folder = -1;
+  std::array<char, 256> name = {};  // in place, since a handler may read while it is replaced
+};
+std::array<Temporary, places> temporaries;
 std::atomic<int> terminal = -1;
 termios terminal_settings = {};
-static_assert(std::atomic<const char*>::is_always_lock_free);
+static_assert(std::atomic<bool>::is_always_lock_free);
 
 extern "C" void end_process(int number) {
-  for (std::size_t i = 0; i < places; ++i) {
-    if (const char* name = temporaries[i].load(); name != nullptr) {
-      unlinkat(folders[i].load(), name, 0);
-    }
+  for (const Temporary& temporary : temporaries) {
+    if (temporary.is_there.load()) unlinkat(temporary.folder, temporary.name.data(), 0);
   }
   if (const int descriptor = terminal.load(); descriptor >= 0) {
     tcsetattr(descriptor, TCSANOW, &terminal_settings);
@@ -67,26 +69,23 @@ void reserve_standard_descriptors() {
 }
 
 TemporaryName::TemporaryName() : place_(0) {
-  while (place_ < places && taken[place_].exchange(true)) ++place_;
+  while (place_ < places && temporaries[place_].is_taken.exchange(true)) ++place_;
 }
 
 TemporaryName::~TemporaryName() {
   if (place_ == places) return;
-  temporaries[place_].store(nullptr);
-  taken[place_].store(false);
+  temporaries[place_].is_there.store(false);
+  temporaries[place_].is_taken.store(false);
 }
 
 void TemporaryName::set(int folder, const std::string& name) {
   if (place_ == places) return;
-  // The old name is kept until the new one is in place: the handler may be reading it.
-  std::unique_ptr<char[]> next;
-  if (!name.empty()) {
-    next = std::make_unique<char[]>(name.size() + 1);
-    std::memcpy(next.get(), name.c_str(), name.size() + 1);
-  }
-  folders[place_].store(folder);
-  temporaries[place_].store(next.get());
-  name_ = std::move(next);
+  Temporary& own = temporaries[place_];
+  own.is_there.store(false);
+  if (name.empty() || name.size() >= own.name.size()) return;
+  own.folder = folder;
+  std::memcpy(own.name.data(), name.c_str(), name.size() + 1);
+  own.is_there.store(true);
 }
 
 RestoreTerminal::RestoreTerminal(int descriptor, const termios& settings) {

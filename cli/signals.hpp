@@ -5,7 +5,6 @@
 #include <termios.h>
 
 #include <cstddef>
-#include <memory>
 #include <string>
 
 namespace paraes::cli {
@@ -33,7 +32,6 @@ class TemporaryName {
 
  private:
   std::size_t place_;
-  std::unique_ptr<char[]> name_;
 };
 
 // While one lives, a signal first gives the terminal `descriptor` these settings back.

@@ -1,22 +1,11 @@
 #include "small_file_task.hpp"
 
-#include <chrono>
 #include <exception>
 
 #include "file_task.hpp"
+#include "paraes/error.hpp"
 
 namespace paraes::cli {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-std::uint64_t nanoseconds_since(Clock::time_point start) {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
-}
-
-}  // namespace
-
 bool SmallFileTask::read() {
   const PositionalSource* const source = file_.positional();
   if (source == nullptr || source->size() > most_bytes) {
@@ -24,7 +13,12 @@ bool SmallFileTask::read() {
     return false;
   }
   const std::uint64_t bytes = source->size();
-  message_.emplace(file_.make_message());
+  try {
+    message_.emplace(file_.make_message());
+  } catch (const Error&) {
+    file_.check_input_after_error();
+    throw;
+  }
   const SegmentLayout& layout = message_->layout();
   std::uint64_t out_bytes = 0;
   if (run_.plan.verb == Verb::encrypt) {

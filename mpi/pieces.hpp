@@ -1,12 +1,12 @@
 // Pieces of a message on their way between ranks.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <vector>
 
+#include "clock.hpp"
 #include "packet.hpp"
 #include "paraes/segments.hpp"
 
@@ -84,10 +84,6 @@ inline std::uint64_t unpack_result(Packet& packet, std::span<SegmentCipher::Segm
   return nanoseconds;
 }
 
-inline std::uint64_t nanoseconds_since(std::chrono::steady_clock::time_point start) {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start)
-          .count());
-}
+using cli::nanoseconds_since;
 
 }  // namespace paraes::mpi

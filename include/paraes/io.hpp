@@ -21,6 +21,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "paraes/ciphers.hpp"
@@ -190,8 +191,9 @@ class Folder {
   [[nodiscard]] Folder open_folder(const std::string& path) const;
   [[nodiscard]] Descriptor open_file(const std::string& path, int flags, mode_t mode = 0) const;
 
-  // Makes the names in it permanent: a rename is on the disk only when the folder is.
-  void sync() const;
+  // Makes the names in it permanent: a rename is on the disk only when the folder is. A folder that
+  // may be written but not read (mode 0300) cannot be synced, which is an error if it is `needed`.
+  void sync(bool needed = false) const;
 
   [[nodiscard]] int descriptor() const noexcept { return descriptor_.get(); }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -202,6 +204,13 @@ class Folder {
   Descriptor descriptor_;
   std::string name_;
 };
+
+// Whether a file of this name is, or was, the temporary of a FileSink, on whatever host.
+[[nodiscard]] bool is_temporary_name(std::string_view name) noexcept;
+
+// The permission bits of an open file. Where it has an access control list, those of its group are
+// the group's own and not, as stat has them, the most that anybody in the list may do.
+[[nodiscard]] mode_t permissions(int descriptor, const struct stat& status) noexcept;
 
 // The folder that holds `path`, and the last name of `path`.
 [[nodiscard]] std::string folder_of(const std::string& path);
@@ -256,6 +265,7 @@ class FileSink : public PositionalSink {
     bool narrow = false;               // mode is also limited by that of a replaced regular file
     std::optional<timespec> modified;  // its modification time; now if not given
     bool named = false;                // the temporary has a name, so that others can write too
+    bool needs_sync = false;           // see Folder::sync
     bool sync_folder = true;           // else the caller syncs it, once for many files
     Leftovers* leftovers = nullptr;    // shared by many sinks; the sink's own if not given
     // Is told the name of the temporary and the descriptor of its folder just before it is made,
@@ -294,6 +304,7 @@ class FileSink : public PositionalSink {
   void open_named();
   [[nodiscard]] bool make_temporary(const std::function<bool(const char*)>& make);
   void announce(std::string temporary);
+  [[nodiscard]] mode_t permissions_of_target(const struct stat& status) const;
   void set_owner_and_mode();
   void give_name();
   void discard() noexcept;

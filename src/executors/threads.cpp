@@ -31,8 +31,6 @@ static_assert(Word::is_always_lock_free && sizeof(Word) == sizeof(std::uint32_t)
 constexpr std::chrono::microseconds spin_time(50);
 // A thread that could not be started is not tried again before.
 constexpr std::chrono::milliseconds retry_time(100);
-// Kernels need a few KiB. The default, 8 MiB, is much where address space is limited.
-constexpr std::size_t stack_bytes = std::size_t{1} << 20;
 // Two cache lines: processors fetch the second of a pair along with the first.
 constexpr std::size_t apart = 128;
 
@@ -194,11 +192,6 @@ class Team {
   }
 
   static bool start(Worker& worker) noexcept {
-    pthread_attr_t attributes;
-    if (pthread_attr_init(&attributes) != 0) return false;
-    // Nobody joins them: they wait for work until the process ends.
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, stack_bytes);
     // Signals to the process are for the program's own threads. Those of a thread's own doing
     // cannot wait.
     sigset_t blocked;
@@ -208,11 +201,11 @@ class Team {
     }
     sigset_t before;
     const bool masked = pthread_sigmask(SIG_SETMASK, &blocked, &before) == 0;
+    // Nobody joins them: they wait for work until the process ends.
     pthread_t thread;
-    const int error = start_thread.load()(&thread, &attributes, work, &worker);
+    const bool started = start_small_thread(thread, Join::no, work, &worker);
     if (masked) pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    pthread_attr_destroy(&attributes);
-    return error == 0;
+    return started;
   }
 
   std::vector<std::unique_ptr<Worker>> workers_;
@@ -259,6 +252,19 @@ Team* lease_team() noexcept {
 }
 
 }  // namespace
+
+bool start_small_thread(pthread_t& thread, Join join, void* (*work)(void*),
+                        void* argument) noexcept {
+  constexpr std::size_t stack_bytes = std::size_t{1} << 20;
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  pthread_attr_setdetachstate(
+      &attributes, join == Join::yes ? PTHREAD_CREATE_JOINABLE : PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, stack_bytes);
+  const int error = start_thread.load()(&thread, &attributes, work, argument);
+  pthread_attr_destroy(&attributes);
+  return error == 0;
+}
 
 void run_on_threads(unsigned runs, RunRef body) noexcept {
   Team* const team = runs > 1 ? lease_team() : nullptr;

@@ -1,26 +1,39 @@
 #include "executors/workers.hpp"
 
-#include <new>
-#include <system_error>
-#include <thread>
+#include <pthread.h>
+
 #include <vector>
 
+#include "executors/threads.hpp"
+
 namespace paraes {
+namespace {
+
+struct Worker {
+  const std::function<void(unsigned)>* body = nullptr;
+  unsigned number = 0;
+  pthread_t thread = {};
+
+  static void* run(void* worker) {
+    const Worker& own = *static_cast<Worker*>(worker);
+    (*own.body)(own.number);
+    return nullptr;
+  }
+};
+
+}  // namespace
 
 void run_workers(unsigned count, const std::function<void(unsigned)>& body) {
-  std::vector<std::thread> threads;
-  threads.reserve(count);
-  for (unsigned i = 1; i < count; ++i) {
-    try {
-      threads.emplace_back(std::cref(body), i);
-    } catch (const std::system_error&) {
-      break;  // a limit on threads: those that there are do all the work
-    } catch (const std::bad_alloc&) {
-      break;
-    }
+  std::vector<Worker> workers(count);
+  unsigned started = 1;  // the caller
+  for (; started < count; ++started) {
+    Worker& worker = workers[started];
+    worker = {&body, started, {}};
+    // Where the system starts no more, those that there are do all the work.
+    if (!start_small_thread(worker.thread, Join::yes, Worker::run, &worker)) break;
   }
   body(0);
-  for (std::thread& thread : threads) thread.join();
+  for (unsigned i = 1; i < started; ++i) pthread_join(workers[i].thread, nullptr);
 }
 
 bool Sequence::wait_turn(std::uint64_t number) {

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -179,28 +181,42 @@ class Transfer {
   void work(unsigned worker) {
     std::uint64_t number = 0;
     try {
-      Desk desk(worker, sealed_capacity(), in_place_ ? 0 : sealed_capacity());
-      Piece piece;
-      while (take(piece, desk, number)) {
-        {
-          const Stopwatch watch(desk.times.kernel);
-          compute(piece, desk);
-        }
-        if (ordered_writes_ && !sequence_.wait_turn(number)) break;
-        {
-          const Stopwatch watch(desk.times.write);
-          write(piece, desk);
-        }
-        if (ordered_writes_) sequence_.done(number);
-      }
-      const std::lock_guard lock(progress_mutex_);
-      times_.read += desk.times.read;
-      times_.kernel += desk.times.kernel;
-      times_.write += desk.times.write;
+      if (std::optional<Desk> desk = make_desk(worker); desk) work_at(*desk, number);
     } catch (...) {
       sequence_.fail(number);
       source_->cancel();
     }
+  }
+
+  // Nothing for a worker that finds no memory: the others do its work, the first at least.
+  [[nodiscard]] std::optional<Desk> make_desk(unsigned worker) const {
+    try {
+      return std::optional<Desk>(std::in_place, worker, sealed_capacity(),
+                                 in_place_ ? 0 : sealed_capacity());
+    } catch (const std::bad_alloc&) {
+      if (worker == 0) throw;
+      return std::nullopt;
+    }
+  }
+
+  void work_at(Desk& desk, std::uint64_t& number) {
+    Piece piece;
+    while (take(piece, desk, number)) {
+      {
+        const Stopwatch watch(desk.times.kernel);
+        compute(piece, desk);
+      }
+      if (ordered_writes_ && !sequence_.wait_turn(number)) break;
+      {
+        const Stopwatch watch(desk.times.write);
+        write(piece, desk);
+      }
+      if (ordered_writes_) sequence_.done(number);
+    }
+    const std::lock_guard lock(progress_mutex_);
+    times_.read += desk.times.read;
+    times_.kernel += desk.times.kernel;
+    times_.write += desk.times.write;
   }
 
   bool take(Piece& piece, Desk& desk, std::uint64_t& number) {

@@ -102,11 +102,13 @@ Descriptor Folder::open_file(const std::string& path, int flags, mode_t mode) co
   return descriptor;
 }
 
-void Folder::sync() const {
+void Folder::sync(bool needed) const {
   const Descriptor descriptor(openat(descriptor_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // A folder that may be written but not read (mode 0300) cannot be opened, and some file systems
-  // cannot sync one: the file is whole all the same.
-  if (descriptor.get() < 0) return;
+  if (descriptor.get() < 0) {
+    if (errno == EACCES && !needed) return;
+    posix::fail("sync the folder", name_, errno);
+  }
+  // Some file systems cannot sync a folder.
   if (fsync(descriptor.get()) != 0 && errno != EINVAL && errno != EROFS) {
     posix::fail("sync the folder", name_, errno);
   }

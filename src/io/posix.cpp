@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -103,6 +104,25 @@ void write_full_at(int descriptor, std::uint64_t offset, Bytes data, std::string
 }
 
 }  // namespace posix
+
+mode_t permissions(int descriptor, const struct stat& status) noexcept {
+  constexpr const char* attribute = "system.posix_acl_access";
+  const mode_t mode = status.st_mode & 0777U;
+  // The kernel's form (linux/posix_acl_xattr.h), little-endian: a version, then for each entry who
+  // it is for (2 bytes), what it allows (2 bytes) and a user's or a group's number (4 bytes).
+  constexpr std::size_t header = 4;
+  constexpr std::size_t entry = 8;
+  constexpr std::uint8_t owning_group = 4;
+  std::array<std::uint8_t, header + 64 * entry> list{};
+  const ssize_t size = fgetxattr(descriptor, attribute, list.data(), list.size());
+  if (size < 0) return errno == ERANGE ? mode & S_IRWXU : mode;
+  for (std::size_t at = header; at + entry <= static_cast<std::size_t>(size); at += entry) {
+    if (list[at] != owning_group || list[at + 1] != 0) continue;
+    const mode_t group = static_cast<mode_t>(list[at + 2] & 7U) << 3U;
+    return mode & (S_IRWXU | S_IRWXO | group);
+  }
+  return mode & S_IRWXU;
+}
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
   if (this != &other) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -75,19 +76,25 @@ std::string_view take_last_part(std::string_view& text) {
   return part;
 }
 
-// The target of the temporary `name` if this host made it, shortened; else empty.
-std::string target_of(std::string_view name) {
-  if (name.size() <= temporary_suffix.size() || name.front() != '.') return {};
-  if (name.substr(name.size() - temporary_suffix.size()) != temporary_suffix) return {};
+struct TemporaryParts {
+  std::string_view target;  // shortened
+  std::string_view host;
+};
+
+// The parts of a temporary's name; nothing for other names.
+std::optional<TemporaryParts> parse_temporary(std::string_view name) noexcept {
+  if (name.size() <= temporary_suffix.size() || name.front() != '.') return std::nullopt;
+  if (name.substr(name.size() - temporary_suffix.size()) != temporary_suffix) return std::nullopt;
   name = name.substr(1, name.size() - 1 - temporary_suffix.size());
   const std::string_view random = take_last_part(name);
   const std::string_view process = take_last_part(name);
   const std::string_view host = take_last_part(name);
-  const bool is_ours = host == host_name() && random.size() == 8 &&
-                       random.find_first_not_of("0123456789abcdef") == std::string_view::npos &&
-                       !process.empty() &&
-                       process.find_first_not_of("0123456789") == std::string_view::npos;
-  return is_ours ? std::string(name) : std::string();
+  const auto consists_of = [](std::string_view text, std::string_view characters) {
+    return !text.empty() && text.find_first_not_of(characters) == std::string_view::npos;
+  };
+  const bool fits = random.size() == 8 && consists_of(random, "0123456789abcdef") &&
+                    consists_of(process, "0123456789") && !host.empty() && !name.empty();
+  return fits ? std::optional(TemporaryParts{name, host}) : std::nullopt;
 }
 
 // Renames within a folder without replacing. False where the target exists. `shown` is what errors
@@ -159,6 +166,8 @@ Folder folder_for(const std::string& path) {
 
 }  // namespace
 
+bool is_temporary_name(std::string_view name) noexcept { return parse_temporary(name).has_value(); }
+
 void Leftovers::remove(const Folder& folder, const std::string& name) {
   struct stat status = {};
   if (fstat(folder.descriptor(), &status) != 0) return;
@@ -174,8 +183,10 @@ void Leftovers::remove(const Folder& folder, const std::string& name) {
       if (!entries && list >= 0) ::close(list);
       const dirent* entry = nullptr;
       while (entries && (entry = readdir(entries.get())) != nullptr) {
-        const std::string target = target_of(entry->d_name);
-        if (!target.empty()) found_.emplace(std::pair(id, target), entry->d_name);
+        const auto parts = parse_temporary(entry->d_name);
+        if (parts && parts->host == host_name()) {
+          found_.emplace(std::pair(id, std::string(parts->target)), entry->d_name);
+        }
       }
     }
     const auto [first, last] = found_.equal_range({id, shortened(name)});
@@ -290,12 +301,26 @@ std::optional<struct stat> FileSink::target() const {
   return std::nullopt;
 }
 
+// Of the file that is to be replaced; the owner's alone if they cannot be known.
+mode_t FileSink::permissions_of_target(const struct stat& status) const {
+  const Descriptor old(
+      openat(folder_->descriptor(), name_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (old.get() < 0) {
+    if (errno != EACCES && errno != ENOENT && errno != ELOOP) posix::fail("look at", shown_, errno);
+    return status.st_mode & S_IRWXU;
+  }
+  struct stat opened = {};
+  if (fstat(old.get(), &opened) != 0) posix::fail("look at", shown_, errno);
+  return FileId(opened) == FileId(status) ? permissions(old.get(), opened)
+                                          : status.st_mode & S_IRWXU;
+}
+
 void FileSink::set_owner_and_mode() {
   const int file = descriptor_.get();
   mode_t mode = options_.mode;
   const auto old = options_.overwrite ? target() : std::nullopt;
   if (old && S_ISREG(old->st_mode)) {
-    if (options_.narrow) mode &= old->st_mode;
+    if (options_.narrow) mode &= permissions_of_target(*old);
     struct stat own = {};
     if (fstat(file, &own) != 0) posix::fail("write", shown_, errno);
     const bool differs = old->st_uid != own.st_uid || old->st_gid != own.st_gid;
@@ -327,7 +352,7 @@ void FileSink::commit() {
   prepare();
   give_name();
   descriptor_.close();
-  if (options_.sync_folder) folder_->sync();
+  if (options_.sync_folder) folder_->sync(options_.needs_sync);
 }
 
 void FileSink::give_name() {
@@ -365,7 +390,10 @@ void FileSink::give_name() {
     if (is_new) announce("");
   }
   if (!is_new) {
-    throw InvalidArgument(shown_ + " appeared while its contents were written; it was left alone");
+    throw InvalidArgument(
+        shown_ +
+        " appeared while its contents were written; it was left alone: try again, or write "
+        "elsewhere with -o");
   }
 }
 

@@ -100,7 +100,11 @@ void PositionalSource::check_unchanged() const {
   if (read_at(size(), {&byte, 1}) != 0) fail_changed(name(), "grew");
 }
 
-void FileSource::check_unchanged() const { check_version(descriptor_.get(), version_, name_); }
+void FileSource::check_unchanged() const {
+  // Some virtual file systems have contents behind a size of zero.
+  PositionalSource::check_unchanged();
+  check_version(descriptor_.get(), version_, name_);
+}
 
 void PipeSource::check_unchanged() const {
   if (version_) check_version(descriptor_.get(), *version_, name_);

@@ -193,6 +193,24 @@ class Folders(Folder):
         self.summary("encrypt", "-r", *KEY, "-o", "out", "t")
         self.assertEqual(self.mode("out/t/s"), 0o710)
 
+    def test_a_folder_that_vanishes_does_not_leave_others_closed(self):
+        self.make({"t/s/a": b"1", "t/s/big": pattern(64 << 20)})
+        for name in ("t/b", "t/z"):
+            self.path(name).mkdir()
+
+        def meddle():
+            self.wait_for(lambda: self.path("out/t/s/a.paes").exists(), "an output")
+            self.path("out/t/z").rmdir()
+
+        thread = threading.Thread(target=meddle)
+        thread.start()
+        done = self.run_slowly("encrypt", "-r", *KEY, "-o", "out", "t")
+        thread.join()
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn(b"out/t/z", done.stderr)
+        for name in ("t", "t/s", "t/b"):
+            self.assertEqual(self.mode("out/" + name), self.mode(name))
+
     def test_folders_are_private_until_all_is_there(self):
         self.make({"t/s/a": b"1", "t/s/big": pattern(64 << 20)})
         seen = []
@@ -285,6 +303,29 @@ class Removal(Folder):
         os.close(os.open(self.path("pipe"), os.O_RDONLY | os.O_NONBLOCK))
         writer.join()
         self.assertEqual(self.names(), ["a", "pipe"])
+
+    def test_sources_stay_if_a_folder_cannot_be_synced(self):
+        if os.getuid() != 0:
+            self.skipTest("only root can become another user")
+        nobody = {"user": 65534, "group": 65534, "extra_groups": []}
+        self.make({"a": b"1", "b": b"2"})
+        self.path("drop").mkdir()
+        for name in (".", "drop", "a", "b"):
+            os.chown(self.path(name), 65534, 65534)
+        os.chmod(self.dir.parent, 0o755)
+        os.chmod(self.dir.parent / "k", 0o644)
+        os.chmod(self.path("drop"), 0o300)
+        try:
+            self.ok("--version", **nobody)
+        except (PermissionError, FileNotFoundError):
+            self.skipTest("the program lies where others cannot reach it")
+        self.fails(1, "encrypt", "--rm", *KEY, "-o", "drop/x", "a", says="cannot sync the folder",
+                   **nobody)
+        text = self.summary("encrypt", "--rm", *KEY, "-o", "drop", "a", "b", status=3, **nobody)
+        self.assertIn("was not synced", text)
+        self.assertEqual(self.names(), ["a", "b", "drop"])
+        # Without --rm nothing depends on it.
+        self.summary("encrypt", "-f", *KEY, "-o", "drop", "a", "b", **nobody)
 
     def test_hard_links(self):
         # Removing one changes the other's ctime, which is no change of the file.

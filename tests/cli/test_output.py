@@ -1,8 +1,10 @@
 """Names of outputs, what is refused, and that nothing half-done appears under a final name."""
 
 import os
+import pathlib
 import resource
 import stat
+import struct
 import subprocess
 import threading
 
@@ -153,6 +155,52 @@ class Output(Case):
                 self.ok("decrypt", *CBC, "-f", "-o", "g", "-", stdin=self.cipher, umask=0o022)
                 self.assertEqual(stat.S_IMODE(self.path("g").stat().st_mode), expected)
                 self.path("g").unlink()
+
+    def test_access_control_lists_do_not_widen_a_mode(self):
+        def access(*entries):
+            """What the kernel takes: tag, permissions and number of each entry."""
+            return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *e) for e in entries)
+
+        # The owner and user 1000 may read and write, the group nothing; stat shows 0660.
+        closed = access((1, 6, 0xffffffff), (2, 6, 1000), (4, 0, 0xffffffff), (16, 6, 0xffffffff),
+                        (32, 0, 0xffffffff))
+        self.write("g.paes", self.cipher)
+        for name in ("g", "g.paes"):
+            self.write("g", b"old")
+            os.chmod(self.path("g"), 0o660)
+            os.chmod(self.path("g.paes"), 0o664)
+            try:
+                os.setxattr(self.path(name), "system.posix_acl_access", closed)
+            except OSError as error:
+                self.skipTest(f"no access control lists here: {error}")
+            self.assertEqual(stat.S_IMODE(self.path(name).stat().st_mode), 0o660)
+            self.ok("decrypt", *CBC, "-f", "g.paes", umask=0o002)
+            self.assertEqual(stat.S_IMODE(self.path("g").stat().st_mode), 0o600)
+            self.path("g").unlink()
+
+    def test_a_umask_without_the_owners_bits(self):
+        self.path("t/s").mkdir(parents=True)
+        self.write("t/s/a", self.plain)
+        for mask in (0o177, 0o777):
+            self.ok("encrypt", "-r", "-q", "--key-file", "k", "-o", f"e{mask}", "t", umask=mask)
+            self.ok("decrypt", "-r", "-q", "--key-file", "k", "-o", f"d{mask}", f"e{mask}/t",
+                    umask=mask)
+            self.assertEqual(stat.S_IMODE(self.path(f"d{mask}/t/s/a").stat().st_mode) & 0o077, 0)
+            self.assertEqual(self.read(f"d{mask}/t/s/a"), self.plain)
+
+    def test_files_whose_size_is_unknown(self):
+        # Their size is 0, and they have contents.
+        for flags in ([], CBC):
+            flags = flags or ["--key-file", "k"]
+            done = self.run_paraes("encrypt", *flags, "-o", "v", "/proc/version")
+            if done.returncode == 0:
+                out = self.ok("decrypt", *flags, "-c", "v")
+                self.assertEqual(out, pathlib.Path("/proc/version").read_bytes())
+                self.path("v").unlink()
+            else:
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(b"/proc/version grew while it was read", done.stderr)
+                self.assertFalse(self.path("v").exists())
 
     def test_owner_of_a_replaced_file_is_kept(self):
         if os.getuid() != 0:

@@ -154,6 +154,94 @@ class Inputs(Case):
         self.assertEqual(self.read("t/x"), b"1")
 
 
+    def test_an_input_that_is_refused_is_still_not_overwritten(self):
+        for name in ("p", "q"):
+            self.path(name).mkdir()
+        for name, data in (("f", b"one"), ("p/f.paes", b"two"), ("q/f.paes", b"three")):
+            self.write(name, data)
+        # The third is refused, since it has the output of the second.
+        done = self.run_paraes("encrypt", "-f", "--key-file", "k", "-o", "q", "f", "p/f.paes",
+                               "q/f.paes")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(self.read("q/f.paes"), b"three")
+        self.ok("encrypt", "--key-file", "k", "-o", "x.paes", "f")
+        self.write("x", b"not encrypted")
+        done = self.run_paraes("decrypt", "-f", "--key-file", "k", "x.paes", "x")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(self.read("x"), b"not encrypted")
+
+    def test_one_input_in_two_arguments(self):
+        self.path("t/sub").mkdir(parents=True)
+        self.write("t/a", b"1")
+        self.write("t/sub/b", b"2")
+        done = self.run_paraes("encrypt", "-r", "--rm", "--key-file", "k", "-o", "out", "t", "t/sub")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(os.listdir(self.path("t/sub")), [])
+        self.assertEqual(self.ok("decrypt", "--key-file", "k", "-c", "out/sub/b.paes"), b"2")
+
+
+class Temporaries(Case):
+    def test_of_other_runs_are_no_inputs(self):
+        self.write("k", KEYS[256])
+        self.path("t").mkdir()
+        for name in ("a", ".a.paes.some-host.12.01234567.paraes-tmp", "b.paraes-tmp"):
+            self.write("t/" + name, b"x")
+        done = self.run_paraes("encrypt", "-r", "--key-file", "k", "t")
+        self.assertIn(b"2 files encrypted", done.stderr)
+        self.assertIn(b"skipped 1 temporary of another run", done.stderr)
+        self.assertIn("b.paraes-tmp.paes", os.listdir(self.path("t")))
+
+
+class OtherVerbs(Case):
+    """What tune and bench write."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("my.key", KEYS[256])
+
+    def test_tune(self):
+        self.fails(2, "tune", "-q", "--seconds", "1", "-o", "my.key", says=["my.key", "no", "profile"])
+        self.path("d").mkdir()
+        self.fails(2, "tune", "-q", "--seconds", "1", "-o", "d", says="folder")
+        self.fails(2, "tune", "-q", "--seconds", "1", "-o", "new/", says="folder")
+        self.assertEqual(self.names(), ["d", "my.key"])
+        self.assertEqual(self.read("my.key"), KEYS[256])
+
+    def test_bench(self):
+        flags = ["bench", "--mode", "ctr", "--size", "1KiB", "--samples", "1", "--rivals", "none",
+                 "--direction", "encrypt", "--json"]
+        self.fails(2, *flags, "my.key", says=["my.key", "not a report"])
+        self.assertEqual(self.read("my.key"), KEYS[256])
+        os.symlink("report", self.path("link"))
+        self.write("report", b"")
+        for name in ("report", "report", "link", "link"):
+            self.ok(*flags, name)
+            self.assertEqual(json.loads(self.read("report"))["schema"], 1)
+        self.assertTrue(self.path("link").is_symlink())
+
+    def test_a_report_survives_a_run_that_is_ended(self):
+        flags = ["bench", "--mode", "ctr", "--size", "1KiB", "--rivals", "none", "--json", "report"]
+        self.ok(*flags, "--samples", "1")
+        before = self.read("report")
+        process = self.start(*flags, "--samples", "1", "--min-time", "60",
+                             stdout=subprocess.DEVNULL)
+        self.wait_for(lambda: os.path.exists(f"/proc/{process.pid}/fd") and
+                      self.temporaries(process), "a temporary")
+        process.kill()
+        process.wait()
+        process.stderr.close()
+        self.assertEqual(self.read("report"), before)
+
+    def test_json_is_not_written_onto_a_key(self):
+        self.write("a", b"1")
+        script = '"$@" --key-file my.key --json -f -o z a 1<> my.key'
+        done = subprocess.run(["bash", "-c", script, "bash", BIN, "encrypt"], cwd=self.dir,
+                              env=environment(), capture_output=True, timeout=DEADLINE)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(NAMED.encode(), done.stderr)
+        self.assertEqual(self.read("my.key")[:32], KEYS[256])
+
+
 class OwnOutputs(Case):
     """No output of a run replaces another, by whatever name."""
 
@@ -270,6 +358,12 @@ class Links(Case):
         self.assertEqual(os.listdir(self.path("elsewhere")), [])
         self.assertEqual(self.read("t/a"), b"1")
 
+    def test_a_link_that_leads_nowhere_is_no_folder_for_outputs(self):
+        os.symlink("nowhere", self.path("out"))
+        self.fails(2, "encrypt", "-r", "--key-file", "k", "-o", "out", "t",
+                   says="out is a symbolic link that leads nowhere")
+        self.assertFalse(self.path("nowhere").exists())
+
     def test_the_folder_that_is_named_for_outputs_is_followed(self):
         self.path("elsewhere").mkdir()
         os.symlink("elsewhere", self.path("out"))
@@ -330,7 +424,7 @@ class Patterns(Case):
         done = self.run_paraes("encrypt", "-r", "--exclude", "cache", "--exclude", "*.o",
                                "--key-file", "k", "-o", "out", "t")
         self.assertIn(b"3 files encrypted", done.stderr)
-        self.assertIn(b"5 names by --exclude", done.stderr)
+        self.assertIn(b"skipped 5 that --exclude matches", done.stderr)
         self.assertEqual(sorted(os.listdir(self.path("out/t"))), ["a.c.paes", "sub"])
 
     def test_decrypt_and_verify(self):

@@ -174,7 +174,8 @@ class Changes(HeldCase):
 
     def setUp(self):
         super().setUp()
-        self.plain = pattern(4 * MIB)
+        # More than is read before the first write.
+        self.plain = pattern(12 * MIB)
         self.write("f", self.plain)
         self.ok("encrypt", *KEY, "-o", "g.paes", "f")
         self.ok("encrypt", *CBC, *KEY, "-o", "g.cbc", "f")
@@ -182,7 +183,7 @@ class Changes(HeldCase):
     def overwrite(self, name):
         def change():
             with open(self.path(name), "r+b") as f:
-                f.seek(3 * MIB)
+                f.seek(11 * MIB)
                 f.write(b"something else")
 
         return change
@@ -259,6 +260,40 @@ class SecretsMeanwhile(HeldCase):
                       run.done.stderr)
         self.assertEqual(self.read("out"), bytes(range(1, 33)))
         self.assertEqual(self.names(), ["f", "out"])
+
+
+    def test_a_pipe_that_becomes_a_file(self):
+        # A pipe is written in place: nothing else is.
+        self.write("f", SMALL)
+        os.mkfifo(self.path("out"))
+        self.write("other", b"precious")
+        # The last opening of all is that of the pipe.
+        run = Strace(self, "encrypt", "-f", *KEY, "-T", "1", "-o", "k2", "f")
+        opened = run.text.count("openat(")
+        log = self.path("strace.log")
+
+        def swap():
+            os.replace(self.path("other"), self.path("out"))
+
+        for number in range(opened - 4, opened + 2):
+            self.path("k2").unlink(missing_ok=True)
+            if not self.path("other").exists():
+                self.path("out").unlink()
+                os.mkfifo(self.path("out"))
+                self.write("other", b"precious")
+            reader = os.open(self.path("out"), os.O_RDONLY | os.O_NONBLOCK)
+            thread = threading.Thread(target=lambda: (self.wait_for(
+                lambda: log.exists() and log.read_bytes().count(b"openat(") >= number, "it"), swap()))
+            thread.start()
+            Strace(self, "encrypt", "-f", *KEY, "-T", "1", "-o", "out", "f",
+                   inject=[f"openat:delay_enter=200000:when={number}"])
+            thread.join()
+            os.close(reader)
+            if self.path("out").is_file():
+                data = self.read("out")
+                # Replaced as a whole, if it was a file from the start; never written into.
+                if data != b"precious":
+                    self.check_opens("out", SMALL)
 
 
 class TwoRuns(FaultCase):

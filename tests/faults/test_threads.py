@@ -99,9 +99,7 @@ class SixThreadsStart(ThreadsThatDoNotStart):
 
 @unittest.skipIf(sanitized(), "a sanitizer takes terabytes of address space")
 class AddressSpace(Cases, FaultCase):
-    """ulimit -v 100000. The authenticated formats need more for the buffers of 16 threads."""
-
-    formats = RAW
+    """ulimit -v 100000."""
 
     def limited(self, *args, **kwargs):
         def limit():
