@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "paraes/error.hpp"
@@ -58,7 +59,7 @@ void FileTask::transfer_message() {
   options.overlap = plan_.overlap;
   options.progress = [this](std::uint64_t done) { file_.report_progress(done); };
   if (plan_.verb != Verb::encrypt) {
-    open_message(message, options);
+    open_message(message, std::move(options));
     return;
   }
   Source& source = *file_.input().source;
@@ -74,7 +75,7 @@ void FileTask::transfer_message() {
   file_.report_times(result.times, message.cipher());
 }
 
-void FileTask::open_message(const Message& message, OpenOptions& options) {
+void FileTask::open_message(const Message& message, OpenOptions options) {
   options.offset = plan_.offset;
   options.length = plan_.length;
   std::vector<BadRange> bad;

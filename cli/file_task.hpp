@@ -18,7 +18,7 @@ class FileTask {
  private:
   void transfer();
   void transfer_message();
-  void open_message(const Message& message, OpenOptions& options);
+  void open_message(const Message& message, OpenOptions options);
   void transfer_stream();
   [[nodiscard]] Transport* transport() const;
   Sink& open_output();

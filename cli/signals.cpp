@@ -20,7 +20,7 @@ constexpr std::size_t places = 4096 + 8;
 struct Temporary {
   std::atomic<bool> is_taken = false;
   std::atomic<bool> is_there = false;
-  int folder = -1;
+  int folder = 0;
   std::array<char, 256> name = {};  // in place, since a handler may read while it is replaced
 };
 std::array<Temporary, places> temporaries;

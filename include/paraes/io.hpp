@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
@@ -115,7 +114,10 @@ struct FileId {
   FileId() = default;
   explicit FileId(const struct stat& status) noexcept
       : device(status.st_dev), inode(status.st_ino) {}
-  [[nodiscard]] auto operator<=>(const FileId&) const noexcept = default;
+  [[nodiscard]] bool operator==(const FileId& other) const noexcept = default;
+  [[nodiscard]] bool operator<(const FileId& other) const noexcept {
+    return device != other.device ? device < other.device : inode < other.inode;
+  }
 };
 
 // Which file, and which contents as far as the file system tells. A program that writes through a

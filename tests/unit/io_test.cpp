@@ -1,0 +1,206 @@
+// Folders by descriptor, sinks that replace in one step, and sources that notice changes.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "paraes/error.hpp"
+#include "paraes/io.hpp"
+
+namespace paraes {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Io : public testing::Test {
+ protected:
+  Io() {
+    std::string name = (fs::temp_directory_path() / "paraes-io-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder for the test");
+    path_ = name;
+  }
+  ~Io() override { fs::remove_all(path_); }
+
+  [[nodiscard]] fs::path path(const std::string& name) const { return path_ / name; }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+  }
+  [[nodiscard]] std::string read(const std::string& name) const {
+    std::ifstream file(path(name));
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  [[nodiscard]] std::size_t count() const {
+    return static_cast<std::size_t>(
+        std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
+  }
+
+  static Bytes bytes(const std::string& text) {
+    return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+  }
+  template <class Call>
+  static int error_of(const Call& call) {
+    try {
+      call();
+    } catch (const IoError& error) {
+      return error.code();
+    }
+    return 0;
+  }
+
+ private:
+  fs::path path_;
+};
+
+TEST_F(Io, FolderOpensWhatIsBelowIt) {
+  fs::create_directories(path("a/b"));
+  write("a/b/f", "text");
+  const Folder folder(path("a").string());
+  const Descriptor file = folder.open_file("b/f", O_RDONLY);
+  char text[5] = {};
+  EXPECT_EQ(::read(file.get(), text, 4), 4);
+  EXPECT_STREQ(text, "text");
+  EXPECT_EQ(folder.open_folder("b").name(), path("a/b").string());
+  EXPECT_EQ(folder.open_folder("").name(), path("a").string());
+  EXPECT_EQ(error_of([&] { static_cast<void>(folder.open_file("c", O_RDONLY)); }), ENOENT);
+}
+
+TEST_F(Io, FolderFollowsNoLinkAndLeadsNowhereElse) {
+  fs::create_directories(path("a"));
+  fs::create_directories(path("outside"));
+  write("outside/f", "text");
+  fs::create_symlink("../outside", path("a/link"));
+  fs::create_symlink("../outside/f", path("a/file"));
+  const Folder folder(path("a").string());
+  EXPECT_EQ(error_of([&] { static_cast<void>(folder.open_file("link/f", O_RDONLY)); }), ELOOP);
+  EXPECT_EQ(error_of([&] { static_cast<void>(folder.open_folder("link")); }), ELOOP);
+  EXPECT_EQ(error_of([&] { static_cast<void>(folder.open_file("file", O_RDONLY)); }), ELOOP);
+  EXPECT_EQ(error_of([&] { static_cast<void>(folder.open_file("../outside/f", O_RDONLY)); }),
+            EXDEV);
+  EXPECT_EQ(error_of([&] { static_cast<void>(folder.open_file("/etc/passwd", O_RDONLY)); }), EXDEV);
+  // A link that is named is followed.
+  EXPECT_NO_THROW(static_cast<void>(Folder(path("a/link").string()).open_file("f", O_RDONLY)));
+}
+
+TEST_F(Io, FolderStaysTheSameWhenItsNameLeadsElsewhere) {
+  fs::create_directories(path("a"));
+  fs::create_directories(path("outside"));
+  auto folder = std::make_shared<const Folder>(path("a").string());
+  fs::rename(path("a"), path("moved"));
+  fs::create_symlink("outside", path("a"));
+  FileSink sink(folder, "f", {});
+  sink.write(bytes("text"));
+  sink.commit();
+  EXPECT_EQ(read("moved/f"), "text");
+  EXPECT_TRUE(fs::is_empty(path("outside")));
+}
+
+TEST_F(Io, FolderReachesWhatIsDeeperThanAPathMayBeLong) {
+  const std::string name(200, 'n');
+  std::string deep;
+  Folder folder(path("").string());
+  for (int i = 0; i < 30; ++i) {
+    ASSERT_EQ(mkdirat(folder.descriptor(), name.c_str(), S_IRWXU), 0);
+    folder = folder.open_folder(name);
+    deep += (deep.empty() ? "" : "/") + name;
+  }
+  struct stat expected = {};
+  struct stat found = {};
+  ASSERT_EQ(fstat(folder.descriptor(), &expected), 0);
+  ASSERT_EQ(fstat(Folder(path("").string()).open_folder(deep).descriptor(), &found), 0);
+  EXPECT_EQ(FileId(found), FileId(expected));
+}
+
+TEST_F(Io, SinkThatIsNotCommittedLeavesTheTargetAndNothingElse) {
+  write("f", "old");
+  for (const bool named : {false, true}) {
+    FileSink::Options options;
+    options.overwrite = true;
+    options.named = named;
+    {
+      FileSink sink(path("f").string(), options);
+      sink.write(bytes("new"));
+      sink.prepare();
+    }
+    EXPECT_EQ(read("f"), "old");
+    EXPECT_EQ(count(), 1U);
+  }
+}
+
+TEST_F(Io, SinkNarrowsItsModeByThatOfWhatItReplaces) {
+  for (const bool narrow : {false, true}) {
+    write("f", "old");
+    ASSERT_EQ(chmod(path("f").c_str(), 0640), 0);
+    FileSink::Options options;
+    options.overwrite = true;
+    options.narrow = narrow;
+    options.mode = 0604;
+    FileSink sink(path("f").string(), options);
+    const FileId id = sink.id();
+    sink.commit();
+    struct stat status = {};
+    ASSERT_EQ(stat(path("f").c_str(), &status), 0);
+    EXPECT_EQ(FileId(status), id);
+    EXPECT_EQ(status.st_mode & 0777U, narrow ? 0600U : 0604U);
+  }
+}
+
+TEST_F(Io, SinkRefusesToPublishATemporaryThatIsNotItsOwn) {
+  FileSink::Options options;
+  options.named = true;
+  FileSink sink(path("f").string(), options);
+  sink.write(bytes("ours"));
+  fs::remove(sink.temporary());
+  std::ofstream(sink.temporary()) << "somebody else's";
+  EXPECT_THROW(sink.commit(), IoError);
+  EXPECT_FALSE(fs::exists(path("f")));
+  // Nor does it remove that.
+  EXPECT_TRUE(fs::exists(sink.temporary()));
+}
+
+TEST_F(Io, NamesOfTemporaries) {
+  FileSink::Options options;
+  options.named = true;
+  const FileSink sink(path("f").string(), options);
+  EXPECT_TRUE(is_temporary_name(file_name_of(sink.temporary())));
+  EXPECT_TRUE(is_temporary_name(".f.host.1.01234567.paraes-tmp"));
+  for (const char* name :
+       {"", ".paraes-tmp", "f.paraes-tmp", ".f.paraes-tmp", "f.host.1.01234567.paraes-tmp",
+        ".f.host.x.01234567.paraes-tmp", ".f.host.1.0123456.paraes-tmp",
+        ".host.1.01234567.paraes-tmp", ".f.host.1.01234567.paraes-tmp2"}) {
+    EXPECT_FALSE(is_temporary_name(name)) << name;
+  }
+}
+
+TEST_F(Io, SourceNoticesThatItWasWrittenTo) {
+  write("f", "0123456789");
+  const auto open_source = [&] {
+    return FileSource(Descriptor(open(path("f").c_str(), O_RDONLY | O_CLOEXEC)), "f");
+  };
+  const FileSource same = open_source();
+  EXPECT_NO_THROW(same.check_unchanged());
+  const FileSource overwritten = open_source();
+  write("f", "abcdefghij");
+  // Clocks of file systems tick a few hundred times a second.
+  fs::last_write_time(path("f"), fs::last_write_time(path("f")) + std::chrono::seconds(1));
+  EXPECT_EQ(error_of([&] { overwritten.check_unchanged(); }), EIO);
+  const FileSource longer = open_source();
+  std::ofstream(path("f"), std::ios::app) << "more";
+  EXPECT_EQ(error_of([&] { longer.check_unchanged(); }), EIO);
+  const FileSource shorter = open_source();
+  fs::resize_file(path("f"), 3);
+  EXPECT_EQ(error_of([&] { shorter.check_unchanged(); }), EIO);
+}
+
+}  // namespace
+}  // namespace paraes
