@@ -59,7 +59,7 @@ void refuse_rm(const CryptOptions& options, Verb verb) {
   }
 }
 
-// Of one input.
+// For a run with one input.
 void refuse_exclude(const CryptOptions& options) {
   const std::string& input = options.inputs[0];
   if (Exclusions(options.exclude).match(file_name_of(input), input, false)) {
@@ -273,8 +273,8 @@ class Batch {
     settle(job, std::move(outcome));
   }
 
-  // The same, one of several at once. False, and nothing of it is done, if it found no memory: the
-  // others may have all there is.
+  // Does one of several files that are worked on at once. Returns false, with nothing done, if
+  // memory ran out: the other files may have used it all.
   [[nodiscard]] bool file_among_others(const FileJob& job) {
     FileOutcome outcome;
     bool has_memory = true;
@@ -298,7 +298,7 @@ class Batch {
     FileTask(run_, job, file, outcome).run();
   }
 
-  // What cannot even be begun.
+  // Reports an input that cannot be processed.
   void refuse(const std::string& input, const std::string& why, int exit) {
     RunReport report = new_report(input);
     fail(report, why, exit);
@@ -419,6 +419,7 @@ class Batch {
             encrypt ? "*.paes files" : "files that are not *.paes");
     skipped(found.skipped_links, "symbolic link", "symbolic links");
     skipped(found.skipped_special, "special file", "special files");
+    if (found.skipped_output) text += "; skipped the folder of the outputs";
     skipped(found.skipped_temporaries, "temporary of another run", "temporaries of other runs");
     skipped(found.skipped_excluded, "that --exclude matches", "that --exclude matches");
     say(text);

@@ -19,7 +19,7 @@ struct FileJob {
 
 struct FileOutcome {
   RunReport report;
-  // Of an output that was committed to a file. For the removal of the source.
+  // An output that was committed to a file. Removing the source needs it.
   struct Committed {
     FileVersion input;  // when it was opened, and after it was read
     Place output;

@@ -43,7 +43,7 @@ void FileTask::transfer() {
   }
 }
 
-// Of authenticated messages; none: this process alone.
+// Nothing if this process carries the file alone.
 Transport* FileTask::transport() const {
   return job_.alone || !is_authenticated(plan_.format) ? nullptr : run_.transport;
 }

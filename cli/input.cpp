@@ -57,7 +57,7 @@ Input open_input(const Place& place) {
   constexpr int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   Input input = make_input(place.root->open_file(place.path, flags), place.shown, true);
   if (!input.is_regular()) {
-    throw IoError(fmt::format("cannot open {}: it is a regular file no longer", place.shown), EIO);
+    throw IoError(fmt::format("cannot open {}: it is no longer a regular file", place.shown), EIO);
   }
   return input;
 }

@@ -146,6 +146,9 @@ class Finder {
         ++found_.skipped_excluded;
       } else if (S_ISLNK(status.st_mode)) {
         ++found_.skipped_links;
+      } else if (S_ISDIR(status.st_mode) && found_.outputs && found_.outputs->is_top(status)) {
+        // What an earlier run put there is no input.
+        found_.skipped_output = true;
       } else if (S_ISDIR(status.st_mode)) {
         stack.push_back({path, shown + "/", pending.mirrored + name + "/"});
       } else if (!S_ISREG(status.st_mode)) {

@@ -23,7 +23,7 @@ struct FoundFile {
 struct Found {
   std::vector<FoundFile> files;
   std::optional<OutputTree> outputs;  // with -o
-  // What cannot be done, and why.
+  // An input that cannot be processed, and why.
   struct Refused {
     std::string input;
     std::string reason;
@@ -32,8 +32,9 @@ struct Found {
   std::vector<Refused> refused;
   std::uint64_t skipped_names = 0;  // *.paes when encrypting, others when decrypting
   std::uint64_t skipped_links = 0;
-  std::uint64_t skipped_special = 0;      // devices, pipes, sockets
-  std::uint64_t skipped_excluded = 0;     // by --exclude
+  bool skipped_output = false;         // the folder that -o names, inside of one that was searched
+  std::uint64_t skipped_special = 0;   // devices, pipes, sockets
+  std::uint64_t skipped_excluded = 0;  // by --exclude
   std::uint64_t skipped_temporaries = 0;  // of runs at work, or killed
 };
 

@@ -32,7 +32,7 @@ SaltedHeader read_salted_header(Source& source) {
   return SaltedHeader::parse(Bytes(start).first(n));
 }
 
-// What a leaky or unauthenticated run begins with, and -v.
+// Prints the warnings about leaky kernels and unauthenticated formats, and with -v what runs.
 void say_what_runs(const CryptOptions& options, const Plan& plan, const std::string& name,
                    const Cipher& cipher, int threads) {
   if (options.quiet) return;

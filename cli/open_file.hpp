@@ -29,7 +29,7 @@ class OpenFile {
 
   // A new message, or that of the input. The first of a run says what runs.
   [[nodiscard]] Message make_message();
-  // The same for what is not authenticated.
+  // The cipher of an unauthenticated format. `new_header` is set if the output begins with one.
   [[nodiscard]] std::unique_ptr<Stream> make_stream(std::optional<SaltedHeader>& new_header);
 
   // Until then nothing of the output exists. `named`: see FileSink::Options.
@@ -45,8 +45,8 @@ class OpenFile {
 
   // Throws IoError if the input is not what it was when it was opened. For after the last read.
   void check_input() const { input_.source->check_unchanged(); }
-  // The same while an exception is handled: a file that is written to while it is read does not
-  // authenticate, and is not damaged.
+  // For use in a catch block: a file that is written to while it is read fails authentication
+  // without being damaged, and IoError says so.
   void check_input_after_error() const;
   // Ends a file that went well: the output gets its name. The input was checked.
   void finish();

@@ -45,7 +45,7 @@ struct RunContext;
                                               const Destination& destination, const Input& input,
                                               TemporaryName& temporary, bool named);
 
-// What the umask leaves of a mode. It can only be asked for by changing it, which other threads
+// Applies the umask to a mode. The umask can only be read by changing it, which other threads
 // would notice: remember_umask is called before there are any.
 void remember_umask();
 [[nodiscard]] mode_t default_mode(mode_t mode);

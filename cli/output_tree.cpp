@@ -81,7 +81,7 @@ std::optional<struct stat> OutputTree::look(const Place& place) {
 }
 
 void OutputTree::add_folder(const std::string& path, mode_t mode) {
-  // Of two folders that become one, what both allow.
+  // Where two folders mirror into one, grant only the permissions that both grant.
   std::optional<mode_t>& wanted = wanted_[join(below_, path)];
   wanted = wanted.value_or(0777) & mode;
 }

@@ -20,11 +20,16 @@ class OutputTree {
   // for what is no folder, IoError for what cannot be reached.
   OutputTree(Roots& roots, const std::string& path);
 
+  // Whether it is the folder that -o names.
+  [[nodiscard]] bool is_top(const struct stat& status) const {
+    return below_.empty() && FileId(status) == root_->id();
+  }
+
   // The place of the file `path` below the folder that -o names.
   [[nodiscard]] Place place(const std::string& path) const;
 
-  // What is there at a place already; nothing if there is nothing. Fast for files of one folder
-  // after another.
+  // The status of an existing file at a place; nothing if there is none. Fast for files of one
+  // folder after another.
   [[nodiscard]] std::optional<struct stat> look(const Place& place);
 
   // The folder `path` (empty: the one that -o names) mirrors one with this mode.

@@ -44,8 +44,10 @@ class Root {
   // The folder `path` below it, "" for itself. Throws IoError, also for a symbolic link in `path`
   // and where another folder has taken the place of this one.
   [[nodiscard]] std::shared_ptr<const Folder> open(const std::string& path) const;
-  // The same, as `path` leads now: not one that is open still.
+  // Like open, but resolves `path` now and takes no folder from the cache.
   [[nodiscard]] Folder open_now(const std::string& path) const;
+
+  [[nodiscard]] const FileId& id() const noexcept { return id_; }
 
   // The file `path` below it; see Folder::open_file.
   [[nodiscard]] Descriptor open_file(const std::string& path, int flags) const;

@@ -34,10 +34,10 @@ void ProtectedFiles::check_input(const struct stat& status, const std::string& s
                                  const std::string& found_as) const {
   const SecretFile* secret = find_secret(status);
   if (secret == nullptr) return;
-  throw InvalidArgument(
-      fmt::format("{} is the file of {}, which is no input of a run; leave it out{}, or keep it "
-                  "elsewhere",
-                  shown, secret->flag, how_to_exclude(found_as)));
+  throw InvalidArgument(fmt::format(
+      "{} is the file of {}, and a run takes none of its own secrets as an input; leave "
+      "it out{} or keep it elsewhere",
+      shown, secret->flag, how_to_exclude(found_as)));
 }
 
 void ProtectedFiles::check_secret_target(const struct stat& status, const std::string& shown,

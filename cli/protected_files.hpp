@@ -1,4 +1,4 @@
-// What a run must not overwrite, whatever -f says.
+// Keeps a run from overwriting its own secrets, inputs and outputs, whatever -f says.
 #pragma once
 
 #include <mutex>
@@ -27,7 +27,8 @@ class ProtectedFiles {
   // the folder in which -r found it; empty if it was an argument.
   void check_input(const struct stat& status, const std::string& shown,
                    const std::string& found_as = {}) const;
-  // The same for a file that is there where an output is to go. `input`: what that is made from.
+  // Throws InvalidArgument if the existing file at an output's place holds a secret of this run.
+  // `input`: the file whose output that is.
   void check_secret_target(const struct stat& status, const std::string& shown,
                            const std::string& input, const std::string& found_as = {}) const;
   [[nodiscard]] bool is_input(const FileId& id) const;

@@ -1,4 +1,4 @@
-// What all files of a run share.
+// The state that all files of a run share.
 #pragma once
 
 #include <mutex>
@@ -12,7 +12,7 @@
 namespace paraes::cli {
 
 struct RunContext {
-  // Those that are given outlive it. `transport`: see run_batch.
+  // Keeps references to its arguments. `transport`: see run_batch.
   RunContext(const CryptOptions& given_options, const Plan& given_plan, Transport* given_transport)
       : options(given_options),
         plan(given_plan),
@@ -27,7 +27,7 @@ struct RunContext {
   Roots roots;
   ProtectedFiles files;
   Leftovers leftovers;
-  // What is said once a run.
+  // Each message is printed once a run.
   std::once_flag what_runs;
   std::once_flag fallback;
 };

@@ -12,7 +12,7 @@ namespace paraes::cli {
 
 class SmallFileTask {
  public:
-  // What such a file has at most.
+  // The largest file that is taken.
   static constexpr std::uint64_t most_bytes = std::uint64_t{256} << 10;
 
   // All of these outlive it. What goes wrong is thrown here, and by read and write.

@@ -199,7 +199,7 @@ class Folder {
 
   [[nodiscard]] int descriptor() const noexcept { return descriptor_.get(); }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  // What errors call `path` below it.
+  // The name of `path` below it, for errors.
   [[nodiscard]] std::string name_of(const std::string& path) const;
 
  private:
@@ -292,10 +292,10 @@ class FileSink : public PositionalSink {
   // The part of commit that takes long: all but the name. Nothing may be written after it.
   void prepare();
 
-  // What is at the target's name now, a symbolic link as such.
+  // The status of the target as it is now. Does not follow a symbolic link.
   [[nodiscard]] std::optional<struct stat> target() const;
 
-  // Of the file, until commit.
+  // The identity of the file. Not after commit.
   [[nodiscard]] FileId id() const;
 
   // The path of the temporary, empty if it has no name.

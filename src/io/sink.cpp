@@ -40,8 +40,8 @@ const std::string& host_name() {
   return name;
 }
 
-// What of a target's name stands in that of its temporaries: all names have at most NAME_MAX (255)
-// bytes. A character of UTF-8 is not cut.
+// Cuts a target's name for its temporaries, whose names have at most NAME_MAX (255) bytes. Does not
+// cut through a UTF-8 character.
 std::string shortened(const std::string& name) {
   constexpr std::size_t most = 150;
   if (name.size() <= most) return name;
@@ -301,7 +301,7 @@ std::optional<struct stat> FileSink::target() const {
   return std::nullopt;
 }
 
-// Of the file that is to be replaced; the owner's alone if they cannot be known.
+// Permissions of the file to be replaced. Only the owner's, if the others cannot be read.
 mode_t FileSink::permissions_of_target(const struct stat& status) const {
   const Descriptor old(
       openat(folder_->descriptor(), name_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));

@@ -186,6 +186,16 @@ class Folders(Folder):
         for name, mode in modes.items():
             self.assertEqual(oct(self.mode("back" + name[1:])), oct(mode & ~0o027), name)
 
+    def test_the_folder_of_the_outputs_is_not_searched(self):
+        self.make({"a": b"1", "s/b": b"2"})
+        self.path("empty").mkdir()
+        for flags in ([], ["-f"], ["-f"]):
+            text = self.summary("encrypt", "-r", *flags, *KEY, "-o", "s/backup", ".")
+            self.assertIn("2 files encrypted", text)
+            self.assertEqual("skipped the folder of the outputs" in text, flags != [])
+            self.assertEqual(sorted(os.listdir(self.path("s/backup"))), ["a.paes", "empty", "s"])
+            self.assertEqual(os.listdir(self.path("s/backup/s")), ["b.paes"])
+
     def test_folders_that_are_there_keep_their_mode(self):
         self.make({"t/s/a": b"1"})
         self.path("out/t/s").mkdir(parents=True)

@@ -116,7 +116,7 @@ class Swaps(HeldCase):
             run = self.held("pwrite64", 1, swap, "encrypt", "-r", *KEY, "-T", "1", "t",
                             inject=inject)
             self.assertEqual(run.done.returncode, 3, run.done.stderr)
-            self.assertIn(b"regular file no longer", run.done.stderr)
+            self.assertIn(b"no longer a regular file", run.done.stderr)
 
     def test_of_outputs(self):
         for inject in self.each_way():
