@@ -485,7 +485,8 @@ int run_batch(const CryptOptions& options, Verb verb, Transport* transport) {
     }
     if (several) found = batch->find();
     if (const auto bytes = total_bytes(options, found)) use_profile(options, *bytes, *plan);
-    if (found.outputs) found.outputs->make_top();
+    const bool something = !found.files.empty() || (found.outputs && found.outputs->mirrors());
+    if (found.outputs && something) found.outputs->make_top();
   } catch (const std::exception& error) {
     return refuse_all(options, error);
   }

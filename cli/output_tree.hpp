@@ -34,6 +34,8 @@ class OutputTree {
 
   // The folder `path` (empty: the one that -o names) mirrors one with this mode.
   void add_folder(const std::string& path, mode_t mode);
+  // Whether it mirrors any folder.
+  [[nodiscard]] bool mirrors() const noexcept { return !wanted_.empty(); }
 
   // Makes the folder that -o names, if it is missing, and those in front of it. Throws IoError.
   void make_top();

@@ -196,6 +196,11 @@ class Folders(Folder):
             self.assertEqual(sorted(os.listdir(self.path("s/backup"))), ["a.paes", "empty", "s"])
             self.assertEqual(os.listdir(self.path("s/backup/s")), ["b.paes"])
 
+    def test_no_folder_is_made_for_nothing(self):
+        self.make({"a": b"1"})
+        self.summary("encrypt", *KEY, "-o", "out", "gone", "gone too", status=3)
+        self.assertEqual(self.names(), ["a"])
+
     def test_folders_that_are_there_keep_their_mode(self):
         self.make({"t/s/a": b"1"})
         self.path("out/t/s").mkdir(parents=True)
