@@ -349,7 +349,8 @@ void launch_segments(Lane& lane, Direction direction, std::size_t count,
     message.key = key_of(i);
     message.flags = direction == Direction::encrypt ? 0 : PARAES_HASH_INPUT;
     messages.push_back(message);
-    std::memcpy(lane.input() + at, segment.in, segment.bytes);
+    // An empty text may have no address.
+    if (segment.bytes != 0) std::memcpy(lane.input() + at, segment.in, segment.bytes);
     at += padded(segment.bytes);
   }
   for (std::size_t i = 0; i < count; ++i) messages[i].tag = at + 16 * i;
@@ -360,7 +361,9 @@ void launch_segments(Lane& lane, Direction direction, std::size_t count,
   lane.finish();
   for (std::size_t i = 0; i < count; ++i) {
     const GpuSegment& segment = segment_of(i);
-    std::memcpy(segment.out, lane.output() + messages[i].out, segment.bytes);
+    if (segment.bytes != 0) {
+      std::memcpy(segment.out, lane.output() + messages[i].out, segment.bytes);
+    }
     std::memcpy(segment.tag, lane.output() + messages[i].tag, 16);
   }
 }
