@@ -206,6 +206,7 @@ class Batch {
       return;
     }
     struct Entry {
+      const FileJob* job = nullptr;
       FileOutcome outcome;
       std::unique_ptr<SmallFileTask> file;
     };
@@ -215,6 +216,7 @@ class Batch {
       job.threads = 1;
       job.alone = true;
       Entry& entry = entries[i];
+      entry.job = &job;
       entry.outcome.report = new_report(job.input.shown);
       attempt(entry.outcome, [&] {
         auto small = std::make_unique<SmallFileTask>(run_, job, progress_of_file_, entry.outcome);
@@ -223,13 +225,10 @@ class Batch {
       if (!entry.file) settle(job, std::move(entry.outcome));
     });
     std::vector<Entry*> ready;
-    std::vector<const FileJob*> jobs;
     std::vector<WholeMessage> messages;
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      Entry& entry = entries[i];
+    for (Entry& entry : entries) {
       if (!entry.file) continue;
       ready.push_back(&entry);
-      jobs.push_back(&files[i].job);
       messages.push_back(entry.file->message());
     }
     std::exception_ptr failure;
@@ -252,7 +251,7 @@ class Batch {
         entry.file->write(messages[i]);
       });
       entry.file.reset();
-      settle(*jobs[i], std::move(entry.outcome));
+      settle(*entry.job, std::move(entry.outcome));
     });
   }
 

@@ -19,11 +19,6 @@ std::string join(const std::string& a, const std::string& b) {
   return a.empty() || b.empty() ? a + b : a + "/" + b;
 }
 
-std::string parent_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? std::string() : path.substr(0, slash);
-}
-
 [[noreturn]] void fail_make(const std::string& folder, int code) {
   throw IoError(
       fmt::format("cannot make the folder {}: {}", folder, std::generic_category().message(code)),

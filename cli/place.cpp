@@ -93,7 +93,7 @@ std::shared_ptr<const Root> Roots::open(const std::string& path) {
   return found->second;
 }
 
-std::string Place::folder() const {
+std::string parent_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string::npos ? std::string() : path.substr(0, slash);
 }

@@ -74,6 +74,9 @@ class Roots {
   std::map<std::string, std::shared_ptr<const Root>> roots_;
 };
 
+// The path of the folder that holds `path`, both below a root; empty for the root itself.
+[[nodiscard]] std::string parent_of(const std::string& path);
+
 struct Place {
   std::shared_ptr<const Root> root;  // none: standard input
   std::string path;                  // below the root; not empty
@@ -82,7 +85,7 @@ struct Place {
   bool follow = false;
 
   // The folder that holds it, and its name there.
-  [[nodiscard]] std::string folder() const;
+  [[nodiscard]] std::string folder() const { return parent_of(path); }
   [[nodiscard]] std::string name() const { return file_name_of(path); }
   [[nodiscard]] std::shared_ptr<const Folder> open_folder() const;
   [[nodiscard]] Folder open_folder_now() const { return root->open_now(folder()); }
