@@ -1,16 +1,16 @@
-#include "axes.hpp"
+#include "bench/axes.hpp"
 
 #include <algorithm>
 #include <charconv>
 
-#include "file/tools.hpp"
-#include "gpu/fleet.hpp"
-#include "memory/openmp.hpp"
-#include "memory/pinned_copy.hpp"
-#include "memory/ports.hpp"
+#include "bench/file/tools.hpp"
+#include "bench/memory/openmp.hpp"
+#include "bench/memory/pinned_copy.hpp"
+#include "bench/memory/ports.hpp"
+#include "bench/rivals/rivals.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
-#include "rivals/rivals.hpp"
+#include "src/gpu/pool.hpp"
 
 namespace paraes::bench {
 namespace {

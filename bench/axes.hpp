@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/row.hpp"
+#include "bench/harness/row.hpp"
 
 namespace paraes::bench {
 

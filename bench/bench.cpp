@@ -1,4 +1,4 @@
-#include "bench.hpp"
+#include "bench/bench.hpp"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -16,12 +16,12 @@
 #include <system_error>
 #include <utility>
 
-#include "file/child.hpp"
+#include "bench/file/child.hpp"
+#include "bench/report/context.hpp"
+#include "bench/report/json.hpp"
+#include "bench/report/table.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
-#include "report/context.hpp"
-#include "report/json.hpp"
-#include "report/table.hpp"
 
 namespace paraes::bench {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <string>
 
-#include "axes.hpp"
-#include "harness/measure.hpp"
-#include "suites/suites.hpp"
+#include "bench/axes.hpp"
+#include "bench/harness/measure.hpp"
+#include "bench/suites/suites.hpp"
 
 namespace paraes::bench {
 

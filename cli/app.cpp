@@ -1,4 +1,4 @@
-#include "app.hpp"
+#include "cli/app.hpp"
 
 #include <sys/resource.h>
 
@@ -10,11 +10,11 @@
 #include <sstream>
 #include <utility>
 
-#include "keys.hpp"
+#include "cli/keys.hpp"
+#include "cli/report.hpp"
+#include "cli/signals.hpp"
 #include "paraes/error.hpp"
 #include "paraes/version.hpp"
-#include "report.hpp"
-#include "signals.hpp"
 
 namespace paraes::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "cli11_fwd.hpp"
+#include "cli/cli11_fwd.hpp"
 
 namespace paraes::cli {
 

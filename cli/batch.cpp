@@ -1,4 +1,4 @@
-#include "batch.hpp"
+#include "cli/batch.hpp"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -17,16 +17,16 @@
 #include <utility>
 #include <vector>
 
-#include "exclude.hpp"
-#include "file_task.hpp"
-#include "inputs.hpp"
+#include "cli/exclude.hpp"
+#include "cli/file_task.hpp"
+#include "cli/inputs.hpp"
+#include "cli/profile.hpp"
+#include "cli/progress.hpp"
+#include "cli/removal.hpp"
+#include "cli/side_by_side.hpp"
+#include "cli/sizes.hpp"
+#include "cli/small_file_task.hpp"
 #include "paraes/error.hpp"
-#include "profile.hpp"
-#include "progress.hpp"
-#include "removal.hpp"
-#include "side_by_side.hpp"
-#include "sizes.hpp"
-#include "small_file_task.hpp"
 
 namespace paraes::cli {
 namespace {

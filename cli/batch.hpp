@@ -1,8 +1,8 @@
 // A run over its inputs: one, or several and whole folders.
 #pragma once
 
-#include "plan.hpp"
-#include "transport.hpp"
+#include "cli/plan.hpp"
+#include "cli/transport.hpp"
 
 namespace paraes::cli {
 

@@ -4,10 +4,10 @@
 #include <memory>
 #include <random>
 
-#include "bench.hpp"
-#include "commands.hpp"
+#include "bench/bench.hpp"
+#include "cli/commands.hpp"
+#include "cli/sizes.hpp"
 #include "paraes/error.hpp"
-#include "sizes.hpp"
 
 namespace paraes::cli {
 namespace {

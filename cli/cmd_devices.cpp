@@ -13,12 +13,12 @@
 #include <system_error>
 #include <vector>
 
-#include "commands.hpp"
+#include "cli/commands.hpp"
+#include "cli/report.hpp"
+#include "cli/sizes.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
-#include "report.hpp"
-#include "sizes.hpp"
 
 namespace paraes::cli {
 namespace {

@@ -3,8 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "batch.hpp"
-#include "commands.hpp"
+#include "cli/batch.hpp"
+#include "cli/commands.hpp"
 
 namespace paraes::cli {
 namespace {

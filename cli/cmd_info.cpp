@@ -8,12 +8,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "commands.hpp"
-#include "input.hpp"
+#include "cli/commands.hpp"
+#include "cli/input.hpp"
+#include "cli/plan.hpp"
+#include "cli/report.hpp"
+#include "cli/sizes.hpp"
 #include "paraes/error.hpp"
-#include "plan.hpp"
-#include "report.hpp"
-#include "sizes.hpp"
 
 namespace paraes::cli {
 namespace {

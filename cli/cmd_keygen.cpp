@@ -10,13 +10,13 @@
 #include <string>
 #include <utility>
 
-#include "commands.hpp"
+#include "cli/commands.hpp"
+#include "cli/report.hpp"
+#include "cli/signals.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "paraes/kdf.hpp"
 #include "paraes/secret.hpp"
-#include "report.hpp"
-#include "signals.hpp"
 
 namespace paraes::cli {
 namespace {

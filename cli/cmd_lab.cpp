@@ -12,8 +12,8 @@
 #include <system_error>
 #include <vector>
 
-#include "commands.hpp"
-#include "report.hpp"
+#include "cli/commands.hpp"
+#include "cli/report.hpp"
 
 namespace paraes::cli {
 namespace {

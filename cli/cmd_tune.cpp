@@ -14,16 +14,16 @@
 #include <system_error>
 #include <vector>
 
-#include "commands.hpp"
-#include "file/child.hpp"
-#include "output.hpp"
+#include "bench/file/child.hpp"
+#include "bench/suites/tune.hpp"
+#include "cli/commands.hpp"
+#include "cli/output.hpp"
+#include "cli/profile.hpp"
+#include "cli/report.hpp"
+#include "cli/signals.hpp"
+#include "cli/sizes.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
-#include "profile.hpp"
-#include "report.hpp"
-#include "signals.hpp"
-#include "sizes.hpp"
-#include "suites/tune.hpp"
 
 namespace paraes::cli {
 namespace {

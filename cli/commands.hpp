@@ -6,9 +6,9 @@
 
 #include <functional>
 
-#include "bench.hpp"
-#include "cli11_fwd.hpp"
-#include "crypt_options.hpp"
+#include "bench/bench.hpp"
+#include "cli/cli11_fwd.hpp"
+#include "cli/crypt_options.hpp"
 
 namespace paraes::cli {
 

@@ -1,4 +1,4 @@
-#include "crypt_options.hpp"
+#include "cli/crypt_options.hpp"
 
 #include <CLI/CLI.hpp>
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "cli11_fwd.hpp"
-#include "keys.hpp"
-#include "output.hpp"
+#include "cli/cli11_fwd.hpp"
+#include "cli/keys.hpp"
+#include "cli/output.hpp"
 
 namespace paraes::cli {
 

@@ -1,4 +1,4 @@
-#include "exclude.hpp"
+#include "cli/exclude.hpp"
 
 #include <fnmatch.h>
 

@@ -3,9 +3,9 @@
 
 #include <optional>
 
+#include "cli/place.hpp"
+#include "cli/report.hpp"
 #include "paraes/io.hpp"
-#include "place.hpp"
-#include "report.hpp"
 
 namespace paraes::cli {
 

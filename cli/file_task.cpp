@@ -1,4 +1,4 @@
-#include "file_task.hpp"
+#include "cli/file_task.hpp"
 
 #include <fmt/format.h>
 

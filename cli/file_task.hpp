@@ -1,7 +1,7 @@
 // A file by itself, of any size and format, from where it is open to its result.
 #pragma once
 
-#include "open_file.hpp"
+#include "cli/open_file.hpp"
 
 namespace paraes::cli {
 

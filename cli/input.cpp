@@ -1,4 +1,4 @@
-#include "input.hpp"
+#include "cli/input.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "cli/place.hpp"
 #include "paraes/io.hpp"
-#include "place.hpp"
 
 namespace paraes::cli {
 

@@ -1,4 +1,4 @@
-#include "inputs.hpp"
+#include "cli/inputs.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 #include <system_error>
 #include <utility>
 
-#include "exclude.hpp"
-#include "output.hpp"
+#include "cli/exclude.hpp"
+#include "cli/output.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes::cli {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "crypt_options.hpp"
-#include "file_job.hpp"
-#include "output_tree.hpp"
-#include "protected_files.hpp"
+#include "cli/crypt_options.hpp"
+#include "cli/file_job.hpp"
+#include "cli/output_tree.hpp"
+#include "cli/protected_files.hpp"
 
 namespace paraes::cli {
 

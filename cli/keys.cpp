@@ -1,4 +1,4 @@
-#include "keys.hpp"
+#include "cli/keys.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,10 +14,10 @@
 #include <system_error>
 #include <utility>
 
-#include "input.hpp"
+#include "cli/input.hpp"
+#include "cli/report.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
-#include "report.hpp"
 
 namespace paraes::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli11_fwd.hpp"
+#include "cli/cli11_fwd.hpp"
 #include "paraes/io.hpp"
 #include "paraes/secret.hpp"
 

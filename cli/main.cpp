@@ -1,7 +1,7 @@
 #include <string_view>
 
-#include "app.hpp"
-#include "commands.hpp"
+#include "cli/app.hpp"
+#include "cli/commands.hpp"
 
 namespace {
 

@@ -1,11 +1,11 @@
-#include "message_factory.hpp"
+#include "cli/message_factory.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "keys.hpp"
+#include "cli/keys.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kdf.hpp"
 

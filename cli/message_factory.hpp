@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "cli/plan.hpp"
+#include "cli/tink_keyset.hpp"
 #include "paraes/formats.hpp"
-#include "plan.hpp"
-#include "tink_keyset.hpp"
 
 namespace paraes::cli {
 

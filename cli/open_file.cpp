@@ -1,4 +1,4 @@
-#include "open_file.hpp"
+#include "cli/open_file.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "cli/sizes.hpp"
 #include "paraes/error.hpp"
-#include "sizes.hpp"
 
 namespace paraes::cli {
 namespace {

@@ -6,11 +6,11 @@
 #include <memory>
 #include <optional>
 
-#include "clock.hpp"
-#include "file_job.hpp"
-#include "input.hpp"
-#include "output.hpp"
-#include "run_context.hpp"
+#include "cli/clock.hpp"
+#include "cli/file_job.hpp"
+#include "cli/input.hpp"
+#include "cli/output.hpp"
+#include "cli/run_context.hpp"
 
 namespace paraes::cli {
 

@@ -1,4 +1,4 @@
-#include "output.hpp"
+#include "cli/output.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,8 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "cli/run_context.hpp"
 #include "paraes/error.hpp"
-#include "run_context.hpp"
 
 namespace paraes::cli {
 namespace {

@@ -5,11 +5,11 @@
 #include <string>
 #include <string_view>
 
-#include "file_job.hpp"
-#include "input.hpp"
+#include "cli/file_job.hpp"
+#include "cli/input.hpp"
+#include "cli/signals.hpp"
 #include "paraes/ciphers.hpp"
 #include "paraes/io.hpp"
-#include "signals.hpp"
 
 namespace paraes::cli {
 

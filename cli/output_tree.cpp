@@ -1,4 +1,4 @@
-#include "output_tree.hpp"
+#include "cli/output_tree.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 #include <set>
 #include <system_error>
 
-#include "output.hpp"
+#include "cli/output.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes::cli {

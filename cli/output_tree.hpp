@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "place.hpp"
+#include "cli/place.hpp"
 
 namespace paraes::cli {
 

@@ -16,11 +16,11 @@
 #include <system_error>
 #include <utility>
 
-#include "input.hpp"
-#include "keys.hpp"
+#include "cli/input.hpp"
+#include "cli/keys.hpp"
+#include "cli/signals.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
-#include "signals.hpp"
 
 namespace paraes::cli {
 namespace {

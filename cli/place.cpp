@@ -1,4 +1,4 @@
-#include "place.hpp"
+#include "cli/place.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>

@@ -1,12 +1,12 @@
-#include "plan.hpp"
+#include "cli/plan.hpp"
 
 #include <fmt/format.h>
 
 #include <array>
 #include <string_view>
 
+#include "cli/sizes.hpp"
 #include "paraes/error.hpp"
-#include "sizes.hpp"
 
 namespace paraes::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "crypt_options.hpp"
+#include "cli/crypt_options.hpp"
 #include "paraes/ciphers.hpp"
 #include "paraes/formats.hpp"
 #include "paraes/kernels.hpp"

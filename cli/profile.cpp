@@ -1,4 +1,4 @@
-#include "profile.hpp"
+#include "cli/profile.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,11 +14,11 @@
 #include <system_error>
 #include <utility>
 
+#include "cli/report.hpp"
+#include "cli/sizes.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 #include "paraes/version.hpp"
-#include "report.hpp"
-#include "sizes.hpp"
 
 namespace paraes::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "crypt_options.hpp"
-#include "plan.hpp"
+#include "cli/crypt_options.hpp"
+#include "cli/plan.hpp"
 
 namespace paraes::cli {
 

@@ -1,4 +1,4 @@
-#include "progress.hpp"
+#include "cli/progress.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 #include <ctime>
 #include <string>
 
-#include "sizes.hpp"
+#include "cli/sizes.hpp"
 
 namespace paraes::cli {
 namespace {

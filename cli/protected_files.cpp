@@ -1,4 +1,4 @@
-#include "protected_files.hpp"
+#include "cli/protected_files.hpp"
 
 #include <fmt/format.h>
 

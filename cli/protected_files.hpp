@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "keys.hpp"
+#include "cli/keys.hpp"
 #include "paraes/io.hpp"
 
 namespace paraes::cli {

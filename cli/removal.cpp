@@ -1,4 +1,4 @@
-#include "removal.hpp"
+#include "cli/removal.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

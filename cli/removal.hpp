@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "file_job.hpp"
+#include "cli/file_job.hpp"
 
 namespace paraes::cli {
 

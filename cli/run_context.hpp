@@ -3,11 +3,11 @@
 
 #include <mutex>
 
-#include "message_factory.hpp"
-#include "place.hpp"
-#include "plan.hpp"
-#include "protected_files.hpp"
-#include "transport.hpp"
+#include "cli/message_factory.hpp"
+#include "cli/place.hpp"
+#include "cli/plan.hpp"
+#include "cli/protected_files.hpp"
+#include "cli/transport.hpp"
 
 namespace paraes::cli {
 

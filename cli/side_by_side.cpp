@@ -1,4 +1,4 @@
-#include "side_by_side.hpp"
+#include "cli/side_by_side.hpp"
 
 #include <pthread.h>
 

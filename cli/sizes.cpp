@@ -1,4 +1,4 @@
-#include "sizes.hpp"
+#include "cli/sizes.hpp"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
-#include "small_file_task.hpp"
+#include "cli/small_file_task.hpp"
 
 #include <exception>
 
-#include "file_task.hpp"
+#include "cli/file_task.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes::cli {

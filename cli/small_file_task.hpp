@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "open_file.hpp"
+#include "cli/open_file.hpp"
 
 namespace paraes::cli {
 

@@ -1,4 +1,4 @@
-#include "tink_keyset.hpp"
+#include "cli/tink_keyset.hpp"
 
 #include <fmt/format.h>
 #include <openssl/evp.h>

@@ -1,6 +1,6 @@
 # Writes OUTPUT, a C++ source with the texts of FILES as `embedded_files` of namespace paraes::gpu.
 # String literals may have 64 KiB at least, and raw ones end with their delimiter.
-set(text "// Made by cmake/embed.cmake of src/gpu/device.\n#include \"gpu/embedded.hpp\"\n\nnamespace paraes::gpu {\n\n")
+set(text "// Made by cmake/embed.cmake of src/gpu/device.\n#include \"src/gpu/embedded.hpp\"\n\nnamespace paraes::gpu {\n\n")
 string(APPEND text "const EmbeddedFile embedded_files[] = {\n")
 foreach(file IN LISTS FILES)
   get_filename_component(name "${file}" NAME)

@@ -1,4 +1,4 @@
-#include "lead.hpp"
+#include "mpi/lead.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -6,9 +6,9 @@
 #include <optional>
 #include <utility>
 
+#include "mpi/pieces.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
-#include "pieces.hpp"
 
 namespace paraes::mpi {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "orders.hpp"
-#include "ranks.hpp"
-#include "transport.hpp"
+#include "cli/transport.hpp"
+#include "mpi/orders.hpp"
+#include "mpi/ranks.hpp"
 
 namespace paraes::mpi {
 

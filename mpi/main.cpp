@@ -14,19 +14,19 @@
 #include <utility>
 #include <vector>
 
-#include "app.hpp"
-#include "batch.hpp"
-#include "bench.hpp"
-#include "commands.hpp"
-#include "lead.hpp"
-#include "measure.hpp"
+#include "bench/bench.hpp"
+#include "cli/app.hpp"
+#include "cli/batch.hpp"
+#include "cli/commands.hpp"
+#include "cli/plan.hpp"
+#include "cli/report.hpp"
+#include "mpi/lead.hpp"
+#include "mpi/measure.hpp"
+#include "mpi/ranks.hpp"
+#include "mpi/serve.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
-#include "plan.hpp"
-#include "ranks.hpp"
-#include "report.hpp"
-#include "serve.hpp"
 
 namespace paraes::mpi {
 namespace {

@@ -1,4 +1,4 @@
-#include "measure.hpp"
+#include "mpi/measure.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -13,17 +13,17 @@
 #include <optional>
 #include <utility>
 
-#include "file/workspace.hpp"
-#include "memory/arena.hpp"
-#include "memory/job.hpp"
-#include "memory/oracle.hpp"
-#include "memory/ours.hpp"
-#include "memory/variant.hpp"
+#include "bench/file/workspace.hpp"
+#include "bench/memory/arena.hpp"
+#include "bench/memory/job.hpp"
+#include "bench/memory/oracle.hpp"
+#include "bench/memory/ours.hpp"
+#include "bench/memory/variant.hpp"
+#include "bench/suites/rows.hpp"
+#include "mpi/pieces.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "paraes/kernels.hpp"
-#include "pieces.hpp"
-#include "suites/rows.hpp"
 
 namespace paraes::mpi {
 namespace {

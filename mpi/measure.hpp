@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "axes.hpp"
-#include "harness/variant.hpp"
-#include "lead.hpp"
-#include "ranks.hpp"
+#include "bench/axes.hpp"
+#include "bench/harness/variant.hpp"
+#include "mpi/lead.hpp"
+#include "mpi/ranks.hpp"
 
 namespace paraes::mpi {
 

@@ -1,4 +1,4 @@
-#include "orders.hpp"
+#include "mpi/orders.hpp"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "packet.hpp"
+#include "mpi/packet.hpp"
 #include "paraes/messages.hpp"
 
 namespace paraes::mpi {

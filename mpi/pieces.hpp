@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "clock.hpp"
-#include "packet.hpp"
+#include "cli/clock.hpp"
+#include "mpi/packet.hpp"
 #include "paraes/segments.hpp"
 
 namespace paraes::mpi {

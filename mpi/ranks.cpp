@@ -1,4 +1,4 @@
-#include "ranks.hpp"
+#include "mpi/ranks.hpp"
 
 #include <fcntl.h>
 #include <mpi.h>

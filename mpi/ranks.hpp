@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "packet.hpp"
+#include "mpi/packet.hpp"
 
 namespace paraes::mpi {
 

@@ -1,4 +1,4 @@
-#include "serve.hpp"
+#include "mpi/serve.hpp"
 
 #include <fcntl.h>
 
@@ -15,12 +15,12 @@
 #include <utility>
 #include <vector>
 
-#include "measure.hpp"
-#include "orders.hpp"
+#include "mpi/measure.hpp"
+#include "mpi/orders.hpp"
+#include "mpi/pieces.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "paraes/kernels.hpp"
-#include "pieces.hpp"
 
 namespace paraes::mpi {
 namespace {

@@ -1,8 +1,8 @@
 // The part of all ranks but 0: they do what they are told.
 #pragma once
 
+#include "mpi/ranks.hpp"
 #include "paraes/ciphers.hpp"
-#include "ranks.hpp"
 
 namespace paraes::mpi {
 

@@ -1,4 +1,4 @@
-#include "file/child.hpp"
+#include "bench/file/child.hpp"
 
 #include <fcntl.h>
 #include <spawn.h>

@@ -1,10 +1,10 @@
-#include "file/tools.hpp"
+#include "bench/file/tools.hpp"
 
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "file/child.hpp"
-#include "harness/variant.hpp"
+#include "bench/file/child.hpp"
+#include "bench/harness/variant.hpp"
 
 namespace paraes::bench {
 namespace {

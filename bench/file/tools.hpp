@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "file/workspace.hpp"
-#include "harness/row.hpp"
-#include "harness/variant.hpp"
+#include "bench/file/workspace.hpp"
+#include "bench/harness/row.hpp"
+#include "bench/harness/variant.hpp"
 
 namespace paraes::bench {
 

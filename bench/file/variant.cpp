@@ -1,12 +1,12 @@
-#include "file/variant.hpp"
+#include "bench/file/variant.hpp"
 
 #include <unistd.h>
 
 #include <stdexcept>
 #include <utility>
 
-#include "file/child.hpp"
-#include "memory/oracle.hpp"
+#include "bench/file/child.hpp"
+#include "bench/memory/oracle.hpp"
 
 namespace paraes::bench {
 namespace {

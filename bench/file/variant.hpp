@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "file/tools.hpp"
-#include "file/workspace.hpp"
-#include "harness/variant.hpp"
+#include "bench/file/tools.hpp"
+#include "bench/file/workspace.hpp"
+#include "bench/harness/variant.hpp"
 
 namespace paraes::bench {
 

@@ -1,4 +1,4 @@
-#include "file/workspace.hpp"
+#include "bench/file/workspace.hpp"
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -16,8 +16,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "harness/variant.hpp"
-#include "memory/arena.hpp"
+#include "bench/harness/variant.hpp"
+#include "bench/memory/arena.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes::bench {

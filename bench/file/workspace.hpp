@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "memory/job.hpp"
+#include "bench/memory/job.hpp"
 
 namespace paraes::bench {
 

@@ -1,4 +1,4 @@
-#include "harness/energy.hpp"
+#include "bench/harness/energy.hpp"
 
 #include <linux/perf_event.h>
 #include <sys/syscall.h>

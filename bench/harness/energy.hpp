@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/gpu_energy.hpp"
+#include "bench/harness/gpu_energy.hpp"
 
 namespace paraes::bench {
 

@@ -1,11 +1,11 @@
-#include "harness/gpu_energy.hpp"
+#include "bench/harness/gpu_energy.hpp"
 
 #include <algorithm>
 #include <exception>
 #include <sstream>
 
-#include "gpu/fleet.hpp"
-#include "harness/library.hpp"
+#include "bench/harness/library.hpp"
+#include "src/gpu/pool.hpp"
 
 namespace paraes::bench {
 

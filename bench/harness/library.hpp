@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "harness/variant.hpp"
+#include "bench/harness/variant.hpp"
 
 namespace paraes::bench {
 

@@ -1,4 +1,4 @@
-#include "harness/measure.hpp"
+#include "bench/harness/measure.hpp"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "harness/row.hpp"
+#include "bench/harness/row.hpp"
 
 namespace paraes::bench {
 

@@ -1,4 +1,4 @@
-#include "harness/statistics.hpp"
+#include "bench/harness/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>

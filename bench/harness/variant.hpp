@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "harness/row.hpp"
-#include "harness/timeline.hpp"
+#include "bench/harness/row.hpp"
+#include "bench/harness/timeline.hpp"
 
 namespace paraes::bench {
 

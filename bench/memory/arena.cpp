@@ -1,4 +1,4 @@
-#include "memory/arena.hpp"
+#include "bench/memory/arena.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -13,10 +13,10 @@
 #include <string>
 #include <utility>
 
-#include "executors/executor.hpp"
-#include "harness/variant.hpp"
-#include "memory/job.hpp"
+#include "bench/harness/variant.hpp"
+#include "bench/memory/job.hpp"
 #include "paraes/error.hpp"
+#include "src/core/executor.hpp"
 
 namespace paraes::bench {
 namespace {

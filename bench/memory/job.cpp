@@ -1,9 +1,9 @@
-#include "memory/job.hpp"
+#include "bench/memory/job.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "harness/random.hpp"
+#include "bench/harness/random.hpp"
 
 namespace paraes::bench {
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "harness/row.hpp"
+#include "bench/harness/row.hpp"
 #include "paraes/ciphers.hpp"
 
 namespace paraes::bench {

@@ -1,10 +1,10 @@
-#include "memory/openmp.hpp"
+#include "bench/memory/openmp.hpp"
 
 #include <omp.h>
 
 #include <chrono>
 
-#include "executors/executor.hpp"
+#include "src/core/executor.hpp"
 
 namespace paraes::bench {
 namespace {

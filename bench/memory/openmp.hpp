@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "memory/variant.hpp"
+#include "bench/memory/variant.hpp"
 
 namespace paraes::bench {
 

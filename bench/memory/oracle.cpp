@@ -1,10 +1,10 @@
-#include "memory/oracle.hpp"
+#include "bench/memory/oracle.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
-#include "rivals/evp.hpp"
+#include "bench/rivals/evp.hpp"
 
 namespace paraes::bench {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "memory/job.hpp"
+#include "bench/memory/job.hpp"
 
 namespace paraes::bench {
 

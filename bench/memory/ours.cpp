@@ -1,12 +1,12 @@
-#include "memory/ours.hpp"
+#include "bench/memory/ours.hpp"
 
-#include "gpu/fleet.hpp"
-#include "harness/variant.hpp"
-#include "kernels/registry.hpp"
-#include "modes/cipher_key.hpp"
-#include "modes/gcm.hpp"
-#include "modes/xts.hpp"
+#include "bench/harness/variant.hpp"
 #include "paraes/ciphers.hpp"
+#include "src/gpu/pool.hpp"
+#include "src/kernels/registry.hpp"
+#include "src/modes/cipher_key.hpp"
+#include "src/modes/gcm.hpp"
+#include "src/modes/xts.hpp"
 
 namespace paraes::bench {
 namespace {

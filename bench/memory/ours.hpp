@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "memory/job.hpp"
+#include "bench/memory/job.hpp"
 
 namespace paraes::bench {
 

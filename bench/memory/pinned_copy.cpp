@@ -1,12 +1,12 @@
-#include "memory/pinned_copy.hpp"
+#include "bench/memory/pinned_copy.hpp"
 
 #include <cstring>
 #include <string>
 #include <utility>
 
-#include "gpu/fleet.hpp"
-#include "memory/oracle.hpp"
+#include "bench/memory/oracle.hpp"
 #include "paraes/error.hpp"
+#include "src/gpu/pool.hpp"
 
 namespace paraes::bench {
 namespace {

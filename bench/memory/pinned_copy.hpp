@@ -4,7 +4,7 @@
 #include <memory>
 #include <string_view>
 
-#include "harness/variant.hpp"
+#include "bench/harness/variant.hpp"
 
 namespace paraes::bench {
 

@@ -1,14 +1,14 @@
-#include "memory/ports.hpp"
+#include "bench/memory/ports.hpp"
 
 #include <array>
 #include <utility>
 #include <vector>
 
-#include "core/key_schedule.hpp"
-#include "executors/executor.hpp"
-#include "kernels/registry.hpp"
-#include "kernels/target.hpp"
-#include "rivals/evp.hpp"
+#include "bench/rivals/evp.hpp"
+#include "src/core/executor.hpp"
+#include "src/core/key_schedule.hpp"
+#include "src/kernels/registry.hpp"
+#include "src/kernels/target.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -30,7 +30,7 @@ PARAES_INLINE Vec broadcast(const std::uint8_t* p) { return load(p); }
 PARAES_INLINE Vec add_key(Vec s, Vec k) { return _mm_xor_si128(s, k); }
 PARAES_INLINE Vec middle(Vec s, Vec k) { return _mm_aesenc_si128(s, k); }
 PARAES_INLINE Vec last(Vec s, Vec k) { return _mm_aesenclast_si128(s, k); }
-#include "memory/ports_loop.inc"
+#include "bench/memory/ports_loop.inc"
 
 }  // namespace
 }  // namespace paraes::bench::ports_aesni
@@ -54,7 +54,7 @@ PARAES_INLINE Vec broadcast(const std::uint8_t* p) {
 PARAES_INLINE Vec add_key(Vec s, Vec k) { return _mm256_xor_si256(s, k); }
 PARAES_INLINE Vec middle(Vec s, Vec k) { return _mm256_aesenc_epi128(s, k); }
 PARAES_INLINE Vec last(Vec s, Vec k) { return _mm256_aesenclast_epi128(s, k); }
-#include "memory/ports_loop.inc"
+#include "bench/memory/ports_loop.inc"
 
 }  // namespace
 }  // namespace paraes::bench::ports_vaes256
@@ -75,7 +75,7 @@ PARAES_INLINE Vec broadcast(const std::uint8_t* p) {
 PARAES_INLINE Vec add_key(Vec s, Vec k) { return _mm512_xor_si512(s, k); }
 PARAES_INLINE Vec middle(Vec s, Vec k) { return _mm512_aesenc_epi128(s, k); }
 PARAES_INLINE Vec last(Vec s, Vec k) { return _mm512_aesenclast_epi128(s, k); }
-#include "memory/ports_loop.inc"
+#include "bench/memory/ports_loop.inc"
 
 }  // namespace
 }  // namespace paraes::bench::ports_vaes512

@@ -5,8 +5,8 @@
 #include <span>
 #include <string_view>
 
-#include "harness/variant.hpp"
-#include "memory/job.hpp"
+#include "bench/harness/variant.hpp"
+#include "bench/memory/job.hpp"
 
 namespace paraes::bench {
 

@@ -1,14 +1,14 @@
-#include "memory/resident.hpp"
+#include "bench/memory/resident.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 #include <vector>
 
-#include "executors/gpu_modes.hpp"
-#include "memory/arena.hpp"
-#include "memory/oracle.hpp"
+#include "bench/memory/arena.hpp"
+#include "bench/memory/oracle.hpp"
 #include "paraes/error.hpp"
+#include "src/cipher/gpu_modes.hpp"
 
 namespace paraes::bench {
 namespace {

@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "gpu/fleet.hpp"
-#include "harness/variant.hpp"
-#include "memory/job.hpp"
+#include "bench/harness/variant.hpp"
+#include "bench/memory/job.hpp"
+#include "src/gpu/pool.hpp"
 
 namespace paraes::bench {
 

@@ -1,11 +1,11 @@
-#include "memory/seal.hpp"
+#include "bench/memory/seal.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 #include <vector>
 
-#include "memory/job.hpp"
+#include "bench/memory/job.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 

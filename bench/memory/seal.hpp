@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
-#include "harness/variant.hpp"
-#include "memory/arena.hpp"
+#include "bench/harness/variant.hpp"
+#include "bench/memory/arena.hpp"
 #include "paraes/messages.hpp"
 
 namespace paraes::bench {

@@ -1,10 +1,10 @@
-#include "memory/transfer.hpp"
+#include "bench/memory/transfer.hpp"
 
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "memory/ours.hpp"
+#include "bench/memory/ours.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes::bench {

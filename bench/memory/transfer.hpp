@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "memory/variant.hpp"
+#include "bench/memory/variant.hpp"
 
 namespace paraes::bench {
 

@@ -1,8 +1,8 @@
-#include "memory/variant.hpp"
+#include "bench/memory/variant.hpp"
 
 #include <utility>
 
-#include "memory/oracle.hpp"
+#include "bench/memory/oracle.hpp"
 
 namespace paraes::bench {
 

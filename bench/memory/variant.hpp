@@ -5,9 +5,9 @@
 #include <memory>
 #include <utility>
 
-#include "harness/variant.hpp"
-#include "memory/arena.hpp"
-#include "memory/job.hpp"
+#include "bench/harness/variant.hpp"
+#include "bench/memory/arena.hpp"
+#include "bench/memory/job.hpp"
 
 namespace paraes::bench {
 

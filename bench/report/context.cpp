@@ -1,4 +1,4 @@
-#include "report/context.hpp"
+#include "bench/report/context.hpp"
 
 #include <omp.h>
 #include <sys/utsname.h>
@@ -17,14 +17,14 @@
 #include <string>
 #include <utility>
 
+#include "bench/file/child.hpp"
+#include "bench/file/tools.hpp"
+#include "bench/rivals/rivals.hpp"
 #include "build_info.hpp"
-#include "core/cache.hpp"
-#include "file/child.hpp"
-#include "file/tools.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/kernels.hpp"
 #include "paraes/version.hpp"
-#include "rivals/rivals.hpp"
+#include "src/core/cache.hpp"
 
 namespace paraes::bench {
 namespace {

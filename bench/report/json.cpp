@@ -1,4 +1,4 @@
-#include "report/json.hpp"
+#include "bench/report/json.hpp"
 
 #include <cmath>
 #include <nlohmann/json.hpp>

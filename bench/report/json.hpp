@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 
-#include "harness/measure.hpp"
+#include "bench/harness/measure.hpp"
 
 namespace paraes::bench {
 

@@ -1,4 +1,4 @@
-#include "report/table.hpp"
+#include "bench/report/table.hpp"
 
 #include <fmt/core.h>
 
@@ -7,8 +7,8 @@
 #include <tuple>
 #include <vector>
 
-#include "memory/openmp.hpp"
-#include "rivals/rivals.hpp"
+#include "bench/memory/openmp.hpp"
+#include "bench/rivals/rivals.hpp"
 
 namespace paraes::bench {
 namespace {

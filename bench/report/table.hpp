@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "harness/measure.hpp"
+#include "bench/harness/measure.hpp"
 
 namespace paraes::bench {
 

@@ -1,11 +1,11 @@
-#include "rivals/evp.hpp"
+#include "bench/rivals/evp.hpp"
 
 #include <openssl/err.h>
 
 #include <algorithm>
 #include <stdexcept>
 
-#include "harness/variant.hpp"
+#include "bench/harness/variant.hpp"
 
 namespace paraes::bench {
 

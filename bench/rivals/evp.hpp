@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "memory/job.hpp"
+#include "bench/memory/job.hpp"
 
 namespace paraes::bench {
 

@@ -1,12 +1,12 @@
 // libgcrypt, one handle a thread.
-#include "rivals/rivals.hpp"
-#include "rivals/split.hpp"
+#include "bench/rivals/rivals.hpp"
+#include "bench/rivals/split.hpp"
 
 #ifdef PARAES_HAVE_GCRYPT
 
 #include <gcrypt.h>
 
-#include "harness/library.hpp"
+#include "bench/harness/library.hpp"
 
 namespace paraes::bench {
 namespace {

@@ -1,14 +1,14 @@
 // Intel's Multi-Buffer Crypto for IPsec: the fastest way that it offers for one buffer. CTR and CBC
 // go through the synchronous cipher burst of one job, ECB (which bursts lack in 1.3) through the
 // unchecked job interface, GCM through its direct functions.
-#include "rivals/rivals.hpp"
-#include "rivals/split.hpp"
+#include "bench/rivals/rivals.hpp"
+#include "bench/rivals/split.hpp"
 
 #ifdef PARAES_HAVE_IPSEC_MB
 
 #include <intel-ipsec-mb.h>
 
-#include "harness/library.hpp"
+#include "bench/harness/library.hpp"
 
 namespace paraes::bench {
 namespace {

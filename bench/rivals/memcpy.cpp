@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "executors/executor.hpp"
-#include "harness/variant.hpp"
-#include "rivals/rivals.hpp"
+#include "bench/harness/variant.hpp"
+#include "bench/rivals/rivals.hpp"
+#include "src/core/executor.hpp"
 
 namespace paraes::bench {
 namespace {

@@ -3,10 +3,10 @@
 
 #include <stdexcept>
 
-#include "harness/variant.hpp"
-#include "rivals/evp.hpp"
-#include "rivals/rivals.hpp"
-#include "rivals/split.hpp"
+#include "bench/harness/variant.hpp"
+#include "bench/rivals/evp.hpp"
+#include "bench/rivals/rivals.hpp"
+#include "bench/rivals/split.hpp"
 
 namespace paraes::bench {
 namespace {

@@ -1,4 +1,4 @@
-#include "rivals/rivals.hpp"
+#include "bench/rivals/rivals.hpp"
 
 namespace paraes::bench {
 

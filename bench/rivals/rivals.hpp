@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "memory/job.hpp"
+#include "bench/memory/job.hpp"
 
 namespace paraes::bench {
 

@@ -8,9 +8,9 @@
 #include <cstring>
 #include <vector>
 
-#include "executors/executor.hpp"
-#include "harness/variant.hpp"
-#include "memory/job.hpp"
+#include "bench/harness/variant.hpp"
+#include "bench/memory/job.hpp"
+#include "src/core/executor.hpp"
 
 namespace paraes::bench {
 

@@ -2,11 +2,11 @@
 #include <set>
 #include <utility>
 
-#include "file/child.hpp"
-#include "file/variant.hpp"
+#include "bench/file/child.hpp"
+#include "bench/file/variant.hpp"
+#include "bench/suites/rows.hpp"
+#include "bench/suites/suites.hpp"
 #include "paraes/kernels.hpp"
-#include "suites/rows.hpp"
-#include "suites/suites.hpp"
 
 namespace paraes::bench {
 namespace {

@@ -2,15 +2,15 @@
 // CPU, in its own memory for a GPU?
 #include <utility>
 
-#include "memory/arena.hpp"
-#include "memory/openmp.hpp"
-#include "memory/ours.hpp"
-#include "memory/ports.hpp"
-#include "memory/resident.hpp"
-#include "memory/variant.hpp"
-#include "rivals/rivals.hpp"
-#include "suites/rows.hpp"
-#include "suites/suites.hpp"
+#include "bench/memory/arena.hpp"
+#include "bench/memory/openmp.hpp"
+#include "bench/memory/ours.hpp"
+#include "bench/memory/ports.hpp"
+#include "bench/memory/resident.hpp"
+#include "bench/memory/variant.hpp"
+#include "bench/rivals/rivals.hpp"
+#include "bench/suites/rows.hpp"
+#include "bench/suites/suites.hpp"
 
 namespace paraes::bench {
 namespace {

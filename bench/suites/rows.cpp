@@ -1,12 +1,12 @@
-#include "suites/rows.hpp"
+#include "bench/suites/rows.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "core/cache.hpp"
-#include "memory/openmp.hpp"
+#include "bench/memory/openmp.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
+#include "src/core/cache.hpp"
 
 namespace paraes::bench {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "axes.hpp"
-#include "harness/variant.hpp"
-#include "memory/job.hpp"
+#include "bench/axes.hpp"
+#include "bench/harness/variant.hpp"
+#include "bench/memory/job.hpp"
 #include "paraes/kernels.hpp"
 
 namespace paraes::bench {

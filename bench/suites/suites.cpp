@@ -1,4 +1,4 @@
-#include "suites/suites.hpp"
+#include "bench/suites/suites.hpp"
 
 namespace paraes::bench {
 

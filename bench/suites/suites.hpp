@@ -2,8 +2,8 @@
 // make_plan().
 #pragma once
 
-#include "axes.hpp"
-#include "harness/variant.hpp"
+#include "bench/axes.hpp"
+#include "bench/harness/variant.hpp"
 
 namespace paraes::bench {
 

@@ -1,11 +1,11 @@
 // Transfer scope: how long does a message take from host memory through a GPU to host memory?
 #include <utility>
 
-#include "memory/arena.hpp"
-#include "memory/pinned_copy.hpp"
-#include "memory/transfer.hpp"
-#include "suites/rows.hpp"
-#include "suites/suites.hpp"
+#include "bench/memory/arena.hpp"
+#include "bench/memory/pinned_copy.hpp"
+#include "bench/memory/transfer.hpp"
+#include "bench/suites/rows.hpp"
+#include "bench/suites/suites.hpp"
 
 namespace paraes::bench {
 namespace {

@@ -1,4 +1,4 @@
-#include "suites/tune.hpp"
+#include "bench/suites/tune.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -6,11 +6,11 @@
 #include <random>
 #include <utility>
 
-#include "file/child.hpp"
-#include "file/workspace.hpp"
-#include "harness/measure.hpp"
-#include "memory/arena.hpp"
-#include "memory/seal.hpp"
+#include "bench/file/child.hpp"
+#include "bench/file/workspace.hpp"
+#include "bench/harness/measure.hpp"
+#include "bench/memory/arena.hpp"
+#include "bench/memory/seal.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 

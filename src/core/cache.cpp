@@ -1,4 +1,4 @@
-#include "core/cache.hpp"
+#include "src/core/cache.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

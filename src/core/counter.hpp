@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/bytes.hpp"
+#include "src/core/bytes.hpp"
 
 namespace paraes {
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "core/bytes.hpp"
 #include "paraes/secret.hpp"
+#include "src/core/bytes.hpp"
 
 namespace paraes {
 

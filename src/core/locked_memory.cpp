@@ -1,4 +1,4 @@
-#include "core/locked_memory.hpp"
+#include "src/core/locked_memory.hpp"
 
 #include <sys/mman.h>
 

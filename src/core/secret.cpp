@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/locked_memory.hpp"
+#include "src/core/locked_memory.hpp"
 
 namespace paraes {
 

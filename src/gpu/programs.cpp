@@ -1,4 +1,4 @@
-#include "gpu/programs.hpp"
+#include "src/gpu/programs.hpp"
 
 #include <fcntl.h>
 #include <openssl/evp.h>
@@ -14,10 +14,10 @@
 #include <iterator>
 #include <system_error>
 
-#include "gpu/device/host_job.hpp"
-#include "gpu/device/sizes.h"
-#include "gpu/embedded.hpp"
 #include "paraes/error.hpp"
+#include "src/gpu/device/host_job.hpp"
+#include "src/gpu/device/sizes.h"
+#include "src/gpu/embedded.hpp"
 
 namespace paraes::gpu {
 namespace {

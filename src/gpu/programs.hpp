@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "gpu/runtime/runtime.hpp"
 #include "paraes/kernels.hpp"
+#include "src/gpu/runtime/runtime.hpp"
 
 namespace paraes::gpu {
 

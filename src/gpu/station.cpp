@@ -1,4 +1,4 @@
-#include "gpu/station.hpp"
+#include "src/gpu/station.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -6,9 +6,9 @@
 #include <cstring>
 #include <utility>
 
-#include "core/key_schedule.hpp"
 #include "paraes/error.hpp"
 #include "paraes/secret.hpp"
+#include "src/core/key_schedule.hpp"
 
 namespace paraes::gpu {
 namespace {

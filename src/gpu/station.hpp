@@ -15,13 +15,13 @@
 #include <utility>
 #include <vector>
 
-#include "core/key_schedule.hpp"
-#include "core/locked_memory.hpp"
-#include "gpu/device/host_job.hpp"
-#include "gpu/programs.hpp"
-#include "gpu/runtime/runtime.hpp"
 #include "paraes/ciphers.hpp"
 #include "paraes/secret.hpp"
+#include "src/core/key_schedule.hpp"
+#include "src/core/locked_memory.hpp"
+#include "src/gpu/device/host_job.hpp"
+#include "src/gpu/programs.hpp"
+#include "src/gpu/runtime/runtime.hpp"
 
 namespace paraes::gpu {
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
-#include "io/posix.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
+#include "src/io/posix.hpp"
 
 #if defined(SYS_openat2) && __has_include(<linux/openat2.h>)
 #include <linux/openat2.h>

@@ -1,4 +1,4 @@
-#include "io/posix.hpp"
+#include "src/io/posix.hpp"
 
 #include <poll.h>
 #include <sys/stat.h>

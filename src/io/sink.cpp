@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "io/posix.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
+#include "src/io/posix.hpp"
 
 namespace paraes {
 namespace {

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
-#include "io/posix.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
+#include "src/io/posix.hpp"
 
 namespace paraes {
 

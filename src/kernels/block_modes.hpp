@@ -4,8 +4,8 @@
 // uint8_t* out) on 16 bytes, where out may be in.
 #pragma once
 
-#include "core/counter.hpp"
-#include "kernels/kernel.hpp"
+#include "src/core/counter.hpp"
+#include "src/kernels/kernel.hpp"
 
 namespace paraes::block_modes {
 

@@ -1,4 +1,4 @@
-#include "kernels/cpu_features.hpp"
+#include "src/kernels/cpu_features.hpp"
 
 #include <cstdlib>
 #include <string>

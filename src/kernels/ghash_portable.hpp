@@ -1,8 +1,8 @@
 // GHASH for kernels without carry-less multiplication: constant-time, no tables, any machine.
 #pragma once
 
-#include "core/gf128.hpp"
-#include "kernels/kernel.hpp"
+#include "src/core/gf128.hpp"
+#include "src/kernels/kernel.hpp"
 
 namespace paraes {
 

@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/key_schedule.hpp"
-#include "kernels/cpu_features.hpp"
 #include "paraes/kernels.hpp"
+#include "src/core/key_schedule.hpp"
+#include "src/kernels/cpu_features.hpp"
 
 namespace paraes {
 

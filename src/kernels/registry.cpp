@@ -1,11 +1,11 @@
-#include "kernels/registry.hpp"
+#include "src/kernels/registry.hpp"
 
 #include <algorithm>
 #include <cstdlib>
 #include <string>
 
-#include "kernels/rows.hpp"
 #include "paraes/error.hpp"
+#include "src/kernels/rows.hpp"
 
 namespace paraes {
 namespace {

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "kernels/kernel.hpp"
+#include "src/kernels/kernel.hpp"
 
 namespace paraes {
 

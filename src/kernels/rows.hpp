@@ -1,7 +1,7 @@
 // The rows that registry.cpp puts in order. Each is defined in its kernel's own file.
 #pragma once
 
-#include "kernels/kernel.hpp"
+#include "src/kernels/kernel.hpp"
 
 namespace paraes {
 

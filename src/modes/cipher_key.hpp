@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "core/locked_memory.hpp"
-#include "kernels/kernel.hpp"
+#include "src/core/locked_memory.hpp"
+#include "src/kernels/kernel.hpp"
 
 namespace paraes {
 

@@ -1,8 +1,8 @@
-#include "modes/ctr.hpp"
+#include "src/modes/ctr.hpp"
 
 #include <algorithm>
 
-#include "core/counter.hpp"
+#include "src/core/counter.hpp"
 
 namespace paraes {
 namespace {

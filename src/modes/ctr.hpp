@@ -1,7 +1,7 @@
 // CTR, SP 800-38A section 6.5.
 #pragma once
 
-#include "modes/cipher_key.hpp"
+#include "src/modes/cipher_key.hpp"
 
 namespace paraes {
 

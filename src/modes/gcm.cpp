@@ -1,8 +1,8 @@
-#include "modes/gcm.hpp"
+#include "src/modes/gcm.hpp"
 
 #include <algorithm>
 
-#include "core/counter.hpp"
+#include "src/core/counter.hpp"
 
 namespace paraes {
 namespace {

@@ -1,9 +1,9 @@
 // GCM, SP 800-38D.
 #pragma once
 
-#include "core/gf128.hpp"
-#include "modes/cipher_key.hpp"
 #include "paraes/ciphers.hpp"
+#include "src/core/gf128.hpp"
+#include "src/modes/cipher_key.hpp"
 
 namespace paraes {
 

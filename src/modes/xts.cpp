@@ -1,9 +1,9 @@
-#include "modes/xts.hpp"
+#include "src/modes/xts.hpp"
 
 #include <algorithm>
 
-#include "core/counter.hpp"
-#include "kernels/block_modes.hpp"
+#include "src/core/counter.hpp"
+#include "src/kernels/block_modes.hpp"
 
 namespace paraes {
 namespace {

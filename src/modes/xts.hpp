@@ -1,8 +1,8 @@
 // XTS, IEEE 1619 section 5 and SP 800-38E.
 #pragma once
 
-#include "modes/cipher_key.hpp"
 #include "paraes/ciphers.hpp"
+#include "src/modes/cipher_key.hpp"
 
 namespace paraes {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "axes.hpp"
+#include "bench/axes.hpp"
+#include "bench/suites/suites.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
-#include "suites/suites.hpp"
 
 namespace paraes::bench {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "file/child.hpp"
+#include "bench/file/child.hpp"
 
 namespace paraes::bench {
 namespace {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/measure.hpp"
+#include "bench/harness/measure.hpp"
 
 namespace paraes::bench {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "file/tools.hpp"
-#include "file/variant.hpp"
-#include "file/workspace.hpp"
+#include "bench/file/tools.hpp"
+#include "bench/file/variant.hpp"
+#include "bench/file/workspace.hpp"
 
 namespace paraes::bench {
 namespace {

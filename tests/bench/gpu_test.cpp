@@ -16,16 +16,16 @@
 #include <utility>
 #include <vector>
 
-#include "harness/measure.hpp"
-#include "harness/statistics.hpp"
-#include "memory/oracle.hpp"
-#include "memory/pinned_copy.hpp"
-#include "memory/resident.hpp"
-#include "memory/transfer.hpp"
+#include "bench/harness/measure.hpp"
+#include "bench/harness/statistics.hpp"
+#include "bench/memory/oracle.hpp"
+#include "bench/memory/pinned_copy.hpp"
+#include "bench/memory/resident.hpp"
+#include "bench/memory/transfer.hpp"
+#include "bench/report/json.hpp"
+#include "bench/suites/suites.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
-#include "report/json.hpp"
-#include "suites/suites.hpp"
 
 namespace paraes::bench {
 namespace {

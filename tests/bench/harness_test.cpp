@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "harness/measure.hpp"
-#include "harness/random.hpp"
-#include "harness/statistics.hpp"
+#include "bench/harness/measure.hpp"
+#include "bench/harness/random.hpp"
+#include "bench/harness/statistics.hpp"
 
 namespace paraes::bench {
 namespace {

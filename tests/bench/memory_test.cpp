@@ -10,15 +10,15 @@
 #include <utility>
 #include <vector>
 
-#include "bench.hpp"
-#include "executors/executor.hpp"
-#include "memory/openmp.hpp"
-#include "memory/oracle.hpp"
-#include "memory/ours.hpp"
-#include "memory/ports.hpp"
-#include "memory/variant.hpp"
+#include "bench/bench.hpp"
+#include "bench/memory/openmp.hpp"
+#include "bench/memory/oracle.hpp"
+#include "bench/memory/ours.hpp"
+#include "bench/memory/ports.hpp"
+#include "bench/memory/variant.hpp"
+#include "bench/rivals/rivals.hpp"
 #include "paraes/kernels.hpp"
-#include "rivals/rivals.hpp"
+#include "src/core/executor.hpp"
 
 namespace paraes::bench {
 namespace {

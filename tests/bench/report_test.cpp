@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "report/context.hpp"
-#include "report/json.hpp"
-#include "report/table.hpp"
+#include "bench/report/context.hpp"
+#include "bench/report/json.hpp"
+#include "bench/report/table.hpp"
 
 namespace paraes::bench {
 namespace {

@@ -1,4 +1,4 @@
-#include "conformance/vectors.hpp"
+#include "tests/conformance/vectors.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "support/hex.hpp"
+#include "tests/support/hex.hpp"
 
 namespace paraes::conformance {
 

@@ -6,12 +6,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "conformance/vectors.hpp"
 #include "paraes/error.hpp"
-#include "support/buffers.hpp"
-#include "support/builds.hpp"
-#include "support/gcm_core.hpp"
-#include "support/hex.hpp"
+#include "tests/conformance/vectors.hpp"
+#include "tests/support/buffers.hpp"
+#include "tests/support/builds.hpp"
+#include "tests/support/gcm_core.hpp"
+#include "tests/support/hex.hpp"
 
 namespace paraes::conformance {
 namespace {

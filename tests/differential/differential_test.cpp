@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
-#include "core/counter.hpp"
-#include "executors/parallel_modes.hpp"
 #include "paraes/error.hpp"
-#include "support/buffers.hpp"
-#include "support/builds.hpp"
-#include "support/gcm_core.hpp"
-#include "support/operations.hpp"
+#include "src/cipher/parallel_modes.hpp"
+#include "src/core/counter.hpp"
+#include "tests/support/buffers.hpp"
+#include "tests/support/builds.hpp"
+#include "tests/support/gcm_core.hpp"
+#include "tests/support/operations.hpp"
 
 namespace paraes {
 namespace {

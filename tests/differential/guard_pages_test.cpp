@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "support/buffers.hpp"
-#include "support/builds.hpp"
-#include "support/operations.hpp"
+#include "tests/support/buffers.hpp"
+#include "tests/support/builds.hpp"
+#include "tests/support/operations.hpp"
 
 namespace paraes {
 namespace {

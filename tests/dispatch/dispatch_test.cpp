@@ -12,10 +12,10 @@
 
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
-#include "support/buffers.hpp"
-#include "support/builds.hpp"
-#include "support/entry_probe.hpp"
-#include "support/operations.hpp"
+#include "tests/support/buffers.hpp"
+#include "tests/support/builds.hpp"
+#include "tests/support/entry_probe.hpp"
+#include "tests/support/operations.hpp"
 
 namespace paraes {
 namespace {

@@ -14,10 +14,10 @@
 #include <thread>
 #include <vector>
 
-#include "gpu/runtime/cuda_api.hpp"
-#include "gpu/runtime/hip_api.hpp"
-#include "gpu/runtime/runtime.hpp"
 #include "paraes/error.hpp"
+#include "src/gpu/runtime/cuda_api.hpp"
+#include "src/gpu/runtime/hip_api.hpp"
+#include "src/gpu/runtime/runtime.hpp"
 
 namespace paraes::gpu {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "gpu/runtime/cuda_api.hpp"
+#include "src/gpu/runtime/cuda_api.hpp"
 
 namespace paraes::gpu::declarations {
 

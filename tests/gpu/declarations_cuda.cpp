@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <nvrtc.h>
 
-#include "declarations.hpp"
-#include "gpu/runtime/cuda_api.hpp"
+#include "src/gpu/runtime/cuda_api.hpp"
+#include "tests/gpu/declarations.hpp"
 
 namespace paraes::gpu {
 namespace {

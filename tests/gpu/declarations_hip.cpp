@@ -9,8 +9,8 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "declarations.hpp"
-#include "gpu/runtime/hip_api.hpp"
+#include "src/gpu/runtime/hip_api.hpp"
+#include "tests/gpu/declarations.hpp"
 
 // ROCm 5 has the one function under its plain name, and from 6 on the header turns that into the
 // other.

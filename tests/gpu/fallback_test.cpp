@@ -13,8 +13,8 @@
 #include "paraes/error.hpp"
 #include "paraes/messages.hpp"
 #include "paraes/segments.hpp"
-#include "support/buffers.hpp"
-#include "support/memory_io.hpp"
+#include "tests/support/buffers.hpp"
+#include "tests/support/memory_io.hpp"
 
 namespace paraes {
 namespace {

@@ -15,16 +15,16 @@
 #include <string>
 #include <vector>
 
-#include "core/key_schedule.hpp"
-#include "executors/gpu_modes.hpp"
-#include "gpu/fleet.hpp"
-#include "kernels/registry.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 #include "paraes/messages.hpp"
-#include "support/buffers.hpp"
-#include "support/memory_io.hpp"
+#include "src/cipher/gpu_modes.hpp"
+#include "src/core/key_schedule.hpp"
+#include "src/gpu/pool.hpp"
+#include "src/kernels/registry.hpp"
+#include "tests/support/buffers.hpp"
+#include "tests/support/memory_io.hpp"
 
 namespace paraes {
 namespace {

@@ -14,10 +14,10 @@
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 #include "paraes/segments.hpp"
-#include "support/buffers.hpp"
-#include "support/builds.hpp"
-#include "support/environment.hpp"
-#include "support/operations.hpp"
+#include "tests/support/buffers.hpp"
+#include "tests/support/builds.hpp"
+#include "tests/support/environment.hpp"
+#include "tests/support/operations.hpp"
 
 namespace paraes {
 namespace {

@@ -15,14 +15,14 @@
 #include <string>
 #include <vector>
 
-#include "executors/gpu_modes.hpp"
-#include "gpu/fleet.hpp"
-#include "gpu/programs.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
-#include "support/buffers.hpp"
-#include "support/builds.hpp"
-#include "support/evp_oracle.hpp"
+#include "src/cipher/gpu_modes.hpp"
+#include "src/gpu/pool.hpp"
+#include "src/gpu/programs.hpp"
+#include "tests/support/buffers.hpp"
+#include "tests/support/builds.hpp"
+#include "tests/support/evp_oracle.hpp"
 
 namespace paraes::gpu {
 namespace {

@@ -14,9 +14,9 @@
 #include <thread>
 #include <vector>
 
-#include "gpu/runtime/cuda_api.hpp"
-#include "gpu/runtime/runtime.hpp"
 #include "paraes/error.hpp"
+#include "src/gpu/runtime/cuda_api.hpp"
+#include "src/gpu/runtime/runtime.hpp"
 
 namespace paraes::gpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "support/buffers.hpp"
+#include "tests/support/buffers.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <system_error>
 
-#include "support/hex.hpp"
+#include "tests/support/hex.hpp"
 
 namespace paraes::support {
 

@@ -1,4 +1,4 @@
-#include "support/builds.hpp"
+#include "tests/support/builds.hpp"
 
 #include <cstdio>
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "kernels/registry.hpp"
 #include "paraes/ciphers.hpp"
-#include "support/environment.hpp"
+#include "src/kernels/registry.hpp"
+#include "tests/support/environment.hpp"
 
 namespace paraes::support {
 

@@ -1,4 +1,4 @@
-#include "support/entry_probe.hpp"
+#include "tests/support/entry_probe.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>

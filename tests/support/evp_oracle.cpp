@@ -1,4 +1,4 @@
-#include "support/evp_oracle.hpp"
+#include "tests/support/evp_oracle.hpp"
 
 #include <openssl/evp.h>
 

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "paraes/ciphers.hpp"
-#include "support/buffers.hpp"
+#include "tests/support/buffers.hpp"
 
 namespace paraes::support {
 

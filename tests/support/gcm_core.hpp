@@ -4,8 +4,8 @@
 #include <array>
 #include <vector>
 
-#include "modes/gcm.hpp"
-#include "support/evp_oracle.hpp"
+#include "src/modes/gcm.hpp"
+#include "tests/support/evp_oracle.hpp"
 
 namespace paraes::support {
 

@@ -15,7 +15,7 @@
 
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
-#include "support/buffers.hpp"
+#include "tests/support/buffers.hpp"
 
 namespace paraes::support {
 

@@ -1,8 +1,8 @@
-#include "support/operations.hpp"
+#include "tests/support/operations.hpp"
 
 #include <utility>
 
-#include "support/buffers.hpp"
+#include "tests/support/buffers.hpp"
 
 namespace paraes::support {
 namespace {

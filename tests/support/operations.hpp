@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "paraes/ciphers.hpp"
-#include "support/evp_oracle.hpp"
+#include "tests/support/evp_oracle.hpp"
 
 namespace paraes::support {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "paraes/messages.hpp"
-#include "support/memory_io.hpp"
+#include "tests/support/memory_io.hpp"
 
 namespace {
 

@@ -7,10 +7,10 @@
 #include "paraes/ciphers.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
-#include "support/buffers.hpp"
-#include "support/builds.hpp"
-#include "support/evp_oracle.hpp"
-#include "support/operations.hpp"
+#include "tests/support/buffers.hpp"
+#include "tests/support/builds.hpp"
+#include "tests/support/evp_oracle.hpp"
+#include "tests/support/operations.hpp"
 
 namespace paraes {
 namespace {

@@ -2,16 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include "core/counter.hpp"
-#include "core/gf128.hpp"
-#include "core/sbox.hpp"
-#include "kernels/block_modes.hpp"
-#include "modes/xts.hpp"
 #include "paraes/secret.hpp"
 #include "paraes/version.hpp"
-#include "support/buffers.hpp"
-#include "support/hex.hpp"
-#include "support/spec.hpp"
+#include "src/core/counter.hpp"
+#include "src/core/gf128.hpp"
+#include "src/core/sbox.hpp"
+#include "src/kernels/block_modes.hpp"
+#include "src/modes/xts.hpp"
+#include "tests/support/buffers.hpp"
+#include "tests/support/hex.hpp"
+#include "tests/support/spec.hpp"
 
 namespace paraes {
 namespace {

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "paraes/error.hpp"
-#include "support/buffers.hpp"
-#include "support/builds.hpp"
-#include "support/gcm_core.hpp"
-#include "support/hex.hpp"
+#include "tests/support/buffers.hpp"
+#include "tests/support/builds.hpp"
+#include "tests/support/gcm_core.hpp"
+#include "tests/support/hex.hpp"
 
 namespace paraes {
 namespace {

@@ -22,12 +22,12 @@
 #include <thread>
 #include <vector>
 
-#include "core/cache.hpp"
-#include "executors/executor.hpp"
-#include "executors/parallel_modes.hpp"
-#include "executors/threads.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
+#include "src/cipher/parallel_modes.hpp"
+#include "src/core/cache.hpp"
+#include "src/core/executor.hpp"
+#include "src/core/threads.hpp"
 
 namespace paraes {
 namespace {

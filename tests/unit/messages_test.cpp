@@ -8,9 +8,9 @@
 #include "paraes/error.hpp"
 #include "paraes/kdf.hpp"
 #include "paraes/messages.hpp"
-#include "support/evp_oracle.hpp"
-#include "support/hex.hpp"
-#include "support/memory_io.hpp"
+#include "tests/support/evp_oracle.hpp"
+#include "tests/support/hex.hpp"
+#include "tests/support/memory_io.hpp"
 
 namespace paraes {
 namespace {

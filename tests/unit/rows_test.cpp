@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/counter.hpp"
-#include "support/buffers.hpp"
-#include "support/builds.hpp"
-#include "support/evp_oracle.hpp"
-#include "support/hex.hpp"
-#include "support/spec.hpp"
+#include "src/core/counter.hpp"
+#include "tests/support/buffers.hpp"
+#include "tests/support/builds.hpp"
+#include "tests/support/evp_oracle.hpp"
+#include "tests/support/hex.hpp"
+#include "tests/support/spec.hpp"
 
 namespace paraes {
 namespace {

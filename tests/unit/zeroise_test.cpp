@@ -14,14 +14,14 @@
 #include <string>
 #include <vector>
 
-#include "core/locked_memory.hpp"
-#include "kernels/kernel.hpp"
-#include "modes/gcm.hpp"
 #include "paraes/secret.hpp"
-#include "support/buffers.hpp"
-#include "support/builds.hpp"
-#include "support/evp_oracle.hpp"
-#include "support/operations.hpp"
+#include "src/core/locked_memory.hpp"
+#include "src/kernels/kernel.hpp"
+#include "src/modes/gcm.hpp"
+#include "tests/support/buffers.hpp"
+#include "tests/support/builds.hpp"
+#include "tests/support/evp_oracle.hpp"
+#include "tests/support/operations.hpp"
 
 namespace {
 

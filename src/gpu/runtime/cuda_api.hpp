@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "gpu/runtime/library.hpp"
-#include "gpu/runtime/runtime.hpp"
+#include "src/core/library.hpp"
+#include "src/gpu/runtime/runtime.hpp"
 
 namespace paraes::gpu::driver {
 

@@ -10,11 +10,11 @@
 #include <string>
 #include <utility>
 
-#include "gpu/runtime/cuda_api.hpp"
-#include "gpu/runtime/hip_api.hpp"
-#include "gpu/runtime/runtime.hpp"
 #include "paraes/error.hpp"
 #include "paraes/secret.hpp"
+#include "src/gpu/runtime/cuda_api.hpp"
+#include "src/gpu/runtime/hip_api.hpp"
+#include "src/gpu/runtime/runtime.hpp"
 
 namespace paraes::gpu {
 namespace {

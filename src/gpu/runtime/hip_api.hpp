@@ -2,7 +2,7 @@
 // numbers that differ from CUDA's. tests/gpu/declarations_hip.cpp compares them with AMD's headers.
 #pragma once
 
-#include "gpu/runtime/cuda_api.hpp"
+#include "src/gpu/runtime/cuda_api.hpp"
 
 namespace paraes::gpu::driver {
 

@@ -6,10 +6,10 @@
 #include <mutex>
 #include <string>
 
-#include "gpu/runtime/opencl_api.hpp"
-#include "gpu/runtime/runtime.hpp"
 #include "paraes/error.hpp"
 #include "paraes/secret.hpp"
+#include "src/gpu/runtime/opencl_api.hpp"
+#include "src/gpu/runtime/runtime.hpp"
 
 namespace paraes::gpu {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "gpu/runtime/library.hpp"
+#include "src/core/library.hpp"
 
 namespace paraes::gpu::cl {
 

@@ -21,10 +21,10 @@
 #include <thread>
 #include <utility>
 
-#include "gpu/runtime/cuda_api.hpp"
-#include "gpu/runtime/hip_api.hpp"
-#include "gpu/runtime/runtime.hpp"
 #include "paraes/error.hpp"
+#include "src/gpu/runtime/cuda_api.hpp"
+#include "src/gpu/runtime/hip_api.hpp"
+#include "src/gpu/runtime/runtime.hpp"
 
 namespace paraes::gpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "gpu/runtime/runtime.hpp"
+#include "src/gpu/runtime/runtime.hpp"
 
 #include <utility>
 

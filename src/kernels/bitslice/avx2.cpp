@@ -2,11 +2,11 @@
 
 #include <immintrin.h>
 
-#include "kernels/bitslice/bitslice.hpp"
-#include "kernels/block_modes.hpp"
-#include "kernels/ghash_portable.hpp"
-#include "kernels/rows.hpp"
-#include "kernels/target.hpp"
+#include "src/kernels/bitslice/bitslice.hpp"
+#include "src/kernels/block_modes.hpp"
+#include "src/kernels/ghash_portable.hpp"
+#include "src/kernels/rows.hpp"
+#include "src/kernels/target.hpp"
 
 PARAES_TARGET_BEGIN("avx2")
 
@@ -90,7 +90,7 @@ PARAES_INLINE void store_blocks(std::uint8_t* out, const Planes (&q)[8]) {
   }
 }
 
-#include "kernels/bitslice/bitslice.inc"
+#include "src/kernels/bitslice/bitslice.inc"
 
 }  // namespace
 }  // namespace paraes::bitslice_avx2

@@ -1,7 +1,7 @@
 // What the vector builds of bitslice share with the portable one.
 #pragma once
 
-#include "kernels/kernel.hpp"
+#include "src/kernels/kernel.hpp"
 
 namespace paraes::bitslice {
 

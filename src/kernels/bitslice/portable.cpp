@@ -1,10 +1,10 @@
 // bitslice on 64-bit words: four blocks at a time on any machine.
 
-#include "kernels/bitslice/bitslice.hpp"
-#include "kernels/block_modes.hpp"
-#include "kernels/ghash_portable.hpp"
-#include "kernels/rows.hpp"
-#include "kernels/target.hpp"
+#include "src/kernels/bitslice/bitslice.hpp"
+#include "src/kernels/block_modes.hpp"
+#include "src/kernels/ghash_portable.hpp"
+#include "src/kernels/rows.hpp"
+#include "src/kernels/target.hpp"
 
 namespace paraes::bitslice {
 namespace {
@@ -72,7 +72,7 @@ PARAES_INLINE void store_blocks(std::uint8_t* out, const Planes (&q)[8]) {
   }
 }
 
-#include "kernels/bitslice/bitslice.inc"
+#include "src/kernels/bitslice/bitslice.inc"
 
 // SubWord of FIPS 197 section 5.2 through the circuit, in one of the four blocks.
 std::uint32_t sub_word(std::uint32_t word) {

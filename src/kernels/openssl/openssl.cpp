@@ -8,10 +8,10 @@
 #include <memory>
 #include <string>
 
-#include "core/counter.hpp"
-#include "kernels/ghash_portable.hpp"
-#include "kernels/rows.hpp"
 #include "paraes/error.hpp"
+#include "src/core/counter.hpp"
+#include "src/kernels/ghash_portable.hpp"
+#include "src/kernels/rows.hpp"
 
 namespace paraes {
 namespace {

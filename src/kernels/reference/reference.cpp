@@ -1,9 +1,9 @@
 // FIPS 197 as it is written, a byte at a time: the readable baseline (the papers' AES-CI). Its
 // S-box look-ups depend on secrets, so it is for the laboratory and for checking the others.
 
-#include "core/sbox.hpp"
-#include "kernels/block_modes.hpp"
-#include "kernels/rows.hpp"
+#include "src/core/sbox.hpp"
+#include "src/kernels/block_modes.hpp"
+#include "src/kernels/rows.hpp"
 
 namespace paraes {
 namespace {

@@ -2,9 +2,9 @@
 // a column are four look-ups and three XORs (FIPS 197 sections 5.1 and 5.3.5). The indices are
 // secret, so this kernel leaks through the caches: it is for the laboratory.
 
-#include "core/sbox.hpp"
-#include "kernels/block_modes.hpp"
-#include "kernels/rows.hpp"
+#include "src/core/sbox.hpp"
+#include "src/kernels/block_modes.hpp"
+#include "src/kernels/rows.hpp"
 
 namespace paraes {
 namespace {

@@ -1,7 +1,7 @@
 // What the kernels with wider vectors share with aesni: work on single blocks.
 #pragma once
 
-#include "kernels/kernel.hpp"
+#include "src/kernels/kernel.hpp"
 
 namespace paraes::aesni {
 

@@ -2,10 +2,10 @@
 
 #include <immintrin.h>
 
-#include "core/counter.hpp"
-#include "kernels/rows.hpp"
-#include "kernels/target.hpp"
-#include "kernels/x86/aesni.hpp"
+#include "src/core/counter.hpp"
+#include "src/kernels/rows.hpp"
+#include "src/kernels/target.hpp"
+#include "src/kernels/x86/aesni.hpp"
 
 PARAES_TARGET_BEGIN("avx2,aes,pclmul,vaes,vpclmulqdq")
 
@@ -92,7 +92,7 @@ PARAES_INLINE Vec tweak_lanes(Vec t) {
 PARAES_INLINE Vec low_halves(Vec a, Vec b) { return {_mm256_unpacklo_epi64(a.v, b.v)}; }
 PARAES_INLINE Vec high_halves(Vec a, Vec b) { return {_mm256_unpackhi_epi64(a.v, b.v)}; }
 
-#include "kernels/x86/aes_modes.inc"
+#include "src/kernels/x86/aes_modes.inc"
 
 }  // namespace
 }  // namespace paraes::vaes256

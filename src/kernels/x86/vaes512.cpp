@@ -2,10 +2,10 @@
 
 #include <immintrin.h>
 
-#include "core/counter.hpp"
-#include "kernels/rows.hpp"
-#include "kernels/target.hpp"
-#include "kernels/x86/aesni.hpp"
+#include "src/core/counter.hpp"
+#include "src/kernels/rows.hpp"
+#include "src/kernels/target.hpp"
+#include "src/kernels/x86/aesni.hpp"
 
 PARAES_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,aes,pclmul,vaes,vpclmulqdq")
 
@@ -104,7 +104,7 @@ PARAES_INLINE Vec join_halves(Vec a, Vec b) { return {_mm512_mask_blend_epi64(0x
 PARAES_INLINE Vec low_halves(Vec a, Vec b) { return {_mm512_unpacklo_epi64(a.v, b.v)}; }
 PARAES_INLINE Vec high_halves(Vec a, Vec b) { return {_mm512_unpackhi_epi64(a.v, b.v)}; }
 
-#include "kernels/x86/aes_modes.inc"
+#include "src/kernels/x86/aes_modes.inc"
 
 }  // namespace
 }  // namespace paraes::vaes512

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "api/engine.hpp"
-#include "core/bytes.hpp"
 #include "paraes/error.hpp"
+#include "src/cipher/engine.hpp"
+#include "src/core/bytes.hpp"
 
 namespace paraes {
 

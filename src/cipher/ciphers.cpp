@@ -6,8 +6,8 @@
 #include <functional>
 #include <utility>
 
-#include "api/engine.hpp"
 #include "paraes/error.hpp"
+#include "src/cipher/engine.hpp"
 
 namespace paraes {
 

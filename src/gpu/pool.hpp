@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpu/station.hpp"
+#include "src/gpu/station.hpp"
 
 namespace paraes::gpu {
 

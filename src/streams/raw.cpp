@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "core/counter.hpp"
 #include "paraes/error.hpp"
 #include "paraes/formats.hpp"
+#include "src/core/counter.hpp"
 
 namespace paraes {
 namespace {

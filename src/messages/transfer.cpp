@@ -11,14 +11,14 @@
 #include <string>
 #include <utility>
 
-#include "executors/executor.hpp"
-#include "executors/workers.hpp"
-#include "formats/bad_segment.hpp"
-#include "formats/large_segments.hpp"
-#include "formats/stopwatch.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 #include "paraes/messages.hpp"
+#include "src/core/executor.hpp"
+#include "src/core/stopwatch.hpp"
+#include "src/core/workers.hpp"
+#include "src/messages/bad_segment.hpp"
+#include "src/messages/large_segments.hpp"
 
 namespace paraes {
 namespace {

@@ -1,4 +1,4 @@
-#include "executors/threads.hpp"
+#include "src/core/threads.hpp"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "formats/bad_segment.hpp"
 #include "paraes/error.hpp"
 #include "paraes/messages.hpp"
+#include "src/messages/bad_segment.hpp"
 
 namespace paraes {
 namespace {

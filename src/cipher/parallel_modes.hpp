@@ -1,10 +1,10 @@
 // The modes over an executor: how each may be cut, and what the pieces need of each other.
 #pragma once
 
-#include "executors/executor.hpp"
-#include "modes/ctr.hpp"
-#include "modes/gcm.hpp"
-#include "modes/xts.hpp"
+#include "src/core/executor.hpp"
+#include "src/modes/ctr.hpp"
+#include "src/modes/gcm.hpp"
+#include "src/modes/xts.hpp"
 
 namespace paraes {
 

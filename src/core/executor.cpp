@@ -1,4 +1,4 @@
-#include "executors/executor.hpp"
+#include "src/core/executor.hpp"
 
 #include <sched.h>
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "formats/stopwatch.hpp"
 #include "paraes/formats.hpp"
+#include "src/core/stopwatch.hpp"
 
 namespace paraes {
 namespace {

@@ -1,11 +1,11 @@
-#include "executors/parallel_modes.hpp"
+#include "src/cipher/parallel_modes.hpp"
 
 #include <algorithm>
 #include <array>
 #include <vector>
 
-#include "core/cache.hpp"
-#include "core/counter.hpp"
+#include "src/core/cache.hpp"
+#include "src/core/counter.hpp"
 
 namespace paraes {
 namespace {

@@ -1,14 +1,14 @@
-#include "api/engine.hpp"
+#include "src/cipher/engine.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>
 
-#include "core/counter.hpp"
-#include "kernels/registry.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
+#include "src/core/counter.hpp"
+#include "src/kernels/registry.hpp"
 
 namespace paraes {
 namespace {

@@ -1,10 +1,10 @@
-#include "executors/workers.hpp"
+#include "src/core/workers.hpp"
 
 #include <pthread.h>
 
 #include <vector>
 
-#include "executors/threads.hpp"
+#include "src/core/threads.hpp"
 
 namespace paraes {
 namespace {

@@ -1,4 +1,4 @@
-#include "gpu/runtime/library.hpp"
+#include "src/core/library.hpp"
 
 #include <dlfcn.h>
 

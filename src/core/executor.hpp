@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "executors/threads.hpp"
+#include "src/core/threads.hpp"
 
 namespace paraes {
 

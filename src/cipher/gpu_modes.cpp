@@ -1,15 +1,15 @@
-#include "executors/gpu_modes.hpp"
+#include "src/cipher/gpu_modes.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <exception>
 
-#include "core/counter.hpp"
-#include "core/gf128.hpp"
-#include "executors/workers.hpp"
-#include "kernels/block_modes.hpp"
-#include "kernels/registry.hpp"
+#include "src/core/counter.hpp"
+#include "src/core/gf128.hpp"
+#include "src/core/workers.hpp"
+#include "src/kernels/block_modes.hpp"
+#include "src/kernels/registry.hpp"
 
 namespace paraes {
 namespace {

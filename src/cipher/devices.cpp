@@ -8,11 +8,11 @@
 #include <cstdlib>
 #include <functional>
 
-#include "gpu/fleet.hpp"
-#include "gpu/programs.hpp"
-#include "gpu/runtime/runtime.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
+#include "src/gpu/pool.hpp"
+#include "src/gpu/programs.hpp"
+#include "src/gpu/runtime/runtime.hpp"
 
 namespace paraes {
 namespace {

@@ -1,4 +1,4 @@
-#include "gpu/fleet.hpp"
+#include "src/gpu/pool.hpp"
 
 #include <algorithm>
 #include <charconv>

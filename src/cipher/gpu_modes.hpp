@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "gpu/fleet.hpp"
-#include "modes/gcm.hpp"
 #include "paraes/ciphers.hpp"
 #include "paraes/error.hpp"
+#include "src/gpu/pool.hpp"
+#include "src/modes/gcm.hpp"
 
 namespace paraes {
 

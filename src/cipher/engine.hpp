@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "executors/gpu_modes.hpp"
-#include "executors/parallel_modes.hpp"
 #include "paraes/ciphers.hpp"
+#include "src/cipher/gpu_modes.hpp"
+#include "src/cipher/parallel_modes.hpp"
 
 namespace paraes {
 
