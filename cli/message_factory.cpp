@@ -48,13 +48,19 @@ class Resumed : public Source {
   std::unique_ptr<Source> rest_;
 };
 
-// Whether `message` opens segment 0, of which `sealed` has all there is.
-bool opens(const Message& message, Bytes sealed, bool ends_here) {
+// Whether these are the parts of a message whose segment 0 is `sealed`, all of it.
+bool opens(const Message::Parts& parts, Bytes sealed, bool ends_here) {
   if (sealed.size() < segment_tag_bytes) return false;
   std::vector<std::uint8_t> plain(sealed.size() - segment_tag_bytes);
-  const bool intact = message.cipher().open(0, ends_here, sealed, plain);
+  const SegmentCipher cipher(parts.secret.key.span(), parts.secret.base_nonce, parts.secret.nonces,
+                             {});
+  SegmentCipher::Segment segment;
+  segment.last = ends_here;
+  segment.in = sealed;
+  segment.out = plain;
+  cipher.crypt(Direction::decrypt, {&segment, 1});
   secure_zero(plain.data(), plain.size());
-  return intact;
+  return segment.intact;
 }
 
 }  // namespace
@@ -128,7 +134,13 @@ const SecretBytes& MessageFactory::input_key(const Preface& preface) {
   return found->second;
 }
 
-Message MessageFactory::new_message() {
+Message MessageFactory::new_message() { return {new_parts(), plan_.execution}; }
+
+Message MessageFactory::open_message(std::unique_ptr<Source>& source) {
+  return {open_parts(source), plan_.execution};
+}
+
+Message::Parts MessageFactory::new_parts() {
   switch (plan_.format) {
     case Format::c2sp: {
       const SecretBytes* secret = nullptr;
@@ -136,7 +148,7 @@ Message MessageFactory::new_message() {
         const Lock lock(mutex_);
         secret = &key();
       }
-      return new_c2sp_message(secret->span(), plan_.context, plan_.execution);
+      return new_c2sp_message(secret->span(), plan_.context);
     }
     case Format::tink: {
       const TinkKey* primary = nullptr;
@@ -144,8 +156,7 @@ Message MessageFactory::new_message() {
         const Lock lock(mutex_);
         primary = tink_keys().data();
       }
-      return new_tink_message(primary->parameters, primary->value.span(), plan_.context,
-                              plan_.execution);
+      return new_tink_message(primary->parameters, primary->value.span(), plan_.context);
     }
     default:
       break;
@@ -169,10 +180,10 @@ Message MessageFactory::new_message() {
       secret = &input_key(preface);
     }
   }
-  return new_paraes_message(preface, secret->span(), plan_.context, plan_.execution);
+  return new_paraes_message(preface, secret->span(), plan_.context);
 }
 
-Message MessageFactory::open_message(std::unique_ptr<Source>& source) {
+Message::Parts MessageFactory::open_parts(std::unique_ptr<Source>& source) {
   switch (plan_.format) {
     case Format::tink:
       return open_tink(source);
@@ -183,14 +194,14 @@ Message MessageFactory::open_message(std::unique_ptr<Source>& source) {
         secret = &key();
       }
       return open_c2sp_message(read_start(*source, c2sp_header_bytes), secret->span(),
-                               plan_.context, plan_.execution);
+                               plan_.context);
     }
     default:
       return open_paraes(*source);
   }
 }
 
-Message MessageFactory::open_paraes(Source& source) {
+Message::Parts MessageFactory::open_paraes(Source& source) {
   const std::vector<std::uint8_t> header = read_start(source, paraes_header_bytes);
   if (!plan_.format_named && !looks_like_paraes(header)) {
     // Names the format that the file seems to have, and never uses it: whoever can replace a file
@@ -228,10 +239,10 @@ Message MessageFactory::open_paraes(Source& source) {
       secret = &key();
     }
   }
-  return open_paraes_message(header, secret->span(), plan_.context, plan_.execution);
+  return open_paraes_message(header, secret->span(), plan_.context);
 }
 
-Message MessageFactory::open_tink(std::unique_ptr<Source>& source) {
+Message::Parts MessageFactory::open_tink(std::unique_ptr<Source>& source) {
   const std::vector<TinkKey>* keys = nullptr;
   {
     const Lock lock(mutex_);
@@ -248,8 +259,7 @@ Message MessageFactory::open_tink(std::unique_ptr<Source>& source) {
       read_start(*source, fitting[0]->parameters.header_bytes() - 1);
   header.insert(header.end(), more.begin(), more.end());
   const auto open = [&](const TinkKey& key) {
-    return open_tink_message(key.parameters, header, key.value.span(), plan_.context,
-                             plan_.execution);
+    return open_tink_message(key.parameters, header, key.value.span(), plan_.context);
   };
   if (fitting.size() == 1) return open(*fitting[0]);
 
@@ -259,14 +269,14 @@ Message MessageFactory::open_tink(std::unique_ptr<Source>& source) {
   const auto* file = dynamic_cast<const PositionalSource*>(source.get());
   std::vector<std::uint8_t> start(static_cast<std::size_t>(most - header.size() + 1));
   start.resize(file != nullptr ? file->read_at(header.size(), start) : source->read(start));
-  std::optional<Message> found;
+  std::optional<Message::Parts> found;
   for (const TinkKey* key : fitting) {
-    Message message = open(*key);
-    const auto full = static_cast<std::size_t>(message.layout().first_bytes + segment_tag_bytes);
+    Message::Parts parts = open(*key);
+    const auto full = static_cast<std::size_t>(parts.layout.first_bytes + segment_tag_bytes);
     const Bytes sealed = Bytes(start).first(std::min(start.size(), full));
     const bool ends_here = start.size() <= full;
-    if (opens(message, sealed, ends_here) || (ends_here && opens(message, sealed, false))) {
-      found = std::move(message);
+    if (opens(parts, sealed, ends_here) || (ends_here && opens(parts, sealed, false))) {
+      found = std::move(parts);
       break;
     }
   }

@@ -40,8 +40,11 @@ class MessageFactory {
   [[nodiscard]] const SecretBytes& passphrase();
   [[nodiscard]] const std::vector<TinkKey>& tink_keys();
   [[nodiscard]] const SecretBytes& input_key(const Preface& preface);
-  [[nodiscard]] Message open_paraes(Source& source);
-  [[nodiscard]] Message open_tink(std::unique_ptr<Source>& source);
+  // All of a message but its cipher.
+  [[nodiscard]] Message::Parts new_parts();
+  [[nodiscard]] Message::Parts open_parts(std::unique_ptr<Source>& source);
+  [[nodiscard]] Message::Parts open_paraes(Source& source);
+  [[nodiscard]] Message::Parts open_tink(std::unique_ptr<Source>& source);
   void check_key_bits(std::size_t key_bytes) const;
 
   const CryptOptions& options_;

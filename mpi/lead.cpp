@@ -174,9 +174,9 @@ OpenResult Lead::scatter(Order order, const Message& message, const OpenOptions&
     const Clock::time_point start = Clock::now();
     if (slot.rank == 0) {
       if (order.encrypts) {
-        message.cipher().seal(run);
+        message.cipher().crypt(Direction::encrypt, run);
       } else {
-        message.cipher().open(run);
+        message.cipher().crypt(Direction::decrypt, run);
       }
       computing += nanoseconds_since(start);
       return;

@@ -429,7 +429,7 @@ class FileRanks : public bench::Variant {
   void seal() {
     FileSource from = source(workspace_->plaintext());
     const Message message =
-        new_paraes_message(Preface::for_key(key().size()), key(), {}, execution());
+        Message(new_paraes_message(Preface::for_key(key().size()), key(), {}), execution());
     FileSink to = sink(sealed_);
     TransferOptions options;
     options.threads = row().threads;
@@ -445,7 +445,7 @@ class FileRanks : public bench::Variant {
     FileSource from = source(sealed_);
     std::vector<std::uint8_t> header(paraes_header_bytes);
     header.resize(from.read(header));
-    const Message message = open_paraes_message(header, key(), {}, execution());
+    const Message message = Message(open_paraes_message(header, key(), {}), execution());
     FileSink to = sink(path);
     OpenOptions options;
     options.threads = row().threads;

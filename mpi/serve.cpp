@@ -177,9 +177,9 @@ class Server {
         HeldPiece piece = unpack_piece(received->packet);
         const Clock::time_point begin = Clock::now();
         if (order.encrypts) {
-          message.cipher().seal(piece.run);
+          message.cipher().crypt(Direction::encrypt, piece.run);
         } else {
-          message.cipher().open(piece.run);
+          message.cipher().crypt(Direction::decrypt, piece.run);
         }
         ranks_.send(0, Tag::result, pack_result(piece, nanoseconds_since(begin)), number);
       }

@@ -8,7 +8,7 @@
 #include "bench/memory/arena.hpp"
 #include "bench/memory/oracle.hpp"
 #include "paraes/error.hpp"
-#include "src/cipher/gpu_modes.hpp"
+#include "src/cipher/gpu_key.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -68,8 +68,10 @@ ResidentVariant::ResidentVariant(Row row, const Job& job, KeyExpansion key_expan
     : Variant(std::move(row)), job_(job), key_expansion_(key_expansion), arena_(std::move(arena)) {}
 
 std::unique_ptr<gpu::KeyMaterial> ResidentVariant::make_key() const {
-  return make_key_material(material().key.data(), static_cast<unsigned>(job_.key_bits / 8),
-                           job_.mode == Mode::xts ? 2 : 1, job_.mode == Mode::gcm, key_expansion_);
+  const unsigned count = job_.mode == Mode::xts ? 2 : 1;
+  const auto bytes = static_cast<std::size_t>(job_.key_bits / 8) * count;
+  return detail::make_key_material(Bytes(material().key).first(bytes), count,
+                                   job_.mode == Mode::gcm, key_expansion_);
 }
 
 void ResidentVariant::set_up() {

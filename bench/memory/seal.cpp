@@ -84,7 +84,7 @@ void SealVariant::set_up() {
   execution.device = row().device;
   execution.kernel = row().kernel;
   try {
-    message_.emplace(new_c2sp_message(key(), {}, execution));
+    message_.emplace(Message(new_c2sp_message(key(), {}), execution));
   } catch (const Error& error) {
     arena_->release();
     throw Skip(error.what());
@@ -108,7 +108,8 @@ void SealVariant::call() {
 bool SealVariant::verify() {
   arena_->spoil_out();
   call();
-  const Message opened = open_c2sp_message(sealed().first(c2sp_header_bytes), key(), {}, {});
+  const Message opened =
+      Message(open_c2sp_message(sealed().first(c2sp_header_bytes), key(), {}), {});
   MemorySource source(sealed());
   std::vector<std::uint8_t> plain(static_cast<std::size_t>(row().bytes));
   MemorySink sink(plain);

@@ -53,14 +53,16 @@ struct Execution {
 };
 
 namespace detail {
-struct Engine;
-}
+class DeviceCipher;
+class BlockCipher;
+class XtsCipher;
+class GcmCipher;
+}  // namespace detail
 
 // What every mode object can say of itself.
 class Cipher {
  public:
-  Cipher(Cipher&&) noexcept;
-  Cipher& operator=(Cipher&&) noexcept;
+  virtual ~Cipher() = default;
   Cipher(const Cipher&) = delete;
   Cipher& operator=(const Cipher&) = delete;
 
@@ -75,25 +77,32 @@ class Cipher {
   [[nodiscard]] DeviceTimes take_device_times() const;
 
  protected:
-  explicit Cipher(std::unique_ptr<detail::Engine> engine) noexcept;
-  ~Cipher();
+  Cipher() = default;
+  Cipher(Cipher&&) noexcept = default;
+  Cipher& operator=(Cipher&&) noexcept = default;
 
-  std::unique_ptr<detail::Engine> engine_;
+ private:
+  [[nodiscard]] virtual const detail::DeviceCipher& on_device() const noexcept = 0;
 };
 
 // SP 800-38A section 6.1. Equal blocks show: for tests and for the laboratory.
-class Ecb : public Cipher {
+class Ecb final : public Cipher {
  public:
   explicit Ecb(Bytes key, const Execution& execution = {});
 
   // in.size() is a multiple of 16 and equals out.size(); zero is fine.
   void encrypt(Bytes in, MutableBytes out);
   void decrypt(Bytes in, MutableBytes out);
+
+ private:
+  [[nodiscard]] const detail::DeviceCipher& on_device() const noexcept override;
+
+  std::shared_ptr<const detail::BlockCipher> cipher_;
 };
 
 // SP 800-38A section 6.2, without padding. Successive calls continue one message. Encryption is
 // serial by definition (each block needs the one before); decryption is parallel.
-class Cbc : public Cipher {
+class Cbc final : public Cipher {
  public:
   Cbc(Bytes key, Bytes iv, const Execution& execution = {});  // iv: 16 bytes
 
@@ -102,12 +111,15 @@ class Cbc : public Cipher {
   void reset(Bytes iv);  // starts a new message
 
  private:
+  [[nodiscard]] const detail::DeviceCipher& on_device() const noexcept override;
+
+  std::shared_ptr<const detail::BlockCipher> cipher_;
   std::array<std::uint8_t, block_bytes> chain_{};
 };
 
 // SP 800-38A section 6.5 with the whole 16-byte block as a big-endian counter modulo 2^128.
 // Encryption and decryption are the same. Successive calls of any length continue one stream.
-class Ctr : public Cipher {
+class Ctr final : public Cipher {
  public:
   Ctr(Bytes key, Bytes counter, const Execution& execution = {});  // counter: 16 bytes
 
@@ -115,6 +127,9 @@ class Ctr : public Cipher {
   void seek(std::uint64_t offset);  // the next byte processed is at `offset` of the stream
 
  private:
+  [[nodiscard]] const detail::DeviceCipher& on_device() const noexcept override;
+
+  std::shared_ptr<const detail::BlockCipher> cipher_;
   std::array<std::uint8_t, block_bytes> initial_{};
   std::uint64_t offset_ = 0;
 };
@@ -123,7 +138,7 @@ class Ctr : public Cipher {
 // `unit_bytes` bytes (16 to 2^24); unit u has the tweak `first_unit` + u, a 16-byte little-endian
 // integer modulo 2^128. The last unit may be shorter; a rest of under 16 bytes is joined to the
 // unit before it.
-class Xts : public Cipher {
+class Xts final : public Cipher {
  public:
   // key: 32 bytes (AES-128) or 64 (AES-256), halves that differ (SP 800-38E, FIPS 140-3 IG C.I).
   // unit_bytes = 0: every call is one data unit.
@@ -134,11 +149,14 @@ class Xts : public Cipher {
   void decrypt(Bytes first_unit, Bytes in, MutableBytes out);
 
  private:
+  [[nodiscard]] const detail::DeviceCipher& on_device() const noexcept override;
+
+  std::shared_ptr<const detail::XtsCipher> cipher_;
   std::size_t unit_bytes_;
 };
 
 // SP 800-38D.
-class Gcm : public Cipher {
+class Gcm final : public Cipher {
  public:
   explicit Gcm(Bytes key, const Execution& execution = {});
 
@@ -149,6 +167,11 @@ class Gcm : public Cipher {
   // nonce: 1 byte or more; tag: 4, 8, 12, 13, 14, 15 or 16 bytes (section 5.2.1.2). Throws
   // IntegrityError if the tag does not match; `out` is all zero then.
   void decrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag);
+
+ private:
+  [[nodiscard]] const detail::DeviceCipher& on_device() const noexcept override;
+
+  std::shared_ptr<const detail::GcmCipher> cipher_;
 };
 
 }  // namespace paraes

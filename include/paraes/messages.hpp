@@ -65,15 +65,14 @@ inline constexpr std::size_t c2sp_header_bytes = 56;
 [[nodiscard]] SegmentLayout c2sp_layout(std::uint64_t header_bytes = c2sp_header_bytes);
 
 // key: 32 bytes (Cobblestone-256) or 16 (Cobblestone-128), uniformly random; else InvalidArgument.
-// context: at most max_c2sp_context_bytes, and the same to open. execution.kernel is what runs.
+// context: at most max_c2sp_context_bytes, and the same to open.
 inline constexpr std::size_t max_context_bytes = 512;  // of paraes, and associated data of tink
 inline constexpr std::size_t max_c2sp_context_bytes = max_context_bytes + 32;  // and a preface
-[[nodiscard]] Message new_c2sp_message(Bytes key, Bytes context, const Execution& execution);
+[[nodiscard]] Message::Parts new_c2sp_message(Bytes key, Bytes context);
 
 // header: the first c2sp_header_bytes of the message. Throws WrongKey if the commitment does not
 // match, IntegrityError if the header is too short.
-[[nodiscard]] Message open_c2sp_message(Bytes header, Bytes key, Bytes context,
-                                        const Execution& execution);
+[[nodiscard]] Message::Parts open_c2sp_message(Bytes header, Bytes key, Bytes context);
 
 // ---- paraes: a preface, then a c2sp message whose context begins with the preface ----
 
@@ -109,12 +108,11 @@ inline constexpr unsigned max_scrypt_log2n = 22;  // what readers should accept 
 
 // context: at most max_context_bytes. input_key: the key itself, or what scrypt_input_key gave;
 // preface.key_bits / 8 bytes.
-[[nodiscard]] Message new_paraes_message(const Preface& preface, Bytes input_key, Bytes context,
-                                         const Execution& execution);
+[[nodiscard]] Message::Parts new_paraes_message(const Preface& preface, Bytes input_key,
+                                                Bytes context);
 
 // header: the first paraes_header_bytes of the message.
-[[nodiscard]] Message open_paraes_message(Bytes header, Bytes input_key, Bytes context,
-                                          const Execution& execution);
+[[nodiscard]] Message::Parts open_paraes_message(Bytes header, Bytes input_key, Bytes context);
 
 // ---- tink: Tink's AES-GCM-HKDF streaming AEAD ----
 
@@ -132,13 +130,13 @@ struct TinkParameters {
 [[nodiscard]] SegmentLayout tink_layout(const TinkParameters& parameters);
 
 // key: the input key, at least 16 bytes and at least derived_key_bytes.
-[[nodiscard]] Message new_tink_message(const TinkParameters& parameters, Bytes key,
-                                       Bytes associated_data, const Execution& execution);
+[[nodiscard]] Message::Parts new_tink_message(const TinkParameters& parameters, Bytes key,
+                                              Bytes associated_data);
 
 // header: the first parameters.header_bytes() of the message. Throws IntegrityError if its length
 // byte is another. A wrong key shows only in segment 0.
-[[nodiscard]] Message open_tink_message(const TinkParameters& parameters, Bytes header, Bytes key,
-                                        Bytes associated_data, const Execution& execution);
+[[nodiscard]] Message::Parts open_tink_message(const TinkParameters& parameters, Bytes header,
+                                               Bytes key, Bytes associated_data);
 
 // ---- Whole messages ----
 

@@ -2,8 +2,10 @@
 // lie, and how one is sealed and opened. The authenticated formats (messages.hpp) are built on it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "paraes/ciphers.hpp"
@@ -54,55 +56,64 @@ struct SegmentLayout {
 
 struct CipherSegment;
 
-// AES-GCM for the segments of one message: key, nonces and no associated data. Unlike the other
-// ciphers, one object serves any number of threads at once.
-class SegmentCipher : public Cipher {
- public:
-  enum class Nonces {
+// The nonces of the segments of one message.
+struct SegmentNonces {
+  enum class Kind {
     counted,   // base nonce XOR the index as a 96-bit big-endian integer (C2SP)
     prefixed,  // first 7 bytes of the base nonce, index in 4 bytes, 1 for the last segment (Tink)
   };
+
+  std::array<std::uint8_t, 12> base{};
+  Kind kind = Kind::counted;
+
+  [[nodiscard]] std::array<std::uint8_t, 12> nonce(std::uint64_t index, bool last) const noexcept;
+};
+
+// AES-GCM for the segments of messages: a key, nonces and no associated data. Unlike the other
+// ciphers, one object serves any number of threads at once.
+class SegmentCipher final : public Cipher {
+ public:
+  using Nonces = SegmentNonces::Kind;
 
   // key: 16 or 32 bytes; base_nonce: 12 bytes, of which prefixed uses 7. execution.threads spreads
   // each single segment: leave it at 1 unless segments are large.
   SegmentCipher(Bytes key, Bytes base_nonce, Nonces nonces, const Execution& execution);
 
-  // sealed.size() is plain.size() + 16; the two do not overlap, except that sealed may begin where
-  // plain does. SP 800-38D section 7.1.
-  void seal(std::uint64_t index, bool last, Bytes plain, MutableBytes sealed) const;
-
-  // The same the other way, section 7.2. False if the tag does not match; plain is all zero then.
-  [[nodiscard]] bool open(std::uint64_t index, bool last, Bytes sealed, MutableBytes plain) const;
-
-  // A segment of a run: `out` has the size of `in` and segment_tag_bytes more, or less.
+  // One segment. The sealed text has segment_tag_bytes bytes more than the plaintext; `in` and
+  // `out` do not overlap, except that both may begin at the same byte.
   struct Segment {
     std::uint64_t index = 0;
     bool last = false;
     Bytes in;
     MutableBytes out;
-    bool intact = false;  // set by open
+    bool done = false;    // set by crypt; where it threw, others are as they were
+    bool intact = false;  // set when decrypting; if the tag does not match, `out` is all zero
   };
 
-  // Many segments at once, which a GPU needs to have enough to do; a CPU takes one after the other.
-  void seal(std::span<Segment> run) const;
-  void open(std::span<Segment> run) const;
+  // Seals (SP 800-38D section 7.1) or opens (section 7.2) segments of one message. A GPU needs many
+  // at once to have enough to do; a CPU takes one after the other. Throws InvalidArgument for a
+  // segment whose sizes do not fit, before it does any.
+  void crypt(Direction direction, std::span<Segment> segments) const;
 
-  // Segments of many messages at once, each with its own cipher: what makes small messages worth a
-  // GPU, where those of one device go in one launch. Segments of a message follow each other; `in`
-  // and `out` do not overlap.
-  static void seal(std::span<CipherSegment> run);
-  static void open(std::span<CipherSegment> run);
+  // Seals or opens segments of several messages, each with its own cipher: those of one device go
+  // into one launch, which makes small messages worth a GPU. Segments of a message follow each
+  // other; `in` and `out` do not overlap.
+  static void crypt(Direction direction, std::span<CipherSegment> segments);
 
-  // Bytes of plaintext that a run should have, and how many threads should make runs at once. Zero
-  // on a CPU: any number does, and threads are the caller's to choose.
-  [[nodiscard]] std::size_t run_bytes() const noexcept;
-  [[nodiscard]] unsigned run_threads() const noexcept;
+  // Bytes of plaintext that one call of crypt should have, and how many threads should call it at
+  // once. Zero on a CPU: any number does, and threads are the caller's to choose.
+  [[nodiscard]] std::size_t launch_bytes() const noexcept;
+  [[nodiscard]] unsigned launch_threads() const noexcept;
+
+  [[nodiscard]] const SegmentNonces& nonces() const noexcept { return nonces_; }
+  // For the library alone.
+  [[nodiscard]] const detail::GcmCipher& gcm() const noexcept { return *cipher_; }
 
  private:
-  [[nodiscard]] std::array<std::uint8_t, 12> nonce(std::uint64_t index, bool last) const noexcept;
+  [[nodiscard]] const detail::DeviceCipher& on_device() const noexcept override;
 
-  std::array<std::uint8_t, 12> base_nonce_{};
-  Nonces nonces_;
+  std::shared_ptr<const detail::GcmCipher> cipher_;
+  SegmentNonces nonces_;
 };
 
 struct CipherSegment {

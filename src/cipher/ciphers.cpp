@@ -7,7 +7,10 @@
 #include <utility>
 
 #include "paraes/error.hpp"
-#include "src/cipher/engine.hpp"
+#include "src/cipher/cipher.hpp"
+#include "src/cipher/open.hpp"
+#include "src/modes/gcm.hpp"
+#include "src/modes/xts.hpp"
 
 namespace paraes {
 
@@ -53,7 +56,7 @@ void check_gcm(Bytes aad, Bytes in) {
   }
 }
 
-void xts_message(const detail::Engine& engine, Direction direction, std::size_t unit_bytes,
+void xts_message(const detail::XtsCipher& cipher, Direction direction, std::size_t unit_bytes,
                  Bytes first_unit, Bytes in, MutableBytes out) {
   check_buffers(in, out);
   const auto first = to_block(first_unit, "the number of the first data unit");
@@ -67,76 +70,70 @@ void xts_message(const detail::Engine& engine, Direction direction, std::size_t 
                           std::string("last one would have ") + std::to_string(last) +
                           " bytes: use smaller units");
   }
-  run_xts(engine, direction, first.data(), unit_bytes, in.data(), out.data(), in.size());
+  cipher.xts(direction, first.data(), unit_bytes, in.data(), out.data(), in.size());
 }
 
 }  // namespace
 
-Cipher::Cipher(std::unique_ptr<detail::Engine> engine) noexcept : engine_(std::move(engine)) {}
-Cipher::Cipher(Cipher&&) noexcept = default;
-Cipher& Cipher::operator=(Cipher&&) noexcept = default;
-Cipher::~Cipher() = default;
+std::string_view Cipher::kernel() const noexcept { return on_device().kernel(); }
+std::string Cipher::device() const { return on_device().device(); }
+int Cipher::threads() const noexcept { return on_device().threads(); }
+std::string Cipher::fallback() const { return on_device().fallback(); }
+DeviceTimes Cipher::take_device_times() const { return on_device().take_times(); }
 
-std::string_view Cipher::kernel() const noexcept {
-  return engine_->gpu ? engine_->gpu->fleet().kernel().name : engine_->kernel.name;
-}
-std::string Cipher::device() const { return engine_->gpu ? engine_->gpu->fleet().id() : "cpu"; }
-std::string Cipher::fallback() const {
-  return engine_->gpu ? engine_->gpu->fallback() : engine_->fallback;
-}
+const detail::DeviceCipher& Ecb::on_device() const noexcept { return *cipher_; }
+const detail::DeviceCipher& Cbc::on_device() const noexcept { return *cipher_; }
+const detail::DeviceCipher& Ctr::on_device() const noexcept { return *cipher_; }
+const detail::DeviceCipher& Xts::on_device() const noexcept { return *cipher_; }
+const detail::DeviceCipher& Gcm::on_device() const noexcept { return *cipher_; }
 
-DeviceTimes Cipher::take_device_times() const {
-  return engine_->gpu ? engine_->gpu->take_times() : DeviceTimes{};
-}
-int Cipher::threads() const noexcept { return engine_->executor.threads(); }
-
-Ecb::Ecb(Bytes key, const Execution& execution) : Cipher(make_plain_engine(key, execution)) {}
+Ecb::Ecb(Bytes key, const Execution& execution)
+    : cipher_(detail::open_block_cipher(key, execution)) {}
 
 void Ecb::encrypt(Bytes in, MutableBytes out) {
   check_buffers(in, out);
   check_whole_blocks(in, "ECB (SP 800-38A section 5.2)");
-  run_ecb(*engine_, Direction::encrypt, in.data(), out.data(), in.size());
+  cipher_->ecb(Direction::encrypt, in.data(), out.data(), in.size());
 }
 
 void Ecb::decrypt(Bytes in, MutableBytes out) {
   check_buffers(in, out);
   check_whole_blocks(in, "ECB (SP 800-38A section 5.2)");
-  run_ecb(*engine_, Direction::decrypt, in.data(), out.data(), in.size());
+  cipher_->ecb(Direction::decrypt, in.data(), out.data(), in.size());
 }
 
 Cbc::Cbc(Bytes key, Bytes iv, const Execution& execution)
-    : Cipher(make_plain_engine(key, execution)),
+    : cipher_(detail::open_block_cipher(key, execution)),
       chain_(to_block(iv, "the CBC initialization vector")) {}
 
 void Cbc::encrypt(Bytes in, MutableBytes out) {
   check_buffers(in, out);
   check_whole_blocks(in, "CBC (SP 800-38A section 5.2)");
-  engine_->kernel.cbc_encrypt(engine_->plain->schedule, chain_.data(), in.data(), out.data(),
-                              in.size() / block_bytes);
+  cipher_->cbc_encrypt(chain_.data(), in.data(), out.data(), in.size());
 }
 
 void Cbc::decrypt(Bytes in, MutableBytes out) {
   check_buffers(in, out);
   check_whole_blocks(in, "CBC (SP 800-38A section 5.2)");
-  run_cbc_decrypt(*engine_, chain_.data(), in.data(), out.data(), in.size());
+  cipher_->cbc_decrypt(chain_.data(), in.data(), out.data(), in.size());
 }
 
 void Cbc::reset(Bytes iv) { chain_ = to_block(iv, "the CBC initialization vector"); }
 
 Ctr::Ctr(Bytes key, Bytes counter, const Execution& execution)
-    : Cipher(make_plain_engine(key, execution)),
+    : cipher_(detail::open_block_cipher(key, execution)),
       initial_(to_block(counter, "the CTR counter block")) {}
 
 void Ctr::process(Bytes in, MutableBytes out) {
   check_buffers(in, out);
-  run_ctr(*engine_, initial_.data(), offset_, in.data(), out.data(), in.size());
+  cipher_->ctr(initial_.data(), offset_, in.data(), out.data(), in.size());
   offset_ += in.size();
 }
 
 void Ctr::seek(std::uint64_t offset) { offset_ = offset; }
 
 Xts::Xts(Bytes key, std::size_t unit_bytes, const Execution& execution)
-    : Cipher(make_xts_engine(key, execution)), unit_bytes_(unit_bytes) {
+    : cipher_(detail::open_xts_cipher(key, execution)), unit_bytes_(unit_bytes) {
   constexpr std::size_t max_unit = std::size_t{block_bytes} << 20;
   if (unit_bytes != 0 && (unit_bytes < block_bytes || unit_bytes > max_unit)) {
     throw InvalidArgument(
@@ -147,14 +144,15 @@ Xts::Xts(Bytes key, std::size_t unit_bytes, const Execution& execution)
 }
 
 void Xts::encrypt(Bytes first_unit, Bytes in, MutableBytes out) {
-  xts_message(*engine_, Direction::encrypt, unit_bytes_, first_unit, in, out);
+  xts_message(*cipher_, Direction::encrypt, unit_bytes_, first_unit, in, out);
 }
 
 void Xts::decrypt(Bytes first_unit, Bytes in, MutableBytes out) {
-  xts_message(*engine_, Direction::decrypt, unit_bytes_, first_unit, in, out);
+  xts_message(*cipher_, Direction::decrypt, unit_bytes_, first_unit, in, out);
 }
 
-Gcm::Gcm(Bytes key, const Execution& execution) : Cipher(make_gcm_engine(key, execution)) {}
+Gcm::Gcm(Bytes key, const Execution& execution)
+    : cipher_(detail::open_gcm_cipher(key, execution)) {}
 
 void Gcm::encrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, MutableBytes tag) {
   check_buffers(in, out);
@@ -167,7 +165,7 @@ void Gcm::encrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, MutableByt
     throw InvalidArgument("GCM encryption makes tags of 16 bytes, not " +
                           std::to_string(tag.size()));
   }
-  gcm_seal(*engine_, nonce, aad, in, out, tag.data());
+  cipher_->seal(nonce, aad, in, out, tag.data());
 }
 
 void Gcm::decrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag) {
@@ -182,7 +180,7 @@ void Gcm::decrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag)
         "a GCM tag has 4, 8, 12, 13, 14, 15 or 16 bytes (SP 800-38D section 5.2.1.2), not " +
         std::to_string(n));
   }
-  if (!gcm_open(*engine_, nonce, aad, in, out, tag)) {
+  if (!cipher_->open(nonce, aad, in, out, tag)) {
     throw IntegrityError(
         "the GCM tag does not match: wrong key, nonce or associated data, or "
         "damaged data");

@@ -10,6 +10,7 @@
 
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
+#include "src/cipher/devices.hpp"
 #include "src/gpu/pool.hpp"
 #include "src/gpu/programs.hpp"
 #include "src/gpu/runtime/runtime.hpp"
@@ -90,16 +91,18 @@ std::vector<std::string> prepare_programs(std::string_view kernel, std::string_v
   return gpu::prepare(gpu::find_kernel_row(kernel), target, folder);
 }
 
-KernelInfo select_kernel(std::string_view request, std::string_view device, bool allow_leaky) {
-  if (!gpu::names_gpu(device)) return select_kernel(request);
+const gpu::KernelRow& detail::select_gpu_kernel(std::string_view request, bool allow_leaky) {
   if (request.empty()) {
     const char* environment = std::getenv("PARAES_KERNEL");
     request = environment != nullptr && *environment != '\0' ? environment : "auto";
   }
-  if (request == "auto")
-    request =
-        allow_leaky ? gpu::fastest_kernel_row().name : gpu::fastest_constant_kernel_row().name;
-  return describe(gpu::find_kernel_row(request));
+  if (request != "auto") return gpu::find_kernel_row(request);
+  return allow_leaky ? gpu::fastest_kernel_row() : gpu::fastest_constant_kernel_row();
+}
+
+KernelInfo select_kernel(std::string_view request, std::string_view device, bool allow_leaky) {
+  if (!gpu::names_gpu(device)) return select_kernel(request);
+  return describe(detail::select_gpu_kernel(request, allow_leaky));
 }
 
 }  // namespace paraes

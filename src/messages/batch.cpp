@@ -82,7 +82,7 @@ void seal_messages(std::span<WholeMessage> list) {
     std::copy(header.begin(), header.end(), each.out.begin());
     add_segments(each, true, each.in.size(), count, segments.list);
   });
-  run_all(list, [&] { SegmentCipher::seal(segments.list); });
+  run_all(list, [&] { SegmentCipher::crypt(Direction::encrypt, segments.list); });
 }
 
 void open_messages(std::span<WholeMessage> list) {
@@ -92,7 +92,7 @@ void open_messages(std::span<WholeMessage> list) {
     check_size(each.out.size(), extent.plain_bytes);
     add_segments(each, false, extent.plain_bytes, extent.segments, segments.list);
   });
-  run_all(list, [&] { SegmentCipher::open(segments.list); });
+  run_all(list, [&] { SegmentCipher::crypt(Direction::decrypt, segments.list); });
   std::size_t begin = 0;
   for (std::size_t m = 0; m < list.size(); ++m) {
     const auto first = segments.list.begin() + static_cast<std::ptrdiff_t>(begin);

@@ -57,8 +57,7 @@ SecretBytes derive(Bytes key, Bytes salt, Bytes preface, Bytes context) {
   return derived;
 }
 
-Message make_message(Bytes preface, Bytes salt, const SecretBytes& derived,
-                     const Execution& execution) {
+Message::Parts make_parts(Bytes preface, Bytes salt, const SecretBytes& derived) {
   const std::size_t key_bytes = derived.size() - nonce_bytes - commitment_bytes;
   const Bytes all = derived.span();
   std::vector<std::uint8_t> header = join({preface, salt, all.last(commitment_bytes)});
@@ -68,22 +67,18 @@ Message make_message(Bytes preface, Bytes salt, const SecretBytes& derived,
   const Bytes nonce = all.subspan(key_bytes, nonce_bytes);
   std::copy(nonce.begin(), nonce.end(), secret.base_nonce.begin());
   secret.nonces = SegmentCipher::Nonces::counted;
-  return Message(
-      {.header = std::move(header), .layout = layout, .secret = std::move(secret), .commits = true},
-      execution);
+  return {
+      .header = std::move(header), .layout = layout, .secret = std::move(secret), .commits = true};
 }
 
-Message new_message(Bytes preface, Bytes key, Bytes context, const Execution& execution) {
-  check_key(key);
+Message::Parts new_message(Bytes preface, Bytes key, Bytes context) {
   std::array<std::uint8_t, salt_bytes> salt{};
   random_bytes(salt);
-  return make_message(preface, salt, derive(key, salt, preface, context), execution);
+  return make_parts(preface, salt, derive(key, salt, preface, context));
 }
 
 // `header` is the preface and what a c2sp message begins with.
-Message open_message(Bytes header, std::size_t preface_bytes, Bytes key, Bytes context,
-                     const Execution& execution) {
-  check_key(key);
+Message::Parts open_message(Bytes header, std::size_t preface_bytes, Bytes key, Bytes context) {
   if (header.size() != preface_bytes + c2sp_header_bytes) {
     throw IntegrityError("the input is truncated: it ends within its header, which has " +
                          std::to_string(preface_bytes + c2sp_header_bytes) + " bytes");
@@ -95,7 +90,7 @@ Message open_message(Bytes header, std::size_t preface_bytes, Bytes key, Bytes c
                            header.last(commitment_bytes))) {
     throw WrongKey("wrong key, passphrase or context, or a damaged header");
   }
-  return make_message(preface, salt, derived, execution);
+  return make_parts(preface, salt, derived);
 }
 
 constexpr std::string_view magic = "PARAES\r\n";
@@ -126,12 +121,14 @@ SegmentLayout c2sp_layout(std::uint64_t header_bytes) {
   return layout;
 }
 
-Message new_c2sp_message(Bytes key, Bytes context, const Execution& execution) {
-  return new_message({}, key, context, execution);
+Message::Parts new_c2sp_message(Bytes key, Bytes context) {
+  check_key(key);
+  return new_message({}, key, context);
 }
 
-Message open_c2sp_message(Bytes header, Bytes key, Bytes context, const Execution& execution) {
-  return open_message(header, 0, key, context, execution);
+Message::Parts open_c2sp_message(Bytes header, Bytes key, Bytes context) {
+  check_key(key);
+  return open_message(header, 0, key, context);
 }
 
 Preface Preface::for_key(std::size_t key_bytes) {
@@ -224,14 +221,12 @@ void check_input_key(const Preface& preface, Bytes input_key) {
 
 }  // namespace
 
-Message new_paraes_message(const Preface& preface, Bytes input_key, Bytes context,
-                           const Execution& execution) {
+Message::Parts new_paraes_message(const Preface& preface, Bytes input_key, Bytes context) {
   check_input_key(preface, input_key);
-  return new_message(preface.encode(), input_key, context, execution);
+  return new_message(preface.encode(), input_key, context);
 }
 
-Message open_paraes_message(Bytes header, Bytes input_key, Bytes context,
-                            const Execution& execution) {
+Message::Parts open_paraes_message(Bytes header, Bytes input_key, Bytes context) {
   const Preface preface = Preface::parse(header.first(std::min(header.size(), Preface::bytes)));
   // Not InvalidArgument: which key fits is up to the message, and that can be changed by others.
   if (8 * input_key.size() != preface.key_bits) {
@@ -239,7 +234,7 @@ Message open_paraes_message(Bytes header, Bytes input_key, Bytes context,
                    ", a key of " + std::to_string(preface.key_bits / 8) + " bytes, and this has " +
                    std::to_string(input_key.size()));
   }
-  return open_message(header, Preface::bytes, input_key, context, execution);
+  return open_message(header, Preface::bytes, input_key, context);
 }
 
 }  // namespace paraes

@@ -1,5 +1,6 @@
 // Format tink: Tink's AES-GCM-HKDF streaming AEAD.
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -14,8 +15,8 @@ constexpr std::size_t prefix_bytes = 7;
 constexpr std::uint64_t most_segment_bytes = (std::uint64_t{1} << 31) - 1;
 
 // `start`: length ‖ salt ‖ nonce prefix.
-Message make_message(const TinkParameters& parameters, std::vector<std::uint8_t> start, Bytes key,
-                     Bytes associated_data, const Execution& execution) {
+Message::Parts make_parts(const TinkParameters& parameters, std::vector<std::uint8_t> start,
+                          Bytes key, Bytes associated_data) {
   if (key.size() < 16 || key.size() < parameters.derived_key_bytes) {
     throw InvalidArgument(
         "a Tink streaming key has at least 16 bytes and at least as many as the "
@@ -38,9 +39,8 @@ Message make_message(const TinkParameters& parameters, std::vector<std::uint8_t>
   secret.key = std::move(derived);
   std::copy_n(start.end() - prefix_bytes, prefix_bytes, secret.base_nonce.begin());
   secret.nonces = SegmentCipher::Nonces::prefixed;
-  return Message(
-      {.header = std::move(start), .layout = layout, .secret = std::move(secret), .commits = false},
-      execution);
+  return {
+      .header = std::move(start), .layout = layout, .secret = std::move(secret), .commits = false};
 }
 
 }  // namespace
@@ -65,17 +65,17 @@ SegmentLayout tink_layout(const TinkParameters& parameters) {
   return layout;
 }
 
-Message new_tink_message(const TinkParameters& parameters, Bytes key, Bytes associated_data,
-                         const Execution& execution) {
+Message::Parts new_tink_message(const TinkParameters& parameters, Bytes key,
+                                Bytes associated_data) {
   static_cast<void>(tink_layout(parameters));
   std::vector<std::uint8_t> start(parameters.header_bytes());
   random_bytes(start);
   start[0] = static_cast<std::uint8_t>(start.size());
-  return make_message(parameters, std::move(start), key, associated_data, execution);
+  return make_parts(parameters, std::move(start), key, associated_data);
 }
 
-Message open_tink_message(const TinkParameters& parameters, Bytes header, Bytes key,
-                          Bytes associated_data, const Execution& execution) {
+Message::Parts open_tink_message(const TinkParameters& parameters, Bytes header, Bytes key,
+                                 Bytes associated_data) {
   static_cast<void>(tink_layout(parameters));
   if (header.empty() || header.size() < parameters.header_bytes()) {
     throw IntegrityError("the input is truncated: it ends within its header, which has " +
@@ -87,7 +87,7 @@ Message open_tink_message(const TinkParameters& parameters, Bytes header, Bytes 
                          std::to_string(parameters.header_bytes()) +
                          ": another key size, another format, or a damaged header");
   }
-  return make_message(parameters, {header.begin(), header.end()}, key, associated_data, execution);
+  return make_parts(parameters, {header.begin(), header.end()}, key, associated_data);
 }
 
 }  // namespace paraes

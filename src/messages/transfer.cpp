@@ -67,7 +67,8 @@ class Transfer {
         options_(options),
         compute_(options.overlap ? 1 : options.threads),
         per_piece_(std::max<std::uint64_t>(
-            std::max<std::uint64_t>(piece_bytes, cipher_.run_bytes()) / layout_.segment_bytes, 1)),
+            std::max<std::uint64_t>(piece_bytes, cipher_.launch_bytes()) / layout_.segment_bytes,
+            1)),
         in_place_(per_piece_ == 1 && !keep_input) {}
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
@@ -129,7 +130,7 @@ class Transfer {
       return;
     }
     constexpr std::uint64_t least_bytes = 32768;
-    const bool on_gpu = cipher_.run_bytes() != 0;
+    const bool on_gpu = cipher_.launch_bytes() != 0;
     const std::uint64_t least =
         on_gpu ? segments.size() : std::max<std::uint64_t>(least_bytes / layout_.segment_bytes, 1);
     compute_.run(segments.size(), least, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
@@ -170,7 +171,8 @@ class Transfer {
       return static_cast<unsigned>(std::min<std::uint64_t>(options_.workers, most));
     }
     const int asked = options_.threads == 0 ? available_cores() : options_.threads;
-    auto count = std::max<std::uint64_t>(static_cast<std::uint64_t>(asked), cipher_.run_threads());
+    auto count =
+        std::max<std::uint64_t>(static_cast<std::uint64_t>(asked), cipher_.launch_threads());
     if (count > 1 && (ordered_reads_ || ordered_writes_)) count += waiting_workers;
     const std::uint64_t held = (in_place_ ? 1 : 2) * per_piece_ * layout_.segment_bytes;
     count = std::min(count, std::max<std::uint64_t>(most_buffered_bytes / held, 1));
@@ -359,8 +361,9 @@ class Seal final : public Transfer {
                                .in = piece.in.subspan(from, n),
                                .out = piece.out.subspan(to, n + segment_tag_bytes)});
     }
-    each_run(desk, desk.segments,
-             [&](std::span<SegmentCipher::Segment> run) { cipher_.seal(run); });
+    each_run(desk, desk.segments, [&](std::span<SegmentCipher::Segment> run) {
+      cipher_.crypt(Direction::encrypt, run);
+    });
   }
 
   void write(const Piece& piece, Desk&) override {
@@ -542,13 +545,15 @@ class Open final : public Transfer {
                                .in = piece.in.subspan(from, n),
                                .out = piece.out.subspan(to, n - segment_tag_bytes)});
     }
-    each_run(desk, desk.segments,
-             [&](std::span<SegmentCipher::Segment> run) { cipher_.open(run); });
+    each_run(desk, desk.segments, [&](std::span<SegmentCipher::Segment> run) {
+      cipher_.crypt(Direction::decrypt, run);
+    });
     // A segment that was not the last one ends a message that was cut between two segments.
     if (salvage_ == nullptr || desk.segments.empty()) return;
     SegmentCipher::Segment& end = desk.segments.back();
     if (end.intact || !end.last) return;
-    end.intact = cipher_.open(end.index, false, end.in, end.out);
+    end.last = false;
+    cipher_.crypt(Direction::decrypt, {&end, 1});
     if (end.intact) truncated_ = true;
   }
 

@@ -23,13 +23,14 @@ void counter_mode(const CipherKey& key, std::uint8_t counter[16], const std::uin
   }
 }
 
-// For kernels without a fused pass: pieces that stay in the first-level cache between the two.
-void composed(const GcmKey& key, Direction direction, GcmCounter& counter, std::uint8_t state[16],
+// For kernels without a fused pass: ranges that stay in the first-level cache between the two.
+template <Direction direction>
+void composed(const GcmKey& key, GcmCounter& counter, std::uint8_t state[16],
               const std::uint8_t* in, std::uint8_t* out, std::size_t blocks) {
-  constexpr std::size_t chunk = 512;
+  constexpr std::size_t most = 512;
   const Kernel& kernel = key.cipher.kernel;
   while (blocks != 0) {
-    const std::size_t n = std::min(blocks, chunk);
+    const std::size_t n = std::min(blocks, most);
     if (direction == Direction::decrypt) kernel.ghash(key.hash, state, in, n);
     counter_mode(key.cipher, counter.block, in, out, n);
     if (direction == Direction::encrypt) kernel.ghash(key.hash, state, out, n);
@@ -39,22 +40,22 @@ void composed(const GcmKey& key, Direction direction, GcmCounter& counter, std::
   }
 }
 
-void whole_blocks(const GcmKey& key, Direction direction, GcmCounter& counter,
-                  std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
-                  std::size_t blocks) {
-  const Kernel& kernel = key.cipher.kernel;
-  const auto fused = direction == Direction::encrypt ? kernel.gcm_encrypt : kernel.gcm_decrypt;
-  if (fused != nullptr) {
-    fused(key.cipher.schedule, key.hash, counter, state, in, out, blocks);
-  } else {
-    composed(key, direction, counter, state, in, out, blocks);
-  }
+void fused_encrypt(const GcmKey& key, GcmCounter& counter, std::uint8_t state[16],
+                   const std::uint8_t* in, std::uint8_t* out, std::size_t blocks) {
+  key.cipher.kernel.gcm_encrypt(key.cipher.schedule, key.hash, counter, state, in, out, blocks);
+}
+
+void fused_decrypt(const GcmKey& key, GcmCounter& counter, std::uint8_t state[16],
+                   const std::uint8_t* in, std::uint8_t* out, std::size_t blocks) {
+  key.cipher.kernel.gcm_decrypt(key.cipher.schedule, key.hash, counter, state, in, out, blocks);
 }
 
 }  // namespace
 
 GcmKey::GcmKey(const Kernel& row, const std::uint8_t* key, unsigned key_bytes)
-    : cipher(row, key, key_bytes) {
+    : cipher(row, key, key_bytes),
+      encrypt_blocks(row.gcm_encrypt != nullptr ? fused_encrypt : composed<Direction::encrypt>),
+      decrypt_blocks(row.gcm_decrypt != nullptr ? fused_decrypt : composed<Direction::decrypt>) {
   std::uint8_t h[16] = {};
   row.ecb_encrypt(cipher.schedule, h, h, 1);
   row.ghash_init(hash, h);
@@ -90,7 +91,9 @@ void gcm_run(const GcmKey& key, Direction direction, GcmCounter& counter, std::u
              const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
   const std::size_t blocks = bytes / 16;
   const std::size_t rest = bytes % 16;
-  whole_blocks(key, direction, counter, state, in, out, blocks);
+  const auto whole_blocks =
+      direction == Direction::encrypt ? key.encrypt_blocks : key.decrypt_blocks;
+  whole_blocks(key, counter, state, in, out, blocks);
   if (rest == 0) return;
   in += 16 * blocks;
   out += 16 * blocks;
@@ -115,6 +118,24 @@ void gcm_tag(const GcmKey& key, const GcmCounter& j0, std::uint8_t state[16],
   std::uint8_t counter[16];
   std::memcpy(counter, j0.block, 16);
   kernel.ctr(key.cipher.schedule, counter, state, tag, 1);
+}
+
+void join_hashes(const GcmKey& key, std::span<const PartialHash> ranges, std::uint8_t state[16]) {
+  const Gf128 h = load_gf128(key.hash.h);
+  Gf128 sum = load_gf128(state);
+  std::uint64_t blocks = 0;  // of the range that `factor` is for
+  Gf128Factor factor = make_factor(power(h, 0));
+  for (const PartialHash& range : ranges) {
+    if (range.blocks != blocks) {
+      blocks = range.blocks;
+      factor = make_factor(power(h, blocks));
+    }
+    sum = multiply(sum, factor);
+    const Gf128 hash = load_gf128(range.hash);
+    sum.high ^= hash.high;
+    sum.low ^= hash.low;
+  }
+  store_gf128(state, sum);
 }
 
 GcmStream::GcmStream(const GcmKey& key, Direction direction, Bytes nonce)

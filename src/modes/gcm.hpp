@@ -12,8 +12,15 @@ inline constexpr std::uint64_t gcm_max_text_bytes = (std::uint64_t{1} << 36) - 3
 inline constexpr std::uint64_t gcm_max_aad_bytes = (std::uint64_t{1} << 61) - 1;
 
 struct GcmKey : InLockedMemory {
+  // CTR with inc32 and GHASH over whole blocks: the kernel's own pass, or one composed of its
+  // others. Chosen with the key, for all that it does.
+  using Blocks = void (*)(const GcmKey&, GcmCounter&, std::uint8_t state[16],
+                          const std::uint8_t* in, std::uint8_t* out, std::size_t blocks);
+
   CipherKey cipher;
   GhashKey hash;
+  Blocks encrypt_blocks;
+  Blocks decrypt_blocks;
 
   GcmKey(const Kernel& row, const std::uint8_t* key, unsigned key_bytes);
 };
@@ -35,6 +42,36 @@ void gcm_hash(const GcmKey& key, std::uint8_t state[16], const std::uint8_t* dat
 // From the hash of AAD and ciphertext to the full tag (section 7.1 steps 5 and 6).
 void gcm_tag(const GcmKey& key, const GcmCounter& j0, std::uint8_t state[16],
              std::uint64_t aad_bytes, std::uint64_t text_bytes, std::uint8_t tag[16]);
+
+// The tag of a message of `bytes` bytes, whose text is the callable's: text(j0, state) adds its
+// ciphertext to the running hash `state`.
+template <class Text>
+void gcm_message(const GcmKey& key, Bytes nonce, Bytes aad, std::uint64_t bytes,
+                 std::uint8_t tag[16], const Text& text) {
+  const GcmCounter j0 = gcm_initial_counter(key, nonce.data(), nonce.size());
+  std::uint8_t state[16] = {};
+  if (!aad.empty()) gcm_hash(key, state, aad.data(), aad.size());
+  text(j0, state);
+  gcm_tag(key, j0, state, aad.size(), bytes, tag);
+}
+
+// Whether a message's tag, or the beginning of one, is the right one. If not, wipes its plaintext.
+[[nodiscard]] inline bool gcm_accept(const std::uint8_t expected[16], Bytes tag,
+                                     MutableBytes plain) noexcept {
+  if (constant_time_equal({expected, tag.size()}, tag)) return true;
+  secure_zero(plain.data(), plain.size());
+  return false;
+}
+
+// The hash of a range of a message, from zero on.
+struct PartialHash {
+  std::uint8_t hash[16];
+  std::uint64_t blocks;  // that it covers
+};
+
+// Adds ranges that follow each other to the running hash: one of n blocks moves what came before it
+// by H^n.
+void join_hashes(const GcmKey& key, std::span<const PartialHash> ranges, std::uint8_t state[16]);
 
 // One message in pieces of any size: first all AAD, then all text, then the tag. Decryption gives
 // out plaintext before the tag is known, so this is not a public interface.

@@ -15,6 +15,7 @@
 #include "paraes/segments.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/memory_io.hpp"
+#include "tests/support/segments.hpp"
 
 namespace paraes {
 namespace {
@@ -112,17 +113,18 @@ TEST_F(Fallback, OfSegments) {
   const Buffer plain = support::pattern(300001);
   support::RandomSource source(plain);
   support::RandomSink sink;
-  const Message message = new_c2sp_message(key, {}, gpu(false));
+  const Message message = Message(new_c2sp_message(key, {}), gpu(false));
   seal_message(source, message, sink);
   const Bytes header = Bytes(sink.data).first(c2sp_header_bytes);
 
   fail_in_turn(gpu(true), gpu(false), [&](const Execution& how) {
     // A new salt each time: the CPU says whether it is right.
-    const Message fresh = new_c2sp_message(key, {}, how);
+    const Message fresh = Message(new_c2sp_message(key, {}), how);
     support::RandomSource from(plain);
     support::RandomSink to;
     seal_message(from, fresh, to);
-    const Message check = open_c2sp_message(Bytes(to.data).first(c2sp_header_bytes), key, {}, {});
+    const Message check =
+        Message(open_c2sp_message(Bytes(to.data).first(c2sp_header_bytes), key, {}), {});
     support::RandomSource sealed(to.data);
     support::RandomSink opened;
     open_message(sealed, check, &opened);
@@ -130,7 +132,7 @@ TEST_F(Fallback, OfSegments) {
     return fresh.cipher().fallback();
   });
   fail_in_turn(gpu(true), gpu(false), [&](const Execution& how) {
-    const Message opening = open_c2sp_message(header, key, {}, how);
+    const Message opening = Message(open_c2sp_message(header, key, {}), how);
     support::RandomSource sealed(sink.data);
     support::RandomSink opened;
     open_message(sealed, opening, &opened);
@@ -151,13 +153,13 @@ TEST_F(Fallback, OfManyMessages) {
       sealed.emplace_back(plain.size() + segment_tag_bytes);
       run.push_back({.cipher = &ciphers.back(), .segment = {.in = plain, .out = sealed.back()}});
     }
-    SegmentCipher::seal(run);
+    SegmentCipher::crypt(Direction::encrypt, run);
     std::string fallback;
     for (unsigned i = 0; i < 50; ++i) {
       const SegmentCipher cpu(support::make_key(16, i), Buffer(12), SegmentCipher::Nonces::counted,
                               {});
       Buffer opened(plain.size());
-      EXPECT_TRUE(cpu.open(0, false, sealed[i], opened));
+      EXPECT_TRUE(support::open_segment(cpu, 0, false, sealed[i], opened));
       EXPECT_EQ(support::difference(opened, plain), "");
       if (fallback.empty()) fallback = ciphers[i].fallback();
     }

@@ -19,7 +19,7 @@
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 #include "paraes/messages.hpp"
-#include "src/cipher/gpu_modes.hpp"
+#include "src/cipher/gpu_key.hpp"
 #include "src/core/key_schedule.hpp"
 #include "src/gpu/pool.hpp"
 #include "src/kernels/registry.hpp"
@@ -55,22 +55,23 @@ struct Sample {
   [[nodiscard]] Message fresh(const Execution& how) const {
     switch (kind) {
       case Kind::paraes:
-        return new_paraes_message(Preface::for_key(key_bytes), key(), {}, how);
+        return Message(new_paraes_message(Preface::for_key(key_bytes), key(), {}), how);
       case Kind::tink:
-        return new_tink_message(tink(), key(), {}, how);
+        return Message(new_tink_message(tink(), key(), {}), how);
       default:
-        return new_c2sp_message(key(), {}, how);
+        return Message(new_c2sp_message(key(), {}), how);
     }
   }
 
   [[nodiscard]] Message opened(Bytes sealed, const Execution& how) const {
     switch (kind) {
       case Kind::paraes:
-        return open_paraes_message(sealed.first(paraes_header_bytes), key(), {}, how);
+        return Message(open_paraes_message(sealed.first(paraes_header_bytes), key(), {}), how);
       case Kind::tink:
-        return open_tink_message(tink(), sealed.first(tink().header_bytes()), key(), {}, how);
+        return Message(open_tink_message(tink(), sealed.first(tink().header_bytes()), key(), {}),
+                       how);
       default:
-        return open_c2sp_message(sealed.first(c2sp_header_bytes), key(), {}, how);
+        return Message(open_c2sp_message(sealed.first(c2sp_header_bytes), key(), {}), how);
     }
   }
 };
@@ -342,7 +343,7 @@ TEST_P(Many, KeysAreWiped) {
         sealed.emplace_back(plain.size() + segment_tag_bytes);
         run.push_back({.cipher = &ciphers.back(), .segment = {.in = plain, .out = sealed.back()}});
       }
-      SegmentCipher::seal(run);
+      SegmentCipher::crypt(Direction::encrypt, run);
       ASSERT_GT(found_in_memory(hidden_key), 0U);
       ASSERT_GT(found_in_memory(hidden_round_key), 0U);
     }
@@ -357,7 +358,7 @@ TEST_P(Many, AFailureLosesTheKey) {
   const Execution how = execution();
   const auto fleet = gpu::open_fleet(how.device, gpu::find_kernel_row(how.kernel), {});
   const Buffer key = support::make_key(32, 12345);
-  const auto material = make_key_material(key.data(), 32, 1, false, KeyExpansion::host);
+  const auto material = detail::make_key_material(key, 1, false, KeyExpansion::host);
   const Buffer plain = support::pattern(4096);
   Buffer expected(plain.size());
   Ecb(key).encrypt(plain, expected);

@@ -17,9 +17,10 @@
 
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
-#include "src/cipher/gpu_modes.hpp"
+#include "src/cipher/gpu.hpp"
 #include "src/gpu/pool.hpp"
 #include "src/gpu/programs.hpp"
+#include "src/kernels/registry.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/builds.hpp"
 #include "tests/support/evp_oracle.hpp"
@@ -144,8 +145,9 @@ class OnDevice : public testing::Test {
     const Buffer counter = support::pattern(16, 200);
     const Buffer in = support::pattern(70000);
     Buffer out(in.size());
-    GpuCipher(fleet, key.data(), 16, 1, false, {})
-        .ctr(counter.data(), in.data(), out.data(), in.size());
+    detail::make_gpu_block(fleet, std::make_unique<CipherKey>(find_kernel("auto"), key.data(), 16),
+                           Executor(1), {})
+        ->ctr(counter.data(), 0, in.data(), out.data(), in.size());
     EXPECT_EQ(support::difference(out, support::evp_ctr(key, counter, in)), "");
     return fleet->stations()[0]->program_origin();
   }

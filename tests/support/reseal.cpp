@@ -29,8 +29,10 @@ int main(int argc, char** argv) {
     const std::vector<std::uint8_t> key = contents(argv[1]);
     const std::vector<std::uint8_t> sealed = contents(argv[3]);
     if (sealed.size() < paraes::paraes_header_bytes) throw std::runtime_error("no header");
-    const paraes::Message message = paraes::open_paraes_message(
-        paraes::Bytes(sealed).first(paraes::paraes_header_bytes), key, {}, {});
+    const paraes::Message message =
+        paraes::Message(paraes::open_paraes_message(
+                            paraes::Bytes(sealed).first(paraes::paraes_header_bytes), key, {}),
+                        {});
     paraes::support::RandomSource source(contents(argv[2]));
     paraes::support::OrderedSink sink;
     paraes::seal_message(source, message, sink, {});

@@ -11,6 +11,7 @@
 #include "tests/support/evp_oracle.hpp"
 #include "tests/support/hex.hpp"
 #include "tests/support/memory_io.hpp"
+#include "tests/support/segments.hpp"
 
 namespace paraes {
 namespace {
@@ -131,12 +132,12 @@ const TinkParameters small_tink = {.segment_bytes = 4096, .derived_key_bytes = 1
 const TinkParameters large_tink = {.segment_bytes = (8 << 20) + 5};
 
 const Subject subjects[] = {
-    {"paraes", [] { return new_paraes_message(Preface::for_key(32), key, context, {}); },
-     [](Bytes header) { return open_paraes_message(header, key, context, {}); }},
-    {"c2sp128", [] { return new_c2sp_message(Bytes(key).first(16), {}, {}); },
-     [](Bytes header) { return open_c2sp_message(header, Bytes(key).first(16), {}, {}); }},
-    {"tink4k", [] { return new_tink_message(small_tink, key, context, {}); },
-     [](Bytes header) { return open_tink_message(small_tink, header, key, context, {}); }},
+    {"paraes", [] { return Message(new_paraes_message(Preface::for_key(32), key, context), {}); },
+     [](Bytes header) { return Message(open_paraes_message(header, key, context), {}); }},
+    {"c2sp128", [] { return Message(new_c2sp_message(Bytes(key).first(16), {}), {}); },
+     [](Bytes header) { return Message(open_c2sp_message(header, Bytes(key).first(16), {}), {}); }},
+    {"tink4k", [] { return Message(new_tink_message(small_tink, key, context), {}); },
+     [](Bytes header) { return Message(open_tink_message(small_tink, header, key, context), {}); }},
 };
 
 template <class SourceType, class SinkType>
@@ -251,7 +252,7 @@ TEST(Transfer, OthersMayCompute) {
   options.workers = 5;
   options.compute = [&](unsigned worker, std::span<SegmentCipher::Segment> run) {
     ++runs.at(worker);
-    message.cipher().seal(run);
+    message.cipher().crypt(Direction::encrypt, run);
   };
   const Buffer sealed = seal<OrderedSource, OrderedSink>(message, plain, options);
   unsigned pieces = 0;
@@ -278,7 +279,7 @@ TEST(SegmentCipherTest, NoncesAndTags) {
         nonce[11 - i] = static_cast<std::uint8_t>(nonce[11 - i] ^ (index >> (8 * i)));
       }
       Buffer sealed(116);
-      counted.seal(index, last, plain, sealed);
+      support::seal_segment(counted, index, last, plain, sealed);
       support::Sealed expected = support::evp_gcm_encrypt(key, nonce, {}, plain);
       EXPECT_EQ(support::difference(Bytes(sealed).first(100), expected.text), "");
       EXPECT_EQ(support::difference(Bytes(sealed).last(16), expected.tag), "");
@@ -286,26 +287,27 @@ TEST(SegmentCipherTest, NoncesAndTags) {
       nonce = base;
       for (unsigned i = 0; i < 4; ++i) nonce[10 - i] = static_cast<std::uint8_t>(index >> (8 * i));
       nonce[11] = last ? 1 : 0;
-      prefixed.seal(index, last, plain, sealed);
+      support::seal_segment(prefixed, index, last, plain, sealed);
       expected = support::evp_gcm_encrypt(key, nonce, {}, plain);
       EXPECT_EQ(support::difference(Bytes(sealed).first(100), expected.text), "");
       Buffer opened(100);
-      EXPECT_TRUE(prefixed.open(index, last, sealed, opened));
+      EXPECT_TRUE(support::open_segment(prefixed, index, last, sealed, opened));
       EXPECT_EQ(opened, plain);
-      EXPECT_FALSE(prefixed.open(index, !last, sealed, opened));
+      EXPECT_FALSE(support::open_segment(prefixed, index, !last, sealed, opened));
       EXPECT_EQ(opened, Buffer(100)) << "nothing unauthenticated may stay";
     }
   }
   Buffer wrong(115);
-  EXPECT_THROW(counted.seal(0, false, plain, wrong), InvalidArgument);
+  EXPECT_THROW(support::seal_segment(counted, 0, false, plain, wrong), InvalidArgument);
 }
 
 TEST(Transfer, LargeSegmentsAreSpreadThemselves) {
   const Buffer plain = support::pattern(std::size_t{20} << 20);
-  const Message message = new_tink_message(large_tink, key, {}, {.kernel = {}, .threads = 3});
+  const Message message =
+      Message(new_tink_message(large_tink, key, {}), {.kernel = {}, .threads = 3});
   const Buffer sealed = seal<RandomSource, RandomSink>(message, plain, {});
-  const Message other =
-      open_tink_message(large_tink, Bytes(sealed).first(40), key, {}, {.kernel = {}, .threads = 2});
+  const Message other = Message(open_tink_message(large_tink, Bytes(sealed).first(40), key, {}),
+                                {.kernel = {}, .threads = 2});
   RandomSource source(sealed);
   RandomSink sink;
   open_message(source, other, &sink);
@@ -574,8 +576,9 @@ TEST(Salvage, TruncatedMessagesEndWhereTheyDo) {
 
 TEST(Salvage, AWrongKeyIsNoDamage) {
   const Buffer sealed = sealed_sample(subjects[2], 20000);
-  const Message other =
-      open_tink_message(small_tink, Bytes(sealed).first(24), support::make_key(32, 8), context, {});
+  const Message other = Message(
+      open_tink_message(small_tink, Bytes(sealed).first(24), support::make_key(32, 8), context),
+      {});
   std::vector<BadRange> ranges;
   OpenOptions options;
   options.salvage = &ranges;
@@ -587,26 +590,25 @@ TEST(Salvage, AWrongKeyIsNoDamage) {
 TEST(Headers, WrongKeysAndContexts) {
   const Message message = subjects[0].make();
   const Buffer header(message.header().begin(), message.header().end());
-  EXPECT_THROW(
-      static_cast<void>(open_paraes_message(header, support::make_key(32, 2), context, {})),
-      WrongKey);
-  EXPECT_THROW(static_cast<void>(open_paraes_message(header, key, {}, {})), WrongKey);
-  EXPECT_THROW(static_cast<void>(open_paraes_message(header, Bytes(key).first(16), context, {})),
+  EXPECT_THROW(static_cast<void>(open_paraes_message(header, support::make_key(32, 2), context)),
+               WrongKey);
+  EXPECT_THROW(static_cast<void>(open_paraes_message(header, key, {})), WrongKey);
+  EXPECT_THROW(static_cast<void>(open_paraes_message(header, Bytes(key).first(16), context)),
                WrongKey);
   for (std::size_t bit = 0; bit < 8 * header.size(); ++bit) {
     Buffer changed = header;
     changed[bit / 8] ^= static_cast<std::uint8_t>(1U << (bit % 8));
-    EXPECT_THROW(static_cast<void>(open_paraes_message(changed, key, context, {})), Error) << bit;
+    EXPECT_THROW(static_cast<void>(open_paraes_message(changed, key, context)), Error) << bit;
   }
   for (std::size_t n = 0; n < header.size(); ++n) {
-    EXPECT_THROW(static_cast<void>(open_paraes_message(Bytes(header).first(n), key, context, {})),
+    EXPECT_THROW(static_cast<void>(open_paraes_message(Bytes(header).first(n), key, context)),
                  IntegrityError)
         << n;
   }
-  EXPECT_THROW(static_cast<void>(new_c2sp_message(support::make_key(24), {}, {})), InvalidArgument);
-  EXPECT_THROW(static_cast<void>(new_c2sp_message(key, Buffer(max_c2sp_context_bytes + 1), {})),
+  EXPECT_THROW(static_cast<void>(new_c2sp_message(support::make_key(24), {})), InvalidArgument);
+  EXPECT_THROW(static_cast<void>(new_c2sp_message(key, Buffer(max_c2sp_context_bytes + 1))),
                InvalidArgument);
-  EXPECT_NO_THROW(static_cast<void>(new_c2sp_message(key, Buffer(max_c2sp_context_bytes), {})));
+  EXPECT_NO_THROW(static_cast<void>(new_c2sp_message(key, Buffer(max_c2sp_context_bytes))));
 }
 
 TEST(Headers, PrefacesSayWhatIsWrong) {

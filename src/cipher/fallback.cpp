@@ -1,0 +1,122 @@
+#include "src/cipher/fallback.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "src/core/counter.hpp"
+
+namespace paraes::detail {
+namespace {
+
+using Segment = SegmentCipher::Segment;
+
+class FallbackGcm final : public GcmCipher {
+ public:
+  FallbackGcm(std::unique_ptr<const GpuGcm> gpu, std::shared_ptr<const GcmCipher> cpu,
+              std::shared_ptr<const GcmKey> key)
+      : gpu_(std::move(gpu)), cpu_(std::move(cpu)), key_(std::move(key)) {}
+
+  [[nodiscard]] std::string_view kernel() const noexcept override { return gpu_->kernel(); }
+  [[nodiscard]] std::string device() const override { return gpu_->device(); }
+  [[nodiscard]] int threads() const noexcept override { return gpu_->threads(); }
+  [[nodiscard]] DeviceTimes take_times() const noexcept override { return gpu_->take_times(); }
+  [[nodiscard]] std::size_t launch_bytes() const noexcept override { return gpu_->launch_bytes(); }
+  [[nodiscard]] unsigned launch_threads() const noexcept override { return gpu_->launch_threads(); }
+  [[nodiscard]] const GpuKey* gpu_key() const noexcept override {
+    return failed_ ? nullptr : gpu_->gpu_key();
+  }
+
+  [[nodiscard]] std::string fallback() const override {
+    const std::lock_guard lock(mutex_);
+    return failure_;
+  }
+
+  [[nodiscard]] bool falls_back(const Error& error) const override {
+    const std::lock_guard lock(mutex_);
+    if (failure_.empty()) failure_ = error.what();
+    failed_ = true;
+    return true;
+  }
+
+  void seal(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, std::uint8_t* tag) const override {
+    if (failed_) return cpu_->seal(nonce, aad, in, out, tag);
+    message(Direction::encrypt, nonce, aad, in, out, tag);
+  }
+
+  [[nodiscard]] bool open(Bytes nonce, Bytes aad, Bytes in, MutableBytes out,
+                          Bytes tag) const override {
+    if (failed_) return cpu_->open(nonce, aad, in, out, tag);
+    std::uint8_t expected[16];
+    message(Direction::decrypt, nonce, aad, in, out, expected);
+    const bool intact = gcm_accept(expected, tag, out);
+    secure_zero(expected, sizeof expected);
+    return intact;
+  }
+
+  void crypt(Direction direction, const SegmentNonces& nonces,
+             std::span<Segment> segments) const override {
+    // One that is a message of its own may fail half done, which only message() can mend.
+    for (Segment& segment : segments) {
+      if (!segment.done && text_bytes(direction, segment) > gpu_->segment_limit()) {
+        crypt_one(*this, direction, nonces, segment);
+      }
+    }
+    attempt([&] { gpu_->crypt(direction, nonces, segments); });
+    cpu_->crypt(direction, nonces, segments);
+  }
+
+ private:
+  template <class Work>
+  void attempt(const Work& work) const {
+    if (failed_) return;
+    try {
+      work();
+    } catch (const Error& error) {
+      static_cast<void>(falls_back(error));
+    }
+  }
+
+  void message(Direction direction, Bytes nonce, Bytes aad, Bytes in, MutableBytes out,
+               std::uint8_t* tag) const {
+    gcm_message(
+        *key_, nonce, aad, in.size(), tag, [&](const GcmCounter& j0, std::uint8_t state[16]) {
+          std::vector<GpuGcm::Part> parts = GpuGcm::parts_of(in.size());
+          attempt([&] { gpu_->text(direction, j0, in.data(), out.data(), in.size(), parts); });
+          for (std::size_t i = 0; i < parts.size(); ++i) {
+            if (!parts[i].done) part(direction, j0, in, out, i, parts[i]);
+          }
+          GpuGcm::join(*key_, parts, state);
+        });
+  }
+
+  void part(Direction direction, const GcmCounter& j0, Bytes in, MutableBytes out,
+            std::size_t index, GpuGcm::Part& part) const {
+    const std::size_t from = index * GpuGcm::part_bytes;
+    const std::size_t bytes = std::min(GpuGcm::part_bytes, in.size() - from);
+    GcmCounter counter = j0;
+    add_be32(counter.block, static_cast<std::uint32_t>(1 + from / 16));
+    part.hash.blocks = (bytes + 15) / 16;
+    gcm_run(*key_, direction, counter, part.hash.hash, in.data() + from, out.data() + from, bytes);
+    part.done = true;
+  }
+
+  std::unique_ptr<const GpuGcm> gpu_;
+  std::shared_ptr<const GcmCipher> cpu_;
+  std::shared_ptr<const GcmKey> key_;
+  mutable std::mutex mutex_;
+  mutable std::string failure_;  // under mutex_
+  mutable std::atomic<bool> failed_ = false;
+};
+
+}  // namespace
+
+std::shared_ptr<const GcmCipher> with_fallback(std::unique_ptr<const GpuGcm> gpu,
+                                               std::shared_ptr<const GcmCipher> cpu,
+                                               std::shared_ptr<const GcmKey> key) {
+  return std::make_shared<FallbackGcm>(std::move(gpu), std::move(cpu), std::move(key));
+}
+
+}  // namespace paraes::detail

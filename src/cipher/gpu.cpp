@@ -1,0 +1,209 @@
+#include "src/cipher/gpu.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "src/cipher/parallel_modes.hpp"
+#include "src/core/counter.hpp"
+#include "src/kernels/block_modes.hpp"
+
+namespace paraes::detail {
+namespace {
+
+using gpu::Lane;
+using gpu::make_message;
+using Block = std::array<std::uint8_t, block_bytes>;
+
+Block load_block(const std::uint8_t from[16]) {
+  Block block;
+  std::memcpy(block.data(), from, block.size());
+  return block;
+}
+
+// Copies the text to the device, launches, and copies it back.
+template <class Launch>
+void through(Lane& stream, const std::uint8_t* in, std::uint8_t* out, std::size_t bytes,
+             const Launch& launch) {
+  std::memcpy(stream.input(), in, bytes);
+  stream.stage_in(padded(bytes));
+  launch();
+  stream.stage_out(padded(bytes));
+  stream.finish();
+  std::memcpy(out, stream.output(), bytes);
+}
+
+class GpuBlock final : public OnGpu<BlockCipher> {
+ public:
+  GpuBlock(std::shared_ptr<gpu::Fleet> pool, std::unique_ptr<const CipherKey> key,
+           const Executor& executor, const GpuUse& use)
+      : OnGpu(std::move(pool), material(*key, use), use, executor.threads()),
+        executor_(executor),
+        key_(std::move(key)) {}
+
+  void ecb(Direction direction, const std::uint8_t* in, std::uint8_t* out,
+           std::size_t bytes) const override {
+    const char* const entry = direction == Direction::encrypt ? "ecb_encrypt" : "ecb_decrypt";
+    gpu_.ranges(bytes, block_bytes, [&](Lane& stream, std::size_t from, std::size_t n) {
+      launch(stream, entry, in + from, out + from, n, nullptr);
+    });
+  }
+
+  void cbc_encrypt(std::uint8_t chain[16], const std::uint8_t* in, std::uint8_t* out,
+                   std::size_t bytes) const override {
+    key_->kernel.cbc_encrypt(key_->schedule, chain, in, out, bytes / block_bytes);
+  }
+
+  void cbc_decrypt(std::uint8_t chain[16], const std::uint8_t* in, std::uint8_t* out,
+                   std::size_t bytes) const override {
+    if (bytes == 0) return;
+    const std::size_t range =
+        std::min(gpu_.pool().fragment_bytes(),
+                 std::max(padded(bytes / gpu_.streams() + 1), std::size_t{4096}));
+    // Taken before any launch: in place, one may overwrite the block that the next one starts from.
+    std::vector<Block> chains((bytes + range - 1) / range);
+    for (std::size_t i = 0; i < chains.size(); ++i) {
+      chains[i] = load_block(i == 0 ? chain : in + i * range - block_bytes);
+    }
+    const Block last = load_block(in + bytes - block_bytes);
+    gpu_.launches(chains.size(), [&](Lane& stream, std::uint64_t i) {
+      const std::size_t from = i * range;
+      launch(stream, "cbc_decrypt", in + from, out + from, std::min(range, bytes - from),
+             chains[i].data());
+    });
+    std::memcpy(chain, last.data(), last.size());
+  }
+
+  void ctr(const std::uint8_t initial[16], std::uint64_t offset, const std::uint8_t* in,
+           std::uint8_t* out, std::size_t bytes) const override {
+    // Up to the first whole block of the stream.
+    const std::size_t head = std::min<std::size_t>((16 - offset % 16) % 16, bytes);
+    parallel_ctr(executor_, *key_, initial, offset, in, out, head);
+    Block counter = load_block(initial);
+    add_be128(counter.data(), (offset + head) / 16);
+    gpu_.ranges(bytes - head, block_bytes, [&](Lane& stream, std::size_t from, std::size_t n) {
+      Block first = counter;
+      add_be128(first.data(), from / 16);
+      launch(stream, "ctr", in + head + from, out + head + from, n, first.data());
+    });
+  }
+
+ private:
+  static std::unique_ptr<gpu::KeyMaterial> material(const CipherKey& key, const GpuUse& use) {
+    const std::array<const CipherKey*, 1> keys = {&key};
+    return make_key_material(keys, false, use.key_expansion);
+  }
+
+  static void launch(Lane& stream, const char* entry, const std::uint8_t* in, std::uint8_t* out,
+                     std::size_t bytes, const std::uint8_t* counter) {
+    through(stream, in, out, bytes, [&] {
+      paraes_message message = make_message(0, 0, bytes, counter);
+      stream.launch(entry, {&message, 1});
+    });
+  }
+
+  const Executor executor_;
+  std::unique_ptr<const CipherKey> key_;
+};
+
+class GpuXts final : public OnGpu<XtsCipher> {
+ public:
+  GpuXts(std::shared_ptr<gpu::Fleet> pool, std::unique_ptr<const XtsKey> key,
+         const Executor& executor, const GpuUse& use)
+      : OnGpu(std::move(pool), material(*key, use), use, executor.threads()),
+        executor_(executor),
+        key_(std::move(key)) {}
+
+  void xts(Direction direction, const std::uint8_t first_unit[16], std::size_t unit_bytes,
+           const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) const override {
+    const XtsUnits units(bytes, unit_bytes);
+    if (units.count == 1) {
+      one_unit(direction, first_unit, in, out, bytes);
+      return;
+    }
+    std::size_t whole = units.last == unit_bytes ? units.count : units.count - 1;
+    if (unit_bytes % 16 != 0) whole = 0;  // each has a stolen block
+    const std::size_t done = whole * unit_bytes;
+    whole_units(direction, first_unit, unit_bytes, in, out, done);
+    if (done == bytes) return;
+    Block number = load_block(first_unit);
+    add_le128(number.data(), whole);
+    parallel_xts(executor_, *key_, direction, number.data(), unit_bytes, in + done, out + done,
+                 bytes - done);
+  }
+
+ private:
+  static std::unique_ptr<gpu::KeyMaterial> material(const XtsKey& key, const GpuUse& use) {
+    const std::array<const CipherKey*, 2> keys = {&key.data, &key.tweak};
+    return make_key_material(keys, false, use.key_expansion);
+  }
+
+  // Units of a multiple of 16 bytes.
+  void whole_units(Direction direction, const std::uint8_t first_unit[16], std::size_t unit_bytes,
+                   const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) const {
+    gpu_.ranges(bytes, unit_bytes, [&](Lane& stream, std::size_t from, std::size_t n) {
+      through(stream, in + from, out + from, n, [&] {
+        Block number = load_block(first_unit);
+        add_le128(number.data(), from / unit_bytes);
+        paraes_message message = make_message(0, 0, n, number.data());
+        stream.launch_xts(direction, message, static_cast<std::uint32_t>(unit_bytes / 16), nullptr);
+      });
+    });
+  }
+
+  // The GPU takes the whole blocks of a unit, without the last two where one is stolen from.
+  void one_unit(Direction direction, const std::uint8_t number[16], const std::uint8_t* in,
+                std::uint8_t* out, std::size_t bytes) const {
+    Block tweak;
+    const CipherKey& tweak_key = key_->tweak;
+    tweak_key.kernel.ecb_encrypt(tweak_key.schedule, number, tweak.data(), 1);
+    const std::size_t done = bytes % 16 == 0 ? bytes : bytes / 16 * 16 - 16;
+    blocks_of_unit(direction, tweak, in, out, done);
+    if (done != bytes) {
+      xts_unit(key_->data, direction, tweak.data(), in + done, out + done, bytes - done);
+    }
+    secure_zero(tweak.data(), tweak.size());
+  }
+
+  // `tweak` is that of the first block, encrypted, and is left as that of the block after the last.
+  void blocks_of_unit(Direction direction, Block& tweak, const std::uint8_t* in, std::uint8_t* out,
+                      std::size_t bytes) const {
+    const std::size_t range = gpu_.pool().fragment_bytes();
+    std::vector<Block> tweaks((bytes + range - 1) / range);
+    for (std::size_t i = 0; i < tweaks.size(); ++i) {
+      tweaks[i] = tweak;
+      const std::size_t n = std::min(range, bytes - i * range);
+      for (std::size_t b = 0; b < n / 16; ++b) block_modes::xts_next_tweak(tweak.data());
+    }
+    gpu_.launches(tweaks.size(), [&](Lane& stream, std::uint64_t i) {
+      const std::size_t from = i * range;
+      const std::size_t n = std::min(range, bytes - from);
+      through(stream, in + from, out + from, n, [&] {
+        paraes_message message = make_message(0, 0, n, nullptr);
+        stream.launch_xts(direction, message, static_cast<std::uint32_t>(n / 16), tweaks[i].data());
+      });
+    });
+    secure_zero(tweaks.data(), tweaks.size() * sizeof(Block));
+  }
+
+  const Executor executor_;
+  std::unique_ptr<const XtsKey> key_;
+};
+
+}  // namespace
+
+std::shared_ptr<const BlockCipher> make_gpu_block(std::shared_ptr<gpu::Fleet> pool,
+                                                  std::unique_ptr<const CipherKey> key,
+                                                  const Executor& executor, const GpuUse& use) {
+  return std::make_shared<GpuBlock>(std::move(pool), std::move(key), executor, use);
+}
+
+std::shared_ptr<const XtsCipher> make_gpu_xts(std::shared_ptr<gpu::Fleet> pool,
+                                              std::unique_ptr<const XtsKey> key,
+                                              const Executor& executor, const GpuUse& use) {
+  return std::make_shared<GpuXts>(std::move(pool), std::move(key), executor, use);
+}
+
+}  // namespace paraes::detail

@@ -1,0 +1,157 @@
+#include "src/cipher/gpu_batch.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "src/cipher/gpu_gcm.hpp"
+
+namespace paraes::detail {
+namespace {
+
+using gpu::Lane;
+
+// One group of threads hashes a segment, and other groups have others.
+constexpr std::size_t most_segment_bytes = std::size_t{256} << 10;
+
+// A segment that goes to a GPU.
+struct Entry {
+  CipherSegment* segment;
+  const GpuKey* key;
+};
+
+// Entries of one launch: they follow each other, as those of a key do.
+struct Launch {
+  std::span<const Entry> entries;
+  std::vector<const GpuKey*> keys;
+  std::size_t bytes = 0;
+};
+
+// A launch has keys of one pool and of one size, which all expand in the same place.
+auto kind_of(const GpuKey& key) {
+  return std::tuple(&key.pool(), key.material().rounds, key.material().on_device);
+}
+
+// Entries of one pool.
+std::vector<Launch> cut(Direction direction, std::span<const Entry> entries) {
+  gpu::Fleet& pool = entries[0].key->pool();
+  std::vector<Launch> launches;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const std::size_t bytes = text_bytes(direction, entries[i].segment->segment);
+    const GpuKey* const key = entries[i].key;
+    const bool another = launches.empty() || launches.back().keys.back() != key;
+    if (launches.empty() || kind_of(*launches.back().keys[0]) != kind_of(*key) ||
+        launches.back().bytes + bytes > pool.fragment_bytes() ||
+        launches.back().entries.size() >= pool.max_messages() ||
+        (another && launches.back().keys.size() >= pool.most_keys())) {
+      launches.push_back({.entries = entries.subspan(i, 0), .keys = {key}, .bytes = 0});
+    } else if (another) {
+      launches.back().keys.push_back(key);
+    }
+    Launch& launch = launches.back();
+    launch.entries = {launch.entries.data(), launch.entries.size() + 1};
+    launch.bytes += bytes;
+  }
+  return launches;
+}
+
+// Gives each cipher its share of the time, by its blocks.
+void share_times(Direction direction, const Launch& launch, const DeviceTimes& times) {
+  std::vector<std::uint64_t> blocks(launch.keys.size());
+  std::uint64_t all = 0;
+  std::size_t k = 0;
+  for (const Entry& entry : launch.entries) {
+    if (entry.key != launch.keys[k]) ++k;
+    const std::uint64_t own = text_bytes(direction, entry.segment->segment) / 16 + 2;
+    blocks[k] += own;
+    all += own;
+  }
+  for (k = 0; k < blocks.size(); ++k) {
+    const double share = static_cast<double>(blocks[k]) / static_cast<double>(all);
+    const auto part = [&](std::uint64_t time) {
+      return static_cast<std::uint64_t>(share * static_cast<double>(time));
+    };
+    launch.keys[k]->add_times({.key_expansion = times.key_expansion / blocks.size(),
+                               .host_to_device = part(times.host_to_device),
+                               .kernel = part(times.kernel),
+                               .device_to_host = part(times.device_to_host)});
+  }
+}
+
+void run(Lane& stream, Direction direction, const Launch& launch) {
+  const auto segment_of = [&](std::size_t i) -> SegmentCipher::Segment& {
+    return launch.entries[i].segment->segment;
+  };
+  const auto nonce_of = [&](std::size_t i) {
+    const CipherSegment& each = *launch.entries[i].segment;
+    return each.cipher->nonces().nonce(each.segment.index, each.segment.last);
+  };
+  if (launch.keys.size() == 1) {
+    // Needs no program and no memory for many keys.
+    stream.use_key(launch.keys[0]->material());
+    launch_segments(stream, direction, launch.entries.size(), segment_of, nonce_of,
+                    [](std::size_t) { return 0U; });
+  } else {
+    std::vector<const gpu::KeyMaterial*> keys;
+    keys.reserve(launch.keys.size());
+    for (const GpuKey* key : launch.keys) keys.push_back(&key->material());
+    struct Forget {
+      Lane& stream;
+      ~Forget() { stream.forget_keys(); }
+    };
+    const Forget forget{stream};
+    stream.use_keys(keys);
+    std::uint32_t k = 0;
+    launch_segments(stream, direction, launch.entries.size(), segment_of, nonce_of,
+                    [&](std::size_t i) {
+                      if (launch.entries[i].key != launch.keys[k]) ++k;
+                      return k;
+                    });
+  }
+  share_times(direction, launch, stream.take_times());
+}
+
+void run_all(Direction direction, std::span<const Entry> entries) {
+  const std::vector<Launch> launches = cut(direction, entries);
+  on_streams(entries[0].key->pool(), entries[0].key->streams(), launches.size(),
+             [&](Lane& stream, const auto& next) {
+               for (std::uint64_t i = next(); i < launches.size(); i = next()) {
+                 run(stream, direction, launches[i]);
+               }
+             });
+}
+
+}  // namespace
+
+void crypt_on_gpus(Direction direction, std::span<CipherSegment> segments) {
+  std::vector<Entry> entries;
+  for (CipherSegment& each : segments) {
+    const GpuKey* const key = each.cipher->gcm().gpu_key();
+    if (key == nullptr || each.segment.done) continue;
+    const std::size_t most = std::min(most_segment_bytes, key->pool().fragment_bytes());
+    if (text_bytes(direction, each.segment) > most) continue;
+    if (entries.empty()) entries.reserve(segments.size());
+    entries.push_back({&each, key});
+  }
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return kind_of(*a.key) < kind_of(*b.key);
+  });
+  for (auto first = entries.begin(); first != entries.end();) {
+    const auto last = std::find_if(first, entries.end(), [&](const Entry& entry) {
+      return &entry.key->pool() != &first->key->pool();
+    });
+    try {
+      run_all(direction, {first, last});
+    } catch (const OutOfMemory&) {
+      // Keys of many take memory of their own; one at a time needs none.
+    } catch (const Error& error) {
+      const bool all_fall_back = std::all_of(first, last, [&](const Entry& entry) {
+        return entry.segment->segment.done || entry.segment->cipher->gcm().falls_back(error);
+      });
+      if (!all_fall_back) throw;
+    }
+    first = last;
+  }
+}
+
+}  // namespace paraes::detail

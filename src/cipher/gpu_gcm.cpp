@@ -1,0 +1,148 @@
+#include "src/cipher/gpu_gcm.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "src/core/counter.hpp"
+
+namespace paraes::detail {
+namespace {
+
+using gpu::Lane;
+using Segment = SegmentCipher::Segment;
+
+// A stream takes no more at once; with less, starting a launch costs more than its work.
+constexpr std::size_t most_launch_bytes = std::size_t{4} << 20;
+// One group of threads hashes a segment: longer ones would leave the rest of the GPU idle.
+constexpr std::size_t most_segment_bytes = std::size_t{64} << 10;
+
+std::unique_ptr<gpu::KeyMaterial> material(const GcmKey& key, const GpuUse& use) {
+  const std::array<const CipherKey*, 1> keys = {&key.cipher};
+  return make_key_material(keys, true, use.key_expansion);
+}
+
+}  // namespace
+
+GpuGcm::GpuGcm(std::shared_ptr<gpu::Fleet> pool, std::shared_ptr<const GcmKey> key,
+               const Executor& executor, const GpuUse& use)
+    : OnGpu(std::move(pool), material(*key, use), use, executor.threads()), key_(std::move(key)) {}
+
+std::size_t GpuGcm::launch_bytes() const noexcept {
+  return std::min(most_launch_bytes, gpu_.pool().fragment_bytes());
+}
+
+std::size_t GpuGcm::segment_limit() const noexcept {
+  return std::min(most_segment_bytes, gpu_.pool().fragment_bytes());
+}
+
+std::vector<GpuGcm::Part> GpuGcm::parts_of(std::size_t bytes) {
+  return std::vector<Part>((bytes + part_bytes - 1) / part_bytes);
+}
+
+void GpuGcm::text(Direction direction, const GcmCounter& j0, const std::uint8_t* in,
+                  std::uint8_t* out, std::size_t bytes, std::span<Part> parts) const {
+  const std::uint32_t flags =
+      PARAES_HASH_PARTIAL | (direction == Direction::decrypt ? PARAES_HASH_INPUT : 0);
+  gpu_.ranges(bytes, part_bytes, [&](Lane& stream, std::size_t from, std::size_t n) {
+    const std::size_t count = (n + part_bytes - 1) / part_bytes;
+    const std::size_t hashes = padded(n);
+    std::vector<paraes_message> messages;
+    messages.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t at = i * part_bytes;
+      std::uint8_t counter[16];
+      std::memcpy(counter, j0.block, 16);
+      add_be32(counter, static_cast<std::uint32_t>((from + at) / 16));
+      paraes_message message = gpu::make_message(at, at, std::min(part_bytes, n - at), counter);
+      message.flags = flags;
+      message.tag = hashes + 16 * i;
+      messages.push_back(message);
+    }
+    std::memcpy(stream.input(), in + from, n);
+    std::memset(stream.input() + n, 0, hashes - n);
+    stream.stage_in(hashes);
+    stream.launch("gcm_ctr", messages, 1);
+    stream.launch_hash(count);
+    stream.stage_out(hashes + 16 * count);
+    stream.finish();
+    std::memcpy(out + from, stream.output(), n);
+    for (std::size_t i = 0; i < count; ++i) {
+      Part& part = parts[from / part_bytes + i];
+      std::memcpy(part.hash.hash, stream.output() + hashes + 16 * i, 16);
+      part.hash.blocks = (messages[i].bytes + 15) / 16;
+      part.done = true;
+    }
+  });
+}
+
+void GpuGcm::join(const GcmKey& key, std::span<const Part> parts, std::uint8_t state[16]) {
+  std::vector<PartialHash> hashes;
+  hashes.reserve(parts.size());
+  for (const Part& part : parts) hashes.push_back(part.hash);
+  join_hashes(key, hashes, state);
+}
+
+void GpuGcm::seal(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, std::uint8_t* tag) const {
+  gcm_message(*key_, nonce, aad, in.size(), tag, [&](const GcmCounter& j0, std::uint8_t state[16]) {
+    std::vector<Part> parts = parts_of(in.size());
+    text(Direction::encrypt, j0, in.data(), out.data(), in.size(), parts);
+    join(*key_, parts, state);
+  });
+}
+
+bool GpuGcm::open(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag) const {
+  std::uint8_t expected[16];
+  gcm_message(*key_, nonce, aad, in.size(), expected,
+              [&](const GcmCounter& j0, std::uint8_t state[16]) {
+                std::vector<Part> parts = parts_of(in.size());
+                text(Direction::decrypt, j0, in.data(), out.data(), in.size(), parts);
+                join(*key_, parts, state);
+              });
+  const bool intact = gcm_accept(expected, tag, out);
+  secure_zero(expected, sizeof expected);
+  return intact;
+}
+
+void GpuGcm::crypt(Direction direction, const SegmentNonces& nonces,
+                   std::span<Segment> segments) const {
+  // As many segments as go into a stream's buffers, and at least a share for every stream.
+  std::size_t total = 0;
+  for (const Segment& segment : segments) total += text_bytes(direction, segment);
+  constexpr std::size_t least = std::size_t{256} << 10;
+  const std::size_t most =
+      std::min(gpu_.pool().fragment_bytes(), std::max(total / gpu_.streams(), least));
+  std::vector<std::span<Segment>> launches;
+  std::size_t held = 0;
+  bool follows = false;  // whether the segment before is in the last launch
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    if (segments[i].done) {
+      follows = false;
+      continue;
+    }
+    const std::size_t bytes = text_bytes(direction, segments[i]);
+    if (bytes > segment_limit()) {
+      crypt_one(*this, direction, nonces, segments[i]);
+      follows = false;
+      continue;
+    }
+    if (!follows || held + padded(bytes) > most ||
+        launches.back().size() >= gpu_.pool().max_messages()) {
+      launches.push_back(segments.subspan(i, 0));
+      held = 0;
+    }
+    launches.back() = {launches.back().data(), launches.back().size() + 1};
+    held += padded(bytes);
+    follows = true;
+  }
+  gpu_.launches(launches.size(), [&](Lane& stream, std::uint64_t i) {
+    const std::span<Segment> launch = launches[i];
+    launch_segments(
+        stream, direction, launch.size(), [&](std::size_t k) -> Segment& { return launch[k]; },
+        [&](std::size_t k) { return nonces.nonce(launch[k].index, launch[k].last); },
+        [](std::size_t) { return 0U; });
+  });
+}
+
+}  // namespace paraes::detail

@@ -1,0 +1,50 @@
+#include "src/cipher/gpu_key.hpp"
+
+#include <cstring>
+#include <vector>
+
+#include "src/core/key_schedule.hpp"
+#include "src/kernels/registry.hpp"
+
+namespace paraes::detail {
+
+std::unique_ptr<gpu::KeyMaterial> make_key_material(std::span<const CipherKey* const> keys,
+                                                    bool hashes, KeyExpansion expansion) {
+  const unsigned key_bytes = keys[0]->schedule.key_bytes;
+  auto material =
+      std::make_unique<gpu::KeyMaterial>(key_bytes, hashes, expansion == KeyExpansion::device);
+  for (const CipherKey* key : keys) {
+    // CPU kernels keep round keys for decryption in forms of their own.
+    KeySchedule schedule;
+    std::memcpy(schedule.encrypt, key->schedule.encrypt, sizeof schedule.encrypt);
+    schedule.key_bytes = key->schedule.key_bytes;
+    schedule.rounds = key->schedule.rounds;
+    expand_decryption_keys(schedule);
+    // The key itself is what round keys begin with (FIPS 197 section 5.2).
+    material->add(schedule.encrypt[0], schedule);
+  }
+  return material;
+}
+
+std::unique_ptr<gpu::KeyMaterial> make_key_material(Bytes keys, unsigned count, bool hashes,
+                                                    KeyExpansion expansion) {
+  const std::size_t key_bytes = keys.size() / count;
+  std::vector<std::unique_ptr<CipherKey>> expanded;
+  std::vector<const CipherKey*> list;
+  for (unsigned k = 0; k < count; ++k) {
+    expanded.push_back(std::make_unique<CipherKey>(find_kernel("auto"), keys.data() + k * key_bytes,
+                                                   static_cast<unsigned>(key_bytes)));
+    list.push_back(expanded.back().get());
+  }
+  return make_key_material(list, hashes, expansion);
+}
+
+void GpuKey::add_times(const DeviceTimes& times) const {
+  const std::lock_guard lock(mutex_);
+  times_.key_expansion += times.key_expansion;
+  times_.host_to_device += times.host_to_device;
+  times_.kernel += times.kernel;
+  times_.device_to_host += times.device_to_host;
+}
+
+}  // namespace paraes::detail

@@ -1,0 +1,142 @@
+// A key on the GPUs of a pool, and how work under it is cut into launches.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <utility>
+
+#include "paraes/ciphers.hpp"
+#include "src/core/workers.hpp"
+#include "src/gpu/pool.hpp"
+#include "src/modes/cipher_key.hpp"
+
+namespace paraes::detail {
+
+// Texts lie in whole blocks on a GPU.
+[[nodiscard]] constexpr std::size_t padded(std::size_t bytes) noexcept {
+  return (bytes + 15) / 16 * 16;
+}
+
+// Calls work(stream, next) on up to `streams` streams of `pool`, where next() gives the numbers
+// below `count`, each to one of them, and then `count`. The first exception of work ends all, and
+// is thrown.
+template <class Work>
+void on_streams(gpu::Fleet& pool, unsigned streams, std::uint64_t count, const Work& work) {
+  std::atomic<std::uint64_t> next = 0;
+  std::mutex failure_mutex;
+  std::exception_ptr failure;
+  const auto take = [&] { return std::min(next++, count); };
+  const auto worker = [&](unsigned) {
+    try {
+      if (next.load() >= count) return;
+      gpu::Fleet::Hold hold(pool);
+      work(hold.lane(), take);
+    } catch (...) {
+      next = count;
+      const std::lock_guard lock(failure_mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  run_workers(static_cast<unsigned>(std::min<std::uint64_t>(count, streams)), worker);
+  if (failure) std::rethrow_exception(failure);
+}
+
+// How a cipher uses GPUs.
+struct GpuUse {
+  KeyExpansion key_expansion = KeyExpansion::host;
+  // Off: one launch is copied in, computed and copied back before the next.
+  bool overlap = true;
+};
+
+// The keys that a CPU kernel has expanded, as GPUs take them: one, or XTS's two (the data key
+// first). `hashes`: for GCM.
+[[nodiscard]] std::unique_ptr<gpu::KeyMaterial> make_key_material(
+    std::span<const CipherKey* const> keys, bool hashes, KeyExpansion expansion);
+
+// The same from `count` keys, one after another, which no CPU kernel has expanded yet.
+[[nodiscard]] std::unique_ptr<gpu::KeyMaterial> make_key_material(Bytes keys, unsigned count,
+                                                                  bool hashes,
+                                                                  KeyExpansion expansion);
+
+// Safe for several threads at once.
+class GpuKey {
+ public:
+  GpuKey(std::shared_ptr<gpu::Fleet> pool, std::unique_ptr<gpu::KeyMaterial> material, bool overlap)
+      : pool_(std::move(pool)), material_(std::move(material)), overlap_(overlap) {}
+  ~GpuKey() { pool_->forget_key(material_->id); }
+  GpuKey(const GpuKey&) = delete;
+  GpuKey& operator=(const GpuKey&) = delete;
+
+  [[nodiscard]] gpu::Fleet& pool() const noexcept { return *pool_; }
+  [[nodiscard]] const gpu::KeyMaterial& material() const noexcept { return *material_; }
+
+  // How many launches may be under way at once.
+  [[nodiscard]] unsigned streams() const noexcept { return overlap_ ? pool_->lanes() : 1; }
+
+  // Calls body(stream, launch) for launch < count on streams(), each of which has the key.
+  template <class Body>
+  void launches(std::uint64_t count, const Body& body) const {
+    on_streams(*pool_, streams(), count, [&](gpu::Lane& stream, const auto& next) {
+      for (std::uint64_t launch = next(); launch < count; launch = next()) {
+        stream.use_key(*material_);
+        body(stream, launch);
+      }
+      add_times(stream.take_times());
+    });
+  }
+
+  // Cuts `bytes` bytes into launches of a multiple of `grain` bytes: body(stream, from, bytes).
+  template <class Body>
+  void ranges(std::size_t bytes, std::size_t grain, const Body& body) const {
+    const std::size_t most = std::max(pool_->fragment_bytes() / grain, std::size_t{1}) * grain;
+    // At least one launch a stream, as long as there is enough to do in each.
+    constexpr std::size_t least = std::size_t{256} << 10;
+    const std::size_t share = (bytes / streams() + grain - 1) / grain * grain;
+    const std::size_t least_range = (least + grain - 1) / grain * grain;
+    const std::size_t range = std::min(most, std::max(share, least_range));
+    launches((bytes + range - 1) / range, [&](gpu::Lane& stream, std::uint64_t launch) {
+      body(stream, launch * range, std::min(range, bytes - launch * range));
+    });
+  }
+
+  // What the devices have done since the last call, all streams together.
+  [[nodiscard]] DeviceTimes take_times() const noexcept {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(times_, DeviceTimes{});
+  }
+  void add_times(const DeviceTimes& times) const;
+
+ private:
+  std::shared_ptr<gpu::Fleet> pool_;
+  std::unique_ptr<gpu::KeyMaterial> material_;
+  bool overlap_;
+  mutable std::mutex mutex_;
+  mutable DeviceTimes times_;  // under mutex_
+};
+
+// What all ciphers on GPUs say of themselves.
+template <class Interface>
+class OnGpu : public Interface {
+ public:
+  OnGpu(std::shared_ptr<gpu::Fleet> pool, std::unique_ptr<gpu::KeyMaterial> material,
+        const GpuUse& use, int threads)
+      : gpu_(std::move(pool), std::move(material), use.overlap), threads_(threads) {}
+
+  [[nodiscard]] std::string_view kernel() const noexcept final { return gpu_.pool().kernel().name; }
+  [[nodiscard]] std::string device() const final { return gpu_.pool().id(); }
+  [[nodiscard]] int threads() const noexcept final { return threads_; }
+  [[nodiscard]] DeviceTimes take_times() const noexcept final { return gpu_.take_times(); }
+
+ protected:
+  const GpuKey gpu_;
+
+ private:
+  int threads_;
+};
+
+}  // namespace paraes::detail

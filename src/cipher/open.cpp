@@ -1,0 +1,112 @@
+#include "src/cipher/open.hpp"
+
+#include <string>
+#include <utility>
+
+#include "paraes/error.hpp"
+#include "paraes/secret.hpp"
+#include "src/cipher/cpu.hpp"
+#include "src/cipher/devices.hpp"
+#include "src/cipher/fallback.hpp"
+#include "src/cipher/gpu.hpp"
+#include "src/cipher/gpu_gcm.hpp"
+#include "src/kernels/registry.hpp"
+
+namespace paraes::detail {
+namespace {
+
+void check_aes_key(Bytes key) {
+  if (key.size() == 16 || key.size() == 24 || key.size() == 32) return;
+  throw InvalidArgument("an AES key has 16, 24 or 32 bytes (FIPS 197 section 5), not " +
+                        std::to_string(key.size()));
+}
+
+void check_xts_key(Bytes key) {
+  if (key.size() == 48) {
+    throw InvalidArgument(
+        "XTS has no AES-192 (SP 800-38E section 3): the key has 32 bytes (AES-128) or 64 "
+        "(AES-256), not 48");
+  }
+  if (key.size() != 32 && key.size() != 64) {
+    throw InvalidArgument(
+        "an XTS key has 32 bytes (AES-128) or 64 (AES-256), both halves together (IEEE 1619 "
+        "section 5.1), not " +
+        std::to_string(key.size()));
+  }
+  const std::size_t half = key.size() / 2;
+  if (constant_time_equal(key.first(half), key.last(half))) {
+    throw InvalidArgument(
+        "the two halves of an XTS key must differ (FIPS 140-3 implementation guidance C.I)");
+  }
+}
+
+// Where a cipher works.
+struct Place {
+  const Kernel& kernel;  // of the CPU, which has a part in everything
+  Executor executor;
+  std::shared_ptr<gpu::Fleet> pool;  // none: the CPU does it all
+  std::string fallback;              // why there is none, if there was to be one
+};
+
+Place find_place(const Execution& execution) {
+  const bool wants_gpu = gpu::names_gpu(execution.device);
+  // On a GPU the name is that of a GPU kernel.
+  Place place{
+      find_kernel(wants_gpu ? "auto" : execution.kernel), Executor(execution.threads), {}, {}};
+  if (!wants_gpu) return place;
+  const gpu::KernelRow& row = select_gpu_kernel(execution.kernel, execution.allow_leaky);
+  const gpu::Options options{.transfer = execution.transfer,
+                             .memory_limit = execution.device_memory};
+  try {
+    place.pool = gpu::open_fleet(execution.device, row, options);
+  } catch (const Error& error) {
+    if (!execution.fall_back) throw;
+    place.fallback = error.what();
+  }
+  return place;
+}
+
+GpuUse use_of(const Execution& execution) {
+  return {.key_expansion = execution.key_expansion, .overlap = execution.overlap};
+}
+
+}  // namespace
+
+std::shared_ptr<const BlockCipher> open_block_cipher(Bytes key, const Execution& execution) {
+  check_aes_key(key);
+  Place place = find_place(execution);
+  if (!place.pool) {
+    return make_cpu_block(place.kernel, place.executor, key, std::move(place.fallback));
+  }
+  return make_gpu_block(
+      std::move(place.pool),
+      std::make_unique<CipherKey>(place.kernel, key.data(), static_cast<unsigned>(key.size())),
+      place.executor, use_of(execution));
+}
+
+std::shared_ptr<const XtsCipher> open_xts_cipher(Bytes key, const Execution& execution) {
+  check_xts_key(key);
+  Place place = find_place(execution);
+  if (!place.pool) {
+    return make_cpu_xts(place.kernel, place.executor, key, std::move(place.fallback));
+  }
+  return make_gpu_xts(
+      std::move(place.pool),
+      std::make_unique<XtsKey>(place.kernel, key.data(), static_cast<unsigned>(key.size() / 2)),
+      place.executor, use_of(execution));
+}
+
+std::shared_ptr<const GcmCipher> open_gcm_cipher(Bytes key, const Execution& execution) {
+  check_aes_key(key);
+  Place place = find_place(execution);
+  // Made with new, so that it lies in locked memory.
+  std::shared_ptr<const GcmKey> own =
+      std::make_unique<GcmKey>(place.kernel, key.data(), static_cast<unsigned>(key.size()));
+  if (!place.pool) return make_cpu_gcm(std::move(own), place.executor, std::move(place.fallback));
+  auto on_gpu =
+      std::make_unique<GpuGcm>(std::move(place.pool), own, place.executor, use_of(execution));
+  if (!execution.fall_back) return on_gpu;
+  return with_fallback(std::move(on_gpu), make_cpu_gcm(own, place.executor, {}), own);
+}
+
+}  // namespace paraes::detail
