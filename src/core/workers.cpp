@@ -36,19 +36,19 @@ void run_workers(unsigned count, const std::function<void(unsigned)>& body) {
   for (unsigned i = 1; i < started; ++i) pthread_join(workers[i].thread, nullptr);
 }
 
-bool Sequence::wait_turn(std::uint64_t number) {
+bool TurnQueue::wait_turn(std::uint64_t number) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return turn_ == number || failed_ < number; });
   return failed_ >= number;
 }
 
-void Sequence::done(std::uint64_t number) {
+void TurnQueue::done(std::uint64_t number) {
   const std::lock_guard lock(mutex_);
   turn_ = number + 1;
   changed_.notify_all();
 }
 
-void Sequence::fail(std::uint64_t number) noexcept {
+void TurnQueue::fail(std::uint64_t number) noexcept {
   const std::lock_guard lock(mutex_);
   if (number < failed_) {
     failed_ = number;
@@ -57,12 +57,12 @@ void Sequence::fail(std::uint64_t number) noexcept {
   changed_.notify_all();
 }
 
-bool Sequence::stopped(std::uint64_t number) {
+bool TurnQueue::stopped(std::uint64_t number) {
   const std::lock_guard lock(mutex_);
   return failed_ < number;
 }
 
-void Sequence::rethrow() {
+void TurnQueue::rethrow() {
   const std::lock_guard lock(mutex_);
   if (error_) std::rethrow_exception(error_);
 }

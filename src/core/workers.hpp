@@ -19,7 +19,7 @@ void run_workers(unsigned count, const std::function<void(unsigned)>& body);
 //
 // The first failure is that of the lowest number: jobs before it still run to their end, jobs after
 // it stop where they next ask.
-class Sequence {
+class TurnQueue {
  public:
   // Waits until every job before `number` has called done. False if one of them failed: then the
   // job is to be given up.

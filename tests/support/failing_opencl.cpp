@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -41,6 +42,8 @@ int get_device_info(void* device, std::uint32_t what, std::size_t bytes, void* v
   return status;
 }
 
+std::atomic<unsigned long> failures = 0;
+
 // The code of this launch; 0: it is to succeed.
 int failure() {
   static std::mutex mutex;
@@ -56,7 +59,9 @@ int failure() {
   if (at == std::string::npos) return 0;
   char* end = nullptr;
   const unsigned long first = std::strtoul(text.c_str() + at + 5, &end, 10);
-  return ++count < first ? 0 : static_cast<int>(std::strtol(end + 1, nullptr, 10));
+  if (++count < first) return 0;
+  ++failures;
+  return static_cast<int>(std::strtol(end + 1, nullptr, 10));
 }
 
 int launch(void* queue, void* kernel, std::uint32_t dimensions, const std::size_t* offset,
@@ -67,6 +72,10 @@ int launch(void* queue, void* kernel, std::uint32_t dimensions, const std::size_
 }
 
 }  // namespace
+
+// How many launches have failed so far, for a program that is linked with this.
+extern "C" unsigned long paraes_failed_launches();
+extern "C" unsigned long paraes_failed_launches() { return failures; }
 
 extern "C" __attribute__((visibility("default"))) void* dlsym(void* handle, const char* name) {
   static const auto real = reinterpret_cast<Dlsym>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));

@@ -1,0 +1,245 @@
+// Opening a message, or a range of one, from a source to a sink.
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <string>
+
+#include "paraes/error.hpp"
+#include "paraes/messages.hpp"
+#include "src/messages/bad_segment.hpp"
+#include "src/messages/pipeline.hpp"
+#include "src/messages/salvage.hpp"
+
+namespace paraes {
+namespace {
+
+using detail::Chunk;
+using detail::WorkerBuffers;
+
+class Open final : public detail::ChunkSteps {
+ public:
+  Open(Source& source, const Message& message, Sink* sink, const OpenOptions& options)
+      : options_(options),
+        message_(message),
+        layout_(message.layout()),
+        pipeline_(message, options, options.salvage != nullptr),
+        per_chunk_(pipeline_.segments_per_chunk()),
+        source_(source),
+        file_(dynamic_cast<PositionalSource*>(&source)),
+        pipe_(source),
+        sink_(sink),
+        file_sink_(dynamic_cast<PositionalSink*>(sink)) {
+    if (options.salvage != nullptr) salvage_.emplace(*options.salvage);
+  }
+
+  OpenResult run() {
+    if (file_ != nullptr) {
+      plan_file();
+    } else if (options_.offset != 0 || options_.length) {
+      throw InvalidArgument("a part of a message can only be opened in a file, not in a pipe");
+    }
+    pipeline_.check_share(file_ != nullptr && (sink_ == nullptr || file_sink_ != nullptr));
+    std::optional<std::uint64_t> count;
+    if (file_ != nullptr) count = take_share();
+    const bool ordered_writes = sink_ != nullptr && file_sink_ == nullptr;
+    OpenResult result;
+    result.times =
+        pipeline_.run(*this, source_, {.reads = file_ == nullptr, .writes = ordered_writes}, count);
+    source_.check_unchanged();
+    result.truncated = truncated_;
+    result.plain_bytes = range_end_ - range_begin_;
+    result.segments = opened_;
+    result.sealed_bytes = sealed_bytes_;
+    result.empty_last = extent_.empty_last;
+    if (salvage_) finish(result);
+    return result;
+  }
+
+ private:
+  // ---- Which segments are wanted
+
+  void plan_file() {
+    sealed_bytes_ = file_->size();
+    try {
+      extent_ = layout_.extent_of(sealed_bytes_);
+    } catch (const IntegrityError&) {
+      if (!salvage_ || sealed_bytes_ < layout_.header_bytes) throw;
+      take_truncated();
+    }
+    const std::uint64_t bytes = extent_.plain_bytes;
+    if (options_.offset > bytes ||
+        (options_.length && *options_.length > bytes - options_.offset)) {
+      throw InvalidArgument("the part reaches beyond the end: the message has " +
+                            std::to_string(bytes) + " bytes");
+    }
+    range_begin_ = options_.offset;
+    range_end_ = options_.length ? range_begin_ + *options_.length : bytes;
+    // The segment behind the last byte is opened too if it is empty and the end was asked for: it
+    // shows that nothing was cut off.
+    first_segment_ = std::min(layout_.segment_at(range_begin_), extent_.segments - 1);
+    end_segment_ = range_end_ == bytes          ? extent_.segments
+                   : range_end_ == range_begin_ ? first_segment_
+                                                : layout_.segment_at(range_end_ - 1) + 1;
+    if (extent_.segments == 0) first_segment_ = end_segment_ = 0;
+  }
+
+  void take_truncated() {
+    const detail::Truncated rest = detail::truncated_extent(layout_, sealed_bytes_);
+    extent_ = rest.extent;
+    sealed_bytes_ = rest.sealed_bytes;
+    truncated_ = true;
+  }
+
+  // Keeps this share of the segments that are wanted; returns how many chunks they are.
+  std::uint64_t take_share() {
+    const std::uint64_t begin = first_segment_;
+    const detail::Pipeline::Range share =
+        pipeline_.share_of((end_segment_ - begin + per_chunk_ - 1) / per_chunk_);
+    first_segment_ = begin + share.begin * per_chunk_;
+    end_segment_ = std::min(end_segment_, begin + share.end * per_chunk_);
+    return share.end - share.begin;
+  }
+
+  // ---- The steps of a chunk
+
+  bool read(Chunk& chunk, WorkerBuffers& buffers) override {
+    if (file_ != nullptr) return read_file(chunk, buffers);
+    chunk.first = chunk.index * per_chunk_;
+    const std::uint64_t begin = layout_.sealed_offset(chunk.first);
+    const auto full =
+        static_cast<std::size_t>(layout_.sealed_offset(chunk.first + per_chunk_) - begin);
+    bool ended = false;
+    const std::size_t n = pipe_.read(buffers.in().first(full + 1), ended);
+    chunk.in = buffers.in().first(n);
+    chunk.segments = per_chunk_;
+    if (!ended) return true;
+    sealed_bytes_ = begin + n;
+    try {
+      extent_ = layout_.extent_of(sealed_bytes_);
+      chunk.last = true;
+    } catch (const IntegrityError& error) {
+      take_truncated();
+      chunk.defect = error.what();
+      chunk.in = chunk.in.first(static_cast<std::size_t>(sealed_bytes_ - begin));
+    }
+    chunk.segments = extent_.segments - chunk.first;
+    range_end_ = extent_.plain_bytes;
+    return true;
+  }
+
+  bool read_file(Chunk& chunk, WorkerBuffers& buffers) {
+    chunk.first = first_segment_ + chunk.index * per_chunk_;
+    if (chunk.first >= end_segment_) return false;
+    chunk.segments = std::min(per_chunk_, end_segment_ - chunk.first);
+    chunk.last = chunk.first + chunk.segments == extent_.segments;
+    const std::uint64_t begin = layout_.sealed_offset(chunk.first);
+    const std::uint64_t end =
+        chunk.last ? sealed_bytes_ : layout_.sealed_offset(chunk.first + chunk.segments);
+    const MutableBytes in = buffers.in().first(static_cast<std::size_t>(end - begin));
+    read_exactly(*file_, begin, in);
+    chunk.in = in;
+    return true;
+  }
+
+  void compute(Chunk& chunk, WorkerBuffers& buffers) override {
+    const std::uint64_t plain = layout_.plain_offset(chunk.first);
+    const std::uint64_t sealed = layout_.sealed_offset(chunk.first);
+    chunk.out = buffers.out().first(
+        static_cast<std::size_t>(chunk.in.size() - chunk.segments * segment_tag_bytes));
+    buffers.segments.clear();
+    for (std::uint64_t k = 0; k < chunk.segments; ++k) {
+      const std::uint64_t index = chunk.first + k;
+      const bool final = k + 1 == chunk.segments;
+      const auto from = static_cast<std::size_t>(layout_.sealed_offset(index) - sealed);
+      const auto to = static_cast<std::size_t>(layout_.plain_offset(index) - plain);
+      const auto n =
+          final ? chunk.in.size() - from
+                : static_cast<std::size_t>(layout_.sealed_offset(index + 1) - sealed) - from;
+      buffers.segments.push_back({.index = index,
+                                  .last = chunk.last && final,
+                                  .in = chunk.in.subspan(from, n),
+                                  .out = chunk.out.subspan(to, n - segment_tag_bytes)});
+    }
+    pipeline_.crypt(Direction::decrypt, buffers);
+    if (salvage_ && !buffers.segments.empty()) open_cut_end(buffers.segments.back());
+  }
+
+  // A segment that was not the last one ends a message that was cut between two segments.
+  void open_cut_end(SegmentCipher::Segment& end) {
+    if (end.intact || !end.last) return;
+    end.last = false;
+    message_.cipher().crypt(Direction::decrypt, {&end, 1});
+    if (end.intact) truncated_ = true;
+  }
+
+  void write(const Chunk& chunk, WorkerBuffers& buffers) override {
+    if (salvage_) {
+      salvage_->add(layout_.plain_offset(chunk.first), buffers.segments);
+    } else {
+      const auto bad = std::find_if(buffers.segments.begin(), buffers.segments.end(),
+                                    [](const auto& segment) { return !segment.intact; });
+      if (bad != buffers.segments.end()) {
+        // In order, what is authentic may go out; at any offset it waits for the whole.
+        if (file_sink_ == nullptr) write_plain(chunk, layout_.plain_offset(bad->index));
+        throw IntegrityError(explain_segment(layout_, message_.commits(), bad->index));
+      }
+    }
+    write_plain(chunk, layout_.plain_offset(chunk.first) + chunk.out.size());
+    opened_ += chunk.segments;
+    if (!chunk.defect.empty() && !salvage_) throw IntegrityError(chunk.defect);
+    pipeline_.report(chunk.out.size());
+  }
+
+  // Writes the plaintext of a chunk up to the offset `end`, as far as it was asked for.
+  void write_plain(const Chunk& chunk, std::uint64_t end) {
+    if (sink_ == nullptr) return;
+    const std::uint64_t begin = layout_.plain_offset(chunk.first);
+    const std::uint64_t from = std::max(begin, range_begin_);
+    const std::uint64_t to = file_ == nullptr ? end : std::min(end, range_end_);
+    if (from >= to) return;
+    const Bytes data = Bytes(chunk.out).subspan(static_cast<std::size_t>(from - begin),
+                                                static_cast<std::size_t>(to - from));
+    if (file_sink_ != nullptr) {
+      file_sink_->write_at(from - range_begin_, data);
+    } else {
+      sink_->write(data);
+    }
+  }
+
+  void finish(OpenResult& result) {
+    result.intact = salvage_->intact();
+    const Share& share = options_.share;
+    if (truncated_ && share.index + 1 == share.count) salvage_->add_end(extent_.plain_bytes);
+    if (share.count == 1) finish_salvage(message_, result, salvage_->bad());
+  }
+
+  const OpenOptions& options_;
+  const Message& message_;
+  const SegmentLayout layout_;
+  detail::Pipeline pipeline_;
+  const std::uint64_t per_chunk_;
+  std::optional<detail::SalvageList> salvage_;
+  Source& source_;
+  PositionalSource* file_;  // the source, if it takes any offset
+  detail::PipeReader pipe_;
+  Sink* sink_;
+  PositionalSink* file_sink_;
+  SegmentLayout::Extent extent_;
+  std::uint64_t sealed_bytes_ = 0;
+  std::uint64_t first_segment_ = 0;  // of a file, and of this share
+  std::uint64_t end_segment_ = 0;
+  std::uint64_t range_begin_ = 0;  // of the plaintext
+  std::uint64_t range_end_ = 0;
+  std::atomic<std::uint64_t> opened_ = 0;
+  std::atomic<bool> truncated_ = false;
+};
+
+}  // namespace
+
+OpenResult open_message(Source& source, const Message& message, Sink* sink,
+                        const OpenOptions& options) {
+  return Open(source, message, sink, options).run();
+}
+
+}  // namespace paraes

@@ -1,0 +1,183 @@
+#include "src/messages/pipeline.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "paraes/error.hpp"
+#include "paraes/kernels.hpp"
+#include "src/core/stopwatch.hpp"
+#include "src/messages/large_segments.hpp"
+
+namespace paraes::detail {
+namespace {
+
+// Plaintext and ciphertext of a worker stay in a second-level cache from the read to the write,
+// and the system calls are still few.
+constexpr std::uint64_t chunk_bytes = std::uint64_t{256} << 10;
+// Beyond the threads that compute: two more wait for pipes.
+constexpr unsigned waiting_workers = 2;
+// Upper bound on the buffers of all workers.
+constexpr std::uint64_t most_buffered_bytes = std::uint64_t{32} << 20;
+
+std::uint64_t segments_per_chunk(const Message& message) {
+  const std::uint64_t bytes = std::max<std::uint64_t>(chunk_bytes, message.cipher().launch_bytes());
+  return std::max<std::uint64_t>(bytes / message.layout().segment_bytes, 1);
+}
+
+}  // namespace
+
+Pipeline::Pipeline(const Message& message, const TransferOptions& options, bool keep_input)
+    : layout_(message.layout()),
+      cipher_(message.cipher()),
+      options_(options),
+      compute_(options.overlap ? 1 : options.threads),
+      per_chunk_(paraes::detail::segments_per_chunk(message)),
+      in_place_(per_chunk_ == 1 && !keep_input) {}
+
+Pipeline::Range Pipeline::share_of(std::uint64_t count) const noexcept {
+  const std::uint64_t shares = options_.share.count;
+  // Without an overflow, for any number of chunks.
+  const auto begin = [&](std::uint64_t index) {
+    return count / shares * index + count % shares * index / shares;
+  };
+  return {begin(options_.share.index), begin(options_.share.index + std::uint64_t{1})};
+}
+
+void Pipeline::check_share(bool positional) const {
+  if (options_.share.count == 0 || options_.share.index >= options_.share.count) {
+    throw InvalidArgument("a share has an index below their count");
+  }
+  if (options_.share.count > 1 && !positional) {
+    throw InvalidArgument("a message is shared between a source and a sink that take any offset");
+  }
+}
+
+std::size_t Pipeline::plain_capacity() const noexcept {
+  // One more segment, where the last one is empty, and the byte that shows the end.
+  return static_cast<std::size_t>(per_chunk_ * layout_.segment_bytes) + 1;
+}
+
+std::size_t Pipeline::sealed_capacity() const noexcept {
+  return plain_capacity() + static_cast<std::size_t>((per_chunk_ + 1) * segment_tag_bytes);
+}
+
+unsigned Pipeline::worker_count(std::optional<std::uint64_t> chunks) const {
+  if (!options_.overlap || layout_.segment_bytes > large_segment_bytes) return 1;
+  if (options_.compute) {
+    const std::uint64_t most = std::max<std::uint64_t>(chunks.value_or(options_.workers), 1);
+    return static_cast<unsigned>(std::min<std::uint64_t>(options_.workers, most));
+  }
+  const int asked = options_.threads == 0 ? available_cores() : options_.threads;
+  auto count = std::max<std::uint64_t>(static_cast<std::uint64_t>(asked), cipher_.launch_threads());
+  if (count > 1 && (order_.reads || order_.writes)) count += waiting_workers;
+  const std::uint64_t held = (in_place_ ? 1 : 2) * per_chunk_ * layout_.segment_bytes;
+  count = std::min(count, std::max<std::uint64_t>(most_buffered_bytes / held, 1));
+  if (chunks) count = std::min(count, std::max<std::uint64_t>(*chunks, 1));
+  return static_cast<unsigned>(count);
+}
+
+TransferTimes Pipeline::run(ChunkSteps& steps, Source& source, Order order,
+                            std::optional<std::uint64_t> count) {
+  steps_ = &steps;
+  source_ = &source;
+  order_ = order;
+  run_workers(worker_count(count), [this](unsigned worker) { work(worker); });
+  turns_.rethrow();
+  return times_;
+}
+
+// None for a worker that finds no memory: the others do its work, the first at least.
+std::optional<WorkerBuffers> Pipeline::make_buffers(unsigned worker) const {
+  try {
+    return std::optional<WorkerBuffers>(std::in_place, worker, sealed_capacity(),
+                                        in_place_ ? 0 : sealed_capacity());
+  } catch (const std::bad_alloc&) {
+    if (worker == 0) throw;
+    return std::nullopt;
+  }
+}
+
+void Pipeline::work(unsigned worker) {
+  std::uint64_t number = 0;
+  try {
+    if (std::optional<WorkerBuffers> buffers = make_buffers(worker)) work_with(*buffers, number);
+  } catch (...) {
+    turns_.fail(number);
+    source_->cancel();
+  }
+}
+
+void Pipeline::work_with(WorkerBuffers& buffers, std::uint64_t& number) {
+  Chunk chunk;
+  while (take(chunk, buffers, number)) {
+    {
+      const Stopwatch watch(buffers.times.kernel);
+      steps_->compute(chunk, buffers);
+    }
+    if (order_.writes && !turns_.wait_turn(number)) break;
+    {
+      const Stopwatch watch(buffers.times.write);
+      steps_->write(chunk, buffers);
+    }
+    if (order_.writes) turns_.done(number);
+  }
+  const std::lock_guard lock(progress_mutex_);
+  times_.read += buffers.times.read;
+  times_.kernel += buffers.times.kernel;
+  times_.write += buffers.times.write;
+}
+
+bool Pipeline::take(Chunk& chunk, WorkerBuffers& buffers, std::uint64_t& number) {
+  std::unique_lock<std::mutex> lock;
+  if (order_.reads) {
+    lock = std::unique_lock(read_mutex_);
+    if (ended_) return false;
+  }
+  number = next_++;
+  if (turns_.stopped(number)) return false;
+  chunk = Chunk{};
+  chunk.index = number;
+  const Stopwatch watch(buffers.times.read);
+  const bool more = steps_->read(chunk, buffers);
+  if (order_.reads && (chunk.last || !chunk.defect.empty())) ended_ = true;
+  return more;
+}
+
+void Pipeline::crypt(Direction direction, WorkerBuffers& buffers) const {
+  const std::span<SegmentCipher::Segment> segments = buffers.segments;
+  if (options_.compute) {
+    options_.compute(buffers.worker(), segments);
+    return;
+  }
+  if (compute_.threads() == 1) {
+    cipher_.crypt(direction, segments);
+    return;
+  }
+  // A device that makes launches has all of them at once.
+  constexpr std::uint64_t least_bytes = 32768;
+  const std::uint64_t least = cipher_.launch_bytes() != 0
+                                  ? segments.size()
+                                  : std::max<std::uint64_t>(least_bytes / layout_.segment_bytes, 1);
+  compute_.run(segments.size(), least, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
+    cipher_.crypt(direction, segments.subspan(static_cast<std::size_t>(begin),
+                                              static_cast<std::size_t>(end - begin)));
+  });
+}
+
+void Pipeline::report(std::uint64_t plain_bytes) {
+  if (!options_.progress) return;
+  const std::lock_guard lock(progress_mutex_);
+  done_ += plain_bytes;
+  options_.progress(done_);
+}
+
+std::size_t PipeReader::read(MutableBytes buffer, bool& ended) {
+  std::size_t held = 0;
+  if (ahead_) buffer[held++] = *ahead_;
+  held += source_.read(buffer.subspan(held));
+  ended = held < buffer.size();
+  if (!ended) ahead_ = buffer[--held];
+  return held;
+}
+
+}  // namespace paraes::detail

@@ -1,0 +1,141 @@
+// Sealing a message from a source to a sink.
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+
+#include "paraes/messages.hpp"
+#include "src/messages/pipeline.hpp"
+
+namespace paraes {
+namespace {
+
+using detail::Chunk;
+using detail::WorkerBuffers;
+
+class Seal final : public detail::ChunkSteps {
+ public:
+  Seal(Source& source, const Message& message, Sink& sink, const TransferOptions& options)
+      : layout_(message.layout()),
+        header_(message.header()),
+        share_(options.share),
+        pipeline_(message, options, false),
+        per_chunk_(pipeline_.segments_per_chunk()),
+        source_(source),
+        file_(dynamic_cast<PositionalSource*>(&source)),
+        pipe_(source),
+        sink_(sink),
+        file_sink_(dynamic_cast<PositionalSink*>(&sink)) {}
+
+  TransferResult run() {
+    if (file_ != nullptr) {
+      bytes_ = source_.remaining().value_or(0);
+      start_ = file_->size() - bytes_;
+      segments_ = layout_.segments_of(bytes_);
+    }
+    pipeline_.check_share(file_ != nullptr && file_sink_ != nullptr);
+    std::optional<std::uint64_t> count;
+    if (file_ != nullptr) {
+      chunks_ = pipeline_.share_of((segments_ + per_chunk_ - 1) / per_chunk_);
+      count = chunks_.end - chunks_.begin;
+    }
+    if (share_.index == 0) sink_.write(header_);
+    TransferResult result;
+    result.times = pipeline_.run(
+        *this, source_, {.reads = file_ == nullptr, .writes = file_sink_ == nullptr}, count);
+    source_.check_unchanged();
+    result.plain_bytes = bytes_;
+    result.sealed_bytes = layout_.sealed_bytes(bytes_);
+    result.segments = share_.count == 1 ? segments_ : done_.load();
+    return result;
+  }
+
+ private:
+  bool read(Chunk& chunk, WorkerBuffers& buffers) override {
+    chunk.index += chunks_.begin;
+    chunk.first = chunk.index * per_chunk_;
+    const std::uint64_t begin = layout_.plain_offset(chunk.first);
+    const auto full =
+        static_cast<std::size_t>(layout_.plain_offset(chunk.first + per_chunk_) - begin);
+    if (file_ != nullptr) {
+      if (chunk.index >= chunks_.end) return false;
+      chunk.segments = std::min(per_chunk_, segments_ - chunk.first);
+      chunk.last = chunk.first + chunk.segments == segments_;
+      const MutableBytes in =
+          buffers.in().first(chunk.last ? static_cast<std::size_t>(bytes_ - begin) : full);
+      read_exactly(*file_, start_ + begin, in);
+      chunk.in = in;
+      return true;
+    }
+    const std::size_t n = pipe_.read(buffers.in().first(full + 1), chunk.last);
+    chunk.in = buffers.in().first(n);
+    if (chunk.last) {
+      bytes_ = begin + n;
+      segments_ = layout_.segments_of(bytes_);
+      chunk.segments = segments_ - chunk.first;
+    } else {
+      chunk.segments = per_chunk_;
+      if (chunk.first + chunk.segments >= layout_.most_segments) {
+        static_cast<void>(layout_.segments_of(begin + n + layout_.segment_bytes));
+      }
+    }
+    return true;
+  }
+
+  void compute(Chunk& chunk, WorkerBuffers& buffers) override {
+    const std::uint64_t plain = layout_.plain_offset(chunk.first);
+    const std::uint64_t sealed = layout_.sealed_offset(chunk.first);
+    chunk.out = buffers.out().first(
+        static_cast<std::size_t>(chunk.in.size() + chunk.segments * segment_tag_bytes));
+    buffers.segments.clear();
+    for (std::uint64_t k = 0; k < chunk.segments; ++k) {
+      const std::uint64_t index = chunk.first + k;
+      const bool last = chunk.last && k + 1 == chunk.segments;
+      const auto from = static_cast<std::size_t>(layout_.plain_offset(index) - plain);
+      const auto to = static_cast<std::size_t>(layout_.sealed_offset(index) - sealed);
+      const auto n = last
+                         ? chunk.in.size() - from
+                         : static_cast<std::size_t>(layout_.plain_offset(index + 1) - plain) - from;
+      buffers.segments.push_back({.index = index,
+                                  .last = last,
+                                  .in = chunk.in.subspan(from, n),
+                                  .out = chunk.out.subspan(to, n + segment_tag_bytes)});
+    }
+    pipeline_.crypt(Direction::encrypt, buffers);
+  }
+
+  void write(const Chunk& chunk, WorkerBuffers&) override {
+    if (file_sink_ != nullptr) {
+      file_sink_->write_at(layout_.sealed_offset(chunk.first), chunk.out);
+    } else {
+      sink_.write(chunk.out);
+    }
+    done_ += chunk.segments;
+    pipeline_.report(chunk.in.size());
+  }
+
+  const SegmentLayout layout_;
+  const Bytes header_;
+  const Share share_;
+  detail::Pipeline pipeline_;
+  const std::uint64_t per_chunk_;
+  Source& source_;
+  PositionalSource* file_;  // the source, if it takes any offset
+  detail::PipeReader pipe_;
+  Sink& sink_;
+  PositionalSink* file_sink_;
+  std::uint64_t start_ = 0;  // of the plaintext in the file
+  std::uint64_t bytes_ = 0;
+  std::uint64_t segments_ = 0;
+  detail::Pipeline::Range chunks_;       // of this share of a file
+  std::atomic<std::uint64_t> done_ = 0;  // segments
+};
+
+}  // namespace
+
+TransferResult seal_message(Source& source, const Message& message, Sink& sink,
+                            const TransferOptions& options) {
+  return Seal(source, message, sink, options).run();
+}
+
+}  // namespace paraes
