@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/transport.hpp"
+#include "cli/distributor.hpp"
 #include "mpi/orders.hpp"
 #include "mpi/ranks.hpp"
 
@@ -16,7 +16,7 @@ enum class Distribution {
   scatter,  // rank 0 reads and writes, and sends pieces to the others
 };
 
-class Lead : public cli::Transport {
+class Lead : public cli::Distributor {
  public:
   // threads: of every rank, as they said.
   Lead(const Ranks& ranks, Distribution distribution, std::vector<unsigned> threads)

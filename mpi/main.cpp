@@ -273,8 +273,8 @@ class Program {
         others.check();
         others.threads[0] = threads_of(*execution);
       }
-      Lead transport(ranks_, how, others.threads);
-      return cli::run_batch(options, verb, &transport);
+      Lead distributor(ranks_, how, others.threads);
+      return cli::run_batch(options, verb, &distributor);
     });
   }
 
