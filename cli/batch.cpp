@@ -78,8 +78,8 @@ std::optional<std::uint64_t> size_of_file(const std::string& path) {
 // What happens to the files of one run, in whatever order they end.
 class Batch {
  public:
-  Batch(const CryptOptions& options, const Plan& plan, bool several, Transport* transport)
-      : options_(options), plan_(plan), several_(several), run_(options, plan, transport) {}
+  Batch(const CryptOptions& options, const Plan& plan, bool several, Distributor* distributor)
+      : options_(options), plan_(plan), several_(several), run_(options, plan, distributor) {}
 
   int single() {
     const std::string& input = options_.inputs[0];
@@ -465,7 +465,7 @@ int refuse_all(const CryptOptions& options, const std::exception& error) {
 
 }  // namespace
 
-int run_batch(const CryptOptions& options, Verb verb, Transport* transport) {
+int run_batch(const CryptOptions& options, Verb verb, Distributor* distributor) {
   Progress::listen();
   remember_umask();
   std::optional<Plan> plan;
@@ -476,7 +476,7 @@ int run_batch(const CryptOptions& options, Verb verb, Transport* transport) {
     plan = make_plan(options, verb);
     refuse_rm(options, verb);
     if (!several) refuse_exclude(options);
-    batch.emplace(options, *plan, several, transport);
+    batch.emplace(options, *plan, several, distributor);
     try {
       batch->check_streams();
     } catch (const InvalidArgument& error) {

@@ -14,7 +14,7 @@ struct FileJob {
   std::optional<Place> output;  // none: what -o and -c say, or beside the input
   bool sync_folder = true;      // see FileSink::Options
   int threads = 0;              // see TransferOptions
-  bool alone = false;           // not through the transport: one of many small files
+  bool alone = false;           // not through the distributor: one of many small files
 };
 
 struct FileOutcome {

@@ -31,7 +31,7 @@ void FileTask::run() {
     throw;
   }
   // Other processes may have read on when this one looked last.
-  if (transport() != nullptr) file_.check_input();
+  if (distributor() != nullptr) file_.check_input();
   file_.finish();
 }
 
@@ -44,12 +44,12 @@ void FileTask::transfer() {
 }
 
 // Nothing if this process carries the file alone.
-Transport* FileTask::transport() const {
-  return job_.alone || !is_authenticated(plan_.format) ? nullptr : run_.transport;
+Distributor* FileTask::distributor() const {
+  return job_.alone || !is_authenticated(plan_.format) ? nullptr : run_.distributor;
 }
 
 Sink& FileTask::open_output() {
-  return file_.open_output(transport() != nullptr && transport()->names_files());
+  return file_.open_output(distributor() != nullptr && distributor()->names_files());
 }
 
 void FileTask::transfer_message() {
@@ -69,8 +69,8 @@ void FileTask::transfer_message() {
   }
   Sink& sink = open_output();
   const TransferResult result =
-      transport() != nullptr ? transport()->seal(source, message, sink, options, file_.names())
-                             : seal_message(source, message, sink, options);
+      distributor() != nullptr ? distributor()->seal(source, message, sink, options, file_.names())
+                               : seal_message(source, message, sink, options);
   file_.report_bytes(result.plain_bytes);
   file_.report_times(result.times, message.cipher());
 }
@@ -87,8 +87,8 @@ void FileTask::open_message(const Message& message, OpenOptions options) {
   if (plan_.verb != Verb::verify) open_output();
   Source& source = *file_.input().source;
   const OpenResult result =
-      transport() != nullptr
-          ? transport()->open(source, message, file_.sink(), options, file_.names())
+      distributor() != nullptr
+          ? distributor()->open(source, message, file_.sink(), options, file_.names())
           : paraes::open_message(source, message, file_.sink(), options);
   file_.report_bytes(result.plain_bytes);
   file_.report_times(result.times, message.cipher());

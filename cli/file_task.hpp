@@ -12,7 +12,7 @@ class FileTask {
       : run_(run), plan_(run.plan), job_(job), file_(file), outcome_(outcome) {}
 
   // Throws what goes wrong; the outcome then says as much as was known. A message goes through the
-  // run's transport if it has one.
+  // run's distributor if it has one.
   void run();
 
  private:
@@ -20,7 +20,7 @@ class FileTask {
   void transfer_message();
   void open_message(const Message& message, OpenOptions options);
   void transfer_stream();
-  [[nodiscard]] Transport* transport() const;
+  [[nodiscard]] Distributor* distributor() const;
   Sink& open_output();
 
   RunContext& run_;

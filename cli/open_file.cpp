@@ -131,8 +131,8 @@ Sink& OpenFile::open_output(bool named) {
   return *output_;
 }
 
-Transport::Names OpenFile::names() const {
-  Transport::Names names;
+Distributor::Names OpenFile::names() const {
+  Distributor::Names names;
   if (positional() != nullptr) names.source = job_.input.shown;
   if (const auto* file = dynamic_cast<const FileSink*>(output_.get())) {
     names.sink = file->temporary();

@@ -36,7 +36,7 @@ class OpenFile {
   Sink& open_output(bool named);
   [[nodiscard]] Sink* sink() const noexcept { return output_.get(); }
   // Names by which other processes find input and output.
-  [[nodiscard]] Transport::Names names() const;
+  [[nodiscard]] Distributor::Names names() const;
 
   void report_progress(std::uint64_t done);
   void report_bytes(std::uint64_t plain_bytes) { outcome_.report.bytes = plain_bytes; }

@@ -3,26 +3,27 @@
 
 #include <mutex>
 
+#include "cli/distributor.hpp"
 #include "cli/message_factory.hpp"
 #include "cli/place.hpp"
 #include "cli/plan.hpp"
 #include "cli/protected_files.hpp"
-#include "cli/transport.hpp"
 
 namespace paraes::cli {
 
 struct RunContext {
-  // Keeps references to its arguments. `transport`: see run_batch.
-  RunContext(const CryptOptions& given_options, const Plan& given_plan, Transport* given_transport)
+  // Keeps references to its arguments. `distributor`: see run_batch.
+  RunContext(const CryptOptions& given_options, const Plan& given_plan,
+             Distributor* given_distributor)
       : options(given_options),
         plan(given_plan),
-        transport(given_transport),
+        distributor(given_distributor),
         messages(given_options, given_plan),
         files(secret_files(given_options.keys), given_options.output.force) {}
 
   const CryptOptions& options;
   const Plan& plan;
-  Transport* const transport;
+  Distributor* const distributor;
   MessageFactory messages;
   Roots roots;
   ProtectedFiles files;

@@ -20,10 +20,10 @@
 #include "cli/commands.hpp"
 #include "cli/plan.hpp"
 #include "cli/report.hpp"
-#include "mpi/lead.hpp"
-#include "mpi/measure.hpp"
+#include "mpi/bench_plan.hpp"
 #include "mpi/ranks.hpp"
-#include "mpi/serve.hpp"
+#include "mpi/root.hpp"
+#include "mpi/worker.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
@@ -83,7 +83,7 @@ bool are_alike(const Ranks& ranks, int argc, char** argv) {
     const std::vector<std::string> all = ranks.gather_everywhere(own);
     for (std::size_t i = 1; i < all.size(); ++i) {
       if (all[i] == all[0]) continue;
-      if (ranks.leads()) {
+      if (ranks.is_root()) {
         cli::say(ranks.name(static_cast<int>(i)) + " " + what +
                  " rank 0: all ranks need the same program and the same flags");
       }
@@ -113,15 +113,16 @@ class Program {
   // exit with.
   [[nodiscard]] int leave(int status) const {
     if (took_part_) return status;
-    if (ranks_.leads()) {
+    if (ranks_.is_root()) {
       dismiss(ranks_, status);
       return status;
     }
-    Answer absent;
-    absent.kind = Answer::Kind::other;
-    absent.text = "it could not start, which rank 0 could: its environment is another";
-    ranks_.send(0, Tag::done, pack(absent));
-    return serve(ranks_, {});
+    Reply absent;
+    absent.kind = Reply::Kind::other;
+    absent.text = "it could not start, which rank 0 could: its environment differs";
+    ranks_.send(0, Tag::reply, serialized(absent));
+    const Execution execution;
+    return Worker(ranks_, execution).run();
   }
 
   void add_verbs(CLI::App& app, int& status) {
@@ -130,7 +131,7 @@ class Program {
             [this](CLI::App& verb) {
               verb.add_option("--distribute", distribute_,
                               "Each rank reads and writes its part (default), or rank 0 sends "
-                              "pieces to the others.")
+                              "chunks to the others.")
                   ->type_name("shared|scatter")
                   ->group("Execution");
             },
@@ -171,8 +172,8 @@ class Program {
 
   int crypt(const cli::CryptOptions& given, cli::Verb verb) {
     took_part_ = true;
-    if (ranks_.leads()) return lead(given, verb);
-    return follow([&] {
+    if (ranks_.is_root()) return run_as_root(given, verb);
+    return run_as_worker([&] {
       static_cast<void>(distribution(distribute_));
       return cli::make_plan(options_here(given), verb).execution;
     });
@@ -192,7 +193,7 @@ class Program {
       execution.kernel = axes.kernels.front();
       return execution;
     };
-    if (!ranks_.leads()) return follow(prepare);
+    if (!ranks_.is_root()) return run_as_worker(prepare);
     return command([&](const Others& others) {
       static_cast<void>(prepare());
       others.check();
@@ -205,11 +206,11 @@ class Program {
   // The other ranks, when they are ready or have said why not.
   struct Others {
     std::vector<unsigned> threads{1};
-    std::optional<Answer> trouble;
+    std::optional<Reply> trouble;
     std::string troubled;
 
     void check() const {
-      if (trouble) throw_answer(*trouble, troubled);
+      if (trouble) throw_reply(*trouble, troubled);
     }
   };
 
@@ -218,10 +219,9 @@ class Program {
   int command(const Work& work) {
     Others others;
     for (int other = 1; other < ranks_.size(); ++other) {
-      Packet packet = ranks_.receive(other, Tag::done);
-      const Answer ready = unpack_answer(packet);
-      others.threads.push_back(static_cast<unsigned>(ready.result.segments));
-      if (ready.kind == Answer::Kind::good || others.trouble) continue;
+      const auto ready = ranks_.receive(other, Tag::reply).read<Reply>();
+      others.threads.push_back(ready.threads);
+      if (ready.kind == Reply::Kind::good || others.trouble) continue;
       others.trouble = ready;
       others.troubled = ranks_.name(other);
     }
@@ -237,17 +237,17 @@ class Program {
 
   // Another rank's: prepare() says how it computes, or throws why it cannot.
   template <class Prepare>
-  int follow(const Prepare& prepare) {
-    Answer ready;
+  int run_as_worker(const Prepare& prepare) {
+    Reply ready;
     Execution execution;
     try {
       execution = prepare();
-      ready.result.segments = threads_of(execution);
+      ready.threads = threads_of(execution);
     } catch (...) {
-      ready = answer_of_current_exception();
+      ready = reply_of_current_exception();
     }
-    ranks_.send(0, Tag::done, pack(ready));
-    return serve(ranks_, execution);
+    ranks_.send(0, Tag::reply, serialized(ready));
+    return Worker(ranks_, execution).run();
   }
 
   [[nodiscard]] cli::CryptOptions options_here(const cli::CryptOptions& given) const {
@@ -258,7 +258,7 @@ class Program {
     return options;
   }
 
-  int lead(const cli::CryptOptions& given, cli::Verb verb) {
+  int run_as_root(const cli::CryptOptions& given, cli::Verb verb) {
     return command([&](Others others) {
       const Distribution how = distribution(distribute_);
       const cli::CryptOptions options = options_here(given);
@@ -273,8 +273,8 @@ class Program {
         others.check();
         others.threads[0] = threads_of(*execution);
       }
-      Lead transport(ranks_, how, others.threads);
-      return cli::run_batch(options, verb, &transport);
+      Root distributor(ranks_, how, others.threads);
+      return cli::run_batch(options, verb, &distributor);
     });
   }
 

@@ -40,7 +40,7 @@ Ranks::Ranks(int* argc, char*** argv) {
   local_rank_ = static_cast<unsigned>(local);
   int first = rank_;
   MPI_Bcast(&first, 1, MPI_INT, 0, host);
-  beside_leader_ = first == 0;
+  on_root_host_ = first == 0;
   MPI_Comm_free(&host);
   std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
   int length = 0;
@@ -71,8 +71,8 @@ Ranks::~Ranks() {
     }
     int size = 0;
     MPI_Get_count(&status, MPI_BYTE, &size);
-    Packet packet(static_cast<std::size_t>(size));
-    MPI_Mrecv(packet.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+    Serializer bytes(static_cast<std::size_t>(size));
+    MPI_Mrecv(bytes.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE);
     looks = 0;
   }
   MPI_Finalize();
@@ -94,12 +94,12 @@ std::vector<std::string> Ranks::gather_everywhere(const std::string& own) const 
   return texts;
 }
 
-void Ranks::send(int to, Tag tag, const Packet& packet, int slot) const {
-  if (packet.size() > std::numeric_limits<int>::max()) {
+void Ranks::send(int to, Tag tag, const Serializer& message, int slot) const {
+  if (message.size() > std::numeric_limits<int>::max()) {
     throw Error("a message between ranks has more than 2 GiB");
   }
   MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Isend(packet.data(), static_cast<int>(packet.size()), MPI_BYTE, to, tag_of(tag, slot),
+  MPI_Isend(message.data(), static_cast<int>(message.size()), MPI_BYTE, to, tag_of(tag, slot),
             MPI_COMM_WORLD, &request);
   for (int spins = 0;; ++spins) {
     int done = 0;
@@ -113,9 +113,9 @@ void Ranks::send(int to, Tag tag, const Packet& packet, int slot) const {
   }
 }
 
-void Ranks::send_to_others(Tag tag, const Packet& packet, int slot) const {
+void Ranks::send_to_others(Tag tag, const Serializer& message, int slot) const {
   for (int other = 0; other < size_; ++other) {
-    if (other != rank_) send(other, tag, packet, slot);
+    if (other != rank_) send(other, tag, message, slot);
   }
 }
 
@@ -128,9 +128,9 @@ std::optional<Ranks::Received> Ranks::poll(int from, Tag tag, int slot) const {
   if (found == 0) return std::nullopt;
   int size = 0;
   MPI_Get_count(&status, MPI_BYTE, &size);
-  Packet packet(static_cast<std::size_t>(size));
-  MPI_Mrecv(packet.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE);
-  return Received{status.MPI_SOURCE, std::move(packet)};
+  Serializer bytes(static_cast<std::size_t>(size));
+  MPI_Mrecv(bytes.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+  return Received{status.MPI_SOURCE, std::move(bytes)};
 }
 
 std::optional<Ranks::Received> Ranks::wait(int from, Tag tag, int slot,
@@ -147,16 +147,16 @@ std::optional<Ranks::Received> Ranks::wait(int from, Tag tag, int slot,
   }
 }
 
-Packet Ranks::receive(int from, Tag tag, int slot) const {
-  return std::move(wait(from, tag, slot)->packet);
+Serializer Ranks::receive(int from, Tag tag, int slot) const {
+  return std::move(wait(from, tag, slot)->message);
 }
 
-Packet Ranks::receive_soon(int from, Tag tag, int slot) const {
+Serializer Ranks::receive_soon(int from, Tag tag, int slot) const {
   // Longer than between two calls, and short beside a sample, whose cores it would take.
   constexpr auto patience = std::chrono::microseconds(300);
   const auto start = std::chrono::steady_clock::now();
   for (;;) {
-    if (auto received = poll(from, tag, slot)) return std::move(received->packet);
+    if (auto received = poll(from, tag, slot)) return std::move(received->message);
     if (std::chrono::steady_clock::now() - start > patience) return receive(from, tag, slot);
     sched_yield();
   }

@@ -7,19 +7,19 @@
 #include <string>
 #include <vector>
 
-#include "mpi/packet.hpp"
+#include "mpi/serializer.hpp"
 
 namespace paraes::mpi {
 
-// What a packet is about. Pieces and their results have a tag for each slot, and
-// the steps of a measurement one for each of these, counted from these numbers.
+// Kinds of messages. Chunks and their results have a tag for each slot, and the steps of
+// measurements one for each session, counted from these numbers.
 enum class Tag : int {
-  order = 1,
-  done = 2,
+  command = 1,
+  reply = 2,
   stop = 3,
   progress = 4,
-  piece = 1000,
-  result = 10000,
+  chunk = 1000,
+  chunk_result = 10000,
   step = 20000,
   stepped = 25000
 };
@@ -36,13 +36,13 @@ class Ranks {
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int size() const noexcept { return size_; }
-  [[nodiscard]] bool leads() const noexcept { return rank_ == 0; }
+  [[nodiscard]] bool is_root() const noexcept { return rank_ == 0; }
   // Whether several threads of a rank may send and receive at once.
   [[nodiscard]] bool any_threads() const noexcept { return any_threads_; }
   // The number of this rank among those of its host.
   [[nodiscard]] unsigned local_rank() const noexcept { return local_rank_; }
   // Whether rank 0 is on this rank's host.
-  [[nodiscard]] bool beside_leader() const noexcept { return beside_leader_; }
+  [[nodiscard]] bool on_root_host() const noexcept { return on_root_host_; }
   [[nodiscard]] const std::string& host(int rank) const {
     return hosts_.at(static_cast<std::size_t>(rank));
   }
@@ -53,21 +53,21 @@ class Ranks {
   // The text of every rank, everywhere.
   [[nodiscard]] std::vector<std::string> gather_everywhere(const std::string& own) const;
 
-  void send(int to, Tag tag, const Packet& packet, int slot = 0) const;
-  void send_to_others(Tag tag, const Packet& packet, int slot = 0) const;
-  // The next packet from `from`, or from anybody (any_rank), if it is there.
+  void send(int to, Tag tag, const Serializer& message, int slot = 0) const;
+  void send_to_others(Tag tag, const Serializer& message, int slot = 0) const;
+  // The next message from `from`, or from anybody (any_rank), if it is there.
   struct Received {
     int from;
-    Packet packet;
+    Serializer message;
   };
   static constexpr int any_rank = -1;
   [[nodiscard]] std::optional<Received> poll(int from, Tag tag, int slot = 0) const;
   // Waits for it; calls `meanwhile` now and then. Gives up, with nothing, when that returns false.
   [[nodiscard]] std::optional<Received> wait(int from, Tag tag, int slot = 0,
                                              const std::function<bool()>& meanwhile = {}) const;
-  [[nodiscard]] Packet receive(int from, Tag tag, int slot = 0) const;
-  // The same, without a sleep at first: for measurements.
-  [[nodiscard]] Packet receive_soon(int from, Tag tag, int slot) const;
+  [[nodiscard]] Serializer receive(int from, Tag tag, int slot = 0) const;
+  // Like receive, but busy for a moment before it sleeps: for measurements.
+  [[nodiscard]] Serializer receive_soon(int from, Tag tag, int slot) const;
 
   // MPI_Scatterv and MPI_Gatherv of bytes, with rank 0 as the root.
   void scatter(const std::uint8_t* all, const std::vector<int>& sizes, std::uint8_t* own) const;
@@ -84,7 +84,7 @@ class Ranks {
   int size_ = 1;
   bool any_threads_ = false;
   unsigned local_rank_ = 0;
-  bool beside_leader_ = true;
+  bool on_root_host_ = true;
   int standard_error_ = -1;
   std::vector<std::string> hosts_;
 };

@@ -34,7 +34,6 @@ class FileVariant : public Variant {
   // What the program printed.
   std::string run(Direction direction, const FileTool& tool, const std::string& in,
                   const std::string& out) const;
-  [[nodiscard]] bool is_plaintext(const std::string& path) const;
   [[nodiscard]] Direction direction() const { return row().direction.value_or(Direction::encrypt); }
 
   FileJob job_;

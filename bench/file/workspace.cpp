@@ -18,6 +18,7 @@
 
 #include "bench/harness/variant.hpp"
 #include "bench/memory/arena.hpp"
+#include "bench/memory/oracle.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes::bench {
@@ -134,6 +135,13 @@ void Workspace::need_room(unsigned files) const {
 
 std::string Workspace::key_file(std::size_t bytes) const {
   return path("key" + std::to_string(bytes));
+}
+
+bool Workspace::is_plaintext(const std::string& path) const {
+  const MappedFile file(path);
+  Job copy;
+  copy.bytes = bytes_;
+  return file.size() == copy.bytes && is_answer(copy, file.data(), nullptr);
 }
 
 void Workspace::remove() noexcept {

@@ -36,6 +36,8 @@ class Workspace {
   // The first `bytes` bytes of material().key.
   [[nodiscard]] std::string key_file(std::size_t bytes) const;
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  // Whether a file has the bytes of the plaintext.
+  [[nodiscard]] bool is_plaintext(const std::string& path) const;
 
   // Files that variants make for each other.
   [[nodiscard]] bool has(const std::string& name) const { return made_.count(name) > 0; }

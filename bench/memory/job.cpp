@@ -45,6 +45,16 @@ std::array<std::uint8_t, 16> ctr_block(std::uint64_t blocks) {
   return block;
 }
 
+std::array<std::uint8_t, 16> cbc_chain(const Job& job) {
+  std::array<std::uint8_t, 16> chain = material().iv;
+  if (job.offset != 0) pattern(job.offset - chain.size(), chain.data(), chain.size());
+  return chain;
+}
+
+std::uint64_t first_unit(const Job& job) {
+  return material().first_unit + (job.offset == 0 ? 0 : job.offset / job.unit);
+}
+
 Units::Units(std::uint64_t bytes, std::size_t unit_bytes)
     : unit(unit_bytes == 0 ? bytes : unit_bytes), count(1), last(bytes) {
   if (bytes <= unit) return;

@@ -21,6 +21,9 @@ struct Job {
   std::uint64_t bytes = 0;
   int threads = 1;
   bool in_place = false;
+  // Where these bytes begin in the message whose share they are: 0, or in CTR any multiple of 16,
+  // in XTS one of `unit`, and with ECB and CBC decryption one of 16.
+  std::uint64_t offset = 0;
 };
 
 // Something that computes jobs: ours, or a rival. Its constructor takes the job, expands the key
@@ -68,6 +71,12 @@ inline constexpr std::size_t segment_bytes = std::size_t{16} << 10;
 
 // The initial counter block plus `blocks`, a 128-bit big-endian sum.
 [[nodiscard]] std::array<std::uint8_t, 16> ctr_block(std::uint64_t blocks);
+
+// The block that CBC decryption chains the job's first block with: the IV, or the block before it.
+[[nodiscard]] std::array<std::uint8_t, 16> cbc_chain(const Job& job);
+
+// The number of the job's first XTS data unit.
+[[nodiscard]] std::uint64_t first_unit(const Job& job);
 
 // The XTS data units of a message: all of `unit` bytes but the last, which takes a rest of under 16
 // bytes as well.

@@ -13,39 +13,16 @@ namespace {
 
 using Check = FileVariant::Check;
 
-bool authenticated(const std::string& format) { return format != "raw" && format != "openssl"; }
-
-void refuse(const FileJob& job, std::uint64_t bytes) {
-  if (job.format == "raw") {
-    if (job.mode == Mode::gcm) throw Skip("--format raw has no GCM: the authenticated formats do");
-    if ((job.mode == Mode::ecb || job.mode == Mode::cbc) && bytes % 16 != 0) {
-      throw Skip("without padding ECB and CBC take whole blocks");
-    }
-    if (job.mode == Mode::xts) {
-      if (job.key_bits == 192) throw Skip("XTS has no AES-192 (SP 800-38E section 3)");
-      if (bytes < 16) throw Skip("XTS takes 16 bytes or more (IEEE 1619 section 5.1)");
-      if (job.unit == 0) throw Skip("a file's data units have a size (--unit)");
-    }
-  }
-  if (job.format == "openssl" && job.mode != Mode::cbc && job.mode != Mode::ctr) {
-    throw Skip("--format openssl has CBC and CTR only");
-  }
-  if (authenticated(job.format) && job.key_bits == 192) {
-    throw Skip("--format " + job.format + " has 128- and 256-bit keys only");
-  }
-}
-
 class Planner {
  public:
   Planner(const Axes& axes, Plan& plan)
-      : axes_(axes), plan_(plan), gpus_(present_gpus(axes, "file", plan)) {}
+      : axes_(axes), group_(plan), gpus_(present_gpus(axes, "file", plan)) {}
 
   // Whether there is a device to measure, and rivals beside it.
   [[nodiscard]] bool has_device() const { return has(axes_.devices, "cpu") || !gpus_.empty(); }
 
   // All rows of one size: one group, so that they are interleaved with each other.
   void plan(std::uint64_t bytes) {
-    group_.clear();
     done_.clear();
     workspace_ = std::make_shared<Workspace>(workspace_root(axes_.folder), bytes);
     for (const FileRival& rival : file_rivals()) {
@@ -54,21 +31,21 @@ class Planner {
     for (const std::string& format : axes_.formats) {
       // The authenticated formats have one mode, the others no GCM.
       const std::vector<Mode> modes =
-          authenticated(format) ? std::vector<Mode>{Mode::gcm} : modes_of(format);
+          is_authenticated(format) ? std::vector<Mode>{Mode::gcm} : modes_of(format);
       for (const Mode mode : modes) {
         for (const int bits : key_bits_of(format)) {
           FileJob job{format, mode, bits, axes_.unit};
           add_jobs(job);
           // `openssl enc` authenticates nothing; AES-CTR with the same key size is its closest.
           const FileJob closest =
-              authenticated(format) ? FileJob{"raw", Mode::ctr, bits, axes_.unit} : job;
+              is_authenticated(format) ? FileJob{"raw", Mode::ctr, bits, axes_.unit} : job;
           for (const FileRival& rival : file_rivals()) {
             if (rival.follows_job) add_rival(rival, closest);
           }
         }
       }
     }
-    if (!group_.empty()) plan_.groups.push_back(std::move(group_));
+    group_.finish();
   }
 
  private:
@@ -84,40 +61,27 @@ class Planner {
     return axes_.key_bits;
   }
 
-  [[nodiscard]] Row row_of(const FileJob& job, Direction direction) const {
-    Row row;
-    row.scope = "file";
-    row.format = job.format;
-    row.mode = job.mode;
-    row.key_bits = job.key_bits;
-    row.direction = direction;
-    row.bytes = workspace_->bytes();
-    row.key_expansion = "host";
-    return row;
-  }
-
   // `make` gives the tool of a row and its checker, or throws Skip.
   template <class Make>
   void add(Row row, const FileJob& job, Check check, Make make) {
-    try {
-      std::pair<std::unique_ptr<FileTool>, std::unique_ptr<FileTool>> tools = make(row);
-      group_.push_back(std::make_unique<FileVariant>(row, job, check, std::move(tools.first),
-                                                     std::move(tools.second), workspace_));
-    } catch (const Skip& skip) {
-      plan_.skipped.push_back({std::move(row), skip.what()});
-    }
+    group_.add(std::move(row), [&](const Row& r) {
+      std::pair<std::unique_ptr<FileTool>, std::unique_ptr<FileTool>> tools = make(r);
+      return std::make_unique<FileVariant>(r, job, check, std::move(tools.first),
+                                           std::move(tools.second), workspace_);
+    });
   }
 
   void add_jobs(const FileJob& job) {
     for (const Direction direction : axes_.directions) {
-      if (has(axes_.devices, "cpu")) add_on_cpu(job, row_of(job, direction));
-      for (const std::string& device : gpus_) add_on_gpu(job, row_of(job, direction), device);
+      if (has(axes_.devices, "cpu")) add_on_cpu(job, row_of(job, direction, workspace_->bytes()));
+      for (const std::string& device : gpus_)
+        add_on_gpu(job, row_of(job, direction, workspace_->bytes()), device);
     }
   }
 
   void add_on_cpu(const FileJob& job, Row row) {
     // The others have one piece at a time on its way.
-    row.overlap = axes_.overlap && authenticated(job.format);
+    row.overlap = axes_.overlap && is_authenticated(job.format);
     for (const int threads : axes_.threads) {
       for (const std::string& kernel : axes_.kernels) {
         row.threads = threads;
@@ -170,7 +134,7 @@ class Planner {
   void add_rival(const FileRival& rival, const FileJob& job) {
     if (!has(axes_.rivals, rival.name)) return;
     for (const Direction direction : axes_.directions) {
-      Row row = row_of(job, direction);
+      Row row = row_of(job, direction, workspace_->bytes());
       row.rival = rival.name;
       if (!rival.follows_job) {
         row.format.clear();
@@ -197,13 +161,12 @@ class Planner {
   }
 
   const Axes& axes_;
-  Plan& plan_;
+  GroupBuilder group_;
   KernelTable cpu_kernels_{kernels(), "CPU"};
   KernelTable gpu_kernels_{gpu_kernels(), "GPU"};
   std::vector<std::string> gpus_;  // that are there
   std::shared_ptr<Workspace> workspace_;
   std::set<std::string> done_;
-  Group group_;
 };
 
 }  // namespace

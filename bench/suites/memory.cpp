@@ -17,7 +17,7 @@ namespace {
 
 class Planner {
  public:
-  Planner(const Axes& axes, Plan& plan) : axes_(axes), plan_(plan) {
+  Planner(const Axes& axes, Plan& plan) : axes_(axes), group_(plan) {
     for (std::string& device : present_gpus(axes, "memory", plan)) {
       if (device.find('+') == std::string::npos) {
         gpus_.push_back(std::move(device));
@@ -31,18 +31,17 @@ class Planner {
       if (!wanted(rival)) continue;
       Row row;
       row.rival = rival.name;
-      plan_.skipped.push_back({std::move(row), "it runs on the cpu: --device cpu,..."});
+      plan.skipped.push_back({std::move(row), "it runs on the cpu: --device cpu,..."});
     }
   }
 
   // All rows of one size: one group, so that they are interleaved with each other.
   void plan(std::uint64_t bytes) {
-    group_.clear();
     if (has(axes_.devices, "cpu")) plan_cpu(bytes);
     for (const std::string& device : gpus_) {
       for (const std::string& kernel : axes_.gpu_kernels) plan_gpu(device, kernel, bytes);
     }
-    if (!group_.empty()) plan_.groups.push_back(std::move(group_));
+    group_.finish();
   }
 
  private:
@@ -50,29 +49,13 @@ class Planner {
     return has(axes_.rivals, rival.name);
   }
 
-  // `add` with every job of the axes.
-  template <class Add>
-  void each_job(std::uint64_t bytes, int threads, Add add) {
-    for (const bool in_place : axes_.in_place) {
-      for (const Mode mode : axes_.modes) {
-        for (const int bits : axes_.key_bits) {
-          for (const Direction direction : axes_.directions) {
-            add(Job{mode, bits, direction, axes_.unit, bytes, threads, in_place});
-          }
-        }
-      }
-    }
-  }
-
   // `make` gives the variant or throws Skip.
   template <class Make>
   void add(Row row, const Job& job, Make make) {
-    try {
+    group_.add(std::move(row), [&](const Row& r) {
       if (job.mode) refuse(job);
-      group_.push_back(make(row));
-    } catch (const Skip& skip) {
-      plan_.skipped.push_back({std::move(row), skip.what()});
-    }
+      return make(r);
+    });
   }
 
   void plan_cpu(std::uint64_t bytes) {
@@ -85,7 +68,7 @@ class Planner {
       for (const Ports& ports : all_ports()) {
         if (has(axes_.rivals, ports.rival)) add_ports(ports, bytes, threads);
       }
-      each_job(bytes, threads, [&](const Job& job) { add_job(job); });
+      each_job(axes_, bytes, threads, [&](const Job& job) { add_job(job); });
     }
   }
 
@@ -151,7 +134,7 @@ class Planner {
 
   void plan_gpu(const std::string& device, const std::string& kernel, std::uint64_t bytes) {
     const auto arena = std::make_shared<ResidentArena>(device, kernel, bytes);
-    each_job(bytes, 1, [&](const Job& job) {
+    each_job(axes_, bytes, 1, [&](const Job& job) {
       for (const std::string& place : axes_.key_expansions) {
         Row row = row_of(job);
         row.device = device;
@@ -172,12 +155,11 @@ class Planner {
   }
 
   const Axes& axes_;
-  Plan& plan_;
+  GroupBuilder group_;
   KernelTable cpu_kernels_{kernels(), "CPU"};
   KernelTable gpu_kernels_{gpu_kernels(), "GPU"};
   std::vector<std::string> gpus_;  // that are there
   std::shared_ptr<Arena> arena_;
-  Group group_;
 };
 
 }  // namespace

@@ -50,6 +50,44 @@ void refuse_serial(Mode mode, Direction direction) {
   }
 }
 
+Row row_of(const FileJob& job, Direction direction, std::uint64_t bytes) {
+  Row row;
+  row.scope = "file";
+  row.format = job.format;
+  row.mode = job.mode;
+  row.key_bits = job.key_bits;
+  row.direction = direction;
+  row.bytes = bytes;
+  row.key_expansion = "host";
+  return row;
+}
+
+bool is_authenticated(const std::string& format) { return format != "raw" && format != "openssl"; }
+
+void refuse(const FileJob& job, std::uint64_t bytes) {
+  if (job.format == "raw") {
+    if (job.mode == Mode::gcm) throw Skip("--format raw has no GCM: the authenticated formats do");
+    if ((job.mode == Mode::ecb || job.mode == Mode::cbc) && bytes % 16 != 0) {
+      throw Skip("without padding ECB and CBC take whole blocks");
+    }
+    if (job.mode == Mode::xts) {
+      if (job.key_bits == 192) throw Skip("XTS has no AES-192 (SP 800-38E section 3)");
+      if (bytes < 16) throw Skip("XTS takes 16 bytes or more (IEEE 1619 section 5.1)");
+      if (job.unit == 0) throw Skip("a file's data units have a size (--unit)");
+    }
+  }
+  if (job.format == "openssl" && job.mode != Mode::cbc && job.mode != Mode::ctr) {
+    throw Skip("--format openssl has CBC and CTR only");
+  }
+  if (is_authenticated(job.format) && job.key_bits == 192) {
+    throw Skip("--format " + job.format + " has 128- and 256-bit keys only");
+  }
+}
+
+void GroupBuilder::finish() {
+  if (!group_.empty()) plan_.groups.push_back(std::exchange(group_, {}));
+}
+
 KernelTable::KernelTable(const std::vector<KernelInfo>& list, std::string kind)
     : kind_(std::move(kind)) {
   for (const KernelInfo& info : list) infos_.emplace(info.name, info);

@@ -4,9 +4,11 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bench/axes.hpp"
+#include "bench/file/tools.hpp"
 #include "bench/harness/variant.hpp"
 #include "bench/memory/job.hpp"
 #include "paraes/kernels.hpp"
@@ -15,9 +17,51 @@ namespace paraes::bench {
 
 // The row of a job on the CPU, without its kernel.
 [[nodiscard]] Row row_of(const Job& job);
+// The row of a file of `bytes` bytes, without its device and kernel.
+[[nodiscard]] Row row_of(const FileJob& job, Direction direction, std::uint64_t bytes);
 
 // Throws Skip for a job that no implementation can do.
 void refuse(const Job& job);
+void refuse(const FileJob& job, std::uint64_t bytes);
+
+[[nodiscard]] bool is_authenticated(const std::string& format);
+
+// Calls `add` with every job of the axes in memory.
+template <class Add>
+void each_job(const Axes& axes, std::uint64_t bytes, int threads, const Add& add) {
+  for (const bool in_place : axes.in_place) {
+    for (const Mode mode : axes.modes) {
+      for (const int bits : axes.key_bits) {
+        for (const Direction direction : axes.directions) {
+          add(Job{mode, bits, direction, axes.unit, bytes, threads, in_place});
+        }
+      }
+    }
+  }
+}
+
+// Collects rows that are interleaved with each other: those of one size.
+class GroupBuilder {
+ public:
+  explicit GroupBuilder(Plan& plan) : plan_(plan) {}
+
+  // make(row) returns the variant of the row, or throws Skip: the row is then listed as skipped.
+  template <class Make>
+  void add(Row row, const Make& make) {
+    try {
+      group_.push_back(make(row));
+    } catch (const Skip& skip) {
+      plan_.skipped.push_back({std::move(row), skip.what()});
+    }
+  }
+
+  // Gives the group to the plan, if it has a row, and begins the next.
+  void finish();
+
+ private:
+  Plan& plan_;
+  Group group_;
+};
 
 // Throws Skip for what cannot be spread over a GPU.
 void refuse_serial(Mode mode, Direction direction);

@@ -13,20 +13,19 @@ namespace {
 class Planner {
  public:
   Planner(const Axes& axes, Plan& plan)
-      : axes_(axes), plan_(plan), gpus_(present_gpus(axes, "transfer", plan)) {
+      : axes_(axes), group_(plan), gpus_(present_gpus(axes, "transfer", plan)) {
     if (!has(axes.devices, "cpu")) return;
     skip_device(plan, "cpu", "transfer", "data for the cpu is in host memory: nothing to transfer");
   }
 
   // All rows of one size: one group, so that they are interleaved with each other.
   void plan(std::uint64_t bytes) {
-    group_.clear();
     arena_ = std::make_shared<Arena>(bytes, 1);
     for (const std::string& device : gpus_) {
       if (has(axes_.rivals, pinned_copy_name)) add_copy(device, bytes);
       for (const std::string& kernel : axes_.gpu_kernels) add_jobs(device, kernel, bytes);
     }
-    if (!group_.empty()) plan_.groups.push_back(std::move(group_));
+    group_.finish();
   }
 
  private:
@@ -39,33 +38,16 @@ class Planner {
     return row;
   }
 
-  template <class Make>
-  void add(Row row, Make make) {
-    try {
-      group_.push_back(make(row));
-    } catch (const Skip& skip) {
-      plan_.skipped.push_back({std::move(row), skip.what()});
-    }
-  }
-
   void add_copy(const std::string& device, std::uint64_t bytes) {
     Job job;
     job.bytes = bytes;
     Row row = transfer_row(job, device);
     row.rival = pinned_copy_name;
-    add(std::move(row), [](const Row& r) { return make_pinned_copy(r); });
+    group_.add(std::move(row), [](const Row& r) { return make_pinned_copy(r); });
   }
 
   void add_jobs(const std::string& device, const std::string& kernel, std::uint64_t bytes) {
-    for (const bool in_place : axes_.in_place) {
-      for (const Mode mode : axes_.modes) {
-        for (const int bits : axes_.key_bits) {
-          for (const Direction direction : axes_.directions) {
-            add_job(device, kernel, Job{mode, bits, direction, axes_.unit, bytes, 1, in_place});
-          }
-        }
-      }
-    }
+    each_job(axes_, bytes, 1, [&](const Job& job) { add_job(device, kernel, job); });
   }
 
   void add_job(const std::string& device, const std::string& kernel, const Job& job) {
@@ -75,7 +57,7 @@ class Planner {
         row.kernel = kernel;
         row.transfer = transfer;
         row.key_expansion = place;
-        add(std::move(row), [&](const Row& r) {
+        group_.add(std::move(row), [&](const Row& r) {
           refuse(job);
           kernels_.require(kernel);
           refuse_serial(*job.mode, job.direction);
@@ -92,11 +74,10 @@ class Planner {
   }
 
   const Axes& axes_;
-  Plan& plan_;
+  GroupBuilder group_;
   KernelTable kernels_{gpu_kernels(), "GPU"};
   std::vector<std::string> gpus_;  // that are there
   std::shared_ptr<Arena> arena_;
-  Group group_;
 };
 
 }  // namespace

@@ -140,6 +140,11 @@ class FileSource : public PositionalSource {
   // Takes an open descriptor of a regular file; `name` is what errors call it.
   FileSource(Descriptor descriptor, std::string name);
 
+  // Opens the regular file `path`, following symbolic links, for reading (O_RDONLY | O_CLOEXEC);
+  // errors call it `path`. Throws IoError with the errno of open(2). A FIFO of that name does not
+  // make it wait for a writer; reads of it fail.
+  [[nodiscard]] static FileSource open(const std::string& path);
+
   std::size_t read(MutableBytes buffer) override;
   [[nodiscard]] std::optional<std::uint64_t> remaining() const override;
   [[nodiscard]] std::size_t read_at(std::uint64_t offset, MutableBytes buffer) const override;
@@ -357,7 +362,7 @@ struct TransferTimes {
   std::uint64_t read = 0;
   std::uint64_t kernel = 0;
   std::uint64_t write = 0;
-  std::uint64_t scatter = 0;  // sending pieces to other processes, and fetching them
+  std::uint64_t scatter = 0;  // sending chunks to other processes, and fetching them
   std::uint64_t gather = 0;
 };
 

@@ -38,7 +38,7 @@ class Message {
     std::vector<std::uint8_t> header;
     SegmentLayout layout;
     SegmentKey secret;
-    bool commits;
+    bool commits = false;
   };
   Message(Parts parts, const Execution& execution);
 

@@ -24,6 +24,12 @@ FileSource::FileSource(Descriptor descriptor, std::string name)
   static_cast<void>(posix_fadvise(descriptor_.get(), 0, 0, POSIX_FADV_SEQUENTIAL));
 }
 
+FileSource FileSource::open(const std::string& path) {
+  Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (descriptor.get() < 0) posix::fail("open", path, errno);
+  return {std::move(descriptor), path};
+}
+
 std::size_t FileSource::read(MutableBytes buffer) {
   const std::size_t n = read_at(position_, buffer);
   position_ += n;

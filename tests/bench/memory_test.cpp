@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -73,6 +74,32 @@ bool verifies(const Job& job, std::unique_ptr<Contender> contender) {
 TEST(Memory, OursIsRight) {
   for (const Job& job : jobs())
     EXPECT_TRUE(verifies(job, make_ours(job, "ttable"))) << name_of(job);
+}
+
+// Each share of a message, computed apart, is that part of the whole.
+TEST(Memory, SharesMakeTheWhole) {
+  for (Job job : jobs()) {
+    if (job.in_place) continue;
+    const bool serial = job.mode == Mode::cbc && job.direction == Direction::encrypt;
+    std::vector<std::uint8_t> in(job.bytes);
+    std::vector<std::uint8_t> out(job.bytes);
+    pattern(0, in.data(), in.size());
+    const Job whole = job;
+    constexpr std::uint64_t border = 3 * 4096;
+    for (const auto& [from, to] : {std::pair(std::uint64_t{0}, border), {border, whole.bytes}}) {
+      job.offset = from;
+      job.bytes = to - from;
+      if (from != 0 && (serial || job.mode == Mode::gcm)) {
+        EXPECT_THROW(static_cast<void>(make_ours(job, "auto")), Skip) << name_of(job);
+        continue;
+      }
+      std::array<std::uint8_t, 16> tag{};
+      if (job.mode == Mode::gcm) continue;
+      make_ours(job, "auto")->run(in.data() + from, out.data() + from, tag.data());
+    }
+    if (serial || job.mode == Mode::gcm) continue;
+    EXPECT_TRUE(is_answer(whole, out.data(), nullptr)) << name_of(whole);
+  }
 }
 
 TEST(Memory, OpenMpIsRight) {

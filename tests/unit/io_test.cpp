@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -182,11 +183,23 @@ TEST_F(Io, NamesOfTemporaries) {
   }
 }
 
+TEST_F(Io, FileSourceOpensAPath) {
+  write("f", "0123456789");
+  FileSource source = FileSource::open(path("f").string());
+  EXPECT_EQ(source.name(), path("f").string());
+  EXPECT_EQ(source.size(), 10U);
+  std::array<std::uint8_t, 16> buffer{};
+  EXPECT_EQ(source.read(buffer), 10U);
+  EXPECT_EQ(buffer[9], '9');
+  EXPECT_EQ(error_of([&] { static_cast<void>(FileSource::open(path("none").string())); }), ENOENT);
+  ASSERT_EQ(mkfifo(path("fifo").c_str(), 0600), 0);
+  FileSource fifo = FileSource::open(path("fifo").string());
+  EXPECT_EQ(error_of([&] { static_cast<void>(fifo.read(buffer)); }), ESPIPE);
+}
+
 TEST_F(Io, SourceNoticesThatItWasWrittenTo) {
   write("f", "0123456789");
-  const auto open_source = [&] {
-    return FileSource(Descriptor(open(path("f").c_str(), O_RDONLY | O_CLOEXEC)), "f");
-  };
+  const auto open_source = [&] { return FileSource::open(path("f").string()); };
   const FileSource same = open_source();
   EXPECT_NO_THROW(same.check_unchanged());
   const FileSource overwritten = open_source();

@@ -1,4 +1,4 @@
-// Who carries whole messages from source to sink: this process, or several.
+// The interface through which files go to several processes: whole messages from source to sink.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 namespace paraes::cli {
 
 // The authenticated formats. Errors are those of the library's functions of the same meaning.
-class Transport {
+class Distributor {
  public:
-  // Names by which other processes find the source and the sink; empty for what is no file.
+  // The names by which other processes open the source and the sink; empty where it is no file.
   struct Names {
     std::string source;
     std::string sink;
     std::string shown;  // what the user calls the sink
   };
 
-  virtual ~Transport() = default;
+  virtual ~Distributor() = default;
 
   virtual TransferResult seal(Source& source, const Message& message, Sink& sink,
                               const TransferOptions& options, const Names& names) = 0;

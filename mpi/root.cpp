@@ -1,4 +1,4 @@
-#include "mpi/lead.hpp"
+#include "mpi/root.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -6,16 +6,18 @@
 #include <optional>
 #include <utility>
 
-#include "mpi/pieces.hpp"
+#include "cli/clock.hpp"
+#include "mpi/chunks.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 
 namespace paraes::mpi {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using cli::Clock;
+using cli::nanoseconds_since;
 
-// By which the other ranks see that they read the same file.
+// The other ranks compare it with that of the file that they open.
 FileVersion version_of(const Source& source) {
   const auto* file = dynamic_cast<const FileSource*>(&source);
   if (file == nullptr) throw Error("ranks share files, and nothing else");
@@ -24,8 +26,8 @@ FileVersion version_of(const Source& source) {
 
 }  // namespace
 
-// What all ranks have done so far. Called by one thread at a time.
-class Lead::Progress {
+// Adds up how much of a command all ranks have done. Called by one thread at a time.
+class Root::Progress {
  public:
   Progress(const Ranks& ranks, std::uint64_t number,
            const std::function<void(std::uint64_t)>& report)
@@ -37,17 +39,18 @@ class Lead::Progress {
     look();
   }
 
-  // Reads what the others say.
+  // Reads the reports of the others.
   void look() {
     while (auto received = ranks_.poll(Ranks::any_rank, Tag::progress)) {
-      if (received->packet.number() == number_) others_ += received->packet.number();
+      const auto report = received->message.read<ProgressReport>();
+      if (report.command == number_) others_ += report.bytes;
     }
     if (report_ && own_ + others_ != told_) {
       told_ = own_ + others_;
       report_(told_);
     }
     while (auto received = ranks_.poll(Ranks::any_rank, Tag::stop)) {
-      if (received->packet.number() == number_) stopped_ = true;
+      if (received->message.read<Stop>().command == number_) stopped_ = true;
     }
   }
   [[nodiscard]] bool stopped() const noexcept { return stopped_; }
@@ -62,52 +65,55 @@ class Lead::Progress {
   bool stopped_ = false;
 };
 
-Order Lead::new_order(Task task, const Message& message, const Names& names) {
-  Order order;
-  order.task = task;
-  order.number = ++number_;
+Command Root::new_command(Task task, const Message& message, const Names& names) {
+  Command command;
+  command.task = task;
+  command.number = ++number_;
   const Message::Parts& parts = message.parts();
-  order.parts.header = parts.header;
-  order.parts.layout = parts.layout;
-  order.parts.secret.key = SecretBytes(parts.secret.key.span());
-  order.parts.secret.base_nonce = parts.secret.base_nonce;
-  order.parts.secret.nonces = parts.secret.nonces;
-  order.parts.commits = parts.commits;
-  order.source = names.source;
-  order.sink = names.sink;
-  order.shown = names.shown;
-  if (!names.sink.empty()) order.inode = SharedSink(names.sink, names.shown).inode();
-  return order;
+  command.parts.header = parts.header;
+  command.parts.layout = parts.layout;
+  command.parts.secret.key = SecretBytes(parts.secret.key.span());
+  command.parts.secret.base_nonce = parts.secret.base_nonce;
+  command.parts.secret.nonces = parts.secret.nonces;
+  command.parts.commits = parts.commits;
+  command.source = names.source;
+  command.sink = names.sink;
+  command.shown = names.shown;
+  if (!names.sink.empty()) command.inode = SharedSink(names.sink, names.shown).inode();
+  return command;
 }
 
-void Lead::send_to_all(const Order& order) const { ranks_.send_to_others(Tag::order, pack(order)); }
+void Root::send_to_all(const Command& command) const {
+  ranks_.send_to_others(Tag::command, serialized(command));
+}
 
-std::vector<Answer> Lead::collect(std::uint64_t number, Progress* progress, bool quiet) const {
-  std::vector<Answer> answers;
+std::vector<Reply> Root::collect(std::uint64_t number, Progress* progress, bool quiet) const {
+  std::vector<Reply> replies;
   for (int other = 1; other < ranks_.size(); ++other) {
     for (;;) {
-      auto received = ranks_.wait(other, Tag::done, 0, [&] {
+      auto received = ranks_.wait(other, Tag::reply, 0, [&] {
         if (progress != nullptr) progress->look();
         return true;
       });
-      answers.push_back(unpack_answer(received->packet));
-      if (answers.back().number == number) break;
-      answers.pop_back();
+      auto reply = received->message.read<Reply>();
+      if (reply.number != number) continue;
+      replies.push_back(std::move(reply));
+      break;
     }
   }
-  if (quiet) return answers;
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    const Answer& answer = answers[i];
-    if (answer.kind == Answer::Kind::good || answer.kind == Answer::Kind::stopped) continue;
-    throw_answer(answer, ranks_.name(static_cast<int>(i) + 1));
+  if (quiet) return replies;
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    const Reply& reply = replies[i];
+    if (reply.kind == Reply::Kind::good || reply.kind == Reply::Kind::stopped) continue;
+    throw_reply(reply, ranks_.name(static_cast<int>(i) + 1));
   }
-  return answers;
+  return replies;
 }
 
 template <class Work>
-OpenResult Lead::share(const Order& order, const OpenOptions& options, const Work& work) {
-  send_to_all(order);
-  Progress progress(ranks_, order.number, options.progress);
+OpenResult Root::share(const Command& command, const OpenOptions& options, const Work& work) {
+  send_to_all(command);
+  Progress progress(ranks_, command.number, options.progress);
   OpenOptions own = options;
   std::vector<BadRange> bad;
   if (options.salvage != nullptr) own.salvage = &bad;
@@ -120,21 +126,21 @@ OpenResult Lead::share(const Order& order, const OpenOptions& options, const Wor
   try {
     result = work(own);
   } catch (const Stopped&) {
-    static_cast<void>(collect(order.number, &progress, false));
+    static_cast<void>(collect(command.number, &progress, false));
     throw Error("a rank has stopped, and did not say why");
   } catch (...) {
-    ranks_.send_to_others(Tag::stop, pack_stop(order.number));
-    static_cast<void>(collect(order.number, &progress, true));
+    ranks_.send_to_others(Tag::stop, serialized(Stop{command.number}));
+    static_cast<void>(collect(command.number, &progress, true));
     throw;
   }
-  for (const Answer& answer : collect(order.number, &progress, false)) {
-    result.segments += answer.result.segments;
-    result.intact += answer.result.intact;
-    result.truncated = result.truncated || answer.result.truncated;
-    result.times.read += answer.result.times.read;
-    result.times.kernel += answer.result.times.kernel;
-    result.times.write += answer.result.times.write;
-    bad.insert(bad.end(), answer.bad.begin(), answer.bad.end());
+  for (const Reply& reply : collect(command.number, &progress, false)) {
+    result.segments += reply.result.segments;
+    result.intact += reply.result.intact;
+    result.truncated = result.truncated || reply.result.truncated;
+    result.times.read += reply.result.times.read;
+    result.times.kernel += reply.result.times.kernel;
+    result.times.write += reply.result.times.write;
+    bad.insert(bad.end(), reply.bad.begin(), reply.bad.end());
   }
   progress.look();
   if (options.salvage != nullptr) *options.salvage = std::move(bad);
@@ -142,18 +148,18 @@ OpenResult Lead::share(const Order& order, const OpenOptions& options, const Wor
 }
 
 template <class Work>
-OpenResult Lead::scatter(Order order, const Message& message, const OpenOptions& options,
+OpenResult Root::scatter(Command command, const Message& message, const OpenOptions& options,
                          const Work& work) {
   if (!ranks_.any_threads()) {
     throw Unavailable(
         "this MPI gives its threads no access (MPI_THREAD_MULTIPLE), which --distribute scatter "
         "and pipes need");
   }
-  order.encrypts = order.task == Task::seal;
-  order.task = Task::help;
-  order.source.clear();
-  order.sink.clear();
-  send_to_all(order);
+  command.seals = command.task == Task::seal;
+  command.task = Task::compute;
+  command.source.clear();
+  command.sink.clear();
+  send_to_all(command);
   // Workers: this rank's threads, then the slots of the others.
   struct Slot {
     int rank;
@@ -161,7 +167,7 @@ OpenResult Lead::scatter(Order order, const Message& message, const OpenOptions&
   };
   std::vector<Slot> slots(threads_[0], Slot{0, 0});
   for (int other = 1; other < ranks_.size(); ++other) {
-    const unsigned count = pieces_a_thread * threads_[static_cast<std::size_t>(other)];
+    const unsigned count = chunks_per_thread * threads_[static_cast<std::size_t>(other)];
     for (unsigned k = 0; k < count; ++k) slots.push_back({other, static_cast<int>(k)});
   }
   std::atomic<std::uint64_t> sending = 0;
@@ -173,46 +179,42 @@ OpenResult Lead::scatter(Order order, const Message& message, const OpenOptions&
     const Slot slot = slots.at(worker);
     const Clock::time_point start = Clock::now();
     if (slot.rank == 0) {
-      if (order.encrypts) {
-        message.cipher().crypt(Direction::encrypt, run);
-      } else {
-        message.cipher().crypt(Direction::decrypt, run);
-      }
+      message.cipher().crypt(command.seals ? Direction::encrypt : Direction::decrypt, run);
       computing += nanoseconds_since(start);
       return;
     }
-    ranks_.send(slot.rank, Tag::piece, pack_piece(run), slot.number);
+    ranks_.send(slot.rank, Tag::chunk, serialized_chunk(run), slot.number);
     const Clock::time_point sent = Clock::now();
-    Packet result = ranks_.receive(slot.rank, Tag::result, slot.number);
-    const std::uint64_t kernel = unpack_result(result, run);
+    const Serializer result = ranks_.receive(slot.rank, Tag::chunk_result, slot.number);
+    const std::uint64_t kernel = take_result(result, run);
     sending += nanoseconds_since(start) - nanoseconds_since(sent);
     computing += kernel;
     const std::uint64_t waited = nanoseconds_since(sent);
     fetching += waited > kernel ? waited - kernel : 0;
   };
-  const auto enough = [&] {
-    Order end;
-    end.task = Task::enough;
-    end.number = order.number;
+  const auto finish = [&] {
+    Command end;
+    end.task = Task::finish;
+    end.number = command.number;
     send_to_all(end);
   };
   OpenResult result;
   try {
     result = work(own);
   } catch (...) {
-    enough();
-    static_cast<void>(collect(order.number, nullptr, true));
+    finish();
+    static_cast<void>(collect(command.number, nullptr, true));
     throw;
   }
-  enough();
-  static_cast<void>(collect(order.number, nullptr, false));
+  finish();
+  static_cast<void>(collect(command.number, nullptr, false));
   result.times.kernel = computing;
   result.times.scatter = sending;
   result.times.gather = fetching;
   return result;
 }
 
-TransferResult Lead::seal(Source& source, const Message& message, Sink& sink,
+TransferResult Root::seal(Source& source, const Message& message, Sink& sink,
                           const TransferOptions& options, const Names& names) {
   if (ranks_.size() == 1) return seal_message(source, message, sink, options);
   OpenOptions with;
@@ -222,43 +224,43 @@ TransferResult Lead::seal(Source& source, const Message& message, Sink& sink,
     static_cast<TransferResult&>(result) = seal_message(source, message, sink, own);
     return result;
   };
-  Order order = new_order(Task::seal, message, names);
+  Command command = new_command(Task::seal, message, names);
   if (distribution_ == Distribution::scatter || names.source.empty() || names.sink.empty()) {
-    return scatter(std::move(order), message, with, work);
+    return scatter(std::move(command), message, with, work);
   }
-  order.version = version_of(source);
-  order.overlap = options.overlap;
-  return share(order, with, work);
+  command.version = version_of(source);
+  command.overlap = options.overlap;
+  return share(command, with, work);
 }
 
-OpenResult Lead::open(Source& source, const Message& message, Sink* sink,
+OpenResult Root::open(Source& source, const Message& message, Sink* sink,
                       const OpenOptions& options, const Names& names) {
   if (ranks_.size() == 1) return open_message(source, message, sink, options);
   const auto work = [&](const OpenOptions& own) {
     return open_message(source, message, sink, own);
   };
-  Order order = new_order(Task::open, message, names);
+  Command command = new_command(Task::open, message, names);
   const bool to_pipe = sink != nullptr && names.sink.empty();
   const auto* file = dynamic_cast<const PositionalSource*>(&source);
   if (distribution_ == Distribution::scatter || names.source.empty() || to_pipe ||
       file == nullptr) {
-    return scatter(std::move(order), message, options, work);
+    return scatter(std::move(command), message, options, work);
   }
-  order.version = version_of(source);
-  order.overlap = options.overlap;
-  order.salvages = options.salvage != nullptr;
-  order.offset = options.offset;
-  order.length = options.length;
-  OpenResult result = share(order, options, work);
+  command.version = version_of(source);
+  command.overlap = options.overlap;
+  command.salvages = options.salvage != nullptr;
+  command.offset = options.offset;
+  command.length = options.length;
+  OpenResult result = share(command, options, work);
   if (options.salvage != nullptr) finish_salvage(message, result, *options.salvage);
   return result;
 }
 
 void dismiss(const Ranks& ranks, int status) {
-  Order order;
-  order.task = Task::quit;
-  order.number = static_cast<std::uint64_t>(status);
-  ranks.send_to_others(Tag::order, pack(order));
+  Command command;
+  command.task = Task::quit;
+  command.exit_status = status;
+  ranks.send_to_others(Tag::command, serialized(command));
 }
 
 }  // namespace paraes::mpi

@@ -1,25 +1,25 @@
-// Rank 0's part: messages are carried by all ranks.
+// Rank 0: carries messages with all ranks.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "cli/transport.hpp"
-#include "mpi/orders.hpp"
+#include "cli/distributor.hpp"
+#include "mpi/commands.hpp"
 #include "mpi/ranks.hpp"
 
 namespace paraes::mpi {
 
 enum class Distribution {
   shared,   // every rank reads and writes its share of the files
-  scatter,  // rank 0 reads and writes, and sends pieces to the others
+  scatter,  // rank 0 reads and writes, and sends chunks to the others
 };
 
-class Lead : public cli::Transport {
+class Root : public cli::Distributor {
  public:
   // threads: of every rank, as they said.
-  Lead(const Ranks& ranks, Distribution distribution, std::vector<unsigned> threads)
+  Root(const Ranks& ranks, Distribution distribution, std::vector<unsigned> threads)
       : ranks_(ranks), distribution_(distribution), threads_(std::move(threads)) {}
 
   TransferResult seal(Source& source, const Message& message, Sink& sink,
@@ -33,22 +33,23 @@ class Lead : public cli::Transport {
  private:
   class Progress;
 
-  [[nodiscard]] Order new_order(Task task, const Message& message, const Names& names);
-  void send_to_all(const Order& order) const;
-  // The answers of all other ranks. Throws the first that is an error, unless `quiet`.
-  std::vector<Answer> collect(std::uint64_t number, Progress* progress, bool quiet) const;
-  // Runs work(options) as this rank's share of `order`, and adds the others' answers to its result.
+  [[nodiscard]] Command new_command(Task task, const Message& message, const Names& names);
+  void send_to_all(const Command& command) const;
+  // The replies of all other ranks. Throws the first that is an error, unless `quiet`.
+  std::vector<Reply> collect(std::uint64_t number, Progress* progress, bool quiet) const;
+  // Runs work(options) as this rank's share of `command`, and adds the others' replies to its
+  // result.
   template <class Work>
-  OpenResult share(const Order& order, const OpenOptions& options, const Work& work);
+  OpenResult share(const Command& command, const OpenOptions& options, const Work& work);
   // Runs work(options) with the other ranks computing.
   template <class Work>
-  OpenResult scatter(Order order, const Message& message, const OpenOptions& options,
+  OpenResult scatter(Command command, const Message& message, const OpenOptions& options,
                      const Work& work);
 
   const Ranks& ranks_;
   Distribution distribution_;
   std::vector<unsigned> threads_;
-  std::uint64_t number_ = 0;
+  std::uint64_t number_ = 0;  // of the last command
 };
 
 // Ends the other ranks' work; they exit with `status`.

@@ -1,0 +1,329 @@
+#include "mpi/bench_memory.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "bench/memory/oracle.hpp"
+#include "bench/memory/ours.hpp"
+#include "bench/memory/variant.hpp"
+#include "mpi/commands.hpp"
+#include "mpi/serializer.hpp"
+#include "paraes/error.hpp"
+
+namespace paraes::mpi {
+
+// What rank 0 asks for in a session, after its Measurement.
+enum class Step : std::uint64_t { run, answer, end };
+
+// What the others reply to a Measurement and to Step::run.
+struct StepReply {
+  std::string trouble;  // empty: none
+};
+
+template <>
+struct EnumTraits<Step> {
+  static constexpr Step last = Step::end;
+  static constexpr const char* unexpected = "unexpected step of a measurement";
+};
+
+template <>
+struct EnumTraits<bench::Mode> {
+  static constexpr bench::Mode last = bench::Mode::gcm;
+  static constexpr const char* unexpected = "unexpected mode";
+};
+
+template <>
+struct EnumTraits<Direction> {
+  static constexpr Direction last = Direction::decrypt;
+  static constexpr const char* unexpected = "unexpected direction";
+};
+
+template <class Archive, MaybeConst<bench::Job> T>
+void serialize(Archive& archive, T& job) {
+  archive(job.mode, job.key_bits, job.direction, job.unit, job.bytes, job.threads, job.in_place,
+          job.offset);
+}
+
+template <class Archive, MaybeConst<Measurement> T>
+void serialize(Archive& archive, T& measurement) {
+  archive(measurement.job, measurement.kernel, measurement.scatters, measurement.in_path,
+          measurement.out_path);
+}
+
+template <class Archive, MaybeConst<StepReply> T>
+void serialize(Archive& archive, T& reply) {
+  archive(reply.trouble);
+}
+
+namespace {
+
+using bench::Job;
+using Clock = std::chrono::steady_clock;
+
+// The bytes of each rank: whole grains, and whole data units of XTS.
+std::vector<int> share_sizes(const Job& job, int ranks) {
+  const std::uint64_t grain =
+      job.mode == bench::Mode::xts ? std::max<std::uint64_t>(job.unit, 1) : bench::grain_bytes;
+  const std::uint64_t grains = (job.bytes + grain - 1) / grain;
+  std::vector<int> sizes;
+  std::uint64_t at = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::uint64_t end = std::min(job.bytes, grains * static_cast<std::uint64_t>(rank + 1) /
+                                                      static_cast<std::uint64_t>(ranks) * grain);
+    sizes.push_back(static_cast<int>(end - at));
+    at = end;
+  }
+  return sizes;
+}
+
+// The share of a job that rank `rank` has.
+Job share_of(Job job, const std::vector<int>& sizes, int rank) {
+  for (int other = 0; other < rank; ++other) {
+    job.offset += static_cast<std::uint64_t>(sizes[static_cast<std::size_t>(other)]);
+  }
+  job.bytes = static_cast<std::uint64_t>(sizes[static_cast<std::size_t>(rank)]);
+  return job;
+}
+
+// One rank's share of the work. On rank 0's host it lies in the buffers that all rows of a size
+// use, of one process or of many: one set of pages can be half as fast again as another. Elsewhere,
+// and where rank 0 sends it, it has buffers of its own.
+class RankShare {
+ public:
+  // `arena` is rank 0's own.
+  RankShare(const Ranks& ranks, const Measurement& measurement, const bench::Arena* arena)
+      : sizes_(share_sizes(measurement.job, ranks.size())),
+        job_(share_of(measurement.job, sizes_, ranks.rank())) {
+    if (measurement.scatters || !ranks.on_root_host()) {
+      in_buffer_ = bench::Buffer(std::max<std::size_t>(bytes(), 1));
+      out_buffer_ = bench::Buffer(std::max<std::size_t>(bytes(), 1));
+      in_ = in_buffer_.data();
+      out_ = out_buffer_.data();
+    } else if (arena != nullptr) {
+      in_ = share_in(arena->in_buffer());
+      out_ = share_in(arena->out_buffer());
+    } else {
+      in_buffer_ = bench::Buffer(measurement.in_path, measurement.job.bytes);
+      out_buffer_ = bench::Buffer(measurement.out_path, measurement.job.bytes);
+      in_ = share_in(in_buffer_);
+      out_ = share_in(out_buffer_);
+    }
+    bench::pattern(job_.offset, in_, bytes());
+    spoil();
+    ours_ = bench::make_ours(job_, measurement.kernel);
+  }
+
+  void run() {
+    if (bytes() != 0) ours_->run(in_, out_, nullptr);
+  }
+  void spoil() { std::memset(out_, 0xa5, bytes()); }
+
+  [[nodiscard]] const std::vector<int>& sizes() const { return sizes_; }  // of all ranks
+  [[nodiscard]] std::uint8_t* in() const { return in_; }
+  [[nodiscard]] std::uint8_t* out() const { return out_; }
+
+ private:
+  [[nodiscard]] std::size_t bytes() const { return static_cast<std::size_t>(job_.bytes); }
+  // Nobody has touched these bytes before this rank, the first time.
+  [[nodiscard]] std::uint8_t* share_in(const bench::Buffer& buffer) const {
+    buffer.collapse(job_.offset, bytes());
+    return buffer.data() + job_.offset;
+  }
+
+  std::vector<int> sizes_;
+  Job job_;
+  bench::Buffer in_buffer_;
+  bench::Buffer out_buffer_;
+  std::uint8_t* in_ = nullptr;
+  std::uint8_t* out_ = nullptr;
+  std::unique_ptr<bench::Contender> ours_;
+};
+
+// Runs the share of this rank, on every rank at the same time. `all_in` and `all_out` are rank 0's.
+void take_part(const Ranks& ranks, RankShare& share, bool scatters, const std::uint8_t* all_in,
+               std::uint8_t* all_out, bench::Timeline* times) {
+  Clock::time_point start = Clock::now();
+  const auto lap = [&](std::optional<double> bench::Timeline::*phase) {
+    const Clock::time_point now = Clock::now();
+    if (times != nullptr) {
+      (times->*phase) = (times->*phase).value_or(0) +
+                        std::chrono::duration<double, std::nano>(now - start).count();
+    }
+    start = now;
+  };
+  if (scatters) {
+    ranks.scatter(all_in, share.sizes(), share.in());
+    lap(&bench::Timeline::scatter);
+  }
+  share.run();
+  lap(&bench::Timeline::kernel);
+  if (scatters) {
+    ranks.gather(share.out(), share.sizes(), all_out);
+    lap(&bench::Timeline::gather);
+  }
+}
+
+// After another row: while the threads that served it still look for more work, and until the
+// scheduler has moved them, two ranks may share a core.
+template <class Call>
+void settle(const Call& call) {
+  constexpr std::chrono::milliseconds long_enough(10);
+  const Clock::time_point start = Clock::now();
+  do {
+    call();
+  } while (Clock::now() - start < long_enough);
+}
+
+class RanksCase : public bench::Variant {
+ public:
+  RanksCase(bench::Row row, const Ranks& ranks, Measurement measurement, int session,
+            std::shared_ptr<bench::Arena> arena)
+      : Variant(std::move(row)),
+        ranks_(ranks),
+        measurement_(std::move(measurement)),
+        session_(session),
+        arena_(std::move(arena)) {}
+
+  void set_up() override {
+    if (!ranks_.any_threads()) throw bench::Skip("this MPI gives its threads no access");
+    arena_->hold();
+    holds_ = true;
+    measurement_.in_path = arena_->in_buffer().path();
+    measurement_.out_path = arena_->out_buffer().path();
+    Command command;
+    command.task = Task::measure;
+    command.session = session_;
+    ranks_.send_to_others(Tag::command, serialized(command));
+    ranks_.send_to_others(Tag::step, serialized(measurement_), session_);
+    others_wait_ = true;
+    share_ = std::make_unique<RankShare>(ranks_, measurement_, arena_.get());
+    std::string trouble;
+    for (int other = 1; other < ranks_.size(); ++other) {
+      const auto reply = ranks_.receive(other, Tag::stepped, session_).read<StepReply>();
+      if (trouble.empty() && !reply.trouble.empty()) {
+        trouble = ranks_.name(other) + ": " + reply.trouble;
+      }
+    }
+    if (!trouble.empty()) {
+      end();
+      throw bench::Skip(trouble);
+    }
+    // What no rank of this host has touched.
+    arena_->fill();
+  }
+
+  void tear_down() noexcept override {
+    if (others_wait_) end();
+    if (holds_) arena_->release();
+    holds_ = false;
+  }
+
+  void lead_in() override {
+    settle([this] { call_untimed(); });
+  }
+
+  void call() override {
+    tell(Step::run);
+    take_part(ranks_, *share_, measurement_.scatters, arena_->in(), arena_->out(),
+              measurement_.scatters ? &times_ : nullptr);
+    for (int other = 1; other < ranks_.size(); ++other) {
+      static_cast<void>(ranks_.receive_soon(other, Tag::stepped, session_));
+    }
+  }
+
+  [[nodiscard]] bool verify() override {
+    if (measurement_.scatters) {
+      arena_->spoil_out();
+      call();
+      return is_answer(measurement_.job, arena_->out(), nullptr);
+    }
+    std::vector<std::uint8_t> all(measurement_.job.bytes);
+    tell(Step::answer);
+    share_->spoil();
+    share_->run();
+    ranks_.gather(share_->out(), share_->sizes(), all.data());
+    return is_answer(measurement_.job, all.data(), nullptr);
+  }
+
+  [[nodiscard]] bench::Timeline take_phases() override { return std::exchange(times_, {}); }
+  [[nodiscard]] bool is_kernel_alone() const override { return !measurement_.scatters; }
+
+ private:
+  void tell(Step step) { ranks_.send_to_others(Tag::step, serialized(step), session_); }
+
+  void end() noexcept {
+    try {
+      tell(Step::end);
+    } catch (const Error&) {
+      ranks_.abort(1);
+    }
+    others_wait_ = false;
+    share_.reset();
+  }
+
+  const Ranks& ranks_;
+  Measurement measurement_;
+  int session_;
+  std::shared_ptr<bench::Arena> arena_;
+  bool holds_ = false;
+  bool others_wait_ = false;  // for the next step
+  std::unique_ptr<RankShare> share_;
+  bench::Timeline times_;  // of calls whose phases nobody has taken
+};
+
+class AloneCase : public bench::MemoryVariant {
+ public:
+  using MemoryVariant::MemoryVariant;
+
+  void lead_in() override {
+    settle([this] { call_untimed(); });
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<bench::Variant> make_memory_on_ranks(bench::Row row, const Ranks& ranks,
+                                                     Measurement measurement, int session,
+                                                     std::shared_ptr<bench::Arena> arena) {
+  return std::make_unique<RanksCase>(std::move(row), ranks, std::move(measurement), session,
+                                     std::move(arena));
+}
+
+std::unique_ptr<bench::Variant> make_memory_alone(bench::Row row, const Job& job,
+                                                  std::shared_ptr<bench::Arena> arena) {
+  auto ours = bench::make_ours(job, row.kernel);
+  return std::make_unique<AloneCase>(std::move(row), job, std::move(ours), std::move(arena));
+}
+
+void serve_measurement(const Ranks& ranks, int session, const std::string& trouble) {
+  const auto measurement = ranks.receive(0, Tag::step, session).read<Measurement>();
+  std::optional<RankShare> share;
+  StepReply ready{trouble};
+  if (trouble.empty()) {
+    try {
+      share.emplace(ranks, measurement, nullptr);
+    } catch (const std::exception& error) {
+      ready.trouble = error.what();
+    }
+  }
+  ranks.send(0, Tag::stepped, serialized(ready), session);
+  for (;;) {
+    const auto step = ranks.receive_soon(0, Tag::step, session).read<Step>();
+    if (step == Step::end) return;
+    if (!share) throw Error("unexpected step of a measurement");
+    if (step == Step::run) {
+      take_part(ranks, *share, measurement.scatters, nullptr, nullptr, nullptr);
+      ranks.send(0, Tag::stepped, serialized(StepReply{}), session);
+    } else {
+      share->spoil();
+      share->run();
+      ranks.gather(share->out(), share->sizes(), nullptr);
+    }
+  }
+}
+
+}  // namespace paraes::mpi

@@ -1,0 +1,173 @@
+#include "mpi/bench_plan.hpp"
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "bench/file/workspace.hpp"
+#include "bench/memory/arena.hpp"
+#include "bench/memory/job.hpp"
+#include "bench/suites/rows.hpp"
+#include "mpi/bench_file.hpp"
+#include "mpi/bench_memory.hpp"
+#include "paraes/kernels.hpp"
+
+namespace paraes::mpi {
+namespace {
+
+using bench::Job;
+using bench::Mode;
+using bench::Row;
+using bench::Skip;
+
+const char* name_of(Distribution distribution) {
+  return distribution == Distribution::shared ? "shared" : "scatter";
+}
+
+// Throws Skip for a job in memory that ranks cannot share.
+void refuse_on_ranks(const Job& job) {
+  bench::refuse(job);
+  if (job.mode == Mode::gcm) {
+    throw Skip("one message in GCM is one rank's: --scope file has its segments on all");
+  }
+  if (job.mode == Mode::cbc && job.direction == Direction::encrypt) {
+    throw Skip("CBC encryption is serial (SP 800-38A section 6.2)");
+  }
+  if (job.mode == Mode::xts && job.unit == 0) throw Skip("one data unit is one rank's");
+  if (job.bytes > std::numeric_limits<int>::max()) {
+    throw Skip("MPI counts to 2 GiB in scatter and gather");
+  }
+}
+
+class Planner {
+ public:
+  Planner(const Ranks& ranks, const bench::Axes& axes, const std::vector<Distribution>& list)
+      : ranks_(ranks), axes_(axes), distributions_(list) {
+    // All rows use the arena's two buffers.
+    axes_.in_place = {false};
+  }
+
+  bench::Plan plan() {
+    for (const std::string& scope : axes_.scopes) {
+      bench::skip_openmp(axes_, scope, "ranks have the library's threads", plan_);
+    }
+    for (const std::string& scope : axes_.scopes) {
+      if (scope == "memory") {
+        for (const std::uint64_t bytes : sizes_or({1 << 20, 64 << 20})) memory(bytes);
+      } else if (scope == "file") {
+        for (const std::uint64_t bytes : sizes_or({64 << 20})) files(bytes);
+      } else {
+        Row row;
+        row.scope = scope;
+        row.ranks = ranks_.size();
+        plan_.skipped.push_back({row, "the ranks' bench has the scopes memory and file"});
+      }
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  [[nodiscard]] std::vector<std::uint64_t> sizes_or(
+      const std::vector<std::uint64_t>& defaults) const {
+    return axes_.sizes.empty() ? defaults : axes_.sizes;
+  }
+
+  void memory(std::uint64_t bytes) {
+    arena_ = std::make_shared<bench::Arena>(bytes, axes_.threads.back() * ranks_.size(),
+                                            bench::Arena::Memory::shared);
+    for (const int threads : axes_.threads) {
+      bench::each_job(axes_, bytes, threads, [this](const Job& job) {
+        for (const std::string& kernel : axes_.kernels) add(job, kernel);
+      });
+    }
+    group_.finish();
+  }
+
+  void add(const Job& job, const std::string& kernel) {
+    Row row = bench::row_of(job);
+    row.kernel = kernel;
+    row.ranks = ranks_.size();
+    for (const Distribution distribution : distributions_) {
+      row.distribution = name_of(distribution);
+      group_.add(row, [&](const Row& r) {
+        refuse_on_ranks(job);
+        kernels_.require(kernel);
+        Measurement measurement;
+        measurement.job = job;
+        measurement.kernel = kernel;
+        measurement.scatters = distribution == Distribution::scatter;
+        return make_memory_on_ranks(r, ranks_, std::move(measurement), session_++, arena_);
+      });
+    }
+    Job alone = job;
+    alone.threads = job.threads * ranks_.size();
+    Row one = bench::row_of(alone);
+    one.kernel = kernel;
+    group_.add(one, [&](const Row& r) {
+      refuse_on_ranks(alone);
+      kernels_.require(kernel);
+      return make_memory_alone(r, alone, arena_);
+    });
+  }
+
+  void files(std::uint64_t bytes) {
+    const std::string folder = bench::workspace_root(axes_.folder);
+    plan_.folder = folder;
+    workspace_ = std::make_shared<bench::Workspace>(folder, bytes);
+    const bench::FileJob job{"paraes", Mode::gcm,
+                             axes_.key_bits_named ? axes_.key_bits.front() : 256, axes_.unit};
+    for (const Direction direction : axes_.directions) {
+      for (const int threads : axes_.threads) {
+        for (const std::string& kernel : axes_.kernels) {
+          Row row = bench::row_of(job, direction, bytes);
+          row.kernel = kernel;
+          row.threads = threads;
+          row.overlap = true;
+          add(job, std::move(row));
+        }
+      }
+    }
+    group_.finish();
+  }
+
+  void add(const bench::FileJob& job, Row row) {
+    const auto add_row = [&](std::optional<Distribution> distribution) {
+      group_.add(row, [&](const Row& r) {
+        kernels_.require(r.kernel);
+        bench::refuse(job, r.bytes);
+        return make_file_on_ranks(r, ranks_, distribution, workspace_);
+      });
+    };
+    row.ranks = ranks_.size();
+    for (const Distribution distribution : distributions_) {
+      row.distribution = name_of(distribution);
+      add_row(distribution);
+    }
+    row.distribution.clear();
+    row.ranks = 1;
+    row.threads *= ranks_.size();
+    add_row(std::nullopt);
+  }
+
+  const Ranks& ranks_;
+  bench::Axes axes_;
+  const std::vector<Distribution>& distributions_;
+  bench::KernelTable kernels_{kernels(), "CPU"};
+  bench::Plan plan_;
+  bench::GroupBuilder group_{plan_};
+  std::shared_ptr<bench::Arena> arena_;
+  std::shared_ptr<bench::Workspace> workspace_;
+  int session_ = 1;
+};
+
+}  // namespace
+
+bench::Plan make_bench_plan(const Ranks& ranks, const bench::Axes& axes,
+                            const std::vector<Distribution>& distributions) {
+  return Planner(ranks, axes, distributions).plan();
+}
+
+}  // namespace paraes::mpi

@@ -1,0 +1,74 @@
+#include "mpi/commands.hpp"
+
+#include <new>
+
+#include "paraes/error.hpp"
+#include "paraes/kernels.hpp"
+
+namespace paraes::mpi {
+
+unsigned threads_of(const Execution& execution) {
+  return static_cast<unsigned>(execution.threads == 0 ? available_cores() : execution.threads);
+}
+
+Reply reply_of_current_exception() noexcept {
+  using Kind = Reply::Kind;
+  Reply reply;
+  try {
+    try {
+      throw;
+    } catch (const Stopped&) {
+      reply.kind = Kind::stopped;
+    } catch (const IoError& error) {
+      reply.kind = Kind::io;
+      reply.code = error.code();
+      reply.text = error.what();
+    } catch (const InvalidArgument& error) {
+      reply.kind = Kind::invalid_argument;
+      reply.text = error.what();
+    } catch (const Unavailable& error) {
+      reply.kind = Kind::unavailable;
+      reply.text = error.what();
+    } catch (const DeviceError& error) {
+      reply.kind = Kind::device;
+      reply.text = error.what();
+    } catch (const IntegrityError& error) {
+      reply.kind = Kind::integrity;
+      reply.text = error.what();
+    } catch (const WrongKey& error) {
+      reply.kind = Kind::wrong_key;
+      reply.text = error.what();
+    } catch (const std::bad_alloc&) {
+      reply.kind = Kind::other;
+      reply.text = "out of memory";
+    } catch (const std::exception& error) {
+      reply.kind = Kind::other;
+      reply.text = error.what();
+    }
+  } catch (...) {
+    reply.kind = Kind::other;
+  }
+  return reply;
+}
+
+void throw_reply(const Reply& reply, const std::string& rank) {
+  const std::string text = rank + ": " + reply.text;
+  switch (reply.kind) {
+    case Reply::Kind::invalid_argument:
+      throw InvalidArgument(text);
+    case Reply::Kind::unavailable:
+      throw Unavailable(text);
+    case Reply::Kind::device:
+      throw DeviceError(text);
+    case Reply::Kind::integrity:
+      throw IntegrityError(text);
+    case Reply::Kind::wrong_key:
+      throw WrongKey(text);
+    case Reply::Kind::io:
+      throw IoError(text, reply.code);
+    default:
+      throw Error(text);
+  }
+}
+
+}  // namespace paraes::mpi

@@ -1,0 +1,171 @@
+// Commands that rank 0 gives to the others, and their replies.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mpi/serializer.hpp"
+#include "paraes/messages.hpp"
+
+namespace paraes::mpi {
+
+enum class Task : std::uint64_t {
+  quit,     // exit with `exit_status`
+  seal,     // this rank's share of a message, from file to file
+  open,     // likewise
+  compute,  // chunks of a message that rank 0 sends, until `finish`
+  finish,
+  measure,  // a row of bench, see bench_memory.hpp
+};
+
+struct Command {
+  Task task = Task::quit;
+  std::uint64_t number = 0;  // counts commands
+  int exit_status = 0;       // of quit
+  int session = 0;           // of measure: the slot of its steps
+  // Of seal, open and compute.
+  Message::Parts parts{};
+  bool seals = true;
+  // Of seal and open.
+  std::string source;
+  std::string sink;         // empty: there is none
+  std::string shown;        // what the user calls the sink
+  std::uint64_t inode = 0;  // of the sink
+  FileVersion version;      // of the source; its device differs between hosts and is not sent
+  bool overlap = true;
+  bool salvages = false;
+  std::uint64_t offset = 0;
+  std::optional<std::uint64_t> length;
+};
+
+// How a command ended, or whether a rank is ready for commands.
+struct Reply {
+  enum class Kind : std::uint64_t {
+    good,
+    stopped,  // because another rank failed
+    invalid_argument,
+    unavailable,
+    device,
+    integrity,
+    wrong_key,
+    io,
+    other
+  };
+  Kind kind = Kind::good;
+  std::uint64_t number = 0;  // of the command; 0: the rank is ready
+  unsigned threads = 1;      // of a rank that is ready: how many it computes with
+  std::string text;
+  int code = 0;  // of Kind::io
+  OpenResult result;
+  std::vector<BadRange> bad;
+};
+
+// Says that a rank has failed in a command, so that the others stop.
+struct Stop {
+  std::uint64_t command = 0;
+};
+
+// Says how many more bytes of a command a rank has done.
+struct ProgressReport {
+  std::uint64_t command = 0;
+  std::uint64_t bytes = 0;
+};
+
+template <>
+struct EnumTraits<Task> {
+  static constexpr Task last = Task::measure;
+  static constexpr const char* unexpected = "unexpected command";
+};
+
+template <>
+struct EnumTraits<Reply::Kind> {
+  static constexpr Reply::Kind last = Reply::Kind::other;
+  static constexpr const char* unexpected = "unexpected reply";
+};
+
+template <>
+struct EnumTraits<SegmentLayout::Last> {
+  static constexpr SegmentLayout::Last last = SegmentLayout::Last::any;
+  static constexpr const char* unexpected = "unexpected layout of segments";
+};
+
+template <>
+struct EnumTraits<SegmentCipher::Nonces> {
+  static constexpr SegmentCipher::Nonces last = SegmentCipher::Nonces::prefixed;
+  static constexpr const char* unexpected = "unexpected kind of nonces";
+};
+
+template <class Archive, MaybeConst<SegmentLayout> T>
+void serialize(Archive& archive, T& layout) {
+  archive(layout.header_bytes, layout.first_bytes, layout.segment_bytes, layout.most_segments,
+          layout.last);
+}
+
+template <class Archive, MaybeConst<SegmentKey> T>
+void serialize(Archive& archive, T& secret) {
+  archive(secret.key, secret.base_nonce, secret.nonces);
+}
+
+template <class Archive, MaybeConst<Message::Parts> T>
+void serialize(Archive& archive, T& parts) {
+  archive(parts.header, parts.layout, parts.secret, parts.commits);
+}
+
+template <class Archive, MaybeConst<FileVersion> T>
+void serialize(Archive& archive, T& version) {
+  archive(version.id.inode, version.size, version.modified.tv_sec, version.modified.tv_nsec);
+}
+
+template <class Archive, MaybeConst<Command> T>
+void serialize(Archive& archive, T& command) {
+  archive(command.task, command.number, command.exit_status, command.session, command.parts,
+          command.seals, command.source, command.sink, command.shown, command.inode,
+          command.version, command.overlap, command.salvages, command.offset, command.length);
+}
+
+template <class Archive, MaybeConst<TransferTimes> T>
+void serialize(Archive& archive, T& times) {
+  archive(times.read, times.kernel, times.write, times.scatter, times.gather);
+}
+
+template <class Archive, MaybeConst<OpenResult> T>
+void serialize(Archive& archive, T& result) {
+  archive(result.plain_bytes, result.sealed_bytes, result.segments, result.times, result.empty_last,
+          result.intact, result.truncated);
+}
+
+template <class Archive, MaybeConst<BadRange> T>
+void serialize(Archive& archive, T& range) {
+  archive(range.offset, range.bytes);
+}
+
+template <class Archive, MaybeConst<Reply> T>
+void serialize(Archive& archive, T& reply) {
+  archive(reply.kind, reply.number, reply.threads, reply.text, reply.code, reply.result, reply.bad);
+}
+
+template <class Archive, MaybeConst<Stop> T>
+void serialize(Archive& archive, T& stop) {
+  archive(stop.command);
+}
+
+template <class Archive, MaybeConst<ProgressReport> T>
+void serialize(Archive& archive, T& report) {
+  archive(report.command, report.bytes);
+}
+
+// How many threads a rank computes with.
+[[nodiscard]] unsigned threads_of(const Execution& execution);
+
+// Thrown out of a share when another rank has failed. Not an Error: nobody is told of it.
+struct Stopped {};
+
+// The exception that is being handled, as a reply.
+[[nodiscard]] Reply reply_of_current_exception() noexcept;
+
+// Throws the error that the reply stands for, with the name of its rank before its text.
+[[noreturn]] void throw_reply(const Reply& reply, const std::string& rank);
+
+}  // namespace paraes::mpi

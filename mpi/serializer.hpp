@@ -1,0 +1,235 @@
+// Turns structures into the bytes that ranks send each other, and back.
+//
+// Each structure that travels has one function
+//
+//   template <class Archive, MaybeConst<Thing> T>
+//   void serialize(Archive& archive, T& thing) { archive(thing.field, thing.other); }
+//
+// which both archives walk: Writer appends each field, Reader assigns each. Numbers take 8 bytes,
+// little-endian; texts, byte strings and lists begin with their size.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "paraes/ciphers.hpp"
+#include "paraes/error.hpp"
+#include "paraes/secret.hpp"
+
+namespace paraes::mpi {
+
+template <class T, class Thing>
+concept MaybeConst = std::same_as<std::remove_const_t<T>, Thing>;
+
+// Each enumeration that travels specialises it. `last` is its largest value, where values count
+// from 0; `unexpected` is the error for a larger one.
+template <class Enum>
+struct EnumTraits;
+
+// Appends fields at an address, where there is room for them; without one it counts their bytes.
+class Writer {
+ public:
+  explicit Writer(std::uint8_t* out) : out_(out) {}
+
+  template <class... Field>
+  void operator()(const Field&... fields) {
+    (put(fields), ...);
+  }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  template <std::integral T>
+  void put(T number) {
+    const auto value = static_cast<std::uint64_t>(number);
+    std::uint8_t bytes[8];
+    for (unsigned i = 0; i < 8; ++i) bytes[i] = static_cast<std::uint8_t>(value >> (8 * i));
+    append(bytes);
+  }
+  template <class Enum>
+  requires std::is_enum_v<Enum>
+  void put(Enum value) {
+    static_assert(std::is_enum_v<decltype(EnumTraits<Enum>::last)>);
+    put(static_cast<std::uint64_t>(value));
+  }
+  void put(Bytes bytes) {
+    put(bytes.size());
+    append(bytes);
+  }
+  void put(const std::vector<std::uint8_t>& bytes) { put(Bytes(bytes)); }
+  void put(const std::string& text) {
+    put(Bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
+  }
+  void put(const SecretBytes& secret) { put(Bytes(secret.span())); }
+  template <std::size_t size>
+  void put(const std::array<std::uint8_t, size>& bytes) {
+    append(bytes);
+  }
+  template <class T>
+  void put(const std::optional<T>& value) {
+    put(value.has_value());
+    if (value) put(*value);
+  }
+  template <class T>
+  void put(const std::vector<T>& list) {
+    put(list.size());
+    for (const T& item : list) put(item);
+  }
+  template <class T>
+  requires std::is_class_v<T>
+  void put(const T& thing) { serialize(*this, thing); }
+
+  void append(Bytes bytes) {
+    if (out_ != nullptr && !bytes.empty()) {
+      std::memcpy(out_ + bytes_, bytes.data(), bytes.size());
+    }
+    bytes_ += bytes.size();
+  }
+
+  std::uint8_t* out_;
+  std::size_t bytes_ = 0;
+};
+
+// Assigns fields from bytes. Throws Error behind the end, and for a value that the field cannot
+// have.
+class Reader {
+ public:
+  explicit Reader(Bytes data) : data_(data) {}
+
+  template <class... Field>
+  void operator()(Field&... fields) {
+    (get(fields), ...);
+  }
+  [[nodiscard]] std::size_t left() const noexcept { return data_.size(); }
+
+ private:
+  template <std::integral T>
+  void get(T& number) {
+    const std::uint64_t value = next_number();
+    if constexpr (std::same_as<T, bool>) {
+      if (value > 1) fail("a number is out of range");
+      number = value == 1;
+    } else if constexpr (std::signed_integral<T>) {
+      const auto with_sign = static_cast<std::int64_t>(value);
+      if (!std::in_range<T>(with_sign)) fail("a number is out of range");
+      number = static_cast<T>(with_sign);
+    } else {
+      if (!std::in_range<T>(value)) fail("a number is out of range");
+      number = static_cast<T>(value);
+    }
+  }
+  template <class Enum>
+  requires std::is_enum_v<Enum>
+  void get(Enum& value) {
+    const std::uint64_t number = next_number();
+    if (number > static_cast<std::uint64_t>(EnumTraits<Enum>::last)) {
+      fail(EnumTraits<Enum>::unexpected);
+    }
+    value = static_cast<Enum>(number);
+  }
+  // A view of the bytes that are read.
+  void get(Bytes& bytes) { bytes = take(next_number()); }
+  void get(std::vector<std::uint8_t>& bytes) {
+    const Bytes taken = take(next_number());
+    bytes.assign(taken.begin(), taken.end());
+  }
+  void get(std::string& text) {
+    const Bytes taken = take(next_number());
+    text.assign(taken.begin(), taken.end());
+  }
+  void get(SecretBytes& secret) { secret = SecretBytes(take(next_number())); }
+  template <std::size_t size>
+  void get(std::array<std::uint8_t, size>& bytes) {
+    const Bytes taken = take(size);
+    std::copy(taken.begin(), taken.end(), bytes.begin());
+  }
+  template <class T>
+  void get(std::optional<T>& value) {
+    bool has_value = false;
+    get(has_value);
+    value.reset();
+    if (has_value) get(value.emplace());
+  }
+  template <class T>
+  void get(std::vector<T>& list) {
+    const std::uint64_t size = next_number();
+    list.clear();
+    // Every item takes a byte or more, so a size that is too large fails at the end of the bytes.
+    for (std::uint64_t i = 0; i < size; ++i) get(list.emplace_back());
+  }
+  template <class T>
+  requires std::is_class_v<T>
+  void get(T& thing) { serialize(*this, thing); }
+
+  [[noreturn]] static void fail(const char* what) {
+    throw Error(std::string("a message between ranks: ") + what);
+  }
+  [[nodiscard]] std::uint64_t next_number() {
+    const Bytes bytes = take(8);
+    std::uint64_t number = 0;
+    for (unsigned i = 0; i < 8; ++i) number |= std::uint64_t{bytes[i]} << (8 * i);
+    return number;
+  }
+  [[nodiscard]] Bytes take(std::uint64_t size) {
+    if (size > data_.size()) fail("it is too short");
+    const Bytes taken = data_.first(static_cast<std::size_t>(size));
+    data_ = data_.subspan(taken.size());
+    return taken;
+  }
+
+  Bytes data_;
+};
+
+// The bytes of one message between ranks. They may hold keys, and are wiped when it goes.
+class Serializer {
+ public:
+  Serializer() = default;
+  // For `size` bytes that are yet to be received.
+  explicit Serializer(std::size_t size)
+      : data_(std::make_unique_for_overwrite<std::uint8_t[]>(size)), size_(size) {}
+  ~Serializer() { secure_zero(data_.get(), size_); }
+  Serializer(Serializer&& other) noexcept
+      : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)) {}
+  Serializer& operator=(Serializer&&) = delete;
+  Serializer(const Serializer&) = delete;
+  Serializer& operator=(const Serializer&) = delete;
+
+  [[nodiscard]] std::uint8_t* data() noexcept { return data_.get(); }
+  [[nodiscard]] const std::uint8_t* data() const noexcept { return data_.get(); }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  // The structure whose bytes these are. Its fields of type Bytes are views of them. Throws Error
+  // for bytes that are no T, or more than one.
+  template <class T>
+  [[nodiscard]] T read() const {
+    Reader reader(Bytes(data(), size()));
+    T thing{};
+    reader(thing);
+    if (reader.left() != 0) throw Error("a message between ranks: it is too long");
+    return thing;
+  }
+
+ private:
+  std::unique_ptr<std::uint8_t[]> data_;
+  std::size_t size_ = 0;
+};
+
+template <class T>
+[[nodiscard]] Serializer serialized(const T& thing) {
+  Writer counter(nullptr);
+  counter(thing);
+  Serializer bytes(counter.bytes());
+  Writer writer(bytes.data());
+  writer(thing);
+  return bytes;
+}
+
+}  // namespace paraes::mpi

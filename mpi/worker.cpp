@@ -1,0 +1,218 @@
+#include "mpi/worker.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <new>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "cli/clock.hpp"
+#include "mpi/bench_memory.hpp"
+#include "mpi/chunks.hpp"
+#include "paraes/error.hpp"
+#include "paraes/io.hpp"
+
+namespace paraes::mpi {
+namespace {
+
+using cli::Clock;
+using cli::nanoseconds_since;
+
+// Tells rank 0 of the progress no more often than this.
+constexpr auto report_interval = std::chrono::milliseconds(100);
+
+constexpr const char* advice = "; the ranks need one file system (or --distribute scatter)";
+
+FileSource open_source(const std::string& path) {
+  try {
+    return FileSource::open(path);
+  } catch (const IoError& error) {
+    throw IoError(std::string(error.what()) + advice, error.code());
+  }
+}
+
+// Throws IoError unless `source` is what rank 0 has under its name: a folder on the way may be
+// another one here, or have been swapped since.
+void check_same(const FileSource& source, const Command& command) {
+  if (source.size() != command.version.size) {
+    throw IoError(command.source + " has " + std::to_string(source.size()) + " bytes here and " +
+                      std::to_string(command.version.size) +
+                      " on rank 0: it is another file, or it has changed" + advice,
+                  0);
+  }
+  FileVersion here = source.version();
+  here.id.device = command.version.id.device;
+  if (here == command.version) return;
+  throw IoError(command.source + " is another file than on rank 0, or it has changed" + advice, 0);
+}
+
+// Whether the system gives a thread for `body`.
+template <class Body>
+bool start(std::vector<std::thread>& threads, const Body& body) {
+  try {
+    threads.emplace_back(body);
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+int Worker::run() {
+  for (;;) {
+    Command command = next_command();
+    if (command.task == Task::measure) {
+      measure(command.session);
+      continue;
+    }
+    if (command.task == Task::quit) {
+      for (std::thread& session : sessions_) session.join();
+      return command.exit_status;
+    }
+    Reply reply;
+    try {
+      if (command.task == Task::compute) {
+        compute(command);
+      } else {
+        share(command, reply);
+      }
+    } catch (...) {
+      reply = reply_of_current_exception();
+      if (reply.kind != Reply::Kind::stopped && command.task != Task::compute) {
+        ranks_.send_to_others(Tag::stop, serialized(Stop{command.number}));
+      }
+    }
+    reply.number = command.number;
+    ranks_.send(0, Tag::reply, serialized(reply));
+  }
+}
+
+Command Worker::next_command() const {
+  try {
+    return ranks_.receive(0, Tag::command).read<Command>();
+  } catch (const std::exception& error) {
+    // Rank 0 would wait for the reply to a command that has no number here.
+    ranks_.complain(error.what());
+    ranks_.abort(1);
+  }
+}
+
+void Worker::share(Command& command, Reply& reply) const {
+  if (command.task != Task::seal && command.task != Task::open) throw Error("unexpected command");
+  FileSource source = open_source(command.source);
+  check_same(source, command);
+  std::optional<SharedSink> sink;
+  if (!command.sink.empty()) {
+    sink.emplace(command.sink, command.shown);
+    if (sink->inode() != command.inode) {
+      throw IoError(command.sink + " is another file than on rank 0" + advice, 0);
+    }
+  }
+  const Message message(std::move(command.parts), execution_);
+  OpenOptions options;
+  options.threads = execution_.threads;
+  options.overlap = command.overlap;
+  options.offset = command.offset;
+  options.length = command.length;
+  options.share = {.index = static_cast<unsigned>(ranks_.rank()),
+                   .count = static_cast<unsigned>(ranks_.size())};
+  if (command.salvages) options.salvage = &reply.bad;
+  std::uint64_t told = 0;
+  Clock::time_point last = Clock::now();
+  options.progress = [&](std::uint64_t done) {
+    while (auto received = ranks_.poll(Ranks::any_rank, Tag::stop)) {
+      if (received->message.read<Stop>().command == command.number) throw Stopped();
+    }
+    if (Clock::now() - last < report_interval) return;
+    last = Clock::now();
+    const ProgressReport report{command.number, done - std::exchange(told, done)};
+    ranks_.send(0, Tag::progress, serialized(report));
+  };
+  if (command.task == Task::seal) {
+    if (!sink) throw Error("unexpected command");
+    static_cast<TransferResult&>(reply.result) = seal_message(source, message, *sink, options);
+  } else {
+    reply.result = open_message(source, message, sink ? &*sink : nullptr, options);
+  }
+  // Rank 0's host sees what it holds itself; other hosts have to hand theirs over.
+  if (sink && ranks_.host(ranks_.rank()) != ranks_.host(0)) sink->commit();
+}
+
+// Rows of bench are there side by side, each until rank 0 ends it.
+void Worker::measure(int session) {
+  const auto serve = [this, session](const std::string& trouble) {
+    try {
+      serve_measurement(ranks_, session, trouble);
+    } catch (const std::exception& error) {
+      ranks_.complain(error.what());
+      ranks_.abort(1);
+    }
+  };
+  // Without a thread the row is refused, and rank 0 ends it at once.
+  if (!start(sessions_, [serve] { serve({}); })) serve("no thread can be started for this row");
+}
+
+// Computes chunks until rank 0 has had enough.
+void Worker::compute(Command& command) const {
+  const Message message(std::move(command.parts), execution_);
+  // Rank 0 uses as many slots, whatever number of threads can be started here.
+  const unsigned count = threads_of(execution_);
+  const unsigned slots = chunks_per_thread * count;
+  std::atomic<bool> ended = false;
+  // One of `step` threads has every step-th slot.
+  const auto work = [&](unsigned thread, unsigned step, const std::function<bool()>& over) {
+    for (unsigned slot = thread; !over(); slot = slot + step < slots ? slot + step : thread) {
+      const auto number = static_cast<int>(slot);
+      unsigned looks = 0;
+      auto received = ranks_.wait(0, Tag::chunk, number, [&] { return ++looks < 2 && !ended; });
+      if (!received) {
+        if (slot == thread) std::this_thread::sleep_for(std::chrono::microseconds(50));
+        continue;
+      }
+      HeldChunk chunk(received->message, command.seals);
+      const Clock::time_point begin = Clock::now();
+      message.cipher().crypt(command.seals ? Direction::encrypt : Direction::decrypt, chunk.run());
+      ranks_.send(0, Tag::chunk_result, chunk.serialized_result(nanoseconds_since(begin)), number);
+    }
+  };
+  const auto work_or_abort = [&](unsigned thread, unsigned step,
+                                 const std::function<bool()>& over) {
+    try {
+      work(thread, step, over);
+    } catch (const std::exception& error) {
+      // Rank 0 waits for this chunk, and for no other reply.
+      ranks_.complain(error.what());
+      ranks_.abort(1);
+    }
+  };
+  std::vector<std::thread> threads;
+  std::atomic<unsigned> started = 0;  // none yet
+  for (unsigned t = 0; t < count; ++t) {
+    const auto body = [&, t] {
+      started.wait(0);
+      work_or_abort(t, started, [&] { return ended.load(); });
+    };
+    if (!start(threads, body)) break;
+  }
+  started = static_cast<unsigned>(threads.size());
+  started.notify_all();
+  std::optional<Serializer> last;
+  if (threads.empty()) {
+    work_or_abort(0, 1, [&] {
+      if (auto received = ranks_.poll(0, Tag::command)) last.emplace(std::move(received->message));
+      return last.has_value();
+    });
+  }
+  const Serializer message_of_end = last ? std::move(*last) : ranks_.receive(0, Tag::command);
+  ended = true;
+  for (std::thread& thread : threads) thread.join();
+  if (message_of_end.read<Command>().task != Task::finish) throw Error("unexpected command");
+}
+
+}  // namespace paraes::mpi

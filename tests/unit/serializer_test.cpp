@@ -1,0 +1,217 @@
+// What ranks send each other comes back as it was, and what is no such message is refused.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mpi/chunks.hpp"
+#include "mpi/commands.hpp"
+#include "paraes/error.hpp"
+
+namespace paraes::mpi {
+namespace {
+
+Command a_command() {
+  Command command;
+  command.task = Task::open;
+  command.number = 7;
+  command.exit_status = -3;
+  command.session = 12;
+  command.parts.header = {1, 2, 3};
+  command.parts.layout = {56, 16384, 16384, 1000, SegmentLayout::Last::any};
+  command.parts.secret.key = SecretBytes(32);
+  command.parts.secret.key.data()[31] = 0xab;
+  command.parts.secret.base_nonce[11] = 9;
+  command.parts.secret.nonces = SegmentCipher::Nonces::prefixed;
+  command.parts.commits = true;
+  command.seals = false;
+  command.source = "in";
+  command.sink = "out";
+  command.shown = "shown";
+  command.inode = 1234567890123U;
+  command.version.id.device = 5;
+  command.version.id.inode = 6;
+  command.version.size = std::uint64_t{1} << 40;
+  command.version.modified = {.tv_sec = -1, .tv_nsec = 999999999};
+  command.overlap = false;
+  command.salvages = true;
+  command.offset = 17;
+  command.length = 18;
+  return command;
+}
+
+template <class Call>
+std::string error_of(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+template <class T>
+std::string error_of_reading(const Serializer& bytes) {
+  return error_of([&] { static_cast<void>(bytes.read<T>()); });
+}
+
+Serializer copy_of(const Serializer& bytes, std::size_t size) {
+  Serializer copy(size);
+  std::fill_n(copy.data(), size, std::uint8_t{0});
+  std::copy_n(bytes.data(), std::min(size, bytes.size()), copy.data());
+  return copy;
+}
+
+TEST(Serializer, CommandComesBack) {
+  const Command sent = a_command();
+  const auto command = serialized(sent).read<Command>();
+  EXPECT_EQ(command.task, Task::open);
+  EXPECT_EQ(command.number, 7U);
+  EXPECT_EQ(command.exit_status, -3);
+  EXPECT_EQ(command.session, 12);
+  EXPECT_EQ(command.parts.header, (std::vector<std::uint8_t>{1, 2, 3}));
+  EXPECT_EQ(command.parts.layout.header_bytes, 56U);
+  EXPECT_EQ(command.parts.layout.most_segments, 1000U);
+  EXPECT_EQ(command.parts.layout.last, SegmentLayout::Last::any);
+  EXPECT_TRUE(constant_time_equal(command.parts.secret.key.span(), sent.parts.secret.key.span()));
+  EXPECT_EQ(command.parts.secret.base_nonce, sent.parts.secret.base_nonce);
+  EXPECT_EQ(command.parts.secret.nonces, SegmentCipher::Nonces::prefixed);
+  EXPECT_TRUE(command.parts.commits);
+  EXPECT_FALSE(command.seals);
+  EXPECT_EQ(command.source, "in");
+  EXPECT_EQ(command.sink, "out");
+  EXPECT_EQ(command.shown, "shown");
+  EXPECT_EQ(command.inode, 1234567890123U);
+  EXPECT_EQ(command.version.id.device, 0U);  // differs between hosts
+  EXPECT_EQ(command.version.id.inode, 6U);
+  EXPECT_EQ(command.version.size, std::uint64_t{1} << 40);
+  EXPECT_EQ(command.version.modified.tv_sec, -1);
+  EXPECT_EQ(command.version.modified.tv_nsec, 999999999);
+  EXPECT_FALSE(command.overlap);
+  EXPECT_TRUE(command.salvages);
+  EXPECT_EQ(command.offset, 17U);
+  EXPECT_EQ(command.length, 18U);
+}
+
+TEST(Serializer, EmptyCommandComesBack) {
+  Command quit;
+  quit.exit_status = 3;
+  const auto command = serialized(quit).read<Command>();
+  EXPECT_EQ(command.task, Task::quit);
+  EXPECT_EQ(command.exit_status, 3);
+  EXPECT_TRUE(command.parts.secret.key.empty());
+  EXPECT_FALSE(command.length.has_value());
+}
+
+TEST(Serializer, ReplyComesBack) {
+  Reply sent;
+  sent.kind = Reply::Kind::io;
+  sent.number = 4;
+  sent.threads = 64;
+  sent.text = "no room";
+  sent.code = 28;
+  sent.result.segments = 3;
+  sent.result.intact = 2;
+  sent.result.truncated = true;
+  sent.result.times.write = 5;
+  sent.bad = {{.offset = 1, .bytes = 2}, {.offset = 3, .bytes = 4}};
+  const auto reply = serialized(sent).read<Reply>();
+  EXPECT_EQ(reply.kind, Reply::Kind::io);
+  EXPECT_EQ(reply.number, 4U);
+  EXPECT_EQ(reply.threads, 64U);
+  EXPECT_EQ(reply.text, "no room");
+  EXPECT_EQ(reply.code, 28);
+  EXPECT_EQ(reply.result.segments, 3U);
+  EXPECT_EQ(reply.result.intact, 2U);
+  EXPECT_TRUE(reply.result.truncated);
+  EXPECT_EQ(reply.result.times.write, 5U);
+  ASSERT_EQ(reply.bad.size(), 2U);
+  EXPECT_EQ(reply.bad[1].offset, 3U);
+  EXPECT_EQ(reply.bad[1].bytes, 4U);
+}
+
+TEST(Serializer, RefusesAnUnexpectedCommand) {
+  Serializer bytes = serialized(a_command());
+  bytes.data()[0] = static_cast<std::uint8_t>(Task::measure) + 1;
+  EXPECT_NE(error_of_reading<Command>(bytes).find("unexpected command"), std::string::npos);
+  bytes.data()[0] = 0;
+  bytes.data()[7] = 1;
+  EXPECT_NE(error_of_reading<Command>(bytes).find("unexpected command"), std::string::npos);
+}
+
+TEST(Serializer, RefusesAnotherSize) {
+  const Serializer bytes = serialized(a_command());
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_NE(error_of_reading<Command>(copy_of(bytes, size)).find("too short"), std::string::npos)
+        << size;
+  }
+  EXPECT_NE(error_of_reading<Command>(copy_of(bytes, bytes.size() + 1)).find("too long"),
+            std::string::npos);
+}
+
+TEST(Serializer, RefusesNumbersOutOfRange) {
+  Serializer bytes(8);
+  std::fill_n(bytes.data(), 8, std::uint8_t{0xff});
+  EXPECT_NE(error_of_reading<bool>(bytes), "");
+  EXPECT_NE(error_of_reading<unsigned>(bytes), "");
+  EXPECT_EQ(bytes.read<int>(), -1);
+  EXPECT_NE(error_of_reading<std::string>(bytes), "");
+  EXPECT_NE(error_of_reading<std::vector<BadRange>>(bytes), "");
+}
+
+struct Segments {
+  std::array<std::uint8_t, 40> in{};
+  std::array<std::uint8_t, 72> out{};
+  std::array<SegmentCipher::Segment, 2> run{};
+
+  Segments() {
+    for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<std::uint8_t>(i);
+    run[0] = {
+        .index = 5, .last = false, .in = Bytes(in).first(30), .out = MutableBytes(out).first(46)};
+    run[1] = {.index = 6,
+              .last = true,
+              .in = Bytes(in).subspan(30),
+              .out = MutableBytes(out).subspan(46)};
+  }
+};
+
+TEST(Chunks, GoThereAndBack) {
+  Segments segments;
+  const Serializer sent = serialized_chunk(segments.run);
+  HeldChunk chunk(sent, true);
+  ASSERT_EQ(chunk.run().size(), 2U);
+  EXPECT_EQ(chunk.run()[0].index, 5U);
+  EXPECT_FALSE(chunk.run()[0].last);
+  EXPECT_EQ(chunk.run()[1].index, 6U);
+  EXPECT_TRUE(chunk.run()[1].last);
+  for (SegmentCipher::Segment& segment : chunk.run()) {
+    ASSERT_EQ(segment.out.size(), segment.in.size() + segment_tag_bytes);
+    std::copy(segment.in.begin(), segment.in.end(), segment.out.begin());
+    segment.intact = segment.last;
+  }
+  EXPECT_EQ(take_result(chunk.serialized_result(99), segments.run), 99U);
+  EXPECT_FALSE(segments.run[0].intact);
+  EXPECT_TRUE(segments.run[1].intact);
+  EXPECT_EQ(segments.out[29], 29);
+  EXPECT_EQ(segments.out[46], 30);
+}
+
+TEST(Chunks, RefuseAnotherResultAndSegmentsWithoutTag) {
+  Segments segments;
+  const Serializer sent = serialized_chunk(segments.run);
+  HeldChunk chunk(sent, true);
+  const Serializer result = chunk.serialized_result(1);
+  EXPECT_NE(
+      error_of([&] { static_cast<void>(take_result(result, std::span(segments.run).first(1))); }),
+      "");
+  // 10 bytes to open.
+  EXPECT_NE(error_of([&] { HeldChunk(sent, false); }), "");
+}
+
+}  // namespace
+}  // namespace paraes::mpi
