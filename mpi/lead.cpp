@@ -131,9 +131,7 @@ OpenResult Lead::share(const Order& order, const OpenOptions& options, const Wor
     result.segments += answer.result.segments;
     result.intact += answer.result.intact;
     result.truncated = result.truncated || answer.result.truncated;
-    result.times.read += answer.result.times.read;
-    result.times.kernel += answer.result.times.kernel;
-    result.times.write += answer.result.times.write;
+    result.times += answer.result.times;
     bad.insert(bad.end(), answer.bad.begin(), answer.bad.end());
   }
   progress.look();

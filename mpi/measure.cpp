@@ -195,25 +195,24 @@ class Part {
 
 // What a call does after its step has been told, on every rank.
 void take_part(const Ranks& ranks, Part& part, bool scatters, const std::uint8_t* all_in,
-               std::uint8_t* all_out, bench::Timeline* times) {
+               std::uint8_t* all_out, bench::PhaseNanoseconds* times) {
   Clock::time_point start = Clock::now();
-  const auto lap = [&](std::optional<double> bench::Timeline::*phase) {
+  const auto lap = [&](std::string_view phase) {
     const Clock::time_point now = Clock::now();
     if (times != nullptr) {
-      (times->*phase) = (times->*phase).value_or(0) +
-                        std::chrono::duration<double, std::nano>(now - start).count();
+      (*times)[phase] += std::chrono::duration<double, std::nano>(now - start).count();
     }
     start = now;
   };
   if (scatters) {
     ranks.scatter(all_in, part.sizes(), part.in());
-    lap(&bench::Timeline::scatter);
+    lap("scatter");
   }
   part.run();
-  lap(&bench::Timeline::kernel);
+  lap("kernel");
   if (scatters) {
     ranks.gather(part.out(), part.sizes(), all_out);
-    lap(&bench::Timeline::gather);
+    lap("gather");
   }
 }
 
@@ -295,7 +294,7 @@ class MemoryRanks : public bench::Variant {
     return is_answer(measurement_.job, all.data(), nullptr);
   }
 
-  [[nodiscard]] bench::Timeline take_phases() override { return std::exchange(times_, {}); }
+  [[nodiscard]] bench::PhaseNanoseconds take_phases() override { return std::exchange(times_, {}); }
   [[nodiscard]] bool is_kernel_alone() const override { return !measurement_.scatters; }
 
  private:
@@ -321,7 +320,7 @@ class MemoryRanks : public bench::Variant {
   bool holds_ = false;
   std::unique_ptr<Part> part_;
   std::string trouble_;
-  bench::Timeline times_;  // of calls whose phases nobody has taken
+  bench::PhaseNanoseconds times_;  // of calls whose phases nobody has taken
 };
 
 // The same job by rank 0 alone.
@@ -382,17 +381,12 @@ class FileRanks : public bench::Variant {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
   }
 
-  [[nodiscard]] bench::Timeline take_phases() override {
-    const TransferTimes times = std::exchange(times_, {});
-    bench::Timeline phases;
-    phases.read = static_cast<double>(times.read);
-    phases.kernel = static_cast<double>(times.kernel);
-    phases.write = static_cast<double>(times.write);
+  [[nodiscard]] bench::PhaseNanoseconds take_phases() override {
+    const PhaseTimes times = std::exchange(times_, {});
     if (distribution_ == Distribution::scatter) {
-      phases.scatter = static_cast<double>(times.scatter);
-      phases.gather = static_cast<double>(times.gather);
+      return bench::phases_of(times, {"read", "kernel", "write", "scatter", "gather"});
     }
-    return phases;
+    return bench::phases_of(times, {"read", "kernel", "write"});
   }
 
  private:
@@ -410,14 +404,6 @@ class FileRanks : public bench::Variant {
     if (descriptor.get() < 0) throw IoError("cannot open " + path, errno);
     return {std::move(descriptor), path};
   }
-  void add(const TransferTimes& times) {
-    times_.read += times.read;
-    times_.kernel += times.kernel;
-    times_.write += times.write;
-    times_.scatter += times.scatter;
-    times_.gather += times.gather;
-  }
-
   // One is made as the command makes it, but that both ways have a name for their temporary.
   static FileSink sink(const std::string& path) {
     FileSink::Options options;
@@ -438,7 +424,7 @@ class FileRanks : public bench::Variant {
                                    {workspace_->plaintext(), to.temporary(), sealed_})
                       : seal_message(from, message, to, options);
     to.commit();
-    add(result.times);
+    times_ += result.times;
   }
 
   void open(const std::string& path) {
@@ -453,7 +439,7 @@ class FileRanks : public bench::Variant {
         distribution_ ? lead_.open(from, message, &to, options, {sealed_, to.temporary(), path})
                       : open_message(from, message, &to, options);
     to.commit();
-    add(result.times);
+    times_ += result.times;
   }
 
   std::optional<Distribution> distribution_;
@@ -462,7 +448,7 @@ class FileRanks : public bench::Variant {
   bool holds_ = false;
   std::string sealed_;
   std::string opened_;
-  TransferTimes times_;  // of calls whose phases nobody has taken
+  PhaseTimes times_;  // of calls whose phases nobody has taken
 };
 
 const char* name_of(Distribution distribution) {

@@ -93,9 +93,7 @@ Packet pack(const Answer& answer) {
   packet.add(answer.result.segments);
   packet.add(answer.result.intact);
   packet.add(std::uint64_t{answer.result.truncated});
-  packet.add(answer.result.times.read);
-  packet.add(answer.result.times.kernel);
-  packet.add(answer.result.times.write);
+  for (const Phase& phase : phase_table) packet.add(answer.result.times.*phase.busy_ns);
   packet.add(std::uint64_t{answer.bad.size()});
   for (const BadRange& range : answer.bad) {
     packet.add(range.offset);
@@ -113,9 +111,7 @@ Answer unpack_answer(Packet& packet) {
   answer.result.segments = packet.number();
   answer.result.intact = packet.number();
   answer.result.truncated = packet.number() != 0;
-  answer.result.times.read = packet.number();
-  answer.result.times.kernel = packet.number();
-  answer.result.times.write = packet.number();
+  for (const Phase& phase : phase_table) answer.result.times.*phase.busy_ns = packet.number();
   const std::uint64_t count = packet.number();
   for (std::uint64_t i = 0; i < count; ++i) {
     BadRange range;

@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "paraes/devices.hpp"
+#include "paraes/phase_times.hpp"
 
 namespace paraes {
 
@@ -72,7 +73,7 @@ class Cipher {
   [[nodiscard]] std::string fallback() const;
 
   // What GPUs have spent on it since the last call; all zero on a CPU.
-  [[nodiscard]] DeviceTimes take_device_times() const;
+  [[nodiscard]] PhaseTimes take_device_times() const;
 
  protected:
   explicit Cipher(std::unique_ptr<detail::Engine> engine) noexcept;

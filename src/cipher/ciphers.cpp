@@ -85,8 +85,8 @@ std::string Cipher::fallback() const {
   return engine_->gpu ? engine_->gpu->fallback() : engine_->fallback;
 }
 
-DeviceTimes Cipher::take_device_times() const {
-  return engine_->gpu ? engine_->gpu->take_times() : DeviceTimes{};
+PhaseTimes Cipher::take_device_times() const {
+  return engine_->gpu ? engine_->gpu->take_times() : PhaseTimes{};
 }
 int Cipher::threads() const noexcept { return engine_->executor.threads(); }
 

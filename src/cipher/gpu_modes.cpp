@@ -51,12 +51,12 @@ GpuCipher::GpuCipher(std::shared_ptr<gpu::Fleet> fleet, const std::uint8_t* key,
 
 GpuCipher::~GpuCipher() { fleet_->forget_key(key_->id); }
 
-gpu::Times GpuCipher::take_times() const noexcept {
+PhaseTimes GpuCipher::take_times() const noexcept {
   const std::lock_guard lock(mutex_);
-  return std::exchange(times_, gpu::Times{});
+  return std::exchange(times_, PhaseTimes{});
 }
 
-void GpuCipher::add_times(const gpu::Times& times) const {
+void GpuCipher::add_times(const PhaseTimes& times) const {
   const std::lock_guard lock(mutex_);
   times_.key_expansion += times.key_expansion;
   times_.host_to_device += times.host_to_device;
@@ -474,7 +474,7 @@ void GpuCipher::segments_of_many(Direction direction, std::span<const GpuKeyedSe
           [&](std::size_t i) { return fragment.keys[i]; });
     }
     // Each cipher has a share of the launch, by its blocks.
-    const gpu::Times times = lane.take_times();
+    const PhaseTimes times = lane.take_times();
     const auto blocks = [](std::size_t bytes) { return bytes / 16 + 2; };
     std::vector<std::uint64_t> shares(fragment.ciphers.size());
     std::uint64_t all = 0;

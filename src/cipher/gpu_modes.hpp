@@ -99,7 +99,7 @@ class GpuCipher {
   [[nodiscard]] std::size_t many_limit() const noexcept;
 
   // What the devices did since the last call, all lanes together.
-  [[nodiscard]] gpu::Times take_times() const noexcept;
+  [[nodiscard]] PhaseTimes take_times() const noexcept;
 
  private:
   // Calls body(lane, f) for f < count, on lanes() lanes. What body fails to do, spare(f) does where
@@ -111,7 +111,7 @@ class GpuCipher {
   template <class Body, class Spare>
   void each_run(std::size_t bytes, std::size_t grain, const Body& body, const Spare& spare) const;
 
-  void add_times(const gpu::Times& times) const;
+  void add_times(const PhaseTimes& times) const;
 
   // Whether the CPU takes over, now that the device has failed with `error`.
   [[nodiscard]] bool falls_back(const Error& error) const;
@@ -122,7 +122,7 @@ class GpuCipher {
   std::unique_ptr<gpu::KeyMaterial> key_;
   Use use_;
   mutable std::mutex mutex_;
-  mutable gpu::Times times_;
+  mutable PhaseTimes times_;
   mutable std::atomic<bool> failed_ = false;  // the CPU has taken over
   mutable std::string failure_;               // why
 };

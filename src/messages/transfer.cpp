@@ -48,7 +48,7 @@ struct Desk {
   IoBuffer in;
   std::unique_ptr<IoBuffer> out;                 // none: in place
   std::vector<SegmentCipher::Segment> segments;  // of the piece
-  TransferTimes times;
+  PhaseTimes times;
 
   Desk(unsigned number, std::size_t in_bytes, std::size_t out_bytes)
       : worker(number), in(in_bytes) {
@@ -93,7 +93,7 @@ class Transfer {
     sequence_.rethrow();
   }
 
-  [[nodiscard]] const TransferTimes& times() const { return times_; }
+  [[nodiscard]] const PhaseTimes& times() const { return times_; }
 
   [[nodiscard]] std::uint64_t plain_begin(std::uint64_t piece) const {
     return layout_.plain_offset(piece * per_piece_);
@@ -214,9 +214,7 @@ class Transfer {
       if (ordered_writes_) sequence_.done(number);
     }
     const std::lock_guard lock(progress_mutex_);
-    times_.read += desk.times.read;
-    times_.kernel += desk.times.kernel;
-    times_.write += desk.times.write;
+    times_ += desk.times;
   }
 
   bool take(Piece& piece, Desk& desk, std::uint64_t& number) {
@@ -252,7 +250,7 @@ class Transfer {
   Sequence sequence_;
   std::mutex progress_mutex_;
   std::uint64_t done_ = 0;
-  TransferTimes times_;
+  PhaseTimes times_;
 };
 
 // Reads pieces of a source in order, one byte ahead, so that the last piece is known as such.
