@@ -10,6 +10,7 @@
 #include "bench/rivals/rivals.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
+#include "paraes/threads.hpp"
 #include "src/gpu/pool.hpp"
 
 namespace paraes::bench {

@@ -10,6 +10,7 @@
 
 #include "cli/sizes.hpp"
 #include "paraes/error.hpp"
+#include "paraes/threads.hpp"
 
 namespace paraes::cli {
 namespace {

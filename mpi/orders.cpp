@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "paraes/kernels.hpp"
+#include "paraes/threads.hpp"
 
 namespace paraes::mpi {
 

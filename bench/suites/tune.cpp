@@ -13,6 +13,7 @@
 #include "bench/memory/seal.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
+#include "paraes/threads.hpp"
 
 namespace paraes::bench {
 namespace {

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "paraes/error.hpp"
-#include "paraes/kernels.hpp"
 #include "paraes/messages.hpp"
+#include "paraes/threads.hpp"
 #include "src/core/executor.hpp"
 #include "src/core/stopwatch.hpp"
 #include "src/core/workers.hpp"
