@@ -36,31 +36,4 @@ void gcm_hash(const GcmKey& key, std::uint8_t state[16], const std::uint8_t* dat
 void gcm_tag(const GcmKey& key, const GcmCounter& j0, std::uint8_t state[16],
              std::uint64_t aad_bytes, std::uint64_t text_bytes, std::uint8_t tag[16]);
 
-// One message in pieces of any size: first all AAD, then all text, then the tag. Decryption gives
-// out plaintext before the tag is known, so this is not a public interface.
-class GcmStream {
- public:
-  GcmStream(const GcmKey& key, Direction direction, Bytes nonce);
-  ~GcmStream();
-  GcmStream(const GcmStream&) = delete;
-  GcmStream& operator=(const GcmStream&) = delete;
-
-  void aad(Bytes data);
-  void update(Bytes in, MutableBytes out);
-  void tag(std::uint8_t tag[16]);
-
- private:
-  void finish_hash_block();
-
-  const GcmKey& key_;
-  Direction direction_;
-  GcmCounter j0_;
-  GcmCounter counter_;
-  std::uint8_t state_[16] = {};
-  std::uint8_t pending_[16] = {};  // AAD or ciphertext that does not fill a block yet
-  std::uint8_t stream_[16] = {};   // key stream of the block that the last update left open
-  std::uint64_t aad_bytes_ = 0;
-  std::uint64_t text_bytes_ = 0;
-};
-
 }  // namespace paraes
