@@ -24,6 +24,8 @@
 namespace paraes {
 
 inline constexpr std::size_t block_bytes = 16;
+// An XTS data unit has at most 2^20 blocks (SP 800-38E section 4).
+inline constexpr std::size_t max_xts_unit_bytes = block_bytes << 20;
 
 using Bytes = std::span<const std::uint8_t>;
 using MutableBytes = std::span<std::uint8_t>;
@@ -130,7 +132,7 @@ class Xts : public Cipher {
   // unit_bytes = 0: every call is one data unit.
   explicit Xts(Bytes key, std::size_t unit_bytes = 4096, const Execution& execution = {});
 
-  // At least 16 bytes; a unit at most 2^20 blocks (SP 800-38E section 4).
+  // At least 16 bytes; a unit at most max_xts_unit_bytes.
   void encrypt(Bytes first_unit, Bytes in, MutableBytes out);
   void decrypt(Bytes first_unit, Bytes in, MutableBytes out);
 
