@@ -6,7 +6,6 @@
 #include <exception>
 
 #include "src/core/counter.hpp"
-#include "src/core/gf128.hpp"
 #include "src/core/workers.hpp"
 #include "src/kernels/block_modes.hpp"
 #include "src/kernels/registry.hpp"
@@ -58,10 +57,7 @@ PhaseTimes GpuCipher::take_times() const noexcept {
 
 void GpuCipher::add_times(const PhaseTimes& times) const {
   const std::lock_guard lock(mutex_);
-  times_.key_expansion += times.key_expansion;
-  times_.host_to_device += times.host_to_device;
-  times_.kernel += times.kernel;
-  times_.device_to_host += times.device_to_host;
+  times_ += times;
 }
 
 std::string GpuCipher::fallback() const {
@@ -264,11 +260,7 @@ void GpuCipher::xts_unit(Direction direction, std::uint8_t tweak[16], const std:
 void GpuCipher::gcm(const GcmKey& key, Direction direction, const GcmCounter& j0,
                     std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
                     std::size_t bytes) const {
-  struct Partial {
-    std::uint8_t hash[16];
-    std::uint64_t blocks;
-  };
-  std::vector<Partial> partials((bytes + hash_chunk_bytes - 1) / hash_chunk_bytes);
+  std::vector<PartialHash> partials((bytes + hash_chunk_bytes - 1) / hash_chunk_bytes);
   const std::uint32_t flags =
       PARAES_HASH_PARTIAL | (direction == Direction::decrypt ? PARAES_HASH_INPUT : 0);
   const auto run = [&](Lane& lane, std::size_t from, std::size_t n) {
@@ -295,7 +287,7 @@ void GpuCipher::gcm(const GcmKey& key, Direction direction, const GcmCounter& j0
     lane.finish();
     std::memcpy(out + from, lane.output(), n);
     for (std::size_t c = 0; c < chunks; ++c) {
-      Partial& partial = partials[from / hash_chunk_bytes + c];
+      PartialHash& partial = partials[from / hash_chunk_bytes + c];
       std::memcpy(partial.hash, lane.output() + hashes + 16 * c, 16);
       partial.blocks = (messages[c].bytes + 15) / 16;
     }
@@ -305,25 +297,14 @@ void GpuCipher::gcm(const GcmKey& key, Direction direction, const GcmCounter& j0
       const std::size_t chunk = std::min(hash_chunk_bytes, from + n - at);
       GcmCounter counter = j0;
       add_be32(counter.block, static_cast<std::uint32_t>(1 + at / 16));
-      Partial& partial = partials[at / hash_chunk_bytes];
+      PartialHash& partial = partials[at / hash_chunk_bytes];
       std::memset(partial.hash, 0, sizeof partial.hash);
       partial.blocks = (chunk + 15) / 16;
       gcm_run(*use_.spare, direction, counter, partial.hash, in + at, out + at, chunk);
     }
   };
   each_run(bytes, hash_chunk_bytes, run, spare);
-  Gf128 sum = load_gf128(state);
-  const Gf128 h = load_gf128(key.hash.h);
-  const auto whole = make_factor(power(h, hash_chunk_bytes / 16));
-  for (const Partial& partial : partials) {
-    sum = multiply(sum, partial.blocks == hash_chunk_bytes / 16
-                            ? whole
-                            : make_factor(power(h, partial.blocks)));
-    const Gf128 hash = load_gf128(partial.hash);
-    sum.high ^= hash.high;
-    sum.low ^= hash.low;
-  }
-  store_gf128(state, sum);
+  join_hashes(key, partials, state);
 }
 
 std::size_t GpuCipher::segment_limit() const noexcept {

@@ -97,10 +97,6 @@ void parallel_xts(const Executor& executor, const XtsKey& key, Direction directi
 void parallel_gcm(const Executor& executor, const GcmKey& key, Direction direction,
                   const GcmCounter& first_counter, std::uint8_t state[16], const std::uint8_t* in,
                   std::uint8_t* out, std::size_t bytes) {
-  struct Partial {
-    std::uint8_t hash[16];
-    std::uint64_t blocks;
-  };
   const std::uint64_t units = grains(bytes);
   const unsigned runs = executor.runs_for(units, min_grains);
   const auto run = [&](std::uint8_t* hash, std::size_t from, std::size_t to) {
@@ -112,7 +108,7 @@ void parallel_gcm(const Executor& executor, const GcmKey& key, Direction directi
     run(state, 0, bytes);
     return;
   }
-  std::vector<Partial> partials(runs, Partial{});
+  std::vector<PartialHash> partials(runs);
   std::memcpy(partials[0].hash, state, 16);
   executor.run(units, min_grains, [&](unsigned r, std::uint64_t begin, std::uint64_t end) {
     const std::size_t from = begin * grain_bytes;
@@ -120,15 +116,9 @@ void parallel_gcm(const Executor& executor, const GcmKey& key, Direction directi
     run(partials[r].hash, from, to);
     partials[r].blocks = (to - from + 15) / 16;
   });
-  Gf128 sum = load_gf128(partials[0].hash);
-  const Gf128 h = load_gf128(key.hash.h);
-  for (unsigned r = 1; r < runs; ++r) {
-    const Gf128 partial = load_gf128(partials[r].hash);
-    sum = multiply(sum, make_factor(power(h, partials[r].blocks)));
-    sum.high ^= partial.high;
-    sum.low ^= partial.low;
-  }
-  store_gf128(state, sum);
+  // The first continues `state` itself.
+  std::memcpy(state, partials[0].hash, 16);
+  join_hashes(key, std::span(partials).subspan(1), state);
 }
 
 }  // namespace paraes

@@ -106,6 +106,25 @@ void gcm_run(const GcmKey& key, Direction direction, GcmCounter& counter, std::u
   secure_zero(block, sizeof block);
 }
 
+void join_hashes(const GcmKey& key, std::span<const PartialHash> ranges, std::uint8_t state[16]) {
+  const Gf128 h = load_gf128(key.hash.h);
+  Gf128 sum = load_gf128(state);
+  std::uint64_t blocks = 0;
+  Gf128Factor factor = {};  // H^blocks
+  for (const PartialHash& range : ranges) {
+    if (range.blocks == 0) continue;
+    if (range.blocks != blocks) {
+      blocks = range.blocks;
+      factor = make_factor(power(h, blocks));
+    }
+    const Gf128 own = load_gf128(range.hash);
+    sum = multiply(sum, factor);
+    sum.high ^= own.high;
+    sum.low ^= own.low;
+  }
+  store_gf128(state, sum);
+}
+
 void gcm_tag(const GcmKey& key, const GcmCounter& j0, std::uint8_t state[16],
              std::uint64_t aad_bytes, std::uint64_t text_bytes, std::uint8_t tag[16]) {
   std::uint8_t lengths[16];

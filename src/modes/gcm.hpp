@@ -1,6 +1,8 @@
 // GCM, SP 800-38D.
 #pragma once
 
+#include <span>
+
 #include "paraes/ciphers.hpp"
 #include "src/core/gf128.hpp"
 #include "src/modes/cipher_key.hpp"
@@ -31,6 +33,16 @@ void gcm_run(const GcmKey& key, Direction direction, GcmCounter& counter, std::u
 // GHASH of `bytes` bytes, padded with zeros to whole blocks.
 void gcm_hash(const GcmKey& key, std::uint8_t state[16], const std::uint8_t* data,
               std::size_t bytes);
+
+// The GHASH, from zero, of one of several ranges of a text, and its blocks.
+struct PartialHash {
+  std::uint8_t hash[16] = {};
+  std::uint64_t blocks = 0;
+};
+
+// Continues `state` over consecutive ranges: a range of n blocks multiplies what came before it by
+// H^n, and adds its own hash. Ranges of equal sizes share that power.
+void join_hashes(const GcmKey& key, std::span<const PartialHash> ranges, std::uint8_t state[16]);
 
 // From the hash of AAD and ciphertext to the full tag (section 7.1 steps 5 and 6).
 void gcm_tag(const GcmKey& key, const GcmCounter& j0, std::uint8_t state[16],
