@@ -10,6 +10,7 @@
 #include "bench/rivals/rivals.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
+#include "paraes/threads.hpp"
 #include "src/gpu/pool.hpp"
 
 namespace paraes::bench {
@@ -206,8 +207,7 @@ Axes parse_axes(const AxisTexts& texts, SizeParser parse_size) {
   axes.transfers = choose("--transfer", or_default(texts.transfer, "staged"), {"staged", "mapped"});
   if (!texts.unit.empty()) {
     axes.unit = parse_size(texts.unit, "--unit");
-    constexpr std::size_t max_unit = std::size_t{16} << 20;
-    if (axes.unit != 0 && (axes.unit < 16 || axes.unit > max_unit)) {
+    if (axes.unit != 0 && (axes.unit < 16 || axes.unit > max_xts_unit_bytes)) {
       throw InvalidArgument(
           "--unit: an XTS data unit has 16 bytes to 2^20 blocks, or 0 for the whole message");
     }

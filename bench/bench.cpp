@@ -16,7 +16,7 @@
 #include <system_error>
 #include <utility>
 
-#include "bench/file/child.hpp"
+#include "bench/harness/signals.hpp"
 #include "bench/report/context.hpp"
 #include "bench/report/json.hpp"
 #include "bench/report/table.hpp"

@@ -27,6 +27,7 @@
 #include "cli/sizes.hpp"
 #include "cli/small_file_task.hpp"
 #include "paraes/error.hpp"
+#include "paraes/threads.hpp"
 
 namespace paraes::cli {
 namespace {

@@ -19,6 +19,7 @@
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
+#include "paraes/threads.hpp"
 
 namespace paraes::cli {
 namespace {

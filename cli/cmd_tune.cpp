@@ -14,7 +14,7 @@
 #include <system_error>
 #include <vector>
 
-#include "bench/file/child.hpp"
+#include "bench/harness/signals.hpp"
 #include "bench/suites/tune.hpp"
 #include "cli/commands.hpp"
 #include "cli/output.hpp"

@@ -10,6 +10,7 @@
 
 #include "cli/sizes.hpp"
 #include "paraes/error.hpp"
+#include "paraes/threads.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -146,7 +147,7 @@ void OpenFile::report_progress(std::uint64_t done) {
   reported_ = done;
 }
 
-void OpenFile::report_times(const TransferTimes& times, const Cipher& cipher) {
+void OpenFile::report_times(const PhaseTimes& times, const Cipher& cipher) {
   RunReport& report = outcome_.report;
   report.device = cipher.device();
   report.kernel = std::string(cipher.kernel());
@@ -159,16 +160,12 @@ void OpenFile::report_times(const TransferTimes& times, const Cipher& cipher) {
                       fallback));
     });
   }
-  const DeviceTimes device = cipher.take_device_times();
-  report.timeline_ns = {
-      .read = times.read,
-      .key_expansion = key_expansion_ + device.key_expansion,
-      .host_to_device = device.host_to_device,
-      .kernel = run_.plan.on_gpu && fallback.empty() ? device.kernel : times.kernel,
-      .device_to_host = device.device_to_host,
-      .write = times.write,
-      .scatter = times.scatter,
-      .gather = times.gather};
+  const PhaseTimes device = cipher.take_device_times();
+  PhaseTimes& timeline = report.timeline_ns.emplace(times);
+  timeline += device;
+  timeline.key_expansion += key_expansion_;
+  // A thread that waits for the GPU counts the wait as computing.
+  timeline.kernel = run_.plan.on_gpu && fallback.empty() ? device.kernel : times.kernel;
 }
 
 void OpenFile::say_empty_last_segment() const {

@@ -40,7 +40,7 @@ class OpenFile {
 
   void report_progress(std::uint64_t done);
   void report_bytes(std::uint64_t plain_bytes) { outcome_.report.bytes = plain_bytes; }
-  void report_times(const TransferTimes& times, const Cipher& cipher);
+  void report_times(const PhaseTimes& times, const Cipher& cipher);
   void say_empty_last_segment() const;
 
   // Throws IoError if the input is not what it was when it was opened. For after the last read.

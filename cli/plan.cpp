@@ -124,9 +124,8 @@ void plan_raw(const CryptOptions& options, Plan& plan) {
   }
   if (plan.mode != BlockMode::xts) refuse(options, {"--unit"}, "--mode xts");
   if (options.given("--unit")) {
-    constexpr std::uint64_t most = std::uint64_t{16} << 20;
     const std::uint64_t unit = parse_size(options.unit, "--unit");
-    if (unit < block_bytes || unit > most) {
+    if (unit < block_bytes || unit > max_xts_unit_bytes) {
       throw InvalidArgument(
           fmt::format("--unit {}: a data unit has 16 bytes to 16 MiB", options.unit));
     }

@@ -18,6 +18,7 @@
 #include "cli/sizes.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
+#include "paraes/threads.hpp"
 #include "paraes/version.hpp"
 
 namespace paraes::cli {

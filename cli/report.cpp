@@ -74,15 +74,12 @@ std::string to_json(const RunReport& report) {
   object["exit"] = report.exit;
   object["timeline_ns"] = nullptr;
   if (report.timeline_ns) {
-    object["timeline_ns"] = {{"read", report.timeline_ns->read},
-                             {"key_expansion", report.timeline_ns->key_expansion},
-                             {"host_to_device", report.timeline_ns->host_to_device},
-                             {"kernel", report.timeline_ns->kernel},
-                             {"device_to_host", report.timeline_ns->device_to_host},
-                             {"write", report.timeline_ns->write}};
-    if (report.timeline_ns->scatter != 0) {
-      object["timeline_ns"]["scatter"] = report.timeline_ns->scatter;
-      object["timeline_ns"]["gather"] = report.timeline_ns->gather;
+    for (const Phase& phase : phase_table) {
+      object["timeline_ns"][std::string(phase.name)] = *report.timeline_ns.*phase.busy_ns;
+    }
+    if (report.timeline_ns->scatter == 0) {  // one process
+      object["timeline_ns"].erase("scatter");
+      object["timeline_ns"].erase("gather");
     }
   }
   if (report.bad_ranges) {

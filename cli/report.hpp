@@ -45,18 +45,7 @@ struct RunReport {
   std::optional<std::string> fallback;  // why another device ran than the one that was asked for
   std::string status = "ok";            // or what went wrong
   int exit = exit_done;
-  // Busy time of each phase, summed over threads.
-  struct Timeline {
-    std::uint64_t read = 0;
-    std::uint64_t key_expansion = 0;
-    std::uint64_t host_to_device = 0;
-    std::uint64_t kernel = 0;
-    std::uint64_t device_to_host = 0;
-    std::uint64_t write = 0;
-    std::uint64_t scatter = 0;  // of several processes
-    std::uint64_t gather = 0;
-  };
-  std::optional<Timeline> timeline_ns;
+  std::optional<PhaseTimes> timeline_ns;
   std::optional<std::vector<BadRange>> bad_ranges;  // of --salvage
 };
 

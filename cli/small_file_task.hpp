@@ -38,7 +38,7 @@ class SmallFileTask {
   std::vector<std::uint8_t> out_;
   std::uint64_t plain_bytes_ = 0;
   bool empty_last_ = false;
-  TransferTimes times_;
+  PhaseTimes times_;
 };
 
 }  // namespace paraes::cli

@@ -55,17 +55,12 @@ class FileCase : public bench::Variant {
     return workspace_->is_plaintext(opened_);
   }
 
-  [[nodiscard]] bench::Timeline take_phases() override {
-    const TransferTimes times = std::exchange(times_, {});
-    bench::Timeline phases;
-    phases.read = static_cast<double>(times.read);
-    phases.kernel = static_cast<double>(times.kernel);
-    phases.write = static_cast<double>(times.write);
+  [[nodiscard]] bench::PhaseNanoseconds take_phases() override {
+    const PhaseTimes times = std::exchange(times_, {});
     if (distribution_ == Distribution::scatter) {
-      phases.scatter = static_cast<double>(times.scatter);
-      phases.gather = static_cast<double>(times.gather);
+      return bench::phases_of(times, {"read", "kernel", "write", "scatter", "gather"});
     }
-    return phases;
+    return bench::phases_of(times, {"read", "kernel", "write"});
   }
 
  private:
@@ -79,14 +74,6 @@ class FileCase : public bench::Variant {
   [[nodiscard]] Bytes key() const {
     return Bytes(bench::material().key).first(static_cast<std::size_t>(*row().key_bits / 8));
   }
-  void add(const TransferTimes& times) {
-    times_.read += times.read;
-    times_.kernel += times.kernel;
-    times_.write += times.write;
-    times_.scatter += times.scatter;
-    times_.gather += times.gather;
-  }
-
   // As the command has it, but with a name for its temporary also where rank 0 is alone.
   static FileSink::Options sink_options() {
     FileSink::Options options;
@@ -107,7 +94,7 @@ class FileCase : public bench::Variant {
                                    {workspace_->plaintext(), to.temporary(), sealed_})
                       : seal_message(from, message, to, options);
     to.commit();
-    add(result.times);
+    times_ += result.times;
   }
 
   void open() {
@@ -122,7 +109,7 @@ class FileCase : public bench::Variant {
         distribution_ ? root_.open(from, message, &to, options, {sealed_, to.temporary(), opened_})
                       : open_message(from, message, &to, options);
     to.commit();
-    add(result.times);
+    times_ += result.times;
   }
 
   std::optional<Distribution> distribution_;
@@ -131,7 +118,7 @@ class FileCase : public bench::Variant {
   bool holds_ = false;
   std::string sealed_;
   std::string opened_;
-  TransferTimes times_;  // of calls whose phases nobody has taken
+  PhaseTimes times_;  // of calls whose phases nobody has taken
 };
 
 }  // namespace

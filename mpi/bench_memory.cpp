@@ -145,25 +145,24 @@ class RankShare {
 
 // Runs the share of this rank, on every rank at the same time. `all_in` and `all_out` are rank 0's.
 void take_part(const Ranks& ranks, RankShare& share, bool scatters, const std::uint8_t* all_in,
-               std::uint8_t* all_out, bench::Timeline* times) {
+               std::uint8_t* all_out, bench::PhaseNanoseconds* times) {
   Clock::time_point start = Clock::now();
-  const auto lap = [&](std::optional<double> bench::Timeline::*phase) {
+  const auto lap = [&](std::string_view phase) {
     const Clock::time_point now = Clock::now();
     if (times != nullptr) {
-      (times->*phase) = (times->*phase).value_or(0) +
-                        std::chrono::duration<double, std::nano>(now - start).count();
+      (*times)[phase] += std::chrono::duration<double, std::nano>(now - start).count();
     }
     start = now;
   };
   if (scatters) {
     ranks.scatter(all_in, share.sizes(), share.in());
-    lap(&bench::Timeline::scatter);
+    lap("scatter");
   }
   share.run();
-  lap(&bench::Timeline::kernel);
+  lap("kernel");
   if (scatters) {
     ranks.gather(share.out(), share.sizes(), all_out);
-    lap(&bench::Timeline::gather);
+    lap("gather");
   }
 }
 
@@ -249,7 +248,7 @@ class RanksCase : public bench::Variant {
     return is_answer(measurement_.job, all.data(), nullptr);
   }
 
-  [[nodiscard]] bench::Timeline take_phases() override { return std::exchange(times_, {}); }
+  [[nodiscard]] bench::PhaseNanoseconds take_phases() override { return std::exchange(times_, {}); }
   [[nodiscard]] bool is_kernel_alone() const override { return !measurement_.scatters; }
 
  private:
@@ -272,7 +271,7 @@ class RanksCase : public bench::Variant {
   bool holds_ = false;
   bool others_wait_ = false;  // for the next step
   std::unique_ptr<RankShare> share_;
-  bench::Timeline times_;  // of calls whose phases nobody has taken
+  bench::PhaseNanoseconds times_;  // of calls whose phases nobody has taken
 };
 
 class AloneCase : public bench::MemoryVariant {

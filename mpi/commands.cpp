@@ -3,7 +3,7 @@
 #include <new>
 
 #include "paraes/error.hpp"
-#include "paraes/kernels.hpp"
+#include "paraes/threads.hpp"
 
 namespace paraes::mpi {
 

@@ -125,7 +125,7 @@ void serialize(Archive& archive, T& command) {
           command.version, command.overlap, command.salvages, command.offset, command.length);
 }
 
-template <class Archive, MaybeConst<TransferTimes> T>
+template <class Archive, MaybeConst<PhaseTimes> T>
 void serialize(Archive& archive, T& times) {
   archive(times.read, times.kernel, times.write, times.scatter, times.gather);
 }

@@ -137,9 +137,7 @@ OpenResult Root::share(const Command& command, const OpenOptions& options, const
     result.segments += reply.result.segments;
     result.intact += reply.result.intact;
     result.truncated = result.truncated || reply.result.truncated;
-    result.times.read += reply.result.times.read;
-    result.times.kernel += reply.result.times.kernel;
-    result.times.write += reply.result.times.write;
+    result.times += reply.result.times;
     bad.insert(bad.end(), reply.bad.begin(), reply.bad.end());
   }
   progress.look();

@@ -6,23 +6,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <string_view>
 
+#include "bench/harness/signals.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes::bench {
 namespace {
-
-volatile std::sig_atomic_t noted_signal = 0;
-
-constexpr std::array<int, 3> noted_signals = {SIGINT, SIGTERM, SIGHUP};
-std::array<struct sigaction, 3> former_actions;
-
-extern "C" void note_signal(int signal) { noted_signal = signal; }
 
 // Memory that collects what children say: no pipe to drain, no file to clean up.
 class Scrapbook {
@@ -79,7 +72,7 @@ ChildResult run_child(const std::vector<std::string>& argv) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0) {
     if (errno != EINTR) throw IoError("waitpid", errno);
-    if (noted_signal != 0) kill(child, SIGTERM);
+    if (noted_signal() != 0) kill(child, SIGTERM);
   }
   throw_if_interrupted();
   ChildResult result;
@@ -107,26 +100,6 @@ std::string first_line_of(const std::vector<std::string>& argv) {
   } catch (const IoError&) {
     return {};
   }
-}
-
-NoteSignals::NoteSignals() {
-  struct sigaction action = {};
-  action.sa_handler = note_signal;  // without SA_RESTART: waitpid must return
-  for (std::size_t i = 0; i < noted_signals.size(); ++i) {
-    sigaction(noted_signals[i], nullptr, &former_actions[i]);
-    // Ignored before (nohup): still ignored.
-    if (former_actions[i].sa_handler != SIG_IGN) sigaction(noted_signals[i], &action, nullptr);
-  }
-}
-
-NoteSignals::~NoteSignals() {
-  for (std::size_t i = 0; i < noted_signals.size(); ++i) {
-    sigaction(noted_signals[i], &former_actions[i], nullptr);
-  }
-}
-
-void throw_if_interrupted() {
-  if (noted_signal != 0) throw Interrupted{noted_signal};
 }
 
 }  // namespace paraes::bench

@@ -73,19 +73,16 @@ class Paraes : public FileTool {
   }
 
   // Of the object that --json prints.
-  [[nodiscard]] Timeline timeline(const std::string& output) const override {
-    Timeline phases;
+  [[nodiscard]] PhaseNanoseconds phases(const std::string& output) const override {
     const nlohmann::json timeline = field(output, "timeline_ns");
-    if (!timeline.is_object()) return phases;
-    phases.read = timeline.value("read", 0.0);
-    phases.key_expansion = timeline.value("key_expansion", 0.0);
-    phases.kernel = timeline.value("kernel", 0.0);
-    phases.write = timeline.value("write", 0.0);
+    if (!timeline.is_object()) return {};
+    std::vector<const char*> measured = {"read", "key_expansion", "kernel", "write"};
     // Through mapped memory the kernels themselves move the data.
     if (row_.device != "cpu" && row_.transfer == "staged") {
-      phases.host_to_device = timeline.value("host_to_device", 0.0);
-      phases.device_to_host = timeline.value("device_to_host", 0.0);
+      measured.insert(measured.end(), {"host_to_device", "device_to_host"});
     }
+    PhaseNanoseconds phases;
+    for (const char* name : measured) phases[name] = timeline.value(name, 0.0);
     return phases;
   }
 

@@ -39,7 +39,7 @@ class FileTool {
                                                          const std::string& out) const = 0;
 
   // The phases of a run that printed `output`, as far as the program tells.
-  [[nodiscard]] virtual Timeline timeline(const std::string& /*output*/) const { return {}; }
+  [[nodiscard]] virtual PhaseNanoseconds phases(const std::string& /*output*/) const { return {}; }
 
   // Why a run that printed `output` and ended well still does not count; empty if it does.
   [[nodiscard]] virtual std::string objection(const std::string& /*output*/) const { return {}; }

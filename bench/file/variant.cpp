@@ -91,14 +91,10 @@ bool FileVariant::verify() {
   return same;
 }
 
-Timeline FileVariant::take_phases() {
-  Timeline sum;
+PhaseNanoseconds FileVariant::take_phases() {
+  PhaseNanoseconds sum;
   for (const std::string& output : std::exchange(outputs_, {})) {
-    const Timeline run = tool_->timeline(output);
-    for (const Phase& phase : timeline_phases) {
-      auto& busy_ns = sum.*phase.busy_ns;
-      if (const auto ns = run.*phase.busy_ns) busy_ns = busy_ns.value_or(0) + *ns;
-    }
+    for (const auto& [name, ns] : tool_->phases(output)) sum[name] += ns;
   }
   return sum;
 }

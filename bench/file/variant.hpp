@@ -26,7 +26,7 @@ class FileVariant : public Variant {
   void restore() override;  // removes the output
   void call() override;
   [[nodiscard]] bool verify() override;
-  [[nodiscard]] Timeline take_phases() override;
+  [[nodiscard]] PhaseNanoseconds take_phases() override;
 
  private:
   // Throws Skip if it cannot.

@@ -4,7 +4,7 @@
 #include <exception>
 #include <sstream>
 
-#include "bench/harness/library.hpp"
+#include "bench/harness/open_library.hpp"
 #include "src/gpu/pool.hpp"
 
 namespace paraes::bench {
@@ -12,12 +12,12 @@ namespace paraes::bench {
 // The library, initialised; declared by hand, so that a build needs no header.
 class GpuEnergyMeter::Nvml {
  public:
-  Nvml() : library_("libnvidia-ml.so.1") {
-    library_.find(initialise_, "nvmlInit_v2");
-    library_.find(shut_down_, "nvmlShutdown");
-    library_.find(text_, "nvmlErrorString");
-    library_.find(find_, "nvmlDeviceGetHandleByPciBusId_v2");
-    library_.find(energy_, "nvmlDeviceGetTotalEnergyConsumption");
+  Nvml() : library_(open_library("libnvidia-ml.so.1")) {
+    find_function(library_, initialise_, "nvmlInit_v2");
+    find_function(library_, shut_down_, "nvmlShutdown");
+    find_function(library_, text_, "nvmlErrorString");
+    find_function(library_, find_, "nvmlDeviceGetHandleByPciBusId_v2");
+    find_function(library_, energy_, "nvmlDeviceGetTotalEnergyConsumption");
     check("nvmlInit_v2", initialise_());
   }
   ~Nvml() { shut_down_(); }
@@ -48,7 +48,7 @@ class GpuEnergyMeter::Nvml {
     throw Skip(std::string(call) + " failed: " + text_(code) + " (" + std::to_string(code) + ")");
   }
 
-  Library library_;
+  DynamicLibrary library_;
   int (*initialise_)() = nullptr;
   int (*shut_down_)() = nullptr;
   const char* (*text_)(int) = nullptr;

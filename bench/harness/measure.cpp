@@ -100,8 +100,9 @@ std::vector<double> time_key_expansion(Variant& variant) {
   samples.reserve(9);
   for (int i = 0; i < 9; ++i) {
     const double took = timer(batch);
-    samples.push_back(variant.take_phases().key_expansion.value_or(took) /
-                      static_cast<double>(batch));
+    const PhaseNanoseconds phases = variant.take_phases();
+    const auto timed = phases.find("key_expansion");
+    samples.push_back((timed != phases.end() ? timed->second : took) / static_cast<double>(batch));
   }
   return samples;
 }
@@ -114,13 +115,11 @@ void take_sample(Entrant& entrant, EnergyMeter& energy) {
   const auto before = entrant.on_cpu() ? energy.joules() : std::nullopt;
   const double took = time_calls(variant, entrant.batch);
   const auto after = entrant.on_cpu() ? energy.joules() : std::nullopt;
-  const Timeline phases = variant.take_phases();
+  const PhaseNanoseconds phases = variant.take_phases();
   const auto calls = static_cast<double>(entrant.batch);
   entrant.result.samples_ns.push_back(took / calls);
-  for (const Phase& phase : timeline_phases) {
-    if (const auto ns = phases.*phase.busy_ns) {
-      (entrant.result.timeline_samples_ns.*phase.samples_ns).push_back(*ns / calls);
-    }
+  for (const auto& [name, ns] : phases) {
+    entrant.result.timeline_samples_ns[name].push_back(ns / calls);
   }
   entrant.total_ns += took;
   if (before && after) {
@@ -235,20 +234,17 @@ void measure_gpu_energy(Entrant& entrant, EnergyMeter& energy, double min_ns) {
 
 // Before key expansion is timed, whose samples are its own.
 void drop_partial_phases(Result& result) {
-  for (const Phase& phase : timeline_phases) {
-    auto& samples = result.timeline_samples_ns.*phase.samples_ns;
-    // They would stand beside samples_ns of other calls.
-    if (samples.size() != result.samples_ns.size()) samples.clear();
-  }
+  // They would stand beside samples_ns of other calls.
+  std::erase_if(result.timeline_samples_ns,
+                [&](const auto& phase) { return phase.second.size() != result.samples_ns.size(); });
 }
 
 void set_timeline(Result& result, const Variant& variant) {
-  for (const Phase& phase : timeline_phases) {
-    const auto& samples = result.timeline_samples_ns.*phase.samples_ns;
-    if (!samples.empty()) result.timeline.*phase.busy_ns = median_of(samples);
+  for (const auto& [name, samples] : result.timeline_samples_ns) {
+    result.timeline[name] = median_of(samples);
   }
   if (variant.is_kernel_alone() && !result.samples_ns.empty()) {
-    result.timeline.kernel = result.statistics.median;
+    result.timeline["kernel"] = result.statistics.median;
   }
 }
 
@@ -271,7 +267,7 @@ void finish(Entrant& entrant, EnergyMeter& energy, const Settings& settings) {
   guard(entrant, [&] {
     std::vector<double> key_expansion = time_key_expansion(*entrant.variant);
     if (!key_expansion.empty()) {
-      result.timeline_samples_ns.key_expansion = std::move(key_expansion);
+      result.timeline_samples_ns["key_expansion"] = std::move(key_expansion);
     }
     result.verified = entrant.variant->verify();
   });

@@ -30,10 +30,10 @@ struct Result {
   Row row;
   std::vector<double> samples_ns;  // of one call
   Statistics statistics;
-  Timeline timeline;  // medians
+  PhaseNanoseconds timeline;  // medians
   // Of the phases that were timed apart: as many as samples_ns, of one call, too; key expansion
   // outside the calls has its own.
-  TimelineSamples timeline_samples_ns;
+  PhaseSamples timeline_samples_ns;
   std::optional<double> energy_joules;  // of one call
   std::string energy_reason;            // why there is none
   bool verified = false;

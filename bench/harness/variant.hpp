@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "bench/harness/phases.hpp"
 #include "bench/harness/row.hpp"
-#include "bench/harness/timeline.hpp"
 
 namespace paraes::bench {
 
@@ -53,7 +53,7 @@ class Variant {
 
   // The phases of all calls since it was last asked, as far as they were timed apart; it then
   // forgets them.
-  [[nodiscard]] virtual Timeline take_phases() { return {}; }
+  [[nodiscard]] virtual PhaseNanoseconds take_phases() { return {}; }
 
   // Whether a call is the kernel phase and no other.
   [[nodiscard]] virtual bool is_kernel_alone() const { return false; }

@@ -43,7 +43,7 @@ class Contender {
   virtual bool expand_key() { return false; }
 
   // What GPUs have spent since the last call.
-  [[nodiscard]] virtual DeviceTimes take_device_times() { return {}; }
+  [[nodiscard]] virtual PhaseTimes take_device_times() { return {}; }
 };
 
 struct Material {

@@ -20,7 +20,7 @@ class Ours : public Contender {
         // On a GPU the name is that of a GPU kernel.
         row_(find_kernel(gpu::names_gpu(execution.device) ? "auto" : execution.kernel)) {}
 
-  [[nodiscard]] DeviceTimes take_device_times() override { return cipher().take_device_times(); }
+  [[nodiscard]] PhaseTimes take_device_times() override { return cipher().take_device_times(); }
 
   bool expand_key() override {
     const std::uint8_t* key = material().key.data();

@@ -42,15 +42,14 @@ bool TransferVariant::expand_key() {
   return true;
 }
 
-Timeline TransferVariant::take_phases() {
-  const DeviceTimes times = contender().take_device_times();
-  Timeline phases;
-  phases.key_expansion = std::exchange(key_expansion_ns_, std::nullopt);
-  phases.kernel = static_cast<double>(times.kernel);
+PhaseNanoseconds TransferVariant::take_phases() {
+  const PhaseTimes times = contender().take_device_times();
   // Through mapped memory the kernels themselves move the data.
-  if (execution_.transfer == Transfer::staged) {
-    phases.host_to_device = static_cast<double>(times.host_to_device);
-    phases.device_to_host = static_cast<double>(times.device_to_host);
+  PhaseNanoseconds phases = execution_.transfer == Transfer::staged
+                                ? phases_of(times, {"host_to_device", "kernel", "device_to_host"})
+                                : phases_of(times, {"kernel"});
+  if (const auto expansion_ns = std::exchange(key_expansion_ns_, std::nullopt)) {
+    phases["key_expansion"] = *expansion_ns;
   }
   return phases;
 }

@@ -16,7 +16,7 @@ class TransferVariant : public MemoryVariant {
   void tear_down() noexcept override;
   // By a cipher of its own, on a message that goes through one lane; timed by the device.
   bool expand_key() override;
-  [[nodiscard]] Timeline take_phases() override;
+  [[nodiscard]] PhaseNanoseconds take_phases() override;
   [[nodiscard]] bool is_kernel_alone() const override { return false; }
 
  private:

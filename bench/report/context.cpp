@@ -23,6 +23,7 @@
 #include "build_info.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/kernels.hpp"
+#include "paraes/threads.hpp"
 #include "paraes/version.hpp"
 #include "src/core/cache.hpp"
 

@@ -16,7 +16,6 @@ Json or_null(const std::optional<double>& value) { return value ? Json(*value) :
 
 // Tenths of a nanosecond: the clock knows no more, and the file stays readable.
 double tenth(double ns) { return std::round(ns * 10) / 10; }
-Json tenth_or_null(const std::optional<double>& ns) { return ns ? Json(tenth(*ns)) : Json(); }
 
 Json tenths(const std::vector<double>& samples_ns) {
   Json json = Json::array();
@@ -62,11 +61,12 @@ Json result_of(const Result& result) {
                : Json();
   Json timeline = Json::object();
   Json phase_samples = Json::object();
-  for (const Phase& phase : timeline_phases) {
+  for (const Phase& phase : phase_table) {
     const std::string name(phase.name);
-    timeline[name] = tenth_or_null(result.timeline.*phase.busy_ns);
-    const auto& phase_ns = result.timeline_samples_ns.*phase.samples_ns;
-    if (!phase_ns.empty()) phase_samples[name] = tenths(phase_ns);
+    const auto median = result.timeline.find(phase.name);
+    timeline[name] = median != result.timeline.end() ? Json(tenth(median->second)) : Json();
+    const auto samples = result.timeline_samples_ns.find(phase.name);
+    if (samples != result.timeline_samples_ns.end()) phase_samples[name] = tenths(samples->second);
   }
   json["timeline_ns"] = std::move(timeline);
   json["timeline_samples_ns"] = std::move(phase_samples);

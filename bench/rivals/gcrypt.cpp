@@ -6,7 +6,7 @@
 
 #include <gcrypt.h>
 
-#include "bench/harness/library.hpp"
+#include "bench/harness/open_library.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -27,20 +27,20 @@ struct Functions {
   decltype(&gcry_strerror) error_text = nullptr;
 
   Functions() {
-    const Library library("libgcrypt.so.20");
-    library.find(check_version, "gcry_check_version");
-    library.find(control, "gcry_control");
-    library.find(open, "gcry_cipher_open");
-    library.find(close, "gcry_cipher_close");
-    library.find(set_key, "gcry_cipher_setkey");
-    library.find(set_iv, "gcry_cipher_setiv");
-    library.find(set_counter, "gcry_cipher_setctr");
-    library.find(encrypt, "gcry_cipher_encrypt");
-    library.find(decrypt, "gcry_cipher_decrypt");
-    library.find(get_tag, "gcry_cipher_gettag");
-    library.find(check_tag, "gcry_cipher_checktag");
-    library.find(cipher_control, "gcry_cipher_ctl");
-    library.find(error_text, "gcry_strerror");
+    const DynamicLibrary library = open_library("libgcrypt.so.20");
+    find_function(library, check_version, "gcry_check_version");
+    find_function(library, control, "gcry_control");
+    find_function(library, open, "gcry_cipher_open");
+    find_function(library, close, "gcry_cipher_close");
+    find_function(library, set_key, "gcry_cipher_setkey");
+    find_function(library, set_iv, "gcry_cipher_setiv");
+    find_function(library, set_counter, "gcry_cipher_setctr");
+    find_function(library, encrypt, "gcry_cipher_encrypt");
+    find_function(library, decrypt, "gcry_cipher_decrypt");
+    find_function(library, get_tag, "gcry_cipher_gettag");
+    find_function(library, check_tag, "gcry_cipher_checktag");
+    find_function(library, cipher_control, "gcry_cipher_ctl");
+    find_function(library, error_text, "gcry_strerror");
     if (check_version(nullptr) == nullptr) throw Skip("libgcrypt does not start");
     control(GCRYCTL_DISABLE_SECMEM, 0);
     control(GCRYCTL_INITIALIZATION_FINISHED, 0);

@@ -8,7 +8,7 @@
 
 #include <intel-ipsec-mb.h>
 
-#include "bench/harness/library.hpp"
+#include "bench/harness/open_library.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -21,12 +21,12 @@ struct Functions {
   decltype(&imb_get_version) version = nullptr;
 
   Functions() {
-    const Library library("libIPSec_MB.so.1");
-    library.find(alloc, "alloc_mb_mgr");
-    library.find(free, "free_mb_mgr");
-    library.find(init, "init_mb_mgr_auto");
-    library.find(version_text, "imb_get_version_str");
-    library.find(version, "imb_get_version");
+    const DynamicLibrary library = open_library("libIPSec_MB.so.1");
+    find_function(library, alloc, "alloc_mb_mgr");
+    find_function(library, free, "free_mb_mgr");
+    find_function(library, init, "init_mb_mgr_auto");
+    find_function(library, version_text, "imb_get_version_str");
+    find_function(library, version, "imb_get_version");
     // The manager is a table of functions whose layout is the header's: another minor version may
     // have moved them.
     if (version() >> 8 != IMB_VERSION_NUM >> 8) {

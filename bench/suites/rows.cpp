@@ -35,7 +35,7 @@ void refuse(const Job& job) {
   if (job.mode == Mode::xts) {
     if (job.key_bits == 192) throw Skip("XTS has no AES-192 (SP 800-38E section 3)");
     if (job.bytes < 16) throw Skip("XTS takes 16 bytes or more (IEEE 1619 section 5.1)");
-    if (job.unit == 0 && job.bytes > std::uint64_t{16} << 20) {
+    if (job.unit == 0 && job.bytes > max_xts_unit_bytes) {
       throw Skip("a data unit has at most 2^20 blocks (SP 800-38E section 4)");
     }
   }

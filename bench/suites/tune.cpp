@@ -9,10 +9,12 @@
 #include "bench/file/child.hpp"
 #include "bench/file/workspace.hpp"
 #include "bench/harness/measure.hpp"
+#include "bench/harness/signals.hpp"
 #include "bench/memory/arena.hpp"
 #include "bench/memory/seal.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
+#include "paraes/threads.hpp"
 
 namespace paraes::bench {
 namespace {

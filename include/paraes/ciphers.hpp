@@ -19,10 +19,13 @@
 #include <string_view>
 
 #include "paraes/devices.hpp"
+#include "paraes/phase_times.hpp"
 
 namespace paraes {
 
 inline constexpr std::size_t block_bytes = 16;
+// An XTS data unit has at most 2^20 blocks (SP 800-38E section 4).
+inline constexpr std::size_t max_xts_unit_bytes = block_bytes << 20;
 
 using Bytes = std::span<const std::uint8_t>;
 using MutableBytes = std::span<std::uint8_t>;
@@ -74,7 +77,7 @@ class Cipher {
   [[nodiscard]] std::string fallback() const;
 
   // What GPUs have spent on it since the last call; all zero on a CPU.
-  [[nodiscard]] DeviceTimes take_device_times() const;
+  [[nodiscard]] PhaseTimes take_device_times() const;
 
  protected:
   Cipher() = default;
@@ -144,7 +147,7 @@ class Xts final : public Cipher {
   // unit_bytes = 0: every call is one data unit.
   explicit Xts(Bytes key, std::size_t unit_bytes = 4096, const Execution& execution = {});
 
-  // At least 16 bytes; a unit at most 2^20 blocks (SP 800-38E section 4).
+  // At least 16 bytes; a unit at most max_xts_unit_bytes.
   void encrypt(Bytes first_unit, Bytes in, MutableBytes out);
   void decrypt(Bytes first_unit, Bytes in, MutableBytes out);
 

@@ -33,14 +33,6 @@ enum class Transfer { staged, mapped };
 // Where round keys are made.
 enum class KeyExpansion { host, device };
 
-// Busy time of GPUs by phase, in nanoseconds, all of their queues together.
-struct DeviceTimes {
-  std::uint64_t key_expansion = 0;
-  std::uint64_t host_to_device = 0;
-  std::uint64_t kernel = 0;
-  std::uint64_t device_to_host = 0;
-};
-
 // The CPU, then every GPU of every runtime, then a row for each runtime that is absent.
 [[nodiscard]] std::vector<DeviceInfo> devices();
 

@@ -11,6 +11,7 @@
 
 #include "paraes/ciphers.hpp"
 #include "paraes/io.hpp"
+#include "paraes/phase_times.hpp"
 
 namespace paraes {
 
@@ -90,7 +91,7 @@ struct SaltedHeader {
 struct PumpResult {
   std::uint64_t bytes_in = 0;
   std::uint64_t bytes_out = 0;
-  TransferTimes times;
+  PhaseTimes times;
 };
 
 // Is told after every piece how many bytes have been read from the source and written.

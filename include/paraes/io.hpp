@@ -357,13 +357,4 @@ class IoBuffer {
   std::size_t size_;
 };
 
-// Nanoseconds that threads spent in each phase, summed over threads.
-struct TransferTimes {
-  std::uint64_t read = 0;
-  std::uint64_t kernel = 0;
-  std::uint64_t write = 0;
-  std::uint64_t scatter = 0;  // sending chunks to other processes, and fetching them
-  std::uint64_t gather = 0;
-};
-
 }  // namespace paraes

@@ -44,7 +44,4 @@ struct KernelInfo {
 [[nodiscard]] std::string cpu_model();
 [[nodiscard]] std::vector<std::string_view> cpu_features();
 
-// Processors that this process may run on.
-[[nodiscard]] int available_cores();
-
 }  // namespace paraes

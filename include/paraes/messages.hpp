@@ -18,6 +18,7 @@
 
 #include "paraes/ciphers.hpp"
 #include "paraes/io.hpp"
+#include "paraes/phase_times.hpp"
 #include "paraes/secret.hpp"
 #include "paraes/segments.hpp"
 
@@ -167,7 +168,7 @@ struct TransferResult {
   std::uint64_t plain_bytes = 0;
   std::uint64_t sealed_bytes = 0;
   std::uint64_t segments = 0;
-  TransferTimes times;
+  PhaseTimes times;
 };
 
 // Reads all that `source` has left, and writes `message`'s header and segments to `sink`. The

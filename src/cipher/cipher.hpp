@@ -33,7 +33,7 @@ class DeviceCipher {
   // Why the CPU works in place of a GPU; empty if it does not.
   [[nodiscard]] virtual std::string fallback() const { return {}; }
   // Busy time of GPUs since the last call.
-  [[nodiscard]] virtual DeviceTimes take_times() const noexcept { return {}; }
+  [[nodiscard]] virtual PhaseTimes take_times() const noexcept { return {}; }
 };
 
 // ECB, CBC and CTR (SP 800-38A).

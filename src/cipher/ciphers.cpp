@@ -64,8 +64,7 @@ void xts_message(const detail::XtsCipher& cipher, Direction direction, std::size
     throw InvalidArgument("XTS needs at least one block of 16 bytes (IEEE 1619 section 5.1), not " +
                           std::to_string(in.size()));
   }
-  constexpr std::size_t max_unit = std::size_t{block_bytes} << 20;
-  if (const std::size_t last = XtsUnits(in.size(), unit_bytes).last; last > max_unit) {
+  if (const std::size_t last = XtsUnits(in.size(), unit_bytes).last; last > max_xts_unit_bytes) {
     throw InvalidArgument("a data unit has at most 2^20 blocks (SP 800-38E section 4), but the " +
                           std::string("last one would have ") + std::to_string(last) +
                           " bytes: use smaller units");
@@ -79,7 +78,7 @@ std::string_view Cipher::kernel() const noexcept { return on_device().kernel(); 
 std::string Cipher::device() const { return on_device().device(); }
 int Cipher::threads() const noexcept { return on_device().threads(); }
 std::string Cipher::fallback() const { return on_device().fallback(); }
-DeviceTimes Cipher::take_device_times() const { return on_device().take_times(); }
+PhaseTimes Cipher::take_device_times() const { return on_device().take_times(); }
 
 const detail::DeviceCipher& Ecb::on_device() const noexcept { return *cipher_; }
 const detail::DeviceCipher& Cbc::on_device() const noexcept { return *cipher_; }
@@ -134,8 +133,7 @@ void Ctr::seek(std::uint64_t offset) { offset_ = offset; }
 
 Xts::Xts(Bytes key, std::size_t unit_bytes, const Execution& execution)
     : cipher_(detail::open_xts_cipher(key, execution)), unit_bytes_(unit_bytes) {
-  constexpr std::size_t max_unit = std::size_t{block_bytes} << 20;
-  if (unit_bytes != 0 && (unit_bytes < block_bytes || unit_bytes > max_unit)) {
+  if (unit_bytes != 0 && (unit_bytes < block_bytes || unit_bytes > max_xts_unit_bytes)) {
     throw InvalidArgument(
         "a data unit has 16 bytes (IEEE 1619 section 5.1) to 2^20 blocks (SP 800-38E section 4), "
         "not " +

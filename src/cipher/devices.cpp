@@ -10,6 +10,7 @@
 
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
+#include "paraes/threads.hpp"
 #include "src/cipher/devices.hpp"
 #include "src/gpu/pool.hpp"
 #include "src/gpu/programs.hpp"

@@ -22,7 +22,7 @@ class FallbackGcm final : public GcmCipher {
   [[nodiscard]] std::string_view kernel() const noexcept override { return gpu_->kernel(); }
   [[nodiscard]] std::string device() const override { return gpu_->device(); }
   [[nodiscard]] int threads() const noexcept override { return gpu_->threads(); }
-  [[nodiscard]] DeviceTimes take_times() const noexcept override { return gpu_->take_times(); }
+  [[nodiscard]] PhaseTimes take_times() const noexcept override { return gpu_->take_times(); }
   [[nodiscard]] std::size_t launch_bytes() const noexcept override { return gpu_->launch_bytes(); }
   [[nodiscard]] unsigned launch_threads() const noexcept override { return gpu_->launch_threads(); }
   [[nodiscard]] const GpuKey* gpu_key() const noexcept override {

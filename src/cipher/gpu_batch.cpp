@@ -56,7 +56,7 @@ std::vector<Launch> cut(Direction direction, std::span<const Entry> entries) {
 }
 
 // Gives each cipher its share of the time, by its blocks.
-void share_times(Direction direction, const Launch& launch, const DeviceTimes& times) {
+void share_times(Direction direction, const Launch& launch, const PhaseTimes& times) {
   std::vector<std::uint64_t> blocks(launch.keys.size());
   std::uint64_t all = 0;
   std::size_t k = 0;
@@ -71,10 +71,12 @@ void share_times(Direction direction, const Launch& launch, const DeviceTimes& t
     const auto part = [&](std::uint64_t time) {
       return static_cast<std::uint64_t>(share * static_cast<double>(time));
     };
-    launch.keys[k]->add_times({.key_expansion = times.key_expansion / blocks.size(),
-                               .host_to_device = part(times.host_to_device),
-                               .kernel = part(times.kernel),
-                               .device_to_host = part(times.device_to_host)});
+    PhaseTimes own;
+    own.key_expansion = times.key_expansion / blocks.size();
+    own.host_to_device = part(times.host_to_device);
+    own.kernel = part(times.kernel);
+    own.device_to_host = part(times.device_to_host);
+    launch.keys[k]->add_times(own);
   }
 }
 
@@ -114,11 +116,7 @@ void run(Lane& stream, Direction direction, const Launch& launch) {
 void run_all(Direction direction, std::span<const Entry> entries) {
   const std::vector<Launch> launches = cut(direction, entries);
   on_streams(entries[0].key->pool(), entries[0].key->streams(), launches.size(),
-             [&](Lane& stream, const auto& next) {
-               for (std::uint64_t i = next(); i < launches.size(); i = next()) {
-                 run(stream, direction, launches[i]);
-               }
-             });
+             [&](Lane& stream, std::uint64_t i) { run(stream, direction, launches[i]); });
 }
 
 }  // namespace

@@ -39,12 +39,9 @@ std::unique_ptr<gpu::KeyMaterial> make_key_material(Bytes keys, unsigned count, 
   return make_key_material(list, hashes, expansion);
 }
 
-void GpuKey::add_times(const DeviceTimes& times) const {
+void GpuKey::add_times(const PhaseTimes& times) const {
   const std::lock_guard lock(mutex_);
-  times_.key_expansion += times.key_expansion;
-  times_.host_to_device += times.host_to_device;
-  times_.kernel += times.kernel;
-  times_.device_to_host += times.device_to_host;
+  times_ += times;
 }
 
 }  // namespace paraes::detail

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "paraes/ciphers.hpp"
 #include "src/core/workers.hpp"
@@ -22,28 +22,17 @@ namespace paraes::detail {
   return (bytes + 15) / 16 * 16;
 }
 
-// Calls work(stream, next) on up to `streams` streams of `pool`, where next() gives the numbers
-// below `count`, each to one of them, and then `count`. The first exception of work ends all, and
-// is thrown.
+// Calls work(stream, job) for each job < count on up to `streams` streams of `pool`, in workers of
+// which each keeps its stream to the end. Throws what the failed job of the lowest number threw,
+// when all workers have ended.
 template <class Work>
 void on_streams(gpu::Fleet& pool, unsigned streams, std::uint64_t count, const Work& work) {
-  std::atomic<std::uint64_t> next = 0;
-  std::mutex failure_mutex;
-  std::exception_ptr failure;
-  const auto take = [&] { return std::min(next++, count); };
-  const auto worker = [&](unsigned) {
-    try {
-      if (next.load() >= count) return;
-      gpu::Fleet::Hold hold(pool);
-      work(hold.lane(), take);
-    } catch (...) {
-      next = count;
-      const std::lock_guard lock(failure_mutex);
-      if (!failure) failure = std::current_exception();
-    }
-  };
-  run_workers(static_cast<unsigned>(std::min<std::uint64_t>(count, streams)), worker);
-  if (failure) std::rethrow_exception(failure);
+  const auto workers = static_cast<unsigned>(std::min<std::uint64_t>(count, streams));
+  std::vector<std::optional<gpu::Fleet::Hold>> leases(workers);
+  for_each_job(workers, count, [&](unsigned worker, std::uint64_t job) {
+    if (!leases[worker]) leases[worker].emplace(pool);
+    work(leases[worker]->lane(), job);
+  });
 }
 
 // How a cipher uses GPUs.
@@ -81,11 +70,9 @@ class GpuKey {
   // Calls body(stream, launch) for launch < count on streams(), each of which has the key.
   template <class Body>
   void launches(std::uint64_t count, const Body& body) const {
-    on_streams(*pool_, streams(), count, [&](gpu::Lane& stream, const auto& next) {
-      for (std::uint64_t launch = next(); launch < count; launch = next()) {
-        stream.use_key(*material_);
-        body(stream, launch);
-      }
+    on_streams(*pool_, streams(), count, [&](gpu::Lane& stream, std::uint64_t launch) {
+      stream.use_key(*material_);
+      body(stream, launch);
       add_times(stream.take_times());
     });
   }
@@ -105,18 +92,18 @@ class GpuKey {
   }
 
   // What the devices have done since the last call, all streams together.
-  [[nodiscard]] DeviceTimes take_times() const noexcept {
+  [[nodiscard]] PhaseTimes take_times() const noexcept {
     const std::lock_guard lock(mutex_);
-    return std::exchange(times_, DeviceTimes{});
+    return std::exchange(times_, PhaseTimes{});
   }
-  void add_times(const DeviceTimes& times) const;
+  void add_times(const PhaseTimes& times) const;
 
  private:
   std::shared_ptr<gpu::Fleet> pool_;
   std::unique_ptr<gpu::KeyMaterial> material_;
   bool overlap_;
   mutable std::mutex mutex_;
-  mutable DeviceTimes times_;  // under mutex_
+  mutable PhaseTimes times_;  // under mutex_
 };
 
 // What all ciphers on GPUs say of themselves.
@@ -130,7 +117,7 @@ class OnGpu : public Interface {
   [[nodiscard]] std::string_view kernel() const noexcept final { return gpu_.pool().kernel().name; }
   [[nodiscard]] std::string device() const final { return gpu_.pool().id(); }
   [[nodiscard]] int threads() const noexcept final { return threads_; }
-  [[nodiscard]] DeviceTimes take_times() const noexcept final { return gpu_.take_times(); }
+  [[nodiscard]] PhaseTimes take_times() const noexcept final { return gpu_.take_times(); }
 
  protected:
   const GpuKey gpu_;

@@ -108,7 +108,7 @@ void parallel_gcm(const Executor& executor, const GcmKey& key, Direction directi
     run(state, 0, bytes);
     return;
   }
-  std::vector<PartialHash> partials(runs, PartialHash{});
+  std::vector<PartialHash> partials(runs);
   std::memcpy(partials[0].hash, state, 16);
   executor.run(units, min_grains, [&](unsigned r, std::uint64_t begin, std::uint64_t end) {
     const std::size_t from = begin * grain_bytes;
@@ -116,6 +116,7 @@ void parallel_gcm(const Executor& executor, const GcmKey& key, Direction directi
     run(partials[r].hash, from, to);
     partials[r].blocks = (to - from + 15) / 16;
   });
+  // The first continues `state` itself.
   std::memcpy(state, partials[0].hash, 16);
   join_hashes(key, std::span(partials).subspan(1), state);
 }

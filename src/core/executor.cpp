@@ -1,7 +1,5 @@
 #include "src/core/executor.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <exception>
 #include <limits>
@@ -10,7 +8,7 @@
 #include <utility>
 
 #include "paraes/error.hpp"
-#include "paraes/kernels.hpp"
+#include "paraes/threads.hpp"
 
 namespace paraes {
 namespace {
@@ -37,13 +35,6 @@ class Failure {
 };
 
 }  // namespace
-
-int available_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return 1;
-}
 
 Executor::Executor(int threads) : threads_(threads == 0 ? available_cores() : threads) {
   if (threads < 0 || threads > 4096) {

@@ -1,6 +1,7 @@
 #include "src/core/threads.hpp"
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "paraes/kernels.hpp"
+#include "paraes/threads.hpp"
 
 namespace paraes {
 
@@ -252,6 +253,13 @@ Team* lease_team() noexcept {
 }
 
 }  // namespace
+
+int available_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return 1;
+}
 
 bool start_small_thread(pthread_t& thread, Join join, void* (*work)(void*),
                         void* argument) noexcept {

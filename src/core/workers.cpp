@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <algorithm>
+#include <atomic>
 #include <vector>
 
 #include "src/core/threads.hpp"
@@ -65,6 +67,23 @@ bool TurnQueue::stopped(std::uint64_t number) {
 void TurnQueue::rethrow() {
   const std::lock_guard lock(mutex_);
   if (error_) std::rethrow_exception(error_);
+}
+
+void for_each_job(unsigned workers, std::uint64_t count,
+                  const std::function<void(unsigned worker, std::uint64_t job)>& body) {
+  std::atomic<std::uint64_t> next = 0;
+  TurnQueue jobs;
+  const auto work = [&](unsigned worker) {
+    for (std::uint64_t job = next++; job < count && !jobs.stopped(job); job = next++) {
+      try {
+        body(worker, job);
+      } catch (...) {
+        jobs.fail(job);
+      }
+    }
+  };
+  run_workers(static_cast<unsigned>(std::min<std::uint64_t>(workers, count)), work);
+  jobs.rethrow();
 }
 
 }  // namespace paraes

@@ -15,6 +15,12 @@ namespace paraes {
 // have. `body` must not throw. Fewer threads run if the system gives no more.
 void run_workers(unsigned count, const std::function<void(unsigned)>& body);
 
+// Calls body(worker, job) once for each job < count, on up to `workers` threads as above; jobs are
+// handed out in order. After a job has thrown, jobs of higher numbers are not begun; what the one
+// of the lowest number threw is thrown here, when all workers have ended.
+void for_each_job(unsigned workers, std::uint64_t count,
+                  const std::function<void(unsigned worker, std::uint64_t job)>& body);
+
 // Keeps numbered jobs of several workers in order, and what failed.
 //
 // The first failure is that of the lowest number: jobs before it still run to their end, jobs after

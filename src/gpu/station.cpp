@@ -111,7 +111,9 @@ Function& Lane::function(const char* name) {
   return *entries_.back().function;
 }
 
-void Lane::begin(std::uint64_t Times::*time) { phases_.push_back({time, queue_->mark(), nullptr}); }
+void Lane::begin(std::uint64_t PhaseTimes::*time) {
+  phases_.push_back({time, queue_->mark(), nullptr});
+}
 
 void Lane::end() { phases_.back().end = queue_->mark(); }
 
@@ -205,7 +207,7 @@ void Lane::use_key(const KeyMaterial& key) {
   launches_.clear();
   if (key_id_ == key.id) return;
   key_id_ = key.id;  // from here on there may be something to wipe
-  begin(&Times::key_expansion);
+  begin(&PhaseTimes::key_expansion);
   for (unsigned k = 0; k < key.count; ++k) expand_key(k);
   if (key.hashes) {
     const Variant& variant = station_.variant();
@@ -253,7 +255,7 @@ void Lane::use_keys(std::span<const KeyMaterial* const> keys) {
   many_.used = true;
   many_.rounds = first.rounds;
   many_.count = keys.size();
-  begin(&Times::key_expansion);
+  begin(&PhaseTimes::key_expansion);
   const std::size_t key_size = 4 * (std::size_t{first.rounds} - 6);
   const std::size_t size = first.on_device ? key_size : sizeof(paraes_schedule);
   many_.held = SecretBytes(keys.size() * size);
@@ -315,14 +317,14 @@ void Lane::stage_in(std::size_t bytes) {
     out_pinned_->to_device();
     return;
   }
-  begin(&Times::host_to_device);
+  begin(&PhaseTimes::host_to_device);
   queue_->upload(in_, 0, in_host_, bytes);
   end();
 }
 
 void Lane::stage_out(std::size_t bytes) {
   if (transfer_ == Transfer::mapped) return;
-  begin(&Times::device_to_host);
+  begin(&PhaseTimes::device_to_host);
   queue_->download(out_host_, out_, 0, bytes);
   end();
 }
@@ -354,7 +356,7 @@ void Lane::launch(const char* entry, std::span<paraes_message> messages, unsigne
   std::uint64_t tiles = 0;
   upload_messages(messages, more_blocks, tiles);
   if (tiles == 0) return;
-  begin(&Times::kernel);
+  begin(&PhaseTimes::kernel);
   run(entry, call(static_cast<std::uint32_t>(messages.size()), tiles), grid_for(tiles));
   end();
 }
@@ -366,7 +368,7 @@ void Lane::launch_hash(std::size_t messages) {
   grid.groups = static_cast<std::uint32_t>(messages);
   Call hash = call(grid.groups, 0);
   hash.keys = many_.used ? &many_.hash_keys : &hash_keys_;
-  begin(&Times::kernel);
+  begin(&PhaseTimes::kernel);
   run("ghash", hash, grid);
   end();
 }
@@ -383,7 +385,7 @@ void Lane::launch_xts(Direction direction, paraes_message& message, std::uint32_
   if (stretch_tweaks_.bytes() < 16 * stretches) stretch_tweaks_ = device.allocate(16 * stretches);
   const std::uint64_t tile_blocks = row_threads * station_.variant().row->blocks_per_thread;
 
-  begin(&Times::kernel);
+  begin(&PhaseTimes::kernel);
   if (unit_tweak != nullptr) {
     queue_->upload(unit_tweaks_, 0, unit_tweak, 16);
   } else {

@@ -25,8 +25,6 @@
 
 namespace paraes::gpu {
 
-using Times = DeviceTimes;
-
 // The keys of one cipher as the host expanded them, or as they are if the device is to do it.
 struct KeyMaterial : InLockedMemory {
   std::uint64_t id = 0;  // never the same for two of them
@@ -105,7 +103,7 @@ class Lane {
   void settle() noexcept;
 
   // What finish() has added up since the last call.
-  [[nodiscard]] Times take_times() noexcept { return std::exchange(times_, Times{}); }
+  [[nodiscard]] PhaseTimes take_times() noexcept { return std::exchange(times_, PhaseTimes{}); }
 
   [[nodiscard]] std::size_t fragment_bytes() const noexcept;
 
@@ -117,7 +115,7 @@ class Lane {
     std::unique_ptr<Function> function;
   };
   struct Phase {
-    std::uint64_t Times::*time;
+    std::uint64_t PhaseTimes::*time;
     std::unique_ptr<Mark> begin;
     std::unique_ptr<Mark> end;
   };
@@ -165,7 +163,7 @@ class Lane {
   void upload_messages(std::span<paraes_message> messages, unsigned more_blocks,
                        std::uint64_t& tiles);
   [[nodiscard]] Grid grid_for(std::uint64_t tiles) const;
-  void begin(std::uint64_t Times::*time);
+  void begin(std::uint64_t PhaseTimes::*time);
   void end();
 
   Station& station_;
@@ -195,7 +193,7 @@ class Lane {
   std::vector<Entry> entries_;
   std::vector<paraes_message> held_;  // until the queue has copied them
   std::vector<Phase> phases_;
-  Times times_;
+  PhaseTimes times_;
 };
 
 class Station {

@@ -4,7 +4,7 @@
 #include <new>
 
 #include "paraes/error.hpp"
-#include "paraes/kernels.hpp"
+#include "paraes/threads.hpp"
 #include "src/core/stopwatch.hpp"
 #include "src/messages/large_segments.hpp"
 
@@ -76,7 +76,7 @@ unsigned Pipeline::worker_count(std::optional<std::uint64_t> chunks) const {
   return static_cast<unsigned>(count);
 }
 
-TransferTimes Pipeline::run(ChunkSteps& steps, Source& source, Order order,
+PhaseTimes Pipeline::run(ChunkSteps& steps, Source& source, Order order,
                             std::optional<std::uint64_t> count) {
   steps_ = &steps;
   source_ = &source;
@@ -122,9 +122,7 @@ void Pipeline::work_with(WorkerBuffers& buffers, std::uint64_t& number) {
     if (order_.writes) turns_.done(number);
   }
   const std::lock_guard lock(progress_mutex_);
-  times_.read += buffers.times.read;
-  times_.kernel += buffers.times.kernel;
-  times_.write += buffers.times.write;
+  times_ += buffers.times;
 }
 
 bool Pipeline::take(Chunk& chunk, WorkerBuffers& buffers, std::uint64_t& number) {

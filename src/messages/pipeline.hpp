@@ -43,7 +43,7 @@ class WorkerBuffers {
   [[nodiscard]] MutableBytes out() noexcept { return out_ ? out_->span() : in_.span(); }
 
   std::vector<SegmentCipher::Segment> segments;  // of the chunk
-  TransferTimes times;
+  PhaseTimes times;
 
  private:
   unsigned worker_;
@@ -92,7 +92,7 @@ class Pipeline {
   };
   // Sends chunks through the steps until read() ends them; `count`: how many there are, if that is
   // known. Throws what failed in the first chunk that failed.
-  TransferTimes run(ChunkSteps& steps, Source& source, Order order,
+  PhaseTimes run(ChunkSteps& steps, Source& source, Order order,
                     std::optional<std::uint64_t> count);
 
   // For compute(): seals or opens buffers.segments, spread over the threads that compute.
@@ -126,7 +126,7 @@ class Pipeline {
   TurnQueue turns_;
   std::mutex progress_mutex_;
   std::uint64_t done_ = 0;
-  TransferTimes times_;
+  PhaseTimes times_;
 };
 
 // Reads chunks of a pipe in order, one byte ahead, so that the last chunk is known as such.

@@ -109,6 +109,25 @@ void gcm_run(const GcmKey& key, Direction direction, GcmCounter& counter, std::u
   secure_zero(block, sizeof block);
 }
 
+void join_hashes(const GcmKey& key, std::span<const PartialHash> ranges, std::uint8_t state[16]) {
+  const Gf128 h = load_gf128(key.hash.h);
+  Gf128 sum = load_gf128(state);
+  std::uint64_t blocks = 0;
+  Gf128Factor factor = {};  // H^blocks
+  for (const PartialHash& range : ranges) {
+    if (range.blocks == 0) continue;
+    if (range.blocks != blocks) {
+      blocks = range.blocks;
+      factor = make_factor(power(h, blocks));
+    }
+    const Gf128 own = load_gf128(range.hash);
+    sum = multiply(sum, factor);
+    sum.high ^= own.high;
+    sum.low ^= own.low;
+  }
+  store_gf128(state, sum);
+}
+
 void gcm_tag(const GcmKey& key, const GcmCounter& j0, std::uint8_t state[16],
              std::uint64_t aad_bytes, std::uint64_t text_bytes, std::uint8_t tag[16]) {
   std::uint8_t lengths[16];
@@ -118,93 +137,6 @@ void gcm_tag(const GcmKey& key, const GcmCounter& j0, std::uint8_t state[16],
   std::uint8_t counter[16];
   std::memcpy(counter, j0.block, 16);
   kernel.ctr(key.cipher.schedule, counter, state, tag, 1);
-}
-
-void join_hashes(const GcmKey& key, std::span<const PartialHash> ranges, std::uint8_t state[16]) {
-  const Gf128 h = load_gf128(key.hash.h);
-  Gf128 sum = load_gf128(state);
-  std::uint64_t blocks = 0;  // of the range that `factor` is for
-  Gf128Factor factor = make_factor(power(h, 0));
-  for (const PartialHash& range : ranges) {
-    if (range.blocks != blocks) {
-      blocks = range.blocks;
-      factor = make_factor(power(h, blocks));
-    }
-    sum = multiply(sum, factor);
-    const Gf128 hash = load_gf128(range.hash);
-    sum.high ^= hash.high;
-    sum.low ^= hash.low;
-  }
-  store_gf128(state, sum);
-}
-
-GcmStream::GcmStream(const GcmKey& key, Direction direction, Bytes nonce)
-    : key_(key),
-      direction_(direction),
-      j0_(gcm_initial_counter(key, nonce.data(), nonce.size())),
-      counter_(j0_) {
-  add_be32(counter_.block, 1);
-}
-
-GcmStream::~GcmStream() {
-  secure_zero(stream_, sizeof stream_);
-  secure_zero(pending_, sizeof pending_);
-}
-
-void GcmStream::finish_hash_block() {
-  key_.cipher.kernel.ghash(key_.hash, state_, pending_, 1);
-  std::memset(pending_, 0, 16);
-}
-
-void GcmStream::aad(Bytes data) {
-  while (!data.empty()) {
-    const std::size_t at = aad_bytes_ % 16;
-    std::size_t n = data.size() / 16 * 16;
-    if (at == 0 && n != 0) {
-      key_.cipher.kernel.ghash(key_.hash, state_, data.data(), n / 16);
-    } else {
-      n = std::min(data.size(), 16 - at);
-      std::memcpy(pending_ + at, data.data(), n);
-      if (at + n == 16) finish_hash_block();
-    }
-    aad_bytes_ += n;
-    data = data.subspan(n);
-  }
-}
-
-void GcmStream::update(Bytes in, MutableBytes out) {
-  if (text_bytes_ == 0 && aad_bytes_ % 16 != 0 && !in.empty()) finish_hash_block();
-  const std::uint8_t* from = in.data();
-  std::uint8_t* to = out.data();
-  std::size_t bytes = in.size();
-  while (bytes != 0) {
-    const std::size_t at = text_bytes_ % 16;
-    std::size_t n = bytes / 16 * 16;
-    if (at == 0 && n != 0) {
-      gcm_run(key_, direction_, counter_, state_, from, to, n);
-    } else {
-      if (at == 0) {
-        std::memset(stream_, 0, 16);
-        counter_mode(key_.cipher, counter_.block, stream_, stream_, 1);
-      }
-      n = std::min(bytes, 16 - at);
-      for (std::size_t i = 0; i < n; ++i) {
-        const std::uint8_t byte = from[i];
-        to[i] = static_cast<std::uint8_t>(byte ^ stream_[at + i]);
-        pending_[at + i] = direction_ == Direction::encrypt ? to[i] : byte;
-      }
-      if (at + n == 16) finish_hash_block();
-    }
-    text_bytes_ += n;
-    from += n;
-    to += n;
-    bytes -= n;
-  }
-}
-
-void GcmStream::tag(std::uint8_t tag[16]) {
-  if (text_bytes_ % 16 != 0 || (text_bytes_ == 0 && aad_bytes_ % 16 != 0)) finish_hash_block();
-  gcm_tag(key_, j0_, state_, aad_bytes_, text_bytes_, tag);
 }
 
 }  // namespace paraes

@@ -1,6 +1,8 @@
 // GCM, SP 800-38D.
 #pragma once
 
+#include <span>
+
 #include "paraes/ciphers.hpp"
 #include "src/core/gf128.hpp"
 #include "src/modes/cipher_key.hpp"
@@ -39,6 +41,16 @@ void gcm_run(const GcmKey& key, Direction direction, GcmCounter& counter, std::u
 void gcm_hash(const GcmKey& key, std::uint8_t state[16], const std::uint8_t* data,
               std::size_t bytes);
 
+// The GHASH, from zero, of one of several ranges of a text, and its blocks.
+struct PartialHash {
+  std::uint8_t hash[16] = {};
+  std::uint64_t blocks = 0;
+};
+
+// Continues `state` over consecutive ranges: a range of n blocks multiplies what came before it by
+// H^n, and adds its own hash. Ranges of equal sizes share that power.
+void join_hashes(const GcmKey& key, std::span<const PartialHash> ranges, std::uint8_t state[16]);
+
 // From the hash of AAD and ciphertext to the full tag (section 7.1 steps 5 and 6).
 void gcm_tag(const GcmKey& key, const GcmCounter& j0, std::uint8_t state[16],
              std::uint64_t aad_bytes, std::uint64_t text_bytes, std::uint8_t tag[16]);
@@ -62,42 +74,5 @@ void gcm_message(const GcmKey& key, Bytes nonce, Bytes aad, std::uint64_t bytes,
   secure_zero(plain.data(), plain.size());
   return false;
 }
-
-// The hash of a range of a message, from zero on.
-struct PartialHash {
-  std::uint8_t hash[16];
-  std::uint64_t blocks;  // that it covers
-};
-
-// Adds ranges that follow each other to the running hash: one of n blocks moves what came before it
-// by H^n.
-void join_hashes(const GcmKey& key, std::span<const PartialHash> ranges, std::uint8_t state[16]);
-
-// One message in pieces of any size: first all AAD, then all text, then the tag. Decryption gives
-// out plaintext before the tag is known, so this is not a public interface.
-class GcmStream {
- public:
-  GcmStream(const GcmKey& key, Direction direction, Bytes nonce);
-  ~GcmStream();
-  GcmStream(const GcmStream&) = delete;
-  GcmStream& operator=(const GcmStream&) = delete;
-
-  void aad(Bytes data);
-  void update(Bytes in, MutableBytes out);
-  void tag(std::uint8_t tag[16]);
-
- private:
-  void finish_hash_block();
-
-  const GcmKey& key_;
-  Direction direction_;
-  GcmCounter j0_;
-  GcmCounter counter_;
-  std::uint8_t state_[16] = {};
-  std::uint8_t pending_[16] = {};  // AAD or ciphertext that does not fill a block yet
-  std::uint8_t stream_[16] = {};   // key stream of the block that the last update left open
-  std::uint64_t aad_bytes_ = 0;
-  std::uint64_t text_bytes_ = 0;
-};
 
 }  // namespace paraes

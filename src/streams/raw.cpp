@@ -169,7 +169,6 @@ class XtsStream final : public Stream {
 }  // namespace
 
 std::unique_ptr<Stream> raw_stream(Direction direction, const RawOptions& options) {
-  constexpr std::size_t max_unit = std::size_t{1} << 24;
   static constexpr std::array<std::uint8_t, block_bytes> zero{};
   switch (options.mode) {
     case BlockMode::ecb:
@@ -184,7 +183,7 @@ std::unique_ptr<Stream> raw_stream(Direction direction, const RawOptions& option
     case BlockMode::xts:
       break;
   }
-  if (options.unit_bytes < block_bytes || options.unit_bytes > max_unit) {
+  if (options.unit_bytes < block_bytes || options.unit_bytes > max_xts_unit_bytes) {
     throw InvalidArgument("an XTS data unit has 16 bytes to 16 MiB, not " +
                           std::to_string(options.unit_bytes) + " bytes");
   }

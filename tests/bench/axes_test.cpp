@@ -9,6 +9,7 @@
 #include "bench/suites/suites.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
+#include "paraes/threads.hpp"
 
 namespace paraes::bench {
 namespace {

@@ -21,10 +21,8 @@ class Teller : public FileTool {
                                                  const std::string& out) const override {
     return {"/bin/sh", "-c", R"(cp "$0" "$1" && printf 7)", in, out};
   }
-  [[nodiscard]] Timeline timeline(const std::string& output) const override {
-    Timeline phases;
-    phases.read = std::stod(output);
-    return phases;
+  [[nodiscard]] PhaseNanoseconds phases(const std::string& output) const override {
+    return {{"read", std::stod(output)}};
   }
   [[nodiscard]] std::string ciphertext() const override { return "copy"; }
 };
@@ -34,17 +32,17 @@ TEST(File, PhasesAreThoseOfTheCallsSinceTheyWereLastTaken) {
   FileVariant variant(Row{}, FileJob{}, FileVariant::Check::plaintext, std::make_unique<Teller>(),
                       nullptr, workspace);
   variant.set_up();
-  EXPECT_FALSE(variant.take_phases().read);
+  EXPECT_FALSE(variant.take_phases().contains("read"));
   for (const int calls : {1, 3}) {
     for (int i = 0; i < calls; ++i) {
       variant.restore();
       variant.call();
     }
-    const Timeline phases = variant.take_phases();
-    EXPECT_EQ(phases.read, 7 * calls);
-    EXPECT_FALSE(phases.write);
+    PhaseNanoseconds phases = variant.take_phases();
+    EXPECT_EQ(phases["read"], 7 * calls);
+    EXPECT_FALSE(phases.contains("write"));
   }
-  EXPECT_FALSE(variant.take_phases().read);
+  EXPECT_FALSE(variant.take_phases().contains("read"));
   EXPECT_TRUE(variant.verify());
   variant.tear_down();
 }

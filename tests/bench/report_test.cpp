@@ -41,7 +41,7 @@ Result result_named(const std::string& kernel, const std::string& rival, double 
   result.row.bytes = 1000000;
   result.samples_ns = {ns, ns, 10 * ns};
   result.statistics = statistics_of(result.samples_ns);
-  result.timeline.kernel = ns;
+  result.timeline["kernel"] = ns;
   result.energy_reason = "no counter";
   result.verified = true;
   return result;
@@ -115,9 +115,9 @@ TEST(Report, ValuesAndNulls) {
 TEST(Report, SamplesOfPhasesThatWereTimedApart) {
   Outcome outcome;
   outcome.results.push_back(result_named("aesni", "", 1e5));
-  TimelineSamples& samples = outcome.results[0].timeline_samples_ns;
-  samples.gather = {1, 2.04, 3};
-  samples.key_expansion = {4.06};
+  PhaseSamples& samples = outcome.results[0].timeline_samples_ns;
+  samples["gather"] = {1, 2.04, 3};
+  samples["key_expansion"] = {4.06};
   const Json json = report(0, Json::object(), outcome)["results"][0]["timeline_samples_ns"];
   EXPECT_EQ(keys(json), (std::vector<std::string>{"key_expansion", "gather"}));
   EXPECT_EQ(json["gather"], Json::array({1.0, 2.0, 3.0}));

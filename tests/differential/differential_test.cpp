@@ -533,7 +533,7 @@ TEST_P(Differential, GcmStreamInOddPieces) {
         for (const auto& sizes : splits) {
           for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
             const bool encrypting = direction == Direction::encrypt;
-            GcmStream stream(expanded, direction, nonce);
+            support::GcmStream stream(expanded, direction, nonce);
             const auto feed = [&](std::size_t whole, const auto& take) {
               for (std::size_t at = 0, i = 0; at < whole; ++i) {
                 const std::size_t n = std::min(sizes[i % sizes.size()], whole - at);

@@ -12,6 +12,7 @@
 
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
+#include "paraes/threads.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/builds.hpp"
 #include "tests/support/entry_probe.hpp"

@@ -153,7 +153,7 @@ TEST_P(Gpu, WithoutOverlap) {
   const auto start = std::chrono::steady_clock::now();
   ctr.process(data, data);
   const std::chrono::nanoseconds whole = std::chrono::steady_clock::now() - start;
-  const DeviceTimes times = ctr.take_device_times();
+  const PhaseTimes times = ctr.take_device_times();
   EXPECT_GT(times.kernel, 0U);
   EXPECT_LE(times.key_expansion + times.host_to_device + times.kernel + times.device_to_host,
             static_cast<std::uint64_t>(whole.count()));

@@ -4,8 +4,8 @@
 #include <array>
 #include <vector>
 
-#include "src/modes/gcm.hpp"
 #include "tests/support/evp_oracle.hpp"
+#include "tests/support/gcm_stream.hpp"
 
 namespace paraes::support {
 

@@ -129,7 +129,6 @@ constexpr Direction encrypt = Direction::encrypt;
 constexpr Direction decrypt = Direction::decrypt;
 
 constexpr std::size_t unlimited = ~std::size_t{0};
-constexpr std::size_t xts_unit_limit = 16U << 20;  // SP 800-38E section 4: 2^20 blocks
 
 // Units of 512 bytes are whole blocks, several to a call of the kernel; units of 33 bytes each end
 // in stealing, and are slow because OpenSSL, too, takes them one by one.
@@ -139,8 +138,8 @@ constexpr Operation operations[] = {
     {"CBC encrypt", encrypt, aes_keys, 0, 16, unlimited, prepare_cbc, run_cbc},
     {"CBC decrypt", decrypt, aes_keys, 0, 16, unlimited, prepare_cbc, run_cbc},
     {"CTR", encrypt, aes_keys, 0, 1, unlimited, prepare_ctr, run_ctr},
-    {"XTS encrypt", encrypt, xts_keys, 16, 1, xts_unit_limit, prepare_xts<0>, run_xts<0>},
-    {"XTS decrypt", decrypt, xts_keys, 16, 1, xts_unit_limit, prepare_xts<0>, run_xts<0>},
+    {"XTS encrypt", encrypt, xts_keys, 16, 1, max_xts_unit_bytes, prepare_xts<0>, run_xts<0>},
+    {"XTS decrypt", decrypt, xts_keys, 16, 1, max_xts_unit_bytes, prepare_xts<0>, run_xts<0>},
     {"XTS encrypt, units of 512", encrypt, xts_keys, 16, 1, unlimited, prepare_xts<512>,
      run_xts<512>},
     {"XTS decrypt, units of 512", decrypt, xts_keys, 16, 1, unlimited, prepare_xts<512>,

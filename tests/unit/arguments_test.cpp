@@ -6,7 +6,7 @@
 
 #include "paraes/ciphers.hpp"
 #include "paraes/error.hpp"
-#include "paraes/kernels.hpp"
+#include "paraes/threads.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/builds.hpp"
 #include "tests/support/evp_oracle.hpp"

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "paraes/error.hpp"
-#include "paraes/kernels.hpp"
+#include "paraes/threads.hpp"
 #include "src/cipher/parallel_modes.hpp"
 #include "src/core/cache.hpp"
 #include "src/core/executor.hpp"

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "src/core/library.hpp"
+#include "src/core/dynamic_library.hpp"
 #include "src/gpu/runtime/runtime.hpp"
 
 namespace paraes::gpu::driver {
@@ -91,7 +91,7 @@ struct Api {
 enum class Need : std::uint8_t { required, optional };
 
 template <class Signature>
-void load(const Library& library, Need need, const char* name, Call<Signature>& call) {
+void load(const DynamicLibrary& library, Need need, const char* name, Call<Signature>& call) {
   call.name = name;
   if (need == Need::required) {
     library.require(name, call.function);

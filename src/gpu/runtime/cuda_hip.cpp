@@ -93,19 +93,20 @@ class Runtime {
   }
 
  private:
-  static Library open_cuda_library() {
-    return Library(
+  static DynamicLibrary open_cuda_library() {
+    return DynamicLibrary(
         std::array{"libcuda.so.1"},
         "CUDA needs the driver of an NVIDIA GPU: install the one that its vendor or your "
         "distribution has (Debian: nvidia-driver, Ubuntu: nvidia-driver-XXX-server); in a "
         "container, start that with its GPUs (docker run --gpus all)");
   }
 
-  static Library open_hip_library() {
-    return Library(std::array{"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
-                              "libamdhip64.so", "/opt/rocm/lib/libamdhip64.so"},
-                   "HIP needs AMD's ROCm 5 or later: install its package hip-runtime-amd, or "
-                   "libamdhip64-5 (Debian, Ubuntu)");
+  static DynamicLibrary open_hip_library() {
+    return DynamicLibrary(
+        std::array{"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so",
+                   "/opt/rocm/lib/libamdhip64.so"},
+        "HIP needs AMD's ROCm 5 or later: install its package hip-runtime-amd, or "
+        "libamdhip64-5 (Debian, Ubuntu)");
   }
 
   [[nodiscard]] std::string failure(const char* call, int code) const {
@@ -165,7 +166,7 @@ class Runtime {
   }
 
   Kind kind_;
-  Library library_;
+  DynamicLibrary library_;
   Api api_;
   int count_ = 0;
   int version_number_ = 0;

@@ -91,7 +91,7 @@ void check(const char* call, Int code) {
 }
 
 struct Loaded {
-  Library library;
+  DynamicLibrary library;
   cl::Api api;
 
   Loaded()

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/core/library.hpp"
+#include "src/core/dynamic_library.hpp"
 
 namespace paraes::gpu::cl {
 
@@ -111,7 +111,7 @@ struct Api {
   PARAES_CL_FUNCTIONS(PARAES_CL_POINTER)
 #undef PARAES_CL_POINTER
 
-  explicit Api(const Library& library) {
+  explicit Api(const DynamicLibrary& library) {
 #define PARAES_CL_LOAD(name, result, ...) library.require(#name, name);
     PARAES_CL_FUNCTIONS(PARAES_CL_LOAD)
 #undef PARAES_CL_LOAD

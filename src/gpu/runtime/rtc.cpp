@@ -175,12 +175,12 @@ std::vector<std::string> nvrtc_names(int most) {
   return names;
 }
 
-Library open_nvrtc_library(int most) {
+DynamicLibrary open_nvrtc_library(int most) {
   const std::vector<std::string> names = nvrtc_names(most);
   std::vector<const char*> pointers;
   pointers.reserve(names.size());
   for (const std::string& name : names) pointers.push_back(name.c_str());
-  return Library(pointers, nvrtc_advice);
+  return DynamicLibrary(pointers, nvrtc_advice);
 }
 
 class Nvrtc : public Compiler {
@@ -239,7 +239,7 @@ class Nvrtc : public Compiler {
     refuse_target(name_, target, "it knows " + list);
   }
 
-  Library library_;
+  DynamicLibrary library_;
   RtcApi api_;
   std::string name_;
 };
@@ -450,8 +450,8 @@ class HipRtc : public Compiler {
   }
 
  private:
-  static Library open_library() {
-    return Library(
+  static DynamicLibrary open_library() {
+    return DynamicLibrary(
         std::array{"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so",
                    "/opt/rocm/lib/libhiprtc.so", "libamdhip64.so.5"},
         "install hipRTC: ROCm's package hip-runtime-amd, or libamdhip64-5 (Debian, Ubuntu)");
@@ -465,7 +465,7 @@ class HipRtc : public Compiler {
     return at == std::string::npos ? "of unknown version" : file.substr(at + marker.size());
   }
 
-  Library library_;
+  DynamicLibrary library_;
   RtcApi api_;
   std::string name_;
 };

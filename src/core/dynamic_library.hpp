@@ -4,16 +4,16 @@
 #include <span>
 #include <string>
 
-namespace paraes::gpu {
+namespace paraes {
 
-class Library {
+class DynamicLibrary {
  public:
   // The first of `names` (sonames or paths) that can be opened. Throws Unavailable with `advice`
   // (what to install) if there is none; the message has the loader's reason for the first name.
-  Library(std::span<const char* const> names, const std::string& advice);
-  ~Library();
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
+  DynamicLibrary(std::span<const char* const> names, const std::string& advice);
+  ~DynamicLibrary();
+  DynamicLibrary(const DynamicLibrary&) = delete;
+  DynamicLibrary& operator=(const DynamicLibrary&) = delete;
 
   // Sets `pointer` to the function `name`, or to nullptr if the library has none.
   template <class F>
@@ -21,7 +21,7 @@ class Library {
     pointer = reinterpret_cast<F*>(symbol(name));
   }
 
-  // The same; throws Unavailable if the library has none.
+  // As find(), but throws Unavailable if the library has none.
   template <class F>
   void require(const char* name, F*& pointer) const {
     find(name, pointer);
@@ -38,4 +38,4 @@ class Library {
   std::string name_;
 };
 
-}  // namespace paraes::gpu
+}  // namespace paraes

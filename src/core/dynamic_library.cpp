@@ -1,12 +1,12 @@
-#include "src/core/library.hpp"
+#include "src/core/dynamic_library.hpp"
 
 #include <dlfcn.h>
 
 #include "paraes/error.hpp"
 
-namespace paraes::gpu {
+namespace paraes {
 
-Library::Library(std::span<const char* const> names, const std::string& advice) {
+DynamicLibrary::DynamicLibrary(std::span<const char* const> names, const std::string& advice) {
   std::string reason;
   for (const char* name : names) {
     // Its symbols stay its own: two runtimes of one machine bring libraries of the same names.
@@ -21,12 +21,12 @@ Library::Library(std::span<const char* const> names, const std::string& advice) 
 }
 
 // Drivers start threads and handlers that do not survive being unloaded, so libraries stay.
-Library::~Library() = default;
+DynamicLibrary::~DynamicLibrary() = default;
 
-void* Library::symbol(const char* name) const { return dlsym(handle_, name); }
+void* DynamicLibrary::symbol(const char* name) const { return dlsym(handle_, name); }
 
-void Library::missing(const char* name) const {
+void DynamicLibrary::missing(const char* name) const {
   throw Unavailable(name_ + " has no function " + name + ": it is too old");
 }
 
-}  // namespace paraes::gpu
+}  // namespace paraes

@@ -1,0 +1,147 @@
+"""bench/ab on programs that stand in for two builds of paraes: they print reports whose times this
+test chooses."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+AB = pathlib.Path(os.environ.get("PARAES_BENCH_AB",
+                                 pathlib.Path(__file__).resolve().parents[2] / "bench/ab"))
+
+# A program that takes 1000 ns for each row, times factor(row, number of rows of this call).
+FAKE = """#!{python}
+import itertools, json, sys
+
+def factor(row, rows):
+    return {factor}
+
+words = sys.argv[1:]
+with open({log!r}, "a") as log:
+    log.write({name!r} + " " + " ".join(words) + "\\n")
+if words[0] == "devices":
+    kernel = {{"available": True, "constant_time": True, "devices": ["cpu"]}}
+    names = {kernels!r}
+    leaky = dict(kernel, name="ttable", constant_time=False)
+    print(json.dumps({{"kernels": [dict(kernel, name=name) for name in names] + [leaky]}}))
+    sys.exit()
+axes = dict(zip(words[1::2], words[2::2]))
+sizes = {{"16KiB": 1 << 14, "1MiB": 1 << 20, "64MiB": 1 << 26, "128MiB": 1 << 27}}
+scope = axes.get("--scope", "memory")
+rows = []
+for kernel, mode, bits, direction, threads, size in itertools.product(
+        axes["--kernel"].split(","),
+        axes.get("--mode", "gcm" if scope == "file" else "ecb,ctr").split(","),
+        axes.get("--key-bits", "128").split(","),
+        axes.get("--direction", "encrypt,decrypt").split(","),
+        axes.get("--threads", "1").split(","), axes["--size"].split(",")):
+    if kernel == "auto" and len(axes["--kernel"].split(",")) > 1:
+        continue
+    rows.append({{"scope": scope, "format": "paraes" if scope == "file" else None,
+                 "kernel": {kernels!r}[0] if kernel == "auto" else kernel, "mode": mode,
+                 "key_bits": int(bits), "direction": direction, "threads": int(threads),
+                 "bytes": sizes.get(size) or int(size), "verified": {verified}}})
+for row in rows:
+    row["median_ns"] = 1000 * factor(row, len(rows))
+print(json.dumps({{"results": rows}}))
+sys.exit(0 if all(row["verified"] for row in rows) else 1)
+"""
+
+
+class AbTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.log = self.folder / "log"
+
+    def fake(self, name, factor="1", kernels=("vaes512", "aesni"), verified="True"):
+        path = self.folder / name
+        path.write_text(FAKE.format(python=sys.executable, factor=factor, log=str(self.log),
+                                    name=name, kernels=list(kernels), verified=verified))
+        path.chmod(0o755)
+        return path
+
+    def compare(self, new, *flags, old=None):
+        """The exit status, what is printed, and the report."""
+        report = self.folder / "report.json"
+        report.unlink(missing_ok=True)
+        done = subprocess.run(
+            [sys.executable, "-B", AB, old or self.fake("old"), new, "--passes", "2", "--json",
+             report, *flags], capture_output=True, text=True, check=False)
+        return (done.returncode, done.stdout + done.stderr,
+                json.loads(report.read_text()) if report.exists() else None)
+
+    def test_equal_programs_pass(self):
+        for flags in ([], ["--quick"]):
+            status, text, report = self.compare(self.fake("new"), *flags)
+            self.assertEqual(status, 0, text)
+            self.assertIn("NEW is not slower", text)
+            self.assertEqual([line["mode"] for line in report["modes"]], ["ctr", "ecb", "file"])
+            self.assertTrue(all(row["ratios"] == [1] * 2 for row in report["rows"]))
+            self.assertTrue(all(row["again"] is None for row in report["rows"]))
+            self.assertEqual({row["kernel"] for row in report["rows"]}, {"vaes512", "aesni"})
+
+    def test_a_new_program_that_is_slower_everywhere_fails(self):
+        status, text, report = self.compare(self.fake("new", factor="1.03"), "--quick")
+        self.assertEqual(status, 1, text)
+        self.assertIn("ctr: the geometric mean is 0.971, below 0.98", text)
+        self.assertEqual(len(report["broken"]), 3)
+
+    def test_a_new_program_that_is_faster_passes(self):
+        self.assertEqual(self.compare(self.fake("new", factor="0.5"), "--quick")[0], 0)
+
+    def test_one_row_that_stays_slow_fails(self):
+        slow = 'row["kernel"] == "aesni" and row["mode"] == "ctr" and row["bytes"] == 1 << 20 ' \
+               'and row["direction"] == "decrypt" and row["key_bits"] == 128 ' \
+               'and row["threads"] == 1'
+        new = self.fake("new", factor=f"1.07 if {slow} else 0.99")
+        status, text, report = self.compare(new)
+        self.assertEqual(status, 1, text)
+        self.assertEqual(report["broken"],
+                         ["aesni ctr 128 decrypt 1 MiB 1 thread: 0.935, below 0.95"])
+        again = [row["again"] for row in report["rows"] if row["again"] is not None]
+        self.assertEqual([len(ratios) for ratios in again], [2])
+
+    def test_a_row_that_is_slow_only_once_passes(self):
+        # Slow among others, and not when it is measured alone.
+        new = self.fake("new", factor='1.2 if row["kernel"] == "aesni" and rows > 1 else 1')
+        status, text, report = self.compare(new, "--quick")
+        self.assertEqual(status, 0, text)
+        self.assertIn("were measured again", text)
+        self.assertTrue(any(row["again"] for row in report["rows"]))
+
+    def test_a_file_that_is_slower_fails(self):
+        new = self.fake("new", factor='1.1 if row["scope"] == "file" else 1')
+        status, text, _ = self.compare(new, "--quick", "--dir", str(self.folder))
+        self.assertEqual(status, 1, text)
+        self.assertIn("file", text)
+        calls = self.log.read_text().splitlines()
+        self.assertTrue(any(f"--dir {self.folder}" in call for call in calls))
+
+    def test_each_call_has_the_other_program_first_in_the_next_pass(self):
+        self.compare(self.fake("new"), "--quick")
+        calls = [line.split()[0] for line in self.log.read_text().splitlines()
+                 if line.split()[1] == "bench"]
+        self.assertEqual(calls, ["old", "new", "new", "old", "new", "old", "old", "new"])
+
+    def test_kernels_are_those_that_both_have(self):
+        new = self.fake("new", kernels=("vaes512", "armv8"))
+        status, text, report = self.compare(new, "--quick")
+        self.assertEqual(status, 0, text)
+        self.assertEqual({row["kernel"] for row in report["rows"]}, {"vaes512"})
+
+    def test_what_cannot_be_measured_is_no_answer(self):
+        for new in (self.fake("new", verified="False"), self.folder / "absent",
+                    self.fake("dies", factor="1 / 0")):
+            status, text, report = self.compare(new, "--quick")
+            self.assertEqual(status, 2, text)
+            self.assertIn("bench/ab: ", text)
+            self.assertIsNone(report)
+
+
+if __name__ == "__main__":
+    unittest.main()
