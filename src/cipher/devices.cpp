@@ -11,7 +11,8 @@
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 #include "src/gpu/pool.hpp"
-#include "src/gpu/programs.hpp"
+#include "src/gpu/programs/kernel_rows.hpp"
+#include "src/gpu/programs/prepare.hpp"
 #include "src/gpu/runtime/runtime.hpp"
 
 namespace paraes {

@@ -177,7 +177,7 @@ const paraes_schedule& Lane::single(unsigned k) const {
 }
 
 void Lane::expand_key(unsigned k) {
-  const Variant& variant = station_.variant();
+  const ProgramVariant& variant = station_.variant();
   Grid grid;
   grid.threads = variant.row->group_threads;
   Call expansion = call(1, 0);
@@ -208,7 +208,7 @@ void Lane::use_key(const KeyMaterial& key) {
   begin(&Times::key_expansion);
   for (unsigned k = 0; k < key.count; ++k) expand_key(k);
   if (key.hashes) {
-    const Variant& variant = station_.variant();
+    const ProgramVariant& variant = station_.variant();
     Grid grid;
     grid.threads = hash_threads;
     grid.shared_bytes = hash_key_shared_bytes(variant);
@@ -240,7 +240,7 @@ void Lane::reserve_keys(std::size_t count) {
   while (capacity < count) capacity *= 2;
   many_.capacity = 0;
   Device& device = station_.device();
-  const Variant& variant = station_.variant();
+  const ProgramVariant& variant = station_.variant();
   many_.schedules = device.allocate(capacity * sizeof(paraes_schedule));
   if (variant.row->sliced_keys) many_.sliced = device.allocate(capacity * key_bytes(variant));
   many_.hash_keys = device.allocate(capacity * hash_key_bytes(variant));
@@ -262,7 +262,7 @@ void Lane::use_keys(std::span<const KeyMaterial* const> keys) {
                                              : static_cast<const void*>(keys[k]->schedules.data());
     std::memcpy(many_.held.data() + k * size, from, size);
   }
-  const Variant& variant = station_.variant();
+  const ProgramVariant& variant = station_.variant();
   const auto count = static_cast<std::uint32_t>(keys.size());
   Grid grid;
   grid.threads = variant.row->group_threads;
@@ -449,8 +449,9 @@ void Lane::settle() noexcept {
 
 namespace {
 
-Variant wanted_variant(const KernelRow& row, const DeviceInfo& info, const Options& options) {
-  Variant variant = variant_for(row, info);
+ProgramVariant wanted_variant(const KernelRow& row, const DeviceInfo& info,
+                              const Options& options) {
+  ProgramVariant variant = variant_for(row, info);
   if (row.tables && options.tables != 0) variant.tables = options.tables;
   return variant;
 }
@@ -469,7 +470,7 @@ Station::Station(std::unique_ptr<Platform> platform, std::unique_ptr<Device> dev
 Station::~Station() = default;
 
 Program& Station::many_keys_program() {
-  const Variant many = for_many_keys(variant_);
+  const ProgramVariant many = for_many_keys(variant_);
   if (!many.many_keys) return program();
   const std::lock_guard lock(many_keys_mutex_);
   if (!many_keys_program_.program) many_keys_program_ = load_program(*device_, many);

@@ -20,7 +20,7 @@
 #include "src/core/key_schedule.hpp"
 #include "src/core/locked_memory.hpp"
 #include "src/gpu/device/host_job.hpp"
-#include "src/gpu/programs.hpp"
+#include "src/gpu/programs/load_program.hpp"
 #include "src/gpu/runtime/runtime.hpp"
 
 namespace paraes::gpu {
@@ -209,7 +209,7 @@ class Station {
 
   [[nodiscard]] Device& device() noexcept { return *device_; }
   [[nodiscard]] const DeviceInfo& info() const noexcept { return device_->info(); }
-  [[nodiscard]] const Variant& variant() const noexcept { return variant_; }
+  [[nodiscard]] const ProgramVariant& variant() const noexcept { return variant_; }
   [[nodiscard]] Program& program() noexcept { return *program_.program; }
   [[nodiscard]] const std::string& program_origin() const noexcept { return program_.origin; }
 
@@ -234,7 +234,7 @@ class Station {
 
   std::unique_ptr<Platform> platform_;
   std::unique_ptr<Device> device_;
-  Variant variant_;
+  ProgramVariant variant_;
   LoadedProgram program_;
   std::mutex many_keys_mutex_;
   LoadedProgram many_keys_program_;

@@ -19,7 +19,8 @@
 #include "paraes/error.hpp"
 #include "src/cipher/gpu_modes.hpp"
 #include "src/gpu/pool.hpp"
-#include "src/gpu/programs.hpp"
+#include "src/gpu/programs/prepare.hpp"
+#include "src/gpu/programs/program_files.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/builds.hpp"
 #include "tests/support/evp_oracle.hpp"
@@ -188,7 +189,7 @@ TEST_F(OnDevice, PreparedPrograms) {
   const KernelRow& row = find_kernel_row("ttable-simple");
   const auto fleet = open_fleet(device_, row, {.memory_limit = ++uses_});
   Device& device = fleet->stations()[0]->device();
-  const Variant& variant = fleet->stations()[0]->variant();
+  const ProgramVariant& variant = fleet->stations()[0]->variant();
   const Binary binary = device.compile(source_of(row), options_of(variant));
   const fs::path path = folder_.path() / prepared_name(variant, device.info().target);
   write(path, pack(binary));
@@ -220,7 +221,7 @@ TEST(Rows, TablesThatFitSharedMemory) {
   for (const auto& [kib, tables] : {std::array{32U, 1U}, std::array{48U, 1U}, std::array{64U, 2U},
                                     std::array{99U, 2U}, std::array{227U, 2U}}) {
     info.shared_bytes = std::uint64_t{kib} << 10;
-    const Variant variant = variant_for(row, info);
+    const ProgramVariant variant = variant_for(row, info);
     EXPECT_EQ(variant.tables, tables) << kib << " KiB";
     EXPECT_LE(mode_shared_bytes(variant), info.shared_bytes);
     EXPECT_LE(hash_shared_bytes(variant), info.shared_bytes);
