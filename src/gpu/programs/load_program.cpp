@@ -30,8 +30,7 @@ LoadedProgram load_program(Device& device, const ProgramVariant& variant) {
     try {
       return {device.load(unpack(file)), path};
     } catch (const IntegrityError& error) {
-      throw IntegrityError(path + ": " + error.what() +
-                           "; make it again with paraes devices --compile");
+      throw DamagedProgram(path, error.what());
     }
   }
   const std::string folder = cache_folder();
@@ -47,10 +46,11 @@ LoadedProgram load_program(Device& device, const ProgramVariant& variant) {
     }
   }
   if (info.compiler.empty()) {
-    throw Unavailable("nothing here compiles programs for " + info.id + " (" + info.name +
-                      "): " + missing_compiler(runtime_of(info)) +
-                      ", or put programs made elsewhere (paraes devices --compile --arch " +
-                      info.target + " -o FOLDER) into a folder of PARAES_PROGRAM_PATH");
+    throw MissingProgram(
+        "nothing here compiles programs for " + info.id + " (" + info.name +
+            "): " + missing_compiler(runtime_of(info)) +
+            ", or put programs made elsewhere into a folder of PARAES_PROGRAM_PATH",
+        info.target);
   }
   const Binary binary = device.compile(source_of(*variant.row), options_of(variant));
   auto program = device.load(binary);

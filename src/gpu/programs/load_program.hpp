@@ -17,8 +17,8 @@ struct LoadedProgram {
   std::string origin;  // "compiled", "cached" or the path of a prepared file, for -v
 };
 
-// Throws Unavailable if the program is nowhere and nothing compiles it, IntegrityError if a folder
-// of PARAES_PROGRAM_PATH has one that is damaged.
+// Throws MissingProgram if the program is nowhere and nothing compiles it, DamagedProgram if a
+// folder of PARAES_PROGRAM_PATH has one that is damaged.
 [[nodiscard]] LoadedProgram load_program(Device& device, const ProgramVariant& variant);
 
 }  // namespace paraes::gpu

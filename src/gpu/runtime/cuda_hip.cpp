@@ -706,8 +706,8 @@ class DriverPlatform : public Platform {
 
   [[nodiscard]] std::unique_ptr<Device> open(unsigned index) override {
     if (index >= count()) {
-      throw Unavailable("there is no device " + device_id(*runtime_, index) + ": " +
-                        runtime_->version() + " sees " + std::to_string(count()));
+      throw UnknownDevice(device_id(*runtime_, index),
+                          runtime_->version() + " sees " + std::to_string(count()));
     }
     return std::make_unique<DriverDevice>(runtime_, index);
   }

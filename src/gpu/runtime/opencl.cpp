@@ -549,8 +549,8 @@ class ClPlatform : public Platform {
 
   [[nodiscard]] std::unique_ptr<Device> open(unsigned index) override {
     if (index >= found_.size()) {
-      throw Unavailable("there is no device opencl:" + std::to_string(index) + "; OpenCL has " +
-                        std::to_string(found_.size()));
+      throw UnknownDevice("opencl:" + std::to_string(index),
+                          "OpenCL sees " + std::to_string(found_.size()));
     }
     DeviceInfo info = describe(loaded_->api, found_[index], index);
     if (!info.available) throw Unavailable(info.id + " (" + info.name + "): " + info.reason);
