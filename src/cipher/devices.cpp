@@ -77,7 +77,7 @@ std::vector<DeviceInfo> devices() {
 }
 
 void require_device(std::string_view device) {
-  if (gpu::names_gpu(device)) gpu::require_gpus(device);
+  if (const auto names = gpu::parse_device(device)) gpu::require_gpus(*names);
 }
 
 std::vector<KernelInfo> gpu_kernels() {

@@ -26,15 +26,16 @@ const Kernel& cpu_kernel(const Execution& execution) {
 
 void add_gpu(detail::Engine& engine, Bytes key, unsigned count, bool gcm,
              const Execution& execution) {
-  if (!gpu::names_gpu(execution.device)) return;
+  const auto names = gpu::parse_device(execution.device);
+  if (!names) return;
   const KernelInfo info = select_kernel(execution.kernel, execution.device, execution.allow_leaky);
-  const gpu::Options options{.transfer = execution.transfer,
-                             .memory_limit = execution.device_memory};
+  const gpu::PoolOptions options{.transfer = execution.transfer,
+                                 .memory_limit = execution.device_memory};
   const GpuCipher::Use use{.key_expansion = execution.key_expansion,
                            .overlap = execution.overlap,
                            .spare = execution.fall_back ? engine.gcm.get() : nullptr};
   try {
-    auto fleet = gpu::open_fleet(execution.device, gpu::find_kernel_row(info.name), options);
+    auto fleet = gpu::open_pool(*names, gpu::find_kernel_row(info.name), options);
     engine.gpu = std::make_unique<GpuCipher>(
         std::move(fleet), key.data(), static_cast<unsigned>(key.size() / count), count, gcm, use);
   } catch (const Error& error) {

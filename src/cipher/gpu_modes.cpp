@@ -14,7 +14,6 @@
 namespace paraes {
 namespace {
 
-using gpu::Lane;
 using gpu::make_message;
 
 // Blocks that one group of threads hashes: long enough to fill it, short enough to fill the GPU.
@@ -43,20 +42,20 @@ std::unique_ptr<gpu::KeyMaterial> make_key_material(const std::uint8_t* key, uns
   return material;
 }
 
-GpuCipher::GpuCipher(std::shared_ptr<gpu::Fleet> fleet, const std::uint8_t* key, unsigned key_bytes,
-                     unsigned count, bool gcm, const Use& use)
+GpuCipher::GpuCipher(std::shared_ptr<gpu::DevicePool> fleet, const std::uint8_t* key,
+                     unsigned key_bytes, unsigned count, bool gcm, const Use& use)
     : fleet_(std::move(fleet)),
       key_(make_key_material(key, key_bytes, count, gcm, use.key_expansion)),
       use_(use) {}
 
 GpuCipher::~GpuCipher() { fleet_->forget_key(key_->id); }
 
-gpu::Times GpuCipher::take_times() const noexcept {
+DeviceTimes GpuCipher::take_times() const noexcept {
   const std::lock_guard lock(mutex_);
-  return std::exchange(times_, gpu::Times{});
+  return std::exchange(times_, DeviceTimes{});
 }
 
-void GpuCipher::add_times(const gpu::Times& times) const {
+void GpuCipher::add_times(const DeviceTimes& times) const {
   const std::lock_guard lock(mutex_);
   times_.key_expansion += times.key_expansion;
   times_.host_to_device += times.host_to_device;
@@ -92,7 +91,7 @@ namespace {
 // Calls work(lane, next) on up to `lanes` lanes of `fleet`, where next() gives the numbers below
 // `count`, each to one of them, and then `count`. What work throws ends all, and is thrown.
 template <class Work>
-void on_lanes(gpu::Fleet& fleet, unsigned lanes, std::uint64_t count, const Work& work) {
+void on_lanes(gpu::DevicePool& fleet, unsigned lanes, std::uint64_t count, const Work& work) {
   std::atomic<std::uint64_t> next = 0;
   std::mutex failure_mutex;
   std::exception_ptr failure;
@@ -100,8 +99,8 @@ void on_lanes(gpu::Fleet& fleet, unsigned lanes, std::uint64_t count, const Work
   const auto worker = [&](unsigned) {
     try {
       if (next.load() >= count) return;
-      gpu::Fleet::Hold hold(fleet);
-      work(hold.lane(), take);
+      gpu::DevicePool::Lease lease(fleet);
+      work(lease.stream(), take);
     } catch (...) {
       next = count;
       const std::lock_guard lock(failure_mutex);
@@ -119,7 +118,7 @@ constexpr auto no_spare = [](auto...) {};
 
 template <class Body, class Spare>
 void GpuCipher::each_fragment(std::uint64_t count, const Body& body, const Spare& spare) const {
-  on_lanes(*fleet_, lanes(), count, [&](Lane& lane, const auto& next) {
+  on_lanes(*fleet_, lanes(), count, [&](gpu::Stream& lane, const auto& next) {
     for (std::uint64_t f = next(); f < count; f = next()) {
       if (!failed_) {
         try {
@@ -139,7 +138,7 @@ void GpuCipher::each_fragment(std::uint64_t count, const Body& body, const Spare
 template <class Body, class Spare>
 void GpuCipher::each_run(std::size_t bytes, std::size_t grain, const Body& body,
                          const Spare& spare) const {
-  const std::size_t most = std::max(fleet_->fragment_bytes() / grain, std::size_t{1}) * grain;
+  const std::size_t most = std::max(fleet_->launch_bytes() / grain, std::size_t{1}) * grain;
   // At least one fragment a lane, as long as there is enough to do in each.
   constexpr std::size_t least = std::size_t{256} << 10;
   const std::size_t share = (bytes / lanes() + grain - 1) / grain * grain;
@@ -147,7 +146,7 @@ void GpuCipher::each_run(std::size_t bytes, std::size_t grain, const Body& body,
   const std::size_t run = std::min(most, std::max(share, least_run));
   const auto part = [&](std::uint64_t f) { return std::min(run, bytes - f * run); };
   each_fragment((bytes + run - 1) / run,
-                [&](Lane& lane, std::uint64_t f) { body(lane, f * run, part(f)); },
+                [&](gpu::Stream& lane, std::uint64_t f) { body(lane, f * run, part(f)); },
                 [&](std::uint64_t f) { spare(f * run, part(f)); });
 }
 
@@ -155,7 +154,7 @@ namespace {
 
 // In, one launch of one message, out.
 template <class Launch>
-void through(Lane& lane, const std::uint8_t* in, std::uint8_t* out, std::size_t bytes,
+void through(gpu::Stream& lane, const std::uint8_t* in, std::uint8_t* out, std::size_t bytes,
              const Launch& launch) {
   std::memcpy(lane.input(), in, bytes);
   lane.stage_in(padded(bytes));
@@ -172,7 +171,7 @@ void GpuCipher::ecb(Direction direction, const std::uint8_t* in, std::uint8_t* o
   const char* const entry = direction == Direction::encrypt ? "ecb_encrypt" : "ecb_decrypt";
   each_run(
       bytes, 16,
-      [&](Lane& lane, std::size_t from, std::size_t n) {
+      [&](gpu::Stream& lane, std::size_t from, std::size_t n) {
         through(lane, in + from, out + from, n, [&] {
           paraes_message message = make_message(0, 0, n, nullptr);
           lane.launch(entry, {&message, 1});
@@ -185,7 +184,7 @@ void GpuCipher::ctr(const std::uint8_t counter[16], const std::uint8_t* in, std:
                     std::size_t bytes) const {
   each_run(
       bytes, 16,
-      [&](Lane& lane, std::size_t from, std::size_t n) {
+      [&](gpu::Stream& lane, std::size_t from, std::size_t n) {
         through(lane, in + from, out + from, n, [&] {
           std::uint8_t first[16];
           std::memcpy(first, counter, 16);
@@ -201,7 +200,7 @@ void GpuCipher::cbc_decrypt(const std::uint8_t chain[16], const std::uint8_t* in
                             std::size_t bytes) const {
   // Runs overlap, and in place one may overwrite the block that the next one starts from.
   const std::size_t run =
-      std::min(fleet_->fragment_bytes(), std::max(padded(bytes / lanes() + 1), std::size_t{4096}));
+      std::min(fleet_->launch_bytes(), std::max(padded(bytes / lanes() + 1), std::size_t{4096}));
   const std::size_t count = (bytes + run - 1) / run;
   std::vector<std::uint8_t> chains(16 * count);
   for (std::size_t f = 0; f < count; ++f) {
@@ -209,7 +208,7 @@ void GpuCipher::cbc_decrypt(const std::uint8_t chain[16], const std::uint8_t* in
   }
   each_fragment(
       count,
-      [&](Lane& lane, std::uint64_t f) {
+      [&](gpu::Stream& lane, std::uint64_t f) {
         const std::size_t from = f * run;
         const std::size_t n = std::min(run, bytes - from);
         through(lane, in + from, out + from, n, [&] {
@@ -225,7 +224,7 @@ void GpuCipher::xts(Direction direction, const std::uint8_t first_unit[16], std:
   const auto unit_blocks = static_cast<std::uint32_t>(unit_bytes / 16);
   each_run(
       bytes, unit_bytes,
-      [&](Lane& lane, std::size_t from, std::size_t n) {
+      [&](gpu::Stream& lane, std::size_t from, std::size_t n) {
         through(lane, in + from, out + from, n, [&] {
           std::uint8_t number[16];
           std::memcpy(number, first_unit, 16);
@@ -239,7 +238,7 @@ void GpuCipher::xts(Direction direction, const std::uint8_t first_unit[16], std:
 
 void GpuCipher::xts_unit(Direction direction, std::uint8_t tweak[16], const std::uint8_t* in,
                          std::uint8_t* out, std::size_t bytes) const {
-  const std::size_t run = fleet_->fragment_bytes();
+  const std::size_t run = fleet_->launch_bytes();
   const std::size_t count = (bytes + run - 1) / run;
   std::vector<std::uint8_t> tweaks(16 * count);
   for (std::size_t f = 0; f < count; ++f) {
@@ -249,7 +248,7 @@ void GpuCipher::xts_unit(Direction direction, std::uint8_t tweak[16], const std:
   }
   each_fragment(
       count,
-      [&](Lane& lane, std::uint64_t f) {
+      [&](gpu::Stream& lane, std::uint64_t f) {
         const std::size_t from = f * run;
         const std::size_t n = std::min(run, bytes - from);
         through(lane, in + from, out + from, n, [&] {
@@ -271,7 +270,7 @@ void GpuCipher::gcm(const GcmKey& key, Direction direction, const GcmCounter& j0
   std::vector<Partial> partials((bytes + hash_chunk_bytes - 1) / hash_chunk_bytes);
   const std::uint32_t flags =
       PARAES_HASH_PARTIAL | (direction == Direction::decrypt ? PARAES_HASH_INPUT : 0);
-  const auto run = [&](Lane& lane, std::size_t from, std::size_t n) {
+  const auto run = [&](gpu::Stream& lane, std::size_t from, std::size_t n) {
     const std::size_t chunks = (n + hash_chunk_bytes - 1) / hash_chunk_bytes;
     const std::size_t hashes = padded(n);
     std::vector<paraes_message> messages;
@@ -327,7 +326,7 @@ void GpuCipher::gcm(const GcmKey& key, Direction direction, const GcmCounter& j0
 }
 
 std::size_t GpuCipher::segment_limit() const noexcept {
-  return std::min(most_whole_segment, fleet_->fragment_bytes());
+  return std::min(most_whole_segment, fleet_->launch_bytes());
 }
 
 namespace {
@@ -335,7 +334,7 @@ namespace {
 // Segments from host memory to host memory in one launch of a lane, which has their keys:
 // segment_of(i) and key_of(i) for i < count.
 template <class SegmentOf, class KeyOf>
-void launch_segments(Lane& lane, Direction direction, std::size_t count,
+void launch_segments(gpu::Stream& lane, Direction direction, std::size_t count,
                      const SegmentOf& segment_of, const KeyOf& key_of) {
   std::vector<paraes_message> messages;
   messages.reserve(count);
@@ -376,7 +375,7 @@ void GpuCipher::segments(Direction direction, std::span<const GpuSegment> list) 
   std::size_t total = 0;
   for (const GpuSegment& segment : list) total += segment.bytes;
   constexpr std::size_t least = std::size_t{256} << 10;
-  const std::size_t most = std::min(fleet_->fragment_bytes(), std::max(total / lanes(), least));
+  const std::size_t most = std::min(fleet_->launch_bytes(), std::max(total / lanes(), least));
   std::size_t held = 0;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::size_t bytes = padded(list[i].bytes);
@@ -392,7 +391,7 @@ void GpuCipher::segments(Direction direction, std::span<const GpuSegment> list) 
   };
   each_fragment(
       starts.size() - 1,
-      [&](Lane& lane, std::uint64_t f) {
+      [&](gpu::Stream& lane, std::uint64_t f) {
         launch_segments(
             lane, direction, run(f).size(),
             [&](std::size_t i) -> const GpuSegment& { return run(f)[i]; },
@@ -404,7 +403,7 @@ void GpuCipher::segments(Direction direction, std::span<const GpuSegment> list) 
 }
 
 std::size_t GpuCipher::many_limit() const noexcept {
-  return std::min(most_keyed_segment, fleet_->fragment_bytes());
+  return std::min(most_keyed_segment, fleet_->launch_bytes());
 }
 
 void GpuCipher::segments_of_many(Direction direction, std::span<const GpuKeyedSegment> list) {
@@ -419,7 +418,7 @@ void GpuCipher::segments_of_many(Direction direction, std::span<const GpuKeyedSe
     first.segments(direction, segments);
     return;
   }
-  gpu::Fleet& fleet = first.fleet();
+  gpu::DevicePool& fleet = first.fleet();
   // What one launch takes.
   struct Fragment {
     std::vector<const GpuCipher*> ciphers;
@@ -444,7 +443,7 @@ void GpuCipher::segments_of_many(Direction direction, std::span<const GpuKeyedSe
     for (const GpuKeyedSegment& keyed : list) {
       if (!alike(*kind, *keyed.cipher->key_)) continue;
       const bool another = fresh || fragments.back().ciphers.back() != keyed.cipher;
-      if (fresh || fragments.back().bytes + keyed.segment.bytes > fleet.fragment_bytes() ||
+      if (fresh || fragments.back().bytes + keyed.segment.bytes > fleet.launch_bytes() ||
           fragments.back().segments.size() >= fleet.max_messages() ||
           (another && fragments.back().ciphers.size() >= fleet.most_keys())) {
         fragments.emplace_back();
@@ -457,12 +456,12 @@ void GpuCipher::segments_of_many(Direction direction, std::span<const GpuKeyedSe
       fragment.bytes += keyed.segment.bytes;
     }
   }
-  const auto launch = [&](Lane& lane, const Fragment& fragment) {
+  const auto launch = [&](gpu::Stream& lane, const Fragment& fragment) {
     std::vector<const gpu::KeyMaterial*> keys;
     keys.reserve(fragment.ciphers.size());
     for (const GpuCipher* cipher : fragment.ciphers) keys.push_back(cipher->key_.get());
     struct Forget {
-      Lane& lane;
+      gpu::Stream& lane;
       ~Forget() { lane.forget_keys(); }
     };
     {
@@ -474,7 +473,7 @@ void GpuCipher::segments_of_many(Direction direction, std::span<const GpuKeyedSe
           [&](std::size_t i) { return fragment.keys[i]; });
     }
     // Each cipher has a share of the launch, by its blocks.
-    const gpu::Times times = lane.take_times();
+    const DeviceTimes times = lane.take_times();
     const auto blocks = [](std::size_t bytes) { return bytes / 16 + 2; };
     std::vector<std::uint64_t> shares(fragment.ciphers.size());
     std::uint64_t all = 0;
@@ -499,7 +498,7 @@ void GpuCipher::segments_of_many(Direction direction, std::span<const GpuKeyedSe
     return std::all_of(fragment.ciphers.begin(), fragment.ciphers.end(),
                        [&](const GpuCipher* cipher) { return cipher->falls_back(error); });
   };
-  on_lanes(fleet, first.lanes(), fragments.size(), [&](Lane& lane, const auto& next) {
+  on_lanes(fleet, first.lanes(), fragments.size(), [&](gpu::Stream& lane, const auto& next) {
     for (std::uint64_t f = next(); f < fragments.size(); f = next()) {
       const Fragment& fragment = fragments[f];
       try {

@@ -57,16 +57,16 @@ class GpuCipher {
   };
 
   // count: 1, or 2 for XTS. With `gcm` set, the key can be used for GCM.
-  GpuCipher(std::shared_ptr<gpu::Fleet> fleet, const std::uint8_t* key, unsigned key_bytes,
+  GpuCipher(std::shared_ptr<gpu::DevicePool> fleet, const std::uint8_t* key, unsigned key_bytes,
             unsigned count, bool gcm, const Use& use);
   ~GpuCipher();
   GpuCipher(const GpuCipher&) = delete;
   GpuCipher& operator=(const GpuCipher&) = delete;
 
-  [[nodiscard]] gpu::Fleet& fleet() const noexcept { return *fleet_; }
+  [[nodiscard]] gpu::DevicePool& fleet() const noexcept { return *fleet_; }
 
   // How many fragments may be under way at once.
-  [[nodiscard]] unsigned lanes() const noexcept { return use_.overlap ? fleet_->lanes() : 1; }
+  [[nodiscard]] unsigned lanes() const noexcept { return use_.overlap ? fleet_->streams() : 1; }
 
   // What the device failed with when the CPU took over; empty if it did not.
   [[nodiscard]] std::string fallback() const;
@@ -99,7 +99,7 @@ class GpuCipher {
   [[nodiscard]] std::size_t many_limit() const noexcept;
 
   // What the devices did since the last call, all lanes together.
-  [[nodiscard]] gpu::Times take_times() const noexcept;
+  [[nodiscard]] DeviceTimes take_times() const noexcept;
 
  private:
   // Calls body(lane, f) for f < count, on lanes() lanes. What body fails to do, spare(f) does where
@@ -111,18 +111,18 @@ class GpuCipher {
   template <class Body, class Spare>
   void each_run(std::size_t bytes, std::size_t grain, const Body& body, const Spare& spare) const;
 
-  void add_times(const gpu::Times& times) const;
+  void add_times(const DeviceTimes& times) const;
 
   // Whether the CPU takes over, now that the device has failed with `error`.
   [[nodiscard]] bool falls_back(const Error& error) const;
   // A segment that the device has not done, by the CPU.
   void spare_segment(Direction direction, const GpuSegment& segment) const;
 
-  std::shared_ptr<gpu::Fleet> fleet_;
+  std::shared_ptr<gpu::DevicePool> fleet_;
   std::unique_ptr<gpu::KeyMaterial> key_;
   Use use_;
   mutable std::mutex mutex_;
-  mutable gpu::Times times_;
+  mutable DeviceTimes times_;
   mutable std::atomic<bool> failed_ = false;  // the CPU has taken over
   mutable std::string failure_;               // why
 };

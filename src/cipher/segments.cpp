@@ -132,7 +132,7 @@ using Tags = std::vector<std::array<std::uint8_t, segment_tag_bytes>>;
 std::vector<CipherSegment*> launch_many(Direction direction, std::span<CipherSegment> run,
                                         std::span<const GpuKeyedSegment> keyed) {
   std::vector<CipherSegment*> others;
-  std::map<const gpu::Fleet*, std::vector<std::size_t>> fleets;
+  std::map<const gpu::DevicePool*, std::vector<std::size_t>> fleets;
   for (std::size_t i = 0; i < run.size(); ++i) {
     const GpuCipher* const cipher = keyed[i].cipher;
     if (cipher != nullptr && keyed[i].segment.bytes <= cipher->many_limit()) {
@@ -159,7 +159,7 @@ std::vector<CipherSegment*> launch_many(Direction direction, std::span<CipherSeg
 
 std::size_t SegmentCipher::run_bytes() const noexcept {
   if (!engine_->gpu) return 0;
-  return std::min(gpu_run_bytes, engine_->gpu->fleet().fragment_bytes());
+  return std::min(gpu_run_bytes, engine_->gpu->fleet().launch_bytes());
 }
 
 unsigned SegmentCipher::run_threads() const noexcept {

@@ -127,7 +127,7 @@ class OnDevice : public testing::Test {
     const char* name = std::getenv("PARAES_TEST_DEVICE");
     device_ = name != nullptr && *name != '\0' ? name : "opencl:0";
     try {
-      require_gpus(device_);
+      require_gpus(parse_device(device_).value());
     } catch (const Error& error) {
       if (std::getenv("PARAES_REQUIRE_DEVICE") != nullptr) FAIL() << error.what();
       GTEST_SKIP() << error.what();
@@ -136,19 +136,19 @@ class OnDevice : public testing::Test {
     unsetenv("PARAES_PROGRAM_PATH");
   }
 
-  // Encrypts something with what open_fleet makes of `row`; returns where its program came from.
-  // Every use has options of its own, because fleets are kept.
+  // Encrypts something with what open_pool makes of `row`; returns where its program came from.
+  // Every use has options of its own, because pools are kept.
   std::string origin(const KernelRow& row, unsigned tables = 0) {
-    const Options options{.memory_limit = ++uses_, .tables = tables};
-    const auto fleet = open_fleet(device_, row, options);
+    const PoolOptions options{.memory_limit = ++uses_, .tables = tables};
+    const auto pool = open_pool(parse_device(device_).value(), row, options);
     const Buffer key = support::make_key(16, 4);
     const Buffer counter = support::pattern(16, 200);
     const Buffer in = support::pattern(70000);
     Buffer out(in.size());
-    GpuCipher(fleet, key.data(), 16, 1, false, {})
+    GpuCipher(pool, key.data(), 16, 1, false, {})
         .ctr(counter.data(), in.data(), out.data(), in.size());
     EXPECT_EQ(support::difference(out, support::evp_ctr(key, counter, in)), "");
-    return fleet->stations()[0]->program_origin();
+    return pool->contexts()[0]->program_origin();
   }
 
   std::string device_;
@@ -187,9 +187,9 @@ TEST_F(OnDevice, CachedDamagedAndUnwritable) {
 
 TEST_F(OnDevice, PreparedPrograms) {
   const KernelRow& row = find_kernel_row("ttable-simple");
-  const auto fleet = open_fleet(device_, row, {.memory_limit = ++uses_});
-  Device& device = fleet->stations()[0]->device();
-  const ProgramVariant& variant = fleet->stations()[0]->variant();
+  const auto pool = open_pool(parse_device(device_).value(), row, {.memory_limit = ++uses_});
+  Device& device = pool->contexts()[0]->device();
+  const ProgramVariant& variant = pool->contexts()[0]->variant();
   const Binary binary = device.compile(source_of(row), options_of(variant));
   const fs::path path = folder_.path() / prepared_name(variant, device.info().target);
   write(path, pack(binary));
