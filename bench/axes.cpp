@@ -74,7 +74,7 @@ int parse_int(std::string_view flag, std::string_view word) {
 std::vector<std::string> parse_devices(std::string_view list) {
   std::vector<std::string> devices;
   for (const std::string& word : split(list, "--device")) {
-    if (!gpu::names_gpu(word)) {
+    if (!gpu::parse_device(word)) {
       add_once<std::string>(devices, "cpu");
     } else {
       add_once(devices, word.find(':') == std::string::npos ? word + ":0" : word);

@@ -29,6 +29,21 @@ bool is_closed_pipe(const std::exception& error) {
   return io != nullptr && io->code() == EPIPE;
 }
 
+// The commands that help, of which the library knows nothing.
+std::string advice(const std::exception& error) {
+  if (dynamic_cast<const UnknownDevice*>(&error) != nullptr) {
+    return "; `paraes devices` lists all";
+  }
+  if (const auto* missing = dynamic_cast<const MissingProgram*>(&error)) {
+    return fmt::format(" (`paraes devices --compile --arch {} -o FOLDER` makes them)",
+                       missing->target());
+  }
+  if (dynamic_cast<const DamagedProgram*>(&error) != nullptr) {
+    return "; `paraes devices --compile` makes it again";
+  }
+  return "";
+}
+
 template <class T>
 nlohmann::ordered_json or_null(const std::optional<T>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
@@ -51,8 +66,8 @@ void say(std::string_view text) {
 }
 
 std::string error_text(const std::exception& error) {
-  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
-  return memory ? "out of memory" : error.what();
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "out of memory";
+  return error.what() + advice(error);
 }
 
 int say_error(const std::exception& error) {

@@ -18,7 +18,7 @@ class Ours : public Contender {
   Ours(const Job& job, const Execution& execution)
       : job_(job),
         // On a GPU the name is that of a GPU kernel.
-        row_(find_kernel(gpu::names_gpu(execution.device) ? "auto" : execution.kernel)) {}
+        row_(find_kernel(gpu::parse_device(execution.device) ? "auto" : execution.kernel)) {}
 
   [[nodiscard]] PhaseTimes take_device_times() override { return cipher().take_device_times(); }
 

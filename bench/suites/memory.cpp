@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "bench/memory/arena.hpp"
+#include "bench/memory/device_memory.hpp"
 #include "bench/memory/openmp.hpp"
 #include "bench/memory/ours.hpp"
 #include "bench/memory/ports.hpp"
-#include "bench/memory/resident.hpp"
 #include "bench/memory/variant.hpp"
 #include "bench/rivals/rivals.hpp"
 #include "bench/suites/rows.hpp"
@@ -133,7 +133,7 @@ class Planner {
   }
 
   void plan_gpu(const std::string& device, const std::string& kernel, std::uint64_t bytes) {
-    const auto arena = std::make_shared<ResidentArena>(device, kernel, bytes);
+    const auto arena = std::make_shared<DeviceMemoryArena>(device, kernel, bytes);
     each_job(axes_, bytes, 1, [&](const Job& job) {
       for (const std::string& place : axes_.key_expansions) {
         Row row = row_of(job);
@@ -146,9 +146,9 @@ class Planner {
         add(std::move(row), job, [&](const Row& r) {
           gpu_kernels_.require(kernel);
           refuse_serial(*job.mode, job.direction);
-          refuse_resident(job);
+          refuse_device_memory(job);
           const auto expansion = place == "device" ? KeyExpansion::device : KeyExpansion::host;
-          return std::make_unique<ResidentVariant>(r, job, expansion, arena);
+          return std::make_unique<DeviceMemoryVariant>(r, job, expansion, arena);
         });
       }
     });

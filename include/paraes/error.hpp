@@ -24,6 +24,31 @@ class Unavailable : public Error {
   using Error::Error;
 };
 
+// A device was asked for whose runtime is there and does not see it; devices() lists those that it
+// sees.
+class UnknownDevice : public Unavailable {
+ public:
+  UnknownDevice(const std::string& device, const std::string& why)
+      : Unavailable(std::string("there is no device ").append(device).append(": ").append(why)),
+        device_(device) {}
+  [[nodiscard]] const std::string& device() const noexcept { return device_; }  // "cuda:7"
+
+ private:
+  std::string device_;
+};
+
+// A GPU's program is neither prepared nor cached, and no compiler is installed that makes it.
+// prepare_programs() on another machine does, for target().
+class MissingProgram : public Unavailable {
+ public:
+  MissingProgram(const std::string& what, const std::string& target)
+      : Unavailable(what), target_(target) {}
+  [[nodiscard]] const std::string& target() const noexcept { return target_; }  // "sm_90"
+
+ private:
+  std::string target_;
+};
+
 // A call to a GPU's runtime failed: the message has the call, the name of its code, and the number.
 class DeviceError : public Error {
  public:
@@ -40,6 +65,17 @@ class OutOfMemory : public DeviceError {
 class IntegrityError : public Error {
  public:
   using Error::Error;
+};
+
+// A file that prepare_programs() made is damaged, or another version made it.
+class DamagedProgram : public IntegrityError {
+ public:
+  DamagedProgram(const std::string& path, const std::string& why)
+      : IntegrityError(std::string(path).append(": ").append(why)), path_(path) {}
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+ private:
+  std::string path_;
 };
 
 // The header of a message does not match the key, the passphrase or the context: one of them is

@@ -13,7 +13,8 @@
 #include "paraes/threads.hpp"
 #include "src/cipher/devices.hpp"
 #include "src/gpu/pool.hpp"
-#include "src/gpu/programs.hpp"
+#include "src/gpu/programs/kernel_rows.hpp"
+#include "src/gpu/programs/prepare.hpp"
 #include "src/gpu/runtime/runtime.hpp"
 
 namespace paraes {
@@ -78,7 +79,7 @@ std::vector<DeviceInfo> devices() {
 }
 
 void require_device(std::string_view device) {
-  if (gpu::names_gpu(device)) gpu::require_gpus(device);
+  if (const auto names = gpu::parse_device(device)) gpu::require_gpus(*names);
 }
 
 std::vector<KernelInfo> gpu_kernels() {

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "src/gpu/programs.hpp"
+#include "src/gpu/programs/kernel_rows.hpp"
 
 namespace paraes::detail {
 

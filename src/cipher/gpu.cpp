@@ -13,8 +13,8 @@
 namespace paraes::detail {
 namespace {
 
-using gpu::Lane;
 using gpu::make_message;
+using gpu::Stream;
 using Block = std::array<std::uint8_t, block_bytes>;
 
 Block load_block(const std::uint8_t from[16]) {
@@ -25,7 +25,7 @@ Block load_block(const std::uint8_t from[16]) {
 
 // Copies the text to the device, launches, and copies it back.
 template <class Launch>
-void through(Lane& stream, const std::uint8_t* in, std::uint8_t* out, std::size_t bytes,
+void through(Stream& stream, const std::uint8_t* in, std::uint8_t* out, std::size_t bytes,
              const Launch& launch) {
   std::memcpy(stream.input(), in, bytes);
   stream.stage_in(padded(bytes));
@@ -37,7 +37,7 @@ void through(Lane& stream, const std::uint8_t* in, std::uint8_t* out, std::size_
 
 class GpuBlock final : public OnGpu<BlockCipher> {
  public:
-  GpuBlock(std::shared_ptr<gpu::Fleet> pool, std::unique_ptr<const CipherKey> key,
+  GpuBlock(std::shared_ptr<gpu::DevicePool> pool, std::unique_ptr<const CipherKey> key,
            const Executor& executor, const GpuUse& use)
       : OnGpu(std::move(pool), material(*key, use), use, executor.threads()),
         executor_(executor),
@@ -46,7 +46,7 @@ class GpuBlock final : public OnGpu<BlockCipher> {
   void ecb(Direction direction, const std::uint8_t* in, std::uint8_t* out,
            std::size_t bytes) const override {
     const char* const entry = direction == Direction::encrypt ? "ecb_encrypt" : "ecb_decrypt";
-    gpu_.ranges(bytes, block_bytes, [&](Lane& stream, std::size_t from, std::size_t n) {
+    gpu_.ranges(bytes, block_bytes, [&](Stream& stream, std::size_t from, std::size_t n) {
       launch(stream, entry, in + from, out + from, n, nullptr);
     });
   }
@@ -60,7 +60,7 @@ class GpuBlock final : public OnGpu<BlockCipher> {
                    std::size_t bytes) const override {
     if (bytes == 0) return;
     const std::size_t range =
-        std::min(gpu_.pool().fragment_bytes(),
+        std::min(gpu_.pool().launch_bytes(),
                  std::max(padded(bytes / gpu_.streams() + 1), std::size_t{4096}));
     // Taken before any launch: in place, one may overwrite the block that the next one starts from.
     std::vector<Block> chains((bytes + range - 1) / range);
@@ -68,7 +68,7 @@ class GpuBlock final : public OnGpu<BlockCipher> {
       chains[i] = load_block(i == 0 ? chain : in + i * range - block_bytes);
     }
     const Block last = load_block(in + bytes - block_bytes);
-    gpu_.launches(chains.size(), [&](Lane& stream, std::uint64_t i) {
+    gpu_.launches(chains.size(), [&](Stream& stream, std::uint64_t i) {
       const std::size_t from = i * range;
       launch(stream, "cbc_decrypt", in + from, out + from, std::min(range, bytes - from),
              chains[i].data());
@@ -83,7 +83,7 @@ class GpuBlock final : public OnGpu<BlockCipher> {
     parallel_ctr(executor_, *key_, initial, offset, in, out, head);
     Block counter = load_block(initial);
     add_be128(counter.data(), (offset + head) / 16);
-    gpu_.ranges(bytes - head, block_bytes, [&](Lane& stream, std::size_t from, std::size_t n) {
+    gpu_.ranges(bytes - head, block_bytes, [&](Stream& stream, std::size_t from, std::size_t n) {
       Block first = counter;
       add_be128(first.data(), from / 16);
       launch(stream, "ctr", in + head + from, out + head + from, n, first.data());
@@ -96,7 +96,7 @@ class GpuBlock final : public OnGpu<BlockCipher> {
     return make_key_material(keys, false, use.key_expansion);
   }
 
-  static void launch(Lane& stream, const char* entry, const std::uint8_t* in, std::uint8_t* out,
+  static void launch(Stream& stream, const char* entry, const std::uint8_t* in, std::uint8_t* out,
                      std::size_t bytes, const std::uint8_t* counter) {
     through(stream, in, out, bytes, [&] {
       paraes_message message = make_message(0, 0, bytes, counter);
@@ -110,7 +110,7 @@ class GpuBlock final : public OnGpu<BlockCipher> {
 
 class GpuXts final : public OnGpu<XtsCipher> {
  public:
-  GpuXts(std::shared_ptr<gpu::Fleet> pool, std::unique_ptr<const XtsKey> key,
+  GpuXts(std::shared_ptr<gpu::DevicePool> pool, std::unique_ptr<const XtsKey> key,
          const Executor& executor, const GpuUse& use)
       : OnGpu(std::move(pool), material(*key, use), use, executor.threads()),
         executor_(executor),
@@ -143,7 +143,7 @@ class GpuXts final : public OnGpu<XtsCipher> {
   // Units of a multiple of 16 bytes.
   void whole_units(Direction direction, const std::uint8_t first_unit[16], std::size_t unit_bytes,
                    const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) const {
-    gpu_.ranges(bytes, unit_bytes, [&](Lane& stream, std::size_t from, std::size_t n) {
+    gpu_.ranges(bytes, unit_bytes, [&](Stream& stream, std::size_t from, std::size_t n) {
       through(stream, in + from, out + from, n, [&] {
         Block number = load_block(first_unit);
         add_le128(number.data(), from / unit_bytes);
@@ -170,14 +170,14 @@ class GpuXts final : public OnGpu<XtsCipher> {
   // `tweak` is that of the first block, encrypted, and is left as that of the block after the last.
   void blocks_of_unit(Direction direction, Block& tweak, const std::uint8_t* in, std::uint8_t* out,
                       std::size_t bytes) const {
-    const std::size_t range = gpu_.pool().fragment_bytes();
+    const std::size_t range = gpu_.pool().launch_bytes();
     std::vector<Block> tweaks((bytes + range - 1) / range);
     for (std::size_t i = 0; i < tweaks.size(); ++i) {
       tweaks[i] = tweak;
       const std::size_t n = std::min(range, bytes - i * range);
       for (std::size_t b = 0; b < n / 16; ++b) block_modes::xts_next_tweak(tweak.data());
     }
-    gpu_.launches(tweaks.size(), [&](Lane& stream, std::uint64_t i) {
+    gpu_.launches(tweaks.size(), [&](Stream& stream, std::uint64_t i) {
       const std::size_t from = i * range;
       const std::size_t n = std::min(range, bytes - from);
       through(stream, in + from, out + from, n, [&] {
@@ -194,13 +194,13 @@ class GpuXts final : public OnGpu<XtsCipher> {
 
 }  // namespace
 
-std::shared_ptr<const BlockCipher> make_gpu_block(std::shared_ptr<gpu::Fleet> pool,
+std::shared_ptr<const BlockCipher> make_gpu_block(std::shared_ptr<gpu::DevicePool> pool,
                                                   std::unique_ptr<const CipherKey> key,
                                                   const Executor& executor, const GpuUse& use) {
   return std::make_shared<GpuBlock>(std::move(pool), std::move(key), executor, use);
 }
 
-std::shared_ptr<const XtsCipher> make_gpu_xts(std::shared_ptr<gpu::Fleet> pool,
+std::shared_ptr<const XtsCipher> make_gpu_xts(std::shared_ptr<gpu::DevicePool> pool,
                                               std::unique_ptr<const XtsKey> key,
                                               const Executor& executor, const GpuUse& use) {
   return std::make_shared<GpuXts>(std::move(pool), std::move(key), executor, use);

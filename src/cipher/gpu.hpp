@@ -15,9 +15,9 @@ namespace paraes::detail {
 
 // `key` is the same key for the CPU's part.
 [[nodiscard]] std::shared_ptr<const BlockCipher> make_gpu_block(
-    std::shared_ptr<gpu::Fleet> pool, std::unique_ptr<const CipherKey> key,
+    std::shared_ptr<gpu::DevicePool> pool, std::unique_ptr<const CipherKey> key,
     const Executor& executor, const GpuUse& use);
-[[nodiscard]] std::shared_ptr<const XtsCipher> make_gpu_xts(std::shared_ptr<gpu::Fleet> pool,
+[[nodiscard]] std::shared_ptr<const XtsCipher> make_gpu_xts(std::shared_ptr<gpu::DevicePool> pool,
                                                             std::unique_ptr<const XtsKey> key,
                                                             const Executor& executor,
                                                             const GpuUse& use);

@@ -9,7 +9,7 @@
 namespace paraes::detail {
 namespace {
 
-using gpu::Lane;
+using gpu::Stream;
 
 // One group of threads hashes a segment, and other groups have others.
 constexpr std::size_t most_segment_bytes = std::size_t{256} << 10;
@@ -34,14 +34,14 @@ auto kind_of(const GpuKey& key) {
 
 // Entries of one pool.
 std::vector<Launch> cut(Direction direction, std::span<const Entry> entries) {
-  gpu::Fleet& pool = entries[0].key->pool();
+  gpu::DevicePool& pool = entries[0].key->pool();
   std::vector<Launch> launches;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const std::size_t bytes = text_bytes(direction, entries[i].segment->segment);
     const GpuKey* const key = entries[i].key;
     const bool another = launches.empty() || launches.back().keys.back() != key;
     if (launches.empty() || kind_of(*launches.back().keys[0]) != kind_of(*key) ||
-        launches.back().bytes + bytes > pool.fragment_bytes() ||
+        launches.back().bytes + bytes > pool.launch_bytes() ||
         launches.back().entries.size() >= pool.max_messages() ||
         (another && launches.back().keys.size() >= pool.most_keys())) {
       launches.push_back({.entries = entries.subspan(i, 0), .keys = {key}, .bytes = 0});
@@ -80,7 +80,7 @@ void share_times(Direction direction, const Launch& launch, const PhaseTimes& ti
   }
 }
 
-void run(Lane& stream, Direction direction, const Launch& launch) {
+void run(Stream& stream, Direction direction, const Launch& launch) {
   const auto segment_of = [&](std::size_t i) -> SegmentCipher::Segment& {
     return launch.entries[i].segment->segment;
   };
@@ -98,7 +98,7 @@ void run(Lane& stream, Direction direction, const Launch& launch) {
     keys.reserve(launch.keys.size());
     for (const GpuKey* key : launch.keys) keys.push_back(&key->material());
     struct Forget {
-      Lane& stream;
+      Stream& stream;
       ~Forget() { stream.forget_keys(); }
     };
     const Forget forget{stream};
@@ -116,7 +116,7 @@ void run(Lane& stream, Direction direction, const Launch& launch) {
 void run_all(Direction direction, std::span<const Entry> entries) {
   const std::vector<Launch> launches = cut(direction, entries);
   on_streams(entries[0].key->pool(), entries[0].key->streams(), launches.size(),
-             [&](Lane& stream, std::uint64_t i) { run(stream, direction, launches[i]); });
+             [&](Stream& stream, std::uint64_t i) { run(stream, direction, launches[i]); });
 }
 
 }  // namespace
@@ -126,7 +126,7 @@ void crypt_on_gpus(Direction direction, std::span<CipherSegment> segments) {
   for (CipherSegment& each : segments) {
     const GpuKey* const key = each.cipher->gcm().gpu_key();
     if (key == nullptr || each.segment.done) continue;
-    const std::size_t most = std::min(most_segment_bytes, key->pool().fragment_bytes());
+    const std::size_t most = std::min(most_segment_bytes, key->pool().launch_bytes());
     if (text_bytes(direction, each.segment) > most) continue;
     if (entries.empty()) entries.reserve(segments.size());
     entries.push_back({&each, key});

@@ -10,7 +10,7 @@
 namespace paraes::detail {
 namespace {
 
-using gpu::Lane;
+using gpu::Stream;
 using Segment = SegmentCipher::Segment;
 
 // A stream takes no more at once; with less, starting a launch costs more than its work.
@@ -25,16 +25,16 @@ std::unique_ptr<gpu::KeyMaterial> material(const GcmKey& key, const GpuUse& use)
 
 }  // namespace
 
-GpuGcm::GpuGcm(std::shared_ptr<gpu::Fleet> pool, std::shared_ptr<const GcmKey> key,
+GpuGcm::GpuGcm(std::shared_ptr<gpu::DevicePool> pool, std::shared_ptr<const GcmKey> key,
                const Executor& executor, const GpuUse& use)
     : OnGpu(std::move(pool), material(*key, use), use, executor.threads()), key_(std::move(key)) {}
 
 std::size_t GpuGcm::launch_bytes() const noexcept {
-  return std::min(most_launch_bytes, gpu_.pool().fragment_bytes());
+  return std::min(most_launch_bytes, gpu_.pool().launch_bytes());
 }
 
 std::size_t GpuGcm::segment_limit() const noexcept {
-  return std::min(most_segment_bytes, gpu_.pool().fragment_bytes());
+  return std::min(most_segment_bytes, gpu_.pool().launch_bytes());
 }
 
 std::vector<GpuGcm::Part> GpuGcm::parts_of(std::size_t bytes) {
@@ -45,7 +45,7 @@ void GpuGcm::text(Direction direction, const GcmCounter& j0, const std::uint8_t*
                   std::uint8_t* out, std::size_t bytes, std::span<Part> parts) const {
   const std::uint32_t flags =
       PARAES_HASH_PARTIAL | (direction == Direction::decrypt ? PARAES_HASH_INPUT : 0);
-  gpu_.ranges(bytes, part_bytes, [&](Lane& stream, std::size_t from, std::size_t n) {
+  gpu_.ranges(bytes, part_bytes, [&](Stream& stream, std::size_t from, std::size_t n) {
     const std::size_t count = (n + part_bytes - 1) / part_bytes;
     const std::size_t hashes = padded(n);
     std::vector<paraes_message> messages;
@@ -112,7 +112,7 @@ void GpuGcm::crypt(Direction direction, const SegmentNonces& nonces,
   for (const Segment& segment : segments) total += text_bytes(direction, segment);
   constexpr std::size_t least = std::size_t{256} << 10;
   const std::size_t most =
-      std::min(gpu_.pool().fragment_bytes(), std::max(total / gpu_.streams(), least));
+      std::min(gpu_.pool().launch_bytes(), std::max(total / gpu_.streams(), least));
   std::vector<std::span<Segment>> launches;
   std::size_t held = 0;
   bool follows = false;  // whether the segment before is in the last launch
@@ -136,7 +136,7 @@ void GpuGcm::crypt(Direction direction, const SegmentNonces& nonces,
     held += padded(bytes);
     follows = true;
   }
-  gpu_.launches(launches.size(), [&](Lane& stream, std::uint64_t i) {
+  gpu_.launches(launches.size(), [&](Stream& stream, std::uint64_t i) {
     const std::span<Segment> launch = launches[i];
     launch_segments(
         stream, direction, launch.size(), [&](std::size_t k) -> Segment& { return launch[k]; },

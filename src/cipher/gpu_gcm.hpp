@@ -17,7 +17,7 @@ namespace paraes::detail {
 class GpuGcm final : public OnGpu<GcmCipher> {
  public:
   // `key` is the same key for the CPU's part: hash keys, counter blocks, tags, associated data.
-  GpuGcm(std::shared_ptr<gpu::Fleet> pool, std::shared_ptr<const GcmKey> key,
+  GpuGcm(std::shared_ptr<gpu::DevicePool> pool, std::shared_ptr<const GcmKey> key,
          const Executor& executor, const GpuUse& use);
 
   void seal(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, std::uint8_t* tag) const override;
@@ -54,7 +54,7 @@ class GpuGcm final : public OnGpu<GcmCipher> {
 // Segments from host memory to host memory in one launch of a stream, which has their keys, for
 // i < count: segment_of(i), its nonce_of(i), and key_of(i), which numbers its key.
 template <class SegmentOf, class NonceOf, class KeyOf>
-void launch_segments(gpu::Lane& stream, Direction direction, std::size_t count,
+void launch_segments(gpu::Stream& stream, Direction direction, std::size_t count,
                      const SegmentOf& segment_of, const NonceOf& nonce_of, const KeyOf& key_of) {
   std::vector<paraes_message> messages;
   messages.reserve(count);

@@ -26,12 +26,12 @@ namespace paraes::detail {
 // which each keeps its stream to the end. Throws what the failed job of the lowest number threw,
 // when all workers have ended.
 template <class Work>
-void on_streams(gpu::Fleet& pool, unsigned streams, std::uint64_t count, const Work& work) {
+void on_streams(gpu::DevicePool& pool, unsigned streams, std::uint64_t count, const Work& work) {
   const auto workers = static_cast<unsigned>(std::min<std::uint64_t>(count, streams));
-  std::vector<std::optional<gpu::Fleet::Hold>> leases(workers);
+  std::vector<std::optional<gpu::DevicePool::Lease>> leases(workers);
   for_each_job(workers, count, [&](unsigned worker, std::uint64_t job) {
     if (!leases[worker]) leases[worker].emplace(pool);
-    work(leases[worker]->lane(), job);
+    work(leases[worker]->stream(), job);
   });
 }
 
@@ -55,22 +55,23 @@ struct GpuUse {
 // Safe for several threads at once.
 class GpuKey {
  public:
-  GpuKey(std::shared_ptr<gpu::Fleet> pool, std::unique_ptr<gpu::KeyMaterial> material, bool overlap)
+  GpuKey(std::shared_ptr<gpu::DevicePool> pool, std::unique_ptr<gpu::KeyMaterial> material,
+         bool overlap)
       : pool_(std::move(pool)), material_(std::move(material)), overlap_(overlap) {}
   ~GpuKey() { pool_->forget_key(material_->id); }
   GpuKey(const GpuKey&) = delete;
   GpuKey& operator=(const GpuKey&) = delete;
 
-  [[nodiscard]] gpu::Fleet& pool() const noexcept { return *pool_; }
+  [[nodiscard]] gpu::DevicePool& pool() const noexcept { return *pool_; }
   [[nodiscard]] const gpu::KeyMaterial& material() const noexcept { return *material_; }
 
   // How many launches may be under way at once.
-  [[nodiscard]] unsigned streams() const noexcept { return overlap_ ? pool_->lanes() : 1; }
+  [[nodiscard]] unsigned streams() const noexcept { return overlap_ ? pool_->streams() : 1; }
 
   // Calls body(stream, launch) for launch < count on streams(), each of which has the key.
   template <class Body>
   void launches(std::uint64_t count, const Body& body) const {
-    on_streams(*pool_, streams(), count, [&](gpu::Lane& stream, std::uint64_t launch) {
+    on_streams(*pool_, streams(), count, [&](gpu::Stream& stream, std::uint64_t launch) {
       stream.use_key(*material_);
       body(stream, launch);
       add_times(stream.take_times());
@@ -80,13 +81,13 @@ class GpuKey {
   // Cuts `bytes` bytes into launches of a multiple of `grain` bytes: body(stream, from, bytes).
   template <class Body>
   void ranges(std::size_t bytes, std::size_t grain, const Body& body) const {
-    const std::size_t most = std::max(pool_->fragment_bytes() / grain, std::size_t{1}) * grain;
+    const std::size_t most = std::max(pool_->launch_bytes() / grain, std::size_t{1}) * grain;
     // At least one launch a stream, as long as there is enough to do in each.
     constexpr std::size_t least = std::size_t{256} << 10;
     const std::size_t share = (bytes / streams() + grain - 1) / grain * grain;
     const std::size_t least_range = (least + grain - 1) / grain * grain;
     const std::size_t range = std::min(most, std::max(share, least_range));
-    launches((bytes + range - 1) / range, [&](gpu::Lane& stream, std::uint64_t launch) {
+    launches((bytes + range - 1) / range, [&](gpu::Stream& stream, std::uint64_t launch) {
       body(stream, launch * range, std::min(range, bytes - launch * range));
     });
   }
@@ -99,7 +100,7 @@ class GpuKey {
   void add_times(const PhaseTimes& times) const;
 
  private:
-  std::shared_ptr<gpu::Fleet> pool_;
+  std::shared_ptr<gpu::DevicePool> pool_;
   std::unique_ptr<gpu::KeyMaterial> material_;
   bool overlap_;
   mutable std::mutex mutex_;
@@ -110,7 +111,7 @@ class GpuKey {
 template <class Interface>
 class OnGpu : public Interface {
  public:
-  OnGpu(std::shared_ptr<gpu::Fleet> pool, std::unique_ptr<gpu::KeyMaterial> material,
+  OnGpu(std::shared_ptr<gpu::DevicePool> pool, std::unique_ptr<gpu::KeyMaterial> material,
         const GpuUse& use, int threads)
       : gpu_(std::move(pool), std::move(material), use.overlap), threads_(threads) {}
 

@@ -1,5 +1,6 @@
 #include "src/cipher/open.hpp"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "src/cipher/fallback.hpp"
 #include "src/cipher/gpu.hpp"
 #include "src/cipher/gpu_gcm.hpp"
+#include "src/gpu/device_names.hpp"
 #include "src/kernels/registry.hpp"
 
 namespace paraes::detail {
@@ -44,21 +46,20 @@ void check_xts_key(Bytes key) {
 struct Place {
   const Kernel& kernel;  // of the CPU, which has a part in everything
   Executor executor;
-  std::shared_ptr<gpu::Fleet> pool;  // none: the CPU does it all
-  std::string fallback;              // why there is none, if there was to be one
+  std::shared_ptr<gpu::DevicePool> pool;  // none: the CPU does it all
+  std::string fallback;                   // why there is none, if there was to be one
 };
 
 Place find_place(const Execution& execution) {
-  const bool wants_gpu = gpu::names_gpu(execution.device);
+  const std::optional<gpu::DeviceNames> gpus = gpu::parse_device(execution.device);
   // On a GPU the name is that of a GPU kernel.
-  Place place{
-      find_kernel(wants_gpu ? "auto" : execution.kernel), Executor(execution.threads), {}, {}};
-  if (!wants_gpu) return place;
+  Place place{find_kernel(gpus ? "auto" : execution.kernel), Executor(execution.threads), {}, {}};
+  if (!gpus) return place;
   const gpu::KernelRow& row = select_gpu_kernel(execution.kernel, execution.allow_leaky);
-  const gpu::Options options{.transfer = execution.transfer,
-                             .memory_limit = execution.device_memory};
+  const gpu::PoolOptions options{.transfer = execution.transfer,
+                                 .memory_limit = execution.device_memory};
   try {
-    place.pool = gpu::open_fleet(execution.device, row, options);
+    place.pool = gpu::open_pool(*gpus, row, options);
   } catch (const Error& error) {
     if (!execution.fall_back) throw;
     place.fallback = error.what();

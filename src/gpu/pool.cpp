@@ -1,8 +1,6 @@
 #include "src/gpu/pool.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -12,63 +10,74 @@
 namespace paraes::gpu {
 namespace {
 
-struct Names {
-  std::string_view runtime;
-  std::vector<unsigned> indices;
-};
-
-// "cuda:0+1": a runtime and its devices; "cuda" is its first.
-Names parse(std::string_view device) {
-  Names names;
-  const std::size_t colon = device.find(':');
-  names.runtime = device.substr(0, colon);
-  if (names.runtime != "cuda" && names.runtime != "hip" && names.runtime != "opencl") {
-    throw InvalidArgument("there is no device '" + std::string(device) +
-                          "': use auto, cpu, cuda, hip or opencl, the last three with :N or :N+M");
-  }
-  if (colon == std::string_view::npos) {
-    names.indices.push_back(0);
-    return names;
-  }
-  std::string_view rest = device.substr(colon + 1);
-  for (;;) {
-    unsigned index = 0;
-    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), index);
-    const auto length = static_cast<std::size_t>(end - rest.data());
-    if (error != std::errc() || (length != rest.size() && rest[length] != '+')) {
-      throw InvalidArgument("--device " + std::string(device) +
-                            ": after the colon there are numbers joined by '+', as in cuda:0+1");
-    }
-    if (std::find(names.indices.begin(), names.indices.end(), index) != names.indices.end()) {
-      throw InvalidArgument("--device " + std::string(device) + " names a device twice");
-    }
-    names.indices.push_back(index);
-    if (length == rest.size()) return names;
-    rest.remove_prefix(length + 1);
-  }
-}
-
-// The fleets of this process, by device, kernel and options. Never destroyed: drivers may be gone
+// The pools of this process, by device, kernel and options. Never destroyed: drivers may be gone
 // before static objects are.
-using Fleets = std::map<std::tuple<std::string, std::string, int, std::uint64_t, std::uint64_t>,
-                        std::shared_ptr<Fleet>>;
-std::mutex fleets_mutex;
-Fleets* fleets = nullptr;  // under fleets_mutex
+using Pools = std::map<std::tuple<std::string, std::string, int, std::uint64_t, std::uint64_t>,
+                       std::shared_ptr<DevicePool>>;
+std::mutex pools_mutex;
+Pools* pools = nullptr;  // under pools_mutex
 
 }  // namespace
 
-Fleet::Fleet(std::vector<std::unique_ptr<Station>> stations) : stations_(std::move(stations)) {
-  fragment_bytes_ = stations_[0]->fragment_bytes();
-  max_messages_ = stations_[0]->lanes()[0]->max_messages();
-  most_keys_ = stations_[0]->most_keys();
-  for (const auto& station : stations_) {
-    std::vector<Lane*> lanes;
-    for (const auto& lane : station->lanes()) lanes.push_back(lane.get());
-    lanes_ += static_cast<unsigned>(lanes.size());
-    free_.push_back(std::move(lanes));
-    fragment_bytes_ = std::min(fragment_bytes_, station->fragment_bytes());
-    max_messages_ = std::min(max_messages_, station->lanes()[0]->max_messages());
-    most_keys_ = std::min(most_keys_, station->most_keys());
+DevicePool::DevicePool(std::vector<std::unique_ptr<DeviceContext>> contexts)
+    : contexts_(std::move(contexts)),
+      launch_bytes_(contexts_[0]->launch_bytes()),
+      max_messages_(contexts_[0]->streams()[0]->max_messages()),
+      most_keys_(contexts_[0]->most_keys()) {
+  for (const auto& context : contexts_) {
+    std::vector<Stream*> streams;
+    for (const auto& stream : context->streams()) streams.push_back(stream.get());
+    streams_ += static_cast<unsigned>(streams.size());
+    free_.push_back(std::move(streams));
+    launch_bytes_ = std::min(launch_bytes_, context->launch_bytes());
+    max_messages_ = std::min(max_messages_, context->streams()[0]->max_messages());
+    most_keys_ = std::min(most_keys_, context->most_keys());
+  }
+}
+
+std::string DevicePool::id() const {
+  std::string text = contexts_[0]->info().id;
+  for (std::size_t i = 1; i < contexts_.size(); ++i) {
+    const std::string& other = contexts_[i]->info().id;
+    text += '+' + other.substr(other.find(':') + 1);
+  }
+  return text;
+}
+
+DevicePool::Lease::Lease(DevicePool& pool) : pool_(pool) {
+  std::unique_lock lock(pool.mutex_);
+  pool.changed_.wait(lock, [&] {
+    const auto most =
+        std::max_element(pool.free_.begin(), pool.free_.end(),
+                         [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    if (most->empty()) return false;
+    context_ = static_cast<std::size_t>(most - pool.free_.begin());
+    return true;
+  });
+  stream_ = pool.free_[context_].back();
+  pool.free_[context_].pop_back();
+}
+
+DevicePool::Lease::~Lease() {
+  stream_->settle();
+  {
+    const std::lock_guard lock(pool_.mutex_);
+    pool_.free_[context_].push_back(stream_);
+  }
+  pool_.changed_.notify_one();
+}
+
+void DevicePool::forget_key(std::uint64_t id) noexcept {
+  // Leased streams have another key: that of a cipher is gone only after its last run.
+  const std::lock_guard lock(mutex_);
+  for (const auto& streams : free_) {
+    for (Stream* stream : streams) {
+      try {
+        stream->forget_key(id);
+      } catch (const Error&) {
+        // The device is lost, and its memory with it.
+      }
+    }
   }
 }
 
@@ -78,70 +87,17 @@ std::unique_ptr<Platform> open_platform(std::string_view runtime) {
     if (runtime == "hip") return open_hip();
     return open_opencl();
   } catch (const Unavailable& error) {
-    throw Unavailable("--device " + std::string(runtime) + ": " + error.what());
+    std::string text(runtime);
+    throw Unavailable(text.append(": ").append(error.what()));
   }
 }
 
-std::string Fleet::id() const {
-  std::string text = stations_[0]->info().id;
-  for (std::size_t i = 1; i < stations_.size(); ++i) {
-    const std::string& other = stations_[i]->info().id;
-    text += '+' + other.substr(other.find(':') + 1);
-  }
-  return text;
-}
-
-Fleet::Hold::Hold(Fleet& fleet) : fleet_(fleet) {
-  std::unique_lock lock(fleet.mutex_);
-  fleet.changed_.wait(lock, [&] {
-    const auto most =
-        std::max_element(fleet.free_.begin(), fleet.free_.end(),
-                         [](const auto& a, const auto& b) { return a.size() < b.size(); });
-    if (most->empty()) return false;
-    station_ = static_cast<std::size_t>(most - fleet.free_.begin());
-    return true;
-  });
-  lane_ = fleet.free_[station_].back();
-  fleet.free_[station_].pop_back();
-}
-
-Fleet::Hold::~Hold() {
-  lane_->settle();
-  {
-    const std::lock_guard lock(fleet_.mutex_);
-    fleet_.free_[station_].push_back(lane_);
-  }
-  fleet_.changed_.notify_one();
-}
-
-void Fleet::forget_key(std::uint64_t id) noexcept {
-  // Lanes at work have another key: that of a cipher is gone only after its last run.
-  const std::lock_guard lock(mutex_);
-  for (const auto& lanes : free_) {
-    for (Lane* lane : lanes) {
-      try {
-        lane->forget_key(id);
-      } catch (const Error&) {
-        // The device is lost, and its memory with it.
-      }
-    }
-  }
-}
-
-bool names_gpu(std::string_view device) {
-  if (device.empty() || device == "auto" || device == "cpu") return false;
-  static_cast<void>(parse(device));
-  return true;
-}
-
-void require_gpus(std::string_view device) {
-  const Names names = parse(device);
+void require_gpus(const DeviceNames& names) {
   const std::vector<DeviceInfo> list = open_platform(names.runtime)->devices();
   for (const unsigned index : names.indices) {
     if (index >= list.size()) {
-      throw Unavailable("there is no device " + std::string(names.runtime) + ":" +
-                        std::to_string(index) + "; `paraes devices` lists " +
-                        std::to_string(list.size()) + " of this runtime");
+      throw UnknownDevice(DeviceNames{names.runtime, {index}}.text(),
+                          names.runtime + " sees " + std::to_string(list.size()));
     }
     if (!list[index].available) {
       throw Unavailable(list[index].id + " (" + list[index].name + "): " + list[index].reason);
@@ -149,25 +105,23 @@ void require_gpus(std::string_view device) {
   }
 }
 
-std::shared_ptr<Fleet> open_fleet(std::string_view device, const KernelRow& row,
-                                  const Options& options) {
-  const std::lock_guard lock(fleets_mutex);
-  if (fleets == nullptr) fleets = new Fleets;
-  const Names names = parse(device);
-  auto& fleet =
-      (*fleets)[{std::string(device), std::string(row.name), static_cast<int>(options.transfer),
-                 options.memory_limit, options.tables}];
-  if (!fleet) {
-    std::vector<std::unique_ptr<Station>> stations;
+std::shared_ptr<DevicePool> open_pool(const DeviceNames& names, const KernelRow& row,
+                                      const PoolOptions& options) {
+  const std::lock_guard lock(pools_mutex);
+  if (pools == nullptr) pools = new Pools;
+  auto& pool = (*pools)[{names.text(), std::string(row.name), static_cast<int>(options.transfer),
+                         options.memory_limit, options.tables}];
+  if (!pool) {
+    std::vector<std::unique_ptr<DeviceContext>> contexts;
     for (const unsigned index : names.indices) {
       std::unique_ptr<Platform> platform = open_platform(names.runtime);
       std::unique_ptr<Device> opened = platform->open(index);
-      stations.push_back(
-          std::make_unique<Station>(std::move(platform), std::move(opened), row, options));
+      contexts.push_back(
+          std::make_unique<DeviceContext>(std::move(platform), std::move(opened), row, options));
     }
-    fleet = std::make_shared<Fleet>(std::move(stations));
+    pool = std::make_shared<DevicePool>(std::move(contexts));
   }
-  return fleet;
+  return pool;
 }
 
 }  // namespace paraes::gpu

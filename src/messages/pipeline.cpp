@@ -77,7 +77,7 @@ unsigned Pipeline::worker_count(std::optional<std::uint64_t> chunks) const {
 }
 
 PhaseTimes Pipeline::run(ChunkSteps& steps, Source& source, Order order,
-                            std::optional<std::uint64_t> count) {
+                         std::optional<std::uint64_t> count) {
   steps_ = &steps;
   source_ = &source;
   order_ = order;

@@ -93,7 +93,7 @@ class Pipeline {
   // Sends chunks through the steps until read() ends them; `count`: how many there are, if that is
   // known. Throws what failed in the first chunk that failed.
   PhaseTimes run(ChunkSteps& steps, Source& source, Order order,
-                    std::optional<std::uint64_t> count);
+                 std::optional<std::uint64_t> count);
 
   // For compute(): seals or opens buffers.segments, spread over the threads that compute.
   void crypt(Direction direction, WorkerBuffers& buffers) const;

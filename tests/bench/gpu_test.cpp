@@ -18,9 +18,9 @@
 
 #include "bench/harness/measure.hpp"
 #include "bench/harness/statistics.hpp"
+#include "bench/memory/device_memory.hpp"
 #include "bench/memory/oracle.hpp"
 #include "bench/memory/pinned_copy.hpp"
-#include "bench/memory/resident.hpp"
 #include "bench/memory/transfer.hpp"
 #include "bench/report/json.hpp"
 #include "bench/suites/suites.hpp"
@@ -192,7 +192,7 @@ TEST_F(BenchGpu, PhasesWithoutOverlapAreDisjoint) {
   texts_of_row.scope = "transfer";
   texts_of_row.mode = "ctr";
   texts_of_row.direction = "encrypt";
-  texts_of_row.size = "8388608";  // a fragment and more for each lane
+  texts_of_row.size = "8388608";  // a launch and more for each stream
   texts_of_row.rivals = "pinned-copy";
   Axes axes = axes_of(texts_of_row);
   axes.overlap = false;
@@ -377,14 +377,14 @@ TEST_F(BenchGpu, EveryModeIsRightWhereDataLies) {
       // Several segments and units, and where a mode has them an odd end.
       const bool odd = mode == Mode::ctr || mode == Mode::gcm;
       const auto arena =
-          std::make_shared<ResidentArena>(test_device(), kernel, odd ? 40007 : 40960);
+          std::make_shared<DeviceMemoryArena>(test_device(), kernel, odd ? 40007 : 40960);
       for (const int bits : {128, 192, 256}) {
         for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
           if (mode == Mode::xts && bits == 192) continue;
           if (mode == Mode::cbc && direction == Direction::encrypt) continue;
           const Job job{mode, bits, direction, 4096, odd ? 40007U : 40960U, 1, false};
-          ResidentVariant variant(Row{}, job,
-                                  bits == 256 ? KeyExpansion::device : KeyExpansion::host, arena);
+          DeviceMemoryVariant variant(
+              Row{}, job, bits == 256 ? KeyExpansion::device : KeyExpansion::host, arena);
           variant.set_up();
           EXPECT_TRUE(variant.verify())
               << kernel << " " << to_string(mode) << "-" << bits << " " << to_string(direction);

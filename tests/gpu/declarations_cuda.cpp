@@ -10,9 +10,10 @@
 namespace paraes::gpu {
 namespace {
 
-#define PARAES_COMPARE(need, member, symbol)                                                      \
-  static_assert(declarations::Matches<decltype(driver::Api::member), decltype(&::symbol)>::value, \
-                #symbol);
+#define PARAES_COMPARE(need, member, symbol)                                                  \
+  static_assert(                                                                              \
+      declarations::Matches<decltype(driver::DriverApi::member), decltype(&::symbol)>::value, \
+      #symbol);
 PARAES_CUDA_CALLS(PARAES_COMPARE)
 #undef PARAES_COMPARE
 

@@ -33,9 +33,10 @@ Function<decltype(static_cast<hipError_t (*)(void**, std::size_t, unsigned)>(&::
 
 namespace {
 
-#define PARAES_COMPARE(need, member, symbol)                                                    \
-  static_assert(declarations::Matches<decltype(driver::Api::member), decltype(&symbol)>::value, \
-                #symbol);
+#define PARAES_COMPARE(need, member, symbol)                                                \
+  static_assert(                                                                            \
+      declarations::Matches<decltype(driver::DriverApi::member), decltype(&symbol)>::value, \
+      #symbol);
 PARAES_HIP_CALLS(PARAES_COMPARE)
 #undef PARAES_COMPARE
 

@@ -170,10 +170,11 @@ class Many : public testing::TestWithParam<std::string> {
 
   // Launches of the first device since the last call.
   static std::uint64_t launches(const Execution& how) {
-    const auto fleet = gpu::open_fleet(how.device, gpu::find_kernel_row(how.kernel),
-                                       {.memory_limit = how.device_memory});
+    const auto pool =
+        gpu::open_pool(gpu::parse_device(how.device).value(), gpu::find_kernel_row(how.kernel),
+                       {.memory_limit = how.device_memory});
     static std::uint64_t last = 0;
-    const std::uint64_t now = fleet->stations()[0]->launches();
+    const std::uint64_t now = pool->contexts()[0]->launches();
     const std::uint64_t made = now - last;
     last = now;
     return made;
@@ -210,7 +211,7 @@ TEST_P(Many, MappedMemoryAndKeysExpandedByTheDevice) {
   both_ways(how);
 }
 
-// Lanes of 64 KiB, which take 64 keys and four times as many segments.
+// Streams of 64 KiB, which take 64 keys and four times as many segments.
 TEST_P(Many, LittleMemory) {
   Execution how = execution();
   how.device_memory = 1;
@@ -259,7 +260,7 @@ TEST_P(Many, OneLaunchABatch) {
   }
 }
 
-// Ciphers whose keys lanes hold go on with them after a batch.
+// Ciphers whose keys streams hold go on with them after a batch.
 TEST_P(Many, BetweenRunsOfOneKey) {
   const Sample sample = {.bytes = 50000, .number = 5};
   const Buffer sealed = sealed_by_cpu(sample);
@@ -352,29 +353,30 @@ TEST_P(Many, KeysAreWiped) {
   }
 }
 
-// A lane that is given back because of an exception holds no key, and has waited for what was under
-// way: another run with the same key expands it again, and is right.
+// A stream that is given back because of an exception holds no key, and has waited for what was
+// under way: another run with the same key expands it again, and is right.
 TEST_P(Many, AFailureLosesTheKey) {
   const Execution how = execution();
-  const auto fleet = gpu::open_fleet(how.device, gpu::find_kernel_row(how.kernel), {});
+  const auto pool =
+      gpu::open_pool(gpu::parse_device(how.device).value(), gpu::find_kernel_row(how.kernel), {});
   const Buffer key = support::make_key(32, 12345);
   const auto material = detail::make_key_material(key, 1, false, KeyExpansion::host);
   const Buffer plain = support::pattern(4096);
   Buffer expected(plain.size());
   Ecb(key).encrypt(plain, expected);
-  // The time that it takes to expand the key, zero if the lane has it.
+  // The time that it takes to expand the key, zero if the stream has it.
   const auto encrypt = [&](const char* entry) {
-    gpu::Fleet::Hold hold(*fleet);
-    gpu::Lane& lane = hold.lane();
-    lane.use_key(*material);
-    std::copy(plain.begin(), plain.end(), lane.input());
-    lane.stage_in(plain.size());
+    gpu::DevicePool::Lease lease(*pool);
+    gpu::Stream& stream = lease.stream();
+    stream.use_key(*material);
+    std::copy(plain.begin(), plain.end(), stream.input());
+    stream.stage_in(plain.size());
     paraes_message message = gpu::make_message(0, 0, plain.size(), nullptr);
-    lane.launch(entry, {&message, 1});
-    lane.stage_out(plain.size());
-    lane.finish();
-    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), lane.output()));
-    return lane.take_times().key_expansion;
+    stream.launch(entry, {&message, 1});
+    stream.stage_out(plain.size());
+    stream.finish();
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), stream.output()));
+    return stream.take_times().key_expansion;
   };
   EXPECT_GT(encrypt("ecb_encrypt"), 0U);
   EXPECT_EQ(encrypt("ecb_encrypt"), 0U);

@@ -227,7 +227,7 @@ TEST_P(Gpu, SegmentsOfEveryKind) {
   }
 }
 
-// Ciphers with keys of their own take turns at the same lanes.
+// Ciphers with keys of their own take turns at the same streams.
 TEST_P(Gpu, SeveralKeysAndThreads) {
   const Buffer in = support::pattern(40000);
   std::array<std::string, 4> wrong;

@@ -19,7 +19,8 @@
 #include "paraes/error.hpp"
 #include "src/cipher/gpu.hpp"
 #include "src/gpu/pool.hpp"
-#include "src/gpu/programs.hpp"
+#include "src/gpu/programs/prepare.hpp"
+#include "src/gpu/programs/program_files.hpp"
 #include "src/kernels/registry.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/builds.hpp"
@@ -127,7 +128,7 @@ class OnDevice : public testing::Test {
     const char* name = std::getenv("PARAES_TEST_DEVICE");
     device_ = name != nullptr && *name != '\0' ? name : "opencl:0";
     try {
-      require_gpus(device_);
+      require_gpus(parse_device(device_).value());
     } catch (const Error& error) {
       if (std::getenv("PARAES_REQUIRE_DEVICE") != nullptr) FAIL() << error.what();
       GTEST_SKIP() << error.what();
@@ -136,20 +137,20 @@ class OnDevice : public testing::Test {
     unsetenv("PARAES_PROGRAM_PATH");
   }
 
-  // Encrypts something with what open_fleet makes of `row`; returns where its program came from.
-  // Every use has options of its own, because fleets are kept.
+  // Encrypts something with what open_pool makes of `row`; returns where its program came from.
+  // Every use has options of its own, because pools are kept.
   std::string origin(const KernelRow& row, unsigned tables = 0) {
-    const Options options{.memory_limit = ++uses_, .tables = tables};
-    const auto fleet = open_fleet(device_, row, options);
+    const PoolOptions options{.memory_limit = ++uses_, .tables = tables};
+    const auto pool = open_pool(parse_device(device_).value(), row, options);
     const Buffer key = support::make_key(16, 4);
     const Buffer counter = support::pattern(16, 200);
     const Buffer in = support::pattern(70000);
     Buffer out(in.size());
-    detail::make_gpu_block(fleet, std::make_unique<CipherKey>(find_kernel("auto"), key.data(), 16),
+    detail::make_gpu_block(pool, std::make_unique<CipherKey>(find_kernel("auto"), key.data(), 16),
                            Executor(1), {})
         ->ctr(counter.data(), 0, in.data(), out.data(), in.size());
     EXPECT_EQ(support::difference(out, support::evp_ctr(key, counter, in)), "");
-    return fleet->stations()[0]->program_origin();
+    return pool->contexts()[0]->program_origin();
   }
 
   std::string device_;
@@ -188,9 +189,9 @@ TEST_F(OnDevice, CachedDamagedAndUnwritable) {
 
 TEST_F(OnDevice, PreparedPrograms) {
   const KernelRow& row = find_kernel_row("ttable-simple");
-  const auto fleet = open_fleet(device_, row, {.memory_limit = ++uses_});
-  Device& device = fleet->stations()[0]->device();
-  const Variant& variant = fleet->stations()[0]->variant();
+  const auto pool = open_pool(parse_device(device_).value(), row, {.memory_limit = ++uses_});
+  Device& device = pool->contexts()[0]->device();
+  const ProgramVariant& variant = pool->contexts()[0]->variant();
   const Binary binary = device.compile(source_of(row), options_of(variant));
   const fs::path path = folder_.path() / prepared_name(variant, device.info().target);
   write(path, pack(binary));
@@ -222,7 +223,7 @@ TEST(Rows, TablesThatFitSharedMemory) {
   for (const auto& [kib, tables] : {std::array{32U, 1U}, std::array{48U, 1U}, std::array{64U, 2U},
                                     std::array{99U, 2U}, std::array{227U, 2U}}) {
     info.shared_bytes = std::uint64_t{kib} << 10;
-    const Variant variant = variant_for(row, info);
+    const ProgramVariant variant = variant_for(row, info);
     EXPECT_EQ(variant.tables, tables) << kib << " KiB";
     EXPECT_LE(mode_shared_bytes(variant), info.shared_bytes);
     EXPECT_LE(hash_shared_bytes(variant), info.shared_bytes);

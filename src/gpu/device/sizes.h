@@ -1,6 +1,6 @@
 // The numbers that host and GPU programs share, as macros of C that both compile. A program's own
-// -D flags are in src/gpu/programs.cpp; the host may override those marked with * by flags of its
-// own.
+// -D flags are in src/gpu/programs/kernel_rows.cpp; the host may override those marked with * by
+// flags of its own.
 //
 //   PARAES_GROUP_THREADS *      threads of a group, a multiple of 32
 //   PARAES_HASH_THREADS *       threads of a group of `ghash` and `ghash_prepare`: a power of two,

@@ -30,7 +30,7 @@ using Kernel = void*;
 using Stream = void*;
 using Event = void*;
 
-struct Api {
+struct DriverApi {
   Call<int(unsigned)> init;
   Call<int(int*)> version;
   Call<int(int*)> device_count;
@@ -100,8 +100,8 @@ void load(const DynamicLibrary& library, Need need, const char* name, Call<Signa
   }
 }
 
-// X(need, member of Api, symbol). cuda.h hides the versions (_v2) behind macros of the plain names;
-// the plain symbols are older interfaces.
+// X(need, member of DriverApi, symbol). cuda.h hides the versions (_v2) behind macros of the plain
+// names; the plain symbols are older interfaces.
 #define PARAES_CUDA_CALLS(X)                                 \
   X(required, init, cuInit)                                  \
   X(optional, version, cuDriverGetVersion)                   \

@@ -19,8 +19,8 @@
 namespace paraes::gpu {
 namespace {
 
-using driver::Api;
 using driver::Call;
+using driver::DriverApi;
 
 enum class Kind : std::uint8_t { cuda, hip };
 
@@ -53,7 +53,7 @@ class Runtime {
   }
 
   [[nodiscard]] Kind kind() const noexcept { return kind_; }
-  [[nodiscard]] const Api& api() const noexcept { return api_; }
+  [[nodiscard]] const DriverApi& api() const noexcept { return api_; }
   [[nodiscard]] int count() const noexcept { return count_; }
   [[nodiscard]] const char* name() const noexcept { return kind_ == Kind::cuda ? "cuda" : "hip"; }
   [[nodiscard]] const std::string& version() const noexcept { return version_; }
@@ -167,7 +167,7 @@ class Runtime {
 
   Kind kind_;
   DynamicLibrary library_;
-  Api api_;
+  DriverApi api_;
   int count_ = 0;
   int version_number_ = 0;
   std::string version_;
@@ -195,7 +195,7 @@ int attribute_or_none(const Runtime& runtime, int device, int number) {
 // The target with its features, "gfx90a:sramecc+:xnack-". It is a member of a structure that every
 // version of ROCm lays out anew, and whose name no other member begins like.
 std::string hip_target(const Runtime& runtime, int device) {
-  const Api& api = runtime.api();
+  const DriverApi& api = runtime.api();
   const auto& call = api.hip_properties_6 ? api.hip_properties_6 : api.hip_properties;
   if (!call) throw Unavailable("this HIP has no " + std::string(call.name) + ": it is too old");
   std::string properties(driver::most_property_bytes, '\0');
@@ -273,7 +273,7 @@ class DriverDevice : public Device {
                                std::span<const std::string> options) override;
   [[nodiscard]] std::unique_ptr<Program> load(const Binary& binary) override;
 
-  [[nodiscard]] const Api& api() const noexcept { return runtime_->api(); }
+  [[nodiscard]] const DriverApi& api() const noexcept { return runtime_->api(); }
   [[nodiscard]] bool maps_host_memory() const noexcept { return maps_host_memory_; }
 
   template <class... P, class... A>
@@ -309,7 +309,7 @@ class DriverDevice : public Device {
 class Current {
  public:
   explicit Current(DriverDevice& device) : device_(device) {
-    const Api& api = device.api();
+    const DriverApi& api = device.api();
     if (device.runtime_->kind() == Kind::cuda) {
       device.check(api.get_context, &context_before_);
       if (context_before_ == device.context_) return;
@@ -323,7 +323,7 @@ class Current {
   }
   ~Current() {
     if (!changed_) return;
-    const Api& api = device_.api();
+    const DriverApi& api = device_.api();
     if (device_.runtime_->kind() == Kind::cuda) {
       static_cast<void>(api.set_context.function(context_before_));
     } else {
@@ -707,8 +707,8 @@ class DriverPlatform : public Platform {
 
   [[nodiscard]] std::unique_ptr<Device> open(unsigned index) override {
     if (index >= count()) {
-      throw Unavailable("there is no device " + device_id(*runtime_, index) + ": " +
-                        runtime_->version() + " sees " + std::to_string(count()));
+      throw UnknownDevice(device_id(*runtime_, index),
+                          runtime_->version() + " sees " + std::to_string(count()));
     }
     return std::make_unique<DriverDevice>(runtime_, index);
   }

@@ -92,7 +92,7 @@ void check(const char* call, Int code) {
 
 struct Loaded {
   DynamicLibrary library;
-  cl::Api api;
+  cl::ClApi api;
 
   Loaded()
       : library(std::array{"libOpenCL.so.1", "libOpenCL.so"},
@@ -101,13 +101,13 @@ struct Loaded {
 };
 
 template <class T>
-T device_number(const cl::Api& api, cl::DeviceId device, cl::Uint what) {
+T device_number(const cl::ClApi& api, cl::DeviceId device, cl::Uint what) {
   T value{};
   check("clGetDeviceInfo", api.clGetDeviceInfo(device, what, sizeof value, &value, nullptr));
   return value;
 }
 
-std::string device_text(const cl::Api& api, cl::DeviceId device, cl::Uint what) {
+std::string device_text(const cl::ClApi& api, cl::DeviceId device, cl::Uint what) {
   std::size_t bytes = 0;
   check("clGetDeviceInfo", api.clGetDeviceInfo(device, what, 0, nullptr, &bytes));
   std::string text(bytes, '\0');
@@ -116,7 +116,7 @@ std::string device_text(const cl::Api& api, cl::DeviceId device, cl::Uint what) 
   return text;
 }
 
-std::string platform_text(const cl::Api& api, cl::Platform platform) {
+std::string platform_text(const cl::ClApi& api, cl::Platform platform) {
   std::size_t bytes = 0;
   check("clGetPlatformInfo",
         api.clGetPlatformInfo(platform, cl::platform_name, 0, nullptr, &bytes));
@@ -133,7 +133,7 @@ struct Found {
 };
 
 // Every device of every platform that the loader knows.
-std::vector<Found> find_devices(const cl::Api& api) {
+std::vector<Found> find_devices(const cl::ClApi& api) {
   cl::Uint count = 0;
   const Int code = api.clGetPlatformIDs(0, nullptr, &count);
   if (code != cl::platform_not_found_khr) check("clGetPlatformIDs", code);
@@ -158,7 +158,7 @@ std::vector<Found> find_devices(const cl::Api& api) {
   return found;
 }
 
-DeviceInfo describe(const cl::Api& api, const Found& found, std::size_t index) {
+DeviceInfo describe(const cl::ClApi& api, const Found& found, std::size_t index) {
   DeviceInfo info;
   info.id = "opencl:" + std::to_string(index);
   const cl::DeviceId id = found.device;
@@ -188,7 +188,7 @@ class ClDevice;
 
 class ClFunction : public Function {
  public:
-  ClFunction(const cl::Api& api, cl::ProgramId program, const char* name) : api_(api) {
+  ClFunction(const cl::ClApi& api, cl::ProgramId program, const char* name) : api_(api) {
     Int code = cl::success;
     kernel_ = api.clCreateKernel(program, name, &code);
     if (code != cl::success) fail((std::string("clCreateKernel of ") + name).c_str(), code);
@@ -205,14 +205,14 @@ class ClFunction : public Function {
   [[nodiscard]] cl::Uint arguments() const noexcept { return arguments_; }
 
  private:
-  const cl::Api& api_;
+  const cl::ClApi& api_;
   cl::Kernel kernel_;
   cl::Uint arguments_ = 0;
 };
 
 class ClProgram : public Program {
  public:
-  ClProgram(const cl::Api& api, cl::ProgramId program) : api_(api), program_(program) {}
+  ClProgram(const cl::ClApi& api, cl::ProgramId program) : api_(api), program_(program) {}
   ~ClProgram() override { api_.clReleaseProgram(program_); }
   ClProgram(const ClProgram&) = delete;
   ClProgram& operator=(const ClProgram&) = delete;
@@ -224,13 +224,13 @@ class ClProgram : public Program {
   [[nodiscard]] cl::ProgramId id() const noexcept { return program_; }
 
  private:
-  const cl::Api& api_;
+  const cl::ClApi& api_;
   cl::ProgramId program_;
 };
 
 class ClMark : public Mark {
  public:
-  ClMark(const cl::Api& api, cl::Event event) : api_(api), event_(event) {}
+  ClMark(const cl::ClApi& api, cl::Event event) : api_(api), event_(event) {}
   ~ClMark() override { api_.clReleaseEvent(event_); }
   ClMark(const ClMark&) = delete;
   ClMark& operator=(const ClMark&) = delete;
@@ -244,7 +244,7 @@ class ClMark : public Mark {
   }
 
  private:
-  const cl::Api& api_;
+  const cl::ClApi& api_;
   cl::Event event_;
 };
 
@@ -259,7 +259,7 @@ std::mutex& one_launch_at_a_time() {
 
 class ClQueue : public Queue {
  public:
-  ClQueue(const cl::Api& api, cl::Context context, cl::DeviceId device, bool alone)
+  ClQueue(const cl::ClApi& api, cl::Context context, cl::DeviceId device, bool alone)
       : api_(api), alone_(alone) {
     Int code = cl::success;
     queue_ = api.clCreateCommandQueue(context, device, cl::queue_profiling_enable, &code);
@@ -342,7 +342,7 @@ class ClQueue : public Queue {
     return reinterpret_cast<cl::Mem>(memory.handle());  // NOLINT(performance-no-int-to-ptr)
   }
 
-  const cl::Api& api_;
+  const cl::ClApi& api_;
   bool alone_;
   cl::CommandQueue queue_;
 };
@@ -351,7 +351,7 @@ class ClQueue : public Queue {
 // device.
 class ClPinned : public PinnedMemory {
  public:
-  ClPinned(const cl::Api& api, cl::CommandQueue queue, Memory buffer)
+  ClPinned(const cl::ClApi& api, cl::CommandQueue queue, Memory buffer)
       : api_(api), queue_(queue), buffer_(std::move(buffer)) {
     map();
   }
@@ -401,7 +401,7 @@ class ClPinned : public PinnedMemory {
     mapped_ = static_cast<std::uint8_t*>(pointer);
   }
 
-  const cl::Api& api_;
+  const cl::ClApi& api_;
   cl::CommandQueue queue_;
   Memory buffer_;
   std::uint8_t* mapped_ = nullptr;
@@ -525,7 +525,7 @@ class ClDevice : public Device {
   }
 
   std::shared_ptr<Loaded> loaded_;
-  const cl::Api& api_;
+  const cl::ClApi& api_;
   cl::DeviceId device_;
   DeviceInfo info_;
   bool is_pocl_;
@@ -549,8 +549,8 @@ class ClPlatform : public Platform {
 
   [[nodiscard]] std::unique_ptr<Device> open(unsigned index) override {
     if (index >= found_.size()) {
-      throw Unavailable("there is no device opencl:" + std::to_string(index) + "; OpenCL has " +
-                        std::to_string(found_.size()));
+      throw UnknownDevice("opencl:" + std::to_string(index),
+                          "OpenCL sees " + std::to_string(found_.size()));
     }
     DeviceInfo info = describe(loaded_->api, found_[index], index);
     if (!info.available) throw Unavailable(info.id + " (" + info.name + "): " + info.reason);

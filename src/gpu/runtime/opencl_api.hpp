@@ -106,12 +106,12 @@ using BuildNotify = void (*)(ProgramId, void*);
   X(clFlush, Int, CommandQueue)                                                                   \
   X(clFinish, Int, CommandQueue)
 
-struct Api {
+struct ClApi {
 #define PARAES_CL_POINTER(name, result, ...) result (*name)(__VA_ARGS__) = nullptr;
   PARAES_CL_FUNCTIONS(PARAES_CL_POINTER)
 #undef PARAES_CL_POINTER
 
-  explicit Api(const DynamicLibrary& library) {
+  explicit ClApi(const DynamicLibrary& library) {
 #define PARAES_CL_LOAD(name, result, ...) library.require(#name, name);
     PARAES_CL_FUNCTIONS(PARAES_CL_LOAD)
 #undef PARAES_CL_LOAD

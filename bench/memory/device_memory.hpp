@@ -12,14 +12,14 @@ namespace paraes::bench {
 
 // The input and the output that all variants of one kernel, device and size share, like Arena. The
 // device and its program are opened when the first of them asks.
-class ResidentArena {
+class DeviceMemoryArena {
  public:
-  ResidentArena(std::string device, std::string kernel, std::uint64_t bytes);
+  DeviceMemoryArena(std::string device, std::string kernel, std::uint64_t bytes);
 
   void acquire();  // throws Unavailable and DeviceError
   void release() noexcept;
 
-  [[nodiscard]] gpu::Station& station() const { return *fleet_->stations()[0]; }
+  [[nodiscard]] gpu::DeviceContext& context() const { return *pool_->contexts()[0]; }
   [[nodiscard]] const gpu::Memory& in() const { return in_; }
   // The text, then room for the tags of its segments.
   [[nodiscard]] const gpu::Memory& out() const { return out_; }
@@ -34,16 +34,16 @@ class ResidentArena {
   std::string kernel_;
   std::uint64_t bytes_;
   int holders_ = 0;
-  std::shared_ptr<gpu::Fleet> fleet_;
+  std::shared_ptr<gpu::DevicePool> pool_;
   std::unique_ptr<gpu::Queue> queue_;
   gpu::Memory in_;
   gpu::Memory out_;
 };
 
-class ResidentVariant : public Variant {
+class DeviceMemoryVariant : public Variant {
  public:
-  ResidentVariant(Row row, const Job& job, KeyExpansion key_expansion,
-                  std::shared_ptr<ResidentArena> arena);
+  DeviceMemoryVariant(Row row, const Job& job, KeyExpansion key_expansion,
+                      std::shared_ptr<DeviceMemoryArena> arena);
 
   void set_up() override;
   void tear_down() noexcept override;
@@ -61,14 +61,14 @@ class ResidentVariant : public Variant {
 
   Job job_;
   KeyExpansion key_expansion_;
-  std::shared_ptr<ResidentArena> arena_;
+  std::shared_ptr<DeviceMemoryArena> arena_;
   bool holds_arena_ = false;
   std::unique_ptr<gpu::KeyMaterial> key_;
-  std::unique_ptr<gpu::Lane> lane_;
-  std::unique_ptr<gpu::Lane> expander_;  // so that new keys leave the lane that is timed alone
+  std::unique_ptr<gpu::Stream> stream_;
+  std::unique_ptr<gpu::Stream> expander_;  // keeps new keys away from the stream that is timed
 };
 
 // Throws Skip for what the library gives the CPU a part of, or keeps apart.
-void refuse_resident(const Job& job);
+void refuse_device_memory(const Job& job);
 
 }  // namespace paraes::bench

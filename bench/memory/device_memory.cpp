@@ -1,4 +1,4 @@
-#include "bench/memory/resident.hpp"
+#include "bench/memory/device_memory.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -13,18 +13,18 @@
 namespace paraes::bench {
 namespace {
 
-// Pieces in which data goes to the device before it is timed.
-constexpr std::size_t piece_bytes = std::size_t{16} << 20;
+// Data goes to the device in such chunks before it is timed.
+constexpr std::size_t chunk_bytes = std::size_t{16} << 20;
 
 }  // namespace
 
-ResidentArena::ResidentArena(std::string device, std::string kernel, std::uint64_t bytes)
+DeviceMemoryArena::DeviceMemoryArena(std::string device, std::string kernel, std::uint64_t bytes)
     : device_(std::move(device)), kernel_(std::move(kernel)), bytes_(bytes) {}
 
-void ResidentArena::acquire() {
+void DeviceMemoryArena::acquire() {
   if (holders_ == 0) {
-    fleet_ = gpu::open_fleet(device_, gpu::find_kernel_row(kernel_), {});
-    gpu::Device& device = station().device();
+    pool_ = gpu::open_pool(gpu::parse_device(device_).value(), gpu::find_kernel_row(kernel_), {});
+    gpu::Device& device = context().device();
     queue_ = device.make_queue();
     gpu::Memory in = device.allocate(tags_at());
     // Only now a member: a device without room for both keeps neither.
@@ -35,89 +35,90 @@ void ResidentArena::acquire() {
   ++holders_;
 }
 
-void ResidentArena::release() noexcept {
+void DeviceMemoryArena::release() noexcept {
   if (holders_ == 0 || --holders_ > 0) return;
   in_ = {};
   out_ = {};
   queue_.reset();
-  fleet_.reset();
+  pool_.reset();
 }
 
-void ResidentArena::fill_in() {
-  std::vector<std::uint8_t> piece(std::min<std::uint64_t>(piece_bytes, bytes_));
-  for (std::uint64_t at = 0; at < bytes_; at += piece.size()) {
-    const std::size_t step = std::min<std::uint64_t>(piece.size(), bytes_ - at);
-    pattern(at, piece.data(), step);
-    queue_->upload(in_, at, piece.data(), step);
+void DeviceMemoryArena::fill_in() {
+  std::vector<std::uint8_t> chunk(std::min<std::uint64_t>(chunk_bytes, bytes_));
+  for (std::uint64_t at = 0; at < bytes_; at += chunk.size()) {
+    const std::size_t step = std::min<std::uint64_t>(chunk.size(), bytes_ - at);
+    pattern(at, chunk.data(), step);
+    queue_->upload(in_, at, chunk.data(), step);
     queue_->finish();
   }
 }
 
-void ResidentArena::spoil_out() {
+void DeviceMemoryArena::spoil_out() {
   queue_->clear(out_, 0, out_.bytes());
   queue_->finish();
 }
 
-void ResidentArena::read_out(std::uint8_t* to) {
+void DeviceMemoryArena::read_out(std::uint8_t* to) {
   queue_->download(to, out_, 0, out_.bytes());
   queue_->finish();
 }
 
-ResidentVariant::ResidentVariant(Row row, const Job& job, KeyExpansion key_expansion,
-                                 std::shared_ptr<ResidentArena> arena)
+DeviceMemoryVariant::DeviceMemoryVariant(Row row, const Job& job, KeyExpansion key_expansion,
+                                         std::shared_ptr<DeviceMemoryArena> arena)
     : Variant(std::move(row)), job_(job), key_expansion_(key_expansion), arena_(std::move(arena)) {}
 
-std::unique_ptr<gpu::KeyMaterial> ResidentVariant::make_key() const {
+std::unique_ptr<gpu::KeyMaterial> DeviceMemoryVariant::make_key() const {
   const unsigned count = job_.mode == Mode::xts ? 2 : 1;
   const auto bytes = static_cast<std::size_t>(job_.key_bits / 8) * count;
   return detail::make_key_material(Bytes(material().key).first(bytes), count,
                                    job_.mode == Mode::gcm, key_expansion_);
 }
 
-void ResidentVariant::set_up() {
+void DeviceMemoryVariant::set_up() {
   try {
     arena_->acquire();
     holds_arena_ = true;
     key_ = make_key();
     const std::uint64_t messages = job_.mode == Mode::gcm ? segments(job_.bytes) : 1;
-    lane_ = std::make_unique<gpu::Lane>(arena_->station(), arena_->in(), arena_->out(), messages);
-    lane_->use_key(*key_);
+    stream_ =
+        std::make_unique<gpu::Stream>(arena_->context(), arena_->in(), arena_->out(), messages);
+    stream_->use_key(*key_);
     launch();
-    lane_->finish();
+    stream_->finish();
   } catch (const Error& error) {
     throw Skip(error.what());
   }
 }
 
-void ResidentVariant::tear_down() noexcept {
+void DeviceMemoryVariant::tear_down() noexcept {
   expander_.reset();
-  lane_.reset();
+  stream_.reset();
   key_.reset();
   if (holds_arena_) arena_->release();
   holds_arena_ = false;
 }
 
-void ResidentVariant::launch() {
+void DeviceMemoryVariant::launch() {
   const bool encrypts = job_.direction == Direction::encrypt;
   const std::uint8_t* const iv = material().iv.data();
   paraes_message message = gpu::make_message(0, 0, job_.bytes, nullptr);
   switch (job_.mode.value()) {
     case Mode::ecb:
-      lane_->launch(encrypts ? "ecb_encrypt" : "ecb_decrypt", {&message, 1});
+      stream_->launch(encrypts ? "ecb_encrypt" : "ecb_decrypt", {&message, 1});
       break;
     case Mode::cbc:
       message = gpu::make_message(0, 0, job_.bytes, iv);
-      lane_->launch("cbc_decrypt", {&message, 1});
+      stream_->launch("cbc_decrypt", {&message, 1});
       break;
     case Mode::ctr:
       message = gpu::make_message(0, 0, job_.bytes, iv);
-      lane_->launch("ctr", {&message, 1});
+      stream_->launch("ctr", {&message, 1});
       break;
     case Mode::xts: {
       const Units units(job_.bytes, job_.unit);
       message = gpu::make_message(0, 0, job_.bytes, xts_tweak(material().first_unit).data());
-      lane_->launch_xts(job_.direction, message, static_cast<std::uint32_t>(units.size(0) / 16),
-                        nullptr);
+      stream_->launch_xts(job_.direction, message, static_cast<std::uint32_t>(units.size(0) / 16),
+                          nullptr);
       break;
     }
     case Mode::gcm:
@@ -126,7 +127,7 @@ void ResidentVariant::launch() {
   }
 }
 
-void ResidentVariant::launch_segments() {
+void DeviceMemoryVariant::launch_segments() {
   std::vector<paraes_message> messages;
   messages.reserve(segments(job_.bytes));
   for (std::uint64_t s = 0; s < segments(job_.bytes); ++s) {
@@ -140,16 +141,16 @@ void ResidentVariant::launch_segments() {
     message.tag = arena_->tags_at() + 16 * s;
     messages.push_back(message);
   }
-  lane_->launch("gcm_ctr", messages, 1);
-  lane_->launch_hash(messages.size());
+  stream_->launch("gcm_ctr", messages, 1);
+  stream_->launch_hash(messages.size());
 }
 
-void ResidentVariant::call() {
-  lane_->repeat();
-  lane_->finish();
+void DeviceMemoryVariant::call() {
+  stream_->repeat();
+  stream_->finish();
 }
 
-bool ResidentVariant::verify() {
+bool DeviceMemoryVariant::verify() {
   arena_->fill_in();
   arena_->spoil_out();
   call();
@@ -161,9 +162,9 @@ bool ResidentVariant::verify() {
   return is_answer(job_, out.data(), nullptr);
 }
 
-bool ResidentVariant::expand_key() {
+bool DeviceMemoryVariant::expand_key() {
   if (!expander_) {
-    expander_ = std::make_unique<gpu::Lane>(arena_->station(), arena_->in(), arena_->out(), 1);
+    expander_ = std::make_unique<gpu::Stream>(arena_->context(), arena_->in(), arena_->out(), 1);
   }
   const auto key = make_key();
   expander_->use_key(*key);
@@ -171,7 +172,7 @@ bool ResidentVariant::expand_key() {
   return true;
 }
 
-void refuse_resident(const Job& job) {
+void refuse_device_memory(const Job& job) {
   if (job.in_place) throw Skip("GPU kernels work from one buffer to another");
   if (job.mode != Mode::xts) return;
   const Units units(job.bytes, job.unit);

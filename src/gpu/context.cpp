@@ -1,0 +1,78 @@
+#include "src/gpu/context.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "paraes/error.hpp"
+
+namespace paraes::gpu {
+namespace {
+
+constexpr unsigned streams_wanted = 4;
+constexpr std::size_t most_launch_bytes = std::size_t{16} << 20;
+constexpr std::size_t least_launch_bytes = std::size_t{64} << 10;
+
+ProgramVariant wanted_variant(const KernelRow& row, const DeviceInfo& info,
+                              const PoolOptions& options) {
+  ProgramVariant variant = variant_for(row, info);
+  if (row.tables && options.tables != 0) variant.tables = options.tables;
+  return variant;
+}
+
+}  // namespace
+
+DeviceContext::DeviceContext(std::unique_ptr<Platform> platform, std::unique_ptr<Device> device,
+                             const KernelRow& row, const PoolOptions& options)
+    : platform_(std::move(platform)),
+      device_(std::move(device)),
+      variant_(wanted_variant(row, device_->info(), options)),
+      program_(load_program(*device_, variant_)) {
+  make_streams(options);
+}
+
+DeviceContext::~DeviceContext() = default;
+
+Program& DeviceContext::many_keys_program() {
+  const ProgramVariant many = for_many_keys(variant_);
+  if (!many.many_keys) return program();
+  const std::lock_guard lock(many_keys_mutex_);
+  if (!many_keys_program_.program) many_keys_program_ = load_program(*device_, many);
+  return *many_keys_program_.program;
+}
+
+std::size_t DeviceContext::most_keys() const noexcept {
+  return KeySlots::most_keys(variant_, launch_bytes_);
+}
+
+std::uint64_t DeviceContext::launches() const noexcept {
+  std::uint64_t sum = 0;
+  for (const auto& stream : streams_) sum += stream->launches();
+  return sum;
+}
+
+void DeviceContext::make_streams(const PoolOptions& options) {
+  std::uint64_t budget = device_->free_bytes();
+  if (options.memory_limit != 0) budget = std::min(budget, options.memory_limit);
+  // Beside the two buffers of data, tweaks may take as much again as these.
+  constexpr std::uint64_t buffers = 4;
+  launch_bytes_ = most_launch_bytes;
+  while (launch_bytes_ > least_launch_bytes && streams_wanted * buffers * launch_bytes_ > budget) {
+    launch_bytes_ /= 2;
+  }
+  for (;;) {
+    try {
+      while (streams_.size() < streams_wanted) {
+        streams_.push_back(std::make_unique<Stream>(*this, launch_bytes_, options.transfer));
+      }
+      break;
+    } catch (const OutOfMemory&) {
+      // Others use the device too: go on with what there is.
+      if (streams_.size() >= 2) break;
+      streams_.clear();
+      if (launch_bytes_ <= least_launch_bytes) throw;
+      launch_bytes_ /= 2;
+    }
+  }
+}
+
+}  // namespace paraes::gpu

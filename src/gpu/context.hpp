@@ -1,0 +1,71 @@
+// A GPU that is ready to work: the opened device, the programs of one kernel, and its streams.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/gpu/programs/load_program.hpp"
+#include "src/gpu/runtime/runtime.hpp"
+#include "src/gpu/stream.hpp"
+
+namespace paraes::gpu {
+
+struct PoolOptions {
+  Transfer transfer = Transfer::staged;
+  std::uint64_t memory_limit = 0;  // bytes on each device; 0: what is free
+  unsigned tables = 0;             // of ttable: 1, 2 or 4; 0: what suits the device
+};
+
+// Safe for several threads at once; each of its streams is for one at a time.
+class DeviceContext {
+ public:
+  // Loads the program of `row` and makes the streams. Throws what load_program throws, and
+  // OutOfMemory if there is not enough for two small streams.
+  DeviceContext(std::unique_ptr<Platform> platform, std::unique_ptr<Device> device,
+                const KernelRow& row, const PoolOptions& options);
+  ~DeviceContext();
+  DeviceContext(const DeviceContext&) = delete;
+  DeviceContext& operator=(const DeviceContext&) = delete;
+
+  [[nodiscard]] Device& device() noexcept { return *device_; }
+  [[nodiscard]] const DeviceInfo& info() const noexcept { return device_->info(); }
+  [[nodiscard]] const ProgramVariant& variant() const noexcept { return variant_; }
+  [[nodiscard]] Program& program() noexcept { return *program_.program; }
+  [[nodiscard]] const std::string& program_origin() const noexcept { return program_.origin; }
+
+  // The program for Stream::use_keys(). Where it is another one, it is loaded at the first call,
+  // which throws what load_program throws.
+  [[nodiscard]] Program& many_keys_program();
+
+  // Most keys of Stream::use_keys().
+  [[nodiscard]] std::size_t most_keys() const noexcept;
+
+  // Most bytes of text in one launch of its streams.
+  [[nodiscard]] std::size_t launch_bytes() const noexcept { return launch_bytes_; }
+
+  [[nodiscard]] std::span<const std::unique_ptr<Stream>> streams() const noexcept {
+    return streams_;
+  }
+
+  // How many launches all streams have made, for tests.
+  [[nodiscard]] std::uint64_t launches() const noexcept;
+
+ private:
+  void make_streams(const PoolOptions& options);
+
+  std::unique_ptr<Platform> platform_;
+  std::unique_ptr<Device> device_;
+  ProgramVariant variant_;
+  LoadedProgram program_;
+  std::mutex many_keys_mutex_;
+  LoadedProgram many_keys_program_;
+  std::size_t launch_bytes_ = 0;
+  std::vector<std::unique_ptr<Stream>> streams_;
+};
+
+}  // namespace paraes::gpu

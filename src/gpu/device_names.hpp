@@ -1,0 +1,29 @@
+// The names of GPUs, as Execution::device has them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace paraes::gpu {
+
+// GPUs of one runtime that work together.
+struct DeviceNames {
+  std::string runtime;            // "cuda", "hip" or "opencl"
+  std::vector<unsigned> indices;  // at least one, all different
+
+  // "cuda:0+1"; equal for equal values.
+  [[nodiscard]] std::string text() const;
+};
+
+// The GPUs of "cuda" (its first), "hip:1" or "opencl:0+1"; none for the CPU: "", "auto", "cpu".
+// Throws InvalidArgument for anything else.
+[[nodiscard]] std::optional<DeviceNames> parse_device(std::string_view device);
+
+// Whether `device` names GPUs, not the CPU. Throws as parse_device does.
+[[nodiscard]] inline bool names_gpu(std::string_view device) {
+  return parse_device(device).has_value();
+}
+
+}  // namespace paraes::gpu

@@ -1,0 +1,78 @@
+// Launches entries of a device's programs on one queue.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/gpu/device/host_job.hpp"
+#include "src/gpu/runtime/runtime.hpp"
+
+namespace paraes::gpu {
+
+class DeviceContext;
+
+// How an entry finds its key or keys.
+struct KeyReference {
+  bool many_keys = false;  // message.key is an index into `keys`, and `single` is not read
+  unsigned rounds = 0;
+  const Memory* keys = nullptr;
+  const paraes_schedule* single = nullptr;  // passed by value
+};
+
+// The arguments that all entries share. Those that an entry does not read may be any memory.
+struct EntryArguments {
+  const Memory* in = nullptr;
+  const Memory* out = nullptr;
+  const Memory* messages = nullptr;
+  std::uint32_t count = 1;  // of messages or keys
+  std::uint64_t tiles = 0;
+  KeyReference key;
+  const Memory* scratch = nullptr;
+  std::uint32_t unit_blocks = 0;
+};
+
+// One entry with its arguments, to be launched any number of times. The memory must outlive it.
+struct EntryLaunch {
+  Function* function;
+  EntryArguments arguments;
+  Grid grid;
+};
+
+// Keeps the function objects of its queue: in OpenCL they must not be shared by queues.
+class EntryLauncher {
+ public:
+  EntryLauncher(DeviceContext& context, Queue& queue) : context_(context), queue_(queue) {}
+  EntryLauncher(const EntryLauncher&) = delete;
+  EntryLauncher& operator=(const EntryLauncher&) = delete;
+
+  // The launch of an entry of the program that the key needs. Throws DeviceError if that has no
+  // such entry, and what load_program throws if it is the first launch with many keys.
+  [[nodiscard]] EntryLaunch prepare(const char* entry, const EntryArguments& arguments,
+                                    const Grid& grid);
+  void start(const EntryLaunch& launch);
+  void launch(const char* entry, const EntryArguments& arguments, const Grid& grid) {
+    start(prepare(entry, arguments, grid));
+  }
+
+  // How many launches it has started.
+  [[nodiscard]] std::uint64_t launches() const noexcept { return launches_; }
+
+ private:
+  struct LoadedEntry {
+    std::string name;
+    bool many_keys;  // of which program
+    std::unique_ptr<Function> function;
+  };
+
+  Function& function(const char* name, bool many_keys);
+
+  DeviceContext& context_;
+  Queue& queue_;
+  std::vector<LoadedEntry> entries_;
+  std::atomic<std::uint64_t> launches_ = 0;
+};
+
+}  // namespace paraes::gpu

@@ -1,0 +1,32 @@
+// The keys of one cipher, in the form in which they go to a device.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "src/core/key_schedule.hpp"
+#include "src/core/locked_memory.hpp"
+#include "src/gpu/device/host_job.hpp"
+
+namespace paraes::gpu {
+
+// Zeroised when it is destroyed.
+struct KeyMaterial : InLockedMemory {
+  std::uint64_t id = 0;  // unique in this process, never 0
+  unsigned rounds = 0;
+  unsigned count = 0;  // 1, or 2 for XTS: the data key and the tweak key
+  bool hashes = false;
+  bool on_device = false;  // the device expands `keys`; otherwise it gets `schedules`
+  std::array<paraes_schedule, 2> schedules{};
+  std::array<std::array<std::uint8_t, 32>, 2> keys{};
+
+  KeyMaterial(unsigned key_bytes, bool hash, bool device);
+  ~KeyMaterial();
+  KeyMaterial(const KeyMaterial&) = delete;
+  KeyMaterial& operator=(const KeyMaterial&) = delete;
+
+  // Adds the next key, with the round keys of both directions; at most two.
+  void add(const std::uint8_t* key, const KeySchedule& schedule);
+};
+
+}  // namespace paraes::gpu

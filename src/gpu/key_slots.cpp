@@ -1,0 +1,205 @@
+#include "src/gpu/key_slots.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "paraes/error.hpp"
+#include "src/gpu/context.hpp"
+
+namespace paraes::gpu {
+namespace {
+
+// Of use_many(): always so many, and more where launches are large.
+constexpr std::size_t least_many_keys = 64;
+constexpr std::size_t most_many_keys = 1024;
+
+constexpr std::size_t largest_key = 32;
+
+std::size_t key_size(unsigned rounds) { return 4 * (std::size_t{rounds} - 6); }
+
+}  // namespace
+
+std::size_t KeySlots::most_keys(const ProgramVariant& variant, std::size_t launch_bytes) noexcept {
+  // As much memory as tweaks may take in the same stream.
+  const std::size_t bytes = sizeof(paraes_schedule) + key_bytes(variant) + hash_key_bytes(variant);
+  return std::clamp(2 * launch_bytes / bytes, least_many_keys, most_many_keys);
+}
+
+KeySlots::KeySlots(DeviceContext& context, Queue& queue, EntryLauncher& launcher, QueueTimer& timer)
+    : context_(context), queue_(queue), launcher_(launcher), timer_(timer) {
+  Device& device = context.device();
+  for (unsigned k = 0; k < 2; ++k) {
+    schedules_[k] = device.allocate(sizeof(paraes_schedule));
+    keys_[k] = device.allocate(key_bytes(context.variant()));
+  }
+  hash_keys_ = device.allocate(hash_key_bytes(context.variant()));
+  staged_key_ = device.allocate(largest_key);
+}
+
+KeyReference KeySlots::single_key(unsigned k) const {
+  return {.many_keys = false,
+          .rounds = key_->rounds,
+          .keys = &keys_[k],
+          .single = key_->on_device ? &expanded_by_device_[k] : &key_->schedules[k]};
+}
+
+KeyReference KeySlots::data_key() const {
+  if (!many_.used) return single_key(0);
+  static constexpr paraes_schedule none = {};
+  return {.many_keys = true,
+          .rounds = many_.rounds,
+          .keys = context_.variant().row->sliced_keys ? &many_.sliced : &many_.schedules,
+          .single = &none};
+}
+
+KeyReference KeySlots::hash_key() const {
+  KeyReference key = data_key();
+  key.keys = many_.used ? &many_.hash_keys : &hash_keys_;
+  return key;
+}
+
+KeyReference KeySlots::tweak_key() const { return single_key(1); }
+
+EntryArguments KeySlots::arguments(std::uint32_t count) const {
+  return {.in = &staged_key_,
+          .out = &staged_key_,
+          .messages = &staged_key_,
+          .count = count,
+          .tiles = 0,
+          .key = data_key(),
+          .scratch = &staged_key_,
+          .unit_blocks = 0};
+}
+
+void KeySlots::expand(unsigned k) {
+  const KernelRow& row = *context_.variant().row;
+  Grid grid;
+  grid.threads = row.group_threads;
+  EntryArguments expansion = arguments(1);
+  expansion.out = &schedules_[k];
+  if (key_->on_device) {
+    queue_.upload(staged_key_, 0, key_->keys[k].data(), key_size(key_->rounds));
+    launcher_.launch("expand_keys", expansion, grid);
+  } else {
+    queue_.upload(schedules_[k], 0, &key_->schedules[k], sizeof(paraes_schedule));
+  }
+  if (row.sliced_keys) {
+    expansion.in = &schedules_[k];
+    expansion.out = &keys_[k];
+    launcher_.launch("slice_keys", expansion, grid);
+  } else if (key_->on_device) {
+    // Entries take the key by value, so it has to come back.
+    queue_.download(&expanded_by_device_[k], schedules_[k], 0, sizeof(paraes_schedule));
+    queue_.finish();
+  }
+}
+
+void KeySlots::use(const KeyMaterial& key) {
+  if (id_ == key.id) return;
+  key_ = &key;
+  id_ = key.id;  // from here on there may be something to wipe
+  timer_.begin(&PhaseTimes::key_expansion);
+  for (unsigned k = 0; k < key.count; ++k) expand(k);
+  if (key.hashes) {
+    Grid grid;
+    grid.threads = hash_threads;
+    grid.shared_bytes = hash_key_shared_bytes(context_.variant());
+    EntryArguments preparation = arguments(1);
+    preparation.scratch = &hash_keys_;
+    launcher_.launch("ghash_prepare", preparation, grid);
+  }
+  timer_.end();
+}
+
+void KeySlots::forget(std::uint64_t id) {
+  if (id_ == id) forget();
+}
+
+void KeySlots::forget() {
+  id_ = 0;
+  key_ = nullptr;
+  for (unsigned k = 0; k < 2; ++k) {
+    queue_.clear(schedules_[k], 0, schedules_[k].bytes());
+    queue_.clear(keys_[k], 0, keys_[k].bytes());
+  }
+  queue_.clear(hash_keys_, 0, hash_keys_.bytes());
+  queue_.clear(staged_key_, 0, staged_key_.bytes());
+  queue_.finish();
+  secure_zero(expanded_by_device_.data(), sizeof expanded_by_device_);
+}
+
+void KeySlots::reserve(std::size_t count) {
+  if (count <= many_.capacity) return;
+  std::size_t capacity = least_many_keys;
+  while (capacity < count) capacity *= 2;
+  many_.capacity = 0;
+  Device& device = context_.device();
+  const ProgramVariant& variant = context_.variant();
+  many_.schedules = device.allocate(capacity * sizeof(paraes_schedule));
+  if (variant.row->sliced_keys) many_.sliced = device.allocate(capacity * key_bytes(variant));
+  many_.hash_keys = device.allocate(capacity * hash_key_bytes(variant));
+  many_.capacity = capacity;
+}
+
+void KeySlots::use_many(std::span<const KeyMaterial* const> keys) {
+  reserve(keys.size());
+  const KeyMaterial& first = *keys[0];
+  many_.used = true;
+  many_.rounds = first.rounds;
+  many_.count = keys.size();
+  timer_.begin(&PhaseTimes::key_expansion);
+  const std::size_t size = first.on_device ? key_size(first.rounds) : sizeof(paraes_schedule);
+  many_.staged = SecretBytes(keys.size() * size);
+  for (std::size_t k = 0; k < keys.size(); ++k) {
+    const void* const from = first.on_device ? static_cast<const void*>(keys[k]->keys[0].data())
+                                             : static_cast<const void*>(keys[k]->schedules.data());
+    std::memcpy(many_.staged.data() + k * size, from, size);
+  }
+  const ProgramVariant& variant = context_.variant();
+  const auto count = static_cast<std::uint32_t>(keys.size());
+  Grid grid;
+  grid.threads = variant.row->group_threads;
+  grid.groups = (count + grid.threads - 1) / grid.threads;
+  EntryArguments expansion = arguments(count);
+  expansion.out = &many_.schedules;
+  if (first.on_device) {
+    // Where the hash keys will be, which overwrite them.
+    queue_.upload(many_.hash_keys, 0, many_.staged.data(), many_.staged.size());
+    expansion.in = &many_.hash_keys;
+    launcher_.launch("expand_keys", expansion, grid);
+  } else {
+    queue_.upload(many_.schedules, 0, many_.staged.data(), many_.staged.size());
+  }
+  if (variant.row->sliced_keys) {
+    expansion.in = &many_.schedules;
+    expansion.out = &many_.sliced;
+    grid.groups = count;  // a thread makes a word
+    launcher_.launch("slice_keys", expansion, grid);
+  }
+  constexpr std::uint32_t groups_on_a_processor = 4;
+  Grid hash_grid;
+  hash_grid.threads = hash_threads;
+  hash_grid.shared_bytes = hash_key_shared_bytes(variant);
+  hash_grid.groups = std::min(
+      count, groups_on_a_processor * std::max<std::uint32_t>(context_.info().processors, 1));
+  EntryArguments preparation = arguments(count);
+  preparation.scratch = &many_.hash_keys;
+  launcher_.launch("ghash_prepare", preparation, hash_grid);
+  timer_.end();
+}
+
+void KeySlots::forget_many() noexcept {
+  if (!many_.used) return;
+  try {
+    queue_.clear(many_.schedules, 0, many_.count * sizeof(paraes_schedule));
+    if (many_.sliced) queue_.clear(many_.sliced, 0, many_.count * key_bytes(context_.variant()));
+    queue_.clear(many_.hash_keys, 0, many_.count * hash_key_bytes(context_.variant()));
+    queue_.finish();
+  } catch (const Error&) {
+    // The device is lost, and its memory with it.
+  }
+  many_.staged = SecretBytes();
+  many_.used = false;
+}
+
+}  // namespace paraes::gpu

@@ -1,0 +1,141 @@
+#include "src/gpu/launches.hpp"
+
+#include <algorithm>
+
+#include "src/gpu/context.hpp"
+
+namespace paraes::gpu {
+namespace {
+
+// Threads that work on a tile together.
+constexpr std::uint32_t warp_threads = 32;
+
+}  // namespace
+
+Launches::Launches(DeviceContext& context, Queue& queue, EntryLauncher& launcher,
+                   const KeySlots& keys, QueueTimer& timer, std::size_t max_messages)
+    : context_(context),
+      queue_(queue),
+      launcher_(launcher),
+      keys_(keys),
+      timer_(timer),
+      max_messages_(max_messages),
+      messages_(context.device().allocate(max_messages * sizeof(paraes_message))),
+      tag_masks_(context.device().allocate(16 * max_messages)) {}
+
+std::uint64_t Launches::tile_blocks() const {
+  return warp_threads * context_.variant().row->blocks_per_thread;
+}
+
+std::uint64_t Launches::upload(std::span<paraes_message> messages, unsigned more_blocks) {
+  std::uint64_t tiles = 0;
+  for (paraes_message& message : messages) {
+    message.first_tile = tiles;
+    const std::uint64_t blocks = (message.bytes + 15) / 16 + more_blocks;
+    tiles += (blocks + tile_blocks() - 1) / tile_blocks();
+  }
+  staged_.assign(messages.begin(), messages.end());
+  queue_.upload(messages_, 0, staged_.data(), messages.size_bytes());
+  return tiles;
+}
+
+Grid Launches::grid_for(std::uint64_t tiles) const {
+  const KernelRow& row = *context_.variant().row;
+  Grid grid;
+  grid.threads = row.group_threads;
+  grid.shared_bytes = mode_shared_bytes(context_.variant());
+  const std::uint64_t warps_in_group = row.group_threads / warp_threads;
+  const std::uint64_t groups = (tiles + warps_in_group - 1) / warps_in_group;
+  // Kernels with many blocks a thread stay and take tile after tile; those with one do not, as
+  // their papers have it.
+  constexpr std::uint64_t groups_on_a_processor = 8;
+  const std::uint64_t most =
+      row.blocks_per_thread > 1
+          ? groups_on_a_processor * std::max<std::uint32_t>(context_.info().processors, 1)
+          : std::uint64_t{1} << 30;
+  grid.groups = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(groups, 1, most));
+  return grid;
+}
+
+EntryArguments Launches::arguments(const LaunchBuffers& buffers, std::uint32_t count,
+                                   std::uint64_t tiles) const {
+  return {.in = buffers.in,
+          .out = buffers.out,
+          .messages = &messages_,
+          .count = count,
+          .tiles = tiles,
+          .key = keys_.data_key(),
+          .scratch = &tag_masks_,
+          .unit_blocks = 0};
+}
+
+void Launches::start(const char* entry, const EntryArguments& arguments, const Grid& grid) {
+  const EntryLaunch launch = launcher_.prepare(entry, arguments, grid);
+  launcher_.start(launch);
+  if (records_) recorded_.push_back(launch);
+}
+
+void Launches::run(const char* entry, const LaunchBuffers& buffers,
+                   std::span<paraes_message> messages, unsigned more_blocks) {
+  const std::uint64_t tiles = upload(messages, more_blocks);
+  if (tiles == 0) return;
+  timer_.begin(&PhaseTimes::kernel);
+  start(entry, arguments(buffers, static_cast<std::uint32_t>(messages.size()), tiles),
+        grid_for(tiles));
+  timer_.end();
+}
+
+void Launches::hash(const LaunchBuffers& buffers, std::size_t count) {
+  Grid grid;
+  grid.threads = hash_threads;
+  grid.shared_bytes = hash_shared_bytes(context_.variant());
+  grid.groups = static_cast<std::uint32_t>(count);
+  EntryArguments hash = arguments(buffers, grid.groups, 0);
+  hash.key = keys_.hash_key();
+  timer_.begin(&PhaseTimes::kernel);
+  start("ghash", hash, grid);
+  timer_.end();
+}
+
+void Launches::xts(const LaunchBuffers& buffers, Direction direction, paraes_message& message,
+                   std::uint32_t unit_blocks, const std::uint8_t* unit_tweak) {
+  const std::uint64_t units = message.bytes / 16 / unit_blocks;
+  const std::uint64_t stretches = units * ((unit_blocks + warp_threads - 1) / warp_threads);
+  const std::uint64_t tiles = upload({&message, 1}, 0);
+  if (tiles == 0) return;
+  Device& device = context_.device();
+  if (unit_tweaks_.bytes() < 16 * units) unit_tweaks_ = device.allocate(16 * units);
+  if (stretch_tweaks_.bytes() < 16 * stretches) stretch_tweaks_ = device.allocate(16 * stretches);
+
+  timer_.begin(&PhaseTimes::kernel);
+  if (unit_tweak != nullptr) {
+    queue_.upload(unit_tweaks_, 0, unit_tweak, 16);
+  } else {
+    EntryArguments tweaks = arguments(buffers, 1, (units + tile_blocks() - 1) / tile_blocks());
+    tweaks.key = keys_.tweak_key();
+    tweaks.scratch = &unit_tweaks_;
+    tweaks.unit_blocks = unit_blocks;
+    start("xts_unit_tweaks", tweaks, grid_for(tweaks.tiles));
+  }
+  EntryArguments spread = arguments({&unit_tweaks_, &stretch_tweaks_}, 1, stretches);
+  spread.unit_blocks = unit_blocks;
+  Grid grid = grid_for(1);
+  grid.groups = static_cast<std::uint32_t>((stretches + grid.threads - 1) / grid.threads);
+  start("xts_stretches", spread, grid);
+  EntryArguments data = arguments(buffers, 1, tiles);
+  data.scratch = &stretch_tweaks_;
+  data.unit_blocks = unit_blocks;
+  start(direction == Direction::encrypt ? "xts_encrypt" : "xts_decrypt", data, grid_for(tiles));
+  timer_.end();
+}
+
+void Launches::record() {
+  records_ = true;
+  recorded_.clear();
+}
+
+void Launches::repeat() {
+  for (const EntryLaunch& launch : recorded_) launcher_.start(launch);
+}
+
+}  // namespace paraes::gpu

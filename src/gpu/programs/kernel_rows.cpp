@@ -1,0 +1,116 @@
+#include "src/gpu/programs/kernel_rows.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <string>
+
+#include "paraes/error.hpp"
+
+namespace paraes::gpu {
+namespace {
+
+// The texts of a program: what all have, and its own of AES and of counters.
+template <std::size_t Aes, std::size_t Counters>
+constexpr auto texts(const std::string_view (&aes)[Aes],
+                     const std::string_view (&counters)[Counters]) {
+  constexpr std::string_view before[] = {"dialect.h", "job.h", "sizes.h", "entry.h", "sbox.h"};
+  constexpr std::string_view after[] = {"xts.cl", "modes.cl", "gf128.cl", "ghash.cl", "keys.cl"};
+  std::array<std::string_view, std::size(before) + Aes + Counters + std::size(after)> all;
+  auto at = std::copy(std::begin(before), std::end(before), all.begin());
+  at = std::copy(std::begin(aes), std::end(aes), at);
+  at = std::copy(std::begin(counters), std::end(counters), at);
+  std::copy(std::begin(after), std::end(after), at);
+  return all;
+}
+
+constexpr auto reference_files = texts({"aes_reference.cl"}, {"counters.cl"});
+constexpr auto ttable_simple_files =
+    texts({"aes_reference.cl", "aes_ttable_simple.cl"}, {"counters.cl"});
+constexpr auto ttable_files =
+    texts({"aes_reference.cl", "aes_ttable.cl"}, {"counters.cl", "ttable_counters.cl"});
+constexpr auto bitslice_files = texts({"aes_bitslice.cl"}, {"counters.cl", "bitslice_counters.cl"});
+
+constexpr std::string_view reference_options[] = {
+    "-DPARAES_KERNEL_REFERENCE", "-DPARAES_BLOCKS_PER_THREAD=1", "-DPARAES_BATCH=1"};
+constexpr std::string_view reference_shared_options[] = {
+    "-DPARAES_KERNEL_REFERENCE", "-DPARAES_STATE_SHARED", "-DPARAES_BLOCKS_PER_THREAD=1",
+    "-DPARAES_BATCH=1"};
+constexpr std::string_view ttable_simple_options[] = {
+    "-DPARAES_HASH_TABLES", "-DPARAES_BLOCKS_PER_THREAD=1", "-DPARAES_BATCH=1"};
+constexpr std::string_view ttable_options[] = {"-DPARAES_HASH_TABLES", "-DPARAES_OWN_COUNTERS",
+                                               "-DPARAES_BLOCKS_PER_THREAD=32", "-DPARAES_BATCH=2"};
+constexpr std::string_view bitslice_options[] = {"-DPARAES_KEYS_SLICED", "-DPARAES_OWN_COUNTERS",
+                                                 "-DPARAES_BLOCKS_PER_THREAD=32",
+                                                 "-DPARAES_BATCH=32"};
+
+constexpr KernelRow rows[] = {
+    {.name = "ttable",
+     .timing = Timing::leaky,
+     .files = ttable_files,
+     .options = ttable_options,
+     .blocks_per_thread = 32,
+     .group_threads = 256,
+     .sliced_keys = false,
+     .tables = true,
+     .hash_tables = true},
+    {.name = "bitslice",
+     .timing = Timing::constant,
+     .files = bitslice_files,
+     .options = bitslice_options,
+     .blocks_per_thread = 32,
+     .group_threads = 256,
+     .sliced_keys = true,
+     .tables = false,
+     .hash_tables = false},
+    {.name = "ttable-simple",
+     .timing = Timing::leaky,
+     .files = ttable_simple_files,
+     .options = ttable_simple_options,
+     .blocks_per_thread = 1,
+     .group_threads = 256,
+     .sliced_keys = false,
+     .tables = false,
+     .hash_tables = true},
+    {.name = "reference-shared",
+     .timing = Timing::leaky,
+     .files = reference_files,
+     .options = reference_shared_options,
+     .blocks_per_thread = 1,
+     .group_threads = 256,
+     .sliced_keys = false,
+     .tables = false,
+     .hash_tables = false},
+    {.name = "reference",
+     .timing = Timing::leaky,
+     .files = reference_files,
+     .options = reference_options,
+     .blocks_per_thread = 1,
+     .group_threads = 256,
+     .sliced_keys = false,
+     .tables = false,
+     .hash_tables = false},
+};
+
+}  // namespace
+
+std::span<const KernelRow> kernel_rows() { return rows; }
+
+const KernelRow& fastest_kernel_row() { return rows[0]; }
+
+const KernelRow& fastest_constant_kernel_row() {
+  return *std::find_if(std::begin(rows), std::end(rows),
+                       [](const KernelRow& row) { return row.timing == Timing::constant; });
+}
+
+const KernelRow& find_kernel_row(std::string_view name) {
+  std::string names;
+  for (const KernelRow& row : rows) {
+    if (row.name == name) return row;
+    names.append(names.empty() ? "" : ", ").append(row.name);
+  }
+  throw InvalidArgument("no GPU kernel has the name '" + std::string(name) + "'; there are " +
+                        names);
+}
+
+}  // namespace paraes::gpu

@@ -1,0 +1,62 @@
+#include "src/gpu/programs/load_program.hpp"
+
+#include <utility>
+
+#include "paraes/error.hpp"
+#include "src/gpu/programs/program_files.hpp"
+
+namespace paraes::gpu {
+namespace {
+
+// What to install so that programs can be compiled.
+std::string missing_compiler(const std::string& runtime) {
+  if (runtime == "cuda") {
+    return "install NVRTC (the CUDA toolkit, or PyPI's nvidia-cuda-nvrtc)";
+  }
+  if (runtime == "hip") return "install hipRTC (ROCm; Debian: libamdhip64-dev)";
+  return "its OpenCL driver has no compiler";
+}
+
+}  // namespace
+
+LoadedProgram load_program(Device& device, const ProgramVariant& variant) {
+  const DeviceInfo& info = device.info();
+  const std::string prepared = prepared_name(variant, info.target);
+  for (const std::string& folder : prepared_folders()) {
+    const std::string path = path_in(folder, prepared);
+    const std::vector<std::uint8_t> file = read_program_file(path);
+    if (file.empty()) continue;
+    // It was put there on purpose, so that what is wrong with it is said.
+    try {
+      return {device.load(unpack(file)), path};
+    } catch (const IntegrityError& error) {
+      throw DamagedProgram(path, error.what());
+    }
+  }
+  const std::string folder = cache_folder();
+  const std::string name = cached_name(variant, info);
+  if (!folder.empty()) {
+    const std::vector<std::uint8_t> file = read_program_file(folder + "/" + name);
+    if (!file.empty()) {
+      try {
+        return {device.load(unpack(file)), "cached"};
+      } catch (const Error&) {
+        // Damaged, or of a driver that says the same version and is another: compiled again below.
+      }
+    }
+  }
+  if (info.compiler.empty()) {
+    throw MissingProgram(
+        "nothing here compiles programs for " + info.id + " (" + info.name +
+            "): " + missing_compiler(runtime_of(info)) +
+            ", or put programs made elsewhere into a folder of PARAES_PROGRAM_PATH",
+        info.target);
+  }
+  const Binary binary = device.compile(source_of(*variant.row), options_of(variant));
+  auto program = device.load(binary);
+  // What cannot be kept is compiled again the next time.
+  if (!folder.empty()) static_cast<void>(write_program_file(folder, name, pack(binary)));
+  return {std::move(program), "compiled"};
+}
+
+}  // namespace paraes::gpu

@@ -1,0 +1,16 @@
+// Compiles programs for GPUs that need not be there, into a folder of PARAES_PROGRAM_PATH.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/gpu/programs/kernel_rows.hpp"
+
+namespace paraes::gpu {
+
+// See prepare_programs of paraes/devices.hpp.
+std::vector<std::string> prepare(const KernelRow& row, std::string_view target,
+                                 const std::string& folder);
+
+}  // namespace paraes::gpu

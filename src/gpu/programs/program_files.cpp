@@ -1,0 +1,168 @@
+#include "src/gpu/programs/program_files.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "paraes/error.hpp"
+#include "src/core/sha256.hpp"
+
+namespace paraes::gpu {
+namespace {
+
+constexpr std::string_view magic = "paraes program 1\n";
+
+std::string hex(std::span<const std::uint8_t> bytes) {
+  constexpr const char* digits = "0123456789abcdef";
+  std::string text;
+  for (const std::uint8_t byte : bytes) {
+    text += digits[byte >> 4];
+    text += digits[byte & 15];
+  }
+  return text;
+}
+
+// `text` as part of a file's name: letters and digits stay, the rest becomes '-'.
+std::string for_file_name(std::string_view text) {
+  std::string name;
+  for (const char c : text) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                       c == '_' || c == '.';
+    name += plain ? c : '-';
+  }
+  return name.substr(0, 64);
+}
+
+void add_program(Sha256& hash, const ProgramVariant& variant) {
+  hash.add_part(source_of(*variant.row));
+  for (const std::string& option : options_of(variant)) hash.add_part(option);
+}
+
+Sha256::Digest digest_of(const Binary& binary) {
+  return Sha256().add_part({reinterpret_cast<const char*>(binary.data()), binary.size()}).digest();
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+std::string runtime_of(const DeviceInfo& device) {
+  return device.id.substr(0, device.id.find(':'));
+}
+
+std::string path_in(std::string folder, std::string_view name) {
+  folder.append("/").append(name);
+  return folder;
+}
+
+std::string cached_name(const ProgramVariant& variant, const DeviceInfo& device) {
+  Sha256 hash;
+  add_program(hash, variant);
+  hash.add_part(runtime_of(device))
+      .add_part(device.name)
+      .add_part(device.target)
+      .add_part(device.driver)
+      .add_part(device.compiler);
+  return std::string(variant.row->name) + "." + runtime_of(device) + "." +
+         for_file_name(device.target) + "." + hex(hash.digest()).substr(0, 32);
+}
+
+std::string prepared_name(const ProgramVariant& variant, std::string_view target) {
+  Sha256 hash;
+  add_program(hash, variant);
+  return std::string(variant.row->name) + "." + for_file_name(target) + "." +
+         hex(hash.digest()).substr(0, 32) + ".program";
+}
+
+std::vector<std::uint8_t> pack(const Binary& binary) {
+  const Sha256::Digest digest = digest_of(binary);
+  std::vector<std::uint8_t> file(magic.size() + digest.size() + binary.size());
+  std::uint8_t* at = std::copy(magic.begin(), magic.end(), file.data());
+  at = std::copy(digest.begin(), digest.end(), at);
+  std::copy(binary.begin(), binary.end(), at);
+  return file;
+}
+
+Binary unpack(std::span<const std::uint8_t> file) {
+  constexpr std::size_t header = magic.size() + sizeof(Sha256::Digest);
+  if (file.size() <= header || std::memcmp(file.data(), magic.data(), magic.size()) != 0) {
+    throw IntegrityError("this is no program of this version");
+  }
+  Binary binary(file.begin() + header, file.end());
+  const Sha256::Digest digest = digest_of(binary);
+  if (std::memcmp(digest.data(), file.data() + magic.size(), digest.size()) != 0) {
+    throw IntegrityError("the program is damaged");
+  }
+  return binary;
+}
+
+std::string cache_folder() {
+  std::string base = environment("XDG_CACHE_HOME");
+  // The XDG base directory specification takes absolute paths alone.
+  if (base.empty() || base[0] != '/') {
+    base = environment("HOME");
+    if (base.empty() || base[0] != '/') return "";
+    base += "/.cache";
+  }
+  static_cast<void>(mkdir(base.c_str(), 0700));
+  std::string folder = base + "/paraes";
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return "";
+  // Machine code that others could write would be theirs to run.
+  struct stat status {};
+  if (stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||
+      status.st_uid != geteuid() || (status.st_mode & 022) != 0) {
+    return "";
+  }
+  return folder;
+}
+
+std::vector<std::string> prepared_folders() {
+  std::vector<std::string> folders;
+  std::string rest = environment("PARAES_PROGRAM_PATH");
+  while (!rest.empty()) {
+    const std::size_t colon = rest.find(':');
+    if (colon != 0) folders.push_back(rest.substr(0, colon));
+    rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
+  }
+  return folders;
+}
+
+std::vector<std::uint8_t> read_program_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+bool write_program_file(const std::string& folder, const std::string& name,
+                        std::span<const std::uint8_t> bytes) {
+  std::string temporary = folder + "/." + name + ".XXXXXX";
+  const int descriptor = mkostemp(temporary.data(), O_CLOEXEC);
+  if (descriptor < 0) return false;
+  bool whole = true;
+  while (whole && !bytes.empty()) {
+    const ssize_t n = write(descriptor, bytes.data(), bytes.size());
+    if (n > 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(n));
+    } else if (errno != EINTR) {
+      whole = false;
+    }
+  }
+  whole = close(descriptor) == 0 && whole;
+  const std::string target = folder + "/" + name;
+  if (whole && rename(temporary.c_str(), target.c_str()) == 0) return true;
+  const int error = errno;
+  unlink(temporary.c_str());
+  errno = error;
+  return false;
+}
+
+}  // namespace paraes::gpu

@@ -1,0 +1,46 @@
+// Compiled programs as files: how they are named and packed, and the folders that have them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/gpu/programs/program_variant.hpp"
+#include "src/gpu/runtime/runtime.hpp"
+
+namespace paraes::gpu {
+
+// The name of a program's file in a folder of PARAES_PROGRAM_PATH and in the cache. Both have a
+// digest of source and options, so that programs of another version are not found; that of the
+// cache also covers device, driver and compiler.
+[[nodiscard]] std::string prepared_name(const ProgramVariant& variant, std::string_view target);
+[[nodiscard]] std::string cached_name(const ProgramVariant& variant, const DeviceInfo& device);
+
+// A program as the bytes of a file, with a digest, and back. `unpack` throws IntegrityError if they
+// are damaged.
+[[nodiscard]] std::vector<std::uint8_t> pack(const Binary& binary);
+[[nodiscard]] Binary unpack(std::span<const std::uint8_t> file);
+
+// The folders of PARAES_PROGRAM_PATH, which colons separate.
+[[nodiscard]] std::vector<std::string> prepared_folders();
+
+// $XDG_CACHE_HOME/paraes or ~/.cache/paraes, made if need be. Empty if there is none, or others can
+// write there: machine code in it would be theirs to run.
+[[nodiscard]] std::string cache_folder();
+
+[[nodiscard]] std::string path_in(std::string folder, std::string_view name);
+
+// The whole file; nothing if it cannot be read.
+[[nodiscard]] std::vector<std::uint8_t> read_program_file(const std::string& path);
+
+// Writes under a temporary name and renames, so that no process reads half of it. False, with errno
+// set, if that fails.
+[[nodiscard]] bool write_program_file(const std::string& folder, const std::string& name,
+                                      std::span<const std::uint8_t> bytes);
+
+// "cuda" of "cuda:0".
+[[nodiscard]] std::string runtime_of(const DeviceInfo& device);
+
+}  // namespace paraes::gpu

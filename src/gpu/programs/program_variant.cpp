@@ -1,0 +1,96 @@
+#include "src/gpu/programs/program_variant.hpp"
+
+#include <algorithm>
+
+#include "paraes/error.hpp"
+#include "src/gpu/device/host_job.hpp"
+#include "src/gpu/device/sizes.h"
+#include "src/gpu/embedded.hpp"
+#include "src/gpu/runtime/runtime.hpp"
+
+namespace paraes::gpu {
+
+ProgramVariant variant_for(const KernelRow& row, const DeviceInfo& device) {
+  ProgramVariant variant{.row = &row};
+  variant.compact = device.is_cpu || is_pocl(device);
+  const auto fits = [&](std::uint32_t bytes) { return bytes <= device.shared_bytes; };
+  if (row.tables) {
+    // With two tables look-ups are the limit and not arithmetic; four would halve the groups that a
+    // processor holds at once.
+    variant.tables = 2;
+    if (!fits(mode_shared_bytes(variant))) variant.tables = 1;
+  }
+  if (row.hash_tables) {
+    variant.hash_copies = 8;
+    while (variant.hash_copies > 1 && !fits(hash_shared_bytes(variant))) variant.hash_copies /= 2;
+  }
+  const std::uint32_t needed = std::max(mode_shared_bytes(variant), hash_shared_bytes(variant));
+  if (!fits(needed)) {
+    throw Unavailable("the kernel " + std::string(row.name) + " needs " + std::to_string(needed) +
+                      " bytes of shared memory, and " + device.id + " (" + device.name + ") has " +
+                      std::to_string(device.shared_bytes));
+  }
+  return variant;
+}
+
+ProgramVariant for_many_keys(const ProgramVariant& variant) {
+  ProgramVariant many = variant;
+  many.many_keys = !variant.row->sliced_keys;
+  return many;
+}
+
+std::uint32_t mode_shared_bytes(const ProgramVariant& variant) {
+  if (variant.tables != 0) return PARAES_TTABLE_SHARED_BYTES(variant.tables);
+  if (variant.row->name == "ttable-simple") return PARAES_TTABLE_SIMPLE_SHARED_BYTES;
+  if (variant.row->name == "reference-shared") {
+    return PARAES_REFERENCE_SHARED_SHARED_BYTES(variant.row->group_threads);
+  }
+  return 0;
+}
+
+std::uint32_t hash_shared_bytes(const ProgramVariant& variant) {
+  return variant.hash_copies != 0
+             ? PARAES_HASH_TABLES_SHARED_BYTES(hash_threads, variant.hash_copies)
+             : PARAES_HASH_SHARED_BYTES(hash_threads);
+}
+
+std::uint32_t hash_key_shared_bytes(const ProgramVariant& /*variant*/) {
+  return PARAES_HASH_SHARED_BYTES(hash_threads);
+}
+
+std::size_t key_bytes(const ProgramVariant& variant) {
+  return variant.row->sliced_keys ? PARAES_SLICED_KEY_WORDS * sizeof(paraes_u32) : 16;
+}
+
+std::size_t hash_key_bytes(const ProgramVariant& /*variant*/) {
+  return PARAES_HASH_KEY_WORDS(hash_threads) * sizeof(paraes_u32);
+}
+
+std::string source_of(const KernelRow& row) {
+  std::string source;
+  for (const std::string_view file : row.files) {
+    const EmbeddedFile* const end = embedded_files + embedded_file_count;
+    const EmbeddedFile* const found =
+        std::find_if(embedded_files, end, [&](const EmbeddedFile& e) { return e.name == file; });
+    if (found == end) throw Error("the library was built without " + std::string(file));
+    // So that a compiler's messages name the file.
+    source.append("#line 1 \"").append(file).append("\"\n").append(found->text).append("\n");
+  }
+  return source;
+}
+
+std::vector<std::string> options_of(const ProgramVariant& variant) {
+  std::vector<std::string> options(variant.row->options.begin(), variant.row->options.end());
+  const auto define = [&](const char* name, unsigned value) {
+    options.push_back(std::string("-DPARAES_") + name + "=" + std::to_string(value));
+  };
+  define("GROUP_THREADS", variant.row->group_threads);
+  define("HASH_THREADS", hash_threads);
+  if (variant.tables != 0) define("TABLES", variant.tables);
+  if (variant.hash_copies != 0) define("HASH_COPIES", variant.hash_copies);
+  if (variant.compact) define("COMPACT", 1);
+  if (variant.many_keys) define("MANY_KEYS", 1);
+  return options;
+}
+
+}  // namespace paraes::gpu
