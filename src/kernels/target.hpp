@@ -21,3 +21,4 @@
 #endif
 
 #define PARAES_INLINE inline __attribute__((always_inline))
+#define PARAES_NOINLINE __attribute__((noinline))
