@@ -79,6 +79,8 @@ PARAES_INLINE Vec tweak_lanes(Vec t) { return t; }
 PARAES_INLINE Vec low_halves(Vec a, Vec b) { return {_mm_unpacklo_epi64(a.v, b.v)}; }
 PARAES_INLINE Vec high_halves(Vec a, Vec b) { return {_mm_unpackhi_epi64(a.v, b.v)}; }
 
+#include "src/kernels/x86/steps.inc"
+// Needs what stands above.
 #include "src/kernels/vector/modes.inc"
 
 // SubWord of FIPS 197 section 5.2: AESKEYGENASSIST gives it of the second and fourth word.

@@ -92,6 +92,8 @@ PARAES_INLINE Vec tweak_lanes(Vec t) {
 PARAES_INLINE Vec low_halves(Vec a, Vec b) { return {_mm256_unpacklo_epi64(a.v, b.v)}; }
 PARAES_INLINE Vec high_halves(Vec a, Vec b) { return {_mm256_unpackhi_epi64(a.v, b.v)}; }
 
+#include "src/kernels/x86/steps.inc"
+// Needs what stands above.
 #include "src/kernels/vector/modes.inc"
 
 }  // namespace

@@ -104,6 +104,8 @@ PARAES_INLINE Vec join_halves(Vec a, Vec b) { return {_mm512_mask_blend_epi64(0x
 PARAES_INLINE Vec low_halves(Vec a, Vec b) { return {_mm512_unpacklo_epi64(a.v, b.v)}; }
 PARAES_INLINE Vec high_halves(Vec a, Vec b) { return {_mm512_unpackhi_epi64(a.v, b.v)}; }
 
+#include "src/kernels/x86/steps.inc"
+// Needs what stands above.
 #include "src/kernels/vector/modes.inc"
 
 }  // namespace
