@@ -21,3 +21,11 @@
 #endif
 
 #define PARAES_INLINE inline __attribute__((always_inline))
+
+// For a function that fills the registers. GCC merges several such functions into the caller they
+// share or does not, depending on all else in the file; Clang chooses registers as well after that.
+#if defined(__clang__)
+#define PARAES_NOINLINE
+#else
+#define PARAES_NOINLINE __attribute__((noinline))
+#endif

@@ -13,57 +13,35 @@ PARAES_TARGET_BEGIN("sse4.1,ssse3,aes,pclmul")
 namespace paraes::aesni {
 namespace {
 
-struct Vec {
-  static constexpr int registers = 16;
-  static constexpr std::size_t lanes = 1;
-  __m128i v;
-};
+#include "src/kernels/x86/block.inc"
 
-PARAES_INLINE Vec load(const std::uint8_t* p) {
-  return {_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))};
-}
-PARAES_INLINE void store(std::uint8_t* p, Vec a) {
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), a.v);
-}
-PARAES_INLINE void stream(std::uint8_t* p, Vec a) {
+constexpr int registers = 16;
+using Vec = Block;
+
+PARAES_INLINE Vec load(const std::uint8_t* p) { return load_block(p); }
+PARAES_INLINE void store(std::uint8_t* p, Vec a) { store_block(p, a); }
+PARAES_INLINE void store_nontemporal(std::uint8_t* p, Vec a) {
   _mm_stream_si128(reinterpret_cast<__m128i*>(p), a.v);
 }
+PARAES_INLINE void fence_nontemporal() { _mm_sfence(); }
 // One lane has no part.
-PARAES_INLINE Vec load_part(const std::uint8_t* p, std::size_t) { return load(p); }
-PARAES_INLINE void store_part(std::uint8_t* p, Vec a, std::size_t) { store(p, a); }
+PARAES_INLINE Vec load_partial(const std::uint8_t* p, std::size_t) { return load(p); }
+PARAES_INLINE void store_partial(std::uint8_t* p, Vec a, std::size_t) { store(p, a); }
 PARAES_INLINE Vec broadcast(const std::uint8_t* p) { return load(p); }
 PARAES_INLINE Vec zero() { return {_mm_setzero_si128()}; }
-PARAES_INLINE Vec from_block(__m128i a) { return {a}; }
-PARAES_INLINE Vec from_word(std::uint64_t w) {
-  return {_mm_set_epi64x(0, static_cast<long long>(w))};
-}
+PARAES_INLINE Vec from_block(Block a) { return a; }
+PARAES_INLINE Vec from_word(std::uint64_t w) { return block_of_word(w); }
 PARAES_INLINE Vec lane_numbers() { return zero(); }
-PARAES_INLINE __m128i fold_lanes(Vec a) { return a.v; }
-PARAES_INLINE Vec operator^(Vec a, Vec b) { return {_mm_xor_si128(a.v, b.v)}; }
+PARAES_INLINE Block fold_lanes(Vec a) { return a; }
 PARAES_INLINE Vec xor3(Vec a, Vec b, Vec c) { return a ^ b ^ c; }
 PARAES_INLINE Vec add32(Vec a, Vec b) { return {_mm_add_epi32(a.v, b.v)}; }
 PARAES_INLINE Vec add64(Vec a, Vec b) { return {_mm_add_epi64(a.v, b.v)}; }
-PARAES_INLINE Vec reverse_bytes(Vec a) {
-  return {
-      _mm_shuffle_epi8(a.v, _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))};
-}
-PARAES_INLINE Vec swap_halves(Vec a) { return {_mm_shuffle_epi32(a.v, 0x4e)}; }
 PARAES_INLINE Vec encrypt_round(Vec s, Vec k) { return {_mm_aesenc_si128(s.v, k.v)}; }
 PARAES_INLINE Vec encrypt_last(Vec s, Vec k) { return {_mm_aesenclast_si128(s.v, k.v)}; }
 PARAES_INLINE Vec decrypt_round(Vec s, Vec k) { return {_mm_aesdec_si128(s.v, k.v)}; }
 PARAES_INLINE Vec decrypt_last(Vec s, Vec k) { return {_mm_aesdeclast_si128(s.v, k.v)}; }
-template <int Halves>
-PARAES_INLINE Vec clmul(Vec a, Vec b) {
-  return {_mm_clmulepi64_si128(a.v, b.v, Halves)};
-}
-template <int N>
-PARAES_INLINE Vec shift_left_bytes(Vec a) {
-  return {_mm_slli_si128(a.v, N)};
-}
-template <int N>
-PARAES_INLINE Vec shift_right_bytes(Vec a) {
-  return {_mm_srli_si128(a.v, N)};
-}
+PARAES_INLINE Vec clmul_high(Vec a, Vec b) { return {_mm_clmulepi64_si128(a.v, b.v, 0x11)}; }
+PARAES_INLINE Vec clmul_high_low(Vec a, Vec b) { return {_mm_clmulepi64_si128(a.v, b.v, 0x01)}; }
 template <int N>
 PARAES_INLINE Vec shift_left_bits(Vec a) {
   return {_mm_slli_epi64(a.v, N)};
@@ -79,7 +57,9 @@ PARAES_INLINE Vec tweak_lanes(Vec t) { return t; }
 PARAES_INLINE Vec low_halves(Vec a, Vec b) { return {_mm_unpacklo_epi64(a.v, b.v)}; }
 PARAES_INLINE Vec high_halves(Vec a, Vec b) { return {_mm_unpackhi_epi64(a.v, b.v)}; }
 
-#include "src/kernels/x86/aes_modes.inc"
+#include "src/kernels/x86/steps.inc"
+
+#include "src/kernels/vector/modes.inc"
 
 // SubWord of FIPS 197 section 5.2: AESKEYGENASSIST gives it of the second and fourth word.
 PARAES_INLINE std::uint32_t sub_word(std::uint32_t w) {

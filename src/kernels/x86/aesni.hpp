@@ -1,4 +1,4 @@
-// What the kernels with wider vectors share with aesni: work on single blocks.
+// Work on single blocks, which the kernels with wider vectors leave to aesni.
 #pragma once
 
 #include "src/kernels/kernel.hpp"

@@ -12,8 +12,11 @@ PARAES_TARGET_BEGIN("avx2,aes,pclmul,vaes,vpclmulqdq")
 namespace paraes::vaes256 {
 namespace {
 
+#include "src/kernels/x86/block.inc"
+
+constexpr int registers = 16;
+
 struct Vec {
-  static constexpr int registers = 16;
   static constexpr std::size_t lanes = 2;
   __m256i v;
 };
@@ -24,28 +27,29 @@ PARAES_INLINE Vec load(const std::uint8_t* p) {
 PARAES_INLINE void store(std::uint8_t* p, Vec a) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a.v);
 }
-PARAES_INLINE void stream(std::uint8_t* p, Vec a) {
+PARAES_INLINE void store_nontemporal(std::uint8_t* p, Vec a) {
   _mm256_stream_si256(reinterpret_cast<__m256i*>(p), a.v);
 }
+PARAES_INLINE void fence_nontemporal() { _mm_sfence(); }
 // A part of two lanes is one.
-PARAES_INLINE Vec load_part(const std::uint8_t* p, std::size_t) {
+PARAES_INLINE Vec load_partial(const std::uint8_t* p, std::size_t) {
   return {_mm256_zextsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
 }
-PARAES_INLINE void store_part(std::uint8_t* p, Vec a, std::size_t) {
+PARAES_INLINE void store_partial(std::uint8_t* p, Vec a, std::size_t) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(a.v));
 }
 PARAES_INLINE Vec broadcast(const std::uint8_t* p) {
   return {_mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
 }
 PARAES_INLINE Vec zero() { return {_mm256_setzero_si256()}; }
-PARAES_INLINE Vec from_block(__m128i a) { return {_mm256_zextsi128_si256(a)}; }
+PARAES_INLINE Vec from_block(Block a) { return {_mm256_zextsi128_si256(a.v)}; }
 PARAES_INLINE Vec from_word(std::uint64_t w) {
   const auto word = static_cast<long long>(w);
   return {_mm256_set_epi64x(0, word, 0, word)};
 }
 PARAES_INLINE Vec lane_numbers() { return {_mm256_set_epi64x(0, 1, 0, 0)}; }
-PARAES_INLINE __m128i fold_lanes(Vec a) {
-  return _mm_xor_si128(_mm256_castsi256_si128(a.v), _mm256_extracti128_si256(a.v, 1));
+PARAES_INLINE Block fold_lanes(Vec a) {
+  return {_mm_xor_si128(_mm256_castsi256_si128(a.v), _mm256_extracti128_si256(a.v, 1))};
 }
 PARAES_INLINE Vec operator^(Vec a, Vec b) { return {_mm256_xor_si256(a.v, b.v)}; }
 PARAES_INLINE Vec xor3(Vec a, Vec b, Vec c) { return a ^ b ^ c; }
@@ -60,9 +64,10 @@ PARAES_INLINE Vec encrypt_round(Vec s, Vec k) { return {_mm256_aesenc_epi128(s.v
 PARAES_INLINE Vec encrypt_last(Vec s, Vec k) { return {_mm256_aesenclast_epi128(s.v, k.v)}; }
 PARAES_INLINE Vec decrypt_round(Vec s, Vec k) { return {_mm256_aesdec_epi128(s.v, k.v)}; }
 PARAES_INLINE Vec decrypt_last(Vec s, Vec k) { return {_mm256_aesdeclast_epi128(s.v, k.v)}; }
-template <int Halves>
-PARAES_INLINE Vec clmul(Vec a, Vec b) {
-  return {_mm256_clmulepi64_epi128(a.v, b.v, Halves)};
+PARAES_INLINE Vec clmul_low(Vec a, Vec b) { return {_mm256_clmulepi64_epi128(a.v, b.v, 0x00)}; }
+PARAES_INLINE Vec clmul_high(Vec a, Vec b) { return {_mm256_clmulepi64_epi128(a.v, b.v, 0x11)}; }
+PARAES_INLINE Vec clmul_high_low(Vec a, Vec b) {
+  return {_mm256_clmulepi64_epi128(a.v, b.v, 0x01)};
 }
 template <int N>
 PARAES_INLINE Vec shift_left_bytes(Vec a) {
@@ -84,7 +89,7 @@ PARAES_INLINE Vec shift_right_bits(Vec a) {
 PARAES_INLINE Vec tweak_lanes(Vec t) {
   const Vec carries{_mm256_srlv_epi64(t.v, _mm256_set_epi64x(63, 63, 64, 64))};
   const Vec shifted{_mm256_sllv_epi64(t.v, _mm256_set_epi64x(1, 1, 0, 0))};
-  return xor3(shifted, shift_left_bytes<8>(carries), clmul<0x01>(carries, from_word(0x87)));
+  return xor3(shifted, shift_left_bytes<8>(carries), clmul_high_low(carries, from_word(0x87)));
 }
 
 // Never asked for: a batch boundary does not fall inside one or two lanes.
@@ -92,7 +97,9 @@ PARAES_INLINE Vec tweak_lanes(Vec t) {
 PARAES_INLINE Vec low_halves(Vec a, Vec b) { return {_mm256_unpacklo_epi64(a.v, b.v)}; }
 PARAES_INLINE Vec high_halves(Vec a, Vec b) { return {_mm256_unpackhi_epi64(a.v, b.v)}; }
 
-#include "src/kernels/x86/aes_modes.inc"
+#include "src/kernels/x86/steps.inc"
+
+#include "src/kernels/vector/modes.inc"
 
 }  // namespace
 }  // namespace paraes::vaes256

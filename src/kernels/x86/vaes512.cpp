@@ -12,8 +12,11 @@ PARAES_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,aes,pclmul,vaes,vpclmulq
 namespace paraes::vaes512 {
 namespace {
 
+#include "src/kernels/x86/block.inc"
+
+constexpr int registers = 32;
+
 struct Vec {
-  static constexpr int registers = 32;
   static constexpr std::size_t lanes = 4;
   __m512i v;
 };
@@ -23,18 +26,19 @@ PARAES_INLINE void store(std::uint8_t* p, Vec a) { _mm512_storeu_si512(p, a.v); 
 PARAES_INLINE __mmask8 lane_mask(std::size_t blocks) {
   return static_cast<__mmask8>((1U << (2 * blocks)) - 1);
 }
-PARAES_INLINE void stream(std::uint8_t* p, Vec a) {
+PARAES_INLINE void store_nontemporal(std::uint8_t* p, Vec a) {
   _mm512_stream_si512(reinterpret_cast<__m512i*>(p), a.v);
 }
+PARAES_INLINE void fence_nontemporal() { _mm_sfence(); }
 // A single block has often just been stored, and a wider load would wait until that has reached the
 // cache.
-PARAES_INLINE Vec load_part(const std::uint8_t* p, std::size_t blocks) {
+PARAES_INLINE Vec load_partial(const std::uint8_t* p, std::size_t blocks) {
   if (blocks == 1) {
     return {_mm512_zextsi128_si512(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
   }
   return {_mm512_maskz_loadu_epi64(lane_mask(blocks), p)};
 }
-PARAES_INLINE void store_part(std::uint8_t* p, Vec a, std::size_t blocks) {
+PARAES_INLINE void store_partial(std::uint8_t* p, Vec a, std::size_t blocks) {
   if (blocks == 1) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_castsi512_si128(a.v));
     return;
@@ -45,16 +49,16 @@ PARAES_INLINE Vec broadcast(const std::uint8_t* p) {
   return {_mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
 }
 PARAES_INLINE Vec zero() { return {_mm512_setzero_si512()}; }
-PARAES_INLINE Vec from_block(__m128i a) { return {_mm512_zextsi128_si512(a)}; }
+PARAES_INLINE Vec from_block(Block a) { return {_mm512_zextsi128_si512(a.v)}; }
 PARAES_INLINE Vec from_word(std::uint64_t w) {
   const auto word = static_cast<long long>(w);
   return {_mm512_set_epi64(0, word, 0, word, 0, word, 0, word)};
 }
 PARAES_INLINE Vec lane_numbers() { return {_mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0)}; }
-PARAES_INLINE __m128i fold_lanes(Vec a) {
+PARAES_INLINE Block fold_lanes(Vec a) {
   const __m256i half =
       _mm256_xor_si256(_mm512_castsi512_si256(a.v), _mm512_extracti64x4_epi64(a.v, 1));
-  return _mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+  return {_mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1))};
 }
 PARAES_INLINE Vec operator^(Vec a, Vec b) { return {_mm512_xor_si512(a.v, b.v)}; }
 PARAES_INLINE Vec xor3(Vec a, Vec b, Vec c) {
@@ -73,9 +77,10 @@ PARAES_INLINE Vec encrypt_round(Vec s, Vec k) { return {_mm512_aesenc_epi128(s.v
 PARAES_INLINE Vec encrypt_last(Vec s, Vec k) { return {_mm512_aesenclast_epi128(s.v, k.v)}; }
 PARAES_INLINE Vec decrypt_round(Vec s, Vec k) { return {_mm512_aesdec_epi128(s.v, k.v)}; }
 PARAES_INLINE Vec decrypt_last(Vec s, Vec k) { return {_mm512_aesdeclast_epi128(s.v, k.v)}; }
-template <int Halves>
-PARAES_INLINE Vec clmul(Vec a, Vec b) {
-  return {_mm512_clmulepi64_epi128(a.v, b.v, Halves)};
+PARAES_INLINE Vec clmul_low(Vec a, Vec b) { return {_mm512_clmulepi64_epi128(a.v, b.v, 0x00)}; }
+PARAES_INLINE Vec clmul_high(Vec a, Vec b) { return {_mm512_clmulepi64_epi128(a.v, b.v, 0x11)}; }
+PARAES_INLINE Vec clmul_high_low(Vec a, Vec b) {
+  return {_mm512_clmulepi64_epi128(a.v, b.v, 0x01)};
 }
 template <int N>
 PARAES_INLINE Vec shift_left_bytes(Vec a) {
@@ -97,14 +102,16 @@ PARAES_INLINE Vec shift_right_bits(Vec a) {
 PARAES_INLINE Vec tweak_lanes(Vec t) {
   const Vec carries{_mm512_srlv_epi64(t.v, _mm512_set_epi64(61, 61, 62, 62, 63, 63, 64, 64))};
   const Vec shifted{_mm512_sllv_epi64(t.v, _mm512_set_epi64(3, 3, 2, 2, 1, 1, 0, 0))};
-  return xor3(shifted, shift_left_bytes<8>(carries), clmul<0x01>(carries, from_word(0x87)));
+  return xor3(shifted, shift_left_bytes<8>(carries), clmul_high_low(carries, from_word(0x87)));
 }
 
 PARAES_INLINE Vec join_halves(Vec a, Vec b) { return {_mm512_mask_blend_epi64(0xf0, a.v, b.v)}; }
 PARAES_INLINE Vec low_halves(Vec a, Vec b) { return {_mm512_unpacklo_epi64(a.v, b.v)}; }
 PARAES_INLINE Vec high_halves(Vec a, Vec b) { return {_mm512_unpackhi_epi64(a.v, b.v)}; }
 
-#include "src/kernels/x86/aes_modes.inc"
+#include "src/kernels/x86/steps.inc"
+
+#include "src/kernels/vector/modes.inc"
 
 }  // namespace
 }  // namespace paraes::vaes512
