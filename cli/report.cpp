@@ -52,7 +52,19 @@ void say(std::string_view text) {
 
 std::string error_text(const std::exception& error) {
   const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
-  return memory ? "out of memory" : error.what();
+  if (memory) return "out of memory";
+  if (const auto* kernel = dynamic_cast<const UnknownKernel*>(&error);
+      kernel != nullptr && kernel->source().empty()) {
+    return fmt::format("--kernel: {}", kernel->what());
+  }
+  if (const auto* segment = dynamic_cast<const BadSegment*>(&error);
+      segment != nullptr && segment->key_fits()) {
+    return fmt::format("{} (--salvage saves what is intact)", segment->what());
+  }
+  if (dynamic_cast<const NotSalted*>(&error) != nullptr) {
+    return fmt::format("{} (if it is bare ciphertext, use --format raw)", error.what());
+  }
+  return error.what();
 }
 
 int say_error(const std::exception& error) {

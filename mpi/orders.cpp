@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/report.hpp"
 #include "paraes/threads.hpp"
 
 namespace paraes::mpi {
@@ -136,7 +137,7 @@ Answer answer_of_current_exception() noexcept {
       answer.text = error.what();
     } catch (const InvalidArgument& error) {
       answer.kind = Kind::invalid_argument;
-      answer.text = error.what();
+      answer.text = cli::error_text(error);
     } catch (const Unavailable& error) {
       answer.kind = Kind::unavailable;
       answer.text = error.what();
@@ -145,7 +146,7 @@ Answer answer_of_current_exception() noexcept {
       answer.text = error.what();
     } catch (const IntegrityError& error) {
       answer.kind = Kind::integrity;
-      answer.text = error.what();
+      answer.text = cli::error_text(error);
     } catch (const WrongKey& error) {
       answer.kind = Kind::wrong_key;
       answer.text = error.what();

@@ -559,7 +559,7 @@ class Open final : public Transfer {
     } else if (good != piece.segments) {
       // In order, what is authentic may flow; at any offset it waits for the whole.
       if (file_sink_ == nullptr) write_plain(piece, plain_end(piece, good));
-      throw IntegrityError(explain_segment(layout_, commits_, piece.first + good));
+      throw bad_segment(layout_, commits_, piece.first + good);
     }
     write_plain(piece, end);
     opened_ += piece.segments;
