@@ -29,7 +29,7 @@ bool is_closed_pipe(const std::exception& error) {
   return io != nullptr && io->code() == EPIPE;
 }
 
-// The commands that help, of which the library knows nothing.
+// The flags and commands that help, of which the library knows nothing.
 std::string advice(const std::exception& error) {
   if (dynamic_cast<const UnknownDevice*>(&error) != nullptr) {
     return "; `paraes devices` lists all";
@@ -40,6 +40,13 @@ std::string advice(const std::exception& error) {
   }
   if (dynamic_cast<const DamagedProgram*>(&error) != nullptr) {
     return "; `paraes devices --compile` makes it again";
+  }
+  if (const auto* segment = dynamic_cast<const BadSegment*>(&error);
+      segment != nullptr && segment->key_fits()) {
+    return " (--salvage saves what is intact)";
+  }
+  if (dynamic_cast<const NotSalted*>(&error) != nullptr) {
+    return " (if it is bare ciphertext, use --format raw)";
   }
   return "";
 }
@@ -67,6 +74,10 @@ void say(std::string_view text) {
 
 std::string error_text(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "out of memory";
+  if (const auto* kernel = dynamic_cast<const UnknownKernel*>(&error);
+      kernel != nullptr && kernel->source().empty()) {
+    return fmt::format("--kernel: {}", kernel->what());
+  }
   return error.what() + advice(error);
 }
 

@@ -27,7 +27,7 @@ inline constexpr int exit_closed_pipe = 141;
 // name can hold any) are written as escapes: one message is one line.
 void say(std::string_view text);
 
-// What an exception says, with the command that helps where there is one.
+// What an exception says, with the flag or command that helps where there is one.
 [[nodiscard]] std::string error_text(const std::exception& error);
 
 // say for an exception, and its exit status. A closed pipe is silent.

@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "cli/report.hpp"
 #include "paraes/error.hpp"
 #include "paraes/threads.hpp"
 
@@ -22,28 +23,28 @@ Reply reply_of_current_exception() noexcept {
     } catch (const IoError& error) {
       reply.kind = Kind::io;
       reply.code = error.code();
-      reply.text = error.what();
+      reply.text = cli::error_text(error);
     } catch (const InvalidArgument& error) {
       reply.kind = Kind::invalid_argument;
-      reply.text = error.what();
+      reply.text = cli::error_text(error);
     } catch (const Unavailable& error) {
       reply.kind = Kind::unavailable;
-      reply.text = error.what();
+      reply.text = cli::error_text(error);
     } catch (const DeviceError& error) {
       reply.kind = Kind::device;
-      reply.text = error.what();
+      reply.text = cli::error_text(error);
     } catch (const IntegrityError& error) {
       reply.kind = Kind::integrity;
-      reply.text = error.what();
+      reply.text = cli::error_text(error);
     } catch (const WrongKey& error) {
       reply.kind = Kind::wrong_key;
-      reply.text = error.what();
+      reply.text = cli::error_text(error);
     } catch (const std::bad_alloc&) {
       reply.kind = Kind::other;
       reply.text = "out of memory";
     } catch (const std::exception& error) {
       reply.kind = Kind::other;
-      reply.text = error.what();
+      reply.text = cli::error_text(error);
     }
   } catch (...) {
     reply.kind = Kind::other;

@@ -1,8 +1,10 @@
 // Errors thrown by the library. Nothing here prints, exits or aborts: callers translate.
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace paraes {
 
@@ -16,6 +18,20 @@ class Error : public std::runtime_error {
 class InvalidArgument : public Error {
  public:
   using Error::Error;
+};
+
+// There is no kernel of the name that was asked for; the message lists those that there are.
+class UnknownKernel : public InvalidArgument {
+ public:
+  UnknownKernel(const std::string& what, std::string name, std::string source)
+      : InvalidArgument(what), name_(std::move(name)), source_(std::move(source)) {}
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  // The environment variable that has the name; empty: the caller asked for it.
+  [[nodiscard]] const std::string& source() const noexcept { return source_; }
+
+ private:
+  std::string name_;
+  std::string source_;
 };
 
 // A kernel or device was asked for by name and this machine cannot run it.
@@ -76,6 +92,30 @@ class DamagedProgram : public IntegrityError {
 
  private:
   std::string path_;
+};
+
+// A segment of a message does not authenticate.
+class BadSegment : public IntegrityError {
+ public:
+  BadSegment(const std::string& what, std::uint64_t segment, std::uint64_t plain_offset,
+             bool key_fits)
+      : IntegrityError(what), segment_(segment), plain_offset_(plain_offset), key_fits_(key_fits) {}
+  [[nodiscard]] std::uint64_t segment() const noexcept { return segment_; }
+  // Of its first byte, in the plaintext.
+  [[nodiscard]] std::uint64_t plain_offset() const noexcept { return plain_offset_; }
+  // Whether the message has shown by then that the key is right: the data is damaged.
+  [[nodiscard]] bool key_fits() const noexcept { return key_fits_; }
+
+ private:
+  std::uint64_t segment_;
+  std::uint64_t plain_offset_;
+  bool key_fits_;
+};
+
+// The data of the openssl format does not begin with "Salted__".
+class NotSalted : public IntegrityError {
+ public:
+  using IntegrityError::IntegrityError;
 };
 
 // The header of a message does not match the key, the passphrase or the context: one of them is

@@ -53,7 +53,7 @@ std::span<const Kernel* const> kernel_rows() { return rows; }
 
 const Kernel& find_kernel(std::string_view request) {
   const CpuFeatureSet usable = usable_cpu_features();
-  std::string_view source = "--kernel";
+  std::string_view source;
   if (request.empty()) {
     const char* environment = std::getenv("PARAES_KERNEL");
     if (environment != nullptr && *environment != '\0') {
@@ -72,7 +72,8 @@ const Kernel& find_kernel(std::string_view request) {
   }
   if (named == nullptr) {
     std::string text(source);
-    text += ": there is no kernel '";
+    if (!source.empty()) text += ": ";
+    text += "there is no kernel '";
     text += request;
     text += "'; the kernels are auto";
     std::string_view last;
@@ -80,7 +81,7 @@ const Kernel& find_kernel(std::string_view request) {
       if (row->name != last) text.append(", ").append(row->name);
       last = row->name;
     }
-    throw InvalidArgument(text);
+    throw UnknownKernel(text, std::string(request), std::string(source));
   }
   throw Unavailable("kernel '" + std::string(named->name) +
                     "' cannot run here: " + missing_reason(*named, usable));

@@ -182,7 +182,7 @@ class Open final : public detail::ChunkSteps {
       if (bad != buffers.segments.end()) {
         // In order, what is authentic may go out; at any offset it waits for the whole.
         if (file_sink_ == nullptr) write_plain(chunk, layout_.plain_offset(bad->index));
-        throw IntegrityError(explain_segment(layout_, message_.commits(), bad->index));
+        throw bad_segment(layout_, message_.commits(), bad->index);
       }
     }
     write_plain(chunk, layout_.plain_offset(chunk.first) + chunk.out.size());

@@ -29,9 +29,9 @@ SaltedHeader SaltedHeader::random() {
 
 SaltedHeader SaltedHeader::parse(Bytes start) {
   if (!looks_salted(start)) {
-    throw IntegrityError(
+    throw NotSalted(
         "the input does not begin with \"Salted__\": `openssl enc` with a passphrase did not write "
-        "it (if it is bare ciphertext, use --format raw)");
+        "it");
   }
   if (start.size() != bytes) {
     throw IntegrityError("the input ends within its header: it has " +

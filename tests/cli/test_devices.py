@@ -87,7 +87,7 @@ class Devices(Case):
 
     def test_unknown_kernels(self):
         self.fails(2, "encrypt", *CTR, "--kernel", "quantum", "-", stdin=b"x",
-                   says=["quantum", "reference"])
+                   says=["--kernel: there is no kernel 'quantum'", "reference"])
         self.fails(2, "encrypt", *CTR, "-", stdin=b"x", env={"PARAES_KERNEL": "quantum"},
                    says=["PARAES_KERNEL", "quantum"])
 
