@@ -16,9 +16,9 @@
 #include <system_error>
 #include <utility>
 
-#include "bench/harness/signals.hpp"
-#include "bench/report/context.hpp"
+#include "bench/harness/noted_signals.hpp"
 #include "bench/report/json.hpp"
+#include "bench/report/report_context.hpp"
 #include "bench/report/table.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
@@ -89,7 +89,7 @@ class ProgressLine {
   std::size_t groups_;
 };
 
-Outcome measure_all(const Plan& plan, const Options& options, std::FILE* err) {
+Outcome measure_all(const BenchPlan& plan, const Options& options, std::FILE* err) {
   Outcome all;
   all.skipped = plan.skipped;
   Random random(options.seed);
@@ -123,7 +123,7 @@ void make_quick(AxisTexts& texts, Options& options) {
   options.settings.min_seconds = 0;
 }
 
-int run(const Plan& plan, const Options& options, std::FILE* out, std::FILE* err) {
+int run(const BenchPlan& plan, const Options& options, std::FILE* out, std::FILE* err) {
   if (options.list) {
     fmt::print(out, "{}", listing(plan));
     return 0;

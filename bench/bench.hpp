@@ -25,6 +25,7 @@ void make_quick(AxisTexts& texts, Options& options);
 // progress to `err` when that is a terminal. Returns the exit status: 1 when a row is wrong or
 // none ran, 128 + the
 // number of a signal that ended it, else 0. Throws IoError when the report cannot be written.
-[[nodiscard]] int run(const Plan& plan, const Options& options, std::FILE* out, std::FILE* err);
+[[nodiscard]] int run(const BenchPlan& plan, const Options& options, std::FILE* out,
+                      std::FILE* err);
 
 }  // namespace paraes::bench

@@ -33,7 +33,8 @@ class Formatter : public CLI::Formatter {
 };
 
 // What CLI11 says is a sentence of its own, sometimes of several lines.
-std::string usage_text(const Program& program, const CLI::App& app, const CLI::ParseError& error) {
+std::string usage_text(const ProgramInfo& program, const CLI::App& app,
+                       const CLI::ParseError& error) {
   std::string text = error.what();
   for (char& c : text) {
     if (c == '\n') c = ' ';
@@ -47,7 +48,7 @@ std::string usage_text(const Program& program, const CLI::App& app, const CLI::P
   return text + " (see `" + program.name + verb + " --help`)";
 }
 
-int parse_and_run(int argc, char** argv, const Program& program) {
+int parse_and_run(int argc, char** argv, const ProgramInfo& program) {
   CLI::App app{program.what, program.name};
   app.formatter(std::make_shared<Formatter>());
   app.set_version_flag("--version", program.name + " " + version(), "Print the version.");
@@ -86,7 +87,7 @@ int parse_and_run(int argc, char** argv, const Program& program) {
 
 }  // namespace
 
-int run_app(int argc, char** argv, const Program& program) {
+int run_app(int argc, char** argv, const ProgramInfo& program) {
   try {
     reserve_standard_descriptors();
     install_signal_handlers();

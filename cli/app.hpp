@@ -8,7 +8,7 @@
 
 namespace paraes::cli {
 
-struct Program {
+struct ProgramInfo {
   std::string name;
   std::string what;    // a sentence for --help
   std::string footer;  // its end
@@ -17,6 +17,6 @@ struct Program {
 };
 
 // Parses the flags, runs the verb and returns the exit status; prints what goes wrong.
-[[nodiscard]] int run_app(int argc, char** argv, const Program& program);
+[[nodiscard]] int run_app(int argc, char** argv, const ProgramInfo& program);
 
 }  // namespace paraes::cli

@@ -23,7 +23,6 @@
 #include "cli/profile.hpp"
 #include "cli/progress.hpp"
 #include "cli/removal.hpp"
-#include "cli/side_by_side.hpp"
 #include "cli/sizes.hpp"
 #include "cli/small_file_task.hpp"
 #include "paraes/error.hpp"
@@ -177,7 +176,11 @@ class Batch {
   }
 
   void each(std::size_t count, const std::function<void(std::size_t)>& body) const {
-    side_by_side(files_at_once(), count, !plan_.on_gpu, body);
+    // Programs for GPUs may have to be compiled.
+    for_each_job(
+        static_cast<unsigned>(files_at_once()), count,
+        [&](unsigned, std::uint64_t file) { body(static_cast<std::size_t>(file)); },
+        plan_.on_gpu ? StackSize::usual : StackSize::small);
   }
 
   // Whether the messages of small files go to the device together.
@@ -437,7 +440,7 @@ class Batch {
   std::uint64_t failed_ = 0;
   std::uint64_t bytes_ = 0;
   int status_ = exit_done;
-  std::set<std::pair<std::shared_ptr<const Root>, std::string>> folders_;  // to be synced
+  std::set<std::pair<std::shared_ptr<const TreeRoot>, std::string>> folders_;  // to be synced
   std::vector<std::pair<Place, FileOutcome::Committed>> to_remove_;
 };
 

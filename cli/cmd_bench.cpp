@@ -5,8 +5,8 @@
 #include <random>
 
 #include "bench/bench.hpp"
-#include "cli/commands.hpp"
 #include "cli/sizes.hpp"
+#include "cli/verbs.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes::cli {

@@ -13,9 +13,9 @@
 #include <system_error>
 #include <vector>
 
-#include "cli/commands.hpp"
 #include "cli/report.hpp"
 #include "cli/sizes.hpp"
+#include "cli/verbs.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
@@ -164,7 +164,7 @@ std::string as_text() {
   return text;
 }
 
-struct Options {
+struct DevicesOptions {
   bool json = false;
   bool compile = false;
   std::vector<std::string> targets;
@@ -172,7 +172,7 @@ struct Options {
   std::string folder;
 };
 
-void compile(const Options& options) {
+void compile(const DevicesOptions& options) {
   if (options.targets.empty() || options.folder.empty()) {
     throw InvalidArgument("--compile needs --arch, as in --arch sm_90,gfx90a, and -o FOLDER");
   }
@@ -193,7 +193,7 @@ void compile(const Options& options) {
   }
 }
 
-void run(const Options& options) {
+void run(const DevicesOptions& options) {
   if (!options.compile) {
     if (!options.targets.empty() || !options.folder.empty() || !options.kernel.empty()) {
       throw InvalidArgument("--arch, --kernel and -o go with --compile");
@@ -216,7 +216,7 @@ void run(const Options& options) {
 void add_devices(CLI::App& app, int& status) {
   CLI::App* verb = app.add_subcommand(
       "devices", "Lists CPU features, kernels and devices, or compiles programs for GPUs.");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DevicesOptions>();
   verb->add_flag("--json", options->json, "Print one JSON object.");
   verb->add_flag("--compile", options->compile,
                  "Compile programs for GPUs, which need not be here, and print the files; machines "

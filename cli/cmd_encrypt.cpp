@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "cli/batch.hpp"
-#include "cli/commands.hpp"
+#include "cli/verbs.hpp"
 
 namespace paraes::cli {
 namespace {

@@ -8,11 +8,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands.hpp"
 #include "cli/input.hpp"
 #include "cli/plan.hpp"
 #include "cli/report.hpp"
 #include "cli/sizes.hpp"
+#include "cli/verbs.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes::cli {

@@ -10,9 +10,9 @@
 #include <string>
 #include <utility>
 
-#include "cli/commands.hpp"
 #include "cli/report.hpp"
 #include "cli/signals.hpp"
+#include "cli/verbs.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "paraes/kdf.hpp"
@@ -21,7 +21,7 @@
 namespace paraes::cli {
 namespace {
 
-struct Options {
+struct KeygenOptions {
   unsigned key_bits = 256;
   std::string mode;
   bool hex = false;
@@ -50,7 +50,7 @@ SecretBytes to_hex_line(const SecretBytes& key) {
   return line;
 }
 
-void write_key(const Options& options, Bytes contents) {
+void write_key(const KeygenOptions& options, Bytes contents) {
   if (options.output == "-") {
     PipeSink sink(Descriptor(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)), "standard output");
     sink.write(contents);
@@ -73,7 +73,7 @@ void write_key(const Options& options, Bytes contents) {
   sink.commit();
 }
 
-void run(const Options& options) {
+void run(const KeygenOptions& options) {
   if (options.output_option->count() == 0 || options.output.empty()) {
     throw InvalidArgument("keygen needs -o FILE, the file to make");
   }
@@ -110,7 +110,7 @@ Examples:
 
 void add_keygen(CLI::App& app, int& status) {
   CLI::App* verb = app.add_subcommand("keygen", "Makes a key file.");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<KeygenOptions>();
   options->output_option =
       verb->add_option("-o,--output", options->output,
                        "The file to make, never an existing one; - is standard output.")

@@ -12,8 +12,8 @@
 #include <system_error>
 #include <vector>
 
-#include "cli/commands.hpp"
 #include "cli/report.hpp"
+#include "cli/verbs.hpp"
 
 namespace paraes::cli {
 namespace {

@@ -14,21 +14,21 @@
 #include <system_error>
 #include <vector>
 
-#include "bench/harness/signals.hpp"
+#include "bench/harness/noted_signals.hpp"
 #include "bench/suites/tune.hpp"
-#include "cli/commands.hpp"
 #include "cli/output.hpp"
 #include "cli/profile.hpp"
 #include "cli/report.hpp"
 #include "cli/signals.hpp"
 #include "cli/sizes.hpp"
+#include "cli/verbs.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 
 namespace paraes::cli {
 namespace {
 
-struct Options {
+struct TuneFlags {
   std::string output;
   double seconds = 20;
   bool show = false;
@@ -81,7 +81,7 @@ std::string table(const Profile& profile) {
   return text;
 }
 
-void print(const Profile& profile, const Options& options) {
+void print(const Profile& profile, const TuneFlags& options) {
   if (options.json) {
     print_line(stdout, to_json(profile));
   } else if (!options.quiet) {
@@ -89,7 +89,7 @@ void print(const Profile& profile, const Options& options) {
   }
 }
 
-std::string where(const Options& options) {
+std::string where(const TuneFlags& options) {
   std::string path = options.output.empty() ? profile_path() : options.output;
   if (!path.empty()) return path;
   throw InvalidArgument(
@@ -97,7 +97,7 @@ std::string where(const Options& options) {
       "set; name a file with -o");
 }
 
-void show(const Options& options) {
+void show(const TuneFlags& options) {
   const std::string path = where(options);
   std::optional<Profile> profile;
   try {
@@ -113,7 +113,7 @@ void show(const Options& options) {
 }
 
 // Throws InvalidArgument for what a profile must not replace: whoever names it with -o mistook it.
-void check_replaceable(const Options& options) {
+void check_replaceable(const TuneFlags& options) {
   const std::string& path = options.output;
   if (path.empty()) return;
   if (path.back() == '/' || std::filesystem::is_directory(path)) {
@@ -150,7 +150,7 @@ void store(const Profile& profile, const std::string& named) {
   sink.commit();
 }
 
-int run(const Options& options) {
+int run(const TuneFlags& options) {
   if (!(options.seconds >= 1 && options.seconds <= 3600)) {
     throw InvalidArgument("--seconds: a number from 1 to 3600 is needed");
   }
@@ -215,7 +215,7 @@ Examples:
 
 void add_tune(CLI::App& app, int& status) {
   CLI::App* verb = app.add_subcommand("tune", "Measures this machine, for --device auto.");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TuneFlags>();
   verb->add_option("-o,--output", options->output,
                    "Where to store the result (default: PARAES_PROFILE, else "
                    "~/.local/state/paraes/profile.json).")

@@ -104,13 +104,13 @@ void FileTask::open_message(const Message& message, OpenOptions options) {
 
 void FileTask::transfer_stream() {
   std::optional<SaltedHeader> new_header;
-  const std::unique_ptr<Stream> stream = file_.make_stream(new_header);
+  const std::unique_ptr<StreamTransform> stream = file_.make_stream(new_header);
   Source& source = *file_.input().source;
   if (const auto left = source.remaining()) stream->check_length(*left);
   Sink& sink = open_output();
   if (new_header) sink.write(new_header->encode());
-  const PumpResult result =
-      pump(source, *stream, sink, [this](std::uint64_t done) { file_.report_progress(done); });
+  const CopyResult result =
+      copy_stream(source, *stream, sink, [this](std::uint64_t done) { file_.report_progress(done); });
   file_.report_bytes(plan_.verb == Verb::encrypt ? result.bytes_in : result.bytes_out);
   file_.report_times(result.times, stream->cipher());
 }

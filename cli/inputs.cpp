@@ -60,7 +60,7 @@ std::vector<std::string> names_in(const Folder& folder) {
 
 class Finder {
  public:
-  Finder(const CryptOptions& options, Verb verb, Roots& roots, ProtectedFiles& files)
+  Finder(const CryptOptions& options, Verb verb, TreeRoots& roots, ProtectedFiles& files)
       : options_(options), verb_(verb), roots_(roots), files_(files), exclusions_(options.exclude) {
     if (options.output.path_given && verb != Verb::verify) {
       found_.outputs.emplace(roots, options.output.path);
@@ -115,7 +115,7 @@ class Finder {
   }
 
   // Without recursion: folders can be nested deeper than calls.
-  void tree(const std::shared_ptr<const Root>& root, Pending top) {
+  void tree(const std::shared_ptr<const TreeRoot>& root, Pending top) {
     std::vector<Pending> stack;
     stack.push_back(std::move(top));
     while (!stack.empty()) {
@@ -129,7 +129,7 @@ class Finder {
     }
   }
 
-  void look_through(const std::shared_ptr<const Root>& root, const Pending& pending,
+  void look_through(const std::shared_ptr<const TreeRoot>& root, const Pending& pending,
                     std::vector<Pending>& stack) {
     const auto opened = root->open(pending.path);
     const Folder& folder = *opened;
@@ -245,7 +245,7 @@ class Finder {
 
   const CryptOptions& options_;
   const Verb verb_;
-  Roots& roots_;
+  TreeRoots& roots_;
   ProtectedFiles& files_;
   const Exclusions exclusions_;
   Found found_;
@@ -254,7 +254,7 @@ class Finder {
 
 }  // namespace
 
-Found find_inputs(const CryptOptions& options, Verb verb, Roots& roots, ProtectedFiles& files) {
+Found find_inputs(const CryptOptions& options, Verb verb, TreeRoots& roots, ProtectedFiles& files) {
   if (std::find(options.inputs.begin(), options.inputs.end(), "-") != options.inputs.end()) {
     throw InvalidArgument("standard input (-) must be the only input, without -r");
   }

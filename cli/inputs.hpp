@@ -42,7 +42,7 @@ struct Found {
 // followed, others not, also those that appear meanwhile. Throws InvalidArgument where the
 // arguments contradict each other, and where an input or an output is a file that a secret comes
 // from. Makes no folder and opens no file. The inputs become known to `files`.
-[[nodiscard]] Found find_inputs(const CryptOptions& options, Verb verb, Roots& roots,
+[[nodiscard]] Found find_inputs(const CryptOptions& options, Verb verb, TreeRoots& roots,
                                 ProtectedFiles& files);
 
 }  // namespace paraes::cli

@@ -1,7 +1,7 @@
 #include <string_view>
 
 #include "cli/app.hpp"
-#include "cli/commands.hpp"
+#include "cli/verbs.hpp"
 
 namespace {
 
@@ -24,7 +24,7 @@ damaged header, 130 and 143 ended by a signal, 141 closed pipe.)";
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Program program = {
+  const ProgramInfo program = {
       .name = "paraes",
       .what = "Encrypts and decrypts with AES, as fast as this machine can.",
       .footer = footer,

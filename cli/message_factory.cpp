@@ -284,7 +284,7 @@ Message::Parts MessageFactory::open_tink(std::unique_ptr<Source>& source) {
   return found ? std::move(*found) : open(*fitting[0]);
 }
 
-std::unique_ptr<Stream> MessageFactory::raw(unsigned& key_bits) {
+std::unique_ptr<StreamTransform> MessageFactory::raw(unsigned& key_bits) {
   const Lock lock(mutex_);
   const SecretBytes& secret = key();
   key_bits = static_cast<unsigned>(8 * secret.size() / (plan_.mode == BlockMode::xts ? 2 : 1));
@@ -298,7 +298,7 @@ std::unique_ptr<Stream> MessageFactory::raw(unsigned& key_bits) {
   return raw_stream(plan_.direction(), raw);
 }
 
-std::unique_ptr<Stream> MessageFactory::salted(const SaltedHeader& header) {
+std::unique_ptr<StreamTransform> MessageFactory::salted(const SaltedHeader& header) {
   const Lock lock(mutex_);
   SaltedOptions salted;
   salted.mode = plan_.mode;

@@ -11,7 +11,7 @@
 
 #include "cli/plan.hpp"
 #include "cli/tink_keyset.hpp"
-#include "paraes/formats.hpp"
+#include "paraes/streams.hpp"
 
 namespace paraes::cli {
 
@@ -30,8 +30,8 @@ class MessageFactory {
   [[nodiscard]] Message open_message(std::unique_ptr<Source>& source);
 
   // For raw and openssl. The stream's AES key size goes to `key_bits`.
-  [[nodiscard]] std::unique_ptr<Stream> raw(unsigned& key_bits);
-  [[nodiscard]] std::unique_ptr<Stream> salted(const SaltedHeader& header);
+  [[nodiscard]] std::unique_ptr<StreamTransform> raw(unsigned& key_bits);
+  [[nodiscard]] std::unique_ptr<StreamTransform> salted(const SaltedHeader& header);
 
  private:
   using Derived = std::pair<unsigned, std::array<std::uint8_t, 16>>;

@@ -106,11 +106,11 @@ Message OpenFile::make_message() {
   return message;
 }
 
-std::unique_ptr<Stream> OpenFile::make_stream(std::optional<SaltedHeader>& new_header) {
+std::unique_ptr<StreamTransform> OpenFile::make_stream(std::optional<SaltedHeader>& new_header) {
   const Plan& plan = run_.plan;
   const Clock::time_point start = Clock::now();
   unsigned key_bits = plan.key_bits == 0 ? 256 : plan.key_bits;
-  std::unique_ptr<Stream> stream;
+  std::unique_ptr<StreamTransform> stream;
   if (plan.format == Format::raw) {
     stream = run_.messages.raw(key_bits);
   } else if (plan.verb == Verb::encrypt) {

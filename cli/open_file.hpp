@@ -30,7 +30,8 @@ class OpenFile {
   // A new message, or that of the input. The first of a run says what runs.
   [[nodiscard]] Message make_message();
   // The cipher of an unauthenticated format. `new_header` is set if the output begins with one.
-  [[nodiscard]] std::unique_ptr<Stream> make_stream(std::optional<SaltedHeader>& new_header);
+  [[nodiscard]] std::unique_ptr<StreamTransform> make_stream(
+      std::optional<SaltedHeader>& new_header);
 
   // Until then nothing of the output exists. `named`: see FileSink::Options.
   Sink& open_output(bool named);

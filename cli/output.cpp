@@ -53,7 +53,7 @@ mode_t umask_of_process() {
 
 // The place that a symbolic link leads to: the temporary must be on the file system of the file,
 // not on that of the link.
-Place resolved(Roots& roots, Place place) {
+Place resolved(TreeRoots& roots, Place place) {
   char* const name = realpath(place.shown.c_str(), nullptr);
   if (name == nullptr) fail_open(place.shown, errno);
   const std::string path = name;

@@ -27,7 +27,7 @@ std::string join(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-OutputTree::OutputTree(Roots& roots, const std::string& path) : shown_(path) {
+OutputTree::OutputTree(TreeRoots& roots, const std::string& path) : shown_(path) {
   std::string there = path;
   while (there.size() > 1 && there.back() == '/') there.pop_back();
   struct stat status = {};

@@ -18,7 +18,7 @@ class OutputTree {
  public:
   // Looks where `path` is, or which part of it is there, and makes nothing. Throws InvalidArgument
   // for what is no folder, IoError for what cannot be reached.
-  OutputTree(Roots& roots, const std::string& path);
+  OutputTree(TreeRoots& roots, const std::string& path);
 
   // Whether it is the folder that -o names.
   [[nodiscard]] bool is_top(const struct stat& status) const {
@@ -48,15 +48,15 @@ class OutputTree {
 
   // The folders that were made, and the one in which the first of them was made: to be synced.
   [[nodiscard]] std::vector<std::string> changed_folders() const;
-  [[nodiscard]] const std::shared_ptr<const Root>& root() const noexcept { return root_; }
+  [[nodiscard]] const std::shared_ptr<const TreeRoot>& root() const noexcept { return root_; }
 
  private:
   void make_folder(const std::string& path);
   void set_mode(const std::string& path, mode_t most);
 
-  std::shared_ptr<const Root> root_;  // the last folder of the path that is there
-  std::string below_;                 // the rest of the path
-  std::string shown_;                 // the path with a '/' behind it
+  std::shared_ptr<const TreeRoot> root_;  // the last folder of the path that is there
+  std::string below_;                     // the rest of the path
+  std::string shown_;                     // the path with a '/' behind it
   std::map<std::string, std::optional<mode_t>> wanted_;  // by path below the root
   std::vector<std::string> made_;
   // See look().

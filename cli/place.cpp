@@ -27,7 +27,7 @@ FileId id_of(const Folder& folder) {
 
 }  // namespace
 
-std::shared_ptr<const Folder> FolderCache::find(const Root& root, const std::string& path) {
+std::shared_ptr<const Folder> FolderCache::find(const TreeRoot& root, const std::string& path) {
   const std::lock_guard lock(mutex_);
   for (const Entry& entry : entries_) {
     if (entry.root == &root && entry.path == path) return entry.folder;
@@ -35,20 +35,21 @@ std::shared_ptr<const Folder> FolderCache::find(const Root& root, const std::str
   return nullptr;
 }
 
-void FolderCache::add(const Root& root, const std::string& path,
+void FolderCache::add(const TreeRoot& root, const std::string& path,
                       std::shared_ptr<const Folder> folder) {
   const std::lock_guard lock(mutex_);
   entries_[next_] = {&root, path, std::move(folder)};
   next_ = (next_ + 1) % entries_.size();
 }
 
-Root::Root(const std::string& path, bool keep, FolderCache& cache) : name_(path), cache_(cache) {
+TreeRoot::TreeRoot(const std::string& path, bool keep, FolderCache& cache)
+    : name_(path), cache_(cache) {
   Folder folder(path);
   id_ = id_of(folder);
   if (keep) folder_.emplace(std::move(folder));
 }
 
-Folder Root::reopen() const {
+Folder TreeRoot::reopen() const {
   Folder folder(name_);
   if (id_of(folder) == id_) return folder;
   throw IoError(fmt::format("cannot open {}: another folder has taken its place", name_), ESTALE);
@@ -56,7 +57,7 @@ Folder Root::reopen() const {
 
 // Calls open(folder) with this folder.
 template <class Open>
-auto Root::open_below(const std::string& path, const Open& open) const {
+auto TreeRoot::open_below(const std::string& path, const Open& open) const {
   try {
     return folder_ ? open(*folder_) : open(reopen());
   } catch (const IoError& error) {
@@ -68,26 +69,26 @@ auto Root::open_below(const std::string& path, const Open& open) const {
   }
 }
 
-std::shared_ptr<const Folder> Root::open(const std::string& path) const {
+std::shared_ptr<const Folder> TreeRoot::open(const std::string& path) const {
   if (auto found = cache_.find(*this, path)) return found;
   auto opened = std::make_shared<const Folder>(open_now(path));
   cache_.add(*this, path, opened);
   return opened;
 }
 
-Folder Root::open_now(const std::string& path) const {
+Folder TreeRoot::open_now(const std::string& path) const {
   return open_below(path, [&](const Folder& folder) { return folder.open_folder(path); });
 }
 
-Descriptor Root::open_file(const std::string& path, int flags) const {
+Descriptor TreeRoot::open_file(const std::string& path, int flags) const {
   return open_below(path, [&](const Folder& folder) { return folder.open_file(path, flags); });
 }
 
-std::shared_ptr<const Root> Roots::open(const std::string& path) {
+std::shared_ptr<const TreeRoot> TreeRoots::open(const std::string& path) {
   const std::lock_guard lock(mutex_);
   auto found = roots_.find(path);
   if (found == roots_.end()) {
-    auto root = std::make_shared<const Root>(path, roots_.size() < most_kept, cache_);
+    auto root = std::make_shared<const TreeRoot>(path, roots_.size() < most_kept, cache_);
     found = roots_.emplace(path, std::move(root)).first;
   }
   return found->second;
@@ -106,7 +107,7 @@ std::shared_ptr<const Folder> Place::open_folder() const {
   }
 }
 
-Place place_of_argument(Roots& roots, const std::string& path, const char* verb) {
+Place place_of_argument(TreeRoots& roots, const std::string& path, const char* verb) {
   const auto fail = [&](int code) {
     throw IoError(fmt::format("cannot {} {}: {}", verb, path.empty() ? "''" : path,
                               std::generic_category().message(code)),

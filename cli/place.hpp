@@ -13,18 +13,18 @@
 
 namespace paraes::cli {
 
-class Root;
+class TreeRoot;
 
 // The folders that a run opened last, since files come folder by folder: a few, however many
 // threads and folders there are, because descriptors are few. For any number of threads.
 class FolderCache {
  public:
-  [[nodiscard]] std::shared_ptr<const Folder> find(const Root& root, const std::string& path);
-  void add(const Root& root, const std::string& path, std::shared_ptr<const Folder> folder);
+  [[nodiscard]] std::shared_ptr<const Folder> find(const TreeRoot& root, const std::string& path);
+  void add(const TreeRoot& root, const std::string& path, std::shared_ptr<const Folder> folder);
 
  private:
   struct Entry {
-    const Root* root = nullptr;
+    const TreeRoot* root = nullptr;
     std::string path;
     std::shared_ptr<const Folder> folder;
   };
@@ -36,10 +36,10 @@ class FolderCache {
 // A folder that an argument names; symbolic links in its name are followed. What is below it is
 // reached from its descriptor: see Folder. That it is the same folder is certain also where it has
 // to be opened again, because a run with many arguments cannot hold a descriptor for each.
-class Root {
+class TreeRoot {
  public:
   // `keep`: hold the descriptor. The cache outlives it. Throws IoError.
-  Root(const std::string& path, bool keep, FolderCache& cache);
+  TreeRoot(const std::string& path, bool keep, FolderCache& cache);
 
   // The folder `path` below it, "" for itself. Throws IoError, also for a symbolic link in `path`
   // and where another folder has taken the place of this one.
@@ -64,23 +64,23 @@ class Root {
 };
 
 // The roots of a run, each opened once. For any number of threads.
-class Roots {
+class TreeRoots {
  public:
-  [[nodiscard]] std::shared_ptr<const Root> open(const std::string& path);
+  [[nodiscard]] std::shared_ptr<const TreeRoot> open(const std::string& path);
 
  private:
   FolderCache cache_;
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<const Root>> roots_;
+  std::map<std::string, std::shared_ptr<const TreeRoot>> roots_;
 };
 
 // The path of the folder that holds `path`, both below a root; empty for the root itself.
 [[nodiscard]] std::string parent_of(const std::string& path);
 
 struct Place {
-  std::shared_ptr<const Root> root;  // none: standard input
-  std::string path;                  // below the root; not empty
-  std::string shown;                 // what the user calls it
+  std::shared_ptr<const TreeRoot> root;  // none: standard input
+  std::string path;                      // below the root; not empty
+  std::string shown;                     // what the user calls it
   // Whether the last name may be a symbolic link, which is then followed: it was an argument.
   bool follow = false;
 
@@ -93,6 +93,6 @@ struct Place {
 
 // The place of the file that the argument `path` names. Throws IoError if its folder cannot be
 // opened. `verb`: what was to be done with it, for that error.
-[[nodiscard]] Place place_of_argument(Roots& roots, const std::string& path, const char* verb);
+[[nodiscard]] Place place_of_argument(TreeRoots& roots, const std::string& path, const char* verb);
 
 }  // namespace paraes::cli

@@ -8,9 +8,9 @@
 
 #include "cli/crypt_options.hpp"
 #include "paraes/ciphers.hpp"
-#include "paraes/formats.hpp"
 #include "paraes/kernels.hpp"
 #include "paraes/messages.hpp"
+#include "paraes/streams.hpp"
 
 namespace paraes::cli {
 

@@ -25,7 +25,7 @@ struct RunContext {
   const Plan& plan;
   Distributor* const distributor;
   MessageFactory messages;
-  Roots roots;
+  TreeRoots roots;
   ProtectedFiles files;
   Leftovers leftovers;
   // Each message is printed once a run.

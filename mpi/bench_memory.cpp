@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "bench/memory/memory_variant.hpp"
 #include "bench/memory/oracle.hpp"
 #include "bench/memory/ours.hpp"
-#include "bench/memory/variant.hpp"
 #include "mpi/commands.hpp"
 #include "mpi/serializer.hpp"
 #include "paraes/error.hpp"

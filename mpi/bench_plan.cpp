@@ -10,7 +10,7 @@
 #include "bench/file/workspace.hpp"
 #include "bench/memory/arena.hpp"
 #include "bench/memory/job.hpp"
-#include "bench/suites/rows.hpp"
+#include "bench/suites/suite_rows.hpp"
 #include "mpi/bench_file.hpp"
 #include "mpi/bench_memory.hpp"
 #include "paraes/kernels.hpp"
@@ -42,15 +42,15 @@ void refuse_on_ranks(const Job& job) {
   }
 }
 
-class Planner {
+class RanksPlanner {
  public:
-  Planner(const Ranks& ranks, const bench::Axes& axes, const std::vector<Distribution>& list)
+  RanksPlanner(const Ranks& ranks, const bench::Axes& axes, const std::vector<Distribution>& list)
       : ranks_(ranks), axes_(axes), distributions_(list) {
     // All rows use the arena's two buffers.
     axes_.in_place = {false};
   }
 
-  bench::Plan plan() {
+  bench::BenchPlan plan() {
     for (const std::string& scope : axes_.scopes) {
       bench::skip_openmp(axes_, scope, "ranks have the library's threads", plan_);
     }
@@ -117,8 +117,8 @@ class Planner {
     const std::string folder = bench::workspace_root(axes_.folder);
     plan_.folder = folder;
     workspace_ = std::make_shared<bench::Workspace>(folder, bytes);
-    const bench::FileJob job{"paraes", Mode::gcm,
-                             axes_.key_bits_named ? axes_.key_bits.front() : 256, axes_.unit};
+    const bench::FileRowJob job{"paraes", Mode::gcm,
+                                axes_.key_bits_named ? axes_.key_bits.front() : 256, axes_.unit};
     for (const Direction direction : axes_.directions) {
       for (const int threads : axes_.threads) {
         for (const std::string& kernel : axes_.kernels) {
@@ -133,7 +133,7 @@ class Planner {
     group_.finish();
   }
 
-  void add(const bench::FileJob& job, Row row) {
+  void add(const bench::FileRowJob& job, Row row) {
     const auto add_row = [&](std::optional<Distribution> distribution) {
       group_.add(row, [&](const Row& r) {
         kernels_.require(r.kernel);
@@ -156,7 +156,7 @@ class Planner {
   bench::Axes axes_;
   const std::vector<Distribution>& distributions_;
   bench::KernelTable kernels_{kernels(), "CPU"};
-  bench::Plan plan_;
+  bench::BenchPlan plan_;
   bench::GroupBuilder group_{plan_};
   std::shared_ptr<bench::Arena> arena_;
   std::shared_ptr<bench::Workspace> workspace_;
@@ -165,9 +165,9 @@ class Planner {
 
 }  // namespace
 
-bench::Plan make_bench_plan(const Ranks& ranks, const bench::Axes& axes,
-                            const std::vector<Distribution>& distributions) {
-  return Planner(ranks, axes, distributions).plan();
+bench::BenchPlan make_bench_plan(const Ranks& ranks, const bench::Axes& axes,
+                                 const std::vector<Distribution>& distributions) {
+  return RanksPlanner(ranks, axes, distributions).plan();
 }
 
 }  // namespace paraes::mpi

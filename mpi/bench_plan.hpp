@@ -12,7 +12,7 @@ namespace paraes::mpi {
 
 // Rank 0: rows of the axes with all ranks, distributed in these ways, and beside each with as many
 // threads of rank 0 alone. The other ranks run a Worker meanwhile.
-[[nodiscard]] bench::Plan make_bench_plan(const Ranks& ranks, const bench::Axes& axes,
-                                          const std::vector<Distribution>& distributions);
+[[nodiscard]] bench::BenchPlan make_bench_plan(const Ranks& ranks, const bench::Axes& axes,
+                                               const std::vector<Distribution>& distributions);
 
 }  // namespace paraes::mpi

@@ -21,7 +21,7 @@ struct ChunkSegment {
   Bytes in;
 };
 
-struct Chunk {
+struct RankChunk {
   std::vector<ChunkSegment> segments;
 };
 
@@ -36,7 +36,7 @@ void serialize(Archive& archive, T& segment) {
   archive(segment.index, segment.last, segment.in);
 }
 
-template <class Archive, MaybeConst<Chunk> T>
+template <class Archive, MaybeConst<RankChunk> T>
 void serialize(Archive& archive, T& chunk) {
   archive(chunk.segments);
 }
@@ -47,7 +47,7 @@ void serialize(Archive& archive, T& result) {
 }
 
 [[nodiscard]] inline Serializer serialized_chunk(std::span<const SegmentCipher::Segment> run) {
-  Chunk chunk;
+  RankChunk chunk;
   chunk.segments.reserve(run.size());
   for (const SegmentCipher::Segment& segment : run) {
     chunk.segments.push_back({segment.index, segment.last, segment.in});
@@ -61,7 +61,7 @@ class HeldChunk {
   // To be sealed, or to be opened. Throws Error for a segment that is too short to be opened.
   HeldChunk(const Serializer& received, bool seals) {
     std::size_t total = 0;
-    for (const ChunkSegment& segment : received.read<Chunk>().segments) {
+    for (const ChunkSegment& segment : received.read<RankChunk>().segments) {
       if (!seals && segment.in.size() < segment_tag_bytes) throw Error("a segment has no tag");
       run_.push_back({.index = segment.index, .last = segment.last, .in = segment.in, .out = {}});
       total += out_bytes(segment.in, seals);

@@ -1,7 +1,5 @@
 // paraes-mpi: the verbs of paraes over the ranks of an MPI job.
 
-#include <openssl/evp.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -17,9 +15,9 @@
 #include "bench/bench.hpp"
 #include "cli/app.hpp"
 #include "cli/batch.hpp"
-#include "cli/commands.hpp"
 #include "cli/plan.hpp"
 #include "cli/report.hpp"
+#include "cli/verbs.hpp"
 #include "mpi/bench_plan.hpp"
 #include "mpi/ranks.hpp"
 #include "mpi/root.hpp"
@@ -27,6 +25,7 @@
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
+#include "paraes/sha256.hpp"
 
 namespace paraes::mpi {
 namespace {
@@ -40,24 +39,7 @@ Examples:
   mpirun -n 4 paraes-mpi decrypt --key-file my.key big.tar.paes
   srun -n 64 paraes-mpi encrypt -T 8 --key-file my.key -r /scratch/run7)";
 
-using Digest = std::array<std::uint8_t, 32>;
-
-class Sha256 {
- public:
-  Sha256() : context_(EVP_MD_CTX_new()) { EVP_DigestInit_ex(context_, EVP_sha256(), nullptr); }
-  ~Sha256() { EVP_MD_CTX_free(context_); }
-  Sha256(const Sha256&) = delete;
-  Sha256& operator=(const Sha256&) = delete;
-  void add(const void* data, std::size_t bytes) { EVP_DigestUpdate(context_, data, bytes); }
-  std::string text() {
-    Digest digest{};
-    EVP_DigestFinal_ex(context_, digest.data(), nullptr);
-    return {digest.begin(), digest.end()};
-  }
-
- private:
-  EVP_MD_CTX* context_;
-};
+std::string text_of(const Sha256::Digest& digest) { return {digest.begin(), digest.end()}; }
 
 std::string digest_of_program() {
   Sha256 hash;
@@ -67,14 +49,14 @@ std::string digest_of_program() {
     file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
     hash.add(buffer.data(), static_cast<std::size_t>(file.gcount()));
   }
-  return hash.text();
+  return text_of(hash.digest());
 }
 
 // Only a digest: a flag may have a key.
 std::string digest_of_flags(int argc, char** argv) {
   Sha256 hash;
   for (int i = 1; i < argc; ++i) hash.add(argv[i], std::char_traits<char>::length(argv[i]) + 1);
-  return hash.text();
+  return text_of(hash.digest());
 }
 
 // Whether all ranks would do the same; if not, rank 0 says what differs.
@@ -105,9 +87,9 @@ std::string own_device(const Ranks& ranks, const std::string& device) {
   return count == 0 ? device : device + ":" + std::to_string(ranks.local_rank() % count);
 }
 
-class Program {
+class MpiProgram {
  public:
-  explicit Program(const Ranks& ranks) : ranks_(ranks) {}
+  explicit MpiProgram(const Ranks& ranks) : ranks_(ranks) {}
 
   // After the verb: if it was not reached on this rank, others may wait for it. Returns what all
   // exit with.
@@ -291,7 +273,7 @@ int main(int argc, char** argv) {
   using namespace paraes;
   const mpi::Ranks ranks(&argc, &argv);
   if (!mpi::are_alike(ranks, argc, argv)) return cli::exit_usage;
-  mpi::Program program(ranks);
+  mpi::MpiProgram program(ranks);
   const int status = cli::run_app(
       argc, argv,
       {.name = "paraes-mpi",

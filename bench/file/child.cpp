@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "bench/harness/signals.hpp"
+#include "bench/harness/noted_signals.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes::bench {

@@ -25,7 +25,7 @@ std::string need_program(const std::string& name) {
   return path;
 }
 
-std::string job_name(const FileJob& job) {
+std::string job_name(const FileRowJob& job) {
   return job.format + "-" + std::string(to_string(job.mode)) + "-" + std::to_string(job.key_bits);
 }
 
@@ -33,7 +33,7 @@ bool pads(Mode mode) { return mode == Mode::ecb || mode == Mode::cbc; }
 
 class Paraes : public FileTool {
  public:
-  Paraes(std::string program, const FileJob& job, Row row)
+  Paraes(std::string program, const FileRowJob& job, Row row)
       : program_(std::move(program)), job_(job), row_(std::move(row)) {}
 
   [[nodiscard]] std::vector<std::string> command(Direction direction, const Workspace& workspace,
@@ -103,13 +103,13 @@ class Paraes : public FileTool {
   }
 
   std::string program_;
-  FileJob job_;
+  FileRowJob job_;
   Row row_;
 };
 
 class OpensslEnc : public FileTool {
  public:
-  explicit OpensslEnc(const FileJob& job) : program_(need_program("openssl")), job_(job) {
+  explicit OpensslEnc(const FileRowJob& job) : program_(need_program("openssl")), job_(job) {
     if (job.mode == Mode::xts || job.mode == Mode::gcm) {
       throw Skip("openssl enc has neither XTS nor GCM");
     }
@@ -139,7 +139,7 @@ class OpensslEnc : public FileTool {
 
  private:
   std::string program_;
-  FileJob job_;
+  FileRowJob job_;
 };
 
 class Age : public FileTool {
@@ -189,17 +189,17 @@ class Cp : public FileTool {
 
 }  // namespace
 
-std::unique_ptr<FileTool> make_paraes(std::string program, const FileJob& job, Row row) {
+std::unique_ptr<FileTool> make_paraes(std::string program, const FileRowJob& job, Row row) {
   return std::make_unique<Paraes>(std::move(program), job, std::move(row));
 }
 
-std::unique_ptr<FileTool> make_openssl_enc(const FileJob& job) {
+std::unique_ptr<FileTool> make_openssl_enc(const FileRowJob& job) {
   return std::make_unique<OpensslEnc>(job);
 }
 
-std::unique_ptr<FileTool> make_age(const FileJob& /*job*/) { return std::make_unique<Age>(); }
+std::unique_ptr<FileTool> make_age(const FileRowJob& /*job*/) { return std::make_unique<Age>(); }
 
-std::unique_ptr<FileTool> make_cp(const FileJob& /*job*/) { return std::make_unique<Cp>(); }
+std::unique_ptr<FileTool> make_cp(const FileRowJob& /*job*/) { return std::make_unique<Cp>(); }
 
 const std::vector<FileRival>& file_rivals() {
   static const std::vector<FileRival> rows = {

@@ -16,7 +16,7 @@
 namespace paraes::bench {
 
 // What a file is to become.
-struct FileJob {
+struct FileRowJob {
   std::string format;  // of --format; rivals know raw and openssl
   Mode mode = Mode::gcm;
   int key_bits = 256;
@@ -49,16 +49,16 @@ class FileTool {
 };
 
 // `program` is the path of paraes; `row` says how it works: on which device, with which kernel, ….
-[[nodiscard]] std::unique_ptr<FileTool> make_paraes(std::string program, const FileJob& job,
+[[nodiscard]] std::unique_ptr<FileTool> make_paraes(std::string program, const FileRowJob& job,
                                                     Row row);
 // Throws Skip without openssl, or for a job that `openssl enc` lacks.
-[[nodiscard]] std::unique_ptr<FileTool> make_openssl_enc(const FileJob& job);
-[[nodiscard]] std::unique_ptr<FileTool> make_age(const FileJob& job);
-[[nodiscard]] std::unique_ptr<FileTool> make_cp(const FileJob& job);
+[[nodiscard]] std::unique_ptr<FileTool> make_openssl_enc(const FileRowJob& job);
+[[nodiscard]] std::unique_ptr<FileTool> make_age(const FileRowJob& job);
+[[nodiscard]] std::unique_ptr<FileTool> make_cp(const FileRowJob& job);
 
 struct FileRival {
   std::string_view name;
-  std::unique_ptr<FileTool> (*make)(const FileJob& job);
+  std::unique_ptr<FileTool> (*make)(const FileRowJob& job);
   std::vector<std::string> version_command;
   bool follows_job;  // computes the job's own format, mode and key; others have only their own
   bool copies;       // there is only one direction

@@ -129,8 +129,8 @@ void take_sample(Entrant& entrant, EnergyMeter& energy) {
   }
 }
 
-// A counter at a step, and what had been done by then.
-struct Step {
+// A counter when it changed, and the work done by then.
+struct CounterReading {
   double at_ns = 0;
   double joules = 0;
   double timed_ns = 0;
@@ -142,7 +142,7 @@ class Steps {
  public:
   explicit Steps(double joules) : seen_(joules) {}
 
-  void look(const Step& now) {
+  void look(const CounterReading& now) {
     ++looks_;
     if (now.joules == seen_) return;
     seen_ = now.joules;
@@ -164,8 +164,8 @@ class Steps {
  private:
   double seen_;
   unsigned looks_ = 0;  // since the last step
-  std::optional<Step> first_;
-  Step last_;
+  std::optional<CounterReading> first_;
+  CounterReading last_;
 };
 
 // A sample is shorter than a step of the counter, which covers the samples of other rows as well.
@@ -175,7 +175,7 @@ void measure_stretch(Entrant& entrant, GpuEnergyMeter& meter, double min_ns) {
   Result& result = entrant.result;
   std::vector<Steps> gpus;
   const auto begin = Clock::now();
-  Step now;
+  CounterReading now;
   const auto done = [&](const Steps& gpu) { return gpu.ns() >= min_ns; };
   for (;;) {
     const auto looked = Clock::now();

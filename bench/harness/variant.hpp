@@ -82,7 +82,7 @@ struct Skipped {
   std::string reason;
 };
 
-struct Plan {
+struct BenchPlan {
   std::vector<Group> groups;
   std::vector<Skipped> skipped;
   std::string folder;  // where files are made; empty: none are

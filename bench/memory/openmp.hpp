@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "bench/memory/variant.hpp"
+#include "bench/memory/memory_variant.hpp"
 
 namespace paraes::bench {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "bench/memory/variant.hpp"
+#include "bench/memory/memory_variant.hpp"
 
 namespace paraes::bench {
 

@@ -133,7 +133,7 @@ std::string skipped_text(const std::vector<Skipped>& skipped) {
   return out;
 }
 
-class Grid {
+class TextGrid {
  public:
   void add_column(const std::string& title, bool left) {
     left_.push_back(left);
@@ -229,7 +229,7 @@ std::string table(const Outcome& outcome) {
     if (std::find(rivals.begin(), rivals.end(), name) == rivals.end()) rivals.push_back(name);
   }
 
-  Grid grid;
+  TextGrid grid;
   for (const Column& column : shown) grid.add_column(column.title, column.left);
   grid.add_column("kernel", true);
   grid.add_column("MB/s", false);
@@ -286,8 +286,8 @@ std::string table(const Outcome& outcome) {
   return out + skipped_text(outcome.skipped);
 }
 
-std::string listing(const Plan& plan) {
-  Grid grid;
+std::string listing(const BenchPlan& plan) {
+  TextGrid grid;
   const std::vector<Column> columns = axis_columns();
   for (const Column& column : columns) grid.add_column(column.title, column.left);
   grid.add_column("kernel", true);

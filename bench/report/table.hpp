@@ -12,7 +12,7 @@ namespace paraes::bench {
 [[nodiscard]] std::string table(const Outcome& outcome);
 
 // The rows that a plan would run, and those that it skips.
-[[nodiscard]] std::string listing(const Plan& plan);
+[[nodiscard]] std::string listing(const BenchPlan& plan);
 
 // "16 KiB", "1 MiB", "1000 B".
 [[nodiscard]] std::string size_text(std::uint64_t bytes);

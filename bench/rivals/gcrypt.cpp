@@ -11,7 +11,7 @@
 namespace paraes::bench {
 namespace {
 
-struct Functions {
+struct GcryptFunctions {
   decltype(&gcry_check_version) check_version = nullptr;
   decltype(&gcry_control) control = nullptr;
   decltype(&gcry_cipher_open) open = nullptr;
@@ -26,7 +26,7 @@ struct Functions {
   decltype(&gcry_cipher_ctl) cipher_control = nullptr;
   decltype(&gcry_strerror) error_text = nullptr;
 
-  Functions() {
+  GcryptFunctions() {
     const DynamicLibrary library = open_library("libgcrypt.so.20");
     find_function(library, check_version, "gcry_check_version");
     find_function(library, control, "gcry_control");
@@ -47,8 +47,8 @@ struct Functions {
   }
 };
 
-const Functions& functions() {
-  static const Functions table;
+const GcryptFunctions& functions() {
+  static const GcryptFunctions table;
   return table;
 }
 
@@ -85,7 +85,7 @@ class Gcrypt : public Contender {
   }
 
   void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* tag) override {
-    const Functions& f = functions();
+    const GcryptFunctions& f = functions();
     split_.run(in, [&](unsigned r, std::uint64_t from, std::uint64_t bytes,
                        const std::uint8_t* iv) {
       const gcry_cipher_hd_t handle = handles_[r].get();

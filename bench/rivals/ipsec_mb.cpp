@@ -13,14 +13,14 @@
 namespace paraes::bench {
 namespace {
 
-struct Functions {
+struct IpsecMbFunctions {
   decltype(&alloc_mb_mgr) alloc = nullptr;
   decltype(&free_mb_mgr) free = nullptr;
   decltype(&init_mb_mgr_auto) init = nullptr;
   decltype(&imb_get_version_str) version_text = nullptr;
   decltype(&imb_get_version) version = nullptr;
 
-  Functions() {
+  IpsecMbFunctions() {
     const DynamicLibrary library = open_library("libIPSec_MB.so.1");
     find_function(library, alloc, "alloc_mb_mgr");
     find_function(library, free, "free_mb_mgr");
@@ -36,8 +36,8 @@ struct Functions {
   }
 };
 
-const Functions& functions() {
-  static const Functions table;
+const IpsecMbFunctions& functions() {
+  static const IpsecMbFunctions table;
   return table;
 }
 

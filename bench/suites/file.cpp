@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "bench/file/child.hpp"
-#include "bench/file/variant.hpp"
-#include "bench/suites/rows.hpp"
+#include "bench/file/file_variant.hpp"
+#include "bench/suites/suite_rows.hpp"
 #include "bench/suites/suites.hpp"
 #include "paraes/kernels.hpp"
 
@@ -13,9 +13,9 @@ namespace {
 
 using Check = FileVariant::Check;
 
-class Planner {
+class FilePlanner {
  public:
-  Planner(const Axes& axes, Plan& plan)
+  FilePlanner(const Axes& axes, BenchPlan& plan)
       : axes_(axes), group_(plan), gpus_(present_gpus(axes, "file", plan)) {}
 
   // Whether there is a device to measure, and rivals beside it.
@@ -26,7 +26,7 @@ class Planner {
     done_.clear();
     workspace_ = std::make_shared<Workspace>(workspace_root(axes_.folder), bytes);
     for (const FileRival& rival : file_rivals()) {
-      if (!rival.follows_job) add_rival(rival, FileJob{});
+      if (!rival.follows_job) add_rival(rival, FileRowJob{});
     }
     for (const std::string& format : axes_.formats) {
       // The authenticated formats have one mode, the others no GCM.
@@ -34,11 +34,11 @@ class Planner {
           is_authenticated(format) ? std::vector<Mode>{Mode::gcm} : modes_of(format);
       for (const Mode mode : modes) {
         for (const int bits : key_bits_of(format)) {
-          FileJob job{format, mode, bits, axes_.unit};
+          FileRowJob job{format, mode, bits, axes_.unit};
           add_jobs(job);
           // `openssl enc` authenticates nothing; AES-CTR with the same key size is its closest.
-          const FileJob closest =
-              is_authenticated(format) ? FileJob{"raw", Mode::ctr, bits, axes_.unit} : job;
+          const FileRowJob closest =
+              is_authenticated(format) ? FileRowJob{"raw", Mode::ctr, bits, axes_.unit} : job;
           for (const FileRival& rival : file_rivals()) {
             if (rival.follows_job) add_rival(rival, closest);
           }
@@ -63,7 +63,7 @@ class Planner {
 
   // `make` gives the tool of a row and its checker, or throws Skip.
   template <class Make>
-  void add(Row row, const FileJob& job, Check check, Make make) {
+  void add(Row row, const FileRowJob& job, Check check, Make make) {
     group_.add(std::move(row), [&](const Row& r) {
       std::pair<std::unique_ptr<FileTool>, std::unique_ptr<FileTool>> tools = make(r);
       return std::make_unique<FileVariant>(r, job, check, std::move(tools.first),
@@ -71,7 +71,7 @@ class Planner {
     });
   }
 
-  void add_jobs(const FileJob& job) {
+  void add_jobs(const FileRowJob& job) {
     for (const Direction direction : axes_.directions) {
       if (has(axes_.devices, "cpu")) add_on_cpu(job, row_of(job, direction, workspace_->bytes()));
       for (const std::string& device : gpus_)
@@ -79,7 +79,7 @@ class Planner {
     }
   }
 
-  void add_on_cpu(const FileJob& job, Row row) {
+  void add_on_cpu(const FileRowJob& job, Row row) {
     // The others have one piece at a time on its way.
     row.overlap = axes_.overlap && is_authenticated(job.format);
     for (const int threads : axes_.threads) {
@@ -91,7 +91,7 @@ class Planner {
     }
   }
 
-  void add_on_gpu(const FileJob& job, Row row, const std::string& device) {
+  void add_on_gpu(const FileRowJob& job, Row row, const std::string& device) {
     row.device = device;
     row.threads = 0;
     row.overlap = axes_.overlap;
@@ -107,7 +107,7 @@ class Planner {
     }
   }
 
-  void add_ours(const FileJob& job, const Row& row, const KernelTable& kernels) {
+  void add_ours(const FileRowJob& job, const Row& row, const KernelTable& kernels) {
     const Check check = row.direction == Direction::decrypt ? Check::plaintext
                         : job.format == "raw"               ? Check::raw
                                                             : Check::undo;
@@ -131,7 +131,7 @@ class Planner {
     return row;
   }
 
-  void add_rival(const FileRival& rival, const FileJob& job) {
+  void add_rival(const FileRival& rival, const FileRowJob& job) {
     if (!has(axes_.rivals, rival.name)) return;
     for (const Direction direction : axes_.directions) {
       Row row = row_of(job, direction, workspace_->bytes());
@@ -171,8 +171,8 @@ class Planner {
 
 }  // namespace
 
-void plan_file(const Axes& axes, Plan& plan) {
-  Planner planner(axes, plan);
+void plan_file(const Axes& axes, BenchPlan& plan) {
+  FilePlanner planner(axes, plan);
   if (!planner.has_device()) return;
   skip_device_keys_of_cpu(axes, "file", plan);
   skip_openmp(axes, "file", "programs that do files have their own threads", plan);

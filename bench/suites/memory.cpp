@@ -4,20 +4,20 @@
 
 #include "bench/memory/arena.hpp"
 #include "bench/memory/device_memory.hpp"
+#include "bench/memory/memory_variant.hpp"
 #include "bench/memory/openmp.hpp"
 #include "bench/memory/ours.hpp"
 #include "bench/memory/ports.hpp"
-#include "bench/memory/variant.hpp"
 #include "bench/rivals/rivals.hpp"
-#include "bench/suites/rows.hpp"
+#include "bench/suites/suite_rows.hpp"
 #include "bench/suites/suites.hpp"
 
 namespace paraes::bench {
 namespace {
 
-class Planner {
+class MemoryPlanner {
  public:
-  Planner(const Axes& axes, Plan& plan) : axes_(axes), group_(plan) {
+  MemoryPlanner(const Axes& axes, BenchPlan& plan) : axes_(axes), group_(plan) {
     for (std::string& device : present_gpus(axes, "memory", plan)) {
       if (device.find('+') == std::string::npos) {
         gpus_.push_back(std::move(device));
@@ -164,8 +164,8 @@ class Planner {
 
 }  // namespace
 
-void plan_memory(const Axes& axes, Plan& plan) {
-  Planner planner(axes, plan);
+void plan_memory(const Axes& axes, BenchPlan& plan) {
+  MemoryPlanner planner(axes, plan);
   skip_device_keys_of_cpu(axes, "memory", plan);
   const std::vector<std::uint64_t> sizes =
       axes.sizes.empty() ? std::vector<std::uint64_t>{16 << 10, 1 << 20} : axes.sizes;

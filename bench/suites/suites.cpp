@@ -2,8 +2,8 @@
 
 namespace paraes::bench {
 
-Plan make_plan(const Axes& axes) {
-  Plan plan;
+BenchPlan make_plan(const Axes& axes) {
+  BenchPlan plan;
   for (const std::string& scope : axes.scopes) {
     if (scope == "memory") plan_memory(axes, plan);
     if (scope == "transfer") plan_transfer(axes, plan);

@@ -7,10 +7,10 @@
 
 namespace paraes::bench {
 
-void plan_memory(const Axes& axes, Plan& plan);
-void plan_transfer(const Axes& axes, Plan& plan);
-void plan_file(const Axes& axes, Plan& plan);
+void plan_memory(const Axes& axes, BenchPlan& plan);
+void plan_transfer(const Axes& axes, BenchPlan& plan);
+void plan_file(const Axes& axes, BenchPlan& plan);
 
-[[nodiscard]] Plan make_plan(const Axes& axes);
+[[nodiscard]] BenchPlan make_plan(const Axes& axes);
 
 }  // namespace paraes::bench

@@ -4,15 +4,15 @@
 #include "bench/memory/arena.hpp"
 #include "bench/memory/pinned_copy.hpp"
 #include "bench/memory/transfer.hpp"
-#include "bench/suites/rows.hpp"
+#include "bench/suites/suite_rows.hpp"
 #include "bench/suites/suites.hpp"
 
 namespace paraes::bench {
 namespace {
 
-class Planner {
+class TransferPlanner {
  public:
-  Planner(const Axes& axes, Plan& plan)
+  TransferPlanner(const Axes& axes, BenchPlan& plan)
       : axes_(axes), group_(plan), gpus_(present_gpus(axes, "transfer", plan)) {
     if (!has(axes.devices, "cpu")) return;
     skip_device(plan, "cpu", "transfer", "data for the cpu is in host memory: nothing to transfer");
@@ -82,8 +82,8 @@ class Planner {
 
 }  // namespace
 
-void plan_transfer(const Axes& axes, Plan& plan) {
-  Planner planner(axes, plan);
+void plan_transfer(const Axes& axes, BenchPlan& plan) {
+  TransferPlanner planner(axes, plan);
   const std::vector<std::uint64_t> sizes =
       axes.sizes.empty() ? std::vector<std::uint64_t>{1 << 20, 64 << 20} : axes.sizes;
   for (const std::uint64_t bytes : sizes) planner.plan(bytes);

@@ -9,7 +9,7 @@
 #include "bench/file/child.hpp"
 #include "bench/file/workspace.hpp"
 #include "bench/harness/measure.hpp"
-#include "bench/harness/signals.hpp"
+#include "bench/harness/noted_signals.hpp"
 #include "bench/memory/arena.hpp"
 #include "bench/memory/seal.hpp"
 #include "paraes/error.hpp"

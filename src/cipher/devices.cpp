@@ -11,7 +11,7 @@
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 #include "paraes/threads.hpp"
-#include "src/cipher/devices.hpp"
+#include "src/cipher/gpu_kernels.hpp"
 #include "src/gpu/pool.hpp"
 #include "src/gpu/programs/kernel_rows.hpp"
 #include "src/gpu/programs/prepare.hpp"

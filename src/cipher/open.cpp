@@ -7,10 +7,10 @@
 #include "paraes/error.hpp"
 #include "paraes/secret.hpp"
 #include "src/cipher/cpu.hpp"
-#include "src/cipher/devices.hpp"
 #include "src/cipher/fallback.hpp"
 #include "src/cipher/gpu.hpp"
 #include "src/cipher/gpu_gcm.hpp"
+#include "src/cipher/gpu_kernels.hpp"
 #include "src/gpu/device_names.hpp"
 #include "src/kernels/registry.hpp"
 
@@ -43,28 +43,29 @@ void check_xts_key(Bytes key) {
 }
 
 // Where a cipher works.
-struct Place {
+struct Location {
   const Kernel& kernel;  // of the CPU, which has a part in everything
   Executor executor;
   std::shared_ptr<gpu::DevicePool> pool;  // none: the CPU does it all
   std::string fallback;                   // why there is none, if there was to be one
 };
 
-Place find_place(const Execution& execution) {
+Location find_location(const Execution& execution) {
   const std::optional<gpu::DeviceNames> gpus = gpu::parse_device(execution.device);
   // On a GPU the name is that of a GPU kernel.
-  Place place{find_kernel(gpus ? "auto" : execution.kernel), Executor(execution.threads), {}, {}};
-  if (!gpus) return place;
+  Location location{
+      find_kernel(gpus ? "auto" : execution.kernel), Executor(execution.threads), {}, {}};
+  if (!gpus) return location;
   const gpu::KernelRow& row = select_gpu_kernel(execution.kernel, execution.allow_leaky);
   const gpu::PoolOptions options{.transfer = execution.transfer,
                                  .memory_limit = execution.device_memory};
   try {
-    place.pool = gpu::open_pool(*gpus, row, options);
+    location.pool = gpu::open_pool(*gpus, row, options);
   } catch (const Error& error) {
     if (!execution.fall_back) throw;
-    place.fallback = error.what();
+    location.fallback = error.what();
   }
-  return place;
+  return location;
 }
 
 GpuUse use_of(const Execution& execution) {
@@ -75,39 +76,40 @@ GpuUse use_of(const Execution& execution) {
 
 std::shared_ptr<const BlockCipher> open_block_cipher(Bytes key, const Execution& execution) {
   check_aes_key(key);
-  Place place = find_place(execution);
-  if (!place.pool) {
-    return make_cpu_block(place.kernel, place.executor, key, std::move(place.fallback));
+  Location location = find_location(execution);
+  if (!location.pool) {
+    return make_cpu_block(location.kernel, location.executor, key, std::move(location.fallback));
   }
   return make_gpu_block(
-      std::move(place.pool),
-      std::make_unique<CipherKey>(place.kernel, key.data(), static_cast<unsigned>(key.size())),
-      place.executor, use_of(execution));
+      std::move(location.pool),
+      std::make_unique<CipherKey>(location.kernel, key.data(), static_cast<unsigned>(key.size())),
+      location.executor, use_of(execution));
 }
 
 std::shared_ptr<const XtsCipher> open_xts_cipher(Bytes key, const Execution& execution) {
   check_xts_key(key);
-  Place place = find_place(execution);
-  if (!place.pool) {
-    return make_cpu_xts(place.kernel, place.executor, key, std::move(place.fallback));
+  Location location = find_location(execution);
+  if (!location.pool) {
+    return make_cpu_xts(location.kernel, location.executor, key, std::move(location.fallback));
   }
   return make_gpu_xts(
-      std::move(place.pool),
-      std::make_unique<XtsKey>(place.kernel, key.data(), static_cast<unsigned>(key.size() / 2)),
-      place.executor, use_of(execution));
+      std::move(location.pool),
+      std::make_unique<XtsKey>(location.kernel, key.data(), static_cast<unsigned>(key.size() / 2)),
+      location.executor, use_of(execution));
 }
 
 std::shared_ptr<const GcmCipher> open_gcm_cipher(Bytes key, const Execution& execution) {
   check_aes_key(key);
-  Place place = find_place(execution);
+  Location location = find_location(execution);
   // Made with new, so that it lies in locked memory.
   std::shared_ptr<const GcmKey> own =
-      std::make_unique<GcmKey>(place.kernel, key.data(), static_cast<unsigned>(key.size()));
-  if (!place.pool) return make_cpu_gcm(std::move(own), place.executor, std::move(place.fallback));
+      std::make_unique<GcmKey>(location.kernel, key.data(), static_cast<unsigned>(key.size()));
+  if (!location.pool)
+    return make_cpu_gcm(std::move(own), location.executor, std::move(location.fallback));
   auto on_gpu =
-      std::make_unique<GpuGcm>(std::move(place.pool), own, place.executor, use_of(execution));
+      std::make_unique<GpuGcm>(std::move(location.pool), own, location.executor, use_of(execution));
   if (!execution.fall_back) return on_gpu;
-  return with_fallback(std::move(on_gpu), make_cpu_gcm(own, place.executor, {}), own);
+  return with_fallback(std::move(on_gpu), make_cpu_gcm(own, location.executor, {}), own);
 }
 
 }  // namespace paraes::detail

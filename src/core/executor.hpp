@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "src/core/threads.hpp"
+#include "src/core/thread_teams.hpp"
 
 namespace paraes {
 

@@ -30,9 +30,9 @@ void* map_locked(std::size_t bytes) {
   return memory;
 }
 
-class Arena {
+class LockedArena {
  public:
-  Arena() : base_(static_cast<std::uint8_t*>(map_locked(arena_bytes))) {}
+  LockedArena() : base_(static_cast<std::uint8_t*>(map_locked(arena_bytes))) {}
 
   // nullptr if there is no room.
   void* allocate(std::size_t count) {
@@ -70,8 +70,8 @@ class Arena {
 };
 
 // Never destroyed: keys in static objects may outlive it.
-Arena& arena() {
-  static auto* const the_arena = new Arena;
+LockedArena& arena() {
+  static auto* const the_arena = new LockedArena;
   return *the_arena;
 }
 

@@ -1,4 +1,4 @@
-#include "src/core/sha256.hpp"
+#include "paraes/sha256.hpp"
 
 #include <openssl/evp.h>
 

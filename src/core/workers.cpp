@@ -6,18 +6,18 @@
 #include <atomic>
 #include <vector>
 
-#include "src/core/threads.hpp"
+#include "src/core/thread_teams.hpp"
 
 namespace paraes {
 namespace {
 
-struct Worker {
+struct WorkerThread {
   const std::function<void(unsigned)>* body = nullptr;
   unsigned number = 0;
   pthread_t thread = {};
 
   static void* run(void* worker) {
-    const Worker& own = *static_cast<Worker*>(worker);
+    const WorkerThread& own = *static_cast<WorkerThread*>(worker);
     (*own.body)(own.number);
     return nullptr;
   }
@@ -25,14 +25,14 @@ struct Worker {
 
 }  // namespace
 
-void run_workers(unsigned count, const std::function<void(unsigned)>& body) {
-  std::vector<Worker> workers(count);
+void run_workers(unsigned count, const std::function<void(unsigned)>& body, StackSize stack) {
+  std::vector<WorkerThread> workers(count);
   unsigned started = 1;  // the caller
   for (; started < count; ++started) {
-    Worker& worker = workers[started];
+    WorkerThread& worker = workers[started];
     worker = {&body, started, {}};
     // Where the system starts no more, those that there are do all the work.
-    if (!start_small_thread(worker.thread, Join::yes, Worker::run, &worker)) break;
+    if (!start_thread_with(worker.thread, stack, Join::yes, WorkerThread::run, &worker)) break;
   }
   body(0);
   for (unsigned i = 1; i < started; ++i) pthread_join(workers[i].thread, nullptr);
@@ -70,7 +70,8 @@ void TurnQueue::rethrow() {
 }
 
 void for_each_job(unsigned workers, std::uint64_t count,
-                  const std::function<void(unsigned worker, std::uint64_t job)>& body) {
+                  const std::function<void(unsigned worker, std::uint64_t job)>& body,
+                  StackSize stack) {
   std::atomic<std::uint64_t> next = 0;
   TurnQueue jobs;
   const auto work = [&](unsigned worker) {
@@ -82,7 +83,7 @@ void for_each_job(unsigned workers, std::uint64_t count,
       }
     }
   };
-  run_workers(static_cast<unsigned>(std::min<std::uint64_t>(workers, count)), work);
+  run_workers(static_cast<unsigned>(std::min<std::uint64_t>(workers, count)), work, stack);
   jobs.rethrow();
 }
 

@@ -1,5 +1,5 @@
 // Threads that work through a sequence of jobs by themselves, for work that waits on files and
-// pipes. Those of threads.hpp, which keep runs on the same cores, are for computation.
+// pipes. Those of thread_teams.hpp, which keep runs on the same cores, are for computation.
 #pragma once
 
 #include <condition_variable>
@@ -9,17 +9,14 @@
 #include <limits>
 #include <mutex>
 
+#include "paraes/threads.hpp"
+
 namespace paraes {
 
 // Calls body(0) … body(count - 1) concurrently, body(0) on the calling thread; returns when all
 // have. `body` must not throw. Fewer threads run if the system gives no more.
-void run_workers(unsigned count, const std::function<void(unsigned)>& body);
-
-// Calls body(worker, job) once for each job < count, on up to `workers` threads as above; jobs are
-// handed out in order. After a job has thrown, jobs of higher numbers are not begun; what the one
-// of the lowest number threw is thrown here, when all workers have ended.
-void for_each_job(unsigned workers, std::uint64_t count,
-                  const std::function<void(unsigned worker, std::uint64_t job)>& body);
+void run_workers(unsigned count, const std::function<void(unsigned)>& body,
+                 StackSize stack = StackSize::small);
 
 // Keeps numbered jobs of several workers in order, and what failed.
 //

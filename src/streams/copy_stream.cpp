@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "paraes/formats.hpp"
+#include "paraes/streams.hpp"
 #include "src/core/stopwatch.hpp"
 
 namespace paraes {
@@ -17,7 +17,8 @@ constexpr std::size_t least = std::size_t{64} << 10;
 
 }  // namespace
 
-PumpResult pump(Source& source, Stream& stream, Sink& sink, const PumpProgress& progress) {
+CopyResult copy_stream(Source& source, StreamTransform& stream, Sink& sink,
+                       const CopyProgress& progress) {
   std::size_t wanted = most;
   if (const auto size = source.remaining()) {
     stream.check_length(*size);
@@ -26,10 +27,10 @@ PumpResult pump(Source& source, Stream& stream, Sink& sink, const PumpProgress& 
   }
   const std::size_t granule = stream.granule();
   const std::size_t piece = std::max<std::size_t>(wanted / granule, 1) * granule;
-  constexpr std::size_t ahead = Stream::lookahead;
-  IoBuffer buffer(piece + ahead + Stream::growth);
+  constexpr std::size_t ahead = StreamTransform::lookahead;
+  IoBuffer buffer(piece + ahead + StreamTransform::growth);
 
-  PumpResult result;
+  CopyResult result;
   std::size_t held = 0;  // bytes read ahead, at the start of the buffer
   for (;;) {
     const std::size_t missing = piece + ahead - held;

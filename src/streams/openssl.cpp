@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "paraes/error.hpp"
-#include "paraes/formats.hpp"
 #include "paraes/kdf.hpp"
 #include "paraes/secret.hpp"
+#include "paraes/streams.hpp"
 
 namespace paraes {
 namespace {
@@ -49,8 +49,8 @@ std::array<std::uint8_t, SaltedHeader::bytes> SaltedHeader::encode() const {
   return text;
 }
 
-std::unique_ptr<Stream> salted_stream(Direction direction, const SaltedHeader& header,
-                                      Bytes passphrase, const SaltedOptions& options) {
+std::unique_ptr<StreamTransform> salted_stream(Direction direction, const SaltedHeader& header,
+                                               Bytes passphrase, const SaltedOptions& options) {
   if (options.mode != BlockMode::cbc && options.mode != BlockMode::ctr) {
     throw InvalidArgument("the openssl format has the modes cbc and ctr");
   }

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "paraes/error.hpp"
-#include "paraes/formats.hpp"
+#include "paraes/streams.hpp"
 #include "src/core/counter.hpp"
 
 namespace paraes {
@@ -47,7 +47,7 @@ std::size_t unpad(const std::uint8_t* data, std::size_t bytes) {
 
 // ECB and CBC: whole blocks, with or without padding.
 template <class Mode>
-class BlockStream final : public Stream {
+class BlockStream final : public StreamTransform {
  public:
   BlockStream(Direction direction, bool padding, Mode mode)
       : direction_(direction), padding_(padding), mode_(std::move(mode)) {}
@@ -99,7 +99,7 @@ class BlockStream final : public Stream {
   std::uint64_t done_ = 0;
 };
 
-class CtrStream final : public Stream {
+class CtrStream final : public StreamTransform {
  public:
   explicit CtrStream(Ctr mode) : mode_(std::move(mode)) {}
 
@@ -118,7 +118,7 @@ class CtrStream final : public Stream {
   Ctr mode_;
 };
 
-class XtsStream final : public Stream {
+class XtsStream final : public StreamTransform {
  public:
   XtsStream(Direction direction, Bytes first_unit, std::size_t unit_bytes, Xts mode)
       : direction_(direction), unit_bytes_(unit_bytes), mode_(std::move(mode)) {
@@ -168,7 +168,7 @@ class XtsStream final : public Stream {
 
 }  // namespace
 
-std::unique_ptr<Stream> raw_stream(Direction direction, const RawOptions& options) {
+std::unique_ptr<StreamTransform> raw_stream(Direction direction, const RawOptions& options) {
   static constexpr std::array<std::uint8_t, block_bytes> zero{};
   switch (options.mode) {
     case BlockMode::ecb:

@@ -98,12 +98,12 @@ TEST(Axes, ZeroThreadsAreAllCores) {
   EXPECT_EQ(axes.threads, std::vector<int>{available_cores()});
 }
 
-Plan plan_with(AxisTexts texts) {
+BenchPlan plan_with(AxisTexts texts) {
   if (texts.kernel.empty()) texts.kernel = "reference";
   return make_plan(axes_of(texts));
 }
 
-bool skips(const Plan& plan, const std::string& part) {
+bool skips(const BenchPlan& plan, const std::string& part) {
   for (const Skipped& skipped : plan.skipped) {
     if (skipped.reason.find(part) != std::string::npos) return true;
   }
@@ -116,7 +116,7 @@ TEST(Plan, ProductOfAxes) {
   texts.key_bits = "all";
   texts.size = "16,64,4096";
   texts.rivals = "openssl,memcpy";
-  const Plan plan = plan_with(texts);
+  const BenchPlan plan = plan_with(texts);
   ASSERT_EQ(plan.groups.size(), 3U);  // one a size: rows of one size are interleaved
   for (const Group& group : plan.groups) {
     EXPECT_EQ(group.size(), 2U * 3U * 2U * 2U + 1U);  // modes, keys, directions, who; one copy
@@ -133,7 +133,7 @@ TEST(Plan, ExecutorsSpreadOverSeveralThreads) {
   texts.rivals = "memcpy";
   const auto rows = [&] {
     std::vector<std::string> list;
-    const Plan plan = plan_with(texts);
+    const BenchPlan plan = plan_with(texts);
     for (const auto& variant : plan.groups.front()) {
       const Row& row = variant->row();
       list.push_back(row.who() + " " + std::to_string(row.threads) + " " + row.executor);
@@ -167,7 +167,7 @@ TEST(Plan, ImpossibleRowsHaveReasons) {
   texts.rivals = "none";
   texts.scope = "memory,transfer";
   texts.device = "cpu,cuda:77";
-  const Plan plan = plan_with(texts);
+  const BenchPlan plan = plan_with(texts);
   EXPECT_TRUE(skips(plan, "whole blocks"));
   EXPECT_TRUE(skips(plan, "XTS has no AES-192"));
   EXPECT_TRUE(skips(plan, "nothing to transfer"));
@@ -180,7 +180,7 @@ TEST(Plan, MissingDeviceIsSkippedInEveryScope) {
   texts.device = "cuda:77";
   texts.scope = "memory,transfer,file";
   texts.rivals = "memcpy,pinned-copy";
-  const Plan plan = plan_with(texts);
+  const BenchPlan plan = plan_with(texts);
   EXPECT_TRUE(plan.groups.empty());
   std::vector<std::string> scopes;
   for (const Skipped& skipped : plan.skipped) {
@@ -198,7 +198,7 @@ TEST(Plan, FilesWithoutADeviceHaveNoRivalsEither) {
   texts.device = "cuda:77";
   texts.scope = "file";
   texts.rivals = "cp";
-  const Plan plan = plan_with(texts);
+  const BenchPlan plan = plan_with(texts);
   EXPECT_TRUE(plan.groups.empty());
   EXPECT_EQ(plan.folder, "");
   texts.device = "cpu,cuda:77";
@@ -209,7 +209,7 @@ TEST(Plan, KeysOfTheCpuAreItsOwnInFilesToo) {
   AxisTexts texts;
   texts.scope = "file";
   texts.key_expansion = "device";
-  const Plan plan = plan_with(texts);
+  const BenchPlan plan = plan_with(texts);
   ASSERT_TRUE(skips(plan, "the cpu expands keys itself"));
   EXPECT_EQ(plan.skipped[0].row.scope, "file");
 }
@@ -221,7 +221,7 @@ TEST(Plan, CopiesHaveNoPlaceToStayIn) {
   texts.in_place = "yes";
   texts.size = "64";
   texts.rivals = "memcpy";
-  const Plan plan = plan_with(texts);
+  const BenchPlan plan = plan_with(texts);
   ASSERT_EQ(plan.groups.size(), 1U);
   ASSERT_EQ(plan.groups[0].size(), 2U);
   EXPECT_FALSE(plan.groups[0][0]->row().in_place);

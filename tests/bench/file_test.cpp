@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/file/file_variant.hpp"
 #include "bench/file/tools.hpp"
-#include "bench/file/variant.hpp"
 #include "bench/file/workspace.hpp"
 
 namespace paraes::bench {
@@ -29,8 +29,8 @@ class Teller : public FileTool {
 
 TEST(File, PhasesAreThoseOfTheCallsSinceTheyWereLastTaken) {
   const auto workspace = std::make_shared<Workspace>(workspace_root(""), 4096);
-  FileVariant variant(Row{}, FileJob{}, FileVariant::Check::plaintext, std::make_unique<Teller>(),
-                      nullptr, workspace);
+  FileVariant variant(Row{}, FileRowJob{}, FileVariant::Check::plaintext,
+                      std::make_unique<Teller>(), nullptr, workspace);
   variant.set_up();
   EXPECT_FALSE(variant.take_phases().contains("read"));
   for (const int calls : {1, 3}) {

@@ -82,7 +82,7 @@ class BenchGpu : public testing::Test {
 
   // `right`: no call may fail.
   static Json measured(const Axes& axes, bool right = true) {
-    const Plan plan = make_plan(axes);
+    const BenchPlan plan = make_plan(axes);
     Random random(1);
     EnergyMeter energy;
     Outcome all;
@@ -170,7 +170,7 @@ TEST_F(BenchGpu, PhasesAreThoseSinceTheyWereLastTaken) {
   axes.mode = "ctr";
   axes.direction = "encrypt";
   axes.rivals = "none";
-  const Plan plan = make_plan(axes_of(axes));
+  const BenchPlan plan = make_plan(axes_of(axes));
   ASSERT_EQ(plan.groups.size(), 1U) << plan.skipped[0].reason;
   Variant& variant = *plan.groups[0][0];
   variant.set_up();
@@ -196,7 +196,7 @@ TEST_F(BenchGpu, PhasesWithoutOverlapAreDisjoint) {
   texts_of_row.rivals = "pinned-copy";
   Axes axes = axes_of(texts_of_row);
   axes.overlap = false;
-  const Plan plan = make_plan(axes);
+  const BenchPlan plan = make_plan(axes);
   ASSERT_EQ(plan.groups.size(), 1U) << plan.skipped[0].reason;
   ASSERT_EQ(plan.groups[0].size(), 2U);
   for (const auto& variant : plan.groups[0]) {
@@ -275,7 +275,7 @@ TEST_F(BenchGpuFiles, StandBesideTheCpuAndAreVerified) {
   axes.device = "cpu," + test_device();
   axes.transfer = "staged,mapped";
   axes.rivals = "cp";
-  const Plan plan = make_plan(axes_of(axes));
+  const BenchPlan plan = make_plan(axes_of(axes));
   ASSERT_EQ(plan.groups.size(), 1U);  // rows of one size are interleaved
   const Json json = of_files(axes);
   ASSERT_EQ(json["results"].size(), 1U + 2U + 2U * 2U) << json["skipped"].dump();

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "bench/bench.hpp"
+#include "bench/memory/memory_variant.hpp"
 #include "bench/memory/openmp.hpp"
 #include "bench/memory/oracle.hpp"
 #include "bench/memory/ours.hpp"
 #include "bench/memory/ports.hpp"
-#include "bench/memory/variant.hpp"
 #include "bench/rivals/rivals.hpp"
 #include "paraes/kernels.hpp"
 #include "src/core/executor.hpp"
@@ -275,7 +275,7 @@ class DiscardedOutput {
 
 int status_of(bool damaged) {
   const Job job{Mode::ctr, 128, Direction::encrypt, 4096, 4096, 1, false};
-  Plan plan;
+  BenchPlan plan;
   plan.groups.emplace_back();
   std::unique_ptr<Contender> contender;
   if (damaged) {
@@ -298,7 +298,7 @@ TEST(Run, WrongRowEndsWithOne) {
 
 TEST(Run, NothingToRunEndsWithOne) {
   const DiscardedOutput output;
-  EXPECT_EQ(run(Plan{}, Options{}, output.file(), output.file()), 1);
+  EXPECT_EQ(run(BenchPlan{}, Options{}, output.file(), output.file()), 1);
 }
 
 }  // namespace

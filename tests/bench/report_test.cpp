@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/report/context.hpp"
 #include "bench/report/json.hpp"
+#include "bench/report/report_context.hpp"
 #include "bench/report/table.hpp"
 
 namespace paraes::bench {

@@ -159,7 +159,7 @@ class Terminal:
         os.close(self.master)
         os.close(self.slave)
 
-    def pump(self, seconds=0.02):
+    def copy_stream(self, seconds=0.02):
         if select.select([self.master], [], [], seconds)[0]:
             self.seen += os.read(self.master, 65536)
             return True
@@ -170,7 +170,7 @@ class Terminal:
         end = time.monotonic() + DEADLINE
         while text not in self.seen:
             self.case.assertLess(time.monotonic(), end, f"no {text!r} in {self.seen!r}")
-            self.pump()
+            self.copy_stream()
         before, self.seen = self.seen.split(text, 1)
         return before
 
@@ -185,8 +185,8 @@ class Terminal:
         end = time.monotonic() + DEADLINE
         while self.process.poll() is None:
             self.case.assertLess(time.monotonic(), end, f"no end; shown: {self.seen!r}")
-            self.pump()
-        while self.pump(0.05):
+            self.copy_stream()
+        while self.copy_stream(0.05):
             pass
         return self.process.returncode, self.seen
 

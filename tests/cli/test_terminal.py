@@ -118,7 +118,7 @@ class Screen(Case):
         terminal.process.stdin.write(pattern(5 << 20))
         terminal.process.stdin.flush()
         for _ in range(40):
-            terminal.pump(0.02)
+            terminal.copy_stream(0.02)
         terminal.process.stdin.write(pattern(9 << 20))
         terminal.process.stdin.close()
         status, shown = terminal.finish()

@@ -15,7 +15,7 @@
 #include "paraes/segments.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/memory_io.hpp"
-#include "tests/support/segments.hpp"
+#include "tests/support/one_segment.hpp"
 
 extern "C" unsigned long paraes_failed_launches();
 

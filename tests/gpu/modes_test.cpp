@@ -17,8 +17,8 @@
 #include "tests/support/buffers.hpp"
 #include "tests/support/builds.hpp"
 #include "tests/support/environment.hpp"
+#include "tests/support/one_segment.hpp"
 #include "tests/support/operations.hpp"
-#include "tests/support/segments.hpp"
 
 namespace paraes {
 namespace {

@@ -27,7 +27,7 @@
 #include "src/cipher/parallel_modes.hpp"
 #include "src/core/cache.hpp"
 #include "src/core/executor.hpp"
-#include "src/core/threads.hpp"
+#include "src/core/thread_teams.hpp"
 
 namespace paraes {
 namespace {

@@ -11,7 +11,7 @@
 #include "tests/support/evp_oracle.hpp"
 #include "tests/support/hex.hpp"
 #include "tests/support/memory_io.hpp"
-#include "tests/support/segments.hpp"
+#include "tests/support/one_segment.hpp"
 
 namespace paraes {
 namespace {

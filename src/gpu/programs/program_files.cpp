@@ -12,7 +12,7 @@
 #include <iterator>
 
 #include "paraes/error.hpp"
-#include "src/core/sha256.hpp"
+#include "paraes/sha256.hpp"
 
 namespace paraes::gpu {
 namespace {

@@ -127,19 +127,19 @@ std::string platform_text(const cl::ClApi& api, cl::Platform platform) {
   return text;
 }
 
-struct Found {
+struct FoundDevice {
   cl::Platform platform;
   cl::DeviceId device;
 };
 
 // Every device of every platform that the loader knows.
-std::vector<Found> find_devices(const cl::ClApi& api) {
+std::vector<FoundDevice> find_devices(const cl::ClApi& api) {
   cl::Uint count = 0;
   const Int code = api.clGetPlatformIDs(0, nullptr, &count);
   if (code != cl::platform_not_found_khr) check("clGetPlatformIDs", code);
   std::vector<cl::Platform> platforms(count);
   if (count != 0) check("clGetPlatformIDs", api.clGetPlatformIDs(count, platforms.data(), nullptr));
-  std::vector<Found> found;
+  std::vector<FoundDevice> found;
   for (cl::Platform platform : platforms) {
     cl::Uint devices = 0;
     const Int status = api.clGetDeviceIDs(platform, cl::device_type_all, 0, nullptr, &devices);
@@ -158,7 +158,7 @@ std::vector<Found> find_devices(const cl::ClApi& api) {
   return found;
 }
 
-DeviceInfo describe(const cl::ClApi& api, const Found& found, std::size_t index) {
+DeviceInfo describe(const cl::ClApi& api, const FoundDevice& found, std::size_t index) {
   DeviceInfo info;
   info.id = "opencl:" + std::to_string(index);
   const cl::DeviceId id = found.device;
@@ -409,7 +409,7 @@ class ClPinned : public PinnedMemory {
 
 class ClDevice : public Device {
  public:
-  ClDevice(std::shared_ptr<Loaded> loaded, const Found& found, DeviceInfo info)
+  ClDevice(std::shared_ptr<Loaded> loaded, const FoundDevice& found, DeviceInfo info)
       : loaded_(std::move(loaded)),
         api_(loaded_->api),
         device_(found.device),
@@ -559,7 +559,7 @@ class ClPlatform : public Platform {
 
  private:
   std::shared_ptr<Loaded> loaded_;
-  std::vector<Found> found_;
+  std::vector<FoundDevice> found_;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "bench/harness/signals.hpp"
+#include "bench/harness/noted_signals.hpp"
 
 #include <array>
 #include <csignal>

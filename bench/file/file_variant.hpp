@@ -17,7 +17,7 @@ class FileVariant : public Variant {
   // (raw); or `checker` decrypts it to the plaintext. It also makes what `tool` decrypts.
   enum class Check { plaintext, raw, undo };
 
-  FileVariant(Row row, const FileJob& job, Check check, std::unique_ptr<FileTool> tool,
+  FileVariant(Row row, const FileRowJob& job, Check check, std::unique_ptr<FileTool> tool,
               std::unique_ptr<FileTool> checker, std::shared_ptr<Workspace> workspace);
 
   void set_up() override;
@@ -36,7 +36,7 @@ class FileVariant : public Variant {
                   const std::string& out) const;
   [[nodiscard]] Direction direction() const { return row().direction.value_or(Direction::encrypt); }
 
-  FileJob job_;
+  FileRowJob job_;
   Check check_;
   std::unique_ptr<FileTool> tool_;
   std::unique_ptr<FileTool> checker_;

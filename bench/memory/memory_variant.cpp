@@ -1,4 +1,4 @@
-#include "bench/memory/variant.hpp"
+#include "bench/memory/memory_variant.hpp"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "bench/file/variant.hpp"
+#include "bench/file/file_variant.hpp"
 
 #include <unistd.h>
 
@@ -21,8 +21,9 @@ std::string complaint(const std::vector<std::string>& command, const ChildResult
 
 }  // namespace
 
-FileVariant::FileVariant(Row row, const FileJob& job, Check check, std::unique_ptr<FileTool> tool,
-                         std::unique_ptr<FileTool> checker, std::shared_ptr<Workspace> workspace)
+FileVariant::FileVariant(Row row, const FileRowJob& job, Check check,
+                         std::unique_ptr<FileTool> tool, std::unique_ptr<FileTool> checker,
+                         std::shared_ptr<Workspace> workspace)
     : Variant(std::move(row)),
       job_(job),
       check_(check),

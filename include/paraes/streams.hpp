@@ -22,17 +22,17 @@ enum class BlockMode { ecb, cbc, ctr, xts };
 //   sizes      every piece but the last is a multiple of granule() bytes; the last has any size,
 //              zero included, but at least lookahead bytes unless it is the only one. (So a caller
 //              reads `lookahead` bytes ahead of what it hands on: what ends a message depends on
-//              them.) pump does all this.
+//              them.) copy_stream does all this.
 //   aliasing   a piece is transformed where it stands.
 //   errors     InvalidArgument if the message's length does not fit the mode when encrypting,
 //              IntegrityError if it does not, or the padding is bad, when decrypting.
 //   threads    one caller at a time; the work is spread as Execution says.
-class Stream {
+class StreamTransform {
  public:
   static constexpr std::size_t lookahead = 16;
   static constexpr std::size_t growth = 16;  // finish adds at most this many bytes
 
-  virtual ~Stream() = default;
+  virtual ~StreamTransform() = default;
 
   [[nodiscard]] virtual std::size_t granule() const noexcept = 0;
 
@@ -60,7 +60,8 @@ struct RawOptions {
 
 // --format raw: no header at all. ECB, CBC and CTR are byte for byte `openssl enc -K -iv`. Throws
 // InvalidArgument for a key, IV or unit of a wrong size. The options need not outlive the call.
-[[nodiscard]] std::unique_ptr<Stream> raw_stream(Direction direction, const RawOptions& options);
+[[nodiscard]] std::unique_ptr<StreamTransform> raw_stream(Direction direction,
+                                                          const RawOptions& options);
 
 // --format openssl: what `openssl enc -pbkdf2` writes, a header and then the raw stream.
 struct SaltedOptions {
@@ -85,20 +86,23 @@ struct SaltedHeader {
 [[nodiscard]] bool looks_salted(Bytes start) noexcept;
 
 // What follows the header. Key and IV come from the passphrase and the header's salt.
-[[nodiscard]] std::unique_ptr<Stream> salted_stream(Direction direction, const SaltedHeader& header,
-                                                    Bytes passphrase, const SaltedOptions& options);
+[[nodiscard]] std::unique_ptr<StreamTransform> salted_stream(Direction direction,
+                                                             const SaltedHeader& header,
+                                                             Bytes passphrase,
+                                                             const SaltedOptions& options);
 
-struct PumpResult {
+struct CopyResult {
   std::uint64_t bytes_in = 0;
   std::uint64_t bytes_out = 0;
   PhaseTimes times;
 };
 
 // Is told after every piece how many bytes have been read from the source and written.
-using PumpProgress = std::function<void(std::uint64_t bytes)>;
+using CopyProgress = std::function<void(std::uint64_t bytes)>;
 
 // Sends all that `source` has left through `stream` to `sink`, and leaves the commit to the caller:
 // an exception means that the output is not whole.
-PumpResult pump(Source& source, Stream& stream, Sink& sink, const PumpProgress& progress = {});
+CopyResult copy_stream(Source& source, StreamTransform& stream, Sink& sink,
+                       const CopyProgress& progress = {});
 
 }  // namespace paraes

@@ -5,6 +5,8 @@
 
 #include <atomic>
 
+#include "paraes/threads.hpp"
+
 namespace paraes {
 
 // A callable that takes the number of a run. It refers to the callable and does not copy it.
@@ -35,11 +37,11 @@ class RunRef {
 // elsewhere starts threads of its own.
 void run_on_threads(unsigned runs, RunRef body) noexcept;
 
-// Starts a thread with a stack of 1 MiB: kernels and copies need a few KiB, and the usual 8 MiB is
-// much where address space is limited. False if the system starts no more.
+// Starts a thread. Kernels and copies need a few KiB of stack, and the usual 8 MiB is much where
+// address space is limited. False if the system starts no more.
 enum class Join { yes, no };
-[[nodiscard]] bool start_small_thread(pthread_t& thread, Join join, void* (*work)(void*),
-                                      void* argument) noexcept;
+[[nodiscard]] bool start_thread_with(pthread_t& thread, StackSize stack, Join join,
+                                     void* (*work)(void*), void* argument) noexcept;
 
 // pthread_create. Tests put a function here that fails.
 using StartThread = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);

@@ -1,4 +1,4 @@
-#include "src/core/threads.hpp"
+#include "src/core/thread_teams.hpp"
 
 #include <linux/futex.h>
 #include <sched.h>
@@ -68,7 +68,7 @@ void wake_sleeper(const Word& word) noexcept {
   static_cast<void>(syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0));
 }
 
-struct Job {
+struct TeamJob {
   RunRef body;
   unsigned runs = 0;
   unsigned threads = 0;  // that take part, with the caller
@@ -77,26 +77,26 @@ struct Job {
 
 class Team;
 
-// A thread of a team. The caller is number 0 and has no Worker.
-struct alignas(apart) Worker {
+// A thread of a team. The caller is number 0 and has no TeamWorker.
+struct alignas(apart) TeamWorker {
   enum State : std::uint32_t { waits, works, sleeps };
 
-  Worker(Team& of, unsigned as, bool fits) noexcept : team(of), number(as), spins_first(fits) {}
+  TeamWorker(Team& of, unsigned as, bool fits) noexcept : team(of), number(as), spins_first(fits) {}
 
   // Written before state becomes `works`, in the same cache line: one transfer brings both.
   Word state = waits;
-  Job job;
+  TeamJob job;
   Team& team;
   unsigned number;
   bool spins_first;  // for the first job
 
-  void give(const Job& work) noexcept {
+  void give(const TeamJob& work) noexcept {
     job = work;
     if (state.exchange(works, std::memory_order_acq_rel) == sleeps) wake_sleeper(state);
   }
 
   // Waits for a job, spinning first if that takes nobody's core.
-  Job take(bool spins) noexcept {
+  TeamJob take(bool spins) noexcept {
     const auto given = [this] { return state.load(std::memory_order_acquire) == works; };
     if (!(spins && spin_until(given))) {
       std::uint32_t expected = waits;
@@ -114,7 +114,7 @@ class Team {
  public:
   void run(unsigned runs, RunRef body) noexcept {
     if (runs - 1 > workers_.size()) grow(runs - 1);
-    Job job;
+    TeamJob job;
     job.body = body;
     job.runs = runs;
     job.threads = std::min(runs, static_cast<unsigned>(workers_.size()) + 1);
@@ -136,7 +136,7 @@ class Team {
  private:
   static constexpr std::uint32_t caller_sleeps = std::uint32_t{1} << 31;
 
-  void do_runs(unsigned number, const Job& job) noexcept {
+  void do_runs(unsigned number, const TeamJob& job) noexcept {
     // Where each thread has a core, each wakes two, so that many are awake after a few steps. Else
     // one that is to wake others waits for a core itself, and the caller wakes all.
     const unsigned first = job.spins ? 2 * number + 1 : 1;
@@ -148,9 +148,9 @@ class Team {
   }
 
   static void* work(void* worker) noexcept {
-    Worker& own = *static_cast<Worker*>(worker);
+    TeamWorker& own = *static_cast<TeamWorker*>(worker);
     for (bool spins = own.spins_first;;) {
-      const Job job = own.take(spins);
+      const TeamJob job = own.take(spins);
       spins = job.spins;
       own.team.do_runs(own.number, job);
       own.team.end_one();
@@ -181,8 +181,8 @@ class Team {
     try {
       workers_.reserve(count);
       while (workers_.size() < count) {
-        auto worker = std::make_unique<Worker>(*this, static_cast<unsigned>(workers_.size()) + 1,
-                                               count < cores_);
+        auto worker = std::make_unique<TeamWorker>(
+            *this, static_cast<unsigned>(workers_.size()) + 1, count < cores_);
         if (!start(*worker)) break;
         workers_.push_back(std::move(worker));
       }
@@ -192,7 +192,7 @@ class Team {
     if (workers_.size() < count) next_try_ = now + retry_time;
   }
 
-  static bool start(Worker& worker) noexcept {
+  static bool start(TeamWorker& worker) noexcept {
     // Signals to the process are for the program's own threads. Those of a thread's own doing
     // cannot wait.
     sigset_t blocked;
@@ -204,12 +204,12 @@ class Team {
     const bool masked = pthread_sigmask(SIG_SETMASK, &blocked, &before) == 0;
     // Nobody joins them: they wait for work until the process ends.
     pthread_t thread;
-    const bool started = start_small_thread(thread, Join::no, work, &worker);
+    const bool started = start_thread_with(thread, StackSize::small, Join::no, work, &worker);
     if (masked) pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return started;
   }
 
-  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<TeamWorker>> workers_;
   unsigned cores_ = 1;
   Clock::time_point next_try_ = {};
   std::atomic<bool> leased_ = true;  // whoever makes a team has it
@@ -261,14 +261,14 @@ int available_cores() {
   return 1;
 }
 
-bool start_small_thread(pthread_t& thread, Join join, void* (*work)(void*),
-                        void* argument) noexcept {
-  constexpr std::size_t stack_bytes = std::size_t{1} << 20;
+bool start_thread_with(pthread_t& thread, StackSize stack, Join join, void* (*work)(void*),
+                       void* argument) noexcept {
+  constexpr std::size_t small_stack_bytes = std::size_t{1} << 20;
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;
   pthread_attr_setdetachstate(
       &attributes, join == Join::yes ? PTHREAD_CREATE_JOINABLE : PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, stack_bytes);
+  if (stack == StackSize::small) pthread_attr_setstacksize(&attributes, small_stack_bytes);
   const int error = start_thread.load()(&thread, &attributes, work, argument);
   pthread_attr_destroy(&attributes);
   return error == 0;

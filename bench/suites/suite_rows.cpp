@@ -1,4 +1,4 @@
-#include "bench/suites/rows.hpp"
+#include "bench/suites/suite_rows.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -50,7 +50,7 @@ void refuse_serial(Mode mode, Direction direction) {
   }
 }
 
-Row row_of(const FileJob& job, Direction direction, std::uint64_t bytes) {
+Row row_of(const FileRowJob& job, Direction direction, std::uint64_t bytes) {
   Row row;
   row.scope = "file";
   row.format = job.format;
@@ -64,7 +64,7 @@ Row row_of(const FileJob& job, Direction direction, std::uint64_t bytes) {
 
 bool is_authenticated(const std::string& format) { return format != "raw" && format != "openssl"; }
 
-void refuse(const FileJob& job, std::uint64_t bytes) {
+void refuse(const FileRowJob& job, std::uint64_t bytes) {
   if (job.format == "raw") {
     if (job.mode == Mode::gcm) throw Skip("--format raw has no GCM: the authenticated formats do");
     if ((job.mode == Mode::ecb || job.mode == Mode::cbc) && bytes % 16 != 0) {
@@ -103,7 +103,7 @@ bool has(const std::vector<std::string>& list, std::string_view word) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
-void skip_device(Plan& plan, const std::string& device, const std::string& scope,
+void skip_device(BenchPlan& plan, const std::string& device, const std::string& scope,
                  const std::string& reason) {
   Row row;
   row.device = device;
@@ -113,7 +113,7 @@ void skip_device(Plan& plan, const std::string& device, const std::string& scope
   plan.skipped.push_back({std::move(row), reason});
 }
 
-std::vector<std::string> present_gpus(const Axes& axes, const std::string& scope, Plan& plan) {
+std::vector<std::string> present_gpus(const Axes& axes, const std::string& scope, BenchPlan& plan) {
   std::vector<std::string> gpus;
   for (const std::string& device : axes.devices) {
     if (device == "cpu") continue;
@@ -128,7 +128,7 @@ std::vector<std::string> present_gpus(const Axes& axes, const std::string& scope
 }
 
 void skip_openmp(const Axes& axes, const std::string& scope, const std::string& reason,
-                 Plan& plan) {
+                 BenchPlan& plan) {
   if (!has(axes.devices, "cpu") || !has(axes.executors, openmp)) return;
   Row row;
   row.scope = scope;
@@ -136,7 +136,7 @@ void skip_openmp(const Axes& axes, const std::string& scope, const std::string& 
   plan.skipped.push_back({std::move(row), reason});
 }
 
-void skip_device_keys_of_cpu(const Axes& axes, const std::string& scope, Plan& plan) {
+void skip_device_keys_of_cpu(const Axes& axes, const std::string& scope, BenchPlan& plan) {
   if (!has(axes.devices, "cpu") || !has(axes.key_expansions, "device")) return;
   Row row;
   row.scope = scope;

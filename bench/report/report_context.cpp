@@ -1,4 +1,4 @@
-#include "bench/report/context.hpp"
+#include "bench/report/report_context.hpp"
 
 #include <omp.h>
 #include <sys/utsname.h>

@@ -18,11 +18,11 @@ namespace paraes::bench {
 // The row of a job on the CPU, without its kernel.
 [[nodiscard]] Row row_of(const Job& job);
 // The row of a file of `bytes` bytes, without its device and kernel.
-[[nodiscard]] Row row_of(const FileJob& job, Direction direction, std::uint64_t bytes);
+[[nodiscard]] Row row_of(const FileRowJob& job, Direction direction, std::uint64_t bytes);
 
 // Throws Skip for a job that no implementation can do.
 void refuse(const Job& job);
-void refuse(const FileJob& job, std::uint64_t bytes);
+void refuse(const FileRowJob& job, std::uint64_t bytes);
 
 [[nodiscard]] bool is_authenticated(const std::string& format);
 
@@ -43,7 +43,7 @@ void each_job(const Axes& axes, std::uint64_t bytes, int threads, const Add& add
 // Collects rows that are interleaved with each other: those of one size.
 class GroupBuilder {
  public:
-  explicit GroupBuilder(Plan& plan) : plan_(plan) {}
+  explicit GroupBuilder(BenchPlan& plan) : plan_(plan) {}
 
   // make(row) returns the variant of the row, or throws Skip: the row is then listed as skipped.
   template <class Make>
@@ -59,7 +59,7 @@ class GroupBuilder {
   void finish();
 
  private:
-  Plan& plan_;
+  BenchPlan& plan_;
   Group group_;
 };
 
@@ -81,17 +81,18 @@ class KernelTable {
 [[nodiscard]] bool has(const std::vector<std::string>& list, std::string_view word);
 
 // Lists all rows of a device in a scope as skipped.
-void skip_device(Plan& plan, const std::string& device, const std::string& scope,
+void skip_device(BenchPlan& plan, const std::string& device, const std::string& scope,
                  const std::string& reason);
 
 // The GPUs among the devices that are there. The others are listed as skipped.
 [[nodiscard]] std::vector<std::string> present_gpus(const Axes& axes, const std::string& scope,
-                                                    Plan& plan);
+                                                    BenchPlan& plan);
 
 // Lists rows by OpenMP as skipped, where the threads are the library's own for `reason`.
-void skip_openmp(const Axes& axes, const std::string& scope, const std::string& reason, Plan& plan);
+void skip_openmp(const Axes& axes, const std::string& scope, const std::string& reason,
+                 BenchPlan& plan);
 
 // Lists the rows of the CPU as skipped that would have a GPU expand keys.
-void skip_device_keys_of_cpu(const Axes& axes, const std::string& scope, Plan& plan);
+void skip_device_keys_of_cpu(const Axes& axes, const std::string& scope, BenchPlan& plan);
 
 }  // namespace paraes::bench
