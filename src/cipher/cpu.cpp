@@ -98,8 +98,9 @@ struct ByLibrary {
 };
 
 template <class Text>
-void message(const Text& text, const GcmKey& key, Direction direction, Bytes nonce, Bytes aad,
-             Bytes in, std::uint8_t* out, std::uint8_t tag[16]) {
+[[gnu::always_inline]] inline void message(const Text& text, const GcmKey& key, Direction direction,
+                                           Bytes nonce, Bytes aad, Bytes in, std::uint8_t* out,
+                                           std::uint8_t tag[16]) {
   gcm_message(key, nonce, aad, in.size(), tag, [&](const GcmCounter& j0, std::uint8_t state[16]) {
     GcmCounter counter = j0;
     add_be32(counter.block, 1);
