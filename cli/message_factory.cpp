@@ -48,7 +48,8 @@ class Resumed : public Source {
   std::unique_ptr<Source> rest_;
 };
 
-// Whether these are the parts of a message whose segment 0 is `sealed`, all of it.
+// Whether these are the parts of a message whose segment 0 is `sealed`, all of it. The CPU says so:
+// one segment is no work for a GPU.
 bool opens(const Message::Parts& parts, Bytes sealed, bool ends_here) {
   if (sealed.size() < segment_tag_bytes) return false;
   std::vector<std::uint8_t> plain(sealed.size() - segment_tag_bytes);

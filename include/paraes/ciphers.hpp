@@ -46,7 +46,7 @@ struct Execution {
   Transfer transfer = Transfer::staged;
   KeyExpansion key_expansion = KeyExpansion::host;
   std::uint64_t device_memory = 0;  // bytes to use on each GPU at most; 0: what is free
-  // Off: a GPU copies, computes and copies back one fragment at a time, so that the phases of
+  // Off: a GPU copies, computes and copies back one launch at a time, so that the phases of
   // take_device_times() are disjoint, as in the papers.
   bool overlap = true;
   // What a GPU fails to do (it is missing, lost, or out of memory), the CPU does: of GCM and of

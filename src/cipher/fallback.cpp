@@ -58,7 +58,7 @@ class FallbackGcm final : public GcmCipher {
 
   void crypt(Direction direction, const SegmentNonces& nonces,
              std::span<Segment> segments) const override {
-    // One that is a message of its own may fail half done, which only message() can mend.
+    // A long segment may fail half done: message() can finish it, crypt() cannot.
     for (Segment& segment : segments) {
       if (!segment.done && text_bytes(direction, segment) > gpu_->segment_limit()) {
         crypt_one(*this, direction, nonces, segment);

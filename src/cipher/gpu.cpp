@@ -124,7 +124,8 @@ class GpuXts final : public OnGpu<XtsCipher> {
       return;
     }
     std::size_t whole = units.last == unit_bytes ? units.count : units.count - 1;
-    if (unit_bytes % 16 != 0) whole = 0;  // each has a stolen block
+    // Units with a stolen block, and units that no launch has room for, are the CPU's.
+    if (unit_bytes % 16 != 0 || unit_bytes > gpu_.pool().launch_bytes()) whole = 0;
     const std::size_t done = whole * unit_bytes;
     whole_units(direction, first_unit, unit_bytes, in, out, done);
     if (done == bytes) return;

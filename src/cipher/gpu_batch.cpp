@@ -35,13 +35,22 @@ auto kind_of(const GpuKey& key) {
 // Entries of one pool.
 std::vector<Launch> cut(Direction direction, std::span<const Entry> entries) {
   gpu::DevicePool& pool = entries[0].key->pool();
+  std::size_t most = pool.launch_bytes();
+  if (std::all_of(entries.begin(), entries.end(),
+                  [&](const Entry& entry) { return entry.key == entries[0].key; })) {
+    // One key costs little to expand on every stream: each has a share.
+    std::size_t total = 0;
+    for (const Entry& entry : entries) total += text_bytes(direction, entry.segment->segment);
+    constexpr std::size_t least = std::size_t{256} << 10;
+    most = std::min(most, std::max(total / entries[0].key->streams(), least));
+  }
   std::vector<Launch> launches;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const std::size_t bytes = text_bytes(direction, entries[i].segment->segment);
     const GpuKey* const key = entries[i].key;
     const bool another = launches.empty() || launches.back().keys.back() != key;
     if (launches.empty() || kind_of(*launches.back().keys[0]) != kind_of(*key) ||
-        launches.back().bytes + bytes > pool.launch_bytes() ||
+        launches.back().bytes + bytes > most ||
         launches.back().entries.size() >= pool.max_messages() ||
         (another && launches.back().keys.size() >= pool.most_keys())) {
       launches.push_back({.entries = entries.subspan(i, 0), .keys = {key}, .bytes = 0});

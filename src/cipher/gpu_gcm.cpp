@@ -109,7 +109,10 @@ void GpuGcm::crypt(Direction direction, const SegmentNonces& nonces,
                    std::span<Segment> segments) const {
   // As many segments as go into a stream's buffers, and at least a share for every stream.
   std::size_t total = 0;
-  for (const Segment& segment : segments) total += text_bytes(direction, segment);
+  for (const Segment& segment : segments) {
+    const std::size_t bytes = text_bytes(direction, segment);
+    if (!segment.done && bytes <= segment_limit()) total += bytes;
+  }
   constexpr std::size_t least = std::size_t{256} << 10;
   const std::size_t most =
       std::min(gpu_.pool().launch_bytes(), std::max(total / gpu_.streams(), least));

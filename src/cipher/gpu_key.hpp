@@ -5,10 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "paraes/ciphers.hpp"
 #include "src/core/workers.hpp"
@@ -22,16 +20,15 @@ namespace paraes::detail {
   return (bytes + 15) / 16 * 16;
 }
 
-// Calls work(stream, job) for each job < count on up to `streams` streams of `pool`, in workers of
-// which each keeps its stream to the end. Throws what the failed job of the lowest number threw,
-// when all workers have ended.
+// Calls work(stream, job) for each job < count on up to `streams` streams of `pool` at once. Each
+// job leases a stream of its own: a worker that waits for one holds none, so callers cannot block
+// each other. Throws what the failed job of the lowest number threw, when all workers have ended.
 template <class Work>
 void on_streams(gpu::DevicePool& pool, unsigned streams, std::uint64_t count, const Work& work) {
   const auto workers = static_cast<unsigned>(std::min<std::uint64_t>(count, streams));
-  std::vector<std::optional<gpu::DevicePool::Lease>> leases(workers);
-  for_each_job(workers, count, [&](unsigned worker, std::uint64_t job) {
-    if (!leases[worker]) leases[worker].emplace(pool);
-    work(leases[worker]->stream(), job);
+  for_each_job(workers, count, [&](unsigned, std::uint64_t job) {
+    gpu::DevicePool::Lease lease(pool);
+    work(lease.stream(), job);
   });
 }
 
@@ -47,7 +44,7 @@ struct GpuUse {
 [[nodiscard]] std::unique_ptr<gpu::KeyMaterial> make_key_material(
     std::span<const CipherKey* const> keys, bool hashes, KeyExpansion expansion);
 
-// The same from `count` keys, one after another, which no CPU kernel has expanded yet.
+// The same from `count` keys that are not expanded yet, one after another.
 [[nodiscard]] std::unique_ptr<gpu::KeyMaterial> make_key_material(Bytes keys, unsigned count,
                                                                   bool hashes,
                                                                   KeyExpansion expansion);

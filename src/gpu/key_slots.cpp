@@ -96,9 +96,10 @@ void KeySlots::expand(unsigned k) {
 
 void KeySlots::use(const KeyMaterial& key) {
   if (id_ == key.id) return;
+  // First, since it may throw: a phase that has begun makes a stream that failed forget its key.
+  timer_.begin(&PhaseTimes::key_expansion);
   key_ = &key;
   id_ = key.id;  // from here on there may be something to wipe
-  timer_.begin(&PhaseTimes::key_expansion);
   for (unsigned k = 0; k < key.count; ++k) expand(k);
   if (key.hashes) {
     Grid grid;

@@ -44,6 +44,18 @@ std::string DevicePool::id() const {
   return text;
 }
 
+namespace {
+
+void forget(Stream& stream, std::uint64_t id) noexcept {
+  try {
+    stream.forget_key(id);
+  } catch (const Error&) {
+    // The device is lost, and its memory with it.
+  }
+}
+
+}  // namespace
+
 DevicePool::Lease::Lease(DevicePool& pool) : pool_(pool) {
   std::unique_lock lock(pool.mutex_);
   pool.changed_.wait(lock, [&] {
@@ -56,29 +68,27 @@ DevicePool::Lease::Lease(DevicePool& pool) : pool_(pool) {
   });
   stream_ = pool.free_[context_].back();
   pool.free_[context_].pop_back();
+  ++pool.leased_;
 }
 
 DevicePool::Lease::~Lease() {
   stream_->settle();
   {
     const std::lock_guard lock(pool_.mutex_);
+    for (const std::uint64_t id : pool_.forgotten_) forget(*stream_, id);
     pool_.free_[context_].push_back(stream_);
+    if (--pool_.leased_ == 0) pool_.forgotten_.clear();
   }
   pool_.changed_.notify_one();
 }
 
 void DevicePool::forget_key(std::uint64_t id) noexcept {
-  // Leased streams have another key: that of a cipher is gone only after its last run.
   const std::lock_guard lock(mutex_);
   for (const auto& streams : free_) {
-    for (Stream* stream : streams) {
-      try {
-        stream->forget_key(id);
-      } catch (const Error&) {
-        // The device is lost, and its memory with it.
-      }
-    }
+    for (Stream* stream : streams) forget(*stream, id);
   }
+  // A stream that works with keys of others may hold this one beside them.
+  if (leased_ != 0) forgotten_.push_back(id);
 }
 
 std::unique_ptr<Platform> open_platform(std::string_view runtime) {

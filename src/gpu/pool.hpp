@@ -64,6 +64,8 @@ class DevicePool {
   std::size_t max_messages_ = 0;
   std::size_t most_keys_ = 0;
   std::mutex mutex_;
+  unsigned leased_ = 0;
+  std::vector<std::uint64_t> forgotten_;  // keys that leased streams have to forget yet
   std::condition_variable changed_;
 };
 

@@ -10,8 +10,8 @@
 
 namespace paraes::detail {
 
-// A message that ends where none may: its whole segments, and the beginning of another if that has
-// room for a tag.
+// A message that ends where none may: its whole segments, then perhaps a cut one that is longer
+// than a tag.
 struct Truncated {
   SegmentLayout::Extent extent;
   std::uint64_t sealed_bytes = 0;  // without the beginning of a segment that has no room for a tag

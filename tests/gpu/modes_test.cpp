@@ -257,6 +257,63 @@ TEST_P(Gpu, SeveralKeysAndThreads) {
   for (const std::string& text : wrong) EXPECT_EQ(text, "");
 }
 
+// Callers at the same time wait for streams, and each has more launches than streams may be free.
+TEST_P(Gpu, SeveralCallersOfSeveralLaunches) {
+  const Buffer in = support::pattern(4 * (std::size_t{64} << 10));
+  Execution how = execution();
+  how.device_memory = little_memory;  // a launch each 64 KiB of segments
+  constexpr std::size_t segment_bytes = 16384;
+  std::array<std::string, 6> wrong;
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < wrong.size(); ++t) {
+    threads.emplace_back([&, t] {
+      try {
+        const Buffer key = support::make_key(16, t);
+        const SegmentCipher on_cpu(key, Buffer(12), SegmentCipher::Nonces::counted, {});
+        const SegmentCipher on_gpu(key, Buffer(12), SegmentCipher::Nonces::counted, how);
+        for (unsigned round = 0; round < 3 && wrong[t].empty(); ++round) {
+          std::vector<SegmentCipher::Segment> run;
+          std::vector<Buffer> sealed(in.size() / segment_bytes);
+          std::vector<Buffer> expected(sealed.size());
+          for (std::size_t i = 0; i < sealed.size(); ++i) {
+            const Bytes plain = Bytes(in).subspan(i * segment_bytes, segment_bytes);
+            sealed[i].resize(segment_bytes + segment_tag_bytes);
+            expected[i].resize(sealed[i].size());
+            support::seal_segment(on_cpu, i, false, plain, expected[i]);
+            run.push_back({.index = i, .in = plain, .out = sealed[i]});
+          }
+          on_gpu.crypt(Direction::encrypt, run);
+          for (std::size_t i = 0; i < sealed.size() && wrong[t].empty(); ++i) {
+            wrong[t] = support::difference(sealed[i], expected[i]);
+          }
+        }
+      } catch (const std::exception& error) {
+        wrong[t] = error.what();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& text : wrong) EXPECT_EQ(text, "");
+}
+
+// Data units that no launch has room for.
+TEST_P(Gpu, XtsUnitsLargerThanALaunch) {
+  Execution how = execution();
+  how.device_memory = little_memory;
+  constexpr std::size_t unit = std::size_t{128} << 10;
+  const Buffer key = support::make_key(64, 12);
+  const Buffer first(16, 5);
+  const Buffer in = support::pattern(3 * unit + 100);
+  Buffer expected(in.size());
+  Buffer out(in.size());
+  Xts(key, unit).encrypt(first, in, expected);
+  Xts cipher(key, unit, how);
+  cipher.encrypt(first, in, out);
+  EXPECT_EQ(support::difference(out, expected), "");
+  cipher.decrypt(first, out, out);
+  EXPECT_EQ(support::difference(out, in), "");
+}
+
 // A stream in pieces that begin anywhere in a block.
 TEST_P(Gpu, CtrInOddPieces) {
   const Buffer key = support::make_key(16, 8);
