@@ -14,7 +14,7 @@ class TransferVariant : public MemoryVariant {
 
   void set_up() override;
   void tear_down() noexcept override;
-  // By a cipher of its own, on a message that goes through one lane; timed by the device.
+  // By a cipher of its own, on a message that goes through one stream; timed by the device.
   bool expand_key() override;
   [[nodiscard]] PhaseNanoseconds take_phases() override;
   [[nodiscard]] bool is_kernel_alone() const override { return false; }

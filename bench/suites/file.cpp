@@ -80,7 +80,7 @@ class FilePlanner {
   }
 
   void add_on_cpu(const FileRowJob& job, Row row) {
-    // The others have one piece at a time on its way.
+    // The others have one chunk at a time on its way.
     row.overlap = axes_.overlap && is_authenticated(job.format);
     for (const int threads : axes_.threads) {
       for (const std::string& kernel : axes_.kernels) {

@@ -150,7 +150,7 @@ struct Share {
 struct TransferOptions {
   // How many threads read, compute and write; 0: every core that this process may use.
   int threads = 0;
-  // Off: one piece at a time is read, computed on all threads, and written, as the papers did.
+  // Off: one chunk at a time is read, computed on all threads, and written, as the papers did.
   bool overlap = true;
   // Is told how many bytes of plaintext are done, by one thread at a time.
   std::function<void(std::uint64_t)> progress;

@@ -21,7 +21,8 @@ std::size_t grains(std::size_t bytes) { return (bytes + grain_bytes - 1) / grain
 
 }  // namespace
 
-bool streams(const void* in, const void* out, std::uint64_t bytes, int threads) noexcept {
+bool use_nontemporal_stores(const void* in, const void* out, std::uint64_t bytes,
+                            int threads) noexcept {
   // The first condition is there for messages of which each takes less time than to ask.
   constexpr std::uint64_t any_cache = std::uint64_t{1} << 20;
   return bytes >= any_cache && in != out && 2 * bytes >= last_level_cache_bytes(threads);
@@ -72,12 +73,12 @@ void parallel_cbc_decrypt(const Executor& executor, const CipherKey& key, std::u
 void parallel_ctr(const Executor& executor, const CipherKey& key, const std::uint8_t initial[16],
                   std::uint64_t offset, const std::uint8_t* in, std::uint8_t* out,
                   std::size_t bytes) {
-  const bool streaming =
-      key.kernel.ctr_streaming != nullptr && streams(in, out, bytes, executor.threads());
+  const bool nontemporal = key.kernel.ctr_nontemporal != nullptr &&
+                           use_nontemporal_stores(in, out, bytes, executor.threads());
   executor.run(grains(bytes), min_grains, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
     const std::size_t from = begin * grain_bytes;
     const std::size_t to = std::min<std::size_t>(end * grain_bytes, bytes);
-    ctr_run(key, initial, offset + from, in + from, out + from, to - from, streaming);
+    ctr_run(key, initial, offset + from, in + from, out + from, to - from, nontemporal);
   });
 }
 

@@ -71,9 +71,9 @@ struct Kernel {
   void (*ctr)(const KeySchedule&, std::uint8_t counter[16], const std::uint8_t* in,
               std::uint8_t* out, std::size_t blocks);
 
-  // The same with stores past the caches; out is not in.
-  void (*ctr_streaming)(const KeySchedule&, std::uint8_t counter[16], const std::uint8_t* in,
-                        std::uint8_t* out, std::size_t blocks);
+  // The same with non-temporal stores; out is not in.
+  void (*ctr_nontemporal)(const KeySchedule&, std::uint8_t counter[16], const std::uint8_t* in,
+                          std::uint8_t* out, std::size_t blocks);
 
   // IEEE 1619 section 5.3 without stealing: `units` data units that start `stride` bytes apart in
   // in and out, `blocks` whole blocks in each; tweaks[16 u] is the encrypted tweak of unit u. That

@@ -20,7 +20,7 @@ void partial_block(const CipherKey& key, std::uint8_t counter[16], std::size_t s
 }  // namespace
 
 void ctr_run(const CipherKey& key, const std::uint8_t initial[16], std::uint64_t offset,
-             const std::uint8_t* in, std::uint8_t* out, std::size_t bytes, bool streaming) {
+             const std::uint8_t* in, std::uint8_t* out, std::size_t bytes, bool nontemporal) {
   std::uint8_t counter[16];
   std::memcpy(counter, initial, 16);
   add_be128(counter, offset / 16);
@@ -32,7 +32,7 @@ void ctr_run(const CipherKey& key, const std::uint8_t initial[16], std::uint64_t
     bytes -= n;
   }
   const std::size_t blocks = bytes / 16;
-  const auto operation = streaming ? key.kernel.ctr_streaming : key.kernel.ctr;
+  const auto operation = nontemporal ? key.kernel.ctr_nontemporal : key.kernel.ctr;
   operation(key.schedule, counter, in, out, blocks);
   if (bytes % 16 != 0) {
     partial_block(key, counter, 0, in + 16 * blocks, out + 16 * blocks, bytes % 16);

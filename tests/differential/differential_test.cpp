@@ -145,10 +145,10 @@ std::size_t streaming_bytes() {
   const std::uint8_t bytes[2] = {};
   std::size_t low = 0;
   std::size_t high = std::size_t{1} << 30;
-  if (!streams(bytes, bytes + 1, high, 2)) return 0;
+  if (!use_nontemporal_stores(bytes, bytes + 1, high, 2)) return 0;
   while (high - low > 1) {
     const std::size_t middle = low + (high - low) / 2;
-    (streams(bytes, bytes + 1, middle, 2) ? high : low) = middle;
+    (use_nontemporal_stores(bytes, bytes + 1, middle, 2) ? high : low) = middle;
   }
   return high;
 }
@@ -179,7 +179,7 @@ class LargeMessage {
     const MutableBytes result = out().subspan(skip);
     const Bytes source = in().first(result.size());
     std::fill(result.begin(), result.end(), std::uint8_t{0});
-    ASSERT_TRUE(streams(source.data(), result.data(), result.size(), 2));
+    ASSERT_TRUE(use_nontemporal_stores(source.data(), result.data(), result.size(), 2));
     run(source, result);
     for (std::size_t at = 0; at < result.size(); at += piece) {
       const std::size_t n = std::min(piece, result.size() - at);

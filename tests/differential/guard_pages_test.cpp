@@ -84,7 +84,7 @@ TEST_P(StreamingCtrGuardPages, EveryBlockCountTo66) {
       const MutableBytes source = in.place(plain, flush);
       const MutableBytes target = out.place(n + after, flush).first(n);
       support::Buffer counter(iv);
-      row().ctr_streaming(schedule, counter.data(), source.data(), target.data(), blocks);
+      row().ctr_nontemporal(schedule, counter.data(), source.data(), target.data(), blocks);
       ASSERT_EQ(difference(target, cipher), "") << blocks << " blocks, shift " << shift;
       ++runs;
     }
@@ -95,7 +95,7 @@ TEST_P(StreamingCtrGuardPages, EveryBlockCountTo66) {
 
 PARAES_FOR_EVERY_BUILD(GuardPages);
 PARAES_FOR_BUILDS(StreamingCtrGuardPages,
-                  [](const Kernel& row) { return row.ctr_streaming != nullptr; });
+                  [](const Kernel& row) { return row.ctr_nontemporal != nullptr; });
 
 }  // namespace
 }  // namespace paraes

@@ -245,7 +245,7 @@ std::set<const void*> functions_of(const Kernel& row) {
       address(row.cbc_encrypt), address(row.cbc_decrypt), address(row.ctr),
       address(row.xts_encrypt), address(row.xts_decrypt), address(row.ghash_init),
       address(row.ghash),       address(row.gcm_encrypt), address(row.gcm_decrypt),
-      address(row.gcm_seal),    address(row.gcm_open),    address(row.ctr_streaming)};
+      address(row.gcm_seal),    address(row.gcm_open),    address(row.ctr_nontemporal)};
   all.erase(nullptr);
   return all;
 }
@@ -256,7 +256,7 @@ TEST(Table, NoTwoRowsShareTheirParallelFunctions) {
   for (const support::Build row : support::all_builds()) {
     for (const void* function :
          {address(row->ecb_encrypt), address(row->ecb_decrypt), address(row->cbc_decrypt),
-          address(row->ctr), address(row->ctr_streaming), address(row->xts_encrypt),
+          address(row->ctr), address(row->ctr_nontemporal), address(row->xts_encrypt),
           address(row->xts_decrypt), address(row->gcm_encrypt), address(row->gcm_decrypt)}) {
       if (function == nullptr) continue;
       const auto [entry, added] = owner.emplace(function, build_name(*row));

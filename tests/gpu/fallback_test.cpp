@@ -47,7 +47,7 @@ class Fallback : public testing::Test {
   static Execution gpu(bool fall_back) {
     Execution how;
     how.device = "opencl:0";
-    how.device_memory = 16 * (std::uint64_t{64} << 10);  // fragments of 64 KiB
+    how.device_memory = 16 * (std::uint64_t{64} << 10);  // launches of 64 KiB
     how.fall_back = fall_back;
     return how;
   }

@@ -41,7 +41,7 @@ std::string missing() {
   }
 }
 
-// The least memory that a device is allowed: fragments of 64 KiB, four at once.
+// The least memory that a device is allowed: launches of 64 KiB, four at once.
 constexpr std::uint64_t little_memory = 1;
 
 class Gpu : public testing::TestWithParam<std::string> {
@@ -136,8 +136,7 @@ TEST_P(Gpu, LittleOfEverything) {
   }
 }
 
-// Several fragments at once: a fragment has 64 KiB, and there are four queues.
-// One fragment after another: the phases are disjoint, so that their times add up to no more than
+// One launch after another: the phases are disjoint, so that their times add up to no more than
 // the whole.
 TEST_P(Gpu, WithoutOverlap) {
   Execution how = execution();

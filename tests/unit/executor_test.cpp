@@ -368,9 +368,9 @@ TEST(Streams, PastTheCachesOnlyForLargeOutputsElsewhere) {
   const std::uint8_t bytes[2] = {};
   constexpr std::uint64_t huge = std::uint64_t{1} << 40;
   for (const int threads : {1, 2, 4096}) {
-    EXPECT_FALSE(streams(bytes, bytes + 1, 1 << 16, threads));
-    EXPECT_TRUE(streams(bytes, bytes + 1, huge, threads));
-    EXPECT_FALSE(streams(bytes, bytes, huge, threads));
+    EXPECT_FALSE(use_nontemporal_stores(bytes, bytes + 1, 1 << 16, threads));
+    EXPECT_TRUE(use_nontemporal_stores(bytes, bytes + 1, huge, threads));
+    EXPECT_FALSE(use_nontemporal_stores(bytes, bytes, huge, threads));
   }
 }
 

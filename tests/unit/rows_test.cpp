@@ -200,7 +200,7 @@ TEST_P(StreamingCtrRows, EveryBlockCountAndAlignment) {
     for (const std::size_t misalignment : {0, 16, 32, 48, 5}) {
       PlacedBuffer to(n, misalignment);
       Buffer counter(initial);
-      row().ctr_streaming(schedule_, counter.data(), in_.data(), to.data(), blocks);
+      row().ctr_nontemporal(schedule_, counter.data(), in_.data(), to.data(), blocks);
       ASSERT_EQ(difference(to.span(), Bytes(cipher).first(n)), "") << blocks << " blocks";
       ASSERT_TRUE(to.margins_intact()) << blocks << " blocks: wrote beside the output";
       Buffer expected(initial);
@@ -413,7 +413,8 @@ TEST_P(WholeMessageGcmRows, TagsOfEverySize) {
 }
 
 PARAES_FOR_EVERY_BUILD(Rows);
-PARAES_FOR_BUILDS(StreamingCtrRows, [](const Kernel& row) { return row.ctr_streaming != nullptr; });
+PARAES_FOR_BUILDS(StreamingCtrRows,
+                  [](const Kernel& row) { return row.ctr_nontemporal != nullptr; });
 PARAES_FOR_BUILDS(XtsRows, [](const Kernel& row) { return row.xts_encrypt != nullptr; });
 PARAES_FOR_BUILDS(FusedGcmRows, [](const Kernel& row) { return row.gcm_encrypt != nullptr; });
 PARAES_FOR_BUILDS(WholeMessageGcmRows, [](const Kernel& row) { return row.gcm_seal != nullptr; });

@@ -168,7 +168,7 @@ const Kernel openssl_kernel = {
     .cbc_encrypt = cbc_encrypt,
     .cbc_decrypt = cbc_decrypt,
     .ctr = ctr_run,
-    .ctr_streaming = nullptr,
+    .ctr_nontemporal = nullptr,
     // EVP's XTS takes both keys and one data unit a call; the mode composes it from ECB.
     .xts_encrypt = nullptr,
     .xts_decrypt = nullptr,
