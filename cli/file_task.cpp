@@ -109,8 +109,8 @@ void FileTask::transfer_stream() {
   if (const auto left = source.remaining()) stream->check_length(*left);
   Sink& sink = open_output();
   if (new_header) sink.write(new_header->encode());
-  const CopyResult result =
-      copy_stream(source, *stream, sink, [this](std::uint64_t done) { file_.report_progress(done); });
+  const CopyResult result = copy_stream(
+      source, *stream, sink, [this](std::uint64_t done) { file_.report_progress(done); });
   file_.report_bytes(plan_.verb == Verb::encrypt ? result.bytes_in : result.bytes_out);
   file_.report_times(result.times, stream->cipher());
 }

@@ -81,26 +81,32 @@ PhaseTimes Pipeline::run(ChunkSteps& steps, Source& source, Order order,
   steps_ = &steps;
   source_ = &source;
   order_ = order;
-  run_workers(worker_count(count), [this](unsigned worker) { work(worker); });
+  // The first worker's memory before others take theirs: one worker can do all.
+  std::unique_ptr<WorkerBuffers> first = make_buffers(0);
+  run_workers(worker_count(count),
+              [&](unsigned worker) { work(worker, worker == 0 ? std::move(first) : nullptr); });
   turns_.rethrow();
   return times_;
 }
 
-// None for a worker that finds no memory: the others do its work, the first at least.
-std::optional<WorkerBuffers> Pipeline::make_buffers(unsigned worker) const {
-  try {
-    return std::optional<WorkerBuffers>(std::in_place, worker, sealed_capacity(),
-                                        in_place_ ? 0 : sealed_capacity());
-  } catch (const std::bad_alloc&) {
-    if (worker == 0) throw;
-    return std::nullopt;
-  }
+std::unique_ptr<WorkerBuffers> Pipeline::make_buffers(unsigned worker) const {
+  // One segment more, where the last one is empty.
+  return std::make_unique<WorkerBuffers>(worker, sealed_capacity(),
+                                         in_place_ ? 0 : sealed_capacity(),
+                                         static_cast<std::size_t>(per_chunk_) + 1);
 }
 
-void Pipeline::work(unsigned worker) {
+void Pipeline::work(unsigned worker, std::unique_ptr<WorkerBuffers> buffers) {
+  if (!buffers) {
+    try {
+      buffers = make_buffers(worker);
+    } catch (const std::bad_alloc&) {
+      return;  // the others do its work
+    }
+  }
   std::uint64_t number = 0;
   try {
-    if (std::optional<WorkerBuffers> buffers = make_buffers(worker)) work_with(*buffers, number);
+    work_with(*buffers, number);
   } catch (...) {
     turns_.fail(number);
     source_->cancel();

@@ -32,10 +32,13 @@ struct Chunk {
 // Memory that one worker owns and uses for one chunk after another.
 class WorkerBuffers {
  public:
-  // out_bytes = 0: output replaces the input.
-  WorkerBuffers(unsigned worker, std::size_t in_bytes, std::size_t out_bytes)
+  // out_bytes = 0: output replaces the input. All memory that a chunk of so many segments needs is
+  // taken here, where a worker may still do without.
+  WorkerBuffers(unsigned worker, std::size_t in_bytes, std::size_t out_bytes,
+                std::size_t most_segments)
       : worker_(worker), in_(in_bytes) {
     if (out_bytes != 0) out_ = std::make_unique<IoBuffer>(out_bytes);
+    segments.reserve(most_segments);
   }
 
   [[nodiscard]] unsigned worker() const noexcept { return worker_; }
@@ -105,8 +108,8 @@ class Pipeline {
   [[nodiscard]] std::size_t plain_capacity() const noexcept;
   [[nodiscard]] std::size_t sealed_capacity() const noexcept;
   [[nodiscard]] unsigned worker_count(std::optional<std::uint64_t> chunks) const;
-  [[nodiscard]] std::optional<WorkerBuffers> make_buffers(unsigned worker) const;
-  void work(unsigned worker);
+  [[nodiscard]] std::unique_ptr<WorkerBuffers> make_buffers(unsigned worker) const;
+  void work(unsigned worker, std::unique_ptr<WorkerBuffers> buffers);
   void work_with(WorkerBuffers& buffers, std::uint64_t& number);
   bool take(Chunk& chunk, WorkerBuffers& buffers, std::uint64_t& number);
 
