@@ -21,9 +21,7 @@ install(FILES ${PROJECT_BINARY_DIR}/paraesConfig.cmake
 
 if(PARAES_BUILD_CLI)
   install(TARGETS paraes_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  # With the first MPI that was found.
-  if(PARAES_BUILD_MPI AND PARAES_MPIS)
-    list(GET PARAES_MPIS 0 mpi)
-    install(TARGETS paraes_mpi_${mpi} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  if(TARGET paraes_mpi)
+    install(TARGETS paraes_mpi RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
 endif()
