@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "bench/file/child.hpp"
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 
 namespace paraes::bench {
 namespace {

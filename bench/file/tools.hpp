@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "bench/file/workspace.hpp"
+#include "bench/harness/case.hpp"
 #include "bench/harness/row.hpp"
-#include "bench/harness/variant.hpp"
 
 namespace paraes::bench {
 

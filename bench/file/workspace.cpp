@@ -16,7 +16,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 #include "bench/memory/arena.hpp"
 #include "bench/memory/oracle.hpp"
 #include "paraes/error.hpp"

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "bench/harness/case.hpp"
 #include "bench/harness/energy.hpp"
 #include "bench/harness/random.hpp"
 #include "bench/harness/statistics.hpp"
-#include "bench/harness/variant.hpp"
 
 namespace paraes::bench {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 #include "paraes/error.hpp"
 #include "src/core/dynamic_library.hpp"
 

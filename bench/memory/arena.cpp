@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 #include "bench/memory/job.hpp"
 #include "paraes/error.hpp"
 #include "src/core/executor.hpp"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 #include "bench/memory/job.hpp"
 #include "src/gpu/pool.hpp"
 
@@ -40,10 +40,10 @@ class DeviceMemoryArena {
   gpu::Memory out_;
 };
 
-class DeviceMemoryVariant : public Variant {
+class DeviceMemoryCase : public Case {
  public:
-  DeviceMemoryVariant(Row row, const Job& job, KeyExpansion key_expansion,
-                      std::shared_ptr<DeviceMemoryArena> arena);
+  DeviceMemoryCase(Row row, const Job& job, KeyExpansion key_expansion,
+                   std::shared_ptr<DeviceMemoryArena> arena);
 
   void set_up() override;
   void tear_down() noexcept override;

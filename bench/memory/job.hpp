@@ -28,12 +28,12 @@ struct Job {
 
 // Something that computes jobs: ours, or a rival. Its constructor takes the job, expands the key
 // and throws Skip for a job that it cannot do.
-class Contender {
+class Implementation {
  public:
-  Contender() = default;
-  virtual ~Contender() = default;
-  Contender(const Contender&) = delete;
-  Contender& operator=(const Contender&) = delete;
+  Implementation() = default;
+  virtual ~Implementation() = default;
+  Implementation(const Implementation&) = delete;
+  Implementation& operator=(const Implementation&) = delete;
 
   // The whole job; `tag` (16 bytes, GCM only) is written by encryption and checked by decryption,
   // which throws if it does not match.

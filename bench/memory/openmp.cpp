@@ -17,25 +17,25 @@ void spread(unsigned runs, RunRef body) {
 
 }  // namespace
 
-void OpenMpVariant::call() {
+void OpenMpCase::call() {
   const SpreadScope scope(spread);
-  MemoryVariant::call();
+  MemoryCase::call();
 }
 
 // After rest() the threads are made anew, and the scheduler may have two of them share a core for a
 // while. Meanwhile they do nothing, which leaves the caches as other rows find them.
-void OpenMpVariant::lead_in() {
+void OpenMpCase::lead_in() {
   constexpr std::chrono::milliseconds long_enough(5);
   const auto end = std::chrono::steady_clock::now() + long_enough;
   do {
     spread(static_cast<unsigned>(row().threads), RunRef([](unsigned) {}));
   } while (std::chrono::steady_clock::now() < end);
-  MemoryVariant::lead_in();
+  MemoryCase::lead_in();
 }
 
 // OpenMP's threads would look for more work for milliseconds, or for good, on the cores of the rows
 // that come next.
-void OpenMpVariant::rest() noexcept {
+void OpenMpCase::rest() noexcept {
   static_cast<void>(omp_pause_resource(omp_pause_soft, omp_get_initial_device()));
 }
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "bench/memory/memory_variant.hpp"
+#include "bench/memory/memory_case.hpp"
 
 namespace paraes::bench {
 
@@ -11,9 +11,9 @@ inline constexpr std::string_view own_threads = "threads";
 inline constexpr std::string_view openmp = "openmp";
 
 // Our row of memory scope whose runs OpenMP spreads: the same runs, by a parallel loop.
-class OpenMpVariant : public MemoryVariant {
+class OpenMpCase : public MemoryCase {
  public:
-  using MemoryVariant::MemoryVariant;
+  using MemoryCase::MemoryCase;
   void call() override;
   void lead_in() override;
   void rest() noexcept override;

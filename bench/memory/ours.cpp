@@ -1,6 +1,6 @@
 #include "bench/memory/ours.hpp"
 
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 #include "paraes/ciphers.hpp"
 #include "src/gpu/pool.hpp"
 #include "src/kernels/registry.hpp"
@@ -13,7 +13,7 @@ namespace {
 
 Bytes job_key(const Job& job) { return {material().key.data(), key_bytes(job)}; }
 
-class Ours : public Contender {
+class Ours : public Implementation {
  public:
   Ours(const Job& job, const Execution& execution)
       : job_(job),
@@ -147,11 +147,11 @@ class OurGcm : public Ours {
 
 }  // namespace
 
-std::unique_ptr<Contender> make_ours(const Job& job, const std::string& kernel) {
+std::unique_ptr<Implementation> make_ours(const Job& job, const std::string& kernel) {
   return make_ours(job, Execution{.kernel = kernel, .threads = job.threads});
 }
 
-std::unique_ptr<Contender> make_ours(const Job& job, const Execution& execution) {
+std::unique_ptr<Implementation> make_ours(const Job& job, const Execution& execution) {
   switch (job.mode.value()) {
     case Mode::ecb:
       return std::make_unique<OurEcb>(job, execution);

@@ -9,8 +9,8 @@
 namespace paraes::bench {
 
 // Throws Skip for a share of a message (Job::offset) in GCM or CBC encryption.
-[[nodiscard]] std::unique_ptr<Contender> make_ours(const Job& job, const std::string& kernel);
+[[nodiscard]] std::unique_ptr<Implementation> make_ours(const Job& job, const std::string& kernel);
 // On a GPU too; throws what its cipher throws.
-[[nodiscard]] std::unique_ptr<Contender> make_ours(const Job& job, const Execution& execution);
+[[nodiscard]] std::unique_ptr<Implementation> make_ours(const Job& job, const Execution& execution);
 
 }  // namespace paraes::bench

@@ -11,9 +11,9 @@
 namespace paraes::bench {
 namespace {
 
-class PinnedCopy : public Variant {
+class PinnedCopy : public Case {
  public:
-  using Variant::Variant;
+  using Case::Case;
 
   void set_up() override {
     try {
@@ -88,7 +88,7 @@ class PinnedCopy : public Variant {
 
 }  // namespace
 
-std::unique_ptr<Variant> make_pinned_copy(Row row) {
+std::unique_ptr<Case> make_pinned_copy(Row row) {
   if (row.device.find('+') != std::string::npos) {
     throw Skip("the two-way copy is that of one device");
   }

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string_view>
 
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 
 namespace paraes::bench {
 
@@ -13,6 +13,6 @@ inline constexpr std::string_view pinned_copy_name = "pinned-copy";
 // Copies row.bytes of pinned host memory to row.device and as many bytes of its memory back: at the
 // same time on a second queue, or without row.overlap one after the other. Bytes are counted once,
 // as for a cipher that reads and writes as many.
-[[nodiscard]] std::unique_ptr<Variant> make_pinned_copy(Row row);
+[[nodiscard]] std::unique_ptr<Case> make_pinned_copy(Row row);
 
 }  // namespace paraes::bench

@@ -87,10 +87,10 @@ namespace {
 
 using Blocks = std::array<std::uint8_t, max_ports_bytes>;
 
-class PortsVariant : public Variant {
+class PortsCase : public Case {
  public:
-  PortsVariant(Row row, const Job& job, const Ports& ports)
-      : Variant(std::move(row)),
+  PortsCase(Row row, const Job& job, const Ports& ports)
+      : Case(std::move(row)),
         ports_(ports),
         job_(job),
         executor_(job.threads),
@@ -150,8 +150,8 @@ std::span<const Ports> all_ports() {
 #endif
 }
 
-std::unique_ptr<Variant> make_ports(Row row, const Job& job, const Ports& ports) {
-  return std::make_unique<PortsVariant>(std::move(row), job, ports);
+std::unique_ptr<Case> make_ports(Row row, const Job& job, const Ports& ports) {
+  return std::make_unique<PortsCase>(std::move(row), job, ports);
 }
 
 }  // namespace paraes::bench

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 #include "bench/memory/job.hpp"
 
 namespace paraes::bench {
@@ -27,6 +27,6 @@ struct Ports {
 
 // A job in ECB, encrypting: each thread encrypts its share of job.bytes as the same few blocks
 // again and again. Verified like any row, against OpenSSL doing the same.
-[[nodiscard]] std::unique_ptr<Variant> make_ports(Row row, const Job& job, const Ports& ports);
+[[nodiscard]] std::unique_ptr<Case> make_ports(Row row, const Job& job, const Ports& ports);
 
 }  // namespace paraes::bench

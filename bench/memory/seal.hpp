@@ -6,18 +6,18 @@
 #include <memory>
 #include <optional>
 
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 #include "bench/memory/arena.hpp"
 #include "paraes/messages.hpp"
 
 namespace paraes::bench {
 
-class SealVariant : public Variant {
+class SealCase : public Case {
  public:
   // AES-256 in segments (c2sp). `row` says device, kernel, threads and bytes; the arena has
   // arena_bytes(row.bytes).
-  SealVariant(Row row, std::shared_ptr<Arena> arena);
-  ~SealVariant() override;
+  SealCase(Row row, std::shared_ptr<Arena> arena);
+  ~SealCase() override;
 
   void set_up() override;
   void tear_down() noexcept override;

@@ -4,13 +4,13 @@
 #include <memory>
 #include <optional>
 
-#include "bench/memory/memory_variant.hpp"
+#include "bench/memory/memory_case.hpp"
 
 namespace paraes::bench {
 
-class TransferVariant : public MemoryVariant {
+class TransferCase : public MemoryCase {
  public:
-  TransferVariant(Row row, const Job& job, std::shared_ptr<Arena> arena, Execution execution);
+  TransferCase(Row row, const Job& job, std::shared_ptr<Arena> arena, Execution execution);
 
   void set_up() override;
   void tear_down() noexcept override;

@@ -293,8 +293,8 @@ std::string listing(const BenchPlan& plan) {
   grid.add_column("kernel", true);
   std::size_t count = 0;
   for (const Group& group : plan.groups) {
-    for (const auto& variant : group) {
-      const Row& row = variant->row();
+    for (const auto& planned : group) {
+      const Row& row = planned->row();
       std::vector<std::string> cells;
       cells.reserve(columns.size() + 1);
       for (const Column& column : columns) cells.push_back(column.text(row));

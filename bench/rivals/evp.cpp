@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 
 namespace paraes::bench {
 

@@ -74,7 +74,7 @@ Handle open_handle(const Job& job) {
   return handle;
 }
 
-class Gcrypt : public Contender {
+class Gcrypt : public Implementation {
  public:
   explicit Gcrypt(const Job& job) : job_(job), split_(job, "gcrypt") {
     if (job.mode == Mode::xts && job.key_bits == 192) {
@@ -140,7 +140,9 @@ class Gcrypt : public Contender {
 
 }  // namespace
 
-std::unique_ptr<Contender> make_gcrypt(const Job& job) { return std::make_unique<Gcrypt>(job); }
+std::unique_ptr<Implementation> make_gcrypt(const Job& job) {
+  return std::make_unique<Gcrypt>(job);
+}
 
 std::string gcrypt_version() {
   try {
@@ -156,7 +158,7 @@ std::string gcrypt_version() {
 
 namespace paraes::bench {
 
-std::unique_ptr<Contender> make_gcrypt(const Job& /*job*/) {
+std::unique_ptr<Implementation> make_gcrypt(const Job& /*job*/) {
   throw Skip("built without the headers of libgcrypt");
 }
 

@@ -76,7 +76,7 @@ struct Keys {
   alignas(64) gcm_key_data gcm;
 };
 
-class IpsecMb : public Contender {
+class IpsecMb : public Implementation {
  public:
   explicit IpsecMb(const Job& job)
       : job_(job), split_(job, "ipsec-mb"), keys_(std::make_unique<Keys>()) {
@@ -212,7 +212,9 @@ class IpsecMb : public Contender {
 
 }  // namespace
 
-std::unique_ptr<Contender> make_ipsec_mb(const Job& job) { return std::make_unique<IpsecMb>(job); }
+std::unique_ptr<Implementation> make_ipsec_mb(const Job& job) {
+  return std::make_unique<IpsecMb>(job);
+}
 
 std::string ipsec_mb_version() {
   try {
@@ -230,7 +232,7 @@ std::string ipsec_mb_version() {
 
 namespace paraes::bench {
 
-std::unique_ptr<Contender> make_ipsec_mb(const Job& /*job*/) {
+std::unique_ptr<Implementation> make_ipsec_mb(const Job& /*job*/) {
   throw Skip("built without the headers of libipsec-mb 1.2 or later");
 }
 

@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 #include "bench/rivals/rivals.hpp"
 #include "src/core/executor.hpp"
 
 namespace paraes::bench {
 namespace {
 
-class Memcpy : public Contender {
+class Memcpy : public Implementation {
  public:
   explicit Memcpy(const Job& job) : bytes_(job.bytes), executor_(job.threads) {}
 
@@ -32,7 +32,7 @@ class Memcpy : public Contender {
 
 }  // namespace
 
-std::unique_ptr<Contender> make_memcpy(const Job& job) {
+std::unique_ptr<Implementation> make_memcpy(const Job& job) {
   if (job.in_place) throw Skip("a copy has two places");
   return std::make_unique<Memcpy>(job);
 }

@@ -14,7 +14,7 @@ namespace paraes::bench {
 struct MemoryRival {
   std::string_view name;
   // Throws Skip with the reason when the library is missing or lacks what the job asks for.
-  std::unique_ptr<Contender> (*make)(const Job& job);
+  std::unique_ptr<Implementation> (*make)(const Job& job);
   // The version of the library that would run; empty if there is none.
   std::string (*version)();
   bool copies;  // has no mode, key or direction
@@ -22,13 +22,13 @@ struct MemoryRival {
 
 [[nodiscard]] std::span<const MemoryRival> memory_rivals();
 
-[[nodiscard]] std::unique_ptr<Contender> make_openssl(const Job& job);
+[[nodiscard]] std::unique_ptr<Implementation> make_openssl(const Job& job);
 [[nodiscard]] std::string openssl_version();
-[[nodiscard]] std::unique_ptr<Contender> make_ipsec_mb(const Job& job);
+[[nodiscard]] std::unique_ptr<Implementation> make_ipsec_mb(const Job& job);
 [[nodiscard]] std::string ipsec_mb_version();
-[[nodiscard]] std::unique_ptr<Contender> make_gcrypt(const Job& job);
+[[nodiscard]] std::unique_ptr<Implementation> make_gcrypt(const Job& job);
 [[nodiscard]] std::string gcrypt_version();
-[[nodiscard]] std::unique_ptr<Contender> make_memcpy(const Job& job);
+[[nodiscard]] std::unique_ptr<Implementation> make_memcpy(const Job& job);
 [[nodiscard]] std::string memcpy_version();
 
 }  // namespace paraes::bench

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 #include "bench/memory/job.hpp"
 #include "src/core/executor.hpp"
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "bench/file/child.hpp"
-#include "bench/file/file_variant.hpp"
+#include "bench/file/file_case.hpp"
 #include "bench/suites/suite_rows.hpp"
 #include "bench/suites/suites.hpp"
 #include "paraes/kernels.hpp"
@@ -11,7 +11,7 @@
 namespace paraes::bench {
 namespace {
 
-using Check = FileVariant::Check;
+using Check = FileCase::Check;
 
 class FilePlanner {
  public:
@@ -66,8 +66,8 @@ class FilePlanner {
   void add(Row row, const FileRowJob& job, Check check, Make make) {
     group_.add(std::move(row), [&](const Row& r) {
       std::pair<std::unique_ptr<FileTool>, std::unique_ptr<FileTool>> tools = make(r);
-      return std::make_unique<FileVariant>(r, job, check, std::move(tools.first),
-                                           std::move(tools.second), workspace_);
+      return std::make_unique<FileCase>(r, job, check, std::move(tools.first),
+                                        std::move(tools.second), workspace_);
     });
   }
 

@@ -4,7 +4,7 @@
 
 #include "bench/memory/arena.hpp"
 #include "bench/memory/device_memory.hpp"
-#include "bench/memory/memory_variant.hpp"
+#include "bench/memory/memory_case.hpp"
 #include "bench/memory/openmp.hpp"
 #include "bench/memory/ours.hpp"
 #include "bench/memory/ports.hpp"
@@ -72,9 +72,9 @@ class MemoryPlanner {
     }
   }
 
-  [[nodiscard]] std::unique_ptr<Variant> on_cpu(const Row& row, const Job& job,
-                                                std::unique_ptr<Contender> contender) {
-    return std::make_unique<MemoryVariant>(row, job, std::move(contender), arena_);
+  [[nodiscard]] std::unique_ptr<Case> on_cpu(const Row& row, const Job& job,
+                                             std::unique_ptr<Implementation> implementation) {
+    return std::make_unique<MemoryCase>(row, job, std::move(implementation), arena_);
   }
 
   void add_copy(const MemoryRival& rival, std::uint64_t bytes, int threads) {
@@ -121,14 +121,14 @@ class MemoryPlanner {
   }
 
   void add_ours(const Row& row, const Job& job) {
-    add(row, job, [&](const Row& r) -> std::unique_ptr<Variant> {
+    add(row, job, [&](const Row& r) -> std::unique_ptr<Case> {
       cpu_kernels_.require(r.kernel);
       if (job.mode == Mode::cbc && job.direction == Direction::encrypt && job.threads > 1) {
         throw Skip("CBC encryption is serial");
       }
       auto ours = make_ours(job, r.kernel);
       if (r.executor != openmp) return on_cpu(r, job, std::move(ours));
-      return std::make_unique<OpenMpVariant>(r, job, std::move(ours), arena_);
+      return std::make_unique<OpenMpCase>(r, job, std::move(ours), arena_);
     });
   }
 
@@ -148,7 +148,7 @@ class MemoryPlanner {
           refuse_serial(*job.mode, job.direction);
           refuse_device_memory(job);
           const auto expansion = place == "device" ? KeyExpansion::device : KeyExpansion::host;
-          return std::make_unique<DeviceMemoryVariant>(r, job, expansion, arena);
+          return std::make_unique<DeviceMemoryCase>(r, job, expansion, arena);
         });
       }
     });

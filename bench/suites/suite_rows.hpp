@@ -9,7 +9,7 @@
 
 #include "bench/axes.hpp"
 #include "bench/file/tools.hpp"
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 #include "bench/memory/job.hpp"
 #include "paraes/kernels.hpp"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "bench/axes.hpp"
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 
 namespace paraes::bench {
 

@@ -67,7 +67,7 @@ class TransferPlanner {
           execution.transfer = transfer == "mapped" ? Transfer::mapped : Transfer::staged;
           execution.key_expansion = place == "device" ? KeyExpansion::device : KeyExpansion::host;
           execution.overlap = axes_.overlap;
-          return std::make_unique<TransferVariant>(r, job, arena_, execution);
+          return std::make_unique<TransferCase>(r, job, arena_, execution);
         });
       }
     }

@@ -126,10 +126,10 @@ class Tuning {
   }
 
   void measure_size(std::uint64_t bytes) {
-    const auto arena = std::make_shared<Arena>(SealVariant::arena_bytes(bytes), available_cores());
+    const auto arena = std::make_shared<Arena>(SealCase::arena_bytes(bytes), available_cores());
     Group group;
     for (const Name& name : affordable(bytes)) {
-      group.push_back(std::make_unique<SealVariant>(row_of(name, bytes), arena));
+      group.push_back(std::make_unique<SealCase>(row_of(name, bytes), arena));
     }
     Settings settings;
     settings.samples = samples;

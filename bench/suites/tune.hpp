@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 #include "paraes/devices.hpp"
 
 namespace paraes::bench {

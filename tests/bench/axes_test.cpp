@@ -134,8 +134,8 @@ TEST(Plan, ExecutorsSpreadOverSeveralThreads) {
   const auto rows = [&] {
     std::vector<std::string> list;
     const BenchPlan plan = plan_with(texts);
-    for (const auto& variant : plan.groups.front()) {
-      const Row& row = variant->row();
+    for (const auto& planned : plan.groups.front()) {
+      const Row& row = planned->row();
       list.push_back(row.who() + " " + std::to_string(row.threads) + " " + row.executor);
     }
     return list;

@@ -135,10 +135,10 @@ TEST(NvmlAbsent, IsAReason) {
 }
 
 // A row whose calls take a millisecond and what the test says.
-class Work : public Variant {
+class Work : public Case {
  public:
   Work(const std::string& device, std::function<void()> on_call)
-      : Variant(row_on(device)), on_call_(std::move(on_call)) {}
+      : Case(row_on(device)), on_call_(std::move(on_call)) {}
 
   int restore_ms = 0;
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/file/file_variant.hpp"
+#include "bench/file/file_case.hpp"
 #include "bench/file/tools.hpp"
 #include "bench/file/workspace.hpp"
 
@@ -29,22 +29,22 @@ class Teller : public FileTool {
 
 TEST(File, PhasesAreThoseOfTheCallsSinceTheyWereLastTaken) {
   const auto workspace = std::make_shared<Workspace>(workspace_root(""), 4096);
-  FileVariant variant(Row{}, FileRowJob{}, FileVariant::Check::plaintext,
-                      std::make_unique<Teller>(), nullptr, workspace);
-  variant.set_up();
-  EXPECT_FALSE(variant.take_phases().contains("read"));
+  FileCase file_case(Row{}, FileRowJob{}, FileCase::Check::plaintext, std::make_unique<Teller>(),
+                     nullptr, workspace);
+  file_case.set_up();
+  EXPECT_FALSE(file_case.take_phases().contains("read"));
   for (const int calls : {1, 3}) {
     for (int i = 0; i < calls; ++i) {
-      variant.restore();
-      variant.call();
+      file_case.restore();
+      file_case.call();
     }
-    PhaseNanoseconds phases = variant.take_phases();
+    PhaseNanoseconds phases = file_case.take_phases();
     EXPECT_EQ(phases["read"], 7 * calls);
     EXPECT_FALSE(phases.contains("write"));
   }
-  EXPECT_FALSE(variant.take_phases().contains("read"));
-  EXPECT_TRUE(variant.verify());
-  variant.tear_down();
+  EXPECT_FALSE(file_case.take_phases().contains("read"));
+  EXPECT_TRUE(file_case.verify());
+  file_case.tear_down();
 }
 
 }  // namespace

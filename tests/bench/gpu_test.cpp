@@ -172,19 +172,19 @@ TEST_F(BenchGpu, PhasesAreThoseSinceTheyWereLastTaken) {
   axes.rivals = "none";
   const BenchPlan plan = make_plan(axes_of(axes));
   ASSERT_EQ(plan.groups.size(), 1U) << plan.skipped[0].reason;
-  Variant& variant = *plan.groups[0][0];
-  variant.set_up();
-  variant.call();
-  PhaseNanoseconds once = variant.take_phases();
+  Case& transfer_case = *plan.groups[0][0];
+  transfer_case.set_up();
+  transfer_case.call();
+  PhaseNanoseconds once = transfer_case.take_phases();
   EXPECT_GT(once["kernel"], 0);
   EXPECT_FALSE(once.contains("key_expansion"));  // outside the calls
-  EXPECT_EQ(variant.take_phases().at("kernel"), 0);
-  EXPECT_TRUE(variant.expand_key());
-  PhaseNanoseconds expansion = variant.take_phases();
+  EXPECT_EQ(transfer_case.take_phases().at("kernel"), 0);
+  EXPECT_TRUE(transfer_case.expand_key());
+  PhaseNanoseconds expansion = transfer_case.take_phases();
   EXPECT_TRUE(expansion.contains("key_expansion"));
   EXPECT_EQ(expansion.at("kernel"), 0);  // by a cipher of its own
-  EXPECT_FALSE(variant.take_phases().contains("key_expansion"));
-  variant.tear_down();
+  EXPECT_FALSE(transfer_case.take_phases().contains("key_expansion"));
+  transfer_case.tear_down();
 }
 
 TEST_F(BenchGpu, PhasesWithoutOverlapAreDisjoint) {
@@ -199,19 +199,19 @@ TEST_F(BenchGpu, PhasesWithoutOverlapAreDisjoint) {
   const BenchPlan plan = make_plan(axes);
   ASSERT_EQ(plan.groups.size(), 1U) << plan.skipped[0].reason;
   ASSERT_EQ(plan.groups[0].size(), 2U);
-  for (const auto& variant : plan.groups[0]) {
-    EXPECT_FALSE(variant->row().overlap);
-    variant->set_up();
-    variant->call();
-    static_cast<void>(variant->take_phases());
+  for (const auto& timed : plan.groups[0]) {
+    EXPECT_FALSE(timed->row().overlap);
+    timed->set_up();
+    timed->call();
+    static_cast<void>(timed->take_phases());
     const auto begin = std::chrono::steady_clock::now();
-    for (int i = 0; i < 3; ++i) variant->call();
+    for (int i = 0; i < 3; ++i) timed->call();
     const auto took =
         std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin);
-    PhaseNanoseconds phases = variant->take_phases();
-    EXPECT_TRUE(variant->verify());
-    variant->tear_down();
-    if (!variant->row().rival.empty()) continue;
+    PhaseNanoseconds phases = timed->take_phases();
+    EXPECT_TRUE(timed->verify());
+    timed->tear_down();
+    if (!timed->row().rival.empty()) continue;
     const double busy =
         phases.at("host_to_device") + phases.at("kernel") + phases.at("device_to_host");
     EXPECT_GT(busy, 0);
@@ -383,15 +383,15 @@ TEST_F(BenchGpu, EveryModeIsRightWhereDataLies) {
           if (mode == Mode::xts && bits == 192) continue;
           if (mode == Mode::cbc && direction == Direction::encrypt) continue;
           const Job job{mode, bits, direction, 4096, odd ? 40007U : 40960U, 1, false};
-          DeviceMemoryVariant variant(
+          DeviceMemoryCase memory_case(
               Row{}, job, bits == 256 ? KeyExpansion::device : KeyExpansion::host, arena);
-          variant.set_up();
-          EXPECT_TRUE(variant.verify())
+          memory_case.set_up();
+          EXPECT_TRUE(memory_case.verify())
               << kernel << " " << to_string(mode) << "-" << bits << " " << to_string(direction);
           // Other keys, expanded for the timeline, leave the run alone.
-          EXPECT_TRUE(variant.expand_key());
-          EXPECT_TRUE(variant.verify());
-          variant.tear_down();
+          EXPECT_TRUE(memory_case.expand_key());
+          EXPECT_TRUE(memory_case.verify());
+          memory_case.tear_down();
         }
       }
     }

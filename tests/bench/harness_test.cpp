@@ -73,9 +73,9 @@ TEST(Random, IsSplitMix64) {
 }
 
 // A variant whose every step can be replaced.
-class Fake : public Variant {
+class Fake : public Case {
  public:
-  explicit Fake(const std::string& kernel) : Variant(row_named(kernel)) {}
+  explicit Fake(const std::string& kernel) : Case(row_named(kernel)) {}
 
   std::function<void()> on_set_up = [] {};
   std::function<void()> on_lead_in = [] {};

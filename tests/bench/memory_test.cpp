@@ -1,4 +1,4 @@
-// Memory scope: every contender on every mode is right, and none that is wrong gets through.
+// Memory scope: every implementation on every mode is right, and none that is wrong gets through.
 #include <gtest/gtest.h>
 #include <omp.h>
 
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bench/bench.hpp"
-#include "bench/memory/memory_variant.hpp"
+#include "bench/memory/memory_case.hpp"
 #include "bench/memory/openmp.hpp"
 #include "bench/memory/oracle.hpp"
 #include "bench/memory/ours.hpp"
@@ -62,12 +62,12 @@ std::string name_of(const Job& job) {
          (job.in_place ? " in place" : "");
 }
 
-bool verifies(const Job& job, std::unique_ptr<Contender> contender) {
-  MemoryVariant variant(row_of(job), job, std::move(contender),
-                        std::make_shared<Arena>(job.bytes, job.threads));
-  variant.set_up();
-  const bool right = variant.verify();
-  variant.tear_down();
+bool verifies(const Job& job, std::unique_ptr<Implementation> implementation) {
+  MemoryCase memory_case(row_of(job), job, std::move(implementation),
+                         std::make_shared<Arena>(job.bytes, job.threads));
+  memory_case.set_up();
+  const bool right = memory_case.verify();
+  memory_case.tear_down();
   return right;
 }
 
@@ -104,19 +104,19 @@ TEST(Memory, SharesMakeTheWhole) {
 
 TEST(Memory, OpenMpIsRight) {
   for (const Job& job : jobs()) {
-    OpenMpVariant variant(row_of(job), job, make_ours(job, "ttable"),
-                          std::make_shared<Arena>(job.bytes, job.threads));
-    variant.set_up();
-    variant.lead_in();
-    EXPECT_TRUE(variant.verify()) << name_of(job);
-    variant.rest();
-    EXPECT_TRUE(variant.verify()) << name_of(job);
-    variant.tear_down();
+    OpenMpCase openmp_case(row_of(job), job, make_ours(job, "ttable"),
+                           std::make_shared<Arena>(job.bytes, job.threads));
+    openmp_case.set_up();
+    openmp_case.lead_in();
+    EXPECT_TRUE(openmp_case.verify()) << name_of(job);
+    openmp_case.rest();
+    EXPECT_TRUE(openmp_case.verify()) << name_of(job);
+    openmp_case.tear_down();
   }
 }
 
 // Notes OpenMP's own numbers of the threads that do its runs, or -1.
-class Spy : public Contender {
+class Spy : public Implementation {
  public:
   void run(const std::uint8_t* /*in*/, std::uint8_t* /*out*/, std::uint8_t* /*tag*/) override {
     Executor(3).run(3, 1, [this](unsigned r, std::uint64_t, std::uint64_t) {
@@ -126,7 +126,7 @@ class Spy : public Contender {
   std::vector<int> threads = {-2, -2, -2};
 };
 
-template <class V>
+template <class TimedCase>
 std::vector<int> threads_of_runs() {
   Job job;
   job.mode = Mode::ctr;
@@ -134,16 +134,17 @@ std::vector<int> threads_of_runs() {
   job.threads = 3;
   auto spy = std::make_unique<Spy>();
   const Spy& seen = *spy;
-  V variant(row_of(job), job, std::move(spy), std::make_shared<Arena>(job.bytes, job.threads));
-  variant.set_up();
-  variant.call();
-  variant.tear_down();
+  TimedCase timed(row_of(job), job, std::move(spy),
+                  std::make_shared<Arena>(job.bytes, job.threads));
+  timed.set_up();
+  timed.call();
+  timed.tear_down();
   return seen.threads;
 }
 
 TEST(Memory, OpenMpSpreadsTheRunsOfItsRowsOnly) {
-  EXPECT_EQ(threads_of_runs<OpenMpVariant>(), (std::vector<int>{0, 1, 2}));
-  EXPECT_EQ(threads_of_runs<MemoryVariant>(), (std::vector<int>{-1, -1, -1}));
+  EXPECT_EQ(threads_of_runs<OpenMpCase>(), (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(threads_of_runs<MemoryCase>(), (std::vector<int>{-1, -1, -1}));
 }
 
 TEST(Memory, RivalsAreRightOrSayWhyNot) {
@@ -206,8 +207,8 @@ TEST(Memory, RoundsThatWereNotDoneAreFound) {
   EXPECT_THROW((void)make_ports(row_of(job), job, whole), Skip);
 }
 
-// A correct contender whose output is damaged afterwards.
-class Damaged : public Contender {
+// A correct implementation whose output is damaged afterwards.
+class Damaged : public Implementation {
  public:
   enum class Where { first_byte, last_byte, tag, nothing_written };
 
@@ -223,7 +224,7 @@ class Damaged : public Contender {
   }
 
  private:
-  std::unique_ptr<Contender> inner_;
+  std::unique_ptr<Implementation> inner_;
   Job job_;
   Where where_;
 };
@@ -277,14 +278,15 @@ int status_of(bool damaged) {
   const Job job{Mode::ctr, 128, Direction::encrypt, 4096, 4096, 1, false};
   BenchPlan plan;
   plan.groups.emplace_back();
-  std::unique_ptr<Contender> contender;
+  std::unique_ptr<Implementation> implementation;
   if (damaged) {
-    contender = std::make_unique<Damaged>(job, Damaged::Where::last_byte);
+    implementation = std::make_unique<Damaged>(job, Damaged::Where::last_byte);
   } else {
-    contender = make_ours(job, "ttable");
+    implementation = make_ours(job, "ttable");
   }
-  plan.groups[0].push_back(std::make_unique<MemoryVariant>(
-      row_of(job), job, std::move(contender), std::make_shared<Arena>(job.bytes, job.threads)));
+  plan.groups[0].push_back(
+      std::make_unique<MemoryCase>(row_of(job), job, std::move(implementation),
+                                   std::make_shared<Arena>(job.bytes, job.threads)));
   Options options;
   options.settings = Settings{2, 0, 0, 1000};
   const DiscardedOutput output;

@@ -19,12 +19,12 @@ class Skip : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-class Variant {
+class Case {
  public:
-  explicit Variant(Row row) : row_(std::move(row)) {}
-  virtual ~Variant() = default;
-  Variant(const Variant&) = delete;
-  Variant& operator=(const Variant&) = delete;
+  explicit Case(Row row) : row_(std::move(row)) {}
+  virtual ~Case() = default;
+  Case(const Case&) = delete;
+  Case& operator=(const Case&) = delete;
 
   [[nodiscard]] const Row& row() const { return row_; }
 
@@ -75,7 +75,7 @@ class Variant {
 
 // Variants that are interleaved with each other. They are set up together, so their buffers must
 // fit in memory at once.
-using Group = std::vector<std::unique_ptr<Variant>>;
+using Group = std::vector<std::unique_ptr<Case>>;
 
 struct Skipped {
   Row row;

@@ -1,4 +1,4 @@
-#include "bench/file/file_variant.hpp"
+#include "bench/file/file_case.hpp"
 
 #include <unistd.h>
 
@@ -21,17 +21,16 @@ std::string complaint(const std::vector<std::string>& command, const ChildResult
 
 }  // namespace
 
-FileVariant::FileVariant(Row row, const FileRowJob& job, Check check,
-                         std::unique_ptr<FileTool> tool, std::unique_ptr<FileTool> checker,
-                         std::shared_ptr<Workspace> workspace)
-    : Variant(std::move(row)),
+FileCase::FileCase(Row row, const FileRowJob& job, Check check, std::unique_ptr<FileTool> tool,
+                   std::unique_ptr<FileTool> checker, std::shared_ptr<Workspace> workspace)
+    : Case(std::move(row)),
       job_(job),
       check_(check),
       tool_(std::move(tool)),
       checker_(std::move(checker)),
       workspace_(std::move(workspace)) {}
 
-void FileVariant::set_up() {
+void FileCase::set_up() {
   workspace_->acquire();
   holds_workspace_ = true;
   tool_->prepare(*workspace_);
@@ -51,23 +50,23 @@ void FileVariant::set_up() {
   in_ = ciphertext;
 }
 
-void FileVariant::try_to_encrypt(const FileTool& tool, const std::string& out) const {
+void FileCase::try_to_encrypt(const FileTool& tool, const std::string& out) const {
   const auto command = tool.command(Direction::encrypt, *workspace_, in_, out);
   const ChildResult result = run_child(command);
   if (result.status != 0) throw Skip(complaint(command, result));
   if (const std::string why = tool.objection(result.output); !why.empty()) throw Skip(why);
 }
 
-void FileVariant::tear_down() noexcept {
+void FileCase::tear_down() noexcept {
   if (holds_workspace_) workspace_->release();
   holds_workspace_ = false;
 }
 
-void FileVariant::restore() { (void)unlink(out_.c_str()); }
+void FileCase::restore() { (void)unlink(out_.c_str()); }
 
-void FileVariant::call() { outputs_.push_back(run(direction(), *tool_, in_, out_)); }
+void FileCase::call() { outputs_.push_back(run(direction(), *tool_, in_, out_)); }
 
-bool FileVariant::verify() {
+bool FileCase::verify() {
   restore();
   call();
   switch (check_) {
@@ -92,7 +91,7 @@ bool FileVariant::verify() {
   return same;
 }
 
-PhaseNanoseconds FileVariant::take_phases() {
+PhaseNanoseconds FileCase::take_phases() {
   PhaseNanoseconds sum;
   for (const std::string& output : std::exchange(outputs_, {})) {
     for (const auto& [name, ns] : tool_->phases(output)) sum[name] += ns;
@@ -100,8 +99,8 @@ PhaseNanoseconds FileVariant::take_phases() {
   return sum;
 }
 
-std::string FileVariant::run(Direction direction, const FileTool& tool, const std::string& in,
-                             const std::string& out) const {
+std::string FileCase::run(Direction direction, const FileTool& tool, const std::string& in,
+                          const std::string& out) const {
   const auto command = tool.command(direction, *workspace_, in, out);
   ChildResult result = run_child(command);
   if (result.status != 0) throw std::runtime_error(complaint(command, result));

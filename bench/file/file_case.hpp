@@ -7,18 +7,18 @@
 
 #include "bench/file/tools.hpp"
 #include "bench/file/workspace.hpp"
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 
 namespace paraes::bench {
 
-class FileVariant : public Variant {
+class FileCase : public Case {
  public:
   // How the output is known to be right: it is the plaintext; it is the bytes that OpenSSL computes
   // (raw); or `checker` decrypts it to the plaintext. It also makes what `tool` decrypts.
   enum class Check { plaintext, raw, undo };
 
-  FileVariant(Row row, const FileRowJob& job, Check check, std::unique_ptr<FileTool> tool,
-              std::unique_ptr<FileTool> checker, std::shared_ptr<Workspace> workspace);
+  FileCase(Row row, const FileRowJob& job, Check check, std::unique_ptr<FileTool> tool,
+           std::unique_ptr<FileTool> checker, std::shared_ptr<Workspace> workspace);
 
   void set_up() override;
   void tear_down() noexcept override;

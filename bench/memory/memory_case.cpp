@@ -1,4 +1,4 @@
-#include "bench/memory/memory_variant.hpp"
+#include "bench/memory/memory_case.hpp"
 
 #include <utility>
 
@@ -6,14 +6,14 @@
 
 namespace paraes::bench {
 
-MemoryVariant::MemoryVariant(Row row, const Job& job, std::unique_ptr<Contender> contender,
-                             std::shared_ptr<Arena> arena)
-    : Variant(std::move(row)),
+MemoryCase::MemoryCase(Row row, const Job& job, std::unique_ptr<Implementation> implementation,
+                       std::shared_ptr<Arena> arena)
+    : Case(std::move(row)),
       job_(job),
-      contender_(std::move(contender)),
+      implementation_(std::move(implementation)),
       arena_(std::move(arena)) {}
 
-void MemoryVariant::set_up() {
+void MemoryCase::set_up() {
   arena_->acquire();
   holds_arena_ = true;
   if (job_.mode == Mode::gcm && job_.direction == Direction::decrypt) {
@@ -21,28 +21,28 @@ void MemoryVariant::set_up() {
   }
 }
 
-void MemoryVariant::tear_down() noexcept {
+void MemoryCase::tear_down() noexcept {
   if (holds_arena_) arena_->release();
   holds_arena_ = false;
 }
 
-void MemoryVariant::call() {
-  contender_->run(job_.in_place ? arena_->out() : arena_->in(), arena_->out(), tag_.data());
+void MemoryCase::call() {
+  implementation_->run(job_.in_place ? arena_->out() : arena_->in(), arena_->out(), tag_.data());
 }
 
 // In place every other mode can go on from whatever it wrote last; GCM decryption would find a
 // wrong tag.
-bool MemoryVariant::needs_restore() const {
+bool MemoryCase::needs_restore() const {
   return job_.in_place && job_.mode == Mode::gcm && job_.direction == Direction::decrypt;
 }
 
-void MemoryVariant::restore() { arena_->fill_out_with_pattern(); }
+void MemoryCase::restore() { arena_->fill_out_with_pattern(); }
 
-void MemoryVariant::lead_in() {
+void MemoryCase::lead_in() {
   if (row().cache == "warm") call_untimed();
 }
 
-bool MemoryVariant::verify() {
+bool MemoryCase::verify() {
   if (job_.in_place) {
     arena_->fill_out_with_pattern();
   } else {
@@ -53,6 +53,6 @@ bool MemoryVariant::verify() {
   return is_answer(job_, arena_->out(), tag_.data());
 }
 
-bool MemoryVariant::expand_key() { return contender_->expand_key(); }
+bool MemoryCase::expand_key() { return implementation_->expand_key(); }
 
 }  // namespace paraes::bench
