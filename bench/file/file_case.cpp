@@ -11,8 +11,8 @@
 namespace paraes::bench {
 namespace {
 
-// What the program said, on one line.
-std::string complaint(const std::vector<std::string>& command, const ChildResult& result) {
+// The first line of the program's output, as an error message.
+std::string error_message(const std::vector<std::string>& command, const ChildResult& result) {
   std::string text = result.output.substr(0, result.output.find('\n'));
   if (const std::string own = "paraes: "; text.rfind(own, 0) == 0) text.erase(0, own.size());
   if (text.empty()) text = command[0] + ": exit status " + std::to_string(result.status);
@@ -37,11 +37,11 @@ void FileCase::set_up() {
   out_ = workspace_->path("output");
   in_ = workspace_->plaintext();
   workspace_->need_room(2);
-  // Whether the program can do the job at all.
+  // The program may lack what the job needs: then the row is skipped.
   restore();
   try_to_encrypt(*tool_, out_);
   if (direction() == Direction::encrypt) return;
-  // By the checker: a tool that is wrong may still undo what it did itself.
+  // The checker makes the ciphertext: a faulty tool might well decrypt its own wrong output.
   const std::string ciphertext = workspace_->path("ciphertext-" + checker_->ciphertext());
   if (!workspace_->has(ciphertext)) {
     try_to_encrypt(*checker_, ciphertext);
@@ -53,7 +53,7 @@ void FileCase::set_up() {
 void FileCase::try_to_encrypt(const FileTool& tool, const std::string& out) const {
   const auto command = tool.command(Direction::encrypt, *workspace_, in_, out);
   const ChildResult result = run_child(command);
-  if (result.status != 0) throw Skip(complaint(command, result));
+  if (result.status != 0) throw Skip(error_message(command, result));
   if (const std::string why = tool.objection(result.output); !why.empty()) throw Skip(why);
 }
 
@@ -103,7 +103,7 @@ std::string FileCase::run(Direction direction, const FileTool& tool, const std::
                           const std::string& out) const {
   const auto command = tool.command(direction, *workspace_, in, out);
   ChildResult result = run_child(command);
-  if (result.status != 0) throw std::runtime_error(complaint(command, result));
+  if (result.status != 0) throw std::runtime_error(error_message(command, result));
   if (const std::string why = tool.objection(result.output); !why.empty()) {
     throw std::runtime_error(why);
   }

@@ -1,4 +1,5 @@
-// One run of a program from file to file, process start and end included.
+// File scope: a call is one execution of a program from file to file, process start and exit
+// included.
 #pragma once
 
 #include <memory>
@@ -13,8 +14,9 @@ namespace paraes::bench {
 
 class FileCase : public Case {
  public:
-  // How the output is known to be right: it is the plaintext; it is the bytes that OpenSSL computes
-  // (raw); or `checker` decrypts it to the plaintext. It also makes what `tool` decrypts.
+  // How verify() checks the output: it equals the plaintext; it equals the bytes that OpenSSL
+  // computes (raw); or `checker` decrypts it to the plaintext (undo). For decryption, `checker` also
+  // makes the ciphertext.
   enum class Check { plaintext, raw, undo };
 
   FileCase(Row row, const FileRowJob& job, Check check, std::unique_ptr<FileTool> tool,
@@ -29,9 +31,9 @@ class FileCase : public Case {
   [[nodiscard]] PhaseNanoseconds take_phases() override;
 
  private:
-  // Throws Skip if it cannot.
+  // Throws Skip if the tool cannot encrypt.
   void try_to_encrypt(const FileTool& tool, const std::string& out) const;
-  // What the program printed.
+  // Returns what the program printed.
   std::string run(Direction direction, const FileTool& tool, const std::string& in,
                   const std::string& out) const;
   [[nodiscard]] Direction direction() const { return row().direction.value_or(Direction::encrypt); }
@@ -44,7 +46,7 @@ class FileCase : public Case {
   bool holds_workspace_ = false;
   std::string in_;
   std::string out_;
-  std::vector<std::string> outputs_;  // of the calls whose phases nobody has taken
+  std::vector<std::string> outputs_;  // of the calls since take_phases()
 };
 
 }  // namespace paraes::bench

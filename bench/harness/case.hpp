@@ -1,5 +1,5 @@
-// What the harness times. It knows nothing of AES: a variant sets itself up, does its work once,
-// checks its own answer and says what it is.
+// One row of a benchmark, as the harness sees it. The harness knows nothing of AES: a case sets
+// itself up, does its work once per call and checks its own result.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace paraes::bench {
 
-// Thrown by constructors and set_up of variants that cannot run here; what() is the reason.
+// Thrown by the constructor or set_up() of a case that cannot run here; what() is the reason.
 class Skip : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -28,42 +28,43 @@ class Case {
 
   [[nodiscard]] const Row& row() const { return row_; }
 
-  // Takes what the runs need (buffers, files). Throws Skip.
+  // Acquires what the calls need (buffers, files). Throws Skip.
   virtual void set_up() {}
   virtual void tear_down() noexcept {}
 
-  // The work, once. May throw: the row then counts as wrong.
+  // Does the timed work once. May throw: the row then counts as wrong.
   virtual void call() = 0;
 
-  // A variant whose calls spoil their own input says so; its calls are then timed one at a time,
-  // each after an untimed restore().
+  // Whether a call destroys its own input. Such calls are timed one by one, each after an untimed
+  // restore(); all others are timed a batch at a time.
   [[nodiscard]] virtual bool needs_restore() const { return false; }
   virtual void restore() {}
 
-  // Before each sample, untimed: makes of the caches, or of other processes, what the calls need
-  // after those of other variants.
+  // Called before each sample, untimed: brings the caches, the device or the threads into the state
+  // in which this case is to be measured, since other cases ran in between.
   virtual void lead_in() {}
 
-  // After its calls, untimed: ends what would take cores from the calls of other variants.
+  // Called after this case's calls, untimed: stops activity that would take cores from the next
+  // case.
   virtual void rest() noexcept {}
 
-  // Works once more from fresh input into spoilt output and compares every byte with an
-  // independent computation.
+  // Makes one more call, from fresh input into overwritten output, and checks every byte of the
+  // result: against an independent computation where there is one, else by decrypting it.
   [[nodiscard]] virtual bool verify() = 0;
 
-  // The phases of all calls since it was last asked, as far as they were timed apart; it then
-  // forgets them.
+  // Busy time of each phase that was measured separately, summed over the calls since the last
+  // take_phases().
   [[nodiscard]] virtual PhaseNanoseconds take_phases() { return {}; }
 
-  // Whether a call is the kernel phase and no other.
+  // Whether a call is the kernel phase alone. The timeline then has the median call as `kernel`.
   [[nodiscard]] virtual bool is_kernel_alone() const { return false; }
 
-  // Expands a key once more, for the timeline; false if this variant has no key to expand. One that
-  // times this itself adds it to its phases.
+  // Expands a key once, outside the calls, for the timeline; false if this case has no key to
+  // expand. A case that measures the expansion itself adds the time to its phases.
   virtual bool expand_key() { return false; }
 
  protected:
-  // For a lead_in().
+  // For use in lead_in().
   void call_untimed() {
     if (needs_restore()) restore();
     call();
@@ -73,8 +74,8 @@ class Case {
   Row row_;
 };
 
-// Variants that are interleaved with each other. They are set up together, so their buffers must
-// fit in memory at once.
+// Cases whose samples are interleaved. All are set up at the same time, so their buffers must fit
+// in memory together.
 using Group = std::vector<std::unique_ptr<Case>>;
 
 struct Skipped {
@@ -85,7 +86,7 @@ struct Skipped {
 struct BenchPlan {
   std::vector<Group> groups;
   std::vector<Skipped> skipped;
-  std::string folder;  // where files are made; empty: none are
+  std::string folder;  // where files are created; empty if there are none
 };
 
 }  // namespace paraes::bench

@@ -14,38 +14,37 @@ namespace {
 using Clock = std::chrono::steady_clock;
 static_assert(Clock::is_steady);
 
-// Energy counters of the CPU step about once a millisecond; less timed work than this says nothing.
+// CPU energy counters update about once a millisecond, too coarse for less timed work than this.
 constexpr double min_energy_ns = 100e6;
 constexpr unsigned max_samples = 100000;
 
-// The least work between two looks at the counter of a GPU, which steps every 20 to 100 ms: so
-// much, and so many times what a look takes, for the GPU may idle meanwhile.
-constexpr double work_ns = 5e6;
-constexpr double work_per_look = 20;
-// After so long, and so many looks, without a step the counter of a GPU counts nothing.
-constexpr double patience_ns = 1e9;
-constexpr unsigned patience_looks = 3;
-// The part of a stretch that must have been calls; what is done between them takes energy, too.
-constexpr double min_part = 0.9;
+// GPU energy counters update every 20 to 100 ms. Calls between two readings take at least this long
+// and at least this many times as long as a reading, during which the GPU may be idle.
+constexpr double min_work_ns = 5e6;
+constexpr double min_work_per_reading = 20;
+// A GPU's counter that did not change for this long, and in this many readings, does not count.
+constexpr double stall_ns = 1e9;
+constexpr unsigned stall_readings = 3;
+// The fraction of the energy measurement that must be timed calls: the rest takes energy, too.
+constexpr double min_call_fraction = 0.9;
 
 double nanoseconds(Clock::duration duration) {
   return std::chrono::duration<double, std::nano>(duration).count();
 }
 
-// One variant on its way through the harness.
 struct CaseMeasurement {
   Case* timed;
   Result result;
-  std::uint64_t batch = 1;
-  double total_ns = 0;
-  double joules = 0;
-  bool metered = true;
+  std::uint64_t batch = 1;  // calls in a sample
+  double total_ns = 0;      // of all samples
+  double joules = 0;        // of the CPU, in all samples
+  bool metered = true;      // whether every sample has its joules
 
   [[nodiscard]] bool failed() const { return !result.error.empty(); }
   [[nodiscard]] bool on_cpu() const { return result.row.device == "cpu"; }
 };
 
-// Nanoseconds that `batch` calls take together.
+// Time of `batch` calls, in nanoseconds, without the restores.
 double time_calls(Case& timed, std::uint64_t batch) {
   if (timed.needs_restore()) {
     double sum = 0;
@@ -72,8 +71,8 @@ void guard(CaseMeasurement& measurement, Body body) {
   }
 }
 
-// Finds how many calls last min_ns, in steps: the first calls are slow (page faults, cold caches),
-// so a guess from one call would be too low.
+// How many calls take min_ns. Grows in steps, since an estimate from the first call alone, which is
+// slow (page faults, cold caches), would be too low.
 template <class Timer>
 std::uint64_t calibrate(double min_ns, Timer timer) {
   std::uint64_t batch = 1;
@@ -86,7 +85,7 @@ std::uint64_t calibrate(double min_ns, Timer timer) {
   }
 }
 
-// Samples of one key expansion; none if the variant has no key to expand.
+// Nine samples of the time of one key expansion; empty if the case has no key to expand.
 std::vector<double> time_key_expansion(Case& timed) {
   if (!timed.expand_key()) return {};
   const auto timer = [&timed](std::uint64_t batch) {
@@ -110,8 +109,7 @@ std::vector<double> time_key_expansion(Case& timed) {
 void take_sample(CaseMeasurement& measurement, EnergyMeter& energy) {
   Case& timed = *measurement.timed;
   timed.lead_in();
-  // What untimed calls have added.
-  static_cast<void>(timed.take_phases());
+  static_cast<void>(timed.take_phases());  // of untimed calls
   const auto before = measurement.on_cpu() ? energy.joules() : std::nullopt;
   const double took = time_calls(timed, measurement.batch);
   const auto after = measurement.on_cpu() ? energy.joules() : std::nullopt;
@@ -129,7 +127,7 @@ void take_sample(CaseMeasurement& measurement, EnergyMeter& energy) {
   }
 }
 
-// A counter when it changed, and the work done by then.
+// A reading of an energy counter, with the time and the work done until then.
 struct CounterReading {
   double at_ns = 0;
   double joules = 0;
@@ -137,66 +135,68 @@ struct CounterReading {
   std::uint64_t calls = 0;
 };
 
-// The steps of one GPU's counter in a stretch of work.
-class Steps {
+// Watches the energy counter of one GPU. All results are about the time between its first and its
+// last update.
+class CounterUpdates {
  public:
-  explicit Steps(double joules) : seen_(joules) {}
+  explicit CounterUpdates(double joules) : joules_(joules) {}
 
-  void look(const CounterReading& now) {
-    ++looks_;
-    if (now.joules == seen_) return;
-    seen_ = now.joules;
-    looks_ = 0;
+  void add(const CounterReading& now) {
+    ++unchanged_;
+    if (now.joules == joules_) return;
+    joules_ = now.joules;
+    unchanged_ = 0;
     last_ = now;
     if (!first_) first_ = now;
   }
 
   [[nodiscard]] double ns() const { return first_ ? last_.at_ns - first_->at_ns : 0; }
-  [[nodiscard]] bool stands_still(double now_ns) const {
-    return looks_ >= patience_looks && now_ns - last_.at_ns > patience_ns;
+  [[nodiscard]] bool is_stalled(double now_ns) const {
+    return unchanged_ >= stall_readings && now_ns - last_.at_ns > stall_ns;
   }
-  // The part of the time between the first and the last step that was calls.
-  [[nodiscard]] double part() const { return (last_.timed_ns - first_->timed_ns) / ns(); }
-  [[nodiscard]] double joules_of_a_call() const {
+  // The fraction of the time that was timed calls.
+  [[nodiscard]] double call_fraction() const { return (last_.timed_ns - first_->timed_ns) / ns(); }
+  [[nodiscard]] double joules_per_call() const {
     return (last_.joules - first_->joules) / static_cast<double>(last_.calls - first_->calls);
   }
 
  private:
-  double seen_;
-  unsigned looks_ = 0;  // since the last step
+  double joules_;
+  unsigned unchanged_ = 0;  // readings since the last update
   std::optional<CounterReading> first_;
   CounterReading last_;
 };
 
-// A sample is shorter than a step of the counter, which covers the samples of other rows as well.
-// So the calls are made once more, in one stretch, and counted from one step of the counter to a
-// later one. Sets energy_joules or energy_reason.
-void measure_stretch(CaseMeasurement& measurement, GpuEnergyMeter& meter, double min_ns) {
+// The counter updates so rarely that one of its steps covers several samples, those of other rows
+// among them. So the calls of this case are made again, without others in between, and counted from
+// one update of the counter to a later one. Sets energy_joules or energy_reason.
+void measure_calls_on_gpu(CaseMeasurement& measurement, GpuEnergyMeter& meter, double min_ns) {
   Result& result = measurement.result;
-  std::vector<Steps> gpus;
+  std::vector<CounterUpdates> gpus;
   const auto begin = Clock::now();
   CounterReading now;
-  const auto done = [&](const Steps& gpu) { return gpu.ns() >= min_ns; };
+  const auto done = [&](const CounterUpdates& gpu) { return gpu.ns() >= min_ns; };
   for (;;) {
-    const auto looked = Clock::now();
+    const auto before = Clock::now();
     const auto joules = meter.joules();
     if (!joules) {
       result.energy_reason = meter.reason();
       return;
     }
-    const auto seen = Clock::now();
-    now.at_ns = nanoseconds(seen - begin);
+    const auto after = Clock::now();
+    now.at_ns = nanoseconds(after - begin);
     for (std::size_t i = 0; i < joules->size(); ++i) {
       now.joules = (*joules)[i];
       if (gpus.size() == i) gpus.emplace_back(now.joules);
-      gpus[i].look(now);
-      if (gpus[i].stands_still(now.at_ns)) {
-        result.energy_reason = "the energy counter of the GPU stands still";
+      gpus[i].add(now);
+      if (gpus[i].is_stalled(now.at_ns)) {
+        result.energy_reason = "the energy counter of the GPU does not change";
         return;
       }
     }
     if (std::all_of(gpus.begin(), gpus.end(), done)) break;
-    const double enough = std::max(work_ns, work_per_look * nanoseconds(seen - looked));
+    const double enough =
+        std::max(min_work_ns, min_work_per_reading * nanoseconds(after - before));
     for (double worked = 0; worked < enough;) {
       const double took = time_calls(*measurement.timed, measurement.batch);
       worked += took;
@@ -205,12 +205,12 @@ void measure_stretch(CaseMeasurement& measurement, GpuEnergyMeter& meter, double
     }
   }
   double sum = 0;
-  for (const Steps& gpu : gpus) {
-    if (gpu.part() < min_part) {
-      result.energy_reason = "what is done between the calls takes too much of the energy";
+  for (const CounterUpdates& gpu : gpus) {
+    if (gpu.call_fraction() < min_call_fraction) {
+      result.energy_reason = "more than 10 % of the time went to untimed work between the calls";
       return;
     }
-    sum += gpu.joules_of_a_call();
+    sum += gpu.joules_per_call();
   }
   result.energy_joules = sum;
 }
@@ -225,16 +225,16 @@ void measure_gpu_energy(CaseMeasurement& measurement, EnergyMeter& energy, doubl
     measurement.result.energy_reason = meter.reason();
   } else if (measurement.total_ns < min_ns) {
     measurement.result.energy_reason =
-        fmt::format("less than {} s of timed work (--min-time): the counter of a GPU is too coarse",
+        fmt::format("less than {} s of timed work, too little for a GPU's counter (use --min-time)",
                     min_ns * 1e-9);
   } else {
-    measure_stretch(measurement, meter, min_ns);
+    measure_calls_on_gpu(measurement, meter, min_ns);
   }
 }
 
-// Before key expansion is timed, whose samples are its own.
+// Drops phases that some samples lack: their entries would not match those of samples_ns. For use
+// before key expansion is timed, which has samples of its own.
 void drop_partial_phases(Result& result) {
-  // They would stand beside samples_ns of other calls.
   std::erase_if(result.timeline_samples_ns,
                 [&](const auto& phase) { return phase.second.size() != result.samples_ns.size(); });
 }
@@ -260,7 +260,8 @@ void finish(CaseMeasurement& measurement, EnergyMeter& energy, const Settings& s
   } else if (!measurement.metered) {
     result.energy_reason = "the energy counter could not be read";
   } else if (measurement.total_ns < min_energy_ns) {
-    result.energy_reason = "less than 0.1 s of timed work: the counter is too coarse";
+    result.energy_reason =
+        "less than 0.1 s of timed work, too little for the energy counter (use --min-time)";
   } else {
     result.energy_joules =
         measurement.joules / (static_cast<double>(measurement.batch) * result.samples_ns.size());

@@ -1,4 +1,4 @@
-// Libraries that a row needs and a machine may lack: the row is skipped then.
+// Opens libraries at run time. Rows whose library is missing are skipped.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace paraes::bench {
 
-// Throws Skip where the library is not installed.
+// Throws Skip if the library is not installed.
 [[nodiscard]] inline DynamicLibrary open_library(const char* name) {
   try {
     return DynamicLibrary(std::array{name}, "");

@@ -13,7 +13,7 @@
 namespace paraes::bench {
 namespace {
 
-// Data goes to the device in such chunks before it is timed.
+// The size of the chunks in which the input is copied to the device, before anything is timed.
 constexpr std::size_t chunk_bytes = std::size_t{16} << 20;
 
 }  // namespace
@@ -27,7 +27,7 @@ void DeviceMemoryArena::acquire() {
     gpu::Device& device = context().device();
     queue_ = device.make_queue();
     gpu::Memory in = device.allocate(tags_at());
-    // Only now a member: a device without room for both keeps neither.
+    // Set last, so that a device without memory for both buffers keeps neither.
     out_ = device.allocate(tags_at() + 16 * segments(bytes_));
     in_ = std::move(in);
     fill_in();
@@ -173,12 +173,13 @@ bool DeviceMemoryCase::expand_key() {
 }
 
 void refuse_device_memory(const Job& job) {
-  if (job.in_place) throw Skip("GPU kernels work from one buffer to another");
+  if (job.in_place) throw Skip("GPU kernels need separate input and output buffers");
   if (job.mode != Mode::xts) return;
   const Units units(job.bytes, job.unit);
   if (job.bytes % 16 != 0 || units.size(0) % 16 != 0 || units.last != units.size(0)) {
     throw Skip(
-        "a GPU takes whole data units of whole blocks: the library leaves the rest to the cpu");
+        "a GPU computes complete XTS data units of whole blocks: the library leaves the rest to "
+        "the cpu");
   }
 }
 

@@ -30,8 +30,7 @@ void MemoryCase::call() {
   implementation_->run(job_.in_place ? arena_->out() : arena_->in(), arena_->out(), tag_.data());
 }
 
-// In place every other mode can go on from whatever it wrote last; GCM decryption would find a
-// wrong tag.
+// Work in place continues from its last output. Only GCM decryption cannot: the tag would be wrong.
 bool MemoryCase::needs_restore() const {
   return job_.in_place && job_.mode == Mode::gcm && job_.direction == Direction::decrypt;
 }

@@ -1,4 +1,5 @@
-// A implementation on an arena: what the harness times in memory scope.
+// Memory scope on the CPU: a call computes the job once, between the buffers of an arena. It
+// includes what each message needs (IV, tag), but not key expansion.
 #pragma once
 
 #include <array>
@@ -29,7 +30,7 @@ class MemoryCase : public Case {
  protected:
   [[nodiscard]] const Job& job() const { return job_; }
   [[nodiscard]] Implementation& implementation() const { return *implementation_; }
-  // For a implementation that can be had no sooner than in set_up().
+  // Sets the implementation in set_up(), where the constructor could not.
   void use(std::unique_ptr<Implementation> implementation) {
     implementation_ = std::move(implementation);
   }

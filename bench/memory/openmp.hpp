@@ -1,4 +1,4 @@
-// OpenMP as an executor: what the papers measured, beside the library's own threads.
+// OpenMP as an executor, as in the papers, for comparison with the library's own threads.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@ namespace paraes::bench {
 inline constexpr std::string_view own_threads = "threads";
 inline constexpr std::string_view openmp = "openmp";
 
-// Our row of memory scope whose runs OpenMP spreads: the same runs, by a parallel loop.
+// A row of paraes in memory scope that computes the library's ranges in an OpenMP parallel loop.
 class OpenMpCase : public MemoryCase {
  public:
   using MemoryCase::MemoryCase;

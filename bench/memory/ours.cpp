@@ -17,7 +17,7 @@ class Ours : public Implementation {
  public:
   Ours(const Job& job, const Execution& execution)
       : job_(job),
-        // On a GPU the name is that of a GPU kernel.
+        // For expand_key(), which runs on the CPU. execution.kernel may be a GPU kernel.
         row_(find_kernel(gpu::parse_device(execution.device) ? "auto" : execution.kernel)) {}
 
   [[nodiscard]] PhaseTimes take_device_times() override { return cipher().take_device_times(); }
@@ -127,7 +127,7 @@ class OurGcm : public Ours {
  public:
   OurGcm(const Job& job, const Execution& execution)
       : Ours(job, execution), gcm_(job_key(job), execution) {
-    if (job.offset != 0) throw Skip("a message in GCM is hashed as a whole");
+    if (job.offset != 0) throw Skip("GCM authenticates a message as a whole");
   }
 
   void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* tag) override {

@@ -31,7 +31,7 @@ void TransferCase::tear_down() noexcept {
 bool TransferCase::expand_key() {
   Job small = job();
   small.direction = Direction::encrypt;
-  if (small.mode == Mode::cbc) small.mode = Mode::ecb;  // which the CPU encrypts
+  if (small.mode == Mode::cbc) small.mode = Mode::ecb;  // CBC encryption would run on the CPU
   small.bytes = small.unit = 64;
   std::vector<std::uint8_t> text(small.bytes);
   std::uint8_t tag[16];
@@ -44,7 +44,7 @@ bool TransferCase::expand_key() {
 
 PhaseNanoseconds TransferCase::take_phases() {
   const PhaseTimes times = implementation().take_device_times();
-  // Through mapped memory the kernels themselves move the data.
+  // With mapped memory there are no copies: the kernels read and write host memory.
   PhaseNanoseconds phases = execution_.transfer == Transfer::staged
                                 ? phases_of(times, {"host_to_device", "kernel", "device_to_host"})
                                 : phases_of(times, {"kernel"});

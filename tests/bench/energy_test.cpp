@@ -107,7 +107,7 @@ TEST_F(Nvml, IsShutDown) {
 TEST_F(Nvml, OldGpusHaveNoCounter) {
   Fake::tell("fail:nvmlDeviceGetTotalEnergyConsumption:0:3");
   EXPECT_EQ(GpuEnergyMeter("cuda:1").reason(),
-            "NVML does not count the energy of cuda:1 (GPUs older than Volta)");
+            "NVML has no energy counter for cuda:1 (GPUs older than Volta lack it)");
 }
 
 TEST_F(Nvml, GpusThatAreNotThereHaveNoCounter) {
@@ -115,8 +115,8 @@ TEST_F(Nvml, GpusThatAreNotThereHaveNoCounter) {
 }
 
 TEST_F(Nvml, OtherRuntimesHaveNoCounter) {
-  EXPECT_EQ(GpuEnergyMeter("hip:0").reason(), "there is no energy counter for hip devices");
-  EXPECT_EQ(GpuEnergyMeter("opencl:0+1").reason(), "there is no energy counter for opencl devices");
+  EXPECT_EQ(GpuEnergyMeter("hip:0").reason(), "energy is not measured on hip devices");
+  EXPECT_EQ(GpuEnergyMeter("opencl:0+1").reason(), "energy is not measured on opencl devices");
 }
 
 TEST_F(NvmlBare, NeedsTheCounter) {
@@ -126,7 +126,7 @@ TEST_F(NvmlBare, NeedsTheCounter) {
 
 TEST_F(NvmlNoBus, NeedsTheBus) {
   EXPECT_EQ(GpuEnergyMeter("cuda:0").reason(),
-            "the driver does not tell where cuda:0 is plugged in");
+            "the driver does not report the PCI address of cuda:0");
 }
 
 TEST(NvmlAbsent, IsAReason) {
@@ -219,7 +219,7 @@ TEST_F(NvmlRows, LittleWorkHasNoEnergy) {
   const auto results = run();
   EXPECT_FALSE(results[0].energy_joules);
   EXPECT_EQ(results[0].energy_reason,
-            "less than 0.4 s of timed work (--min-time): the counter of a GPU is too coarse");
+            "less than 0.4 s of timed work, too little for a GPU's counter (use --min-time)");
 }
 
 TEST_F(NvmlRows, CounterThatStandsStillIsNoEnergy) {
@@ -227,7 +227,7 @@ TEST_F(NvmlRows, CounterThatStandsStillIsNoEnergy) {
   add("cuda:0", [&] { fake_.use(0, 1); });
   const auto results = run();
   EXPECT_FALSE(results[0].energy_joules);
-  EXPECT_EQ(results[0].energy_reason, "the energy counter of the GPU stands still");
+  EXPECT_EQ(results[0].energy_reason, "the energy counter of the GPU does not change");
 }
 
 TEST_F(NvmlRows, CounterThatFailsOnTheWayIsNoEnergy) {
@@ -246,7 +246,7 @@ TEST_F(NvmlRows, EnergyBetweenTheCallsIsNotThatOfCalls) {
   const auto results = run();
   EXPECT_FALSE(results[0].energy_joules);
   EXPECT_EQ(results[0].energy_reason,
-            "what is done between the calls takes too much of the energy");
+            "more than 10 % of the time went to untimed work between the calls");
 }
 
 TEST_F(NvmlRows, CallThatFailsInTheStretchIsWrong) {

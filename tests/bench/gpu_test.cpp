@@ -368,7 +368,7 @@ TEST_F(BenchGpuFiles, AnotherDeviceThatStoodInIsNoRow) {
   EXPECT_TRUE(json["results"].empty());
   ASSERT_EQ(json["skipped"].size(), 2U);
   EXPECT_EQ(json["skipped"][0]["reason"],
-            "another device stood in for " + test_device() + ": no memory");
+            "another device was used instead of " + test_device() + ": no memory");
 }
 
 TEST_F(BenchGpu, EveryModeIsRightWhereDataLies) {
