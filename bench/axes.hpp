@@ -32,8 +32,8 @@ struct AxisTexts {
 
 struct Axes {
   std::vector<std::string> devices;  // "cpu", "cuda:0", "opencl:0+1"
-  // Names with `auto` resolved. If both the CPU and a GPU are named, either list may contain kernels
-  // that only the other has; their rows are skipped.
+  // Names with `auto` resolved. If both the CPU and a GPU are named, either list may contain
+  // kernels that only the other has; their rows are skipped.
   std::vector<std::string> kernels;      // on the CPU
   std::vector<std::string> gpu_kernels;  // on GPUs
   std::vector<Mode> modes;

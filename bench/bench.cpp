@@ -96,12 +96,11 @@ Outcome measure_all(const BenchPlan& plan, const Options& options, std::FILE* er
   EnergyMeter energy;
   ProgressLine line(err, plan.groups.size());
   for (std::size_t g = 0; g < plan.groups.size(); ++g) {
-    Outcome outcome =
-        measure(plan.groups[g], options.settings, random, energy,
-                [&](double fraction, const Row& row) {
-                  throw_if_interrupted();
-                  line.show(g, fraction, row);
-                });
+    Outcome outcome = measure(plan.groups[g], options.settings, random, energy,
+                              [&](double fraction, const Row& row) {
+                                throw_if_interrupted();
+                                line.show(g, fraction, row);
+                              });
     for (Result& result : outcome.results) all.results.push_back(std::move(result));
     for (Skipped& skipped : outcome.skipped) all.skipped.push_back(std::move(skipped));
   }

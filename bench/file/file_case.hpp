@@ -15,8 +15,8 @@ namespace paraes::bench {
 class FileCase : public Case {
  public:
   // How verify() checks the output: it equals the plaintext; it equals the bytes that OpenSSL
-  // computes (raw); or `checker` decrypts it to the plaintext (undo). For decryption, `checker` also
-  // makes the ciphertext.
+  // computes (raw); or `checker` decrypts it to the plaintext (undo). For decryption, `checker`
+  // also makes the ciphertext.
   enum class Check { plaintext, raw, undo };
 
   FileCase(Row row, const FileRowJob& job, Check check, std::unique_ptr<FileTool> tool,

@@ -60,7 +60,7 @@ struct FileRival {
   std::string_view name;
   std::unique_ptr<FileTool> (*make)(const FileRowJob& job);
   std::vector<std::string> version_command;
-  bool follows_job;  // uses the job's format, mode and key size, not a fixed format of its own
+  bool follows_job;  // uses the job's format, mode and key size rather than its own format
   bool copies;       // has no direction
 };
 

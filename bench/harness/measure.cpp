@@ -195,8 +195,7 @@ void measure_calls_on_gpu(CaseMeasurement& measurement, GpuEnergyMeter& meter, d
       }
     }
     if (std::all_of(gpus.begin(), gpus.end(), done)) break;
-    const double enough =
-        std::max(min_work_ns, min_work_per_reading * nanoseconds(after - before));
+    const double enough = std::max(min_work_ns, min_work_per_reading * nanoseconds(after - before));
     for (double worked = 0; worked < enough;) {
       const double took = time_calls(*measurement.timed, measurement.batch);
       worked += took;
@@ -233,7 +232,7 @@ void measure_gpu_energy(CaseMeasurement& measurement, EnergyMeter& energy, doubl
 }
 
 // Drops phases that some samples lack: their entries would not match those of samples_ns. For use
-// before key expansion is timed, which has samples of its own.
+// before key expansion is timed, which has separate samples.
 void drop_partial_phases(Result& result) {
   std::erase_if(result.timeline_samples_ns,
                 [&](const auto& phase) { return phase.second.size() != result.samples_ns.size(); });

@@ -32,7 +32,7 @@ struct Result {
   Statistics statistics;
   PhaseNanoseconds timeline;  // medians
   // The phases that were measured separately, for one call: one entry for each of samples_ns. Key
-  // expansion outside the calls has nine entries of its own.
+  // expansion outside the calls has nine entries instead.
   PhaseSamples timeline_samples_ns;
   std::optional<double> energy_joules;  // mean of one call
   std::string energy_reason;            // why energy_joules is empty

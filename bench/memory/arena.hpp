@@ -42,7 +42,7 @@ class Buffer {
   Descriptor file_;
 };
 
-// One input and one output buffer that all cases of a group share: with buffers of their own, the
+// One input and one output buffer that all cases of a group share. With separate buffers, the
 // interleaved cases would evict each other's data from the caches. The buffers exist while a case
 // holds them. Their pages are first touched by `threads` threads, in the ranges of the timed work
 // (in XTS, borders may differ by less than a data unit).

@@ -1,4 +1,4 @@
-// The work of a row in memory and transfer scope: one message from one buffer to another.
+// Memory and transfer scope: a row computes one message, from one buffer to another.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace paraes::bench {
 
-// What an implementation computes. Keys and nonces are the same in every job: see material().
+// The work of an implementation. Keys and nonces are the same in every job: see material().
 struct Job {
   std::optional<Mode> mode;  // empty: the bytes are copied
   int key_bits = 128;
@@ -21,8 +21,8 @@ struct Job {
   std::uint64_t bytes = 0;
   int threads = 1;
   bool in_place = false;
-  // For a rank's share of a message: where these bytes begin in it. A multiple of 16 in ECB, CTR and
-  // CBC decryption, of `unit` in XTS, else 0.
+  // For a rank's share of a message: where these bytes begin in it. A multiple of 16 in ECB, CTR
+  // and CBC decryption, of `unit` in XTS, else 0.
   std::uint64_t offset = 0;
 };
 

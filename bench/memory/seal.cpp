@@ -50,7 +50,7 @@ class MemorySink : public PositionalSink {
   }
   void write_at(std::uint64_t offset, Bytes bytes) override {
     if (offset > data_.size() || bytes.size() > data_.size() - offset) {
-      throw Error("a message is longer than its layout says");
+      throw Error("a message is longer than its layout allows");
     }
     std::memcpy(data_.data() + offset, bytes.data(), bytes.size());
   }

@@ -15,9 +15,9 @@ class TransferCase : public MemoryCase {
 
   void set_up() override;
   void tear_down() noexcept override;
-  // Encrypts 64 bytes with a new cipher, on one stream. The sample is the busy time of that stream's
-  // queue for the key: copying it, expanding it (KeyExpansion::device), deriving the sliced key and
-  // the hash key. Expansion on the host is not in it.
+  // Encrypts 64 bytes with a new cipher, on one stream. The sample is the time that the stream's
+  // queue is busy with the key: copies it, expands it (KeyExpansion::device), and derives the
+  // sliced key and the hash key. Expansion on the host is not included.
   bool expand_key() override;
   [[nodiscard]] PhaseNanoseconds take_phases() override;
   [[nodiscard]] bool is_kernel_alone() const override { return false; }

@@ -1,4 +1,4 @@
-// libgcrypt, one handle a thread.
+// libgcrypt, with one handle for each thread and keys expanded beforehand.
 #include "bench/rivals/rivals.hpp"
 #include "bench/rivals/split.hpp"
 
@@ -41,7 +41,7 @@ struct GcryptFunctions {
     find_function(library, check_tag, "gcry_cipher_checktag");
     find_function(library, cipher_control, "gcry_cipher_ctl");
     find_function(library, error_text, "gcry_strerror");
-    if (check_version(nullptr) == nullptr) throw Skip("libgcrypt does not start");
+    if (check_version(nullptr) == nullptr) throw Skip("libgcrypt cannot be initialised");
     control(GCRYCTL_DISABLE_SECMEM, 0);
     control(GCRYCTL_INITIALIZATION_FINISHED, 0);
   }
@@ -80,7 +80,7 @@ class Gcrypt : public Implementation {
     if (job.mode == Mode::xts && job.key_bits == 192) {
       throw Skip("XTS has no AES-192 (SP 800-38E section 3)");
     }
-    for (unsigned r = 0; r < split_.runs(); ++r) handles_.push_back(open_handle(job));
+    for (unsigned r = 0; r < split_.ranges(); ++r) handles_.push_back(open_handle(job));
     spare_ = open_handle(job);
   }
 
@@ -127,7 +127,7 @@ class Gcrypt : public Implementation {
              std::uint64_t bytes) const {
     const auto function =
         job_.direction == Direction::encrypt ? functions().encrypt : functions().decrypt;
-    // libgcrypt's way to say "in place" is to give no input.
+    // For work in place, libgcrypt expects a null input.
     const bool same = in == out;
     check(function(handle, out, bytes, same ? nullptr : in, same ? 0 : bytes));
   }

@@ -1,4 +1,4 @@
-// OpenSSL's EVP, one context a thread, keys set up beforehand.
+// OpenSSL's EVP, with one context for each thread and keys expanded beforehand.
 #include <openssl/crypto.h>
 
 #include <stdexcept>
@@ -14,7 +14,7 @@ namespace {
 class OpenSsl : public Implementation {
  public:
   explicit OpenSsl(const Job& job) : job_(job), split_(job, "openssl") {
-    for (unsigned r = 0; r < split_.runs(); ++r) contexts_.push_back(evp_context(job));
+    for (unsigned r = 0; r < split_.ranges(); ++r) contexts_.push_back(evp_context(job));
     spare_ = evp_context(job);
   }
 

@@ -1,5 +1,5 @@
-// The rivals of the memory scope: other people's code behind the same interface as ours.
-// NEW RIVAL = one file here and one row in rivals.cpp.
+// The rivals of memory scope: other libraries behind the interface that paraes itself has in the
+// bench. To add a rival, add a file in this folder and a row in rivals.cpp.
 #pragma once
 
 #include <memory>
@@ -13,9 +13,9 @@ namespace paraes::bench {
 
 struct MemoryRival {
   std::string_view name;
-  // Throws Skip with the reason when the library is missing or lacks what the job asks for.
+  // Throws Skip, with the reason, if the library is missing or cannot do the job.
   std::unique_ptr<Implementation> (*make)(const Job& job);
-  // The version of the library that would run; empty if there is none.
+  // The version of the installed library; empty if there is none.
   std::string (*version)();
   bool copies;  // has no mode, key or direction
 };

@@ -1,4 +1,4 @@
-// File scope: what a program says of its own phases.
+// Tests of cases in file scope.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -12,8 +12,8 @@
 namespace paraes::bench {
 namespace {
 
-// Copies, and says a number each time.
-class Teller : public FileTool {
+// Copies the file, and reports 7 ns of reading for each execution.
+class CopyTool : public FileTool {
  public:
   [[nodiscard]] std::vector<std::string> command(Direction /*direction*/,
                                                  const Workspace& /*workspace*/,
@@ -27,9 +27,9 @@ class Teller : public FileTool {
   [[nodiscard]] std::string ciphertext() const override { return "copy"; }
 };
 
-TEST(File, PhasesAreThoseOfTheCallsSinceTheyWereLastTaken) {
+TEST(File, TakePhasesSumsTheCallsSinceTheLastOne) {
   const auto workspace = std::make_shared<Workspace>(workspace_root(""), 4096);
-  FileCase file_case(Row{}, FileRowJob{}, FileCase::Check::plaintext, std::make_unique<Teller>(),
+  FileCase file_case(Row{}, FileRowJob{}, FileCase::Check::plaintext, std::make_unique<CopyTool>(),
                      nullptr, workspace);
   file_case.set_up();
   EXPECT_FALSE(file_case.take_phases().contains("read"));

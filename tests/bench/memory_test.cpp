@@ -1,4 +1,5 @@
-// Memory scope: every implementation on every mode is right, and none that is wrong gets through.
+// Tests of memory scope: paraes and every rival are verified on every job, and wrong results are
+// detected.
 #include <gtest/gtest.h>
 #include <omp.h>
 
@@ -34,7 +35,7 @@ std::vector<Job> jobs() {
       for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         for (const int threads : {1, 3}) {
           for (const bool in_place : {false, true}) {
-            // 100 KiB and a bit: several runs a thread's share, a short last unit.
+            // 100 KiB and 48 bytes: several ranges, and a short last data unit.
             list.push_back(Job{mode, bits, direction, 4096, 102400 + 48, threads, in_place});
           }
         }
@@ -71,13 +72,13 @@ bool verifies(const Job& job, std::unique_ptr<Implementation> implementation) {
   return right;
 }
 
-TEST(Memory, OursIsRight) {
+TEST(Memory, OwnKernelIsVerifiedOnEveryJob) {
   for (const Job& job : jobs())
     EXPECT_TRUE(verifies(job, make_ours(job, "ttable"))) << name_of(job);
 }
 
-// Each share of a message, computed apart, is that part of the whole.
-TEST(Memory, SharesMakeTheWhole) {
+// Shares of a message, computed separately, give the bytes of the whole.
+TEST(Memory, SharesOfAMessageGiveTheWholeResult) {
   for (Job job : jobs()) {
     if (job.in_place) continue;
     const bool serial = job.mode == Mode::cbc && job.direction == Direction::encrypt;
@@ -102,7 +103,7 @@ TEST(Memory, SharesMakeTheWhole) {
   }
 }
 
-TEST(Memory, OpenMpIsRight) {
+TEST(Memory, OpenMpIsVerifiedOnEveryJob) {
   for (const Job& job : jobs()) {
     OpenMpCase openmp_case(row_of(job), job, make_ours(job, "ttable"),
                            std::make_shared<Arena>(job.bytes, job.threads));
@@ -115,7 +116,7 @@ TEST(Memory, OpenMpIsRight) {
   }
 }
 
-// Notes OpenMP's own numbers of the threads that do its runs, or -1.
+// Records for each range the number of the OpenMP thread that computes it, or -1 outside OpenMP.
 class Spy : public Implementation {
  public:
   void run(const std::uint8_t* /*in*/, std::uint8_t* /*out*/, std::uint8_t* /*tag*/) override {
@@ -127,7 +128,7 @@ class Spy : public Implementation {
 };
 
 template <class TimedCase>
-std::vector<int> threads_of_runs() {
+std::vector<int> threads_of_ranges() {
   Job job;
   job.mode = Mode::ctr;
   job.bytes = 64;
@@ -142,12 +143,12 @@ std::vector<int> threads_of_runs() {
   return seen.threads;
 }
 
-TEST(Memory, OpenMpSpreadsTheRunsOfItsRowsOnly) {
-  EXPECT_EQ(threads_of_runs<OpenMpCase>(), (std::vector<int>{0, 1, 2}));
-  EXPECT_EQ(threads_of_runs<MemoryCase>(), (std::vector<int>{-1, -1, -1}));
+TEST(Memory, OpenMpComputesTheRangesOfItsRowsOnly) {
+  EXPECT_EQ(threads_of_ranges<OpenMpCase>(), (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(threads_of_ranges<MemoryCase>(), (std::vector<int>{-1, -1, -1}));
 }
 
-TEST(Memory, RivalsAreRightOrSayWhyNot) {
+TEST(Memory, RivalsAreVerifiedOrSkippedWithReasons) {
   for (const MemoryRival& rival : memory_rivals()) {
     if (rival.copies) continue;
     for (const Job& job : jobs()) {
@@ -161,7 +162,7 @@ TEST(Memory, RivalsAreRightOrSayWhyNot) {
   }
 }
 
-TEST(Memory, CopyIsRight) {
+TEST(Memory, MemcpyIsVerifiedAndRefusesToWorkInPlace) {
   Job job;
   job.mode.reset();
   job.bytes = 100003;
@@ -171,7 +172,7 @@ TEST(Memory, CopyIsRight) {
   EXPECT_THROW((void)make_memcpy(job), Skip);
 }
 
-// Of the instruction sets that this machine has.
+// Those whose instructions this machine has.
 std::vector<Ports> ports_here() {
   std::vector<Ports> list;
   for (const Ports& ports : all_ports()) {
@@ -182,7 +183,7 @@ std::vector<Ports> ports_here() {
   return list;
 }
 
-TEST(Memory, RoundsInRegistersAreAes) {
+TEST(Memory, PortsAreVerified) {
   if (ports_here().empty()) GTEST_SKIP() << "this machine has no AES instructions";
   for (const Ports& ports : ports_here()) {
     ASSERT_LE(ports.bytes, max_ports_bytes);
@@ -195,7 +196,7 @@ TEST(Memory, RoundsInRegistersAreAes) {
   }
 }
 
-TEST(Memory, RoundsThatWereNotDoneAreFound) {
+TEST(Memory, PortsThatSkipAnIterationAreNotVerified) {
   if (ports_here().empty()) GTEST_SKIP() << "this machine has no AES instructions";
   static const Ports whole = ports_here().front();
   Ports lazy = whole;
@@ -229,7 +230,7 @@ class Damaged : public Implementation {
   Where where_;
 };
 
-TEST(Memory, OneWrongBitIsFound) {
+TEST(Memory, WrongBitIsNotVerified) {
   for (const Job& job : jobs()) {
     for (const auto where :
          {Damaged::Where::first_byte, Damaged::Where::last_byte, Damaged::Where::nothing_written}) {
@@ -239,14 +240,14 @@ TEST(Memory, OneWrongBitIsFound) {
   }
 }
 
-TEST(Memory, WrongTagIsFound) {
+TEST(Memory, WrongTagIsNotVerified) {
   for (const int threads : {1, 3}) {
     const Job job{Mode::gcm, 128, Direction::encrypt, 4096, 70000, threads, false};
     EXPECT_FALSE(verifies(job, std::make_unique<Damaged>(job, Damaged::Where::tag)));
   }
 }
 
-TEST(Memory, BlocksOfThePatternDiffer) {
+TEST(Memory, PatternHasNoEqualBlocksAndCanStartAnywhere) {
   std::vector<std::uint8_t> bytes(1 << 16);
   pattern(0, bytes.data(), bytes.size());
   std::vector<std::string> blocks;
@@ -256,10 +257,10 @@ TEST(Memory, BlocksOfThePatternDiffer) {
   }
   std::sort(blocks.begin(), blocks.end());
   EXPECT_EQ(std::adjacent_find(blocks.begin(), blocks.end()), blocks.end());
-  // Any piece is the same as in the whole.
-  std::vector<std::uint8_t> piece(1000);
-  pattern(4099, piece.data(), piece.size());
-  EXPECT_TRUE(std::equal(piece.begin(), piece.end(), bytes.begin() + 4099));
+  // A range has the same bytes as in the whole.
+  std::vector<std::uint8_t> range(1000);
+  pattern(4099, range.data(), range.size());
+  EXPECT_TRUE(std::equal(range.begin(), range.end(), bytes.begin() + 4099));
 }
 
 class DiscardedOutput {
@@ -293,12 +294,12 @@ int status_of(bool damaged) {
   return run(plan, options, output.file(), output.file());
 }
 
-TEST(Run, WrongRowEndsWithOne) {
+TEST(Run, WrongRowExitsWithOne) {
   EXPECT_EQ(status_of(false), 0);
   EXPECT_EQ(status_of(true), 1);
 }
 
-TEST(Run, NothingToRunEndsWithOne) {
+TEST(Run, EmptyPlanExitsWithOne) {
   const DiscardedOutput output;
   EXPECT_EQ(run(BenchPlan{}, Options{}, output.file(), output.file()), 1);
 }
