@@ -22,7 +22,7 @@ constexpr unsigned max_samples = 100000;
 // and at least this many times as long as a reading, during which the GPU may be idle.
 constexpr double min_work_ns = 5e6;
 constexpr double min_work_per_reading = 20;
-// A GPU's counter that did not change for this long, and in this many readings, does not count.
+// A GPU has no working counter if it did not change for this long and in this many readings.
 constexpr double stall_ns = 1e9;
 constexpr unsigned stall_readings = 3;
 // The fraction of the energy measurement that must be timed calls: the rest takes energy, too.

@@ -28,7 +28,7 @@ struct Ports {
 // the instructions is not checked.
 [[nodiscard]] std::span<const Ports> all_ports();
 
-// `job` is ECB encryption. Each thread encrypts the same ports.bytes over and over, as often as
+// `job` is ECB encryption. Each thread encrypts its own ports.bytes over and over, as often as
 // its share of job.bytes needs. Verified against OpenSSL, which does the same.
 [[nodiscard]] std::unique_ptr<Case> make_ports(Row row, const Job& job, const Ports& ports);
 

@@ -29,7 +29,7 @@ class FilePlanner {
       if (!rival.follows_job) add_rival(rival, FileRowJob{});
     }
     for (const std::string& format : axes_.formats) {
-      // Authenticated formats have GCM alone, the others all modes but GCM.
+      // Authenticated formats have only GCM. The others do not have it.
       const std::vector<Mode> modes =
           is_authenticated(format) ? std::vector<Mode>{Mode::gcm} : modes_of(format);
       for (const Mode mode : modes) {
