@@ -175,7 +175,8 @@ void plan_file(const Axes& axes, BenchPlan& plan) {
   FilePlanner planner(axes, plan);
   if (!planner.has_device()) return;
   skip_device_keys_of_cpu(axes, "file", plan);
-  skip_openmp(axes, "file", "programs in file scope have their own threads", plan);
+  skip_openmp(axes, "file", "programs have their own threads: --executor is for memory scope",
+              plan);
   const std::vector<std::uint64_t> sizes =
       axes.sizes.empty() ? std::vector<std::uint64_t>{64 << 20} : axes.sizes;
   plan.folder = workspace_root(axes.folder);
