@@ -21,7 +21,7 @@ std::vector<std::string> split(std::string_view list, std::string_view flag) {
   for (;;) {
     const std::size_t comma = list.find(',');
     const std::string_view word = list.substr(0, comma);
-    if (word.empty()) throw InvalidArgument(std::string(flag) + ": an empty item in the list");
+    if (word.empty()) throw InvalidArgument(std::string(flag) + ": the list has an empty item");
     words.emplace_back(word);
     if (comma == std::string_view::npos) return words;
     list.remove_prefix(comma + 1);
@@ -44,7 +44,7 @@ void add_once(std::vector<T>& list, const T& value) {
   if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
 }
 
-// The words of a list in which `all` stands for every known one.
+// The values in a list, each once. `all` stands for every known value.
 std::vector<std::string> choose(std::string_view flag, std::string_view list,
                                 const std::vector<std::string>& known) {
   std::vector<std::string> chosen;
@@ -83,8 +83,8 @@ std::vector<std::string> parse_devices(std::string_view list) {
   return devices;
 }
 
-// The kernels of `list` on one kind of device: `all` and `auto` mean those of `own`, and the other
-// words may be among `known`.
+// The kernels that `list` names for one kind of device, whose kernels are `own`. `all` and `auto`
+// choose among these; explicit names may be any of `known`.
 std::vector<std::string> parse_kernels(std::string_view list, const std::vector<KernelInfo>& own,
                                        std::string_view device,
                                        const std::vector<std::string>& known) {
@@ -121,7 +121,7 @@ void parse_kernels(std::string_view list, Axes& axes) {
     for (const KernelInfo& info : gpu_kernels()) add_once(known, std::string(info.name));
   }
   if (on_cpu) axes.kernels = parse_kernels(list, kernels(), "cpu", known);
-  // Which GPU does not matter here: all have the same kernels.
+  // All GPUs have the same kernels, so "cuda" stands for any of them.
   if (on_gpu) axes.gpu_kernels = parse_kernels(list, gpu_kernels(), "cuda", known);
 }
 
@@ -132,12 +132,12 @@ std::vector<std::uint64_t> parse_sizes(std::string_view list, SizeParser parse_s
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (!is_ellipsis(words[i])) {
       const std::uint64_t size = parse_size(words[i], "--size");
-      if (size == 0) throw InvalidArgument("--size: a message of no bytes has no rate");
+      if (size == 0) throw InvalidArgument("--size: a size must be at least 1 byte");
       add_once(sizes, size);
       continue;
     }
     if (sizes.empty() || i + 1 == words.size() || is_ellipsis(words[i + 1])) {
-      throw InvalidArgument("--size: … stands between two sizes");
+      throw InvalidArgument("--size: … must stand between two sizes");
     }
     const std::uint64_t last = parse_size(words[i + 1], "--size");
     std::uint64_t factor = 4;

@@ -1,4 +1,4 @@
-// The axes of a benchmark: lists whose product is the rows.
+// The axes of a benchmark: lists of values. The rows are their product.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace paraes::bench {
 
-// As they stand on the command line, each a comma list; empty: the default.
+// The axes as on the command line, each a comma-separated list; empty for the default.
 struct AxisTexts {
   std::string device;
   std::string kernel;
@@ -32,35 +32,36 @@ struct AxisTexts {
 
 struct Axes {
   std::vector<std::string> devices;  // "cpu", "cuda:0", "opencl:0+1"
-  // Names with `auto` resolved. Where CPU and GPUs are named, a list may have names of the other.
+  // Names with `auto` resolved. If both the CPU and a GPU are named, either list may contain
+  // kernels that only the other has; their rows are skipped.
   std::vector<std::string> kernels;      // on the CPU
   std::vector<std::string> gpu_kernels;  // on GPUs
   std::vector<Mode> modes;
-  bool modes_named = false;  // whether modes were asked for, rather than the default
+  bool modes_named = false;  // false if modes are the default
   std::vector<int> key_bits;
   bool key_bits_named = false;
   std::vector<Direction> directions;
   std::vector<int> threads;            // at least 1 each
-  std::vector<std::string> executors;  // of memory scope, for several threads of the CPU
-  std::vector<std::uint64_t> sizes;    // empty: each scope has its own default
+  std::vector<std::string> executors;  // for memory scope on several CPU threads
+  std::vector<std::uint64_t> sizes;    // empty for the default of each scope
   std::vector<std::string> scopes;
   std::vector<bool> in_place;
   std::vector<std::string> formats;
   std::vector<std::string> key_expansions;
   std::vector<std::string> transfers;
   std::size_t unit = 4096;
-  std::vector<std::string> rivals;  // of any scope
+  std::vector<std::string> rivals;  // of all scopes
   bool rivals_named = false;
   bool overlap = true;
-  std::string folder;   // of the file scope; empty: chosen
-  std::string program;  // paraes itself, for the file scope
+  std::string folder;   // for the file scope; empty to choose one (workspace_root)
+  std::string program;  // path of paraes itself, for the file scope
 };
 
 using SizeParser = std::uint64_t (*)(std::string_view text, std::string_view flag);
 
-// Throws InvalidArgument that lists the values of the axis when one is unknown, and what
-// select_kernel throws. In a list of sizes `…` or `...` between two sizes stands for a geometric
-// series: by the factor of the two sizes before it, or by 4.
+// Throws InvalidArgument, with the known values of the axis, if a value is unknown, and whatever
+// select_kernel throws. In a list of sizes, `...` or `…` between two sizes stands for a geometric
+// series. Its factor is that of the two sizes before the ellipsis, or 4 if only one precedes it.
 [[nodiscard]] Axes parse_axes(const AxisTexts& texts, SizeParser parse_size);
 
 }  // namespace paraes::bench

@@ -26,14 +26,14 @@
 namespace paraes::bench {
 namespace {
 
-// Throws InvalidArgument for a file that is not a report: whoever names one mistook it.
+// Throws InvalidArgument if the file has content other than a report: it was named by mistake.
 void check_is_report(int descriptor, const std::string& path) {
   std::array<char, 64> start{};
   const ssize_t size = pread(descriptor, start.data(), start.size(), 0);
   const std::string_view text(start.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
   const bool is_report = text.rfind('{', 0) == 0 && text.find("\"schema\"") != text.npos;
   if (text.empty() || is_report) return;
-  throw InvalidArgument(path + " exists and is not a report of bench: name another file");
+  throw InvalidArgument(path + " exists and is not a bench report: name another file");
 }
 
 mode_t mode_of_new_files() {
@@ -42,22 +42,22 @@ mode_t mode_of_new_files() {
   return 0666U & ~mask;
 }
 
-// Opened before anything is measured: an hour of samples should not end in a wrong path. A report
-// that is there is replaced by a whole one, or stays.
+// Called before anything is measured, so that a wrong path does not waste an hour of samples. An
+// existing report is replaced only by a complete one.
 std::unique_ptr<Sink> open_report(const std::string& path) {
   if (path == "-") return std::make_unique<PipeSink>(Descriptor(dup(STDOUT_FILENO)), path);
-  Descriptor there(open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  Descriptor existing(open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
   struct stat status = {};
-  if (there.get() >= 0 && fstat(there.get(), &status) == 0) {
-    if (!S_ISREG(status.st_mode)) return std::make_unique<PipeSink>(std::move(there), path);
-    check_is_report(there.get(), path);
+  if (existing.get() >= 0 && fstat(existing.get(), &status) == 0) {
+    if (!S_ISREG(status.st_mode)) return std::make_unique<PipeSink>(std::move(existing), path);
+    check_is_report(existing.get(), path);
   } else if (errno != ENOENT) {
     throw IoError(path + ": cannot be written: " + std::generic_category().message(errno), errno);
   }
   FileSink::Options options;
   options.overwrite = true;
   options.mode = mode_of_new_files();
-  if (there.get() < 0) return std::make_unique<FileSink>(path, std::move(options));
+  if (existing.get() < 0) return std::make_unique<FileSink>(path, std::move(options));
   options.mode = status.st_mode & 0777U;
   return std::make_unique<FileSink>(std::filesystem::canonical(path).string(), std::move(options));
 }
@@ -72,10 +72,10 @@ class ProgressLine {
   ProgressLine(std::FILE* err, std::size_t groups)
       : err_(isatty(fileno(err)) == 1 ? err : nullptr), groups_(groups) {}
 
-  void show(std::size_t group, double part, const Row& row) {
+  void show(std::size_t group, double fraction, const Row& row) {
     if (err_ == nullptr) return;
     fmt::print(err_, "\r{:3.0f} %  {} {} {}\x1b[K",
-               100 * (static_cast<double>(group) + part) / static_cast<double>(groups_),
+               100 * (static_cast<double>(group) + fraction) / static_cast<double>(groups_),
                size_text(row.bytes), row.mode ? to_string(*row.mode) : "", row.who());
     (void)std::fflush(err_);
   }
@@ -96,11 +96,11 @@ Outcome measure_all(const BenchPlan& plan, const Options& options, std::FILE* er
   EnergyMeter energy;
   ProgressLine line(err, plan.groups.size());
   for (std::size_t g = 0; g < plan.groups.size(); ++g) {
-    Outcome outcome =
-        measure(plan.groups[g], options.settings, random, energy, [&](double part, const Row& row) {
-          throw_if_interrupted();
-          line.show(g, part, row);
-        });
+    Outcome outcome = measure(plan.groups[g], options.settings, random, energy,
+                              [&](double fraction, const Row& row) {
+                                throw_if_interrupted();
+                                line.show(g, fraction, row);
+                              });
     for (Result& result : outcome.results) all.results.push_back(std::move(result));
     for (Skipped& skipped : outcome.skipped) all.skipped.push_back(std::move(skipped));
   }
@@ -134,7 +134,7 @@ int run(const BenchPlan& plan, const Options& options, std::FILE* out, std::FILE
 
   Outcome all;
   try {
-    // Only files have to be put away; otherwise a signal may end the process where it stands.
+    // Only file scope has files to remove; in other scopes a signal may end the process at once.
     const std::optional<NoteSignals> notes =
         plan.folder.empty() ? std::nullopt : std::optional<NoteSignals>(std::in_place);
     all = measure_all(plan, options, err);
@@ -147,7 +147,7 @@ int run(const BenchPlan& plan, const Options& options, std::FILE* out, std::FILE
   }
   fmt::print(table_file, "{}", table(all));
   if (all.results.empty()) {
-    fmt::print(err, "paraes: bench: no row could run\n");
+    fmt::print(err, "paraes: bench: no row could run; the table lists the reasons\n");
     return 1;
   }
   for (const Result& result : all.results) {

@@ -1,4 +1,4 @@
-// From a plan to a report.
+// Runs a plan and reports the results.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,17 @@ struct Options {
   Settings settings;
   std::uint64_t seed = 0;
   bool list = false;
-  std::string json;  // a file, or `-` for standard output; empty: none
+  std::string json;  // a file, or `-` for standard output; empty for none
 };
 
 // The axes and options of --quick: a short table for every kernel, in seconds.
 void make_quick(AxisTexts& texts, Options& options);
 
-// Runs the plan; the table goes to `out`, or to `err` when JSON goes to standard output, and
-// progress to `err` when that is a terminal. Returns the exit status: 1 when a row is wrong or
-// none ran, 128 + the
-// number of a signal that ended it, else 0. Throws IoError when the report cannot be written.
+// Runs the plan, or only lists it if options.list is set. The table goes to `out`, or to `err` when
+// JSON goes to standard output; progress goes to `err` if that is a terminal. Returns the exit
+// status: 1 if a row is wrong or none could run, 128 + the number of the signal that ended the run,
+// else 0. Throws InvalidArgument if options.json names a file that is not a report, and IoError if
+// the report cannot be written.
 [[nodiscard]] int run(const BenchPlan& plan, const Options& options, std::FILE* out,
                       std::FILE* err);
 

@@ -1,5 +1,5 @@
-# Writes OUTPUT (a header) with the commit of SOURCE; run at every build, and touches the file only
-# when it changes.
+# Writes OUTPUT, a header with the commit of the repository SOURCE. Runs at every build, and writes
+# the file only if its content changes, so that nothing is recompiled needlessly.
 set(commit "")
 set(dirty "0")
 find_program(GIT git)

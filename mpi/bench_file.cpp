@@ -14,11 +14,11 @@
 namespace paraes::mpi {
 namespace {
 
-class FileCase : public bench::Variant {
+class RanksFileCase : public bench::Case {
  public:
-  FileCase(bench::Row row, const Ranks& ranks, std::optional<Distribution> distribution,
-           std::shared_ptr<bench::Workspace> workspace)
-      : Variant(std::move(row)),
+  RanksFileCase(bench::Row row, const Ranks& ranks, std::optional<Distribution> distribution,
+                std::shared_ptr<bench::Workspace> workspace)
+      : Case(std::move(row)),
         distribution_(distribution),
         root_(ranks, distribution.value_or(Distribution::shared),
               std::vector<unsigned>(static_cast<std::size_t>(ranks.size()),
@@ -123,10 +123,10 @@ class FileCase : public bench::Variant {
 
 }  // namespace
 
-std::unique_ptr<bench::Variant> make_file_on_ranks(bench::Row row, const Ranks& ranks,
-                                                   std::optional<Distribution> distribution,
-                                                   std::shared_ptr<bench::Workspace> workspace) {
-  return std::make_unique<FileCase>(std::move(row), ranks, distribution, std::move(workspace));
+std::unique_ptr<bench::Case> make_file_on_ranks(bench::Row row, const Ranks& ranks,
+                                                std::optional<Distribution> distribution,
+                                                std::shared_ptr<bench::Workspace> workspace) {
+  return std::make_unique<RanksFileCase>(std::move(row), ranks, distribution, std::move(workspace));
 }
 
 }  // namespace paraes::mpi

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/memory/memory_variant.hpp"
+#include "bench/memory/memory_case.hpp"
 #include "bench/memory/oracle.hpp"
 #include "bench/memory/ours.hpp"
 #include "mpi/commands.hpp"
@@ -140,7 +140,7 @@ class RankShare {
   bench::Buffer out_buffer_;
   std::uint8_t* in_ = nullptr;
   std::uint8_t* out_ = nullptr;
-  std::unique_ptr<bench::Contender> ours_;
+  std::unique_ptr<bench::Implementation> ours_;
 };
 
 // Runs the share of this rank, on every rank at the same time. `all_in` and `all_out` are rank 0's.
@@ -177,11 +177,11 @@ void settle(const Call& call) {
   } while (Clock::now() - start < long_enough);
 }
 
-class RanksCase : public bench::Variant {
+class RanksMemoryCase : public bench::Case {
  public:
-  RanksCase(bench::Row row, const Ranks& ranks, Measurement measurement, int session,
-            std::shared_ptr<bench::Arena> arena)
-      : Variant(std::move(row)),
+  RanksMemoryCase(bench::Row row, const Ranks& ranks, Measurement measurement, int session,
+                  std::shared_ptr<bench::Arena> arena)
+      : Case(std::move(row)),
         ranks_(ranks),
         measurement_(std::move(measurement)),
         session_(session),
@@ -274,9 +274,9 @@ class RanksCase : public bench::Variant {
   bench::PhaseNanoseconds times_;  // of calls whose phases nobody has taken
 };
 
-class AloneCase : public bench::MemoryVariant {
+class AloneCase : public bench::MemoryCase {
  public:
-  using MemoryVariant::MemoryVariant;
+  using MemoryCase::MemoryCase;
 
   void lead_in() override {
     settle([this] { call_untimed(); });
@@ -285,15 +285,15 @@ class AloneCase : public bench::MemoryVariant {
 
 }  // namespace
 
-std::unique_ptr<bench::Variant> make_memory_on_ranks(bench::Row row, const Ranks& ranks,
-                                                     Measurement measurement, int session,
-                                                     std::shared_ptr<bench::Arena> arena) {
-  return std::make_unique<RanksCase>(std::move(row), ranks, std::move(measurement), session,
-                                     std::move(arena));
+std::unique_ptr<bench::Case> make_memory_on_ranks(bench::Row row, const Ranks& ranks,
+                                                  Measurement measurement, int session,
+                                                  std::shared_ptr<bench::Arena> arena) {
+  return std::make_unique<RanksMemoryCase>(std::move(row), ranks, std::move(measurement), session,
+                                           std::move(arena));
 }
 
-std::unique_ptr<bench::Variant> make_memory_alone(bench::Row row, const Job& job,
-                                                  std::shared_ptr<bench::Arena> arena) {
+std::unique_ptr<bench::Case> make_memory_alone(bench::Row row, const Job& job,
+                                               std::shared_ptr<bench::Arena> arena) {
   auto ours = bench::make_ours(job, row.kernel);
   return std::make_unique<AloneCase>(std::move(row), job, std::move(ours), std::move(arena));
 }

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 #include "bench/memory/arena.hpp"
 #include "bench/memory/job.hpp"
 #include "mpi/ranks.hpp"
@@ -23,13 +23,13 @@ struct Measurement {
 };
 
 // `session` tells rows apart that are there at a time.
-[[nodiscard]] std::unique_ptr<bench::Variant> make_memory_on_ranks(
+[[nodiscard]] std::unique_ptr<bench::Case> make_memory_on_ranks(
     bench::Row row, const Ranks& ranks, Measurement measurement, int session,
     std::shared_ptr<bench::Arena> arena);
 
 // The job by rank 0 alone, with job.threads.
-[[nodiscard]] std::unique_ptr<bench::Variant> make_memory_alone(
-    bench::Row row, const bench::Job& job, std::shared_ptr<bench::Arena> arena);
+[[nodiscard]] std::unique_ptr<bench::Case> make_memory_alone(bench::Row row, const bench::Job& job,
+                                                             std::shared_ptr<bench::Arena> arena);
 
 // Another rank's part in the row of a session, until rank 0 ends it. A rank with `trouble` takes no
 // part: rank 0 learns why and skips the row.

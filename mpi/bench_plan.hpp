@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bench/axes.hpp"
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 #include "mpi/ranks.hpp"
 #include "mpi/root.hpp"
 

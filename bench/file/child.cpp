@@ -17,15 +17,15 @@
 namespace paraes::bench {
 namespace {
 
-// Memory that collects what children say: no pipe to drain, no file to clean up.
-class Scrapbook {
+// Collects a child's output in a memory file: there is no pipe to drain, no file to remove.
+class CapturedOutput {
  public:
-  Scrapbook() : file_(memfd_create("paraes-bench", MFD_CLOEXEC)) {
+  CapturedOutput() : file_(memfd_create("paraes-bench", MFD_CLOEXEC)) {
     if (file_ < 0) throw IoError("memfd_create", errno);
   }
-  ~Scrapbook() { close(file_); }
-  Scrapbook(const Scrapbook&) = delete;
-  Scrapbook& operator=(const Scrapbook&) = delete;
+  ~CapturedOutput() { close(file_); }
+  CapturedOutput(const CapturedOutput&) = delete;
+  CapturedOutput& operator=(const CapturedOutput&) = delete;
 
   [[nodiscard]] int file() const { return file_; }
 
@@ -40,17 +40,17 @@ class Scrapbook {
   int file_;
 };
 
-class Actions {
+class SpawnActions {
  public:
-  explicit Actions(int output) {
+  explicit SpawnActions(int output) {
     posix_spawn_file_actions_init(&actions_);
     posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions_, output, STDERR_FILENO);
   }
-  ~Actions() { posix_spawn_file_actions_destroy(&actions_); }
-  Actions(const Actions&) = delete;
-  Actions& operator=(const Actions&) = delete;
+  ~SpawnActions() { posix_spawn_file_actions_destroy(&actions_); }
+  SpawnActions(const SpawnActions&) = delete;
+  SpawnActions& operator=(const SpawnActions&) = delete;
   [[nodiscard]] const posix_spawn_file_actions_t* get() const { return &actions_; }
 
  private:
@@ -64,8 +64,8 @@ ChildResult run_child(const std::vector<std::string>& argv) {
   words.reserve(argv.size() + 1);
   for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  const Scrapbook scrapbook;
-  const Actions actions(scrapbook.file());
+  const CapturedOutput output;
+  const SpawnActions actions(output.file());
   pid_t child = 0;
   const int error = posix_spawn(&child, words[0], actions.get(), nullptr, words.data(), environ);
   if (error != 0) throw IoError(argv[0] + ": cannot be started", error);
@@ -77,7 +77,7 @@ ChildResult run_child(const std::vector<std::string>& argv) {
   throw_if_interrupted();
   ChildResult result;
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  result.output = scrapbook.text();
+  result.output = output.text();
   return result;
 }
 

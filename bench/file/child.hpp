@@ -1,4 +1,4 @@
-// Whole programs as children.
+// Runs other programs as child processes.
 #pragma once
 
 #include <string>
@@ -11,14 +11,15 @@ struct ChildResult {
   std::string output;  // standard output and error, the first 4 KiB
 };
 
-// Runs argv[0] (a path) to its end with nothing on standard input. Throws IoError when it cannot be
-// started, and Interrupted after a signal (see bench/harness/signals.hpp); the child is ended then.
+// Runs argv[0] (a path) to its end, with standard input from /dev/null. Throws IoError if it cannot
+// be started. If a signal was noted meanwhile (bench/harness/noted_signals.hpp), terminates the
+// child and throws Interrupted.
 [[nodiscard]] ChildResult run_child(const std::vector<std::string>& argv);
 
-// Full path of a program on PATH; empty if there is none.
+// The path of the first executable `name` on PATH; empty if there is none.
 [[nodiscard]] std::string find_program(const std::string& name);
 
-// First line that `argv` prints; empty if it fails.
+// The first line that the program `argv` prints; empty if it fails.
 [[nodiscard]] std::string first_line_of(const std::vector<std::string>& argv);
 
 }  // namespace paraes::bench

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "bench/file/child.hpp"
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -72,12 +72,12 @@ class Paraes : public FileTool {
     return words;
   }
 
-  // Of the object that --json prints.
+  // From the object that --json prints.
   [[nodiscard]] PhaseNanoseconds phases(const std::string& output) const override {
     const nlohmann::json timeline = field(output, "timeline_ns");
     if (!timeline.is_object()) return {};
     std::vector<const char*> measured = {"read", "key_expansion", "kernel", "write"};
-    // Through mapped memory the kernels themselves move the data.
+    // With mapped memory there are no copies: the kernels read and write host memory.
     if (row_.device != "cpu" && row_.transfer == "staged") {
       measured.insert(measured.end(), {"host_to_device", "device_to_host"});
     }
@@ -86,17 +86,17 @@ class Paraes : public FileTool {
     return phases;
   }
 
-  // Times of another device would stand under the name of this one.
+  // Times of the fallback device must not be reported under the name of this one.
   [[nodiscard]] std::string objection(const std::string& output) const override {
     const nlohmann::json fallback = field(output, "fallback");
     if (!fallback.is_string()) return {};
-    return "another device stood in for " + row_.device + ": " + fallback.get<std::string>();
+    return "another device was used instead of " + row_.device + ": " + fallback.get<std::string>();
   }
 
   [[nodiscard]] std::string ciphertext() const override { return job_name(job_); }
 
  private:
-  // null if the output has none.
+  // The member `name` of the JSON object in `output`, or null.
   static nlohmann::json field(const std::string& output, const char* name) {
     const auto json = nlohmann::json::parse(output, nullptr, false);
     return json.is_object() && json.contains(name) ? json[name] : nlohmann::json();
@@ -177,7 +177,7 @@ class Cp : public FileTool {
                                                  const Workspace& /*workspace*/,
                                                  const std::string& in,
                                                  const std::string& out) const override {
-    // A reflink copies nothing.
+    // With a reflink, nothing would be copied.
     return {program_, "--reflink=never", in, out};
   }
 

@@ -1,5 +1,5 @@
-// Programs that encrypt, decrypt or copy a file: paraes itself, and the rivals of the file scope.
-// NEW RIVAL = one class in tools.cpp and one row in file_rivals().
+// Programs that encrypt, decrypt or copy a file: paraes itself and the rivals of the file scope. To
+// add a rival, add a class in tools.cpp and a row in file_rivals().
 #pragma once
 
 #include <memory>
@@ -10,17 +10,17 @@
 #include <vector>
 
 #include "bench/file/workspace.hpp"
+#include "bench/harness/case.hpp"
 #include "bench/harness/row.hpp"
-#include "bench/harness/variant.hpp"
 
 namespace paraes::bench {
 
-// What a file is to become.
+// The task of a row in file scope.
 struct FileRowJob {
-  std::string format;  // of --format; rivals know raw and openssl
+  std::string format;  // a value of --format; `openssl enc` knows raw and openssl
   Mode mode = Mode::gcm;
   int key_bits = 256;
-  std::size_t unit = 4096;  // of raw XTS
+  std::size_t unit = 4096;  // bytes of an XTS data unit (raw)
 };
 
 class FileTool {
@@ -30,7 +30,7 @@ class FileTool {
   FileTool(const FileTool&) = delete;
   FileTool& operator=(const FileTool&) = delete;
 
-  // Before the first command, with the workspace there; throws Skip.
+  // Called before the first command, when the workspace exists. Throws Skip.
   virtual void prepare(const Workspace& /*workspace*/) {}
 
   [[nodiscard]] virtual std::vector<std::string> command(Direction direction,
@@ -38,17 +38,17 @@ class FileTool {
                                                          const std::string& in,
                                                          const std::string& out) const = 0;
 
-  // The phases of a run that printed `output`, as far as the program tells.
+  // The phases of an execution that printed `output`, as far as the program reports them.
   [[nodiscard]] virtual PhaseNanoseconds phases(const std::string& /*output*/) const { return {}; }
 
-  // Why a run that printed `output` and ended well still does not count; empty if it does.
+  // Why an execution that printed `output` and exited with 0 must not be counted; empty if it may.
   [[nodiscard]] virtual std::string objection(const std::string& /*output*/) const { return {}; }
 
-  // Names the kind of ciphertext, so that variants can share one.
+  // A name for the kind of ciphertext. Cases with equal names share one ciphertext file.
   [[nodiscard]] virtual std::string ciphertext() const = 0;
 };
 
-// `program` is the path of paraes; `row` says how it works: on which device, with which kernel, ….
+// `program` is the path of paraes; `row` gives device, kernel, threads and the other flags.
 [[nodiscard]] std::unique_ptr<FileTool> make_paraes(std::string program, const FileRowJob& job,
                                                     Row row);
 // Throws Skip without openssl, or for a job that `openssl enc` lacks.
@@ -60,8 +60,8 @@ struct FileRival {
   std::string_view name;
   std::unique_ptr<FileTool> (*make)(const FileRowJob& job);
   std::vector<std::string> version_command;
-  bool follows_job;  // computes the job's own format, mode and key; others have only their own
-  bool copies;       // there is only one direction
+  bool follows_job;  // uses the job's format, mode and key size rather than its own format
+  bool copies;       // has no direction
 };
 
 [[nodiscard]] const std::vector<FileRival>& file_rivals();

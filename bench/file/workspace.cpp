@@ -16,7 +16,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 #include "bench/memory/arena.hpp"
 #include "bench/memory/oracle.hpp"
 #include "paraes/error.hpp"
@@ -26,12 +26,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_memory(const std::string& folder) {
+bool is_tmpfs(const std::string& folder) {
   struct statfs info = {};
   return statfs(folder.c_str(), &info) == 0 && info.f_type == TMPFS_MAGIC;
 }
 
-// Writes `bytes` bytes from fill(offset, buffer, bytes), readable by the owner alone.
+// Writes `bytes` bytes from fill(offset, buffer, bytes) to a file with mode 0600.
 template <class Fill>
 void write_file(const std::string& path, std::uint64_t bytes, Fill fill) {
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -51,8 +51,8 @@ void write_file(const std::string& path, std::uint64_t bytes, Fill fill) {
 
 }  // namespace
 
-std::string workspace_root(const std::string& asked) {
-  if (!asked.empty()) return asked;
+std::string workspace_root(const std::string& requested) {
+  if (!requested.empty()) return requested;
   if (const char* folder = std::getenv("TMPDIR"); folder != nullptr && *folder != '\0') {
     return folder;
   }
@@ -92,7 +92,7 @@ void Workspace::acquire() {
   if (holders_ == 0) {
     std::string pattern_text = root_ + "/paraes-bench-XXXXXX";
     if (mkdtemp(pattern_text.data()) == nullptr) {
-      throw Skip(root_ + ": no folder can be made there: " + std::strerror(errno));
+      throw Skip(root_ + ": cannot create a folder (--dir): " + std::strerror(errno));
     }
     folder_ = pattern_text;
     try {
@@ -124,8 +124,8 @@ void Workspace::need_room(unsigned files) const {
   struct statvfs info = {};
   if (statvfs(folder_.c_str(), &info) != 0) return;
   std::uint64_t room = static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
-  if (is_memory(folder_)) room = std::min(room, available_memory());
-  // Headers, tags, block sizes: an eighth more than the plain size is ample for any format here.
+  if (is_tmpfs(folder_)) room = std::min(room, available_memory());
+  // An eighth more than the plaintext is ample for the headers, tags and padding of every format.
   const std::uint64_t need = files * (bytes_ + bytes_ / 8) + (std::uint64_t{16} << 20);
   if (need > room) {
     throw Skip("the files need " + std::to_string(need >> 20) + " MiB and " +

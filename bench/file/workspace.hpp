@@ -1,4 +1,4 @@
-// The folder of a group of file variants: the plaintext, keys, ciphertexts.
+// The folder of a group of file cases: plaintext, keys, ciphertexts, outputs.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace paraes::bench {
 
-// Where the file scope works: `asked`, else $TMPDIR, else /dev/shm, else /tmp.
-[[nodiscard]] std::string workspace_root(const std::string& asked);
+// Where file scope makes its folders: `requested`, else $TMPDIR, else /dev/shm, else /tmp.
+[[nodiscard]] std::string workspace_root(const std::string& requested);
 
-// The folder and the kind of its file system, for the report.
+// The folder and the type of its file system, for the report.
 [[nodiscard]] std::string describe_folder(const std::string& folder);
 
 class Workspace {
@@ -22,12 +22,12 @@ class Workspace {
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
-  // The folder exists, with the plaintext and the keys, while some variant holds it. Throws Skip
-  // when it cannot be made or has no room for it.
+  // The folder, with the plaintext and the keys, exists from the first acquire() to the last
+  // release(). Throws Skip if it cannot be created or has too little space.
   void acquire();
   void release() noexcept;
 
-  // Throws Skip unless `files` more files of the plaintext's size fit.
+  // Throws Skip unless there is space for `files` more files of the plaintext's size.
   void need_room(unsigned files) const;
 
   [[nodiscard]] std::string path(const std::string& name) const { return folder_ + "/" + name; }
@@ -36,10 +36,10 @@ class Workspace {
   // The first `bytes` bytes of material().key.
   [[nodiscard]] std::string key_file(std::size_t bytes) const;
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
-  // Whether a file has the bytes of the plaintext.
+  // Whether the file has exactly the bytes of the plaintext.
   [[nodiscard]] bool is_plaintext(const std::string& path) const;
 
-  // Files that variants make for each other.
+  // Which files have been made, by path: cases share ciphertexts.
   [[nodiscard]] bool has(const std::string& name) const { return made_.count(name) > 0; }
   void add(const std::string& name) { made_.insert(name); }
 
@@ -53,7 +53,7 @@ class Workspace {
   std::set<std::string> made_;
 };
 
-// A whole file in memory, to be compared.
+// A whole file, mapped for reading.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path);  // throws IoError

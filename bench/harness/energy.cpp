@@ -48,7 +48,7 @@ void EnergyMeter::open_powercap() {
   }
   reason_ = "powercap has no package counter";
   for (const auto& entry : fs::directory_iterator(root, error)) {
-    // Zones are intel-rapl:N (AMD's as well); intel-rapl:N:M are parts of N.
+    // Package zones are intel-rapl:N, on AMD too; intel-rapl:N:M are their subzones.
     if (read_word(entry.path() / "name").rfind("package", 0) != 0) continue;
     Zone zone{(entry.path() / "energy_uj").string(), 0, 0};
     if (!read_number(entry.path() / "max_energy_range_uj", zone.range)) continue;
@@ -73,7 +73,7 @@ void EnergyMeter::open_perf() {
     reason_ += ", perf has no energy-pkg event";
     return;
   }
-  // One processor a package is enough; the cpumask file lists them.
+  // The cpumask file lists one processor of each package.
   std::ifstream mask(root / "cpumask");
   int cpu = 0;
   while (mask >> cpu) {

@@ -1,5 +1,5 @@
-// Energy counters of this machine: of the CPU by powercap (RAPL), then perf's power events; of GPUs
-// by NVML.
+// Energy counters of this machine: for the CPU, powercap (RAPL) or else perf's power events; for
+// GPUs, NVML.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace paraes::bench {
 
-// The packages' energy since some moment. It counts all that the packages do, so it says something
-// of one program only on a machine that is otherwise idle.
+// Energy of all CPU packages, whichever process uses it: meaningful for one program only on an
+// otherwise idle machine.
 class EnergyMeter {
  public:
   EnergyMeter();
@@ -25,17 +25,17 @@ class EnergyMeter {
   [[nodiscard]] bool available() const { return !zones_.empty() || !events_.empty(); }
   [[nodiscard]] const std::string& reason() const { return reason_; }  // why it is not available
 
-  // Joules since the meter was made; empty if it is not available or could not be read. Reads must
-  // come more often than a powercap counter wraps (minutes).
+  // Joules since an arbitrary start; empty if the meter is not available or could not be read. Call
+  // it more often than a powercap counter wraps (minutes).
   [[nodiscard]] std::optional<double> joules();
 
-  // Of the GPUs of `device`; opened when it is first asked for.
+  // The meter of `device`, which is opened at the first call.
   [[nodiscard]] GpuEnergyMeter& gpu(const std::string& device);
 
  private:
   struct Zone {
     std::string path;
-    std::uint64_t range;  // the counter wraps here
+    std::uint64_t range;  // the value at which the counter wraps
     std::uint64_t last;
   };
   struct Event {

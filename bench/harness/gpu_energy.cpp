@@ -9,7 +9,8 @@
 
 namespace paraes::bench {
 
-// The library, initialised; declared by hand, so that a build needs no header.
+// NVML, opened and initialised. Its functions are declared here, so that a build needs no NVIDIA
+// header.
 class GpuEnergyMeter::Nvml {
  public:
   Nvml() : library_(open_library("libnvidia-ml.so.1")) {
@@ -34,7 +35,7 @@ class GpuEnergyMeter::Nvml {
     unsigned long long millijoules = 0;
     const int code = energy_(gpu.handle, &millijoules);
     if (code == not_supported) {
-      throw Skip("NVML does not count the energy of " + gpu.id + " (GPUs older than Volta)");
+      throw Skip("NVML has no energy counter for " + gpu.id + " (GPUs older than Volta lack it)");
     }
     check("nvmlDeviceGetTotalEnergyConsumption", code);
     return static_cast<double>(millijoules) * 1e-3;
@@ -62,7 +63,7 @@ GpuEnergyMeter::GpuEnergyMeter(const std::string& device) {
   } catch (const std::exception& error) {
     reason_ = error.what();
   }
-  // Whether it counts at all, only a look tells.
+  // Only a reading shows whether the GPU has a counter.
   if (available()) (void)joules();
 }
 
@@ -71,9 +72,9 @@ GpuEnergyMeter::~GpuEnergyMeter() = default;
 void GpuEnergyMeter::open(const std::string& device) {
   const std::size_t colon = device.find(':');
   const std::string runtime = device.substr(0, colon);
-  if (runtime != "cuda") throw Skip("there is no energy counter for " + runtime + " devices");
+  if (runtime != "cuda") throw Skip("energy is not measured on " + runtime + " devices");
   nvml_ = std::make_unique<Nvml>();
-  // CUDA and NVML count GPUs in different orders; where one is plugged in, they agree.
+  // CUDA and NVML number GPUs in different orders; the PCI address identifies a GPU in both.
   const std::vector<DeviceInfo> devices = gpu::open_platform(runtime)->devices();
   std::istringstream numbers(device.substr(colon + 1));
   for (std::string number; std::getline(numbers, number, '+');) {
@@ -81,7 +82,7 @@ void GpuEnergyMeter::open(const std::string& device) {
     const auto info = std::find_if(devices.begin(), devices.end(),
                                    [&](const DeviceInfo& one) { return one.id == id; });
     if (info == devices.end()) throw Skip("there is no " + id);
-    if (info->bus.empty()) throw Skip("the driver does not tell where " + id + " is plugged in");
+    if (info->bus.empty()) throw Skip("the driver does not report the PCI address of " + id);
     gpus_.push_back({id, nvml_->find(info->bus)});
   }
 }

@@ -1,4 +1,4 @@
-// Energy counters of NVIDIA's GPUs: those of NVML, the management library that comes with the
+// Energy counters of NVIDIA GPUs, read through NVML, the management library that comes with the
 // driver.
 #pragma once
 
@@ -9,11 +9,11 @@
 
 namespace paraes::bench {
 
-// What the GPUs of one device ("cuda:0", "cuda:0+1") have used, whoever used it. The counters step
-// every 20 to 100 ms.
+// Energy of the GPUs of one device ("cuda:0", "cuda:0+1"), whichever process uses it. The counters
+// update every 20 to 100 ms.
 class GpuEnergyMeter {
  public:
-  // Never throws for want of a counter: see reason().
+  // Does not throw if the device has no counter; see reason().
   explicit GpuEnergyMeter(const std::string& device);
   ~GpuEnergyMeter();
   GpuEnergyMeter(const GpuEnergyMeter&) = delete;
@@ -22,8 +22,8 @@ class GpuEnergyMeter {
   [[nodiscard]] bool available() const { return reason_.empty(); }
   [[nodiscard]] const std::string& reason() const { return reason_; }  // why it is not available
 
-  // Joules since some moment, a number for each GPU; empty if the meter is not available. One that
-  // cannot be read is not available from then on.
+  // Joules since an arbitrary start, for each GPU of the device in its order; empty if the meter is
+  // not available. A reading that fails makes the meter unavailable from then on.
   [[nodiscard]] std::optional<std::vector<double>> joules();
 
  private:

@@ -14,66 +14,65 @@ namespace {
 using Clock = std::chrono::steady_clock;
 static_assert(Clock::is_steady);
 
-// Energy counters of the CPU step about once a millisecond; less timed work than this says nothing.
+// CPU energy counters update about once a millisecond, too coarse for less timed work than this.
 constexpr double min_energy_ns = 100e6;
 constexpr unsigned max_samples = 100000;
 
-// The least work between two looks at the counter of a GPU, which steps every 20 to 100 ms: so
-// much, and so many times what a look takes, for the GPU may idle meanwhile.
-constexpr double work_ns = 5e6;
-constexpr double work_per_look = 20;
-// After so long, and so many looks, without a step the counter of a GPU counts nothing.
-constexpr double patience_ns = 1e9;
-constexpr unsigned patience_looks = 3;
-// The part of a stretch that must have been calls; what is done between them takes energy, too.
-constexpr double min_part = 0.9;
+// GPU energy counters update every 20 to 100 ms. Calls between two readings take at least this long
+// and at least this many times as long as a reading, during which the GPU may be idle.
+constexpr double min_work_ns = 5e6;
+constexpr double min_work_per_reading = 20;
+// A GPU has no working counter if it did not change for this long and in this many readings.
+constexpr double stall_ns = 1e9;
+constexpr unsigned stall_readings = 3;
+// The fraction of the energy measurement that must be timed calls: the rest takes energy, too.
+constexpr double min_call_fraction = 0.9;
 
 double nanoseconds(Clock::duration duration) {
   return std::chrono::duration<double, std::nano>(duration).count();
 }
 
-// One variant on its way through the harness.
-struct Entrant {
-  Variant* variant;
+struct CaseMeasurement {
+  Case* timed;
   Result result;
-  std::uint64_t batch = 1;
-  double total_ns = 0;
-  double joules = 0;
-  bool metered = true;
+  std::uint64_t batch = 1;  // calls in a sample
+  double total_ns = 0;      // of all samples
+  double joules = 0;        // of the CPU, in all samples
+  bool metered = true;      // whether every sample has its joules
 
   [[nodiscard]] bool failed() const { return !result.error.empty(); }
   [[nodiscard]] bool on_cpu() const { return result.row.device == "cpu"; }
 };
 
-// Nanoseconds that `batch` calls take together.
-double time_calls(Variant& variant, std::uint64_t batch) {
-  if (variant.needs_restore()) {
+// Time of `batch` calls, in nanoseconds, without the restores.
+double time_calls(Case& timed, std::uint64_t batch) {
+  if (timed.needs_restore()) {
     double sum = 0;
     for (std::uint64_t i = 0; i < batch; ++i) {
-      variant.restore();
+      timed.restore();
       const auto begin = Clock::now();
-      variant.call();
+      timed.call();
       sum += nanoseconds(Clock::now() - begin);
     }
     return sum;
   }
   const auto begin = Clock::now();
-  for (std::uint64_t i = 0; i < batch; ++i) variant.call();
+  for (std::uint64_t i = 0; i < batch; ++i) timed.call();
   return nanoseconds(Clock::now() - begin);
 }
 
 template <class Body>
-void guard(Entrant& entrant, Body body) {
+void guard(CaseMeasurement& measurement, Body body) {
   try {
     body();
   } catch (const std::exception& error) {
-    entrant.result.error = error.what();
-    if (entrant.result.error.empty()) entrant.result.error = "unknown error";
+    measurement.result.error = error.what();
+    if (measurement.result.error.empty()) measurement.result.error = "unknown error";
   }
 }
 
-// Finds how many calls last min_ns, in steps: the first calls are slow (page faults, cold caches),
-// so a guess from one call would be too low.
+// How many calls take min_ns. Grows in steps, since an estimate from the first call alone, which is
+// slow (page faults, cold caches), would be too low.
 template <class Timer>
 std::uint64_t calibrate(double min_ns, Timer timer) {
   std::uint64_t batch = 1;
@@ -86,50 +85,49 @@ std::uint64_t calibrate(double min_ns, Timer timer) {
   }
 }
 
-// Samples of one key expansion; none if the variant has no key to expand.
-std::vector<double> time_key_expansion(Variant& variant) {
-  if (!variant.expand_key()) return {};
-  const auto timer = [&variant](std::uint64_t batch) {
+// Nine samples of the time of one key expansion; empty if the case has no key to expand.
+std::vector<double> time_key_expansion(Case& timed) {
+  if (!timed.expand_key()) return {};
+  const auto timer = [&timed](std::uint64_t batch) {
     const auto begin = Clock::now();
-    for (std::uint64_t i = 0; i < batch; ++i) variant.expand_key();
+    for (std::uint64_t i = 0; i < batch; ++i) timed.expand_key();
     return nanoseconds(Clock::now() - begin);
   };
   const std::uint64_t batch = calibrate(1e5, timer);
-  static_cast<void>(variant.take_phases());
+  static_cast<void>(timed.take_phases());
   std::vector<double> samples;
   samples.reserve(9);
   for (int i = 0; i < 9; ++i) {
     const double took = timer(batch);
-    const PhaseNanoseconds phases = variant.take_phases();
-    const auto timed = phases.find("key_expansion");
-    samples.push_back((timed != phases.end() ? timed->second : took) / static_cast<double>(batch));
+    const PhaseNanoseconds phases = timed.take_phases();
+    const auto own = phases.find("key_expansion");
+    samples.push_back((own != phases.end() ? own->second : took) / static_cast<double>(batch));
   }
   return samples;
 }
 
-void take_sample(Entrant& entrant, EnergyMeter& energy) {
-  Variant& variant = *entrant.variant;
-  variant.lead_in();
-  // What untimed calls have added.
-  static_cast<void>(variant.take_phases());
-  const auto before = entrant.on_cpu() ? energy.joules() : std::nullopt;
-  const double took = time_calls(variant, entrant.batch);
-  const auto after = entrant.on_cpu() ? energy.joules() : std::nullopt;
-  const PhaseNanoseconds phases = variant.take_phases();
-  const auto calls = static_cast<double>(entrant.batch);
-  entrant.result.samples_ns.push_back(took / calls);
+void take_sample(CaseMeasurement& measurement, EnergyMeter& energy) {
+  Case& timed = *measurement.timed;
+  timed.lead_in();
+  static_cast<void>(timed.take_phases());  // of untimed calls
+  const auto before = measurement.on_cpu() ? energy.joules() : std::nullopt;
+  const double took = time_calls(timed, measurement.batch);
+  const auto after = measurement.on_cpu() ? energy.joules() : std::nullopt;
+  const PhaseNanoseconds phases = timed.take_phases();
+  const auto calls = static_cast<double>(measurement.batch);
+  measurement.result.samples_ns.push_back(took / calls);
   for (const auto& [name, ns] : phases) {
-    entrant.result.timeline_samples_ns[name].push_back(ns / calls);
+    measurement.result.timeline_samples_ns[name].push_back(ns / calls);
   }
-  entrant.total_ns += took;
+  measurement.total_ns += took;
   if (before && after) {
-    entrant.joules += *after - *before;
+    measurement.joules += *after - *before;
   } else {
-    entrant.metered = false;
+    measurement.metered = false;
   }
 }
 
-// A counter when it changed, and the work done by then.
+// A reading of an energy counter, with the time and the work done until then.
 struct CounterReading {
   double at_ns = 0;
   double joules = 0;
@@ -137,157 +135,160 @@ struct CounterReading {
   std::uint64_t calls = 0;
 };
 
-// The steps of one GPU's counter in a stretch of work.
-class Steps {
+// Watches the energy counter of one GPU. All results are about the time between its first and its
+// last update.
+class CounterUpdates {
  public:
-  explicit Steps(double joules) : seen_(joules) {}
+  explicit CounterUpdates(double joules) : joules_(joules) {}
 
-  void look(const CounterReading& now) {
-    ++looks_;
-    if (now.joules == seen_) return;
-    seen_ = now.joules;
-    looks_ = 0;
+  void add(const CounterReading& now) {
+    ++unchanged_;
+    if (now.joules == joules_) return;
+    joules_ = now.joules;
+    unchanged_ = 0;
     last_ = now;
     if (!first_) first_ = now;
   }
 
   [[nodiscard]] double ns() const { return first_ ? last_.at_ns - first_->at_ns : 0; }
-  [[nodiscard]] bool stands_still(double now_ns) const {
-    return looks_ >= patience_looks && now_ns - last_.at_ns > patience_ns;
+  [[nodiscard]] bool is_stalled(double now_ns) const {
+    return unchanged_ >= stall_readings && now_ns - last_.at_ns > stall_ns;
   }
-  // The part of the time between the first and the last step that was calls.
-  [[nodiscard]] double part() const { return (last_.timed_ns - first_->timed_ns) / ns(); }
-  [[nodiscard]] double joules_of_a_call() const {
+  // The fraction of the time that was timed calls.
+  [[nodiscard]] double call_fraction() const { return (last_.timed_ns - first_->timed_ns) / ns(); }
+  [[nodiscard]] double joules_per_call() const {
     return (last_.joules - first_->joules) / static_cast<double>(last_.calls - first_->calls);
   }
 
  private:
-  double seen_;
-  unsigned looks_ = 0;  // since the last step
+  double joules_;
+  unsigned unchanged_ = 0;  // readings since the last update
   std::optional<CounterReading> first_;
   CounterReading last_;
 };
 
-// A sample is shorter than a step of the counter, which covers the samples of other rows as well.
-// So the calls are made once more, in one stretch, and counted from one step of the counter to a
-// later one. Sets energy_joules or energy_reason.
-void measure_stretch(Entrant& entrant, GpuEnergyMeter& meter, double min_ns) {
-  Result& result = entrant.result;
-  std::vector<Steps> gpus;
+// The counter updates so rarely that one of its steps covers several samples, those of other rows
+// among them. So the calls of this case are made again, without others in between, and counted from
+// one update of the counter to a later one. Sets energy_joules or energy_reason.
+void measure_calls_on_gpu(CaseMeasurement& measurement, GpuEnergyMeter& meter, double min_ns) {
+  Result& result = measurement.result;
+  std::vector<CounterUpdates> gpus;
   const auto begin = Clock::now();
   CounterReading now;
-  const auto done = [&](const Steps& gpu) { return gpu.ns() >= min_ns; };
+  const auto done = [&](const CounterUpdates& gpu) { return gpu.ns() >= min_ns; };
   for (;;) {
-    const auto looked = Clock::now();
+    const auto before = Clock::now();
     const auto joules = meter.joules();
     if (!joules) {
       result.energy_reason = meter.reason();
       return;
     }
-    const auto seen = Clock::now();
-    now.at_ns = nanoseconds(seen - begin);
+    const auto after = Clock::now();
+    now.at_ns = nanoseconds(after - begin);
     for (std::size_t i = 0; i < joules->size(); ++i) {
       now.joules = (*joules)[i];
       if (gpus.size() == i) gpus.emplace_back(now.joules);
-      gpus[i].look(now);
-      if (gpus[i].stands_still(now.at_ns)) {
-        result.energy_reason = "the energy counter of the GPU stands still";
+      gpus[i].add(now);
+      if (gpus[i].is_stalled(now.at_ns)) {
+        result.energy_reason = "the energy counter of the GPU does not change";
         return;
       }
     }
     if (std::all_of(gpus.begin(), gpus.end(), done)) break;
-    const double enough = std::max(work_ns, work_per_look * nanoseconds(seen - looked));
+    const double enough = std::max(min_work_ns, min_work_per_reading * nanoseconds(after - before));
     for (double worked = 0; worked < enough;) {
-      const double took = time_calls(*entrant.variant, entrant.batch);
+      const double took = time_calls(*measurement.timed, measurement.batch);
       worked += took;
       now.timed_ns += took;
-      now.calls += entrant.batch;
+      now.calls += measurement.batch;
     }
   }
   double sum = 0;
-  for (const Steps& gpu : gpus) {
-    if (gpu.part() < min_part) {
-      result.energy_reason = "what is done between the calls takes too much of the energy";
+  for (const CounterUpdates& gpu : gpus) {
+    if (gpu.call_fraction() < min_call_fraction) {
+      result.energy_reason = "more than 10 % of the time went to untimed work between the calls";
       return;
     }
-    sum += gpu.joules_of_a_call();
+    sum += gpu.joules_per_call();
   }
   result.energy_joules = sum;
 }
 
-void measure_gpu_energy(Entrant& entrant, EnergyMeter& energy, double min_ns) {
-  if (entrant.failed()) {
-    entrant.result.energy_reason = "a call failed";
+void measure_gpu_energy(CaseMeasurement& measurement, EnergyMeter& energy, double min_ns) {
+  if (measurement.failed()) {
+    measurement.result.energy_reason = "a call failed";
     return;
   }
-  GpuEnergyMeter& meter = energy.gpu(entrant.result.row.device);
+  GpuEnergyMeter& meter = energy.gpu(measurement.result.row.device);
   if (!meter.available()) {
-    entrant.result.energy_reason = meter.reason();
-  } else if (entrant.total_ns < min_ns) {
-    entrant.result.energy_reason =
-        fmt::format("less than {} s of timed work (--min-time): the counter of a GPU is too coarse",
+    measurement.result.energy_reason = meter.reason();
+  } else if (measurement.total_ns < min_ns) {
+    measurement.result.energy_reason =
+        fmt::format("less than {} s of timed work, too little for a GPU's counter (use --min-time)",
                     min_ns * 1e-9);
   } else {
-    measure_stretch(entrant, meter, min_ns);
+    measure_calls_on_gpu(measurement, meter, min_ns);
   }
 }
 
-// Before key expansion is timed, whose samples are its own.
+// Drops phases that some samples lack: their entries would not match those of samples_ns. For use
+// before key expansion is timed, which has separate samples.
 void drop_partial_phases(Result& result) {
-  // They would stand beside samples_ns of other calls.
   std::erase_if(result.timeline_samples_ns,
                 [&](const auto& phase) { return phase.second.size() != result.samples_ns.size(); });
 }
 
-void set_timeline(Result& result, const Variant& variant) {
+void set_timeline(Result& result, const Case& timed) {
   for (const auto& [name, samples] : result.timeline_samples_ns) {
     result.timeline[name] = median_of(samples);
   }
-  if (variant.is_kernel_alone() && !result.samples_ns.empty()) {
+  if (timed.is_kernel_alone() && !result.samples_ns.empty()) {
     result.timeline["kernel"] = result.statistics.median;
   }
 }
 
-void finish(Entrant& entrant, EnergyMeter& energy, const Settings& settings) {
-  Result& result = entrant.result;
+void finish(CaseMeasurement& measurement, EnergyMeter& energy, const Settings& settings) {
+  Result& result = measurement.result;
   result.statistics = statistics_of(result.samples_ns);
   drop_partial_phases(result);
-  if (!entrant.on_cpu()) {
-    guard(entrant, [&] { measure_gpu_energy(entrant, energy, settings.min_gpu_energy_ns); });
+  if (!measurement.on_cpu()) {
+    guard(measurement,
+          [&] { measure_gpu_energy(measurement, energy, settings.min_gpu_energy_ns); });
   } else if (!energy.available()) {
     result.energy_reason = energy.reason();
-  } else if (!entrant.metered) {
+  } else if (!measurement.metered) {
     result.energy_reason = "the energy counter could not be read";
-  } else if (entrant.total_ns < min_energy_ns) {
-    result.energy_reason = "less than 0.1 s of timed work: the counter is too coarse";
+  } else if (measurement.total_ns < min_energy_ns) {
+    result.energy_reason =
+        "less than 0.1 s of timed work, too little for the energy counter (use --min-time)";
   } else {
     result.energy_joules =
-        entrant.joules / (static_cast<double>(entrant.batch) * result.samples_ns.size());
+        measurement.joules / (static_cast<double>(measurement.batch) * result.samples_ns.size());
   }
-  guard(entrant, [&] {
-    std::vector<double> key_expansion = time_key_expansion(*entrant.variant);
+  guard(measurement, [&] {
+    std::vector<double> key_expansion = time_key_expansion(*measurement.timed);
     if (!key_expansion.empty()) {
       result.timeline_samples_ns["key_expansion"] = std::move(key_expansion);
     }
-    result.verified = entrant.variant->verify();
+    result.verified = measurement.timed->verify();
   });
-  entrant.variant->rest();
-  set_timeline(result, *entrant.variant);
-  if (entrant.failed()) result.verified = false;
+  measurement.timed->rest();
+  set_timeline(result, *measurement.timed);
+  if (measurement.failed()) result.verified = false;
 }
 
 class TearDown {
  public:
   ~TearDown() {
-    for (Variant* variant : variants_) variant->tear_down();
+    for (Case* timed : cases_) timed->tear_down();
   }
   TearDown() = default;
   TearDown(const TearDown&) = delete;
   TearDown& operator=(const TearDown&) = delete;
-  void add(Variant* variant) { variants_.push_back(variant); }
+  void add(Case* timed) { cases_.push_back(timed); }
 
  private:
-  std::vector<Variant*> variants_;
+  std::vector<Case*> cases_;
 };
 
 }  // namespace
@@ -295,54 +296,55 @@ class TearDown {
 Outcome measure(const Group& group, const Settings& settings, Random& random, EnergyMeter& energy,
                 const Progress& progress) {
   Outcome outcome;
-  std::vector<Entrant> entrants;
+  std::vector<CaseMeasurement> measurements;
   TearDown tear_down;
-  for (const auto& variant : group) {
+  for (const auto& timed : group) {
     try {
-      tear_down.add(variant.get());
-      variant->set_up();
-      Entrant entrant{variant.get(), {}, 1, 0, 0, true};
-      entrant.result.row = variant->row();
-      entrants.push_back(std::move(entrant));
+      tear_down.add(timed.get());
+      timed->set_up();
+      CaseMeasurement measurement{timed.get(), {}, 1, 0, 0, true};
+      measurement.result.row = timed->row();
+      measurements.push_back(std::move(measurement));
     } catch (const Skip& skip) {
-      outcome.skipped.push_back({variant->row(), skip.what()});
+      outcome.skipped.push_back({timed->row(), skip.what()});
     }
   }
 
-  for (Entrant& entrant : entrants) {
-    progress(0, entrant.result.row);
-    guard(entrant, [&] {
-      entrant.batch = calibrate(settings.min_sample_ns, [&](std::uint64_t batch) {
-        return time_calls(*entrant.variant, batch);
+  for (CaseMeasurement& measurement : measurements) {
+    progress(0, measurement.result.row);
+    guard(measurement, [&] {
+      measurement.batch = calibrate(settings.min_sample_ns, [&](std::uint64_t batch) {
+        return time_calls(*measurement.timed, batch);
       });
       for (unsigned i = 0; i < settings.warmup; ++i) {
-        if (entrant.variant->needs_restore()) entrant.variant->restore();
-        entrant.variant->call();
+        if (measurement.timed->needs_restore()) measurement.timed->restore();
+        measurement.timed->call();
       }
     });
-    entrant.variant->rest();
+    measurement.timed->rest();
   }
 
   for (unsigned round = 0; round < max_samples; ++round) {
-    std::vector<Entrant*> order;
-    for (Entrant& entrant : entrants) {
-      const bool enough = entrant.result.samples_ns.size() >= settings.samples &&
-                          entrant.total_ns >= settings.min_seconds * 1e9;
-      if (!enough && !entrant.failed()) order.push_back(&entrant);
+    std::vector<CaseMeasurement*> order;
+    for (CaseMeasurement& measurement : measurements) {
+      const bool enough = measurement.result.samples_ns.size() >= settings.samples &&
+                          measurement.total_ns >= settings.min_seconds * 1e9;
+      if (!enough && !measurement.failed()) order.push_back(&measurement);
     }
     if (order.empty()) break;
     random.shuffle(order);
-    for (Entrant* entrant : order) {
-      progress(std::min(1.0, static_cast<double>(round) / settings.samples), entrant->result.row);
-      guard(*entrant, [&] { take_sample(*entrant, energy); });
-      entrant->variant->rest();
+    for (CaseMeasurement* measurement : order) {
+      progress(std::min(1.0, static_cast<double>(round) / settings.samples),
+               measurement->result.row);
+      guard(*measurement, [&] { take_sample(*measurement, energy); });
+      measurement->timed->rest();
     }
   }
 
-  for (Entrant& entrant : entrants) {
-    progress(1, entrant.result.row);
-    finish(entrant, energy, settings);
-    outcome.results.push_back(std::move(entrant.result));
+  for (CaseMeasurement& measurement : measurements) {
+    progress(1, measurement.result.row);
+    finish(measurement, energy, settings);
+    outcome.results.push_back(std::move(measurement.result));
   }
   return outcome;
 }

@@ -1,4 +1,4 @@
-// The clock: calibrates, warms up, interleaves, samples. It knows variants, and nothing of AES.
+// Measures cases: calibrates, warms up, takes interleaved samples, verifies. Knows nothing of AES.
 #pragma once
 
 #include <functional>
@@ -6,38 +6,38 @@
 #include <string>
 #include <vector>
 
+#include "bench/harness/case.hpp"
 #include "bench/harness/energy.hpp"
 #include "bench/harness/random.hpp"
 #include "bench/harness/statistics.hpp"
-#include "bench/harness/variant.hpp"
 
 namespace paraes::bench {
 
 struct Settings {
-  unsigned samples = 31;   // at least; more until min_seconds are reached
-  double min_seconds = 0;  // timed work per variant
-  unsigned warmup = 1;     // untimed calls after calibration
-  // A sample repeats the call until it lasts this long: ten thousand ticks of the clock, but well
-  // below a scheduler's slice of a few milliseconds, so that on a shared machine most samples see
-  // no other process and the median is one of those.
+  unsigned samples = 31;   // of each case; more until min_seconds is reached
+  double min_seconds = 0;  // of timed work, for each case
+  unsigned warmup = 1;     // untimed calls between calibration and the samples
+  // A sample consists of as many calls as calibration needed for this time. That is long against
+  // reading the clock, but well below a scheduler's time slice of a few milliseconds: on a shared
+  // machine most samples, and with them the median, are undisturbed by other processes.
   double min_sample_ns = 5e5;
-  // A row on a GPU with at least so much timed work has its energy measured, for as long: twenty
-  // steps of the slowest counter.
+  // The energy of a row on a GPU is measured only if its samples contain this much timed work, and
+  // then over at least this long: twenty updates of the slowest counter.
   double min_gpu_energy_ns = 2e9;
 };
 
 struct Result {
   Row row;
-  std::vector<double> samples_ns;  // of one call
+  std::vector<double> samples_ns;  // mean time of one call, for each sample
   Statistics statistics;
   PhaseNanoseconds timeline;  // medians
-  // Of the phases that were timed apart: as many as samples_ns, of one call, too; key expansion
-  // outside the calls has its own.
+  // The phases that were measured separately, for one call: one entry for each of samples_ns. Key
+  // expansion outside the calls has nine entries instead.
   PhaseSamples timeline_samples_ns;
-  std::optional<double> energy_joules;  // of one call
-  std::string energy_reason;            // why there is none
+  std::optional<double> energy_joules;  // mean of one call
+  std::string energy_reason;            // why energy_joules is empty
   bool verified = false;
-  std::string error;  // what a call threw, if one did
+  std::string error;  // message of the last exception that the case threw
 };
 
 struct Outcome {
@@ -45,12 +45,14 @@ struct Outcome {
   std::vector<Skipped> skipped;
 };
 
-// Called now and then with the part of the samples that is done (0 to 1) and who is next.
+// Called before each row is calibrated, sampled or finished, with the fraction of the group's
+// rounds that are done (0 to 1) and that row.
 using Progress = std::function<void(double, const Row&)>;
 
-// Sets all variants of the group up, takes their samples in rounds whose order is shuffled anew
-// each time, measures what energy GPUs take, verifies each variant and tears all down. Results come
-// in the order of the group.
+// Sets up all cases of the group, calibrates and warms up each, and takes samples in rounds, each
+// in a newly shuffled order. Afterwards it measures, for each case, the energy of GPUs and the time
+// of key expansion, verifies the result, and finally tears all down. Results are in the order of
+// the group.
 [[nodiscard]] Outcome measure(const Group& group, const Settings& settings, Random& random,
                               EnergyMeter& energy, const Progress& progress);
 

@@ -1,16 +1,16 @@
-// Signals that end a measurement only after its files are removed and its children have ended.
+// Signals end a measurement only after its files are removed and its child processes have ended.
 #pragma once
 
 namespace paraes::bench {
 
-// Thrown at the next safe place after SIGINT, SIGTERM or SIGHUP, so that folders are removed.
-// Not a std::exception: the harness notes those as wrong rows and goes on.
+// Thrown at the next safe place after SIGINT, SIGTERM or SIGHUP, so that destructors remove the
+// folders. Not a std::exception: the harness would take it for a failed row and continue.
 struct Interrupted {
   int signal;
 };
 
-// While one lives, these signals are noted rather than fatal; those that were ignored (nohup) stay
-// so.
+// While an object exists, these signals are only noted, not fatal. Signals that were ignored
+// (nohup) stay ignored.
 class NoteSignals {
  public:
   NoteSignals();
@@ -19,9 +19,10 @@ class NoteSignals {
   NoteSignals& operator=(const NoteSignals&) = delete;
 };
 
-// The last signal that was noted; 0: none.
+// The last signal that was noted, or 0.
 [[nodiscard]] int noted_signal() noexcept;
 
+// Throws Interrupted if a signal was noted.
 void throw_if_interrupted();
 
 }  // namespace paraes::bench

@@ -1,16 +1,16 @@
-// Libraries that a row needs and a machine may lack: the row is skipped then.
+// Opens libraries at run time. Rows whose library is missing are skipped.
 #pragma once
 
 #include <array>
 #include <string>
 
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 #include "paraes/error.hpp"
 #include "src/core/dynamic_library.hpp"
 
 namespace paraes::bench {
 
-// Throws Skip where the library is not installed.
+// Throws Skip if the library is not installed.
 [[nodiscard]] inline DynamicLibrary open_library(const char* name) {
   try {
     return DynamicLibrary(std::array{name}, "");

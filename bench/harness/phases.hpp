@@ -1,5 +1,5 @@
-// The phases of a row: nanoseconds by the names in phase_table. A phase that was not measured has
-// no entry.
+// The phases of a row, in nanoseconds, by the names in phase_table. A phase that was not measured
+// has no entry.
 #pragma once
 
 #include <initializer_list>
@@ -14,7 +14,7 @@ namespace paraes::bench {
 using PhaseNanoseconds = std::map<std::string_view, double>;
 using PhaseSamples = std::map<std::string_view, std::vector<double>>;
 
-// Those phases of `times` that are named in `measured`.
+// The phases of `times` that `measured` names.
 [[nodiscard]] inline PhaseNanoseconds phases_of(const PhaseTimes& times,
                                                 std::initializer_list<std::string_view> measured) {
   PhaseNanoseconds result;

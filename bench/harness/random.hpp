@@ -1,4 +1,4 @@
-// Random numbers that are the same for one seed with every standard library.
+// Random numbers that depend on the seed only, not on the standard library.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class Random {
     return value;
   }
 
-  // Fisher-Yates; the bias of the remainder is below 2^-50 for lists of any sane length.
+  // Fisher-Yates. The remainder's bias is below 2^-50 for lists of up to 2^14 items.
   template <class T>
   void shuffle(std::vector<T>& items) noexcept {
     for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[next() % i]);

@@ -1,4 +1,4 @@
-// One line of a benchmark: what ran, in the words of the JSON schema.
+// The axes of one result, with the names and values of the JSON schema.
 #pragma once
 
 #include <cstddef>
@@ -18,28 +18,30 @@ enum class Mode : std::uint8_t { ecb, cbc, ctr, xts, gcm };
 
 // Empty strings and optionals are null in the JSON.
 struct Row {
-  std::string rival;  // empty for ours
+  std::string rival;  // empty for paraes itself
   std::string device = "cpu";
-  std::string kernel;  // what ran, never auto; empty for a rival
+  std::string kernel;  // the one that ran, never auto; empty for a rival
   std::optional<Mode> mode;
   std::optional<int> key_bits;
   std::optional<Direction> direction;
   int threads = 1;  // 0 on a GPU
-  // What spreads the work over the threads: in memory scope on several threads of the CPU.
+  // "threads" or "openmp", in memory scope with several CPU threads; else empty.
   std::string executor;
   int ranks = 1;
-  std::uint64_t bytes = 0;  // of plaintext in one run
+  std::uint64_t bytes = 0;  // of plaintext in one call
   std::uint64_t messages = 1;
   std::string scope = "memory";
   std::string format;  // in file scope only
   bool in_place = false;
+  // "warm" if what a call touches fits in the last-level cache, else "cold"; empty in GPU memory.
+  // File scope does not compute it: always "warm".
   std::string cache = "warm";
   std::string key_expansion;
   std::string transfer;
   std::string distribution;
   bool overlap = false;
 
-  // The kernel or the rival's name.
+  // The name of the kernel or of the rival.
   [[nodiscard]] const std::string& who() const { return rival.empty() ? kernel : rival; }
 };
 

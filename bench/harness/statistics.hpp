@@ -13,12 +13,13 @@ struct Statistics {
   std::vector<std::size_t> outliers;  // indices of samples, ascending
 };
 
-// The middle value, or the mean of the two middle ones; `values` is not empty.
+// The middle value, or the mean of the two middle ones. `values` must not be empty.
 [[nodiscard]] double median_of(std::vector<double> values);
 
-// An outlier lies more than five standard deviations above the median, where 1.4826 MAD estimates
-// the standard deviation of normal noise, but at least 0.1 % of the median (equal samples have a
-// MAD of zero, and the clock a resolution). Outliers are marked here and dropped nowhere.
+// An outlier lies more than five standard deviations above the median. The standard deviation is
+// taken as 1.4826 MAD, its estimate for normal noise, but at least as 0.1 % of the median: equal
+// samples have a MAD of zero, and the clock has a finite resolution. Outliers are marked, never
+// dropped.
 [[nodiscard]] Statistics statistics_of(const std::vector<double>& samples);
 
 }  // namespace paraes::bench

@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 #include "bench/memory/job.hpp"
 #include "paraes/error.hpp"
 #include "src/core/executor.hpp"
@@ -27,7 +27,7 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 Buffer::Buffer(std::size_t bytes) {
   map(bytes);
-  // Only advice: the context of the report says what the system makes of it.
+  // Only advice: the report's context has the system's setting.
   if (bytes >= huge_page) (void)madvise(mapping_, mapped_, MADV_HUGEPAGE);
 }
 
@@ -35,7 +35,7 @@ Buffer Buffer::shared(std::size_t bytes) {
   Buffer buffer;
   buffer.file_ = Descriptor(memfd_create("paraes-bench", MFD_CLOEXEC));
   if (buffer.file_.get() < 0 || ftruncate(buffer.file_.get(), static_cast<off_t>(bytes)) != 0) {
-    throw IoError("cannot make memory to share", errno);
+    throw IoError("cannot create shared memory", errno);
   }
   buffer.map_file(bytes);
   return buffer;
@@ -43,7 +43,7 @@ Buffer Buffer::shared(std::size_t bytes) {
 
 Buffer::Buffer(const std::string& path, std::size_t bytes) : Buffer() {
   file_ = Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (file_.get() < 0) throw IoError("cannot share memory with another process: " + path, errno);
+  if (file_.get() < 0) throw IoError("cannot open another process's memory: " + path, errno);
   map_file(bytes);
 }
 
@@ -60,7 +60,7 @@ void Buffer::map(std::size_t bytes) {
   data_ = static_cast<std::uint8_t*>(mapping_) + (alignment - address % alignment) % alignment;
 }
 
-// Over addresses of its own: a huge page lies at a multiple of its size in both.
+// Maps the file over the aligned addresses from map(), so that huge pages are possible.
 void Buffer::map_file(std::size_t bytes) {
   map(bytes);
   if (mmap(data_, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file_.get(), 0) ==

@@ -1,4 +1,4 @@
-// The buffers of a group of memory variants.
+// Host buffers of the cases in memory and transfer scope.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,15 @@
 
 namespace paraes::bench {
 
-// Page-aligned anonymous memory; transparent huge pages are asked for from 2 MiB on. No page is
-// touched yet.
+// Page-aligned anonymous memory, none of whose pages has been touched. From 2 MiB on it is aligned
+// to 2 MiB, and the system is advised to use huge pages (not for shared memory: see collapse()).
 class Buffer {
  public:
   Buffer() = default;
   explicit Buffer(std::size_t bytes);
-  // Memory that other processes can map, by its path() while this buffer exists.
+  // Memory that other processes can map by its path(), while this buffer exists.
   [[nodiscard]] static Buffer shared(std::size_t bytes);
-  // The memory of another process with this path; throws Error if this process may not have it.
+  // Maps another process's shared memory by its path(). Throws IoError if that is not permitted.
   Buffer(const std::string& path, std::size_t bytes);
   ~Buffer();
   Buffer(Buffer&& other) noexcept;
@@ -26,10 +26,10 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
 
   [[nodiscard]] std::uint8_t* data() const { return data_; }
-  // Of shared memory, otherwise empty.
+  // Empty unless the memory is shared.
   [[nodiscard]] std::string path() const;
-  // Has huge pages made of these bytes of shared memory, touched or not, where the system can: for
-  // it no advice does (unless shmem_enabled says so).
+  // Backs these bytes with huge pages, as far as the system can. For shared memory, where advice
+  // has no effect under the usual setting of shmem_enabled.
   void collapse(std::size_t offset, std::size_t bytes) const;
 
  private:
@@ -42,24 +42,26 @@ class Buffer {
   Descriptor file_;
 };
 
-// One input and one output that the variants of a group share: they are of one size, and the
-// interleaving would otherwise turn every warm cache cold. Both exist while some variant holds
-// them, and are touched first by the threads that use them, with the same partition.
+// One input and one output buffer that all cases of a group share. With separate buffers, the
+// interleaved cases would evict each other's data from the caches. The buffers exist while a case
+// holds them. Their pages are first touched by `threads` threads, in the ranges of the timed work
+// (in XTS, borders may differ by less than a data unit).
 class Arena {
  public:
   enum class Memory {
     own,
-    shared  // with other processes of this machine
+    shared  // with other processes on this machine
   };
 
   Arena(std::uint64_t bytes, int threads, Memory memory = Memory::own)
       : bytes_(bytes), threads_(threads), memory_(memory) {}
 
-  // hold() and fill(). Throws Skip when there is not enough memory.
+  // hold() and fill(). Throws Skip if there is not enough memory.
   void acquire();
-  // Makes the buffers, untouched, so that other processes can be the first to touch their parts.
+  // Allocates the buffers without touching them, so that other processes can touch their ranges
+  // first. Throws Skip if there is not enough memory.
   void hold();
-  // Fills both, once.
+  // Fills the input with the pattern and the output with other bytes, unless that is done.
   void fill();
   void release() noexcept;
 
@@ -68,8 +70,8 @@ class Arena {
   [[nodiscard]] const Buffer& in_buffer() const { return in_; }
   [[nodiscard]] const Buffer& out_buffer() const { return out_; }
 
-  void fill_out_with_pattern();  // for runs in place
-  void spoil_out();              // so that no run can be right by doing nothing
+  void fill_out_with_pattern();  // the input of in-place work
+  void spoil_out();              // makes a call that writes nothing detectable
 
  private:
   std::uint64_t bytes_;
@@ -81,7 +83,7 @@ class Arena {
   Buffer out_;
 };
 
-// What the system says it can still give to programs, in bytes.
+// The memory available to programs, in bytes (MemAvailable of /proc/meminfo).
 [[nodiscard]] std::uint64_t available_memory();
 
 }  // namespace paraes::bench

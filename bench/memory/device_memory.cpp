@@ -13,7 +13,7 @@
 namespace paraes::bench {
 namespace {
 
-// Data goes to the device in such chunks before it is timed.
+// The size of the chunks in which the input is copied to the device, before anything is timed.
 constexpr std::size_t chunk_bytes = std::size_t{16} << 20;
 
 }  // namespace
@@ -27,7 +27,7 @@ void DeviceMemoryArena::acquire() {
     gpu::Device& device = context().device();
     queue_ = device.make_queue();
     gpu::Memory in = device.allocate(tags_at());
-    // Only now a member: a device without room for both keeps neither.
+    // Set last, so that a device without memory for both buffers keeps neither.
     out_ = device.allocate(tags_at() + 16 * segments(bytes_));
     in_ = std::move(in);
     fill_in();
@@ -63,18 +63,18 @@ void DeviceMemoryArena::read_out(std::uint8_t* to) {
   queue_->finish();
 }
 
-DeviceMemoryVariant::DeviceMemoryVariant(Row row, const Job& job, KeyExpansion key_expansion,
-                                         std::shared_ptr<DeviceMemoryArena> arena)
-    : Variant(std::move(row)), job_(job), key_expansion_(key_expansion), arena_(std::move(arena)) {}
+DeviceMemoryCase::DeviceMemoryCase(Row row, const Job& job, KeyExpansion key_expansion,
+                                   std::shared_ptr<DeviceMemoryArena> arena)
+    : Case(std::move(row)), job_(job), key_expansion_(key_expansion), arena_(std::move(arena)) {}
 
-std::unique_ptr<gpu::KeyMaterial> DeviceMemoryVariant::make_key() const {
+std::unique_ptr<gpu::KeyMaterial> DeviceMemoryCase::make_key() const {
   const unsigned count = job_.mode == Mode::xts ? 2 : 1;
   const auto bytes = static_cast<std::size_t>(job_.key_bits / 8) * count;
   return detail::make_key_material(Bytes(material().key).first(bytes), count,
                                    job_.mode == Mode::gcm, key_expansion_);
 }
 
-void DeviceMemoryVariant::set_up() {
+void DeviceMemoryCase::set_up() {
   try {
     arena_->acquire();
     holds_arena_ = true;
@@ -90,7 +90,7 @@ void DeviceMemoryVariant::set_up() {
   }
 }
 
-void DeviceMemoryVariant::tear_down() noexcept {
+void DeviceMemoryCase::tear_down() noexcept {
   expander_.reset();
   stream_.reset();
   key_.reset();
@@ -98,7 +98,7 @@ void DeviceMemoryVariant::tear_down() noexcept {
   holds_arena_ = false;
 }
 
-void DeviceMemoryVariant::launch() {
+void DeviceMemoryCase::launch() {
   const bool encrypts = job_.direction == Direction::encrypt;
   const std::uint8_t* const iv = material().iv.data();
   paraes_message message = gpu::make_message(0, 0, job_.bytes, nullptr);
@@ -127,7 +127,7 @@ void DeviceMemoryVariant::launch() {
   }
 }
 
-void DeviceMemoryVariant::launch_segments() {
+void DeviceMemoryCase::launch_segments() {
   std::vector<paraes_message> messages;
   messages.reserve(segments(job_.bytes));
   for (std::uint64_t s = 0; s < segments(job_.bytes); ++s) {
@@ -145,12 +145,12 @@ void DeviceMemoryVariant::launch_segments() {
   stream_->launch_hash(messages.size());
 }
 
-void DeviceMemoryVariant::call() {
+void DeviceMemoryCase::call() {
   stream_->repeat();
   stream_->finish();
 }
 
-bool DeviceMemoryVariant::verify() {
+bool DeviceMemoryCase::verify() {
   arena_->fill_in();
   arena_->spoil_out();
   call();
@@ -162,7 +162,7 @@ bool DeviceMemoryVariant::verify() {
   return is_answer(job_, out.data(), nullptr);
 }
 
-bool DeviceMemoryVariant::expand_key() {
+bool DeviceMemoryCase::expand_key() {
   if (!expander_) {
     expander_ = std::make_unique<gpu::Stream>(arena_->context(), arena_->in(), arena_->out(), 1);
   }
@@ -173,12 +173,13 @@ bool DeviceMemoryVariant::expand_key() {
 }
 
 void refuse_device_memory(const Job& job) {
-  if (job.in_place) throw Skip("GPU kernels work from one buffer to another");
+  if (job.in_place) throw Skip("GPU kernels need separate input and output buffers");
   if (job.mode != Mode::xts) return;
   const Units units(job.bytes, job.unit);
   if (job.bytes % 16 != 0 || units.size(0) % 16 != 0 || units.last != units.size(0)) {
     throw Skip(
-        "a GPU takes whole data units of whole blocks: the library leaves the rest to the cpu");
+        "a GPU computes complete XTS data units of whole blocks: the library leaves the rest to "
+        "the cpu");
   }
 }
 

@@ -1,17 +1,18 @@
-// Memory scope on a GPU: kernels over data that lies in the GPU's memory, without any copy.
+// Memory scope on a GPU: a call launches the kernels of a mode over data in the GPU's memory and
+// waits for them. It copies nothing.
 #pragma once
 
 #include <memory>
 #include <string>
 
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 #include "bench/memory/job.hpp"
 #include "src/gpu/pool.hpp"
 
 namespace paraes::bench {
 
-// The input and the output that all variants of one kernel, device and size share, like Arena. The
-// device and its program are opened when the first of them asks.
+// The input and output buffers that all cases of one kernel, device and size share, like Arena. The
+// first acquire() opens the device and its GPU program.
 class DeviceMemoryArena {
  public:
   DeviceMemoryArena(std::string device, std::string kernel, std::uint64_t bytes);
@@ -21,12 +22,12 @@ class DeviceMemoryArena {
 
   [[nodiscard]] gpu::DeviceContext& context() const { return *pool_->contexts()[0]; }
   [[nodiscard]] const gpu::Memory& in() const { return in_; }
-  // The text, then room for the tags of its segments.
+  // The text, then the tags of its segments from tags_at() on.
   [[nodiscard]] const gpu::Memory& out() const { return out_; }
   [[nodiscard]] std::size_t tags_at() const { return (bytes_ + 15) / 16 * 16; }
 
   void fill_in();    // with the pattern
-  void spoil_out();  // so that no run can be right by doing nothing
+  void spoil_out();  // makes a call that writes nothing detectable
   void read_out(std::uint8_t* to);
 
  private:
@@ -40,15 +41,15 @@ class DeviceMemoryArena {
   gpu::Memory out_;
 };
 
-class DeviceMemoryVariant : public Variant {
+class DeviceMemoryCase : public Case {
  public:
-  DeviceMemoryVariant(Row row, const Job& job, KeyExpansion key_expansion,
-                      std::shared_ptr<DeviceMemoryArena> arena);
+  DeviceMemoryCase(Row row, const Job& job, KeyExpansion key_expansion,
+                   std::shared_ptr<DeviceMemoryArena> arena);
 
   void set_up() override;
   void tear_down() noexcept override;
   void call() override;
-  // GPUs save energy too: a pause between samples must not be paid for by the next one.
+  // A GPU lowers its clocks during a pause. The first call after it must not be timed.
   void lead_in() override { call_untimed(); }
   [[nodiscard]] bool verify() override;
   bool expand_key() override;
@@ -65,10 +66,11 @@ class DeviceMemoryVariant : public Variant {
   bool holds_arena_ = false;
   std::unique_ptr<gpu::KeyMaterial> key_;
   std::unique_ptr<gpu::Stream> stream_;
-  std::unique_ptr<gpu::Stream> expander_;  // keeps new keys away from the stream that is timed
+  std::unique_ptr<gpu::Stream> expander_;  // expands keys apart from the stream that is timed
 };
 
-// Throws Skip for what the library gives the CPU a part of, or keeps apart.
+// Throws Skip for jobs that cannot run on data in GPU memory: in place, and XTS with an incomplete
+// last data unit, which the library computes on the CPU.
 void refuse_device_memory(const Job& job);
 
 }  // namespace paraes::bench

@@ -9,33 +9,33 @@
 namespace paraes::bench {
 namespace {
 
-void spread(unsigned runs, RunRef body) {
-  const auto count = static_cast<int>(runs);
+void spread(unsigned ranges, RunRef body) {
+  const auto count = static_cast<int>(ranges);
 #pragma omp parallel for num_threads(count) schedule(static, 1)
-  for (int run = 0; run < count; ++run) body(static_cast<unsigned>(run));
+  for (int range = 0; range < count; ++range) body(static_cast<unsigned>(range));
 }
 
 }  // namespace
 
-void OpenMpVariant::call() {
+void OpenMpCase::call() {
   const SpreadScope scope(spread);
-  MemoryVariant::call();
+  MemoryCase::call();
 }
 
-// After rest() the threads are made anew, and the scheduler may have two of them share a core for a
-// while. Meanwhile they do nothing, which leaves the caches as other rows find them.
-void OpenMpVariant::lead_in() {
+// After rest(), OpenMP starts new threads, and the scheduler may place two of them on one core for
+// a while. Until that is over they run empty loops, which leave the caches unchanged.
+void OpenMpCase::lead_in() {
   constexpr std::chrono::milliseconds long_enough(5);
   const auto end = std::chrono::steady_clock::now() + long_enough;
   do {
     spread(static_cast<unsigned>(row().threads), RunRef([](unsigned) {}));
   } while (std::chrono::steady_clock::now() < end);
-  MemoryVariant::lead_in();
+  MemoryCase::lead_in();
 }
 
-// OpenMP's threads would look for more work for milliseconds, or for good, on the cores of the rows
-// that come next.
-void OpenMpVariant::rest() noexcept {
+// OpenMP's threads would otherwise spin on the cores of the next rows: for milliseconds, or without
+// end, depending on OMP_WAIT_POLICY.
+void OpenMpCase::rest() noexcept {
   static_cast<void>(omp_pause_resource(omp_pause_soft, omp_get_initial_device()));
 }
 

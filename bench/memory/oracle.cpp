@@ -9,8 +9,8 @@
 namespace paraes::bench {
 namespace {
 
-// The pattern is computed again rather than read back: a run in place has overwritten it, and a
-// faulty run could have written to its input.
+// Inputs are computed again, a chunk at a time, rather than read back: work in place overwrites its
+// input, and a faulty implementation might.
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
 
 bool is_copy(std::uint64_t bytes, const std::uint8_t* out) {
@@ -43,7 +43,7 @@ void start(const Job& job, EVP_CIPHER_CTX* context) {
   if (job.mode == Mode::cbc || job.mode == Mode::ctr) evp_restart(context, material().iv.data());
 }
 
-Job turned(Job job, Direction direction) {
+Job with_direction(Job job, Direction direction) {
   job.direction = direction;
   return job;
 }
@@ -60,11 +60,11 @@ std::array<std::uint8_t, 16> final_tag(EVP_CIPHER_CTX* context) {
 }  // namespace
 
 std::array<std::uint8_t, 16> gcm_tag_of_pattern(const Job& job) {
-  const EvpContext to_plain = evp_context(turned(job, Direction::decrypt));
-  const EvpContext to_cipher = evp_context(turned(job, Direction::encrypt));
+  const EvpContext to_plain = evp_context(with_direction(job, Direction::decrypt));
+  const EvpContext to_cipher = evp_context(with_direction(job, Direction::encrypt));
   start(job, to_plain.get());
   start(job, to_cipher.get());
-  // EVP hands out plaintext before the tag is known; encrypting that gives the pattern back, and
+  // EVP decrypts before it knows the tag. Encrypting that plaintext gives the pattern again, and
   // its tag.
   std::vector<std::uint8_t> buffer(chunk_bytes);
   for (std::uint64_t at = 0; at < job.bytes; at += chunk_bytes) {
@@ -94,8 +94,8 @@ bool is_answer(const Job& job, const std::uint8_t* out, const std::uint8_t* tag)
 
 bool is_answer_in_segments(const Job& job, const std::uint8_t* out, const std::uint8_t* tags) {
   const bool decrypts = job.direction == Direction::decrypt;
-  const EvpContext to_plain = evp_context(turned(job, Direction::decrypt));
-  const EvpContext to_cipher = evp_context(turned(job, Direction::encrypt));
+  const EvpContext to_plain = evp_context(with_direction(job, Direction::decrypt));
+  const EvpContext to_cipher = evp_context(with_direction(job, Direction::encrypt));
   std::vector<std::uint8_t> given(segment_bytes);
   std::vector<std::uint8_t> plain(segment_bytes);
   std::vector<std::uint8_t> cipher(segment_bytes);
@@ -107,7 +107,7 @@ bool is_answer_in_segments(const Job& job, const std::uint8_t* out, const std::u
     evp_restart(to_plain.get(), nonce.data());
     evp_restart(to_cipher.get(), nonce.data());
     if (decrypts) evp_update(to_plain.get(), given.data(), plain.data(), size);
-    // Encrypting the plaintext that decryption gave leads to the tag that it had to find.
+    // The right tag of a decryption is the one that encrypting its plaintext gives.
     evp_update(to_cipher.get(), decrypts ? plain.data() : given.data(), cipher.data(), size);
     const std::uint8_t* const expected = decrypts ? plain.data() : cipher.data();
     if (std::memcmp(expected, out + at, size) != 0) return false;

@@ -1,4 +1,4 @@
-// The right answer, from OpenSSL's EVP, one thread, computed afresh for every row.
+// Checks results against OpenSSL's EVP, which computes them again for each row, on one thread.
 #pragma once
 
 #include <array>
@@ -8,15 +8,16 @@
 
 namespace paraes::bench {
 
-// The tag under which the job's input, taken as GCM ciphertext, decrypts.
+// The tag with which the pattern, taken as GCM ciphertext, is authentic.
 [[nodiscard]] std::array<std::uint8_t, 16> gcm_tag_of_pattern(const Job& job);
 
-// Whether `out` is what the job makes of pattern(0, …), every byte; GCM encryption: and `tag` is
-// its tag.
+// Whether every byte of `out` is the job's result for pattern(0, …) as input, and in GCM encryption
+// whether `tag` is its tag. `tag` is used in that case only. Ignores Job::offset.
 [[nodiscard]] bool is_answer(const Job& job, const std::uint8_t* out, const std::uint8_t* tag);
 
-// The same for a GCM job in segments, each a message with segment_nonce(): encryption made the tags
-// that `tags` has, 16 bytes each; decryption found that these would be right.
+// As is_answer(), for a GCM job in segments, each a message with segment_nonce(). `tags` has 16
+// bytes for each segment: the tags that encryption made, or that decryption computed from the
+// ciphertext.
 [[nodiscard]] bool is_answer_in_segments(const Job& job, const std::uint8_t* out,
                                          const std::uint8_t* tags);
 

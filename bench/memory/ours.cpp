@@ -1,6 +1,6 @@
 #include "bench/memory/ours.hpp"
 
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 #include "paraes/ciphers.hpp"
 #include "src/gpu/pool.hpp"
 #include "src/kernels/registry.hpp"
@@ -13,11 +13,11 @@ namespace {
 
 Bytes job_key(const Job& job) { return {material().key.data(), key_bytes(job)}; }
 
-class Ours : public Contender {
+class Ours : public Implementation {
  public:
   Ours(const Job& job, const Execution& execution)
       : job_(job),
-        // On a GPU the name is that of a GPU kernel.
+        // For expand_key(), which runs on the CPU. execution.kernel may be a GPU kernel.
         row_(find_kernel(gpu::parse_device(execution.device) ? "auto" : execution.kernel)) {}
 
   [[nodiscard]] PhaseTimes take_device_times() override { return cipher().take_device_times(); }
@@ -127,7 +127,7 @@ class OurGcm : public Ours {
  public:
   OurGcm(const Job& job, const Execution& execution)
       : Ours(job, execution), gcm_(job_key(job), execution) {
-    if (job.offset != 0) throw Skip("a message in GCM is hashed as a whole");
+    if (job.offset != 0) throw Skip("GCM authenticates a message as a whole");
   }
 
   void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* tag) override {
@@ -147,11 +147,11 @@ class OurGcm : public Ours {
 
 }  // namespace
 
-std::unique_ptr<Contender> make_ours(const Job& job, const std::string& kernel) {
+std::unique_ptr<Implementation> make_ours(const Job& job, const std::string& kernel) {
   return make_ours(job, Execution{.kernel = kernel, .threads = job.threads});
 }
 
-std::unique_ptr<Contender> make_ours(const Job& job, const Execution& execution) {
+std::unique_ptr<Implementation> make_ours(const Job& job, const Execution& execution) {
   switch (job.mode.value()) {
     case Mode::ecb:
       return std::make_unique<OurEcb>(job, execution);

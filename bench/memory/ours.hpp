@@ -1,4 +1,4 @@
-// Our own kernels through the public classes.
+// The kernels of paraes, called through its public classes.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,9 @@
 
 namespace paraes::bench {
 
-// Throws Skip for a share of a message (Job::offset) in GCM or CBC encryption.
-[[nodiscard]] std::unique_ptr<Contender> make_ours(const Job& job, const std::string& kernel);
-// On a GPU too; throws what its cipher throws.
-[[nodiscard]] std::unique_ptr<Contender> make_ours(const Job& job, const Execution& execution);
+// On the CPU. Throws Skip for GCM or CBC encryption of a share of a message (Job::offset).
+[[nodiscard]] std::unique_ptr<Implementation> make_ours(const Job& job, const std::string& kernel);
+// On any device. Also throws what the constructor of the cipher throws.
+[[nodiscard]] std::unique_ptr<Implementation> make_ours(const Job& job, const Execution& execution);
 
 }  // namespace paraes::bench

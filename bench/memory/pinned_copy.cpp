@@ -11,9 +11,9 @@
 namespace paraes::bench {
 namespace {
 
-class PinnedCopy : public Variant {
+class PinnedCopy : public Case {
  public:
-  using Variant::Variant;
+  using Case::Case;
 
   void set_up() override {
     try {
@@ -24,39 +24,39 @@ class PinnedCopy : public Variant {
   }
 
   void tear_down() noexcept override {
-    // Everything of a device goes before it.
+    // Queues and memory must be released before their device.
     up_.reset();
     down_.reset();
     from_host_.reset();
     to_host_.reset();
-    there_ = {};
-    back_ = {};
+    uploaded_ = {};
+    source_ = {};
     device_.reset();
     platform_.reset();
   }
 
   void call() override {
-    down_->download(to_host_->host().data(), back_, 0, row().bytes);
+    down_->download(to_host_->host().data(), source_, 0, row().bytes);
     if (!row().overlap) down_->finish();
-    up_->upload(there_, 0, from_host_->host().data(), row().bytes);
+    up_->upload(uploaded_, 0, from_host_->host().data(), row().bytes);
     up_->finish();
     down_->finish();
   }
 
   [[nodiscard]] bool verify() override {
-    std::uint8_t* const came_back = to_host_->host().data();
-    up_->clear(there_, 0, row().bytes);
+    std::uint8_t* const downloaded = to_host_->host().data();
+    up_->clear(uploaded_, 0, row().bytes);
     up_->finish();
-    std::memset(came_back, 0xa5, row().bytes);
+    std::memset(downloaded, 0xa5, row().bytes);
     call();
     Job copy;
     copy.bytes = row().bytes;
-    if (!is_answer(copy, came_back, nullptr)) return false;
-    // What went the other way has to be fetched to be seen.
-    std::memset(came_back, 0xa5, row().bytes);
-    down_->download(came_back, there_, 0, row().bytes);
+    if (!is_answer(copy, downloaded, nullptr)) return false;
+    // The uploaded bytes must be downloaded to be compared.
+    std::memset(downloaded, 0xa5, row().bytes);
+    down_->download(downloaded, uploaded_, 0, row().bytes);
     down_->finish();
-    return is_answer(copy, came_back, nullptr);
+    return is_answer(copy, downloaded, nullptr);
   }
 
  private:
@@ -67,12 +67,12 @@ class PinnedCopy : public Variant {
     device_ = platform_->open(static_cast<unsigned>(std::stoul(id.substr(colon + 1))));
     from_host_ = device_->allocate_pinned(row().bytes, false);
     to_host_ = device_->allocate_pinned(row().bytes, false);
-    there_ = device_->allocate(row().bytes);
-    back_ = device_->allocate(row().bytes);
+    uploaded_ = device_->allocate(row().bytes);
+    source_ = device_->allocate(row().bytes);
     up_ = device_->make_queue();
     down_ = device_->make_queue();
     pattern(0, from_host_->host().data(), row().bytes);
-    up_->upload(back_, 0, from_host_->host().data(), row().bytes);
+    up_->upload(source_, 0, from_host_->host().data(), row().bytes);
     up_->finish();
   }
 
@@ -80,17 +80,17 @@ class PinnedCopy : public Variant {
   std::unique_ptr<gpu::Device> device_;
   std::unique_ptr<gpu::PinnedMemory> from_host_;
   std::unique_ptr<gpu::PinnedMemory> to_host_;
-  gpu::Memory there_;
-  gpu::Memory back_;
+  gpu::Memory uploaded_;  // device memory that a call writes
+  gpu::Memory source_;    // device memory that a call reads
   std::unique_ptr<gpu::Queue> up_;
   std::unique_ptr<gpu::Queue> down_;
 };
 
 }  // namespace
 
-std::unique_ptr<Variant> make_pinned_copy(Row row) {
+std::unique_ptr<Case> make_pinned_copy(Row row) {
   if (row.device.find('+') != std::string::npos) {
-    throw Skip("the two-way copy is that of one device");
+    throw Skip("pinned-copy measures one device, not several joined");
   }
   return std::make_unique<PinnedCopy>(std::move(row));
 }

@@ -18,7 +18,7 @@ namespace paraes::bench::ports_aesni {
 namespace {
 
 using Vec = __m128i;
-// More would not leave one of 16 registers for the round key.
+// Leaves some of the 16 registers for round keys.
 constexpr std::size_t groups = 12;
 PARAES_INLINE Vec load(const std::uint8_t* p) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
@@ -65,7 +65,7 @@ namespace paraes::bench::ports_vaes512 {
 namespace {
 
 using Vec = __m512i;
-// With the round keys of the longest key, 15, there are 31 of 32 registers.
+// With the 15 round keys of AES-256 they take 31 of the 32 registers.
 constexpr std::size_t groups = 16;
 PARAES_INLINE Vec load(const std::uint8_t* p) { return _mm512_loadu_si512(p); }
 PARAES_INLINE void store(std::uint8_t* p, Vec a) { _mm512_storeu_si512(p, a); }
@@ -87,10 +87,10 @@ namespace {
 
 using Blocks = std::array<std::uint8_t, max_ports_bytes>;
 
-class PortsVariant : public Variant {
+class PortsCase : public Case {
  public:
-  PortsVariant(Row row, const Job& job, const Ports& ports)
-      : Variant(std::move(row)),
+  PortsCase(Row row, const Job& job, const Ports& ports)
+      : Case(std::move(row)),
         ports_(ports),
         job_(job),
         executor_(job.threads),
@@ -99,7 +99,7 @@ class PortsVariant : public Variant {
         .expand(schedule_, material().key.data(), static_cast<unsigned>(key_bytes(job)));
     const std::uint64_t share = job.bytes / shares_.size();
     times_ = share / ports.bytes;
-    if (times_ < 16) throw Skip("too few bytes to measure rounds alone");
+    if (times_ < 16) throw Skip("--size is too small to measure rounds alone");
     for (std::size_t r = 0; r < shares_.size(); ++r) {
       pattern(r * max_ports_bytes, shares_[r].data(), max_ports_bytes);
     }
@@ -150,8 +150,8 @@ std::span<const Ports> all_ports() {
 #endif
 }
 
-std::unique_ptr<Variant> make_ports(Row row, const Job& job, const Ports& ports) {
-  return std::make_unique<PortsVariant>(std::move(row), job, ports);
+std::unique_ptr<Case> make_ports(Row row, const Job& job, const Ports& ports) {
+  return std::make_unique<PortsCase>(std::move(row), job, ports);
 }
 
 }  // namespace paraes::bench

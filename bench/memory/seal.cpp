@@ -50,7 +50,7 @@ class MemorySink : public PositionalSink {
   }
   void write_at(std::uint64_t offset, Bytes bytes) override {
     if (offset > data_.size() || bytes.size() > data_.size() - offset) {
-      throw Error("a message is longer than its layout says");
+      throw Error("a message is longer than its layout allows");
     }
     std::memcpy(data_.data() + offset, bytes.data(), bytes.size());
   }
@@ -65,20 +65,20 @@ Bytes key() { return Bytes(material().key).first(32); }
 
 }  // namespace
 
-SealVariant::SealVariant(Row row, std::shared_ptr<Arena> arena)
-    : Variant(std::move(row)), arena_(std::move(arena)) {}
+SealCase::SealCase(Row row, std::shared_ptr<Arena> arena)
+    : Case(std::move(row)), arena_(std::move(arena)) {}
 
-SealVariant::~SealVariant() = default;
+SealCase::~SealCase() = default;
 
-std::uint64_t SealVariant::arena_bytes(std::uint64_t bytes) {
+std::uint64_t SealCase::arena_bytes(std::uint64_t bytes) {
   return c2sp_layout().sealed_bytes(bytes);
 }
 
-MutableBytes SealVariant::sealed() const {
+MutableBytes SealCase::sealed() const {
   return {arena_->out(), static_cast<std::size_t>(arena_bytes(row().bytes))};
 }
 
-void SealVariant::set_up() {
+void SealCase::set_up() {
   arena_->acquire();
   Execution execution;
   execution.device = row().device;
@@ -91,13 +91,13 @@ void SealVariant::set_up() {
   }
 }
 
-void SealVariant::tear_down() noexcept {
+void SealCase::tear_down() noexcept {
   if (!message_) return;
   message_.reset();
   arena_->release();
 }
 
-void SealVariant::call() {
+void SealCase::call() {
   MemorySource source({arena_->in(), static_cast<std::size_t>(row().bytes)});
   MemorySink sink(sealed());
   TransferOptions options;
@@ -105,7 +105,7 @@ void SealVariant::call() {
   static_cast<void>(seal_message(source, *message_, sink, options));
 }
 
-bool SealVariant::verify() {
+bool SealCase::verify() {
   arena_->spoil_out();
   call();
   const Message opened =

@@ -1,30 +1,32 @@
-// Whole messages of the default format's kind from memory to memory, as files go, without the file
-// system: what `tune` compares devices by.
+// Encrypts whole messages in segments from memory to memory, as files are encrypted but without the
+// file system. `paraes tune` compares devices by it.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 #include "bench/memory/arena.hpp"
 #include "paraes/messages.hpp"
 
 namespace paraes::bench {
 
-class SealVariant : public Variant {
+class SealCase : public Case {
  public:
-  // AES-256 in segments (c2sp). `row` says device, kernel, threads and bytes; the arena has
-  // arena_bytes(row.bytes).
-  SealVariant(Row row, std::shared_ptr<Arena> arena);
-  ~SealVariant() override;
+  // A call encrypts row.bytes in the format c2sp, with AES-256, on row.device with row.kernel and
+  // row.threads. `arena` has at least arena_bytes(row.bytes).
+  SealCase(Row row, std::shared_ptr<Arena> arena);
+  ~SealCase() override;
 
   void set_up() override;
   void tear_down() noexcept override;
   void call() override;
-  // What the CPU makes of the ciphertext, with a kernel of its own choice.
+  // Decrypts the output of one more call on the CPU, with the default kernel, and compares the
+  // plaintext. There is no independent computation.
   [[nodiscard]] bool verify() override;
 
+  // Bytes of a message whose plaintext has `bytes` bytes.
   [[nodiscard]] static std::uint64_t arena_bytes(std::uint64_t bytes);
 
  private:

@@ -9,29 +9,29 @@
 
 namespace paraes::bench {
 
-TransferVariant::TransferVariant(Row row, const Job& job, std::shared_ptr<Arena> arena,
-                                 Execution execution)
-    : MemoryVariant(std::move(row), job, nullptr, std::move(arena)),
+TransferCase::TransferCase(Row row, const Job& job, std::shared_ptr<Arena> arena,
+                           Execution execution)
+    : MemoryCase(std::move(row), job, nullptr, std::move(arena)),
       execution_(std::move(execution)) {}
 
-void TransferVariant::set_up() {
+void TransferCase::set_up() {
   try {
     use(make_ours(job(), execution_));
   } catch (const Error& error) {
     throw Skip(error.what());
   }
-  MemoryVariant::set_up();
+  MemoryCase::set_up();
 }
 
-void TransferVariant::tear_down() noexcept {
-  MemoryVariant::tear_down();
+void TransferCase::tear_down() noexcept {
+  MemoryCase::tear_down();
   use(nullptr);
 }
 
-bool TransferVariant::expand_key() {
+bool TransferCase::expand_key() {
   Job small = job();
   small.direction = Direction::encrypt;
-  if (small.mode == Mode::cbc) small.mode = Mode::ecb;  // which the CPU encrypts
+  if (small.mode == Mode::cbc) small.mode = Mode::ecb;  // CBC encryption would run on the CPU
   small.bytes = small.unit = 64;
   std::vector<std::uint8_t> text(small.bytes);
   std::uint8_t tag[16];
@@ -42,9 +42,9 @@ bool TransferVariant::expand_key() {
   return true;
 }
 
-PhaseNanoseconds TransferVariant::take_phases() {
-  const PhaseTimes times = contender().take_device_times();
-  // Through mapped memory the kernels themselves move the data.
+PhaseNanoseconds TransferCase::take_phases() {
+  const PhaseTimes times = implementation().take_device_times();
+  // With mapped memory there are no copies: the kernels read and write host memory.
   PhaseNanoseconds phases = execution_.transfer == Transfer::staged
                                 ? phases_of(times, {"host_to_device", "kernel", "device_to_host"})
                                 : phases_of(times, {"kernel"});

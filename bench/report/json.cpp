@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
-// Tenths of a nanosecond: the clock knows no more, and the file stays readable.
+// Rounds to tenths of a nanosecond, finer than the clock, to keep the file readable.
 double tenth(double ns) { return std::round(ns * 10) / 10; }
 
 Json tenths(const std::vector<double>& samples_ns) {

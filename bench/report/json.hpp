@@ -1,4 +1,4 @@
-// The report that programs read: schema 1.
+// The report as JSON, schema 1, for programs.
 #pragma once
 
 #include <cstdint>

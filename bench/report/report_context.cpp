@@ -33,9 +33,9 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// Cycles a second of a core that is at work, as it is while it counts down: a step is one cycle on
-// every processor that is asked here. The best of several, since others may want the core. Null
-// elsewhere.
+// Cycles per second of a busy core, from the time of a countdown loop, assuming one cycle for each
+// iteration, as on current x86-64 processors. The best of 15 measurements, since other processes
+// may use the core. Null on other architectures.
 Json measured_clock() {
 #if defined(__x86_64__)
   constexpr std::uint64_t steps = 2'000'000;
@@ -58,7 +58,7 @@ Json measured_clock() {
 #endif
 }
 
-// The file's text without spaces at its end, or null.
+// The text of the file without trailing white space, or null.
 Json text_of(const char* path) {
   std::ifstream file(path);
   if (!file) return {};
@@ -89,7 +89,7 @@ Json kernel_release() {
   return std::string(names.sysname) + " " + names.release;
 }
 
-// Containers leave a mark; none is no proof of bare metal, so it is null.
+// The kind of container, or null if none is detected, which does not prove that there is none.
 Json container() {
   std::error_code error;
   if (fs::exists("/.dockerenv", error)) return "docker";
@@ -125,7 +125,7 @@ Json numa_nodes() {
   return nodes;
 }
 
-// What the system does with huge pages; the buffers ask for them.
+// The system's setting for huge pages, and that buffers request them.
 Json huge_pages() {
   const Json setting = text_of("/sys/kernel/mm/transparent_hugepage/enabled");
   if (setting.is_null()) return {};
@@ -170,7 +170,8 @@ Json openmp() {
   return json;
 }
 
-// "gpus": every GPU that can be used; "drivers": of each runtime, null where it is absent.
+// Adds "gpus", every GPU that can be used, and "drivers", the driver version of each runtime, null
+// if it has no usable device.
 void add_gpus(Json& json) {
   Json gpus = Json::array();
   Json drivers = {{"cuda", nullptr}, {"hip", nullptr}, {"opencl", nullptr}};

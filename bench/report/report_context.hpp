@@ -1,4 +1,4 @@
-// Where a benchmark ran.
+// The machine and the software that a benchmark ran on.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -6,9 +6,9 @@
 
 namespace paraes::bench {
 
-// The schema's "context": null where unknown.
-// `folder` is where the file scope worked, empty
-// if it did not; then the programs that are its rivals are not asked for their versions either.
+// The "context" of the JSON schema; members that are unknown are null. `folder` is the folder of
+// file scope. If it is empty, there are no rows in file scope, and the versions of its rivals are
+// left out.
 [[nodiscard]] nlohmann::ordered_json context(const std::string& folder);
 
 }  // namespace paraes::bench

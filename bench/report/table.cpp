@@ -19,12 +19,12 @@ struct Column {
   std::string title;
   std::function<std::string(const Row&)> text;
   bool left = false;
-  std::string caption;  // "{} threads": how a value that all rows share is told above the table
-  // Rows of the CPU have no value, and do not make the column vary by that.
+  std::string caption;  // "{}-bit keys": the text above the table for a value that all rows share
+  // CPU rows have no value in this column, which does not count as a different value.
   bool of_gpus = false;
 };
 
-// What tells one row from another, in the order of the table.
+// The columns of the axes, in the order of the table.
 std::vector<Column> axis_columns() {
   return {
       {"scope", [](const Row& r) { return r.scope; }, true, "{} scope"},
@@ -54,10 +54,11 @@ std::vector<Column> axis_columns() {
   };
 }
 
-// Whether a rival's row is the one to compare `row` with. One without a mode or direction (a copy)
-// compares with all jobs of its scope, device, size and threads. Programs in file scope work where
-// and on as many threads as they do, and openssl enc, which authenticates nothing, does CTR where
-// we do GCM.
+// Whether the table gives the speed of `row` relative to `rival`. Both have the same scope and
+// size. A rival without a mode or a direction, such as a copy, is compared with all modes or
+// directions. In file scope, programs are compared whatever their device and threads, and openssl
+// enc, which has no authenticated mode, is compared with GCM by its CTR. In other scopes device and
+// threads are the same.
 bool comparable(const Row& row, const Row& rival) {
   const bool file = row.scope == "file";
   if (rival.scope != row.scope || rival.bytes != row.bytes) return false;
@@ -89,7 +90,7 @@ std::vector<const Result*> sorted(const Outcome& outcome) {
   for (const Result& result : outcome.results) rows.push_back(&result);
   const auto order = [](const Result* r) {
     const Row& row = r->row;
-    // Copies first: they belong to all jobs of the size.
+    // Copies, which have no mode, come first: they are compared with all jobs of the size.
     return std::make_tuple(row.scope, row.bytes, row.format,
                            row.mode ? static_cast<int>(*row.mode) : -1, row.key_bits.value_or(0),
                            row.direction ? static_cast<int>(*row.direction) : -1, row.in_place,
@@ -110,7 +111,7 @@ std::string caption_of(const Column& column, const std::string& value, const Row
   return text;
 }
 
-// Skipped rows by reason, with who and how many.
+// The skipped rows: one line for each reason and kernel or rival, with the number of rows.
 std::string skipped_text(const std::vector<Skipped>& skipped) {
   std::vector<std::pair<std::string, unsigned>> lines;
   for (const Skipped& item : skipped) {
@@ -204,11 +205,12 @@ std::string table(const Outcome& outcome) {
   std::vector<Column> shown;
   std::string caption;
   for (const Column& column : axis_columns()) {
-    // A copy has no mode, key or direction: it does not make these columns vary.
+    // An empty value is no variation of an axis that the row does not have.
     std::vector<std::string> values;
     for (const Result* r : rows) {
       const std::string value = column.text(r->row);
-      // A GPU has no threads to speak of, nor the CPU what GPUs have; one thread has no executor.
+      // Copies have no mode, key or direction, GPUs no threads, the CPU none of the axes of GPUs,
+      // and a single thread has no executor.
       const bool absent =
           !r->row.mode || column.of_gpus || column.title == "thr" || column.title == "exec";
       if (absent && value.empty()) continue;
@@ -263,7 +265,7 @@ std::string table(const Outcome& outcome) {
     if (!all_right) cells.emplace_back(r->verified ? "" : "WRONG");
     grid.add_row(std::move(cells));
   }
-  // Ratios of the last rivals give way on a crowded table; their rates are still in it.
+  // Makes room by leaving out the ratios to the last rivals, whose own rows stay.
   const std::size_t fixed = shown.size() + 3;
   for (std::size_t n = rivals.size(); n > 1 && grid.width() > max_width; --n) {
     grid.drop_column(fixed + n - 1);
@@ -272,15 +274,15 @@ std::string table(const Outcome& outcome) {
   std::string out = caption.empty() ? "" : caption + "\n";
   out += grid.text();
   out += fmt::format(
-      "MB/s: median, 10^6 bytes a second; \xc2\xb1%: 1.4826 MAD; /rival: times its rate; "
-      "(rival)\n");
+      "MB/s: 10^6 bytes per second, median; \xc2\xb1%: 1.4826 MAD; /NAME: relative to that rival; "
+      "(NAME): a rival\n");
   if (outliers > 0)
-    out += fmt::format("{} of {} samples are outliers (marked)\n", outliers, samples);
+    out += fmt::format("{} of {} samples are outliers (marked in the JSON)\n", outliers, samples);
   for (const Result* r : rows) {
     if (!r->verified) {
       out += fmt::format("WRONG: {} {} {}: {}\n", r->row.who(), size_text(r->row.bytes),
                          r->row.mode ? to_string(*r->row.mode) : "copy",
-                         r->error.empty() ? "differs from OpenSSL's result" : r->error);
+                         r->error.empty() ? "the result is not the expected one" : r->error);
     }
   }
   return out + skipped_text(outcome.skipped);
@@ -293,8 +295,8 @@ std::string listing(const BenchPlan& plan) {
   grid.add_column("kernel", true);
   std::size_t count = 0;
   for (const Group& group : plan.groups) {
-    for (const auto& variant : group) {
-      const Row& row = variant->row();
+    for (const auto& planned : group) {
+      const Row& row = planned->row();
       std::vector<std::string> cells;
       cells.reserve(columns.size() + 1);
       for (const Column& column : columns) cells.push_back(column.text(row));

@@ -1,4 +1,4 @@
-// The report that people read.
+// The report as text, for people.
 #pragma once
 
 #include <string>
@@ -7,11 +7,12 @@
 
 namespace paraes::bench {
 
-// At most 100 columns: rows sorted by scope, size and mode, fastest first within one job, with
-// ratios to each rival that ran. What all rows share stands in a line above.
+// Rows sorted by scope, size and job, the fastest of a job first, with the speed relative to each
+// rival that ran. A line above has the axes that all rows share. Where the table would be wider
+// than 100 columns, it leaves out ratios, all but those to the first rival.
 [[nodiscard]] std::string table(const Outcome& outcome);
 
-// The rows that a plan would run, and those that it skips.
+// The rows that a plan would measure, and those that it skips.
 [[nodiscard]] std::string listing(const BenchPlan& plan);
 
 // "16 KiB", "1 MiB", "1000 B".

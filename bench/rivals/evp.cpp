@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 
 namespace paraes::bench {
 
@@ -49,7 +49,7 @@ void evp_update(EVP_CIPHER_CTX* context, const std::uint8_t* in, std::uint8_t* o
     const auto step = static_cast<int>(std::min<std::uint64_t>(bytes, 1U << 30));
     int written = 0;
     evp_check(EVP_CipherUpdate(context, out, &written, in, step));
-    if (written != step) throw std::runtime_error("OpenSSL kept bytes back");
+    if (written != step) throw std::runtime_error("OpenSSL wrote fewer bytes than it read");
     in += step;
     out += step;
     bytes -= static_cast<std::uint64_t>(step);

@@ -1,4 +1,4 @@
-// OpenSSL's EVP by the job: shared by the rival and by the oracle.
+// OpenSSL's EVP interface for a job, used by the rival and by the oracle.
 #pragma once
 
 #include <openssl/evp.h>
@@ -14,19 +14,19 @@ struct FreeEvp {
 };
 using EvpContext = std::unique_ptr<EVP_CIPHER_CTX, FreeEvp>;
 
-// Throws std::runtime_error with OpenSSL's own words unless `result` is 1.
+// Throws std::runtime_error with OpenSSL's error message unless `result` is 1.
 void evp_check(int result);
 
-// The EVP cipher of the job; throws Skip where OpenSSL has none (XTS with 192 bits).
+// The EVP cipher of the job. Throws Skip for XTS with 192 bits, which does not exist.
 [[nodiscard]] const EVP_CIPHER* evp_cipher(const Job& job);
 
-// A context with the job's key and no padding.
+// A context with the job's key, expanded, and no padding.
 [[nodiscard]] EvpContext evp_context(const Job& job);
 
-// Next message: the key schedule stays.
+// Starts a message with this IV, nonce or tweak. The key schedule is kept.
 void evp_restart(EVP_CIPHER_CTX* context, const std::uint8_t* iv);
 
-// Any number of bytes (EVP counts in int).
+// Processes any number of bytes, in steps that fit EVP's int sizes.
 void evp_update(EVP_CIPHER_CTX* context, const std::uint8_t* in, std::uint8_t* out,
                 std::uint64_t bytes);
 

@@ -1,4 +1,4 @@
-// libgcrypt, one handle a thread.
+// libgcrypt, with one handle for each thread and keys expanded beforehand.
 #include "bench/rivals/rivals.hpp"
 #include "bench/rivals/split.hpp"
 
@@ -41,7 +41,7 @@ struct GcryptFunctions {
     find_function(library, check_tag, "gcry_cipher_checktag");
     find_function(library, cipher_control, "gcry_cipher_ctl");
     find_function(library, error_text, "gcry_strerror");
-    if (check_version(nullptr) == nullptr) throw Skip("libgcrypt does not start");
+    if (check_version(nullptr) == nullptr) throw Skip("libgcrypt cannot be initialised");
     control(GCRYCTL_DISABLE_SECMEM, 0);
     control(GCRYCTL_INITIALIZATION_FINISHED, 0);
   }
@@ -74,13 +74,13 @@ Handle open_handle(const Job& job) {
   return handle;
 }
 
-class Gcrypt : public Contender {
+class Gcrypt : public Implementation {
  public:
   explicit Gcrypt(const Job& job) : job_(job), split_(job, "gcrypt") {
     if (job.mode == Mode::xts && job.key_bits == 192) {
       throw Skip("XTS has no AES-192 (SP 800-38E section 3)");
     }
-    for (unsigned r = 0; r < split_.runs(); ++r) handles_.push_back(open_handle(job));
+    for (unsigned r = 0; r < split_.ranges(); ++r) handles_.push_back(open_handle(job));
     spare_ = open_handle(job);
   }
 
@@ -127,7 +127,7 @@ class Gcrypt : public Contender {
              std::uint64_t bytes) const {
     const auto function =
         job_.direction == Direction::encrypt ? functions().encrypt : functions().decrypt;
-    // libgcrypt's way to say "in place" is to give no input.
+    // For work in place, libgcrypt expects a null input.
     const bool same = in == out;
     check(function(handle, out, bytes, same ? nullptr : in, same ? 0 : bytes));
   }
@@ -140,7 +140,9 @@ class Gcrypt : public Contender {
 
 }  // namespace
 
-std::unique_ptr<Contender> make_gcrypt(const Job& job) { return std::make_unique<Gcrypt>(job); }
+std::unique_ptr<Implementation> make_gcrypt(const Job& job) {
+  return std::make_unique<Gcrypt>(job);
+}
 
 std::string gcrypt_version() {
   try {
@@ -156,7 +158,7 @@ std::string gcrypt_version() {
 
 namespace paraes::bench {
 
-std::unique_ptr<Contender> make_gcrypt(const Job& /*job*/) {
+std::unique_ptr<Implementation> make_gcrypt(const Job& /*job*/) {
   throw Skip("built without the headers of libgcrypt");
 }
 

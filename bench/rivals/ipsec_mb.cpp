@@ -1,6 +1,6 @@
-// Intel's Multi-Buffer Crypto for IPsec: the fastest way that it offers for one buffer. CTR and CBC
-// go through the synchronous cipher burst of one job, ECB (which bursts lack in 1.3) through the
-// unchecked job interface, GCM through its direct functions.
+// Intel Multi-Buffer Crypto for IPsec, by the fastest interface that it has for one buffer. CTR and
+// CBC use the synchronous cipher burst with one job, ECB, which has no bursts in version 1.3, the
+// unchecked job interface, and GCM the direct functions.
 #include "bench/rivals/rivals.hpp"
 #include "bench/rivals/split.hpp"
 
@@ -27,11 +27,11 @@ struct IpsecMbFunctions {
     find_function(library, init, "init_mb_mgr_auto");
     find_function(library, version_text, "imb_get_version_str");
     find_function(library, version, "imb_get_version");
-    // The manager is a table of functions whose layout is the header's: another minor version may
-    // have moved them.
+    // The manager is a table of functions, laid out as in the header. Another minor version may
+    // have another layout.
     if (version() >> 8 != IMB_VERSION_NUM >> 8) {
-      throw Skip(std::string("built for ipsec-mb ") + IMB_VERSION_STR + ", found " +
-                 version_text());
+      throw Skip(std::string("built for ipsec-mb ") + IMB_VERSION_STR + ", but " + version_text() +
+                 " is installed");
     }
   }
 };
@@ -63,10 +63,10 @@ const char* arch_name(IMB_ARCH arch) {
 
 Manager make_manager(IMB_ARCH& arch) {
   Manager manager(functions().alloc(0));
-  if (!manager) throw Skip("ipsec-mb: no memory for its manager");
+  if (!manager) throw Skip("ipsec-mb: not enough memory for a manager");
   arch = IMB_ARCH_NONE;
   functions().init(manager.get(), &arch);
-  if (arch == IMB_ARCH_NONE) throw Skip("ipsec-mb knows no code for this processor");
+  if (arch == IMB_ARCH_NONE) throw Skip("ipsec-mb does not support this processor");
   return manager;
 }
 
@@ -76,13 +76,13 @@ struct Keys {
   alignas(64) gcm_key_data gcm;
 };
 
-class IpsecMb : public Contender {
+class IpsecMb : public Implementation {
  public:
   explicit IpsecMb(const Job& job)
       : job_(job), split_(job, "ipsec-mb"), keys_(std::make_unique<Keys>()) {
     if (job.mode == Mode::xts) throw Skip("ipsec-mb has no XTS");
     IMB_ARCH arch = IMB_ARCH_NONE;
-    for (unsigned r = 0; r < split_.runs(); ++r) managers_.push_back(make_manager(arch));
+    for (unsigned r = 0; r < split_.ranges(); ++r) managers_.push_back(make_manager(arch));
     expand(*keys_);
     spare_ = std::make_unique<Keys>();
     pick_gcm();
@@ -103,7 +103,7 @@ class IpsecMb : public Contender {
             if (done == nullptr) done = IMB_FLUSH_JOB(manager);
             check(done != nullptr && done->status == IMB_STATUS_COMPLETED);
           } else if (job_.mode == Mode::cbc && encrypts()) {
-            // Its lanes of CBC encryption count a job's bytes in 16 bits.
+            // CBC encryption counts the bytes of a job in 16 bits.
             for (std::uint64_t at = from; at < from + bytes; at += cbc_job_bytes) {
               burst(manager, in + at, out + at, std::min(cbc_job_bytes, from + bytes - at), iv);
               iv = out + at + cbc_job_bytes - 16;
@@ -212,7 +212,9 @@ class IpsecMb : public Contender {
 
 }  // namespace
 
-std::unique_ptr<Contender> make_ipsec_mb(const Job& job) { return std::make_unique<IpsecMb>(job); }
+std::unique_ptr<Implementation> make_ipsec_mb(const Job& job) {
+  return std::make_unique<IpsecMb>(job);
+}
 
 std::string ipsec_mb_version() {
   try {
@@ -230,7 +232,7 @@ std::string ipsec_mb_version() {
 
 namespace paraes::bench {
 
-std::unique_ptr<Contender> make_ipsec_mb(const Job& /*job*/) {
+std::unique_ptr<Implementation> make_ipsec_mb(const Job& /*job*/) {
   throw Skip("built without the headers of libipsec-mb 1.2 or later");
 }
 

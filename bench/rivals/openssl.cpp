@@ -1,9 +1,9 @@
-// OpenSSL's EVP, one context a thread, keys set up beforehand.
+// OpenSSL's EVP, with one context for each thread and keys expanded beforehand.
 #include <openssl/crypto.h>
 
 #include <stdexcept>
 
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 #include "bench/rivals/evp.hpp"
 #include "bench/rivals/rivals.hpp"
 #include "bench/rivals/split.hpp"
@@ -11,10 +11,10 @@
 namespace paraes::bench {
 namespace {
 
-class OpenSsl : public Contender {
+class OpenSsl : public Implementation {
  public:
   explicit OpenSsl(const Job& job) : job_(job), split_(job, "openssl") {
-    for (unsigned r = 0; r < split_.runs(); ++r) contexts_.push_back(evp_context(job));
+    for (unsigned r = 0; r < split_.ranges(); ++r) contexts_.push_back(evp_context(job));
     spare_ = evp_context(job);
   }
 
@@ -74,7 +74,9 @@ class OpenSsl : public Contender {
 
 }  // namespace
 
-std::unique_ptr<Contender> make_openssl(const Job& job) { return std::make_unique<OpenSsl>(job); }
+std::unique_ptr<Implementation> make_openssl(const Job& job) {
+  return std::make_unique<OpenSsl>(job);
+}
 
 std::string openssl_version() { return OpenSSL_version(OPENSSL_VERSION_STRING); }
 

@@ -1,5 +1,5 @@
-// The rivals of the memory scope: other people's code behind the same interface as ours.
-// NEW RIVAL = one file here and one row in rivals.cpp.
+// The rivals of memory scope: other libraries behind the interface that paraes itself has in the
+// bench. To add a rival, add a file in this folder and a row in rivals.cpp.
 #pragma once
 
 #include <memory>
@@ -13,22 +13,22 @@ namespace paraes::bench {
 
 struct MemoryRival {
   std::string_view name;
-  // Throws Skip with the reason when the library is missing or lacks what the job asks for.
-  std::unique_ptr<Contender> (*make)(const Job& job);
-  // The version of the library that would run; empty if there is none.
+  // Throws Skip, with the reason, if the library is missing or cannot do the job.
+  std::unique_ptr<Implementation> (*make)(const Job& job);
+  // The version of the installed library; empty if there is none.
   std::string (*version)();
   bool copies;  // has no mode, key or direction
 };
 
 [[nodiscard]] std::span<const MemoryRival> memory_rivals();
 
-[[nodiscard]] std::unique_ptr<Contender> make_openssl(const Job& job);
+[[nodiscard]] std::unique_ptr<Implementation> make_openssl(const Job& job);
 [[nodiscard]] std::string openssl_version();
-[[nodiscard]] std::unique_ptr<Contender> make_ipsec_mb(const Job& job);
+[[nodiscard]] std::unique_ptr<Implementation> make_ipsec_mb(const Job& job);
 [[nodiscard]] std::string ipsec_mb_version();
-[[nodiscard]] std::unique_ptr<Contender> make_gcrypt(const Job& job);
+[[nodiscard]] std::unique_ptr<Implementation> make_gcrypt(const Job& job);
 [[nodiscard]] std::string gcrypt_version();
-[[nodiscard]] std::unique_ptr<Contender> make_memcpy(const Job& job);
+[[nodiscard]] std::unique_ptr<Implementation> make_memcpy(const Job& job);
 [[nodiscard]] std::string memcpy_version();
 
 }  // namespace paraes::bench

@@ -1,9 +1,9 @@
-// File scope: how long does a whole program take from file to file?
+// File scope: how long does a program take from file to file, its start and exit included?
 #include <set>
 #include <utility>
 
 #include "bench/file/child.hpp"
-#include "bench/file/file_variant.hpp"
+#include "bench/file/file_case.hpp"
 #include "bench/suites/suite_rows.hpp"
 #include "bench/suites/suites.hpp"
 #include "paraes/kernels.hpp"
@@ -11,32 +11,32 @@
 namespace paraes::bench {
 namespace {
 
-using Check = FileVariant::Check;
+using Check = FileCase::Check;
 
 class FilePlanner {
  public:
   FilePlanner(const Axes& axes, BenchPlan& plan)
       : axes_(axes), group_(plan), gpus_(present_gpus(axes, "file", plan)) {}
 
-  // Whether there is a device to measure, and rivals beside it.
+  // Without a device there is nothing to measure: rivals are only measured beside one.
   [[nodiscard]] bool has_device() const { return has(axes_.devices, "cpu") || !gpus_.empty(); }
 
-  // All rows of one size: one group, so that they are interleaved with each other.
+  // Plans all rows of one size as one group, whose samples are interleaved.
   void plan(std::uint64_t bytes) {
-    done_.clear();
+    rivals_added_.clear();
     workspace_ = std::make_shared<Workspace>(workspace_root(axes_.folder), bytes);
     for (const FileRival& rival : file_rivals()) {
       if (!rival.follows_job) add_rival(rival, FileRowJob{});
     }
     for (const std::string& format : axes_.formats) {
-      // The authenticated formats have one mode, the others no GCM.
+      // Authenticated formats have only GCM. The others do not have it.
       const std::vector<Mode> modes =
           is_authenticated(format) ? std::vector<Mode>{Mode::gcm} : modes_of(format);
       for (const Mode mode : modes) {
         for (const int bits : key_bits_of(format)) {
           FileRowJob job{format, mode, bits, axes_.unit};
           add_jobs(job);
-          // `openssl enc` authenticates nothing; AES-CTR with the same key size is its closest.
+          // `openssl enc` has no authenticated mode. AES-CTR with the same key size comes closest.
           const FileRowJob closest =
               is_authenticated(format) ? FileRowJob{"raw", Mode::ctr, bits, axes_.unit} : job;
           for (const FileRival& rival : file_rivals()) {
@@ -56,18 +56,18 @@ class FilePlanner {
   }
 
   [[nodiscard]] std::vector<int> key_bits_of(const std::string& format) const {
-    // 256 bits are these formats' own default.
+    // 256 is the default of paraes for these formats.
     if (!axes_.key_bits_named && format != "raw") return {256};
     return axes_.key_bits;
   }
 
-  // `make` gives the tool of a row and its checker, or throws Skip.
+  // `make` returns the tool of a row and its checker, or throws Skip.
   template <class Make>
   void add(Row row, const FileRowJob& job, Check check, Make make) {
     group_.add(std::move(row), [&](const Row& r) {
       std::pair<std::unique_ptr<FileTool>, std::unique_ptr<FileTool>> tools = make(r);
-      return std::make_unique<FileVariant>(r, job, check, std::move(tools.first),
-                                           std::move(tools.second), workspace_);
+      return std::make_unique<FileCase>(r, job, check, std::move(tools.first),
+                                        std::move(tools.second), workspace_);
     });
   }
 
@@ -80,7 +80,7 @@ class FilePlanner {
   }
 
   void add_on_cpu(const FileRowJob& job, Row row) {
-    // The others have one chunk at a time on its way.
+    // On the CPU, the other formats process one chunk at a time.
     row.overlap = axes_.overlap && is_authenticated(job.format);
     for (const int threads : axes_.threads) {
       for (const std::string& kernel : axes_.kernels) {
@@ -122,7 +122,7 @@ class FilePlanner {
     });
   }
 
-  // Formats that only paraes has are checked with OpenSSL's AES.
+  // Formats that `openssl enc` does not have are checked by paraes with OpenSSL's AES.
   [[nodiscard]] static Row by_openssl() {
     Row row;
     row.kernel = "openssl";
@@ -143,11 +143,11 @@ class FilePlanner {
         row.key_expansion.clear();
       }
       if (rival.copies) row.direction.reset();
-      // Two of our formats may have the same closest job.
+      // Several formats may have the same closest job.
       const std::string name = row.rival + row.format + std::string(to_string(job.mode)) +
                                std::to_string(job.key_bits) +
                                (row.direction ? std::string(to_string(*row.direction)) : "");
-      if (!done_.insert(name).second) continue;
+      if (!rivals_added_.insert(name).second) continue;
       const Check check = rival.copies || direction == Direction::decrypt ? Check::plaintext
                           : rival.follows_job && job.format == "raw"      ? Check::raw
                                                                           : Check::undo;
@@ -164,9 +164,9 @@ class FilePlanner {
   GroupBuilder group_;
   KernelTable cpu_kernels_{kernels(), "CPU"};
   KernelTable gpu_kernels_{gpu_kernels(), "GPU"};
-  std::vector<std::string> gpus_;  // that are there
+  std::vector<std::string> gpus_;  // those present
   std::shared_ptr<Workspace> workspace_;
-  std::set<std::string> done_;
+  std::set<std::string> rivals_added_;
 };
 
 }  // namespace
@@ -175,7 +175,8 @@ void plan_file(const Axes& axes, BenchPlan& plan) {
   FilePlanner planner(axes, plan);
   if (!planner.has_device()) return;
   skip_device_keys_of_cpu(axes, "file", plan);
-  skip_openmp(axes, "file", "programs that do files have their own threads", plan);
+  skip_openmp(axes, "file", "programs have their own threads: --executor is for memory scope",
+              plan);
   const std::vector<std::uint64_t> sizes =
       axes.sizes.empty() ? std::vector<std::uint64_t>{64 << 20} : axes.sizes;
   plan.folder = workspace_root(axes.folder);

@@ -1,10 +1,10 @@
-// Memory scope: how fast is a kernel on data that is already where it works: in host memory for the
-// CPU, in its own memory for a GPU?
+// Memory scope: how fast is a kernel on data in the memory of its device, which is host memory for
+// the CPU and GPU memory for a GPU?
 #include <utility>
 
 #include "bench/memory/arena.hpp"
 #include "bench/memory/device_memory.hpp"
-#include "bench/memory/memory_variant.hpp"
+#include "bench/memory/memory_case.hpp"
 #include "bench/memory/openmp.hpp"
 #include "bench/memory/ours.hpp"
 #include "bench/memory/ports.hpp"
@@ -23,7 +23,7 @@ class MemoryPlanner {
         gpus_.push_back(std::move(device));
       } else {
         skip_device(plan, device, "memory",
-                    "data lies in the memory of one device; --scope transfer joins several");
+                    "memory scope is for single devices: use --scope transfer for joined ones");
       }
     }
     if (has(axes.devices, "cpu") || !axes.rivals_named) return;
@@ -31,11 +31,11 @@ class MemoryPlanner {
       if (!wanted(rival)) continue;
       Row row;
       row.rival = rival.name;
-      plan.skipped.push_back({std::move(row), "it runs on the cpu: --device cpu,..."});
+      plan.skipped.push_back({std::move(row), "it runs on the cpu: add cpu to --device"});
     }
   }
 
-  // All rows of one size: one group, so that they are interleaved with each other.
+  // Plans all rows of one size as one group, whose samples are interleaved.
   void plan(std::uint64_t bytes) {
     if (has(axes_.devices, "cpu")) plan_cpu(bytes);
     for (const std::string& device : gpus_) {
@@ -49,7 +49,7 @@ class MemoryPlanner {
     return has(axes_.rivals, rival.name);
   }
 
-  // `make` gives the variant or throws Skip.
+  // `make` returns the case or throws Skip.
   template <class Make>
   void add(Row row, const Job& job, Make make) {
     group_.add(std::move(row), [&](const Row& r) {
@@ -60,7 +60,7 @@ class MemoryPlanner {
 
   void plan_cpu(std::uint64_t bytes) {
     for (const int threads : axes_.threads) {
-      // One arena a number of threads: its pages lie where these threads run.
+      // An arena for each number of threads, whose first touch places its pages near these threads.
       arena_ = std::make_shared<Arena>(bytes, threads);
       for (const MemoryRival& rival : memory_rivals()) {
         if (rival.copies && wanted(rival)) add_copy(rival, bytes, threads);
@@ -72,9 +72,9 @@ class MemoryPlanner {
     }
   }
 
-  [[nodiscard]] std::unique_ptr<Variant> on_cpu(const Row& row, const Job& job,
-                                                std::unique_ptr<Contender> contender) {
-    return std::make_unique<MemoryVariant>(row, job, std::move(contender), arena_);
+  [[nodiscard]] std::unique_ptr<Case> on_cpu(const Row& row, const Job& job,
+                                             std::unique_ptr<Implementation> implementation) {
+    return std::make_unique<MemoryCase>(row, job, std::move(implementation), arena_);
   }
 
   void add_copy(const MemoryRival& rival, std::uint64_t bytes, int threads) {
@@ -121,14 +121,14 @@ class MemoryPlanner {
   }
 
   void add_ours(const Row& row, const Job& job) {
-    add(row, job, [&](const Row& r) -> std::unique_ptr<Variant> {
+    add(row, job, [&](const Row& r) -> std::unique_ptr<Case> {
       cpu_kernels_.require(r.kernel);
       if (job.mode == Mode::cbc && job.direction == Direction::encrypt && job.threads > 1) {
         throw Skip("CBC encryption is serial");
       }
       auto ours = make_ours(job, r.kernel);
       if (r.executor != openmp) return on_cpu(r, job, std::move(ours));
-      return std::make_unique<OpenMpVariant>(r, job, std::move(ours), arena_);
+      return std::make_unique<OpenMpCase>(r, job, std::move(ours), arena_);
     });
   }
 
@@ -141,14 +141,14 @@ class MemoryPlanner {
         row.kernel = kernel;
         row.threads = 0;
         row.key_expansion = place;
-        row.cache.clear();  // that of a GPU has no known size
+        row.cache.clear();  // the size of a GPU's cache is not known
         if (job.mode == Mode::gcm) row.messages = segments(bytes);
         add(std::move(row), job, [&](const Row& r) {
           gpu_kernels_.require(kernel);
           refuse_serial(*job.mode, job.direction);
           refuse_device_memory(job);
           const auto expansion = place == "device" ? KeyExpansion::device : KeyExpansion::host;
-          return std::make_unique<DeviceMemoryVariant>(r, job, expansion, arena);
+          return std::make_unique<DeviceMemoryCase>(r, job, expansion, arena);
         });
       }
     });
@@ -158,7 +158,7 @@ class MemoryPlanner {
   GroupBuilder group_;
   KernelTable cpu_kernels_{kernels(), "CPU"};
   KernelTable gpu_kernels_{gpu_kernels(), "GPU"};
-  std::vector<std::string> gpus_;  // that are there
+  std::vector<std::string> gpus_;  // those present
   std::shared_ptr<Arena> arena_;
 };
 

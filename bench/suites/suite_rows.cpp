@@ -22,7 +22,7 @@ Row row_of(const Job& job) {
   if (job.threads > 1) row.executor = own_threads;
   row.bytes = job.bytes;
   row.in_place = job.in_place;
-  // What the run touches must fit in the last cache to be found there again.
+  // Warm if all that a call touches fits in the last-level cache at once.
   const std::uint64_t touched = job.in_place ? job.bytes : 2 * job.bytes;
   row.cache = touched < last_level_cache_bytes(job.threads) ? "warm" : "cold";
   return row;
@@ -46,7 +46,7 @@ void refuse(const Job& job) {
 
 void refuse_serial(Mode mode, Direction direction) {
   if (mode == Mode::cbc && direction == Direction::encrypt) {
-    throw Skip("CBC encryption is serial: the library leaves it to the cpu");
+    throw Skip("CBC encryption is serial: the library computes it on the cpu");
   }
 }
 
@@ -66,14 +66,16 @@ bool is_authenticated(const std::string& format) { return format != "raw" && for
 
 void refuse(const FileRowJob& job, std::uint64_t bytes) {
   if (job.format == "raw") {
-    if (job.mode == Mode::gcm) throw Skip("--format raw has no GCM: the authenticated formats do");
+    if (job.mode == Mode::gcm) {
+      throw Skip("--format raw has no GCM: use --format paraes, c2sp or tink");
+    }
     if ((job.mode == Mode::ecb || job.mode == Mode::cbc) && bytes % 16 != 0) {
       throw Skip("without padding ECB and CBC take whole blocks");
     }
     if (job.mode == Mode::xts) {
       if (job.key_bits == 192) throw Skip("XTS has no AES-192 (SP 800-38E section 3)");
       if (bytes < 16) throw Skip("XTS takes 16 bytes or more (IEEE 1619 section 5.1)");
-      if (job.unit == 0) throw Skip("a file's data units have a size (--unit)");
+      if (job.unit == 0) throw Skip("--unit 0 is not possible in file scope");
     }
   }
   if (job.format == "openssl" && job.mode != Mode::cbc && job.mode != Mode::ctr) {
@@ -141,7 +143,7 @@ void skip_device_keys_of_cpu(const Axes& axes, const std::string& scope, BenchPl
   Row row;
   row.scope = scope;
   row.key_expansion = "device";
-  plan.skipped.push_back({std::move(row), "the cpu expands keys itself: --key-expansion host"});
+  plan.skipped.push_back({std::move(row), "the cpu expands keys itself: use --key-expansion host"});
 }
 
 }  // namespace paraes::bench

@@ -1,4 +1,4 @@
-// What the suites have in common.
+// Helpers that the suites share.
 #pragma once
 
 #include <map>
@@ -9,24 +9,25 @@
 
 #include "bench/axes.hpp"
 #include "bench/file/tools.hpp"
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 #include "bench/memory/job.hpp"
 #include "paraes/kernels.hpp"
 
 namespace paraes::bench {
 
-// The row of a job on the CPU, without its kernel.
+// The row of a job on the CPU; the caller sets the kernel or the rival.
 [[nodiscard]] Row row_of(const Job& job);
-// The row of a file of `bytes` bytes, without its device and kernel.
+// The row of a file with `bytes` bytes of plaintext; the caller sets the device and the kernel or
+// the rival.
 [[nodiscard]] Row row_of(const FileRowJob& job, Direction direction, std::uint64_t bytes);
 
-// Throws Skip for a job that no implementation can do.
+// Throws Skip for a job that the standards or the format do not allow.
 void refuse(const Job& job);
 void refuse(const FileRowJob& job, std::uint64_t bytes);
 
 [[nodiscard]] bool is_authenticated(const std::string& format);
 
-// Calls `add` with every job of the axes in memory.
+// Calls add(job) for every job in host memory that the axes describe.
 template <class Add>
 void each_job(const Axes& axes, std::uint64_t bytes, int threads, const Add& add) {
   for (const bool in_place : axes.in_place) {
@@ -40,12 +41,12 @@ void each_job(const Axes& axes, std::uint64_t bytes, int threads, const Add& add
   }
 }
 
-// Collects rows that are interleaved with each other: those of one size.
+// Collects the cases of one group, whose samples are interleaved: those of one size.
 class GroupBuilder {
  public:
   explicit GroupBuilder(BenchPlan& plan) : plan_(plan) {}
 
-  // make(row) returns the variant of the row, or throws Skip: the row is then listed as skipped.
+  // make(row) returns the case of the row, or throws Skip: then the row is listed as skipped.
   template <class Make>
   void add(Row row, const Make& make) {
     try {
@@ -55,7 +56,7 @@ class GroupBuilder {
     }
   }
 
-  // Gives the group to the plan, if it has a row, and begins the next.
+  // Moves the group to the plan, unless it is empty, and begins the next.
   void finish();
 
  private:
@@ -63,14 +64,14 @@ class GroupBuilder {
   Group group_;
 };
 
-// Throws Skip for what cannot be spread over a GPU.
+// Throws Skip for CBC encryption, which cannot run on a GPU because it is serial.
 void refuse_serial(Mode mode, Direction direction);
 
-// Kernels of one kind of device by name.
+// The kernels of the CPU, or of GPUs, by name.
 class KernelTable {
  public:
   explicit KernelTable(const std::vector<KernelInfo>& list, std::string kind);
-  // Throws Skip if there is no such kernel, or this machine cannot run it.
+  // Throws Skip if there is no such kernel or this machine cannot run it.
   void require(const std::string& name) const;
 
  private:
@@ -80,19 +81,19 @@ class KernelTable {
 
 [[nodiscard]] bool has(const std::vector<std::string>& list, std::string_view word);
 
-// Lists all rows of a device in a scope as skipped.
+// Lists a device in a scope as skipped.
 void skip_device(BenchPlan& plan, const std::string& device, const std::string& scope,
                  const std::string& reason);
 
-// The GPUs among the devices that are there. The others are listed as skipped.
+// The GPUs among axes.devices that are present. Missing ones are listed as skipped.
 [[nodiscard]] std::vector<std::string> present_gpus(const Axes& axes, const std::string& scope,
                                                     BenchPlan& plan);
 
-// Lists rows by OpenMP as skipped, where the threads are the library's own for `reason`.
+// Lists the executor `openmp` in a scope as skipped, if it was requested for the CPU.
 void skip_openmp(const Axes& axes, const std::string& scope, const std::string& reason,
                  BenchPlan& plan);
 
-// Lists the rows of the CPU as skipped that would have a GPU expand keys.
+// Lists key expansion on a device as skipped, if it was requested for the CPU.
 void skip_device_keys_of_cpu(const Axes& axes, const std::string& scope, BenchPlan& plan);
 
 }  // namespace paraes::bench

@@ -1,9 +1,9 @@
-// Suites turn axes into a plan, one file a scope. NEW SUITE = one file and one line in
+// Suites turn axes into a plan. Each scope has one file. To add a suite, add a file and a line in
 // make_plan().
 #pragma once
 
 #include "bench/axes.hpp"
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 
 namespace paraes::bench {
 

@@ -1,4 +1,4 @@
-// Transfer scope: how long does a message take from host memory through a GPU to host memory?
+// Transfer scope: how long does a message take from host memory, through a GPU, to host memory?
 #include <utility>
 
 #include "bench/memory/arena.hpp"
@@ -18,7 +18,7 @@ class TransferPlanner {
     skip_device(plan, "cpu", "transfer", "data for the cpu is in host memory: nothing to transfer");
   }
 
-  // All rows of one size: one group, so that they are interleaved with each other.
+  // Plans all rows of one size as one group, whose samples are interleaved.
   void plan(std::uint64_t bytes) {
     arena_ = std::make_shared<Arena>(bytes, 1);
     for (const std::string& device : gpus_) {
@@ -67,7 +67,7 @@ class TransferPlanner {
           execution.transfer = transfer == "mapped" ? Transfer::mapped : Transfer::staged;
           execution.key_expansion = place == "device" ? KeyExpansion::device : KeyExpansion::host;
           execution.overlap = axes_.overlap;
-          return std::make_unique<TransferVariant>(r, job, arena_, execution);
+          return std::make_unique<TransferCase>(r, job, arena_, execution);
         });
       }
     }
@@ -76,7 +76,7 @@ class TransferPlanner {
   const Axes& axes_;
   GroupBuilder group_;
   KernelTable kernels_{gpu_kernels(), "GPU"};
-  std::vector<std::string> gpus_;  // that are there
+  std::vector<std::string> gpus_;  // those present
   std::shared_ptr<Arena> arena_;
 };
 

@@ -24,8 +24,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t sizes[] = {std::uint64_t{64} << 10, std::uint64_t{1} << 20,
                                    std::uint64_t{16} << 20, std::uint64_t{256} << 20};
 constexpr unsigned samples = 5;
-// Beside the samples: calibration, warm-up, and verification with its decryption.
-constexpr double calls_a_row = samples + 4;
+// The samples, then calibration, warm-up, and verification with its decryption.
+constexpr double calls_per_row = samples + 4;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -66,7 +66,7 @@ class Tuning {
     return row;
   }
 
-  // Of whole programs, since that is what a file has to wait for: drivers take their time.
+  // Times whole executions, because every command waits for the start of the device's driver.
   void measure_start(const std::string& device) {
     progress_("starting " + device);
     Workspace workspace(workspace_root(""), 16);
@@ -83,7 +83,7 @@ class Tuning {
                                               workspace.path("sealed"),
                                               workspace.plaintext()};
     std::vector<double> times;
-    // The first compiles programs, and loads drivers from the disk.
+    // The first execution, which compiles GPU programs and loads drivers from disk, is not counted.
     for (unsigned i = 0; i < 4; ++i) {
       const Clock::time_point start = Clock::now();
       const ChildResult child = run_child(command);
@@ -104,12 +104,13 @@ class Tuning {
                  names_.end());
   }
 
-  // The slowest go first, if the time is not enough for all.
+  // The kernels that can be measured at this size in the time that is left. The slowest are left
+  // out first.
   [[nodiscard]] std::vector<Name> affordable(std::uint64_t bytes) {
     const auto cost = [&](const Name& name) {
       const auto rate = last_rates_.find(name);
       if (rate == last_rates_.end()) return 0.0;
-      return calls_a_row * static_cast<double>(bytes) / rate->second;
+      return calls_per_row * static_cast<double>(bytes) / rate->second;
     };
     std::vector<Name> list = names_;
     double sum = 0;
@@ -119,17 +120,17 @@ class Tuning {
           std::max_element(list.begin(), list.end(),
                            [&](const Name& a, const Name& b) { return cost(a) < cost(b); });
       sum -= cost(*slowest);
-      tuned_.skipped.push_back({row_of(*slowest, bytes), "it would take too long"});
+      tuned_.skipped.push_back({row_of(*slowest, bytes), "not enough time (use --seconds)"});
       list.erase(slowest);
     }
     return list;
   }
 
   void measure_size(std::uint64_t bytes) {
-    const auto arena = std::make_shared<Arena>(SealVariant::arena_bytes(bytes), available_cores());
+    const auto arena = std::make_shared<Arena>(SealCase::arena_bytes(bytes), available_cores());
     Group group;
     for (const Name& name : affordable(bytes)) {
-      group.push_back(std::make_unique<SealVariant>(row_of(name, bytes), arena));
+      group.push_back(std::make_unique<SealCase>(row_of(name, bytes), arena));
     }
     Settings settings;
     settings.samples = samples;
@@ -142,8 +143,7 @@ class Tuning {
       const Row& row = result.row;
       if (!result.verified) {
         throw Error("kernel " + row.kernel + " on " + row.device +
-                    " does not compute what it should: " +
-                    (result.error.empty() ? "other bytes" : result.error));
+                    " fails: " + (result.error.empty() ? "its result is wrong" : result.error));
       }
       const double rate = static_cast<double>(bytes) / (result.statistics.median * 1e-9);
       tuned_.rates.push_back({row.device, row.kernel, bytes, rate});

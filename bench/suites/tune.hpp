@@ -1,4 +1,5 @@
-// How fast each device and kernel of this machine encrypts, by size: what a profile is made of.
+// Measures how fast each device and kernel of this machine encrypts messages of several sizes, for
+// the profile of `paraes tune`.
 #pragma once
 
 #include <cstdint>
@@ -6,25 +7,25 @@
 #include <string>
 #include <vector>
 
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 #include "paraes/devices.hpp"
 
 namespace paraes::bench {
 
 struct TuneOptions {
-  double seconds = 20;               // to spend, about
-  std::string program;               // paraes itself
+  double seconds = 20;               // approximate time to spend
+  std::string program;               // path of paraes itself
   std::vector<std::string> devices;  // "cpu", "cuda:0"
 };
 
 struct Rate {
   std::string device;
   std::string kernel;
-  std::uint64_t bytes = 0;  // of the message
+  std::uint64_t bytes = 0;  // of plaintext
   double bytes_per_second = 0;
 };
 
-// A run of the program on a tiny file, from start to exit.
+// The time of one execution of the program on a file of 16 bytes, from start to exit.
 struct Start {
   std::string device;
   double seconds = 0;
@@ -36,9 +37,9 @@ struct Tuned {
   std::vector<Skipped> skipped;
 };
 
-// AES-256 in segments from memory to memory, with all cores or through the GPU and back; every
-// kernel of a device, interleaved, as many sizes as the time allows. Throws Error if a kernel
-// computes something wrong.
+// Measures AES-256 in segments from memory to memory, on all cores or through a GPU and back, with
+// every kernel that is available, at as many sizes as the time allows. The samples of one size are
+// interleaved. Throws Error if a result is wrong, and Interrupted after a signal.
 [[nodiscard]] Tuned tune(const TuneOptions& options,
                          const std::function<void(const std::string& what)>& progress);
 

@@ -1,5 +1,4 @@
-"""bench/ab on programs that stand in for two builds of paraes: they print reports whose times this
-test chooses."""
+"""Tests of bench/ab with stand-ins for two builds of paraes, whose reports have chosen times."""
 
 import json
 import os
@@ -12,7 +11,7 @@ import unittest
 AB = pathlib.Path(os.environ.get("PARAES_BENCH_AB",
                                  pathlib.Path(__file__).resolve().parents[2] / "bench/ab"))
 
-# A program that takes 1000 ns for each row, times factor(row, number of rows of this call).
+# A program that reports 1000 ns times factor(row, number of rows in this call) for each row.
 FAKE = """#!{python}
 import itertools, json, sys
 
@@ -66,7 +65,7 @@ class AbTest(unittest.TestCase):
         return path
 
     def compare(self, new, *flags, old=None):
-        """The exit status, what is printed, and the report."""
+        """Return the exit status, the output and the report."""
         report = self.folder / "report.json"
         report.unlink(missing_ok=True)
         done = subprocess.run(
@@ -107,7 +106,7 @@ class AbTest(unittest.TestCase):
         self.assertEqual([len(ratios) for ratios in again], [2])
 
     def test_a_row_that_is_slow_only_once_passes(self):
-        # Slow among others, and not when it is measured alone.
+        # Slow among others, but not when it is measured alone.
         new = self.fake("new", factor='1.2 if row["kernel"] == "aesni" and rows > 1 else 1')
         status, text, report = self.compare(new, "--quick")
         self.assertEqual(status, 0, text)
@@ -122,19 +121,19 @@ class AbTest(unittest.TestCase):
         calls = self.log.read_text().splitlines()
         self.assertTrue(any(f"--dir {self.folder}" in call for call in calls))
 
-    def test_each_call_has_the_other_program_first_in_the_next_pass(self):
+    def test_the_program_that_goes_first_alternates(self):
         self.compare(self.fake("new"), "--quick")
         calls = [line.split()[0] for line in self.log.read_text().splitlines()
                  if line.split()[1] == "bench"]
         self.assertEqual(calls, ["old", "new", "new", "old", "new", "old", "old", "new"])
 
-    def test_kernels_are_those_that_both_have(self):
+    def test_only_kernels_of_both_programs_are_compared(self):
         new = self.fake("new", kernels=("vaes512", "armv8"))
         status, text, report = self.compare(new, "--quick")
         self.assertEqual(status, 0, text)
         self.assertEqual({row["kernel"] for row in report["rows"]}, {"vaes512"})
 
-    def test_what_cannot_be_measured_is_no_answer(self):
+    def test_programs_that_cannot_be_measured_exit_with_2(self):
         for new in (self.fake("new", verified="False"), self.folder / "absent",
                     self.fake("dies", factor="1 / 0")):
             status, text, report = self.compare(new, "--quick")

@@ -1,4 +1,4 @@
-// From comma lists to axes, and from axes to plans.
+// Tests of the parsing of axes, and of the plans that they give.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -31,7 +31,7 @@ AxisTexts texts_with(std::string AxisTexts::*axis, const std::string& value) {
   return texts;
 }
 
-TEST(Axes, SeriesOfSizes) {
+TEST(Axes, EllipsisInSizesIsAGeometricSeries) {
   using Sizes = std::vector<std::uint64_t>;
   const auto sizes = [](const std::string& list) {
     return axes_of(texts_with(&AxisTexts::size, list)).sizes;
@@ -68,7 +68,7 @@ TEST(Axes, AllNamesEveryKernelOnce) {
   EXPECT_EQ(axes.kernels.size(), kernels().size());
 }
 
-TEST(Axes, DevicesHaveTheirIds) {
+TEST(Axes, DeviceNamesBecomeIdsOnceEach) {
   const auto devices = [](const std::string& list) {
     return axes_of(texts_with(&AxisTexts::device, list)).devices;
   };
@@ -77,7 +77,7 @@ TEST(Axes, DevicesHaveTheirIds) {
   EXPECT_EQ(devices("opencl,cpu,opencl:0,cuda:0+1"), (Names{"opencl:0", "cpu", "cuda:0+1"}));
 }
 
-TEST(Axes, KernelsAreThoseOfTheDevices) {
+TEST(Axes, KernelsAreChosenForTheKindsOfDevices) {
   using Names = std::vector<std::string>;
   AxisTexts texts;
   texts.device = "opencl:0";
@@ -87,7 +87,7 @@ TEST(Axes, KernelsAreThoseOfTheDevices) {
   texts.kernel = "aesni";
   EXPECT_THROW((void)axes_of(texts), InvalidArgument);
   texts.device = "cpu,opencl:0";
-  EXPECT_EQ(axes_of(texts).gpu_kernels, Names{"aesni"});  // a row that is skipped
+  EXPECT_EQ(axes_of(texts).gpu_kernels, Names{"aesni"});  // its rows are skipped
   texts.kernel = "all";
   EXPECT_EQ(axes_of(texts).kernels.size(), kernels().size());
   EXPECT_EQ(axes_of(texts).gpu_kernels.size(), gpu_kernels().size());
@@ -110,21 +110,22 @@ bool skips(const BenchPlan& plan, const std::string& part) {
   return false;
 }
 
-TEST(Plan, ProductOfAxes) {
+TEST(Plan, RowsAreTheProductOfTheAxesInOneGroupPerSize) {
   AxisTexts texts;
   texts.mode = "ecb,ctr";
   texts.key_bits = "all";
   texts.size = "16,64,4096";
   texts.rivals = "openssl,memcpy";
   const BenchPlan plan = plan_with(texts);
-  ASSERT_EQ(plan.groups.size(), 3U);  // one a size: rows of one size are interleaved
+  ASSERT_EQ(plan.groups.size(), 3U);  // one for each size
   for (const Group& group : plan.groups) {
-    EXPECT_EQ(group.size(), 2U * 3U * 2U * 2U + 1U);  // modes, keys, directions, who; one copy
+    // Modes, key sizes, directions, and paraes with OpenSSL; one copy.
+    EXPECT_EQ(group.size(), 2U * 3U * 2U * 2U + 1U);
   }
   EXPECT_TRUE(plan.skipped.empty());
 }
 
-TEST(Plan, ExecutorsSpreadOverSeveralThreads) {
+TEST(Plan, ExecutorsHaveRowsForSeveralThreadsOnly) {
   AxisTexts texts;
   texts.mode = "ctr";
   texts.direction = "encrypt";
@@ -134,8 +135,8 @@ TEST(Plan, ExecutorsSpreadOverSeveralThreads) {
   const auto rows = [&] {
     std::vector<std::string> list;
     const BenchPlan plan = plan_with(texts);
-    for (const auto& variant : plan.groups.front()) {
-      const Row& row = variant->row();
+    for (const auto& planned : plan.groups.front()) {
+      const Row& row = planned->row();
       list.push_back(row.who() + " " + std::to_string(row.threads) + " " + row.executor);
     }
     return list;
@@ -147,7 +148,7 @@ TEST(Plan, ExecutorsSpreadOverSeveralThreads) {
                           "reference 2 threads"}));
 }
 
-TEST(Plan, FilesAreNotDoneByOpenMp) {
+TEST(Plan, OpenMpIsSkippedInFileScope) {
   AxisTexts texts;
   texts.executor = "openmp";
   texts.rivals = "none";
@@ -158,7 +159,7 @@ TEST(Plan, FilesAreNotDoneByOpenMp) {
   EXPECT_FALSE(skips(plan_with(texts), "their own threads"));
 }
 
-TEST(Plan, ImpossibleRowsHaveReasons) {
+TEST(Plan, ImpossibleRowsAreSkippedWithReasons) {
   AxisTexts texts;
   texts.mode = "all";
   texts.key_bits = "192";
@@ -193,7 +194,7 @@ TEST(Plan, MissingDeviceIsSkippedInEveryScope) {
   EXPECT_TRUE(skips(plan, "it runs on the cpu"));  // memcpy
 }
 
-TEST(Plan, FilesWithoutADeviceHaveNoRivalsEither) {
+TEST(Plan, FileScopeWithoutADeviceHasNoRivals) {
   AxisTexts texts;
   texts.device = "cuda:77";
   texts.scope = "file";
@@ -205,7 +206,7 @@ TEST(Plan, FilesWithoutADeviceHaveNoRivalsEither) {
   EXPECT_EQ(plan_with(texts).groups.size(), 1U);
 }
 
-TEST(Plan, KeysOfTheCpuAreItsOwnInFilesToo) {
+TEST(Plan, KeyExpansionOnDeviceIsSkippedForTheCpuInFileScope) {
   AxisTexts texts;
   texts.scope = "file";
   texts.key_expansion = "device";
@@ -214,7 +215,7 @@ TEST(Plan, KeysOfTheCpuAreItsOwnInFilesToo) {
   EXPECT_EQ(plan.skipped[0].row.scope, "file");
 }
 
-TEST(Plan, CopiesHaveNoPlaceToStayIn) {
+TEST(Plan, CopiesAreNeverInPlace) {
   AxisTexts texts;
   texts.mode = "ctr";
   texts.direction = "encrypt";

@@ -1,4 +1,4 @@
-// `paraes bench` as people call it.
+// Tests of the command `paraes bench`.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -22,7 +22,7 @@ ChildResult bench(const std::string& arguments) {
   return run_child(words);
 }
 
-// A folder of this test alone: others run beside it.
+// A folder for one test, since tests run in parallel.
 class Folder {
  public:
   Folder() : path_(::testing::TempDir() + "paraes-bench-XXXXXX") {
@@ -78,7 +78,7 @@ TEST(Command, TinyRunReportsVerifiedRows) {
     EXPECT_EQ(row["samples_ns"].size(), 3U);
     EXPECT_TRUE(row["timeline_ns"]["key_expansion"].is_number());
     EXPECT_EQ(row["timeline_ns"]["kernel"], row["median_ns"]);
-    // The kernel is the call, whose samples are there.
+    // The kernel phase is the call itself, so it has no samples besides samples_ns.
     EXPECT_EQ(row["timeline_samples_ns"].size(), 1U);
     EXPECT_EQ(row["timeline_samples_ns"]["key_expansion"].size(), 9U);
   }

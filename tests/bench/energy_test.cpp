@@ -1,5 +1,5 @@
-// The energy of GPUs without one: NVML's and CUDA's stand-ins, which LD_LIBRARY_PATH has to name.
-// Other folders have some that lack a function, or none.
+// Tests of the energy of GPUs, without a GPU: LD_LIBRARY_PATH names folders with stand-ins for NVML
+// and CUDA's driver. NvmlBare and NvmlNoBus need stand-ins that lack a function, NvmlAbsent none.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -38,12 +38,12 @@ class Fake {
   static void tell(const std::string& directives) {
     setenv("PARAES_FAKE_NVML", directives.c_str(), 1);
   }
-  // The GPU has used so many joules; its counter shows it after its next step.
+  // Adds to the energy that the GPU has used. Its counter shows it after its next update.
   void use(int gpu, double joules) const {
     function<void(int, double)>("paraes_fake_use")(gpu, joules);
   }
-  // How often a counter was looked at.
-  [[nodiscard]] long looks() const {
+  // How often counters were read.
+  [[nodiscard]] long readings() const {
     return function<long(const char*)>("paraes_fake_calls")("nvmlDeviceGetTotalEnergyConsumption");
   }
   [[nodiscard]] int initialised() const { return function<int()>("paraes_fake_initialised")(); }
@@ -66,11 +66,10 @@ class Nvml : public testing::Test {
   void SetUp() override { ASSERT_TRUE(fake_.present()) << "LD_LIBRARY_PATH"; }
   Fake fake_;
 };
-// By what is missing.
-using NvmlBare = Nvml;
-using NvmlNoBus = Nvml;
+using NvmlBare = Nvml;   // NVML lacks the energy counter
+using NvmlNoBus = Nvml;  // CUDA's driver does not report PCI addresses
 
-TEST_F(Nvml, CountsTheGpusOfTheDevice) {
+TEST_F(Nvml, MeterReadsEachGpuOfTheDevice) {
   GpuEnergyMeter first("cuda:0");
   GpuEnergyMeter second("cuda:1");
   GpuEnergyMeter both("cuda:1+0");
@@ -84,7 +83,7 @@ TEST_F(Nvml, CountsTheGpusOfTheDevice) {
   EXPECT_EQ(both.joules(), (std::vector<double>{5, 3}));
 }
 
-TEST_F(Nvml, EveryCallThatFailsIsAReason) {
+TEST_F(Nvml, FailedCallIsTheReason) {
   for (const std::string call :
        {"nvmlInit_v2", "nvmlDeviceGetHandleByPciBusId_v2", "nvmlDeviceGetTotalEnergyConsumption"}) {
     Fake::tell("fail:" + call + ":0:15");
@@ -96,7 +95,7 @@ TEST_F(Nvml, EveryCallThatFailsIsAReason) {
   EXPECT_EQ(fake_.initialised(), 0);
 }
 
-TEST_F(Nvml, IsShutDown) {
+TEST_F(Nvml, MeterShutsTheLibraryDown) {
   {
     const GpuEnergyMeter meter("cuda:0");
     EXPECT_EQ(fake_.initialised(), 1);
@@ -104,41 +103,41 @@ TEST_F(Nvml, IsShutDown) {
   EXPECT_EQ(fake_.initialised(), 0);
 }
 
-TEST_F(Nvml, OldGpusHaveNoCounter) {
+TEST_F(Nvml, GpuWithoutCounterIsTheReason) {
   Fake::tell("fail:nvmlDeviceGetTotalEnergyConsumption:0:3");
   EXPECT_EQ(GpuEnergyMeter("cuda:1").reason(),
-            "NVML does not count the energy of cuda:1 (GPUs older than Volta)");
+            "NVML has no energy counter for cuda:1 (GPUs older than Volta lack it)");
 }
 
-TEST_F(Nvml, GpusThatAreNotThereHaveNoCounter) {
+TEST_F(Nvml, MissingGpuIsTheReason) {
   EXPECT_EQ(GpuEnergyMeter("cuda:2").reason(), "there is no cuda:2");
 }
 
-TEST_F(Nvml, OtherRuntimesHaveNoCounter) {
-  EXPECT_EQ(GpuEnergyMeter("hip:0").reason(), "there is no energy counter for hip devices");
-  EXPECT_EQ(GpuEnergyMeter("opencl:0+1").reason(), "there is no energy counter for opencl devices");
+TEST_F(Nvml, HipAndOpenClAreNotMeasured) {
+  EXPECT_EQ(GpuEnergyMeter("hip:0").reason(), "energy is not measured on hip devices");
+  EXPECT_EQ(GpuEnergyMeter("opencl:0+1").reason(), "energy is not measured on opencl devices");
 }
 
-TEST_F(NvmlBare, NeedsTheCounter) {
+TEST_F(NvmlBare, LibraryWithoutCounterIsTheReason) {
   EXPECT_EQ(GpuEnergyMeter("cuda:0").reason(),
             "libnvidia-ml.so.1 has no nvmlDeviceGetTotalEnergyConsumption");
 }
 
-TEST_F(NvmlNoBus, NeedsTheBus) {
+TEST_F(NvmlNoBus, DriverWithoutPciAddressIsTheReason) {
   EXPECT_EQ(GpuEnergyMeter("cuda:0").reason(),
-            "the driver does not tell where cuda:0 is plugged in");
+            "the driver does not report the PCI address of cuda:0");
 }
 
-TEST(NvmlAbsent, IsAReason) {
+TEST(NvmlAbsent, MissingLibraryIsTheReason) {
   if (Fake().installed()) GTEST_SKIP() << library << " is installed";
   EXPECT_EQ(GpuEnergyMeter("cuda:0").reason(), "libnvidia-ml.so.1 is not installed");
 }
 
-// A row whose calls take a millisecond and what the test says.
-class Work : public Variant {
+// A case whose calls take a millisecond and then do what the test gives.
+class Work : public Case {
  public:
   Work(const std::string& device, std::function<void()> on_call)
-      : Variant(row_on(device)), on_call_(std::move(on_call)) {}
+      : Case(row_on(device)), on_call_(std::move(on_call)) {}
 
   int restore_ms = 0;
 
@@ -161,7 +160,8 @@ class Work : public Variant {
   std::function<void()> on_call_;
 };
 
-// Steps of 10 ms, and stretches as many of them as there are of real ones.
+// The stand-in's counters update every 10 ms, and energy is measured over 0.4 s: at least as many
+// updates as with real counters.
 class NvmlRows : public Nvml {
  protected:
   Work& add(const std::string& device, std::function<void()> on_call) {
@@ -179,7 +179,7 @@ class NvmlRows : public Nvml {
   Settings settings_{3, 0.4, 0, 0, 0.4e9};
 };
 
-TEST_F(NvmlRows, HaveTheEnergyOfTheirOwnCalls) {
+TEST_F(NvmlRows, RowsHaveTheEnergyOfTheirOwnCalls) {
   add("cuda:0", [&] { fake_.use(0, 0.2); });
   add("cuda:0", [&] { fake_.use(0, 1.5); });
   add("cuda:0+1", [&] {
@@ -194,14 +194,14 @@ TEST_F(NvmlRows, HaveTheEnergyOfTheirOwnCalls) {
     EXPECT_NEAR(*results[row].energy_joules, expected[row], 0.07 * expected[row]) << row;
     EXPECT_EQ(results[row].energy_reason, "");
   }
-  if (results[3].energy_joules) {  // of the packages
+  if (results[3].energy_joules) {  // of the CPU packages
     EXPECT_LT(*results[3].energy_joules, 100);
   } else {
     EXPECT_EQ(results[3].energy_reason, EnergyMeter().reason());
   }
 }
 
-TEST_F(NvmlRows, CallsLongerThanAStepAreMeasured) {
+TEST_F(NvmlRows, CallsLongerThanACounterUpdateAreMeasured) {
   add("cuda:0", [&] {
     for (int i = 0; i < 30; ++i) {
       pause(1);
@@ -213,24 +213,24 @@ TEST_F(NvmlRows, CallsLongerThanAStepAreMeasured) {
   EXPECT_NEAR(*results[0].energy_joules, 3, 0.3);
 }
 
-TEST_F(NvmlRows, LittleWorkHasNoEnergy) {
+TEST_F(NvmlRows, TooLittleWorkGivesNoEnergy) {
   settings_.min_seconds = 0.1;
   add("cuda:0", [&] { fake_.use(0, 1); });
   const auto results = run();
   EXPECT_FALSE(results[0].energy_joules);
   EXPECT_EQ(results[0].energy_reason,
-            "less than 0.4 s of timed work (--min-time): the counter of a GPU is too coarse");
+            "less than 0.4 s of timed work, too little for a GPU's counter (use --min-time)");
 }
 
-TEST_F(NvmlRows, CounterThatStandsStillIsNoEnergy) {
+TEST_F(NvmlRows, StalledCounterGivesNoEnergy) {
   Fake::tell("still:1");
   add("cuda:0", [&] { fake_.use(0, 1); });
   const auto results = run();
   EXPECT_FALSE(results[0].energy_joules);
-  EXPECT_EQ(results[0].energy_reason, "the energy counter of the GPU stands still");
+  EXPECT_EQ(results[0].energy_reason, "the energy counter of the GPU does not change");
 }
 
-TEST_F(NvmlRows, CounterThatFailsOnTheWayIsNoEnergy) {
+TEST_F(NvmlRows, CounterThatFailsDuringTheCallsGivesNoEnergy) {
   Fake::tell("fail:nvmlDeviceGetTotalEnergyConsumption:9:15");
   add("cuda:0", [&] { fake_.use(0, 1); });
   const auto results = run();
@@ -239,19 +239,19 @@ TEST_F(NvmlRows, CounterThatFailsOnTheWayIsNoEnergy) {
             "nvmlDeviceGetTotalEnergyConsumption failed: GPU is lost (15)");
 }
 
-TEST_F(NvmlRows, EnergyBetweenTheCallsIsNotThatOfCalls) {
+TEST_F(NvmlRows, TooMuchWorkBetweenCallsGivesNoEnergy) {
   settings_.min_seconds = settings_.min_gpu_energy_ns * 1e-9 / 2;
   settings_.min_gpu_energy_ns /= 2;
   add("cuda:0", [&] { fake_.use(0, 1); }).restore_ms = 1;
   const auto results = run();
   EXPECT_FALSE(results[0].energy_joules);
   EXPECT_EQ(results[0].energy_reason,
-            "what is done between the calls takes too much of the energy");
+            "more than 10 % of the time went to untimed work between the calls");
 }
 
-TEST_F(NvmlRows, CallThatFailsInTheStretchIsWrong) {
+TEST_F(NvmlRows, CallThatFailsDuringTheMeasurementIsNotVerified) {
   add("cuda:0", [&] {
-    if (fake_.looks() > 3) throw std::runtime_error("device lost");
+    if (fake_.readings() > 3) throw std::runtime_error("device lost");
   });
   const auto results = run();
   EXPECT_FALSE(results[0].energy_joules);

@@ -1,11 +1,11 @@
 // A stand-in for NVIDIA's management library (libnvidia-ml.so.1) in tests, with the two GPUs of
 // tests/gpu/fake_cuda.cpp. With PARAES_FAKE_BARE it lacks the energy counter.
 //
-// Tests say what a GPU has used; the counters show it in steps, as real ones do. The environment
-// variable PARAES_FAKE_NVML has directives, separated by commas:
+// Tests set the energy that a GPU has used. The counters show it at intervals, as real ones do. The
+// environment variable PARAES_FAKE_NVML has directives, separated by commas:
 //   fail:CALL:NTH:CODE the NTH call of CALL returns CODE (NTH 0: every call)
-//   step:N             milliseconds between two steps of a counter (10)
-//   still:1            the counters do not step
+//   step:N             milliseconds between two updates of a counter (10)
+//   still:1            the counters do not update
 
 #include <chrono>
 #include <cstdlib>
@@ -15,13 +15,13 @@
 #include <string>
 #include <vector>
 
-// It defines what NVIDIA's header declares, and does not include it.
+// The functions below are declared in NVIDIA's header, which is not needed here.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 
 namespace {
 
 constexpr int uninitialized = 1;
-[[maybe_unused]] constexpr int invalid_argument = 2;  // not in the bare one
+[[maybe_unused]] constexpr int invalid_argument = 2;  // unused with PARAES_FAKE_BARE
 constexpr int not_found = 6;
 
 struct Gpu {
@@ -56,7 +56,7 @@ long directive(const std::string& word, long otherwise) {
   return otherwise;
 }
 
-// What a call returns before it does anything; 0 to go on.
+// Counts a call of `name`. Returns the code with which it is to fail, or 0.
 int enter(const char* name) {
   const long call = ++calls[name];
   for (const std::string& one : split(directives(), ',')) {
@@ -68,7 +68,7 @@ int enter(const char* name) {
   return 0;
 }
 
-// What was used before this step of the clock is shown from now on.
+// Updates the counters, once in each interval, with the energy used before.
 void step() {
   if (directive("still", 0) != 0) return;
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -81,14 +81,14 @@ void step() {
 
 }  // namespace
 
-// ---- For tests
+// ---- Called by tests
 
 extern "C" void paraes_fake_use(int gpu, double joules) {
   step();
   gpus[gpu].used += joules;
 }
 
-// Initialisations that were not undone.
+// How many initialisations were not followed by a shutdown.
 extern "C" int paraes_fake_initialised() { return initialised; }
 
 extern "C" long paraes_fake_calls(const char* name) { return calls[name]; }

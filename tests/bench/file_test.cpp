@@ -1,19 +1,19 @@
-// File scope: what a program says of its own phases.
+// Tests of cases in file scope.
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "bench/file/file_variant.hpp"
+#include "bench/file/file_case.hpp"
 #include "bench/file/tools.hpp"
 #include "bench/file/workspace.hpp"
 
 namespace paraes::bench {
 namespace {
 
-// Copies, and says a number each time.
-class Teller : public FileTool {
+// Copies the file, and reports 7 ns of reading for each execution.
+class CopyTool : public FileTool {
  public:
   [[nodiscard]] std::vector<std::string> command(Direction /*direction*/,
                                                  const Workspace& /*workspace*/,
@@ -27,24 +27,24 @@ class Teller : public FileTool {
   [[nodiscard]] std::string ciphertext() const override { return "copy"; }
 };
 
-TEST(File, PhasesAreThoseOfTheCallsSinceTheyWereLastTaken) {
+TEST(File, TakePhasesSumsTheCallsSinceTheLastOne) {
   const auto workspace = std::make_shared<Workspace>(workspace_root(""), 4096);
-  FileVariant variant(Row{}, FileRowJob{}, FileVariant::Check::plaintext,
-                      std::make_unique<Teller>(), nullptr, workspace);
-  variant.set_up();
-  EXPECT_FALSE(variant.take_phases().contains("read"));
+  FileCase file_case(Row{}, FileRowJob{}, FileCase::Check::plaintext, std::make_unique<CopyTool>(),
+                     nullptr, workspace);
+  file_case.set_up();
+  EXPECT_FALSE(file_case.take_phases().contains("read"));
   for (const int calls : {1, 3}) {
     for (int i = 0; i < calls; ++i) {
-      variant.restore();
-      variant.call();
+      file_case.restore();
+      file_case.call();
     }
-    PhaseNanoseconds phases = variant.take_phases();
+    PhaseNanoseconds phases = file_case.take_phases();
     EXPECT_EQ(phases["read"], 7 * calls);
     EXPECT_FALSE(phases.contains("write"));
   }
-  EXPECT_FALSE(variant.take_phases().contains("read"));
-  EXPECT_TRUE(variant.verify());
-  variant.tear_down();
+  EXPECT_FALSE(file_case.take_phases().contains("read"));
+  EXPECT_TRUE(file_case.verify());
+  file_case.tear_down();
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Rows of GPUs: right on every mode, and honest about what they are. The device is the one that
-// PARAES_TEST_DEVICE names, or opencl:0, which is PoCL on a machine without a GPU.
+// Tests of rows on GPUs: every mode is verified, and the report says what ran. PARAES_TEST_DEVICE
+// names the device; the default is opencl:0, which is PoCL on a machine without a GPU.
 #include <gtest/gtest.h>
 
 #include <sys/stat.h>
@@ -65,8 +65,8 @@ class BenchGpu : public testing::Test {
 
   static Json measured(const AxisTexts& texts) { return measured(axes_of(texts)); }
 
-  // Every phase has its median and the samples of that; but for what is the call itself, and for
-  // key expansion outside the calls, there are as many as of the call.
+  // Every measured phase has its median and as many samples as the row. Exceptions: a kernel phase
+  // that is the call itself has no samples, and key expansion outside the calls has nine.
   static void expect_samples_of_phases(const Json& row, bool keys_apart) {
     const bool kernel_alone = row["scope"] == "memory";
     for (const auto& [name, median] : row["timeline_ns"].items()) {
@@ -80,7 +80,7 @@ class BenchGpu : public testing::Test {
     }
   }
 
-  // `right`: no call may fail.
+  // If `right` is true, no call may fail.
   static Json measured(const Axes& axes, bool right = true) {
     const BenchPlan plan = make_plan(axes);
     Random random(1);
@@ -164,7 +164,7 @@ TEST_F(BenchGpu, TransferRowsAreVerified) {
   }
 }
 
-TEST_F(BenchGpu, PhasesAreThoseSinceTheyWereLastTaken) {
+TEST_F(BenchGpu, TakePhasesSumsTheCallsSinceTheLastOne) {
   AxisTexts axes = texts();
   axes.scope = "transfer";
   axes.mode = "ctr";
@@ -172,19 +172,19 @@ TEST_F(BenchGpu, PhasesAreThoseSinceTheyWereLastTaken) {
   axes.rivals = "none";
   const BenchPlan plan = make_plan(axes_of(axes));
   ASSERT_EQ(plan.groups.size(), 1U) << plan.skipped[0].reason;
-  Variant& variant = *plan.groups[0][0];
-  variant.set_up();
-  variant.call();
-  PhaseNanoseconds once = variant.take_phases();
+  Case& transfer_case = *plan.groups[0][0];
+  transfer_case.set_up();
+  transfer_case.call();
+  PhaseNanoseconds once = transfer_case.take_phases();
   EXPECT_GT(once["kernel"], 0);
   EXPECT_FALSE(once.contains("key_expansion"));  // outside the calls
-  EXPECT_EQ(variant.take_phases().at("kernel"), 0);
-  EXPECT_TRUE(variant.expand_key());
-  PhaseNanoseconds expansion = variant.take_phases();
+  EXPECT_EQ(transfer_case.take_phases().at("kernel"), 0);
+  EXPECT_TRUE(transfer_case.expand_key());
+  PhaseNanoseconds expansion = transfer_case.take_phases();
   EXPECT_TRUE(expansion.contains("key_expansion"));
-  EXPECT_EQ(expansion.at("kernel"), 0);  // by a cipher of its own
-  EXPECT_FALSE(variant.take_phases().contains("key_expansion"));
-  variant.tear_down();
+  EXPECT_EQ(expansion.at("kernel"), 0);  // another cipher expands the key
+  EXPECT_FALSE(transfer_case.take_phases().contains("key_expansion"));
+  transfer_case.tear_down();
 }
 
 TEST_F(BenchGpu, PhasesWithoutOverlapAreDisjoint) {
@@ -192,26 +192,26 @@ TEST_F(BenchGpu, PhasesWithoutOverlapAreDisjoint) {
   texts_of_row.scope = "transfer";
   texts_of_row.mode = "ctr";
   texts_of_row.direction = "encrypt";
-  texts_of_row.size = "8388608";  // a launch and more for each stream
+  texts_of_row.size = "8388608";  // at least one launch for each stream
   texts_of_row.rivals = "pinned-copy";
   Axes axes = axes_of(texts_of_row);
   axes.overlap = false;
   const BenchPlan plan = make_plan(axes);
   ASSERT_EQ(plan.groups.size(), 1U) << plan.skipped[0].reason;
   ASSERT_EQ(plan.groups[0].size(), 2U);
-  for (const auto& variant : plan.groups[0]) {
-    EXPECT_FALSE(variant->row().overlap);
-    variant->set_up();
-    variant->call();
-    static_cast<void>(variant->take_phases());
+  for (const auto& timed : plan.groups[0]) {
+    EXPECT_FALSE(timed->row().overlap);
+    timed->set_up();
+    timed->call();
+    static_cast<void>(timed->take_phases());
     const auto begin = std::chrono::steady_clock::now();
-    for (int i = 0; i < 3; ++i) variant->call();
+    for (int i = 0; i < 3; ++i) timed->call();
     const auto took =
         std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin);
-    PhaseNanoseconds phases = variant->take_phases();
-    EXPECT_TRUE(variant->verify());
-    variant->tear_down();
-    if (!variant->row().rival.empty()) continue;
+    PhaseNanoseconds phases = timed->take_phases();
+    EXPECT_TRUE(timed->verify());
+    timed->tear_down();
+    if (!timed->row().rival.empty()) continue;
     const double busy =
         phases.at("host_to_device") + phases.at("kernel") + phases.at("device_to_host");
     EXPECT_GT(busy, 0);
@@ -219,7 +219,7 @@ TEST_F(BenchGpu, PhasesWithoutOverlapAreDisjoint) {
   }
 }
 
-// A folder of this test alone: others run beside it.
+// A folder for one test, since tests run in parallel.
 class Folder {
  public:
   Folder() : path_(::testing::TempDir() + "paraes-bench-XXXXXX") {
@@ -230,7 +230,8 @@ class Folder {
   Folder& operator=(const Folder&) = delete;
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  // A program that is `script` on a GPU, from the file $from to $to, and else paraes.
+  // A program that runs `script` when a GPU is requested, with the files in $from and $to, and
+  // paraes for the CPU.
   [[nodiscard]] std::string program(const std::string& script) const {
     const std::string path = path_ + "/program";
     std::ofstream(path) << "#!/bin/sh\n"
@@ -256,7 +257,7 @@ class BenchGpuFiles : public BenchGpu {
     return texts;
   }
 
-  // Of the files of `texts`, by the paraes or whatever else `program` is.
+  // The report of file scope, where `program` is used as paraes.
   Json of_files(const AxisTexts& texts, const std::string& program = PARAES_PROGRAM,
                 bool right = true) {
     Axes axes = axes_of(texts);
@@ -270,7 +271,7 @@ class BenchGpuFiles : public BenchGpu {
   bool overlap_ = true;
 };
 
-TEST_F(BenchGpuFiles, StandBesideTheCpuAndAreVerified) {
+TEST_F(BenchGpuFiles, GpuAndCpuRowsOfOneSizeAreVerified) {
   AxisTexts axes = texts();
   axes.device = "cpu," + test_device();
   axes.transfer = "staged,mapped";
@@ -319,7 +320,7 @@ TEST_F(BenchGpuFiles, UnauthenticatedFormatsAreVerified) {
   axes.mode = "cbc,xts";
   axes.key_expansion = "device";
   const Json json = of_files(axes);
-  // raw has both modes, openssl CBC alone; CBC encryption is left to the CPU.
+  // raw has both modes, openssl only CBC. CBC encryption is left to the CPU.
   ASSERT_EQ(json["results"].size(), 2U + 1U + 1U) << json["skipped"].dump();
   for (const Json& row : json["results"]) {
     EXPECT_TRUE(row["verified"].get<bool>()) << row.dump();
@@ -332,7 +333,7 @@ TEST_F(BenchGpuFiles, UnauthenticatedFormatsAreVerified) {
   EXPECT_EQ(serial, 2U);
 }
 
-TEST_F(BenchGpuFiles, CommandSaysWhatTheRowSays) {
+TEST_F(BenchGpuFiles, CommandHasTheFlagsOfTheRow) {
   AxisTexts axes = texts();
   axes.direction = "encrypt";
   axes.transfer = "mapped";
@@ -354,7 +355,7 @@ TEST_F(BenchGpuFiles, CommandSaysWhatTheRowSays) {
   EXPECT_EQ(text.find("--threads"), std::string::npos) << text;
 }
 
-TEST_F(BenchGpuFiles, ProgramThatUndoesItsOwnMistakesIsWrong) {
+TEST_F(BenchGpuFiles, ProgramThatDecryptsItsOwnWrongOutputIsNotVerified) {
   const Json json = of_files(texts(), folder_.program("cp \"$from\" \"$to\"; echo '{}'"), false);
   ASSERT_EQ(json["results"].size(), 2U) << json["skipped"].dump();
   for (const Json& row : json["results"]) {
@@ -362,19 +363,19 @@ TEST_F(BenchGpuFiles, ProgramThatUndoesItsOwnMistakesIsWrong) {
   }
 }
 
-TEST_F(BenchGpuFiles, AnotherDeviceThatStoodInIsNoRow) {
+TEST_F(BenchGpuFiles, RowComputedByAnotherDeviceIsSkipped) {
   const Json json = of_files(
       texts(), folder_.program("cp \"$from\" \"$to\"; echo '{\"fallback\": \"no memory\"}'"));
   EXPECT_TRUE(json["results"].empty());
   ASSERT_EQ(json["skipped"].size(), 2U);
   EXPECT_EQ(json["skipped"][0]["reason"],
-            "another device stood in for " + test_device() + ": no memory");
+            "another device was used instead of " + test_device() + ": no memory");
 }
 
-TEST_F(BenchGpu, EveryModeIsRightWhereDataLies) {
+TEST_F(BenchGpu, EveryModeIsVerifiedInDeviceMemory) {
   for (const char* kernel : {"reference", "bitslice"}) {
     for (const Mode mode : {Mode::ecb, Mode::cbc, Mode::ctr, Mode::xts, Mode::gcm}) {
-      // Several segments and units, and where a mode has them an odd end.
+      // Several segments and data units, with an incomplete block at the end if the mode allows it.
       const bool odd = mode == Mode::ctr || mode == Mode::gcm;
       const auto arena =
           std::make_shared<DeviceMemoryArena>(test_device(), kernel, odd ? 40007 : 40960);
@@ -383,25 +384,25 @@ TEST_F(BenchGpu, EveryModeIsRightWhereDataLies) {
           if (mode == Mode::xts && bits == 192) continue;
           if (mode == Mode::cbc && direction == Direction::encrypt) continue;
           const Job job{mode, bits, direction, 4096, odd ? 40007U : 40960U, 1, false};
-          DeviceMemoryVariant variant(
+          DeviceMemoryCase memory_case(
               Row{}, job, bits == 256 ? KeyExpansion::device : KeyExpansion::host, arena);
-          variant.set_up();
-          EXPECT_TRUE(variant.verify())
+          memory_case.set_up();
+          EXPECT_TRUE(memory_case.verify())
               << kernel << " " << to_string(mode) << "-" << bits << " " << to_string(direction);
-          // Other keys, expanded for the timeline, leave the run alone.
-          EXPECT_TRUE(variant.expand_key());
-          EXPECT_TRUE(variant.verify());
-          variant.tear_down();
+          // Expanding a key for the timeline does not change the key of the calls.
+          EXPECT_TRUE(memory_case.expand_key());
+          EXPECT_TRUE(memory_case.verify());
+          memory_case.tear_down();
         }
       }
     }
   }
 }
 
-TEST_F(BenchGpu, WhatIsLeftToTheCpuIsSkipped) {
+TEST_F(BenchGpu, JobsLeftToTheCpuAreSkipped) {
   AxisTexts axes = texts();
   axes.mode = "cbc,xts";
-  axes.size = "6144";  // a unit and a half
+  axes.size = "6144";  // one and a half data units
   axes.direction = "encrypt";
   const Json json = measured(axes);
   EXPECT_TRUE(json["results"].empty());
@@ -410,7 +411,7 @@ TEST_F(BenchGpu, WhatIsLeftToTheCpuIsSkipped) {
   EXPECT_NE(json["skipped"][1]["reason"].get<std::string>().find("whole"), std::string::npos);
 }
 
-// What a right GPU makes of a job in segments, by the CPU.
+// The right result of a job in segments, computed by the CPU.
 struct Segmented {
   std::vector<std::uint8_t> text;
   std::vector<std::uint8_t> tags;
@@ -430,13 +431,14 @@ Segmented by_cpu(const Job& job) {
     const MutableBytes text{made.text.data() + at, given.size()};
     const MutableBytes tag{made.tags.data() + 16 * s, 16};
     gcm.encrypt(nonce, {}, given, text, tag);
-    // GCM's text is a stream: what encrypts the pattern also decrypts it. Of that, the tag.
+    // GCM encrypts with a key stream, so encryption also decrypts the text; only the tag differs.
+    // The tag of the decrypted text, encrypted again, is that of the pattern as ciphertext.
     if (job.direction == Direction::decrypt) gcm.encrypt(nonce, {}, text, other, tag);
   }
   return made;
 }
 
-TEST(Segments, OneWrongBitIsFound) {
+TEST(Segments, WrongBitIsDetected) {
   for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
     const Job job{Mode::gcm, 256, direction, 4096, 40007, 1, false};
     Segmented made = by_cpu(job);
@@ -453,7 +455,7 @@ TEST(Segments, OneWrongBitIsFound) {
   }
 }
 
-TEST(Segments, NoncesDiffer) {
+TEST(Segments, SegmentNoncesDiffer) {
   EXPECT_NE(segment_nonce(0), segment_nonce(1));
   EXPECT_NE(segment_nonce(1), segment_nonce(256));
   EXPECT_NE(segment_nonce(0), segment_nonce(std::uint64_t{1} << 32));

@@ -1,4 +1,4 @@
-// The harness: statistics, the shuffle, and what becomes of variants that skip, fail or lie.
+// Tests of the harness: statistics, the shuffle, sampling, phases, and cases that skip or fail.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ TEST(Statistics, MedianOfOddAndEvenCounts) {
   EXPECT_EQ(median_of({4, 1, 3, 2}), 2.5);
 }
 
-TEST(Statistics, MedianAbsoluteDeviationAndMinimum) {
+TEST(Statistics, KnownSamplesGiveTheirMadAndMinimum) {
   // Deviations from the median 3: 2, 1, 0, 1, 97.
   const Statistics s = statistics_of({1, 2, 3, 4, 100});
   EXPECT_EQ(s.median, 3);
@@ -47,7 +47,7 @@ TEST(Statistics, EqualSamplesStillHaveOutliers) {
   EXPECT_EQ(s.outliers, std::vector<std::size_t>{4});
 }
 
-TEST(Statistics, NoSamplesAreNoError) { EXPECT_TRUE(statistics_of({}).outliers.empty()); }
+TEST(Statistics, NoSamplesGiveNoOutliers) { EXPECT_TRUE(statistics_of({}).outliers.empty()); }
 
 TEST(Random, ShuffleIsAPermutationThatTheSeedDecides) {
   std::vector<int> a(100);
@@ -65,17 +65,17 @@ TEST(Random, ShuffleIsAPermutationThatTheSeedDecides) {
   EXPECT_EQ(a, sorted);
 }
 
-TEST(Random, IsSplitMix64) {
+TEST(Random, NextIsSplitMix64) {
   // First outputs of the reference implementation for seed 1234567.
   Random random(1234567);
   EXPECT_EQ(random.next(), 6457827717110365317U);
   EXPECT_EQ(random.next(), 3203168211198807973U);
 }
 
-// A variant whose every step can be replaced.
-class Fake : public Variant {
+// A case whose every step a test can replace.
+class Fake : public Case {
  public:
-  explicit Fake(const std::string& kernel) : Variant(row_named(kernel)) {}
+  explicit Fake(const std::string& kernel) : Case(row_named(kernel)) {}
 
   std::function<void()> on_set_up = [] {};
   std::function<void()> on_lead_in = [] {};
@@ -85,7 +85,7 @@ class Fake : public Variant {
   std::function<bool()> on_verify = [] { return true; };
   bool restores = false;
   bool kernel_alone = false;
-  PhaseNanoseconds phases;  // since they were last taken
+  PhaseNanoseconds phases;  // since the last take_phases()
   int calls = 0;
   int restored = 0;
   int torn_down = 0;
@@ -130,7 +130,7 @@ struct Bench {
   }
 };
 
-TEST(Measure, TakesTheSamplesThatWereAskedFor) {
+TEST(Measure, TakesTheRequestedNumberOfSamples) {
   Bench bench;
   bench.add("a");
   bench.add("b");
@@ -153,7 +153,7 @@ TEST(Measure, MinimumTimeAddsSamples) {
   EXPECT_GT(samples.size(), 3U);
 }
 
-TEST(Measure, RoundsAreInterleavedInAnotherOrderEachTime) {
+TEST(Measure, EachRoundHasEveryCaseInShuffledOrder) {
   Bench bench;
   std::string order;
   // One call a sample.
@@ -161,7 +161,7 @@ TEST(Measure, RoundsAreInterleavedInAnotherOrderEachTime) {
   for (const char* name : {"a", "b", "c"})
     bench.add(name).on_call = [&order, name] { order += name; };
   (void)bench.run();
-  order = order.substr(3);  // calibration
+  order = order.substr(3);  // leaves out calibration
   ASSERT_EQ(order.size(), 60U);
   int in_order = 0;
   for (std::size_t i = 0; i < order.size(); i += 3) {
@@ -173,7 +173,7 @@ TEST(Measure, RoundsAreInterleavedInAnotherOrderEachTime) {
   EXPECT_LT(in_order, 15);
 }
 
-TEST(Measure, RestsBeforeTheCallsOfOthers) {
+TEST(Measure, CasesRestBeforeTheCallsOfOthers) {
   Bench bench;
   std::string order;
   bench.settings = Settings{5, 0, 1, 0};
@@ -205,7 +205,7 @@ TEST(Measure, RestoresBeforeEveryCall) {
   EXPECT_EQ(fake.restored, fake.calls);
 }
 
-TEST(Measure, SkipIsListedWithItsReasonAndTornDown) {
+TEST(Measure, SkippedCaseIsListedWithReasonAndTornDown) {
   Bench bench;
   Fake& fake = bench.add("a");
   fake.on_set_up = [] { throw Skip("no room"); };
@@ -219,13 +219,13 @@ TEST(Measure, SkipIsListedWithItsReasonAndTornDown) {
   EXPECT_EQ(fake.torn_down, 1);
 }
 
-TEST(Measure, WrongAnswerIsNotVerified) {
+TEST(Measure, WrongResultIsNotVerified) {
   Bench bench;
   bench.add("a").on_verify = [] { return false; };
   EXPECT_FALSE(bench.run().results[0].verified);
 }
 
-TEST(Measure, ThrowingCallIsNotVerifiedAndKeepsItsWords) {
+TEST(Measure, ThrowingCallIsNotVerifiedAndKeepsItsMessage) {
   Bench bench;
   int left = 4;
   bench.settings = Settings{20, 0, 0, 0};
@@ -243,10 +243,11 @@ TEST(Measure, ThrowingCallIsNotVerifiedAndKeepsItsWords) {
 
 using Samples = std::vector<double>;
 
-// Spends a second of reading on each call that is no sample's, and on samples' what `ns` says.
-class Reading {
+// Makes a case report a time of the phase `read` for each call: `ns`, in order, during samples, and
+// one second before them, in calibration, warm-up and lead-ins.
+class ReadPhase {
  public:
-  Reading(Fake& fake, Samples ns) : fake_(fake), ns_(std::move(ns)) {
+  ReadPhase(Fake& fake, Samples ns) : fake_(fake), ns_(std::move(ns)) {
     fake_.on_lead_in = [this] {
       spend(1e9);
       sampling_ = true;
@@ -263,12 +264,12 @@ class Reading {
   std::size_t sample_ = 0;
 };
 
-TEST(Phases, AreThoseOfTheSamplesAndTheirMedian) {
+TEST(Phases, TimelineHasTheSamplesAndTheirMedian) {
   Bench bench;
-  // One call a sample, after one to calibrate and three to warm up.
+  // One call for each sample, after one for calibration and three for warm-up.
   bench.settings = Settings{5, 0, 3, 0};
   const Samples ns = {7, 1, 100, 3, 2};
-  const Reading reading(bench.add("a"), ns);
+  const ReadPhase read_phase(bench.add("a"), ns);
   const Outcome outcome = bench.run();
   const Result& result = outcome.results[0];
   EXPECT_EQ(result.error, "");
@@ -277,9 +278,9 @@ TEST(Phases, AreThoseOfTheSamplesAndTheirMedian) {
   EXPECT_EQ(result.timeline.at("read"), 3);
 }
 
-TEST(Phases, NeverTimedAreOmitted) {
+TEST(Phases, UnmeasuredPhasesAreOmitted) {
   Bench bench;
-  const Reading reading(bench.add("a"), {1, 2, 3});
+  const ReadPhase read_phase(bench.add("a"), {1, 2, 3});
   bench.settings = Settings{3, 0, 0, 0};
   const Result result = bench.run().results[0];
   for (const Phase& phase : phase_table) {
@@ -289,7 +290,7 @@ TEST(Phases, NeverTimedAreOmitted) {
   }
 }
 
-TEST(Phases, OfASampleAreSharedByItsCalls) {
+TEST(Phases, PhasesOfASampleAreDividedByItsCalls) {
   Bench bench;
   Fake& fake = bench.add("a");
   fake.on_call = [&] { fake.phases["scatter"] += 2; };
@@ -300,7 +301,7 @@ TEST(Phases, OfASampleAreSharedByItsCalls) {
   EXPECT_EQ(result.timeline.at("scatter"), 2);
 }
 
-TEST(Phases, ThatSomeSamplesLackAreOmitted) {
+TEST(Phases, PhasesThatSomeSamplesLackAreOmitted) {
   Bench bench;
   Fake& fake = bench.add("a");
   fake.on_call = [&] {
@@ -314,7 +315,7 @@ TEST(Phases, ThatSomeSamplesLackAreOmitted) {
   EXPECT_FALSE(result.timeline.contains("write"));
 }
 
-TEST(Phases, KernelAloneIsTheCall) {
+TEST(Phases, KernelAloneIsTheMedianCall) {
   Bench bench;
   bench.add("a").kernel_alone = true;
   bench.add("b");
@@ -324,7 +325,7 @@ TEST(Phases, KernelAloneIsTheCall) {
   EXPECT_FALSE(outcome.results[1].timeline.contains("kernel"));
 }
 
-TEST(Phases, KeyExpansionHasSamplesOfItsOwn) {
+TEST(Phases, KeyExpansionHasNineSamples) {
   Bench bench;
   bench.add("a").on_expand_key = [] { return true; };
   const Result result = bench.run().results[0];
@@ -334,10 +335,10 @@ TEST(Phases, KeyExpansionHasSamplesOfItsOwn) {
   EXPECT_EQ(result.timeline.at("key_expansion"), median_of(std::move(samples)));
 }
 
-TEST(Phases, KeyExpansionThatTheVariantTimesIsWhatItSays) {
+TEST(Phases, KeyExpansionMeasuredByTheCaseIsReported) {
   Bench bench;
   Fake& fake = bench.add("a");
-  // One expansion a sample, after two of no sample: to see whether there is one, and to calibrate.
+  // One expansion for each sample, after one to see whether there is a key and one to calibrate.
   const double spent[] = {1e9, 1e9, 9, 8, 7, 600, 5, 4, 3, 2, 1};
   std::size_t next = 0;
   fake.on_expand_key = [&] {
@@ -352,7 +353,7 @@ TEST(Phases, KeyExpansionThatTheVariantTimesIsWhatItSays) {
   EXPECT_EQ(result.timeline.at("key_expansion"), 5);
 }
 
-TEST(Phases, OfARowThatFailedAreThoseOfItsSamples) {
+TEST(Phases, FailedRowKeepsThePhasesOfItsSamples) {
   Bench bench;
   bench.settings = Settings{20, 0, 0, 0};
   Fake& fake = bench.add("a");
@@ -371,7 +372,7 @@ TEST(Phases, OfARowThatFailedAreThoseOfItsSamples) {
   EXPECT_FALSE(outcome.results[1].timeline.contains("kernel"));
 }
 
-TEST(Energy, SaysWhyThereIsNone) {
+TEST(Energy, MeterHasAReasonUnlessAvailable) {
   const EnergyMeter meter;
   EXPECT_EQ(meter.available(), meter.reason().empty());
 }

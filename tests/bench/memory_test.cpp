@@ -1,4 +1,5 @@
-// Memory scope: every contender on every mode is right, and none that is wrong gets through.
+// Tests of memory scope: paraes and every rival are verified on every job, and wrong results are
+// detected.
 #include <gtest/gtest.h>
 #include <omp.h>
 
@@ -12,7 +13,7 @@
 #include <vector>
 
 #include "bench/bench.hpp"
-#include "bench/memory/memory_variant.hpp"
+#include "bench/memory/memory_case.hpp"
 #include "bench/memory/openmp.hpp"
 #include "bench/memory/oracle.hpp"
 #include "bench/memory/ours.hpp"
@@ -34,7 +35,7 @@ std::vector<Job> jobs() {
       for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         for (const int threads : {1, 3}) {
           for (const bool in_place : {false, true}) {
-            // 100 KiB and a bit: several runs a thread's share, a short last unit.
+            // 100 KiB and 48 bytes: several ranges, and a short last data unit.
             list.push_back(Job{mode, bits, direction, 4096, 102400 + 48, threads, in_place});
           }
         }
@@ -62,22 +63,22 @@ std::string name_of(const Job& job) {
          (job.in_place ? " in place" : "");
 }
 
-bool verifies(const Job& job, std::unique_ptr<Contender> contender) {
-  MemoryVariant variant(row_of(job), job, std::move(contender),
-                        std::make_shared<Arena>(job.bytes, job.threads));
-  variant.set_up();
-  const bool right = variant.verify();
-  variant.tear_down();
+bool verifies(const Job& job, std::unique_ptr<Implementation> implementation) {
+  MemoryCase memory_case(row_of(job), job, std::move(implementation),
+                         std::make_shared<Arena>(job.bytes, job.threads));
+  memory_case.set_up();
+  const bool right = memory_case.verify();
+  memory_case.tear_down();
   return right;
 }
 
-TEST(Memory, OursIsRight) {
+TEST(Memory, OwnKernelIsVerifiedOnEveryJob) {
   for (const Job& job : jobs())
     EXPECT_TRUE(verifies(job, make_ours(job, "ttable"))) << name_of(job);
 }
 
-// Each share of a message, computed apart, is that part of the whole.
-TEST(Memory, SharesMakeTheWhole) {
+// Shares of a message, computed separately, give the bytes of the whole.
+TEST(Memory, SharesOfAMessageGiveTheWholeResult) {
   for (Job job : jobs()) {
     if (job.in_place) continue;
     const bool serial = job.mode == Mode::cbc && job.direction == Direction::encrypt;
@@ -102,21 +103,21 @@ TEST(Memory, SharesMakeTheWhole) {
   }
 }
 
-TEST(Memory, OpenMpIsRight) {
+TEST(Memory, OpenMpIsVerifiedOnEveryJob) {
   for (const Job& job : jobs()) {
-    OpenMpVariant variant(row_of(job), job, make_ours(job, "ttable"),
-                          std::make_shared<Arena>(job.bytes, job.threads));
-    variant.set_up();
-    variant.lead_in();
-    EXPECT_TRUE(variant.verify()) << name_of(job);
-    variant.rest();
-    EXPECT_TRUE(variant.verify()) << name_of(job);
-    variant.tear_down();
+    OpenMpCase openmp_case(row_of(job), job, make_ours(job, "ttable"),
+                           std::make_shared<Arena>(job.bytes, job.threads));
+    openmp_case.set_up();
+    openmp_case.lead_in();
+    EXPECT_TRUE(openmp_case.verify()) << name_of(job);
+    openmp_case.rest();
+    EXPECT_TRUE(openmp_case.verify()) << name_of(job);
+    openmp_case.tear_down();
   }
 }
 
-// Notes OpenMP's own numbers of the threads that do its runs, or -1.
-class Spy : public Contender {
+// Records for each range the number of the OpenMP thread that computes it, or -1 outside OpenMP.
+class Spy : public Implementation {
  public:
   void run(const std::uint8_t* /*in*/, std::uint8_t* /*out*/, std::uint8_t* /*tag*/) override {
     Executor(3).run(3, 1, [this](unsigned r, std::uint64_t, std::uint64_t) {
@@ -126,27 +127,28 @@ class Spy : public Contender {
   std::vector<int> threads = {-2, -2, -2};
 };
 
-template <class V>
-std::vector<int> threads_of_runs() {
+template <class TimedCase>
+std::vector<int> threads_of_ranges() {
   Job job;
   job.mode = Mode::ctr;
   job.bytes = 64;
   job.threads = 3;
   auto spy = std::make_unique<Spy>();
   const Spy& seen = *spy;
-  V variant(row_of(job), job, std::move(spy), std::make_shared<Arena>(job.bytes, job.threads));
-  variant.set_up();
-  variant.call();
-  variant.tear_down();
+  TimedCase timed(row_of(job), job, std::move(spy),
+                  std::make_shared<Arena>(job.bytes, job.threads));
+  timed.set_up();
+  timed.call();
+  timed.tear_down();
   return seen.threads;
 }
 
-TEST(Memory, OpenMpSpreadsTheRunsOfItsRowsOnly) {
-  EXPECT_EQ(threads_of_runs<OpenMpVariant>(), (std::vector<int>{0, 1, 2}));
-  EXPECT_EQ(threads_of_runs<MemoryVariant>(), (std::vector<int>{-1, -1, -1}));
+TEST(Memory, OpenMpComputesTheRangesOfItsRowsOnly) {
+  EXPECT_EQ(threads_of_ranges<OpenMpCase>(), (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(threads_of_ranges<MemoryCase>(), (std::vector<int>{-1, -1, -1}));
 }
 
-TEST(Memory, RivalsAreRightOrSayWhyNot) {
+TEST(Memory, RivalsAreVerifiedOrSkippedWithReasons) {
   for (const MemoryRival& rival : memory_rivals()) {
     if (rival.copies) continue;
     for (const Job& job : jobs()) {
@@ -160,7 +162,7 @@ TEST(Memory, RivalsAreRightOrSayWhyNot) {
   }
 }
 
-TEST(Memory, CopyIsRight) {
+TEST(Memory, MemcpyIsVerifiedAndRefusesToWorkInPlace) {
   Job job;
   job.mode.reset();
   job.bytes = 100003;
@@ -170,7 +172,7 @@ TEST(Memory, CopyIsRight) {
   EXPECT_THROW((void)make_memcpy(job), Skip);
 }
 
-// Of the instruction sets that this machine has.
+// Those whose instructions this machine has.
 std::vector<Ports> ports_here() {
   std::vector<Ports> list;
   for (const Ports& ports : all_ports()) {
@@ -181,7 +183,7 @@ std::vector<Ports> ports_here() {
   return list;
 }
 
-TEST(Memory, RoundsInRegistersAreAes) {
+TEST(Memory, PortsAreVerified) {
   if (ports_here().empty()) GTEST_SKIP() << "this machine has no AES instructions";
   for (const Ports& ports : ports_here()) {
     ASSERT_LE(ports.bytes, max_ports_bytes);
@@ -194,7 +196,7 @@ TEST(Memory, RoundsInRegistersAreAes) {
   }
 }
 
-TEST(Memory, RoundsThatWereNotDoneAreFound) {
+TEST(Memory, PortsThatSkipAnIterationAreNotVerified) {
   if (ports_here().empty()) GTEST_SKIP() << "this machine has no AES instructions";
   static const Ports whole = ports_here().front();
   Ports lazy = whole;
@@ -206,8 +208,8 @@ TEST(Memory, RoundsThatWereNotDoneAreFound) {
   EXPECT_THROW((void)make_ports(row_of(job), job, whole), Skip);
 }
 
-// A correct contender whose output is damaged afterwards.
-class Damaged : public Contender {
+// A correct implementation whose output is damaged afterwards.
+class Damaged : public Implementation {
  public:
   enum class Where { first_byte, last_byte, tag, nothing_written };
 
@@ -223,12 +225,12 @@ class Damaged : public Contender {
   }
 
  private:
-  std::unique_ptr<Contender> inner_;
+  std::unique_ptr<Implementation> inner_;
   Job job_;
   Where where_;
 };
 
-TEST(Memory, OneWrongBitIsFound) {
+TEST(Memory, WrongBitIsNotVerified) {
   for (const Job& job : jobs()) {
     for (const auto where :
          {Damaged::Where::first_byte, Damaged::Where::last_byte, Damaged::Where::nothing_written}) {
@@ -238,14 +240,14 @@ TEST(Memory, OneWrongBitIsFound) {
   }
 }
 
-TEST(Memory, WrongTagIsFound) {
+TEST(Memory, WrongTagIsNotVerified) {
   for (const int threads : {1, 3}) {
     const Job job{Mode::gcm, 128, Direction::encrypt, 4096, 70000, threads, false};
     EXPECT_FALSE(verifies(job, std::make_unique<Damaged>(job, Damaged::Where::tag)));
   }
 }
 
-TEST(Memory, BlocksOfThePatternDiffer) {
+TEST(Memory, PatternHasNoEqualBlocksAndCanStartAnywhere) {
   std::vector<std::uint8_t> bytes(1 << 16);
   pattern(0, bytes.data(), bytes.size());
   std::vector<std::string> blocks;
@@ -255,10 +257,10 @@ TEST(Memory, BlocksOfThePatternDiffer) {
   }
   std::sort(blocks.begin(), blocks.end());
   EXPECT_EQ(std::adjacent_find(blocks.begin(), blocks.end()), blocks.end());
-  // Any piece is the same as in the whole.
-  std::vector<std::uint8_t> piece(1000);
-  pattern(4099, piece.data(), piece.size());
-  EXPECT_TRUE(std::equal(piece.begin(), piece.end(), bytes.begin() + 4099));
+  // A range has the same bytes as in the whole.
+  std::vector<std::uint8_t> range(1000);
+  pattern(4099, range.data(), range.size());
+  EXPECT_TRUE(std::equal(range.begin(), range.end(), bytes.begin() + 4099));
 }
 
 class DiscardedOutput {
@@ -277,26 +279,27 @@ int status_of(bool damaged) {
   const Job job{Mode::ctr, 128, Direction::encrypt, 4096, 4096, 1, false};
   BenchPlan plan;
   plan.groups.emplace_back();
-  std::unique_ptr<Contender> contender;
+  std::unique_ptr<Implementation> implementation;
   if (damaged) {
-    contender = std::make_unique<Damaged>(job, Damaged::Where::last_byte);
+    implementation = std::make_unique<Damaged>(job, Damaged::Where::last_byte);
   } else {
-    contender = make_ours(job, "ttable");
+    implementation = make_ours(job, "ttable");
   }
-  plan.groups[0].push_back(std::make_unique<MemoryVariant>(
-      row_of(job), job, std::move(contender), std::make_shared<Arena>(job.bytes, job.threads)));
+  plan.groups[0].push_back(
+      std::make_unique<MemoryCase>(row_of(job), job, std::move(implementation),
+                                   std::make_shared<Arena>(job.bytes, job.threads)));
   Options options;
   options.settings = Settings{2, 0, 0, 1000};
   const DiscardedOutput output;
   return run(plan, options, output.file(), output.file());
 }
 
-TEST(Run, WrongRowEndsWithOne) {
+TEST(Run, WrongRowExitsWithOne) {
   EXPECT_EQ(status_of(false), 0);
   EXPECT_EQ(status_of(true), 1);
 }
 
-TEST(Run, NothingToRunEndsWithOne) {
+TEST(Run, EmptyPlanExitsWithOne) {
   const DiscardedOutput output;
   EXPECT_EQ(run(BenchPlan{}, Options{}, output.file(), output.file()), 1);
 }

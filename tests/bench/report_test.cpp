@@ -1,4 +1,5 @@
-// The JSON has exactly the keys of the schema, and the table fits a terminal.
+// Tests of the report: the JSON has exactly the keys of the schema, and the table at most 100
+// columns.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -47,7 +48,7 @@ Result result_named(const std::string& kernel, const std::string& rival, double 
   return result;
 }
 
-TEST(Report, HasTheKeysOfTheSchema) {
+TEST(Report, JsonHasTheKeysOfTheSchema) {
   const std::vector<std::string> top = {"schema", "seed", "context", "results", "skipped"};
   const std::vector<std::string> context_keys = {"time",
                                                  "host",
@@ -91,7 +92,7 @@ TEST(Report, HasTheKeysOfTheSchema) {
   EXPECT_EQ(keys(json["skipped"][0]), axis_keys + std::vector<std::string>{"reason"});
 }
 
-TEST(Report, ValuesAndNulls) {
+TEST(Report, JsonHasNullForMissingValues) {
   Outcome outcome;
   outcome.results.push_back(result_named("", "memcpy", 1e5));
   outcome.results[0].row.mode.reset();
@@ -112,7 +113,7 @@ TEST(Report, ValuesAndNulls) {
   EXPECT_EQ(json["timeline_samples_ns"], Json::object());
 }
 
-TEST(Report, SamplesOfPhasesThatWereTimedApart) {
+TEST(Report, JsonListsTheSamplesOfMeasuredPhasesInOrder) {
   Outcome outcome;
   outcome.results.push_back(result_named("aesni", "", 1e5));
   PhaseSamples& samples = outcome.results[0].timeline_samples_ns;
@@ -124,7 +125,7 @@ TEST(Report, SamplesOfPhasesThatWereTimedApart) {
   EXPECT_EQ(json["key_expansion"], Json::array({4.1}));
 }
 
-TEST(Report, ContextIsFilled) {
+TEST(Report, ContextDescribesTheMachine) {
   const Json json = context("");
   EXPECT_TRUE(json["cpu"].is_string());
   const std::vector<std::string> runtimes = {"cuda", "hip", "opencl"};
@@ -152,7 +153,7 @@ TEST(Table, RatiosAreToTheRivalOfTheSameJob) {
   EXPECT_EQ(text.find("WRONG"), std::string::npos) << text;
 }
 
-TEST(Table, DevicesStandBesideEachOther) {
+TEST(Table, DevicesAreToldApartAndNotCompared) {
   Outcome outcome;
   outcome.results.push_back(result_named("aesni", "", 1e5));
   outcome.results.push_back(result_named("", "openssl", 2e5));
@@ -165,13 +166,13 @@ TEST(Table, DevicesStandBesideEachOther) {
   const std::string text = table(outcome);
   EXPECT_NE(text.find("1 thread, keys expanded on the host"), std::string::npos) << text;
   EXPECT_NE(text.find("device"), std::string::npos) << text;
-  // The rival on the CPU is none of the GPU's.
+  // A GPU is not compared with a rival on the CPU.
   EXPECT_EQ(text.find("4.00"), std::string::npos) << text;
   outcome.results.erase(outcome.results.begin(), outcome.results.begin() + 2);
   EXPECT_NE(table(outcome).find("memory scope, opencl:0"), std::string::npos) << table(outcome);
 }
 
-TEST(Table, CopiesCompareWithEveryTransferOfTheirDevice) {
+TEST(Table, CopiesAreComparedWithEveryTransferOfTheirDevice) {
   Outcome outcome;
   for (const char* transfer : {"staged", "mapped"}) {
     outcome.results.push_back(result_named("ttable", "", 1e5));
@@ -197,7 +198,7 @@ TEST(Table, CopiesCompareWithEveryTransferOfTheirDevice) {
   EXPECT_EQ(text.find("0.25"), std::string::npos) << text;
 }
 
-TEST(Table, ProgramsCompareWhereverTheyWork) {
+TEST(Table, FileRivalsAreComparedWithEveryDevice) {
   Outcome outcome;
   outcome.results.push_back(result_named("bitslice", "", 1e5));
   outcome.results.push_back(result_named("", "openssl-enc", 3e5));
@@ -228,14 +229,14 @@ TEST(Table, ExecutorsAreToldApart) {
   EXPECT_EQ(rows[0]["executor"], "openmp");
 }
 
-TEST(Table, WrongRowsAreLoud) {
+TEST(Table, WrongRowsAreMarked) {
   Outcome outcome;
   outcome.results.push_back(result_named("aesni", "", 1e5));
   outcome.results[0].verified = false;
   EXPECT_NE(table(outcome).find("WRONG: aesni"), std::string::npos);
 }
 
-TEST(Table, FitsAHundredColumns) {
+TEST(Table, TableHasAtMostAHundredColumns) {
   Outcome outcome;
   for (const std::uint64_t bytes : {16U << 10, 1U << 30}) {
     for (const char* rival : {"", "openssl", "ipsec-mb", "gcrypt", "memcpy"}) {

@@ -1,4 +1,4 @@
-#include "bench/file/file_variant.hpp"
+#include "bench/file/file_case.hpp"
 
 #include <unistd.h>
 
@@ -11,8 +11,8 @@
 namespace paraes::bench {
 namespace {
 
-// What the program said, on one line.
-std::string complaint(const std::vector<std::string>& command, const ChildResult& result) {
+// The first line of the program's output, as an error message.
+std::string error_message(const std::vector<std::string>& command, const ChildResult& result) {
   std::string text = result.output.substr(0, result.output.find('\n'));
   if (const std::string own = "paraes: "; text.rfind(own, 0) == 0) text.erase(0, own.size());
   if (text.empty()) text = command[0] + ": exit status " + std::to_string(result.status);
@@ -21,28 +21,27 @@ std::string complaint(const std::vector<std::string>& command, const ChildResult
 
 }  // namespace
 
-FileVariant::FileVariant(Row row, const FileRowJob& job, Check check,
-                         std::unique_ptr<FileTool> tool, std::unique_ptr<FileTool> checker,
-                         std::shared_ptr<Workspace> workspace)
-    : Variant(std::move(row)),
+FileCase::FileCase(Row row, const FileRowJob& job, Check check, std::unique_ptr<FileTool> tool,
+                   std::unique_ptr<FileTool> checker, std::shared_ptr<Workspace> workspace)
+    : Case(std::move(row)),
       job_(job),
       check_(check),
       tool_(std::move(tool)),
       checker_(std::move(checker)),
       workspace_(std::move(workspace)) {}
 
-void FileVariant::set_up() {
+void FileCase::set_up() {
   workspace_->acquire();
   holds_workspace_ = true;
   tool_->prepare(*workspace_);
   out_ = workspace_->path("output");
   in_ = workspace_->plaintext();
   workspace_->need_room(2);
-  // Whether the program can do the job at all.
+  // The program may lack what the job needs: then the row is skipped.
   restore();
   try_to_encrypt(*tool_, out_);
   if (direction() == Direction::encrypt) return;
-  // By the checker: a tool that is wrong may still undo what it did itself.
+  // The checker makes the ciphertext: a faulty tool might well decrypt its own wrong output.
   const std::string ciphertext = workspace_->path("ciphertext-" + checker_->ciphertext());
   if (!workspace_->has(ciphertext)) {
     try_to_encrypt(*checker_, ciphertext);
@@ -51,23 +50,23 @@ void FileVariant::set_up() {
   in_ = ciphertext;
 }
 
-void FileVariant::try_to_encrypt(const FileTool& tool, const std::string& out) const {
+void FileCase::try_to_encrypt(const FileTool& tool, const std::string& out) const {
   const auto command = tool.command(Direction::encrypt, *workspace_, in_, out);
   const ChildResult result = run_child(command);
-  if (result.status != 0) throw Skip(complaint(command, result));
+  if (result.status != 0) throw Skip(error_message(command, result));
   if (const std::string why = tool.objection(result.output); !why.empty()) throw Skip(why);
 }
 
-void FileVariant::tear_down() noexcept {
+void FileCase::tear_down() noexcept {
   if (holds_workspace_) workspace_->release();
   holds_workspace_ = false;
 }
 
-void FileVariant::restore() { (void)unlink(out_.c_str()); }
+void FileCase::restore() { (void)unlink(out_.c_str()); }
 
-void FileVariant::call() { outputs_.push_back(run(direction(), *tool_, in_, out_)); }
+void FileCase::call() { outputs_.push_back(run(direction(), *tool_, in_, out_)); }
 
-bool FileVariant::verify() {
+bool FileCase::verify() {
   restore();
   call();
   switch (check_) {
@@ -92,7 +91,7 @@ bool FileVariant::verify() {
   return same;
 }
 
-PhaseNanoseconds FileVariant::take_phases() {
+PhaseNanoseconds FileCase::take_phases() {
   PhaseNanoseconds sum;
   for (const std::string& output : std::exchange(outputs_, {})) {
     for (const auto& [name, ns] : tool_->phases(output)) sum[name] += ns;
@@ -100,11 +99,11 @@ PhaseNanoseconds FileVariant::take_phases() {
   return sum;
 }
 
-std::string FileVariant::run(Direction direction, const FileTool& tool, const std::string& in,
-                             const std::string& out) const {
+std::string FileCase::run(Direction direction, const FileTool& tool, const std::string& in,
+                          const std::string& out) const {
   const auto command = tool.command(direction, *workspace_, in, out);
   ChildResult result = run_child(command);
-  if (result.status != 0) throw std::runtime_error(complaint(command, result));
+  if (result.status != 0) throw std::runtime_error(error_message(command, result));
   if (const std::string why = tool.objection(result.output); !why.empty()) {
     throw std::runtime_error(why);
   }

@@ -1,20 +1,21 @@
-// A contender on an arena: what the harness times in memory scope.
+// Memory scope on the CPU: a call computes the job once, between the buffers of an arena. It
+// includes what each message needs (IV, tag), but not key expansion.
 #pragma once
 
 #include <array>
 #include <memory>
 #include <utility>
 
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 #include "bench/memory/arena.hpp"
 #include "bench/memory/job.hpp"
 
 namespace paraes::bench {
 
-class MemoryVariant : public Variant {
+class MemoryCase : public Case {
  public:
-  MemoryVariant(Row row, const Job& job, std::unique_ptr<Contender> contender,
-                std::shared_ptr<Arena> arena);
+  MemoryCase(Row row, const Job& job, std::unique_ptr<Implementation> implementation,
+             std::shared_ptr<Arena> arena);
 
   void set_up() override;
   void tear_down() noexcept override;
@@ -28,13 +29,15 @@ class MemoryVariant : public Variant {
 
  protected:
   [[nodiscard]] const Job& job() const { return job_; }
-  [[nodiscard]] Contender& contender() const { return *contender_; }
-  // For a contender that can be had no sooner than in set_up().
-  void use(std::unique_ptr<Contender> contender) { contender_ = std::move(contender); }
+  [[nodiscard]] Implementation& implementation() const { return *implementation_; }
+  // Sets the implementation in set_up(), where the constructor could not.
+  void use(std::unique_ptr<Implementation> implementation) {
+    implementation_ = std::move(implementation);
+  }
 
  private:
   Job job_;
-  std::unique_ptr<Contender> contender_;
+  std::unique_ptr<Implementation> implementation_;
   std::shared_ptr<Arena> arena_;
   bool holds_arena_ = false;
   std::array<std::uint8_t, 16> tag_{};

@@ -1,4 +1,5 @@
-// One run of a program from file to file, process start and end included.
+// File scope: a call is one execution of a program from file to file, process start and exit
+// included.
 #pragma once
 
 #include <memory>
@@ -7,18 +8,19 @@
 
 #include "bench/file/tools.hpp"
 #include "bench/file/workspace.hpp"
-#include "bench/harness/variant.hpp"
+#include "bench/harness/case.hpp"
 
 namespace paraes::bench {
 
-class FileVariant : public Variant {
+class FileCase : public Case {
  public:
-  // How the output is known to be right: it is the plaintext; it is the bytes that OpenSSL computes
-  // (raw); or `checker` decrypts it to the plaintext. It also makes what `tool` decrypts.
+  // How verify() checks the output: it equals the plaintext; it equals the bytes that OpenSSL
+  // computes (raw); or `checker` decrypts it to the plaintext (undo). For decryption, `checker`
+  // also makes the ciphertext.
   enum class Check { plaintext, raw, undo };
 
-  FileVariant(Row row, const FileRowJob& job, Check check, std::unique_ptr<FileTool> tool,
-              std::unique_ptr<FileTool> checker, std::shared_ptr<Workspace> workspace);
+  FileCase(Row row, const FileRowJob& job, Check check, std::unique_ptr<FileTool> tool,
+           std::unique_ptr<FileTool> checker, std::shared_ptr<Workspace> workspace);
 
   void set_up() override;
   void tear_down() noexcept override;
@@ -29,9 +31,9 @@ class FileVariant : public Variant {
   [[nodiscard]] PhaseNanoseconds take_phases() override;
 
  private:
-  // Throws Skip if it cannot.
+  // Throws Skip if the tool cannot encrypt.
   void try_to_encrypt(const FileTool& tool, const std::string& out) const;
-  // What the program printed.
+  // Returns what the program printed.
   std::string run(Direction direction, const FileTool& tool, const std::string& in,
                   const std::string& out) const;
   [[nodiscard]] Direction direction() const { return row().direction.value_or(Direction::encrypt); }
@@ -44,7 +46,7 @@ class FileVariant : public Variant {
   bool holds_workspace_ = false;
   std::string in_;
   std::string out_;
-  std::vector<std::string> outputs_;  // of the calls whose phases nobody has taken
+  std::vector<std::string> outputs_;  // of the calls since take_phases()
 };
 
 }  // namespace paraes::bench
