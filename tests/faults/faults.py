@@ -14,7 +14,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 
-from support import BIN, KEYS, Case, as_a_shell_does, environment, pattern
+from support import BIN, KEYS, Case, restore_signals, environment, pattern
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 KEY = ["--key-file", "k"]
@@ -70,7 +70,7 @@ class FaultCase(Case):
         """Runs a script of bash with `paraes` as its $1, and `args` behind that."""
         return subprocess.run(["bash", "-c", script, "bash", BIN, *map(str, args)], cwd=self.dir,
                               env=environment(**self.env), capture_output=True, timeout=timeout,
-                              preexec_fn=as_a_shell_does)
+                              preexec_fn=restore_signals)
 
     def check_opens(self, name, plain, *flags):
         """That the message in `name` is whole and is that of `plain`."""

@@ -12,7 +12,7 @@ import threading
 import time
 import unittest
 
-from faults import (BIN, KEY, MEMORY, MIB, FaultCase, Strace, as_a_shell_does, environment, pattern,
+from faults import (BIN, KEY, MEMORY, MIB, FaultCase, Strace, restore_signals, environment, pattern,
                     preloaded, sanitized, strace_reason)
 
 GIB = 1 << 30
@@ -105,7 +105,7 @@ class Disks(FaultCase):
 
     def test_a_limit_of_the_shell(self):
         def limit():
-            as_a_shell_does()
+            restore_signals()
             resource.setrlimit(resource.RLIMIT_FSIZE, (4 * MIB, 4 * MIB))
 
         before = self.names()

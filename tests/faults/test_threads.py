@@ -6,7 +6,7 @@ import resource
 import subprocess
 import unittest
 
-from faults import KEY, MIB, FaultCase, as_a_shell_does, pattern, sanitized
+from faults import KEY, MIB, FaultCase, restore_signals, pattern, sanitized
 
 IV = "000102030405060708090a0b0c0d0e0f"
 # Enough for each of 16 threads to get a part of every piece.
@@ -103,7 +103,7 @@ class AddressSpace(Cases, FaultCase):
 
     def limited(self, *args, **kwargs):
         def limit():
-            as_a_shell_does()
+            restore_signals()
             resource.setrlimit(resource.RLIMIT_AS, (100000 << 10, 100000 << 10))
         return self.run_paraes(*args, **kwargs, preexec_fn=limit)
 
@@ -122,7 +122,7 @@ class Processes(Cases, FaultCase):
 
     def limited(self, *args, **kwargs):
         def limit():
-            as_a_shell_does()
+            restore_signals()
             if os.geteuid() == 0:
                 os.setgroups([])
                 os.setgid(NOBODY)
