@@ -9,7 +9,7 @@ import subprocess
 import sys
 import unittest
 
-from support import BIN, DEADLINE, KEYS, Case, restore_signals, environment
+from support import BIN, DEADLINE, KEYS, Case, environment, restore_signals
 
 # Prints its arguments and environment; arguments choose what it does after that.
 STAND_IN = f"""#!{sys.executable}

@@ -256,8 +256,8 @@ class OwnOutputs(Case):
             if self.path(name).exists():
                 self.assertEqual(self.read(name), data)
             else:
-                self.assertEqual(self.ok("decrypt", "--key-file", "k", "-c", f"{folder}{name}.paes"),
-                                 data)
+                got = self.ok("decrypt", "--key-file", "k", "-c", f"{folder}{name}.paes")
+                self.assertEqual(got, data)
 
     def test_link_beside_the_inputs_loses_no_data(self):
         for old in (None, b"old"):

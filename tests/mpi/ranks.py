@@ -20,7 +20,7 @@ TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS / "cli"), str(TESTS / "faults")]
 
 import support
-from support import BIN, DEADLINE, KEYS, Case, restore_signals, pattern
+from support import BIN, DEADLINE, KEYS, Case, pattern, restore_signals
 
 PROGRAM = os.environ.get("PARAES_MPI", "")
 LAUNCHER = shlex.split(os.environ.get("PARAES_MPIRUN", ""))
