@@ -98,7 +98,7 @@ class Case(unittest.TestCase):
         return done.stdout
 
     def ecb(self, key, blocks, decrypt=False):
-        """AES-ECB by openssl: the block cipher of independent implementations of other modes."""
+        """AES-ECB by openssl: the block cipher for independent implementations of other modes."""
         if not blocks:
             return b""
         return self.openssl("enc", *(["-d"] if decrypt else []), f"-aes-{8 * len(key)}-ecb", "-nopad",

@@ -209,7 +209,7 @@ class GpuSmallFiles(Case):
         self.assertEqual(self.tree("back"), self.files)
 
     def test_each_bad_file_of_a_batch_gets_its_own_error(self):
-        """A wrong key, a missing header, an existing target: an error line and exit status each."""
+        # A wrong key, a missing header and an existing target.
         self.ok("encrypt", "-r", "--key-file", "k", "-o", "out", "d/.")
         self.write("k2", bytes(32))
         self.ok("encrypt", "--key-file", "k2", "-f", "-o", "out/1.paes", "d/1")
@@ -256,7 +256,6 @@ class GpuSmallFiles(Case):
         self.assertFalse(self.path("out").exists())
 
     def test_salvage_no_overlap_raw_and_single_files_are_not_batched(self):
-        """The last command has a single file: the other one that it names does not exist."""
         names = [f"d/{i}" for i in range(1, 20, 3)]
         self.ok("encrypt", "--key-file", "k", "-o", "out", *names)
         batches, _ = self.run_many("decrypt", "-r", "--salvage", "-o", "back", "out/.")
@@ -267,6 +266,7 @@ class GpuSmallFiles(Case):
         batches, _ = self.run_many("encrypt", "-f", "--format", "raw", "--mode", "ecb", "-o", "out",
                                    *names)
         self.assertEqual(batches, [])
+        # d/0 does not exist, which leaves a single file.
         batches, _ = self.run_many("encrypt", "-f", "-o", "out", names[0], "d/0", status=3)
         self.assertEqual(batches, [])
 

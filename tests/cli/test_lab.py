@@ -1,4 +1,4 @@
-"""`paraes lab` replaces itself by the program paraes-lab and passes all arguments on."""
+"""`paraes lab` replaces itself with the program paraes-lab and passes all arguments on."""
 
 import json
 import os

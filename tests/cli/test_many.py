@@ -208,7 +208,7 @@ class OutputFolders(FolderCase):
         self.summary("encrypt", "-r", *KEY, "-o", "out", "t")
         self.assertEqual(self.mode("out/t/s"), 0o710)
 
-    def test_others_get_their_mode_when_an_output_folder_vanishes(self):
+    def test_output_folders_get_their_modes_even_if_one_vanishes(self):
         self.make({"t/s/a": b"1", "t/s/big": pattern(64 << 20)})
         for name in ("t/b", "t/z"):
             self.path(name).mkdir()

@@ -191,8 +191,8 @@ class Temporaries(Case):
         self.assertIn("b.paraes-tmp.paes", os.listdir(self.path("t")))
 
 
-class OtherVerbs(Case):
-    """tune and bench overwrite nothing but profiles and reports."""
+class OtherOutputs(Case):
+    """Outputs other than messages: profiles, reports and the lines of --json."""
 
     def setUp(self):
         super().setUp()

@@ -97,7 +97,7 @@ class AutoKernel(ProfileCase):
                 with self.subTest(flags=flags):
                     self.assertEqual(json.loads(line)["kernel"], kernel)
 
-    def test_profile_of_another_machine_or_version_is_ignored(self):
+    def test_malformed_profiles_and_those_of_other_machines_are_ignored(self):
         def changed(**more):
             return {**self.profile, **more}
         cpu = self.profile["cpu"]
@@ -140,7 +140,7 @@ class AutoGpu(ProfileCase):
         listed = json.loads(self.ok("devices", "--json", env=self.shim))["devices"]
         found = [d for d in listed if d["id"] == "opencl:0"]
         if not found and not os.environ.get("PARAES_REQUIRE_DEVICE"):
-            self.skipTest("no device opencl:0")
+            self.skipTest("there is no device opencl:0")
         gpu = found[0]
         self.profile["devices"].append(self.device("opencl:0", 0.1, gpu["name"], gpu["driver"]))
         self.profile["rates"] = [self.rate("cpu", self.constant[0], 1e6),

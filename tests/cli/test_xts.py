@@ -93,7 +93,7 @@ class Xts(Case):
                         self.assertEqual(self.ok("decrypt", *flags, "-", stdin=made), data)
 
     def test_files_around_chunk_boundaries_match_a_pipe_with_one_thread(self):
-        # Sizes around the ends of the chunks in which a file is read. The last unit exceeds 4 MiB.
+        # Sizes around the ends of the chunks in which a file is read. One unit exceeds 4 MiB.
         key = pattern(64)
         for unit in ("4096", "5000", "16MiB"):
             numeric = 16 << 20 if unit == "16MiB" else int(unit)

@@ -382,7 +382,7 @@ class Large(FaultCase):
                    says=f"segment {segments - 2} ")
 
 
-@unittest.skipIf(sanitized(), "sanitizers need memory themselves")
+@unittest.skipIf(sanitized(), "sanitizers take more memory")
 class Memory(FaultCase):
     """Every run takes less than 64 MiB of memory."""
 

@@ -41,7 +41,7 @@ ERRORS = {
     "poll": ("EINTR",),
     "getrandom": ("EINTR",),
 }
-# A run must fail if one of these fails; its output would not show it.
+# A run must report a failure of one of these, even though its output looks complete.
 MUST_FAIL = {"fsync", "linkat", "renameat", "renameat2"}
 
 
@@ -83,7 +83,7 @@ class WithTmpfile(FaultCase):
 
     def check(self, verb, source, target, old, rm, call, error, done):
         text = done.stderr.decode()
-        # If the mode of the old target cannot be read, the new one is private.
+        # If the mode of the old target cannot be read, the new one may be private.
         hidden = call == "openat" and error == "EACCES" and old
         new = self.is_new(verb, target, (MODE, MODE & 0o700) if hidden else (MODE,))
         self.assertIn(done.returncode, (0, 1), text)

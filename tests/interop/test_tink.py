@@ -19,7 +19,7 @@ TEMPLATES = {name: getattr(streaming_aead.streaming_aead_key_templates, name)
              for name in ("AES128_GCM_HKDF_4KB", "AES128_GCM_HKDF_1MB", "AES256_GCM_HKDF_4KB",
                           "AES256_GCM_HKDF_1MB")}
 TYPE_URL = "type.googleapis.com/google.crypto.tink.AesGcmHkdfStreamingKey"
-SMALL = 1 << 20  # tests take fewer segments if they are at least this large
+LARGE_SEGMENT = 1 << 20  # tests take fewer segments of this size and above
 
 
 class Key:
@@ -49,7 +49,7 @@ class Key:
         s, h, second = self.segment, self.header, self.first + self.more
         sizes = {0, 1, 15, 16, 17, h, self.first - 1, self.first, self.first + 1, s - 1, s, s + 1,
                  second - 1, second, second + 1, second + self.more}
-        if s < SMALL:
+        if s < LARGE_SEGMENT:
             sizes |= {second + 9 * self.more + 5, second + 29 * self.more}
         return sorted(n for n in sizes if n >= 0)
 
