@@ -12,8 +12,20 @@ import threading
 import time
 import unittest
 
-from faults import (BIN, KEY, MEMORY, MIB, FaultCase, Strace, environment, pattern, preloaded,
-                    restore_signals, sanitized, strace_reason)
+from faults import (
+    BIN,
+    KEY,
+    MEMORY,
+    MIB,
+    FaultCase,
+    Strace,
+    environment,
+    pattern,
+    preloaded,
+    restore_signals,
+    sanitized,
+    strace_reason,
+)
 
 GIB = 1 << 30
 LIMIT = 60  # seconds for runs that either end soon or hang

@@ -4,8 +4,17 @@ import json
 import unittest
 
 from clients import c2sp_open, paraes_open, paraes_seal, scrypt
-from common import (CHUNK, CONTEXTS, KEYS, SEGMENT, InteropCase, SegmentTests, flipped, in_hex,
-                    pattern)
+from common import (
+    CHUNK,
+    CONTEXTS,
+    KEYS,
+    SEGMENT,
+    InteropCase,
+    SegmentTests,
+    flipped,
+    in_hex,
+    pattern,
+)
 
 WORD = b"correct horse"
 LOG2N = 4  # a cheap scrypt
