@@ -1,4 +1,4 @@
-"""What the tests of the command line share. PARAES_BIN names the program under test."""
+"""Helpers of the command-line tests. PARAES_BIN names the program under test."""
 
 import fcntl
 import os
@@ -15,7 +15,8 @@ import unittest
 
 BIN = os.environ.get("PARAES_BIN", "")
 if not os.access(BIN, os.X_OK):
-    raise SystemExit(f"PARAES_BIN={BIN!r} is not the paraes program; ctest sets it")
+    raise SystemExit(f"PARAES_BIN={BIN!r} is no executable file: set it to the paraes program, as "
+                     "ctest does")
 
 KEYS = {bits: bytes(range(1, bits // 8 + 1)) for bits in (128, 192, 256)}
 IV = bytes(range(0xF0, 0x100))
@@ -23,15 +24,15 @@ DEADLINE = 30
 
 
 def pattern(size):
-    """Bytes with period 251: blocks, pages and units that are swapped show."""
+    """Bytes that repeat with period 251, so that swapped blocks, pages or units show."""
     period = bytes(range(251))
     return (period * (size // 251 + 1))[:size]
 
 
 def environment(**more):
     env = {k: v for k, v in os.environ.items() if not k.startswith("PARAES_")}
-    env["PARAES_PROFILE"] = "none"  # what somebody measured here
-    # A library for the program alone, as ctest sets it: see tests/support/no_tmpfile.cpp.
+    env["PARAES_PROFILE"] = "none"  # ignore the tune profile of this machine
+    # ctest names a library to preload into paraes alone: see tests/support/no_tmpfile.cpp.
     if "PARAES_PRELOAD" in os.environ:
         env["LD_PRELOAD"] = os.environ["PARAES_PRELOAD"]
         env["ASAN_OPTIONS"] = "verify_asan_link_order=0"
@@ -39,14 +40,14 @@ def environment(**more):
     return env
 
 
-def as_a_shell_does():
-    """In the child: the signals' defaults, whatever ran the tests had ignored."""
+def restore_signals():
+    """Restores default signal handling in a child; the test runner may ignore some signals."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
 
 
 class Case(unittest.TestCase):
-    """One empty folder a test, which is also the working folder of what it runs."""
+    """Gives each test an empty folder, which is the working folder of the commands it runs."""
 
     def setUp(self):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="paraes-cli-"))
@@ -72,13 +73,13 @@ class Case(unittest.TestCase):
                               timeout=DEADLINE, **kwargs)
 
     def ok(self, *args, **kwargs):
-        """Runs it, expects success and returns standard output."""
+        """Runs paraes, expects success and returns its standard output."""
         done = self.run_paraes(*args, **kwargs)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
     def fails(self, status, *args, says=(), **kwargs):
-        """Runs it, expects `status` and one error line with all of `says` in it."""
+        """Runs paraes, expects exit `status` and one error line that contains all of `says`."""
         done = self.run_paraes(*args, **kwargs)
         text = done.stderr.decode()
         self.assertEqual(done.returncode, status, text)
@@ -97,7 +98,7 @@ class Case(unittest.TestCase):
         return done.stdout
 
     def ecb(self, key, blocks, decrypt=False):
-        """AES of whole blocks, by openssl: the block cipher under independent checks."""
+        """AES-ECB by openssl: the block cipher for independent implementations of other modes."""
         if not blocks:
             return b""
         return self.openssl("enc", *(["-d"] if decrypt else []), f"-aes-{8 * len(key)}-ecb", "-nopad",
@@ -105,20 +106,20 @@ class Case(unittest.TestCase):
 
     def start(self, *args, env=None, **kwargs):
         process = subprocess.Popen([BIN, *map(str, args)], cwd=self.dir,
-                                   env=environment(**(env or {})), preexec_fn=as_a_shell_does,
+                                   env=environment(**(env or {})), preexec_fn=restore_signals,
                                    stderr=subprocess.PIPE, **kwargs)
         self.addCleanup(process.kill)
         return process
 
-    def wait_for(self, condition, what):
+    def wait_for(self, condition, description):
         end = time.monotonic() + DEADLINE
         while not condition():
-            self.assertLess(time.monotonic(), end, f"waited in vain for {what}")
+            self.assertLess(time.monotonic(), end, f"timed out waiting for {description}")
             time.sleep(0.005)
 
     def temporaries(self, process):
-        """The files that a run writes to before they have their names: those with a name of their
-        own, and those without any, which only the run has open."""
+        """The temporary files of a running process: named ones in the folder, and unnamed ones
+        (O_TMPFILE), which only the process has open."""
         found = [self.path(name) for name in self.names() if name.endswith(".paraes-tmp")]
         for entry in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
             try:
@@ -131,13 +132,13 @@ class Case(unittest.TestCase):
 
 
 class Terminal:
-    """A pseudo-terminal that a child has as its controlling one."""
+    """Runs paraes with a pseudo-terminal as its controlling terminal."""
 
     def __init__(self, case, *args, stdin=None, stdout=None, stderr=None, env=None):
         self.master, slave = pty.openpty()
 
         def take_terminal():
-            as_a_shell_does()
+            restore_signals()
             os.setsid()
             fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
 
@@ -159,18 +160,19 @@ class Terminal:
         os.close(self.master)
         os.close(self.slave)
 
-    def copy_stream(self, seconds=0.02):
+    def read_some(self, seconds=0.02):
+        """Reads what is shown within `seconds`; returns whether there was anything."""
         if select.select([self.master], [], [], seconds)[0]:
             self.seen += os.read(self.master, 65536)
             return True
         return False
 
     def expect(self, text):
-        """Reads on until `text` was shown; forgets what came up to it."""
+        """Reads until `text` is shown; returns the output before it, keeps the rest."""
         end = time.monotonic() + DEADLINE
         while text not in self.seen:
             self.case.assertLess(time.monotonic(), end, f"no {text!r} in {self.seen!r}")
-            self.copy_stream()
+            self.read_some()
         before, self.seen = self.seen.split(text, 1)
         return before
 
@@ -181,12 +183,12 @@ class Terminal:
         return bool(termios.tcgetattr(self.slave)[3] & termios.ECHO)
 
     def finish(self):
-        """Waits for the end; returns the status and what was shown since the last expect."""
+        """Waits for the end; returns the status and the output since the last expect()."""
         end = time.monotonic() + DEADLINE
         while self.process.poll() is None:
-            self.case.assertLess(time.monotonic(), end, f"no end; shown: {self.seen!r}")
-            self.copy_stream()
-        while self.copy_stream(0.05):
+            self.case.assertLess(time.monotonic(), end, f"still running; shown: {self.seen!r}")
+            self.read_some()
+        while self.read_some(0.05):
             pass
         return self.process.returncode, self.seen
 

@@ -1,4 +1,4 @@
-"""devices, kernels by name, and PARAES_KERNEL and PARAES_CPU_MASK."""
+"""`paraes devices`, --device, --kernel, PARAES_KERNEL and PARAES_CPU_MASK."""
 
 import json
 
@@ -18,7 +18,7 @@ class Devices(Case):
     def mask_all(self):
         return ",".join(self.listed()["cpu"]["features"])
 
-    def test_schema(self):
+    def test_devices_json_has_the_documented_members(self):
         root = self.listed()
         self.assertEqual(set(root), {"cpu", "kernels", "devices"})
         self.assertEqual(set(root["cpu"]), {"model", "features"})
@@ -44,7 +44,7 @@ class Devices(Case):
                                            "same_as", "available", "reason",
                                            "type"})
             self.assertEqual(device["reason"] is None, device["available"])
-        # Every runtime is there, or says what to do.
+        # A runtime that is missing says what to install.
         for runtime in ("cuda", "hip", "opencl"):
             rows = [d for d in root["devices"] if d["id"].split(":")[0] == runtime]
             self.assertTrue(rows, runtime)
@@ -53,16 +53,16 @@ class Devices(Case):
                     self.assertFalse(device["available"])
                     self.assertRegex(device["reason"], "install|no .*GPU")
 
-    def test_text_names_every_kernel(self):
+    def test_devices_table_names_every_kernel(self):
         text = self.ok("devices").decode()
         for kernel in self.listed()["kernels"]:
             self.assertIn(kernel["name"], text)
 
-    def test_a_missing_device_is_told_before_a_key_is_read(self):
+    def test_missing_device_is_reported_before_the_key_is_read(self):
         self.fails(1, "encrypt", "--device", "cuda:77", "--key-file", "/nowhere", "-", stdin=b"x",
                    says="cuda")
 
-    def test_masked_kernels_say_why(self):
+    def test_kernels_hidden_by_the_cpu_mask_say_so(self):
         mask = self.mask_all()
         if not mask:
             self.skipTest("this processor has no feature to hide")
@@ -75,7 +75,7 @@ class Devices(Case):
         table = text[text.index("\nkernel "):]
         self.assertEqual(table.count("unavailable: "), len(hidden))
 
-    def test_forcing_a_kernel_that_cannot_run(self):
+    def test_forced_kernel_that_cannot_run_is_an_error(self):
         mask = self.mask_all()
         hidden = [k["name"] for k in self.listed(PARAES_CPU_MASK=mask)["kernels"]
                   if not k["available"]]
@@ -85,17 +85,17 @@ class Devices(Case):
             self.fails(1, "encrypt", *CTR, "--kernel", name, "-", stdin=b"x",
                        env={"PARAES_CPU_MASK": mask}, says=[name, "lacks"])
 
-    def test_unknown_kernels(self):
+    def test_unknown_kernel_names_are_refused(self):
         self.fails(2, "encrypt", *CTR, "--kernel", "quantum", "-", stdin=b"x",
                    says=["--kernel: there is no kernel 'quantum'", "reference"])
         self.fails(2, "encrypt", *CTR, "-", stdin=b"x", env={"PARAES_KERNEL": "quantum"},
                    says=["PARAES_KERNEL", "quantum"])
 
-    def test_bad_masks(self):
+    def test_unknown_feature_in_the_cpu_mask_is_refused(self):
         for verb in (["devices"], ["devices", "--json"], ["encrypt", *CTR, "-"]):
             self.fails(2, *verb, env={"PARAES_CPU_MASK": "mmx"}, says=["PARAES_CPU_MASK", "mmx"])
 
-    def test_which_kernel_ran(self):
+    def test_json_names_the_kernel_that_ran(self):
         self.write("f", b"x" * 1000)
         for name in ("reference", "ttable", "openssl"):
             line = self.ok("encrypt", *CTR, "--kernel", name, "--json", "-f", "f")
@@ -106,15 +106,16 @@ class Devices(Case):
                            env={"PARAES_KERNEL": name})
             self.assertEqual(json.loads(line)["kernel"], "openssl")
 
-    def test_auto_is_the_first_constant_time_kernel(self):
-        runs = [k["name"] for k in self.listed()["kernels"] if k["available"] and k["constant_time"]]
-        if not runs:
+    def test_auto_kernel_is_the_first_constant_time_one(self):
+        usable = [k["name"] for k in self.listed()["kernels"]
+                  if k["available"] and k["constant_time"]]
+        if not usable:
             self.skipTest("no constant-time kernel runs here")
         for flags in ([], ["--kernel", "auto"]):
             done = self.run_paraes("encrypt", *CTR, *flags, "--json", "-", stdin=b"x")
-            self.assertEqual(json.loads(done.stderr)["kernel"], runs[0])
+            self.assertEqual(json.loads(done.stderr)["kernel"], usable[0])
 
-    def test_devices_by_name(self):
+    def test_missing_devices_fail_and_bad_device_names_are_refused(self):
         for name in ("auto", "cpu"):
             self.ok("encrypt", *CTR, "--device", name, "-", stdin=b"x")
         for name in ("cuda:77", "hip:77", "opencl:77"):

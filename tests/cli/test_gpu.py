@@ -1,5 +1,5 @@
-"""Files and formats with --device: on OpenCL's first device (PoCL where there is no GPU), and what is
-said when a driver fails, with a stand-in for CUDA's."""
+"""--device: every format on the first OpenCL device (PoCL where there is no GPU), and driver
+failures with a fake CUDA driver."""
 
 import json
 import os
@@ -9,12 +9,13 @@ import unittest
 import support
 from support import IV, KEYS, Case, pattern
 
-support.DEADLINE = 300  # programs are compiled at the first use
+support.DEADLINE = 300  # GPU programs are compiled at first use
 DEVICE = "opencl:0"
 FAKE = os.environ.get("PARAES_FAKE_DRIVERS", "")
 
 
-def missing():
+def missing_device():
+    """Why the tests cannot use DEVICE, or None."""
     if os.environ.get("PARAES_REQUIRE_DEVICE"):
         return None
     import subprocess
@@ -23,14 +24,14 @@ def missing():
     for device in listed["devices"]:
         if device["id"] == DEVICE:
             return None if device["available"] else device["reason"]
-    return f"no device {DEVICE}"
+    return f"there is no device {DEVICE}"
 
 
-REASON = missing()
+REASON = missing_device()
 
 
 @unittest.skipIf(REASON, REASON)
-class Files(Case):
+class GpuFiles(Case):
     def setUp(self):
         super().setUp()
         self.data = pattern(300_001)
@@ -38,7 +39,7 @@ class Files(Case):
         self.write("k16", KEYS[128])
         self.write("k32", KEYS[256])
 
-    def test_both_ways_in_every_format(self):
+    def test_gpu_and_cpu_open_each_others_files_in_every_format(self):
         cases = [(["--format", "paraes"], "k32"), (["--format", "c2sp"], "k32"),
                  (["--format", "tink"], "k16"),
                  (["--format", "tink", "--segment-size", "4096", "--tink-hash", "SHA512"], "k32"),
@@ -50,29 +51,30 @@ class Files(Case):
                  (["--format", "raw", "--mode", "xts", "--unit", "4099", "--iv-hex", IV.hex()], "k32")]
         for size in (0, 1, 4097, len(self.data)):
             self.write("f", self.data[:size])
-            # Every process compiles or loads a program: the smallest sizes in every third format.
+            # Each process loads a GPU program, which is slow: test the smallest sizes in every
+            # third format only.
             for flags, key in cases if size > 1 else cases[size::3]:
                 if "xts" in flags and size < 16:
                     continue
-                how = [*flags, "--key-file", key]
+                options = [*flags, "--key-file", key]
                 with self.subTest(flags=flags, size=size):
-                    self.ok("encrypt", "-f", *how, "--device", DEVICE, "-o", "gpu", "f")
-                    self.ok("decrypt", "-f", *how, "-o", "back", "gpu")
+                    self.ok("encrypt", "-f", *options, "--device", DEVICE, "-o", "gpu", "f")
+                    self.ok("decrypt", "-f", *options, "-o", "back", "gpu")
                     self.assertEqual(self.read("back"), self.data[:size])
-                    self.ok("encrypt", "-f", *how, "-o", "cpu", "f")
-                    self.ok("decrypt", "-f", *how, "--device", DEVICE, "-o", "back", "cpu")
+                    self.ok("encrypt", "-f", *options, "-o", "cpu", "f")
+                    self.ok("decrypt", "-f", *options, "--device", DEVICE, "-o", "back", "cpu")
                     self.assertEqual(self.read("back"), self.data[:size])
                     if "raw" in flags:
                         self.assertEqual(self.read("gpu"), self.read("cpu"))
 
-    def test_openssl_format(self):
+    def test_openssl_opens_the_openssl_format_of_the_gpu(self):
         self.write("pass", b"correct horse")
         self.ok("encrypt", "--format", "openssl", "--mode", "ctr", "--passphrase-file", "pass",
                 "--device", DEVICE, "-o", "e", "f")
         back = self.openssl("enc", "-d", "-aes-256-ctr", "-pbkdf2", "-pass", "file:pass", "-in", "e")
         self.assertEqual(back, self.data)
 
-    def test_every_kernel_transfer_and_key_expansion(self):
+    def test_every_kernel_transfer_and_key_expansion_round_trips(self):
         kernels = [k["name"] for k in json.loads(self.ok("devices", "--json"))["kernels"]
                    if "opencl" in k["devices"]]
         self.assertIn("bitslice", kernels)
@@ -85,7 +87,7 @@ class Files(Case):
                     self.assertEqual((report["kernel"], report["device"]), (kernel, DEVICE))
                     self.assertEqual(self.ok("decrypt", "--key-file", "k32", "-c", "e"), self.data)
 
-    def test_the_kernel_that_auto_takes(self):
+    def test_auto_kernel_is_bitslice_and_ttable_with_allow_leaky(self):
         for flags, kernel in (([], "bitslice"), (["--allow-leaky"], "ttable")):
             out = self.ok("encrypt", "-f", "--key-file", "k32", "--device", "opencl", "--json", *flags,
                           "-o", "e", "f")
@@ -93,12 +95,12 @@ class Files(Case):
         self.fails(2, "encrypt", "--key-file", "k32", "--device", DEVICE, "--kernel", "vaes512", "f",
                    says=["vaes512", "bitslice"])
 
-    def test_phases_of_a_run(self):
+    def test_json_has_a_time_above_zero_for_every_phase(self):
         out = self.ok("encrypt", "--key-file", "k32", "--device", DEVICE, "--json", "-o", "e", "f")
         for name, phase in json.loads(out)["timeline_ns"].items():
             self.assertGreater(phase, 0, name)
 
-    def test_pipes_parts_verify_and_folders(self):
+    def test_pipes_ranges_verify_and_folders_round_trip(self):
         sealed = self.ok("encrypt", "--key-file", "k32", "--device", DEVICE, "-", stdin=self.data)
         self.write("e.paes", sealed)
         self.ok("verify", "--key-file", "k32", "--device", DEVICE, "e.paes")
@@ -115,7 +117,7 @@ class Files(Case):
         for i in range(20):
             self.assertEqual(self.path(f"back/out/d/{i}").read_bytes(), pattern(i * 700))
 
-    def test_damage(self):
+    def test_damaged_segment_is_refused_and_salvaged(self):
         sealed = bytearray(self.ok("encrypt", "--key-file", "k32", "-c", "f"))
         sealed[100_000] ^= 4
         self.write("e.paes", sealed)
@@ -131,8 +133,8 @@ class Files(Case):
 
 
 @unittest.skipIf(REASON, REASON)
-class ManySmallFiles(Case):
-    """Their messages go to the device together."""
+class GpuSmallFiles(Case):
+    """Small files, whose messages go to the device in batches."""
 
     def setUp(self):
         super().setUp()
@@ -143,13 +145,13 @@ class ManySmallFiles(Case):
         for name, data in self.files.items():
             self.write(f"d/{name}", data)
 
-    def tree(self, where):
-        top = self.path(where)
+    def tree(self, folder):
+        top = self.path(folder)
         return {str(path.relative_to(top)): path.read_bytes()
                 for path in top.rglob("*") if path.is_file()}
 
     def run_many(self, *args, status=0):
-        """Returns how many files each batch had, and the other lines."""
+        """Returns the number of files in each batch, and the other lines of standard error."""
         done = self.run_paraes(*args, "--device", DEVICE, "--key-file", "k", "-v")
         text = done.stderr.decode()
         self.assertEqual(done.returncode, status, text)
@@ -157,7 +159,7 @@ class ManySmallFiles(Case):
         batches = [int(line.split()[1]) for line in lines if line.endswith("files at once")]
         return batches, [line for line in lines if not line.endswith("files at once")]
 
-    def test_there_and_back(self):
+    def test_a_batch_round_trips_in_every_format(self):
         for flags in ([], ["--format", "c2sp"], ["--format", "tink", "--segment-size", "1000"],
                       ["--kernel", "ttable", "--key-expansion", "device"]):
             with self.subTest(flags=flags):
@@ -181,7 +183,7 @@ class ManySmallFiles(Case):
                 self.assertEqual(batches, [300])
                 self.assertIn("300 files intact", lines[0])
 
-    def test_larger_ones_go_by_themselves_and_many_in_several_batches(self):
+    def test_large_files_are_not_batched_and_many_small_ones_take_several_batches(self):
         self.write("d/large", pattern(300_000))
         self.write("d/empty", b"")
         for i in range(900):
@@ -192,7 +194,7 @@ class ManySmallFiles(Case):
         self.ok("decrypt", "-r", "--key-file", "k", "-o", "back", "out/.")
         self.assertEqual(self.tree("back"), self.tree("d"))
 
-    def test_one_damaged_file(self):
+    def test_one_damaged_file_does_not_fail_its_batch(self):
         self.ok("encrypt", "-r", "--key-file", "k", "-o", "out", "d/.")
         sealed = bytearray(self.read("out/77.paes"))
         sealed[-1] ^= 1
@@ -206,8 +208,8 @@ class ManySmallFiles(Case):
         self.assertIn("1 failed", lines[1])
         self.assertEqual(self.tree("back"), self.files)
 
-    def test_what_is_wrong_before_the_device(self):
-        """Another key, no header, a target that exists: each its own line, and JSON its exit."""
+    def test_each_bad_file_of_a_batch_gets_its_own_error(self):
+        # A wrong key, a missing header and an existing target.
         self.ok("encrypt", "-r", "--key-file", "k", "-o", "out", "d/.")
         self.write("k2", bytes(32))
         self.ok("encrypt", "--key-file", "k2", "-f", "-o", "out/1.paes", "d/1")
@@ -233,7 +235,7 @@ class ManySmallFiles(Case):
         self.assertNotIn("2", back)
         self.assertEqual(len(back), 298)
 
-    def test_rm_mode_and_time(self):
+    def test_batches_keep_mode_and_time_and_rm_keeps_failed_sources(self):
         os.chmod(self.path("d/7"), 0o640)
         os.utime(self.path("d/7"), ns=(0, 1234567890123456789))
         self.write("d/8.paes", b"in the way")
@@ -248,13 +250,12 @@ class ManySmallFiles(Case):
         self.run_many("decrypt", "-r", "--rm", "d")
         self.assertEqual(self.tree("d"), self.files)
 
-    def test_a_wrong_device_leaves_nothing(self):
+    def test_missing_device_creates_no_output(self):
         self.fails(1, "encrypt", "-r", "--key-file", "k", "--device", "opencl:99", "-o", "out", "d",
                    says="opencl:99")
         self.assertFalse(self.path("out").exists())
 
-    def test_not_together(self):
-        """Salvage, and what runs phase after phase, file by file as ever."""
+    def test_salvage_no_overlap_raw_and_single_files_are_not_batched(self):
         names = [f"d/{i}" for i in range(1, 20, 3)]
         self.ok("encrypt", "--key-file", "k", "-o", "out", *names)
         batches, _ = self.run_many("decrypt", "-r", "--salvage", "-o", "back", "out/.")
@@ -265,14 +266,15 @@ class ManySmallFiles(Case):
         batches, _ = self.run_many("encrypt", "-f", "--format", "raw", "--mode", "ecb", "-o", "out",
                                    *names)
         self.assertEqual(batches, [])
+        # d/0 does not exist, which leaves a single file.
         batches, _ = self.run_many("encrypt", "-f", "-o", "out", names[0], "d/0", status=3)
         self.assertEqual(batches, [])
 
 
 @unittest.skipIf(not FAKE, "PARAES_FAKE_DRIVERS names no folder")
-class FailingDriver(Case):
-    """The stand-in takes every call, and its kernels do nothing. The program is prepared without it:
-    NVRTC asks a driver that it finds for more than that has."""
+class FailingCudaDriver(Case):
+    """The fake CUDA driver accepts every call, and its kernels do nothing. GPU programs are
+    compiled without it, because NVRTC calls driver functions that the fake one lacks."""
 
     def setUp(self):
         super().setUp()
@@ -288,30 +290,30 @@ class FailingDriver(Case):
         self.env = {"LD_LIBRARY_PATH": FAKE, "XDG_CACHE_HOME": str(self.dir),
                     "PARAES_PROGRAM_PATH": str(self.path("programs"))}
 
-    def told(self, directive, *says):
+    def check_error(self, directive, *says):
         before = self.names()
         self.fails(1, "encrypt", *self.flags, "-o", "e", "f",
                    env={**self.env, "PARAES_FAKE_CUDA": "kernels:1," + directive}, says=says)
         self.assertEqual(self.names(), before)
 
-    def test_every_kind_of_failure(self):
-        self.told("devices:0", "cuda")
-        self.told("fail:cuInit:1:999", "cuInit", "999")
-        self.told("fail:cuModuleLoadData:1:200", "cuModuleLoadData", "200")
-        self.told("fail:cuMemAlloc_v2:0:2", "cuMemAlloc_v2", "(2)", "out of memory")
-        self.told("fail:cuMemHostAlloc:0:2", "cuMemHostAlloc", "(2)")
+    def test_error_names_the_driver_call_that_failed(self):
+        self.check_error("devices:0", "cuda")
+        self.check_error("fail:cuInit:1:999", "cuInit", "999")
+        self.check_error("fail:cuModuleLoadData:1:200", "cuModuleLoadData", "200")
+        self.check_error("fail:cuMemAlloc_v2:0:2", "cuMemAlloc_v2", "(2)", "out of memory")
+        self.check_error("fail:cuMemHostAlloc:0:2", "cuMemHostAlloc", "(2)")
         for nth in (1, 2, 3):
-            self.told(f"fail:cuLaunchKernel:{nth}:719", "cuLaunchKernel", "719")
-        self.told("fail:cuMemcpyDtoHAsync_v2:1:214", "cuMemcpyDtoHAsync_v2", "214")
-        self.told("fail:cuStreamSynchronize:1:700", "cuStreamSynchronize", "700")
-        self.told("lose:719", "719")
+            self.check_error(f"fail:cuLaunchKernel:{nth}:719", "cuLaunchKernel", "719")
+        self.check_error("fail:cuMemcpyDtoHAsync_v2:1:214", "cuMemcpyDtoHAsync_v2", "214")
+        self.check_error("fail:cuStreamSynchronize:1:700", "cuStreamSynchronize", "700")
+        self.check_error("lose:719", "719")
 
-    def test_less_memory_is_smaller_fragments(self):
-        # Some allocations fail, and what remains is enough.
+    def test_a_failed_allocation_leads_to_smaller_launches(self):
+        # The third allocation fails.
         self.ok("encrypt", *self.flags, "-o", "e", "f",
                 env={**self.env, "PARAES_FAKE_CUDA": "kernels:1,fail:cuMemAlloc_v2:3:2"})
 
-    def test_no_compiler(self):
+    def test_without_nvrtc_a_compiled_program_is_needed(self):
         env = {**self.env, "PARAES_NVRTC": "/nowhere/libnvrtc.so", "PARAES_FAKE_CUDA": "kernels:1"}
         self.ok("encrypt", *self.flags, "-o", "e", "f", env=env)
         del env["PARAES_PROGRAM_PATH"]
@@ -319,8 +321,8 @@ class FailingDriver(Case):
                    says=["NVRTC", "PARAES_PROGRAM_PATH", "--arch sm_90"])
 
 
-class Compile(Case):
-    def test_refusals(self):
+class DevicesCompile(Case):
+    def test_bad_flags_of_devices_compile_are_refused(self):
         self.fails(2, "devices", "--compile", says="--arch")
         self.fails(2, "devices", "--compile", "--arch", "sm_90", says="-o")
         self.fails(2, "devices", "--arch", "sm_90", says="--compile")

@@ -1,4 +1,4 @@
-"""keygen: sizes, spelling, permissions, and never over anything."""
+"""keygen: key sizes, encodings and permissions; it never overwrites anything."""
 
 import os
 import stat
@@ -13,7 +13,7 @@ class Keygen(Case):
         self.ok("keygen", *flags, "-o", "k")
         return self.read("k")
 
-    def test_sizes(self):
+    def test_keys_have_the_requested_size(self):
         self.assertEqual(len(self.make()), 32)
         for bits in (128, 192, 256):
             self.assertEqual(len(self.make("--key-bits", bits)), bits // 8)
@@ -22,15 +22,15 @@ class Keygen(Case):
             self.assertEqual(len(key), bits // 4)
             self.assertNotEqual(key[:bits // 8], key[bits // 8:])
 
-    def test_hex(self):
+    def test_hex_keys_are_hex_digits_and_a_newline(self):
         for flags, digits in ((["--key-bits", "128"], 32), ([], 64), (["--mode", "xts"], 128)):
             text = self.make("--hex", *flags).decode()
             self.assertRegex(text, rf"\A[0-9a-f]{{{digits}}}\n\Z")
 
-    def test_keys_differ(self):
+    def test_generated_keys_differ(self):
         self.assertEqual(len({self.make() for _ in range(5)}), 5)
 
-    def test_mode_is_0600_whatever_the_umask(self):
+    def test_key_file_has_mode_0600_whatever_the_umask(self):
         for mask in (0, 0o022, 0o777):
             old = os.umask(mask)
             try:
@@ -39,7 +39,7 @@ class Keygen(Case):
                 os.umask(old)
             self.assertEqual(stat.S_IMODE(self.path("k").stat().st_mode), 0o600)
 
-    def test_never_over_anything(self):
+    def test_existing_names_are_never_overwritten(self):
         self.write("k", b"precious")
         os.symlink("nowhere", self.path("link"))
         self.path("folder").mkdir()
@@ -49,7 +49,7 @@ class Keygen(Case):
         self.assertEqual(self.read("k"), b"precious")
         self.assertEqual(self.names(), ["folder", "k", "link"])
 
-    def test_refusals(self):
+    def test_bad_flags_and_missing_folders_are_refused(self):
         self.fails(2, "keygen", says="-o")
         self.fails(2, "keygen", "-o", "", says="-o")
         self.fails(2, "keygen", "--key-bits", "100", "-o", "k", says="128, 192 or 256")
@@ -59,10 +59,10 @@ class Keygen(Case):
         self.fails(1, "keygen", "-o", "no/such/folder/k", says=["no/such/folder/k", "No such file"])
         self.assertEqual(self.names(), [])
 
-    def test_standard_output(self):
+    def test_o_dash_writes_the_key_to_standard_output(self):
         self.assertEqual(len(self.ok("keygen", "-o", "-")), 32)
 
-    def test_keys_work(self):
+    def test_generated_keys_encrypt_and_decrypt(self):
         for flags, use in (([], ["--mode", "ecb"]), (["--hex"], ["--mode", "ecb"]),
                            (["--mode", "xts"], ["--mode", "xts"]),
                            (["--mode", "xts", "--hex"], ["--mode", "xts"])):

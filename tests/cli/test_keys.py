@@ -1,4 +1,4 @@
-"""Where keys and passphrases come from, and which are refused."""
+"""Sources of keys and passphrases, and which keys and passphrases are refused."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ class KeyFiles(Case):
         self.write("k", contents)
         self.fails(2, "encrypt", *base, "--key-file", "k", *flags, "-", stdin=pattern(64), says=says)
 
-    def test_raw_and_hex_by_size(self):
+    def test_size_decides_between_raw_and_hex(self):
         for key in KEYS.values():
             key = bytes(range(200, 200 + len(key)))
             self.check(key, key)
@@ -32,34 +32,34 @@ class KeyFiles(Case):
                 self.check(text.encode() + b"\n", key)
                 self.check(text.encode() + b"\r\n", key)
 
-    def test_raw_key_that_ends_in_a_newline(self):
+    def test_raw_key_may_end_in_a_newline(self):
         key = pattern(15) + b"\n"
         self.check(key, key)
 
-    def test_raw_key_that_looks_like_a_short_hex_file(self):
+    def test_32_bytes_that_look_like_short_hex_are_a_raw_key(self):
         key = b"0123456789abcdef0123456789abcd\r\n"  # 32 bytes: the size decides
         self.check(key, key)
 
-    def test_ambiguous(self):
+    def test_hex_digits_without_a_newline_are_ambiguous(self):
         for size in (32, 48, 64):
             with self.subTest(size=size):
                 self.refused(b"a5" * (size // 2), says=["--key-encoding hex", "--key-encoding raw"])
         self.check(b"a5" * 16, b"\xa5" * 16, "--key-encoding", "hex")
         self.check(b"a5" * 16, b"a5" * 16, "--key-encoding", "raw")
 
-    def test_ambiguous_xts(self):
+    def test_xts_hex_digits_without_a_newline_are_ambiguous(self):
         for size in (64, 128):
             with self.subTest(size=size):
                 self.refused(b"0123456789abcdef" * (size // 16), base=XTS, says="--key-encoding")
 
-    def test_named_encodings_are_held_to(self):
+    def test_keys_that_do_not_match_key_encoding_are_refused(self):
         self.refused(bytes(17), "--key-encoding", "raw", says="17 bytes")
         self.refused(b"zz" * 16, "--key-encoding", "hex", says=["32 bytes", "hex digits"])
         self.refused(b"a" * 31, "--key-encoding", "hex", says="hex digits")
         self.refused(b"ab" * 20 + b"\n", "--key-encoding", "hex", says="20 bytes")
         self.refused(bytes(16), "--key-encoding", "base64", says="raw or hex")
 
-    def test_wrong_sizes_are_stated(self):
+    def test_error_states_the_wrong_size_of_a_key(self):
         for contents, says in ((b"", "0 bytes"), (bytes(15), "15 bytes"), (bytes(17), "17 bytes"),
                                (bytes(33), "33 bytes"), (bytes(64), "64 bytes"),
                                (b"a" * 33, "33 bytes"), (b"zz" * 16 + b"\n", "33 bytes"),
@@ -69,7 +69,7 @@ class KeyFiles(Case):
             with self.subTest(contents=contents[:40]):
                 self.refused(contents, says=says)
 
-    def test_xts_sizes(self):
+    def test_wrong_xts_key_sizes_are_refused(self):
         for contents, says in ((pattern(16), "16 bytes"), (pattern(24), "24 bytes"),
                                (pattern(48), "AES-192-XTS"),
                                (pattern(48).hex().encode() + b"\n", "AES-192-XTS"),
@@ -77,26 +77,26 @@ class KeyFiles(Case):
             with self.subTest(size=len(contents)):
                 self.refused(contents, base=XTS, says=says)
 
-    def test_xts_halves_must_differ(self):
+    def test_equal_xts_key_halves_are_refused(self):
         for half in (16, 32):
             self.refused(pattern(half) * 2, base=XTS, says="must differ")
             self.refused((pattern(half) * 2).hex().encode() + b"\n", base=XTS, says="must differ")
 
-    def test_key_bits_must_match(self):
+    def test_key_bits_must_match_the_key(self):
         self.check(KEYS[192], KEYS[192], "--key-bits", "192")
         self.refused(KEYS[256], "--key-bits", "128", says=["128", "256"])
         self.refused(pattern(64), "--key-bits", "128", base=XTS, says=["128", "256"])
         self.refused(pattern(64), "--key-bits", "192", base=XTS, says="AES-192-XTS")
         self.refused(KEYS[256], "--key-bits", "512", says="128, 192 or 256")
 
-    def test_standard_input(self):
+    def test_key_is_read_from_standard_input(self):
         self.write("f", b"some text")
         got = self.ok("encrypt", *CTR, "--key-file", "-", "-c", "f", stdin=KEYS[256])
         self.assertEqual(got, self.ctr(KEYS[256]))
         self.fails(2, "encrypt", *CTR, "--key-file", "-", "-", stdin=KEYS[256],
                    says="standard input")
 
-    def test_pipes(self):
+    def test_key_is_read_from_a_pipe(self):
         script = f'"$1" encrypt {" ".join(CTR)} --key-file <(cat k) - < f'
         self.write("k", KEYS[128])
         self.write("f", b"some text")
@@ -104,7 +104,7 @@ class KeyFiles(Case):
                              capture_output=True, timeout=60)
         self.assertEqual(got.stdout, self.ctr(KEYS[128]), got.stderr)
 
-    def test_missing_and_unreadable(self):
+    def test_missing_or_unreadable_key_file_is_an_error(self):
         self.fails(1, "encrypt", *CTR, "--key-file", "nowhere", "-", stdin=b"x",
                    says=["nowhere", "No such file"])
         self.fails(2, "encrypt", *CTR, "--key-file", ".", "-", stdin=b"x", says="folder")
@@ -116,7 +116,7 @@ class KeyFiles(Case):
 
 
 class KeyHex(Case):
-    def test_works_and_warns(self):
+    def test_key_hex_encrypts_and_warns(self):
         for flag in (["--key-hex", KEYS[128].hex()], ["--key-hex=" + KEYS[128].hex().upper()]):
             done = self.run_paraes("encrypt", *CTR, *flag, "-", stdin=b"abc")
             self.assertEqual(done.returncode, 0)
@@ -126,7 +126,7 @@ class KeyHex(Case):
                                     stdin=b"abc")
             self.assertEqual(done.stdout, expected)
 
-    def test_refused(self):
+    def test_bad_key_hex_is_refused_and_not_printed(self):
         for text, says in (("00" * 15, "15 bytes (30 digits)"), ("00" * 17, "17 bytes"),
                            ("0" * 31, "31 digits"), ("zz" * 16, "not a hex digit"),
                            ("", "no digits")):
@@ -135,7 +135,7 @@ class KeyHex(Case):
                 self.assertNotIn(b"zz", done.stderr)
         self.fails(2, "encrypt", *CTR, "--key-hex", says="--key-hex")
 
-    def test_is_taken_out_of_the_process_list(self):
+    def test_key_hex_is_hidden_in_the_process_list(self):
         read, write = os.pipe()
         self.addCleanup(os.close, write)
         process = self.start("encrypt", *CTR, "--key-hex", KEYS[128].hex(), "-", stdin=read,
@@ -154,7 +154,7 @@ class KeyHex(Case):
 
 
 class Pairing(Case):
-    def test_keys_and_passphrases_keep_to_their_formats(self):
+    def test_raw_refuses_passphrases_and_openssl_refuses_keys(self):
         self.write("k", KEYS[128])
         for flags in (["--passphrase-file", "k"], ["--passphrase-env", "HOME"],
                       ["--passphrase-fd", "3"], ["--passphrase-command", "echo x"]):
@@ -162,7 +162,7 @@ class Pairing(Case):
         for flags in (["--key-file", "k"], ["--key-hex", "00" * 16], ["--key-encoding", "raw"]):
             self.fails(2, "encrypt", *SALTED, *flags, "-", stdin=b"x", says=[flags[0], "openssl"])
 
-    def test_one_source(self):
+    def test_exactly_one_key_or_passphrase_source_is_required(self):
         self.write("k", KEYS[128])
         self.fails(2, "encrypt", *CTR, "--key-file", "k", "--key-hex", "00" * 16, "-", stdin=b"x",
                    says="one key")
@@ -175,26 +175,26 @@ class Pairing(Case):
 
 class Passphrases(Case):
     def check(self, word, *flags, **kwargs):
-        """Encrypts with the flags, decrypts by openssl with the word, and the other way."""
+        """Encrypts with `flags`, and expects openssl to decrypt with the passphrase `word`."""
         made = self.ok("encrypt", *SALTED, "-q", *flags, "-", stdin=b"a text", **kwargs)
         self.write("word", word + b"\n")
         enc = ["enc", "-aes-256-cbc", "-pbkdf2", "-pass", "file:word"]
         self.assertEqual(self.openssl(*enc, "-d", stdin=made), b"a text")
 
-    def test_file_without_one_newline(self):
+    def test_passphrase_file_may_end_in_a_newline(self):
         for contents, word in ((b"abc", b"abc"), (b"abc\n", b"abc"), (b"abc\r\n", b"abc"),
                                (b" a b ", b" a b ")):
             self.write("p", contents)
             self.check(word, "--passphrase-file", "p")
 
-    def test_only_one_newline_goes(self):
+    def test_only_one_newline_is_removed(self):
         self.write("one", b"abc\n\n")
         self.write("two", b"abc")
         made = self.ok("encrypt", *SALTED, "--passphrase-file", "one", "-", stdin=b"text")
         done = self.run_paraes("decrypt", *SALTED, "--passphrase-file", "two", "-", stdin=made)
         self.assertNotEqual(done.stdout, b"text")
 
-    def test_file_on_standard_input(self):
+    def test_passphrase_is_read_from_standard_input(self):
         self.write("f", b"a text")
         made = self.ok("encrypt", *SALTED, "--passphrase-file", "-", "-c", "f", stdin=b"abc\n")
         self.write("p", b"abc")
@@ -203,7 +203,7 @@ class Passphrases(Case):
         for flags in (["--passphrase-file", "-"], ["--passphrase-fd", "0"]):
             self.fails(2, "encrypt", *SALTED, *flags, "-", stdin=b"abc", says="standard input")
 
-    def test_descriptor(self):
+    def test_passphrase_is_read_from_a_descriptor(self):
         read, write = os.pipe()
         os.write(write, b"from a pipe\n")
         os.close(write)
@@ -214,22 +214,22 @@ class Passphrases(Case):
                        says="descriptor")
         self.fails(2, "encrypt", *SALTED, "--passphrase-fd", "x", "-", stdin=b"x", says="fd")
 
-    def test_environment(self):
+    def test_passphrase_is_read_from_the_environment(self):
         self.check(b"from there", "--passphrase-env", "WORD", env={"WORD": "from there"})
         self.fails(2, "encrypt", *SALTED, "--passphrase-env", "NO_SUCH_WORD", "-", stdin=b"x",
                    says="NO_SUCH_WORD")
 
-    def test_command(self):
+    def test_passphrase_is_read_from_a_command(self):
         self.check(b"printed", "--passphrase-command", "echo printed")
         self.fails(1, "encrypt", *SALTED, "--passphrase-command", "echo x; exit 3", "-", stdin=b"x",
                    says="exit status 3")
         self.fails(1, "encrypt", *SALTED, "--passphrase-command", "kill -9 $$", "-", stdin=b"x",
                    says="signal 9")
 
-    def test_command_does_not_eat_the_data(self):
+    def test_passphrase_command_does_not_consume_the_data(self):
         self.check(b"safe", "--passphrase-command", "cat > /dev/null; echo safe")
 
-    def test_empty_and_too_long(self):
+    def test_empty_or_too_long_passphrases_are_refused(self):
         for contents in (b"", b"\n", b"\r\n"):
             self.write("p", contents)
             self.fails(2, "encrypt", *SALTED, "--passphrase-file", "p", "-", stdin=b"x",
@@ -238,6 +238,6 @@ class Passphrases(Case):
         self.fails(2, "encrypt", *SALTED, "--passphrase-file", "p", "-", stdin=b"x",
                    says="no passphrase")
 
-    def test_no_terminal_to_ask_on(self):
+    def test_passphrase_flags_are_required_without_a_terminal(self):
         self.fails(2, "encrypt", *SALTED, "-", stdin=b"x", says=["terminal", "--passphrase-file"],
                    start_new_session=True)

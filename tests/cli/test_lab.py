@@ -1,4 +1,4 @@
-"""`paraes lab`: another program takes the place of this one, with all that it was given."""
+"""`paraes lab` replaces itself with the program paraes-lab and passes all arguments on."""
 
 import json
 import os
@@ -9,9 +9,9 @@ import subprocess
 import sys
 import unittest
 
-from support import BIN, DEADLINE, KEYS, Case, as_a_shell_does, environment
+from support import BIN, DEADLINE, KEYS, Case, environment, restore_signals
 
-# Says what it was given; what it does at the end is an argument.
+# Prints its arguments and environment; arguments choose what it does after that.
 STAND_IN = f"""#!{sys.executable}
 import json, os, sys
 print(json.dumps({{"arguments": sys.argv[1:], "program": os.environ.get("PARAES_PROGRAM"),
@@ -29,7 +29,7 @@ MISSING = ["not installed", "./quickstart --with lab", "pip install ."]
 class Lab(Case):
     def setUp(self):
         super().setUp()
-        # A copy in a folder of its own: beside the built one, or in its tree, may be a laboratory.
+        # A copy in an empty folder, because a paraes-lab may exist beside the built program.
         self.paraes = self.copied("bin")
 
     def copied(self, folder):
@@ -43,7 +43,7 @@ class Lab(Case):
         program.chmod(mode)
         return program
 
-    def lab(self, *args, path="there", program=None, stdin=b"", **env):
+    def lab(self, *args, path="in_path", program=None, stdin=b"", **env):
         return subprocess.run([program or self.paraes, "lab", *args], cwd=self.dir, input=stdin,
                               capture_output=True, timeout=DEADLINE,
                               env=environment(PATH=path, **env))
@@ -62,8 +62,8 @@ class Lab(Case):
         for words in MISSING:
             self.assertIn(words, text)
 
-    def test_arguments_arrive_as_they_are(self):
-        self.stand_in("there")
+    def test_arguments_are_passed_on_unchanged(self):
+        self.stand_in("in_path")
         for arguments in ([], ["--help"], ["-h"], ["--version"], ["report", "--help"], ["--"],
                           ["reproduce", "all", "-o", "my folder", "--", "--quick"],
                           ["-"], ["encrypt", "lab"],
@@ -72,28 +72,28 @@ class Lab(Case):
             with self.subTest(arguments=arguments):
                 self.assertEqual(self.found(*arguments)["arguments"], arguments)
 
-    def test_status_and_streams(self):
-        self.stand_in("there")
+    def test_exit_status_and_streams_are_those_of_the_lab(self):
+        self.stand_in("in_path")
         for status in (0, 1, 2, 130, 255):
             self.assertEqual(self.lab(str(status)).returncode, status)
         done = self.lab("copy", stdin=b"what came in")
         self.assertTrue(done.stdout.endswith(b"what came in"))
         self.assertEqual(done.stderr, b"paraes-lab: and this\n")
 
-    def test_it_takes_the_place_of_the_process_with_its_signals(self):
-        self.stand_in("there")
+    def test_lab_replaces_the_process_and_receives_its_signals(self):
+        self.stand_in("in_path")
         for number in (signal.SIGTERM, signal.SIGHUP):
             process = subprocess.Popen([self.paraes, "lab", "wait"], cwd=self.dir,
                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                       env=environment(PATH="there"), preexec_fn=as_a_shell_does)
+                                       env=environment(PATH="in_path"), preexec_fn=restore_signals)
             self.addCleanup(process.kill)
             with process.stdin, process.stdout:
                 self.assertEqual(json.loads(process.stdout.readline())["pid"], process.pid)
                 process.send_signal(number)
                 self.assertEqual(process.wait(DEADLINE), -number)
 
-    def test_it_measures_this_program_unless_told_otherwise(self):
-        self.stand_in("there")
+    def test_paraes_program_defaults_to_this_program(self):
+        self.stand_in("in_path")
         real = str(self.paraes.resolve())
         self.assertEqual(self.found()["program"], real)
         self.assertEqual(self.found(PARAES_PROGRAM="/another")["program"], "/another")
@@ -101,38 +101,39 @@ class Lab(Case):
         link.symlink_to(self.paraes)
         self.assertEqual(self.found(program=link)["program"], real)
 
-    def test_where_it_is_looked_for(self):
+    def test_lab_is_found_beside_the_program_then_in_path_then_in_the_build_tree(self):
         tree = self.copied("build/release/cli")
         in_tree = self.stand_in("build/venv/bin")
-        # A folder that only looks like a build tree is none.
+        # Without a CMakeCache.txt it is not a build tree.
         self.missing(program=tree)
         self.path("build/release/CMakeCache.txt").touch()
         self.assertEqual(self.found(program=tree)["name"], str(in_tree.resolve()))
-        self.stand_in("there")
-        self.assertEqual(self.found(program=tree)["name"], "there/paraes-lab")
-        self.assertEqual(self.found(program=tree, path="empty::there")["name"], "there/paraes-lab")
+        self.stand_in("in_path")
+        self.assertEqual(self.found(program=tree)["name"], "in_path/paraes-lab")
+        self.assertEqual(self.found(program=tree, path="empty::in_path")["name"],
+                         "in_path/paraes-lab")
         beside = self.stand_in("build/release/cli")
         self.assertEqual(self.found(program=tree)["name"], str(beside.resolve()))
 
-    def test_missing(self):
+    def test_missing_lab_says_how_to_install_it(self):
         self.missing()
-        self.stand_in("there", mode=0o644)
-        self.missing()  # is no program
+        self.stand_in("in_path", mode=0o644)
+        self.missing()  # not executable
         self.path("folder/paraes-lab").mkdir(parents=True)
         self.missing(path="folder")
         self.stand_in(".")
         self.missing(path="")
-        self.missing(path=":")  # the working folder is not looked at
+        self.missing(path=":")  # empty entries of PATH do not mean the working folder
 
-    def test_one_that_cannot_be_run(self):
-        program = self.stand_in("there")
+    def test_lab_that_cannot_run_is_an_error(self):
+        program = self.stand_in("in_path")
         program.write_text("#!/nowhere/python\n")
         done = self.lab()
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stderr,
-                         b"paraes: cannot run there/paraes-lab: No such file or directory\n")
+                         b"paraes: cannot run in_path/paraes-lab: No such file or directory\n")
 
-    def test_help_names_it(self):
+    def test_help_lists_lab(self):
         self.assertRegex(self.ok("--help"), rb"(?m)^  lab  +\S")
 
     def test_files_may_have_the_names_of_verbs(self):

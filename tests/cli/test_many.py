@@ -1,4 +1,4 @@
-"""Several inputs and folders: names, what is skipped, what one bad file does, --rm."""
+"""Several inputs and folders: output names, skipped files, bad files, and --rm."""
 
 import json
 import os
@@ -12,22 +12,22 @@ from support import BIN, KEYS, Case, environment, pattern
 KEY = ["--key-file", "../k"]
 
 
-class Folder(Case):
+class FolderCase(Case):
     def setUp(self):
         super().setUp()
         self.path("work").mkdir()
         self.write("k", KEYS[256])
         self.dir = self.dir / "work"
 
-    def tree(self, where="."):
-        """All files below, with their contents."""
+    def tree(self, top="."):
+        """The contents of all files below `top`, by path."""
         found = {}
-        for folder, _, names in os.walk(self.dir / where):
+        for folder, _, names in os.walk(self.dir / top):
             for name in names:
                 path = os.path.join(folder, name)
                 if not os.path.islink(path):
                     with open(path, "rb") as file:
-                        found[os.path.relpath(path, self.dir / where)] = file.read()
+                        found[os.path.relpath(path, self.dir / top)] = file.read()
         return found
 
     def make(self, files):
@@ -36,17 +36,17 @@ class Folder(Case):
             self.write(name, data)
 
     def summary(self, *args, status=0, **kwargs):
+        """Runs paraes, expects exit `status` and returns standard error."""
         done = self.run_paraes(*args, **kwargs)
         text = done.stderr.decode()
         self.assertEqual(done.returncode, status, text)
         return text
 
-
     def run_slowly(self, *args):
-        """With a pause before the large file of the run gets its first byte."""
+        """Runs paraes with a pause of 0.3 s while it writes its large file."""
         if shutil.which("strace") is None:
-            self.skipTest("there is no strace")
-        # Small files have one write each.
+            self.skipTest("strace is not installed")
+        # Small files take one write each, so the twentieth belongs to the large one.
         return subprocess.run(["strace", "-f", "-o", os.devnull, "-e",
                                "inject=pwrite64:delay_enter=300000:when=20", BIN,
                                *map(str, args)],
@@ -54,8 +54,8 @@ class Folder(Case):
                               capture_output=True)
 
 
-class Many(Folder):
-    def test_several_files_beside_themselves(self):
+class SeveralFiles(FolderCase):
+    def test_outputs_go_beside_their_inputs(self):
         self.make({"a": b"1", "b": pattern(70000), "c": b""})
         text = self.summary("encrypt", *KEY, "a", "b", "c")
         self.assertIn("3 files encrypted", text)
@@ -63,7 +63,7 @@ class Many(Folder):
         self.summary("decrypt", "-f", *KEY, "a.paes", "b.paes", "c.paes")
         self.assertEqual(self.read("b"), pattern(70000))
 
-    def test_a_tree_there_and_back(self):
+    def test_tree_round_trips(self):
         files = {f"t/{n}/{i}": pattern(n * 1000 + i) for n in range(5) for i in range(20)}
         files["t/large"] = pattern(5 << 20)
         self.make(files)
@@ -73,7 +73,7 @@ class Many(Folder):
         self.summary("decrypt", "-r", *KEY, "-o", "back", "out/.")
         self.assertEqual(self.tree("back"), files)
 
-    def test_names_of_folders(self):
+    def test_output_folder_mirrors_the_named_folder(self):
         self.make({"t/a": b"1"})
         for given, made in (("t", "t/a.paes"), ("t/", "t/a.paes"), ("t/.", "a.paes"),
                             ("./t", "t/a.paes"), ("t/../t", "t/a.paes")):
@@ -82,17 +82,17 @@ class Many(Folder):
                 self.assertEqual(list(self.tree("out")), [made])
                 self.path("out/" + made).unlink()
 
-    def test_what_is_skipped_is_counted(self):
+    def test_skipped_files_are_counted(self):
         self.make({"t/a": b"1", "t/b.paes": b"2", "t/c.paes": b"3"})
         self.path("t/link").symlink_to("a")
         self.path("t/loop").symlink_to(".")
         os.mkfifo(self.path("t/pipe"))
         text = self.summary("encrypt", "-r", *KEY, "t")
-        for part in ("1 file encrypted", "2 *.paes files", "2 symbolic links", "1 special file"):
-            self.assertIn(part, text)
+        for words in ("1 file encrypted", "2 *.paes files", "2 symbolic links", "1 special file"):
+            self.assertIn(words, text)
         text = self.summary("decrypt", "-r", "-f", *KEY, "t", status=3)
-        for part in ("1 file decrypted", "2 failed", "1 file that is not *.paes"):
-            self.assertIn(part, text)
+        for words in ("1 file decrypted", "2 failed", "1 file that is not *.paes"):
+            self.assertIn(words, text)
 
     def test_one_bad_file_does_not_stop_the_others(self):
         self.make({"a": b"1", "b": b"2", "c": b"3"})
@@ -111,7 +111,7 @@ class Many(Folder):
         self.assertIn("2 files decrypted", lines[-1])
         self.assertIn("3 failed", lines[-1])
 
-    def test_json_has_one_object_a_file(self):
+    def test_json_has_one_object_per_file(self):
         self.make({"a": b"1", "b": b"22", "b.paes": b"old"})
         done = self.run_paraes("encrypt", "--json", *KEY, "a", "b", "gone")
         self.assertEqual(done.returncode, 3)
@@ -122,13 +122,13 @@ class Many(Folder):
         self.assertIn("exists already", reports["b"]["status"])
         self.assertEqual(self.read("b.paes"), b"old")
 
-    def test_two_inputs_for_one_output(self):
+    def test_second_input_for_one_output_is_refused(self):
         self.make({"x/a": b"1", "y/a": b"2"})
         text = self.summary("encrypt", *KEY, "-o", "out", "x/a", "y/a", status=3)
         self.assertIn("another input", text)
         self.assertEqual(list(self.tree("out")), ["a.paes"])
 
-    def test_folders_and_pipes_need_their_flags(self):
+    def test_folders_need_r_and_standard_input_must_be_the_only_input(self):
         self.make({"t/a": b"1", "b": b"2"})
         self.assertIn("-r takes folders", self.summary("encrypt", *KEY, "t", "b", status=3))
         self.fails(2, "encrypt", *KEY, "t", says="folder")
@@ -137,17 +137,17 @@ class Many(Folder):
         self.fails(2, "encrypt", "-r", *KEY, "-", says="only input")
         self.fails(2, "encrypt", *KEY, "-o", "b", "t/a", "b", says="no folder")
 
-    def test_one_passphrase_and_one_scrypt_for_all(self):
+    def test_scrypt_runs_once_for_all_files(self):
         self.make({str(i): pattern(i) for i in range(20)})
         self.write("pw", b"word")
         self.summary("encrypt", "--passphrase-file", "pw", "--scrypt-log2n", "10",
                      *map(str, range(20)))
         headers = {self.read(f"{i}.paes")[:32] for i in range(20)}
-        self.assertEqual(len(headers), 1, "scrypt would run once a file")
+        self.assertEqual(len(headers), 1, "scrypt ran more than once")
         self.assertEqual(len({self.read(f"{i}.paes")[32:56] for i in range(20)}), 20)
         self.summary("verify", "--passphrase-file", "pw", *(f"{i}.paes" for i in range(20)))
 
-    def test_modes_and_times_are_kept(self):
+    def test_file_modes_and_times_are_kept(self):
         self.make({"t/a": b"1"})
         os.chmod(self.path("t/a"), 0o640)
         os.utime(self.path("t/a"), ns=(0, 1234567890123456789))
@@ -155,7 +155,7 @@ class Many(Folder):
         status = self.path("out/t/a.paes").stat()
         self.assertEqual((status.st_mode & 0o777, status.st_mtime_ns), (0o640, 1234567890123456789))
 
-    def test_thousands_of_files(self):
+    def test_a_thousand_files_round_trip(self):
         self.make({f"t/{i % 7}/{i}": str(i).encode() for i in range(1000)})
         self.assertIn("1000 files", self.summary("encrypt", "-r", "--rm", *KEY, "t"))
         self.assertEqual(len(self.tree("t")), 1000)
@@ -163,13 +163,13 @@ class Many(Folder):
         self.assertEqual(self.tree("t"), {f"{i % 7}/{i}": str(i).encode() for i in range(1000)})
 
 
-class Folders(Folder):
-    """Folders that a run makes, and how it reaches them."""
+class OutputFolders(FolderCase):
+    """Folders that a run creates."""
 
     def mode(self, name):
         return stat.S_IMODE(self.path(name).stat().st_mode)
 
-    def test_modes_and_empty_folders_are_kept(self):
+    def test_folder_modes_and_empty_folders_are_kept(self):
         self.make({"t/private/a": b"1", "t/open/b": b"2", "t/open/deep/c": b"3"})
         self.path("t/empty").mkdir()
         self.path("t/closed").mkdir()
@@ -180,13 +180,13 @@ class Folders(Folder):
         self.summary("encrypt", "-r", *KEY, "-o", "out", "t", umask=0o022)
         for name, mode in modes.items():
             self.assertEqual(oct(self.mode(f"out/{name}")), oct(mode), name)
-        # The folder that -o names mirrors none, but here.
+        # The folder named by -o mirrors no input, so the umask sets its mode.
         self.assertEqual(oct(self.mode("out")), oct(0o755))
         self.summary("decrypt", "-r", *KEY, "-o", "back", "out/t/.", umask=0o027)
         for name, mode in modes.items():
             self.assertEqual(oct(self.mode("back" + name[1:])), oct(mode & ~0o027), name)
 
-    def test_the_folder_of_the_outputs_is_not_searched(self):
+    def test_output_folder_inside_the_input_is_skipped(self):
         self.make({"a": b"1", "s/b": b"2"})
         self.path("empty").mkdir()
         for flags in ([], ["-f"], ["-f"]):
@@ -196,28 +196,28 @@ class Folders(Folder):
             self.assertEqual(sorted(os.listdir(self.path("s/backup"))), ["a.paes", "empty", "s"])
             self.assertEqual(os.listdir(self.path("s/backup/s")), ["b.paes"])
 
-    def test_no_folder_is_made_for_nothing(self):
+    def test_no_output_folder_is_created_for_missing_inputs(self):
         self.make({"a": b"1"})
         self.summary("encrypt", *KEY, "-o", "out", "gone", "gone too", status=3)
         self.assertEqual(self.names(), ["a"])
 
-    def test_folders_that_are_there_keep_their_mode(self):
+    def test_existing_output_folders_keep_their_mode(self):
         self.make({"t/s/a": b"1"})
         self.path("out/t/s").mkdir(parents=True)
         os.chmod(self.path("out/t/s"), 0o710)
         self.summary("encrypt", "-r", *KEY, "-o", "out", "t")
         self.assertEqual(self.mode("out/t/s"), 0o710)
 
-    def test_a_folder_that_vanishes_does_not_leave_others_closed(self):
+    def test_output_folders_get_their_modes_even_if_one_vanishes(self):
         self.make({"t/s/a": b"1", "t/s/big": pattern(64 << 20)})
         for name in ("t/b", "t/z"):
             self.path(name).mkdir()
 
-        def meddle():
+        def interfere():
             self.wait_for(lambda: self.path("out/t/s/a.paes").exists(), "an output")
             self.path("out/t/z").rmdir()
 
-        thread = threading.Thread(target=meddle)
+        thread = threading.Thread(target=interfere)
         thread.start()
         done = self.run_slowly("encrypt", "-r", *KEY, "-o", "out", "t")
         thread.join()
@@ -226,7 +226,7 @@ class Folders(Folder):
         for name in ("t", "t/s", "t/b"):
             self.assertEqual(self.mode("out/" + name), self.mode(name))
 
-    def test_folders_are_private_until_all_is_there(self):
+    def test_output_folders_are_private_until_complete(self):
         self.make({"t/s/a": b"1", "t/s/big": pattern(64 << 20)})
         seen = []
 
@@ -242,9 +242,9 @@ class Folders(Folder):
         self.assertEqual(seen, [0o700] * 3)
         self.assertEqual(self.mode("out/t/s"), self.mode("t/s"))
 
-    def test_every_folder_that_was_made_is_synced(self):
+    def test_every_created_folder_is_synced_before_sources_are_removed(self):
         if shutil.which("strace") is None:
-            self.skipTest("there is no strace")
+            self.skipTest("strace is not installed")
         self.make({"t/s/a": b"1", "there/x": b"2"})
         self.path("t/empty").mkdir()
         done = subprocess.run(["strace", "-f", "-y", "-o", "../log", "-e", "trace=fsync,unlinkat",
@@ -259,7 +259,7 @@ class Folders(Folder):
                      "there/new/out/t/s", "there/new/out/t/empty"):
             self.assertIn(name, synced)
 
-    def test_folders_deeper_than_a_path_may_be_long(self):
+    def test_paths_longer_than_path_max_round_trip(self):
         names = ["n" * 200] * 30  # 6,000 bytes; the limit of a system call is 4,096
         inner = os.open(self.dir, os.O_RDONLY)
         for name in ["t", *names]:
@@ -280,8 +280,8 @@ class Folders(Folder):
             self.assertEqual(f.read(), b"deep")
 
 
-class Removal(Folder):
-    def test_sources_go_when_their_output_is_there(self):
+class Removal(FolderCase):
+    def test_rm_removes_only_sources_whose_output_was_written(self):
         self.make({"a": b"1", "b": b"2", "t/c": b"3", "b.paes": b"in the way"})
         self.ok("encrypt", "--rm", *KEY, "a")
         self.summary("encrypt", "-r", "--rm", *KEY, "b", "t", status=3)
@@ -290,24 +290,24 @@ class Removal(Folder):
         self.assertEqual(self.read("a"), b"1")
         self.assertFalse(self.path("a.paes").exists())
 
-    def test_json_beside_it(self):
+    def test_rm_with_json_reports_the_file(self):
         self.make({"a": b"12"})
         report = json.loads(self.ok("encrypt", "--rm", "--json", *KEY, "a"))
         self.assertEqual((report["input"], report["output"], report["bytes"], report["exit"]),
                          ("a", "a.paes", 2, 0))
 
-    def test_a_failure_keeps_the_source(self):
+    def test_rm_keeps_the_source_after_a_failure(self):
         self.make({"a.paes": b"PARAES\r\n" + bytes(200)})
         self.fails(4, "decrypt", "--rm", *KEY, "a.paes")
         self.assertEqual(list(self.tree()), ["a.paes"])
 
-    def test_refused_without_files(self):
+    def test_rm_is_refused_with_pipes_and_salvage(self):
         self.make({"a": b"1"})
         self.fails(2, "encrypt", "--rm", *KEY, "-c", "a", says="--rm")
         self.fails(2, "encrypt", "--rm", *KEY, "-", stdin=b"x", says="--rm")
         self.fails(2, "decrypt", "--rm", "--salvage", *KEY, "-o", "b", "a", says="--rm")
 
-    def test_only_files_are_removed(self):
+    def test_rm_refuses_devices_and_named_pipes(self):
         self.make({"a": b"1"})
         os.mkfifo(self.path("pipe"))
         self.fails(2, "encrypt", "-f", "--rm", *KEY, "-o", "/dev/null", "a", says="/dev/null")
@@ -315,12 +315,12 @@ class Removal(Folder):
         writer = threading.Thread(target=lambda: self.write("pipe", b"data"))
         writer.start()
         self.fails(2, "encrypt", "--rm", *KEY, "-o", "out", "pipe", says=["pipe", "--rm"])
-        # Nobody read it.
+        # The run did not read the pipe: open it, so that the writer ends.
         os.close(os.open(self.path("pipe"), os.O_RDONLY | os.O_NONBLOCK))
         writer.join()
         self.assertEqual(self.names(), ["a", "pipe"])
 
-    def test_sources_stay_if_a_folder_cannot_be_synced(self):
+    def test_rm_keeps_sources_if_a_folder_cannot_be_synced(self):
         if os.getuid() != 0:
             self.skipTest("only root can become another user")
         nobody = {"user": 65534, "group": 65534, "extra_groups": []}
@@ -334,27 +334,27 @@ class Removal(Folder):
         try:
             self.ok("--version", **nobody)
         except (PermissionError, FileNotFoundError):
-            self.skipTest("the program lies where others cannot reach it")
+            self.skipTest("another user cannot reach the program")
         self.fails(1, "encrypt", "--rm", *KEY, "-o", "drop/x", "a", says="cannot sync the folder",
                    **nobody)
         text = self.summary("encrypt", "--rm", *KEY, "-o", "drop", "a", "b", status=3, **nobody)
         self.assertIn("was not synced", text)
         self.assertEqual(self.names(), ["a", "b", "drop"])
-        # Without --rm nothing depends on it.
+        # Without --rm a failed sync is no error.
         self.summary("encrypt", "-f", *KEY, "-o", "drop", "a", "b", **nobody)
 
-    def test_hard_links(self):
-        # Removing one changes the other's ctime, which is no change of the file.
+    def test_rm_removes_hard_linked_sources(self):
+        # Removing one link changes the ctime of the other, but not the data.
         self.make({"a": b"1"})
         os.link(self.path("a"), self.path("b"))
         self.summary("encrypt", "--rm", *KEY, "a", "b")
         self.assertEqual(self.names(), ["a.paes", "b.paes"])
 
-    def test_a_source_is_kept_for_an_output_that_is_there_no_longer(self):
-        # A large file keeps the run busy while somebody works on what is done.
+    def test_rm_keeps_sources_if_source_or_output_changed_meanwhile(self):
+        # A large file keeps the run busy while finished files are changed.
         self.make({"a": b"1", "b": b"2", "c": b"3", "d": b"4", "big": pattern(64 << 20)})
 
-        def meddle():
+        def interfere():
             self.wait_for(lambda: all(self.path(f"{n}.paes").exists() for n in "abcd"), "outputs")
             self.write("other", b"somebody else's")
             os.rename(self.path("other"), self.path("a.paes"))
@@ -362,7 +362,7 @@ class Removal(Folder):
             self.write("c", b"33")
             self.write("d", b"5")
 
-        thread = threading.Thread(target=meddle)
+        thread = threading.Thread(target=interfere)
         thread.start()
         done = self.run_slowly("encrypt", "--rm", *KEY, "a", "b", "c", "d", "big")
         thread.join()
@@ -375,7 +375,7 @@ class Removal(Folder):
             self.assertTrue(self.path(name).exists())
         self.assertFalse(self.path("big").exists())
 
-    def test_a_link_is_not_what_was_read(self):
+    def test_rm_does_not_remove_a_symbolic_link(self):
         self.make({"real": b"1"})
         self.path("link").symlink_to("real")
         done = self.run_paraes("encrypt", "--rm", *KEY, "link")

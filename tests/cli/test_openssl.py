@@ -1,4 +1,4 @@
-"""--format openssl against `openssl enc -pbkdf2`, both ways."""
+"""--format openssl against `openssl enc -pbkdf2`, in both directions."""
 
 from support import Case, pattern
 
@@ -6,7 +6,7 @@ SIZES = (0, 1, 15, 16, 17, 4095, 4096, 4097, (4 << 20) + 17)
 WORD = "correct horse"
 
 
-class Salted(Case):
+class OpensslFormat(Case):
     def setUp(self):
         super().setUp()
         self.write("pw", WORD.encode() + b"\n")
@@ -21,14 +21,14 @@ class Salted(Case):
         return self.openssl("enc", f"-aes-{cipher}", "-pbkdf2", "-pass", f"pass:{WORD}", *flags,
                             stdin=data)
 
-    def test_default_is_aes_256_cbc_and_10000_rounds(self):
+    def test_default_is_aes_256_cbc_with_10000_iterations(self):
         for size in SIZES:
             data = pattern(size)
             with self.subTest(size=size):
                 self.assertEqual(self.enc("256-cbc", self.encrypt("-", stdin=data), "-d"), data)
                 self.assertEqual(self.decrypt("-", stdin=self.enc("256-cbc", data)), data)
 
-    def test_modes_key_sizes_and_rounds(self):
+    def test_modes_key_sizes_and_iterations_agree_with_openssl(self):
         data = pattern(100003)
         for mode in ("cbc", "ctr"):
             for bits in (128, 192, 256):
@@ -41,7 +41,7 @@ class Salted(Case):
                         made = self.enc(*theirs, data, "-iter", rounds)
                         self.assertEqual(self.decrypt(*ours, stdin=made), data)
 
-    def test_files(self):
+    def test_files_agree_with_openssl(self):
         data = pattern(70001)
         self.write("f", data)
         self.encrypt("f")
@@ -50,24 +50,23 @@ class Salted(Case):
         self.decrypt("f.paes")
         self.assertEqual(self.read("f"), data)
 
-    def test_salts_differ(self):
+    def test_every_encryption_has_another_salt(self):
         made = [self.encrypt("-", stdin=b"x") for _ in range(3)]
         self.assertEqual(len(set(made)), 3)
         for one in made:
             self.assertEqual(one[:8], b"Salted__")
 
-    def test_note_once_and_not_with_q(self):
+    def test_unauthenticated_note_is_printed_once_and_not_with_q(self):
         note = b"not authenticated"
         for verb, data in (("encrypt", b"abc"), ("decrypt", self.enc("256-cbc", b"abc"))):
             flags = [verb, "--format", "openssl", "--passphrase-file", "pw", "-"]
             self.assertEqual(self.run_paraes(*flags, stdin=data).stderr.count(note), 1)
             self.assertEqual(self.run_paraes(*flags, "-q", stdin=data).stderr, b"")
 
-    def test_wrong_passphrase(self):
+    def test_wrong_passphrase_fails_and_leaves_no_output(self):
         self.write("f.paes", self.enc("256-cbc", pattern(4096)))
         self.write("wrong", b"incorrect horse")
-        # One in 256 wrong keys ends in valid padding; this one, with its random salt, may. Then
-        # another salt will not.
+        # About one wrong key in 256 yields valid padding, depending on the random salt: try again.
         for _ in range(20):
             self.write("f.paes", self.enc("256-cbc", pattern(4096)))
             done = self.run_paraes("decrypt", "--format", "openssl", "--passphrase-file", "wrong",
@@ -79,13 +78,13 @@ class Salted(Case):
         self.assertIn(b"passphrase", done.stderr)
         self.assertEqual(self.names(), ["f.paes", "pw", "wrong"])
 
-    def test_not_salted(self):
+    def test_input_without_salted_header_is_refused(self):
         for data in (b"", b"Salted_", b"salted__12345678" + bytes(16), bytes(64)):
             with self.subTest(data=data[:16]):
                 self.fails(4, "decrypt", "--format", "openssl", "--passphrase-file", "pw", "-",
                            stdin=data, says=["Salted__", "use --format raw"])
 
-    def test_cut_off(self):
+    def test_truncated_input_is_refused(self):
         whole = self.enc("256-cbc", pattern(100))
         for size, says in ((8, "header"), (15, "header"), (16, "empty"), (17, "16-byte"),
                            (len(whole) - 1, "16-byte")):
@@ -95,14 +94,14 @@ class Salted(Case):
                            says=says)
                 self.assertNotIn("f", self.names())
 
-    def test_must_be_named(self):
+    def test_openssl_format_must_be_named(self):
         made = self.enc("256-cbc", b"abc")
         self.write("f.paes", made)
         self.fails(2, "decrypt", "--passphrase-file", "pw", "f.paes", says="--format openssl")
         self.fails(2, "decrypt", "--passphrase-file", "pw", "-", stdin=made,
                    says=["Salted__", "--format openssl"])
 
-    def test_flags_of_other_formats(self):
+    def test_flags_of_other_formats_are_refused(self):
         for flags in (["--mode", "xts"], ["--mode", "ecb"], ["--iv-hex", "00" * 16], ["--nopad"],
                       ["--unit", "512"], ["--iter", "0"], ["--iter", "-1"], ["--iter", "x"],
                       ["--iter", "2147483648"], ["--key-bits", "100"]):

@@ -1,4 +1,4 @@
-"""Names of outputs, what is refused, and that nothing half-done appears under a final name."""
+"""Output names, refused outputs, and no incomplete output under a final name."""
 
 import os
 import pathlib
@@ -25,7 +25,7 @@ class Output(Case):
     def only(self, *names):
         self.assertEqual(self.names(), sorted([*names, "k"]))
 
-    def test_default_names(self):
+    def test_default_names_add_and_strip_paes(self):
         self.ok("encrypt", *CBC, "f")
         self.assertEqual(self.read("f.paes"), self.cipher)
         self.path("f").unlink()
@@ -33,14 +33,14 @@ class Output(Case):
         self.assertEqual(self.read("f"), self.plain)
         self.only("f", "f.paes")
 
-    def test_names_in_folders(self):
+    def test_default_output_is_in_the_folder_of_the_input(self):
         self.path("d.paes").mkdir()
         self.write("d.paes/g", self.plain)
         self.ok("encrypt", *CBC, "d.paes/g")
         self.assertEqual(self.read("d.paes/g.paes"), self.cipher)
         self.fails(2, "decrypt", *CBC, "d.paes/g", says=".paes")
 
-    def test_nothing_to_strip(self):
+    def test_decrypting_other_suffixes_needs_o_or_c(self):
         for name in ("g", ".paes", "g.PAES", "g.paes.x"):
             self.write(name, self.cipher)
             with self.subTest(name=name):
@@ -49,7 +49,7 @@ class Output(Case):
                 self.ok("decrypt", *CBC, "-f", "-o", "out", name)
                 self.assertEqual(self.read("out"), self.plain)
 
-    def test_named(self):
+    def test_o_names_the_output(self):
         self.ok("encrypt", *CBC, "-o", "g", "f")
         self.assertEqual(self.read("g"), self.cipher)
         self.ok("encrypt", *CBC, "-o", "h", "-", stdin=self.plain)
@@ -57,13 +57,13 @@ class Output(Case):
         self.assertEqual(self.ok("encrypt", *CBC, "-o", "-", "f"), self.cipher)
         self.only("f", "g", "h")
 
-    def test_name_as_long_as_the_file_system_takes(self):
+    def test_output_name_may_have_255_bytes(self):
         name = "n" * 255
         self.ok("encrypt", *CBC, "-o", name, "f")
         self.assertEqual(self.read(name), self.cipher)
         self.fails(1, "encrypt", *CBC, "-o", name + "n", "f", says="File name too long")
 
-    def test_existing_target(self):
+    def test_existing_output_is_refused_without_f(self):
         self.write("f.paes", b"old")
         self.fails(2, "encrypt", *CBC, "f", says=["f.paes", "exists", "-f"])
         self.assertEqual(self.read("f.paes"), b"old")
@@ -71,13 +71,13 @@ class Output(Case):
         self.assertEqual(self.read("f.paes"), self.cipher)
         self.only("f", "f.paes")
 
-    def test_existing_target_is_refused_before_anything_is_read(self):
+    def test_existing_output_is_refused_before_the_passphrase_is_read(self):
         self.write("g", b"old")
-        # A passphrase that could not be had would be the other error.
+        # Reading the missing passphrase file first would give another error.
         self.fails(2, "encrypt", "--format", "openssl", "--passphrase-file", "nowhere", "-o", "g",
                    "f", says="exists")
 
-    def test_same_file(self):
+    def test_input_file_as_output_is_refused(self):
         os.symlink("f", self.path("link"))
         os.link(self.path("f"), self.path("hard"))
         for name in ("f", "./f", "link", "hard", os.fspath(self.path("f"))):
@@ -86,7 +86,7 @@ class Output(Case):
                     self.fails(2, "encrypt", *CBC, *force, "-o", name, "f", says="input file")
         self.assertEqual(self.read("f"), self.plain)
 
-    def test_same_file_by_redirection(self):
+    def test_redirected_input_file_as_output_is_refused(self):
         for script in ('"$@" - < f >> f', '"$@" -c f >> f', '"$@" -f -o f - < f'):
             done = subprocess.run(["bash", "-c", script, "bash", BIN, "encrypt", *CTR],
                                   cwd=self.dir, env=environment(), capture_output=True,
@@ -95,7 +95,7 @@ class Output(Case):
             self.assertIn(b"input file", done.stderr)
         self.assertEqual(self.read("f"), self.plain)
 
-    def test_link_to_another_file_is_followed(self):
+    def test_link_named_by_o_is_followed(self):
         self.path("d").mkdir()
         self.write("d/real", b"old")
         os.symlink("d/real", self.path("link"))
@@ -105,20 +105,20 @@ class Output(Case):
         self.assertEqual(self.read("d/real"), self.cipher)
         self.assertEqual(os.listdir(self.path("d")), ["real"])
 
-    def test_link_to_nowhere(self):
+    def test_dangling_link_as_output_needs_f(self):
         os.symlink("nowhere", self.path("link"))
         self.fails(2, "encrypt", *CBC, "-o", "link", "f", says="exists")
         self.ok("encrypt", *CBC, "-f", "-o", "link", "f")
         self.assertEqual(self.read("link"), self.cipher)
 
-    def test_folders(self):
+    def test_folder_as_output_is_refused(self):
         self.path("d").mkdir()
         for force in ([], ["-f"]):
             self.fails(2, "encrypt", *CBC, *force, "-o", "d", "f", says="folder")
         self.fails(1, "encrypt", *CBC, "-o", "no/such/g", "f", says=["no/such/g", "No such file"])
         self.fails(1, "encrypt", *CBC, "-o", "f/g", "f", says="f/g")
 
-    def test_mode_and_time_are_kept(self):
+    def test_mode_and_time_of_the_input_are_kept(self):
         for mode in (0o600, 0o640, 0o444, 0o755):
             os.chmod(self.path("f"), mode)
             os.utime(self.path("f"), ns=(1, 1234567890123456789))
@@ -139,11 +139,11 @@ class Output(Case):
                 self.path("g").unlink(missing_ok=True)
                 self.ok("decrypt", *CBC, "g.paes", umask=mask)
                 self.assertEqual(stat.S_IMODE(self.path("g").stat().st_mode), expected)
-                # What was encrypted is no secret: its mode is kept.
+                # Ciphertext is no secret: encryption keeps the mode.
                 self.ok("encrypt", *CBC, "-f", "-o", "h.paes", "f", umask=mask)
                 self.assertEqual(stat.S_IMODE(self.path("h.paes").stat().st_mode), mode)
 
-    def test_decrypting_does_not_widen_a_file_that_it_replaces(self):
+    def test_decrypting_does_not_widen_the_mode_of_a_replaced_file(self):
         self.write("g.paes", self.cipher)
         os.chmod(self.path("g.paes"), 0o666)
         for mode, expected in ((0o600, 0o600), (0o640, 0o640), (0o660, 0o640), (0o777, 0o644)):
@@ -158,7 +158,7 @@ class Output(Case):
 
     def test_access_control_lists_do_not_widen_a_mode(self):
         def access(*entries):
-            """What the kernel takes: tag, permissions and number of each entry."""
+            """The kernel's encoding of a list; each entry is a tag, permissions and an ID."""
             return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *e) for e in entries)
 
         # The owner and user 1000 may read and write, the group nothing; stat shows 0660.
@@ -172,13 +172,13 @@ class Output(Case):
             try:
                 os.setxattr(self.path(name), "system.posix_acl_access", closed)
             except OSError as error:
-                self.skipTest(f"no access control lists here: {error}")
+                self.skipTest(f"the file system has no access control lists: {error}")
             self.assertEqual(stat.S_IMODE(self.path(name).stat().st_mode), 0o660)
             self.ok("decrypt", *CBC, "-f", "g.paes", umask=0o002)
             self.assertEqual(stat.S_IMODE(self.path("g").stat().st_mode), 0o600)
             self.path("g").unlink()
 
-    def test_a_umask_without_the_owners_bits(self):
+    def test_trees_round_trip_under_a_umask_that_masks_the_owner(self):
         self.path("t/s").mkdir(parents=True)
         self.write("t/s/a", self.plain)
         for mask in (0o177, 0o777):
@@ -188,8 +188,8 @@ class Output(Case):
             self.assertEqual(stat.S_IMODE(self.path(f"d{mask}/t/s/a").stat().st_mode) & 0o077, 0)
             self.assertEqual(self.read(f"d{mask}/t/s/a"), self.plain)
 
-    def test_files_whose_size_is_unknown(self):
-        # Their size is 0, and they have contents.
+    def test_proc_files_of_size_0_are_read_whole_or_refused(self):
+        # Files in /proc report size 0, but have contents.
         for flags in ([], CBC):
             flags = flags or ["--key-file", "k"]
             done = self.run_paraes("encrypt", *flags, "-o", "v", "/proc/version")
@@ -217,7 +217,7 @@ class Output(Case):
                              (4321, 1234, 0o640))
             self.path("old").unlink()
 
-    def test_owner_that_cannot_be_kept_closes_the_file_to_others(self):
+    def test_replaced_file_is_private_if_its_owner_cannot_be_kept(self):
         if os.getuid() != 0:
             self.skipTest("only root can become another user")
         nobody = {"user": 65534, "group": 65534, "extra_groups": []}
@@ -227,7 +227,7 @@ class Output(Case):
         try:
             self.ok("--version", **nobody)
         except (PermissionError, FileNotFoundError):
-            self.skipTest("the program lies where others cannot reach it")
+            self.skipTest("another user cannot reach the program")
         self.write("old", b"old")
         os.chmod(self.path("old"), 0o666)
         self.ok("encrypt", *CBC, "-f", "-o", "old", "f", **nobody)
@@ -235,7 +235,7 @@ class Output(Case):
         self.assertEqual((status.st_uid, stat.S_IMODE(status.st_mode)), (65534, 0o600))
         self.assertEqual(self.read("old"), self.cipher)
 
-    def test_mode_from_a_pipe_is_that_of_the_umask(self):
+    def test_umask_sets_the_mode_of_output_from_a_pipe(self):
         old = os.umask(0o027)
         try:
             self.ok("encrypt", *CBC, "-o", "g", "-", stdin=b"x")
@@ -243,7 +243,7 @@ class Output(Case):
             os.umask(old)
         self.assertEqual(stat.S_IMODE(self.path("g").stat().st_mode), 0o640)
 
-    def test_temporary_is_private(self):
+    def test_temporary_file_has_mode_0600(self):
         read, write = os.pipe()
         os.chmod(self.path("f"), 0o644)
         process = self.start("encrypt", *CTR, "-o", "g", "-", stdin=read)
@@ -256,7 +256,7 @@ class Output(Case):
         process.stderr.close()
         self.only("f", "g")
 
-    def test_target_that_appears_meanwhile(self):
+    def test_output_that_appears_meanwhile_is_not_overwritten(self):
         read, write = os.pipe()
         process = self.start("encrypt", *CTR, "-o", "g", "-", stdin=read)
         os.close(read)
@@ -269,7 +269,7 @@ class Output(Case):
         self.assertEqual(self.read("g"), b"somebody else's")
         self.only("f", "g")
 
-    def test_target_survives_a_failure_with_f(self):
+    def test_existing_output_survives_a_failed_run_with_f(self):
         self.write("g", b"precious")
         self.write("bad.paes", self.cipher[:-16] + bytes(16))
         for args, status in ((["decrypt", *CBC, "bad.paes"], 4),
@@ -292,14 +292,14 @@ class Output(Case):
         self.assertEqual(got, [self.cipher])
         self.only("f", "pipe")
 
-    def test_pipes_as_input(self):
+    def test_named_pipe_is_read_as_input(self):
         os.mkfifo(self.path("pipe"))
         writer = threading.Thread(target=lambda: self.write("pipe", self.plain))
         writer.start()
         self.assertEqual(self.ok("encrypt", *CBC, "-c", "pipe"), self.cipher)
         writer.join()
 
-    def test_slow_pipes(self):
+    def test_input_may_arrive_a_few_bytes_at_a_time(self):
         process = self.start("encrypt", *CBC, "-", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         def feed():
             for i in range(0, len(self.plain), 777):
@@ -313,14 +313,14 @@ class Output(Case):
         process.stdout.close()
         process.stderr.close()
 
-    def test_standard_input_starts_where_it_stands(self):
+    def test_standard_input_is_read_from_its_current_position(self):
         script = 'head -c 0; read -r first < f; { read -r first; "$@" -; } < g'
         self.write("g", b"skipped\n" + self.plain)
         done = subprocess.run(["bash", "-c", script, "bash", BIN, "encrypt", *CBC],
                               cwd=self.dir, env=environment(), capture_output=True, timeout=DEADLINE)
         self.assertEqual(done.stdout, self.cipher, done.stderr)
 
-    def test_dev_full(self):
+    def test_writing_to_dev_full_is_an_error(self):
         self.fails(1, "encrypt", *CBC, "-f", "-o", "/dev/full", "f", says="No space left")
         with open("/dev/full", "wb") as full:
             self.fails(1, "encrypt", *CBC, "-c", "f", stdout=full, says="No space left")
@@ -329,19 +329,19 @@ class Output(Case):
                 self.fails(1, *verb, stdout=full, says="cannot write standard output")
         self.only("f")
 
-    def test_closed_standard_output(self):
+    def test_closed_standard_output_is_an_error(self):
         done = subprocess.run(["bash", "-c", '"$@" >&-', "bash", BIN, "encrypt", *CBC, "-c", "f"],
                               cwd=self.dir, env=environment(), capture_output=True, timeout=DEADLINE)
         self.assertEqual(done.returncode, 1)
 
-    def test_messages_do_not_end_up_in_the_output(self):
-        # With standard error closed, the output must not take its number.
+    def test_messages_stay_out_of_the_output_if_stderr_is_closed(self):
+        # With standard error closed, the output file must not become descriptor 2.
         done = subprocess.run(["bash", "-c", '"$@" 2>&-', "bash", BIN, "encrypt", *CBC, "-v", "f"],
                               cwd=self.dir, env=environment(), capture_output=True, timeout=DEADLINE)
         self.assertEqual(done.returncode, 0)
         self.assertEqual(self.read("f.paes"), self.cipher)
 
-    def test_full_disk(self):
+    def test_full_disk_leaves_the_folder_unchanged(self):
         if os.getuid() != 0:
             self.skipTest("only root can mount a small tmpfs")
         self.path("small").mkdir()
@@ -357,7 +357,7 @@ class Output(Case):
             self.assertEqual(os.listdir(self.path("small")), ["g"])
             self.assertEqual(self.read("small/g"), b"precious")
 
-    def test_size_limit_of_the_shell(self):
+    def test_file_size_limit_is_an_error_that_names_ulimit(self):
         self.write("big", bytes(3 << 20))
 
         def limit():
@@ -366,13 +366,13 @@ class Output(Case):
         self.fails(1, "encrypt", *CBC, "big", preexec_fn=limit, says=["File too large", "ulimit -f"])
         self.only("big", "f")
 
-    def test_folder_that_cannot_be_written(self):
+    def test_unwritable_output_folder_is_an_error(self):
         if os.getuid() == 0:
             self.skipTest("root can write to every folder")
         self.path("d").mkdir(mode=0o500)
         self.fails(1, "encrypt", *CBC, "-o", "d/g", "f", says="Permission denied")
 
-    def test_closed_pipe_is_silent(self):
+    def test_closed_output_pipe_exits_141_silently(self):
         self.write("big", pattern(8 << 20))
         script = '"$@" | head -c 1 > /dev/null; exit ${PIPESTATUS[0]}'
         for args in (["encrypt", *CTR, "-c", "big"], ["encrypt", *CTR, "--json", "-v", "-q", "-c", "big"]):
@@ -380,6 +380,6 @@ class Output(Case):
                                   env=environment(), capture_output=True, timeout=DEADLINE)
             self.assertEqual((done.returncode, done.stderr), (141, b""))
 
-    def test_sources_are_kept(self):
+    def test_source_is_kept_without_rm(self):
         self.ok("encrypt", *CBC, "f")
         self.assertEqual(self.read("f"), self.plain)

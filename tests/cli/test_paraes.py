@@ -1,4 +1,4 @@
-"""The default format on the command line: keys, passphrases, contexts, verify, info, parts."""
+"""The default format on the command line: keys, passphrases, contexts, verify, info, ranges."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ MAGIC = b"PARAES\r\n"
 QUICK = ["--passphrase-file", "pw", "--scrypt-log2n", "4"]
 
 
-class Formats(Case):
+class ParaesFormat(Case):
     def setUp(self):
         super().setUp()
         self.write("k", KEYS[256])
@@ -18,7 +18,7 @@ class Formats(Case):
         self.data = pattern(100000)
         self.write("f", self.data)
 
-    def test_nothing_to_choose(self):
+    def test_key_file_alone_gives_the_default_format(self):
         self.ok("encrypt", "--key-file", "k", "f")
         made = self.read("f.paes")
         self.assertEqual(made[:16], MAGIC + b"\x01\x00\x02\x00" + bytes(4))
@@ -27,13 +27,13 @@ class Formats(Case):
         self.ok("decrypt", "--key-file", "k", "f.paes")
         self.assertEqual(self.read("f"), self.data)
 
-    def test_two_encryptions_differ_everywhere_behind_the_preface(self):
+    def test_two_encryptions_differ_in_every_block_after_the_preface(self):
         one, two = (self.ok("encrypt", "--key-file", "k", "-c", "f") for _ in range(2))
         self.assertEqual(one[:32], two[:32])
         for at in range(32, len(one) - 16, 16):
             self.assertNotEqual(one[at:at + 16], two[at:at + 16])
 
-    def test_sizes_of_keys_choose_the_cipher(self):
+    def test_key_size_selects_the_cipher(self):
         self.assertEqual(self.ok("encrypt", "--key-file", "k128", "-c", "f")[10], 1)
         self.write("k192", KEYS[192])
         for flags in ([], ["--format", "c2sp"], ["--format", "tink"]):
@@ -41,7 +41,7 @@ class Formats(Case):
         self.fails(2, "encrypt", "--key-file", "k", "--key-bits", "128", "f", says="AES-256")
         self.fails(2, "encrypt", "--key-file", "k", "--key-bits", "192", "f", says="128 and 256")
 
-    def test_passphrases(self):
+    def test_passphrase_encrypts_and_a_wrong_one_is_refused(self):
         self.ok("encrypt", *QUICK, "f")
         made = self.read("f.paes")
         self.assertEqual(made[8:12], b"\x01\x01\x02\x04")
@@ -54,10 +54,10 @@ class Formats(Case):
         self.write("g.paes", made)
         self.assertEqual(self.ok("decrypt", "--passphrase-file", "pw", "-c", "g.paes"), self.data)
 
-    def test_default_cost_of_scrypt(self):
+    def test_default_scrypt_cost_is_2_to_the_17(self):
         self.assertEqual(self.ok("encrypt", "--passphrase-file", "pw", "-c", "f")[11], 17)
 
-    def test_a_prompt_without_any_flag(self):
+    def test_without_key_flags_a_prompt_asks_for_a_passphrase(self):
         terminal = Terminal(self, "encrypt", "--scrypt-log2n", "4", "f")
         terminal.expect(b"Passphrase: ")
         self.assertFalse(terminal.echoes())
@@ -71,7 +71,7 @@ class Formats(Case):
         self.assertEqual(terminal.finish()[0], 0)
         self.assertEqual(self.read("g"), self.data)
 
-    def test_keys_and_passphrases_are_not_confused(self):
+    def test_messages_for_keys_refuse_passphrases_and_vice_versa(self):
         self.ok("encrypt", "--key-file", "k", "-o", "by-key", "f")
         self.ok("encrypt", *QUICK, "-o", "by-word", "f")
         self.fails(2, "decrypt", "--passphrase-file", "pw", "-c", "by-key", says="--key-file")
@@ -80,7 +80,7 @@ class Formats(Case):
         self.fails(2, "encrypt", "--key-file", "k", "--scrypt-log2n", "4", "f", says="passphrase")
         self.fails(2, "encrypt", "--format", "c2sp", "--passphrase-file", "pw", "f", says="c2sp")
 
-    def test_a_stranger_cannot_ask_for_all_memory(self):
+    def test_scrypt_costs_above_the_limit_are_refused(self):
         made = bytearray(self.ok("encrypt", *QUICK, "-c", "f"))
         made[11] = 40
         self.write("g.paes", made)
@@ -93,7 +93,7 @@ class Formats(Case):
         self.fails(2, "encrypt", "--passphrase-file", "pw", "--scrypt-log2n", "0", "f")
         self.fails(2, "encrypt", "--passphrase-file", "pw", "--scrypt-log2n", "41", "f")
 
-    def test_contexts(self):
+    def test_decrypting_needs_the_context_of_encryption(self):
         made = self.ok("encrypt", "--key-file", "k", "--context-hex", "00ff", "-c", "f")
         self.write("g.paes", made)
         self.assertEqual(
@@ -112,7 +112,7 @@ class Formats(Case):
         self.fails(4, "decrypt", "--format", "paraes", "--key-file", "k", "-c", "f", says="begin")
         self.fails(4, "decrypt", "--key-file", "k", "-", stdin=b"", says="truncated")
 
-    def test_verify(self):
+    def test_verify_finds_damage_and_writes_nothing(self):
         self.ok("encrypt", "--key-file", "k", "f")
         before = self.names()
         self.assertEqual(self.ok("verify", "--key-file", "k", "f.paes"), b"")
@@ -125,7 +125,7 @@ class Formats(Case):
         self.write("f.paes", damaged)
         self.fails(4, "verify", "--key-file", "k", "f.paes", says="segment 3")
 
-    def test_info(self):
+    def test_info_describes_the_message_without_a_key(self):
         self.ok("encrypt", *QUICK, "f")
         text = self.ok("info", "f.paes").decode()
         for word in ("paraes, version 1", "AES-256-GCM", "scrypt, N = 2^4", "7, 16.0 KiB",
@@ -143,48 +143,48 @@ class Formats(Case):
         self.write("cut", self.read("f.paes")[:88 + 16400])
         self.fails(4, "info", "cut", says="truncated")
 
-    def test_info_of_a_pipe_knows_no_size(self):
+    def test_info_of_a_pipe_has_no_size(self):
         text = self.ok("encrypt", "--key-file", "k", "-c", "f")
         report = json.loads(self.ok("info", "--json", "/dev/stdin", stdin=text))
         self.assertIsNone(report["bytes"])
 
-    def test_parts(self):
+    def test_offset_and_length_select_a_range(self):
         self.ok("encrypt", "--key-file", "k", "f")
         for offset, length in ((0, 0), (0, 1), (16383, 2), (16384, 16384), (5, 90000), (99999, 1),
                                (100000, 0)):
-            part = self.ok("decrypt", "--key-file", "k", "--offset", offset, "--length", length,
-                           "-c", "f.paes")
-            self.assertEqual(part, self.data[offset:offset + length])
+            output = self.ok("decrypt", "--key-file", "k", "--offset", offset, "--length", length,
+                             "-c", "f.paes")
+            self.assertEqual(output, self.data[offset:offset + length])
         self.assertEqual(self.ok("decrypt", "--key-file", "k", "--offset", "99000", "-c", "f.paes"),
                          self.data[99000:])
         with open(self.path("f.paes"), "rb") as file:
             done = subprocess.run([BIN, "decrypt", "--key-file", self.path("k"), "--length", "3", "-"],
                                   stdin=file, stdout=subprocess.PIPE, env=environment())
-        # Standard input is read in order, whatever it is: a part of it needs a name.
+        # Standard input is read in order even if it is a file: a range needs a named file.
         self.assertEqual((done.returncode, done.stdout), (2, b""))
-        self.ok("decrypt", "--key-file", "k", "--length", "1K", "-o", "part", "f.paes")
-        self.assertEqual(self.read("part"), self.data[:1024])
+        self.ok("decrypt", "--key-file", "k", "--length", "1K", "-o", "range", "f.paes")
+        self.assertEqual(self.read("range"), self.data[:1024])
 
-    def test_parts_that_are_refused(self):
+    def test_bad_ranges_and_ranges_of_pipes_are_refused(self):
         self.ok("encrypt", "--key-file", "k", "f")
-        part = ["decrypt", "--key-file", "k", "--offset"]
-        self.fails(2, *part, "1", "f.paes", says=["-o FILE", "-c"])
-        self.fails(2, *part, "100001", "-c", "f.paes", says="100000 bytes")
-        self.fails(2, *part, "99999", "--length", "2", "-c", "f.paes", says="100000 bytes")
-        self.fails(2, *part, "1", "-c", "-", stdin=self.read("f.paes"), says="pipe")
-        self.fails(2, *part, "1", "--salvage", "-c", "f.paes", says="--salvage")
-        self.fails(2, *part, "1", "--rm", "-o", "g", "f.paes", says="--rm")
+        at_offset = ["decrypt", "--key-file", "k", "--offset"]
+        self.fails(2, *at_offset, "1", "f.paes", says=["-o FILE", "-c"])
+        self.fails(2, *at_offset, "100001", "-c", "f.paes", says="100000 bytes")
+        self.fails(2, *at_offset, "99999", "--length", "2", "-c", "f.paes", says="100000 bytes")
+        self.fails(2, *at_offset, "1", "-c", "-", stdin=self.read("f.paes"), says="pipe")
+        self.fails(2, *at_offset, "1", "--salvage", "-c", "f.paes", says="--salvage")
+        self.fails(2, *at_offset, "1", "--rm", "-o", "g", "f.paes", says="--rm")
         self.fails(2, "encrypt", "--offset", "1", "-c", "f")
 
-    def test_a_part_of_a_damaged_file_is_what_was_asked_for(self):
+    def test_intact_ranges_of_a_damaged_file_are_decrypted(self):
         self.ok("encrypt", "--key-file", "k", "f")
         damaged = bytearray(self.read("f.paes"))
         damaged[88 + 16400] ^= 1
         self.write("f.paes", damaged)
-        part = ["decrypt", "--key-file", "k", "-c", "--offset"]
-        self.assertEqual(self.ok(*part, "0", "--length", "16384", "f.paes"), self.data[:16384])
-        self.assertEqual(self.ok(*part, "32768", "f.paes"), self.data[32768:])
-        self.fails(4, *part, "16000", "--length", "1000", "f.paes", says="segment 1")
+        at_offset = ["decrypt", "--key-file", "k", "-c", "--offset"]
+        self.assertEqual(self.ok(*at_offset, "0", "--length", "16384", "f.paes"), self.data[:16384])
+        self.assertEqual(self.ok(*at_offset, "32768", "f.paes"), self.data[32768:])
+        self.fails(4, *at_offset, "16000", "--length", "1000", "f.paes", says="segment 1")
 
     def test_flags_of_other_formats_are_refused(self):
         key = ["--key-file", "k"]
@@ -198,7 +198,7 @@ class Formats(Case):
         self.fails(2, "decrypt", *key, "--format", "raw", "--mode", "ctr", "--iv-hex", "0" * 32,
                    "--salvage", "-c", "f", says="--salvage")
 
-    def test_no_overlap_and_threads_give_the_same_bytes(self):
+    def test_no_overlap_and_threads_do_not_change_the_plaintext(self):
         self.ok("encrypt", "--key-file", "k", "f")
         for flags in (["-T", "1"], ["-T", "7"], ["--no-overlap"], ["--no-overlap", "-T", "3"]):
             for source in (["f.paes"], ["-"]):
@@ -206,7 +206,7 @@ class Formats(Case):
                               stdin=self.read("f.paes"))
                 self.assertEqual(got, self.data)
 
-    def test_json_tells_the_phases(self):
+    def test_json_has_the_time_of_each_phase(self):
         report = json.loads(self.ok("encrypt", "--json", "--key-file", "k", "f"))
         self.assertEqual(report["format"], "paraes")
         self.assertEqual(list(report["timeline_ns"]),

@@ -1,5 +1,5 @@
-"""Files that a run must not touch, whatever -f and --rm say: where its secrets come from, its other
-inputs, and what it has written itself."""
+"""Files that a run neither overwrites nor removes, even with -f and --rm: files that hold its keys,
+its other inputs and its own outputs. Also links and --exclude."""
 
 import json
 import os
@@ -15,7 +15,7 @@ KEYSET = (b'{"primaryKeyId":1,"key":[{"keyData":{"typeUrl":'
 NAMED = "is the file of"
 
 
-class Secrets(Case):
+class SecretFiles(Case):
     def setUp(self):
         super().setUp()
         self.write("my.key", KEYS[256])
@@ -33,20 +33,20 @@ class Secrets(Case):
                 for folder, _, names in os.walk(self.dir) for name in names}
 
     def refused(self, *args, says=(), **kwargs):
-        """Exit 2, one line, and nothing is written or removed."""
+        """Expects exit 2, one error line, and no file written or removed."""
         done = self.fails(2, *args, says=[NAMED, *([says] if isinstance(says, str) else says)],
                           **kwargs)
         self.assertEqual(self.tree(), self.before)
         return done
 
     def sources(self, folder):
-        """Flags that read a secret from a file of the folder, and that file."""
+        """Flags that read a secret from a file in `folder`, each with the name of that file."""
         return [(["--key-file", f"{folder}my.key"], "my.key"),
                 ([*CTR, "--key-file", f"{folder}my.key"], "my.key"),
                 (["--passphrase-file", f"{folder}words", "--scrypt-log2n", "2"], "words"),
                 (["--format", "tink", "--key-file", f"{folder}keyset.json"], "keyset.json")]
 
-    def test_found_by_recursion(self):
+    def test_key_file_found_by_r_is_refused(self):
         for flags, name in self.sources("t/"):
             for rm in ([], ["--rm"]):
                 for more in ([], ["-f"], ["-o", "out"]):
@@ -55,23 +55,23 @@ class Secrets(Case):
                                      says=[f"t/{name}", f"--exclude /{name}"])
                 self.refused("encrypt", "-r", *rm, *flags, "t/.", says=f"t/./{name}")
 
-    def test_in_the_working_folder(self):
+    def test_key_file_in_the_working_folder_is_refused_with_r(self):
         self.refused("encrypt", "-r", "--rm", "--key-file", "my.key", ".", says="./my.key")
 
-    def test_what_the_message_advises_works(self):
+    def test_r_skips_the_key_file_with_exclude(self):
         flags = ["encrypt", "-r", "--rm", "--key-file", "t/my.key"]
         self.ok(*flags, "--exclude", "/my.key", "t")
         self.assertEqual(sorted(os.listdir(self.path("t"))),
                          ["keyset.json.paes", "my.key", "words.paes", "z.paes"])
 
-    def test_named(self):
+    def test_key_file_as_input_is_refused(self):
         for flags, name in self.sources(""):
             for inputs in ([name], ["a", name], [name, "a"], ["-r", "t", name]):
                 for rm in ([], ["--rm", "-f"]):
                     with self.subTest(flags=flags, inputs=inputs, rm=rm):
                         self.refused("encrypt", *rm, *flags, *inputs, says=f"{name} ")
 
-    def test_by_another_name(self):
+    def test_key_file_under_another_name_is_refused(self):
         os.symlink("my.key", self.path("soft"))
         os.link(self.path("my.key"), self.path("hard"))
         self.before = self.tree()
@@ -80,26 +80,26 @@ class Secrets(Case):
             self.refused("encrypt", "-f", "--rm", "--key-file", key, name, says=name)
             self.refused("encrypt", "-f", "--key-file", key, "-o", name, "a", says=name)
 
-    def test_as_output(self):
+    def test_key_file_as_output_is_refused(self):
         for flags, name in self.sources(""):
             for force in ([], ["-f"]):
                 for source in ("a", "-"):
                     with self.subTest(flags=flags, force=force, source=source):
                         self.refused("encrypt", *force, *flags, "-o", name, source, says=name)
 
-    def test_as_default_output(self):
+    def test_key_file_as_default_output_is_refused(self):
         self.ok("encrypt", "--key-file", "my.key", "-o", "my.key.paes", "a")
         self.before = self.tree()
         for inputs in (["my.key.paes"], ["-r", "."]):
             self.refused("decrypt", "-f", "--key-file", "my.key", *inputs, says="my.key")
 
-    def test_as_output_in_a_folder(self):
+    def test_key_file_as_output_in_a_folder_is_refused(self):
         self.write("t/my.key.paes", b"x")
         self.before = self.tree()
         self.refused("decrypt", "-f", "--key-file", "t/my.key", "-o", "t", "-r", "t/.",
                      says="t/my.key")
 
-    def test_from_descriptors(self):
+    def test_secret_file_read_from_a_descriptor_is_refused(self):
         for script in ('"$@" --key-file - my.key < my.key', '"$@" --key-file my.key - < my.key',
                        '"$@" --key-file my.key - < a >> my.key',
                        '"$@" --passphrase-fd 3 --scrypt-log2n 2 words 3< words',
@@ -111,7 +111,7 @@ class Secrets(Case):
                 self.assertIn(NAMED.encode(), done.stderr)
                 self.assertEqual(self.tree(), self.before)
 
-    def test_secrets_from_pipes_are_no_files(self):
+    def test_key_from_a_pipe_is_accepted(self):
         script = '"$@" --key-file <(cat my.key) -c a'
         done = subprocess.run(["bash", "-c", script, "bash", BIN, "encrypt"], cwd=self.dir,
                               env=environment(), capture_output=True, timeout=DEADLINE)
@@ -120,13 +120,13 @@ class Secrets(Case):
 
 
 class Inputs(Case):
-    """-f does not replace what the same run reads."""
+    """-f does not overwrite an input of the same run."""
 
     def setUp(self):
         super().setUp()
         self.write("k", KEYS[256])
 
-    def test_an_output_that_is_another_input(self):
+    def test_output_that_is_another_input_is_refused(self):
         self.write("a", b"1")
         self.write("a.paes", b"precious")
         for inputs in (["a", "a.paes"], ["a.paes", "a"]):
@@ -134,14 +134,14 @@ class Inputs(Case):
             self.assertEqual(done.returncode, 3, done.stderr)
             self.assertIn(b"is an input of this run", done.stderr)
             self.assertEqual(self.read("a"), b"1")
-            # That one was encrypted, and its source removed.
+            # a.paes itself was encrypted, and then removed by --rm.
             self.assertEqual(self.ok("decrypt", "--key-file", "k", "-c", "a.paes.paes"),
                              b"precious")
             self.assertFalse(self.path("a.paes").exists())
             os.rename(self.path("a.paes.paes"), self.path("x"))
             self.write("a.paes", b"precious")
 
-    def test_found_by_recursion(self):
+    def test_output_that_is_an_input_found_by_r_is_refused(self):
         self.path("t").mkdir()
         self.write("t/x", b"1")
         self.ok("encrypt", "--key-file", "k", "t/x")
@@ -153,13 +153,12 @@ class Inputs(Case):
         self.assertEqual(self.read("t/x.paes"), inner)
         self.assertEqual(self.read("t/x"), b"1")
 
-
-    def test_an_input_that_is_refused_is_still_not_overwritten(self):
+    def test_refused_inputs_are_not_overwritten(self):
         for name in ("p", "q"):
             self.path(name).mkdir()
         for name, data in (("f", b"one"), ("p/f.paes", b"two"), ("q/f.paes", b"three")):
             self.write(name, data)
-        # The third is refused, since it has the output of the second.
+        # The third input is refused because the second one has the same output.
         done = self.run_paraes("encrypt", "-f", "--key-file", "k", "-o", "q", "f", "p/f.paes",
                                "q/f.paes")
         self.assertEqual(done.returncode, 3, done.stderr)
@@ -170,7 +169,7 @@ class Inputs(Case):
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertEqual(self.read("x"), b"not encrypted")
 
-    def test_one_input_in_two_arguments(self):
+    def test_file_below_two_arguments_is_encrypted_once(self):
         self.path("t/sub").mkdir(parents=True)
         self.write("t/a", b"1")
         self.write("t/sub/b", b"2")
@@ -181,7 +180,7 @@ class Inputs(Case):
 
 
 class Temporaries(Case):
-    def test_of_other_runs_are_no_inputs(self):
+    def test_temporaries_of_other_runs_are_skipped(self):
         self.write("k", KEYS[256])
         self.path("t").mkdir()
         for name in ("a", ".a.paes.some-host.12.01234567.paraes-tmp", "b.paraes-tmp"):
@@ -192,14 +191,14 @@ class Temporaries(Case):
         self.assertIn("b.paraes-tmp.paes", os.listdir(self.path("t")))
 
 
-class OtherVerbs(Case):
-    """What tune and bench write."""
+class OtherOutputs(Case):
+    """Outputs other than messages: profiles, reports and the lines of --json."""
 
     def setUp(self):
         super().setUp()
         self.write("my.key", KEYS[256])
 
-    def test_tune(self):
+    def test_tune_overwrites_no_key_file_or_folder(self):
         self.fails(2, "tune", "-q", "--seconds", "1", "-o", "my.key", says=["my.key", "no", "profile"])
         self.path("d").mkdir()
         self.fails(2, "tune", "-q", "--seconds", "1", "-o", "d", says="folder")
@@ -207,7 +206,7 @@ class OtherVerbs(Case):
         self.assertEqual(self.names(), ["d", "my.key"])
         self.assertEqual(self.read("my.key"), KEYS[256])
 
-    def test_bench(self):
+    def test_bench_overwrites_reports_but_no_key_file(self):
         flags = ["bench", "--mode", "ctr", "--size", "1KiB", "--samples", "1", "--rivals", "none",
                  "--direction", "encrypt", "--json"]
         self.fails(2, *flags, "my.key", says=["my.key", "not a report"])
@@ -219,7 +218,7 @@ class OtherVerbs(Case):
             self.assertEqual(json.loads(self.read("report"))["schema"], 1)
         self.assertTrue(self.path("link").is_symlink())
 
-    def test_a_report_survives_a_run_that_is_ended(self):
+    def test_old_report_survives_a_killed_bench(self):
         flags = ["bench", "--mode", "ctr", "--size", "1KiB", "--rivals", "none", "--json", "report"]
         self.ok(*flags, "--samples", "1")
         before = self.read("report")
@@ -232,7 +231,7 @@ class OtherVerbs(Case):
         process.stderr.close()
         self.assertEqual(self.read("report"), before)
 
-    def test_json_is_not_written_onto_a_key(self):
+    def test_json_is_not_written_to_a_key_file(self):
         self.write("a", b"1")
         script = '"$@" --key-file my.key --json -f -o z a 1<> my.key'
         done = subprocess.run(["bash", "-c", script, "bash", BIN, "encrypt"], cwd=self.dir,
@@ -243,7 +242,7 @@ class OtherVerbs(Case):
 
 
 class OwnOutputs(Case):
-    """No output of a run replaces another, by whatever name."""
+    """No output of a run overwrites another one, not even through links and mounts."""
 
     def setUp(self):
         super().setUp()
@@ -252,15 +251,15 @@ class OwnOutputs(Case):
         for name, data in self.plain.items():
             self.write(name, data)
 
-    def check_nothing_is_lost(self, where=""):
+    def check_nothing_is_lost(self, folder=""):
         for name, data in self.plain.items():
             if self.path(name).exists():
                 self.assertEqual(self.read(name), data)
             else:
-                self.assertEqual(self.ok("decrypt", "--key-file", "k", "-c", f"{where}{name}.paes"),
-                                 data)
+                got = self.ok("decrypt", "--key-file", "k", "-c", f"{folder}{name}.paes")
+                self.assertEqual(got, data)
 
-    def test_through_a_link_beside_the_inputs(self):
+    def test_link_beside_the_inputs_loses_no_data(self):
         for old in (None, b"old"):
             for threads in ("1", "2"):
                 with self.subTest(old=old, threads=threads):
@@ -274,7 +273,7 @@ class OwnOutputs(Case):
                         self.path(name + ".paes").unlink(missing_ok=True)
                         self.write(name, data)
 
-    def test_through_a_link_in_the_folder_of_the_outputs(self):
+    def test_link_in_the_output_folder_loses_no_data(self):
         for order in (("a", "b"), ("b", "a")):
             with self.subTest(order=order):
                 self.path("out").mkdir()
@@ -287,8 +286,8 @@ class OwnOutputs(Case):
                     self.write(name, data)
                 self.path("out").rmdir()
 
-    def test_through_two_names_of_one_folder(self):
-        # As on a file system that takes upper and lower case for the same.
+    def test_two_names_of_one_output_folder_lose_no_data(self):
+        # Like a case-insensitive file system, this gives one folder two names.
         if os.getuid() != 0:
             self.skipTest("only root can mount")
         for name in ("t/x", "t/y", "out/t/x", "out/t/y"):
@@ -316,7 +315,7 @@ class OwnOutputs(Case):
 
 
 class Links(Case):
-    """Links are followed where they are arguments."""
+    """Symbolic links are followed where they are arguments, and nowhere else."""
 
     def setUp(self):
         super().setUp()
@@ -325,7 +324,7 @@ class Links(Case):
         self.write("t/a", b"1")
         self.write("outside", b"not in the tree")
 
-    def test_arguments_are_followed(self):
+    def test_links_as_arguments_are_followed(self):
         os.symlink("t", self.path("link"))
         os.symlink("outside", self.path("file"))
         self.ok("encrypt", "-r", "--key-file", "k", "link")
@@ -334,7 +333,7 @@ class Links(Case):
         self.assertEqual(self.ok("decrypt", "--key-file", "k", "-c", "file.paes"),
                          b"not in the tree")
 
-    def test_outputs_in_folders_replace_the_link_itself(self):
+    def test_output_in_a_folder_replaces_a_link_itself(self):
         os.symlink("../outside", self.path("t/a.paes"))
         self.path("out").mkdir()
         os.symlink("../outside", self.path("out/a.paes"))
@@ -348,7 +347,7 @@ class Links(Case):
             self.assertEqual(self.ok("decrypt", "--key-file", "k", "-c", name), b"1")
         self.assertEqual(self.read("outside"), b"not in the tree")
 
-    def test_folders_of_outputs_are_not_reached_through_links(self):
+    def test_links_inside_the_output_folder_are_not_followed(self):
         self.path("elsewhere").mkdir()
         self.path("out").mkdir()
         os.symlink("../elsewhere", self.path("out/t"))
@@ -358,21 +357,21 @@ class Links(Case):
         self.assertEqual(os.listdir(self.path("elsewhere")), [])
         self.assertEqual(self.read("t/a"), b"1")
 
-    def test_a_link_that_leads_nowhere_is_no_folder_for_outputs(self):
+    def test_dangling_link_as_output_folder_is_refused(self):
         os.symlink("nowhere", self.path("out"))
         self.fails(2, "encrypt", "-r", "--key-file", "k", "-o", "out", "t",
                    says="out is a symbolic link that leads nowhere")
         self.assertFalse(self.path("nowhere").exists())
 
-    def test_the_folder_that_is_named_for_outputs_is_followed(self):
+    def test_link_as_output_folder_is_followed(self):
         self.path("elsewhere").mkdir()
         os.symlink("elsewhere", self.path("out"))
         self.ok("encrypt", "-r", "--key-file", "k", "-o", "out/new", "t")
         self.assertEqual(os.listdir(self.path("elsewhere/new/t")), ["a.paes"])
 
 
-class Patterns(Case):
-    """--exclude."""
+class Exclude(Case):
+    """--exclude and its patterns."""
 
     def setUp(self):
         super().setUp()
@@ -383,14 +382,14 @@ class Patterns(Case):
             self.write(name, b"1")
 
     def taken(self, *patterns, inputs=("t",), verb="encrypt"):
-        """The files that a run takes."""
+        """Runs `verb` with --exclude for each pattern; returns the inputs that it processed."""
         flags = [flag for pattern in patterns for flag in ("--exclude", pattern)]
         force = [] if verb == "verify" else ["-f"]
         done = self.run_paraes(verb, "-r", *force, "--json", *flags, "--key-file", "k", *inputs)
         self.assertEqual(done.returncode, 0, done.stderr)
         return sorted(json.loads(line)["input"] for line in done.stdout.splitlines())
 
-    def test_names(self):
+    def test_patterns_without_a_slash_match_names(self):
         everything = self.taken()
         self.assertEqual(len(everything), 8)
         self.assertEqual(self.taken("*.o"), [n for n in everything if not n.endswith(".o")])
@@ -399,40 +398,40 @@ class Patterns(Case):
         self.assertEqual(self.taken("[ab].c"),
                          [n for n in everything if not n.endswith(("/a.c", "/b.c"))])
 
-    def test_folders(self):
+    def test_patterns_match_folders(self):
         rest = [n for n in self.taken() if "/cache/" not in n]
         self.assertEqual(self.taken("cache"), rest)
         self.assertEqual(self.taken("cache/"), rest)
         self.assertEqual(self.taken("cache*/"), rest)
         self.assertEqual(self.taken("cache*"), [n for n in rest if "cache" not in n])
 
-    def test_paths(self):
+    def test_patterns_with_a_slash_match_paths(self):
         everything = self.taken()
         for pattern in ("sub/b.o", "/sub/b.o", "t/sub/b.o"):
             self.assertEqual(self.taken(pattern), [n for n in everything if n != "t/sub/b.o"])
-        # A star does not reach over a slash.
+        # A star does not match a slash.
         self.assertEqual(self.taken("sub/*.o"), [n for n in everything if n != "t/sub/b.o"])
         self.assertEqual(self.taken("/cache"), [n for n in everything if n != "t/cache/x"])
         absolute = os.fspath(self.path("t/a.c"))
         self.assertEqual(self.taken(absolute, inputs=[os.fspath(self.path("t"))]),
                          [os.fspath(self.path(n)) for n in everything if n != "t/a.c"])
 
-    def test_arguments_too(self):
+    def test_exclude_applies_to_file_arguments(self):
         self.assertEqual(self.taken("*.o", inputs=["t/a.c", "t/a.o", "t/sub/b.o"]), ["t/a.c"])
 
-    def test_what_is_left_out_is_counted_and_no_folder_is_made_for_it(self):
+    def test_excluded_files_are_counted_and_create_no_folders(self):
         done = self.run_paraes("encrypt", "-r", "--exclude", "cache", "--exclude", "*.o",
                                "--key-file", "k", "-o", "out", "t")
         self.assertIn(b"3 files encrypted", done.stderr)
         self.assertIn(b"skipped 5 that --exclude matches", done.stderr)
         self.assertEqual(sorted(os.listdir(self.path("out/t"))), ["a.c.paes", "sub"])
 
-    def test_decrypt_and_verify(self):
+    def test_exclude_works_with_decrypt_and_verify(self):
         self.taken()
         self.assertEqual(self.taken("a.*", "sub/", verb="verify"), ["t/cache/x.paes"])
         self.assertEqual(self.taken("a.*", "sub/", verb="decrypt"), ["t/cache/x.paes"])
 
-    def test_refused(self):
+    def test_empty_patterns_and_excluding_every_input_are_refused(self):
         for pattern in ("", "/", "//"):
             self.fails(2, "encrypt", "-r", "--exclude", pattern, "--key-file", "k", "t",
                        says="empty pattern")

@@ -1,12 +1,12 @@
-"""--format raw against `openssl enc -K -iv`, both ways."""
+"""--format raw against `openssl enc -K -iv`, in both directions."""
 
 from support import IV, KEYS, Case, pattern
 
 SIZES = (0, 1, 15, 16, 17, 31, 32, 4095, 4096, 4097, 65535, 65536, 65537)
-# Around the 4 MiB pieces that files are read in, with their 16 bytes of lookahead.
-PIECE = 4 << 20
-LARGE = (PIECE - 1, PIECE, PIECE + 1, PIECE + 15, PIECE + 16, PIECE + 17, 2 * PIECE + 16,
-         3 * PIECE + 12345)
+# Sizes around the 4 MiB chunks in which data is read, with 16 bytes of lookahead.
+CHUNK = 4 << 20
+LARGE = (CHUNK - 1, CHUNK, CHUNK + 1, CHUNK + 15, CHUNK + 16, CHUNK + 17, 2 * CHUNK + 16,
+         3 * CHUNK + 12345)
 
 
 class Raw(Case):
@@ -41,35 +41,35 @@ class Raw(Case):
             self.ok("decrypt", *flags, "f.paes")
             self.assertEqual(self.read("f"), data)
 
-    def test_every_mode_and_key_size_in_files(self):
+    def test_files_of_every_mode_and_key_size_agree_with_openssl(self):
         for mode in ("ecb", "cbc", "ctr"):
             for bits in KEYS:
                 for size in (0, 1, 15, 16, 17, 4097):
                     with self.subTest(mode=mode, bits=bits, size=size):
                         self.check(mode, bits, size, via="file")
 
-    def test_sizes_in_pipes(self):
+    def test_pipes_of_many_sizes_agree_with_openssl(self):
         for mode in ("ecb", "cbc", "ctr"):
             for size in SIZES:
                 with self.subTest(mode=mode, size=size):
                     self.check(mode, 256, size, via="pipe")
 
-    def test_piece_boundaries(self):
+    def test_sizes_around_chunk_boundaries_agree_with_openssl(self):
         for mode in ("cbc", "ctr"):
             for size in LARGE:
                 with self.subTest(mode=mode, size=size):
                     self.check(mode, 128, size, via="pipe")
                     self.check(mode, 128, size, via="file")
 
-    def test_no_padding(self):
+    def test_nopad_agrees_with_openssl(self):
         for mode in ("ecb", "cbc"):
-            for size in (0, 16, 32, 4096, PIECE, PIECE + 16):
+            for size in (0, 16, 32, 4096, CHUNK, CHUNK + 16):
                 with self.subTest(mode=mode, size=size):
                     self.check(mode, 192, size, "--nopad", via="pipe")
                     self.check(mode, 192, size, "--nopad", via="file")
 
-    def test_threads_do_not_change_the_bytes(self):
-        data = pattern(2 * PIECE + 4321)
+    def test_number_of_threads_does_not_change_the_output(self):
+        data = pattern(2 * CHUNK + 4321)
         for mode in ("ecb", "cbc", "ctr"):
             one = self.ok("encrypt", *self.flags(mode, 256), "-T", 1, "-", stdin=data)
             for threads in (2, 3, 0):
@@ -78,7 +78,7 @@ class Raw(Case):
                     self.assertEqual(self.ok("encrypt", *flags, stdin=data), one)
                     self.assertEqual(self.ok("decrypt", *flags, stdin=one), data)
 
-    def test_counter_wraps_like_openssl(self):
+    def test_ctr_counter_wraps_like_openssl(self):
         data = pattern(100)
         iv = "ff" * 15 + "fe"
         got = self.ok("encrypt", "--format", "raw", "--mode", "ctr", "--iv-hex", iv, "--key-file",
@@ -86,7 +86,7 @@ class Raw(Case):
         self.assertEqual(got, self.openssl("enc", "-aes-128-ctr", "-K", KEYS[128].hex(), "-iv", iv,
                                            stdin=data))
 
-    def test_length_without_padding(self):
+    def test_nopad_refuses_partial_blocks(self):
         for mode in ("ecb", "cbc"):
             flags = [*self.flags(mode, 128), "--nopad"]
             self.write("f", pattern(17))
@@ -95,7 +95,7 @@ class Raw(Case):
             self.fails(4, "decrypt", *flags, "-o", "g", "f", says="17")
             self.assertEqual([n for n in self.names() if not n.startswith("k")], ["f"])
 
-    def test_damaged_lengths(self):
+    def test_decrypting_impossible_lengths_fails(self):
         for size in (0, 1, 15, 17, 4097):
             self.write("f.paes", pattern(size))
             with self.subTest(size=size):
@@ -103,8 +103,8 @@ class Raw(Case):
                 self.fails(4, "decrypt", *self.flags("cbc", 128), "-", stdin=pattern(size))
                 self.assertNotIn("f", self.names())
 
-    def test_bad_padding(self):
-        # Block by block, so that the last plaintext byte is known: 0, 17 and a wrong run.
+    def test_bad_padding_is_refused(self):
+        # ECB, to choose the last plaintext block: it ends in 0, 17 or 255, or in 2 after a 1.
         for last in (b"\x00", b"\x11", b"\x02", b"\xff"):
             block = b"\x01" * 15 + last
             damaged = self.openssl_enc("ecb", 128, pattern(64) + block, "-nopad")
@@ -113,20 +113,20 @@ class Raw(Case):
                 self.fails(4, "decrypt", *self.flags("ecb", 128), "f.paes", says="padding")
                 self.assertEqual(self.names(), ["f.paes", "k128", "k192", "k256"])
 
-    def test_every_padding_length(self):
+    def test_every_padding_length_is_removed(self):
         for n in range(1, 17):
             data = pattern(48 - n)
             self.write("f.paes", self.openssl_enc("ecb", 128, data))
             self.assertEqual(self.ok("decrypt", *self.flags("ecb", 128), "-c", "f.paes"), data)
 
-    def test_bad_padding_in_a_pipe_comes_after_the_rest(self):
-        data = pattern(2 * PIECE)
+    def test_bad_padding_in_a_pipe_fails_after_the_data_before_it(self):
+        data = pattern(2 * CHUNK)
         damaged = self.openssl_enc("cbc", 128, data, "-nopad")
         done = self.fails(4, "decrypt", *self.flags("cbc", 128), "-", stdin=damaged)
         self.assertTrue(data.startswith(done.stdout))
         self.assertGreater(len(done.stdout), 0)
 
-    def test_kernels_agree(self):
+    def test_every_cpu_kernel_agrees_with_openssl(self):
         import json
         listed = json.loads(self.ok("devices", "--json"))["kernels"]
         data = pattern(100001)

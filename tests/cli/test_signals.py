@@ -1,4 +1,4 @@
-"""Signals: nothing is left behind, and the exit status tells which it was."""
+"""Signals leave no files behind, and the exit status tells which signal ended the run."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ class Signals(Case):
         self.write("k", KEYS[256])
 
     def started(self, *flags, data=pattern(9 << 20)):
-        """A run in the middle of its input, with a temporary on the disk."""
+        """Starts a run that has read `data`, has a temporary file and waits for more input."""
         process = self.start("encrypt", *CTR, *flags, "-", stdin=subprocess.PIPE)
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.stdin.close)
@@ -26,7 +26,7 @@ class Signals(Case):
             self.wait_for(lambda: self.temporaries(process)[0].stat().st_size > 0, "output")
         return process
 
-    def test_ended(self):
+    def test_signal_ends_the_run_and_removes_its_temporary(self):
         for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
             for data in (b"", pattern(9 << 20)):
                 with self.subTest(signal=number, bytes=len(data)):
@@ -36,7 +36,7 @@ class Signals(Case):
                     self.assertEqual(process.stderr.read(), b"")
                     self.assertEqual(self.names(), ["k"])
 
-    def test_target_is_untouched(self):
+    def test_signal_leaves_an_existing_output_unchanged(self):
         self.write("g", b"precious")
         process = self.started("-f", "-o", "g")
         process.send_signal(signal.SIGTERM)
@@ -44,7 +44,7 @@ class Signals(Case):
         self.assertEqual(self.names(), ["g", "k"])
         self.assertEqual(self.read("g"), b"precious")
 
-    def test_ignored_interrupts_stay_ignored(self):
+    def test_ignored_sigint_stays_ignored(self):
         def ignore():
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -58,7 +58,7 @@ class Signals(Case):
         self.assertEqual(process.wait(DEADLINE), 0)
         self.assertEqual(self.names(), ["g", "k"])
 
-    def test_usr1_prints_a_line_and_the_run_goes_on(self):
+    def test_sigusr1_prints_progress_and_the_run_continues(self):
         data = pattern(9 << 20)
         process = self.started("-o", "g", data=data)
         process.send_signal(signal.SIGUSR1)
@@ -68,7 +68,7 @@ class Signals(Case):
         self.assertEqual(process.wait(DEADLINE), 0)
         self.assertEqual(self.path("g").stat().st_size, len(data))
 
-    def test_usr1_of_a_file_says_how_much_is_left(self):
+    def test_sigusr1_prints_the_total_size_of_a_file(self):
         self.write("f", pattern(9 << 20))
         os.mkfifo(self.path("pipe"))
         process = self.start("encrypt", *CTR, "-f", "-o", "pipe", "f")
@@ -80,7 +80,7 @@ class Signals(Case):
             pipe.read()
         self.assertEqual(process.wait(DEADLINE), 0)
 
-    def test_a_prompt_gives_the_echo_back(self):
+    def test_signal_at_a_prompt_restores_the_echo(self):
         self.write("f", b"x")
         for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             terminal = Terminal(self, "encrypt", "--format", "openssl", "f")

@@ -1,4 +1,4 @@
-"""Changed messages: every change is refused, and what comes out all the same is authentic."""
+"""Damaged messages: every change is refused, and only authentic plaintext is released."""
 
 import itertools
 import json
@@ -12,14 +12,14 @@ from support import KEYS, Case, pattern
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 BATCH = 500
-# Of the bytes and lengths of a whole message, slow builds take every Nth, and of the ways through the
-# command a few in turn.
+# Slow builds test every Nth byte and length of a message, and take turns among the ways to run
+# paraes.
 EVERY = int(os.environ.get("PARAES_TAMPER_EVERY", "1"))
 
 
 class Layout:
-    """Where segments are: `header` bytes, then segments of `first` and `later` bytes of plaintext,
-    each with a tag."""
+    """Where the segments of a message are: after `header` bytes, one with `first` bytes of
+    plaintext and others with `later` bytes, each with a tag."""
 
     def __init__(self, flags, header, first, later, wrong_key):
         self.flags = flags
@@ -35,17 +35,17 @@ class Layout:
         return self.header + self.plain_offset(segment) + 16 * segment
 
     def split(self, message):
-        """The header, and a list of the segments."""
+        """The header, and a list of the sealed segments."""
         count = next(k for k in itertools.count(1) if self.sealed_offset(k) >= len(message))
         return message[:self.header], [message[self.sealed_offset(k):self.sealed_offset(k + 1)]
                                        for k in range(count)]
 
     def is_whole(self, size):
-        """Whether so many bytes of plaintext are whole segments."""
+        """Whether `size` bytes of plaintext end where a segment ends."""
         return size == 0 or (size >= self.first and (size - self.first) % self.later == 0)
 
-    def refused(self, at):
-        """The exit status where the byte at `at` is damaged."""
+    def damage_status(self, at):
+        """The exit status when the byte at `at` is damaged."""
         if self.header == 88 and at < 8:
             return 2  # it does not begin like a paraes message
         if self.header == 88 and at < 32:
@@ -63,13 +63,14 @@ NAMES = {PARAES: "paraes", C2SP: "c2sp", TINK: "tink", TINK_4096: "tink"}
 
 
 def flipped(message, at, bit=0):
+    """The message with one bit of the byte at `at` flipped."""
     changed = bytearray(message)
     changed[at] ^= 1 << bit
     return bytes(changed)
 
 
 def damaged(layout, message, segments):
-    """One byte changed in each of `segments`, at its start, its middle or its end."""
+    """The message with one byte changed in each of `segments`: the first, middle or last one."""
     changed = bytearray(message)
     for k in segments:
         begin, end = layout.sealed_offset(k), min(layout.sealed_offset(k + 1), len(message))
@@ -90,23 +91,24 @@ class TamperCase(Case):
         return plain, self.ok("encrypt", *layout.flags, *flags, "-c", "-", stdin=plain)
 
     def in_turn(self, ways, step):
-        """All of `ways`; on a slow build every `step`-th, others each time."""
+        """All of `ways`; on slow builds every `step`-th, with another first one in each call."""
         if EVERY == 1:
             return ways
         self.turn = (self.turn + 1) % step
         return ways[self.turn::step]
 
-    def refuse(self, layout, variants, flags=()):
-        """Decrypts and verifies `variants`, each (what, message, exit status)."""
-        variants = iter(variants)
+    def refuse(self, layout, tampered, flags=()):
+        """Expects `tampered`, each (description, message, exit status), to be refused by decrypt
+        and verify."""
+        tampered = iter(tampered)
         count = 0
-        while batch := list(itertools.islice(variants, BATCH)):
+        while batch := list(itertools.islice(tampered, BATCH)):
             count += len(batch)
             names = []
             for i, (_, message, _) in enumerate(batch):
                 names.append(self.write(f"{i}.paes", message))
             for verb in (["decrypt", "-o", "out"], ["verify"]):
-                # Two files at least: only then is there an exit status a file.
+                # Two files at least, so that --json has a status for each; "none" does not exist.
                 done = self.run_paraes(*verb, *layout.flags, *flags, "--json", "-q", *names, "none")
                 self.assertEqual(done.returncode, 3, done.stderr)
                 got = {}
@@ -115,17 +117,17 @@ class TamperCase(Case):
                     got[report["input"]] = report["exit"]
                 self.assertEqual(got.pop("none"), 1)
                 self.assertEqual(len(got), len(batch))
-                for name, (what, _, status) in zip(names, batch):
-                    self.assertEqual(got[name], status, f"{verb[0]}: {what}")
+                for name, (description, _, status) in zip(names, batch):
+                    self.assertEqual(got[name], status, f"{verb[0]}: {description}")
                 if self.path("out").exists():
                     self.assertEqual(os.listdir(self.path("out")), [], verb)
-                # One line a file, and the summary is silenced.
+                # One error line for each file; -q hides the summary.
                 self.assertEqual(len(done.stderr.splitlines()), len(batch) + 1)
         return count
 
 
 class Tamper(TamperCase):
-    def test_the_messages_are_intact_as_they_are(self):
+    def test_unchanged_messages_are_accepted(self):
         for layout in SIZES:
             plain, message = self.message(layout)
             self.assertEqual(len(layout.split(message)[1]), 3 if layout is not TINK else 7)
@@ -133,14 +135,14 @@ class Tamper(TamperCase):
             self.write("m", message)
             self.ok("verify", *layout.flags, "m")
 
-    def test_every_byte(self):
+    def test_damage_of_every_byte_is_refused(self):
         _, message = self.message(PARAES)
         count = self.refuse(PARAES, (
-            (f"bit {at % 8} of byte {at}", flipped(message, at, at % 8), PARAES.refused(at))
+            (f"bit {at % 8} of byte {at}", flipped(message, at, at % 8), PARAES.damage_status(at))
             for at in range(0, len(message), EVERY)))
         self.assertEqual(count, len(range(0, 88 + 2 * 16400 + 116, EVERY)))
 
-    def test_every_bit_of_the_headers_and_tags(self):
+    def test_every_flipped_bit_of_headers_and_tags_is_refused(self):
         for layout in SIZES:
             _, message = self.message(layout)
             near = set(range(layout.header + 17))
@@ -149,22 +151,22 @@ class Tamper(TamperCase):
                 near.update(range(begin - 17, min(begin + 17, len(message))))
             near.update(range(len(message) - 17, len(message)))
             self.refuse(layout, ((f"{NAMES[layout]}: bit {bit} of byte {at}",
-                                  flipped(message, at, bit), layout.refused(at))
+                                  flipped(message, at, bit), layout.damage_status(at))
                                  for at in sorted(near) for bit in range(8)))
 
-    def test_every_bit_of_a_small_message(self):
+    def test_every_flipped_bit_of_a_small_message_is_refused(self):
         for size in (SIZES[TINK], 8 + 3 * 48, 8, 1, 0):
             _, message = self.message(TINK, size)
             self.refuse(TINK, ((f"{size} bytes: bit {bit} of byte {at}",
                                 flipped(message, at, bit), 4)
                                for at in range(len(message)) for bit in range(8)))
 
-    def test_every_31st_byte_of_c2sp(self):
+    def test_damage_of_every_31st_byte_of_c2sp_is_refused(self):
         _, message = self.message(C2SP)
-        self.refuse(C2SP, ((f"byte {at}", flipped(message, at), C2SP.refused(at))
+        self.refuse(C2SP, ((f"byte {at}", flipped(message, at), C2SP.damage_status(at))
                            for at in range(0, len(message), 31)))
 
-    def test_every_length(self):
+    def test_every_truncation_is_refused(self):
         _, message = self.message(PARAES)
         self.refuse(PARAES, ((f"first {n} bytes", message[:n], 4)
                              for n in range(0, len(message), EVERY)))
@@ -178,22 +180,22 @@ class Tamper(TamperCase):
             lengths.update(range(C2SP.sealed_offset(k) - 20, C2SP.sealed_offset(k) + 20))
         self.refuse(C2SP, ((f"first {n} bytes", message[:n], 4) for n in sorted(lengths)))
 
-    def test_lengths_of_whole_segments(self):
-        # The plaintext fits exactly: c2sp ends in an empty segment, tink in a full one.
+    def test_truncation_after_full_segments_is_refused(self):
+        # The plaintext fills its segments exactly, so an empty segment ends the message.
         for layout in (PARAES, C2SP):
             for segments in (0, 1, 2):
                 _, message = self.message(layout, segments * 16384)
                 self.refuse(layout, ((f"{segments} segments less {n} bytes", message[:-n], 4)
                                      for n in range(1, 40)))
 
-    def test_first_bytes_lost(self):
+    def test_missing_first_bytes_are_refused(self):
         for layout in SIZES:
             _, message = self.message(layout)
             status = {PARAES: 2, C2SP: 5, TINK: 4}[layout]
             self.refuse(layout, ((f"without the first {n} bytes", message[n:], status)
                                  for n in (1, 7, 8, 16)))
 
-    def test_trailing_bytes(self):
+    def test_trailing_bytes_are_refused(self):
         for layout in SIZES:
             _, message = self.message(layout)
             _, segments = layout.split(message)
@@ -203,15 +205,15 @@ class Tamper(TamperCase):
             self.refuse(layout, ((f"{len(tail)} bytes behind", message + tail, 4)
                                  for tail in tails))
 
-    def test_segments_moved(self):
+    def test_moved_segments_are_refused(self):
         for layout in SIZES:
             plain = pattern(SIZES[layout])
             message = self.message(layout)[1]
             other = self.message(layout)[1]
-            # Equal plaintext in all segments changes nothing.
+            # Moved segments are refused even if their plaintext is equal.
             same = self.ok("encrypt", *layout.flags, "-c", "-", stdin=bytes(len(plain)))
 
-            def variants(message):
+            def rearranged(message):
                 header, segments = layout.split(message)
                 n = len(segments)
                 for i, k in itertools.combinations(range(n), 2):
@@ -236,89 +238,88 @@ class Tamper(TamperCase):
 
             for whole in (message, same):
                 header = whole[:layout.header]
-                self.refuse(layout, ((what, header + b"".join(segments), 4)
-                                     for what, segments in variants(whole)))
+                self.refuse(layout, ((description, header + b"".join(segments), 4)
+                                     for description, segments in rearranged(whole)))
 
-    def test_headers_mixed(self):
+    def test_mixed_headers_are_refused(self):
         for layout in (PARAES, C2SP):
             one, two = self.message(layout)[1], self.message(layout)[1]
-            at = layout.header - 32  # of the commitment
+            at = layout.header - 32  # where the commitment begins
             self.refuse(layout, [
                 ("the salt of another message", two[:at] + one[at:], 5),
                 ("the commitment of another message",
                  one[:at] + two[at:at + 32] + one[at + 32:], 5),
                 ("the header of another message", two[:at + 32] + one[at + 32:], 4)])
 
-    def test_one_format_for_another(self):
+    def test_messages_of_another_format_are_refused(self):
         messages = {layout: self.message(layout)[1] for layout in SIZES}
         paraes, c2sp, tink = messages.values()
         self.refuse(PARAES, [("c2sp", c2sp, 2), ("tink", tink, 2)])
         self.refuse(C2SP, [("paraes", paraes, 5), ("tink", tink, 5),
-                           # Well-formed, but bound to the preface that is gone.
+                           # Well-formed C2SP, but its context includes the preface.
                            ("paraes without its preface", paraes[32:], 5)])
         self.refuse(TINK, [("paraes", paraes, 4), ("c2sp", b"\0" + c2sp, 4)])
         self.refuse(PARAES, [("c2sp behind a preface", paraes[:32] + c2sp, 5)])
         named = Layout([*KEY, "--format", "paraes"], 88, 16384, 16384, 5)
         self.refuse(named, [("c2sp", c2sp, 4), ("nothing", b"", 4), ("x", b"x", 4),
                             ("another beginning", flipped(paraes, 0), 4)])
-        # What is longer than was asked for proves nothing: the preface is still the context.
+        # With the preface as its context, the same message opens as C2SP.
         done = self.ok("decrypt", *C2SP.flags, "--context-hex", paraes[:32].hex(), "-c", "-",
                        stdin=paraes[32:])
         self.assertEqual(done, pattern(SIZES[PARAES]))
 
-    def test_unknown_beginnings(self):
+    def test_unknown_first_bytes_are_refused(self):
         self.refuse(PARAES, [("x", b"x", 2), ("text", b"some text\n" * 100, 2),
                              ("zeros", bytes(1000), 2),
                              ("lower case", b"paraes\r\n" + bytes(99), 2),
                              ("as text", b"PARAES\n" + bytes(99), 2), ("nothing", b"", 4),
                              ("the magic alone", b"PARAES\r\n", 4)])
 
-    def test_wrong_contexts(self):
+    def test_wrong_contexts_are_refused(self):
         for layout in SIZES:
             right = ["--context-hex", "00ff10"]
             plain, message = self.message(layout, flags=right)
             bare = self.message(layout)[1]
             self.assertEqual(self.ok("decrypt", *layout.flags, *right, "-c", "-", stdin=message),
                              plain)
-            # Several with one context a run.
             for wrong in ("00ff11", "00ff", "00ff1000", "10ff00", "ff"):
                 self.refuse(layout, [("context", message, layout.wrong_key),
                                      ("none", bare, layout.wrong_key)], ["--context-hex", wrong])
             self.refuse(layout, [("missing context", message, layout.wrong_key)])
             self.refuse(layout, [("needless context", bare, layout.wrong_key)], right)
 
-    def test_wrong_keys(self):
+    def test_wrong_keys_are_refused(self):
         for layout in SIZES:
             _, message = self.message(layout)
-            for what, key in (("other", KEYS[256][::-1]), ("one bit", flipped(KEYS[256], 31)),
+            for label, key in (("other", KEYS[256][::-1]), ("one bit", flipped(KEYS[256], 31)),
                               ("shorter", KEYS[128]), ("shorter", KEYS[256][16:])):
                 self.write("k", key)
-                self.refuse(layout, [(f"key: {what}", message, layout.wrong_key)])
+                self.refuse(layout, [(f"key: {label}", message, layout.wrong_key)])
             self.write("k", KEYS[256])
 
-    def test_changed_prefaces_of_a_key(self):
+    def test_changed_prefaces_of_key_messages_are_refused(self):
         _, message = self.message(PARAES)
 
         def changed(at, *values):
             return message[:at] + bytes(values) + message[at + len(values):]
 
-        variants = [(f"version {n}", changed(8, n), 4) for n in range(256) if n != 1]
-        variants += [(f"kdf {n}", changed(9, n), 4) for n in range(1, 256)]
-        variants += [(f"aead {n}", changed(10, n), 4) for n in range(256) if n not in (1, 2)]
-        variants += [("the other aead", changed(10, 1), 5)]
-        variants += [(f"log2n {n}", changed(11, n), 4) for n in range(1, 256)]
-        variants += [(f"reserved byte {at}: {n}", changed(at, n), 4)
+        tampered = [(f"version {n}", changed(8, n), 4) for n in range(256) if n != 1]
+        tampered += [(f"kdf {n}", changed(9, n), 4) for n in range(1, 256)]
+        tampered += [(f"aead {n}", changed(10, n), 4) for n in range(256) if n not in (1, 2)]
+        tampered += [("the other aead", changed(10, 1), 5)]
+        tampered += [(f"log2n {n}", changed(11, n), 4) for n in range(1, 256)]
+        tampered += [(f"reserved byte {at}: {n}", changed(at, n), 4)
                      for at in range(12, 16) for n in (1, 0x80, 0xFF)]
-        variants += [(f"byte {at} of the salt: {n}", changed(at, n), 4)
+        tampered += [(f"byte {at} of the salt: {n}", changed(at, n), 4)
                      for at in range(16, 32) for n in (1, 0x80, 0xFF)]
-        # From now on it is a message for a passphrase, which a key file cannot open.
-        variants += [(f"kdf 1, log2n {n}", changed(9, 1, 2, n), 2) for n in (1, 10, 17, 22, 255)]
-        self.refuse(PARAES, variants)
+        # With kdf 1 it is a message for a passphrase, which a key file cannot open.
+        tampered += [(f"kdf 1, log2n {n}", changed(9, 1, 2, n), 2) for n in (1, 10, 17, 22, 255)]
+        self.refuse(PARAES, tampered)
         self.write("p", b"pass")
         passphrase = Layout(["--passphrase-file", "p"], 88, 16384, 16384, 5)
         self.refuse(passphrase, [(f"kdf 1, log2n {n}", changed(9, 1, 2, n), 5) for n in (1, 4, 10)])
 
-    def test_changed_prefaces_of_a_passphrase(self):
+    def test_changed_prefaces_of_passphrase_messages_are_refused(self):
         self.write("p", b"pass")
         plain = pattern(SIZES[PARAES])
         passphrase = Layout(["--passphrase-file", "p"], 88, 16384, 16384, 5)
@@ -329,36 +330,37 @@ class Tamper(TamperCase):
         def changed(at, *values):
             return message[:at] + bytes(values) + message[at + len(values):]
 
-        variants = [(f"log2n {n}", changed(11, n), 5) for n in (1, 2, 3, 5, 6, 10)]
-        # More than may be asked for: a refusal, before anything is computed.
-        variants += [(f"log2n {n}", changed(11, n), 2) for n in (23, 40, 63, 64, 65, 255)]
-        variants += [("log2n 0", changed(11, 0), 4), ("aead 1", changed(10, 1), 5),
+        tampered = [(f"log2n {n}", changed(11, n), 5) for n in (1, 2, 3, 5, 6, 10)]
+        # Costs above the limit are refused before scrypt runs.
+        tampered += [(f"log2n {n}", changed(11, n), 2) for n in (23, 40, 63, 64, 65, 255)]
+        tampered += [("log2n 0", changed(11, 0), 4), ("aead 1", changed(10, 1), 5),
                      ("kdf 0", changed(9, 0), 4), ("kdf 2", changed(9, 2), 4),
                      ("no scrypt at all", changed(9, 0, 2, 0)[:16] + bytes(16) + message[32:], 2)]
-        variants += [(f"bit {bit} of byte {at} of the salt", flipped(message, at, bit), 5)
+        tampered += [(f"bit {bit} of byte {at} of the salt", flipped(message, at, bit), 5)
                      for at in range(16, 32) for bit in (0, 7)]
-        self.refuse(passphrase, variants)
+        self.refuse(passphrase, tampered)
         self.write("p", b"Pass")
         self.refuse(passphrase, [("passphrase", message, 5)])
 
-    def test_an_old_target_stays(self):
+    def test_damaged_input_leaves_an_existing_output_unchanged(self):
         _, message = self.message(PARAES)
         self.write("g", b"precious")
-        for what in (message[:-1], message + b"x", damaged(PARAES, message, [1])):
-            self.fails(4, "decrypt", *KEY, "-f", "-o", "g", "-", stdin=what)
-            self.write("bad.paes", what)
+        for tampered in (message[:-1], message + b"x", damaged(PARAES, message, [1])):
+            self.fails(4, "decrypt", *KEY, "-f", "-o", "g", "-", stdin=tampered)
+            self.write("bad.paes", tampered)
             self.fails(4, "decrypt", *KEY, "-f", "--rm", "-o", "g", "bad.paes")
             self.assertEqual(self.read("g"), b"precious")
         self.assertEqual(self.names(), ["bad.paes", "g", "k"])
 
 
-class Pipes(TamperCase):
-    """Messages of several pieces, which several threads work on."""
+class ReleasedPlaintext(TamperCase):
+    """Messages of several chunks, which several threads decrypt to a pipe."""
 
     SIZES = {PARAES: 40 * 16384 + 100, C2SP: 34 * 16384, TINK_4096: 4040 + 150 * 4080 + 1000}
 
     def released(self, layout, message, status=4):
-        """What comes out, the same from a file and a pipe and with any number of threads."""
+        """What a failed decryption writes: with a pipe as input, then with a file. The number of
+        threads must not change it."""
         self.write("m.paes", message)
         got = set()
         for threads in self.in_turn(("1", "0", "5"), 3):
@@ -367,9 +369,9 @@ class Pipes(TamperCase):
                                   stdin=stdin)
                 got.add((source, done.stdout))
         self.assertLessEqual(len(got), 2)
-        return [out for _, out in sorted(got)]  # the pipe's, then the file's
+        return [out for _, out in sorted(got)]
 
-    def test_only_what_is_authentic_comes_out(self):
+    def test_damaged_segments_end_the_release_before_them(self):
         for layout, size in self.SIZES.items():
             plain, message = self.message(layout, size)
             last = len(layout.split(message)[1]) - 1
@@ -380,7 +382,7 @@ class Pipes(TamperCase):
                         for out in self.released(layout, damaged(layout, message, bad)):
                             self.assertEqual(out, plain[:layout.plain_offset(k)])
 
-    def test_cut_messages(self):
+    def test_truncated_messages_release_whole_segments(self):
         for layout, size in self.SIZES.items():
             plain, message = self.message(layout, size)
             for k in (1, 2, 16, 17, 33):
@@ -390,12 +392,12 @@ class Pipes(TamperCase):
                         for out in self.released(layout, cut):
                             self.assertTrue(plain.startswith(out))
                             self.assertTrue(layout.is_whole(len(out)))
-                        # Of a pipe, whole pieces had come out before the end was seen.
+                        # From a pipe, all whole segments are released before the end is read.
                         done = self.fails(4, "decrypt", *layout.flags, "-c", "-", stdin=cut)
                         if layout.header != 40:
                             self.assertEqual(len(done.stdout), layout.plain_offset(k))
 
-    def test_trailing_bytes(self):
+    def test_trailing_bytes_release_whole_segments_only(self):
         for layout, size in self.SIZES.items():
             plain, message = self.message(layout, size)
             for more in (1, 16, 16284, 70000):
@@ -408,8 +410,8 @@ class Pipes(TamperCase):
         for layout, size in self.SIZES.items():
             _, message = self.message(layout, size)
             for at in range(0, layout.header, 5):
-                message_ = flipped(message, at)
-                for out in self.released(layout, message_, layout.refused(at)):
+                changed = flipped(message, at)
+                for out in self.released(layout, changed, layout.damage_status(at)):
                     self.assertEqual(out, b"")
 
 
@@ -417,7 +419,7 @@ class Salvage(TamperCase):
     SIZES = {PARAES: 40 * 16384 + 100, C2SP: 18 * 16384, TINK_4096: 4040 + 80 * 4080 + 1000}
 
     def salvage(self, layout, message, expected, ranges, status=3):
-        """All ways through: from a file or a pipe, to a file or a pipe."""
+        """Salvages from a file and a pipe to a file and a pipe; checks output and report."""
         self.write("m.paes", message)
         sources = (("m.paes", b""), ("-", message))
         ways = list(itertools.product(("1", "0", "5"), sources, (["-f", "-o", "out"], ["-c"])))
@@ -442,7 +444,7 @@ class Salvage(TamperCase):
         self.assertEqual(self.names(), ["k", "m.paes"])
 
     def zeroed(self, layout, plain, bad):
-        """The plaintext with zeros, and the ranges of them, where segments are `bad`."""
+        """The plaintext with zeros for the segments `bad`, and the merged ranges of zeros."""
         expected = bytearray(plain)
         ranges = []
         for k in sorted(bad):
@@ -454,7 +456,7 @@ class Salvage(TamperCase):
             ranges.append((begin, end - begin))
         return bytes(expected), ranges
 
-    def test_damaged_segments(self):
+    def test_damaged_segments_become_zeros(self):
         for layout, size in self.SIZES.items():
             plain, message = self.message(layout, size)
             last = len(layout.split(message)[1]) - 1
@@ -465,14 +467,14 @@ class Salvage(TamperCase):
                     self.salvage(layout, damaged(layout, message, bad),
                                  *self.zeroed(layout, plain, bad), status=3 if bad else 0)
 
-    def test_segments_swapped(self):
+    def test_swapped_segments_become_zeros(self):
         for layout, size in self.SIZES.items():
             plain, message = self.message(layout, size)
             header, segments = layout.split(message)
             segments[3], segments[7] = segments[7], segments[3]
             self.salvage(layout, header + b"".join(segments), *self.zeroed(layout, plain, [3, 7]))
 
-    def test_cut_between_segments(self):
+    def test_messages_cut_between_segments_are_salvaged(self):
         for layout, size in self.SIZES.items():
             plain, message = self.message(layout, size)
             for k in (1, 2, 15, 16, 17):
@@ -484,7 +486,7 @@ class Salvage(TamperCase):
                         cut = damaged(layout, message[:layout.sealed_offset(k)], [0])
                         self.salvage(layout, cut, expected, [*ranges, (end, 0)])
 
-    def test_cut_within_a_segment(self):
+    def test_messages_cut_within_a_segment_are_salvaged(self):
         for layout, size in self.SIZES.items():
             plain, message = self.message(layout, size)
             for k in (1, 2, 16):
@@ -495,7 +497,7 @@ class Salvage(TamperCase):
                         self.salvage(layout, message[:layout.sealed_offset(k) + more],
                                      plain[:end] + bytes(rest), [(end, rest)])
 
-    def test_every_length_of_a_small_message(self):
+    def test_every_truncation_of_a_small_message_is_salvaged(self):
         plain, message = self.message(TINK)
         for n in range(41 + 24, len(message), EVERY):
             k = next(k for k in itertools.count(1) if TINK.sealed_offset(k + 1) > n)
@@ -510,15 +512,15 @@ class Salvage(TamperCase):
                 self.assertEqual(json.loads(done.stdout)["bad_ranges"],
                                  [{"offset": end, "bytes": rest}], n)
 
-    def test_trailing_bytes(self):
+    def test_trailing_bytes_make_the_last_segment_zeros(self):
         plain, message = self.message(PARAES, 3 * 16384 + 100)
         self.salvage(PARAES, message + bytes(50), plain[:3 * 16384] + bytes(150),
                      [(3 * 16384, 150)])
 
-    def test_headers_cannot_be_salvaged(self):
+    def test_damaged_headers_cannot_be_salvaged(self):
         for layout, size in self.SIZES.items():
             _, message = self.message(layout, size)
-            cases = [(flipped(message, at), layout.refused(at))
+            cases = [(flipped(message, at), layout.damage_status(at))
                      for at in range(0, layout.header, 7)]
             cases += [(message[:n], 4) for n in (0, 1, layout.header - 1)]
             for changed, status in cases:
@@ -530,13 +532,13 @@ class Salvage(TamperCase):
                                stdin=stdin)
                     done = self.fails(status, "decrypt", *layout.flags, "--salvage", "-c", source,
                                       stdin=stdin)
-                    # Without a commitment, zeros may have gone before nothing was found intact.
+                    # Tink has no commitment: zeros may be written before the run fails.
                     self.assertEqual(done.stdout.strip(b"\0"), b"")
                     if layout.wrong_key == 5:
                         self.assertEqual(done.stdout, b"")
                     self.assertEqual(self.names(), ["k", "m.paes"])
 
-    def test_of_several_files(self):
+    def test_each_of_several_files_is_salvaged(self):
         plain, message = self.message(PARAES)
         self.write("a.paes", message)
         self.write("b.paes", damaged(PARAES, message, [1]))
@@ -552,7 +554,7 @@ class Salvage(TamperCase):
         self.assertEqual(self.read("out/a"), plain)
         self.assertEqual(self.read("out/b"), plain[:16384] + bytes(16384) + plain[2 * 16384:])
 
-    def test_random_damage(self):
+    def test_random_damage_is_salvaged(self):
         choose = random.Random(1)
         plain, message = self.message(PARAES, 40 * 16384 + 100)
         for _ in range(5):

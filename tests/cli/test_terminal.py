@@ -1,4 +1,4 @@
-"""What depends on a terminal: prompts, refusals, the bar, the warning of the table kernels."""
+"""Behaviour on a terminal: prompts, refused binary output, the progress bar and warnings."""
 
 import subprocess
 
@@ -13,7 +13,7 @@ class Prompts(Case):
         super().setUp()
         self.write("f", b"some text")
 
-    def test_encrypting_asks_twice_and_echoes_nothing(self):
+    def test_encrypt_asks_for_the_passphrase_twice_without_echo(self):
         terminal = Terminal(self, "encrypt", *SALTED, "f")
         terminal.expect(b"Passphrase: ")
         self.assertFalse(terminal.echoes())
@@ -28,7 +28,7 @@ class Prompts(Case):
         self.assertEqual(self.openssl("enc", "-d", "-aes-256-cbc", "-pbkdf2", "-pass",
                                       "pass:open sesame", stdin=made), b"some text")
 
-    def test_decrypting_asks_once(self):
+    def test_decrypt_asks_for_the_passphrase_once(self):
         made = self.openssl("enc", "-aes-256-cbc", "-pbkdf2", "-pass", "pass:word", stdin=b"text")
         self.write("g.paes", made)
         terminal = Terminal(self, "decrypt", *SALTED, "g.paes")
@@ -39,7 +39,7 @@ class Prompts(Case):
         self.assertNotIn(b"again", shown)
         self.assertEqual(self.read("g"), b"text")
 
-    def test_data_from_a_pipe_and_the_passphrase_from_the_terminal(self):
+    def test_passphrase_comes_from_the_terminal_while_data_comes_from_a_pipe(self):
         terminal = Terminal(self, "encrypt", *SALTED, "-", stdin=subprocess.PIPE,
                             stdout=subprocess.PIPE)
         terminal.expect(b"Passphrase: ")
@@ -53,7 +53,7 @@ class Prompts(Case):
         self.assertEqual(self.openssl("enc", "-d", "-aes-256-cbc", "-pbkdf2", "-pass", "pass:word",
                                       stdin=made), b"piped")
 
-    def test_two_that_differ(self):
+    def test_passphrases_that_differ_are_refused(self):
         terminal = Terminal(self, "encrypt", *SALTED, "f")
         terminal.expect(b"Passphrase: ")
         terminal.type(b"one\n")
@@ -64,7 +64,7 @@ class Prompts(Case):
         self.assertIn(b"differ", shown)
         self.assertEqual(self.names(), ["f"])
 
-    def test_nothing_typed(self):
+    def test_empty_or_missing_passphrase_is_refused(self):
         for text, says in ((b"\n", b"empty"), (b"\x04", b"no passphrase")):
             terminal = Terminal(self, "encrypt", *SALTED, "f")
             terminal.expect(b"Passphrase: ")
@@ -81,7 +81,7 @@ class Screen(Case):
         self.write("k", KEYS[256])
         self.write("f", pattern(100))
 
-    def test_binary_output_is_refused(self):
+    def test_binary_output_to_a_terminal_is_refused(self):
         for args in (["-c", "f"], ["-"]):
             terminal = Terminal(self, "encrypt", *CTR, *args, stdin=subprocess.DEVNULL)
             status, shown = terminal.finish()
@@ -89,14 +89,14 @@ class Screen(Case):
             self.assertIn(b"terminal", shown)
             self.assertIn(b"-o -", shown)
 
-    def test_unless_insisted_on(self):
+    def test_o_dash_allows_output_to_a_terminal(self):
         self.write("text", self.ok("encrypt", *CTR, "-", stdin=b"plain words"))
         terminal = Terminal(self, "decrypt", *CTR, "-o", "-", "text")
         status, shown = terminal.finish()
         self.assertEqual(status, 0)
         self.assertIn(b"plain words", shown)
 
-    def test_table_kernels_warn_on_a_terminal_only(self):
+    def test_table_kernels_warn_only_on_a_terminal(self):
         for kernel in ("ttable", "reference"):
             args = ["encrypt", *CTR, "--kernel", kernel, "-f", "f"]
             status, shown = Terminal(self, *args).finish()
@@ -108,32 +108,32 @@ class Screen(Case):
         self.assertEqual(Terminal(self, "encrypt", *CTR, "--kernel", "openssl", "-f", "f").finish(),
                          (0, b""))
 
-    def test_no_bar_for_what_is_quick(self):
+    def test_short_runs_show_no_progress_bar(self):
         self.assertEqual(Terminal(self, "encrypt", *CTR, "-f", "f").finish(), (0, b""))
 
     def slow(self, *flags):
-        """A run that lasts longer than the bar's delay; what the terminal showed of it."""
+        """Runs for longer than the delay of the progress bar; returns what the terminal showed."""
         terminal = Terminal(self, "encrypt", *CTR, *flags, "-", stdin=subprocess.PIPE,
                             stdout=subprocess.DEVNULL)
         terminal.process.stdin.write(pattern(5 << 20))
         terminal.process.stdin.flush()
         for _ in range(40):
-            terminal.copy_stream(0.02)
+            terminal.read_some(0.02)
         terminal.process.stdin.write(pattern(9 << 20))
         terminal.process.stdin.close()
         status, shown = terminal.finish()
         self.assertEqual(status, 0)
         return shown
 
-    def test_bar_for_what_is_slow(self):
+    def test_long_runs_show_a_progress_bar(self):
         shown = self.slow()
         self.assertRegex(shown, rb"\r[0-9.]+ MiB  [0-9.]+ .B/s")
         self.assertTrue(shown.endswith(b"\r\x1b[K"))
 
-    def test_no_bar_when_not_wanted(self):
+    def test_q_and_no_progress_hide_the_progress_bar(self):
         for flag in ("-q", "--no-progress"):
             self.assertEqual(self.slow(flag), b"")
 
-    def test_bar_with_a_known_size(self):
+    def test_progress_bar_of_a_file_shows_percent_and_eta(self):
         shown = Terminal(self, "encrypt", *CTR, "--progress", "-f", "f").finish()[1]
         self.assertRegex(shown, rb"\[#{24}\] 100 %  100 B of 100 B .*ETA 0:00")

@@ -1,5 +1,5 @@
-"""tune, and what `auto` makes of a profile. OpenCL's CPU stands in for a GPU, with
-tests/support/failing_opencl.cpp preloaded, which lets launches fail, too."""
+"""tune, and how `auto` uses a profile. An OpenCL CPU device stands in for a GPU: the preloaded
+tests/support/failing_opencl.cpp reports it as one and makes launches fail."""
 
 import json
 import os
@@ -8,26 +8,26 @@ import unittest
 import support
 from support import KEYS, Case, pattern
 
-support.DEADLINE = 300  # programs are compiled at the first use
+support.DEADLINE = 300  # GPU programs are compiled at first use
 SHIM = os.environ.get("PARAES_OPENCL_SHIM", "")
 MEBI = 1 << 20
 
 
-class Profiles(Case):
+class ProfileCase(Case):
     def setUp(self):
         super().setUp()
         self.write("k", KEYS[256])
         self.write("f", pattern(MEBI))
         self.env = {"PARAES_PROFILE": str(self.path("profile"))}
-        here = json.loads(self.ok("devices", "--json"))
-        self.constant = [k["name"] for k in here["kernels"]
+        listed = json.loads(self.ok("devices", "--json"))
+        self.constant = [k["name"] for k in listed["kernels"]
                          if k["available"] and k["constant_time"] and "cpu" in k["devices"]]
         self.assertGreater(len(self.constant), 1)
         done = self.run_paraes("--version")
         self.profile = {
             "schema": 1, "version": done.stdout.decode().split()[1], "time": "2026-11-21T00:00:00Z",
-            "cpu": {"model": next(d["name"] for d in here["devices"] if d["id"] == "cpu"),
-                    "features": here["cpu"]["features"],
+            "cpu": {"model": next(d["name"] for d in listed["devices"] if d["id"] == "cpu"),
+                    "features": listed["cpu"]["features"],
                     "cores": len(os.sched_getaffinity(0))},
             "devices": [self.device("cpu", 0.01)],
             "rates": [self.rate("cpu", self.constant[0], 1e9), self.rate("cpu", "ttable", 9e9)]}
@@ -44,7 +44,8 @@ class Profiles(Case):
         self.write("profile", json.dumps(profile or self.profile).encode())
 
     def encrypt(self, *flags, env=None, file="f"):
-        """The JSON object of a run, and its lines on standard error. What it made is intact."""
+        """Encrypts, checks that the output decrypts, and returns the JSON object and the lines of
+        standard error."""
         done = self.run_paraes("encrypt", "-f", "--json", "--key-file", "k", *flags, file,
                                env={**self.env, **(env or {})})
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -53,9 +54,9 @@ class Profiles(Case):
         return json.loads(done.stdout), done.stderr.decode().splitlines()
 
 
-class Choices(Profiles):
-    def test_the_fastest_constant_time_kernel_of_the_profile(self):
-        # Not the first of the table, and never one that leaks, however fast.
+class AutoKernel(ProfileCase):
+    def test_auto_takes_the_fastest_constant_time_kernel_of_the_profile(self):
+        # Neither the first of the table nor ttable, which is faster but leaks.
         slow = self.constant[-1]
         self.profile["rates"].append(self.rate("cpu", slow, 2e9))
         self.store()
@@ -64,19 +65,19 @@ class Choices(Profiles):
         self.assertIn(f"kernel {slow}", lines[0])
         self.assertIn("by the profile the soonest for 1.0 MiB, 0.0105 s", lines[0])
 
-    def test_rates_go_by_size(self):
+    def test_auto_kernel_depends_on_the_size_of_the_input(self):
         first, second = self.constant[0], self.constant[-1]
         self.profile["rates"] = [self.rate("cpu", first, 2e9), self.rate("cpu", second, 1e9),
                                  self.rate("cpu", first, 1e9, 16 * MEBI),
                                  self.rate("cpu", second, 3e9, 16 * MEBI)]
         self.store()
-        # The lines cross a third of the way, on a scale of logarithms: at 64 KiB * 2^(8/3).
+        # Rates are interpolated over the logarithm of the size: equal at 64 KiB * 2^(8/3).
         for size, kernel in ((1, first), (400_000, first), (430_000, second), (20 * MEBI, second)):
             with self.subTest(size=size):
                 self.write("g", pattern(size))
                 self.assertEqual(self.encrypt(file="g")[0]["kernel"], kernel)
 
-    def test_what_is_named_is_taken(self):
+    def test_named_kernels_and_devices_override_the_profile(self):
         first, slow = self.constant[0], self.constant[-1]
         self.profile["rates"].append(self.rate("cpu", slow, 2e9))
         self.store()
@@ -87,7 +88,7 @@ class Choices(Profiles):
                 report, lines = self.encrypt(*flags, env=env)
                 self.assertEqual(report["kernel"], first)
                 self.assertEqual(lines, [])
-        # Decryption, several files, and a pipe, whose size nobody knows.
+        # verify uses the profile too, but not for a pipe, whose size is unknown.
         for flags, kernel in ((["verify", "f.paes"], slow), (["verify", "f.paes", "f.paes"], slow),
                               (["verify", "-"], first)):
             done = self.run_paraes(flags[0], "--json", "--key-file", "k", *flags[1:], env=self.env,
@@ -96,7 +97,7 @@ class Choices(Profiles):
                 with self.subTest(flags=flags):
                     self.assertEqual(json.loads(line)["kernel"], kernel)
 
-    def test_a_profile_that_does_not_hold_is_left_aside(self):
+    def test_malformed_profiles_and_those_of_other_machines_are_ignored(self):
         def changed(**more):
             return {**self.profile, **more}
         cpu = self.profile["cpu"]
@@ -124,7 +125,7 @@ class Choices(Profiles):
         self.write("profile", b"{\"schema\": 1,")
         self.assertIn("not a JSON object", self.encrypt()[1][0])
 
-    def test_nothing_that_can_run_here(self):
+    def test_profile_of_unavailable_kernels_changes_nothing(self):
         self.profile["rates"] = [self.rate("cpu", "vector9000", 1e12)]
         self.store()
         report, lines = self.encrypt()
@@ -132,14 +133,14 @@ class Choices(Profiles):
 
 
 @unittest.skipIf(not SHIM, "PARAES_OPENCL_SHIM names no library")
-class Gpus(Profiles):
+class AutoGpu(ProfileCase):
     def setUp(self):
         super().setUp()
         self.shim = {"LD_PRELOAD": SHIM, "PARAES_FAKE_OPENCL": "gpu"}
         listed = json.loads(self.ok("devices", "--json", env=self.shim))["devices"]
         found = [d for d in listed if d["id"] == "opencl:0"]
         if not found and not os.environ.get("PARAES_REQUIRE_DEVICE"):
-            self.skipTest("no device opencl:0")
+            self.skipTest("there is no device opencl:0")
         gpu = found[0]
         self.profile["devices"].append(self.device("opencl:0", 0.1, gpu["name"], gpu["driver"]))
         self.profile["rates"] = [self.rate("cpu", self.constant[0], 1e6),
@@ -147,28 +148,28 @@ class Gpus(Profiles):
                                  self.rate("opencl:0", "ttable", 5e9)]
         self.store()
 
-    def test_a_gpu_where_it_is_sooner(self):
+    def test_auto_takes_the_gpu_where_it_finishes_sooner(self):
         report, lines = self.encrypt("-v", env=self.shim)
         self.assertEqual((report["device"], report["kernel"]), ("opencl:0", "bitslice"))
         self.assertIsNone(report["fallback"])
         self.assertGreater(report["timeline_ns"]["kernel"], 0)
         self.assertIn("0.101 s against 1.06 s on cpu", lines[0])
-        # The start of a GPU is too long for a small file.
+        # Starting the GPU takes longer than encrypting a small file on the CPU.
         self.write("g", pattern(50_000))
         self.assertEqual(self.encrypt(file="g", env=self.shim)[0]["device"], "cpu")
 
-    def test_a_kernel_that_leaks_only_if_allowed(self):
+    def test_auto_takes_a_leaky_gpu_kernel_only_with_allow_leaky(self):
         report, _ = self.encrypt("--device", "auto", "--allow-leaky", env=self.shim)
         self.assertEqual((report["device"], report["kernel"]), ("opencl:0", "ttable"))
         self.fails(2, "encrypt", "-f", "--key-file", "k", "--allow-leaky", "f",
                    env={**self.env, **self.shim}, says="--allow-leaky goes with")
 
-    def test_never_the_cpu_as_a_device(self):
+    def test_auto_never_takes_an_opencl_device_of_type_cpu(self):
         report, lines = self.encrypt()
         self.assertEqual((report["device"], report["kernel"]), ("cpu", self.constant[0]))
         self.assertIn("opencl:0 is the CPU", lines[0])
 
-    def test_another_gpu_or_driver(self):
+    def test_profile_of_another_gpu_or_driver_is_ignored(self):
         for field, says in (("name", "now"), ("driver", "the driver of opencl:0 is"),
                             ("id", "there is no opencl:7")):
             with self.subTest(field=field):
@@ -181,7 +182,7 @@ class Gpus(Profiles):
                 self.assertEqual(report["device"], "cpu")
                 self.assertIn(says, lines[0])
 
-    def test_the_cpu_goes_on_where_the_gpu_fails(self):
+    def test_cpu_takes_over_when_the_gpu_fails(self):
         for first in (1, 2, 3, 5, 8):
             shim = {**self.shim, "PARAES_FAKE_OPENCL": f"gpu,fail:{first}:-59"}
             with self.subTest(first=first):
@@ -195,7 +196,7 @@ class Gpus(Profiles):
                 report, lines = self.encrypt("-q", env=shim)
                 self.assertIsNotNone(report["fallback"])
                 self.assertEqual(lines, [])
-        # Decryption, too, and damage shows there.
+        # The same when decrypting, where damage is still found.
         shim = {**self.shim, "PARAES_FAKE_OPENCL": "gpu,fail:4:-59"}
         done = self.run_paraes("decrypt", "--json", "--key-file", "k", "-o", "plain", "f.paes",
                                env={**self.env, **shim})
@@ -210,7 +211,7 @@ class Gpus(Profiles):
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertFalse(self.path("bad").exists())
 
-    def test_many_small_files_where_the_gpu_fails(self):
+    def test_cpu_takes_over_small_files_when_the_gpu_fails(self):
         names = [self.write(f"s{i}", pattern(30_000 + i)) for i in range(60)]
         for code in (-59, -5):
             shim = {**self.shim, "PARAES_FAKE_OPENCL": f"gpu,fail:3:{code}"}
@@ -228,13 +229,13 @@ class Gpus(Profiles):
                     self.assertEqual(self.path("again").joinpath("out", name).read_bytes(),
                                      self.read(name))
 
-    def test_a_gpu_that_is_named_does_not_fall_back(self):
+    def test_named_gpu_does_not_fall_back_to_the_cpu(self):
         self.fails(1, "encrypt", "--device", "opencl:0", "--key-file", "k", "-o", "none", "f",
                    env={**self.env, **self.shim, "PARAES_FAKE_OPENCL": "gpu,fail:2:-59"},
                    says="clEnqueueNDRangeKernel failed")
         self.assertFalse(self.path("none").exists())
 
-    def test_tune_measures_it(self):
+    def test_tune_measures_every_kernel_of_the_gpu(self):
         os.remove(self.path("profile"))
         done = self.run_paraes("tune", "--seconds", "4", "--json", env={**self.env, **self.shim})
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -248,12 +249,12 @@ class Gpus(Profiles):
             self.assertIn(("opencl:0", name), measured)
         self.assertTrue(all(r["bytes_per_second"] > 0 for r in profile["rates"]))
         self.assertTrue(all(0 < d["start_seconds"] < 60 for d in profile["devices"]))
-        # It holds for the next run.
+        # The next run accepts the profile.
         self.assertEqual(self.encrypt(env=self.shim)[1], [])
 
 
-class Tune(Profiles):
-    def test_stores_and_shows(self):
+class Tune(ProfileCase):
+    def test_tune_stores_a_profile_and_show_prints_it(self):
         self.assertEqual(self.ok("tune", "-q", "--seconds", "1", "-o", "deep/er/p"), b"")
         stored = json.loads(self.read("deep/er/p"))
         self.assertEqual([d["id"] for d in stored["devices"]], ["cpu"])
@@ -264,14 +265,14 @@ class Tune(Profiles):
         for name in self.constant:
             self.assertIn(name, table)
 
-    def test_an_old_profile_is_shown_as_such(self):
+    def test_show_warns_of_a_profile_of_another_version(self):
         self.profile["version"] = "0.0.1"
         self.store()
         done = self.run_paraes("tune", "--show", env=self.env)
         self.assertEqual(done.returncode, 0)
         self.assertIn(b"leaves it aside: it is of version 0.0.1", done.stderr)
 
-    def test_errors(self):
+    def test_tune_reports_bad_profiles_flags_and_outputs(self):
         self.fails(1, "tune", "--show", env=self.env, says="`paraes tune` makes it")
         self.write("profile", b"[]")
         self.fails(1, "tune", "--show", env=self.env, says="is no profile")

@@ -1,4 +1,4 @@
-"""Refusals of the command line itself, help, --json and -v."""
+"""Usage errors, --help, --json, -v and --progress."""
 
 import json
 
@@ -19,17 +19,17 @@ class Usage(Case):
         self.fails(2, *args, says=says)
         self.assertEqual(self.names(), before)
 
-    def test_verbs(self):
+    def test_missing_and_unknown_verbs_are_refused(self):
         self.refused(says="encrypt, decrypt")
         self.refused("--", says="encrypt, decrypt")
         self.refused("frobnicate", says="frobnicate")
         self.refused("--frobnicate", says="--frobnicate")
 
-    def test_unknown_flags(self):
+    def test_unknown_flags_are_refused(self):
         for verb in ("encrypt", "decrypt", "verify", "info", "keygen", "devices"):
             self.refused(verb, "--frobnicate", says=["--frobnicate", f"paraes {verb} --help"])
 
-    def test_help(self):
+    def test_help_lists_verbs_and_flags(self):
         text = self.ok("--help").decode()
         for word in ("encrypt", "decrypt", "verify", "info", "keygen", "devices", "bench", "Examples",
                      "Exit"):
@@ -44,17 +44,17 @@ class Usage(Case):
             self.assertNotIn("\n\n\n", text)
         self.assertRegex(self.ok("--version").decode(), r"\Aparaes \d+\.\d+\.\d+\n\Z")
 
-    def test_formats(self):
+    def test_unknown_formats_and_verify_of_raw_are_refused(self):
         for verb in ("encrypt", "decrypt", "verify", "info"):
             self.refused(verb, "--format", "gzip", "f", says=["gzip", "paraes, c2sp, tink, raw"])
             self.refused(verb, "--format", "", "f", says="paraes, c2sp, tink, raw")
         self.refused("verify", "--format", "raw", "--key-file", "k", "f", says=["not authenticated", "nothing to verify"])
 
-    def test_no_file(self):
+    def test_missing_file_argument_is_refused(self):
         self.refused("encrypt", *CTR, says="FILE")
         self.refused("info", says="FILE")
 
-    def test_modes_and_ivs(self):
+    def test_bad_modes_and_ivs_are_refused(self):
         raw = ["--format", "raw", "--key-file", "k"]
         self.refused("encrypt", *raw, "f", says="--mode")
         self.refused("encrypt", *raw, "--mode", "gcm", "f", says="gcm")
@@ -66,29 +66,29 @@ class Usage(Case):
                 self.refused("encrypt", *raw, "--mode", mode, "--iv-hex", iv, "f", says=says)
         self.refused("encrypt", *raw, "--mode", "ecb", "--iv-hex", "00" * 16, "f", says="ecb")
 
-    def test_flags_that_would_do_nothing(self):
+    def test_flags_without_effect_are_refused(self):
         self.refused("encrypt", *CTR, "--nopad", "f", says="--nopad")
         self.refused("encrypt", *CTR, "--unit", "512", "f", says="--unit")
         self.refused("encrypt", *CTR, "--iter", "5", "f", says="--iter")
         self.refused("encrypt", *CTR, "--progress", "--no-progress", "f", says="--progress")
         self.refused("encrypt", *CTR, "-c", "-o", "g", "f", says=["-c", "-o"])
 
-    def test_threads(self):
+    def test_bad_thread_counts_are_refused(self):
         for n in ("-1", "4097", "99999"):
             self.refused("encrypt", *CTR, f"--threads={n}", "f", says=["threads", n])
         for n in ("x", "", "1.5"):
             self.refused("encrypt", *CTR, f"--threads={n}", "f", says="threads")
         self.ok("encrypt", *CTR, "-T0", "f")
 
-    def test_inputs(self):
+    def test_missing_inputs_and_folders_are_refused(self):
         self.fails(1, "encrypt", *CTR, "nowhere", says=["nowhere", "No such file"])
         self.refused("encrypt", *CTR, ".", says="folder")
         self.refused("encrypt", *CTR, "/", "-c", says="folder")
 
-    def test_odd_names_stay_on_one_line(self):
+    def test_control_characters_of_names_are_escaped_in_errors(self):
         self.fails(1, "encrypt", *CTR, "no\nwhere\x1b[31m", says="no\\x0awhere\\x1b[31m")
 
-    def test_unreadable(self):
+    def test_unreadable_input_is_an_error(self):
         import os
         if os.getuid() == 0:
             self.skipTest("root can read every file")
@@ -105,7 +105,7 @@ class Reports(Case):
     FIELDS = ["input", "output", "format", "bytes", "seconds", "device", "kernel", "fallback",
               "status", "exit", "timeline_ns"]
 
-    def test_json_of_a_file(self):
+    def test_json_reports_an_encrypted_file(self):
         text = self.ok("encrypt", *CBC, "--json", "f").decode()
         self.assertEqual(text.count("\n"), 1)
         report = json.loads(text)
@@ -115,17 +115,17 @@ class Reports(Case):
                          {"input": "f", "output": "f.paes", "format": "raw", "bytes": 1000,
                           "device": "cpu", "fallback": None, "status": "ok", "exit": 0})
         self.assertGreaterEqual(report["seconds"], 0)
-        # The plaintext's size in both directions.
+        # Decrypting, too, reports the size of the plaintext.
         report = json.loads(self.ok("decrypt", *CBC, "--json", "-f", "f.paes"))
         self.assertEqual(report["bytes"], 1000)
 
-    def test_json_beside_data(self):
+    def test_json_goes_to_stderr_beside_data(self):
         done = self.run_paraes("encrypt", *CBC, "--json", "-", stdin=b"abc")
         self.assertEqual(len(done.stdout), 16)
         report = json.loads(done.stderr)
         self.assertEqual((report["input"], report["output"]), ("-", "-"))
 
-    def test_json_of_a_failure(self):
+    def test_json_reports_a_failure(self):
         done = self.run_paraes("decrypt", *CBC, "--json", "-o", "g", "f")
         self.assertEqual(done.returncode, 4)
         report = json.loads(done.stdout)
@@ -135,12 +135,12 @@ class Reports(Case):
         done = self.run_paraes("encrypt", *CBC, "--json", "nowhere")
         self.assertEqual(json.loads(done.stdout)["exit"], 1)
 
-    def test_json_of_a_name_that_is_not_utf8(self):
+    def test_json_replaces_bytes_of_names_that_are_not_utf8(self):
         self.write("f\udcff", b"x")
         line = self.ok("encrypt", *CBC, "--json", "f\udcff")
         self.assertIn("\ufffd", json.loads(line)["input"])
 
-    def test_verbose(self):
+    def test_v_prints_mode_kernel_threads_and_size(self):
         done = self.run_paraes("encrypt", *CTR, "-v", "-T", "2", "f")
         for word in (b"CTR", b"AES-256", b"kernel", b"threads: 2", b"1000 bytes"):
             self.assertIn(word, done.stderr)
@@ -148,7 +148,7 @@ class Reports(Case):
         done = self.run_paraes("encrypt", *CTR, "-v", "-f", "--kernel", "ttable", "f")
         self.assertIn(b"kernel ttable: named by --kernel", done.stderr)
 
-    def test_verbose_says_that_cbc_encryption_is_serial(self):
+    def test_v_says_that_cbc_encryption_is_serial(self):
         for flags, expected in ((["-v", "-T", "2"], True), (["-v", "-T", "1"], False),
                                 (["-v"], False), (["-T", "2"], False)):
             done = self.run_paraes("encrypt", *CBC, *flags, "-f", "f")
@@ -156,12 +156,12 @@ class Reports(Case):
         done = self.run_paraes("decrypt", *CBC, "-v", "-T", "2", "-f", "f.paes")
         self.assertNotIn(b"serial", done.stderr)
 
-    def test_silent_by_default(self):
+    def test_encrypt_is_silent_by_default(self):
         for flags in ([], ["-q"]):
             done = self.run_paraes("encrypt", *CBC, *flags, "-f", "f")
             self.assertEqual((done.stdout, done.stderr), (b"", b""))
 
-    def test_progress_when_asked_for(self):
+    def test_progress_flag_shows_a_bar_without_a_terminal(self):
         done = self.run_paraes("encrypt", *CBC, "--progress", "-f", "f")
         self.assertIn(b"1000 B of 1000 B", done.stderr)
         done = self.run_paraes("encrypt", *CBC, "--no-progress", "-f", "f")

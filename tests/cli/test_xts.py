@@ -1,8 +1,9 @@
-"""--format raw --mode xts: IEEE 1619 vectors, and a second implementation over openssl's ECB."""
+"""--format raw --mode xts against IEEE 1619 vectors and a model over openssl's ECB."""
 
 from support import Case, pattern
 
-# IEEE 1619-2007 annex B: key 1, key 2, data unit number (as bytes, least first), text, cipher.
+# IEEE 1619-2007 annex B: key 1, key 2, data unit number (little-endian), plaintext,
+# ciphertext.
 VECTORS = {
     2: ("11" * 16, "22" * 16, "3333333333", "44" * 32,
         "c454185e6a16936e39334038acef838bfb186fff7480adc4289382ecd6d394f0"),
@@ -36,7 +37,7 @@ class Xts(Case):
         return ["--format", "raw", "--mode", "xts", "--key-file", "k", *more]
 
     def units(self, size, unit):
-        """Offsets and lengths: a last unit of under 16 bytes joins the one before."""
+        """Offsets and lengths of the data units: a last one under 16 bytes joins the one before."""
         cuts = [(at, min(unit, size - at)) for at in range(0, size, unit)]
         if len(cuts) > 1 and cuts[-1][1] < 16:
             at, short = cuts.pop()
@@ -44,7 +45,7 @@ class Xts(Case):
         return cuts
 
     def model(self, key, data, unit, first):
-        """IEEE 1619 section 5.3, written for clarity and not for speed."""
+        """XTS encryption as in IEEE 1619 section 5.3, written for clarity instead of speed."""
         half = len(key) // 2
         cuts = self.units(len(data), unit)
         numbers = b"".join(((first + u) % (1 << 128)).to_bytes(16, "little")
@@ -76,7 +77,7 @@ class Xts(Case):
                 self.assertEqual(self.ok("encrypt", *flags, "-", stdin=text), cipher)
                 self.assertEqual(self.ok("decrypt", *flags, "-", stdin=cipher), text)
 
-    def test_units_joins_and_stealing(self):
+    def test_units_joining_and_ciphertext_stealing_match_the_model(self):
         for bits in (128, 256):
             key = pattern(bits // 4)
             for unit in (16, 17, 100, 512, 4096):
@@ -91,16 +92,16 @@ class Xts(Case):
                         self.assertEqual(made, self.model(key, data, unit, 5))
                         self.assertEqual(self.ok("decrypt", *flags, "-", stdin=made), data)
 
-    def test_pieces_of_large_files(self):
-        # Where the pieces that a file is read in end, and a unit larger than a piece.
+    def test_files_around_chunk_boundaries_match_a_pipe_with_one_thread(self):
+        # Sizes around the ends of the chunks in which a file is read. One unit exceeds 4 MiB.
         key = pattern(64)
         for unit in ("4096", "5000", "16MiB"):
             numeric = 16 << 20 if unit == "16MiB" else int(unit)
-            piece = max((4 << 20) // numeric, 1) * numeric
-            for size in (piece - 1, piece, piece + 1, piece + 15, piece + 16, piece + 17,
-                         piece + numeric + 3):
+            chunk = max((4 << 20) // numeric, 1) * numeric
+            for size in (chunk - 1, chunk, chunk + 1, chunk + 15, chunk + 16, chunk + 17,
+                         chunk + numeric + 3):
                 if size > 16 << 20 and numeric == 16 << 20 and size % numeric in range(1, 16):
-                    continue  # the joined unit would exceed 2^20 blocks; see below
+                    continue  # the joined unit would exceed 2^20 blocks, see the test of that limit
                 with self.subTest(unit=unit, size=size):
                     data = pattern(size)
                     flags = self.flags(key, "--unit", unit)
@@ -110,7 +111,7 @@ class Xts(Case):
                                      self.ok("encrypt", *flags, "-T", 1, "-", stdin=data))
                     self.assertEqual(self.ok("decrypt", *flags, "-c", "f.paes"), data)
 
-    def test_a_large_file_against_the_model(self):
+    def test_end_of_a_large_file_matches_the_model(self):
         key = pattern(32)
         size = (4 << 20) + 4096 + 7
         data = pattern(size)
@@ -118,18 +119,18 @@ class Xts(Case):
         self.ok("encrypt", *self.flags(key), "f")
         made = self.read("f.paes")
         self.assertEqual(len(made), size)
-        # Units are independent: the model of the last two of them is enough.
+        # Units are independent, so comparing the last two is enough.
         tail = (4 << 20) - 4096
         self.assertEqual(made[tail:], self.model(key, data[tail:], 4096, tail // 4096))
 
-    def test_unit_numbers_wrap(self):
+    def test_unit_numbers_wrap_after_2_to_the_128(self):
         key = pattern(32)
         data = pattern(64)
         flags = self.flags(key, "--unit", 16, "--iv-hex", "fe" + "ff" * 15)
         self.assertEqual(self.ok("encrypt", *flags, "-", stdin=data),
                          self.model(key, data, 16, (1 << 128) - 2))
 
-    def test_too_short(self):
+    def test_data_under_16_bytes_is_refused(self):
         for size in (0, 1, 15):
             flags = self.flags(pattern(32))
             self.write("f", pattern(size))
@@ -139,19 +140,19 @@ class Xts(Case):
                 self.fails(4, "decrypt", *flags, "-", stdin=pattern(size), says=str(size))
                 self.assertEqual(self.names(), ["f", "k"])
 
-    def test_a_joined_unit_over_the_limit(self):
+    def test_joined_unit_over_2_to_the_20_blocks_is_refused(self):
         flags = self.flags(pattern(32), "--unit", "16MiB")
         self.write("f", bytes((16 << 20) + 1))
         self.fails(2, "encrypt", *flags, "f", says="2^20 blocks")
         self.assertEqual(self.names(), ["f", "k"])
 
-    def test_units_out_of_range(self):
+    def test_unit_sizes_out_of_range_are_refused(self):
         for unit in ("15", "0", "16777217", "17MiB", "x", "", "-1", "4Ki", "1.5K", "99999999999999G"):
             with self.subTest(unit=unit):
                 self.fails(2, "encrypt", *self.flags(pattern(32), "--unit", unit), "-",
                            stdin=bytes(32), says="--unit")
 
-    def test_unit_sizes_are_spelled_as_documented(self):
+    def test_documented_suffixes_of_unit_sizes_are_accepted(self):
         data = pattern(70000)
         expected = {n: self.ok("encrypt", *self.flags(pattern(32), "--unit", n), "-", stdin=data)
                     for n in (1024, 1000, 65536)}

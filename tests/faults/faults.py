@@ -1,7 +1,7 @@
-"""What the tests of faults share. They work in memory, where there is a /dev/shm.
+"""Helpers of the fault tests, which work in /dev/shm where it exists.
 
-PARAES_NO_TMPFILE and PARAES_SHORT_IO name libraries to preload, see tests/support; what needs one
-that is not named is skipped."""
+PARAES_NO_TMPFILE, PARAES_SHORT_IO, PARAES_ANOTHER_HOST and PARAES_FEW_THREADS_LIBRARY name
+libraries to preload, see tests/support. Tests whose library is not named are skipped."""
 
 import os
 import pathlib
@@ -14,17 +14,17 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 
-from support import BIN, KEYS, Case, as_a_shell_does, environment, pattern
+from support import BIN, KEYS, Case, environment, pattern, restore_signals
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 KEY = ["--key-file", "k"]
 MIB = 1 << 20
-# None of the size of a block, a segment or a piece.
+# Its size is no multiple of that of a block, a segment or a chunk.
 SMALL = pattern(2 * 16384 + 100)
 
 
 def preloaded(variable):
-    """The environment with the library that `variable` names, or a skip."""
+    """Environment variables that preload the library that `variable` names; without one, skips."""
     if not os.environ.get(variable):
         raise unittest.SkipTest(f"{variable} names no library")
     return {"LD_PRELOAD": os.environ[variable],
@@ -37,16 +37,16 @@ def sanitized():
 
 
 def strace_reason():
-    """Why strace cannot be used, or nothing."""
+    """Why strace cannot inject faults, or None."""
     if shutil.which("strace") is None:
-        return "there is no strace"
+        return "strace is not installed"
     done = subprocess.run(["strace", "-o", os.devnull, "-e", "inject=fsync:error=EIO", "true"],
                           capture_output=True)
     return None if done.returncode == 0 else "strace: " + done.stderr.decode().strip()
 
 
 class FaultCase(Case):
-    """A folder with a key. `env` is the environment of what runs in it."""
+    """Gives each test a folder with a key file. `env` is added to the environment of every run."""
 
     env = {}
 
@@ -67,25 +67,25 @@ class FaultCase(Case):
         return [name for name in self.names() if name.endswith(".paraes-tmp")]
 
     def shell(self, script, *args, timeout=300):
-        """Runs a script of bash with `paraes` as its $1, and `args` behind that."""
+        """Runs a bash script; its $1 is the path of paraes, and `args` follow."""
         return subprocess.run(["bash", "-c", script, "bash", BIN, *map(str, args)], cwd=self.dir,
                               env=environment(**self.env), capture_output=True, timeout=timeout,
-                              preexec_fn=as_a_shell_does)
+                              preexec_fn=restore_signals)
 
     def check_opens(self, name, plain, *flags):
-        """That the message in `name` is whole and is that of `plain`."""
+        """Checks that the message in the file `name` decrypts to `plain`."""
         self.assertTrue(self.ok("decrypt", *KEY, *flags, "-c", name) == plain, name)
 
 
 class Strace:
-    """One run under strace, to its end, with the faults in `inject`."""
+    """One complete run under strace, with the faults in `inject`."""
 
     LINE = re.compile(r"(?:\d+ +)?(\w+)\(")
 
     def __init__(self, case, *args, inject=(), env=None, stdin=b""):
         self.log = case.path("strace.log")
-        flags = [flag for what in inject for flag in ("-e", f"inject={what}")]
-        # The library is for the program alone.
+        flags = [flag for fault in inject for flag in ("-e", f"inject={fault}")]
+        # strace -E: preload libraries into paraes, not into strace.
         env = dict(env or {})
         env.setdefault("ASAN_OPTIONS", "detect_leaks=0")
         sets = [flag for name, value in env.items() for flag in ("-E", f"{name}={value}")]
@@ -100,8 +100,8 @@ class Strace:
         self.killed = self.done.returncode in (-9, 137)
 
     def calls_from(self, marker):
-        """(name, its index among all calls of that name) of each call from the first one on that
-        has `marker` in its line."""
+        """Every call from the first one whose line contains `marker`: its name, and its number
+        among the calls of that name."""
         counts, found, started = {}, [], False
         for line in self.text.splitlines():
             match = self.LINE.match(line)

@@ -1,4 +1,4 @@
-"""Full disks, files that change, pipes that end or stall, large files and little memory."""
+"""Full disks, changing files, pipes that end or stall, large files and bounded memory."""
 
 import itertools
 import os
@@ -12,16 +12,28 @@ import threading
 import time
 import unittest
 
-from faults import (BIN, KEY, MEMORY, MIB, FaultCase, Strace, as_a_shell_does, environment, pattern,
-                    preloaded, sanitized, strace_reason)
+from faults import (
+    BIN,
+    KEY,
+    MEMORY,
+    MIB,
+    FaultCase,
+    Strace,
+    environment,
+    pattern,
+    preloaded,
+    restore_signals,
+    sanitized,
+    strace_reason,
+)
 
 GIB = 1 << 30
-LIMIT = 60  # seconds for what ends at once or never
+LIMIT = 60  # seconds for runs that either end soon or hang
 OLD = b"precious" * 1000
 
 
 def namespace():
-    """A command that runs another one where it may mount, or nothing."""
+    """The command that runs another one in a namespace where it may mount, or None."""
     for command in (["unshare", "-m"], ["unshare", "-rm"]):
         script = ["sh", "-c", "mount -t tmpfs -o size=1m tmpfs /mnt"]
         if shutil.which("unshare") and subprocess.run([*command, *script],
@@ -31,7 +43,7 @@ def namespace():
 
 
 class Disks(FaultCase):
-    """Outputs that find no room."""
+    """Outputs on a full disk."""
 
     def setUp(self):
         super().setUp()
@@ -40,12 +52,12 @@ class Disks(FaultCase):
         self.ok("encrypt", *KEY, "-o", "g.paes", "f")
         self.write("g", OLD)
 
-    def test_a_disk_that_fills_up(self):
+    def test_full_disk_leaves_the_folder_unchanged(self):
         command = namespace()
         if command is None:
-            self.skipTest("nothing may be mounted here")
+            self.skipTest("mounting a tmpfs is not permitted")
         self.path("small").mkdir()
-        # What is left on the disk shows what the run left there, also of what has no name.
+        # The number of free blocks shows leftovers, even those without a name.
         script = """set -e
             mount -t tmpfs -o size=8m tmpfs small
             cp g small/g
@@ -70,10 +82,10 @@ class Disks(FaultCase):
                         self.assertEqual(len(lines), 1, lines)
                         self.assertRegex(lines[0], f"^paraes: cannot write {target}: No space left")
 
-    def test_several_files_to_a_disk_that_fills_up(self):
+    def test_full_disk_fails_only_the_files_without_room(self):
         command = namespace()
         if command is None:
-            self.skipTest("nothing may be mounted here")
+            self.skipTest("mounting a tmpfs is not permitted")
         self.path("small").mkdir()
         for i in range(12):
             self.write(f"s{i}", self.plain[:MIB])
@@ -91,7 +103,7 @@ class Disks(FaultCase):
         self.assertIn(int(count), range(4, 8), done.stderr)
         self.assertEqual(done.stderr.decode().count("No space left"), 12 - int(count))
 
-    def test_dev_full(self):
+    def test_dev_full_is_reported_for_files_and_standard_output(self):
         for verb, source in (("encrypt", "f"), ("decrypt", "g.paes")):
             for name, stdin in ((source, b""), ("-", self.read(source))):
                 self.fails(1, verb, *KEY, "-f", "-o", "/dev/full", name, stdin=stdin,
@@ -103,9 +115,9 @@ class Disks(FaultCase):
             self.fails(1, "verify", *KEY, "--json", "g.paes", stdout=full,
                        says="cannot write standard output")
 
-    def test_a_limit_of_the_shell(self):
+    def test_file_size_limit_leaves_the_folder_unchanged(self):
         def limit():
-            as_a_shell_does()
+            restore_signals()
             resource.setrlimit(resource.RLIMIT_FSIZE, (4 * MIB, 4 * MIB))
 
         before = self.names()
@@ -117,14 +129,16 @@ class Disks(FaultCase):
                 self.assertEqual(self.read("g"), OLD)
 
 
-class DisksNamed(Disks):
+class DisksWithoutTmpfile(Disks):
+    """The same without O_TMPFILE."""
+
     @classmethod
     def setUpClass(cls):
         cls.env = preloaded("PARAES_NO_TMPFILE")
 
 
 class Changes(FaultCase):
-    """Inputs that grow and shrink while they are read."""
+    """Inputs that grow or shrink while they are read."""
 
     SIZE = 64 * MIB
 
@@ -134,8 +148,8 @@ class Changes(FaultCase):
             f.truncate(self.SIZE)
         self.ok("encrypt", *KEY, "-o", "g.paes", "f")
 
-    def held_up(self, verb, source, change):
-        """Changes the source after the first bytes of output, and takes the rest then."""
+    def change_during_pipe_output(self, verb, source, change):
+        """Runs paraes with a pipe as output; calls `change` after the first bytes of it."""
         process = self.start(verb, *KEY, "-c", source, stdout=subprocess.PIPE)
         self.addCleanup(process.stdout.close)
         process.stdout.read(100000)
@@ -155,17 +169,17 @@ class Changes(FaultCase):
     def empty(self, name, _):
         os.truncate(self.path(name), 0)
 
-    def test_to_a_pipe(self):
-        for change, what in ((self.grow, "grew"), (self.shrink, "shrank"), (self.empty, "shrank")):
+    def test_changed_input_fails_with_a_pipe_as_output(self):
+        for change, says in ((self.grow, "grew"), (self.shrink, "shrank"), (self.empty, "shrank")):
             for verb, source in (("encrypt", "f"), ("decrypt", "g.paes")):
-                with self.subTest(verb=verb, what=what):
+                with self.subTest(verb=verb, says=says):
                     shutil.copyfile(self.path(source), self.path("s.paes"))
-                    text = self.held_up(verb, "s.paes", change)
+                    text = self.change_during_pipe_output(verb, "s.paes", change)
                     self.assertEqual(len(text.splitlines()), 1, text)
-                    self.assertRegex(text, rf"\Aparaes: s.paes {what} while it was read")
+                    self.assertRegex(text, rf"\Aparaes: s.paes {says} while it was read")
 
-    def held_up_at_a_write(self, change, verb, source):
-        """Calls `change` between the second and the third write of a run to a file."""
+    def change_during_file_output(self, change, verb, source):
+        """Runs paraes with a file as output; calls `change` between its second and third write."""
         def when_it_writes():
             log = self.path("strace.log")
             self.wait_for(lambda: log.exists() and log.read_bytes().count(b"pwrite64(") >= 2,
@@ -179,22 +193,22 @@ class Changes(FaultCase):
         thread.join()
         return run
 
-    def test_to_a_file(self):
+    def test_changed_input_leaves_no_output_file(self):
         if strace_reason():
             self.skipTest(strace_reason())
-        for change, what in ((self.grow, "grew"), (self.shrink, "shrank")):
+        for change, says in ((self.grow, "grew"), (self.shrink, "shrank")):
             for verb, source in (("encrypt", "f"), ("decrypt", "g.paes")):
-                with self.subTest(verb=verb, what=what):
+                with self.subTest(verb=verb, says=says):
                     shutil.copyfile(self.path(source), self.path("s"))
                     size = self.path("s").stat().st_size
-                    run = self.held_up_at_a_write(lambda: change("s", size), verb, "s")
+                    run = self.change_during_file_output(lambda: change("s", size), verb, "s")
                     text = run.done.stderr.decode()
                     self.assertEqual(run.done.returncode, 1, text)
-                    self.assertRegex(text, rf"\Aparaes: s {what} while it was read[^\n]*\n\Z")
+                    self.assertRegex(text, rf"\Aparaes: s {says} while it was read[^\n]*\n\Z")
                     self.assertEqual(self.names(), ["f", "g.paes", "k", "s"])
 
-    def test_removed_meanwhile(self):
-        # What is open stays whole.
+    def test_input_removed_meanwhile_is_read_to_its_end(self):
+        # An open file stays readable after it was removed.
         process = self.start("decrypt", *KEY, "-c", "g.paes", stdout=subprocess.PIPE)
         self.addCleanup(process.stdout.close)
         first = process.stdout.read(100000)
@@ -202,8 +216,8 @@ class Changes(FaultCase):
         self.assertEqual(len(first) + len(process.stdout.read()), self.SIZE)
         self.assertEqual(process.wait(LIMIT), 0)
 
-    def test_replaced_meanwhile_with_rm(self):
-        # The file of that name is no longer the one that was read.
+    def test_rm_keeps_a_file_that_replaced_the_source_meanwhile(self):
+        # The name no longer leads to the file that was read.
         if strace_reason():
             self.skipTest(strace_reason())
 
@@ -211,7 +225,7 @@ class Changes(FaultCase):
             self.write("other", b"somebody else's")
             os.rename(self.path("other"), self.path("f"))
 
-        run = self.held_up_at_a_write(replace, "encrypt", "f")
+        run = self.change_during_file_output(replace, "encrypt", "f")
         self.assertEqual(run.done.returncode, 1)
         self.assertIn(b"not the file that was read", run.done.stderr)
         self.assertEqual(self.read("f"), b"somebody else's")
@@ -229,7 +243,7 @@ class Pipes(FaultCase):
         self.write("f", self.plain)
         self.write("g.paes", self.sealed)
 
-    def test_an_input_that_ends_early(self):
+    def test_truncated_pipe_releases_whole_segments_and_fails(self):
         for n in (0, 1, 40, 88, 104, 88 + 16400, 88 + 5 * 16400 + 7, 88 + 100 * 16400,
                   len(self.sealed) - 1):
             for threads in ("1", "0"):
@@ -241,7 +255,7 @@ class Pipes(FaultCase):
                                stdin=self.sealed[:n])
                     self.assertEqual(self.names(), ["f", "g.paes", "k"])
 
-    def test_a_closed_output(self):
+    def test_closed_output_pipe_exits_141_silently(self):
         for verb, source in (("encrypt", "f"), ("decrypt", "g.paes")):
             for threads, name, flags in itertools.product(
                     ("1", "0"), (source, "-"), ([], ["--json", "-v"])):
@@ -250,8 +264,8 @@ class Pipes(FaultCase):
                                   "-q", "-c", name)
                 self.assertEqual((done.returncode, done.stderr), (141, b""), (verb, name, threads))
 
-    def test_a_stalled_input(self):
-        # A damaged first segment and more than a pipe holds, and then nothing, nor an end.
+    def test_damage_ends_a_run_whose_input_stalls(self):
+        # A damaged first segment and more data than a pipe buffers; then the writer stalls.
         bad = bytearray(self.sealed[:4 * MIB])
         bad[500] ^= 1
         for threads in ("1", "2", "0", "5"):
@@ -275,7 +289,7 @@ class Pipes(FaultCase):
                     self.assertEqual(self.names(), ["f", "g.paes", "k"])
 
     def feed(self, writer, data):
-        """Writes as much as is taken, but does not wait for ever."""
+        """Writes as much of `data` as the reader takes within LIMIT seconds."""
         os.set_blocking(writer, False)
         view = memoryview(data)
         end = time.monotonic() + LIMIT
@@ -287,8 +301,8 @@ class Pipes(FaultCase):
             except BrokenPipeError:
                 return
 
-    def test_a_stalled_output(self):
-        # Nobody takes what comes out of a damaged message: signals end it all the same.
+    def test_signal_ends_a_run_whose_output_stalls(self):
+        # Nobody reads the output any more: a signal must still end the run.
         for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             process = self.start("decrypt", *KEY, "-c", "g.paes", stdout=subprocess.PIPE)
             self.addCleanup(process.stdout.close)
@@ -299,7 +313,7 @@ class Pipes(FaultCase):
             self.assertEqual(process.wait(LIMIT), status)
             self.assertEqual(process.stderr.read(), b"")
 
-    def test_signals(self):
+    def test_signal_leaves_no_temporary_and_keeps_an_old_output(self):
         for old, number in itertools.product(
                 (False, True), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
             with self.subTest(old=old, signal=number):
@@ -320,7 +334,9 @@ class Pipes(FaultCase):
                     self.assertEqual(self.read("out"), OLD)
 
 
-class PipesNamed(Pipes):
+class PipesWithoutTmpfile(Pipes):
+    """The same without O_TMPFILE."""
+
     @classmethod
     def setUpClass(cls):
         cls.env = preloaded("PARAES_NO_TMPFILE")
@@ -328,7 +344,7 @@ class PipesNamed(Pipes):
 
 class Large(FaultCase):
     def sparse(self, size):
-        """Zeros, but for a few bytes of its start, of its end and near 4 GiB."""
+        """Writes a file of zeros, except for a few bytes at the start, the end and near 4 GiB."""
         with open(self.path("f"), "wb") as f:
             for at in (0, 4 * GIB - 5, size - 10):
                 if at + 10 <= size:
@@ -336,7 +352,7 @@ class Large(FaultCase):
                     f.write(b"0123456789")
 
     def room(self, size):
-        """Whether so much fits where the test works, memory included."""
+        """Whether two files of `size` bytes fit into the folder, and into memory if it is there."""
         if shutil.disk_usage(self.dir).free < 2 * size:
             return False
         if MEMORY is None:
@@ -346,16 +362,16 @@ class Large(FaultCase):
                 return int(line.split()[1]) * 1024 > 2 * size
         return False
 
-    def test_more_than_4_gib_through_pipes(self):
+    def test_5_gib_round_trip_through_pipes(self):
         self.sparse(5 * GIB + 100)
         done = self.shell('set -o pipefail; "$1" encrypt --key-file k -c f |'
                           ' "$1" decrypt --key-file k - | cmp - f')
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
 
-    def test_more_than_4_gib_in_files(self):
+    def test_file_over_4_gib_is_verified_and_read_in_ranges(self):
         size = 4 * GIB + 40 * MIB + 100
         if not self.room(size):
-            self.skipTest("no room for 4 GiB")
+            self.skipTest("two files of 4 GiB do not fit on the disk or into memory")
         self.sparse(size)
         self.assertEqual(self.shell('"$1" encrypt --key-file k f').stderr, b"")
         segments = (size + 16383) // 16384
@@ -365,10 +381,10 @@ class Large(FaultCase):
         for at in (0, 4 * GIB - 8, size - 12):
             with open(self.path("f"), "rb") as f:
                 f.seek(at)
-                part = f.read(12)
-            self.assertEqual(self.ok("decrypt", *KEY, "--offset", at, "--length", len(part), "-c",
-                                     "f.paes"), part)
-        # A byte beyond 4 GiB.
+                expected = f.read(12)
+            self.assertEqual(self.ok("decrypt", *KEY, "--offset", at, "--length", len(expected),
+                                     "-c", "f.paes"), expected)
+        # Damage a byte beyond 4 GiB.
         with open(self.path("f.paes"), "r+b") as f:
             f.seek(88 + 16400 * (segments - 2) + 5)
             byte = f.read(1)
@@ -378,18 +394,18 @@ class Large(FaultCase):
                    says=f"segment {segments - 2} ")
 
 
-@unittest.skipIf(sanitized(), "a sanitizer needs memory of its own")
+@unittest.skipIf(sanitized(), "sanitizers take more memory")
 class Memory(FaultCase):
-    """1 GiB takes less than 64 MiB."""
+    """Every run takes less than 64 MiB of memory."""
 
-    # Itself small: what a process has when it forks counts for its children.
+    # A small process, because its size when it forks counts as that of its child.
     MEASURE = ("import resource, subprocess, sys\n"
                "status = subprocess.run(sys.argv[1:]).returncode\n"
                "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)\n"
                "sys.exit(status)")
 
     def peak(self, script):
-        """In MiB, of the runs of $P in a script."""
+        """The peak memory, in MiB, of the runs of P in a bash script."""
         done = subprocess.run(
             ["bash", "-o", "pipefail", "-c", f'P() {{ "{sys.executable}" -S -c "$M" "$B" "$@"; }}\n'
              + script], cwd=self.dir, capture_output=True, timeout=300,
@@ -397,11 +413,11 @@ class Memory(FaultCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return max(int(line) for line in done.stderr.split()) / 1024
 
-    def test_files_and_pipes(self):
+    def test_1_gib_of_files_and_pipes_takes_less_than_64_mib(self):
         with open(self.path("f"), "wb") as f:
             f.truncate(GIB)
         key = "--key-file k"
-        for what, script in (("file to file", f"P encrypt {key} f"),
+        for name, script in (("file to file", f"P encrypt {key} f"),
                              ("file to pipe", f"P encrypt {key} -c f | cat > /dev/null"),
                              ("pipe to pipe", f"cat f | P encrypt {key} - | cat > /dev/null"),
                              ("verify", f"P verify {key} f.paes"),
@@ -410,10 +426,10 @@ class Memory(FaultCase):
                              ("decrypt a pipe to a file",
                               f"cat f.paes | P decrypt {key} -o g - && rm g"),
                              ("decrypt", f"rm f; P decrypt {key} f.paes")):
-            with self.subTest(what=what):
+            with self.subTest(run=name):
                 self.assertLess(self.peak(script), 64)
 
-    def test_with_many_threads(self):
+    def test_64_threads_take_less_than_64_mib(self):
         with open(self.path("f"), "wb") as f:
             f.truncate(GIB // 4)
         self.assertLess(self.peak("P encrypt --key-file k -T 64 f"), 64)

@@ -1,4 +1,5 @@
-"""System calls that fail: the run says so and leaves nothing, or goes on where that is right."""
+"""Failing system calls: a run reports the error and leaves no output, or goes on where that is
+correct."""
 
 import os
 import stat
@@ -10,7 +11,7 @@ from faults import KEY, SMALL, FaultCase, Strace, pattern, preloaded, strace_rea
 OLD = b"precious" * 1000
 TIME = 1234567890123456789
 MODE = 0o640
-# What the system may answer, call by call.
+# The errors to inject into each system call.
 ERRORS = {
     "read": ("EIO", "EINTR"),
     "pread64": ("EIO", "EINTR"),
@@ -40,19 +41,20 @@ ERRORS = {
     "poll": ("EINTR",),
     "getrandom": ("EINTR",),
 }
-# A failure of these must not be passed over, and does not show in the file that is there.
+# A run must report a failure of one of these, even though its output looks complete.
 MUST_FAIL = {"fsync", "linkat", "renameat", "renameat2"}
 
 
 @unittest.skipIf(strace_reason(), strace_reason())
-class Unnamed(FaultCase):
-    """With files without names (O_TMPFILE). One thread alone: then numbers of calls are exact."""
+class WithTmpfile(FaultCase):
+    """Temporary files without names (O_TMPFILE). One thread makes all calls, so that their
+    numbers are exact."""
 
     def setUp(self):
         super().setUp()
         self.write("f", SMALL)
         self.sealed = self.ok("encrypt", *KEY, "-c", "f")
-        # Its own name: the other may be the target.
+        # Not f.paes, which may be the target.
         self.write("g.paes", self.sealed)
         self.injections = 0
 
@@ -67,7 +69,7 @@ class Unnamed(FaultCase):
             self.write(target, OLD)
 
     def is_new(self, verb, target, modes):
-        """Whether the target is complete and correct; its time and mode too."""
+        """Whether there is a new target. Checks that it is complete and its mode and time."""
         if not self.path(target).exists() or self.read(target) == OLD:
             return False
         if verb == "encrypt":
@@ -81,7 +83,7 @@ class Unnamed(FaultCase):
 
     def check(self, verb, source, target, old, rm, call, error, done):
         text = done.stderr.decode()
-        # Where it cannot be known what others may do with the old one, they may do nothing.
+        # If the mode of the old target cannot be read, the new one may be private.
         hidden = call == "openat" and error == "EACCES" and old
         new = self.is_new(verb, target, (MODE, MODE & 0o700) if hidden else (MODE,))
         self.assertIn(done.returncode, (0, 1), text)
@@ -96,17 +98,17 @@ class Unnamed(FaultCase):
             lines = text.splitlines()
             self.assertEqual(len(lines), 1, text)
             self.assertTrue(lines[0].startswith("paraes: "), text)
-            said = [source, target, "k", "the folder", "key", "standard"]
-            self.assertTrue(any(word in lines[0].split(": ", 1)[1] for word in said), text)
+            subjects = [source, target, "k", "the folder", "key", "standard"]
+            self.assertTrue(any(word in lines[0].split(": ", 1)[1] for word in subjects), text)
             self.assertNotEqual(error, "EINTR", f"{call}: a signal ended it: {text}")
             if new:
-                # It has its name, and what came after that failed.
+                # The target got its name, and a later step failed.
                 self.assertIn(call, ("fsync", "unlinkat", "newfstatat", "openat", "openat2"), text)
                 self.assertRegex(text, "sync the folder|cannot remove|was not removed")
                 names.add(target)
             self.assertTrue(self.path(source).exists(), "the source is gone, and the status is 1")
         if call == "unlinkat" and new:
-            # Of a temporary that became the target by a link: nobody can remove it.
+            # The temporary that was linked to the target cannot be removed.
             names.update(self.left_over())
         self.assertEqual(set(self.names()), names)
         if old and not new:
@@ -122,13 +124,13 @@ class Unnamed(FaultCase):
 
         plain = strace()
         self.assertEqual(plain.done.returncode, 0, plain.done.stderr)
-        # What the loader does before is not the program's.
+        # Calls before the source is opened are those of the loader.
         first = {}
         for name, number in plain.calls_from(f'"{source}"'):
             first.setdefault(name, number)
         base = plain.injected
         for call, errors in ERRORS.items():
-            if call not in first or any(what.startswith(call + ":") for what in also):
+            if call not in first or any(fault.startswith(call + ":") for fault in also):
                 continue
             for error in errors:
                 number = first[call]
@@ -144,45 +146,45 @@ class Unnamed(FaultCase):
                     number += 1
         self.assertGreater(self.injections, 20)
 
-    def test_encrypt(self):
+    def test_encrypt_handles_every_failing_call(self):
         self.inject("encrypt", old=False, rm=False)
 
-    def test_encrypt_over_an_old_target_with_rm(self):
+    def test_encrypt_with_f_and_rm_handles_every_failing_call(self):
         self.inject("encrypt", old=True, rm=True)
 
-    def test_decrypt(self):
+    def test_decrypt_with_rm_handles_every_failing_call(self):
         self.inject("decrypt", old=False, rm=True)
 
-    def test_decrypt_over_an_old_target(self):
+    def test_decrypt_with_f_handles_every_failing_call(self):
         self.inject("decrypt", old=True, rm=False)
 
 
-class Named(Unnamed):
-    """Without them: temporaries have names."""
+class WithoutTmpfile(WithTmpfile):
+    """The same without O_TMPFILE: temporary files have names."""
 
     @classmethod
     def setUpClass(cls):
         cls.env = preloaded("PARAES_NO_TMPFILE")
 
-    def test_where_renaming_always_replaces(self):
+    def test_encrypt_without_rename_noreplace_handles_every_failing_call(self):
         for also in (["renameat2:error=ENOSYS"], ["renameat2:error=EINVAL", "linkat:error=EPERM"]):
             self.inject("encrypt", old=False, rm=False, also=also)
 
 
 @unittest.skipIf(strace_reason(), strace_reason())
-class Streams(FaultCase):
-    """Standard input and output."""
+class StandardStreams(FaultCase):
+    """Failing calls between standard input and standard output."""
 
     def setUp(self):
         super().setUp()
         self.sealed = self.ok("encrypt", *KEY, "-c", "-", stdin=SMALL)
 
-    def test_calls_fail(self):
+    def test_encrypt_and_decrypt_handle_every_failing_call(self):
         for verb, data in (("encrypt", SMALL), ("decrypt", self.sealed)):
             args = [verb, *KEY, "-T", "1", "-c", "-"]
             plain = Strace(self, *args, stdin=data)
             first = {}
-            # A copy of the descriptor is the first that it does with its input.
+            # Duplicating its descriptor is the first call that concerns standard input.
             for name, number in plain.calls_from("F_DUPFD_CLOEXEC"):
                 first.setdefault(name, number)
             for call in ("read", "write", "poll", "close", "fcntl", "eventfd2"):
@@ -207,7 +209,7 @@ class Streams(FaultCase):
             else:
                 self.assertTrue(self.ok("decrypt", *KEY, "-c", "-", stdin=done.stdout) == SMALL)
         elif call == "write" and not text:
-            # It is the message itself that cannot be written.
+            # The error message could not be written.
             self.assertNotEqual(error, "EINTR")
         else:
             self.assertNotEqual(error, "EINTR", text)
@@ -219,9 +221,9 @@ class Streams(FaultCase):
 
 
 class ShortCalls(FaultCase):
-    """Reads and writes that move a few bytes, or none for a signal."""
+    """Reads and writes that move a few bytes, or are interrupted by a signal."""
 
-    def test_files_and_pipes(self):
+    def test_short_reads_and_writes_do_not_change_the_output(self):
         short = preloaded("PARAES_SHORT_IO")
         plain = pattern(20 * 16384 + 100)
         self.write("f", plain)
@@ -243,8 +245,8 @@ class ShortCalls(FaultCase):
                     out = self.fails(4, "decrypt", *flags, "-", env=env, stdin=sealed[:-1]).stdout
                     self.assertTrue(plain[:20 * 16384] == out, "cut")
 
-    def test_they_are_short(self):
-        # Else the test above says nothing.
+    def test_preloaded_library_shortens_reads_and_writes(self):
+        # Otherwise the test above would prove nothing.
         short = preloaded("PARAES_SHORT_IO")
         if strace_reason():
             self.skipTest(strace_reason())

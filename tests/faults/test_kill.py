@@ -1,4 +1,4 @@
-"""Killed runs: the target is as it was or whole, and the next run clears up."""
+"""Killed runs: the target stays as it was or is complete, and the next run removes leftovers."""
 
 import os
 import random
@@ -9,20 +9,20 @@ import unittest
 
 from faults import KEY, MIB, SMALL, FaultCase, Strace, pattern, preloaded, strace_reason
 
-# Of both classes together.
+# In both classes together.
 KILLS = int(os.environ.get("PARAES_KILLS", "30"))
 SEED = int(os.environ.get("PARAES_SEED", "1"))
 OLD = b"precious" * 1000
-# Calls that change something, and the end: between others, a kill finds nothing new.
+# System calls that change state, and exit. A kill before any other call finds the same state.
 CHANGING = {"openat", "open", "write", "pwrite64", "fchmod", "utimensat", "fsync", "fcntl", "close",
             "flock", "ftruncate", "link", "linkat", "rename", "renameat", "renameat2", "unlink",
             "unlinkat", "exit_group"}
 
 
-class Unnamed(FaultCase):
-    """With files without names (O_TMPFILE)."""
+class WithTmpfile(FaultCase):
+    """Temporary files without names (O_TMPFILE)."""
 
-    # What the runs are: verb, input, target, whether there is an old target.
+    # Each run: verb, input, target, and whether there is an old target.
     RUNS = [(verb, *names, old) for verb, names in (("encrypt", ("f", "f.paes")),
                                                     ("decrypt", ("g.paes", "g")))
             for old in (False, True)]
@@ -33,13 +33,13 @@ class Unnamed(FaultCase):
         self.ok("encrypt", *KEY, "-o", "g.paes", "f")
         self.sealed = self.read("g.paes")
 
-    def before(self, target, old):
+    def set_up_target(self, target, old):
         self.path(target).unlink(missing_ok=True)
         if old:
             self.write(target, OLD)
 
     def check_target(self, verb, target, old):
-        """Returns whether the target is there, and new."""
+        """Checks that the target is old or complete; returns whether there is a new one."""
         if not self.path(target).exists():
             self.assertFalse(old, "the old target is gone")
             return False
@@ -53,7 +53,7 @@ class Unnamed(FaultCase):
         return True
 
     def check_next_run(self, verb, source, target):
-        """What a killed run left does not stand in the way, and goes."""
+        """Checks that the next run succeeds, and removes what the killed run left."""
         force = ["-f"] if self.path(target).exists() else []
         self.ok(verb, *KEY, *force, source)
         self.assertTrue(self.check_target(verb, target, False))
@@ -61,7 +61,7 @@ class Unnamed(FaultCase):
         self.assertTrue(self.read("f") == self.plain, "a source changed")
         self.assertTrue(self.read("g.paes") == self.sealed, "a source changed")
 
-    def test_at_random_moments(self):
+    def test_kill_at_a_random_moment_leaves_an_old_or_complete_target(self):
         choose = random.Random(f"{SEED} {type(self).__name__}")
         self.prepare(pattern(64 * MIB + 100))
         usual = {}
@@ -69,7 +69,7 @@ class Unnamed(FaultCase):
             verb, source, target, old = run
             times = []
             for _ in range(3):
-                self.before(target, old)
+                self.set_up_target(target, old)
                 start = time.monotonic()
                 self.ok(verb, *KEY, *(["-f"] if old else []), source)
                 times.append(time.monotonic() - start)
@@ -79,8 +79,8 @@ class Unnamed(FaultCase):
         for i in range(kills):
             run = self.RUNS[i % len(self.RUNS)]
             verb, source, target, old = run
-            self.before(target, old)
-            # Half of them where the file gets its name.
+            self.set_up_target(target, old)
+            # Half of the kills come late, around the time when the file gets its name.
             share = choose.uniform(0, 1.1) if choose.random() < 0.5 else choose.uniform(0.7, 1.1)
             with self.subTest(run=run, number=i, share=share):
                 process = self.start(verb, *KEY, *(["-f"] if old else []), source)
@@ -110,7 +110,7 @@ class Unnamed(FaultCase):
             args = [verb, *KEY, "-T", "1", *(["-f"] if old else []), *more_flags, source]
 
             def strace(*more):
-                self.before(target, old)
+                self.set_up_target(target, old)
                 self.write(source, self.plain if verb == "encrypt" else self.sealed)
                 return Strace(self, *args, env=self.env, inject=[*inject, *more])
 
@@ -120,7 +120,7 @@ class Unnamed(FaultCase):
             states = []
             for name, number in calls:
                 with self.subTest(run=run, call=name, number=number):
-                    # Before the call is made.
+                    # strace kills the run before the call is made.
                     done = strace(f"{name}:signal=KILL:when={number}")
                     self.assertTrue(done.killed or done.done.returncode == 0,
                                     (done.done.returncode, done.done.stderr))
@@ -132,18 +132,18 @@ class Unnamed(FaultCase):
                         self.assertIn("--rm", more_flags)
                         self.write(source, self.plain if verb == "encrypt" else self.sealed)
                     self.check_next_run(verb, source, target)
-            # Both were seen, one after the other.
+            # Kills find the old state first and later the new one.
             self.assertEqual(states, sorted(states))
             self.assertEqual(set(states), {False, True})
 
-    def test_at_every_system_call(self):
+    def test_kill_at_every_call_leaves_an_old_or_complete_target(self):
         self.at_every_call()
 
-    def test_at_every_system_call_with_rm(self):
+    def test_kill_at_every_call_with_rm_loses_no_data(self):
         self.at_every_call(["--rm"])
 
-    def test_a_running_one_is_left_alone(self):
-        # Two runs to one target: neither takes the temporary of the other for a stale one.
+    def test_temporary_of_a_running_process_is_not_removed(self):
+        # Two runs with one target: the temporary of the first is no leftover for the second.
         self.prepare(SMALL)
         first = self.start("encrypt", *KEY, "-o", "out", "-", stdin=subprocess.PIPE)
         self.wait_for(lambda: self.temporaries(first), "a temporary")
@@ -157,14 +157,14 @@ class Unnamed(FaultCase):
         self.assertEqual(self.left_over(), [])
 
 
-class Named(Unnamed):
-    """Without them: temporaries have names, and a killed run leaves one."""
+class WithoutTmpfile(WithTmpfile):
+    """The same without O_TMPFILE: temporary files have names, and a killed run leaves one."""
 
     @classmethod
     def setUpClass(cls):
         cls.env = preloaded("PARAES_NO_TMPFILE")
 
-    def test_a_stale_one_is_left_and_goes(self):
+    def test_leftover_of_a_killed_run_is_removed_by_the_next_run(self):
         self.prepare(SMALL)
         process = self.start("encrypt", *KEY, "-o", "out", "-", stdin=subprocess.PIPE)
         self.wait_for(lambda: self.temporaries(process), "a temporary")
@@ -178,8 +178,8 @@ class Named(Unnamed):
         self.ok("encrypt", *KEY, "-o", "out", "f")
         self.assertEqual(self.left_over(), [])
 
-    def test_at_every_system_call_where_renaming_always_replaces(self):
-        # As on file systems that know no RENAME_NOREPLACE.
+    def test_kill_at_every_call_without_rename_noreplace(self):
+        # Like a file system without RENAME_NOREPLACE.
         self.at_every_call(inject=["renameat2:error=EINVAL"])
 
 

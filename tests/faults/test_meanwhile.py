@@ -1,5 +1,5 @@
-"""What others do to files and folders while a run is at work: nothing is lost or mixed, and nothing
-outside the named folders is touched."""
+"""Files and folders that others change during a run: no data is lost or mixed, and nothing outside
+the named folders is touched."""
 
 import os
 import resource
@@ -16,32 +16,32 @@ NO_OPENAT2 = "openat2:error=ENOSYS"
 LIMIT = 60
 
 
-class HeldCase(FaultCase):
-    """Runs that wait at one of their system calls."""
+class PausedRunCase(FaultCase):
+    """Runs that pause at one of their system calls."""
 
     def setUp(self):
         super().setUp()
         if strace_reason():
             self.skipTest(strace_reason())
 
-    def held(self, call, number, meddle, *args, inject=()):
-        """Calls meddle() while the run waits at its `number`-th `call`."""
+    def pause(self, call, number, interfere, *args, inject=()):
+        """Runs paraes with a pause at its `number`-th `call`, and calls interfere() meanwhile."""
         log = self.path("strace.log")
 
-        def when_it_waits():
+        def when_it_pauses():
             self.wait_for(lambda: log.exists() and
                           log.read_bytes().count(call.encode() + b"(") >= number, call)
-            meddle()
+            interfere()
 
-        thread = threading.Thread(target=when_it_waits)
+        thread = threading.Thread(target=when_it_pauses)
         thread.start()
         run = Strace(self, *args, inject=[f"{call}:delay_enter=500000:when={number}", *inject])
         thread.join()
         return run
 
 
-class Swaps(HeldCase):
-    """A folder below the one that was named becomes a symbolic link to somewhere else."""
+class SwappedFolders(PausedRunCase):
+    """A folder below the named one is replaced by a symbolic link that leads out of it."""
 
     OUTSIDE = b"not in the tree"
 
@@ -66,8 +66,9 @@ class Swaps(HeldCase):
     def check_outside(self):
         self.assertEqual(self.tree("outside"), self.outside)
 
-    def each_way(self):
-        """With openat2, and on systems and in sandboxes without it."""
+    def with_and_without_openat2(self):
+        """Yields faults to inject: none; openat2 is unknown, as to old kernels; and openat2 is
+        forbidden, as in sandboxes."""
         for inject in ((), (NO_OPENAT2,), ("openat2:error=EPERM",)):
             with self.subTest(inject=inject):
                 yield inject
@@ -78,90 +79,90 @@ class Swaps(HeldCase):
                     shutil.rmtree(self.path(name))
             self.make_trees()
 
-    def test_of_inputs(self):
-        for inject in self.each_way():
-            run = self.held("pwrite64", 1, lambda: self.swap("t/sub", "../outside"), "encrypt", "-r",
-                            "--rm", *KEY, "-T", "1", "t", inject=inject)
+    def test_swapped_input_folder_is_not_followed(self):
+        for inject in self.with_and_without_openat2():
+            run = self.pause("pwrite64", 1, lambda: self.swap("t/sub", "../outside"), "encrypt",
+                             "-r", "--rm", *KEY, "-T", "1", "t", inject=inject)
             self.assertEqual(run.done.returncode, 3, run.done.stderr)
             self.assertIn(b"t/sub", run.done.stderr)
             self.assertIn(b"symbolic link", run.done.stderr)
             self.check_outside()
             self.assertEqual(self.read("moved/deep/b"), SMALL)
 
-    def test_of_the_last_folder(self):
-        for inject in self.each_way():
-            run = self.held("pwrite64", 1, lambda: self.swap("t/sub/deep", "../../outside/deep"),
-                            "encrypt", "-r", "--rm", *KEY, "-T", "1", "t", inject=inject)
+    def test_swapped_innermost_input_folder_is_not_followed(self):
+        for inject in self.with_and_without_openat2():
+            run = self.pause("pwrite64", 1, lambda: self.swap("t/sub/deep", "../../outside/deep"),
+                             "encrypt", "-r", "--rm", *KEY, "-T", "1", "t", inject=inject)
             self.assertEqual(run.done.returncode, 3, run.done.stderr)
             self.check_outside()
 
-    def test_of_a_file(self):
+    def test_input_file_swapped_for_a_link_is_not_followed(self):
         def swap():
             self.path("t/sub/deep/b").unlink()
             os.symlink("../../../outside/b", self.path("t/sub/deep/b"))
 
-        for inject in self.each_way():
-            run = self.held("pwrite64", 1, swap, "encrypt", "-r", "--rm", *KEY, "-T", "1", "t",
-                            inject=inject)
+        for inject in self.with_and_without_openat2():
+            run = self.pause("pwrite64", 1, swap, "encrypt", "-r", "--rm", *KEY, "-T", "1", "t",
+                             inject=inject)
             self.assertEqual(run.done.returncode, 3, run.done.stderr)
             self.check_outside()
 
-    def test_of_a_file_for_a_pipe(self):
-        # That nobody writes to: it must not be waited for.
+    def test_input_file_swapped_for_a_pipe_is_refused(self):
+        # Nobody writes to the pipe, so opening it must not block.
         def swap():
             self.path("t/sub/deep/b").unlink()
             os.mkfifo(self.path("t/sub/deep/b"))
 
-        for inject in self.each_way():
-            run = self.held("pwrite64", 1, swap, "encrypt", "-r", *KEY, "-T", "1", "t",
-                            inject=inject)
+        for inject in self.with_and_without_openat2():
+            run = self.pause("pwrite64", 1, swap, "encrypt", "-r", *KEY, "-T", "1", "t",
+                             inject=inject)
             self.assertEqual(run.done.returncode, 3, run.done.stderr)
             self.assertIn(b"no longer a regular file", run.done.stderr)
 
-    def test_of_outputs(self):
-        for inject in self.each_way():
-            run = self.held("pwrite64", 1, lambda: self.swap("out/t/sub", "../../outside"),
-                            "encrypt", "-r", "--rm", *KEY, "-T", "1", "-o", "out", "t",
-                            inject=inject)
+    def test_swapped_output_folder_is_not_followed(self):
+        for inject in self.with_and_without_openat2():
+            run = self.pause("pwrite64", 1, lambda: self.swap("out/t/sub", "../../outside"),
+                             "encrypt", "-r", "--rm", *KEY, "-T", "1", "-o", "out", "t",
+                             inject=inject)
             self.assertEqual(run.done.returncode, 3, run.done.stderr)
             self.check_outside()
             self.assertEqual(self.read("t/sub/deep/b"), SMALL)
 
-    def test_between_the_output_and_the_removal(self):
-        # At the first sync of a folder, when all outputs are there.
-        for inject in self.each_way():
+    def test_folder_swapped_before_rm_is_not_followed(self):
+        # The third fsync is the first one of a folder: by then both outputs are complete.
+        for inject in self.with_and_without_openat2():
             shutil.copytree(self.path("t/sub/deep"), self.path("outside/deep"), dirs_exist_ok=True)
             self.outside = self.tree("outside")
-            run = self.held("fsync", 3, lambda: self.swap("t/sub", "../outside"), "encrypt", "-r",
-                            "--rm", *KEY, "-T", "1", "-o", "out", "t", inject=inject)
+            run = self.pause("fsync", 3, lambda: self.swap("t/sub", "../outside"), "encrypt",
+                             "-r", "--rm", *KEY, "-T", "1", "-o", "out", "t", inject=inject)
             self.assertEqual(run.done.returncode, 3, run.done.stderr)
             self.assertIn(b"was not removed", run.done.stderr)
             self.check_outside()
 
-    def test_of_the_argument_itself(self):
-        # It was open: what is done is done in the folder that was named.
-        for inject in self.each_way():
-            run = self.held("pwrite64", 1, lambda: self.swap("t", "outside"), "encrypt", "-r", "--rm",
-                            *KEY, "-T", "1", "t", inject=inject)
+    def test_run_continues_in_the_opened_folder_if_the_argument_is_swapped(self):
+        # The named folder is already open, and the run continues in it.
+        for inject in self.with_and_without_openat2():
+            run = self.pause("pwrite64", 1, lambda: self.swap("t", "outside"), "encrypt", "-r",
+                             "--rm", *KEY, "-T", "1", "t", inject=inject)
             self.assertEqual(run.done.returncode, 0, run.done.stderr)
             self.check_outside()
             self.assertEqual(sorted(os.listdir(self.path("moved"))), ["a.paes", "sub"])
 
-    def test_of_one_among_many_arguments(self):
-        # More than a run holds descriptors for.
+    def test_one_swapped_argument_of_many_is_refused(self):
+        # More folders than a run keeps open.
         names = [f"x{i:02}" for i in range(30)]
         for name in names:
             self.path(name).mkdir()
             self.write(f"{name}/f", SMALL)
-        run = self.held("pwrite64", 1, lambda: self.swap("x29", "outside"), "encrypt", "-r", "--rm",
-                        *KEY, "-T", "1", *names)
+        run = self.pause("pwrite64", 1, lambda: self.swap("x29", "outside"), "encrypt", "-r",
+                         "--rm", *KEY, "-T", "1", *names)
         self.assertEqual(run.done.returncode, 3, run.done.stderr)
         self.assertIn(b"another folder has taken its place", run.done.stderr)
         self.check_outside()
         self.assertEqual(os.listdir(self.path("moved")), ["f"])
 
-    def test_openat2_was_used_and_was_not(self):
-        # Else the tests above say less than they seem to.
+    def test_injected_fault_disables_openat2(self):
+        # Otherwise the tests above would not test both ways.
         for inject, expected in (([], True), ([NO_OPENAT2], False)):
             run = Strace(self, "encrypt", "-r", "-f", *KEY, "-T", "1", "t", inject=inject)
             self.assertEqual(run.done.returncode, 0, run.done.stderr)
@@ -169,12 +170,12 @@ class Swaps(HeldCase):
             self.assertEqual(works, expected)
 
 
-class Changes(HeldCase):
-    """Inputs that are overwritten while they are read, without a change of their size."""
+class OverwrittenInputs(PausedRunCase):
+    """Inputs that are overwritten while they are read, with their size unchanged."""
 
     def setUp(self):
         super().setUp()
-        # More than is read before the first write.
+        # Larger than what is read before the first write.
         self.plain = pattern(12 * MIB)
         self.write("f", self.plain)
         self.ok("encrypt", *KEY, "-o", "g.paes", "f")
@@ -191,13 +192,13 @@ class Changes(HeldCase):
     RUNS = (("encrypt", [], "f"), ("encrypt", CTR, "f"), ("encrypt", CBC, "f"),
             ("decrypt", [], "g.paes"), ("decrypt", CBC, "g.cbc"))
 
-    def test_to_a_file(self):
+    def test_overwritten_input_leaves_no_output_file(self):
         for verb, flags, source in self.RUNS:
             for rm in ([], ["--rm"]):
                 with self.subTest(verb=verb, flags=flags, rm=rm):
                     shutil.copyfile(self.path(source), self.path("s"))
-                    run = self.held("pwrite64", 1, self.overwrite("s"), verb, *KEY, *flags, *rm, "-T",
-                                    "1", "-o", "out", "s")
+                    run = self.pause("pwrite64", 1, self.overwrite("s"), verb, *KEY, *flags, *rm,
+                                     "-T", "1", "-o", "out", "s")
                     self.assertEqual(run.done.returncode, 1, run.done.stderr)
                     self.assertRegex(run.done.stderr,
                                      rb"\Aparaes: s was written to while it was read[^\n]*\n\Z")
@@ -206,13 +207,13 @@ class Changes(HeldCase):
                                      self.path(source).stat().st_size)
                     self.path("s").unlink()
 
-    def test_verify(self):
+    def test_verify_fails_on_an_overwritten_input(self):
         shutil.copyfile(self.path("g.paes"), self.path("s"))
-        run = self.held("pread64", 9, self.overwrite("s"), "verify", *KEY, "-T", "1", "s")
+        run = self.pause("pread64", 9, self.overwrite("s"), "verify", *KEY, "-T", "1", "s")
         self.assertEqual(run.done.returncode, 1, run.done.stderr)
         self.assertIn(b"s was written to while it was read", run.done.stderr)
 
-    def test_standard_input(self):
+    def test_overwritten_standard_input_fails(self):
         for verb, flags, source in self.RUNS:
             with self.subTest(verb=verb, flags=flags):
                 shutil.copyfile(self.path(source), self.path("s"))
@@ -227,47 +228,46 @@ class Changes(HeldCase):
                 self.assertIn(b"standard input was written to while it was read",
                               process.stderr.read())
 
-    def test_among_several(self):
-        # What was read before the change is done already, and stays.
+    def test_overwritten_input_among_several_fails_alone(self):
+        # The first file is complete before the change, and its output stays.
         self.write("a", b"1")
         shutil.copyfile(self.path("f"), self.path("s"))
-        run = self.held("pwrite64", 4, self.overwrite("s"), "encrypt", "--rm", *KEY, "-T", "1", "a",
-                        "s")
+        run = self.pause("pwrite64", 4, self.overwrite("s"), "encrypt", "--rm", *KEY, "-T", "1",
+                         "a", "s")
         self.assertEqual(run.done.returncode, 3, run.done.stderr)
         self.assertIn(b"s was written to while it was read", run.done.stderr)
         self.assertEqual(self.names(), ["a.paes", "f", "g.cbc", "g.paes", "k", "s"])
 
-    def test_a_source_that_is_read_only_by_others_is_no_change(self):
-        # Reading changes the time of access, removing a hard link the time of the last change.
+    def test_reading_and_unlinking_the_input_is_no_change(self):
+        # Reading changes the atime, removing a hard link the ctime.
         os.link(self.path("f"), self.path("h"))
 
         def read():
             self.read("f")
             self.path("h").unlink()
 
-        run = self.held("pwrite64", 2, read, "encrypt", "--rm", *KEY, "-T", "1", "-o", "out", "f")
+        run = self.pause("pwrite64", 2, read, "encrypt", "--rm", *KEY, "-T", "1", "-o", "out", "f")
         self.assertEqual((run.done.returncode, run.done.stderr), (0, b""))
 
 
-class SecretsMeanwhile(HeldCase):
-    def test_a_key_that_appears_where_the_output_goes(self):
+class OutputsThatChange(PausedRunCase):
+    def test_key_file_moved_to_the_output_is_not_overwritten(self):
         self.write("f", SMALL)
         self.write("out", b"old")
-        run = self.held("pwrite64", 1, lambda: os.replace(self.path("k"), self.path("out")),
-                        "encrypt", "-f", *KEY, "-T", "1", "-o", "out", "f")
+        run = self.pause("pwrite64", 1, lambda: os.replace(self.path("k"), self.path("out")),
+                         "encrypt", "-f", *KEY, "-T", "1", "-o", "out", "f")
         self.assertEqual(run.done.returncode, 2, run.done.stderr)
         self.assertIn(b"out is the file of --key-file, which is never overwritten",
                       run.done.stderr)
         self.assertEqual(self.read("out"), bytes(range(1, 33)))
         self.assertEqual(self.names(), ["f", "out"])
 
-
-    def test_a_pipe_that_becomes_a_file(self):
-        # A pipe is written in place: nothing else is.
+    def test_file_that_replaces_an_output_pipe_is_not_written_in_place(self):
+        # Only pipes and devices are written in place.
         self.write("f", SMALL)
         os.mkfifo(self.path("out"))
         self.write("other", b"precious")
-        # The last opening of all is that of the pipe.
+        # The output is opened by one of the last calls of openat.
         run = Strace(self, "encrypt", "-f", *KEY, "-T", "1", "-o", "k2", "f")
         opened = run.text.count("openat(")
         log = self.path("strace.log")
@@ -283,7 +283,8 @@ class SecretsMeanwhile(HeldCase):
                 self.write("other", b"precious")
             reader = os.open(self.path("out"), os.O_RDONLY | os.O_NONBLOCK)
             thread = threading.Thread(target=lambda: (self.wait_for(
-                lambda: log.exists() and log.read_bytes().count(b"openat(") >= number, "it"), swap()))
+                lambda: log.exists() and log.read_bytes().count(b"openat(") >= number, "openat"),
+                swap()))
             thread.start()
             Strace(self, "encrypt", "-f", *KEY, "-T", "1", "-o", "out", "f",
                    inject=[f"openat:delay_enter=200000:when={number}"])
@@ -291,14 +292,14 @@ class SecretsMeanwhile(HeldCase):
             os.close(reader)
             if self.path("out").is_file():
                 data = self.read("out")
-                # Replaced as a whole, if it was a file from the start; never written into.
+                # A file is replaced as a whole, never written in place.
                 if data != b"precious":
                     self.check_opens("out", SMALL)
 
 
 class TwoRuns(FaultCase):
-    """Two runs with one target, where files without names do not exist and locks hold on one host
-    alone: Lustre, and NFS with local locks."""
+    """Two runs with one target, without O_TMPFILE and with locks that hold on one host only, as on
+    Lustre and on NFS with local locks."""
 
     @classmethod
     def setUpClass(cls):
@@ -311,7 +312,7 @@ class TwoRuns(FaultCase):
         self.plain = {"a": pattern(3 * MIB + 1), "b": bytes(2 * MIB)}
 
     def begin(self, name, host, *flags):
-        """A run that has written something and waits for the rest of its input."""
+        """Starts a run that has written some output and waits for the rest of its input."""
         before = set(self.left_over())
         process = self.start("encrypt", *KEY, *flags, "-o", "out", "-", stdin=subprocess.PIPE,
                              env={"PARAES_TEST_HOST": host})
@@ -326,7 +327,7 @@ class TwoRuns(FaultCase):
         process.stdin.close()
         return process.wait(LIMIT), process.stderr.read().decode()
 
-    def test_on_two_hosts(self):
+    def test_runs_on_two_hosts_do_not_mix_their_outputs(self):
         for force in ([], ["-f"]):
             with self.subTest(force=force):
                 if force:
@@ -347,8 +348,8 @@ class TwoRuns(FaultCase):
                 self.assertEqual(self.left_over(), [])
                 self.path("out").unlink()
 
-    def test_on_hosts_of_one_name(self):
-        # The second takes the first one's temporary for a leftover.
+    def test_run_whose_temporary_was_removed_fails(self):
+        # The second run takes the temporary of the first one for a leftover, and removes it.
         first = self.begin("a", "same")
         second = self.begin("b", "same")
         status, text = self.end(first, "a")
@@ -359,7 +360,7 @@ class TwoRuns(FaultCase):
         self.check_opens("out", self.plain["b"])
         self.assertEqual(self.left_over(), [])
 
-    def test_leftovers_of_another_host_stay(self):
+    def test_leftovers_of_another_host_are_kept(self):
         for host, gone in (("two", False), ("one.example.org", False), ("one", True)):
             process = self.begin("a", "one")
             process.kill()
@@ -374,7 +375,7 @@ class TwoRuns(FaultCase):
             for name in ("out", *self.left_over()):
                 self.path(name).unlink()
 
-    def test_leftovers_of_other_targets_stay(self):
+    def test_leftovers_of_other_targets_are_kept(self):
         others = [".other.one.1.01234567.paraes-tmp", ".out.x.one.1.01234567.paraes-tmp",
                   ".out.one.1.0123456.paraes-tmp", ".out.one.x.01234567.paraes-tmp",
                   "out.one.1.01234567.paraes-tmp", ".out.paraes-tmp", ".paraes-tmp"]
@@ -386,8 +387,8 @@ class TwoRuns(FaultCase):
         self.assertEqual(self.names(), sorted([*others, ".out.one.1.fedcba98.paraes-tmp", "k",
                                                "out"]))
 
-    def test_long_names(self):
-        # The temporary's has at most 255 bytes too, and no half character.
+    def test_temporaries_of_long_names_fit_into_255_bytes(self):
+        # The name of the temporary has at most 255 bytes too, and no partial UTF-8 character.
         for name in ("n" * 255, "ü" * 127, "n" + "ü" * 127, "日" * 85):
             for host in ("h", "h" * 64):
                 with self.subTest(name=name, host=host):
@@ -398,9 +399,9 @@ class TwoRuns(FaultCase):
 
 
 class Leftovers(FaultCase):
-    """A folder is read once for the leftovers of many targets."""
+    """Temporaries of killed runs, which a later run removes."""
 
-    def test_many_targets(self):
+    def test_folder_is_read_once_for_the_leftovers_of_many_targets(self):
         if strace_reason():
             self.skipTest(strace_reason())
         host = os.uname().nodename.replace(".", "-")
@@ -419,7 +420,7 @@ class Descriptors(FaultCase):
                 self.read(os.path.join(folder, name))
                 for folder, _, names in os.walk(self.path(top)) for name in names}
 
-    def test_more_folders_than_descriptors(self):
+    def test_10000_folders_round_trip_with_64_descriptors(self):
         def limit():
             resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
@@ -430,7 +431,7 @@ class Descriptors(FaultCase):
         done = self.run_paraes("encrypt", "-r", "--rm", *KEY, "-o", "out", "t", preexec_fn=limit)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.tree("t"), {})
-        # As many arguments as there are descriptors, and more.
+        # More arguments than there may be descriptors.
         names = [f"out/t/{i}" for i in range(100)]
         done = self.run_paraes("decrypt", "-r", "--rm", *KEY, *names, preexec_fn=limit)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -1,4 +1,4 @@
-"""A system that gives a run fewer threads than it asks for: all is done with those that there are."""
+"""Systems that start fewer threads than a run asks for: it completes with those it gets."""
 
 import json
 import os
@@ -6,10 +6,10 @@ import resource
 import subprocess
 import unittest
 
-from faults import KEY, MIB, FaultCase, as_a_shell_does, pattern, sanitized
+from faults import KEY, MIB, FaultCase, pattern, restore_signals, sanitized
 
 IV = "000102030405060708090a0b0c0d0e0f"
-# Enough for each of 16 threads to get a part of every piece.
+# Enough data for each of 16 threads to get a range of every chunk.
 PLAIN = pattern(9 * MIB + 16)
 RAW = {
     "ecb": ["--format", "raw", "--mode", "ecb", "--nopad"],
@@ -20,8 +20,8 @@ RAW = {
 NOBODY = 65534
 
 
-class Cases:
-    """What each kind of limit is tried with; `limited` runs the command under it."""
+class ThreadLimitTests:
+    """The tests of each kind of limit; a subclass defines limited(), which runs paraes under it."""
 
     formats = {**RAW, "paraes": [], "c2sp": ["--format", "c2sp"]}
 
@@ -37,7 +37,7 @@ class Cases:
         self.assertEqual(self.left_over(), [])
         return done.stdout
 
-    def test_both_ways_give_the_bytes_of_a_run_without_a_limit(self):
+    def test_files_have_the_bytes_of_a_run_without_a_limit(self):
         for name, flags in self.formats.items():
             for more in ([], ["--no-overlap"]):
                 with self.subTest(name, more=more):
@@ -51,7 +51,7 @@ class Cases:
                     for made in {"e", "d", "whole"} & set(self.names()):
                         self.path(made).unlink()
 
-    def test_every_one_of_several_files_is_done(self):
+    def test_every_one_of_several_files_is_encrypted(self):
         for name, flags in self.formats.items():
             with self.subTest(name):
                 files = ["f", "f1", "f2"]
@@ -65,7 +65,7 @@ class Cases:
                     self.assertTrue(plain == self.read(file), file)
                     self.path(file + ".paes").unlink()
 
-    def test_pipes(self):
+    def test_pipes_round_trip(self):
         for name, flags in self.formats.items():
             with self.subTest(name):
                 flags_16 = [*KEY, *flags, "-T", "16", "-"]
@@ -74,9 +74,10 @@ class Cases:
                 self.assertTrue(plain == PLAIN)
 
 
-@unittest.skipUnless(os.environ.get("PARAES_FEW_THREADS_LIBRARY"), "no library is named")
-class ThreadsThatDoNotStart(Cases, FaultCase):
-    """After none, one and six of them, with temporaries that have names."""
+@unittest.skipUnless(os.environ.get("PARAES_FEW_THREADS_LIBRARY"),
+                     "PARAES_FEW_THREADS_LIBRARY names no library")
+class NoThreadStarts(ThreadLimitTests, FaultCase):
+    """The system starts no more than `threads` threads. Temporary files have names."""
 
     threads = 0
 
@@ -89,28 +90,29 @@ class ThreadsThatDoNotStart(Cases, FaultCase):
             "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"})
 
 
-class OneThreadStarts(ThreadsThatDoNotStart):
+class OneThreadStarts(NoThreadStarts):
     threads = 1
 
 
-class SixThreadsStart(ThreadsThatDoNotStart):
+class SixThreadsStart(NoThreadStarts):
     threads = 6
 
 
-@unittest.skipIf(sanitized(), "a sanitizer takes terabytes of address space")
-class AddressSpace(Cases, FaultCase):
-    """ulimit -v 100000."""
+@unittest.skipIf(sanitized(), "sanitizers reserve terabytes of address space")
+class AddressSpaceLimit(ThreadLimitTests, FaultCase):
+    """ulimit -v 100000: too little address space for the stacks of all threads."""
 
     def limited(self, *args, **kwargs):
         def limit():
-            as_a_shell_does()
+            restore_signals()
             resource.setrlimit(resource.RLIMIT_AS, (100000 << 10, 100000 << 10))
         return self.run_paraes(*args, **kwargs, preexec_fn=limit)
 
 
-@unittest.skipIf(sanitized(), "the run of a sanitizer has a thread of its own")
-class Processes(Cases, FaultCase):
-    """ulimit -u 1: a user who has one process has no second thread. Root has no such limit."""
+@unittest.skipIf(sanitized(), "sanitizers start a thread themselves")
+class ProcessLimit(ThreadLimitTests, FaultCase):
+    """ulimit -u 1: a user with one process gets no second thread. Root is exempt, so the tests run
+    paraes as another user."""
 
     def setUp(self):
         super().setUp()
@@ -122,7 +124,7 @@ class Processes(Cases, FaultCase):
 
     def limited(self, *args, **kwargs):
         def limit():
-            as_a_shell_does()
+            restore_signals()
             if os.geteuid() == 0:
                 os.setgroups([])
                 os.setgid(NOBODY)

@@ -1,5 +1,6 @@
 """Two clients of the formats c2sp and paraes, written from docs/formats.md alone. AES-GCM comes
-from the package cryptography, all else from the standard library. A message is held in memory."""
+from the package cryptography, everything else from the standard library. Messages are held in
+memory."""
 
 import hashlib
 import hmac
@@ -8,9 +9,9 @@ import os
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-# ---- c2sp: salt(24), commitment(32), chunks ----
+# ---- c2sp: salt(24), commitment(32), segments ----
 
-CHUNK = 16384
+SEGMENT = 16384
 AEADS = {16: b"AEAD_AES_128_GCM", 32: b"AEAD_AES_256_GCM"}
 
 
@@ -24,7 +25,7 @@ def expand(key, info, length):
 
 
 def c2sp_keys(key, salt, context):
-    """The cipher of the chunks, the nonce of chunk k, and the commitment."""
+    """The cipher of the segments, the function nonce(k) of segment k, and the commitment."""
     info = b"c2sp.org/chunked-encryption@v1+" + AEADS[len(key)] + b"\0" + salt + context
     derived = expand(key, info, len(key) + 12 + 32)
     base = int.from_bytes(derived[-44:-32], "big")
@@ -34,9 +35,9 @@ def c2sp_keys(key, salt, context):
 def c2sp_seal(key, plain, context=b""):
     salt = os.urandom(24)
     cipher, nonce, commitment = c2sp_keys(key, salt, context)
-    # The last chunk is always shorter than the others: empty after a full one.
-    chunks = [plain[at:at + CHUNK] for at in range(0, len(plain) + 1, CHUNK)]
-    sealed = [cipher.encrypt(nonce(k), chunk, None) for k, chunk in enumerate(chunks)]
+    # The last segment is always shorter than the others: empty after a full one.
+    segments = [plain[at:at + SEGMENT] for at in range(0, len(plain) + 1, SEGMENT)]
+    sealed = [cipher.encrypt(nonce(k), segment, None) for k, segment in enumerate(segments)]
     return salt + commitment + b"".join(sealed)
 
 
@@ -44,14 +45,15 @@ def c2sp_open(key, message, context=b""):
     cipher, nonce, commitment = c2sp_keys(key, message[:24], context)
     if not hmac.compare_digest(message[24:56], commitment):
         raise ValueError("wrong key or context, or a damaged header")
-    sealed = message[56:]
-    chunks = [sealed[at:at + CHUNK + 16] for at in range(0, len(sealed) + 1, CHUNK + 16)]
-    if len(chunks[-1]) < 16:
-        raise ValueError("truncated: the chunk that is shorter than the others is missing")
+    sealed, size = message[56:], SEGMENT + 16
+    segments = [sealed[at:at + size] for at in range(0, len(sealed) + 1, size)]
+    if len(segments[-1]) < 16:
+        raise ValueError("truncated: the last segment, shorter than the others, is missing")
     try:
-        return b"".join(cipher.decrypt(nonce(k), chunk, None) for k, chunk in enumerate(chunks))
+        return b"".join(cipher.decrypt(nonce(k), segment, None)
+                        for k, segment in enumerate(segments))
     except InvalidTag:
-        raise ValueError("a chunk is damaged") from None
+        raise ValueError("a segment is damaged") from None
 
 
 # ---- paraes: preface(32), then a c2sp message whose context begins with the preface ----
@@ -61,13 +63,13 @@ KEY_BYTES = {1: 16, 2: 32}
 
 
 def scrypt(passphrase, salt, log2n, length):
-    # scrypt needs 128 r N bytes and a few blocks; without maxmem OpenSSL refuses more than 32 MiB.
+    # scrypt takes a little more than 128 r N bytes. OpenSSL's default limit is 32 MiB.
     return hashlib.scrypt(passphrase, salt=salt, n=1 << log2n, r=8, p=1, dklen=length,
                           maxmem=128 * 8 * ((1 << log2n) + 4))
 
 
 def paraes_seal(plain, *, key=None, passphrase=None, context=b"", key_bytes=32, log2n=17):
-    """With a key of 16 or 32 bytes, or a passphrase; key_bytes and log2n go with the latter."""
+    """Takes a key of 16 or 32 bytes, or a passphrase; key_bytes and log2n go with a passphrase."""
     if passphrase is None:
         kdf, log2n, salt = BY_KEY_FILE, 0, bytes(16)
     else:
@@ -82,11 +84,12 @@ def paraes_open(message, *, key=None, passphrase=None, context=b""):
     preface = message[:32]
     version, kdf, aead, log2n = preface[8:12]
     if preface[:8] != b"PARAES\r\n" or version != 1 or aead not in KEY_BYTES or any(preface[12:16]):
-        raise ValueError("no paraes message of version 1")
+        raise ValueError("not a paraes message of version 1")
     if kdf == BY_PASSPHRASE and passphrase is not None:
         key = scrypt(passphrase, preface[16:], log2n, KEY_BYTES[aead])
     elif kdf != BY_KEY_FILE or key is None or log2n or any(preface[16:]):
-        raise ValueError("the other one of key and passphrase is needed, or it is damaged")
+        raise ValueError("the message needs a key instead of a passphrase or vice versa, or it is "
+                         "damaged")
     if len(key) != KEY_BYTES[aead]:
-        raise ValueError("wrong key: the message is for one of another length")
+        raise ValueError("wrong key: the message needs one of another length")
     return c2sp_open(key, message[32:], preface + context)

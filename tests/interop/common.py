@@ -1,4 +1,4 @@
-"""What the interop tests share, on top of what the tests of the command line share."""
+"""Helpers of the interop tests, in addition to tests/cli/support.py."""
 
 import json
 import pathlib
@@ -7,12 +7,13 @@ import sys
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 from support import KEYS, Case, pattern  # noqa: E402,F401
 
-CHUNK = 16384
-SEALED = CHUNK + 16
-PIECE = 16 * CHUNK  # the program reads, computes and writes so much at a time
-SIZES = (0, 1, 15, 16, 17, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK - 1, 2 * CHUNK, 2 * CHUNK + 1,
-         5 * CHUNK - 1, 5 * CHUNK, 5 * CHUNK + 1, PIECE - CHUNK, PIECE - CHUNK + 1, PIECE - 1,
-         PIECE, PIECE + 1, PIECE + CHUNK, 2 * PIECE - 1, 2 * PIECE, 2 * PIECE + 1, (1 << 20) + 5)
+SEGMENT = 16384
+SEALED = SEGMENT + 16  # a segment with its tag
+CHUNK = 16 * SEGMENT  # what paraes reads, encrypts and writes at a time
+SIZES = (0, 1, 15, 16, 17, SEGMENT - 1, SEGMENT, SEGMENT + 1, 2 * SEGMENT - 1, 2 * SEGMENT,
+         2 * SEGMENT + 1, 5 * SEGMENT - 1, 5 * SEGMENT, 5 * SEGMENT + 1, CHUNK - SEGMENT,
+         CHUNK - SEGMENT + 1, CHUNK - 1, CHUNK, CHUNK + 1, CHUNK + SEGMENT, 2 * CHUNK - 1,
+         2 * CHUNK, 2 * CHUNK + 1, (1 << 20) + 5)
 KERNELS = ("reference", "ttable", "openssl", "bitslice", "auto")
 CONTEXTS = (b"", b"\0", b"photos/2019", pattern(512))
 
@@ -26,10 +27,10 @@ def in_hex(context):
 
 
 class InteropCase(Case):
-    """Many messages in one run of the program, where a run for each would show no more."""
+    """Helpers that process many messages in one run of paraes."""
 
     def encrypt_all(self, plains, *flags):
-        """Encrypts a dict of plaintexts; returns the messages under the same names."""
+        """Encrypts a dict of plaintexts; returns a dict of the messages with the same keys."""
         for name, data in plains.items():
             self.write(name, data)
         self.ok("encrypt", "-q", "-f", *flags, "-o", "sealed", *plains)
@@ -38,19 +39,19 @@ class InteropCase(Case):
                 for name in plains}
 
     def decrypt_all(self, messages, *flags):
-        """The other way round."""
+        """Decrypts a dict of messages; returns a dict of the plaintexts with the same keys."""
         files = [self.write(f"{name}.paes", data) for name, data in messages.items()]
         self.ok("decrypt", "-q", "-f", *flags, "-o", "opened", *files)
         return {name: self.read(f"opened/{name}" if len(messages) > 1 else "opened")
                 for name in messages}
 
     def check_same(self, got, expected):
-        """Equal dicts of long values; says which names differ, and not all the bytes."""
+        """Checks that two dicts are equal; a failure names the keys that differ, not the values."""
         self.assertEqual(got.keys(), expected.keys())
         self.assertEqual([name for name in expected if got[name] != expected[name]], [])
 
     def refused(self, status, says, messages, *flags, pipe=True):
-        """Each of the messages is refused with `status`, from a file and from a pipe."""
+        """Expects verify to refuse each message with exit `status`, from a file and from a pipe."""
         for name, data in messages.items():
             self.write(name, data)
         done = self.run_paraes("verify", "--json", *flags, *messages)
@@ -63,7 +64,7 @@ class InteropCase(Case):
                     self.fails(status, "verify", *flags, "-", stdin=data, says=says)
 
     def four_ways(self, verb, data, check, *flags):
-        """From a file and from a pipe, to a file and to a pipe; check(output) looks at each."""
+        """Runs `verb` from a file and a pipe to a file and a pipe; calls check(output) for each."""
         self.write("input", data)
         for source, stdin in (("input", b""), ("-", data)):
             with self.subTest(verb=verb, size=len(data), source=source):
@@ -71,18 +72,19 @@ class InteropCase(Case):
                 self.ok(verb, *flags, "-f", "-o", "output", source, stdin=stdin)
                 check(self.read("output"))
 
-    def check_parts(self, message, plain, ranges, *flags):
-        """--offset and --length give what Python's slices give; length None is up to the end."""
+    def check_ranges(self, message, plain, ranges, *flags):
+        """Checks --offset and --length for each of `ranges`; a length of None omits --length."""
         self.write("message", message)
         for offset, length in ranges:
-            part = ["--offset", offset] + ([] if length is None else ["--length", length])
+            range_flags = ["--offset", offset]
+            range_flags += [] if length is None else ["--length", length]
             with self.subTest(size=len(plain), offset=offset, length=length):
-                got = self.ok("decrypt", *flags, *part, "-c", "message")
+                got = self.ok("decrypt", *flags, *range_flags, "-c", "message")
                 end = len(plain) if length is None else offset + length
-                self.assertTrue(got == plain[offset:end], f"{len(got)} other bytes")
+                self.assertTrue(got == plain[offset:end], f"{len(got)} bytes that differ")
 
 
-def parts(size, bounds):
+def ranges_around(size, bounds):
     """Ranges of a message of `size` bytes that begin and end at, before and after each bound."""
     near = sorted({b + d for b in bounds for d in (-1, 0, 1) if 0 <= b + d <= size} | {0, size})
     ranges = [(offset, None) for offset in near]
@@ -90,8 +92,9 @@ def parts(size, bounds):
     return ranges
 
 
-class ChunkedTests:
-    """What c2sp and paraes have in common. A format gives its flags, its client and its header."""
+class SegmentTests:
+    """Tests that c2sp and paraes have in common. A subclass defines flags(), the client's seal()
+    and open(), and the size of the header."""
 
     header_bytes = 0
 
@@ -119,19 +122,19 @@ class ChunkedTests:
         sealed = {n: self.seal(bits, data, context) for n, data in plains.items()}
         self.check_same(self.decrypt_all(sealed, *flags), plains)
 
-    def test_lengths(self):
+    def test_paraes_and_the_client_open_each_others_messages(self):
         plains = {f"f{size}": pattern(size) for size in SIZES}
         for bits in (128, 256):
             with self.subTest(bits=bits):
                 self.check_both_ways(bits, plains)
 
-    def test_sizes_of_messages(self):
+    def test_message_size_is_header_plaintext_and_tags(self):
         plains = {f"f{size}": pattern(size) for size in SIZES}
         for name, message in self.encrypt_all(plains, *self.flags(256)).items():
             size = len(plains[name])
-            self.assertEqual(len(message), self.header_bytes + size + 16 * (size // CHUNK + 1))
+            self.assertEqual(len(message), self.header_bytes + size + 16 * (size // SEGMENT + 1))
 
-    def test_files_and_pipes(self):
+    def test_files_and_pipes_agree_with_the_client(self):
         for size in SIZES:
             data = pattern(size)
             self.four_ways("encrypt", data, lambda made: self.assertTrue(
@@ -139,17 +142,17 @@ class ChunkedTests:
             self.four_ways("decrypt", self.seal(256, data), lambda got: self.assertTrue(
                 got == data), *self.flags(256))
 
-    def test_kernels(self):
+    def test_every_kernel_agrees_with_the_client(self):
         plains = {f"f{size}": pattern(size) for size in SIZES}
         for kernel in KERNELS:
             for bits in (128, 256):
                 with self.subTest(kernel=kernel, bits=bits):
                     self.check_both_ways(bits, plains, "--kernel", kernel)
 
-    def test_threads(self):
-        # One file a run: several small ones would be done side by side, each by one thread.
-        for size in (1, CHUNK, PIECE - 1, PIECE, 2 * PIECE - 1, 2 * PIECE + 1, (1 << 20) + 5,
-                     13 * PIECE + 7):
+    def test_any_number_of_threads_agrees_with_the_client(self):
+        # One file per run: of several small files, each would be encrypted by one thread.
+        for size in (1, SEGMENT, CHUNK - 1, CHUNK, 2 * CHUNK - 1, 2 * CHUNK + 1, (1 << 20) + 5,
+                     13 * CHUNK + 7):
             data = pattern(size)
             sealed = self.seal(128, data)
             for threads in (1, 2, 5):
@@ -160,73 +163,74 @@ class ChunkedTests:
                     self.assertTrue(self.open(128, made) == data)
                     self.assertTrue(self.ok("decrypt", *flags, "-", stdin=sealed) == data)
 
-    def test_contexts(self):
-        plains = {f"f{size}": pattern(size) for size in (0, 100, CHUNK)}
+    def test_contexts_agree_with_the_client(self):
+        plains = {f"f{size}": pattern(size) for size in (0, 100, SEGMENT)}
         for context in CONTEXTS:
             for bits in (128, 256):
                 with self.subTest(context=len(context), bits=bits):
                     self.check_both_ways(bits, plains, context=context)
 
-    def test_parts(self):
-        # Within, across and at the ends of chunks, and of pieces.
-        for bits, size, bounds in ((256, 3 * CHUNK + 100, (CHUNK, 2 * CHUNK)),
-                                   (128, 2 * CHUNK, (CHUNK,)),
-                                   (256, 2 * PIECE + 5, (PIECE + 77, 2 * PIECE)), (256, 0, ())):
+    def test_offset_and_length_select_a_range(self):
+        # Ranges within, across and at the ends of segments and chunks.
+        for bits, size, bounds in ((256, 3 * SEGMENT + 100, (SEGMENT, 2 * SEGMENT)),
+                                   (128, 2 * SEGMENT, (SEGMENT,)),
+                                   (256, 2 * CHUNK + 5, (CHUNK + 77, 2 * CHUNK)), (256, 0, ())):
             data = pattern(size)
-            self.check_parts(self.seal(bits, data), data, parts(size, bounds), *self.flags(bits))
+            self.check_ranges(self.seal(bits, data), data, ranges_around(size, bounds),
+                              *self.flags(bits))
 
-    def test_part_of_what_is_not_there(self):
-        message = self.seal(256, pattern(CHUNK + 5))
-        for offset, length in ((CHUNK + 6, 0), (CHUNK, 6), (0, CHUNK + 6), (1 << 40, 1)):
+    def test_range_beyond_the_end_is_refused(self):
+        message = self.seal(256, pattern(SEGMENT + 5))
+        for offset, length in ((SEGMENT + 6, 0), (SEGMENT, 6), (0, SEGMENT + 6), (1 << 40, 1)):
             with self.subTest(offset=offset, length=length):
                 self.fails(2, "decrypt", *self.flags(256), "--offset", offset, "--length", length,
                            "-c", self.write("m", message), says="beyond the end")
 
-    def test_part_of_a_pipe(self):
+    def test_range_of_a_pipe_is_refused(self):
         self.fails(2, "decrypt", *self.flags(256), "--offset", 1, "--length", 2, "-c", "-",
                    stdin=self.seal(256, b"data"), says="not in a pipe")
 
-    def test_part_that_is_damaged(self):
-        data = pattern(3 * CHUNK)
+    def test_range_with_a_damaged_segment_is_refused(self):
+        data = pattern(3 * SEGMENT)
         message = flipped(self.seal(256, data), self.header_bytes + SEALED + 9)
-        for offset, length in ((CHUNK, 1), (2 * CHUNK - 1, 5), (0, CHUNK + 1)):
+        for offset, length in ((SEGMENT, 1), (2 * SEGMENT - 1, 5), (0, SEGMENT + 1)):
             with self.subTest(offset=offset, length=length):
                 self.fails(4, "decrypt", *self.flags(256), "--offset", offset, "--length", length,
                            "-c", self.write("m", message))
 
-    def test_info(self):
+    def test_info_states_sizes_and_segments(self):
         flags = [flag for flag in self.flags(256) if flag in ("--format", "c2sp", "paraes")]
         for size in SIZES:
             with self.subTest(size=size):
                 self.write("m", self.seal(256, pattern(size)))
                 said = json.loads(self.ok("info", "--json", *flags, "m"))
                 self.assertEqual(said["header_bytes"], self.header_bytes)
-                self.assertEqual(said["segment_bytes"], CHUNK)
+                self.assertEqual(said["segment_bytes"], SEGMENT)
                 self.assertEqual(said["bytes"], len(self.read("m")))
                 self.assertEqual(said["plain_bytes"], size)
-                self.assertEqual(said["segments"], size // CHUNK + 1)
+                self.assertEqual(said["segments"], size // SEGMENT + 1)
 
-    def test_wrong_context(self):
+    def test_wrong_context_is_refused(self):
         for right, wrong in ((b"", b"x"), (b"x", b""), (b"x", b"y"), (b"x", b"x\0"),
                              (pattern(512), flipped(pattern(512), 511))):
             with self.subTest(right=len(right), wrong=len(wrong)):
                 messages = {"small": self.seal(256, b"x", right),
-                            "large": self.seal(256, pattern(PIECE), right)}
+                            "large": self.seal(256, pattern(CHUNK), right)}
                 self.refused(5, "context", messages, *self.flags(256, wrong))
 
-    def test_changed_salt_or_commitment(self):
+    def test_changed_salt_or_commitment_is_refused(self):
         message = self.seal(256, b"data")
-        # The last 56 bytes of the header: 24 of salt, 32 of commitment.
+        # The header ends in a salt of 24 bytes and a commitment of 32.
         places = range(self.header_bytes - 56, self.header_bytes)
         changed = {f"byte{at}": flipped(message, at, 0x80) for at in places}
         self.refused(5, "damaged header", changed, *self.flags(256), pipe=False)
 
-    def test_changed_chunks(self):
-        size = 2 * CHUNK + 50
+    def test_changed_or_moved_segments_are_refused(self):
+        size = 2 * SEGMENT + 50
         message = self.seal(256, pattern(size))
         h = self.header_bytes
         changed = {f"byte{at}": flipped(message, at)
-                   for at in (h, h + CHUNK, h + SEALED - 1, h + SEALED, h + 2 * SEALED,
+                   for at in (h, h + SEGMENT, h + SEALED - 1, h + SEALED, h + 2 * SEALED,
                               h + 2 * SEALED + 49, h + 2 * SEALED + 50, len(message) - 1)}
         first, second, last = message[h:h + SEALED], message[h + SEALED:h + 2 * SEALED], \
             message[h + 2 * SEALED:]
@@ -235,8 +239,8 @@ class ChunkedTests:
                        dropped=start + second + last, repeated=message[:-len(last)] + first + last)
         self.refused(4, "", changed, *self.flags(256))
 
-    def test_cut_off_or_with_more(self):
-        size = 2 * CHUNK + 50
+    def test_truncated_or_extended_messages_are_refused(self):
+        size = 2 * SEGMENT + 50
         message = self.seal(256, pattern(size))
         h = self.header_bytes
         cuts = {0, 1, 23, 24, h - 1, h, h + 1, h + 15, h + 16, h + 17, h + SEALED - 1, h + SEALED,
@@ -247,21 +251,21 @@ class ChunkedTests:
             changed[f"more{more}"] = message + bytes(more)
         self.refused(4, "", changed, *self.flags(256))
 
-    def test_full_last_chunk(self):
-        # All chunks are there and authentic, but the shorter one that must follow is missing.
-        for chunks in (1, 2, 16):
-            whole = self.seal(256, pattern(chunks * CHUNK))
-            self.refused(4, "truncated", {f"n{chunks}": whole[:-16]}, *self.flags(256))
+    def test_message_without_its_short_last_segment_is_refused(self):
+        # All full segments are authentic, but the shorter one that must follow is missing.
+        for segments in (1, 2, 16):
+            whole = self.seal(256, pattern(segments * SEGMENT))
+            self.refused(4, "truncated", {f"n{segments}": whole[:-16]}, *self.flags(256))
 
-    def test_nothing_is_left_of_a_bad_file(self):
-        message = flipped(self.seal(256, pattern(PIECE + 5)), -1)
+    def test_damaged_file_leaves_no_output(self):
+        message = flipped(self.seal(256, pattern(CHUNK + 5)), -1)
         self.write("m.paes", message)
         before = self.names()
         self.fails(4, "decrypt", *self.flags(256), "m.paes")
         self.fails(5, "decrypt", *self.flags(256, b"x"), "m.paes")
         self.assertEqual(self.names(), before)
 
-    def test_salts_differ(self):
+    def test_every_encryption_has_another_salt(self):
         made = [self.ok("encrypt", *self.flags(256), "-", stdin=b"") for _ in range(3)]
         starts = {one[self.header_bytes - 56:self.header_bytes - 32] for one in made}
         self.assertEqual(len(starts), 3)

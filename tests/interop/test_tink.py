@@ -1,4 +1,4 @@
-"""--format tink against Tink itself, the PyPI package, both ways."""
+"""--format tink against the PyPI package tink, in both directions."""
 
 import base64
 import hmac
@@ -7,7 +7,7 @@ import json
 import os
 
 import tink
-from common import KEYS, InteropCase, flipped, in_hex, parts, pattern
+from common import KEYS, InteropCase, flipped, in_hex, pattern, ranges_around
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from tink import json_proto_keyset_format, secret_key_access, streaming_aead
 from tink.proto import aes_gcm_hkdf_streaming_pb2, common_pb2
@@ -19,7 +19,7 @@ TEMPLATES = {name: getattr(streaming_aead.streaming_aead_key_templates, name)
              for name in ("AES128_GCM_HKDF_4KB", "AES128_GCM_HKDF_1MB", "AES256_GCM_HKDF_4KB",
                           "AES256_GCM_HKDF_1MB")}
 TYPE_URL = "type.googleapis.com/google.crypto.tink.AesGcmHkdfStreamingKey"
-SMALL = 1 << 20  # with segments as large as this, fewer of them
+LARGE_SEGMENT = 1 << 20  # tests take fewer segments of this size and above
 
 
 class Key:
@@ -33,7 +33,7 @@ class Key:
         self.more = segment - 16  # and in each after it
 
     def json(self, status="ENABLED", **changed):
-        """Its row in a keyset; `changed` replaces members of the protocol buffer."""
+        """The entry of a keyset for this key; `changed` replaces fields of the protocol buffer."""
         params = {"ciphertext_segment_size": self.segment, "derived_key_size": self.derived,
                   "hkdf_hash_type": HASHES[self.hash]}
         params.update((n, v) for n, v in changed.items() if n in params)
@@ -49,12 +49,12 @@ class Key:
         s, h, second = self.segment, self.header, self.first + self.more
         sizes = {0, 1, 15, 16, 17, h, self.first - 1, self.first, self.first + 1, s - 1, s, s + 1,
                  second - 1, second, second + 1, second + self.more}
-        if s < SMALL:
+        if s < LARGE_SEGMENT:
             sizes |= {second + 9 * self.more + 5, second + 29 * self.more}
         return sorted(n for n in sizes if n >= 0)
 
     def seal(self, segments, associated_data=b""):
-        """A message of just these segments, whatever Tink would make of their plaintext."""
+        """A message of exactly these segments, even where Tink would choose others."""
         hash_name = self.hash.lower()
         salt, prefix = os.urandom(self.derived), os.urandom(7)
         prk = hmac.digest(salt, self.value, hash_name)
@@ -72,13 +72,13 @@ class Key:
 
 
 def keyset(*rows, primary=1):
-    """Rows are keys, or what their json() gave."""
+    """A keyset in JSON. Each row is a Key or an entry from its json()."""
     rows = [row.json() if isinstance(row, Key) else row for row in rows]
     return json.dumps({"primaryKeyId": primary, "key": rows})
 
 
 def key_of(text):
-    """The one key of a keyset that Tink made."""
+    """The only key of a keyset that Tink wrote."""
     [row] = json.loads(text)["key"]
     key = aes_gcm_hkdf_streaming_pb2.AesGcmHkdfStreamingKey.FromString(
         base64.b64decode(row["keyData"]["value"]))
@@ -89,7 +89,7 @@ def key_of(text):
 
 class TinkCase(InteropCase):
     def keys(self, text, name="keyset"):
-        """Writes a keyset; returns the flags for it, and Tink with the same keys."""
+        """Writes a keyset; returns the flags for it, and Tink's primitive with the same keys."""
         self.write(name, text.encode())
         handle = json_proto_keyset_format.parse(text, secret_key_access.TOKEN)
         return (["--format", "tink", "--key-file", name],
@@ -117,7 +117,7 @@ class TinkCase(InteropCase):
 
 
 class Templates(TinkCase):
-    def test_keysets_of_tink(self):
+    def test_keysets_of_tink_templates_agree_with_tink(self):
         for name, template in TEMPLATES.items():
             with self.subTest(template=name):
                 text = json_proto_keyset_format.serialize(tink.new_keyset_handle(template),
@@ -129,7 +129,7 @@ class Templates(TinkCase):
                                   16 if name.startswith("AES128") else 32))
                 self.check_both_ways(aead, {f"f{n}": pattern(n) for n in key.sizes()}, *flags)
 
-    def test_files_pipes_and_threads(self):
+    def test_files_pipes_and_threads_agree_with_tink(self):
         for name in ("AES128_GCM_HKDF_4KB", "AES256_GCM_HKDF_1MB"):
             text = json_proto_keyset_format.serialize(tink.new_keyset_handle(TEMPLATES[name]),
                                                       secret_key_access.TOKEN)
@@ -146,8 +146,8 @@ class Templates(TinkCase):
 
 
 class Parameters(TinkCase):
-    def test_segments_hashes_and_keys(self):
-        # A value of 32 bytes derives either size, and is what HKDF mixes whole.
+    def test_segment_hash_and_key_sizes_agree_with_tink(self):
+        # A key value of 32 bytes derives keys of 16 and of 32 bytes.
         for segment, hash_name, (length, derived) in itertools.product(
                 (64, 100, 4097, 65536), HASHES, ((16, 16), (32, 32), (32, 16))):
             with self.subTest(segment=segment, hash=hash_name, length=length, derived=derived):
@@ -155,16 +155,16 @@ class Parameters(TinkCase):
                 flags, aead = self.keys(keyset(key))
                 self.check_both_ways(aead, {f"f{n}": pattern(n) for n in key.sizes()}, *flags)
 
-    def test_sizes_of_messages(self):
+    def test_messages_are_as_long_as_those_of_tink(self):
         for key in (Key(64, 16), Key(4096, 32)):
             flags, aead = self.keys(keyset(key))
             plains = {f"f{n}": pattern(n) for n in key.sizes()}
             for name, message in self.encrypt_all(plains, *flags).items():
-                # Never a full segment and an empty one: as long as what Tink makes.
+                # No empty segment follows a full one, so messages are as long as Tink's.
                 self.assertEqual(len(message), len(self.tink_seal(aead, plains[name])))
 
-    def test_least_segment(self):
-        # A segment 0 with one byte of plaintext, and none.
+    def test_smallest_segment_size_agrees_with_tink(self):
+        # Segment 0 holds one byte of plaintext; one byte less is refused.
         for derived in (16, 32):
             key = Key(derived + 25, derived)
             flags, aead = self.keys(keyset(key))
@@ -173,7 +173,7 @@ class Parameters(TinkCase):
             self.fails(2, "encrypt", "--format", "tink", "--key-file", "short", "-",
                        says=str(derived + 25))
 
-    def test_associated_data(self):
+    def test_associated_data_agrees_with_tink(self):
         key = Key(4096, 32)
         flags, aead = self.keys(keyset(key))
         plains = {f"f{n}": pattern(n) for n in (0, 1, key.first, 3 * key.more)}
@@ -187,7 +187,7 @@ class Parameters(TinkCase):
             self.refused(4, "wrong key", {"m": message}, *flags, *in_hex(wrong))
         self.fails(2, "encrypt", *flags, *in_hex(bytes(513)), "-", says="512")
 
-    def test_kernels(self):
+    def test_every_kernel_agrees_with_tink(self):
         for key in (Key(100, 32), Key(4097, 16)):
             flags, aead = self.keys(keyset(key))
             plains = {f"f{n}": pattern(n) for n in key.sizes()}
@@ -195,17 +195,17 @@ class Parameters(TinkCase):
                 with self.subTest(kernel=kernel, segment=key.segment):
                     self.check_both_ways(aead, plains, *flags, "--kernel", kernel)
 
-    def test_parts(self):
+    def test_offset_and_length_select_a_range(self):
         for key in (Key(64, 32), Key(4096, 16)):
             flags, aead = self.keys(keyset(key))
             bounds = (key.first, key.first + key.more, key.first + 20 * key.more)
             for size in (bounds[-1] + 50, bounds[-1]):
                 data = pattern(size)
                 message = self.tink_seal(aead, data)
-                few = parts(size, bounds)[::2]
-                self.check_parts(message, data, few, *flags)
+                ranges = ranges_around(size, bounds)[::2]
+                self.check_ranges(message, data, ranges, *flags)
 
-    def test_info(self):
+    def test_info_states_sizes_and_segments(self):
         for key in (Key(100, 16), Key(4096, 32)):
             flags, aead = self.keys(keyset(key))
             for size in key.sizes():
@@ -222,7 +222,7 @@ class Parameters(TinkCase):
 
 
 class RawKeys(TinkCase):
-    def test_equal_a_keyset(self):
+    def test_raw_key_and_keyset_with_the_same_parameters_agree(self):
         for segment, hash_name, (length, derived) in itertools.product(
                 (100, 4096), HASHES, ((16, 16), (32, 32), (32, 16))):
             with self.subTest(segment=segment, hash=hash_name, length=length, derived=derived):
@@ -236,20 +236,20 @@ class RawKeys(TinkCase):
                 self.check_same(self.decrypt_all(self.encrypt_all(plains, *raw), *in_set), plains)
                 self.check_same(self.decrypt_all(self.encrypt_all(plains, *in_set), *raw), plains)
 
-    def test_defaults_are_the_1mb_templates(self):
+    def test_defaults_of_raw_keys_are_the_1mb_templates(self):
         for bits in (128, 256):
             flags = ["--format", "tink", "--key-file", self.write("raw", KEYS[bits])]
             _, aead = self.keys(keyset(Key(1 << 20, bits // 8, value=KEYS[bits])))
             self.check_both_ways(aead, {"f": pattern((1 << 20) + 99), "g": b""}, *flags)
 
-    def test_hex(self):
+    def test_hex_key_file_agrees_with_tink(self):
         key = Key(4096, 32, value=KEYS[256])
         _, aead = self.keys(keyset(key))
         self.write("hex", key.value.hex().encode() + b"\n")
         flags = ["--format", "tink", "--key-file", "hex", "--segment-size", "4KiB"]
         self.check_both_ways(aead, {"f": pattern(9999)}, *flags)
 
-    def test_other_parameters_do_not_open(self):
+    def test_other_parameters_of_a_raw_key_are_refused(self):
         key = Key(4096, 16, "SHA256", KEYS[256])
         _, aead = self.keys(keyset(key))
         messages = {f"f{n}": self.tink_seal(aead, pattern(n)) for n in (5, 9999)}
@@ -261,7 +261,7 @@ class RawKeys(TinkCase):
         self.refused(4, "header", messages, "--format", "tink", "--key-file", "raw",
                      "--segment-size", 4096)
 
-    def test_flags_go_with_raw_keys(self):
+    def test_flags_of_raw_keys_are_refused_with_a_keyset(self):
         flags, _ = self.keys(keyset(Key(4096, 16)))
         for more in (["--segment-size", 4096], ["--tink-hash", "SHA1"], ["--key-bits", 128]):
             self.fails(2, "encrypt", *flags, *more, "-", says=[more[0], "raw key"])
@@ -275,7 +275,7 @@ class Damage(TinkCase):
         self.segments = [pattern(self.key.first), pattern(self.key.more), pattern(50)]
         self.message = self.tink_seal(self.aead, b"".join(self.segments))
 
-    def test_changed(self):
+    def test_changed_or_moved_segments_are_refused(self):
         message, s, h = self.message, self.key.segment, self.key.header
         changed = {f"byte{at}": flipped(message, at)
                    for at in (1, h - 1, h, s - 1, s, 2 * s - 1, 2 * s, len(message) - 1)}
@@ -288,14 +288,14 @@ class Damage(TinkCase):
         for at in (1, h - 1, h):
             self.refused(4, "wrong key", {"m": flipped(message, at)}, *self.flags)
 
-    def test_header_length(self):
+    def test_wrong_header_length_is_refused(self):
         for length in (0, 23, 25, 40, 255):
             changed = {"m": bytes([length]) + self.message[1:]}
             self.refused(4, f"header says that it has {length} bytes", changed, *self.flags)
 
-    def test_cut_off_or_with_more(self):
+    def test_truncated_or_extended_messages_are_refused(self):
         message, s, h = self.message, self.key.segment, self.key.header
-        # Whole segments, of which none is the last, are truncated as well.
+        # Whole segments without the last one are a truncated message as well.
         cuts = {0, 1, h - 1, h, h + 1, h + 15, h + 16, s - 1, s, s + 1, s + 15, s + 16, 2 * s - 1,
                 2 * s, 2 * s + 1, 2 * s + 15, 2 * s + 16, len(message) - 1}
         changed = {f"cut{at}": message[:at] for at in cuts}
@@ -303,16 +303,16 @@ class Damage(TinkCase):
             changed[f"more{more}"] = message + bytes(more)
         self.refused(4, "", changed, *self.flags)
 
-    def test_wrong_key(self):
+    def test_wrong_key_is_refused(self):
         flags, _ = self.keys(keyset(Key(256, 16)), "other")
         self.refused(4, "wrong key", {"m": self.message}, *flags)
 
-    def test_segments_by_hand(self):
-        """The messages that the next tests rely on are what Tink would make."""
+    def test_messages_sealed_by_hand_are_opened_by_tink(self):
+        """Checks Key.seal(), on which the next tests rely."""
         made = self.key.seal(self.segments, b"ad")
         self.assertEqual(self.tink_open(self.aead, made, b"ad"), b"".join(self.segments))
 
-    def test_empty_last_segment(self):
+    def test_empty_segment_after_a_full_one_is_accepted_with_a_note(self):
         for full in (self.segments[:1], self.segments[:2]):
             data = b"".join(full)
             message = self.key.seal([*full, b""])
@@ -323,13 +323,13 @@ class Damage(TinkCase):
                 done = self.run_paraes("verify", "-v", *self.flags, name, stdin=stdin)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn(b"the last segment is empty and follows a full one", done.stderr)
-            # Which it does not say of what Tink makes.
+            # Tink writes no empty segment, so nothing is said of its message.
             done = self.run_paraes("verify", "-v", *self.flags, "-",
                                    stdin=self.tink_seal(self.aead, data))
             self.assertNotIn(b"is empty", done.stderr)
 
-    def test_last_mark(self):
-        # A short segment that is not the last one, and a last one that more follows.
+    def test_wrong_last_segment_mark_is_refused(self):
+        # A short segment that is not marked as the last one, and a segment after the last one.
         short = self.key.seal([self.segments[0][:-1], b"data"])
         self.refused(4, "", {"short": short}, *self.flags)
         ended = self.key.seal(self.segments[:1])
@@ -337,14 +337,14 @@ class Damage(TinkCase):
 
 
 class SeveralKeys(TinkCase):
-    def test_any_enabled_key_opens(self):
+    def test_any_enabled_key_opens_and_the_primary_key_encrypts(self):
         keys = [Key(4096, 16, id=1), Key(100, 32, "SHA512", id=2), Key(65536, 16, "SHA1", id=3),
                 Key(4097, 32, id=4)]
         for primary in (1, 2, 3, 4):
             flags, aead = self.keys(keyset(*keys, primary=primary))
             own = keys[primary - 1]
             self.check_both_ways(aead, {f"f{n}": pattern(n) for n in own.sizes()}, *flags)
-            # The primary key encrypts: a keyset of this key alone opens it.
+            # The primary key encrypts: a keyset with this key only opens the message.
             alone, _ = self.keys(keyset(own, primary=primary), "alone")
             made = self.ok("encrypt", *flags, "-", stdin=b"data")
             self.assertEqual(self.ok("decrypt", *alone, "-", stdin=made), b"data")
@@ -356,8 +356,8 @@ class SeveralKeys(TinkCase):
                 self.four_ways("decrypt", self.tink_seal(aead, data),
                                lambda got: self.assertTrue(got == data), *flags)
 
-    def test_same_header_length(self):
-        # Nothing but segment 0 tells them apart, and where that ends depends on the key.
+    def test_keys_with_the_same_header_length_are_told_apart(self):
+        # Only segment 0 tells the keys apart, and its end depends on the key.
         for a, b in ((64, 4096), (4096, 64), (4096, 4096), (100, 1 << 20), (1 << 20, 65536)):
             keys = [Key(a, 16, id=1), Key(b, 16, id=2)]
             flags, _ = self.keys(keyset(*keys))
@@ -371,29 +371,29 @@ class SeveralKeys(TinkCase):
                         self.write("m", message)
                         self.assertTrue(self.ok("decrypt", *flags, "-c", "m") == data)
                         self.assertTrue(self.ok("decrypt", *flags, "-", stdin=message) == data)
-                # A full first segment and an empty one, which the two keys read differently.
+                # A full first segment and an empty one: each key divides these bytes differently.
                 data = pattern(key.first)
                 message = key.seal([data, b""])
                 self.write("m", message)
                 self.assertTrue(self.ok("decrypt", *flags, "-c", "m") == data)
                 self.assertTrue(self.ok("decrypt", *flags, "-", stdin=message) == data)
 
-    def test_part_with_second_key(self):
+    def test_offset_and_length_work_with_the_second_key(self):
         keys = [Key(4096, 16, id=1), Key(64, 16, id=2)]
         flags, _ = self.keys(keyset(*keys))
         _, aead = self.keys(keyset(keys[1], primary=2), "alone")
         data = pattern(1000)
         ranges = [(0, 1), (30, 400), (999, 1), (1000, None), (500, None)]
-        self.check_parts(self.tink_seal(aead, data), data, ranges, *flags)
+        self.check_ranges(self.tink_seal(aead, data), data, ranges, *flags)
 
-    def test_none_fits(self):
+    def test_message_of_a_key_outside_the_keyset_is_refused(self):
         for keys in ((Key(4096, 16, id=1), Key(64, 16, id=2)), (Key(4096, 16, id=1),)):
             flags, _ = self.keys(keyset(*keys))
             _, aead = self.keys(keyset(Key(4096, 16)), "other")
             messages = {f"f{n}": self.tink_seal(aead, pattern(n)) for n in (0, 20, 9999)}
             self.refused(4, "wrong key", messages, *flags)
 
-    def test_keys_that_are_not_enabled(self):
+    def test_disabled_and_destroyed_keys_do_not_open(self):
         used, other = Key(4096, 16, id=1), Key(4096, 16, id=2)
         _, aead = self.keys(keyset(other, primary=2), "alone")
         message = self.tink_seal(aead, b"data")
@@ -405,19 +405,19 @@ class SeveralKeys(TinkCase):
                 self.tink_open(both, message)
             self.refused(4, "wrong key", {"m": message}, *flags)
 
-    def test_key_that_is_destroyed(self):
-        # What was destroyed has no keyData any more, and Tink goes on with the others.
+    def test_destroyed_key_without_data_is_ignored(self):
+        # A destroyed key has no keyData, and Tink uses the other keys.
         row = {"status": "DESTROYED", "keyId": 2, "outputPrefixType": "RAW"}
         flags, aead = self.keys(keyset(Key(4096, 16), row))
         self.check_both_ways(aead, {"f": pattern(9999)}, *flags)
 
-    def test_disabled_key_of_another_type(self):
+    def test_disabled_key_of_another_type_is_ignored(self):
         row = Key(4096, 16, id=2).json(status="DISABLED")
         row["keyData"]["typeUrl"] = "type.googleapis.com/google.crypto.tink.AesGcmKey"
         flags, aead = self.keys(keyset(Key(4096, 16), row))
         self.check_both_ways(aead, {"f": pattern(9999)}, *flags)
 
-    def test_primary_that_is_not_enabled(self):
+    def test_primary_key_that_is_not_enabled_is_refused(self):
         keys = [Key(4096, 16, id=1), Key(4096, 16, id=2)]
         for status in ("DISABLED", "DESTROYED"):
             self.write("keyset", keyset(keys[0].json(status=status), keys[1]).encode())
@@ -426,9 +426,9 @@ class SeveralKeys(TinkCase):
                            says="primary key")
 
 
-class OddKeysets(TinkCase):
+class BadKeysets(TinkCase):
     def refuses(self, text, *secrets, says="keyset"):
-        """Exit 2, and no eight characters of a secret in what is said."""
+        """Expects exit 2, and no eight characters of a secret in the output."""
         data = text if isinstance(text, bytes) else text.encode()
         self.write("keyset", data)
         for verb in ("encrypt", "decrypt"):
@@ -444,21 +444,21 @@ class OddKeysets(TinkCase):
                    base64.b64encode(key.value).decode()]
         self.refuses(text, *secrets, **more)
 
-    def test_encrypted(self):
+    def test_encrypted_keyset_is_refused(self):
         with_value = base64.b64encode(os.urandom(90)).decode()
         info = {"primaryKeyId": 1, "keyInfo": [{"typeUrl": TYPE_URL, "status": "ENABLED",
                                                 "keyId": 1, "outputPrefixType": "RAW"}]}
         self.refuses(json.dumps({"encryptedKeyset": with_value, "keysetInfo": info}), with_value,
                      says="encrypted")
 
-    def test_of_tink_for_something_else(self):
+    def test_keyset_of_another_key_type_is_refused(self):
         template = streaming_aead.streaming_aead_key_templates.AES128_CTR_HMAC_SHA256_4KB
         text = json_proto_keyset_format.serialize(tink.new_keyset_handle(template),
                                                   secret_key_access.TOKEN)
         [row] = json.loads(text)["key"]
         self.refuses(text, row["keyData"]["value"], says="AesCtrHmacStreamingKey")
 
-    def test_keys_that_do_not_fit(self):
+    def test_keys_with_bad_parameters_are_refused(self):
         key = Key(4096, 16)
         for changed, says in (({"version": 1}, "version 1"),
                               ({"ciphertext_segment_size": 40}, "segment"),
@@ -476,20 +476,20 @@ class OddKeysets(TinkCase):
                 self.check(keyset(row), key, says=["keyset", says])
                 self.refuses(keyset(row), row["keyData"]["value"])
 
-    def test_no_primary(self):
+    def test_missing_primary_key_is_refused(self):
         key = Key(4096, 16)
         self.check(keyset(key, primary=2), key, says="primary key")
-        # Spaces, because a text this short is taken for a raw key of the wrong size.
+        # Spaces, because paraes takes so short a text for a raw key of the wrong size.
         self.refuses(json.dumps({"primaryKeyId": 1, "key": []}) + 200 * " ", says="primary key")
 
-    def test_two_primaries(self):
-        # Nothing says which of them encrypts, and Tink would open nothing with such a keyset.
+    def test_two_primary_keys_are_refused(self):
+        # It is ambiguous which key encrypts, and Tink refuses such a keyset.
         text = keyset(Key(4096, 16), Key(4096, 16))
         with self.assertRaises(tink.TinkError):
             self.keys(text)
         self.refuses(text)
 
-    def test_damaged_text(self):
+    def test_damaged_keysets_are_refused(self):
         key = Key(4096, 16)
         text = keyset(key)
         value = key.json()["keyData"]["value"]

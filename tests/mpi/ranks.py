@@ -20,7 +20,7 @@ TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS / "cli"), str(TESTS / "faults")]
 
 import support
-from support import BIN, DEADLINE, KEYS, Case, as_a_shell_does, pattern
+from support import BIN, DEADLINE, KEYS, Case, pattern, restore_signals
 
 PROGRAM = os.environ.get("PARAES_MPI", "")
 LAUNCHER = shlex.split(os.environ.get("PARAES_MPIRUN", ""))
@@ -160,7 +160,7 @@ class MpiCase(Case):
         env = self.environment(**(env or {}))
         source = {"stdin": subprocess.DEVNULL} if stdin is None else {"stdin": subprocess.PIPE}
         process = subprocess.Popen(command, cwd=self.dir, env=env, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, preexec_fn=as_a_shell_does,
+                                   stderr=subprocess.PIPE, preexec_fn=restore_signals,
                                    **{**source, **kwargs})
         try:
             out, err = process.communicate(stdin, timeout=limit)
@@ -230,7 +230,7 @@ class Running:
         self.env = case.environment()
         self.program = program
         self.process = subprocess.Popen(
-            command, cwd=case.dir, env=self.env, preexec_fn=as_a_shell_does,
+            command, cwd=case.dir, env=self.env, preexec_fn=restore_signals,
             **{"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL,
                "stderr": subprocess.PIPE, **kwargs})
         case.addCleanup(self.close)
