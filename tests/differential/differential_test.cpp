@@ -137,7 +137,8 @@ TEST_P(MatchesOpenSsl, EveryMode_LengthsAroundBatches) {
   check_lengths("every length to 1,100, lengths around batches to 4,096", lengths_around_batches);
 }
 
-// Takes up to 20 seconds a kernel. Names that begin with "Long" select the tests of the long tier.
+// Takes up to 20 seconds per kernel. The name begins with "Long", by which ctest selects the tests
+// of the long tier.
 class LongLengths : public MatchesOpenSsl {};
 
 TEST_P(LongLengths, EveryMode_EveryLengthTo4096_MatchesOpenSsl) {
@@ -145,8 +146,7 @@ TEST_P(LongLengths, EveryMode_EveryLengthTo4096_MatchesOpenSsl) {
                 [](const Operation& operation) { return every_length(operation, 4096); });
 }
 
-// Lengths on both sides of the length from which the executor uses a second thread, and of those
-// from which it uses further ones.
+// Lengths that the executor cuts into 1, 2, 4 and 8 ranges, with and without a rest.
 TEST_P(MatchesOpenSsl, EveryMode_OneToEightThreads) {
   std::size_t messages = 0;
   for (const Operation& operation : all_operations()) {
@@ -377,8 +377,8 @@ TEST_P(MatchesOpenSsl, Ctr_CounterWraps) {
   report("CTR across 2^8 … 2^128", messages);
 }
 
-// The counter wraps before, at and after the block where the second or third thread starts.
-TEST_P(MatchesOpenSsl, Ctr_CounterWrapsBetweenThreads) {
+// The counter wraps in the range of the first or of the third thread, or at the end.
+TEST_P(MatchesOpenSsl, Ctr_CounterWrapsOnThreeThreads) {
   const Buffer key = make_key(16, 10);
   const Buffer in = pattern(100003);
   std::size_t messages = 0;

@@ -1,5 +1,5 @@
 // Which kernel runs: CPU features and PARAES_CPU_MASK, the kernel table, selection by name and by
-// `auto`, and the functions that the processor in fact entered: those of the selected row only.
+// `auto`, and a check that the processor enters functions of the selected row only.
 
 #include <gtest/gtest.h>
 
@@ -149,7 +149,8 @@ TEST(Features, Mask_AcceptsListsAndRefusesUnknownNames) {
     } catch (const InvalidArgument& e) {
       const std::string text = e.what();
       EXPECT_NE(text.find("PARAES_CPU_MASK"), std::string::npos) << text;
-      EXPECT_NE(text.find("avx512_vbmi2"), std::string::npos) << "names the features: " << text;
+      EXPECT_NE(text.find("avx512_vbmi2"), std::string::npos)
+          << "does not name the features: " << text;
     }
   }
 }

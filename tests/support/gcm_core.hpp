@@ -1,4 +1,4 @@
-// GCM encryption with nonces of any length. The public interface takes 12-byte nonces only.
+// GCM encryption with nonces of any length. The public class encrypts with 12-byte nonces only.
 #pragma once
 
 #include <array>

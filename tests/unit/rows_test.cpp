@@ -282,7 +282,7 @@ TEST_P(KernelXts, MatchesOpenSslForManyUnitsAndStrides) {
 
 TEST_P(KernelFunctions, Ghash_MatchesSp80038dForEveryBlockCount) {
   const Block keys[] = {block_of(make_key(16, 60)), block_of(make_key(16, 61)),
-                        Block{0x80},  // the one of the field
+                        Block{0x80},  // 1 in GF(2^128)
                         Block{}, block_of(Buffer(16, 0xff))};
   for (const Block& h : keys) {
     GhashKey key;

@@ -197,7 +197,8 @@ TEST(SecretBytes, MoveAndTruncate_KeepTheBytesAndZeroTheRest) {
   std::uint8_t* data = moved.data();
   moved.truncate(16);
   EXPECT_EQ(moved.size(), 16U);
-  EXPECT_EQ(support::difference({data + 16, 32}, support::Buffer(32)), "") << "the rest is zeroed";
+  EXPECT_EQ(support::difference({data + 16, 32}, support::Buffer(32)), "")
+      << "the rest is not zero";
   moved.truncate(100);
   EXPECT_EQ(moved.size(), 16U);
   EXPECT_EQ(SecretBytes(5).span()[4], 0);
