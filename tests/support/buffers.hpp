@@ -1,4 +1,4 @@
-// Test data, and buffers that notice writes beside them.
+// Test data, and buffers that detect writes outside of them.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace paraes::support {
 
 using Buffer = std::vector<std::uint8_t>;
 
-// Bytes that repeat with period 251. It is prime to every block size and vector width, so two
-// blocks that change places do not go unnoticed.
+// Bytes that repeat with period 251. This has no factor in common with any block size or vector
+// width, so a test notices when two blocks change places.
 inline std::vector<std::uint8_t> pattern(std::size_t bytes, unsigned first = 0) {
   std::vector<std::uint8_t> data(bytes);
   unsigned value = first % 251;
@@ -27,7 +27,7 @@ inline std::vector<std::uint8_t> pattern(std::size_t bytes, unsigned first = 0) 
   return data;
 }
 
-// A key without regularity: no two words and, for XTS, no two halves are equal.
+// A pseudo-random key. Its two halves differ, as XTS requires.
 inline std::vector<std::uint8_t> make_key(std::size_t bytes, unsigned seed = 1) {
   std::vector<std::uint8_t> key(bytes);
   std::uint32_t state = 2463534242U + seed * 77777U;
@@ -61,7 +61,7 @@ class PlacedBuffer {
   [[nodiscard]] MutableBytes span() noexcept { return {start_, bytes_}; }
   void fill(Bytes source) { std::copy(source.begin(), source.end(), start_); }
 
-  // Whether all bytes outside [data(), data() + size) are as they were.
+  // Whether no byte outside of span() has changed.
   [[nodiscard]] bool margins_intact() const {
     const auto is_filler = [](std::uint8_t b) { return b == filler; };
     return std::all_of(base_, start_, is_filler) &&
@@ -77,9 +77,9 @@ class PlacedBuffer {
   std::uint8_t* start_;
 };
 
-// A page-aligned buffer between two pages that may not be touched. The bytes end directly before
-// the second or begin directly after the first, so that a read or a write of one byte too many is a
-// segmentation fault.
+// Memory between two inaccessible pages. A placed range begins directly after the first page or
+// ends directly before the second, so that reading or writing one byte too many is a segmentation
+// fault.
 class GuardedBuffer {
  public:
   enum class Flush { start, end };
@@ -89,6 +89,7 @@ class GuardedBuffer {
   GuardedBuffer(const GuardedBuffer&) = delete;
   GuardedBuffer& operator=(const GuardedBuffer&) = delete;
 
+  // A range of `bytes` bytes, or one that holds a copy of `source`. Ranges of one buffer overlap.
   [[nodiscard]] MutableBytes place(std::size_t bytes, Flush flush) const;
   [[nodiscard]] MutableBytes place(Bytes source, Flush flush) const;
 
@@ -98,7 +99,8 @@ class GuardedBuffer {
   std::size_t capacity_;  // whole pages
 };
 
-// While it lives, a segmentation fault prints `what` and `number` before the process ends.
+// While it exists, a segmentation fault prints what set() was last called with before the process
+// ends.
 class FaultNote {
  public:
   FaultNote();
@@ -106,10 +108,10 @@ class FaultNote {
   FaultNote(const FaultNote&) = delete;
   FaultNote& operator=(const FaultNote&) = delete;
 
-  static void set(const char* what, std::size_t number) noexcept;
+  static void set(const char* operation, std::size_t bytes) noexcept;
 };
 
-// Empty if the ranges are equal, else where they differ first.
+// Empty if the ranges are equal, else a description of the first difference.
 [[nodiscard]] std::string difference(Bytes actual, Bytes expected);
 
 }  // namespace paraes::support

@@ -23,7 +23,7 @@ std::string build_name(const Kernel& row) {
   std::string name(row.name);
   if (!row.variant.empty()) name.append("_").append(row.variant);
   for (char& c : name) {
-    if (c == '-' || c == '.') c = '_';  // names of parameters are identifiers
+    if (c == '-' || c == '.') c = '_';  // GoogleTest takes letters, digits and underscores only
   }
   return name;
 }
@@ -50,8 +50,8 @@ std::string mask_for(const Kernel& row) {
   const CpuFeatureSet detected = detected_cpu_features();
   CpuFeatureSet hidden;
   hidden.bits = detected.bits & ~usable_cpu_features().bits;
-  // The features stand in order of dependency, so from the last one on each can go unless the row
-  // needs it or something that is kept builds on it.
+  // Every feature comes after those that it depends on. So, from the last to the first, each can be
+  // hidden unless the row needs it or a feature that stays visible depends on it.
   for (unsigned i = cpu_feature_count; i-- > 0;) {
     const auto feature = static_cast<CpuFeature>(i);
     if (!detected.has(feature) || row.needs.has(feature)) continue;

@@ -1,5 +1,5 @@
-// The rows of the kernel table, one test parameter each. A row that this machine cannot run is a
-// skipped test that says why, so that no row goes missing in silence.
+// The rows of the kernel table as test parameters. Tests of a row that this machine cannot run are
+// skipped and print the reason, so that the log has every row.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,15 +23,15 @@ using Build = const Kernel*;
 // "vaes512", or "bitslice_avx2" where a kernel has several builds.
 [[nodiscard]] std::string build_name(const Kernel& row);
 
-// Empty if this machine (under the PARAES_CPU_MASK of the test run) can run the row, else what it
-// lacks.
+// Empty if this machine, with the features that PARAES_CPU_MASK leaves, can run the row. Otherwise
+// names the features that it lacks.
 [[nodiscard]] std::string why_unavailable(const Kernel& row);
 
-// A mask for PARAES_CPU_MASK under which as few features as possible beside those that `row` needs
-// are left, so that its name selects this row and no wider build.
+// A value for PARAES_CPU_MASK that hides as many features as possible, but none that `row` needs.
+// Under it, the kernel's name selects this row and no wider build of the kernel.
 [[nodiscard]] std::string mask_for(const Kernel& row);
 
-// The features of this test run; `hidden` as a list for PARAES_CPU_MASK.
+// The value for PARAES_CPU_MASK that hides these features.
 [[nodiscard]] std::string mask_text(CpuFeatureSet hidden);
 
 // A test that runs once for every row, with PARAES_CPU_MASK set so that its name selects this row.
@@ -48,7 +48,7 @@ class BuildTest : public ::testing::TestWithParam<Build> {
   std::optional<ScopedEnvironment> mask_;
 };
 
-// Prints a line that says what a test covered; it also goes to the XML report.
+// Prints a line that says what a test covered, and records it in the XML report.
 void report(const std::string& line);
 
 struct NameOfBuild {
@@ -59,11 +59,11 @@ struct NameOfBuild {
 
 }  // namespace paraes::support
 
-// Instantiates a suite for every row, or for those that `condition`, a function of the row, holds
-// for.
+// Instantiates a suite for every row, or for the rows for which `condition(row)` is true. Tests are
+// named Suite.Test/build: the prefix of the instantiation is empty.
 #define PARAES_FOR_EVERY_BUILD(Suite) \
   PARAES_FOR_BUILDS(Suite, [](const ::paraes::Kernel&) { return true; })
 #define PARAES_FOR_BUILDS(Suite, condition)                                                 \
-  INSTANTIATE_TEST_SUITE_P(Kernels, Suite,                                                  \
+  INSTANTIATE_TEST_SUITE_P(, Suite,                                                         \
                            ::testing::ValuesIn(::paraes::support::builds_where(condition)), \
                            ::paraes::support::NameOfBuild())

@@ -21,7 +21,7 @@ namespace paraes::support {
 namespace {
 
 constexpr std::uint8_t breakpoint = 0xcc;  // INT3
-constexpr std::size_t most_functions = 512;
+constexpr std::size_t max_functions = 512;
 
 struct Watched {
   std::uint8_t* code;
@@ -29,8 +29,8 @@ struct Watched {
   volatile bool entered;
 };
 
-// Read by the signal handler, so it lies in static memory.
-Watched watched[most_functions];
+// Static, because the signal handler reads it.
+Watched watched[max_functions];
 std::size_t watched_count = 0;
 struct sigaction action_before;
 
@@ -40,7 +40,7 @@ void write_code(std::uint8_t* code, std::uint8_t byte) {
 
 void on_breakpoint(int, siginfo_t*, void* context) {
   auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
-  // INT3 leaves the instruction pointer behind itself.
+  // INT3 leaves the instruction pointer at the byte after it.
   auto* code = reinterpret_cast<std::uint8_t*>(registers[REG_RIP] - 1);
   for (std::size_t i = 0; i < watched_count; ++i) {
     if (watched[i].code != code) continue;
@@ -49,7 +49,7 @@ void on_breakpoint(int, siginfo_t*, void* context) {
     registers[REG_RIP] -= 1;
     return;
   }
-  sigaction(SIGTRAP, &action_before, nullptr);  // not ours
+  sigaction(SIGTRAP, &action_before, nullptr);  // not a watched function
 }
 
 void protect(int protection) {
@@ -62,7 +62,7 @@ void protect(int protection) {
   }
 }
 
-// What the first attempt to make code writable is made on.
+// why_unavailable() tries to make the code of this function writable.
 __attribute__((noinline)) int sample() {
   volatile int value = 7;
   return value;
@@ -80,15 +80,15 @@ std::string EntryProbe::why_unavailable() {
     protect(PROT_READ | PROT_WRITE | PROT_EXEC);
     protect(PROT_READ | PROT_EXEC);
   } catch (const std::system_error& e) {
-    reason = std::string("this system does not let code be patched: ") + e.what();
+    reason = std::string("this system does not allow code to be patched: ") + e.what();
   }
   watched_count = 0;
   return reason;
 }
 
 EntryProbe::EntryProbe(std::vector<const void*> functions) {
-  if (watched_count != 0) throw std::logic_error("there is an EntryProbe already");
-  if (functions.size() > most_functions) throw std::length_error("too many functions to watch");
+  if (watched_count != 0) throw std::logic_error("another EntryProbe exists");
+  if (functions.size() > max_functions) throw std::length_error("too many functions to watch");
   for (const void* function : functions) {
     auto* code = static_cast<std::uint8_t*>(const_cast<void*>(function));
     watched[watched_count++] = {code, *code, false};

@@ -1,4 +1,4 @@
-// Observes which functions of this process are entered, without their help.
+// Records which functions of this process are entered, without changes to their source.
 #pragma once
 
 #include <string>
@@ -6,12 +6,12 @@
 
 namespace paraes::support {
 
-// While armed, every watched function starts with a breakpoint; the first entry of each is noted
-// and gives the function its own first byte back. So the answer comes from the processor that ran
-// the code, not from a name that the code reports. One probe at a time; x86-64 Linux only.
+// While armed, every watched function starts with a breakpoint instruction. The first entry of each
+// function is recorded, and restores its original first byte. This shows which code the processor
+// executed, whatever name the code reports. Only one probe may exist at a time; x86-64 Linux only.
 class EntryProbe {
  public:
-  // Empty where code may be patched, else why it may not.
+  // Empty if the system allows code to be patched, else the reason why not.
   [[nodiscard]] static std::string why_unavailable();
 
   explicit EntryProbe(std::vector<const void*> functions);  // without duplicates

@@ -1,4 +1,4 @@
-// Environment variables for the life of an object.
+// Sets an environment variable while an object exists, and restores it afterwards.
 #pragma once
 
 #include <cstdlib>

@@ -19,7 +19,7 @@ void check(int result, const char* call) {
   if (result != 1) throw std::runtime_error(std::string("oracle: ") + call + " failed");
 }
 
-// Ciphers are fetched once: an implicit fetch costs more than the short messages.
+// Fetches each cipher once, because a fetch takes longer than encrypting a short message.
 const EVP_CIPHER* fetch(const char* mode, std::size_t bits) {
   static std::vector<std::pair<std::string, std::unique_ptr<EVP_CIPHER, Free>>> known;
   const std::string name = "AES-" + std::to_string(bits) + "-" + mode;

@@ -1,5 +1,5 @@
-// OpenSSL's EVP ciphers as an independent answer. This does not use the project's own `openssl`
-// kernel, whose plumbing is under test like that of the others.
+// Expected results, from OpenSSL's EVP ciphers. The code shares nothing with the `openssl` kernel,
+// which is under test like the others.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@ namespace paraes::support {
 // One data unit of at least 16 bytes.
 [[nodiscard]] Buffer evp_xts_unit(Direction direction, Bytes key, Bytes tweak, Bytes in);
 
-// A message in data units as FORMATS.md cuts it: `unit_bytes` each (0: one unit), a rest of under
-// 16 bytes joined to the unit before it, tweaks that count up as 16-byte little-endian integers.
+// A message in data units of `unit_bytes` bytes each (0: one unit). A rest under 16 bytes belongs
+// to the unit before it. Unit numbers count up from first_unit as 16-byte little-endian integers.
 [[nodiscard]] Buffer evp_xts(Direction direction, Bytes key, Bytes first_unit,
                              std::size_t unit_bytes, Bytes in);
 

@@ -1,8 +1,8 @@
-// Linked or preloaded into a program, it stands between the program and OpenCL: the functions that
-// dlsym() finds there do what the environment variable PARAES_FAKE_OPENCL says, directives
-// separated by commas.
-//   gpu           every device says that it is a GPU
-//   fail:N:CODE   from the Nth on, launches fail with CODE; counted anew with each new text
+// A library to link or preload, whose dlsym() replaces two functions of OpenCL. The environment
+// variable PARAES_FAKE_OPENCL says what they do, as directives separated by commas:
+//   gpu           every device reports that it is a GPU
+//   fail:N:CODE   the Nth launch and all later ones fail with CODE; the count starts again when the
+//                 variable changes
 
 #include <dlfcn.h>
 
@@ -32,10 +32,10 @@ std::string directives() {
   return text == nullptr ? "" : text;
 }
 
-int get_device_info(void* device, std::uint32_t what, std::size_t bytes, void* value,
+int get_device_info(void* device, std::uint32_t name, std::size_t bytes, void* value,
                     std::size_t* needed) {
-  const int status = real_get_device_info(device, what, bytes, value, needed);
-  if (status == 0 && what == device_type && value != nullptr &&
+  const int status = real_get_device_info(device, name, bytes, value, needed);
+  if (status == 0 && name == device_type && value != nullptr &&
       directives().find("gpu") != std::string::npos) {
     std::memcpy(value, &type_gpu, sizeof type_gpu);
   }
@@ -44,7 +44,7 @@ int get_device_info(void* device, std::uint32_t what, std::size_t bytes, void* v
 
 std::atomic<unsigned long> failures = 0;
 
-// The code of this launch; 0: it is to succeed.
+// The error code that this launch should return, or 0 if it should succeed.
 int failure() {
   static std::mutex mutex;
   static std::string counted_for;
@@ -73,7 +73,7 @@ int launch(void* queue, void* kernel, std::uint32_t dimensions, const std::size_
 
 }  // namespace
 
-// How many launches have failed so far, for a program that is linked with this.
+// How many launches have failed so far. For programs that are linked with this file.
 extern "C" unsigned long paraes_failed_launches();
 extern "C" unsigned long paraes_failed_launches() { return failures; }
 
@@ -81,7 +81,7 @@ extern "C" __attribute__((visibility("default"))) void* dlsym(void* handle, cons
   static const auto real = reinterpret_cast<Dlsym>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
   void* const found = real(handle, name);
   if (found == nullptr) return found;
-  // The loader has them too, and finds the driver's with calls of its own.
+  // These are functions of the ICD loader, which finds the driver's by other means than dlsym().
   if (std::strcmp(name, "clGetDeviceInfo") == 0) {
     real_get_device_info = reinterpret_cast<GetDeviceInfo>(found);
     return reinterpret_cast<void*>(get_device_info);

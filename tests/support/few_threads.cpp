@@ -1,6 +1,6 @@
-// Preloaded into a program, it makes a system that gives a process few threads: after
-// PARAES_FEW_THREADS of them (default: none) no more can be started. Those of other libraries than
-// the ones that start threads for a program, such as MPI's, do not count.
+// A library to preload, which limits how many threads a program can start: after PARAES_FEW_THREADS
+// of them (default: none), pthread_create() fails with EAGAIN. Only threads that the program,
+// libstdc++ or libgomp starts are counted and refused, so that other libraries, such as MPI, work.
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -23,12 +23,13 @@ bool counts(const void* caller) {
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
-                                                                     const pthread_attr_t* how,
+                                                                     const pthread_attr_t* options,
                                                                      void* (*work)(void*),
                                                                      void* argument) {
-  static const char* const most = std::getenv("PARAES_FEW_THREADS");
-  static std::atomic<long> left = most != nullptr ? std::strtol(most, nullptr, 10) : 0;
+  static const char* const limit = std::getenv("PARAES_FEW_THREADS");
+  static std::atomic<long> left = limit != nullptr ? std::strtol(limit, nullptr, 10) : 0;
   if (counts(__builtin_return_address(0)) && left-- <= 0) return EAGAIN;
   using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-  return reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"))(thread, how, work, argument);
+  return reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"))(thread, options, work,
+                                                                      argument);
 }

@@ -1,4 +1,4 @@
-// GCM below the public interface, which encrypts with 12-byte nonces only.
+// GCM encryption with nonces of any length. The public class encrypts with 12-byte nonces only.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace paraes::support {
 
-// Encrypts with a nonce of any length through the message core.
+// Encrypts one message with GcmStream.
 inline Sealed core_gcm_encrypt(const Kernel& row, Bytes key, Bytes nonce, Bytes aad, Bytes in) {
   const GcmKey expanded(row, key.data(), static_cast<unsigned>(key.size()));
   GcmStream stream(expanded, Direction::encrypt, nonce);

@@ -1,12 +1,13 @@
-// GCM with a nonce of any length and a message in pieces, over the operations of src/modes/gcm.hpp.
+// GCM with nonces of any length and messages in several calls, on the functions of
+// src/modes/gcm.hpp.
 #pragma once
 
 #include "src/modes/gcm.hpp"
 
 namespace paraes::support {
 
-// One message in pieces of any size: first all AAD, then all text, then the tag. Decryption gives
-// out plaintext before the tag is known.
+// One message: first all AAD, then all text, in calls of any size, then the tag. Decryption returns
+// plaintext before the tag is known, so the caller must compare the tags.
 class GcmStream {
  public:
   GcmStream(const GcmKey& key, Direction direction, Bytes nonce);

@@ -1,4 +1,5 @@
-// Sources and sinks over memory, of both kinds, that can fail on request.
+// Sources and sinks in memory, in order (like pipes) and at any offset (like files). All of them
+// throw IoError at the byte `fail_at` if that is set.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,6 @@
 
 namespace paraes::support {
 
-// In order. Gives at most `most` bytes less than asked for only at the end, as sources promise.
 class OrderedSource : public Source {
  public:
   explicit OrderedSource(Buffer data) : data_(std::move(data)) {}
@@ -40,7 +40,7 @@ class OrderedSource : public Source {
   std::size_t at_ = 0;
 };
 
-// At any offset. Keeps what ranges were read.
+// Also records which ranges were read.
 class RandomSource : public PositionalSource {
  public:
   explicit RandomSource(Buffer data) : data_(std::move(data)), size_(data_.size()) {}
@@ -64,7 +64,7 @@ class RandomSource : public PositionalSource {
   [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
 
-  // What the file has become since it was opened.
+  // Replaces the data but not size(), like a file that changes after it was opened.
   void change(Buffer data) { data_ = std::move(data); }
   [[nodiscard]] std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges() const {
     const std::lock_guard lock(mutex_);

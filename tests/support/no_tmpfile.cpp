@@ -1,5 +1,5 @@
-// Preloaded into a program, it makes a file system of the kind that has no files without names
-// (open(2), O_TMPFILE): NFS, FAT, FUSE.
+// A library to preload, with which open(2) refuses O_TMPFILE (unnamed temporary files), as it does
+// on NFS, FAT and FUSE file systems.
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// One segment by itself.
+// Seals and opens a single segment.
 #pragma once
 
 #include "paraes/segments.hpp"
@@ -11,7 +11,7 @@ inline void seal_segment(const SegmentCipher& cipher, std::uint64_t index, bool 
   cipher.crypt(Direction::encrypt, {&segment, 1});
 }
 
-// Whether its tag matches.
+// Returns whether the tag matches.
 [[nodiscard]] inline bool open_segment(const SegmentCipher& cipher, std::uint64_t index, bool last,
                                        Bytes sealed, MutableBytes plain) {
   SegmentCipher::Segment segment{.index = index, .last = last, .in = sealed, .out = plain};

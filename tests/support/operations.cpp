@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t aes_keys[] = {16, 24, 32};
 constexpr std::size_t xts_keys[] = {32, 64};
 
-// The task whose plaintext and ciphertext these are, in the direction asked for.
+// A task that encrypts `plain` to `cipher`, or decrypts `cipher` to `plain`.
 Task directed(Direction direction, Buffer key, Buffer iv, Buffer plain, Buffer cipher) {
   Task task;
   task.key = std::move(key);
@@ -93,7 +93,8 @@ void run_xts(Direction direction, const Execution& execution, const Inputs& inpu
   }
 }
 
-// The lengths of AAD, and for decryption those of nonce and tag, vary with that of the message.
+// The length of the AAD depends on that of the message, and so do, for decryption, the lengths of
+// nonce and tag.
 Task prepare_gcm(Direction direction, std::size_t bytes, std::size_t key_bytes) {
   const bool encrypting = direction == Direction::encrypt;
   Buffer key = make_key(key_bytes, 5);
@@ -130,8 +131,9 @@ constexpr Direction decrypt = Direction::decrypt;
 
 constexpr std::size_t unlimited = ~std::size_t{0};
 
-// Units of 512 bytes are whole blocks, several to a call of the kernel; units of 33 bytes each end
-// in stealing, and are slow because OpenSSL, too, takes them one by one.
+// Units of 512 bytes are whole blocks, and one call of the kernel takes several of them. Units of
+// 33 bytes end with ciphertext stealing; the library and OpenSSL process them one by one, so
+// messages are kept short.
 constexpr Operation operations[] = {
     {"ECB encrypt", encrypt, aes_keys, 0, 16, unlimited, prepare_ecb, run_ecb},
     {"ECB decrypt", decrypt, aes_keys, 0, 16, unlimited, prepare_ecb, run_ecb},

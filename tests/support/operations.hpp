@@ -1,5 +1,5 @@
-// Everything that the public classes can do to a message, in one form, so that a test can walk
-// through all modes and directions, with OpenSSL's answer beside each.
+// All operations of the public cipher classes behind one interface, each with OpenSSL's result, so
+// that a test can loop over modes and directions.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace paraes::support {
 
-// What an operation reads beside the message.
+// The inputs of an operation except the message.
 struct Inputs {
   Bytes key;
   Bytes iv;   // CBC: IV, CTR: counter block, XTS: number of the first data unit, GCM: nonce
@@ -22,8 +22,8 @@ struct Inputs {
 struct Task {
   Buffer key, iv, aad, tag;
   Buffer in;
-  Buffer out;      // the right answer
-  Buffer out_tag;  // GCM encryption: the right tag
+  Buffer out;      // the expected output
+  Buffer out_tag;  // GCM encryption: the expected tag
 
   [[nodiscard]] Inputs inputs() const { return {key, iv, aad, tag}; }
 };
@@ -34,22 +34,22 @@ struct Operation {
   std::span<const std::size_t> key_bytes;
   std::size_t min_bytes;  // lengths are min_bytes + k step
   std::size_t step;
-  std::size_t max_bytes;  // what one message may have, or is sensible to try
+  std::size_t max_bytes;  // the longest message that is allowed, or fast enough for a test
 
-  // A message of `bytes` bytes with key, nonce, … and the answer of OpenSSL. The plaintext, in
-  // either direction, is pattern(bytes).
+  // Makes a message of `bytes` bytes with its key, nonce and so on, and OpenSSL's result. The
+  // plaintext is pattern(bytes) in both directions.
   Task (*prepare)(Direction direction, std::size_t bytes, std::size_t key_bytes);
 
-  // One message through a new object of the public class. `tag` (16 bytes) is written by GCM
-  // encryption alone.
+  // Processes one message with a new object of the public class. `tag` (16 bytes) is written by GCM
+  // encryption only.
   void (*run)(Direction direction, const Execution& execution, const Inputs& inputs, Bytes in,
               MutableBytes out, MutableBytes tag);
 };
 
 [[nodiscard]] std::span<const Operation> all_operations();
 
-// Runs a task from `in` to `out` (which hold task.in, and as many bytes) and says what is wrong
-// with the result; empty if it is right.
+// Runs a task. `in` holds task.in, and `out` has as many bytes. Returns an empty string if the
+// result is right, else a description of what is wrong.
 [[nodiscard]] std::string run_task(const Operation& operation, const Task& task,
                                    const Execution& execution, Bytes in, MutableBytes out);
 

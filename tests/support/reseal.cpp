@@ -1,6 +1,7 @@
-// reseal KEYFILE PLAIN SEALED: whether one process makes of PLAIN the bytes that SEALED has, under
-// the key of KEYFILE and the salt of SEALED, which no program takes from outside. Exits with 0 if
-// so, 1 if they differ, 2 if it cannot tell.
+// reseal KEYFILE PLAIN SEALED: checks that PLAIN, sealed by one process, has exactly the bytes of
+// SEALED. The key is in KEYFILE. The salt comes from the header of SEALED, which is why the
+// commands cannot do this: they choose a new salt for every file. Exits with 0 if the bytes are
+// equal, 1 if they differ, 2 after an error.
 
 #include <cstdint>
 #include <cstdio>
@@ -25,10 +26,12 @@ std::vector<std::uint8_t> contents(const char* path) {
 
 int main(int argc, char** argv) {
   try {
-    if (argc != 4) throw std::runtime_error("reseal KEYFILE PLAIN SEALED");
+    if (argc != 4) throw std::runtime_error("usage: reseal KEYFILE PLAIN SEALED");
     const std::vector<std::uint8_t> key = contents(argv[1]);
     const std::vector<std::uint8_t> sealed = contents(argv[3]);
-    if (sealed.size() < paraes::paraes_header_bytes) throw std::runtime_error("no header");
+    if (sealed.size() < paraes::paraes_header_bytes) {
+      throw std::runtime_error(std::string(argv[3]) + " is shorter than the header of a message");
+    }
     const paraes::Message message =
         paraes::Message(paraes::open_paraes_message(
                             paraes::Bytes(sealed).first(paraes::paraes_header_bytes), key, {}),

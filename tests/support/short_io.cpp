@@ -1,6 +1,6 @@
-// Preloaded into a program, it makes reads and writes behave as they may at worst: each moves at
-// most a few bytes, and now and then is interrupted by a signal before it moves any.
-// PARAES_SHORT_IO_SEED chooses another sequence.
+// A library to preload, with which reads and writes behave as badly as POSIX allows: each moves at
+// most 100 bytes, and about one in eight fails with EINTR. PARAES_SHORT_IO_SEED selects another
+// sequence.
 
 #include <dlfcn.h>
 #include <sys/types.h>
@@ -16,9 +16,9 @@
 namespace {
 
 constexpr std::uint64_t interrupted_one_in = 8;
-constexpr std::uint64_t most_bytes = 100;
+constexpr std::uint64_t max_bytes = 100;
 
-// splitmix64 of a count: no state that threads would have to share but that.
+// splitmix64 of a counter, the only state that threads share.
 std::uint64_t random_bits() {
   static const std::uint64_t seed = [] {
     const char* text = std::getenv("PARAES_SHORT_IO_SEED");
@@ -36,7 +36,7 @@ Call next(const char* name) {
   return reinterpret_cast<Call>(dlsym(RTLD_NEXT, name));
 }
 
-// Calls `call` with fewer bytes than `size`, or fails as a signal makes it fail.
+// Calls `call` with 1 to max_bytes bytes, but not more than `size`; or fails with EINTR.
 template <class Call>
 ssize_t shortened(std::size_t size, const Call& call) {
   const std::uint64_t bits = random_bits();
@@ -44,7 +44,7 @@ ssize_t shortened(std::size_t size, const Call& call) {
     errno = EINTR;
     return -1;
   }
-  return call(std::min<std::size_t>(size, 1 + (bits >> 8) % most_bytes));
+  return call(std::min<std::size_t>(size, 1 + (bits >> 8) % max_bytes));
 }
 
 using Read = ssize_t (*)(int, void*, std::size_t);

@@ -1,5 +1,5 @@
-// GHASH and the XTS tweak written down from the standards, bit by bit, for answers that OpenSSL's
-// interface does not give.
+// GHASH and XTS tweaks, computed bit by bit as the standards define them. OpenSSL has no interface
+// for them.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@ inline Block spec_ghash(const Block& h, Block state, Bytes data) {
   return state;
 }
 
-// The tweak of the block after, IEEE 1619 section 5.2: byte 0 is the least significant.
+// The tweak of the next block, IEEE 1619 section 5.2: byte 0 is the least significant.
 inline Block spec_next_tweak(const Block& tweak) {
   Block next{};
   unsigned carry = 0;

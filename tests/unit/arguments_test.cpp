@@ -1,4 +1,5 @@
-// What the public classes refuse, with which words, and that nothing is written then.
+// Invalid arguments of the public cipher classes: the error names the limit and the standard that
+// sets it, and nothing is written.
 
 #include <gtest/gtest.h>
 
@@ -20,18 +21,18 @@ using support::difference;
 using support::make_key;
 using support::pattern;
 
-// `call` throws InvalidArgument, and the message holds all of `words`.
-void refused(const std::function<void()>& call, const std::vector<std::string>& words) {
+// Expects that `call` throws InvalidArgument with a message that contains all of `words`.
+void expect_refused(const std::function<void()>& call, const std::vector<std::string>& words) {
   try {
     call();
-    ADD_FAILURE() << "was not refused";
+    ADD_FAILURE() << "nothing was thrown";
   } catch (const InvalidArgument& e) {
     const std::string text = e.what();
     for (const std::string& word : words) {
       EXPECT_NE(text.find(word), std::string::npos) << "'" << word << "' is not in: " << text;
     }
   } catch (const std::exception& e) {
-    ADD_FAILURE() << "threw something else: " << e.what();
+    ADD_FAILURE() << "another exception was thrown: " << e.what();
   }
 }
 
@@ -39,103 +40,107 @@ const Buffer key16 = make_key(16);
 const Buffer key32 = make_key(32);
 const Buffer block = pattern(16);
 
-TEST(Arguments, KeysOfAes) {
+TEST(Arguments, AesKeyOfWrongSize_IsRefused) {
   for (const std::size_t bytes : {0, 1, 15, 17, 23, 25, 31, 33, 48, 64}) {
     const Buffer key = make_key(bytes);
     const std::vector<std::string> words = {"16, 24 or 32", "FIPS 197", std::to_string(bytes)};
-    refused([&] { Ecb{key}; }, words);
-    refused([&] { Cbc(key, block); }, words);
-    refused([&] { Ctr(key, block); }, words);
-    refused([&] { Gcm{key}; }, words);
+    expect_refused([&] { Ecb{key}; }, words);
+    expect_refused([&] { Cbc(key, block); }, words);
+    expect_refused([&] { Ctr(key, block); }, words);
+    expect_refused([&] { Gcm{key}; }, words);
   }
 }
 
-TEST(Arguments, KeysOfXts) {
-  refused([] { Xts{make_key(48)}; }, {"AES-192", "SP 800-38E", "48"});
+TEST(Arguments, XtsKeyOfWrongSizeOrWithEqualHalves_IsRefused) {
+  expect_refused([] { Xts{make_key(48)}; }, {"AES-192", "SP 800-38E", "48"});
   for (const std::size_t bytes : {0, 16, 24, 31, 33, 63, 65, 128}) {
-    refused([&] { Xts{make_key(bytes)}; }, {"32", "64", "IEEE 1619", std::to_string(bytes)});
+    expect_refused([&] { Xts{make_key(bytes)}; }, {"32", "64", "IEEE 1619", std::to_string(bytes)});
   }
   for (const std::size_t half : {16, 32}) {
     Buffer key = make_key(half);
     key.insert(key.end(), key.begin(), key.begin() + static_cast<std::ptrdiff_t>(half));
-    refused([&] { Xts{key}; }, {"halves", "differ"});
+    expect_refused([&] { Xts{key}; }, {"halves", "differ"});
     key.back() ^= 1;
     EXPECT_NO_THROW(Xts{key});
   }
 }
 
-TEST(Arguments, Blocks) {
+TEST(Arguments, IvOrCounterOfWrongSize_IsRefused) {
   for (const std::size_t bytes : {0, 12, 15, 17, 32}) {
     const Buffer iv = pattern(bytes);
-    refused([&] { Cbc(key16, iv); }, {"16 bytes", std::to_string(bytes)});
-    refused([&] { Ctr(key16, iv); }, {"16 bytes", std::to_string(bytes)});
+    expect_refused([&] { Cbc(key16, iv); }, {"16 bytes", std::to_string(bytes)});
+    expect_refused([&] { Ctr(key16, iv); }, {"16 bytes", std::to_string(bytes)});
     Cbc cbc(key16, block);
-    refused([&] { cbc.reset(iv); }, {"16 bytes"});
+    expect_refused([&] { cbc.reset(iv); }, {"16 bytes"});
     Xts xts(key32);
     Buffer data(64);
-    refused([&] { xts.encrypt(iv, data, data); }, {"16 bytes"});
-    refused([&] { xts.decrypt(iv, data, data); }, {"16 bytes"});
+    expect_refused([&] { xts.encrypt(iv, data, data); }, {"16 bytes"});
+    expect_refused([&] { xts.decrypt(iv, data, data); }, {"16 bytes"});
   }
 }
 
-TEST(Arguments, WholeBlocks) {
+TEST(Arguments, EcbAndCbc_RefusePartialBlocks) {
   Ecb ecb(key16);
   Cbc cbc(key16, block);
   for (const std::size_t bytes : {1, 15, 17, 31, 1000}) {
     Buffer data(bytes);
-    refused([&] { ecb.encrypt(data, data); }, {"SP 800-38A", "16-byte", std::to_string(bytes)});
-    refused([&] { ecb.decrypt(data, data); }, {"SP 800-38A", "16-byte"});
-    refused([&] { cbc.encrypt(data, data); }, {"SP 800-38A", "16-byte"});
-    refused([&] { cbc.decrypt(data, data); }, {"SP 800-38A", "16-byte"});
+    expect_refused([&] { ecb.encrypt(data, data); },
+                   {"SP 800-38A", "16-byte", std::to_string(bytes)});
+    expect_refused([&] { ecb.decrypt(data, data); }, {"SP 800-38A", "16-byte"});
+    expect_refused([&] { cbc.encrypt(data, data); }, {"SP 800-38A", "16-byte"});
+    expect_refused([&] { cbc.decrypt(data, data); }, {"SP 800-38A", "16-byte"});
   }
 }
 
-TEST(Arguments, XtsUnitsAndLengths) {
+TEST(Arguments, XtsUnitOrLengthOutOfRange_IsRefused) {
   for (const std::size_t unit : {std::size_t{1}, std::size_t{15}, (std::size_t{1} << 24) + 1}) {
-    refused([&] { Xts(key32, unit); }, {"16 bytes", "2^20 blocks", std::to_string(unit)});
+    expect_refused([&] { Xts(key32, unit); }, {"16 bytes", "2^20 blocks", std::to_string(unit)});
   }
   EXPECT_NO_THROW(Xts(key32, 16));
   EXPECT_NO_THROW(Xts(key32, std::size_t{1} << 24));
   Xts xts(key32);
   for (const std::size_t bytes : {0, 1, 15}) {
     Buffer data(bytes);
-    refused([&] { xts.encrypt(block, data, data); }, {"IEEE 1619", std::to_string(bytes)});
-    refused([&] { xts.decrypt(block, data, data); }, {"IEEE 1619", std::to_string(bytes)});
+    expect_refused([&] { xts.encrypt(block, data, data); }, {"IEEE 1619", std::to_string(bytes)});
+    expect_refused([&] { xts.decrypt(block, data, data); }, {"IEEE 1619", std::to_string(bytes)});
   }
-  // One unit of 2^20 blocks is the most, and what a rest makes of the last one counts.
+  // A unit has at most 2^20 blocks, and that includes a rest that joins the last unit.
   Buffer data((std::size_t{1} << 24) + 15);
   Xts one(key32, 0);
-  refused([&] { one.encrypt(block, data, data); }, {"2^20 blocks", "SP 800-38E section 4"});
+  expect_refused([&] { one.encrypt(block, data, data); }, {"2^20 blocks", "SP 800-38E section 4"});
   Xts largest(key32, std::size_t{1} << 24);
-  refused([&] { largest.encrypt(block, data, data); }, {"2^20 blocks", "SP 800-38E section 4"});
+  expect_refused([&] { largest.encrypt(block, data, data); },
+                 {"2^20 blocks", "SP 800-38E section 4"});
   data.resize(std::size_t{1} << 24);
   EXPECT_NO_THROW(one.encrypt(block, data, data));
 }
 
-TEST(Arguments, GcmNoncesAndTags) {
+TEST(Arguments, GcmNonceOrTagOfWrongSize_IsRefused) {
   Gcm gcm(key16);
   Buffer data(20);
   Buffer tag(16);
   const Buffer nonce = pattern(12);
   for (const std::size_t bytes : {0, 1, 11, 13, 16}) {
-    refused([&] { gcm.encrypt(pattern(bytes), {}, data, data, tag); },
-            {"12 bytes", "SP 800-38D", std::to_string(bytes)});
+    expect_refused([&] { gcm.encrypt(pattern(bytes), {}, data, data, tag); },
+                   {"12 bytes", "SP 800-38D", std::to_string(bytes)});
   }
   for (const std::size_t bytes : {0, 4, 12, 15, 17, 32}) {
     Buffer other(bytes);
-    refused([&] { gcm.encrypt(nonce, {}, data, data, other); },
-            {"16 bytes", std::to_string(bytes)});
+    expect_refused([&] { gcm.encrypt(nonce, {}, data, data, other); },
+                   {"16 bytes", std::to_string(bytes)});
   }
-  refused([&] { gcm.decrypt({}, {}, data, data, tag); }, {"nonce", "SP 800-38D section 5.2.1.1"});
+  expect_refused([&] { gcm.decrypt({}, {}, data, data, tag); },
+                 {"nonce", "SP 800-38D section 5.2.1.1"});
   for (const std::size_t bytes : {0, 1, 2, 3, 5, 6, 7, 9, 10, 11, 17, 32}) {
-    refused([&] { gcm.decrypt(nonce, {}, data, data, Buffer(bytes)); },
-            {"4, 8, 12, 13, 14, 15 or 16", "SP 800-38D section 5.2.1.2", std::to_string(bytes)});
+    expect_refused(
+        [&] { gcm.decrypt(nonce, {}, data, data, Buffer(bytes)); },
+        {"4, 8, 12, 13, 14, 15 or 16", "SP 800-38D section 5.2.1.2", std::to_string(bytes)});
   }
   EXPECT_EQ(data, Buffer(20)) << "something was written";
 }
 
-// The limits are checked before a byte is touched, so sizes alone are enough here.
-TEST(Arguments, GcmLengths) {
+// The limits are checked before any byte is read, so the spans need no memory behind them.
+TEST(Arguments, GcmTextOrAadTooLong_IsRefused) {
   Gcm gcm(key16);
   Buffer tag(16);
   const Buffer nonce = pattern(12);
@@ -143,34 +148,34 @@ TEST(Arguments, GcmLengths) {
   const std::size_t too_long = (std::size_t{1} << 36) - 31;
   const Bytes in(&byte, too_long);
   const MutableBytes out(&byte, too_long);
-  refused([&] { gcm.encrypt(nonce, {}, in, out, tag); },
-          {"2^36 - 32", "SP 800-38D section 5.2.1.1", std::to_string(too_long)});
-  refused([&] { gcm.decrypt(nonce, {}, in, out, tag); },
-          {"2^36 - 32", "SP 800-38D section 5.2.1.1"});
+  expect_refused([&] { gcm.encrypt(nonce, {}, in, out, tag); },
+                 {"2^36 - 32", "SP 800-38D section 5.2.1.1", std::to_string(too_long)});
+  expect_refused([&] { gcm.decrypt(nonce, {}, in, out, tag); },
+                 {"2^36 - 32", "SP 800-38D section 5.2.1.1"});
   const Bytes aad(&byte, std::size_t{1} << 61);
-  refused([&] { gcm.encrypt(nonce, aad, {}, {}, tag); },
-          {"2^61 - 1", "SP 800-38D section 5.2.1.1"});
-  refused([&] { gcm.decrypt(nonce, aad, {}, {}, tag); }, {"2^61 - 1"});
+  expect_refused([&] { gcm.encrypt(nonce, aad, {}, {}, tag); },
+                 {"2^61 - 1", "SP 800-38D section 5.2.1.1"});
+  expect_refused([&] { gcm.decrypt(nonce, aad, {}, {}, tag); }, {"2^61 - 1"});
 }
 
-TEST(Arguments, Threads) {
+TEST(Arguments, ThreadCountOutOfRange_IsRefused) {
   for (const int threads : {-1, 4097}) {
-    refused([&] { Ecb(key16, {"", threads}); }, {"threads", std::to_string(threads)});
+    expect_refused([&] { Ecb(key16, {"", threads}); }, {"threads", std::to_string(threads)});
   }
   EXPECT_EQ(Ecb(key16, {"", 0}).threads(), available_cores());
   EXPECT_EQ(Ecb(key16, {"", 5}).threads(), 5);
 }
 
-class Buffers : public support::BuildTest {};
+class CipherCalls : public support::BuildTest {};
 
-TEST_P(Buffers, OfDifferentSizesAreRefused) {
+TEST_P(CipherCalls, BuffersOfDifferentSizes_AreRefused) {
   for (const support::Operation& operation : support::all_operations()) {
     SCOPED_TRACE(operation.name);
     const support::Task task = operation.prepare(operation.direction, 64, operation.key_bytes[0]);
     for (const std::size_t bytes : {48, 80}) {
       Buffer out(bytes, 0x77);
       Buffer tag(16, 0x77);
-      refused(
+      expect_refused(
           [&] {
             operation.run(operation.direction, execution(), task.inputs(), task.in, out, tag);
           },
@@ -181,7 +186,7 @@ TEST_P(Buffers, OfDifferentSizesAreRefused) {
   }
 }
 
-TEST_P(Buffers, ThatOverlapInPartAreRefused) {
+TEST_P(CipherCalls, BuffersThatOverlapPartially_AreRefused) {
   constexpr std::size_t n = 256;
   for (const support::Operation& operation : support::all_operations()) {
     SCOPED_TRACE(operation.name);
@@ -193,11 +198,12 @@ TEST_P(Buffers, ThatOverlapInPartAreRefused) {
       const Bytes in(memory.data() + n, n);
       const MutableBytes out(memory.data() + n + distance, n);
       Buffer tag(16);
-      refused([&] { operation.run(operation.direction, execution(), task.inputs(), in, out, tag); },
-              {"overlap"});
+      expect_refused(
+          [&] { operation.run(operation.direction, execution(), task.inputs(), in, out, tag); },
+          {"overlap"});
       EXPECT_EQ(memory, before) << "something was written";
     }
-    // Side by side is apart.
+    // Adjacent buffers do not overlap.
     for (const std::ptrdiff_t distance : {256, -256}) {
       Buffer memory(3 * n);
       std::copy(task.in.begin(), task.in.end(), memory.begin() + n);
@@ -208,7 +214,7 @@ TEST_P(Buffers, ThatOverlapInPartAreRefused) {
   }
 }
 
-TEST_P(Buffers, MayBeEmpty) {
+TEST_P(CipherCalls, EmptyBuffers_AreAccepted) {
   Buffer tag(16);
   Ecb(key16, execution()).encrypt({}, {});
   Cbc(key16, block, execution()).encrypt({}, {});
@@ -221,8 +227,8 @@ TEST_P(Buffers, MayBeEmpty) {
   EXPECT_EQ(difference(tag, expected.tag), "");
 }
 
-// Every bit of the tag, and bits of all else that it covers.
-TEST_P(Buffers, GcmDecryptionOfDamageLeavesZeros) {
+// Flips every bit of the tag, and bits of everything else that it authenticates.
+TEST_P(CipherCalls, GcmDecrypt_RefusesDamageAndZeroesTheOutput) {
   const Buffer nonce = pattern(12, 1);
   const Buffer aad = pattern(33, 2);
   std::size_t cases = 0;
@@ -230,42 +236,43 @@ TEST_P(Buffers, GcmDecryptionOfDamageLeavesZeros) {
     const Buffer plain = pattern(threads == 1 ? 333 : 100000);
     const support::Sealed sealed = support::evp_gcm_encrypt(key32, nonce, aad, plain);
     Gcm gcm(key32, execution(threads));
-    const auto fails = [&](Bytes n, Bytes a, Bytes c, Bytes t, const char* what) {
+    const auto expect_failure = [&](Bytes n, Bytes a, Bytes c, Bytes t, const char* damaged) {
       for (const bool in_place : {false, true}) {
         Buffer in(c.begin(), c.end());
-        Buffer apart(c.size(), 0xcc);
-        Buffer& out = in_place ? in : apart;
-        EXPECT_THROW(gcm.decrypt(n, a, in, out, t), IntegrityError) << what;
-        EXPECT_EQ(difference(out, Buffer(c.size())), "") << what << ": the output is not zero";
+        Buffer other(c.size(), 0xcc);
+        Buffer& out = in_place ? in : other;
+        EXPECT_THROW(gcm.decrypt(n, a, in, out, t), IntegrityError) << damaged;
+        EXPECT_EQ(difference(out, Buffer(c.size())), "") << damaged << ": the output is not zero";
         ++cases;
       }
     };
     for (unsigned bit = 0; bit < 128; ++bit) {
       auto tag = sealed.tag;
       tag[bit / 8] ^= static_cast<std::uint8_t>(1U << (bit % 8));
-      if (threads == 1 || bit % 32 == 0) fails(nonce, aad, sealed.text, tag, "tag");
+      if (threads == 1 || bit % 32 == 0) expect_failure(nonce, aad, sealed.text, tag, "tag");
     }
     for (const std::size_t tag_bytes : {4, 8, 12, 13, 14, 15, 16}) {
       Buffer tag(sealed.tag.begin(), sealed.tag.begin() + static_cast<std::ptrdiff_t>(tag_bytes));
       tag.back() ^= 0x80;
-      fails(nonce, aad, sealed.text, tag, "short tag");
+      expect_failure(nonce, aad, sealed.text, tag, "short tag");
     }
     for (const std::size_t at : {std::size_t{0}, plain.size() / 2, plain.size() - 1}) {
       Buffer text(sealed.text);
       text[at] ^= 1;
-      fails(nonce, aad, text, sealed.tag, "ciphertext");
+      expect_failure(nonce, aad, text, sealed.tag, "ciphertext");
     }
     for (const std::size_t at : {0, 15, 16, 32}) {
       Buffer other(aad);
       other[at] ^= 4;
-      fails(nonce, other, sealed.text, sealed.tag, "AAD");
+      expect_failure(nonce, other, sealed.text, sealed.tag, "AAD");
     }
     Buffer other(nonce);
     other[11] ^= 1;
-    fails(other, aad, sealed.text, sealed.tag, "nonce");
-    fails(nonce, Bytes(aad).first(32), sealed.text, sealed.tag, "shorter AAD");
-    fails(nonce, aad, Bytes(sealed.text).first(plain.size() - 1), sealed.tag, "shorter text");
-    // The object is as good as before.
+    expect_failure(other, aad, sealed.text, sealed.tag, "nonce");
+    expect_failure(nonce, Bytes(aad).first(32), sealed.text, sealed.tag, "shorter AAD");
+    expect_failure(nonce, aad, Bytes(sealed.text).first(plain.size() - 1), sealed.tag,
+                   "shorter text");
+    // The object still decrypts the intact message.
     Buffer out(plain.size());
     EXPECT_NO_THROW(gcm.decrypt(nonce, aad, sealed.text, out, sealed.tag));
     EXPECT_EQ(difference(out, plain), "");
@@ -274,8 +281,7 @@ TEST_P(Buffers, GcmDecryptionOfDamageLeavesZeros) {
                   support::build_name(row()));
 }
 
-// A refused call does not move the message on.
-TEST_P(Buffers, AnErrorLeavesTheMessageWhereItWas) {
+TEST_P(CipherCalls, RefusedCall_DoesNotAdvanceTheMessage) {
   const Buffer in = pattern(160);
   const Buffer cbc_expected = support::evp_cbc(Direction::encrypt, key16, block, in);
   Cbc cbc(key16, block, execution());
@@ -293,7 +299,7 @@ TEST_P(Buffers, AnErrorLeavesTheMessageWhereItWas) {
   EXPECT_EQ(difference(out, ctr_expected), "");
 }
 
-TEST_P(Buffers, ObjectsMove) {
+TEST_P(CipherCalls, MovedObject_ContinuesTheMessage) {
   const Buffer in = pattern(100);
   const Buffer expected = support::evp_ctr(key16, block, in);
   Ctr first(key16, block, execution());
@@ -310,7 +316,7 @@ TEST_P(Buffers, ObjectsMove) {
   EXPECT_EQ(difference(out, expected), "");
 }
 
-PARAES_FOR_EVERY_BUILD(Buffers);
+PARAES_FOR_EVERY_BUILD(CipherCalls);
 
 }  // namespace
 }  // namespace paraes

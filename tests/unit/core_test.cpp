@@ -1,4 +1,4 @@
-// Field arithmetic, counters, the S-box, constant-time comparison and the cutting of data units.
+// Field arithmetic, counters, the S-box, XTS tweaks and data units, and constant-time comparison.
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ Block random_block(unsigned seed) {
   return block;
 }
 
-TEST(Gf128, MultiplicationIsThatOfTheStandard) {
+TEST(Gf128, Multiply_MatchesSp80038d) {
   std::vector<Block> samples = {Block{}, Block{0x80}, Block{0x40}};
   Block last{};
   last[15] = 1;
@@ -45,7 +45,7 @@ TEST(Gf128, MultiplicationIsThatOfTheStandard) {
   }
 }
 
-TEST(Gf128, EveryPairOfBits) {
+TEST(Gf128, Multiply_MatchesSp80038dForEveryPairOfBits) {
   for (unsigned i = 0; i < 128; ++i) {
     for (unsigned j = 0; j < 128; ++j) {
       Block a{};
@@ -60,7 +60,7 @@ TEST(Gf128, EveryPairOfBits) {
   }
 }
 
-TEST(Gf128, Powers) {
+TEST(Gf128, Power_MatchesRepeatedMultiplication) {
   const Block h = random_block(99);
   Block expected{0x80};
   for (std::uint64_t n = 1; n <= 300; ++n) {
@@ -71,7 +71,7 @@ TEST(Gf128, Powers) {
   }
 }
 
-TEST(Counters, CarryWhereTheyMust) {
+TEST(Counters, Add_CarriesWithinTheWidthOfTheCounter) {
   const auto be128 = [](std::string_view hex, std::uint64_t n) {
     Buffer counter = support::from_hex(hex);
     add_be128(counter.data(), n);
@@ -102,7 +102,7 @@ TEST(Counters, CarryWhereTheyMust) {
   EXPECT_EQ(be32("0102030405060708090a0b0cfffffff0", 0x20), "0102030405060708090a0b0c00000010");
 }
 
-TEST(Sbox, KnownValuesAndInverse) {
+TEST(Sbox, MatchesFips197AndItsInverse) {
   // FIPS 197 section 5.1.1: the corners of figure 7 and the example in the text.
   EXPECT_EQ(sbox[0x00], 0x63);
   EXPECT_EQ(sbox[0x0f], 0x76);
@@ -114,7 +114,7 @@ TEST(Sbox, KnownValuesAndInverse) {
   EXPECT_EQ(gf_multiply(0x57, 0x13), 0xfe);  // section 4.2.1
 }
 
-TEST(XtsTweak, NextIsThatOfTheStandard) {
+TEST(XtsTweak, Next_MatchesIeee1619) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     const Block tweak = random_block(seed);
     Block next = tweak;
@@ -123,7 +123,7 @@ TEST(XtsTweak, NextIsThatOfTheStandard) {
   }
 }
 
-TEST(XtsUnits, CutsAsFormatsSay) {
+TEST(XtsUnits, ShortRestJoinsTheLastUnit) {
   const struct {
     std::size_t bytes, unit, count, last;
   } cases[] = {
@@ -138,7 +138,7 @@ TEST(XtsUnits, CutsAsFormatsSay) {
     EXPECT_EQ(units.count, c.count) << c.bytes << " bytes in units of " << c.unit;
     EXPECT_EQ(units.last, c.last) << c.bytes << " bytes in units of " << c.unit;
   }
-  // Whatever the sizes, the units are the message and the last is as long as it must be.
+  // The units add up to the message, and the last one has at least 16 bytes.
   for (std::size_t unit = 16; unit <= 70; ++unit) {
     for (std::size_t bytes = 16; bytes <= 400; ++bytes) {
       const XtsUnits units(bytes, unit);
@@ -149,7 +149,7 @@ TEST(XtsUnits, CutsAsFormatsSay) {
   }
 }
 
-TEST(ConstantTimeEqual, EveryByteCounts) {
+TEST(ConstantTimeEqual, DetectsEveryFlippedBitAndOtherSizes) {
   const Buffer a = support::pattern(67);
   EXPECT_TRUE(constant_time_equal(a, Buffer(a)));
   EXPECT_TRUE(constant_time_equal({}, {}));
@@ -164,7 +164,7 @@ TEST(ConstantTimeEqual, EveryByteCounts) {
   }
 }
 
-TEST(SecureZero, ZeroesWhatItIsGivenAndNoMore) {
+TEST(SecureZero, ZeroesTheGivenBytesOnly) {
   Buffer data(100, 0x5a);
   secure_zero(data.data() + 3, 40);
   for (std::size_t i = 0; i < data.size(); ++i) {
@@ -173,7 +173,7 @@ TEST(SecureZero, ZeroesWhatItIsGivenAndNoMore) {
   secure_zero(nullptr, 0);
 }
 
-TEST(Version, IsThreeNumbers) {
+TEST(Version, HasThreeNumbers) {
   const std::string version = paraes::version();
   EXPECT_EQ(std::count(version.begin(), version.end(), '.'), 2) << version;
 }

@@ -1,5 +1,5 @@
-// The worked examples of the standards, typed in, for every build of every kernel: a test without
-// any downloaded file.
+// The worked examples of the standards, for every build of every kernel. They are part of this
+// file, so that these tests need no downloaded vectors.
 
 #include <gtest/gtest.h>
 
@@ -16,9 +16,9 @@ using support::Buffer;
 using support::from_hex;
 using support::to_hex;
 
-class Examples : public support::BuildTest {
+class PublishedExamples : public support::BuildTest {
  protected:
-  // Both directions, apart and in place.
+  // Both directions, out of place; then encryption in place.
   template <class Encrypt, class Decrypt>
   void check(std::string_view plain, std::string_view cipher, Encrypt encrypt, Decrypt decrypt) {
     const Buffer in = from_hex(plain);
@@ -33,7 +33,7 @@ class Examples : public support::BuildTest {
   }
 };
 
-TEST_P(Examples, Fips197) {
+TEST_P(PublishedExamples, Ecb_MatchesFips197) {
   const struct {
     std::string_view key, plain, cipher;
   } cases[] = {
@@ -66,7 +66,7 @@ constexpr std::string_view plain_38a =
     "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51"
     "30c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710";
 
-TEST_P(Examples, Sp80038aEcb) {
+TEST_P(PublishedExamples, Ecb_MatchesSp80038a) {
   constexpr std::string_view ciphers[] = {
       "3ad77bb40d7a3660a89ecaf32466ef97f5d3d58503b9699de785895a96fdbaaf"
       "43b1cd7f598ece23881b00e3ed0306887b0c785e27e8ad3f8223207104725dd4",
@@ -83,7 +83,7 @@ TEST_P(Examples, Sp80038aEcb) {
   }
 }
 
-TEST_P(Examples, Sp80038aCbc) {
+TEST_P(PublishedExamples, Cbc_MatchesSp80038a) {
   constexpr std::string_view ciphers[] = {
       "7649abac8119b246cee98e9b12e9197d5086cb9b507219ee95db113a917678b2"
       "73bed6b8e3c1743b7116e69e222295163ff1caa1681fac09120eca307586e1a7",
@@ -108,7 +108,7 @@ TEST_P(Examples, Sp80038aCbc) {
   }
 }
 
-TEST_P(Examples, Sp80038aCtr) {
+TEST_P(PublishedExamples, Ctr_MatchesSp80038a) {
   constexpr std::string_view ciphers[] = {
       "874d6191b620e3261bef6864990db6ce9806f66b7970fdff8617187bb9fffdff"
       "5ae4df3edbd5d35e5b4f09020db03eab1e031dda2fbe03d1792170a0f3009cee",
@@ -127,8 +127,8 @@ TEST_P(Examples, Sp80038aCtr) {
   }
 }
 
-// IEEE 1619 annex B. Vector 1 has equal halves of the key, which SP 800-38E's users must refuse.
-TEST_P(Examples, Ieee1619Xts) {
+// IEEE 1619 annex B. Vector 1 is left out: the halves of its key are equal, which Xts refuses.
+TEST_P(PublishedExamples, Xts_MatchesIeee1619) {
   const struct {
     std::string_view key, number, plain, cipher;
   } cases[] = {
@@ -164,9 +164,9 @@ TEST_P(Examples, Ieee1619Xts) {
   }
 }
 
-// SP 800-38D has no examples of its own: these are test cases of the proposal that it adopts
-// (McGrew and Viega, The Galois/Counter Mode of Operation, appendix B).
-TEST_P(Examples, GcmTestCases) {
+// SP 800-38D has no examples. These are test cases of the proposal that it is based on (McGrew and
+// Viega, The Galois/Counter Mode of Operation, appendix B).
+TEST_P(PublishedExamples, Gcm_MatchesMcGrewAndViega) {
   constexpr std::string_view plain =
       "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a72"
       "1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39";
@@ -218,7 +218,7 @@ TEST_P(Examples, GcmTestCases) {
   }
 }
 
-PARAES_FOR_EVERY_BUILD(Examples);
+PARAES_FOR_EVERY_BUILD(PublishedExamples);
 
 }  // namespace
 }  // namespace paraes

@@ -1,4 +1,4 @@
-// How work is cut and spread.
+// How the executor cuts work into ranges and spreads them over threads.
 
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -32,7 +32,8 @@
 namespace paraes {
 namespace {
 
-struct Seen {
+// A call of the body for one range.
+struct Range {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   int calls = 0;
@@ -47,10 +48,10 @@ constexpr bool thread_sanitizer = __has_feature(thread_sanitizer);
 constexpr bool thread_sanitizer = false;
 #endif
 
-// After it, threads that could not be started are tried again.
+// After this time, the library tries again to start threads that it could not start.
 constexpr std::chrono::milliseconds retry(120);
 
-// While it exists, only so many threads can be started.
+// While it exists, only `starts` more threads can be started.
 class StartLimit {
  public:
   explicit StartLimit(int starts) {
@@ -70,14 +71,14 @@ class StartLimit {
   static inline std::atomic<int> left_ = 0;
 };
 
-// The threads that do runs 0, 1, …
-std::vector<std::thread::id> threads_of_runs(int runs) {
-  std::vector<std::thread::id> ids(static_cast<std::size_t>(runs));
-  Executor(runs).run(static_cast<std::uint64_t>(runs), 1,
-                     [&](unsigned r, std::uint64_t, std::uint64_t) {
-                       EXPECT_EQ(ids[r], std::thread::id());
-                       ids[r] = std::this_thread::get_id();
-                     });
+// The threads on which an executor calls the body for ranges 0, 1, …
+std::vector<std::thread::id> threads_of_ranges(int ranges) {
+  std::vector<std::thread::id> ids(static_cast<std::size_t>(ranges));
+  Executor(ranges).run(static_cast<std::uint64_t>(ranges), 1,
+                       [&](unsigned r, std::uint64_t, std::uint64_t) {
+                         EXPECT_EQ(ids[r], std::thread::id());
+                         ids[r] = std::this_thread::get_id();
+                       });
   return ids;
 }
 
@@ -85,8 +86,8 @@ std::size_t distinct(const std::vector<std::thread::id>& ids) {
   return std::set<std::thread::id>(ids.begin(), ids.end()).size();
 }
 
-TEST(Executor, CutsEverythingOnceInOrderAndEvenly) {
-  const std::vector<std::thread::id> all = threads_of_runs(8);
+TEST(Executor, Run_CoversEveryUnitOnceInOrderAndEvenly) {
+  const std::vector<std::thread::id> all = threads_of_ranges(8);
   ASSERT_EQ(distinct(all), all.size());
   for (const int threads : {1, 2, 3, 4, 7, 8}) {
     const Executor executor(threads);
@@ -96,7 +97,7 @@ TEST(Executor, CutsEverythingOnceInOrderAndEvenly) {
         const unsigned runs = executor.runs_for(units, min_units);
         ASSERT_GE(runs, 1U);
         ASSERT_LE(runs, static_cast<unsigned>(threads));
-        std::vector<Seen> seen(runs);
+        std::vector<Range> seen(runs);
         executor.run(units, min_units, [&](unsigned r, std::uint64_t begin, std::uint64_t end) {
           ASSERT_LT(r, seen.size());
           seen[r].begin = begin;
@@ -126,7 +127,7 @@ TEST(Executor, CutsEverythingOnceInOrderAndEvenly) {
   }
 }
 
-TEST(Executor, UsesAsManyRunsAsItMay) {
+TEST(Executor, RangeCount_IsLimitedByThreadsAndMinimumSize) {
   EXPECT_EQ(Executor(4).runs_for(100, 1), 4U);
   EXPECT_EQ(Executor(4).runs_for(100, 25), 4U);
   EXPECT_EQ(Executor(4).runs_for(100, 26), 3U);
@@ -134,7 +135,7 @@ TEST(Executor, UsesAsManyRunsAsItMay) {
   EXPECT_EQ(Executor(4).runs_for(0, 1), 1U);
 }
 
-TEST(Executor, OneRunStaysOnTheCallingThread) {
+TEST(Executor, SingleRange_StaysOnTheCallingThread) {
   const StartLimit limit(1);
   std::thread::id id;
   Executor(8).run(5, 100,
@@ -143,7 +144,7 @@ TEST(Executor, OneRunStaysOnTheCallingThread) {
   EXPECT_EQ(StartLimit::left(), 1);
 }
 
-TEST(Executor, RunsAreConcurrent) {
+TEST(Executor, TwoRanges_UseTwoThreads) {
   const Executor executor(2);
   std::mutex mutex;
   std::set<std::thread::id> ids;
@@ -154,76 +155,78 @@ TEST(Executor, RunsAreConcurrent) {
   EXPECT_EQ(ids.size(), 2U);
 }
 
-TEST(Executor, ThrowsTheFirstExceptionAfterAllRunsHaveEnded) {
+TEST(Executor, Run_ThrowsTheFirstExceptionAfterAllRangesHaveEnded) {
   const Executor executor(4);
   std::atomic<int> ended = 0;
   try {
     executor.run(4, 1, [&](unsigned r, std::uint64_t, std::uint64_t) {
       if (r == 1 || r == 3) {
         ++ended;
-        throw std::runtime_error("run " + std::to_string(r));
+        throw std::runtime_error("range " + std::to_string(r));
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       ++ended;
     });
     FAIL() << "nothing was thrown";
   } catch (const std::runtime_error& e) {
-    EXPECT_STREQ(e.what(), "run 1");
+    EXPECT_STREQ(e.what(), "range 1");
   }
   EXPECT_EQ(ended, 4);
 }
 
-TEST(Executor, RunsKeepTheirThreads) {
-  const std::vector<std::thread::id> first = threads_of_runs(6);
+TEST(Executor, RepeatedCalls_KeepEachRangeOnItsThread) {
+  const std::vector<std::thread::id> first = threads_of_ranges(6);
   EXPECT_EQ(distinct(first), 6U);
   EXPECT_EQ(first[0], std::this_thread::get_id());
   for (int i = 0; i < 200; ++i) {
-    // Some calls find the threads spinning, some asleep.
+    // Some calls find the threads spinning, others find them asleep.
     if (i % 20 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    const int runs = 2 + i % 5;
-    const std::vector<std::thread::id> ids = threads_of_runs(runs);
-    ASSERT_TRUE(std::equal(ids.begin(), ids.end(), first.begin())) << runs << " runs";
+    const int ranges = 2 + i % 5;
+    const std::vector<std::thread::id> ids = threads_of_ranges(ranges);
+    ASSERT_TRUE(std::equal(ids.begin(), ids.end(), first.begin())) << ranges << " ranges";
   }
 }
 
-TEST(Executor, FewerThreadsShareTheRuns) {
-  constexpr int runs = 64;
+TEST(Executor, ThreadShortage_SharesRangesAmongStartedThreads) {
+  constexpr int ranges = 64;
   std::size_t expected = 0;
   for (const int starts : {0, 1, 2, 5}) {
     const StartLimit limit(starts);
     for (int call = 0; call < 3; ++call) {
-      const std::vector<std::thread::id> ids = threads_of_runs(runs);
+      const std::vector<std::thread::id> ids = threads_of_ranges(ranges);
       const std::size_t threads = distinct(ids);
-      // Other tests of this process may have started some.
+      // Other tests in this process may have started threads.
       if (expected == 0) expected = threads;
-      if (threads == std::size_t{runs}) GTEST_SKIP() << "there are threads enough";
+      if (threads == std::size_t{ranges}) {
+        GTEST_SKIP() << "other tests have started all threads; run this test alone";
+      }
       if (call == 0) expected += static_cast<std::size_t>(starts);
       ASSERT_EQ(threads, expected);
       for (std::size_t r = 0; r < ids.size(); ++r) ASSERT_EQ(ids[r], ids[r % threads]) << r;
     }
     std::this_thread::sleep_for(retry);
   }
-  EXPECT_EQ(distinct(threads_of_runs(runs)), std::size_t{runs});
+  EXPECT_EQ(distinct(threads_of_ranges(ranges)), std::size_t{ranges});
 }
 
-TEST(Executor, FewerThreadsThrowTheFirstException) {
+TEST(Executor, ThreadShortage_StillThrowsTheFirstException) {
   const StartLimit limit(2);
   std::atomic<int> ended = 0;
   try {
     Executor(32).run(32, 1, [&](unsigned r, std::uint64_t, std::uint64_t) {
       ++ended;
-      if (r % 7 == 5) throw std::runtime_error("run " + std::to_string(r));
+      if (r % 7 == 5) throw std::runtime_error("range " + std::to_string(r));
     });
     FAIL() << "nothing was thrown";
   } catch (const std::runtime_error& e) {
-    EXPECT_STREQ(e.what(), "run 5");
+    EXPECT_STREQ(e.what(), "range 5");
   }
   EXPECT_EQ(ended, 32);
 }
 
-TEST(Executor, CallersAtTheSameTimeHaveTheirOwnThreads) {
+TEST(Executor, ConcurrentCallers_UseSeparateThreads) {
   constexpr int callers = 4;
-  std::barrier together(2 * callers);
+  std::barrier all_running(2 * callers);
   std::vector<std::vector<std::thread::id>> ids(callers, std::vector<std::thread::id>(2));
   std::atomic<std::uint64_t> sum = 0;
   std::vector<std::thread> threads;
@@ -232,7 +235,7 @@ TEST(Executor, CallersAtTheSameTimeHaveTheirOwnThreads) {
       const Executor executor(2);
       executor.run(2, 1, [&](unsigned r, std::uint64_t, std::uint64_t) {
         ids[caller][r] = std::this_thread::get_id();
-        together.arrive_and_wait();
+        all_running.arrive_and_wait();
       });
       for (int i = 0; i < 1000; ++i) {
         executor.run(2, 1, [&](unsigned r, std::uint64_t, std::uint64_t) { sum += r; });
@@ -241,13 +244,13 @@ TEST(Executor, CallersAtTheSameTimeHaveTheirOwnThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   std::set<std::thread::id> all;
-  for (const auto& both : ids) all.insert(both.begin(), both.end());
+  for (const auto& pair : ids) all.insert(pair.begin(), pair.end());
   EXPECT_EQ(all.size(), std::size_t{2 * callers});
   EXPECT_EQ(sum, 1000U * callers);
 }
 
-TEST(Executor, RunsMayUseExecutors) {
-  const std::vector<std::thread::id> before = threads_of_runs(3);
+TEST(Executor, NestedExecutors_CompleteEveryRange) {
+  const std::vector<std::thread::id> before = threads_of_ranges(3);
   std::atomic<int> calls = 0;
   for (int i = 0; i < 20; ++i) {
     Executor(3).run(3, 1, [&](unsigned, std::uint64_t, std::uint64_t) {
@@ -257,31 +260,31 @@ TEST(Executor, RunsMayUseExecutors) {
     });
   }
   EXPECT_EQ(calls, 20 * 3 * 3 * 2);
-  EXPECT_EQ(threads_of_runs(3), before);
+  EXPECT_EQ(threads_of_ranges(3), before);
 }
 
-TEST(Executor, ForkedChildHasThreadsOfItsOwn) {
-  if (thread_sanitizer) GTEST_SKIP() << "ThreadSanitizer's children start no threads";
-  ASSERT_EQ(distinct(threads_of_runs(4)), 4U);
-  // Another caller is at work meanwhile. It allocates nothing: not every AddressSanitizer gives its
-  // locks to a forked child.
-  std::atomic<int> runs = 0;
-  const std::jthread other([&](const std::stop_token& stop) {
+TEST(Executor, ForkedChild_StartsItsOwnThreads) {
+  if (thread_sanitizer) GTEST_SKIP() << "under ThreadSanitizer a forked child cannot start threads";
+  ASSERT_EQ(distinct(threads_of_ranges(4)), 4U);
+  // Another thread uses an executor during the fork. It must not allocate memory: some versions of
+  // AddressSanitizer do not release their locks in a forked child.
+  std::atomic<int> calls = 0;
+  const std::jthread caller([&](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
-      Executor(2).run(2, 1, [&](unsigned, std::uint64_t, std::uint64_t) { ++runs; });
+      Executor(2).run(2, 1, [&](unsigned, std::uint64_t, std::uint64_t) { ++calls; });
     }
   });
-  while (runs < 100) std::this_thread::yield();
+  while (calls < 100) std::this_thread::yield();
   for (int i = 0; i < 20; ++i) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
       alarm(30);
-      const bool four = distinct(threads_of_runs(4)) == 4;
+      const bool four = distinct(threads_of_ranges(4)) == 4;
       const pid_t grandchild = fork();
       if (grandchild == 0) {
         alarm(30);
-        _exit(distinct(threads_of_runs(5)) == 5 ? 0 : 1);
+        _exit(distinct(threads_of_ranges(5)) == 5 ? 0 : 1);
       }
       int status = 1;
       waitpid(grandchild, &status, 0);
@@ -291,10 +294,10 @@ TEST(Executor, ForkedChildHasThreadsOfItsOwn) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     ASSERT_EQ(status, 0);
   }
-  EXPECT_EQ(distinct(threads_of_runs(4)), 4U);
+  EXPECT_EQ(distinct(threads_of_ranges(4)), 4U);
 }
 
-TEST(Executor, SignalsAreForTheCaller) {
+TEST(Executor, WorkerThreads_BlockSignalsExceptFaults) {
   sigset_t before;
   ASSERT_EQ(pthread_sigmask(SIG_SETMASK, nullptr, &before), 0);
   sigset_t masks[3];
@@ -309,15 +312,15 @@ TEST(Executor, SignalsAreForTheCaller) {
   for (const int signal : {SIGSEGV, SIGBUS, SIGTRAP}) EXPECT_EQ(sigismember(masks + 1, signal), 0);
 }
 
-TEST(Executor, IdleThreadsSleep) {
-  ASSERT_EQ(distinct(threads_of_runs(2)), 2U);
+TEST(Executor, IdleThreads_UseNoProcessorTime) {
+  ASSERT_EQ(distinct(threads_of_ranges(2)), 2U);
   const std::clock_t before = std::clock();
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  // Sanitizers have threads of their own.
+  // Less than a third of one core: sanitizers run background threads.
   EXPECT_LT(static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC, 0.1);
 }
 
-TEST(Executor, AnotherWayToSpreadRunsIsTakenInItsScope) {
+TEST(Executor, SpreadScope_ReplacesTheThreadsWhileItExists) {
   static std::atomic<int> spreads;
   spreads = 0;
   const auto backwards = [](unsigned runs, RunRef body) {
@@ -337,26 +340,26 @@ TEST(Executor, AnotherWayToSpreadRunsIsTakenInItsScope) {
   }
   EXPECT_EQ(order, (std::vector<unsigned>{2, 1, 0, 0}));
   EXPECT_EQ(spreads, 2);
-  EXPECT_EQ(distinct(threads_of_runs(3)), 3U);
+  EXPECT_EQ(distinct(threads_of_ranges(3)), 3U);
   EXPECT_EQ(spreads, 2);
 }
 
-TEST(Executor, ManyMoreThreadsThanCores) {
-  // ThreadSanitizer takes long for thousands.
-  constexpr int runs = thread_sanitizer ? 300 : 4096;
+TEST(Executor, ManyMoreThreadsThanCores_RunEveryRange) {
+  // ThreadSanitizer is slow with thousands of threads.
+  constexpr int ranges = thread_sanitizer ? 300 : 4096;
   for (int call = 0; call < 3; ++call) {
-    const std::vector<std::thread::id> ids = threads_of_runs(runs);
+    const std::vector<std::thread::id> ids = threads_of_ranges(ranges);
     EXPECT_EQ(std::count(ids.begin(), ids.end(), std::thread::id()), 0);
   }
 }
 
-TEST(Executor, NumberOfThreads) {
+TEST(Executor, Constructor_RefusesThreadCountsOutsideZeroTo4096) {
   EXPECT_EQ(Executor(0).threads(), available_cores());
   EXPECT_EQ(Executor(4096).threads(), 4096);
   for (const int wrong : {-1, -100, 4097}) {
     try {
       const Executor executor(wrong);
-      ADD_FAILURE() << wrong << " threads were taken";
+      ADD_FAILURE() << wrong << " threads were accepted";
     } catch (const InvalidArgument& e) {
       EXPECT_NE(std::string_view(e.what()).find(std::to_string(wrong)), std::string_view::npos)
           << e.what();
@@ -364,7 +367,7 @@ TEST(Executor, NumberOfThreads) {
   }
 }
 
-TEST(Streams, PastTheCachesOnlyForLargeOutputsElsewhere) {
+TEST(NontemporalStores, AreUsedForLargeOutputsOutOfPlaceOnly) {
   const std::uint8_t bytes[2] = {};
   constexpr std::uint64_t huge = std::uint64_t{1} << 40;
   for (const int threads : {1, 2, 4096}) {
@@ -374,7 +377,7 @@ TEST(Streams, PastTheCachesOnlyForLargeOutputsElsewhere) {
   }
 }
 
-TEST(Caches, WhatTheSystemSays) {
+TEST(LastLevelCache, SizeMatchesSysfs) {
   const std::filesystem::path caches = "/sys/devices/system/cpu/cpu0/cache";
   std::uint64_t largest = 0;
   for (int index = 0; index < 16; ++index) {
@@ -382,10 +385,10 @@ TEST(Caches, WhatTheSystemSays) {
     std::uint64_t kib = 0;
     if (file >> kib) largest = std::max(largest, kib << 10);
   }
-  if (largest == 0) GTEST_SKIP() << "the system does not say how large the caches are";
+  if (largest == 0) GTEST_SKIP() << "/sys does not list the sizes of the caches";
   EXPECT_EQ(last_level_cache_bytes(1), largest);
   EXPECT_EQ(last_level_cache_bytes(0), largest);
-  // Not more with more threads than there are processors.
+  // More threads than processors do not reach more caches.
   const int online = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   EXPECT_EQ(last_level_cache_bytes(4096), last_level_cache_bytes(online));
   EXPECT_EQ(last_level_cache_bytes(online) % largest, 0U);

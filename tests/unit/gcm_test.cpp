@@ -1,4 +1,4 @@
-// What GCM needs below the public classes.
+// join_hashes: the GHASH of a text from the hashes of its ranges.
 #include "src/modes/gcm.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,8 @@ namespace {
 
 using Hash = std::array<std::uint8_t, 16>;
 
-// Joins the hashes of ranges of so many blocks, the last perhaps short of whole blocks.
+// Hashes ranges of `text` with the given numbers of blocks, and joins the hashes. The last range
+// may end with a partial block.
 Hash joined(const GcmKey& key, Hash state, const std::vector<std::uint64_t>& blocks,
             const support::Buffer& text) {
   std::vector<PartialHash> ranges;
@@ -34,7 +35,7 @@ Hash joined(const GcmKey& key, Hash state, const std::vector<std::uint64_t>& blo
   return state;
 }
 
-TEST(JoinHashes, ContinuesTheHashOverRangesOfAnySizes) {
+TEST(JoinHashes, MatchesOneHashOverTheWholeText) {
   const support::Buffer key_bytes = support::make_key(16, 3);
   const GcmKey key(find_kernel("reference"), key_bytes.data(), 16);
   Hash before;

@@ -1,4 +1,5 @@
-// Folders by descriptor, sinks that replace in one step, and sources that notice changes.
+// Folders held open by descriptor, sinks that replace a file atomically, and sources that detect
+// changes of their file.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -28,7 +29,7 @@ class Io : public testing::Test {
  protected:
   Io() {
     std::string name = (fs::temp_directory_path() / "paraes-io-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder for the test");
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create " + name);
     path_ = name;
   }
   ~Io() override { fs::remove_all(path_); }
@@ -63,7 +64,7 @@ class Io : public testing::Test {
   fs::path path_;
 };
 
-TEST_F(Io, FolderOpensWhatIsBelowIt) {
+TEST_F(Io, Folder_OpensFilesAndFoldersBelowIt) {
   fs::create_directories(path("a/b"));
   write("a/b/f", "text");
   const Folder folder(path("a").string());
@@ -76,7 +77,7 @@ TEST_F(Io, FolderOpensWhatIsBelowIt) {
   EXPECT_EQ(error_of([&] { static_cast<void>(folder.open_file("c", O_RDONLY)); }), ENOENT);
 }
 
-TEST_F(Io, FolderFollowsNoLinkAndLeadsNowhereElse) {
+TEST_F(Io, Folder_RefusesSymbolicLinksAndPathsThatLeaveIt) {
   fs::create_directories(path("a"));
   fs::create_directories(path("outside"));
   write("outside/f", "text");
@@ -89,11 +90,11 @@ TEST_F(Io, FolderFollowsNoLinkAndLeadsNowhereElse) {
   EXPECT_EQ(error_of([&] { static_cast<void>(folder.open_file("../outside/f", O_RDONLY)); }),
             EXDEV);
   EXPECT_EQ(error_of([&] { static_cast<void>(folder.open_file("/etc/passwd", O_RDONLY)); }), EXDEV);
-  // A link that is named is followed.
+  // The path of the folder itself may be a link.
   EXPECT_NO_THROW(static_cast<void>(Folder(path("a/link").string()).open_file("f", O_RDONLY)));
 }
 
-TEST_F(Io, FolderStaysTheSameWhenItsNameLeadsElsewhere) {
+TEST_F(Io, Folder_IsUsedByDescriptorAfterItsPathChanges) {
   fs::create_directories(path("a"));
   fs::create_directories(path("outside"));
   auto folder = std::make_shared<const Folder>(path("a").string());
@@ -106,7 +107,7 @@ TEST_F(Io, FolderStaysTheSameWhenItsNameLeadsElsewhere) {
   EXPECT_TRUE(fs::is_empty(path("outside")));
 }
 
-TEST_F(Io, FolderReachesWhatIsDeeperThanAPathMayBeLong) {
+TEST_F(Io, Folder_OpensPathsLongerThanPathMax) {
   const std::string name(200, 'n');
   std::string deep;
   Folder folder(path("").string());
@@ -122,7 +123,7 @@ TEST_F(Io, FolderReachesWhatIsDeeperThanAPathMayBeLong) {
   EXPECT_EQ(FileId(found), FileId(expected));
 }
 
-TEST_F(Io, SinkThatIsNotCommittedLeavesTheTargetAndNothingElse) {
+TEST_F(Io, UncommittedSink_LeavesTheTargetAndNoTemporary) {
   write("f", "old");
   for (const bool named : {false, true}) {
     FileSink::Options options;
@@ -138,7 +139,7 @@ TEST_F(Io, SinkThatIsNotCommittedLeavesTheTargetAndNothingElse) {
   }
 }
 
-TEST_F(Io, SinkNarrowsItsModeByThatOfWhatItReplaces) {
+TEST_F(Io, Sink_CanLimitItsModeToThatOfTheReplacedFile) {
   for (const bool narrow : {false, true}) {
     write("f", "old");
     ASSERT_EQ(chmod(path("f").c_str(), 0640), 0);
@@ -156,7 +157,7 @@ TEST_F(Io, SinkNarrowsItsModeByThatOfWhatItReplaces) {
   }
 }
 
-TEST_F(Io, SinkRefusesToPublishATemporaryThatIsNotItsOwn) {
+TEST_F(Io, SinkCommit_RefusesATemporaryThatWasReplaced) {
   FileSink::Options options;
   options.named = true;
   FileSink sink(path("f").string(), options);
@@ -165,11 +166,11 @@ TEST_F(Io, SinkRefusesToPublishATemporaryThatIsNotItsOwn) {
   std::ofstream(sink.temporary()) << "somebody else's";
   EXPECT_THROW(sink.commit(), IoError);
   EXPECT_FALSE(fs::exists(path("f")));
-  // Nor does it remove that.
+  // The file that replaced the temporary stays.
   EXPECT_TRUE(fs::exists(sink.temporary()));
 }
 
-TEST_F(Io, NamesOfTemporaries) {
+TEST_F(Io, IsTemporaryName_AcceptsNamesOfTemporariesOnly) {
   FileSink::Options options;
   options.named = true;
   const FileSink sink(path("f").string(), options);
@@ -183,7 +184,7 @@ TEST_F(Io, NamesOfTemporaries) {
   }
 }
 
-TEST_F(Io, FileSourceOpensAPath) {
+TEST_F(Io, FileSource_ReadsAFileAndRefusesToReadAFifo) {
   write("f", "0123456789");
   FileSource source = FileSource::open(path("f").string());
   EXPECT_EQ(source.name(), path("f").string());
@@ -197,14 +198,15 @@ TEST_F(Io, FileSourceOpensAPath) {
   EXPECT_EQ(error_of([&] { static_cast<void>(fifo.read(buffer)); }), ESPIPE);
 }
 
-TEST_F(Io, SourceNoticesThatItWasWrittenTo) {
+TEST_F(Io, FileSource_DetectsChangesSinceItWasOpened) {
   write("f", "0123456789");
   const auto open_source = [&] { return FileSource::open(path("f").string()); };
   const FileSource same = open_source();
   EXPECT_NO_THROW(same.check_unchanged());
   const FileSource overwritten = open_source();
   write("f", "abcdefghij");
-  // Clocks of file systems tick a few hundred times a second.
+  // Changes the time stamp for certain: file systems update their clock only a few hundred times a
+  // second.
   fs::last_write_time(path("f"), fs::last_write_time(path("f")) + std::chrono::seconds(1));
   EXPECT_EQ(error_of([&] { overwritten.check_unchanged(); }), EIO);
   const FileSource longer = open_source();

@@ -1,5 +1,5 @@
-// The authenticated formats in memory: where segments lie, every way from a source to a sink, what
-// happens when one of them fails, and the key derivations under them.
+// The authenticated formats in memory: the layout of segments, every kind of source and sink and
+// their errors, salvage, headers, and key derivation.
 
 #include <gtest/gtest.h>
 
@@ -35,7 +35,8 @@ const SegmentLayout layouts[] = {
     layout(5, 7, 7, SegmentLayout::Last::shorter), layout(5, 7, 7, SegmentLayout::Last::any),
     layout(24, 1, 25, SegmentLayout::Last::any), layout(0, 1, 1, SegmentLayout::Last::any)};
 
-// The plaintext sizes of the segments of a message, one after another as the formats say it.
+// The plaintext sizes of the segments of a message, computed one by one from the definition of the
+// format.
 std::vector<std::uint64_t> cut(const SegmentLayout& l, std::uint64_t bytes) {
   std::vector<std::uint64_t> sizes;
   for (;;) {
@@ -47,7 +48,7 @@ std::vector<std::uint64_t> cut(const SegmentLayout& l, std::uint64_t bytes) {
   }
 }
 
-TEST(SegmentLayoutTest, CutsAsTheFormatsSay) {
+TEST(SegmentLayout, SizesAndOffsets_MatchTheFormats) {
   for (const SegmentLayout& l : layouts) {
     for (std::uint64_t bytes = 0; bytes < 120; ++bytes) {
       const std::vector<std::uint64_t> sizes = cut(l, bytes);
@@ -69,7 +70,7 @@ TEST(SegmentLayoutTest, CutsAsTheFormatsSay) {
   }
 }
 
-TEST(SegmentLayoutTest, NoOtherSizeIsAMessage) {
+TEST(SegmentLayout, ExtentOf_RefusesSizesThatNoMessageHas) {
   for (const SegmentLayout& l : layouts) {
     std::vector<bool> legal(400);
     for (std::uint64_t bytes = 0; bytes < 150; ++bytes) {
@@ -78,7 +79,7 @@ TEST(SegmentLayoutTest, NoOtherSizeIsAMessage) {
     for (std::uint64_t size = 0; size < 200; ++size) {
       try {
         const SegmentLayout::Extent extent = l.extent_of(size);
-        // Tink's readers take an empty segment after a full one, which writers never make.
+        // Tink accepts an empty segment after a full one when reading, but never writes one.
         EXPECT_TRUE(legal[size] || (l.last == SegmentLayout::Last::any && extent.empty_last))
             << size;
       } catch (const IntegrityError&) {
@@ -88,7 +89,7 @@ TEST(SegmentLayoutTest, NoOtherSizeIsAMessage) {
   }
 }
 
-TEST(SegmentLayoutTest, LimitsAreEnforced) {
+TEST(SegmentLayout, TooManySegments_AreRefused) {
   const SegmentLayout l = layout(5, 7, 7, SegmentLayout::Last::shorter);
   EXPECT_EQ(l.segments_of(6999), 1000U);
   EXPECT_THROW(static_cast<void>(l.segments_of(7000)), InvalidArgument);
@@ -99,7 +100,7 @@ TEST(SegmentLayoutTest, LimitsAreEnforced) {
   EXPECT_THROW(static_cast<void>(c2sp.segments_of(std::uint64_t{1} << 52)), InvalidArgument);
 }
 
-TEST(TinkParametersTest, AreChecked) {
+TEST(TinkParameters, OutOfRange_AreRefused) {
   TinkParameters p;
   for (const std::size_t derived : {16U, 32U}) {
     p.derived_key_bytes = derived;
@@ -120,7 +121,7 @@ TEST(TinkParametersTest, AreChecked) {
 const Buffer key = support::make_key(32);
 const Buffer context = {1, 2, 3};
 
-// A format with small segments and one with the default's.
+// A way to make and to open messages of one format.
 struct Subject {
   const char* name;
   Message (*make)();
@@ -128,7 +129,7 @@ struct Subject {
 };
 
 const TinkParameters small_tink = {.segment_bytes = 4096, .derived_key_bytes = 16};
-// Segments that are handled alone, each by all threads.
+// Segments so large that all threads work on each of them.
 const TinkParameters large_tink = {.segment_bytes = (8 << 20) + 5};
 
 const Subject subjects[] = {
@@ -163,7 +164,7 @@ Buffer open(const Subject& subject, const Buffer& sealed, const OpenOptions& opt
   return sink.data;
 }
 
-TEST(Transfer, EveryWayGivesTheSameBytes) {
+TEST(Messages, SealAndOpen_GiveTheSameBytesForEverySourceAndSink) {
   for (const Subject& subject : subjects) {
     const std::uint64_t s = subject.make().layout().segment_bytes;
     const std::uint64_t first = subject.make().layout().first_bytes;
@@ -195,9 +196,8 @@ TEST(Transfer, EveryWayGivesTheSameBytes) {
   }
 }
 
-// What several do with shares of one message is what one does, byte for byte; also with more of
-// them than there are segments.
-TEST(Transfer, SharesMakeTheWhole) {
+// Also with more shares than segments.
+TEST(Messages, Shares_TogetherGiveTheBytesOfTheWhole) {
   for (const Subject& subject : subjects) {
     for (const std::size_t bytes : {0U, 1U, 16384U, 300000U, 2000001U}) {
       const Buffer plain = support::pattern(bytes);
@@ -215,15 +215,15 @@ TEST(Transfer, SharesMakeTheWhole) {
         for (unsigned index = count; index-- > 0;) {
           OpenOptions options;
           options.share = {.index = index, .count = count};
-          const Message own({.header = Buffer(message.header().begin(), message.header().end()),
-                             .layout = message.layout(),
-                             .secret = {.key = SecretBytes(message.parts().secret.key.span()),
-                                        .base_nonce = message.parts().secret.base_nonce,
-                                        .nonces = message.parts().secret.nonces},
-                             .commits = message.commits()},
-                            {});
-          segments += seal_message(plain_source, own, sealed_sink, options).segments;
-          opened += open_message(sealed_source, own, &plain_sink, options).segments;
+          const Message copy({.header = Buffer(message.header().begin(), message.header().end()),
+                              .layout = message.layout(),
+                              .secret = {.key = SecretBytes(message.parts().secret.key.span()),
+                                         .base_nonce = message.parts().secret.base_nonce,
+                                         .nonces = message.parts().secret.nonces},
+                              .commits = message.commits()},
+                             {});
+          segments += seal_message(plain_source, copy, sealed_sink, options).segments;
+          opened += open_message(sealed_source, copy, &plain_sink, options).segments;
         }
         ASSERT_EQ(support::difference(sealed_sink.data, sealed), "");
         ASSERT_EQ(support::difference(plain_sink.data, plain), "");
@@ -243,30 +243,28 @@ TEST(Transfer, SharesMakeTheWhole) {
   EXPECT_THROW(seal_message(source, message, sink, half), InvalidArgument);
 }
 
-// Somebody else computes, for each worker its own.
-TEST(Transfer, OthersMayCompute) {
+TEST(Messages, ComputeOption_ReplacesTheCipherInEveryWorker) {
   const Buffer plain = support::pattern(3000000);
   const Message message = subjects[0].make();
-  std::array<std::atomic<unsigned>, 5> runs{};
+  std::array<std::atomic<unsigned>, 5> calls{};
   OpenOptions options;
   options.workers = 5;
-  options.compute = [&](unsigned worker, std::span<SegmentCipher::Segment> run) {
-    ++runs.at(worker);
-    message.cipher().crypt(Direction::encrypt, run);
+  options.compute = [&](unsigned worker, std::span<SegmentCipher::Segment> segments) {
+    ++calls.at(worker);
+    message.cipher().crypt(Direction::encrypt, segments);
   };
   const Buffer sealed = seal<OrderedSource, OrderedSink>(message, plain, options);
-  unsigned pieces = 0;
-  for (const auto& count : runs) pieces += count;
-  EXPECT_EQ(pieces, (plain.size() + 262143) / 262144);
+  unsigned chunks = 0;
+  for (const auto& count : calls) chunks += count;
+  EXPECT_EQ(chunks, (plain.size() + 262143) / 262144);
   EXPECT_EQ((open<RandomSource, RandomSink>(subjects[0], sealed, {})), plain);
   options.compute = [&](unsigned, std::span<SegmentCipher::Segment>) {
-    throw DeviceError("nobody there");
+    throw DeviceError("the device failed");
   };
   EXPECT_THROW((seal<RandomSource, RandomSink>(message, plain, options)), DeviceError);
 }
 
-// SegmentCipher against OpenSSL, with the nonces that the formats say.
-TEST(SegmentCipherTest, NoncesAndTags) {
+TEST(SegmentCipher, NoncesAndTags_MatchTheFormats) {
   const Buffer base = support::make_key(12, 9);
   const Buffer plain = support::pattern(100);
   const SegmentCipher counted(key, base, SegmentCipher::Nonces::counted, {});
@@ -294,14 +292,14 @@ TEST(SegmentCipherTest, NoncesAndTags) {
       EXPECT_TRUE(support::open_segment(prefixed, index, last, sealed, opened));
       EXPECT_EQ(opened, plain);
       EXPECT_FALSE(support::open_segment(prefixed, index, !last, sealed, opened));
-      EXPECT_EQ(opened, Buffer(100)) << "nothing unauthenticated may stay";
+      EXPECT_EQ(opened, Buffer(100)) << "the output is not zero";
     }
   }
   Buffer wrong(115);
   EXPECT_THROW(support::seal_segment(counted, 0, false, plain, wrong), InvalidArgument);
 }
 
-TEST(Transfer, LargeSegmentsAreSpreadThemselves) {
+TEST(Messages, LargeSegments_RoundTripOnSeveralThreads) {
   const Buffer plain = support::pattern(std::size_t{20} << 20);
   const Message message =
       Message(new_tink_message(large_tink, key, {}), {.kernel = {}, .threads = 3});
@@ -318,7 +316,7 @@ Buffer sealed_sample(const Subject& subject, std::size_t bytes) {
   return seal<RandomSource, RandomSink>(subject.make(), support::pattern(bytes), {});
 }
 
-TEST(Transfer, PartsTouchOnlyTheirSegments) {
+TEST(Messages, OpenRange_ReadsOnlyTheSegmentsOfTheRange) {
   for (const Subject& subject : subjects) {
     const Message message = subject.make();
     const SegmentLayout& l = message.layout();
@@ -326,21 +324,21 @@ TEST(Transfer, PartsTouchOnlyTheirSegments) {
     const Buffer plain = support::pattern(bytes);
     const Buffer sealed = seal<RandomSource, RandomSink>(message, plain, {});
     const std::uint64_t s = l.segment_bytes;
-    const std::pair<std::uint64_t, std::uint64_t> parts[] = {{0, 0},
-                                                             {0, 1},
-                                                             {0, bytes},
-                                                             {1, 1},
-                                                             {s, 1},
-                                                             {s - 1, 2},
-                                                             {2 * s, 2 * s},
-                                                             {s + 5, 9 * s},
-                                                             {bytes - 1, 1},
-                                                             {bytes, 0},
-                                                             {bytes - s, s},
-                                                             {300000, 300000},
-                                                             {l.first_bytes, s},
-                                                             {l.first_bytes - 1, s + 2}};
-    for (const auto& [offset, length] : parts) {
+    const std::pair<std::uint64_t, std::uint64_t> ranges[] = {{0, 0},
+                                                              {0, 1},
+                                                              {0, bytes},
+                                                              {1, 1},
+                                                              {s, 1},
+                                                              {s - 1, 2},
+                                                              {2 * s, 2 * s},
+                                                              {s + 5, 9 * s},
+                                                              {bytes - 1, 1},
+                                                              {bytes, 0},
+                                                              {bytes - s, s},
+                                                              {300000, 300000},
+                                                              {l.first_bytes, s},
+                                                              {l.first_bytes - 1, s + 2}};
+    for (const auto& [offset, length] : ranges) {
       SCOPED_TRACE(std::string(subject.name) + " " + std::to_string(offset) + "+" +
                    std::to_string(length));
       OpenOptions options;
@@ -373,8 +371,7 @@ TEST(Transfer, PartsTouchOnlyTheirSegments) {
   }
 }
 
-// What reaches a sink in order is authentic and comes in whole segments.
-TEST(Transfer, OnlyAuthenticSegmentsReachAPipe) {
+TEST(Messages, OpenToPipe_WritesOnlyTheSegmentsBeforeTheDamage) {
   for (const Subject& subject : subjects) {
     const std::size_t bytes = 600000;
     const Buffer plain = support::pattern(bytes);
@@ -403,7 +400,7 @@ TEST(Transfer, OnlyAuthenticSegmentsReachAPipe) {
   }
 }
 
-TEST(Transfer, FailuresOfSourcesAndSinksAreThrownOnce) {
+TEST(Messages, Seal_ThrowsTheErrorOfSourceOrSink) {
   const Buffer plain = support::pattern(2000000);
   for (const int threads : {1, 2, 6}) {
     for (const std::uint64_t at :
@@ -411,12 +408,12 @@ TEST(Transfer, FailuresOfSourcesAndSinksAreThrownOnce) {
       TransferOptions options;
       options.threads = threads;
       const Message message = subjects[0].make();
-      const auto expect_failure = [&](auto& source, auto& sink, const char* what) {
+      const auto expect_failure = [&](auto& source, auto& sink, const char* text) {
         try {
           seal_message(source, message, sink, options);
           ADD_FAILURE() << "nothing was thrown";
         } catch (const IoError& error) {
-          EXPECT_STREQ(error.what(), what);
+          EXPECT_STREQ(error.what(), text);
         }
       };
       RandomSource file(plain);
@@ -440,26 +437,26 @@ TEST(Transfer, FailuresOfSourcesAndSinksAreThrownOnce) {
   }
 }
 
-TEST(Transfer, FilesThatChangeAreErrors) {
+TEST(Messages, Seal_RefusesAFileThatShrinksOrGrows) {
   const Buffer plain = support::pattern(600000);
-  for (const std::size_t now : {std::size_t{0}, std::size_t{599999}, std::size_t{600001}}) {
+  for (const std::size_t changed : {std::size_t{0}, std::size_t{599999}, std::size_t{600001}}) {
     const Message message = subjects[0].make();
     RandomSource source(plain);
-    source.change(support::pattern(now));
+    source.change(support::pattern(changed));
     RandomSink sink;
     try {
       seal_message(source, message, sink);
       ADD_FAILURE() << "nothing was thrown";
     } catch (const IoError& error) {
-      EXPECT_NE(std::string(error.what()).find(now < plain.size() ? "shrank" : "grew"),
+      EXPECT_NE(std::string(error.what()).find(changed < plain.size() ? "shrank" : "grew"),
                 std::string::npos)
           << error.what();
     }
   }
 }
 
-// A read that waits for a pipe must not hold up the news that what was read is not authentic.
-TEST(Transfer, DamageCancelsAReadThatWaits) {
+// A damaged segment must be reported at once, also while a read waits for more data from the pipe.
+TEST(Messages, OpenFromPipe_DamageCancelsAWaitingRead) {
   class Stalled : public OrderedSource {
    public:
     using OrderedSource::OrderedSource;
@@ -494,7 +491,7 @@ TEST(Transfer, DamageCancelsAReadThatWaits) {
   EXPECT_THROW(open_message(pipe, message, &sink, options), IntegrityError);
 }
 
-TEST(Salvage, SavesWhatIsIntactAndListsTheRest) {
+TEST(Salvage, KeepsIntactSegmentsAndListsDamagedRanges) {
   for (const Subject& subject : subjects) {
     const std::size_t bytes = 600001;
     const Buffer plain = support::pattern(bytes);
@@ -523,7 +520,7 @@ TEST(Salvage, SavesWhatIsIntactAndListsTheRest) {
       EXPECT_EQ(ranges[1].offset, l.plain_offset(20));
       EXPECT_EQ(ranges[1].bytes, l.segment_bytes);
     }
-    // Of shares: their lists together, once they are put in order.
+    // The lists of all shares, once finish_salvage has sorted and joined them.
     std::vector<BadRange> ranges;
     OpenResult sum;
     RandomSource source(damaged);
@@ -542,14 +539,14 @@ TEST(Salvage, SavesWhatIsIntactAndListsTheRest) {
   }
 }
 
-TEST(Salvage, TruncatedMessagesEndWhereTheyDo) {
+TEST(Salvage, TruncatedMessage_KeepsTheSegmentsBeforeTheCut) {
   for (const Subject& subject : subjects) {
     const Message message = subject.make();
     const SegmentLayout& l = message.layout();
     const std::size_t bytes = static_cast<std::size_t>(l.plain_offset(3));
     const Buffer plain = support::pattern(bytes);
     const Buffer sealed = seal<RandomSource, RandomSink>(message, plain, {});
-    // Between segments 1 and 2, within a tag, and within segment 1.
+    // Between segments 1 and 2, 3 bytes into segment 2, and within segment 1.
     for (const std::uint64_t size :
          {l.sealed_offset(2), l.sealed_offset(2) + 3, l.sealed_offset(1) + 50}) {
       const Buffer cut_off(sealed.begin(), sealed.begin() + static_cast<std::ptrdiff_t>(size));
@@ -562,19 +559,19 @@ TEST(Salvage, TruncatedMessagesEndWhereTheyDo) {
         options.salvage = &ranges;
         const Buffer saved = file ? open<RandomSource, RandomSink>(subject, cut_off, options)
                                   : open<OrderedSource, OrderedSink>(subject, cut_off, options);
-        const std::uint64_t whole = size >= l.sealed_offset(2) ? 2 : 1;
+        const std::uint64_t intact = size >= l.sealed_offset(2) ? 2 : 1;
         Buffer expected(plain.begin(),
-                        plain.begin() + static_cast<std::ptrdiff_t>(l.plain_offset(whole)));
-        if (whole == 1) expected.resize(expected.size() + 50 - 16);
+                        plain.begin() + static_cast<std::ptrdiff_t>(l.plain_offset(intact)));
+        if (intact == 1) expected.resize(expected.size() + 50 - 16);
         EXPECT_EQ(support::difference(saved, expected), "");
         ASSERT_FALSE(ranges.empty());
-        EXPECT_EQ(ranges.front().offset, l.plain_offset(whole));
+        EXPECT_EQ(ranges.front().offset, l.plain_offset(intact));
       }
     }
   }
 }
 
-TEST(Salvage, AWrongKeyIsNoDamage) {
+TEST(Salvage, WrongKey_IsRefused) {
   const Buffer sealed = sealed_sample(subjects[2], 20000);
   const Message other = Message(
       open_tink_message(small_tink, Bytes(sealed).first(24), support::make_key(32, 8), context),
@@ -587,7 +584,7 @@ TEST(Salvage, AWrongKeyIsNoDamage) {
   EXPECT_THROW(open_message(source, other, &sink, options), IntegrityError);
 }
 
-TEST(Headers, WrongKeysAndContexts) {
+TEST(Headers, WrongKeyContextOrHeader_IsRefused) {
   const Message message = subjects[0].make();
   const Buffer header(message.header().begin(), message.header().end());
   EXPECT_THROW(static_cast<void>(open_paraes_message(header, support::make_key(32, 2), context)),
@@ -611,7 +608,7 @@ TEST(Headers, WrongKeysAndContexts) {
   EXPECT_NO_THROW(static_cast<void>(new_c2sp_message(key, Buffer(max_c2sp_context_bytes))));
 }
 
-TEST(Headers, PrefacesSayWhatIsWrong) {
+TEST(Headers, PrefaceError_NamesTheWrongField) {
   const auto complaint = [](std::size_t at, std::uint8_t value) {
     auto text = Preface::for_passphrase(256, 4).encode();
     text[at] = value;
@@ -637,7 +634,7 @@ TEST(Headers, PrefacesSayWhatIsWrong) {
 }
 
 // RFC 5869 appendix A.1 and A.4, RFC 7914 section 12.
-TEST(Kdf, PublishedExamples) {
+TEST(Kdf, HkdfAndScrypt_MatchTheExamplesOfTheRfcs) {
   using support::from_hex;
   Buffer out(42);
   hkdf(HkdfHash::sha256, Buffer(22, 0x0b), from_hex("000102030405060708090a0b0c"),

@@ -1,4 +1,5 @@
-// The operations of each row of the kernel table by themselves, against what kernel.hpp promises.
+// The functions of each row of the kernel table, called directly. kernel.hpp documents what they
+// must do.
 
 #include <gtest/gtest.h>
 
@@ -23,8 +24,8 @@ using support::pattern;
 using support::PlacedBuffer;
 using support::spec_ghash;
 
-// More than twice the widest kernel's blocks at a time, plus every rest.
-constexpr std::size_t most_blocks = 1100;
+// Many times the widest batch of a kernel (64 blocks), with every rest.
+constexpr std::size_t max_blocks = 1100;
 
 Block block_of(Bytes bytes) {
   Block block;
@@ -37,7 +38,7 @@ bool all_zero(const void* data, std::size_t bytes) {
   return std::all_of(p, p + bytes, [](std::uint8_t b) { return b == 0; });
 }
 
-class Rows : public support::BuildTest {
+class KernelFunctions : public support::BuildTest {
  protected:
   void SetUp() override {
     BuildTest::SetUp();
@@ -50,24 +51,24 @@ class Rows : public support::BuildTest {
     row().expand(schedule_, key.data(), static_cast<unsigned>(key.size()));
   }
 
-  // Calls `run(in, out, blocks)` for every number of blocks, apart with both kinds of
-  // stores and in place; what comes out must be the beginning of `expected`.
+  // Calls `run(in, out, blocks)` for every number of blocks, out of place and in place. The output
+  // must be the beginning of `expected`.
   template <class Run>
   void every_count(const Buffer& in, const Buffer& expected, Run run) {
-    for (std::size_t blocks = 0; blocks <= most_blocks; ++blocks) {
+    for (std::size_t blocks = 0; blocks <= max_blocks; ++blocks) {
       const std::size_t n = 16 * blocks;
       for (const bool in_place : {false, true}) {
-        PlacedBuffer from(n, 16 * (blocks % 4));
-        PlacedBuffer to(n, blocks * 7);
-        from.fill(Bytes(in).first(n));
-        std::uint8_t* const out = in_place ? from.data() : to.data();
-        run(from.data(), out, blocks);
+        PlacedBuffer source(n, 16 * (blocks % 4));
+        PlacedBuffer target(n, blocks * 7);
+        source.fill(Bytes(in).first(n));
+        std::uint8_t* const out = in_place ? source.data() : target.data();
+        run(source.data(), out, blocks);
         ASSERT_EQ(difference({out, n}, Bytes(expected).first(n)), "")
             << (in_place ? "in place" : "out of place");
-        ASSERT_TRUE(from.margins_intact() && to.margins_intact())
-            << blocks << " blocks: wrote beside the output";
+        ASSERT_TRUE(source.margins_intact() && target.margins_intact())
+            << blocks << " blocks: wrote outside the output";
         if (!in_place) {
-          ASSERT_EQ(difference(from.span(), Bytes(in).first(n)), "") << "wrote to the input";
+          ASSERT_EQ(difference(source.span(), Bytes(in).first(n)), "") << "wrote to the input";
         }
       }
     }
@@ -75,17 +76,17 @@ class Rows : public support::BuildTest {
 
   KeySchedule schedule_;
   Buffer key_;
-  const Buffer in_ = pattern(16 * most_blocks);
+  const Buffer in_ = pattern(16 * max_blocks);
 };
 
-// Operations that not every row has; the modes compose the others.
-class StreamingCtrRows : public Rows {};
-class XtsRows : public Rows {};
-class FusedGcmRows : public Rows {};
-class WholeMessageGcmRows : public Rows {};
+// Functions that not every row has. Where one is missing, src/modes composes it from others.
+class NontemporalCtr : public KernelFunctions {};
+class KernelXts : public KernelFunctions {};
+class FusedGcm : public KernelFunctions {};
+class WholeMessageGcm : public KernelFunctions {};
 
-// FIPS 197 appendix A: the last round keys.
-TEST_P(Rows, KeyExpansion) {
+// The last round keys are those of FIPS 197 appendix A.
+TEST_P(KernelFunctions, KeyExpansion_MatchesFips197) {
   const struct {
     std::string_view key, last;
   } cases[] = {
@@ -102,7 +103,7 @@ TEST_P(Rows, KeyExpansion) {
     ASSERT_EQ(schedule.rounds, key.size() / 4 + 6);
     const unsigned rounds = schedule.rounds;
     if (all_zero(schedule.encrypt, sizeof schedule.encrypt)) {
-      // Round keys that are kept in another form show in the results only.
+      // This kernel stores its round keys in another form, so the test compares a result.
       Buffer out(16);
       row().ecb_encrypt(schedule, in_.data(), out.data(), 1);
       ASSERT_EQ(out, support::evp_ecb(Direction::encrypt, key, Bytes(in_).first(16)));
@@ -119,7 +120,7 @@ TEST_P(Rows, KeyExpansion) {
   }
 }
 
-TEST_P(Rows, KeyExpansionOverAnotherKey) {
+TEST_P(KernelFunctions, KeyExpansion_ReplacesAnEarlierKey) {
   for (const std::size_t bytes : {32, 16, 24, 16, 32}) {
     expand(make_key(bytes, static_cast<unsigned>(bytes) + 40));
     const Buffer cipher = support::evp_ecb(Direction::encrypt, key_, Bytes(in_).first(160));
@@ -131,7 +132,7 @@ TEST_P(Rows, KeyExpansionOverAnotherKey) {
   }
 }
 
-TEST_P(Rows, EcbEveryBlockCount) {
+TEST_P(KernelFunctions, Ecb_MatchesOpenSslForEveryBlockCount) {
   const Buffer cipher = support::evp_ecb(Direction::encrypt, key_, in_);
   every_count(in_, cipher, [&](const auto* in, auto* out, std::size_t blocks) {
     row().ecb_encrypt(schedule_, in, out, blocks);
@@ -141,7 +142,7 @@ TEST_P(Rows, EcbEveryBlockCount) {
   });
 }
 
-TEST_P(Rows, CbcEveryBlockCountAndChain) {
+TEST_P(KernelFunctions, CbcAndItsChain_MatchOpenSslForEveryBlockCount) {
   const Buffer iv = pattern(16, 111);
   const Buffer cipher = support::evp_cbc(Direction::encrypt, key_, iv, in_);
   const auto chain_after = [&](std::size_t blocks) {
@@ -159,7 +160,7 @@ TEST_P(Rows, CbcEveryBlockCountAndChain) {
   });
 }
 
-TEST_P(Rows, CtrEveryBlockCountAndCounter) {
+TEST_P(KernelFunctions, CtrAndItsCounter_MatchOpenSslForEveryBlockCount) {
   Buffer initial = pattern(16, 77);
   std::fill(initial.begin() + 8, initial.end(), std::uint8_t{0xff});
   initial[15] = 0x80;  // 64 bits wrap after 128 blocks
@@ -173,12 +174,12 @@ TEST_P(Rows, CtrEveryBlockCountAndCounter) {
   });
 }
 
-// Kernels do something of their own between two wraps of the last byte.
-TEST_P(Rows, CtrFromEveryLastByte) {
+// Some kernels share work between the blocks before the last byte of the counter wraps.
+TEST_P(KernelFunctions, Ctr_MatchesOpenSslFromEveryLastByteOfTheCounter) {
   constexpr std::size_t blocks = 600;
   for (unsigned last = 0; last < 256; ++last) {
     Buffer initial = pattern(16, 79);
-    initial[14] = 0xff;  // so that the wrap carries into several bytes
+    initial[14] = 0xff;  // the wrap carries into several bytes
     initial[15] = static_cast<std::uint8_t>(last);
     Buffer counter(initial);
     Buffer out(16 * blocks);
@@ -190,19 +191,19 @@ TEST_P(Rows, CtrFromEveryLastByte) {
   }
 }
 
-TEST_P(StreamingCtrRows, EveryBlockCountAndAlignment) {
+TEST_P(NontemporalCtr, MatchesOpenSslForEveryBlockCountAndAlignment) {
   Buffer initial = pattern(16, 78);
   std::fill(initial.begin() + 8, initial.end(), std::uint8_t{0xff});
   initial[15] = 0xb0;  // 64 bits wrap after 80 blocks
   const Buffer cipher = support::evp_ctr(key_, initial, in_);
-  for (std::size_t blocks = 0; blocks <= most_blocks; ++blocks) {
+  for (std::size_t blocks = 0; blocks <= max_blocks; ++blocks) {
     const std::size_t n = 16 * blocks;
     for (const std::size_t misalignment : {0, 16, 32, 48, 5}) {
       PlacedBuffer to(n, misalignment);
       Buffer counter(initial);
       row().ctr_nontemporal(schedule_, counter.data(), in_.data(), to.data(), blocks);
       ASSERT_EQ(difference(to.span(), Bytes(cipher).first(n)), "") << blocks << " blocks";
-      ASSERT_TRUE(to.margins_intact()) << blocks << " blocks: wrote beside the output";
+      ASSERT_TRUE(to.margins_intact()) << blocks << " blocks: wrote outside the output";
       Buffer expected(initial);
       add_be128(expected.data(), blocks);
       ASSERT_EQ(counter, expected) << "the counter after " << blocks << " blocks";
@@ -210,13 +211,13 @@ TEST_P(StreamingCtrRows, EveryBlockCountAndAlignment) {
   }
 }
 
-// `units` data units, `gap` bytes apart, that the operation may not touch; tweaks are left as those
-// of the blocks after.
-TEST_P(XtsRows, UnitsStridesAndTweaks) {
+// Data units with gaps of `gap` bytes between them, which the function must not change. With a
+// single unit, the test also checks the tweak that the function leaves.
+TEST_P(KernelXts, MatchesOpenSslForManyUnitsAndStrides) {
   const Buffer keys = make_key(64, 50);
   expand(Buffer(keys.begin(), keys.begin() + 32));
   const Bytes tweak_key = Bytes(keys).last(32);
-  std::size_t runs = 0;
+  std::size_t shapes = 0;
   for (std::size_t blocks : {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 64, 65, 256}) {
     for (std::size_t units : {0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33}) {
       if (units * blocks > 4500) continue;
@@ -244,7 +245,7 @@ TEST_P(XtsRows, UnitsStridesAndTweaks) {
             PlacedBuffer in(plain.size(), 3);
             PlacedBuffer out(plain.size(), misalignment);
             in.fill(plain);
-            out.fill(plain);  // so that the gaps hold what they hold in `cipher`
+            out.fill(plain);  // the gaps then hold the same bytes as in `cipher`
             Buffer running(tweaks);
             row().xts_encrypt(schedule_, running.data(), in.data(), out.data(), units, stride,
                               blocks);
@@ -269,19 +270,19 @@ TEST_P(XtsRows, UnitsStridesAndTweaks) {
                               blocks);
             ASSERT_EQ(difference(out.span(), cipher), "") << "in place";
             ASSERT_TRUE(out.margins_intact());
-            ++runs;
+            ++shapes;
           }
         }
       }
     }
   }
-  support::report("XTS rows: " + std::to_string(runs) + " shapes with kernel " +
+  support::report("XTS functions: " + std::to_string(shapes) + " shapes with kernel " +
                   support::build_name(row()));
 }
 
-TEST_P(Rows, GhashEveryBlockCount) {
+TEST_P(KernelFunctions, Ghash_MatchesSp80038dForEveryBlockCount) {
   const Block keys[] = {block_of(make_key(16, 60)), block_of(make_key(16, 61)),
-                        Block{0x80},  // the one of the field
+                        Block{0x80},  // 1 in GF(2^128)
                         Block{}, block_of(Buffer(16, 0xff))};
   for (const Block& h : keys) {
     GhashKey key;
@@ -299,22 +300,22 @@ TEST_P(Rows, GhashEveryBlockCount) {
   }
 }
 
-TEST_P(Rows, GhashContinues) {
+TEST_P(KernelFunctions, Ghash_InSeveralCallsMatchesSp80038d) {
   const Block h = block_of(make_key(16, 62));
   GhashKey key;
   row().ghash_init(key, h.data());
   const Block expected = spec_ghash(h, Block{}, in_);
   for (const std::size_t step : {1, 2, 3, 7, 8, 31, 32, 33, 100, 500}) {
     Block state{};
-    for (std::size_t at = 0; at < most_blocks; at += step) {
-      row().ghash(key, state.data(), in_.data() + 16 * at, std::min(step, most_blocks - at));
+    for (std::size_t at = 0; at < max_blocks; at += step) {
+      row().ghash(key, state.data(), in_.data() + 16 * at, std::min(step, max_blocks - at));
     }
     ASSERT_EQ(support::to_hex(state), support::to_hex(expected)) << "in steps of " << step;
   }
 }
 
-// CTR with inc32: the upper 96 bits stay, and the counter is left at the next value. Written with
-// OpenSSL's CTR up to the wrap and from it on.
+// CTR with inc32 (SP 800-38D section 6.2), which keeps the upper 96 bits of the counter: OpenSSL's
+// CTR up to the wrap of the low 32 bits, and once more from the wrap on.
 Buffer inc32_ctr(Bytes key, const Buffer& counter, Bytes in) {
   const std::uint64_t until_wrap = (std::uint64_t{1} << 32) - load_be32(counter.data() + 12);
   const auto first = static_cast<std::size_t>(std::min<std::uint64_t>(16 * until_wrap, in.size()));
@@ -326,9 +327,9 @@ Buffer inc32_ctr(Bytes key, const Buffer& counter, Bytes in) {
   return out;
 }
 
-TEST_P(FusedGcmRows, EveryBlockCount) {
-  constexpr std::size_t most = 200;
-  std::size_t runs = 0;
+TEST_P(FusedGcm, MatchesCtrAndGhashForEveryBlockCount) {
+  constexpr std::size_t max_count = 200;
+  std::size_t calls = 0;
   for (const std::size_t key_bytes : {16, 24, 32}) {
     expand(make_key(key_bytes, 70));
     const Block h = block_of(support::evp_ecb(Direction::encrypt, key_, Buffer(16)));
@@ -340,11 +341,11 @@ TEST_P(FusedGcmRows, EveryBlockCount) {
       Buffer initial = pattern(16, 0xfa);
       initial[11] = 0xff;  // a carry out of the low 32 bits would show
       store_be32(initial.data() + 12, start);
-      const Bytes text = Bytes(in_).first(16 * most);
+      const Bytes text = Bytes(in_).first(16 * max_count);
       const Buffer cipher = inc32_ctr(key_, initial, text);
       Block expected_state = block_of(pattern(16, 1));
       const Block first_state = expected_state;
-      for (std::size_t blocks = 0; blocks <= most; ++blocks) {
+      for (std::size_t blocks = 0; blocks <= max_count; ++blocks) {
         Buffer expected_counter(initial);
         add_be32(expected_counter.data(), static_cast<std::uint32_t>(blocks));
         const std::size_t n = 16 * blocks;
@@ -370,21 +371,20 @@ TEST_P(FusedGcmRows, EveryBlockCount) {
             ASSERT_EQ(difference(Bytes(counter.block), expected_counter), "") << context();
             ASSERT_EQ(support::to_hex(state), support::to_hex(expected_state)) << context();
             ASSERT_TRUE(in.margins_intact() && out.margins_intact()) << context();
-            ++runs;
+            ++calls;
           }
         }
-        if (blocks < most) {
+        if (blocks < max_count) {
           expected_state = spec_ghash(h, expected_state, Bytes(cipher).subspan(n, 16));
         }
       }
     }
   }
-  support::report("fused GCM rows: " + std::to_string(runs) + " runs with kernel " +
+  support::report("fused GCM: " + std::to_string(calls) + " calls with kernel " +
                   support::build_name(row()));
 }
 
-// Whole messages of libraries: the tag is the full one, and a wrong one is told.
-TEST_P(WholeMessageGcmRows, TagsOfEverySize) {
+TEST_P(WholeMessageGcm, SealMatchesOpenSslAndOpenChecksTagsOfEverySize) {
   const Buffer aad = pattern(21);
   for (const std::size_t nonce_bytes : {std::size_t{1}, std::size_t{12}, max_library_nonce_bytes}) {
     const Buffer nonce = pattern(nonce_bytes, 4);
@@ -412,12 +412,11 @@ TEST_P(WholeMessageGcmRows, TagsOfEverySize) {
   }
 }
 
-PARAES_FOR_EVERY_BUILD(Rows);
-PARAES_FOR_BUILDS(StreamingCtrRows,
-                  [](const Kernel& row) { return row.ctr_nontemporal != nullptr; });
-PARAES_FOR_BUILDS(XtsRows, [](const Kernel& row) { return row.xts_encrypt != nullptr; });
-PARAES_FOR_BUILDS(FusedGcmRows, [](const Kernel& row) { return row.gcm_encrypt != nullptr; });
-PARAES_FOR_BUILDS(WholeMessageGcmRows, [](const Kernel& row) { return row.gcm_seal != nullptr; });
+PARAES_FOR_EVERY_BUILD(KernelFunctions);
+PARAES_FOR_BUILDS(NontemporalCtr, [](const Kernel& row) { return row.ctr_nontemporal != nullptr; });
+PARAES_FOR_BUILDS(KernelXts, [](const Kernel& row) { return row.xts_encrypt != nullptr; });
+PARAES_FOR_BUILDS(FusedGcm, [](const Kernel& row) { return row.gcm_encrypt != nullptr; });
+PARAES_FOR_BUILDS(WholeMessageGcm, [](const Kernel& row) { return row.gcm_seal != nullptr; });
 
 }  // namespace
 }  // namespace paraes

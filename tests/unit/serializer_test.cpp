@@ -1,4 +1,5 @@
-// What ranks send each other comes back as it was, and what is no such message is refused.
+// Commands, replies and chunks that ranks send each other: reading returns what was written, and
+// malformed messages are refused.
 
 #include <gtest/gtest.h>
 
@@ -67,7 +68,7 @@ Serializer copy_of(const Serializer& bytes, std::size_t size) {
   return copy;
 }
 
-TEST(Serializer, CommandComesBack) {
+TEST(Serializer, Command_IsReadAsWritten) {
   const Command sent = a_command();
   const auto command = serialized(sent).read<Command>();
   EXPECT_EQ(command.task, Task::open);
@@ -98,7 +99,7 @@ TEST(Serializer, CommandComesBack) {
   EXPECT_EQ(command.length, 18U);
 }
 
-TEST(Serializer, EmptyCommandComesBack) {
+TEST(Serializer, EmptyCommand_IsReadAsWritten) {
   Command quit;
   quit.exit_status = 3;
   const auto command = serialized(quit).read<Command>();
@@ -108,7 +109,7 @@ TEST(Serializer, EmptyCommandComesBack) {
   EXPECT_FALSE(command.length.has_value());
 }
 
-TEST(Serializer, ReplyComesBack) {
+TEST(Serializer, Reply_IsReadAsWritten) {
   Reply sent;
   sent.kind = Reply::Kind::io;
   sent.number = 4;
@@ -135,7 +136,7 @@ TEST(Serializer, ReplyComesBack) {
   EXPECT_EQ(reply.bad[1].bytes, 4U);
 }
 
-TEST(Serializer, RefusesAnUnexpectedCommand) {
+TEST(Serializer, UnknownTask_IsRefused) {
   Serializer bytes = serialized(a_command());
   bytes.data()[0] = static_cast<std::uint8_t>(Task::measure) + 1;
   EXPECT_NE(error_of_reading<Command>(bytes).find("unexpected command"), std::string::npos);
@@ -144,7 +145,7 @@ TEST(Serializer, RefusesAnUnexpectedCommand) {
   EXPECT_NE(error_of_reading<Command>(bytes).find("unexpected command"), std::string::npos);
 }
 
-TEST(Serializer, RefusesAnotherSize) {
+TEST(Serializer, CommandOfWrongSize_IsRefused) {
   const Serializer bytes = serialized(a_command());
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_NE(error_of_reading<Command>(copy_of(bytes, size)).find("too short"), std::string::npos)
@@ -154,7 +155,7 @@ TEST(Serializer, RefusesAnotherSize) {
             std::string::npos);
 }
 
-TEST(Serializer, RefusesNumbersOutOfRange) {
+TEST(Serializer, NumberOutOfRange_IsRefused) {
   Serializer bytes(8);
   std::fill_n(bytes.data(), 8, std::uint8_t{0xff});
   EXPECT_NE(error_of_reading<bool>(bytes), "");
@@ -180,7 +181,7 @@ struct Segments {
   }
 };
 
-TEST(Chunks, GoThereAndBack) {
+TEST(Chunks, SegmentsAndResults_AreReadAsWritten) {
   Segments segments;
   const Serializer sent = serialized_chunk(segments.run);
   HeldChunk chunk(sent, true);
@@ -201,7 +202,7 @@ TEST(Chunks, GoThereAndBack) {
   EXPECT_EQ(segments.out[46], 30);
 }
 
-TEST(Chunks, RefuseAnotherResultAndSegmentsWithoutTag) {
+TEST(Chunks, ResultOfOtherSegmentsAndSegmentWithoutTag_AreRefused) {
   Segments segments;
   const Serializer sent = serialized_chunk(segments.run);
   HeldChunk chunk(sent, true);
@@ -209,7 +210,7 @@ TEST(Chunks, RefuseAnotherResultAndSegmentsWithoutTag) {
   EXPECT_NE(
       error_of([&] { static_cast<void>(take_result(result, std::span(segments.run).first(1))); }),
       "");
-  // 10 bytes to open.
+  // The second segment has 10 bytes, fewer than a tag.
   EXPECT_NE(error_of([&] { HeldChunk(sent, false); }), "");
 }
 

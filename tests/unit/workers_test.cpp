@@ -1,4 +1,4 @@
-// Threads that work through numbered jobs.
+// for_each_job: threads that work through numbered jobs.
 #include "src/core/workers.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace paraes {
 namespace {
 
-TEST(ForEachJob, DoesEveryJobOnce) {
+TEST(ForEachJob, CallsTheBodyOnceForEveryJob) {
   for (const unsigned workers : {1U, 3U, 64U}) {
     for (const std::uint64_t count : {0U, 1U, 2U, 1000U}) {
       std::vector<std::atomic<int>> done(count);
@@ -28,7 +28,7 @@ TEST(ForEachJob, DoesEveryJobOnce) {
   }
 }
 
-TEST(ForEachJob, OneWorkerKeepsTheOrderAndStopsAtTheFirstFailure) {
+TEST(ForEachJob, OneWorker_KeepsTheOrderAndStopsAtTheFirstFailure) {
   std::vector<std::uint64_t> seen;
   const auto body = [&](unsigned, std::uint64_t job) {
     seen.push_back(job);
@@ -38,13 +38,13 @@ TEST(ForEachJob, OneWorkerKeepsTheOrderAndStopsAtTheFirstFailure) {
   EXPECT_EQ(seen, (std::vector<std::uint64_t>{0, 1, 2, 3}));
 }
 
-TEST(ForEachJob, ThrowsTheFailureOfTheLowestJobAndBeginsNoLaterOnes) {
+TEST(ForEachJob, Failure_OfTheLowestJobIsThrownAndNoMoreJobsBegin) {
   constexpr std::uint64_t count = 100000;
   std::atomic<std::uint64_t> begun = 0;
   std::atomic<bool> later_failed = false;
   std::string message;
   try {
-    // Job 0 fails last: the workers that it waits for have taken jobs of higher numbers.
+    // Job 0 waits until a job with a higher number has failed, and then fails too.
     for_each_job(2, count, [&](unsigned, std::uint64_t job) {
       ++begun;
       if (job == 0) {

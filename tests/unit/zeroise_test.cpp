@@ -1,6 +1,6 @@
-// No key material is left in memory that is given back. The allocation functions of this executable
-// are replaced by ones that look into each block before it is freed; the memory where keys live is
-// looked through.
+// No key material stays in memory that is freed. This executable replaces the allocation functions
+// by ones that search each block for keys before they free it. The tests also search the locked
+// memory that holds the keys.
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -25,15 +25,15 @@
 
 namespace {
 
-// What freed memory must not hold, as 16-byte needles.
-constexpr std::size_t most_needles = 64;
-std::uint8_t needles[most_needles][16];
+// Byte strings that freed memory must not contain, 16 bytes each.
+constexpr std::size_t max_needles = 64;
+std::uint8_t needles[max_needles][16];
 std::size_t needle_count = 0;
 bool watching = false;
 std::size_t blocks_freed = 0;
 std::size_t leaks = 0;
 
-// The size stands before the block, in front of as much padding as the alignment asks for.
+// The sizes of the block and of the bytes in front of it are stored directly before the block.
 constexpr std::size_t header = 64;
 
 void* allocate(std::size_t bytes, std::size_t alignment) {
@@ -88,11 +88,11 @@ namespace paraes {
 namespace {
 
 void add_needle(const std::uint8_t* bytes) {
-  ASSERT_LT(needle_count, most_needles);
+  ASSERT_LT(needle_count, max_needles);
   std::memcpy(needles[needle_count++], bytes, 16);
 }
 
-// How many of the needles are in the memory for keys.
+// How many of the needles the locked memory contains.
 std::size_t needles_in_arena() {
   const std::span<const std::uint8_t> arena = locked_arena();
   std::size_t found = 0;
@@ -102,7 +102,7 @@ std::size_t needles_in_arena() {
   return found;
 }
 
-// Both halves of the key, its round keys, and the hash key.
+// Sets the needles: the key in 16-byte parts, its round keys, and the hash key.
 void watch_for(Bytes key) {
   needle_count = 0;
   leaks = 0;
@@ -122,7 +122,7 @@ void watch_for(Bytes key) {
   add_needle(h.data());
 }
 
-TEST(Watching, FindsWhatIsLeft) {
+TEST(FreedMemory, SearchFindsAKeyThatWasNotZeroed) {
   const support::Buffer key = support::make_key(32);
   watch_for(key);
   watching = true;
@@ -134,7 +134,7 @@ TEST(Watching, FindsWhatIsLeft) {
 
 class Zeroise : public support::BuildTest {};
 
-TEST_P(Zeroise, ObjectsLeaveNoKeysBehind) {
+TEST_P(Zeroise, DestroyedCipher_LeavesNoKeys) {
   for (const support::Operation& operation : support::all_operations()) {
     for (const std::size_t key_bytes : operation.key_bytes) {
       for (const int threads : {1, 2}) {
@@ -148,19 +148,18 @@ TEST_P(Zeroise, ObjectsLeaveNoKeysBehind) {
         watching = false;
         EXPECT_EQ(leaks, 0U) << operation.name << ", key of " << key_bytes;
         EXPECT_EQ(needles_in_arena(), 0U) << operation.name << ", key of " << key_bytes;
-        EXPECT_GE(blocks_freed, 1U) << "the test saw nothing freed";
+        EXPECT_GE(blocks_freed, 1U) << "the test saw no block freed";
       }
     }
   }
 }
 
-// Also what an object that is moved over held, and one whose constructor has failed.
-TEST_P(Zeroise, AssignmentLeavesNoKeysBehind) {
+TEST_P(Zeroise, MoveAssignment_LeavesNoKeysOfTheTarget) {
   const support::Buffer key = support::make_key(32, 5);
   Ctr ctr(key, support::pattern(16), execution());
   Ctr other(support::make_key(32, 6), support::pattern(16), execution());
   watch_for(key);
-  EXPECT_GE(needles_in_arena(), 1U) << "the test looks where no keys are";
+  EXPECT_GE(needles_in_arena(), 1U) << "the test searches memory that holds no keys";
   watching = true;
   ctr = std::move(other);
   watching = false;
@@ -171,41 +170,42 @@ TEST_P(Zeroise, AssignmentLeavesNoKeysBehind) {
 
 PARAES_FOR_EVERY_BUILD(Zeroise);
 
-// The destructors themselves, in storage that stays.
+// Calls the destructor of an object in static memory, which stays readable.
 template <class Secret>
 void check_destructor() {
   alignas(Secret) static std::uint8_t storage[sizeof(Secret)];
   auto* secret = new (storage) Secret;
   for (std::size_t i = 0; i < sizeof storage; ++i) {
-    ASSERT_EQ(storage[i], 0) << "is not zero from the start";
+    ASSERT_EQ(storage[i], 0) << "byte " << i << " of a new object is not zero";
   }
   std::memset(storage, 0xa5, sizeof storage);
   secret->~Secret();
   for (std::size_t i = 0; i < sizeof storage; ++i) ASSERT_EQ(storage[i], 0) << "byte " << i;
 }
 
-TEST(Destructors, KeyScheduleIsZeroed) { check_destructor<KeySchedule>(); }
-TEST(Destructors, GhashKeyIsZeroed) { check_destructor<GhashKey>(); }
+TEST(Destructors, KeySchedule_IsZeroed) { check_destructor<KeySchedule>(); }
+TEST(Destructors, GhashKey_IsZeroed) { check_destructor<GhashKey>(); }
 
-TEST(SecretBytesTest, HoldMoveAndTruncate) {
+TEST(SecretBytes, MoveAndTruncate_KeepTheBytesAndZeroTheRest) {
   const support::Buffer source = support::make_key(48);
   SecretBytes secret{std::span<const std::uint8_t>(source)};
   EXPECT_EQ(secret.size(), 48U);
   EXPECT_EQ(support::difference(secret.span(), source), "");
   SecretBytes moved(std::move(secret));
-  EXPECT_TRUE(secret.empty());  // NOLINT(bugprone-use-after-move): what the move leaves is promised
+  EXPECT_TRUE(secret.empty());  // NOLINT(bugprone-use-after-move): a promise of the class
   EXPECT_EQ(moved.size(), 48U);
   std::uint8_t* data = moved.data();
   moved.truncate(16);
   EXPECT_EQ(moved.size(), 16U);
-  EXPECT_EQ(support::difference({data + 16, 32}, support::Buffer(32)), "") << "the rest is zeroed";
+  EXPECT_EQ(support::difference({data + 16, 32}, support::Buffer(32)), "")
+      << "the rest is not zero";
   moved.truncate(100);
   EXPECT_EQ(moved.size(), 16U);
   EXPECT_EQ(SecretBytes(5).span()[4], 0);
   EXPECT_TRUE(SecretBytes().empty());
 }
 
-TEST(SecretBytesTest, LeaveNothingBehind) {
+TEST(SecretBytes, DestroyedOrTruncated_LeaveNoKeys) {
   const support::Buffer key = support::make_key(32);
   watch_for(key);
   watching = true;
@@ -214,7 +214,7 @@ TEST(SecretBytesTest, LeaveNothingBehind) {
     SecretBytes second{std::span<const std::uint8_t>(key)};
     first = std::move(second);
     SecretBytes third(std::move(first));
-    // Both halves of the key, each of which is a round key too.
+    // Both halves of the key count twice, because they are also the first two round keys.
     EXPECT_EQ(needles_in_arena(), 4U);
     third.truncate(16);
     EXPECT_EQ(needles_in_arena(), 2U);
@@ -236,7 +236,7 @@ constexpr bool sanitized = false;
 constexpr bool sanitized = false;
 #endif
 
-TEST(LockedMemory, IsLockedAndNotDumpedWhereTheSystemAllows) {
+TEST(LockedMemory, IsLockedAndExcludedFromCoreDumps) {
   const auto address = reinterpret_cast<std::uintptr_t>(locked_arena().data());
   std::ifstream maps("/proc/self/smaps");
   std::string line;
@@ -251,23 +251,25 @@ TEST(LockedMemory, IsLockedAndNotDumpedWhereTheSystemAllows) {
       flags = line;
     }
   }
-  if (flags.empty()) GTEST_SKIP() << "/proc/self/smaps does not tell";
+  if (flags.empty()) GTEST_SKIP() << "/proc/self/smaps does not list the flags of mappings";
   EXPECT_NE(flags.find(" dd"), std::string::npos) << flags;
-  if (sanitized) GTEST_SKIP() << "AddressSanitizer makes mlock do nothing";
+  if (sanitized) GTEST_SKIP() << "AddressSanitizer disables mlock";
   rlimit limit = {};
   ASSERT_EQ(getrlimit(RLIMIT_MEMLOCK, &limit), 0);
-  if (limit.rlim_cur < locked_arena().size()) GTEST_SKIP() << "no more memory may be locked";
+  if (limit.rlim_cur < locked_arena().size()) {
+    GTEST_SKIP() << "RLIMIT_MEMLOCK is lower than the size of the locked memory";
+  }
   EXPECT_NE(flags.find(" lo"), std::string::npos) << flags;
 }
 
-TEST(LockedMemory, BlocksAreApartAndComeBack) {
+TEST(LockedMemory, Blocks_DoNotOverlapAndAreZeroedWhenFreed) {
   std::vector<SecretBytes> blocks;
   for (std::size_t i = 1; i <= 300; ++i) {
     blocks.emplace_back(i * 7);
     for (const std::uint8_t byte : blocks.back().span()) ASSERT_EQ(byte, 0);
     std::memset(blocks.back().data(), static_cast<int>(i), blocks.back().size());
   }
-  // More than the arena holds, and more than any one part of it.
+  // More than the whole arena.
   blocks.emplace_back(locked_arena().size() + 1);
   for (std::size_t i = 1; i <= 300; ++i) {
     for (const std::uint8_t byte : blocks[i - 1].span()) ASSERT_EQ(byte, i & 255);
