@@ -8,13 +8,13 @@ import random
 import shutil
 import tempfile
 
-from support import KEYS, Case, pattern
+from support import KEYS, LONG, Case, pattern
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 BATCH = 500
-# Slow builds test every Nth byte and length of a message, and take turns among the ways to run
-# paraes.
-EVERY = int(os.environ.get("PARAES_TAMPER_EVERY", "1"))
+# Outside the long tier the tests damage every Nth byte and length of a message, and take turns among
+# the ways to run paraes.
+EVERY = 1 if LONG else int(os.environ.get("PARAES_TAMPER_EVERY", "3"))
 
 
 class Layout:

@@ -377,13 +377,15 @@ TEST_P(MatchesOpenSsl, Ctr_CounterWraps) {
   report("CTR across 2^8 … 2^128", messages);
 }
 
-// The counter wraps in the range of the first or of the third thread, or at the end.
+// The counter wraps in each thread's range, around the blocks 2304 and 4352 at which the second and the
+// third range begin, and at the end. Ranges are whole multiples of 256 blocks.
 TEST_P(MatchesOpenSsl, Ctr_CounterWrapsOnThreeThreads) {
   const Buffer key = make_key(16, 10);
   const Buffer in = pattern(100003);
   std::size_t messages = 0;
   for (const unsigned bits : {32U, 64U, 128U}) {
-    for (const std::uint64_t before : {0, 1, 1024, 2047, 2048, 2049, 5000, 6250, 6251}) {
+    for (const std::uint64_t before :
+         {0, 1, 1024, 2303, 2304, 2305, 3000, 4351, 4352, 4353, 5000, 6250, 6251}) {
       const Buffer counter = counter_before(bits, before);
       const Buffer expected = support::evp_ctr(key, counter, in);
       Buffer out(in.size());
@@ -464,7 +466,9 @@ TEST_P(MatchesOpenSsl, Gcm_CounterWraps) {
   }
   const Buffer longer = pattern(100003);
   const Buffer key = make_key(16, 13);
-  for (const std::uint32_t before : {1U, 2U, 1025U, 2048U, 2049U, 2050U, 5000U, 6250U, 6251U}) {
+  // The first counter block is the tag's; on three threads ranges begin at blocks 2304 and 4352.
+  for (const std::uint32_t before : {1U, 2U, 1025U, 2303U, 2304U, 2305U, 2306U, 4351U, 4352U, 4353U,
+                                     4354U, 5000U, 6250U, 6251U}) {
     for (const int threads : {1, 3}) {
       check_wrap(key, before, longer, threads);
       if (HasFatalFailure()) return;

@@ -7,10 +7,10 @@ import subprocess
 import time
 import unittest
 
-from faults import KEY, MIB, SMALL, FaultCase, Strace, pattern, preloaded, strace_reason
+from faults import KEY, LONG, MIB, SMALL, FaultCase, Strace, pattern, preloaded, strace_reason
 
 # In both classes together.
-KILLS = int(os.environ.get("PARAES_KILLS", "30"))
+KILLS = int(os.environ.get("PARAES_KILLS", "500" if LONG else "20"))
 SEED = int(os.environ.get("PARAES_SEED", "1"))
 OLD = b"precious" * 1000
 # System calls that change state, and exit. A kill before any other call finds the same state.
