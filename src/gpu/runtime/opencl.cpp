@@ -253,7 +253,7 @@ class ClMark : public Mark {
 // finds. Up to release 3.1 at least, a kernel that runs on two queues with different grids
 // therefore sometimes aborts the process. On PoCL each launch must end before the next one begins.
 std::mutex& one_launch_at_a_time() {
-  static auto* const mutex = new std::mutex;  // never destroyed: drivers outlive static objects
+  static auto* const mutex = new std::mutex;  // never destroyed: queues outlive static objects
   return *mutex;
 }
 
