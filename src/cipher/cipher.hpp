@@ -1,10 +1,11 @@
-// A key that is ready to work on a device: one interface for each kind of key, which the CPU and
-// GPUs implement. open.hpp makes them. Nothing above asks which one it has.
+// A cipher is a key that is ready to work on a device: one interface for each kind of key, with an
+// implementation for the CPU and one for GPUs. open.hpp creates them, and callers need not know
+// which one they hold.
 //
 // Common to all operations:
-//   checks     arguments are checked by the public classes (ciphers.cpp, segments.cpp);
-//   aliasing   out is in, or apart from it;
-//   threads    an object serves any number of callers at once;
+//   checks     the public classes (ciphers.cpp, segments.cpp) have checked the arguments;
+//   aliasing   `out` equals `in`, or the two do not overlap;
+//   threads    any number of threads may use one object at once;
 //   errors     GPUs throw DeviceError; the `openssl` kernel throws Error.
 #pragma once
 
@@ -30,24 +31,26 @@ class DeviceCipher {
   [[nodiscard]] virtual std::string_view kernel() const noexcept = 0;
   [[nodiscard]] virtual std::string device() const = 0;
   [[nodiscard]] virtual int threads() const noexcept = 0;
-  // Why the CPU works in place of a GPU; empty if it does not.
+  // Why the CPU has taken over from a GPU; empty if it has not.
   [[nodiscard]] virtual std::string fallback() const { return {}; }
-  // Busy time of GPUs since the last call.
+  // The time that GPUs were busy in each phase since the last call.
   [[nodiscard]] virtual PhaseTimes take_times() const noexcept { return {}; }
 };
 
 // ECB, CBC and CTR (SP 800-38A).
 class BlockCipher : public DeviceCipher {
  public:
-  // bytes: a multiple of 16, as in CBC.
+  // `bytes` is a multiple of 16 in ECB and CBC.
   virtual void ecb(Direction direction, const std::uint8_t* in, std::uint8_t* out,
                    std::size_t bytes) const = 0;
-  // `chain` is the ciphertext block before `in`, and is left as the last one.
+  // `chain` is the ciphertext block before `in`, at first the IV. On return it is the last
+  // ciphertext block.
   virtual void cbc_encrypt(std::uint8_t chain[16], const std::uint8_t* in, std::uint8_t* out,
                            std::size_t bytes) const = 0;
   virtual void cbc_decrypt(std::uint8_t chain[16], const std::uint8_t* in, std::uint8_t* out,
                            std::size_t bytes) const = 0;
-  // Any number of bytes, from byte `offset` of the stream that starts with the counter `initial`.
+  // Any number of bytes. The first one uses byte `offset` of the key stream that begins with the
+  // counter block `initial`.
   virtual void ctr(const std::uint8_t initial[16], std::uint64_t offset, const std::uint8_t* in,
                    std::uint8_t* out, std::size_t bytes) const = 0;
 };
@@ -55,7 +58,8 @@ class BlockCipher : public DeviceCipher {
 // SP 800-38E (IEEE 1619).
 class XtsCipher : public DeviceCipher {
  public:
-  // At least 16 bytes, as consecutive data units from number `first_unit` on; unit_bytes = 0: one.
+  // At least 16 bytes, as consecutive data units of `unit_bytes` bytes. The first has the number
+  // `first_unit`, little-endian. unit_bytes = 0 makes all bytes one unit.
   virtual void xts(Direction direction, const std::uint8_t first_unit[16], std::size_t unit_bytes,
                    const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) const = 0;
 };
@@ -65,26 +69,28 @@ class GpuKey;
 // SP 800-38D.
 class GcmCipher : public DeviceCipher {
  public:
-  // Section 7.1; the tag has 16 bytes.
+  // Encrypts and authenticates (section 7.1). The tag has 16 bytes.
   virtual void seal(Bytes nonce, Bytes aad, Bytes in, MutableBytes out,
                     std::uint8_t* tag) const = 0;
-  // Section 7.2. False if the tag does not match: `out` is all zero then.
+  // Decrypts and verifies (section 7.2). Returns false if the tag does not match; `out` is then all
+  // zero.
   [[nodiscard]] virtual bool open(Bytes nonce, Bytes aad, Bytes in, MutableBytes out,
                                   Bytes tag) const = 0;
-  // Seals or opens those segments of one message that are not done: see SegmentCipher. Sets
-  // Segment::done of each that it has done, also before it throws.
+  // Seals or opens those segments of one message that are not done (see SegmentCipher). Sets
+  // Segment::done of each segment that it finishes, even if it throws later.
   virtual void crypt(Direction direction, const SegmentNonces& nonces,
                      std::span<SegmentCipher::Segment> segments) const = 0;
 
-  // Bytes of text that one launch should have, and how many threads should make launches at once.
-  // Zero on a CPU, which works on any number.
+  // How many bytes of text one launch should have, and how many threads should launch at once. Both
+  // are zero on a CPU, where any number is as good.
   [[nodiscard]] virtual std::size_t launch_bytes() const noexcept { return 0; }
   [[nodiscard]] virtual unsigned launch_threads() const noexcept { return 0; }
 
-  // The key on GPUs, under which segments may share a launch with those of other keys; nullptr if
-  // there is none.
+  // The key on GPUs, with which segments can share a launch with those of other keys. nullptr if
+  // this cipher does not use a GPU, or no longer does.
   [[nodiscard]] virtual const GpuKey* gpu_key() const noexcept { return nullptr; }
-  // Whether the CPU takes over, now that such a launch has failed with `error`.
+  // To be called after such a shared launch failed with `error`. Returns whether the CPU takes
+  // over.
   [[nodiscard]] virtual bool falls_back(const Error&) const { return false; }
 };
 
@@ -93,7 +99,7 @@ class GcmCipher : public DeviceCipher {
   return direction == Direction::encrypt ? segment.in.size() : segment.out.size();
 }
 
-// Seals or opens one segment as a message.
+// Seals or opens one segment as if it were a whole message.
 inline void crypt_one(const GcmCipher& cipher, Direction direction, const SegmentNonces& nonces,
                       SegmentCipher::Segment& segment) {
   const auto nonce = nonces.nonce(segment.index, segment.last);

@@ -1,4 +1,4 @@
-// The public mode objects: arguments are checked once, here, against the limits of the standards.
+// The public mode classes. They check arguments once, against the limits of the standards.
 
 #include "paraes/ciphers.hpp"
 
@@ -21,10 +21,11 @@ void check_buffers(Bytes in, MutableBytes out) {
     throw InvalidArgument("input has " + std::to_string(in.size()) +
                           " bytes but output has room for " + std::to_string(out.size()));
   }
-  const std::less<const std::uint8_t*> before;
-  if (in.data() != out.data() && before(in.data(), out.data() + out.size()) &&
-      before(out.data(), in.data() + in.size())) {
-    throw InvalidArgument("input and output overlap in part; they may only be equal or apart");
+  const std::less<const std::uint8_t*> is_before;
+  if (in.data() != out.data() && is_before(in.data(), out.data() + out.size()) &&
+      is_before(out.data(), in.data() + in.size())) {
+    throw InvalidArgument(
+        "input and output overlap partly; use the same buffer, or two that do not overlap");
   }
 }
 
@@ -34,9 +35,9 @@ void check_whole_blocks(Bytes in, const char* clause) {
                         std::to_string(in.size()) + " bytes");
 }
 
-std::array<std::uint8_t, block_bytes> to_block(Bytes bytes, const char* what) {
+std::array<std::uint8_t, block_bytes> to_block(Bytes bytes, const char* name) {
   if (bytes.size() != block_bytes) {
-    throw InvalidArgument(std::string(what) + " has 16 bytes, not " + std::to_string(bytes.size()));
+    throw InvalidArgument(std::string(name) + " has 16 bytes, not " + std::to_string(bytes.size()));
   }
   std::array<std::uint8_t, block_bytes> block;
   std::copy(bytes.begin(), bytes.end(), block.begin());

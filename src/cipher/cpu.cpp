@@ -8,7 +8,7 @@
 namespace paraes::detail {
 namespace {
 
-// What all CPU ciphers say of themselves.
+// The part of DeviceCipher that is the same for all CPU ciphers.
 template <class Interface>
 class OnCpu : public Interface {
  public:
@@ -70,7 +70,7 @@ class CpuXts final : public OnCpu<XtsCipher> {
   std::unique_ptr<const XtsKey> key_;
 };
 
-// The text of a message by one thread.
+// Encrypts or decrypts the text of a message on one thread.
 struct OneThread {
   explicit OneThread(const Executor&) {}
   void operator()(const GcmKey& key, Direction direction, GcmCounter& counter,
@@ -80,7 +80,7 @@ struct OneThread {
   }
 };
 
-// The same by several.
+// Encrypts or decrypts the text of a message on several threads.
 struct SeveralThreads {
   const Executor& executor;
 
@@ -92,7 +92,7 @@ struct SeveralThreads {
   }
 };
 
-// Messages of which a library takes the whole.
+// The kernel's library seals and opens whole messages.
 struct ByLibrary {
   explicit ByLibrary(const Executor&) {}
 };

@@ -11,16 +11,16 @@
 
 namespace paraes::detail {
 
-// Keys are as FIPS 197 and IEEE 1619 have them; XTS takes both halves. `fallback`: why the CPU
-// works in place of a GPU, or empty.
+// `key` is the AES key, for XTS both halves, the data key first. `fallback` says why the CPU has
+// taken over from a GPU; it is empty if it has not.
 [[nodiscard]] std::shared_ptr<const BlockCipher> make_cpu_block(const Kernel& kernel,
                                                                 const Executor& executor, Bytes key,
                                                                 std::string fallback);
 [[nodiscard]] std::shared_ptr<const XtsCipher> make_cpu_xts(const Kernel& kernel,
                                                             const Executor& executor, Bytes key,
                                                             std::string fallback);
-// Chooses, for all that the cipher will do, between one thread and several, and whether the
-// kernel's library takes whole messages.
+// Decides once, for all operations of the cipher, whether several threads share a message, and
+// whether the kernel's library processes whole messages.
 [[nodiscard]] std::shared_ptr<const GcmCipher> make_cpu_gcm(std::shared_ptr<const GcmKey> key,
                                                             const Executor& executor,
                                                             std::string fallback);

@@ -1,4 +1,4 @@
-// What devices there are, and which GPU kernel a request means.
+// Lists the devices and chooses GPU kernels.
 
 #include "paraes/devices.hpp"
 
@@ -65,7 +65,7 @@ std::vector<DeviceInfo> devices() {
   add_runtime(list, "cuda", gpu::open_cuda);
   add_runtime(list, "hip", gpu::open_hip);
   add_runtime(list, "opencl", gpu::open_opencl);
-  // A GPU that OpenCL sees too counts once.
+  // A GPU that OpenCL finds as well as CUDA or HIP counts only once.
   for (DeviceInfo& info : list) {
     if (info.id.rfind("opencl:", 0) != 0) continue;
     for (const DeviceInfo& other : list) {

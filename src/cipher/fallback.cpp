@@ -58,7 +58,8 @@ class FallbackGcm final : public GcmCipher {
 
   void crypt(Direction direction, const SegmentNonces& nonces,
              std::span<Segment> segments) const override {
-    // A long segment may fail half done: message() can finish it, crypt() cannot.
+    // A failure can leave a long segment half done. message() can finish it, GpuGcm::crypt()
+    // cannot.
     for (Segment& segment : segments) {
       if (!segment.done && text_bytes(direction, segment) > gpu_->segment_limit()) {
         crypt_one(*this, direction, nonces, segment);
@@ -83,24 +84,24 @@ class FallbackGcm final : public GcmCipher {
                std::uint8_t* tag) const {
     gcm_message(
         *key_, nonce, aad, in.size(), tag, [&](const GcmCounter& j0, std::uint8_t state[16]) {
-          std::vector<GpuGcm::Part> parts = GpuGcm::parts_of(in.size());
-          attempt([&] { gpu_->text(direction, j0, in.data(), out.data(), in.size(), parts); });
-          for (std::size_t i = 0; i < parts.size(); ++i) {
-            if (!parts[i].done) part(direction, j0, in, out, i, parts[i]);
+          std::vector<GpuGcm::HashRange> ranges = GpuGcm::hash_ranges(in.size());
+          attempt([&] { gpu_->text(direction, j0, in.data(), out.data(), in.size(), ranges); });
+          for (std::size_t i = 0; i < ranges.size(); ++i) {
+            if (!ranges[i].done) finish_range(direction, j0, in, out, i, ranges[i]);
           }
-          GpuGcm::join(*key_, parts, state);
+          GpuGcm::join(*key_, ranges, state);
         });
   }
 
-  void part(Direction direction, const GcmCounter& j0, Bytes in, MutableBytes out,
-            std::size_t index, GpuGcm::Part& part) const {
-    const std::size_t from = index * GpuGcm::part_bytes;
-    const std::size_t bytes = std::min(GpuGcm::part_bytes, in.size() - from);
+  void finish_range(Direction direction, const GcmCounter& j0, Bytes in, MutableBytes out,
+                    std::size_t index, GpuGcm::HashRange& range) const {
+    const std::size_t from = index * GpuGcm::hash_range_bytes;
+    const std::size_t bytes = std::min(GpuGcm::hash_range_bytes, in.size() - from);
     GcmCounter counter = j0;
     add_be32(counter.block, static_cast<std::uint32_t>(1 + from / 16));
-    part.hash.blocks = (bytes + 15) / 16;
-    gcm_run(*key_, direction, counter, part.hash.hash, in.data() + from, out.data() + from, bytes);
-    part.done = true;
+    range.hash.blocks = (bytes + 15) / 16;
+    gcm_run(*key_, direction, counter, range.hash.hash, in.data() + from, out.data() + from, bytes);
+    range.done = true;
   }
 
   std::unique_ptr<const GpuGcm> gpu_;

@@ -1,4 +1,4 @@
-// GCM on GPUs, with the CPU for what they fail to do.
+// GCM on GPUs; the CPU takes over when they fail.
 #pragma once
 
 #include <memory>
@@ -7,8 +7,7 @@
 
 namespace paraes::detail {
 
-// Does with `cpu` whatever `gpu` leaves undone when it fails, and everything after that. Both have
-// `key`.
+// When `gpu` fails, `cpu` finishes the operation and does all later ones. Both use `key`.
 [[nodiscard]] std::shared_ptr<const GcmCipher> with_fallback(std::unique_ptr<const GpuGcm> gpu,
                                                              std::shared_ptr<const GcmCipher> cpu,
                                                              std::shared_ptr<const GcmKey> key);

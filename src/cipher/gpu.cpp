@@ -23,10 +23,10 @@ Block load_block(const std::uint8_t from[16]) {
   return block;
 }
 
-// Copies the text to the device, launches, and copies it back.
+// Copies the text to the device, calls `launch`, and copies the result back.
 template <class Launch>
-void through(Stream& stream, const std::uint8_t* in, std::uint8_t* out, std::size_t bytes,
-             const Launch& launch) {
+void launch_on_copy(Stream& stream, const std::uint8_t* in, std::uint8_t* out, std::size_t bytes,
+                    const Launch& launch) {
   std::memcpy(stream.input(), in, bytes);
   stream.stage_in(padded(bytes));
   launch();
@@ -62,7 +62,8 @@ class GpuBlock final : public OnGpu<BlockCipher> {
     const std::size_t range =
         std::min(gpu_.pool().launch_bytes(),
                  std::max(padded(bytes / gpu_.streams() + 1), std::size_t{4096}));
-    // Taken before any launch: in place, one may overwrite the block that the next one starts from.
+    // Saved before any launch: in place, a launch may overwrite the ciphertext block that the next
+    // one needs.
     std::vector<Block> chains((bytes + range - 1) / range);
     for (std::size_t i = 0; i < chains.size(); ++i) {
       chains[i] = load_block(i == 0 ? chain : in + i * range - block_bytes);
@@ -78,7 +79,7 @@ class GpuBlock final : public OnGpu<BlockCipher> {
 
   void ctr(const std::uint8_t initial[16], std::uint64_t offset, const std::uint8_t* in,
            std::uint8_t* out, std::size_t bytes) const override {
-    // Up to the first whole block of the stream.
+    // The CPU processes the bytes before the first whole block of the key stream.
     const std::size_t head = std::min<std::size_t>((16 - offset % 16) % 16, bytes);
     parallel_ctr(executor_, *key_, initial, offset, in, out, head);
     Block counter = load_block(initial);
@@ -98,7 +99,7 @@ class GpuBlock final : public OnGpu<BlockCipher> {
 
   static void launch(Stream& stream, const char* entry, const std::uint8_t* in, std::uint8_t* out,
                      std::size_t bytes, const std::uint8_t* counter) {
-    through(stream, in, out, bytes, [&] {
+    launch_on_copy(stream, in, out, bytes, [&] {
       paraes_message message = make_message(0, 0, bytes, counter);
       stream.launch(entry, {&message, 1});
     });
@@ -124,7 +125,7 @@ class GpuXts final : public OnGpu<XtsCipher> {
       return;
     }
     std::size_t whole = units.last == unit_bytes ? units.count : units.count - 1;
-    // Units with a stolen block, and units that no launch has room for, are the CPU's.
+    // The CPU processes units with ciphertext stealing and units that are larger than a launch.
     if (unit_bytes % 16 != 0 || unit_bytes > gpu_.pool().launch_bytes()) whole = 0;
     const std::size_t done = whole * unit_bytes;
     whole_units(direction, first_unit, unit_bytes, in, out, done);
@@ -141,11 +142,11 @@ class GpuXts final : public OnGpu<XtsCipher> {
     return make_key_material(keys, false, use.key_expansion);
   }
 
-  // Units of a multiple of 16 bytes.
+  // `unit_bytes` is a multiple of 16, and `bytes` one of `unit_bytes`.
   void whole_units(Direction direction, const std::uint8_t first_unit[16], std::size_t unit_bytes,
                    const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) const {
     gpu_.ranges(bytes, unit_bytes, [&](Stream& stream, std::size_t from, std::size_t n) {
-      through(stream, in + from, out + from, n, [&] {
+      launch_on_copy(stream, in + from, out + from, n, [&] {
         Block number = load_block(first_unit);
         add_le128(number.data(), from / unit_bytes);
         paraes_message message = make_message(0, 0, n, number.data());
@@ -154,7 +155,8 @@ class GpuXts final : public OnGpu<XtsCipher> {
     });
   }
 
-  // The GPU takes the whole blocks of a unit, without the last two where one is stolen from.
+  // The GPU processes the blocks of a unit, except for the last two if ciphertext stealing joins
+  // them.
   void one_unit(Direction direction, const std::uint8_t number[16], const std::uint8_t* in,
                 std::uint8_t* out, std::size_t bytes) const {
     Block tweak;
@@ -168,7 +170,8 @@ class GpuXts final : public OnGpu<XtsCipher> {
     secure_zero(tweak.data(), tweak.size());
   }
 
-  // `tweak` is that of the first block, encrypted, and is left as that of the block after the last.
+  // `tweak` is the encrypted tweak of the first block, and on return that of the block after the
+  // last one.
   void blocks_of_unit(Direction direction, Block& tweak, const std::uint8_t* in, std::uint8_t* out,
                       std::size_t bytes) const {
     const std::size_t range = gpu_.pool().launch_bytes();
@@ -181,7 +184,7 @@ class GpuXts final : public OnGpu<XtsCipher> {
     gpu_.launches(tweaks.size(), [&](Stream& stream, std::uint64_t i) {
       const std::size_t from = i * range;
       const std::size_t n = std::min(range, bytes - from);
-      through(stream, in + from, out + from, n, [&] {
+      launch_on_copy(stream, in + from, out + from, n, [&] {
         paraes_message message = make_message(0, 0, n, nullptr);
         stream.launch_xts(direction, message, static_cast<std::uint32_t>(n / 16), tweaks[i].data());
       });

@@ -1,6 +1,7 @@
-// ECB, CBC, CTR and XTS on GPUs. Work goes in launches, several at once: each is copied to a
-// stream's buffers, worked on and copied back. The CPU does the ends that have no whole block, and
-// CBC encryption, which is serial.
+// ECB, CBC, CTR and XTS on GPUs. The text is cut into launches, several of which run at once: each
+// copies its range to the buffers of a stream, computes, and copies the result back. The CPU does
+// CBC encryption, which is serial, CTR before the first whole block of the key stream, XTS where
+// ciphertext stealing joins two blocks, and XTS units that are larger than a launch.
 #pragma once
 
 #include <memory>
@@ -13,7 +14,7 @@
 
 namespace paraes::detail {
 
-// `key` is the same key for the CPU's part.
+// `key` is the key for the work that the CPU does.
 [[nodiscard]] std::shared_ptr<const BlockCipher> make_gpu_block(
     std::shared_ptr<gpu::DevicePool> pool, std::unique_ptr<const CipherKey> key,
     const Executor& executor, const GpuUse& use);

@@ -11,34 +11,35 @@ namespace {
 
 using gpu::Stream;
 
-// One group of threads hashes a segment, and other groups have others.
+// One group of threads hashes a whole segment, while other groups hash others. Longer segments are
+// left to their own ciphers, which spread them over several groups.
 constexpr std::size_t most_segment_bytes = std::size_t{256} << 10;
 
-// A segment that goes to a GPU.
+// A segment and its key on a GPU.
 struct Entry {
   CipherSegment* segment;
   const GpuKey* key;
 };
 
-// Entries of one launch: they follow each other, as those of a key do.
+// One launch. Its entries are consecutive, and so are those of the same key.
 struct Launch {
   std::span<const Entry> entries;
-  std::vector<const GpuKey*> keys;
+  std::vector<const GpuKey*> keys;  // in the order of the entries
   std::size_t bytes = 0;
 };
 
-// A launch has keys of one pool and of one size, which all expand in the same place.
+// Keys can share a launch if they have the same pool and size and are expanded in the same place.
 auto kind_of(const GpuKey& key) {
   return std::tuple(&key.pool(), key.material().rounds, key.material().on_device);
 }
 
-// Entries of one pool.
+// Cuts the entries, which are all of one pool, into launches.
 std::vector<Launch> cut(Direction direction, std::span<const Entry> entries) {
   gpu::DevicePool& pool = entries[0].key->pool();
   std::size_t most = pool.launch_bytes();
   if (std::all_of(entries.begin(), entries.end(),
                   [&](const Entry& entry) { return entry.key == entries[0].key; })) {
-    // One key costs little to expand on every stream: each has a share.
+    // Expanding one key on every stream costs little, so each stream gets a share.
     std::size_t total = 0;
     for (const Entry& entry : entries) total += text_bytes(direction, entry.segment->segment);
     constexpr std::size_t least = std::size_t{256} << 10;
@@ -48,13 +49,13 @@ std::vector<Launch> cut(Direction direction, std::span<const Entry> entries) {
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const std::size_t bytes = text_bytes(direction, entries[i].segment->segment);
     const GpuKey* const key = entries[i].key;
-    const bool another = launches.empty() || launches.back().keys.back() != key;
+    const bool is_new_key = launches.empty() || launches.back().keys.back() != key;
     if (launches.empty() || kind_of(*launches.back().keys[0]) != kind_of(*key) ||
         launches.back().bytes + bytes > most ||
         launches.back().entries.size() >= pool.max_messages() ||
-        (another && launches.back().keys.size() >= pool.most_keys())) {
+        (is_new_key && launches.back().keys.size() >= pool.most_keys())) {
       launches.push_back({.entries = entries.subspan(i, 0), .keys = {key}, .bytes = 0});
-    } else if (another) {
+    } else if (is_new_key) {
       launches.back().keys.push_back(key);
     }
     Launch& launch = launches.back();
@@ -64,7 +65,8 @@ std::vector<Launch> cut(Direction direction, std::span<const Entry> entries) {
   return launches;
 }
 
-// Gives each cipher its share of the time, by its blocks.
+// Gives each key its share of the time: in proportion to its blocks, or for key expansion an equal
+// one.
 void share_times(Direction direction, const Launch& launch, const PhaseTimes& times) {
   std::vector<std::uint64_t> blocks(launch.keys.size());
   std::uint64_t all = 0;
@@ -77,14 +79,14 @@ void share_times(Direction direction, const Launch& launch, const PhaseTimes& ti
   }
   for (k = 0; k < blocks.size(); ++k) {
     const double share = static_cast<double>(blocks[k]) / static_cast<double>(all);
-    const auto part = [&](std::uint64_t time) {
+    const auto share_of = [&](std::uint64_t time) {
       return static_cast<std::uint64_t>(share * static_cast<double>(time));
     };
     PhaseTimes own;
     own.key_expansion = times.key_expansion / blocks.size();
-    own.host_to_device = part(times.host_to_device);
-    own.kernel = part(times.kernel);
-    own.device_to_host = part(times.device_to_host);
+    own.host_to_device = share_of(times.host_to_device);
+    own.kernel = share_of(times.kernel);
+    own.device_to_host = share_of(times.device_to_host);
     launch.keys[k]->add_times(own);
   }
 }
@@ -94,11 +96,11 @@ void run(Stream& stream, Direction direction, const Launch& launch) {
     return launch.entries[i].segment->segment;
   };
   const auto nonce_of = [&](std::size_t i) {
-    const CipherSegment& each = *launch.entries[i].segment;
-    return each.cipher->nonces().nonce(each.segment.index, each.segment.last);
+    const CipherSegment& entry = *launch.entries[i].segment;
+    return entry.cipher->nonces().nonce(entry.segment.index, entry.segment.last);
   };
   if (launch.keys.size() == 1) {
-    // Needs no program and no memory for many keys.
+    // A single key needs neither the program nor the memory for many keys.
     stream.use_key(launch.keys[0]->material());
     launch_segments(stream, direction, launch.entries.size(), segment_of, nonce_of,
                     [](std::size_t) { return 0U; });
@@ -106,11 +108,11 @@ void run(Stream& stream, Direction direction, const Launch& launch) {
     std::vector<const gpu::KeyMaterial*> keys;
     keys.reserve(launch.keys.size());
     for (const GpuKey* key : launch.keys) keys.push_back(&key->material());
-    struct Forget {
+    struct KeyWiper {
       Stream& stream;
-      ~Forget() { stream.forget_keys(); }
+      ~KeyWiper() { stream.forget_keys(); }
     };
-    const Forget forget{stream};
+    const KeyWiper wiper{stream};
     stream.use_keys(keys);
     std::uint32_t k = 0;
     launch_segments(stream, direction, launch.entries.size(), segment_of, nonce_of,
@@ -132,13 +134,13 @@ void run_all(Direction direction, std::span<const Entry> entries) {
 
 void crypt_on_gpus(Direction direction, std::span<CipherSegment> segments) {
   std::vector<Entry> entries;
-  for (CipherSegment& each : segments) {
-    const GpuKey* const key = each.cipher->gcm().gpu_key();
-    if (key == nullptr || each.segment.done) continue;
+  for (CipherSegment& segment : segments) {
+    const GpuKey* const key = segment.cipher->gcm().gpu_key();
+    if (key == nullptr || segment.segment.done) continue;
     const std::size_t most = std::min(most_segment_bytes, key->pool().launch_bytes());
-    if (text_bytes(direction, each.segment) > most) continue;
+    if (text_bytes(direction, segment.segment) > most) continue;
     if (entries.empty()) entries.reserve(segments.size());
-    entries.push_back({&each, key});
+    entries.push_back({&segment, key});
   }
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return kind_of(*a.key) < kind_of(*b.key);
@@ -150,7 +152,8 @@ void crypt_on_gpus(Direction direction, std::span<CipherSegment> segments) {
     try {
       run_all(direction, {first, last});
     } catch (const OutOfMemory&) {
-      // Keys of many take memory of their own; one at a time needs none.
+      // The device lacks memory for many keys. The caller processes these segments one by one,
+      // which needs no such memory.
     } catch (const Error& error) {
       const bool all_fall_back = std::all_of(first, last, [&](const Entry& entry) {
         return entry.segment->segment.done || entry.segment->cipher->gcm().falls_back(error);

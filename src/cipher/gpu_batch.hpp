@@ -1,4 +1,4 @@
-// Segments of many messages, each with a key of its own, in few launches.
+// Processes segments of many messages, each with its own key, in few launches.
 #pragma once
 
 #include <span>
@@ -7,9 +7,10 @@
 
 namespace paraes::detail {
 
-// Does the segments whose ciphers have keys on GPUs, and which are not too long to share a launch;
-// sets Segment::done of each. Leaves the others, also where the device lacks memory for many keys
-// or where the CPU takes over. Throws what else the devices throw.
+// Seals or opens the segments whose ciphers have keys on GPUs and which are short enough to share a
+// launch, and sets Segment::done of each. Skips all others, also those for which the device lacks
+// memory for many keys, and those that the CPU takes over after a failure. Throws any other error
+// of the devices.
 void crypt_on_gpus(Direction direction, std::span<CipherSegment> segments);
 
 }  // namespace paraes::detail

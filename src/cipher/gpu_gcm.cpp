@@ -13,9 +13,9 @@ namespace {
 using gpu::Stream;
 using Segment = SegmentCipher::Segment;
 
-// A stream takes no more at once; with less, starting a launch costs more than its work.
+// With less text, starting a launch costs more than its work.
 constexpr std::size_t most_launch_bytes = std::size_t{4} << 20;
-// One group of threads hashes a segment: longer ones would leave the rest of the GPU idle.
+// One group of threads hashes a whole segment: longer ones would leave the rest of the GPU idle.
 constexpr std::size_t most_segment_bytes = std::size_t{64} << 10;
 
 std::unique_ptr<gpu::KeyMaterial> material(const GcmKey& key, const GpuUse& use) {
@@ -37,25 +37,26 @@ std::size_t GpuGcm::segment_limit() const noexcept {
   return std::min(most_segment_bytes, gpu_.pool().launch_bytes());
 }
 
-std::vector<GpuGcm::Part> GpuGcm::parts_of(std::size_t bytes) {
-  return std::vector<Part>((bytes + part_bytes - 1) / part_bytes);
+std::vector<GpuGcm::HashRange> GpuGcm::hash_ranges(std::size_t bytes) {
+  return std::vector<HashRange>((bytes + hash_range_bytes - 1) / hash_range_bytes);
 }
 
 void GpuGcm::text(Direction direction, const GcmCounter& j0, const std::uint8_t* in,
-                  std::uint8_t* out, std::size_t bytes, std::span<Part> parts) const {
+                  std::uint8_t* out, std::size_t bytes, std::span<HashRange> ranges) const {
   const std::uint32_t flags =
       PARAES_HASH_PARTIAL | (direction == Direction::decrypt ? PARAES_HASH_INPUT : 0);
-  gpu_.ranges(bytes, part_bytes, [&](Stream& stream, std::size_t from, std::size_t n) {
-    const std::size_t count = (n + part_bytes - 1) / part_bytes;
+  gpu_.ranges(bytes, hash_range_bytes, [&](Stream& stream, std::size_t from, std::size_t n) {
+    const std::size_t count = (n + hash_range_bytes - 1) / hash_range_bytes;
     const std::size_t hashes = padded(n);
     std::vector<paraes_message> messages;
     messages.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t at = i * part_bytes;
+      const std::size_t at = i * hash_range_bytes;
       std::uint8_t counter[16];
       std::memcpy(counter, j0.block, 16);
       add_be32(counter, static_cast<std::uint32_t>((from + at) / 16));
-      paraes_message message = gpu::make_message(at, at, std::min(part_bytes, n - at), counter);
+      paraes_message message =
+          gpu::make_message(at, at, std::min(hash_range_bytes, n - at), counter);
       message.flags = flags;
       message.tag = hashes + 16 * i;
       messages.push_back(message);
@@ -69,26 +70,26 @@ void GpuGcm::text(Direction direction, const GcmCounter& j0, const std::uint8_t*
     stream.finish();
     std::memcpy(out + from, stream.output(), n);
     for (std::size_t i = 0; i < count; ++i) {
-      Part& part = parts[from / part_bytes + i];
-      std::memcpy(part.hash.hash, stream.output() + hashes + 16 * i, 16);
-      part.hash.blocks = (messages[i].bytes + 15) / 16;
-      part.done = true;
+      HashRange& range = ranges[from / hash_range_bytes + i];
+      std::memcpy(range.hash.hash, stream.output() + hashes + 16 * i, 16);
+      range.hash.blocks = (messages[i].bytes + 15) / 16;
+      range.done = true;
     }
   });
 }
 
-void GpuGcm::join(const GcmKey& key, std::span<const Part> parts, std::uint8_t state[16]) {
+void GpuGcm::join(const GcmKey& key, std::span<const HashRange> ranges, std::uint8_t state[16]) {
   std::vector<PartialHash> hashes;
-  hashes.reserve(parts.size());
-  for (const Part& part : parts) hashes.push_back(part.hash);
+  hashes.reserve(ranges.size());
+  for (const HashRange& range : ranges) hashes.push_back(range.hash);
   join_hashes(key, hashes, state);
 }
 
 void GpuGcm::seal(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, std::uint8_t* tag) const {
   gcm_message(*key_, nonce, aad, in.size(), tag, [&](const GcmCounter& j0, std::uint8_t state[16]) {
-    std::vector<Part> parts = parts_of(in.size());
-    text(Direction::encrypt, j0, in.data(), out.data(), in.size(), parts);
-    join(*key_, parts, state);
+    std::vector<HashRange> ranges = hash_ranges(in.size());
+    text(Direction::encrypt, j0, in.data(), out.data(), in.size(), ranges);
+    join(*key_, ranges, state);
   });
 }
 
@@ -96,9 +97,9 @@ bool GpuGcm::open(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag)
   std::uint8_t expected[16];
   gcm_message(*key_, nonce, aad, in.size(), expected,
               [&](const GcmCounter& j0, std::uint8_t state[16]) {
-                std::vector<Part> parts = parts_of(in.size());
-                text(Direction::decrypt, j0, in.data(), out.data(), in.size(), parts);
-                join(*key_, parts, state);
+                std::vector<HashRange> ranges = hash_ranges(in.size());
+                text(Direction::decrypt, j0, in.data(), out.data(), in.size(), ranges);
+                join(*key_, ranges, state);
               });
   const bool intact = gcm_accept(expected, tag, out);
   secure_zero(expected, sizeof expected);
@@ -107,7 +108,8 @@ bool GpuGcm::open(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag)
 
 void GpuGcm::crypt(Direction direction, const SegmentNonces& nonces,
                    std::span<Segment> segments) const {
-  // As many segments as go into a stream's buffers, and at least a share for every stream.
+  // A launch takes up to a stream's share of the text, or 256 KiB if that is more, as far as the
+  // buffers of a stream hold it.
   std::size_t total = 0;
   for (const Segment& segment : segments) {
     const std::size_t bytes = text_bytes(direction, segment);
@@ -118,7 +120,7 @@ void GpuGcm::crypt(Direction direction, const SegmentNonces& nonces,
       std::min(gpu_.pool().launch_bytes(), std::max(total / gpu_.streams(), least));
   std::vector<std::span<Segment>> launches;
   std::size_t held = 0;
-  bool follows = false;  // whether the segment before is in the last launch
+  bool follows = false;  // whether the previous segment is in the last launch
   for (std::size_t i = 0; i < segments.size(); ++i) {
     if (segments[i].done) {
       follows = false;

@@ -1,4 +1,4 @@
-// GCM on GPUs: one long message, or segments of one, in launches.
+// GCM on GPUs: whole messages, and segments of one message.
 #pragma once
 
 #include <cstring>
@@ -16,7 +16,8 @@ namespace paraes::detail {
 
 class GpuGcm final : public OnGpu<GcmCipher> {
  public:
-  // `key` is the same key for the CPU's part: hash keys, counter blocks, tags, associated data.
+  // `key` is the key for the work that the CPU does in seal() and open(): initial counter block,
+  // associated data, joined hashes and tag.
   GpuGcm(std::shared_ptr<gpu::DevicePool> pool, std::shared_ptr<const GcmKey> key,
          const Executor& executor, const GpuUse& use);
 
@@ -30,29 +31,30 @@ class GpuGcm final : public OnGpu<GcmCipher> {
   [[nodiscard]] unsigned launch_threads() const noexcept override { return gpu_.streams(); }
   [[nodiscard]] const GpuKey* gpu_key() const noexcept override { return &gpu_; }
 
-  // The longest segment of which a launch has many; longer ones are messages of their own.
+  // Segments up to this size share launches; longer ones are processed like whole messages.
   [[nodiscard]] std::size_t segment_limit() const noexcept;
 
-  // The text of one message, in parts that are hashed apart.
-  struct Part {
+  // A range of the text of one message, with its hash from zero.
+  struct HashRange {
     PartialHash hash{};
     bool done = false;
   };
-  static constexpr std::size_t part_bytes = std::size_t{16} << 10;
-  [[nodiscard]] static std::vector<Part> parts_of(std::size_t bytes);
-  // Does all parts, from the block after j0 on. Those that are done say so, also after an
-  // exception.
+  static constexpr std::size_t hash_range_bytes = std::size_t{16} << 10;
+  // The ranges of a text of `bytes` bytes.
+  [[nodiscard]] static std::vector<HashRange> hash_ranges(std::size_t bytes);
+  // Encrypts or decrypts the text, beginning with the counter block after j0, and hashes each
+  // range. Marks each range that is done, even if it throws later.
   void text(Direction direction, const GcmCounter& j0, const std::uint8_t* in, std::uint8_t* out,
-            std::size_t bytes, std::span<Part> parts) const;
-  // Adds the hashes of all parts to the running hash.
-  static void join(const GcmKey& key, std::span<const Part> parts, std::uint8_t state[16]);
+            std::size_t bytes, std::span<HashRange> ranges) const;
+  // Continues the running hash `state` over all ranges.
+  static void join(const GcmKey& key, std::span<const HashRange> ranges, std::uint8_t state[16]);
 
  private:
   std::shared_ptr<const GcmKey> key_;
 };
 
-// Segments from host memory to host memory in one launch of a stream, which has their keys, for
-// i < count: segment_of(i), its nonce_of(i), and key_of(i), which numbers its key.
+// Seals or opens segments in host memory with one launch on a stream that holds their keys. For
+// i < count, segment_of(i) is a segment, nonce_of(i) its nonce, and key_of(i) the index of its key.
 template <class SegmentOf, class NonceOf, class KeyOf>
 void launch_segments(gpu::Stream& stream, Direction direction, std::size_t count,
                      const SegmentOf& segment_of, const NonceOf& nonce_of, const KeyOf& key_of) {
@@ -70,7 +72,7 @@ void launch_segments(gpu::Stream& stream, Direction direction, std::size_t count
     message.key = key_of(i);
     message.flags = direction == Direction::encrypt ? 0 : PARAES_HASH_INPUT;
     messages.push_back(message);
-    // An empty text may have no address.
+    // An empty text may be a null pointer.
     if (bytes != 0) std::memcpy(stream.input() + at, segment.in.data(), bytes);
     at += padded(bytes);
   }

@@ -1,4 +1,4 @@
-// Which GPU kernel a request means.
+// Chooses GPU kernels.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,9 @@
 
 namespace paraes::detail {
 
-// The row for a name as in select_kernel(); empty: PARAES_KERNEL, if that is set, or `auto`. Throws
-// InvalidArgument for a name that no GPU kernel has.
+// The row of the kernel `request`, a name as in select_kernel(). If it is empty, the name is the
+// value of PARAES_KERNEL, or `auto` if that is not set. `auto` is the fastest constant-time kernel,
+// or with allow_leaky the fastest kernel. Throws InvalidArgument if no GPU kernel has the name.
 [[nodiscard]] const gpu::KernelRow& select_gpu_kernel(std::string_view request, bool allow_leaky);
 
 }  // namespace paraes::detail

@@ -14,13 +14,13 @@ std::unique_ptr<gpu::KeyMaterial> make_key_material(std::span<const CipherKey* c
   auto material =
       std::make_unique<gpu::KeyMaterial>(key_bytes, hashes, expansion == KeyExpansion::device);
   for (const CipherKey* key : keys) {
-    // CPU kernels keep round keys for decryption in forms of their own.
+    // CPU kernels store decryption round keys in different forms, so expand the standard ones.
     KeySchedule schedule;
     std::memcpy(schedule.encrypt, key->schedule.encrypt, sizeof schedule.encrypt);
     schedule.key_bytes = key->schedule.key_bytes;
     schedule.rounds = key->schedule.rounds;
     expand_decryption_keys(schedule);
-    // The key itself is what round keys begin with (FIPS 197 section 5.2).
+    // The key schedule begins with the key itself (FIPS 197 section 5.2).
     material->add(schedule.encrypt[0], schedule);
   }
   return material;

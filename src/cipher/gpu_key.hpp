@@ -1,4 +1,4 @@
-// A key on the GPUs of a pool, and how work under it is cut into launches.
+// A key on the GPUs of a pool. Cuts work under this key into launches.
 #pragma once
 
 #include <algorithm>
@@ -15,14 +15,15 @@
 
 namespace paraes::detail {
 
-// Texts lie in whole blocks on a GPU.
+// The memory that a text takes on a GPU: whole blocks.
 [[nodiscard]] constexpr std::size_t padded(std::size_t bytes) noexcept {
   return (bytes + 15) / 16 * 16;
 }
 
-// Calls work(stream, job) for each job < count on up to `streams` streams of `pool` at once. Each
-// job leases a stream of its own: a worker that waits for one holds none, so callers cannot block
-// each other. Throws what the failed job of the lowest number threw, when all workers have ended.
+// Calls work(stream, job) for each job < count, on up to `streams` streams of `pool` at once. Each
+// job leases its own stream. A worker that waits for a stream holds none, so callers cannot block
+// each other. If jobs fail, throws the exception of the one with the lowest number, after all
+// workers have ended.
 template <class Work>
 void on_streams(gpu::DevicePool& pool, unsigned streams, std::uint64_t count, const Work& work) {
   const auto workers = static_cast<unsigned>(std::min<std::uint64_t>(count, streams));
@@ -35,16 +36,16 @@ void on_streams(gpu::DevicePool& pool, unsigned streams, std::uint64_t count, co
 // How a cipher uses GPUs.
 struct GpuUse {
   KeyExpansion key_expansion = KeyExpansion::host;
-  // Off: one launch is copied in, computed and copied back before the next.
+  // If false, each launch is copied in, computed and copied back before the next one starts.
   bool overlap = true;
 };
 
-// The keys that a CPU kernel has expanded, as GPUs take them: one, or XTS's two (the data key
-// first). `hashes`: for GCM.
+// Converts keys that a CPU kernel has expanded to the form for GPUs: one key, or the two of XTS,
+// the data key first. `hashes` is true for GCM.
 [[nodiscard]] std::unique_ptr<gpu::KeyMaterial> make_key_material(
     std::span<const CipherKey* const> keys, bool hashes, KeyExpansion expansion);
 
-// The same from `count` keys that are not expanded yet, one after another.
+// Expands `count` keys of equal size, concatenated in `keys`, and converts them.
 [[nodiscard]] std::unique_ptr<gpu::KeyMaterial> make_key_material(Bytes keys, unsigned count,
                                                                   bool hashes,
                                                                   KeyExpansion expansion);
@@ -62,10 +63,11 @@ class GpuKey {
   [[nodiscard]] gpu::DevicePool& pool() const noexcept { return *pool_; }
   [[nodiscard]] const gpu::KeyMaterial& material() const noexcept { return *material_; }
 
-  // How many launches may be under way at once.
+  // How many launches may run at once.
   [[nodiscard]] unsigned streams() const noexcept { return overlap_ ? pool_->streams() : 1; }
 
-  // Calls body(stream, launch) for launch < count on streams(), each of which has the key.
+  // Calls body(stream, launch) for each launch < count, on up to streams() streams that hold the
+  // key.
   template <class Body>
   void launches(std::uint64_t count, const Body& body) const {
     on_streams(*pool_, streams(), count, [&](gpu::Stream& stream, std::uint64_t launch) {
@@ -75,11 +77,12 @@ class GpuKey {
     });
   }
 
-  // Cuts `bytes` bytes into launches of a multiple of `grain` bytes: body(stream, from, bytes).
+  // Cuts `bytes` bytes into launches, all but the last a multiple of `grain` bytes, and calls
+  // body(stream, offset, size) for each.
   template <class Body>
   void ranges(std::size_t bytes, std::size_t grain, const Body& body) const {
     const std::size_t most = std::max(pool_->launch_bytes() / grain, std::size_t{1}) * grain;
-    // At least one launch a stream, as long as there is enough to do in each.
+    // At least one launch per stream, as long as each has enough to do.
     constexpr std::size_t least = std::size_t{256} << 10;
     const std::size_t share = (bytes / streams() + grain - 1) / grain * grain;
     const std::size_t least_range = (least + grain - 1) / grain * grain;
@@ -89,7 +92,7 @@ class GpuKey {
     });
   }
 
-  // What the devices have done since the last call, all streams together.
+  // The busy time of all streams since the last call.
   [[nodiscard]] PhaseTimes take_times() const noexcept {
     const std::lock_guard lock(mutex_);
     return std::exchange(times_, PhaseTimes{});
@@ -104,7 +107,7 @@ class GpuKey {
   mutable PhaseTimes times_;  // under mutex_
 };
 
-// What all ciphers on GPUs say of themselves.
+// The part of DeviceCipher that is the same for all GPU ciphers.
 template <class Interface>
 class OnGpu : public Interface {
  public:

@@ -42,17 +42,17 @@ void check_xts_key(Bytes key) {
   }
 }
 
-// Where a cipher works.
+// The devices on which a cipher works.
 struct Location {
-  const Kernel& kernel;  // of the CPU, which has a part in everything
+  const Kernel& kernel;  // of the CPU, which does some of the work even with GPUs
   Executor executor;
-  std::shared_ptr<gpu::DevicePool> pool;  // none: the CPU does it all
-  std::string fallback;                   // why there is none, if there was to be one
+  std::shared_ptr<gpu::DevicePool> pool;  // nullptr: the CPU does all the work
+  std::string fallback;                   // why `pool` is nullptr although GPUs were requested
 };
 
 Location find_location(const Execution& execution) {
   const std::optional<gpu::DeviceNames> gpus = gpu::parse_device(execution.device);
-  // On a GPU the name is that of a GPU kernel.
+  // With a GPU, execution.kernel names a GPU kernel.
   Location location{
       find_kernel(gpus ? "auto" : execution.kernel), Executor(execution.threads), {}, {}};
   if (!gpus) return location;
@@ -101,7 +101,7 @@ std::shared_ptr<const XtsCipher> open_xts_cipher(Bytes key, const Execution& exe
 std::shared_ptr<const GcmCipher> open_gcm_cipher(Bytes key, const Execution& execution) {
   check_aes_key(key);
   Location location = find_location(execution);
-  // Made with new, so that it lies in locked memory.
+  // make_unique, because only objects made with new lie in locked memory.
   std::shared_ptr<const GcmKey> own =
       std::make_unique<GcmKey>(location.kernel, key.data(), static_cast<unsigned>(key.size()));
   if (!location.pool)

@@ -1,5 +1,5 @@
-// From a key and an Execution to a cipher: the one place that reads the name of a device, chooses a
-// kernel and expands a key.
+// Creates the cipher for a key and an Execution: reads the device name, chooses the kernel and
+// expands the key.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace paraes::detail {
 
-// Throw InvalidArgument for a key of a wrong size (XTS: also for halves that are equal), for an
-// unknown device or kernel and a wrong number of threads; Unavailable and DeviceError if the device
-// or the kernel cannot be used, unless execution.fall_back has the CPU do it.
+// Throw InvalidArgument for a key of the wrong size (XTS: also for equal halves), an unknown device
+// or kernel, or a wrong number of threads. Throw Unavailable or DeviceError if the device or the
+// kernel cannot be used; with execution.fall_back, the CPU is used instead.
 [[nodiscard]] std::shared_ptr<const BlockCipher> open_block_cipher(Bytes key,
                                                                    const Execution& execution);
 [[nodiscard]] std::shared_ptr<const XtsCipher> open_xts_cipher(Bytes key,

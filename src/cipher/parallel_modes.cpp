@@ -10,12 +10,12 @@
 namespace paraes {
 namespace {
 
-// A run under this many bytes costs more to hand to a thread than to do.
-constexpr std::size_t min_run_bytes = 16384;
-// Runs are cut at multiples of this, so that no two threads write one cache line of an aligned
-// buffer and the kernels' widest inner loop ends with a run.
+// Handing a smaller range to a thread costs more than processing it.
+constexpr std::size_t min_range_bytes = 16384;
+// Ranges are cut at multiples of this, so that no two threads write the same cache line of an
+// aligned buffer, and ranges are whole iterations of the kernels' widest inner loop.
 constexpr std::size_t grain_bytes = 4096;
-constexpr std::size_t min_grains = min_run_bytes / grain_bytes;
+constexpr std::size_t min_grains = min_range_bytes / grain_bytes;
 
 std::size_t grains(std::size_t bytes) { return (bytes + grain_bytes - 1) / grain_bytes; }
 
@@ -23,9 +23,10 @@ std::size_t grains(std::size_t bytes) { return (bytes + grain_bytes - 1) / grain
 
 bool use_nontemporal_stores(const void* in, const void* out, std::uint64_t bytes,
                             int threads) noexcept {
-  // The first condition is there for messages of which each takes less time than to ask.
-  constexpr std::uint64_t any_cache = std::uint64_t{1} << 20;
-  return bytes >= any_cache && in != out && 2 * bytes >= last_level_cache_bytes(threads);
+  // Checked first, because asking for the size of the cache takes longer than a short message.
+  constexpr std::uint64_t min_nontemporal_bytes = std::uint64_t{1} << 20;
+  return bytes >= min_nontemporal_bytes && in != out &&
+         2 * bytes >= last_level_cache_bytes(threads);
 }
 
 void parallel_ecb(const Executor& executor, const CipherKey& key, Direction direction,
@@ -45,28 +46,30 @@ void parallel_cbc_decrypt(const Executor& executor, const CipherKey& key, std::u
   if (blocks == 0) return;
   const std::size_t bytes = 16 * blocks;
   const std::uint64_t units = grains(bytes);
-  const unsigned runs = executor.runs_for(units, min_grains);
-  const auto run = [&](std::uint8_t* before, std::uint64_t begin, std::uint64_t end) {
+  const unsigned ranges = executor.runs_for(units, min_grains);
+  const auto decrypt = [&](std::uint8_t* previous, std::uint64_t begin, std::uint64_t end) {
     const std::size_t from = begin * grain_bytes;
     const std::size_t to = std::min<std::size_t>(end * grain_bytes, bytes);
-    key.kernel.cbc_decrypt(key.schedule, before, in + from, out + from, (to - from) / 16);
+    key.kernel.cbc_decrypt(key.schedule, previous, in + from, out + from, (to - from) / 16);
   };
-  if (runs == 1) {
-    run(chain, 0, units);
+  if (ranges == 1) {
+    decrypt(chain, 0, units);
     return;
   }
-  // Taken before any run starts, because in place the runs overwrite each other's neighbours.
-  std::vector<std::array<std::uint8_t, 16>> before(runs);
-  for (unsigned r = 0; r < runs; ++r) {
+  // Saved before any range starts, because in place a range overwrites the block that the next one
+  // needs.
+  std::vector<std::array<std::uint8_t, 16>> previous_blocks(ranges);
+  for (unsigned r = 0; r < ranges; ++r) {
     const std::uint8_t* previous =
-        r == 0 ? chain : in + Executor::start_of(units, runs, r) * grain_bytes - 16;
-    std::memcpy(before[r].data(), previous, 16);
+        r == 0 ? chain : in + Executor::start_of(units, ranges, r) * grain_bytes - 16;
+    std::memcpy(previous_blocks[r].data(), previous, 16);
   }
   std::memcpy(chain, in + bytes - 16, 16);
   executor.run(units, min_grains, [&](unsigned r, std::uint64_t begin, std::uint64_t end) {
-    // A copy: kernels write the chain after every batch, and two of these lie in one cache line.
-    std::array<std::uint8_t, 16> own = before[r];
-    run(own.data(), begin, end);
+    // A copy: kernels write the chain after every batch, and neighbouring blocks share a cache
+    // line.
+    std::array<std::uint8_t, 16> own_chain = previous_blocks[r];
+    decrypt(own_chain.data(), begin, end);
   });
 }
 
@@ -87,7 +90,7 @@ void parallel_xts(const Executor& executor, const XtsKey& key, Direction directi
                   std::uint8_t* out, std::size_t bytes) {
   const XtsUnits units(bytes, unit_bytes);
   const std::uint64_t min_units =
-      unit_bytes == 0 ? 1 : (min_run_bytes + unit_bytes - 1) / unit_bytes;
+      unit_bytes == 0 ? 1 : (min_range_bytes + unit_bytes - 1) / unit_bytes;
   executor.run(units.count, min_units, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
     const std::size_t from = begin * unit_bytes;
     const std::size_t to = end == units.count ? bytes : end * unit_bytes;
@@ -99,25 +102,25 @@ void parallel_gcm(const Executor& executor, const GcmKey& key, Direction directi
                   const GcmCounter& first_counter, std::uint8_t state[16], const std::uint8_t* in,
                   std::uint8_t* out, std::size_t bytes) {
   const std::uint64_t units = grains(bytes);
-  const unsigned runs = executor.runs_for(units, min_grains);
-  const auto run = [&](std::uint8_t* hash, std::size_t from, std::size_t to) {
+  const unsigned ranges = executor.runs_for(units, min_grains);
+  const auto crypt = [&](std::uint8_t* hash, std::size_t from, std::size_t to) {
     GcmCounter counter = first_counter;
     add_be32(counter.block, static_cast<std::uint32_t>(from / 16));
     gcm_run(key, direction, counter, hash, in + from, out + from, to - from);
   };
-  if (runs == 1) {
-    run(state, 0, bytes);
+  if (ranges == 1) {
+    crypt(state, 0, bytes);
     return;
   }
-  std::vector<PartialHash> partials(runs);
+  std::vector<PartialHash> partials(ranges);
   std::memcpy(partials[0].hash, state, 16);
   executor.run(units, min_grains, [&](unsigned r, std::uint64_t begin, std::uint64_t end) {
     const std::size_t from = begin * grain_bytes;
     const std::size_t to = std::min<std::size_t>(end * grain_bytes, bytes);
-    run(partials[r].hash, from, to);
+    crypt(partials[r].hash, from, to);
     partials[r].blocks = (to - from + 15) / 16;
   });
-  // The first continues `state` itself.
+  // The hash of the first range already continues `state`.
   std::memcpy(state, partials[0].hash, 16);
   join_hashes(key, std::span(partials).subspan(1), state);
 }

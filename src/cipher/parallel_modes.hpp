@@ -1,4 +1,4 @@
-// The modes over an executor: how each is cut into ranges, and how the ranges are joined.
+// The modes on several threads: how each is cut into ranges, and how results are joined.
 #pragma once
 
 #include "src/core/executor.hpp"
@@ -8,8 +8,8 @@
 
 namespace paraes {
 
-// Whether an operation over `bytes` bytes by `threads` threads should use non-temporal stores: when
-// the output is another buffer than the input, and the caches do not hold both.
+// Whether an operation on `bytes` bytes by `threads` threads should use non-temporal stores: if it
+// does not work in place, and the caches cannot hold both input and output.
 [[nodiscard]] bool use_nontemporal_stores(const void* in, const void* out, std::uint64_t bytes,
                                           int threads) noexcept;
 
@@ -33,7 +33,7 @@ void parallel_xts(const Executor&, const XtsKey&, Direction, const std::uint8_t 
                   std::size_t unit_bytes, const std::uint8_t* in, std::uint8_t* out,
                   std::size_t bytes);
 
-// Each range hashes from zero; join_hashes makes the hash of the whole.
+// Each range is hashed separately, and join_hashes combines the hashes.
 void parallel_gcm(const Executor&, const GcmKey&, Direction, const GcmCounter& first_counter,
                   std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
                   std::size_t bytes);

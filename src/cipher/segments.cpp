@@ -1,4 +1,4 @@
-// The cipher of segments: sizes are checked here, once.
+// SegmentCipher. It checks sizes once, and then calls the cipher of the device.
 
 #include "paraes/segments.hpp"
 
@@ -56,11 +56,11 @@ void SegmentCipher::crypt(Direction direction, std::span<Segment> segments) cons
 }
 
 void SegmentCipher::crypt(Direction direction, std::span<CipherSegment> segments) {
-  for (CipherSegment& each : segments) check(direction, each.segment);
+  for (CipherSegment& entry : segments) check(direction, entry.segment);
   detail::crypt_on_gpus(direction, segments);
-  for (CipherSegment& each : segments) {
-    if (!each.segment.done) {
-      each.cipher->cipher_->crypt(direction, each.cipher->nonces_, {&each.segment, 1});
+  for (CipherSegment& entry : segments) {
+    if (!entry.segment.done) {
+      entry.cipher->cipher_->crypt(direction, entry.cipher->nonces_, {&entry.segment, 1});
     }
   }
 }

@@ -8,11 +8,11 @@
 namespace paraes::gpu {
 namespace {
 
-constexpr unsigned streams_wanted = 4;
+constexpr unsigned most_streams = 4;
 constexpr std::size_t most_launch_bytes = std::size_t{16} << 20;
 constexpr std::size_t least_launch_bytes = std::size_t{64} << 10;
 
-ProgramVariant wanted_variant(const KernelRow& row, const DeviceInfo& info,
+ProgramVariant choose_variant(const KernelRow& row, const DeviceInfo& info,
                               const PoolOptions& options) {
   ProgramVariant variant = variant_for(row, info);
   if (row.tables && options.tables != 0) variant.tables = options.tables;
@@ -25,7 +25,7 @@ DeviceContext::DeviceContext(std::unique_ptr<Platform> platform, std::unique_ptr
                              const KernelRow& row, const PoolOptions& options)
     : platform_(std::move(platform)),
       device_(std::move(device)),
-      variant_(wanted_variant(row, device_->info(), options)),
+      variant_(choose_variant(row, device_->info(), options)),
       program_(load_program(*device_, variant_)) {
   make_streams(options);
 }
@@ -53,20 +53,20 @@ std::uint64_t DeviceContext::launches() const noexcept {
 void DeviceContext::make_streams(const PoolOptions& options) {
   std::uint64_t budget = device_->free_bytes();
   if (options.memory_limit != 0) budget = std::min(budget, options.memory_limit);
-  // Beside the two buffers of data, tweaks may take as much again as these.
+  // A stream has two buffers of data, and XTS tweaks may take as much memory again.
   constexpr std::uint64_t buffers = 4;
   launch_bytes_ = most_launch_bytes;
-  while (launch_bytes_ > least_launch_bytes && streams_wanted * buffers * launch_bytes_ > budget) {
+  while (launch_bytes_ > least_launch_bytes && most_streams * buffers * launch_bytes_ > budget) {
     launch_bytes_ /= 2;
   }
   for (;;) {
     try {
-      while (streams_.size() < streams_wanted) {
+      while (streams_.size() < most_streams) {
         streams_.push_back(std::make_unique<Stream>(*this, launch_bytes_, options.transfer));
       }
       break;
     } catch (const OutOfMemory&) {
-      // Others use the device too: go on with what there is.
+      // Other processes use the device too. Two streams are enough.
       if (streams_.size() >= 2) break;
       streams_.clear();
       if (launch_bytes_ <= least_launch_bytes) throw;

@@ -17,15 +17,15 @@ namespace paraes::gpu {
 
 struct PoolOptions {
   Transfer transfer = Transfer::staged;
-  std::uint64_t memory_limit = 0;  // bytes on each device; 0: what is free
-  unsigned tables = 0;             // of ttable: 1, 2 or 4; 0: what suits the device
+  std::uint64_t memory_limit = 0;  // bytes on each device; 0: all that is free
+  unsigned tables = 0;             // of ttable: 1, 2 or 4; 0: as many as suit the device
 };
 
-// Safe for several threads at once; each of its streams is for one at a time.
+// Several threads may use it at once, but only one at a time may use each stream.
 class DeviceContext {
  public:
-  // Loads the program of `row` and makes the streams. Throws what load_program throws, and
-  // OutOfMemory if there is not enough for two small streams.
+  // Loads the program of `row` and creates the streams. Throws what variant_for and load_program
+  // throw, and OutOfMemory if the device lacks memory for two small streams.
   DeviceContext(std::unique_ptr<Platform> platform, std::unique_ptr<Device> device,
                 const KernelRow& row, const PoolOptions& options);
   ~DeviceContext();
@@ -38,8 +38,8 @@ class DeviceContext {
   [[nodiscard]] Program& program() noexcept { return *program_.program; }
   [[nodiscard]] const std::string& program_origin() const noexcept { return program_.origin; }
 
-  // The program for Stream::use_keys(). Where it is another one, it is loaded at the first call,
-  // which throws what load_program throws.
+  // The program for Stream::use_keys(). If it differs from program(), the first call loads it, and
+  // throws what load_program throws.
   [[nodiscard]] Program& many_keys_program();
 
   // Most keys of Stream::use_keys().

@@ -22,7 +22,7 @@ std::vector<unsigned> parse_indices(std::string_view device, std::string_view re
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), index);
     const auto length = static_cast<std::size_t>(end - rest.data());
     if (error != std::errc() || (length != rest.size() && rest[length] != '+')) {
-      refuse(device, ": after the colon there are numbers joined by '+', as in cuda:0+1");
+      refuse(device, ": the colon must be followed by numbers joined by '+', as in cuda:0+1");
     }
     if (std::find(indices.begin(), indices.end(), index) != indices.end()) {
       refuse(device, " names a device twice");

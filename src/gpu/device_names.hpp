@@ -1,4 +1,4 @@
-// The names of GPUs, as Execution::device has them.
+// Parses the names of GPUs in Execution::device.
 #pragma once
 
 #include <optional>

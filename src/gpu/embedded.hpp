@@ -1,4 +1,4 @@
-// The sources of src/gpu/device, which the build puts into the library (cmake/embed.cmake).
+// The sources in src/gpu/device, which the build embeds in the library (cmake/embed.cmake).
 #pragma once
 
 #include <string_view>

@@ -14,7 +14,7 @@ namespace paraes::gpu {
 
 class DeviceContext;
 
-// How an entry finds its key or keys.
+// Where an entry finds its key or keys.
 struct KeyReference {
   bool many_keys = false;  // message.key is an index into `keys`, and `single` is not read
   unsigned rounds = 0;
@@ -22,7 +22,7 @@ struct KeyReference {
   const paraes_schedule* single = nullptr;  // passed by value
 };
 
-// The arguments that all entries share. Those that an entry does not read may be any memory.
+// The arguments that all entries share. An argument that an entry does not read may be any memory.
 struct EntryArguments {
   const Memory* in = nullptr;
   const Memory* out = nullptr;
@@ -41,15 +41,15 @@ struct EntryLaunch {
   Grid grid;
 };
 
-// Keeps the function objects of its queue: in OpenCL they must not be shared by queues.
+// Owns the function objects of its queue, because in OpenCL queues must not share them.
 class EntryLauncher {
  public:
   EntryLauncher(DeviceContext& context, Queue& queue) : context_(context), queue_(queue) {}
   EntryLauncher(const EntryLauncher&) = delete;
   EntryLauncher& operator=(const EntryLauncher&) = delete;
 
-  // The launch of an entry of the program that the key needs. Throws DeviceError if that has no
-  // such entry, and what load_program throws if it is the first launch with many keys.
+  // Prepares the launch of an entry of the program that the key needs. Throws DeviceError if the
+  // program has no such entry. The first launch with many keys throws what load_program throws.
   [[nodiscard]] EntryLaunch prepare(const char* entry, const EntryArguments& arguments,
                                     const Grid& grid);
   void start(const EntryLaunch& launch);
@@ -63,7 +63,7 @@ class EntryLauncher {
  private:
   struct LoadedEntry {
     std::string name;
-    bool many_keys;  // of which program
+    bool many_keys;  // whether it is of the program for many keys
     std::unique_ptr<Function> function;
   };
 

@@ -1,4 +1,4 @@
-// The keys of one cipher, in the form in which they go to a device.
+// The keys of one cipher, in the form that is copied to a device.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ struct KeyMaterial : InLockedMemory {
   unsigned rounds = 0;
   unsigned count = 0;  // 1, or 2 for XTS: the data key and the tweak key
   bool hashes = false;
-  bool on_device = false;  // the device expands `keys`; otherwise it gets `schedules`
+  bool on_device = false;  // the device expands `keys`; otherwise `schedules` are copied to it
   std::array<paraes_schedule, 2> schedules{};
   std::array<std::array<std::uint8_t, 32>, 2> keys{};
 
@@ -25,7 +25,7 @@ struct KeyMaterial : InLockedMemory {
   KeyMaterial(const KeyMaterial&) = delete;
   KeyMaterial& operator=(const KeyMaterial&) = delete;
 
-  // Adds the next key, with the round keys of both directions; at most two.
+  // Adds a key and its round keys of both directions. Call it at most twice.
   void add(const std::uint8_t* key, const KeySchedule& schedule);
 };
 

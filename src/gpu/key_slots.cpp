@@ -9,7 +9,7 @@
 namespace paraes::gpu {
 namespace {
 
-// Of use_many(): always so many, and more where launches are large.
+// Bounds of most_keys(), which grows with the size of launches.
 constexpr std::size_t least_many_keys = 64;
 constexpr std::size_t most_many_keys = 1024;
 
@@ -20,7 +20,7 @@ std::size_t key_size(unsigned rounds) { return 4 * (std::size_t{rounds} - 6); }
 }  // namespace
 
 std::size_t KeySlots::most_keys(const ProgramVariant& variant, std::size_t launch_bytes) noexcept {
-  // As much memory as tweaks may take in the same stream.
+  // As much memory as XTS tweaks may take in the same stream.
   const std::size_t bytes = sizeof(paraes_schedule) + key_bytes(variant) + hash_key_bytes(variant);
   return std::clamp(2 * launch_bytes / bytes, least_many_keys, most_many_keys);
 }
@@ -88,7 +88,7 @@ void KeySlots::expand(unsigned k) {
     expansion.out = &keys_[k];
     launcher_.launch("slice_keys", expansion, grid);
   } else if (key_->on_device) {
-    // Entries take the key by value, so it has to come back.
+    // Entries take the round keys by value, so copy them back.
     queue_.download(&expanded_by_device_[k], schedules_[k], 0, sizeof(paraes_schedule));
     queue_.finish();
   }
@@ -96,10 +96,11 @@ void KeySlots::expand(unsigned k) {
 
 void KeySlots::use(const KeyMaterial& key) {
   if (id_ == key.id) return;
-  // First, since it may throw: a phase that has begun makes a stream that failed forget its key.
+  // Begins the phase first, because that may throw. If anything fails later, the phase that has
+  // begun makes Stream::settle() wipe the key.
   timer_.begin(&PhaseTimes::key_expansion);
   key_ = &key;
-  id_ = key.id;  // from here on there may be something to wipe
+  id_ = key.id;  // from here on there may be keys to wipe
   for (unsigned k = 0; k < key.count; ++k) expand(k);
   if (key.hashes) {
     Grid grid;
@@ -164,7 +165,7 @@ void KeySlots::use_many(std::span<const KeyMaterial* const> keys) {
   EntryArguments expansion = arguments(count);
   expansion.out = &many_.schedules;
   if (first.on_device) {
-    // Where the hash keys will be, which overwrite them.
+    // The keys use the memory of the hash keys, which overwrite them.
     queue_.upload(many_.hash_keys, 0, many_.staged.data(), many_.staged.size());
     expansion.in = &many_.hash_keys;
     launcher_.launch("expand_keys", expansion, grid);
@@ -174,15 +175,15 @@ void KeySlots::use_many(std::span<const KeyMaterial* const> keys) {
   if (variant.row->sliced_keys) {
     expansion.in = &many_.schedules;
     expansion.out = &many_.sliced;
-    grid.groups = count;  // a thread makes a word
+    grid.groups = count;  // a thread writes single words
     launcher_.launch("slice_keys", expansion, grid);
   }
-  constexpr std::uint32_t groups_on_a_processor = 4;
+  constexpr std::uint32_t groups_per_processor = 4;
   Grid hash_grid;
   hash_grid.threads = hash_threads;
   hash_grid.shared_bytes = hash_key_shared_bytes(variant);
   hash_grid.groups = std::min(
-      count, groups_on_a_processor * std::max<std::uint32_t>(context_.info().processors, 1));
+      count, groups_per_processor * std::max<std::uint32_t>(context_.info().processors, 1));
   EntryArguments preparation = arguments(count);
   preparation.scratch = &many_.hash_keys;
   launcher_.launch("ghash_prepare", preparation, hash_grid);

@@ -1,4 +1,4 @@
-// The memory on a device that holds the keys of one stream.
+// The device memory that holds the keys of one stream.
 #pragma once
 
 #include <array>
@@ -17,33 +17,34 @@ namespace paraes::gpu {
 
 class DeviceContext;
 
-// Two kinds of slots: those of one cipher, whose key stays until another cipher's replaces it, and
-// those of many keys, for launches whose messages have keys of their own. Expansion runs on the
-// stream's queue, in order with the launches that follow, and is timed as key expansion.
+// There are slots for the key of one cipher, which stays until the key of another cipher replaces
+// it, and slots for many keys, for launches whose messages have different keys. Expansion runs on
+// the stream's queue, in order with the launches that follow, and is timed as key expansion.
 class KeySlots {
  public:
   KeySlots(DeviceContext& context, Queue& queue, EntryLauncher& launcher, QueueTimer& timer);
   KeySlots(const KeySlots&) = delete;
   KeySlots& operator=(const KeySlots&) = delete;
 
-  // How many keys use_many() takes at most, where a launch has up to launch_bytes of text.
+  // How many keys use_many() takes at most, if a launch has up to launch_bytes of text.
   [[nodiscard]] static std::size_t most_keys(const ProgramVariant& variant,
                                              std::size_t launch_bytes) noexcept;
 
-  // Brings the key to the device, unless it is there. `key` stays valid until forget() or the next
-  // use().
+  // Copies the key to the device, unless it is already there. `key` must stay valid until forget()
+  // or the next use().
   void use(const KeyMaterial& key);
-  // Wipes the key, and waits until that is done. With an id: only if it is that of the key.
+  // Wipes the key, and waits until that is done. With an id: only if the key has this id.
   void forget();
   void forget(std::uint64_t id);
 
-  // From now on the references below mean these keys, of one size, which all hash; those of use()
-  // stay on the device. At most most_keys().
+  // From now on the references below mean these keys. They are at most most_keys(), for GCM, of one
+  // size, and all expanded in the same place. The key of use() stays on the device.
   void use_many(std::span<const KeyMaterial* const> keys);
-  // Waits for what is under way and wipes the keys of use_many().
+  // Waits for pending work and wipes the keys of use_many().
   void forget_many() noexcept;
 
-  // For arguments of entries. The data key or keys; those of GHASH; the tweak key of XTS.
+  // For the arguments of entries: the data key or keys, the GHASH key or keys, the tweak key of
+  // XTS.
   [[nodiscard]] KeyReference data_key() const;
   [[nodiscard]] KeyReference hash_key() const;
   [[nodiscard]] KeyReference tweak_key() const;
@@ -71,9 +72,9 @@ class KeySlots {
   EntryLauncher& launcher_;
   QueueTimer& timer_;
   std::array<Memory, 2> schedules_;
-  std::array<Memory, 2> keys_;  // as the program wants them
+  std::array<Memory, 2> keys_;  // sliced, if the program needs that
   Memory hash_keys_;
-  Memory staged_key_;                                    // what expand_keys reads
+  Memory staged_key_;                                    // input of expand_keys
   std::array<paraes_schedule, 2> expanded_by_device_{};  // read back, to pass by value
   const KeyMaterial* key_ = nullptr;
   std::uint64_t id_ = 0;

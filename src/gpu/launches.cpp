@@ -7,7 +7,7 @@
 namespace paraes::gpu {
 namespace {
 
-// Threads that work on a tile together.
+// Threads that work on the same tile.
 constexpr std::uint32_t warp_threads = 32;
 
 }  // namespace
@@ -46,12 +46,12 @@ Grid Launches::grid_for(std::uint64_t tiles) const {
   grid.shared_bytes = mode_shared_bytes(context_.variant());
   const std::uint64_t warps_in_group = row.group_threads / warp_threads;
   const std::uint64_t groups = (tiles + warps_in_group - 1) / warps_in_group;
-  // Kernels with many blocks a thread stay and take tile after tile; those with one do not, as
-  // their papers have it.
-  constexpr std::uint64_t groups_on_a_processor = 8;
+  // Kernels with many blocks per thread have a persistent grid, whose groups take tile after tile.
+  // Kernels with one block per thread have none, like those in the papers.
+  constexpr std::uint64_t groups_per_processor = 8;
   const std::uint64_t most =
       row.blocks_per_thread > 1
-          ? groups_on_a_processor * std::max<std::uint32_t>(context_.info().processors, 1)
+          ? groups_per_processor * std::max<std::uint32_t>(context_.info().processors, 1)
           : std::uint64_t{1} << 30;
   grid.groups = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(groups, 1, most));
   return grid;

@@ -1,5 +1,5 @@
-// Launches of the modes on one stream: the messages of a launch, the memory that its entries share,
-// and their grids.
+// Launches the modes on one stream: uploads the messages of a launch, owns the memory that its
+// entries share, and chooses their grids.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +24,10 @@ struct LaunchBuffers {
   const Memory* out;
 };
 
-// Enqueues without waiting. Keys are those that `keys` holds at the time.
+// Calls enqueue without waiting, and use the keys that `keys` holds at that time.
 class Launches {
  public:
-  // The queue is that of `launcher`, `keys` and `timer`.
+  // `launcher`, `keys` and `timer` must use the same queue.
   Launches(DeviceContext& context, Queue& queue, EntryLauncher& launcher, const KeySlots& keys,
            QueueTimer& timer, std::size_t max_messages);
   Launches(const Launches&) = delete;
@@ -35,24 +35,25 @@ class Launches {
 
   [[nodiscard]] std::size_t max_messages() const noexcept { return max_messages_; }
 
-  // Runs an entry on at most max_messages() messages, whose first_tile it fills in. The tiles of a
-  // message are those of its text and of `more_blocks` blocks.
+  // Runs an entry on at most max_messages() messages, and sets their first_tile. The tiles of a
+  // message cover its text and `more_blocks` blocks: in GCM, one for J0.
   void run(const char* entry, const LaunchBuffers& buffers, std::span<paraes_message> messages,
            unsigned more_blocks);
   // GHASH of the first `count` messages of the last run().
   void hash(const LaunchBuffers& buffers, std::size_t count);
-  // XTS of one message of whole units, the last of which may be shorter if there is one alone. With
-  // unit_tweak, the encrypted tweak of that one unit, it is not made from the message's number.
+  // XTS of one message that consists of whole units of `unit_blocks` blocks. If unit_tweak is not
+  // nullptr, the message is a single unit, and this is its encrypted tweak. Otherwise the tweaks
+  // are computed from the unit number in the message.
   void xts(const LaunchBuffers& buffers, Direction direction, paraes_message& message,
            std::uint32_t unit_blocks, const std::uint8_t* unit_tweak);
 
-  // From here on, launches are kept for repeat().
+  // Begins to record launches for repeat().
   void record();
-  // Launches once more what was launched since record(), on the messages of the last launch.
+  // Repeats all launches since record(), with the messages of the last one.
   void repeat();
 
  private:
-  // Returns how many tiles there are.
+  // Uploads the messages and returns how many tiles they have.
   std::uint64_t upload(std::span<paraes_message> messages, unsigned more_blocks);
   [[nodiscard]] EntryArguments arguments(const LaunchBuffers& buffers, std::uint32_t count,
                                          std::uint64_t tiles) const;
@@ -68,7 +69,7 @@ class Launches {
   std::size_t max_messages_;
   Memory messages_;
   Memory tag_masks_;                    // GCM
-  Memory unit_tweaks_;                  // XTS, allocated when there is any
+  Memory unit_tweaks_;                  // XTS, allocated when first needed
   Memory stretch_tweaks_;               // likewise
   std::vector<paraes_message> staged_;  // until the queue has copied them
   bool records_ = false;

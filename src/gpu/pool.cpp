@@ -10,8 +10,8 @@
 namespace paraes::gpu {
 namespace {
 
-// The pools of this process, by device, kernel and options. Never destroyed: drivers may be gone
-// before static objects are.
+// The pools of this process, by device, kernel and options. They are never destroyed, because
+// drivers may be unloaded before static objects are destroyed.
 using Pools = std::map<std::tuple<std::string, std::string, int, std::uint64_t, std::uint64_t>,
                        std::shared_ptr<DevicePool>>;
 std::mutex pools_mutex;
@@ -87,7 +87,7 @@ void DevicePool::forget_key(std::uint64_t id) noexcept {
   for (const auto& streams : free_) {
     for (Stream* stream : streams) forget(*stream, id);
   }
-  // A stream that works with keys of others may hold this one beside them.
+  // Leased streams that now work with other keys may still hold this one.
   if (leased_ != 0) forgotten_.push_back(id);
 }
 

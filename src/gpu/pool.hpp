@@ -1,4 +1,4 @@
-// The GPUs that work together as one device, and who has which of their streams.
+// Several GPUs that work together as one device, and the leases of their streams.
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +16,7 @@
 
 namespace paraes::gpu {
 
-// Safe for several threads at once.
+// Several threads may use it at once.
 class DevicePool {
  public:
   // At least one context, all with the same kernel.
@@ -31,14 +31,14 @@ class DevicePool {
   [[nodiscard]] std::string id() const;  // "cuda:0+1"
   [[nodiscard]] unsigned streams() const noexcept { return streams_; }
 
-  // Limits of one launch on any stream, the least of all devices: bytes of text, messages, and keys
-  // of Stream::use_keys().
+  // Limits of one launch on any stream, which are the lowest of all devices: bytes of text,
+  // messages, and keys of Stream::use_keys().
   [[nodiscard]] std::size_t launch_bytes() const noexcept { return launch_bytes_; }
   [[nodiscard]] std::size_t max_messages() const noexcept { return max_messages_; }
   [[nodiscard]] std::size_t most_keys() const noexcept { return most_keys_; }
 
-  // A stream for its holder alone, of the device with the most free ones; waits while there is
-  // none. Gives it back settled.
+  // Exclusive use of a stream, of the device that has the most free ones. The constructor waits
+  // until a stream is free. The destructor settles the stream and returns it.
   class Lease {
    public:
     explicit Lease(DevicePool& pool);
@@ -53,7 +53,8 @@ class DevicePool {
     Stream* stream_ = nullptr;
   };
 
-  // Wipes the key with this id from all streams. Nobody uses it any more.
+  // Wipes the key with this id from all streams; from leased ones when they are returned. Nobody
+  // may use the key any more.
   void forget_key(std::uint64_t id) noexcept;
 
  private:
@@ -65,18 +66,19 @@ class DevicePool {
   std::size_t most_keys_ = 0;
   std::mutex mutex_;
   unsigned leased_ = 0;
-  std::vector<std::uint64_t> forgotten_;  // keys that leased streams have to forget yet
+  std::vector<std::uint64_t> forgotten_;  // keys that leased streams must still forget
   std::condition_variable changed_;
 };
 
-// "cuda", "hip" or "opencl". Throws Unavailable if it is not installed or sees no device.
+// Opens "cuda", "hip" or "opencl". Throws Unavailable if it is not installed or finds no device.
 [[nodiscard]] std::unique_ptr<Platform> open_platform(std::string_view runtime);
 
-// Throws Unavailable if one of the GPUs is missing: UnknownDevice if the runtime does not see it.
+// Throws Unavailable if one of the GPUs cannot be used: UnknownDevice if the runtime does not find
+// it.
 void require_gpus(const DeviceNames& names);
 
-// The GPUs with the program of `row`, opened once in a process and kept. Throws Unavailable if one
-// is missing, DeviceError if one fails.
+// Opens the GPUs with the program of `row`. A process keeps each pool and opens it only once.
+// Throws Unavailable if a GPU is missing, DeviceError if one fails, and what load_program throws.
 [[nodiscard]] std::shared_ptr<DevicePool> open_pool(const DeviceNames& names, const KernelRow& row,
                                                     const PoolOptions& options);
 

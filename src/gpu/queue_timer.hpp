@@ -1,4 +1,4 @@
-// Measures the phases of a queue's work by marks at their beginnings and ends.
+// Measures the phases of a queue's work, with marks at their beginnings and ends.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@ class QueueTimer {
  public:
   explicit QueueTimer(Queue& queue) : queue_(queue) {}
 
-  // What is enqueued between the two counts as `time`. Phases follow each other.
+  // Work that is enqueued between begin() and end() counts as `time`. Phases must not overlap.
   void begin(std::uint64_t PhaseTimes::*time);
   void end();
 
-  // Whether there are phases that collect() has not seen, and whether all of them have ended. One
-  // that has not was cut short by an exception.
+  // Whether there are phases since the last collect() or reset(), and whether all of them have
+  // ended. An exception leaves a phase without an end.
   [[nodiscard]] bool has_phases() const noexcept { return !phases_.empty(); }
   [[nodiscard]] bool all_ended() const noexcept;
 
-  // Adds the phases up; the queue has finished.
+  // Adds up the phases. The queue must have finished.
   void collect();
   // Drops phases and times.
   void reset() noexcept;
 
-  // What collect() has added up since the last call.
+  // The times that collect() has added up since the last call.
   [[nodiscard]] PhaseTimes take() noexcept { return std::exchange(times_, PhaseTimes{}); }
 
  private:

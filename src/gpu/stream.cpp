@@ -6,12 +6,12 @@
 namespace paraes::gpu {
 namespace {
 
-// A launch has at most one message for each so many bytes of text.
+// A launch has at most one message per this many bytes of launch_bytes, and one more.
 constexpr std::size_t message_share = 256;
 
 std::size_t most_messages(std::size_t launch_bytes) { return launch_bytes / message_share + 1; }
 
-// Beside the text there are a tag and up to 15 bytes of padding for every message.
+// Each message adds a tag and up to 15 bytes of padding to the text.
 std::size_t buffer_bytes(std::size_t launch_bytes) {
   return launch_bytes + 32 * most_messages(launch_bytes);
 }

@@ -1,5 +1,5 @@
-// A queue of a device with the buffers and keys that its launches need. Several streams of one
-// device overlap: while one copies to the device, another computes and a third copies back.
+// A queue of a device, with the buffers and keys that its launches need. The streams of a device
+// overlap: while one copies to the device, another computes and a third copies back.
 #pragma once
 
 #include <cstddef>
@@ -21,44 +21,44 @@ namespace paraes::gpu {
 
 class DeviceContext;
 
-// Everything is enqueued in order, and nothing is known to be done before finish(). For one thread
-// at a time. Any call that talks to the device throws DeviceError when that fails; after that,
-// settle() makes the stream usable again, if the device is.
+// Work is enqueued in order, and only finish() guarantees that it is done. Only one thread at a
+// time may use a stream. Any call that uses the device throws DeviceError if that fails. After a
+// failure, settle() makes the stream usable again, if the device still is.
 class Stream {
  public:
-  // For launches of up to launch_bytes of text, staged through page-locked host memory.
+  // For launches of up to launch_bytes of text, in pinned host memory.
   Stream(DeviceContext& context, std::size_t launch_bytes, Transfer transfer);
-  // For data in device memory: launches work from `in` to `out`, which outlive the stream. There is
-  // nothing to stage, and launches can be repeated.
+  // For data in device memory: launches read `in` and write `out`, which must outlive the stream.
+  // Nothing is staged, and launches can be repeated.
   Stream(DeviceContext& context, const Memory& in, const Memory& out, std::size_t max_messages);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // Host memory from which stage_in takes the input of the next launches, and into which stage_out
-  // brings their output. nullptr for data in device memory.
+  // Pinned host memory: stage_in() copies the input of the next launches from input(), and
+  // stage_out() copies their output to output(). Both are nullptr for data in device memory.
   [[nodiscard]] std::uint8_t* input() noexcept { return in_host_; }
   [[nodiscard]] std::uint8_t* output() noexcept { return out_host_; }
 
   // Most messages of one launch.
   [[nodiscard]] std::size_t max_messages() const noexcept { return launches_.max_messages(); }
 
-  // The key of the launches that follow; it is expanded unless the stream has it. `key` stays valid
-  // until forget_key() or the next use_key().
+  // Sets the key of the launches that follow, and expands it unless the stream already holds it.
+  // `key` must stay valid until forget_key() or the next use_key().
   void use_key(const KeyMaterial& key);
-  // Wipes the key if it has this id.
+  // Wipes the stream's key if it has this id.
   void forget_key(std::uint64_t id) { keys_.forget(id); }
 
-  // For messages with keys of their own, of GCM: until forget_keys(), launch() and launch_hash()
-  // take message.key as an index into `keys`, at most context.most_keys() of one size, which all
-  // hash. forget_keys() waits for what is under way, and wipes the keys; the one of use_key()
-  // stays.
+  // For GCM messages with different keys: until forget_keys(), launch() and launch_hash() use
+  // message.key as an index into `keys`, which are at most context.most_keys(), of one size, and
+  // all expanded in the same place. forget_keys() waits for pending work and wipes these keys, but
+  // not the key of use_key().
   void use_keys(std::span<const KeyMaterial* const> keys) { keys_.use_many(keys); }
   void forget_keys() noexcept { keys_.forget_many(); }
 
-  // Copies the first `bytes` of input() to the device; with mapped memory, makes them visible.
+  // Copies the first `bytes` bytes of input() to the device, or makes mapped memory visible to it.
   void stage_in(std::size_t bytes);
-  // See Launches.
+  // See Launches::run(), hash() and xts().
   void launch(const char* entry, std::span<paraes_message> messages, unsigned more_blocks = 0) {
     launches_.run(entry, buffers(), messages, more_blocks);
   }
@@ -68,18 +68,17 @@ class Stream {
     launches_.xts(buffers(), direction, message, unit_blocks, unit_tweak);
   }
   void stage_out(std::size_t bytes);
-  // Only for data in device memory: launches all that was launched since use_key() once more, on
-  // the messages of the last launch.
+  // Only for data in device memory: repeats all launches since use_key(), with the messages of the
+  // last one.
   void repeat() { launches_.repeat(); }
-  // Waits until everything is done; then output() has what the launches computed.
+  // Waits until all work is done. output() then holds what the launches computed.
   void finish();
 
-  // For a stream that somebody gives back, perhaps because of an exception: waits for what is under
-  // way, which may read the caller's memory. If not all of it is known to be done, the stream
-  // forgets its key.
+  // Called when a lease ends, perhaps because of an exception. Waits for pending work, which may
+  // read the caller's memory, and wipes the stream's key if some of that work may have failed.
   void settle() noexcept;
 
-  // What finish() has added up since the last call.
+  // The times that finish() has added up since the last call.
   [[nodiscard]] PhaseTimes take_times() noexcept { return timer_.take(); }
 
   // How many launches it has made, for tests.

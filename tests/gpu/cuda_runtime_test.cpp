@@ -1,5 +1,5 @@
-// CUDA and HIP without a GPU: the runtime on the stand-ins of fake_cuda.cpp, which LD_LIBRARY_PATH
-// has to name. Those that lack the optional functions are for the tests called Bare.
+// Tests of CUDA and HIP without a GPU, with the stand-ins of fake_cuda.cpp, whose folder is in
+// LD_LIBRARY_PATH. The Bare suites use the stand-ins that lack the optional functions.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -22,19 +22,19 @@
 namespace paraes::gpu {
 namespace {
 
-struct Side {
+struct Vendor {
   const char* id;  // of its devices
   const char* library;
   std::unique_ptr<Platform> (*open)();
 };
 
-constexpr Side cuda = {"cuda", "libcuda.so.1", open_cuda};
-constexpr Side hip = {"hip", "libamdhip64.so.7", open_hip};
+constexpr Vendor cuda = {"cuda", "libcuda.so.1", open_cuda};
+constexpr Vendor hip = {"hip", "libamdhip64.so.7", open_hip};
 
-// The stand-in, and what it counts. The environment tells it what to do.
+// The stand-in and its counters. An environment variable holds its directives.
 class Fake {
  public:
-  explicit Fake(const Side& side) : handle_(dlopen(side.library, RTLD_NOW | RTLD_LOCAL)) {
+  explicit Fake(const Vendor& vendor) : handle_(dlopen(vendor.library, RTLD_NOW | RTLD_LOCAL)) {
     unsetenv("PARAES_FAKE_CUDA");
     if (present()) function<void()>("paraes_fake_reset")();
   }
@@ -72,7 +72,7 @@ class Fake {
   if (!(fake).present()) {                                                                   \
     GTEST_SKIP() << "LD_LIBRARY_PATH does not name the stand-in of tests/gpu/fake_cuda.cpp"; \
   }                                                                                          \
-  if ((fake).bare() != (is_bare)) GTEST_SKIP() << "this is the other stand-in"
+  if ((fake).bare() != (is_bare)) GTEST_SKIP() << "this test needs the other stand-in"
 
 struct Pattern {
   std::array<std::uint8_t, 480> bytes;
@@ -97,10 +97,10 @@ std::vector<std::uint8_t> numbers(std::size_t bytes) {
   return data;
 }
 
-// Makes every call of the interface once, and checks what comes out. A device other than the first,
-// so that it has to be made current.
-void use_everything(const Side& side) {
-  const auto platform = side.open();
+// Makes every call of the interface and checks the results. Uses the second device, so that it has
+// to be made current.
+void use_everything(const Vendor& vendor) {
+  const auto platform = vendor.open();
   const auto device = platform->open(1);
   EXPECT_EQ(device->free_bytes(), device->info().memory_bytes);
   constexpr std::size_t bytes = 10000;
@@ -141,7 +141,7 @@ void use_everything(const Side& side) {
   }
 }
 
-// What an error says; "" if there is none.
+// The message of the E that `action` throws; empty if it throws nothing.
 template <class E, class F>
 std::string message_of(const F& action) {
   try {
@@ -152,20 +152,20 @@ std::string message_of(const F& action) {
   return "";
 }
 
-// ---- What works
+// ---- Calls that succeed
 
-void expect_all_works(const Side& side, bool bare) {
-  const Fake fake(side);
+void expect_every_call_works(const Vendor& vendor, bool bare) {
+  const Fake fake(vendor);
   NEEDS_FAKE(fake, bare);
-  use_everything(side);
+  use_everything(vendor);
   EXPECT_EQ(fake.live(), 0);
-  EXPECT_EQ(fake.dirty(), 0) << "pinned memory was freed with its contents";
+  EXPECT_EQ(fake.dirty(), 0) << "pinned memory was not overwritten before it was freed";
 }
 
-TEST(CudaRuntime, EveryCallWorks) { expect_all_works(cuda, false); }
-TEST(HipRuntime, EveryCallWorks) { expect_all_works(hip, false); }
+TEST(CudaRuntime, EveryCallWorksAndFreesItsObjects) { expect_every_call_works(cuda, false); }
+TEST(HipRuntime, EveryCallWorksAndFreesItsObjects) { expect_every_call_works(hip, false); }
 
-TEST(CudaRuntime, DescribesDevices) {
+TEST(CudaRuntime, DevicesAreDescribed) {
   const Fake fake(cuda);
   NEEDS_FAKE(fake, false);
   Fake::tell("devices:3,version:13010");
@@ -182,11 +182,11 @@ TEST(CudaRuntime, DescribesDevices) {
   EXPECT_TRUE(infos[2].available) << infos[2].reason;
   EXPECT_EQ(infos[2].reason, "");
   EXPECT_FALSE(infos[2].is_cpu);
-  EXPECT_EQ(fake.live(), 0) << "listing devices took a context of one";
+  EXPECT_EQ(fake.live(), 0) << "listing devices retained a context";
   EXPECT_EQ(fake.calls("cuDevicePrimaryCtxRetain"), 0);
 }
 
-TEST(HipRuntime, DescribesDevices) {
+TEST(HipRuntime, DevicesAreDescribed) {
   const Fake fake(hip);
   NEEDS_FAKE(fake, false);
   const auto infos = open_hip()->devices();
@@ -201,7 +201,7 @@ TEST(HipRuntime, DescribesDevices) {
   EXPECT_TRUE(infos[1].available) << infos[1].reason;
 }
 
-TEST(CudaRuntime, ABrokenDeviceDoesNotHideTheOthers) {
+TEST(CudaRuntime, BrokenDeviceDoesNotHideTheOthers) {
   const Fake fake(cuda);
   NEEDS_FAKE(fake, false);
   Fake::tell("fail:cuDeviceGetName:1:999");
@@ -213,12 +213,12 @@ TEST(CudaRuntime, ABrokenDeviceDoesNotHideTheOthers) {
   EXPECT_TRUE(infos[1].available);
 }
 
-void expect_other_threads_keep_their_device(const Side& side) {
-  const Fake fake(side);
+void expect_threads_share_device(const Vendor& vendor) {
+  const Fake fake(vendor);
   NEEDS_FAKE(fake, false);
-  const auto platform = side.open();
+  const auto platform = vendor.open();
   const auto device = platform->open(1);
-  // Many threads, none of which has a device.
+  // Several threads, on none of which a device is current.
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
@@ -243,10 +243,10 @@ void expect_other_threads_keep_their_device(const Side& side) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(CudaRuntime, ThreadsShareADevice) { expect_other_threads_keep_their_device(cuda); }
-TEST(HipRuntime, ThreadsShareADevice) { expect_other_threads_keep_their_device(hip); }
+TEST(CudaRuntime, SeveralThreadsShareADevice) { expect_threads_share_device(cuda); }
+TEST(HipRuntime, SeveralThreadsShareADevice) { expect_threads_share_device(hip); }
 
-TEST(CudaRuntime, AThreadKeepsItsContext) {
+TEST(CudaRuntime, CallsRestoreTheContextOfTheThread) {
   const Fake fake(cuda);
   NEEDS_FAKE(fake, false);
   const auto platform = open_cuda();
@@ -266,7 +266,7 @@ TEST(CudaRuntime, AThreadKeepsItsContext) {
   fake.function<int(int)>("cuDevicePrimaryCtxRelease_v2")(0);
 }
 
-TEST(HipRuntime, AThreadKeepsItsDevice) {
+TEST(HipRuntime, CallsRestoreTheDeviceOfTheThread) {
   const Fake fake(hip);
   NEEDS_FAKE(fake, false);
   const auto platform = open_hip();
@@ -277,7 +277,7 @@ TEST(HipRuntime, AThreadKeepsItsDevice) {
   EXPECT_EQ(current, 0);
 }
 
-TEST(CudaRuntime, SharedMemoryAboveTheUsualIsAllowed) {
+TEST(CudaRuntime, LaunchRaisesTheLimitOfSharedMemory) {
   const Fake fake(cuda);
   NEEDS_FAKE(fake, false);
   const auto platform = open_cuda();
@@ -289,7 +289,7 @@ TEST(CudaRuntime, SharedMemoryAboveTheUsualIsAllowed) {
   const Grid large = {.groups = 1, .threads = 1, .shared_bytes = 200U << 10};
   const Grid small = {.groups = 1, .threads = 1, .shared_bytes = 100U << 10};
   queue->launch(*first, large, {});
-  // Must not take back what the other object of the same kernel was allowed.
+  // Must not lower the limit that the other object of the same kernel has raised.
   queue->launch(*second, small, {});
   queue->launch(*first, large, {});
   EXPECT_EQ(fake.calls("cuFuncSetAttribute"), 1);
@@ -299,7 +299,7 @@ TEST(CudaRuntime, SharedMemoryAboveTheUsualIsAllowed) {
   EXPECT_EQ(message, "cuFuncSetAttribute failed: CUDA_ERROR_INVALID_VALUE (1), invalid argument");
 }
 
-TEST(CudaRuntime, NothingIsNoError) {
+TEST(CudaRuntime, ZeroBytesAreNoError) {
   const Fake fake(cuda);
   NEEDS_FAKE(fake, false);
   const auto platform = open_cuda();
@@ -314,7 +314,7 @@ TEST(CudaRuntime, NothingIsNoError) {
   queue->finish();
 }
 
-TEST(CudaRuntime, RangesAreChecked) {
+TEST(CudaRuntime, CopiesBeyondTheMemoryAreRefused) {
   const Fake fake(cuda);
   NEEDS_FAKE(fake, false);
   const auto platform = open_cuda();
@@ -328,7 +328,7 @@ TEST(CudaRuntime, RangesAreChecked) {
   queue->clear(memory, 99, 1);
 }
 
-TEST(CudaRuntime, MappedMemoryNeedsADeviceThatMaps) {
+TEST(CudaRuntime, MappedMemoryNeedsADeviceThatMapsHostMemory) {
   const Fake fake(cuda);
   NEEDS_FAKE(fake, false);
   Fake::tell("maps:0");
@@ -342,7 +342,7 @@ TEST(CudaRuntime, MappedMemoryNeedsADeviceThatMaps) {
   EXPECT_THROW(static_cast<void>(pinned->device_view()), InvalidArgument);
 }
 
-TEST(CudaRuntime, FunctionsOutliveTheProgramObject) {
+TEST(CudaRuntime, FunctionsOutliveTheirProgram) {
   const Fake fake(cuda);
   NEEDS_FAKE(fake, false);
   const auto platform = open_cuda();
@@ -354,9 +354,9 @@ TEST(CudaRuntime, FunctionsOutliveTheProgramObject) {
   EXPECT_EQ(fake.calls("cuModuleUnload"), 1);
 }
 
-// ---- What fails
+// ---- Calls that fail
 
-TEST(CudaRuntime, UnknownKernelsAreNamed) {
+TEST(CudaRuntime, ErrorNamesTheUnknownKernel) {
   const Fake fake(cuda);
   NEEDS_FAKE(fake, false);
   const auto platform = open_cuda();
@@ -381,7 +381,7 @@ TEST(CudaRuntime, DamagedProgramsAreRefused) {
                           0),
             0U)
       << message;
-  // Any ELF file will do here; this test's own.
+  // The stand-in accepts any ELF file, such as this test.
   std::ifstream file("/proc/self/exe", std::ios::binary);
   const Binary whole{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   ASSERT_GT(whole.size(), 1000U);
@@ -394,7 +394,7 @@ TEST(CudaRuntime, DamagedProgramsAreRefused) {
   }
 }
 
-TEST(CudaRuntime, OutOfMemoryIsAnErrorOfItsOwn) {
+TEST(CudaRuntime, FailedAllocationThrowsOutOfMemory) {
   const Fake fake(cuda);
   NEEDS_FAKE(fake, false);
   const auto platform = open_cuda();
@@ -408,7 +408,7 @@ TEST(CudaRuntime, OutOfMemoryIsAnErrorOfItsOwn) {
   EXPECT_THROW(static_cast<void>(device->allocate_pinned(1, false)), OutOfMemory);
 }
 
-TEST(HipRuntime, OutOfMemoryIsAnErrorOfItsOwn) {
+TEST(HipRuntime, FailedAllocationThrowsOutOfMemory) {
   const Fake fake(hip);
   NEEDS_FAKE(fake, false);
   const auto platform = open_hip();
@@ -416,7 +416,7 @@ TEST(HipRuntime, OutOfMemoryIsAnErrorOfItsOwn) {
   const long before = fake.calls("hipGetLastError");
   EXPECT_EQ(message_of<OutOfMemory>([&] { static_cast<void>(device->allocate(65U << 20)); }),
             "hipMalloc failed: hipErrorOutOfMemory (2), out of memory");
-  EXPECT_EQ(fake.calls("hipGetLastError"), before + 1) << "others find the error of this call";
+  EXPECT_EQ(fake.calls("hipGetLastError"), before + 1) << "the last error was not cleared";
 }
 
 struct Entry {
@@ -429,7 +429,8 @@ const std::vector<Entry> cuda_entries = {PARAES_CUDA_CALLS(PARAES_ENTRY_OF)};
 const std::vector<Entry> hip_entries = {PARAES_HIP_CALLS(PARAES_ENTRY_OF)};
 #undef PARAES_ENTRY_OF
 
-// Whether nobody can be told that this call failed, or nobody needs it.
+// Whether a failure of this call is not reported, because a destructor makes it or it is not
+// needed.
 bool fails_silently(const std::string& member) {
   constexpr std::array silent = {
       "free",           "free_host",      "destroy_stream", "destroy_event",  "unload_module",
@@ -438,9 +439,9 @@ bool fails_silently(const std::string& member) {
   return std::find(silent.begin(), silent.end(), member) != silent.end();
 }
 
-// Each call of the table fails at its first use.
-void expect_errors(const Side& side, const std::vector<Entry>& entries) {
-  const Fake fake(side);
+// Lets each call of the table fail at its first use.
+void expect_errors(const Vendor& vendor, const std::vector<Entry>& entries) {
+  const Fake fake(vendor);
   NEEDS_FAKE(fake, false);
   for (const Entry& entry : entries) {
     for (const int code : {1, 2, 214}) {
@@ -450,7 +451,7 @@ void expect_errors(const Side& side, const std::vector<Entry>& entries) {
       std::string message;
       bool is_memory = false;
       try {
-        use_everything(side);
+        use_everything(vendor);
       } catch (const OutOfMemory& error) {
         message = error.what();
         is_memory = true;
@@ -467,7 +468,7 @@ void expect_errors(const Side& side, const std::vector<Entry>& entries) {
       EXPECT_NE(message.find(number), std::string::npos) << message;
       EXPECT_EQ(is_memory, code == 2) << message;
       EXPECT_EQ(fake.dirty(), 0);
-      // What a lost device holds is left to it.
+      // Nothing is freed on a lost device.
       if (code != 214) {
         EXPECT_EQ(fake.live(), 0);
       }
@@ -475,12 +476,12 @@ void expect_errors(const Side& side, const std::vector<Entry>& entries) {
   }
 }
 
-TEST(CudaRuntime, EveryFailingCallIsNamed) { expect_errors(cuda, cuda_entries); }
-TEST(HipRuntime, EveryFailingCallIsNamed) { expect_errors(hip, hip_entries); }
+TEST(CudaRuntime, ErrorsNameTheFailedCall) { expect_errors(cuda, cuda_entries); }
+TEST(HipRuntime, ErrorsNameTheFailedCall) { expect_errors(hip, hip_entries); }
 
-// Each call fails at its second, third … use until a run has no failure left.
-void expect_no_leaks(const Side& side, const std::vector<Entry>& entries) {
-  const Fake fake(side);
+// Lets each call fail at its first, second, … use, until a round does not reach that use.
+void expect_no_leaks(const Vendor& vendor, const std::vector<Entry>& entries) {
+  const Fake fake(vendor);
   NEEDS_FAKE(fake, false);
   for (const Entry& entry : entries) {
     if (fails_silently(entry.member)) continue;
@@ -488,9 +489,9 @@ void expect_no_leaks(const Side& side, const std::vector<Entry>& entries) {
       fake.function<void()>("paraes_fake_reset")();
       Fake::tell("fail:" + std::string(entry.symbol) + ":" + std::to_string(use) + ":1");
       SCOPED_TRACE(std::string(entry.symbol) + ", use " + std::to_string(use));
-      const std::string message = message_of<Error>([&] { use_everything(side); });
+      const std::string message = message_of<Error>([&] { use_everything(vendor); });
       const bool reached = fake.calls(entry.symbol) >= use;
-      // Where a destructor needs the context and does not get it, the object stays.
+      // If a destructor cannot make the context current, its object is not freed.
       const bool in_destructor = message.empty();
       if (!in_destructor) {
         EXPECT_EQ(fake.live(), 0) << message;
@@ -500,16 +501,16 @@ void expect_no_leaks(const Side& side, const std::vector<Entry>& entries) {
   }
 }
 
-TEST(CudaRuntime, FailuresLeakNothing) { expect_no_leaks(cuda, cuda_entries); }
-TEST(HipRuntime, FailuresLeakNothing) { expect_no_leaks(hip, hip_entries); }
+TEST(CudaRuntime, FailedCallsLeakNoObjects) { expect_no_leaks(cuda, cuda_entries); }
+TEST(HipRuntime, FailedCallsLeakNoObjects) { expect_no_leaks(hip, hip_entries); }
 
-// The launch returns well, and then the device is lost.
-void expect_lost(const Side& side) {
-  const Fake fake(side);
+// The launch succeeds, and then the device is lost.
+void expect_lost(const Vendor& vendor) {
+  const Fake fake(vendor);
   NEEDS_FAKE(fake, false);
   Fake::tell("lose:719");
   {
-    const auto platform = side.open();
+    const auto platform = vendor.open();
     const auto device = platform->open(1);
     const Memory memory = device->allocate(100);
     const auto pinned = device->allocate_pinned(100, false);
@@ -526,16 +527,16 @@ void expect_lost(const Side& side) {
     EXPECT_THROW(static_cast<void>(other->mark()), DeviceError);
     EXPECT_EQ(fake.calls_on_lost(), 3);
   }
-  EXPECT_EQ(fake.calls_on_lost(), 3) << "a destructor called a device that is lost";
-  if (&side == &cuda) {
+  EXPECT_EQ(fake.calls_on_lost(), 3) << "a destructor called a lost device";
+  if (&vendor == &cuda) {
     EXPECT_EQ(fake.live(), 0);
   }
 }
 
-TEST(CudaRuntime, ALostDeviceIsLeftAlone) { expect_lost(cuda); }
-TEST(HipRuntime, ALostDeviceIsLeftAlone) { expect_lost(hip); }
+TEST(CudaRuntime, DestructorsDoNotCallALostDevice) { expect_lost(cuda); }
+TEST(HipRuntime, DestructorsDoNotCallALostDevice) { expect_lost(hip); }
 
-TEST(CudaRuntime, QueuesThatEndNoticeALoss) {
+TEST(CudaRuntime, QueueDestructorNoticesALostDevice) {
   const Fake fake(cuda);
   NEEDS_FAKE(fake, false);
   Fake::tell("lose:214");
@@ -550,7 +551,7 @@ TEST(CudaRuntime, QueuesThatEndNoticeALoss) {
   EXPECT_EQ(fake.live(), 0);
 }
 
-TEST(CudaRuntime, ADeviceThatIsNotThereIsUnavailable) {
+TEST(CudaRuntime, UnknownDeviceIsUnavailable) {
   const Fake fake(cuda);
   NEEDS_FAKE(fake, false);
   Fake::tell("version:12020");
@@ -559,7 +560,7 @@ TEST(CudaRuntime, ADeviceThatIsNotThereIsUnavailable) {
             "there is no device cuda:7: CUDA 12.2 sees 2");
 }
 
-TEST(CudaRuntime, NoDeviceIsUnavailable) {
+TEST(CudaRuntime, RuntimeWithoutDevicesIsUnavailable) {
   const Fake fake(cuda);
   NEEDS_FAKE(fake, false);
   Fake::tell("devices:0");
@@ -578,7 +579,7 @@ TEST(CudaRuntime, NoDeviceIsUnavailable) {
             "cuInit failed: an error (999)");
 }
 
-TEST(HipRuntime, NoDeviceIsUnavailable) {
+TEST(HipRuntime, RuntimeWithoutDevicesIsUnavailable) {
   const Fake fake(hip);
   NEEDS_FAKE(fake, false);
   Fake::tell("devices:0");
@@ -586,7 +587,7 @@ TEST(HipRuntime, NoDeviceIsUnavailable) {
             std::string::npos);
 }
 
-TEST(HipRuntime, OlderThanRocm5IsUnavailable) {
+TEST(HipRuntime, RuntimeOlderThanRocm5IsUnavailable) {
   const Fake fake(hip);
   NEEDS_FAKE(fake, false);
   Fake::tell("version:40421");
@@ -596,10 +597,10 @@ TEST(HipRuntime, OlderThanRocm5IsUnavailable) {
 
 // ---- Without the optional functions
 
-void expect_bare(const Side& side) {
-  const Fake fake(side);
+void expect_bare(const Vendor& vendor) {
+  const Fake fake(vendor);
   NEEDS_FAKE(fake, true);
-  const auto platform = side.open();
+  const auto platform = vendor.open();
   const auto device = platform->open(1);
   EXPECT_TRUE(device->info().available) << device->info().reason;
   const auto mapped = device->allocate_pinned(16, true);
@@ -608,7 +609,7 @@ void expect_bare(const Side& side) {
   const auto queue = device->make_queue();
   queue->launch(*kernel, {.groups = 1, .threads = 1, .shared_bytes = 48U << 10}, {});
   queue->finish();
-  const std::string call = &side == &cuda ? "cuMemAlloc_v2" : "hipMalloc";
+  const std::string call = &vendor == &cuda ? "cuMemAlloc_v2" : "hipMalloc";
   EXPECT_EQ(
       message_of<OutOfMemory>([&] { static_cast<void>(device->allocate(std::size_t{1} << 40)); }),
       call + " failed: an error (2)");
@@ -625,22 +626,22 @@ TEST(HipRuntimeBare, ReadsTheTargetOfRocm5) {
 
 // ---- Without a driver
 
-// In a process that has no stand-in, and on most machines no driver or no GPU.
-void expect_absent(const Side& side, const std::string& none) {
-  const Fake fake(side);
+// Runs without the stand-in. Most machines then have no driver or no GPU.
+void expect_absent(const Vendor& vendor, const std::string& none) {
+  const Fake fake(vendor);
   if (fake.present()) GTEST_SKIP() << "this test is for a process without the stand-in";
   try {
-    GTEST_SKIP() << "this machine has " << side.open()->devices().size() << " devices";
+    GTEST_SKIP() << "this machine has " << vendor.open()->devices().size() << " devices";
   } catch (const Unavailable& error) {
     const std::string message = error.what();
-    const bool absent = message.find(side.library) != std::string::npos &&
+    const bool absent = message.find(vendor.library) != std::string::npos &&
                         message.find("install") != std::string::npos;
     EXPECT_TRUE(absent || message.find(none) != std::string::npos) << message;
   }
 }
 
-TEST(CudaRuntimeAbsent, SaysWhatToInstall) { expect_absent(cuda, "no NVIDIA GPU"); }
-TEST(HipRuntimeAbsent, SaysWhatToInstall) { expect_absent(hip, "no AMD GPU"); }
+TEST(CudaRuntimeAbsent, ErrorSaysWhatToInstall) { expect_absent(cuda, "no NVIDIA GPU"); }
+TEST(HipRuntimeAbsent, ErrorSaysWhatToInstall) { expect_absent(hip, "no AMD GPU"); }
 
 }  // namespace
 }  // namespace paraes::gpu

@@ -1,4 +1,4 @@
-// Compares a function that was declared by hand with the one of a header.
+// Compares hand-written declarations of functions with those in headers.
 #pragma once
 
 #include <type_traits>
@@ -7,8 +7,8 @@
 
 namespace paraes::gpu::declarations {
 
-// Whether a value of type Ours is passed as one of type Theirs is: handles may be pointers to
-// anything, device pointers may be integers, codes may be enumerations.
+// Whether values of types Ours and Theirs are passed in the same way. Handles may be pointers to
+// anything, device pointers may be integers, and codes may be enumerations.
 template <class Ours, class Theirs>
 constexpr bool passes_as() {
   using O = std::remove_cv_t<Ours>;

@@ -1,4 +1,4 @@
-// The declarations of cuda_api.hpp against NVIDIA's headers. It is enough that this compiles.
+// Compares the declarations in cuda_api.hpp with NVIDIA's headers, mostly when it is compiled.
 
 #include <cuda.h>
 #include <gtest/gtest.h>
@@ -24,11 +24,11 @@ PARAES_CUDA_CALLS(PARAES_COMPARE)
 PARAES_NVRTC_CALLS(PARAES_COMPARE)
 #undef PARAES_COMPARE
 
-// The plain names of the header stand for the versions that are loaded. cuEventElapsedTime has had
-// a second one since CUDA 12.8, which older drivers lack.
+// The plain names in the header are macros for the versions that paraes loads. The exception is
+// cuEventElapsedTime: since CUDA 12.8 it has had a second version, which older drivers lack.
 #define PARAES_TEXT(symbol) #symbol
 #define PARAES_EXPANDED(symbol) PARAES_TEXT(symbol)
-TEST(DeclarationsOfCuda, NameTheVersionsOfTheHeader) {
+TEST(CudaDeclarations, NameTheVersionsOfTheHeader) {
   EXPECT_STREQ(PARAES_EXPANDED(cuDeviceTotalMem), "cuDeviceTotalMem_v2");
   EXPECT_STREQ(PARAES_EXPANDED(cuDevicePrimaryCtxRelease), "cuDevicePrimaryCtxRelease_v2");
   EXPECT_STREQ(PARAES_EXPANDED(cuMemGetInfo), "cuMemGetInfo_v2");

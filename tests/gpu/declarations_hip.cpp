@@ -1,5 +1,5 @@
-// The declarations of hip_api.hpp against AMD's headers, which want __HIP_PLATFORM_AMD__. It is
-// enough that this compiles.
+// Compares the declarations in hip_api.hpp with AMD's headers, mostly when it is compiled. The
+// headers need __HIP_PLATFORM_AMD__.
 
 #include <gtest/gtest.h>
 #include <hip/hip_runtime_api.h>
@@ -12,15 +12,16 @@
 #include "src/gpu/runtime/hip_api.hpp"
 #include "tests/gpu/declarations.hpp"
 
-// ROCm 5 has the one function under its plain name, and from 6 on the header turns that into the
-// other.
+// ROCm 5 has only hipGetDeviceProperties. From ROCm 6 on, the header maps this name to
+// hipGetDevicePropertiesR0600.
 #if HIP_VERSION_MAJOR < 6
 #define hipGetDevicePropertiesR0600 hipGetDeviceProperties
 #endif
 
 namespace paraes::gpu {
 
-// These two have overloads that are templates: functions of the types of those that are not.
+// hipMalloc and hipHostMalloc also have template overloads. These functions have the types of the
+// others.
 namespace plain {
 template <class F>
 using Function = std::remove_pointer_t<F>;
@@ -80,8 +81,9 @@ static_assert(HIP_VERSION ==
 static_assert(driver::rtc_success == HIPRTC_SUCCESS);
 static_assert(driver::rtc_invalid_option == HIPRTC_ERROR_INVALID_OPTION);
 
-TEST(DeclarationsOfHip, AreThoseOfTheHeader) {
-  EXPECT_GE(HIP_VERSION, driver::least_hip_version) << "the header is older than what is supported";
+TEST(HipDeclarations, HeaderIsOfASupportedVersion) {
+  EXPECT_GE(HIP_VERSION, driver::least_hip_version)
+      << "the header is older than the oldest supported version";
 }
 
 }  // namespace

@@ -1,16 +1,16 @@
 // A stand-in for the drivers in tests: CUDA's (libcuda.so.1), or with PARAES_FAKE_HIP defined HIP's
 // (libamdhip64.so.7). Device memory is host memory, and work is done when it is queued. With
-// PARAES_FAKE_BARE it lacks the functions that are optional.
+// PARAES_FAKE_BARE it lacks the optional functions.
 //
 // The environment variable PARAES_FAKE_CUDA has directives, separated by commas:
 //   devices:N          how many devices there are (2)
 //   fail:CALL:NTH:CODE the NTH call of CALL returns CODE (NTH 0: every call)
 //   lose:CODE          the first launch loses the device: from then on, its calls return CODE
-//   version:N          what the driver says of its version
+//   version:N          the version that the driver reports
 //   kernels:1          modules have kernels of any name, which do nothing
 //   maps:0             devices cannot reach host memory
-// Every call that works on a device wants it to be current on the calling thread, and objects of
-// that device.
+// A call that works on a device fails unless the device is current on the calling thread and the
+// objects belong to it.
 
 #include <algorithm>
 #include <cstdint>
@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-// It defines what the drivers' headers declare, and includes none of them.
+// This file defines functions that the drivers' headers declare, but includes none of these.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 
 #ifdef PARAES_FAKE_HIP
@@ -33,7 +33,7 @@
 #endif
 #define PARAES_TEXT_OF(name) #name
 #define PARAES_TEXT(name) PARAES_TEXT_OF(name)
-// A function of the driver, and the name under which it counts.
+// A function of the driver, and the name under which its calls are counted.
 #define PARAES_FAKE(cuda, hip, ...) extern "C" int PARAES_ENTRY(cuda, hip)(__VA_ARGS__)
 #define PARAES_NAME(cuda, hip) PARAES_TEXT(PARAES_ENTRY(cuda, hip))
 
@@ -76,7 +76,7 @@ struct Device {
   int retained = 0;
   int lost = 0;
   std::size_t used = 0;
-  std::map<std::string, unsigned> shared;  // what each kernel may have
+  std::map<std::string, unsigned> shared;  // how much each kernel may use
 };
 
 struct Kernel {
@@ -95,7 +95,7 @@ struct State {
 };
 
 State& state() {
-  static auto* const the_state = new State;  // never destroyed: drivers outlive what uses them
+  static auto* const the_state = new State;  // never destroyed: drivers outlive their users
   return *the_state;
 }
 
@@ -127,7 +127,7 @@ int directive(const std::string& word, int otherwise) {
 
 int device_count() { return directive("devices", 2); }
 
-// What a call returns before it does anything; 0 to go on.
+// The code that a call must return at once, or 0 if it may proceed.
 int enter(const char* name) {
   const char* const text = std::getenv("PARAES_FAKE_CUDA");
   const std::string directives = text != nullptr ? text : "";
@@ -145,7 +145,7 @@ int enter(const char* name) {
   return 0;
 }
 
-// The same for a call that works on the current device.
+// The same as enter(), for a call that works on the current device.
 int enter_device(const char* name) {
   if (const int code = enter(name); code != 0) return code;
   if (current < 0 || current >= device_count()) return invalid_context;
@@ -189,7 +189,7 @@ int remove(void* pointer, Kind kind) {
   return 0;
 }
 
-// Whether the device may use these bytes.
+// Whether the device can access these bytes.
 bool reaches(const void* pointer, std::size_t bytes) {
   for (const auto& [key, object] : state().objects) {
     const bool memory = object.kind == Kind::memory && object.device == current;
@@ -251,7 +251,8 @@ constexpr Text texts[] = {
 
 // ---- For tests
 
-// Objects that nobody has freed, or that went with the context of a device.
+// The number of objects that nobody has freed. It includes those freed with the context of a
+// device.
 extern "C" long paraes_fake_live() {
   const Lock lock(mutex);
   long live = state().left + static_cast<long>(state().objects.size());
@@ -264,7 +265,7 @@ extern "C" long paraes_fake_calls(const char* name) {
   return state().calls[name];
 }
 
-// Host memory that was freed without having been overwritten with zeros.
+// How often host memory was freed without having been overwritten with zeros.
 extern "C" long paraes_fake_dirty() {
   const Lock lock(mutex);
   return state().dirty;
@@ -302,7 +303,7 @@ PARAES_FAKE(cuInit, hipInit, unsigned flags) {
   return is_hip ? invalid_device : no_device;
 }
 
-// HIP's interface of the attributes goes by its version.
+// HIP's version is not optional, because the numbers of its attributes depend on it.
 #if !defined PARAES_FAKE_BARE || defined PARAES_FAKE_HIP
 PARAES_FAKE(cuDriverGetVersion, hipRuntimeGetVersion, int* version) {
   const Lock lock(mutex);

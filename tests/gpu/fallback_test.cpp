@@ -1,5 +1,5 @@
-// The CPU takes over where a GPU fails: OpenCL's first device (PoCL), whose launches fail from some
-// moment on.
+// The CPU takes over when a GPU fails. The GPU is the first OpenCL device (PoCL), and its launches
+// fail from a chosen one on.
 
 #include <gtest/gtest.h>
 
@@ -24,16 +24,16 @@ namespace {
 
 using support::Buffer;
 
-constexpr int out_of_resources = -5;  // OutOfMemory here
+constexpr int out_of_resources = -5;  // which paraes reports as OutOfMemory
 constexpr int invalid_operation = -59;
 
-// From the launch `first` on, all fail; 0: none does.
+// Makes all launches fail from number `first` on; 0: none.
 void fail_from(unsigned first, int code = invalid_operation) {
   if (first == 0) {
     unsetenv("PARAES_FAKE_OPENCL");
     return;
   }
-  // Another text each time, so that the count starts at zero.
+  // A different text each time restarts the count of launches.
   static unsigned number = 0;
   const std::string text = "fail:" + std::to_string(first) + ':' + std::to_string(code) + ",run" +
                            std::to_string(++number);
@@ -54,7 +54,7 @@ class Fallback : public testing::Test {
 };
 
 constexpr unsigned key_number = 7;
-// More than the launches of any run here: it then ends without a failure.
+// More launches than any of these tests makes: with this value none fails.
 constexpr unsigned last_launch = 40;
 
 // Whether a launch failed in work().
@@ -65,9 +65,9 @@ bool meets_failure(const Work& work) {
   return paraes_failed_launches() != before;
 }
 
-// Runs `work` with a failure at each launch in turn. work(how) returns what the cipher says of it.
-// Each stream that takes part expands the key, and how many do is up to the scheduler: of two runs
-// one may be over before the launch that was to fail.
+// Repeats `work` with failures from launch 1, 2, … on, until no launch fails. work(execution)
+// returns the fallback() of its cipher. Repetitions may differ in the number of launches: each
+// stream that takes part expands the key, and the scheduler decides how many streams do.
 template <class Work>
 void fail_in_turn(const Execution& with, const Execution& without, const Work& work,
                   int code = invalid_operation) {
@@ -103,7 +103,7 @@ void fail_in_turn(const Execution& with, const Execution& without, const Work& w
   EXPECT_GT(errors, 3U);
 }
 
-TEST_F(Fallback, OfOneMessage) {
+TEST_F(Fallback, CpuFinishesAGcmMessage) {
   const Buffer key = support::make_key(32, key_number);
   const Buffer nonce(12, 3);
   const Buffer aad(20, 9);
@@ -127,7 +127,7 @@ TEST_F(Fallback, OfOneMessage) {
     EXPECT_EQ(support::difference(data, plain), "");
     return gcm.fallback();
   });
-  // What the CPU does is authenticated as well.
+  // Data that the CPU decrypts is authenticated as well.
   fail_from(3);
   Gcm gcm(key, gpu(true));
   sealed[70000] ^= 1;
@@ -136,7 +136,7 @@ TEST_F(Fallback, OfOneMessage) {
   EXPECT_NE(gcm.fallback(), "");
 }
 
-TEST_F(Fallback, OfSegments) {
+TEST_F(Fallback, CpuFinishesSegmentsOfOneMessage) {
   const Buffer key = support::make_key(32, key_number);
   const Buffer plain = support::pattern(300001);
   support::RandomSource source(plain);
@@ -146,7 +146,7 @@ TEST_F(Fallback, OfSegments) {
   const Bytes header = Bytes(sink.data).first(c2sp_header_bytes);
 
   fail_in_turn(gpu(true), gpu(false), [&](const Execution& how) {
-    // A new salt each time: the CPU says whether it is right.
+    // Each message has a new salt, so it is checked by opening it on the CPU.
     const Message fresh = Message(new_c2sp_message(key, {}), how);
     support::RandomSource from(plain);
     support::RandomSink to;
@@ -169,19 +169,20 @@ TEST_F(Fallback, OfSegments) {
   });
 }
 
-TEST_F(Fallback, OfManyMessages) {
+TEST_F(Fallback, CpuFinishesABatchOfMessages) {
   const Buffer plain = support::pattern(9000);
   const auto work = [&](const Execution& how) {
     std::deque<SegmentCipher> ciphers;
     std::deque<Buffer> sealed;
-    std::vector<CipherSegment> run;
+    std::vector<CipherSegment> segments;
     for (unsigned i = 0; i < 50; ++i) {
       ciphers.emplace_back(support::make_key(16, i), Buffer(12), SegmentCipher::Nonces::counted,
                            how);
       sealed.emplace_back(plain.size() + segment_tag_bytes);
-      run.push_back({.cipher = &ciphers.back(), .segment = {.in = plain, .out = sealed.back()}});
+      segments.push_back(
+          {.cipher = &ciphers.back(), .segment = {.in = plain, .out = sealed.back()}});
     }
-    SegmentCipher::crypt(Direction::encrypt, run);
+    SegmentCipher::crypt(Direction::encrypt, segments);
     std::string fallback;
     for (unsigned i = 0; i < 50; ++i) {
       const SegmentCipher cpu(support::make_key(16, i), Buffer(12), SegmentCipher::Nonces::counted,
@@ -194,11 +195,11 @@ TEST_F(Fallback, OfManyMessages) {
     return fallback;
   };
   fail_in_turn(gpu(true), gpu(false), work);
-  // Those go one by one then.
+  // With this code the segments are then processed one by one.
   fail_in_turn(gpu(true), gpu(false), work, out_of_resources);
 }
 
-TEST_F(Fallback, OfADeviceThatIsNotThere) {
+TEST_F(Fallback, CpuReplacesAMissingDevice) {
   Execution how = gpu(true);
   how.device = "opencl:9";
   const Buffer key = support::make_key(16, key_number);

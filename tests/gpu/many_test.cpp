@@ -1,5 +1,5 @@
-// Many small messages at once, each with a key of its own, on the device that PARAES_TEST_DEVICE
-// names, or opencl:0, against the CPU's seal_message and open_message.
+// Many small messages at once, each with its own key, on the device that PARAES_TEST_DEVICE names,
+// or opencl:0. Results are compared with those of seal_message and open_message on the CPU.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ std::string test_device() {
 
 enum class Kind { paraes, c2sp, tink };
 
-// A message with a key of its own, which its number makes.
+// A message, whose key and plaintext depend on its number.
 struct Sample {
   Kind kind = Kind::c2sp;
   std::size_t key_bytes = 32;
@@ -85,7 +85,7 @@ std::string text_of(const std::exception_ptr& error) {
   }
 }
 
-// What the CPU makes of a message, through the other way to seal and open.
+// Seal and open one message on the CPU with seal_message and open_message.
 Buffer sealed_by_cpu(const Sample& sample) {
   support::RandomSource source(sample.plain());
   support::OrderedSink sink;
@@ -101,7 +101,7 @@ Buffer opened_by_cpu(const Sample& sample, const Buffer& sealed) {
   return sink.data;
 }
 
-// A batch: messages, their bytes and the list that is handed over.
+// A batch: messages, their input and output, and the list for seal_messages or open_messages.
 struct Batch {
   std::deque<Message> messages;
   std::deque<Buffer> in;
@@ -139,7 +139,7 @@ std::vector<Sample> samples() {
       for (const Kind kind : {Kind::paraes, Kind::c2sp, Kind::tink}) {
         list.push_back({.kind = kind, .key_bytes = key_bytes, .bytes = bytes, .number = number++});
       }
-      // One segment, which is longer than others of one cipher may be.
+      // One segment, which may be longer than the segments of one key that share a launch.
       list.push_back({.kind = Kind::tink,
                       .key_bytes = key_bytes,
                       .segment_bytes = 1 << 20,
@@ -147,13 +147,13 @@ std::vector<Sample> samples() {
                       .number = number++});
     }
   }
-  // One that no batch takes.
+  // One that is too long for a batch.
   list.push_back(
       {.kind = Kind::tink, .segment_bytes = 1 << 20, .bytes = 300000, .number = number++});
   return list;
 }
 
-class Many : public testing::TestWithParam<std::string> {
+class ManyMessages : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     try {
@@ -168,7 +168,7 @@ class Many : public testing::TestWithParam<std::string> {
     return {.kernel = GetParam(), .device = test_device(), .device_memory = 0};
   }
 
-  // Launches of the first device since the last call.
+  // How many launches the first device has made since the last call.
   static std::uint64_t launches(const Execution& how) {
     const auto pool =
         gpu::open_pool(gpu::parse_device(how.device).value(), gpu::find_kernel_row(how.kernel),
@@ -180,7 +180,7 @@ class Many : public testing::TestWithParam<std::string> {
     return made;
   }
 
-  static void both_ways(const Execution& how) {
+  static void expect_same_as_cpu(const Execution& how) {
     const std::vector<Sample> list = samples();
     Batch sealing;
     Batch opening;
@@ -202,20 +202,20 @@ class Many : public testing::TestWithParam<std::string> {
   }
 };
 
-TEST_P(Many, EveryFormatAndLength) { both_ways(execution()); }
+TEST_P(ManyMessages, EveryFormatAndLengthMatchesTheCpu) { expect_same_as_cpu(execution()); }
 
-TEST_P(Many, MappedMemoryAndKeysExpandedByTheDevice) {
+TEST_P(ManyMessages, MappedTransferAndKeyExpansionOnTheDeviceMatchTheCpu) {
   Execution how = execution();
   how.transfer = Transfer::mapped;
   how.key_expansion = KeyExpansion::device;
-  both_ways(how);
+  expect_same_as_cpu(how);
 }
 
-// Streams of 64 KiB, which take 64 keys and four times as many segments.
-TEST_P(Many, LittleMemory) {
+// The smallest streams: a launch has 64 KiB of text, 64 keys and about four times as many segments.
+TEST_P(ManyMessages, LittleDeviceMemoryMatchesTheCpu) {
   Execution how = execution();
   how.device_memory = 1;
-  both_ways(how);
+  expect_same_as_cpu(how);
   Batch batch;
   for (unsigned i = 0; i < 500; ++i) batch.add_to_seal({.bytes = i * 7U, .number = i}, how);
   seal_messages(batch.list);
@@ -225,9 +225,10 @@ TEST_P(Many, LittleMemory) {
   }
 }
 
-// A key for each, and one launch for all: the keys, key stream and tags.
-TEST_P(Many, OneLaunchABatch) {
-  if (test_device().find('+') != std::string::npos) GTEST_SKIP() << "counts one device";
+// However many messages and keys a batch has, it launches each entry once: for hash keys, key
+// stream and tags, and if needed for expanding and slicing the keys.
+TEST_P(ManyMessages, BatchLaunchesEachEntryOnce) {
+  if (test_device().find('+') != std::string::npos) GTEST_SKIP() << "it needs a single device";
   for (const KeyExpansion expansion : {KeyExpansion::host, KeyExpansion::device}) {
     Execution how = execution();
     how.key_expansion = expansion;
@@ -260,8 +261,8 @@ TEST_P(Many, OneLaunchABatch) {
   }
 }
 
-// Ciphers whose keys streams hold go on with them after a batch.
-TEST_P(Many, BetweenRunsOfOneKey) {
+// A cipher whose key streams hold can use it again after a batch with other keys.
+TEST_P(ManyMessages, BatchDoesNotDisturbAnotherCipher) {
   const Sample sample = {.bytes = 50000, .number = 5};
   const Buffer sealed = sealed_by_cpu(sample);
   const Message message = sample.opened(sealed, execution());
@@ -280,8 +281,8 @@ TEST_P(Many, BetweenRunsOfOneKey) {
   }
 }
 
-// How often the bytes whose complement is `hidden` are in memory that this process can write: where
-// the device is a CPU, that is device memory too.
+// How often the complement of `hidden` occurs in memory that this process can write. If the device
+// is a CPU, that includes device memory.
 std::size_t found_in_memory(const Buffer& hidden) {
   std::size_t found = 0;
   std::ifstream maps("/proc/self/maps");
@@ -314,10 +315,10 @@ std::size_t found_in_memory(const Buffer& hidden) {
   return found;
 }
 
-// A batch leaves neither cipher keys nor round keys, in host memory or on the device.
-TEST_P(Many, KeysAreWiped) {
+// A batch leaves no keys and no round keys behind, neither in host memory nor on the device.
+TEST_P(ManyMessages, BatchWipesItsKeys) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "the sanitizer maps too much memory to look through";
+  GTEST_SKIP() << "the sanitizer maps too much memory to search";
 #endif
   for (const KeyExpansion expansion : {KeyExpansion::host, KeyExpansion::device}) {
     Execution how = execution();
@@ -327,7 +328,7 @@ TEST_P(Many, KeysAreWiped) {
     {
       std::deque<SegmentCipher> ciphers;
       std::deque<Buffer> sealed;
-      std::vector<CipherSegment> run;
+      std::vector<CipherSegment> segments;
       const Buffer plain = support::pattern(1000);
       for (unsigned i = 0; i < 70; ++i) {
         Buffer key = support::make_key(32, 77 * i + 9000);
@@ -342,9 +343,10 @@ TEST_P(Many, KeysAreWiped) {
         ciphers.emplace_back(key, Buffer(12), SegmentCipher::Nonces::counted, how);
         secure_zero(key.data(), key.size());
         sealed.emplace_back(plain.size() + segment_tag_bytes);
-        run.push_back({.cipher = &ciphers.back(), .segment = {.in = plain, .out = sealed.back()}});
+        segments.push_back(
+            {.cipher = &ciphers.back(), .segment = {.in = plain, .out = sealed.back()}});
       }
-      SegmentCipher::crypt(Direction::encrypt, run);
+      SegmentCipher::crypt(Direction::encrypt, segments);
       ASSERT_GT(found_in_memory(hidden_key), 0U);
       ASSERT_GT(found_in_memory(hidden_round_key), 0U);
     }
@@ -353,9 +355,9 @@ TEST_P(Many, KeysAreWiped) {
   }
 }
 
-// A stream that is given back because of an exception holds no key, and has waited for what was
-// under way: another run with the same key expands it again, and is right.
-TEST_P(Many, AFailureLosesTheKey) {
+// A stream that is returned because of an exception has waited for pending work and holds no key.
+// The next use of the same key expands it again, and its result is right.
+TEST_P(ManyMessages, FailedLaunchWipesTheKeyOfItsStream) {
   const Execution how = execution();
   const auto pool =
       gpu::open_pool(gpu::parse_device(how.device).value(), gpu::find_kernel_row(how.kernel), {});
@@ -364,7 +366,7 @@ TEST_P(Many, AFailureLosesTheKey) {
   const Buffer plain = support::pattern(4096);
   Buffer expected(plain.size());
   Ecb(key).encrypt(plain, expected);
-  // The time that it takes to expand the key, zero if the stream has it.
+  // Returns the time that the key expansion took, zero if the stream held the key.
   const auto encrypt = [&](const char* entry) {
     gpu::DevicePool::Lease lease(*pool);
     gpu::Stream& stream = lease.stream();
@@ -384,8 +386,8 @@ TEST_P(Many, AFailureLosesTheKey) {
   EXPECT_GT(encrypt("ecb_encrypt"), 0U);
 }
 
-// What each message's own error is, on a GPU and on the CPU.
-void damaged(const Execution& how) {
+// Opens a batch with damaged messages: only these fail, each with its own error.
+void expect_only_damaged_messages_fail(const Execution& how) {
   Batch batch;
   std::vector<Sample> list;
   for (unsigned i = 0; i < 8; ++i) {
@@ -394,8 +396,8 @@ void damaged(const Execution& how) {
     Message message = list.back().opened(sealed, how);
     if (i == 2) sealed[sealed.size() - 1] ^= 1;               // the tag of the last segment
     if (i == 3) sealed[paraes_header_bytes + 20000] ^= 0x80;  // segment 1
-    if (i == 4) sealed.resize(paraes_header_bytes + 16400);   // where another must follow
-    if (i == 6) sealed[100] ^= 1;                             // segment 0, which tells the key
+    if (i == 4) sealed.resize(paraes_header_bytes + 16400);   // ends with a full segment
+    if (i == 6) sealed[100] ^= 1;  // segment 0, whose failure may mean a wrong key
     batch.add(std::move(message), sealed, i == 5 ? 39999 : list.back().bytes);
   }
   open_messages(batch.list);
@@ -413,11 +415,11 @@ void damaged(const Execution& how) {
   }
 }
 
-TEST_P(Many, DamageIsOfOneMessage) { damaged(execution()); }
+TEST_P(ManyMessages, OnlyDamagedMessagesFail) { expect_only_damaged_messages_fail(execution()); }
 
-TEST(ManyOnTheCpu, DamageIsOfOneMessage) { damaged({}); }
+TEST(ManyMessagesOnTheCpu, OnlyDamagedMessagesFail) { expect_only_damaged_messages_fail({}); }
 
-TEST(ManyOnTheCpu, BothWays) {
+TEST(ManyMessagesOnTheCpu, SealedMessagesOpenAgain) {
   Batch sealing;
   const std::vector<Sample> list = samples();
   for (const Sample& sample : list) sealing.add_to_seal(sample, {});
@@ -429,7 +431,7 @@ TEST(ManyOnTheCpu, BothWays) {
   open_messages({});
 }
 
-TEST(ManyOnTheCpu, Arguments) {
+TEST(ManyMessagesOnTheCpu, OutputOfTheWrongSizeIsRefused) {
   Batch batch;
   const Sample sample = {.bytes = 10, .number = 1};
   batch.add(sample.fresh({}), sample.plain(), 10);
@@ -443,11 +445,12 @@ std::vector<std::string> kernel_names() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, Many, testing::ValuesIn(kernel_names()), [](const auto& row) {
-  std::string name = row.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Kernels, ManyMessages, testing::ValuesIn(kernel_names()),
+                         [](const auto& row) {
+                           std::string name = row.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace paraes

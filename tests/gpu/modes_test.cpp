@@ -41,7 +41,7 @@ std::string missing() {
   }
 }
 
-// The least memory that a device is allowed: launches of 64 KiB, four at once.
+// A limit that gives the smallest streams: four, with launches of 64 KiB.
 constexpr std::uint64_t little_memory = 1;
 
 class Gpu : public testing::TestWithParam<std::string> {
@@ -81,36 +81,38 @@ class Gpu : public testing::TestWithParam<std::string> {
   }
 };
 
-TEST_P(Gpu, EveryOperationAndLength) {
-  std::size_t runs = 0;
+TEST_P(Gpu, EveryOperationAndLengthMatchesOpenssl) {
+  std::size_t messages = 0;
   for (const Operation& operation : support::all_operations()) {
     for (const std::size_t key_bytes : operation.key_bytes) {
       std::size_t last = operation.max_bytes + 1;
-      // Around blocks, rows of 32 threads, tiles of 1024 blocks, chunks of the hash.
-      for (const std::size_t about :
+      // Around the sizes of a block, of 32 blocks, of a tile of 1024 blocks, and of a range that is
+      // hashed separately.
+      for (const std::size_t length :
            {0, 1, 16, 31, 64, 511, 512, 529, 4096, 16384, 16400, 16399, 20000, 33000}) {
-        const std::size_t bytes = nearest(operation, about);
+        const std::size_t bytes = nearest(operation, length);
         if (bytes == last || bytes > operation.max_bytes) continue;
         last = bytes;
         check(operation, bytes, key_bytes, execution());
         if (HasFatalFailure()) return;
-        ++runs;
+        ++messages;
       }
     }
   }
-  support::report("GPU: " + std::to_string(runs) + " messages through kernel " + GetParam() +
+  support::report("GPU: " + std::to_string(messages) + " messages through kernel " + GetParam() +
                   " on " + test_device());
 }
 
-// Little enough for a simulator that looks at every access: see tests/gpu/simulated.
+// Small enough for a simulator that checks every access: see tests/gpu/simulated.
 TEST_P(Gpu, LittleOfEverything) {
   for (const Operation& operation : support::all_operations()) {
-    // One thread row has more than one block of it, and the last block is short where it may be.
+    // More than 32 blocks, so that threads of a warp-sized group have more than one. The last block
+    // is partial if the mode allows that.
     const support::Task task = operation.prepare(operation.direction, nearest(operation, 535), 32);
     Buffer out(task.in.size(), 0xa5);
     ASSERT_EQ(support::run_task(operation, task, execution(), task.in, out), "") << operation.name;
   }
-  // Segments of several ciphers, which have a program of their own.
+  // Segments of several ciphers, which use the program for many keys.
   Execution how = execution();
   how.key_expansion = KeyExpansion::device;
   const Buffer nonce = support::pattern(12, 9);
@@ -118,15 +120,16 @@ TEST_P(Gpu, LittleOfEverything) {
   std::deque<SegmentCipher> ciphers;
   std::deque<Buffer> plain;
   std::deque<Buffer> sealed;
-  std::vector<CipherSegment> run;
+  std::vector<CipherSegment> cipher_segments;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     ciphers.emplace_back(support::make_key(32, static_cast<unsigned>(i) + 1), nonce,
                          SegmentCipher::Nonces::counted, how);
     plain.push_back(support::pattern(sizes[i]));
     sealed.emplace_back(sizes[i] + segment_tag_bytes);
-    run.push_back({.cipher = &ciphers.back(), .segment = {.in = plain[i], .out = sealed[i]}});
+    cipher_segments.push_back(
+        {.cipher = &ciphers.back(), .segment = {.in = plain[i], .out = sealed[i]}});
   }
-  SegmentCipher::crypt(Direction::encrypt, run);
+  SegmentCipher::crypt(Direction::encrypt, cipher_segments);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const SegmentCipher on_cpu(support::make_key(32, static_cast<unsigned>(i) + 1), nonce,
                                SegmentCipher::Nonces::counted, {});
@@ -136,9 +139,9 @@ TEST_P(Gpu, LittleOfEverything) {
   }
 }
 
-// One launch after another: the phases are disjoint, so that their times add up to no more than
-// the whole.
-TEST_P(Gpu, WithoutOverlap) {
+// Launches run one after another. Phases then do not overlap, so their times add up to at most the
+// total.
+TEST_P(Gpu, PhasesWithoutOverlapAddUpToAtMostTheTotal) {
   Execution how = execution();
   how.overlap = false;
   for (const Operation& operation : support::all_operations()) {
@@ -158,7 +161,7 @@ TEST_P(Gpu, WithoutOverlap) {
             static_cast<std::uint64_t>(whole.count()));
 }
 
-TEST_P(Gpu, ManyFragments) {
+TEST_P(Gpu, SeveralLaunchesMatchOpenssl) {
   for (const Operation& operation : support::all_operations()) {
     const std::size_t bytes = nearest(operation, 5 * 65536 + 777);
     if (bytes > operation.max_bytes) continue;
@@ -167,7 +170,7 @@ TEST_P(Gpu, ManyFragments) {
   }
 }
 
-TEST_P(Gpu, MappedMemoryAndKeysExpandedByTheDevice) {
+TEST_P(Gpu, MappedTransferAndKeyExpansionOnTheDeviceMatchOpenssl) {
   Execution how = execution();
   how.transfer = Transfer::mapped;
   how.key_expansion = KeyExpansion::device;
@@ -180,7 +183,7 @@ TEST_P(Gpu, MappedMemoryAndKeysExpandedByTheDevice) {
 }
 
 // Segments of all lengths under one key, sealed and opened at once, against the CPU.
-TEST_P(Gpu, SegmentsOfEveryKind) {
+TEST_P(Gpu, SegmentsOfEveryLengthMatchTheCpu) {
   for (const std::size_t key_bytes : {std::size_t{16}, std::size_t{32}}) {
     const Buffer key = support::make_key(key_bytes, 3);
     const Buffer nonce = support::pattern(12, 9);
@@ -200,37 +203,39 @@ TEST_P(Gpu, SegmentsOfEveryKind) {
       expected.emplace_back(sizes[i] + segment_tag_bytes);
       support::seal_segment(on_cpu, i, i + 1 == sizes.size(), plain[i], expected[i]);
     }
-    std::vector<SegmentCipher::Segment> run;
+    std::vector<SegmentCipher::Segment> segments;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      run.push_back({.index = i, .last = i + 1 == sizes.size(), .in = plain[i], .out = sealed[i]});
+      segments.push_back(
+          {.index = i, .last = i + 1 == sizes.size(), .in = plain[i], .out = sealed[i]});
     }
-    on_gpu.crypt(Direction::encrypt, run);
+    on_gpu.crypt(Direction::encrypt, segments);
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       ASSERT_EQ(support::difference(sealed[i], expected[i]), "") << "segment " << i;
     }
-    // One of them is damaged: it alone is refused, and zero.
+    // One segment is damaged: only that one is refused, and its output is zero.
     constexpr std::size_t damaged = 9;
     sealed[damaged][sizes[damaged] + 3] ^= 1;
     std::vector<Buffer> opened;
     for (const std::size_t size : sizes) opened.emplace_back(size, 0xa5);
-    run.clear();
+    segments.clear();
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      run.push_back({.index = i, .last = i + 1 == sizes.size(), .in = sealed[i], .out = opened[i]});
+      segments.push_back(
+          {.index = i, .last = i + 1 == sizes.size(), .in = sealed[i], .out = opened[i]});
     }
-    on_gpu.crypt(Direction::decrypt, run);
+    on_gpu.crypt(Direction::decrypt, segments);
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      ASSERT_EQ(run[i].intact, i != damaged) << "segment " << i;
+      ASSERT_EQ(segments[i].intact, i != damaged) << "segment " << i;
       const Buffer right = i == damaged ? Buffer(sizes[i]) : plain[i];
       ASSERT_EQ(support::difference(opened[i], right), "") << "segment " << i;
     }
   }
 }
 
-// Ciphers with keys of their own take turns at the same streams.
-TEST_P(Gpu, SeveralKeysAndThreads) {
+// Ciphers with different keys take turns on the same streams.
+TEST_P(Gpu, SeveralKeysOnSeveralThreadsMatchOpenssl) {
   const Buffer in = support::pattern(40000);
   std::array<std::string, 4> wrong;
-  std::array<Buffer, 4> right;  // made here: the oracle is for one thread
+  std::array<Buffer, 4> right;  // computed here, because the oracle is for one thread
   for (unsigned t = 0; t < right.size(); ++t) {
     right[t] =
         support::evp_ctr(support::make_key(t % 2 == 0 ? 16 : 32, t), support::pattern(16, t), in);
@@ -256,11 +261,11 @@ TEST_P(Gpu, SeveralKeysAndThreads) {
   for (const std::string& text : wrong) EXPECT_EQ(text, "");
 }
 
-// Callers at the same time wait for streams, and each has more launches than streams may be free.
-TEST_P(Gpu, SeveralCallersOfSeveralLaunches) {
+// Concurrent callers wait for streams, and each has more launches than there are free streams.
+TEST_P(Gpu, SeveralCallersWithSeveralLaunchesMatchTheCpu) {
   const Buffer in = support::pattern(4 * (std::size_t{64} << 10));
   Execution how = execution();
-  how.device_memory = little_memory;  // a launch each 64 KiB of segments
+  how.device_memory = little_memory;  // one launch per 64 KiB of segments
   constexpr std::size_t segment_bytes = 16384;
   std::array<std::string, 6> wrong;
   std::vector<std::thread> threads;
@@ -271,7 +276,7 @@ TEST_P(Gpu, SeveralCallersOfSeveralLaunches) {
         const SegmentCipher on_cpu(key, Buffer(12), SegmentCipher::Nonces::counted, {});
         const SegmentCipher on_gpu(key, Buffer(12), SegmentCipher::Nonces::counted, how);
         for (unsigned round = 0; round < 3 && wrong[t].empty(); ++round) {
-          std::vector<SegmentCipher::Segment> run;
+          std::vector<SegmentCipher::Segment> segments;
           std::vector<Buffer> sealed(in.size() / segment_bytes);
           std::vector<Buffer> expected(sealed.size());
           for (std::size_t i = 0; i < sealed.size(); ++i) {
@@ -279,9 +284,9 @@ TEST_P(Gpu, SeveralCallersOfSeveralLaunches) {
             sealed[i].resize(segment_bytes + segment_tag_bytes);
             expected[i].resize(sealed[i].size());
             support::seal_segment(on_cpu, i, false, plain, expected[i]);
-            run.push_back({.index = i, .in = plain, .out = sealed[i]});
+            segments.push_back({.index = i, .in = plain, .out = sealed[i]});
           }
-          on_gpu.crypt(Direction::encrypt, run);
+          on_gpu.crypt(Direction::encrypt, segments);
           for (std::size_t i = 0; i < sealed.size() && wrong[t].empty(); ++i) {
             wrong[t] = support::difference(sealed[i], expected[i]);
           }
@@ -295,8 +300,8 @@ TEST_P(Gpu, SeveralCallersOfSeveralLaunches) {
   for (const std::string& text : wrong) EXPECT_EQ(text, "");
 }
 
-// Data units that no launch has room for.
-TEST_P(Gpu, XtsUnitsLargerThanALaunch) {
+// Data units that are larger than a launch.
+TEST_P(Gpu, XtsUnitsLargerThanALaunchMatchTheCpu) {
   Execution how = execution();
   how.device_memory = little_memory;
   constexpr std::size_t unit = std::size_t{128} << 10;
@@ -313,8 +318,8 @@ TEST_P(Gpu, XtsUnitsLargerThanALaunch) {
   EXPECT_EQ(support::difference(out, in), "");
 }
 
-// A stream in pieces that begin anywhere in a block.
-TEST_P(Gpu, CtrInOddPieces) {
+// Chunks of a stream that begin anywhere in a block.
+TEST_P(Gpu, CtrInChunksOfOddSizesMatchesOpenssl) {
   const Buffer key = support::make_key(16, 8);
   const Buffer counter(16, 0xff);
   const Buffer in = support::pattern(70000);

@@ -1,5 +1,4 @@
-// Programs: every variant for every chip that one can be compiled for, the cache, and prepared
-// files.
+// Programs of GPU kernels: compiling them for many chips, the cache, and prepared files.
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -32,7 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 using support::Buffer;
 
-// A folder of its own, and an environment in which programs come from nowhere else.
+// A temporary folder.
 class Folder {
  public:
   Folder() {
@@ -79,7 +78,7 @@ void compile_all(const std::string& target, const char* require) {
   for (const KernelRow& row : kernel_rows()) {
     try {
       const std::vector<std::string> made = prepare(row, target, folder.path());
-      // One for many keys too, but for sliced keys, which are in device memory always.
+      // The second program is for many keys. Kernels with sliced keys need none.
       ASSERT_EQ(made.size(), row.sliced_keys ? 1U : 2U) << row.name;
       paths.insert(paths.end(), made.begin(), made.end());
     } catch (const Unavailable& error) {
@@ -120,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(Chips, Targets,
                                          "sm_120", "gfx906", "gfx90a", "gfx1030"),
                          [](const auto& row) { return std::string(row.param); });
 
-// ---- What runs
+// ---- Programs on a device
 
 class OnDevice : public testing::Test {
  protected:
@@ -137,8 +136,8 @@ class OnDevice : public testing::Test {
     unsetenv("PARAES_PROGRAM_PATH");
   }
 
-  // Encrypts something with what open_pool makes of `row`; returns where its program came from.
-  // Every use has options of its own, because pools are kept.
+  // Encrypts with the program of `row`, checks the result, and returns where the program came from.
+  // Each call has different options, because the process keeps pools.
   std::string origin(const KernelRow& row, unsigned tables = 0) {
     const PoolOptions options{.memory_limit = ++uses_, .tables = tables};
     const auto pool = open_pool(parse_device(device_).value(), row, options);
@@ -158,7 +157,7 @@ class OnDevice : public testing::Test {
   std::uint64_t uses_ = 0;
 };
 
-TEST_F(OnDevice, CachedDamagedAndUnwritable) {
+TEST_F(OnDevice, CacheIgnoresDamagedFilesAndUnsafeFolders) {
   const KernelRow& row = find_kernel_row("reference");
   EXPECT_EQ(origin(row), "compiled");
   EXPECT_EQ(origin(row), "cached");
@@ -187,7 +186,7 @@ TEST_F(OnDevice, CachedDamagedAndUnwritable) {
   EXPECT_EQ(origin(row), "compiled");
 }
 
-TEST_F(OnDevice, PreparedPrograms) {
+TEST_F(OnDevice, PreparedProgramIsUsedUnlessDamaged) {
   const KernelRow& row = find_kernel_row("ttable-simple");
   const auto pool = open_pool(parse_device(device_).value(), row, {.memory_limit = ++uses_});
   Device& device = pool->contexts()[0]->device();
@@ -203,20 +202,20 @@ TEST_F(OnDevice, PreparedPrograms) {
   write(path, damaged);
   try {
     static_cast<void>(origin(row));
-    FAIL() << "a damaged program was taken";
+    FAIL() << "a damaged program was used";
   } catch (const IntegrityError& error) {
     EXPECT_NE(std::string(error.what()).find(path), std::string::npos) << error.what();
   }
   unsetenv("PARAES_PROGRAM_PATH");
 }
 
-// Chips have room for one, two or four tables.
-TEST_F(OnDevice, OneTwoAndFourTables) {
+// Shared memory holds one, two or four tables, depending on the chip.
+TEST_F(OnDevice, TtableIsRightWithOneTwoAndFourTables) {
   const KernelRow& row = find_kernel_row("ttable");
   for (const unsigned tables : {1U, 2U, 4U}) static_cast<void>(origin(row, tables));
 }
 
-TEST(Rows, TablesThatFitSharedMemory) {
+TEST(KernelRows, TablesFitSharedMemory) {
   const KernelRow& row = find_kernel_row("ttable");
   DeviceInfo info;
   info.id = "opencl:9";
@@ -232,7 +231,7 @@ TEST(Rows, TablesThatFitSharedMemory) {
   EXPECT_THROW(static_cast<void>(variant_for(row, info)), Unavailable);
 }
 
-TEST(Rows, NamesTextsAndTimings) {
+TEST(KernelRows, HaveNamesSourcesAndTimings) {
   for (const KernelRow& row : kernel_rows()) {
     EXPECT_EQ(&find_kernel_row(row.name), &row);
     EXPECT_GT(source_of(row).size(), 10000U);

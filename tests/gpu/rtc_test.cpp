@@ -93,7 +93,7 @@ TEST(Nvrtc, CompilesMachineCode) {
             compiler->compile(program, options, "sm_90"));
 }
 
-TEST(Nvrtc, NamesTheTargetThatItDoesNotKnow) {
+TEST(Nvrtc, ErrorNamesTheUnknownTarget) {
   const auto compiler = open(open_nvrtc);
   NEEDS_COMPILER(compiler);
   for (const char* target : {"sm_01", "sm_9999", "compute_90", "sm_", "sm_90x", "gfx90a", ""}) {
@@ -104,7 +104,7 @@ TEST(Nvrtc, NamesTheTargetThatItDoesNotKnow) {
   EXPECT_NE(target_refusal(*compiler, "sm_01").find("sm_90"), std::string::npos);
 }
 
-TEST(Nvrtc, ShowsItsMessages) {
+TEST(Nvrtc, ErrorShowsTheMessagesOfTheCompiler) {
   const auto compiler = open(open_nvrtc);
   NEEDS_COMPILER(compiler);
   const std::string message = refusal(*compiler, wrong_program, "sm_90");
@@ -119,7 +119,7 @@ TEST(Nvrtc, ShowsItsMessages) {
             std::string::npos);
 }
 
-TEST(Nvrtc, CompilesInManyThreads) {
+TEST(Nvrtc, CompilesOnSeveralThreads) {
   const auto compiler = open(open_nvrtc);
   NEEDS_COMPILER(compiler);
   std::vector<Binary> binaries(4);
@@ -131,7 +131,7 @@ TEST(Nvrtc, CompilesInManyThreads) {
   for (const Binary& binary : binaries) EXPECT_EQ(binary, binaries[0]);
 }
 
-TEST(Nvrtc, OfTheReleaseThatTheDriverTakes) {
+TEST(Nvrtc, OpensTheReleaseThatTheDriverAccepts) {
   std::unique_ptr<Compiler> compiler;
   try {
     compiler = driver::open_nvrtc_up_to(12);
@@ -144,7 +144,7 @@ TEST(Nvrtc, OfTheReleaseThatTheDriverTakes) {
   EXPECT_TRUE(is_elf(compiler->compile(program, options, "sm_90")));
 }
 
-TEST(Nvrtc, SaysWhatToInstall) {
+TEST(Nvrtc, ErrorSaysWhatToInstall) {
   setenv("PARAES_NVRTC", "/nowhere/libnvrtc.so", 1);
   const std::string message = message_of<Unavailable>([] { static_cast<void>(open_nvrtc()); });
   unsetenv("PARAES_NVRTC");
@@ -168,8 +168,8 @@ TEST(HipRtc, CompilesMachineCode) {
   }
 }
 
-// hipRTC 5.2 aborts at these: gfx942 is newer than it, the other never was.
-TEST(HipRtc, NamesTheTargetThatItDoesNotKnow) {
+// hipRTC 5.2 aborts for unknown targets: gfx942 is newer than it, and the others do not exist.
+TEST(HipRtc, ErrorNamesTheUnknownTarget) {
   const auto compiler = open(open_hiprtc);
   NEEDS_COMPILER(compiler);
   std::vector<std::string> targets = {"gfx1", "sm_90", "", "gfx90a --evil"};
@@ -182,7 +182,7 @@ TEST(HipRtc, NamesTheTargetThatItDoesNotKnow) {
   }
 }
 
-TEST(HipRtc, ShowsItsMessages) {
+TEST(HipRtc, ErrorShowsTheMessagesOfTheCompiler) {
   const auto compiler = open(open_hiprtc);
   NEEDS_COMPILER(compiler);
   const std::string message = refusal(*compiler, wrong_program, "gfx90a");
@@ -194,8 +194,9 @@ TEST(HipRtc, ShowsItsMessages) {
 
 int handled = 0;
 
-// The child is a copy of this process, which must not do twice what is this one's to do.
-TEST(HipRtc, TheChildRunsNothingOfItsParent) {
+// The child is a copy of this process. It must not run the handlers of this process or write its
+// buffers.
+TEST(HipRtc, ChildRunsNoHandlerOfItsParent) {
   const auto compiler = open(open_hiprtc);
   NEEDS_COMPILER(compiler);
   const auto folder = std::filesystem::temp_directory_path() / "paraes-rtc-test";
@@ -233,8 +234,8 @@ TEST(HipRtc, TheChildRunsNothingOfItsParent) {
   EXPECT_EQ(errno, ECHILD);
 }
 
-// Programs may leave their children to the system.
-TEST(HipRtc, WorksWhereNobodyWaitsForChildren) {
+// A program may ignore SIGCHLD, and then the system removes its children.
+TEST(HipRtc, WorksIfTheProgramIgnoresItsChildren) {
   const auto compiler = open(open_hiprtc);
   NEEDS_COMPILER(compiler);
   struct sigaction before {};
@@ -246,7 +247,7 @@ TEST(HipRtc, WorksWhereNobodyWaitsForChildren) {
   sigaction(SIGCHLD, &before, nullptr);
 }
 
-TEST(HipRtc, CompilesInManyThreads) {
+TEST(HipRtc, CompilesOnSeveralThreads) {
   const auto compiler = open(open_hiprtc);
   NEEDS_COMPILER(compiler);
   std::vector<Binary> binaries(3);

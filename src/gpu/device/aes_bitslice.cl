@@ -1,16 +1,16 @@
-// AES on bit planes, in constant time: 32 blocks a thread and no table. Plane 32 w + i has bit i of
+// Bitsliced AES in constant time: 32 blocks per thread and no tables. Plane 32 w + i holds bit i of
 // word w of the 32 blocks, so byte r + 4 c of the state (row r, column c) is the eight planes from
-// 8 (r + 4 c) on, and ShiftRows only renames planes. The state fills 128 registers: nothing here
-// may index it with a number that the compiler does not know, except in compact programs.
+// 8 (r + 4 c) on, and ShiftRows only renames planes. The state fills 128 registers: except in
+// compact programs, code may index it only with values that the compiler knows.
 //
-// A sliced key has each bit of the round keys as a word of equal bits: those of `encrypt`, then
-// from PARAES_SLICED_ROUNDS_WORDS on those of `decrypt` of a schedule. They carry the constant 0x63
-// of SubBytes, which the circuits leave out. The words of `encrypt` of rounds 0 and 1 follow as
-// they are.
+// A sliced key stores every bit of a schedule's round keys as a word of 32 equal bits: first those
+// of `encrypt`, then, from word PARAES_SLICED_ROUNDS_WORDS on, those of `decrypt`. The constant
+// 0x63 of SubBytes is folded into these round keys, and the circuits leave it out. Round keys 0 and
+// 1 of `encrypt` follow unsliced.
 
-// SubBytes without its constant on eight planes, the lowest bit first: the circuit of Boyar and
-// Peralta ("A small depth-16 circuit for the AES S-box", 2012), covered by as few functions of
-// three inputs as it can be, so that some sums are formed twice.
+// SubBytes without its constant on eight planes, lowest bit first: the circuit of Boyar and Peralta
+// ("A small depth-16 circuit for the AES S-box", 2012), mapped to three-input functions. Computing
+// some sums twice takes fewer of these.
 PARAES_LARGE void sub_bytes(paraes_u32* q) {
   const paraes_u32 x0 = q[7], x1 = q[6], x2 = q[5], x3 = q[4];
   const paraes_u32 x4 = q[3], x5 = q[2], x6 = q[1], x7 = q[0];
@@ -33,7 +33,7 @@ PARAES_LARGE void sub_bytes(paraes_u32* q) {
   const paraes_u32 y16 = paraes_xor3(x1, x2, y11);
   const paraes_u32 y21 = paraes_xor3(x0, x6, y16);
 
-  // Inversion in GF(2^8) by way of GF(2^4).
+  // Inversion in GF(2^8), using GF(2^4).
   const paraes_u32 t4 = paraes_and_xor(y12, y15, paraes_xor_and(y5, y8, y6));
   const paraes_u32 t6 = paraes_and_xor(y12, y15, paraes_xor_and(y1, x3, x7));
   const paraes_u32 t7 = paraes_xor_and(x0, x6, y16);
@@ -68,7 +68,7 @@ PARAES_LARGE void sub_bytes(paraes_u32* q) {
   const paraes_u32 z14 = paraes_xor_and(y1, x0, t29);
   const paraes_u32 z16 = paraes_xor_and(t42, t41, y14);
 
-  // Bottom linear layer, with the products that are used once.
+  // Bottom linear layer, merged with the products that are used only once.
   const paraes_u32 t46 = paraes_and_xor(t42, y9, z16);
   const paraes_u32 t48 = paraes_and_xor(t40, y5, z5);
   const paraes_u32 t49 = paraes_and_xor(t44, y12, z10);
@@ -102,8 +102,8 @@ PARAES_INLINE void inverse_affine(paraes_u32* q) {
   for (int i = 0; i < 8; ++i) q[i] = r[i];
 }
 
-// SubBytes is affine after an inversion, so its inverse is that inversion between two inverse
-// affine maps: no second circuit is needed.
+// SubBytes is an inversion I followed by an affine map A. Its inverse I A^-1 equals
+// A^-1 (A I) A^-1, so sub_bytes between two inverse affine maps computes it.
 PARAES_INLINE void inverse_sub_bytes(paraes_u32* q) {
   inverse_affine(q);
   sub_bytes(q);
@@ -124,8 +124,8 @@ PARAES_INLINE void add_round_key(paraes_u32* s, PARAES_GLOBAL const paraes_u32* 
   }
 }
 
-// The plane at which the byte begins that a shift of rows brings to row r, column c: from column
-// c + r, or for the inverse from c - r, that is c + 3 r modulo 4.
+// The first plane of the byte that ShiftRows or InvShiftRows moves to row r, column c. It comes
+// from column c + r, or for the inverse from column c - r, which is c + 3 r modulo 4.
 #define PARAES_SHIFTED(r, c, inverse) (8 * ((r) + 4 * (((c) + ((inverse) ? 3 : 1) * (r)) % 4)))
 
 // ShiftRows and AddRoundKey of the last round.
@@ -144,8 +144,8 @@ PARAES_INLINE void shift_rows_add_key(paraes_u32* s, PARAES_GLOBAL const paraes_
   for (int p = 0; p < 128; ++p) s[p] = n[p];
 }
 
-// MixColumns and AddRoundKey of the column whose rows are the planes a: with t = a[r] + a[r + 1],
-// each row becomes x t + a[r + 1] + (a[r + 2] + a[r + 3]).
+// MixColumns and AddRoundKey of one column, whose four rows are the planes `a`. With
+// t[r] = a[r] + a[r + 1], row r becomes x t[r] + a[r + 1] + t[r + 2].
 PARAES_INLINE void mix_column_add_key(const paraes_u32* a, paraes_u32* to,
                                       PARAES_GLOBAL const paraes_u32* key) {
   paraes_u32 t[32];
@@ -188,7 +188,7 @@ PARAES_INLINE void prepare_inverse_column(paraes_u32* a) {
   }
 }
 
-// What a round has after its substitution, for all but the last round.
+// ShiftRows, MixColumns and AddRoundKey of every round but the last.
 PARAES_LARGE void mix_round(paraes_u32* s, PARAES_GLOBAL const paraes_u32* key, const int inverse) {
   paraes_u32 n[128];
   PARAES_UNROLL
@@ -214,8 +214,8 @@ PARAES_LARGE void substitute_all(paraes_u32* s, const int inverse) {
   }
 }
 
-// Cipher and EqInvCipher (FIPS 197 sections 5.1 and 5.3.5) from after the substitution of round
-// `round` on. The loop is one round, some 25 KiB of instructions.
+// Cipher and EqInvCipher (FIPS 197 sections 5.1 and 5.3.5), continued after the substitution of
+// round `round`. The loop body is one round, about 25 KiB of instructions.
 PARAES_INLINE void cipher_rounds(const paraes_job* job, PARAES_GLOBAL const paraes_u32* key,
                                  paraes_u32* s, paraes_u32 round, const int inverse) {
   for (; round != job->rounds; ++round) {
@@ -225,7 +225,7 @@ PARAES_INLINE void cipher_rounds(const paraes_job* job, PARAES_GLOBAL const para
   shift_rows_add_key(s, key + 128 * round, inverse);
 }
 
-// Transposes 32 words of 32 bits; its own inverse.
+// Transposes a matrix of 32 × 32 bits. It is its own inverse.
 PARAES_LARGE void transpose(paraes_u32* a) {
   PARAES_UNROLL
   for (int k = 0; k < 16; ++k) {
@@ -312,7 +312,7 @@ PARAES_INLINE paraes_u32 word_of_planes(const paraes_u32* q, const int k) {
   return w;
 }
 
-// SubWord (section 5.2) without look-ups.
+// SubWord (FIPS 197 section 5.2) without table look-ups.
 PARAES_INLINE paraes_u32 sub_word(paraes_u32 a) {
   paraes_u32 q[8];
   sub_bytes_of_words(&a, 1, q);

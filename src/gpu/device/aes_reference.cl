@@ -1,6 +1,7 @@
-// FIPS 197 as it is written, a byte at a time, with the S-box in constant memory. With
-// PARAES_STATE_SHARED the state of a thread stays in shared memory, else in registers. The S-box
-// look-ups depend on secrets: this is for the laboratory.
+// FIPS 197 as written, one byte at a time, with the S-box in constant memory. With
+// PARAES_STATE_SHARED a thread keeps its state in shared memory, otherwise in registers. The S-box
+// look-ups depend on secrets, so this kernel is for the laboratory. The table kernels use it for
+// GHASH keys and key expansion.
 
 #ifdef PARAES_STATE_SHARED
 #define PARAES_STATE_SPACE PARAES_SHARED
@@ -11,7 +12,7 @@
 PARAES_INLINE paraes_u8 xtime(paraes_u8 a) { return (paraes_u8)((a << 1) ^ ((a >> 7) * 0x1b)); }
 
 // Byte r + 4 c of the state is row r, column c (FIPS 197 section 3.4). ShiftRows moves row r by r
-// columns; after SubBytes, which works on each byte alone, the two are one step here.
+// columns. SubBytes changes each byte separately, so both are done in one step.
 PARAES_INLINE void sub_bytes_shift_rows(PARAES_STATE_SPACE paraes_u8* s) {
   const paraes_u8 t1 = sbox[s[1]];
   const paraes_u8 t2 = sbox[s[2]];
@@ -110,7 +111,7 @@ PARAES_INLINE void get_state(PARAES_STATE_SPACE const paraes_u8* s, paraes_u32* 
 #define PARAES_DECLARE_STATE(job, s) paraes_u8 s[16]
 #endif
 
-// Cipher (section 5.1).
+// Cipher (FIPS 197 section 5.1).
 PARAES_LARGE void reference_encrypt(const paraes_job* job, PARAES_KEY_SPACE const paraes_u32* key,
                                     paraes_u32* w) {
   PARAES_DECLARE_STATE(job, s);
@@ -126,7 +127,7 @@ PARAES_LARGE void reference_encrypt(const paraes_job* job, PARAES_KEY_SPACE cons
   get_state(s, w);
 }
 
-// EqInvCipher (section 5.3.5).
+// EqInvCipher (FIPS 197 section 5.3.5).
 PARAES_LARGE void reference_decrypt(const paraes_job* job, PARAES_KEY_SPACE const paraes_u32* key,
                                     paraes_u32* w) {
   PARAES_DECLARE_STATE(job, s);

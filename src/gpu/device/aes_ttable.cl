@@ -1,14 +1,14 @@
-// Round tables without bank conflicts: each table has a copy for every one of the 32 banks of
-// shared memory, and a thread reads the copy of its lane. Filling that is paid for by 32 blocks a
-// thread, several of them in flight. The indices are secret and pass through no cache here, but the
-// kernel is still no constant-time one.
+// Round tables without bank conflicts: each table has one copy for each of the 32 banks of shared
+// memory, and a thread reads the copy of its lane. With 32 blocks per thread, several of them in
+// flight, filling the tables costs little. The indices are secret. Although no cache sees them,
+// this kernel does not count as constant-time.
 //
-// Table r, row r's, is table 0 rotated by 8 r. PARAES_TABLES says which are stored; the others are
-// rotations of what is read.
-//   1: table 0, in rows of 128 bytes: entry x of lane l is at 128 x + 4 l
-//   2: tables 0 and 1, in rows of 256 bytes: at 256 x + 4 l, and 128 further
-//   4: the same, with tables 2 and 3 at 65536 further
-// So with 2 and 4 tables one byte permutation makes an address.
+// Table r, for row r of the state, is table 0 rotated by 8 r bits. PARAES_TABLES is the number of
+// stored tables; entries of the others are computed by rotation.
+//   1: table 0 in rows of 128 bytes; entry x of lane l is at byte 128 x + 4 l
+//   2: tables 0 and 1 in rows of 256 bytes; their entries are at 256 x + 4 l and 128 bytes later
+//   4: as 2, and tables 2 and 3 follow at byte 65536
+// With 2 or 4 tables a single byte permutation computes an address.
 
 #ifndef PARAES_TABLES
 #ifdef PARAES_OPENCL
@@ -26,7 +26,7 @@
 
 PARAES_INLINE void begin_tiles(const paraes_job* job, int inverse) {
   const paraes_u32 lane = job->thread % 32;
-  // A row of threads writes a row of the tables.
+  // A warp-sized group of threads writes one row of the tables at a time.
   for (paraes_u32 x = job->thread / 32; x < 256; x += PARAES_ROWS) {
     const paraes_u32 t = table_entry(x, inverse);
     PARAES_SHARED paraes_u32* to = job->shared + PARAES_ROW_WORDS * x + lane;
@@ -42,7 +42,7 @@ PARAES_INLINE void begin_tiles(const paraes_job* job, int inverse) {
   PARAES_BARRIER();
 }
 
-// Where the entry of byte r of s begins for a lane, given as 4 times its number.
+// The address of the entry for byte r of `s`, in the copy of a lane. lane4 is 4 times the lane.
 PARAES_INLINE paraes_u32 entry_address(paraes_u32 s, const int r, paraes_u32 lane4) {
 #if PARAES_TABLES == 1
   return (r == 0 ? s << 7 : s >> (8 * r - 7)) & 0x7f80u | lane4;
@@ -51,17 +51,18 @@ PARAES_INLINE paraes_u32 entry_address(paraes_u32 s, const int r, paraes_u32 lan
 #endif
 }
 
-// An entry of a stored table.
+// Reads an entry of a stored table.
 PARAES_INLINE paraes_u32 entry_of(PARAES_SHARED const paraes_u32* t, const int table,
                                   paraes_u32 address) {
   const int offset = table % 2 * 128 + table / 2 * 65536;
   return *(PARAES_SHARED const paraes_u32*)((PARAES_SHARED const paraes_u8*)t + offset + address);
 }
 
-// The part of rows 0 and 1 in a column, or of rows 2 and 3; the latter is rotated by 16 with fewer
-// than four tables. a and b have the bytes at their places.
+// Whether half_column computes rows 2 and 3 rotated by 16 bits.
 #define PARAES_PART_TURNED (PARAES_TABLES < 4)
 
+// Adds the entries of two adjacent rows of a column to `sum`: rows 0 and 1, or rows 2 and 3. Byte
+// `row` of `a` and byte row + 1 of `b` are the indices.
 PARAES_INLINE paraes_u32 half_column(PARAES_SHARED const paraes_u32* t, const int row, paraes_u32 a,
                                      paraes_u32 b, paraes_u32 lane4, paraes_u32 sum) {
   const paraes_u32 p = entry_address(a, row, lane4);
@@ -75,13 +76,13 @@ PARAES_INLINE paraes_u32 half_column(PARAES_SHARED const paraes_u32* t, const in
 #endif
 }
 
-// A round key's word as half_column of rows 2 and 3 wants it.
+// Converts a word to or from the form in which half_column computes rows 2 and 3.
 PARAES_INLINE paraes_u32 turned(paraes_u32 a) {
   return PARAES_PART_TURNED ? paraes_rotate16(a) : a;
 }
 
-// SubBytes, ShiftRows, MixColumns and AddRoundKey of one column; its bytes are those of a to d at
-// rows 0 to 3, and the key is turned.
+// SubBytes, ShiftRows, MixColumns and AddRoundKey of one column, whose rows 0 to 3 come from the
+// words a to d. turned_key is turned(word of the round key).
 PARAES_INLINE paraes_u32 table_column(PARAES_SHARED const paraes_u32* t, paraes_u32 a, paraes_u32 b,
                                       paraes_u32 c, paraes_u32 d, paraes_u32 lane4,
                                       paraes_u32 turned_key) {
@@ -89,7 +90,7 @@ PARAES_INLINE paraes_u32 table_column(PARAES_SHARED const paraes_u32* t, paraes_
   return half_column(t, 0, a, b, lane4, turned(low));
 }
 
-// A column of the last round without its key.
+// One column of the last round, without AddRoundKey.
 PARAES_INLINE paraes_u32 last_column(PARAES_SHARED const paraes_u32* t, paraes_u32 a, paraes_u32 b,
                                      paraes_u32 c, paraes_u32 d, paraes_u32 lane4,
                                      const int inverse) {
@@ -98,18 +99,19 @@ PARAES_INLINE paraes_u32 last_column(PARAES_SHARED const paraes_u32* t, paraes_u
   const paraes_u32 ec = entry_of(t, 0, entry_address(c, 2, lane4));
   const paraes_u32 ed = entry_of(t, 0, entry_address(d, 3, lane4));
   if (!inverse) {
-    // Bytes 1 and 2 of an entry of table 0 are those of the S-box.
+    // Bytes 1 and 2 of an entry of table 0 are the value of the S-box.
     return paraes_permute(paraes_permute(ea, eb, 0x0051u), paraes_permute(ec, ed, 0x5100u),
                           0x7610u);
   }
-  // 14 + 9 + 13 + 11 = 1 in GF(2^8): the sum of an entry's bytes is that of the inverse S-box.
+  // 14 + 9 + 13 + 11 = 1 in GF(2^8): the bytes of an entry add up to the value of the inverse
+  // S-box.
   const paraes_u32 ab = paraes_permute(ea, eb, 0x5410u) ^ paraes_permute(ea, eb, 0x7632u);
   const paraes_u32 cd = paraes_permute(ec, ed, 0x5410u) ^ paraes_permute(ec, ed, 0x7632u);
   return paraes_permute(ab, cd, 0x6420u) ^ paraes_permute(ab, cd, 0x7531u);
 }
 
-// One round, but for the last, of PARAES_BATCH blocks. ShiftRows takes row r from column c + r,
-// InvShiftRows from c - r, that is c + 3 r modulo 4.
+// One round, but not the last, of PARAES_BATCH blocks. ShiftRows takes row r from column c + r,
+// InvShiftRows from column c - r, which is c + 3 r modulo 4.
 PARAES_LARGE void table_round(const paraes_job* job, PARAES_KEY_SPACE const paraes_u32* key,
                               paraes_u32* s, const int inverse) {
   const paraes_u32 lane4 = job->thread % 32 * 4;
@@ -150,7 +152,7 @@ PARAES_LARGE void last_round(const paraes_job* job, PARAES_KEY_SPACE const parae
   for (int i = 0; i < 4 * PARAES_BATCH; ++i) s[i] = n[i];
 }
 
-// The rounds from `round` on.
+// All rounds from `round` to the last.
 PARAES_INLINE void table_rounds(const paraes_job* job, PARAES_KEY_SPACE const paraes_u32* key,
                                 paraes_u32* s, paraes_u32 round, const int inverse) {
   for (; round < job->rounds; ++round) table_round(job, key + 4 * round, s, inverse);

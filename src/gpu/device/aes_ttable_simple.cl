@@ -1,8 +1,9 @@
-// Four round tables of 1 KiB in shared memory, one block a thread (the papers' AES-AIM on a GPU):
-// SubBytes, ShiftRows and MixColumns of a column are four look-ups. The indices are secret and the
-// banks of shared memory conflict on them: this is for the laboratory.
+// Four round tables of 1 KiB in shared memory, one block per thread (the papers' AES-AIM on a GPU):
+// SubBytes, ShiftRows and MixColumns of a column take four look-ups. The indices are secret, and
+// bank conflicts depend on them, so this kernel is for the laboratory.
 
-// Words 0 to 1023: table r from 256 r. Words 1024 to 1087: the bytes of the S-box.
+// Shared memory: table r from word 256 r on, then, from word 1024 on, the bytes of the S-box or its
+// inverse.
 PARAES_INLINE void begin_tiles(const paraes_job* job, int inverse) {
   PARAES_SHARED paraes_u8* box = (PARAES_SHARED paraes_u8*)(job->shared + 1024);
   for (paraes_u32 x = job->thread; x < 256; x += PARAES_GROUP_THREADS) {
@@ -16,8 +17,8 @@ PARAES_INLINE void begin_tiles(const paraes_job* job, int inverse) {
   PARAES_BARRIER();
 }
 
-// `step` is how far a row moves: ShiftRows takes row r from column c + r, InvShiftRows from c - r,
-// that is c + 3 r modulo 4.
+// `step` is 1 for ShiftRows, which takes row r from column c + r, and 3 for InvShiftRows, which
+// takes it from column c - r, that is c + 3 r modulo 4.
 PARAES_LARGE void cipher_block(const paraes_job* job, PARAES_KEY_SPACE const paraes_u32* key,
                                paraes_u32* s, const int step) {
   PARAES_SHARED const paraes_u32* t = job->shared;

@@ -1,4 +1,5 @@
-// Counter blocks of the bitsliced kernel, made as planes: only the key stream has to be transposed.
+// Counter blocks of the bitsliced kernel. They are computed as planes, so that only the key stream
+// has to be transposed.
 
 typedef struct {
   paraes_block iv;
@@ -16,13 +17,14 @@ PARAES_INLINE paraes_u32 begin_counters(paraes_counters* c, const paraes_job* jo
   return PARAES_BLOCKS_PER_THREAD;
 }
 
-// All bits equal to bit i of a.
+// A word whose bits all equal bit i of `a`.
 PARAES_INLINE paraes_u32 spread_bit(paraes_u32 a, int i) {
   return (paraes_u32)((int)(a << (31 - i)) >> 31);
 }
 
-// Adds 32 j in slice j to the counter whose bits 0 to `bits` - 1 are the planes of n, spread, and
-// returns the carry. Bits 5 to 9 are a sum with the bits of j, those above change by its carry.
+// Adds 32 j to the counter in slice j, for all 32 slices, and returns the carry. Plane n[i] is bit
+// i of the counter, for i < bits; before the call it is the same in all slices. The bits of j are
+// added to bits 5 to 9; higher bits receive only the carry.
 PARAES_INLINE paraes_u32 add_slices(paraes_u32* n, const int bits) {
   const paraes_u32 slices[5] = {0xaaaaaaaau, 0xccccccccu, 0xf0f0f0f0u, 0xff00ff00u, 0xffff0000u};
   paraes_u32 carry = 0;
@@ -42,7 +44,7 @@ PARAES_INLINE paraes_u32 add_slices(paraes_u32* n, const int bits) {
   return carry;
 }
 
-// Slice j gets the counter of the thread's first block plus 32 j.
+// Sets slice j of the state to `b`, the counter of the thread's first block, plus 32 j.
 PARAES_LARGE void counter_planes(paraes_block b, paraes_u32* s, const int count) {
   const int little = count == PARAES_COUNT_LITTLE;
   paraes_u32 n[128];
@@ -51,7 +53,7 @@ PARAES_LARGE void counter_planes(paraes_block b, paraes_u32* s, const int count)
     n[i] = spread_bit(little ? b.w[i / 32] : paraes_swap_bytes(b.w[3 - i / 32]), i % 32);
   }
   paraes_u32 carry = add_slices(n, 32);
-  // Counters are public, and few tiles come here.
+  // Counters are public, so the branch leaks nothing. Few tiles take it.
   if (count != PARAES_COUNT_32 && carry != 0) {
     PARAES_UNROLL
     for (int i = 32; i < 128; ++i) {
@@ -70,8 +72,9 @@ PARAES_INLINE paraes_u32 mix_word(paraes_u32 a) {
   return twice ^ paraes_rotate24(a ^ twice) ^ paraes_rotate16(a) ^ paraes_rotate8(a);
 }
 
-// The column of round 1 that has the constants of `word` but for its row `row`, of which v are the
-// planes after the substitution.
+// One column after round 1, into `to`, if only the byte in row `row` before MixColumns varies
+// between slices. v are the planes of that byte without the constant of SubBytes. `word` is the
+// rest of the column: what the constant bytes, that constant and the round key contribute.
 PARAES_INLINE void varying_column(paraes_u32 word, const int row, const paraes_u32* v,
                                   paraes_u32* to) {
   PARAES_UNROLL
@@ -79,7 +82,7 @@ PARAES_INLINE void varying_column(paraes_u32 word, const int row, const paraes_u
     const int reduces = i == 1 || i == 3 || i == 4;
     const paraes_u32 twice = reduces ? v[i - 1] ^ v[7] : v[(i + 7) % 8];
     to[8 * row + i] = spread_bit(word, 8 * row + i) ^ twice;
-    // The row above gets three times the byte, the other two get it as it is.
+    // MixColumns adds three times the byte to the row above, and the byte to the other two.
     const int above = 8 * ((row + 3) % 4) + i;
     to[above] = paraes_xor3(spread_bit(word, above), twice, v[i]);
     const int next = 8 * ((row + 1) % 4) + i;
@@ -89,9 +92,9 @@ PARAES_INLINE void varying_column(paraes_u32 word, const int row, const paraes_u
   }
 }
 
-// The state after the substitution of round 2. Where only the last two bytes of the thread's
-// counters differ, all other bytes are the same in all slices, in round 1 after their substitution
-// and in round 2 in columns 2 and 3: so their substitutions are done on words.
+// Computes the state after the substitution of round 2, if the thread's counters differ in their
+// last two bytes only. All other bytes of round 1 are then the same in all slices, and so are
+// columns 2 and 3 in round 2. Their substitutions are computed on words instead of planes.
 PARAES_LARGE void hoisted_rounds(PARAES_GLOBAL const paraes_u32* key, paraes_block b,
                                  paraes_u32* s) {
   PARAES_GLOBAL const paraes_u32* words = key + 2 * PARAES_SLICED_ROUNDS_WORDS;
@@ -112,8 +115,8 @@ PARAES_LARGE void hoisted_rounds(PARAES_GLOBAL const paraes_u32* key, paraes_blo
   sub_bytes_of_words(x, 4, q);
   PARAES_UNROLL
   for (int w = 0; w < 4; ++w) x[w] = word_of_planes(q, w);
-  // The circuit leaves out its constant here, and in those two bytes everything but that is added
-  // later.
+  // Drop the two varying bytes; varying_column adds them. Then add the constant of SubBytes, which
+  // the circuit leaves out, to all bytes.
   x[3] &= 0xffffu;
   PARAES_UNROLL
   for (int w = 0; w < 4; ++w) x[w] ^= 0x63636363u;
@@ -152,7 +155,7 @@ PARAES_INLINE void encrypt_counters(const paraes_counters* c, const paraes_job* 
   transpose_all(s);
 }
 
-// From `count` schedules in `in` to as many sliced keys in `out`, a thread a word.
+// Converts `count` schedules in `in` to sliced keys in `out`. Each thread writes single words.
 PARAES_ENTRY(slice_keys, PARAES_GROUP_THREADS, 1) {
   PARAES_GLOBAL const paraes_u32* schedules = (PARAES_GLOBAL const paraes_u32*)job->in;
   PARAES_GLOBAL paraes_u32* sliced = (PARAES_GLOBAL paraes_u32*)job->out;
@@ -169,8 +172,7 @@ PARAES_ENTRY(slice_keys, PARAES_GROUP_THREADS, 1) {
     const paraes_u32 decrypt = word >= PARAES_SLICED_ROUNDS_WORDS;
     const paraes_u32 plane = decrypt ? word - PARAES_SLICED_ROUNDS_WORDS : word;
     const paraes_u32 round = plane / 128;
-    // Encryption adds the constant of SubBytes after it, decryption takes it off before the
-    // inverse.
+    // Encryption adds the constant of SubBytes after the circuit, decryption before it.
     const paraes_u32 offset = decrypt ? round != job->rounds : round != 0;
     const paraes_u32 bits = schedules[120 * key + (decrypt ? 60 : 0) + plane / 32];
     sliced[i] = round > job->rounds

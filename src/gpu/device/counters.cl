@@ -1,8 +1,8 @@
-// Counter blocks made one by one, for kernels that work block by block.
+// Counter blocks computed one by one, for kernels that work block by block.
 
-// How the counter of block b comes from the first one.
+// How counter_block adds b to the first counter block.
 #define PARAES_COUNT_BIG 0     // CTR: a big-endian number of 128 bits
-#define PARAES_COUNT_32 1      // GCM: its low 32 bits only
+#define PARAES_COUNT_32 1      // GCM: only the low 32 bits of that number
 #define PARAES_COUNT_LITTLE 2  // numbers of XTS data units: little-endian, 128 bits
 
 PARAES_INLINE paraes_block counter_block(paraes_block iv, paraes_u64 b, const int count) {
@@ -32,8 +32,8 @@ PARAES_INLINE paraes_block counter_block(paraes_block iv, paraes_u64 b, const in
 }
 
 #ifndef PARAES_OWN_COUNTERS
-// The counters of one thread from block `first` on, 32 apart. begin_counters returns for how many
-// of the thread's blocks the structure serves.
+// The counters of one thread: that of block `first` and of every 32nd block after it.
+// begin_counters returns for how many of the thread's blocks the structure is valid.
 typedef struct {
   paraes_block iv;
   paraes_u64 first;
@@ -50,7 +50,7 @@ PARAES_INLINE paraes_u32 begin_counters(paraes_counters* c, const paraes_job* jo
   return PARAES_BLOCKS_PER_THREAD;
 }
 
-// Encrypts counters j to j + PARAES_BATCH - 1 of them.
+// Encrypts the thread's counters j to j + PARAES_BATCH - 1.
 PARAES_INLINE void encrypt_counters(const paraes_counters* c, const paraes_job* job,
                                     PARAES_KEY_SPACE const paraes_u32* key, paraes_u32 j,
                                     paraes_u32* s, const int count) {

@@ -1,6 +1,6 @@
-// Maps the one text of the GPU programs to CUDA C++ (NVRTC), HIP C++ (hipRTC) and OpenCL C 1.2. The
-// programs use the common subset of the three: no templates, no warp-level primitives (a wavefront
-// has 32 or 64 threads), and loops over private arrays that unroll fully. The host passes
+// Maps the common source of the GPU programs to CUDA C++ (NVRTC), HIP C++ (hipRTC) and OpenCL C
+// 1.2. The programs use a common subset of the three: no templates, no warp-level primitives (a
+// wavefront has 32 or 64 threads), and loops over private arrays that unroll fully. The host passes
 // -DPARAES_CUDA, -DPARAES_HIP or -DPARAES_OPENCL; without one, the compiler's own macros decide.
 #if !defined(PARAES_CUDA) && !defined(PARAES_HIP) && !defined(PARAES_OPENCL)
 #if defined(__OPENCL_VERSION__)
@@ -22,10 +22,10 @@ typedef unsigned int paraes_u32;
 typedef unsigned long long paraes_u64;
 #endif
 
-// PARAES_COMPACT=1 keeps loops rolled and the big functions out of line: for CPUs that run OpenCL,
-// where arrays live in memory anyway and the time to compile the unrolled text is not worth it. It
-// also leaves inlining to the compiler, since oclgrind runs only what is compiled without
-// optimization (-cl-opt-disable), and does not know what forced inlining leaves behind.
+// PARAES_COMPACT=1 keeps loops rolled and large functions out of line. It is for OpenCL on CPUs,
+// where arrays live in memory anyway and unrolled code takes too long to compile. It also leaves
+// inlining to the compiler: oclgrind runs only programs that are compiled without optimization
+// (-cl-opt-disable), and cannot simulate the instructions that forced inlining leaves in these.
 #ifndef PARAES_COMPACT
 #define PARAES_COMPACT 0
 #endif
@@ -36,8 +36,8 @@ typedef unsigned long long paraes_u64;
 #define PARAES_UNROLL _Pragma("unroll")
 #endif
 
-// PARAES_INLINE: must vanish in its caller, so that arguments known there select the code and
-// arrays stay in registers. PARAES_LARGE: the same, unless compact.
+// PARAES_INLINE: must be inlined, so that constant arguments select code at compile time and arrays
+// stay in registers. PARAES_LARGE: as PARAES_INLINE, but out of line with PARAES_COMPACT.
 #if defined(PARAES_OPENCL)
 #define PARAES_GLOBAL __global
 #define PARAES_SHARED __local
@@ -71,8 +71,9 @@ typedef unsigned long long paraes_u64;
 #define PARAES_LARGE PARAES_INLINE
 #endif
 
-// Bytes of b and a, numbered 4 to 7 and 0 to 3; a digit of the selector is the number of a byte of
-// the result, the last digit that of the lowest. The selector is a constant.
+// Selects four of the bytes of `a` (numbers 0 to 3) and `b` (numbers 4 to 7), like CUDA's
+// __byte_perm. Hexadecimal digit i of the selector is the number of the byte that becomes byte i of
+// the result. The selector must be a compile-time constant.
 #if defined(PARAES_CUDA)
 #define paraes_permute(a, b, selector) __byte_perm(a, b, selector)
 #elif defined(PARAES_HIP)
@@ -93,7 +94,7 @@ PARAES_INLINE paraes_u32 paraes_permute(paraes_u32 a, paraes_u32 b, paraes_u32 s
 
 PARAES_INLINE paraes_u32 paraes_swap_bytes(paraes_u32 a) { return paraes_permute(a, 0u, 0x0123u); }
 
-// Rotations of a word to the left.
+// Rotates a word to the left.
 PARAES_INLINE paraes_u32 paraes_rotate8(paraes_u32 a) { return a << 8 | a >> 24; }
 PARAES_INLINE paraes_u32 paraes_rotate16(paraes_u32 a) { return a << 16 | a >> 16; }
 PARAES_INLINE paraes_u32 paraes_rotate24(paraes_u32 a) { return a << 24 | a >> 8; }
@@ -107,7 +108,7 @@ PARAES_INLINE paraes_u32 paraes_funnel_left(paraes_u32 high, paraes_u32 low, par
 #endif
 }
 
-// The product in 64 bits. The assembly keeps the compiler from multiplying 64-bit words.
+// The 64-bit product. The assembly keeps the compiler from using a 64-bit multiplication.
 PARAES_INLINE paraes_u64 paraes_multiply(paraes_u32 a, paraes_u32 b) {
 #if defined(PARAES_CUDA)
   paraes_u64 r;
@@ -118,8 +119,8 @@ PARAES_INLINE paraes_u64 paraes_multiply(paraes_u32 a, paraes_u32 b) {
 #endif
 }
 
-// The operations of the bitsliced circuits: one instruction each on NVIDIA GPUs. The assembly is
-// there because the compiler regroups chains of ^, and then needs more instructions.
+// The operations of the bitsliced circuits: one instruction each on NVIDIA GPUs. Without the
+// assembly the compiler regroups chains of ^, and needs more instructions.
 #if defined(PARAES_CUDA)
 PARAES_INLINE paraes_u32 paraes_xor3(paraes_u32 a, paraes_u32 b, paraes_u32 c) {
   paraes_u32 r;
@@ -138,7 +139,7 @@ PARAES_INLINE paraes_u32 paraes_xor_and(paraes_u32 a, paraes_u32 b, paraes_u32 c
   asm("lop3.b32 %0, %1, %2, %3, 0x28;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
   return r;
 }
-// Bits of a where the mask has ones, of b elsewhere.
+// Bits of `a` where the mask has ones, bits of `b` elsewhere.
 PARAES_INLINE paraes_u32 paraes_choose(paraes_u32 mask, paraes_u32 a, paraes_u32 b) {
   paraes_u32 r;
   asm("lop3.b32 %0, %1, %2, %3, 0xca;" : "=r"(r) : "r"(mask), "r"(a), "r"(b));
@@ -157,8 +158,8 @@ PARAES_INLINE paraes_u32 paraes_choose(paraes_u32 mask, paraes_u32 a, paraes_u32
 }
 #endif
 
-// The same number, which the compiler must take for another: it then computes again what depends on
-// it instead of keeping that in registers, or spilling it.
+// Hides the value from the optimizer, which then recomputes what depends on it instead of keeping
+// it in registers or spilling it.
 PARAES_INLINE paraes_u64 paraes_anew(paraes_u64 a) {
 #if defined(PARAES_CUDA)
   asm volatile("" : "+l"(a));

@@ -1,20 +1,21 @@
-// The one signature of all entries, and what they start from.
+// The parameters that all entries share, and helpers for blocks and keys.
 //
-//   in, out, scratch, keys   at multiples of 16 bytes; `out` may be `in` where the offsets of every
-//                            message are equal, but for CBC
+//   in, out, scratch, keys   aligned to 16 bytes; except for CBC, `out` may be `in` if every
+//                            message has the same offset in both
 //   messages, count          the messages of the launch, as in job.h
-//   tiles                    how many tiles these have; xts_stretches: how many stretches
-//   keys                     schedules (paraes_schedule) with PARAES_MANY_KEYS; sliced keys always
-//                            with PARAES_KEYS_SLICED; hash keys for ghash
-//   scratch                  tag masks, 4 words a message, which gcm_ctr writes and ghash reads;
-//                            hash keys from ghash_prepare; 4 words a unit from xts_unit_tweaks, and
-//                            a stretch for xts_encrypt and xts_decrypt
-//   unit_blocks              XTS: blocks of a data unit
+//   tiles                    the number of their tiles; for xts_stretches, the number of stretches
+//   keys                     with PARAES_KEYS_SLICED, sliced keys; with PARAES_MANY_KEYS, schedules
+//                            (paraes_schedule); for ghash, hash keys
+//   scratch                  gcm_ctr writes and ghash reads tag masks, 4 words per message;
+//                            ghash_prepare writes hash keys; xts_unit_tweaks writes unit tweaks, 4
+//                            words each; xts_encrypt and xts_decrypt read stretch tweaks, 4 words
+//                            each
+//   unit_blocks              XTS: blocks per data unit
 //   rounds                   10, 12 or 14
-//   single                   the key of all messages where `keys` has none
+//   single                   the key of all messages, if `keys` holds none
 //
-// Any number of groups is right. ghash_prepare, expand_keys and slice_keys take `count` as the
-// number of keys and read no messages.
+// Results do not depend on the number of groups. For ghash_prepare, expand_keys and slice_keys,
+// `count` is the number of keys, and they read no messages.
 
 #ifndef PARAES_GROUP_THREADS
 #define PARAES_GROUP_THREADS 256
@@ -40,7 +41,8 @@
 #endif
 #define PARAES_ROWS (PARAES_GROUP_THREADS / 32)
 
-// Where the round keys lie. As an argument passed by value, `single` is in constant memory.
+// The address space of round keys. CUDA keeps `single`, an argument passed by value, in constant
+// memory.
 #if PARAES_MANY_KEYS || defined(PARAES_KEYS_SLICED)
 #define PARAES_KEY_SPACE PARAES_GLOBAL
 #else
@@ -76,8 +78,8 @@ typedef struct {
         group, groups                                                                             \
   }
 
-// An entry of groups of so many threads, of which so many must fit into a multiprocessor; its text
-// follows and has `job`.
+// Declares an entry for groups of `threads` threads. On CUDA, the compiler limits registers so that
+// `groups_per_unit` groups fit into a multiprocessor. The body follows the macro and uses `job`.
 #if defined(PARAES_OPENCL)
 #define PARAES_ENTRY(name, threads, groups_per_unit)                                               \
   PARAES_INLINE void name##_text(const paraes_job* job);                                           \
@@ -106,7 +108,7 @@ typedef struct {
   PARAES_INLINE void name##_text(const paraes_job* job)
 #endif
 
-// A block as four words in the order of memory, that is the columns of the state.
+// A block as four words in memory order, which are the columns of the state.
 typedef struct {
   paraes_u32 w[4];
 } paraes_block;
@@ -165,7 +167,7 @@ PARAES_INLINE void store_part(PARAES_GLOBAL paraes_u8* to, paraes_block b, parae
   }
 }
 
-// The round keys of key `index`; those of the equivalent inverse cipher for `inverse`.
+// The round keys of key `index`, for `inverse` those of the equivalent inverse cipher.
 PARAES_INLINE PARAES_KEY_SPACE const paraes_u32* key_of(const paraes_job* job, paraes_u32 index,
                                                         int inverse) {
 #if defined(PARAES_KEYS_SLICED)

@@ -24,8 +24,8 @@ PARAES_INLINE paraes_block block_of_gf128(gf128 a) {
   return b;
 }
 
-// The carry-less product. Operands are split so that ones stand four bits apart: then at most eight
-// partial products meet in one position, and their sum stays below the next.
+// The carry-less product. Operands are split so that ones are four bits apart: at most eight
+// partial products then meet in one position, and their sum does not carry into the next.
 PARAES_INLINE paraes_u64 carryless32(paraes_u32 a, paraes_u32 b) {
   const paraes_u32 a0 = a & 0x11111111, a1 = a & 0x22222222;
   const paraes_u32 a2 = a & 0x44444444, a3 = a & 0x88888888;
@@ -43,7 +43,7 @@ PARAES_INLINE paraes_u64 carryless32(paraes_u32 a, paraes_u32 b) {
          (c3 & 0x8888888888888888);
 }
 
-// The carry-less product of 64-bit words by Karatsuba's method.
+// The carry-less product of 64-bit words, by Karatsuba's method.
 PARAES_LARGE gf128 carryless64(paraes_u64 a, paraes_u64 b) {
   const paraes_u32 a0 = (paraes_u32)a, a1 = (paraes_u32)(a >> 32);
   const paraes_u32 b0 = (paraes_u32)b, b1 = (paraes_u32)(b >> 32);
@@ -82,7 +82,7 @@ PARAES_LARGE gf128 gf128_multiply(gf128 a, gf128 b) {
   return r;
 }
 
-// a x^n for n < 32: what falls off the low end are the powers from x^128 on.
+// a x^n for n < 32. The bits shifted out at the low end are the powers from x^128 on.
 PARAES_INLINE gf128 gf128_times_power(gf128 a, paraes_u32 n) {
   if (n == 0) return a;
   const paraes_u64 over = a.low << (64 - n);

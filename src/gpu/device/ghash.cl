@@ -1,8 +1,8 @@
-// GHASH (SP 800-38D section 6.4), a group of PARAES_HASH_THREADS a message. Block i of n has the
-// weight H^(n - i). Thread t takes the blocks whose exponent is t + 1 more than a multiple of the
-// number of threads: by Horner's rule with that power of H, and at the end with H^(t + 1). With
-// PARAES_HASH_TABLES the rule's multiplications are look-ups in shared memory, whose indices are
-// secret, else they are in constant time.
+// GHASH (SP 800-38D section 6.4). A group of N = PARAES_HASH_THREADS threads hashes one message at
+// a time. Block i of n has the weight H^(n - i). Thread t takes the blocks whose exponent is t + 1
+// modulo N: it adds them by Horner's rule with the factor H^N, and multiplies the sum by H^(t + 1).
+// With PARAES_HASH_TABLES the multiplications by H^N are look-ups in shared memory with secret
+// indices, otherwise they take constant time.
 
 PARAES_INLINE gf128 hash_subkey(const paraes_job* job, paraes_u32 k) {
   paraes_block h;
@@ -19,7 +19,7 @@ PARAES_INLINE gf128 hash_subkey(const paraes_job* job, paraes_u32 k) {
   return gf128_of_block(h);
 }
 
-// Hash keys have the powers of H as four words each, the highest first.
+// Hash keys store each power of H as four words, the most significant first.
 PARAES_INLINE void put_power(PARAES_GLOBAL paraes_u32* to, gf128 a) {
   to[0] = (paraes_u32)(a.high >> 32);
   to[1] = (paraes_u32)a.high;
@@ -46,10 +46,11 @@ PARAES_INLINE paraes_block shared_block(PARAES_SHARED const paraes_u32* from) {
   return b;
 }
 
-// The hash keys of keys 0 to count - 1 go to scratch, PARAES_HASH_KEY_WORDS each.
+// Computes the hash keys of keys 0 to count - 1 into scratch, PARAES_HASH_KEY_WORDS each.
 PARAES_ENTRY(ghash_prepare, PARAES_HASH_THREADS, 1) {
   const paraes_u32 t = job->thread;
-  // Threads of one row encrypt under different keys at once, as far as there are enough keys.
+  // If there are enough keys, the threads of a warp-sized group encrypt under different keys at
+  // once.
   const paraes_u32 share_of_group = (job->count + job->groups - 1) / job->groups;
   const paraes_u32 chunk = share_of_group < 32 ? share_of_group : 32;
   for (paraes_u32 first = job->group * chunk; first < job->count; first += job->groups * chunk) {
@@ -80,8 +81,9 @@ PARAES_ENTRY(ghash_prepare, PARAES_HASH_THREADS, 1) {
 
 #ifdef PARAES_HASH_TABLES
 // The product with a fixed factor f is the sum of one entry for each of the 32 nibbles of a block:
-// table p has the products of nibble p. Each entry is there PARAES_HASH_COPIES times in a row, for
-// threads of different banks. The basis, f x^i for i < 128, shares its place with the sums.
+// table p holds the products of nibble p. Each entry is stored PARAES_HASH_COPIES times in a row,
+// so that threads read different banks. The basis, f x^i for i < 128, shares its memory with the
+// sums.
 #define PARAES_HASH_TABLE_WORDS (2048 * PARAES_HASH_COPIES)
 #define PARAES_SUMS(job) ((job)->shared + PARAES_HASH_TABLE_WORDS)
 
@@ -132,7 +134,7 @@ PARAES_LARGE paraes_block table_product(const paraes_job* job, paraes_block a) {
 #define PARAES_SUMS(job) ((job)->shared)
 #endif
 
-// Block i of what is hashed: the text, the last block filled up with zeros, then the lengths.
+// Block i of the input of GHASH: the text, padded with zeros to whole blocks, then the lengths.
 PARAES_INLINE paraes_block hash_input(PARAES_GLOBAL const paraes_u8* text, paraes_u64 bytes,
                                       paraes_u64 i) {
   const paraes_u64 whole = bytes / 16;
@@ -145,7 +147,7 @@ PARAES_INLINE paraes_block hash_input(PARAES_GLOBAL const paraes_u8* text, parae
   return lengths;
 }
 
-// `keys` has the hash keys, scratch the tag masks.
+// `keys` holds the hash keys, scratch the tag masks.
 PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
   const paraes_u32 t = job->thread;
   PARAES_SHARED paraes_u32* sums = PARAES_SUMS(job);
@@ -164,7 +166,7 @@ PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
     const gf128 factor = get_power(powers + 4 * (PARAES_HASH_THREADS - 1));
     const paraes_u64 n = bytes / 16 + (bytes % 16 != 0 ? 1 : 0) + (partial ? 0 : 1);
 #ifdef PARAES_HASH_TABLES
-    // A short message has no use for them.
+    // Short messages do not use the tables.
     if (n > PARAES_HASH_THREADS && (!have_tables || table_key != message->key)) {
       build_tables(job, factor);
       table_key = message->key;
@@ -199,7 +201,7 @@ PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
         sum = xor_blocks(
             sum, load_block((PARAES_GLOBAL const paraes_u8*)(job->scratch + 4 * (paraes_u64)m)));
       }
-      // Tags are at multiples of 4 bytes only.
+      // Tags are only aligned to 4 bytes.
       PARAES_GLOBAL paraes_u32* tag = (PARAES_GLOBAL paraes_u32*)(job->out + message->tag);
       PARAES_UNROLL
       for (int w = 0; w < 4; ++w) tag[w] = sum.w[w];

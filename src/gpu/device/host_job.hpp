@@ -1,4 +1,4 @@
-// device/job.h for the host.
+// The structures of device/job.h for the host.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ static_assert(sizeof(paraes_message) == 64 && sizeof(paraes_schedule) == 480,
 
 namespace paraes::gpu {
 
-// A message with key 0 and no flags; `iv` is 16 bytes, or nullptr where the mode has none.
+// A message with key 0 and no flags. `iv` points to 16 bytes, or is nullptr if the mode has none.
 inline paraes_message make_message(std::uint64_t in, std::uint64_t out, std::uint64_t bytes,
                                    const std::uint8_t* iv) {
   paraes_message message{};

@@ -1,6 +1,6 @@
-// Key expansion (FIPS 197 section 5.2), a thread a key.
+// Key expansion (FIPS 197 section 5.2). A thread expands one key at a time.
 
-// In words of little-endian bytes, RotWord is a rotation to the right by 8 bits.
+// InvMixColumns of one column.
 PARAES_INLINE paraes_u32 inverse_mix_word(paraes_u32 a) {
   const paraes_u32 a2 = xtime4(a);
   const paraes_u32 a4 = xtime4(a2);
@@ -9,7 +9,7 @@ PARAES_INLINE paraes_u32 inverse_mix_word(paraes_u32 a) {
   return a14 ^ paraes_rotate24(a9 ^ a2) ^ paraes_rotate16(a9 ^ a4) ^ paraes_rotate8(a9);
 }
 
-// `in` has `count` keys of 16, 24 or 32 bytes as `rounds` says; `out` gets as many schedules.
+// Expands `count` keys in `in`, of 16, 24 or 32 bytes as `rounds` implies, to schedules in `out`.
 PARAES_ENTRY(expand_keys, PARAES_GROUP_THREADS, 1) {
   const paraes_u32 key_words = job->rounds - 6;
   const paraes_u32 words = 4 * (job->rounds + 1);
@@ -17,7 +17,7 @@ PARAES_ENTRY(expand_keys, PARAES_GROUP_THREADS, 1) {
   for (paraes_u64 k = (paraes_u64)PARAES_GROUP_THREADS * job->group + job->thread; k < job->count;
        k += threads) {
     PARAES_GLOBAL const paraes_u32* key = (PARAES_GLOBAL const paraes_u32*)job->in + key_words * k;
-    // Written and read again instead of kept in an array, which would be in slower memory.
+    // Words are written and read back, because an array would lie in slower memory.
     PARAES_GLOBAL paraes_schedule* schedule = (PARAES_GLOBAL paraes_schedule*)job->out + k;
     paraes_u32 last = 0;
     paraes_u32 rcon = 1;
@@ -27,6 +27,7 @@ PARAES_ENTRY(expand_keys, PARAES_GROUP_THREADS, 1) {
         last = key[i];
       } else {
         if (phase == 0) {
+          // The lowest byte of a word is the first, so RotWord rotates right by 8 bits.
           last = sub_word(paraes_rotate24(last)) ^ rcon;
           rcon = xtime4(rcon);
         } else if (key_words == 8 && phase == 4) {
@@ -36,7 +37,7 @@ PARAES_ENTRY(expand_keys, PARAES_GROUP_THREADS, 1) {
       }
       phase = phase + 1 == key_words ? 0 : phase + 1;
       schedule->encrypt[i] = last;
-      // Round keys in reverse order, all but the outermost through InvMixColumns.
+      // Round keys in reverse order; InvMixColumns transforms all but the first and the last.
       const paraes_u32 round = i / 4;
       const paraes_u32 inner = round != 0 && round != job->rounds;
       schedule->decrypt[4 * (job->rounds - round) + i % 4] = inner ? inverse_mix_word(last) : last;

@@ -1,6 +1,6 @@
-// The modes, for every kernel. A kernel supplies begin_tiles, encrypt_batch, decrypt_batch and,
-// with counters.cl or instead of it, begin_counters and encrypt_counters. A batch is PARAES_BATCH
-// blocks of a thread, of which word w of block i is s[w * PARAES_BATCH + i].
+// The modes, for every kernel. A kernel defines begin_tiles, encrypt_batch and decrypt_batch;
+// either the kernel or counters.cl defines begin_counters and encrypt_counters. A batch is
+// PARAES_BATCH blocks of one thread; word w of block i is s[w * PARAES_BATCH + i].
 
 #define PARAES_MODE_ECB_ENCRYPT 0
 #define PARAES_MODE_ECB_DECRYPT 1
@@ -11,15 +11,15 @@
 #define PARAES_MODE_GCM 6
 #define PARAES_MODE_UNIT_TWEAKS 7
 
-// How many blocks a thread loads before it stores the first of them: `out` may be `in`, so the
-// compiler does not move a load before a store.
+// How many blocks a thread loads before it stores the first of them. `out` may be `in`, so the
+// compiler cannot move a load before a store.
 #if PARAES_BATCH < 8
 #define PARAES_CHUNK PARAES_BATCH
 #else
 #define PARAES_CHUNK 8
 #endif
 
-// The message that a tile belongs to: the last whose first tile is not beyond it.
+// The message that a tile belongs to: the last one whose first_tile is at most `tile`.
 PARAES_INLINE paraes_u32 message_of_tile(const paraes_job* job, paraes_u64 tile) {
   paraes_u32 low = 0;
   paraes_u32 high = job->count;
@@ -34,12 +34,12 @@ PARAES_INLINE paraes_u32 message_of_tile(const paraes_job* job, paraes_u64 tile)
   return low;
 }
 
-// Loads and stores of a thread's block i of a batch. Of the text from `block` on, which is that of
-// i = 0, the thread has the blocks 0, 32, … below `left`; the text has `blocks` in all.
+// fetch and put load and store block i of a thread. Its block 0 is block `block` of the text, and
+// each next one is 32 blocks later. Block i exists if 32 i < left. The text has `blocks` blocks.
 #ifdef PARAES_STATE_SHARED
-// Every thread of the group comes here, with i = 0. The words of a row's 32 blocks pass between
-// memory and the states in shared memory in the order in which they lie, so that the accesses of a
-// row are consecutive words. For lane 0 `block` may be -1.
+// All threads of the group must call these, with i = 0, because of the barriers. Each warp-sized
+// group copies the words of its 32 blocks in memory order between memory and `row`, its states in
+// shared memory, so that its threads access consecutive words. In lane 0 `block` may be -1.
 PARAES_INLINE paraes_block fetch(const paraes_job* job, PARAES_GLOBAL const paraes_u8* text,
                                  paraes_u64 block, paraes_u32 i, paraes_u32 left,
                                  paraes_u64 blocks) {
@@ -98,7 +98,7 @@ PARAES_INLINE paraes_block batch_block(const paraes_u32* s, int i) {
   return b;
 }
 
-// One tile. `tile` may be beyond the last one where a barrier needs every thread.
+// Processes one tile. `tile` may be beyond the last one, because every thread must reach barriers.
 PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mode) {
   const int xts = mode == PARAES_MODE_XTS_ENCRYPT || mode == PARAES_MODE_XTS_DECRYPT;
   const int counting =
@@ -116,7 +116,7 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
   PARAES_KEY_SPACE const paraes_u32* key = key_of(job, message->key, inverse);
   const paraes_u64 whole = tile < job->tiles ? message->bytes / 16 : 0;
   const paraes_u32 part = counting && tile < job->tiles ? (paraes_u32)message->bytes % 16 : 0;
-  // GCM: block 0 is J0, and block b of the stream is for block b - 1 of the text.
+  // GCM: counter block 0 is J0, and counter block b encrypts block b - 1 of the text.
   const paraes_u64 ahead = mode == PARAES_MODE_GCM ? 1 : 0;
   const paraes_u64 blocks = mode == PARAES_MODE_UNIT_TWEAKS
                                 ? (whole + job->unit_blocks - 1) / job->unit_blocks
@@ -124,8 +124,8 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
   const paraes_u64 tile_first =
       (tile - message->first_tile) * PARAES_TILE_BLOCKS(PARAES_BLOCKS_PER_THREAD);
   const paraes_u64 first = tile_first + job->thread % 32;
-  // From `first` on, as far as this tile may need; and whether the message ends in this tile with
-  // a part of a block, which is block `blocks`.
+  // `left` is the number of blocks from `first` on, at most those of a tile. has_part says whether
+  // the message ends in this tile with a partial block, which is block `blocks`.
   const paraes_u32 most = PARAES_TILE_BLOCKS(PARAES_BLOCKS_PER_THREAD);
   const paraes_u32 left = first >= blocks         ? 0
                           : blocks - first < most ? (paraes_u32)(blocks - first)
@@ -169,7 +169,7 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
         }
       }
 #if PARAES_BATCH > 1 && PARAES_BATCH == PARAES_BLOCKS_PER_THREAD
-      // So large a state leaves no registers for what both sides of the cipher need.
+      // A state this large leaves no registers for values from before the cipher: recompute them.
       const paraes_u64 at = paraes_anew(first);
       const paraes_u32 left_at = (paraes_u32)paraes_anew(left);
       if (xts) after = tweak_cursor_at(job, at);
@@ -206,7 +206,7 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
         }
       }
       if (has_part) {
-        // Masks instead of branches, which become a run-time index into the state.
+        // Masks, because the compiler would turn branches into a run-time index into the state.
         paraes_u32 mine = 0;
         paraes_block stream = zero_block();
         PARAES_UNROLL
@@ -226,7 +226,7 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
   } while (from < PARAES_BLOCKS_PER_THREAD);
 }
 
-// The rows of all groups share out the tiles.
+// Distributes the tiles over the warp-sized groups of all groups of threads.
 PARAES_INLINE void do_tiles(const paraes_job* job, const int mode) {
   const int inverse = mode == PARAES_MODE_ECB_DECRYPT || mode == PARAES_MODE_CBC_DECRYPT ||
                       mode == PARAES_MODE_XTS_DECRYPT;
@@ -247,19 +247,19 @@ PARAES_TILE_ENTRY(ecb_encrypt) { do_tiles(job, PARAES_MODE_ECB_ENCRYPT); }
 
 PARAES_TILE_ENTRY(ecb_decrypt) { do_tiles(job, PARAES_MODE_ECB_DECRYPT); }
 
-// `out` must not be `in`.
+// `out` must not be `in`, because threads read the ciphertext block before each of theirs.
 PARAES_TILE_ENTRY(cbc_decrypt) { do_tiles(job, PARAES_MODE_CBC_DECRYPT); }
 
 PARAES_TILE_ENTRY(ctr) { do_tiles(job, PARAES_MODE_CTR); }
 
-// The key stream of J0, which masks the tag of message m, goes to scratch + 4 m.
+// Also writes the key stream of J0, which masks the tag of message m, to scratch + 4 m.
 PARAES_TILE_ENTRY(gcm_ctr) { do_tiles(job, PARAES_MODE_GCM); }
 
-// Encrypts the numbers of the units of one message, under the key for tweaks, to 4 words of scratch
-// each. Tiles have units instead of blocks.
+// Encrypts the unit numbers of one message under the tweak key, each to 4 words of scratch. Tiles
+// consist of units instead of blocks.
 PARAES_TILE_ENTRY(xts_unit_tweaks) { do_tiles(job, PARAES_MODE_UNIT_TWEAKS); }
 
-// One message of whole blocks; scratch has the tweaks of its stretches.
+// One message of whole blocks. Scratch holds its stretch tweaks.
 PARAES_TILE_ENTRY(xts_encrypt) { do_tiles(job, PARAES_MODE_XTS_ENCRYPT); }
 
 PARAES_TILE_ENTRY(xts_decrypt) { do_tiles(job, PARAES_MODE_XTS_DECRYPT); }

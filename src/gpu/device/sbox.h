@@ -40,7 +40,8 @@ PARAES_INLINE paraes_u32 xtime4(paraes_u32 a) {
   return ((a & 0x7f7f7f7fu) << 1) ^ ((a >> 7 & 0x01010101u) * 0x1bu);
 }
 
-// One entry of the table of row 0 (FIPS 197 sections 5.1 and 5.3.5); row r's is rotated by 8 r.
+// Entry x of the round table of row 0 (FIPS 197 sections 5.1 and 5.3.5). The entry of row r is this
+// one rotated left by 8 r bits.
 PARAES_INLINE paraes_u32 table_entry(paraes_u32 x, int inverse) {
   const paraes_u32 s = inverse ? inverse_sbox[x] : sbox[x];
   const paraes_u32 s2 = xtime4(s);

@@ -1,18 +1,18 @@
-// Counter blocks of the `ttable` kernel. As long as no carry passes them, only the last two bytes
-// of a thread's counters change. Bytes 15 and 14 go to columns 0 and 1 of round 1, so of the 32
-// look-ups of the first two rounds a block needs 2 and 8; the rest is kept.
+// Counter blocks of the `ttable` kernel. Unless a carry goes further, only the last two bytes of a
+// thread's counters change. Bytes 15 and 14 enter columns 0 and 1 of round 1, so a block needs only
+// 2 of the 16 look-ups of round 1 and 8 of those of round 2. The rest is computed once.
 
 typedef struct {
   paraes_block iv;
   paraes_u64 first;
-  paraes_u32 low;        // the first counter, its low 16 bits
-  paraes_u32 word;       // word 3 of the state without those bits
-  paraes_u32 first0;     // round 1, column 0: what does not depend on byte 15
-  paraes_u32 first1;     // and column 1 on byte 14
+  paraes_u32 low;        // low 16 bits of the first counter
+  paraes_u32 word;       // word 3 of the state, without those bits
+  paraes_u32 first0;     // round 1: column 0 without the part of byte 15
+  paraes_u32 first1;     // round 1: column 1 without the part of byte 14
   paraes_u32 second[4];  // round 2: what columns 2 and 3 of round 1 contribute
 } paraes_counters;
 
-// Entry x of the table of a row, in the place of that row.
+// The entry for byte `row` of `s` in the round table of that row.
 PARAES_INLINE paraes_u32 row_entry(PARAES_SHARED const paraes_u32* t, const int row, paraes_u32 s,
                                    paraes_u32 lane4) {
   const paraes_u32 address = entry_address(s, row, lane4);

@@ -58,7 +58,7 @@ PARAES_LARGE paraes_block tweak_of_stretch(paraes_block t, paraes_u32 s) {
     const paraes_block twice = tweak_shifted(once, m);
     t = xor_blocks(xor_blocks(t, once), xor_blocks(twice, tweak_shifted(twice, 5 * m)));
   }
-  // Units of more than 64 KiB only. x^4096 = x^224 + x^64 + x^32 + 1, with x^224 reduced.
+  // Only for units of more than 64 KiB. x^4096 = x^224 + x^64 + x^32 + 1, with x^224 reduced.
   paraes_block p;
   p.w[0] = p.w[1] = p.w[2] = 1;
   p.w[3] = 0x87;
@@ -69,8 +69,8 @@ PARAES_LARGE paraes_block tweak_of_stretch(paraes_block t, paraes_u32 s) {
   return t;
 }
 
-// From the tweaks of units in `in`, 4 words each, those of their stretches of 32 blocks to `out`.
-// `tiles` is how many stretches there are; a thread makes one at a time.
+// Computes stretch tweaks in `out` from unit tweaks in `in`, 4 words each. `tiles` is the number of
+// stretches. A thread computes one at a time.
 PARAES_ENTRY(xts_stretches, PARAES_GROUP_THREADS, 1) {
   const paraes_u32 each = PARAES_STRETCHES(job->unit_blocks);
   const paraes_u64 threads = (paraes_u64)PARAES_GROUP_THREADS * job->groups;
@@ -82,16 +82,17 @@ PARAES_ENTRY(xts_stretches, PARAES_GROUP_THREADS, 1) {
   }
 }
 
-// Walks over the tweaks of blocks that are 32 apart. Where a unit is a whole number of stretches,
-// the threads of a row share one entry and multiply it by the power of their lane.
+// Steps through the tweaks of blocks that are 32 apart. If a unit is a whole number of stretches,
+// the threads of a warp-sized group read the same stretch tweak and multiply it by the power of
+// their lane.
 typedef struct {
   PARAES_GLOBAL const paraes_u8* stretches;
-  paraes_u64 stretch;  // the first of this unit
-  paraes_u32 within;   // the block's number in its unit
+  paraes_u64 stretch;  // first stretch of this unit
+  paraes_u32 within;   // number of the block in its unit
   paraes_u32 unit_blocks;
   paraes_u32 unit_stretches;
-  paraes_u32 step_stretches;  // 32 blocks are so many whole units, in stretches,
-  paraes_u32 step_within;     // and so many blocks
+  paraes_u32 step_stretches;  // stretches of the whole units in 32 blocks
+  paraes_u32 step_within;     // blocks left over from these units
 } tweak_cursor;
 
 PARAES_INLINE tweak_cursor tweak_cursor_at(const paraes_job* job, paraes_u64 block) {

@@ -10,10 +10,10 @@
 namespace paraes::gpu {
 namespace {
 
-// The texts of a program: what all have, and its own of AES and of counters.
+// The source files of a program: those that all programs share, and its own for AES and counters.
 template <std::size_t Aes, std::size_t Counters>
-constexpr auto texts(const std::string_view (&aes)[Aes],
-                     const std::string_view (&counters)[Counters]) {
+constexpr auto source_files(const std::string_view (&aes)[Aes],
+                            const std::string_view (&counters)[Counters]) {
   constexpr std::string_view before[] = {"dialect.h", "job.h", "sizes.h", "entry.h", "sbox.h"};
   constexpr std::string_view after[] = {"xts.cl", "modes.cl", "gf128.cl", "ghash.cl", "keys.cl"};
   std::array<std::string_view, std::size(before) + Aes + Counters + std::size(after)> all;
@@ -24,12 +24,13 @@ constexpr auto texts(const std::string_view (&aes)[Aes],
   return all;
 }
 
-constexpr auto reference_files = texts({"aes_reference.cl"}, {"counters.cl"});
+constexpr auto reference_files = source_files({"aes_reference.cl"}, {"counters.cl"});
 constexpr auto ttable_simple_files =
-    texts({"aes_reference.cl", "aes_ttable_simple.cl"}, {"counters.cl"});
+    source_files({"aes_reference.cl", "aes_ttable_simple.cl"}, {"counters.cl"});
 constexpr auto ttable_files =
-    texts({"aes_reference.cl", "aes_ttable.cl"}, {"counters.cl", "ttable_counters.cl"});
-constexpr auto bitslice_files = texts({"aes_bitslice.cl"}, {"counters.cl", "bitslice_counters.cl"});
+    source_files({"aes_reference.cl", "aes_ttable.cl"}, {"counters.cl", "ttable_counters.cl"});
+constexpr auto bitslice_files =
+    source_files({"aes_bitslice.cl"}, {"counters.cl", "bitslice_counters.cl"});
 
 constexpr std::string_view reference_options[] = {
     "-DPARAES_KERNEL_REFERENCE", "-DPARAES_BLOCKS_PER_THREAD=1", "-DPARAES_BATCH=1"};
@@ -109,8 +110,7 @@ const KernelRow& find_kernel_row(std::string_view name) {
     if (row.name == name) return row;
     names.append(names.empty() ? "" : ", ").append(row.name);
   }
-  throw InvalidArgument("no GPU kernel has the name '" + std::string(name) + "'; there are " +
-                        names);
+  throw InvalidArgument("no GPU kernel has the name '" + std::string(name) + "'; use " + names);
 }
 
 }  // namespace paraes::gpu

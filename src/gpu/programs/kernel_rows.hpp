@@ -11,13 +11,13 @@ namespace paraes::gpu {
 struct KernelRow {
   std::string_view name;  // as in Execution::kernel
   Timing timing;
-  std::span<const std::string_view> files;    // of src/gpu/device, in their order
-  std::span<const std::string_view> options;  // its own flags
+  std::span<const std::string_view> files;    // in src/gpu/device, concatenated in this order
+  std::span<const std::string_view> options;  // -D flags of this kernel
   unsigned blocks_per_thread;
   unsigned group_threads;
-  bool sliced_keys;  // keys go through the entry slice_keys
-  bool tables;       // it looks tables up, of which a group may hold 1, 2 or 4
-  bool hash_tables;  // so does its GHASH
+  bool sliced_keys;  // the entry slice_keys prepares its keys
+  bool tables;       // it can keep 1, 2 or 4 round tables in shared memory
+  bool hash_tables;  // its GHASH uses tables
 };
 
 // Every GPU kernel, fastest first.

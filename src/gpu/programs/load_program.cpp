@@ -8,13 +8,13 @@
 namespace paraes::gpu {
 namespace {
 
-// What to install so that programs can be compiled.
+// How to get a compiler.
 std::string missing_compiler(const std::string& runtime) {
   if (runtime == "cuda") {
     return "install NVRTC (the CUDA toolkit, or PyPI's nvidia-cuda-nvrtc)";
   }
   if (runtime == "hip") return "install hipRTC (ROCm; Debian: libamdhip64-dev)";
-  return "its OpenCL driver has no compiler";
+  return "install an OpenCL driver that has a compiler";
 }
 
 }  // namespace
@@ -26,7 +26,7 @@ LoadedProgram load_program(Device& device, const ProgramVariant& variant) {
     const std::string path = path_in(folder, prepared);
     const std::vector<std::uint8_t> file = read_program_file(path);
     if (file.empty()) continue;
-    // It was put there on purpose, so that what is wrong with it is said.
+    // The user has chosen this file, so damage is an error.
     try {
       return {device.load(unpack(file)), path};
     } catch (const IntegrityError& error) {
@@ -41,20 +41,20 @@ LoadedProgram load_program(Device& device, const ProgramVariant& variant) {
       try {
         return {device.load(unpack(file)), "cached"};
       } catch (const Error&) {
-        // Damaged, or of a driver that says the same version and is another: compiled again below.
+        // Damaged, or from another driver that reports the same version: compile it again below.
       }
     }
   }
   if (info.compiler.empty()) {
     throw MissingProgram(
-        "nothing here compiles programs for " + info.id + " (" + info.name +
+        "there is no compiler of programs for " + info.id + " (" + info.name +
             "): " + missing_compiler(runtime_of(info)) +
-            ", or put programs made elsewhere into a folder of PARAES_PROGRAM_PATH",
+            ", or put programs that were compiled elsewhere into a folder of PARAES_PROGRAM_PATH",
         info.target);
   }
   const Binary binary = device.compile(source_of(*variant.row), options_of(variant));
   auto program = device.load(binary);
-  // What cannot be kept is compiled again the next time.
+  // If this fails, the program is compiled again next time.
   if (!folder.empty()) static_cast<void>(write_program_file(folder, name, pack(binary)));
   return {std::move(program), "compiled"};
 }

@@ -1,4 +1,4 @@
-// Where the program of a device comes from, in this order:
+// Loads the program of a device from the first of these that has it:
 //   1. the folders of PARAES_PROGRAM_PATH, which prepare() fills;
 //   2. the cache;
 //   3. the compiler of the runtime, whose result goes into the cache.
@@ -17,8 +17,9 @@ struct LoadedProgram {
   std::string origin;  // "compiled", "cached" or the path of a prepared file, for -v
 };
 
-// Throws MissingProgram if the program is nowhere and nothing compiles it, DamagedProgram if a
-// folder of PARAES_PROGRAM_PATH has one that is damaged.
+// Throws MissingProgram if no place has the program and there is no compiler, DamagedProgram if the
+// program in a folder of PARAES_PROGRAM_PATH is damaged, DeviceError if it cannot be compiled or
+// loaded.
 [[nodiscard]] LoadedProgram load_program(Device& device, const ProgramVariant& variant);
 
 }  // namespace paraes::gpu

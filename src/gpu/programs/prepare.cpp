@@ -13,8 +13,7 @@
 namespace paraes::gpu {
 namespace {
 
-// Shared memory of a group on the chips that programs can be prepared for: what a GPU of this
-// target says of itself.
+// The shared memory per group that a GPU of this target reports.
 std::uint64_t shared_bytes_of(std::string_view target) {
   struct Chip {
     std::string_view target;
@@ -27,7 +26,7 @@ std::uint64_t shared_bytes_of(std::string_view target) {
   for (const Chip& chip : chips) {
     if (chip.target == target) return chip.kib << 10;
   }
-  // All of AMD's have as much; of a chip that is newer than this list at least that can be said.
+  // All GPUs of AMD have 64 KiB. Chips that are newer than the table above have at least as much.
   return std::uint64_t{64} << 10;
 }
 
@@ -43,21 +42,21 @@ std::vector<std::string> prepare(const KernelRow& row, std::string_view target,
   const bool cuda = target.substr(0, 3) == "sm_";
   if (!cuda && target.substr(0, 3) != "gfx") {
     throw InvalidArgument("there is no target '" + std::string(target) +
-                          "': it is sm_NN for NVIDIA's GPUs and gfxNNN for AMD's");
+                          "': use sm_NN for an NVIDIA GPU or gfxNNN for an AMD GPU");
   }
   const std::unique_ptr<Compiler> compiler = cuda ? open_nvrtc() : open_hiprtc();
   std::vector<ProgramVariant> variants = {variant};
   if (const ProgramVariant many = for_many_keys(variant); many.many_keys) variants.push_back(many);
   std::vector<std::string> paths;
-  for (const ProgramVariant& each : variants) {
-    const Binary binary = compiler->compile(source_of(row), options_of(each), std::string(target));
-    const std::string name = prepared_name(each, target);
+  for (const ProgramVariant& built : variants) {
+    const Binary binary = compiler->compile(source_of(row), options_of(built), std::string(target));
+    const std::string name = prepared_name(built, target);
     paths.push_back(path_in(folder, name));
     if (!write_program_file(folder, name, pack(binary))) {
       const int code = errno;
-      std::string what = "cannot write ";
-      what.append(paths.back()).append(": ").append(std::generic_category().message(code));
-      throw IoError(what, code);
+      std::string message = "cannot write ";
+      message.append(paths.back()).append(": ").append(std::generic_category().message(code));
+      throw IoError(message, code);
     }
   }
   return paths;

@@ -1,4 +1,4 @@
-// Compiles programs for GPUs that need not be there, into a folder of PARAES_PROGRAM_PATH.
+// Compiles programs into a folder of PARAES_PROGRAM_PATH. No GPU is needed.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace paraes::gpu {
 
-// See prepare_programs of paraes/devices.hpp.
+// See prepare_programs() in paraes/devices.hpp.
 std::vector<std::string> prepare(const KernelRow& row, std::string_view target,
                                  const std::string& folder);
 

@@ -29,7 +29,7 @@ std::string hex(std::span<const std::uint8_t> bytes) {
   return text;
 }
 
-// `text` as part of a file's name: letters and digits stay, the rest becomes '-'.
+// `text` as part of a file name: letters, digits, '_' and '.' stay, everything else becomes '-'.
 std::string for_file_name(std::string_view text) {
   std::string name;
   for (const char c : text) {
@@ -96,7 +96,7 @@ std::vector<std::uint8_t> pack(const Binary& binary) {
 Binary unpack(std::span<const std::uint8_t> file) {
   constexpr std::size_t header = magic.size() + sizeof(Sha256::Digest);
   if (file.size() <= header || std::memcmp(file.data(), magic.data(), magic.size()) != 0) {
-    throw IntegrityError("this is no program of this version");
+    throw IntegrityError("this is not a program file of this version");
   }
   Binary binary(file.begin() + header, file.end());
   const Sha256::Digest digest = digest_of(binary);
@@ -108,7 +108,7 @@ Binary unpack(std::span<const std::uint8_t> file) {
 
 std::string cache_folder() {
   std::string base = environment("XDG_CACHE_HOME");
-  // The XDG base directory specification takes absolute paths alone.
+  // The XDG base directory specification allows only absolute paths.
   if (base.empty() || base[0] != '/') {
     base = environment("HOME");
     if (base.empty() || base[0] != '/') return "";
@@ -117,7 +117,7 @@ std::string cache_folder() {
   static_cast<void>(mkdir(base.c_str(), 0700));
   std::string folder = base + "/paraes";
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return "";
-  // Machine code that others could write would be theirs to run.
+  // If others could write here, their machine code would run with this user's keys.
   struct stat status {};
   if (stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||
       status.st_uid != geteuid() || (status.st_mode & 022) != 0) {

@@ -1,4 +1,4 @@
-// Compiled programs as files: how they are named and packed, and the folders that have them.
+// Files of compiled programs: their names and format, and the folders that hold them.
 #pragma once
 
 #include <cstdint>
@@ -12,35 +12,35 @@
 
 namespace paraes::gpu {
 
-// The name of a program's file in a folder of PARAES_PROGRAM_PATH and in the cache. Both have a
-// digest of source and options, so that programs of another version are not found; that of the
+// The name of a program's file in a folder of PARAES_PROGRAM_PATH, and in the cache. Both contain a
+// digest of source and options, so that programs of other versions are not found. The digest in the
 // cache also covers device, driver and compiler.
 [[nodiscard]] std::string prepared_name(const ProgramVariant& variant, std::string_view target);
 [[nodiscard]] std::string cached_name(const ProgramVariant& variant, const DeviceInfo& device);
 
-// A program as the bytes of a file, with a digest, and back. `unpack` throws IntegrityError if they
-// are damaged.
+// Converts a program to the bytes of a file, which include a digest, and back. `unpack` throws
+// IntegrityError if they are damaged.
 [[nodiscard]] std::vector<std::uint8_t> pack(const Binary& binary);
 [[nodiscard]] Binary unpack(std::span<const std::uint8_t> file);
 
 // The folders of PARAES_PROGRAM_PATH, which colons separate.
 [[nodiscard]] std::vector<std::string> prepared_folders();
 
-// $XDG_CACHE_HOME/paraes or ~/.cache/paraes, made if need be. Empty if there is none, or others can
-// write there: machine code in it would be theirs to run.
+// $XDG_CACHE_HOME/paraes or ~/.cache/paraes, created if necessary. Empty if there is none, or if
+// others can write there: their machine code would run with this user's keys.
 [[nodiscard]] std::string cache_folder();
 
 [[nodiscard]] std::string path_in(std::string folder, std::string_view name);
 
-// The whole file; nothing if it cannot be read.
+// The whole file; empty if it cannot be read.
 [[nodiscard]] std::vector<std::uint8_t> read_program_file(const std::string& path);
 
-// Writes under a temporary name and renames, so that no process reads half of it. False, with errno
-// set, if that fails.
+// Writes under a temporary name and renames, so that no process reads a partial file. Returns false
+// and sets errno if that fails.
 [[nodiscard]] bool write_program_file(const std::string& folder, const std::string& name,
                                       std::span<const std::uint8_t> bytes);
 
-// "cuda" of "cuda:0".
+// The runtime in the device's id: "cuda" for "cuda:0".
 [[nodiscard]] std::string runtime_of(const DeviceInfo& device);
 
 }  // namespace paraes::gpu

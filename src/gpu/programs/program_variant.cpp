@@ -15,8 +15,8 @@ ProgramVariant variant_for(const KernelRow& row, const DeviceInfo& device) {
   variant.compact = device.is_cpu || is_pocl(device);
   const auto fits = [&](std::uint32_t bytes) { return bytes <= device.shared_bytes; };
   if (row.tables) {
-    // With two tables look-ups are the limit and not arithmetic; four would halve the groups that a
-    // processor holds at once.
+    // With two tables look-ups limit the speed, not arithmetic. Four would halve the groups that a
+    // multiprocessor holds at once.
     variant.tables = 2;
     if (!fits(mode_shared_bytes(variant))) variant.tables = 1;
   }
@@ -73,7 +73,7 @@ std::string source_of(const KernelRow& row) {
     const EmbeddedFile* const found =
         std::find_if(embedded_files, end, [&](const EmbeddedFile& e) { return e.name == file; });
     if (found == end) throw Error("the library was built without " + std::string(file));
-    // So that a compiler's messages name the file.
+    // Makes compiler messages name the file.
     source.append("#line 1 \"").append(file).append("\"\n").append(found->text).append("\n");
   }
   return source;

@@ -1,5 +1,5 @@
-// How the program of a kernel is built for one device: its source, its flags, and the memory that
-// its entries need.
+// One build of a kernel's program for a device: its source, its flags, and the memory that its
+// entries need.
 #pragma once
 
 #include <cstddef>
@@ -14,31 +14,31 @@ namespace paraes::gpu {
 
 struct ProgramVariant {
   const KernelRow* row;
-  unsigned tables = 0;  // 1, 2 or 4 tables in the shared memory of a group; 0: the row has none
-  unsigned hash_copies = 0;  // copies of GHASH's tables there; 0: it has none
-  bool compact = false;      // for OpenCL devices that are CPUs: less code, soon compiled
-  bool many_keys = false;    // each message of a launch has a key of its own
+  unsigned tables = 0;  // round tables in shared memory: 1, 2 or 4; 0: KernelRow::tables is false
+  unsigned hash_copies = 0;  // copies of the GHASH tables there; 0: there are no such tables
+  bool compact = false;      // for OpenCL on CPUs: less code, which compiles faster
+  bool many_keys = false;    // messages of a launch have different keys
 };
 
-// The variant of `row` for a device: as many tables as suit its shared memory. Throws
-// Unavailable if it holds not even the fewest.
+// The variant of `row` for a device, with as many tables as suit its shared memory. Throws
+// Unavailable if that is too small for the fewest tables.
 [[nodiscard]] ProgramVariant variant_for(const KernelRow& row, const DeviceInfo& device);
 
-// The variant for launches whose messages have keys of their own: `variant` itself where its row
-// takes every key from device memory anyway.
+// The variant for launches whose messages have different keys. It is `variant` itself if all keys
+// of its row are in device memory anyway.
 [[nodiscard]] ProgramVariant for_many_keys(const ProgramVariant& variant);
 
-// Dynamic shared memory of a group, in bytes: of entries that work on tiles, of ghash, and of
+// Dynamic shared memory per group, in bytes: for entries that work on tiles, for ghash, and for
 // ghash_prepare.
 [[nodiscard]] std::uint32_t mode_shared_bytes(const ProgramVariant& variant);
 [[nodiscard]] std::uint32_t hash_shared_bytes(const ProgramVariant& variant);
 [[nodiscard]] std::uint32_t hash_key_shared_bytes(const ProgramVariant& variant);
 
-// Threads of a group of ghash and ghash_prepare.
+// Threads per group of ghash and ghash_prepare.
 inline constexpr unsigned hash_threads = 256;
 
-// Device memory of one key, in bytes: a sliced key (16 where keys are not sliced), and what
-// ghash_prepare makes.
+// Device memory of one key, in bytes: for a sliced key (16 if the row does not slice keys), and for
+// the hash key that ghash_prepare computes.
 [[nodiscard]] std::size_t key_bytes(const ProgramVariant& variant);
 [[nodiscard]] std::size_t hash_key_bytes(const ProgramVariant& variant);
 

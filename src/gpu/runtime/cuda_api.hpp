@@ -1,6 +1,7 @@
-// What is used of CUDA's driver API and of NVRTC, declared by hand so that a build needs no header,
-// and the form in which HIP and hipRTC share it: their calls match these one for one. Names, types
-// and numbers are those of NVIDIA's headers; tests/gpu/declarations_cuda.cpp compares them.
+// The parts of CUDA's driver API and of NVRTC that paraes uses, declared by hand so that a build
+// needs no headers. HIP and hipRTC share these tables, because their calls match one for one.
+// Names, types and numbers are those of NVIDIA's headers; tests/gpu/declarations_cuda.cpp compares
+// them.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +13,17 @@
 
 namespace paraes::gpu::driver {
 
-// An entry point, under the name that its library has for it.
+// An entry point and its name in the library.
 template <class Signature>
 struct Call {
   const char* name = nullptr;
-  Signature* function = nullptr;  // nullptr if the library has none
+  Signature* function = nullptr;  // nullptr if the library lacks it
 
   [[nodiscard]] explicit operator bool() const noexcept { return function != nullptr; }
 };
 
-// The result is a code, the handles are pointers. CUdeviceptr is an integer and hipDeviceptr_t a
-// pointer: both are passed like this one.
+// Calls return a code, and handles are pointers. CUdeviceptr is an integer and hipDeviceptr_t a
+// pointer; both are passed as this integer.
 using Pointer = std::uint64_t;
 using Context = void*;
 using Module = void*;
@@ -80,7 +81,7 @@ struct DriverApi {
   // CUDA.
   Call<int(int, const char**)> error_name;
   Call<int(int, const char**)> error_text;
-  // HIP, which also keeps the last error of a thread until somebody asks for it.
+  // HIP. It also keeps the last error of each thread until hip_last_error reads it.
   Call<const char*(int)> hip_error_name;
   Call<const char*(int)> hip_error_text;
   Call<int()> hip_last_error;
@@ -139,7 +140,7 @@ void load(const DynamicLibrary& library, Need need, const char* name, Call<Signa
   X(optional, error_name, cuGetErrorName)                    \
   X(optional, error_text, cuGetErrorString)
 
-// The same in CUDA and HIP.
+// Numbers that are the same in CUDA and HIP.
 inline constexpr int success = 0;
 inline constexpr int out_of_memory = 2;
 inline constexpr int no_device = 100;
@@ -159,7 +160,7 @@ inline constexpr unsigned event_default = 0;
 inline constexpr unsigned host_portable = 1;
 inline constexpr unsigned host_mapped = 2;
 
-// CUDA alone.
+// CUDA only.
 inline constexpr int stub_library = 34;
 inline constexpr int nvlink_uncorrectable = 220;
 inline constexpr int unsupported_ptx_version = 222;
@@ -223,8 +224,8 @@ struct RtcApi {
 inline constexpr int rtc_success = 0;
 inline constexpr int rtc_invalid_option = 5;
 
-// As open_nvrtc(), but one of CUDA `most` or older if there is one: a driver of CUDA 12 does not
-// load what NVRTC 13 compiles.
+// As open_nvrtc(), but prefers an NVRTC of CUDA `most` or older, because a driver of CUDA 12 does
+// not load programs that NVRTC 13 compiled.
 [[nodiscard]] std::unique_ptr<Compiler> open_nvrtc_up_to(int most);
 
 }  // namespace paraes::gpu::driver

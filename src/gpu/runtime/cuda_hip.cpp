@@ -24,8 +24,8 @@ using driver::DriverApi;
 
 enum class Kind : std::uint8_t { cuda, hip };
 
-// After one of these the device does nothing more for this process, and every call returns the code
-// again.
+// Whether this process can no longer use the device after this code. Every later call then returns
+// the same code.
 bool loses_device(int code) {
   constexpr std::array codes = {
       driver::ecc_uncorrectable,     driver::nvlink_uncorrectable, driver::illegal_address,
@@ -36,7 +36,7 @@ bool loses_device(int code) {
   return std::find(codes.begin(), codes.end(), code) != codes.end();
 }
 
-// A runtime that is loaded and initialised.
+// The loaded and initialised driver library.
 class Runtime {
  public:
   explicit Runtime(Kind kind)
@@ -66,15 +66,15 @@ class Runtime {
     if (const int code = call.function(arguments...); code != driver::success) fail(call, code, "");
   }
 
-  // Throws what `call` failed with; `about` says what it was for.
+  // Throws the error of a failed call. `about` is appended to the message.
   template <class Signature>
   [[noreturn]] void fail(const Call<Signature>& call, int code, const std::string& about) const {
-    const std::string what = failure(call.name, code) + about;
-    if (code == driver::out_of_memory) throw OutOfMemory(what);
-    throw DeviceError(what);
+    const std::string message = failure(call.name, code) + about;
+    if (code == driver::out_of_memory) throw OutOfMemory(message);
+    throw DeviceError(message);
   }
 
-  // Opened once, when it is first asked for. Throws Unavailable.
+  // The compiler, opened at the first call. Throws Unavailable.
   [[nodiscard]] Compiler& compiler() const {
     const std::lock_guard lock(mutex_);
     if (!compiler_) {
@@ -96,9 +96,9 @@ class Runtime {
   static DynamicLibrary open_cuda_library() {
     return DynamicLibrary(
         std::array{"libcuda.so.1"},
-        "CUDA needs the driver of an NVIDIA GPU: install the one that its vendor or your "
-        "distribution has (Debian: nvidia-driver, Ubuntu: nvidia-driver-XXX-server); in a "
-        "container, start that with its GPUs (docker run --gpus all)");
+        "CUDA needs the driver of an NVIDIA GPU: install it from NVIDIA or from your distribution "
+        "(Debian: nvidia-driver, Ubuntu: nvidia-driver-XXX-server); start a container with access "
+        "to the GPUs (docker run --gpus all)");
   }
 
   static DynamicLibrary open_hip_library() {
@@ -116,14 +116,14 @@ class Runtime {
     if (api_.error_text && api_.error_text.function(code, &text) != driver::success) text = nullptr;
     if (api_.hip_error_name) name = api_.hip_error_name.function(code);
     if (api_.hip_error_text) text = api_.hip_error_text.function(code);
-    // Else somebody else's check of the last error would find ours.
+    // Clears the thread's last error, which other users of HIP in this process may check.
     if (api_.hip_last_error) static_cast<void>(api_.hip_last_error.function());
-    std::string what = std::string(call) + " failed: " + (name != nullptr ? name : "an error") +
-                       " (" + std::to_string(code) + ")";
+    std::string message = std::string(call) + " failed: " + (name != nullptr ? name : "an error") +
+                          " (" + std::to_string(code) + ")";
     if (text != nullptr && (name == nullptr || std::strcmp(name, text) != 0)) {
-      what += std::string(", ") + text;
+      message += std::string(", ") + text;
     }
-    return what;
+    return message;
   }
 
   void initialise() {
@@ -144,8 +144,8 @@ class Runtime {
     }
     if (count_code == driver::no_device || count_ <= 0) {
       throw Unavailable(library_.name() + " sees no " + vendor +
-                        " GPU: none is there, its kernel module is not loaded, or this process may "
-                        "not use it");
+                        " GPU: none is installed, its kernel module is not loaded, or this process "
+                        "may not use it");
     }
   }
 
@@ -175,7 +175,7 @@ class Runtime {
   mutable std::unique_ptr<Compiler> compiler_;
 };
 
-// ---- What a device is
+// ---- Properties of devices
 
 int attribute(const Runtime& runtime, int device, int number) {
   int value = 0;
@@ -183,7 +183,7 @@ int attribute(const Runtime& runtime, int device, int number) {
   return value;
 }
 
-// 0 where the driver does not know the attribute.
+// 0 if the driver does not know the attribute.
 int attribute_or_none(const Runtime& runtime, int device, int number) {
   try {
     return attribute(runtime, device, number);
@@ -192,8 +192,9 @@ int attribute_or_none(const Runtime& runtime, int device, int number) {
   }
 }
 
-// The target with its features, "gfx90a:sramecc+:xnack-". It is a member of a structure that every
-// version of ROCm lays out anew, and whose name no other member begins like.
+// The target with its features, as in "gfx90a:sramecc+:xnack-". The layout of the properties
+// differs between versions of ROCm, so search for the only member after the device name that begins
+// with "gfx".
 std::string hip_target(const Runtime& runtime, int device) {
   const DriverApi& api = runtime.api();
   const auto& call = api.hip_properties_6 ? api.hip_properties_6 : api.hip_properties;
@@ -211,7 +212,7 @@ std::string compile_target(const Runtime& runtime, int device) {
          std::to_string(attribute(runtime, device, driver::attribute_minor));
 }
 
-// Where the device is plugged in; empty if the driver does not tell.
+// The PCI address of the device; empty if the driver does not report it.
 std::string bus_of(const Runtime& runtime, int device) {
   std::array<char, 32> text{};
   const auto& call = runtime.api().device_bus;
@@ -287,8 +288,8 @@ class DriverDevice : public Device {
     runtime_->fail(call, code, about);
   }
 
-  // For destructors: makes the call, whatever comes of it. Not on a lost device: there is nobody to
-  // wait for, and what it may still write to must not be given to others.
+  // For destructors: makes the call and ignores errors. Does nothing on a lost device: its work
+  // never finishes, and memory that it may still write to must not be used for anything else.
   template <class... P, class... A>
   void try_call(const Call<int(P...)>& call, A... arguments) noexcept;
 
@@ -304,8 +305,8 @@ class DriverDevice : public Device {
   std::atomic<bool> lost_ = false;
 };
 
-// Makes a device that of the calling thread, and gives the thread back the one that it had: other
-// libraries of the process count on theirs.
+// Makes a device current on the calling thread, and then restores the previous one, on which other
+// libraries in the process may rely.
 class Current {
  public:
   explicit Current(DriverDevice& device) : device_(device) {
@@ -346,7 +347,7 @@ void DriverDevice::try_call(const Call<int(P...)>& call, A... arguments) noexcep
   try {
     const Current current(*this);
     check(call, arguments...);
-  } catch (...) {  // NOLINT(bugprone-empty-catch): a destructor has nobody to tell
+  } catch (...) {  // NOLINT(bugprone-empty-catch): a destructor cannot report it
   }
 }
 
@@ -388,9 +389,9 @@ class DriverPinned : public PinnedMemory {
   }
 
  private:
-  // Its Memory is never destroyed: it is no allocation of its own.
+  // Its Memory is never destroyed, because it does not own an allocation.
   union View {
-    View() {}   // NOLINT(modernize-use-equals-default): a union with such a member has no other
+    View() {}   // NOLINT(modernize-use-equals-default): the default would be deleted
     ~View() {}  // NOLINT(modernize-use-equals-default)
     View(const View&) = delete;
     View& operator=(const View&) = delete;
@@ -424,8 +425,8 @@ class LoadedModule {
     return kernel;
   }
 
-  // Dynamic shared memory above a default has to be allowed. All users of a kernel share what is
-  // allowed, so it only grows. The device is current.
+  // A kernel may use more dynamic shared memory than a default only if that is allowed. All
+  // Functions of a kernel share this limit, so it only grows. The device must be current.
   void allow_shared_bytes(driver::Kernel kernel, std::uint32_t bytes) {
     if (!device_.api().set_kernel_attribute) return;
     const std::lock_guard lock(mutex_);
@@ -496,7 +497,7 @@ class DriverQueue : public Queue {
  public:
   explicit DriverQueue(DriverDevice& device) : device_(device) {
     const Current current(device);
-    // Else it would wait for work of others in the process that name no stream.
+    // Otherwise it would wait for work that other libraries enqueue on the default stream.
     device.check(device.api().create_stream, &stream_, driver::stream_non_blocking);
   }
   ~DriverQueue() override {
@@ -531,7 +532,7 @@ class DriverQueue : public Queue {
     auto& kernel = static_cast<DriverFunction&>(function);
     std::vector<driver::Pointer> pointers;
     std::vector<void*> parameters;
-    pointers.reserve(arguments.size());  // so that addresses of its elements stay
+    pointers.reserve(arguments.size());  // keeps the addresses of its elements valid
     parameters.reserve(arguments.size());
     for (const Argument& argument : arguments) {
       if (const auto* const* memory = std::get_if<const Memory*>(&argument.value)) {
@@ -539,7 +540,7 @@ class DriverQueue : public Queue {
         parameters.push_back(&pointers.back());
       } else {
         const auto bytes = std::get<std::span<const std::uint8_t>>(argument.value);
-        parameters.push_back(const_cast<std::uint8_t*>(bytes.data()));  // it only reads them
+        parameters.push_back(const_cast<std::uint8_t*>(bytes.data()));  // only read
       }
     }
     const Current current(device_);
@@ -583,8 +584,8 @@ class DriverQueue : public Queue {
 
 // ---- DriverDevice
 
-// The drivers take an image without its size. One that was cut off must not let them read behind
-// its end.
+// Whether an ELF image is complete. Drivers take an image without its size, and would read beyond
+// the end of a truncated one.
 bool is_whole_elf(const Binary& image) {
   constexpr std::size_t header_bytes = 64;
   const auto number = [&](std::size_t offset, std::size_t bytes) {
@@ -626,7 +627,7 @@ DriverDevice::DriverDevice(std::shared_ptr<const Runtime> runtime, unsigned inde
 }
 
 DriverDevice::~DriverDevice() {
-  // Of a lost device too: all that it holds goes with it.
+  // Also for a lost device: releasing the context frees everything on it.
   if (context_ != nullptr) static_cast<void>(api().release_context.function(device_));
 }
 
@@ -659,10 +660,9 @@ std::unique_ptr<Program> DriverDevice::load(const Binary& binary) {
   constexpr std::array<std::uint8_t, 4> elf = {0x7f, 'E', 'L', 'F'};
   if (binary.size() >= elf.size() && std::equal(elf.begin(), elf.end(), binary.begin()) &&
       !is_whole_elf(binary)) {
-    throw DeviceError("the program is cut off: its " + std::to_string(binary.size()) +
-                      " bytes are not all of it");
+    throw DeviceError("the program is cut off after " + std::to_string(binary.size()) + " bytes");
   }
-  // PTX is text that ends with a zero, and of any image the drivers read the first bytes.
+  // PTX must end with a zero byte, and drivers read the first bytes of any image.
   constexpr std::size_t padding = 64;
   Binary image = binary;
   image.resize(binary.size() + padding);
@@ -691,7 +691,7 @@ class DriverPlatform : public Platform {
   [[nodiscard]] std::vector<DeviceInfo> devices() override {
     std::vector<DeviceInfo> infos;
     for (unsigned i = 0; i < count(); ++i) {
-      // One broken device does not hide the others.
+      // A broken device must not hide the others.
       try {
         infos.push_back(describe(*runtime_, i));
       } catch (const Error& error) {

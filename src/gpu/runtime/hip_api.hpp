@@ -1,14 +1,15 @@
-// What is used of HIP and hipRTC, declared by hand so that a build needs no header: the names and
-// numbers that differ from CUDA's. tests/gpu/declarations_hip.cpp compares them with AMD's headers.
+// The parts of HIP and hipRTC that paraes uses, declared by hand so that a build needs no headers:
+// the names and numbers that differ from CUDA's. tests/gpu/declarations_hip.cpp compares them with
+// AMD's headers.
 #pragma once
 
 #include "src/gpu/runtime/cuda_api.hpp"
 
 namespace paraes::gpu::driver {
 
-// HIP's hipFuncSetAttribute takes the kernels of another interface than the one that loads modules,
-// and shared memory needs no permission: there is no set_kernel_attribute. The version is that of
-// the runtime, which is one with its driver.
+// There is no set_kernel_attribute: hipFuncSetAttribute does not accept kernels of modules, and HIP
+// needs no permission for shared memory. `version` is the version of the runtime, which contains
+// the driver.
 #define PARAES_HIP_CALLS(X)                                  \
   X(required, init, hipInit)                                 \
   X(required, version, hipRuntimeGetVersion)                 \
@@ -46,7 +47,7 @@ namespace paraes::gpu::driver {
   X(optional, hip_properties_6, hipGetDevicePropertiesR0600) \
   X(optional, hip_properties, hipGetDeviceProperties)
 
-// ROCm 5, 6 and 7 number the attributes alike. Older ones do not, and are refused.
+// ROCm 5, 6 and 7 use the same numbers for attributes. Older versions differ and are refused.
 inline constexpr int least_hip_version = 50000000;
 
 inline constexpr Attributes hip_attributes = {.max_threads = 56,
@@ -55,12 +56,12 @@ inline constexpr Attributes hip_attributes = {.max_threads = 56,
                                               .shared_bytes_opt_in = 75,
                                               .maps_host_memory = 3};
 
-// hipDeviceProp_t has about 800 bytes in ROCm 5 and 1500 from 6 on; the name of the target stands
-// at different places, behind the name of the device.
+// hipDeviceProp_t has about 800 bytes in ROCm 5 and 1500 from ROCm 6 on. The offset of the target's
+// name differs, but it always follows the name of the device.
 inline constexpr std::size_t most_property_bytes = std::size_t{64} << 10;
 inline constexpr std::size_t property_name_bytes = 256;
 
-// hiprtcVersion says 9.0 whatever the version is.
+// hiprtcVersion is not used, because it always returns 9.0.
 #define PARAES_HIPRTC_CALLS(X)                    \
   X(required, create, hiprtcCreateProgram)        \
   X(required, destroy, hiprtcDestroyProgram)      \

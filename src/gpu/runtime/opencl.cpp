@@ -16,7 +16,7 @@ namespace {
 
 using cl::Int;
 
-// The names of Khronos' codes that these calls return.
+// The names of the codes that the calls in this file return.
 const char* code_name(Int code) {
   switch (code) {
     case -1:
@@ -77,13 +77,13 @@ const char* code_name(Int code) {
 }
 
 [[noreturn]] void fail(const char* call, Int code) {
-  const std::string what =
+  const std::string message =
       std::string(call) + " failed: " + code_name(code) + " (" + std::to_string(code) + ")";
   if (code == cl::mem_object_allocation_failure || code == cl::out_of_resources ||
       code == cl::out_of_host_memory || code == cl::invalid_buffer_size) {
-    throw OutOfMemory(what + ", out of memory");
+    throw OutOfMemory(message + ", out of memory");
   }
-  throw DeviceError(what);
+  throw DeviceError(message);
 }
 
 void check(const char* call, Int code) {
@@ -101,17 +101,17 @@ struct Loaded {
 };
 
 template <class T>
-T device_number(const cl::ClApi& api, cl::DeviceId device, cl::Uint what) {
+T device_number(const cl::ClApi& api, cl::DeviceId device, cl::Uint property) {
   T value{};
-  check("clGetDeviceInfo", api.clGetDeviceInfo(device, what, sizeof value, &value, nullptr));
+  check("clGetDeviceInfo", api.clGetDeviceInfo(device, property, sizeof value, &value, nullptr));
   return value;
 }
 
-std::string device_text(const cl::ClApi& api, cl::DeviceId device, cl::Uint what) {
+std::string device_text(const cl::ClApi& api, cl::DeviceId device, cl::Uint property) {
   std::size_t bytes = 0;
-  check("clGetDeviceInfo", api.clGetDeviceInfo(device, what, 0, nullptr, &bytes));
+  check("clGetDeviceInfo", api.clGetDeviceInfo(device, property, 0, nullptr, &bytes));
   std::string text(bytes, '\0');
-  check("clGetDeviceInfo", api.clGetDeviceInfo(device, what, bytes, text.data(), nullptr));
+  check("clGetDeviceInfo", api.clGetDeviceInfo(device, property, bytes, text.data(), nullptr));
   while (!text.empty() && (text.back() == '\0' || text.back() == ' ')) text.pop_back();
   return text;
 }
@@ -132,7 +132,7 @@ struct FoundDevice {
   cl::DeviceId device;
 };
 
-// Every device of every platform that the loader knows.
+// Every device of every platform that the loader finds.
 std::vector<FoundDevice> find_devices(const cl::ClApi& api) {
   cl::Uint count = 0;
   const Int code = api.clGetPlatformIDs(0, nullptr, &count);
@@ -174,9 +174,9 @@ DeviceInfo describe(const cl::ClApi& api, const FoundDevice& found, std::size_t 
   const bool compiles = device_number<cl::Uint>(api, id, cl::device_compiler_available) != 0;
   if (compiles) info.compiler = device_text(api, id, cl::device_version);
   if (device_number<cl::Uint>(api, id, cl::device_available) == 0) {
-    info.reason = "the driver says that it is not available";
+    info.reason = "its driver reports it as not available";
   } else if (device_number<cl::Uint>(api, id, cl::device_endian_little) == 0) {
-    info.reason = "it is big-endian, which the kernels are not written for";
+    info.reason = "it is big-endian, which the kernels do not support";
   } else if (!compiles) {
     info.reason = "its driver has no compiler";
   }
@@ -248,12 +248,12 @@ class ClMark : public Mark {
   cl::Event event_;
 };
 
-// PoCL, the CPU as a device, counts who uses the machine code of a kernel. It has one count for
-// each width of grid, and gives a use back to whichever it finds first: up to release 3.1 at least,
-// a kernel that runs on two queues with different grids aborts the process now and then. So each
-// launch there has ended before the next begins.
+// PoCL, which runs OpenCL on the CPU, counts the users of a kernel's machine code. There is one
+// count for each width of a grid, but a launch that ends decrements the first count that PoCL
+// finds. Up to release 3.1 at least, a kernel that runs on two queues with different grids
+// therefore sometimes aborts the process. On PoCL each launch must end before the next one begins.
 std::mutex& one_launch_at_a_time() {
-  static auto* const mutex = new std::mutex;  // drivers outlive static objects
+  static auto* const mutex = new std::mutex;  // never destroyed: queues outlive static objects
   return *mutex;
 }
 
@@ -282,7 +282,7 @@ class ClQueue : public Queue {
     if (bytes == 0) return;
     check("clEnqueueReadBuffer", api_.clEnqueueReadBuffer(queue_, memory(from), 0, offset, bytes,
                                                           to, 0, nullptr, nullptr));
-    // Nothing may start before the host waits: it is about to do something else.
+    // Without this, a driver may start nothing until the host waits, which it may do much later.
     check("clFlush", api_.clFlush(queue_));
   }
 
@@ -307,7 +307,7 @@ class ClQueue : public Queue {
       }
       ++index;
     }
-    // Shared memory is an argument of its own here, the last one.
+    // In OpenCL shared memory is a separate argument, the last one.
     if (index < kernel.arguments()) {
       const std::size_t shared = std::max<std::size_t>(grid.shared_bytes, 4);
       check("clSetKernelArg", api_.clSetKernelArg(kernel.kernel(), index, shared, nullptr));
@@ -347,8 +347,8 @@ class ClQueue : public Queue {
   cl::CommandQueue queue_;
 };
 
-// A buffer that the driver keeps in host memory. It belongs either to the host (mapped) or to the
-// device.
+// A buffer that the driver allocates in host memory. At any time it belongs either to the host,
+// which has it mapped, or to the device.
 class ClPinned : public PinnedMemory {
  public:
   ClPinned(const cl::ClApi& api, cl::CommandQueue queue, Memory buffer)
@@ -360,7 +360,7 @@ class ClPinned : public PinnedMemory {
       try {
         map();
       } catch (const Error&) {
-        return;  // the device is lost, and with it what it would write
+        return;  // the device is lost, and its memory with it
       }
     }
     secure_zero(mapped_, buffer_.bytes());
@@ -434,7 +434,7 @@ class ClDevice : public Device {
 
   [[nodiscard]] const DeviceInfo& info() const noexcept override { return info_; }
 
-  // OpenCL tells the size of the memory and of the largest buffer, but not what is free.
+  // OpenCL reports the size of the memory and of the largest buffer, but not how much is free.
   [[nodiscard]] std::uint64_t free_bytes() override {
     return std::min(max_allocation_, info_.memory_bytes / 2);
   }

@@ -1,6 +1,5 @@
-// The part of the OpenCL 1.2 interface that is used, declared by hand so that a build needs no
-// header. Numbers and types are those of the OpenCL specification; tests/gpu compares them with its
-// headers.
+// The parts of OpenCL 1.2 that paraes uses, declared by hand so that a build needs no headers.
+// Numbers and types are those of the OpenCL specification.
 #pragma once
 
 #include <cstddef>

@@ -35,10 +35,10 @@ using driver::RtcApi;
 
 // ---- One compilation
 
-// What came of it: a binary, or the call that failed and its code.
+// The result: a binary, or the call that failed and its code.
 struct Attempt {
   std::string failed_call;
-  std::string failure;  // of that call, in words
+  std::string failure;  // description of the failure; empty if there is none
   std::int32_t code = driver::rtc_success;
   std::string log;
   Binary binary;
@@ -88,7 +88,7 @@ Attempt compile_here(const RtcApi& api, const std::string& source,
 
 [[noreturn]] void refuse(const std::string& compiler, const std::string& target,
                          const Attempt& attempt) {
-  throw DeviceError(compiler + " does not compile the program for " + target + ": " +
+  throw DeviceError(compiler + " cannot compile the program for " + target + ": " +
                     attempt.failure + (attempt.log.empty() ? "" : "\n") + attempt.log);
 }
 
@@ -98,7 +98,7 @@ Attempt compile_here(const RtcApi& api, const std::string& source,
                         (why.empty() ? "" : ": ") + why);
 }
 
-// The file of the library that has `function`.
+// The path of the library that contains this address.
 std::string file_of(const void* function) {
   Dl_info info{};
   if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return "";
@@ -109,7 +109,7 @@ std::string file_of(const void* function) {
 
 // ---- NVRTC
 
-// The folders of Python's packages under `prefix`.
+// Adds the folders of Python packages under `prefix`.
 void add_python_folders(std::vector<fs::path>& folders, const fs::path& prefix) {
   for (const char* lib : {"lib", "lib64"}) {
     std::error_code error;
@@ -125,7 +125,7 @@ void add_python_folders(std::vector<fs::path>& folders, const fs::path& prefix) 
 
 std::vector<fs::path> python_folders() {
   std::vector<fs::path> folders;
-  // Where this library is itself in a Python package.
+  // This library may itself be in a Python package.
   static const char anchor = 0;
   for (fs::path path = file_of(&anchor); path.has_relative_path(); path = path.parent_path()) {
     if (path.filename() == "site-packages" || path.filename() == "dist-packages") {
@@ -149,14 +149,14 @@ constexpr const char* nvrtc_advice =
     "install NVRTC: the PyPI package nvidia-cuda-nvrtc (nvidia-cuda-nvrtc-cu12 for drivers of "
     "CUDA 12), or NVIDIA's CUDA Toolkit; or name its libnvrtc.so in PARAES_NVRTC";
 
-// Where NVRTC may be, best first.
+// The files that may be NVRTC, best first.
 std::vector<std::string> nvrtc_names(int most) {
   if (const char* name = std::getenv("PARAES_NVRTC"); name != nullptr && *name != '\0') {
     return {name};
   }
   struct Release {
     int major;
-    const char* package;  // the folder in Python's package
+    const char* package;  // the folder in the Python package
   };
   std::array releases = {Release{13, "nvidia/cu13/lib"}, Release{12, "nvidia/cuda_nvrtc/lib"}};
   std::stable_partition(releases.begin(), releases.end(),
@@ -203,7 +203,7 @@ class Nvrtc : public Compiler {
   [[nodiscard]] Binary compile(const std::string& source, std::span<const std::string> options,
                                const std::string& target) override {
     check_target(target);
-    // sm_XX and not compute_XX: machine code, which no driver compiles again.
+    // sm_XX gives machine code. The driver would have to compile the PTX of compute_XX.
     std::vector<std::string> all = {"--gpu-architecture=" + target, "-std=c++17",
                                     "-DPARAES_CUDA=1"};
     all.insert(all.end(), options.begin(), options.end());
@@ -225,7 +225,7 @@ class Nvrtc : public Compiler {
     const std::string suffix = named ? target.substr(3 + digits.size()) : "";
     if (digits.empty() || digits.size() > 4 ||
         !(suffix.empty() || suffix == "a" || suffix == "f")) {
-      refuse_target(name_, target, "those of CUDA are called like sm_90");
+      refuse_target(name_, target, "CUDA targets have names like sm_90");
     }
     if (!api_.target_count || !api_.targets) return;
     int count = 0;
@@ -246,12 +246,12 @@ class Nvrtc : public Compiler {
 
 // ---- hipRTC
 
-// A file that is only memory.
+// A file in memory.
 class MemoryFile {
  public:
   explicit MemoryFile(const char* name) : descriptor_(memfd_create(name, MFD_CLOEXEC)) {
     if (descriptor_ < 0) {
-      throw IoError("cannot make a file in memory for the compiler: " +
+      throw IoError("cannot create a file in memory for the compiler: " +
                         std::generic_category().message(errno),
                     errno);
     }
@@ -290,8 +290,8 @@ bool write_all(int descriptor, const void* data, std::size_t bytes) {
   return true;
 }
 
-// The attempt on its way out of the child: code, then sizes and texts; `end` shows that it is
-// whole.
+// The child writes an attempt as its code, then each text after its size, then this number, which
+// shows that the attempt is complete.
 constexpr std::uint32_t end_of_attempt = 0x41504152;
 
 bool write_attempt(int descriptor, const Attempt& attempt) {
@@ -305,7 +305,7 @@ bool write_attempt(int descriptor, const Attempt& attempt) {
          write_all(descriptor, &end_of_attempt, sizeof end_of_attempt);
 }
 
-// False if it is not whole.
+// Returns false if the attempt is not complete.
 bool read_attempt(std::string_view from, Attempt& attempt) {
   const auto take = [&](void* to, std::uint64_t bytes) {
     if (bytes > from.size()) return false;
@@ -325,8 +325,8 @@ bool read_attempt(std::string_view from, Attempt& attempt) {
          text(attempt.binary) && take(&end, sizeof end) && end == end_of_attempt;
 }
 
-// The child is the whole of this process, its keys included: it must leave no trace of them, nor do
-// what this process has set up for its signals and its end.
+// The child is a copy of this process, with its keys. It must not leave them in a core dump, and
+// must not run the signal handlers and exit handlers of this process.
 [[noreturn]] void be_child(const RtcApi& api, const std::string& source,
                            std::span<const std::string> options, int result, int messages,
                            pid_t parent) {
@@ -338,7 +338,7 @@ bool read_attempt(std::string_view from, Attempt& attempt) {
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(1);  // it was gone before that
+  if (getppid() != parent) _exit(1);  // the parent ended before prctl
   dup2(messages, STDOUT_FILENO);
   dup2(messages, STDERR_FILENO);
   try {
@@ -348,7 +348,7 @@ bool read_attempt(std::string_view from, Attempt& attempt) {
   }
 }
 
-// How the child ended, in words. It is killed if it takes too long.
+// Waits for the child and describes how it failed; empty if it did not. Kills it after 15 minutes.
 std::string wait_for(pid_t child) {
   using std::chrono::steady_clock;
   constexpr auto most = std::chrono::minutes(15);
@@ -365,7 +365,8 @@ std::string wait_for(pid_t child) {
       }
       return WEXITSTATUS(status) == 0 ? "" : "it ended without a result";
     }
-    // Somebody else in the process may have asked first; then the result says how it went.
+    // Another thread of the process may have waited for the child. Its result then shows whether it
+    // succeeded.
     if (got < 0 && errno != EINTR) return "";
     if (!killed && steady_clock::now() - start > most) {
       kill(child, SIGKILL);
@@ -375,20 +376,20 @@ std::string wait_for(pid_t child) {
   }
 }
 
-std::string last_words(const std::string& messages) {
+std::string last_characters(const std::string& messages) {
   constexpr std::size_t most = 2000;
   const std::size_t end = messages.find_last_not_of(" \n") + 1;
   return messages.substr(end > most ? end - most : 0, std::min(end, most));
 }
 
-// hipRTC 5.2 aborts the process when it does not know a target, so that it works in one of its own.
-// Sets attempt.failure to how that ended if it has no result.
+// hipRTC 5.2 aborts the process if it does not know a target, so it runs in a child process. If the
+// child has no result, `failure` says how it ended.
 Attempt compile_in_child(const RtcApi& api, const std::string& source,
                          std::span<const std::string> options) {
   const MemoryFile result("paraes-binary");
   const MemoryFile messages("paraes-messages");
   const pid_t parent = getpid();
-  // No handler of this process runs in the child before be_child() has removed them.
+  // No signal handler of this process may run in the child before be_child() has removed them.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -407,12 +408,12 @@ Attempt compile_in_child(const RtcApi& api, const std::string& source,
   const std::string end = wait_for(child);
   Attempt attempt;
   if (end.empty() && read_attempt(result.contents(), attempt)) {
-    if (attempt.log.empty() && !attempt.ok()) attempt.log = last_words(messages.contents());
+    if (attempt.log.empty() && !attempt.ok()) attempt.log = last_characters(messages.contents());
     return attempt;
   }
   attempt = {};
   attempt.failure = end.empty() ? "it ended without a result" : end;
-  attempt.log = last_words(messages.contents());
+  attempt.log = last_characters(messages.contents());
   return attempt;
 }
 
@@ -433,14 +434,14 @@ class HipRtc : public Compiler {
     // "gfx90a", "gfx90a:sramecc+:xnack-", "gfx9-4-generic".
     if (target.rfind("gfx", 0) != 0 ||
         target.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789:+-") != std::string::npos) {
-      refuse_target(name_, target, "those of HIP are called like gfx90a");
+      refuse_target(name_, target, "HIP targets have names like gfx90a");
     }
     std::vector<std::string> all = {"--gpu-architecture=" + target, "-std=c++17", "-DPARAES_HIP=1"};
     const std::vector<std::string> target_alone = all;
     all.insert(all.end(), options.begin(), options.end());
     Attempt attempt = compile_in_child(api_, source, all);
     if (attempt.ok()) return std::move(attempt.binary);
-    // Source or target? A program that cannot be wrong tells.
+    // If a trivial program fails as well, the target is wrong and not the source.
     const Attempt probe =
         compile_in_child(api_, "extern \"C\" __global__ void paraes_nothing() {}\n", target_alone);
     if (!probe.ok()) {
@@ -457,7 +458,7 @@ class HipRtc : public Compiler {
         "install hipRTC: ROCm's package hip-runtime-amd, or libamdhip64-5 (Debian, Ubuntu)");
   }
 
-  // Of the file: libamdhip64.so.5.2.21153.
+  // The version in the name of the library's file, such as libamdhip64.so.5.2.21153.
   [[nodiscard]] std::string version() const {
     const std::string file = file_of(reinterpret_cast<const void*>(api_.create.function));
     const std::string marker = ".so.";

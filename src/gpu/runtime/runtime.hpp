@@ -1,11 +1,11 @@
-// One interface to the GPU runtimes CUDA, HIP and OpenCL, all opened at run time. It knows memory,
-// queues, programs and launches, and nothing of AES.
+// One interface to the GPU runtimes CUDA, HIP and OpenCL, all opened at run time. It provides
+// memory, queues, programs and launches, and does not depend on AES.
 //
-// Errors: every failing call throws. Unavailable: a library, a device or a symbol is missing (the
-// message says what to install). DeviceError: a call failed; the message has the call, the
-// runtime's name of the code, and its number. Threads: a Device may be used by several threads at
-// once, a Queue and its Marks by one at a time. Lifetime: everything that a Device gave out must be
-// gone before it.
+// Errors: every failing call throws. Unavailable: a library, a device or a symbol is missing, and
+// the message says what to install. DeviceError: a call failed, and the message contains the call,
+// the runtime's name of the code, and its number. Threads: several threads may use a Device at
+// once, but only one at a time a Queue and its Marks. Lifetime: all objects that a Device returned
+// must be destroyed before it.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ using Binary = std::vector<std::uint8_t>;
 
 class Device;
 
-// Memory of a device, or host memory that it reaches (PinnedMemory::device_view). Freed with the
-// object.
+// Device memory, or host memory that the device can access (PinnedMemory::device_view). The
+// destructor frees device memory.
 class Memory {
  public:
   Memory() noexcept = default;
@@ -49,8 +49,8 @@ class Memory {
   std::size_t bytes_ = 0;
 };
 
-// Host memory that stays where it is, so that copies run beside other work. Zeroised and freed with
-// the object.
+// Pinned host memory, whose copies to and from the device overlap with other work. The destructor
+// overwrites it with zeros and frees it.
 class PinnedMemory {
  public:
   virtual ~PinnedMemory() = default;
@@ -60,12 +60,13 @@ class PinnedMemory {
 
   [[nodiscard]] virtual std::span<std::uint8_t> host() noexcept = 0;
 
-  // The same bytes as a kernel argument, if it was allocated as `mapped`: kernels read and write
-  // the host's memory. Throws Unavailable where the device cannot.
+  // The same bytes as an argument of kernels, which then access host memory directly. The memory
+  // must have been allocated as `mapped`. Throws Unavailable if the device cannot access host
+  // memory.
   [[nodiscard]] virtual const Memory& device_view() = 0;
 
-  // Between the two, mapped memory belongs to the device, and host() is empty. CUDA and HIP need
-  // neither.
+  // After to_device() mapped memory belongs to the device, and the host must not use it until
+  // to_host(). host() may then return another address. CUDA and HIP need neither call.
   virtual void to_device() {}
   virtual void to_host() {}
 };
@@ -88,12 +89,12 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // Throws DeviceError if the program has no such kernel. May be called once for each name and
-  // queue: in OpenCL a kernel object keeps its arguments, and must not be shared by threads.
+  // Throws DeviceError if the program has no such kernel. Each queue needs its own Function: in
+  // OpenCL a kernel object stores its arguments, and threads must not share it.
   [[nodiscard]] virtual std::unique_ptr<Function> function(const char* name) = 0;
 };
 
-// An argument of a kernel: memory, or bytes by value.
+// An argument of a kernel: memory, or bytes that are passed by value.
 struct Argument {
   std::variant<const Memory*, std::span<const std::uint8_t>> value;
 
@@ -114,7 +115,7 @@ struct Grid {
   std::uint32_t shared_bytes = 0;  // dynamic shared memory of a group
 };
 
-// A moment in a queue.
+// A point in a queue's work, for measuring time.
 class Mark {
  public:
   virtual ~Mark() = default;
@@ -123,8 +124,8 @@ class Mark {
   Mark& operator=(const Mark&) = delete;
 };
 
-// Work in order. Calls return before the work is done; errors of the work itself come with
-// finish() or with a later call.
+// Executes work in order. Calls may return before the work is done; finish() or a later call throws
+// the errors of the work itself.
 class Queue {
  public:
   virtual ~Queue() = default;  // waits for the work
@@ -132,7 +133,7 @@ class Queue {
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
-  // `from` and `to` of the host stay valid until the queue has come there.
+  // Host memory must stay valid until the copy completes.
   virtual void upload(const Memory& to, std::size_t offset, const void* from,
                       std::size_t bytes) = 0;
   virtual void download(void* to, const Memory& from, std::size_t offset, std::size_t bytes) = 0;
@@ -158,18 +159,20 @@ class Device {
   Device& operator=(const Device&) = delete;
 
   [[nodiscard]] virtual const DeviceInfo& info() const noexcept = 0;
-  [[nodiscard]] virtual std::uint64_t free_bytes() = 0;  // what allocate() may hope for
+  // An estimate of how much memory allocate() can provide.
+  [[nodiscard]] virtual std::uint64_t free_bytes() = 0;
 
-  // Throws OutOfMemory (a DeviceError) if the device has not that much.
+  // Throw OutOfMemory (a DeviceError) if there is not enough memory.
   [[nodiscard]] virtual Memory allocate(std::size_t bytes) = 0;
   [[nodiscard]] virtual std::unique_ptr<PinnedMemory> allocate_pinned(std::size_t bytes,
                                                                       bool mapped) = 0;
   [[nodiscard]] virtual std::unique_ptr<Queue> make_queue() = 0;
 
-  // The machine code of `source` for this device. `options` are macros and flags ("-DX=1").
+  // Compiles `source` to machine code for this device. `options` are compiler flags such as
+  // "-DX=1".
   [[nodiscard]] virtual Binary compile(const std::string& source,
                                        std::span<const std::string> options) = 0;
-  // Throws DeviceError if the driver does not take it.
+  // Throws DeviceError if the driver rejects the binary.
   [[nodiscard]] virtual std::unique_ptr<Program> load(const Binary& binary) = 0;
 
  private:
@@ -177,7 +180,7 @@ class Device {
   virtual void release(std::uint64_t handle) noexcept = 0;
 };
 
-// A runtime of this machine, with the devices that it sees.
+// A runtime on this machine, and the devices that it finds.
 class Platform {
  public:
   virtual ~Platform() = default;
@@ -198,20 +201,21 @@ class Compiler {
   Compiler& operator=(const Compiler&) = delete;
 
   [[nodiscard]] virtual std::string name() const = 0;  // with its version: "NVRTC 12.9"
-  // target: "sm_90", "gfx90a", … Throws InvalidArgument if the compiler does not know it,
-  // DeviceError with the compiler's own messages if it refuses the source.
+  // target: "sm_90", "gfx90a", … Throws InvalidArgument if the compiler does not know the target,
+  // DeviceError with the compiler's messages if it rejects the source.
   [[nodiscard]] virtual Binary compile(const std::string& source,
                                        std::span<const std::string> options,
                                        const std::string& target) = 0;
 };
 
-// Throw Unavailable if the runtime is not installed or sees no device; the message says what to
+// Throw Unavailable if the runtime is not installed or finds no device. The message says what to
 // install.
 [[nodiscard]] std::unique_ptr<Platform> open_cuda();
 [[nodiscard]] std::unique_ptr<Platform> open_hip();
 [[nodiscard]] std::unique_ptr<Platform> open_opencl();
 
-// Whether an OpenCL device is one of PoCL's, which compiles for minutes what others do in seconds.
+// Whether an OpenCL device belongs to PoCL, which needs minutes to compile what other drivers
+// compile in seconds.
 [[nodiscard]] bool is_pocl(const DeviceInfo& info);
 
 // Throw Unavailable if the compiler is not installed.
