@@ -2,7 +2,6 @@
 
 import os
 import stat
-import subprocess
 import unittest
 
 from faults import KEY, SMALL, FaultCase, Strace, pattern, preloaded, strace_reason
