@@ -146,7 +146,7 @@ def main(arguments: list) -> int:
         print(json.dumps(devices()))
         return 0
     flags = {}
-    for flag, value in zip(arguments, [*arguments[1:], ""]):
+    for flag, value in zip(arguments, [*arguments[1:], ""], strict=True):
         if flag.startswith("--"):
             flags[flag] = value
     line = " ".join(arguments)

@@ -112,7 +112,7 @@ def test_an_absent_device_is_one_row_of_each_table_with_the_reason():
     for t in analysis.document(rep).tables():
         lines = [line for line in t.rows if line[0] == "cuda:0"]
         seen[t.name] = [
-            [c for c, column in zip(line, t.columns) if column.numeric] for line in lines
+            [c for c, column in zip(line, t.columns, strict=True) if column.numeric] for line in lines
         ]
     for name in ("throughput-1", "crossover", "phases", "roofs", "energy", "rows"):
         (cells,) = seen[name]
@@ -178,7 +178,7 @@ def test_an_empty_report_is_a_report():
 
 
 def test_repeated_rows_count_once():
-    assert len(analysis.distinct(loaded(row(), row(ns=5.0)).right)) == 1
+    assert len(analysis.distinct(loaded(row(), row(ns=5.0)).valid)) == 1
 
 
 def test_different_machines_are_said():
@@ -256,5 +256,5 @@ def test_reports_of_one_machine_share_a_figure_and_hide_nothing():
             loaded(row(bytes=1024, ns=7.0), row(bytes=4096, kernel="ttable")),
         ]
     )
-    (figure,) = analysis.throughput_figures(both.right, both)
+    (figure,) = analysis.throughput_figures(both.valid, both)
     assert sum(len(s.x) for s in figure.series) == 4

@@ -32,7 +32,7 @@ def test_frame_has_a_line_a_row_with_rates_and_phases():
 
 def test_wrong_and_failed_rows_are_read_but_not_right():
     r = loaded(row(), row(verified=False), row(samples_ns=[]))
-    assert (len(r.rows), len(r.right)) == (3, 1)
+    assert (len(r.rows), len(r.valid)) == (3, 1)
 
 
 def test_pocl_is_labelled_as_a_cpu():

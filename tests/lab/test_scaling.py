@@ -130,7 +130,7 @@ def series(fraction=0.1, kernel="reference", t1=1e6, counts=(1, 2, 4, 8), **axes
 
 def test_a_series_of_known_fraction():
     report = loaded(*series(0.1), row(kernel="ttable", ns=5e5))
-    (found,) = scalings(report.right, cores=4)
+    (found,) = scalings(report.valid, cores=4)
     assert [p.workers for p in found.points] == [1, 2, 4, 8]
     assert [p.more_than_cores for p in found.points] == [False, False, False, True]
     for p in found.points[1:]:
@@ -145,33 +145,33 @@ def test_a_series_of_known_fraction():
 
 
 def test_base_has_speedup_exactly_one():
-    (found,) = scalings(loaded(*series()).right)
+    (found,) = scalings(loaded(*series()).valid)
     assert (found.points[0].speedup_interval.low, found.points[0].speedup_interval.high) == (1, 1)
     assert found.points[0].karp_flatt is None
 
 
 def test_superlinear_is_marked():
     rows = [row(ns=1e6, threads=1), row(ns=3e5, threads=2)]
-    (found,) = scalings(loaded(*rows).right)
+    (found,) = scalings(loaded(*rows).valid)
     assert found.points[1].superlinear == "yes"
     noisy = [
         row(samples_ns=[9e5, 1e6, 1.3e6] * 3),
         row(samples_ns=[4e5, 4.9e5, 9e5] * 3, threads=2),
     ]
-    (found,) = scalings(loaded(*noisy).right)
+    (found,) = scalings(loaded(*noisy).valid)
     assert found.points[1].superlinear == "within noise"
 
 
 def test_ranks_are_a_series_of_their_own():
     rows = [row(ns=100), row(ns=60, threads=2), row(ns=55, ranks=2)]
-    kinds = sorted(s.points[1].row.ranks for s in scalings(loaded(*rows).right))
+    kinds = sorted(s.points[1].row.ranks for s in scalings(loaded(*rows).valid))
     assert kinds == [1, 2]
 
 
 def test_executors_are_series_of_their_own():
     ours = [row(ns=60, threads=2), row(ns=40, threads=4)]
     openmp = [row(ns=80, threads=2, executor="openmp"), row(ns=70, threads=4, executor="openmp")]
-    rows = loaded(row(ns=100), *openmp, *ours).right
+    rows = loaded(row(ns=100), *openmp, *ours).valid
     found = {
         s.points[-1].row.executor: [p.row.median_ns for p in s.points] for s in scalings(rows)
     }
@@ -185,19 +185,19 @@ def test_gustafson_tells_executors_apart():
             row(ns=1000 * p / gustafson(f, p), threads=p, bytes=1024 * p, executor=executor)
             for p in (2, 4)
         ]
-    found = {w.executor: w.fit.fraction for w in weak_scalings(loaded(*rows).right)}
+    found = {w.executor: w.fit.fraction for w in weak_scalings(loaded(*rows).valid)}
     assert found == {"openmp": pytest.approx(0.5), "threads": pytest.approx(0.25)}
 
 
 def test_different_sizes_are_not_one_series():
     rows = [row(ns=100, bytes=64), row(ns=60, bytes=128, threads=2)]
-    assert scalings(loaded(*rows).right) == []
+    assert scalings(loaded(*rows).valid) == []
 
 
 def test_gustafson_from_sizes_that_grow():
     f = 0.25
     rows = [row(ns=1000 * p / gustafson(f, p), threads=p, bytes=1024 * p) for p in (1, 2, 4)]
-    (found,) = weak_scalings(loaded(*rows).right, cores=4)
+    (found,) = weak_scalings(loaded(*rows).valid, cores=4)
     assert found.workers == [1, 2, 4]
     assert found.fit.fraction == pytest.approx(f)
 
@@ -208,7 +208,7 @@ def test_rows_of_two_reports_are_never_one_series():
     from paraes.lab import bench
 
     both = bench.merge([bench.from_object(report(*series(counts=(n,))), "x") for n in (1, 2)])
-    assert scalings(both.right) == []
+    assert scalings(both.valid) == []
     assert scaling.scalings([]) == []
 
 

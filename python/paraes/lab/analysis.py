@@ -91,7 +91,7 @@ def rate_series(
     name: str, xs: Sequence[float], rows: Sequence[Row], origin: str = "measured"
 ) -> Series:
     """A line of the rows' rates with their intervals."""
-    return Series.of(name, zip(xs, map(rate_estimate, rows)), origin)
+    return Series.of(name, zip(xs, map(rate_estimate, rows), strict=True), origin)
 
 
 def absent_devices(report: Report) -> list[Skip]:
@@ -789,7 +789,7 @@ def skipped_section(report: Report) -> Section | None:
 
 def sections(report: Report, clock_hz: float | None = None) -> list[Section]:
     """Everything that can be said of a report."""
-    rows = distinct(report.right)
+    rows = distinct(report.valid)
     every = distinct(report.rows)
     cores = report.context.get("threads")
     cores = cores if isinstance(cores, int) else None

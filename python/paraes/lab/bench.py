@@ -178,7 +178,7 @@ class Report:
         return machine_of(self.contexts[row.report]) if row.report < len(self.contexts) else ()
 
     @property
-    def right(self) -> list[Row]:
+    def valid(self) -> list[Row]:
         """Rows that have samples and whose bytes were right: the only ones fit for analysis."""
         return [row for row in self.rows if row.verified and row.samples_ns.size]
 

@@ -345,7 +345,7 @@ def _reproduce(arguments: argparse.Namespace) -> int:
 
 
 def _document(values: list[dict], sources: list[str], clock_hz: float | None) -> Document:
-    report = bench.merge([bench.from_object(v, s) for v, s in zip(values, sources)])
+    report = bench.merge([bench.from_object(v, s) for v, s in zip(values, sources, strict=True)])
     everything = analysis.sections(report, clock_hz)
     if len(values) == 1 and reproduce.is_reproduction(values[0]):
         return reproduce.document(values[0], everything, sources[0])

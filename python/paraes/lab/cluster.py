@@ -69,7 +69,7 @@ def constants(
     start: float | None = None,
 ) -> Model:
     """From the rows of `report`; rates that are given (bytes a second) go before measured ones."""
-    rows = [r for r in distinct(report.right) if r.rival is None and r.direction == direction]
+    rows = [r for r in distinct(report.valid) if r.rival is None and r.direction == direction]
     alone = [r for r in rows if r.ranks == 1 and not r.on_gpu]
     files = [r for r in alone if r.scope == "file" and r.format == "paraes"]
     node = max(files, key=lambda r: r.mb_per_s, default=None)
@@ -101,7 +101,7 @@ def constants(
 def _measured(report: Report, direction: str, distribution: str) -> Series | None:
     """The largest file of each number of ranks."""
     found: dict[int, Row] = {}
-    for row in distinct(report.right):
+    for row in distinct(report.valid):
         if (row.scope, row.distribution, row.direction) != ("file", distribution, direction):
             continue
         if row.ranks not in found or row.bytes > found[row.ranks].bytes:
@@ -159,7 +159,7 @@ def figure(report: Report, model: Model, size: float, direction: str = "encrypt"
             nodes = [float(n) for n in NODES]
             series.append(Series(f"{name}, predicted", nodes, rates, origin="predicted"))
             columns += [Column(name, "number", "s"), Column(name, "number", "MB/s")]
-            for line, t, rate in zip(cells, times, rates):
+            for line, t, rate in zip(cells, times, rates, strict=True):
                 line += [Predicted(t), Predicted(rate)]
         measured = _measured(report, direction, name)
         if measured is not None:

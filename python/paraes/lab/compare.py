@@ -12,7 +12,7 @@ from paraes.lab.statistics import compare
 def _by_axes(report: Report) -> dict[tuple, Row]:
     # `cache` follows from the size and the machine; it is no choice.
     found: dict[tuple, Row] = {}
-    for row in distinct(report.right):
+    for row in distinct(report.valid):
         found.setdefault(row.axes("cache"), row)
     return found
 

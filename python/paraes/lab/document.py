@@ -121,7 +121,7 @@ class Table:
         lines = []
         for row in self.rows:
             line = []
-            for column, cell in zip(self.columns, row):
+            for column, cell in zip(self.columns, row, strict=True):
                 text = format_cell(cell, column.kind)
                 if isinstance(cell, Missing):
                     text = f"– [{numbers[cell.reason]}]"

@@ -143,7 +143,7 @@ def csv_table(table: Table) -> str:
     ]
     units = {"size": "bytes", "ns": "ns", "percent": "%"}
     header: list[str] = []
-    for column, more in zip(table.columns, rich):
+    for column, more in zip(table.columns, rich, strict=True):
         unit = column.unit or units.get(column.kind, "")
         name = f"{column.title} ({unit})" if unit else column.title
         header += [name, f"{name} low", f"{name} high", f"{name} note"] if more else [name]
@@ -152,7 +152,7 @@ def csv_table(table: Table) -> str:
     writer.writerow(header)
     for row in table.rows:
         line: list[object] = []
-        for cell, more in zip(row, rich):
+        for cell, more in zip(row, rich, strict=True):
             cells = _csv_cells(cell)
             line += cells if more else cells[:1]
         writer.writerow(line)

@@ -497,7 +497,7 @@ def make_all(
         kept = idle or (folder / part_file(rest or run, machine)).is_file()
         costs.append(0.0 if kept else run.cost())
     parts, done = [], 0.0
-    for (run, papers), cost in zip(listed, costs):
+    for (run, papers), cost in zip(listed, costs, strict=True):
         if progress is not None and cost > 0:
             progress(run.title(machine.gpu), done, sum(costs))
         part = make(run, machine, folder, warn)

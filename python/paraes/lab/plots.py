@@ -98,7 +98,7 @@ def _stack(figure: Figure, axes) -> None:
             edgecolor="white",
             linewidth=0.5,
         )
-        lefts = [a + b for a, b in zip(lefts, s.y)]
+        lefts = [a + b for a, b in zip(lefts, s.y, strict=True)]
     axes.invert_yaxis()
     axes.set_xlabel(figure.y.title)
 

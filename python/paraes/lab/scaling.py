@@ -130,7 +130,7 @@ def fit_gustafson(p: Sequence[float], samples: Sequence[Samples], base: Samples)
     above = workers > 1
     if not above.any():
         return None
-    fair = [group for group, keep in zip(samples, above) if keep]
+    fair = [group for group, keep in zip(samples, above, strict=True) if keep]
     p_above = workers[above]
     medians = np.array([[np.median(group)] for group in fair])
     scaled = p_above[:, np.newaxis] * np.median(base) / medians

@@ -30,9 +30,9 @@ def figure(
     Threads: 1 where nothing else is asked for, so that kernels stand beside each other as they are.
     """
     rows = [
-        r for r in distinct(report.right) if r.direction in (direction, None) and not r.in_place
+        r for r in distinct(report.valid) if r.direction in (direction, None) and not r.in_place
     ]
-    mode = _mode_of(report.right, mode)
+    mode = _mode_of(report.valid, mode)
     lines: dict[str, dict[int, Row]] = {}
     for row in rows:
         whole = row.scope == "file"

@@ -114,7 +114,7 @@ class Evidence:
         where the scope has a choice."""
         if axes.get("device") == GPU:
             axes["device"] = self.device.id or GPU
-        for row in self.report.right:
+        for row in self.report.valid:
             if row.rival is None and all(getattr(row, k) == v for k, v in axes.items()):
                 return row
         return None
@@ -351,7 +351,7 @@ def paper_crossover(
     sizes: list[int], incumbent: list[float], challenger: list[float]
 ) -> tuple[int, int] | None:
     """The printed sizes between which the challenger becomes the faster one for good."""
-    ahead = [c <= i for i, c in zip(incumbent, challenger)]
+    ahead = [c <= i for i, c in zip(incumbent, challenger, strict=True)]
     for i in range(len(ahead) - 1, 0, -1):
         if ahead[i] and not ahead[i - 1]:
             return sizes[i - 1], sizes[i]
@@ -490,7 +490,7 @@ def gather_absent(table: Table, device: Device) -> None:
     if not rows:
         return
     last = rows[-1]
-    for i, (column, cells) in enumerate(zip(table.columns, zip(*rows))):
+    for i, (column, cells) in enumerate(zip(table.columns, zip(*rows, strict=True), strict=True)):
         if not column.numeric:
             last[i] = "; ".join(dict.fromkeys(cells))
         elif isinstance(last[i], Missing):  # also where it was for its size

@@ -68,7 +68,7 @@ class PaperTable:
 
     def column(self, name: str) -> dict[int, Printed]:
         """The numbers of one column by size (or threads)."""
-        return {size: row[name] for size, row in zip(self.sizes, self.cells)}
+        return {size: row[name] for size, row in zip(self.sizes, self.cells, strict=True)}
 
     def at(self, size: int, name: str) -> Printed:
         """One number; the size must be the table's."""
@@ -101,7 +101,7 @@ def _table(raw: dict[str, Any]) -> PaperTable:
     for row in raw["rows"]:
         if len(row["values"]) != len(columns):
             raise ValueError(f"{raw['id']}, {row['label']}: {len(row['values'])} values")
-        cells.append({c["id"]: Printed(v, c["unit"]) for c, v in zip(columns, row["values"])})
+        cells.append({c["id"]: Printed(v, c["unit"]) for c, v in zip(columns, row["values"], strict=True)})
     return PaperTable(
         id=raw["id"],
         where=raw["where"],
@@ -169,7 +169,7 @@ def recompute(paper: Paper) -> list[Recomputed]:
     tables = paper.tables
     if paper.id == "moreira-2026":
         for table in tables.values():
-            for label, size, row in zip(table.labels, table.sizes, table.cells):
+            for label, size, row in zip(table.labels, table.sizes, table.cells, strict=True):
                 megabytes = Printed(repr(size / MIB), "MB")
                 where = f"{table.where}, {label}"
                 found.append(
@@ -191,15 +191,15 @@ def recompute(paper: Paper) -> list[Recomputed]:
                     )
     elif paper.id == "pousa-2011":
         times, speedups, transfers = (tables[t] for t in ("times", "speedups", "transfers"))
-        for label, size, row in zip(speedups.labels, speedups.sizes, speedups.cells):
+        for label, size, row in zip(speedups.labels, speedups.sizes, speedups.cells, strict=True):
             for name, printed in row.items():
                 serial, parallel = times.at(size, "serial"), times.at(size, name)
                 where = f"{speedups.where}, {label}"
                 found.append(quotient(where, f"speedup of {name}", printed, serial, parallel))
-        for label, row in zip(transfers.labels, transfers.cells):
+        for label, row in zip(transfers.labels, transfers.cells, strict=True):
             parts = [row[p] for p in ("h2d", "d2h", "kernel")]
             found.append(total(f"{transfers.where}, {label}", "total", row["total"], parts))
-        for label, size, row in zip(transfers.labels, transfers.sizes, transfers.cells):
+        for label, size, row in zip(transfers.labels, transfers.sizes, transfers.cells, strict=True):
             cuda = times.at(size, "cuda")
             low, high = row["kernel"].rounded_from()
             found.append(
@@ -214,7 +214,7 @@ def recompute(paper: Paper) -> list[Recomputed]:
             )
     elif paper.id == "tybusch-2014":
         processing, transfer, whole = (tables[t] for t in ("processing", "transfer", "total"))
-        for label, size, row in zip(whole.labels, whole.sizes, whole.cells):
+        for label, size, row in zip(whole.labels, whole.sizes, whole.cells, strict=True):
             for name, printed in row.items():
                 parts = [transfer.at(size, "load"), processing.at(size, name)]
                 parts += [transfer.at(size, "transfer")] if name == "gpu" else []

@@ -63,7 +63,7 @@ def chapter(evidence: Evidence) -> list[Section]:
     sizes = sizes_of(evidence.setting)
     rows = [
         r
-        for r in evidence.report.right
+        for r in evidence.report.valid
         if r.kernel == "reference"
         and r.direction == "encrypt"
         and r.executor == executor_of(r.threads)

@@ -56,7 +56,7 @@ def _lines(values: list) -> str:
 
 def _table_data(table: Table) -> str:
     headings = [column.heading for column in table.columns]
-    return _lines([dict(zip(headings, map(_plain, row))) for row in table.rows])
+    return _lines([dict(zip(headings, map(_plain, row), strict=True)) for row in table.rows])
 
 
 def _figure_data(figure: Figure) -> str:
