@@ -221,8 +221,8 @@ def divide(over: Cell, under: float | None) -> Cell:
 class Finding:
     """A statement of the paper beside the result on this machine.
 
-    `verdict` is agrees, differs, undecided (the interval extends past the limit), predicted, or not
-    measured. `rule` says what counts as agreement.
+    `verdict` is agrees, differs, undecided (the interval extends past the limit), predicted, not
+    measured, or not in the paper. `rule` says what counts as agreement.
     """
 
     about: str
@@ -236,9 +236,10 @@ def findings_table(name: str, findings: list[Finding], device: Device) -> Table:
     """Return the table of findings that ends every reproduction."""
     counts = {v: sum(f.verdict == v for f in findings) for v in ("agrees", "differs")}
     notes = [
-        "A finding is undecided if the 95 % interval extends past the limit of agreement.",
+        "A finding on a number with a 95 % interval is undecided if the interval extends past the "
+        "limit of agreement. Findings without an interval compare medians.",
         "Intervals cover the variation within one run of the bench. Each size is a run of its own: "
-        "variation between runs is in no interval.",
+        "no interval covers the variation between runs.",
     ]
     if device.is_cpu:
         notes.append(
@@ -248,7 +249,7 @@ def findings_table(name: str, findings: list[Finding], device: Device) -> Table:
     return Table(
         f"{name}-agreement",
         f"{AGREEMENT}: {counts['agrees']} agree, {counts['differs']} differ, "
-        f"{len(findings) - sum(counts.values())} undecided, predicted or not measured",
+        f"{len(findings) - sum(counts.values())} could not be compared or decided",
         [Column(t, "text") for t in ("about", "the paper", "this machine", "verdict", "agrees if")],
         [[f.about, f.paper, f.here, f.verdict, f.rule] for f in findings],
         notes,
@@ -316,14 +317,14 @@ def compare_ratio(about: str, theirs: float, ours: Cell) -> Finding:
     value, paper = value_of(ours), f"{significant(theirs)}×"
     if value is None:
         return Finding(about, paper, _missing(ours), "not measured", rule)
-    text = f"{significant(value)}×, {significant(value / theirs, 3)} of the paper's"
+    text = f"{significant(value)}×, {significant(value / theirs, 3)} times the paper's"
     side = (1.0, float("inf")) if theirs > 1 else (0.0, 1.0)
     return Finding(about, paper, text, judge_within(ours, *side), rule)
 
 
 def compare_near(about: str, theirs: float, ours: Cell, unit: str, tolerance: float) -> Finding:
     """Judge whether a number is within `tolerance` of the paper's, in the same unit."""
-    rule = f"within {significant(tolerance)}{unit}"
+    rule = f"the paper's ± {significant(tolerance)}{unit}"
     value, paper = value_of(ours), f"{significant(theirs)}{unit}"
     if value is None:
         return Finding(about, paper, _missing(ours), "not measured", rule)

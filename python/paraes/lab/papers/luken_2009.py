@@ -157,7 +157,7 @@ def chapter(evidence: Evidence) -> list[Section]:
         )
         findings.append(
             compare_order(
-                f"order, {bits}-bit keys",
+                f"order of times, {bits}-bit keys",
                 size,
                 {way: printed.number(size, f"{name}-{way}") for way in WAYS},
                 {way: here(bits, way, size) for way in WAYS},

@@ -235,8 +235,7 @@ def chapter(evidence: Evidence) -> list[Section]:
         kernel_only = compare_crossover(
             f"crossover of {noun}, kernel only", None, cross(cpu.values(), alone.values())
         )
-        verdict = "not measured"
-        findings.append(Finding(kernel_only.about, "not in the paper", kernel_only.here, verdict))
+        findings.append(Finding(kernel_only.about, "–", kernel_only.here, "not in the paper"))
         largest = max((s for s in SIZES if value_of(speedups[s]) is not None), default=SIZES[-1])
         theirs_at = printed.number(largest, "speedup")
         if theirs_at > 0:

@@ -313,6 +313,7 @@ def _findings(paper, family: Family, phases, openmp: str) -> list[Finding]:
             "at every size",
             f"at {sum(below)} of {len(below)} sizes" if below else "no GPU phases",
             judge(all(below) if below else None),
+            "below at every size",
         )
     )
     small, large = family.openmp(SIZES[0]), family.openmp(size)
@@ -328,6 +329,7 @@ def _findings(paper, family: Family, phases, openmp: str) -> list[Finding]:
                     "4.11 at 1 KB, 7.82 at 255 MB",
                     f"{significant(a)} at 1 KiB, {significant(b)} at {size_text(size)}",
                     judge(a < b),
+                    "lower",
                 )
             )
     return found

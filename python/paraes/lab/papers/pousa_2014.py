@@ -176,13 +176,10 @@ def _findings(ci: Family, aim: Family, pairs, openmp: str, gpu: str) -> list[Fin
             value = value_of(cell)
             if value is None:
                 reason = cell.reason if isinstance(cell, Missing) else "no value"
-                found.append(Finding(about, "56 to 62 %", f"– ({shorten(reason)})", "not measured"))
+                here, verdict = f"– ({shorten(reason)})", "not measured"
             else:
-                found.append(
-                    Finding(
-                        about, "56 to 62 %", f"{significant(value, 3)} %", judge(56 <= value <= 62)
-                    )
-                )
+                here, verdict = f"{significant(value, 3)} %", judge(56 <= value <= 62)
+            found.append(Finding(about, "56 to 62 %", here, verdict, "median from 56 to 62 %"))
         else:
             found.append(compare_near(about, 99, cell, " %", 1))
     values = [v for cells in pairs.values() for s in SIZES if (v := value_of(cells(s))) is not None]
@@ -194,8 +191,10 @@ def _findings(ci: Family, aim: Family, pairs, openmp: str, gpu: str) -> list[Fin
                 "in every case",
                 f"in {less} of {len(values)} cases",
                 judge(less == len(values)),
+                "less in every case",
             )
         )
+    rule = "the same one is faster"
     for family, about, paper, gpu_wins in (
         (ci, "AES-CI: which is faster, the GPU's kernel or OpenMP", "the GPU", True),
         (
@@ -216,11 +215,10 @@ def _findings(ci: Family, aim: Family, pairs, openmp: str, gpu: str) -> list[Fin
                 " (predicted)" if isinstance(cell, Predicted) else ""
             )
         if a is None or b is None:
-            found.append(Finding(about, paper, "not both were measured", "not measured"))
+            found.append(Finding(about, paper, "not both were measured", "not measured", rule))
             continue
         verdict = "predicted" if "predicted" in other else judge((a > b) == gpu_wins)
         winner = "the GPU" if a > b else other
-        found.append(
-            Finding(about, paper, f"{winner}: {significant(a)} against {significant(b)}", verdict)
-        )
+        here = f"{winner}: speedup {significant(max(a, b))} against {significant(min(a, b))}"
+        found.append(Finding(about, paper, here, verdict, rule))
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from paraes.lab.analysis import FIT_COLUMNS, RESIDUAL_NOTE, fit_cells
 from paraes.lab.bench import OPENMP, Row
 from paraes.lab.document import Axis, Cell, Column, Estimate, Missing, Section, Series, Table
@@ -339,7 +341,7 @@ def _findings(
             here += f", 95 % {significant(low, 3)} to {significant(high, 3)}"
         if threads > cores:
             here += f"; {cores} cores here, 4 in the paper"
-        found.append(Finding(finding.about, finding.paper, here, finding.verdict))
+        found.append(replace(finding, here=here))
     times = {t: p.row.median_ns for t, p in points.items()}
     falls = None if not {1, 2, 4, 8} <= set(times) else times[1] > times[2] > times[4] > times[8]
     found.append(
@@ -348,6 +350,7 @@ def _findings(
             "falls",
             "no rows" if falls is None else "falls" if falls else "does not fall at every step",
             judge(falls),
+            "falls at every step",
         )
     )
     rises = None if not {8, 16} <= set(times) else times[16] > times[8]
@@ -357,6 +360,7 @@ def _findings(
             "rises",
             "no rows" if rises is None else "rises" if rises else "does not rise",
             judge(rises),
+            "rises",
         )
     )
     inner = [v for t, p in points.items() if 1 < t <= cores and (v := p.efficiency) > 0]
@@ -368,6 +372,7 @@ def _findings(
             if inner
             else "one core only",
             judge(all(v >= 0.9 for v in inner) if inner else None),
+            "efficiency at least 0.9 up to the number of cores",
         )
     )
     return found

@@ -32,6 +32,7 @@ VERDICTS = {
     "WRONG": "bad",
     "undecided": "open",
     "not measured": "open",
+    "not in the paper": "open",
     "predicted": "open",
 }
 
