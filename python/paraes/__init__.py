@@ -1,1 +1,1 @@
-"""paraes: AES as fast as the hardware allows. `paraes.lab` measures, analyses and reports."""
+"""paraes: AES as fast as the hardware allows. `paraes.lab` runs benchmarks and analyses them."""

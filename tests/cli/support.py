@@ -95,7 +95,7 @@ class Case(unittest.TestCase):
 
     def openssl(self, *args, stdin=b""):
         done = subprocess.run(["openssl", *map(str, args)], cwd=self.dir, input=stdin,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=DEADLINE)
+                              capture_output=True, timeout=DEADLINE)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
@@ -144,7 +144,9 @@ class Terminal:
             os.setsid()
             fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
 
-        pick = lambda stream: slave if stream is None else stream
+        def pick(stream):
+            return slave if stream is None else stream
+
         self.process = subprocess.Popen([BIN, *map(str, args)], cwd=case.dir, stdin=pick(stdin),
                                         stdout=pick(stdout), stderr=pick(stderr),
                                         env=environment(**(env or {})), preexec_fn=take_terminal)

@@ -128,7 +128,7 @@ class GpuFiles(Case):
         self.assertEqual(done.returncode, 3, done.stderr)
         saved = self.read("b")
         self.assertEqual(len(saved), len(self.data))
-        lost = sum(a != b for a, b in zip(saved, self.data))
+        lost = sum(a != b for a, b in zip(saved, self.data, strict=True))
         self.assertTrue(0 < lost <= 16384, lost)
 
 

@@ -28,7 +28,7 @@ def doubled(tweak):
 
 
 def xor(a, b):
-    return bytes(x ^ y for x, y in zip(a, b))
+    return bytes(x ^ y for x, y in zip(a, b, strict=True))
 
 
 class Xts(Case):

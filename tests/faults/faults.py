@@ -91,8 +91,7 @@ class Strace:
         sets = [flag for name, value in env.items() for flag in ("-E", f"{name}={value}")]
         self.done = subprocess.run(
             ["strace", "-f", "-o", self.log, *flags, *sets, BIN, *map(str, args)], cwd=case.dir,
-            env=environment(), input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            timeout=60)
+            env=environment(), input=stdin, capture_output=True, timeout=60)
         text = self.log.read_text(errors="replace")
         self.log.unlink()
         self.injected = text.count("(INJECTED)")

@@ -3,7 +3,6 @@ correct."""
 
 import os
 import stat
-import subprocess
 import unittest
 
 from faults import KEY, SMALL, FaultCase, Strace, pattern, preloaded, strace_reason

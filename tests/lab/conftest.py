@@ -1,4 +1,4 @@
-"""Fixtures: the fake machine, the real program where PARAES_PROGRAM names one, and the command line."""
+"""Fixtures: the fake machine, the real programs (PARAES_PROGRAM), Chromium, the command line."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ from pathlib import Path
 import pytest
 from hypothesis import configuration, settings
 
-# Same examples every time, no folder left behind, and no clock: the machine may be busy.
+from paraes.lab import cli, measure
+
+# The same examples every time, no folder left behind, and no deadlines on a busy machine.
 settings.register_profile("lab", derandomize=True, database=None, deadline=None)
 settings.load_profile("lab")
 configuration.set_hypothesis_home_dir(Path(tempfile.gettempdir()) / "paraes-lab-hypothesis")
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-
-from paraes.lab import cli, measure
 
 
 @pytest.fixture
 def fake(tmp_path, monkeypatch):
-    """A folder with paraes, paraes-mpi and mpirun made of formulas, on a machine of 4 cores."""
+    """A folder with fake paraes, paraes-mpi and mpirun (fake_paraes.py), and 4 cores."""
     folder = tmp_path / "fake"
     folder.mkdir()
     text = (
@@ -45,7 +44,7 @@ def fake(tmp_path, monkeypatch):
 
 @pytest.fixture
 def program() -> Path:
-    """The real program."""
+    """The real paraes; skips without PARAES_PROGRAM."""
     path = os.environ.get("PARAES_PROGRAM")
     if not path:
         pytest.skip("PARAES_PROGRAM does not name the paraes program")
@@ -54,7 +53,7 @@ def program() -> Path:
 
 @pytest.fixture
 def mpi_program(program) -> Path:
-    """The real paraes-mpi, with a launcher for it."""
+    """The real paraes-mpi; skips without it or its launcher."""
     path = measure.find_mpi_program(program, None)
     if path is None:
         pytest.skip("no paraes-mpi: PARAES_MPI_PROGRAM does not name it, and none is beside paraes")
@@ -66,7 +65,7 @@ def mpi_program(program) -> Path:
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    """Headless Chromium."""
+    """The path of Chromium; skips if it is not installed."""
     path = shutil.which("chromium") or shutil.which("chromium-browser")
     if path is None:
         pytest.skip("chromium is not installed (apt-get install --no-install-recommends chromium)")
@@ -75,7 +74,7 @@ def chromium() -> str:
 
 @pytest.fixture
 def lab(capsys):
-    """Runs the command line: (status, standard output, standard error)."""
+    """A function that runs the command line: (status, standard output, standard error)."""
 
     def run(*arguments: object) -> tuple[int, str, str]:
         capsys.readouterr()

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Stands in for paraes, paraes-mpi and mpirun: a machine with a GPU and 4 cores, made of formulas.
+"""Stand in for paraes, paraes-mpi and mpirun: times come from formulas, for a GPU and 4 cores.
 
-    one thread        1 µs + 10 ns a byte (reference), 2 ns (ttable); decryption takes twice that
+    one thread        1 µs + 10 ns per byte (reference), 2 ns (ttable); in decryption twice as many
+                      per byte, and more for longer keys, in proportion to the rounds
     p workers         (0.1 + 0.9/p) of one thread: Karp–Flatt is 0.1 everywhere
-    GPU kernel        20 µs + 0.1 ns a byte; both copies together 80 µs + 0.9 ns a byte
-    reading a file    1 ns a byte
+    GPU kernel        20 µs + 0.1 ns per byte; both copies together 80 µs + 0.9 ns per byte
+    a file            1 ns per byte to read, and 1 ns to write
 
-So the GPU with copies is the faster one from 11000 bytes on: 1000 + 10 n = 100000 + n.
-FAKE_LOG names a file that gets one line for every bench; FAKE_FAIL fails benches that contain it.
-FAKE_MPI is what the launcher calls itself.
+The GPU with copies is faster from 11000 bytes: 1000 + 10 n = 100000 + n.
+
+FAKE_LOG names a file that gets a line for every bench, FAKE_FAIL fails benches whose arguments
+contain it, FAKE_NO_GPU removes the GPU, and FAKE_MPI is the version that the launcher prints.
+FAKE_RANKS carries the number of ranks from the launcher to the program.
 """
 
 import json
@@ -146,7 +149,7 @@ def main(arguments: list) -> int:
         print(json.dumps(devices()))
         return 0
     flags = {}
-    for flag, value in zip(arguments, [*arguments[1:], ""]):
+    for flag, value in zip(arguments, [*arguments[1:], ""], strict=True):
         if flag.startswith("--"):
             flags[flag] = value
     line = " ".join(arguments)

@@ -1,4 +1,4 @@
-"""Bench JSON with known answers: times come from formulas, not from a clock."""
+"""Make bench JSON with given times, for tests with known answers."""
 
 from __future__ import annotations
 
@@ -34,11 +34,14 @@ CONTEXT: dict[str, Any] = {
 
 
 def row(**changes: Any) -> dict[str, Any]:
-    """A result row. `ns`: the median; its 9 samples lie within 1 % of it."""
+    """Return a result row. `ns` is the median of its 9 samples, which lie within 1 % of it.
+
+    `timeline` gives medians of phases, `phases` the samples of phases. Other keywords are axes.
+    """
     ns = changes.pop("ns", 1000.0)
     samples = changes.pop("samples_ns", [ns * (1 + 0.0025 * i) for i in range(-4, 5)])
     timeline = dict.fromkeys(bench.PHASES) | changes.pop("timeline", {})
-    phases = changes.pop("phases", None)  # samples of each, as in newer files
+    phases = changes.pop("phases", None)  # phase → samples, as in newer files
     base: dict[str, Any] = {
         "rival": None,
         "device": "cpu",
@@ -47,7 +50,7 @@ def row(**changes: Any) -> dict[str, Any]:
         "key_bits": 128,
         "direction": "encrypt",
         "threads": 1,
-        "executor": None,  # where there are several threads: the library's own
+        "executor": None,
         "ranks": 1,
         "bytes": 1 << 20,
         "messages": 1,
@@ -72,6 +75,7 @@ def row(**changes: Any) -> dict[str, Any]:
         base["timeline_ns"] = timeline | {p: float(np.median(s)) for p, s in phases.items()}
         base["timeline_samples_ns"] = phases
     whole = base | changes
+    # Several threads on the CPU are the library's own, unless the test says otherwise.
     memory = whole["device"] == "cpu" and whole["scope"] == "memory"
     if memory and "executor" not in changes and whole["threads"] not in (0, 1):
         whole["executor"] = "threads"
@@ -79,7 +83,7 @@ def row(**changes: Any) -> dict[str, Any]:
 
 
 def report(*rows: dict[str, Any], skipped: tuple = (), **context: Any) -> dict[str, Any]:
-    """A bench JSON object."""
+    """Return a bench JSON object."""
     return {
         "schema": 1,
         "seed": 1,
@@ -90,11 +94,11 @@ def report(*rows: dict[str, Any], skipped: tuple = (), **context: Any) -> dict[s
 
 
 def loaded(*rows: dict[str, Any], **context: Any) -> bench.Report:
-    """The same, read."""
+    """Return a report with these rows, as read from JSON."""
     return bench.from_object(report(*rows, **context), "synthetic")
 
 
 def written(path: Path, *rows: dict[str, Any], **context: Any) -> Path:
-    """The same, as a file."""
+    """Write a report with these rows to `path`; return `path`."""
     path.write_text(json.dumps(report(*rows, **context)))
     return path

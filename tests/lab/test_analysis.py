@@ -1,4 +1,4 @@
-"""Reports of any bench JSON, on synthetic rows with known answers."""
+"""Reports of bench JSON, from synthetic rows with known answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def table(rep, name, **options):
     return next(t for t in document.tables() if t.name == name)
 
 
-def test_rivals_are_compared_in_the_same_job_only():
+def test_rivals_are_compared_on_the_same_job_and_threads_only():
     rep = loaded(
         row(ns=1000.0, kernel="vaes512"),
         row(ns=3000.0, kernel=None, rival="openssl"),
@@ -28,11 +28,11 @@ def test_rivals_are_compared_in_the_same_job_only():
         row(ns=10.0, kernel=None, rival="openssl", threads=2),
     )
     (line,) = table(rep, "rivals").rows
-    assert line[5 - 1].value == pytest.approx(3.0)
+    assert line[4].value == pytest.approx(3.0)
     assert line[6] == "faster"
 
 
-def test_wrong_rows_are_shown_as_wrong_and_used_nowhere():
+def test_wrong_rows_are_shown_as_wrong_and_not_compared():
     rep = loaded(
         row(ns=1000.0),
         row(ns=1.0, kernel="broken", verified=False),
@@ -42,13 +42,13 @@ def test_wrong_rows_are_shown_as_wrong_and_used_nowhere():
     assert all("broken" not in str(line[0]) for line in table(rep, "rivals").rows)
 
 
-def test_a_row_that_failed_has_no_numbers():
+def test_a_failed_row_has_no_numbers():
     rep = loaded(row(samples_ns=[], verified=False))
     line = table(rep, "rows").rows[0]
     assert isinstance(line[4], Missing) and line[-1] == "WRONG"
 
 
-def test_crossover_with_and_without_transfers():
+def test_crossovers_with_and_without_transfers_are_those_of_the_formulas():
     sizes = [1 << k for k in range(10, 26, 2)]
     rows = [row(ns=1000 + 10 * n, bytes=n) for n in sizes]
     rows += [
@@ -62,13 +62,13 @@ def test_crossover_with_and_without_transfers():
     assert found["with transfers"].value == pytest.approx(11000, rel=0.05)
 
 
-def test_no_crossover_is_said_in_words():
+def test_a_missing_crossover_is_stated_in_words():
     rows = [row(ns=10.0 * n, bytes=n) for n in (1024, 4096)]
     rows += [row(ns=99.0 * n, bytes=n, device="cuda:0", threads=0) for n in (1024, 4096)]
     assert "slower at every size" in table(loaded(*rows), "crossover").rows[0][4]
 
 
-def test_phases_and_what_lies_between():
+def test_phase_shares_and_their_sum_over_the_median():
     phases = {"host_to_device": 100.0, "kernel": 200.0, "device_to_host": 100.0}
     rep = loaded(row(ns=500.0, device="cuda:0", threads=0, scope="transfer", timeline=phases))
     line = table(rep, "phases").rows[0]
@@ -81,14 +81,14 @@ def test_times_of_phases_have_intervals_where_there_are_samples():
     old = row(ns=500.0, kernel="bitslice", timeline={"kernel": 7.0, "host_to_device": 9.0}, **axes)
     new = row(ns=500.0, phases={"kernel": [5.0] * 6, "host_to_device": copy}, **axes)
     times = table(loaded(new, old), "phases-times").rows
-    # Of 6 samples only the whole range covers 95 %.
+    # With 6 samples only the whole range covers 95 %.
     assert times[0][3] == Estimate(35.0, Interval(10.0, 60.0, pytest.approx(1 - 2 / 64)))
     assert times[0][4].interval.low == times[0][4].value == 5.0
     assert times[1][3:] == [9.0, 7.0]
     assert "phases-times" not in [t.name for t in analysis.document(loaded(old)).tables()]
 
 
-def test_phases_of_messages_between_ranks_are_shown():
+def test_scatter_and_gather_are_shown_as_phases():
     phases = {"scatter": 100.0, "kernel": 200.0, "gather": 100.0}
     rep = loaded(
         row(ranks=2, distribution="scatter", timeline=phases), row(timeline={"kernel": 1.0})
@@ -98,11 +98,12 @@ def test_phases_of_messages_between_ranks_are_shown():
 
 
 def absent(device="cuda:0", **axes):
+    """Return the skipped row that the bench lists for an absent device."""
     skip = {k: None for k in row()} | {"threads": 0, "ranks": 1, "bytes": 0, "messages": 1}
     return skip | {"device": device, "reason": "no driver"} | axes
 
 
-def test_an_absent_device_is_one_row_of_each_table_with_the_reason():
+def test_an_absent_device_is_one_row_with_the_reason_in_each_table():
     from paraes.lab import bench
 
     rows = (row(bytes=1024, energy_joules=1.0), row(bytes=4096), row(bytes=1024, scope="file"))
@@ -112,16 +113,17 @@ def test_an_absent_device_is_one_row_of_each_table_with_the_reason():
     for t in analysis.document(rep).tables():
         lines = [line for line in t.rows if line[0] == "cuda:0"]
         seen[t.name] = [
-            [c for c, column in zip(line, t.columns) if column.numeric] for line in lines
+            [c for c, column in zip(line, t.columns, strict=True) if column.numeric]
+            for line in lines
         ]
     for name in ("throughput-1", "crossover", "phases", "roofs", "energy", "rows"):
         (cells,) = seen[name]
         assert cells and all(cell == Missing("no driver") for cell in cells), name
-    # Once each scope, however often the bench was called.
+    # Counted once for each scope, however many runs of the bench listed it.
     assert table(rep, "skipped").rows == [["no driver", 2, "cuda:0 memory; cuda:0 transfer"]]
 
 
-def test_a_device_with_rows_is_not_absent():
+def test_a_device_with_rows_in_one_scope_is_not_absent():
     from paraes.lab import bench
 
     there = row(device="cuda:0", threads=0, scope="transfer")
@@ -130,7 +132,7 @@ def test_a_device_with_rows_is_not_absent():
     assert analysis.absent_devices(rep) == []
 
 
-def test_port_limits_are_roofs_and_neither_rivals_nor_lines():
+def test_port_limits_are_roofs_but_neither_rivals_nor_lines_of_figures():
     ports = {"rival": "ports-aesni", "kernel": None}
     rep = loaded(
         row(kernel="aesni", ns=4000.0),
@@ -148,7 +150,7 @@ def test_port_limits_are_roofs_and_neither_rivals_nor_lines():
     assert [s.name for s in throughput.figure(rep).series] == ["aesni"]
 
 
-def test_roof_cycles_and_reasons():
+def test_roofs_have_percent_of_the_copy_and_cycles_or_a_reason():
     rep = loaded(row(ns=2000.0, bytes=1000), row(ns=1000.0, bytes=1000, rival="memcpy", **COPY))
     line = table(rep, "roofs").rows[0]
     assert line[4].value == pytest.approx(50.0)
@@ -157,7 +159,7 @@ def test_roof_cycles_and_reasons():
     assert table(rep, "roofs", clock_hz=1e9).rows[0][5].value == pytest.approx(2.0)
 
 
-def test_energy_says_why_there_is_none():
+def test_energy_is_tabulated_or_its_absence_explained():
     sections = analysis.sections(loaded(row(energy_reason="no powercap here")))
     text = json.dumps([getattr(b, "items", "") for s in sections for b in s.blocks], default=str)
     assert "no powercap here" in text
@@ -173,15 +175,15 @@ def test_skipped_rows_are_listed_by_reason():
     assert table(rep, "skipped").rows[0][:2] == ["no such GPU", 2]
 
 
-def test_an_empty_report_is_a_report():
+def test_a_report_without_rows_still_has_sections():
     assert analysis.sections(loaded())
 
 
-def test_repeated_rows_count_once():
-    assert len(analysis.distinct(loaded(row(), row(ns=5.0)).right)) == 1
+def test_rows_repeated_in_a_report_count_once():
+    assert len(analysis.distinct(loaded(row(), row(ns=5.0)).valid)) == 1
 
 
-def test_different_machines_are_said():
+def test_reports_of_different_machines_are_flagged():
     from paraes.lab import bench
 
     both = bench.merge([loaded(row()), loaded(row(), host="other")])
@@ -189,7 +191,7 @@ def test_different_machines_are_said():
     assert "different machines" in text
 
 
-def test_throughput_figure_has_kernels_rivals_devices_and_programs():
+def test_throughput_figure_has_kernels_rivals_devices_and_whole_programs():
     file_axes = {"scope": "file", "bytes": 1 << 26}
     rep = loaded(
         row(mode="ctr", kernel="aesni", bytes=1024),
@@ -215,15 +217,15 @@ def test_throughput_figure_has_kernels_rivals_devices_and_programs():
         "(age), file to file",
     }
     aesni = next(s for s in figure.series if s.name == "aesni")
-    assert aesni.y == pytest.approx([1024.0, 4096.0])  # 1000 ns each: as many MB/s as bytes
+    assert aesni.y == pytest.approx([1024.0, 4096.0])  # at 1000 ns each, MB/s equals bytes
 
 
-def test_throughput_figure_of_nothing_says_what_to_choose():
+def test_throughput_figure_without_rows_names_the_flags_that_choose_them():
     with pytest.raises(LabError, match="--mode"):
         throughput.figure(loaded(row(direction="decrypt")))
 
 
-def test_estimates_hold_their_value():
+def test_every_interval_contains_its_value():
     for t in analysis.document(loaded(*[row(ns=1e6 / p, threads=p) for p in (1, 2, 4)])).tables():
         for line in t.rows:
             for cell in line:
@@ -232,7 +234,7 @@ def test_estimates_hold_their_value():
                     assert cell.value <= cell.interval.high * (1 + 1e-12)
 
 
-def test_crossover_is_against_the_fastest_and_the_same_kernel():
+def test_crossover_compares_with_the_fastest_and_the_same_cpu_kernel():
     sizes = (1024, 1 << 20)
     rows = [
         row(ns=k * n, bytes=n, kernel=name)
@@ -247,7 +249,7 @@ def test_crossover_is_against_the_fastest_and_the_same_kernel():
     assert [line[2] for line in lines] == ["aesni · 1 thread", "ttable · 1 thread"]
 
 
-def test_reports_of_one_machine_share_a_figure_and_hide_nothing():
+def test_reports_of_one_machine_share_a_figure_that_shows_all_rows():
     from paraes.lab import bench
 
     both = bench.merge(
@@ -256,5 +258,5 @@ def test_reports_of_one_machine_share_a_figure_and_hide_nothing():
             loaded(row(bytes=1024, ns=7.0), row(bytes=4096, kernel="ttable")),
         ]
     )
-    (figure,) = analysis.throughput_figures(both.right, both)
+    (figure,) = analysis.throughput_figures(both.valid, both)
     assert sum(len(s.x) for s in figure.series) == 4

@@ -1,4 +1,4 @@
-"""Reports in headless Chromium: no console message, light and dark, desktop and a phone of 360 px."""
+"""Reports in headless Chromium: light and dark, on a desktop and on a phone 360 px wide."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tempfile
 import pytest
 from PIL import Image
 
-# Measures the page from within: is it wider than the window, is a label cut off, what colours has it?
+# Runs in the page and reports whether it is too wide, which labels are cut off, and its colours.
 PROBE = """<script>
 addEventListener('load', () => {
   const cut = [];
@@ -24,18 +24,23 @@ addEventListener('load', () => {
         cut.push(svg.querySelector('title').textContent + ': ' + text.textContent);
     }
   }
-  const small = [...document.querySelectorAll('svg text')].filter(t => t.getBoundingClientRect().height > 0)
-    .map(t => t.getBoundingClientRect().height);
-  const found = {overflow: document.documentElement.scrollWidth - innerWidth, width: innerWidth, cut,
-    background: getComputedStyle(document.body).backgroundColor, ink: getComputedStyle(document.body).color,
-    text: getComputedStyle(document.querySelector('svg .t:not(.m)') || document.body).fill,
-    smallest: Math.min(...small), figures: [...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width > 0).length};
+  const heights = [...document.querySelectorAll('svg text')]
+    .map(t => t.getBoundingClientRect().height).filter(height => height > 0);
+  const figures = [...document.querySelectorAll('svg')]
+    .filter(s => s.getBoundingClientRect().width > 0).length;
+  const body = getComputedStyle(document.body);
+  const label = document.querySelector('svg .t:not(.m)') || document.body;
+  const found = {overflow: document.documentElement.scrollWidth - innerWidth, width: innerWidth,
+    cut, background: body.backgroundColor, ink: body.color, text: getComputedStyle(label).fill,
+    smallest: Math.min(...heights), figures};
   parent.postMessage(JSON.stringify(found), '*');
 });
 </script>"""
-# Chromium's own windows are 500 px wide or more; a frame has the width of a phone.
+# Windows of Chromium are at least 500 px wide; a frame can be as narrow as a phone.
 FRAME = """<!DOCTYPE html><meta name="color-scheme" content="light dark"><body style="margin:0">
-<script>addEventListener('message', e => document.documentElement.setAttribute('data-probe', e.data));</script>
+<script>
+addEventListener('message', e => document.documentElement.setAttribute('data-probe', e.data));
+</script>
 <iframe src="{page}" style="border:0;width:{width}px;height:800px"></iframe>"""
 
 
@@ -49,7 +54,7 @@ def chrome(chromium, *flags):
         "--enable-logging=stderr",
         *map(str, flags),
     ]
-    # Without a place for its profile one would stay in the home folder each time.
+    # Without --user-data-dir, Chromium would leave a profile in the home folder.
     with tempfile.TemporaryDirectory(
         prefix="paraes-lab-chromium-", ignore_cleanup_errors=True
     ) as profile:
@@ -62,7 +67,7 @@ def chrome(chromium, *flags):
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """A reproduction of all papers on the machine of formulas, and the report of a bench."""
+    """A folder with two pages: a reproduction of all papers by the fake paraes, and a bench."""
     import os
     import sys
     from pathlib import Path
@@ -98,7 +103,9 @@ def pages(tmp_path_factory):
 @pytest.mark.parametrize("name", ["all", "bench"])
 @pytest.mark.parametrize("width", [360, 1200])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_page(chromium, pages, tmp_path, name, width, scheme):
+def test_page_fits_its_window_and_has_the_colours_of_the_scheme(
+    chromium, pages, tmp_path, name, width, scheme
+):
     probed = tmp_path / "probed.html"
     probed.write_text((pages / f"{name}.html").read_text().replace("</body>", PROBE + "</body>"))
     frame = tmp_path / "frame.html"

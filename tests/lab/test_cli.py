@@ -1,4 +1,4 @@
-"""The command line: what it writes, and one clear line, exit status and no output where it fails."""
+"""The command line: what it writes, and its one-line errors with exit status and no output."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ def good(tmp_path):
     return written(tmp_path / "good.json", *rows())
 
 
+GIVE = "give a file that `paraes bench --json FILE` wrote"
 GOLDEN = [
     (
         ["report"],
@@ -30,7 +31,8 @@ GOLDEN = [
     (
         ["reproduce", "nobody-1999", "-o", "{tmp}/x"],
         2,
-        "no paper 'nobody-1999'; there are moreira-2026, tybusch-2014, luken-2009, pousa-2011, pousa-2014, soares, all",
+        "no paper 'nobody-1999'; there are moreira-2026, tybusch-2014, luken-2009, pousa-2011, "
+        "pousa-2014, soares, all",
     ),
     (
         ["reproduce", "soares", "-o", "{tmp}/x", "--paraes", "{tmp}/none"],
@@ -40,47 +42,52 @@ GOLDEN = [
     (
         ["reproduce", "soares", "-o", "{tmp}/x", "--max-size", "lots"],
         2,
-        "argument --max-size: 'lots' is not a size; write 64K, 1MiB or 1000000 (see paraes-lab reproduce --help)",
+        "argument --max-size: 'lots' is not a size; write 64K, 1MiB or 1000000 "
+        "(see paraes-lab reproduce --help)",
     ),
     (
         ["reproduce", "soares", "-o", "{tmp}/x", "--samples", "0"],
         2,
-        "argument --samples: '0' is not a whole number of at least 1 (see paraes-lab reproduce --help)",
+        "argument --samples: '0' is not a whole number of at least 1 "
+        "(see paraes-lab reproduce --help)",
     ),
     (
         ["reproduce", "pousa-2011", "-o", "{tmp}/x", "--ranks", "1,2"],
         2,
-        "argument --ranks: '1,2': one rank is one process; name 2 or more (see paraes-lab reproduce --help)",
+        "argument --ranks: '1,2': numbers of ranks must be at least 2 "
+        "(see paraes-lab reproduce --help)",
     ),
     (
         ["report", "{tmp}/none.json", "-o", "{tmp}/x.html"],
         1,
-        "{tmp}/none.json: cannot read: No such file or directory; `paraes bench --json {tmp}/none.json` writes one",
+        "{tmp}/none.json: cannot read: No such file or directory; "
+        "`paraes bench --json {tmp}/none.json` writes one",
     ),
     (
         ["report", "{tmp}/text.json", "-o", "{tmp}/x.html"],
         1,
-        "{tmp}/text.json: is not JSON (Expecting value: line 1 column 1 (char 0)); give a file that `paraes bench --json FILE` wrote",
+        "{tmp}/text.json: is not JSON (Expecting value: line 1 column 1 (char 0)); " + GIVE,
     ),
     (
         ["report", "{tmp}/binary.json", "-o", "{tmp}/x.html"],
         1,
-        "{tmp}/binary.json: is not JSON (it is not UTF-8 text); give a file that `paraes bench --json FILE` wrote",
+        "{tmp}/binary.json: is not JSON (it is not UTF-8 text); " + GIVE,
     ),
     (
         ["report", "{tmp}/list.json", "-o", "{tmp}/x.html"],
         1,
-        "{tmp}/list.json: expected an object, found []; give a file that `paraes bench --json FILE` wrote",
+        "{tmp}/list.json: expected an object, found []; " + GIVE,
     ),
     (
         ["report", "{tmp}/schema.json", "-o", "{tmp}/x.html"],
         1,
-        "{tmp}/schema.json: schema 9 is not one that this paraes-lab reads (1); measure again with the paraes of the same version, or update paraes-lab",
+        "{tmp}/schema.json: schema 9 is not supported (this paraes-lab reads 1); measure again "
+        "with a paraes of the same version, or update paraes-lab",
     ),
     (
         ["report", "{tmp}/field.json", "-o", "{tmp}/x.html"],
         1,
-        '{tmp}/field.json: results[1].threads: expected a whole number, found "2"; give a file that `paraes bench --json FILE` wrote',
+        '{tmp}/field.json: results[1].threads: expected a whole number, found "2"; ' + GIVE,
     ),
     (
         ["report", "{tmp}/lab.json", "-o", "{tmp}/x.html"],
@@ -90,7 +97,8 @@ GOLDEN = [
     (
         ["report", "{tmp}/good.json"],
         2,
-        "nothing to write: name the page with -o FILE, or --markdown, --csv, …",
+        "nothing to write: give -o FILE, --markdown FILE, --latex FILE, --csv DIR, --png DIR or "
+        "--svg DIR",
     ),
     (["report", "{tmp}/good.json", "-o", "{tmp}"], 1, "{tmp}: is a folder; name a file"),
     (
@@ -101,22 +109,24 @@ GOLDEN = [
     (
         ["report", "{tmp}/good.json", "-o", "{tmp}/x.html", "--csv", "{tmp}/good.json/x"],
         1,
-        "{tmp}/good.json/x: {tmp}/good.json is no folder; choose another place",
+        "{tmp}/good.json/x: {tmp}/good.json is not a folder; choose another place",
     ),
     (
         ["reproduce", "soares", "-o", "{tmp}/good.json"],
         1,
-        "{tmp}/good.json: {tmp}/good.json is no folder; choose another place",
+        "{tmp}/good.json: {tmp}/good.json is not a folder; choose another place",
     ),
     (
         ["report", "{tmp}/good.json", "-o", "{tmp}/x.html", "--clock", "fast"],
         2,
-        "argument --clock: 'fast' is no clock in GHz, such as 3.7 (see paraes-lab report --help)",
+        "argument --clock: 'fast' is not a clock frequency in GHz, such as 3.7 "
+        "(see paraes-lab report --help)",
     ),
     (
         ["compare", "{tmp}/good.json", "{tmp}/other.json"],
         1,
-        "{tmp}/good.json and {tmp}/other.json have no row in common: measure both with the same axes",
+        "{tmp}/good.json and {tmp}/other.json have no row in common: measure both with the same "
+        "axes",
     ),
     (
         ["figure", "pie", "{tmp}/good.json", "-o", "{tmp}/x.svg"],
@@ -126,13 +136,14 @@ GOLDEN = [
     (
         ["figure", "throughput", "{tmp}/good.json", "--direction", "decrypt", "-o", "{tmp}/x.svg"],
         1,
-        "{tmp}/good.json: no rows of ecb, 128-bit keys, decrypt; choose with --mode, --key-bits, --direction, --threads",
+        "{tmp}/good.json: no rows of ecb, 128-bit keys, decrypt; choose with --mode, --key-bits, "
+        "--direction, --threads",
     ),
 ]
 
 
 @pytest.mark.parametrize(("arguments", "status", "words"), GOLDEN, ids=range(len(GOLDEN)))
-def test_errors_are_one_line_with_what_to_do(tmp_path, good, lab, arguments, status, words):
+def test_errors_are_one_line_and_leave_no_files(tmp_path, good, lab, arguments, status, words):
     (tmp_path / "text.json").write_text("hello")
     (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "list.json").write_text("[]")
@@ -147,18 +158,18 @@ def test_errors_are_one_line_with_what_to_do(tmp_path, good, lab, arguments, sta
     assert out == ""
     assert len(err.splitlines()) == 1
     assert err.startswith("paraes-lab: " + words.replace("{tmp}", str(tmp_path)))
-    assert sorted(p.name for p in tmp_path.iterdir()) == before  # nothing was left behind
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
-def test_a_folder_that_may_not_be_written(tmp_path, good, lab):
+def test_report_refuses_a_folder_without_write_permission(tmp_path, good, lab):
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o500)
     status, _, err = lab("report", good, "-o", closed / "x.html")
-    assert status == 1 and "you may not write" in err
+    assert status == 1 and "no permission to write" in err
 
 
-def test_a_full_disk_leaves_the_old_file(tmp_path, good, lab, monkeypatch):
+def test_report_keeps_the_old_file_on_a_full_disk(tmp_path, good, lab, monkeypatch):
     target = tmp_path / "r.html"
     target.write_text("old")
 
@@ -173,7 +184,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, good, lab, monkeypatch):
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
 
 
-def test_report_writes_everything_that_is_asked_for(tmp_path, good, lab):
+def test_report_writes_every_requested_format(tmp_path, good, lab):
     status, out, err = lab(
         "report",
         good,
@@ -221,12 +232,12 @@ def test_compare_says_faster_slower_undecided(tmp_path, good, lab):
     assert (tmp_path / "c.html").exists()
 
 
-def test_compare_of_two_machines_says_so(tmp_path, good, lab):
+def test_compare_flags_different_machines(tmp_path, good, lab):
     other = written(tmp_path / "b.json", *rows(), host="another")
     assert "different machines" in lab("compare", good, other)[1]
 
 
-def test_figure_is_an_svg_with_light_and_dark(tmp_path, good, lab):
+def test_figure_writes_svg_for_light_and_dark_or_png(tmp_path, good, lab):
     target = tmp_path / "f.svg"
     assert lab("figure", "throughput", good, "-o", target) == (0, "", "")
     text = target.read_text()
@@ -235,18 +246,18 @@ def test_figure_is_an_svg_with_light_and_dark(tmp_path, good, lab):
     assert lab("figure", "throughput", good, "-o", tmp_path / "f.png")[0] == 0
 
 
-def test_reproduction_can_be_reported_again(fake, tmp_path, lab):
+def test_report_of_a_reproduction_is_the_same_page(fake, tmp_path, lab):
     status, out, err = lab(
         "reproduce", "soares", "--quick", "-o", tmp_path / "out", "--paraes", fake / "paraes"
     )
     assert status == 0, err
-    assert "0.1955" in out and "What agrees and what does not" in out
+    assert "0.1955" in out and "Agreement with the paper: " in out
     first = (tmp_path / "out" / "report.html").read_text()
     assert lab("report", tmp_path / "out" / "results.json", "-o", tmp_path / "again.html")[0] == 0
     assert (tmp_path / "again.html").read_text() == first
 
 
-def test_wrong_bytes_fail_the_reproduction(fake, tmp_path, lab):
+def test_reproduce_fails_if_outputs_are_wrong(fake, tmp_path, lab):
     text = (fake / "paraes").read_text().replace('"verified": True', '"verified": False')
     (fake / "paraes").write_text(text)
     status, _, err = lab(
@@ -256,7 +267,7 @@ def test_wrong_bytes_fail_the_reproduction(fake, tmp_path, lab):
     assert "15 rows are WRONG" in err
 
 
-def test_a_named_device_that_is_missing_is_an_error(fake, tmp_path, lab):
+def test_reproduce_refuses_a_missing_device(fake, tmp_path, lab):
     status, out, err = lab(
         "reproduce",
         "soares",
@@ -268,18 +279,18 @@ def test_a_named_device_that_is_missing_is_an_error(fake, tmp_path, lab):
         "hip:0",
     )
     assert (status, out) == (2, "")
-    assert err == "paraes-lab: --device hip:0: no hip here (there: cpu, cuda:0)\n"
+    assert err == "paraes-lab: --device hip:0: no hip here (available: cpu, cuda:0)\n"
     assert not (tmp_path / "out").exists()
 
 
-def test_no_program_says_where_it_looked(tmp_path, lab, monkeypatch):
+def test_reproduce_without_paraes_says_how_to_name_it(tmp_path, lab, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("PARAES_PROGRAM", raising=False)
     status, _, err = lab("reproduce", "soares", "-o", tmp_path / "out")
     assert status == 1 and "paraes is not on PATH" in err and "--paraes" in err
 
 
-def test_a_program_that_is_none_is_said(tmp_path, lab):
+def test_reproduce_with_another_program_says_its_output_is_not_json(tmp_path, lab):
     program = tmp_path / "paraes"
     program.write_text("#!/bin/sh\necho nonsense\n")
     program.chmod(0o755)
@@ -287,7 +298,7 @@ def test_a_program_that_is_none_is_said(tmp_path, lab):
     assert status == 1 and "is not JSON" in err and len(err.splitlines()) == 1
 
 
-def test_help_of_every_verb(capsys):
+def test_every_verb_has_help(capsys):
     for verb in cli.VERBS:
         with pytest.raises(SystemExit) as end:
             cli.main([verb, "--help"])
@@ -295,7 +306,7 @@ def test_help_of_every_verb(capsys):
         assert "usage: paraes-lab" in capsys.readouterr().out
 
 
-def test_phases_are_measured_one_after_another():
+def test_runs_with_several_phases_measure_them_without_overlap():
     for scope in ("transfer", "file"):
         run = measure.Run(scope, ("cpu",), ("ttable",), 1024)
         assert "--no-overlap" in run.arguments(None)

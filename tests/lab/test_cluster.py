@@ -1,4 +1,4 @@
-"""The model of docs/cluster.md: its table, its constants from rows, and what is said of what."""
+"""The model of docs/cluster.md: its predictions, its constants from rows, and its figure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GIB = 1 << 30
 
 
 def model(**changes) -> Model:
-    """The constants that docs/cluster.md assumes."""
+    """Return a model with the constants that docs/cluster.md assumes."""
     values = {
         "node": Constant(5e9, ""),
         "file_system": Constant(100e9, ""),
@@ -37,12 +37,12 @@ FILE = {"scope": "file", "mode": "gcm", "format": "paraes", "bytes": GIB}
 @pytest.mark.parametrize(
     ("nodes", "seconds"), [(1, 202), (2, 102), (4, 52), (8, 27), (16, 14.5), (32, 12), (1024, 12)]
 )
-def test_the_table_of_the_document(nodes, seconds):
+def test_model_predicts_the_table_of_the_document(nodes, seconds):
     assert model().shared_seconds(1e12, nodes) == pytest.approx(seconds)
     assert model().scatter_seconds(1e12, nodes) == pytest.approx(202)
 
 
-def test_scatter_is_bound_by_what_is_slowest():
+def test_scatter_is_bound_by_its_slowest_part():
     slow_link = model(link=Constant(1e9, ""))
     assert slow_link.scatter_seconds(1e12, 1) == pytest.approx(202)  # nothing is sent
     assert slow_link.scatter_seconds(1e12, 2) == pytest.approx(2 + 500)
@@ -53,10 +53,10 @@ def test_scatter_is_bound_by_what_is_slowest():
     assert model(processors=None).scatter_seconds(1e12, 2) is None
 
 
-def test_constants_come_from_the_rows():
+def test_constants_come_from_the_rows_unless_given():
     rows = load(
         row(**FILE, threads=1, ns=1e9),
-        row(**FILE, threads=2, ns=GIB / 3),  # 3 GB/s, the fastest of one process
+        row(**FILE, threads=2, ns=GIB / 3),  # 3 GB/s, the fastest run of one process
         row(**FILE, threads=2, ns=GIB / 9, ranks=2, distribution="shared"),
         row(**FILE, threads=2, ns=GIB / 7, direction="decrypt"),
         row(**FILE, threads=2, ns=GIB / 8) | {"rival": "cp", "kernel": None},
@@ -74,19 +74,19 @@ def test_constants_come_from_the_rows():
     found = cluster.constants(rows)
     assert found.node.value == pytest.approx(3e9)
     assert found.processors.value == pytest.approx(20e9)
-    assert found.link.value == pytest.approx(5e9)  # three quarters, the slower way
+    assert found.link.value == pytest.approx(5e9)  # 3/4 of the data, slower direction
     assert found.file_system is None and found.start.value == 0
     given = cluster.constants(rows, file_system=7e9, link=8e9, start=1.5)
     assert (given.file_system.value, given.link.value, given.start.value) == (7e9, 8e9, 1.5)
     assert cluster.constants(rows, "decrypt").node.value == pytest.approx(7e9)
 
 
-def test_without_a_file_row_it_says_how_to_measure_one():
+def test_without_a_file_row_the_error_says_how_to_measure_one():
     with pytest.raises(LabError, match="paraes bench --scope file"):
         cluster.constants(load(row(mode="gcm")))
 
 
-def test_predictions_are_marked_and_measured_ranks_stand_beside_them():
+def test_figure_marks_predictions_and_shows_measured_ranks():
     rows = load(
         row(**FILE, threads=2, ns=GIB / 3),
         row(**FILE, threads=1, ns=GIB / 2, ranks=2, distribution="shared"),
@@ -108,7 +108,7 @@ def test_predictions_are_marked_and_measured_ranks_stand_beside_them():
     assert len(predictions.columns) == 3
 
 
-def test_command(tmp_path, capsys):
+def test_figure_cluster_writes_svg_and_prints_predictions(tmp_path, capsys):
     results = tmp_path / "r.json"
     results.write_text(json.dumps(report(row(**FILE, ns=GIB / 3))))
     picture = tmp_path / "cluster.svg"

@@ -1,4 +1,4 @@
-"""Where two ways cross: known lines, none in the range, noise."""
+"""Crossovers of two series of times: exact ones, none in the range, and noise."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def lines(sizes, overhead, slope, width=0.0, n=9):
 
 @given(st.floats(1e4, 1e8), st.floats(1.5, 3.0))
 def test_power_laws_cross_exactly(at, power):
-    # Straight in the logarithms, so that interpolation is exact.
+    # Power laws are straight lines in the logarithms, which the interpolation assumes.
     cpu = [s**power for s in SIZES]
     gpu = [at ** (power - 1) * s for s in SIZES]
     assert interpolate(SIZES, cpu, gpu) == pytest.approx(at, rel=1e-6)
 
 
-def test_overhead_and_slope_cross_near_the_formula():
+def test_affine_times_cross_near_the_exact_size():
     found = crossover(lines(SIZES, 1000, 10), lines(SIZES, 100000, 1))
     assert found.size == pytest.approx(11000, rel=0.05)
     assert found.between == (4096, 16384)
@@ -34,14 +34,14 @@ def test_overhead_and_slope_cross_near_the_formula():
     assert found.interval.low == pytest.approx(found.interval.high)
 
 
-def test_noise_widens_the_interval_around_the_size():
+def test_interval_of_noisy_times_contains_the_size():
     found = crossover(lines(SIZES, 1000, 10, 0.2), lines(SIZES, 100000, 1, 0.2))
     assert found.interval.low < found.size < found.interval.high
     assert 11000 in found.interval
 
 
 @pytest.mark.parametrize(("factor", "word"), [(0.5, "faster"), (2.0, "slower")])
-def test_none_in_the_range_is_said(factor, word):
+def test_no_crossover_in_the_range_has_a_verdict(factor, word):
     cpu = lines(SIZES, 0, 1)
     gpu = {s: v * factor for s, v in cpu.items()}
     found = crossover(cpu, gpu)
@@ -50,7 +50,7 @@ def test_none_in_the_range_is_said(factor, word):
     assert found.measured == (SIZES[0], SIZES[-1])
 
 
-def test_ahead_in_the_middle_only_is_no_crossover():
+def test_faster_in_the_middle_only_is_no_crossover():
     cpu = lines(SIZES, 0, 1)
     gpu = {s: v * (0.5 if 1 << 16 <= s <= 1 << 20 else 2.0) for s, v in cpu.items()}
     found = crossover(cpu, gpu)
@@ -58,7 +58,7 @@ def test_ahead_in_the_middle_only_is_no_crossover():
     assert "in the middle only" in found.verdict
 
 
-def test_two_crossings_give_the_last_and_are_counted():
+def test_of_several_crossovers_the_last_counts():
     cpu = lines(SIZES, 0, 1)
     gpu = {s: v * (2.0 if s == 1 << 20 or s < 1 << 14 else 0.5) for s, v in cpu.items()}
     found = crossover(cpu, gpu)
@@ -66,7 +66,7 @@ def test_two_crossings_give_the_last_and_are_counted():
     assert found.between == (1 << 20, 1 << 22)
 
 
-def test_replicates_without_a_crossover_are_counted():
+def test_share_counts_the_replicates_with_a_crossover():
     cpu = {1024: np.full(9, 100.0), 4096: np.linspace(90, 112, 9)}
     gpu = {1024: np.full(9, 200.0), 4096: np.full(9, 100.0)}
     found = crossover(cpu, gpu)
@@ -74,5 +74,5 @@ def test_replicates_without_a_crossover_are_counted():
     assert 0.3 < found.share < 1.0
 
 
-def test_one_common_size_is_not_enough():
+def test_one_common_size_gives_no_crossover():
     assert crossover(lines([1024], 1, 1), lines(SIZES, 1, 1)) is None

@@ -1,4 +1,4 @@
-"""Shares, cycles, roofs, energy: values with known answers, and reasons where there is none."""
+"""Phase shares, cycles, roofs and energy: known values, and reasons where there is none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from paraes.lab.derived import (
 )
 
 
-def test_shares_are_of_the_sum_and_leave_out_what_was_not_measured():
+def test_phase_shares_are_of_the_sum_of_measured_phases():
     r = loaded(
         row(timeline={"kernel": 300.0, "host_to_device": 100.0, "device_to_host": 100.0})
     ).rows[0]
@@ -25,7 +25,7 @@ def test_shares_are_of_the_sum_and_leave_out_what_was_not_measured():
     assert phase_shares(loaded(row()).rows[0]) == {}
 
 
-def test_cycles_need_a_clock():
+def test_cycles_per_byte_need_a_clock():
     r = loaded(row(ns=1000.0, bytes=4000)).rows[0]
     unknown = cycles_per_byte(r, clock_of(CONTEXT))
     assert unknown.value is None and "clock" in unknown.why
@@ -41,12 +41,12 @@ def test_cycles_need_a_clock():
         ({"scope": "file"}, "more than computing"),
     ],
 )
-def test_cycles_of_what_has_none(axes, word):
+def test_cycles_per_byte_have_a_reason_where_they_are_undefined(axes, word):
     known = cycles_per_byte(loaded(row(**axes)).rows[0], clock_of({}, 4e9))
     assert known.value is None and word in known.why
 
 
-def test_percent_of_the_copy_of_same_size_and_threads():
+def test_percent_of_roof_is_of_the_copy_of_equal_size_and_threads():
     copy = {"rival": "memcpy", "kernel": None, "mode": None, "key_bits": None, "direction": None}
     rows = loaded(
         row(ns=2000.0),
@@ -59,7 +59,7 @@ def test_percent_of_the_copy_of_same_size_and_threads():
     assert none.value is None and "memcpy" in none.why
 
 
-def test_percents_and_cycles_have_the_interval_of_their_samples():
+def test_percent_of_roof_and_cycles_have_the_interval_of_their_samples():
     copy = {"rival": "memcpy", "kernel": None, "mode": None, "key_bits": None, "direction": None}
     ours = row(samples_ns=[2000.0] * 5 + [2500.0] * 4)
     rows = loaded(ours, row(samples_ns=[500.0] * 9, **copy)).rows
@@ -70,7 +70,7 @@ def test_percents_and_cycles_have_the_interval_of_their_samples():
     assert (known.value, known.interval.low, known.interval.high) == (2000, 2000, 2500)
 
 
-def test_a_copy_both_ways_at_once_is_no_roof_for_phases_in_turn():
+def test_an_overlapped_copy_is_no_roof_of_a_row_without_overlap():
     copy = {
         "rival": "pinned-copy",
         "kernel": None,
@@ -88,7 +88,7 @@ def test_a_copy_both_ways_at_once_is_no_roof_for_phases_in_turn():
 PORTS = {"kernel": None, "key_expansion": None}
 
 
-def test_port_limit_is_that_of_the_kernels_instructions_keys_and_threads():
+def test_port_limit_is_of_the_same_kernel_key_size_threads_and_ranks():
     rows = loaded(
         row(ns=2000.0, kernel="vaes256", mode="gcm", direction="decrypt"),
         row(ns=100.0, bytes=1 << 17, rival="ports-vaes256", **PORTS),  # 1.25 times as fast
@@ -108,20 +108,20 @@ def test_port_limit_is_that_of_the_kernels_instructions_keys_and_threads():
     ("axes", "words"),
     [
         ({"kernel": "aesni"}, "add --rivals ports-aesni"),
-        ({"kernel": "ttable"}, "kernels aesni, vaes256, vaes512"),
-        ({"kernel": None, "rival": "openssl"}, "kernels aesni, vaes256, vaes512"),
+        ({"kernel": "ttable"}, "only the kernels aesni, vaes256, vaes512"),
+        ({"kernel": None, "rival": "openssl"}, "only the kernels aesni, vaes256, vaes512"),
         ({"kernel": "vaes512", "scope": "file"}, "more than computing"),
         ({"kernel": "vaes512", "threads": 2}, "add --rivals ports-vaes512"),
-        ({"kernel": "aesni", "device": "cuda:0", "threads": 0}, "kernels aesni"),
+        ({"kernel": "aesni", "device": "cuda:0", "threads": 0}, "only the kernels aesni"),
     ],
 )
-def test_without_a_port_limit_there_is_the_reason(axes, words):
+def test_a_missing_port_limit_has_a_reason(axes, words):
     rows = loaded(row(**axes), row(ns=1.0, rival="ports-vaes512", **PORTS)).rows
     known = derived.percent_of_ports(rows[0], rows)
     assert known.value is None and words in known.why
 
 
-def test_phases_are_added_call_by_call():
+def test_phase_times_are_added_sample_by_sample():
     phases = {"host_to_device": [1.0, 9.0, 2.0], "device_to_host": [3.0, 1.0, 9.0]}
     r = loaded(row(phases=phases | {"key_expansion": [5.0]}, timeline={"read": 7.0})).rows[0]
     both = derived.phase_times(r, "host_to_device", "device_to_host")
@@ -131,7 +131,7 @@ def test_phases_are_added_call_by_call():
     assert derived.phase_times(r, "write", "host_to_device") is None
 
 
-def test_energy_is_counted_or_has_its_reason():
+def test_energy_per_gigabyte_is_counted_or_has_a_reason():
     counted, none = loaded(
         row(energy_joules=2.0, bytes=10**9), row(energy_reason="no powercap")
     ).rows

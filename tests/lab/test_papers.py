@@ -1,4 +1,4 @@
-"""The papers' data files: complete, exactly as printed, and checked against their own numbers."""
+"""The papers' data files: complete, as printed, and consistent with known contradictions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from paraes.lab.papers import EXPERIMENTS
 from paraes.lab.papers.common import Setting, paper_crossover, phase
 from paraes.lab.papers.data import NAMES, Printed, load_paper, quotient, recompute
 
-CHECKED = {
+# Paper → how many of its numbers follow from its other numbers.
+RECOMPUTED = {
     "moreira-2026": 42,
     "tybusch-2014": 14,
     "luken-2009": 0,
@@ -26,7 +27,7 @@ CHECKED = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_number_says_where_it_is_from(name):
+def test_data_file_has_a_source_and_unit_for_every_number(name):
     paper = load_paper(name)
     for key in ("short", "title", "authors", "where", "machine", "what", "size_unit"):
         assert paper.raw[key], key
@@ -45,23 +46,24 @@ def test_every_number_says_where_it_is_from(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_all_that_can_be_recomputed_is(name):
-    assert len(recompute(load_paper(name))) == CHECKED[name]
+def test_every_number_that_follows_from_others_is_recomputed(name):
+    assert len(recompute(load_paper(name))) == RECOMPUTED[name]
 
 
 def disagreements(name):
+    """Return the printed numbers that differ from the recomputed ones."""
     return {
         (n.where, n.what.split(" (")[0]): n for n in recompute(load_paper(name)) if not n.agrees
     }
 
 
-def test_moreira_agrees_with_itself_but_for_one_rate():
+def test_moreira_is_consistent_except_for_one_rate():
     (where,) = disagreements("moreira-2026")
     assert where == ("Figure 5, upper table, 1KB", "throughput of the GPU")
 
 
-def test_moreiras_megabytes_are_binary():
-    """With 10^6 bytes most rates would contradict the times."""
+def test_moreira_means_binary_megabytes():
+    """With 10^6 bytes the rates at 1 GB would contradict the times."""
     paper = load_paper("moreira-2026")
     for table in paper.tables.values():
         row = table.cells[-1]
@@ -70,11 +72,11 @@ def test_moreiras_megabytes_are_binary():
         assert not row["cpu_rate"].may_show((1 << 30) / 1e6 / high, (1 << 30) / 1e6 / low)
 
 
-def test_tybusch_adds_up():
+def test_tybusch_is_consistent():
     assert disagreements("tybusch-2014") == {}
 
 
-def test_tybusch_measured_in_ticks_of_windows():
+def test_tybusch_times_are_multiples_of_the_windows_tick():
     paper = load_paper("tybusch-2014")
     for name in ("processing", "transfer"):
         for cells in paper.tables[name].cells:
@@ -84,7 +86,7 @@ def test_tybusch_measured_in_ticks_of_windows():
                     assert abs(ticks - round(ticks)) * 0.015625 <= 0.001, printed
 
 
-def test_tybusch_contradicts_its_percent_and_its_limit():
+def test_tybusch_tables_contradict_the_percent_and_the_crossover_of_the_text():
     paper = load_paper("tybusch-2014")
     times = paper.tables["processing"].cells[-1]
     assert times["cpu4"].value / times["gpu"].value == pytest.approx(4.2496)
@@ -92,7 +94,7 @@ def test_tybusch_contradicts_its_percent_and_its_limit():
     assert total["gpu"].value < total["cpu4"].value
 
 
-def test_pousa_2011_contradicts_itself_in_the_time_of_cuda_only():
+def test_pousa_2011_is_consistent_except_for_the_time_of_cuda():
     found = disagreements("pousa-2011")
     assert {where for where, _ in found} == {
         f"Table 1, {s}" for s in ("512KB", "1MB", "15MB", "128MB", "255MB")
@@ -110,18 +112,18 @@ def test_pousa_2011_needs_347_cores_not_256():
     assert sides[1]["value"] == "347"
 
 
-def test_pousa_2011_size_unit_follows_from_the_grid():
+def test_pousa_2011_largest_size_fits_the_grid_in_binary_megabytes():
     grid = 65535 * 256 * 16
     assert 255 * 2**20 <= grid < 256 * 2**20
 
 
-def test_soares_contradicts_itself_at_16_threads_only():
+def test_soares_is_consistent_except_for_karp_flatt_at_16_threads():
     (number,) = disagreements("soares").values()
     assert "16 threads" in number.where
     assert (number.printed.text, round(number.value, 4)) == ("0.1955", 0.2093)
 
 
-def test_the_issues_contradictions_are_all_there():
+def test_known_contradictions_are_listed_with_both_numbers():
     texts = {name: json.dumps(load_paper(name).raw["contradictions"]) for name in NAMES}
     for name, numbers in {
         "moreira-2026": ["36", "39.68", "52", "51.00", "68", "65.02"],
@@ -132,7 +134,7 @@ def test_the_issues_contradictions_are_all_there():
             assert f'"{number}"' in texts[name], (name, number)
 
 
-def test_lukens_remark_is_computed():
+def test_luken_remark_on_key_expansion_follows_from_the_table():
     times = load_paper("luken-2009").tables["times"]
     slower = [
         (label, key)
@@ -143,7 +145,7 @@ def test_lukens_remark_is_computed():
     assert slower == [("10K", "32"), ("100K", "32")]
 
 
-def test_crossovers_of_the_papers():
+def test_paper_crossover_of_moreira_is_between_100_kb_and_1_mb():
     paper = load_paper("moreira-2026")
     for table in paper.tables.values():
         cpu, gpu = ([c[k].value for c in table.cells] for k in ("cpu_time", "gpu_time"))
@@ -161,11 +163,11 @@ def test_crossovers_of_the_papers():
         ("36", 39.68, 39.68, False),
     ],
 )
-def test_rounded_or_cut_off_is_allowed_and_no_more(text, low, high, may):
+def test_may_show_allows_rounding_and_truncation_only(text, low, high, may):
     assert Printed(text, "").may_show(low, high) is may
 
 
-def test_phases_are_seconds_with_an_interval_where_there_are_samples():
+def test_phase_is_in_seconds_with_an_interval_if_there_are_samples():
     phases = {"host_to_device": [1e9, 2e9, 3e9, 4e9, 5e9, 6e9], "kernel": [1e9] * 6}
     r = loaded(row(phases=phases, timeline={"read": 7e9})).rows[0]
     both = phase(r, "host_to_device", "kernel")
@@ -175,18 +177,18 @@ def test_phases_are_seconds_with_an_interval_where_there_are_samples():
     assert isinstance(phase(r, "write"), Missing)
 
 
-def test_a_mark_is_no_number():
+def test_quotient_of_a_mark_is_none():
     assert quotient("", "", Printed("*", "s"), Printed("1", "s"), Printed("1", "s")) is None
 
 
-def test_units_are_converted_for_comparison_only():
+def test_printed_numbers_keep_their_text_and_convert_to_seconds():
     assert Printed("3596", "ms").seconds == pytest.approx(3.596)
     assert load_paper("luken-2009").tables["times"].at(1024, "16-CPU").text == ".039"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_axes_are_the_papers(name):
-    """Every size of the paper is asked for in a full run, and no other (Soares states none)."""
+def test_plan_has_exactly_the_sizes_of_the_paper(name):
+    """Soares is an exception: the paper states no sizes."""
     runs = EXPERIMENTS[name].plan(Setting(cores=8))
     sizes = {run.size for run in runs}
     tables = load_paper(name).tables.values()
@@ -196,7 +198,7 @@ def test_axes_are_the_papers(name):
     assert all(run.mode == "ecb" for run in runs)
 
 
-def test_axes_of_the_issue():
+def test_plans_have_the_axes_of_the_papers():
     def runs(name):
         return EXPERIMENTS[name].plan(Setting(cores=32))
 
@@ -212,12 +214,12 @@ def test_axes_of_the_issue():
         assert {r.executors for r in several} == {("openmp",)}
 
 
-def test_unknown_paper_is_a_usage_error():
+def test_load_paper_of_an_unknown_name_is_a_usage_error():
     with pytest.raises(LabError) as error:
         load_paper("nobody-1999")
     assert error.value.status == 2
 
 
-def test_data_files_are_in_the_package():
+def test_package_contains_the_data_files():
     names = {p.name for p in resources.files("paraes.lab.papers").iterdir()}
     assert {f"{name}.json" for name in NAMES} <= names

@@ -1,4 +1,4 @@
-"""Pages, figures and files: self-contained, accessible, complete; exports say the same numbers."""
+"""Pages, figures and exports: self-contained, accessible, complete, with the same numbers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ VOID = {"meta", "link", "br"}
 
 
 class Page(HTMLParser):
-    """Checks that tags are closed in order, and gathers ids, links and scripts."""
+    """Checks that tags are closed in order, and collects ids, links and labels."""
 
     def __init__(self, text):
         super().__init__()
@@ -64,6 +64,7 @@ class Page(HTMLParser):
 
 
 def full():
+    """Return a document with every kind of section."""
     sizes = [1 << k for k in range(10, 22, 2)]
     rows = [row(ns=1000 + 10 * n / p, bytes=n, threads=p) for n in sizes for p in (1, 2, 4)]
     phases = {"host_to_device": 100.0, "kernel": 200.0, "device_to_host": 100.0}
@@ -82,14 +83,14 @@ def test_page_is_one_file_without_network_or_scripts():
     assert "script" not in page.tags and "@import" not in text and "url(" not in text
 
 
-def test_ids_are_unique_and_references_lead_somewhere():
+def test_page_ids_are_unique_and_references_resolve():
     page = Page(render(full()))
     assert len(page.ids) == len(set(page.ids))
     targets = {link[1:] for link in page.links if link.startswith("#")} | set(page.labels)
     assert targets <= set(page.ids)
 
 
-def test_what_scrolls_has_a_name_and_can_be_reached_by_key():
+def test_tables_and_figures_are_accessible_by_name_and_keyboard():
     page = Page(render(full()))
     regions = [named for tag, named in page.elements if named.get("role") == "region"]
     assert len(regions) == page.tags.count("table") > 0
@@ -100,7 +101,7 @@ def test_what_scrolls_has_a_name_and_can_be_reached_by_key():
     )
 
 
-def test_every_plot_has_title_description_table_and_json():
+def test_every_figure_has_title_description_table_and_json():
     document = full()
     text = render(document)
     assert len(document.figures()) >= 3
@@ -115,7 +116,7 @@ def test_every_plot_has_title_description_table_and_json():
         json.loads(html.unescape(block))
 
 
-def test_what_a_report_says_is_escaped():
+def test_page_escapes_text_from_the_report():
     evil = '<script>alert(1)</script>&"'
     text = render(
         analysis.document(loaded(row(kernel=evil, bytes=64), row(kernel=evil), host=evil))
@@ -124,7 +125,7 @@ def test_what_a_report_says_is_escaped():
     assert "&lt;script&gt;" in text
 
 
-def test_light_and_dark_have_the_same_rules():
+def test_light_and_dark_styles_have_the_same_rules():
     style = svg.style()
     light, dark = style.split("@media (prefers-color-scheme:dark)")
     names = re.compile(r"\.(\w+)\{")
@@ -142,7 +143,7 @@ def contrast(a, b):
 
 
 @pytest.mark.parametrize(("colours", "paper"), [(svg.LIGHT, "#ffffff"), (svg.DARK, "#0d1117")])
-def test_lines_stand_out_from_the_paper(colours, paper):
+def test_line_colours_contrast_with_the_background(colours, paper):
     assert all(contrast(colour, paper) >= 4.5 for colour in colours)  # WCAG 2, as for text
 
 
@@ -167,7 +168,7 @@ numbers = st.floats(1e-9, 1e12)
     st.sampled_from(["size", "count", "number"]),
     st.sampled_from([344, 760]),
 )
-def test_any_numbers_make_a_drawing_within_its_frame(lines, scale, kind, width):
+def test_svg_of_any_numbers_stays_within_its_frame(lines, scale, kind, width):
     series = [
         Series(f"line <{i}>", [x for x, _ in pts], [y for _, y in pts])
         for i, pts in enumerate(lines)
@@ -183,6 +184,7 @@ def test_any_numbers_make_a_drawing_within_its_frame(lines, scale, kind, width):
 
 
 def sample():
+    """Return a document with every kind of cell, and characters that need escaping."""
     columns = [
         Column("a|b", "text"),
         Column("size", "size"),
@@ -199,7 +201,7 @@ def sample():
     return Document("Title", "Lead.", [Section("s", "Section", [table])])
 
 
-def test_markdown():
+def test_markdown_has_captions_intervals_footnotes_and_notes():
     text = export.markdown(sample())
     assert "| a\\|b | size | time | x_1 (%) |" in text
     assert "| 50 % & _x_ | 2 KiB | 1.5 µs [1.4 µs; 1.6 µs] | 1.5 |" in text
@@ -209,7 +211,7 @@ def test_markdown():
     assert text.count("[1] no GPU") == 1
 
 
-def test_latex_is_escaped():
+def test_latex_escapes_special_characters():
     text = export.latex(sample())
     assert r"50 \% \& \_x\_ & 2 KiB & 1.5 $\mu$s [1.4 $\mu$s; 1.6 $\mu$s] & 1.5 \\" in text
     assert text.count(r"\begin{tabular}{lrrr}") == 1
@@ -233,12 +235,12 @@ def test_csv_has_full_numbers_intervals_and_reasons():
     ]
 
 
-def test_json_of_a_table_has_predictions_with_their_intervals():
+def test_page_json_has_predictions_with_their_intervals():
     text = html.unescape(render(sample()))
     assert '"x_1 (%)": {"predicted": 3.0, "low": 2.0, "high": 5.0}' in text
 
 
-def test_matplotlib_files(tmp_path):
+def test_plots_are_written_and_reproducible(tmp_path):
     document = full()
     for kind, magic in (("png", b"\x89PNG"), ("svg", b"<?xml")):
         paths = plots.write_all(document, tmp_path / kind, kind)

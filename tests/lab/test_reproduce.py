@@ -1,4 +1,4 @@
-"""Reproductions on the machine of formulas: every value is known beforehand."""
+"""Reproductions with fake_paraes.py, whose formulas give every value; some with the real paraes."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ def agreement(whole, name):
     return {row[0]: row for row in tables(whole)[f"{name}-agreement"].rows}
 
 
-def test_moreira_finds_the_crossover_of_the_formula(fake, tmp_path):
+def test_moreira_finds_the_crossover_of_the_formulas(fake, tmp_path):
     whole = run(fake, tmp_path, "moreira-2026")
     found = agreement(whole, "moreira-2026")
     line = found["crossover of encryption, with copies"]
-    # 1000 + 10 n = 100000 + n at 11000 bytes: between 1 KiB and 100 KiB, not where the paper has it.
+    # 1000 + 10 n = 100000 + n at 11000 bytes, not between the sizes of the paper.
     assert line[3] == "differs"
     assert "between 1 KiB and 100 KiB" in line[2]
     speedup = found["speedup of encryption, 10 MiB"]
-    assert speedup[2].startswith("9.906×, 0.908 of")  # (1000 + 10 n) / (100000 + n) against 10.91
+    assert speedup[2].startswith("9.906×, 0.908 times")  # (1000 + 10 n) / (100000 + n)
     assert speedup[3] == "agrees"
     assert found["rate of decryption over that of encryption, CPU"][2] == "0.5×"
     table = tables(whole)["moreira-2026-encrypt-time"]
@@ -74,7 +74,7 @@ def test_tybusch_adds_phases_as_the_paper_does(fake, tmp_path):
     assert line[3] == "agrees"
 
 
-def test_luken_has_key_sizes_and_both_places_of_expansion(fake, tmp_path):
+def test_luken_has_all_key_sizes_and_both_places_of_key_expansion(fake, tmp_path):
     whole = run(fake, tmp_path, "luken-2009")
     table = tables(whole)["luken-2009-256"]
     n = 10240
@@ -90,14 +90,14 @@ def test_luken_has_key_sizes_and_both_places_of_expansion(fake, tmp_path):
     assert found["256-bit keys against 128, CPU, 10 MiB (rounds: 14/10)"][3] == "agrees"
 
 
-def test_commands_are_kept_without_the_folders_of_the_programs(fake, tmp_path):
+def test_kept_commands_name_programs_without_their_folders(fake, tmp_path):
     whole = run(fake, tmp_path, "pousa-2011", max_size=1024)
     commands = [part["command"] for part in whole["lab"]["parts"] if part["command"]]
     assert {"paraes", "paraes-mpi"} <= {word for command in commands for word in command}
     assert not any(word.startswith(str(fake / "paraes")) for c in commands for word in c)
 
 
-def test_pousa_2011_measures_ranks_and_predicts_the_rest(fake, tmp_path):
+def test_pousa_2011_measures_ranks_up_to_the_cores_and_predicts_the_rest(fake, tmp_path):
     whole = run(fake, tmp_path, "pousa-2011")
     table = tables(whole)["pousa-2011-speedups"]
     lines = {(row[0], row[1]): row[2:] for row in table.rows}
@@ -117,7 +117,7 @@ def test_pousa_2011_measures_ranks_and_predicts_the_rest(fake, tmp_path):
     assert agreement(whole, "pousa-2011")["efficiency of MPI on 32 ranks, 15 MiB"][3] == "predicted"
 
 
-def test_ranks_that_slow_down_predict_nothing(fake, tmp_path):
+def test_no_prediction_from_ranks_that_are_slower_than_one(fake, tmp_path):
     text = (fake / "paraes-mpi").read_text().replace("(0.1 + 0.9 / p)", "(1 if p == 1 else 1.5)")
     (fake / "paraes-mpi").write_text(text)
     whole = run(fake, tmp_path, "pousa-2011", max_size=1024, ranks=[2, 4])
@@ -127,17 +127,17 @@ def test_ranks_that_slow_down_predict_nothing(fake, tmp_path):
         assert isinstance(cell, Missing) and "took no less time" in cell.reason
 
 
-def test_without_mpi_nothing_is_predicted(fake, tmp_path):
+def test_no_prediction_without_paraes_mpi(fake, tmp_path):
     (fake / "paraes-mpi").unlink()
     whole = run(fake, tmp_path, "pousa-2011", max_size=MIB)
-    assert any(s["reason"].startswith("paraes-mpi is not built") for s in whole["skipped"])
+    assert any(s["reason"].startswith("paraes-mpi was not found") for s in whole["skipped"])
     lines = {(r[0], r[1]): r[2:] for r in tables(whole)["pousa-2011-times"].rows}
     for ranks in (2, 8, 32):
         cell = lines[(f"MPI, {ranks} ranks", "here")][2]
-        assert isinstance(cell, Missing) and "paraes-mpi is not built" in cell.reason
+        assert isinstance(cell, Missing) and "paraes-mpi was not found" in cell.reason
 
 
-def test_one_core_measures_no_ranks_unless_asked(fake, tmp_path, monkeypatch):
+def test_one_core_measures_ranks_only_with_the_flag(fake, tmp_path, monkeypatch):
     monkeypatch.setattr(measure.os, "sched_getaffinity", lambda pid: {0})
     whole = run(fake, tmp_path, "pousa-2011", max_size=1024)
     assert {r["ranks"] for r in whole["results"]} == {1}
@@ -146,7 +146,7 @@ def test_one_core_measures_no_ranks_unless_asked(fake, tmp_path, monkeypatch):
     whole = run(fake, tmp_path, "pousa-2011", max_size=1024, ranks=[2])
     lines = {(r[0], r[1]): r[2:] for r in tables(whole)["pousa-2011-times"].rows}
     assert isinstance(lines[("MPI, 2 ranks on 1 core", "here")][0], Estimate)
-    # Ranks that share a core say nothing of others that do not.
+    # Ranks that share a core predict nothing about ranks with a core each.
     assert isinstance(lines[("MPI, 8 ranks", "here")][0], Missing)
 
 
@@ -163,8 +163,8 @@ def test_ranks_above_the_cores_are_marked_and_left_out_of_the_model(fake, tmp_pa
     assert found["efficiency of MPI on 8 ranks, 1 KiB"][2].endswith("; 4 cores here")
 
 
-def test_a_launcher_of_another_mpi_is_a_reason(fake, tmp_path):
-    # What each MPI's launcher does to the other's programs: as many jobs of one rank.
+def test_a_launcher_of_another_mpi_is_the_reason_of_skipped_rows(fake, tmp_path):
+    # An MPI's launcher starts a program of another MPI as unconnected jobs of one rank.
     text = (fake / "mpirun").read_text()
     (fake / "mpirun").write_text(
         text.replace('["FAKE_RANKS"] = arguments[1]', '["FAKE_RANKS"] = "1"')
@@ -174,10 +174,10 @@ def test_a_launcher_of_another_mpi_is_a_reason(fake, tmp_path):
     assert all("another MPI" in r for r in reasons) and len(reasons) == 2
     assert all(r["ranks"] == 1 for r in whole["results"])
     names = [p.name for p in (tmp_path / "out" / "parts").iterdir()]
-    assert len(names) == 3  # threads, the GPU alone and with copies
+    assert len(names) == 3  # threads, and the GPU with and without copies
 
 
-def test_ranks_that_write_one_file_at_once_are_a_reason(fake, tmp_path):
+def test_json_written_by_several_ranks_at_once_is_the_reason_of_skipped_rows(fake, tmp_path):
     script = "#!/bin/sh\nfor last; do :; done\necho '{}{}' > \"$last\"\n"
     (fake / "mpirun").write_text(script)
     whole = run(fake, tmp_path, "pousa-2011", max_size=1024)
@@ -193,13 +193,13 @@ def test_ranks_that_write_one_file_at_once_are_a_reason(fake, tmp_path):
         ("", "HYDRA build details:", "mpirun", False),
     ],
 )
-def test_the_launcher_is_that_of_the_programs_mpi(
+def test_find_launcher_chooses_the_mpi_of_the_program(
     fake, monkeypatch, library, version, name, options
 ):
     monkeypatch.setenv("PATH", str(fake))
     monkeypatch.setenv("FAKE_MPI", version)
     (fake / "mpirun").rename(fake / name)
-    if name == "mpirun.openmpi":  # that of another MPI, which must not be taken
+    if name == "mpirun.openmpi":  # a launcher of another MPI, not to be chosen
         (fake / "mpirun").write_text("")
         (fake / "mpirun").chmod(0o755)
     program = fake / "paraes-mpi"
@@ -214,7 +214,7 @@ def test_the_launcher_is_that_of_the_programs_mpi(
     assert "mpirun is not installed" in measure.find_launcher(program, None)[1]
 
 
-def test_the_mpi_program_is_named_or_beside(fake, tmp_path, monkeypatch):
+def test_find_mpi_program_prefers_flag_then_variable_then_build_tree(fake, tmp_path, monkeypatch):
     build = tmp_path / "build"
     for folder in ("cli", "mpi"):
         (build / folder).mkdir(parents=True)
@@ -233,17 +233,17 @@ def test_the_mpi_program_is_named_or_beside(fake, tmp_path, monkeypatch):
     assert error.value.status == 2
 
 
-def test_pousa_2014_reductions_of_the_formula(fake, tmp_path):
+def test_pousa_2014_finds_the_reductions_of_the_formulas(fake, tmp_path):
     whole = run(fake, tmp_path, "pousa-2014")
     rows = {r[0]: r[2:] for r in tables(whole)["pousa-2014-reduction"].rows}
     n = MIB
     assert rows["serial"][1].value == pytest.approx(100 * (1 - (1000 + 2 * n) / (1000 + 10 * n)))
     found = agreement(whole, "pousa-2014")
     assert found["reduction by tables, serial, 15 MiB"][3] == "differs"
-    assert found["tables take less time"][3] == "differs"  # the formula's GPU is as fast with both
+    assert found["tables take less time"][3] == "differs"  # not on the fake GPU
 
 
-def test_soares_has_the_fraction_of_the_formula(fake, tmp_path):
+def test_soares_finds_the_serial_fraction_of_the_formulas(fake, tmp_path):
     whole = run(fake, tmp_path, "soares")
     table = tables(whole)["soares-karp-flatt"]
     for row in table.rows[1:]:
@@ -265,7 +265,7 @@ def test_soares_has_the_fraction_of_the_formula(fake, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["soares", "pousa-2011"])
-def test_openmps_rows_are_taken_where_the_librarys_stand_beside_them(fake, tmp_path, name):
+def test_papers_with_openmp_ignore_rows_of_other_executors(fake, tmp_path, name):
     whole = run(fake, tmp_path, name)
     alone = tables(whole)
     results, parts = [], []
@@ -286,7 +286,7 @@ def test_openmps_rows_are_taken_where_the_librarys_stand_beside_them(fake, tmp_p
             assert both[table].rows == alone[table].rows, table
 
 
-def test_a_machine_without_a_gpu_has_one_row_a_table_with_the_reason(fake, tmp_path, monkeypatch):
+def test_without_a_gpu_every_table_has_one_row_with_the_reason(fake, tmp_path, monkeypatch):
     monkeypatch.setenv("FAKE_NO_GPU", "1")
     whole = run(fake, tmp_path, *NAMES, quick=True, max_size=MIB)
     reasons = {s["reason"] for s in whole["skipped"] if s["device"] == "gpu"}
@@ -298,7 +298,7 @@ def test_a_machine_without_a_gpu_has_one_row_a_table_with_the_reason(fake, tmp_p
         without = [
             row
             for row in table.rows
-            if any(isinstance(c, Missing) and "no GPU" in c.reason for c in row)
+            if any(isinstance(c, Missing) and "no usable GPU" in c.reason for c in row)
         ]
         has_gpu = any("GPU" in c.title and "paper" not in c.title for c in table.columns)
         has_gpu |= any("GPU" in str(row[:2]) for row in table.rows)
@@ -306,7 +306,7 @@ def test_a_machine_without_a_gpu_has_one_row_a_table_with_the_reason(fake, tmp_p
     times = found["moreira-2026-encrypt-time"]
     assert times.rows[0][4] is None
     assert times.rows[-1][:4] == ["GPU", None, None, None]
-    assert all("no GPU" in cell.reason for cell in times.rows[-1][4:])
+    assert all("no usable GPU" in cell.reason for cell in times.rows[-1][4:])
     phases = found["pousa-2011-transfers"].rows[-1]
     assert phases[:2] == [
         "copy to the GPU; copy from the GPU; encryption; sum; whole call",
@@ -318,10 +318,10 @@ def test_a_machine_without_a_gpu_has_one_row_a_table_with_the_reason(fake, tmp_p
     )
     assert isinstance(
         found["moreira-2026-encrypt-time"].rows[0][2], Estimate
-    )  # the CPU's are there
+    )  # the CPU has its own rows
 
 
-def test_contradictions_are_reported_with_both_sides(fake, tmp_path):
+def test_report_lists_contradictions_with_both_sides(fake, tmp_path):
     whole = run(fake, tmp_path, *NAMES, quick=True, max_size=1024)
     text = json.dumps([t.texts() for t in tables(whole).values()], ensure_ascii=False)
     for one, other in (
@@ -334,7 +334,7 @@ def test_contradictions_are_reported_with_both_sides(fake, tmp_path):
         assert one in text and other in text
 
 
-def test_timed_work_for_energy_reaches_the_bench(fake, tmp_path, lab):
+def test_min_time_is_passed_to_the_bench(fake, tmp_path, lab):
     assert (
         lab(
             "reproduce",
@@ -352,14 +352,14 @@ def test_timed_work_for_energy_reaches_the_bench(fake, tmp_path, lab):
     assert all("--min-time 2 " in line for line in (tmp_path / "log").read_text().splitlines())
 
 
-def test_all_share_measurements(fake, tmp_path):
+def test_papers_share_equal_runs(fake, tmp_path):
     run(fake, tmp_path, *NAMES, quick=True, max_size=MIB)
     lines = (tmp_path / "log").read_text().splitlines()
     kept = [line.split(" --json ")[0] for line in lines]
     assert len(kept) == len(set(kept))
 
 
-def test_a_second_call_measures_nothing(fake, tmp_path):
+def test_a_second_call_measures_nothing_and_gives_the_same_result(fake, tmp_path):
     first = run(fake, tmp_path, "soares", "moreira-2026")
     lines = (tmp_path / "log").read_text()
     second = run(fake, tmp_path, "soares", "moreira-2026")
@@ -367,7 +367,7 @@ def test_a_second_call_measures_nothing(fake, tmp_path):
     assert first == second
 
 
-def test_a_lost_or_damaged_part_is_measured_again(fake, tmp_path):
+def test_a_missing_or_damaged_part_is_measured_again(fake, tmp_path):
     run(fake, tmp_path, "soares")
     count = len((tmp_path / "log").read_text().splitlines())
     parts = sorted((tmp_path / "out" / "parts").iterdir())
@@ -377,7 +377,7 @@ def test_a_lost_or_damaged_part_is_measured_again(fake, tmp_path):
     assert len((tmp_path / "log").read_text().splitlines()) == count + 2
 
 
-def test_what_a_killed_call_left_is_swept_away(fake, tmp_path):
+def test_temporary_files_of_killed_calls_are_removed(fake, tmp_path):
     parts = tmp_path / "out" / "parts"
     parts.mkdir(parents=True)
     dead = parts / ".memory-x.json.999999999"
@@ -388,7 +388,7 @@ def test_what_a_killed_call_left_is_swept_away(fake, tmp_path):
     assert not dead.exists() and alive.exists()
 
 
-def test_another_program_or_axis_is_another_part(fake, tmp_path):
+def test_another_build_is_measured_again(fake, tmp_path):
     run(fake, tmp_path, "soares", max_size=MIB)
     count = len((tmp_path / "log").read_text().splitlines())
     with (fake / "paraes").open("a") as file:
@@ -397,7 +397,7 @@ def test_another_program_or_axis_is_another_part(fake, tmp_path):
     assert len((tmp_path / "log").read_text().splitlines()) == 2 * count
 
 
-def test_a_bench_that_fails_is_a_row_with_the_reason_and_tried_again(fake, tmp_path, monkeypatch):
+def test_a_failed_bench_is_a_skipped_row_and_is_tried_again(fake, tmp_path, monkeypatch):
     monkeypatch.setenv("FAKE_FAIL", "--size 1048576")
     whole = run(fake, tmp_path, "soares", max_size=MIB)
     assert any("it broke" in s["reason"] for s in whole["skipped"])
@@ -408,7 +408,7 @@ def test_a_bench_that_fails_is_a_row_with_the_reason_and_tried_again(fake, tmp_p
     assert whole["skipped"] == []
 
 
-def test_a_launcher_that_refuses_is_a_reason(fake, tmp_path):
+def test_the_error_of_a_launcher_is_the_reason_of_skipped_rows(fake, tmp_path):
     (fake / "mpirun").write_text(
         "#!/bin/sh\nprintf '%s\\n' ------ 'not enough slots' 'and advice' ------ >&2\nexit 1\n"
     )
@@ -417,7 +417,7 @@ def test_a_launcher_that_refuses_is_a_reason(fake, tmp_path):
     assert reasons == {"the bench failed: not enough slots"}
 
 
-def test_interrupted_it_says_so_leaves_nothing_half_and_goes_on(fake, tmp_path):
+def test_an_interrupted_call_leaves_no_partial_files_and_resumes(fake, tmp_path):
     slow = (
         (fake / "paraes")
         .read_text()
@@ -451,7 +451,7 @@ def test_interrupted_it_says_so_leaves_nothing_half_and_goes_on(fake, tmp_path):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert err.splitlines()[-1] == "paraes-lab: interrupted; the same command goes on from here"
+    assert err.splitlines()[-1] == "paraes-lab: interrupted; run the same command again to resume"
     assert "Traceback" not in err
     assert not (tmp_path / "out" / "results.json").exists()
     assert [p.name for p in parts.iterdir() if p.name.startswith(".")] == []
@@ -467,9 +467,9 @@ def test_interrupted_it_says_so_leaves_nothing_half_and_goes_on(fake, tmp_path):
     assert (tmp_path / "out" / "report.html").exists()
 
 
-def test_a_second_interruption_does_not_stop_the_tidying(tmp_path):
-    # Interrupts who started it, and again when it is asked to end.
-    rude = """
+def test_a_second_interruption_does_not_stop_the_cleanup(tmp_path):
+    # A bench that interrupts its parent at once, and again when it is told to end.
+    interrupting = """
 import os, signal, sys, time
 def end(*_):
     os.kill(os.getppid(), signal.SIGINT)
@@ -484,13 +484,13 @@ time.sleep(60)
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         measure._execute(
-            ["env", "-C", str(tmp_path), sys.executable, "-c", rude], tmp_path / "part.json"
+            ["env", "-C", str(tmp_path), sys.executable, "-c", interrupting], tmp_path / "part.json"
         )
     assert [path.name for path in tmp_path.iterdir()] == ["ended"]
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_an_interruption_while_a_run_begins_leaves_no_child(monkeypatch, tmp_path):
+def test_an_interruption_during_popen_leaves_no_child(monkeypatch, tmp_path):
     started = []
 
     class Popen(subprocess.Popen):
@@ -498,7 +498,7 @@ def test_an_interruption_while_a_run_begins_leaves_no_child(monkeypatch, tmp_pat
             super().__init__(*args, **more)
             started.append(self)
             os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.01)  # where a handler would raise
+            time.sleep(0.01)  # Python runs the signal handler here
 
     monkeypatch.setattr(measure.subprocess, "Popen", Popen)
     with pytest.raises(KeyboardInterrupt):
@@ -506,7 +506,7 @@ def test_an_interruption_while_a_run_begins_leaves_no_child(monkeypatch, tmp_pat
     assert started[0].returncode == -signal.SIGTERM
 
 
-def test_pocl_stands_in_only_when_asked(monkeypatch, tmp_path):
+def test_pocl_stands_in_for_a_gpu_only_if_named(monkeypatch, tmp_path):
     listed = [
         {"id": "cpu", "available": True},
         {
@@ -522,7 +522,7 @@ def test_pocl_stands_in_only_when_asked(monkeypatch, tmp_path):
     assert device["id"] == "opencl:0"
 
 
-def test_a_gpu_seen_twice_counts_once():
+def test_a_gpu_seen_through_two_runtimes_counts_once():
     listed = [
         {"id": "opencl:0", "name": "RX", "driver": "AMD", "available": True, "same_as": "hip:0"},
         {"id": "hip:0", "name": "RX", "driver": "6", "available": True, "same_as": None},
@@ -530,7 +530,7 @@ def test_a_gpu_seen_twice_counts_once():
     assert measure._choose_gpu(listed, None)[0]["id"] == "hip:0"
 
 
-def mpi_reproduction(lab, tmp_path, program, name, *options):
+def reproduce_with_ranks(lab, tmp_path, program, name, *options):
     size = "512K" if name == "pousa-2014" else "1K"
     status, out, err = lab(
         *("reproduce", name, "--quick", "--max-size", size, "--samples", "6", "--ranks", "2,3"),
@@ -541,8 +541,8 @@ def mpi_reproduction(lab, tmp_path, program, name, *options):
 
 
 @pytest.mark.parametrize("name", ["pousa-2011", "pousa-2014"])
-def test_ranks_of_the_real_paraes_mpi(program, mpi_program, tmp_path, lab, name):
-    whole, out = mpi_reproduction(lab, tmp_path, program, name)
+def test_pousa_measures_ranks_of_the_real_paraes_mpi(program, mpi_program, tmp_path, lab, name):
+    whole, out = reproduce_with_ranks(lab, tmp_path, program, name)
     rows = [r for r in whole["results"] if r["ranks"] > 1]
     kernels = {"reference"} if name == "pousa-2011" else {"reference", "ttable"}
     assert {(r["kernel"], r["ranks"], r["threads"]) for r in rows} == {
@@ -562,32 +562,32 @@ def test_ranks_of_the_real_paraes_mpi(program, mpi_program, tmp_path, lab, name)
     ]
     measured = [cell for cell in line[1:] if isinstance(cell, Estimate)]
     assert len(measured) == 1 and measured[0].interval is not None
-    # Of 1 KiB, two ranks may take longer than one; then there is nothing to predict from.
+    # At 1 KiB two ranks may take longer than one, and then nothing is predicted.
     modelled = "(predicted)" in out or "took no less time" in out
     assert modelled == (cores > 1)
 
 
-def test_the_other_real_mpi(program, mpi_program, tmp_path, lab):
+def test_pousa_2011_with_the_other_real_mpi_and_wrong_launcher(program, mpi_program, tmp_path, lab):
     other = mpi_program.parent / "mpich" / "paraes-mpi"
     if not other.is_file():
         pytest.skip(f"{other} is not built: paraes-mpi is built with one MPI only")
     launcher, reason = measure.find_launcher(other, None)
     if reason is not None:
         pytest.skip(reason)
-    whole, _ = mpi_reproduction(lab, tmp_path, program, "pousa-2011", "--paraes-mpi", other)
+    whole, _ = reproduce_with_ranks(lab, tmp_path, program, "pousa-2011", "--paraes-mpi", other)
     assert {r["ranks"] for r in whole["results"]} == {1, 2, 3}
-    # One MPI's launcher starts the other's program as jobs of one rank: that is no measurement.
+    # An MPI's launcher starts a program of another MPI as unconnected jobs of one rank.
     given = ["--paraes-mpi", mpi_program, "--mpirun", " ".join(launcher)]
     status, _, err = lab(
         *("reproduce", "pousa-2011", "--quick", "--max-size", "1K", "--samples", "6"),
         *("--ranks", "2", "-o", tmp_path / "wrong", "--paraes", program, *given),
     )
-    assert status == 0 and "it is of another MPI" in err
+    assert status == 0 and "it belongs to another MPI" in err
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_paper_end_to_end_with_the_real_program(program, tmp_path, lab, name):
-    size = "512K" if name == "pousa-2014" else "4K"  # the smallest of that paper
+    size = "512K" if name == "pousa-2014" else "4K"  # its smallest size is 512 KB
     status, out, err = lab(
         "reproduce",
         name,
@@ -605,11 +605,11 @@ def test_each_paper_end_to_end_with_the_real_program(program, tmp_path, lab, nam
     whole = json.loads((tmp_path / "out" / "results.json").read_text())
     assert whole["results"] and all(row["verified"] for row in whole["results"])
     html = (tmp_path / "out" / "report.html").read_text()
-    assert "What agrees and what does not" in html and "What agrees and what does not" in out
+    assert "Agreement with the paper: " in html and "Agreement with the paper: " in out
     assert "A quick run" in html
 
 
-def test_the_processor_as_a_stand_in_with_the_real_program(program, tmp_path, lab):
+def test_moreira_with_the_real_program_on_opencl_labels_the_cpu(program, tmp_path, lab):
     listed = json.loads(
         subprocess.run([program, "devices", "--json"], capture_output=True, check=True).stdout
     )

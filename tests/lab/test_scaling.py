@@ -1,4 +1,4 @@
-"""Speedup, Karp–Flatt, Amdahl, Gustafson: the formulas, the fits, and series found in reports."""
+"""Speedup, Karp–Flatt, Amdahl and Gustafson: formulas, fits, and the series found in reports."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ workers = st.integers(2, 4096)
 
 
 @given(fractions, workers)
-def test_karp_flatt_undoes_amdahl(f, p):
+def test_karp_flatt_inverts_amdahl(f, p):
     assert karp_flatt(amdahl(f, p), p) == pytest.approx(f, abs=1e-9)
 
 
 @given(workers)
-def test_ends(p):
+def test_laws_at_fraction_zero_and_one(p):
     assert amdahl(0, p) == pytest.approx(p)
     assert amdahl(1, p) == pytest.approx(1)
     assert gustafson(0, p) == p
@@ -41,17 +41,17 @@ def test_ends(p):
 
 
 @given(fractions, workers)
-def test_laws_stay_between_one_and_ideal(f, p):
+def test_speedups_of_the_laws_are_between_one_and_ideal(f, p):
     for law in (amdahl, gustafson):
         assert 1 - 1e-9 <= law(f, p) <= p + 1e-9
 
 
 @given(st.floats(1, 1e9), st.floats(1, 1e9), workers)
-def test_efficiency_is_speedup_a_worker(t1, tp, p):
+def test_efficiency_is_speedup_per_worker(t1, tp, p):
     assert efficiency(speedup(t1, tp), p) * p == pytest.approx(t1 / tp)
 
 
-def test_one_worker_has_no_karp_flatt():
+def test_karp_flatt_rejects_one_worker():
     with pytest.raises(ValueError, match="more than one"):
         karp_flatt(1.0, 1)
 
@@ -61,7 +61,7 @@ def one_each(times):
 
 
 @given(fractions, st.floats(1e3, 1e9))
-def test_amdahl_is_fitted_exactly(f, t1):
+def test_fit_amdahl_recovers_an_exact_law(f, t1):
     p = [1, 2, 4, 8]
     fit = fit_amdahl(p, one_each(t1 / amdahl(f, n) for n in p))
     assert fit.fraction == pytest.approx(f, abs=1e-6)
@@ -72,27 +72,27 @@ def test_amdahl_is_fitted_exactly(f, t1):
     assert fit.speedup(16)[0] == pytest.approx(amdahl(f, 16), rel=1e-5)
 
 
-def test_amdahl_of_superlinear_times_is_not_below_zero():
+def test_fit_amdahl_of_superlinear_times_has_fraction_zero():
     fit = fit_amdahl([1, 2, 4], one_each([100, 40, 15]))
     assert fit.fraction == 0.0
     assert fit.residual > 0.05
     assert fit.speedup(32) == (32.0, Interval(32.0, 32.0))
 
 
-def test_amdahl_of_times_that_rise_is_all_serial():
+def test_fit_amdahl_of_rising_times_has_fraction_one():
     assert fit_amdahl([1, 2, 4], one_each([100, 110, 130])).fraction == 1.0
 
 
-def test_relative_errors_count():
-    # Times that rise are all serial: the constant with least relative squares is the sum of 1/t over
-    # that of 1/t², and no mean of the times.
+def test_fit_amdahl_minimises_relative_errors():
+    # Rising times fit a constant. The least relative squares are at the sum of 1/t over the sum of
+    # 1/t², not at the mean of the times.
     assert fit_amdahl([2, 4], one_each([100, 200])).t1 == pytest.approx(120)
 
 
-def test_predictions_are_as_uncertain_as_what_they_are_made_of():
+def test_predictions_have_the_intervals_of_the_fitted_samples():
     # Two ranks take 50 or 60 of 100: serial fraction 0 or 0.2.
     fit = fit_amdahl([1, 2], [[100.0] * 9, [50.0] * 5 + [60.0] * 4])
-    assert fit.residual is None  # a law through two points
+    assert fit.residual is None  # two points and two unknowns
     assert (fit.interval.low, fit.interval.high) == pytest.approx((0, 0.2))
     speedup_32, interval = fit.speedup(32)
     assert speedup_32 == pytest.approx(32)
@@ -102,13 +102,13 @@ def test_predictions_are_as_uncertain_as_what_they_are_made_of():
     assert (interval.low, interval.high) == pytest.approx((100 / 32, 100 / amdahl(0.2, 32)))
 
 
-def test_one_number_of_workers_is_no_fit():
+def test_one_number_of_workers_gives_no_fit():
     assert fit_amdahl([2, 2], one_each([5, 5])) is None
     assert fit_gustafson([1], [[1]], [1]) is None
 
 
 @given(fractions)
-def test_gustafson_is_fitted_exactly(f):
+def test_fit_gustafson_recovers_an_exact_law(f):
     p = [1, 2, 4, 8]
     fit = fit_gustafson(p, one_each(1000 * n / gustafson(f, n) for n in p), [1000])
     assert fit.fraction == pytest.approx(f, abs=1e-9)
@@ -116,7 +116,7 @@ def test_gustafson_is_fitted_exactly(f):
     assert fit.interval.low == pytest.approx(f, abs=1e-9)
 
 
-def test_gustafson_has_an_interval_and_no_residual_of_one_point():
+def test_fit_gustafson_of_one_point_has_an_interval_and_no_residual():
     # Twice the work on two threads takes 100 or 125 of 100: scaled speedup 2 or 1.6.
     fit = fit_gustafson([1, 2], [[100.0], [100.0] * 5 + [125.0] * 4], [100.0] * 9)
     assert fit.residual is None
@@ -128,9 +128,9 @@ def series(fraction=0.1, kernel="reference", t1=1e6, counts=(1, 2, 4, 8), **axes
     return [row(ns=t1 / amdahl(fraction, p), threads=p, kernel=kernel, **axes) for p in counts]
 
 
-def test_a_series_of_known_fraction():
+def test_scalings_recover_a_known_serial_fraction():
     report = loaded(*series(0.1), row(kernel="ttable", ns=5e5))
-    (found,) = scalings(report.right, cores=4)
+    (found,) = scalings(report.valid, cores=4)
     assert [p.workers for p in found.points] == [1, 2, 4, 8]
     assert [p.more_than_cores for p in found.points] == [False, False, False, True]
     for p in found.points[1:]:
@@ -141,78 +141,78 @@ def test_a_series_of_known_fraction():
     # Against the best serial kernel, which is twice as fast.
     assert found.points[2].best_serial == pytest.approx(amdahl(0.1, 4) / 2)
     assert found.fit.fraction == pytest.approx(0.1, abs=1e-6)
-    assert found.fit.points == 3  # 8 threads on 4 cores say nothing of the law
+    assert found.fit.points == 3  # 8 threads on 4 cores are left out
 
 
-def test_base_has_speedup_exactly_one():
-    (found,) = scalings(loaded(*series()).right)
+def test_the_base_of_a_series_has_speedup_one():
+    (found,) = scalings(loaded(*series()).valid)
     assert (found.points[0].speedup_interval.low, found.points[0].speedup_interval.high) == (1, 1)
     assert found.points[0].karp_flatt is None
 
 
-def test_superlinear_is_marked():
+def test_superlinear_speedups_are_marked():
     rows = [row(ns=1e6, threads=1), row(ns=3e5, threads=2)]
-    (found,) = scalings(loaded(*rows).right)
+    (found,) = scalings(loaded(*rows).valid)
     assert found.points[1].superlinear == "yes"
     noisy = [
         row(samples_ns=[9e5, 1e6, 1.3e6] * 3),
         row(samples_ns=[4e5, 4.9e5, 9e5] * 3, threads=2),
     ]
-    (found,) = scalings(loaded(*noisy).right)
+    (found,) = scalings(loaded(*noisy).valid)
     assert found.points[1].superlinear == "within noise"
 
 
-def test_ranks_are_a_series_of_their_own():
+def test_threads_and_ranks_are_separate_series():
     rows = [row(ns=100), row(ns=60, threads=2), row(ns=55, ranks=2)]
-    kinds = sorted(s.points[1].row.ranks for s in scalings(loaded(*rows).right))
+    kinds = sorted(s.points[1].row.ranks for s in scalings(loaded(*rows).valid))
     assert kinds == [1, 2]
 
 
-def test_executors_are_series_of_their_own():
+def test_executors_are_separate_series():
     ours = [row(ns=60, threads=2), row(ns=40, threads=4)]
     openmp = [row(ns=80, threads=2, executor="openmp"), row(ns=70, threads=4, executor="openmp")]
-    rows = loaded(row(ns=100), *openmp, *ours).right
+    rows = loaded(row(ns=100), *openmp, *ours).valid
     found = {
         s.points[-1].row.executor: [p.row.median_ns for p in s.points] for s in scalings(rows)
     }
     assert found == {"threads": [100, 60, 40], "openmp": [100, 80, 70]}
 
 
-def test_gustafson_tells_executors_apart():
+def test_weak_scalings_separate_executors():
     rows = [row(ns=1000, bytes=1024)]
     for executor, f in (("openmp", 0.5), ("threads", 0.25)):
         rows += [
             row(ns=1000 * p / gustafson(f, p), threads=p, bytes=1024 * p, executor=executor)
             for p in (2, 4)
         ]
-    found = {w.executor: w.fit.fraction for w in weak_scalings(loaded(*rows).right)}
+    found = {w.executor: w.fit.fraction for w in weak_scalings(loaded(*rows).valid)}
     assert found == {"openmp": pytest.approx(0.5), "threads": pytest.approx(0.25)}
 
 
-def test_different_sizes_are_not_one_series():
+def test_rows_of_different_sizes_are_no_series():
     rows = [row(ns=100, bytes=64), row(ns=60, bytes=128, threads=2)]
-    assert scalings(loaded(*rows).right) == []
+    assert scalings(loaded(*rows).valid) == []
 
 
-def test_gustafson_from_sizes_that_grow():
+def test_weak_scalings_recover_a_known_serial_fraction():
     f = 0.25
     rows = [row(ns=1000 * p / gustafson(f, p), threads=p, bytes=1024 * p) for p in (1, 2, 4)]
-    (found,) = weak_scalings(loaded(*rows).right, cores=4)
+    (found,) = weak_scalings(loaded(*rows).valid, cores=4)
     assert found.workers == [1, 2, 4]
     assert found.fit.fraction == pytest.approx(f)
 
 
-def test_rows_of_two_reports_are_never_one_series():
+def test_rows_of_different_reports_are_no_series():
     from synthetic import report
 
     from paraes.lab import bench
 
     both = bench.merge([bench.from_object(report(*series(counts=(n,))), "x") for n in (1, 2)])
-    assert scalings(both.right) == []
+    assert scalings(both.valid) == []
     assert scaling.scalings([]) == []
 
 
-def test_ranks_that_share_and_ranks_that_scatter_are_two_series():
+def test_distributions_of_ranks_are_separate_series():
     rows = [row(ns=1000.0)] + [
         row(ns=ns, ranks=ranks, distribution=how)
         for how, ranks, ns in (("scatter", 2, 900.0), ("shared", 2, 500.0), ("shared", 4, 250.0))

@@ -1,4 +1,4 @@
-"""Medians, intervals, tests: against published values, exact counts, and coverage."""
+"""Medians, intervals and tests, against published values, exact counts and coverage."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ times = st.lists(st.floats(1, 1e6), min_size=1, max_size=40)
 
 @pytest.mark.parametrize(
     ("n", "k", "coverage"),
-    # k and coverage from the binomial distribution, e.g. Conover, Practical Nonparametric Statistics.
+    # From the binomial distribution, see Conover, Practical Nonparametric Statistics.
     [
         (6, 1, 0.96875),
         (7, 1, 0.984375),
@@ -35,24 +35,24 @@ times = st.lists(st.floats(1, 1e6), min_size=1, max_size=40)
         (100, 40, 0.9648),
     ],
 )
-def test_interval_of_the_median_is_that_of_the_tables(n, k, coverage):
+def test_median_interval_matches_published_tables(n, k, coverage):
     interval = median_interval(list(range(1, n + 1)))
     assert (interval.low, interval.high) == (k, n + 1 - k)
     assert interval.coverage == pytest.approx(coverage, abs=1e-5)
 
 
-def test_too_few_samples_say_what_they_are_worth():
+def test_median_interval_of_few_samples_states_its_coverage():
     interval = median_interval([3.0, 1.0, 2.0])
     assert (interval.low, interval.high, interval.coverage) == (1.0, 3.0, 0.75)
     assert median_interval([5.0]).coverage == 0.0
 
 
 @given(times)
-def test_interval_holds_the_median(samples):
+def test_median_interval_contains_the_median(samples):
     assert np.median(samples) in median_interval(samples)
 
 
-def test_interval_covers_as_often_as_it_says():
+def test_median_interval_covers_as_often_as_stated():
     rng = np.random.default_rng(1)
     draws = rng.exponential(1, (4000, 15))
     true = math.log(2)
@@ -61,12 +61,12 @@ def test_interval_covers_as_often_as_it_says():
     assert covered == pytest.approx(expected, abs=0.012)
 
 
-def test_mad_is_the_median_distance():
+def test_mad_is_the_median_of_absolute_deviations():
     assert mad([1, 1, 2, 2, 4, 6, 9]) == 1
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 6, 31])
-def test_direct_bootstrap_is_that_of_resampling(n):
+def test_bootstrap_medians_are_distributed_as_by_resampling(n):
     rng = np.random.default_rng(2)
     samples = rng.exponential(1, n)
     direct = bootstrap_medians(samples, rng, 40000)
@@ -74,12 +74,12 @@ def test_direct_bootstrap_is_that_of_resampling(n):
     probes = [0.05, 0.25, 0.5, 0.75, 0.95]
     spread = max(float(np.ptp(samples)), 1e-9)
     for quantile in probes:
-        # Compared as shares below a value: a quantile of a discrete distribution may jump.
+        # Compares shares below a value, because quantiles of a discrete distribution jump.
         value = np.quantile(resampled, quantile) + spread * 1e-9
         assert np.mean(direct <= value) == pytest.approx(np.mean(resampled <= value), abs=0.015)
 
 
-def test_bootstrap_repeats_itself():
+def test_bootstrap_gives_the_same_interval_every_time():
     a, b = [1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 5.0]
     first, _ = bootstrap([a, b], lambda x, y: y / x)
     second, _ = bootstrap([a, b], lambda x, y: y / x)
@@ -87,7 +87,7 @@ def test_bootstrap_repeats_itself():
 
 
 def by_counting(a, b):
-    """Two-sided p by trying every order."""
+    """Return the two-sided p from all orders."""
     pool = sorted([*a, *b])
     n, m = len(a), len(b)
 
@@ -101,14 +101,14 @@ def by_counting(a, b):
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=4, max_size=11, unique=True), st.integers(2, 8))
-def test_mann_whitney_is_exact(values, cut):
+def test_mann_whitney_of_few_samples_is_exact(values, cut):
     cut = min(cut, len(values) - 2)
     a, b = values[:cut], values[cut:]
     assert mann_whitney(a, b)[1] == pytest.approx(by_counting(a, b), rel=1e-9)
 
 
-def test_mann_whitney_with_ties_is_the_published_normal_one():
-    # scipy.stats.mannwhitneyu(a, b, method="asymptotic") of these.
+def test_mann_whitney_with_ties_matches_scipy():
+    # From scipy.stats.mannwhitneyu(a, b, method="asymptotic").
     a = [1, 2, 2, 3, 3, 3, 4, 5, 5, 6]
     b = [3, 4, 4, 5, 6, 6, 7, 7, 8, 9]
     u, p = mann_whitney(a, b)
@@ -116,12 +116,12 @@ def test_mann_whitney_with_ties_is_the_published_normal_one():
     assert p == pytest.approx(0.00949586, rel=1e-5)
 
 
-def test_equal_samples_are_undecided():
+def test_compare_of_equal_samples_is_undecided():
     assert compare([5.0] * 9, [5.0] * 9).verdict == "undecided"
     assert mann_whitney([1, 1], [1, 1])[1] == 1.0
 
 
-def test_faster_slower_and_undecided():
+def test_compare_decides_faster_slower_and_undecided():
     base = [100.0 + i for i in range(11)]
     half = [50.0 + i / 2 for i in range(11)]
     c = compare(half, base)
@@ -130,19 +130,19 @@ def test_faster_slower_and_undecided():
     assert compare(base, [x + 0.5 for x in base]).verdict == "undecided"
 
 
-def test_the_test_alone_does_not_decide():
-    # Same median, tails on different sides: the ranks differ, the medians do not.
+def test_compare_is_undecided_if_only_the_ranks_differ():
+    # Same medians with tails on different sides.
     a, b = [10.0] * 6 + [1.0] * 5, [10.0] * 6 + [20.0] * 5
     assert mann_whitney(a, b)[1] < 0.05
     assert compare(a, b).verdict == "undecided"
 
 
-def test_too_few_samples_decide_nothing():
-    # Three against three cannot have p < 0.05, however far apart they are.
+def test_compare_of_three_samples_each_is_undecided():
+    # p is at least 0.1, however far apart they are.
     assert compare([1.0, 1.1, 1.2], [9.0, 9.1, 9.2]).verdict == "undecided"
 
 
-def test_same_distribution_is_rarely_decided():
+def test_compare_rarely_decides_for_equal_distributions():
     rng = np.random.default_rng(3)
     decided = sum(
         compare(rng.exponential(1, 21), rng.exponential(1, 21)).verdict != "undecided"
@@ -151,5 +151,5 @@ def test_same_distribution_is_rarely_decided():
     assert decided / 400 <= 0.06
 
 
-def test_seed_is_fixed():
+def test_bootstrap_seed_is_a_constant():
     assert isinstance(statistics.SEED, int)

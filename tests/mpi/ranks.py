@@ -209,7 +209,7 @@ class MpiCase(Case):
         """assertEqual for megabytes."""
         self.assertEqual(len(got), len(expected), what)
         if got != expected:
-            at = next(i for i, (a, b) in enumerate(zip(got, expected)) if a != b)
+            at = next(i for i, (a, b) in enumerate(zip(got, expected, strict=True)) if a != b)
             self.fail(f"{what}: byte {at} of {len(expected)} differs")
 
     def left_over(self):

@@ -356,7 +356,8 @@ class Bench(MpiCase):
             for name in phases:
                 self.assertEqual(len(samples[name]), len(row["samples_ns"]), name)
             # Rank 0 is in one phase at a time: those of each sample fit in it, but for rounding.
-            for whole, *parts in zip(row["samples_ns"], *(samples[name] for name in phases)):
+            for whole, *parts in zip(row["samples_ns"], *(samples[name] for name in phases),
+                                     strict=True):
                 self.assertLessEqual(sum(parts), whole + 1)
 
     def test_files(self):

@@ -9,8 +9,23 @@ import tempfile
 import time
 import unittest
 
-from ranks import (KEY, LIMIT, LONG, MIB, OPEN_MPI, PROGRAM, SCATTER, SHARED, SLOW, WAYS, MpiCase,
-                   messages, pattern, remove_shared_memory, shared_memory)
+from ranks import (
+    KEY,
+    LIMIT,
+    LONG,
+    MIB,
+    OPEN_MPI,
+    PROGRAM,
+    SCATTER,
+    SHARED,
+    SLOW,
+    WAYS,
+    MpiCase,
+    messages,
+    pattern,
+    remove_shared_memory,
+    shared_memory,
+)
 from test_full import namespace
 
 KILLS = int(os.environ.get("PARAES_MPI_KILLS", "500" if LONG else "20"))

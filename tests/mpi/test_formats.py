@@ -7,8 +7,21 @@ import os
 import subprocess
 import unittest
 
-from ranks import (DEADLINE, KEY, KEYS, LONG, MIB, PROGRAM, RANKS, SCATTER, SEGMENT, SHARED, WAYS,
-                   MpiCase, pattern)
+from ranks import (
+    DEADLINE,
+    KEY,
+    KEYS,
+    LONG,
+    MIB,
+    PROGRAM,
+    RANKS,
+    SCATTER,
+    SEGMENT,
+    SHARED,
+    WAYS,
+    MpiCase,
+    pattern,
+)
 
 # The last is odd in segments, blocks and ranks; the one before has fewer segments than ranks.
 SIZES = (0, 1, SEGMENT - 1, SEGMENT, SEGMENT + 1, 3 * SEGMENT + 5, 5 * MIB + 1)
@@ -93,7 +106,10 @@ class Formats(MpiCase):
     def test_every_format(self):
         for i, (name, (flags, large, small)) in enumerate(FORMATS.items()):
             way, other = WAYS[i % 2], WAYS[1 - i % 2]
-            of = lambda n: (2, 3, 4)[(i + n) % 3]
+
+            def of(n):
+                return (2, 3, 4)[(i + n) % 3]
+
             fixed = "raw" in flags
             with self.subTest(format=name):
                 self.there(of(0), way, flags, pattern(large), fixed)

@@ -6,8 +6,23 @@ import signal
 import subprocess
 import unittest
 
-from ranks import (DEADLINE, KEY, LAUNCHER, LIMIT, MIB, OPEN_MPI, PROGRAM, SCATTER, SHARED, SLOW, WAYS,
-                   MpiCase, pattern, remove_shared_memory, shared_memory)
+from ranks import (
+    DEADLINE,
+    KEY,
+    LAUNCHER,
+    LIMIT,
+    MIB,
+    OPEN_MPI,
+    PROGRAM,
+    SCATTER,
+    SHARED,
+    SLOW,
+    WAYS,
+    MpiCase,
+    pattern,
+    remove_shared_memory,
+    shared_memory,
+)
 
 HOSTS = str(pathlib.Path(__file__).resolve().parent / "hosts")
 # With the slow kernel half a second of work, in which a run can be looked at and hit.

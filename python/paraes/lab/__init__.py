@@ -1,6 +1,6 @@
-"""The laboratory: bench JSON in, tables and plots out.
+"""The laboratory: turns bench JSON into tables and plots.
 
-Nothing here encrypts or takes a time. `paraes bench` does, and writes JSON; every module of this
-package works on that JSON. Start with `bench` (reading), `scaling` and `crossover` (analysis),
+`paraes bench` encrypts, measures and writes JSON; this package runs it and works on that JSON only.
+Start with `bench` (reading), `scaling` and `crossover` (analysis),
 `reproduce` and `papers` (the experiments of the papers), `report` and `export` (output).
 """

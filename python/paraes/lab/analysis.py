@@ -1,4 +1,7 @@
-"""Any bench JSON as sections of a report: throughput, rivals, scaling, crossover, phases, roofs, energy."""
+"""Turn bench JSON into report sections.
+
+Machine, throughput, rivals, scaling, crossover, phases, roofs, energy, all rows, skipped rows.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ from paraes.lab.scaling import Fit, Scaling, scalings, weak_scalings
 from paraes.lab.statistics import Interval, compare, mad, median_interval
 from paraes.lab.units import megabytes_per_second, plural, size_text
 
-# Axes that say which job is done; rows that differ only in the others do the same job.
+# Axes that define the job. Rows that differ only in other axes do the same job.
 JOB = ("mode", "key_bits", "direction", "bytes", "messages", "scope", "in_place", "report")
 PHASE_NAMES = {
     "read": "read",
@@ -49,10 +52,17 @@ PHASE_NAMES = {
     "scatter": "scatter",
     "gather": "gather",
 }
+FEW_SAMPLES_NOTE = (
+    "With fewer than 6 samples the interval is their whole range and covers less than 95 %."
+)
+VERDICT_NOTE = (
+    "faster or slower: the two-sided Mann–Whitney test has p < 0.05 and the bootstrap interval of "
+    "the ratio of medians excludes 1; otherwise undecided."
+)
 
 
 def distinct(rows: Iterable[Row]) -> list[Row]:
-    """Rows without later ones of the same axes in the same report (parts may repeat a row)."""
+    """Return the first row of each set of axes in each report (parts may repeat a row)."""
     found: dict[tuple, Row] = {}
     for row in rows:
         found.setdefault((row.report, *row.axes()), row)
@@ -60,12 +70,12 @@ def distinct(rows: Iterable[Row]) -> list[Row]:
 
 
 def job_of(row: Row) -> tuple[Any, ...]:
-    """The job that a row does."""
+    """Return the job that a row does."""
     return tuple(getattr(row, name) for name in JOB)
 
 
 def job_text(row: Row, size: bool = True) -> str:
-    """The job in words."""
+    """Describe the job in words; `size` says whether to include the number of bytes."""
     words = [f"{row.scope} scope"]
     if row.mode:
         words.append(row.mode.upper())
@@ -81,7 +91,7 @@ def job_text(row: Row, size: bool = True) -> str:
 
 
 def rate_estimate(row: Row) -> Estimate:
-    """10**6 bytes a second with the interval of the median."""
+    """Return the rate in 10**6 bytes a second, with the interval of the median."""
     interval = median_interval(row.samples_ns)
     low, high = (megabytes_per_second(row.bytes, ns) for ns in (interval.high, interval.low))
     return Estimate(row.mb_per_s, Interval(low, high, interval.coverage))
@@ -90,27 +100,27 @@ def rate_estimate(row: Row) -> Estimate:
 def rate_series(
     name: str, xs: Sequence[float], rows: Sequence[Row], origin: str = "measured"
 ) -> Series:
-    """A line of the rows' rates with their intervals."""
-    return Series.of(name, zip(xs, map(rate_estimate, rows)), origin)
+    """Return a series of the rows' rates with their intervals."""
+    return Series.of(name, zip(xs, map(rate_estimate, rows), strict=True), origin)
 
 
 def absent_devices(report: Report) -> list[Skip]:
-    """What the bench lists of devices that are not there: one each scope, without a job."""
-    there = {row.device for row in report.rows}
+    """Return the skips that stand for an absent device: one for each scope, without a job."""
+    present = {row.device for row in report.rows}
     return [
         skip
         for skip in report.skipped
-        if is_of_device(skip) and skip.axes["device"] not in (None, "cpu", *there)
+        if is_of_device(skip) and skip.axes["device"] not in (None, "cpu", *present)
     ]
 
 
 def is_of_device(skip: Skip) -> bool:
-    """Whether it is a whole device that did not run, and no single row."""
+    """Tell whether `skip` stands for a whole device rather than a single row."""
     return not any(skip.axes.get(name) for name in ("bytes", "kernel", "rival"))
 
 
 def _with_absent(table: Table, absent: Sequence[Skip], scope: str | None = None) -> Table:
-    """The table with one more row for each device that is not there: a dash with the reason."""
+    """Append one row for each absent device: dashes with the reason. Return the table."""
     reasons: dict[str, str] = {}
     for skip in absent:
         if scope in (None, skip.axes["scope"]):
@@ -128,8 +138,10 @@ def _cell(known: Known) -> Cell:
 
 
 def _label_in(row: Row, rows: list[Row], job: bool = False) -> str:
-    """A label that says whatever tells the row from the others; `job`: of the job as well, where no
-    column beside it does."""
+    """Label a row by everything that distinguishes it from the others.
+
+    `job` includes the axes of the job, for places where no column shows them.
+    """
     label = row.label()
     for name, text in (
         ("key_bits", "{} bits"),
@@ -144,7 +156,7 @@ def _label_in(row: Row, rows: list[Row], job: bool = False) -> str:
         value = getattr(row, name)
         others = {getattr(other, name) for other in rows if other.rival is None}
         if name == "key_expansion" and not row.on_gpu:
-            continue  # the CPU has no choice
+            continue  # a choice on GPUs only
         if value is not None and len(others - {None}) > 1:
             label += f" · {text.format(value)}"
     if (
@@ -156,7 +168,7 @@ def _label_in(row: Row, rows: list[Row], job: bool = False) -> str:
 
 
 def machine_section(report: Report) -> Section:
-    """Every context: what a rate is worth nothing without."""
+    """Describe the machine of each report. Rates mean nothing without it."""
     names = (
         "time",
         "host",
@@ -180,7 +192,7 @@ def machine_section(report: Report) -> Section:
     for context in report.contexts:
         if context and context not in distinct_contexts:
             distinct_contexts.append(context)
-    # Runs of one machine differ in time only: one column is enough for those.
+    # Reports of one machine and one commit share a column, which shows the first of them.
     seen: dict[tuple, dict[str, Any]] = {}
     for context in distinct_contexts:
         seen.setdefault((machine_of(context), context.get("git")), context)
@@ -202,7 +214,7 @@ def machine_section(report: Report) -> Section:
     rows.append(["GPUs and OpenCL devices", *gpus])
     table = Table(
         "machine",
-        "The machine, as the bench saw it; unknown is where it could not tell",
+        "Machine as detected by the bench (unknown: could not be detected)",
         columns,
         rows,
     )
@@ -210,7 +222,8 @@ def machine_section(report: Report) -> Section:
     if len({machine_of(c) for c in seen.values()}) > 1:
         blocks.append(
             Paragraph(
-                "These reports are of different machines: rates are comparable within one only."
+                "These reports come from different machines: "
+                "compare rates only within one machine."
             )
         )
     return Section("machine-section", "Machine", blocks)
@@ -237,7 +250,10 @@ def _gpus_text(gpus: list[dict[str, Any]]) -> str:
 def throughput_figures(
     rows: list[Row], report: Report, absent: Sequence[Skip] = ()
 ) -> list[Figure]:
-    """One figure a job with several sizes; copies are lines of every figure of their scope."""
+    """Draw one figure for each job that has several sizes.
+
+    Rows of copies (memcpy, cp, …) appear in every figure of their scope.
+    """
     groups: dict[tuple, list[Row]] = {}
     machine = report.machine_of_row
     copies = [row for row in rows if row.rival and row.mode is None]
@@ -268,7 +284,7 @@ def _throughput_figure(name: str, job: str, rows: list[Row]) -> Figure:
     for row in rows:
         label = _label_in(row, rows)
         if any(other.bytes == row.bytes for other in lines.get(label, [])):
-            label += f" · report {row.report + 1}"  # measured twice: neither hides the other
+            label += f" · report {row.report + 1}"  # measured twice: show both
         lines.setdefault(label, []).append(row)
     series, body = [], []
     for label, members in lines.items():
@@ -283,8 +299,8 @@ def _throughput_figure(name: str, job: str, rows: list[Row]) -> Figure:
     return Figure(
         name,
         f"Throughput: {job}",
-        f"Throughput in 10⁶ bytes a second over the size of the message, {job}; one line for each device, "
-        "kernel and rival.",
+        f"Throughput in 10⁶ bytes a second over the size of the message, {job}; one line for each "
+        "device, kernel and rival.",
         Axis("size of the message", "log", "size"),
         Axis("10⁶ bytes a second", "log"),
         series,
@@ -293,12 +309,12 @@ def _throughput_figure(name: str, job: str, rows: list[Row]) -> Figure:
 
 
 def rows_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section:
-    """Every row that was measured."""
+    """Tabulate every measured row."""
     body: list[list[Cell]] = []
     for row in rows:
         line: list[Cell] = [_label_in(row, rows), job_text(row, size=False), row.bytes, row.cache]
         if row.samples_ns.size == 0:
-            failed = Missing("it failed while it was measured")
+            failed = Missing("the measurement failed")
             body.append([*line, failed, failed, None, 0, "WRONG"])
             continue
         interval = median_interval(row.samples_ns)
@@ -322,20 +338,24 @@ def rows_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section:
         Column("MB/s"),
         Column("spread", "percent"),
         Column("samples (outliers)", "printed"),
-        Column("right", "text"),
+        Column("verified", "text"),
     ]
     few = [r for r in rows if 0 < r.samples_ns.size < 6]
-    notes = ["spread: 1.4826 MAD, relative to the median; outliers are marked and kept"]
+    notes = [
+        "spread: 1.4826 × MAD, relative to the median; outliers are counted, never dropped.",
+        "verified: whether the output was compared with a reference, and equal.",
+    ]
     if few:
-        notes.append(
-            "Fewer than 6 samples: the interval is their whole range and covers less than 95 %."
-        )
-    table = Table("rows", f"All {len(rows)} rows that were measured", columns, body, notes)
+        notes.append(FEW_SAMPLES_NOTE)
+    table = Table("rows", f"All {len(rows)} measured rows", columns, body, notes)
     return Section("rows-section", "All rows", [_with_absent(table, absent)])
 
 
 def rivals_section(rows: list[Row]) -> Section | None:
-    """Every row of ours against every rival that does the same job with as many threads."""
+    """Compare every row of paraes with every rival that does the same job.
+
+    In memory scope the rival must have run on as many threads.
+    """
     body: list[list[Cell]] = []
     rivals = [r for r in rows if r.rival and r.mode is not None and not r.is_ports]
     for rival in rivals:
@@ -361,22 +381,18 @@ def rivals_section(rows: list[Row]) -> Section | None:
     if not body:
         return None
     columns = [
-        Column("ours", "text"),
+        Column("paraes", "text"),
         Column("rival", "text"),
         Column("job", "text"),
         Column("size", "size"),
-        Column("times as fast, 95 %", unit="×"),
+        Column("rival's time / paraes' time, 95 %"),
         Column("p"),
-        Column("verdict", "text"),
+        Column("paraes is", "text"),
     ]
-    note = (
-        "faster or slower: two-sided Mann–Whitney p < 0.05, and the bootstrap interval of the ratio of "
-        "medians leaves out 1; else undecided"
-    )
     return Section(
         "rivals",
-        "Against rivals",
-        [Table("rivals", "Ours against rivals in the same job", columns, body, [note])],
+        "Comparison with rivals",
+        [Table("rivals", "paraes and rivals on the same job", columns, body, [VERDICT_NOTE])],
     )
 
 
@@ -387,7 +403,7 @@ def _scaling_rows(scaling: Scaling) -> list[list[Cell]]:
         if p.superlinear:
             marks.append("superlinear" if p.superlinear == "yes" else "superlinear within noise")
         if p.more_than_cores:
-            marks.append("more than cores")
+            marks.append("more workers than cores")
         body.append(
             [
                 _series_text(scaling),
@@ -415,19 +431,19 @@ def _series_text(scaling: Scaling) -> str:
 
 
 FIT_COLUMNS = [Column("serial fraction, 95 %"), Column("residual", "percent"), Column("points")]
-RESIDUAL_NOTE = "residual: root mean square of the relative errors"
+RESIDUAL_NOTE = "residual: root mean square of the relative errors of the fit"
 
 
 def fit_cells(fit: Fit) -> list[Cell]:
-    """A fit, for FIT_COLUMNS."""
-    residual: Cell = Missing("no more points than unknowns: any law goes through them")
+    """Return the cells of a fit, in the order of FIT_COLUMNS."""
+    residual: Cell = Missing("too few points for a residual: the fit passes through all of them")
     if fit.residual is not None:
         residual = 100 * fit.residual
     return [Estimate(fit.fraction, fit.interval), residual, fit.points]
 
 
 def scaling_section(rows: list[Row], cores: int | None) -> Section | None:
-    """Speedup, efficiency and Karp–Flatt over threads and ranks, with fits."""
+    """Tabulate speedup, efficiency and Karp–Flatt over threads and ranks, with fits."""
     found = scalings(rows, cores)
     weak = weak_scalings(rows, cores)
     if not found:
@@ -452,10 +468,10 @@ def scaling_section(rows: list[Row], cores: int | None) -> Section | None:
         text = f"{w.base.name}, {job_text(w.base)} a thread"
         text += " by OpenMP" if w.executor == OPENMP else ""
         fits.append(["Gustafson", text, *fit_cells(w.fit)])
-    notes = ["Points with more workers than cores are left out.", RESIDUAL_NOTE]
+    notes = ["Fits leave out points with more workers than cores.", RESIDUAL_NOTE]
     if not weak:
         notes.append(
-            "Gustafson: no rows whose size grows with the threads (three or more), so no fit."
+            "Gustafson: not fitted; it needs three or more rows whose size grows with the threads."
         )
     fit_table = Table(
         "scaling-fits",
@@ -484,8 +500,8 @@ def scaling_section(rows: list[Row], cores: int | None) -> Section | None:
             Figure(
                 "scaling-speedup",
                 "Speedup over workers",
-                "Speedup against one worker over the number of threads "
-                "or ranks, with the ideal line.",
+                "Speedup against one worker over the number of threads or ranks, with the ideal "
+                "line.",
                 Axis("workers", "log", "count"),
                 Axis("speedup", "log"),
                 lines,
@@ -497,9 +513,12 @@ def scaling_section(rows: list[Row], cores: int | None) -> Section | None:
     return Section("scaling-section", "Scaling", [*blocks, fit_table])
 
 
-def _worthy(opponents: dict[tuple, list[Row]], kernel: str) -> list[list[Row]]:
-    """The CPU's fastest way at its largest size, and those with the GPU's kernel: others would only
-    make the table long."""
+def _opponents_to_show(opponents: dict[tuple, list[Row]], kernel: str) -> list[list[Row]]:
+    """Select the CPU rows to compare with a GPU kernel.
+
+    These are the rows that are fastest at their largest size, and those of the same kernel on the
+    CPU. Others would only lengthen the table.
+    """
     if not opponents:
         return []
 
@@ -516,7 +535,7 @@ def _worthy(opponents: dict[tuple, list[Row]], kernel: str) -> list[list[Row]]:
 def crossover_section(
     rows: list[Row], report: Report, absent: Sequence[Skip] = ()
 ) -> Section | None:
-    """From which size a GPU is faster than the fastest way on the processor, kernel only and whole."""
+    """Find the size from which a GPU is faster than the CPU, without and with transfers."""
     gpu_rows = [row for row in rows if row.on_gpu and row.rival is None]
     cpu_rows = [r for r in rows if r.device == "cpu" and r.rival is None and r.scope == "memory"]
     lines: dict[tuple, list[Row]] = {}
@@ -544,13 +563,13 @@ def crossover_section(
                 continue
             if all(getattr(row, n) == getattr(first, n) for n in same):
                 opponents.setdefault((row.kernel, (row.workers, row.executor)), []).append(row)
-        for group in _worthy(opponents, str(first.kernel)):
+        for group in _opponents_to_show(opponents, str(first.kernel)):
             found = crossover(
                 {r.bytes: r.samples_ns for r in group}, {r.bytes: r.samples_ns for r in members}
             )
             if found is None:
                 continue
-            way = "with transfers" if first.scope == "transfer" else "kernel only"
+            timed = "with transfers" if first.scope == "transfer" else "kernel only"
             cell: Cell = (
                 found.verdict if found.size is None else Estimate(found.size, found.interval)
             )
@@ -560,7 +579,7 @@ def crossover_section(
             body.append(
                 [
                     first.label(),
-                    way,
+                    timed,
                     group[0].label(),
                     job_text(first, size=False),
                     cell,
@@ -573,26 +592,27 @@ def crossover_section(
         return None
     columns = [
         Column("GPU", "text"),
-        Column("time of", "text"),
+        Column("GPU time", "text"),
         Column("CPU", "text"),
         Column("job", "text"),
-        Column("faster from, 95 %", "size"),
-        Column("between measured", "text"),
-        Column("replicates with one", "percent"),
+        Column("GPU faster from, 95 %", "size"),
+        Column("between measured sizes", "text"),
+        Column("replicates with a crossover", "percent"),
         Column("changes"),
     ]
     notes = [
-        "Linear between measured sizes in the logarithms of time and size; nothing beyond them.",
-        "changes: how often the faster one changes; more than 1 means that the curves meet more than once.",
+        "Interpolated linearly between measured sizes, in the logarithms of time and size; "
+        "never extrapolated.",
+        "replicates: bootstrap resamples of the measured times.",
+        "changes: how many times the faster device changes as the size grows; more than 1 means "
+        "that the curves cross more than once.",
     ]
-    table = Table(
-        "crossover", "The size from which the GPU is the faster one", columns, body, notes
-    )
+    table = Table("crossover", "Size from which the GPU is faster", columns, body, notes)
     return Section("crossover-section", "Crossover", [_with_absent(table, absent)])
 
 
 def _phase_times_table(rows: list[Row], names: list[str]) -> Table:
-    """The medians of the phases, with intervals where the bench has samples of them."""
+    """Tabulate the medians of the phases, with intervals where the report has samples."""
     body: list[list[Cell]] = []
     for row in rows:
         line: list[Cell] = [_label_in(row, rows), job_text(row, size=False), row.bytes]
@@ -607,17 +627,15 @@ def _phase_times_table(rows: list[Row], names: list[str]) -> Table:
         Column("size", "size"),
         *[Column(f"{PHASE_NAMES[p]}, 95 %", "ns") for p in names],
     ]
-    notes = ["Medians of the samples of a phase. Without an interval: the report has none of them."]
+    notes = ["Medians of each phase; no interval where the report has no samples of the phase."]
     sizes = {s.size for row in rows for s in row.timeline_samples_ns.values()}
     if any(size < 6 for size in sizes):
-        notes.append(
-            "Fewer than 6 samples: the interval is their whole range and covers less than 95 %."
-        )
+        notes.append(FEW_SAMPLES_NOTE)
     return Table("phases-times", "Time of each phase", columns, body, notes)
 
 
 def phases_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section | None:
-    """The share of every phase, of rows that have more than one; and their times."""
+    """Tabulate the share and time of every phase, for rows that have more than one."""
     chosen = [
         row
         for row in rows
@@ -647,7 +665,8 @@ def phases_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section | No
         Column("sum / median", "percent"),
     ]
     notes = [
-        "Shares of the sum of the phases. Sum above the median: they overlap; below: time between them."
+        "Shares are of the sum of the phases. A sum above the median of the whole call means that "
+        "phases overlap; a sum below it, that time passes between them."
     ]
     table = _with_absent(Table("phases", "Share of each phase", columns, body, notes), absent)
     if not chosen:
@@ -661,7 +680,7 @@ def phases_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section | No
     figure = Figure(
         "phases-figure",
         "Share of each phase at the largest size",
-        "Bars of one length, cut into the shares of the phases, for each device and kernel.",
+        "A bar of equal length for each device and kernel, divided into the shares of its phases.",
         Axis("", "linear"),
         Axis("percent", "linear"),
         [
@@ -688,7 +707,7 @@ def roofs_section(
     clock_hz: float | None,
     absent: Sequence[Skip] = (),
 ) -> Section:
-    """Percent of copying, cycles a byte, and the limit of the AES units."""
+    """Compare rates with a copy and with the limit of the AES units; add cycles per byte."""
     body: list[list[Cell]] = []
     for row in rows:
         if row.mode is None:
@@ -711,26 +730,30 @@ def roofs_section(
         Column("size", "size"),
         Column("rate, 95 %", unit="MB/s"),
         Column("of a copy of the same size, 95 %", "percent"),
-        Column("cycles a byte, 95 %"),
+        Column("cycles per byte, 95 %"),
         Column("of the port limit, 95 %", "percent"),
     ]
     notes = [
-        "The copy is memcpy with as many threads (memory), a pinned copy to the GPU and back (transfer), cp (file), measured in the same report.",
-        "The port limit is what the AES units do on registers alone: row ports-… of the kernel's instruction set, with as long keys and as many threads, whatever its size. CTR and GCM can be above it: they do round 1 once for 256 counters.",
+        "The copy comes from the same report: memcpy with as many threads (memory scope), a pinned "
+        "copy to the GPU and back (transfer scope), cp (file scope).",
+        "The port limit is the rate of the AES units on registers alone: the row ports-… of the "
+        "kernel's instruction set with the same key size and number of threads, the fastest of "
+        "any size. CTR and GCM can exceed it because they compute round 1 once for 256 counters.",
     ]
-    table = Table("roofs", "Percent of measured roofs, cycles a byte", columns, body, notes)
+    caption = "Rates in percent of measured upper bounds (roofs), and cycles per byte"
+    table = Table("roofs", caption, columns, body, notes)
     return Section("roofs-section", "Roofs and cycles", [_with_absent(table, absent)])
 
 
 def energy_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section:
-    """Joules where a counter was read."""
+    """Tabulate energy where a counter was read, or list why there is none."""
     counted = [row for row in rows if energy(row).value is not None]
     if not counted:
         reasons = sorted({energy(row).why for row in rows})
         return Section(
             "energy-section",
             "Energy",
-            [Paragraph("No energy was counted:"), Bullets(reasons or ["no rows"])],
+            [Paragraph("No energy was measured:"), Bullets(reasons or ["no rows"])],
         )
     body = [
         [
@@ -749,13 +772,16 @@ def energy_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section:
         Column("energy of a call", unit="J"),
         Column("energy", unit="J/GB, 10⁹ bytes"),
     ]
-    note = "A counter is that of a whole package or GPU: it means something only on a machine that did nothing else."
-    table = Table("energy", "Energy, as counted", columns, body, [note])
+    note = (
+        "A counter covers a whole CPU package or GPU: "
+        "the values are meaningful only if the machine did nothing else."
+    )
+    table = Table("energy", "Energy as counted", columns, body, [note])
     return Section("energy-section", "Energy", [_with_absent(table, absent)])
 
 
 def skipped_section(report: Report) -> Section | None:
-    """Rows that did not run, by reason."""
+    """List the rows that did not run, by reason."""
     if not report.skipped:
         return None
     by_reason: dict[str, list[str]] = {}
@@ -763,7 +789,7 @@ def skipped_section(report: Report) -> Section | None:
     for skip in report.skipped:
         axes = skip.axes
         if is_of_device(skip):
-            # Every call of the bench lists it anew.
+            # Each run of the bench lists the absent device again.
             key = (skip.reason, axes["device"], axes["scope"])
             if key in devices:
                 continue
@@ -788,8 +814,8 @@ def skipped_section(report: Report) -> Section | None:
 
 
 def sections(report: Report, clock_hz: float | None = None) -> list[Section]:
-    """Everything that can be said of a report."""
-    rows = distinct(report.right)
+    """Return all sections of a report, without those that would be empty."""
+    rows = distinct(report.valid)
     every = distinct(report.rows)
     cores = report.context.get("threads")
     cores = cores if isinstance(cores, int) else None
@@ -801,8 +827,9 @@ def sections(report: Report, clock_hz: float | None = None) -> list[Section]:
             "Measurements",
             [
                 Paragraph(
-                    f"{plural(len(every), 'row')} measured, {len(every) - len(rows)} of them wrong or failed, "
-                    f"{len(report.skipped)} skipped. Times are medians; 95 % intervals from order statistics."
+                    f"{plural(len(every), 'row')} measured, {len(every) - len(rows)} of them wrong "
+                    f"or failed, {len(report.skipped)} skipped. Times are medians with 95 % "
+                    "intervals from order statistics."
                 )
             ],
             level=1,
@@ -822,6 +849,6 @@ def sections(report: Report, clock_hz: float | None = None) -> list[Section]:
 
 
 def document(report: Report, clock_hz: float | None = None) -> Document:
-    """A report on any bench JSON."""
+    """Return the document for any bench JSON."""
     names = ", ".join(report.sources[:3]) + (" …" if len(report.sources) > 3 else "")
     return Document("paraes bench", f"From {names}.", sections(report, clock_hz))

@@ -1,7 +1,7 @@
-"""Bench JSON, schema 1: reading, checking, rows.
+"""Read and check bench JSON, schema 1.
 
-docs/benchmarking.md of paraes describes the fields. Bytes and nanoseconds are stored there and kept
-here; rates are derived. A file is one report of `paraes bench`, or an object whose `runs` are such
+docs/benchmarking.md of paraes describes the fields. Files and rows hold bytes and nanoseconds;
+rates are derived. A file is one report of `paraes bench`, or an object whose `runs` are such
 reports (bench/results/).
 """
 
@@ -30,8 +30,8 @@ PHASES = (
     "scatter",
     "gather",
 )
-PORTS = "ports-"  # and the kernel: rivals that only keep the AES units busy
-# Name → (types, may be null). A bool is an int to Python, so that ints are checked apart.
+PORTS = "ports-"  # with a kernel's name: a rival that only keeps that kernel's AES units busy
+# Name → (type, nullable). bool is a subclass of int in Python, so _expect tells them apart.
 _AXES: dict[str, tuple[type, bool]] = {
     "rival": (str, True),
     "device": (str, True),
@@ -58,9 +58,10 @@ OPENMP = "openmp"  # an executor
 
 
 def is_cpu_device(device: dict[str, Any]) -> bool:
-    """Whether a device of `paraes devices --json` (or of context.gpus) is the processor itself.
+    """Tell whether a device of `paraes devices --json` (or of context.gpus) is the CPU itself.
 
-    Its `type` says so where there is one; else PoCL's names are known: pthread-… and cpu-….
+    Its `type` decides if it has one. Otherwise PoCL is recognised by its driver and its device
+    names: pthread…, cpu… and basic….
     """
     if device.get("type") is not None:
         return str(device["type"]).lower() == "cpu"
@@ -96,12 +97,12 @@ class Row:
     samples_ns: np.ndarray
     outliers: tuple[int, ...]
     timeline_ns: dict[str, float | None]
-    timeline_samples_ns: dict[str, np.ndarray]  # of the phases that were timed apart
+    timeline_samples_ns: dict[str, np.ndarray]  # only phases with samples of their own
     energy_joules: float | None
     energy_reason: str | None
     verified: bool
-    report: int = 0  # which of the loaded reports it is from
-    stand_in: bool = False  # an OpenCL device that is the processor itself
+    report: int = 0  # index into Report.contexts
+    stand_in: bool = False  # whether `device` is the CPU, seen through OpenCL
 
     @property
     def median_ns(self) -> float:
@@ -115,17 +116,17 @@ class Row:
 
     @property
     def on_gpu(self) -> bool:
-        """Whether the row ran on a device that is not the processor (OpenCL may still be one)."""
+        """Whether the device is not `cpu`; an OpenCL device may still be the CPU (`stand_in`)."""
         return self.device is not None and self.device != "cpu"
 
     @property
     def is_ports(self) -> bool:
-        """Whether it is the limit of AES units, which encrypts no message."""
+        """Whether the row measures the limit of the AES units, and encrypts no message."""
         return self.rival is not None and self.rival.startswith(PORTS)
 
     @property
     def workers(self) -> int:
-        """How many threads work on it, all ranks together; 1 on a GPU."""
+        """The number of threads of all ranks together; 1 on a GPU."""
         return max(1, self.threads) * self.ranks
 
     @property
@@ -134,7 +135,7 @@ class Row:
         return f"({self.rival})" if self.rival else (self.kernel or "?")
 
     def label(self, threads: bool = True) -> str:
-        """Device, name and number of workers, for legends."""
+        """Return device, name and number of workers, for legends."""
         parts = [self.name]
         if self.on_gpu:
             parts.insert(0, f"{self.device} (a CPU)" if self.stand_in else str(self.device))
@@ -146,13 +147,13 @@ class Row:
         return " ".join(parts)
 
     def axes(self, *without: str) -> tuple[Any, ...]:
-        """The values of all axes but those named: rows with equal ones differ in nothing else."""
+        """Return the values of all axes except those in `without`, to group rows by."""
         return tuple(getattr(self, name) for name in AXES if name not in without)
 
 
 @dataclass(frozen=True)
 class Skip:
-    """A row that did not run: its axes as far as they are known, and why."""
+    """A row that did not run: its axes as far as they are known, and the reason."""
 
     axes: dict[str, Any]
     reason: str
@@ -160,7 +161,7 @@ class Skip:
 
 @dataclass
 class Report:
-    """One or several reports as one: `rows` that ran, `skipped` that did not."""
+    """One report, or several merged: `rows` ran, `skipped` did not."""
 
     sources: list[str]
     contexts: list[dict[str, Any]]
@@ -174,16 +175,17 @@ class Report:
         return self.contexts[0] if self.contexts else {}
 
     def machine_of_row(self, row: Row) -> tuple[Any, ...]:
-        """What tells the machine of a row from others."""
+        """Identify the machine that a row was measured on, see `machine_of`."""
         return machine_of(self.contexts[row.report]) if row.report < len(self.contexts) else ()
 
     @property
-    def right(self) -> list[Row]:
-        """Rows that have samples and whose bytes were right: the only ones fit for analysis."""
+    def valid(self) -> list[Row]:
+        """Rows that have samples and were verified: the only ones fit for analysis."""
         return [row for row in self.rows if row.verified and row.samples_ns.size]
 
     def frame(self) -> pd.DataFrame:
-        """One line a row: axes, `median_ns`, `mb_per_s`, `samples`, `verified`, phases as `*_ns`."""
+        """Return the rows as a table: axes, `median_ns`, `mb_per_s`, `samples`, `energy_joules`,
+        `verified`, and phases as `*_ns`."""
         records = []
         for row in self.rows:
             record = {name: getattr(row, name) for name in AXES}
@@ -229,7 +231,7 @@ def _number(value: Any, where: str, nullable: bool = True) -> float | None:
 
 
 def _with_executor(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with its executor, which older reports do not have: several threads were OpenMP's."""
+    """Add `executor` to a row of a report without that axis, where several threads mean OpenMP."""
     if "executor" in row:
         return row
     memory = row.get("device") == "cpu" and row.get("scope") == "memory"
@@ -245,7 +247,7 @@ def _axes_of(row: dict[str, Any], where: str) -> dict[str, Any]:
             raise _fail(f"{where}.{name}", "is missing")
         axes[name] = _expect(row[name], kind, nullable, f"{where}.{name}")
     if axes["bytes"] < 0 or axes["threads"] < 0 or axes["ranks"] < 1:
-        raise _fail(where, "bytes and threads are at least 0, ranks at least 1")
+        raise _fail(where, "bytes and threads must be at least 0, ranks at least 1")
     return axes
 
 
@@ -290,11 +292,11 @@ def _skip_of(json_row: Any, where: str) -> Skip:
 
 
 def _not_a_number(text: str) -> float:
-    raise ValueError(f"{text} is no JSON number")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def parse(text: str, source: str) -> Any:
-    """The JSON value of `text`; `source` is what an error calls it."""
+    """Parse JSON text; errors name it `source`."""
     try:
         return json.loads(text, parse_constant=_not_a_number)
     except ValueError as error:
@@ -302,18 +304,18 @@ def parse(text: str, source: str) -> Any:
 
 
 def _at(source: str, name: str) -> str:
-    """A field of a file, or of an object within it, for errors."""
+    """Name a field of a file, or of an object within it, for errors."""
     return f"{source}.{name}" if ": " in source else f"{source}: {name}"
 
 
 def from_object(value: Any, source: str) -> Report:
-    """A report from parsed JSON. Raises LabError that names the field that is wrong."""
+    """Return a report from parsed JSON; raise LabError that names the first wrong field."""
     value = _expect(value, dict, False, source)
     if value.get("schema") != SCHEMA or isinstance(value.get("schema"), bool):
         found = json.dumps(value.get("schema"))
         raise LabError(
-            f"{source}: schema {found} is not one that this paraes-lab reads ({SCHEMA}); "
-            "measure again with the paraes of the same version, or update paraes-lab"
+            f"{source}: schema {found} is not supported (this paraes-lab reads {SCHEMA}); "
+            "measure again with a paraes of the same version, or update paraes-lab"
         )
     if "runs" in value and "results" not in value:
         runs = _expect(value["runs"], list, False, _at(source, "runs"))
@@ -335,7 +337,7 @@ def from_object(value: Any, source: str) -> Report:
 
 
 def load(path: Path | str) -> Report:
-    """Reads and checks one file."""
+    """Read and check one file."""
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -349,7 +351,7 @@ def load(path: Path | str) -> Report:
 
 
 def merge(reports: list[Report]) -> Report:
-    """Several reports as one. Rows keep the index of the report they are from."""
+    """Merge reports into one. Each row keeps the index of its report."""
     merged = Report([], [], [], [])
     for report in reports:
         offset = len(merged.contexts)
@@ -371,11 +373,11 @@ def _in_report(row: Row, index: int) -> Row:
 
 
 def load_all(paths: list[Path | str]) -> Report:
-    """Reads several files as one report."""
+    """Read several files as one report."""
     return merge([load(path) for path in paths])
 
 
 def machine_of(context: dict[str, Any]) -> tuple[Any, ...]:
-    """What must be equal for rates to be comparable: same machine, same cores."""
+    """Return the fields that must be equal for rates to be comparable: same machine and cores."""
     names = ("host", "cpu", "cores", "threads", "numa", "features")
     return tuple(json.dumps(context.get(name)) for name in names)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from paraes.lab import analysis, bench, compare, export, reproduce
 from paraes.lab.document import Document, Figure, Table
@@ -22,7 +23,7 @@ INTERRUPTED = 130
 
 
 class _Parser(argparse.ArgumentParser):
-    """One line for what is wrong, as everywhere."""
+    """A parser that reports usage errors as LabError, so that they print as one line."""
 
     def error(self, message: str) -> None:  # type: ignore[override]
         raise LabError(f"{message} (see {self.prog} --help)", USAGE)
@@ -48,7 +49,7 @@ def _positive(text: str) -> int:
 def _ranks(text: str) -> list[int]:
     numbers = sorted({_positive(part) for part in text.split(",")})
     if numbers[0] < 2:
-        raise argparse.ArgumentTypeError(f"'{text}': one rank is one process; name 2 or more")
+        raise argparse.ArgumentTypeError(f"'{text}': numbers of ranks must be at least 2")
     return numbers
 
 
@@ -69,7 +70,7 @@ def _rate(text: str) -> float:
         rate = 0.0
     if not 1e3 <= rate <= 1e18:
         raise argparse.ArgumentTypeError(
-            f"'{text}' is no rate in GB/s (10⁹ bytes a second), such as 12.5"
+            f"'{text}' is not a rate in GB/s (10⁹ bytes a second), such as 12.5"
         )
     return rate
 
@@ -80,7 +81,7 @@ def _clock(text: str) -> float:
     except ValueError:
         hertz = 0.0
     if not 1e8 <= hertz <= 1e11:
-        raise argparse.ArgumentTypeError(f"'{text}' is no clock in GHz, such as 3.7")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a clock frequency in GHz, such as 3.7")
     return hertz
 
 
@@ -95,126 +96,158 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="paraes-lab",
-        description="Measures with `paraes bench`, analyses bench JSON, and repeats the papers' experiments.",
+        description="Runs `paraes bench`, analyses its JSON, and reproduces the papers' "
+        "experiments.",
     )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=_Parser)
+    _add_reproduce(verbs)
+    _add_report(verbs)
+    _add_compare(verbs)
+    _add_figure(verbs)
+    return parser
 
-    one = verbs.add_parser(
+
+def _add_reproduce(verbs: Any) -> None:
+    verb = verbs.add_parser(
         "reproduce",
-        help="a paper's experiment on this machine, beside the paper's numbers",
-        description="Runs the paper's axes, prints the tables, and writes results.json and report.html. What was "
-        "measured is kept in DIR/parts: an interrupted run goes on where it stopped.",
+        help="run a paper's experiment on this machine and compare with the paper's numbers",
+        description="Runs the paper's axes, prints the tables, and writes results.json and "
+        "report.html. Measurements are kept in DIR/parts: an interrupted run resumes where it "
+        "stopped.",
     )
-    one.add_argument("paper", metavar="PAPER", help=", ".join((*NAMES, "all")))
-    one.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="DIR", help="where results go"
+    verb.add_argument("paper", metavar="PAPER", help=", ".join((*NAMES, "all")))
+    verb.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the results"
     )
-    one.add_argument("--quick", action="store_true", help="small sizes, few samples: seconds")
-    one.add_argument(
+    verb.add_argument(
+        "--quick", action="store_true", help="small sizes and few samples; takes seconds"
+    )
+    verb.add_argument(
         "--device",
         metavar="DEV",
-        help="the GPU: cuda:0, hip:0, opencl:0; cpu for none (default: the first real GPU)",
+        help="the GPU to use: cuda:0, hip:0, opencl:0; cpu for none (default: the first real GPU)",
     )
-    one.add_argument("--max-size", type=_size, metavar="SIZE", help="leave out larger sizes")
-    one.add_argument(
+    verb.add_argument("--max-size", type=_size, metavar="SIZE", help="leave out larger sizes")
+    verb.add_argument(
         "--samples",
         type=_positive,
         metavar="N",
-        help="samples a row (default: 21; 7 for large sizes and --quick)",
+        help="samples per row (default: 21; 7 above 16 MiB and with --quick)",
     )
-    one.add_argument(
+    verb.add_argument(
         "--min-time",
         type=_seconds,
         default=0.0,
         metavar="S",
-        help="seconds of timed work a row: energy needs 0.1 on a CPU, 2 on a GPU (default: 0)",
+        help="least seconds of timed work per row (default: 0); energy counters need 0.1 on a "
+        "CPU, 2 on a GPU",
     )
-    one.add_argument(
-        "--paraes", metavar="PATH", help="the program (default: PARAES_PROGRAM, then PATH)"
+    verb.add_argument(
+        "--paraes", metavar="PATH", help="the paraes program (default: PARAES_PROGRAM, then PATH)"
     )
-    one.add_argument(
+    verb.add_argument(
         "--paraes-mpi",
         metavar="PATH",
-        help="the MPI program (default: PARAES_MPI_PROGRAM, then beside paraes, then PATH)",
+        help="the paraes-mpi program (default: PARAES_MPI_PROGRAM, then beside paraes, then PATH)",
     )
-    one.add_argument(
+    verb.add_argument(
         "--mpirun",
         metavar="CMD",
-        help="the launcher with its options, taken as it is (default: the mpirun of that MPI)",
+        help="the launcher with its options, used unchanged (default: the mpirun of the MPI that "
+        "paraes-mpi is built with)",
     )
-    one.add_argument(
+    verb.add_argument(
         "--ranks",
         type=_ranks,
         metavar="N,...",
-        help="numbers of ranks, also above the cores (default: 2,4,8,16,32 as far as there are cores)",
+        help="numbers of ranks, which may exceed the cores (default: those of 2,4,8,16,32 that do "
+        "not)",
     )
-    one.add_argument(
-        "--dir", metavar="DIR", help="folder for the files of the file scope, as of paraes bench"
+    verb.add_argument(
+        "--dir",
+        metavar="DIR",
+        help="folder for the files of the file scope, passed to paraes bench",
     )
-    _add_outputs(one)
+    _add_outputs(verb)
 
-    two = verbs.add_parser("report", help="one page of everything in bench JSON")
-    two.add_argument("results", nargs="+", type=Path, metavar="RESULTS.json")
-    two.add_argument("-o", "--output", type=Path, metavar="FILE", help="the page, HTML")
-    two.add_argument(
+
+def _add_report(verbs: Any) -> None:
+    verb = verbs.add_parser("report", help="write everything in bench JSON as one page")
+    verb.add_argument("results", nargs="+", type=Path, metavar="RESULTS.json")
+    verb.add_argument("-o", "--output", type=Path, metavar="FILE", help="HTML page to write")
+    verb.add_argument(
         "--clock",
         type=_clock,
         metavar="GHZ",
-        help="the processor's clock, if you know it: for cycles a byte",
+        help="clock frequency of the CPU, for cycles per byte (default: as the bench measured it)",
     )
-    _add_outputs(two)
+    _add_outputs(verb)
 
-    three = verbs.add_parser("compare", help="is b faster than a? row by row")
-    three.add_argument("a", type=Path, metavar="A.json")
-    three.add_argument("b", type=Path, metavar="B.json")
-    three.add_argument("-o", "--output", type=Path, metavar="FILE", help="a page, HTML")
-    _add_outputs(three)
 
-    four = verbs.add_parser("figure", help="one figure as an SVG file, for light and dark pages")
-    four.add_argument(
+def _add_compare(verbs: Any) -> None:
+    verb = verbs.add_parser("compare", help="say for each row whether b is faster than a")
+    verb.add_argument("a", type=Path, metavar="A.json")
+    verb.add_argument("b", type=Path, metavar="B.json")
+    verb.add_argument("-o", "--output", type=Path, metavar="FILE", help="HTML page to write")
+    _add_outputs(verb)
+
+
+def _add_figure(verbs: Any) -> None:
+    verb = verbs.add_parser("figure", help="draw one figure as SVG, for light and dark pages")
+    verb.add_argument(
         "figure",
         choices=["throughput", "cluster"],
         metavar="FIGURE",
-        help="throughput (of everything by size) or cluster (what N nodes would do, predicted)",
+        help="throughput (kernels, devices and rivals by size) or cluster (predicted throughput "
+        "of N nodes)",
     )
-    four.add_argument("results", nargs="+", type=Path, metavar="RESULTS.json")
-    four.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FILE", help="SVG (or PNG, by its name)"
+    verb.add_argument("results", nargs="+", type=Path, metavar="RESULTS.json")
+    verb.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="SVG file to write, or PNG if its name ends in .png",
     )
-    four.add_argument(
-        "--mode", choices=["ecb", "cbc", "ctr", "xts", "gcm"], help="default: ctr, if there"
+    verb.add_argument(
+        "--mode",
+        choices=["ecb", "cbc", "ctr", "xts", "gcm"],
+        help="default: ctr if it was measured, else the mode with most rows",
     )
-    four.add_argument("--key-bits", type=int, choices=[128, 192, 256], default=128)
-    four.add_argument("--direction", choices=["encrypt", "decrypt"], default="encrypt")
-    four.add_argument(
-        "--threads", type=_positive, metavar="N", help="of the memory scope on the CPU (default: 1)"
+    verb.add_argument("--key-bits", type=int, choices=[128, 192, 256], default=128)
+    verb.add_argument("--direction", choices=["encrypt", "decrypt"], default="encrypt")
+    verb.add_argument(
+        "--threads",
+        type=_positive,
+        metavar="N",
+        help="threads of the rows of memory scope on the CPU (default: 1)",
     )
-    model = four.add_argument_group(
-        "cluster", "the constants of docs/cluster.md that are not in the results"
+    model = verb.add_argument_group(
+        "cluster", "constants of the model in docs/cluster.md that are not in the results"
     )
     model.add_argument(
-        "--size", type=_size, default=10**12, metavar="SIZE", help="of the file (default: 1TB)"
+        "--size", type=_size, default=10**12, metavar="SIZE", help="size of the file (default: 1TB)"
     )
     model.add_argument(
         "--file-system",
         type=_rate,
         metavar="GB/S",
-        help="what it does for all nodes (default: no limit)",
+        help="rate of the shared file system for all nodes together (default: no limit)",
     )
     model.add_argument(
         "--link",
         type=_rate,
         metavar="GB/S",
-        help="rank 0's, each way (default: of rows with scatter)",
+        help="rate of rank 0's network link, each way (default: from rows with scatter)",
     )
     model.add_argument(
-        "--start", type=_seconds, metavar="S", help="of a job, in seconds (default: 0)"
+        "--start", type=_seconds, metavar="S", help="seconds to start a job (default: 0)"
     )
-    return parser
 
 
 def _print_tables(tables: list[Table]) -> None:
-    """Tables for people on a terminal, Markdown for everything else."""
+    """Print tables, as Markdown if standard output is not a terminal."""
     from rich.console import Console
 
     console = Console()
@@ -241,7 +274,10 @@ def _print_tables(tables: list[Table]) -> None:
 
 @contextmanager
 def _progress():
-    """A bar with the time left on a terminal; a line a run elsewhere."""
+    """Show progress on standard error: a bar on a terminal, else one line per run of the bench.
+
+    Yields the functions that report progress and print a warning.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -260,7 +296,7 @@ def _progress():
         TimeRemainingColumn(),
     ]
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("looking at this machine", total=None)
+        task = bar.add_task("inspecting this machine", total=None)
 
         def move(title: str, done: float, total: float) -> None:
             bar.update(task, description=title, completed=done, total=total)
@@ -269,7 +305,7 @@ def _progress():
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
-    """Refuses what cannot be written before anything is measured or written."""
+    """Check that all outputs can be written, before anything is measured or written."""
     folders = ["csv", "png", "svg"] + (["output"] if arguments.verb == "reproduce" else [])
     for name in ("output", "markdown", "latex", "csv", "png", "svg"):
         path: Path | None = getattr(arguments, name, None)
@@ -280,13 +316,13 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
                 raise LabError(f"{path}: is a folder; name a file")
             if not path.parent.is_dir():
                 raise LabError(f"{path}: there is no folder {path.parent}; make it first")
-        there = path if name in folders else path.parent
-        while not there.exists() and there != there.parent:
-            there = there.parent
-        if not there.is_dir():
-            raise LabError(f"{path}: {there} is no folder; choose another place")
-        if not os.access(there, os.W_OK):
-            raise LabError(f"{path}: you may not write to {there}; choose another place")
+        nearest = path if name in folders else path.parent
+        while not nearest.exists() and nearest != nearest.parent:
+            nearest = nearest.parent
+        if not nearest.is_dir():
+            raise LabError(f"{path}: {nearest} is not a folder; choose another place")
+        if not os.access(nearest, os.W_OK):
+            raise LabError(f"{path}: no permission to write to {nearest}; choose another place")
 
 
 def _export(document: Document, arguments: argparse.Namespace) -> None:
@@ -345,7 +381,7 @@ def _reproduce(arguments: argparse.Namespace) -> int:
 
 
 def _document(values: list[dict], sources: list[str], clock_hz: float | None) -> Document:
-    report = bench.merge([bench.from_object(v, s) for v, s in zip(values, sources)])
+    report = bench.merge([bench.from_object(v, s) for v, s in zip(values, sources, strict=True)])
     everything = analysis.sections(report, clock_hz)
     if len(values) == 1 and reproduce.is_reproduction(values[0]):
         return reproduce.document(values[0], everything, sources[0])
@@ -353,7 +389,7 @@ def _document(values: list[dict], sources: list[str], clock_hz: float | None) ->
 
 
 def _read(path: Path) -> dict:
-    bench.load(path)  # for its errors
+    bench.load(path)  # raises LabError if the file is not a bench report
     return bench.parse(path.read_text(encoding="utf-8"), str(path))
 
 
@@ -361,7 +397,9 @@ def _report(arguments: argparse.Namespace) -> int:
     outputs = ("output", "markdown", "latex", "csv", "png", "svg")
     if not any(getattr(arguments, name) for name in outputs):
         raise LabError(
-            "nothing to write: name the page with -o FILE, or --markdown, --csv, …", USAGE
+            "nothing to write: give -o FILE, --markdown FILE, --latex FILE, --csv DIR, --png DIR "
+            "or --svg DIR",
+            USAGE,
         )
     values = [_read(path) for path in arguments.results]
     document = _document(values, [str(path) for path in arguments.results], arguments.clock)
@@ -426,7 +464,10 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command line; the exit status: 0, 1 for failures, 2 for usage, 130 when interrupted."""
+    """Run the command line and return the exit status.
+
+    0: done; 1: failure; 2: usage; 130: interrupted; 141: the reader closed the pipe.
+    """
     try:
         arguments = _parser().parse_args(argv)
         _check_outputs(arguments)
@@ -435,9 +476,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"paraes-lab: {error}", file=sys.stderr)
         return error.status
     except KeyboardInterrupt:
-        print("paraes-lab: interrupted; the same command goes on from here", file=sys.stderr)
+        print("paraes-lab: interrupted; run the same command again to resume", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader had enough; what follows must not complain either.
+        # Python would complain again when it flushes its standard streams at exit.
         sys.stderr.close()
         return 141

@@ -1,4 +1,4 @@
-"""How fast N nodes would be: the model of docs/cluster.md with measured constants, and what was measured beside it."""
+"""Predict the throughput of N nodes with the model of docs/cluster.md and measured constants."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NODES = tuple(1 << i for i in range(13))  # 1 to 4096
 
 @dataclass(frozen=True)
 class Constant:
-    """A rate in bytes a second, or seconds; and where it comes from."""
+    """A rate in bytes a second, or a time in seconds, with its source."""
 
     value: float
     source: str
@@ -23,23 +23,26 @@ class Constant:
 
 @dataclass(frozen=True)
 class Model:
-    """The constants of docs/cluster.md. `link` and `processors` are of scatter only."""
+    """The constants of docs/cluster.md. Only scatter uses `processors` and `link`."""
 
-    node: Constant  # n, from file to file
+    node: Constant  # n, file to file
     file_system: Constant | None = None  # F, and W where that is less
     processors: Constant | None = None  # c
     link: Constant | None = None  # L, of rank 0, each way
     start: Constant = Constant(0.0, "left out (--start)")
 
     def shared_seconds(self, size: float, nodes: int) -> float:
-        """Every node reads and writes its own part."""
+        """Return the seconds when every node reads and writes its own range of the file."""
         rate = nodes * self.node.value
         if self.file_system is not None:
             rate = min(rate, self.file_system.value)
         return self.start.value + size / rate
 
     def scatter_seconds(self, size: float, nodes: int) -> float | None:
-        """Node 0 reads, sends, gathers and writes; None without the constants for it."""
+        """Return the seconds when node 0 reads, scatters, gathers and writes everything.
+
+        None if a constant of scatter is not known.
+        """
         if self.processors is None or self.link is None:
             return None
         computing = 1 / (nodes * self.processors.value)
@@ -53,7 +56,10 @@ def _described(row: Row) -> str:
 
 
 def link_rate(row: Row) -> float | None:
-    """Bytes a second over rank 0's link, each way, from a row with scatter: all but its own share goes."""
+    """Return the bytes a second over rank 0's link in the slower direction; None without scatter.
+
+    Rank 0 sends and receives everything except its own share.
+    """
     ways = [row.timeline_ns.get("scatter"), row.timeline_ns.get("gather")]
     if row.ranks < 2 or None in ways:
         return None
@@ -68,40 +74,40 @@ def constants(
     link: float | None = None,
     start: float | None = None,
 ) -> Model:
-    """From the rows of `report`; rates that are given (bytes a second) go before measured ones."""
-    rows = [r for r in distinct(report.right) if r.rival is None and r.direction == direction]
+    """Take the constants from the rows of `report`; given ones (bytes a second, seconds) win."""
+    rows = [r for r in distinct(report.valid) if r.rival is None and r.direction == direction]
     alone = [r for r in rows if r.ranks == 1 and not r.on_gpu]
     files = [r for r in alone if r.scope == "file" and r.format == "paraes"]
     node = max(files, key=lambda r: r.mb_per_s, default=None)
     if node is None:
         raise LabError(
-            f"{', '.join(report.sources[:2])}: no row of one process from file to file, {direction}; measure one "
-            "with: paraes bench --scope file --threads 0 --dir DIR --json FILE"
+            f"{', '.join(report.sources[:2])}: no row of file scope and one process, {direction}; "
+            "measure one with: paraes bench --scope file --threads 0 --dir DIR --json FILE"
         )
-    # The most data on the most threads: what fits in a cache of one core says little of a node.
+    # Most threads first, then most data: the rate in one core's cache says little about a node.
     computed = [r for r in alone if r.scope == "memory" and r.mode == "gcm"]
     processors = max(computed, key=lambda r: (r.threads, r.bytes, r.mb_per_s), default=None)
     scattered = [r for r in rows if r.scope == "memory" and link_rate(r) is not None]
     sent = max(scattered, key=lambda r: link_rate(r) or 0.0, default=None)
 
-    def of(given: float | None, row: Row | None, rate: float | None) -> Constant | None:
+    def choose(given: float | None, row: Row | None, rate: float | None) -> Constant | None:
         if given is not None:
             return Constant(given, "given on the command line")
         return None if row is None or rate is None else Constant(rate, _described(row))
 
     return Model(
         Constant(node.mb_per_s * 1e6, _described(node)),
-        of(file_system, None, None),
-        of(None, processors, processors and processors.mb_per_s * 1e6),
-        of(link, sent, sent and link_rate(sent)),
-        of(start, None, None) or Model.start,
+        choose(file_system, None, None),
+        choose(None, processors, processors and processors.mb_per_s * 1e6),
+        choose(link, sent, sent and link_rate(sent)),
+        choose(start, None, None) or Model.start,
     )
 
 
 def _measured(report: Report, direction: str, distribution: str) -> Series | None:
-    """The largest file of each number of ranks."""
+    """Return the measured rates of the largest file for each number of ranks."""
     found: dict[int, Row] = {}
-    for row in distinct(report.right):
+    for row in distinct(report.valid):
         if (row.scope, row.distribution, row.direction) != ("file", distribution, direction):
             continue
         if row.ranks not in found or row.bytes > found[row.ranks].bytes:
@@ -115,39 +121,40 @@ def _measured(report: Report, direction: str, distribution: str) -> Series | Non
 def _constants_table(model: Model) -> Table:
     def line(name: str, constant: Constant | None, missing: str, unit: float = 1e6) -> list[Cell]:
         if constant is None:
-            return [name, Missing(missing), "not known"]
+            return [name, Missing(missing), "unknown"]
         return [name, constant.value / unit, constant.source]
 
     return Table(
         "cluster-constants",
-        "The constants of the model (docs/cluster.md)",
-        [Column("constant", "text"), Column("10⁶ bytes a second; s"), Column("from", "text")],
+        "Constants of the model (docs/cluster.md)",
+        [Column("constant", "text"), Column("10⁶ bytes a second; s"), Column("source", "text")],
         [
-            line("n: a node, from file to file", model.node, ""),
+            line("n: one node, file to file", model.node, ""),
             line(
-                "F: the file system of all",
+                "F: the shared file system, all nodes together",
                 model.file_system,
-                "without --file-system it is taken to have no limit",
+                "no --file-system given: assumed to have no limit",
             ),
             line(
-                "c: a node's processors",
+                "c: the CPUs of one node",
                 model.processors,
                 "no row of one process in memory scope with GCM: scatter is left out",
             ),
             line(
-                "L: the link of rank 0, each way",
+                "L: the network link of rank 0, each way",
                 model.link,
-                "no row with --distribute scatter in memory scope, and no --link: scatter is left out",
+                "no row with --distribute scatter in memory scope, and no --link: "
+                "scatter is left out",
             ),
-            line("S: start, in seconds", model.start, "", 1.0),
+            line("S: start of a job, in seconds", model.start, "", 1.0),
         ],
     )
 
 
 def figure(report: Report, model: Model, size: float, direction: str = "encrypt") -> Figure:
-    """Throughput over the number of nodes: the model's for `size` bytes, and what the rows have.
+    """Draw the throughput over the number of nodes: predicted for `size` bytes, and measured.
 
-    Measured rows have a size of their own, and may have several ranks on a node.
+    Measured rows have their own sizes, and may have run several ranks on one node.
     """
     series: list[Series] = []
     columns = [Column("nodes", "number")]
@@ -159,7 +166,7 @@ def figure(report: Report, model: Model, size: float, direction: str = "encrypt"
             nodes = [float(n) for n in NODES]
             series.append(Series(f"{name}, predicted", nodes, rates, origin="predicted"))
             columns += [Column(name, "number", "s"), Column(name, "number", "MB/s")]
-            for line, t, rate in zip(cells, times, rates):
+            for line, t, rate in zip(cells, times, rates, strict=True):
                 line += [Predicted(t), Predicted(rate)]
         measured = _measured(report, direction, name)
         if measured is not None:
@@ -169,9 +176,9 @@ def figure(report: Report, model: Model, size: float, direction: str = "encrypt"
     return Figure(
         "cluster",
         title,
-        "Throughput in 10⁶ bytes a second over the number of nodes, both logarithmic: what the model of "
-        "docs/cluster.md predicts from measured constants (dotted), and ranks that were measured. Predictions have "
-        "not been measured.",
+        "Throughput in 10⁶ bytes a second over the number of nodes, both logarithmic: predictions "
+        "of the model in docs/cluster.md (dotted), and measured numbers of ranks. Predictions are "
+        "not measurements.",
         Axis("nodes (measured: ranks)", "log", "count"),
         Axis("10⁶ bytes a second", "log"),
         series,
@@ -180,5 +187,5 @@ def figure(report: Report, model: Model, size: float, direction: str = "encrypt"
 
 
 def tables(model: Model, drawn: Figure) -> list[Table]:
-    """The constants and the predictions."""
+    """Return the tables of the constants and of the predictions."""
     return [_constants_table(model), *([drawn.table] if drawn.table else [])]

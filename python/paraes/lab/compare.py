@@ -1,8 +1,8 @@
-"""Two measurements of the same rows: faster, slower or undecided."""
+"""Compare two measurements of the same rows: faster, slower or undecided."""
 
 from __future__ import annotations
 
-from paraes.lab.analysis import distinct, job_text
+from paraes.lab.analysis import VERDICT_NOTE, distinct, job_text
 from paraes.lab.bench import Report, Row, machine_of
 from paraes.lab.document import Block, Cell, Column, Document, Estimate, Paragraph, Section, Table
 from paraes.lab.errors import LabError
@@ -10,15 +10,15 @@ from paraes.lab.statistics import compare
 
 
 def _by_axes(report: Report) -> dict[tuple, Row]:
-    # `cache` follows from the size and the machine; it is no choice.
+    # `cache` follows from the size and the machine, so it does not identify a row.
     found: dict[tuple, Row] = {}
-    for row in distinct(report.right):
+    for row in distinct(report.valid):
         found.setdefault(row.axes("cache"), row)
     return found
 
 
 def document(a: Report, b: Report) -> Document:
-    """Every row that both have: how many times as fast b is."""
+    """Compare every row that both reports have."""
     before, after = _by_axes(a), _by_axes(b)
     common = [key for key in before if key in after]
     names = (a.sources[0], b.sources[0])
@@ -50,23 +50,24 @@ def document(a: Report, b: Report) -> Document:
         Column("size", "size"),
         Column("a", unit="MB/s"),
         Column("b", unit="MB/s"),
-        Column("b is times as fast, 95 %", unit="×"),
+        Column("a's time / b's time, 95 %"),
         Column("p"),
         Column("b is", "text"),
     ]
-    notes = [
-        (
-            "faster or slower: two-sided Mann–Whitney p < 0.05, and the bootstrap interval of the ratio of "
-            "medians leaves out 1; else undecided."
-        ),
-    ]
+    notes = [VERDICT_NOTE]
     if len(common) >= 20:
-        notes.append(f"Of {len(common)} comparisons a few are decided by chance alone.")
+        notes.append(
+            f"Expect a few of {len(common)} comparisons to be decided by chance: the tests are not "
+            "corrected for their number."
+        )
     words = [
-        f"b is faster in {counts['faster']}, slower in {counts['slower']}, undecided in {counts['undecided']} of {len(common)} rows."
+        f"b is faster in {counts['faster']}, slower in {counts['slower']}, "
+        f"undecided in {counts['undecided']} of {len(common)} rows."
     ]
     if machine_of(a.context) != machine_of(b.context):
-        words.append("The two are of different machines: this compares the machines as well.")
+        words.append(
+            "The reports come from different machines, so this also compares the machines."
+        )
     only = (len(before) - len(common), len(after) - len(common))
     if any(only):
         words.append(f"Not compared: {only[0]} rows that only a has, {only[1]} that only b has.")

@@ -1,7 +1,7 @@
-"""The size from which one way is faster than another.
+"""Find the size from which one implementation is faster than another.
 
-Between two measured sizes the logarithm of the ratio of times is taken to be linear in the logarithm
-of the size. Nothing is said beyond the sizes that were measured.
+Between two measured sizes, the logarithm of the ratio of times is taken to be linear in the
+logarithm of the size. Nothing is extrapolated beyond the measured sizes.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from paraes.lab.statistics import REPLICATES, SEED, Interval, bootstrap_medians
 class Crossover:
     """Where the challenger becomes faster. Sizes in bytes.
 
-    `size` is None when it does not within the range; `verdict` then says which is faster
-    throughout. `between` are the measured sizes on both sides. `changes` counts how often the
-    faster one changes: more than one means that the curves meet within noise or twice.
-    `share` is the part of the replicates that have a crossover; `interval` is of those. `measured`
-    are the smallest and the largest size that both have.
+    `size` is None if there is no crossover in the range; `verdict` then says how the challenger
+    compares there. `between` holds the measured sizes on both sides. `changes` counts how often
+    the faster one changes as the size grows: more than one means that the curves cross several
+    times, perhaps within noise. `share` is the fraction of the bootstrap replicates that have a
+    crossover, and `interval` is that of these. `measured` holds the smallest and the largest size
+    that both have.
     """
 
     size: float | None
@@ -35,8 +36,10 @@ class Crossover:
 
 
 def _last_crossing(log_sizes: np.ndarray, log_ratio: np.ndarray) -> float:
-    """log size of the last change from below 0 to 0 or more, or NaN. `log_ratio`: incumbent over
-    challenger."""
+    """Return the log size of the last change from below 0 to 0 or more; NaN without one.
+
+    `log_ratio` is the logarithm of the incumbent's time over the challenger's.
+    """
     ahead = log_ratio >= 0
     found = np.nonzero(~ahead[:-1] & ahead[1:])[0]
     if found.size == 0 or not ahead[-1]:
@@ -49,9 +52,9 @@ def _last_crossing(log_sizes: np.ndarray, log_ratio: np.ndarray) -> float:
 def interpolate(
     sizes: Sequence[float], incumbent: Sequence[float], challenger: Sequence[float]
 ) -> float | None:
-    """The size (bytes) from which `challenger` stays faster than `incumbent`, from their times.
+    """Return the size (bytes) from which `challenger` stays faster, from the times of both.
 
-    None when it is never so at the largest size, or always so.
+    None if it is not faster at the largest size, or is faster at every size.
     """
     log_ratio = np.log(np.asarray(incumbent, float) / np.asarray(challenger, float))
     found = _last_crossing(np.log(np.asarray(sizes, float)), log_ratio)
@@ -63,7 +66,7 @@ def crossover(
     challenger: dict[int, np.ndarray],
     replicates: int = REPLICATES,
 ) -> Crossover | None:
-    """From samples (ns) by size (bytes). None with fewer than two sizes in common."""
+    """Compare samples (ns) by size (bytes). None with fewer than two sizes in common."""
     sizes = sorted(set(incumbent) & set(challenger))
     if len(sizes) < 2:
         return None

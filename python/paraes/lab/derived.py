@@ -1,6 +1,7 @@
-"""What follows from one row: times and shares of phases, cycles a byte, percent of a roof, energy.
+"""Derive numbers from one row: phase times and shares, cycles per byte, percent of a roof, energy.
 
-Each gives a value, or None with the reason why there is none. Never an estimate.
+A roof is a measured upper bound: a copy of the same data, or the AES units working on registers
+alone. Every number is a value, or None with the reason; none is estimated.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ import numpy as np
 from paraes.lab.bench import PHASES, PORTS, Row
 from paraes.lab.statistics import Interval, bootstrap, median_interval
 
-# What a roof is a roof of: copying on the processor, and copying to a GPU and back.
+# Scope → the rival that is its roof.
 ROOFS = {"memory": "memcpy", "transfer": "pinned-copy", "file": "cp"}
-# Kernels whose instruction set has a row of what its AES units can do.
+# Kernels that have a rival ports-….
 ON_AES_UNITS = ("aesni", "vaes256", "vaes512")
 
 
 @dataclass(frozen=True)
 class Known:
-    """A value with where it is from, or no value with the reason."""
+    """A value with its source, or None with the reason; `why` holds either."""
 
     value: float | None
     why: str
@@ -29,9 +30,9 @@ class Known:
 
 
 def phase_shares(row: Row) -> dict[str, float]:
-    """Each measured phase as a part (0 to 1) of the sum of all measured phases.
+    """Return the share (0 to 1) of each measured phase in the sum of all measured phases.
 
-    Of the sum, not of the median: with overlap phases run at once, and their sum is longer.
+    The sum may exceed the median of the whole call, because overlapping phases run at once.
     """
     measured = {p: ns for p in PHASES if (ns := row.timeline_ns.get(p)) is not None}
     total = sum(measured.values())
@@ -39,8 +40,11 @@ def phase_shares(row: Row) -> dict[str, float]:
 
 
 def phase_times(row: Row, *names: str) -> np.ndarray | float | None:
-    """Nanoseconds of phases, added: of every sample where each phase was timed apart, else the sum of
-    the medians; None where one was not measured."""
+    """Add the nanoseconds of the named phases; None if one of them was not measured.
+
+    If the phases have equally many samples, their sum is returned for every sample, else the sum of
+    their medians.
+    """
     medians = [row.timeline_ns.get(name) for name in names]
     if any(ns is None for ns in medians):
         return None
@@ -52,32 +56,32 @@ def phase_times(row: Row, *names: str) -> np.ndarray | float | None:
 
 
 def clock_of(context: dict[str, Any], given_hz: float | None = None) -> Known:
-    """The processor's clock in hertz: given by the user, or measured by the bench (`clock_hz`)."""
+    """Return the CPU's clock in hertz: given by the user, or measured by the bench (`clock_hz`)."""
     if given_hz is not None:
         return Known(given_hz, "given with --clock")
     value = context.get("clock_hz")
     if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0:
         return Known(float(value), "measured by the bench")
-    return Known(None, "the clock frequency is not known: the JSON's context has no clock_hz")
+    return Known(None, "the clock frequency is unknown: the JSON's context has no clock_hz")
 
 
 def cycles_per_byte(row: Row, clock: Known) -> Known:
-    """Clock cycles of one thread for a byte of plaintext."""
+    """Return the clock cycles that one thread spends on a byte of plaintext."""
     if row.on_gpu:
         return Known(None, "it ran on a GPU, whose clock is not recorded")
     if row.workers > 1:
-        return Known(None, "more than one thread: cycles of which?")
+        return Known(None, "cycles per byte are those of one thread, and this ran on several")
     if row.scope != "memory":
-        return Known(None, "the time contains more than computing")
+        return Known(None, "the time includes more than computing")
     if clock.value is None:
         return Known(None, clock.why)
-    cycles = 1e-9 * clock.value / row.bytes  # of a nanosecond
+    cycles = 1e-9 * clock.value / row.bytes  # cycles per byte for each nanosecond
     interval = median_interval(row.samples_ns).scaled(cycles)
     return Known(row.median_ns * cycles, f"clock {clock.why}", interval)
 
 
 def roof_of(row: Row, rows: list[Row]) -> Row | None:
-    """The copy in the same report with the same size and threads, which no way can outrun twice."""
+    """Find the copy of the same size and with as many threads in the same report."""
     wanted = ROOFS.get(row.scope)
     for other in rows:
         if (
@@ -95,7 +99,7 @@ def roof_of(row: Row, rows: list[Row]) -> Row | None:
 
 
 def _percent_of(row: Row, roof: Row) -> Known:
-    """The rate of `row` in percent of that of `roof`, by the medians of both."""
+    """Return the rate of `row` in percent of that of `roof`, from the medians of both."""
     sizes = 100 * row.bytes / roof.bytes
     interval, _ = bootstrap(
         [roof.samples_ns, row.samples_ns], lambda of_roof, of_row: sizes * of_roof / of_row
@@ -104,7 +108,10 @@ def _percent_of(row: Row, roof: Row) -> Known:
 
 
 def percent_of_roof(row: Row, rows: list[Row]) -> Known:
-    """The rate in percent of the measured roof's; may be above 100 (non-temporal stores are)."""
+    """Return the rate in percent of the copy's.
+
+    It may exceed 100: a kernel with non-temporal stores can be faster than memcpy.
+    """
     if row.is_ports:
         return Known(None, "it touches no memory")
     roof = roof_of(row, rows)
@@ -117,42 +124,49 @@ def percent_of_roof(row: Row, rows: list[Row]) -> Known:
 
 
 def ports_of(row: Row, rows: list[Row]) -> Row | None:
-    """What the AES units of the kernel's instruction set do on registers alone: in the same report,
-    with the same keys and threads. Of several sizes the fastest, for it is a limit."""
-    there = [
+    """Find the row of the AES units' limit for the row's kernel, key size and threads.
+
+    It must be in the same report. Of several sizes the fastest counts, because it is a limit.
+    """
+    limits = [
         other
         for other in rows
         if other.rival == f"{PORTS}{row.kernel}"
         and (other.report, other.scope, other.device) == (row.report, row.scope, row.device)
         and (other.key_bits, other.threads, other.ranks) == (row.key_bits, row.threads, row.ranks)
     ]
-    return max(there, key=lambda other: other.mb_per_s, default=None)
+    return max(limits, key=lambda other: other.mb_per_s, default=None)
 
 
 def percent_of_ports(row: Row, rows: list[Row]) -> Known:
-    """The rate in percent of the port limit; may be above 100 (CTR does round 1 once for 256 counters)."""
+    """Return the rate in percent of the limit of the AES units.
+
+    It may exceed 100: CTR and GCM compute round 1 once for 256 counters.
+    """
     if row.is_ports:
         return Known(100.0, f"({row.rival})")
     if row.on_gpu or row.kernel not in ON_AES_UNITS:
-        return Known(None, f"the port limit is that of kernels {', '.join(ON_AES_UNITS)}")
+        return Known(None, f"only the kernels {', '.join(ON_AES_UNITS)} have a port limit")
     if row.scope != "memory":
-        return Known(None, "the time contains more than computing")
+        return Known(None, "the time includes more than computing")
     ports = ports_of(row, rows)
     if ports is None:
         wanted = f"{PORTS}{row.kernel}"
-        return Known(None, f"no {wanted} row of these keys and threads: add --rivals {wanted}")
+        return Known(
+            None, f"no {wanted} row of this key size and threads: add --rivals {wanted}"
+        )
     return _percent_of(row, ports)
 
 
 def energy(row: Row) -> Known:
-    """Joules of one call, as counted."""
+    """Return the joules of one call, as counted."""
     if row.energy_joules is None:
         return Known(None, row.energy_reason or "no counter")
     return Known(row.energy_joules, "counted")
 
 
 def joules_per_gigabyte(row: Row) -> Known:
-    """Joules for 10**9 bytes of plaintext."""
+    """Return the joules for 10**9 bytes of plaintext."""
     known = energy(row)
     if known.value is None:
         return known

@@ -1,6 +1,7 @@
-"""What a report consists of, before it is HTML, Markdown, LaTeX or CSV.
+"""The parts of a report, independent of its output: HTML, Markdown, LaTeX or CSV.
 
-Cells keep numbers; each output formats them. A cell is text, a number, an Estimate, a Missing or None.
+Cells keep numbers, and each output formats them. A cell is text, a number, an Estimate, a
+Predicted, a Missing or None.
 """
 
 from __future__ import annotations
@@ -17,20 +18,23 @@ from paraes.lab.units import significant, size_text, time_text
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with the interval it lies in, in the same unit."""
+    """A value with its interval, in the same unit."""
 
     value: float
     interval: Interval | None = None
 
 
 def median_estimate(samples: np.ndarray, unit: float = 1.0) -> Estimate:
-    """The median of samples with its interval, both times `unit`."""
+    """Return the median of samples with its interval, both multiplied by `unit`."""
     return Estimate(float(np.median(samples)) * unit, median_interval(samples).scaled(unit))
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """A number of a model, never shown without saying so; `interval`: what its measured points allow."""
+    """A prediction of a model, marked as such wherever it is shown.
+
+    `interval` follows from resampling the measured points that the model was fitted to.
+    """
 
     value: float
     interval: Interval | None = None
@@ -38,7 +42,7 @@ class Predicted:
 
 @dataclass(frozen=True)
 class Missing:
-    """No value, and why."""
+    """The reason why there is no value."""
 
     reason: str
 
@@ -48,9 +52,10 @@ Cell = Any  # str | int | float | Estimate | Predicted | Missing | None
 
 @dataclass(frozen=True)
 class Column:
-    """`kind` is text, size (bytes), ns (nanoseconds, unit by magnitude), number, percent or printed.
+    """A column of a table.
 
-    `unit` stands in the heading; `printed` is text from a paper, aligned as a number.
+    `kind` is text, size (bytes), ns (nanoseconds, shown in a unit that fits), number, percent, or
+    printed (text from a paper, aligned as a number). `unit` is shown in the heading.
     """
 
     title: str
@@ -59,17 +64,17 @@ class Column:
 
     @property
     def heading(self) -> str:
-        """Title and unit."""
+        """The title with the unit."""
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
     @property
     def numeric(self) -> bool:
-        """Whether it is aligned to the right."""
+        """Whether the column holds numbers, and is aligned to the right."""
         return self.kind != "text"
 
 
 def format_number(value: float, kind: str) -> str:
-    """One number of a column of this kind."""
+    """Format a number of a column of this kind."""
     if kind == "size":
         return size_text(value)
     if kind == "ns":
@@ -80,7 +85,7 @@ def format_number(value: float, kind: str) -> str:
 
 
 def format_cell(cell: Cell, kind: str) -> str:
-    """A cell as text; a Missing is a dash, its reason stands below the table."""
+    """Format a cell. A Missing becomes a dash: its reason stands below the table."""
     if cell is None or isinstance(cell, Missing):
         return "–"
     if isinstance(cell, str):
@@ -98,7 +103,7 @@ def format_cell(cell: Cell, kind: str) -> str:
 
 @dataclass
 class Table:
-    """Rows of cells. `name` is a file name without an ending, unique in the document."""
+    """Rows of cells. `name` is a file name without its suffix, unique in the document."""
 
     name: str
     caption: str
@@ -107,7 +112,7 @@ class Table:
     notes: list[str] = field(default_factory=list)
 
     def footnotes(self) -> list[str]:
-        """The different reasons of missing cells, in order of appearance."""
+        """Return the distinct reasons of missing cells, in order of appearance."""
         reasons: dict[str, None] = {}
         for row in self.rows:
             for cell in row:
@@ -116,12 +121,12 @@ class Table:
         return list(reasons)
 
     def texts(self) -> list[list[str]]:
-        """Every cell as text; missing ones have the number of their footnote."""
+        """Format every cell; missing ones show the number of their footnote."""
         numbers = {reason: i for i, reason in enumerate(self.footnotes(), 1)}
         lines = []
         for row in self.rows:
             line = []
-            for column, cell in zip(self.columns, row):
+            for column, cell in zip(self.columns, row, strict=True):
                 text = format_cell(cell, column.kind)
                 if isinstance(cell, Missing):
                     text = f"– [{numbers[cell.reason]}]"
@@ -134,8 +139,8 @@ class Table:
 class Series:
     """One line of a figure.
 
-    `origin` decides how it is drawn: measured, program (measured too, but a whole program), paper, or
-    predicted (which an ideal line is as well).
+    `origin` decides how it is drawn: measured, program (measured: a whole program, file to file),
+    paper, or predicted (also the ideal line).
     """
 
     name: str
@@ -149,7 +154,10 @@ class Series:
     def of(
         cls, name: str, points: Iterable[tuple[float, Cell]], origin: str = "measured"
     ) -> Series:
-        """The line of cells that have values; a value without an interval is one of no width."""
+        """Return the line through cells that have values.
+
+        A value without an interval gets one of width 0.
+        """
         series = cls(name, [], [], low := [], high := [], origin)
         for x, cell in points:
             y = cell.value if isinstance(cell, (Estimate, Predicted)) else float(cell)
@@ -163,7 +171,7 @@ class Series:
 
 @dataclass
 class Axis:
-    """`scale` is log or linear; `kind` is size (bytes), count or number."""
+    """An axis. `scale` is log or linear; `kind` is size (bytes), count or number."""
 
     title: str
     scale: str = "log"
@@ -172,9 +180,9 @@ class Axis:
 
 @dataclass
 class Figure:
-    """A plot with its description for those who do not see it, and the table of its numbers.
+    """A plot, its description for readers who cannot see it, and the table of its numbers.
 
-    `form` is lines, or stack: bars of parts of a whole, for which x counts `categories`.
+    `form` is lines or stack. A stack is a bar of shares for each of `categories`, which x indexes.
     """
 
     name: str
@@ -186,11 +194,11 @@ class Figure:
     table: Table | None = None
     form: str = "lines"
     categories: list[str] = field(default_factory=list)
-    level: float | None = None  # a horizontal line, such as speedup 1
+    level: float | None = None  # y of a horizontal reference line, such as speedup 1
     level_name: str = ""
 
     def data(self) -> dict[str, Any]:
-        """The figure's numbers, for JSON."""
+        """Return the figure's numbers, for JSON."""
         return {
             "figure": self.name,
             "title": self.title,
@@ -213,14 +221,14 @@ class Figure:
 
 @dataclass
 class Paragraph:
-    """Plain text."""
+    """A paragraph of plain text."""
 
     text: str
 
 
 @dataclass
 class Bullets:
-    """A list of plain texts."""
+    """A bulleted list of plain texts."""
 
     items: list[str]
 
@@ -230,7 +238,7 @@ Block = Table | Figure | Paragraph | Bullets
 
 @dataclass
 class Section:
-    """`name` is unique in the document; `level` 1 is a chapter."""
+    """A section. `name` is unique in the document; `level` 1 is a chapter."""
 
     name: str
     title: str
@@ -247,7 +255,7 @@ class Document:
     sections: list[Section]
 
     def tables(self) -> list[Table]:
-        """All tables, those of figures among them."""
+        """Return all tables, including those of figures."""
         found = []
         for section in self.sections:
             for block in section.blocks:
@@ -258,5 +266,5 @@ class Document:
         return found
 
     def figures(self) -> list[Figure]:
-        """All figures."""
+        """Return all figures."""
         return [b for s in self.sections for b in s.blocks if isinstance(b, Figure)]

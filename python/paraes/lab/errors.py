@@ -1,13 +1,13 @@
-"""The one error that becomes one line on standard error."""
+"""The error that the command line prints as one line on standard error."""
 
 from __future__ import annotations
 
-FAILED = 1  # input/output, a broken file, a program that failed
-USAGE = 2  # something was asked for that does not exist
+FAILED = 1  # input/output, a malformed file, a program that failed
+USAGE = 2  # wrong usage, or a name that does not exist
 
 
 class LabError(Exception):
-    """A failure that the user can mend; its text says how. `status` is the exit status."""
+    """A failure that the user can fix; its text says how. `status` is the exit status."""
 
     def __init__(self, text: str, status: int = FAILED) -> None:
         super().__init__(text)

@@ -1,4 +1,4 @@
-"""A Document as Markdown, LaTeX and CSV."""
+"""Write a Document as Markdown, LaTeX or CSV."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ _LATEX = {
 
 def _pipe(text: str) -> str:
     text = text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
-    # Before a space it begins no tag, and stays readable on a terminal.
+    # A < before a space begins no tag; it is left alone to stay readable on a terminal.
     return re.sub(r"<(?! )", "&lt;", text)
 
 
 def markdown_table(table: Table) -> str:
-    """A pipe table with its caption, footnotes and notes."""
+    """Return a pipe table with its caption, footnotes and notes."""
     lines = [f"**{_pipe(table.caption)}**", ""]
     lines.append("| " + " | ".join(_pipe(c.heading) or " " for c in table.columns) + " |")
     lines.append("|" + "|".join("---:" if c.numeric else "---" for c in table.columns) + "|")
@@ -74,7 +74,7 @@ def markdown_table(table: Table) -> str:
 
 
 def markdown(document: Document) -> str:
-    """The document without its pictures: their tables have the same numbers."""
+    """Return the document as Markdown, with the tables of figures in place of the figures."""
     parts = [f"# {document.title}\n\n{document.lead}\n"]
     for section in document.sections:
         parts.append(f"{'#' * (section.level + 1)} {section.title}\n")
@@ -95,7 +95,7 @@ def _escape(text: str) -> str:
 
 
 def latex_table(table: Table) -> str:
-    """A table environment; booktabs is needed."""
+    """Return a table environment, which needs the package booktabs."""
     columns = "".join("r" if c.numeric else "l" for c in table.columns)
     lines = [
         r"\begin{table}",
@@ -117,13 +117,13 @@ def latex_table(table: Table) -> str:
 
 
 def latex(document: Document) -> str:
-    """All tables, to be included in a document that loads booktabs."""
+    """Return all tables, for inclusion in a document that loads booktabs."""
     head = f"% {document.title}: needs \\usepackage{{booktabs}}\n"
     return head + "\n".join(latex_table(table) for table in document.tables())
 
 
 def _csv_cells(cell: Cell) -> list[object]:
-    """Value, low, high, note."""
+    """Return value, low, high and note of a cell."""
     if isinstance(cell, (Estimate, Predicted)):
         ends = [cell.interval.low, cell.interval.high] if cell.interval else ["", ""]
         return [cell.value, *ends, "predicted" if isinstance(cell, Predicted) else ""]
@@ -133,9 +133,10 @@ def _csv_cells(cell: Cell) -> list[object]:
 
 
 def csv_table(table: Table) -> str:
-    """Numbers in full. A column with intervals, predictions or gaps has three more: low, high, note.
+    """Return the table as CSV, with all digits of its numbers.
 
-    Sizes are bytes and times nanoseconds where the heading names no unit.
+    A column with intervals, predictions or missing values is followed by three more: low, high,
+    note. Where a heading has no unit of its own, sizes are in bytes and times in nanoseconds.
     """
     rich = [
         any(isinstance(row[i], (Estimate, Missing, Predicted)) for row in table.rows)
@@ -143,7 +144,7 @@ def csv_table(table: Table) -> str:
     ]
     units = {"size": "bytes", "ns": "ns", "percent": "%"}
     header: list[str] = []
-    for column, more in zip(table.columns, rich):
+    for column, more in zip(table.columns, rich, strict=True):
         unit = column.unit or units.get(column.kind, "")
         name = f"{column.title} ({unit})" if unit else column.title
         header += [name, f"{name} low", f"{name} high", f"{name} note"] if more else [name]
@@ -152,7 +153,7 @@ def csv_table(table: Table) -> str:
     writer.writerow(header)
     for row in table.rows:
         line: list[object] = []
-        for cell, more in zip(row, rich):
+        for cell, more in zip(row, rich, strict=True):
             cells = _csv_cells(cell)
             line += cells if more else cells[:1]
         writer.writerow(line)
@@ -160,7 +161,7 @@ def csv_table(table: Table) -> str:
 
 
 def write_csv(document: Document, folder: Path) -> list[Path]:
-    """Every table as a file in `folder`."""
+    """Write every table as a file in `folder`; return the paths."""
     make_folder(folder)
     paths = []
     for table in document.tables():

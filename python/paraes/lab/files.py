@@ -1,4 +1,4 @@
-"""Output that appears whole or not at all."""
+"""Write output files atomically."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _why(error: OSError) -> str:
 
 
 def make_folder(folder: Path) -> None:
-    """Makes `folder` and its parents, or says what stands in the way."""
+    """Make `folder` and its parents; raise LabError with the reason if that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -22,7 +22,10 @@ def make_folder(folder: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes | str) -> None:
-    """Writes `data` under a temporary name beside `path`, and renames: readers see old or new."""
+    """Write `data` to a temporary file beside `path`, then rename it to `path`.
+
+    Readers see the old file or the whole new one.
+    """
     if isinstance(data, str):
         data = data.encode("utf-8")
     if path.is_dir():
@@ -32,7 +35,7 @@ def write_whole(path: Path, data: bytes | str) -> None:
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        # mkstemp makes files private; a report is as readable as any other new file.
+        # mkstemp makes files private; give the report the permissions of any new file.
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(temporary, 0o666 & ~umask)

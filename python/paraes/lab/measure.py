@@ -1,7 +1,7 @@
-"""Driving `paraes bench`: which program, which machine, and runs that can be taken up again.
+"""Run `paraes bench`: find the programs and the GPU, and keep the result of every run.
 
-A run is kept as the JSON that the bench wrote, in a file named after its axes and after the machine
-and program that made it. A run whose file is there is not made again.
+The JSON that a run wrote is kept in a file whose name depends on the run's axes, the machine and
+the program. A run whose file exists is not repeated, so an interrupted call can be resumed.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from paraes.lab.errors import USAGE, LabError
 from paraes.lab.files import make_folder
 from paraes.lab.units import size_text
 
-GPU = "gpu"  # in Run.devices: the GPU of the experiment, whichever that is
-DISTRIBUTION = "shared"  # of ranks: the papers timed the encryption alone, and no messages
+GPU = "gpu"  # in Run.devices: the GPU that look_at chooses
+DISTRIBUTION = "shared"  # of data to ranks: the papers timed encryption without communication
 
 
 @dataclass(frozen=True)
 class Run:
-    """One call of `paraes bench`: the product of its axes. `size` in bytes."""
+    """One run of `paraes bench`, over the product of its axes. `size` is in bytes."""
 
     scope: str
     devices: tuple[str, ...]
@@ -41,28 +41,28 @@ class Run:
     directions: tuple[str, ...] = ("encrypt",)
     key_bits: tuple[int, ...] = (128,)
     threads: tuple[int, ...] = (1,)
-    executors: tuple[str, ...] = ("threads",)  # of memory scope, for several threads
+    executors: tuple[str, ...] = ("threads",)  # used in memory scope with several threads
     ranks: int = 1
     mode: str = "ecb"
     rivals: tuple[str, ...] = ("none",)
     key_expansions: tuple[str, ...] = ("host",)
     samples: int = 21
-    min_time: float = 0.0  # seconds of timed work a row; energy counters need 0.1 (CPU) or 2 (GPU)
+    min_time: float = 0.0  # seconds of timed work per row; for energy 0.1 (CPU) or 2 (GPU)
 
     @property
     def on_gpu(self) -> bool:
-        """Whether it needs the GPU of the experiment."""
+        """Whether the run needs the GPU."""
         return GPU in self.devices
 
     def cost(self) -> float:
-        """About how long it takes, in seconds: only to share out a progress bar."""
+        """Estimate the seconds that the run takes, for the progress bar."""
         rows = len(self.directions) * len(self.key_bits) * len(self.threads)
         rows *= len(self.devices) * len(self.kernels) * len(self.key_expansions)
         work = (self.samples + 3) * max(2e-3, self.size * 15e-9)
         return 0.3 + rows * max(work, self.min_time)
 
     def arguments(self, gpu: str | None) -> list[str]:
-        """The flags of `bench`."""
+        """Return the flags of `paraes bench`, with `gpu` as the GPU."""
         devices = [gpu if device == GPU and gpu else device for device in self.devices]
         flags = [
             "--scope",
@@ -101,23 +101,23 @@ class Run:
         return flags
 
     def without_gpu(self) -> Run | None:
-        """The part that needs no GPU, if there is one."""
+        """Return the run without its GPU; None if nothing is left."""
         rest = tuple(device for device in self.devices if device != GPU)
         return None if not rest else Run(**{**self.__dict__, "devices": rest})
 
     def absent(self, reason: str) -> dict[str, Any]:
-        """One row for a GPU that is not there, with no more axes than the bench lists for one."""
+        """Return the skipped row of an absent GPU, with the axes that the bench lists for one."""
         row: dict[str, Any] = dict.fromkeys(bench.AXES)
         row |= {"device": GPU, "threads": 0, "ranks": 1, "bytes": 0, "messages": 1}
         return row | {"scope": self.scope, "in_place": False, "overlap": False, "reason": reason}
 
     def skipped(self, device: str | None, reason: str) -> list[dict[str, Any]]:
-        """Rows of this run on `device` as the bench lists rows that cannot run."""
+        """Return the skipped rows of this run on `device`, as the bench would list them."""
         rows = []
         for kernel in self.kernels:
             for bits in self.key_bits:
                 for direction in self.directions:
-                    for place in self.key_expansions:
+                    for key_expansion in self.key_expansions:
                         row: dict[str, Any] = dict.fromkeys(bench.AXES)
                         row |= {
                             "device": device,
@@ -132,7 +132,7 @@ class Run:
                             "messages": 1,
                             "scope": self.scope,
                             "in_place": False,
-                            "key_expansion": place,
+                            "key_expansion": key_expansion,
                             "overlap": False,
                             "reason": reason,
                         }
@@ -140,15 +140,20 @@ class Run:
         return rows
 
     def title(self, gpu: str | None) -> str:
-        """A line for progress."""
-        devices = [gpu or GPU if device == GPU else device for device in self.devices]
+        """Describe the run for the progress display."""
+        devices = "+".join(gpu or GPU if device == GPU else device for device in self.devices)
+        kernels = "+".join(self.kernels)
         ranks = f", {self.ranks} ranks" if self.ranks > 1 else ""
-        return f"{'+'.join(devices)} {'+'.join(self.kernels)} {self.scope} {size_text(self.size)}{ranks}"
+        return f"{devices} {kernels} {self.scope} {size_text(self.size)}{ranks}"
 
 
 @dataclass
 class Machine:
-    """Where runs are made. `cores` is how many threads can run at once."""
+    """The machine and the programs. `cores` is how many threads can run at once.
+
+    `identity` is a digest of the programs, the devices, the host and the folder: runs with
+    different ones must not be mixed.
+    """
 
     program: Path
     cores: int
@@ -160,11 +165,11 @@ class Machine:
     mpi: list[str] | None = None  # the launcher with its options, without -n
     mpi_program: Path | None = None
     mpi_reason: str | None = None
-    folder: str | None = None  # for files
+    folder: str | None = None  # where the bench puts the files of file scope
 
 
 def find_program(given: str | None, name: str = "paraes") -> Path:
-    """The program: `given`, or PARAES_PROGRAM, or the one on PATH."""
+    """Find the program: `given`, else PARAES_PROGRAM, else the one on PATH."""
     wanted = given or os.environ.get("PARAES_PROGRAM")
     if wanted:
         path = Path(wanted)
@@ -175,7 +180,7 @@ def find_program(given: str | None, name: str = "paraes") -> Path:
     found = shutil.which(name)
     if found is None:
         raise LabError(
-            f"{name} is not on PATH: install it, or name it with --paraes PATH (built here: "
+            f"{name} is not on PATH: install it, or name it with --paraes PATH (in a build tree: "
             "build/release/cli/paraes)"
         )
     return Path(found).resolve()
@@ -195,7 +200,7 @@ def _call(command: list[str]) -> str:
 def _choose_gpu(
     devices: list[dict[str, Any]], wanted: str | None
 ) -> tuple[dict[str, Any] | None, str | None]:
-    """(device, None) or (None, reason)."""
+    """Choose the GPU for the runs; return (device, None) or (None, reason)."""
     if wanted == "cpu":
         return None, "left out: --device cpu"
     if wanted:
@@ -205,9 +210,9 @@ def _choose_gpu(
                 return device, None
         runtime = name.split(":")[0]
         reasons = [d.get("reason") for d in devices if str(d.get("id")).startswith(runtime)]
-        there = [str(d["id"]) for d in devices if d.get("available")]
+        available = [str(d["id"]) for d in devices if d.get("available")]
         reason = next((r for r in reasons if r), "no such device")
-        raise LabError(f"--device {wanted}: {reason} (there: {', '.join(there)})", USAGE)
+        raise LabError(f"--device {wanted}: {reason} (available: {', '.join(available)})", USAGE)
     for device in devices:
         if (
             device.get("available")
@@ -216,12 +221,12 @@ def _choose_gpu(
         ):
             return device, None
     said = [f"{d['id']}: {d['reason']}" for d in devices if d.get("reason")]
-    stands_in = [str(d["id"]) for d in devices if d.get("available") and d.get("id") != "cpu"]
-    reason = "this machine has no GPU that can be used"
+    stand_ins = [str(d["id"]) for d in devices if d.get("available") and d.get("id") != "cpu"]
+    reason = "this machine has no usable GPU"
     if said:
         reason += f" ({'; '.join(said)})"
-    if stands_in:
-        reason += f"; --device {stands_in[0]} lets the processor stand in, through OpenCL"
+    if stand_ins:
+        reason += f"; --device {stand_ins[0]} runs the GPU kernels on the CPU instead"
     return None, reason
 
 
@@ -232,19 +237,23 @@ def look_at(
     mpi_program: str | None = None,
     folder: str | None = None,
 ) -> Machine:
-    """What this machine has. `device` as of `paraes`; None takes the first real GPU."""
+    """Inspect this machine. `device` is as in `paraes --device`; None takes the first real GPU."""
     text = _call([str(program), "devices", "--json"])
     listed = bench.parse(text, f"{program} devices --json")
     devices = listed.get("devices", [])
     gpu, reason = _choose_gpu(devices, device)
     digest = hashlib.sha256()
-    # Another build is another subject: its times must not be mixed with these.
+    # Times of different builds must not be mixed.
     digest.update(program.read_bytes())
     digest.update(text.encode())
     digest.update(os.uname().nodename.encode() + os.uname().release.encode())
     digest.update((folder or "").encode())
     found = find_mpi_program(program, mpi_program)
-    launcher, mpi_reason = None, "paraes-mpi is not built: that needs Open MPI or MPICH"
+    launcher = None
+    mpi_reason: str | None = (
+        "paraes-mpi was not found: build paraes with Open MPI or MPICH, or name it with "
+        "--paraes-mpi PATH"
+    )
     if found is not None:
         launcher, mpi_reason = find_launcher(found, mpirun)
         digest.update(found.read_bytes())
@@ -264,7 +273,11 @@ def look_at(
 
 
 def find_mpi_program(program: Path, given: str | None) -> Path | None:
-    """paraes-mpi: `given`, or PARAES_MPI_PROGRAM, or beside `program` (build tree or installed), or on PATH."""
+    """Find paraes-mpi: `given`, else PARAES_MPI_PROGRAM, else beside `program`, else on PATH.
+
+    Beside it means in the same folder, or in mpi/ next to cli/ of a build tree. None if there is
+    none.
+    """
     wanted = given or os.environ.get("PARAES_MPI_PROGRAM")
     on_path = shutil.which("paraes-mpi")
     candidates = [program.parent / "paraes-mpi", program.parent.parent / "mpi" / "paraes-mpi"]
@@ -279,8 +292,10 @@ def find_mpi_program(program: Path, given: str | None) -> Path | None:
 
 
 def _mpi_of(program: Path) -> str | None:
-    """Which MPI the program needs, by the names of the libraries in it: a launcher of another one starts
-    ranks that know nothing of each other."""
+    """Tell which MPI the program is built with, from the names of the libraries in it.
+
+    The launcher of another MPI would start unconnected jobs of one rank each.
+    """
     names = set(re.findall(rb"libmpi(?:ch)?\.so\.\d+", program.read_bytes()))
     if names & {b"libmpich.so.12", b"libmpi.so.12"}:
         return "mpich"
@@ -288,21 +303,22 @@ def _mpi_of(program: Path) -> str | None:
 
 
 def find_launcher(program: Path, given: str | None) -> tuple[list[str] | None, str | None]:
-    """(mpirun with its options, None) or (None, reason). `given` is taken as it is."""
+    """Return (mpirun with its options, None) or (None, reason). `given` is used unchanged."""
     name = _mpi_of(program)
     names = [f"mpirun.{name}", "mpirun"] if name else ["mpirun"]
     launcher = shlex.split(given) if given else [n for n in names if shutil.which(n)][:1]
     if not launcher or shutil.which(launcher[0]) is None:
         wanted = launcher[0] if launcher else "mpirun"
-        return None, f"{wanted} is not installed: install Open MPI or MPICH, or name --mpirun"
+        return None, f"{wanted} is not installed: install Open MPI or MPICH, or give --mpirun CMD"
     if given:
         return launcher, None
     try:
-        said = _call([launcher[0], "--version"])
+        version = _call([launcher[0], "--version"])
     except LabError as error:
         return None, str(error)
-    if re.search("Open MPI|OpenRTE|open-mpi", said):
-        # It counts cores rather than threads, pins each rank to one, and refuses to run as root.
+    if re.search("Open MPI|OpenRTE|open-mpi", version):
+        # Open MPI counts cores rather than hardware threads, pins each rank to one core, and
+        # refuses to run as root.
         launcher += ["--oversubscribe", "--bind-to", "none"]
         launcher += ["--allow-run-as-root"] if os.geteuid() == 0 else []
     return launcher, None
@@ -310,8 +326,11 @@ def find_launcher(program: Path, given: str | None) -> tuple[list[str] | None, s
 
 @dataclass
 class Part:
-    """What one run gave: bench JSON, with the command that made it, programs without their folders:
-    results are published, and where somebody builds is nobody's business."""
+    """The result of one run: bench JSON, and the command that made it.
+
+    The command has the names of the programs without their folders: results are published, and
+    should not show where somebody builds.
+    """
 
     run: Run
     file: str | None
@@ -337,7 +356,7 @@ def _named(command: list[str], machine: Machine) -> list[str]:
 
 
 def part_file(run: Run, machine: Machine) -> str:
-    """The name of the part: readable, and different for every axis, machine and program."""
+    """Return the part's file name: readable, and unique for the axes, machine and program."""
     key = hashlib.sha256("\0".join([machine.identity, *_command(run, machine)]).encode())
     names = [run.scope, *run.arguments(machine.gpu)[3].split(","), *run.kernels, str(run.size)]
     readable = "-".join("".join(c if c.isalnum() else "_" for c in name) for name in names)
@@ -350,7 +369,7 @@ def _empty(skipped: list[dict[str, Any]]) -> dict[str, Any]:
 
 @contextmanager
 def _interruption_waits() -> Iterator[None]:
-    """Holds a Ctrl-C back to the end of the block, where it is raised."""
+    """Delay KeyboardInterrupt to the end of the block."""
     held = []
     before = signal.signal(signal.SIGINT, lambda *_: held.append(True))
     try:
@@ -362,7 +381,7 @@ def _interruption_waits() -> Iterator[None]:
 
 
 def _abandon(process: subprocess.Popen[str]) -> None:
-    """Ends a bench that was interrupted, before which an impatient second Ctrl-C does nothing."""
+    """End the bench after an interruption, ignoring further Ctrl-C until it has ended."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         process.terminate()
@@ -372,10 +391,10 @@ def _abandon(process: subprocess.Popen[str]) -> None:
 
 
 def _finish(command: list[str]) -> tuple[subprocess.Popen[str], str]:
-    """Runs `command` to its end: the process, and what it said on standard error."""
+    """Run `command` to its end; return the process and its standard error."""
     process = None
     try:
-        # Interrupted within Popen, it would have a child that nobody knows.
+        # An interruption inside Popen could leave a child that nobody ends.
         with _interruption_waits():
             process = subprocess.Popen(
                 command,
@@ -391,66 +410,77 @@ def _finish(command: list[str]) -> tuple[subprocess.Popen[str], str]:
         raise
 
 
-def _gist(complaint: str) -> str:
-    """The line that says what went wrong: paraes' own, else the first (mpirun explains at length,
-    between dashes)."""
-    lines = [line.strip() for line in complaint.splitlines() if line.strip("- \t")]
+def _error_line(stderr: str) -> str:
+    """Pick the line that says what went wrong: the last of paraes, else the first of any.
+
+    mpirun surrounds its errors with lines of dashes and explains at length.
+    """
+    lines = [line.strip() for line in stderr.splitlines() if line.strip("- \t")]
     own = [line for line in lines if line.startswith("paraes")]
     return own[-1] if own else lines[0] if lines else ""
 
 
 def _sweep(folder: Path) -> None:
-    """Removes what calls that were killed left in `folder`; those that still run keep theirs."""
+    """Remove temporary files of killed processes from `folder`, but not those of running ones."""
     for path in folder.glob(".*.json.*"):
         pid = path.name.rpartition(".")[2]
         if pid.isdigit() and not Path(f"/proc/{pid}").exists():
             path.unlink(missing_ok=True)
 
 
-def _no_job(command: list[str], ranks: int) -> str:
-    return f"{command[0]} did not start {ranks} ranks as one job: it is of another MPI"
+def _not_one_job(command: list[str], ranks: int) -> str:
+    return (
+        f"{command[0]} did not start {ranks} ranks as one job: it belongs to another MPI than "
+        "paraes-mpi"
+    )
 
 
 def _execute(command: list[str], target: Path, ranks: int = 1) -> tuple[dict[str, Any] | None, str]:
-    """Runs the bench with its JSON beside `target`, and renames it. (report, what went wrong)."""
+    """Run the bench with its JSON beside `target`, then rename that to `target`.
+
+    Returns (report, "") or (report, error), and None for a report that is missing or unusable.
+    """
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         try:
-            process, complaint = _finish([*command, "--json", str(temporary)])
+            process, stderr = _finish([*command, "--json", str(temporary)])
         except OSError as error:
             return None, f"{command[0]}: cannot run: {error.strerror}"
-        said = _gist(complaint) or f"exit status {process.returncode}"
+        failure = _error_line(stderr) or f"exit status {process.returncode}"
         if not temporary.is_file():
-            return None, said
+            return None, failure
         try:
             report = bench.parse(temporary.read_text(encoding="utf-8"), str(temporary))
             rows = bench.from_object(report, str(temporary)).rows
         except LabError as error:
-            # Ranks that do not know each other all write the file, at once.
-            alone = ranks > 1 and process.returncode == 0
-            return None, _no_job(command, ranks) if alone else str(error)
+            # Ranks that are not connected each write the file, at the same time.
+            unconnected = ranks > 1 and process.returncode == 0
+            return None, _not_one_job(command, ranks) if unconnected else str(error)
         if rows and not any(row.ranks == ranks for row in rows):
-            return None, _no_job(command, ranks)
+            return None, _not_one_job(command, ranks)
         os.replace(temporary, target)
-        return report, "" if process.returncode == 0 else said
+        return report, "" if process.returncode == 0 else failure
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def _kept(path: Path) -> dict[str, Any] | None:
-    """A part from an earlier call, if it is whole."""
+    """Return the report of an earlier call, or None if it is absent or damaged."""
     if not path.is_file():
         return None
     try:
         report = bench.parse(path.read_text(encoding="utf-8"), str(path))
         bench.from_object(report, str(path))
     except (LabError, OSError, UnicodeDecodeError):
-        return None  # whatever it is, it is measured again
+        return None
     return report
 
 
 def make(run: Run, machine: Machine, folder: Path, warn: Callable[[str], None]) -> Part:
-    """One run: from its file, or by measuring. What cannot run is a part of skipped rows."""
+    """Return the part of one run: kept from an earlier call, or measured now.
+
+    A run that is not possible or fails gives a part with skipped rows.
+    """
     skipped: list[dict[str, Any]] = []
     rest: Run | None = run
     if run.on_gpu and machine.gpu is None:
@@ -485,8 +515,11 @@ def make_all(
     progress: Callable[[str, float, float], None] | None = None,
     warn: Callable[[str], None] = lambda text: print(text, file=sys.stderr),
 ) -> list[Part]:
-    """All runs, each with the papers it is for. `progress` gets the title of the run that begins, and
-    the cost done and in all (only of runs that are not kept already)."""
+    """Make all runs, each listed with the papers that use it.
+
+    `progress` is called before each run that has to be measured, with its title, the cost done so
+    far and the total cost; kept runs cost nothing.
+    """
     make_folder(folder)
     _sweep(folder)
     listed = list(runs)
@@ -497,7 +530,7 @@ def make_all(
         kept = idle or (folder / part_file(rest or run, machine)).is_file()
         costs.append(0.0 if kept else run.cost())
     parts, done = [], 0.0
-    for (run, papers), cost in zip(listed, costs):
+    for (run, papers), cost in zip(listed, costs, strict=True):
         if progress is not None and cost > 0:
             progress(run.title(machine.gpu), done, sum(costs))
         part = make(run, machine, folder, warn)
@@ -508,7 +541,10 @@ def make_all(
 
 
 def join(parts: list[Part], lab: dict[str, Any]) -> dict[str, Any]:
-    """All parts as one bench JSON. `lab` says what they were for; `lab.parts` where each begins."""
+    """Join all parts into one bench JSON.
+
+    `lab` says what they were measured for; its `parts` locate the rows of each part.
+    """
     contexts = [p.report["context"] for p in parts if p.report["context"]]
     seeds = [p.report["seed"] for p in parts if p.report["seed"] is not None]
     whole: dict[str, Any] = {
@@ -537,5 +573,5 @@ def join(parts: list[Part], lab: dict[str, Any]) -> dict[str, Any]:
 
 
 def dumps(value: Any) -> str:
-    """JSON text as this package writes it."""
+    """Return a value as the JSON text that this package writes."""
     return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n"

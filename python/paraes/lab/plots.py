@@ -1,4 +1,4 @@
-"""Figures as PNG and SVG files, by matplotlib: for papers and slides."""
+"""Draw figures with matplotlib as PNG and SVG files, for papers and slides."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from paraes.lab.files import make_folder, write_whole
 from paraes.lab.report.svg import LIGHT
 from paraes.lab.units import size_text
 
-MARKERS = "os^Dv+x"  # one fewer than colours: their pairs repeat late
+MARKERS = "os^Dv+x"  # 7 markers and 12 colours: their pairs repeat after 84 series
 DASHES = {"measured": "-", "program": "-.", "paper": "--", "predicted": ":"}
 
 
 def plot(figure: Figure, kind: str) -> bytes:
-    """The figure as an image; `kind` is png or svg."""
+    """Draw the figure as an image; `kind` is png or svg."""
     import matplotlib
 
-    matplotlib.use("Agg")  # no display is needed, and none is opened
+    matplotlib.use("Agg")  # draws without a display
     from matplotlib import pyplot
     from matplotlib.ticker import FuncFormatter
 
@@ -42,7 +42,7 @@ def plot(figure: Figure, kind: str) -> bytes:
             if count:
                 canvas.legend(fontsize=7, ncols=1 if count < 4 else 2, loc="outside lower center")
             buffer = io.BytesIO()
-            # No date: the same data must give the same file.
+            # Without date and version, the same data gives the same file.
             metadata = {"Date": None} if kind == "svg" else {"Software": None}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -98,13 +98,13 @@ def _stack(figure: Figure, axes) -> None:
             edgecolor="white",
             linewidth=0.5,
         )
-        lefts = [a + b for a, b in zip(lefts, s.y)]
+        lefts = [a + b for a, b in zip(lefts, s.y, strict=True)]
     axes.invert_yaxis()
     axes.set_xlabel(figure.y.title)
 
 
 def write_all(document: Document, folder: Path, kind: str) -> list[Path]:
-    """Every figure that has something to show, as a file in `folder`."""
+    """Write every figure that has a series as a file in `folder`; return the paths."""
     make_folder(folder)
     written = []
     for figure in document.figures():

@@ -1,4 +1,4 @@
-"""`reproduce`: the papers' experiments on this machine, measured, kept, and reported."""
+"""Reproduce the papers' experiments: plan and measure them on this machine, and report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from paraes.lab.papers.data import NAMES, load_paper
 
 
 def papers_of(name: str) -> list[str]:
-    """The papers that `name` means."""
+    """Return the papers that `name` stands for: one, or all."""
     if name == "all":
         return list(NAMES)
     if name not in NAMES:
@@ -32,18 +32,21 @@ def papers_of(name: str) -> list[str]:
 
 
 def plan(papers: list[str], setting: Setting) -> list[tuple[Run, list[str]]]:
-    """Every run once, with the papers that want it: two papers with one axis share a measurement."""
-    wanted: dict[Run, list[str]] = {}
+    """List every run once, with the papers that use it: papers share equal measurements."""
+    planned: dict[Run, list[str]] = {}
     for name in papers:
         for run in EXPERIMENTS[name].plan(setting):
-            wanted.setdefault(replace(run, min_time=setting.min_time), []).append(name)
-    return list(wanted.items())
+            planned.setdefault(replace(run, min_time=setting.min_time), []).append(name)
+    return list(planned.items())
 
 
 def measure(
     papers: list[str], setting: Setting, machine: Machine, folder: Path, **callbacks: Any
 ) -> dict[str, Any]:
-    """All runs of the papers, from `folder`/parts where they are kept, as one bench JSON."""
+    """Make all runs of the papers and return them as one bench JSON.
+
+    Runs kept in `folder`/parts are read from there.
+    """
     parts: list[Part] = make_all(plan(papers, setting), machine, folder / "parts", **callbacks)
     device = Device(machine.gpu, machine.gpu_name, machine.gpu_is_cpu, machine.gpu_reason)
     lab = {"papers": papers, "setting": asdict(setting), "device": asdict(device)}
@@ -51,7 +54,7 @@ def measure(
 
 
 def evidence_of(whole: dict[str, Any], paper: str, source: str) -> Evidence:
-    """The rows of one paper's experiment in the JSON that `measure` gave."""
+    """Extract the rows of one paper's experiment from the JSON that `measure` returned."""
     lab = whole["lab"]
     results: list[Any] = []
     skipped: list[Any] = []
@@ -66,7 +69,7 @@ def evidence_of(whole: dict[str, Any], paper: str, source: str) -> Evidence:
 
 
 def chapters(whole: dict[str, Any], source: str = "results") -> list[Section]:
-    """The sections of every paper that the JSON is of."""
+    """Return the sections of every paper in the JSON."""
     sections: list[Section] = []
     for name in whole["lab"]["papers"]:
         evidence = evidence_of(whole, name, source)
@@ -75,31 +78,32 @@ def chapters(whole: dict[str, Any], source: str = "results") -> list[Section]:
             gather_absent(table, evidence.device)
         paper = load_paper(name)
         extra = [section for section in (contradictions(paper), pictures(paper)) if section]
-        # The agreement is the end of every reproduction.
+        # The last section of a chapter is its findings; they stay at the end.
         sections += [*own[:-1], *extra, own[-1]]
     return sections
 
 
 def is_reproduction(value: dict[str, Any]) -> bool:
-    """Whether bench JSON is that of a reproduction."""
+    """Tell whether bench JSON is that of a reproduction."""
     lab = value.get("lab")
     return isinstance(lab, dict) and {"papers", "parts", "setting", "device"} <= set(lab)
 
 
 def document(whole: dict[str, Any], analysis: list[Section], source: str) -> Document:
-    """The report: the papers first, then everything that was measured."""
+    """Return the report: the papers first, then everything that was measured."""
     papers = whole["lab"]["papers"]
     quick = whole["lab"]["setting"]["quick"]
     title = (
         f"Reproduction: {', '.join(papers)}" if len(papers) == 1 else "Reproduction of six papers"
     )
-    lead = "What the papers measured, beside the same on this machine."
+    lead = "The papers' measurements beside the same experiments on this machine."
     if quick:
         lead += " A quick run: small sizes and few samples."
     try:
         sections = chapters(whole, source)
     except (KeyError, TypeError, IndexError) as error:
         raise LabError(
-            f"{source}: its `lab` part is damaged ({error!r}); make it again with paraes-lab reproduce"
+            f"{source}: its `lab` part is damaged ({error!r}); make the file again with "
+            "paraes-lab reproduce"
         ) from error
     return Document(title, lead, [*sections, *analysis])

@@ -1,6 +1,6 @@
-"""Speedup, efficiency, Karp–Flatt; Amdahl's and Gustafson's laws and fits of them.
+"""Compute speedup, efficiency and Karp–Flatt, and fit Amdahl's and Gustafson's laws.
 
-p is the number of workers (threads, or ranks), t times in nanoseconds, fractions from 0 to 1.
+p is the number of workers (threads or ranks), t a time in nanoseconds; fractions are 0 to 1.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from paraes.lab.statistics import Interval, Samples, bootstrap, percentiles, res
 
 
 def speedup(t1: float, tp: float) -> float:
-    """How many times as fast: t1 / tp."""
+    """Return how many times as fast p workers are: t1 / tp."""
     return t1 / tp
 
 
 def efficiency(s: float, p: float) -> float:
-    """Speedup for each worker: s / p."""
+    """Return the speedup per worker: s / p."""
     return s / p
 
 
 def karp_flatt(s: float, p: float) -> float:
-    """The experimentally determined serial fraction (Karp and Flatt 1990).
+    """Return the experimentally determined serial fraction (Karp and Flatt 1990).
 
-    e = (1/s - 1/p) / (1 - 1/p). Below 0 the speedup is superlinear. Undefined for one worker.
+    e = (1/s - 1/p) / (1 - 1/p). It is negative if the speedup is superlinear. Raises ValueError for
+    one worker, for which it is undefined.
     """
     if p <= 1:
         raise ValueError("Karp–Flatt needs more than one worker")
@@ -36,12 +37,12 @@ def karp_flatt(s: float, p: float) -> float:
 
 
 def amdahl(fraction: float, p: float) -> float:
-    """Speedup of the same work with serial `fraction` on p workers (Amdahl 1967)."""
+    """Return the speedup of fixed work with serial `fraction` on p workers (Amdahl 1967)."""
     return 1 / (fraction + (1 - fraction) / p)
 
 
 def gustafson(fraction: float, p: float) -> float:
-    """Scaled speedup of work that grows with p, with serial `fraction` (Gustafson 1988)."""
+    """Return the scaled speedup of work that grows with p (Gustafson 1988)."""
     return p - fraction * (p - 1)
 
 
@@ -49,8 +50,9 @@ def gustafson(fraction: float, p: float) -> float:
 class Fit:
     """A fitted law.
 
-    `residual` is the root mean square of the relative error of its points; None with no more points
-    than unknowns, through which any law goes. `interval` is that of the fraction, by resampling.
+    `residual` is the root mean square of the relative errors of its points. It is None if there are
+    no more points than unknowns, because then the fit passes through all of them. `interval` is the
+    fraction's bootstrap interval.
     """
 
     law: str
@@ -62,28 +64,31 @@ class Fit:
 
 @dataclass(frozen=True)
 class AmdahlFit(Fit):
-    """t(p) = t1 · (fraction + (1 - fraction) / p), in nanoseconds; with resampled t1 and fractions."""
+    """t(p) = t1 · (fraction + (1 - fraction) / p), in nanoseconds.
+
+    `resampled` holds t1 and the fraction of every bootstrap replicate.
+    """
 
     t1: float
     resampled: tuple[np.ndarray, np.ndarray]
 
     def time(self, p: float) -> tuple[float, Interval | None]:
-        """Nanoseconds on p workers: a prediction, not a measurement."""
-        return self._at(lambda t1, fraction: t1 / amdahl(fraction, p))
+        """Predict the nanoseconds on p workers, with an interval."""
+        return self._predict(lambda t1, fraction: t1 / amdahl(fraction, p))
 
     def speedup(self, p: float) -> tuple[float, Interval | None]:
-        """That of the law, which is never above p."""
-        return self._at(lambda _, fraction: amdahl(fraction, p))
+        """Predict the speedup on p workers, with an interval. It never exceeds p."""
+        return self._predict(lambda _, fraction: amdahl(fraction, p))
 
-    def _at(self, of: Callable[..., Any]) -> tuple[float, Interval | None]:
-        return of(self.t1, self.fraction), percentiles(of(*self.resampled))
+    def _predict(self, law: Callable[..., Any]) -> tuple[float, Interval | None]:
+        return law(self.t1, self.fraction), percentiles(law(*self.resampled))
 
 
 def _amdahl_terms(p: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(t1, fraction) of the least relative squares of t = a + b/p, a and b not negative.
+    """Fit t = a + b/p, a and b not negative, by least relative squares; return (t1, fraction).
 
-    `times`: a row for each p, a column for each replicate. Relative errors, for the slowest point
-    must not be the only one that counts.
+    `times` has a row for each p and a column for each replicate. With absolute errors the slowest
+    point would dominate the fit.
     """
     x = 1 / times
     y = x / p[:, np.newaxis]
@@ -99,9 +104,9 @@ def _amdahl_terms(p: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def fit_amdahl(p: Sequence[float], samples: Sequence[Samples]) -> AmdahlFit | None:
-    """Amdahl's law through the medians of `samples` (times) on p workers, and through resamples.
+    """Fit Amdahl's law to the medians of `samples` (times) on p workers, and to their resamples.
 
-    None with fewer than two different p: a line through one point says nothing.
+    None with fewer than two different p, which do not determine the law.
     """
     workers = np.asarray(p, dtype=float)
     if np.unique(workers).size < 2:
@@ -117,36 +122,39 @@ def fit_amdahl(p: Sequence[float], samples: Sequence[Samples]) -> AmdahlFit | No
 
 
 def _gustafson_fraction(p: np.ndarray, scaled: np.ndarray) -> np.ndarray:
-    """Least squares of s(p) = p - f (p - 1), f from 0 to 1; `scaled` as times of _amdahl_terms."""
+    """Fit s(p) = p - f (p - 1), f from 0 to 1, by least squares; `scaled` is laid out as `times` in
+    _amdahl_terms."""
     x = ((p - 1) / p)[:, np.newaxis]
     y = 1 - scaled / p[:, np.newaxis]
     return np.clip((x * y).sum(axis=0) / (x * x).sum(axis=0), 0.0, 1.0)
 
 
 def fit_gustafson(p: Sequence[float], samples: Sequence[Samples], base: Samples) -> Fit | None:
-    """Gustafson's law through the medians of `samples` (times of p-fold work on p workers), against
-    those of `base` on one; None without a point of p > 1."""
+    """Fit Gustafson's law to the medians of `samples` (times of p-fold work on p workers).
+
+    `base` has the times of one worker. None without a point of p > 1.
+    """
     workers = np.asarray(p, dtype=float)
     above = workers > 1
     if not above.any():
         return None
-    fair = [group for group, keep in zip(samples, above) if keep]
+    groups = [group for group, keep in zip(samples, above, strict=True) if keep]
     p_above = workers[above]
-    medians = np.array([[np.median(group)] for group in fair])
+    medians = np.array([[np.median(group)] for group in groups])
     scaled = p_above[:, np.newaxis] * np.median(base) / medians
     fraction = float(_gustafson_fraction(p_above, scaled)[0])
     residual = None
     if above.sum() > 1:
         expected = np.array([[gustafson(fraction, w)] for w in p_above])
         residual = float(np.sqrt(np.mean((scaled / expected - 1) ** 2)))
-    first, *drawn = resampled([base, *fair])
+    first, *drawn = resampled([base, *groups])
     many = _gustafson_fraction(p_above, p_above[:, np.newaxis] * first / np.stack(drawn))
     return Fit("Gustafson", fraction, residual, int(above.sum()), percentiles(many))
 
 
 @dataclass(frozen=True)
 class Point:
-    """One number of workers. Speedups are ratios of median times; intervals are bootstrap, 95 %."""
+    """A number of workers. Speedups are ratios of median times, with 95 % bootstrap intervals."""
 
     workers: int
     row: Row
@@ -155,20 +163,20 @@ class Point:
     efficiency: float
     karp_flatt: float | None
     karp_flatt_interval: Interval | None
-    superlinear: str  # "", "yes", or "within noise": the interval of e reaches 0
+    superlinear: str  # "", "yes", or "within noise" if the interval of karp_flatt reaches 0
     best_serial: float | None  # speedup against the best serial kernel
     more_than_cores: bool
 
     @property
     def efficiency_interval(self) -> Interval:
-        """That of the speedup, for each worker."""
+        """The interval of the speedup, divided by the workers."""
         low, high = self.speedup_interval.low, self.speedup_interval.high
         return Interval(efficiency(low, self.workers), efficiency(high, self.workers))
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """A series over workers with everything else equal."""
+    """A series over numbers of workers in which all else is equal."""
 
     base: Row
     best_serial: Row | None
@@ -177,7 +185,7 @@ class Scaling:
 
 
 def superlinear_mark(e: float, interval: Interval) -> str:
-    """How a serial fraction below 0 is to be read."""
+    """Classify a serial fraction: "" from 0 up, else whether it is below 0 beyond noise."""
     if e >= 0:
         return ""
     return "yes" if interval.high < 0 else "within noise"
@@ -186,7 +194,7 @@ def superlinear_mark(e: float, interval: Interval) -> str:
 def _point(row: Row, base: Row, serial: Row | None, cores: int | None) -> Point:
     p = row.workers
     s = speedup(base.median_ns, row.median_ns)
-    interval: Interval | None = Interval(1.0, 1.0)  # of the base against itself
+    interval: Interval | None = Interval(1.0, 1.0)  # the base against itself
     if row is not base:
         interval, _ = bootstrap([base.samples_ns, row.samples_ns], lambda t1, tp: t1 / tp)
     assert interval is not None
@@ -194,7 +202,7 @@ def _point(row: Row, base: Row, serial: Row | None, cores: int | None) -> Point:
     mark = ""
     if p > 1:
         e = karp_flatt(s, p)
-        # e falls as s grows, so that the ends of its interval are those of s, exchanged.
+        # e falls as s grows, so its ends come from the opposite ends of s.
         e_interval = Interval(karp_flatt(interval.high, p), karp_flatt(interval.low, p))
         mark = superlinear_mark(e, e_interval)
     return Point(
@@ -212,7 +220,7 @@ def _point(row: Row, base: Row, serial: Row | None, cores: int | None) -> Point:
 
 
 def best_serial(row: Row, rows: list[Row]) -> Row | None:
-    """The fastest of our kernels on one thread of the processor that does the same job as `row`."""
+    """Find the fastest kernel of paraes on one CPU thread that does the same job as `row`."""
     without = ("kernel", "threads", "ranks", "cache", "distribution", "device", "executor")
     same = [
         other
@@ -227,20 +235,22 @@ def best_serial(row: Row, rows: list[Row]) -> Row | None:
 
 
 def _executors(rows: list[Row]) -> list[str]:
-    """What spread work over several threads of one process in `rows`."""
+    """List the executors of the rows with several threads in one process."""
     return sorted({str(row.executor) for row in rows if row.ranks == 1 and row.threads > 1})
 
 
 def _kinds_of_threads(row: Row, executors: list[str]) -> list[str]:
-    """The series over threads that a row is in: one thread is in those of every executor."""
+    """Name the series over threads that a row belongs to; one thread belongs to all of them."""
     if row.threads == 1:
         return [f"threads by {executor}" for executor in executors]
     return [f"threads by {row.executor}"]
 
 
 def scalings(rows: list[Row], cores: int | None = None) -> list[Scaling]:
-    """Every series over threads or ranks in `rows` that has one worker and more. `cores` marks rows
-    with more workers than the machine can run at once."""
+    """Find the series over threads or ranks that have one worker and at least one larger number.
+
+    Points with more workers than `cores` are marked and left out of the fit.
+    """
     series: dict[tuple, list[Row]] = {}
     distributions = sorted({str(row.distribution) for row in rows if row.ranks > 1})
     executors = _executors(rows)
@@ -248,7 +258,7 @@ def scalings(rows: list[Row], cores: int | None = None) -> list[Scaling]:
         if row.on_gpu:
             continue
         key = (row.report, *row.axes("threads", "executor", "ranks", "cache", "distribution"))
-        # One thread of one rank begins every kind of series.
+        # A row with one rank of one thread is the base of every kind of series.
         kinds = _kinds_of_threads(row, executors) if row.ranks == 1 else []
         if row.threads == 1:
             kinds += distributions if row.ranks == 1 else [str(row.distribution)]
@@ -264,16 +274,16 @@ def scalings(rows: list[Row], cores: int | None = None) -> list[Scaling]:
         base = by_workers[1]
         serial = best_serial(base, rows)
         points = [_point(by_workers[p], base, serial, cores) for p in sorted(by_workers)]
-        # What has no core of its own to run on says nothing of the law.
-        fair = [p for p in points if not p.more_than_cores]
-        fit = fit_amdahl([p.workers for p in fair], [p.row.samples_ns for p in fair])
+        # The law assumes that every worker has its own core.
+        own_core = [p for p in points if not p.more_than_cores]
+        fit = fit_amdahl([p.workers for p in own_core], [p.row.samples_ns for p in own_core])
         found.append(Scaling(base, serial, points, fit))
     return found
 
 
 @dataclass(frozen=True)
 class Weak:
-    """Scaled speedups of rows whose size grows with the workers, and Gustafson's law over them."""
+    """Scaled speedups of rows whose size grows with the workers, and the fit of Gustafson's law."""
 
     base: Row
     executor: str | None
@@ -283,9 +293,9 @@ class Weak:
 
 
 def weak_scalings(rows: list[Row], cores: int | None = None) -> list[Weak]:
-    """Every diagonal in `rows`: bytes / workers constant, with one worker and at least two more.
+    """Find the series in `rows` with constant bytes / workers, one worker and two larger numbers.
 
-    Scaled speedup: the rate on p workers over that on one, each with its own share of the work.
+    The scaled speedup is the rate on p workers over the rate on one.
     """
     groups: dict[tuple, dict[tuple[int, int], Row]] = {}
     executors = _executors(rows)
@@ -301,14 +311,13 @@ def weak_scalings(rows: list[Row], cores: int | None = None) -> list[Weak]:
             if threads != 1:
                 continue
             diagonal = sorted((t, r) for (t, b), r in members.items() if b == size * t)
-            fair = [(t, r) for t, r in diagonal if cores is None or t <= cores]
+            own_core = [(t, r) for t, r in diagonal if cores is None or t <= cores]
             if len(diagonal) < 3:
                 continue
-            scaled = [r.mb_per_s / base.mb_per_s for _, r in fair]
-            fit = fit_gustafson(
-                [t for t, _ in fair], [r.samples_ns for _, r in fair], base.samples_ns
-            )
+            workers = [t for t, _ in own_core]
+            scaled = [r.mb_per_s / base.mb_per_s for _, r in own_core]
+            fit = fit_gustafson(workers, [r.samples_ns for _, r in own_core], base.samples_ns)
             if fit is not None:
                 executor = diagonal[-1][1].executor
-                found.append(Weak(base, executor, [t for t, _ in fair], scaled, fit))
+                found.append(Weak(base, executor, workers, scaled, fit))
     return found

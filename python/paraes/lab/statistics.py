@@ -1,6 +1,6 @@
-"""Medians, their intervals, and whether two sets of samples differ.
+"""Compute medians with their intervals, and decide whether two sets of samples differ.
 
-Nothing assumes a normal distribution: times have a floor and a long tail.
+Nothing assumes normally distributed times: they have a lower bound and a long tail.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ Samples = Sequence[float] | np.ndarray
 CONFIDENCE = 0.95
 ALPHA = 1 - CONFIDENCE
 REPLICATES = 2000
-# Intervals by resampling must come out the same for the same JSON, or a report would change by itself.
+# With a fixed seed, the same JSON always gives the same bootstrap intervals.
 SEED = 20260611
 
 
 @dataclass(frozen=True)
 class Interval:
-    """`low` to `high`, in the unit of what it is of. `coverage` is the confidence it really has."""
+    """An interval in the unit of its value. `coverage` is the confidence that it really has."""
 
     low: float
     high: float
@@ -31,27 +31,23 @@ class Interval:
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
 
-    def overlaps(self, other: Interval) -> bool:
-        """Whether the two have a point in common."""
-        return self.low <= other.high and other.low <= self.high
-
     def scaled(self, factor: float) -> Interval:
-        """Both ends times `factor`, which is positive: another unit."""
+        """Convert to another unit: multiply both ends by `factor`, which must be positive."""
         return Interval(self.low * factor, self.high * factor, self.coverage)
 
 
 def mad(samples: Samples) -> float:
-    """The median absolute deviation from the median."""
+    """Return the median absolute deviation from the median."""
     values = np.asarray(samples, dtype=float)
     return float(np.median(np.abs(values - np.median(values))))
 
 
 def median_interval(samples: Samples, confidence: float = CONFIDENCE) -> Interval:
-    """The interval of the median from order statistics: exact for any continuous distribution.
+    """Return the interval of the median from order statistics, exact for continuous distributions.
 
-    [x(k), x(n+1-k)] covers the median with 1 - 2 P(B < k), B binomial (n, 1/2). Takes the largest k
-    that still has `confidence`. Fewer than 6 samples cannot have 95 %: then it is the whole range,
-    and `coverage` says what that is worth.
+    [x(k), x(n+1-k)] covers the median with probability 1 - 2 P(B < k), B binomial (n, 1/2). The
+    interval has the largest k that reaches `confidence`. Fewer than 6 samples cannot reach 95 %:
+    then it is the whole range, and `coverage` is lower.
     """
     values = np.sort(np.asarray(samples, dtype=float))
     n = values.size
@@ -59,7 +55,7 @@ def median_interval(samples: Samples, confidence: float = CONFIDENCE) -> Interva
         raise ValueError("no samples")
     best, best_coverage, below = 1, 1 - 2 * 0.5**n, 0.0
     for k in range(1, n // 2 + 1):
-        # In logarithms: 2**-n underflows long before there are 100000 samples.
+        # In logarithms, because 2**-n underflows for large n.
         term = math.lgamma(n + 1) - math.lgamma(k) - math.lgamma(n - k + 2) - n * math.log(2)
         below += math.exp(term)
         coverage = 1 - 2 * below
@@ -72,10 +68,11 @@ def median_interval(samples: Samples, confidence: float = CONFIDENCE) -> Interva
 def bootstrap_medians(
     samples: Samples, rng: np.random.Generator, replicates: int = REPLICATES
 ) -> np.ndarray:
-    """Medians of `replicates` resamples (with replacement, same size), drawn directly.
+    """Draw the medians of `replicates` resamples (with replacement, same size).
 
-    A resample is sorted[floor(n U)] for n uniform U, so that its median needs only the middle order
-    statistics of U, which are Beta distributed. Same distribution as resampling, without n × draws.
+    A resample is sorted[floor(n U)] for n uniform U, so its median depends only on the middle order
+    statistics of U, which have a Beta distribution. Drawing those gives the same distribution as
+    resampling, with one or two draws for each replicate instead of n.
     """
     values = np.sort(np.asarray(samples, dtype=float))
     n = values.size
@@ -86,20 +83,20 @@ def bootstrap_medians(
         middle = rng.beta(half + 1, half + 1, replicates)
         return values[np.minimum((middle * n).astype(int), n - 1)]
     lower = rng.beta(half, half + 1, replicates)
-    # Given the lower middle one, the upper is the least of the `half` uniforms that lie above it.
+    # Given the lower of the middle two, the upper is the least of `half` uniforms above it.
     upper = lower + (1 - lower) * rng.beta(1, half, replicates)
     pick = [np.minimum((u * n).astype(int), n - 1) for u in (lower, upper)]
     return (values[pick[0]] + values[pick[1]]) / 2
 
 
 def resampled(groups: Sequence[Samples], replicates: int = REPLICATES) -> list[np.ndarray]:
-    """For each group, the medians of its resamples; the same ones every time."""
+    """Return the medians of each group's resamples, with a fixed seed."""
     rng = np.random.default_rng(SEED)
     return [bootstrap_medians(group, rng, replicates) for group in groups]
 
 
 def percentiles(values: np.ndarray, confidence: float = CONFIDENCE) -> Interval | None:
-    """The middle of `values`; NaN counts as no value, and None is of none."""
+    """Return the central interval of `values` without NaN; None if there are no others."""
     finite = values[np.isfinite(values)]
     if finite.size == 0:
         return None
@@ -114,20 +111,24 @@ def bootstrap(
     replicates: int = REPLICATES,
     confidence: float = CONFIDENCE,
 ) -> tuple[Interval | None, np.ndarray]:
-    """The percentile interval of `statistic(medians of group 0, medians of group 1, …)`.
+    """Return the percentile interval of `statistic(medians of group 0, of group 1, …)`, and the
+    replicates.
 
-    `statistic` works on arrays of replicates; NaN means that a replicate has no value. None when no
-    replicate has one. Also gives the replicates.
+    `statistic` takes and returns arrays of replicates, with NaN for a replicate without a value.
+    The interval is None if no replicate has a value.
     """
     values = statistic(*resampled(groups, replicates))
     return percentiles(values, confidence), values
 
 
 def _exact_p(u: float, n: int, m: int) -> float:
-    """Two-sided p of U without ties, by counting the orders: f(n, m, u) = f(n-1, m, u-m) + f(n, m-1, u)."""
+    """Return the two-sided p of U without ties, by counting orders.
+
+    The number of orders is f(n, m, u) = f(n-1, m, u-m) + f(n, m-1, u).
+    """
     counts = np.zeros((n + 1, n * m + 1))
     counts[0, 0] = 1.0
-    # After step j, counts[i, u] is how many orders of i and j values have this U.
+    # After step j, counts[i, u] is the number of orders of i and j values with this U.
     counts[:, 0] = 1.0
     for j in range(1, m + 1):
         for i in range(1, n + 1):
@@ -139,10 +140,10 @@ def _exact_p(u: float, n: int, m: int) -> float:
 
 
 def mann_whitney(a: Samples, b: Samples) -> tuple[float, float]:
-    """(U of a, two-sided p): are values of `a` and `b` equally often above each other?
+    """Test whether values of `a` and `b` tend to differ; return (U of a, two-sided p).
 
-    Exact while both have at most 20 values and no ties, else normal with corrections for ties and
-    continuity (Mann and Whitney 1947).
+    p is exact if both have at most 20 values and there are no ties. Otherwise it is the normal
+    approximation, corrected for ties and continuity (Mann and Whitney 1947).
     """
     x, y = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     n, m = x.size, y.size
@@ -167,9 +168,9 @@ def mann_whitney(a: Samples, b: Samples) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How `a` compares with `b`: `verdict` is faster, slower or undecided (of a).
+    """The comparison of times a and b: `verdict` says whether a is faster, slower or undecided.
 
-    `ratio` is how many times as fast a is: median time of b over that of a.
+    `ratio` is the median of b over that of a: how many times as fast a is.
     """
 
     verdict: str
@@ -179,9 +180,9 @@ class Comparison:
 
 
 def compare(a: Samples, b: Samples) -> Comparison:
-    """Compares times. Decided only when the test and the interval of the ratio both say so.
+    """Compare times: decided only if both the test and the interval of the ratio say so.
 
-    Each alone can be fooled: the test by spread of unequal width, the interval by few samples.
+    Each alone can mislead: the test if the spreads differ, the interval if there are few samples.
     """
     ratio = float(np.median(b) / np.median(a))
     interval, _ = bootstrap([a, b], lambda ma, mb: mb / ma)

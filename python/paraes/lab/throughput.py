@@ -1,4 +1,4 @@
-"""The picture that says it all: throughput by size for every device and kernel, with rivals."""
+"""Draw the throughput by size of every device, kernel and rival for one job."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def figure(
     direction: str = "encrypt",
     threads: int | None = None,
 ) -> Figure:
-    """One line for every device, kernel and rival of one job; whole programs (file scope) as well.
+    """Draw one line for every device, kernel and rival of one job, and for programs (file scope).
 
-    Threads: 1 where nothing else is asked for, so that kernels stand beside each other as they are.
+    `threads` applies to memory scope on the CPU; the default of 1 compares the kernels themselves.
     """
     rows = [
-        r for r in distinct(report.right) if r.direction in (direction, None) and not r.in_place
+        r for r in distinct(report.valid) if r.direction in (direction, None) and not r.in_place
     ]
-    mode = _mode_of(report.right, mode)
+    mode = _mode_of(report.valid, mode)
     lines: dict[str, dict[int, Row]] = {}
     for row in rows:
         whole = row.scope == "file"
@@ -59,10 +59,10 @@ def figure(
         lines.setdefault(name, {}).setdefault(row.bytes, row)
     if not any(lines.values()):
         raise LabError(
-            f"{', '.join(report.sources[:2])}: no rows of {mode or 'any mode'}, {key_bits}-bit keys, {direction}; "
-            "choose with --mode, --key-bits, --direction, --threads"
+            f"{', '.join(report.sources[:2])}: no rows of {mode or 'any mode'}, {key_bits}-bit "
+            f"keys, {direction}; choose with --mode, --key-bits, --direction, --threads"
         )
-    # The fastest first: so the legend has the order of the lines.
+    # Fastest first: the legend has the order of the lines.
     ordered = sorted(lines.items(), key=lambda item: -max(r.mb_per_s for r in item[1].values()))
     series, body = [], []
     sizes = sorted({size for _, by_size in ordered for size in by_size})
@@ -79,8 +79,8 @@ def figure(
     return Figure(
         "throughput",
         title,
-        "Throughput in 10⁶ bytes a second over the size of the message, both logarithmic: one line for each "
-        "device and kernel, with other programs in parentheses.",
+        "Throughput in 10⁶ bytes a second over the size of the message, both logarithmic: one line "
+        "for each device and kernel, with rivals in parentheses.",
         Axis("size of the message", "log", "size"),
         Axis("10⁶ bytes a second", "log"),
         series,

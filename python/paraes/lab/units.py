@@ -1,4 +1,4 @@
-"""Numbers as people read them. Bytes and nanoseconds inside; everything else is made here.
+"""Convert bytes and nanoseconds, which everything else uses, to the text that people read.
 
 KiB, MiB and GiB are powers of 2**10; kB, MB and GB powers of 10**3. MB/s is 10**6 bytes a second.
 """
@@ -13,7 +13,10 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(iB|B)?", re.IGNORECASE)
 
 
 def parse_size(text: str) -> int:
-    """Bytes of a size as `paraes` takes it: K M G and KiB MiB GiB are binary, kB MB GB decimal."""
+    """Return the bytes of a size in the syntax of `paraes`.
+
+    K M G T and KiB MiB GiB TiB are binary, kB MB GB TB decimal.
+    """
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"'{text}' is not a size; write 64K, 1MiB or 1000000")
@@ -29,7 +32,7 @@ def parse_size(text: str) -> int:
 
 
 def size_text(size: float) -> str:
-    """`size` bytes, for example `64 KiB`; exact multiples stay exact."""
+    """Format a number of bytes with 4 significant digits, for example `64 KiB`."""
     for prefix, bits in (("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if size >= 1 << bits:
             return f"{significant(size / (1 << bits), 4)} {prefix}"
@@ -37,7 +40,7 @@ def size_text(size: float) -> str:
 
 
 def significant(value: float, digits: int = 4) -> str:
-    """`value` with `digits` significant digits and no exponent where people would write none."""
+    """Format a value with `digits` significant digits; exponents only far from 1."""
     if value == 0:
         return "0"
     if not math.isfinite(value):
@@ -53,12 +56,12 @@ def significant(value: float, digits: int = 4) -> str:
 
 
 def superscript(number: int) -> str:
-    """A whole number as an exponent: ⁻⁶."""
+    """Format a whole number as an exponent: ⁻⁶."""
     return str(number).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 def time_text(nanoseconds: float) -> str:
-    """A time with the unit that fits."""
+    """Format a time in s, ms, µs or ns, whichever fits."""
     for unit, factor in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if nanoseconds >= factor:
             return f"{significant(nanoseconds / factor)} {unit}"
@@ -66,10 +69,10 @@ def time_text(nanoseconds: float) -> str:
 
 
 def megabytes_per_second(size: float, nanoseconds: float) -> float:
-    """10**6 bytes a second, of `size` bytes in `nanoseconds`."""
+    """Return the rate of `size` bytes in `nanoseconds`, in 10**6 bytes a second."""
     return size * 1e3 / nanoseconds
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 thread`, `2 threads`."""
+    """Return `1 thread`, `2 threads` and so on."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,4 +1,4 @@
-"""The experiments of the papers: for each its numbers (JSON) and a module with axes, tables and figures.
+"""The papers' experiments: each has its numbers (JSON) and a module with axes, tables and figures.
 
 docs/laboratory.md says how to add one.
 """

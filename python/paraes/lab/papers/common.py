@@ -1,9 +1,9 @@
-"""What the experiments of all papers share: their settings, looking up rows, findings, chapters."""
+"""Shared by the experiments of all papers: settings, lookups of rows, cells, findings, chapters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,33 +32,29 @@ from paraes.lab.statistics import bootstrap
 from paraes.lab.units import significant, size_text
 
 MIB = 1 << 20
+AGREEMENT = "Agreement with the paper"  # title of the last section of every chapter
 QUICK_SIZE = 1 * MIB
-QUICK_SAMPLES = 7  # 6 is the least that has a 95 % interval of the median
+QUICK_SAMPLES = 7  # a 95 % interval of the median needs at least 6
 
 
 @dataclass(frozen=True)
 class Setting:
-    """How an experiment is made here. Sizes in bytes."""
+    """How an experiment is run on this machine. Sizes are in bytes."""
 
     cores: int
     quick: bool = False
     max_size: int | None = None
     samples: int | None = None
-    min_time: float = 0.0  # seconds of timed work a row, at least
-    ranks: Sequence[int] | None = None  # those that were asked for, above the cores as well
+    min_time: float = 0.0  # least seconds of timed work per row
+    ranks: Sequence[int] | None = None  # numbers of ranks of --ranks; they may exceed the cores
 
     def sizes(self, wanted: Iterable[int]) -> list[int]:
-        """Those that are not left out."""
+        """Return the sizes that are measured."""
         limit = self.max_size or (QUICK_SIZE if self.quick else None)
         return [size for size in wanted if limit is None or size <= limit]
 
-    def left_out(self, wanted: Iterable[int]) -> list[int]:
-        """Those that are."""
-        kept = set(self.sizes(wanted))
-        return [size for size in wanted if size not in kept]
-
     def samples_of(self, size: int) -> int:
-        """Samples a row: fewer where one call takes seconds."""
+        """Return the samples per row: fewer for sizes at which one call may take seconds."""
         if self.samples is not None:
             return self.samples
         if self.quick or size > 16 * MIB:
@@ -66,19 +62,19 @@ class Setting:
         return 21
 
     def why_left_out(self) -> str:
-        """The reason of rows for sizes that were left out."""
+        """Return the reason shown for sizes that were left out."""
         if self.max_size is not None:
             return f"left out: --max-size {size_text(self.max_size)}"
         return "left out by --quick"
 
     def thread_counts(self, limit: int = 8) -> list[int]:
-        """1, 2, 4, … up to the cores, the number of cores included, and never above `limit`."""
+        """Return 1, 2, 4, … and the number of cores, none above the cores or `limit`."""
         top = max(1, min(self.cores, limit))
         counts = [1 << i for i in range(top.bit_length()) if 1 << i <= top]
         return counts if counts[-1] == top else [*counts, top]
 
     def rank_counts(self) -> list[int]:
-        """2, 4, 8, 16, 32 as far as there are cores for them, or what was asked for."""
+        """Return the numbers of --ranks, or those of 2, 4, 8, 16, 32 that the cores allow."""
         if self.ranks is not None:
             return list(self.ranks)
         return [ranks for ranks in (2, 4, 8, 16, 32) if ranks <= self.cores]
@@ -86,7 +82,7 @@ class Setting:
 
 @dataclass
 class Device:
-    """The GPU of the experiment as the report names it."""
+    """The GPU of the experiment. `reason` says why there is none if `id` is None."""
 
     id: str | None
     name: str | None
@@ -95,7 +91,7 @@ class Device:
 
     @property
     def title(self) -> str:
-        """For headings: a stand-in must not pass for a GPU."""
+        """The name for headings, which says so if a CPU stands in for a GPU."""
         if self.id is None:
             return "GPU"
         return f"{self.id} (a CPU)" if self.is_cpu else self.id
@@ -110,17 +106,16 @@ class Evidence:
     device: Device
 
     def find(self, **axes: Any) -> Row | None:
-        """The first right row with these axes; device GPU is that of the experiment. No overlap
-        where the scope has a choice."""
+        """Return the first valid row of paraes with these axes; GPU stands for `self.device`."""
         if axes.get("device") == GPU:
             axes["device"] = self.device.id or GPU
-        for row in self.report.right:
+        for row in self.report.valid:
             if row.rival is None and all(getattr(row, k) == v for k, v in axes.items()):
                 return row
         return None
 
     def why(self, **axes: Any) -> str:
-        """Why there is no such row."""
+        """Return the reason why there is no such row."""
         if axes.get("device") == GPU:
             if self.device.id is None:
                 return self.device.reason or "no GPU"
@@ -130,31 +125,27 @@ class Evidence:
             return self.setting.why_left_out()
         for row in self.report.rows:
             if all(getattr(row, k) == v for k, v in axes.items()) and not row.verified:
-                return "the bytes were WRONG or the run failed"
+                return "the output was WRONG or the run failed"
         for skip in self.report.skipped:
             if _fits(skip, axes):
                 return skip.reason
         return "not measured"
 
     def need(self, **axes: Any) -> Row | Missing:
-        """The row or why there is none."""
+        """Return the row, or a Missing with the reason."""
         row = self.find(**axes)
         return row if row is not None else Missing(self.why(**axes))
 
 
 def _fits(skip: Skip, axes: dict[str, Any]) -> bool:
-    # A device that is absent is listed once, with no more axes than device and scope.
-    loose = not skip.axes.get("bytes")
-    names = ("device", "scope", "rival") if loose else tuple(a for a in AXES if a in axes)
-    return all(
-        skip.axes.get(name) == axes[name]
-        for name in names
-        if name in axes and not (name == "threads" and loose)
-    )
+    # An absent device is listed once for each scope, without the other axes.
+    whole_device = not skip.axes.get("bytes")
+    names = ("device", "scope", "rival") if whole_device else tuple(a for a in AXES if a in axes)
+    return all(skip.axes.get(name) == axes[name] for name in names if name in axes)
 
 
 def executor_of(threads: int) -> str | None:
-    """The executor of a row by OpenMP: with one thread the bench has none."""
+    """Return the executor axis of a row run by OpenMP: None for one thread."""
     return OPENMP if threads > 1 else None
 
 
@@ -162,25 +153,27 @@ def executor_of(threads: int) -> str | None:
 
 
 def seconds(row: Row | Missing) -> Cell:
-    """The median in seconds with its interval."""
+    """Return the median in seconds, with its interval."""
     if isinstance(row, Missing):
         return row
     return median_estimate(row.samples_ns, 1e-9)
 
 
 def phase(row: Row | Missing, *names: str) -> Cell:
-    """The sum of phases in seconds, call by call with an interval where each has samples; Missing
-    where one was not measured."""
+    """Return the sum of phases in seconds; Missing if one of them was not measured.
+
+    It has an interval if every phase has samples.
+    """
     if isinstance(row, Missing):
         return row
     times = phase_times(row, *names)
     if times is None:
-        return Missing("the bench measured no such phase")
+        return Missing("the bench did not measure this phase")
     return times * 1e-9 if isinstance(times, float) else median_estimate(times, 1e-9)
 
 
 def add(*cells: Cell) -> Cell:
-    """The sum of cells; what is missing in one is missing in the sum."""
+    """Return the sum of cells, or the first of them that has no value."""
     total = 0.0
     for cell in cells:
         if isinstance(cell, Missing) or cell is None:
@@ -190,7 +183,7 @@ def add(*cells: Cell) -> Cell:
 
 
 def ratio(over: Row | Missing, under: Row | Missing) -> Cell:
-    """Median time of `over` divided by that of `under`, with a bootstrap interval."""
+    """Return the median time of `over` divided by that of `under`, with a bootstrap interval."""
     for row in (over, under):
         if isinstance(row, Missing):
             return row
@@ -200,19 +193,19 @@ def ratio(over: Row | Missing, under: Row | Missing) -> Cell:
 
 
 def rate(row: Row | Missing) -> Cell:
-    """10**6 bytes a second."""
+    """Return the rate in 10**6 bytes a second."""
     return row if isinstance(row, Missing) else row.mb_per_s
 
 
 def value_of(cell: Cell) -> float | None:
-    """The number of a cell, or None."""
+    """Return the measured number of a cell; None for a Missing, a Predicted or text."""
     if isinstance(cell, Estimate):
         return cell.value
     return float(cell) if isinstance(cell, (int, float)) else None
 
 
 def divide(over: Cell, under: float | None) -> Cell:
-    """A cell divided by a paper's number."""
+    """Divide a cell by a paper's number."""
     if isinstance(over, Missing):
         return over
     value = value_of(over)
@@ -226,10 +219,10 @@ def divide(over: Cell, under: float | None) -> Cell:
 
 @dataclass(frozen=True)
 class Finding:
-    """What the paper says and what was found here.
+    """A statement of the paper beside the result on this machine.
 
-    `verdict` is agrees, differs, undecided (the interval reaches over the limit), predicted, or not
-    measured. `rule` says what counts as agreement.
+    `verdict` is agrees, differs, undecided (the interval extends past the limit), predicted, not
+    measured, or not in the paper. `rule` says what counts as agreement.
     """
 
     about: str
@@ -240,18 +233,23 @@ class Finding:
 
 
 def findings_table(name: str, findings: list[Finding], device: Device) -> Table:
-    """The end of every reproduction."""
+    """Return the table of findings that ends every reproduction."""
     counts = {v: sum(f.verdict == v for f in findings) for v in ("agrees", "differs")}
     notes = [
-        "Intervals of 95 % decide: where one reaches over the limit, it is undecided.",
-        "They hold what varied within a call of the bench; each size is a call of its own.",
+        "A finding on a number with a 95 % interval is undecided if the interval extends past the "
+        "limit of agreement. Findings without an interval compare medians.",
+        "Intervals cover the variation within one run of the bench. Each size is a run of its own: "
+        "no interval covers the variation between runs.",
     ]
     if device.is_cpu:
-        notes.append(f"GPU here is {device.title}: what it shows says nothing of GPUs.")
+        notes.append(
+            f"The CPU stands in for a GPU here, as {device.title}: "
+            "its results say nothing about GPUs."
+        )
     return Table(
         f"{name}-agreement",
-        f"What agrees and what does not: {counts['agrees']} agree, {counts['differs']} differ, "
-        f"{len(findings) - sum(counts.values())} could not be decided here",
+        f"{AGREEMENT}: {counts['agrees']} agree, {counts['differs']} differ, "
+        f"{len(findings) - sum(counts.values())} could not be compared or decided",
         [Column(t, "text") for t in ("about", "the paper", "this machine", "verdict", "agrees if")],
         [[f.about, f.paper, f.here, f.verdict, f.rule] for f in findings],
         notes,
@@ -259,12 +257,12 @@ def findings_table(name: str, findings: list[Finding], device: Device) -> Table:
 
 
 def judge(agrees: bool | None) -> str:
-    """The verdict of a yes, a no, or no rows."""
+    """Return the verdict for yes, no, or None if there are no rows."""
     return "not measured" if agrees is None else "agrees" if agrees else "differs"
 
 
 def ends_of(cell: Cell) -> tuple[float, float] | None:
-    """The interval of a cell; a number without one is an interval of itself."""
+    """Return the ends of a cell's interval; a number without one is its own interval."""
     value = value_of(cell)
     if value is None:
         return None
@@ -273,7 +271,7 @@ def ends_of(cell: Cell) -> tuple[float, float] | None:
 
 
 def judge_within(cell: Cell, low: float, high: float) -> str:
-    """Whether a cell lies in [low, high]: undecided when its interval lies on both sides of an end."""
+    """Judge whether a cell lies in [low, high]: undecided if its interval contains an end."""
     ends = ends_of(cell)
     if ends is None:
         return "not measured"
@@ -285,14 +283,14 @@ def judge_within(cell: Cell, low: float, high: float) -> str:
 def compare_order(
     about: str, size: int, paper: dict[str, float | None], ours: dict[str, Cell]
 ) -> Finding:
-    """Whether those that were measured here come in the paper's order, fastest first."""
-    rule = "same order, those that ran"
+    """Judge whether the implementations measured here are in the paper's order, fastest first."""
+    rule = "same order of those measured"
     about = f"{about}, {size_text(size)}"
     stated = {name: value for name, value in paper.items() if value}
     known = {n: ends for n, c in ours.items() if (ends := ends_of(c)) is not None and n in stated}
     if len(known) < 2:
         text = " < ".join(sorted(stated, key=lambda n: stated[n]))
-        return Finding(about, text, "fewer than two of them ran", "not measured", rule)
+        return Finding(about, text, "fewer than two of them were measured", "not measured", rule)
     theirs = sorted(known, key=lambda n: stated[n])
     mine = sorted(known, key=lambda n: value_of(ours[n]) or 0.0)
     pairs = [(a, b) for i, a in enumerate(theirs) for b in theirs[i + 1 :]]
@@ -310,20 +308,23 @@ def _missing(cell: Cell) -> str:
 
 
 def compare_ratio(about: str, theirs: float, ours: Cell) -> Finding:
-    """A speedup here against the paper's. Another machine has other speedups: agreement is only
-    that the same one is faster; how far apart the two are is said."""
+    """Judge a speedup against the paper's.
+
+    Speedups depend on the machine, so they agree if the same implementation is faster; the finding
+    also states how far apart they are.
+    """
     rule = "same side of 1"
     value, paper = value_of(ours), f"{significant(theirs)}×"
     if value is None:
         return Finding(about, paper, _missing(ours), "not measured", rule)
-    text = f"{significant(value)}×, {significant(value / theirs, 3)} of the paper's"
+    text = f"{significant(value)}×, {significant(value / theirs, 3)} times the paper's"
     side = (1.0, float("inf")) if theirs > 1 else (0.0, 1.0)
     return Finding(about, paper, text, judge_within(ours, *side), rule)
 
 
 def compare_near(about: str, theirs: float, ours: Cell, unit: str, tolerance: float) -> Finding:
-    """A number here against the paper's, in the same unit."""
-    rule = f"within {significant(tolerance)}{unit}"
+    """Judge whether a number is within `tolerance` of the paper's, in the same unit."""
+    rule = f"the paper's ± {significant(tolerance)}{unit}"
     value, paper = value_of(ours), f"{significant(theirs)}{unit}"
     if value is None:
         return Finding(about, paper, _missing(ours), "not measured", rule)
@@ -332,9 +333,9 @@ def compare_near(about: str, theirs: float, ours: Cell, unit: str, tolerance: fl
 
 
 def crossover_text(found: Crossover | None) -> str:
-    """One line about a crossover."""
+    """Describe a crossover in one line."""
     if found is None:
-        return "fewer than two sizes have both"
+        return "fewer than two sizes were measured on both"
     if found.size is None or found.interval is None or found.between is None:
         return found.verdict
     text = (
@@ -350,8 +351,8 @@ def crossover_text(found: Crossover | None) -> str:
 def paper_crossover(
     sizes: list[int], incumbent: list[float], challenger: list[float]
 ) -> tuple[int, int] | None:
-    """The printed sizes between which the challenger becomes the faster one for good."""
-    ahead = [c <= i for i, c in zip(incumbent, challenger)]
+    """Return the printed sizes between which the challenger becomes faster and stays so."""
+    ahead = [c <= i for i, c in zip(incumbent, challenger, strict=True)]
     for i in range(len(ahead) - 1, 0, -1):
         if ahead[i] and not ahead[i - 1]:
             return sizes[i - 1], sizes[i]
@@ -363,7 +364,7 @@ def paper_crossover(
 def compare_crossover(
     about: str, theirs: tuple[int, int] | None, ours: Crossover | None
 ) -> Finding:
-    """Whether the crossover lies between the same two sizes."""
+    """Judge whether the crossover lies between the same two sizes as the paper's."""
     rule = "between the same two sizes"
     paper = "none"
     if theirs is not None:
@@ -383,19 +384,19 @@ def compare_crossover(
 
 
 def samples_by_size(rows: Iterable[Row | Missing]) -> dict[int, np.ndarray]:
-    """Samples (ns) by size (bytes) of the rows that there are."""
+    """Return the samples (ns) by size (bytes) of the rows that are not missing."""
     return {row.bytes: row.samples_ns for row in rows if isinstance(row, Row)}
 
 
 def cross(
     incumbent: Iterable[Row | Missing], challenger: Iterable[Row | Missing]
 ) -> Crossover | None:
-    """The crossover of two series of rows."""
+    """Find the crossover of two series of rows."""
     return crossover(samples_by_size(incumbent), samples_by_size(challenger))
 
 
 def shorten(text: str, limit: int = 90) -> str:
-    """The beginning of a reason; the whole of it stands below the tables."""
+    """Shorten a reason; the footnotes of the tables have all of it."""
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
@@ -403,19 +404,22 @@ def shorten(text: str, limit: int = 90) -> str:
 
 
 def measured_series(name: str, points: Iterable[tuple[float, Cell]]) -> Series | None:
-    """A line of those points that have a value; None without any."""
+    """Return a line through the points with measured values; None without any."""
     kept = [(x, c) for x, c in points if value_of(c) is not None]
     return Series.of(name, kept) if kept else None
 
 
 def predicted_series(name: str, points: Iterable[tuple[float, Cell]]) -> Series | None:
-    """A line of those points that are predictions; None without any."""
+    """Return a line through the points that are predictions; None without any."""
     kept = [(x, c) for x, c in points if isinstance(c, Predicted)]
     return Series.of(name, kept, "predicted") if kept else None
 
 
 def paper_series(name: str, printed: dict[int, Printed], factor: float = 1.0) -> Series | None:
-    """A line of the paper's numbers, those above 0 (an axis is logarithmic)."""
+    """Return a line through the paper's numbers other than 0; None without any.
+
+    0 has no place on a logarithmic axis.
+    """
     kept = [(x, p.value * factor) for x, p in printed.items() if p.value]
     if not kept:
         return None
@@ -434,7 +438,7 @@ def line_figure(
     level: float | None = None,
     level_name: str = "",
 ) -> Figure:
-    """Lines over the size."""
+    """Return a figure of lines, by default over the size of the data."""
     return Figure(
         name,
         title,
@@ -451,60 +455,52 @@ def line_figure(
 # --------------------------------------------------------------------------------------- chapters
 
 
-@dataclass
-class Chapter:
-    """One paper's reproduction."""
-
-    paper: Paper
-    sections: list[Section] = field(default_factory=list)
-
-
 def gather_absent(table: Table, device: Device) -> None:
-    """Makes one row of what `table` has for a GPU that is not there, with the reason."""
+    """Replace the cells of an absent GPU in `table` by a single row with the reason."""
     if device.id is not None:
         return
 
-    def is_gone(cell: Cell) -> bool:
+    def is_absent(cell: Cell) -> bool:
         return isinstance(cell, Missing) and cell.reason == device.reason
 
     if table.columns[0].kind == "size":
-        gone = []
+        absent = []
         for i in range(1, len(table.columns)):
             cells = [row[i] for row in table.rows]
-            # Missing for other reasons as well: sizes that were left out.
-            if any(map(is_gone, cells)) and all(isinstance(cell, Missing) for cell in cells):
-                gone.append(i)
+            # A column of the GPU also has cells that are missing because their size was left out.
+            if any(map(is_absent, cells)) and all(isinstance(cell, Missing) for cell in cells):
+                absent.append(i)
         for row in table.rows:
-            for i in gone:
+            for i in absent:
                 row[i] = None
-        if gone:
+        if absent:
             reason = Missing(device.reason or "")
-            rest = [reason if i in gone else None for i in range(1, len(table.columns))]
+            rest = [reason if i in absent else None for i in range(1, len(table.columns))]
             table.rows.append([device.title, *rest])
         return
     rows = [
         row
         for row in table.rows
-        if any(map(is_gone, row)) and all(isinstance(cell, (str, Missing)) for cell in row)
+        if any(map(is_absent, row)) and all(isinstance(cell, (str, Missing)) for cell in row)
     ]
     if not rows:
         return
     last = rows[-1]
-    for i, (column, cells) in enumerate(zip(table.columns, zip(*rows))):
+    for i, (column, cells) in enumerate(zip(table.columns, zip(*rows, strict=True), strict=True)):
         if not column.numeric:
             last[i] = "; ".join(dict.fromkeys(cells))
-        elif isinstance(last[i], Missing):  # also where it was for its size
+        elif isinstance(last[i], Missing):  # perhaps because its size was left out
             last[i] = Missing(device.reason or "")
     table.rows[:] = [row for row in table.rows if not any(row is other for other in rows[:-1])]
 
 
 def printed_text(printed: Printed | None) -> str | None:
-    """A paper's number for a table."""
+    """Return a paper's number as a cell."""
     return None if printed is None else printed.text
 
 
 def introduction(paper: Paper, evidence: Evidence, ours: str) -> Section:
-    """Who measured what, on what; and what it is here."""
+    """Return the section on the paper, its experiment and machine, and the experiment here."""
     raw, setting = paper.raw, evidence.setting
     items = [
         f"{raw['authors']}: {raw['title']}. {raw['where']}.",
@@ -518,24 +514,24 @@ def introduction(paper: Paper, evidence: Evidence, ours: str) -> Section:
         items.append(f"GPU: none. {device.reason}.")
     elif device.is_cpu:
         items.append(
-            f"{device.id} ({device.name}) is this machine's CPU, through OpenCL. Its rows stand in "
-            "for a GPU, because that was asked for; they say that the kernels are right, and nothing "
-            "of GPUs."
+            f"{device.id} ({device.name}) is this machine's CPU, through OpenCL. It stands in for "
+            "a GPU because --device named it: its rows show that the GPU kernels are correct, and "
+            "nothing about the speed of GPUs."
         )
     else:
         items.append(f"GPU: {device.id}, {device.name}.")
     if setting.quick:
         largest = max((row.bytes for row in evidence.report.rows), default=0)
         items.append(
-            f"A quick run: sizes up to {size_text(largest)}, {setting.samples or QUICK_SAMPLES} samples. "
-            "It shows that all works; for numbers to keep, run it without --quick."
+            f"A quick run: sizes up to {size_text(largest)}, {setting.samples or QUICK_SAMPLES} "
+            "samples. It checks that everything works; for numbers to cite, run without --quick."
         )
     items += raw.get("remarks", [])
     return Section(paper.id, f"{raw['short']} ({paper.id})", [Bullets(items)], level=1)
 
 
 def contradictions(paper: Paper) -> Section | None:
-    """Where the paper contradicts itself: as listed, and as recomputed from its own numbers."""
+    """Return where the paper contradicts itself: as listed, and as recomputed."""
     rows: list[list[Cell]] = []
     for item in paper.raw["contradictions"]:
         sides = item["sides"]
@@ -547,7 +543,7 @@ def contradictions(paper: Paper) -> Section | None:
         blocks.append(
             Table(
                 f"{paper.id}-contradictions",
-                "Where the paper contradicts itself: both sides",
+                "Contradictions within the paper",
                 [Column(t, "text") for t in ("about", "one side", "the other", "note")],
                 rows,
             )
@@ -556,18 +552,19 @@ def contradictions(paper: Paper) -> Section | None:
         wrong = [n for n in numbers if not n.agrees]
         blocks.append(
             Paragraph(
-                f"{len(numbers)} printed numbers were computed again from the paper's own others; "
-                f"by more than rounding {len(wrong)} of them {'differs' if len(wrong) == 1 else 'differ'}."
+                f"{len(numbers)} printed numbers were recomputed from the paper's other numbers; "
+                f"{len(wrong)} of them {'differs' if len(wrong) == 1 else 'differ'} by more than "
+                "rounding explains."
             )
         )
         if wrong:
             blocks.append(
                 Table(
                     f"{paper.id}-recomputed",
-                    "Printed numbers that the paper's other numbers do not give",
+                    "Printed numbers that differ from those recomputed",
                     [
                         Column("where", "text"),
-                        Column("what", "text"),
+                        Column("quantity", "text"),
                         Column("printed", "printed"),
                         Column("computed"),
                     ],
@@ -579,21 +576,17 @@ def contradictions(paper: Paper) -> Section | None:
             )
     if not blocks:
         return None
-    return Section(f"{paper.id}-own", "The paper's numbers among themselves", blocks)
+    return Section(f"{paper.id}-own", "Consistency of the paper's numbers", blocks)
 
 
 def pictures(paper: Paper) -> Section | None:
-    """What the paper shows only as a picture; nothing is read off pictures."""
+    """List the paper's plots, from which no numbers are taken, and its statements."""
     if not paper.raw["pictures"]:
         return None
     texts = [f"{p['figure']}: {p['shows']}." for p in paper.raw["pictures"]]
-    said = [f"{s['where']}: {s['says']}." for s in paper.raw["statements"]]
-    blocks: list[Any] = [Paragraph("Pictures of the paper, from which no number was read off:")]
+    statements = [f"{s['where']}: {s['says']}." for s in paper.raw["statements"]]
+    blocks: list[Any] = [Paragraph("Plots of the paper (no numbers were read off them):")]
     blocks.append(Bullets(texts))
-    if said:
-        blocks += [Paragraph("What its text states:"), Bullets(said)]
-    return Section(f"{paper.id}-pictures", "The paper's figures and sentences", blocks)
-
-
-SizeMap = dict[int, Printed]
-Lookup = Callable[[int], "Row | Missing"]
+    if statements:
+        blocks += [Paragraph("Statements in its text:"), Bullets(statements)]
+    return Section(f"{paper.id}-pictures", "The paper's plots and statements", blocks)

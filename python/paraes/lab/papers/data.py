@@ -1,7 +1,8 @@
-"""The papers' numbers: reading them, and checking them against each other.
+"""Read the papers' numbers and check them against each other.
 
-One JSON file a paper. A number is text exactly as printed, but for the decimal comma: so the digits
-say how far it was rounded. Each stands in a table with where it is from and the unit as printed.
+Each paper has a JSON file. Numbers are text exactly as printed, except that a decimal comma became
+a point: the digits show how far a number was rounded. Every table says where it is from, and in
+which unit its numbers are printed.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ SECONDS = {"s": 1.0, "ms": 1e-3}
 
 @dataclass(frozen=True)
 class Printed:
-    """A number as printed. `value` in the printed unit; None where the paper has a mark instead."""
+    """A number as printed. `value` is in the printed unit; None if the paper has a * instead."""
 
     text: str
     unit: str
 
     @property
     def value(self) -> float | None:
-        """The number, or None."""
+        """The number in the printed unit, or None."""
         return None if self.text in ("*", "") else float(self.text)
 
     @property
     def seconds(self) -> float | None:
-        """A time in seconds, whatever unit was printed."""
+        """The time in seconds, from whichever unit was printed."""
         return None if self.value is None else self.value * SECONDS[self.unit]
 
     @property
@@ -42,12 +43,12 @@ class Printed:
         return float(Decimal(1).scaleb(int(Decimal(self.text).as_tuple().exponent)))
 
     def rounded_from(self) -> tuple[float, float]:
-        """The values that rounding to these digits gives this text for."""
+        """Return the range of values that rounding turns into this text."""
         assert self.value is not None
         return self.value - self.ulp / 2, self.value + self.ulp / 2
 
     def may_show(self, low: float, high: float) -> bool:
-        """Whether some value from `low` to `high` would be printed like this, rounded or cut off."""
+        """Tell whether some value from `low` to `high` prints like this, rounded or truncated."""
         assert self.value is not None
         slack = 1e-9 * abs(self.value)
         return low <= self.value + self.ulp + slack and high >= self.value - self.ulp / 2 - slack
@@ -67,15 +68,15 @@ class PaperTable:
     transposed: bool
 
     def column(self, name: str) -> dict[int, Printed]:
-        """The numbers of one column by size (or threads)."""
-        return {size: row[name] for size, row in zip(self.sizes, self.cells)}
+        """Return the numbers of one column by size (or threads)."""
+        return {size: row[name] for size, row in zip(self.sizes, self.cells, strict=True)}
 
     def at(self, size: int, name: str) -> Printed:
-        """One number; the size must be the table's."""
+        """Return one number; the size must be in the table."""
         return self.cells[self.sizes.index(size)][name]
 
     def number(self, size: int, name: str) -> float:
-        """One number that is no mark, in the printed unit."""
+        """Return one number that is not a *, in the printed unit."""
         value = self.at(size, name).value
         assert value is not None
         return value
@@ -83,7 +84,7 @@ class PaperTable:
 
 @dataclass(frozen=True)
 class Paper:
-    """One paper's data file."""
+    """The data file of one paper."""
 
     id: str
     raw: dict[str, Any]
@@ -91,7 +92,7 @@ class Paper:
 
     @property
     def statements(self) -> dict[str, dict[str, str]]:
-        """What sentences state, by id."""
+        """The statements of the paper's text, by id."""
         return {s["id"]: s for s in self.raw["statements"]}
 
 
@@ -101,7 +102,8 @@ def _table(raw: dict[str, Any]) -> PaperTable:
     for row in raw["rows"]:
         if len(row["values"]) != len(columns):
             raise ValueError(f"{raw['id']}, {row['label']}: {len(row['values'])} values")
-        cells.append({c["id"]: Printed(v, c["unit"]) for c, v in zip(columns, row["values"])})
+        pairs = zip(columns, row["values"], strict=True)
+        cells.append({column["id"]: Printed(text, column["unit"]) for column, text in pairs})
     return PaperTable(
         id=raw["id"],
         where=raw["where"],
@@ -115,7 +117,7 @@ def _table(raw: dict[str, Any]) -> PaperTable:
 
 
 def load_paper(name: str) -> Paper:
-    """The data of the paper of this name."""
+    """Load the data of a paper by name."""
     if name not in NAMES:
         raise LabError(f"no paper '{name}'; there are {', '.join(NAMES)}, all", USAGE)
     text = resources.files(__package__).joinpath(f"{name}.json").read_text(encoding="utf-8")
@@ -125,7 +127,7 @@ def load_paper(name: str) -> Paper:
 
 @dataclass(frozen=True)
 class Recomputed:
-    """A printed number and what the paper's other numbers give for it."""
+    """A printed number, and its value recomputed from the paper's other numbers."""
 
     where: str
     what: str
@@ -136,14 +138,14 @@ class Recomputed:
 
     @property
     def agrees(self) -> bool:
-        """Whether rounding of the numbers explains the difference."""
+        """Whether rounding or truncation of the numbers explains the difference."""
         return self.printed.may_show(self.low, self.high)
 
 
 def quotient(
     where: str, what: str, printed: Printed, over: Printed, under: Printed, factor: float = 1.0
 ) -> Recomputed | None:
-    """`printed` against factor × over / under; None where one of them has no number."""
+    """Compare `printed` with factor × over / under; None if one of them has no number."""
     if None in (printed.value, over.value, under.value):
         return None
     (ol, oh), (ul, uh) = over.rounded_from(), under.rounded_from()
@@ -152,7 +154,7 @@ def quotient(
 
 
 def total(where: str, what: str, printed: Printed, parts: list[Printed]) -> Recomputed | None:
-    """`printed` against the sum of those parts that have a number; a mark counts as 0."""
+    """Compare `printed` with the sum of `parts`, in which a * counts as 0; None without numbers."""
     known = [part for part in parts if part.value is not None]
     if printed.value is None or not known:
         return None
@@ -164,12 +166,12 @@ def total(where: str, what: str, printed: Printed, parts: list[Printed]) -> Reco
 
 
 def recompute(paper: Paper) -> list[Recomputed]:
-    """Every number of the paper that its other numbers give: speedups, rates, totals, Karp–Flatt."""
+    """Recompute every number that follows from others: speedups, rates, totals, Karp–Flatt."""
     found: list[Recomputed | None] = []
     tables = paper.tables
     if paper.id == "moreira-2026":
         for table in tables.values():
-            for label, size, row in zip(table.labels, table.sizes, table.cells):
+            for label, size, row in zip(table.labels, table.sizes, table.cells, strict=True):
                 megabytes = Printed(repr(size / MIB), "MB")
                 where = f"{table.where}, {label}"
                 found.append(
@@ -191,15 +193,16 @@ def recompute(paper: Paper) -> list[Recomputed]:
                     )
     elif paper.id == "pousa-2011":
         times, speedups, transfers = (tables[t] for t in ("times", "speedups", "transfers"))
-        for label, size, row in zip(speedups.labels, speedups.sizes, speedups.cells):
+        for label, size, row in zip(speedups.labels, speedups.sizes, speedups.cells, strict=True):
             for name, printed in row.items():
                 serial, parallel = times.at(size, "serial"), times.at(size, name)
                 where = f"{speedups.where}, {label}"
                 found.append(quotient(where, f"speedup of {name}", printed, serial, parallel))
-        for label, row in zip(transfers.labels, transfers.cells):
+        for label, row in zip(transfers.labels, transfers.cells, strict=True):
             parts = [row[p] for p in ("h2d", "d2h", "kernel")]
             found.append(total(f"{transfers.where}, {label}", "total", row["total"], parts))
-        for label, size, row in zip(transfers.labels, transfers.sizes, transfers.cells):
+        rows = zip(transfers.labels, transfers.sizes, transfers.cells, strict=True)
+        for label, size, row in rows:
             cuda = times.at(size, "cuda")
             low, high = row["kernel"].rounded_from()
             found.append(
@@ -214,7 +217,7 @@ def recompute(paper: Paper) -> list[Recomputed]:
             )
     elif paper.id == "tybusch-2014":
         processing, transfer, whole = (tables[t] for t in ("processing", "transfer", "total"))
-        for label, size, row in zip(whole.labels, whole.sizes, whole.cells):
+        for label, size, row in zip(whole.labels, whole.sizes, whole.cells, strict=True):
             for name, printed in row.items():
                 parts = [transfer.at(size, "load"), processing.at(size, name)]
                 parts += [transfer.at(size, "transfer")] if name == "gpu" else []

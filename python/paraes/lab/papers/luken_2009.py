@@ -1,10 +1,11 @@
-"""Luken, Ouyang and Desoky 2009, as Tybusch cites them: key sizes, and where keys are expanded."""
+"""Luken, Ouyang and Desoky 2009, as Tybusch cites them: key sizes, and places of key expansion."""
 
 from __future__ import annotations
 
 from paraes.lab.document import Cell, Column, Missing, Section, Table
 from paraes.lab.measure import GPU, Run
 from paraes.lab.papers.common import (
+    AGREEMENT,
     MIB,
     Evidence,
     Finding,
@@ -32,12 +33,15 @@ from paraes.lab.units import size_text
 NAME = "luken-2009"
 SIZES = [1 << 10, 10 << 10, 100 << 10, MIB, 10 * MIB, 100 * MIB]
 KEYS = {128: "16", 192: "24", 256: "32"}  # bits → the paper's bytes
-WAYS = {"CPU": None, "GPU GPU": "device", "GPU CPU": "host"}  # → where keys are expanded
+# The paper's name: where it encrypts and where it expands the key → our place of key expansion.
+WAYS = {"CPU": None, "GPU GPU": "device", "GPU CPU": "host"}
 
 
 def plan(setting: Setting) -> list[Run]:
-    """All three key sizes: `ttable` on one thread; `ttable-simple` with copies, keys expanded on both
-    sides."""
+    """List the runs of all three key sizes.
+
+    `ttable` on one thread; `ttable-simple` with copies, and keys expanded on the CPU and the GPU.
+    """
     runs = []
     for size in setting.sizes(SIZES):
         samples = setting.samples_of(size)
@@ -64,7 +68,7 @@ def _milliseconds(cell: Cell) -> Cell:
 
 
 def chapter(evidence: Evidence) -> list[Section]:
-    """Table 1, in milliseconds."""
+    """Compare with Table 1, in milliseconds."""
     paper = load_paper(NAME)
     printed = paper.tables["times"]
 
@@ -78,18 +82,22 @@ def chapter(evidence: Evidence) -> list[Section]:
 
     def here(bits: int, way: str, size: int) -> Cell:
         row = row_of(bits, way, size)
-        # Calls after the first reuse the expanded key; the paper's total contains the expansion.
+        # The timed calls reuse an expanded key; the paper's total includes the expansion.
         return _milliseconds(add(seconds(row), phase(row, "key_expansion")))
 
     gpu = evidence.device.title
-    ours = {"CPU": "CPU", "GPU GPU": f"{gpu}, keys there", "GPU CPU": f"{gpu}, keys on the CPU"}
+    ours = {
+        "CPU": "CPU",
+        "GPU GPU": f"{gpu}, keys expanded there",
+        "GPU CPU": f"{gpu}, keys expanded on the CPU",
+    }
     sections = [
         introduction(
             paper,
             evidence,
-            "kernel ttable on one thread; ttable-simple on the GPU with both copies, keys expanded on the GPU "
-            "(GPU GPU) and on the CPU (GPU CPU). AES ECB encryption. Each time is the median of a call plus one key "
-            "expansion, both measured; the sum has no interval.",
+            "kernel ttable on one thread; ttable-simple on the GPU with both copies, keys expanded "
+            "on the GPU (GPU GPU) and on the CPU (GPU CPU). AES ECB encryption. Each time is the "
+            "median of a call plus one key expansion, both measured; the sum has no interval.",
         )
     ]
     findings: list[Finding] = []
@@ -122,8 +130,9 @@ def chapter(evidence: Evidence) -> list[Section]:
                     line_figure(
                         f"{NAME}-{bits}-figure",
                         f"Time with {bits}-bit keys",
-                        f"Milliseconds over the size with {bits}-bit keys: CPU, GPU with keys expanded there, "
-                        "GPU with keys expanded on the CPU; the paper's and this machine's.",
+                        f"Milliseconds over the size with {bits}-bit keys: CPU, GPU with keys "
+                        "expanded there, GPU with keys expanded on the CPU; the paper's and this "
+                        "machine's.",
                         "milliseconds",
                         series,
                         table,
@@ -148,7 +157,7 @@ def chapter(evidence: Evidence) -> list[Section]:
         )
         findings.append(
             compare_order(
-                f"order, {bits}-bit keys",
+                f"order of times, {bits}-bit keys",
                 size,
                 {way: printed.number(size, f"{name}-{way}") for way in WAYS},
                 {way: here(bits, way, size) for way in WAYS},
@@ -160,32 +169,27 @@ def chapter(evidence: Evidence) -> list[Section]:
         a, b = here(bits, "CPU", size), here(128, "CPU", size)
         va, vb = value_of(a), value_of(b)
         factor: Cell = va / vb if va and vb else Missing("no CPU row")
-        findings.append(
-            compare_near(
-                f"{bits}-bit keys against 128, CPU, {size_text(size)} (rounds: {10 + (bits - 128) // 32}/10)",
-                theirs,
-                factor,
-                "×",
-                0.1,
-            )
-        )
-    differ = []
+        rounds = 10 + (bits - 128) // 32
+        about = f"{bits}-bit keys against 128, CPU, {size_text(size)} (rounds: {rounds}/10)"
+        findings.append(compare_near(about, theirs, factor, "×", 0.1))
+    cpu_is_as_fast = []
     for bits in KEYS:
         for size in SIZES:
             a, b = value_of(here(bits, "GPU GPU", size)), value_of(here(bits, "GPU CPU", size))
             if a is not None and b is not None:
-                differ.append(a >= b)
+                cpu_is_as_fast.append(a >= b)
     findings.append(
         Finding(
             "keys expanded on the CPU are at least as fast as on the GPU",
             "in 16 of 18 cases",
-            f"in {sum(differ)} of {len(differ)} cases" if differ else "no GPU rows",
-            judge(sum(differ) > len(differ) / 2 if differ else None),
+            f"in {sum(cpu_is_as_fast)} of {len(cpu_is_as_fast)} cases"
+            if cpu_is_as_fast
+            else "no GPU rows",
+            judge(sum(cpu_is_as_fast) > len(cpu_is_as_fast) / 2 if cpu_is_as_fast else None),
+            "more than half of the cases",
         )
     )
     sections.append(
-        Section(
-            f"{NAME}-agreement", "What agrees", [findings_table(NAME, findings, evidence.device)]
-        )
+        Section(f"{NAME}-agreement", AGREEMENT, [findings_table(NAME, findings, evidence.device)])
     )
     return sections

@@ -1,10 +1,11 @@
-"""Moreira and Canal 2026: the serial round function against the same on a GPU, end to end."""
+"""Moreira and Canal 2026: the round function on one CPU thread and on a GPU, with copies."""
 
 from __future__ import annotations
 
 from paraes.lab.document import Column, Missing, Section, Table
 from paraes.lab.measure import GPU, Run
 from paraes.lab.papers.common import (
+    AGREEMENT,
     MIB,
     Evidence,
     Finding,
@@ -40,7 +41,8 @@ DIRECTIONS = {
 
 
 def plan(setting: Setting) -> list[Run]:
-    """AES-128 ECB with `reference`: one CPU thread, the GPU's kernel alone, the GPU with copies."""
+    """List the runs: AES-128 ECB with `reference` on one CPU thread, and on a GPU with and without
+    copies."""
     runs = []
     both = tuple(DIRECTIONS)
     for size in setting.sizes(SIZES):
@@ -71,15 +73,15 @@ def plan(setting: Setting) -> list[Run]:
 
 
 def chapter(evidence: Evidence) -> list[Section]:
-    """Time, MB/s, speedup and crossover, of both directions, beside Figure 5."""
+    """Compare time, rate, speedup and crossover of both directions with Figure 5."""
     paper = load_paper(NAME)
     gpu = evidence.device.title
     sections = [
         introduction(
             paper,
             evidence,
-            "kernel reference, one thread on the CPU in host memory (scope memory); on the GPU "
-            "with both copies (scope transfer, no overlap), and the kernel alone beside it.",
+            "kernel reference on one CPU thread in host memory (scope memory), and on the GPU "
+            "with both copies (scope transfer, no overlap) and without (kernel only).",
         )
     ]
     findings: list[Finding] = []
@@ -120,7 +122,7 @@ def chapter(evidence: Evidence) -> list[Section]:
                 for s in SIZES
             ],
         )
-        # Rates here are 10^6 bytes a second; the paper's are 2^20.
+        # Rates here are in 10^6 bytes a second; the paper's are in 2^20.
         mib = MIB / 1e6
         rates = Table(
             f"{NAME}-{direction}-rate",
@@ -203,8 +205,8 @@ def chapter(evidence: Evidence) -> list[Section]:
             line_figure(
                 f"{NAME}-{direction}-speedups",
                 f"Speedup of {noun} (as Figure {7 if direction == 'encrypt' else 9})",
-                f"How many times as fast the GPU is with copies for {noun}, over the size. Above 1 "
-                "the GPU is faster.",
+                f"CPU time over GPU time with copies for {noun}, over the size. Above 1 the GPU is "
+                "faster.",
                 "CPU time / GPU time",
                 [
                     measured_series("here", ((s, speedups[s]) for s in SIZES)),
@@ -215,7 +217,7 @@ def chapter(evidence: Evidence) -> list[Section]:
                 ],
                 speedup_table,
                 level=1.0,
-                level_name="as fast",
+                level_name="equally fast",
             ),
         ]
         sections.append(Section(f"{NAME}-{direction}", noun.capitalize(), blocks))
@@ -233,8 +235,7 @@ def chapter(evidence: Evidence) -> list[Section]:
         kernel_only = compare_crossover(
             f"crossover of {noun}, kernel only", None, cross(cpu.values(), alone.values())
         )
-        verdict = "not measured"
-        findings.append(Finding(kernel_only.about, "not in the paper", kernel_only.here, verdict))
+        findings.append(Finding(kernel_only.about, "–", kernel_only.here, "not in the paper"))
         largest = max((s for s in SIZES if value_of(speedups[s]) is not None), default=SIZES[-1])
         theirs_at = printed.number(largest, "speedup")
         if theirs_at > 0:
@@ -256,9 +257,7 @@ def chapter(evidence: Evidence) -> list[Section]:
         )
     findings += _statements(cpu_rates, gpu_rates)
     sections.append(
-        Section(
-            f"{NAME}-agreement", "What agrees", [findings_table(NAME, findings, evidence.device)]
-        )
+        Section(f"{NAME}-agreement", AGREEMENT, [findings_table(NAME, findings, evidence.device)])
     )
     return sections
 
@@ -274,7 +273,7 @@ def _statements(cpu_rates: dict, gpu_rates: dict) -> list[Finding]:
                 "about 68 MB/s throughout",
                 f"from {significant(min(encrypt))} to {significant(max(encrypt))} · 10⁶ B/s",
                 judge(spread <= 1.15),
-                "largest within 1.15 of smallest",
+                "largest rate at most 1.15 times the smallest",
             )
         )
     pairs = [(value_of(cpu_rates["decrypt"][s]), value_of(cpu_rates["encrypt"][s])) for s in SIZES]

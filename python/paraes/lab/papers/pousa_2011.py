@@ -1,4 +1,4 @@
-"""Pousa, Sanz and De Giusti 2011: serial, OpenMP, MPI and CUDA of the round function."""
+"""Pousa, Sanz and De Giusti 2011: the round function, serial and with OpenMP, MPI and CUDA."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from paraes.lab.bench import Row
 from paraes.lab.document import Cell, Column, Missing, Predicted, Section, Table, format_cell
 from paraes.lab.measure import Run
 from paraes.lab.papers.common import (
+    AGREEMENT,
     Evidence,
     Finding,
     Setting,
@@ -38,12 +39,12 @@ NAME = "pousa-2011"
 
 
 def plan(setting: Setting) -> list[Run]:
-    """`reference` by threads and ranks, `reference-shared` on the GPU, encryption."""
+    """List the runs: encryption with `reference` on the CPU, `reference-shared` on the GPU."""
     return runs_of(setting, "reference", "reference-shared", SIZES)
 
 
 def chapter(evidence: Evidence) -> list[Section]:
-    """Tables 1 to 3 and Figure 3."""
+    """Compare with Tables 1 to 3 and Figure 3."""
     paper = load_paper(NAME)
     family = Family(evidence, "reference", "reference-shared")
     gpu = evidence.device.title
@@ -54,7 +55,7 @@ def chapter(evidence: Evidence) -> list[Section]:
     def by_size(cells) -> list[Cell]:
         return [cells(s) for s in SIZES]
 
-    # Implementation → cells of this machine, by size.
+    # Implementation → its cell for a size, on this machine.
     ours_time: dict[str, Callable[[int], Cell]] = {
         "serial": lambda s: seconds(family.serial(s)),
         openmp: lambda s: seconds(family.openmp(s)),
@@ -76,7 +77,7 @@ def chapter(evidence: Evidence) -> list[Section]:
     table1 = Table(
         f"{NAME}-times",
         f"Time of encryption in seconds ({times_p.where})",
-        [Column("implementation", "text"), Column("whose", "text"), *size_columns],
+        [Column("implementation", "text"), Column("source", "text"), *size_columns],
         rows,
         [MODEL_NOTE],
     )
@@ -96,7 +97,7 @@ def chapter(evidence: Evidence) -> list[Section]:
         f"Speedup against the serial implementation ({speedups_p.where})",
         [
             Column("implementation", "text"),
-            Column("whose", "text"),
+            Column("source", "text"),
             *[Column(size_text(s)) for s in SIZES],
         ],
         rows,
@@ -124,9 +125,9 @@ def chapter(evidence: Evidence) -> list[Section]:
     table3 = Table(
         f"{NAME}-transfers",
         f"Phases on the GPU in seconds ({transfers_p.where})",
-        [Column("phase", "text"), Column("whose", "text"), *size_columns],
+        [Column("phase", "text"), Column("source", "text"), *size_columns],
         rows,
-        ["whole call: the measured time of a call, with what lies between the phases"],
+        ["whole call: the measured time of a call, including time between the phases"],
     )
 
     times_series = [
@@ -165,9 +166,9 @@ def chapter(evidence: Evidence) -> list[Section]:
         introduction(
             paper,
             evidence,
-            f"kernel reference on one thread, on {plural(family.threads, 'thread')} (the paper: 8) and on ranks of "
-            "paraes-mpi; reference-shared on the GPU. AES-128 ECB encryption. Numbers of ranks that this machine has "
-            "no cores for are predicted, and marked so.",
+            f"kernel reference on one thread, on {plural(family.threads, 'thread')} (the paper: 8) "
+            "and on ranks of paraes-mpi; reference-shared on the GPU. AES-128 ECB encryption. "
+            "Numbers of ranks that were not measured are predicted, and marked as such.",
         ),
         Section(
             f"{NAME}-1",
@@ -190,7 +191,8 @@ def chapter(evidence: Evidence) -> list[Section]:
                 line_figure(
                     f"{NAME}-speedups-figure",
                     "Speedup against serial (as Figure 3)",
-                    "Speedup over the size by implementation, the paper's and this machine's; predictions are marked.",
+                    "Speedup over the size by implementation, the paper's and this machine's; "
+                    "predictions are marked.",
                     "speedup",
                     speed_series,
                     table2,
@@ -206,7 +208,8 @@ def chapter(evidence: Evidence) -> list[Section]:
                 line_figure(
                     f"{NAME}-transfers-figure",
                     "Phases on the GPU",
-                    "Seconds over the size of each phase on the GPU, the paper's and this machine's.",
+                    "Seconds of each phase on the GPU over the size, the paper's and this "
+                    "machine's.",
                     "seconds",
                     phase_series,
                     table3,
@@ -217,7 +220,7 @@ def chapter(evidence: Evidence) -> list[Section]:
     sections.append(
         Section(
             f"{NAME}-agreement",
-            "What agrees",
+            AGREEMENT,
             [findings_table(NAME, _findings(paper, family, phases, openmp), evidence.device)],
         )
     )
@@ -310,6 +313,7 @@ def _findings(paper, family: Family, phases, openmp: str) -> list[Finding]:
             "at every size",
             f"at {sum(below)} of {len(below)} sizes" if below else "no GPU phases",
             judge(all(below) if below else None),
+            "below at every size",
         )
     )
     small, large = family.openmp(SIZES[0]), family.openmp(size)
@@ -321,10 +325,11 @@ def _findings(paper, family: Family, phases, openmp: str) -> list[Finding]:
         if a is not None and b is not None:
             found.append(
                 Finding(
-                    "OpenMP gains less at 1 KB than at large sizes",
+                    "OpenMP's speedup is lower at 1 KB than at large sizes",
                     "4.11 at 1 KB, 7.82 at 255 MB",
                     f"{significant(a)} at 1 KiB, {significant(b)} at {size_text(size)}",
                     judge(a < b),
+                    "lower",
                 )
             )
     return found

@@ -1,4 +1,4 @@
-"""Pousa, Sanz and De Giusti 2014: computing (AES-CI) against looking up (AES-AIM)."""
+"""Pousa, Sanz and De Giusti 2014: the round function (AES-CI) against tables (AES-AIM)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from paraes.lab.bench import Row
 from paraes.lab.document import Cell, Column, Estimate, Missing, Predicted, Section, Table
 from paraes.lab.measure import Run
 from paraes.lab.papers.common import (
+    AGREEMENT,
     Evidence,
     Finding,
     Setting,
@@ -30,11 +31,12 @@ from paraes.lab.statistics import Interval, bootstrap
 from paraes.lab.units import plural, significant, size_text
 
 NAME = "pousa-2014"
-SIZES = ALL_SIZES[1:]  # the same without 1 K
+SIZES = ALL_SIZES[1:]  # without 1 KB
 
 
 def plan(setting: Setting) -> list[Run]:
-    """`reference` and `ttable` by threads and ranks; `reference-shared` and `ttable-simple` on the GPU."""
+    """List the runs: `reference` and `ttable` on the CPU by threads and ranks, and the GPU's
+    `reference-shared` and `ttable-simple`."""
     return [
         *runs_of(setting, "reference", "reference-shared", SIZES),
         *runs_of(setting, "ttable", "ttable-simple", SIZES),
@@ -42,7 +44,7 @@ def plan(setting: Setting) -> list[Run]:
 
 
 def reduction(ci: Row | Missing, aim: Row | Missing) -> Cell:
-    """How much less time `aim` takes, in percent of `ci`, with a bootstrap interval."""
+    """Return how much less time `aim` takes, in percent of `ci`, with a bootstrap interval."""
     for row in (ci, aim):
         if isinstance(row, Missing):
             return row
@@ -53,7 +55,7 @@ def reduction(ci: Row | Missing, aim: Row | Missing) -> Cell:
 
 
 def chapter(evidence: Evidence) -> list[Section]:
-    """Figures 3 to 6: pictures in the paper, so that only its sentences stand beside ours."""
+    """Compare with the statements on Figures 3 to 6, which are plots without printed numbers."""
     paper = load_paper(NAME)
     ci = Family(evidence, "reference", "reference-shared")
     aim = Family(evidence, "ttable", "ttable-simple")
@@ -70,25 +72,26 @@ def chapter(evidence: Evidence) -> list[Section]:
     for ranks in ci.measured_ranks:
         pairs[ci.mpi_title(ranks)] = partial(mpi, ranks)
     pairs[f"{gpu}, kernel"] = lambda s: reduction(ci.gpu(s), aim.gpu(s))
-    said = {"serial": "about 99", openmp: "about 99", f"{gpu}, kernel": "56 to 62"}
-    said |= {ci.mpi_title(ranks): "about 99" for ranks in ci.measured_ranks}
+    stated = {"serial": "about 99", openmp: "about 99", f"{gpu}, kernel": "56 to 62"}
+    stated |= {ci.mpi_title(ranks): "about 99" for ranks in ci.measured_ranks}
     table = Table(
         f"{NAME}-reduction",
-        "Reduction of the time by tables, in percent (Figures 4 and 5; section 6)",
+        "Reduction of the time by using tables, in percent (Figures 4 and 5; section 6)",
         [
             Column("implementation", "text"),
             Column("paper's text", "printed", "%"),
             *[Column(size_text(s), unit="%") for s in SIZES],
         ],
-        [[title, said[title], *[cells(s) for s in SIZES]] for title, cells in pairs.items()],
+        [[title, stated[title], *[cells(s) for s in SIZES]] for title, cells in pairs.items()],
         ["(1 − t(tables) / t(round function)) × 100"],
     )
     sections = [
         introduction(
             paper,
             evidence,
-            "AES-CI is kernel reference (GPU: reference-shared), AES-AIM is ttable (GPU: ttable-simple); "
-            "AES-128 ECB encryption, speedups against the same kernel on one thread.",
+            "AES-CI is kernel reference (GPU: reference-shared), AES-AIM is ttable (GPU: "
+            "ttable-simple); AES-128 ECB encryption, speedups against the same kernel on one "
+            "thread.",
         ),
         Section(
             f"{NAME}-45",
@@ -96,8 +99,9 @@ def chapter(evidence: Evidence) -> list[Section]:
             [
                 line_figure(
                     f"{NAME}-reduction-figure",
-                    "Reduction of the time by tables",
-                    "How much less time the table-based kernel takes, in percent, over the size, for each implementation here.",
+                    "Reduction of the time by using tables",
+                    "How much less time the table-based kernel takes, in percent, over the size, "
+                    "for each implementation on this machine.",
                     "percent less time",
                     [
                         measured_series(f"{t}, here", ((s, c(s)) for s in SIZES))
@@ -114,7 +118,7 @@ def chapter(evidence: Evidence) -> list[Section]:
     sections.append(
         Section(
             f"{NAME}-agreement",
-            "What agrees",
+            AGREEMENT,
             [findings_table(NAME, _findings(ci, aim, pairs, openmp, gpu), evidence.device)],
         )
     )
@@ -132,7 +136,7 @@ def _speedups(family: Family, figure: str, name: str, gpu: str, openmp: str) -> 
     key = name.lower()
     table = Table(
         f"{NAME}-{key}-speedup",
-        f"Speedup of {name} here ({figure} is a picture)",
+        f"Speedup of {name} on this machine ({figure} has no printed numbers)",
         [Column("implementation", "text"), *[Column(size_text(s)) for s in SIZES]],
         [[title, *[c(s) for s in SIZES]] for title, c in cells.items()],
         [MODEL_NOTE],
@@ -150,7 +154,8 @@ def _speedups(family: Family, figure: str, name: str, gpu: str, openmp: str) -> 
             line_figure(
                 f"{NAME}-{key}-figure",
                 f"Speedup of {name} (as {figure})",
-                f"Speedup of {name} against one thread over the size, for each implementation here.",
+                f"Speedup of {name} against one thread over the size, for each implementation on "
+                "this machine.",
                 "speedup",
                 series,
                 table,
@@ -171,13 +176,10 @@ def _findings(ci: Family, aim: Family, pairs, openmp: str, gpu: str) -> list[Fin
             value = value_of(cell)
             if value is None:
                 reason = cell.reason if isinstance(cell, Missing) else "no value"
-                found.append(Finding(about, "56 to 62 %", f"– ({shorten(reason)})", "not measured"))
+                here, verdict = f"– ({shorten(reason)})", "not measured"
             else:
-                found.append(
-                    Finding(
-                        about, "56 to 62 %", f"{significant(value, 3)} %", judge(56 <= value <= 62)
-                    )
-                )
+                here, verdict = f"{significant(value, 3)} %", judge(56 <= value <= 62)
+            found.append(Finding(about, "56 to 62 %", here, verdict, "median from 56 to 62 %"))
         else:
             found.append(compare_near(about, 99, cell, " %", 1))
     values = [v for cells in pairs.values() for s in SIZES if (v := value_of(cells(s))) is not None]
@@ -189,8 +191,10 @@ def _findings(ci: Family, aim: Family, pairs, openmp: str, gpu: str) -> list[Fin
                 "in every case",
                 f"in {less} of {len(values)} cases",
                 judge(less == len(values)),
+                "less in every case",
             )
         )
+    rule = "the same one is faster"
     for family, about, paper, gpu_wins in (
         (ci, "AES-CI: which is faster, the GPU's kernel or OpenMP", "the GPU", True),
         (
@@ -211,11 +215,10 @@ def _findings(ci: Family, aim: Family, pairs, openmp: str, gpu: str) -> list[Fin
                 " (predicted)" if isinstance(cell, Predicted) else ""
             )
         if a is None or b is None:
-            found.append(Finding(about, paper, "not both ran", "not measured"))
+            found.append(Finding(about, paper, "not both were measured", "not measured", rule))
             continue
         verdict = "predicted" if "predicted" in other else judge((a > b) == gpu_wins)
         winner = "the GPU" if a > b else other
-        found.append(
-            Finding(about, paper, f"{winner}: {significant(a)} against {significant(b)}", verdict)
-        )
+        here = f"{winner}: speedup {significant(max(a, b))} against {significant(min(a, b))}"
+        found.append(Finding(about, paper, here, verdict, rule))
     return found

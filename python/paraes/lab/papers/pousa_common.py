@@ -1,4 +1,4 @@
-"""What Pousa 2011 and 2014 share: serial, OpenMP, MPI and GPU rows of one kernel, and the model of MPI."""
+"""Shared by Pousa 2011 and 2014: serial, OpenMP, MPI and GPU rows, and the model of MPI."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ THREADS = 8
 
 
 def runs_of(setting: Setting, kernel: str, gpu_kernel: str, sizes: list[int]) -> list[Run]:
-    """Encryption with `kernel` by threads and by ranks, and with `gpu_kernel` alone and with copies."""
+    """List the runs: encryption with `kernel` by threads and ranks, and `gpu_kernel` on the GPU.
+
+    The GPU runs both with and without copies.
+    """
     runs = []
     for size in setting.sizes(sizes):
         samples = setting.samples_of(size)
@@ -45,7 +48,7 @@ def runs_of(setting: Setting, kernel: str, gpu_kernel: str, sizes: list[int]) ->
 
 @dataclass
 class Family:
-    """The implementations of one kernel."""
+    """The rows of one kernel: serial, OpenMP, MPI and GPU."""
 
     evidence: Evidence
     kernel: str
@@ -53,25 +56,25 @@ class Family:
 
     @property
     def threads(self) -> int:
-        """Threads of the OpenMP row: the paper's 8, or as many as there are cores."""
+        """Threads of the OpenMP row: the paper's 8, or the number of cores if that is less."""
         return self.evidence.setting.thread_counts(THREADS)[-1]
 
     @property
     def measured_ranks(self) -> list[int]:
-        """Numbers of ranks that were asked for here."""
+        """Numbers of ranks that are measured."""
         return self.evidence.setting.rank_counts()
 
     @property
     def fair_ranks(self) -> list[int]:
-        """Those of them that had a core each: the others say nothing of scaling."""
+        """Measured numbers of ranks with a core each; others say nothing about scaling."""
         return [r for r in self.measured_ranks if not self.more_than_cores(r)]
 
     def more_than_cores(self, ranks: int) -> bool:
-        """Whether so many ranks share cores."""
+        """Tell whether so many ranks have to share cores."""
         return ranks > self.evidence.setting.cores
 
     def mpi_title(self, ranks: int) -> str:
-        """The name of a row of ranks."""
+        """Return the name of the row for so many ranks."""
         if ranks in self.measured_ranks and self.more_than_cores(ranks):
             return f"MPI, {ranks} ranks on {plural(self.evidence.setting.cores, 'core')}"
         return f"MPI, {ranks} ranks"
@@ -81,13 +84,13 @@ class Family:
         return self.evidence.need(**base, **axes)
 
     def serial(self, size: int) -> Row | Missing:
-        """One thread."""
+        """Look up the row of one thread."""
         return self._need(
             device="cpu", kernel=self.kernel, scope="memory", threads=1, ranks=1, bytes=size
         )
 
     def openmp(self, size: int) -> Row | Missing:
-        """All threads, OpenMP's."""
+        """Look up the row of OpenMP with all threads."""
         return self._need(
             device="cpu",
             kernel=self.kernel,
@@ -99,7 +102,7 @@ class Family:
         )
 
     def mpi(self, ranks: int, size: int) -> Row | Missing:
-        """So many ranks of one thread."""
+        """Look up the row of so many ranks of one thread each."""
         return self._need(
             device="cpu",
             kernel=self.kernel,
@@ -111,27 +114,27 @@ class Family:
         )
 
     def gpu(self, size: int, scope: str = "memory") -> Row | Missing:
-        """The GPU: the kernel alone, or with copies."""
+        """Look up the row of the GPU: kernel only, or with copies in scope transfer."""
         return self._need(device=GPU, kernel=self.gpu_kernel, scope=scope, bytes=size)
 
     def model(self, size: int) -> AmdahlFit | Missing:
-        """Amdahl's law through the serial row and the ranks with a core each, if it can be."""
-        rows = [self.serial(size), *(self.mpi(r, size) for r in self.fair_ranks)]
-        there = [row for row in rows if isinstance(row, Row)]
+        """Fit Amdahl's law to the serial row and the ranks with a core each, where possible."""
+        lookups = [self.serial(size), *(self.mpi(r, size) for r in self.fair_ranks)]
+        rows = [row for row in lookups if isinstance(row, Row)]
         fit = None
-        if any(row.ranks > 1 for row in there):
-            fit = fit_amdahl([r.ranks for r in there], [r.samples_ns for r in there])
+        if any(row.ranks > 1 for row in rows):
+            fit = fit_amdahl([r.ranks for r in rows], [r.samples_ns for r in rows])
         if fit is None:
             return self._no_model(size)
         if fit.fraction >= 1:
             return Missing(
-                "more ranks took no less time than one, and Amdahl's law knows no such thing: "
-                "nothing is predicted"
+                "more ranks took no less time than one, which Amdahl's law cannot describe: "
+                "no prediction"
             )
         return fit
 
     def mpi_time(self, ranks: int, size: int) -> Cell:
-        """Seconds: measured, or predicted by the model, or missing with the reason."""
+        """Return the seconds: measured, else predicted by the model, else missing."""
         if ranks in self.measured_ranks:
             return seconds(self.mpi(ranks, size))
         fit = self.model(size)
@@ -141,7 +144,7 @@ class Family:
         return Predicted(time * 1e-9, interval and interval.scaled(1e-9))
 
     def mpi_speedup(self, ranks: int, size: int) -> Cell:
-        """Against one thread: measured, predicted, or missing."""
+        """Return the speedup against one thread: measured, else predicted, else missing."""
         if ranks in self.measured_ranks:
             return ratio(self.serial(size), self.mpi(ranks, size))
         fit = self.model(size)
@@ -157,16 +160,17 @@ class Family:
             reason = row.reason
         elif row is None:
             here = plural(setting.cores, "core")
-            reason = f"{here} here, and no ranks that had one each (--ranks 2 has them share)"
-        return Missing(f"{reason}; without measured ranks nothing is predicted")
+            reason = f"{here} here, too few for ranks with one each (--ranks 2 lets ranks share)"
+        return Missing(f"{reason}; no prediction without measured ranks")
 
     @property
     def rank_columns(self) -> list[int]:
-        """Measured numbers of ranks, then the paper's."""
+        """Numbers of ranks that are measured or in the paper."""
         return sorted({*self.measured_ranks, *RANKS})
 
 
 MODEL_NOTE = (
-    "predicted: Amdahl's law through the measured numbers of ranks of the same size, on this machine; "
-    "it knows no network. Ranks compute on their own part of the data; no messages are timed"
+    "predicted: by Amdahl's law, fitted to the measured numbers of ranks at the same size on this "
+    "machine; it does not model a network. Ranks compute on their own range of the data; "
+    "communication is not timed."
 )

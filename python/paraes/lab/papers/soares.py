@@ -1,12 +1,15 @@
-"""Soares, Brunini and Velo: the round function by OpenMP with 1 to 16 threads."""
+"""Soares, Brunini and Velo: the round function with OpenMP on 1 to 16 threads."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from paraes.lab.analysis import FIT_COLUMNS, RESIDUAL_NOTE, fit_cells
 from paraes.lab.bench import OPENMP, Row
 from paraes.lab.document import Axis, Cell, Column, Estimate, Missing, Section, Series, Table
 from paraes.lab.measure import Run
 from paraes.lab.papers.common import (
+    AGREEMENT,
     MIB,
     Evidence,
     Finding,
@@ -28,20 +31,20 @@ from paraes.lab.units import significant, size_text
 
 NAME = "soares"
 THREADS = (1, 2, 4, 8, 16)
-# Ours: powers of two, so that the size can grow with the threads (Gustafson).
+# The paper states none. Powers of two let the size grow with the threads, for Gustafson's law.
 SIZES = [256 << 10, MIB, 2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB, 64 * MIB]
 QUICK_SIZES = [64 << 10, 128 << 10, 256 << 10]
 
 
 def sizes_of(setting: Setting) -> list[int]:
-    """The sizes of this experiment; a quick run has small ones of its own."""
+    """Return the sizes of this experiment; a quick run has small ones of its own."""
     quick = setting.quick and setting.max_size is None
-    wanted = QUICK_SIZES if quick else setting.sizes([*QUICK_SIZES[:2], *SIZES])
-    return wanted or [min(QUICK_SIZES)]
+    sizes = QUICK_SIZES if quick else setting.sizes([*QUICK_SIZES[:2], *SIZES])
+    return sizes or [min(QUICK_SIZES)]
 
 
 def plan(setting: Setting) -> list[Run]:
-    """`reference`, all numbers of threads in one run, so that they are interleaved."""
+    """List the runs: `reference`, with all numbers of threads in one run to interleave them."""
     return [
         Run(
             "memory",
@@ -57,13 +60,13 @@ def plan(setting: Setting) -> list[Run]:
 
 
 def chapter(evidence: Evidence) -> list[Section]:
-    """Times, speedup, efficiency and Karp–Flatt; fits of Amdahl's and Gustafson's laws."""
+    """Compare times, speedup, efficiency and Karp–Flatt; fit Amdahl's and Gustafson's laws."""
     paper = load_paper(NAME)
     cores = evidence.setting.cores
     sizes = sizes_of(evidence.setting)
     rows = [
         r
-        for r in evidence.report.right
+        for r in evidence.report.valid
         if r.kernel == "reference"
         and r.direction == "encrypt"
         and r.executor == executor_of(r.threads)
@@ -98,18 +101,18 @@ def chapter(evidence: Evidence) -> list[Section]:
             [t, printed_text(printed_time.get(t)), *[seconds(time(s, t)) for s in sizes]]
             for t in THREADS
         ],
-        [f"More threads than {cores} cores share them."] if max(THREADS) > cores else [],
+        [f"More than {cores} threads share the {cores} cores."] if max(THREADS) > cores else [],
     )
 
-    def point(size: int, threads: int, what: str) -> Cell:
+    def point(size: int, threads: int, quantity: str) -> Cell:
         found = series.get(size)
         if found is None:
             return reason
         for p in found.points:
             if p.workers == threads:
-                if what == "speedup":
+                if quantity == "speedup":
                     return Estimate(p.speedup, p.speedup_interval if threads > 1 else None)
-                if what == "efficiency":
+                if quantity == "efficiency":
                     return Estimate(p.efficiency, p.efficiency_interval if threads > 1 else None)
                 return (
                     None if p.karp_flatt is None else Estimate(p.karp_flatt, p.karp_flatt_interval)
@@ -120,7 +123,7 @@ def chapter(evidence: Evidence) -> list[Section]:
             )
         )
 
-    def table_of(what: str, title: str, theirs: dict[int, str]) -> Table:
+    def table_of(quantity: str, title: str, theirs: dict[int, str]) -> Table:
         columns = [Column("threads")]
         if theirs:
             columns.append(Column("paper", "printed"))
@@ -130,8 +133,8 @@ def chapter(evidence: Evidence) -> list[Section]:
             line: list[Cell] = [t]
             if theirs:
                 line.append(theirs.get(t))
-            body.append([*line, *[point(s, t, what) for s in sizes]])
-        return Table(f"{NAME}-{what}", title, columns, body)
+            body.append([*line, *[point(s, t, quantity) for s in sizes]])
+        return Table(f"{NAME}-{quantity}", title, columns, body)
 
     computed = {t: float(printed_time[1].text) / float(p.text) for t, p in printed_time.items()}
     speedup = table_of(
@@ -150,7 +153,8 @@ def chapter(evidence: Evidence) -> list[Section]:
         {t: p.text for t, p in printed_kf.items()},
     )
     fraction.notes += [
-        f"{size_text(s.base.bytes)}, {p.workers} threads: superlinear ({'beyond noise' if p.superlinear == 'yes' else p.superlinear})"
+        f"{size_text(s.base.bytes)}, {p.workers} threads: superlinear "
+        f"({'beyond noise' if p.superlinear == 'yes' else p.superlinear})"
         for s in series.values()
         for p in s.points
         if p.superlinear
@@ -195,13 +199,15 @@ def chapter(evidence: Evidence) -> list[Section]:
         introduction(
             paper,
             evidence,
-            f"kernel reference by OpenMP with 1, 2, 4, 8 and 16 threads on {cores} cores; AES-128 ECB encryption of "
-            f"{', '.join(size_text(s) for s in sizes)}: sizes of ours, for the paper states none.",
+            f"kernel reference with OpenMP on 1, 2, 4, 8 and 16 threads and {cores} cores; AES-128 "
+            f"ECB encryption of {', '.join(size_text(s) for s in sizes)} (the paper states no "
+            "sizes).",
         ),
         section(
             "time",
             "Time",
-            "Seconds over the number of threads, by size, and the three times that the paper's text states.",
+            "Seconds over the number of threads, by size, and the three times that the paper's "
+            "text states.",
             "seconds",
             [
                 *[
@@ -217,7 +223,8 @@ def chapter(evidence: Evidence) -> list[Section]:
         section(
             "speedups",
             "Speedup",
-            "Speedup over the number of threads, by size; the ideal; and the paper's from its times.",
+            "Speedup over the number of threads, by size; the ideal; and the paper's, from its "
+            "times.",
             "speedup",
             speed_series,
             speedup,
@@ -247,7 +254,8 @@ def chapter(evidence: Evidence) -> list[Section]:
         section(
             "fraction",
             "Karp–Flatt",
-            "The serial fraction by Karp and Flatt over the number of threads, with 95 % intervals, and the paper's table.",
+            "The serial fraction by Karp and Flatt over the number of threads, with 95 % "
+            "intervals, and the paper's table.",
             "serial fraction",
             [
                 *[
@@ -267,7 +275,7 @@ def chapter(evidence: Evidence) -> list[Section]:
     sections.append(
         Section(
             f"{NAME}-agreement",
-            "What agrees",
+            AGREEMENT,
             [
                 findings_table(
                     NAME, _findings(series, main, printed_kf, cores, reason), evidence.device
@@ -329,10 +337,11 @@ def _findings(
         )
         here = finding.here
         if p is not None and p.karp_flatt_interval is not None:
-            here += f", 95 % {significant(p.karp_flatt_interval.low, 3)} to {significant(p.karp_flatt_interval.high, 3)}"
+            low, high = p.karp_flatt_interval.low, p.karp_flatt_interval.high
+            here += f", 95 % {significant(low, 3)} to {significant(high, 3)}"
         if threads > cores:
             here += f"; {cores} cores here, 4 in the paper"
-        found.append(Finding(finding.about, finding.paper, here, finding.verdict))
+        found.append(replace(finding, here=here))
     times = {t: p.row.median_ns for t, p in points.items()}
     falls = None if not {1, 2, 4, 8} <= set(times) else times[1] > times[2] > times[4] > times[8]
     found.append(
@@ -341,6 +350,7 @@ def _findings(
             "falls",
             "no rows" if falls is None else "falls" if falls else "does not fall at every step",
             judge(falls),
+            "falls at every step",
         )
     )
     rises = None if not {8, 16} <= set(times) else times[16] > times[8]
@@ -348,19 +358,21 @@ def _findings(
         Finding(
             "the time rises from 8 to 16 threads",
             "rises",
-            "no rows" if rises is None else "rises" if rises else "does not",
+            "no rows" if rises is None else "rises" if rises else "does not rise",
             judge(rises),
+            "rises",
         )
     )
     inner = [v for t, p in points.items() if 1 < t <= cores and (v := p.efficiency) > 0]
     found.append(
         Finding(
             "performance grows in proportion to the cores",
-            "said in section 6; its own times give 0.55 at 8 threads",
+            "stated in section 6; its own times give efficiency 0.55 on 8 threads",
             f"efficiency {', '.join(significant(v, 3) for v in inner)} up to {cores} threads"
             if inner
             else "one core only",
             judge(all(v >= 0.9 for v in inner) if inner else None),
+            "efficiency at least 0.9 up to the number of cores",
         )
     )
     return found

@@ -1,4 +1,4 @@
-"""Tybusch and Cantarelli 2014: tables on one and four threads and on a GPU, by phase."""
+"""Tybusch and Cantarelli 2014: table-based AES on one and four threads and a GPU, by phase."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from paraes.lab.crossover import interpolate
 from paraes.lab.document import Cell, Column, Missing, Section, Table
 from paraes.lab.measure import GPU, Run
 from paraes.lab.papers.common import (
+    AGREEMENT,
     MIB,
     Evidence,
     Finding,
@@ -36,10 +37,12 @@ from paraes.lab.units import significant, size_text
 NAME = "tybusch-2014"
 SIZES = [1 << 10, MIB, 10 * MIB, 100 * MIB, 1000 * MIB]
 CPU, GPU_KERNEL = "ttable", "ttable-simple"
+NAMES = {"cpu1": "1 thread", "cpu4": "4 threads", "gpu": "GPU"}  # by the paper's columns
 
 
 def plan(setting: Setting) -> list[Run]:
-    """`ttable` on one and four threads, in memory and from file to file; `ttable-simple` on the GPU."""
+    """List the runs: `ttable` on one and four threads, in memory and file to file; `ttable-simple`
+    on the GPU."""
     runs = []
     for size in setting.sizes(SIZES):
         samples = setting.samples_of(size)
@@ -53,7 +56,7 @@ def plan(setting: Setting) -> list[Run]:
 
 
 def chapter(evidence: Evidence) -> list[Section]:
-    """Tables 2, 3 and 4."""
+    """Compare with Tables 2, 3 and 4."""
     paper = load_paper(NAME)
     gpu = evidence.device.title
     base = {"mode": "ecb", "key_bits": 128, "direction": "encrypt"}
@@ -78,7 +81,7 @@ def chapter(evidence: Evidence) -> list[Section]:
         "cpu4": {s: add(load[s], processing["cpu4"][s]) for s in SIZES},
         "gpu": {s: add(load[s], transfer[s], processing["gpu"][s]) for s in SIZES},
     }
-    names = {"cpu1": "1 thread", "cpu4": "4 threads", "gpu": gpu}
+    names = NAMES | {"gpu": gpu}
     cores = evidence.setting.cores
     notes = [f"4 threads run on {cores} cores here."] if cores < 4 else []
 
@@ -91,7 +94,7 @@ def chapter(evidence: Evidence) -> list[Section]:
     ) -> Table:
         printed = paper.tables[table_id]
         columns = [Column("size", "size")]
-        for key, label in labels.items():
+        for label in labels.values():
             theirs = label.replace(gpu, "GPU")
             columns += [
                 Column(f"{theirs}, paper", "printed", "s"),
@@ -104,7 +107,7 @@ def chapter(evidence: Evidence) -> list[Section]:
                 row += [printed_text(printed.at(s, key)), ours[key][s]]
             rows.append(row)
         return Table(
-            name, f"{caption} ({printed.where}; * is: not significant)", columns, rows, notes
+            name, f"{caption} ({printed.where}; *: not significant)", columns, rows, notes
         )
 
     def figure(
@@ -139,24 +142,24 @@ def chapter(evidence: Evidence) -> list[Section]:
     )
     table4 = beside(
         f"{NAME}-total",
-        "The whole, in seconds: the sum of the measured phases",
+        "Total in seconds: the sum of the measured phases",
         "total",
         total,
         names,
     )
     table4.notes = [
         *notes,
-        "As in the paper the total is loading, processing and transfers; writing is not in it.",
+        "As in the paper, the total is loading, processing and transfers, without writing.",
     ]
     speed = Table(
         f"{NAME}-speedup",
         "Speedup, processing only",
         [
             Column("size", "size"),
-            Column("4 threads / 1, paper", unit="×"),
-            Column("4 threads / 1, here", unit="×"),
-            Column("GPU / 4 threads, paper", unit="×"),
-            Column(f"{gpu} / 4 threads, here", unit="×"),
+            Column("4 threads against 1, paper", unit="×"),
+            Column("4 threads against 1, here", unit="×"),
+            Column("GPU against 4 threads, paper", unit="×"),
+            Column(f"{gpu} against 4 threads, here", unit="×"),
         ],
         [
             [
@@ -174,9 +177,10 @@ def chapter(evidence: Evidence) -> list[Section]:
         introduction(
             paper,
             evidence,
-            "kernel ttable on one and on four threads, ttable-simple on the GPU (one block a thread; how many "
-            "threads run is the GPU's choice, the paper had 2048); AES-128 ECB encryption. Loading is reading "
-            f"the file in scope file, in a folder in memory unless --dir names another. This machine has {cores} cores.",
+            "kernel ttable on one and four threads, ttable-simple on the GPU (one block per "
+            "thread, with a grid chosen for the GPU; the paper used 2048 threads); AES-128 ECB "
+            "encryption. Loading is the reading phase of scope file, from a folder in memory "
+            f"unless --dir names another. This machine has {cores} cores.",
         ),
         Section(
             f"{NAME}-2",
@@ -185,7 +189,8 @@ def chapter(evidence: Evidence) -> list[Section]:
                 figure(
                     f"{NAME}-processing-figure",
                     "Processing only",
-                    "Seconds of processing over the size: one thread, four threads, GPU; the paper's and this machine's.",
+                    "Seconds of processing over the size: one thread, four threads, GPU; the "
+                    "paper's and this machine's.",
                     "processing",
                     processing,
                     names,
@@ -201,7 +206,8 @@ def chapter(evidence: Evidence) -> list[Section]:
                 figure(
                     f"{NAME}-transfer-figure",
                     "Loading and transfer",
-                    "Seconds of loading and of copies over the size, the paper's and this machine's.",
+                    "Seconds of loading and of copies over the size, the paper's and this "
+                    "machine's.",
                     "transfer",
                     part_cells,
                     parts,
@@ -216,7 +222,8 @@ def chapter(evidence: Evidence) -> list[Section]:
                 figure(
                     f"{NAME}-total-figure",
                     "Total",
-                    "Seconds in all over the size: one thread, four threads, GPU; the paper's and this machine's.",
+                    "Total seconds over the size: one thread, four threads, GPU; the paper's and "
+                    "this machine's.",
                     "total",
                     total,
                     names,
@@ -235,9 +242,7 @@ def chapter(evidence: Evidence) -> list[Section]:
         measured.overhead(),
     ]
     sections.append(
-        Section(
-            f"{NAME}-agreement", "What agrees", [findings_table(NAME, findings, evidence.device)]
-        )
+        Section(f"{NAME}-agreement", AGREEMENT, [findings_table(NAME, findings, evidence.device)])
     )
     return sections
 
@@ -246,13 +251,13 @@ def _paper_ratio(paper: Paper, size: int, over: str, under: str) -> Cell:
     table = paper.tables["processing"]
     a, b = table.at(size, over).value, table.at(size, under).value
     if a is None or b is None:
-        return Missing("the paper has a * for one of the two")
+        return Missing("the paper has a * for one of the two times")
     return a / b
 
 
 @dataclass
 class _Measured:
-    """Cells of this machine by size, to be held against the paper's claims."""
+    """Cells of this machine by size, and their comparison with the paper's claims."""
 
     evidence: Evidence
     paper: Paper
@@ -263,13 +268,13 @@ class _Measured:
 
     @property
     def largest(self) -> int:
-        """The largest size that four threads did here."""
-        there = [s for s in SIZES if value_of(self.processing["cpu4"][s]) is not None]
-        return max(there, default=SIZES[-1])
+        """The largest size that was measured with four threads."""
+        measured = [s for s in SIZES if value_of(self.processing["cpu4"][s]) is not None]
+        return max(measured, default=SIZES[-1])
 
     @property
     def printed_size(self) -> int:
-        """The size of the paper to hold against the largest: below 10 MB it has marks only."""
+        """The paper's size to compare the largest with, at least 10 MB: it has a * for smaller."""
         return max(self.largest, 10 * MIB)
 
     def _sizes(self) -> str:
@@ -278,21 +283,22 @@ class _Measured:
         return f"{size_text(self.largest)} (the paper: {size_text(self.printed_size)})"
 
     def orders(self) -> list[Finding]:
-        """Who is faster than whom, processing only and in total."""
+        """Compare the order of the implementations, for processing and in total."""
         found = []
         for title, table_id, ours in (
-            ("order of processing", "processing", self.processing),
-            ("order in total", "total", self.total),
+            ("order of times, processing", "processing", self.processing),
+            ("order of times, total", "total", self.total),
         ):
             table = self.paper.tables[table_id]
             sizes = [s for s in SIZES if sum(value_of(ours[k][s]) is not None for k in ours) > 1]
             size = max((s for s in sizes if s >= 10 * MIB), default=10 * MIB)
-            theirs = {k: table.at(size, k).value for k in ours}
-            found.append(compare_order(title, size, theirs, {k: ours[k][size] for k in ours}))
+            theirs = {NAMES[k]: table.at(size, k).value for k in ours}
+            here = {NAMES[k]: ours[k][size] for k in ours}
+            found.append(compare_order(title, size, theirs, here))
         return found
 
     def threads(self, ours: Cell) -> Finding:
-        """Four threads against one."""
+        """Compare the speedup of four threads."""
         theirs = value_of(_paper_ratio(self.paper, self.printed_size, "cpu1", "cpu4"))
         assert theirs is not None
         found = compare_ratio(f"speedup of four threads, {self._sizes()}", theirs, ours)
@@ -302,17 +308,19 @@ class _Measured:
         return replace(found, here=f"{found.here}; {cores} cores here, 4 in the paper")
 
     def gpu(self, ours: Cell) -> Finding:
-        """The GPU against four threads."""
+        """Compare the speedup of the GPU against four threads."""
         theirs = value_of(_paper_ratio(self.paper, self.printed_size, "cpu4", "gpu"))
         assert theirs is not None
         return compare_ratio(f"GPU against four threads, processing, {self._sizes()}", theirs, ours)
 
     def crossover(self) -> Finding:
-        """From which size the GPU is faster in total. Sums of phases have no samples, so that there
-        is no interval."""
+        """Compare the size from which the GPU is faster in total.
+
+        It has no interval, because the totals are sums of phases without samples.
+        """
         about, rule = "crossover in total, GPU against four threads", "between the same two sizes"
         table = self.paper.tables["total"]
-        printed = SIZES[1:]  # at 1 KB four threads have a mark
+        printed = SIZES[1:]  # at 1 KB the paper has a * for four threads
         theirs = paper_crossover(
             printed,
             [table.number(s, "cpu4") for s in printed],
@@ -325,7 +333,8 @@ class _Measured:
         ]
         both = [(s, a, b) for s, a, b in pairs if a is not None and b is not None]
         if len(both) < 2:
-            return Finding(about, text, "fewer than two sizes have both", "not measured", rule)
+            here = "fewer than two sizes were measured on both"
+            return Finding(about, text, here, "not measured", rule)
         sizes, cpu, gpu = zip(*both, strict=True)
         at = interpolate(sizes, cpu, gpu)
         if at is None and sizes[-1] < theirs[1]:
@@ -333,20 +342,21 @@ class _Measured:
             return Finding(about, text, here, "not measured", rule)
         if at is None:
             return Finding(about, text, "none in the range", "differs", rule)
-        here = f"{size_text(at)}, of sums of phases: no interval"
+        here = f"{size_text(at)}, without an interval (sums of phases)"
         return Finding(about, text, here, judge(theirs[0] <= at <= theirs[1]), rule)
 
     def loading(self) -> Finding:
-        """Whether reading the file takes longer than ciphering it."""
+        """Judge whether reading the file takes longer than encrypting it."""
         about, theirs = "loading takes longer than processing on four threads", "4.390 s, 2.656 s"
+        rule = "loading takes longer"
         a, b = value_of(self.load[self.largest]), value_of(self.processing["cpu4"][self.largest])
         if a is None or b is None:
-            return Finding(about, theirs, "no rows", "not measured", "it does")
+            return Finding(about, theirs, "no rows", "not measured", rule)
         here = f"{significant(a)} s, {significant(b)} s"
-        return Finding(about, theirs, here, judge(a > b), "it does")
+        return Finding(about, theirs, here, judge(a > b), rule)
 
     def overhead(self) -> Finding:
-        """Whether copying 1 MB takes no longer than copying 1 KB."""
+        """Judge whether copying 1 MB takes as long as copying 1 KB."""
         small, large = self.transfer[1 << 10], self.transfer[MIB]
         a, b = value_of(small), value_of(large)
         cell: Cell = b / a if a and b else small if a is None else large

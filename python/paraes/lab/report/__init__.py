@@ -1,4 +1,4 @@
-"""The report as one self-contained HTML page: `page` makes it, `svg` draws its figures."""
+"""Render the report as one self-contained HTML page; `svg` draws its figures."""
 
 from paraes.lab.report.page import render
 

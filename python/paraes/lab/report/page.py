@@ -1,4 +1,4 @@
-"""A Document as one HTML page that needs nothing else: styles, figures and data are in it."""
+"""Render a Document as one HTML page that contains its styles, figures and data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from paraes.lab.document import (
 )
 from paraes.lab.report import svg
 
-# A longer table is folded: a page must stay one that people scroll through.
+# Tables with more rows are folded, to keep the page short enough to scroll through.
 OPEN_ROWS = 30
 VERDICTS = {
     "agrees": "good",
@@ -32,12 +32,13 @@ VERDICTS = {
     "WRONG": "bad",
     "undecided": "open",
     "not measured": "open",
+    "not in the paper": "open",
     "predicted": "open",
 }
 
 
 def _plain(cell: Cell) -> object:
-    """A cell as JSON."""
+    """Return a cell as a JSON value."""
     if isinstance(cell, (Estimate, Predicted)):
         interval = cell.interval
         ends = {"low": interval.low, "high": interval.high} if interval else {}
@@ -49,14 +50,14 @@ def _plain(cell: Cell) -> object:
 
 
 def _lines(values: list) -> str:
-    """A JSON array with a line a value: people look at it."""
+    """Return a JSON array with one value per line, for people to read."""
     texts = [json.dumps(value, ensure_ascii=False, allow_nan=False) for value in values]
     return "[\n  " + ",\n  ".join(texts) + "\n ]"
 
 
 def _table_data(table: Table) -> str:
     headings = [column.heading for column in table.columns]
-    return _lines([dict(zip(headings, map(_plain, row))) for row in table.rows])
+    return _lines([dict(zip(headings, map(_plain, row), strict=True)) for row in table.rows])
 
 
 def _figure_data(figure: Figure) -> str:
@@ -68,7 +69,7 @@ def _figure_data(figure: Figure) -> str:
 
 
 def _cell(text: str, column: Column) -> Markup:
-    """A cell's text; an interval gets a line of its own, so that columns stay narrow."""
+    """Return a cell's HTML. Intervals get their own line to keep columns narrow."""
     value, bracket, interval = text.partition(" [")
     if not column.numeric or not bracket or value == "–":
         return escape(text)
@@ -82,7 +83,7 @@ def _kind(block: object) -> str:
 
 
 def render(document: Document) -> str:
-    """The page's HTML."""
+    """Return the page's HTML."""
     environment = Environment(
         loader=PackageLoader("paraes.lab.report", "templates"),
         autoescape=True,

@@ -1,7 +1,7 @@
-"""Figures as SVG: text stays text, colours follow light and dark, every point says its value.
+"""Draw figures as SVG for pages: text stays text, and every point has a tooltip with its value.
 
-Written by hand and not by matplotlib, so that a page can give them its theme and a phone its own
-layout: the same figure is drawn once wide and once narrow.
+matplotlib is not used here, because a page needs figures that follow its light or dark theme, in
+two layouts: wide for screens, narrow for phones.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from html import escape
 from paraes.lab.document import Axis, Figure, Series
 from paraes.lab.units import significant, size_text, superscript
 
-# Told apart by people who see colours differently (after Okabe and Ito), and by marker and dash.
+# After Okabe and Ito, for colour-blind readers; markers and dashes distinguish series as well.
 LIGHT = ("#0072b2", "#c2410c", "#00734f", "#a0307a", "#8a6100", "#3d5afe", "#5b5f66", "#b3261e")
 LIGHT += ("#5b7f00", "#7a4a2b", "#00808a", "#6a3fb5")
 DARK = ("#56b4e9", "#ff8a4c", "#34d399", "#f08cc8", "#f0c040", "#9aa8ff", "#b6bcc6", "#ff8a80")
@@ -27,7 +27,7 @@ MARKERS = ("circle", "square", "triangle", "diamond", "down", "plus")
 
 
 def style(scope: str = "") -> str:
-    """The CSS of figures. `scope` goes before every selector."""
+    """Return the CSS of figures. `scope` is put before every selector."""
     rules = []
     for ink, muted, grid, paper, colours, media in (
         ("#1f2328", "#57606a", "#d8dee4", "#ffffff", LIGHT, ""),
@@ -52,7 +52,7 @@ def style(scope: str = "") -> str:
 
 
 class _Scale:
-    """From values to pixels along one axis."""
+    """Maps values to pixels along one axis."""
 
     def __init__(self, axis: Axis, values: list[float], first: float, last: float) -> None:
         self.axis, self.first, self.last = axis, first, last
@@ -70,7 +70,7 @@ class _Scale:
             self.low, self.high = low, high
 
     def widen(self) -> None:
-        """Room at both ends, so that no point lies on the frame."""
+        """Add room at both ends, so that no point lies on the frame."""
         if self.log:
             factor = (self.high / self.low) ** 0.04
             self.low, self.high = self.low / factor, self.high * factor
@@ -80,7 +80,7 @@ class _Scale:
             self.high += step
 
     def at(self, value: float) -> float:
-        """The pixel."""
+        """Return the pixel of a value."""
         if self.log:
             part = math.log(value / self.low) / math.log(self.high / self.low)
         else:
@@ -88,7 +88,7 @@ class _Scale:
         return self.first + part * (self.last - self.first)
 
     def ticks(self, most: int, values: list[float]) -> list[float]:
-        """Round values within the axis, at most about `most`."""
+        """Return round values within the axis, about `most` of them at most."""
         if self.axis.kind == "count":
             found = sorted({v for v in values if self.low <= v <= self.high})
             return found if len(found) <= most else found[:: math.ceil(len(found) / most)]
@@ -112,7 +112,7 @@ class _Scale:
         first = math.ceil(math.log(self.low, base) - 1e-9)
         last = math.floor(math.log(self.high, base) + 1e-9)
         step = max(1, math.ceil((last - first + 1) / most))
-        # Multiples of the step, so that 1 KiB, 1 MiB and 10^0 are among the labels.
+        # Starting at a multiple of the step puts 1 KiB, 1 MiB and 10^0 among the labels.
         start = math.ceil(first / step) * step
         found = [float(base) ** e for e in range(start, last + 1, step)]
         return found if len(found) > 1 or step == 1 else [float(base) ** first, float(base) ** last]
@@ -145,7 +145,7 @@ def _marker(shape: str, x: float, y: float, css: str, title: str, r: float = 4.0
 
 
 def _look(index: int, series: Series) -> tuple[str, str, str, str]:
-    """(marker, its class, class of the line, dashes)."""
+    """Return (marker, its CSS class, the line's CSS class, the line's dashes)."""
     colour = index % len(LIGHT)
     shape = MARKERS[index % len(MARKERS)]
     if series.origin == "paper":
@@ -154,6 +154,14 @@ def _look(index: int, series: Series) -> tuple[str, str, str, str]:
         return shape, f"h{colour}", f"l{colour}", ' stroke-dasharray="1.5 4" stroke-linecap="round"'
     dash = ' stroke-dasharray="10 3"' if series.origin == "program" else ""
     return shape, f"c{colour}", f"l{colour}", dash
+
+
+def _text(css: str, x: float, y: float, font: float, text: str, anchor: str = "") -> str:
+    anchored = f' text-anchor="{anchor}"' if anchor else ""
+    return (
+        f'<text class="{css}" x="{x:.1f}" y="{y:.1f}" font-size="{font}"{anchored}>'
+        f"{escape(text)}</text>"
+    )
 
 
 def _text_width(text: str, font: float) -> float:
@@ -175,7 +183,7 @@ def _wrap(text: str, font: float, width: float) -> list[str]:
 def _legend(
     series: list[Series], left: float, top: float, width: float, font: float
 ) -> tuple[str, float]:
-    """(elements, height)."""
+    """Return (elements, height)."""
     parts, x, y, line = [], left, top, font * 1.6
     for i, s in enumerate(series):
         texts = _wrap(s.name, font, width - 40)
@@ -188,9 +196,7 @@ def _legend(
         if s.name != "ideal":
             parts.append(_marker(shape, x + 14, middle, marker, s.name))
         for n, text in enumerate(texts):
-            parts.append(
-                f'<text class="t" x="{x + 34:.1f}" y="{y + n * font * 1.25:.1f}" font-size="{font}">{escape(text)}</text>'
-            )
+            parts.append(_text("t", x + 34, y + n * font * 1.25, font, text))
         y += (len(texts) - 1) * font * 1.25
         x += item
     return "".join(parts), y - top + font * 0.4 if series else 0.0
@@ -203,7 +209,7 @@ def _lines(figure: Figure, width: int, font: float) -> tuple[str, float]:
     xs = [x for s in series for x in s.x]
     ys = [y for s in series for y in s.y]
     for s in series:
-        # Whiskers may leave the frame upwards or downwards a little, not decide its size alone.
+        # The axis also covers the intervals.
         ys += [v for v in (s.low or []) + (s.high or []) if v > 0 or figure.y.scale == "linear"]
     if figure.level is not None:
         ys.append(figure.level)
@@ -211,15 +217,12 @@ def _lines(figure: Figure, width: int, font: float) -> tuple[str, float]:
     v = _Scale(figure.y, ys, top + plot, top)
     h.widen()
     v.widen()
-    parts = [
-        f'<text class="t m" x="4" y="{font:.1f}" font-size="{font}">{escape(figure.y.title)}</text>'
-    ]
+    parts = [_text("t m", 4, font, font, figure.y.title)]
     for tick in v.ticks(5 if narrow else 7, ys):
         y = v.at(tick)
         parts.append(f'<path class="grid" d="M{left} {y:.1f}H{width - right}"/>')
-        parts.append(
-            f'<text class="t m" x="{left - 6}" y="{y + font * 0.35:.1f}" font-size="{font}" text-anchor="end">{escape(_label(figure.y, tick))}</text>'
-        )
+        label = _label(figure.y, tick)
+        parts.append(_text("t m", left - 6, y + font * 0.35, font, label, "end"))
     ticks = h.ticks(4 if narrow else 8, xs)
     for tick in ticks:
         x = h.at(tick)
@@ -227,16 +230,13 @@ def _lines(figure: Figure, width: int, font: float) -> tuple[str, float]:
         half = _text_width(text, font) / 2
         place = min(max(x, half + 2), width - half - 2)
         parts.append(f'<path class="grid" d="M{x:.1f} {top}V{top + plot}"/>')
-        parts.append(
-            f'<text class="t m" x="{place:.1f}" y="{top + plot + font * 1.5:.1f}" font-size="{font}" text-anchor="middle">{escape(text)}</text>'
-        )
+        parts.append(_text("t m", place, top + plot + font * 1.5, font, text, "middle"))
     parts.append(f'<path class="axis" d="M{left} {top}V{top + plot}H{width - right}"/>')
     if figure.level is not None and v.low <= figure.level <= v.high:
         y = v.at(figure.level)
         parts.append(f'<path class="level" d="M{left} {y:.1f}H{width - right}"/>')
-        parts.append(
-            f'<text class="t m" x="{width - right - 4}" y="{y - 4:.1f}" font-size="{font * 0.9:.1f}" text-anchor="end">{escape(figure.level_name)}</text>'
-        )
+        small = round(font * 0.9, 1)
+        parts.append(_text("t m", width - right - 4, y - 4, small, figure.level_name, "end"))
     for i, s in enumerate(series):
         shape, marker, css, dash = _look(i, s)
         shown = [n for n in range(len(s.x)) if s.y[n] > 0 or not v.log]
@@ -248,18 +248,15 @@ def _lines(figure: Figure, width: int, font: float) -> tuple[str, float]:
             x, y = places[n]
             title = f"{s.name}: {_label(figure.x, s.x[n])}, {significant(s.y[n])}"
             if s.low and s.high and s.high[n] > s.low[n]:
-                low = max(s.low[n], v.low)
-                high = min(s.high[n], v.high)
-                parts.append(
-                    f'<path class="{css}" stroke-width="1.2" d="M{x:.1f} {v.at(low):.1f}V{v.at(high):.1f}"/>'
-                )
+                low, high = v.at(max(s.low[n], v.low)), v.at(min(s.high[n], v.high))
+                whisker = f"M{x:.1f} {low:.1f}V{high:.1f}"
+                parts.append(f'<path class="{css}" stroke-width="1.2" d="{whisker}"/>')
                 title += f" [{significant(s.low[n])}; {significant(s.high[n])}]"
             if s.name != "ideal":
                 parts.append(_marker(shape, x, y, marker, title, 3.5 if narrow else 4.0))
     bottom = top + plot + font * 3.1
-    parts.append(
-        f'<text class="t m" x="{(left + width - right) / 2:.1f}" y="{bottom:.1f}" font-size="{font}" text-anchor="middle">{escape(figure.x.title)}</text>'
-    )
+    middle = (left + width - right) / 2
+    parts.append(_text("t m", middle, bottom, font, figure.x.title, "middle"))
     legend, height = _legend(
         series,
         left if not narrow else 6,
@@ -276,9 +273,7 @@ def _stack(figure: Figure, width: int, font: float) -> tuple[str, float]:
     for n, category in enumerate(figure.categories):
         for text in _wrap(category, font, width - 12):
             y += font * 1.25
-            parts.append(
-                f'<text class="t" x="{left}" y="{y:.1f}" font-size="{font}">{escape(text)}</text>'
-            )
+            parts.append(_text("t", left, y, font, text))
         y += 6
         total = sum(s.y[n] for s in figure.series) or 1.0
         x = left
@@ -287,14 +282,14 @@ def _stack(figure: Figure, width: int, font: float) -> tuple[str, float]:
             title = f"{s.name}: {significant(s.y[n], 3)} %"
             if wide > 0:
                 parts.append(
-                    f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(wide - 1.5, 0.5):.1f}" height="{bar}" class="c{i % 8}" stroke-width="0"><title>{escape(title)}</title></rect>'
+                    f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(wide - 1.5, 0.5):.1f}" '
+                    f'height="{bar}" class="c{i % 8}" stroke-width="0">'
+                    f"<title>{escape(title)}</title></rect>"
                 )
             short = f"{s.name} {significant(s.y[n], 2)} %"
             for text in (short, f"{significant(s.y[n], 2)} %"):
                 if _text_width(text, font) + 8 < wide:
-                    parts.append(
-                        f'<text class="in" x="{x + 5:.1f}" y="{y + bar / 2 + font * 0.35:.1f}" font-size="{font}">{escape(text)}</text>'
-                    )
+                    parts.append(_text("in", x + 5, y + bar / 2 + font * 0.35, font, text))
                     break
             x += wide
         y += bar + 8
@@ -304,18 +299,19 @@ def _stack(figure: Figure, width: int, font: float) -> tuple[str, float]:
         if x > left and x + item > width:
             x, y = left, y + font * 1.6
         parts.append(
-            f'<rect x="{x:.1f}" y="{y - font * 0.85:.1f}" width="{font:.1f}" height="{font:.1f}" class="c{i % 8}" stroke-width="0"/>'
+            f'<rect x="{x:.1f}" y="{y - font * 0.85:.1f}" width="{font:.1f}" '
+            f'height="{font:.1f}" class="c{i % 8}" stroke-width="0"/>'
         )
-        parts.append(
-            f'<text class="t" x="{x + 19:.1f}" y="{y:.1f}" font-size="{font}">{escape(s.name)}</text>'
-        )
+        parts.append(_text("t", x + 19, y, font, s.name))
         x += item
     return "".join(parts), y + font
 
 
 def draw(figure: Figure, width: int = 760, standalone: bool = False, suffix: str = "") -> str:
-    """The figure as an SVG element of `width` units. Standalone: a file of its own, with its style,
-    title and ground."""
+    """Draw the figure as an SVG element of `width` units.
+
+    A standalone figure is a complete file with style, title and background.
+    """
     font = 12.5 if width < 500 else 13.5
     make = _stack if figure.form == "stack" else _lines
     body, height = make(figure, width - 20 if standalone else width, font)
@@ -327,11 +323,13 @@ def draw(figure: Figure, width: int = 760, standalone: bool = False, suffix: str
         head = (
             f"<style>{style()}</style>"
             f'<rect class="paper" width="{width}" height="{height + shift + 8:.0f}" rx="6"/>'
-            f'<text class="t" x="14" y="27" font-size="16" font-weight="600">{escape(figure.title)}</text>'
+            f'<text class="t" x="14" y="27" font-size="16" font-weight="600">'
+            f"{escape(figure.title)}</text>"
         )
         body = f'<g transform="translate(10 {shift})">{body}</g>'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height + shift + 8:.0f}" role="img" '
-        f'aria-labelledby="{name}-title {name}-desc"><title id="{name}-title">{escape(figure.title)}</title>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height + shift + 8:.0f}" '
+        f'role="img" aria-labelledby="{name}-title {name}-desc">'
+        f'<title id="{name}-title">{escape(figure.title)}</title>'
         f'<desc id="{name}-desc">{escape(figure.description)}</desc>{head}{body}</svg>'
     )
