@@ -117,7 +117,7 @@ class TamperCase(Case):
                     got[report["input"]] = report["exit"]
                 self.assertEqual(got.pop("none"), 1)
                 self.assertEqual(len(got), len(batch))
-                for name, (description, _, status) in zip(names, batch):
+                for name, (description, _, status) in zip(names, batch, strict=True):
                     self.assertEqual(got[name], status, f"{verb[0]}: {description}")
                 if self.path("out").exists():
                     self.assertEqual(os.listdir(self.path("out")), [], verb)

@@ -14,7 +14,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 
-from support import BIN, KEYS, LONG, Case, environment, pattern, restore_signals
+from support import BIN, KEYS, Case, environment, pattern, restore_signals
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 KEY = ["--key-file", "k"]

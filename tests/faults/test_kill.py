@@ -7,7 +7,8 @@ import subprocess
 import time
 import unittest
 
-from faults import KEY, LONG, MIB, SMALL, FaultCase, Strace, pattern, preloaded, strace_reason
+from faults import KEY, MIB, SMALL, FaultCase, Strace, pattern, preloaded, strace_reason
+from support import LONG
 
 # In both classes together.
 KILLS = int(os.environ.get("PARAES_KILLS", "500" if LONG else "20"))
