@@ -21,7 +21,9 @@ struct IpsecMbFunctions {
   decltype(&imb_get_version) version = nullptr;
 
   IpsecMbFunctions() {
-    const DynamicLibrary library = open_library("libIPSec_MB.so.1");
+    // Its soname has the major version of the header.
+    const std::string name = "libIPSec_MB.so." + std::to_string(IMB_VERSION_NUM >> 16);
+    const DynamicLibrary library = open_library(name.c_str());
     find_function(library, alloc, "alloc_mb_mgr");
     find_function(library, free, "free_mb_mgr");
     find_function(library, init, "init_mb_mgr_auto");
@@ -50,8 +52,10 @@ const char* arch_name(IMB_ARCH arch) {
   switch (arch) {
     case IMB_ARCH_SSE:
       return "SSE";
+#if IMB_VERSION_NUM < IMB_VERSION(2, 0, 0)  // which has no code for AVX alone
     case IMB_ARCH_AVX:
       return "AVX";
+#endif
     case IMB_ARCH_AVX2:
       return "AVX2";
     case IMB_ARCH_AVX512:
