@@ -1,5 +1,5 @@
-# Writes OUTPUT, a C++ source with the texts of FILES as `embedded_files` of namespace paraes::gpu.
-# String literals may have 64 KiB at least, and raw ones end with their delimiter.
+# Writes OUTPUT, a C++ source file that defines paraes::gpu::embedded_files with the texts of FILES as
+# raw string literals.
 set(text "// Made by cmake/embed.cmake of src/gpu/device.\n#include \"src/gpu/embedded.hpp\"\n\nnamespace paraes::gpu {\n\n")
 string(APPEND text "const EmbeddedFile embedded_files[] = {\n")
 foreach(file IN LISTS FILES)
@@ -7,7 +7,7 @@ foreach(file IN LISTS FILES)
   file(READ "${file}" content)
   string(FIND "${content}" ")embed\"" found)
   if(NOT found EQUAL -1)
-    message(FATAL_ERROR "${file} has the delimiter of its own literal")
+    message(FATAL_ERROR "${file} contains )embed\", the delimiter of the string literal for it")
   endif()
   string(APPEND text "    {\"${name}\", R\"embed(${content})embed\"},\n")
 endforeach()

@@ -1,4 +1,5 @@
-# cmake --install: the library, its headers and find_package(paraes); the command where it is built.
+# cmake --install: the library, its headers, the files for find_package(paraes), and the commands that
+# are built.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/paraes)
@@ -21,7 +22,7 @@ install(FILES ${PROJECT_BINARY_DIR}/paraesConfig.cmake
 
 if(PARAES_BUILD_CLI)
   install(TARGETS paraes_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  # With the first MPI that was found.
+  # The build with the first MPI that was found.
   if(PARAES_BUILD_MPI AND PARAES_MPIS)
     list(GET PARAES_MPIS 0 mpi)
     install(TARGETS paraes_mpi_${mpi} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
