@@ -9,7 +9,7 @@
 namespace paraes::bench {
 namespace {
 
-void spread(unsigned runs, RunRef body) {
+void spread(unsigned runs, TaskRef body) {
   const auto count = static_cast<int>(runs);
 #pragma omp parallel for num_threads(count) schedule(static, 1)
   for (int run = 0; run < count; ++run) body(static_cast<unsigned>(run));
@@ -28,7 +28,7 @@ void OpenMpVariant::lead_in() {
   constexpr std::chrono::milliseconds long_enough(5);
   const auto end = std::chrono::steady_clock::now() + long_enough;
   do {
-    spread(static_cast<unsigned>(row().threads), RunRef([](unsigned) {}));
+    spread(static_cast<unsigned>(row().threads), TaskRef([](unsigned) {}));
   } while (std::chrono::steady_clock::now() < end);
   MemoryVariant::lead_in();
 }

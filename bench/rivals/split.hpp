@@ -36,7 +36,7 @@ class Split {
     before_.resize(runs());
   }
 
-  [[nodiscard]] unsigned runs() const { return executor_.runs_for(pieces_, min_pieces_); }
+  [[nodiscard]] unsigned runs() const { return executor_.ranges_for(pieces_, min_pieces_); }
 
   // body(run, from, bytes, iv): `iv` is what CBC decryption or CTR of these bytes starts with.
   template <class Body>

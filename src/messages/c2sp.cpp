@@ -116,7 +116,7 @@ SegmentLayout c2sp_layout(std::uint64_t header_bytes) {
   SegmentLayout layout;
   layout.header_bytes = header_bytes;
   layout.first_bytes = layout.segment_bytes = 16384;
-  layout.most_segments = std::uint64_t{1} << 38;
+  layout.max_segments = std::uint64_t{1} << 38;
   layout.last = SegmentLayout::Last::shorter;
   return layout;
 }

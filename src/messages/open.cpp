@@ -17,7 +17,7 @@ namespace {
 using detail::Chunk;
 using detail::WorkerBuffers;
 
-class Open final : public detail::ChunkSteps {
+class Open final : public detail::ChunkStages {
  public:
   Open(Source& source, const Message& message, Sink* sink, const OpenOptions& options)
       : options_(options),

@@ -69,18 +69,18 @@ unsigned Pipeline::worker_count(std::optional<std::uint64_t> chunks) const {
   }
   const int asked = options_.threads == 0 ? available_cores() : options_.threads;
   auto count = std::max<std::uint64_t>(static_cast<std::uint64_t>(asked), cipher_.launch_threads());
-  if (count > 1 && (order_.reads || order_.writes)) count += waiting_workers;
+  if (count > 1 && (in_order_.reads || in_order_.writes)) count += waiting_workers;
   const std::uint64_t held = (in_place_ ? 1 : 2) * per_chunk_ * layout_.segment_bytes;
   count = std::min(count, std::max<std::uint64_t>(most_buffered_bytes / held, 1));
   if (chunks) count = std::min(count, std::max<std::uint64_t>(*chunks, 1));
   return static_cast<unsigned>(count);
 }
 
-PhaseTimes Pipeline::run(ChunkSteps& steps, Source& source, Order order,
+PhaseTimes Pipeline::run(ChunkStages& steps, Source& source, InOrder order,
                          std::optional<std::uint64_t> count) {
-  steps_ = &steps;
+  stages_ = &steps;
   source_ = &source;
-  order_ = order;
+  in_order_ = order;
   // The first worker's memory before others take theirs: one worker can do all.
   std::unique_ptr<WorkerBuffers> first = make_buffers(0);
   run_workers(worker_count(count),
@@ -118,14 +118,14 @@ void Pipeline::work_with(WorkerBuffers& buffers, std::uint64_t& number) {
   while (take(chunk, buffers, number)) {
     {
       const Stopwatch watch(buffers.times.kernel);
-      steps_->compute(chunk, buffers);
+      stages_->compute(chunk, buffers);
     }
-    if (order_.writes && !turns_.wait_turn(number)) break;
+    if (in_order_.writes && !turns_.wait_turn(number)) break;
     {
       const Stopwatch watch(buffers.times.write);
-      steps_->write(chunk, buffers);
+      stages_->write(chunk, buffers);
     }
-    if (order_.writes) turns_.done(number);
+    if (in_order_.writes) turns_.done(number);
   }
   const std::lock_guard lock(progress_mutex_);
   times_ += buffers.times;
@@ -133,7 +133,7 @@ void Pipeline::work_with(WorkerBuffers& buffers, std::uint64_t& number) {
 
 bool Pipeline::take(Chunk& chunk, WorkerBuffers& buffers, std::uint64_t& number) {
   std::unique_lock<std::mutex> lock;
-  if (order_.reads) {
+  if (in_order_.reads) {
     lock = std::unique_lock(read_mutex_);
     if (ended_) return false;
   }
@@ -142,8 +142,8 @@ bool Pipeline::take(Chunk& chunk, WorkerBuffers& buffers, std::uint64_t& number)
   chunk = Chunk{};
   chunk.index = number;
   const Stopwatch watch(buffers.times.read);
-  const bool more = steps_->read(chunk, buffers);
-  if (order_.reads && (chunk.last || !chunk.defect.empty())) ended_ = true;
+  const bool more = stages_->read(chunk, buffers);
+  if (in_order_.reads && (chunk.last || !chunk.defect.empty())) ended_ = true;
   return more;
 }
 

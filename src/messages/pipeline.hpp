@@ -35,10 +35,10 @@ class WorkerBuffers {
   // out_bytes = 0: output replaces the input. All memory that a chunk of so many segments needs is
   // taken here, where a worker may still do without.
   WorkerBuffers(unsigned worker, std::size_t in_bytes, std::size_t out_bytes,
-                std::size_t most_segments)
+                std::size_t max_segments)
       : worker_(worker), in_(in_bytes) {
     if (out_bytes != 0) out_ = std::make_unique<IoBuffer>(out_bytes);
-    segments.reserve(most_segments);
+    segments.reserve(max_segments);
   }
 
   [[nodiscard]] unsigned worker() const noexcept { return worker_; }
@@ -55,7 +55,7 @@ class WorkerBuffers {
 };
 
 // What a direction does with a chunk. Several workers call these at once, each for its own chunk.
-class ChunkSteps {
+class ChunkStages {
  public:
   // Fills all of the chunk but `out`; false if there is no next chunk. One call at a time where
   // reads are in order.
@@ -66,7 +66,7 @@ class ChunkSteps {
   virtual void write(const Chunk& chunk, WorkerBuffers& buffers) = 0;
 
  protected:
-  ~ChunkSteps() = default;
+  ~ChunkStages() = default;
 };
 
 class Pipeline {
@@ -89,13 +89,13 @@ class Pipeline {
   // sink are used in order.
   void check_share(bool positional) const;
 
-  struct Order {
+  struct InOrder {
     bool reads = false;   // the source is a pipe
     bool writes = false;  // the sink is
   };
   // Sends chunks through the steps until read() ends them; `count`: how many there are, if that is
   // known. Throws what failed in the first chunk that failed.
-  PhaseTimes run(ChunkSteps& steps, Source& source, Order order,
+  PhaseTimes run(ChunkStages& steps, Source& source, InOrder order,
                  std::optional<std::uint64_t> count);
 
   // For compute(): seals or opens buffers.segments, spread over the threads that compute.
@@ -120,9 +120,9 @@ class Pipeline {
   const std::uint64_t per_chunk_;
   const bool in_place_;
 
-  ChunkSteps* steps_ = nullptr;
+  ChunkStages* stages_ = nullptr;
   Source* source_ = nullptr;
-  Order order_;
+  InOrder in_order_;
   std::mutex read_mutex_;
   bool ended_ = false;  // under read_mutex_, where reads are in order
   std::atomic<std::uint64_t> next_ = 0;

@@ -13,7 +13,7 @@ namespace {
 using detail::Chunk;
 using detail::WorkerBuffers;
 
-class Seal final : public detail::ChunkSteps {
+class Seal final : public detail::ChunkStages {
  public:
   Seal(Source& source, const Message& message, Sink& sink, const TransferOptions& options)
       : layout_(message.layout()),
@@ -75,7 +75,7 @@ class Seal final : public detail::ChunkSteps {
       chunk.segments = segments_ - chunk.first;
     } else {
       chunk.segments = per_chunk_;
-      if (chunk.first + chunk.segments >= layout_.most_segments) {
+      if (chunk.first + chunk.segments >= layout_.max_segments) {
         static_cast<void>(layout_.segments_of(begin + n + layout_.segment_bytes));
       }
     }

@@ -60,7 +60,7 @@ SegmentLayout tink_layout(const TinkParameters& parameters) {
   layout.header_bytes = parameters.header_bytes();
   layout.first_bytes = parameters.segment_bytes - layout.header_bytes - segment_tag_bytes;
   layout.segment_bytes = parameters.segment_bytes - segment_tag_bytes;
-  layout.most_segments = std::uint64_t{1} << 32;
+  layout.max_segments = std::uint64_t{1} << 32;
   layout.last = SegmentLayout::Last::any;
   return layout;
 }
