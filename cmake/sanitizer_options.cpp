@@ -3,7 +3,7 @@
 extern "C" __attribute__((visibility("default"))) const char* __asan_default_options();
 
 // The LeakSanitizer of GCC 12 and Clang 14 crashes if the thread-local memory of a library that was
-// opened at run time (an OpenCL driver) begins at byte 16 of a page: it assumes a header of glibc 2.19
-// in front of it and follows two pointers there. This option turns that assumption off. Leaks in
-// thread-local memory are still found through the thread that owns it.
+// opened at run time (an OpenCL driver) begins at byte 16 of a page: it assumes a header of glibc
+// 2.19 in front of it and follows two pointers there. This option turns that assumption off. Leaks
+// in thread-local memory are still found through the thread that owns it.
 extern "C" const char* __asan_default_options() { return "intercept_tls_get_addr=0"; }
