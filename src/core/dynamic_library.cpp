@@ -26,7 +26,8 @@ DynamicLibrary::~DynamicLibrary() = default;
 void* DynamicLibrary::symbol(const char* name) const { return dlsym(handle_, name); }
 
 void DynamicLibrary::missing(const char* name) const {
-  throw Unavailable(name_ + " has no function " + name + ": it is too old");
+  throw Unavailable(name_ + " has no function " + name +
+                    ": it is too old; install a newer version");
 }
 
 }  // namespace paraes

@@ -409,7 +409,7 @@ void FileSink::discard() noexcept {
   temporary_.clear();
   try {
     if (options_.on_temporary) options_.on_temporary(folder, temporary_);
-  } catch (...) {  // NOLINT(bugprone-empty-catch): a destructor has nobody to tell
+  } catch (...) {  // NOLINT(bugprone-empty-catch): a destructor must not throw
   }
 }
 

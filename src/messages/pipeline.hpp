@@ -92,7 +92,7 @@ class Pipeline {
   // shares although source and sink are not `positional`.
   void check_share(bool positional) const;
 
-  // What must happen in the order of the chunks.
+  // The stages that are called in the order of the chunks.
   struct InOrder {
     bool reads = false;   // true if the source is a pipe
     bool writes = false;  // true if the sink is a pipe

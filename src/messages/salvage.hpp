@@ -10,7 +10,7 @@
 
 namespace paraes::detail {
 
-// What is left of a truncated message: its complete segments, then perhaps a cut one with at least
+// The rest of a truncated message: its complete segments, then perhaps a cut one with at least
 // the size of a tag.
 struct Truncated {
   SegmentLayout::Extent extent;
