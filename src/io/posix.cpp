@@ -70,7 +70,7 @@ void fail(std::string_view verb, std::string_view name, int error) {
   if (error == ENOSPC) text += "; free some space, or write to another file system";
   if (error == EDQUOT) text += "; delete files, or write where you have no quota or a larger one";
   if (error == EFBIG)
-    text += "; the file system or the limit of the shell (ulimit -f) is too small";
+    text += "; the limit of the file system or of the shell (ulimit -f) is too low";
   throw IoError(text, error);
 }
 

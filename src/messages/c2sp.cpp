@@ -206,7 +206,7 @@ std::array<std::uint8_t, Preface::bytes> Preface::encode() const {
 
 SecretBytes scrypt_input_key(const Preface& preface, Bytes passphrase) {
   if (preface.kdf != Kdf::scrypt) {
-    throw InvalidArgument("the message was encrypted with a key, not with a passphrase");
+    throw InvalidArgument("the message needs a key: its preface has no scrypt parameters");
   }
   SecretBytes key(preface.key_bits / 8);
   scrypt(passphrase, preface.kdf_salt, preface.scrypt_log2n, key.span());
