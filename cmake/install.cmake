@@ -1,4 +1,5 @@
-# cmake --install: the library, its headers and find_package(paraes); the command where it is built.
+# cmake --install: the library, its headers, the files for find_package(paraes), and the commands that
+# are built.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/paraes)

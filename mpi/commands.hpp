@@ -99,7 +99,7 @@ struct EnumTraits<SegmentCipher::Nonces> {
 
 template <class Archive, MaybeConst<SegmentLayout> T>
 void serialize(Archive& archive, T& layout) {
-  archive(layout.header_bytes, layout.first_bytes, layout.segment_bytes, layout.most_segments,
+  archive(layout.header_bytes, layout.first_bytes, layout.segment_bytes, layout.max_segments,
           layout.last);
 }
 

@@ -9,7 +9,7 @@
 namespace paraes::bench {
 namespace {
 
-void spread(unsigned ranges, RunRef body) {
+void spread(unsigned ranges, TaskRef body) {
   const auto count = static_cast<int>(ranges);
 #pragma omp parallel for num_threads(count) schedule(static, 1)
   for (int range = 0; range < count; ++range) body(static_cast<unsigned>(range));
@@ -28,7 +28,7 @@ void OpenMpCase::lead_in() {
   constexpr std::chrono::milliseconds long_enough(5);
   const auto end = std::chrono::steady_clock::now() + long_enough;
   do {
-    spread(static_cast<unsigned>(row().threads), RunRef([](unsigned) {}));
+    spread(static_cast<unsigned>(row().threads), TaskRef([](unsigned) {}));
   } while (std::chrono::steady_clock::now() < end);
   MemoryCase::lead_in();
 }

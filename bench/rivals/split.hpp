@@ -36,7 +36,7 @@ class Split {
     chains_.resize(ranges());
   }
 
-  [[nodiscard]] unsigned ranges() const { return executor_.runs_for(granules_, min_granules_); }
+  [[nodiscard]] unsigned ranges() const { return executor_.ranges_for(granules_, min_granules_); }
 
   // Calls body(range, from, bytes, iv) for each range, concurrently. `iv` is the block that CBC
   // starts with, or the first counter block in CTR.

@@ -1,12 +1,14 @@
 // AES modes over host memory.
 //
 // Common to all classes here:
-//   sizes      are bytes; keys are 16, 24 or 32 bytes (XTS: 32 or 64, two halves);
-//   alignment  none is needed, and any works;
-//   aliasing   `out` is `in` itself or does not overlap it; a partial overlap is InvalidArgument;
-//   errors     InvalidArgument names the clause of the standard; nothing is written then;
-//   threads    one object serves one caller at a time; with Execution::threads > 1 it spreads the
-//              work itself;
+//   sizes      in bytes; a key has 16, 24 or 32 (XTS: 32 or 64, two halves);
+//   alignment  buffers need none;
+//   aliasing   `out` has the size of `in`, and is `in` itself or does not overlap it;
+//   errors     InvalidArgument if a size, key or buffer breaks a rule: nothing is written, and the
+//              message names the clause where the rule is a standard's. Constructors throw
+//              UnknownKernel or Unavailable for a kernel or device that cannot be used. A GPU that
+//              fails is DeviceError, which leaves `out` unspecified;
+//   threads    one caller at a time; the object spreads its work over Execution::threads threads;
 //   secrets    round keys, hash keys and copies of keys are zeroised on destruction.
 #pragma once
 
@@ -32,26 +34,27 @@ using MutableBytes = std::span<std::uint8_t>;
 
 enum class Direction { encrypt, decrypt };
 
-// How the work is done: which kernel (see select_kernel), on how many threads (0: every core that
-// this process may use), and on which device.
-//
-// device: empty, "auto" or "cpu"; or GPUs: "cuda", "hip" or "opencl", with ":N" or ":N+M" (several
-// as one). The rest is for GPUs. What a GPU has no part in (ends of a message that are no whole
-// block, CBC encryption, which is serial) the CPU does with its own constant-time kernel.
+// How and where the work is done.
 struct Execution {
-  std::string kernel = {};
-  int threads = 1;
+  std::string kernel = {};  // see select_kernel
+  int threads = 1;          // of the CPU, up to 4096; 0: as many as available_cores()
+  // "cpu", "auto" or empty for the CPU; "cuda", "hip" or "opencl" for the first GPU of a runtime,
+  // "cuda:1" for another one, "cuda:0+1" for several that work as one device. Work that a GPU
+  // cannot do (CBC encryption, which is serial, and partial blocks) is done by the CPU's
+  // constant-time kernel.
   std::string device = {};
-  bool allow_leaky = false;  // let `auto` take a kernel that looks tables up
+
+  // The rest is for GPUs.
+  bool allow_leaky = false;  // `auto` may select a kernel that uses lookup tables
   Transfer transfer = Transfer::staged;
   KeyExpansion key_expansion = KeyExpansion::host;
-  std::uint64_t device_memory = 0;  // bytes to use on each GPU at most; 0: what is free
-  // Off: a GPU copies, computes and copies back one launch at a time, so that the phases of
-  // take_device_times() are disjoint, as in the papers.
+  std::uint64_t device_memory = 0;  // upper bound in bytes for each GPU; 0: its free memory
+  // False: a GPU copies, computes and copies back one launch at a time. The phases of
+  // take_device_times() are then disjoint, as in the papers.
   bool overlap = true;
-  // What a GPU fails to do (it is missing, lost, or out of memory), the CPU does: of GCM and of
-  // segments, whatever had not arrived; of the other modes, all if the GPU cannot be opened.
-  // Without it, failures are exceptions.
+  // The CPU takes over from a GPU that is missing, lost or out of memory. In GCM and for segments
+  // it does whatever the GPU has not finished; in the other modes it does everything, and only if
+  // the GPU cannot be opened. All other failures are exceptions.
   bool fall_back = false;
 };
 
@@ -62,21 +65,21 @@ class XtsCipher;
 class GcmCipher;
 }  // namespace detail
 
-// What every mode object can say of itself.
+// Properties that all modes have.
 class Cipher {
  public:
   virtual ~Cipher() = default;
   Cipher(const Cipher&) = delete;
   Cipher& operator=(const Cipher&) = delete;
 
-  [[nodiscard]] std::string_view kernel() const noexcept;  // the one that runs, never "auto"
+  [[nodiscard]] std::string_view kernel() const noexcept;  // the selected one, never "auto"
   [[nodiscard]] std::string device() const;                // "cpu", "cuda:0", "opencl:0+1"
   [[nodiscard]] int threads() const noexcept;
 
-  // Why the CPU did something in place of GPUs, with Execution::fall_back; empty if it did not.
+  // Why the CPU took over from the GPU (Execution::fall_back); empty if it did not.
   [[nodiscard]] std::string fallback() const;
 
-  // What GPUs have spent on it since the last call; all zero on a CPU.
+  // Busy time of the GPUs since the last call; all zero on a CPU.
   [[nodiscard]] PhaseTimes take_device_times() const;
 
  protected:
@@ -88,12 +91,13 @@ class Cipher {
   [[nodiscard]] virtual const detail::DeviceCipher& on_device() const noexcept = 0;
 };
 
-// SP 800-38A section 6.1. Equal blocks show: for tests and for the laboratory.
+// SP 800-38A section 6.1. Equal plaintext blocks give equal ciphertext blocks: use it for tests and
+// measurements only.
 class Ecb final : public Cipher {
  public:
   explicit Ecb(Bytes key, const Execution& execution = {});
 
-  // in.size() is a multiple of 16 and equals out.size(); zero is fine.
+  // in.size() is a multiple of 16; zero is allowed (SP 800-38A section 5.2).
   void encrypt(Bytes in, MutableBytes out);
   void decrypt(Bytes in, MutableBytes out);
 
@@ -103,15 +107,16 @@ class Ecb final : public Cipher {
   std::shared_ptr<const detail::BlockCipher> cipher_;
 };
 
-// SP 800-38A section 6.2, without padding. Successive calls continue one message. Encryption is
-// serial by definition (each block needs the one before); decryption is parallel.
+// SP 800-38A section 6.2, without padding: sizes are multiples of 16. Successive calls continue one
+// message. Encryption is serial, because each block needs the one before it; decryption is
+// parallel.
 class Cbc final : public Cipher {
  public:
   Cbc(Bytes key, Bytes iv, const Execution& execution = {});  // iv: 16 bytes
 
   void encrypt(Bytes in, MutableBytes out);
   void decrypt(Bytes in, MutableBytes out);
-  void reset(Bytes iv);  // starts a new message
+  void reset(Bytes iv);  // starts a new message; iv: 16 bytes
 
  private:
   [[nodiscard]] const detail::DeviceCipher& on_device() const noexcept override;
@@ -120,14 +125,14 @@ class Cbc final : public Cipher {
   std::array<std::uint8_t, block_bytes> chain_{};
 };
 
-// SP 800-38A section 6.5 with the whole 16-byte block as a big-endian counter modulo 2^128.
-// Encryption and decryption are the same. Successive calls of any length continue one stream.
+// SP 800-38A section 6.5; the whole 16-byte block is a big-endian counter modulo 2^128. Encryption
+// and decryption are the same operation. Successive calls of any size continue one stream.
 class Ctr final : public Cipher {
  public:
   Ctr(Bytes key, Bytes counter, const Execution& execution = {});  // counter: 16 bytes
 
   void process(Bytes in, MutableBytes out);
-  void seek(std::uint64_t offset);  // the next byte processed is at `offset` of the stream
+  void seek(std::uint64_t offset);  // process continues at byte `offset` of the stream
 
  private:
   [[nodiscard]] const detail::DeviceCipher& on_device() const noexcept override;
@@ -137,17 +142,18 @@ class Ctr final : public Cipher {
   std::uint64_t offset_ = 0;
 };
 
-// SP 800-38E (IEEE 1619) with ciphertext stealing. A message is a run of data units of
-// `unit_bytes` bytes (16 to 2^24); unit u has the tweak `first_unit` + u, a 16-byte little-endian
-// integer modulo 2^128. The last unit may be shorter; a rest of under 16 bytes is joined to the
-// unit before it.
+// SP 800-38E (IEEE 1619) with ciphertext stealing. A message is a sequence of data units of
+// `unit_bytes` bytes (16 to 2^24). Unit u has the tweak `first_unit` + u, a 16-byte little-endian
+// integer modulo 2^128. The last unit may be shorter; a remainder of less than 16 bytes belongs to
+// the unit before it.
 class Xts final : public Cipher {
  public:
-  // key: 32 bytes (AES-128) or 64 (AES-256), halves that differ (SP 800-38E, FIPS 140-3 IG C.I).
+  // key: 32 bytes (AES-128) or 64 (AES-256), in two halves that differ (FIPS 140-3 IG C.I).
   // unit_bytes = 0: every call is one data unit.
   explicit Xts(Bytes key, std::size_t unit_bytes = 4096, const Execution& execution = {});
 
-  // At least 16 bytes; a unit at most max_xts_unit_bytes.
+  // first_unit: 16 bytes. in: at least 16 bytes (IEEE 1619 section 5.1), and no unit larger than
+  // max_xts_unit_bytes.
   void encrypt(Bytes first_unit, Bytes in, MutableBytes out);
   void decrypt(Bytes first_unit, Bytes in, MutableBytes out);
 
@@ -158,17 +164,17 @@ class Xts final : public Cipher {
   std::size_t unit_bytes_;
 };
 
-// SP 800-38D.
+// SP 800-38D. Associated data has at most 2^61 - 1 bytes, and a text at most 2^36 - 32 (section
+// 5.2.1.1).
 class Gcm final : public Cipher {
  public:
   explicit Gcm(Bytes key, const Execution& execution = {});
 
-  // nonce: 12 bytes, never twice under one key; tag: 16 bytes; in: at most 2^36 - 32 bytes
-  // (section 5.2.1.1).
+  // nonce: 12 bytes, never used twice under one key (section 8.2); tag: 16 bytes.
   void encrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, MutableBytes tag);
 
-  // nonce: 1 byte or more; tag: 4, 8, 12, 13, 14, 15 or 16 bytes (section 5.2.1.2). Throws
-  // IntegrityError if the tag does not match; `out` is all zero then.
+  // nonce: at least 1 byte; tag: 4, 8, 12, 13, 14, 15 or 16 bytes (section 5.2.1.2). If the tag
+  // does not match, fills `out` with zeros and throws IntegrityError.
   void decrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag);
 
  private:

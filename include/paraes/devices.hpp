@@ -8,43 +8,46 @@
 
 namespace paraes {
 
-// What a device is, or why it cannot be used.
+// A device and its properties, or the reason why it cannot be used.
 struct DeviceInfo {
   std::string id;    // "cpu", "cuda:0", "hip:1", "opencl:0"; "cuda" if the runtime is absent
   std::string name;  // of the chip
-  std::uint64_t memory_bytes = 0;  // all of it
-  std::string driver;              // its version
-  std::string compiler;            // what compiles programs on this machine; empty if nothing does
-  std::string target;  // what programs are compiled for: "sm_90", "gfx90a"; OpenCL: the name
-  std::uint32_t processors = 0;    // multiprocessors, compute units, cores
-  std::uint64_t shared_bytes = 0;  // most shared memory of one group of threads
-  std::uint32_t max_threads = 0;   // most threads in one group
+  std::uint64_t memory_bytes = 0;  // in total, used or free
+  std::string driver;              // version of the driver
+  std::string compiler;          // compiler of GPU programs on this machine; empty if there is none
+  std::string target;            // compilation target: "sm_90", "gfx90a"; OpenCL: the device's name
+  std::uint32_t processors = 0;  // multiprocessors, compute units, cores
+  std::uint64_t shared_bytes = 0;  // maximum shared memory of a thread block (work-group)
+  std::uint32_t max_threads = 0;   // maximum threads in a thread block
   bool is_cpu = false;             // the CPU, also as an OpenCL device
-  std::string bus;                 // where it is plugged in: "0000:17:00.0"; empty if unknown
-  std::string same_as;  // the id of the same GPU through another runtime, which `auto` takes
+  std::string bus;                 // PCI address, "0000:17:00.0"; empty if unknown
+  std::string same_as;  // id of the same GPU in CUDA or HIP, which is preferred; empty if none
   bool available = false;
-  std::string reason;  // empty if available, else what is missing and what to do
+  std::string reason;  // if not available: what is missing and what to do
 };
 
-// How data reaches a GPU: by copies to its memory and back, or by kernels that read and write the
-// host's memory.
-enum class Transfer { staged, mapped };
+// How data reaches a GPU.
+enum class Transfer {
+  staged,  // copied to device memory and back
+  mapped,  // kernels read and write pinned host memory
+};
 
-// Where round keys are made.
+// Where the key schedule is computed.
 enum class KeyExpansion { host, device };
 
-// The CPU, then every GPU of every runtime, then a row for each runtime that is absent.
+// The CPU, then the devices of CUDA, HIP and OpenCL, in this order. A runtime that is absent has
+// one entry, whose `reason` says why.
 [[nodiscard]] std::vector<DeviceInfo> devices();
 
-// Throws InvalidArgument if `device` is none of the names that Execution takes, Unavailable if it
-// is not there.
+// Throws InvalidArgument if `device` is not a name that Execution::device accepts, UnknownDevice if
+// its runtime does not see it, Unavailable if the runtime is missing.
 void require_device(std::string_view device);
 
-// Compiles the programs of the GPU kernel `kernel` for `target` ("sm_90", "gfx90a"), without a GPU,
-// into files of `folder`, and returns their paths: one or two, the second for launches with many
-// keys. Processes that have the folder in PARAES_PROGRAM_PATH find them there. Throws
-// InvalidArgument for a target or kernel that is not known, Unavailable if the compiler is not
-// installed, IoError if a file cannot be written.
+// Compiles the GPU programs of `kernel` for `target` ("sm_90", "gfx90a"), without a GPU, writes
+// them to files in `folder`, and returns the paths: one, or two if launches with many keys have a
+// program of their own. Processes with this folder in PARAES_PROGRAM_PATH use the files. Throws
+// InvalidArgument for an unknown target or kernel, Unavailable if the compiler is not installed,
+// IoError if a file cannot be written.
 std::vector<std::string> prepare_programs(std::string_view kernel, std::string_view target,
                                           const std::string& folder);
 

@@ -1,4 +1,4 @@
-// Errors thrown by the library. Nothing here prints, exits or aborts: callers translate.
+// Errors thrown by the library, which never prints, exits or aborts.
 #pragma once
 
 #include <cstdint>
@@ -8,25 +8,26 @@
 
 namespace paraes {
 
-// Base of every exception that the library throws on purpose.
+// Base class of the library's exceptions. Functions may also throw std::bad_alloc.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// An argument breaks a contract or a limit of a standard; the message names the clause.
+// An argument breaks a rule of an interface or of a standard. The message names the clause of the
+// standard.
 class InvalidArgument : public Error {
  public:
   using Error::Error;
 };
 
-// There is no kernel of the name that was asked for; the message lists those that there are.
+// No CPU kernel has the requested name. The message lists the kernels.
 class UnknownKernel : public InvalidArgument {
  public:
   UnknownKernel(const std::string& what, std::string name, std::string source)
       : InvalidArgument(what), name_(std::move(name)), source_(std::move(source)) {}
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  // The environment variable that has the name; empty: the caller asked for it.
+  // The environment variable that named it; empty if the caller did.
   [[nodiscard]] const std::string& source() const noexcept { return source_; }
 
  private:
@@ -34,14 +35,14 @@ class UnknownKernel : public InvalidArgument {
   std::string source_;
 };
 
-// A kernel or device was asked for by name and this machine cannot run it.
+// This machine cannot run the requested kernel or device.
 class Unavailable : public Error {
  public:
   using Error::Error;
 };
 
-// A device was asked for whose runtime is there and does not see it; devices() lists those that it
-// sees.
+// The runtime of the requested device is installed but does not see the device. devices() lists the
+// devices that it sees.
 class UnknownDevice : public Unavailable {
  public:
   UnknownDevice(const std::string& device, const std::string& why)
@@ -53,8 +54,8 @@ class UnknownDevice : public Unavailable {
   std::string device_;
 };
 
-// A GPU's program is neither prepared nor cached, and no compiler is installed that makes it.
-// prepare_programs() on another machine does, for target().
+// A GPU program is neither prepared nor cached, and its compiler is not installed.
+// prepare_programs() can compile it for target() on another machine.
 class MissingProgram : public Unavailable {
  public:
   MissingProgram(const std::string& what, const std::string& target)
@@ -65,25 +66,25 @@ class MissingProgram : public Unavailable {
   std::string target_;
 };
 
-// A call to a GPU's runtime failed: the message has the call, the name of its code, and the number.
+// A call to a GPU runtime failed. The message has the call, and the name and number of its error.
 class DeviceError : public Error {
  public:
   using Error::Error;
 };
 
-// The same, because the device has no memory left.
+// A call to a GPU runtime failed because the device has too little free memory.
 class OutOfMemory : public DeviceError {
  public:
   using DeviceError::DeviceError;
 };
 
-// The data is not intact: a tag, a padding or a length does not check.
+// The data is not intact: a tag, a padding or a length is wrong.
 class IntegrityError : public Error {
  public:
   using Error::Error;
 };
 
-// A file that prepare_programs() made is damaged, or another version made it.
+// A file from prepare_programs() is damaged, or another version of paraes wrote it.
 class DamagedProgram : public IntegrityError {
  public:
   DamagedProgram(const std::string& path, const std::string& why)
@@ -101,9 +102,10 @@ class BadSegment : public IntegrityError {
              bool key_fits)
       : IntegrityError(what), segment_(segment), plain_offset_(plain_offset), key_fits_(key_fits) {}
   [[nodiscard]] std::uint64_t segment() const noexcept { return segment_; }
-  // Of its first byte, in the plaintext.
+  // Offset of the segment's first byte in the plaintext.
   [[nodiscard]] std::uint64_t plain_offset() const noexcept { return plain_offset_; }
-  // Whether the message has shown by then that the key is right: the data is damaged.
+  // True if the key is known to be right, so that the data must be damaged. False if the key or the
+  // associated data may be wrong instead.
   [[nodiscard]] bool key_fits() const noexcept { return key_fits_; }
 
  private:
@@ -119,13 +121,13 @@ class NotSalted : public IntegrityError {
 };
 
 // The header of a message does not match the key, the passphrase or the context: one of them is
-// wrong, or the header is damaged. Nothing is known of the data behind it.
+// wrong, or the header is damaged. The data after the header has not been checked.
 class WrongKey : public Error {
  public:
   using Error::Error;
 };
 
-// The operating system refused to read or write; code() is its errno.
+// The operating system reported an error, code() (an errno), or a file changed while it was read.
 class IoError : public Error {
  public:
   IoError(const std::string& what, int code) : Error(what), code_(code) {}

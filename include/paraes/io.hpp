@@ -1,9 +1,10 @@
-// Where bytes come from and where they go: files and pipes, over POSIX calls.
+// Sources and sinks of bytes: files and pipes, over POSIX calls.
 //
 // Common to all classes here:
-//   sizes      are bytes, and so are offsets;
-//   errors     IoError with the system's errno and the name of the file. A read or write that a
-//              signal interrupts, or that moves fewer bytes than were asked for, goes on by itself;
+//   sizes      and offsets are in bytes; buffers need no alignment;
+//   errors     IoError with the system's errno and the name of the file. A read or write that is
+//              interrupted by a signal or incomplete is continued;
+//   names      that are passed with a descriptor are used in error messages only;
 //   threads    read and write are for one caller at a time; read_at and write_at for any number.
 #pragma once
 
@@ -27,7 +28,7 @@
 
 namespace paraes {
 
-// A descriptor that is closed with the object. Movable, not copyable.
+// Owns a file descriptor and closes it on destruction. Movable, not copyable.
 class Descriptor {
  public:
   Descriptor() noexcept = default;
@@ -41,8 +42,8 @@ class Descriptor {
   [[nodiscard]] int get() const noexcept { return number_; }
   [[nodiscard]] int release() noexcept;
 
-  // Closes it now and returns the errno of that, 0 for none: some file systems report a failed
-  // write only here.
+  // Closes it now and returns the errno of close(2), or 0: some file systems report a failed write
+  // only then.
   int close() noexcept;
 
  private:
@@ -53,40 +54,40 @@ class Source {
  public:
   virtual ~Source() = default;
 
-  // The next bytes in order. Fills `buffer` unless the input ends first; fewer bytes than asked
-  // for, or none, mean the end.
+  // Fills `buffer` with the next bytes, and returns how many there were: fewer than buffer.size()
+  // only at the end of the input.
   virtual std::size_t read(MutableBytes buffer) = 0;
 
-  // How many bytes are left, by the size that the source had when it was opened. Unknown for a
-  // pipe. A file may grow or shrink since: only the end that read finds counts.
+  // How many bytes are left, by the size when the source was opened; nothing for a pipe. A file may
+  // have changed since, so the end is where read() finds it.
   [[nodiscard]] virtual std::optional<std::uint64_t> remaining() const = 0;
 
-  // Makes a read that waits for data on another thread, and every later one, throw IoError with
-  // ECANCELED. Does nothing where reads do not wait for others.
+  // Makes later reads, and one in which another thread waits for data, throw IoError with
+  // ECANCELED. Does nothing for sources whose reads never wait, such as files.
   virtual void cancel() noexcept {}
 
-  // For after the last read: throws IoError if the source has changed since it was opened, so that
-  // what was read may be a mixture of old and new. A pipe cannot change.
+  // To be called after the last read: throws IoError if the source has changed since it was opened,
+  // so that the bytes read may be a mixture of old and new ones. A pipe never changes.
   virtual void check_unchanged() const {}
 };
 
 // A source that can be read at any offset.
 class PositionalSource : public Source {
  public:
-  // Fills `buffer` from `offset` on unless the source ends first; returns how many bytes there
-  // were.
+  // Fills `buffer` with the bytes from `offset` on, and returns how many there were: fewer than
+  // buffer.size() only at the end of the source.
   [[nodiscard]] virtual std::size_t read_at(std::uint64_t offset, MutableBytes buffer) const = 0;
 
-  // Its size when it was opened.
+  // The size when the source was opened.
   [[nodiscard]] virtual std::uint64_t size() const noexcept = 0;
 
-  [[nodiscard]] virtual const std::string& name() const noexcept = 0;  // for errors
+  [[nodiscard]] virtual const std::string& name() const noexcept = 0;
 
-  // Here: throws if there is a byte behind size().
+  // Throws if there are bytes after size().
   void check_unchanged() const override;
 };
 
-// Fills `buffer` from `offset` on. Throws IoError if the source has become too short for that.
+// Fills `buffer` with the bytes from `offset` on. Throws IoError if the source ends before.
 void read_exactly(const PositionalSource& source, std::uint64_t offset, MutableBytes buffer);
 
 class Sink {
@@ -96,17 +97,17 @@ class Sink {
   // Appends all of `data`.
   virtual void write(Bytes data) = 0;
 
-  // Says that the output is whole. Without it a file sink leaves nothing behind.
+  // Completes the output. A file sink that is destroyed without commit leaves no file.
   virtual void commit() = 0;
 };
 
-// A sink that can be written at any offset; bytes that nobody writes are zero.
+// A sink that can be written at any offset. Bytes that are never written are zero.
 class PositionalSink : public Sink {
  public:
   virtual void write_at(std::uint64_t offset, Bytes data) = 0;
 };
 
-// Which file it is, by whatever name, while it exists.
+// Identifies a file, under any name, as long as it exists.
 struct FileId {
   dev_t device = 0;
   ino_t inode = 0;
@@ -120,10 +121,10 @@ struct FileId {
   }
 };
 
-// Which file, and which contents as far as the file system tells. A program that writes through a
-// shared memory mapping, or sets the modification time back, can change contents without it. The
-// time of the last change of status (ctime) is left out: it changes when another hard link of the
-// file is removed.
+// Identifies a file and its contents, as far as size and modification time tell. A program can
+// change contents unnoticed if it writes through a shared memory mapping or resets the modification
+// time. The time of the last status change (ctime) is not compared, because removing another hard
+// link of the file changes it.
 struct FileVersion {
   FileId id;
   std::uint64_t size = 0;
@@ -137,12 +138,11 @@ struct FileVersion {
 // A regular file.
 class FileSource : public PositionalSource {
  public:
-  // Takes an open descriptor of a regular file; `name` is what errors call it.
+  // Takes an open descriptor of a regular file.
   FileSource(Descriptor descriptor, std::string name);
 
-  // Opens the regular file `path`, following symbolic links, for reading (O_RDONLY | O_CLOEXEC);
-  // errors call it `path`. Throws IoError with the errno of open(2). A FIFO of that name does not
-  // make it wait for a writer; reads of it fail.
+  // Opens the regular file `path` for reading, following symbolic links. Throws IoError with the
+  // errno of open(2). If `path` is a FIFO, it does not wait for a writer, and reads fail.
   [[nodiscard]] static FileSource open(const std::string& path);
 
   std::size_t read(MutableBytes buffer) override;
@@ -150,10 +150,10 @@ class FileSource : public PositionalSource {
   [[nodiscard]] std::size_t read_at(std::uint64_t offset, MutableBytes buffer) const override;
   [[nodiscard]] std::uint64_t size() const noexcept override { return version_.size; }
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
-  // Compares version() with what the file is now.
+  // Compares the file with version().
   void check_unchanged() const override;
 
-  // When it was opened.
+  // The version when the file was opened.
   [[nodiscard]] const FileVersion& version() const noexcept { return version_; }
 
  private:
@@ -163,8 +163,8 @@ class FileSource : public PositionalSource {
   std::uint64_t position_ = 0;
 };
 
-// Anything that can be read in order: a pipe, a terminal, a device, standard input (also where
-// that is a file, which starts at its present position then).
+// Anything that can be read in order: a pipe, a terminal, a device, or standard input. A file is
+// read from its present position on.
 class PipeSource : public Source {
  public:
   PipeSource(Descriptor descriptor, std::string name);
@@ -172,39 +172,39 @@ class PipeSource : public Source {
   std::size_t read(MutableBytes buffer) override;
   [[nodiscard]] std::optional<std::uint64_t> remaining() const override { return remaining_; }
   void cancel() noexcept override;
-  // Where standard input is a file.
+  // Throws only if the source is a file.
   void check_unchanged() const override;
 
  private:
   Descriptor descriptor_;
-  Descriptor cancelled_;  // an event to wait for beside the data; none for a file
+  Descriptor cancelled_;  // an eventfd that wakes a waiting read; none for a file
   std::string name_;
   std::optional<std::uint64_t> remaining_;
   std::optional<FileVersion> version_;  // of a file
 };
 
-// An open folder. What is reached from it is reached in this very folder, also when its name leads
-// elsewhere later: somebody may put a symbolic link in its place while a program runs.
+// An open folder. Files are opened relative to its descriptor, so that they are in this folder even
+// if somebody replaces its name by a symbolic link while the program runs.
 class Folder {
  public:
   // Follows symbolic links.
   explicit Folder(const std::string& path);
-  // Takes an open descriptor, O_PATH or any other; `name` is what errors call it.
+  // Takes an open descriptor, with O_PATH or without.
   Folder(Descriptor descriptor, std::string name);
 
-  // The folder or file `path` below this one: names with '/' between them, "" for the folder
-  // itself. None of them may be a symbolic link (IoError with ELOOP) or lead out (EXDEV). `flags`
-  // and `mode` are those of open(2).
+  // Opens the folder or file `path` below this one; "" is the folder itself. No component of the
+  // path may be a symbolic link (IoError with ELOOP) or lead out of the folder (EXDEV). `flags` and
+  // `mode` are those of open(2).
   [[nodiscard]] Folder open_folder(const std::string& path) const;
   [[nodiscard]] Descriptor open_file(const std::string& path, int flags, mode_t mode = 0) const;
 
-  // Makes the names in it permanent: a rename is on the disk only when the folder is. A folder that
-  // may be written but not read (mode 0300) cannot be synced, which is an error if it is `needed`.
+  // Syncs the folder, which makes a rename in it permanent. A folder that may be written but not
+  // read (mode 0300) cannot be synced: that is ignored unless `needed`.
   void sync(bool needed = false) const;
 
   [[nodiscard]] int descriptor() const noexcept { return descriptor_.get(); }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  // The name of `path` below it, for errors.
+  // The name of `path` below this folder, for error messages.
   [[nodiscard]] std::string name_of(const std::string& path) const;
 
  private:
@@ -212,29 +212,29 @@ class Folder {
   std::string name_;
 };
 
-// Whether a file of this name is, or was, the temporary of a FileSink, on whatever host.
+// Whether `name` is that of a temporary file of a FileSink, on any host.
 [[nodiscard]] bool is_temporary_name(std::string_view name) noexcept;
 
-// The permission bits of an open file. Where it has an access control list, those of its group are
-// the group's own and not, as stat has them, the most that anybody in the list may do.
+// The permission bits of an open file. If it has an access control list, the group bits are those
+// of the owning group's entry, whereas `status` has the list's mask in their place.
 [[nodiscard]] mode_t permissions(int descriptor, const struct stat& status) noexcept;
 
-// The folder that holds `path`, and the last name of `path`.
+// The path up to the last '/', or "." if there is none; and the name after it.
 [[nodiscard]] std::string folder_of(const std::string& path);
 [[nodiscard]] std::string file_name_of(const std::string& path);
 
-// A part of a file that another process has made and will name. Its commit says that what was
-// written is on its way to where that process can see it, and names nothing.
+// A file that another process has created and will commit. commit() only syncs what was written, so
+// that the other process sees it.
 class SharedSink : public PositionalSink {
  public:
-  // `name` is what errors call it. Throws IoError if there is no such file.
+  // Opens the existing file `path`; error messages call it `name`.
   SharedSink(const std::string& path, std::string name);
 
   void write(Bytes data) override;
   void commit() override;
   void write_at(std::uint64_t offset, Bytes data) override;
 
-  // By which the processes compare that it is one file.
+  // Lets the processes check that they have the same file.
   [[nodiscard]] std::uint64_t inode() const;
 
  private:
@@ -243,48 +243,50 @@ class SharedSink : public PositionalSink {
   std::uint64_t position_ = 0;
 };
 
-// Temporaries that killed runs have left, and their removal. Reads each folder once, so that many
-// outputs in one folder cost one look. For any number of threads.
+// Removes temporary files that killed processes have left behind. Reads each folder only once,
+// however many outputs it gets. Any number of threads may use an object at once.
 class Leftovers {
  public:
-  // Removes those of the target `name` in `folder` that name this host and that nobody has locked.
+  // Removes the temporary files of the target `name` in `folder` that were made on this host and
+  // that no process has locked.
   void remove(const Folder& folder, const std::string& name);
 
  private:
   std::mutex mutex_;
-  std::set<FileId> folders_;                                          // that were read
+  std::set<FileId> folders_;                                          // already read
   std::multimap<std::pair<FileId, std::string>, std::string> found_;  // by folder and target
 };
 
-// A file that appears under its name only when it is whole. Until then its bytes are in a file of
-// the same folder without a name, which goes with the process, or, where the file system has no
-// such files, in one called `.NAME.HOST.PROCESS.RANDOM.paraes-tmp`, which its owner alone can read
-// and which is locked (flock). commit sets owner, mode and time, syncs the file, gives it its name
-// and syncs the folder. A sink that is destroyed before that leaves nothing. Temporaries that
-// killed runs on this host left for the same target are removed.
+// A file that gets its name only when it is complete. Until then the data is in an unnamed file of
+// the same folder (O_TMPFILE), which the system removes when the process ends. Where the file
+// system has no unnamed files, it is in `.NAME.HOST.PROCESS.RANDOM.paraes-tmp`, which only the
+// owner can read and which is locked with flock(2). A sink that is destroyed before commit removes
+// its file. Temporary files that killed processes on this host left for the same target are removed
+// first.
 class FileSink : public PositionalSink {
  public:
   struct Options {
-    // Replace an existing target; else that is InvalidArgument. The owner and the group of a
-    // regular file are kept; where that is not permitted, nobody but the owner gets access.
+    // Replace an existing target; without it, an existing target is InvalidArgument. A regular
+    // file's owner and group are kept; if that is not permitted, only the owner gets access.
     bool overwrite = false;
-    mode_t mode = 0600;                // of the finished file, not changed by the umask
-    bool narrow = false;               // mode is also limited by that of a replaced regular file
-    std::optional<timespec> modified;  // its modification time; now if not given
-    bool named = false;                // the temporary has a name, so that others can write too
+    mode_t mode = 0600;                // of the finished file; the umask does not apply
+    bool narrow = false;               // clear the bits that a replaced regular file did not have
+    std::optional<timespec> modified;  // modification time; if not set, the time of writing
+    bool named = false;                // the temporary file has a name, so that others can open it
     bool needs_sync = false;           // see Folder::sync
-    bool sync_folder = true;           // else the caller syncs it, once for many files
-    Leftovers* leftovers = nullptr;    // shared by many sinks; the sink's own if not given
-    // Is told the name of the temporary and the descriptor of its folder just before it is made,
-    // and an empty string when there is none any more: for callers that must remove it when a
+    bool sync_folder = true;           // if false, the caller syncs it, once for many files
+    Leftovers* leftovers = nullptr;    // shared with other sinks; if not set, the sink uses its own
+    // Called with the folder's descriptor and the name of the temporary file just before it is
+    // created, and with an empty name once it no longer exists. Callers can thus remove it when a
     // signal ends the process.
     std::function<void(int folder, const std::string& name)> on_temporary;
   };
 
-  // The target `name` in `folder`; errors call it folder->name_of(name), or `shown`.
+  // The target is `name` in `folder`. Error messages call it `shown`, or folder->name_of(name) if
+  // that is empty.
   FileSink(std::shared_ptr<const Folder> folder, std::string name, Options options,
            std::string shown = {});
-  // Follows symbolic links in all but the last name of `path`.
+  // Follows symbolic links in all components of `path` except the last one.
   FileSink(const std::string& path, Options options);
   FileSink(FileSink&&) = delete;
   FileSink& operator=(FileSink&&) = delete;
@@ -292,18 +294,20 @@ class FileSink : public PositionalSink {
 
   void write(Bytes data) override;
   void write_at(std::uint64_t offset, Bytes data) override;
+  // Calls prepare(), gives the file its name and syncs the folder.
   void commit() override;
 
-  // The part of commit that takes long: all but the name. Nothing may be written after it.
+  // Sets owner, mode and time and syncs the file: the slow part of commit. Nothing may be written
+  // afterwards.
   void prepare();
 
-  // The status of the target as it is now. Does not follow a symbolic link.
+  // The present status of the target, if it exists. Does not follow symbolic links.
   [[nodiscard]] std::optional<struct stat> target() const;
 
-  // The identity of the file. Not after commit.
+  // Identifies the file that is being written. Not to be called after commit.
   [[nodiscard]] FileId id() const;
 
-  // The path of the temporary, empty if it has no name.
+  // The path of the temporary file; empty if it has no name.
   [[nodiscard]] std::string temporary() const;
 
  private:
@@ -318,16 +322,16 @@ class FileSink : public PositionalSink {
 
   std::shared_ptr<const Folder> folder_;
   std::string name_;
-  std::string shown_;      // for errors
-  std::string temporary_;  // the name of the temporary; empty: it has none
+  std::string shown_;      // name in error messages
+  std::string temporary_;  // name of the temporary file; empty if it has none
   Options options_;
   Descriptor descriptor_;
   std::uint64_t position_ = 0;
   bool prepared_ = false;
 };
 
-// Anything that can be written in order: a pipe, a terminal, a device, standard output. What was
-// written stays, whatever happens later.
+// Anything that can be written in order: a pipe, a terminal, a device, or standard output. Bytes
+// that were written cannot be taken back.
 class PipeSink : public Sink {
  public:
   PipeSink(Descriptor descriptor, std::string name);
@@ -340,7 +344,7 @@ class PipeSink : public Sink {
   std::string name_;
 };
 
-// A large buffer for reading and writing: page-aligned, not initialised.
+// A large buffer for reading and writing: page-aligned and not initialised. Throws std::bad_alloc.
 class IoBuffer {
  public:
   explicit IoBuffer(std::size_t size);

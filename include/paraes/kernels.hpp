@@ -1,4 +1,4 @@
-// What this machine can run: CPU features and AES kernels.
+// AES kernels, and the CPU features that they need.
 #pragma once
 
 #include <string>
@@ -7,41 +7,46 @@
 
 namespace paraes {
 
-// Whether secrets can show in the time or the cache lines that a kernel touches.
+// Whether a kernel's timing or memory accesses can reveal secrets.
 enum class Timing {
   constant,  // no branch and no address depends on key or data
-  library,   // decided by the library that is called (OpenSSL picks its own code)
-  leaky,     // looks tables up with secret indices: for the laboratory, not for secrets
+  library,   // depends on code that a library selects (OpenSSL)
+  leaky,     // indexes tables with secrets: for measurements only
 };
 
 struct KernelInfo {
   std::string_view name;                // as in --kernel
-  std::string_view variant;             // which build of it runs ("avx512", …); empty if only one
+  std::string_view variant;             // the build that runs ("avx512", …); empty if only one
   std::vector<std::string_view> needs;  // CPU features, in the names of PARAES_CPU_MASK
   Timing timing = Timing::constant;
   bool available = false;
-  std::string reason;  // empty when available, else what the machine lacks
+  std::string reason;  // if not available: the CPU features that are missing
 };
 
-// Every kernel once, in the order in which `auto` prefers them. Throws InvalidArgument when
-// PARAES_CPU_MASK is not a list of feature names, or hides a feature but not those that need it.
+// Every CPU kernel once, in the order in which `auto` prefers them. Throws InvalidArgument if
+// PARAES_CPU_MASK has an unknown feature, or hides a feature but not those that build on it.
 [[nodiscard]] std::vector<KernelInfo> kernels();
 
-// The name of the kernel that runs for `request`: empty means PARAES_KERNEL if that is set, and
-// otherwise `auto`; `auto` is the fastest available constant-time kernel. Throws InvalidArgument
-// for a name that does not exist, Unavailable for a kernel that this machine cannot run.
+// The CPU kernel that `request` selects. An empty request is the value of PARAES_KERNEL if that is
+// set, else `auto`; `auto` is the fastest available constant-time kernel. Throws UnknownKernel for
+// a name that does not exist, Unavailable for a kernel that this machine cannot run.
 [[nodiscard]] KernelInfo select_kernel(std::string_view request);
 
-// The GPU kernels, and the same choice for a device as in Execution: on a GPU, `auto` is the
-// constant-time kernel unless allow_leaky says that nobody else uses the GPU. That the GPU is
-// there, and can run it, is found out only when a cipher is made.
+// Every GPU kernel once.
 [[nodiscard]] std::vector<KernelInfo> gpu_kernels();
+
+// The kernel that `request` selects on `device` (see Execution). On a GPU, `auto` is the fastest
+// constant-time kernel, or the fastest of all with allow_leaky, which is for GPUs that nobody else
+// uses; an unknown name is InvalidArgument. Whether the GPU exists and can run the kernel is
+// checked only when a cipher is constructed.
 [[nodiscard]] KernelInfo select_kernel(std::string_view request, std::string_view device,
                                        bool allow_leaky);
 
-// The CPU's name, and the features that the processor and the operating system both support and
-// PARAES_CPU_MASK does not hide. Only features that some kernel asks for are listed.
+// The CPU's name, "unknown" if it has none.
 [[nodiscard]] std::string cpu_model();
+
+// CPU features that the processor and the operating system support and PARAES_CPU_MASK does not
+// hide, as far as some kernel needs them.
 [[nodiscard]] std::vector<std::string_view> cpu_features();
 
 }  // namespace paraes

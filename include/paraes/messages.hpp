@@ -1,9 +1,10 @@
-// The authenticated formats: paraes (the default), c2sp and tink. docs/formats.md has the bytes.
+// The authenticated formats: paraes (the default), c2sp and tink. docs/formats.md specifies them.
 //
-// A Message is one message under one key, about to be written or about to be read. It is made from
-// keys, or from keys and the header of what was written, and says where segments lie and seals or
-// opens them. seal_message and open_message send whole messages from a source to a sink;
-// seal_messages and open_messages do many small ones in memory at once.
+// A Message represents one message under one key, to be encrypted or decrypted. new_*_message makes
+// one from a key, and open_*_message from a key and the header of an existing message. It knows the
+// position of each segment, and seals (encrypts) and opens (decrypts) segments. seal_message and
+// open_message process a whole message from a source to a sink; seal_messages and open_messages
+// process many small ones in memory at once. Sizes and offsets are in bytes.
 #pragma once
 
 #include <array>
@@ -24,8 +25,8 @@
 
 namespace paraes {
 
-// What the segments of one message are sealed with: all that another process needs to do some of
-// them. Secret.
+// The derived key and nonces of one message. Secret. Whoever has them can seal and open its
+// segments.
 struct SegmentKey {
   SecretBytes key;  // 16 or 32 bytes
   std::array<std::uint8_t, 12> base_nonce{};
@@ -34,23 +35,26 @@ struct SegmentKey {
 
 class Message {
  public:
-  // What a message is made of but its cipher. For formats, and for processes that share the work.
+  // Everything that defines a message except its cipher. Another process can make the same message
+  // from it.
   struct Parts {
     std::vector<std::uint8_t> header;
     SegmentLayout layout;
     SegmentKey secret;
-    bool commits = false;
+    bool commits = false;  // see commits()
   };
   Message(Parts parts, const Execution& execution);
 
   [[nodiscard]] const Parts& parts() const noexcept { return parts_; }
   [[nodiscard]] const SegmentLayout& layout() const noexcept { return parts_.layout; }
-  [[nodiscard]] Bytes header() const noexcept { return parts_.header; }  // up to segment 0
+  // The bytes in front of segment 0.
+  [[nodiscard]] Bytes header() const noexcept { return parts_.header; }
   [[nodiscard]] const SegmentCipher& cipher() const noexcept { return cipher_; }
   [[nodiscard]] unsigned key_bits() const noexcept {
     return static_cast<unsigned>(8 * parts_.secret.key.size());
   }
-  // Whether a wrong key shows in the header already. If not, it shows as a bad segment 0.
+  // Whether the header commits to the key, so that opening it detects a wrong key. If not, a wrong
+  // key makes segment 0 fail to authenticate.
   [[nodiscard]] bool commits() const noexcept { return parts_.commits; }
 
  private:
@@ -62,17 +66,20 @@ class Message {
 
 inline constexpr std::size_t c2sp_header_bytes = 56;
 
-// Where the segments lie behind a header of so many bytes. Needs no key.
+// The layout of a message with this header size. Needs no key.
 [[nodiscard]] SegmentLayout c2sp_layout(std::uint64_t header_bytes = c2sp_header_bytes);
 
-// key: 32 bytes (Cobblestone-256) or 16 (Cobblestone-128), uniformly random; else InvalidArgument.
-// context: at most max_c2sp_context_bytes, and the same to open.
-inline constexpr std::size_t max_context_bytes = 512;  // of paraes, and associated data of tink
-inline constexpr std::size_t max_c2sp_context_bytes = max_context_bytes + 32;  // and a preface
+// For paraes; also the limit for the associated data of tink.
+inline constexpr std::size_t max_context_bytes = 512;
+// Leaves room for a preface, with which the context of a paraes message begins.
+inline constexpr std::size_t max_c2sp_context_bytes = max_context_bytes + 32;
+
+// key: 32 bytes (Cobblestone-256) or 16 (Cobblestone-128), uniformly random. context: at most
+// max_c2sp_context_bytes; opening the message needs the same. Else InvalidArgument.
 [[nodiscard]] Message::Parts new_c2sp_message(Bytes key, Bytes context);
 
 // header: the first c2sp_header_bytes of the message. Throws WrongKey if the commitment does not
-// match, IntegrityError if the header is too short.
+// match, IntegrityError if the header has another size, InvalidArgument as new_c2sp_message does.
 [[nodiscard]] Message::Parts open_c2sp_message(Bytes header, Bytes key, Bytes context);
 
 // ---- paraes: a preface, then a c2sp message whose context begins with the preface ----
@@ -92,27 +99,33 @@ struct Preface {
   // For a passphrase, with a new salt. key_bits: 128 or 256; scrypt_log2n: 1 to 40.
   [[nodiscard]] static Preface for_passphrase(unsigned key_bits, unsigned scrypt_log2n);
 
-  // Throws IntegrityError that says which field of the 32 bytes is wrong.
+  // start: the first 32 bytes of the message. The message of the IntegrityError names the field
+  // that is wrong.
   [[nodiscard]] static Preface parse(Bytes start);
   [[nodiscard]] std::array<std::uint8_t, bytes> encode() const;
 };
 
 inline constexpr std::size_t paraes_header_bytes = Preface::bytes + c2sp_header_bytes;
 inline constexpr unsigned default_scrypt_log2n = 17;
-inline constexpr unsigned max_scrypt_log2n = 22;  // what readers should accept from strangers
+inline constexpr unsigned max_scrypt_log2n = 22;  // limit for messages from untrusted sources
 
-// Whether `start` begins like a paraes message, or is as much of such a beginning as fits in it.
+// Whether `start` begins with the magic bytes of the paraes format. If it is shorter than these:
+// whether they begin with `start`.
 [[nodiscard]] bool looks_like_paraes(Bytes start) noexcept;
 
-// The input key of a preface with Kdf::scrypt: 128 * 8 * 2^log2n bytes of memory and their time.
+// Derives the input key of a preface with Kdf::scrypt. Needs 2^(scrypt_log2n + 10) bytes of memory
+// while it runs: check scrypt_log2n of a preface from an untrusted source. InvalidArgument for a
+// preface without scrypt.
 [[nodiscard]] SecretBytes scrypt_input_key(const Preface& preface, Bytes passphrase);
 
-// context: at most max_context_bytes. input_key: the key itself, or what scrypt_input_key gave;
-// preface.key_bits / 8 bytes.
+// input_key: the key, or the result of scrypt_input_key; preface.key_bits / 8 bytes. context: at
+// most max_context_bytes. Else InvalidArgument.
 [[nodiscard]] Message::Parts new_paraes_message(const Preface& preface, Bytes input_key,
                                                 Bytes context);
 
-// header: the first paraes_header_bytes of the message.
+// header: the first paraes_header_bytes of the message. Throws WrongKey if the commitment does not
+// match or the message needs a key of another size, IntegrityError if the header is damaged or has
+// another size.
 [[nodiscard]] Message::Parts open_paraes_message(Bytes header, Bytes input_key, Bytes context);
 
 // ---- tink: Tink's AES-GCM-HKDF streaming AEAD ----
@@ -120,47 +133,53 @@ inline constexpr unsigned max_scrypt_log2n = 22;  // what readers should accept 
 enum class TinkHash { sha1, sha256, sha512 };
 
 struct TinkParameters {
-  std::uint64_t segment_bytes = 1 << 20;  // of ciphertext: derived_key_bytes + 25 to 2^31 - 1
+  std::uint64_t segment_bytes = 1 << 20;  // of ciphertext, derived_key_bytes + 25 to 2^31 - 1
   std::size_t derived_key_bytes = 32;     // 16 or 32
   TinkHash hash = TinkHash::sha256;
 
   [[nodiscard]] std::size_t header_bytes() const noexcept { return derived_key_bytes + 8; }
 };
 
-// Where the segments lie: needs no key. Throws InvalidArgument for parameters out of range.
+// The layout of a message with these parameters. Needs no key. Throws InvalidArgument for
+// parameters out of range.
 [[nodiscard]] SegmentLayout tink_layout(const TinkParameters& parameters);
 
-// key: the input key, at least 16 bytes and at least derived_key_bytes.
+// key: the input key, at least 16 bytes and at least derived_key_bytes. associated_data: at most
+// max_context_bytes. Else InvalidArgument.
 [[nodiscard]] Message::Parts new_tink_message(const TinkParameters& parameters, Bytes key,
                                               Bytes associated_data);
 
-// header: the first parameters.header_bytes() of the message. Throws IntegrityError if its length
-// byte is another. A wrong key shows only in segment 0.
+// header: the first parameters.header_bytes() of the message. Throws IntegrityError if it is
+// shorter or its length byte has another value. A wrong key is detected only by opening segment 0.
 [[nodiscard]] Message::Parts open_tink_message(const TinkParameters& parameters, Bytes header,
                                                Bytes key, Bytes associated_data);
 
 // ---- Whole messages ----
 
-// A part of the work on a message, the rest of which others do.
+// One of several processes that work on the same message.
 struct Share {
   unsigned index = 0;
   unsigned count = 1;
 };
 
 struct TransferOptions {
-  // How many threads read, compute and write; 0: every core that this process may use.
+  // Number of threads that compute; 0: as many as available_cores(). Each also reads and writes.
   int threads = 0;
-  // Off: one chunk at a time is read, computed on all threads, and written, as the papers did.
+  // False: reads one chunk, computes it on all threads and writes it, before the next one is read,
+  // as the papers did.
   bool overlap = true;
-  // Is told how many bytes of plaintext are done, by one thread at a time.
+  // Called with the number of plaintext bytes done so far, by one thread at a time.
   std::function<void(std::uint64_t)> progress;
-  // Of `count` contiguous runs of segments, the one with this index. With more than one, the source
-  // is a PositionalSource, the sink a PositionalSink or none, and share 0 writes the header;
-  // result.segments says how many this share did, the other numbers of a result are of the whole.
+  // The message is cut into share.count contiguous ranges of segments; process the one with number
+  // share.index. If count > 1, the source must be a PositionalSource and the sink a PositionalSink
+  // or nullptr, and the share with index 0 writes the header. TransferResult::segments is then the
+  // number of segments of this share; the other sizes of a result are those of the whole message.
   Share share;
-  // If set, does a run of segments in place of the message's cipher, in one of so many workers
-  // (0 up to `workers`), and may take long: all of them read, wait for it, and write at once.
-  std::function<void(unsigned worker, std::span<SegmentCipher::Segment> run)> compute;
+  // If set, called instead of the message's cipher for the segments of one chunk, by one of
+  // `workers` threads, numbered from 0. It may block, for example until another process has done
+  // the work: meanwhile the other workers read, compute and write. Must set Segment::intact when
+  // opening.
+  std::function<void(unsigned worker, std::span<SegmentCipher::Segment> segments)> compute;
   unsigned workers = 0;
 };
 
@@ -171,63 +190,66 @@ struct TransferResult {
   PhaseTimes times;
 };
 
-// Reads all that `source` has left, and writes `message`'s header and segments to `sink`. The
-// caller commits the sink: an exception means that the output is not whole. A source that is a
-// PositionalSource, and a sink that is a PositionalSink, are used at any offset by several threads;
-// others in order. Memory: a few MiB, or two segments if that is more. Throws IoError if a file
-// shrinks or grows meanwhile.
+// Reads the rest of `source`, and writes the message's header and segments to `sink`. The caller
+// commits the sink: an exception means that the output is incomplete. Several threads use a
+// PositionalSource or a PositionalSink at any offset; other sources and sinks are used in order.
+// Buffers take about 32 MiB in total, or two segments if that is more; with options.compute, every
+// worker has buffers for one chunk. Throws IoError if a file changes while it is read.
 TransferResult seal_message(Source& source, const Message& message, Sink& sink,
                             const TransferOptions& options = {});
 
-// A stretch of plaintext that could not be authenticated.
+// A range of the plaintext that could not be authenticated.
 struct BadRange {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
 };
 
 struct OpenOptions : TransferOptions {
-  // A part of the plaintext; only its segments are read. Needs a PositionalSource.
+  // The range of the plaintext to open; only its segments are read. Any other range than the whole
+  // needs a PositionalSource. InvalidArgument if the range ends after the plaintext.
   std::uint64_t offset = 0;
   std::optional<std::uint64_t> length;  // to the end if not given
-  // If set, segments that do not authenticate become zeros, and are listed here in order; without
-  // it the first of them is IntegrityError.
-  // Of one share among others, unsorted: finish_salvage makes the list of the whole.
+  // If set, segments that do not authenticate are written as zeros and listed here, in order. If
+  // not, the first of them is a BadSegment exception. If share.count > 1 the list has the segments
+  // of this share, in any order: see finish_salvage.
   std::vector<BadRange>* salvage = nullptr;
 };
 
 struct OpenResult : TransferResult {
-  bool empty_last = false;  // see SegmentLayout::Extent
-  // Of salvage: how many segments were intact, and whether the end is missing.
-  std::uint64_t intact = 0;
-  bool truncated = false;
+  bool empty_last = false;   // see SegmentLayout::Extent
+  std::uint64_t intact = 0;  // with salvage: the number of intact segments
+  bool truncated = false;    // with salvage: whether the end is missing
 };
 
-// Puts the bad ranges of all shares in order, and joins those that touch. `result` is that of one
-// share with the sum of `intact`, and `truncated` if one was. Throws IntegrityError if nothing was
-// intact, and the message does not commit to its key.
+// Sorts the bad ranges of all shares and joins adjacent ones. `result` must have the sum of all
+// shares' `intact`. Throws IntegrityError if that is zero and the message does not commit to its
+// key, which may be wrong then.
 void finish_salvage(const Message& message, const OpenResult& result, std::vector<BadRange>& bad);
 
-// Opens the message that `source` holds and writes its plaintext to `sink`, or nowhere if that is
-// nullptr. The source stands behind the header that `message` was opened with; a PositionalSource
-// holds the message from its offset 0 on. No byte reaches the sink before its segment is
-// authenticated; what a sink in order got before an IntegrityError is authentic, but not the whole.
+// Opens the message in `source` and writes its plaintext to `sink`; nullptr authenticates it only.
+// A PositionalSource holds the message from offset 0 on; from any other source, the header has
+// already been read. Segments are written only after they are authenticated. If IntegrityError is
+// thrown, a sink that is no PositionalSink has received a correct but incomplete plaintext. Memory
+// and errors as in seal_message.
 OpenResult open_message(Source& source, const Message& message, Sink* sink,
                         const OpenOptions& options = {});
 
 // ---- Many small messages in memory ----
 
-// One of them. `in` and `out` do not overlap.
+// One of many messages. `in` and `out` must not overlap.
 struct WholeMessage {
   const Message* message = nullptr;
-  Bytes in;          // the plaintext; to open: all that was sealed, header included
-  MutableBytes out;  // layout().sealed_bytes(in.size()), or extent_of(in.size()).plain_bytes
-  // Set by the functions below: why there is no such message. `out` is all zero then.
+  // To seal: the plaintext. To open: the sealed message, including its header.
+  Bytes in;
+  // To seal: layout().sealed_bytes(in.size()) bytes. To open: extent_of(in.size()).plain_bytes.
+  MutableBytes out;
+  // Set by the functions below if this message cannot be sealed or opened; `out` is all zero then.
   std::exception_ptr error;
 };
 
-// Seal and open what seal_message and open_message would, with all segments at once: see
-// SegmentCipher. A message that fails does not stop the others; what the device throws fails all,
-// and is thrown.
+// As seal_message and open_message, but for all segments of all messages at once, which GPUs need
+// to be fast: see SegmentCipher. A message that fails does not stop the others. An exception of the
+// device is thrown, and all outputs are zero then.
 void seal_messages(std::span<WholeMessage> list);
 void open_messages(std::span<WholeMessage> list);
 

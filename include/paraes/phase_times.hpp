@@ -1,5 +1,5 @@
-// Busy time of an operation by phase, in nanoseconds, summed over its threads and GPU queues: with
-// overlap, the sum of the phases may exceed the time that the operation took.
+// Busy time of an operation by phase, in nanoseconds, summed over its threads and GPU streams.
+// Where phases overlap, their sum may exceed the time that the operation took.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@ struct PhaseTimes {
   std::uint64_t kernel = 0;
   std::uint64_t device_to_host = 0;
   std::uint64_t write = 0;
-  std::uint64_t scatter = 0;  // sending chunks to other processes, and fetching them
-  std::uint64_t gather = 0;
+  std::uint64_t scatter = 0;  // sending chunks to other processes
+  std::uint64_t gather = 0;   // receiving chunks from other processes
 
   PhaseTimes& operator+=(const PhaseTimes& other) noexcept;
 };

@@ -1,5 +1,5 @@
-// Byte buffers for keys: in memory that is never swapped out nor dumped where the system allows,
-// and overwritten with zeros before that is given back.
+// Buffers for keys. Their memory is locked (never swapped out) and excluded from core dumps where
+// the system allows, and is overwritten with zeros before it is freed.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,16 @@
 
 namespace paraes {
 
-// Overwrites `bytes` bytes at `data` with zeros; the compiler may not remove it.
+// Overwrites `bytes` bytes at `data` with zeros. The compiler cannot remove the call.
 void secure_zero(void* data, std::size_t bytes) noexcept;
 
-// Compares two ranges of equal size in time that depends on their size alone. Ranges of different
-// sizes are unequal (the sizes are public).
+// Compares two ranges of equal size in a time that depends only on the size. Ranges of different
+// sizes are unequal; sizes are public.
 [[nodiscard]] bool constant_time_equal(std::span<const std::uint8_t> a,
                                        std::span<const std::uint8_t> b) noexcept;
 
-// A buffer of fixed size for keys and passphrases. Movable, not copyable; zeroised on
-// destruction and when moved over.
+// A buffer of fixed size for keys and passphrases. Movable, not copyable; zeroised on destruction
+// and before a move assignment replaces its contents. Constructors throw std::bad_alloc.
 class SecretBytes {
  public:
   SecretBytes() noexcept = default;

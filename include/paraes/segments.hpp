@@ -1,5 +1,5 @@
-// Messages cut into segments that are authenticated one by one: where the segments of a message
-// lie, and how one is sealed and opened. The authenticated formats (messages.hpp) are built on it.
+// Segments, the independently authenticated ranges of a message: their positions, and how to seal
+// (encrypt) and open (decrypt) them. The authenticated formats (messages.hpp) are built on these.
 #pragma once
 
 #include <array>
@@ -14,19 +14,19 @@ namespace paraes {
 
 inline constexpr std::size_t segment_tag_bytes = 16;
 
-// How the segments of a message follow each other. A sealed segment is as many bytes as its
-// plaintext and a tag of segment_tag_bytes. All numbers of bytes and of segments are exact up to
-// messages of 2^63 - 1 bytes.
+// The positions of a message's segments. A sealed segment is its plaintext's size plus
+// segment_tag_bytes for the tag. Results are exact for messages of up to 2^63 - 1 bytes.
 struct SegmentLayout {
-  // What the last segment may be. `shorter`: always shorter than a full one, and empty where the
-  // plaintext fills the one before it (C2SP). `any`: a full one too; only the empty message has an
-  // empty segment (Tink).
-  enum class Last { shorter, any };
+  // Size of the last segment.
+  enum class Last {
+    shorter,  // shorter than a full one; empty if the plaintext ends with a full segment (C2SP)
+    any,      // up to that of a full one; empty only if the plaintext is empty (Tink)
+  };
 
-  std::uint64_t header_bytes = 0;   // in front of segment 0
+  std::uint64_t header_bytes = 0;   // size of the header, which precedes segment 0
   std::uint64_t first_bytes = 0;    // plaintext of a full segment 0, at least 1
-  std::uint64_t segment_bytes = 0;  // plaintext of a full later one, at least 1
-  std::uint64_t most_segments = 0;
+  std::uint64_t segment_bytes = 0;  // plaintext of any other full segment, at least 1
+  std::uint64_t max_segments = 0;
   Last last = Last::shorter;
 
   // Offsets of segment `index` in the plaintext and in the sealed message, header included.
@@ -36,21 +36,22 @@ struct SegmentLayout {
   // The segment that holds the byte `offset` of the plaintext.
   [[nodiscard]] std::uint64_t segment_at(std::uint64_t offset) const noexcept;
 
-  // How many segments a plaintext of `bytes` bytes has, and its sealed size. Throws InvalidArgument
-  // if that is over most_segments.
+  // Number of segments, and size of the sealed message with its header, for a plaintext of `bytes`
+  // bytes. Throws InvalidArgument if it has more than max_segments.
   [[nodiscard]] std::uint64_t segments_of(std::uint64_t bytes) const;
   [[nodiscard]] std::uint64_t sealed_bytes(std::uint64_t bytes) const;
 
-  // What a sealed message of some size holds, if it is whole.
+  // The contents of a sealed message, computed from its size.
   struct Extent {
     std::uint64_t segments = 0;
     std::uint64_t plain_bytes = 0;
-    // Tink takes an empty last segment after a full one when reading, and never writes it.
+    // The last segment is empty and follows a full one. Tink's readers accept that, but its writers
+    // never produce it.
     bool empty_last = false;
   };
 
-  // Throws IntegrityError for a size that no message has: one that ends within the header, within a
-  // tag, or (C2SP) with a full segment.
+  // sealed_size includes the header. Throws IntegrityError for a size that no message has: one that
+  // ends within the header, within a tag, or (C2SP) with a full segment.
   [[nodiscard]] Extent extent_of(std::uint64_t sealed_size) const;
 };
 
@@ -69,44 +70,46 @@ struct SegmentNonces {
   [[nodiscard]] std::array<std::uint8_t, 12> nonce(std::uint64_t index, bool last) const noexcept;
 };
 
-// AES-GCM for the segments of messages: a key, nonces and no associated data. Unlike the other
-// ciphers, one object serves any number of threads at once.
+// AES-GCM (SP 800-38D) for the segments of one message: a key, nonces, and no associated data. Any
+// number of threads may use an object at once.
 class SegmentCipher final : public Cipher {
  public:
   using Nonces = SegmentNonces::Kind;
 
-  // key: 16 or 32 bytes; base_nonce: 12 bytes, of which prefixed uses 7. execution.threads spreads
-  // each single segment: leave it at 1 unless segments are large.
+  // key: 16 or 32 bytes; base_nonce: 12 bytes, of which `prefixed` uses 7. Each segment is spread
+  // over execution.threads threads: leave it at 1 unless segments are large.
   SegmentCipher(Bytes key, Bytes base_nonce, Nonces nonces, const Execution& execution);
 
-  // One segment. The sealed text has segment_tag_bytes bytes more than the plaintext; `in` and
-  // `out` do not overlap, except that both may begin at the same byte.
+  // The sealed text is segment_tag_bytes longer than the plaintext. `in` and `out` do not overlap,
+  // or begin at the same byte.
   struct Segment {
     std::uint64_t index = 0;
     bool last = false;
     Bytes in;
     MutableBytes out;
-    bool done = false;    // set by crypt; where it threw, others are as they were
-    bool intact = false;  // set when decrypting; if the tag does not match, `out` is all zero
+    // Set by crypt. If crypt throws, segments that are not done have an unspecified `out`.
+    bool done = false;
+    // Set by crypt when opening: whether the tag matches. If not, `out` is all zero.
+    bool intact = false;
   };
 
-  // Seals (SP 800-38D section 7.1) or opens (section 7.2) segments of one message. A GPU needs many
-  // at once to have enough to do; a CPU takes one after the other. Throws InvalidArgument for a
-  // segment whose sizes do not fit, before it does any.
+  // Seals (section 7.1) or opens (section 7.2) segments of one message. A GPU needs many segments
+  // per call to be busy; a CPU processes one after the other. Throws InvalidArgument if the sizes
+  // of a segment do not match, before it processes any.
   void crypt(Direction direction, std::span<Segment> segments) const;
 
-  // Seals or opens segments of several messages, each with its own cipher: those of one device go
-  // into one launch, which makes small messages worth a GPU. Segments of a message follow each
-  // other; `in` and `out` do not overlap.
+  // Seals or opens segments of several messages, each with its own cipher. Segments for one device
+  // share launches, which makes GPUs worthwhile for small messages. Segments of one message must be
+  // adjacent in the list, and no `in` may overlap an `out`.
   static void crypt(Direction direction, std::span<CipherSegment> segments);
 
-  // Bytes of plaintext that one call of crypt should have, and how many threads should call it at
-  // once. Zero on a CPU: any number does, and threads are the caller's to choose.
+  // How many bytes of plaintext to pass to one call of crypt, and from how many threads to call it
+  // at once. Both are zero on a CPU, where any number will do.
   [[nodiscard]] std::size_t launch_bytes() const noexcept;
   [[nodiscard]] unsigned launch_threads() const noexcept;
 
   [[nodiscard]] const SegmentNonces& nonces() const noexcept { return nonces_; }
-  // For the library alone.
+  // For the library's own use.
   [[nodiscard]] const detail::GcmCipher& gcm() const noexcept { return *cipher_; }
 
  private:

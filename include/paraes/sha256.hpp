@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4) of what comes in parts, computed by libcrypto.
+// Incremental SHA-256 (FIPS 180-4), computed by libcrypto.
 #pragma once
 
 #include <array>
@@ -21,11 +21,11 @@ class Sha256 {
 
   Sha256& add(const void* data, std::size_t bytes);
 
-  // Adds the length of `part` (8 bytes) before the part itself, so that no two lists of parts have
-  // the same digest.
+  // Adds the length of `part` (8 bytes) and then the part itself, so that different lists of parts
+  // have different digests.
   Sha256& add_part(std::string_view part);
 
-  // Of everything added; afterwards the object is used up.
+  // The digest of everything added. Call it once; the object cannot be used afterwards.
   [[nodiscard]] Digest digest();
 
  private:

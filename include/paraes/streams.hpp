@@ -1,6 +1,5 @@
-// The unauthenticated formats, raw and openssl, as streaming transforms. FORMATS.md ("raw",
-// "openssl") has the bytes. Neither notices that data was changed: they exist for data that other
-// programs made or will read.
+// The unauthenticated formats, raw and openssl, as streaming transforms; docs/formats.md specifies
+// them. Neither detects changed data: use them only to exchange data with other programs.
 #pragma once
 
 #include <array>
@@ -17,53 +16,54 @@ namespace paraes {
 
 enum class BlockMode { ecb, cbc, ctr, xts };
 
-// One message on its way through a cipher, in place, in pieces of the caller's choice.
+// Encrypts or decrypts one message in place, in chunks that the caller chooses. copy_stream keeps
+// the rules that follow.
 //
-//   sizes      every piece but the last is a multiple of granule() bytes; the last has any size,
-//              zero included, but at least lookahead bytes unless it is the only one. (So a caller
-//              reads `lookahead` bytes ahead of what it hands on: what ends a message depends on
-//              them.) copy_stream does all this.
-//   aliasing   a piece is transformed where it stands.
-//   errors     InvalidArgument if the message's length does not fit the mode when encrypting,
-//              IntegrityError if it does not, or the padding is bad, when decrypting.
-//   threads    one caller at a time; the work is spread as Execution says.
+//   sizes      Every chunk but the last is a multiple of granule() bytes. The last one has at least
+//              `lookahead` bytes, because padding and ciphertext stealing depend on them. A message
+//              of one chunk may have any size, also zero.
+//   alignment  Chunks need none.
+//   errors     InvalidArgument if the mode cannot encrypt a message of this length; IntegrityError
+//              if a ciphertext cannot have this length or its padding is wrong.
+//   threads    One caller at a time; the work is spread over Execution::threads threads.
 class StreamTransform {
  public:
   static constexpr std::size_t lookahead = 16;
-  static constexpr std::size_t growth = 16;  // finish adds at most this many bytes
+  static constexpr std::size_t growth = 16;  // maximum number of bytes that finish adds
 
   virtual ~StreamTransform() = default;
 
   [[nodiscard]] virtual std::size_t granule() const noexcept = 0;
 
-  // Throws what finish would throw for a message of `bytes` bytes: for callers that know the length
-  // before they start.
+  // Throws what finish would throw for a message of `bytes` bytes. Callers that know the length can
+  // check it before they start.
   virtual void check_length(std::uint64_t bytes) const = 0;
 
-  virtual void update(MutableBytes piece) = 0;
+  virtual void update(MutableBytes chunk) = 0;
 
-  // The last piece: `bytes` bytes at `data`, where there is room for `growth` more. Returns how
-  // many bytes of output stand there. Call it once, after which the stream is done.
+  // Transforms the last chunk, `bytes` bytes at `data`, in a buffer with room for `growth` more.
+  // Returns the size of the output at `data`. Call it once; the object cannot be used afterwards.
   virtual std::size_t finish(std::uint8_t* data, std::size_t bytes) = 0;
 
-  [[nodiscard]] virtual const Cipher& cipher() const noexcept = 0;  // what runs it
+  [[nodiscard]] virtual const Cipher& cipher() const noexcept = 0;
 };
 
 struct RawOptions {
   BlockMode mode = BlockMode::ctr;
   Bytes key;                      // 16, 24 or 32 bytes; XTS: 32 or 64
-  Bytes iv;                       // CBC, CTR: 16 bytes; ECB: none; XTS: 16, or none for zero
+  Bytes iv;                       // CBC, CTR: 16 bytes; ECB: none; XTS: first unit, 16 or none (0)
   bool padding = true;            // ECB, CBC: PKCS#7 (RFC 5652 section 6.3); else whole blocks only
   std::size_t unit_bytes = 4096;  // XTS: 16 bytes to 16 MiB
   Execution execution;
 };
 
-// --format raw: no header at all. ECB, CBC and CTR are byte for byte `openssl enc -K -iv`. Throws
-// InvalidArgument for a key, IV or unit of a wrong size. The options need not outlive the call.
+// --format raw: the mode's output without a header. ECB, CBC and CTR are byte for byte the output
+// of `openssl enc -K -iv`. Throws InvalidArgument if the key, the IV or the data unit has a wrong
+// size. The options need not outlive the call.
 [[nodiscard]] std::unique_ptr<StreamTransform> raw_stream(Direction direction,
                                                           const RawOptions& options);
 
-// --format openssl: what `openssl enc -pbkdf2` writes, a header and then the raw stream.
+// --format openssl: the output of `openssl enc -pbkdf2`, a header followed by the raw format.
 struct SaltedOptions {
   BlockMode mode = BlockMode::cbc;   // cbc or ctr
   unsigned key_bits = 256;           // 128, 192 or 256
@@ -77,7 +77,8 @@ struct SaltedHeader {
   std::array<std::uint8_t, 8> salt{};
 
   [[nodiscard]] static SaltedHeader random();
-  // Throws IntegrityError unless `start` is 16 bytes that begin with "Salted__".
+  // start: the first 16 bytes of the message. Throws NotSalted if they do not begin with
+  // "Salted__", IntegrityError if there are not 16.
   [[nodiscard]] static SaltedHeader parse(Bytes start);
   [[nodiscard]] std::array<std::uint8_t, bytes> encode() const;
 };
@@ -85,7 +86,8 @@ struct SaltedHeader {
 // Whether `start` begins with "Salted__".
 [[nodiscard]] bool looks_salted(Bytes start) noexcept;
 
-// What follows the header. Key and IV come from the passphrase and the header's salt.
+// The transform of the data after the header. Derives key and IV from the passphrase and the salt.
+// Throws InvalidArgument for options out of range.
 [[nodiscard]] std::unique_ptr<StreamTransform> salted_stream(Direction direction,
                                                              const SaltedHeader& header,
                                                              Bytes passphrase,
@@ -97,11 +99,12 @@ struct CopyResult {
   PhaseTimes times;
 };
 
-// Is told after every piece how many bytes have been read from the source and written.
+// Called after every chunk with the number of source bytes processed so far.
 using CopyProgress = std::function<void(std::uint64_t bytes)>;
 
-// Sends all that `source` has left through `stream` to `sink`, and leaves the commit to the caller:
-// an exception means that the output is not whole.
+// Reads the rest of `source`, transforms it and writes it to `sink`, in chunks of up to 4 MiB or of
+// one data unit if that is larger. The caller commits the sink: an exception means that the output
+// is incomplete. Throws IoError if a file changes while it is read.
 CopyResult copy_stream(Source& source, StreamTransform& stream, Sink& sink,
                        const CopyProgress& progress = {});
 

@@ -1,4 +1,4 @@
-// How many threads can run at once, and jobs for several.
+// The number of available processors, and jobs for several threads.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@ namespace paraes {
 // Processors that this process may run on.
 [[nodiscard]] int available_cores();
 
-// Of a thread: `small` is 1 MiB, where address space may be limited; compilers of GPU programs need
-// the `usual` size of the system.
+// Stack size of a thread. `small` is 1 MiB, for machines that limit address space. `usual` is the
+// system's default, which compilers of GPU programs need.
 enum class StackSize { small, usual };
 
-// Calls body(worker, job) once for each job < count, on up to `workers` threads, of which the
-// caller is worker 0, or on fewer where the system starts no more. Jobs are handed out in order.
-// After a job has thrown, jobs of higher numbers are not begun; what the one of the lowest number
-// threw is thrown here, when all workers have ended.
+// Calls body(worker, job) once for each job < count, on up to `workers` threads; the calling thread
+// is worker 0. Uses fewer threads if the system cannot start as many. Jobs start in order. After a
+// job has thrown, jobs with higher numbers are not started. When all workers have ended, rethrows
+// the exception of the job with the lowest number.
 void for_each_job(unsigned workers, std::uint64_t count,
                   const std::function<void(unsigned worker, std::uint64_t job)>& body,
                   StackSize stack = StackSize::small);

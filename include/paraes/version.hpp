@@ -2,7 +2,7 @@
 
 namespace paraes {
 
-// The version of the library that is linked, "major.minor.patch".
+// The version of the linked library, "major.minor.patch".
 [[nodiscard]] const char* version() noexcept;
 
 }  // namespace paraes

@@ -76,7 +76,7 @@ struct OneThread {
   void operator()(const GcmKey& key, Direction direction, GcmCounter& counter,
                   std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
                   std::size_t bytes) const {
-    gcm_run(key, direction, counter, state, in, out, bytes);
+    gcm_range(key, direction, counter, state, in, out, bytes);
   }
 };
 

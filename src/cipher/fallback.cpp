@@ -100,7 +100,8 @@ class FallbackGcm final : public GcmCipher {
     GcmCounter counter = j0;
     add_be32(counter.block, static_cast<std::uint32_t>(1 + from / 16));
     range.hash.blocks = (bytes + 15) / 16;
-    gcm_run(*key_, direction, counter, range.hash.hash, in.data() + from, out.data() + from, bytes);
+    gcm_range(*key_, direction, counter, range.hash.hash, in.data() + from, out.data() + from,
+              bytes);
     range.done = true;
   }
 

@@ -46,7 +46,7 @@ void parallel_cbc_decrypt(const Executor& executor, const CipherKey& key, std::u
   if (blocks == 0) return;
   const std::size_t bytes = 16 * blocks;
   const std::uint64_t units = grains(bytes);
-  const unsigned ranges = executor.runs_for(units, min_grains);
+  const unsigned ranges = executor.ranges_for(units, min_grains);
   const auto decrypt = [&](std::uint8_t* previous, std::uint64_t begin, std::uint64_t end) {
     const std::size_t from = begin * grain_bytes;
     const std::size_t to = std::min<std::size_t>(end * grain_bytes, bytes);
@@ -81,7 +81,7 @@ void parallel_ctr(const Executor& executor, const CipherKey& key, const std::uin
   executor.run(grains(bytes), min_grains, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
     const std::size_t from = begin * grain_bytes;
     const std::size_t to = std::min<std::size_t>(end * grain_bytes, bytes);
-    ctr_run(key, initial, offset + from, in + from, out + from, to - from, nontemporal);
+    ctr_range(key, initial, offset + from, in + from, out + from, to - from, nontemporal);
   });
 }
 
@@ -94,7 +94,7 @@ void parallel_xts(const Executor& executor, const XtsKey& key, Direction directi
   executor.run(units.count, min_units, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
     const std::size_t from = begin * unit_bytes;
     const std::size_t to = end == units.count ? bytes : end * unit_bytes;
-    xts_run(key, direction, first_unit, begin, unit_bytes, in + from, out + from, to - from);
+    xts_range(key, direction, first_unit, begin, unit_bytes, in + from, out + from, to - from);
   });
 }
 
@@ -102,11 +102,11 @@ void parallel_gcm(const Executor& executor, const GcmKey& key, Direction directi
                   const GcmCounter& first_counter, std::uint8_t state[16], const std::uint8_t* in,
                   std::uint8_t* out, std::size_t bytes) {
   const std::uint64_t units = grains(bytes);
-  const unsigned ranges = executor.runs_for(units, min_grains);
+  const unsigned ranges = executor.ranges_for(units, min_grains);
   const auto crypt = [&](std::uint8_t* hash, std::size_t from, std::size_t to) {
     GcmCounter counter = first_counter;
     add_be32(counter.block, static_cast<std::uint32_t>(from / 16));
-    gcm_run(key, direction, counter, hash, in + from, out + from, to - from);
+    gcm_range(key, direction, counter, hash, in + from, out + from, to - from);
   };
   if (ranges == 1) {
     crypt(state, 0, bytes);

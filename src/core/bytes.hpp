@@ -44,9 +44,9 @@ inline void store_be64(std::uint8_t* p, std::uint64_t v) noexcept {
   store_le64(p, __builtin_bswap64(v));
 }
 
-// Two words as one 16-byte store. A 16-byte load soon after two 8-byte stores cannot be served from
-// the store buffer: it waits until they and every store before them have reached the cache, which
-// behind a kernel's output takes longer than encrypting a few KiB.
+// Stores two words with one 16-byte store. After two 8-byte stores instead, store-to-load
+// forwarding fails for a 16-byte load: it waits until all earlier stores have reached the cache,
+// which after a kernel's output takes longer than encrypting a few KiB.
 inline void store_le128(std::uint8_t* p, std::uint64_t low, std::uint64_t high) noexcept {
   using Pair = std::uint64_t __attribute__((vector_size(16)));
   if constexpr (std::endian::native == std::endian::big) {

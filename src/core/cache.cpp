@@ -14,13 +14,13 @@ namespace {
 
 struct Cache {
   std::uint64_t bytes = std::uint64_t{32} << 20;
-  unsigned processors = 1;  // that share one
-  unsigned count = 1;
+  unsigned processors = 1;  // that share one cache
+  unsigned count = 1;       // of such caches
 };
 
 using Text = std::array<char, 256>;
 
-// One line of what the system says of a cache of the first processor; empty if there is none.
+// The first line of a file in sysfs that describes a cache of processor 0; empty if there is none.
 std::string_view property(int index, const char* name, Text& text) noexcept {
   std::array<char, 96> path{};
   static_cast<void>(std::snprintf(path.data(), path.size(),
@@ -34,7 +34,7 @@ std::string_view property(int index, const char* name, Text& text) noexcept {
   return line.substr(0, line.find('\n'));
 }
 
-// The number that `text` begins with, which is taken off; 0 if there is none.
+// Removes the number at the beginning of `text` and returns it; 0 if there is none.
 std::uint64_t take_number(std::string_view& text) noexcept {
   std::uint64_t number = 0;
   const char* const begin = text.data();
@@ -50,7 +50,7 @@ std::uint64_t take_size(std::string_view text) noexcept {
   return number;
 }
 
-// How many numbers a list such as 0-7,64-71 has.
+// The number of elements of a list such as 0-7,64-71.
 unsigned count_list(std::string_view text) noexcept {
   std::uint64_t count = 0;
   while (!text.empty()) {
@@ -68,8 +68,8 @@ unsigned count_list(std::string_view text) noexcept {
   return static_cast<unsigned>(std::clamp<std::uint64_t>(count, 1, 1U << 20));
 }
 
-// sysconf(_SC_LEVEL3_CACHE_SIZE) is not asked: glibc computes it from CPUID, and in a virtual
-// machine has given twelve times what one core can fill (glibc 2.36, Zen 5).
+// Does not use sysconf(_SC_LEVEL3_CACHE_SIZE): glibc computes it from CPUID, and in a virtual
+// machine it was twelve times the size that one core can use (glibc 2.36, Zen 5).
 Cache find_last_level() noexcept {
   Cache cache;
   std::uint64_t highest = 0;

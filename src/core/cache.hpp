@@ -5,9 +5,9 @@
 
 namespace paraes {
 
-// What the last-level caches hold that `threads` threads reach, if they fill one after the other: a
-// machine may have several, each shared by a few processors. 32 MiB each where the system does not
-// say.
+// Total size in bytes of the last-level caches that `threads` threads use, if they occupy the
+// processors of one cache before those of the next. A machine may have several, each shared by a
+// few processors. Assumes 32 MiB for each processor if the system does not tell.
 [[nodiscard]] std::uint64_t last_level_cache_bytes(int threads) noexcept;
 
 }  // namespace paraes

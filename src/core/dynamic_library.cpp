@@ -9,7 +9,7 @@ namespace paraes {
 DynamicLibrary::DynamicLibrary(std::span<const char* const> names, const std::string& advice) {
   std::string reason;
   for (const char* name : names) {
-    // Its symbols stay its own: two runtimes of one machine bring libraries of the same names.
+    // RTLD_LOCAL keeps symbols apart: two GPU runtimes may come with libraries of the same name.
     handle_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (handle_ != nullptr) {
       name_ = name;
@@ -20,13 +20,14 @@ DynamicLibrary::DynamicLibrary(std::span<const char* const> names, const std::st
   throw Unavailable(reason + "; " + advice);
 }
 
-// Drivers start threads and handlers that do not survive being unloaded, so libraries stay.
+// Does not unload the library: threads and handlers of a driver would crash afterwards.
 DynamicLibrary::~DynamicLibrary() = default;
 
 void* DynamicLibrary::symbol(const char* name) const { return dlsym(handle_, name); }
 
 void DynamicLibrary::missing(const char* name) const {
-  throw Unavailable(name_ + " has no function " + name + ": it is too old");
+  throw Unavailable(name_ + " has no function " + name +
+                    ": it is too old; install a newer version");
 }
 
 }  // namespace paraes

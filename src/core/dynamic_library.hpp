@@ -8,8 +8,9 @@ namespace paraes {
 
 class DynamicLibrary {
  public:
-  // The first of `names` (sonames or paths) that can be opened. Throws Unavailable with `advice`
-  // (what to install) if there is none; the message has the loader's reason for the first name.
+  // Opens the first of `names` (sonames or paths) that can be opened. If there is none, throws
+  // Unavailable with the loader's reason for the first name, followed by `advice` (what to
+  // install).
   DynamicLibrary(std::span<const char* const> names, const std::string& advice);
   ~DynamicLibrary();
   DynamicLibrary(const DynamicLibrary&) = delete;
@@ -21,7 +22,7 @@ class DynamicLibrary {
     pointer = reinterpret_cast<F*>(symbol(name));
   }
 
-  // As find(), but throws Unavailable if the library has none.
+  // As find(), but throws Unavailable if the library has no such function.
   template <class F>
   void require(const char* name, F*& pointer) const {
     find(name, pointer);

@@ -13,15 +13,15 @@
 namespace paraes {
 namespace {
 
-constinit thread_local SpreadRuns spread_runs = run_on_threads;
+constinit thread_local SpreadTasks spread_tasks = run_on_threads;
 
-// The exception of the lowest run that threw.
+// The exception of the lowest range that threw.
 class Failure {
  public:
-  void note(unsigned run) noexcept {
+  void note(unsigned range) noexcept {
     const std::lock_guard lock(mutex_);
-    if (run >= run_) return;
-    run_ = run;
+    if (range >= range_) return;
+    range_ = range;
     error_ = std::current_exception();
   }
   void rethrow() const {
@@ -30,7 +30,7 @@ class Failure {
 
  private:
   std::mutex mutex_;
-  unsigned run_ = std::numeric_limits<unsigned>::max();
+  unsigned range_ = std::numeric_limits<unsigned>::max();
   std::exception_ptr error_;
 };
 
@@ -43,28 +43,28 @@ Executor::Executor(int threads) : threads_(threads == 0 ? available_cores() : th
   }
 }
 
-unsigned Executor::runs_for(std::uint64_t units, std::uint64_t min_units) const noexcept {
+unsigned Executor::ranges_for(std::uint64_t units, std::uint64_t min_units) const noexcept {
   const std::uint64_t most = units / std::max<std::uint64_t>(min_units, 1);
   return static_cast<unsigned>(
       std::clamp<std::uint64_t>(most, 1, static_cast<std::uint64_t>(threads_)));
 }
 
-void Executor::run_parallel(unsigned runs, RunRef body) {
+void Executor::run_parallel(unsigned ranges, TaskRef body) {
   Failure failure;
-  const auto guarded = [&](unsigned run) {
+  const auto guarded = [&](unsigned range) {
     try {
-      body(run);
+      body(range);
     } catch (...) {
-      failure.note(run);
+      failure.note(range);
     }
   };
-  spread_runs(runs, RunRef(guarded));
+  spread_tasks(ranges, TaskRef(guarded));
   failure.rethrow();
 }
 
-SpreadScope::SpreadScope(SpreadRuns spread) noexcept
-    : before_(std::exchange(spread_runs, spread)) {}
+SpreadScope::SpreadScope(SpreadTasks spread) noexcept
+    : before_(std::exchange(spread_tasks, spread)) {}
 
-SpreadScope::~SpreadScope() { spread_runs = before_; }
+SpreadScope::~SpreadScope() { spread_tasks = before_; }
 
 }  // namespace paraes

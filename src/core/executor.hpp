@@ -1,4 +1,4 @@
-// What spreads runs of work over the cores of this machine.
+// Spreads ranges of work over threads of this machine.
 #pragma once
 
 #include <algorithm>
@@ -16,54 +16,57 @@ class Executor {
 
   [[nodiscard]] int threads() const noexcept { return threads_; }
 
-  // How many runs `run` will make of `units` units.
-  [[nodiscard]] unsigned runs_for(std::uint64_t units, std::uint64_t min_units) const noexcept;
+  // The number of ranges into which run() cuts `units` units.
+  [[nodiscard]] unsigned ranges_for(std::uint64_t units, std::uint64_t min_units) const noexcept;
 
-  // Cuts [0, units) into runs_for(units, min_units) contiguous runs of nearly equal size, in order,
-  // none shorter than min_units, and calls body(run, begin, end) for each, concurrently, run r
-  // always on thread r (of n threads, r mod n: see run_on_threads). With one run the calling
-  // thread does it, and no thread is started for it. Allocates nothing once the threads are there:
-  // a message of a few KiB is encrypted faster than memory is found for a closure. The first
-  // exception (by run) is thrown again here, after all runs have ended.
+  // Cuts [0, units) into ranges_for(units, min_units) contiguous ranges, in order and of nearly
+  // equal size, and calls body(range, begin, end) for each. No range has fewer than min_units
+  // units, unless it is the only one, which runs on the calling thread. Several run concurrently,
+  // each on the thread that run_on_threads gives its number. After all have ended, rethrows the
+  // exception of the lowest range that threw.
+  //
+  // Once the threads exist, this allocates no memory, because a message of a few KiB is encrypted
+  // faster than an allocation takes.
   template <class F>
   void run(std::uint64_t units, std::uint64_t min_units, const F& body) const {
-    const unsigned runs = runs_for(units, min_units);
-    if (runs == 1) {
+    const unsigned ranges = ranges_for(units, min_units);
+    if (ranges == 1) {
       body(0U, std::uint64_t{0}, units);
       return;
     }
-    run_parallel(runs, RunRef([&](unsigned r) {
-                   body(r, start_of(units, runs, r), start_of(units, runs, r + 1));
+    run_parallel(ranges, TaskRef([&](unsigned r) {
+                   body(r, start_of(units, ranges, r), start_of(units, ranges, r + 1));
                  }));
   }
 
-  // The first unit of run r of `runs` over `units` units; that of r = runs is `units`.
-  [[nodiscard]] static std::uint64_t start_of(std::uint64_t units, unsigned runs,
+  // The first unit of range r, if `units` units are cut into `ranges` ranges; `units` if r =
+  // ranges.
+  [[nodiscard]] static std::uint64_t start_of(std::uint64_t units, unsigned ranges,
                                               unsigned r) noexcept {
-    // The first units % runs runs take one unit more.
-    return r * (units / runs) + std::min<std::uint64_t>(r, units % runs);
+    // The first units % ranges ranges have one unit more.
+    return r * (units / ranges) + std::min<std::uint64_t>(r, units % ranges);
   }
 
  private:
-  static void run_parallel(unsigned runs, RunRef body);
+  static void run_parallel(unsigned ranges, TaskRef body);
 
   int threads_;
 };
 
-// Calls body(0) … body(runs - 1), each once, and returns when all have ended.
-using SpreadRuns = void (*)(unsigned runs, RunRef body);
+// Calls body(0) … body(tasks - 1), each once, and returns when all have ended.
+using SpreadTasks = void (*)(unsigned tasks, TaskRef body);
 
-// While it exists, executors that the calling thread uses spread their runs by `spread` instead of
-// run_on_threads. The bench compares with OpenMP so.
+// During its lifetime, executors that the calling thread uses call `spread` instead of
+// run_on_threads. The bench uses it for the comparison with OpenMP.
 class SpreadScope {
  public:
-  explicit SpreadScope(SpreadRuns spread) noexcept;
+  explicit SpreadScope(SpreadTasks spread) noexcept;
   ~SpreadScope();
   SpreadScope(const SpreadScope&) = delete;
   SpreadScope& operator=(const SpreadScope&) = delete;
 
  private:
-  SpreadRuns before_;
+  SpreadTasks before_;
 };
 
 }  // namespace paraes

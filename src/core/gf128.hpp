@@ -23,9 +23,9 @@ inline void store_gf128(std::uint8_t block[16], Gf128 a) noexcept {
   store_be128(block, a.high, a.low);
 }
 
-// Low 64 bits of the carry-less product. Operands are split so that ones stand four bits apart:
-// then at most 16 partial products meet in one position, and the carry of the sixteenth falls off
-// the top.
+// Low 64 bits of the carry-less product. The operands are split so that set bits are four positions
+// apart. Up to 15 partial products in one position then add up without a carry into the next one;
+// only the highest position can have 16, whose carry leaves the word.
 inline std::uint64_t carryless_low(std::uint64_t a, std::uint64_t b) noexcept {
   constexpr std::uint64_t mask0 = 0x1111111111111111;
   constexpr std::uint64_t mask1 = mask0 << 1;
@@ -53,10 +53,10 @@ inline std::uint64_t reverse_bits(std::uint64_t a) noexcept {
   return ((a >> 1) & 0x5555555555555555) | ((a & 0x5555555555555555) << 1);
 }
 
-// A factor with what its multiplications share.
+// A factor, prepared for many multiplications by it.
 struct Gf128Factor {
   std::uint64_t part[3];      // low, high, low ^ high (Karatsuba)
-  std::uint64_t reversed[3];  // the same bit-reversed, for the high halves of the products
+  std::uint64_t reversed[3];  // these three bit-reversed, for the high halves of the products
 };
 
 inline Gf128Factor make_factor(Gf128 a) noexcept {
@@ -88,7 +88,7 @@ inline Gf128 multiply(Gf128 a, const Gf128Factor& f) noexcept {
   v2 = (v2 << 1) | (v1 >> 63);
   v1 = (v1 << 1) | (v0 >> 63);
   v0 = v0 << 1;
-  // x^128 = x^7 + x^2 + x + 1, a word at a time from the highest powers.
+  // Reduce modulo x^128 + x^7 + x^2 + x + 1, one word at a time from the highest powers.
   v2 ^= v0 ^ (v0 >> 1) ^ (v0 >> 2) ^ (v0 >> 7);
   v1 ^= (v0 << 63) ^ (v0 << 62) ^ (v0 << 57);
   v3 ^= v1 ^ (v1 >> 1) ^ (v1 >> 2) ^ (v1 >> 7);
@@ -96,7 +96,7 @@ inline Gf128 multiply(Gf128 a, const Gf128Factor& f) noexcept {
   return {v3, v2};
 }
 
-// a^n for n ≥ 1. The exponent is public.
+// a^n for n ≥ 1. Constant-time in `a`; the exponent is public.
 inline Gf128 power(Gf128 a, std::uint64_t n) noexcept {
   Gf128 result{std::uint64_t{1} << 63, 0};
   for (Gf128 square = a; n != 0; n >>= 1) {

@@ -16,18 +16,18 @@
 namespace paraes {
 namespace {
 
-void check(int result, const char* what) {
+void check(int result, const char* call) {
   if (result == 1) return;
   char text[160] = "no further detail";
   const unsigned long code = ERR_get_error();
   if (code != 0) ERR_error_string_n(code, text, sizeof text);
-  throw Error(std::string("OpenSSL: ") + what + " failed: " + text);
+  throw Error(std::string("OpenSSL: ") + call + " failed: " + text);
 }
 
 constexpr std::uint64_t int_max = std::numeric_limits<int>::max();
 
 void check_random_size(MutableBytes out) {
-  if (out.size() > int_max) throw InvalidArgument("at most 2^31 - 1 random bytes a call");
+  if (out.size() > int_max) throw InvalidArgument("at most 2^31 - 1 random bytes per call");
 }
 
 struct FreeKdf {
@@ -36,14 +36,14 @@ struct FreeKdf {
 };
 
 OSSL_PARAM octets(const char* name, Bytes bytes) {
-  // OpenSSL's parameters are not const, though it only reads these; and it takes no null pointer.
+  // OSSL_PARAM has no const pointers, although OpenSSL only reads these, and must not be null.
   static std::uint8_t none = 0;
   void* data = bytes.empty() ? &none : const_cast<std::uint8_t*>(bytes.data());
   return OSSL_PARAM_construct_octet_string(name, data, bytes.size());
 }
 
 void run_hkdf(int mode, const char* digest, Bytes key, Bytes salt, Bytes info, MutableBytes out) {
-  // Looking it up costs more than using it.
+  // Fetched once, because that takes longer than a derivation.
   static const std::unique_ptr<EVP_KDF, FreeKdf> kdf(EVP_KDF_fetch(nullptr, "HKDF", nullptr));
   const std::unique_ptr<EVP_KDF_CTX, FreeKdf> context(kdf ? EVP_KDF_CTX_new(kdf.get()) : nullptr);
   check(context != nullptr ? 1 : 0, "EVP_KDF_fetch(HKDF)");
@@ -75,9 +75,9 @@ void pbkdf2_sha256(Bytes passphrase, Bytes salt, std::uint64_t iterations, Mutab
                           std::to_string(iterations));
   }
   if (out.empty() || out.size() > int_max || passphrase.size() > int_max || salt.size() > int_max) {
-    throw InvalidArgument("PBKDF2: a length is zero or over 2^31 - 1 bytes");
+    throw InvalidArgument("PBKDF2: the output is empty, or a length is over 2^31 - 1 bytes");
   }
-  // OpenSSL reads a null passphrase of length 0 as "none given".
+  // For OpenSSL a null pointer means that no passphrase is given, and not an empty one.
   const char* text = passphrase.empty() ? "" : reinterpret_cast<const char*>(passphrase.data());
   check(PKCS5_PBKDF2_HMAC(text, static_cast<int>(passphrase.size()), salt.data(),
                           static_cast<int>(salt.size()), static_cast<int>(iterations), EVP_sha256(),
@@ -104,7 +104,7 @@ void scrypt(Bytes passphrase, Bytes salt, unsigned log2n, MutableBytes out) {
   constexpr std::uint64_t p = 1;
   const std::uint64_t n = std::uint64_t{1} << log2n;
   const std::uint64_t memory = 128 * r * n;
-  // What OpenSSL adds up: the table, a block for each p, and working space.
+  // OpenSSL's own estimate: the table, a block for each p, and working space.
   const std::uint64_t limit = memory + 128 * r * (p + 4);
   const char* text = passphrase.empty() ? "" : reinterpret_cast<const char*>(passphrase.data());
   if (EVP_PBE_scrypt(text, passphrase.size(), salt.data(), salt.size(), n, r, p, limit, out.data(),

@@ -1,4 +1,4 @@
-// Expanded keys. Each kernel's `expand` fills the parts that its own operations read.
+// Expanded keys. A kernel's `expand` fills the members that its own operations read.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,14 @@ constexpr unsigned rounds_for(unsigned key_bytes) noexcept { return key_bytes / 
 struct KeySchedule {
   // Round keys in the byte order of the state (FIPS 197 section 5.2).
   alignas(64) std::uint8_t encrypt[max_rounds + 1][16];
-  // Round keys of the equivalent inverse cipher, first to be used first (section 5.3.5).
+  // Round keys of the equivalent inverse cipher, in the order of their use (section 5.3.5).
   alignas(64) std::uint8_t decrypt[max_rounds + 1][16];
   // Bit planes of the encryption round keys; see kernels/bitslice.
   alignas(64) std::uint64_t sliced[max_rounds + 1][8];
-  // Entry b is what the last byte b of a counter block changes in the state after round 1, compared
-  // with a last byte of 0: the same for all blocks under this key. The entries after the 256th
-  // start again, for vectors across the wrap. For the kernels with AES instructions.
+  // For kernels with AES instructions: the XOR of the states after round 1 of two counter blocks
+  // that differ only in the last byte, which is b in one and 0 in the other, at index b. It is the
+  // same for all such blocks under this key. The entries from index 256 on repeat the first ones,
+  // for vectors in which the last byte wraps.
   static constexpr unsigned counter_entries = 256 + 2;
   alignas(64) std::uint8_t counter_round[counter_entries][16];
   std::uint8_t key[32];  // the cipher key itself, for kernels that hand it to a library
@@ -71,15 +72,15 @@ inline void expand_decryption_keys(KeySchedule& schedule) noexcept {
     return (w >> bits) | (w << (32 - bits));
   };
   for (unsigned r = 0; r <= schedule.rounds; ++r) {
-    const std::uint8_t* from = schedule.encrypt[schedule.rounds - r];
+    const std::uint8_t* source = schedule.encrypt[schedule.rounds - r];
     const bool inner = r != 0 && r != schedule.rounds;
     for (unsigned c = 0; c < 16; c += 4) {
-      const std::uint32_t w1 = load_le32(from + c);
+      const std::uint32_t w1 = load_le32(source + c);
       const std::uint32_t w2 = times_x(w1);
       const std::uint32_t w4 = times_x(w2);
       const std::uint32_t w8 = times_x(w4);
       const std::uint32_t w9 = w8 ^ w1;
-      // 14, 11, 13 and 9 times the byte itself and those after it in the column.
+      // 14, 11, 13 and 9 times this byte and the three after it in the column.
       const std::uint32_t mixed =
           (w8 ^ w4 ^ w2) ^ rotate(w9 ^ w2, 8) ^ rotate(w9 ^ w4, 16) ^ rotate(w9, 24);
       store_le32(schedule.decrypt[r] + c, inner ? mixed : w1);

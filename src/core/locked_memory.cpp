@@ -11,15 +11,16 @@
 namespace paraes {
 namespace {
 
-// The part of the usual limit on locked memory (8 MiB, once 64 KiB) that all keys of a run need.
+// Enough for the keys of a process, and little compared with the usual limit on locked memory (8
+// MiB; 64 KiB on old systems, where the arena stays unlocked).
 constexpr std::size_t arena_bytes = std::size_t{256} << 10;
 constexpr std::size_t chunk_bytes = 64;
 constexpr std::size_t chunks = arena_bytes / chunk_bytes;
 
 std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
-// Both requests may be refused, for want of a right or of a kernel that knows them: then the memory
-// is as any other.
+// The system may refuse to lock the memory or to exclude it from core dumps. It is used all the
+// same.
 void* map_locked(std::size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
@@ -34,13 +35,13 @@ class LockedArena {
  public:
   LockedArena() : base_(static_cast<std::uint8_t*>(map_locked(arena_bytes))) {}
 
-  // nullptr if there is no room.
+  // `count` adjacent chunks; nullptr if there are none.
   void* allocate(std::size_t count) {
     const std::lock_guard lock(mutex_);
-    std::size_t free_run = 0;
+    std::size_t adjacent = 0;
     for (std::size_t i = 0; i < chunks; ++i) {
-      free_run = used_[i] ? 0 : free_run + 1;
-      if (free_run < count) continue;
+      adjacent = used_[i] ? 0 : adjacent + 1;
+      if (adjacent < count) continue;
       const std::size_t first = i + 1 - count;
       for (std::size_t k = first; k <= i; ++k) used_[k] = true;
       return base_ + first * chunk_bytes;

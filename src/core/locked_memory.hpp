@@ -1,5 +1,5 @@
-// Memory for keys: never swapped out and never part of a core dump, where the system allows, and
-// overwritten with zeros when it is given back.
+// Memory for keys. It is locked (never swapped out) and excluded from core dumps where the system
+// allows, and is overwritten with zeros when it is freed.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace paraes {
 
-// `bytes` bytes, all zero, aligned to 64. Throws std::bad_alloc. Any thread may call these.
+// `bytes` bytes, all zero, aligned to 64. Throws std::bad_alloc. Thread-safe, as free_locked is.
 [[nodiscard]] void* allocate_locked(std::size_t bytes);
 void free_locked(void* memory, std::size_t bytes) noexcept;
 
-// A class derived from this lives in locked memory when it is made with new.
+// Objects of derived classes are in locked memory if they are created with new.
 struct InLockedMemory {
   static void* operator new(std::size_t bytes) { return allocate_locked(bytes); }
   static void* operator new(std::size_t bytes, std::align_val_t) { return allocate_locked(bytes); }
@@ -25,7 +25,7 @@ struct InLockedMemory {
   }
 };
 
-// What most of it is cut from, for the tests, which look into it.
+// The memory that most allocations come from, for tests that search it for keys.
 [[nodiscard]] std::span<const std::uint8_t> locked_arena();
 
 }  // namespace paraes

@@ -1,5 +1,5 @@
 // The S-box of FIPS 197 section 5.1.1 and its inverse, computed at compile time from their
-// definition (inverse in GF(2^8), then the affine map), so that there is no table to mistype.
+// definition (inverse in GF(2^8), then the affine map), so that no table can have a typing error.
 #pragma once
 
 #include <array>

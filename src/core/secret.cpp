@@ -10,7 +10,7 @@ namespace paraes {
 void secure_zero(void* data, std::size_t bytes) noexcept {
   if (bytes == 0) return;
   std::memset(data, 0, bytes);
-  // The compiler must assume that this reads the memory, so the stores above stay.
+  // The compiler must assume that this reads the memory, and keeps the stores.
   __asm__ volatile("" : : "r"(data) : "memory");
 }
 
@@ -20,7 +20,7 @@ bool constant_time_equal(std::span<const std::uint8_t> a,
   std::uint8_t difference = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     difference |= static_cast<std::uint8_t>(a[i] ^ b[i]);
-    // Hides the running value, so that no early exit can be derived.
+    // Hides the value from the optimizer, which could otherwise leave the loop early.
     __asm__ volatile("" : "+r"(difference));
   }
   return difference == 0;

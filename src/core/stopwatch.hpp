@@ -1,4 +1,4 @@
-// Time that a phase takes.
+// Measures the time of a phase.
 #pragma once
 
 #include <chrono>
@@ -6,7 +6,7 @@
 
 namespace paraes {
 
-// Adds the nanoseconds that it lives to `sum`.
+// Adds the duration of its own lifetime, in nanoseconds, to `sum`.
 class Stopwatch {
  public:
   explicit Stopwatch(std::uint64_t& sum) : sum_(sum) {}

@@ -27,13 +27,13 @@ using Clock = std::chrono::steady_clock;
 using Word = std::atomic<std::uint32_t>;
 static_assert(Word::is_always_lock_free && sizeof(Word) == sizeof(std::uint32_t));
 
-// A sleeping thread takes 5 to 50 µs to wake up, so that looking for work for as long costs at most
-// as much again. Other processes get the core soon.
+// A sleeping thread takes 5 to 50 µs to wake up. Spinning for that long before it sleeps at most
+// doubles the time that is lost, and soon leaves the core to other processes.
 constexpr std::chrono::microseconds spin_time(50);
-// A thread that could not be started is not tried again before.
+// How long to wait after a thread could not be started, before the next attempt.
 constexpr std::chrono::milliseconds retry_time(100);
-// Two cache lines: processors fetch the second of a pair along with the first.
-constexpr std::size_t apart = 128;
+// Two cache lines, because processors prefetch them in pairs.
+constexpr std::size_t cache_line_pair = 128;
 
 void pause_core() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
@@ -43,13 +43,13 @@ void pause_core() noexcept {
 #endif
 }
 
-// Whether done() came true within spin_time.
+// Whether done() became true within spin_time.
 template <class Done>
 bool spin_until(const Done& done) noexcept {
-  constexpr int looks = 32;  // for each look at the clock
+  constexpr int polls_per_clock_read = 32;
   Clock::time_point end = {};
   for (;;) {
-    for (int i = 0; i < looks; ++i) {
+    for (int i = 0; i < polls_per_clock_read; ++i) {
       if (done()) return true;
       pause_core();
     }
@@ -59,7 +59,7 @@ bool spin_until(const Done& done) noexcept {
   }
 }
 
-// Returns when the word is another, or has been woken, or for no reason.
+// Returns when `word` differs from `value`, after a wake-up, or spuriously.
 void sleep_while(const Word& word, std::uint32_t value) noexcept {
   static_cast<void>(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0));
 }
@@ -69,33 +69,35 @@ void wake_sleeper(const Word& word) noexcept {
 }
 
 struct TeamJob {
-  RunRef body;
-  unsigned runs = 0;
-  unsigned threads = 0;  // that take part, with the caller
-  bool spins = false;    // whether each of them has a core to itself
+  TaskRef body;
+  unsigned tasks = 0;
+  unsigned threads = 0;  // that take part, including the caller
+  bool spins = false;    // true if each of them has a core to itself
 };
 
 class Team;
 
-// A thread of a team. The caller is number 0 and has no TeamWorker.
-struct alignas(apart) TeamWorker {
+// A thread of a team. The caller has number 0 and no TeamWorker.
+struct alignas(cache_line_pair) TeamWorker {
   enum State : std::uint32_t { waits, works, sleeps };
 
-  TeamWorker(Team& of, unsigned as, bool fits) noexcept : team(of), number(as), spins_first(fits) {}
+  TeamWorker(Team& owner, unsigned index, bool spins) noexcept
+      : team(owner), number(index), spins_first(spins) {}
 
-  // Written before state becomes `works`, in the same cache line: one transfer brings both.
+  // The job is written before the state becomes `works`. Both are in one cache line, so that a
+  // single transfer brings them to the worker's core.
   Word state = waits;
   TeamJob job;
   Team& team;
   unsigned number;
-  bool spins_first;  // for the first job
+  bool spins_first;  // while it waits for its first job
 
   void give(const TeamJob& work) noexcept {
     job = work;
     if (state.exchange(works, std::memory_order_acq_rel) == sleeps) wake_sleeper(state);
   }
 
-  // Waits for a job, spinning first if that takes nobody's core.
+  // Waits for a job. Spins first if `spins`.
   TeamJob take(bool spins) noexcept {
     const auto given = [this] { return state.load(std::memory_order_acquire) == works; };
     if (!(spins && spin_until(given))) {
@@ -109,22 +111,22 @@ struct alignas(apart) TeamWorker {
   }
 };
 
-// Threads that one caller has for the time of one operation.
+// A set of threads that works for one caller at a time.
 class Team {
  public:
-  void run(unsigned runs, RunRef body) noexcept {
-    if (runs - 1 > workers_.size()) grow(runs - 1);
+  void run(unsigned tasks, TaskRef body) noexcept {
+    if (tasks - 1 > workers_.size()) grow(tasks - 1);
     TeamJob job;
     job.body = body;
-    job.runs = runs;
-    job.threads = std::min(runs, static_cast<unsigned>(workers_.size()) + 1);
+    job.tasks = tasks;
+    job.threads = std::min(tasks, static_cast<unsigned>(workers_.size()) + 1);
     job.spins = job.threads <= cores_;
     pending_.store(job.threads - 1, std::memory_order_relaxed);
-    do_runs(0, job);
+    run_tasks(0, job);
     await_workers(job.spins);
   }
 
-  // Whether it was free and is now the caller's.
+  // Returns true if the team was free; it is then leased to the caller.
   bool lease() noexcept {
     return !leased_.load(std::memory_order_relaxed) &&
            !leased_.exchange(true, std::memory_order_acquire);
@@ -136,15 +138,17 @@ class Team {
  private:
   static constexpr std::uint32_t caller_sleeps = std::uint32_t{1} << 31;
 
-  void do_runs(unsigned number, const TeamJob& job) noexcept {
-    // Where each thread has a core, each wakes two, so that many are awake after a few steps. Else
-    // one that is to wake others waits for a core itself, and the caller wakes all.
+  // Hands the job on to other threads, then runs the tasks of thread `number`.
+  void run_tasks(unsigned number, const TeamJob& job) noexcept {
+    // If each thread has a core, each wakes two others, so that the time grows only with the
+    // logarithm of their number. If not, a thread might have to wait for a core before it wakes
+    // others, so the caller wakes them all.
     const unsigned first = job.spins ? 2 * number + 1 : 1;
     const unsigned most = job.spins ? 2 : number == 0 ? job.threads - 1 : 0;
     for (unsigned other = first; other < std::min(first + most, job.threads); ++other) {
       workers_[other - 1]->give(job);
     }
-    for (unsigned run = number; run < job.runs; run += job.threads) job.body(run);
+    for (unsigned task = number; task < job.tasks; task += job.threads) job.body(task);
   }
 
   static void* work(void* worker) noexcept {
@@ -152,7 +156,7 @@ class Team {
     for (bool spins = own.spins_first;;) {
       const TeamJob job = own.take(spins);
       spins = job.spins;
-      own.team.do_runs(own.number, job);
+      own.team.run_tasks(own.number, job);
       own.team.end_one();
     }
   }
@@ -173,7 +177,7 @@ class Team {
     }
   }
 
-  // Starts workers until there are `count`, or one cannot be started.
+  // Starts workers until there are `count` or the system cannot start another one.
   void grow(std::size_t count) noexcept {
     const Clock::time_point now = Clock::now();
     if (now < next_try_) return;
@@ -187,22 +191,22 @@ class Team {
         workers_.push_back(std::move(worker));
       }
     } catch (const std::bad_alloc&) {
-      // As where a thread cannot be started.
+      // Treated like a thread that cannot be started.
     }
     if (workers_.size() < count) next_try_ = now + retry_time;
   }
 
   static bool start(TeamWorker& worker) noexcept {
-    // Signals to the process are for the program's own threads. Those of a thread's own doing
-    // cannot wait.
+    // The program's own threads handle signals to the process. Signals that an instruction of the
+    // thread itself raises cannot be blocked.
     sigset_t blocked;
     sigfillset(&blocked);
-    for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) {
-      sigdelset(&blocked, own);
+    for (const int synchronous : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) {
+      sigdelset(&blocked, synchronous);
     }
     sigset_t before;
     const bool masked = pthread_sigmask(SIG_SETMASK, &blocked, &before) == 0;
-    // Nobody joins them: they wait for work until the process ends.
+    // Not joined: the threads wait for work until the process ends.
     pthread_t thread;
     const bool started = start_thread_with(thread, StackSize::small, Join::no, work, &worker);
     if (masked) pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -212,17 +216,17 @@ class Team {
   std::vector<std::unique_ptr<TeamWorker>> workers_;
   unsigned cores_ = 1;
   Clock::time_point next_try_ = {};
-  std::atomic<bool> leased_ = true;  // whoever makes a team has it
-  alignas(apart) Word pending_ = 0;  // workers that have not ended
+  std::atomic<bool> leased_ = true;            // a new team is leased to the thread that creates it
+  alignas(cache_line_pair) Word pending_ = 0;  // workers that have not finished
 };
 
-// All teams, the newest first. None is ever taken out or destroyed: its threads outlive whatever
-// the end of the process destroys.
+// All teams, the newest first. They are never removed or destroyed, because their threads still run
+// when the process destroys static objects.
 constinit std::atomic<Team*> teams = nullptr;
-// Those of a parent process, whose threads this one has not. They are kept for leak checkers to
-// see.
-constinit Team* of_parents = nullptr;
-// The team that this thread had last.
+// Teams of parent processes, whose threads do not exist in this one. The list keeps them reachable
+// for leak checkers.
+constinit Team* inherited_teams = nullptr;
+// The team that this thread leased last.
 constinit thread_local Team* recent = nullptr;
 
 void forget_teams() noexcept {
@@ -231,13 +235,13 @@ void forget_teams() noexcept {
   if (all == nullptr) return;
   Team* oldest = all;
   while (oldest->next != nullptr) oldest = oldest->next;
-  oldest->next = of_parents;
-  of_parents = all;
+  oldest->next = inherited_teams;
+  inherited_teams = all;
 }
 
 [[maybe_unused]] const int handles_forks = pthread_atfork(nullptr, nullptr, forget_teams);
 
-// A team that is the caller's until it gives it back; none if there is no memory.
+// Leases a free team or a new one; nullptr if there is no memory.
 Team* lease_team() noexcept {
   if (recent != nullptr && recent->lease()) return recent;
   for (Team* team = teams.load(std::memory_order_acquire); team != nullptr; team = team->next) {
@@ -274,14 +278,14 @@ bool start_thread_with(pthread_t& thread, StackSize stack, Join join, void* (*wo
   return error == 0;
 }
 
-void run_on_threads(unsigned runs, RunRef body) noexcept {
-  Team* const team = runs > 1 ? lease_team() : nullptr;
+void run_on_threads(unsigned tasks, TaskRef body) noexcept {
+  Team* const team = tasks > 1 ? lease_team() : nullptr;
   if (team == nullptr) {
-    for (unsigned run = 0; run < runs; ++run) body(run);
+    for (unsigned task = 0; task < tasks; ++task) body(task);
     return;
   }
-  team->run(runs, body);
-  // Also after a body that had a team of its own on this thread.
+  team->run(tasks, body);
+  // Set after the run, because `body` may have leased another team on this thread.
   recent = team;
   team->give_back();
 }

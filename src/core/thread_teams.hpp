@@ -1,4 +1,4 @@
-// Threads that compute: they are started once, and wait between the operations they work on.
+// Threads for computation. They are started once and wait between operations.
 #pragma once
 
 #include <pthread.h>
@@ -9,41 +9,41 @@
 
 namespace paraes {
 
-// A callable that takes the number of a run. It refers to the callable and does not copy it.
-class RunRef {
+// Refers to a callable that takes the number of a task, without copying it.
+class TaskRef {
  public:
-  RunRef() = default;
+  TaskRef() = default;
   template <class F>
-  explicit RunRef(const F& f) noexcept
+  explicit TaskRef(const F& f) noexcept
       : object_(&f),
-        call_([](const void* object, unsigned run) { (*static_cast<const F*>(object))(run); }) {}
+        call_([](const void* object, unsigned task) { (*static_cast<const F*>(object))(task); }) {}
 
-  void operator()(unsigned run) const { call_(object_, run); }
+  void operator()(unsigned task) const { call_(object_, task); }
 
  private:
   const void* object_ = nullptr;
-  void (*call_)(const void* object, unsigned run) = nullptr;
+  void (*call_)(const void* object, unsigned task) = nullptr;
 };
 
-// Calls body(0) … body(runs - 1) on n = `runs` threads, of which the caller is the first, and
-// returns when all have ended. Run r is on thread r. Where the system does not start so many
-// threads, n is smaller, and run r is on thread r mod n.
+// Calls body(0) … body(tasks - 1) on n = `tasks` threads, and returns when all calls have ended.
+// Task t runs on thread t; thread 0 is the caller. If the system cannot start as many threads, n is
+// smaller, and task t runs on thread t mod n.
 //
-// Between calls the threads wait, first spinning for some microseconds, then asleep. The next call
-// of the same caller finds each run on the thread it was on before. Callers at the same time, and a
-// body that calls this itself, have threads of their own.
+// Between calls the threads wait: they spin for some microseconds, then sleep. In successive calls
+// by one caller, a task runs on the same thread each time. Concurrent callers have separate
+// threads, and so has a body that calls this function itself.
 //
-// `body` must not throw, and must not return in a child that it has forked. A child that was forked
-// elsewhere starts threads of its own.
-void run_on_threads(unsigned runs, RunRef body) noexcept;
+// `body` must not throw, and must not return in a child process that it has forked. A child process
+// starts new threads.
+void run_on_threads(unsigned tasks, TaskRef body) noexcept;
 
-// Starts a thread. Kernels and copies need a few KiB of stack, and the usual 8 MiB is much where
-// address space is limited. False if the system starts no more.
+// Starts a thread. Returns false if the system cannot start another one. A small stack is enough
+// for kernels and copies, which need a few KiB.
 enum class Join { yes, no };
 [[nodiscard]] bool start_thread_with(pthread_t& thread, StackSize stack, Join join,
                                      void* (*work)(void*), void* argument) noexcept;
 
-// pthread_create. Tests put a function here that fails.
+// pthread_create, or a function that fails, which tests put here.
 using StartThread = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
 extern std::atomic<StartThread> start_thread;
 

@@ -31,7 +31,6 @@ void run_workers(unsigned count, const std::function<void(unsigned)>& body, Stac
   for (; started < count; ++started) {
     WorkerThread& worker = workers[started];
     worker = {&body, started, {}};
-    // Where the system starts no more, those that there are do all the work.
     if (!start_thread_with(worker.thread, stack, Join::yes, WorkerThread::run, &worker)) break;
   }
   body(0);

@@ -1,5 +1,5 @@
-// Threads that work through a sequence of jobs by themselves, for work that waits on files and
-// pipes. Those of thread_teams.hpp, which keep runs on the same cores, are for computation.
+// Threads for jobs that wait for files and pipes. They are started for each call. Computation uses
+// the threads of thread_teams.hpp, which stay between calls.
 #pragma once
 
 #include <condition_variable>
@@ -13,31 +13,31 @@
 
 namespace paraes {
 
-// Calls body(0) … body(count - 1) concurrently, body(0) on the calling thread; returns when all
-// have. `body` must not throw. Fewer threads run if the system gives no more.
+// Calls body(0) … body(count - 1) concurrently, body(0) on the calling thread, and returns when all
+// calls have ended. If the system cannot start as many threads, the last calls are left out. `body`
+// must not throw.
 void run_workers(unsigned count, const std::function<void(unsigned)>& body,
                  StackSize stack = StackSize::small);
 
-// Keeps numbered jobs of several workers in order, and what failed.
-//
-// The first failure is that of the lowest number: jobs before it still run to their end, jobs after
-// it stop where they next ask.
+// Lets the numbered jobs of several workers take turns in order, and keeps the first failure, which
+// is that of the job with the lowest number. Jobs with lower numbers still run to their end; jobs
+// with higher numbers stop at their next call of wait_turn or stopped.
 class TurnQueue {
  public:
-  // Waits until every job before `number` has called done. False if one of them failed: then the
-  // job is to be given up.
+  // Waits until every job before `number` has called done. Returns false if one of them failed; the
+  // caller must then give up job `number`.
   [[nodiscard]] bool wait_turn(std::uint64_t number);
 
-  // Says that job `number`, whose turn it is, is over.
+  // Ends the turn of job `number`.
   void done(std::uint64_t number);
 
-  // Remembers the current exception as that of job `number`.
+  // Records the current exception as the failure of job `number`.
   void fail(std::uint64_t number) noexcept;
 
   // Whether a job before `number` has failed.
   [[nodiscard]] bool stopped(std::uint64_t number);
 
-  // Throws what the failed job threw, if one did.
+  // Throws the exception of the first failure, if there is one.
   void rethrow();
 
  private:

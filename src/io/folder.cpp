@@ -19,7 +19,7 @@
 namespace paraes {
 namespace {
 
-// O_PATH: a folder that may be searched but not read can be written to all the same.
+// O_PATH, because one can create files in a folder that one may search but not read.
 constexpr int folder_flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
 
 bool is_link(int folder, const char* name) {
@@ -27,8 +27,8 @@ bool is_link(int folder, const char* name) {
   return fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode);
 }
 
-// One component at a time, for kernels without openat2, sandboxes that do not know it, and paths
-// that are longer than one call takes.
+// Opens one component after the other, for kernels without openat2, for sandboxes that forbid it,
+// and for paths longer than one call allows.
 Descriptor open_stepwise(int folder, std::string_view path, int flags, mode_t mode) {
   Descriptor current;
   int at = folder;
@@ -68,7 +68,7 @@ Descriptor open_beneath(int folder, const std::string& path, int flags, mode_t m
   const long number =
       syscall(SYS_openat2, folder, path.empty() ? "." : path.c_str(), &how, sizeof how);
   if (number >= 0) return Descriptor(static_cast<int>(number));
-  // EPERM: how some sandboxes refuse a system call that they do not know.
+  // Some sandboxes return EPERM for a system call that they do not know.
   if (errno != ENOSYS && errno != EPERM && errno != ENAMETOOLONG && errno != EAGAIN) return {};
 #endif
   return open_stepwise(folder, path, flags, mode);

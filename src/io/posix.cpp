@@ -20,17 +20,17 @@ namespace paraes {
 namespace posix {
 namespace {
 
-// One call moves at most this much: Linux cuts at just under 2^31 anyway, and says so nowhere.
-constexpr std::size_t most_a_call = std::size_t{1} << 30;
+// Linux transfers at most about 2^31 bytes per call.
+constexpr std::size_t max_bytes_per_call = std::size_t{1} << 30;
 
-// Calls `call(done, n)` until `bytes` bytes are moved or it returns 0. A descriptor that somebody
-// else made non-blocking is waited for.
+// Calls call(done, n) until `bytes` bytes are transferred or it returns 0. Waits for a descriptor
+// that another process has made non-blocking.
 template <class Call>
 std::size_t move_all(std::size_t bytes, int descriptor, short event, std::string_view verb,
                      std::string_view name, Call call) {
   std::size_t done = 0;
   while (done < bytes) {
-    const ssize_t n = call(done, std::min(bytes - done, most_a_call));
+    const ssize_t n = call(done, std::min(bytes - done, max_bytes_per_call));
     if (n > 0) {
       done += static_cast<std::size_t>(n);
     } else if (n == 0) {
@@ -45,7 +45,8 @@ std::size_t move_all(std::size_t bytes, int descriptor, short event, std::string
   return done;
 }
 
-// Returns when `descriptor` has something to say: data, its end or an error.
+// Returns when `descriptor` has data, is at its end, or has an error. Throws when `cancelled`
+// becomes readable.
 void wait_for_data(int descriptor, int cancelled, std::string_view name) {
   std::array<pollfd, 2> wait = {{{.fd = descriptor, .events = POLLIN, .revents = 0},
                                  {.fd = cancelled, .events = POLLIN, .revents = 0}}};
@@ -56,7 +57,7 @@ void wait_for_data(int descriptor, int cancelled, std::string_view name) {
 }
 
 void check_complete(std::size_t done, std::size_t bytes, std::string_view name) {
-  // A write that moves nothing and reports nothing would loop for ever.
+  // A write that transfers nothing and reports no error must not be repeated for ever.
   if (done != bytes) fail("write", name, EIO);
 }
 
@@ -66,9 +67,10 @@ void fail(std::string_view verb, std::string_view name, int error) {
   std::string text = "cannot ";
   text.append(verb).append(" ").append(name).append(": ");
   text += std::generic_category().message(error);
-  if (error == ENOSPC) text += "; free some space or write elsewhere with -o";
-  if (error == EDQUOT) text += "; your quota is used up: free some space or write elsewhere";
-  if (error == EFBIG) text += "; the file system or the shell's limit (ulimit -f) allows no more";
+  if (error == ENOSPC) text += "; free some space, or write to another file system";
+  if (error == EDQUOT) text += "; delete files, or write where you have no quota or a larger one";
+  if (error == EFBIG)
+    text += "; the limit of the file system or of the shell (ulimit -f) is too low";
   throw IoError(text, error);
 }
 
@@ -108,8 +110,8 @@ void write_full_at(int descriptor, std::uint64_t offset, Bytes data, std::string
 mode_t permissions(int descriptor, const struct stat& status) noexcept {
   constexpr const char* attribute = "system.posix_acl_access";
   const mode_t mode = status.st_mode & 0777U;
-  // The kernel's form (linux/posix_acl_xattr.h), little-endian: a version, then for each entry who
-  // it is for (2 bytes), what it allows (2 bytes) and a user's or a group's number (4 bytes).
+  // The kernel's format (linux/posix_acl_xattr.h), little-endian: a version, then for each entry
+  // its tag (2 bytes), its permissions (2 bytes) and the ID of a user or group (4 bytes).
   constexpr std::size_t header = 4;
   constexpr std::size_t entry = 8;
   constexpr std::uint8_t owning_group = 4;
@@ -138,7 +140,8 @@ int Descriptor::release() noexcept { return std::exchange(number_, -1); }
 
 int Descriptor::close() noexcept {
   if (number_ < 0) return 0;
-  // EINTR leaves the descriptor closed on Linux: trying again could close somebody else's.
+  // On Linux the descriptor is closed even after EINTR: a second close could hit one that another
+  // thread has opened since.
   const bool failed = ::close(release()) != 0 && errno != EINTR;
   return failed ? errno : 0;
 }

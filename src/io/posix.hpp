@@ -1,4 +1,4 @@
-// The POSIX calls that io needs, each made to finish what it began and to throw IoError.
+// POSIX calls that continue after interruptions and partial transfers, and throw IoError.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace paraes::posix {
 
-// Throws IoError "cannot <verb> <name>: <what errno says>", with a hint where one helps.
+// Throws IoError "cannot <verb> <name>: <description of error>", with advice for some errors.
 [[noreturn]] void fail(std::string_view verb, std::string_view name, int error);
 
-// Fills `buffer` unless the input ends first; returns how many bytes there were. If the descriptor
-// `cancelled` (-1: none) becomes readable first, throws IoError with ECANCELED.
+// Fills `buffer` unless the input ends before; returns the number of bytes read. If the descriptor
+// `cancelled` (-1: none) becomes readable while it waits, throws IoError with ECANCELED.
 std::size_t read_full(int descriptor, int cancelled, MutableBytes buffer, std::string_view name);
 std::size_t read_full_at(int descriptor, std::uint64_t offset, MutableBytes buffer,
                          std::string_view name);
@@ -22,8 +22,9 @@ std::size_t read_full_at(int descriptor, std::uint64_t offset, MutableBytes buff
 void write_full(int descriptor, Bytes data, std::string_view name);
 void write_full_at(int descriptor, std::uint64_t offset, Bytes data, std::string_view name);
 
-// Opens `path` below the descriptor `folder` without following a symbolic link anywhere, or leaving
-// the folder. Without success the result is empty and errno says why: ELOOP for a link.
+// Opens `path` below the folder with this descriptor. Does not follow symbolic links or leave the
+// folder. On failure the result is empty and errno is set: ELOOP for a symbolic link, EXDEV for a
+// path that leaves the folder.
 [[nodiscard]] Descriptor open_beneath(int folder, const std::string& path, int flags, mode_t mode);
 
 }  // namespace paraes::posix

@@ -24,11 +24,12 @@ namespace {
 
 constexpr std::string_view temporary_suffix = ".paraes-tmp";
 
-// The name of this host as it stands in the names of temporaries: without dots, which separate.
+// The host name as it appears in the names of temporary files. Dots are replaced, because they are
+// the separator.
 const std::string& host_name() {
   static const std::string name = [] {
     std::array<char, 65> buffer{};
-    // Cut at 64 bytes, as Linux does.
+    // Linux limits host names to 64 bytes.
     if (gethostname(buffer.data(), buffer.size() - 1) != 0) buffer[0] = 0;
     std::string text = buffer.data();
     for (char& c : text) {
@@ -40,8 +41,8 @@ const std::string& host_name() {
   return name;
 }
 
-// Cuts a target's name for its temporaries, whose names have at most NAME_MAX (255) bytes. Does not
-// cut through a UTF-8 character.
+// Shortens the name of a target, without splitting a UTF-8 character, so that the name of its
+// temporary file has at most NAME_MAX (255) bytes.
 std::string shortened(const std::string& name) {
   constexpr std::size_t most = 150;
   if (name.size() <= most) return name;
@@ -57,7 +58,7 @@ std::string hex(std::uint32_t bits) {
   return text;
 }
 
-// Host, process and random number: no two temporaries have one name, on whatever hosts.
+// Contains host, process and a random number, so that names are unique among all hosts.
 std::string new_temporary_name(const std::string& target) {
   std::uint32_t random = 0;
   if (getentropy(&random, sizeof random) != 0) posix::fail("draw a name for", target, errno);
@@ -67,7 +68,7 @@ std::string new_temporary_name(const std::string& target) {
   return name.append(temporary_suffix);
 }
 
-// The last of the parts of `text` between dots, which is taken off.
+// Removes the last dot of `text` and what follows it, and returns what follows.
 std::string_view take_last_part(std::string_view& text) {
   const std::size_t dot = text.rfind('.');
   if (dot == std::string_view::npos) return {};
@@ -81,7 +82,7 @@ struct TemporaryParts {
   std::string_view host;
 };
 
-// The parts of a temporary's name; nothing for other names.
+// The parts of a temporary file's name; nothing for any other name.
 std::optional<TemporaryParts> parse_temporary(std::string_view name) noexcept {
   if (name.size() <= temporary_suffix.size() || name.front() != '.') return std::nullopt;
   if (name.substr(name.size() - temporary_suffix.size()) != temporary_suffix) return std::nullopt;
@@ -97,15 +98,15 @@ std::optional<TemporaryParts> parse_temporary(std::string_view name) noexcept {
   return fits ? std::optional(TemporaryParts{name, host}) : std::nullopt;
 }
 
-// Renames within a folder without replacing. False where the target exists. `shown` is what errors
-// call it.
+// Renames a file within a folder without replacing another one. Returns false if the target exists.
+// Error messages call the target `shown`.
 bool rename_new(int folder, const char* from, const char* to, const std::string& shown) {
 #ifdef RENAME_NOREPLACE
   if (renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0) return true;
   if (errno == EEXIST) return false;
   if (errno != EINVAL && errno != ENOSYS) posix::fail("write", shown, errno);
 #endif
-  // Not every file system knows that call; a hard link does not replace either.
+  // Not every file system supports RENAME_NOREPLACE. A hard link does not replace a file either.
   if (linkat(folder, from, folder, to, 0) == 0) {
     unlinkat(folder, from, 0);
     return true;
@@ -114,16 +115,16 @@ bool rename_new(int folder, const char* from, const char* to, const std::string&
   if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS && errno != EMLINK) {
     posix::fail("write", shown, errno);
   }
-  // No hard links either (FAT): what is left is to look first, with a gap in between.
+  // Without hard links (FAT), check first; another process may create the target in between.
   struct stat status = {};
   if (fstatat(folder, to, &status, AT_SYMLINK_NOFOLLOW) == 0) return false;
   if (renameat(folder, from, folder, to) != 0) posix::fail("write", shown, errno);
   return true;
 }
 
-enum class Named { yes, no, unknown };  // unknown: errno says why
+enum class Named { yes, no, unknown };  // unknown: errno is set
 
-// Whether `name` in `folder` is the file that is open as `descriptor`.
+// Whether `name` in `folder` is the file that `descriptor` has open.
 Named is_named(int descriptor, int folder, const char* name) noexcept {
   struct stat open_file = {};
   struct stat named = {};
@@ -134,19 +135,19 @@ Named is_named(int descriptor, int folder, const char* name) noexcept {
   return FileId(open_file) == FileId(named) ? Named::yes : Named::no;
 }
 
-// Removes a temporary of this host that nobody is writing any more: writers hold a lock on theirs,
-// which ends with them however they end.
+// Removes a temporary file of this host unless a process is writing it: writers hold a lock, which
+// the system releases when the process ends.
 void remove_stale(const Folder& folder, const std::string& name) {
   constexpr int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   const int at = folder.descriptor();
-  // NFS locks only what is open for writing.
+  // NFS locks only files that are open for writing.
   Descriptor old(openat(at, name.c_str(), O_RDWR | flags));
   if (old.get() < 0) old = Descriptor(openat(at, name.c_str(), O_RDONLY | flags));
   if (old.get() < 0 || flock(old.get(), LOCK_EX | LOCK_NB) != 0) return;
   if (is_named(old.get(), at, name.c_str()) == Named::yes) unlinkat(at, name.c_str(), 0);
 }
 
-// The path under which a file without a name can be given one (open(2), O_TMPFILE).
+// A path through which linkat can give a name to an unnamed file (see O_TMPFILE in open(2)).
 std::string descriptor_path(int descriptor) {
   return "/proc/self/fd/" + std::to_string(descriptor);
 }
@@ -177,7 +178,7 @@ void Leftovers::remove(const Folder& folder, const std::string& name) {
     const std::lock_guard lock(mutex_);
     if (folders_.insert(id).second) {
       const int list = openat(folder.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-      // A folder that may not be read keeps its leftovers.
+      // In a folder that may not be read, nothing is removed.
       const std::unique_ptr<DIR, int (*)(DIR*)> entries(list < 0 ? nullptr : fdopendir(list),
                                                         closedir);
       if (!entries && list >= 0) ::close(list);
@@ -223,7 +224,7 @@ bool FileSink::open_unnamed() {
 #ifdef O_TMPFILE
   descriptor_ = Descriptor(
       openat(folder_->descriptor(), ".", O_RDWR | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR));
-  // Without /proc it could never get a name.
+  // Without /proc an unnamed file cannot be given a name.
   if (descriptor_.get() >= 0 && access(descriptor_path(descriptor_.get()).c_str(), F_OK) == 0) {
     return true;
   }
@@ -232,7 +233,7 @@ bool FileSink::open_unnamed() {
   return false;
 }
 
-// Calls make(name) with new names until it returns true, or fails for another reason than EEXIST.
+// Calls make(name) with new names until it returns true or fails with another errno than EEXIST.
 bool FileSink::make_temporary(const std::function<bool(const char*)>& make) {
   constexpr int attempts = 100;
   for (int i = 0; i < attempts; ++i) {
@@ -253,8 +254,9 @@ void FileSink::open_named() {
     descriptor_ =
         Descriptor(openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
     if (descriptor_.get() < 0) return false;
-    // Between the two calls another run may have taken it for a stale one. Where there are no
-    // locks, nobody else can hold one either, and that run left it alone.
+    // Between open and flock another process may have removed the file as stale: check that it
+    // still has its name. On file systems without locks, no process removes anything, because
+    // remove_stale() needs a lock.
     static_cast<void>(flock(descriptor_.get(), LOCK_EX));
     const Named named = is_named(descriptor_.get(), folder, name);
     if (named == Named::yes) return true;
@@ -301,7 +303,8 @@ std::optional<struct stat> FileSink::target() const {
   return std::nullopt;
 }
 
-// Permissions of the file to be replaced. Only the owner's, if the others cannot be read.
+// Permissions of the file to be replaced; only those of its owner if the others cannot be
+// determined.
 mode_t FileSink::permissions_of_target(const struct stat& status) const {
   const Descriptor old(
       openat(folder_->descriptor(), name_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -332,7 +335,7 @@ void FileSink::set_owner_and_mode() {
 void FileSink::prepare() {
   if (prepared_) return;
   const int file = descriptor_.get();
-  // Last, so that nobody else can open a temporary that is not whole.
+  // Set only now, so that no other user can open an incomplete file.
   set_owner_and_mode();
   if (options_.modified) {
     const std::array<timespec, 2> times = {
@@ -340,8 +343,8 @@ void FileSink::prepare() {
     if (futimens(file, times.data()) != 0 && errno != EPERM) posix::fail("write", shown_, errno);
   }
   if (fsync(file) != 0 && errno != EINVAL) posix::fail("sync", shown_, errno);
-  // Some file systems report a failed write only when a descriptor is closed. This one is needed
-  // for the name, and for the lock on a temporary; closing a copy asks them.
+  // Some file systems report a failed write only when a descriptor is closed. Closing a duplicate
+  // has that effect, and keeps the descriptor open for naming the file and for its lock.
   Descriptor copy(fcntl(file, F_DUPFD_CLOEXEC, 3));
   if (copy.get() < 0) posix::fail("write", shown_, errno);
   if (const int error = copy.close(); error != 0) posix::fail("write", shown_, error);
@@ -363,21 +366,21 @@ void FileSink::give_name() {
     is_new = link_descriptor(file, folder, name_.c_str());
     if (!is_new && errno != EEXIST) posix::fail("write", shown_, errno);
   } else {
-    // Only a file with a name can replace another in one step. It is locked before it has one, or
-    // another run could take it for a leftover.
+    // Only a file with a name can replace another one atomically. It is locked before it gets its
+    // temporary name; otherwise another process could remove it as stale.
     if (temporary_.empty()) {
       static_cast<void>(flock(file, LOCK_EX | LOCK_NB));
       if (!make_temporary([&](const char* name) { return link_descriptor(file, folder, name); })) {
         posix::fail("write", shown_, errno);
       }
     }
-    // Where locks hold on one host alone, somebody on another may have removed it.
+    // On file systems whose locks have no effect on other hosts, one of these may have removed it.
     switch (is_named(file, folder, temporary_.c_str())) {
       case Named::yes:
         break;
       case Named::no:
-        throw IoError("cannot write " + shown_ + ": somebody removed " + temporary() +
-                          ", to which it was written; try again when no other run has this target",
+        throw IoError("cannot write " + shown_ + ": its temporary file " + temporary() +
+                          " was removed; try again when no other process writes this file",
                       EIO);
       case Named::unknown:
         posix::fail("write", shown_, errno);
@@ -392,8 +395,8 @@ void FileSink::give_name() {
   if (!is_new) {
     throw InvalidArgument(
         shown_ +
-        " appeared while its contents were written; it was left alone: try again, or write "
-        "elsewhere with -o");
+        " appeared while its contents were written and was not replaced: try again, or choose "
+        "another output");
   }
 }
 
@@ -406,7 +409,7 @@ void FileSink::discard() noexcept {
   temporary_.clear();
   try {
     if (options_.on_temporary) options_.on_temporary(folder, temporary_);
-  } catch (...) {  // NOLINT(bugprone-empty-catch): a destructor has nobody to tell
+  } catch (...) {  // NOLINT(bugprone-empty-catch): a destructor must not throw
   }
 }
 

@@ -20,7 +20,7 @@ FileSource::FileSource(Descriptor descriptor, std::string name)
   struct stat status = {};
   if (fstat(descriptor_.get(), &status) != 0) posix::fail("read", name_, errno);
   version_ = FileVersion(status);
-  // Advice only: the kernel then reads further ahead.
+  // Makes the kernel read further ahead. A failure does not matter.
   static_cast<void>(posix_fadvise(descriptor_.get(), 0, 0, POSIX_FADV_SEQUENTIAL));
 }
 
@@ -57,10 +57,10 @@ PipeSource::PipeSource(Descriptor descriptor, std::string name)
     version_ = FileVersion(status);
   }
 #ifdef F_SETPIPE_SZ
-  // Fewer switches between the two ends of a pipe; where it is refused, the usual 64 KiB stay.
+  // A larger pipe needs fewer context switches. If the system refuses, it keeps its 64 KiB.
   if (S_ISFIFO(status.st_mode)) static_cast<void>(fcntl(descriptor_.get(), F_SETPIPE_SZ, 1 << 20));
 #endif
-  // Without one, reads cannot be cancelled, and wait until there is data.
+  // If this fails, reads still work, but cannot be cancelled.
   if (!S_ISREG(status.st_mode)) cancelled_ = Descriptor(eventfd(0, EFD_CLOEXEC));
 }
 
@@ -107,7 +107,7 @@ void PositionalSource::check_unchanged() const {
 }
 
 void FileSource::check_unchanged() const {
-  // Some virtual file systems have contents behind a size of zero.
+  // Files in some virtual file systems have contents although their size is zero.
   PositionalSource::check_unchanged();
   check_version(descriptor_.get(), version_, name_);
 }

@@ -1,6 +1,6 @@
-// The modes over a cipher that takes one block at a time, for kernels without a wider form.
+// The modes over a cipher that processes one block at a time, for kernels without a wider form.
 //
-// `Encrypt` and `Decrypt` are function objects (const KeySchedule&, const uint8_t* in,
+// `Cipher`, `Encrypt` and `Decrypt` are functions (const KeySchedule&, const uint8_t* in,
 // uint8_t* out) on 16 bytes, where out may be in.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace paraes::block_modes {
 
-// Multiplication by x of an XTS tweak (IEEE 1619 section 5.2): little-endian, polynomial 0x87.
+// Multiplies an XTS tweak by x (IEEE 1619 section 5.2): little-endian, polynomial 0x87.
 inline void xts_next_tweak(std::uint8_t tweak[16]) noexcept {
   const std::uint64_t low = load_le64(tweak);
   const std::uint64_t high = load_le64(tweak + 8);

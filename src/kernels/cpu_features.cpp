@@ -37,7 +37,8 @@ constexpr FeatureRow feature_rows[cpu_feature_count] = {
     {avx512vbmi2, "avx512_vbmi2", CpuFeatureSet(avx512bw)},
 };
 
-// The rows stand in order of dependency, so one pass is enough.
+// Removes features without those that they build on. One pass is enough, because a row comes after
+// those that it builds on.
 CpuFeatureSet drop_unfounded(CpuFeatureSet set) {
   for (const FeatureRow& row : feature_rows) {
     if (!set.contains(row.builds_on)) set.remove(row.feature);
@@ -67,8 +68,8 @@ CpuFeatureSet detect() {
   when(c, 9, ssse3);
   when(c, 19, sse41);
   when(c, 25, aes);
-  // XCR0: bits 1 and 2 are the xmm and ymm state, bits 5 to 7 the opmask and zmm state. Without
-  // OSXSAVE the register cannot even be read.
+  // XCR0: bits 1 and 2 are the xmm and ymm state, bits 5 to 7 the opmask and zmm state. The
+  // register can be read only with OSXSAVE.
   const bool osxsave = ((c >> 27) & 1U) != 0;
   const std::uint64_t xcr0 = osxsave ? xgetbv0() : 0;
   const bool ymm = (xcr0 & 0x06U) == 0x06U;

@@ -1,4 +1,4 @@
-// CPU features that kernels ask for.
+// CPU features that kernels need.
 #pragma once
 
 #include <cstdint>
@@ -47,16 +47,16 @@ struct CpuFeatureSet {
 [[nodiscard]] std::string_view cpu_feature_name(CpuFeature feature);
 [[nodiscard]] std::vector<std::string_view> cpu_feature_names(CpuFeatureSet set);
 
-// What the processor has and the operating system saves (XGETBV). A feature that is reported
-// without one that it builds on (a hypervisor's inconsistent CPUID) is not in the set.
+// Features that the processor has and whose registers the operating system saves (XGETBV). Does not
+// include a feature if one that it builds on is missing, as a hypervisor may report it.
 [[nodiscard]] CpuFeatureSet detected_cpu_features();
 
-// `detected` less the features that `mask` (a comma list, as in PARAES_CPU_MASK) hides. Throws
-// InvalidArgument for an unknown name, and for a mask that hides a feature but leaves a detected
-// one that needs it.
+// `detected` without the features in `mask`, a comma-separated list as in PARAES_CPU_MASK. Throws
+// InvalidArgument for an unknown name, and for a mask that hides a feature but not a detected one
+// that builds on it.
 [[nodiscard]] CpuFeatureSet masked_cpu_features(CpuFeatureSet detected, std::string_view mask);
 
-// detected_cpu_features() under PARAES_CPU_MASK, which is read at each call.
+// detected_cpu_features() without those in PARAES_CPU_MASK, which is read at each call.
 [[nodiscard]] CpuFeatureSet usable_cpu_features();
 
 }  // namespace paraes

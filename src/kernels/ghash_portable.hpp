@@ -1,4 +1,5 @@
-// GHASH for kernels without carry-less multiplication: constant-time, no tables, any machine.
+// GHASH for kernels without carry-less multiplication: constant-time, without tables, on any
+// machine.
 #pragma once
 
 #include "src/core/gf128.hpp"
@@ -6,7 +7,7 @@
 
 namespace paraes {
 
-// Keeps H's factor in GhashKey::powers.
+// Stores the Gf128Factor of H in GhashKey::powers.
 inline void ghash_portable_init(GhashKey& key, const std::uint8_t h[16]) {
   Gf128Factor factor = make_factor(load_gf128(h));
   static_assert(sizeof factor <= sizeof key.powers);

@@ -1,9 +1,10 @@
-// The interface between kernels and everything above them: one row of function pointers a kernel.
+// The interface between kernels and the code above them. Each kernel is one row of function
+// pointers.
 //
-// Conventions of every operation:
-//   in, out   any alignment; out == in or no overlap at all; `blocks` may be zero;
-//   schedule  filled by the same row's `expand`;
-// An operation that is nullptr is composed from the others by src/modes.
+// Common to all operations:
+//   in, out   any alignment; out is in or does not overlap it; `blocks` may be zero;
+//   schedule  filled by `expand` of the same row.
+// If a fused operation is nullptr, src/modes composes it from the others.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +17,18 @@
 
 namespace paraes {
 
-// OpenSSL's providers take no longer GCM nonces (GCM_IV_MAX_SIZE).
+// Maximum size of a GCM nonce in OpenSSL's providers (GCM_IV_MAX_SIZE).
 inline constexpr std::size_t max_library_nonce_bytes = 128;
 
-// What GHASH needs of H = E_K(0), in the form of the row whose `ghash_init` filled it.
+// H = E_K(0), prepared for GHASH by `ghash_init` in the form that the same row's operations need.
 struct GhashKey {
-  // Blocks that one reduction can serve in the widest kernel; powers[max_powers - k] belongs to
-  // H^k.
+  // Maximum number of blocks per reduction. powers[max_powers - k] is for H^k; the exact contents
+  // differ between kernels.
   static constexpr unsigned max_powers = 64;
 
   std::uint8_t h[16];
   alignas(64) std::uint8_t powers[max_powers][16];
-  // Sums of the halves of the powers (Karatsuba), in the order of the kernel's own batches.
+  // Sums of the two halves of each power (Karatsuba), in the order in which the kernel uses them.
   alignas(64) std::uint8_t folded[max_powers / 2][16];
 
   GhashKey() noexcept { secure_zero(this, sizeof *this); }
@@ -36,9 +37,9 @@ struct GhashKey {
   GhashKey& operator=(const GhashKey&) = delete;
 };
 
-// The counter block of a run of GCM. That of a 96-bit nonce is as public as the nonce. Any other is
-// a hash under H, each bit of it a linear equation in the bits of H: then nothing that an observer
-// sees (branches, addresses) may depend on it.
+// A counter block of GCM. With a 96-bit nonce it is as public as the nonce. With any other nonce it
+// is a hash under H, each bit of which reveals an equation in the bits of H: it is then `secret`,
+// and no branch or address may depend on it.
 struct GcmCounter {
   std::uint8_t block[16];
   bool secret;
@@ -59,25 +60,25 @@ struct Kernel {
   void (*ecb_decrypt)(const KeySchedule&, const std::uint8_t* in, std::uint8_t* out,
                       std::size_t blocks);
 
-  // SP 800-38A 6.2. `chain` is the previous ciphertext block (the IV first) and is left as the last
-  // one. Encryption is serial and needs an operation of its own: composing it would cross the
-  // interface once a block.
+  // SP 800-38A 6.2. `chain` is the previous ciphertext block, first the IV, and is set to the last
+  // one. Encryption is serial. It is an operation here because composing it from ECB would take one
+  // call per block.
   void (*cbc_encrypt)(const KeySchedule&, std::uint8_t chain[16], const std::uint8_t* in,
                       std::uint8_t* out, std::size_t blocks);
   void (*cbc_decrypt)(const KeySchedule&, std::uint8_t chain[16], const std::uint8_t* in,
                       std::uint8_t* out, std::size_t blocks);
 
-  // SP 800-38A 6.5: counter is 128 bits, big-endian, and is left at the next unused value.
+  // SP 800-38A 6.5: `counter` has 128 bits, big-endian, and is set to the next unused value.
   void (*ctr)(const KeySchedule&, std::uint8_t counter[16], const std::uint8_t* in,
               std::uint8_t* out, std::size_t blocks);
 
-  // The same with non-temporal stores; out is not in.
+  // As ctr, with non-temporal stores; out is not in. May be nullptr.
   void (*ctr_nontemporal)(const KeySchedule&, std::uint8_t counter[16], const std::uint8_t* in,
                           std::uint8_t* out, std::size_t blocks);
 
-  // IEEE 1619 section 5.3 without stealing: `units` data units that start `stride` bytes apart in
-  // in and out, `blocks` whole blocks in each; tweaks[16 u] is the encrypted tweak of unit u. That
-  // of the last unit is left as the tweak of the block after it, for stealing.
+  // IEEE 1619 section 5.3 without ciphertext stealing: `units` data units of `blocks` whole blocks
+  // each, which start `stride` bytes apart in `in` and `out`. tweaks[16 u] is the encrypted tweak
+  // of unit u; that of the last unit is set to the tweak of the block after it, for stealing.
   void (*xts_encrypt)(const KeySchedule&, std::uint8_t* tweaks, const std::uint8_t* in,
                       std::uint8_t* out, std::size_t units, std::size_t stride, std::size_t blocks);
   void (*xts_decrypt)(const KeySchedule&, std::uint8_t* tweaks, const std::uint8_t* in,
@@ -96,9 +97,9 @@ struct Kernel {
                       std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
                       std::size_t blocks);
 
-  // A whole message at once, for libraries that offer GCM only so; nonces have 1 to
-  // max_library_nonce_bytes bytes. seal writes the full 16-byte tag; open returns whether the
-  // tag_bytes bytes at tag match (out is unspecified if not).
+  // A whole message in one call, for libraries without GHASH. Nonces have 1 to
+  // max_library_nonce_bytes bytes. gcm_seal writes the full 16-byte tag. gcm_open returns whether
+  // the tag_bytes bytes at tag match; if not, `out` is unspecified.
   void (*gcm_seal)(const KeySchedule&, const std::uint8_t* nonce, std::size_t nonce_bytes,
                    const std::uint8_t* aad, std::size_t aad_bytes, const std::uint8_t* in,
                    std::uint8_t* out, std::size_t bytes, std::uint8_t tag[16]);

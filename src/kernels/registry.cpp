@@ -10,8 +10,8 @@
 namespace paraes {
 namespace {
 
-// `auto` takes the first available row whose timing is constant. OpenSSL and the table kernels
-// stand last: they run only when named.
+// `auto` selects the first available row whose timing is constant. OpenSSL and the table kernels
+// are last, and are selected only by name.
 constexpr const Kernel* rows[] = {
 #if defined(__x86_64__)
     &vaes512_kernel,       &vaes256_kernel, &aesni_kernel,  &bitslice_avx512_kernel,

@@ -1,4 +1,4 @@
-// The one ordered table of CPU kernels, and the choice among its rows.
+// The ordered table of all CPU kernels, and the selection of a row.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace paraes {
 
-// All rows, fastest constant-time first. Rows that share a name are builds of one kernel, the one
-// that needs the most first.
+// All rows, the fastest constant-time kernels first. Rows with the same name are builds of one
+// kernel, the one that needs most CPU features first.
 [[nodiscard]] std::span<const Kernel* const> kernel_rows();
 
 // See select_kernel in paraes/kernels.hpp.

@@ -1,4 +1,4 @@
-// The rows that registry.cpp puts in order. Each is defined in its kernel's own file.
+// The rows of the table in registry.cpp. Each is defined in the file of its kernel.
 #pragma once
 
 #include "src/kernels/kernel.hpp"

@@ -1,8 +1,8 @@
-// Compiles a stretch of one file for more than the baseline instruction set.
+// Compiles a region of a file for more than the baseline instruction set.
 //
-// PARAES_TARGET_BEGIN("…") … PARAES_TARGET_END around definitions; all #includes stand before it.
-// Code inside lives in a namespace of its own, so that no inline function exists in two builds
-// under one name, and calls nothing that is not written there.
+// The region is between PARAES_TARGET_BEGIN("…") and PARAES_TARGET_END. Headers are included before
+// it, so that only .inc files are compiled in it. Its code is in a namespace of its own, so that no
+// inline function is compiled twice under one name.
 #pragma once
 
 #define PARAES_PRAGMA(text) _Pragma(#text)
@@ -22,8 +22,9 @@
 
 #define PARAES_INLINE inline __attribute__((always_inline))
 
-// For a function that fills the registers. GCC merges several such functions into the caller they
-// share or does not, depending on all else in the file; Clang chooses registers as well after that.
+// For functions that use all registers. GCC may inline several of them into a common caller,
+// depending on the rest of the file, and then allocates registers worse. Clang's
+// allocation does not suffer.
 #if defined(__clang__)
 #define PARAES_NOINLINE
 #else

@@ -1,4 +1,4 @@
-// Many small messages in memory, all of their segments at once.
+// Seals and opens many small messages in memory, with all their segments in one call.
 
 #include <algorithm>
 #include <string>
@@ -13,20 +13,21 @@ namespace {
 
 void check_size(std::size_t given, std::uint64_t right) {
   if (given == right) return;
-  throw InvalidArgument("the output of this message has " + std::to_string(right) +
-                        " bytes, and there is room for " + std::to_string(given));
+  throw InvalidArgument("the output of this message needs a buffer of " + std::to_string(right) +
+                        " bytes, not " + std::to_string(given));
 }
 
-// The segments of all messages, and where those of each begin and end.
+// The segments of all messages. Those of message m end at index ends[m], where the next one's
+// begin.
 struct Segments {
   std::vector<CipherSegment> list;
   std::vector<std::size_t> ends;
 };
 
-// `plain_bytes` and `count`: of the message.
-void add_segments(const WholeMessage& each, bool sealing, std::uint64_t plain_bytes,
+// Appends the segments of `whole` to `list`: `count` segments with `plain_bytes` of plaintext.
+void add_segments(const WholeMessage& whole, bool sealing, std::uint64_t plain_bytes,
                   std::uint64_t count, std::vector<CipherSegment>& list) {
-  const SegmentLayout& layout = each.message->layout();
+  const SegmentLayout& layout = whole.message->layout();
   for (std::uint64_t index = 0; index < count; ++index) {
     const bool last = index + 1 == count;
     const auto plain = static_cast<std::size_t>(layout.plain_offset(index));
@@ -34,38 +35,40 @@ void add_segments(const WholeMessage& each, bool sealing, std::uint64_t plain_by
     const auto n =
         static_cast<std::size_t>(last ? plain_bytes : layout.plain_offset(index + 1)) - plain;
     CipherSegment segment;
-    segment.cipher = &each.message->cipher();
+    segment.cipher = &whole.message->cipher();
     segment.segment.index = index;
     segment.segment.last = last;
     segment.segment.in =
-        sealing ? each.in.subspan(plain, n) : each.in.subspan(sealed, n + segment_tag_bytes);
+        sealing ? whole.in.subspan(plain, n) : whole.in.subspan(sealed, n + segment_tag_bytes);
     segment.segment.out =
-        sealing ? each.out.subspan(sealed, n + segment_tag_bytes) : each.out.subspan(plain, n);
+        sealing ? whole.out.subspan(sealed, n + segment_tag_bytes) : whole.out.subspan(plain, n);
     list.push_back(segment);
   }
 }
 
-// Calls add(message) for each; one that throws has that as its error, and no segments.
+// Calls add(whole), which appends segments, for each message. An exception becomes the error of the
+// message.
 template <class Add>
 void gather(std::span<WholeMessage> list, Segments& segments, const Add& add) {
-  for (WholeMessage& each : list) {
-    each.error = nullptr;
+  for (WholeMessage& whole : list) {
+    whole.error = nullptr;
     try {
-      add(each);
+      add(whole);
     } catch (const Error&) {
-      each.error = std::current_exception();
-      secure_zero(each.out.data(), each.out.size());
+      whole.error = std::current_exception();
+      secure_zero(whole.out.data(), whole.out.size());
     }
     segments.ends.push_back(segments.list.size());
   }
 }
 
-template <class Run>
-void run_all(std::span<WholeMessage> list, const Run& run) {
+// Calls crypt(). If it throws, fills all outputs with zeros.
+template <class Crypt>
+void crypt_all(std::span<WholeMessage> list, const Crypt& crypt) {
   try {
-    run();
+    crypt();
   } catch (...) {
-    for (const WholeMessage& each : list) secure_zero(each.out.data(), each.out.size());
+    for (const WholeMessage& whole : list) secure_zero(whole.out.data(), whole.out.size());
     throw;
   }
 }
@@ -74,31 +77,31 @@ void run_all(std::span<WholeMessage> list, const Run& run) {
 
 void seal_messages(std::span<WholeMessage> list) {
   Segments segments;
-  gather(list, segments, [&](const WholeMessage& each) {
-    const SegmentLayout& layout = each.message->layout();
-    const std::uint64_t count = layout.segments_of(each.in.size());
-    check_size(each.out.size(), layout.sealed_bytes(each.in.size()));
-    const Bytes header = each.message->header();
-    std::copy(header.begin(), header.end(), each.out.begin());
-    add_segments(each, true, each.in.size(), count, segments.list);
+  gather(list, segments, [&](const WholeMessage& whole) {
+    const SegmentLayout& layout = whole.message->layout();
+    const std::uint64_t count = layout.segments_of(whole.in.size());
+    check_size(whole.out.size(), layout.sealed_bytes(whole.in.size()));
+    const Bytes header = whole.message->header();
+    std::copy(header.begin(), header.end(), whole.out.begin());
+    add_segments(whole, true, whole.in.size(), count, segments.list);
   });
-  run_all(list, [&] { SegmentCipher::crypt(Direction::encrypt, segments.list); });
+  crypt_all(list, [&] { SegmentCipher::crypt(Direction::encrypt, segments.list); });
 }
 
 void open_messages(std::span<WholeMessage> list) {
   Segments segments;
-  gather(list, segments, [&](const WholeMessage& each) {
-    const SegmentLayout::Extent extent = each.message->layout().extent_of(each.in.size());
-    check_size(each.out.size(), extent.plain_bytes);
-    add_segments(each, false, extent.plain_bytes, extent.segments, segments.list);
+  gather(list, segments, [&](const WholeMessage& whole) {
+    const SegmentLayout::Extent extent = whole.message->layout().extent_of(whole.in.size());
+    check_size(whole.out.size(), extent.plain_bytes);
+    add_segments(whole, false, extent.plain_bytes, extent.segments, segments.list);
   });
-  run_all(list, [&] { SegmentCipher::crypt(Direction::decrypt, segments.list); });
+  crypt_all(list, [&] { SegmentCipher::crypt(Direction::decrypt, segments.list); });
   std::size_t begin = 0;
   for (std::size_t m = 0; m < list.size(); ++m) {
     const auto first = segments.list.begin() + static_cast<std::ptrdiff_t>(begin);
     const auto last = segments.list.begin() + static_cast<std::ptrdiff_t>(segments.ends[m]);
     const auto bad =
-        std::find_if(first, last, [](const CipherSegment& each) { return !each.segment.intact; });
+        std::find_if(first, last, [](const CipherSegment& entry) { return !entry.segment.intact; });
     begin = segments.ends[m];
     if (bad == last) continue;
     const Message& message = *list[m].message;

@@ -1,4 +1,4 @@
-// Formats c2sp and paraes: C2SP chunked encryption, bare and behind a preface.
+// Formats c2sp and paraes: C2SP chunked encryption, without and with a preface.
 
 #include <algorithm>
 #include <cstring>
@@ -41,7 +41,7 @@ void check_key(Bytes key) {
                         std::to_string(key.size()));
 }
 
-// The key of the chunks ‖ the base nonce ‖ the commitment.
+// Derives segment key ‖ base nonce ‖ commitment.
 SecretBytes derive(Bytes key, Bytes salt, Bytes preface, Bytes context) {
   const std::size_t most = max_c2sp_context_bytes - preface.size();
   if (context.size() > most) {
@@ -77,7 +77,7 @@ Message::Parts new_message(Bytes preface, Bytes key, Bytes context) {
   return make_parts(preface, salt, derive(key, salt, preface, context));
 }
 
-// `header` is the preface and what a c2sp message begins with.
+// `header` is the preface, followed by the header of the c2sp message.
 Message::Parts open_message(Bytes header, std::size_t preface_bytes, Bytes key, Bytes context) {
   if (header.size() != preface_bytes + c2sp_header_bytes) {
     throw IntegrityError("the input is truncated: it ends within its header, which has " +
@@ -116,7 +116,7 @@ SegmentLayout c2sp_layout(std::uint64_t header_bytes) {
   SegmentLayout layout;
   layout.header_bytes = header_bytes;
   layout.first_bytes = layout.segment_bytes = 16384;
-  layout.most_segments = std::uint64_t{1} << 38;
+  layout.max_segments = std::uint64_t{1} << 38;
   layout.last = SegmentLayout::Last::shorter;
   return layout;
 }
@@ -165,8 +165,8 @@ Preface Preface::parse(Bytes start) {
     throw IntegrityError("the input is truncated: it ends within its preface, after " +
                          std::to_string(start.size()) + " bytes of " + std::to_string(bytes));
   }
-  const auto unknown = [](const char* what, unsigned value) {
-    return IntegrityError("the header has " + std::string(what) + " " + std::to_string(value) +
+  const auto unknown = [](const char* field, unsigned value) {
+    return IntegrityError("the header has " + std::string(field) + " " + std::to_string(value) +
                           ", which this version of paraes does not know");
   };
   if (start[at_version] != version) throw unknown("format version", start[at_version]);
@@ -205,7 +205,9 @@ std::array<std::uint8_t, Preface::bytes> Preface::encode() const {
 }
 
 SecretBytes scrypt_input_key(const Preface& preface, Bytes passphrase) {
-  if (preface.kdf != Kdf::scrypt) throw InvalidArgument("this preface has no scrypt");
+  if (preface.kdf != Kdf::scrypt) {
+    throw InvalidArgument("the message needs a key: its preface has no scrypt parameters");
+  }
   SecretBytes key(preface.key_bits / 8);
   scrypt(passphrase, preface.kdf_salt, preface.scrypt_log2n, key.span());
   return key;
@@ -215,8 +217,8 @@ namespace {
 
 void check_input_key(const Preface& preface, Bytes input_key) {
   if (8 * input_key.size() == preface.key_bits) return;
-  throw InvalidArgument("the message is for a key of " + std::to_string(preface.key_bits / 8) +
-                        " bytes, and this one has " + std::to_string(input_key.size()));
+  throw InvalidArgument("the message needs a key of " + std::to_string(preface.key_bits / 8) +
+                        " bytes, not " + std::to_string(input_key.size()));
 }
 
 }  // namespace
@@ -228,10 +230,10 @@ Message::Parts new_paraes_message(const Preface& preface, Bytes input_key, Bytes
 
 Message::Parts open_paraes_message(Bytes header, Bytes input_key, Bytes context) {
   const Preface preface = Preface::parse(header.first(std::min(header.size(), Preface::bytes)));
-  // Not InvalidArgument: which key fits is up to the message, and that can be changed by others.
+  // Not InvalidArgument, because the size comes from the message, which others may have changed.
   if (8 * input_key.size() != preface.key_bits) {
-    throw WrongKey("wrong key: the message is for AES-" + std::to_string(preface.key_bits) +
-                   ", a key of " + std::to_string(preface.key_bits / 8) + " bytes, and this has " +
+    throw WrongKey("wrong key: the message needs a key of " + std::to_string(preface.key_bits / 8) +
+                   " bytes (AES-" + std::to_string(preface.key_bits) + "), not " +
                    std::to_string(input_key.size()));
   }
   return open_message(header, Preface::bytes, input_key, context);

@@ -1,4 +1,4 @@
-// Which segments are worth spreading over threads by themselves.
+// Which segments are large enough to be spread over threads one by one.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace paraes {
 
-// Up to this size segments are spread over threads whole, several at once; a larger one is handled
-// alone, so that memory does not grow with the number of threads, and is spread itself.
+// Up to this size, threads process whole segments, several at once. A larger segment is processed
+// alone and spread over all threads, so that memory does not grow with their number.
 inline constexpr std::uint64_t large_segment_bytes = std::uint64_t{4} << 20;
 
 // The execution of a segment cipher.

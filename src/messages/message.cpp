@@ -1,4 +1,4 @@
-// A message's parts and its cipher.
+// A message and its cipher.
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-// Opening a message, or a range of one, from a source to a sink.
+// Opens a message, or a range of one, from a source to a sink.
 
 #include <algorithm>
 #include <atomic>
@@ -17,7 +17,7 @@ namespace {
 using detail::Chunk;
 using detail::WorkerBuffers;
 
-class Open final : public detail::ChunkSteps {
+class Open final : public detail::ChunkStages {
  public:
   Open(Source& source, const Message& message, Sink* sink, const OpenOptions& options)
       : options_(options),
@@ -37,7 +37,7 @@ class Open final : public detail::ChunkSteps {
     if (file_ != nullptr) {
       plan_file();
     } else if (options_.offset != 0 || options_.length) {
-      throw InvalidArgument("a part of a message can only be opened in a file, not in a pipe");
+      throw InvalidArgument("a range of a message can be opened only in a file, not in a pipe");
     }
     pipeline_.check_share(file_ != nullptr && (sink_ == nullptr || file_sink_ != nullptr));
     std::optional<std::uint64_t> count;
@@ -57,7 +57,7 @@ class Open final : public detail::ChunkSteps {
   }
 
  private:
-  // ---- Which segments are wanted
+  // ---- The segments to open
 
   void plan_file() {
     sealed_bytes_ = file_->size();
@@ -70,13 +70,13 @@ class Open final : public detail::ChunkSteps {
     const std::uint64_t bytes = extent_.plain_bytes;
     if (options_.offset > bytes ||
         (options_.length && *options_.length > bytes - options_.offset)) {
-      throw InvalidArgument("the part reaches beyond the end: the message has " +
+      throw InvalidArgument("the range ends after the end of the message, which has " +
                             std::to_string(bytes) + " bytes");
     }
     range_begin_ = options_.offset;
     range_end_ = options_.length ? range_begin_ + *options_.length : bytes;
-    // The segment behind the last byte is opened too if it is empty and the end was asked for: it
-    // shows that nothing was cut off.
+    // If the range ends with the message, an empty last segment is opened too: it proves that the
+    // message is not truncated.
     first_segment_ = std::min(layout_.segment_at(range_begin_), extent_.segments - 1);
     end_segment_ = range_end_ == bytes          ? extent_.segments
                    : range_end_ == range_begin_ ? first_segment_
@@ -91,7 +91,7 @@ class Open final : public detail::ChunkSteps {
     truncated_ = true;
   }
 
-  // Keeps this share of the segments that are wanted; returns how many chunks they are.
+  // Reduces the segments to those of this share; returns the number of their chunks.
   std::uint64_t take_share() {
     const std::uint64_t begin = first_segment_;
     const detail::Pipeline::Range share =
@@ -101,7 +101,7 @@ class Open final : public detail::ChunkSteps {
     return share.end - share.begin;
   }
 
-  // ---- The steps of a chunk
+  // ---- The stages of a chunk
 
   bool read(Chunk& chunk, WorkerBuffers& buffers) override {
     if (file_ != nullptr) return read_file(chunk, buffers);
@@ -165,7 +165,8 @@ class Open final : public detail::ChunkSteps {
     if (salvage_ && !buffers.segments.empty()) open_cut_end(buffers.segments.back());
   }
 
-  // A segment that was not the last one ends a message that was cut between two segments.
+  // Tries a last segment that does not authenticate as one that is not the last. A message that is
+  // truncated between two segments ends with such a segment.
   void open_cut_end(SegmentCipher::Segment& end) {
     if (end.intact || !end.last) return;
     end.last = false;
@@ -180,7 +181,8 @@ class Open final : public detail::ChunkSteps {
       const auto bad = std::find_if(buffers.segments.begin(), buffers.segments.end(),
                                     [](const auto& segment) { return !segment.intact; });
       if (bad != buffers.segments.end()) {
-        // In order, what is authentic may go out; at any offset it waits for the whole.
+        // A sink in order gets the intact segments before the bad one. For a positional sink the
+        // caller discards the output.
         if (file_sink_ == nullptr) write_plain(chunk, layout_.plain_offset(bad->index));
         throw bad_segment(layout_, message_.commits(), bad->index);
       }
@@ -191,7 +193,7 @@ class Open final : public detail::ChunkSteps {
     pipeline_.report(chunk.out.size());
   }
 
-  // Writes the plaintext of a chunk up to the offset `end`, as far as it was asked for.
+  // Writes the plaintext of a chunk up to offset `end`, as far as it is in the requested range.
   void write_plain(const Chunk& chunk, std::uint64_t end) {
     if (sink_ == nullptr) return;
     const std::uint64_t begin = layout_.plain_offset(chunk.first);
@@ -221,13 +223,13 @@ class Open final : public detail::ChunkSteps {
   const std::uint64_t per_chunk_;
   std::optional<detail::SalvageList> salvage_;
   Source& source_;
-  PositionalSource* file_;  // the source, if it takes any offset
+  PositionalSource* file_;  // the source, or nullptr if it is read in order
   detail::PipeReader pipe_;
   Sink* sink_;
   PositionalSink* file_sink_;
   SegmentLayout::Extent extent_;
   std::uint64_t sealed_bytes_ = 0;
-  std::uint64_t first_segment_ = 0;  // of a file, and of this share
+  std::uint64_t first_segment_ = 0;  // of this share of a file
   std::uint64_t end_segment_ = 0;
   std::uint64_t range_begin_ = 0;  // of the plaintext
   std::uint64_t range_end_ = 0;

@@ -11,13 +11,13 @@
 namespace paraes::detail {
 namespace {
 
-// Plaintext and ciphertext of a worker stay in a second-level cache from the read to the write,
-// and the system calls are still few.
+// Small enough for a chunk's plaintext and ciphertext to stay in the second-level cache from the
+// read to the write; large enough for few system calls.
 constexpr std::uint64_t chunk_bytes = std::uint64_t{256} << 10;
-// Beyond the threads that compute: two more wait for pipes.
+// Additional workers for pipes, because one may wait for input and one for output.
 constexpr unsigned waiting_workers = 2;
-// Upper bound on the buffers of all workers.
-constexpr std::uint64_t most_buffered_bytes = std::uint64_t{32} << 20;
+// Upper bound on the size of all workers' buffers, unless one worker needs more.
+constexpr std::uint64_t max_buffered_bytes = std::uint64_t{32} << 20;
 
 std::uint64_t segments_per_chunk(const Message& message) {
   const std::uint64_t bytes = std::max<std::uint64_t>(chunk_bytes, message.cipher().launch_bytes());
@@ -36,7 +36,7 @@ Pipeline::Pipeline(const Message& message, const TransferOptions& options, bool 
 
 Pipeline::Range Pipeline::share_of(std::uint64_t count) const noexcept {
   const std::uint64_t shares = options_.share.count;
-  // Without an overflow, for any number of chunks.
+  // count * index / shares, without overflow for any number of chunks.
   const auto begin = [&](std::uint64_t index) {
     return count / shares * index + count % shares * index / shares;
   };
@@ -45,15 +45,15 @@ Pipeline::Range Pipeline::share_of(std::uint64_t count) const noexcept {
 
 void Pipeline::check_share(bool positional) const {
   if (options_.share.count == 0 || options_.share.index >= options_.share.count) {
-    throw InvalidArgument("a share has an index below their count");
+    throw InvalidArgument("the index of a share must be less than the number of shares");
   }
   if (options_.share.count > 1 && !positional) {
-    throw InvalidArgument("a message is shared between a source and a sink that take any offset");
+    throw InvalidArgument("processes can share a message only from a file to a file, not in pipes");
   }
 }
 
 std::size_t Pipeline::plain_capacity() const noexcept {
-  // One more segment, where the last one is empty, and the byte that shows the end.
+  // One byte more than a chunk, which PipeReader reads to find the end.
   return static_cast<std::size_t>(per_chunk_ * layout_.segment_bytes) + 1;
 }
 
@@ -69,19 +69,19 @@ unsigned Pipeline::worker_count(std::optional<std::uint64_t> chunks) const {
   }
   const int asked = options_.threads == 0 ? available_cores() : options_.threads;
   auto count = std::max<std::uint64_t>(static_cast<std::uint64_t>(asked), cipher_.launch_threads());
-  if (count > 1 && (order_.reads || order_.writes)) count += waiting_workers;
+  if (count > 1 && (in_order_.reads || in_order_.writes)) count += waiting_workers;
   const std::uint64_t held = (in_place_ ? 1 : 2) * per_chunk_ * layout_.segment_bytes;
-  count = std::min(count, std::max<std::uint64_t>(most_buffered_bytes / held, 1));
+  count = std::min(count, std::max<std::uint64_t>(max_buffered_bytes / held, 1));
   if (chunks) count = std::min(count, std::max<std::uint64_t>(*chunks, 1));
   return static_cast<unsigned>(count);
 }
 
-PhaseTimes Pipeline::run(ChunkSteps& steps, Source& source, Order order,
+PhaseTimes Pipeline::run(ChunkStages& stages, Source& source, InOrder in_order,
                          std::optional<std::uint64_t> count) {
-  steps_ = &steps;
+  stages_ = &stages;
   source_ = &source;
-  order_ = order;
-  // The first worker's memory before others take theirs: one worker can do all.
+  in_order_ = in_order;
+  // Where memory is limited, the first worker must get its buffers: it can do all the work alone.
   std::unique_ptr<WorkerBuffers> first = make_buffers(0);
   run_workers(worker_count(count),
               [&](unsigned worker) { work(worker, worker == 0 ? std::move(first) : nullptr); });
@@ -90,7 +90,7 @@ PhaseTimes Pipeline::run(ChunkSteps& steps, Source& source, Order order,
 }
 
 std::unique_ptr<WorkerBuffers> Pipeline::make_buffers(unsigned worker) const {
-  // One segment more, where the last one is empty.
+  // One segment more than in a chunk, because an empty last segment may follow.
   return std::make_unique<WorkerBuffers>(worker, sealed_capacity(),
                                          in_place_ ? 0 : sealed_capacity(),
                                          static_cast<std::size_t>(per_chunk_) + 1);
@@ -101,7 +101,7 @@ void Pipeline::work(unsigned worker, std::unique_ptr<WorkerBuffers> buffers) {
     try {
       buffers = make_buffers(worker);
     } catch (const std::bad_alloc&) {
-      return;  // the others do its work
+      return;  // the other workers do all the work
     }
   }
   std::uint64_t number = 0;
@@ -118,14 +118,14 @@ void Pipeline::work_with(WorkerBuffers& buffers, std::uint64_t& number) {
   while (take(chunk, buffers, number)) {
     {
       const Stopwatch watch(buffers.times.kernel);
-      steps_->compute(chunk, buffers);
+      stages_->compute(chunk, buffers);
     }
-    if (order_.writes && !turns_.wait_turn(number)) break;
+    if (in_order_.writes && !turns_.wait_turn(number)) break;
     {
       const Stopwatch watch(buffers.times.write);
-      steps_->write(chunk, buffers);
+      stages_->write(chunk, buffers);
     }
-    if (order_.writes) turns_.done(number);
+    if (in_order_.writes) turns_.done(number);
   }
   const std::lock_guard lock(progress_mutex_);
   times_ += buffers.times;
@@ -133,7 +133,7 @@ void Pipeline::work_with(WorkerBuffers& buffers, std::uint64_t& number) {
 
 bool Pipeline::take(Chunk& chunk, WorkerBuffers& buffers, std::uint64_t& number) {
   std::unique_lock<std::mutex> lock;
-  if (order_.reads) {
+  if (in_order_.reads) {
     lock = std::unique_lock(read_mutex_);
     if (ended_) return false;
   }
@@ -142,8 +142,8 @@ bool Pipeline::take(Chunk& chunk, WorkerBuffers& buffers, std::uint64_t& number)
   chunk = Chunk{};
   chunk.index = number;
   const Stopwatch watch(buffers.times.read);
-  const bool more = steps_->read(chunk, buffers);
-  if (order_.reads && (chunk.last || !chunk.defect.empty())) ended_ = true;
+  const bool more = stages_->read(chunk, buffers);
+  if (in_order_.reads && (chunk.last || !chunk.defect.empty())) ended_ = true;
   return more;
 }
 
@@ -157,15 +157,16 @@ void Pipeline::crypt(Direction direction, WorkerBuffers& buffers) const {
     cipher_.crypt(direction, segments);
     return;
   }
-  // A device that makes launches has all of them at once.
-  constexpr std::uint64_t least_bytes = 32768;
-  const std::uint64_t least = cipher_.launch_bytes() != 0
-                                  ? segments.size()
-                                  : std::max<std::uint64_t>(least_bytes / layout_.segment_bytes, 1);
-  compute_.run(segments.size(), least, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
-    cipher_.crypt(direction, segments.subspan(static_cast<std::size_t>(begin),
-                                              static_cast<std::size_t>(end - begin)));
-  });
+  // A GPU gets all segments in one call. A CPU's ranges have at least 32 KiB.
+  constexpr std::uint64_t min_bytes = 32768;
+  const std::uint64_t min_segments =
+      cipher_.launch_bytes() != 0 ? segments.size()
+                                  : std::max<std::uint64_t>(min_bytes / layout_.segment_bytes, 1);
+  compute_.run(segments.size(), min_segments,
+               [&](unsigned, std::uint64_t begin, std::uint64_t end) {
+                 cipher_.crypt(direction, segments.subspan(static_cast<std::size_t>(begin),
+                                                           static_cast<std::size_t>(end - begin)));
+               });
 }
 
 void Pipeline::report(std::uint64_t plain_bytes) {

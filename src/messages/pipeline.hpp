@@ -1,6 +1,6 @@
-// Moves a message from a source to a sink, chunk by chunk. Each worker takes the next chunk and
-// reads, computes and writes it by itself: the three phases overlap on all cores, and no data goes
-// from thread to thread. Pipes are read and written in turns.
+// Processes a message from a source to a sink in chunks. Each worker takes the next chunk and
+// reads, computes and writes it: the three phases of different chunks overlap on all cores, and no
+// data is passed between threads. Workers take turns at pipes.
 #pragma once
 
 #include <atomic>
@@ -18,27 +18,27 @@
 
 namespace paraes::detail {
 
-// A run of segments on its way.
+// Consecutive segments that are read, computed and written together.
 struct Chunk {
   std::uint64_t index = 0;
-  std::uint64_t first = 0;     // its first segment
-  std::uint64_t segments = 0;  // how many
-  bool last = false;           // its last segment is that of the message
+  std::uint64_t first = 0;     // number of its first segment
+  std::uint64_t segments = 0;  // number of segments
+  bool last = false;           // whether it has the last segment of the message
   Bytes in;
   MutableBytes out;
-  std::string defect;  // why the input cannot be whole behind this chunk
+  std::string defect;  // if not empty: the input ends here, and why that is an error
 };
 
 // Memory that one worker owns and uses for one chunk after another.
 class WorkerBuffers {
  public:
-  // out_bytes = 0: output replaces the input. All memory that a chunk of so many segments needs is
-  // taken here, where a worker may still do without.
+  // out_bytes = 0: the output replaces the input. Allocates all memory that a chunk of max_segments
+  // segments needs, so that a worker fails before it has taken a chunk.
   WorkerBuffers(unsigned worker, std::size_t in_bytes, std::size_t out_bytes,
-                std::size_t most_segments)
+                std::size_t max_segments)
       : worker_(worker), in_(in_bytes) {
     if (out_bytes != 0) out_ = std::make_unique<IoBuffer>(out_bytes);
-    segments.reserve(most_segments);
+    segments.reserve(max_segments);
   }
 
   [[nodiscard]] unsigned worker() const noexcept { return worker_; }
@@ -54,54 +54,58 @@ class WorkerBuffers {
   std::unique_ptr<IoBuffer> out_;
 };
 
-// What a direction does with a chunk. Several workers call these at once, each for its own chunk.
-class ChunkSteps {
+// The stages of sealing or opening a chunk. Several workers call them concurrently, each for its
+// own chunk.
+class ChunkStages {
  public:
-  // Fills all of the chunk but `out`; false if there is no next chunk. One call at a time where
-  // reads are in order.
+  // Sets all members of the chunk except `out`; returns false if there is no next chunk. If reads
+  // are in order, one worker calls it at a time.
   virtual bool read(Chunk& chunk, WorkerBuffers& buffers) = 0;
   virtual void compute(Chunk& chunk, WorkerBuffers& buffers) = 0;
-  // Writes as much of the chunk as may be written, then throws if something is wrong with it. One
-  // call at a time, in the order of the chunks, where writes are in order.
+  // Writes what may be written of the chunk, then throws if the chunk is bad. If writes are in
+  // order, one worker calls it at a time, in the order of the chunks.
   virtual void write(const Chunk& chunk, WorkerBuffers& buffers) = 0;
 
  protected:
-  ~ChunkSteps() = default;
+  ~ChunkStages() = default;
 };
 
 class Pipeline {
  public:
-  // keep_input: what was read must survive the computation. Message and options outlive this.
+  // keep_input: the computation must not overwrite the input. Keeps references to message and
+  // options.
   Pipeline(const Message& message, const TransferOptions& options, bool keep_input);
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
 
-  // Of a full chunk.
+  // The number of segments in a full chunk.
   [[nodiscard]] std::uint64_t segments_per_chunk() const noexcept { return per_chunk_; }
 
-  // Chunks of `count` that belong to the share of the options: [begin, end).
+  // Chunks [begin, end).
   struct Range {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
   };
+  // Those of `count` chunks that TransferOptions::share has to process.
   [[nodiscard]] Range share_of(std::uint64_t count) const noexcept;
-  // Throws InvalidArgument for a share that there is not, and for one of several where source or
-  // sink are used in order.
+  // Throws InvalidArgument if the index of the share is out of range, and if there are several
+  // shares although source and sink are not `positional`.
   void check_share(bool positional) const;
 
-  struct Order {
-    bool reads = false;   // the source is a pipe
-    bool writes = false;  // the sink is
+  // The stages that are called in the order of the chunks.
+  struct InOrder {
+    bool reads = false;   // true if the source is a pipe
+    bool writes = false;  // true if the sink is a pipe
   };
-  // Sends chunks through the steps until read() ends them; `count`: how many there are, if that is
-  // known. Throws what failed in the first chunk that failed.
-  PhaseTimes run(ChunkSteps& steps, Source& source, Order order,
+  // Calls the stages for all chunks, until read() returns false. `count` is their number if it is
+  // known. Rethrows the exception of the first chunk that failed.
+  PhaseTimes run(ChunkStages& stages, Source& source, InOrder in_order,
                  std::optional<std::uint64_t> count);
 
-  // For compute(): seals or opens buffers.segments, spread over the threads that compute.
+  // For ChunkStages::compute: seals or opens buffers.segments, without overlap on all threads.
   void crypt(Direction direction, WorkerBuffers& buffers) const;
 
-  // For write(): adds to the bytes of plaintext that are done.
+  // For ChunkStages::write: reports progress by `plain_bytes` bytes.
   void report(std::uint64_t plain_bytes);
 
  private:
@@ -120,11 +124,11 @@ class Pipeline {
   const std::uint64_t per_chunk_;
   const bool in_place_;
 
-  ChunkSteps* steps_ = nullptr;
+  ChunkStages* stages_ = nullptr;
   Source* source_ = nullptr;
-  Order order_;
+  InOrder in_order_;
   std::mutex read_mutex_;
-  bool ended_ = false;  // under read_mutex_, where reads are in order
+  bool ended_ = false;  // guarded by read_mutex_; used if reads are in order
   std::atomic<std::uint64_t> next_ = 0;
   TurnQueue turns_;
   std::mutex progress_mutex_;
@@ -132,13 +136,13 @@ class Pipeline {
   PhaseTimes times_;
 };
 
-// Reads chunks of a pipe in order, one byte ahead, so that the last chunk is known as such.
+// Reads chunks of a pipe in order, and one byte ahead, to recognise the last chunk.
 class PipeReader {
  public:
   explicit PipeReader(Source& source) : source_(source) {}
 
-  // Fills `buffer`, all but its last byte; returns how many bytes of it count. `ended`: nothing
-  // follows them.
+  // Reads up to buffer.size() - 1 bytes and returns their number. Uses the last byte of `buffer` to
+  // read ahead. Sets `ended` if no bytes follow.
   std::size_t read(MutableBytes buffer, bool& ended);
 
  private:

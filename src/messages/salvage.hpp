@@ -1,4 +1,4 @@
-// Opening a message of which segments are damaged, or the end is missing.
+// Opens messages with damaged segments or without their end.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@
 
 namespace paraes::detail {
 
-// A message that ends where none may: its whole segments, then perhaps a cut one that is longer
-// than a tag.
+// The rest of a truncated message: its complete segments, then perhaps a cut one with at least
+// the size of a tag.
 struct Truncated {
   SegmentLayout::Extent extent;
-  std::uint64_t sealed_bytes = 0;  // without the beginning of a segment that has no room for a tag
+  std::uint64_t sealed_bytes = 0;  // without a last segment that is shorter than a tag
 };
 [[nodiscard]] Truncated truncated_extent(const SegmentLayout& layout, std::uint64_t sealed_bytes);
 
-// Counts the intact segments of a message, and lists the others. Any thread may add.
+// Counts the intact segments of a message and lists the others. add() is thread-safe.
 class SalvageList {
  public:
   explicit SalvageList(std::vector<BadRange>& bad) : bad_(bad) {}
 
-  // Segments that follow each other from the offset `plain_begin` of the plaintext on.
+  // Adds consecutive segments, the first of which is at offset `plain_begin` of the plaintext.
   void add(std::uint64_t plain_begin, std::span<const SegmentCipher::Segment> segments);
-  // The message is cut off at this offset.
+  // Records that the message is truncated at this offset of the plaintext.
   void add_end(std::uint64_t plain_bytes) { bad_.push_back({plain_bytes, 0}); }
 
   [[nodiscard]] std::uint64_t intact() const noexcept { return intact_; }

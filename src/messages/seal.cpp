@@ -1,4 +1,4 @@
-// Sealing a message from a source to a sink.
+// Seals a message from a source to a sink.
 
 #include <algorithm>
 #include <atomic>
@@ -13,7 +13,7 @@ namespace {
 using detail::Chunk;
 using detail::WorkerBuffers;
 
-class Seal final : public detail::ChunkSteps {
+class Seal final : public detail::ChunkStages {
  public:
   Seal(Source& source, const Message& message, Sink& sink, const TransferOptions& options)
       : layout_(message.layout()),
@@ -75,7 +75,7 @@ class Seal final : public detail::ChunkSteps {
       chunk.segments = segments_ - chunk.first;
     } else {
       chunk.segments = per_chunk_;
-      if (chunk.first + chunk.segments >= layout_.most_segments) {
+      if (chunk.first + chunk.segments >= layout_.max_segments) {
         static_cast<void>(layout_.segments_of(begin + n + layout_.segment_bytes));
       }
     }
@@ -120,15 +120,15 @@ class Seal final : public detail::ChunkSteps {
   detail::Pipeline pipeline_;
   const std::uint64_t per_chunk_;
   Source& source_;
-  PositionalSource* file_;  // the source, if it takes any offset
+  PositionalSource* file_;  // the source, or nullptr if it is read in order
   detail::PipeReader pipe_;
   Sink& sink_;
   PositionalSink* file_sink_;
-  std::uint64_t start_ = 0;  // of the plaintext in the file
+  std::uint64_t start_ = 0;  // offset of the plaintext in the file
   std::uint64_t bytes_ = 0;
   std::uint64_t segments_ = 0;
   detail::Pipeline::Range chunks_;       // of this share of a file
-  std::atomic<std::uint64_t> done_ = 0;  // segments
+  std::atomic<std::uint64_t> done_ = 0;  // number of segments written
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Where the segments of a message lie.
+// The positions of a message's segments.
 
 #include <string>
 
@@ -20,13 +20,13 @@ std::uint64_t SegmentLayout::segment_at(std::uint64_t offset) const noexcept {
 }
 
 std::uint64_t SegmentLayout::segments_of(std::uint64_t bytes) const {
-  // The segment of the byte behind the end, or (any) of the last byte.
+  // The last segment holds the position after the last byte or, with Last::any, the last byte.
   const bool full_last = last == Last::any && bytes != 0;
   const std::uint64_t count = segment_at(full_last ? bytes - 1 : bytes) + 1;
-  if (count > most_segments) {
+  if (count > max_segments) {
     throw InvalidArgument("a message of " + std::to_string(bytes) + " bytes would have " +
                           std::to_string(count) + " segments; the format allows " +
-                          std::to_string(most_segments) + ": split it, or use larger segments");
+                          std::to_string(max_segments) + ": split it, or use larger segments");
   }
   return count;
 }
@@ -56,7 +56,7 @@ SegmentLayout::Extent SegmentLayout::extent_of(std::uint64_t sealed_size) const 
   } else if (body == first_sealed && last == Last::shorter) {
     throw bad("ends where another segment must follow");
   }
-  if (extent.segments > most_segments) throw bad("is more than a message of this format can have");
+  if (extent.segments > max_segments) throw bad("is more than this format allows");
   extent.plain_bytes = body - extent.segments * segment_tag_bytes;
   return extent;
 }

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t prefix_bytes = 7;
 constexpr std::uint64_t most_segment_bytes = (std::uint64_t{1} << 31) - 1;
 
-// `start`: length ‖ salt ‖ nonce prefix.
+// start: the header, which is length ‖ salt ‖ nonce prefix.
 Message::Parts make_parts(const TinkParameters& parameters, std::vector<std::uint8_t> start,
                           Bytes key, Bytes associated_data) {
   if (key.size() < 16 || key.size() < parameters.derived_key_bytes) {
@@ -60,7 +60,7 @@ SegmentLayout tink_layout(const TinkParameters& parameters) {
   layout.header_bytes = parameters.header_bytes();
   layout.first_bytes = parameters.segment_bytes - layout.header_bytes - segment_tag_bytes;
   layout.segment_bytes = parameters.segment_bytes - segment_tag_bytes;
-  layout.most_segments = std::uint64_t{1} << 32;
+  layout.max_segments = std::uint64_t{1} << 32;
   layout.last = SegmentLayout::Last::any;
   return layout;
 }
@@ -83,9 +83,9 @@ Message::Parts open_tink_message(const TinkParameters& parameters, Bytes header,
   }
   if (header[0] != parameters.header_bytes()) {
     throw IntegrityError("the header says that it has " + std::to_string(header[0]) +
-                         " bytes, but with this key it has " +
+                         " bytes, but with this key size it has " +
                          std::to_string(parameters.header_bytes()) +
-                         ": another key size, another format, or a damaged header");
+                         ": wrong key size, wrong format, or a damaged header");
   }
   return make_parts(parameters, {header.begin(), header.end()}, key, associated_data);
 }

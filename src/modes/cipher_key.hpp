@@ -1,4 +1,4 @@
-// A kernel and a key expanded for it: what every mode works with.
+// A kernel and a key expanded for it, which every mode is built on.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ struct CipherKey : InLockedMemory {
   const Kernel& kernel;
   KeySchedule schedule;
 
-  // key_bytes: 16, 24 or 32 (checked by the callers at the public edge).
+  // key_bytes: 16, 24 or 32; the public classes have checked it.
   CipherKey(const Kernel& row, const std::uint8_t* key, unsigned key_bytes) : kernel(row) {
     row.expand(schedule, key, key_bytes);
   }

@@ -7,7 +7,7 @@
 namespace paraes {
 namespace {
 
-// `bytes` bytes of the block at `counter`, from byte `skip` of it on.
+// Processes `bytes` bytes of the block with this counter, from its byte `skip` on.
 void partial_block(const CipherKey& key, std::uint8_t counter[16], std::size_t skip,
                    const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
   std::uint8_t block[16] = {};
@@ -19,8 +19,8 @@ void partial_block(const CipherKey& key, std::uint8_t counter[16], std::size_t s
 
 }  // namespace
 
-void ctr_run(const CipherKey& key, const std::uint8_t initial[16], std::uint64_t offset,
-             const std::uint8_t* in, std::uint8_t* out, std::size_t bytes, bool nontemporal) {
+void ctr_range(const CipherKey& key, const std::uint8_t initial[16], std::uint64_t offset,
+               const std::uint8_t* in, std::uint8_t* out, std::size_t bytes, bool nontemporal) {
   std::uint8_t counter[16];
   std::memcpy(counter, initial, 16);
   add_be128(counter, offset / 16);

@@ -7,7 +7,7 @@
 namespace paraes {
 namespace {
 
-// CTR with inc32 through the kernel's 128-bit CTR: a run ends where the low 32 bits wrap.
+// CTR with inc32 through the kernel's 128-bit CTR, in ranges that end where the low 32 bits wrap.
 void counter_mode(const CipherKey& key, std::uint8_t counter[16], const std::uint8_t* in,
                   std::uint8_t* out, std::size_t blocks) {
   while (blocks != 0) {
@@ -23,7 +23,8 @@ void counter_mode(const CipherKey& key, std::uint8_t counter[16], const std::uin
   }
 }
 
-// For kernels without a fused pass: ranges that stay in the first-level cache between the two.
+// CTR and GHASH in turn, for kernels without a fused pass. Ranges are small enough to stay in the
+// first-level cache between the two.
 template <Direction direction>
 void composed(const GcmKey& key, GcmCounter& counter, std::uint8_t state[16],
               const std::uint8_t* in, std::uint8_t* out, std::size_t blocks) {
@@ -87,8 +88,8 @@ GcmCounter gcm_initial_counter(const GcmKey& key, const std::uint8_t* nonce,
   return j0;
 }
 
-void gcm_run(const GcmKey& key, Direction direction, GcmCounter& counter, std::uint8_t state[16],
-             const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
+void gcm_range(const GcmKey& key, Direction direction, GcmCounter& counter, std::uint8_t state[16],
+               const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
   const std::size_t blocks = bytes / 16;
   const std::size_t rest = bytes % 16;
   const auto whole_blocks =

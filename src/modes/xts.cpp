@@ -8,10 +8,10 @@
 namespace paraes {
 namespace {
 
-// Tweaks that are encrypted ahead in one call: one call a unit would leave the pipeline empty.
+// Number of tweaks that one call encrypts: one call per unit would not fill the CPU's pipeline.
 constexpr std::size_t tweak_batch = 64;
 
-// For kernels without XTS of their own: tweaks into a buffer, XOR, ECB, XOR.
+// For kernels without XTS: computes the tweaks of a chunk into a buffer, then XOR, ECB and XOR.
 void composed(const CipherKey& key, Direction direction, std::uint8_t* tweaks,
               const std::uint8_t* in, std::uint8_t* out, std::size_t units, std::size_t stride,
               std::size_t blocks) {
@@ -23,15 +23,17 @@ void composed(const CipherKey& key, Direction direction, std::uint8_t* tweaks,
     std::uint8_t* tweak = tweaks + 16 * u;
     for (std::size_t done = 0; done < blocks; done += chunk) {
       const std::size_t n = std::min(chunk, blocks - done);
-      const std::uint8_t* from = in + u * stride + 16 * done;
-      std::uint8_t* to = out + u * stride + 16 * done;
+      const std::uint8_t* source = in + u * stride + 16 * done;
+      std::uint8_t* target = out + u * stride + 16 * done;
       for (std::size_t i = 0; i < n; ++i) {
         std::memcpy(masks + 16 * i, tweak, 16);
-        xor_block(to + 16 * i, from + 16 * i, tweak);
+        xor_block(target + 16 * i, source + 16 * i, tweak);
         block_modes::xts_next_tweak(tweak);
       }
-      ecb(key.schedule, to, to, n);
-      for (std::size_t i = 0; i < n; ++i) xor_block(to + 16 * i, to + 16 * i, masks + 16 * i);
+      ecb(key.schedule, target, target, n);
+      for (std::size_t i = 0; i < n; ++i) {
+        xor_block(target + 16 * i, target + 16 * i, masks + 16 * i);
+      }
     }
   }
   secure_zero(masks, sizeof masks);
@@ -63,7 +65,7 @@ void xts_unit(const CipherKey& key, Direction direction, std::uint8_t tweak[16],
   std::uint8_t next[16];
   std::memcpy(next, tweak, 16);
   block_modes::xts_next_tweak(next);
-  // Decryption takes the last two tweaks in reverse.
+  // Decryption uses the last two tweaks in reverse order.
   std::uint8_t* first = direction == Direction::encrypt ? tweak : next;
   std::uint8_t* second = direction == Direction::encrypt ? next : tweak;
   std::uint8_t stolen[16];
@@ -92,9 +94,9 @@ XtsUnits::XtsUnits(std::size_t bytes, std::size_t unit_bytes)
   }
 }
 
-void xts_run(const XtsKey& key, Direction direction, const std::uint8_t first_unit[16],
-             std::uint64_t skip, std::size_t unit_bytes, const std::uint8_t* in, std::uint8_t* out,
-             std::size_t bytes) {
+void xts_range(const XtsKey& key, Direction direction, const std::uint8_t first_unit[16],
+               std::uint64_t skip, std::size_t unit_bytes, const std::uint8_t* in,
+               std::uint8_t* out, std::size_t bytes) {
   const XtsUnits units(bytes, unit_bytes);
   std::uint8_t number[16];
   std::memcpy(number, first_unit, 16);

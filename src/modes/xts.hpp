@@ -10,12 +10,12 @@ struct XtsKey : InLockedMemory {
   CipherKey data;
   CipherKey tweak;
 
-  // `key` is both halves, half_bytes (16 or 32) each.
+  // `key` consists of two halves of half_bytes (16 or 32) each.
   XtsKey(const Kernel& row, const std::uint8_t* key, unsigned half_bytes)
       : data(row, key, half_bytes), tweak(row, key + half_bytes, half_bytes) {}
 };
 
-// The data units of one message: all of `unit` bytes but the last, which holds `last` bytes
+// The data units of one message. Every unit has `unit` bytes, except the last one, which has `last`
 // (at least 16, less than unit + 16).
 struct XtsUnits {
   std::size_t unit;
@@ -26,14 +26,15 @@ struct XtsUnits {
   XtsUnits(std::size_t bytes, std::size_t unit_bytes);
 };
 
-// One data unit, or the rest of one, of `bytes` ≥ 16 bytes; `tweak` is the encrypted tweak of its
-// first block, and is not that afterwards (IEEE 1619 sections 5.3.2 and 5.4.2).
+// Encrypts or decrypts a data unit, or the end of one, of `bytes` ≥ 16 bytes (IEEE 1619 sections
+// 5.3.2 and 5.4.2). `tweak` is the encrypted tweak of the first block, and is overwritten.
 void xts_unit(const CipherKey& key, Direction direction, std::uint8_t tweak[16],
               const std::uint8_t* in, std::uint8_t* out, std::size_t bytes);
 
-// `bytes` ≥ 16 bytes as consecutive data units from number `first_unit` + `skip` on.
-void xts_run(const XtsKey& key, Direction direction, const std::uint8_t first_unit[16],
-             std::uint64_t skip, std::size_t unit_bytes, const std::uint8_t* in, std::uint8_t* out,
-             std::size_t bytes);
+// Encrypts or decrypts `bytes` ≥ 16 bytes as consecutive data units, from number `first_unit` +
+// `skip` on.
+void xts_range(const XtsKey& key, Direction direction, const std::uint8_t first_unit[16],
+               std::uint64_t skip, std::size_t unit_bytes, const std::uint8_t* in,
+               std::uint8_t* out, std::size_t bytes);
 
 }  // namespace paraes

@@ -52,7 +52,7 @@ std::array<std::uint8_t, SaltedHeader::bytes> SaltedHeader::encode() const {
 std::unique_ptr<StreamTransform> salted_stream(Direction direction, const SaltedHeader& header,
                                                Bytes passphrase, const SaltedOptions& options) {
   if (options.mode != BlockMode::cbc && options.mode != BlockMode::ctr) {
-    throw InvalidArgument("the openssl format has the modes cbc and ctr");
+    throw InvalidArgument("the openssl format has only the modes cbc and ctr");
   }
   if (options.key_bits != 128 && options.key_bits != 192 && options.key_bits != 256) {
     throw InvalidArgument("an AES key has 128, 192 or 256 bits (FIPS 197 section 5), not " +

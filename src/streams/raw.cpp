@@ -1,4 +1,4 @@
-// Format raw: a mode's output and nothing else.
+// Format raw: the output of a mode, without a header.
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,8 @@
 namespace paraes {
 namespace {
 
-// A length that a mode cannot have: the caller's mistake when encrypting, damage when decrypting.
+// For a length that the mode does not allow: the caller's error when encrypting, damage when
+// decrypting.
 [[noreturn]] void bad_length(Direction direction, const std::string& text) {
   if (direction == Direction::encrypt) throw InvalidArgument(text);
   throw IntegrityError(text);
@@ -26,8 +27,8 @@ std::size_t pad(std::uint8_t* data, std::size_t bytes) {
   return bytes + n;
 }
 
-// The size without padding. Looks at all sixteen bytes whatever they hold, so that the time says
-// no more than the answer does.
+// Returns the size without padding. Always examines all 16 bytes of the last block, so that the
+// time reveals no more than the result does.
 std::size_t unpad(const std::uint8_t* data, std::size_t bytes) {
   const std::uint8_t* block = data + bytes - block_bytes;
   const unsigned n = block[block_bytes - 1];
@@ -66,9 +67,9 @@ class BlockStream final : public StreamTransform {
     }
   }
 
-  void update(MutableBytes piece) override {
-    transform(piece);
-    done_ += piece.size();
+  void update(MutableBytes chunk) override {
+    transform(chunk);
+    done_ += chunk.size();
   }
 
   std::size_t finish(std::uint8_t* data, std::size_t bytes) override {
@@ -85,11 +86,11 @@ class BlockStream final : public StreamTransform {
   [[nodiscard]] const Cipher& cipher() const noexcept override { return mode_; }
 
  private:
-  void transform(MutableBytes piece) {
+  void transform(MutableBytes chunk) {
     if (direction_ == Direction::encrypt) {
-      mode_.encrypt(piece, piece);
+      mode_.encrypt(chunk, chunk);
     } else {
-      mode_.decrypt(piece, piece);
+      mode_.decrypt(chunk, chunk);
     }
   }
 
@@ -105,7 +106,7 @@ class CtrStream final : public StreamTransform {
 
   [[nodiscard]] std::size_t granule() const noexcept override { return 1; }
   void check_length(std::uint64_t) const override {}
-  void update(MutableBytes piece) override { mode_.process(piece, piece); }
+  void update(MutableBytes chunk) override { mode_.process(chunk, chunk); }
 
   std::size_t finish(std::uint8_t* data, std::size_t bytes) override {
     update({data, bytes});
@@ -134,16 +135,16 @@ class XtsStream final : public StreamTransform {
                    " bytes; XTS needs at least one block of 16 (IEEE 1619 section 5.1)");
   }
 
-  void update(MutableBytes piece) override {
-    if (piece.empty()) return;
-    transform(piece);
-    add_le128(next_unit_.data(), piece.size() / unit_bytes_);
-    done_ += piece.size();
+  void update(MutableBytes chunk) override {
+    if (chunk.empty()) return;
+    transform(chunk);
+    add_le128(next_unit_.data(), chunk.size() / unit_bytes_);
+    done_ += chunk.size();
   }
 
   std::size_t finish(std::uint8_t* data, std::size_t bytes) override {
     check_length(done_ + bytes);
-    // Nothing is left only where every piece so far ended with a whole unit.
+    // No bytes are left only if every chunk so far ended with a whole unit.
     if (bytes != 0) transform({data, bytes});
     return bytes;
   }
@@ -151,11 +152,11 @@ class XtsStream final : public StreamTransform {
   [[nodiscard]] const Cipher& cipher() const noexcept override { return mode_; }
 
  private:
-  void transform(MutableBytes piece) {
+  void transform(MutableBytes chunk) {
     if (direction_ == Direction::encrypt) {
-      mode_.encrypt(next_unit_, piece, piece);
+      mode_.encrypt(next_unit_, chunk, chunk);
     } else {
-      mode_.decrypt(next_unit_, piece, piece);
+      mode_.decrypt(next_unit_, chunk, chunk);
     }
   }
 

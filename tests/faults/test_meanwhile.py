@@ -354,7 +354,7 @@ class TwoRuns(FaultCase):
         second = self.begin("b", "same")
         status, text = self.end(first, "a")
         self.assertEqual(status, 1, text)
-        self.assertRegex(text, r"\Aparaes: cannot write out: somebody removed \.out\.same\.[^\n]*\n\Z")
+        self.assertRegex(text, r"\Aparaes: cannot write out: its temporary file \.out\.same\.[^\n]*\n\Z")
         self.assertFalse(self.path("out").exists())
         self.assertEqual(self.end(second, "b"), (0, ""))
         self.check_opens("out", self.plain["b"])

@@ -51,7 +51,7 @@ void GcmStream::update(Bytes in, MutableBytes out) {
     const std::size_t at = text_bytes_ % 16;
     std::size_t n = bytes / 16 * 16;
     if (at == 0 && n != 0) {
-      gcm_run(key_, direction_, counter_, state_, from, to, n);
+      gcm_range(key_, direction_, counter_, state_, from, to, n);
     } else {
       if (at == 0) {
         std::memset(stream_, 0, 16);

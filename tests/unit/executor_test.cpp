@@ -94,7 +94,7 @@ TEST(Executor, Run_CoversEveryUnitOnceInOrderAndEvenly) {
     EXPECT_EQ(executor.threads(), threads);
     for (const std::uint64_t units : {0, 1, 2, 3, 7, 8, 9, 100, 1001}) {
       for (const std::uint64_t min_units : {0, 1, 2, 4, 50, 2000}) {
-        const unsigned runs = executor.runs_for(units, min_units);
+        const unsigned runs = executor.ranges_for(units, min_units);
         ASSERT_GE(runs, 1U);
         ASSERT_LE(runs, static_cast<unsigned>(threads));
         std::vector<Range> seen(runs);
@@ -128,11 +128,11 @@ TEST(Executor, Run_CoversEveryUnitOnceInOrderAndEvenly) {
 }
 
 TEST(Executor, RangeCount_IsLimitedByThreadsAndMinimumSize) {
-  EXPECT_EQ(Executor(4).runs_for(100, 1), 4U);
-  EXPECT_EQ(Executor(4).runs_for(100, 25), 4U);
-  EXPECT_EQ(Executor(4).runs_for(100, 26), 3U);
-  EXPECT_EQ(Executor(4).runs_for(100, 101), 1U);
-  EXPECT_EQ(Executor(4).runs_for(0, 1), 1U);
+  EXPECT_EQ(Executor(4).ranges_for(100, 1), 4U);
+  EXPECT_EQ(Executor(4).ranges_for(100, 25), 4U);
+  EXPECT_EQ(Executor(4).ranges_for(100, 26), 3U);
+  EXPECT_EQ(Executor(4).ranges_for(100, 101), 1U);
+  EXPECT_EQ(Executor(4).ranges_for(0, 1), 1U);
 }
 
 TEST(Executor, SingleRange_StaysOnTheCallingThread) {
@@ -323,7 +323,7 @@ TEST(Executor, IdleThreads_UseNoProcessorTime) {
 TEST(Executor, SpreadScope_ReplacesTheThreadsWhileItExists) {
   static std::atomic<int> spreads;
   spreads = 0;
-  const auto backwards = [](unsigned runs, RunRef body) {
+  const auto backwards = [](unsigned runs, TaskRef body) {
     ++spreads;
     while (runs > 0) body(--runs);
   };

@@ -27,7 +27,7 @@ SegmentLayout layout(std::uint64_t header, std::uint64_t first, std::uint64_t la
   return {.header_bytes = header,
           .first_bytes = first,
           .segment_bytes = later,
-          .most_segments = 1000,
+          .max_segments = 1000,
           .last = last};
 }
 

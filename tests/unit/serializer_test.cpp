@@ -77,7 +77,7 @@ TEST(Serializer, Command_IsReadAsWritten) {
   EXPECT_EQ(command.session, 12);
   EXPECT_EQ(command.parts.header, (std::vector<std::uint8_t>{1, 2, 3}));
   EXPECT_EQ(command.parts.layout.header_bytes, 56U);
-  EXPECT_EQ(command.parts.layout.most_segments, 1000U);
+  EXPECT_EQ(command.parts.layout.max_segments, 1000U);
   EXPECT_EQ(command.parts.layout.last, SegmentLayout::Last::any);
   EXPECT_TRUE(constant_time_equal(command.parts.secret.key.span(), sent.parts.secret.key.span()));
   EXPECT_EQ(command.parts.secret.base_nonce, sent.parts.secret.base_nonce);

@@ -50,8 +50,8 @@ PARAES_INLINE Planes rotate_rows(Planes x) {
   return {_mm256_shuffle_epi8(x.v, _mm256_broadcastsi128_si256(order))};
 }
 
-// A multiplication by 2^n leaves the two parts of a rotation to the left in the low and the high
-// half of the product.
+// Rotates each group of 16 bits to the left, by n for the factor 2^n: the low and the high half of
+// the product have the two parts of the result.
 PARAES_INLINE Planes rotate_groups(Planes x, std::uint64_t factors) {
   const __m256i f = spread(factors).v;
   return {_mm256_or_si256(_mm256_mullo_epi16(x.v, f), _mm256_mulhi_epu16(x.v, f))};
@@ -68,8 +68,7 @@ PARAES_INLINE __m256i gather_halves(__m256i x) {
   return _mm256_shuffle_epi8(x, _mm256_broadcastsi128_si256(order));
 }
 
-// As in the portable build; which lane a block gets does not matter as long as store_blocks puts it
-// back.
+// As in the portable build. Blocks may be in any lane, as long as store_blocks undoes it.
 PARAES_INLINE void load_blocks(Planes (&q)[8], const std::uint8_t* in) {
   PARAES_UNROLL
   for (int i = 0; i < 4; ++i) {

@@ -13,8 +13,8 @@ PARAES_TARGET_BEGIN("avx512f,avx512bw,avx512vbmi2")
 namespace paraes::bitslice_avx512 {
 namespace {
 
-// Two vectors, because one alone has too few independent gates to keep the core busy. Not all of
-// the circuit fits in the registers then, which costs less.
+// Two vectors, because the circuit on one has too few independent gates to keep the core busy. Not
+// all values then fit in the registers, but spilling them costs less.
 struct Planes {
   __m512i v;
   __m512i w;
@@ -91,8 +91,7 @@ PARAES_INLINE __m512i gather_halves(__m512i x) {
   return _mm512_shuffle_epi8(x, _mm512_broadcast_i32x4(order));
 }
 
-// As in the portable build; which lane a block gets does not matter as long as store_blocks puts it
-// back.
+// As in the portable build. Blocks may be in any lane, as long as store_blocks undoes it.
 PARAES_INLINE void load_blocks(Planes (&q)[8], const std::uint8_t* in) {
   PARAES_UNROLL
   for (int i = 0; i < 4; ++i) {

@@ -1,4 +1,4 @@
-// What the vector builds of bitslice share with the portable one.
+// Functions of the portable build of bitslice that its vector builds use, too.
 #pragma once
 
 #include "src/kernels/kernel.hpp"

@@ -18,7 +18,7 @@ PARAES_INLINE Planes spread(std::uint64_t word) { return word; }
 PARAES_INLINE Planes xor3(Planes a, Planes b, Planes c) { return a ^ b ^ c; }
 PARAES_INLINE Planes and_xor(Planes a, Planes b, Planes c) { return (a & b) ^ c; }
 
-// Never asked for: counter blocks are put one by one.
+// Never called: with one lane, counter blocks are written one by one.
 [[maybe_unused]] PARAES_INLINE Planes counters(std::uint64_t, std::uint64_t) { return 0; }
 
 template <int N>
@@ -40,7 +40,7 @@ PARAES_INLINE Planes inverse_shift_rows(Planes x) {
          ((x & 0xfff0000000000000) >> 4);
 }
 
-// The four bytes of `word` at the even bytes of the result.
+// Moves the low four bytes of `word` to the even bytes of the result.
 PARAES_INLINE std::uint64_t spread_bytes(std::uint64_t word) {
   word = (word | (word << 16)) & 0x0000ffff0000ffff;
   return (word | (word << 8)) & 0x00ff00ff00ff00ff;
@@ -52,8 +52,8 @@ PARAES_INLINE std::uint64_t gather_bytes(std::uint64_t word) {
   return (word | (word >> 16)) & 0x00000000ffffffff;
 }
 
-// The bytes of the two halves of a block alternate: the even columns of the state go to register i,
-// the odd ones to register i + 4, each ordered by rows.
+// Interleaves the bytes of the two halves of a block: the even columns of the state go to register
+// i and the odd ones to register i + 4, each ordered by rows.
 PARAES_INLINE void load_blocks(Planes (&q)[8], const std::uint8_t* in) {
   PARAES_UNROLL
   for (int i = 0; i < 4; ++i) {
@@ -74,7 +74,7 @@ PARAES_INLINE void store_blocks(std::uint8_t* out, const Planes (&q)[8]) {
 
 #include "src/kernels/bitslice/bitslice.inc"
 
-// SubWord of FIPS 197 section 5.2 through the circuit, in one of the four blocks.
+// SubWord of FIPS 197 section 5.2, by the circuit.
 std::uint32_t sub_word(std::uint32_t word) {
   Planes q[8] = {word, 0, 0, 0, 0, 0, 0, 0};
   transpose(q);
@@ -92,7 +92,7 @@ void expand(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes) 
   for (unsigned round = 0; round <= schedule.rounds; ++round) {
     std::uint8_t copies[16 * batch];
     for (std::size_t i = 0; i < sizeof copies; ++i) {
-      // From round 1 on the key carries the constant of the SubBytes before it.
+      // From round 1 on, the round key includes the constant of the SubBytes before it.
       copies[i] =
           static_cast<std::uint8_t>(schedule.encrypt[round][i % 16] ^ (round == 0 ? 0 : 0x63));
     }
@@ -105,7 +105,7 @@ void expand(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes) 
 
 void cbc_encrypt(const KeySchedule& schedule, std::uint8_t chain[16], const std::uint8_t* in,
                  std::uint8_t* out, std::size_t blocks) {
-  // Three of the four blocks stay zero: each block needs the one before it.
+  // One of the four blocks at a time, because each block needs the one before it.
   std::uint8_t state[16 * batch] = {};
   std::memcpy(state, chain, 16);
   for (; blocks != 0; --blocks, in += 16, out += 16) {

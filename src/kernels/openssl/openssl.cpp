@@ -1,5 +1,5 @@
-// OpenSSL's EVP ciphers behind the kernel interface: the yardstick. Each call makes its own
-// context, because a context is not safe for two threads and a run is long.
+// OpenSSL's EVP ciphers behind the kernel interface, for comparison. Each call creates a context,
+// because threads cannot share one.
 
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -29,8 +29,8 @@ void check(int result, const char* call) {
   throw Error(std::string("OpenSSL: ") + call + " failed: " + text);
 }
 
-// EVP lengths are int: longer runs are fed in pieces that keep whole blocks and data units.
-constexpr std::size_t piece = std::size_t{1} << 30;
+// EVP_CipherUpdate takes an int as length. A multiple of the block size.
+constexpr std::size_t max_update_bytes = std::size_t{1} << 30;
 
 struct Family {
   const EVP_CIPHER* (*aes128)();
@@ -57,7 +57,7 @@ Context open(const Family& family, const KeySchedule& schedule, const std::uint8
 
 void update(const Context& context, const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
   while (bytes != 0) {
-    const std::size_t n = std::min(bytes, piece);
+    const std::size_t n = std::min(bytes, max_update_bytes);
     int written = 0;
     check(EVP_CipherUpdate(context.get(), out, &written, in, static_cast<int>(n)),
           "EVP_CipherUpdate");
@@ -67,7 +67,7 @@ void update(const Context& context, const std::uint8_t* in, std::uint8_t* out, s
   }
 }
 
-// SP 800-38A and OpenSSL agree on the round keys, so the schedule only keeps the key.
+// Only keeps the key: OpenSSL expands it for each context.
 void expand(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes) {
   std::memcpy(schedule.key, key, key_bytes);
   schedule.key_bytes = key_bytes;
@@ -75,8 +75,8 @@ void expand(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes) 
 }
 
 template <int Encrypt>
-void ecb_run(const KeySchedule& schedule, const std::uint8_t* in, std::uint8_t* out,
-             std::size_t blocks) {
+void ecb_blocks(const KeySchedule& schedule, const std::uint8_t* in, std::uint8_t* out,
+                std::size_t blocks) {
   if (blocks == 0) return;
   update(open(ecb, schedule, nullptr, Encrypt), in, out, 16 * blocks);
 }
@@ -97,8 +97,8 @@ void cbc_decrypt(const KeySchedule& schedule, std::uint8_t chain[16], const std:
   std::memcpy(chain, last, 16);
 }
 
-void ctr_run(const KeySchedule& schedule, std::uint8_t counter[16], const std::uint8_t* in,
-             std::uint8_t* out, std::size_t blocks) {
+void ctr_blocks(const KeySchedule& schedule, std::uint8_t counter[16], const std::uint8_t* in,
+                std::uint8_t* out, std::size_t blocks) {
   if (blocks == 0) return;
   update(open(ctr, schedule, counter, 1), in, out, 16 * blocks);
   add_be128(counter, blocks);
@@ -107,7 +107,7 @@ void ctr_run(const KeySchedule& schedule, std::uint8_t counter[16], const std::u
 bool feed_gcm(const Context& context, const std::uint8_t* aad, std::size_t aad_bytes,
               const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
   while (aad_bytes != 0) {
-    const std::size_t n = std::min(aad_bytes, piece);
+    const std::size_t n = std::min(aad_bytes, max_update_bytes);
     int written = 0;
     check(EVP_CipherUpdate(context.get(), nullptr, &written, aad, static_cast<int>(n)),
           "EVP_CipherUpdate");
@@ -151,7 +151,7 @@ bool gcm_open(const KeySchedule& schedule, const std::uint8_t* nonce, std::size_
                             expected),
         "EVP_CTRL_AEAD_SET_TAG");
   const bool intact = feed_gcm(context, aad, aad_bytes, in, out, bytes);
-  ERR_clear_error();  // a tag that does not match leaves an entry that is not an error here
+  ERR_clear_error();  // OpenSSL records a wrong tag as an error
   return intact;
 }
 
@@ -163,17 +163,16 @@ const Kernel openssl_kernel = {
     .needs = CpuFeatureSet(),
     .timing = Timing::library,
     .expand = expand,
-    .ecb_encrypt = ecb_run<1>,
-    .ecb_decrypt = ecb_run<0>,
+    .ecb_encrypt = ecb_blocks<1>,
+    .ecb_decrypt = ecb_blocks<0>,
     .cbc_encrypt = cbc_encrypt,
     .cbc_decrypt = cbc_decrypt,
-    .ctr = ctr_run,
+    .ctr = ctr_blocks,
     .ctr_nontemporal = nullptr,
-    // EVP's XTS takes both keys and one data unit a call; the mode composes it from ECB.
+    // Composed from ECB: EVP's XTS needs both keys, and processes one data unit per call.
     .xts_encrypt = nullptr,
     .xts_decrypt = nullptr,
-    // EVP has no bare GHASH; the portable constant-time one serves what gcm_seal and gcm_open do
-    // not.
+    // EVP has no GHASH. The portable one is for messages that gcm_seal and gcm_open cannot process.
     .ghash_init = ghash_portable_init,
     .ghash = ghash_portable,
     .gcm_encrypt = nullptr,

@@ -1,5 +1,6 @@
-// FIPS 197 as it is written, a byte at a time: the readable baseline (the papers' AES-CI). Its
-// S-box look-ups depend on secrets, so it is for the laboratory and for checking the others.
+// FIPS 197 as it is written, byte by byte: the readable baseline (the papers' AES-CI). The indices
+// of its S-box lookups are secret, so it leaks through the caches: it is for measurements and for
+// checking the other kernels.
 
 #include "src/core/sbox.hpp"
 #include "src/kernels/block_modes.hpp"
@@ -49,8 +50,8 @@ void mix_columns(State s) {
 
 void inv_mix_columns(State s) {
   for (std::uint8_t* a = s; a != s + 16; a += 4) {
-    // Adding 4 (a[0] + a[2]) to the even rows and 4 (a[1] + a[3]) to the odd ones turns the inverse
-    // matrix into the forward one.
+    // InvMixColumns is MixColumns after 4 (a[0] + a[2]) has been added to the even rows and
+    // 4 (a[1] + a[3]) to the odd ones.
     const std::uint8_t even = xtime(xtime(static_cast<std::uint8_t>(a[0] ^ a[2])));
     const std::uint8_t odd = xtime(xtime(static_cast<std::uint8_t>(a[1] ^ a[3])));
     a[0] ^= even;

@@ -1,6 +1,6 @@
-// Four round tables of 1 KiB each way (the papers' AES-AIM): SubBytes, ShiftRows and MixColumns of
-// a column are four look-ups and three XORs (FIPS 197 sections 5.1 and 5.3.5). The indices are
-// secret, so this kernel leaks through the caches: it is for the laboratory.
+// Four tables of 1 KiB for each direction (the papers' AES-AIM): SubBytes, ShiftRows and MixColumns
+// of a column take four lookups and three XORs (FIPS 197 sections 5.1 and 5.3.5). The indices are
+// secret, so this kernel leaks through the caches: it is for measurements.
 
 #include "src/core/sbox.hpp"
 #include "src/kernels/block_modes.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 using Table = std::array<std::uint32_t, 256>;
 
-// Words are columns, little-endian: row 0 is the low byte. Table r serves row r.
+// A word is a column, little-endian: row 0 is the low byte. Table r is for row r.
 constexpr Table make_table(int row, bool inverse) {
   Table table{};
   for (unsigned x = 0; x < 256; ++x) {
@@ -58,8 +58,8 @@ void expand(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes) 
   }
 }
 
-// Shift is how far row r moves per row: ShiftRows takes row r from column c + r, InvShiftRows from
-// column c - r, that is c + 3 r modulo 4.
+// Row r comes from column c + Shift r modulo 4: ShiftRows takes it from column c + r, InvShiftRows
+// from column c - r, which is c + 3 r modulo 4.
 template <unsigned Shift>
 inline void cipher(const std::uint8_t (*keys)[16], unsigned rounds, const Table* t,
                    const std::array<std::uint8_t, 256>& box, const std::uint8_t* in,
@@ -98,7 +98,8 @@ struct Element {
   std::uint64_t low;
 };
 
-// What falls off the low end when an element moves by x^4, already reduced.
+// Entry n is what the low four bits n of an element add to its high word, reduced, when it is
+// multiplied by x^4.
 constexpr std::array<std::uint64_t, 16> make_reduction() {
   std::array<std::uint64_t, 16> table{};
   for (unsigned n = 0; n < 16; ++n) {

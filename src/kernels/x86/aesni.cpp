@@ -24,7 +24,7 @@ PARAES_INLINE void store_nontemporal(std::uint8_t* p, Vec a) {
   _mm_stream_si128(reinterpret_cast<__m128i*>(p), a.v);
 }
 PARAES_INLINE void fence_nontemporal() { _mm_sfence(); }
-// One lane has no part.
+// Never called: a vector of one block is never partial.
 PARAES_INLINE Vec load_partial(const std::uint8_t* p, std::size_t) { return load(p); }
 PARAES_INLINE void store_partial(std::uint8_t* p, Vec a, std::size_t) { store(p, a); }
 PARAES_INLINE Vec broadcast(const std::uint8_t* p) { return load(p); }
@@ -52,7 +52,7 @@ PARAES_INLINE Vec shift_right_bits(Vec a) {
 }
 PARAES_INLINE Vec tweak_lanes(Vec t) { return t; }
 
-// Never asked for: a batch boundary does not fall inside one or two lanes.
+// Never called: aligned counters do not wrap inside one or two lanes.
 [[maybe_unused]] PARAES_INLINE Vec join_halves(Vec a, Vec) { return a; }
 PARAES_INLINE Vec low_halves(Vec a, Vec b) { return {_mm_unpacklo_epi64(a.v, b.v)}; }
 PARAES_INLINE Vec high_halves(Vec a, Vec b) { return {_mm_unpackhi_epi64(a.v, b.v)}; }
@@ -61,7 +61,7 @@ PARAES_INLINE Vec high_halves(Vec a, Vec b) { return {_mm_unpackhi_epi64(a.v, b.
 
 #include "src/kernels/vector/modes.inc"
 
-// SubWord of FIPS 197 section 5.2: AESKEYGENASSIST gives it of the second and fourth word.
+// SubWord of FIPS 197 section 5.2. AESKEYGENASSIST applies it to the second and the fourth word.
 PARAES_INLINE std::uint32_t sub_word(std::uint32_t w) {
   const __m128i a = _mm_set1_epi32(static_cast<int>(w));
   return static_cast<std::uint32_t>(_mm_cvtsi128_si32(_mm_aeskeygenassist_si128(a, 0)));
@@ -79,10 +79,10 @@ void expand(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes) 
   store(schedule.decrypt[rounds], load(schedule.encrypt[0]));
 
   const Vec first = load(schedule.encrypt[0]);
-  const Vec of_zero = encrypt_round(first, zero());
+  const Vec zero_state = encrypt_round(first, zero());
   for (unsigned b = 0; b < KeySchedule::counter_entries; ++b) {
     const Vec block{_mm_slli_si128(_mm_cvtsi32_si128(static_cast<int>(b % 256)), 15)};
-    store(schedule.counter_round[b], encrypt_round(block ^ first, zero()) ^ of_zero);
+    store(schedule.counter_round[b], encrypt_round(block ^ first, zero()) ^ zero_state);
   }
 }
 

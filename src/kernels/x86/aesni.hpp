@@ -1,4 +1,4 @@
-// Work on single blocks, which the kernels with wider vectors leave to aesni.
+// Operations on single blocks, which the kernels with wider vectors share.
 #pragma once
 
 #include "src/kernels/kernel.hpp"

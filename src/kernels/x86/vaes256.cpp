@@ -31,7 +31,7 @@ PARAES_INLINE void store_nontemporal(std::uint8_t* p, Vec a) {
   _mm256_stream_si256(reinterpret_cast<__m256i*>(p), a.v);
 }
 PARAES_INLINE void fence_nontemporal() { _mm_sfence(); }
-// A part of two lanes is one.
+// A partial vector of two lanes has one block.
 PARAES_INLINE Vec load_partial(const std::uint8_t* p, std::size_t) {
   return {_mm256_zextsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
 }
@@ -85,14 +85,14 @@ template <int N>
 PARAES_INLINE Vec shift_right_bits(Vec a) {
   return {_mm256_srli_epi64(a.v, N)};
 }
-// Shifts by the lane's number; a shift by 64 gives zero.
+// Shifts each lane by its number. A shift by 64 gives zero.
 PARAES_INLINE Vec tweak_lanes(Vec t) {
   const Vec carries{_mm256_srlv_epi64(t.v, _mm256_set_epi64x(63, 63, 64, 64))};
   const Vec shifted{_mm256_sllv_epi64(t.v, _mm256_set_epi64x(1, 1, 0, 0))};
   return xor3(shifted, shift_left_bytes<8>(carries), clmul_high_low(carries, from_word(0x87)));
 }
 
-// Never asked for: a batch boundary does not fall inside one or two lanes.
+// Never called: aligned counters do not wrap inside one or two lanes.
 [[maybe_unused]] PARAES_INLINE Vec join_halves(Vec a, Vec) { return a; }
 PARAES_INLINE Vec low_halves(Vec a, Vec b) { return {_mm256_unpacklo_epi64(a.v, b.v)}; }
 PARAES_INLINE Vec high_halves(Vec a, Vec b) { return {_mm256_unpackhi_epi64(a.v, b.v)}; }

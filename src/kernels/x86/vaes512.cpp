@@ -30,8 +30,8 @@ PARAES_INLINE void store_nontemporal(std::uint8_t* p, Vec a) {
   _mm512_stream_si512(reinterpret_cast<__m512i*>(p), a.v);
 }
 PARAES_INLINE void fence_nontemporal() { _mm_sfence(); }
-// A single block has often just been stored, and a wider load would wait until that has reached the
-// cache.
+// A single block has often just been stored. A wider load could not be forwarded from that store
+// and would wait until it has reached the cache.
 PARAES_INLINE Vec load_partial(const std::uint8_t* p, std::size_t blocks) {
   if (blocks == 1) {
     return {_mm512_zextsi128_si512(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
@@ -98,7 +98,7 @@ template <int N>
 PARAES_INLINE Vec shift_right_bits(Vec a) {
   return {_mm512_srli_epi64(a.v, N)};
 }
-// Shifts by the lane's number; a shift by 64 gives zero.
+// Shifts each lane by its number. A shift by 64 gives zero.
 PARAES_INLINE Vec tweak_lanes(Vec t) {
   const Vec carries{_mm512_srlv_epi64(t.v, _mm512_set_epi64(61, 61, 62, 62, 63, 63, 64, 64))};
   const Vec shifted{_mm512_sllv_epi64(t.v, _mm512_set_epi64(3, 3, 2, 2, 1, 1, 0, 0))};
