@@ -62,7 +62,7 @@ class Choices(Profiles):
         report, lines = self.encrypt("-v")
         self.assertEqual((report["device"], report["kernel"]), ("cpu", slow))
         self.assertIn(f"kernel {slow}", lines[0])
-        self.assertIn("by the profile the soonest for 1.0 MiB, 0.0105 s", lines[0])
+        self.assertIn("the fastest for 1.0 MiB according to the profile, 0.0105 s", lines[0])
 
     def test_rates_go_by_size(self):
         first, second = self.constant[0], self.constant[-1]
@@ -103,14 +103,14 @@ class Choices(Profiles):
         slow = self.constant[-1]
         self.profile["rates"].append(self.rate("cpu", slow, 2e9))
         for profile, says in (
-                (changed(version="0.0.1"), "it is of version 0.0.1"),
+                (changed(version="0.0.1"), "it was measured with version 0.0.1"),
                 (changed(cpu={**cpu, "model": "abacus"}), "another CPU, abacus"),
                 (changed(cpu={**cpu, "features": ["sse2"]}), "other features"),
-                (changed(cpu={**cpu, "cores": 1000}), "it is of 1000 cores"),
+                (changed(cpu={**cpu, "cores": 1000}), "it was measured with 1000 cores"),
                 (changed(schema=2), "its schema is not 1"),
                 (changed(rates=[{"device": "cpu"}]), "'kernel' is missing"),
-                (changed(rates=[self.rate("cpu", slow, 0)]), "not above zero"),
-                (changed(devices=3), "'devices' is missing or of another kind"),
+                (changed(rates=[self.rate("cpu", slow, 0)]), "must be above zero"),
+                (changed(devices=3), "'devices' is missing or has a wrong type"),
                 ([], "not a JSON object")):
             with self.subTest(says=says):
                 self.store(profile)
@@ -118,7 +118,7 @@ class Choices(Profiles):
                 report, lines = self.encrypt()
                 self.assertEqual(report["kernel"], self.constant[0])
                 self.assertEqual(len(lines), 1, lines)
-                self.assertIn("is left aside: ", lines[0])
+                self.assertIn("is ignored: ", lines[0])
                 self.assertIn(says, lines[0])
                 self.assertEqual(self.encrypt("-q")[1], [])
         self.write("profile", b"{\"schema\": 1,")
@@ -269,12 +269,12 @@ class Tune(Profiles):
         self.store()
         done = self.run_paraes("tune", "--show", env=self.env)
         self.assertEqual(done.returncode, 0)
-        self.assertIn(b"leaves it aside: it is of version 0.0.1", done.stderr)
+        self.assertIn(b"ignores it: it was measured with version 0.0.1", done.stderr)
 
     def test_errors(self):
         self.fails(1, "tune", "--show", env=self.env, says="`paraes tune` makes it")
         self.write("profile", b"[]")
-        self.fails(1, "tune", "--show", env=self.env, says="is no profile")
+        self.fails(1, "tune", "--show", env=self.env, says="is not a profile")
         self.fails(2, "tune", "--seconds", "0", env=self.env, says="--seconds")
         self.fails(2, "tune", env={"PARAES_PROFILE": "none"}, says="-o")
         self.write("file", b"")
