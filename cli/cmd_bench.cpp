@@ -70,7 +70,7 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
   axis("-T,--threads", axes.threads, "N,...",
        "Numbers of CPU threads; 0 is all cores (default: 1).");
   axis("--executor", axes.executor, "threads,openmp",
-       "memory scope: whose threads work, the library's (default) or those of OpenMP.");
+       "memory scope: use threads of the library (default) or of OpenMP.");
   axis(
       "--size", axes.size, "SIZE,...",
       "Sizes of the message; 1KiB,...,1GiB is a series (default: 16KiB,1MiB; transfer: 1MiB,64MiB; "

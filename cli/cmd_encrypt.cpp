@@ -11,11 +11,11 @@ namespace {
 
 constexpr const char* encrypt_footer = R"(
 Without a key, paraes asks for a passphrase.
-The formats paraes, c2sp and tink are authenticated: decrypt detects any change to a file. The
+The formats paraes, c2sp and tink are authenticated: decrypt rejects a file that was changed. The
 formats raw and openssl are not: changes go unnoticed.
 With several FILEs or -r, -o names a folder. --exclude '*.o' skips files by name, --exclude /sub/a
-skips a path below the named folder, and --exclude cache/ skips folders. The files that hold the key
-or passphrase are never encrypted or overwritten, not even with -f.
+skips a path below the named folder, and --exclude cache/ skips folders. A run never encrypts or
+overwrites the files that hold its key or passphrase, not even with -f.
 Sizes take K M G (binary), KiB MiB GiB, and decimal kB MB GB. SIGUSR1 prints the progress.
 
 Examples:

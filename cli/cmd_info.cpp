@@ -137,7 +137,7 @@ std::string as_text(const Info& info) {
 }
 
 constexpr const char* footer = R"(
-Needs no key. The header is not authenticated: anybody could have changed it.
+Needs no key, so it cannot authenticate the header: anybody could have changed it.
 
 Examples:
   paraes info big.tar.paes

@@ -169,8 +169,8 @@ int run(const TuneFlags& options) {
   const bool shows = !options.quiet && isatty(STDERR_FILENO) != 0;
   const bench::NoteSignals notes;
   try {
-    const bench::Tuned tuned = bench::tune(tune_options, [&](const std::string& what) {
-      if (shows) fmt::print(stderr, "\r{}\x1b[K", what);
+    const bench::Tuned tuned = bench::tune(tune_options, [&](const std::string& status) {
+      if (shows) fmt::print(stderr, "\r{}\x1b[K", status);
     });
     if (shows) fmt::print(stderr, "\r\x1b[K");
     for (const bench::Start& start : tuned.starts) {

@@ -39,7 +39,7 @@ void add_key_options(CLI::App& verb, KeyOptions& options);
 // Whether --key-file or --key-hex was given.
 [[nodiscard]] bool has_key_source(const KeyOptions& options);
 
-// Throws InvalidArgument unless there is exactly one key source and no passphrase, and if both key
+// Throws InvalidArgument unless exactly one key source and no passphrase is given, or if both key
 // and data would come from standard input.
 void check_key_source(const KeyOptions& options, std::string_view format, bool data_on_stdin);
 

@@ -156,7 +156,7 @@ void OpenFile::report_times(const PhaseTimes& times, const Cipher& cipher) {
     report.fallback = fallback;
     std::call_once(run_.fallback, [&] {
       if (run_.options.quiet) return;
-      say(fmt::format("{} failed, and the CPU does what is left: {}", run_.plan.execution.device,
+      say(fmt::format("{} failed, and the CPU does the rest: {}", run_.plan.execution.device,
                       fallback));
     });
   }

@@ -52,8 +52,8 @@ void remember_umask();
 // The suffix of encrypted files.
 inline constexpr std::string_view suffix = ".paes";
 
-// The default name of the output for an input named `input`. Throws InvalidArgument if there is
-// none.
+// The default name of the output for an input named `input`. Throws InvalidArgument for decryption
+// of a name that does not end in `suffix`.
 [[nodiscard]] std::string default_name(Direction direction, const std::string& input);
 
 // The place beside the input that has the default name.

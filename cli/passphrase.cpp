@@ -28,9 +28,9 @@ namespace {
 // Far more than a passphrase needs. The limit catches a wrong file before all of it is read.
 constexpr std::size_t most_bytes = 65536;
 
-[[noreturn]] void fail(std::string_view what) {
+[[noreturn]] void fail(std::string_view action) {
   const int code = errno;
-  throw IoError(fmt::format("{}: {}", what, std::generic_category().message(code)), code);
+  throw IoError(fmt::format("{}: {}", action, std::generic_category().message(code)), code);
 }
 
 SecretBytes trimmed(SecretBytes text) {

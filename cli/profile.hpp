@@ -38,7 +38,8 @@ struct Profile {
 [[nodiscard]] Profile new_profile();
 
 // The file that PARAES_PROFILE names, else paraes/profile.json in $XDG_STATE_HOME or
-// ~/.local/state. Empty if PARAES_PROFILE is "none" or HOME is not set.
+// ~/.local/state. Empty if PARAES_PROFILE is "none", or if neither XDG_STATE_HOME nor
+// HOME is an absolute path.
 [[nodiscard]] std::string profile_path();
 
 [[nodiscard]] std::string to_json(const Profile& profile);

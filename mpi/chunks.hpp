@@ -55,11 +55,11 @@ void serialize(Archive& archive, T& result) {
 }
 
 // A chunk on the rank that computes it. Its inputs are views of `received`, which must outlive it.
-class ReceivedChunk {
+class HeldChunk {
  public:
   // `seals`: the segments will be encrypted, not decrypted. Throws Error for an encrypted segment
   // that is shorter than its tag.
-  ReceivedChunk(const Serializer& received, bool seals) {
+  HeldChunk(const Serializer& received, bool seals) {
     std::size_t total = 0;
     for (const ChunkSegment& segment : received.read<RankChunk>().segments) {
       if (!seals && segment.in.size() < segment_tag_bytes)
@@ -77,8 +77,8 @@ class ReceivedChunk {
   }
 
   // segments() points into the object.
-  ReceivedChunk(const ReceivedChunk&) = delete;
-  ReceivedChunk& operator=(const ReceivedChunk&) = delete;
+  HeldChunk(const HeldChunk&) = delete;
+  HeldChunk& operator=(const HeldChunk&) = delete;
 
   [[nodiscard]] std::span<SegmentCipher::Segment> segments() noexcept { return segments_; }
 

@@ -74,7 +74,7 @@ class Ranks {
   void scatter(const std::uint8_t* all, const std::vector<int>& sizes, std::uint8_t* own) const;
   void gather(const std::uint8_t* own, const std::vector<int>& sizes, std::uint8_t* all) const;
 
-  // Prints a line on standard error, on ranks other than 0 also.
+  // Prints a line on standard error, even on ranks other than 0.
   void print_error(const std::string& text) const;
 
   // Ends all ranks at once.

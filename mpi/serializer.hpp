@@ -170,8 +170,8 @@ class Reader {
   requires std::is_class_v<T>
   void get(T& thing) { serialize(*this, thing); }
 
-  [[noreturn]] static void fail(const char* what) {
-    throw Error(std::string("a message between ranks: ") + what);
+  [[noreturn]] static void fail(const char* problem) {
+    throw Error(std::string("a message between ranks: ") + problem);
   }
   [[nodiscard]] std::uint64_t next_number() {
     const Bytes bytes = take(8);

@@ -178,7 +178,7 @@ void Worker::compute(Command& command) const {
         if (slot == thread) std::this_thread::sleep_for(std::chrono::microseconds(50));
         continue;
       }
-      ReceivedChunk chunk(received->message, command.seals);
+      HeldChunk chunk(received->message, command.seals);
       const Clock::time_point begin = Clock::now();
       message.cipher().crypt(command.seals ? Direction::encrypt : Direction::decrypt,
                              chunk.segments());

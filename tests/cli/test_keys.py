@@ -236,7 +236,7 @@ class Passphrases(Case):
                        says="empty")
         self.write("p", bytes(70000))
         self.fails(2, "encrypt", *SALTED, "--passphrase-file", "p", "-", stdin=b"x",
-                   says="no passphrase")
+                   says="too many for a passphrase")
 
     def test_no_terminal_to_ask_on(self):
         self.fails(2, "encrypt", *SALTED, "-", stdin=b"x", says=["terminal", "--passphrase-file"],

@@ -191,7 +191,7 @@ class Gpus(Profiles):
                 self.assertIn("(-59)", report["fallback"])
                 self.assertEqual((report["status"], report["exit"]), ("ok", 0))
                 self.assertEqual(len(lines), 1, lines)
-                self.assertIn("opencl:0 failed, and the CPU does what is left: ", lines[0])
+                self.assertIn("opencl:0 failed, and the CPU does the rest: ", lines[0])
                 report, lines = self.encrypt("-q", env=shim)
                 self.assertIsNotNone(report["fallback"])
                 self.assertEqual(lines, [])
