@@ -272,8 +272,8 @@ void check_passphrase_source(const KeyOptions& options, std::string_view format,
   const auto wrong = given_key_sources(options);
   if (!wrong.empty() || options.key_encoding_option->count() != 0) {
     throw InvalidArgument(
-        fmt::format("{} does not go with --format {}, which takes a passphrase: use "
-                    "--passphrase-file, or leave both out to be asked",
+        fmt::format("{} does not go with --format {}, which takes a passphrase: leave "
+                    "it out to be asked for one, or use --passphrase-file",
                     wrong.empty() ? "--key-encoding" : wrong[0], format));
   }
   const auto given = given_passphrase_sources(options);

@@ -222,8 +222,8 @@ Message::Parts MessageFactory::open_paraes(Source& source) {
     if (preface.kdf == Kdf::scrypt) {
       if (has_key_source(options_.keys)) {
         throw InvalidArgument(
-            "the input was encrypted with a passphrase, not with a key: use --passphrase-file, or "
-            "leave both out to be asked");
+            "the input was encrypted with a passphrase, not with a key: leave the key out to be "
+            "asked for the passphrase, or use --passphrase-file");
       }
       if (preface.scrypt_log2n > plan_.max_scrypt_log2n) {
         throw InvalidArgument(fmt::format(

@@ -133,7 +133,8 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
   }
   if (found && !S_ISREG(status.st_mode)) {
     if (!destination.place.follow) {
-      throw InvalidArgument(fmt::format("{} exists and is not a regular file", destination.path));
+      throw InvalidArgument(fmt::format(
+          "{} exists and is not a regular file; write elsewhere with -o", destination.path));
     }
     destination.written_in_place = true;
     destination.in_place = FileId(status);

@@ -95,9 +95,9 @@ class Kills(FaultCase):
                     self.wait_for(lambda: run.over() or self.left_over(), "a temporary")
                 else:
                     time.sleep(share * usual[way[1]])
-                there = sorted(run.ranks().items())
-                if there:
-                    _, pid = choose.choice(there)
+                ranks_alive = sorted(run.ranks().items())
+                if ranks_alive:
+                    _, pid = choose.choice(ranks_alive)
                     try:
                         os.kill(pid, number)
                     except ProcessLookupError:
