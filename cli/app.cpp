@@ -19,7 +19,7 @@
 namespace paraes::cli {
 namespace {
 
-// CLI11 puts two empty lines between groups.
+// Removes the second empty line that CLI11 puts between groups.
 class Formatter : public CLI::Formatter {
  public:
   std::string make_help(const CLI::App* app, std::string name,
@@ -32,8 +32,8 @@ class Formatter : public CLI::Formatter {
   }
 };
 
-// What CLI11 says is a sentence of its own, sometimes of several lines.
-std::string usage_text(const ProgramInfo& program, const CLI::App& app,
+// CLI11's message on one line, in lower case as all messages of paraes begin.
+std::string usage_text(const ExecutableInfo& executable, const CLI::App& app,
                        const CLI::ParseError& error) {
   std::string text = error.what();
   for (char& c : text) {
@@ -45,25 +45,25 @@ std::string usage_text(const ProgramInfo& program, const CLI::App& app,
   }
   const auto verbs = app.get_subcommands();
   const std::string verb = verbs.empty() ? "" : " " + verbs.front()->get_name();
-  return text + " (see `" + program.name + verb + " --help`)";
+  return text + " (see `" + executable.name + verb + " --help`)";
 }
 
-int parse_and_run(int argc, char** argv, const ProgramInfo& program) {
-  CLI::App app{program.what, program.name};
+int parse_and_run(int argc, char** argv, const ExecutableInfo& executable) {
+  CLI::App app{executable.summary, executable.name};
   app.formatter(std::make_shared<Formatter>());
-  app.set_version_flag("--version", program.name + " " + version(), "Print the version.");
+  app.set_version_flag("--version", executable.name + " " + version(), "Print the version.");
   app.set_help_flag("-h,--help", "Print this help.");
-  app.footer(program.footer);
+  app.footer(executable.footer);
   int status = exit_done;
-  program.add_verbs(app, status);
-  // Behind a verb its name is that of a file.
+  executable.add_verbs(app, status);
+  // At most one verb: after it, the name of a verb is a FILE.
   app.require_subcommand(0, 1);
   stash_key_hex(argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) {
-      say(usage_text(program, app, error));
+      say(usage_text(executable, app, error));
       return exit_usage;
     }
     // --help and --version.
@@ -79,7 +79,7 @@ int parse_and_run(int argc, char** argv, const ProgramInfo& program) {
     for (const CLI::App* verb : app.get_subcommands({})) {
       verbs += (verbs.empty() ? "" : ", ") + verb->get_name();
     }
-    say("which verb? " + verbs + " (see `" + program.name + " --help`)");
+    say("no verb was given; the verbs are " + verbs + " (see `" + executable.name + " --help`)");
     return exit_usage;
   }
   return status;
@@ -87,15 +87,15 @@ int parse_and_run(int argc, char** argv, const ProgramInfo& program) {
 
 }  // namespace
 
-int run_app(int argc, char** argv, const ProgramInfo& program) {
+int run_app(int argc, char** argv, const ExecutableInfo& executable) {
   try {
     reserve_standard_descriptors();
     install_signal_handlers();
-    // A core dump would hold what stood on the stack: pieces of keys and of plaintext.
+    // A core dump could contain keys and plaintext from the stack.
     const rlimit no_core = {.rlim_cur = 0, .rlim_max = 0};
     static_cast<void>(setrlimit(RLIMIT_CORE, &no_core));
-    const int status = parse_and_run(argc, argv, program);
-    // What a full disk or a closed pipe took from the output must not look like success.
+    const int status = parse_and_run(argc, argv, executable);
+    // Output that is lost to a full disk or a closed pipe must not look like success.
     if (std::fflush(stdout) != 0) {
       say("cannot write standard output");
       return exit_failed;

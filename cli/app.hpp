@@ -1,4 +1,4 @@
-// What the programs of the command line have in common: paraes, and paraes-mpi.
+// The main function that the executables paraes and paraes-mpi share.
 #pragma once
 
 #include <functional>
@@ -8,15 +8,15 @@
 
 namespace paraes::cli {
 
-struct ProgramInfo {
+struct ExecutableInfo {
   std::string name;
-  std::string what;    // a sentence for --help
-  std::string footer;  // its end
-  // Adds the verbs, whose callbacks leave the exit status in `status`.
+  std::string summary;  // the first line of --help
+  std::string footer;   // the last lines of --help
+  // Adds the verbs. Their callbacks store the exit status in `status`.
   std::function<void(CLI::App& app, int& status)> add_verbs;
 };
 
-// Parses the flags, runs the verb and returns the exit status; prints what goes wrong.
-[[nodiscard]] int run_app(int argc, char** argv, const ProgramInfo& program);
+// Parses the flags, runs the verb, prints errors and returns the exit status.
+[[nodiscard]] int run_app(int argc, char** argv, const ExecutableInfo& executable);
 
 }  // namespace paraes::cli

@@ -31,13 +31,13 @@
 namespace paraes::cli {
 namespace {
 
-// Files up to this size are done side by side, each by one thread; larger ones one by one, each by
-// all threads.
+// Files up to this size are processed concurrently, each by one thread; larger files one after
+// another, each by all threads.
 constexpr std::uint64_t small_file_bytes = std::uint64_t{4} << 20;
-// On a GPU, much smaller ones are done many at once: see SmallFileTask. So many, as far as these
-// bounds allow, are in memory at a time.
-constexpr std::size_t most_at_once = 1024;
-constexpr std::uint64_t most_bytes_at_once = std::uint64_t{16} << 20;
+// On a GPU, the messages of even smaller files go to the device in groups: see SmallFileTask. A
+// group is in memory as a whole; these are its limits.
+constexpr std::size_t most_group_files = 1024;
+constexpr std::uint64_t most_group_bytes = std::uint64_t{16} << 20;
 
 Progress::Bar choose_bar(const CryptOptions& options) {
   if (options.progress) return Progress::Bar::always;
@@ -50,24 +50,23 @@ void refuse_rm(const CryptOptions& options, Verb verb) {
   const bool to_stdout =
       options.output.standard_output || (options.output.path_given && options.output.path == "-");
   if (options.data_on_stdin() || to_stdout) {
-    throw InvalidArgument(
-        "--rm goes with files that become files, not with standard input or output");
+    throw InvalidArgument("--rm needs files as input and output, not standard input or output");
   }
   if (verb == Verb::decrypt &&
       (options.salvage || options.given("--offset") || options.given("--length"))) {
-    throw InvalidArgument("--rm would remove what was not decrypted: leave it out");
+    throw InvalidArgument("--rm would remove data that was not decrypted: leave --rm out");
   }
 }
 
-// For a run with one input.
+// Refuses an --exclude that matches the only input.
 void refuse_exclude(const CryptOptions& options) {
   const std::string& input = options.inputs[0];
   if (Exclusions(options.exclude).match(file_name_of(input), input, false)) {
-    throw InvalidArgument(fmt::format("--exclude leaves out {}, the only input", input));
+    throw InvalidArgument(fmt::format("--exclude matches {}, the only input", input));
   }
 }
 
-// Nothing for what is no regular file. "-" is standard input.
+// The size of a regular file; nullopt for anything else. "-" is standard input.
 std::optional<std::uint64_t> size_of_file(const std::string& path) {
   struct stat status = {};
   const int found = path == "-" ? fstat(STDIN_FILENO, &status) : stat(path.c_str(), &status);
@@ -75,7 +74,7 @@ std::optional<std::uint64_t> size_of_file(const std::string& path) {
   return static_cast<std::uint64_t>(status.st_size);
 }
 
-// What happens to the files of one run, in whatever order they end.
+// Processes and reports the files of one run, in whatever order they end.
 class Batch {
  public:
   Batch(const CryptOptions& options, const Plan& plan, bool several, Distributor* distributor)
@@ -93,16 +92,16 @@ class Batch {
       outcome.report = new_report(input);
       attempt(outcome, [&] {
         if (input != "-") job.input = place_of_argument(run_.roots, input, "open");
-        do_file(job, outcome);
+        run_task(job, outcome);
       });
-      settle(job, std::move(outcome));
+      finish(job, std::move(outcome));
       progress_ = nullptr;
     }
     remove_sources();
     return status_;
   }
 
-  // Throws InvalidArgument if JSON would be written to the file of a secret.
+  // Throws InvalidArgument if JSON would be written to the file that a secret is read from.
   void check_streams() const {
     struct stat status = {};
     const int stream = options_.output.standard_output ? STDERR_FILENO : STDOUT_FILENO;
@@ -110,7 +109,7 @@ class Batch {
     run_.files.check_secret_target(status, "standard output", "--json");
   }
 
-  // Looks for what several inputs and -r name. Nothing is written yet.
+  // Finds the files that several inputs and -r name. Writes nothing.
   [[nodiscard]] Found find() { return find_inputs(options_, plan_.verb, run_.roots, run_.files); }
 
   int several(Found found) {
@@ -131,25 +130,25 @@ class Batch {
       const auto large =
           std::find_if(found.files.begin(), found.files.end(),
                        [](const FoundFile& file) { return file.bytes > small_file_bytes; });
-      const auto alone = does_many_at_once()
+      const auto alone = groups_small_files()
                              ? std::stable_partition(
                                    found.files.begin(), large,
                                    [](const FoundFile& file) {
                                      return file.regular && file.bytes <= SmallFileTask::most_bytes;
                                    })
                              : found.files.begin();
-      many_at_once({found.files.begin(), alone});
+      process_in_groups({found.files.begin(), alone});
       const std::span<FoundFile> small(alone, large);
-      std::vector<char> again(small.size());
-      each(small.size(), [&](std::size_t i) {
+      std::vector<char> retry(small.size());
+      for_each_file(small.size(), [&](std::size_t i) {
         small[i].job.threads = 1;
         small[i].job.alone = true;
-        again[i] = file_among_others(small[i].job) ? 0 : 1;
+        retry[i] = process_unless_out_of_memory(small[i].job) ? 0 : 1;
       });
       for (std::size_t i = 0; i < small.size(); ++i) {
-        if (again[i] != 0) file(small[i].job);
+        if (retry[i] != 0) process(small[i].job);
       }
-      for (auto file_it = large; file_it != found.files.end(); ++file_it) file(file_it->job);
+      for (auto file_it = large; file_it != found.files.end(); ++file_it) process(file_it->job);
       progress_ = nullptr;
     }
     if (found.outputs) finish_folders(*found.outputs);
@@ -162,60 +161,60 @@ class Batch {
   }
 
  private:
-  // How many files are done at once.
-  [[nodiscard]] std::size_t files_at_once() const {
+  // How many files are processed concurrently.
+  [[nodiscard]] std::size_t concurrent_files() const {
     const int asked = options_.threads == 0 ? available_cores() : options_.threads;
-    // Each has its input, its output, a copy of that, and perhaps its folder open.
-    constexpr rlim_t descriptors_a_file = 4;
-    constexpr rlim_t others = 32;
+    // The input, the output, a duplicate of the output, and perhaps the folder.
+    constexpr rlim_t descriptors_per_file = 4;
+    constexpr rlim_t reserved = 32;
     rlimit limit = {};
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return static_cast<std::size_t>(asked);
     const rlim_t room =
-        limit.rlim_cur > others ? (limit.rlim_cur - others) / descriptors_a_file : 1;
+        limit.rlim_cur > reserved ? (limit.rlim_cur - reserved) / descriptors_per_file : 1;
     return static_cast<std::size_t>(std::clamp<rlim_t>(room, 1, static_cast<rlim_t>(asked)));
   }
 
-  void each(std::size_t count, const std::function<void(std::size_t)>& body) const {
-    // Programs for GPUs may have to be compiled.
+  void for_each_file(std::size_t count, const std::function<void(std::size_t)>& body) const {
+    // Compiling a program for a GPU needs a stack of the usual size.
     for_each_job(
-        static_cast<unsigned>(files_at_once()), count,
+        static_cast<unsigned>(concurrent_files()), count,
         [&](unsigned, std::uint64_t file) { body(static_cast<std::size_t>(file)); },
         plan_.on_gpu ? StackSize::usual : StackSize::small);
   }
 
-  // Whether the messages of small files go to the device together.
-  [[nodiscard]] bool does_many_at_once() const {
+  // Whether the messages of small files go to the device in groups.
+  [[nodiscard]] bool groups_small_files() const {
     const bool whole = !plan_.salvage && plan_.offset == 0 && !plan_.length;
     return plan_.on_gpu && plan_.overlap && is_authenticated(plan_.format) && whole;
   }
 
-  void many_at_once(std::span<FoundFile> files) {
+  void process_in_groups(std::span<FoundFile> files) {
     while (!files.empty()) {
       std::size_t count = 0;
-      for (std::uint64_t bytes = 0; count < std::min(files.size(), most_at_once); ++count) {
+      for (std::uint64_t bytes = 0; count < std::min(files.size(), most_group_files); ++count) {
         bytes += files[count].bytes;
-        if (count != 0 && bytes > most_bytes_at_once) break;
+        if (count != 0 && bytes > most_group_bytes) break;
       }
-      at_once(files.first(count));
+      process_group(files.first(count));
       files = files.subspan(count);
     }
   }
 
-  // One batch: all are read, go through the device, and are written.
-  void at_once(std::span<FoundFile> files) {
+  // Reads all files of a group, processes their messages together, and writes the outputs.
+  void process_group(std::span<FoundFile> files) {
     if (files.size() == 1) {
       files[0].job.threads = 1;
       files[0].job.alone = true;
-      file(files[0].job);
+      process(files[0].job);
       return;
     }
     struct Entry {
       const FileJob* job = nullptr;
       FileOutcome outcome;
-      std::unique_ptr<SmallFileTask> file;
+      std::unique_ptr<SmallFileTask> task;
     };
     std::vector<Entry> entries(files.size());
-    each(files.size(), [&](std::size_t i) {
+    for_each_file(files.size(), [&](std::size_t i) {
       FileJob& job = files[i].job;
       job.threads = 1;
       job.alone = true;
@@ -223,17 +222,17 @@ class Batch {
       entry.job = &job;
       entry.outcome.report = new_report(job.input.shown);
       attempt(entry.outcome, [&] {
-        auto small = std::make_unique<SmallFileTask>(run_, job, progress_of_file_, entry.outcome);
-        if (small->read()) entry.file = std::move(small);
+        auto task = std::make_unique<SmallFileTask>(run_, job, progress_of_file_, entry.outcome);
+        if (task->read()) entry.task = std::move(task);
       });
-      if (!entry.file) settle(job, std::move(entry.outcome));
+      if (!entry.task) finish(job, std::move(entry.outcome));
     });
     std::vector<Entry*> ready;
     std::vector<WholeMessage> messages;
     for (Entry& entry : entries) {
-      if (!entry.file) continue;
+      if (!entry.task) continue;
       ready.push_back(&entry);
-      messages.push_back(entry.file->message());
+      messages.push_back(entry.task->message());
     }
     std::exception_ptr failure;
     try {
@@ -248,14 +247,14 @@ class Batch {
     if (ready.size() > 1 && options_.verbose && !options_.quiet) {
       say(fmt::format("{} files at once", ready.size()));
     }
-    each(ready.size(), [&](std::size_t i) {
+    for_each_file(ready.size(), [&](std::size_t i) {
       Entry& entry = *ready[i];
       attempt(entry.outcome, [&] {
         if (failure) std::rethrow_exception(failure);
-        entry.file->write(messages[i]);
+        entry.task->write(messages[i]);
       });
-      entry.file.reset();
-      settle(*entry.job, std::move(entry.outcome));
+      entry.task.reset();
+      finish(*entry.job, std::move(entry.outcome));
     });
   }
 
@@ -268,17 +267,17 @@ class Batch {
     return report;
   }
 
-  // Reports what goes wrong with the file, and throws nothing of it.
-  void file(const FileJob& job) {
+  // Processes one file. Reports its errors instead of throwing them.
+  void process(const FileJob& job) {
     FileOutcome outcome;
     outcome.report = new_report(job.input.shown);
-    attempt(outcome, [&] { do_file(job, outcome); });
-    settle(job, std::move(outcome));
+    attempt(outcome, [&] { run_task(job, outcome); });
+    finish(job, std::move(outcome));
   }
 
-  // Does one of several files that are worked on at once. Returns false, with nothing done, if
-  // memory ran out: the other files may have used it all.
-  [[nodiscard]] bool file_among_others(const FileJob& job) {
+  // Processes one of several concurrent files. Returns false, without a report, if memory ran out:
+  // the other files may have used all of it, so that another attempt can succeed later.
+  [[nodiscard]] bool process_unless_out_of_memory(const FileJob& job) {
     FileOutcome outcome;
     bool has_memory = true;
     const auto unless_out_of_memory = [&](const auto& work) {
@@ -290,13 +289,13 @@ class Batch {
     };
     unless_out_of_memory([&] {
       outcome.report = new_report(job.input.shown);
-      attempt(outcome, [&] { unless_out_of_memory([&] { do_file(job, outcome); }); });
+      attempt(outcome, [&] { unless_out_of_memory([&] { run_task(job, outcome); }); });
     });
-    if (has_memory) settle(job, std::move(outcome));
+    if (has_memory) finish(job, std::move(outcome));
     return has_memory;
   }
 
-  void do_file(const FileJob& job, FileOutcome& outcome) {
+  void run_task(const FileJob& job, FileOutcome& outcome) {
     OpenFile file(run_, job, progress_of_file_, outcome);
     FileTask(run_, job, file, outcome).run();
   }
@@ -308,7 +307,7 @@ class Batch {
     print(report);
   }
 
-  // What `work` throws belongs to this file.
+  // Calls `work` and reports what it throws as an error of this file.
   template <class Work>
   void attempt(FileOutcome& outcome, const Work& work) {
     try {
@@ -319,8 +318,8 @@ class Batch {
     }
   }
 
-  // A file is over.
-  void settle(const FileJob& job, FileOutcome outcome) {
+  // Reports a file that has ended, with or without an error.
+  void finish(const FileJob& job, FileOutcome outcome) {
     const std::lock_guard lock(mutex_);
     const RunReport& report = outcome.report;
     print(report);
@@ -334,11 +333,11 @@ class Batch {
       if (options_.remove && outcome.committed)
         to_remove_.emplace_back(job.input, *outcome.committed);
     } else if (report.bad_ranges) {
-      status_ = report.exit;  // salvaged, and said so
+      status_ = report.exit;  // --salvage found damage, and has reported it
     }
   }
 
-  // Under mutex_, or before there are threads.
+  // Call it with mutex_ held, or before threads are started.
   void fail(RunReport& report, const std::string& text, int exit) {
     report.exit = exit;
     report.status = text;
@@ -352,10 +351,10 @@ class Batch {
 
   void print(const RunReport& report) {
     if (!options_.json || report.exit == exit_closed_pipe) return;
-    const bool data_there =
+    const bool data_on_stdout =
         report.output == "-" || (!report.output && options_.output.standard_output);
     try {
-      print_line(data_there ? stderr : stdout, to_json(report));
+      print_line(data_on_stdout ? stderr : stdout, to_json(report));
     } catch (const IoError& error) {
       ++failed_;
       if (!several_) status_ = exit_failed;
@@ -369,7 +368,7 @@ class Batch {
     if (progress_ != nullptr) progress_->update(read_);
   }
 
-  // Something around the files failed: their sources stay.
+  // Reports an error with a folder of outputs, and keeps all sources.
   void fail_folders(const std::exception& error) {
     ++failed_;
     to_remove_.clear();
@@ -378,7 +377,7 @@ class Batch {
 
   void finish_folders(OutputTree& outputs) {
     const mode_t most = plan_.verb == Verb::encrypt ? 0777U : default_mode(0777);
-    for (const std::string& trouble : outputs.set_modes(most)) fail_folders(Error(trouble));
+    for (const std::string& error : outputs.set_modes(most)) fail_folders(Error(error));
     for (const std::string& folder : outputs.changed_folders()) {
       folders_.emplace(outputs.root(), folder);
     }
@@ -389,7 +388,7 @@ class Batch {
       try {
         root->open(path)->sync(options_.remove);
       } catch (const IoError& error) {
-        fail_folders(Error(fmt::format("the folder of outputs was not synced: {}", error.what())));
+        fail_folders(Error(fmt::format("the output folder was not synced: {}", error.what())));
       }
     }
   }
@@ -398,21 +397,21 @@ class Batch {
     std::set<std::pair<FileId, std::string>> removed;  // inputs can overlap: t and t/sub
     for (const auto& [source, committed] : to_remove_) {
       if (!removed.emplace(committed.input.id, source.name()).second && !is_there(source)) continue;
-      const auto trouble = remove_source(source, committed);
-      if (!trouble) continue;
+      const auto error = remove_source(source, committed);
+      if (!error) continue;
       ++failed_;
       if (!several_) status_ = exit_failed;
-      say(*trouble);
+      say(*error);
     }
   }
 
   void say_summary(const Found& found, double seconds) const {
     if (options_.quiet) return;
-    const char* what = plan_.verb == Verb::encrypt   ? "encrypted"
+    const char* done = plan_.verb == Verb::encrypt   ? "encrypted"
                        : plan_.verb == Verb::decrypt ? "decrypted"
                                                      : "intact";
     std::string text = fmt::format("{} {} {}, {} in {:.2f} s", done_, done_ == 1 ? "file" : "files",
-                                   what, format_size(bytes_), seconds);
+                                   done, format_size(bytes_), seconds);
     if (failed_ != 0) text += fmt::format("; {} failed", failed_);
     const auto skipped = [&](std::uint64_t count, const char* one, const char* many) {
       if (count != 0) text += fmt::format("; skipped {} {}", count, count == 1 ? one : many);
@@ -422,8 +421,9 @@ class Batch {
             encrypt ? "*.paes files" : "files that are not *.paes");
     skipped(found.skipped_links, "symbolic link", "symbolic links");
     skipped(found.skipped_special, "special file", "special files");
-    if (found.skipped_output) text += "; skipped the folder of the outputs";
-    skipped(found.skipped_temporaries, "temporary of another run", "temporaries of other runs");
+    if (found.skipped_output) text += "; skipped the output folder";
+    skipped(found.skipped_temporaries, "temporary file of another run",
+            "temporary files of other runs");
     skipped(found.skipped_excluded, "that --exclude matches", "that --exclude matches");
     say(text);
   }
@@ -444,7 +444,7 @@ class Batch {
   std::vector<std::pair<Place, FileOutcome::Committed>> to_remove_;
 };
 
-// What there is to do, where that is known before it is read.
+// How many bytes there are to process; nullopt if that is not known before reading.
 std::optional<std::uint64_t> total_bytes(const CryptOptions& options, const Found& found) {
   if (options.inputs.size() > 1 || options.recursive) {
     std::uint64_t total = 0;
@@ -454,7 +454,7 @@ std::optional<std::uint64_t> total_bytes(const CryptOptions& options, const Foun
   return size_of_file(options.inputs[0]);
 }
 
-// A run that is refused as a whole has one report: of the first input.
+// Refuses a whole run. Its one report names the first input.
 int refuse_all(const CryptOptions& options, const std::exception& error) {
   RunReport report;
   report.input = options.inputs.empty() ? "" : options.inputs[0];
@@ -484,12 +484,12 @@ int run_batch(const CryptOptions& options, Verb verb, Distributor* distributor) 
     try {
       batch->check_streams();
     } catch (const InvalidArgument& error) {
-      return say_error(error);  // as JSON it would go where it must not
+      return say_error(error);  // not as JSON, which would go to the file of the secret
     }
     if (several) found = batch->find();
     if (const auto bytes = total_bytes(options, found)) use_profile(options, *bytes, *plan);
-    const bool something = !found.files.empty() || (found.outputs && found.outputs->mirrors());
-    if (found.outputs && something) found.outputs->make_top();
+    const bool has_work = !found.files.empty() || (found.outputs && found.outputs->mirrors());
+    if (found.outputs && has_work) found.outputs->make_top();
   } catch (const std::exception& error) {
     return refuse_all(options, error);
   }

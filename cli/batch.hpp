@@ -1,4 +1,4 @@
-// A run over its inputs: one, or several and whole folders.
+// Runs a verb over its inputs: one file, several files, or folders.
 #pragma once
 
 #include "cli/distributor.hpp"
@@ -6,8 +6,8 @@
 
 namespace paraes::cli {
 
-// Does what `verb` does with all inputs, says what happened, and returns the exit status.
-// `distributor`, if there is one, carries the messages that are not small files among several.
+// Runs `verb` on all inputs, reports the results and returns the exit status. A `distributor` that
+// is not null transfers the messages, except those of small files when there are several inputs.
 [[nodiscard]] int run_batch(const CryptOptions& options, Verb verb, Distributor* distributor);
 
 }  // namespace paraes::cli

@@ -1,4 +1,4 @@
-// Names of CLI11, whose header takes a compiler seconds: only those who call it include that.
+// Forward declarations. CLI11's header takes seconds to compile: only its callers include it.
 #pragma once
 
 namespace CLI {

@@ -1,4 +1,4 @@
-// The clock of timelines.
+// The clock that measures phase times.
 #pragma once
 
 #include <chrono>

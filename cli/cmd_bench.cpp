@@ -21,8 +21,9 @@ struct Flags {
 };
 
 constexpr const char* footer = R"(
-Samples of all rows of one size are interleaved at random. Every row is checked against OpenSSL
-after it is timed; a wrong one ends in exit 1. Rows that cannot run are listed with the reason.
+Samples of all rows of one size are interleaved at random. Every row is verified against OpenSSL
+after it is timed; a wrong one makes the exit status 1. Rows that cannot run are listed with the
+reason.
 
 Examples:
   paraes bench --quick
@@ -32,7 +33,7 @@ Examples:
   paraes bench --scope file --format raw --mode ctr --size 1GiB --rivals openssl-enc,cp
   paraes bench --scope file --device cpu,cuda:0 --size 64MiB,1GiB --threads 0)";
 
-int bench_verb(Flags flags, const CLI::App& verb, const BenchProgram& program) {
+int bench_verb(Flags flags, const CLI::App& verb, const BenchOverrides& overrides) {
   // A bare --in-place means yes.
   if (verb.count("--in-place") > 0 && flags.axes.in_place.empty()) flags.axes.in_place = "yes";
   if (verb.count("--seed") == 0) flags.options.seed = std::random_device()();
@@ -43,38 +44,40 @@ int bench_verb(Flags flags, const CLI::App& verb, const BenchProgram& program) {
   axes.overlap = !flags.no_overlap;
   axes.folder = flags.folder;
   axes.program = std::filesystem::read_symlink("/proc/self/exe").string();
-  if (program.run) return program.run(axes, flags.options);
+  if (overrides.run) return overrides.run(axes, flags.options);
   return bench::run(bench::make_plan(axes), flags.options, stdout, stderr);
 }
 
 }  // namespace
 
-void add_bench(CLI::App& app, int& status, const BenchProgram& program) {
-  CLI::App* verb = app.add_subcommand("bench", "Measures kernels, with rivals beside them.");
+void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
+  CLI::App* verb =
+      app.add_subcommand("bench", "Measures kernels, and other implementations beside them.");
   auto flags = std::make_shared<Flags>();
   bench::AxisTexts& axes = flags->axes;
   bench::Settings& settings = flags->options.settings;
 
-  const char* group = "Axes, each a comma list whose product is the rows; all names every value";
+  const char* group = bench_axes_group;
   const auto axis = [&](const char* name, std::string& text, const char* values, const char* help) {
     return verb->add_option(name, text, help)->type_name(values)->group(group);
   };
   axis("--device", axes.device, "cpu,cuda:N,...",
-       "Where to compute: cpu (default), and GPUs as of encrypt.");
+       "Where to compute: cpu (default) and GPUs, named as for encrypt.");
   axis("--kernel", axes.kernel, "auto,NAME,...", "Implementations of AES (default: auto).");
   axis("--mode", axes.mode, "ecb,cbc,ctr,xts,gcm", "Modes (default: all that the scope has).");
   axis("--key-bits", axes.key_bits, "128,192,256", "Sizes of the AES key (default: 128).");
   axis("--direction", axes.direction, "encrypt,decrypt", "Directions (default: both).");
   axis("-T,--threads", axes.threads, "N,...",
-       "Numbers of threads of the CPU; 0 is all cores (default: 1).");
+       "Numbers of CPU threads; 0 is all cores (default: 1).");
   axis("--executor", axes.executor, "threads,openmp",
-       "What spreads work in memory scope over several threads: the library's own (default), or "
-       "OpenMP.");
+       "memory scope: use threads of the library (default) or of OpenMP.");
   axis(
       "--size", axes.size, "SIZE,...",
       "Sizes of the message; 1KiB,...,1GiB is a series (default: 16KiB,1MiB; transfer: 1MiB,64MiB; "
       "file: 64MiB).");
-  axis("--scope", axes.scope, "memory,transfer,file", "What a run includes (default: memory).");
+  axis("--scope", axes.scope, "memory,transfer,file",
+       "What is timed: the kernel, with copies to and from a GPU, or from file to file (default: "
+       "memory).");
   axis("--in-place", axes.in_place, "no,yes", "Output over the input (default: no; bare: yes).")
       ->expected(0, 1);
   axis("--format", axes.format, "paraes,c2sp,...", "Formats of the file scope (default: paraes).");
@@ -86,42 +89,48 @@ void add_bench(CLI::App& app, int& status, const BenchProgram& program) {
        "transfer: pinned-copy (default); files: openssl-enc (default), age, cp; none.");
 
   group = "Sampling";
-  verb->add_option("--samples", settings.samples, "Samples a row, at least (default: 31).")
+  verb->add_option("--samples", settings.samples,
+                   "Minimum number of samples per row (default: 31).")
       ->check(CLI::Range(1, 100000))
       ->type_name("N")
       ->group(group);
   verb->add_option("--min-time", settings.min_seconds,
-                   "Seconds of timed work a row, at least; 2 for the energy of a GPU.")
+                   "Minimum seconds of timed work per row; measuring a GPU's energy takes 2.")
       ->check(CLI::Range(0.0, 86400.0))
       ->type_name("S")
       ->group(group);
-  verb->add_option("--warmup", settings.warmup, "Untimed calls a row (default: 1).")
+  verb->add_option("--warmup", settings.warmup, "Untimed calls per row (default: 1).")
       ->type_name("N")
       ->group(group);
-  verb->add_option("--seed", flags->options.seed, "Seed of the order of samples (default: random).")
+  verb->add_option("--seed", flags->options.seed,
+                   "Seed for the order of the samples (default: random).")
       ->type_name("N")
       ->group(group);
-  verb->add_option("--unit", axes.unit, "XTS data unit; 0 is the message (default: 4KiB).")
+  verb->add_option("--unit", axes.unit,
+                   "Size of an XTS data unit; 0 is the whole message (default: 4KiB).")
       ->type_name("SIZE")
       ->group(group);
-  verb->add_flag("--no-overlap", flags->no_overlap, "Run phases one after another.")->group(group);
+  verb->add_flag("--no-overlap", flags->no_overlap,
+                 "Run the phases (read, compute, write) one after another.")
+      ->group(group);
   verb->add_option("--dir", flags->folder,
                    "Folder for the files (default: $TMPDIR, else /dev/shm, else /tmp).")
       ->type_name("DIR")
       ->group(group);
 
   group = "Output";
-  verb->add_flag("--quick", flags->quick, "Every kernel in seconds: CTR and GCM, 1 MiB.")
+  verb->add_flag("--quick", flags->quick, "A short run: every kernel in CTR and GCM, with 1 MiB.")
       ->group(group);
-  verb->add_flag("--list", flags->options.list, "Print the rows that would run, and run none.")
+  verb->add_flag("--list", flags->options.list, "Print the rows without running them.")
       ->group(group);
   verb->add_option("--json", flags->options.json, "Write the report; - is standard output.")
       ->type_name("FILE")
       ->group(group);
 
-  if (program.add_options) program.add_options(*verb);
+  if (overrides.add_options) overrides.add_options(*verb);
   verb->footer(footer);
-  verb->callback([flags, verb, &status, program] { status = bench_verb(*flags, *verb, program); });
+  verb->callback(
+      [flags, verb, &status, overrides] { status = bench_verb(*flags, *verb, overrides); });
 }
 
 }  // namespace paraes::cli

@@ -1,4 +1,4 @@
-// devices: what this machine can run, and why it cannot run the rest.
+// devices: lists what this machine can run, and why it cannot run the rest.
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -49,7 +49,7 @@ ordered_json or_null(const std::string& text) {
   return text;
 }
 
-// One row a kernel, whichever devices have one of its name.
+// One row for each kernel name, with the devices that have a kernel of that name.
 ordered_json kernel_rows() {
   ordered_json rows = ordered_json::array();
   const std::vector<KernelInfo> on_gpu = gpu_kernels();
@@ -112,7 +112,7 @@ std::string_view automatic(const std::vector<KernelInfo>& list) {
   return first == list.end() ? std::string_view() : first->name;
 }
 
-// What there is of GPUs, and what to do about those that are missing.
+// The GPUs, and the reasons why runtimes or GPUs are unavailable.
 std::string gpus_as_text(const std::vector<DeviceInfo>& list) {
   std::string text;
   for (const DeviceInfo& device : list) {
@@ -127,7 +127,7 @@ std::string gpus_as_text(const std::vector<DeviceInfo>& list) {
                         format_size(device.memory_bytes), device.driver,
                         device.compiler.empty() ? "no compiler" : "compiler " + device.compiler);
     if (!device.same_as.empty()) {
-      text += fmt::format("          the same GPU as {}, which is taken first\n", device.same_as);
+      text += fmt::format("          the same GPU as {}, which `auto` prefers\n", device.same_as);
     }
   }
   return text + "\n";
@@ -148,7 +148,7 @@ std::string as_text() {
     if (!kernel.available) {
       text += "unavailable: " + kernel.reason;
     } else {
-      text += kernel.name == chosen ? "available, runs for --kernel auto" : "available";
+      text += kernel.name == chosen ? "available, used by --kernel auto" : "available";
     }
     text += '\n';
   }
@@ -158,9 +158,8 @@ std::string as_text() {
   }
   text.back() = '\n';
   text +=
-      "\ntiming: constant is independent of key and data; leaky kernels look tables up and run "
-      "only "
-      "when\nnamed; library is decided by OpenSSL";
+      "\ntiming: constant kernels do not depend on key or data; leaky ones look tables up, and "
+      "run\nonly when named; library: up to OpenSSL";
   return text;
 }
 
@@ -206,10 +205,17 @@ void run(const DevicesOptions& options) {
     const bool known = std::any_of(list.begin(), list.end(), [&](const KernelInfo& kernel) {
       return kernel.name == options.kernel;
     });
-    if (!known) throw InvalidArgument("no GPU kernel has the name '" + options.kernel + "'");
+    if (!known)
+      throw InvalidArgument("there is no GPU kernel '" + options.kernel +
+                            "'; `paraes devices` lists them");
   }
   compile(options);
 }
+
+constexpr const char* footer = R"(
+Examples:
+  paraes devices
+  paraes devices --compile --arch sm_90,gfx90a -o programs)";
 
 }  // namespace
 
@@ -219,15 +225,17 @@ void add_devices(CLI::App& app, int& status) {
   const auto options = std::make_shared<DevicesOptions>();
   verb->add_flag("--json", options->json, "Print one JSON object.");
   verb->add_flag("--compile", options->compile,
-                 "Compile programs for GPUs, which need not be here, and print the files; machines "
-                 "without a compiler find them in the folders of PARAES_PROGRAM_PATH.");
-  verb->add_option("--arch", options->targets, "With --compile: for which chips.")
+                 "Compile programs for GPUs and print the file names; this machine needs no GPU. "
+                 "Machines without a compiler find the files through PARAES_PROGRAM_PATH.");
+  verb->add_option("--arch", options->targets, "With --compile: the chips to compile for.")
       ->delimiter(',')
       ->type_name("sm_90,gfx90a,...");
-  verb->add_option("--kernel", options->kernel, "With --compile: of one kernel (default: all).")
+  verb->add_option("--kernel", options->kernel,
+                   "With --compile: the kernel to compile (default: all).")
       ->type_name("NAME");
-  verb->add_option("-o,--output", options->folder, "With --compile: where to.")
+  verb->add_option("-o,--output", options->folder, "With --compile: the folder for the files.")
       ->type_name("FOLDER");
+  verb->footer(footer);
   verb->callback([options, &status] {
     run(*options);
     status = exit_done;

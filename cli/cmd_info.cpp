@@ -1,4 +1,4 @@
-// info: what can be known of an encrypted file without its key.
+// info: shows what the header of an encrypted file says, without its key.
 
 #include <fmt/format.h>
 
@@ -28,17 +28,17 @@ struct Info {
 };
 
 Info look(const CryptOptions& options) {
-  if (options.inputs.size() != 1) throw InvalidArgument("info takes one FILE");
+  if (options.inputs.size() != 1) throw InvalidArgument("info takes exactly one FILE");
   Plan plan;
   plan.format = parse_format(options);
   if (!is_authenticated(plan.format)) {
-    throw InvalidArgument(
-        fmt::format("--format {} has no header that says anything", options.format));
+    throw InvalidArgument(fmt::format("--format {} has no header to show", options.format));
   }
   parse_tink(options, plan);
   if (options.given("--key-bits")) {
     if (plan.format == Format::paraes) {
-      throw InvalidArgument("--key-bits goes with --format c2sp and tink; here the header says it");
+      throw InvalidArgument(
+          "--key-bits goes with --format c2sp and tink; a paraes header holds the size");
     }
     if (options.key_bits != 128 && options.key_bits != 256) {
       throw InvalidArgument(fmt::format("--key-bits is 128 or 256, not {}", options.key_bits));
@@ -53,10 +53,10 @@ Info look(const CryptOptions& options) {
   const Bytes start = Bytes(header).first(input.source->read(header));
   if (plan.format == Format::paraes) {
     if (!options.given("--format") && !looks_like_paraes(start)) {
-      throw InvalidArgument(
-          fmt::format("{} does not begin like a paraes message; c2sp and tink must be named with "
-                      "--format, and raw and openssl have nothing to tell",
-                      path));
+      throw InvalidArgument(fmt::format(
+          "{} does not begin like a paraes message; name c2sp or tink with --format (raw "
+          "and openssl have no header to show)",
+          path));
     }
     info.preface = Preface::parse(start.first(std::min(start.size(), Preface::bytes)));
     info.key_bits = info.preface->key_bits;
@@ -70,7 +70,8 @@ Info look(const CryptOptions& options) {
     const unsigned length = start.empty() ? 0 : start[0];
     if (length != 24 && length != 40) {
       throw IntegrityError(
-          fmt::format("{} is no Tink stream: its header would have {} bytes", path, length));
+          fmt::format("{} is not a Tink stream: its first byte says that the header has {} bytes",
+                      path, length));
     }
     parameters.derived_key_bytes = length - 8;
     info.key_bits = 8 * (length - 8);
@@ -82,7 +83,7 @@ Info look(const CryptOptions& options) {
 
 std::string as_json(const CryptOptions& options, const Info& info) {
   const bool scrypt = info.preface && info.preface->kdf == Kdf::scrypt;
-  // What is unknown, or does not exist in the format, stays null.
+  // A field that is unknown, or that the format does not have, stays null.
   nlohmann::ordered_json object;
   object["input"] = options.inputs[0];
   object["format"] = format_name(info.format);
@@ -112,12 +113,13 @@ std::string as_json(const CryptOptions& options, const Info& info) {
 std::string as_text(const Info& info) {
   std::string text =
       fmt::format("format     {}{}\n", format_name(info.format), info.preface ? ", version 1" : "");
-  text += info.key_bits == 0 ? "cipher     AES-128-GCM or AES-256-GCM, as the key is\n"
+  text += info.key_bits == 0 ? "cipher     AES-128-GCM or AES-256-GCM, depending on the key\n"
                              : fmt::format("cipher     AES-{}-GCM\n", info.key_bits);
   if (info.preface && info.preface->kdf == Kdf::scrypt) {
     const unsigned n = info.preface->scrypt_log2n;
-    text += fmt::format("key        from a passphrase by scrypt, N = 2^{}, r = 8, p = 1 ({})\n", n,
-                        n < 50 ? format_size(std::uint64_t{1} << (n + 10)) : "more than there is");
+    text += fmt::format(
+        "key        from a passphrase by scrypt, N = 2^{}, r = 8, p = 1 ({})\n", n,
+        n < 50 ? format_size(std::uint64_t{1} << (n + 10)) : "more than any machine has");
   } else {
     text += "key        a key file\n";
   }
@@ -131,11 +133,11 @@ std::string as_text(const Info& info) {
   } else {
     text += "size       unknown: the input is a pipe\n";
   }
-  return text + "Nothing of this is authenticated: `paraes verify` needs the key.";
+  return text + "None of this is authenticated: `paraes verify` does that, with the key.";
 }
 
 constexpr const char* footer = R"(
-Needs no key, and says what the header says: anybody can have changed it.
+Needs no key, so it cannot authenticate the header: anybody could have changed it.
 
 Examples:
   paraes info big.tar.paes

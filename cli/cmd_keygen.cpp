@@ -1,4 +1,4 @@
-// keygen: a new key into a new file.
+// keygen: writes a new key to a new file.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ SecretBytes new_key(std::size_t bytes, bool xts) {
   SecretBytes key(bytes);
   do {
     random_key(key.span());
-    // XTS keys with equal halves are refused everywhere (FIPS 140-3 IG C.I).
+    // FIPS 140-3 IG C.I forbids XTS keys with equal halves.
   } while (xts && constant_time_equal(Bytes(key.span()).first(bytes / 2),
                                       Bytes(key.span()).last(bytes / 2)));
   return key;
@@ -59,9 +59,9 @@ void write_key(const KeygenOptions& options, Bytes contents) {
   }
   struct stat status = {};
   if (lstat(options.output.c_str(), &status) == 0) {
-    throw InvalidArgument(
-        fmt::format("{} exists already, and a key file is never overwritten: choose another name",
-                    options.output));
+    throw InvalidArgument(fmt::format(
+        "{} exists already; an existing key file is never overwritten: choose another name",
+        options.output));
   }
   FileSink::Options sink_options;
   TemporaryName temporary;
@@ -75,7 +75,7 @@ void write_key(const KeygenOptions& options, Bytes contents) {
 
 void run(const KeygenOptions& options) {
   if (options.output_option->count() == 0 || options.output.empty()) {
-    throw InvalidArgument("keygen needs -o FILE, the file to make");
+    throw InvalidArgument("keygen needs -o FILE, the name of the new key file");
   }
   if (options.key_bits != 128 && options.key_bits != 192 && options.key_bits != 256) {
     throw InvalidArgument(fmt::format("--key-bits is 128, 192 or 256, not {}", options.key_bits));
@@ -84,7 +84,7 @@ void run(const KeygenOptions& options) {
   const bool xts = mode == "xts";
   if (!xts && !mode.empty() && mode != "ecb" && mode != "cbc" && mode != "ctr" && mode != "gcm") {
     throw InvalidArgument(fmt::format(
-        "--mode {}: there is no such mode; only xts matters here, its keys are twice as long",
+        "--mode {}: there is no such mode; only xts makes a difference: its keys are twice as long",
         mode));
   }
   if (xts && options.key_bits == 192) {
@@ -100,7 +100,7 @@ void run(const KeygenOptions& options) {
 }
 
 constexpr const char* footer = R"(
-The file is readable by its owner alone. Keep a copy: without the key the data is lost.
+Only the owner may read the file. Keep a copy: without the key, the data is lost.
 
 Examples:
   paraes keygen -o my.key
@@ -113,11 +113,11 @@ void add_keygen(CLI::App& app, int& status) {
   const auto options = std::make_shared<KeygenOptions>();
   options->output_option =
       verb->add_option("-o,--output", options->output,
-                       "The file to make, never an existing one; - is standard output.")
+                       "The new key file, which must not exist; - is standard output.")
           ->type_name("FILE");
   verb->add_option("--key-bits", options->key_bits, "Size of the AES key (default 256).")
       ->type_name("128|192|256");
-  verb->add_option("--mode", options->mode, "xts: a key of two halves, twice as long.")
+  verb->add_option("--mode", options->mode, "xts: make a key of two halves, twice as long.")
       ->type_name("MODE");
   verb->add_flag("--hex", options->hex, "Write hex digits and a newline instead of raw bytes.");
   verb->footer(footer);

@@ -1,5 +1,4 @@
-// lab: the laboratory, which is a program of its own (paraes-lab, of the Python package), in place
-// of this process.
+// lab: replaces this process with paraes-lab, which the Python package installs.
 
 #include <unistd.h>
 
@@ -20,40 +19,40 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* program = "paraes-lab";
+constexpr const char* lab_name = "paraes-lab";
 
-bool is_program(const fs::path& path) {
+bool is_executable(const fs::path& path) {
   std::error_code none;
   return fs::is_regular_file(path, none) && access(path.c_str(), X_OK) == 0;
 }
 
-// Where paraes-lab is, or empty: beside this program, in PATH, or in the Python environment of the
-// build tree that this program was built in.
+// Looks for paraes-lab beside this executable, in PATH, and in the Python environment that the
+// build folder has beside this build tree. Returns an empty path if it is in none of these.
 fs::path find_lab(const fs::path& self) {
   const fs::path folder = self.parent_path();
-  if (fs::path beside = folder / program; is_program(beside)) return beside;
+  if (fs::path beside = folder / lab_name; is_executable(beside)) return beside;
   const char* const path = std::getenv("PATH");
   std::string_view rest = path == nullptr ? "" : path;
   while (!rest.empty()) {
     const std::size_t end = rest.find(':');
     const std::string_view name = rest.substr(0, end);
     rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
-    if (name.empty()) continue;  // the working folder, which may be anybody's
-    if (fs::path there = fs::path(name) / program; is_program(there)) return there;
+    if (name.empty()) continue;  // the working folder, where others may have put a paraes-lab
+    if (fs::path found = fs::path(name) / lab_name; is_executable(found)) return found;
   }
   const fs::path build = folder.parent_path();  // of build/release/cli
   std::error_code none;
   if (!fs::exists(build / "CMakeCache.txt", none)) return {};
-  const fs::path ours = build.parent_path() / "venv" / "bin" / program;
-  return is_program(ours) ? ours : fs::path();
+  const fs::path installed = build.parent_path() / "venv" / "bin" / lab_name;
+  return is_executable(installed) ? installed : fs::path();
 }
 
 }  // namespace
 
 void add_lab(CLI::App& app) {
   app.add_subcommand("lab",
-                     "Repeats the experiments of papers, and makes tables and figures of bench "
-                     "JSON: paraes-lab.");
+                     "Repeats the experiments of the papers, and makes tables and figures from the "
+                     "JSON of bench.");
 }
 
 int run_lab(char** arguments) {
@@ -61,11 +60,11 @@ int run_lab(char** arguments) {
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   const fs::path lab = find_lab(self);
   if (lab.empty()) {
-    say("the laboratory is not installed: no paraes-lab is in PATH or beside paraes; "
-        "`./quickstart --with lab` or `pip install .` in the source tree of paraes installs it");
+    say("the laboratory is not installed: paraes-lab is neither beside paraes nor in PATH; install "
+        "it with `./quickstart --with lab` or `pip install .` in the source tree");
     return exit_failed;
   }
-  // What it measures is this program, unless somebody chose another.
+  // paraes-lab measures this executable, unless the user chose another one.
   if (!self.empty()) setenv("PARAES_PROGRAM", self.c_str(), 0);
   std::vector<char*> words;
   std::string name = lab.string();

@@ -1,4 +1,4 @@
-// tune: measures this machine, for `auto`.
+// tune: measures this machine for `--device auto` and `--kernel auto`.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ struct TuneFlags {
   bool quiet = false;
 };
 
-// GPUs that `auto` may take: each once, and none that is the CPU.
+// The devices that `auto` may choose: the CPU and each GPU once, but no OpenCL device on the CPU.
 std::vector<DeviceInfo> tunable() {
   std::vector<DeviceInfo> list = devices();
   list.erase(std::remove_if(list.begin(), list.end(),
@@ -93,8 +93,8 @@ std::string where(const TuneFlags& options) {
   std::string path = options.output.empty() ? profile_path() : options.output;
   if (!path.empty()) return path;
   throw InvalidArgument(
-      "there is no place for the profile: PARAES_PROFILE is none, or HOME is not "
-      "set; name a file with -o");
+      "no file for the profile: PARAES_PROFILE is \"none\", or HOME is not set; name a file with "
+      "-o");
 }
 
 void show(const TuneFlags& options) {
@@ -104,15 +104,16 @@ void show(const TuneFlags& options) {
     profile = read_profile(path);
   } catch (const InvalidArgument& error) {
     throw Error(
-        fmt::format("{} is no profile: {}; `paraes tune` makes a new one", path, error.what()));
+        fmt::format("{} is not a profile: {}; `paraes tune` makes a new one", path, error.what()));
   }
-  if (!profile) throw IoError(fmt::format("there is no {}: `paraes tune` makes it", path), ENOENT);
+  if (!profile)
+    throw IoError(fmt::format("there is no profile {}: `paraes tune` makes it", path), ENOENT);
   print(*profile, options);
   const std::string stale = why_stale(*profile);
-  if (!stale.empty()) say(fmt::format("`auto` leaves it aside: {}", stale));
+  if (!stale.empty()) say(fmt::format("`auto` ignores it: {}", stale));
 }
 
-// Throws InvalidArgument for what a profile must not replace: whoever names it with -o mistook it.
+// Throws InvalidArgument if -o names something that a profile must not replace: probably a mistake.
 void check_replaceable(const TuneFlags& options) {
   const std::string& path = options.output;
   if (path.empty()) return;
@@ -123,15 +124,14 @@ void check_replaceable(const TuneFlags& options) {
   try {
     static_cast<void>(read_profile(path));
   } catch (const InvalidArgument&) {
-    throw InvalidArgument(
-        fmt::format("{} exists and is not a profile of paraes: name another file", path));
+    throw InvalidArgument(fmt::format("{} exists and is not a profile: name another file", path));
   }
 }
 
 void store(const Profile& profile, const std::string& named) {
-  // What a symbolic link leads to is written, and the link stays.
-  const bool there = std::filesystem::exists(named);
-  const std::string path = there ? std::filesystem::canonical(named).string() : named;
+  // Replaces the target of a symbolic link, and keeps the link.
+  const bool exists = std::filesystem::exists(named);
+  const std::string path = exists ? std::filesystem::canonical(named).string() : named;
   const std::string folder = folder_of(path);
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -152,7 +152,7 @@ void store(const Profile& profile, const std::string& named) {
 
 int run(const TuneFlags& options) {
   if (!(options.seconds >= 1 && options.seconds <= 3600)) {
-    throw InvalidArgument("--seconds: a number from 1 to 3600 is needed");
+    throw InvalidArgument("--seconds must be a number from 1 to 3600");
   }
   if (options.show) {
     show(options);
@@ -169,8 +169,8 @@ int run(const TuneFlags& options) {
   const bool shows = !options.quiet && isatty(STDERR_FILENO) != 0;
   const bench::NoteSignals notes;
   try {
-    const bench::Tuned tuned = bench::tune(tune_options, [&](const std::string& what) {
-      if (shows) fmt::print(stderr, "\r{}\x1b[K", what);
+    const bench::Tuned tuned = bench::tune(tune_options, [&](const std::string& status) {
+      if (shows) fmt::print(stderr, "\r{}\x1b[K", status);
     });
     if (shows) fmt::print(stderr, "\r\x1b[K");
     for (const bench::Start& start : tuned.starts) {
@@ -196,16 +196,17 @@ int run(const TuneFlags& options) {
   }
   store(profile, path);
   print(profile, options);
-  if (!options.quiet) say(fmt::format("`auto` goes by this from now on: {}", path));
+  if (!options.quiet) say(fmt::format("`auto` uses this profile from now on: {}", path));
   return exit_done;
 }
 
 constexpr const char* footer = R"(
-Measures AES-256-GCM in segments with every kernel of the CPU and of each GPU, and how long a program
-takes to start. `--device auto` and `--kernel auto` of encrypt, decrypt and verify go by the result: a
-GPU is taken where it has a file done sooner, its start included, and only constant-time kernels; -v
-says why. A profile of another CPU, version or driver is left aside. Measure on an idle machine.
-PARAES_PROFILE names another file; PARAES_PROFILE=none means no profile.
+Measures AES-256-GCM in segments with every kernel of the CPU and of each GPU, and the time that
+paraes takes from start to exit. `--device auto` and `--kernel auto` of encrypt, decrypt and verify
+use the result: they choose a GPU if it finishes a file sooner, its start included, and only
+constant-time kernels (on GPUs, --allow-leaky permits all); -v says why. A profile of another CPU,
+version or driver is ignored. Measure on an idle machine.
+PARAES_PROFILE names another file; PARAES_PROFILE=none turns profiles off.
 
 Examples:
   paraes tune
@@ -214,15 +215,16 @@ Examples:
 }  // namespace
 
 void add_tune(CLI::App& app, int& status) {
-  CLI::App* verb = app.add_subcommand("tune", "Measures this machine, for --device auto.");
+  CLI::App* verb = app.add_subcommand("tune", "Measures this machine for --device auto.");
   const auto options = std::make_shared<TuneFlags>();
   verb->add_option("-o,--output", options->output,
                    "Where to store the result (default: PARAES_PROFILE, else "
                    "~/.local/state/paraes/profile.json).")
       ->type_name("FILE");
-  verb->add_option("--seconds", options->seconds, "Time to spend, about (default: 20).")
+  verb->add_option("--seconds", options->seconds,
+                   "Approximate time to spend, in seconds (default: 20).")
       ->type_name("S");
-  verb->add_flag("--show", options->show, "Print what is stored, and measure nothing.");
+  verb->add_flag("--show", options->show, "Print the stored profile and measure nothing.");
   verb->add_flag("--json", options->json, "Print the profile as JSON.");
   verb->add_flag("-q,--quiet", options->quiet, "Print errors only.");
   verb->footer(footer);

@@ -35,7 +35,7 @@ void add_format_options(CLI::App& app, CryptOptions& o, Verb verb) {
                  "Size of the AES key (default: the key's own; 256 with a passphrase).");
     group.option(
         "--context-hex", o.context_hex, "HEX",
-        "Bytes that decrypting needs again: context (paraes, c2sp), associated data (tink).");
+        "Context (paraes, c2sp) or associated data (tink): decryption needs the same bytes.");
   } else {
     group.option("--key-bits", o.key_bits, "128|256", "c2sp, tink: size of the AES key.");
   }
@@ -49,16 +49,17 @@ void add_format_options(CLI::App& app, CryptOptions& o, Verb verb) {
                  "paraes with a passphrase: scrypt's cost is 2^N (default 17: 128 MiB).");
   } else {
     group.option("--max-scrypt-log2n", o.max_scrypt_log2n, "N",
-                 "paraes with a passphrase: the most cost to accept (default 22: 4 GiB).");
+                 "paraes with a passphrase: the highest cost to accept (default 22: 4 GiB).");
   }
   if (!pipes) return;
   group.option("--mode", o.mode, "ecb|cbc|ctr|xts",
                "raw: mode of AES; openssl: cbc (default) or ctr.");
-  group.option("--iv-hex", o.iv_hex, "HEX",
-               "raw: IV (cbc), counter block (ctr), first unit's number (xts); 16 bytes.");
+  group.option(
+      "--iv-hex", o.iv_hex, "HEX",
+      "raw: IV (cbc), first counter block (ctr), number of the first unit (xts); 16 bytes.");
   group.flag("--nopad", o.no_padding, "raw ecb and cbc: no padding; whole blocks only.");
   group.option("--unit", o.unit, "SIZE", "raw xts: size of a data unit (default 4096).");
-  group.option("--iter", o.iterations, "N", "openssl: rounds of PBKDF2 (default 10000).");
+  group.option("--iter", o.iterations, "N", "openssl: iterations of PBKDF2 (default 10000).");
 }
 
 void add_output_options(CLI::App& app, CryptOptions& o, Verb verb) {
@@ -67,51 +68,53 @@ void add_output_options(CLI::App& app, CryptOptions& o, Verb verb) {
   if (encrypt || verb == Verb::decrypt) {
     group.option("-o,--output", o.output.path, "FILE|FOLDER",
                  encrypt ? "Output, - for standard output (default: FILE.paes)."
-                         : "Output, - for standard output (default: FILE less .paes).");
+                         : "Output, - for standard output (default: FILE without .paes).");
     group.flag("-c,--stdout", o.output.standard_output, "Write to standard output.");
     group.flag("-f,--force", o.output.force, "Overwrite an existing output file.");
     group.flag("--rm", o.remove, "Remove each FILE once its output is safely on the disk.");
   }
   if (verb == Verb::decrypt) {
     group.option("--offset", o.offset, "N", "Start at this byte of the plaintext; needs -o or -c.");
-    group.option("--length", o.length, "N", "Stop after so many bytes; needs -o or -c.");
+    group.option("--length", o.length, "N", "Decrypt this many bytes; needs -o or -c.");
     group.flag("--salvage", o.salvage,
-               "Write what is intact, zeros for the rest, list that, and exit with 3.");
+               "Write zeros for damaged segments, list these, and exit with 3 if there are any.");
   }
   if (verb != Verb::info) {
     group.flag("-r,--recursive", o.recursive,
-               encrypt ? "Take folders, with all files in them but *.paes."
-                       : "Take folders, with all *.paes in them.");
+               encrypt ? "Process folders, with all files in them except *.paes."
+                       : "Process folders, with all *.paes files in them.");
     group
         .option("--exclude", o.exclude, "GLOB",
-                "Leave out what matches, by its name or, with a /, by its path; repeatable.")
+                "Skip files and folders by name or, if GLOB has a /, by path; repeatable.")
         ->allow_extra_args(false);
     group.flag("-q,--quiet", o.quiet, "Print errors only.");
     group.flag("-v,--verbose", o.verbose, "Say what ran and why.");
   }
   group.flag("--json", o.json, "Print one JSON object for each file.");
   if (verb == Verb::info) return;
-  group.flag("--progress", o.progress, "Show the progress bar, even if not on a terminal.");
+  group.flag("--progress", o.progress,
+             "Show the progress bar even if standard error is no terminal.");
   group.flag("--no-progress", o.no_progress, "Show no progress bar.");
 }
 
 void add_execution_options(CLI::App& app, CryptOptions& o) {
   Group group(app, "Execution");
-  group.option(
-      "--device", o.device, "auto|cpu|cuda|hip|opencl",
-      "Where to compute (default: auto, which is the CPU). A GPU may have :N behind it, and "
-      "several :N+M, as in cuda:0+1; see `paraes devices`.");
+  group.option("--device", o.device, "auto|cpu|cuda|hip|opencl",
+               "Where to compute (default: auto, the CPU unless a profile of `paraes tune` says "
+               "that a GPU is "
+               "faster). cuda:0 is one GPU, cuda:0+1 joins two; see `paraes devices`.");
   group.option("--kernel", o.kernel, "auto|NAME",
                "Implementation of AES, by a name from `paraes devices` (default: auto).");
-  group.flag("--allow-leaky", o.allow_leaky,
-             "Nobody else uses the GPU: --kernel auto may take one that looks tables up.");
+  group.flag(
+      "--allow-leaky", o.allow_leaky,
+      "Let --kernel auto choose table kernels on a GPU: they leak the key to its other users.");
   group.option("--transfer", o.transfer, "staged|mapped",
-               "Copy data to the GPU and back (default), or let it work in host memory.");
+               "Copy data to the GPU and back (default), or let the GPU access host memory.");
   group.option("--key-expansion", o.key_expansion, "host|device",
-               "Where round keys for a GPU are made (default: host).");
+               "Where keys for a GPU are expanded (default: host).");
   group.option("-T,--threads", o.threads, "N", "Number of threads; 0, the default, is all cores.");
   group.flag("--no-overlap", o.no_overlap,
-             "Read, compute and write one after another, to measure.");
+             "Read, compute and write one after another, for measurements.");
 }
 
 }  // namespace

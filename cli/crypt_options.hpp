@@ -1,4 +1,4 @@
-// The flags of encrypt, decrypt, verify and info, as they were typed.
+// The flags of encrypt, decrypt, verify and info, as given.
 #pragma once
 
 #include <string>
@@ -51,12 +51,12 @@ struct CryptOptions {
 
   CLI::App* verb_app = nullptr;
 
-  // Whether the verb has this flag and it was given.
+  // Whether the flag exists for this verb and was given.
   [[nodiscard]] bool given(const char* flag) const;
   [[nodiscard]] bool data_on_stdin() const { return inputs.size() == 1 && inputs[0] == "-"; }
 };
 
-// Adds the flags that `verb` has.
+// Adds the flags of `verb`.
 void add_crypt_options(CLI::App& app, CryptOptions& options, Verb verb);
 
 }  // namespace paraes::cli

@@ -1,4 +1,4 @@
-// The interface through which files go to several processes: whole messages from source to sink.
+// The interface for transferring a message, from source to sink, by several processes.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace paraes::cli {
 
-// The authenticated formats. Errors are those of the library's functions of the same meaning.
+// For messages in authenticated formats. Throws the errors of seal_message and open_message.
 class Distributor {
  public:
-  // The names by which other processes open the source and the sink; empty where it is no file.
+  // Paths by which other processes open the source and the sink; empty if it is not a file.
   struct Names {
     std::string source;
     std::string sink;
-    std::string shown;  // what the user calls the sink
+    std::string shown;  // the sink's name in errors
   };
 
   virtual ~Distributor() = default;
@@ -24,7 +24,7 @@ class Distributor {
   virtual OpenResult open(Source& source, const Message& message, Sink* sink,
                           const OpenOptions& options, const Names& names) = 0;
 
-  // Whether files should have a name before they are whole.
+  // Whether an output needs a name while it is written, because other processes open it.
   [[nodiscard]] virtual bool names_files() const = 0;
 };
 

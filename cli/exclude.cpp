@@ -26,13 +26,13 @@ Exclusions::Exclusions(const std::vector<std::string>& patterns) {
 }
 
 bool Exclusions::match(const std::string& path, const std::string& shown, bool folder) const {
-  const auto is = [](const std::string& pattern, const std::string& name) {
+  const auto matches = [](const std::string& pattern, const std::string& name) {
     return fnmatch(pattern.c_str(), name.c_str(), FNM_PATHNAME) == 0;
   };
   for (const Pattern& pattern : patterns_) {
     if (pattern.folders_only && !folder) continue;
-    if (pattern.whole_path ? is(pattern.below, path) || is(pattern.shown, shown)
-                           : is(pattern.below, file_name_of(path))) {
+    if (pattern.whole_path ? matches(pattern.below, path) || matches(pattern.shown, shown)
+                           : matches(pattern.below, file_name_of(path))) {
       return true;
     }
   }

@@ -1,4 +1,4 @@
-// --exclude: what a run leaves out.
+// --exclude: patterns of files and folders that a run skips.
 #pragma once
 
 #include <string>
@@ -7,21 +7,22 @@
 namespace paraes::cli {
 
 // Patterns of fnmatch(3): * ? and [...], none of which matches a '/'. A pattern without '/' is
-// compared with the last name of a path. One with '/' is compared with the path below the folder
-// that was named, where a '/' in front may stand for that folder, and with the path as it is shown.
-// One that ends in '/' leaves out folders only. A folder that is left out is not entered.
+// compared with the last component of a path. One with '/' is compared with the path as shown, and
+// with the path below the folder that was named; a leading '/' stands for that folder. A pattern
+// that ends in '/' skips folders only. A skipped folder is not entered.
 class Exclusions {
  public:
   // Throws InvalidArgument for an empty pattern.
   explicit Exclusions(const std::vector<std::string>& patterns);
 
-  // `path` is below the argument (for a file that was named, its name); `shown` is the whole.
+  // `path`: below the argument, or the last component if the argument is a file. `shown`: the whole
+  // path as shown.
   [[nodiscard]] bool match(const std::string& path, const std::string& shown, bool folder) const;
 
  private:
   struct Pattern {
-    std::string below;  // for the path below the folder
-    std::string shown;  // for the path as it is shown
+    std::string below;  // compared with the path below the argument
+    std::string shown;  // compared with the path as shown
     bool whole_path = false;
     bool folders_only = false;
   };

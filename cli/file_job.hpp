@@ -1,4 +1,4 @@
-// One file of a run: what is to be done, and what came of it.
+// One file of a run: its job and its outcome.
 #pragma once
 
 #include <optional>
@@ -11,17 +11,17 @@ namespace paraes::cli {
 
 struct FileJob {
   Place input;
-  std::optional<Place> output;  // none: what -o and -c say, or beside the input
+  std::optional<Place> output;  // nullopt: -o and -c decide, else beside the input
   bool sync_folder = true;      // see FileSink::Options
   int threads = 0;              // see TransferOptions
-  bool alone = false;           // not through the distributor: one of many small files
+  bool alone = false;           // without the distributor: one of several small files
 };
 
 struct FileOutcome {
   RunReport report;
-  // An output that was committed to a file. Removing the source needs it.
+  // An output file that was committed. --rm checks it before it removes the source.
   struct Committed {
-    FileVersion input;  // when it was opened, and after it was read
+    FileVersion input;  // at opening, and unchanged after the last read
     Place output;
     FileId id;  // of the output
   };

@@ -30,7 +30,7 @@ void FileTask::run() {
     file_.check_input_after_error();
     throw;
   }
-  // Other processes may have read on when this one looked last.
+  // Other processes may have read after the last check in this one.
   if (distributor() != nullptr) file_.check_input();
   file_.finish();
 }
@@ -43,7 +43,7 @@ void FileTask::transfer() {
   }
 }
 
-// Nothing if this process carries the file alone.
+// Null if this process transfers the file alone.
 Distributor* FileTask::distributor() const {
   return job_.alone || !is_authenticated(plan_.format) ? nullptr : run_.distributor;
 }
@@ -63,7 +63,7 @@ void FileTask::transfer_message() {
     return;
   }
   Source& source = *file_.input().source;
-  // All that can be refused is refused before the output exists.
+  // Refuse an impossible length before the output exists.
   if (const auto left = source.remaining()) {
     static_cast<void>(message.layout().segments_of(*left));
   }

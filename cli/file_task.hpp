@@ -1,4 +1,4 @@
-// A file by itself, of any size and format, from where it is open to its result.
+// Transfers one open file of any size and format, and reports the outcome.
 #pragma once
 
 #include "cli/open_file.hpp"
@@ -7,12 +7,12 @@ namespace paraes::cli {
 
 class FileTask {
  public:
-  // All of these outlive it.
+  // Keeps references to its arguments.
   FileTask(RunContext& run, const FileJob& job, OpenFile& file, FileOutcome& outcome)
       : run_(run), plan_(run.plan), job_(job), file_(file), outcome_(outcome) {}
 
-  // Throws what goes wrong; the outcome then says as much as was known. A message goes through the
-  // run's distributor if it has one.
+  // Throws Error; `outcome` then holds what was known until then. A message in an authenticated
+  // format goes through the run's distributor, if there is one and the job allows it.
   void run();
 
  private:

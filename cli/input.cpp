@@ -14,7 +14,7 @@ namespace paraes::cli {
 
 namespace {
 
-// `may_seek`: read it at any offset if it is a regular file.
+// `may_seek`: a regular file gets a source that reads at any offset.
 Input make_input(Descriptor descriptor, std::string_view name, bool may_seek) {
   Input input;
   if (descriptor.get() < 0 || fstat(descriptor.get(), &input.status) != 0) {
@@ -35,7 +35,7 @@ Input make_input(Descriptor descriptor, std::string_view name, bool may_seek) {
   return input;
 }
 
-// A copy, because a source closes its descriptor, and nothing else may get the number 0.
+// A duplicate: the source closes its descriptor, and no other file may get the number 0.
 Descriptor standard_input() { return Descriptor(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)); }
 
 }  // namespace
@@ -53,7 +53,7 @@ Input open_input(const Place& place) {
                                         O_RDONLY | O_CLOEXEC | O_NOCTTY)),
                       place.shown, true);
   }
-  // Without waiting for the other end, should it have become a pipe.
+  // O_NONBLOCK: if the file has become a pipe, do not wait for a writer.
   constexpr int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   Input input = make_input(place.root->open_file(place.path, flags), place.shown, true);
   if (!input.is_regular()) {

@@ -1,4 +1,4 @@
-// Opening what is to be read.
+// Opens inputs.
 #pragma once
 
 #include <sys/stat.h>
@@ -19,12 +19,12 @@ struct Input {
   [[nodiscard]] bool is_regular() const noexcept { return S_ISREG(status.st_mode); }
 };
 
-// Opens `path`, or standard input if that is "-". `name` is what errors call it. A folder is
-// InvalidArgument; what cannot be opened is IoError.
+// Opens `path`, or standard input if that is "-". Errors call it `name`. Throws InvalidArgument for
+// a folder, and IoError for a file that cannot be opened.
 [[nodiscard]] Input open_input(const std::string& path, std::string_view name);
 
-// Opens a file of a run. What was found in a folder must be a regular file still, reached without
-// symbolic links: else it is IoError.
+// Opens an input of a run. Throws IoError if a file that was found in a folder is no longer a
+// regular file, or can only be reached through a symbolic link.
 [[nodiscard]] Input open_input(const Place& place);
 
 }  // namespace paraes::cli

@@ -28,8 +28,8 @@ bool has_suffix(const std::string& name) {
          name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
 }
 
-std::string reason(const char* what, const std::string& name, int code) {
-  return fmt::format("cannot {} {}: {}", what, name, std::generic_category().message(code));
+std::string reason(const char* action, const std::string& name, int code) {
+  return fmt::format("cannot {} {}: {}", action, name, std::generic_category().message(code));
 }
 
 // The names in a folder, sorted.
@@ -68,28 +68,28 @@ class Finder {
   }
 
   Found run() {
-    for (const std::string& input : options_.inputs) argument(input);
+    for (const std::string& input : options_.inputs) add_argument(input);
     files_.inputs_are_complete();
     refuse_outputs_over_inputs();
     return std::move(found_);
   }
 
  private:
-  // A folder that is still to be looked through.
+  // A folder that has not been searched yet.
   struct Pending {
     std::string path;      // below its root
-    std::string shown;     // with a '/' at its end
-    std::string mirrored;  // what -o has in front of the names in it
+    std::string shown;     // ends in '/'
+    std::string mirrored;  // its path below the folder of -o; empty or ends in '/'
   };
 
-  void argument(const std::string& input) {
+  void add_argument(const std::string& input) {
     struct stat status = {};
     if (stat(input.c_str(), &status) != 0) {
       refuse(input, reason("open", input, errno), 1);
       return;
     }
     const bool folder = S_ISDIR(status.st_mode);
-    // "photos/" and "photos" are the same; "photos/." and ".." mean what is in them.
+    // "photos/" and "photos" mirror the folder; "photos/." and ".." mirror only its contents.
     fs::path path(input);
     if (folder && !path.has_filename()) path = path.parent_path();
     const std::string name = path.filename().string();
@@ -100,37 +100,37 @@ class Finder {
     try {
       if (!folder) {
         const Place place = place_of_argument(roots_, input, "open");
-        add(place, name, status, *place.open_folder(), "");
+        add_file(place, name, status, *place.open_folder(), "");
       } else if (options_.recursive) {
         const bool unnamed = name == "." || name == ".." || name.empty();
-        tree(roots_.open(input), {.path = "",
-                                  .shown = input.back() == '/' ? input : input + "/",
-                                  .mirrored = unnamed ? "" : name + "/"});
+        add_tree(roots_.open(input), {.path = "",
+                                      .shown = input.back() == '/' ? input : input + "/",
+                                      .mirrored = unnamed ? "" : name + "/"});
       } else {
-        refuse(input, input + " is a folder; -r takes folders, with the files in them", 2);
+        refuse(input, input + " is a folder; use -r to process the files in it", 2);
       }
     } catch (const IoError& error) {
       refuse(input, error.what(), 1);
     }
   }
 
-  // Without recursion: folders can be nested deeper than calls.
-  void tree(const std::shared_ptr<const TreeRoot>& root, Pending top) {
+  // Iterative: folders can be nested deeper than the stack allows calls.
+  void add_tree(const std::shared_ptr<const TreeRoot>& root, Pending top) {
     std::vector<Pending> stack;
     stack.push_back(std::move(top));
     while (!stack.empty()) {
       const Pending pending = std::move(stack.back());
       stack.pop_back();
       try {
-        look_through(root, pending, stack);
+        search(root, pending, stack);
       } catch (const IoError& error) {
         refuse(pending.shown.substr(0, pending.shown.size() - 1), error.what(), 1);
       }
     }
   }
 
-  void look_through(const std::shared_ptr<const TreeRoot>& root, const Pending& pending,
-                    std::vector<Pending>& stack) {
+  void search(const std::shared_ptr<const TreeRoot>& root, const Pending& pending,
+              std::vector<Pending>& stack) {
     const auto opened = root->open(pending.path);
     const Folder& folder = *opened;
     mirror(folder, pending.mirrored);
@@ -147,7 +147,7 @@ class Finder {
       } else if (S_ISLNK(status.st_mode)) {
         ++found_.skipped_links;
       } else if (S_ISDIR(status.st_mode) && found_.outputs && found_.outputs->is_top(status)) {
-        // What an earlier run put there is no input.
+        // The outputs of an earlier run are not inputs.
         found_.skipped_output = true;
       } else if (S_ISDIR(status.st_mode)) {
         stack.push_back({path, shown + "/", pending.mirrored + name + "/"});
@@ -158,8 +158,8 @@ class Finder {
       } else if (has_suffix(name) == (verb_ == Verb::encrypt)) {
         ++found_.skipped_names;
       } else {
-        add({.root = root, .path = path, .shown = shown}, pending.mirrored + name, status, folder,
-            path);
+        add_file({.root = root, .path = path, .shown = shown}, pending.mirrored + name, status,
+                 folder, path);
       }
     }
     std::reverse(stack.begin() + static_cast<std::ptrdiff_t>(first), stack.end());
@@ -175,9 +175,9 @@ class Finder {
     found_.outputs->add_folder(path, status.st_mode & 0777U);
   }
 
-  // `folder`: what holds the input. `found_as`: see ProtectedFiles::check_input.
-  void add(Place input, const std::string& mirrored, const struct stat& status,
-           const Folder& folder, const std::string& found_as) {
+  // `folder` holds the input. `found_as`: see ProtectedFiles::check_input.
+  void add_file(Place input, const std::string& mirrored, const struct stat& status,
+                const Folder& folder, const std::string& found_as) {
     files_.check_input(status, input.shown, found_as);
     files_.add_input(FileId(status));
     FoundFile file;
@@ -188,22 +188,22 @@ class Finder {
     if (verb_ != Verb::verify) {
       const Direction direction = verb_ == Verb::encrypt ? Direction::encrypt : Direction::decrypt;
       Place output;
-      std::optional<struct stat> there;
+      std::optional<struct stat> existing;
       try {
         if (found_.outputs) {
           output = found_.outputs->place(default_name(direction, mirrored));
-          there = found_.outputs->look(output);
+          existing = found_.outputs->status_of(output);
         } else {
           output = beside(direction, input);
-          there = look(folder, output);
+          existing = status_of(folder, output);
         }
       } catch (const InvalidArgument& error) {
         refuse(input.shown, error.what(), 2);
         return;
       }
-      if (there) {
-        files_.check_secret_target(*there, output.shown, input.shown, found_as);
-        file.target = FileId(*there);
+      if (existing) {
+        files_.check_secret_target(*existing, output.shown, input.shown, found_as);
+        file.target = FileId(*existing);
       }
       if (!targets_.insert(fs::path(output.shown).lexically_normal().string()).second) {
         refuse(input.shown,
@@ -216,14 +216,15 @@ class Finder {
     found_.files.push_back(std::move(file));
   }
 
-  [[nodiscard]] static std::optional<struct stat> look(const Folder& folder, const Place& output) {
+  [[nodiscard]] static std::optional<struct stat> status_of(const Folder& folder,
+                                                            const Place& output) {
     struct stat status = {};
     const int flags = output.follow ? 0 : AT_SYMLINK_NOFOLLOW;
     const int found = fstatat(folder.descriptor(), output.name().c_str(), &status, flags);
     return found == 0 ? std::optional(status) : std::nullopt;
   }
 
-  // An input that another one's output would replace would be lost, or be read half old, half new.
+  // Refuses outputs that would replace another input: that one would be lost, or change while read.
   void refuse_outputs_over_inputs() {
     if (!options_.output.force) return;
     const auto over_input = [&](const FoundFile& file) {
@@ -260,8 +261,7 @@ Found find_inputs(const CryptOptions& options, Verb verb, TreeRoots& roots, Prot
   }
   const OutputOptions& output = options.output;
   if (output.standard_output || (output.path_given && output.path == "-")) {
-    throw InvalidArgument(
-        "several outputs cannot go to standard output: -o names a folder for them");
+    throw InvalidArgument("several outputs cannot go to standard output: name a folder with -o");
   }
   if (output.path_given && output.path.empty()) throw InvalidArgument("-o has an empty name");
   return Finder(options, verb, roots, files).run();

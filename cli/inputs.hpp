@@ -1,4 +1,4 @@
-// Which files several arguments and -r name, and where the output of each goes.
+// Finds the files that several arguments and -r name, and chooses the output of each.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ namespace paraes::cli {
 struct FoundFile {
   FileJob job;
   std::uint64_t bytes = 0;
-  bool regular = false;          // no pipe or device
-  std::optional<FileId> target;  // what is there where its output is to go
+  bool regular = false;          // false: a pipe or device
+  std::optional<FileId> target;  // an existing file in the place of its output
 };
 
 struct Found {
   std::vector<FoundFile> files;
-  std::optional<OutputTree> outputs;  // with -o
-  // An input that cannot be processed, and why.
+  std::optional<OutputTree> outputs;  // if -o was given
+  // An input that cannot be processed.
   struct Refused {
     std::string input;
     std::string reason;
@@ -32,16 +32,16 @@ struct Found {
   std::vector<Refused> refused;
   std::uint64_t skipped_names = 0;  // *.paes when encrypting, others when decrypting
   std::uint64_t skipped_links = 0;
-  bool skipped_output = false;         // the folder that -o names, inside of one that was searched
-  std::uint64_t skipped_special = 0;   // devices, pipes, sockets
-  std::uint64_t skipped_excluded = 0;  // by --exclude
-  std::uint64_t skipped_temporaries = 0;  // of runs at work, or killed
+  bool skipped_output = false;            // the folder of -o, which lies in an input folder
+  std::uint64_t skipped_special = 0;      // devices, pipes, sockets
+  std::uint64_t skipped_excluded = 0;     // by --exclude
+  std::uint64_t skipped_temporaries = 0;  // of other runs, active or killed
 };
 
-// Looks through the inputs in order, folders by name. Symbolic links that are arguments are
-// followed, others not, also those that appear meanwhile. Throws InvalidArgument where the
-// arguments contradict each other, and where an input or an output is a file that a secret comes
-// from. Makes no folder and opens no file. The inputs become known to `files`.
+// Searches the inputs in order, and the entries of folders in the order of their names. Follows
+// symbolic links that are arguments and no others, not even those that appear during the search.
+// Throws InvalidArgument if the arguments contradict each other, or if an input or output is a file
+// that a secret is read from. Makes no folder and opens no file. Adds the inputs to `files`.
 [[nodiscard]] Found find_inputs(const CryptOptions& options, Verb verb, TreeRoots& roots,
                                 ProtectedFiles& files);
 

@@ -22,7 +22,7 @@
 namespace paraes::cli {
 namespace {
 
-// The argument of --key-hex. A static, because it is taken before any option is parsed.
+// The argument of --key-hex. Static, because it is taken before options are parsed.
 SecretBytes& stashed_key_hex() {
   static SecretBytes digits;
   return digits;
@@ -73,7 +73,7 @@ const char* sizes_text(KeyUse use) {
   return "a key of the authenticated formats has 16 or 32 bytes";
 }
 
-// Throws for a key of `bytes` bytes: it has a wrong size.
+// Throws the error for a key of `bytes` bytes. `how`: how its bytes were counted, for the message.
 [[noreturn]] void wrong_size(std::string_view name, std::size_t bytes, std::string_view how,
                              KeyUse use) {
   if (use == KeyUse::xts && bytes == 48) {
@@ -100,11 +100,11 @@ std::string shown_name(const std::string& path) {
   return path == "-" ? "the key on standard input" : "key file " + path;
 }
 
-// Two digits a byte and a newline.
+// Two hex digits per byte, and CRLF.
 constexpr std::size_t most_key_bytes = 2 * 64 + 2;
 constexpr std::size_t most_keyset_bytes = std::size_t{64} << 10;
 
-// `most`: what the file may have; one byte more is read, to see that it is too large.
+// Throws InvalidArgument for a file of more than `most` bytes.
 SecretBytes read_key_file(const std::string& path, std::string_view name, std::size_t most) {
   Input input = open_input(path, name);
   SecretBytes contents(most + 1);
@@ -112,8 +112,8 @@ SecretBytes read_key_file(const std::string& path, std::string_view name, std::s
   if (n == contents.size()) {
     const auto rest = input.source->remaining();
     throw InvalidArgument(
-        rest ? fmt::format("{} has {} bytes: that is no key", name, n + *rest)
-             : fmt::format("{} has more than {} bytes: that is no key", name, n - 1));
+        rest ? fmt::format("{} has {} bytes: too many for a key", name, n + *rest)
+             : fmt::format("{} has more than {} bytes: too many for a key", name, n - 1));
   }
   contents.truncate(n);
   return contents;
@@ -161,7 +161,7 @@ SecretBytes decode_key_file(SecretBytes contents, std::string_view name, KeyUse 
     return decode_hex(text);
   }
   if (hex && newline && is_key_size(half, use)) return decode_hex(text);
-  // A raw key can be all hex digits, if only by design: neither reading may be guessed.
+  // A raw key may happen to consist of hex digits: refuse to guess.
   if (hex && is_key_size(half, use)) {
     throw InvalidArgument(
         fmt::format("{} has {} hex digits and no newline: it could be hex or raw; say which with "
@@ -181,9 +181,9 @@ void add_key_options(CLI::App& verb, KeyOptions& options) {
       add("--key-file", options.key_file, "FILE",
           "Key of 16 or 32 bytes (raw: also 24, XTS 64), or a Tink keyset; - is standard input.");
   options.key_encoding_option = add("--key-encoding", options.key_encoding, "raw|hex",
-                                    "What the key file holds, where its size leaves doubt.");
+                                    "How to read the key file, if its size is ambiguous.");
   options.key_hex_option = add("--key-hex", options.key_hex, "HEX",
-                               "Key in hex; for tests, since the process list shows it.");
+                               "Key in hex; only for tests: the process list shows it.");
   options.passphrase_file_option = add("--passphrase-file", options.passphrase_file, "FILE",
                                        "Passphrase from a file, without one final newline.");
   add("--passphrase-fd", options.passphrase_fd, "N",
@@ -214,7 +214,7 @@ std::vector<const char*> given_passphrase_sources(const KeyOptions& options) {
 
 void refuse_stdin_twice(const char* flag) {
   throw InvalidArgument(
-      fmt::format("{} wants standard input, but the data comes from there; use a file", flag));
+      fmt::format("{} needs standard input, but the data comes from there; use a file", flag));
 }
 
 }  // namespace
@@ -272,8 +272,8 @@ void check_passphrase_source(const KeyOptions& options, std::string_view format,
   const auto wrong = given_key_sources(options);
   if (!wrong.empty() || options.key_encoding_option->count() != 0) {
     throw InvalidArgument(
-        fmt::format("{} does not go with --format {}, which takes a passphrase: use "
-                    "--passphrase-file, or nothing to be asked",
+        fmt::format("{} does not go with --format {}, which takes a passphrase: leave "
+                    "it out to be asked for one, or use --passphrase-file",
                     wrong.empty() ? "--key-encoding" : wrong[0], format));
   }
   const auto given = given_passphrase_sources(options);
@@ -318,7 +318,7 @@ KeyFile read_key_or_keyset(const KeyOptions& options) {
   const auto* first = std::find_if(text.data(), text.data() + text.size(), [](std::uint8_t c) {
     return c != ' ' && c != '\t' && c != '\r' && c != '\n';
   });
-  // A raw key may begin with a brace too; a keyset is much longer than any.
+  // A raw key may begin with a brace, too; but every keyset is longer than any key.
   file.is_keyset =
       text.size() > most_key_bytes && first != text.data() + text.size() && *first == '{';
   return file;

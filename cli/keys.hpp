@@ -1,5 +1,5 @@
-// Where keys and passphrases come from: files, descriptors, the environment, commands, the
-// terminal. Every copy made here is zeroised.
+// Reads keys and passphrases from files, descriptors, the environment, commands and the terminal.
+// Zeroises every copy that it makes.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@
 
 namespace paraes::cli {
 
-// Takes the digits of every `--key-hex DIGITS` out of the arguments, before CLI11 copies them, and
-// leaves x's, which is also what the process list shows from then on.
+// Moves the digits of every `--key-hex DIGITS` out of the arguments, before CLI11 copies them, and
+// overwrites them with x's. From then on, the process list shows the x's.
 void stash_key_hex(int argc, char** argv);
 
 struct KeyOptions {
@@ -25,7 +25,7 @@ struct KeyOptions {
   std::optional<int> passphrase_fd;
   std::string passphrase_env;
   std::string passphrase_command;
-  // The options themselves, to tell which were given.
+  // The options, to find out which were given.
   CLI::Option* key_file_option = nullptr;
   CLI::Option* key_encoding_option = nullptr;
   CLI::Option* key_hex_option = nullptr;
@@ -39,49 +39,50 @@ void add_key_options(CLI::App& verb, KeyOptions& options);
 // Whether --key-file or --key-hex was given.
 [[nodiscard]] bool has_key_source(const KeyOptions& options);
 
-// Throws InvalidArgument unless exactly one key source is given, no passphrase, and standard input
-// is not wanted for both key and data.
+// Throws InvalidArgument unless exactly one key source and no passphrase is given, or if both key
+// and data would come from standard input.
 void check_key_source(const KeyOptions& options, std::string_view format, bool data_on_stdin);
 
-// The same for passphrases, of which none may be given: then the terminal is asked.
+// Throws InvalidArgument if there is a key source or more than one passphrase source, or if both
+// passphrase and data would come from standard input. Without a source, the user is asked.
 void check_passphrase_source(const KeyOptions& options, std::string_view format,
                              bool data_on_stdin);
 
-// A file from which a key, keyset or passphrase is to be read.
+// A file from which a key, keyset or passphrase is read.
 struct SecretFile {
   FileId id;
-  std::string flag;  // that names it
+  std::string flag;  // the flag that names it
 };
 
-// Those that the flags name and that are there, links followed, standard input and other
-// descriptors too. What is read from a pipe or a terminal is none.
+// The existing files that the flags name, directly, through symbolic links, as standard input or as
+// another descriptor. Pipes and terminals are not files.
 [[nodiscard]] std::vector<SecretFile> secret_files(const KeyOptions& options);
 
-// What a key is for, which decides its sizes.
+// The use of a key decides which sizes it may have.
 enum class KeyUse {
   block,     // 16, 24 or 32 bytes
   xts,       // 32 or 64: two halves
   segments,  // 16 or 32
 };
 
-// The key, after check_key_source. Throws InvalidArgument for a key of a wrong size or spelling,
-// IoError if it cannot be read. `quiet`: without the warning for --key-hex.
+// Reads the key, after check_key_source. Throws InvalidArgument for a wrong size or wrong digits,
+// and IoError if the file cannot be read. `quiet`: omits the warning about --key-hex.
 [[nodiscard]] SecretBytes load_key(const KeyOptions& options, KeyUse use, bool quiet);
 
-// A key file that may be a Tink keyset, which is text in braces.
+// A key file that may be a Tink keyset, which is JSON.
 struct KeyFile {
-  SecretBytes contents;  // the whole of it
+  SecretBytes contents;  // the whole file
   bool is_keyset = false;
   std::string name;  // for errors
 };
 [[nodiscard]] KeyFile read_key_or_keyset(const KeyOptions& options);
 
-// The passphrase, after check_passphrase_source. `confirm`: a prompt asks twice. `data_on_stdin`:
-// a command must not read standard input.
+// Reads the passphrase, after check_passphrase_source. `confirm`: a prompt asks twice.
+// `data_on_stdin`: --passphrase-command must not read standard input.
 [[nodiscard]] SecretBytes load_passphrase(const KeyOptions& options, bool confirm,
                                           bool data_on_stdin);
 
-// Reads the key bytes that `contents` of `name` stands for; see DESIGN, "Keys". For load_key.
+// Decodes the key file `name`, as docs/command-line.md describes under "Keys". For load_key.
 [[nodiscard]] SecretBytes decode_key_file(SecretBytes contents, std::string_view name, KeyUse use,
                                           std::string_view encoding);
 

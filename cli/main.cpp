@@ -24,16 +24,15 @@ damaged header, 130 and 143 ended by a signal, 141 closed pipe.)";
 }  // namespace
 
 int main(int argc, char** argv) {
-  const ProgramInfo program = {
+  const ExecutableInfo executable = {
       .name = "paraes",
-      .what = "Encrypts and decrypts with AES, as fast as this machine can.",
+      .summary = "Encrypts and decrypts with AES, as fast as this machine can.",
       .footer = footer,
       .add_verbs =
           [](CLI::App& app, int& status) {
-            const CryptProgram here;
-            add_encrypt(app, status, here);
-            add_decrypt(app, status, here);
-            add_verify(app, status, here);
+            add_encrypt(app, status, {});
+            add_decrypt(app, status, {});
+            add_verify(app, status, {});
             add_info(app, status);
             add_keygen(app, status);
             add_devices(app, status);
@@ -42,7 +41,7 @@ int main(int argc, char** argv) {
             add_lab(app);
           },
   };
-  // Before the flags are parsed: all behind it are of another program.
+  // Before the flags are parsed: those after `lab` belong to paraes-lab.
   if (argc > 1 && std::string_view(argv[1]) == "lab") return run_lab(argv + 2);
-  return run_app(argc, argv, program);
+  return run_app(argc, argv, executable);
 }

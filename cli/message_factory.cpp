@@ -14,17 +14,17 @@ namespace {
 
 using Lock = std::lock_guard<std::mutex>;
 
-// Up to `bytes` bytes of the start of a message.
+// Reads up to `bytes` bytes.
 std::vector<std::uint8_t> read_start(Source& source, std::size_t bytes) {
   std::vector<std::uint8_t> start(bytes);
   start.resize(source.read(start));
   return start;
 }
 
-// A source of which a part has been read already.
-class Resumed : public Source {
+// A source whose first bytes were already read: it returns them again, then the rest.
+class PrefixedSource : public Source {
  public:
-  Resumed(std::vector<std::uint8_t> start, std::unique_ptr<Source> rest)
+  PrefixedSource(std::vector<std::uint8_t> start, std::unique_ptr<Source> rest)
       : start_(std::move(start)), rest_(std::move(rest)) {}
 
   std::size_t read(MutableBytes buffer) override {
@@ -48,15 +48,15 @@ class Resumed : public Source {
   std::unique_ptr<Source> rest_;
 };
 
-// Whether these are the parts of a message whose segment 0 is `sealed`, all of it. The CPU says so:
-// one segment is no work for a GPU.
-bool opens(const Message::Parts& parts, Bytes sealed, bool ends_here) {
+// Whether `sealed` is the whole segment 0 of a message with these parts. Uses the CPU, because one
+// segment is too little work for a GPU.
+bool opens(const Message::Parts& parts, Bytes sealed, bool is_last) {
   if (sealed.size() < segment_tag_bytes) return false;
   std::vector<std::uint8_t> plain(sealed.size() - segment_tag_bytes);
   const SegmentCipher cipher(parts.secret.key.span(), parts.secret.base_nonce, parts.secret.nonces,
                              {});
   SegmentCipher::Segment segment;
-  segment.last = ends_here;
+  segment.last = is_last;
   segment.in = sealed;
   segment.out = plain;
   cipher.crypt(Direction::decrypt, {&segment, 1});
@@ -68,7 +68,7 @@ bool opens(const Message::Parts& parts, Bytes sealed, bool ends_here) {
 
 void MessageFactory::check_key_bits(std::size_t key_bytes) const {
   if (plan_.key_bits == 0 || plan_.key_bits == 8 * key_bytes) return;
-  throw InvalidArgument(fmt::format("--key-bits {} was asked for, but the key is for AES-{}",
+  throw InvalidArgument(fmt::format("--key-bits {} contradicts the key, which is for AES-{}",
                                     plan_.key_bits, 8 * key_bytes));
 }
 
@@ -78,7 +78,7 @@ const SecretBytes& MessageFactory::key() {
     const bool xts = raw && plan_.mode == BlockMode::xts;
     const KeyUse use = xts ? KeyUse::xts : raw ? KeyUse::block : KeyUse::segments;
     key_ = load_key(options_.keys, use, options_.quiet);
-    // A Tink key may be longer than what is derived from it.
+    // A Tink key may be longer than the keys derived from it.
     if (plan_.format != Format::tink) check_key_bits(key_->size() / (xts ? 2 : 1));
   }
   return *key_;
@@ -101,7 +101,7 @@ const std::vector<TinkKey>& MessageFactory::tink_keys() {
   if (contents.is_keyset) {
     if (plan_.tink_flags || plan_.key_bits != 0 || options_.given("--key-encoding")) {
       throw InvalidArgument(
-          "a Tink keyset says its own parameters: --segment-size, --tink-hash, --key-bits and "
+          "a Tink keyset holds its own parameters: --segment-size, --tink-hash, --key-bits and "
           "--key-encoding go with raw keys");
     }
     keys = parse_tink_keyset(std::move(contents.contents), contents.name);
@@ -125,8 +125,8 @@ const std::vector<TinkKey>& MessageFactory::tink_keys() {
 }
 
 const SecretBytes& MessageFactory::input_key(const Preface& preface) {
-  const std::pair<unsigned, Derived> id = {preface.key_bits,
-                                           {preface.scrypt_log2n, preface.kdf_salt}};
+  const std::pair<unsigned, ScryptInputs> id = {preface.key_bits,
+                                                {preface.scrypt_log2n, preface.kdf_salt}};
   auto found = derived_.find(id);
   if (found == derived_.end()) {
     const SecretBytes& secret = passphrase();
@@ -205,8 +205,8 @@ Message::Parts MessageFactory::open_parts(std::unique_ptr<Source>& source) {
 Message::Parts MessageFactory::open_paraes(Source& source) {
   const std::vector<std::uint8_t> header = read_start(source, paraes_header_bytes);
   if (!plan_.format_named && !looks_like_paraes(header)) {
-    // Names the format that the file seems to have, and never uses it: whoever can replace a file
-    // must not be able to choose an unauthenticated format.
+    // Suggests the format that the file seems to have, but does not use it: an attacker who can
+    // replace a file must not be able to choose an unauthenticated format.
     throw InvalidArgument(
         looks_salted(header)
             ? "the input begins with \"Salted__\", as `openssl enc` writes it; that format is not "
@@ -222,14 +222,14 @@ Message::Parts MessageFactory::open_paraes(Source& source) {
     if (preface.kdf == Kdf::scrypt) {
       if (has_key_source(options_.keys)) {
         throw InvalidArgument(
-            "the input was encrypted with a passphrase, not with a key: use --passphrase-file or "
-            "its like, or nothing to be asked");
+            "the input was encrypted with a passphrase, not with a key: leave the key out to be "
+            "asked for the passphrase, or use --passphrase-file");
       }
       if (preface.scrypt_log2n > plan_.max_scrypt_log2n) {
-        throw InvalidArgument(
-            fmt::format("the input asks for scrypt with N = 2^{}, but at most 2^{} is accepted: "
-                        "--max-scrypt-log2n {} accepts it, if you trust where it comes from",
-                        preface.scrypt_log2n, plan_.max_scrypt_log2n, preface.scrypt_log2n));
+        throw InvalidArgument(fmt::format(
+            "the input asks for scrypt with N = 2^{}, but at most 2^{} is accepted: if you "
+            "trust its source, use --max-scrypt-log2n {}",
+            preface.scrypt_log2n, plan_.max_scrypt_log2n, preface.scrypt_log2n));
       }
       secret = &input_key(preface);
     } else {
@@ -254,7 +254,7 @@ Message::Parts MessageFactory::open_tink(std::unique_ptr<Source>& source) {
   for (const TinkKey& key : *keys) {
     if (!header.empty() && key.parameters.header_bytes() == header[0]) fitting.push_back(&key);
   }
-  // Without a key that fits, the first one says what is wrong.
+  // If no key fits, the error comes from opening with the first one.
   if (fitting.empty()) fitting.push_back(keys->data());
   const std::vector<std::uint8_t> more =
       read_start(*source, fitting[0]->parameters.header_bytes() - 1);
@@ -264,7 +264,7 @@ Message::Parts MessageFactory::open_tink(std::unique_ptr<Source>& source) {
   };
   if (fitting.size() == 1) return open(*fitting[0]);
 
-  // Only segment 0 tells which of them it is.
+  // Several keys fit the header: only segment 0 tells which one it is.
   std::uint64_t most = 0;
   for (const TinkKey* key : fitting) most = std::max(most, key->parameters.segment_bytes);
   const auto* file = dynamic_cast<const PositionalSource*>(source.get());
@@ -275,13 +275,14 @@ Message::Parts MessageFactory::open_tink(std::unique_ptr<Source>& source) {
     Message::Parts parts = open(*key);
     const auto full = static_cast<std::size_t>(parts.layout.first_bytes + segment_tag_bytes);
     const Bytes sealed = Bytes(start).first(std::min(start.size(), full));
-    const bool ends_here = start.size() <= full;
-    if (opens(parts, sealed, ends_here) || (ends_here && opens(parts, sealed, false))) {
+    const bool is_last = start.size() <= full;
+    if (opens(parts, sealed, is_last) || (is_last && opens(parts, sealed, false))) {
       found = std::move(parts);
       break;
     }
   }
-  if (file == nullptr) source = std::make_unique<Resumed>(std::move(start), std::move(source));
+  if (file == nullptr)
+    source = std::make_unique<PrefixedSource>(std::move(start), std::move(source));
   return found ? std::move(*found) : open(*fitting[0]);
 }
 

@@ -17,12 +17,12 @@ namespace {
 
 std::string why_kernel(const CryptOptions& options, const Plan& plan) {
   if (!plan.why.empty()) return plan.why;
-  if (options.kernel == "auto") return "the fastest constant-time one here";
+  if (options.kernel == "auto") return "the fastest constant-time one available";
   if (options.given("--kernel")) return "named by --kernel";
   const char* environment = std::getenv("PARAES_KERNEL");
   if (environment == nullptr || *environment == '\0' ||
       std::string_view(environment) != plan.kernel.name) {
-    return "the fastest constant-time one here";
+    return "the fastest constant-time one available";
   }
   return "named by PARAES_KERNEL";
 }
@@ -44,7 +44,7 @@ void say_what_runs(const CryptOptions& options, const Plan& plan, const std::str
                     plan.kernel.name, plan.on_gpu ? "GPU" : "machine; it is for measurements"));
   }
   if (plan.format == Format::openssl) {
-    say("note: --format openssl is not authenticated: nothing notices a change to the data");
+    say("note: --format openssl is not authenticated: changes to the data go unnoticed");
   }
   if (!options.verbose) return;
   const std::string variant =
@@ -53,20 +53,20 @@ void say_what_runs(const CryptOptions& options, const Plan& plan, const std::str
                   variant, why_kernel(options, plan), threads));
   if (!is_authenticated(plan.format) && plan.mode == BlockMode::cbc && plan.verb == Verb::encrypt &&
       options.given("--threads") && threads > 1) {
-    say("CBC encryption is serial (each block needs the one before it): one thread works");
+    say("CBC encryption is serial (each block needs the one before it): it uses one thread");
   }
 }
 
-// A file that --rm removes must be there, and have become a file.
+// Refuses --rm unless the input and the output are regular files.
 void check_removable(const Place& place, const Input& input, const Destination& destination) {
   if (!input.is_regular()) {
     throw InvalidArgument(fmt::format(
         "{} is not a regular file, so --rm must not remove it: leave --rm out", place.shown));
   }
   if (destination.written_in_place) {
-    throw InvalidArgument(
-        fmt::format("{} is not a regular file, so it keeps nothing for which --rm could remove {}",
-                    destination.path, place.shown));
+    throw InvalidArgument(fmt::format(
+        "the output {} is not a regular file, so --rm must not remove {}: leave --rm out",
+        destination.path, place.shown));
   }
 }
 
@@ -156,7 +156,7 @@ void OpenFile::report_times(const PhaseTimes& times, const Cipher& cipher) {
     report.fallback = fallback;
     std::call_once(run_.fallback, [&] {
       if (run_.options.quiet) return;
-      say(fmt::format("{} failed, and the CPU does what is left: {}", run_.plan.execution.device,
+      say(fmt::format("{} failed, and the CPU does the rest: {}", run_.plan.execution.device,
                       fallback));
     });
   }
@@ -164,7 +164,7 @@ void OpenFile::report_times(const PhaseTimes& times, const Cipher& cipher) {
   PhaseTimes& timeline = report.timeline_ns.emplace(times);
   timeline += device;
   timeline.key_expansion += key_expansion_;
-  // A thread that waits for the GPU counts the wait as computing.
+  // Threads of the CPU count their waits for the GPU as kernel time: use the GPU's own time.
   timeline.kernel = run_.plan.on_gpu && fallback.empty() ? device.kernel : times.kernel;
 }
 
@@ -183,7 +183,7 @@ void OpenFile::check_input_after_error() const {
     check_input();
   } catch (const WrongKey&) {
     check_input();
-  } catch (...) {  // NOLINT(bugprone-empty-catch): says itself what was wrong
+  } catch (...) {  // NOLINT(bugprone-empty-catch): no other error hints at a change
   }
 }
 

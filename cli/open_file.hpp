@@ -1,4 +1,4 @@
-// A file that is being encrypted, decrypted or verified: its input, its output, and its clock.
+// A file that is being encrypted, decrypted or verified: its input, its output and its times.
 #pragma once
 
 #include <cstdint>
@@ -14,29 +14,29 @@
 
 namespace paraes::cli {
 
-// Is told how many more bytes of the input are done, by one thread at a time.
+// Called with the number of bytes done since the last call, by one thread at a time.
 using FileProgress = std::function<void(std::uint64_t)>;
 
 class OpenFile {
  public:
-  // Opens the input and decides where the output goes, and refuses what must not happen; all of the
-  // arguments outlive it. Throws InvalidArgument and IoError.
+  // Opens the input and chooses the destination of the output. Keeps references to its arguments.
+  // Throws IoError, and InvalidArgument for an input or output that is refused.
   OpenFile(RunContext& run, const FileJob& job, const FileProgress& progress, FileOutcome& outcome);
 
   [[nodiscard]] Input& input() noexcept { return input_; }
   // The input, if it can be read at any offset.
   [[nodiscard]] const PositionalSource* positional() const;
 
-  // A new message, or that of the input. The first of a run says what runs.
+  // Makes a new message, or opens the one in the input. The first call of a run prints what runs.
   [[nodiscard]] Message make_message();
-  // The cipher of an unauthenticated format. `new_header` is set if the output begins with one.
+  // Makes the stream of an unauthenticated format. Sets `new_header` if the output begins with one.
   [[nodiscard]] std::unique_ptr<StreamTransform> make_stream(
       std::optional<SaltedHeader>& new_header);
 
-  // Until then nothing of the output exists. `named`: see FileSink::Options.
+  // Creates the output. `named`: see FileSink::Options.
   Sink& open_output(bool named);
   [[nodiscard]] Sink* sink() const noexcept { return output_.get(); }
-  // Names by which other processes find input and output.
+  // Paths by which other processes open the input and the output.
   [[nodiscard]] Distributor::Names names() const;
 
   void report_progress(std::uint64_t done);
@@ -44,12 +44,12 @@ class OpenFile {
   void report_times(const PhaseTimes& times, const Cipher& cipher);
   void say_empty_last_segment() const;
 
-  // Throws IoError if the input is not what it was when it was opened. For after the last read.
+  // Throws IoError if the input has changed since it was opened. Call it after the last read.
   void check_input() const { input_.source->check_unchanged(); }
-  // For use in a catch block: a file that is written to while it is read fails authentication
-  // without being damaged, and IoError says so.
+  // Call it in a catch block. If authentication failed and the input has changed since it was
+  // opened, throws IoError instead: the file may be intact.
   void check_input_after_error() const;
-  // Ends a file that went well: the output gets its name. The input was checked.
+  // Commits the output, which gives it its final name. Call check_input first.
   void finish();
 
  private:

@@ -37,22 +37,22 @@ Destination to_standard_output(const RunContext& run, const FileJob& job, const 
   }
   Destination destination;
   destination.standard_output = true;
-  destination.path.assign(1, '-');  // g++ 12 warns of an overlap that is none for = "-"
+  destination.path.assign(1, '-');  // with = "-", g++ 12 warns of an overlap
   return destination;
 }
 
 mode_t umask_of_process() {
   static const mode_t mask = [] {
     const mode_t found = umask(0);
-    // Without the owner's bits: what is made here must be usable here.
+    // Keep the owner's bits of new files: this process must be able to use them.
     umask(found & ~static_cast<mode_t>(S_IRWXU));
     return found;
   }();
   return mask;
 }
 
-// The place that a symbolic link leads to: the temporary must be on the file system of the file,
-// not on that of the link.
+// The place of the file that a symbolic link leads to: the temporary must be on that file's system,
+// which may not be the link's.
 Place resolved(TreeRoots& roots, Place place) {
   char* const name = realpath(place.shown.c_str(), nullptr);
   if (name == nullptr) fail_open(place.shown, errno);
@@ -109,10 +109,10 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
   const std::string name = destination.place.name();
   struct stat link = {};
   if (fstatat(folder->descriptor(), name.c_str(), &link, AT_SYMLINK_NOFOLLOW) != 0) {
-    if (errno == ENOENT || errno == ENOTDIR) return destination;  // creating it says what is wrong
+    if (errno == ENOENT || errno == ENOTDIR) return destination;  // creating it reports the error
     fail_open(destination.path, errno);
   }
-  // A link that leads nowhere, or was not an argument, is replaced itself.
+  // A dangling link, or one that was not an argument, is replaced, not followed.
   struct stat status = link;
   bool found = !S_ISLNK(link.st_mode);
   if (S_ISLNK(link.st_mode) && destination.place.follow) {
@@ -133,7 +133,8 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
   }
   if (found && !S_ISREG(status.st_mode)) {
     if (!destination.place.follow) {
-      throw InvalidArgument(fmt::format("{} is there and is not a regular file", destination.path));
+      throw InvalidArgument(fmt::format(
+          "{} exists and is not a regular file; write elsewhere with -o", destination.path));
     }
     destination.written_in_place = true;
     destination.in_place = FileId(status);
@@ -164,7 +165,7 @@ std::unique_ptr<Sink> open_sink(RunContext& run, const FileJob& job, const Desti
     }
     if (FileId(status) != destination.in_place) {
       throw IoError(
-          fmt::format("cannot open {}: something else has taken its place", destination.path), EIO);
+          fmt::format("cannot open {}: another file has taken its place", destination.path), EIO);
     }
     return std::make_unique<PipeSink>(std::move(descriptor), destination.path);
   }

@@ -1,4 +1,4 @@
-// Where output goes: names, refusals, and the sink that keeps the promises of DESIGN, "Output".
+// Chooses, checks and opens outputs, as docs/command-line.md describes under "Output".
 #pragma once
 
 #include <memory>
@@ -18,45 +18,45 @@ struct OutputOptions {
   bool path_given = false;       // -o was given
   bool standard_output = false;  // -c
   bool force = false;            // -f
-  bool launched = false;         // a launcher stands between here and where the output ends
+  bool launched = false;         // standard output passes through a launcher, as under mpirun
 };
 
 struct Destination {
   bool standard_output = false;
-  std::string path;               // as the user knows it; "-" is standard output
-  Place place;                    // of a file; where its name was a symbolic link, what that led to
-  bool exists = false;            // there is something to be replaced
-  bool written_in_place = false;  // exists and is no regular file: a device, a pipe
-  FileId in_place;                // that one
+  std::string path;               // as shown; "-" is standard output
+  Place place;                    // of a file; if its name is a symbolic link, of the link's target
+  bool exists = false;            // a file will be replaced
+  bool written_in_place = false;  // an existing device or pipe, which is not replaced
+  FileId in_place;                // of the device or pipe
 };
 
 struct RunContext;
 
-// Decides where the output for `input` goes and refuses, with InvalidArgument, what must not
-// happen: an existing target without -f, a file that is protected, the input itself, binary data
-// on a terminal.
+// Decides where the output for `input` goes. Throws InvalidArgument for an existing target without
+// -f, a file that holds a secret of the run, the input itself, and binary data on a terminal.
 [[nodiscard]] Destination choose_destination(RunContext& run, const FileJob& job,
                                              const Input& input);
 
-// Opens it. An encrypted file takes the mode and the time of the input, if that is a file; a
-// decrypted one what the umask leaves of the mode. `temporary` lives longer than the sink. `named`:
-// see FileSink::Options.
+// Opens the destination. An output file gets the modification time of an input file, and its mode:
+// unchanged when encrypting, limited by the umask when decrypting. `temporary` must outlive the
+// sink. `named`: see FileSink::Options.
 [[nodiscard]] std::unique_ptr<Sink> open_sink(RunContext& run, const FileJob& job,
                                               const Destination& destination, const Input& input,
                                               TemporaryName& temporary, bool named);
 
-// Applies the umask to a mode. The umask can only be read by changing it, which other threads
-// would notice: remember_umask is called before there are any.
+// default_mode applies the umask to a mode. Reading the umask means changing it for all threads:
+// call remember_umask before any are started.
 void remember_umask();
 [[nodiscard]] mode_t default_mode(mode_t mode);
 
-// The ending of encrypted files.
+// The suffix of encrypted files.
 inline constexpr std::string_view suffix = ".paes";
 
-// The name of the output for an input named `input`. Throws InvalidArgument if there is none.
+// The default name of the output for an input named `input`. Throws InvalidArgument for decryption
+// of a name that does not end in `suffix`.
 [[nodiscard]] std::string default_name(Direction direction, const std::string& input);
 
-// The place of that name beside the input.
+// The place beside the input that has the default name.
 [[nodiscard]] Place beside(Direction direction, const Place& input);
 
 }  // namespace paraes::cli

@@ -28,28 +28,28 @@ std::string join(const std::string& a, const std::string& b) {
 }  // namespace
 
 OutputTree::OutputTree(TreeRoots& roots, const std::string& path) : shown_(path) {
-  std::string there = path;
-  while (there.size() > 1 && there.back() == '/') there.pop_back();
+  std::string existing = path;
+  while (existing.size() > 1 && existing.back() == '/') existing.pop_back();
   struct stat status = {};
-  while (stat(there.c_str(), &status) != 0) {
+  while (stat(existing.c_str(), &status) != 0) {
     if (errno != ENOENT) fail_make(path, errno);
-    if (lstat(there.c_str(), &status) == 0) {
-      throw InvalidArgument(fmt::format("{} is a symbolic link that leads nowhere", there));
+    if (lstat(existing.c_str(), &status) == 0) {
+      throw InvalidArgument(fmt::format("{} is a symbolic link that leads nowhere", existing));
     }
-    const std::string name = file_name_of(there);
+    const std::string name = file_name_of(existing);
     if (name == "..") {
-      throw InvalidArgument(fmt::format("-o {}: there is no folder in front of ..", path));
+      throw InvalidArgument(fmt::format("-o {}: the folder before .. does not exist", path));
     }
     if (name != "." && !name.empty()) below_ = join(name, below_);
-    there = folder_of(there);
-    while (there.size() > 1 && there.back() == '/') there.pop_back();
+    existing = folder_of(existing);
+    while (existing.size() > 1 && existing.back() == '/') existing.pop_back();
   }
   if (!S_ISDIR(status.st_mode)) {
     if (!below_.empty()) fail_make(path, ENOTDIR);
     throw InvalidArgument(
-        fmt::format("{} is no folder: with several inputs or -r, -o names a folder", path));
+        fmt::format("{} is not a folder: with several inputs or -r, -o must name a folder", path));
   }
-  root_ = roots.open(there);
+  root_ = roots.open(existing);
   if (shown_.back() != '/') shown_ += '/';
 }
 
@@ -57,21 +57,21 @@ Place OutputTree::place(const std::string& path) const {
   return {.root = root_, .path = join(below_, path), .shown = shown_ + path};
 }
 
-std::optional<struct stat> OutputTree::look(const Place& place) {
+std::optional<struct stat> OutputTree::status_of(const Place& place) {
   const std::string folder = place.folder();
-  if (looked_at_ != folder) {
-    looked_.reset();
-    looked_at_ = folder;
+  if (last_path_ != folder) {
+    last_folder_.reset();
+    last_path_ = folder;
     try {
-      looked_ = root_->open(folder);
+      last_folder_ = root_->open(folder);
     } catch (const IoError&) {
-      looked_.reset();  // what is wrong with it shows when it is made
+      last_folder_.reset();  // making the folder will report the error
     }
   }
-  if (!looked_) return std::nullopt;
+  if (!last_folder_) return std::nullopt;
   struct stat status = {};
   const int found =
-      fstatat(looked_->descriptor(), place.name().c_str(), &status, AT_SYMLINK_NOFOLLOW);
+      fstatat(last_folder_->descriptor(), place.name().c_str(), &status, AT_SYMLINK_NOFOLLOW);
   return found == 0 ? std::optional(status) : std::nullopt;
 }
 
@@ -89,7 +89,7 @@ void OutputTree::make_folder(const std::string& path) {
   } else if (errno != EEXIST) {
     fail_make(parent->name_of(name), errno);
   } else {
-    static_cast<void>(root_->open(path));  // a folder, and reached without a link?
+    static_cast<void>(root_->open(path));  // throws unless it is a folder, reached without a link
   }
 }
 
@@ -103,37 +103,37 @@ void OutputTree::make_top() {
 }
 
 std::vector<std::pair<std::string, std::string>> OutputTree::make() {
-  std::vector<std::pair<std::string, std::string>> troubles;
-  // In order of their names, which puts each behind the one that it is in.
+  std::vector<std::pair<std::string, std::string>> errors;
+  // In the order of their paths, so that parents come first.
   for (const auto& [path, mode] : wanted_) {
-    if (path.size() <= below_.size()) continue;  // made already, or there
+    if (path.size() <= below_.size()) continue;  // exists
     try {
       make_folder(path);
     } catch (const IoError& error) {
-      troubles.emplace_back(root_->open("")->name_of(path), error.what());
+      errors.emplace_back(root_->open("")->name_of(path), error.what());
     }
   }
-  return troubles;
+  return errors;
 }
 
 std::vector<std::string> OutputTree::set_modes(mode_t most) {
-  std::vector<std::string> troubles;
+  std::vector<std::string> errors;
   for (auto path = made_.rbegin(); path != made_.rend(); ++path) {
     try {
       set_mode(*path, most);
     } catch (const IoError& error) {
-      troubles.emplace_back(error.what());
+      errors.emplace_back(error.what());
     }
   }
-  return troubles;
+  return errors;
 }
 
 void OutputTree::set_mode(const std::string& path, mode_t most) {
   const Descriptor folder = root_->open_file(path, O_RDONLY | O_DIRECTORY);
   struct stat status = {};
   int error = fstat(folder.get(), &status) == 0 ? 0 : errno;
-  // A folder that mirrors none is as the shell would make it. The bit by which files get the group
-  // of the folder stays as it came from the folder above.
+  // A folder that mirrors none gets the default mode. The set-group-ID bit stays as it was
+  // inherited from the parent.
   const mode_t wanted = wanted_[path].value_or(default_mode(0777)) & most;
   if (error == 0 && fchmod(folder.get(), wanted | (status.st_mode & 07000)) != 0) error = errno;
   if (error == 0 || error == EPERM) return;

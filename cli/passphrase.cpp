@@ -1,4 +1,4 @@
-// Passphrases: their bytes without one final LF or CRLF, from wherever --passphrase-… says.
+// Reads passphrases: their bytes without one final LF or CRLF.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -25,12 +25,12 @@
 namespace paraes::cli {
 namespace {
 
-// Far more than a passphrase; a limit, so that a wrong file shows before it is read whole.
+// Far more than a passphrase needs. The limit catches a wrong file before all of it is read.
 constexpr std::size_t most_bytes = 65536;
 
-[[noreturn]] void fail(std::string_view what) {
+[[noreturn]] void fail(std::string_view action) {
   const int code = errno;
-  throw IoError(fmt::format("{}: {}", what, std::generic_category().message(code)), code);
+  throw IoError(fmt::format("{}: {}", action, std::generic_category().message(code)), code);
 }
 
 SecretBytes trimmed(SecretBytes text) {
@@ -48,7 +48,7 @@ SecretBytes read_all(Source& source, std::string_view name) {
   const std::size_t n = source.read(text.span());
   if (n == text.size()) {
     throw InvalidArgument(
-        fmt::format("{} holds more than {} bytes: that is no passphrase", name, most_bytes));
+        fmt::format("{} holds more than {} bytes: too many for a passphrase", name, most_bytes));
   }
   text.truncate(n);
   return trimmed(std::move(text));
@@ -62,7 +62,7 @@ SecretBytes from_file(const std::string& path) {
 
 SecretBytes from_descriptor(int number) {
   const std::string name = fmt::format("--passphrase-fd {}", number);
-  // A copy: closing 1 or 2 would let the output file take their place.
+  // A duplicate: if 1 or 2 were closed, the output file could get that number.
   Descriptor descriptor(number < 0 ? -1 : fcntl(number, F_DUPFD_CLOEXEC, 3));
   if (descriptor.get() < 0) {
     throw InvalidArgument(fmt::format("{}: there is no such open file descriptor", name));
@@ -75,7 +75,7 @@ SecretBytes from_environment(const std::string& variable) {
   char* value = std::getenv(variable.c_str());
   if (value == nullptr) {
     throw InvalidArgument(
-        fmt::format("--passphrase-env: the environment has no variable {}", variable));
+        fmt::format("--passphrase-env: the variable {} is not in the environment", variable));
   }
   return trimmed(
       SecretBytes(Bytes(reinterpret_cast<const std::uint8_t*>(value), std::strlen(value))));
@@ -120,14 +120,14 @@ SecretBytes from_command(const std::string& command, bool keep_stdin) {
 }
 
 void print_on(int terminal, std::string_view text) {
-  // If the prompt cannot be written there is nowhere to say so.
+  // Errors are ignored: there is no other place to report them.
   static_cast<void>(!write(terminal, text.data(), text.size()));
 }
 
 SecretBytes ask(int terminal, std::string_view prompt) {
   termios settings = {};
   if (tcgetattr(terminal, &settings) != 0) fail("cannot read the terminal's settings");
-  SecretBytes line(4096 + 1);  // the kernel's longest line and more
+  SecretBytes line(4096 + 1);  // longer than the longest line of a terminal
   std::size_t n = 0;
   bool ended = false;
   {
@@ -135,7 +135,7 @@ SecretBytes ask(int terminal, std::string_view prompt) {
     termios silent = settings;
     silent.c_lflag &= ~static_cast<tcflag_t>(ECHO);
     silent.c_lflag |= ECHONL | ICANON | ISIG;
-    if (tcsetattr(terminal, TCSAFLUSH, &silent) != 0) fail("cannot silence the terminal");
+    if (tcsetattr(terminal, TCSAFLUSH, &silent) != 0) fail("cannot turn off the terminal's echo");
     print_on(terminal, prompt);
     while (!ended && n < line.size()) {
       const ssize_t got = read(terminal, line.data() + n, line.size() - n);
@@ -182,7 +182,7 @@ SecretBytes load(const KeyOptions& options, bool confirm, bool data_on_stdin) {
 
 SecretBytes load_passphrase(const KeyOptions& options, bool confirm, bool data_on_stdin) {
   SecretBytes passphrase = load(options, confirm, data_on_stdin);
-  // Nearly always a variable or command that came out empty by mistake.
+  // Nearly always the mistake of an unset variable or a command that prints nothing.
   if (passphrase.empty()) throw InvalidArgument("the passphrase is empty");
   return passphrase;
 }

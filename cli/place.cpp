@@ -12,8 +12,8 @@
 namespace paraes::cli {
 namespace {
 
-// Descriptors that a run holds for its arguments.
-constexpr std::size_t most_kept = 16;
+// How many descriptors a run holds for its arguments.
+constexpr std::size_t most_descriptors = 16;
 
 FileId id_of(const Folder& folder) {
   struct stat status = {};
@@ -62,8 +62,8 @@ auto TreeRoot::open_below(const std::string& path, const Open& open) const {
     return folder_ ? open(*folder_) : open(reopen());
   } catch (const IoError& error) {
     if (error.code() != ELOOP) throw;
-    throw IoError(fmt::format("cannot open {}/{}: a symbolic link has taken the place of what was "
-                              "found there, and is not followed",
+    throw IoError(fmt::format("cannot open {}/{}: the path now contains a symbolic link, which "
+                              "is not followed",
                               name_, path),
                   error.code());
   }
@@ -88,7 +88,7 @@ std::shared_ptr<const TreeRoot> TreeRoots::open(const std::string& path) {
   const std::lock_guard lock(mutex_);
   auto found = roots_.find(path);
   if (found == roots_.end()) {
-    auto root = std::make_shared<const TreeRoot>(path, roots_.size() < most_kept, cache_);
+    auto root = std::make_shared<const TreeRoot>(path, roots_.size() < most_descriptors, cache_);
     found = roots_.emplace(path, std::move(root)).first;
   }
   return found->second;
@@ -107,9 +107,9 @@ std::shared_ptr<const Folder> Place::open_folder() const {
   }
 }
 
-Place place_of_argument(TreeRoots& roots, const std::string& path, const char* verb) {
+Place place_of_argument(TreeRoots& roots, const std::string& path, const char* action) {
   const auto fail = [&](int code) {
-    throw IoError(fmt::format("cannot {} {}: {}", verb, path.empty() ? "''" : path,
+    throw IoError(fmt::format("cannot {} {}: {}", action, path.empty() ? "''" : path,
                               std::generic_category().message(code)),
                   code);
   };

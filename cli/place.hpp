@@ -1,4 +1,4 @@
-// Where a file of a run is: below which folder that an argument named, and by which path.
+// Where a file of a run is: a folder that an argument named, and a path below it.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@ namespace paraes::cli {
 
 class TreeRoot;
 
-// The folders that a run opened last, since files come folder by folder: a few, however many
-// threads and folders there are, because descriptors are few. For any number of threads.
+// The folders that a run opened last: consecutive files are often in the same folder. Small,
+// because descriptors are few. Thread-safe.
 class FolderCache {
  public:
   [[nodiscard]] std::shared_ptr<const Folder> find(const TreeRoot& root, const std::string& path);
@@ -30,21 +30,21 @@ class FolderCache {
   };
   std::mutex mutex_;
   std::array<Entry, 4> entries_;
-  std::size_t next_ = 0;  // to be replaced
+  std::size_t next_ = 0;  // the entry to replace next
 };
 
-// A folder that an argument names; symbolic links in its name are followed. What is below it is
-// reached from its descriptor: see Folder. That it is the same folder is certain also where it has
-// to be opened again, because a run with many arguments cannot hold a descriptor for each.
+// A folder that an argument names; symbolic links in its name are followed. Everything below it is
+// reached from its descriptor: see Folder. A run with many arguments cannot hold a descriptor for
+// each of them: it opens some folders again, and then checks that it got the same one.
 class TreeRoot {
  public:
-  // `keep`: hold the descriptor. The cache outlives it. Throws IoError.
+  // `keep`: hold the descriptor. The cache must outlive the object. Throws IoError.
   TreeRoot(const std::string& path, bool keep, FolderCache& cache);
 
-  // The folder `path` below it, "" for itself. Throws IoError, also for a symbolic link in `path`
-  // and where another folder has taken the place of this one.
+  // The folder `path` below it, "" for itself. Throws IoError, also for a symbolic link in `path`,
+  // and if another folder has taken the place of this one.
   [[nodiscard]] std::shared_ptr<const Folder> open(const std::string& path) const;
-  // Like open, but resolves `path` now and takes no folder from the cache.
+  // Like open, but without the cache: resolves `path` again.
   [[nodiscard]] Folder open_now(const std::string& path) const;
 
   [[nodiscard]] const FileId& id() const noexcept { return id_; }
@@ -63,7 +63,7 @@ class TreeRoot {
   std::optional<Folder> folder_;
 };
 
-// The roots of a run, each opened once. For any number of threads.
+// The roots of a run, one object for each path. Thread-safe.
 class TreeRoots {
  public:
   [[nodiscard]] std::shared_ptr<const TreeRoot> open(const std::string& path);
@@ -78,13 +78,13 @@ class TreeRoots {
 [[nodiscard]] std::string parent_of(const std::string& path);
 
 struct Place {
-  std::shared_ptr<const TreeRoot> root;  // none: standard input
+  std::shared_ptr<const TreeRoot> root;  // null: standard input
   std::string path;                      // below the root; not empty
-  std::string shown;                     // what the user calls it
-  // Whether the last name may be a symbolic link, which is then followed: it was an argument.
+  std::string shown;                     // its name in messages
+  // Whether to follow a symbolic link in the last component: true for arguments.
   bool follow = false;
 
-  // The folder that holds it, and its name there.
+  // The path of the folder that holds it, and its name in that folder.
   [[nodiscard]] std::string folder() const { return parent_of(path); }
   [[nodiscard]] std::string name() const { return file_name_of(path); }
   [[nodiscard]] std::shared_ptr<const Folder> open_folder() const;
@@ -92,7 +92,8 @@ struct Place {
 };
 
 // The place of the file that the argument `path` names. Throws IoError if its folder cannot be
-// opened. `verb`: what was to be done with it, for that error.
-[[nodiscard]] Place place_of_argument(TreeRoots& roots, const std::string& path, const char* verb);
+// opened; the text begins with "cannot" and `action`. Throws InvalidArgument for a folder.
+[[nodiscard]] Place place_of_argument(TreeRoots& roots, const std::string& path,
+                                      const char* action);
 
 }  // namespace paraes::cli

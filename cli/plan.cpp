@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array<const char*, 5> format_names = {"paraes", "c2sp", "tink", "raw", "openssl"};
 
-// Flags that mean nothing here are refused: whoever gave one expects something else to happen.
+// Refuses flags that would have no effect: the user expects one.
 void refuse(const CryptOptions& options, std::initializer_list<const char*> flags,
             std::string_view goes_with) {
   for (const char* flag : flags) {
@@ -78,18 +78,18 @@ void check_key_bits(const CryptOptions& options, Format format) {
   }
 }
 
-// --device, --kernel and what belongs to them.
+// --device, --kernel and the flags that depend on them.
 void plan_execution(const CryptOptions& options, Plan& plan) {
   plan.execution = {.kernel = options.kernel,
                     .threads = options.threads,
                     .device = options.device,
                     .allow_leaky = options.allow_leaky};
   if (options.device.empty()) throw InvalidArgument("--device needs a name, as in --device cpu");
-  // Here, so that a wrong name shows before a passphrase is asked for.
+  // Check the name before a passphrase is asked for.
   require_device(options.device);
   plan.kernel = select_kernel(options.kernel, options.device, options.allow_leaky);
   plan.on_gpu = options.device != "auto" && options.device != "cpu";
-  // With `auto` named, they are for the GPU that a profile may choose.
+  // With an explicit --device auto, the flags apply to a GPU that a profile chooses.
   if (!plan.on_gpu && !(options.device == "auto" && options.given("--device"))) {
     refuse(options, {"--allow-leaky", "--transfer", "--key-expansion"},
            "--device cuda, hip or opencl");
@@ -98,17 +98,17 @@ void plan_execution(const CryptOptions& options, Plan& plan) {
     plan.execution.transfer = Transfer::mapped;
   } else if (options.transfer != "staged") {
     throw InvalidArgument(
-        fmt::format("--transfer {}: it is either staged or mapped", options.transfer));
+        fmt::format("--transfer is staged or mapped, not '{}'", options.transfer));
   }
   if (options.key_expansion == "device") {
     plan.execution.key_expansion = KeyExpansion::device;
   } else if (options.key_expansion != "host") {
     throw InvalidArgument(
-        fmt::format("--key-expansion {}: it is either host or device", options.key_expansion));
+        fmt::format("--key-expansion is host or device, not '{}'", options.key_expansion));
   }
   if (options.threads < 0 || options.threads > 4096) {
-    throw InvalidArgument(fmt::format("--threads {}: a number from 0 (all cores) to 4096 is needed",
-                                      options.threads));
+    throw InvalidArgument(fmt::format(
+        "--threads must be a number from 0 (all cores) to 4096, not {}", options.threads));
   }
   plan.overlap = !options.no_overlap;
   plan.execution.overlap = plan.overlap;
@@ -147,7 +147,7 @@ void plan_openssl(const CryptOptions& options, Plan& plan) {
 
 void check_log2n(unsigned value, const char* flag) {
   if (value >= 1 && value <= 40) return;
-  throw InvalidArgument(fmt::format("{}: a number from 1 to 40 is needed, not {}", flag, value));
+  throw InvalidArgument(fmt::format("{} must be a number from 1 to 40, not {}", flag, value));
 }
 
 void plan_authenticated(const CryptOptions& options, Plan& plan) {
@@ -176,7 +176,8 @@ void plan_authenticated(const CryptOptions& options, Plan& plan) {
   if (options.given("--length")) plan.length = parse_size(options.length, "--length");
   if (options.given("--offset") || options.given("--length")) {
     if (!options.output.path_given && !options.output.standard_output && !options.data_on_stdin()) {
-      throw InvalidArgument("a part of a file needs a name of its own: give -o FILE or -c");
+      throw InvalidArgument(
+          "the output of --offset and --length has no default name: give -o FILE or -c");
     }
     if (options.salvage) {
       throw InvalidArgument("--salvage saves a whole message: leave --offset and --length out");
@@ -279,14 +280,14 @@ Plan make_plan(const CryptOptions& options, Verb verb) {
       plan_openssl(options, plan);
     }
   }
-  const bool any_key = plan.format == Format::paraes;
-  const bool wants_key = plan.format != Format::openssl && !any_key;
-  if (wants_key || (any_key && has_key_source(options.keys))) {
+  const bool key_or_passphrase = plan.format == Format::paraes;
+  const bool needs_key = plan.format != Format::openssl && !key_or_passphrase;
+  if (needs_key || (key_or_passphrase && has_key_source(options.keys))) {
     check_key_source(options.keys, options.format, options.data_on_stdin());
   } else {
     check_passphrase_source(options.keys, options.format, options.data_on_stdin());
   }
-  if (any_key && has_key_source(options.keys)) {
+  if (key_or_passphrase && has_key_source(options.keys)) {
     refuse(options, {"--scrypt-log2n", "--max-scrypt-log2n"}, "passphrases, not with a key");
   }
   plan_execution(options, plan);

@@ -1,4 +1,4 @@
-// What encrypt, decrypt and verify do to every file, checked before the first one is opened.
+// The plan of a run of encrypt, decrypt or verify, checked before the first file is opened.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct Plan {
   std::vector<std::uint8_t> context;
   std::uint64_t segment_bytes = 1 << 20;
   TinkHash tink_hash = TinkHash::sha256;
-  bool tink_flags = false;  // one of the two was given
+  bool tink_flags = false;  // --segment-size or --tink-hash was given
   unsigned scrypt_log2n = default_scrypt_log2n;
   unsigned max_scrypt_log2n = paraes::max_scrypt_log2n;
   std::uint64_t offset = 0;
@@ -48,7 +48,7 @@ struct Plan {
   KernelInfo kernel;
   Execution execution;
   bool on_gpu = false;
-  std::string why;  // why this device and kernel, where a profile says so
+  std::string why;  // why a profile chose this device and kernel; empty if none did
   bool overlap = true;
 
   [[nodiscard]] Direction direction() const {
@@ -56,17 +56,17 @@ struct Plan {
   }
 };
 
-// Throws InvalidArgument for flags that make no sense, alone or together, and for a kernel or
-// device that does not exist; Unavailable for one that this machine lacks.
+// Throws InvalidArgument for wrong or contradictory flags and for a kernel or device that does not
+// exist, and Unavailable for a kernel or device that this machine lacks.
 [[nodiscard]] Plan make_plan(const CryptOptions& options, Verb verb);
 
 // The format that --format names. Throws InvalidArgument if there is none of that name.
 [[nodiscard]] Format parse_format(const CryptOptions& options);
 
-// Of --segment-size and --tink-hash, or the defaults.
+// Stores --segment-size and --tink-hash, if given. Throws InvalidArgument.
 void parse_tink(const CryptOptions& options, Plan& plan);
 
-// The bytes of `text`, hex digits given to `flag`. Throws InvalidArgument.
+// Decodes `text`, the hex digits given to `flag`. Throws InvalidArgument.
 [[nodiscard]] std::vector<std::uint8_t> parse_hex(const std::string& text, const char* flag);
 
 // "CBC" and the like, for messages.

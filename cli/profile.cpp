@@ -43,7 +43,7 @@ std::vector<std::string> features_here() {
   return {features.begin(), features.end()};
 }
 
-// Bytes a second at a size between measured ones: linear in the logarithm of the size.
+// Bytes per second at a size: interpolates linearly in the logarithm of the size.
 double rate_at(const std::vector<const Profile::Rate*>& points, std::uint64_t bytes) {
   const auto above = std::find_if(points.begin(), points.end(), [&](const Profile::Rate* point) {
     return point->bytes >= bytes;
@@ -66,7 +66,7 @@ bool may_run(const std::string& device, const std::string& kernel, bool allow_le
   return info->timing == Timing::constant || (!on_cpu && allow_leaky);
 }
 
-// Why a GPU of the profile is not what it was; empty if it is.
+// How a GPU differs from the one in the profile; empty if it does not.
 std::string why_changed(const Profile::Device& known) {
   for (const DeviceInfo& device : devices()) {
     if (device.id != known.id) continue;
@@ -86,13 +86,13 @@ T field(const json& object, const char* name) {
   try {
     return object.at(name).get<T>();
   } catch (const json::exception&) {
-    throw InvalidArgument(fmt::format("'{}' is missing or of another kind", name));
+    throw InvalidArgument(fmt::format("'{}' is missing or has a wrong type", name));
   }
 }
 
 const json& list_in(const json& object, const char* name) {
   if (!object.contains(name) || !object[name].is_array()) {
-    throw InvalidArgument(fmt::format("'{}' is missing or of another kind", name));
+    throw InvalidArgument(fmt::format("'{}' is missing or has a wrong type", name));
   }
   return object[name];
 }
@@ -117,7 +117,7 @@ std::string profile_path() {
   std::string named = environment("PARAES_PROFILE");
   if (named == "none") return "";
   if (!named.empty()) return named;
-  // The XDG base directory specification takes absolute paths alone.
+  // The XDG base directory specification allows absolute paths only.
   const std::string base = environment("XDG_STATE_HOME");
   if (!base.empty() && base[0] == '/') return base + "/paraes/profile.json";
   const std::string home = environment("HOME");
@@ -174,7 +174,7 @@ Profile parse_profile(const std::string& text) {
                              .bytes_per_second = field<double>(rate, "bytes_per_second")});
     const Profile::Rate& last = profile.rates.back();
     if (last.bytes == 0 || !(last.bytes_per_second > 0)) {
-      throw InvalidArgument("a rate or its size is not above zero");
+      throw InvalidArgument("a rate and its size must be above zero");
     }
   }
   return profile;
@@ -195,12 +195,14 @@ std::optional<Profile> read_profile(const std::string& path) {
 
 std::string why_stale(const Profile& profile) {
   if (profile.version != version()) {
-    return fmt::format("it is of version {}", profile.version);
+    return fmt::format("it was measured with version {}", profile.version);
   }
-  if (profile.cpu != cpu_model()) return fmt::format("it is of another CPU, {}", profile.cpu);
-  if (profile.features != features_here()) return "it is of a CPU with other features";
+  if (profile.cpu != cpu_model())
+    return fmt::format("it was measured on another CPU, {}", profile.cpu);
+  if (profile.features != features_here()) return "it was measured on a CPU with other features";
   if (profile.cores != available_cores()) {
-    return fmt::format("it is of {} cores, and there are {}", profile.cores, available_cores());
+    return fmt::format("it was measured with {} cores, and there are {}", profile.cores,
+                       available_cores());
   }
   return "";
 }
@@ -212,21 +214,21 @@ std::optional<Choice> choose(const Profile& profile, std::uint64_t bytes, bool a
   }
   std::optional<Choice> best;
   for (const Profile::Device& device : profile.devices) {
-    std::optional<Choice> here;
+    std::optional<Choice> best_here;
     for (auto& [name, points] : curves) {
       if (name.first != device.id || !may_run(device.id, name.second, allow_leaky)) continue;
       std::sort(points.begin(), points.end(),
                 [](const auto* a, const auto* b) { return a->bytes < b->bytes; });
       const double seconds =
           device.start_seconds + static_cast<double>(bytes) / rate_at(points, bytes);
-      if (here && here->seconds <= seconds) continue;
-      here = {.device = device.id, .kernel = name.second, .seconds = seconds};
+      if (best_here && best_here->seconds <= seconds) continue;
+      best_here = {.device = device.id, .kernel = name.second, .seconds = seconds};
     }
-    if (!here) continue;
-    if (!best || here->seconds < best->seconds) std::swap(best, here);
-    if (here && (best->other.empty() || here->seconds < best->other_seconds)) {
-      best->other = here->device;
-      best->other_seconds = here->seconds;
+    if (!best_here) continue;
+    if (!best || best_here->seconds < best->seconds) std::swap(best, best_here);
+    if (best_here && (best->other.empty() || best_here->seconds < best->other_seconds)) {
+      best->other = best_here->device;
+      best->other_seconds = best_here->seconds;
     }
   }
   return best;
@@ -240,26 +242,26 @@ void use_profile(const CryptOptions& options, std::uint64_t bytes, Plan& plan) {
   if (options.device != "auto" || named || !is_authenticated(plan.format)) return;
   const std::string path = profile_path();
   if (path.empty()) return;
-  std::string trouble;
+  std::string why_ignored;
   std::optional<Choice> choice;
   try {
     const std::optional<Profile> profile = read_profile(path);
     if (!profile) return;
-    trouble = why_stale(*profile);
-    if (trouble.empty()) choice = choose(*profile, bytes, options.allow_leaky);
+    why_ignored = why_stale(*profile);
+    if (why_ignored.empty()) choice = choose(*profile, bytes, options.allow_leaky);
     if (choice && choice->device != "cpu") {
       const auto known =
           std::find_if(profile->devices.begin(), profile->devices.end(),
                        [&](const Profile::Device& device) { return device.id == choice->device; });
-      trouble = why_changed(*known);
+      why_ignored = why_changed(*known);
     }
   } catch (const Error& error) {
-    trouble = error.what();
+    why_ignored = error.what();
   }
-  if (!trouble.empty()) {
+  if (!why_ignored.empty()) {
     if (!options.quiet) {
-      say(fmt::format("the profile {} is left aside: {}; `paraes tune` measures again", path,
-                      trouble));
+      say(fmt::format("the profile {} is ignored: {}; `paraes tune` measures again", path,
+                      why_ignored));
     }
     return;
   }
@@ -269,8 +271,8 @@ void use_profile(const CryptOptions& options, std::uint64_t bytes, Plan& plan) {
   plan.execution.device = choice->device;
   plan.on_gpu = choice->device != "cpu";
   plan.execution.fall_back = plan.on_gpu;
-  plan.why = fmt::format("by the profile the soonest for {}, {:.3g} s", format_size(bytes),
-                         choice->seconds);
+  plan.why = fmt::format("the fastest for {} according to the profile, {:.3g} s",
+                         format_size(bytes), choice->seconds);
   if (!choice->other.empty()) {
     plan.why += fmt::format(" against {:.3g} s on {}", choice->other_seconds, choice->other);
   }

@@ -1,4 +1,4 @@
-// What `paraes tune` measured of this machine, and what `auto` makes of it.
+// The profile that `paraes tune` measures, and how `auto` uses it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct Profile {
     std::string id;
     std::string name;
     std::string driver;
-    double start_seconds = 0;  // from the start of a program on a tiny file to its exit
+    double start_seconds = 0;  // of paraes with a tiny file, from start to exit
   };
   struct Rate {
     std::string device;
@@ -34,39 +34,41 @@ struct Profile {
   std::vector<Rate> rates;
 };
 
-// A profile of this program, CPU and moment, without devices and rates.
+// A profile with the current version, CPU and time, but without devices and rates.
 [[nodiscard]] Profile new_profile();
 
 // The file that PARAES_PROFILE names, else paraes/profile.json in $XDG_STATE_HOME or
-// ~/.local/state. Empty: there is none, because PARAES_PROFILE is "none" or nobody has a home.
+// ~/.local/state. Empty if PARAES_PROFILE is "none", or if neither XDG_STATE_HOME nor
+// HOME is an absolute path.
 [[nodiscard]] std::string profile_path();
 
 [[nodiscard]] std::string to_json(const Profile& profile);
 
-// Throws InvalidArgument for text that is no profile.
+// Throws InvalidArgument for text that is not a profile.
 [[nodiscard]] Profile parse_profile(const std::string& text);
 
-// Nothing if there is no such file. Throws InvalidArgument and IoError.
+// Returns nullopt if there is no such file. Throws InvalidArgument and IoError.
 [[nodiscard]] std::optional<Profile> read_profile(const std::string& path);
 
-// Why the profile does not hold for this CPU and version; empty if it does.
+// Why the profile is not valid for this CPU and version; empty if it is.
 [[nodiscard]] std::string why_stale(const Profile& profile);
 
-// Where a message of so many bytes is done soonest, among constant-time kernels; on GPUs among all
-// with allow_leaky. Nothing if the profile knows no kernel that can run here.
+// The device and kernel that finish a message of `bytes` bytes first. Only constant-time kernels,
+// unless `allow_leaky` permits all of them on GPUs. Returns nullopt if no kernel of the profile can
+// run on this machine.
 struct Choice {
   std::string device;
   std::string kernel;
-  double seconds = 0;        // what it should take, the start included
-  double other_seconds = 0;  // on the next best device; 0: there is none
+  double seconds = 0;        // expected time, the start included
+  double other_seconds = 0;  // on the second fastest device; 0 if there is none
   std::string other = {};
 };
 [[nodiscard]] std::optional<Choice> choose(const Profile& profile, std::uint64_t bytes,
                                            bool allow_leaky);
 
-// Where --device and --kernel are `auto` and the format is authenticated: has `plan` do what the
-// profile of this machine says is best for so many bytes. A profile that does not hold is left
-// aside with a line on standard error.
+// If --device and --kernel are `auto` and the format is authenticated, changes `plan` to the device
+// and kernel that the profile says are fastest for `bytes` bytes. Ignores a profile that is not
+// valid, with a line on standard error.
 void use_profile(const CryptOptions& options, std::uint64_t bytes, Plan& plan);
 
 }  // namespace paraes::cli

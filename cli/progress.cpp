@@ -22,7 +22,7 @@ namespace {
 constexpr double first_draw_seconds = 0.5;
 constexpr double redraw_seconds = 0.1;
 
-// What the SIGUSR1 handler reads: it can come at any moment, so these are lock-free atomics.
+// Read by the SIGUSR1 handler, which can run at any moment: hence lock-free atomics.
 constexpr std::uint64_t unknown_total = ~std::uint64_t{0};
 std::atomic<std::uint64_t> bytes_so_far = 0;
 std::atomic<std::uint64_t> bytes_in_total = unknown_total;
@@ -95,7 +95,7 @@ std::string clock_text(double seconds) {
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
-// Standard error is not buffered. Where it is closed, the bar is nobody's loss.
+// Standard error is not buffered. Errors are ignored: a bar is not worth failing for.
 void show(const std::string& text) {
   static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr));
 }
@@ -143,10 +143,10 @@ void Progress::draw(std::uint64_t bytes, double elapsed) {
   if (total_ && *total_ != 0) {
     constexpr std::size_t width = 24;
     // A file that grows must not push the bar beyond its end.
-    const double part = std::min(1.0, static_cast<double>(bytes) / static_cast<double>(*total_));
-    const auto full = static_cast<std::size_t>(part * width);
+    const double share = std::min(1.0, static_cast<double>(bytes) / static_cast<double>(*total_));
+    const auto full = static_cast<std::size_t>(share * width);
     line += fmt::format("[{}{}] {:3.0f} %  {} of {}", std::string(full, '#'),
-                        std::string(width - full, ' '), 100 * part, format_size(bytes),
+                        std::string(width - full, ' '), 100 * share, format_size(bytes),
                         format_size(*total_));
   } else {
     line += format_size(bytes);

@@ -1,4 +1,4 @@
-// How far a run has come: a bar on the terminal, and a line for SIGUSR1.
+// The progress of a run: a bar on the terminal, and a line for SIGUSR1.
 #pragma once
 
 #include <chrono>
@@ -7,10 +7,10 @@
 
 namespace paraes::cli {
 
-// One at a time.
+// Only one object may exist at a time.
 class Progress {
  public:
-  // Lets SIGUSR1 print a line from now on instead of ending the process.
+  // From now on, SIGUSR1 prints a line instead of ending the process.
   static void listen();
 
   enum class Bar {
@@ -19,14 +19,14 @@ class Progress {
     always,
   };
 
-  // `total`: how many bytes there will be, if known.
+  // `total`: how many bytes there are to process, if known.
   Progress(Bar bar, std::optional<std::uint64_t> total);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  ~Progress();  // takes the bar away, so that what is printed next starts on an empty line
+  ~Progress();  // clears the bar
 
   void update(std::uint64_t bytes);
-  void clear();  // takes the bar away until it is drawn again, for a line in between
+  void clear();  // removes the bar until the next update, so that a message can be printed
   [[nodiscard]] double seconds() const;
 
  private:

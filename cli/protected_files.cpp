@@ -10,13 +10,13 @@
 namespace paraes::cli {
 namespace {
 
-// How to leave out what -r found as `path`; for a file that was named, nothing.
+// The --exclude flag that skips `path`, which -r found; empty for a file that was an argument.
 std::string how_to_exclude(const std::string& path) {
   if (path.empty()) return "";
   constexpr std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-";
-  const bool shown_as_it_is = path.find_first_not_of(plain) == std::string::npos;
-  return fmt::format(" (--exclude {})", shown_as_it_is ? "/" + path : "GLOB");
+  const bool is_plain = path.find_first_not_of(plain) == std::string::npos;
+  return fmt::format(" (--exclude {})", is_plain ? "/" + path : "GLOB");
 }
 
 }  // namespace
@@ -35,8 +35,8 @@ void ProtectedFiles::check_input(const struct stat& status, const std::string& s
   const SecretFile* secret = find_secret(status);
   if (secret == nullptr) return;
   throw InvalidArgument(fmt::format(
-      "{} is the file of {}, and a run takes none of its own secrets as an input; leave "
-      "it out{} or keep it elsewhere",
+      "{} is the file of {}, and a secret of a run cannot be one of its inputs; leave it "
+      "out{} or move it elsewhere",
       shown, secret->flag, how_to_exclude(found_as)));
 }
 

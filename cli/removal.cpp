@@ -15,8 +15,8 @@ namespace {
 
 std::string system_text(int code) { return std::generic_category().message(code); }
 
-// Why the output is not safe where it was put; empty if it is.
-std::string trouble_with_output(const Place& output, const FileId& id) {
+// Why the name of the output no longer leads to the file that was committed; empty if it does.
+std::string why_output_is_unsafe(const Place& output, const FileId& id) {
   struct stat status = {};
   int found = 0;
   if (output.follow) {
@@ -52,14 +52,15 @@ std::optional<std::string> remove_source(const Place& source,
     const Folder folder = source.open_folder_now();
     const std::string name = source.name();
     struct stat status = {};
-    if (const std::string why = trouble_with_output(committed.output, committed.id); !why.empty()) {
+    if (const std::string why = why_output_is_unsafe(committed.output, committed.id);
+        !why.empty()) {
       return not_removed(why);
     }
     if (fstatat(folder.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
       return fmt::format("cannot remove {}: {}", source.shown, system_text(errno));
     }
     if (S_ISLNK(status.st_mode)) {
-      return not_removed("it is a symbolic link, and what it leads to was read");
+      return not_removed("it is a symbolic link, and the file it leads to was read");
     }
     const FileVersion now(status);
     if (now.id != committed.input.id) return not_removed("it is not the file that was read");

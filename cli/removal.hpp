@@ -1,4 +1,4 @@
-// --rm: the removal of sources.
+// --rm: removes sources.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,12 @@
 
 namespace paraes::cli {
 
-// Whether there is anything at a place.
+// Whether a file of any kind exists at a place.
 [[nodiscard]] bool is_there(const Place& place);
 
-// Removes a source if it is still the file that was read, and if its output's name leads to what
-// was committed for it. For after everything was synced. Returns why it was not removed.
+// Removes a source if it is still the file that was read, unchanged, and if the name of its output
+// still leads to the file that was committed for it. Call it after all outputs were synced. Returns
+// the error if it was not removed.
 [[nodiscard]] std::optional<std::string> remove_source(const Place& source,
                                                        const FileOutcome::Committed& committed);
 

@@ -29,21 +29,21 @@ bool is_closed_pipe(const std::exception& error) {
   return io != nullptr && io->code() == EPIPE;
 }
 
-// The flags and commands that help, of which the library knows nothing.
+// The flags and commands that help with an error. The library does not know them.
 std::string advice(const std::exception& error) {
   if (dynamic_cast<const UnknownDevice*>(&error) != nullptr) {
     return "; `paraes devices` lists all";
   }
   if (const auto* missing = dynamic_cast<const MissingProgram*>(&error)) {
-    return fmt::format(" (`paraes devices --compile --arch {} -o FOLDER` makes them)",
+    return fmt::format(" (`paraes devices --compile --arch {} -o FOLDER` compiles them)",
                        missing->target());
   }
   if (dynamic_cast<const DamagedProgram*>(&error) != nullptr) {
-    return "; `paraes devices --compile` makes it again";
+    return "; `paraes devices --compile` compiles it again";
   }
   if (const auto* segment = dynamic_cast<const BadSegment*>(&error);
       segment != nullptr && segment->key_fits()) {
-    return " (--salvage saves what is intact)";
+    return " (--salvage saves the intact segments)";
   }
   if (dynamic_cast<const NotSalted*>(&error) != nullptr) {
     return " (if it is bare ciphertext, use --format raw)";
@@ -68,7 +68,7 @@ int exit_status(const std::exception& error) {
 
 void say(std::string_view text) {
   const std::string line = "paraes: " + on_one_line(text) + "\n";
-  // Nobody is left to tell if standard error is closed.
+  // Errors are ignored: if standard error is closed, there is nowhere to report them.
   static_cast<void>(std::fwrite(line.data(), 1, line.size(), stderr));
 }
 
@@ -103,7 +103,7 @@ std::string to_json(const RunReport& report) {
     for (const Phase& phase : phase_table) {
       object["timeline_ns"][std::string(phase.name)] = *report.timeline_ns.*phase.busy_ns;
     }
-    if (report.timeline_ns->scatter == 0) {  // one process
+    if (report.timeline_ns->scatter == 0) {  // not a run on several ranks
       object["timeline_ns"].erase("scatter");
       object["timeline_ns"].erase("gather");
     }
@@ -114,7 +114,7 @@ std::string to_json(const RunReport& report) {
       object["bad_ranges"].push_back({{"offset", range.offset}, {"bytes", range.bytes}});
     }
   }
-  // A file's name need not be UTF-8; JSON must be.
+  // JSON is UTF-8; a file's name may not be.
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 

@@ -1,4 +1,4 @@
-// What the command line says: errors, warnings, the JSON object of a run, exit statuses.
+// Errors and warnings, the JSON object for a file, and exit statuses.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,12 @@
 namespace paraes::cli {
 
 inline constexpr int exit_done = 0;
-inline constexpr int exit_failed = 1;       // I/O, device or internal
-inline constexpr int exit_usage = 2;        // usage or refusal
-inline constexpr int exit_some_failed = 3;  // of several files, or salvage lost something
-inline constexpr int exit_not_intact = 4;   // the data does not check
-inline constexpr int exit_wrong_key = 5;    // the header does not match the key
+inline constexpr int exit_failed = 1;  // I/O, device or internal
+inline constexpr int exit_usage = 2;   // usage or refusal
+inline constexpr int exit_some_failed =
+    3;  // some of several files failed, or salvage lost something
+inline constexpr int exit_not_intact = 4;  // the data is not intact
+inline constexpr int exit_wrong_key = 5;   // the header does not match the key
 inline constexpr int exit_closed_pipe = 141;
 
 [[nodiscard]] int exit_status(const std::exception& error);
@@ -27,23 +28,23 @@ inline constexpr int exit_closed_pipe = 141;
 // name can hold any) are written as escapes: one message is one line.
 void say(std::string_view text);
 
-// What an exception says, with the flag or command that helps where there is one.
+// The text of an exception, with the flag or command that helps if there is one.
 [[nodiscard]] std::string error_text(const std::exception& error);
 
-// say for an exception, and its exit status. A closed pipe is silent.
+// Prints the text of an exception, except for a closed pipe, and returns its exit status.
 int say_error(const std::exception& error);
 
 // One encrypted or decrypted file, as --json prints it.
 struct RunReport {
   std::string input;
-  std::optional<std::string> output;  // unknown where the run failed before it was chosen
+  std::optional<std::string> output;  // unknown if the run failed before it was chosen
   std::optional<std::string> format;
   std::uint64_t bytes = 0;  // of plaintext
   double seconds = 0;
   std::optional<std::string> device;
   std::optional<std::string> kernel;
-  std::optional<std::string> fallback;  // why another device ran than the one that was asked for
-  std::string status = "ok";            // or what went wrong
+  std::optional<std::string> fallback;  // why the requested device did not do it all
+  std::string status = "ok";            // or the error
   int exit = exit_done;
   std::optional<PhaseTimes> timeline_ns;
   std::optional<std::vector<BadRange>> bad_ranges;  // of --salvage

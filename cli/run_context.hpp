@@ -28,7 +28,7 @@ struct RunContext {
   TreeRoots roots;
   ProtectedFiles files;
   Leftovers leftovers;
-  // Each message is printed once a run.
+  // These messages are printed once per run.
   std::once_flag what_runs;
   std::once_flag fallback;
 };

@@ -13,15 +13,16 @@
 namespace paraes::cli {
 namespace {
 
-// Handlers may only read lock-free atomics and call what POSIX lists as safe (unlinkat, tcsetattr,
-// _exit).
-// As many as there can be threads; what finds no place is not removed by a signal.
+// Handlers may only read lock-free atomics and call async-signal-safe functions (unlinkat,
+// tcsetattr, _exit).
+
+// One for each possible thread. A signal does not remove a temporary that found no place here.
 constexpr std::size_t places = 4096 + 8;
 struct Temporary {
   std::atomic<bool> is_taken = false;
-  std::atomic<bool> is_there = false;
+  std::atomic<bool> is_set = false;
   int folder = 0;
-  std::array<char, 256> name = {};  // in place, since a handler may read while it is replaced
+  std::array<char, 256> name = {};  // an array: a handler may read it while it changes
 };
 std::array<Temporary, places> temporaries;
 std::atomic<int> terminal = -1;
@@ -30,7 +31,7 @@ static_assert(std::atomic<bool>::is_always_lock_free);
 
 extern "C" void end_process(int number) {
   for (const Temporary& temporary : temporaries) {
-    if (temporary.is_there.load()) unlinkat(temporary.folder, temporary.name.data(), 0);
+    if (temporary.is_set.load()) unlinkat(temporary.folder, temporary.name.data(), 0);
   }
   if (const int descriptor = terminal.load(); descriptor >= 0) {
     tcsetattr(descriptor, TCSANOW, &terminal_settings);
@@ -63,7 +64,7 @@ void install_signal_handlers() {
 void reserve_standard_descriptors() {
   for (int number = 0; number <= 2; ++number) {
     if (fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest free number is the one that open returns; the access is the wrong one on purpose.
+    // open returns the lowest free number. The wrong access mode makes every use fail.
     static_cast<void>(!open("/dev/null", number == 0 ? O_WRONLY : O_RDONLY));
   }
 }
@@ -74,18 +75,18 @@ TemporaryName::TemporaryName() : place_(0) {
 
 TemporaryName::~TemporaryName() {
   if (place_ == places) return;
-  temporaries[place_].is_there.store(false);
+  temporaries[place_].is_set.store(false);
   temporaries[place_].is_taken.store(false);
 }
 
 void TemporaryName::set(int folder, const std::string& name) {
   if (place_ == places) return;
   Temporary& own = temporaries[place_];
-  own.is_there.store(false);
+  own.is_set.store(false);
   if (name.empty() || name.size() >= own.name.size()) return;
   own.folder = folder;
   std::memcpy(own.name.data(), name.c_str(), name.size() + 1);
-  own.is_there.store(true);
+  own.is_set.store(true);
 }
 
 RestoreTerminal::RestoreTerminal(int descriptor, const termios& settings) {

@@ -1,5 +1,5 @@
-// Signals end the process at once, from the handler: a read that waits for a pipe, or a sync of a
-// slow disk, must not keep them waiting. What has to be put right first is registered here.
+// Signal handlers end the process themselves, because a read from a pipe or a sync of a slow disk
+// may block. They clean up whatever is registered here.
 #pragma once
 
 #include <termios.h>
@@ -9,17 +9,17 @@
 
 namespace paraes::cli {
 
-// SIGINT, SIGTERM and SIGHUP (unless ignored already, as under nohup) remove the temporary, give
-// the terminal its echo back and exit with 128 + the signal's number; SIGPIPE exits with 141;
-// SIGXFSZ becomes the error EFBIG of the write.
+// SIGINT, SIGTERM and SIGHUP (unless ignored already, as under nohup) remove temporaries, restore
+// the terminal's echo and exit with 128 + the signal's number. SIGPIPE does the same, even if it
+// was ignored. SIGXFSZ no longer ends the process: the write fails with EFBIG.
 void install_signal_handlers();
 
-// Opens descriptors 0, 1 and 2 if the caller closed them, so that no file of ours can take their
-// place and receive what is meant for the terminal. Using them still fails.
+// Opens descriptors 0, 1 and 2 if they are closed, so that no other file gets one of these numbers
+// and receives messages. Using them still fails.
 void reserve_standard_descriptors();
 
-// A place for the name of one file that a signal removes. For FileSink::Options::on_temporary; any
-// number of threads may have one each.
+// Registers one temporary that a signal removes. For FileSink::Options::on_temporary. Thread-safe:
+// each thread uses an object of its own.
 class TemporaryName {
  public:
   TemporaryName();
@@ -27,20 +27,21 @@ class TemporaryName {
   TemporaryName& operator=(const TemporaryName&) = delete;
   ~TemporaryName();
 
-  // `name` in the open folder `folder`, which stays open until another is set; empty: none.
+  // Registers `name` in the open folder `folder`, which must stay open until the next call. An
+  // empty name registers nothing.
   void set(int folder, const std::string& name);
 
  private:
   std::size_t place_;
 };
 
-// While one lives, a signal first gives the terminal `descriptor` these settings back.
+// Restores the settings of the terminal `descriptor` when destroyed, or when a signal comes before.
 class RestoreTerminal {
  public:
   RestoreTerminal(int descriptor, const termios& settings);
   RestoreTerminal(const RestoreTerminal&) = delete;
   RestoreTerminal& operator=(const RestoreTerminal&) = delete;
-  ~RestoreTerminal();  // gives them back, too
+  ~RestoreTerminal();
 };
 
 }  // namespace paraes::cli

@@ -37,7 +37,7 @@ constexpr std::array<Suffix, 14> suffixes = {{
 
 }  // namespace
 
-std::uint64_t parse_size(std::string_view text, std::string_view what) {
+std::uint64_t parse_size(std::string_view text, std::string_view flag) {
   constexpr auto limit = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   std::size_t digits = 0;
   std::uint64_t value = 0;
@@ -52,13 +52,13 @@ std::uint64_t parse_size(std::string_view text, std::string_view what) {
     for (const Suffix& suffix : suffixes) {
       if (text.substr(digits) != suffix.text) continue;
       if (fits && value <= limit / suffix.factor) return value * suffix.factor;
-      throw InvalidArgument(fmt::format("{}: {} is more than 2^63 - 1 bytes", what, text));
+      throw InvalidArgument(fmt::format("{}: {} is more than 2^63 - 1 bytes", flag, text));
     }
   }
   throw InvalidArgument(
       fmt::format("{}: '{}' is not a size; write a whole number of bytes, or one with K M G T or "
                   "KiB MiB GiB TiB (binary), or kB MB GB TB (decimal)",
-                  what, text));
+                  flag, text));
 }
 
 std::string format_size(std::uint64_t bytes) {

@@ -1,4 +1,4 @@
-// Sizes as people write and read them. The bench reads its --size axis with the same function.
+// Reads and writes sizes for people. The bench reads its --size axis with the same function.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 namespace paraes::cli {
 
 // Reads "4096", "64K", "64KiB" (both 65536) or "64kB" (64000); K M G T and KiB MiB GiB TiB are
-// binary, kB MB GB TB decimal, and B is bytes. Throws InvalidArgument that begins with `what` (the
-// flag's name) for anything else and for a size over 2^63 - 1.
-[[nodiscard]] std::uint64_t parse_size(std::string_view text, std::string_view what);
+// binary, kB MB GB TB decimal, and B is bytes. Throws InvalidArgument, with the flag's
+// name first, for anything else and for a size over 2^63 - 1.
+[[nodiscard]] std::uint64_t parse_size(std::string_view text, std::string_view flag);
 
-// "4096 bytes" as a person reads them: "4.0 KiB"; under 1 KiB "17 B".
+// 4096 becomes "4.0 KiB", and 17 becomes "17 B".
 [[nodiscard]] std::string format_size(std::uint64_t bytes);
 
 // A rate in decimal units, as the bench reports them: "1.25 GB/s".

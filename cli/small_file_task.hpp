@@ -1,5 +1,5 @@
-// A small file among others whose messages go through seal_messages or open_messages together: read
-// before that, written after it.
+// One of several small files whose messages go through seal_messages or open_messages together. It
+// is read before that, and written after it.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,19 @@ namespace paraes::cli {
 
 class SmallFileTask {
  public:
-  // The largest file that is taken.
+  // The largest file that counts as small.
   static constexpr std::uint64_t most_bytes = std::uint64_t{256} << 10;
 
-  // All of these outlive it. What goes wrong is thrown here, and by read and write.
+  // Keeps references to its arguments. The constructor, read and write throw Error.
   SmallFileTask(RunContext& run, const FileJob& job, const FileProgress& progress,
                 FileOutcome& outcome)
       : run_(run), job_(job), outcome_(outcome), file_(run, job, progress, outcome) {}
 
-  // Reads the file and closes it: so many may be under way that there are not enough descriptors
-  // for all. False: it has become another kind of file since it was found, and is done already, by
-  // itself.
+  // Reads the file and closes it, because there are fewer descriptors than files in memory. Returns
+  // false if the file is no longer small and regular: then read has already done it alone.
   [[nodiscard]] bool read();
   [[nodiscard]] WholeMessage message();
-  // Throws the error of what became of message(), or writes it.
+  // Writes the result of message(), or throws its error.
   void write(const WholeMessage& done);
 
  private:

@@ -18,10 +18,10 @@ constexpr std::string_view type_url =
     "type.googleapis.com/google.crypto.tink.AesGcmHkdfStreamingKey";
 
 [[noreturn]] void fail(std::string_view name, std::string_view why) {
-  throw InvalidArgument(fmt::format("{} is no usable Tink keyset: {}", name, why));
+  throw InvalidArgument(fmt::format("{} is not a usable Tink keyset: {}", name, why));
 }
 
-// The bytes that base64 text stands for.
+// Decodes base64.
 SecretBytes decode_base64(Bytes text, std::string_view name) {
   std::size_t padding = 0;
   while (padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
@@ -34,8 +34,8 @@ SecretBytes decode_base64(Bytes text, std::string_view name) {
   return bytes;
 }
 
-// Takes the string after every "value": out of the text, before a JSON parser makes copies of it
-// that nobody overwrites, and leaves its number in the order of the text.
+// Decodes the string after every "value": and replaces it in the text by its index in the result. A
+// JSON parser would make copies of the keys that are never overwritten.
 std::vector<SecretBytes> take_values(MutableBytes text, std::string_view name) {
   constexpr std::string_view member = "\"value\"";
   const auto skip_space = [&](std::uint8_t* at) {
@@ -54,7 +54,7 @@ std::vector<SecretBytes> take_values(MutableBytes text, std::string_view name) {
     std::uint8_t* const first = at + 1;
     std::uint8_t* const last = std::find(first, end, '"');
     if (last == end || last - first < 8) fail(name, "a key has no value");
-    // Escapes are legal in JSON, and base64 as others write it may have "\/".
+    // JSON allows escapes, and some writers turn the '/' of base64 into "\/".
     std::uint8_t* const clean = std::remove(first, last, '\\');
     values.push_back(decode_base64({first, clean}, name));
     secure_zero(first, static_cast<std::size_t>(last - first));
@@ -65,7 +65,7 @@ std::vector<SecretBytes> take_values(MutableBytes text, std::string_view name) {
   }
 }
 
-// The fields of a protocol buffer (wire format), of which the keys here use two kinds.
+// Reads the fields of a protocol buffer (wire format) of the two kinds that these keys use.
 class Fields {
  public:
   Fields(Bytes data, std::string_view name) : data_(data), name_(name) {}
@@ -95,7 +95,7 @@ class Fields {
   }
 
   std::uint64_t number = 0;
-  std::uint64_t value = 0;  // of a number
+  std::uint64_t value = 0;  // of a varint
   Bytes bytes;              // of a string or a message
 
  private:
@@ -126,7 +126,7 @@ TinkHash parse_hash(std::uint64_t number, std::string_view name) {
     case 4:
       return TinkHash::sha512;
     default:
-      fail(name, fmt::format("hash type {} is none of SHA1, SHA256 and SHA512", number));
+      fail(name, fmt::format("hash type {} is not SHA1, SHA256 or SHA512", number));
   }
 }
 
@@ -169,11 +169,12 @@ std::vector<TinkKey> parse_tink_keyset(SecretBytes contents, std::string_view na
     const Bytes text = contents.span();
     const auto json = nlohmann::json::parse(text.begin(), text.end());
     if (json.contains("encryptedKeyset")) {
-      fail(name, "it is encrypted; paraes reads keysets in clear (tinkey convert-keyset)");
+      fail(name,
+           "it is encrypted; paraes needs a cleartext keyset (`tinkey convert-keyset` writes one)");
     }
     const auto primary = json.at("primaryKeyId").get<std::uint32_t>();
     for (const auto& row : json.at("key")) {
-      // Keys that are not enabled may have no data, or be of any type.
+      // A key that is not enabled may be of any type, or have no data.
       if (row.at("status").get<std::string>() != "ENABLED") continue;
       const auto& data = row.at("keyData");
       if (data.at("typeUrl").get<std::string>() != type_url) {
@@ -187,7 +188,7 @@ std::vector<TinkKey> parse_tink_keyset(SecretBytes contents, std::string_view na
       keys.push_back(std::move(key));
     }
   } catch (const nlohmann::json::exception&) {
-    // Its words could quote the text.
+    // The text of this exception could quote the keyset.
     fail(name, "it is not JSON with primaryKeyId, key, keyData, typeUrl, value, status and keyId");
   } catch (const std::logic_error&) {
     fail(name, "a key has no value");

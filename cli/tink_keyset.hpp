@@ -1,4 +1,4 @@
-// Tink keysets: JSON in clear, with AES-GCM-HKDF streaming keys.
+// Tink keysets: cleartext JSON with AES-GCM-HKDF streaming keys.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct TinkKey {
   SecretBytes value;
 };
 
-// The enabled keys of a keyset, the primary one first. `contents` is overwritten. Throws
-// InvalidArgument that begins with `name` for anything that is no such keyset.
+// The enabled keys of a keyset, the primary key first. Overwrites `contents`. Throws
+// InvalidArgument, with `name` first, for anything but such a keyset.
 [[nodiscard]] std::vector<TinkKey> parse_tink_keyset(SecretBytes contents, std::string_view name);
 
 }  // namespace paraes::cli

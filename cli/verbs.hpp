@@ -1,7 +1,6 @@
-// The verbs of the command line. Each function adds one subcommand to `app`, whose callback does
-// the work and leaves the process's exit status in `status` (DESIGN: 0 done, 1 I/O, device or
-// internal, 2 usage or refusal, 3 some of several failed, 4 not intact, 5 wrong key). A callback
-// may throw paraes::Error: main translates it.
+// The verbs of the command line. Each function adds one subcommand to `app`. Its callback does the
+// work and stores the exit status (see report.hpp) in `status`, or throws paraes::Error, which
+// run_app reports.
 #pragma once
 
 #include <functional>
@@ -12,32 +11,36 @@
 
 namespace paraes::cli {
 
-// How a program does encrypt, decrypt and verify; as it stands, in this process.
-struct CryptProgram {
-  // Adds flags of its own.
-  std::function<void(CLI::App& verb)> add_options;
-  // Does it all and returns the exit status; empty: run_batch.
+// Lets an executable add flags to encrypt, decrypt and verify, and run them in its own way.
+struct CryptOverrides {
+  std::function<void(CLI::App& verb)> add_options;  // empty: no more flags
+  // Runs the verb and returns the exit status; empty: run_batch.
   std::function<int(const CryptOptions& options, Verb verb)> run;
 };
 
-void add_encrypt(CLI::App& app, int& status, const CryptProgram& program);
-void add_decrypt(CLI::App& app, int& status, const CryptProgram& program);
-void add_verify(CLI::App& app, int& status, const CryptProgram& program);
+void add_encrypt(CLI::App& app, int& status, const CryptOverrides& overrides);
+void add_decrypt(CLI::App& app, int& status, const CryptOverrides& overrides);
+void add_verify(CLI::App& app, int& status, const CryptOverrides& overrides);
 void add_info(CLI::App& app, int& status);
 void add_keygen(CLI::App& app, int& status);
 void add_devices(CLI::App& app, int& status);
-// The same of bench.
-struct BenchProgram {
-  std::function<void(CLI::App& verb)> add_options;
-  // Runs the axes and returns the exit status; empty: the plan of bench::make_plan.
+
+// Lets an executable add flags to bench, and run it in its own way.
+struct BenchOverrides {
+  std::function<void(CLI::App& verb)> add_options;  // empty: no more flags
+  // Measures the axes and returns the exit status; empty: the plan of bench::make_plan.
   std::function<int(const bench::Axes& axes, const bench::Options& options)> run;
 };
-void add_bench(CLI::App& app, int& status, const BenchProgram& program);
+void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides);
+// The group of the flags of bench that are axes.
+inline constexpr const char* bench_axes_group =
+    "Axes (comma lists; bench measures every combination, and `all` stands for every value)";
+
 void add_tune(CLI::App& app, int& status);
 
-// lab has flags and verbs of its own: add_lab only names it in the help, and who finds it as the
-// first argument calls run_lab with those behind it, up to a null pointer. It returns only where
-// paraes-lab cannot be run: the exit status.
+// paraes-lab parses the flags and verbs of lab: add_lab only lists lab in the help. If the first
+// argument is lab, main calls run_lab with the arguments after it, up to a null pointer. run_lab
+// returns, with the exit status, only if paraes-lab cannot be run.
 void add_lab(CLI::App& app);
 [[nodiscard]] int run_lab(char** arguments);
 

@@ -74,7 +74,7 @@ class RanksFileCase : public bench::Case {
   [[nodiscard]] Bytes key() const {
     return Bytes(bench::material().key).first(static_cast<std::size_t>(*row().key_bits / 8));
   }
-  // As the command has it, but with a name for its temporary also where rank 0 is alone.
+  // As in the command, but the temporary has a name even if rank 0 is alone: the rows do the same.
   static FileSink::Options sink_options() {
     FileSink::Options options;
     options.overwrite = true;
@@ -83,32 +83,32 @@ class RanksFileCase : public bench::Case {
   }
 
   void seal() {
-    FileSource from = FileSource::open(workspace_->plaintext());
+    FileSource source = FileSource::open(workspace_->plaintext());
     const Message message =
         Message(new_paraes_message(Preface::for_key(key().size()), key(), {}), execution());
-    FileSink to(sealed_, sink_options());
+    FileSink sink(sealed_, sink_options());
     TransferOptions options;
     options.threads = row().threads;
     const TransferResult result =
-        distribution_ ? root_.seal(from, message, to, options,
-                                   {workspace_->plaintext(), to.temporary(), sealed_})
-                      : seal_message(from, message, to, options);
-    to.commit();
+        distribution_ ? root_.seal(source, message, sink, options,
+                                   {workspace_->plaintext(), sink.temporary(), sealed_})
+                      : seal_message(source, message, sink, options);
+    sink.commit();
     times_ += result.times;
   }
 
   void open() {
-    FileSource from = FileSource::open(sealed_);
+    FileSource source = FileSource::open(sealed_);
     std::vector<std::uint8_t> header(paraes_header_bytes);
-    header.resize(from.read(header));
+    header.resize(source.read(header));
     const Message message = Message(open_paraes_message(header, key(), {}), execution());
-    FileSink to(opened_, sink_options());
+    FileSink sink(opened_, sink_options());
     OpenOptions options;
     options.threads = row().threads;
-    const OpenResult result =
-        distribution_ ? root_.open(from, message, &to, options, {sealed_, to.temporary(), opened_})
-                      : open_message(from, message, &to, options);
-    to.commit();
+    const OpenResult result = distribution_ ? root_.open(source, message, &sink, options,
+                                                         {sealed_, sink.temporary(), opened_})
+                                            : open_message(source, message, &sink, options);
+    sink.commit();
     times_ += result.times;
   }
 
@@ -118,7 +118,7 @@ class RanksFileCase : public bench::Case {
   bool holds_ = false;
   std::string sealed_;
   std::string opened_;
-  PhaseTimes times_;  // of calls whose phases nobody has taken
+  PhaseTimes times_;  // since the last take_phases()
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Rows of file scope over ranks.
+// Benchmarks in file scope, on all ranks.
 #pragma once
 
 #include <memory>

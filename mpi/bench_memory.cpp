@@ -16,12 +16,12 @@
 
 namespace paraes::mpi {
 
-// What rank 0 asks for in a session, after its Measurement.
-enum class Step : std::uint64_t { run, answer, end };
+// The steps of a session, which rank 0 sends after the Measurement.
+enum class Step : std::uint64_t { run, gather_output, end };
 
-// What the others reply to a Measurement and to Step::run.
+// The reply of another rank to a Measurement and to Step::run.
 struct StepReply {
-  std::string trouble;  // empty: none
+  std::string error;  // empty: none
 };
 
 template <>
@@ -56,7 +56,7 @@ void serialize(Archive& archive, T& measurement) {
 
 template <class Archive, MaybeConst<StepReply> T>
 void serialize(Archive& archive, T& reply) {
-  archive(reply.trouble);
+  archive(reply.error);
 }
 
 namespace {
@@ -64,7 +64,8 @@ namespace {
 using bench::Job;
 using Clock = std::chrono::steady_clock;
 
-// The bytes of each rank: whole grains, and whole data units of XTS.
+// The number of bytes of each rank. Shares begin at a multiple of the grain, or of the XTS data
+// unit.
 std::vector<int> share_sizes(const Job& job, int ranks) {
   const std::uint64_t grain =
       job.mode == bench::Mode::xts ? std::max<std::uint64_t>(job.unit, 1) : bench::grain_bytes;
@@ -80,7 +81,7 @@ std::vector<int> share_sizes(const Job& job, int ranks) {
   return sizes;
 }
 
-// The share of a job that rank `rank` has.
+// The share of rank `rank` in a job.
 Job share_of(Job job, const std::vector<int>& sizes, int rank) {
   for (int other = 0; other < rank; ++other) {
     job.offset += static_cast<std::uint64_t>(sizes[static_cast<std::size_t>(other)]);
@@ -89,12 +90,13 @@ Job share_of(Job job, const std::vector<int>& sizes, int rank) {
   return job;
 }
 
-// One rank's share of the work. On rank 0's host it lies in the buffers that all rows of a size
-// use, of one process or of many: one set of pages can be half as fast again as another. Elsewhere,
-// and where rank 0 sends it, it has buffers of its own.
+// One rank's share of the work. On rank 0's host, its data is in the buffers that all rows of a
+// size use, of one process or of many: rows with other pages would not compare, because one set of
+// pages can be half as fast again as another. On other hosts, and if rank 0 sends the data, it has
+// private buffers.
 class RankShare {
  public:
-  // `arena` is rank 0's own.
+  // `arena`: the arena of rank 0, and null on other ranks.
   RankShare(const Ranks& ranks, const Measurement& measurement, const bench::Arena* arena)
       : sizes_(share_sizes(measurement.job, ranks.size())),
         job_(share_of(measurement.job, sizes_, ranks.rank())) {
@@ -128,7 +130,7 @@ class RankShare {
 
  private:
   [[nodiscard]] std::size_t bytes() const { return static_cast<std::size_t>(job_.bytes); }
-  // Nobody has touched these bytes before this rank, the first time.
+  // Asks for huge pages for the share.
   [[nodiscard]] std::uint8_t* share_in(const bench::Buffer& buffer) const {
     buffer.collapse(job_.offset, bytes());
     return buffer.data() + job_.offset;
@@ -143,8 +145,9 @@ class RankShare {
   std::unique_ptr<bench::Implementation> ours_;
 };
 
-// Runs the share of this rank, on every rank at the same time. `all_in` and `all_out` are rank 0's.
-void take_part(const Ranks& ranks, RankShare& share, bool scatters, const std::uint8_t* all_in,
+// Runs the share of this rank. All ranks call it at the same time. `all_in` and `all_out`: the
+// whole data, on rank 0 only.
+void run_share(const Ranks& ranks, RankShare& share, bool scatters, const std::uint8_t* all_in,
                std::uint8_t* all_out, bench::PhaseNanoseconds* times) {
   Clock::time_point start = Clock::now();
   const auto lap = [&](std::string_view phase) {
@@ -166,10 +169,10 @@ void take_part(const Ranks& ranks, RankShare& share, bool scatters, const std::u
   }
 }
 
-// After another row: while the threads that served it still look for more work, and until the
-// scheduler has moved them, two ranks may share a core.
+// Repeats `call` after another row has run: two ranks may share a core while the threads of that
+// row still look for work, and until the scheduler has moved them.
 template <class Call>
-void settle(const Call& call) {
+void repeat_until_settled(const Call& call) {
   constexpr std::chrono::milliseconds long_enough(10);
   const Clock::time_point start = Clock::now();
   do {
@@ -188,7 +191,9 @@ class RanksMemoryCase : public bench::Case {
         arena_(std::move(arena)) {}
 
   void set_up() override {
-    if (!ranks_.any_threads()) throw bench::Skip("this MPI gives its threads no access");
+    if (!ranks_.has_thread_multiple()) {
+      throw bench::Skip("this MPI does not allow calls from several threads at once");
+    }
     arena_->hold();
     holds_ = true;
     measurement_.in_path = arena_->in_buffer().path();
@@ -198,39 +203,39 @@ class RanksMemoryCase : public bench::Case {
     command.session = session_;
     ranks_.send_to_others(Tag::command, serialized(command));
     ranks_.send_to_others(Tag::step, serialized(measurement_), session_);
-    others_wait_ = true;
+    session_is_open_ = true;
     share_ = std::make_unique<RankShare>(ranks_, measurement_, arena_.get());
-    std::string trouble;
+    std::string error;
     for (int other = 1; other < ranks_.size(); ++other) {
-      const auto reply = ranks_.receive(other, Tag::stepped, session_).read<StepReply>();
-      if (trouble.empty() && !reply.trouble.empty()) {
-        trouble = ranks_.name(other) + ": " + reply.trouble;
+      const auto reply = ranks_.receive(other, Tag::step_reply, session_).read<StepReply>();
+      if (error.empty() && !reply.error.empty()) {
+        error = ranks_.name(other) + ": " + reply.error;
       }
     }
-    if (!trouble.empty()) {
+    if (!error.empty()) {
       end();
-      throw bench::Skip(trouble);
+      throw bench::Skip(error);
     }
-    // What no rank of this host has touched.
+    // The ranges that no rank of this host has written.
     arena_->fill();
   }
 
   void tear_down() noexcept override {
-    if (others_wait_) end();
+    if (session_is_open_) end();
     if (holds_) arena_->release();
     holds_ = false;
   }
 
   void lead_in() override {
-    settle([this] { call_untimed(); });
+    repeat_until_settled([this] { call_untimed(); });
   }
 
   void call() override {
-    tell(Step::run);
-    take_part(ranks_, *share_, measurement_.scatters, arena_->in(), arena_->out(),
+    send_step(Step::run);
+    run_share(ranks_, *share_, measurement_.scatters, arena_->in(), arena_->out(),
               measurement_.scatters ? &times_ : nullptr);
     for (int other = 1; other < ranks_.size(); ++other) {
-      static_cast<void>(ranks_.receive_soon(other, Tag::stepped, session_));
+      static_cast<void>(ranks_.receive_soon(other, Tag::step_reply, session_));
     }
   }
 
@@ -241,7 +246,7 @@ class RanksMemoryCase : public bench::Case {
       return is_answer(measurement_.job, arena_->out(), nullptr);
     }
     std::vector<std::uint8_t> all(measurement_.job.bytes);
-    tell(Step::answer);
+    send_step(Step::gather_output);
     share_->spoil();
     share_->run();
     ranks_.gather(share_->out(), share_->sizes(), all.data());
@@ -252,15 +257,15 @@ class RanksMemoryCase : public bench::Case {
   [[nodiscard]] bool is_kernel_alone() const override { return !measurement_.scatters; }
 
  private:
-  void tell(Step step) { ranks_.send_to_others(Tag::step, serialized(step), session_); }
+  void send_step(Step step) { ranks_.send_to_others(Tag::step, serialized(step), session_); }
 
   void end() noexcept {
     try {
-      tell(Step::end);
+      send_step(Step::end);
     } catch (const Error&) {
       ranks_.abort(1);
     }
-    others_wait_ = false;
+    session_is_open_ = false;
     share_.reset();
   }
 
@@ -269,9 +274,9 @@ class RanksMemoryCase : public bench::Case {
   int session_;
   std::shared_ptr<bench::Arena> arena_;
   bool holds_ = false;
-  bool others_wait_ = false;  // for the next step
+  bool session_is_open_ = false;  // the other ranks wait for the next step
   std::unique_ptr<RankShare> share_;
-  bench::PhaseNanoseconds times_;  // of calls whose phases nobody has taken
+  bench::PhaseNanoseconds times_;  // since the last take_phases()
 };
 
 class AloneCase : public bench::MemoryCase {
@@ -279,7 +284,7 @@ class AloneCase : public bench::MemoryCase {
   using MemoryCase::MemoryCase;
 
   void lead_in() override {
-    settle([this] { call_untimed(); });
+    repeat_until_settled([this] { call_untimed(); });
   }
 };
 
@@ -298,25 +303,25 @@ std::unique_ptr<bench::Case> make_memory_alone(bench::Row row, const Job& job,
   return std::make_unique<AloneCase>(std::move(row), job, std::move(ours), std::move(arena));
 }
 
-void serve_measurement(const Ranks& ranks, int session, const std::string& trouble) {
+void measure_on_worker(const Ranks& ranks, int session, const std::string& error_text) {
   const auto measurement = ranks.receive(0, Tag::step, session).read<Measurement>();
   std::optional<RankShare> share;
-  StepReply ready{trouble};
-  if (trouble.empty()) {
+  StepReply ready{error_text};
+  if (error_text.empty()) {
     try {
       share.emplace(ranks, measurement, nullptr);
     } catch (const std::exception& error) {
-      ready.trouble = error.what();
+      ready.error = error.what();
     }
   }
-  ranks.send(0, Tag::stepped, serialized(ready), session);
+  ranks.send(0, Tag::step_reply, serialized(ready), session);
   for (;;) {
     const auto step = ranks.receive_soon(0, Tag::step, session).read<Step>();
     if (step == Step::end) return;
     if (!share) throw Error("unexpected step of a measurement");
     if (step == Step::run) {
-      take_part(ranks, *share, measurement.scatters, nullptr, nullptr, nullptr);
-      ranks.send(0, Tag::stepped, serialized(StepReply{}), session);
+      run_share(ranks, *share, measurement.scatters, nullptr, nullptr, nullptr);
+      ranks.send(0, Tag::step_reply, serialized(StepReply{}), session);
     } else {
       share->spoil();
       share->run();

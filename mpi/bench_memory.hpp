@@ -1,4 +1,4 @@
-// Rows of memory scope over ranks.
+// Benchmarks in memory scope, on all ranks.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Measurement {
   bench::Job job;  // of all ranks together, each with job.threads
   std::string kernel;
   bool scatters = false;
-  // Of rank 0's buffers, for the ranks on its host; set when the row is set up.
+  // Paths of rank 0's buffers, for the ranks on its host; known once the row is set up.
   std::string in_path;
   std::string out_path;
 };
@@ -31,8 +31,8 @@ struct Measurement {
 [[nodiscard]] std::unique_ptr<bench::Case> make_memory_alone(bench::Row row, const bench::Job& job,
                                                              std::shared_ptr<bench::Arena> arena);
 
-// Another rank's part in the row of a session, until rank 0 ends it. A rank with `trouble` takes no
-// part: rank 0 learns why and skips the row.
-void serve_measurement(const Ranks& ranks, int session, const std::string& trouble);
+// Runs the row of a session on a rank other than 0, until rank 0 ends the session. If
+// `error_text` is not empty, the rank only sends it to rank 0, which then skips the row.
+void measure_on_worker(const Ranks& ranks, int session, const std::string& error_text);
 
 }  // namespace paraes::mpi

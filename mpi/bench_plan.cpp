@@ -27,18 +27,18 @@ const char* name_of(Distribution distribution) {
   return distribution == Distribution::shared ? "shared" : "scatter";
 }
 
-// Throws Skip for a job in memory that ranks cannot share.
+// Throws Skip for a job in memory scope that ranks cannot share.
 void refuse_on_ranks(const Job& job) {
   bench::refuse(job);
   if (job.mode == Mode::gcm) {
-    throw Skip("one message in GCM is one rank's: --scope file has its segments on all");
+    throw Skip("ranks cannot share one GCM message; with --scope file they share its segments");
   }
   if (job.mode == Mode::cbc && job.direction == Direction::encrypt) {
     throw Skip("CBC encryption is serial (SP 800-38A section 6.2)");
   }
-  if (job.mode == Mode::xts && job.unit == 0) throw Skip("one data unit is one rank's");
+  if (job.mode == Mode::xts && job.unit == 0) throw Skip("ranks cannot share one data unit");
   if (job.bytes > std::numeric_limits<int>::max()) {
-    throw Skip("MPI counts to 2 GiB in scatter and gather");
+    throw Skip("MPI_Scatterv and MPI_Gatherv are limited to 2 GiB");
   }
 }
 
@@ -52,7 +52,7 @@ class RanksPlanner {
 
   bench::BenchPlan plan() {
     for (const std::string& scope : axes_.scopes) {
-      bench::skip_openmp(axes_, scope, "ranks have the library's threads", plan_);
+      bench::skip_openmp(axes_, scope, "ranks use the library's threads", plan_);
     }
     for (const std::string& scope : axes_.scopes) {
       if (scope == "memory") {
@@ -63,7 +63,7 @@ class RanksPlanner {
         Row row;
         row.scope = scope;
         row.ranks = ranks_.size();
-        plan_.skipped.push_back({row, "the ranks' bench has the scopes memory and file"});
+        plan_.skipped.push_back({row, "on ranks, bench has only the scopes memory and file"});
       }
     }
     return std::move(plan_);

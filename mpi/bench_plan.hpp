@@ -1,4 +1,4 @@
-// Benchmarks over the ranks: rows of the harness whose calls all ranks take part in.
+// Benchmarks whose calls run on all ranks.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace paraes::mpi {
 
-// Rank 0: rows of the axes with all ranks, distributed in these ways, and beside each with as many
-// threads of rank 0 alone. The other ranks run a Worker meanwhile.
+// On rank 0: for the axes, rows with all ranks in each of these distributions, and beside them rows
+// with the same total number of threads in rank 0 alone. Meanwhile the other ranks run a Worker.
 [[nodiscard]] bench::BenchPlan make_bench_plan(const Ranks& ranks, const bench::Axes& axes,
                                                const std::vector<Distribution>& distributions);
 

@@ -1,4 +1,4 @@
-// Commands that rank 0 gives to the others, and their replies.
+// The commands that rank 0 sends to the other ranks, and their replies.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,25 @@ namespace paraes::mpi {
 
 enum class Task : std::uint64_t {
   quit,     // exit with `exit_status`
-  seal,     // this rank's share of a message, from file to file
-  open,     // likewise
-  compute,  // chunks of a message that rank 0 sends, until `finish`
+  seal,     // encrypt this rank's share of a message, from file to file
+  open,     // decrypt or verify this rank's share of a message
+  compute,  // encrypt or decrypt the chunks that rank 0 sends, until `finish`
   finish,
-  measure,  // a row of bench, see bench_memory.hpp
+  measure,  // run a row of bench: see bench_memory.hpp
 };
 
 struct Command {
   Task task = Task::quit;
   std::uint64_t number = 0;  // counts commands
-  int exit_status = 0;       // of quit
-  int session = 0;           // of measure: the slot of its steps
-  // Of seal, open and compute.
+  int exit_status = 0;       // for quit
+  int session = 0;           // for measure: the slot of its steps
+  // For seal, open and compute.
   Message::Parts parts{};
   bool seals = true;
-  // Of seal and open.
+  // For seal and open.
   std::string source;
-  std::string sink;         // empty: there is none
-  std::string shown;        // what the user calls the sink
+  std::string sink;         // empty: there is no output
+  std::string shown;        // the sink's name in errors
   std::uint64_t inode = 0;  // of the sink
   FileVersion version;      // of the source; its device differs between hosts and is not sent
   bool overlap = true;
@@ -40,7 +40,7 @@ struct Command {
   std::optional<std::uint64_t> length;
 };
 
-// How a command ended, or whether a rank is ready for commands.
+// How a command ended, or whether a rank is ready for commands (then `number` is 0).
 struct Reply {
   enum class Kind : std::uint64_t {
     good,
@@ -57,7 +57,7 @@ struct Reply {
   std::uint64_t number = 0;  // of the command; 0: the rank is ready
   unsigned threads = 1;      // of a rank that is ready: how many it computes with
   std::string text;
-  int code = 0;  // of Kind::io
+  int code = 0;  // errno, for Kind::io
   OpenResult result;
   std::vector<BadRange> bad;
 };
@@ -159,13 +159,13 @@ void serialize(Archive& archive, T& report) {
 // How many threads a rank computes with.
 [[nodiscard]] unsigned threads_of(const Execution& execution);
 
-// Thrown out of a share when another rank has failed. Not an Error: nobody is told of it.
+// Thrown to end this rank's share when another rank has failed. Not an Error: it is not reported.
 struct Stopped {};
 
-// The exception that is being handled, as a reply.
+// The current exception, as a reply. Call it in a catch block.
 [[nodiscard]] Reply reply_of_current_exception() noexcept;
 
-// Throws the error that the reply stands for, with the name of its rank before its text.
+// Throws the error in a reply, with the name of its rank before its text.
 [[noreturn]] void throw_reply(const Reply& reply, const std::string& rank);
 
 }  // namespace paraes::mpi

@@ -31,8 +31,8 @@ namespace paraes::mpi {
 namespace {
 
 constexpr const char* footer = R"(
-Run it under MPI: every rank does a part of each large file. Flags, formats and exit codes are those
-of paraes; `paraes VERB --help` says more.
+Start it with mpirun or srun: the ranks share the work on each large file. Flags, formats and exit
+statuses are those of paraes; `paraes VERB --help` says more.
 
 Examples:
   mpirun -n 4 paraes-mpi encrypt --key-file my.key big.tar
@@ -41,7 +41,7 @@ Examples:
 
 std::string text_of(const Sha256::Digest& digest) { return {digest.begin(), digest.end()}; }
 
-std::string digest_of_program() {
+std::string digest_of_executable() {
   Sha256 hash;
   std::ifstream file("/proc/self/exe", std::ios::binary);
   std::vector<char> buffer(std::size_t{1} << 20);
@@ -52,32 +52,32 @@ std::string digest_of_program() {
   return text_of(hash.digest());
 }
 
-// Only a digest: a flag may have a key.
+// Only a digest is sent: a flag may contain a key.
 std::string digest_of_flags(int argc, char** argv) {
   Sha256 hash;
   for (int i = 1; i < argc; ++i) hash.add(argv[i], std::char_traits<char>::length(argv[i]) + 1);
   return text_of(hash.digest());
 }
 
-// Whether all ranks would do the same; if not, rank 0 says what differs.
+// Whether all ranks have the same executable and the same flags. If not, rank 0 prints an error.
 bool are_alike(const Ranks& ranks, int argc, char** argv) {
-  const auto compare = [&](const std::string& own, const char* what) {
+  const auto compare = [&](const std::string& own, const char* difference) {
     const std::vector<std::string> all = ranks.gather_everywhere(own);
     for (std::size_t i = 1; i < all.size(); ++i) {
       if (all[i] == all[0]) continue;
       if (ranks.is_root()) {
-        cli::say(ranks.name(static_cast<int>(i)) + " " + what +
-                 " rank 0: all ranks need the same program and the same flags");
+        cli::say(ranks.name(static_cast<int>(i)) + " " + difference +
+                 " rank 0: start all ranks with the same executable and the same flags");
       }
       return false;
     }
     return true;
   };
-  return compare(digest_of_program(), "runs another program than") &&
+  return compare(digest_of_executable(), "runs another executable than") &&
          compare(digest_of_flags(argc, argv), "was given other flags than");
 }
 
-// "cuda" alone is the GPU of the rank's place on its host.
+// "cuda" without a number: the ranks of a host take its GPUs in turn.
 std::string own_device(const Ranks& ranks, const std::string& device) {
   if (device != "cuda" && device != "hip" && device != "opencl") return device;
   unsigned count = 0;
@@ -87,62 +87,62 @@ std::string own_device(const Ranks& ranks, const std::string& device) {
   return count == 0 ? device : device + ":" + std::to_string(ranks.local_rank() % count);
 }
 
-class MpiProgram {
+class MpiExecutable {
  public:
-  explicit MpiProgram(const Ranks& ranks) : ranks_(ranks) {}
+  explicit MpiExecutable(const Ranks& ranks) : ranks_(ranks) {}
 
-  // After the verb: if it was not reached on this rank, others may wait for it. Returns what all
-  // exit with.
-  [[nodiscard]] int leave(int status) const {
-    if (took_part_) return status;
+  // Call it after run_app, with its status. If this rank did not reach its verb, the others may be
+  // waiting for it, and get a reply. Returns the exit status of all ranks.
+  [[nodiscard]] int finish(int status) const {
+    if (verb_was_reached_) return status;
     if (ranks_.is_root()) {
       dismiss(ranks_, status);
       return status;
     }
     Reply absent;
     absent.kind = Reply::Kind::other;
-    absent.text = "it could not start, which rank 0 could: its environment differs";
+    absent.text = "it could not start, but rank 0 could: its environment differs";
     ranks_.send(0, Tag::reply, serialized(absent));
     const Execution execution;
     return Worker(ranks_, execution).run();
   }
 
   void add_verbs(CLI::App& app, int& status) {
-    const cli::CryptProgram program = {
+    const cli::CryptOverrides overrides = {
         .add_options =
             [this](CLI::App& verb) {
               verb.add_option("--distribute", distribute_,
-                              "Each rank reads and writes its part (default), or rank 0 sends "
-                              "chunks to the others.")
+                              "Each rank reads and writes its share of a file (default), or rank 0 "
+                              "does, and sends chunks to the others.")
                   ->type_name("shared|scatter")
                   ->group("Execution");
             },
         .run = [this](const cli::CryptOptions& options,
                       cli::Verb verb) { return crypt(options, verb); },
     };
-    cli::add_encrypt(app, status, program);
-    cli::add_decrypt(app, status, program);
-    cli::add_verify(app, status, program);
+    cli::add_encrypt(app, status, overrides);
+    cli::add_decrypt(app, status, overrides);
+    cli::add_verify(app, status, overrides);
     cli::add_bench(
         app, status,
         {.add_options =
              [this](CLI::App& verb) {
-               verb.add_option("--distribute", distributions_,
-                               "Data that is where its rank is, or goes from rank 0 to it and back "
-                               "(default: both).")
+               verb.add_option(
+                       "--distribute", distributions_,
+                       "Each rank has its share of the data, or rank 0 sends it and receives "
+                       "the result (default: both).")
                    ->type_name("shared,scatter")
-                   ->group(
-                       "Axes, each a comma list whose product is the rows; all names every value");
+                   ->group(cli::bench_axes_group);
              },
          .run = [this](const bench::Axes& axes,
                        const bench::Options& options) { return measure(axes, options); }});
   }
 
  private:
-  [[nodiscard]] static Distribution distribution(const std::string& name) {
+  [[nodiscard]] static Distribution parse_distribution(const std::string& name) {
     if (name == "shared") return Distribution::shared;
     if (name == "scatter") return Distribution::scatter;
-    throw InvalidArgument("--distribute " + name + ": it is either shared or scatter");
+    throw InvalidArgument("--distribute is shared or scatter, not '" + name + "'");
   }
 
   [[nodiscard]] static std::vector<std::string> split(const std::string& list) {
@@ -153,22 +153,22 @@ class MpiProgram {
   }
 
   int crypt(const cli::CryptOptions& given, cli::Verb verb) {
-    took_part_ = true;
-    if (ranks_.is_root()) return run_as_root(given, verb);
+    verb_was_reached_ = true;
+    if (ranks_.is_root()) return crypt_as_root(given, verb);
     return run_as_worker([&] {
-      static_cast<void>(distribution(distribute_));
-      return cli::make_plan(options_here(given), verb).execution;
+      static_cast<void>(parse_distribution(distribute_));
+      return cli::make_plan(options_of_rank(given), verb).execution;
     });
   }
 
   int measure(const bench::Axes& axes, const bench::Options& options) {
-    took_part_ = true;
+    verb_was_reached_ = true;
     const auto prepare = [&] {
       if (axes.rivals_named && !axes.rivals.empty()) {
-        throw InvalidArgument("rivals are no MPI programs: paraes bench measures them");
+        throw InvalidArgument("rivals do not run on ranks: measure them with `paraes bench`");
       }
       if (axes.threads.size() > 1 || axes.kernels.size() > 1) {
-        throw InvalidArgument("over ranks, bench takes one kernel and one number of threads");
+        throw InvalidArgument("on ranks, bench takes only one kernel and one number of threads");
       }
       Execution execution;
       execution.threads = axes.threads.front();
@@ -176,36 +176,38 @@ class MpiProgram {
       return execution;
     };
     if (!ranks_.is_root()) return run_as_worker(prepare);
-    return command([&](const Others& others) {
+    return run_as_root([&](const OtherRanks& others) {
       static_cast<void>(prepare());
       others.check();
       std::vector<Distribution> list;
-      for (const std::string& name : split(distributions_)) list.push_back(distribution(name));
+      for (const std::string& name : split(distributions_)) {
+        list.push_back(parse_distribution(name));
+      }
       return bench::run(make_bench_plan(ranks_, axes, list), options, stdout, stderr);
     });
   }
 
-  // The other ranks, when they are ready or have said why not.
-  struct Others {
-    std::vector<unsigned> threads{1};
-    std::optional<Reply> trouble;
-    std::string troubled;
+  // The other ranks, after each has said whether it is ready.
+  struct OtherRanks {
+    std::vector<unsigned> threads{1};  // of all ranks; element 0 is rank 0's
+    std::optional<Reply> failure;      // of the first rank that is not ready
+    std::string failed_rank;
 
     void check() const {
-      if (trouble) throw_reply(*trouble, troubled);
+      if (failure) throw_reply(*failure, failed_rank);
     }
   };
 
-  // Rank 0's part: work(others) returns the exit status, which all exit with.
+  // On rank 0: work(others) returns the exit status of all ranks.
   template <class Work>
-  int command(const Work& work) {
-    Others others;
+  int run_as_root(const Work& work) {
+    OtherRanks others;
     for (int other = 1; other < ranks_.size(); ++other) {
       const auto ready = ranks_.receive(other, Tag::reply).read<Reply>();
       others.threads.push_back(ready.threads);
-      if (ready.kind == Reply::Kind::good || others.trouble) continue;
-      others.trouble = ready;
-      others.troubled = ranks_.name(other);
+      if (ready.kind == Reply::Kind::good || others.failure) continue;
+      others.failure = ready;
+      others.failed_rank = ranks_.name(other);
     }
     int status = cli::exit_failed;
     try {
@@ -217,7 +219,7 @@ class MpiProgram {
     return status;
   }
 
-  // Another rank's: prepare() says how it computes, or throws why it cannot.
+  // On another rank: prepare() returns how this rank computes, or throws why it cannot.
   template <class Prepare>
   int run_as_worker(const Prepare& prepare) {
     Reply ready;
@@ -232,19 +234,20 @@ class MpiProgram {
     return Worker(ranks_, execution).run();
   }
 
-  [[nodiscard]] cli::CryptOptions options_here(const cli::CryptOptions& given) const {
+  [[nodiscard]] cli::CryptOptions options_of_rank(const cli::CryptOptions& given) const {
     cli::CryptOptions options = given;
     options.device = own_device(ranks_, given.device);
-    // Open MPI gives its processes a pseudo-terminal for standard output, whatever mpirun has.
+    // Open MPI gives ranks a pseudo-terminal as standard output, even if mpirun's own is no
+    // terminal.
     options.output.launched = true;
     return options;
   }
 
-  int run_as_root(const cli::CryptOptions& given, cli::Verb verb) {
-    return command([&](Others others) {
-      const Distribution how = distribution(distribute_);
-      const cli::CryptOptions options = options_here(given);
-      // What is wrong here is said as paraes says it.
+  int crypt_as_root(const cli::CryptOptions& given, cli::Verb verb) {
+    return run_as_root([&](OtherRanks others) {
+      const Distribution distribution = parse_distribution(distribute_);
+      const cli::CryptOptions options = options_of_rank(given);
+      // Without a plan, run_batch reports the error as in paraes.
       std::optional<Execution> execution;
       try {
         execution = cli::make_plan(options, verb).execution;
@@ -255,13 +258,13 @@ class MpiProgram {
         others.check();
         others.threads[0] = threads_of(*execution);
       }
-      Root distributor(ranks_, how, others.threads);
+      Root distributor(ranks_, distribution, others.threads);
       return cli::run_batch(options, verb, &distributor);
     });
   }
 
   const Ranks& ranks_;
-  bool took_part_ = false;
+  bool verb_was_reached_ = false;
   std::string distribute_ = "shared";             // of files
   std::string distributions_ = "shared,scatter";  // of bench
 };
@@ -273,12 +276,14 @@ int main(int argc, char** argv) {
   using namespace paraes;
   const mpi::Ranks ranks(&argc, &argv);
   if (!mpi::are_alike(ranks, argc, argv)) return cli::exit_usage;
-  mpi::MpiProgram program(ranks);
-  const int status = cli::run_app(
-      argc, argv,
-      {.name = "paraes-mpi",
-       .what = "Encrypts and decrypts with AES, on all ranks of an MPI job.",
-       .footer = mpi::footer,
-       .add_verbs = [&](CLI::App& app, int& verb_status) { program.add_verbs(app, verb_status); }});
-  return program.leave(status);
+  mpi::MpiExecutable executable(ranks);
+  const int status =
+      cli::run_app(argc, argv,
+                   {.name = "paraes-mpi",
+                    .summary = "Encrypts and decrypts with AES, on all ranks of an MPI job.",
+                    .footer = mpi::footer,
+                    .add_verbs = [&](CLI::App& app, int& verb_status) {
+                      executable.add_verbs(app, verb_status);
+                    }});
+  return executable.finish(status);
 }

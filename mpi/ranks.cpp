@@ -27,10 +27,10 @@ std::vector<int> offsets(const std::vector<int>& sizes) {
 }  // namespace
 
 Ranks::Ranks(int* argc, char*** argv) {
-  // Errors of MPI itself end all ranks, with a message: its default.
+  // MPI's default for its own errors stays: it prints a message and ends all ranks.
   int provided = MPI_THREAD_SINGLE;
   MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
-  any_threads_ = provided == MPI_THREAD_MULTIPLE;
+  has_thread_multiple_ = provided == MPI_THREAD_MULTIPLE;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &size_);
   MPI_Comm host = MPI_COMM_NULL;
@@ -49,18 +49,18 @@ Ranks::Ranks(int* argc, char*** argv) {
   standard_error_ = STDERR_FILENO;
   if (rank_ == 0) return;
   standard_error_ = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-  if (nowhere < 0) return;
-  static_cast<void>(dup2(nowhere, STDOUT_FILENO));
-  static_cast<void>(dup2(nowhere, STDERR_FILENO));
-  close(nowhere);
+  const int null_device = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (null_device < 0) return;
+  static_cast<void>(dup2(null_device, STDOUT_FILENO));
+  static_cast<void>(dup2(null_device, STDERR_FILENO));
+  close(null_device);
 }
 
 Ranks::~Ranks() {
-  // What nobody waits for any more (that a rank has stopped, how far it came) has to be taken all
-  // the same: MPICH complains of it on standard output.
+  // Receive stop and progress messages that arrived too late: otherwise MPICH prints complaints
+  // about them on standard output.
   MPI_Barrier(MPI_COMM_WORLD);
-  for (int looks = 0; looks < 20; ++looks) {
+  for (int polls = 0; polls < 20; ++polls) {
     int found = 0;
     MPI_Message message = MPI_MESSAGE_NULL;
     MPI_Status status;
@@ -73,7 +73,7 @@ Ranks::~Ranks() {
     MPI_Get_count(&status, MPI_BYTE, &size);
     Serializer bytes(static_cast<std::size_t>(size));
     MPI_Mrecv(bytes.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE);
-    looks = 0;
+    polls = 0;
   }
   MPI_Finalize();
 }
@@ -136,13 +136,13 @@ std::optional<Ranks::Received> Ranks::poll(int from, Tag tag, int slot) const {
 std::optional<Ranks::Received> Ranks::wait(int from, Tag tag, int slot,
                                            const std::function<bool()>& meanwhile) const {
   using namespace std::chrono_literals;
-  for (int looks = 0;; ++looks) {
+  for (int polls = 0;; ++polls) {
     if (auto received = poll(from, tag, slot)) return received;
     if (meanwhile && !meanwhile()) return std::nullopt;
-    if (looks < 50) {
+    if (polls < 50) {
       sched_yield();
     } else {
-      std::this_thread::sleep_for(looks < 2000 ? 50us : 1000us);
+      std::this_thread::sleep_for(polls < 2000 ? 50us : 1000us);
     }
   }
 }
@@ -152,7 +152,8 @@ Serializer Ranks::receive(int from, Tag tag, int slot) const {
 }
 
 Serializer Ranks::receive_soon(int from, Tag tag, int slot) const {
-  // Longer than between two calls, and short beside a sample, whose cores it would take.
+  // Longer than the time between two calls, but short compared with a sample: spinning takes a
+  // core.
   constexpr auto patience = std::chrono::microseconds(300);
   const auto start = std::chrono::steady_clock::now();
   for (;;) {
@@ -176,7 +177,7 @@ void Ranks::gather(const std::uint8_t* own, const std::vector<int>& sizes,
               MPI_BYTE, 0, MPI_COMM_WORLD);
 }
 
-void Ranks::complain(const std::string& text) const {
+void Ranks::print_error(const std::string& text) const {
   const std::string line = "paraes: " + name(rank_) + ": " + text + "\n";
   static_cast<void>(!write(standard_error_, line.data(), line.size()));
 }

@@ -17,10 +17,10 @@ namespace {
 using cli::Clock;
 using cli::nanoseconds_since;
 
-// The other ranks compare it with that of the file that they open.
+// The other ranks compare it with the version of the file that they open.
 FileVersion version_of(const Source& source) {
   const auto* file = dynamic_cast<const FileSource*>(&source);
-  if (file == nullptr) throw Error("ranks share files, and nothing else");
+  if (file == nullptr) throw Error("ranks can only share files");
   return file->version();
 }
 
@@ -33,21 +33,21 @@ class Root::Progress {
            const std::function<void(std::uint64_t)>& report)
       : ranks_(ranks), number_(number), report_(report) {}
 
-  // This rank has done so much.
-  void own(std::uint64_t done) {
+  // Records that this rank has done `done` bytes.
+  void set_own(std::uint64_t done) {
     own_ = done;
-    look();
+    receive();
   }
 
-  // Reads the reports of the others.
-  void look() {
+  // Receives the reports of the other ranks.
+  void receive() {
     while (auto received = ranks_.poll(Ranks::any_rank, Tag::progress)) {
       const auto report = received->message.read<ProgressReport>();
       if (report.command == number_) others_ += report.bytes;
     }
-    if (report_ && own_ + others_ != told_) {
-      told_ = own_ + others_;
-      report_(told_);
+    if (report_ && own_ + others_ != reported_) {
+      reported_ = own_ + others_;
+      report_(reported_);
     }
     while (auto received = ranks_.poll(Ranks::any_rank, Tag::stop)) {
       if (received->message.read<Stop>().command == number_) stopped_ = true;
@@ -61,7 +61,7 @@ class Root::Progress {
   const std::function<void(std::uint64_t)>& report_;
   std::uint64_t own_ = 0;
   std::uint64_t others_ = 0;
-  std::uint64_t told_ = 0;
+  std::uint64_t reported_ = 0;
   bool stopped_ = false;
 };
 
@@ -92,7 +92,7 @@ std::vector<Reply> Root::collect(std::uint64_t number, Progress* progress, bool 
   for (int other = 1; other < ranks_.size(); ++other) {
     for (;;) {
       auto received = ranks_.wait(other, Tag::reply, 0, [&] {
-        if (progress != nullptr) progress->look();
+        if (progress != nullptr) progress->receive();
         return true;
       });
       auto reply = received->message.read<Reply>();
@@ -119,7 +119,7 @@ OpenResult Root::share(const Command& command, const OpenOptions& options, const
   if (options.salvage != nullptr) own.salvage = &bad;
   own.share = {.index = 0, .count = static_cast<unsigned>(ranks_.size())};
   own.progress = [&](std::uint64_t done) {
-    progress.own(done);
+    progress.set_own(done);
     if (progress.stopped()) throw Stopped();
   };
   OpenResult result;
@@ -127,7 +127,7 @@ OpenResult Root::share(const Command& command, const OpenOptions& options, const
     result = work(own);
   } catch (const Stopped&) {
     static_cast<void>(collect(command.number, &progress, false));
-    throw Error("a rank has stopped, and did not say why");
+    throw Error("a rank stopped without reporting an error");
   } catch (...) {
     ranks_.send_to_others(Tag::stop, serialized(Stop{command.number}));
     static_cast<void>(collect(command.number, &progress, true));
@@ -140,7 +140,7 @@ OpenResult Root::share(const Command& command, const OpenOptions& options, const
     result.times += reply.result.times;
     bad.insert(bad.end(), reply.bad.begin(), reply.bad.end());
   }
-  progress.look();
+  progress.receive();
   if (options.salvage != nullptr) *options.salvage = std::move(bad);
   return result;
 }
@@ -148,17 +148,17 @@ OpenResult Root::share(const Command& command, const OpenOptions& options, const
 template <class Work>
 OpenResult Root::scatter(Command command, const Message& message, const OpenOptions& options,
                          const Work& work) {
-  if (!ranks_.any_threads()) {
+  if (!ranks_.has_thread_multiple()) {
     throw Unavailable(
-        "this MPI gives its threads no access (MPI_THREAD_MULTIPLE), which --distribute scatter "
-        "and pipes need");
+        "this MPI does not allow calls from several threads at once (MPI_THREAD_MULTIPLE), which "
+        "--distribute scatter and pipes need");
   }
   command.seals = command.task == Task::seal;
   command.task = Task::compute;
   command.source.clear();
   command.sink.clear();
   send_to_all(command);
-  // Workers: this rank's threads, then the slots of the others.
+  // Workers are this rank's threads, then the slots of the other ranks.
   struct Slot {
     int rank;
     int number;
@@ -173,18 +173,18 @@ OpenResult Root::scatter(Command command, const Message& message, const OpenOpti
   std::atomic<std::uint64_t> fetching = 0;
   OpenOptions own = options;
   own.workers = static_cast<unsigned>(slots.size());
-  own.compute = [&](unsigned worker, std::span<SegmentCipher::Segment> run) {
+  own.compute = [&](unsigned worker, std::span<SegmentCipher::Segment> segments) {
     const Slot slot = slots.at(worker);
     const Clock::time_point start = Clock::now();
     if (slot.rank == 0) {
-      message.cipher().crypt(command.seals ? Direction::encrypt : Direction::decrypt, run);
+      message.cipher().crypt(command.seals ? Direction::encrypt : Direction::decrypt, segments);
       computing += nanoseconds_since(start);
       return;
     }
-    ranks_.send(slot.rank, Tag::chunk, serialized_chunk(run), slot.number);
+    ranks_.send(slot.rank, Tag::chunk, serialized_chunk(segments), slot.number);
     const Clock::time_point sent = Clock::now();
     const Serializer result = ranks_.receive(slot.rank, Tag::chunk_result, slot.number);
-    const std::uint64_t kernel = take_result(result, run);
+    const std::uint64_t kernel = take_result(result, segments);
     sending += nanoseconds_since(start) - nanoseconds_since(sent);
     computing += kernel;
     const std::uint64_t waited = nanoseconds_since(sent);

@@ -1,4 +1,4 @@
-// Rank 0: carries messages with all ranks.
+// Rank 0: transfers messages with the help of the other ranks.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 namespace paraes::mpi {
 
 enum class Distribution {
-  shared,   // every rank reads and writes its share of the files
+  shared,   // every rank reads and writes its share of a file
   scatter,  // rank 0 reads and writes, and sends chunks to the others
 };
 
 class Root : public cli::Distributor {
  public:
-  // threads: of every rank, as they said.
+  // `threads`: the number of threads of each rank.
   Root(const Ranks& ranks, Distribution distribution, std::vector<unsigned> threads)
       : ranks_(ranks), distribution_(distribution), threads_(std::move(threads)) {}
 
@@ -35,13 +35,13 @@ class Root : public cli::Distributor {
 
   [[nodiscard]] Command new_command(Task task, const Message& message, const Names& names);
   void send_to_all(const Command& command) const;
-  // The replies of all other ranks. Throws the first that is an error, unless `quiet`.
+  // Waits for the replies of all other ranks. Throws the first error among them, unless `quiet`.
   std::vector<Reply> collect(std::uint64_t number, Progress* progress, bool quiet) const;
-  // Runs work(options) as this rank's share of `command`, and adds the others' replies to its
-  // result.
+  // Sends `command` to the other ranks, calls work(options) for this rank's share, and adds the
+  // results of all.
   template <class Work>
   OpenResult share(const Command& command, const OpenOptions& options, const Work& work);
-  // Runs work(options) with the other ranks computing.
+  // Calls work(options) with options that let the other ranks compute chunks.
   template <class Work>
   OpenResult scatter(Command command, const Message& message, const OpenOptions& options,
                      const Work& work);
@@ -52,7 +52,7 @@ class Root : public cli::Distributor {
   std::uint64_t number_ = 0;  // of the last command
 };
 
-// Ends the other ranks' work; they exit with `status`.
+// Tells the other ranks to exit with `status`.
 void dismiss(const Ranks& ranks, int status);
 
 }  // namespace paraes::mpi

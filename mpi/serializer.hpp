@@ -1,12 +1,12 @@
-// Turns structures into the bytes that ranks send each other, and back.
+// Turns structures into the bytes of messages between ranks, and back.
 //
-// Each structure that travels has one function
+// Each structure that is sent has one function
 //
 //   template <class Archive, MaybeConst<Thing> T>
 //   void serialize(Archive& archive, T& thing) { archive(thing.field, thing.other); }
 //
-// which both archives walk: Writer appends each field, Reader assigns each. Numbers take 8 bytes,
-// little-endian; texts, byte strings and lists begin with their size.
+// that serves both archives: a Writer appends each field, a Reader assigns each. Numbers take 8
+// bytes, little-endian; texts, byte strings and lists begin with their size.
 #pragma once
 
 #include <algorithm>
@@ -30,12 +30,13 @@ namespace paraes::mpi {
 template <class T, class Thing>
 concept MaybeConst = std::same_as<std::remove_const_t<T>, Thing>;
 
-// Each enumeration that travels specialises it. `last` is its largest value, where values count
-// from 0; `unexpected` is the error for a larger one.
+// Specialised for each enumeration that is sent. `last` is its largest value (values count from 0),
+// and `unexpected` the error for a larger one.
 template <class Enum>
 struct EnumTraits;
 
-// Appends fields at an address, where there is room for them; without one it counts their bytes.
+// Appends fields at an address, which must have room for them. With a null pointer, only counts
+// their bytes.
 class Writer {
  public:
   explicit Writer(std::uint8_t* out) : out_(out) {}
@@ -98,8 +99,8 @@ class Writer {
   std::size_t bytes_ = 0;
 };
 
-// Assigns fields from bytes. Throws Error behind the end, and for a value that the field cannot
-// have.
+// Assigns fields from bytes. Throws Error if the bytes end too early, and for a value that the
+// field cannot have.
 class Reader {
  public:
   explicit Reader(Bytes data) : data_(data) {}
@@ -135,7 +136,7 @@ class Reader {
     }
     value = static_cast<Enum>(number);
   }
-  // A view of the bytes that are read.
+  // The result is a view of the message.
   void get(Bytes& bytes) { bytes = take(next_number()); }
   void get(std::vector<std::uint8_t>& bytes) {
     const Bytes taken = take(next_number());
@@ -169,8 +170,8 @@ class Reader {
   requires std::is_class_v<T>
   void get(T& thing) { serialize(*this, thing); }
 
-  [[noreturn]] static void fail(const char* what) {
-    throw Error(std::string("a message between ranks: ") + what);
+  [[noreturn]] static void fail(const char* problem) {
+    throw Error(std::string("a message between ranks: ") + problem);
   }
   [[nodiscard]] std::uint64_t next_number() {
     const Bytes bytes = take(8);
@@ -188,11 +189,12 @@ class Reader {
   Bytes data_;
 };
 
-// The bytes of one message between ranks. They may hold keys, and are wiped when it goes.
+// The bytes of one message between ranks. The destructor zeroises them, because they may contain
+// keys.
 class Serializer {
  public:
   Serializer() = default;
-  // For `size` bytes that are yet to be received.
+  // Makes room for `size` bytes that will be received.
   explicit Serializer(std::size_t size)
       : data_(std::make_unique_for_overwrite<std::uint8_t[]>(size)), size_(size) {}
   ~Serializer() { secure_zero(data_.get(), size_); }
@@ -206,8 +208,8 @@ class Serializer {
   [[nodiscard]] const std::uint8_t* data() const noexcept { return data_.get(); }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  // The structure whose bytes these are. Its fields of type Bytes are views of them. Throws Error
-  // for bytes that are no T, or more than one.
+  // Decodes a structure. Its fields of type Bytes are views of this object. Throws Error unless the
+  // bytes are exactly one T.
   template <class T>
   [[nodiscard]] T read() const {
     Reader reader(Bytes(data(), size()));

@@ -21,10 +21,10 @@ namespace {
 using cli::Clock;
 using cli::nanoseconds_since;
 
-// Tells rank 0 of the progress no more often than this.
+// The shortest time between two progress reports to rank 0.
 constexpr auto report_interval = std::chrono::milliseconds(100);
 
-constexpr const char* advice = "; the ranks need one file system (or --distribute scatter)";
+constexpr const char* advice = "; all ranks need the same file system, or --distribute scatter";
 
 FileSource open_source(const std::string& path) {
   try {
@@ -34,8 +34,8 @@ FileSource open_source(const std::string& path) {
   }
 }
 
-// Throws IoError unless `source` is what rank 0 has under its name: a folder on the way may be
-// another one here, or have been swapped since.
+// Throws IoError unless `source` is the file that rank 0 opened: on this host, the path may lead to
+// another file, or the file may have been replaced since.
 void check_same(const FileSource& source, const Command& command) {
   if (source.size() != command.version.size) {
     throw IoError(command.source + " has " + std::to_string(source.size()) + " bytes here and " +
@@ -49,7 +49,7 @@ void check_same(const FileSource& source, const Command& command) {
   throw IoError(command.source + " is another file than on rank 0, or it has changed" + advice, 0);
 }
 
-// Whether the system gives a thread for `body`.
+// Starts a thread that runs `body`. Returns false if the system cannot start one.
 template <class Body>
 bool start(std::vector<std::thread>& threads, const Body& body) {
   try {
@@ -97,8 +97,8 @@ Command Worker::next_command() const {
   try {
     return ranks_.receive(0, Tag::command).read<Command>();
   } catch (const std::exception& error) {
-    // Rank 0 would wait for the reply to a command that has no number here.
-    ranks_.complain(error.what());
+    // The number of the command is unknown, so rank 0 would wait for its reply for ever.
+    ranks_.print_error(error.what());
     ranks_.abort(1);
   }
 }
@@ -123,7 +123,7 @@ void Worker::share(Command& command, Reply& reply) const {
   options.share = {.index = static_cast<unsigned>(ranks_.rank()),
                    .count = static_cast<unsigned>(ranks_.size())};
   if (command.salvages) options.salvage = &reply.bad;
-  std::uint64_t told = 0;
+  std::uint64_t reported = 0;
   Clock::time_point last = Clock::now();
   options.progress = [&](std::uint64_t done) {
     while (auto received = ranks_.poll(Ranks::any_rank, Tag::stop)) {
@@ -131,7 +131,7 @@ void Worker::share(Command& command, Reply& reply) const {
     }
     if (Clock::now() - last < report_interval) return;
     last = Clock::now();
-    const ProgressReport report{command.number, done - std::exchange(told, done)};
+    const ProgressReport report{command.number, done - std::exchange(reported, done)};
     ranks_.send(0, Tag::progress, serialized(report));
   };
   if (command.task == Task::seal) {
@@ -140,44 +140,48 @@ void Worker::share(Command& command, Reply& reply) const {
   } else {
     reply.result = open_message(source, message, sink ? &*sink : nullptr, options);
   }
-  // Rank 0's host sees what it holds itself; other hosts have to hand theirs over.
+  // On rank 0's host, the commit of rank 0 is enough. Other hosts must write back their own caches.
   if (sink && ranks_.host(ranks_.rank()) != ranks_.host(0)) sink->commit();
 }
 
-// Rows of bench are there side by side, each until rank 0 ends it.
+// Several rows of bench can be set up at once. Each has a thread here until rank 0 ends its
+// session.
 void Worker::measure(int session) {
-  const auto serve = [this, session](const std::string& trouble) {
+  const auto run_session = [this, session](const std::string& error_text) {
     try {
-      serve_measurement(ranks_, session, trouble);
+      measure_on_worker(ranks_, session, error_text);
     } catch (const std::exception& error) {
-      ranks_.complain(error.what());
+      ranks_.print_error(error.what());
       ranks_.abort(1);
     }
   };
-  // Without a thread the row is refused, and rank 0 ends it at once.
-  if (!start(sessions_, [serve] { serve({}); })) serve("no thread can be started for this row");
+  // Without a thread, rank 0 skips the row and ends the session at once.
+  if (!start(sessions_, [run_session] { run_session({}); })) {
+    run_session("no thread can be started for this row");
+  }
 }
 
-// Computes chunks until rank 0 has had enough.
+// Computes chunks until rank 0 sends Task::finish.
 void Worker::compute(Command& command) const {
   const Message message(std::move(command.parts), execution_);
-  // Rank 0 uses as many slots, whatever number of threads can be started here.
+  // Rank 0 uses this number of slots, even if fewer threads can be started here.
   const unsigned count = threads_of(execution_);
   const unsigned slots = chunks_per_thread * count;
   std::atomic<bool> ended = false;
-  // One of `step` threads has every step-th slot.
+  // `step` threads share the slots: thread number `thread` has every step-th slot from there on.
   const auto work = [&](unsigned thread, unsigned step, const std::function<bool()>& over) {
     for (unsigned slot = thread; !over(); slot = slot + step < slots ? slot + step : thread) {
       const auto number = static_cast<int>(slot);
-      unsigned looks = 0;
-      auto received = ranks_.wait(0, Tag::chunk, number, [&] { return ++looks < 2 && !ended; });
+      unsigned polls = 0;
+      auto received = ranks_.wait(0, Tag::chunk, number, [&] { return ++polls < 2 && !ended; });
       if (!received) {
         if (slot == thread) std::this_thread::sleep_for(std::chrono::microseconds(50));
         continue;
       }
       HeldChunk chunk(received->message, command.seals);
       const Clock::time_point begin = Clock::now();
-      message.cipher().crypt(command.seals ? Direction::encrypt : Direction::decrypt, chunk.run());
+      message.cipher().crypt(command.seals ? Direction::encrypt : Direction::decrypt,
+                             chunk.segments());
       ranks_.send(0, Tag::chunk_result, chunk.serialized_result(nanoseconds_since(begin)), number);
     }
   };
@@ -186,8 +190,8 @@ void Worker::compute(Command& command) const {
     try {
       work(thread, step, over);
     } catch (const std::exception& error) {
-      // Rank 0 waits for this chunk, and for no other reply.
-      ranks_.complain(error.what());
+      // Rank 0 waits for the result of this chunk: an error reply would not reach it.
+      ranks_.print_error(error.what());
       ranks_.abort(1);
     }
   };

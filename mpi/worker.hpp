@@ -1,4 +1,4 @@
-// All ranks but 0: they carry out the commands of rank 0.
+// The ranks other than 0: they execute the commands of rank 0.
 #pragma once
 
 #include <thread>
@@ -15,8 +15,8 @@ class Worker {
   // Keeps references to its arguments. `execution`: how this rank computes.
   Worker(const Ranks& ranks, const Execution& execution) : ranks_(ranks), execution_(execution) {}
 
-  // Carries out commands until Task::quit, and returns the exit status of that. What another rank
-  // sends and this one cannot read ends all ranks.
+  // Executes commands until Task::quit, and returns the exit status of that command. Ends all ranks
+  // if it receives a message that it cannot decode.
   [[nodiscard]] int run();
 
  private:
@@ -27,7 +27,7 @@ class Worker {
 
   const Ranks& ranks_;
   const Execution& execution_;
-  std::vector<std::thread> sessions_;  // of measurements
+  std::vector<std::thread> sessions_;  // one for each row that is measured
 };
 
 }  // namespace paraes::mpi

@@ -236,7 +236,7 @@ class Passphrases(Case):
                        says="empty")
         self.write("p", bytes(70000))
         self.fails(2, "encrypt", *SALTED, "--passphrase-file", "p", "-", stdin=b"x",
-                   says="no passphrase")
+                   says="too many for a passphrase")
 
     def test_passphrase_flags_are_required_without_a_terminal(self):
         self.fails(2, "encrypt", *SALTED, "-", stdin=b"x", says=["terminal", "--passphrase-file"],

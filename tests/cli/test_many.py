@@ -130,12 +130,12 @@ class SeveralFiles(FolderCase):
 
     def test_folders_need_r_and_standard_input_must_be_the_only_input(self):
         self.make({"t/a": b"1", "b": b"2"})
-        self.assertIn("-r takes folders", self.summary("encrypt", *KEY, "t", "b", status=3))
+        self.assertIn("use -r to process", self.summary("encrypt", *KEY, "t", "b", status=3))
         self.fails(2, "encrypt", *KEY, "t", says="folder")
-        self.fails(2, "encrypt", *KEY, "-c", "b", "b", says="-o names a folder")
+        self.fails(2, "encrypt", *KEY, "-c", "b", "b", says="name a folder with -o")
         self.fails(2, "encrypt", *KEY, "-", "b", says="only input")
         self.fails(2, "encrypt", "-r", *KEY, "-", says="only input")
-        self.fails(2, "encrypt", *KEY, "-o", "b", "t/a", "b", says="no folder")
+        self.fails(2, "encrypt", *KEY, "-o", "b", "t/a", "b", says="not a folder")
 
     def test_scrypt_runs_once_for_all_files(self):
         self.make({str(i): pattern(i) for i in range(20)})
@@ -192,7 +192,7 @@ class OutputFolders(FolderCase):
         for flags in ([], ["-f"], ["-f"]):
             text = self.summary("encrypt", "-r", *flags, *KEY, "-o", "s/backup", ".")
             self.assertIn("2 files encrypted", text)
-            self.assertEqual("skipped the folder of the outputs" in text, flags != [])
+            self.assertEqual("skipped the output folder" in text, flags != [])
             self.assertEqual(sorted(os.listdir(self.path("s/backup"))), ["a.paes", "empty", "s"])
             self.assertEqual(os.listdir(self.path("s/backup/s")), ["b.paes"])
 

@@ -187,7 +187,7 @@ class Temporaries(Case):
             self.write("t/" + name, b"x")
         done = self.run_paraes("encrypt", "-r", "--key-file", "k", "t")
         self.assertIn(b"2 files encrypted", done.stderr)
-        self.assertIn(b"skipped 1 temporary of another run", done.stderr)
+        self.assertIn(b"skipped 1 temporary file of another run", done.stderr)
         self.assertIn("b.paraes-tmp.paes", os.listdir(self.path("t")))
 
 

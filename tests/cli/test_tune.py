@@ -63,7 +63,7 @@ class AutoKernel(ProfileCase):
         report, lines = self.encrypt("-v")
         self.assertEqual((report["device"], report["kernel"]), ("cpu", slow))
         self.assertIn(f"kernel {slow}", lines[0])
-        self.assertIn("by the profile the soonest for 1.0 MiB, 0.0105 s", lines[0])
+        self.assertIn("the fastest for 1.0 MiB according to the profile, 0.0105 s", lines[0])
 
     def test_auto_kernel_depends_on_the_size_of_the_input(self):
         first, second = self.constant[0], self.constant[-1]
@@ -104,14 +104,14 @@ class AutoKernel(ProfileCase):
         slow = self.constant[-1]
         self.profile["rates"].append(self.rate("cpu", slow, 2e9))
         for profile, says in (
-                (changed(version="0.0.1"), "it is of version 0.0.1"),
+                (changed(version="0.0.1"), "it was measured with version 0.0.1"),
                 (changed(cpu={**cpu, "model": "abacus"}), "another CPU, abacus"),
                 (changed(cpu={**cpu, "features": ["sse2"]}), "other features"),
-                (changed(cpu={**cpu, "cores": 1000}), "it is of 1000 cores"),
+                (changed(cpu={**cpu, "cores": 1000}), "it was measured with 1000 cores"),
                 (changed(schema=2), "its schema is not 1"),
                 (changed(rates=[{"device": "cpu"}]), "'kernel' is missing"),
-                (changed(rates=[self.rate("cpu", slow, 0)]), "not above zero"),
-                (changed(devices=3), "'devices' is missing or of another kind"),
+                (changed(rates=[self.rate("cpu", slow, 0)]), "must be above zero"),
+                (changed(devices=3), "'devices' is missing or has a wrong type"),
                 ([], "not a JSON object")):
             with self.subTest(says=says):
                 self.store(profile)
@@ -119,7 +119,7 @@ class AutoKernel(ProfileCase):
                 report, lines = self.encrypt()
                 self.assertEqual(report["kernel"], self.constant[0])
                 self.assertEqual(len(lines), 1, lines)
-                self.assertIn("is left aside: ", lines[0])
+                self.assertIn("is ignored: ", lines[0])
                 self.assertIn(says, lines[0])
                 self.assertEqual(self.encrypt("-q")[1], [])
         self.write("profile", b"{\"schema\": 1,")
@@ -192,7 +192,7 @@ class AutoGpu(ProfileCase):
                 self.assertIn("(-59)", report["fallback"])
                 self.assertEqual((report["status"], report["exit"]), ("ok", 0))
                 self.assertEqual(len(lines), 1, lines)
-                self.assertIn("opencl:0 failed, and the CPU does what is left: ", lines[0])
+                self.assertIn("opencl:0 failed, and the CPU does the rest: ", lines[0])
                 report, lines = self.encrypt("-q", env=shim)
                 self.assertIsNotNone(report["fallback"])
                 self.assertEqual(lines, [])
@@ -270,12 +270,12 @@ class Tune(ProfileCase):
         self.store()
         done = self.run_paraes("tune", "--show", env=self.env)
         self.assertEqual(done.returncode, 0)
-        self.assertIn(b"leaves it aside: it is of version 0.0.1", done.stderr)
+        self.assertIn(b"ignores it: it was measured with version 0.0.1", done.stderr)
 
     def test_tune_reports_bad_profiles_flags_and_outputs(self):
         self.fails(1, "tune", "--show", env=self.env, says="`paraes tune` makes it")
         self.write("profile", b"[]")
-        self.fails(1, "tune", "--show", env=self.env, says="is no profile")
+        self.fails(1, "tune", "--show", env=self.env, says="is not a profile")
         self.fails(2, "tune", "--seconds", "0", env=self.env, says="--seconds")
         self.fails(2, "tune", env={"PARAES_PROFILE": "none"}, says="-o")
         self.write("file", b"")

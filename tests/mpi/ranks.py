@@ -1,8 +1,9 @@
-"""What the tests of paraes-mpi share, beside tests/cli/support.py.
+"""Helpers for the tests of paraes-mpi, in addition to tests/cli/support.py.
 
-PARAES_BIN is paraes, to which everything is compared; PARAES_MPI is paraes-mpi, and PARAES_MPIRUN the
-command that starts ranks of it. PARAES_RESEAL names a program that encrypts with a given salt in one
-process; what needs it is skipped without. The tests work in memory, where there is a /dev/shm."""
+PARAES_BIN is paraes, whose results are the expected ones. PARAES_MPI is paraes-mpi, and
+PARAES_MPIRUN the command that starts its ranks. PARAES_RESEAL names an executable that encrypts
+with a given salt in one process; without it, the tests that need it are skipped. The tests use
+/dev/shm if it exists."""
 
 import os
 import pathlib
@@ -25,8 +26,8 @@ from support import BIN, DEADLINE, KEYS, Case, pattern, restore_signals
 PROGRAM = os.environ.get("PARAES_MPI", "")
 LAUNCHER = shlex.split(os.environ.get("PARAES_MPIRUN", ""))
 if not os.access(PROGRAM, os.X_OK) or not LAUNCHER:
-    raise SystemExit(f"PARAES_MPI={PROGRAM!r} is not the paraes-mpi program, or PARAES_MPIRUN is "
-                     "empty; ctest sets them")
+    raise SystemExit(f"PARAES_MPI={PROGRAM!r} is not the executable paraes-mpi, or PARAES_MPIRUN "
+                     "is empty; run the tests with ctest, which sets both")
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 LONG = os.environ.get("PARAES_MPI_LONG", "0") not in ("", "0")
@@ -37,19 +38,20 @@ RANKS = (1, 2, 3, 4, 7)
 SHARED = ["--distribute", "shared"]
 SCATTER = ["--distribute", "scatter"]
 WAYS = (SHARED, SCATTER)
-# A kernel that takes its time: what is done to a run is to fall between the first byte and the last.
+# A slow kernel, so that a fault hits the run between its first byte and its last.
 SLOW = ["--kernel", "reference", "-T", "1"]
-LIMIT = 10  # seconds from a fault to the end of all ranks
+LIMIT = 10  # seconds within which all ranks must end after a fault
 MARK = "RANKS_OF_TEST"
 
-# As root, in a container, more ranks than cores; and without looking for a network or a batch
-# system, which takes longer than the runs. Both names of what Open MPI 5 has under a new one.
+# Allows root and more ranks than cores, as containers need it. Skips the search for networks and
+# batch systems, which takes longer than the runs. Open MPI 5 has renamed some of these variables:
+# both names are here.
 OPEN_MPI_ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
     "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,vader", "OMPI_MCA_plm": "isolated",
     "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
-    # Between the first rank that ends with an error and SIGKILL for all others; a second by default.
+    # The delay from the first rank that fails to SIGKILL for the others; one second by default.
     "OMPI_MCA_odls_base_sigkill_timeout": "0",
     "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
@@ -61,14 +63,14 @@ OPEN_MPI = re.search(rb"Open MPI|OpenRTE|open-mpi", subprocess.run(
 
 
 def environment(**more):
-    """As of the tests of the command line, with a mark by which `ranks_of` knows its processes."""
+    """The environment of support.py, with a mark by which processes_of finds the processes."""
     sets = {**(OPEN_MPI_ENVIRONMENT if OPEN_MPI else {}), MARK: uuid.uuid4().hex, **more}
-    # What the session was given for other hosts than these does not hold here.
+    # Slurm's variables describe the surrounding job, and would mislead the launcher.
     return {k: v for k, v in support.environment(**sets).items() if not k.startswith("SLURM_")}
 
 
 def processes_of(env):
-    """The processes that were started with `env`: {pid: their environment}."""
+    """The processes that were started with `env`, as {pid: environment}."""
     mark = f"{MARK}={env[MARK]}".encode()
     found = {}
     for entry in os.listdir("/proc"):
@@ -83,7 +85,7 @@ def processes_of(env):
 
 
 def ranks_of(env, program=PROGRAM):
-    """The ranks of a run that have begun, by their number: {rank: pid}."""
+    """The ranks of a run that have started, as {rank: pid}."""
     found = {}
     for pid, its in processes_of(env).items():
         rank = its.get(b"OMPI_COMM_WORLD_RANK", its.get(b"PMIX_RANK", its.get(b"PMI_RANK")))
@@ -105,14 +107,14 @@ def kill_all(env):
 
 
 def shared_memory():
-    """What MPI libraries have there; a rank that is killed cannot remove its own."""
+    """The files of MPI libraries in /dev/shm. A killed rank cannot remove its own."""
     return set(pathlib.Path("/dev/shm").glob("mpich_shar_tmp*")) | set(
         pathlib.Path("/dev/shm").glob("ucx_shm_posix_*")) | set(
         pathlib.Path("/dev/shm").glob("vader_segment*"))
 
 
 def remove_shared_memory(before):
-    """What is there since `before` and nobody has open."""
+    """Removes files that are newer than the set `before` and that no process has mapped."""
     used = set()
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -127,14 +129,14 @@ def remove_shared_memory(before):
 
 
 def messages(text):
-    """The lines of paraes-mpi on standard error, less notes; those of the launcher left out."""
+    """The error lines of paraes-mpi: no notes, no warnings, no lines of the launcher."""
     return [line for line in text.decode(errors="replace").splitlines()
             if line.startswith("paraes")
             and not line.split(": ", 1)[-1].startswith(("note:", "warning:"))]
 
 
 class MpiCase(Case):
-    """An empty folder with a key. `prefix` is a command that the launcher runs under."""
+    """A test in a folder that contains two keys. `prefix` is a command that runs the launcher."""
 
     prefix = ()
 
@@ -143,7 +145,7 @@ class MpiCase(Case):
         self.addCleanup(shutil.rmtree, above, ignore_errors=True)
         self.dir = above / "files"
         self.dir.mkdir()
-        # For the launcher, which leaves there what it was killed over.
+        # The launcher's TMPDIR: a killed launcher leaves files behind.
         self.scratch = above / "scratch"
         self.scratch.mkdir()
         self.write("k", KEYS[256])
@@ -156,7 +158,7 @@ class MpiCase(Case):
         return [*self.prefix, *LAUNCHER, "-n", str(ranks), program, *map(str, args)]
 
     def finish(self, command, stdin=None, env=None, limit=DEADLINE, **kwargs):
-        """Runs a command to its end and all that it started; fails if that takes too long."""
+        """Runs a command to its end. After `limit` seconds, kills all its processes and fails."""
         env = self.environment(**(env or {}))
         source = {"stdin": subprocess.DEVNULL} if stdin is None else {"stdin": subprocess.PIPE}
         process = subprocess.Popen(command, cwd=self.dir, env=env, stdout=subprocess.PIPE,
@@ -167,26 +169,26 @@ class MpiCase(Case):
         except subprocess.TimeoutExpired:
             kill_all(env)
             out, err = process.communicate()
-            self.fail(f"no end within {limit} s: {command}\n{out[-2000:]}\n{err.decode()}")
+            self.fail(f"still running after {limit} s: {command}\n{out[-2000:]}\n{err.decode()}")
         return subprocess.CompletedProcess(command, process.returncode, out, err)
 
     def run_mpi(self, ranks, *args, **kwargs):
         return self.finish(self.command(ranks, *args), **kwargs)
 
     def at_work(self, command):
-        """Starts a run and returns it when its ranks are at work."""
+        """Starts a run, and returns it once its ranks are working."""
         run = Running(self, command)
         self.wait_for(run.at_work, "ranks at work")
         return run
 
     def mpi(self, ranks, *args, **kwargs):
-        """Runs it, expects success and returns standard output."""
+        """Runs paraes-mpi, expects success and returns standard output."""
         done = self.run_mpi(ranks, *args, **kwargs)
         self.assertEqual(done.returncode, 0, (args, done.stderr.decode()))
         return done.stdout
 
     def mpi_fails(self, status, ranks, *args, says=(), **kwargs):
-        """Runs it, expects `status` and one error line with all of `says` in it."""
+        """Runs paraes-mpi, expects `status` and one error line that contains all of `says`."""
         return self.failed(self.run_mpi(ranks, *args, **kwargs), status, says)
 
     def failed(self, done, status, says=()):
@@ -199,14 +201,14 @@ class MpiCase(Case):
         return done
 
     def mpmd(self, *parts, **kwargs):
-        """One run of several commands, each given with its number of ranks."""
+        """One run whose ranks execute different commands, each given with its number of ranks."""
         command = [*self.prefix, *LAUNCHER]
         for i, (ranks, *args) in enumerate(parts):
             command += [":"] * (i > 0) + ["-n", str(ranks), *map(str, args)]
         return self.finish(command, **kwargs)
 
     def same(self, got, expected, what):
-        """assertEqual for megabytes."""
+        """assertEqual with a short message for long byte strings."""
         self.assertEqual(len(got), len(expected), what)
         if got != expected:
             at = next(i for i, (a, b) in enumerate(zip(got, expected, strict=True)) if a != b)
@@ -223,7 +225,7 @@ class MpiCase(Case):
 
 
 class Running:
-    """A run that goes on while the test does something to it."""
+    """A run that continues while the test interferes with it."""
 
     def __init__(self, case, command, program=PROGRAM, **kwargs):
         self.case = case
@@ -252,9 +254,9 @@ class Running:
         return self.process.poll() is not None
 
     def at_work(self):
-        """Whether rank 0 has opened a file of the test, which it does after all have met in MPI_Init,
-        or all is over. Of a rank that dies within MPI_Init only the launcher knows; that of Open MPI 4
-        then waits for a lock of its own every now and then, for ever, with no rank left."""
+        """Whether rank 0 has opened a file of the test, or the run has ended. Rank 0 opens files
+        only after all ranks have met in MPI_Init. Tests must not kill a rank before that: the
+        launcher of Open MPI 4 then sometimes waits for ever."""
         if self.over():
             return True
         try:
@@ -269,7 +271,7 @@ class Running:
         try:
             _, err = self.process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
-            self.case.fail(f"no end {limit} s later; still there: {sorted(self.ranks())}")
+            self.case.fail(f"still running {limit} s later, with ranks {sorted(self.ranks())}")
         while self.ranks():
             self.case.assertLess(time.monotonic(), start + limit, "ranks outlive their launcher")
             time.sleep(0.01)

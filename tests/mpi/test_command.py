@@ -1,4 +1,4 @@
-"""What the flags do with several ranks: pipes, folders, parts, damage, reports, refusals."""
+"""The command line with several ranks: pipes, folders, ranges, damage, reports, refusals, bench."""
 
 import json
 import os
@@ -8,19 +8,19 @@ import unittest
 from ranks import KEY, MIB, OPEN_MPI, SCATTER, SEGMENT, WAYS, MpiCase, messages, pattern
 
 LARGE = 5 * MIB + 1
-HEADER = 88  # of the format paraes
+HEADER = 88  # bytes of a paraes header
 
 
 def sealed_at(segment):
-    """An offset within a segment of a message in the format paraes."""
+    """An offset in a segment of a message in the paraes format."""
     return HEADER + segment * (SEGMENT + 16) + 100
 
 
 class Pipes(MpiCase):
     def piped(self, ranks, verb, *flags, data, **kwargs):
-        """The arguments and standard input of a run that reads `data` from a pipe. MPICH's launcher
-        gives up when a rank does not read standard input as fast as it comes ("can't keep up"): more
-        than a pipe holds goes through a pipe with a name there."""
+        """Runs a verb that reads `data` from a pipe. MPICH's launcher gives up if a rank does not
+        read standard input fast enough ("can't keep up"), so with MPICH long data goes through a
+        named pipe."""
         if OPEN_MPI or len(data) <= 32768:
             return self.run_mpi(ranks, verb, *flags, "-", stdin=data, **kwargs)
         fifo = self.path("fifo")
@@ -38,7 +38,7 @@ class Pipes(MpiCase):
             to = [] if "-o" in flags or verb == "verify" else ["-c"]
             return self.run_mpi(ranks, verb, *flags, *to, "fifo", **kwargs)
         finally:
-            # A run that never opened it must not leave the thread behind.
+            # Let the thread end even if the run never opened the pipe.
             os.close(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK))
             thread.join()
             fifo.unlink()
@@ -48,7 +48,7 @@ class Pipes(MpiCase):
         self.assertEqual(done.returncode, 0, (args, done.stderr.decode()))
         return done.stdout
 
-    def test_from_a_pipe_to_a_pipe(self):
+    def test_pipe_to_pipe_round_trips(self):
         for ranks, size in ((3, LARGE), (4, 0), (2, SEGMENT)):
             with self.subTest(ranks=ranks, size=size):
                 data = pattern(size)
@@ -56,7 +56,7 @@ class Pipes(MpiCase):
                 self.same(self.ok("decrypt", *KEY, "-", stdin=sealed), data, "one process")
                 self.same(self.through(ranks, "decrypt", *KEY, data=sealed), data, "ranks")
 
-    def test_one_end_is_a_file(self):
+    def test_pipe_to_file_and_file_to_pipe_round_trip(self):
         data = pattern(LARGE)
         self.write("f", data)
         self.through(3, "encrypt", *KEY, "-o", "g.paes", data=data)
@@ -67,7 +67,7 @@ class Pipes(MpiCase):
         self.through(2, "verify", *KEY, data=sealed)
         self.assertEqual(self.names(), ["f", "g.paes", "k", "other"])
 
-    def test_other_formats(self):
+    def test_raw_and_tink_from_a_pipe_decrypt_in_one_process(self):
         data = pattern(LARGE)
         for flags in (["--format", "raw", "--mode", "ctr", "--iv-hex", "0f" * 16],
                       ["--format", "raw", "--mode", "cbc", "--iv-hex", "0f" * 16],
@@ -76,14 +76,14 @@ class Pipes(MpiCase):
                 sealed = self.through(3, "encrypt", *flags, *KEY, data=data)
                 self.same(self.ok("decrypt", *flags, *KEY, "-", stdin=sealed), data, "one process")
 
-    def test_damaged(self):
+    def test_damaged_pipe_releases_only_authentic_segments(self):
         self.write("f", pattern(LARGE))
         self.ok("encrypt", *KEY, "f")
         self.damage("f.paes", sealed_at(200))
         before = self.names()
         done = self.failed(self.piped(3, "decrypt", *KEY, data=self.read("f.paes")), 4,
                            "segment 200")
-        # Whole segments that are authentic, and none beyond.
+        # Only whole authentic segments before the damage.
         self.assertTrue(pattern(LARGE).startswith(done.stdout))
         self.assertEqual(len(done.stdout) % SEGMENT, 0)
         self.assertLessEqual(len(done.stdout), 200 * SEGMENT)
@@ -91,7 +91,7 @@ class Pipes(MpiCase):
         self.assertEqual(self.names(), before)
 
 
-class Many(MpiCase):
+class ManyFiles(MpiCase):
     FILES = {"t/none": 0, "t/small": 100, "t/a/large": LARGE, "t/a/other": 4 * MIB + 16,
              "t/b/just": 4 * MIB}
 
@@ -109,7 +109,7 @@ class Many(MpiCase):
         for name, data in expected.items():
             self.same(found[name], data, name)
 
-    def test_a_tree_there_and_back(self):
+    def test_tree_round_trips(self):
         for way in WAYS:
             with self.subTest(way=way[1]):
                 name = way[1]
@@ -141,14 +141,14 @@ class Many(MpiCase):
             self.assertIn(word, text)
 
 
-class Parts(MpiCase):
+class Ranges(MpiCase):
     def setUp(self):
         super().setUp()
         self.data = pattern(LARGE)
         self.write("f", self.data)
         self.ok("encrypt", *KEY, "f")
 
-    def test_offset_and_length(self):
+    def test_offset_and_length_give_that_range(self):
         for i, (offset, length) in enumerate(((0, 0), (0, LARGE), (SEGMENT - 1, 2), (12345, 4 * MIB),
                                               (LARGE - 1, 1))):
             for target in (["-o", f"part{i}"],) if i != 3 else (["-o", "part3"], ["-c"]):
@@ -161,11 +161,11 @@ class Parts(MpiCase):
         self.mpi_fails(2, 2, "decrypt", *KEY, "--offset", LARGE + 1, "-o", "g", "f.paes",
                        says=str(LARGE))
 
-    def test_only_what_was_asked_for_is_authenticated(self):
+    def test_damage_outside_the_range_is_not_noticed(self):
         self.damage("f.paes", sealed_at(100))
         for way in WAYS:
             self.mpi(3, "decrypt", "-f", *way, *KEY, "--offset", 101 * SEGMENT, "-o", "g", "f.paes")
-            self.same(self.read("g"), self.data[101 * SEGMENT:], "behind the damage")
+            self.same(self.read("g"), self.data[101 * SEGMENT:], "after the damage")
             self.mpi_fails(4, 3, "decrypt", "-f", *way, *KEY, "--offset", 99 * SEGMENT, "-o", "h",
                            "f.paes", says="segment 100")
         self.assertFalse(self.path("h").exists())
@@ -178,8 +178,8 @@ class Damage(MpiCase):
         self.ok("encrypt", *KEY, "f")
         self.last = LARGE // SEGMENT
 
-    def test_verify(self):
-        # The first, the last, and one of every rank of three.
+    def test_verify_names_the_damaged_segment(self):
+        # The first, the last, and one in the share of each of the three ranks.
         for i, segment in enumerate((0, 50, 160, 300, self.last)):
             with self.subTest(segment=segment):
                 self.damage("f.paes", HEADER + segment * (SEGMENT + 16))
@@ -189,7 +189,7 @@ class Damage(MpiCase):
         for way in WAYS:
             self.assertEqual(self.mpi(3, "verify", *way, *KEY, "f.paes"), b"")
 
-    def test_nothing_is_written(self):
+    def test_decrypt_of_a_damaged_file_writes_nothing(self):
         self.write("old", b"precious")
         before = self.names()
         self.damage("f.paes", sealed_at(self.last - 1))
@@ -200,7 +200,7 @@ class Damage(MpiCase):
             self.assertEqual(self.names(), before)
             self.assertEqual(self.read("old"), b"precious")
 
-    def test_cut_and_longer(self):
+    def test_verify_rejects_truncated_and_extended_files(self):
         whole = self.read("f.paes")
         for i, changed in enumerate((whole[:-1], whole[:HEADER + 100 * (SEGMENT + 16)],
                                      whole + b"more", whole[:HEADER - 1], b"")):
@@ -208,7 +208,7 @@ class Damage(MpiCase):
                 self.write("g.paes", changed)
                 self.mpi_fails(4, 3, "verify", *WAYS[i % 2], *KEY, "g.paes")
 
-    def test_wrong_keys(self):
+    def test_wrong_key_or_context_is_rejected(self):
         for way in WAYS:
             self.mpi_fails(5, 3, "decrypt", *way, "--key-file", "other", "-o", "g", "f.paes",
                            says="wrong key")
@@ -216,7 +216,7 @@ class Damage(MpiCase):
         self.assertFalse(self.path("g").exists())
 
     def salvage(self, ranks, way, source="f.paes"):
-        """The same report and the same bytes as of one process."""
+        """Salvages with ranks and with one process, compares the results, returns the report."""
         flags = ["decrypt", "-f", "--salvage", "--json", *KEY, "-o"]
         one = self.run_paraes(*flags, "one", source)
         all_of_them = self.run_mpi(ranks, *flags, "all", *way, source)
@@ -228,8 +228,8 @@ class Damage(MpiCase):
         self.same(self.read("all"), self.read("one"), "salvaged bytes")
         return got
 
-    def test_salvage(self):
-        # Alone, beside each other, over the border of two ranks, the ends.
+    def test_salvage_of_damage_equals_that_of_one_process(self):
+        # A single one, neighbours, both sides of a border between ranks, the end, every other one.
         half = (self.last + 1) // 2
         for i, bad in enumerate(([0], [5, 6, 200], list(range(half - 3, half + 3)),
                                  [100, self.last - 1, self.last], list(range(1, self.last, 2)))):
@@ -241,7 +241,7 @@ class Damage(MpiCase):
         self.salvage(3, WAYS[0])
         self.salvage(3, SCATTER)
 
-    def test_salvage_of_what_is_whole(self):
+    def test_salvage_of_an_intact_file_reports_no_damage(self):
         self.assertEqual(self.salvage(3, WAYS[0])["bad_ranges"], [])
 
 
@@ -250,7 +250,7 @@ class Output(MpiCase):
         super().setUp()
         self.write("f", pattern(LARGE))
 
-    def test_json(self):
+    def test_json_report_agrees_with_that_of_one_process(self):
         for way in WAYS:
             with self.subTest(way=way[1]):
                 self.ok("encrypt", "-f", *KEY, "f")
@@ -264,12 +264,12 @@ class Output(MpiCase):
                 self.assertGreater(report["seconds"], 0)
                 self.assertGreater(report["timeline_ns"]["kernel"], 0)
 
-    def test_json_of_a_failure(self):
+    def test_json_reports_a_failure(self):
         done = self.run_mpi(2, "decrypt", "--json", *KEY, "-o", "g", "f")
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertEqual(json.loads(done.stdout)["exit"], 2)
 
-    def test_existing_targets(self):
+    def test_existing_target_is_replaced_only_with_force(self):
         self.write("f.paes", b"old")
         self.mpi_fails(2, 3, "encrypt", *KEY, "f", says="exists")
         self.assertEqual(self.read("f.paes"), b"old")
@@ -278,7 +278,7 @@ class Output(MpiCase):
         self.mpi_fails(2, 2, "encrypt", "-f", *KEY, "-o", "f", "f")
         self.same(self.read("f"), pattern(LARGE), "the input")
 
-    def test_mode_and_time_are_those_of_the_input(self):
+    def test_output_gets_mode_and_time_of_the_input(self):
         os.chmod(self.path("f"), 0o640)
         os.utime(self.path("f"), ns=(1234567890123456789, 1234567890123456789))
         for way in WAYS:
@@ -287,7 +287,7 @@ class Output(MpiCase):
             self.assertEqual((status.st_mode & 0o777, status.st_mtime_ns),
                              (0o640, 1234567890123456789))
 
-    def test_rm(self):
+    def test_rm_removes_the_source_only_after_success(self):
         self.mpi(3, "encrypt", "--rm", *KEY, "f")
         self.assertEqual(self.names(), ["f.paes", "k", "other"])
         self.damage("f.paes", sealed_at(5))
@@ -298,7 +298,7 @@ class Output(MpiCase):
         self.same(self.read("f"), pattern(LARGE), "decrypted")
         self.assertEqual(self.names(), ["f", "k", "other"])
 
-    def test_a_stale_temporary_goes(self):
+    def test_stale_temporary_is_removed(self):
         for way in WAYS:
             host = os.uname().nodename.replace(".", "-")
             self.write(f".f.paes.{host}.1.01234567.paraes-tmp", b"of a killed run")
@@ -306,7 +306,7 @@ class Output(MpiCase):
             self.assertEqual(self.names(), ["f", "f.paes", "k", "other"])
             self.same(self.ok("decrypt", *KEY, "-c", "f.paes"), pattern(LARGE), way)
 
-    def test_refusals_say_one_line(self):
+    def test_refusals_print_one_line(self):
         for status, args in ((1, ["encrypt", *KEY, "missing"]),
                              (2, ["encrypt", *KEY, "--no-such-flag", "f"]),
                              (2, ["encrypt", *KEY, "--distribute", "round-robin", "f"]),
@@ -315,7 +315,7 @@ class Output(MpiCase):
                              (2, ["decrypt", *KEY, "f"]),
                              (1, ["encrypt", *KEY, "-o", "missing/g", "f"])):
             with self.subTest(args=args):
-                # A wrong flag is told with a hint at --help, as of paraes.
+                # The error about a wrong flag refers to --help, as in paraes.
                 done = self.run_mpi(3, *args)
                 self.assertEqual(done.returncode, status, done.stderr)
                 self.assertEqual(len(messages(done.stderr)), 1, done.stderr.decode())
@@ -327,7 +327,7 @@ class Output(MpiCase):
         for flag in ("\n  --distribute ", "\n  --key-file "):
             self.assertEqual(text.count(flag), 1, text)
 
-    def test_keys_from_standard_input(self):
+    def test_key_is_read_from_standard_input(self):
         self.mpi(3, "encrypt", "--key-file", "-", "f", stdin=self.read("k"))
         self.same(self.ok("decrypt", *KEY, "-c", "f.paes"), pattern(LARGE), "one process")
 
@@ -342,14 +342,14 @@ class Bench(MpiCase):
             self.assertGreater(row["bytes_per_second"], 0, row)
         return {(row["ranks"], row["distribution"]): row for row in rows}
 
-    def test_memory(self):
+    def test_memory_scope_has_rows_for_both_distributions_and_one_process(self):
         rows = self.rows("--size", "1MiB")
-        # Beside what rank 0 does alone with as many threads.
+        # The last one is rank 0 alone, with the same total number of threads.
         self.assertEqual(set(rows), {(2, "shared"), (2, "scatter"), (1, None)})
         for name in ("scatter", "gather"):
             self.assertGreater(rows[2, "scatter"]["timeline_ns"][name], 0)
         for (_, distribution), row in rows.items():
-            # Where rank 0 sends nothing, the kernel is the call, whose samples are there.
+            # If rank 0 sends nothing, the kernel is the whole call, and has no samples of its own.
             phases = {"scatter", "kernel", "gather"} if distribution == "scatter" else set()
             samples = row["timeline_samples_ns"]
             self.assertEqual(set(samples) - {"key_expansion"}, phases)
@@ -360,7 +360,7 @@ class Bench(MpiCase):
                                      strict=True):
                 self.assertLessEqual(sum(parts), whole + 1)
 
-    def test_files(self):
+    def test_file_scope_has_rows_for_both_distributions(self):
         self.FLAGS = ["bench", "--scope", "file", "--direction", "encrypt", "--samples", "1",
                       "--rivals", "none"]
         rows = self.rows("--size", "8MiB")

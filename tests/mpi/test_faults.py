@@ -1,5 +1,7 @@
-"""Ranks that are killed, find no room, see other files, have other flags or another binary: all end
-within ten seconds, not with 0, nothing is under the final name, and the next run clears up."""
+"""Ranks that are killed, cannot write, see other files, or have other flags or another executable.
+
+In each case all ranks end within ten seconds, the exit status is not 0, no file has the final name,
+and the next run removes what is left."""
 
 import os
 import pathlib
@@ -35,7 +37,7 @@ PLAIN = pattern(12 * MIB + 100)
 
 
 class FaultCase(MpiCase):
-    # What the runs are: verb, input, target.
+    # Verb, input and target of each run.
     RUNS = (("encrypt", "f", "f.paes"), ("decrypt", "g.paes", "g"))
 
     def setUp(self):
@@ -48,18 +50,18 @@ class FaultCase(MpiCase):
         self.before = self.names()
 
     def whole(self, verb, target):
-        """Whether the target is what the run was to make; all else is a failure, but the old one."""
+        """Whether the target is the expected output. If not, it must be absent or the old file."""
         if not self.path(target).exists():
             return False
         if self.path(target).stat().st_size == len(OLD):
             self.assertEqual(self.read(target), OLD)
             return False
         made = self.read(target) if verb == "decrypt" else self.ok("decrypt", *KEY, "-c", target)
-        self.same(made, self.plain, f"{target} is there and not whole")
+        self.same(made, self.plain, f"{target} exists and is incomplete")
         return True
 
     def check_failed(self, done, target, status=None, says=()):
-        """A failure in good order: one line, no target, no temporary."""
+        """Checks a failed run: one error line (if `status` is given), no target, no temporary."""
         if status is None:
             self.assertNotEqual(done.returncode, 0, done.stderr.decode())
         else:
@@ -68,7 +70,7 @@ class FaultCase(MpiCase):
         self.assertEqual(self.left_over(), [])
 
     def check_next_run(self, verb, source, target, ranks=2, way=SHARED):
-        """What a killed run left is in nobody's way, and goes."""
+        """Checks that the next run succeeds and removes what a killed run left."""
         force = ["-f"] if self.path(target).exists() else []
         if ranks:
             self.mpi(ranks, verb, *force, *way, *KEY, "-o", target, source)
@@ -80,7 +82,7 @@ class FaultCase(MpiCase):
 
 
 class Kills(FaultCase):
-    def at_random_moments(self, kills, number):
+    def hit_ranks_at_random_moments(self, kills, number):
         choose = random.Random(f"{SEED} {self.id()}")
         usual = {}
         ends = {"finished": 0, "whole": 0, "absent or old": 0, "with a temporary": 0}
@@ -104,17 +106,17 @@ class Kills(FaultCase):
             with self.subTest(number=i, verb=verb, way=way[1], ranks=ranks, old=old, share=share):
                 run = self.at_work(args)
                 if i % 3 == 0 and way is SHARED:
-                    # Where the temporary is surely there.
+                    # Hit the run while the temporary exists.
                     self.wait_for(lambda: run.over() or self.left_over(), "a temporary")
                 else:
                     time.sleep(share * usual[way[1]])
-                there = sorted(run.ranks().items())
-                if there:
-                    _, pid = choose.choice(there)
+                ranks_alive = sorted(run.ranks().items())
+                if ranks_alive:
+                    _, pid = choose.choice(ranks_alive)
                     try:
                         os.kill(pid, number)
                     except ProcessLookupError:
-                        pass  # it was over
+                        pass  # it had ended
                 start = time.monotonic()
                 status, err = run.end()
                 slowest = max(slowest, time.monotonic() - start)
@@ -124,7 +126,7 @@ class Kills(FaultCase):
                     self.assertTrue(new, "success without a result")
                     self.assertEqual(self.left_over(), [])
                 ends["finished" if status == 0 else "whole" if new else "absent or old"] += 1
-                # By ranks in either distribution, and by one process.
+                # Once by ranks in each distribution, and once by one process.
                 self.check_next_run(verb, source, target, *((2, SHARED), (0,), (2, SCATTER))[i % 3])
                 self.assertTrue(self.read("f") == PLAIN and self.read("g.paes") == self.sealed,
                                 "a source changed")
@@ -132,40 +134,40 @@ class Kills(FaultCase):
               flush=True)
         return ends
 
-    def test_at_random_moments(self):
-        ends = self.at_random_moments(KILLS, signal.SIGKILL)
+    def test_rank_killed_at_a_random_moment_leaves_no_partial_output(self):
+        ends = self.hit_ranks_at_random_moments(KILLS, signal.SIGKILL)
         if KILLS >= 8:
             self.assertGreater(ends["absent or old"], 0, "no run was hit before its end")
             self.assertGreater(ends["with a temporary"], 0, "no run was hit while it wrote")
 
-    def test_a_rank_that_is_told_to_end(self):
-        self.at_random_moments(max(4, KILLS // 10), signal.SIGTERM)
+    def test_rank_terminated_at_a_random_moment_leaves_no_partial_output(self):
+        self.hit_ranks_at_random_moments(max(4, KILLS // 10), signal.SIGTERM)
 
-    def test_the_launcher_is_interrupted(self):
+    def test_interrupted_launcher_leaves_no_partial_output(self):
         self.plain = pattern(4 * len(PLAIN))
         self.write("f", self.plain)
         for number in (signal.SIGINT, signal.SIGTERM):
             with self.subTest(signal=number):
                 run = self.at_work(self.command(3, "encrypt", *SLOW, *KEY, "f"))
-                self.assertFalse(run.over(), "over before it was hit")
-                # So that the run cannot end by itself, however late the signal comes.
+                self.assertFalse(run.over(), "ended before it was hit")
+                # Stop a rank, so that the run cannot end before the signal.
                 os.kill(run.ranks()[1], signal.SIGSTOP)
                 self.wait_for(self.left_over, "a temporary")
                 run.process.send_signal(number)
                 status, err = run.end()
-                # Open MPI lets ranks go on for a second.
+                # Open MPI lets ranks continue for a second, so the output may be complete.
                 self.assertNotEqual(status, 0, err)
                 self.whole("encrypt", "f.paes")
                 self.check_next_run("encrypt", "f", "f.paes")
 
 
 class Disks(FaultCase):
-    """Outputs that find no room."""
+    """Outputs that cannot be written."""
 
-    def test_a_disk_that_fills_up(self):
+    def test_full_disk_gives_one_error_and_no_output(self):
         command = namespace()
         if command is None:
-            self.skipTest("nothing may be mounted here")
+            self.skipTest("this machine allows no mounts")
         self.path("small").mkdir()
         script = """set -e
             mount -t tmpfs -o size=4m tmpfs small
@@ -190,8 +192,8 @@ class Disks(FaultCase):
                     self.assertIn("No space left", lines[0])
                     self.assertIn(target, lines[0])
 
-    def test_one_rank_finds_no_room(self):
-        # Rank 1 writes the second half, and may not write that far; a limit of 512 bytes a block.
+    def test_write_error_of_one_rank_fails_the_run(self):
+        # Rank 1 writes the second half, beyond its limit, which counts blocks of 512 bytes.
         limited = ["sh", "-c", 'ulimit -f 18000; exec "$@"', "sh", PROGRAM]
         for verb, source, target in self.RUNS:
             with self.subTest(verb=verb):
@@ -203,8 +205,8 @@ class Disks(FaultCase):
                 self.check_next_run(verb, source, target)
 
 
-class Views(FaultCase):
-    """Ranks that do not see the files that rank 0 sees."""
+class DifferentFiles(FaultCase):
+    """Ranks that see other files than rank 0."""
 
     def setUp(self):
         super().setUp()
@@ -214,8 +216,8 @@ class Views(FaultCase):
     def elsewhere(self, *args):
         return ["sh", "-c", 'cd empty && exec "$@"', "sh", PROGRAM, *args]
 
-    def test_another_working_folder(self):
-        # The names are relative. That it works all the same would do, too.
+    def test_rank_in_another_working_folder_agrees_or_fails(self):
+        # The names are relative. Success would be right, too, if the output is complete.
         for verb, source, target in self.RUNS:
             with self.subTest(verb=verb):
                 args = [verb, *SHARED, *KEY, "-o", target, source]
@@ -229,14 +231,14 @@ class Views(FaultCase):
                 self.assertEqual(os.listdir(self.path("empty")), [])
 
     def hidden(self, folder, *args, then="true"):
-        """A rank to which `folder` is empty, but for what `then` puts there."""
+        """The command of a rank that sees `folder` with only the files that `then` puts there."""
         command = namespace()
         if command is None:
-            self.skipTest("nothing may be mounted here")
+            self.skipTest("this machine allows no mounts")
         script = f'mount -t tmpfs -o size=64m tmpfs "$1" || exit 99; {then}; shift; exec "$@"'
         return [*command, "sh", "-c", script, "sh", folder, PROGRAM, *args]
 
-    def test_a_rank_without_the_input(self):
+    def test_rank_without_the_input_fails_the_run(self):
         self.path("in").mkdir()
         self.write("in/f", PLAIN)
         self.write("in/g.paes", self.sealed)
@@ -251,8 +253,8 @@ class Views(FaultCase):
         done = self.mpmd((1, PROGRAM, *args), (1, *self.hidden("in", *args)), limit=LIMIT + 5)
         self.failed(done, 1, ["rank 1", "in/g.paes"])
 
-    def test_a_rank_with_another_input(self):
-        # Of the same name, and shorter: where every node has a disk of its own.
+    def test_rank_with_a_shorter_input_fails_the_run(self):
+        # A shorter file of the same name, as on nodes with private disks.
         self.path("in").mkdir()
         self.write("in/g.paes", self.sealed)
         self.write("in/f", PLAIN)
@@ -262,7 +264,7 @@ class Views(FaultCase):
                 "in", *args, then='head -c 9000000 g.paes > in/g.paes')), limit=LIMIT + 5)
             self.check_failed(done, "h", says="rank 1")
 
-    def test_a_rank_with_another_input_of_the_same_size(self):
+    def test_rank_with_another_input_of_the_same_size_fails_the_run(self):
         self.path("in").mkdir()
         self.write("in/f", PLAIN)
         args = ["encrypt", *SHARED, *KEY, "-o", "h", "in/f"]
@@ -270,7 +272,7 @@ class Views(FaultCase):
             "in", *args, then="tr a-z A-Z < f > in/f")), limit=LIMIT + 5)
         self.check_failed(done, "h", 1, ["rank 1", "in/f is another file than on rank 0"])
 
-    def test_a_rank_without_the_folder_of_the_target(self):
+    def test_rank_without_the_target_folder_fails_the_run(self):
         self.path("out").mkdir()
         self.before = self.names()
         for verb, source, target in self.RUNS:
@@ -290,8 +292,8 @@ class Views(FaultCase):
                 self.assertTrue(self.whole(verb, target))
 
 
-class Disagreement(FaultCase):
-    """Ranks that were not started as one program."""
+class DifferentStarts(FaultCase):
+    """Ranks that were started with different flags, environments or executables."""
 
     def refused(self, first, second, program=PROGRAM):
         done = self.mpmd((1, PROGRAM, *first), (1, program, *second), limit=LIMIT + 5)
@@ -301,15 +303,15 @@ class Disagreement(FaultCase):
         self.assertIn("rank 1", lines[0])
         self.assertEqual(self.names(), self.before)
 
-    def test_different_flags(self):
+    def test_different_flags_are_refused(self):
         usual = ["encrypt", *KEY, "f"]
         for other in (["encrypt", *KEY, *SCATTER, "f"], ["encrypt", "--key-file", "other", "f"],
                       ["verify", *KEY, "g.paes"], ["encrypt", *KEY, "g.paes"]):
             with self.subTest(other=other):
                 self.refused(usual, other)
 
-    def test_different_environments(self):
-        # What one rank cannot do, and the others can: nobody waits for it.
+    def test_rank_with_an_invalid_environment_fails_the_run(self):
+        # One rank cannot do its work, the others can: they must not wait for it.
         bench = ["bench", "--mode", "ctr", "--size", "1MiB", "--samples", "1"]
         for args in (["encrypt", *KEY, "f"], bench):
             for bad in (0, 1):
@@ -323,7 +325,7 @@ class Disagreement(FaultCase):
                     self.assertEqual("rank 1" in lines[0], bad == 1, lines)
                     self.assertEqual(self.names(), self.before)
 
-    def test_different_binaries(self):
+    def test_different_executables_are_refused(self):
         folder = tempfile.TemporaryDirectory(prefix="paraes-mpi-other-")
         self.addCleanup(folder.cleanup)
         copy = pathlib.Path(folder.name) / "paraes-mpi"
@@ -331,14 +333,14 @@ class Disagreement(FaultCase):
         copy.chmod(0o755)
         usual = ["encrypt", *KEY, "f"]
         self.refused(usual, usual, program=str(copy))
-        # What was appended keeps nobody from running it.
+        # The copy with an appended byte still runs.
         done = self.finish(self.command(2, *usual, program=str(copy)))
         self.assertEqual(done.returncode, 0, done.stderr.decode())
         self.assertTrue(self.whole("encrypt", "f.paes"))
 
-    @unittest.skipUnless(OPEN_MPI, "MPICH's launcher lets the others wait for ever in MPI_Init")
-    def test_another_program(self):
-        # One that never talks to the others, and ends.
+    @unittest.skipUnless(OPEN_MPI, "with MPICH, the other ranks wait in MPI_Init for ever")
+    def test_rank_that_never_joins_fails_the_run(self):
+        # An executable that ends without calling MPI.
         done = self.mpmd((1, PROGRAM, "encrypt", *KEY, "f"), (1, "false"), limit=LIMIT + 5)
         self.assertNotEqual(done.returncode, 0)
         self.assertEqual(self.names(), self.before)

@@ -1,4 +1,4 @@
-"""Every format, size, number of ranks and distribution, against paraes the other way."""
+"""Every format, size, number of ranks and distribution: ranks and one process read each other."""
 
 import base64
 import itertools
@@ -23,7 +23,8 @@ from ranks import (
     pattern,
 )
 
-# The last is odd in segments, blocks and ranks; the one before has fewer segments than ranks.
+# The last is no multiple of segments, blocks or ranks; the one before it has fewer segments than
+# the largest number of ranks.
 SIZES = (0, 1, SEGMENT - 1, SEGMENT, SEGMENT + 1, 3 * SEGMENT + 5, 5 * MIB + 1)
 LARGE = 5 * MIB + 7
 RESEAL = os.environ.get("PARAES_RESEAL")
@@ -35,7 +36,7 @@ KEYSET = {"primaryKeyId": 7, "key": [{
         "keyMaterialType": "SYMMETRIC", "value": base64.b64encode(
             b"\x12\x07\x08\x80\x20\x10\x20\x18\x03\x1a\x20" + KEYS[256]).decode()}}]}
 
-# Format: its flags, and the sizes of a large file and of a small one, where that is not like another.
+# By format: flags, the size of a large file, and the size of a small one unless others cover it.
 RAW = ["--format", "raw", "--mode"]
 IV = ["--iv-hex", "ff" * 15 + "f0"]  # a counter that wraps
 WORD = ["--passphrase-file", "pw"]
@@ -69,13 +70,13 @@ class Formats(MpiCase):
         self.write("pw", b"open sesame\n")
 
     def reseal(self, plain, sealed):
-        """Whether one process makes the same bytes of the salt that `sealed` has."""
+        """Checks that one process, with the salt of `sealed`, encrypts to the same bytes."""
         if RESEAL:
             done = subprocess.run([RESEAL, "k", plain, sealed], cwd=self.dir, capture_output=True,
                                   timeout=DEADLINE)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
-    def there(self, ranks, way, flags, data, deterministic=False):
+    def ranks_encrypt(self, ranks, way, flags, data, deterministic=False):
         """Ranks encrypt, one process decrypts."""
         self.write("f", data)
         self.assertEqual(self.mpi(ranks, "encrypt", "-f", *way, *flags, "-o", "g.paes", "f"), b"")
@@ -83,27 +84,28 @@ class Formats(MpiCase):
         if deterministic:
             self.same(self.read("g.paes"), self.ok("encrypt", *flags, "-c", "f"), "encrypted")
 
-    def back(self, ranks, way, flags, data):
+    def ranks_decrypt(self, ranks, way, flags, data):
         """One process encrypts, ranks decrypt."""
         self.write("f", data)
         self.ok("encrypt", "-f", *flags, "-o", "g.paes", "f")
         self.assertEqual(self.mpi(ranks, "decrypt", "-f", *way, *flags, "-o", "h", "g.paes"), b"")
         self.same(self.read("h"), data, "decrypted by ranks")
 
-    def test_sizes_and_ranks(self):
+    def test_every_size_with_every_number_of_ranks(self):
         for (i, ranks), (j, size) in itertools.product(enumerate(RANKS), enumerate(SIZES)):
-            # Every pair one way in one distribution, so that each size and each number of ranks
-            # has all four; the long variant does all of them with every pair.
+            # Each pair of ranks and size gets one of the four combinations of direction and
+            # distribution, so that every size and every number of ranks gets all four. The long
+            # form does all four with every pair.
             chosen = [((i + j) % 2, WAYS[(i // 2 + j // 2) % 2])]
-            for back, way in itertools.product((0, 1), WAYS) if LONG else chosen:
-                with self.subTest(ranks=ranks, size=size, way=way[1], back=back):
-                    if back:
-                        self.back(ranks, way, KEY, pattern(size))
+            for decrypt, way in itertools.product((0, 1), WAYS) if LONG else chosen:
+                with self.subTest(ranks=ranks, size=size, way=way[1], decrypt=decrypt):
+                    if decrypt:
+                        self.ranks_decrypt(ranks, way, KEY, pattern(size))
                     else:
-                        self.there(ranks, way, KEY, pattern(size))
+                        self.ranks_encrypt(ranks, way, KEY, pattern(size))
                         self.reseal("f", "g.paes")
 
-    def test_every_format(self):
+    def test_every_format_agrees_with_one_process(self):
         for i, (name, (flags, large, small)) in enumerate(FORMATS.items()):
             way, other = WAYS[i % 2], WAYS[1 - i % 2]
 
@@ -112,39 +114,39 @@ class Formats(MpiCase):
 
             fixed = "raw" in flags
             with self.subTest(format=name):
-                self.there(of(0), way, flags, pattern(large), fixed)
-                self.back(of(1), other, flags, pattern(large))
+                self.ranks_encrypt(of(0), way, flags, pattern(large), fixed)
+                self.ranks_decrypt(of(1), other, flags, pattern(large))
                 if LONG:
-                    self.there(of(2), other, flags, pattern(large), fixed)
-                    self.back(of(3), way, flags, pattern(large))
+                    self.ranks_encrypt(of(2), other, flags, pattern(large), fixed)
+                    self.ranks_decrypt(of(3), way, flags, pattern(large))
             if small is None:
                 continue
-            # More ranks than there is to do.
+            # More ranks than there are segments or units.
             with self.subTest(format=name, size=small):
                 if LONG or i // 2 % 2:
-                    self.there(7, other, flags, pattern(small), fixed)
+                    self.ranks_encrypt(7, other, flags, pattern(small), fixed)
                 if LONG or not i // 2 % 2:
-                    self.back(7, way, flags, pattern(small))
+                    self.ranks_decrypt(7, way, flags, pattern(small))
 
-    def test_one_salt_makes_the_same_bytes(self):
+    def test_same_salt_gives_the_bytes_of_one_process(self):
         if not RESEAL:
             self.skipTest("PARAES_RESEAL names no program")
         self.write("f", pattern(LARGE))
         for ranks, way in ((2, SHARED), (7, SHARED), (3, SCATTER)):
             self.mpi(ranks, "encrypt", "-f", *way, *KEY, "f")
             self.reseal("f", "f.paes")
-        # It can fail.
+        # Check that reseal fails for a damaged file.
         self.damage("f.paes", 88 + 5 * (SEGMENT + 16))
         self.assertNotEqual(subprocess.run([RESEAL, "k", "f", "f.paes"], cwd=self.dir,
                                            capture_output=True).returncode, 0)
 
-    def test_two_runs_have_two_salts(self):
+    def test_two_runs_use_different_salts(self):
         self.write("f", pattern(100))
         for name in ("one", "two"):
             self.mpi(2, "encrypt", *KEY, "-o", name, "f")
         self.assertNotEqual(self.read("one")[32:56], self.read("two")[32:56])
 
-    def test_a_passphrase(self):
+    def test_passphrase_from_every_source(self):
         for flags in ([*WORD], ["--passphrase-env", "WORD"],
                       ["--passphrase-command", "printf 'open sesame\\n'"]):
             with self.subTest(flags=flags):
@@ -159,20 +161,20 @@ class Formats(MpiCase):
         self.mpi_fails(5, 3, "decrypt", "-f", "--passphrase-file", "wrong", "-o", "g", "f.paes",
                        says="wrong key")
 
-    def test_openssl_reads_it(self):
+    def test_openssl_decrypts_the_openssl_format(self):
         self.write("f", pattern(LARGE))
         self.mpi(3, "encrypt", "--format", "openssl", *WORD, "-o", "g", "f")
         self.same(self.openssl("enc", "-d", "-aes-256-cbc", "-pbkdf2", "-pass", "file:pw", "-in", "g"),
                   pattern(LARGE), "openssl")
 
-    def test_kernels_and_threads(self):
+    def test_output_is_valid_for_all_kernels_and_thread_counts(self):
         self.write("f", pattern(LARGE))
         for flags in (["-T", "1"], ["-T", "3", "--no-overlap"], ["--kernel", "bitslice"]):
             with self.subTest(flags=flags):
                 self.mpi(2, "encrypt", "-f", *flags, *KEY, "f")
                 self.same(self.ok("decrypt", *KEY, "-c", "f.paes"), pattern(LARGE), flags)
 
-    def test_without_a_launcher_it_is_one_rank(self):
+    def test_one_rank_works_without_a_launcher(self):
         self.write("f", pattern(LARGE))
         done = self.finish([PROGRAM, "encrypt", *KEY, "f"])
         self.assertEqual(done.returncode, 0, done.stderr)

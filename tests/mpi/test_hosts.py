@@ -1,4 +1,4 @@
-"""Ranks on two hosts, which talk over TCP: namespaces of this machine, see the script `hosts`."""
+"""Ranks on two hosts that communicate over TCP. The script `hosts` simulates them by namespaces."""
 
 import os
 import pathlib
@@ -25,11 +25,11 @@ from ranks import (
 )
 
 HOSTS = str(pathlib.Path(__file__).resolve().parent / "hosts")
-# With the slow kernel half a second of work, in which a run can be looked at and hit.
+# Half a second of work for the slow kernel: time enough to inspect a run, or to kill a rank.
 SIZE = 48 * MIB + 100
-# The launcher starts its helpers through the agent. What went over the cable is in the file `cable`:
-# all that ranks of Open MPI say to those on the other host. Those of MPICH notice through UCX that
-# the hosts share their memory, and use it.
+# The launcher starts its helpers through the agent. The file `cable` gets the traffic between the
+# hosts: with Open MPI, all messages between ranks on different hosts. MPICH notices, through UCX,
+# that the hosts share their memory, and uses that.
 SCRIPT = """
 export OMPI_MCA_plm=rsh OMPI_MCA_plm_rsh_agent=$PARAES_AGENT OMPI_MCA_btl=self,vader,tcp
 export OMPI_MCA_btl_tcp_if_include=$PARAES_HOSTS_NETWORK
@@ -49,7 +49,7 @@ def setUpModule():
         raise RuntimeError(done.stderr.decode())
 
 
-class Hosts(MpiCase):
+class TwoHosts(MpiCase):
     def setUp(self):
         super().setUp()
         self.addCleanup(remove_shared_memory, shared_memory())
@@ -58,19 +58,19 @@ class Hosts(MpiCase):
         self.ok("encrypt", *KEY, "-o", "g.paes", "f")
 
     def command(self, ranks, *args, program=PROGRAM):
-        """Half of the ranks on each host, the first ones on paraes-a."""
+        """Puts the first half of the ranks on paraes-a, the others on paraes-b."""
         half = (ranks + 1) // 2
         where = f"paraes-a:{half},paraes-b:{half}"
         return [HOSTS, "sh", "-c", SCRIPT, "sh", *LAUNCHER, "--host" if OPEN_MPI else "-hosts", where,
                 "-n", str(ranks), program, *map(str, args)]
 
     def over_the_cable(self):
-        """Bytes that paraes-a got and sent."""
+        """The bytes that paraes-a received and sent."""
         numbers = self.read("cable").split(b":")[1].split()
         return int(numbers[0]), int(numbers[8])
 
-    def test_ranks_are_on_both(self):
-        # Asked of the ranks while they work: launchers lose lines of programs that are over at once.
+    def test_ranks_run_on_both_hosts(self):
+        # Look at the ranks while they work: launchers lose output of processes that end at once.
         run = self.at_work(self.command(4, "encrypt", *SLOW, *KEY, "f"))
         where = [network_of(pid) for _, pid in sorted(run.ranks().items())]
         self.assertEqual(len(where), 4)
@@ -81,13 +81,13 @@ class Hosts(MpiCase):
         self.assertEqual(run.end()[0], 0)
         self.assertGreater(min(self.over_the_cable()), 1000)
 
-    def test_there_and_back(self):
+    def test_files_round_trip_over_two_hosts(self):
         for way in WAYS:
             with self.subTest(way=way[1]):
-                # A kernel so slow that no rank does it all before the others have begun.
+                # The slow kernel, so that one rank cannot finish before the others have started.
                 self.assertEqual(self.mpi(4, "encrypt", "-f", *way, *SLOW, *KEY, "f"), b"")
                 if OPEN_MPI:
-                    # Data goes over the network in one of the two.
+                    # Only scatter sends the data over the network.
                     check = self.assertGreater if way is SCATTER else self.assertLess
                     for count in self.over_the_cable():
                         check(count, SIZE // 8)
@@ -96,7 +96,7 @@ class Hosts(MpiCase):
                 self.same(self.read("h"), self.plain, "two hosts")
                 self.mpi(2, "verify", *way, *KEY, "g.paes")
 
-    def test_hosts_without_a_shared_file_system(self):
+    def test_only_scatter_works_without_a_shared_file_system(self):
         hidden = {"PARAES_HOSTS_HIDE": str(self.dir)}
         for verb, source, target in (("encrypt", "f", "f.paes"), ("decrypt", "g.paes", "g")):
             with self.subTest(verb=verb):
@@ -108,23 +108,23 @@ class Hosts(MpiCase):
         self.same(self.ok("decrypt", *KEY, "-c", "f.paes"), self.plain, "encrypted")
         self.same(self.read("g"), self.plain, "decrypted")
 
-    def test_a_host_that_dies(self):
+    def test_run_fails_cleanly_when_a_host_dies(self):
         for way in WAYS:
             for rank_alone in (True, False):
                 with self.subTest(way=way[1], rank_alone=rank_alone):
                     run = self.at_work(self.command(4, "encrypt", *way, *SLOW, *KEY, "f"))
-                    self.assertFalse(run.over(), "over before it was hit")
+                    self.assertFalse(run.over(), "ended before it was hit")
                     victims = [run.ranks()[3]]
                     if not rank_alone:
-                        # All that runs on paraes-b but what keeps it up.
+                        # All processes on paraes-b except the one that keeps the host alive.
                         network = network_of(victims[0])
                         victims = [pid for pid in run.everything()
-                                   if network_of(pid) == network and not holds(pid)]
+                                   if network_of(pid) == network and not keeps_host_alive(pid)]
                     for pid in victims:
                         try:
                             os.kill(pid, signal.SIGKILL)
                         except ProcessLookupError:
-                            pass  # it went with the one before
+                            pass  # it ended with the previous one
                     status, _ = run.end(LIMIT)
                     self.assertNotEqual(status, 0)
                     self.assertFalse(self.path("f.paes").exists())
@@ -135,14 +135,15 @@ class Hosts(MpiCase):
 
 
 def network_of(pid):
-    """The network of its host; None if it is over."""
+    """The network namespace of a process, which tells its host; None if the process has ended."""
     try:
         return os.readlink(f"/proc/{pid}/ns/net")
     except OSError:
         return None
 
 
-def holds(pid):
+def keeps_host_alive(pid):
+    """Whether the process is the `sleep` that keeps paraes-b alive."""
     try:
         return os.readlink(f"/proc/{pid}/exe").endswith(("/sleep", "/coreutils"))
     except OSError:

@@ -1,4 +1,4 @@
-"""A file of more than 4 GiB, most of it a hole."""
+"""A sparse file of more than 4 GiB."""
 
 import os
 import pathlib
@@ -14,7 +14,7 @@ LONG_ENOUGH = 300  # seconds
 
 
 def free(folder):
-    """What fits there, memory included where it is memory."""
+    """The free bytes of a folder, and at most the available memory if the folder is in memory."""
     room = shutil.disk_usage(folder).free
     if folder != MEMORY:
         return room
@@ -24,11 +24,11 @@ def free(folder):
     return 0
 
 
-class Large(MpiCase):
+class LargeFile(MpiCase):
     def setUp(self):
         super().setUp()
         places = [place for place in (MEMORY, tempfile.gettempdir()) if place]
-        # The message, and what else the machine does.
+        # Room for the message, and a reserve for the rest of the machine.
         place = next((place for place in places if free(place) > SIZE + 3 * GIB), None)
         if place is None:
             self.skipTest("no room for 5 GiB in " + " or ".join(places))
@@ -37,7 +37,7 @@ class Large(MpiCase):
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
         self.write("k", bytes(range(32)))
 
-    def test_more_than_4_gib(self):
+    def test_file_of_more_than_4_gib_round_trips_and_shows_damage(self):
         marks = (0, 2 * GIB - 5, 4 * GIB - 5, SIZE - 10)
         with open(self.path("f"), "wb") as f:
             for at in marks:
@@ -47,7 +47,7 @@ class Large(MpiCase):
         self.mpi(3, "encrypt", *SHARED, *KEY, "f", limit=LONG_ENOUGH)
         segments = SIZE // 16384 + 1
         self.assertEqual(self.path("f.paes").stat().st_size, 88 + SIZE + 16 * segments)
-        # By one process, beyond 4 GiB and on both sides of the border.
+        # Let one process decrypt ranges around 2 and 4 GiB and at both ends.
         for at in marks:
             at = max(0, at - 3)
             part = self.ok("decrypt", *KEY, "--offset", at, "--length", min(16, SIZE - at), "-c",

@@ -1,6 +1,6 @@
-"""Ranks whose system gives them fewer threads than they ask for.
+"""Ranks that can start fewer threads than they need.
 
-PARAES_FEW_THREADS_LIBRARY names tests/support/few_threads.cpp, to preload."""
+PARAES_FEW_THREADS_LIBRARY is the library to preload, built from tests/support/few_threads.cpp."""
 
 import json
 import os
@@ -12,7 +12,8 @@ PLAIN = pattern(5 * MIB + 100)
 RAW = ["--format", "raw", "--mode", "xts"]
 
 
-@unittest.skipUnless(os.environ.get("PARAES_FEW_THREADS_LIBRARY"), "no library is named")
+@unittest.skipUnless(os.environ.get("PARAES_FEW_THREADS_LIBRARY"),
+                     "PARAES_FEW_THREADS_LIBRARY is not set")
 class FewThreads(MpiCase):
     def setUp(self):
         super().setUp()
@@ -23,7 +24,7 @@ class FewThreads(MpiCase):
                 "PARAES_FEW_THREADS": str(threads),
                 "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
 
-    def test_files_are_done_with_those_that_start(self):
+    def test_files_are_processed_with_the_threads_that_start(self):
         for threads in (0, 1, 3):
             for way in WAYS:
                 with self.subTest(threads=threads, way=way):
@@ -36,7 +37,7 @@ class FewThreads(MpiCase):
                     self.assertTrue(self.read("d") == PLAIN)
                     self.assertEqual(self.names(), ["d", "f", "g.paes", "k", "other"])
 
-    def test_formats_that_rank_0_does_alone(self):
+    def test_raw_format_is_processed_with_the_threads_that_start(self):
         sealed = self.ok("encrypt", *KEY, *RAW, "-c", "f")
         made = self.mpi(2, "encrypt", *KEY, *RAW, "-T", "16", "-c", "f", env=self.limited(1))
         self.assertTrue(made == sealed)
@@ -48,7 +49,7 @@ class FewThreads(MpiCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
-    def test_rows_of_the_bench_are_skipped(self):
+    def test_bench_skips_rows_for_which_no_thread_starts(self):
         report = self.bench(0)
         self.assertEqual([row["ranks"] for row in report["results"]], [1])
         self.assertTrue(report["results"][0]["verified"])
@@ -56,7 +57,7 @@ class FewThreads(MpiCase):
         self.assertEqual(len(reasons), 2)
         for reason in reasons:
             self.assertIn("no thread can be started", reason)
-        # One for each row, and no more are needed.
+        # One thread for each row is enough.
         report = self.bench(2)
         self.assertEqual([row["ranks"] for row in report["results"]], [2, 2, 1])
 

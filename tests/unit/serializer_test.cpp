@@ -185,12 +185,12 @@ TEST(Chunks, SegmentsAndResults_AreReadAsWritten) {
   Segments segments;
   const Serializer sent = serialized_chunk(segments.run);
   HeldChunk chunk(sent, true);
-  ASSERT_EQ(chunk.run().size(), 2U);
-  EXPECT_EQ(chunk.run()[0].index, 5U);
-  EXPECT_FALSE(chunk.run()[0].last);
-  EXPECT_EQ(chunk.run()[1].index, 6U);
-  EXPECT_TRUE(chunk.run()[1].last);
-  for (SegmentCipher::Segment& segment : chunk.run()) {
+  ASSERT_EQ(chunk.segments().size(), 2U);
+  EXPECT_EQ(chunk.segments()[0].index, 5U);
+  EXPECT_FALSE(chunk.segments()[0].last);
+  EXPECT_EQ(chunk.segments()[1].index, 6U);
+  EXPECT_TRUE(chunk.segments()[1].last);
+  for (SegmentCipher::Segment& segment : chunk.segments()) {
     ASSERT_EQ(segment.out.size(), segment.in.size() + segment_tag_bytes);
     std::copy(segment.in.begin(), segment.in.end(), segment.out.begin());
     segment.intact = segment.last;
