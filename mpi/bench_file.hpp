@@ -11,8 +11,8 @@
 
 namespace paraes::mpi {
 
-// A file of the default format, from file to file in this job: by all ranks, or without a
-// distribution by rank 0 alone.
+// Encrypts or decrypts a file of the default format, on all ranks; without a distribution, on rank
+// 0 alone.
 [[nodiscard]] std::unique_ptr<bench::Case> make_file_on_ranks(
     bench::Row row, const Ranks& ranks, std::optional<Distribution> distribution,
     std::shared_ptr<bench::Workspace> workspace);

@@ -22,12 +22,12 @@ struct Measurement {
   std::string out_path;
 };
 
-// `session` tells rows apart that are there at a time.
+// A row on all ranks. `session` must differ between rows that are set up at the same time.
 [[nodiscard]] std::unique_ptr<bench::Case> make_memory_on_ranks(
     bench::Row row, const Ranks& ranks, Measurement measurement, int session,
     std::shared_ptr<bench::Arena> arena);
 
-// The job by rank 0 alone, with job.threads.
+// A row on rank 0 alone, with job.threads threads.
 [[nodiscard]] std::unique_ptr<bench::Case> make_memory_alone(bench::Row row, const bench::Job& job,
                                                              std::shared_ptr<bench::Arena> arena);
 

@@ -137,7 +137,10 @@ class Terminal:
     """Runs paraes with a pseudo-terminal as its controlling terminal."""
 
     def __init__(self, case, *args, stdin=None, stdout=None, stderr=None, env=None):
-        self.master, slave = pty.openpty()
+        try:
+            self.master, slave = pty.openpty()
+        except OSError as error:
+            case.skipTest(f"no pseudo-terminal (is /dev/pts mounted?): {error}")
 
         def take_terminal():
             restore_signals()

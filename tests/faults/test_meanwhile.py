@@ -1,11 +1,13 @@
 """Files and folders that others change during a run: no data is lost or mixed, and nothing outside
 the named folders is touched."""
 
+import contextlib
 import os
 import resource
 import shutil
 import subprocess
 import threading
+import time
 import unittest
 
 from faults import KEY, MIB, SMALL, FaultCase, Strace, pattern, preloaded, strace_reason
@@ -28,15 +30,22 @@ class PausedRunCase(FaultCase):
         """Runs paraes with a pause at its `number`-th `call`, and calls interfere() meanwhile."""
         log = self.path("strace.log")
 
+        failures = []
+
         def when_it_pauses():
-            self.wait_for(lambda: log.exists() and
-                          log.read_bytes().count(call.encode() + b"(") >= number, call)
-            interfere()
+            try:
+                self.wait_for(lambda: log.exists() and
+                              log.read_bytes().count(call.encode() + b"(") >= number, call)
+                interfere()
+            except Exception as error:  # would end with its thread
+                failures.append(error)
 
         thread = threading.Thread(target=when_it_pauses)
         thread.start()
         run = Strace(self, *args, inject=[f"{call}:delay_enter=500000:when={number}", *inject])
         thread.join()
+        if failures:
+            raise failures[0]
         return run
 
 
@@ -272,8 +281,19 @@ class OutputsThatChange(PausedRunCase):
         opened = run.text.count("openat(")
         log = self.path("strace.log")
 
-        def swap():
-            os.replace(self.path("other"), self.path("out"))
+        over = threading.Event()
+        swaps = []
+
+        def swap_at(number):
+            calls = 0
+            while not over.is_set():
+                with contextlib.suppress(FileNotFoundError):
+                    calls = log.read_bytes().count(b"openat(")
+                if calls >= number:
+                    os.replace(self.path("other"), self.path("out"))
+                    swaps.append(number)
+                    return
+                time.sleep(0.005)
 
         for number in range(opened - 4, opened + 2):
             self.path("k2").unlink(missing_ok=True)
@@ -282,12 +302,12 @@ class OutputsThatChange(PausedRunCase):
                 os.mkfifo(self.path("out"))
                 self.write("other", b"precious")
             reader = os.open(self.path("out"), os.O_RDONLY | os.O_NONBLOCK)
-            thread = threading.Thread(target=lambda: (self.wait_for(
-                lambda: log.exists() and log.read_bytes().count(b"openat(") >= number, "openat"),
-                swap()))
+            over.clear()
+            thread = threading.Thread(target=swap_at, args=(number,))
             thread.start()
             Strace(self, "encrypt", "-f", *KEY, "-T", "1", "-o", "out", "f",
                    inject=[f"openat:delay_enter=200000:when={number}"])
+            over.set()  # a run that writes to a pipe may make fewer calls
             thread.join()
             os.close(reader)
             if self.path("out").is_file():
@@ -295,6 +315,7 @@ class OutputsThatChange(PausedRunCase):
                 # A file is replaced as a whole, never written in place.
                 if data != b"precious":
                     self.check_opens("out", SMALL)
+        self.assertGreaterEqual(len(swaps), 2, "the pipe was not swapped while paraes ran")
 
 
 class TwoRuns(FaultCase):

@@ -1,5 +1,7 @@
 // OpenCL 1.2 through the loader libOpenCL.so.1.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -132,6 +134,13 @@ struct FoundDevice {
   cl::DeviceId device;
 };
 
+// PoCL asks hwloc for the processors when its devices are listed, and calls abort() if /sys does
+// not say: in a chroot without it, this process would end.
+bool would_abort(const cl::ClApi& api, cl::Platform platform) {
+  return platform_text(api, platform).rfind("Portable Computing Language", 0) == 0 &&
+         access("/sys/devices/system/cpu", F_OK) != 0;
+}
+
 // Every device of every platform that the loader finds.
 std::vector<FoundDevice> find_devices(const cl::ClApi& api) {
   cl::Uint count = 0;
@@ -139,8 +148,15 @@ std::vector<FoundDevice> find_devices(const cl::ClApi& api) {
   if (code != cl::platform_not_found_khr) check("clGetPlatformIDs", code);
   std::vector<cl::Platform> platforms(count);
   if (count != 0) check("clGetPlatformIDs", api.clGetPlatformIDs(count, platforms.data(), nullptr));
+  std::string reason =
+      "the OpenCL loader finds no device: install the driver of the GPU, or pocl-opencl-icd to use "
+      "the CPU";
   std::vector<FoundDevice> found;
   for (cl::Platform platform : platforms) {
+    if (would_abort(api, platform)) {
+      reason = "PoCL does not work without /sys: mount it";
+      continue;
+    }
     cl::Uint devices = 0;
     const Int status = api.clGetDeviceIDs(platform, cl::device_type_all, 0, nullptr, &devices);
     if (status == cl::device_not_found || devices == 0) continue;
@@ -150,11 +166,7 @@ std::vector<FoundDevice> find_devices(const cl::ClApi& api) {
           api.clGetDeviceIDs(platform, cl::device_type_all, devices, ids.data(), nullptr));
     for (cl::DeviceId id : ids) found.push_back({platform, id});
   }
-  if (found.empty()) {
-    throw Unavailable(
-        "the OpenCL loader finds no device: install the driver of the GPU, or pocl-opencl-icd to "
-        "use the CPU");
-  }
+  if (found.empty()) throw Unavailable(reason);
   return found;
 }
 
