@@ -1,5 +1,5 @@
-// Default options of AddressSanitizer and LeakSanitizer, linked into every executable of a sanitizer
-// build.
+// Default options of AddressSanitizer and LeakSanitizer, linked into every executable of a
+// sanitizer build.
 
 extern "C" __attribute__((visibility("default"))) const char* __asan_default_options();
 extern "C" __attribute__((visibility("default"))) const char* __lsan_default_suppressions();
@@ -10,5 +10,5 @@ extern "C" __attribute__((visibility("default"))) const char* __lsan_default_sup
 // in thread-local memory are still found through the thread that owns it.
 extern "C" const char* __asan_default_options() { return "intercept_tls_get_addr=0"; }
 
-// LLVM's OpenMP never frees what it keeps of its threads.
+// The OpenMP library of LLVM never frees the descriptors of its threads.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libomp.so\n"; }

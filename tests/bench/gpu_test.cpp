@@ -26,27 +26,18 @@
 #include "bench/suites/suites.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
+#include "tests/support/test_device.hpp"
 
 namespace paraes::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string test_device() {
-  const char* name = std::getenv("PARAES_TEST_DEVICE");
-  return name != nullptr && *name != '\0' ? name : "opencl:0";
-}
+using support::test_device;
 
 class BenchGpu : public testing::Test {
  protected:
-  void SetUp() override {
-    try {
-      require_device(test_device());
-    } catch (const Error& error) {
-      if (std::getenv("PARAES_REQUIRE_DEVICE") != nullptr) FAIL() << error.what();
-      GTEST_SKIP() << error.what();
-    }
-  }
+  void SetUp() override { PARAES_NEEDS_DEVICE(test_device()); }
 
   static AxisTexts texts() {
     AxisTexts texts;

@@ -51,7 +51,7 @@ class Devices(Case):
             for device in rows:
                 if device["id"] == runtime:
                     self.assertFalse(device["available"])
-                    self.assertRegex(device["reason"], "install|no .*GPU")
+                    self.assertRegex(device["reason"], "install|no .*GPU|mount it")
 
     def test_devices_table_names_every_kernel(self):
         text = self.ok("devices").decode()

@@ -209,7 +209,7 @@ class OtherOutputs(Case):
     def test_bench_overwrites_reports_but_no_key_file(self):
         flags = ["bench", "--mode", "ctr", "--size", "1KiB", "--samples", "1", "--rivals", "none",
                  "--direction", "encrypt", "--json"]
-        self.fails(2, *flags, "my.key", says=["my.key", "not a report"])
+        self.fails(2, *flags, "my.key", says=["my.key", "not a bench report"])
         self.assertEqual(self.read("my.key"), KEYS[256])
         os.symlink("report", self.path("link"))
         self.write("report", b"")

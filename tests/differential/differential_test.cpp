@@ -377,8 +377,8 @@ TEST_P(MatchesOpenSsl, Ctr_CounterWraps) {
   report("CTR across 2^8 … 2^128", messages);
 }
 
-// The counter wraps in each thread's range, around the blocks 2304 and 4352 at which the second and the
-// third range begin, and at the end. Ranges are whole multiples of 256 blocks.
+// The counter wraps in each thread's range, around the blocks 2304 and 4352 at which the second and
+// the third range begin, and at the end. Ranges are whole multiples of 256 blocks.
 TEST_P(MatchesOpenSsl, Ctr_CounterWrapsOnThreeThreads) {
   const Buffer key = make_key(16, 10);
   const Buffer in = pattern(100003);

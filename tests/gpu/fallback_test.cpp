@@ -16,6 +16,7 @@
 #include "tests/support/buffers.hpp"
 #include "tests/support/memory_io.hpp"
 #include "tests/support/one_segment.hpp"
+#include "tests/support/test_device.hpp"
 
 extern "C" unsigned long paraes_failed_launches();
 
@@ -40,7 +41,7 @@ void fail_from(unsigned first, int code = invalid_operation) {
   setenv("PARAES_FAKE_OPENCL", text.c_str(), 1);
 }
 
-class Fallback : public testing::Test {
+class FallbackCase : public testing::Test {
  protected:
   void TearDown() override { fail_from(0); }
 
@@ -51,6 +52,11 @@ class Fallback : public testing::Test {
     how.fall_back = fall_back;
     return how;
   }
+};
+
+class Fallback : public FallbackCase {
+ protected:
+  void SetUp() override { PARAES_NEEDS_DEVICE("opencl:0"); }
 };
 
 constexpr unsigned key_number = 7;
@@ -199,7 +205,9 @@ TEST_F(Fallback, CpuFinishesABatchOfMessages) {
   fail_in_turn(gpu(true), gpu(false), work, out_of_resources);
 }
 
-TEST_F(Fallback, CpuReplacesAMissingDevice) {
+using FallbackOfAMissingDevice = FallbackCase;
+
+TEST_F(FallbackOfAMissingDevice, CpuDoesTheWork) {
   Execution how = gpu(true);
   how.device = "opencl:9";
   const Buffer key = support::make_key(16, key_number);

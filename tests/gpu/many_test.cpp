@@ -25,16 +25,14 @@
 #include "src/kernels/registry.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/memory_io.hpp"
+#include "tests/support/test_device.hpp"
 
 namespace paraes {
 namespace {
 
 using support::Buffer;
 
-std::string test_device() {
-  const char* name = std::getenv("PARAES_TEST_DEVICE");
-  return name != nullptr && *name != '\0' ? name : "opencl:0";
-}
+using support::test_device;
 
 enum class Kind { paraes, c2sp, tink };
 
@@ -155,14 +153,7 @@ std::vector<Sample> samples() {
 
 class ManyMessages : public testing::TestWithParam<std::string> {
  protected:
-  void SetUp() override {
-    try {
-      require_device(test_device());
-    } catch (const Error& error) {
-      if (std::getenv("PARAES_REQUIRE_DEVICE") != nullptr) FAIL() << error.what();
-      GTEST_SKIP() << error.what();
-    }
-  }
+  void SetUp() override { PARAES_NEEDS_DEVICE(test_device()); }
 
   [[nodiscard]] static Execution execution() {
     return {.kernel = GetParam(), .device = test_device(), .device_memory = 0};
@@ -404,8 +395,8 @@ void expect_only_damaged_messages_fail(const Execution& how) {
   EXPECT_THROW(std::rethrow_exception(batch.list[3].error), IntegrityError);
   EXPECT_THROW(std::rethrow_exception(batch.list[4].error), IntegrityError);
   EXPECT_THROW(std::rethrow_exception(batch.list[5].error), InvalidArgument);
-  const std::vector<std::string> says = {"",          "",         "segment 2", "segment 1",
-                                         "truncated", "room for", "wrong key", ""};
+  const std::vector<std::string> says = {
+      "", "", "segment 2", "segment 1", "truncated", "needs a buffer", "wrong key", ""};
   for (unsigned i = 0; i < 8; ++i) {
     const std::string text = text_of(batch.list[i].error);
     EXPECT_NE(text.find(says[i]), std::string::npos) << i << ": " << text;

@@ -19,6 +19,7 @@
 #include "tests/support/environment.hpp"
 #include "tests/support/one_segment.hpp"
 #include "tests/support/operations.hpp"
+#include "tests/support/test_device.hpp"
 
 namespace paraes {
 namespace {
@@ -26,32 +27,14 @@ namespace {
 using support::Buffer;
 using support::Operation;
 
-std::string test_device() {
-  const char* name = std::getenv("PARAES_TEST_DEVICE");
-  return name != nullptr && *name != '\0' ? name : "opencl:0";
-}
-
-// Why the device cannot be used; empty if it can.
-std::string missing() {
-  try {
-    require_device(test_device());
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
+using support::test_device;
 
 // A limit that gives the smallest streams: four, with launches of 64 KiB.
 constexpr std::uint64_t little_memory = 1;
 
 class Gpu : public testing::TestWithParam<std::string> {
  protected:
-  void SetUp() override {
-    const std::string reason = missing();
-    if (reason.empty()) return;
-    if (std::getenv("PARAES_REQUIRE_DEVICE") != nullptr) FAIL() << reason;
-    GTEST_SKIP() << reason;
-  }
+  void SetUp() override { PARAES_NEEDS_DEVICE(test_device()); }
 
   [[nodiscard]] static Execution execution() {
     return {.kernel = GetParam(), .device = test_device(), .device_memory = little_memory};

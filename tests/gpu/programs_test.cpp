@@ -24,6 +24,7 @@
 #include "tests/support/buffers.hpp"
 #include "tests/support/builds.hpp"
 #include "tests/support/evp_oracle.hpp"
+#include "tests/support/test_device.hpp"
 
 namespace paraes::gpu {
 namespace {
@@ -124,14 +125,8 @@ INSTANTIATE_TEST_SUITE_P(Chips, Targets,
 class OnDevice : public testing::Test {
  protected:
   void SetUp() override {
-    const char* name = std::getenv("PARAES_TEST_DEVICE");
-    device_ = name != nullptr && *name != '\0' ? name : "opencl:0";
-    try {
-      require_gpus(parse_device(device_).value());
-    } catch (const Error& error) {
-      if (std::getenv("PARAES_REQUIRE_DEVICE") != nullptr) FAIL() << error.what();
-      GTEST_SKIP() << error.what();
-    }
+    device_ = support::test_device();
+    PARAES_NEEDS_DEVICE(device_);
     setenv("XDG_CACHE_HOME", folder_.path().c_str(), 1);
     unsetenv("PARAES_PROGRAM_PATH");
   }

@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import unittest
 import uuid
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
@@ -62,7 +61,8 @@ OPEN_MPI = re.search(rb"Open MPI|OpenRTE|open-mpi", subprocess.run(
     env={**os.environ, **OPEN_MPI_ENVIRONMENT}).stdout) is not None
 
 if OPEN_MPI and not os.path.isdir("/sys/devices/system/cpu"):
-    raise unittest.SkipTest("Open MPI starts no rank without /sys, which is not mounted here")
+    print("skipped: Open MPI starts no rank without /sys, which is not mounted here")
+    raise SystemExit(77)
 
 
 def environment(**more):
