@@ -70,7 +70,7 @@ class Open final : public detail::ChunkStages {
     const std::uint64_t bytes = extent_.plain_bytes;
     if (options_.offset > bytes ||
         (options_.length && *options_.length > bytes - options_.offset)) {
-      throw InvalidArgument("the range ends after the end of the message, which has " +
+      throw InvalidArgument("the range goes beyond the end of the message, which has " +
                             std::to_string(bytes) + " bytes");
     }
     range_begin_ = options_.offset;

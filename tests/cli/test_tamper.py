@@ -359,7 +359,7 @@ class ReleasedPlaintext(TamperCase):
     SIZES = {PARAES: 40 * 16384 + 100, C2SP: 34 * 16384, TINK_4096: 4040 + 150 * 4080 + 1000}
 
     def released(self, layout, message, status=4):
-        """What a failed decryption writes: with a pipe as input, then with a file. The number of
+        """Returns what a failed decryption writes, from a pipe and from a file. The number of
         threads must not change it."""
         self.write("m.paes", message)
         got = set()

@@ -196,7 +196,7 @@ class AutoGpu(ProfileCase):
                 report, lines = self.encrypt("-q", env=shim)
                 self.assertIsNotNone(report["fallback"])
                 self.assertEqual(lines, [])
-        # The same when decrypting, where damage is still found.
+        # Decryption falls back too, and still finds damage.
         shim = {**self.shim, "PARAES_FAKE_OPENCL": "gpu,fail:4:-59"}
         done = self.run_paraes("decrypt", "--json", "--key-file", "k", "-o", "plain", "f.paes",
                                env={**self.env, **shim})

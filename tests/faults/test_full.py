@@ -130,7 +130,7 @@ class Disks(FaultCase):
 
 
 class DisksWithoutTmpfile(Disks):
-    """The same without O_TMPFILE."""
+    """Repeats these tests without O_TMPFILE."""
 
     @classmethod
     def setUpClass(cls):
@@ -335,7 +335,7 @@ class Pipes(FaultCase):
 
 
 class PipesWithoutTmpfile(Pipes):
-    """The same without O_TMPFILE."""
+    """Repeats these tests without O_TMPFILE."""
 
     @classmethod
     def setUpClass(cls):

@@ -159,7 +159,7 @@ class WithTmpfile(FaultCase):
 
 
 class WithoutTmpfile(WithTmpfile):
-    """The same without O_TMPFILE: temporary files have names."""
+    """Repeats these tests without O_TMPFILE: temporary files have names."""
 
     @classmethod
     def setUpClass(cls):

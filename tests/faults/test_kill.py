@@ -159,7 +159,7 @@ class WithTmpfile(FaultCase):
 
 
 class WithoutTmpfile(WithTmpfile):
-    """The same without O_TMPFILE: temporary files have names, and a killed run leaves one."""
+    """Repeats these tests without O_TMPFILE: temporary files have names, and a killed run leaves one."""
 
     @classmethod
     def setUpClass(cls):

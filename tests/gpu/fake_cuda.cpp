@@ -145,7 +145,7 @@ int enter(const char* name) {
   return 0;
 }
 
-// The same as enter(), for a call that works on the current device.
+// enter() for a call that works on the current device.
 int enter_device(const char* name) {
   if (const int code = enter(name); code != 0) return code;
   if (current < 0 || current >= device_count()) return invalid_context;
