@@ -158,8 +158,9 @@ std::string as_text() {
   }
   text.back() = '\n';
   text +=
-      "\ntiming: constant kernels do not depend on key or data; leaky ones look tables up, and "
-      "run\nonly when named; library: up to OpenSSL";
+      "\ntiming: the timing of constant kernels does not depend on key or data. Leaky ones look "
+      "tables\n"
+      "up, and run only when named or, on GPUs, with --allow-leaky. library: up to OpenSSL";
   return text;
 }
 

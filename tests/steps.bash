@@ -3,7 +3,6 @@
 # shellcheck shell=bash disable=SC2034 # variables of the scripts that source this
 
 logs=$PWD/build/logs
-mkdir -p "$logs"
 jobs=$(nproc)
 step=0
 steps=0
@@ -23,6 +22,8 @@ die() {
   printf '%s: %s\n' "${0##*/}" "$*" >&2
   exit 1
 }
+
+open_logs() { mkdir -p "$logs" || die "cannot make $logs"; }
 
 # Shows the counters that ninja, ctest and tests/structure/tidy print: on a terminal each one in place
 # of the last, elsewhere one every twenty seconds.

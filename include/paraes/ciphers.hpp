@@ -50,7 +50,7 @@ struct Execution {
   KeyExpansion key_expansion = KeyExpansion::host;
   std::uint64_t device_memory = 0;  // upper bound in bytes for each GPU; 0: its free memory
   // False: a GPU copies, computes and copies back one launch at a time. The phases of
-  // take_device_times() are then disjoint, as in the papers.
+  // take_device_times() are then disjoint, for measurements of each phase.
   bool overlap = true;
   // The CPU takes over from a GPU that is missing, lost or out of memory. In GCM and for segments
   // it does whatever the GPU has not finished; in the other modes it does everything, and only if

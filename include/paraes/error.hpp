@@ -14,8 +14,8 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// An argument breaks a rule of an interface or of a standard. The message names the clause of the
-// standard.
+// An argument breaks a rule of an interface or of a standard. If a standard sets the rule, the
+// message names its clause.
 class InvalidArgument : public Error {
  public:
   using Error::Error;

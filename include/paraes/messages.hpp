@@ -166,7 +166,7 @@ struct TransferOptions {
   // Number of threads that compute; 0: as many as available_cores(). Each also reads and writes.
   int threads = 0;
   // False: reads one chunk, computes it on all threads and writes it, before the next one is read,
-  // as the papers did.
+  // for measurements of each phase.
   bool overlap = true;
   // Called with the number of plaintext bytes done so far, by one thread at a time.
   std::function<void(std::uint64_t)> progress;

@@ -16,8 +16,8 @@ namespace paraes {
 
 enum class BlockMode { ecb, cbc, ctr, xts };
 
-// Encrypts or decrypts one message in place, in chunks that the caller chooses. copy_stream keeps
-// the rules that follow.
+// Encrypts or decrypts one message in place, in chunks that the caller chooses. copy_stream
+// follows these rules for its caller.
 //
 //   sizes      Every chunk but the last is a multiple of granule() bytes. The last one has at least
 //              `lookahead` bytes, because padding and ciphertext stealing depend on them. A message

@@ -11,7 +11,7 @@ from faults import KEY, MIB, SMALL, FaultCase, Strace, pattern, preloaded, strac
 from support import LONG
 
 # In both classes together.
-KILLS = int(os.environ.get("PARAES_KILLS", "500" if LONG else "20"))
+KILLS = int(os.environ.get("PARAES_KILLS", "300" if LONG else "20"))
 SEED = int(os.environ.get("PARAES_SEED", "1"))
 OLD = b"precious" * 1000
 # System calls that change state, and exit. A kill before any other call finds the same state.

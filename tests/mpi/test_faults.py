@@ -30,7 +30,7 @@ from ranks import (
 )
 from test_full import namespace
 
-KILLS = int(os.environ.get("PARAES_MPI_KILLS", "200" if LONG else "20"))
+KILLS = int(os.environ.get("PARAES_MPI_KILLS", "100" if LONG else "12"))
 SEED = int(os.environ.get("PARAES_SEED", "1"))
 OLD = b"precious" * 1000
 PLAIN = pattern(12 * MIB + 100)
