@@ -60,8 +60,8 @@ OPEN_MPI = re.search(rb"Open MPI|OpenRTE|open-mpi", subprocess.run(
     [*LAUNCHER, "--version"], capture_output=True, timeout=DEADLINE,
     env={**os.environ, **OPEN_MPI_ENVIRONMENT}).stdout) is not None
 
-if OPEN_MPI and not os.path.isdir("/sys/devices/system/cpu"):
-    print("skipped: Open MPI starts no rank without /sys, which is not mounted here")
+if not os.path.isdir("/sys/devices/system/cpu"):
+    print("skipped: Open MPI and MPICH start no rank without /sys, which is not mounted here")
     raise SystemExit(77)
 
 
