@@ -1,5 +1,5 @@
 # Steps of ./quickstart and tests/run: a title, a log in build/logs, the time spent. Sourced with the
-# source tree as working folder; sets `steps` to the number of steps before the first title.
+# source tree as working folder. The caller sets `steps`, the number of steps, before the first title.
 # shellcheck shell=bash disable=SC2034 # variables of the scripts that source this
 
 logs=$PWD/build/logs
