@@ -7,6 +7,7 @@
 #include <atomic>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "paraes/error.hpp"
 #include "paraes/secret.hpp"
@@ -134,11 +135,13 @@ struct FoundDevice {
   cl::DeviceId device;
 };
 
+// Whether the text, which begins with the name of a platform, is PoCL's.
+bool names_pocl(std::string_view text) { return text.rfind("Portable Computing Language", 0) == 0; }
+
 // PoCL asks hwloc for the processors when its devices are listed, and calls abort() if /sys does
 // not say: in a chroot without it, this process would end.
 bool would_abort(const cl::ClApi& api, cl::Platform platform) {
-  return platform_text(api, platform).rfind("Portable Computing Language", 0) == 0 &&
-         access("/sys/devices/system/cpu", F_OK) != 0;
+  return names_pocl(platform_text(api, platform)) && access("/sys/devices/system/cpu", F_OK) != 0;
 }
 
 // Every device of every platform that the loader finds.
@@ -576,9 +579,7 @@ class ClPlatform : public Platform {
 
 }  // namespace
 
-bool is_pocl(const DeviceInfo& info) {
-  return info.driver.rfind("Portable Computing Language", 0) == 0;
-}
+bool is_pocl(const DeviceInfo& info) { return names_pocl(info.driver); }
 
 std::unique_ptr<Platform> open_opencl() { return std::make_unique<ClPlatform>(); }
 
