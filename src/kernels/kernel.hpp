@@ -68,7 +68,8 @@ struct Kernel {
   void (*cbc_decrypt)(const KeySchedule&, std::uint8_t chain[16], const std::uint8_t* in,
                       std::uint8_t* out, std::size_t blocks);
 
-  // SP 800-38A 6.5: `counter` has 128 bits, big-endian, and is set to the next unused value.
+  // SP 800-38A 6.5: `counter` has 128 bits, big-endian, and is set to the next unused value. It is
+  // public: kernels branch on it, and look up tables by its last byte.
   void (*ctr)(const KeySchedule&, std::uint8_t counter[16], const std::uint8_t* in,
               std::uint8_t* out, std::size_t blocks);
 

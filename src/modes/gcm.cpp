@@ -8,8 +8,9 @@ namespace paraes {
 namespace {
 
 // CTR with inc32 through the kernel's 128-bit CTR, in ranges that end where the low 32 bits wrap.
-void counter_mode(const CipherKey& key, std::uint8_t counter[16], const std::uint8_t* in,
-                  std::uint8_t* out, std::size_t blocks) {
+// Branches on the counter, so it must be public.
+void public_counter_mode(const CipherKey& key, std::uint8_t counter[16], const std::uint8_t* in,
+                         std::uint8_t* out, std::size_t blocks) {
   while (blocks != 0) {
     const std::uint64_t until_wrap = (std::uint64_t{1} << 32) - load_be32(counter + 12);
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(blocks, until_wrap));
@@ -23,6 +24,37 @@ void counter_mode(const CipherKey& key, std::uint8_t counter[16], const std::uin
   }
 }
 
+// out = in XOR the encrypted counter block, 16 bytes; `out` may be `in`. Kernels' CTR branches by
+// the distance to the next wrap, this by nothing.
+void xor_key_stream(const CipherKey& key, const std::uint8_t counter[16], const std::uint8_t* in,
+                    std::uint8_t* out) {
+  std::uint8_t stream[16];
+  key.kernel.ecb_encrypt(key.schedule, counter, stream, 1);
+  xor_block(out, in, stream);
+  secure_zero(stream, sizeof stream);
+}
+
+// CTR with inc32 through the kernel's ECB: more work than public_counter_mode, but no branch and no
+// address depends on the counter.
+void secret_counter_mode(const CipherKey& key, std::uint8_t counter[16], const std::uint8_t* in,
+                         std::uint8_t* out, std::size_t blocks) {
+  constexpr std::size_t most = 64;
+  alignas(64) std::uint8_t stream[16 * most];
+  while (blocks != 0) {
+    const std::size_t n = std::min(blocks, most);
+    for (std::size_t i = 0; i < n; ++i) {
+      std::memcpy(stream + 16 * i, counter, 16);
+      add_be32(counter, 1);
+    }
+    key.kernel.ecb_encrypt(key.schedule, stream, stream, n);
+    for (std::size_t i = 0; i < n; ++i) xor_block(out + 16 * i, in + 16 * i, stream + 16 * i);
+    in += 16 * n;
+    out += 16 * n;
+    blocks -= n;
+  }
+  secure_zero(stream, sizeof stream);
+}
+
 // CTR and GHASH in turn, for kernels without a fused pass. Ranges are small enough to stay in the
 // first-level cache between the two.
 template <Direction direction>
@@ -30,6 +62,7 @@ void composed(const GcmKey& key, GcmCounter& counter, std::uint8_t state[16],
               const std::uint8_t* in, std::uint8_t* out, std::size_t blocks) {
   constexpr std::size_t most = 512;
   const Kernel& kernel = key.cipher.kernel;
+  const auto counter_mode = counter.secret ? secret_counter_mode : public_counter_mode;
   while (blocks != 0) {
     const std::size_t n = std::min(blocks, most);
     if (direction == Direction::decrypt) kernel.ghash(key.hash, state, in, n);
@@ -101,7 +134,7 @@ void gcm_range(const GcmKey& key, Direction direction, GcmCounter& counter, std:
   std::uint8_t block[16] = {};
   std::memcpy(block, in, rest);
   if (direction == Direction::decrypt) key.cipher.kernel.ghash(key.hash, state, block, 1);
-  counter_mode(key.cipher, counter.block, block, block, 1);
+  xor_key_stream(key.cipher, counter.block, block, block);
   std::memcpy(out, block, rest);
   if (direction == Direction::encrypt) {
     std::memset(block + rest, 0, 16 - rest);
@@ -135,9 +168,7 @@ void gcm_tag(const GcmKey& key, const GcmCounter& j0, std::uint8_t state[16],
   store_be128(lengths, aad_bytes * 8, text_bytes * 8);
   const Kernel& kernel = key.cipher.kernel;
   kernel.ghash(key.hash, state, lengths, 1);
-  std::uint8_t counter[16];
-  std::memcpy(counter, j0.block, 16);
-  kernel.ctr(key.cipher.schedule, counter, state, tag, 1);
+  xor_key_stream(key.cipher, j0.block, state, tag);
 }
 
 }  // namespace paraes
