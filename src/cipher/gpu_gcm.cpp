@@ -43,8 +43,9 @@ std::vector<GpuGcm::HashRange> GpuGcm::hash_ranges(std::size_t bytes) {
 
 void GpuGcm::text(Direction direction, const GcmCounter& j0, const std::uint8_t* in,
                   std::uint8_t* out, std::size_t bytes, std::span<HashRange> ranges) const {
-  const std::uint32_t flags =
-      PARAES_HASH_PARTIAL | (direction == Direction::decrypt ? PARAES_HASH_INPUT : 0);
+  const std::uint32_t flags = PARAES_HASH_PARTIAL |
+                              (direction == Direction::decrypt ? PARAES_HASH_INPUT : 0) |
+                              (j0.secret ? PARAES_SECRET_COUNTER : 0);
   gpu_.ranges(bytes, hash_range_bytes, [&](Stream& stream, std::size_t from, std::size_t n) {
     const std::size_t count = (n + hash_range_bytes - 1) / hash_range_bytes;
     const std::size_t hashes = padded(n);

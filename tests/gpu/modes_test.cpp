@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 #include <deque>
+#include <iostream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,9 +15,12 @@
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 #include "paraes/segments.hpp"
+#include "src/kernels/registry.hpp"
+#include "src/modes/gcm.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/builds.hpp"
 #include "tests/support/environment.hpp"
+#include "tests/support/evp_oracle.hpp"
 #include "tests/support/one_segment.hpp"
 #include "tests/support/operations.hpp"
 #include "tests/support/test_device.hpp"
@@ -299,6 +303,33 @@ TEST_P(Gpu, XtsUnitsLargerThanALaunchMatchTheCpu) {
   EXPECT_EQ(support::difference(out, expected), "");
   cipher.decrypt(first, out, out);
   EXPECT_EQ(support::difference(out, in), "");
+}
+
+// Two nonces of other than 96 bits: after the counter J0 of one, a tile can count within the low 16
+// bits; after that of the other, it cannot. tests/gpu/simulated compares the instructions that the
+// two take, and reads the lines that this test prints.
+TEST_P(Gpu, SecretCountersMatchOpenssl) {
+  const Buffer key = support::make_key(16, 21);
+  const GcmKey on_cpu(find_kernel("reference"), key.data(), 16);
+  const auto nonce_where = [&](const auto& condition) {
+    Buffer nonce(16);
+    for (std::uint32_t i = 0;; ++i) {
+      store_be32(nonce.data(), i);
+      const GcmCounter j0 = gcm_initial_counter(on_cpu, nonce.data(), nonce.size());
+      if (condition(load_be32(j0.block + 12) & 0xffff)) return nonce;
+    }
+  };
+  const Buffer nonces[] = {nonce_where([](std::uint32_t low) { return low < 0x8000; }),
+                           nonce_where([](std::uint32_t low) { return low > 0xff00; })};
+  Gcm cipher(key, execution());
+  for (const Buffer& nonce : nonces) {
+    const Buffer text = support::pattern(100, 3);
+    const support::Sealed sealed = support::evp_gcm_encrypt(key, nonce, {}, text);
+    Buffer out(text.size());
+    std::cout << "one message:" << std::endl;
+    ASSERT_NO_THROW(cipher.decrypt(nonce, {}, sealed.text, out, sealed.tag));
+    EXPECT_EQ(support::difference(out, text), "");
+  }
 }
 
 // Chunks of a stream that begin anywhere in a block.

@@ -4,16 +4,18 @@
 typedef struct {
   paraes_block iv;
   paraes_u64 first;
+  int is_public;
 } paraes_counters;
 
 PARAES_INLINE paraes_u32 begin_counters(paraes_counters* c, const paraes_job* job,
                                         PARAES_GLOBAL const paraes_u32* key, paraes_block iv,
-                                        paraes_u64 first, const int count) {
+                                        paraes_u64 first, const int count, paraes_u32 flags) {
   (void)job;
   (void)key;
-  (void)count;
   c->iv = iv;
   c->first = first;
+  c->is_public = count == PARAES_COUNT_BIG ||
+                 (count == PARAES_COUNT_32 && (flags & PARAES_SECRET_COUNTER) == 0);
   return PARAES_BLOCKS_PER_THREAD;
 }
 
@@ -53,7 +55,7 @@ PARAES_LARGE void counter_planes(paraes_block b, paraes_u32* s, const int count)
     n[i] = spread_bit(little ? b.w[i / 32] : paraes_swap_bytes(b.w[3 - i / 32]), i % 32);
   }
   paraes_u32 carry = add_slices(n, 32);
-  // Counters are public, so the branch leaks nothing. Few tiles take it.
+  // Only counters of 32 bits may be secret. Few tiles take the branch.
   if (count != PARAES_COUNT_32 && carry != 0) {
     PARAES_UNROLL
     for (int i = 32; i < 128; ++i) {
@@ -143,7 +145,7 @@ PARAES_INLINE void encrypt_counters(const paraes_counters* c, const paraes_job* 
   const paraes_u32 low = paraes_swap_bytes(b.w[3]) & 0xffffu;
   paraes_u32 round = 2;
   (void)j;
-  if (count != PARAES_COUNT_LITTLE && low + 32 * (PARAES_BLOCKS_PER_THREAD - 1) <= 0xffffu) {
+  if (c->is_public && low + 32 * (PARAES_BLOCKS_PER_THREAD - 1) <= 0xffffu) {
     hoisted_rounds(key, b, s);
   } else {
     counter_planes(b, s, count);

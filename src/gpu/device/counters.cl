@@ -33,7 +33,8 @@ PARAES_INLINE paraes_block counter_block(paraes_block iv, paraes_u64 b, const in
 
 #ifndef PARAES_OWN_COUNTERS
 // The counters of one thread: that of block `first` and of every 32nd block after it.
-// begin_counters returns for how many of the thread's blocks the structure is valid.
+// begin_counters returns for how many of the thread's blocks the structure is valid. `flags` are
+// those of the message.
 typedef struct {
   paraes_block iv;
   paraes_u64 first;
@@ -41,10 +42,11 @@ typedef struct {
 
 PARAES_INLINE paraes_u32 begin_counters(paraes_counters* c, const paraes_job* job,
                                         PARAES_KEY_SPACE const paraes_u32* key, paraes_block iv,
-                                        paraes_u64 first, const int count) {
+                                        paraes_u64 first, const int count, paraes_u32 flags) {
   (void)job;
   (void)key;
   (void)count;
+  (void)flags;
   c->iv = iv;
   c->first = first;
   return PARAES_BLOCKS_PER_THREAD;

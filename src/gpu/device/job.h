@@ -14,7 +14,7 @@ typedef struct {
   paraes_u64 bytes;       // ECB, CBC and XTS: a multiple of 16
   paraes_u64 first_tile;  // number of tiles of all earlier messages
   paraes_u32 key;         // index of the key
-  paraes_u32 flags;       // PARAES_HASH_…
+  paraes_u32 flags;       // GCM: those below
   // CTR: the counter of the first block. CBC: the block before the first. XTS: the number of the
   // first data unit. GCM: J0.
   paraes_u32 iv[4];
@@ -27,6 +27,9 @@ typedef struct {
 #define PARAES_HASH_PARTIAL 1u
 // GHASH reads the input instead of the output: for decryption.
 #define PARAES_HASH_INPUT 2u
+// J0 is a hash under the hash key, which it would reveal: no branch of a constant-time kernel may
+// depend on the counter.
+#define PARAES_SECRET_COUNTER 4u
 
 // An expanded key (FIPS 197 section 5.2): 4 words per round key, in memory order. `decrypt` holds
 // the round keys of the equivalent inverse cipher (section 5.3.5) in the order in which it uses

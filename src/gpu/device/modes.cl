@@ -142,7 +142,8 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
   do {
     const paraes_u32 rest = PARAES_BLOCKS_PER_THREAD - from;
     const paraes_u32 serves =
-        counting ? begin_counters(&counters, job, key, iv, first + 32 * from, count) : rest;
+        counting ? begin_counters(&counters, job, key, iv, first + 32 * from, count, message->flags)
+                 : rest;
     const paraes_u32 to = from + (serves < rest ? serves : rest);
     for (paraes_u32 j = from; j < to; j += PARAES_BATCH) {
 #ifndef PARAES_STATE_SHARED
