@@ -1,7 +1,5 @@
 #include "cli/app.hpp"
 
-#include <sys/resource.h>
-
 #include <CLI/CLI.hpp>
 #include <cctype>
 #include <cstdio>
@@ -10,6 +8,7 @@
 #include <sstream>
 #include <utility>
 
+#include "cli/core_dumps.hpp"
 #include "cli/keys.hpp"
 #include "cli/report.hpp"
 #include "cli/signals.hpp"
@@ -92,8 +91,7 @@ int run_app(int argc, char** argv, const ExecutableInfo& executable) {
     reserve_standard_descriptors();
     install_signal_handlers();
     // A core dump could contain keys and plaintext from the stack.
-    const rlimit no_core = {.rlim_cur = 0, .rlim_max = 0};
-    static_cast<void>(setrlimit(RLIMIT_CORE, &no_core));
+    forbid_core_files();
     const int status = parse_and_run(argc, argv, executable);
     // Output that is lost to a full disk or a closed pipe must not look like success.
     if (std::fflush(stdout) != 0) {

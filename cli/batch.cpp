@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/core_dumps.hpp"
 #include "cli/exclude.hpp"
 #include "cli/file_task.hpp"
 #include "cli/inputs.hpp"
@@ -470,6 +471,7 @@ int refuse_all(const CryptOptions& options, const std::exception& error) {
 }  // namespace
 
 int run_batch(const CryptOptions& options, Verb verb, Distributor* distributor) {
+  if (distributor == nullptr) hide_memory();
   Progress::listen();
   remember_umask();
   std::optional<Plan> plan;

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "cli/core_dumps.hpp"
 #include "cli/report.hpp"
 #include "cli/signals.hpp"
 #include "cli/verbs.hpp"
@@ -90,6 +91,7 @@ void run(const KeygenOptions& options) {
   if (xts && options.key_bits == 192) {
     throw InvalidArgument("there is no AES-192-XTS (SP 800-38E): use --key-bits 128 or 256");
   }
+  hide_memory();
   const SecretBytes key = new_key((xts ? 2 : 1) * options.key_bits / 8, xts);
   if (options.hex) {
     const SecretBytes line = to_hex_line(key);

@@ -39,6 +39,11 @@ def environment(**more):
         env["LD_PRELOAD"] = os.environ["PARAES_PRELOAD"]
         env["ASAN_OPTIONS"] = "verify_asan_link_order=0"
     env.update(more)
+    # Only root could see the open files of a run, and what strace shows of it.
+    if os.geteuid() != 0 and "PARAES_OBSERVABLE" in os.environ:
+        libraries = [env.get("LD_PRELOAD"), os.environ["PARAES_OBSERVABLE"]]
+        env["LD_PRELOAD"] = ":".join(filter(None, libraries))
+        env.setdefault("ASAN_OPTIONS", "verify_asan_link_order=0")
     return env
 
 

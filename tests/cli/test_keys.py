@@ -1,9 +1,11 @@
 """Sources of keys and passphrases, and which keys and passphrases are refused."""
 
 import os
+import pathlib
 import subprocess
+import time
 
-from support import BIN, IV, KEYS, Case, environment, pattern
+from support import BIN, IV, KEYS, Case, environment, pattern, restore_signals
 
 XTS = ["--format", "raw", "--mode", "xts"]
 CTR = ["--format", "raw", "--mode", "ctr", "--iv-hex", IV.hex()]
@@ -151,6 +153,43 @@ class KeyHex(Case):
         self.assertIn(b"--key-hex\0" + b"x" * 32, shown)
         process.kill()
         process.wait()
+
+
+class Memory(Case):
+    """A process that forbids core dumps does not own its files in /proc, except for root."""
+
+    def owner_at_work(self, *args):
+        """The user of a run that waits for input, and the owner of its memory."""
+        user = os.geteuid() or 12345
+        # The user may not enter the folder of the build.
+        self.path("paraes").write_bytes(pathlib.Path(BIN).read_bytes())
+        self.path("paraes").chmod(0o755)
+        self.dir.chmod(0o755)
+        env = environment()
+        env.pop("LD_PRELOAD", None)
+        read, write = os.pipe()
+        self.addCleanup(os.close, write)
+        process = subprocess.Popen(
+            [self.path("paraes"), *map(str, args)], stdin=read, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, env=env, preexec_fn=restore_signals,
+            **({} if os.geteuid() else {"user": user, "group": user, "extra_groups": []}))
+        os.close(read)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return user, process
+
+    def test_command_with_a_key_writes_no_core_dump(self):
+        user, process = self.owner_at_work("encrypt", *CTR, "--key-hex", KEYS[128].hex(), "-")
+        self.assertIn(b"process list", process.stderr.readline())  # it has the key
+        self.assertNotEqual(os.stat(f"/proc/{process.pid}/environ").st_uid, user)
+
+    def test_bench_can_be_inspected(self):
+        user, process = self.owner_at_work("bench", "--size", "16KiB", "--mode", "ecb", "--rivals",
+                                           "none", "--min-time", "5")
+        time.sleep(0.5)
+        self.assertIsNone(process.poll())
+        self.assertEqual(os.stat(f"/proc/{process.pid}/environ").st_uid, user)
 
 
 class Pairing(Case):

@@ -14,6 +14,11 @@ CTR = ["--format", "raw", "--mode", "ctr", "--iv-hex", IV.hex(), "--key-file", "
 CBC = ["--format", "raw", "--mode", "cbc", "--iv-hex", IV.hex(), "--key-file", "k"]
 
 
+def let_owner_read(folder):
+    """For users other than root, from whom the umask has hidden their own folders."""
+    subprocess.run(["chmod", "-R", "u+rwX", folder], check=True)
+
+
 class Output(Case):
     def setUp(self):
         super().setUp()
@@ -183,8 +188,10 @@ class Output(Case):
         self.write("t/s/a", self.plain)
         for mask in (0o177, 0o777):
             self.ok("encrypt", "-r", "-q", "--key-file", "k", "-o", f"e{mask}", "t", umask=mask)
+            let_owner_read(self.path(f"e{mask}"))
             self.ok("decrypt", "-r", "-q", "--key-file", "k", "-o", f"d{mask}", f"e{mask}/t",
                     umask=mask)
+            let_owner_read(self.path(f"d{mask}"))
             self.assertEqual(stat.S_IMODE(self.path(f"d{mask}/t/s/a").stat().st_mode) & 0o077, 0)
             self.assertEqual(self.read(f"d{mask}/t/s/a"), self.plain)
 

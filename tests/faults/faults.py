@@ -88,7 +88,9 @@ class Strace:
         # strace -E: preload libraries into paraes, not into strace.
         env = dict(env or {})
         env.setdefault("ASAN_OPTIONS", "detect_leaks=0")
-        sets = [flag for name, value in env.items() for flag in ("-E", f"{name}={value}")]
+        whole = environment(**env)
+        sets = [flag for name in {*env, "LD_PRELOAD"} & whole.keys()
+                for flag in ("-E", f"{name}={whole[name]}")]
         self.done = subprocess.run(
             ["strace", "-f", "-o", self.log, *flags, *sets, BIN, *map(str, args)], cwd=case.dir,
             env=environment(), input=stdin, capture_output=True, timeout=60)
