@@ -488,6 +488,7 @@ int run_batch(const CryptOptions& options, Verb verb, Distributor* distributor) 
     } catch (const InvalidArgument& error) {
       return say_error(error);  // not as JSON, which would go to the file of the secret
     }
+    if (!options.quiet) warn_of_open_files(secret_files(options.keys));
     if (several) found = batch->find();
     if (const auto bytes = total_bytes(options, found)) use_profile(options, *bytes, *plan);
     const bool has_work = !found.files.empty() || (found.outputs && found.outputs->mirrors());

@@ -225,7 +225,7 @@ std::vector<SecretFile> secret_files(const KeyOptions& options) {
   std::vector<SecretFile> files;
   const auto add = [&](int found, const struct stat& status, const std::string& flag) {
     const bool is_file = found == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
-    if (is_file) files.push_back({FileId(status), flag});
+    if (is_file) files.push_back({FileId(status), flag, status.st_mode & 07777});
   };
   const auto add_path = [&](const CLI::Option& option, const std::string& path) {
     if (option.count() == 0) return;
@@ -241,6 +241,16 @@ std::vector<SecretFile> secret_files(const KeyOptions& options) {
         fmt::format("--passphrase-fd {}", *options.passphrase_fd));
   }
   return files;
+}
+
+void warn_of_open_files(const std::vector<SecretFile>& files) {
+  for (const SecretFile& file : files) {
+    if ((file.mode & (S_IROTH | S_IWOTH)) == 0) continue;
+    say(
+        fmt::format("warning: all users of this machine may {} the file of {} (mode {:04o}); "
+                    "`chmod 600` keeps them out",
+                    (file.mode & S_IROTH) != 0 ? "read" : "write to", file.flag, file.mode));
+  }
 }
 
 void check_key_source(const KeyOptions& options, std::string_view format, bool data_on_stdin) {

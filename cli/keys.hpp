@@ -52,11 +52,16 @@ void check_passphrase_source(const KeyOptions& options, std::string_view format,
 struct SecretFile {
   FileId id;
   std::string flag;  // the flag that names it
+  mode_t mode = 0;   // its permissions
 };
 
 // The existing files that the flags name, directly, through symbolic links, as standard input or as
 // another descriptor. Pipes and terminals are not files.
 [[nodiscard]] std::vector<SecretFile> secret_files(const KeyOptions& options);
+
+// Warns of files that every user of this machine may read or write. Those open to a group only are
+// taken to be so on purpose.
+void warn_of_open_files(const std::vector<SecretFile>& files);
 
 // The use of a key decides which sizes it may have.
 enum class KeyUse {

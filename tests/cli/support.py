@@ -65,6 +65,8 @@ class Case(unittest.TestCase):
 
     def write(self, name, data):
         self.path(name).write_bytes(data)
+        if data in KEYS.values():
+            self.path(name).chmod(0o600)  # as keygen does, else paraes warns
         return name
 
     def read(self, name):

@@ -155,6 +155,39 @@ class KeyHex(Case):
         process.wait()
 
 
+class OpenFiles(Case):
+    def warnings(self, mode, *flags, key=KEYS[128], **kwargs):
+        self.write("k", key)
+        self.path("k").chmod(mode)
+        done = self.run_paraes("encrypt", *flags, "-c", "-", stdin=b"x", **kwargs)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stderr.decode()
+
+    def test_key_that_all_users_can_read_gets_a_warning(self):
+        for mode, may in ((0o604, "read"), (0o644, "read"), (0o602, "write to")):
+            text = self.warnings(mode, "--key-file", "k")
+            for part in (f"may {may} the file of --key-file", f"{mode:04o}", "chmod 600"):
+                self.assertIn(part, text)
+        for mode in (0o600, 0o400, 0o640, 0o660):
+            self.assertEqual(self.warnings(mode, "--key-file", "k"), "")
+        self.assertEqual(self.warnings(0o644, "-q", "--key-file", "k"), "")
+
+    def test_passphrase_that_all_users_can_read_gets_a_warning(self):
+        cheap = ["--scrypt-log2n", "1"]
+        text = self.warnings(0o644, *cheap, "--passphrase-file", "k", key=b"pass")
+        self.assertIn("read the file of --passphrase-file", text)
+        with open(self.path("k"), "rb") as file:
+            number = file.fileno()
+            text = self.warnings(0o644, *cheap, "--passphrase-fd", str(number), pass_fds=[number],
+                                 key=b"pass")
+        self.assertIn(f"read the file of --passphrase-fd {number}", text)
+
+    def test_pipe_with_a_key_gets_no_warning(self):
+        self.write("f", b"x")
+        done = self.run_paraes("encrypt", "--key-file", "-", "-c", "f", stdin=KEYS[128])
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+
+
 class Memory(Case):
     """A process that forbids core dumps does not own its files in /proc, except for root."""
 

@@ -119,6 +119,9 @@ class ProcessLimit(ThreadLimitTests, FaultCase):
         os.chmod(self.dir, 0o777)
         for name in self.names():
             os.chmod(self.path(name), 0o644)
+        os.chmod(self.path("k"), 0o600)
+        if os.geteuid() == 0:
+            os.chown(self.path("k"), NOBODY, NOBODY)
         if self.limited("--version").returncode != 0:
             self.skipTest("another user cannot run the program")
 
@@ -135,7 +138,7 @@ class ProcessLimit(ThreadLimitTests, FaultCase):
         except (PermissionError, subprocess.SubprocessError) as error:
             self.skipTest(f"another user cannot run the program: {error}")
         for name in self.names():
-            if os.geteuid() == 0:
+            if os.geteuid() == 0 and name != "k":
                 os.chown(self.path(name), 0, 0)
                 os.chmod(self.path(name), 0o644)
         return done
