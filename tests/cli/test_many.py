@@ -82,6 +82,21 @@ class SeveralFiles(FolderCase):
                 self.assertEqual(list(self.tree("out")), [made])
                 self.path("out/" + made).unlink()
 
+    def test_each_file_is_a_message_of_its_own(self):
+        # docs/threat-model.md says so: names and completeness are not authenticated.
+        self.write("a", b"first")
+        self.write("b", b"second")
+        self.write("c", b"third")
+        self.path("t").mkdir()
+        for name in "abc":
+            self.ok("encrypt", *KEY, "-o", f"t/{name}.paes", name)
+        self.path("t/c.paes").unlink()
+        self.path("t/a.paes").rename(self.path("t/x"))
+        self.path("t/b.paes").rename(self.path("t/a.paes"))
+        self.path("t/x").rename(self.path("t/b.paes"))
+        self.assertIn("2 files", self.summary("verify", "-r", *KEY, "t"))
+        self.assertEqual(self.ok("decrypt", *KEY, "-c", "t/a.paes"), b"second")
+
     def test_skipped_files_are_counted(self):
         self.make({"t/a": b"1", "t/b.paes": b"2", "t/c.paes": b"3"})
         self.path("t/link").symlink_to("a")
