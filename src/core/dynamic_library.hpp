@@ -8,9 +8,10 @@ namespace paraes {
 
 class DynamicLibrary {
  public:
-  // Opens the first of `names` (sonames or paths) that can be opened. If there is none, throws
-  // Unavailable with the loader's reason for the first name, followed by `advice` (what to
-  // install).
+  // Opens the first of `names` that can be opened. The loader finds a soname by its own rules, to
+  // which LD_LIBRARY_PATH belongs. A path, which has a slash, is opened only if check_path()
+  // accepts it. If there is none, throws Unavailable with the reason for the first name, the first
+  // path that was refused and why, and `advice` (what to install).
   DynamicLibrary(std::span<const char* const> names, const std::string& advice);
   ~DynamicLibrary();
   DynamicLibrary(const DynamicLibrary&) = delete;

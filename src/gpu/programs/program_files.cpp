@@ -13,6 +13,7 @@
 
 #include "paraes/error.hpp"
 #include "paraes/sha256.hpp"
+#include "src/core/checked_path.hpp"
 
 namespace paraes::gpu {
 namespace {
@@ -47,11 +48,6 @@ void add_program(Sha256& hash, const ProgramVariant& variant) {
 
 Sha256::Digest digest_of(const Binary& binary) {
   return Sha256().add_part({reinterpret_cast<const char*>(binary.data()), binary.size()}).digest();
-}
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
 }
 
 }  // namespace
@@ -107,10 +103,10 @@ Binary unpack(std::span<const std::uint8_t> file) {
 }
 
 std::string cache_folder() {
-  std::string base = environment("XDG_CACHE_HOME");
+  std::string base = trusted_environment("XDG_CACHE_HOME");
   // The XDG base directory specification allows only absolute paths.
   if (base.empty() || base[0] != '/') {
-    base = environment("HOME");
+    base = trusted_environment("HOME");
     if (base.empty() || base[0] != '/') return "";
     base += "/.cache";
   }
@@ -118,17 +114,18 @@ std::string cache_folder() {
   std::string folder = base + "/paraes";
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return "";
   // If others could write here, their machine code would run with this user's keys.
+  const CheckedPath checked = check_path(folder);
   struct stat status {};
-  if (stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||
-      status.st_uid != geteuid() || (status.st_mode & 022) != 0) {
+  if (!checked.reason.empty() || stat(checked.path.c_str(), &status) != 0 ||
+      !S_ISDIR(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 022) != 0) {
     return "";
   }
-  return folder;
+  return checked.path;
 }
 
 std::vector<std::string> prepared_folders() {
   std::vector<std::string> folders;
-  std::string rest = environment("PARAES_PROGRAM_PATH");
+  std::string rest = trusted_environment("PARAES_PROGRAM_PATH");
   while (!rest.empty()) {
     const std::size_t colon = rest.find(':');
     if (colon != 0) folders.push_back(rest.substr(0, colon));

@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -22,6 +21,7 @@
 #include <utility>
 
 #include "paraes/error.hpp"
+#include "src/core/checked_path.hpp"
 #include "src/gpu/runtime/cuda_api.hpp"
 #include "src/gpu/runtime/hip_api.hpp"
 #include "src/gpu/runtime/runtime.hpp"
@@ -133,11 +133,11 @@ std::vector<fs::path> python_folders() {
     }
   }
   for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    if (const char* prefix = std::getenv(variable); prefix != nullptr && *prefix != '\0') {
+    if (const std::string prefix = trusted_environment(variable); !prefix.empty()) {
       add_python_folders(folders, prefix);
     }
   }
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') {
+  if (const std::string home = trusted_environment("HOME"); !home.empty()) {
     add_python_folders(folders, fs::path(home) / ".local");
   }
   add_python_folders(folders, "/usr/local");
@@ -151,9 +151,7 @@ constexpr const char* nvrtc_advice =
 
 // The files that may be NVRTC, best first.
 std::vector<std::string> nvrtc_names(int most) {
-  if (const char* name = std::getenv("PARAES_NVRTC"); name != nullptr && *name != '\0') {
-    return {name};
-  }
+  if (std::string name = trusted_environment("PARAES_NVRTC"); !name.empty()) return {name};
   struct Release {
     int major;
     const char* package;  // the folder in the Python package

@@ -1,0 +1,29 @@
+// Finds out who else could change a file that this process is about to trust.
+#pragma once
+
+#include <string>
+
+namespace paraes {
+
+struct CheckedPath {
+  std::string path;    // absolute, without symbolic links; empty if there is no such file
+  std::string reason;  // empty if the file may be used: why there is none, or who can change it
+};
+
+// Checks every folder, symbolic link and file on the way to `path`, a file or a folder.
+//
+// All must belong to root or to the effective user, and nobody else may write to them: for root not
+// even the group. For other users the group may, because a user who gives it that right often is
+// its only member. A folder with the sticky bit, such as /tmp, may lie on the way, since others
+// cannot rename what is in it. It must not hold the file itself: they could put another file beside
+// it, such as a part of a library.
+//
+// Whoever is trusted with all of these is the only one who can change them afterwards. It is
+// therefore safe to open the returned path later, by its name.
+[[nodiscard]] CheckedPath check_path(const std::string& path);
+
+// The value of an environment variable; empty if it is not set, and in a process that has more
+// rights than its caller (setuid), who must not choose the files that it trusts.
+[[nodiscard]] std::string trusted_environment(const char* name);
+
+}  // namespace paraes
