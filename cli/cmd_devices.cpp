@@ -125,7 +125,8 @@ std::string gpus_as_text(const std::vector<DeviceInfo>& list) {
     text += fmt::format("{:<10}{}{}\n          {} of memory, driver {}, {}\n", device.id,
                         device.name, device.is_cpu ? " (the CPU, through OpenCL: for tests)" : "",
                         format_size(device.memory_bytes), device.driver,
-                        device.compiler.empty() ? "no compiler" : "compiler " + device.compiler);
+                        device.compiler.empty() ? "no compiler: " + device.compiler_reason
+                                                : "compiler " + device.compiler);
     if (!device.same_as.empty()) {
       text += fmt::format("          the same GPU as {}, which `auto` prefers\n", device.same_as);
     }

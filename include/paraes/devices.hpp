@@ -15,6 +15,7 @@ struct DeviceInfo {
   std::uint64_t memory_bytes = 0;  // in total, used or free
   std::string driver;              // version of the driver
   std::string compiler;          // compiler of GPU programs on this machine; empty if there is none
+  std::string compiler_reason;   // CUDA and HIP: if there is none, why not and what to do
   std::string target;            // compilation target: "sm_90", "gfx90a"; OpenCL: the device's name
   std::uint32_t processors = 0;  // multiprocessors, compute units, cores
   std::uint64_t shared_bytes = 0;  // maximum shared memory of a thread block (work-group)

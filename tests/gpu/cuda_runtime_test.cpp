@@ -18,6 +18,7 @@
 #include "src/gpu/runtime/cuda_api.hpp"
 #include "src/gpu/runtime/hip_api.hpp"
 #include "src/gpu/runtime/runtime.hpp"
+#include "tests/support/environment.hpp"
 
 namespace paraes::gpu {
 namespace {
@@ -199,6 +200,19 @@ TEST(HipRuntime, DevicesAreDescribed) {
   EXPECT_EQ(infos[1].shared_bytes, 64U << 10);
   EXPECT_EQ(infos[1].max_threads, 1024U);
   EXPECT_TRUE(infos[1].available) << infos[1].reason;
+}
+
+TEST(CudaRuntime, DeviceWithoutCompilerSaysWhy) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  const support::ScopedEnvironment nvrtc("PARAES_NVRTC", "/nowhere/libnvrtc.so");
+  const DeviceInfo info = open_cuda()->devices().at(0);
+  EXPECT_EQ(info.compiler, "");
+  EXPECT_NE(info.compiler_reason.find("cannot open /nowhere/libnvrtc.so: No such file"),
+            std::string::npos)
+      << info.compiler_reason;
+  EXPECT_TRUE(info.available);
+  EXPECT_EQ(info.reason, "");
 }
 
 TEST(CudaRuntime, BrokenDeviceDoesNotHideTheOthers) {

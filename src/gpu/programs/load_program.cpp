@@ -6,18 +6,6 @@
 #include "src/gpu/programs/program_files.hpp"
 
 namespace paraes::gpu {
-namespace {
-
-// How to get a compiler.
-std::string missing_compiler(const std::string& runtime) {
-  if (runtime == "cuda") {
-    return "install NVRTC (the CUDA toolkit, or PyPI's nvidia-cuda-nvrtc)";
-  }
-  if (runtime == "hip") return "install hipRTC (ROCm; Debian: libamdhip64-dev)";
-  return "install an OpenCL driver that has a compiler";
-}
-
-}  // namespace
 
 LoadedProgram load_program(Device& device, const ProgramVariant& variant) {
   const DeviceInfo& info = device.info();
@@ -48,8 +36,8 @@ LoadedProgram load_program(Device& device, const ProgramVariant& variant) {
   if (info.compiler.empty()) {
     throw MissingProgram(
         "there is no compiler of programs for " + info.id + " (" + info.name +
-            "): " + missing_compiler(runtime_of(info)) +
-            ", or put programs that were compiled elsewhere into a folder of PARAES_PROGRAM_PATH",
+            "): " + info.compiler_reason +
+            "; or put programs that were compiled elsewhere into a folder of PARAES_PROGRAM_PATH",
         info.target);
   }
   const Binary binary = device.compile(source_of(*variant.row), options_of(variant));

@@ -84,11 +84,12 @@ class Runtime {
     return *compiler_;
   }
 
-  [[nodiscard]] std::string compiler_name() const {
+  // Sets the name of the compiler, or the reason why there is none.
+  void describe_compiler(DeviceInfo& info) const {
     try {
-      return compiler().name();
-    } catch (const Unavailable&) {
-      return "";
+      info.compiler = compiler().name();
+    } catch (const Unavailable& error) {
+      info.compiler_reason = error.what();
     }
   }
 
@@ -250,7 +251,7 @@ DeviceInfo describe(const Runtime& runtime, unsigned index) {
                attribute_or_none(runtime, device, attributes.shared_bytes_opt_in)));
   info.max_threads = static_cast<std::uint32_t>(attribute(runtime, device, attributes.max_threads));
   info.bus = bus_of(runtime, device);
-  info.compiler = runtime.compiler_name();
+  runtime.describe_compiler(info);
   info.available = true;
   return info;
 }
