@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "paraes/secret.hpp"
 #include "src/cipher/cipher.hpp"
 #include "src/cipher/gpu_key.hpp"
 #include "src/core/counter.hpp"
@@ -85,12 +86,13 @@ void launch_segments(gpu::Stream& stream, Direction direction, std::size_t count
   for (std::size_t i = 0; i < count; ++i) {
     SegmentCipher::Segment& segment = segment_of(i);
     const std::size_t bytes = text_bytes(direction, segment);
-    const std::uint8_t* const tag = stream.output() + messages[i].tag;
+    std::uint8_t* const tag = stream.output() + messages[i].tag;
     if (bytes != 0) std::memcpy(segment.out.data(), stream.output() + messages[i].out, bytes);
     if (direction == Direction::encrypt) {
       std::memcpy(segment.out.data() + bytes, tag, segment_tag_bytes);
     } else {
       segment.intact = gcm_accept(tag, segment.in.last(segment_tag_bytes), segment.out);
+      secure_zero(tag, segment_tag_bytes);  // of a forgery, the right one
     }
     segment.done = true;
   }

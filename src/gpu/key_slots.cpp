@@ -29,18 +29,18 @@ KeySlots::KeySlots(DeviceContext& context, Queue& queue, EntryLauncher& launcher
     : context_(context), queue_(queue), launcher_(launcher), timer_(timer) {
   Device& device = context.device();
   for (unsigned k = 0; k < 2; ++k) {
-    schedules_[k] = device.allocate(sizeof(paraes_schedule));
-    keys_[k] = device.allocate(key_bytes(context.variant()));
+    schedules_[k] = SecretMemory(device, queue, sizeof(paraes_schedule));
+    keys_[k] = SecretMemory(device, queue, key_bytes(context.variant()));
   }
-  hash_keys_ = device.allocate(hash_key_bytes(context.variant()));
-  staged_key_ = device.allocate(largest_key);
+  hash_keys_ = SecretMemory(device, queue, hash_key_bytes(context.variant()));
+  staged_key_ = SecretMemory(device, queue, largest_key);
 }
 
 KeyReference KeySlots::single_key(unsigned k) const {
   return {.many_keys = false,
           .rounds = key_->rounds,
-          .keys = &keys_[k],
-          .single = key_->on_device ? &expanded_by_device_[k] : &key_->schedules[k]};
+          .keys = &keys_[k].read(),
+          .single = &(key_->on_device ? expanded_by_device_->schedules : key_->schedules)[k]};
 }
 
 KeyReference KeySlots::data_key() const {
@@ -48,26 +48,26 @@ KeyReference KeySlots::data_key() const {
   static constexpr paraes_schedule none = {};
   return {.many_keys = true,
           .rounds = many_.rounds,
-          .keys = context_.variant().row->sliced_keys ? &many_.sliced : &many_.schedules,
+          .keys = &(context_.variant().row->sliced_keys ? many_.sliced : many_.schedules).read(),
           .single = &none};
 }
 
 KeyReference KeySlots::hash_key() const {
   KeyReference key = data_key();
-  key.keys = many_.used ? &many_.hash_keys : &hash_keys_;
+  key.keys = &(many_.used ? many_.hash_keys : hash_keys_).read();
   return key;
 }
 
 KeyReference KeySlots::tweak_key() const { return single_key(1); }
 
 EntryArguments KeySlots::arguments(std::uint32_t count) const {
-  return {.in = &staged_key_,
-          .out = &staged_key_,
-          .messages = &staged_key_,
+  return {.in = &staged_key_.read(),
+          .out = &staged_key_.read(),
+          .messages = &staged_key_.read(),
           .count = count,
           .tiles = 0,
           .key = data_key(),
-          .scratch = &staged_key_,
+          .scratch = &staged_key_.read(),
           .unit_blocks = 0};
 }
 
@@ -76,26 +76,30 @@ void KeySlots::expand(unsigned k) {
   Grid grid;
   grid.threads = row.group_threads;
   EntryArguments expansion = arguments(1);
-  expansion.out = &schedules_[k];
+  expansion.out = &schedules_[k].write();
   if (key_->on_device) {
-    queue_.upload(staged_key_, 0, key_->keys[k].data(), key_size(key_->rounds));
+    queue_.upload(staged_key_.write(), 0, key_->keys[k].data(), key_size(key_->rounds));
     launcher_.launch("expand_keys", expansion, grid);
   } else {
-    queue_.upload(schedules_[k], 0, &key_->schedules[k], sizeof(paraes_schedule));
+    queue_.upload(schedules_[k].write(), 0, &key_->schedules[k], sizeof(paraes_schedule));
   }
   if (row.sliced_keys) {
-    expansion.in = &schedules_[k];
-    expansion.out = &keys_[k];
+    expansion.in = &schedules_[k].read();
+    expansion.out = &keys_[k].write();
     launcher_.launch("slice_keys", expansion, grid);
   } else if (key_->on_device) {
     // Entries take the round keys by value, so copy them back.
-    queue_.download(&expanded_by_device_[k], schedules_[k], 0, sizeof(paraes_schedule));
+    queue_.download(&expanded_by_device_->schedules[k], schedules_[k].read(), 0,
+                    sizeof(paraes_schedule));
     queue_.finish();
   }
 }
 
 void KeySlots::use(const KeyMaterial& key) {
-  if (id_ == key.id) return;
+  if (holds(key.id)) return;
+  // The next key may be shorter, or need fewer slots.
+  forget();
+  if (key.on_device && !expanded_by_device_) expanded_by_device_ = std::make_unique<RoundKeys>();
   // Begins the phase first, because that may throw. If anything fails later, the phase that has
   // begun makes Stream::settle() wipe the key.
   timer_.begin(&PhaseTimes::key_expansion);
@@ -107,27 +111,22 @@ void KeySlots::use(const KeyMaterial& key) {
     grid.threads = hash_threads;
     grid.shared_bytes = hash_key_shared_bytes(context_.variant());
     EntryArguments preparation = arguments(1);
-    preparation.scratch = &hash_keys_;
+    preparation.scratch = &hash_keys_.write();
     launcher_.launch("ghash_prepare", preparation, grid);
   }
   timer_.end();
 }
 
-void KeySlots::forget(std::uint64_t id) {
-  if (id_ == id) forget();
-}
-
-void KeySlots::forget() {
+void KeySlots::forget() noexcept {
   id_ = 0;
   key_ = nullptr;
-  for (unsigned k = 0; k < 2; ++k) {
-    queue_.clear(schedules_[k], 0, schedules_[k].bytes());
-    queue_.clear(keys_[k], 0, keys_[k].bytes());
+  for (SecretMemory* memory :
+       {&schedules_[0], &schedules_[1], &keys_[0], &keys_[1], &hash_keys_, &staged_key_}) {
+    memory->wipe();
   }
-  queue_.clear(hash_keys_, 0, hash_keys_.bytes());
-  queue_.clear(staged_key_, 0, staged_key_.bytes());
-  queue_.finish();
-  secure_zero(expanded_by_device_.data(), sizeof expanded_by_device_);
+  if (expanded_by_device_) {
+    secure_zero(&expanded_by_device_->schedules, sizeof expanded_by_device_->schedules);
+  }
 }
 
 void KeySlots::reserve(std::size_t count) {
@@ -137,9 +136,11 @@ void KeySlots::reserve(std::size_t count) {
   many_.capacity = 0;
   Device& device = context_.device();
   const ProgramVariant& variant = context_.variant();
-  many_.schedules = device.allocate(capacity * sizeof(paraes_schedule));
-  if (variant.row->sliced_keys) many_.sliced = device.allocate(capacity * key_bytes(variant));
-  many_.hash_keys = device.allocate(capacity * hash_key_bytes(variant));
+  many_.schedules = SecretMemory(device, queue_, capacity * sizeof(paraes_schedule));
+  if (variant.row->sliced_keys) {
+    many_.sliced = SecretMemory(device, queue_, capacity * key_bytes(variant));
+  }
+  many_.hash_keys = SecretMemory(device, queue_, capacity * hash_key_bytes(variant));
   many_.capacity = capacity;
 }
 
@@ -148,7 +149,6 @@ void KeySlots::use_many(std::span<const KeyMaterial* const> keys) {
   const KeyMaterial& first = *keys[0];
   many_.used = true;
   many_.rounds = first.rounds;
-  many_.count = keys.size();
   timer_.begin(&PhaseTimes::key_expansion);
   const std::size_t size = first.on_device ? key_size(first.rounds) : sizeof(paraes_schedule);
   many_.staged = SecretBytes(keys.size() * size);
@@ -163,18 +163,19 @@ void KeySlots::use_many(std::span<const KeyMaterial* const> keys) {
   grid.threads = variant.row->group_threads;
   grid.groups = (count + grid.threads - 1) / grid.threads;
   EntryArguments expansion = arguments(count);
-  expansion.out = &many_.schedules;
+  expansion.out = &many_.schedules.write(keys.size() * sizeof(paraes_schedule));
   if (first.on_device) {
     // The keys use the memory of the hash keys, which overwrite them.
-    queue_.upload(many_.hash_keys, 0, many_.staged.data(), many_.staged.size());
-    expansion.in = &many_.hash_keys;
+    queue_.upload(many_.hash_keys.write(many_.staged.size()), 0, many_.staged.data(),
+                  many_.staged.size());
+    expansion.in = &many_.hash_keys.read();
     launcher_.launch("expand_keys", expansion, grid);
   } else {
-    queue_.upload(many_.schedules, 0, many_.staged.data(), many_.staged.size());
+    queue_.upload(*expansion.out, 0, many_.staged.data(), many_.staged.size());
   }
   if (variant.row->sliced_keys) {
-    expansion.in = &many_.schedules;
-    expansion.out = &many_.sliced;
+    expansion.in = &many_.schedules.read();
+    expansion.out = &many_.sliced.write(keys.size() * key_bytes(variant));
     grid.groups = count;  // a thread writes single words
     launcher_.launch("slice_keys", expansion, grid);
   }
@@ -185,17 +186,15 @@ void KeySlots::use_many(std::span<const KeyMaterial* const> keys) {
   hash_grid.groups = std::min(
       count, groups_per_processor * std::max<std::uint32_t>(context_.info().processors, 1));
   EntryArguments preparation = arguments(count);
-  preparation.scratch = &many_.hash_keys;
+  preparation.scratch = &many_.hash_keys.write(keys.size() * hash_key_bytes(variant));
   launcher_.launch("ghash_prepare", preparation, hash_grid);
   timer_.end();
 }
 
 void KeySlots::forget_many() noexcept {
   if (!many_.used) return;
+  for (SecretMemory* memory : {&many_.schedules, &many_.sliced, &many_.hash_keys}) memory->wipe();
   try {
-    queue_.clear(many_.schedules, 0, many_.count * sizeof(paraes_schedule));
-    if (many_.sliced) queue_.clear(many_.sliced, 0, many_.count * key_bytes(context_.variant()));
-    queue_.clear(many_.hash_keys, 0, many_.count * hash_key_bytes(context_.variant()));
     queue_.finish();
   } catch (const Error&) {
     // The device is lost, and its memory with it.

@@ -4,14 +4,16 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "paraes/secret.hpp"
+#include "src/core/locked_memory.hpp"
 #include "src/gpu/entry_launcher.hpp"
 #include "src/gpu/key_material.hpp"
 #include "src/gpu/programs/program_variant.hpp"
 #include "src/gpu/queue_timer.hpp"
-#include "src/gpu/runtime/runtime.hpp"
+#include "src/gpu/secret_memory.hpp"
 
 namespace paraes::gpu {
 
@@ -31,11 +33,11 @@ class KeySlots {
                                              std::size_t launch_bytes) noexcept;
 
   // Copies the key to the device, unless it is already there. `key` must stay valid until forget()
-  // or the next use().
+  // or the next use(), which wipes it.
   void use(const KeyMaterial& key);
-  // Wipes the key, and waits until that is done. With an id: only if the key has this id.
-  void forget();
-  void forget(std::uint64_t id);
+  [[nodiscard]] bool holds(std::uint64_t id) const noexcept { return id_ == id; }
+  // Enqueues the wiping of the key.
+  void forget() noexcept;
 
   // From now on the references below mean these keys. They are at most most_keys(), for GCM, of one
   // size, and all expanded in the same place. The key of use() stays on the device.
@@ -54,12 +56,15 @@ class KeySlots {
   struct ManyKeySlots {
     bool used = false;
     unsigned rounds = 0;
-    std::size_t count = 0;
     std::size_t capacity = 0;
     SecretBytes staged;  // until the queue has copied them
-    Memory schedules;
-    Memory sliced;
-    Memory hash_keys;
+    SecretMemory schedules;
+    SecretMemory sliced;
+    SecretMemory hash_keys;
+  };
+
+  struct RoundKeys : InLockedMemory {
+    std::array<paraes_schedule, 2> schedules{};
   };
 
   [[nodiscard]] EntryArguments arguments(std::uint32_t count) const;
@@ -71,11 +76,11 @@ class KeySlots {
   Queue& queue_;
   EntryLauncher& launcher_;
   QueueTimer& timer_;
-  std::array<Memory, 2> schedules_;
-  std::array<Memory, 2> keys_;  // sliced, if the program needs that
-  Memory hash_keys_;
-  Memory staged_key_;                                    // input of expand_keys
-  std::array<paraes_schedule, 2> expanded_by_device_{};  // read back, to pass by value
+  std::array<SecretMemory, 2> schedules_;
+  std::array<SecretMemory, 2> keys_;  // sliced, if the program needs that
+  SecretMemory hash_keys_;
+  SecretMemory staged_key_;                        // input of expand_keys
+  std::unique_ptr<RoundKeys> expanded_by_device_;  // read back, to pass by value
   const KeyMaterial* key_ = nullptr;
   std::uint64_t id_ = 0;
   ManyKeySlots many_;

@@ -20,8 +20,8 @@ Launches::Launches(DeviceContext& context, Queue& queue, EntryLauncher& launcher
       keys_(keys),
       timer_(timer),
       max_messages_(max_messages),
-      messages_(context.device().allocate(max_messages * sizeof(paraes_message))),
-      tag_masks_(context.device().allocate(16 * max_messages)) {}
+      messages_(context.device(), queue, max_messages * sizeof(paraes_message)),
+      tag_masks_(context.device(), queue, 16 * max_messages) {}
 
 std::uint64_t Launches::tile_blocks() const {
   return warp_threads * context_.variant().row->blocks_per_thread;
@@ -35,7 +35,7 @@ std::uint64_t Launches::upload(std::span<paraes_message> messages, unsigned more
     tiles += (blocks + tile_blocks() - 1) / tile_blocks();
   }
   staged_.assign(messages.begin(), messages.end());
-  queue_.upload(messages_, 0, staged_.data(), messages.size_bytes());
+  queue_.upload(messages_.write(messages.size_bytes()), 0, staged_.data(), messages.size_bytes());
   return tiles;
 }
 
@@ -61,11 +61,11 @@ EntryArguments Launches::arguments(const LaunchBuffers& buffers, std::uint32_t c
                                    std::uint64_t tiles) const {
   return {.in = buffers.in,
           .out = buffers.out,
-          .messages = &messages_,
+          .messages = &messages_.read(),
           .count = count,
           .tiles = tiles,
           .key = keys_.data_key(),
-          .scratch = &tag_masks_,
+          .scratch = &tag_masks_.read(),
           .unit_blocks = 0};
 }
 
@@ -80,8 +80,9 @@ void Launches::run(const char* entry, const LaunchBuffers& buffers,
   const std::uint64_t tiles = upload(messages, more_blocks);
   if (tiles == 0) return;
   timer_.begin(&PhaseTimes::kernel);
-  start(entry, arguments(buffers, static_cast<std::uint32_t>(messages.size()), tiles),
-        grid_for(tiles));
+  EntryArguments modes = arguments(buffers, static_cast<std::uint32_t>(messages.size()), tiles);
+  modes.scratch = &tag_masks_.write(16 * messages.size());
+  start(entry, modes, grid_for(tiles));
   timer_.end();
 }
 
@@ -103,30 +104,40 @@ void Launches::xts(const LaunchBuffers& buffers, Direction direction, paraes_mes
   const std::uint64_t stretches = units * ((unit_blocks + warp_threads - 1) / warp_threads);
   const std::uint64_t tiles = upload({&message, 1}, 0);
   if (tiles == 0) return;
-  Device& device = context_.device();
-  if (unit_tweaks_.bytes() < 16 * units) unit_tweaks_ = device.allocate(16 * units);
-  if (stretch_tweaks_.bytes() < 16 * stretches) stretch_tweaks_ = device.allocate(16 * stretches);
+  reserve(unit_tweaks_, 16 * units);
+  reserve(stretch_tweaks_, 16 * stretches);
 
   timer_.begin(&PhaseTimes::kernel);
   if (unit_tweak != nullptr) {
-    queue_.upload(unit_tweaks_, 0, unit_tweak, 16);
+    queue_.upload(unit_tweaks_.write(16), 0, unit_tweak, 16);
   } else {
     EntryArguments tweaks = arguments(buffers, 1, (units + tile_blocks() - 1) / tile_blocks());
     tweaks.key = keys_.tweak_key();
-    tweaks.scratch = &unit_tweaks_;
+    tweaks.scratch = &unit_tweaks_.write(16 * units);
     tweaks.unit_blocks = unit_blocks;
     start("xts_unit_tweaks", tweaks, grid_for(tweaks.tiles));
   }
-  EntryArguments spread = arguments({&unit_tweaks_, &stretch_tweaks_}, 1, stretches);
+  EntryArguments spread =
+      arguments({&unit_tweaks_.read(), &stretch_tweaks_.write(16 * stretches)}, 1, stretches);
   spread.unit_blocks = unit_blocks;
   Grid grid = grid_for(1);
   grid.groups = static_cast<std::uint32_t>((stretches + grid.threads - 1) / grid.threads);
   start("xts_stretches", spread, grid);
   EntryArguments data = arguments(buffers, 1, tiles);
-  data.scratch = &stretch_tweaks_;
+  data.scratch = &stretch_tweaks_.read();
   data.unit_blocks = unit_blocks;
   start(direction == Direction::encrypt ? "xts_encrypt" : "xts_decrypt", data, grid_for(tiles));
   timer_.end();
+}
+
+void Launches::reserve(SecretMemory& memory, std::size_t bytes) {
+  if (memory.bytes() < bytes) memory = SecretMemory(context_.device(), queue_, bytes);
+}
+
+void Launches::wipe() noexcept {
+  for (SecretMemory* memory : {&messages_, &tag_masks_, &unit_tweaks_, &stretch_tweaks_}) {
+    memory->wipe();
+  }
 }
 
 void Launches::record() {

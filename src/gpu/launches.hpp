@@ -13,6 +13,7 @@
 #include "src/gpu/key_slots.hpp"
 #include "src/gpu/queue_timer.hpp"
 #include "src/gpu/runtime/runtime.hpp"
+#include "src/gpu/secret_memory.hpp"
 
 namespace paraes::gpu {
 
@@ -47,6 +48,9 @@ class Launches {
   void xts(const LaunchBuffers& buffers, Direction direction, paraes_message& message,
            std::uint32_t unit_blocks, const std::uint8_t* unit_tweak);
 
+  // Enqueues the wiping of what earlier launches computed with a key.
+  void wipe() noexcept;
+
   // Begins to record launches for repeat().
   void record();
   // Repeats all launches since record(), with the messages of the last one.
@@ -57,6 +61,7 @@ class Launches {
   std::uint64_t upload(std::span<paraes_message> messages, unsigned more_blocks);
   [[nodiscard]] EntryArguments arguments(const LaunchBuffers& buffers, std::uint32_t count,
                                          std::uint64_t tiles) const;
+  void reserve(SecretMemory& memory, std::size_t bytes);
   [[nodiscard]] Grid grid_for(std::uint64_t tiles) const;
   [[nodiscard]] std::uint64_t tile_blocks() const;
   void start(const char* entry, const EntryArguments& arguments, const Grid& grid);
@@ -67,10 +72,10 @@ class Launches {
   const KeySlots& keys_;
   QueueTimer& timer_;
   std::size_t max_messages_;
-  Memory messages_;
-  Memory tag_masks_;                    // GCM
-  Memory unit_tweaks_;                  // XTS, allocated when first needed
-  Memory stretch_tweaks_;               // likewise
+  SecretMemory messages_;               // J0 of a nonce that is hashed reveals the hash key
+  SecretMemory tag_masks_;              // GCM
+  SecretMemory unit_tweaks_;            // XTS, allocated when first needed
+  SecretMemory stretch_tweaks_;         // likewise
   std::vector<paraes_message> staged_;  // until the queue has copied them
   bool records_ = false;
   std::vector<EntryLaunch> recorded_;

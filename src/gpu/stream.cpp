@@ -33,8 +33,8 @@ Stream::Stream(DeviceContext& context, std::size_t launch_bytes, Transfer transf
   in_host_ = in_pinned_->host().data();
   out_host_ = out_pinned_->host().data();
   if (!mapped) {
-    in_staged_ = device.allocate(bytes);
-    out_staged_ = device.allocate(bytes);
+    in_staged_ = SecretMemory(device, *queue_, bytes);
+    out_staged_ = SecretMemory(device, *queue_, bytes);
   }
 }
 
@@ -52,16 +52,40 @@ Stream::Stream(DeviceContext& context, const Memory& in, const Memory& out,
 Stream::~Stream() = default;
 
 void Stream::use_key(const KeyMaterial& key) {
+  if (!keys_.holds(key.id)) wipe_results();
   keys_.use(key);
   if (in_device_ != nullptr) launches_.record();
 }
 
-LaunchBuffers Stream::buffers() {
+void Stream::forget_key(std::uint64_t id) {
+  if (!keys_.holds(id)) return;
+  wipe();
+  queue_->finish();
+}
+
+void Stream::forget_keys() noexcept {
+  wipe_results();
+  keys_.forget_many();
+}
+
+void Stream::wipe() noexcept {
+  keys_.forget();
+  wipe_results();
+}
+
+void Stream::wipe_results() noexcept {
+  launches_.wipe();
+  in_staged_.wipe();
+  out_staged_.wipe();
+}
+
+LaunchBuffers Stream::buffers(std::size_t messages) {
   if (in_device_ != nullptr) return {in_device_, out_device_};
   if (transfer_ == Transfer::mapped) {
     return {&in_pinned_->device_view(), &out_pinned_->device_view()};
   }
-  return {&in_staged_, &out_staged_};
+  // The text, and a tag or hash of each message.
+  return {&in_staged_.read(), &out_staged_.write(staged_bytes_ + 16 * messages)};
 }
 
 void Stream::stage_in(std::size_t bytes) {
@@ -71,14 +95,15 @@ void Stream::stage_in(std::size_t bytes) {
     return;
   }
   timer_.begin(&PhaseTimes::host_to_device);
-  queue_->upload(in_staged_, 0, in_host_, bytes);
+  queue_->upload(in_staged_.write(bytes), 0, in_host_, bytes);
+  staged_bytes_ = bytes;
   timer_.end();
 }
 
 void Stream::stage_out(std::size_t bytes) {
   if (transfer_ == Transfer::mapped) return;
   timer_.begin(&PhaseTimes::device_to_host);
-  queue_->download(out_host_, out_staged_, 0, bytes);
+  queue_->download(out_host_, out_staged_.read(), 0, bytes);
   timer_.end();
 }
 
@@ -103,8 +128,9 @@ void Stream::settle() noexcept {
   }
   if (done) return;
   timer_.reset();
+  wipe();
   try {
-    keys_.forget();
+    queue_->finish();
   } catch (const Error&) {
     // The device is lost, and its memory with it.
   }

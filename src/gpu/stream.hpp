@@ -16,6 +16,7 @@
 #include "src/gpu/launches.hpp"
 #include "src/gpu/queue_timer.hpp"
 #include "src/gpu/runtime/runtime.hpp"
+#include "src/gpu/secret_memory.hpp"
 
 namespace paraes::gpu {
 
@@ -44,28 +45,30 @@ class Stream {
   [[nodiscard]] std::size_t max_messages() const noexcept { return launches_.max_messages(); }
 
   // Sets the key of the launches that follow, and expands it unless the stream already holds it.
-  // `key` must stay valid until forget_key() or the next use_key().
+  // Then it wipes the key before, as forget_key() does. `key` must stay valid until forget_key() or
+  // the next use_key().
   void use_key(const KeyMaterial& key);
-  // Wipes the stream's key if it has this id.
-  void forget_key(std::uint64_t id) { keys_.forget(id); }
+  // If the stream's key has this id, wipes it and what the stream has computed with it from the
+  // memory of the device, and waits until that is done.
+  void forget_key(std::uint64_t id);
 
   // For GCM messages with different keys: until forget_keys(), launch() and launch_hash() use
   // message.key as an index into `keys`, which are at most context.most_keys(), of one size, and
-  // all expanded in the same place. forget_keys() waits for pending work and wipes these keys, but
-  // not the key of use_key().
+  // all expanded in the same place. forget_keys() waits for pending work and wipes these keys and
+  // what was computed with them, but not the key of use_key().
   void use_keys(std::span<const KeyMaterial* const> keys) { keys_.use_many(keys); }
-  void forget_keys() noexcept { keys_.forget_many(); }
+  void forget_keys() noexcept;
 
   // Copies the first `bytes` bytes of input() to the device, or makes mapped memory visible to it.
   void stage_in(std::size_t bytes);
   // See Launches::run(), hash() and xts().
   void launch(const char* entry, std::span<paraes_message> messages, unsigned more_blocks = 0) {
-    launches_.run(entry, buffers(), messages, more_blocks);
+    launches_.run(entry, buffers(messages.size()), messages, more_blocks);
   }
-  void launch_hash(std::size_t messages) { launches_.hash(buffers(), messages); }
+  void launch_hash(std::size_t messages) { launches_.hash(buffers(messages), messages); }
   void launch_xts(Direction direction, paraes_message& message, std::uint32_t unit_blocks,
                   const std::uint8_t* unit_tweak) {
-    launches_.xts(buffers(), direction, message, unit_blocks, unit_tweak);
+    launches_.xts(buffers(1), direction, message, unit_blocks, unit_tweak);
   }
   void stage_out(std::size_t bytes);
   // Only for data in device memory: repeats all launches since use_key(), with the messages of the
@@ -75,7 +78,7 @@ class Stream {
   void finish();
 
   // Called when a lease ends, perhaps because of an exception. Waits for pending work, which may
-  // read the caller's memory, and wipes the stream's key if some of that work may have failed.
+  // read the caller's memory, and wipes as forget_key() does if some of that work may have failed.
   void settle() noexcept;
 
   // The times that finish() has added up since the last call.
@@ -85,7 +88,10 @@ class Stream {
   [[nodiscard]] std::uint64_t launches() const noexcept { return launcher_.launches(); }
 
  private:
-  [[nodiscard]] LaunchBuffers buffers();
+  [[nodiscard]] LaunchBuffers buffers(std::size_t messages);
+  // Enqueues the wiping of the key of use_key() and of everything computed with any key.
+  void wipe() noexcept;
+  void wipe_results() noexcept;
 
   std::unique_ptr<Queue> queue_;
   QueueTimer timer_;
@@ -97,8 +103,9 @@ class Stream {
   std::unique_ptr<PinnedMemory> out_pinned_;
   std::uint8_t* in_host_ = nullptr;
   std::uint8_t* out_host_ = nullptr;
-  Memory in_staged_;
-  Memory out_staged_;
+  SecretMemory in_staged_;
+  SecretMemory out_staged_;
+  std::size_t staged_bytes_ = 0;       // of the last stage_in()
   const Memory* in_device_ = nullptr;  // data in device memory
   const Memory* out_device_ = nullptr;
 };

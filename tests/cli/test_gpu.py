@@ -273,8 +273,8 @@ class GpuSmallFiles(Case):
 
 @unittest.skipIf(not FAKE, "PARAES_FAKE_DRIVERS names no folder")
 class FailingCudaDriver(Case):
-    """The fake CUDA driver accepts every call, and its kernels do nothing. GPU programs are
-    compiled without it, because NVRTC calls driver functions that the fake one lacks."""
+    """The fake CUDA driver accepts every call, and its kernels compute nothing. GPU programs
+    are compiled without it, because NVRTC calls driver functions that the fake one lacks."""
 
     def setUp(self):
         super().setUp()

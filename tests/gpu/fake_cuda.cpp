@@ -7,7 +7,8 @@
 //   fail:CALL:NTH:CODE the NTH call of CALL returns CODE (NTH 0: every call)
 //   lose:CODE          the first launch loses the device: from then on, its calls return CODE
 //   version:N          the version that the driver reports
-//   kernels:1          modules have kernels of any name, which do nothing
+//   kernels:1          modules have kernels of any name, which take the parameters of entries
+//                      (src/gpu/device/entry.h) and fill their output and scratch memory with 0x5c
 //   maps:0             devices cannot reach host memory
 // A call that works on a device fails unless the device is current on the calling thread and the
 // objects belong to it.
@@ -82,7 +83,7 @@ struct Device {
 struct Kernel {
   const char* name;
 };
-Kernel kernels[] = {{"paraes_xor"}, {"paraes_nothing"}};
+Kernel kernels[] = {{"paraes_xor"}, {"paraes_nothing"}, {"an entry"}};
 
 struct State {
   std::string directives;
@@ -90,6 +91,7 @@ struct State {
   std::map<std::uintptr_t, Object> objects;
   std::vector<Device> devices = std::vector<Device>(64);
   long dirty = 0;
+  long unwiped = 0;
   long left = 0;
   long calls_on_lost = 0;
 };
@@ -180,6 +182,14 @@ Object* find(const void* pointer, Kind kind) {
   return &found->second;
 }
 
+// Whether the object has only zeros. True if there is no such object.
+bool is_zero(const void* pointer, Kind kind) {
+  const Object* const object = find(pointer, kind);
+  if (object == nullptr) return true;
+  const auto* const bytes = static_cast<const unsigned char*>(pointer);
+  return std::all_of(bytes, bytes + object->bytes, [](unsigned char c) { return c == 0; });
+}
+
 int remove(void* pointer, Kind kind) {
   const Object* const object = find(pointer, kind);
   if (object == nullptr) return invalid_handle;
@@ -200,6 +210,13 @@ bool reaches(const void* pointer, std::size_t bytes) {
     }
   }
   return false;
+}
+
+// Fills the memory that a kernel was given.
+void fill(void* pointer) {
+  for (const auto& [key, object] : state().objects) {
+    if (key == key_of(pointer)) std::memset(pointer, 0x5c, object.bytes);
+  }
 }
 
 void free_all_of(int device) {
@@ -271,6 +288,12 @@ extern "C" long paraes_fake_dirty() {
   return state().dirty;
 }
 
+// How often device memory was freed with other bytes than zeros.
+extern "C" long paraes_fake_unwiped() {
+  const Lock lock(mutex);
+  return state().unwiped;
+}
+
 extern "C" long paraes_fake_calls_on_lost() {
   const Lock lock(mutex);
   return state().calls_on_lost;
@@ -280,6 +303,7 @@ extern "C" void paraes_fake_reset() {
   const Lock lock(mutex);
   for (int device = 0; device < 64; ++device) free_all_of(device);
   state().dirty = 0;
+  state().unwiped = 0;
   state().left = 0;
   state().calls_on_lost = 0;
   state().calls.clear();
@@ -503,7 +527,9 @@ PARAES_FAKE(cuMemAlloc_v2, hipMalloc, void** pointer, std::size_t bytes) {
 PARAES_FAKE(cuMemFree_v2, hipFree, void* pointer) {
   const Lock lock(mutex);
   const int code = enter_device(PARAES_NAME(cuMemFree_v2, hipFree));
-  return code != 0 ? code : remove(pointer, Kind::memory);
+  if (code != 0) return code;
+  if (!is_zero(pointer, Kind::memory)) ++state().unwiped;
+  return remove(pointer, Kind::memory);
 }
 
 PARAES_FAKE(cuMemHostAlloc, hipHostMalloc, void** pointer, std::size_t bytes, unsigned flags) {
@@ -520,12 +546,7 @@ PARAES_FAKE(cuMemFreeHost, hipHostFree, void* pointer) {
   const Lock lock(mutex);
   const int code = enter_device(PARAES_NAME(cuMemFreeHost, hipHostFree));
   if (code != 0) return code;
-  if (const Object* const object = find(pointer, Kind::host); object != nullptr) {
-    const auto* const bytes = static_cast<const unsigned char*>(pointer);
-    if (std::any_of(bytes, bytes + object->bytes, [](unsigned char c) { return c != 0; })) {
-      ++state().dirty;
-    }
-  }
+  if (!is_zero(pointer, Kind::host)) ++state().dirty;
   return remove(pointer, Kind::host);
 }
 
@@ -670,7 +691,7 @@ PARAES_FAKE(cuModuleGetFunction, hipModuleGetFunction, Kernel** found, void* mod
     return 0;
   }
   if (directive("kernels", 0) == 0) return not_found;
-  *found = &kernels[1];
+  *found = &kernels[2];
   return 0;
 }
 
@@ -691,6 +712,14 @@ PARAES_FAKE(cuLaunchKernel, hipModuleLaunchKernel, Kernel* kernel, unsigned grou
   if (const int lost = directive("lose", 0); lost != 0) {
     current_device().lost = lost;
     return 0;
+  }
+  if (kernel == &kernels[2]) {
+    for (const int parameter : {1, 6}) {  // out, scratch
+      void* memory = nullptr;
+      std::memcpy(&memory, parameters[parameter], sizeof memory);
+      if (!reaches(memory, 1)) return invalid_value;
+      fill(memory);
+    }
   }
   if (kernel != &kernels[0]) return 0;
   // paraes_xor(data, bytes, pattern by value)

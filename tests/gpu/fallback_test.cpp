@@ -16,9 +16,8 @@
 #include "tests/support/buffers.hpp"
 #include "tests/support/memory_io.hpp"
 #include "tests/support/one_segment.hpp"
+#include "tests/support/opencl_buffers.hpp"
 #include "tests/support/test_device.hpp"
-
-extern "C" unsigned long paraes_failed_launches();
 
 namespace paraes {
 namespace {

@@ -1,18 +1,24 @@
-// A library to link or preload, whose dlsym() replaces two functions of OpenCL. The environment
+// A library to link or preload, whose dlsym() replaces some functions of OpenCL. The environment
 // variable PARAES_FAKE_OPENCL says what they do, as directives separated by commas:
 //   gpu           every device reports that it is a GPU
 //   fail:N:CODE   the Nth launch and all later ones fail with CODE; the count starts again when the
 //                 variable changes
+// Programs that are linked with this file can also look into the buffers: see opencl_buffers.hpp.
+
+#include "tests/support/opencl_buffers.hpp"
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -71,20 +77,146 @@ int launch(void* queue, void* kernel, std::uint32_t dimensions, const std::size_
   return real_launch(queue, kernel, dimensions, offset, global, local, waits, wait_list, event);
 }
 
+// ---- Buffers
+
+using CreateBuffer = void* (*)(void*, std::uint64_t, std::size_t, void*, int*);
+using Release = int (*)(void*);
+using CreateQueue = void* (*)(void*, void*, std::uint64_t, int*);
+using Copy = int (*)(void*, void*, std::uint32_t, std::size_t, std::size_t, void*, std::uint32_t,
+                     const void*, void*);
+using GetContextInfo = int (*)(void*, std::uint32_t, std::size_t, void*, std::size_t*);
+
+constexpr std::uint32_t context_devices = 0x1081;
+constexpr std::uint64_t in_host_memory = 1 << 4;
+
+void* library = nullptr;  // the ICD loader
+CreateBuffer real_create_buffer = nullptr;
+Release real_release_buffer = nullptr;
+
+struct Buffer {
+  void* context;
+  std::size_t bytes;
+  bool on_host;
+};
+
+std::mutex buffers_mutex;
+std::map<void*, Buffer>* buffers = nullptr;  // nullptr: nobody watches
+unsigned long unwiped = 0;
+
+void* real_dlsym(void* handle, const char* name) {
+  static const auto real = reinterpret_cast<Dlsym>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
+  return real(handle, name);
+}
+
+template <class F>
+F opencl(const char* name) {
+  return reinterpret_cast<F>(real_dlsym(library, name));
+}
+
+// Calls the function with a queue for the buffer.
+template <class F>
+void with_queue(const Buffer& buffer, const F& use) {
+  void* device = nullptr;
+  opencl<GetContextInfo>("clGetContextInfo")(buffer.context, context_devices, sizeof device,
+                                             &device, nullptr);
+  int code = 0;
+  void* const queue = opencl<CreateQueue>("clCreateCommandQueue")(buffer.context, device, 0, &code);
+  if (queue == nullptr) std::abort();
+  use(queue);
+  opencl<Release>("clReleaseCommandQueue")(queue);
+}
+
+void* create_buffer(void* context, std::uint64_t flags, std::size_t bytes, void* host, int* code) {
+  void* const handle = real_create_buffer(context, flags, bytes, host, code);
+  const std::lock_guard lock(buffers_mutex);
+  if (handle == nullptr || buffers == nullptr) return handle;
+  const Buffer buffer{context, bytes, (flags & in_host_memory) != 0};
+  std::vector<std::uint8_t> zeros(bytes);
+  with_queue(buffer, [&](void* queue) {
+    opencl<Copy>("clEnqueueWriteBuffer")(queue, handle, 1, 0, bytes, zeros.data(), 0, nullptr,
+                                         nullptr);
+  });
+  (*buffers)[handle] = buffer;
+  return handle;
+}
+
+std::vector<std::uint8_t> contents(void* handle, const Buffer& buffer) {
+  std::vector<std::uint8_t> data(buffer.bytes, 0xee);
+  with_queue(buffer, [&](void* queue) {
+    opencl<Copy>("clEnqueueReadBuffer")(queue, handle, 1, 0, data.size(), data.data(), 0, nullptr,
+                                        nullptr);
+  });
+  return data;
+}
+
+bool is_zero(const std::vector<std::uint8_t>& data) {
+  return std::all_of(data.begin(), data.end(), [](std::uint8_t c) { return c == 0; });
+}
+
+int release_buffer(void* handle) {
+  {
+    const std::lock_guard lock(buffers_mutex);
+    if (buffers != nullptr) {
+      if (const auto found = buffers->find(handle); found != buffers->end()) {
+        if (!is_zero(contents(handle, found->second))) ++unwiped;
+        buffers->erase(found);
+      }
+    }
+  }
+  return real_release_buffer(handle);
+}
+
+// How many buffers of the device `holds` accepts.
+template <class F>
+unsigned long count_buffers(const F& holds) {
+  const std::lock_guard lock(buffers_mutex);
+  if (buffers == nullptr) return 0;
+  return static_cast<unsigned long>(
+      std::count_if(buffers->begin(), buffers->end(), [&](const auto& one) {
+        return !one.second.on_host && holds(contents(one.first, one.second));
+      }));
+}
+
 }  // namespace
 
-// How many launches have failed so far. For programs that are linked with this file.
-extern "C" unsigned long paraes_failed_launches();
 extern "C" unsigned long paraes_failed_launches() { return failures; }
 
+extern "C" void paraes_watch_buffers() {
+  const std::lock_guard lock(buffers_mutex);
+  if (buffers == nullptr) buffers = new std::map<void*, Buffer>;
+  unwiped = 0;
+}
+
+extern "C" unsigned long paraes_unwiped_buffers() {
+  const std::lock_guard lock(buffers_mutex);
+  return unwiped;
+}
+
+extern "C" unsigned long paraes_buffers_in_use() {
+  return count_buffers([](const auto& data) { return !is_zero(data); });
+}
+
+extern "C" unsigned long paraes_buffers_with(const void* bytes, std::size_t count) {
+  return count_buffers(
+      [&](const auto& data) { return memmem(data.data(), data.size(), bytes, count) != nullptr; });
+}
+
 extern "C" __attribute__((visibility("default"))) void* dlsym(void* handle, const char* name) {
-  static const auto real = reinterpret_cast<Dlsym>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
-  void* const found = real(handle, name);
+  void* const found = real_dlsym(handle, name);
   if (found == nullptr) return found;
   // These are functions of the ICD loader, which finds the driver's by other means than dlsym().
   if (std::strcmp(name, "clGetDeviceInfo") == 0) {
     real_get_device_info = reinterpret_cast<GetDeviceInfo>(found);
     return reinterpret_cast<void*>(get_device_info);
+  }
+  if (std::strcmp(name, "clCreateBuffer") == 0) {
+    library = handle;
+    real_create_buffer = reinterpret_cast<CreateBuffer>(found);
+    return reinterpret_cast<void*>(create_buffer);
+  }
+  if (std::strcmp(name, "clReleaseMemObject") == 0) {
+    real_release_buffer = reinterpret_cast<Release>(found);
+    return reinterpret_cast<void*>(release_buffer);
   }
   if (std::strcmp(name, "clEnqueueNDRangeKernel") == 0) {
     real_launch = reinterpret_cast<Launch>(found);

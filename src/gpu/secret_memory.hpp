@@ -1,0 +1,46 @@
+// Device memory for keys, and for everything that is computed with them.
+#pragma once
+
+#include <cstddef>
+
+#include "src/gpu/runtime/runtime.hpp"
+
+namespace paraes::gpu {
+
+// Overwritten with zeros before it is freed: by the destructor, or when another object is moved
+// here. wipe() overwrites it while it is kept. All this happens on the queue that uses the memory,
+// after the work that the queue already has.
+class SecretMemory {
+ public:
+  SecretMemory() noexcept = default;
+  // Allocates `bytes` bytes. `queue` must outlive the object. Throws OutOfMemory.
+  SecretMemory(Device& device, Queue& queue, std::size_t bytes)
+      : queue_(&queue), memory_(device.allocate(bytes)) {}
+  ~SecretMemory();
+  SecretMemory(SecretMemory&& other) noexcept = default;
+  SecretMemory& operator=(SecretMemory&& other) noexcept;
+  SecretMemory(const SecretMemory&) = delete;
+  SecretMemory& operator=(const SecretMemory&) = delete;
+
+  [[nodiscard]] std::size_t bytes() const noexcept { return memory_.bytes(); }
+  [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(memory_); }
+
+  // For work that reads the memory.
+  [[nodiscard]] const Memory& read() const noexcept { return memory_; }
+  // For work that writes no more than the first `bytes` bytes, or that writes anywhere.
+  [[nodiscard]] const Memory& write(std::size_t bytes) noexcept;
+  [[nodiscard]] const Memory& write() noexcept { return write(memory_.bytes()); }
+
+  // Enqueues the overwriting of what was written since the last call. If that fails, the device is
+  // lost, or the next call tries again.
+  void wipe() noexcept;
+
+ private:
+  void wipe_all() noexcept;
+
+  Queue* queue_ = nullptr;
+  Memory memory_;
+  std::size_t written_ = 0;  // all bytes that may not be zero
+};
+
+}  // namespace paraes::gpu

@@ -1,0 +1,108 @@
+// Work that leaves keys, tweaks, tag masks, hashes and texts in the memory of a device.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "paraes/ciphers.hpp"
+#include "src/cipher/gpu.hpp"
+#include "src/cipher/gpu_gcm.hpp"
+#include "src/gpu/pool.hpp"
+#include "src/kernels/registry.hpp"
+#include "src/modes/gcm.hpp"
+#include "src/modes/xts.hpp"
+#include "tests/support/buffers.hpp"
+
+namespace paraes::support {
+
+// Is called while a cipher that has worked still exists.
+using Look = std::function<void(const char* cipher)>;
+
+inline std::shared_ptr<gpu::DevicePool> make_pool(const char* runtime, const char* kernel) {
+  std::unique_ptr<gpu::Platform> platform = gpu::open_platform(runtime);
+  std::unique_ptr<gpu::Device> device = platform->open(0);
+  std::vector<std::unique_ptr<gpu::DeviceContext>> contexts;
+  gpu::PoolOptions options;
+  options.memory_limit = std::uint64_t{16} << 16;  // launches of 64 KiB
+  contexts.push_back(std::make_unique<gpu::DeviceContext>(std::move(platform), std::move(device),
+                                                          gpu::find_kernel_row(kernel), options));
+  return std::make_shared<gpu::DevicePool>(std::move(contexts));
+}
+
+inline void work_in_block_modes(const std::shared_ptr<gpu::DevicePool>& pool,
+                                const detail::GpuUse& use, const Look& look) {
+  const Buffer key = make_key(32, 1);
+  const Buffer plain = pattern(200'000);
+  Buffer out(plain.size());
+  const auto cipher = detail::make_gpu_block(
+      pool, std::make_unique<CipherKey>(find_kernel("auto"), key.data(), 32U), Executor(1), use);
+  Buffer iv = make_key(16, 2);
+  cipher->ecb(Direction::encrypt, plain.data(), out.data(), plain.size());
+  cipher->ctr(iv.data(), 0, plain.data(), out.data(), plain.size());
+  cipher->cbc_decrypt(iv.data(), plain.data(), out.data(), plain.size());
+  look("block modes");
+}
+
+inline void work_in_xts(const std::shared_ptr<gpu::DevicePool>& pool, const detail::GpuUse& use,
+                        const Look& look) {
+  const Buffer key = make_key(64, 3);
+  const Buffer plain = pattern(200'000);
+  Buffer out(plain.size());
+  const auto cipher = detail::make_gpu_xts(
+      pool, std::make_unique<XtsKey>(find_kernel("auto"), key.data(), 32U), Executor(1), use);
+  const Buffer unit(16, 4);
+  // One unit, and then more and more of them, for which tweaks need more memory.
+  cipher->xts(Direction::encrypt, unit.data(), 0, plain.data(), out.data(), 5000);
+  cipher->xts(Direction::encrypt, unit.data(), 4096, plain.data(), out.data(), 16384);
+  cipher->xts(Direction::decrypt, unit.data(), 32, plain.data(), out.data(), plain.size());
+  look("XTS");
+}
+
+inline void work_in_gcm(const std::shared_ptr<gpu::DevicePool>& pool, const detail::GpuUse& use,
+                        const Look& look) {
+  const Buffer key = make_key(32, 5);
+  const Buffer plain = pattern(200'000);
+  const Buffer nonce = make_key(20, 6);  // J0 depends on the hash key
+  Buffer out(plain.size());
+  Buffer tag(16);
+  const detail::GpuGcm cipher(pool, std::make_shared<GcmKey>(find_kernel("auto"), key.data(), 32U),
+                              Executor(1), use);
+  cipher.seal(nonce, {}, plain, out, tag.data());
+  look("GCM");
+}
+
+// `count` messages with keys of their own on one stream.
+inline void work_with_many_keys(const std::shared_ptr<gpu::DevicePool>& pool,
+                                const detail::GpuUse& use, unsigned count) {
+  std::vector<std::unique_ptr<gpu::KeyMaterial>> materials;
+  std::vector<const gpu::KeyMaterial*> keys;
+  std::vector<paraes_message> messages;
+  const Buffer counter = make_key(16, 7);
+  for (unsigned i = 0; i < count; ++i) {
+    materials.push_back(
+        detail::make_key_material(make_key(32, 100 + i), 1, true, use.key_expansion));
+    keys.push_back(materials.back().get());
+    messages.push_back(gpu::make_message(64 * i, 64 * i, 64, counter.data()));
+    messages.back().key = i;
+    messages.back().tag = 64 * count + 16 * i;
+  }
+  gpu::DevicePool::Lease lease(*pool);
+  gpu::Stream& stream = lease.stream();
+  struct Wiper {
+    gpu::Stream& stream;
+    ~Wiper() { stream.forget_keys(); }
+  };
+  const Wiper wiper{stream};
+  stream.use_keys(keys);
+  const Buffer plain = pattern(64 * count);
+  std::copy(plain.begin(), plain.end(), stream.input());
+  stream.stage_in(plain.size());
+  stream.launch("gcm_ctr", messages, 1);
+  stream.launch_hash(count);
+  stream.stage_out(plain.size() + 16 * count);
+  stream.finish();
+}
+
+}  // namespace paraes::support
