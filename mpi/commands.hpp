@@ -40,6 +40,9 @@ struct Command {
   std::optional<std::uint64_t> length;
 };
 
+template <>
+inline constexpr bool holds_keys<Command> = true;
+
 // How a command ended, or whether a rank is ready for commands (then `number` is 0).
 struct Reply {
   enum class Kind : std::uint64_t {

@@ -18,6 +18,30 @@ namespace {
 
 int tag_of(Tag tag, int slot) { return static_cast<int>(tag) + slot; }
 
+// A message that MPI has matched.
+struct Matched {
+  MPI_Message message = MPI_MESSAGE_NULL;
+  MPI_Status status;
+};
+
+std::optional<Matched> match(int from, int tag) {
+  int found = 0;
+  Matched matched;
+  MPI_Improbe(from, tag, MPI_COMM_WORLD, &found, &matched.message, &matched.status);
+  return found == 0 ? std::nullopt : std::optional(matched);
+}
+
+Serializer receive_matched(Matched matched) {
+  int size = 0;
+  MPI_Get_count(&matched.status, MPI_BYTE, &size);
+  // Only commands have keys.
+  const bool has_keys = matched.status.MPI_TAG == static_cast<int>(Tag::command);
+  Serializer bytes(static_cast<std::size_t>(size),
+                   has_keys ? Serializer::Memory::locked : Serializer::Memory::plain);
+  MPI_Mrecv(bytes.data(), size, MPI_BYTE, &matched.message, MPI_STATUS_IGNORE);
+  return bytes;
+}
+
 std::vector<int> offsets(const std::vector<int>& sizes) {
   std::vector<int> list(sizes.size());
   std::exclusive_scan(sizes.begin(), sizes.end(), list.begin(), 0);
@@ -61,18 +85,12 @@ Ranks::~Ranks() {
   // about them on standard output.
   MPI_Barrier(MPI_COMM_WORLD);
   for (int polls = 0; polls < 20; ++polls) {
-    int found = 0;
-    MPI_Message message = MPI_MESSAGE_NULL;
-    MPI_Status status;
-    MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, &message, &status);
-    if (found == 0) {
+    const auto matched = match(MPI_ANY_SOURCE, MPI_ANY_TAG);
+    if (!matched) {
       std::this_thread::sleep_for(std::chrono::microseconds(50));
       continue;
     }
-    int size = 0;
-    MPI_Get_count(&status, MPI_BYTE, &size);
-    Serializer bytes(static_cast<std::size_t>(size));
-    MPI_Mrecv(bytes.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+    static_cast<void>(receive_matched(*matched));
     polls = 0;
   }
   MPI_Finalize();
@@ -120,17 +138,9 @@ void Ranks::send_to_others(Tag tag, const Serializer& message, int slot) const {
 }
 
 std::optional<Ranks::Received> Ranks::poll(int from, Tag tag, int slot) const {
-  int found = 0;
-  MPI_Message message = MPI_MESSAGE_NULL;
-  MPI_Status status;
-  MPI_Improbe(from == any_rank ? MPI_ANY_SOURCE : from, tag_of(tag, slot), MPI_COMM_WORLD, &found,
-              &message, &status);
-  if (found == 0) return std::nullopt;
-  int size = 0;
-  MPI_Get_count(&status, MPI_BYTE, &size);
-  Serializer bytes(static_cast<std::size_t>(size));
-  MPI_Mrecv(bytes.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE);
-  return Received{status.MPI_SOURCE, std::move(bytes)};
+  const auto matched = match(from == any_rank ? MPI_ANY_SOURCE : from, tag_of(tag, slot));
+  if (!matched) return std::nullopt;
+  return Received{matched->status.MPI_SOURCE, receive_matched(*matched)};
 }
 
 std::optional<Ranks::Received> Ranks::wait(int from, Tag tag, int slot,

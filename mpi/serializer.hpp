@@ -189,23 +189,41 @@ class Reader {
   Bytes data_;
 };
 
-// The bytes of one message between ranks. The destructor zeroises them, because they may contain
-// keys.
+// Specialised for each structure that contains keys: its bytes lie in locked memory.
+template <class T>
+inline constexpr bool holds_keys = false;
+
+// The bytes of one message between ranks. The destructor zeroises them.
 class Serializer {
  public:
+  // Locked memory is never swapped out or dumped, but there is little of it: it is for keys. Chunks
+  // are plain: they are data, of up to megabytes.
+  enum class Memory { plain, locked };
+
   Serializer() = default;
   // Makes room for `size` bytes that will be received.
-  explicit Serializer(std::size_t size)
-      : data_(std::make_unique_for_overwrite<std::uint8_t[]>(size)), size_(size) {}
-  ~Serializer() { secure_zero(data_.get(), size_); }
+  explicit Serializer(std::size_t size, Memory memory = Memory::plain)
+      : locked_(memory == Memory::locked ? size : 0),
+        plain_(memory == Memory::locked ? nullptr
+                                        : std::make_unique_for_overwrite<std::uint8_t[]>(size)),
+        size_(size) {}
+  ~Serializer() {
+    if (plain_ != nullptr) secure_zero(plain_.get(), size_);
+  }
   Serializer(Serializer&& other) noexcept
-      : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)) {}
+      : locked_(std::move(other.locked_)),
+        plain_(std::move(other.plain_)),
+        size_(std::exchange(other.size_, 0)) {}
   Serializer& operator=(Serializer&&) = delete;
   Serializer(const Serializer&) = delete;
   Serializer& operator=(const Serializer&) = delete;
 
-  [[nodiscard]] std::uint8_t* data() noexcept { return data_.get(); }
-  [[nodiscard]] const std::uint8_t* data() const noexcept { return data_.get(); }
+  [[nodiscard]] std::uint8_t* data() noexcept {
+    return plain_ != nullptr ? plain_.get() : locked_.data();
+  }
+  [[nodiscard]] const std::uint8_t* data() const noexcept {
+    return plain_ != nullptr ? plain_.get() : locked_.data();
+  }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
   // Decodes a structure. Its fields of type Bytes are views of this object. Throws Error unless the
@@ -220,7 +238,8 @@ class Serializer {
   }
 
  private:
-  std::unique_ptr<std::uint8_t[]> data_;
+  SecretBytes locked_;
+  std::unique_ptr<std::uint8_t[]> plain_;  // null if the bytes are in locked_
   std::size_t size_ = 0;
 };
 
@@ -228,7 +247,8 @@ template <class T>
 [[nodiscard]] Serializer serialized(const T& thing) {
   Writer counter(nullptr);
   counter(thing);
-  Serializer bytes(counter.bytes());
+  Serializer bytes(counter.bytes(),
+                   holds_keys<T> ? Serializer::Memory::locked : Serializer::Memory::plain);
   Writer writer(bytes.data());
   writer(thing);
   return bytes;

@@ -2,10 +2,22 @@
 
 import json
 import os
+import resource
 import threading
 import unittest
 
-from ranks import KEY, MIB, OPEN_MPI, SCATTER, SEGMENT, WAYS, MpiCase, messages, pattern
+from ranks import (
+    KEY,
+    MIB,
+    OPEN_MPI,
+    SCATTER,
+    SEGMENT,
+    SHARED,
+    WAYS,
+    MpiCase,
+    messages,
+    pattern,
+)
 
 LARGE = 5 * MIB + 1
 HEADER = 88  # bytes of a paraes header
@@ -139,6 +151,41 @@ class ManyFiles(MpiCase):
         text = done.stderr.decode()
         for word in ("large.paes", "segment 200", "small.paes", "2 failed"):
             self.assertIn(word, text)
+
+
+@unittest.skipUnless(os.environ.get("PARAES_COMMAND_MEMORY_LIBRARY"),
+                     "PARAES_COMMAND_MEMORY_LIBRARY is not set")
+class Keys(MpiCase):
+    """Commands carry keys. The library notes where their bytes are when MPI gets or fills them."""
+
+    def test_commands_are_in_locked_memory_on_every_rank(self):
+        self.write("f", pattern(LARGE))
+        for way in WAYS:
+            for verb, flags, source in (("encrypt", ["-o", "g"], "f"), ("decrypt", ["-o", "h"], "g"),
+                                        ("verify", [], "g")):
+                with self.subTest(way=way[1], verb=verb):
+                    self.path("log").unlink(missing_ok=True)
+                    self.mpi(3, verb, *(["-f"] if flags else []), *way, *KEY, *flags, source, env={
+                        "LD_PRELOAD": os.environ["PARAES_COMMAND_MEMORY_LIBRARY"],
+                        "PARAES_COMMAND_MEMORY": str(self.path("log")),
+                        "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"})
+                    self.check(self.read("log").decode().splitlines(), way)
+
+    def check(self, lines, way):
+        entries = [line.split() for line in lines]
+        # The command and `quit`; with scatter, `finish` as well. Rank 0 sends each twice.
+        number = 2 if way is SHARED else 3
+        for what, rank, expected in (("sent", "0", 2 * number), ("received", "1", number),
+                                     ("received", "2", number)):
+            found = [entry for entry in entries if entry[:2] == [what, rank]]
+            self.assertEqual(len(found), expected, lines)
+        soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+        for line, (*_, size), flags in ((line, entry[:3], entry[3:])
+                                        for line, entry in zip(lines, entries, strict=True)):
+            self.assertGreater(int(size), 0)
+            self.assertIn("dd", flags, line)  # not in core dumps
+            if soft >= 1 << 20 or soft == resource.RLIM_INFINITY:
+                self.assertIn("lo", flags, line)  # never swapped out
 
 
 class Ranges(MpiCase):

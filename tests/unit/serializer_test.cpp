@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "mpi/chunks.hpp"
 #include "mpi/commands.hpp"
 #include "paraes/error.hpp"
+#include "src/core/locked_memory.hpp"
 
 namespace paraes::mpi {
 namespace {
@@ -107,6 +110,43 @@ TEST(Serializer, EmptyCommand_IsReadAsWritten) {
   EXPECT_EQ(command.exit_status, 3);
   EXPECT_TRUE(command.parts.secret.key.empty());
   EXPECT_FALSE(command.length.has_value());
+}
+
+bool is_in_locked_memory(const std::uint8_t* data, std::size_t size) {
+  const std::span<const std::uint8_t> arena = locked_arena();
+  return !std::less<>()(data, arena.data()) &&
+         !std::less<>()(arena.data() + arena.size(), data + size);
+}
+
+// Whether the locked memory contains `size` bytes 0xab, of which the key below consists.
+bool locked_memory_has_key(std::size_t size) {
+  const std::span<const std::uint8_t> arena = locked_arena();
+  const std::vector<std::uint8_t> key(size, 0xab);
+  return std::search(arena.begin(), arena.end(), key.begin(), key.end()) != arena.end();
+}
+
+TEST(Serializer, BytesAndKeyOfCommand_AreInLockedMemoryAndWiped) {
+  {
+    Command sent = a_command();
+    std::fill_n(sent.parts.secret.key.data(), 32, std::uint8_t{0xab});
+    const Serializer bytes = serialized(sent);
+    EXPECT_TRUE(is_in_locked_memory(bytes.data(), bytes.size()));
+    Serializer received(bytes.size(), Serializer::Memory::locked);
+    EXPECT_TRUE(is_in_locked_memory(received.data(), received.size()));
+    std::copy_n(bytes.data(), bytes.size(), received.data());
+    Serializer moved(std::move(received));
+    EXPECT_TRUE(is_in_locked_memory(moved.data(), moved.size()));
+    const auto command = moved.read<Command>();
+    EXPECT_TRUE(is_in_locked_memory(command.parts.secret.key.data(), 32));
+    EXPECT_TRUE(locked_memory_has_key(32));
+  }
+  EXPECT_FALSE(locked_memory_has_key(8));
+}
+
+TEST(Serializer, BytesWithoutKeys_AreNotInLockedMemory) {
+  // Chunks have megabytes, more than many systems allow to be locked.
+  const Serializer bytes = serialized(Reply{});
+  EXPECT_FALSE(is_in_locked_memory(bytes.data(), bytes.size()));
 }
 
 TEST(Serializer, Reply_IsReadAsWritten) {
