@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "mpi/same_files.hpp"
 #include "mpi/serializer.hpp"
 #include "paraes/messages.hpp"
 
@@ -30,10 +31,12 @@ struct Command {
   bool seals = true;
   // For seal and open.
   std::string source;
-  std::string sink;         // empty: there is no output
-  std::string shown;        // the sink's name in errors
-  std::uint64_t inode = 0;  // of the sink
-  FileVersion version;      // of the source; its device differs between hosts and is not sent
+  FileVersion version;  // of the source
+  Samples samples;      // of the source
+  std::string sink;     // empty: there is no output
+  std::string shown;    // the sink's name in errors
+  FileId sink_id;
+  Tokens tokens;  // in the sink
   bool overlap = true;
   bool salvages = false;
   std::uint64_t offset = 0;
@@ -42,6 +45,11 @@ struct Command {
 
 template <>
 inline constexpr bool holds_keys<Command> = true;
+
+// The sink's name in errors that name its file, too.
+[[nodiscard]] inline std::string sink_of(const Command& command) {
+  return command.shown + ": its temporary file " + command.sink;
+}
 
 // How a command ended, or whether a rank is ready for commands (then `number` is 0).
 struct Reply {
@@ -70,7 +78,8 @@ struct Stop {
   std::uint64_t command = 0;
 };
 
-// Says how many more bytes of a command a rank has done.
+// Says how many more bytes of a command a rank has done. The first one says that its token is in
+// the sink.
 struct ProgressReport {
   std::uint64_t command = 0;
   std::uint64_t bytes = 0;
@@ -116,16 +125,32 @@ void serialize(Archive& archive, T& parts) {
   archive(parts.header, parts.layout, parts.secret, parts.commits);
 }
 
+template <class Archive, MaybeConst<FileId> T>
+void serialize(Archive& archive, T& id) {
+  archive(id.device, id.inode);
+}
+
 template <class Archive, MaybeConst<FileVersion> T>
 void serialize(Archive& archive, T& version) {
-  archive(version.id.inode, version.size, version.modified.tv_sec, version.modified.tv_nsec);
+  archive(version.id, version.size, version.modified.tv_sec, version.modified.tv_nsec);
+}
+
+template <class Archive, MaybeConst<Samples> T>
+void serialize(Archive& archive, T& samples) {
+  archive(samples.nonce, samples.offsets, samples.digest);
+}
+
+template <class Archive, MaybeConst<Tokens> T>
+void serialize(Archive& archive, T& tokens) {
+  archive(tokens.seed, tokens.begin);
 }
 
 template <class Archive, MaybeConst<Command> T>
 void serialize(Archive& archive, T& command) {
   archive(command.task, command.number, command.exit_status, command.session, command.parts,
-          command.seals, command.source, command.sink, command.shown, command.inode,
-          command.version, command.overlap, command.salvages, command.offset, command.length);
+          command.seals, command.source, command.version, command.samples, command.sink,
+          command.shown, command.sink_id, command.tokens, command.overlap, command.salvages,
+          command.offset, command.length);
 }
 
 template <class Archive, MaybeConst<PhaseTimes> T>

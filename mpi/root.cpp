@@ -4,10 +4,12 @@
 #include <atomic>
 #include <chrono>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "cli/clock.hpp"
 #include "mpi/chunks.hpp"
+#include "mpi/same_files.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 
@@ -17,11 +19,12 @@ namespace {
 using cli::Clock;
 using cli::nanoseconds_since;
 
-// The other ranks compare it with the version of the file that they open.
-FileVersion version_of(const Source& source) {
-  const auto* file = dynamic_cast<const FileSource*>(&source);
+// A source or a sink as the class that files have. Other ranks can open only files.
+template <class File, class Base>
+const File& file_of(const Base& base) {
+  const auto* file = dynamic_cast<const File*>(&base);
   if (file == nullptr) throw Error("ranks can only share files");
-  return file->version();
+  return *file;
 }
 
 }  // namespace
@@ -43,7 +46,9 @@ class Root::Progress {
   void receive() {
     while (auto received = ranks_.poll(Ranks::any_rank, Tag::progress)) {
       const auto report = received->message.read<ProgressReport>();
-      if (report.command == number_) others_ += report.bytes;
+      if (report.command != number_) continue;
+      others_ += report.bytes;
+      started_.insert(received->from);
     }
     if (report_ && own_ + others_ != reported_) {
       reported_ = own_ + others_;
@@ -54,6 +59,10 @@ class Root::Progress {
     }
   }
   [[nodiscard]] bool stopped() const noexcept { return stopped_; }
+  // Whether all other ranks have left their tokens in the output.
+  [[nodiscard]] bool all_started() const noexcept {
+    return started_.size() + 1 == static_cast<std::size_t>(ranks_.size());
+  }
 
  private:
   const Ranks& ranks_;
@@ -62,6 +71,7 @@ class Root::Progress {
   std::uint64_t own_ = 0;
   std::uint64_t others_ = 0;
   std::uint64_t reported_ = 0;
+  std::set<int> started_;
   bool stopped_ = false;
 };
 
@@ -79,7 +89,6 @@ Command Root::new_command(Task task, const Message& message, const Names& names)
   command.source = names.source;
   command.sink = names.sink;
   command.shown = names.shown;
-  if (!names.sink.empty()) command.inode = SharedSink(names.sink, names.shown).inode();
   return command;
 }
 
@@ -111,7 +120,28 @@ std::vector<Reply> Root::collect(std::uint64_t number, Progress* progress, bool 
 }
 
 template <class Work>
-OpenResult Root::share(const Command& command, const OpenOptions& options, const Work& work) {
+OpenResult Root::share(Command command, const Source& source, const Sink* sink,
+                       std::uint64_t max_bytes, const OpenOptions& options, const Work& work) {
+  const auto& file = file_of<FileSource>(source);
+  command.version = file.version();
+  command.samples = take_samples(file);
+  command.overlap = options.overlap;
+  std::optional<SharedOutput> output;
+  if (sink != nullptr) {
+    output.emplace(file_of<FileSink>(*sink), command.sink, command.shown, max_bytes, ranks_.size());
+    command.sink_id = output->id();
+    command.tokens = output->tokens();
+  }
+  bool unchecked = output.has_value();
+  const auto check_tokens = [&] {
+    unchecked = false;
+    const int other = output->find_missing();
+    if (other == 0) return;
+    throw IoError(ranks_.name(other) + ": " + sink_of(command) +
+                      " is another file than on rank 0, though its inode is the same" +
+                      same_files_advice,
+                  0);
+  };
   send_to_all(command);
   Progress progress(ranks_, command.number, options.progress);
   OpenOptions own = options;
@@ -121,6 +151,7 @@ OpenResult Root::share(const Command& command, const OpenOptions& options, const
   own.progress = [&](std::uint64_t done) {
     progress.set_own(done);
     if (progress.stopped()) throw Stopped();
+    if (unchecked && progress.all_started()) check_tokens();
   };
   OpenResult result;
   try {
@@ -141,6 +172,8 @@ OpenResult Root::share(const Command& command, const OpenOptions& options, const
     bad.insert(bad.end(), reply.bad.begin(), reply.bad.end());
   }
   progress.receive();
+  if (unchecked) check_tokens();
+  if (output) output->finish(command.task == Task::seal ? result.sealed_bytes : result.plain_bytes);
   if (options.salvage != nullptr) *options.salvage = std::move(bad);
   return result;
 }
@@ -226,9 +259,8 @@ TransferResult Root::seal(Source& source, const Message& message, Sink& sink,
   if (distribution_ == Distribution::scatter || names.source.empty() || names.sink.empty()) {
     return scatter(std::move(command), message, with, work);
   }
-  command.version = version_of(source);
-  command.overlap = options.overlap;
-  return share(command, with, work);
+  const std::uint64_t max_bytes = message.layout().sealed_bytes(file_of<FileSource>(source).size());
+  return share(std::move(command), source, &sink, max_bytes, with, work);
 }
 
 OpenResult Root::open(Source& source, const Message& message, Sink* sink,
@@ -244,12 +276,11 @@ OpenResult Root::open(Source& source, const Message& message, Sink* sink,
       file == nullptr) {
     return scatter(std::move(command), message, options, work);
   }
-  command.version = version_of(source);
-  command.overlap = options.overlap;
   command.salvages = options.salvage != nullptr;
   command.offset = options.offset;
   command.length = options.length;
-  OpenResult result = share(command, options, work);
+  // The plaintext is shorter than the message.
+  OpenResult result = share(std::move(command), source, sink, file->size(), options, work);
   if (options.salvage != nullptr) finish_salvage(message, result, *options.salvage);
   return result;
 }

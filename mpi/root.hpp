@@ -38,9 +38,10 @@ class Root : public cli::Distributor {
   // Waits for the replies of all other ranks. Throws the first error among them, unless `quiet`.
   std::vector<Reply> collect(std::uint64_t number, Progress* progress, bool quiet) const;
   // Sends `command` to the other ranks, calls work(options) for this rank's share, and adds the
-  // results of all.
+  // results of all. The output, if there is one, gets at most `max_bytes`.
   template <class Work>
-  OpenResult share(const Command& command, const OpenOptions& options, const Work& work);
+  OpenResult share(Command command, const Source& source, const Sink* sink, std::uint64_t max_bytes,
+                   const OpenOptions& options, const Work& work);
   // Calls work(options) with options that let the other ranks compute chunks.
   template <class Work>
   OpenResult scatter(Command command, const Message& message, const OpenOptions& options,

@@ -12,6 +12,7 @@
 #include "cli/clock.hpp"
 #include "mpi/bench_memory.hpp"
 #include "mpi/chunks.hpp"
+#include "mpi/same_files.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 
@@ -24,29 +25,46 @@ using cli::nanoseconds_since;
 // The shortest time between two progress reports to rank 0.
 constexpr auto report_interval = std::chrono::milliseconds(100);
 
-constexpr const char* advice = "; all ranks need the same file system, or --distribute scatter";
-
 FileSource open_source(const std::string& path) {
   try {
     return FileSource::open(path);
   } catch (const IoError& error) {
-    throw IoError(std::string(error.what()) + advice, error.code());
+    throw IoError(std::string(error.what()) + same_files_advice, error.code());
   }
 }
 
-// Throws IoError unless `source` is the file that rank 0 opened: on this host, the path may lead to
-// another file, or the file may have been replaced since.
-void check_same(const FileSource& source, const Command& command) {
-  if (source.size() != command.version.size) {
-    throw IoError(command.source + " has " + std::to_string(source.size()) + " bytes here and " +
-                      std::to_string(command.version.size) +
-                      " on rank 0: it is another file, or it has changed" + advice,
-                  0);
+[[noreturn]] void fail_other(const std::string& problem) {
+  throw IoError(problem + same_files_advice, 0);
+}
+
+// Throws IoError unless `here` is the file that rank 0 has open: on this host, the path may lead to
+// another one. Device numbers mean the same only on one host. Inodes must be equal on all hosts,
+// although some shared file systems number them differently: an error does less harm than a mixture
+// of two files.
+void check_id(const std::string& path, const FileId& here, const FileId& there, bool one_host) {
+  if (one_host && here.device != there.device) {
+    fail_other(path + " is on another file system than on rank 0");
   }
-  FileVersion here = source.version();
-  here.id.device = command.version.id.device;
-  if (here == command.version) return;
-  throw IoError(command.source + " is another file than on rank 0, or it has changed" + advice, 0);
+  if (here.inode != there.inode) fail_other(path + " is another file than on rank 0");
+}
+
+void check_source(const FileSource& source, const Command& command, bool one_host) {
+  const FileVersion& here = source.version();
+  const FileVersion& there = command.version;
+  if (here.size != there.size) {
+    fail_other(command.source + " has " + std::to_string(here.size) + " bytes here and " +
+               std::to_string(there.size) + " on rank 0: it is another file, or it has changed");
+  }
+  check_id(command.source, here.id, there.id, one_host);
+  FileVersion same = here;
+  same.id = there.id;
+  if (!(same == there)) {
+    fail_other(command.source + " is another file than on rank 0, or it has changed");
+  }
+  if (!has_samples(source, command.samples)) {
+    fail_other(command.source +
+               " has other contents than on rank 0, though its inode, size and time are the same");
+  }
 }
 
 // Starts a thread that runs `body`. Returns false if the system cannot start one.
@@ -105,14 +123,16 @@ Command Worker::next_command() const {
 
 void Worker::share(Command& command, Reply& reply) const {
   if (command.task != Task::seal && command.task != Task::open) throw Error("unexpected command");
+  const bool one_host = ranks_.on_root_host();
   FileSource source = open_source(command.source);
-  check_same(source, command);
+  check_source(source, command, one_host);
   std::optional<SharedSink> sink;
   if (!command.sink.empty()) {
     sink.emplace(command.sink, command.shown);
-    if (sink->inode() != command.inode) {
-      throw IoError(command.sink + " is another file than on rank 0" + advice, 0);
-    }
+    check_id(sink_of(command), sink->id(), command.sink_id, one_host);
+    sink->write_at(command.tokens.offset(ranks_.rank()), command.tokens.token(ranks_.rank()));
+    if (!one_host) sink->sync();
+    ranks_.send(0, Tag::progress, serialized(ProgressReport{command.number, 0}));
   }
   const Message message(std::move(command.parts), execution_);
   OpenOptions options;
@@ -141,7 +161,7 @@ void Worker::share(Command& command, Reply& reply) const {
     reply.result = open_message(source, message, sink ? &*sink : nullptr, options);
   }
   // On rank 0's host, the commit of rank 0 is enough. Other hosts must write back their own caches.
-  if (sink && ranks_.host(ranks_.rank()) != ranks_.host(0)) sink->commit();
+  if (sink && !one_host) sink->commit();
 }
 
 // Several rows of bench can be set up at once. Each has a thread here until rank 0 ends its

@@ -224,7 +224,8 @@ class Folder {
 [[nodiscard]] std::string file_name_of(const std::string& path);
 
 // A file that another process has created and will commit. commit() only syncs what was written, so
-// that the other process sees it.
+// that the other process sees it. The descriptor cannot read: if it could, NFS would read a page
+// before it writes a part of it, and write back old bytes of the rest.
 class SharedSink : public PositionalSink {
  public:
   // Opens the existing file `path`; error messages call it `name`.
@@ -234,8 +235,14 @@ class SharedSink : public PositionalSink {
   void commit() override;
   void write_at(std::uint64_t offset, Bytes data) override;
 
+  // Writes what was written so far to the file system.
+  void sync();
+
+  // Cuts the file off after `bytes` bytes, or extends it with zeros.
+  void resize(std::uint64_t bytes);
+
   // Lets the processes check that they have the same file.
-  [[nodiscard]] std::uint64_t inode() const;
+  [[nodiscard]] FileId id() const;
 
  private:
   Descriptor descriptor_;

@@ -427,15 +427,25 @@ void SharedSink::write_at(std::uint64_t offset, Bytes data) {
   posix::write_full_at(descriptor_.get(), offset, data, name_);
 }
 
-void SharedSink::commit() {
+void SharedSink::sync() {
   if (fsync(descriptor_.get()) != 0 && errno != EINVAL) posix::fail("sync", name_, errno);
+}
+
+void SharedSink::resize(std::uint64_t bytes) {
+  while (ftruncate(descriptor_.get(), static_cast<off_t>(bytes)) != 0) {
+    if (errno != EINTR) posix::fail("write", name_, errno);
+  }
+}
+
+void SharedSink::commit() {
+  sync();
   if (const int error = descriptor_.close(); error != 0) posix::fail("write", name_, error);
 }
 
-std::uint64_t SharedSink::inode() const {
+FileId SharedSink::id() const {
   struct stat status = {};
   if (fstat(descriptor_.get(), &status) != 0) posix::fail("read", name_, errno);
-  return status.st_ino;
+  return FileId(status);
 }
 
 PipeSink::PipeSink(Descriptor descriptor, std::string name)

@@ -156,7 +156,8 @@ class ManyFiles(MpiCase):
 @unittest.skipUnless(os.environ.get("PARAES_COMMAND_MEMORY_LIBRARY"),
                      "PARAES_COMMAND_MEMORY_LIBRARY is not set")
 class Keys(MpiCase):
-    """Commands carry keys. The library notes where their bytes are when MPI gets or fills them."""
+    """Commands carry keys. PARAES_COMMAND_MEMORY_LIBRARY is the library to preload, built from
+    tests/support/command_memory.cpp, that notes where their bytes are when MPI gets or fills them."""
 
     def test_commands_are_in_locked_memory_on_every_rank(self):
         self.write("f", pattern(LARGE))

@@ -6,6 +6,7 @@ and the next run removes what is left."""
 import os
 import pathlib
 import random
+import shutil
 import signal
 import tempfile
 import time
@@ -270,7 +271,46 @@ class DifferentFiles(FaultCase):
         args = ["encrypt", *SHARED, *KEY, "-o", "h", "in/f"]
         done = self.mpmd((1, PROGRAM, *args), (1, *self.hidden(
             "in", *args, then="tr a-z A-Z < f > in/f")), limit=LIMIT + 5)
-        self.check_failed(done, "h", 1, ["rank 1", "in/f is another file than on rank 0"])
+        self.check_failed(done, "h", 1, ["rank 1", "in/f is on another file system than on rank 0"])
+        # A copy on the same file system, of the same time.
+        shutil.copy2(self.path("in/f"), self.path("in/other"))
+        there = [*namespace(), "sh", "-c", 'mount --bind in/other in/f && exec "$@"', "sh", PROGRAM]
+        done = self.mpmd((1, PROGRAM, *args), (1, *there, *args), limit=LIMIT + 5)
+        self.check_failed(done, "h", 1, ["rank 1", "in/f is another file than on rank 0;"])
+
+    def test_rank_with_a_copy_on_another_file_system_fails_the_run(self):
+        # The copy has the same contents, inode, size and time. On one host, the device tells that
+        # it is a copy: the ranks could see different versions of it at any time.
+        command = namespace()
+        if command is None:
+            self.skipTest("this machine allows no mounts")
+        self.path("in").mkdir()
+        copy = "cat f > in/f && touch -d @1000000000 in/f"
+        args = ["encrypt", *SHARED, *KEY, "-o", "h", "in/f"]
+        there = self.hidden("in", *args, then=copy)
+        self.prefix = [*command, "sh", "-c", f'mount -t tmpfs tmpfs in && {copy} && exec "$@"', "sh"]
+        done = self.mpmd((1, PROGRAM, *args), (1, *there), limit=LIMIT + 5)
+        self.check_failed(done, "h", 1, ["rank 1", "in/f is on another file system than on rank 0"])
+
+    def test_rank_that_writes_to_a_copy_of_the_output_fails_the_run(self):
+        command = namespace()
+        if command is None:
+            self.skipTest("this machine allows no mounts")
+        self.path("out").mkdir()
+        script = """
+            mount -t tmpfs tmpfs /mnt && mkdir /mnt/upper /mnt/work &&
+            mount -t overlay overlay -o lowerdir=out,upperdir=/mnt/upper,workdir=/mnt/work out || exit 99
+            exec "$@" """
+        if self.finish([*command, "sh", "-c", script, "sh", "true"]).returncode != 0:
+            self.skipTest("this machine allows no overlays")
+        self.write("tiny", b"all of it in the share of rank 1")
+        for verb, source, target in (*self.RUNS, ("encrypt", "tiny", "tiny.paes")):
+            args = [verb, *SHARED, *KEY, "-o", f"out/{target}", source]
+            with self.subTest(verb=verb, source=source):
+                done = self.mpmd((1, PROGRAM, *args), (1, *command, "sh", "-c", script, "sh", PROGRAM,
+                                                       *args), limit=LIMIT + 5)
+                self.check_failed(done, f"out/{target}", 1, ["rank 1", f"out/{target}"])
+                self.assertEqual(os.listdir(self.path("out")), [])
 
     def test_rank_without_the_target_folder_fails_the_run(self):
         self.path("out").mkdir()
@@ -290,6 +330,44 @@ class DifferentFiles(FaultCase):
                 done = self.mpmd((1, PROGRAM, *args), (2, *self.elsewhere(*args)))
                 self.assertEqual(done.returncode, 0, done.stderr.decode())
                 self.assertTrue(self.whole(verb, target))
+
+
+class ChangedInputs(FaultCase):
+    """The input is written to after all ranks have compared it."""
+
+    def has_open(self, run, rank, name):
+        try:
+            files = list(pathlib.Path(f"/proc/{run.ranks()[rank]}/fd").iterdir())
+            return any(os.path.samefile(file, self.path(name)) for file in files)
+        except (KeyError, OSError):
+            return False
+
+    def test_input_that_is_written_to_fails_the_run_of_each_verb(self):
+        for verb, source, *flags in (
+                ("encrypt", "f", "-o", "h"), ("decrypt", "g.paes", "-o", "h"), ("verify", "g.paes"),
+                ("decrypt", "g.paes", "-o", "h", "--salvage"),
+                ("decrypt", "g.paes", "-o", "h", "--offset", str(MIB), "--length", str(10 * MIB))):
+            for at in (4 * MIB, 8 * MIB):  # in the share of each rank
+                with self.subTest(verb=verb, flags=flags, at=at):
+                    run = self.at_work(self.command(2, verb, *SHARED, *SLOW, *KEY, *flags, source))
+                    self.wait_for(lambda run=run, name=source: run.over() or
+                                  self.has_open(run, 1, name), "rank 1 at work")
+                    self.assertFalse(run.over(), "ended before its input changed")
+                    pid = run.ranks()[1]
+                    os.kill(pid, signal.SIGSTOP)
+                    with open(self.path(source), "r+b") as file:
+                        file.seek(at)
+                        file.write(b"changed")
+                    os.kill(pid, signal.SIGCONT)
+                    status, err = run.end()
+                    self.assertEqual(status, 1, err)
+                    lines = messages(err)
+                    self.assertEqual(len(lines), 1, err)
+                    self.assertIn(f"{source} ", lines[0])
+                    self.assertRegex(lines[0], "was written to|has changed")
+                    self.assertEqual(self.names(), self.before)
+                    self.write("f", PLAIN)
+                    self.write("g.paes", self.sealed)
 
 
 class DifferentStarts(FaultCase):

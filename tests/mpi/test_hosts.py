@@ -19,6 +19,7 @@ from ranks import (
     SLOW,
     WAYS,
     MpiCase,
+    messages,
     pattern,
     remove_shared_memory,
     shared_memory,
@@ -64,6 +65,18 @@ class TwoHosts(MpiCase):
         return [HOSTS, "sh", "-c", SCRIPT, "sh", *LAUNCHER, "--host" if OPEN_MPI else "-hosts", where,
                 "-n", str(ranks), program, *map(str, args)]
 
+    def prepared_command(self, script, ranks, *args):
+        """The command that runs a shell script on paraes-a and then paraes-mpi. In the script,
+        `there COMMAND` runs a command on paraes-b."""
+        both = f"there() {{ $PARAES_AGENT paraes-b \"$@\"; }}; {script}\nexec \"$@\""
+        command = self.command(ranks, *args)
+        at = command.index("-c") + 1
+        command[at:at + 1] = ["set -e; " + both, "sh", "sh", "-c", SCRIPT]
+        return command
+
+    def prepared(self, *args):
+        return self.finish(self.prepared_command(*args))
+
     def over_the_cable(self):
         """The bytes that paraes-a received and sent."""
         numbers = self.read("cable").split(b":")[1].split()
@@ -107,6 +120,100 @@ class TwoHosts(MpiCase):
                 self.mpi(4, verb, *SCATTER, *KEY, source, env=hidden)
         self.same(self.ok("decrypt", *KEY, "-c", "f.paes"), self.plain, "encrypted")
         self.same(self.read("g"), self.plain, "decrypted")
+
+    # Puts `one` and `two` under the name local/f, each on a disk of its own host. Inode, size and
+    # time are the same, as on nodes that were installed from one image.
+    COPIES = """
+        mkdir -p local
+        put='mount -t tmpfs tmpfs local && cat %s > local/f && touch -d @1000000000 local/f'
+        sh -c "$(printf "$put" one)"
+        there "$(printf "$put" two)"
+        same='stat -c "%i %s %Y" local/f'
+        test "$(sh -c "$same")" = "$(there "$same")" || exit 99"""
+
+    def differ(self, one, two, verb, *args, ranks=2):
+        """Runs a verb on local/f, of which each host has another version: it must be refused."""
+        self.write("one", one)
+        self.write("two", two)
+        before = self.names()
+        done = self.prepared(self.COPIES, ranks, verb, *SHARED, *KEY, *args, "local/f")
+        self.assertEqual(done.returncode, 1, done.stderr.decode())
+        lines = messages(done.stderr)
+        self.assertEqual(len(lines), 1, done.stderr.decode())
+        for word in ("paraes-b", "local/f", "other contents", "--distribute scatter"):
+            self.assertIn(word, lines[0])
+        self.path("local").rmdir()
+        self.assertEqual(self.names(), sorted({*before, "cable"}))
+
+    def test_copies_of_equal_size_inode_and_time_are_not_mixed(self):
+        for size in (SIZE, 5 * MIB, 100_000, 100, 1):
+            with self.subTest(size=size):
+                self.differ(b"A" * size, b"B" * size, "encrypt", "-o", "h.paes")
+
+    def test_copy_that_differs_in_its_second_half_is_refused_by_each_verb(self):
+        other = self.plain[:SIZE // 2] + bytes(SIZE - SIZE // 2)
+        self.differ(self.plain, other, "encrypt", "-o", "h.paes", ranks=3)
+        sealed = self.read("g.paes")
+        half = len(sealed) // 2
+        self.differ(sealed, sealed[:half] + bytes(len(sealed) - half), "decrypt", "-o", "h")
+
+    def test_copies_with_different_damage_are_not_called_intact(self):
+        # Each rank reads only the good half of its host's copy.
+        sealed = self.read("g.paes")
+        half = len(sealed) // 2
+        one = sealed[:half + MIB] + bytes(len(sealed) - half - MIB)
+        two = sealed[:88] + bytes(half - MIB) + sealed[half - MIB + 88:]
+        self.differ(one, two, "verify")
+        self.differ(one, two, "decrypt", "--salvage", "-o", "h")
+        self.differ(one, two, "decrypt", "--offset", str(half - 2 * MIB), "--length", str(4 * MIB),
+                    "-o", "h")
+
+    def test_equal_copies_are_accepted(self):
+        for size in (SIZE, 300_000, 262_144, 4096, 4095, 1, 0):
+            with self.subTest(size=size):
+                self.write("one", self.plain[:size])
+                self.write("two", self.plain[:size])
+                done = self.prepared(self.COPIES, 3, "encrypt", "-f", *SHARED, *KEY, "-o", "h.paes",
+                                     "local/f")
+                self.assertEqual(done.returncode, 0, done.stderr.decode())
+                self.same(self.ok("decrypt", *KEY, "-c", "h.paes"), self.plain[:size], "result")
+                self.path("local").rmdir()
+
+    # An overlay shows the files of the folder below it, with their inodes, and copies one to a local
+    # disk when it is opened for writing.
+    OVERLAY = """
+        rm -rf upper work; mkdir upper work
+        there 'mount -t overlay overlay -o lowerdir=out,upperdir=upper,workdir=work out' || exit 98"""
+
+    def test_rank_that_writes_to_a_copy_of_the_output_fails_the_run(self):
+        self.path("out").mkdir()
+        self.write("tiny", b"all of it in the share of rank 1")
+        for verb, source, target in (("encrypt", "f", "out/f.paes"), ("decrypt", "g.paes", "out/g"),
+                                     ("encrypt", "tiny", "out/tiny.paes")):
+            with self.subTest(verb=verb, source=source):
+                done = self.prepared(self.OVERLAY, 2, verb, *SHARED, *KEY, "-o", target, source)
+                if done.returncode == 98:
+                    self.skipTest("this machine allows no overlays")
+                self.assertEqual(done.returncode, 1, done.stderr.decode())
+                lines = messages(done.stderr)
+                self.assertEqual(len(lines), 1, done.stderr.decode())
+                for word in ("rank 1 (paraes-b)", target, "another file", "--distribute scatter"):
+                    self.assertIn(word, lines[0])
+                self.assertEqual(os.listdir(self.path("out")), [])
+
+    def test_rank_that_writes_to_a_copy_of_the_output_is_stopped_early(self):
+        # A second of work for the slow kernel, of which rank 1 must have done only the beginning.
+        self.path("out").mkdir()
+        self.write("f", self.plain * 4)
+        done = self.prepared(self.OVERLAY, 2, "encrypt", *SHARED, *SLOW, *KEY, "-o", "out/f.paes",
+                             "f")
+        if done.returncode == 98:
+            self.skipTest("this machine allows no overlays")
+        self.assertEqual(done.returncode, 1, done.stderr.decode())
+        (copy,) = self.path("upper").iterdir()
+        with open(copy, "rb") as file:
+            file.seek(4 * SIZE - MIB)
+            self.assertFalse(any(file.read(MIB)), "rank 1 did all of its share")
 
     def test_run_fails_cleanly_when_a_host_dies(self):
         for way in WAYS:

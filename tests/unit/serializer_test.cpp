@@ -37,7 +37,13 @@ Command a_command() {
   command.source = "in";
   command.sink = "out";
   command.shown = "shown";
-  command.inode = 1234567890123U;
+  command.samples.nonce[31] = 21;
+  command.samples.offsets = {0, 4096};
+  command.samples.digest[31] = 22;
+  command.sink_id.device = 23;
+  command.sink_id.inode = 1234567890123U;
+  command.tokens.seed[31] = 24;
+  command.tokens.begin = 65536;
   command.version.id.device = 5;
   command.version.id.inode = 6;
   command.version.size = std::uint64_t{1} << 40;
@@ -90,8 +96,13 @@ TEST(Serializer, Command_IsReadAsWritten) {
   EXPECT_EQ(command.source, "in");
   EXPECT_EQ(command.sink, "out");
   EXPECT_EQ(command.shown, "shown");
-  EXPECT_EQ(command.inode, 1234567890123U);
-  EXPECT_EQ(command.version.id.device, 0U);  // differs between hosts
+  EXPECT_EQ(command.samples.nonce, sent.samples.nonce);
+  EXPECT_EQ(command.samples.offsets, (std::vector<std::uint64_t>{0, 4096}));
+  EXPECT_EQ(command.samples.digest, sent.samples.digest);
+  EXPECT_EQ(command.sink_id, sent.sink_id);
+  EXPECT_EQ(command.tokens.seed, sent.tokens.seed);
+  EXPECT_EQ(command.tokens.begin, 65536U);
+  EXPECT_EQ(command.version.id.device, 5U);
   EXPECT_EQ(command.version.id.inode, 6U);
   EXPECT_EQ(command.version.size, std::uint64_t{1} << 40);
   EXPECT_EQ(command.version.modified.tv_sec, -1);
