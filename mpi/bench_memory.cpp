@@ -1,6 +1,9 @@
 #include "mpi/bench_memory.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <optional>
@@ -48,10 +51,15 @@ void serialize(Archive& archive, T& job) {
           job.offset);
 }
 
+template <class Archive, MaybeConst<Measurement::Shared> T>
+void serialize(Archive& archive, T& buffer) {
+  archive(buffer.path, buffer.id);
+}
+
 template <class Archive, MaybeConst<Measurement> T>
 void serialize(Archive& archive, T& measurement) {
-  archive(measurement.job, measurement.kernel, measurement.scatters, measurement.in_path,
-          measurement.out_path);
+  archive(measurement.job, measurement.kernel, measurement.scatters, measurement.in,
+          measurement.out);
 }
 
 template <class Archive, MaybeConst<StepReply> T>
@@ -90,6 +98,33 @@ Job share_of(Job job, const std::vector<int>& sizes, int rank) {
   return job;
 }
 
+FileId id_of(const std::string& path) {
+  struct stat status = {};
+  if (stat(path.c_str(), &status) != 0) {
+    throw IoError("cannot open another process's memory: " + path, errno);
+  }
+  return FileId(status);
+}
+
+Measurement::Shared describe(const bench::Buffer& buffer) {
+  try {
+    return {buffer.path(), id_of(buffer.path())};
+  } catch (const IoError& error) {
+    throw bench::Skip(error.what());
+  }
+}
+
+// The path contains a process ID, which is that of another process where ranks of one host are in
+// containers with process IDs of their own. The buffer will be written to.
+bench::Buffer open_shared(const Measurement::Shared& buffer, std::uint64_t bytes) {
+  if (!(id_of(buffer.path) == buffer.id)) {
+    throw IoError("the memory of rank 0 is not at " + buffer.path +
+                      ": start the ranks of a host in one PID namespace",
+                  0);
+  }
+  return {buffer.path, bytes};
+}
+
 // One rank's share of the work. On rank 0's host, its data is in the buffers that all rows of a
 // size use, of one process or of many: rows with other pages would not compare, because one set of
 // pages can be half as fast again as another. On other hosts, and if rank 0 sends the data, it has
@@ -109,8 +144,8 @@ class RankShare {
       in_ = share_in(arena->in_buffer());
       out_ = share_in(arena->out_buffer());
     } else {
-      in_buffer_ = bench::Buffer(measurement.in_path, measurement.job.bytes);
-      out_buffer_ = bench::Buffer(measurement.out_path, measurement.job.bytes);
+      in_buffer_ = open_shared(measurement.in, measurement.job.bytes);
+      out_buffer_ = open_shared(measurement.out, measurement.job.bytes);
       in_ = share_in(in_buffer_);
       out_ = share_in(out_buffer_);
     }
@@ -196,8 +231,8 @@ class RanksMemoryCase : public bench::Case {
     }
     arena_->hold();
     holds_ = true;
-    measurement_.in_path = arena_->in_buffer().path();
-    measurement_.out_path = arena_->out_buffer().path();
+    measurement_.in = describe(arena_->in_buffer());
+    measurement_.out = describe(arena_->out_buffer());
     Command command;
     command.task = Task::measure;
     command.session = session_;

@@ -9,6 +9,7 @@
 #include "bench/memory/arena.hpp"
 #include "bench/memory/job.hpp"
 #include "mpi/ranks.hpp"
+#include "paraes/io.hpp"
 
 namespace paraes::mpi {
 
@@ -17,9 +18,13 @@ struct Measurement {
   bench::Job job;  // of all ranks together, each with job.threads
   std::string kernel;
   bool scatters = false;
-  // Paths of rank 0's buffers, for the ranks on its host; known once the row is set up.
-  std::string in_path;
-  std::string out_path;
+  // Rank 0's buffers, for the ranks on its host; known once the row is set up.
+  struct Shared {
+    std::string path;
+    FileId id;
+  };
+  Shared in;
+  Shared out;
 };
 
 // A row on all ranks. `session` must differ between rows that are set up at the same time.

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import subprocess
 import threading
 import unittest
 
@@ -10,6 +11,7 @@ from ranks import (
     KEY,
     MIB,
     OPEN_MPI,
+    PROGRAM,
     SCATTER,
     SEGMENT,
     SHARED,
@@ -407,6 +409,23 @@ class Bench(MpiCase):
             for whole, *parts in zip(row["samples_ns"], *(samples[name] for name in phases),
                                      strict=True):
                 self.assertLessEqual(sum(parts), whole + 1)
+
+    @unittest.skipUnless(OPEN_MPI, "with MPICH, ranks must be in one PID namespace")
+    def test_memory_of_another_process_is_not_taken_for_that_of_rank_0(self):
+        # Both ranks are process 1 of a namespace of their own, as in containers. What rank 0 calls
+        # /proc/1/fd/N is for rank 1 a file that rank 1 has open.
+        own = ["unshare", "--pid", "--fork", "--mount-proc"]
+        if subprocess.run([*own, "true"], capture_output=True).returncode != 0:
+            self.skipTest("this machine allows no PID namespaces")
+        self.write("precious", bytes(4 * MIB))
+        keeps_open = [*own, "bash", "-c",
+                      'for n in {10..200}; do eval "exec $n<>precious"; done; exec "$@"', "bash"]
+        args = [PROGRAM, *self.FLAGS, "--distribute", "shared", "--size", "1MiB"]
+        done = self.mpmd((1, *own, *args), (1, *keeps_open, *args),
+                         env={"OMPI_MCA_btl": "self,tcp"})
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        self.assertIn("PID namespace", (done.stdout + done.stderr).decode())
+        self.assertEqual(self.read("precious"), bytes(4 * MIB))
 
     def test_file_scope_has_rows_for_both_distributions(self):
         self.FLAGS = ["bench", "--scope", "file", "--direction", "encrypt", "--samples", "1",
