@@ -22,8 +22,9 @@ class Dangers {
  public:
   [[nodiscard]] const std::string& first() const noexcept { return first_; }
 
-  void check_owner(const std::string& path, const struct stat& status) {
+  void check_owner(const std::string& path, const struct stat& status, bool anybody_put_it_there) {
     if (status.st_uid == 0 || status.st_uid == user_) return;
+    if (user_ != 0 && !anybody_put_it_there) return;
     add(path + " belongs to user " + std::to_string(status.st_uid) + ", and this process is " +
         (user_ == 0 ? "root" : "user " + std::to_string(user_)));
   }
@@ -79,8 +80,10 @@ CheckedPath check_path(const std::string& path) {
       continue;
     }
     const fs::path next = name == "." ? at : at / name;
+    if (lstat(at.c_str(), &status) != 0) return missing(errno);
+    const bool is_shared = (status.st_mode & S_IWOTH) != 0;
     if (lstat(next.c_str(), &status) != 0) return missing(errno);
-    dangers.check_owner(next, status);
+    dangers.check_owner(next, status, is_shared);
     if (S_ISLNK(status.st_mode)) {
       if (++links > most_links) return missing(ELOOP);
       const fs::path target = fs::read_symlink(next, error);

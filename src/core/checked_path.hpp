@@ -12,11 +12,12 @@ struct CheckedPath {
 
 // Checks every folder, symbolic link and file on the way to `path`, a file or a folder.
 //
-// All must belong to root or to the effective user, and nobody else may write to them: for root not
-// even the group. For other users the group may, because a user who gives it that right often is
-// its only member. A folder with the sticky bit, such as /tmp, may lie on the way, since others
-// cannot rename what is in it. It must not hold the file itself: they could put another file beside
-// it, such as a part of a library.
+// For root, all must belong to root, and not even the group may write to them. Other users may use
+// what another user or a group provides, as on clusters, but nothing that everybody may write to.
+//
+// A folder with the sticky bit, such as /tmp, may lie on the way if what it holds belongs to root
+// or to the effective user, since others cannot rename that. It must not hold the file itself: they
+// could put another file beside it, such as a part of a library.
 //
 // Whoever is trusted with all of these is the only one who can change them afterwards. It is
 // therefore safe to open the returned path later, by its name.
