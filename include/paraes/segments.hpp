@@ -67,7 +67,9 @@ struct SegmentNonces {
   std::array<std::uint8_t, 12> base{};
   Kind kind = Kind::counted;
 
-  [[nodiscard]] std::array<std::uint8_t, 12> nonce(std::uint64_t index, bool last) const noexcept;
+  // Throws InvalidArgument if `prefixed` has no room for the index: from 2^32 on. `counted` takes
+  // all of them, although C2SP allows only 2^38: see SegmentLayout::max_segments.
+  [[nodiscard]] std::array<std::uint8_t, 12> nonce(std::uint64_t index, bool last) const;
 };
 
 // AES-GCM (SP 800-38D) for the segments of one message: a key, nonces, and no associated data. Any
@@ -94,13 +96,14 @@ class SegmentCipher final : public Cipher {
   };
 
   // Seals (section 7.1) or opens (section 7.2) segments of one message. A GPU needs many segments
-  // per call to be busy; a CPU processes one after the other. Throws InvalidArgument if the sizes
-  // of a segment do not match, before it processes any.
+  // per call to be busy; a CPU processes one after the other. Before it processes any, it throws
+  // InvalidArgument if the sizes of a segment do not match, if its plaintext has more than 2^36 -
+  // 32 bytes (section 5.2.1.1), or if SegmentNonces has no nonce for its index.
   void crypt(Direction direction, std::span<Segment> segments) const;
 
   // Seals or opens segments of several messages, each with its own cipher. Segments for one device
   // share launches, which makes GPUs worthwhile for small messages. Segments of one message must be
-  // adjacent in the list, and no `in` may overlap an `out`.
+  // adjacent in the list, and no `in` may overlap an `out`. Errors as above.
   static void crypt(Direction direction, std::span<CipherSegment> segments);
 
   // How many bytes of plaintext to pass to one call of crypt, and from how many threads to call it

@@ -94,6 +94,10 @@ class GcmCipher : public DeviceCipher {
   [[nodiscard]] virtual bool falls_back(const Error&) const { return false; }
 };
 
+// Throws InvalidArgument if GCM cannot encrypt `bytes` bytes under one nonce (SP 800-38D section
+// 5.2.1.1): the counter would repeat, and with it the key stream.
+void check_gcm_text(std::uint64_t bytes);
+
 [[nodiscard]] inline std::size_t text_bytes(Direction direction,
                                             const SegmentCipher::Segment& segment) noexcept {
   return direction == Direction::encrypt ? segment.in.size() : segment.out.size();

@@ -45,12 +45,7 @@ std::array<std::uint8_t, block_bytes> to_block(Bytes bytes, const char* name) {
 }
 
 void check_gcm(Bytes aad, Bytes in) {
-  if (in.size() > gcm_max_text_bytes) {
-    throw InvalidArgument(
-        "GCM takes at most 2^36 - 32 bytes under one nonce (SP 800-38D section "
-        "5.2.1.1), not " +
-        std::to_string(in.size()));
-  }
+  detail::check_gcm_text(in.size());
   if (aad.size() > gcm_max_aad_bytes) {
     throw InvalidArgument(
         "GCM takes at most 2^61 - 1 bytes of associated data (SP 800-38D section 5.2.1.1)");
@@ -74,6 +69,13 @@ void xts_message(const detail::XtsCipher& cipher, Direction direction, std::size
 }
 
 }  // namespace
+
+void detail::check_gcm_text(std::uint64_t bytes) {
+  if (bytes <= gcm_max_text_bytes) return;
+  throw InvalidArgument(
+      "GCM takes at most 2^36 - 32 bytes under one nonce (SP 800-38D section 5.2.1.1), not " +
+      std::to_string(bytes));
+}
 
 std::string_view Cipher::kernel() const noexcept { return on_device().kernel(); }
 std::string Cipher::device() const { return on_device().device(); }

@@ -1,4 +1,4 @@
-// SegmentCipher. It checks sizes once, and then calls the cipher of the device.
+// SegmentCipher. It checks segments once, and then calls the cipher of the device.
 
 #include "paraes/segments.hpp"
 
@@ -14,8 +14,10 @@
 namespace paraes {
 namespace {
 
-void check(Direction direction, SegmentCipher::Segment& segment) {
+void check(Direction direction, const SegmentNonces& nonces, SegmentCipher::Segment& segment) {
+  static_cast<void>(nonces.nonce(segment.index, segment.last));  // throws if there is none
   const std::size_t plain = detail::text_bytes(direction, segment);
+  detail::check_gcm_text(plain);
   const std::size_t sealed =
       direction == Direction::encrypt ? segment.out.size() : segment.in.size();
   if (sealed != plain + segment_tag_bytes) {
@@ -27,11 +29,17 @@ void check(Direction direction, SegmentCipher::Segment& segment) {
 
 }  // namespace
 
-std::array<std::uint8_t, 12> SegmentNonces::nonce(std::uint64_t index, bool last) const noexcept {
+std::array<std::uint8_t, 12> SegmentNonces::nonce(std::uint64_t index, bool last) const {
   std::array<std::uint8_t, 12> nonce = base;
   if (kind == Kind::counted) {
     store_be64(nonce.data() + 4, load_be64(nonce.data() + 4) ^ index);
   } else {
+    if (index > UINT32_MAX) {
+      throw InvalidArgument(
+          "the nonces of a Tink message have room for 2^32 segments: there is no "
+          "segment " +
+          std::to_string(index));
+    }
     store_be32(nonce.data() + 7, static_cast<std::uint32_t>(index));
     nonce[11] = last ? 1 : 0;
   }
@@ -51,12 +59,12 @@ SegmentCipher::SegmentCipher(Bytes key, Bytes base_nonce, Nonces nonces, const E
 const detail::DeviceCipher& SegmentCipher::on_device() const noexcept { return *cipher_; }
 
 void SegmentCipher::crypt(Direction direction, std::span<Segment> segments) const {
-  for (Segment& segment : segments) check(direction, segment);
+  for (Segment& segment : segments) check(direction, nonces_, segment);
   cipher_->crypt(direction, nonces_, segments);
 }
 
 void SegmentCipher::crypt(Direction direction, std::span<CipherSegment> segments) {
-  for (CipherSegment& entry : segments) check(direction, entry.segment);
+  for (CipherSegment& entry : segments) check(direction, entry.cipher->nonces_, entry.segment);
   detail::crypt_on_gpus(direction, segments);
   for (CipherSegment& entry : segments) {
     if (!entry.segment.done) {

@@ -7,6 +7,7 @@
 
 #include "paraes/ciphers.hpp"
 #include "paraes/error.hpp"
+#include "paraes/segments.hpp"
 #include "paraes/threads.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/builds.hpp"
@@ -156,6 +157,27 @@ TEST(Arguments, GcmTextOrAadTooLong_IsRefused) {
   expect_refused([&] { gcm.encrypt(nonce, aad, {}, {}, tag); },
                  {"2^61 - 1", "SP 800-38D section 5.2.1.1"});
   expect_refused([&] { gcm.decrypt(nonce, aad, {}, {}, tag); }, {"2^61 - 1"});
+}
+
+TEST(Arguments, SegmentTooLongForGcm_IsRefused) {
+  const SegmentCipher cipher(key16, pattern(12), SegmentCipher::Nonces::counted, {});
+  std::uint8_t byte = 0;
+  for (const std::size_t too_long : {(std::size_t{1} << 36) - 31, std::size_t{1} << 36}) {
+    const Bytes plain(&byte, too_long);
+    const Bytes sealed(&byte, too_long + segment_tag_bytes);
+    const MutableBytes plain_out(&byte, plain.size());
+    const MutableBytes sealed_out(&byte, sealed.size());
+    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+      const bool seals = direction == Direction::encrypt;
+      SegmentCipher::Segment segment{.in = seals ? plain : sealed,
+                                     .out = seals ? sealed_out : plain_out};
+      CipherSegment entry{&cipher, segment};
+      const std::vector<std::string> words = {"2^36 - 32", "SP 800-38D section 5.2.1.1",
+                                              std::to_string(too_long)};
+      expect_refused([&] { cipher.crypt(direction, {&segment, 1}); }, words);
+      expect_refused([&] { SegmentCipher::crypt(direction, {&entry, 1}); }, words);
+    }
+  }
 }
 
 TEST(Arguments, ThreadCountOutOfRange_IsRefused) {

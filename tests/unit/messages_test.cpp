@@ -269,8 +269,8 @@ TEST(SegmentCipher, NoncesAndTags_MatchTheFormats) {
   const Buffer plain = support::pattern(100);
   const SegmentCipher counted(key, base, SegmentCipher::Nonces::counted, {});
   const SegmentCipher prefixed(key, base, SegmentCipher::Nonces::prefixed, {});
-  for (const std::uint64_t index :
-       {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{0x1234567890}}) {
+  for (const std::uint64_t index : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{0xfedcba98},
+                                    std::uint64_t{0x1234567890}}) {
     for (const bool last : {false, true}) {
       Buffer nonce = base;
       for (unsigned i = 0; i < 8; ++i) {
@@ -282,6 +282,7 @@ TEST(SegmentCipher, NoncesAndTags_MatchTheFormats) {
       EXPECT_EQ(support::difference(Bytes(sealed).first(100), expected.text), "");
       EXPECT_EQ(support::difference(Bytes(sealed).last(16), expected.tag), "");
 
+      if (index > 0xffffffff) continue;  // a Tink message has no such segment
       nonce = base;
       for (unsigned i = 0; i < 4; ++i) nonce[10 - i] = static_cast<std::uint8_t>(index >> (8 * i));
       nonce[11] = last ? 1 : 0;
@@ -297,6 +298,39 @@ TEST(SegmentCipher, NoncesAndTags_MatchTheFormats) {
   }
   Buffer wrong(115);
   EXPECT_THROW(support::seal_segment(counted, 0, false, plain, wrong), InvalidArgument);
+}
+
+// A Tink nonce holds the index in 4 bytes: a larger one would repeat the nonce of another segment.
+TEST(SegmentCipher, IndexWithoutRoomInTheNonce_IsRefused) {
+  const Buffer base = support::make_key(12, 9);
+  const SegmentCipher counted(key, base, SegmentCipher::Nonces::counted, {});
+  const SegmentCipher prefixed(key, base, SegmentCipher::Nonces::prefixed, {});
+  const Buffer plain = support::pattern(20);
+  const Buffer untouched(36, 0xee);
+  constexpr std::uint64_t most = 0xffffffff;
+  for (const std::uint64_t index : {most + 1, most + 2, std::uint64_t{1} << 63}) {
+    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+      Buffer out[2] = {untouched, untouched};
+      SegmentCipher::Segment good{.index = 0, .in = plain, .out = out[0]};
+      SegmentCipher::Segment bad{.index = index, .in = plain, .out = out[1]};
+      if (direction == Direction::decrypt) {
+        good.in = bad.in = untouched;
+        good.out = good.out.first(20);
+        bad.out = bad.out.first(20);
+      }
+      SegmentCipher::Segment list[] = {good, bad};
+      EXPECT_THROW(prefixed.crypt(direction, list), InvalidArgument) << index;
+      CipherSegment batch[] = {{&counted, good}, {&prefixed, bad}};
+      EXPECT_THROW(SegmentCipher::crypt(direction, batch), InvalidArgument) << index;
+      EXPECT_EQ(out[0], untouched) << "a segment was processed before the check";
+      EXPECT_EQ(out[1], untouched);
+    }
+    EXPECT_THROW(static_cast<void>(prefixed.nonces().nonce(index, false)), InvalidArgument);
+    EXPECT_NO_THROW(static_cast<void>(counted.nonces().nonce(index, false)));
+  }
+  Buffer sealed(36);
+  EXPECT_NO_THROW(support::seal_segment(prefixed, most, true, plain, sealed));
+  EXPECT_NO_THROW(support::seal_segment(counted, ~std::uint64_t{0}, true, plain, sealed));
 }
 
 TEST(Messages, LargeSegments_RoundTripOnSeveralThreads) {
