@@ -229,8 +229,9 @@ void finish_salvage(const Message& message, const OpenResult& result, std::vecto
 // Opens the message in `source` and writes its plaintext to `sink`; nullptr authenticates it only.
 // A PositionalSource holds the message from offset 0 on; from any other source, the header has
 // already been read. Segments are written only after they are authenticated. If IntegrityError is
-// thrown, a sink that is no PositionalSink has received a correct but incomplete plaintext. Memory
-// and errors as in seal_message.
+// thrown, a sink that is no PositionalSink has received a correct but incomplete plaintext. It is
+// also thrown for a message with more segments than SegmentLayout::max_segments; with salvage, what
+// follows these is lost. Memory and errors as in seal_message.
 OpenResult open_message(Source& source, const Message& message, Sink* sink,
                         const OpenOptions& options = {});
 

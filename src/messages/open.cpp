@@ -91,6 +91,12 @@ class Open final : public detail::ChunkStages {
     truncated_ = true;
   }
 
+  [[noreturn]] void throw_too_many() const {
+    throw IntegrityError("the input is damaged: it has more than " +
+                         std::to_string(layout_.max_segments) +
+                         " segments, the most that its format allows");
+  }
+
   // Reduces the segments to those of this share; returns the number of their chunks.
   std::uint64_t take_share() {
     const std::uint64_t begin = first_segment_;
@@ -113,9 +119,11 @@ class Open final : public detail::ChunkStages {
     const std::size_t n = pipe_.read(buffers.in().first(full + 1), ended);
     chunk.in = buffers.in().first(n);
     chunk.segments = per_chunk_;
-    if (!ended) return true;
+    const bool too_many = !ended && chunk.first + per_chunk_ >= layout_.max_segments;
+    if (!ended && !too_many) return true;
     sealed_bytes_ = begin + n;
     try {
+      if (too_many) throw_too_many();
       extent_ = layout_.extent_of(sealed_bytes_);
       chunk.last = true;
     } catch (const IntegrityError& error) {

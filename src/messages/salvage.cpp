@@ -24,6 +24,10 @@ detail::Truncated detail::truncated_extent(const SegmentLayout& layout,
   } else {
     truncated.sealed_bytes -= rest;
   }
+  if (extent.segments > layout.max_segments) {
+    extent.segments = layout.max_segments;
+    truncated.sealed_bytes = layout.sealed_offset(extent.segments);
+  }
   extent.plain_bytes =
       truncated.sealed_bytes - layout.header_bytes - extent.segments * segment_tag_bytes;
   return truncated;

@@ -10,11 +10,11 @@
 
 namespace paraes::detail {
 
-// The rest of a truncated message: its complete segments, then perhaps a cut one with at least
-// the size of a tag.
+// What can be opened of a message whose size is impossible: its complete segments, then perhaps a
+// cut one with at least the size of a tag, but not more segments than the format allows.
 struct Truncated {
   SegmentLayout::Extent extent;
-  std::uint64_t sealed_bytes = 0;  // without a last segment that is shorter than a tag
+  std::uint64_t sealed_bytes = 0;  // of these segments, with the header
 };
 [[nodiscard]] Truncated truncated_extent(const SegmentLayout& layout, std::uint64_t sealed_bytes);
 

@@ -618,6 +618,100 @@ TEST(Salvage, WrongKey_IsRefused) {
   EXPECT_THROW(open_message(source, other, &sink, options), IntegrityError);
 }
 
+// A message of a format that allows `most` segments.
+Message few_segments(SegmentLayout::Last last, std::uint64_t segment_bytes, std::uint64_t most) {
+  Message::Parts parts = new_tink_message(small_tink, key, {});
+  parts.layout.first_bytes = parts.layout.segment_bytes = segment_bytes;
+  parts.layout.max_segments = most;
+  parts.layout.last = last;
+  return {std::move(parts), {}};
+}
+
+// A message of `segments` segments, of which the last has `last_bytes` bytes, even if the format
+// allows fewer segments.
+Buffer seal_many(const Message& message, std::uint64_t segments, std::size_t last_bytes) {
+  Message::Parts parts = new_tink_message(small_tink, key, {});
+  parts.header.assign(message.header().begin(), message.header().end());
+  parts.layout = message.layout();
+  parts.layout.max_segments = segments;
+  parts.secret.key = SecretBytes(message.parts().secret.key.span());
+  parts.secret.base_nonce = message.parts().secret.base_nonce;
+  const Message longer(std::move(parts), {});
+  const Buffer plain = support::pattern(
+      static_cast<std::size_t>(message.layout().plain_offset(segments - 1)) + last_bytes);
+  return seal<RandomSource, RandomSink>(longer, plain, {});
+}
+
+// Also where the limit is in the middle of a chunk (of 4096 segments of 64 bytes) or at its end.
+TEST(Messages, MoreSegmentsThanTheFormatAllows_AreNeitherOpenedNorSealed) {
+  struct Case {
+    std::uint64_t segment_bytes;
+    std::uint64_t most;
+  };
+  for (const Case& format : {Case{64, 5}, Case{64, 4096}, Case{64, 4097}, Case{300000, 3}}) {
+    for (const auto last : {SegmentLayout::Last::any, SegmentLayout::Last::shorter}) {
+      const Message message = few_segments(last, format.segment_bytes, format.most);
+      const SegmentLayout& l = message.layout();
+      const auto allowed = static_cast<std::size_t>(l.plain_offset(format.most));
+      for (const std::uint64_t more : {0U, 1U, 2U, 5000U}) {
+        if (more * format.segment_bytes > 1000000) continue;
+        const Buffer sealed = seal_many(message, format.most + more, 9);
+        const Buffer plain =
+            support::pattern(static_cast<std::size_t>(l.plain_offset(format.most + more - 1)) + 9);
+        for (const bool file : {true, false}) {
+          SCOPED_TRACE(std::to_string(format.most) + " + " + std::to_string(more) +
+                       (file ? " in a file" : " in a pipe"));
+          Buffer header(message.header().size());
+          RandomSource random(sealed);
+          OrderedSource ordered(sealed);
+          Source& source = file ? static_cast<Source&>(random) : ordered;
+          static_cast<void>(source.read(header));
+          OrderedSink sink;
+          if (more == 0) {
+            EXPECT_NO_THROW(open_message(source, message, &sink));
+            EXPECT_EQ(support::difference(sink.data, plain), "");
+          } else {
+            EXPECT_THROW(open_message(source, message, &sink), IntegrityError);
+            EXPECT_LE(sink.data.size(), allowed);
+            OrderedSource plain_pipe(plain);
+            OrderedSink sealed_sink;
+            EXPECT_THROW(seal_message(plain_pipe, message, sealed_sink), InvalidArgument);
+            EXPECT_LE(sealed_sink.data.size(), l.sealed_offset(format.most));
+          }
+
+          RandomSource random_again(sealed);
+          OrderedSource ordered_again(sealed);
+          static_cast<void>(ordered_again.read(header));
+          std::vector<BadRange> bad;
+          std::atomic<std::uint64_t> highest = 0;
+          OpenOptions options;
+          options.salvage = &bad;
+          options.workers = 1;
+          options.compute = [&](unsigned, std::span<SegmentCipher::Segment> segments) {
+            for (const auto& segment : segments) {
+              highest = std::max<std::uint64_t>(highest, segment.index);
+            }
+            message.cipher().crypt(Direction::decrypt, segments);
+          };
+          OrderedSink saved;
+          const OpenResult result = open_message(
+              file ? static_cast<Source&>(random_again) : ordered_again, message, &saved, options);
+          EXPECT_EQ(highest, format.most - 1);
+          EXPECT_EQ(result.intact, format.most);
+          EXPECT_EQ(result.truncated, more != 0);
+          EXPECT_EQ(support::difference(saved.data, Bytes(plain).first(saved.data.size())), "");
+          EXPECT_EQ(saved.data.size(), more == 0 ? plain.size() : allowed);
+          ASSERT_EQ(bad.size(), more == 0 ? 0U : 1U);
+          if (more != 0) {
+            EXPECT_EQ(bad[0].offset, allowed);
+            EXPECT_EQ(bad[0].bytes, 0U);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Headers, WrongKeyContextOrHeader_IsRefused) {
   const Message message = subjects[0].make();
   const Buffer header(message.header().begin(), message.header().end());
