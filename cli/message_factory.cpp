@@ -21,6 +21,18 @@ std::vector<std::uint8_t> read_start(Source& source, std::size_t bytes) {
   return start;
 }
 
+// Reads up to `most` bytes with memory for as many as there are.
+std::vector<std::uint8_t> read_growing(Source& source, std::size_t most) {
+  std::vector<std::uint8_t> bytes;
+  std::size_t held = 0;
+  while (held == bytes.size() && held < most) {
+    bytes.resize(std::min(most, std::max<std::size_t>(2 * held, 65536)));
+    held += source.read(MutableBytes(bytes).subspan(held));
+  }
+  bytes.resize(held);
+  return bytes;
+}
+
 // A source whose first bytes were already read: it returns them again, then the rest.
 class PrefixedSource : public Source {
  public:
@@ -268,8 +280,15 @@ Message::Parts MessageFactory::open_tink(std::unique_ptr<Source>& source) {
   std::uint64_t most = 0;
   for (const TinkKey* key : fitting) most = std::max(most, key->parameters.segment_bytes);
   const auto* file = dynamic_cast<const PositionalSource*>(source.get());
-  std::vector<std::uint8_t> start(static_cast<std::size_t>(most - header.size() + 1));
-  start.resize(file != nullptr ? file->read_at(header.size(), start) : source->read(start));
+  most -= header.size() - 1;  // one byte more shows whether segment 0 is the last one
+  std::vector<std::uint8_t> start;
+  if (file != nullptr) {
+    const std::uint64_t rest = file->size() - std::min<std::uint64_t>(file->size(), header.size());
+    start.resize(static_cast<std::size_t>(std::min(most, rest)));
+    start.resize(file->read_at(header.size(), start));
+  } else {
+    start = read_growing(*source, static_cast<std::size_t>(most));
+  }
   std::optional<Message::Parts> found;
   for (const TinkKey* key : fitting) {
     Message::Parts parts = open(*key);

@@ -193,8 +193,9 @@ struct TransferResult {
 // Reads the rest of `source`, and writes the message's header and segments to `sink`. The caller
 // commits the sink: an exception means that the output is incomplete. Several threads use a
 // PositionalSource or a PositionalSink at any offset; other sources and sinks are used in order.
-// Buffers take about 32 MiB in total, or two segments if that is more; with options.compute, every
-// worker has buffers for one chunk. Throws IoError if a file changes while it is read.
+// Buffers take about 32 MiB in total, or twice the largest segment that the message really has, if
+// that is more; with options.compute, every worker has buffers for one chunk. Throws IoError if a
+// file changes while it is read.
 TransferResult seal_message(Source& source, const Message& message, Sink& sink,
                             const TransferOptions& options = {});
 

@@ -116,12 +116,11 @@ class Open final : public detail::ChunkStages {
     const auto full =
         static_cast<std::size_t>(layout_.sealed_offset(chunk.first + per_chunk_) - begin);
     bool ended = false;
-    const std::size_t n = pipe_.read(buffers.in().first(full + 1), ended);
-    chunk.in = buffers.in().first(n);
+    chunk.in = pipe_.read(buffers, full, ended);
     chunk.segments = per_chunk_;
     const bool too_many = !ended && chunk.first + per_chunk_ >= layout_.max_segments;
     if (!ended && !too_many) return true;
-    sealed_bytes_ = begin + n;
+    sealed_bytes_ = begin + chunk.in.size();
     try {
       if (too_many) throw_too_many();
       extent_ = layout_.extent_of(sealed_bytes_);
@@ -144,7 +143,7 @@ class Open final : public detail::ChunkStages {
     const std::uint64_t begin = layout_.sealed_offset(chunk.first);
     const std::uint64_t end =
         chunk.last ? sealed_bytes_ : layout_.sealed_offset(chunk.first + chunk.segments);
-    const MutableBytes in = buffers.in().first(static_cast<std::size_t>(end - begin));
+    const MutableBytes in = buffers.in(static_cast<std::size_t>(end - begin));
     read_exactly(*file_, begin, in);
     chunk.in = in;
     return true;
@@ -153,8 +152,8 @@ class Open final : public detail::ChunkStages {
   void compute(Chunk& chunk, WorkerBuffers& buffers) override {
     const std::uint64_t plain = layout_.plain_offset(chunk.first);
     const std::uint64_t sealed = layout_.sealed_offset(chunk.first);
-    chunk.out = buffers.out().first(
-        static_cast<std::size_t>(chunk.in.size() - chunk.segments * segment_tag_bytes));
+    chunk.out =
+        buffers.out(static_cast<std::size_t>(chunk.in.size() - chunk.segments * segment_tag_bytes));
     buffers.segments.clear();
     for (std::uint64_t k = 0; k < chunk.segments; ++k) {
       const std::uint64_t index = chunk.first + k;

@@ -16,6 +16,8 @@ namespace {
 constexpr std::uint64_t chunk_bytes = std::uint64_t{256} << 10;
 // Additional workers for pipes, because one may wait for input and one for output.
 constexpr unsigned waiting_workers = 2;
+// Memory for a large segment, until there is more data.
+constexpr std::size_t first_bytes = large_segment_bytes;
 // Upper bound on the size of all workers' buffers, unless one worker needs more.
 constexpr std::uint64_t max_buffered_bytes = std::uint64_t{32} << 20;
 
@@ -90,9 +92,12 @@ PhaseTimes Pipeline::run(ChunkStages& stages, Source& source, InOrder in_order,
 }
 
 std::unique_ptr<WorkerBuffers> Pipeline::make_buffers(unsigned worker) const {
+  // All that a full chunk needs, so that a worker fails before it has taken a chunk. Only large
+  // segments, which one worker processes alone, take memory as their data arrives.
+  const std::size_t bytes =
+      layout_.segment_bytes > large_segment_bytes ? first_bytes : sealed_capacity();
   // One segment more than in a chunk, because an empty last segment may follow.
-  return std::make_unique<WorkerBuffers>(worker, sealed_capacity(),
-                                         in_place_ ? 0 : sealed_capacity(),
+  return std::make_unique<WorkerBuffers>(worker, bytes, in_place_ ? 0 : bytes,
                                          static_cast<std::size_t>(per_chunk_) + 1);
 }
 
@@ -176,13 +181,34 @@ void Pipeline::report(std::uint64_t plain_bytes) {
   options_.progress(done_);
 }
 
-std::size_t PipeReader::read(MutableBytes buffer, bool& ended) {
+MutableBytes WorkerBuffers::in(std::size_t bytes, std::size_t kept) {
+  if (in_.size() < bytes + tag_bytes_) {
+    IoBuffer larger(bytes + tag_bytes_);
+    std::copy_n(in_.data(), kept, larger.data());
+    in_ = std::move(larger);
+  }
+  return in_.span().first(bytes);
+}
+
+MutableBytes WorkerBuffers::out(std::size_t bytes) {
+  if (in_place_) return in_.span().first(bytes);
+  if (out_.size() < bytes) out_ = IoBuffer(bytes);
+  return out_.span().first(bytes);
+}
+
+Bytes PipeReader::read(WorkerBuffers& buffers, std::size_t most, bool& ended) {
+  const std::size_t wanted = most + 1;  // one byte ahead, to know whether any follow
   std::size_t held = 0;
+  MutableBytes buffer = buffers.in(std::min(wanted, first_bytes));
   if (ahead_) buffer[held++] = *ahead_;
-  held += source_.read(buffer.subspan(held));
-  ended = held < buffer.size();
+  for (;;) {
+    held += source_.read(buffer.subspan(held));
+    if (held < buffer.size() || held == wanted) break;
+    buffer = buffers.in(std::min(wanted, 2 * buffer.size()), held);
+  }
+  ended = held < wanted;
   if (!ended) ahead_ = buffer[--held];
-  return held;
+  return buffer.first(held);
 }
 
 }  // namespace paraes::detail

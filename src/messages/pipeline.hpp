@@ -29,29 +29,37 @@ struct Chunk {
   std::string defect;  // if not empty: the input ends here, and why that is an error
 };
 
-// Memory that one worker owns and uses for one chunk after another.
+// Memory that one worker owns and uses for one chunk after another. It grows with what a chunk
+// really holds: the format may allow segments of 2 GiB for a message of a few bytes.
 class WorkerBuffers {
  public:
-  // out_bytes = 0: the output replaces the input. Allocates all memory that a chunk of max_segments
-  // segments needs, so that a worker fails before it has taken a chunk.
+  // Allocates in_bytes for the input and out_bytes for the output at first. out_bytes = 0: the
+  // output replaces the input. A chunk has at most max_segments segments.
   WorkerBuffers(unsigned worker, std::size_t in_bytes, std::size_t out_bytes,
                 std::size_t max_segments)
-      : worker_(worker), in_(in_bytes) {
-    if (out_bytes != 0) out_ = std::make_unique<IoBuffer>(out_bytes);
+      : worker_(worker),
+        tag_bytes_(max_segments * segment_tag_bytes),
+        in_(in_bytes + tag_bytes_),
+        out_(out_bytes),
+        in_place_(out_bytes == 0) {
     segments.reserve(max_segments);
   }
 
   [[nodiscard]] unsigned worker() const noexcept { return worker_; }
-  [[nodiscard]] MutableBytes in() noexcept { return in_.span(); }
-  [[nodiscard]] MutableBytes out() noexcept { return out_ ? out_->span() : in_.span(); }
+  // `bytes` bytes for the input. If the memory grows, the first `kept` bytes keep their values.
+  [[nodiscard]] MutableBytes in(std::size_t bytes, std::size_t kept = 0);
+  // `bytes` bytes for the output: at most those of the input, and the tags of the segments.
+  [[nodiscard]] MutableBytes out(std::size_t bytes);
 
   std::vector<SegmentCipher::Segment> segments;  // of the chunk
   PhaseTimes times;
 
  private:
   unsigned worker_;
+  std::size_t tag_bytes_;  // room behind the input for the tags of an output that replaces it
   IoBuffer in_;
-  std::unique_ptr<IoBuffer> out_;
+  IoBuffer out_;
+  bool in_place_;
 };
 
 // The stages of sealing or opening a chunk. Several workers call them concurrently, each for its
@@ -141,9 +149,8 @@ class PipeReader {
  public:
   explicit PipeReader(Source& source) : source_(source) {}
 
-  // Reads up to buffer.size() - 1 bytes and returns their number. Uses the last byte of `buffer` to
-  // read ahead. Sets `ended` if no bytes follow.
-  std::size_t read(MutableBytes buffer, bool& ended);
+  // Reads up to `most` bytes to buffers.in() and returns them. Sets `ended` if no bytes follow.
+  [[nodiscard]] Bytes read(WorkerBuffers& buffers, std::size_t most, bool& ended);
 
  private:
   Source& source_;

@@ -62,13 +62,13 @@ class Seal final : public detail::ChunkStages {
       chunk.segments = std::min(per_chunk_, segments_ - chunk.first);
       chunk.last = chunk.first + chunk.segments == segments_;
       const MutableBytes in =
-          buffers.in().first(chunk.last ? static_cast<std::size_t>(bytes_ - begin) : full);
+          buffers.in(chunk.last ? static_cast<std::size_t>(bytes_ - begin) : full);
       read_exactly(*file_, start_ + begin, in);
       chunk.in = in;
       return true;
     }
-    const std::size_t n = pipe_.read(buffers.in().first(full + 1), chunk.last);
-    chunk.in = buffers.in().first(n);
+    chunk.in = pipe_.read(buffers, full, chunk.last);
+    const std::size_t n = chunk.in.size();
     if (chunk.last) {
       bytes_ = begin + n;
       segments_ = layout_.segments_of(bytes_);
@@ -85,8 +85,8 @@ class Seal final : public detail::ChunkStages {
   void compute(Chunk& chunk, WorkerBuffers& buffers) override {
     const std::uint64_t plain = layout_.plain_offset(chunk.first);
     const std::uint64_t sealed = layout_.sealed_offset(chunk.first);
-    chunk.out = buffers.out().first(
-        static_cast<std::size_t>(chunk.in.size() + chunk.segments * segment_tag_bytes));
+    chunk.out =
+        buffers.out(static_cast<std::size_t>(chunk.in.size() + chunk.segments * segment_tag_bytes));
     buffers.segments.clear();
     for (std::uint64_t k = 0; k < chunk.segments; ++k) {
       const std::uint64_t index = chunk.first + k;

@@ -47,6 +47,11 @@ def environment(**more):
     return env
 
 
+def sanitized():
+    data = pathlib.Path(BIN).read_bytes()
+    return b"__asan_init" in data or b"__tsan_init" in data
+
+
 def restore_signals():
     """Restores default signal handling in a child; the test runner may ignore some signals."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):

@@ -14,7 +14,15 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 
-from support import BIN, KEYS, Case, environment, pattern, restore_signals
+from support import (  # noqa: F401
+    BIN,
+    KEYS,
+    Case,
+    environment,
+    pattern,
+    restore_signals,
+    sanitized,
+)
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 KEY = ["--key-file", "k"]
@@ -29,11 +37,6 @@ def preloaded(variable):
         raise unittest.SkipTest(f"{variable} names no library")
     return {"LD_PRELOAD": os.environ[variable],
             "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
-
-
-def sanitized():
-    data = pathlib.Path(BIN).read_bytes()
-    return b"__asan_init" in data or b"__tsan_init" in data
 
 
 def strace_reason():

@@ -5,9 +5,20 @@ import hmac
 import itertools
 import json
 import os
+import resource
+import unittest
 
 import tink
-from common import KEYS, InteropCase, flipped, in_hex, pattern, ranges_around
+from common import (
+    KEYS,
+    InteropCase,
+    flipped,
+    in_hex,
+    pattern,
+    ranges_around,
+    restore_signals,
+    sanitized,
+)
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from tink import json_proto_keyset_format, secret_key_access, streaming_aead
 from tink.proto import aes_gcm_hkdf_streaming_pb2, common_pb2
@@ -265,6 +276,45 @@ class RawKeys(TinkCase):
         flags, _ = self.keys(keyset(Key(4096, 16)))
         for more in (["--segment-size", 4096], ["--tink-hash", "SHA1"], ["--key-bits", 128]):
             self.fails(2, "encrypt", *flags, *more, "-", says=[more[0], "raw key"])
+
+
+@unittest.skipIf(sanitized(), "sanitizers reserve terabytes of address space")
+class LargestSegments(TinkCase):
+    """Memory follows the data, not the segment size of the keyset."""
+
+    def small(self, *args, **kwargs):
+        """Runs paraes with 256 MiB of address space."""
+        def limit():
+            restore_signals()
+            resource.setrlimit(resource.RLIMIT_AS, (256 << 20, 256 << 20))
+        return self.ok(*args, preexec_fn=limit, **kwargs)
+
+    def test_small_files_and_pipes_take_little_memory(self):
+        key = Key((1 << 31) - 1, 32)
+        for name, keys in (("one key", [key]), ("two keys that fit", [key, Key(4096, 32, id=2)])):
+            with self.subTest(name):
+                flags, aead = self.keys(keyset(*keys))
+                flags += ["-T", 2]
+                for size in (0, 4, (20 << 20) + 3):
+                    data = pattern(size)
+                    self.write("plain", data)
+                    message = self.small("encrypt", *flags, "-c", "plain")
+                    self.write("m", message)
+                    if size == 4:  # Tink takes 2 GiB
+                        self.assertEqual(self.tink_open(aead, message), data)
+                    for more in ([], ["--salvage"]):
+                        got = self.small("decrypt", *flags, *more, "-c", "m")
+                        self.assertTrue(got == data)
+                        got = self.small("decrypt", *flags, *more, "-c", "-", stdin=message)
+                        self.assertTrue(got == data)
+                    self.small("verify", *flags, "m")
+                    self.small("verify", *flags, "-", stdin=message)
+                    got = self.small("decrypt", *flags, "--offset", size // 2, "-c", "m")
+                    self.assertTrue(got == data[size // 2:])
+                    message = self.small("encrypt", *flags, "-c", "-", stdin=data)
+                    self.write("m", message)
+                    self.assertTrue(self.small("decrypt", *flags, "-c", "m") == data)
+                self.small("info", "--format", "tink", "--segment-size", key.segment, "m")
 
 
 class Damage(TinkCase):

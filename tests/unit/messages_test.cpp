@@ -346,6 +346,35 @@ TEST(Messages, LargeSegments_RoundTripOnSeveralThreads) {
   EXPECT_EQ(sink.data, plain);
 }
 
+// The buffers for large segments grow while a pipe is read.
+TEST(Messages, LargeSegmentsInPipes_KeepAllBytes) {
+  const Subject large = {"tink8m",
+                         [] { return Message(new_tink_message(large_tink, key, context), {}); },
+                         [](Bytes header) {
+                           return Message(open_tink_message(large_tink, header, key, context), {});
+                         }};
+  constexpr std::size_t mib = std::size_t{1} << 20;
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, 4 * mib - 1, 4 * mib, 4 * mib + 1,
+                                  8 * mib - 60, 8 * mib, 17 * mib}) {
+    SCOPED_TRACE(bytes);
+    const Buffer plain = support::pattern(bytes);
+    const Message message = large.make();
+    const Buffer sealed = seal<RandomSource, RandomSink>(message, plain, {});
+    EXPECT_EQ(support::difference(seal<OrderedSource, OrderedSink>(message, plain, {}), sealed),
+              "");
+    std::vector<BadRange> bad;
+    OpenOptions salvage;
+    salvage.salvage = &bad;
+    for (const OpenOptions& options : {OpenOptions{}, salvage}) {
+      EXPECT_EQ(
+          support::difference(open<OrderedSource, OrderedSink>(large, sealed, options), plain), "");
+      EXPECT_EQ(support::difference(open<RandomSource, RandomSink>(large, sealed, options), plain),
+                "");
+    }
+    EXPECT_TRUE(bad.empty());
+  }
+}
+
 Buffer sealed_sample(const Subject& subject, std::size_t bytes) {
   return seal<RandomSource, RandomSink>(subject.make(), support::pattern(bytes), {});
 }
