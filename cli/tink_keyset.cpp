@@ -1,14 +1,12 @@
 #include "cli/tink_keyset.hpp"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
-#include <cctype>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
+#include "cli/json_input.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes::cli {
@@ -21,48 +19,126 @@ constexpr std::string_view type_url =
   throw InvalidArgument(fmt::format("{} is not a usable Tink keyset: {}", name, why));
 }
 
-// Decodes base64.
-SecretBytes decode_base64(Bytes text, std::string_view name) {
-  std::size_t padding = 0;
-  while (padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
-  SecretBytes bytes(text.size() / 4 * 3);
-  const int n = text.empty() || text.size() % 4 != 0 || padding > 2
-                    ? -1
-                    : EVP_DecodeBlock(bytes.data(), text.data(), static_cast<int>(text.size()));
-  if (n < 0) fail(name, "a key's value is not base64");
-  bytes.truncate(static_cast<std::size_t>(n) - padding);
-  return bytes;
+// Gives strings the memory of SecretBytes, which holds its own SecretBytes in front.
+template <class T>
+struct SecretAllocator {
+  using value_type = T;
+
+  SecretAllocator() noexcept = default;
+  template <class Other>
+  explicit SecretAllocator(const SecretAllocator<Other>&) noexcept {}
+
+  [[nodiscard]] T* allocate(std::size_t count) {
+    SecretBytes memory(front + count * sizeof(T));
+    std::uint8_t* const data = memory.data();
+    new (data) SecretBytes(std::move(memory));
+    return reinterpret_cast<T*>(data + front);
+  }
+  void deallocate(T* elements, std::size_t) noexcept {
+    auto* const memory =
+        reinterpret_cast<SecretBytes*>(reinterpret_cast<std::uint8_t*>(elements) - front);
+    const SecretBytes released(std::move(*memory));
+  }
+  template <class Other>
+  bool operator==(const SecretAllocator<Other>&) const noexcept {
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t front = 64;
+  static_assert(sizeof(SecretBytes) <= front && alignof(T) <= front);
+};
+
+using SecretString = std::basic_string<char, std::char_traits<char>, SecretAllocator<char>>;
+using Json = nlohmann::basic_json<UniqueMembers, std::vector, SecretString>;
+
+// Reads the members of a message of Tink from JSON. Protocol buffers have two names for a member,
+// in camelCase and in snake_case, and Tink's readers accept both.
+class Members {
+ public:
+  Members(const Json& object, std::string_view name) : object_(object), name_(name) {
+    if (!object.is_object()) fail(name, "one of its messages is not a JSON object");
+  }
+
+  [[nodiscard]] const Json* find(const char* camel, const char* snake) const {
+    const auto first = object_.find(camel);
+    const auto second = std::string_view(camel) == snake ? object_.end() : object_.find(snake);
+    if (first != object_.end() && second != object_.end()) {
+      fail(name_, fmt::format("it has both '{}' and '{}'", camel, snake));
+    }
+    if (first != object_.end()) return &*first;
+    return second != object_.end() ? &*second : nullptr;
+  }
+
+  [[nodiscard]] const Json& at(const char* camel, const char* snake) const {
+    const Json* const value = find(camel, snake);
+    if (value == nullptr) fail(name_, fmt::format("'{}' is missing", camel));
+    return *value;
+  }
+
+  [[nodiscard]] std::string_view text(const char* camel, const char* snake) const {
+    const auto* const value = at(camel, snake).get_ptr<const SecretString*>();
+    if (value == nullptr) fail(name_, fmt::format("'{}' is not a string", camel));
+    return *value;
+  }
+
+  [[nodiscard]] std::uint32_t id(const char* camel, const char* snake) const {
+    const auto value = whole_number(at(camel, snake), UINT32_MAX);
+    if (!value) fail(name_, fmt::format("'{}' is not an integer from 0 to 2^32 - 1", camel));
+    return static_cast<std::uint32_t>(*value);
+  }
+
+ private:
+  const Json& object_;
+  std::string_view name_;
+};
+
+// Whether `text` can be shown: it looks like the name of a type of key, and not like a key.
+bool is_type_name(std::string_view text) {
+  return text.starts_with("type.googleapis.com/") && text.size() < 200 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
 }
 
-// Decodes the string after every "value": and replaces it in the text by its index in the result. A
-// JSON parser would make copies of the keys that are never overwritten.
-std::vector<SecretBytes> take_values(MutableBytes text, std::string_view name) {
-  constexpr std::string_view member = "\"value\"";
-  const auto skip_space = [&](std::uint8_t* at) {
-    return std::find_if(at, text.data() + text.size(),
-                        [](std::uint8_t c) { return std::isspace(c) == 0; });
-  };
-  std::vector<SecretBytes> values;
-  std::uint8_t* const end = text.data() + text.size();
-  for (std::uint8_t* at = text.data();;) {
-    at = std::search(at, end, member.begin(), member.end());
-    if (at == end) return values;
-    at = skip_space(at + member.size());
-    if (at == end || *at != ':') continue;
-    at = skip_space(at + 1);
-    if (at == end || *at != '"') continue;
-    std::uint8_t* const first = at + 1;
-    std::uint8_t* const last = std::find(first, end, '"');
-    if (last == end || last - first < 8) fail(name, "a key has no value");
-    // JSON allows escapes, and some writers turn the '/' of base64 into "\/".
-    std::uint8_t* const clean = std::remove(first, last, '\\');
-    values.push_back(decode_base64({first, clean}, name));
-    secure_zero(first, static_cast<std::size_t>(last - first));
-    const std::string number = std::to_string(values.size() - 1);
-    std::fill(first, last, ' ');
-    std::copy(number.begin(), number.end(), first);
-    at = last + 1;
+// Decodes base64 or base64url (RFC 4648 sections 4 and 5), with padding or without.
+SecretBytes decode_base64(std::string_view text, std::string_view name) {
+  const auto refuse = [&] { fail(name, "a key's value is not base64"); };
+  std::size_t digits = text.size();
+  while (digits != 0 && text.size() - digits < 2 && text[digits - 1] == '=') --digits;
+  const bool padded = digits != text.size();
+  if (digits % 4 == 1 || (padded && text.size() % 4 != 0)) refuse();
+  bool standard = false;
+  bool url = false;
+  SecretBytes bytes(digits / 4 * 3 + digits % 4);
+  std::size_t size = 0;
+  std::uint32_t held = 0;  // the last `bits` of it are not in `bytes` yet
+  unsigned bits = 0;
+  for (const char c : text.substr(0, digits)) {
+    std::uint32_t digit = 0;
+    if (c >= 'A' && c <= 'Z') {
+      digit = static_cast<std::uint32_t>(c - 'A');
+    } else if (c >= 'a' && c <= 'z') {
+      digit = static_cast<std::uint32_t>(c - 'a' + 26);
+    } else if (c >= '0' && c <= '9') {
+      digit = static_cast<std::uint32_t>(c - '0' + 52);
+    } else if (c == '+' || c == '/') {
+      standard = true;
+      digit = c == '+' ? 62 : 63;
+    } else if (c == '-' || c == '_') {
+      url = true;
+      digit = c == '-' ? 62 : 63;
+    } else {
+      refuse();
+    }
+    held = held << 6 | digit;
+    bits += 6;
+    if (bits >= 8) {
+      bits -= 8;
+      bytes.data()[size++] = static_cast<std::uint8_t>(held >> bits);
+    }
   }
+  if (standard && url) refuse();
+  bytes.truncate(size);
+  return bytes;
 }
 
 // Reads the fields of a protocol buffer (wire format) of the two kinds that these keys use.
@@ -163,35 +239,39 @@ TinkKey parse_key(Bytes message, std::string_view name) {
 }  // namespace
 
 std::vector<TinkKey> parse_tink_keyset(SecretBytes contents, std::string_view name) {
-  const std::vector<SecretBytes> values = take_values(contents.span(), name);
-  std::vector<TinkKey> keys;
+  Json json;
   try {
-    const Bytes text = contents.span();
-    const auto json = nlohmann::json::parse(text.begin(), text.end());
-    if (json.contains("encryptedKeyset")) {
-      fail(name,
-           "it is encrypted; paraes needs a cleartext keyset (`tinkey convert-keyset` writes one)");
+    json =
+        parse_json_object<Json>({reinterpret_cast<const char*>(contents.data()), contents.size()});
+  } catch (const InvalidArgument& error) {
+    fail(name, error.what());
+  }
+  const Members keyset(json, name);
+  if (keyset.find("encryptedKeyset", "encrypted_keyset") != nullptr) {
+    fail(name,
+         "it is encrypted; paraes needs a cleartext keyset (`tinkey convert-keyset` writes one)");
+  }
+  const std::uint32_t primary = keyset.id("primaryKeyId", "primary_key_id");
+  const Json& rows = keyset.at("key", "key");
+  if (!rows.is_array()) fail(name, "'key' is not a list");
+  std::vector<TinkKey> keys;
+  for (const Json& row : rows) {
+    const Members members(row, name);
+    const std::uint32_t id = members.id("keyId", "key_id");
+    const std::string_view status = members.text("status", "status");
+    // A key that is not enabled may be of any type, or have no data.
+    if (status == "DISABLED" || status == "DESTROYED") continue;
+    if (status != "ENABLED") fail(name, "a status is not ENABLED, DISABLED or DESTROYED");
+    const Members data(members.at("keyData", "key_data"), name);
+    if (const std::string_view type = data.text("typeUrl", "type_url"); type != type_url) {
+      fail(name, fmt::format("it has a key of {}, not of AES-GCM-HKDF streaming",
+                             is_type_name(type) ? fmt::format("type {}", type) : "another type"));
     }
-    const auto primary = json.at("primaryKeyId").get<std::uint32_t>();
-    for (const auto& row : json.at("key")) {
-      // A key that is not enabled may be of any type, or have no data.
-      if (row.at("status").get<std::string>() != "ENABLED") continue;
-      const auto& data = row.at("keyData");
-      if (data.at("typeUrl").get<std::string>() != type_url) {
-        fail(name, fmt::format("it has a key of type {}, not of AES-GCM-HKDF streaming",
-                               data.at("typeUrl").get<std::string>()));
-      }
-      const std::size_t index = std::stoul(data.at("value").get<std::string>());
-      TinkKey key = parse_key(values.at(index).span(), name);
-      key.id = row.at("keyId").get<std::uint32_t>();
-      key.primary = key.id == primary;
-      keys.push_back(std::move(key));
-    }
-  } catch (const nlohmann::json::exception&) {
-    // The text of this exception could quote the keyset.
-    fail(name, "it is not JSON with primaryKeyId, key, keyData, typeUrl, value, status and keyId");
-  } catch (const std::logic_error&) {
-    fail(name, "a key has no value");
+    const SecretBytes value = decode_base64(data.text("value", "value"), name);
+    TinkKey key = parse_key(value.span(), name);
+    key.id = id;
+    key.primary = id == primary;
+    keys.push_back(std::move(key));
   }
   if (std::count_if(keys.begin(), keys.end(), [](const TinkKey& key) { return key.primary; }) > 1) {
     fail(name, "it has several primary keys");

@@ -5,6 +5,7 @@ import hmac
 import itertools
 import json
 import os
+import re
 import resource
 import unittest
 
@@ -474,6 +475,56 @@ class SeveralKeys(TinkCase):
             for verb in ("encrypt", "decrypt"):
                 self.fails(2, verb, "--format", "tink", "--key-file", "keyset", "-",
                            says="primary key")
+
+
+class Json(TinkCase):
+    """Keysets that are written in other ways than Tink's own."""
+
+    # The key needs '+' and '/' in base64.
+    KEY = Key(4096, 16, value=bytes.fromhex("fbfbeffffffffbfbeffffffffbfbefff"))
+
+    def rewritten(self):
+        text, value = keyset(self.KEY), self.KEY.json()["keyData"]["value"]
+        self.assertIn("+", value)
+        self.assertIn("/", value)
+        url = value.replace("+", "-").replace("/", "_")
+        longer = base64.b64encode(base64.b64decode(value) + b"\x78\x01").decode()  # unknown field
+        self.assertIn("=", longer)
+        snake = re.sub("[a-z]+[A-Z][A-Za-z]*(?=\":)",
+                       lambda name: re.sub("[A-Z]", lambda c: "_" + c[0].lower(), name[0]), text)
+        self.assertIn('"primary_key_id"', snake)
+        return {
+            "\\u002B": text.replace("+", "\\u002B"), "\\/": text.replace("/", "\\/"),
+            "all escaped": text.replace(value, "".join(f"\\u{ord(c):04x}" for c in value)),
+            "name escaped": text.replace('"value"', '"v\\u0061lue"'),
+            "url": text.replace(value, url), "no padding": text.replace(value, longer.rstrip("=")),
+            "padding": text.replace(value, longer.replace("=", "\\u003d")),
+            "snake_case": snake, "indented": json.dumps(json.loads(text), indent=4),
+        }
+
+    def test_keysets_in_any_json_hold_the_key_that_tink_reads(self):
+        for name, text in self.rewritten().items():
+            with self.subTest(name):
+                flags, aead = self.keys(text)
+                self.check_both_ways(aead, {"f": pattern(5000)}, *flags)
+
+    def test_keysets_that_tink_refuses_are_refused(self):
+        text = keyset(self.KEY)
+        for name, changed in {
+            "large id": text.replace(": 1", f": {(1 << 32) + 1}"),
+            "fraction": text.replace(": 1", ": 1.5"), "negative": text.replace(": 1", ": -1"),
+            "twice": text.replace('"value"', '"value": "AAAA", "value"'),
+            "text after": text + "x", "zero byte after": text + "\0", "more after": text + "\0{}",
+            "status": text.replace("ENABLED", "enabled"),
+        }.items():
+            with self.subTest(name):
+                self.assertNotEqual(changed, text)
+                with self.assertRaises(tink.TinkError):
+                    json_proto_keyset_format.parse(changed, secret_key_access.TOKEN).primitive(
+                        streaming_aead.StreamingAead)
+                self.write("keyset", changed.encode())
+                self.fails(2, "encrypt", "--format", "tink", "--key-file", "keyset", "-",
+                           says="keyset")
 
 
 class BadKeysets(TinkCase):

@@ -1,15 +1,11 @@
-// No key material stays in memory that is freed. This executable replaces the allocation functions
-// by ones that search each block for keys before they free it. The tests also search the locked
-// memory that holds the keys.
+// No key material of a cipher stays in memory that is freed, or in the locked memory.
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,92 +17,21 @@
 #include "tests/support/buffers.hpp"
 #include "tests/support/builds.hpp"
 #include "tests/support/evp_oracle.hpp"
+#include "tests/support/freed_memory.hpp"
 #include "tests/support/operations.hpp"
-
-namespace {
-
-// Byte strings that freed memory must not contain, 16 bytes each.
-constexpr std::size_t max_needles = 64;
-std::uint8_t needles[max_needles][16];
-std::size_t needle_count = 0;
-bool watching = false;
-std::size_t blocks_freed = 0;
-std::size_t leaks = 0;
-
-// The sizes of the block and of the bytes in front of it are stored directly before the block.
-constexpr std::size_t header = 64;
-
-void* allocate(std::size_t bytes, std::size_t alignment) {
-  const std::size_t front = alignment > header ? alignment : header;
-  const std::size_t whole = (front + bytes + front - 1) / front * front;
-  auto* base = static_cast<std::uint8_t*>(std::aligned_alloc(front, whole));
-  if (base == nullptr) throw std::bad_alloc();
-  std::memcpy(base + front - 2 * sizeof(std::size_t), &bytes, sizeof bytes);
-  std::memcpy(base + front - sizeof(std::size_t), &front, sizeof front);
-  return base + front;
-}
-
-void release(void* pointer) noexcept {
-  if (pointer == nullptr) return;
-  auto* data = static_cast<std::uint8_t*>(pointer);
-  std::size_t bytes;
-  std::size_t front;
-  std::memcpy(&bytes, data - 2 * sizeof(std::size_t), sizeof bytes);
-  std::memcpy(&front, data - sizeof(std::size_t), sizeof front);
-  if (watching) {
-    ++blocks_freed;
-    for (std::size_t i = 0; i < needle_count; ++i) {
-      if (memmem(data, bytes, needles[i], 16) != nullptr) {
-        ++leaks;
-        break;
-      }
-    }
-  }
-  std::free(data - front);
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) { return allocate(bytes, 16); }
-void* operator new[](std::size_t bytes) { return allocate(bytes, 16); }
-void* operator new(std::size_t bytes, std::align_val_t a) {
-  return allocate(bytes, static_cast<std::size_t>(a));
-}
-void* operator new[](std::size_t bytes, std::align_val_t a) {
-  return allocate(bytes, static_cast<std::size_t>(a));
-}
-void operator delete(void* p) noexcept { release(p); }
-void operator delete[](void* p) noexcept { release(p); }
-void operator delete(void* p, std::size_t) noexcept { release(p); }
-void operator delete[](void* p, std::size_t) noexcept { release(p); }
-void operator delete(void* p, std::align_val_t) noexcept { release(p); }
-void operator delete[](void* p, std::align_val_t) noexcept { release(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { release(p); }
-void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { release(p); }
 
 namespace paraes {
 namespace {
 
-void add_needle(const std::uint8_t* bytes) {
-  ASSERT_LT(needle_count, max_needles);
-  std::memcpy(needles[needle_count++], bytes, 16);
-}
-
-// How many of the needles the locked memory contains.
-std::size_t needles_in_arena() {
-  const std::span<const std::uint8_t> arena = locked_arena();
-  std::size_t found = 0;
-  for (std::size_t i = 0; i < needle_count; ++i) {
-    if (memmem(arena.data(), arena.size(), needles[i], 16) != nullptr) ++found;
-  }
-  return found;
-}
+using support::add_needle;
+using support::blocks_freed;
+using support::leaks;
+using support::needles_in_arena;
+using support::watching;
 
 // Sets the needles: the key in 16-byte parts, its round keys, and the hash key.
 void watch_for(Bytes key) {
-  needle_count = 0;
-  leaks = 0;
-  blocks_freed = 0;
+  support::forget_needles();
   for (std::size_t at = 0; at + 16 <= key.size(); at += 16) add_needle(key.data() + at);
   const Kernel* reference = nullptr;
   for (const Kernel* row : kernel_rows()) {
