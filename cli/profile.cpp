@@ -6,14 +6,18 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
+#include "cli/json_input.hpp"
 #include "cli/report.hpp"
 #include "cli/sizes.hpp"
 #include "paraes/devices.hpp"
@@ -24,10 +28,12 @@
 namespace paraes::cli {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::basic_json<UniqueMembers>;
 
 constexpr int schema = 1;
 constexpr std::uint64_t most_file_bytes = 1 << 20;
+// Of a message that was measured. Up to here a double tells any two sizes apart.
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 53;
 
 std::string now() {
   const std::time_t seconds = std::time(nullptr);
@@ -81,20 +87,47 @@ std::string why_changed(const Profile::Device& known) {
   return "there is no " + known.id;
 }
 
-template <class T>
-T field(const json& object, const char* name) {
-  try {
-    return object.at(name).get<T>();
-  } catch (const json::exception&) {
-    throw InvalidArgument(fmt::format("'{}' is missing or has a wrong type", name));
-  }
+[[noreturn]] void refuse(const char* name, std::string_view what) {
+  throw InvalidArgument(fmt::format("'{}' is missing or is not {}", name, what));
 }
 
-const json& list_in(const json& object, const char* name) {
-  if (!object.contains(name) || !object[name].is_array()) {
-    throw InvalidArgument(fmt::format("'{}' is missing or has a wrong type", name));
-  }
-  return object[name];
+const Json& member(const Json& object, const char* name, std::string_view what) {
+  const auto found = object.find(name);
+  if (found == object.end()) refuse(name, what);
+  return *found;
+}
+
+const Json& list_in(const Json& object, const char* name) {
+  const Json& list = member(object, name, "a list");
+  if (!list.is_array()) refuse(name, "a list");
+  return list;
+}
+
+std::string text_of(const Json& json, const char* name) {
+  const auto* const text = json.get_ptr<const std::string*>();
+  if (text == nullptr) refuse(name, "a text");
+  return *text;
+}
+
+std::string text_in(const Json& object, const char* name) {
+  return text_of(member(object, name, "a text"), name);
+}
+
+// From 1 to `most`.
+std::uint64_t count_in(const Json& object, const char* name, std::uint64_t most) {
+  const std::string what = fmt::format("a whole number from 1 to {}", most);
+  const auto count = whole_number(member(object, name, what), most);
+  if (!count || *count == 0) refuse(name, what);
+  return *count;
+}
+
+// JSON has no infinity and no NaN.
+double number_in(const Json& object, const char* name) {
+  constexpr const char* what = "a number of at least 0";
+  const Json& json = member(object, name, what);
+  const double number = json.is_number() ? json.get<double>() : -1;
+  if (number < 0) refuse(name, what);
+  return number;
 }
 
 }  // namespace
@@ -149,33 +182,40 @@ std::string to_json(const Profile& profile) {
 }
 
 Profile parse_profile(const std::string& text) {
-  const json object = json::parse(text, nullptr, false);
-  if (!object.is_object()) throw InvalidArgument("it is not a JSON object");
-  if (field<int>(object, "schema") != schema) {
+  const Json object = parse_json_object<Json>(text);
+  if (count_in(object, "schema", INT_MAX) != schema) {
     throw InvalidArgument(fmt::format("its schema is not {}", schema));
   }
   Profile profile;
-  profile.version = field<std::string>(object, "version");
-  profile.time = field<std::string>(object, "time");
-  const auto cpu = field<json>(object, "cpu");
-  profile.cpu = field<std::string>(cpu, "model");
-  profile.features = field<std::vector<std::string>>(cpu, "features");
-  profile.cores = field<int>(cpu, "cores");
-  for (const json& device : list_in(object, "devices")) {
-    profile.devices.push_back({.id = field<std::string>(device, "id"),
-                               .name = field<std::string>(device, "name"),
-                               .driver = field<std::string>(device, "driver"),
-                               .start_seconds = field<double>(device, "start_seconds")});
+  profile.version = text_in(object, "version");
+  profile.time = text_in(object, "time");
+  const Json& cpu = member(object, "cpu", "an object");
+  profile.cpu = text_in(cpu, "model");
+  for (const Json& feature : list_in(cpu, "features")) {
+    profile.features.push_back(text_of(feature, "features"));
   }
-  for (const json& rate : list_in(object, "rates")) {
-    profile.rates.push_back({.device = field<std::string>(rate, "device"),
-                             .kernel = field<std::string>(rate, "kernel"),
-                             .bytes = field<std::uint64_t>(rate, "bytes"),
-                             .bytes_per_second = field<double>(rate, "bytes_per_second")});
-    const Profile::Rate& last = profile.rates.back();
-    if (last.bytes == 0 || !(last.bytes_per_second > 0)) {
-      throw InvalidArgument("a rate and its size must be above zero");
+  profile.cores = static_cast<int>(count_in(cpu, "cores", INT_MAX));
+  std::set<std::string> devices;
+  for (const Json& device : list_in(object, "devices")) {
+    profile.devices.push_back({.id = text_in(device, "id"),
+                               .name = text_in(device, "name"),
+                               .driver = text_in(device, "driver"),
+                               .start_seconds = number_in(device, "start_seconds")});
+    if (!devices.insert(profile.devices.back().id).second) {
+      throw InvalidArgument("a device occurs twice");
     }
+  }
+  std::set<std::tuple<std::string, std::string, std::uint64_t>> rates;
+  for (const Json& json : list_in(object, "rates")) {
+    const Profile::Rate rate = {.device = text_in(json, "device"),
+                                .kernel = text_in(json, "kernel"),
+                                .bytes = count_in(json, "bytes", most_bytes),
+                                .bytes_per_second = number_in(json, "bytes_per_second")};
+    if (rate.bytes_per_second == 0) throw InvalidArgument("'bytes_per_second' is 0");
+    if (!rates.emplace(rate.device, rate.kernel, rate.bytes).second) {
+      throw InvalidArgument("the rate of a kernel occurs twice for one size");
+    }
+    profile.rates.push_back(rate);
   }
   return profile;
 }

@@ -110,8 +110,8 @@ class AutoKernel(ProfileCase):
                 (changed(cpu={**cpu, "cores": 1000}), "it was measured with 1000 cores"),
                 (changed(schema=2), "its schema is not 1"),
                 (changed(rates=[{"device": "cpu"}]), "'kernel' is missing"),
-                (changed(rates=[self.rate("cpu", slow, 0)]), "must be above zero"),
-                (changed(devices=3), "'devices' is missing or has a wrong type"),
+                (changed(rates=[self.rate("cpu", slow, 0)]), "'bytes_per_second' is 0"),
+                (changed(devices=3), "'devices' is missing or is not a list"),
                 ([], "not a JSON object")):
             with self.subTest(says=says):
                 self.store(profile)
