@@ -7,13 +7,6 @@
 
 namespace paraes {
 
-void secure_zero(void* data, std::size_t bytes) noexcept {
-  if (bytes == 0) return;
-  std::memset(data, 0, bytes);
-  // The compiler must assume that this reads the memory, and keeps the stores.
-  __asm__ volatile("" : : "r"(data) : "memory");
-}
-
 bool constant_time_equal(std::span<const std::uint8_t> a,
                          std::span<const std::uint8_t> b) noexcept {
   if (a.size() != b.size()) return false;

@@ -42,9 +42,12 @@ void gcm_hash(const GcmKey& key, std::uint8_t state[16], const std::uint8_t* dat
               std::size_t bytes);
 
 // The GHASH of one of several ranges of a text, starting from zero, and the range's size in blocks.
+// With the text, it reveals the hash key.
 struct PartialHash {
   std::uint8_t hash[16] = {};
   std::uint64_t blocks = 0;
+
+  ~PartialHash() { secure_zero(hash, sizeof hash); }
 };
 
 // Continues `state` over consecutive ranges: for a range of n blocks, multiplies `state` by H^n and
@@ -68,6 +71,7 @@ template <class Text>
   if (!aad.empty()) gcm_hash(key, state, aad.data(), aad.size());
   text(j0, state);
   gcm_tag(key, j0, state, aad.size(), bytes, tag);
+  secure_zero(state, sizeof state);  // without the tag's mask, it reveals the hash key
 }
 
 // Whether `tag`, which may be truncated, matches `expected`. If not, fills `plain` with zeros.
