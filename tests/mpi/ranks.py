@@ -21,6 +21,7 @@ TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS / "cli"), str(TESTS / "faults")]
 
 import support
+from faults import strace_reason
 from support import BIN, DEADLINE, KEYS, LONG, Case, pattern, restore_signals
 
 PROGRAM = os.environ.get("PARAES_MPI", "")
@@ -41,6 +42,7 @@ WAYS = (SHARED, SCATTER)
 SLOW = ["--kernel", "reference", "-T", "1"]
 LIMIT = 10  # seconds within which all ranks must end after a fault
 MARK = "RANKS_OF_TEST"
+NO_STRACE = strace_reason()  # None where strace works
 
 # Allows root and more ranks than cores, as containers need it. Skips the search for networks and
 # batch systems, which takes longer than the runs. Open MPI 5 has renamed some of these variables:

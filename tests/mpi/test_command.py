@@ -8,8 +8,10 @@ import threading
 import unittest
 
 from ranks import (
+    BIN,
     KEY,
     MIB,
+    NO_STRACE,
     OPEN_MPI,
     PROGRAM,
     SCATTER,
@@ -189,6 +191,21 @@ class Keys(MpiCase):
             self.assertIn("dd", flags, line)  # not in core dumps
             if soft >= 1 << 20 or soft == resource.RLIM_INFINITY:
                 self.assertIn("lo", flags, line)  # never swapped out
+
+
+@unittest.skipIf(NO_STRACE, NO_STRACE)
+class Memory(MpiCase):
+    def calls_of(self, *command):
+        """The calls of prctl in a run that succeeds."""
+        done = self.finish(["strace", "-f", "-qq", "-e", "trace=prctl", "-o", "log", *command])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.read("log").decode()
+
+    def test_ranks_do_not_hide_their_memory(self):
+        # Open MPI copies messages from the memory of other ranks on the host.
+        self.write("f", pattern(LARGE))
+        self.assertNotIn("PR_SET_DUMPABLE", self.calls_of(*self.command(2, "encrypt", *KEY, "f")))
+        self.assertIn("PR_SET_DUMPABLE", self.calls_of(BIN, "verify", *KEY, "f.paes"))
 
 
 class Ranges(MpiCase):
