@@ -34,7 +34,7 @@ std::optional<Matched> match(int from, int tag) {
 Serializer receive_matched(Matched matched) {
   int size = 0;
   MPI_Get_count(&matched.status, MPI_BYTE, &size);
-  // Only commands have keys.
+  // Only commands have keys: see holds_keys.
   const bool has_keys = matched.status.MPI_TAG == static_cast<int>(Tag::command);
   Serializer bytes(static_cast<std::size_t>(size),
                    has_keys ? Serializer::Memory::locked : Serializer::Memory::plain);

@@ -280,7 +280,9 @@ OpenResult Root::open(Source& source, const Message& message, Sink* sink,
   command.offset = options.offset;
   command.length = options.length;
   // The plaintext is shorter than the message.
-  OpenResult result = share(std::move(command), source, sink, file->size(), options, work);
+  const std::uint64_t rest = file->size() - std::min(file->size(), options.offset);
+  const std::uint64_t max_bytes = std::min(rest, options.length.value_or(rest));
+  OpenResult result = share(std::move(command), source, sink, max_bytes, options, work);
   if (options.salvage != nullptr) finish_salvage(message, result, *options.salvage);
   return result;
 }

@@ -23,8 +23,8 @@ std::vector<std::uint64_t> draw_offsets(std::uint64_t size) {
     for (std::uint64_t at = 0; at < size; at += sample_bytes) offsets.push_back(at);
     return offsets;
   }
-  const std::uint64_t end = size - sample_bytes;  // the last offset
   constexpr std::uint64_t parts = max_samples - 2;
+  const std::uint64_t blocks = size / sample_bytes;  // more than there are parts
   std::array<std::uint8_t, parts * sizeof(std::uint64_t)> random{};
   random_bytes(random);
   offsets.push_back(0);
@@ -33,11 +33,11 @@ std::vector<std::uint64_t> draw_offsets(std::uint64_t size) {
     for (std::size_t i = 0; i < sizeof number; ++i) {
       number = number << 8U | random[part * sizeof number + i];
     }
-    const std::uint64_t first = end / parts * part;
-    const std::uint64_t next = part + 1 == parts ? end : end / parts * (part + 1);
-    offsets.push_back(first + number % (next - first));
+    const std::uint64_t first = blocks * part / parts;
+    const std::uint64_t next = blocks * (part + 1) / parts;
+    offsets.push_back(sample_bytes * (first + number % (next - first)));
   }
-  offsets.push_back(end);
+  offsets.push_back(size - sample_bytes);
   return offsets;
 }
 

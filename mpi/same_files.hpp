@@ -24,8 +24,9 @@ struct Samples {
   Sha256::Digest digest{};
 };
 
-// Samples the first and the last 4 KiB of `source` and 62 times 4 KiB in equal parts between them;
-// all of a file of up to 256 KiB. Throws IoError if the file cannot be read or has become shorter.
+// Samples the first and the last 4 KiB of `source`, and a block of 4 KiB in each of 62 parts of
+// equal size; all of a file of up to 256 KiB. Throws IoError if the file cannot be read or has
+// become shorter.
 [[nodiscard]] Samples take_samples(const PositionalSource& source);
 
 // Whether `source`, which has the size of the file that was sampled, has the same samples. Throws
@@ -39,7 +40,7 @@ struct Tokens {
   std::array<std::uint8_t, 32> seed{};  // random
   std::uint64_t begin = 0;              // offset of the first one
 
-  // Far enough apart that no two ranks write to one page or one block of a file system.
+  // Far enough apart that no two ranks write to one page.
   static constexpr std::uint64_t stride = std::uint64_t{64} << 10;
   [[nodiscard]] std::uint64_t offset(int rank) const noexcept {
     return begin + stride * static_cast<std::uint64_t>(rank - 1);
@@ -51,9 +52,9 @@ struct Tokens {
 class SharedOutput {
  public:
   // `sink` writes the file `path`, which error messages call `name`, and will write at most
-  // `max_bytes`. Makes it large enough for the tokens of `ranks` ranks at once: otherwise, an NFS
-  // client that writes to the end of a page behind the end of the file, as far as it knows, writes
-  // zeros to the beginning of the page, over the bytes of another host. Throws IoError.
+  // `max_bytes`. Makes it large enough for the tokens of `ranks` ranks at once. Otherwise, an NFS
+  // client would not know of bytes that another host has written behind the end that it knows: if
+  // it wrote to the same page, it would write zeros over them. Throws IoError.
   SharedOutput(const FileSink& sink, std::string path, std::string name, std::uint64_t max_bytes,
                int ranks);
 

@@ -223,7 +223,7 @@ FileSink::FileSink(const std::string& path, Options options)
 bool FileSink::open_unnamed() {
 #ifdef O_TMPFILE
   descriptor_ = Descriptor(
-      openat(folder_->descriptor(), ".", O_RDWR | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR));
+      openat(folder_->descriptor(), ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR));
   // Without /proc an unnamed file cannot be given a name.
   if (descriptor_.get() >= 0 && access(descriptor_path(descriptor_.get()).c_str(), F_OK) == 0) {
     return true;
@@ -251,8 +251,9 @@ bool FileSink::make_temporary(const std::function<bool(const char*)>& make) {
 void FileSink::open_named() {
   const int folder = folder_->descriptor();
   const bool made = make_temporary([&](const char* name) {
-    descriptor_ =
-        Descriptor(openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    // Write-only: see SharedSink.
+    descriptor_ = Descriptor(
+        openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
     if (descriptor_.get() < 0) return false;
     // Between open and flock another process may have removed the file as stale: check that it
     // still has its name. On file systems without locks, no process removes anything, because

@@ -202,9 +202,12 @@ class TwoHosts(MpiCase):
                 self.assertEqual(os.listdir(self.path("out")), [])
 
     def test_rank_that_writes_to_a_copy_of_the_output_is_stopped_early(self):
-        # A second of work for the slow kernel, of which rank 1 must have done only the beginning.
+        # Seconds of work for the slow kernel, of which rank 1 must have done only the beginning. The
+        # input is a hole.
+        size = 1 << 30
         self.path("out").mkdir()
-        self.write("f", self.plain * 4)
+        self.write("f", b"")
+        os.truncate(self.path("f"), size)
         done = self.prepared(self.OVERLAY, 2, "encrypt", *SHARED, *SLOW, *KEY, "-o", "out/f.paes",
                              "f")
         if done.returncode == 98:
@@ -212,7 +215,7 @@ class TwoHosts(MpiCase):
         self.assertEqual(done.returncode, 1, done.stderr.decode())
         (copy,) = self.path("upper").iterdir()
         with open(copy, "rb") as file:
-            file.seek(4 * SIZE - MIB)
+            file.seek(size - MIB)
             self.assertFalse(any(file.read(MIB)), "rank 1 did all of its share")
 
     def test_run_fails_cleanly_when_a_host_dies(self):
