@@ -131,6 +131,11 @@ std::string gpus_as_text(const std::vector<DeviceInfo>& list) {
       text += fmt::format("          the same GPU as {}, which `auto` prefers\n", device.same_as);
     }
   }
+  const bool runs_programs = std::any_of(list.begin(), list.end(), [](const DeviceInfo& device) {
+    return device.id != "cpu" && device.available;
+  });
+  const std::string reason = runs_programs ? why_programs_are_not_kept() : "";
+  if (!reason.empty()) text += fmt::format("programs  compiled again in each run: {}\n", reason);
   return text + "\n";
 }
 

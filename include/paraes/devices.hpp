@@ -52,4 +52,8 @@ void require_device(std::string_view device);
 std::vector<std::string> prepare_programs(std::string_view kernel, std::string_view target,
                                           const std::string& folder);
 
+// Why programs that are compiled for a device are not kept for the next process, in
+// $XDG_CACHE_HOME/paraes or ~/.cache/paraes; empty if they are. Makes that folder.
+[[nodiscard]] std::string why_programs_are_not_kept();
+
 }  // namespace paraes

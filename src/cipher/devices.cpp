@@ -15,6 +15,7 @@
 #include "src/gpu/pool.hpp"
 #include "src/gpu/programs/kernel_rows.hpp"
 #include "src/gpu/programs/prepare.hpp"
+#include "src/gpu/programs/program_files.hpp"
 #include "src/gpu/runtime/runtime.hpp"
 
 namespace paraes {
@@ -87,6 +88,8 @@ std::vector<KernelInfo> gpu_kernels() {
   for (const gpu::KernelRow& row : gpu::kernel_rows()) list.push_back(describe(row));
   return list;
 }
+
+std::string why_programs_are_not_kept() { return gpu::program_cache().reason; }
 
 std::vector<std::string> prepare_programs(std::string_view kernel, std::string_view target,
                                           const std::string& folder) {

@@ -19,8 +19,8 @@ struct CheckedPath {
 // or to the effective user, since others cannot rename that. It must not hold the file itself: they
 // could put another file beside it, such as a part of a library.
 //
-// Whoever is trusted with all of these is the only one who can change them afterwards. It is
-// therefore safe to open the returned path later, by its name.
+// Only those who are trusted can change what was checked, so that the returned path can be opened
+// later, by its name.
 [[nodiscard]] CheckedPath check_path(const std::string& path);
 
 // The value of an environment variable; empty if it is not set, and in a process that has more

@@ -44,8 +44,8 @@ class Stream {
   // Most messages of one launch.
   [[nodiscard]] std::size_t max_messages() const noexcept { return launches_.max_messages(); }
 
-  // Sets the key of the launches that follow, and expands it unless the stream already holds it.
-  // Then it wipes the key before, as forget_key() does. `key` must stay valid until forget_key() or
+  // Sets the key of the launches that follow. Unless the stream already holds it, wipes the old
+  // key, as forget_key() does, and expands the new one. `key` must stay valid until forget_key() or
   // the next use_key().
   void use_key(const KeyMaterial& key);
   // If the stream's key has this id, wipes it and what the stream has computed with it from the

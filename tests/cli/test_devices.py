@@ -58,6 +58,17 @@ class Devices(Case):
         for kernel in self.listed()["kernels"]:
             self.assertIn(kernel["name"], text)
 
+    def test_table_says_why_programs_are_not_kept(self):
+        self.path("open").mkdir()
+        self.path("open").chmod(0o777)
+        for cache, kept in (("own", True), ("open", False)):
+            env = {"XDG_CACHE_HOME": str(self.path(cache))}
+            listed = json.loads(self.ok("devices", "--json", env=env))["devices"]
+            if not any(row["available"] for row in listed if row["id"] != "cpu"):
+                self.skipTest("there is no device that needs programs")
+            reason = f"everybody can write to {self.path('open').resolve()}"
+            self.assertEqual(reason not in self.ok("devices", env=env).decode(), kept)
+
     def test_missing_device_is_reported_before_the_key_is_read(self):
         self.fails(1, "encrypt", "--device", "cuda:77", "--key-file", "/nowhere", "-", stdin=b"x",
                    says="cuda")

@@ -192,6 +192,16 @@ TEST_F(OnDevice, PreparedProgramIsUsedUnlessDamaged) {
   const std::string folders = "/nowhere:" + folder_.path().string();
   setenv("PARAES_PROGRAM_PATH", folders.c_str(), 1);
   EXPECT_EQ(origin(row), path);
+  // Everybody could exchange the file, and its machine code would run with the user's keys.
+  chmod(folder_.path().c_str(), 0777);
+  try {
+    static_cast<void>(origin(row));
+    FAIL() << "a program was used that everybody can exchange";
+  } catch (const Unavailable& error) {
+    EXPECT_NE(std::string(error.what()).find("everybody can write"), std::string::npos)
+        << error.what();
+  }
+  chmod(folder_.path().c_str(), 0700);
   std::vector<std::uint8_t> damaged = pack(binary);
   damaged.back() ^= 1;
   write(path, damaged);

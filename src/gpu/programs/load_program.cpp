@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "paraes/error.hpp"
+#include "src/core/checked_path.hpp"
 #include "src/gpu/programs/program_files.hpp"
 
 namespace paraes::gpu {
@@ -14,14 +15,18 @@ LoadedProgram load_program(Device& device, const ProgramVariant& variant) {
     const std::string path = path_in(folder, prepared);
     const std::vector<std::uint8_t> file = read_program_file(path);
     if (file.empty()) continue;
-    // The user has chosen this file, so damage is an error.
+    // The user has chosen this file, so that it is an error if it cannot be trusted or is damaged.
+    if (const CheckedPath checked = check_path(path); !checked.reason.empty()) {
+      throw Unavailable("the program " + path + " is not used, because " + checked.reason +
+                        ": put it where only you or root can change it");
+    }
     try {
       return {device.load(unpack(file)), path};
     } catch (const IntegrityError& error) {
       throw DamagedProgram(path, error.what());
     }
   }
-  const std::string folder = cache_folder();
+  const std::string folder = program_cache().folder;
   const std::string name = cached_name(variant, info);
   if (!folder.empty()) {
     const std::vector<std::uint8_t> file = read_program_file(folder + "/" + name);

@@ -14,7 +14,7 @@ namespace paraes::gpu {
 
 struct LoadedProgram {
   std::unique_ptr<Program> program;
-  std::string origin;  // "compiled", "cached" or the path of a prepared file, for -v
+  std::string origin;  // "compiled", "cached" or the path of a prepared file
 };
 
 // Throws MissingProgram if no place has the program and there is no compiler, DamagedProgram if the

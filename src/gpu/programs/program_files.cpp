@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 #include "paraes/error.hpp"
 #include "paraes/sha256.hpp"
@@ -102,25 +103,28 @@ Binary unpack(std::span<const std::uint8_t> file) {
   return binary;
 }
 
-std::string cache_folder() {
+Cache program_cache() {
   std::string base = trusted_environment("XDG_CACHE_HOME");
   // The XDG base directory specification allows only absolute paths.
   if (base.empty() || base[0] != '/') {
     base = trusted_environment("HOME");
-    if (base.empty() || base[0] != '/') return "";
+    if (base.empty() || base[0] != '/') return {"", "neither XDG_CACHE_HOME nor HOME is a folder"};
     base += "/.cache";
   }
   static_cast<void>(mkdir(base.c_str(), 0700));
   std::string folder = base + "/paraes";
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return "";
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+    return {"", "cannot make " + folder + ": " + std::generic_category().message(errno)};
+  }
   // If others could write here, their machine code would run with this user's keys.
   const CheckedPath checked = check_path(folder);
+  if (!checked.reason.empty()) return {"", checked.reason};
   struct stat status {};
-  if (!checked.reason.empty() || stat(checked.path.c_str(), &status) != 0 ||
-      !S_ISDIR(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 022) != 0) {
-    return "";
+  if (stat(checked.path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||
+      status.st_uid != geteuid() || (status.st_mode & 022) != 0) {
+    return {"", folder + " is not a folder that only its owner, this user, can change"};
   }
-  return checked.path;
+  return {checked.path, ""};
 }
 
 std::vector<std::string> prepared_folders() {

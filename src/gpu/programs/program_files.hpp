@@ -26,9 +26,13 @@ namespace paraes::gpu {
 // The folders of PARAES_PROGRAM_PATH, which colons separate.
 [[nodiscard]] std::vector<std::string> prepared_folders();
 
-// $XDG_CACHE_HOME/paraes or ~/.cache/paraes, created if necessary. Empty if there is none, or if
-// others can write there: their machine code would run with this user's keys.
-[[nodiscard]] std::string cache_folder();
+struct Cache {
+  std::string folder;  // $XDG_CACHE_HOME/paraes or ~/.cache/paraes, created if necessary, or empty
+  std::string reason;  // why there is none
+};
+
+// Has no folder if others can write to it: their machine code would run with this user's keys.
+[[nodiscard]] Cache program_cache();
 
 [[nodiscard]] std::string path_in(std::string folder, std::string_view name);
 
