@@ -70,8 +70,8 @@ struct UniqueMembers : std::map<Name, Value, Compare, Allocator> {
 // object.
 template <class Json>
 [[nodiscard]] Json parse_json_object(std::string_view text) {
-  // The library takes a zero byte for the end of the text.
-  if (text.find('\0') == std::string_view::npos) {
+  // The library takes a zero byte for the end of the text, and skips a byte order mark.
+  if (text.find('\0') == std::string_view::npos && text.rfind("\xef\xbb\xbf", 0) != 0) {
     try {
       Json json = Json::parse(HiddenText(text.data()), HiddenText(text.data() + text.size()));
       if (json.is_object()) return json;

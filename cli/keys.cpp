@@ -247,9 +247,9 @@ void warn_of_open_files(const std::vector<SecretFile>& files) {
   for (const SecretFile& file : files) {
     if ((file.mode & (S_IROTH | S_IWOTH)) == 0) continue;
     say(
-        fmt::format("warning: all users of this machine may {} the file of {} (mode {:04o}); "
-                    "`chmod 600` keeps them out",
-                    (file.mode & S_IROTH) != 0 ? "read" : "write to", file.flag, file.mode));
+        fmt::format("warning: the mode {:04o} of the file of {} lets all users {} it; `chmod 600` "
+                    "keeps them out",
+                    file.mode, file.flag, (file.mode & S_IROTH) != 0 ? "read" : "change"));
   }
 }
 

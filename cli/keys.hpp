@@ -59,7 +59,7 @@ struct SecretFile {
 // another descriptor. Pipes and terminals are not files.
 [[nodiscard]] std::vector<SecretFile> secret_files(const KeyOptions& options);
 
-// Warns of files that every user of this machine may read or write. Those open to a group only are
+// Warns of files whose mode lets every user read or change them. Those open to a group only are
 // taken to be so on purpose.
 void warn_of_open_files(const std::vector<SecretFile>& files);
 

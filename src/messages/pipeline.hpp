@@ -34,15 +34,15 @@ struct Chunk {
 class WorkerBuffers {
  public:
   // Allocates in_bytes for the input and out_bytes for the output at first. out_bytes = 0: the
-  // output replaces the input. A chunk has at most max_segments segments.
+  // output replaces the input. A chunk has at most chunk_segments segments.
   WorkerBuffers(unsigned worker, std::size_t in_bytes, std::size_t out_bytes,
-                std::size_t max_segments)
+                std::size_t chunk_segments)
       : worker_(worker),
-        tag_bytes_(max_segments * segment_tag_bytes),
+        tag_bytes_(chunk_segments * segment_tag_bytes),
         in_(in_bytes + tag_bytes_),
         out_(out_bytes),
         in_place_(out_bytes == 0) {
-    segments.reserve(max_segments);
+    segments.reserve(chunk_segments);
   }
 
   [[nodiscard]] unsigned worker() const noexcept { return worker_; }

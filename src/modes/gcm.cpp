@@ -24,8 +24,8 @@ void public_counter_mode(const CipherKey& key, std::uint8_t counter[16], const s
   }
 }
 
-// out = in XOR the encrypted counter block, 16 bytes; `out` may be `in`. Kernels' CTR branches by
-// the distance to the next wrap, this by nothing.
+// out = in XOR the encrypted counter block, 16 bytes; `out` may be `in`. No branch depends on the
+// counter, unlike in the kernels' CTR, which looks for the next wrap.
 void xor_key_stream(const CipherKey& key, const std::uint8_t counter[16], const std::uint8_t* in,
                     std::uint8_t* out) {
   std::uint8_t stream[16];

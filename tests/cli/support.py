@@ -31,16 +31,25 @@ def pattern(size):
     return (period * (size // 251 + 1))[:size]
 
 
+def may_inspect():
+    """Whether this process has CAP_SYS_PTRACE."""
+    status = pathlib.Path("/proc/self/status").read_text()
+    effective = next(line for line in status.splitlines() if line.startswith("CapEff:"))
+    return int(effective.split()[1], 16) >> 19 & 1 == 1
+
+
 def environment(**more):
     env = {k: v for k, v in os.environ.items() if not k.startswith("PARAES_")}
     env["PARAES_PROFILE"] = "none"  # ignore the tune profile of this machine
+    # tests/run names another folder where paraes would not use this one.
+    env.setdefault("XDG_CACHE_HOME", str(pathlib.Path(__file__).resolve().parents[2] / "build/cache"))
     # ctest names a library to preload into paraes alone: see tests/support/no_tmpfile.cpp.
     if "PARAES_PRELOAD" in os.environ:
         env["LD_PRELOAD"] = os.environ["PARAES_PRELOAD"]
         env["ASAN_OPTIONS"] = "verify_asan_link_order=0"
     env.update(more)
-    # Only root could see the open files of a run, and what strace shows of it.
-    if os.geteuid() != 0 and "PARAES_OBSERVABLE" in os.environ:
+    # Without CAP_SYS_PTRACE, tests could not see the open files of a run, nor strace its strings.
+    if not may_inspect() and "PARAES_OBSERVABLE" in os.environ:
         libraries = [env.get("LD_PRELOAD"), os.environ["PARAES_OBSERVABLE"]]
         env["LD_PRELOAD"] = ":".join(filter(None, libraries))
         env.setdefault("ASAN_OPTIONS", "verify_asan_link_order=0")

@@ -1,5 +1,6 @@
 // A library to preload, which leaves a process open to inspection: /proc/PID/fd and strace show
-// what it does. Only root can inspect paraes otherwise, since it hides its memory.
+// what it does. Otherwise only processes with CAP_SYS_PTRACE can inspect paraes, which hides its
+// memory.
 
 #include <sys/prctl.h>
 #include <sys/syscall.h>

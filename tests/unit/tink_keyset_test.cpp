@@ -193,9 +193,9 @@ TEST(TinkKeyset, MembersThatOccurTwice_AreRefused) {
 
 TEST(TinkKeyset, TextBeforeOrAfterTheObject_IsRefused) {
   const std::string text = keyset(row(value));
-  for (const std::string& more :
-       {std::string("}"), std::string("{}"), std::string(","), std::string("x"),
-        std::string("\0", 1), std::string("\0x", 2), std::string("\x1a"), "\n" + text}) {
+  for (const std::string& more : {std::string("}"), std::string("{}"), std::string(","),
+                                  std::string("x"), std::string("\0", 1), std::string("\0x", 2),
+                                  std::string("\x1a"), "\n" + text, std::string("\xef\xbb\xbf")}) {
     expect_refused(text + more, "JSON");
     expect_refused(more + text, "JSON");
   }
