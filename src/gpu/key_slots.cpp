@@ -37,10 +37,11 @@ KeySlots::KeySlots(DeviceContext& context, Queue& queue, EntryLauncher& launcher
 }
 
 KeyReference KeySlots::single_key(unsigned k) const {
+  const RoundKeys* const expanded = key_->on_device ? expanded_by_device_.get() : nullptr;
   return {.many_keys = false,
           .rounds = key_->rounds,
           .keys = &keys_[k].read(),
-          .single = &(key_->on_device ? expanded_by_device_->schedules : key_->schedules)[k]};
+          .single = &(expanded != nullptr ? expanded->schedules : key_->schedules)[k]};
 }
 
 KeyReference KeySlots::data_key() const {
