@@ -13,10 +13,11 @@ LoadedProgram load_program(Device& device, const ProgramVariant& variant) {
   const std::string prepared = prepared_name(variant, info.target);
   for (const std::string& folder : prepared_folders()) {
     const std::string path = path_in(folder, prepared);
-    const std::vector<std::uint8_t> file = read_program_file(path);
+    const CheckedPath checked = check_path(path);
+    const std::vector<std::uint8_t> file = read_program_file(checked.path);
     if (file.empty()) continue;
     // The user has chosen this file, so that it is an error if it cannot be trusted or is damaged.
-    if (const CheckedPath checked = check_path(path); !checked.reason.empty()) {
+    if (!checked.reason.empty()) {
       throw Unavailable("the program " + path + " is not used, because " + checked.reason +
                         ": put it where only you or root can change it");
     }
