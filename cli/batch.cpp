@@ -110,6 +110,10 @@ class Batch {
     run_.files.check_secret_target(status, "standard output", "--json");
   }
 
+  void warn() const {
+    if (!options_.quiet) warn_of_open_files(run_.files.secrets());
+  }
+
   // Finds the files that several inputs and -r name. Writes nothing.
   [[nodiscard]] Found find() { return find_inputs(options_, plan_.verb, run_.roots, run_.files); }
 
@@ -488,7 +492,7 @@ int run_batch(const CryptOptions& options, Verb verb, Distributor* distributor) 
     } catch (const InvalidArgument& error) {
       return say_error(error);  // not as JSON, which would go to the file of the secret
     }
-    if (!options.quiet) warn_of_open_files(secret_files(options.keys));
+    batch->warn();
     if (several) found = batch->find();
     if (const auto bytes = total_bytes(options, found)) use_profile(options, *bytes, *plan);
     const bool has_work = !found.files.empty() || (found.outputs && found.outputs->mirrors());

@@ -19,6 +19,8 @@ class ProtectedFiles {
   ProtectedFiles(std::vector<SecretFile> secrets, bool replaces)
       : secrets_(std::move(secrets)), replaces_(replaces) {}
 
+  [[nodiscard]] const std::vector<SecretFile>& secrets() const noexcept { return secrets_; }
+
   // Call these two before threads are started.
   void add_input(const FileId& id) { inputs_.push_back(id); }
   void inputs_are_complete();
