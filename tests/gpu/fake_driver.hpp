@@ -9,6 +9,7 @@
 #include <string>
 
 #include "src/gpu/runtime/runtime.hpp"
+#include "tests/support/message_of.hpp"
 
 namespace paraes::gpu {
 
@@ -66,15 +67,6 @@ class Fake {
   }                                                                                          \
   if ((fake).bare() != (is_bare)) GTEST_SKIP() << "this test needs the other stand-in"
 
-// The message of the E that `action` throws; empty if it throws nothing.
-template <class E, class F>
-std::string message_of(const F& action) {
-  try {
-    action();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "";
-}
+using support::message_of;
 
 }  // namespace paraes::gpu

@@ -17,6 +17,7 @@
 #include "paraes/error.hpp"
 #include "src/gpu/runtime/cuda_api.hpp"
 #include "src/gpu/runtime/runtime.hpp"
+#include "tests/support/message_of.hpp"
 
 namespace paraes::gpu {
 namespace {
@@ -55,15 +56,7 @@ bool is_elf(const Binary& binary) {
 // The field e_machine.
 unsigned machine_of(const Binary& binary) { return binary[18] | unsigned{binary[19]} << 8; }
 
-template <class E, class F>
-std::string message_of(const F& action) {
-  try {
-    action();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "";
-}
+using support::message_of;
 
 std::string refusal(Compiler& compiler, const char* source, const std::string& target) {
   return message_of<DeviceError>(
