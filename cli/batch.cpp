@@ -59,6 +59,36 @@ void refuse_rm(const CryptOptions& options, Verb verb) {
   }
 }
 
+void refuse_update(const CryptOptions& options, Verb verb) {
+  if (!options.output.update) return;
+  if (goes_to_standard_output(options.output, options.data_on_stdin())) {
+    throw InvalidArgument("--update compares files: it goes with no standard input or output");
+  }
+  if (verb == Verb::decrypt &&
+      (options.salvage || options.given("--offset") || options.given("--length"))) {
+    throw InvalidArgument(
+        "--update would leave out files whose output is a part or damaged: leave --update out");
+  }
+}
+
+// Refuses a folder as the output of what has no default name in it.
+void refuse_folder(const CryptOptions& options) {
+  if (!names_folder(options.output)) return;
+  const bool part = options.given("--offset") || options.given("--length");
+  if (!part && !options.data_on_stdin()) return;
+  throw InvalidArgument(
+      fmt::format("{}: is a folder, in which {} has no default name; name the "
+                  "output file",
+                  options.output.path, part ? "a part of a message" : "standard input"));
+}
+
+// Where --json goes: standard output, unless data goes there.
+std::FILE* json_stream(const CryptOptions& options, Verb verb) {
+  const bool data =
+      verb != Verb::verify && goes_to_standard_output(options.output, options.data_on_stdin());
+  return data ? stderr : stdout;
+}
+
 // Refuses an --exclude that matches the only input.
 void refuse_exclude(const CryptOptions& options) {
   const std::string& input = options.inputs[0];
@@ -91,13 +121,21 @@ class Batch {
       job.input.shown = input;
       FileOutcome outcome;
       outcome.report = new_report(input);
+      std::optional<OutputTree> outputs;
       attempt(outcome, [&] {
         if (input != "-") job.input = place_of_argument(run_.roots, input, "open");
+        if (names_folder(options_.output)) {
+          outputs.emplace(run_.roots, options_.output.path);
+          job.output = outputs->place(default_name(plan_.direction(), file_name_of(input)));
+          outputs->make_top();
+        }
         run_task(job, outcome);
       });
       finish(job, std::move(outcome));
       progress_ = nullptr;
+      if (outputs) finish_folders(*outputs);
     }
+    sync_folders();
     remove_sources();
     return status_;
   }
@@ -105,9 +143,10 @@ class Batch {
   // Throws InvalidArgument if JSON would be written to the file that a secret is read from.
   void check_streams() const {
     struct stat status = {};
-    const int stream = options_.output.standard_output ? STDERR_FILENO : STDOUT_FILENO;
-    if (!options_.json || fstat(stream, &status) != 0) return;
-    run_.files.check_secret_target(status, "standard output", "--json");
+    std::FILE* const stream = json_stream(options_, plan_.verb);
+    if (!options_.json || fstat(fileno(stream), &status) != 0) return;
+    run_.files.check_secret_target(status, stream == stdout ? "standard output" : "standard error",
+                                   "--json");
   }
 
   void warn() const {
@@ -118,6 +157,8 @@ class Batch {
   [[nodiscard]] Found find() { return find_inputs(options_, plan_.verb, run_.roots, run_.files); }
 
   int several(Found found) {
+    say_left_out(found);
+    if (!found.any()) return nothing_found(found);
     for (const Found::Refused& refused : found.refused) {
       refuse(refused.input, refused.reason, refused.exit);
     }
@@ -162,7 +203,8 @@ class Batch {
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     say_summary(found, seconds);
-    return failed_ != 0 || status_ != exit_done ? exit_some_failed : exit_done;
+    const bool all_done = failed_ == 0 && status_ == exit_done;
+    return end(found, seconds, all_done ? exit_done : exit_some_failed);
   }
 
  private:
@@ -328,6 +370,10 @@ class Batch {
     const std::lock_guard lock(mutex_);
     const RunReport& report = outcome.report;
     print(report);
+    if (report.status == up_to_date_status) {
+      say_up_to_date(report);
+      return;
+    }
     if (several_ && outcome.committed) {
       const Place& output = outcome.committed->output;
       folders_.emplace(output.root, output.folder());
@@ -355,11 +401,12 @@ class Batch {
   }
 
   void print(const RunReport& report) {
-    if (!options_.json || report.exit == exit_closed_pipe) return;
-    const bool data_on_stdout =
-        report.output == "-" || (!report.output && options_.output.standard_output);
+    if (options_.json && report.exit != exit_closed_pipe) print_json(to_json(report));
+  }
+
+  void print_json(const std::string& object) {
     try {
-      print_line(data_on_stdout ? stderr : stdout, to_json(report));
+      print_line(json_stream(options_, plan_.verb), object);
     } catch (const IoError& error) {
       ++failed_;
       if (!several_) status_ = exit_failed;
@@ -376,11 +423,13 @@ class Batch {
   // Reports an error with a folder of outputs, and keeps all sources.
   void fail_folders(const std::exception& error) {
     ++failed_;
+    if (!several_) status_ = exit_failed;
     to_remove_.clear();
     say(error.what());
   }
 
   void finish_folders(OutputTree& outputs) {
+    if (failed_ != 0 && done_ == 0 && up_to_date_ == 0) outputs.remove_empty();
     const mode_t most = plan_.verb == Verb::encrypt ? 0777U : default_mode(0777);
     for (const std::string& error : outputs.set_modes(most)) fail_folders(Error(error));
     for (const std::string& folder : outputs.changed_folders()) {
@@ -410,26 +459,92 @@ class Batch {
     }
   }
 
+  // Reports the inputs of a run that are left out.
+  void say_left_out(const Found& found) {
+    for (const SkippedEntries::Entry& entry : found.skipped.entries()) {
+      const std::string why = reason_of(entry.why, plan_.verb);
+      if (options_.verbose && !options_.quiet) {
+        say(fmt::format("{}: skipped: {}", entry.shown, why));
+      }
+      RunReport report;
+      report.input = entry.shown;
+      report.status = skipped_status;
+      report.reason = why;
+      print(report);
+    }
+    for (const Found::UpToDate& file : found.up_to_date) {
+      RunReport report;
+      report.input = file.input;
+      report.output = file.output;
+      report.status = up_to_date_status;
+      say_up_to_date(report);
+      print(report);
+    }
+  }
+
+  void say_up_to_date(const RunReport& report) {
+    ++up_to_date_;
+    if (options_.quiet || (several_ && !options_.verbose)) return;
+    say(fmt::format("{}: {} is up to date", report.input, *report.output));
+  }
+
+  [[nodiscard]] static std::string list_of(const std::vector<std::string>& names) {
+    constexpr std::size_t most = 3;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(most, names.size()); ++i) {
+      text += (i == 0 ? "" : ", ") + names[i];
+    }
+    return names.size() <= most ? text : fmt::format("{} and {} more", text, names.size() - most);
+  }
+
+  int nothing_found(const Found& found) {
+    const char* wanted = plan_.verb == Verb::encrypt ? "files that are not *.paes" : "*.paes files";
+    std::string text =
+        fmt::format("{}: nothing to {}", list_of(options_.inputs), verb_name(plan_.verb));
+    if (options_.recursive) text += fmt::format("; there are no {}", wanted);
+    const std::string skipped = found.skipped.text(plan_.verb);
+    if (!skipped.empty()) text += "; skipped " + skipped;
+    say(text);
+    return end(found, 0, exit_usage);
+  }
+
+  // Prints the last line of --json. Returns `exit`.
+  int end(const Found& found, double seconds, int exit) {
+    if (options_.json) {
+      print_json(to_json(RunSummary{.files = done_,
+                                    .bytes = bytes_,
+                                    .up_to_date = up_to_date_,
+                                    .skipped = found.skipped.total(),
+                                    .failed = failed_,
+                                    .seconds = seconds,
+                                    .exit = exit}));
+    }
+    return exit;
+  }
+
   void say_summary(const Found& found, double seconds) const {
     if (options_.quiet) return;
     const char* done = plan_.verb == Verb::encrypt   ? "encrypted"
                        : plan_.verb == Verb::decrypt ? "decrypted"
                                                      : "intact";
-    std::string text = fmt::format("{} {} {}, {} in {:.2f} s", done_, done_ == 1 ? "file" : "files",
-                                   done, format_size(bytes_), seconds);
-    if (failed_ != 0) text += fmt::format("; {} failed", failed_);
-    const auto skipped = [&](std::uint64_t count, const char* one, const char* many) {
-      if (count != 0) text += fmt::format("; skipped {} {}", count, count == 1 ? one : many);
+    const auto count = [](std::uint64_t number, const char* one, const char* many) {
+      return fmt::format("{} {}", number, number == 1 ? one : many);
     };
-    const bool encrypt = plan_.verb == Verb::encrypt;
-    skipped(found.skipped_names, encrypt ? "*.paes file" : "file that is not *.paes",
-            encrypt ? "*.paes files" : "files that are not *.paes");
-    skipped(found.skipped_links, "symbolic link", "symbolic links");
-    skipped(found.skipped_special, "special file", "special files");
-    if (found.skipped_output) text += "; skipped the output folder";
-    skipped(found.skipped_temporaries, "temporary file of another run",
-            "temporary files of other runs");
-    skipped(found.skipped_excluded, "that --exclude matches", "that --exclude matches");
+    const std::string fresh = count(up_to_date_, "file is up to date", "files are up to date");
+    std::string text;
+    if (done_ == 0 && failed_ == 0 && up_to_date_ != 0) {
+      text = "nothing new: " + fresh;
+    } else if (done_ == 0 && failed_ == 0) {
+      text = "no files, only " + count(found.folders, "empty folder", "empty folders");
+    } else {
+      text = fmt::format("{} {}, {} in {:.2f} s", count(done_, "file", "files"), done,
+                         format_size(bytes_), seconds);
+      if (up_to_date_ != 0) text += "; " + fresh;
+    }
+    if (failed_ != 0) text += fmt::format("; {} failed", failed_);
+    const std::string skipped = found.skipped.text(plan_.verb);
+    if (!skipped.empty()) text += "; skipped " + skipped;
+    if (!found.without_any.empty()) text += "; nothing found in " + list_of(found.without_any);
     say(text);
   }
 
@@ -442,6 +557,7 @@ class Batch {
   Progress* progress_ = nullptr;
   std::uint64_t read_ = 0;
   std::uint64_t done_ = 0;
+  std::uint64_t up_to_date_ = 0;
   std::uint64_t failed_ = 0;
   std::uint64_t bytes_ = 0;
   int status_ = exit_done;
@@ -460,14 +576,14 @@ std::optional<std::uint64_t> total_bytes(const CryptOptions& options, const Foun
 }
 
 // Refuses a whole run. Its one report names the first input.
-int refuse_all(const CryptOptions& options, const std::exception& error) {
+int refuse_all(const CryptOptions& options, Verb verb, const std::exception& error) {
   RunReport report;
   report.input = options.inputs.empty() ? "" : options.inputs[0];
   if (options.given("--format")) report.format = options.format;
   report.status = error_text(error);
   report.exit = say_error(error);
   if (options.json && report.exit != exit_closed_pipe) {
-    print_line(options.output.standard_output ? stderr : stdout, to_json(report));
+    print_line(json_stream(options, verb), to_json(report));
   }
   return report.exit;
 }
@@ -485,6 +601,8 @@ int run_batch(const CryptOptions& options, Verb verb, Distributor* distributor) 
   try {
     plan = make_plan(options, verb);
     refuse_rm(options, verb);
+    refuse_update(options, verb);
+    refuse_folder(options);
     if (!several) refuse_exclude(options);
     batch.emplace(options, *plan, several, distributor);
     try {
@@ -495,10 +613,11 @@ int run_batch(const CryptOptions& options, Verb verb, Distributor* distributor) 
     batch->warn();
     if (several) found = batch->find();
     if (const auto bytes = total_bytes(options, found)) use_profile(options, *bytes, *plan);
-    const bool has_work = !found.files.empty() || (found.outputs && found.outputs->mirrors());
-    if (found.outputs && has_work) found.outputs->make_top();
+    if (found.outputs && found.any() && (!found.files.empty() || found.outputs->mirrors())) {
+      found.outputs->make_top();
+    }
   } catch (const std::exception& error) {
-    return refuse_all(options, error);
+    return refuse_all(options, verb, error);
   }
   return several ? batch->several(std::move(found)) : batch->single();
 }

@@ -71,6 +71,8 @@ void add_output_options(CLI::App& app, CryptOptions& o, Verb verb) {
                          : "Output, - for standard output (default: FILE without .paes).");
     group.flag("-c,--stdout", o.output.standard_output, "Write to standard output.");
     group.flag("-f,--force", o.output.force, "Overwrite an existing output file.");
+    group.flag("--update", o.output.update,
+               "Leave out inputs whose output exists and is not older; replace older outputs.");
     group.flag("--rm", o.remove, "Remove each FILE once its output is safely on the disk.");
   }
   if (verb == Verb::decrypt) {

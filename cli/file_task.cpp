@@ -24,6 +24,10 @@ std::string list_of(const std::vector<BadRange>& ranges) {
 }  // namespace
 
 void FileTask::run() {
+  if (file_.is_up_to_date()) {
+    outcome_.report.status = up_to_date_status;
+    return;
+  }
   try {
     transfer();
   } catch (const Error&) {

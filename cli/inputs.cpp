@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -58,10 +59,42 @@ std::vector<std::string> names_in(const Folder& folder) {
   return names;
 }
 
+// What is counted together with one reason, in the summary.
+struct SkipText {
+  const char* reason;  // of one entry
+  const char* one;
+  const char* many;
+};
+
+SkipText text_of(Skip why, Verb verb) {
+  switch (why) {
+    case Skip::name:
+      if (verb == Verb::encrypt) return {"a *.paes file", "*.paes file", "*.paes files"};
+      return {"not a *.paes file", "file that is not *.paes", "files that are not *.paes"};
+    case Skip::link:
+      return {"a symbolic link", "symbolic link", "symbolic links"};
+    case Skip::output:
+      return {"the output folder", "output folder", "output folders"};
+    case Skip::special:
+      return {"a special file", "special file", "special files"};
+    case Skip::temporary:
+      return {"a temporary file of another run", "temporary file of another run",
+              "temporary files of other runs"};
+    case Skip::excluded:
+      break;
+  }
+  return {"--exclude matches it", "that --exclude matches", "that --exclude matches"};
+}
+
 class Finder {
  public:
   Finder(const CryptOptions& options, Verb verb, TreeRoots& roots, ProtectedFiles& files)
-      : options_(options), verb_(verb), roots_(roots), files_(files), exclusions_(options.exclude) {
+      : options_(options),
+        verb_(verb),
+        roots_(roots),
+        files_(files),
+        exclusions_(options.exclude),
+        found_((options.verbose && !options.quiet) || options.json) {
     if (options.output.path_given && verb != Verb::verify) {
       found_.outputs.emplace(roots, options.output.path);
     }
@@ -85,7 +118,12 @@ class Finder {
   void add_argument(const std::string& input) {
     struct stat status = {};
     if (stat(input.c_str(), &status) != 0) {
-      refuse(input, reason("open", input, errno), 1);
+      const int code = errno;
+      const bool recipient = options_.recursive && input.rfind("age1", 0) == 0;
+      refuse(input,
+             reason("open", input, code) +
+                 (recipient ? " (-r is short for --recursive, and names no recipient)" : ""),
+             1);
       return;
     }
     const bool folder = S_ISDIR(status.st_mode);
@@ -94,7 +132,7 @@ class Finder {
     if (folder && !path.has_filename()) path = path.parent_path();
     const std::string name = path.filename().string();
     if (exclusions_.match(name, input, folder)) {
-      ++found_.skipped_excluded;
+      found_.skipped.add(input, Skip::excluded);
       return;
     }
     try {
@@ -103,9 +141,14 @@ class Finder {
         add_file(place, name, status, *place.open_folder(), "");
       } else if (options_.recursive) {
         const bool unnamed = name == "." || name == ".." || name.empty();
+        const std::size_t before = inputs_so_far();
+        const std::uint64_t folders = found_.folders;
+        const std::uint64_t skipped = found_.skipped.total();
         add_tree(roots_.open(input), {.path = "",
                                       .shown = input.back() == '/' ? input : input + "/",
                                       .mirrored = unnamed ? "" : name + "/"});
+        const bool only_folders = found_.folders != folders && found_.skipped.total() == skipped;
+        if (inputs_so_far() == before && !only_folders) found_.without_any.push_back(input);
       } else {
         refuse(input, input + " is a folder; use -r to process the files in it", 2);
       }
@@ -142,27 +185,37 @@ class Finder {
       const std::string shown = pending.shown + name;
       if (fstatat(folder.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
         refuse(shown, reason("open", shown, errno), 1);
-      } else if (exclusions_.match(path, shown, S_ISDIR(status.st_mode))) {
-        ++found_.skipped_excluded;
-      } else if (S_ISLNK(status.st_mode)) {
-        ++found_.skipped_links;
-      } else if (S_ISDIR(status.st_mode) && found_.outputs && found_.outputs->is_top(status)) {
-        // The outputs of an earlier run are not inputs.
-        found_.skipped_output = true;
+      } else if (const auto why = why_skipped(name, path, shown, status)) {
+        found_.skipped.add(shown, *why);
       } else if (S_ISDIR(status.st_mode)) {
+        ++found_.folders;
         stack.push_back({path, shown + "/", pending.mirrored + name + "/"});
-      } else if (!S_ISREG(status.st_mode)) {
-        ++found_.skipped_special;
-      } else if (is_temporary_name(name)) {
-        ++found_.skipped_temporaries;
-      } else if (has_suffix(name) == (verb_ == Verb::encrypt)) {
-        ++found_.skipped_names;
       } else {
         add_file({.root = root, .path = path, .shown = shown}, pending.mirrored + name, status,
                  folder, path);
       }
     }
     std::reverse(stack.begin() + static_cast<std::ptrdiff_t>(first), stack.end());
+  }
+
+  // Why an entry of a folder is not an input; nullopt if it is one.
+  [[nodiscard]] std::optional<Skip> why_skipped(const std::string& name, const std::string& path,
+                                                const std::string& shown,
+                                                const struct stat& status) const {
+    const bool folder = S_ISDIR(status.st_mode);
+    if (exclusions_.match(path, shown, folder)) return Skip::excluded;
+    if (S_ISLNK(status.st_mode)) return Skip::link;
+    // The outputs of an earlier run are not inputs.
+    if (folder && found_.outputs && found_.outputs->is_top(status)) return Skip::output;
+    if (folder) return std::nullopt;
+    if (!S_ISREG(status.st_mode)) return Skip::special;
+    if (is_temporary_name(name)) return Skip::temporary;
+    if (has_suffix(name) == (verb_ == Verb::encrypt)) return Skip::name;
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::size_t inputs_so_far() const {
+    return found_.files.size() + found_.up_to_date.size() + found_.refused.size();
   }
 
   void mirror(const Folder& folder, const std::string& mirrored) {
@@ -210,6 +263,10 @@ class Finder {
                fmt::format("{} is the output of another input of this run", output.shown), 2);
         return;
       }
+      if (existing && options_.output.update && is_up_to_date(status, *existing)) {
+        found_.up_to_date.push_back({input.shown, output.shown});
+        return;
+      }
       file.job.output = std::move(output);
     }
     file.job.input = std::move(input);
@@ -226,7 +283,7 @@ class Finder {
 
   // Refuses outputs that would replace another input: that one would be lost, or change while read.
   void refuse_outputs_over_inputs() {
-    if (!options_.output.force) return;
+    if (!options_.output.force && !options_.output.update) return;
     const auto over_input = [&](const FoundFile& file) {
       if (!file.target || !files_.is_input(*file.target)) return false;
       refuse(file.job.input.shown,
@@ -254,6 +311,38 @@ class Finder {
 };
 
 }  // namespace
+
+void SkippedEntries::add(const std::string& shown, Skip why) {
+  ++counts_[static_cast<std::size_t>(why)];
+  if (keep_) entries_.push_back({shown, why});
+}
+
+std::uint64_t SkippedEntries::total() const {
+  return std::accumulate(counts_.begin(), counts_.end(), std::uint64_t{0});
+}
+
+std::string SkippedEntries::text(Verb verb) const {
+  std::string list;
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    if (counts_[i] == 0) continue;
+    const auto why = static_cast<Skip>(i);
+    const SkipText text = text_of(why, verb);
+    if (!list.empty()) list += ", ";
+    if (why == Skip::output) {
+      list += text.reason;  // there is one
+    } else {
+      list += fmt::format("{} {}", counts_[i], counts_[i] == 1 ? text.one : text.many);
+    }
+  }
+  return list;
+}
+
+const char* reason_of(Skip why, Verb verb) { return text_of(why, verb).reason; }
+
+bool Found::any() const {
+  if (!files.empty() || !up_to_date.empty() || !refused.empty()) return true;
+  return folders != 0 && skipped.total() == 0;
+}
 
 Found find_inputs(const CryptOptions& options, Verb verb, TreeRoots& roots, ProtectedFiles& files) {
   if (std::find(options.inputs.begin(), options.inputs.end(), "-") != options.inputs.end()) {

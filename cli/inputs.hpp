@@ -1,6 +1,7 @@
 // Finds the files that several arguments and -r name, and chooses the output of each.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,9 +21,55 @@ struct FoundFile {
   std::optional<FileId> target;  // an existing file in the place of its output
 };
 
+// Why an entry of a folder, or an argument, is not an input.
+enum class Skip : std::uint8_t {
+  name,       // *.paes when encrypting, others when decrypting
+  link,       // a symbolic link in a folder
+  output,     // the folder of -o, which lies in an input folder
+  special,    // a device, pipe or socket
+  temporary,  // of another run, active or killed
+  excluded,   // by --exclude
+};
+
+// What was skipped, counted by reason.
+class SkippedEntries {
+ public:
+  struct Entry {
+    std::string shown;
+    Skip why;
+  };
+
+  // `keep`: keep the names.
+  explicit SkippedEntries(bool keep) : keep_(keep) {}
+
+  void add(const std::string& shown, Skip why);
+
+  [[nodiscard]] std::uint64_t total() const;
+  // "3 *.paes files, 1 symbolic link", or empty.
+  [[nodiscard]] std::string text(Verb verb) const;
+  // Empty unless the names are kept.
+  [[nodiscard]] const std::vector<Entry>& entries() const noexcept { return entries_; }
+
+ private:
+  bool keep_;
+  std::array<std::uint64_t, 6> counts_{};
+  std::vector<Entry> entries_;
+};
+
+// "a symbolic link" and the like.
+[[nodiscard]] const char* reason_of(Skip why, Verb verb);
+
 struct Found {
+  explicit Found(bool keep_skipped = false) : skipped(keep_skipped) {}
+
   std::vector<FoundFile> files;
   std::optional<OutputTree> outputs;  // if -o was given
+  // An input that --update leaves out.
+  struct UpToDate {
+    std::string input;
+    std::string output;
+  };
+  std::vector<UpToDate> up_to_date;
   // An input that cannot be processed.
   struct Refused {
     std::string input;
@@ -30,12 +77,12 @@ struct Found {
     int exit = 2;
   };
   std::vector<Refused> refused;
-  std::uint64_t skipped_names = 0;  // *.paes when encrypting, others when decrypting
-  std::uint64_t skipped_links = 0;
-  bool skipped_output = false;            // the folder of -o, which lies in an input folder
-  std::uint64_t skipped_special = 0;      // devices, pipes, sockets
-  std::uint64_t skipped_excluded = 0;     // by --exclude
-  std::uint64_t skipped_temporaries = 0;  // of other runs, active or killed
+  SkippedEntries skipped;
+  std::uint64_t folders = 0;             // below those that are arguments
+  std::vector<std::string> without_any;  // folders, as arguments, in which there is nothing to do
+
+  // Whether there are inputs: files, or folders that hold nothing but folders.
+  [[nodiscard]] bool any() const;
 };
 
 // Searches the inputs in order, and the entries of folders in the order of their names. Follows

@@ -84,7 +84,7 @@ OpenFile::OpenFile(RunContext& run, const FileJob& job, const FileProgress& prog
   if (run.plan.verb != Verb::verify) {
     destination_ = choose_destination(run, job, input_);
     outcome.report.output = destination_.path;
-    if (run.options.remove) check_removable(job.input, input_, destination_);
+    if (run.options.remove && !is_up_to_date()) check_removable(job.input, input_, destination_);
   }
   start_ = Clock::now();
 }

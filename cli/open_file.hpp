@@ -33,6 +33,9 @@ class OpenFile {
   [[nodiscard]] std::unique_ptr<StreamTransform> make_stream(
       std::optional<SaltedHeader>& new_header);
 
+  // Whether --update leaves the input out: see Destination. Then nothing may be opened or made.
+  [[nodiscard]] bool is_up_to_date() const noexcept { return destination_.up_to_date; }
+
   // Creates the output. `named`: see FileSink::Options.
   Sink& open_output(bool named);
   [[nodiscard]] Sink* sink() const noexcept { return output_.get(); }

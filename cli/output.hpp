@@ -18,14 +18,26 @@ struct OutputOptions {
   bool path_given = false;       // -o was given
   bool standard_output = false;  // -c
   bool force = false;            // -f
+  bool update = false;           // --update
   bool launched = false;         // standard output passes through a launcher, as under mpirun
 };
+
+// Whether the output of a run may go to standard output: by -c, -o -, or the input "-".
+[[nodiscard]] bool goes_to_standard_output(const OutputOptions& options, bool data_on_stdin);
+
+// Whether -o names a folder: one that exists, or a name that ends in '/'.
+[[nodiscard]] bool names_folder(const OutputOptions& options);
+
+// Whether --update leaves out an input because of an output that exists: another file, regular, and
+// not older. A time that the output's file system has rounded down is not older.
+[[nodiscard]] bool is_up_to_date(const struct stat& input, const struct stat& output);
 
 struct Destination {
   bool standard_output = false;
   std::string path;               // as shown; "-" is standard output
   Place place;                    // of a file; if its name is a symbolic link, of the link's target
   bool exists = false;            // a file will be replaced
+  bool up_to_date = false;        // with --update: it is not older, and stays
   bool written_in_place = false;  // an existing device or pipe, which is not replaced
   FileId in_place;                // of the device or pipe
 };
@@ -33,7 +45,8 @@ struct Destination {
 struct RunContext;
 
 // Decides where the output for `input` goes. Throws InvalidArgument for an existing target without
-// -f, a file that holds a secret of the run, the input itself, and binary data on a terminal.
+// -f (or --update, if it is older), a file that holds a secret of the run, the input itself, and
+// binary data on a terminal.
 [[nodiscard]] Destination choose_destination(RunContext& run, const FileJob& job,
                                              const Input& input);
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -46,8 +47,8 @@ OutputTree::OutputTree(TreeRoots& roots, const std::string& path) : shown_(path)
   }
   if (!S_ISDIR(status.st_mode)) {
     if (!below_.empty()) fail_make(path, ENOTDIR);
-    throw InvalidArgument(
-        fmt::format("{} is not a folder: with several inputs or -r, -o must name a folder", path));
+    throw InvalidArgument(fmt::format(
+        "{} is not a folder; with several inputs, -r, or a / at its end, -o names one", path));
   }
   root_ = roots.open(existing);
   if (shown_.back() != '/') shown_ += '/';
@@ -114,6 +115,18 @@ std::vector<std::pair<std::string, std::string>> OutputTree::make() {
     }
   }
   return errors;
+}
+
+void OutputTree::remove_empty() {
+  for (auto path = made_.rbegin(); path != made_.rend(); ++path) {
+    try {
+      const auto parent = root_->open(parent_of(*path));
+      // Fails where somebody has put something into the folder.
+      static_cast<void>(unlinkat(parent->descriptor(), file_name_of(*path).c_str(), AT_REMOVEDIR));
+    } catch (const IoError&) {  // NOLINT(bugprone-empty-catch): the folder stays, and is empty
+    }
+  }
+  made_.clear();
 }
 
 std::vector<std::string> OutputTree::set_modes(mode_t most) {

@@ -41,6 +41,9 @@ class OutputTree {
   // Makes the recorded folders. Returns those that could not be made, with the errors.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> make();
 
+  // Removes the folders that were made and are empty: for a run that has no output.
+  void remove_empty();
+
   // Sets the modes of the folders that were made, limited by `most`, children first. Returns the
   // errors.
   [[nodiscard]] std::vector<std::string> set_modes(mode_t most);

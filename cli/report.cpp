@@ -97,6 +97,7 @@ std::string to_json(const RunReport& report) {
   object["kernel"] = or_null(report.kernel);
   object["fallback"] = or_null(report.fallback);
   object["status"] = report.status;
+  if (report.reason) object["reason"] = *report.reason;
   object["exit"] = report.exit;
   object["timeline_ns"] = nullptr;
   if (report.timeline_ns) {
@@ -116,6 +117,18 @@ std::string to_json(const RunReport& report) {
   }
   // JSON is UTF-8; a file's name may not be.
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string to_json(const RunSummary& summary) {
+  nlohmann::ordered_json object;
+  object["files"] = summary.files;
+  object["bytes"] = summary.bytes;
+  object["up_to_date"] = summary.up_to_date;
+  object["skipped"] = summary.skipped;
+  object["failed"] = summary.failed;
+  object["seconds"] = summary.seconds;
+  object["exit"] = summary.exit;
+  return object.dump();
 }
 
 void print_line(std::FILE* stream, const std::string& line) {

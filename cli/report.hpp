@@ -34,7 +34,11 @@ void say(std::string_view text);
 // Prints the text of an exception, except for a closed pipe, and returns its exit status.
 int say_error(const std::exception& error);
 
-// One encrypted or decrypted file, as --json prints it.
+// The statuses of inputs that were not processed, and are no failures.
+inline constexpr const char* skipped_status = "skipped";
+inline constexpr const char* up_to_date_status = "up to date";
+
+// One file that a run found, as --json prints it.
 struct RunReport {
   std::string input;
   std::optional<std::string> output;  // unknown if the run failed before it was chosen
@@ -44,13 +48,27 @@ struct RunReport {
   std::optional<std::string> device;
   std::optional<std::string> kernel;
   std::optional<std::string> fallback;  // why the requested device did not do it all
-  std::string status = "ok";            // or the error
+  std::string status = "ok";            // or one of those above, or the error
+  std::optional<std::string> reason;    // why it was skipped
   int exit = exit_done;
   std::optional<PhaseTimes> timeline_ns;
   std::optional<std::vector<BadRange>> bad_ranges;  // of --salvage
 };
 
 [[nodiscard]] std::string to_json(const RunReport& report);
+
+// The last line of --json with several inputs or -r.
+struct RunSummary {
+  std::uint64_t files = 0;  // that were processed without an error
+  std::uint64_t bytes = 0;  // of plaintext in them
+  std::uint64_t up_to_date = 0;
+  std::uint64_t skipped = 0;
+  std::uint64_t failed = 0;
+  double seconds = 0;
+  int exit = exit_done;
+};
+
+[[nodiscard]] std::string to_json(const RunSummary& summary);
 
 // Writes `line` and a newline and flushes; throws IoError if that fails.
 void print_line(std::FILE* stream, const std::string& line);

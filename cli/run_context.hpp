@@ -19,7 +19,8 @@ struct RunContext {
         plan(given_plan),
         distributor(given_distributor),
         messages(given_options, given_plan),
-        files(secret_files(given_options.keys), given_options.output.force) {}
+        files(secret_files(given_options.keys),
+              given_options.output.force || given_options.output.update) {}
 
   const CryptOptions& options;
   const Plan& plan;

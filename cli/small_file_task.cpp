@@ -8,7 +8,7 @@
 namespace paraes::cli {
 bool SmallFileTask::read() {
   const PositionalSource* const source = file_.positional();
-  if (source == nullptr || source->size() > most_bytes) {
+  if (source == nullptr || source->size() > most_bytes || file_.is_up_to_date()) {
     FileTask(run_, job_, file_, outcome_).run();
     return false;
   }

@@ -21,7 +21,7 @@ class SmallFileTask {
       : run_(run), job_(job), outcome_(outcome), file_(run, job, progress, outcome) {}
 
   // Reads the file and closes it, because there are fewer descriptors than files in memory. Returns
-  // false if the file is no longer small and regular: then read has already done it alone.
+  // false if the file is no longer small and regular, or up to date: then there is no more to do.
   [[nodiscard]] bool read();
   [[nodiscard]] WholeMessage message();
   // Writes the result of message(), or throws its error.

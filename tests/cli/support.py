@@ -1,6 +1,7 @@
 """Helpers of the command-line tests. PARAES_BIN names the program under test."""
 
 import fcntl
+import json
 import os
 import pathlib
 import pty
@@ -36,6 +37,18 @@ def may_inspect():
     status = pathlib.Path("/proc/self/status").read_text()
     effective = next(line for line in status.splitlines() if line.startswith("CapEff:"))
     return int(effective.split()[1], 16) >> 19 & 1 == 1
+
+
+def file_reports(lines):
+    """The objects that --json printed about files, by input. Several inputs end with a summary,
+    which must be the last line and fit them."""
+    objects = [json.loads(line) for line in lines.splitlines()]
+    if objects and "files" in objects[-1]:
+        summary = objects.pop()
+        done = [o for o in objects if o["exit"] == 0 and o["status"] == "ok"]
+        if summary["files"] != len(done) or summary["bytes"] != sum(o["bytes"] for o in done):
+            raise AssertionError(f"{summary} does not fit {objects}")
+    return {report["input"]: report for report in objects if report["status"] != "skipped"}
 
 
 def environment(**more):

@@ -7,7 +7,7 @@ import shutil
 import unittest
 
 import support
-from support import IV, KEYS, Case, pattern
+from support import IV, KEYS, Case, file_reports, pattern
 
 support.DEADLINE = 300  # GPU programs are compiled at first use
 DEVICE = "opencl:0"
@@ -219,7 +219,7 @@ class GpuSmallFiles(Case):
         done = self.run_paraes("decrypt", "-r", "--json", "--device", DEVICE, "--key-file", "k", "-o",
                                "back", "out/.")
         self.assertEqual(done.returncode, 3)
-        reports = {r["input"]: r for r in map(json.loads, done.stdout.splitlines())}
+        reports = file_reports(done.stdout)
         self.assertEqual(len(reports), 300)
         exits = {name: r["exit"] for name, r in reports.items() if r["exit"] != 0}
         self.assertEqual(exits, {"out/./1.paes": 5, "out/./2.paes": 4, "out/./4.paes": 2})

@@ -7,7 +7,7 @@ import stat
 import subprocess
 import threading
 
-from support import BIN, KEYS, Case, environment, pattern
+from support import BIN, KEYS, Case, environment, file_reports, pattern
 
 KEY = ["--key-file", "../k"]
 
@@ -130,7 +130,7 @@ class SeveralFiles(FolderCase):
         self.make({"a": b"1", "b": b"22", "b.paes": b"old"})
         done = self.run_paraes("encrypt", "--json", *KEY, "a", "b", "gone")
         self.assertEqual(done.returncode, 3)
-        reports = {r["input"]: r for r in map(json.loads, done.stdout.splitlines())}
+        reports = file_reports(done.stdout)
         self.assertEqual({name: r["exit"] for name, r in reports.items()},
                          {"a": 0, "b": 2, "gone": 1})
         self.assertEqual(reports["a"]["output"], "a.paes")

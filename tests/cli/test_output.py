@@ -117,9 +117,10 @@ class Output(Case):
         self.assertEqual(self.read("link"), self.cipher)
 
     def test_folder_as_output_is_refused(self):
-        self.path("d").mkdir()
+        self.path("d/f.paes").mkdir(parents=True)
         for force in ([], ["-f"]):
-            self.fails(2, "encrypt", *CBC, *force, "-o", "d", "f", says="folder")
+            for output in ("d", "d/f.paes/../"):
+                self.fails(2, "encrypt", *CBC, *force, "-o", output, "f", says="folder")
         self.fails(1, "encrypt", *CBC, "-o", "no/such/g", "f", says=["no/such/g", "No such file"])
         self.fails(1, "encrypt", *CBC, "-o", "f/g", "f", says="f/g")
 

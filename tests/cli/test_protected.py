@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 
-from support import BIN, DEADLINE, IV, KEYS, Case, environment
+from support import BIN, DEADLINE, IV, KEYS, Case, environment, file_reports
 
 CTR = ["--format", "raw", "--mode", "ctr", "--iv-hex", IV.hex()]
 KEYSET = (b'{"primaryKeyId":1,"key":[{"keyData":{"typeUrl":'
@@ -387,7 +387,7 @@ class Exclude(Case):
         force = [] if verb == "verify" else ["-f"]
         done = self.run_paraes(verb, "-r", *force, "--json", *flags, "--key-file", "k", *inputs)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return sorted(json.loads(line)["input"] for line in done.stdout.splitlines())
+        return sorted(file_reports(done.stdout))
 
     def test_patterns_without_a_slash_match_names(self):
         everything = self.taken()

@@ -8,7 +8,7 @@ import random
 import shutil
 import tempfile
 
-from support import KEYS, LONG, Case, pattern
+from support import KEYS, LONG, Case, file_reports, pattern
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 BATCH = 500
@@ -111,10 +111,7 @@ class TamperCase(Case):
                 # Two files at least, so that --json has a status for each; "none" does not exist.
                 done = self.run_paraes(*verb, *layout.flags, *flags, "--json", "-q", *names, "none")
                 self.assertEqual(done.returncode, 3, done.stderr)
-                got = {}
-                for line in done.stdout.splitlines():
-                    report = json.loads(line)
-                    got[report["input"]] = report["exit"]
+                got = {name: row["exit"] for name, row in file_reports(done.stdout).items()}
                 self.assertEqual(got.pop("none"), 1)
                 self.assertEqual(len(got), len(batch))
                 for name, (description, _, status) in zip(names, batch, strict=True):
@@ -546,7 +543,7 @@ class Salvage(TamperCase):
         done = self.run_paraes("decrypt", *KEY, "--salvage", "--json", "-o", "out", "a.paes",
                                "b.paes", "c.paes")
         self.assertEqual(done.returncode, 3)
-        reports = {report["input"]: report for report in map(json.loads, done.stdout.splitlines())}
+        reports = file_reports(done.stdout)
         self.assertEqual({name: report["exit"] for name, report in reports.items()},
                          {"a.paes": 0, "b.paes": 3, "c.paes": 5})
         self.assertEqual(reports["b.paes"]["bad_ranges"], [{"offset": 16384, "bytes": 16384}])

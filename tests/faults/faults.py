@@ -19,6 +19,7 @@ from support import (  # noqa: F401
     KEYS,
     Case,
     environment,
+    file_reports,
     pattern,
     restore_signals,
     sanitized,

@@ -1,12 +1,11 @@
 """Systems that start fewer threads than a run asks for: it completes with those it gets."""
 
-import json
 import os
 import resource
 import subprocess
 import unittest
 
-from faults import KEY, MIB, FaultCase, pattern, restore_signals, sanitized
+from faults import KEY, MIB, FaultCase, file_reports, pattern, restore_signals, sanitized
 
 IV = "000102030405060708090a0b0c0d0e0f"
 # Enough data for each of 16 threads to get a range of every chunk.
@@ -57,7 +56,7 @@ class ThreadLimitTests:
                 files = ["f", "f1", "f2"]
                 out = self.check(self.limited("encrypt", *KEY, *flags, "-T", "16", "-q", "--json",
                                               *files))
-                lines = [json.loads(line) for line in out.splitlines()]
+                lines = list(file_reports(out).values())
                 self.assertEqual([line["status"] for line in lines], ["ok"] * 3)
                 self.assertEqual({line["exit"] for line in lines}, {0})
                 for file in files:

@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
-from support import KEYS, Case, pattern, restore_signals, sanitized  # noqa: E402,F401
+from support import KEYS, Case, file_reports, pattern, restore_signals, sanitized  # noqa: E402,F401
 
 SEGMENT = 16384
 SEALED = SEGMENT + 16  # a segment with its tag
@@ -55,7 +55,7 @@ class InteropCase(Case):
         for name, data in messages.items():
             self.write(name, data)
         done = self.run_paraes("verify", "--json", *flags, *messages)
-        rows = {row["input"]: row for row in map(json.loads, done.stdout.splitlines())}
+        rows = file_reports(done.stdout)
         for name, data in messages.items():
             with self.subTest(message=name):
                 self.assertEqual(rows[name]["exit"], status, rows[name]["status"])

@@ -22,7 +22,7 @@ sys.path[:0] = [str(TESTS / "cli"), str(TESTS / "faults")]
 
 import support
 from faults import strace_reason
-from support import BIN, DEADLINE, KEYS, LONG, Case, pattern, restore_signals
+from support import BIN, DEADLINE, KEYS, LONG, Case, file_reports, pattern, restore_signals
 
 PROGRAM = os.environ.get("PARAES_MPI", "")
 LAUNCHER = shlex.split(os.environ.get("PARAES_MPIRUN", ""))

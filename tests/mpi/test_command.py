@@ -19,6 +19,7 @@ from ranks import (
     SHARED,
     WAYS,
     MpiCase,
+    file_reports,
     messages,
     pattern,
 )
@@ -146,8 +147,8 @@ class ManyFiles(MpiCase):
         self.damage("e/t/small.paes", HEADER + 5)
         done = self.run_mpi(3, "decrypt", "-r", "--json", *KEY, "-o", "d", "e/t/.")
         self.assertEqual(done.returncode, 3, done.stderr)
-        reports = map(json.loads, done.stdout.splitlines())
-        exits = {os.path.basename(report["input"]): report["exit"] for report in reports}
+        exits = {os.path.basename(name): report["exit"]
+                 for name, report in file_reports(done.stdout).items()}
         self.assertEqual(exits, {"none.paes": 0, "small.paes": 4, "large.paes": 4, "other.paes": 0,
                                  "just.paes": 0})
         self.assertEqual(sorted(path.name for path in self.path("d").rglob("*") if path.is_file()),

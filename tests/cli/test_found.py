@@ -1,0 +1,367 @@
+"""What a run finds, skips and leaves out: nothing found, --update, and the summary in JSON."""
+
+import json
+import os
+import subprocess
+import time
+
+from support import BIN, KEYS, environment, pattern
+from test_many import KEY, FolderCase
+
+SECOND = 1_000_000_000
+
+
+class FoundCase(FolderCase):
+    def json_lines(self, *args, status=0):
+        """The objects that --json prints."""
+        done = self.run_paraes(*args, "--json")
+        self.assertEqual(done.returncode, status, done.stderr)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def set_time(self, name, nanoseconds):
+        os.utime(self.path(name), ns=(nanoseconds, nanoseconds))
+
+    def time_of(self, name):
+        return self.path(name).stat().st_mtime_ns
+
+    def inode(self, name):
+        return self.path(name).stat().st_ino
+
+
+class NothingFound(FoundCase):
+    def test_an_empty_folder_is_an_error(self):
+        self.path("empty").mkdir()
+        for verb in ("encrypt", "decrypt", "verify"):
+            for more in ([], ["-o", "out"]) if verb != "verify" else ([],):
+                with self.subTest(verb=verb, more=more):
+                    done = self.fails(2, verb, "-r", *KEY, *more, "empty", says=["empty: ", verb])
+                    self.assertNotIn(b"0 files", done.stderr)
+        self.assertEqual(self.names(), ["empty"])
+
+    def test_a_folder_without_paes_files_says_what_was_looked_for_and_skipped(self):
+        self.make({"t/a.txt": b"1", "t/s/b.txt": b"2", "t/c.txt": b"3"})
+        os.symlink("a.txt", self.path("t/link"))
+        for verb in ("decrypt", "verify"):
+            self.fails(2, verb, "-r", *KEY, "--exclude", "c.txt", "t",
+                       says=["t: ", "*.paes", "2 files that are not *.paes", "1 symbolic link",
+                             "--exclude"])
+        self.fails(2, "decrypt", "-r", *KEY, "-o", "out", "t", says="*.paes")
+        self.assertEqual(self.names(), ["t"])
+
+    def test_encrypting_only_paes_files_is_an_error(self):
+        self.make({"t/a.paes": b"1"})
+        self.fails(2, "encrypt", "-r", *KEY, "t", says=["t: ", "1 *.paes file"])
+
+    def test_folders_of_empty_folders_are_found(self):
+        self.path("t/a/b").mkdir(parents=True)
+        self.summary("encrypt", "-r", *KEY, "-o", "out", "t")
+        self.assertTrue(self.path("out/t/a/b").is_dir())
+        self.assertIn("2 empty folders", self.summary("verify", "-r", *KEY, "out/t"))
+        self.summary("decrypt", "-r", *KEY, "-o", "back", "out/.")
+        self.assertTrue(self.path("back/t/a/b").is_dir())
+        # Where something was skipped, the folders are not all that is there.
+        self.make({"t/a/b/x": b"1"})
+        self.fails(2, "verify", "-r", *KEY, "t", says="1 file that is not *.paes")
+
+    def test_excluding_all_inputs_finds_nothing(self):
+        self.make({"a": b"1", "b": b"2"})
+        self.fails(2, "encrypt", *KEY, "--exclude", "?", "a", "b", says=["2 ", "--exclude"])
+
+    def test_folders_with_nothing_are_named_beside_others(self):
+        self.make({"t/a": b"1"})
+        self.path("empty").mkdir()
+        text = self.summary("encrypt", "-r", *KEY, "t", "empty")
+        self.assertIn("1 file encrypted", text)
+        self.assertIn("nothing found in empty", text)
+
+    def test_an_unreadable_argument_is_its_own_error(self):
+        self.path("empty").mkdir()
+        text = self.summary("verify", "-r", *KEY, "missing", "empty", status=3)
+        self.assertIn("missing: ", text)
+
+    def test_a_recipient_after_r_is_explained(self):
+        name = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
+        self.make({"f": b"1"})
+        text = self.summary("encrypt", *KEY, "-r", name, "f", status=3)
+        self.assertIn("--recursive", text.splitlines()[0])
+
+
+class Skipped(FoundCase):
+    temporary = "t/.x.host.1.0123abcd.paraes-tmp"
+
+    def setUp(self):
+        super().setUp()
+        self.make({"t/a": b"1", "t/b.paes": b"2", "t/c.o": b"3", self.temporary: b"4"})
+        os.symlink("a", self.path("t/link"))
+        os.mkfifo(self.path("t/pipe"))
+        self.skipped = {"t/b.paes": ".paes", "t/c.o": "--exclude", "t/link": "symbolic link",
+                        "t/pipe": "special", self.temporary: "temporary"}
+
+    def test_v_names_each_skipped_entry(self):
+        text = self.summary("encrypt", "-v", "-r", *KEY, "--exclude", "*.o", "t")
+        for name, why in self.skipped.items():
+            with self.subTest(name=name):
+                lines = [line for line in text.splitlines() if line.startswith(f"paraes: {name}: ")]
+                self.assertEqual(len(lines), 1, text)
+                self.assertIn("skipped", lines[0])
+                self.assertIn(why, lines[0])
+        self.assertNotIn("t/link", self.summary("encrypt", "-f", "-r", *KEY, "t"))
+
+    def test_json_names_each_skipped_entry(self):
+        lines = self.json_lines("encrypt", "-r", *KEY, "--exclude", "*.o", "t")
+        found = {line["input"]: line for line in lines if line.get("status") == "skipped"}
+        self.assertEqual(sorted(found), sorted(self.skipped))
+        for name, why in self.skipped.items():
+            self.assertIn(why, found[name]["reason"])
+            self.assertEqual((found[name]["exit"], found[name]["bytes"]), (0, 0))
+        self.assertEqual(lines[-1]["skipped"], 5)
+
+    def test_the_output_folder_is_named(self):
+        text = self.summary("encrypt", "-v", "-f", "-r", *KEY, "-o", "t/out", "t")
+        self.assertNotIn("output folder", text)
+        text = self.summary("encrypt", "-v", "-f", "-r", *KEY, "-o", "t/out", "t")
+        self.assertIn("paraes: t/out: skipped: ", text)
+
+
+class Summary(FoundCase):
+    KEYS = {"files", "bytes", "up_to_date", "skipped", "failed", "seconds", "exit"}
+
+    def test_json_of_several_ends_with_a_summary(self):
+        self.make({"t/a": pattern(1000), "t/b": pattern(2000), "t/c.paes": b"0"})
+        for args in (["-r", "t"], ["-f", "t/a", "t/b"]):
+            lines = self.json_lines("encrypt", *KEY, *args)
+            last = lines[-1]
+            self.assertEqual(set(last), self.KEYS)
+            self.assertEqual((last["files"], last["bytes"], last["failed"], last["exit"]),
+                             (2, 3000, 0, 0))
+            self.assertGreater(last["seconds"], 0)
+            self.assertEqual([set(line) & self.KEYS - {"bytes", "seconds", "exit"}
+                              for line in lines[:-1]], [set()] * (len(lines) - 1))
+
+    def test_json_of_one_file_has_no_summary(self):
+        self.make({"a": b"1"})
+        self.assertEqual(len(self.json_lines("encrypt", *KEY, "a")), 1)
+
+    def test_failures_are_counted(self):
+        self.make({"a": b"1", "b": b"2", "b.paes": b"there already"})
+        last = self.json_lines("encrypt", *KEY, "a", "b", "missing", status=3)[-1]
+        self.assertEqual((last["files"], last["failed"], last["exit"]), (1, 2, 3))
+
+    def test_nothing_found_has_a_summary_too(self):
+        self.make({"t/a": b"1"})
+        lines = self.json_lines("verify", "-r", *KEY, "t", status=2)
+        self.assertEqual(lines[0]["input"], "t/a")
+        self.assertEqual((lines[-1]["files"], lines[-1]["skipped"], lines[-1]["exit"]), (0, 1, 2))
+
+    def test_json_goes_to_no_file_of_a_secret(self):
+        """JSON goes to standard error when data goes to standard output."""
+        self.make({"a": b"1"})
+        secret = self.path("../k")
+        for args in (["-c", "a"], ["-o", "-", "a"], ["-"]):
+            with self.subTest(args=args), open(secret, "ab") as stream:
+                done = subprocess.run([BIN, "encrypt", *KEY, "--json", *args], cwd=self.dir,
+                                      input=b"data", stdout=subprocess.PIPE, stderr=stream,
+                                      env=environment())
+                self.assertEqual(done.returncode, 2)
+                self.assertNotIn(b"{", secret.read_bytes())
+                secret.write_bytes(KEYS[256])
+
+
+class Update(FoundCase):
+    def test_a_second_run_leaves_all_out(self):
+        self.make({"t/a": pattern(1000), "t/s/b": pattern(70000)})
+        self.assertIn("2 files encrypted", self.summary("encrypt", "--update", "-r", *KEY, "t"))
+        before = {name: self.inode(f"t/{name}") for name in ("a.paes", "s/b.paes")}
+        text = self.summary("encrypt", "--update", "-r", *KEY, "t")
+        self.assertIn("nothing new", text)
+        self.assertIn("2 files are up to date", text)
+        self.assertEqual(before, {name: self.inode(f"t/{name}") for name in before})
+
+    def test_new_and_changed_inputs_are_processed(self):
+        self.make({"t/a": b"1", "t/b": b"2", "t/c": b"3"})
+        self.summary("encrypt", "--update", "-r", *KEY, "-o", "out", "t")
+        self.write("t/b", b"changed")
+        self.make({"t/d": b"new"})
+        kept = self.inode("out/t/a.paes")
+        text = self.summary("encrypt", "--update", "-r", *KEY, "-o", "out", "t")
+        self.assertIn("2 files encrypted", text)
+        self.assertIn("2 files are up to date", text)
+        self.assertEqual(self.inode("out/t/a.paes"), kept)
+        self.summary("decrypt", "-r", *KEY, "-o", "back", "out/t/.")
+        self.assertEqual(self.tree("back"), self.tree("t"))
+
+    def test_decrypting_keeps_newer_plaintext(self):
+        self.make({"t/a": b"old", "t/b": b"old"})
+        self.summary("encrypt", "-r", *KEY, "t")
+        self.write("t/a", b"edited later")
+        self.set_time("t/a", self.time_of("t/a.paes") + SECOND)
+        self.set_time("t/b", self.time_of("t/b.paes") - SECOND)
+        self.path("t/b").write_bytes(b"older")
+        self.set_time("t/b", self.time_of("t/b.paes") - SECOND)
+        text = self.summary("decrypt", "--update", "-r", *KEY, "t")
+        self.assertIn("1 file decrypted", text)
+        self.assertEqual((self.read("t/a"), self.read("t/b")), (b"edited later", b"old"))
+
+    def test_a_single_file_is_left_out(self):
+        self.make({"a": b"1"})
+        for more in ([], ["-o", "x"]):
+            self.summary("encrypt", "--update", *KEY, *more, "a")
+            output = more[-1] if more else "a.paes"
+            kept = self.inode(output)
+            text = self.summary("encrypt", "--update", *KEY, *more, "a")
+            self.assertIn(f"a: {output} is up to date", text)
+            self.assertEqual(self.inode(output), kept)
+            self.set_time("a", self.time_of("a") + 3 * SECOND)
+            self.summary("encrypt", "--update", *KEY, *more, "a")
+            self.assertNotEqual(self.inode(output), kept)
+        self.assertEqual(self.summary("encrypt", "--update", "-q", *KEY, "a"), "")
+
+    def test_without_update_an_existing_output_is_still_refused(self):
+        self.make({"a": b"1"})
+        self.summary("encrypt", *KEY, "a")
+        self.fails(2, "encrypt", *KEY, "a", says="a.paes")
+
+    def test_rm_spares_what_was_left_out(self):
+        self.make({"t/a": b"1", "t/b": b"2"})
+        self.summary("encrypt", *KEY, "t/a")
+        text = self.summary("encrypt", "--update", "--rm", "-r", *KEY, "t")
+        self.assertIn("1 file encrypted", text)
+        self.assertEqual(sorted(self.tree("t")), ["a", "a.paes", "b.paes"])
+        self.summary("encrypt", "--update", "--rm", *KEY, "t/a")
+        self.assertTrue(self.path("t/a").exists())
+
+    def test_json_says_what_is_up_to_date(self):
+        self.make({"t/a": b"1", "t/b": b"2"})
+        self.summary("encrypt", *KEY, "t/a")
+        for args in (["-r", "t"], ["t/a", "t/b"]):
+            lines = self.json_lines("encrypt", "--update", *KEY, *args)
+            kept = next(line for line in lines if line.get("input") == "t/a")
+            self.assertEqual((kept["output"], kept["status"], kept["exit"]),
+                             ("t/a.paes", "up to date", 0))
+            self.assertGreaterEqual(lines[-1]["up_to_date"], 1)
+        line, = self.json_lines("encrypt", "--update", *KEY, "t/a")
+        self.assertEqual(line["status"], "up to date")
+
+    def test_times_that_the_file_system_rounded_down_are_not_older(self):
+        self.make({"a": b"1"})
+        stamp = 1_700_000_001 * SECOND + 123_456_789
+        self.set_time("a", stamp)
+        self.summary("encrypt", *KEY, "a")
+        for step in (100, 1000, 10_000_000, SECOND, 2 * SECOND):  # SMB, …, exFAT, ext3, FAT
+            self.set_time("a.paes", stamp // step * step)
+            with self.subTest(step=step):
+                self.assertIn("up to date", self.summary("encrypt", "--update", *KEY, "a"))
+        for older in (stamp - 1, stamp // 1000 * 1000 - 1000, stamp // SECOND * SECOND - 1,
+                      stamp - 2 * SECOND):
+            self.set_time("a.paes", older)
+            with self.subTest(older=older):
+                self.assertNotIn("up to date", self.summary("encrypt", "--update", *KEY, "a"))
+                self.assertEqual(self.time_of("a.paes"), stamp)
+
+    def test_only_regular_files_are_up_to_date(self):
+        self.make({"t/a": b"1", "other": b"2"})
+        self.set_time("other", time.time_ns() + 60 * SECOND)
+        for make in (lambda path: os.symlink("../other", path), os.mkdir, os.mkfifo):
+            path = self.path("t/a.paes")
+            make(path)
+            with self.subTest(mode=path.lstat().st_mode):
+                text = self.summary("encrypt", "--update", "-r", *KEY, "t", status=3)
+                self.assertIn("t/a.paes", text)
+            path.rmdir() if path.is_dir() else path.unlink()
+        self.assertEqual(self.read("other"), b"2")
+
+    def test_an_input_is_not_its_own_output(self):
+        self.make({"a.paes": b"1"})
+        os.link(self.path("a.paes"), self.path("a"))
+        self.fails(2, "decrypt", "--update", *KEY, "a.paes", says="itself")
+        self.assertIn("an input of this run",
+                      self.summary("decrypt", "--update", "-r", *KEY, ".", status=3))
+
+    def test_inputs_are_not_overwritten(self):
+        """a.paes is an output and an input: an older one must not be replaced."""
+        self.make({"a": b"1"})
+        self.write("a.paes", b"an input of its own")
+        self.set_time("a.paes", self.time_of("a") - SECOND)
+        text = self.summary("encrypt", "--update", *KEY, "a", "a.paes", status=3)
+        self.assertIn("input of this run", text)
+        self.assertEqual(self.read("a.paes"), b"an input of its own")
+
+    def test_the_key_is_no_output(self):
+        self.make({"t/a": b"1", "t/a.paes": KEYS[256]})
+        self.path("t/a.paes").chmod(0o600)
+        for age in (-SECOND, SECOND):
+            self.set_time("t/a.paes", self.time_of("t/a") + age)
+            self.fails(2, "encrypt", "--update", "-r", "--key-file", "t/a.paes", "t", says="t/a.paes")
+            self.fails(2, "encrypt", "--update", "--key-file", "t/a.paes", "t/a", says="t/a.paes")
+        self.assertEqual(self.read("t/a.paes"), KEYS[256])
+
+    def test_update_needs_files_and_whole_messages(self):
+        self.make({"a": b"1"})
+        self.summary("encrypt", *KEY, "a")
+        for args in (["encrypt", "-c", "a"], ["encrypt", "-"], ["encrypt", "-o", "-", "a"],
+                     ["decrypt", "--salvage", "-o", "x", "a.paes"],
+                     ["decrypt", "--offset", "0", "-o", "x", "a.paes"],
+                     ["decrypt", "--length", "1", "-o", "x", "a.paes"]):
+            with self.subTest(args=args):
+                self.fails(2, args[0], "--update", *KEY, *args[1:], says="--update")
+
+
+class OutputFolder(FoundCase):
+    """-o FOLDER with a single input."""
+
+    def test_an_existing_folder_receives_the_file(self):
+        self.make({"m": pattern(5000)})
+        self.path("d").mkdir()
+        self.path("link").symlink_to("d")
+        for folder in ("d", "d/", "link", "./d"):
+            with self.subTest(folder=folder):
+                self.summary("encrypt", *KEY, "-f", "-o", folder, "m")
+                self.assertEqual(sorted(self.tree("d")), ["m.paes"])
+        self.summary("decrypt", *KEY, "-o", "d", "d/m.paes")
+        self.assertEqual(self.read("d/m"), pattern(5000))
+
+    def test_a_name_with_a_slash_is_made(self):
+        self.make({"s/m": b"1"})
+        line, = self.json_lines("encrypt", *KEY, "-o", "new/sub/", "s/m")
+        self.assertEqual(line["output"], "new/sub/m.paes")
+        self.assertEqual(sorted(self.tree("new")), ["sub/m.paes"])
+        self.assertEqual(self.path("new/sub").stat().st_mode & 0o777, 0o755)
+
+    def test_it_is_not_made_for_an_input_that_fails(self):
+        self.make({"m": b"1"})
+        self.summary("encrypt", *KEY, "m")
+        self.fails(1, "encrypt", *KEY, "-o", "new/", "missing", says="missing")
+        self.write("../other", KEYS[128])
+        self.fails(5, "decrypt", "--key-file", "../other", "-o", "new/sub/", "m.paes")
+        self.fails(2, "decrypt", *KEY, "-o", "new/", "m", says="m")
+        self.assertEqual(self.names(), ["m", "m.paes"])
+
+    def test_an_existing_output_in_it_is_refused(self):
+        self.make({"m": b"1", "d/m.paes": b"2"})
+        self.fails(2, "encrypt", *KEY, "-o", "d", "m", says=["d/m.paes", "-f"])
+        self.assertEqual(self.read("d/m.paes"), b"2")
+        self.assertIn("up to date", self.summary("encrypt", *KEY, "--update", "-o", "d", "m"))
+
+    def test_the_output_may_not_be_the_input(self):
+        self.make({"d/m.paes": b"1"})
+        self.path("d/m").symlink_to("m.paes")
+        self.fails(2, "decrypt", *KEY, "-o", "d", "d/m.paes", says="d/m")
+
+    def test_standard_input_and_parts_have_no_name_in_it(self):
+        self.make({"m": b"1"})
+        self.path("d").mkdir()
+        self.summary("encrypt", *KEY, "m")
+        self.fails(2, "encrypt", *KEY, "-o", "d", "-", says=["d: ", "folder"])
+        self.fails(2, "encrypt", *KEY, "-o", "new/", "-", says=["new/", "folder"])
+        self.fails(2, "decrypt", *KEY, "--offset", "0", "-o", "d", "m.paes", says=["d: ", "folder"])
+        self.assertEqual(sorted(self.tree()), ["m", "m.paes"])
+
+    def test_a_file_with_a_slash_is_refused(self):
+        self.make({"m": b"1", "x": b"2"})
+        self.fails(2, "encrypt", *KEY, "-o", "x/", "m", says=["x", "not a folder"])
+        self.assertEqual(self.read("x"), b"2")
+
+    def test_rm_removes_the_source_after_the_folder_is_synced(self):
+        self.make({"m": b"1"})
+        self.summary("encrypt", "--rm", *KEY, "-o", "new/", "m")
+        self.assertEqual(sorted(self.tree()), ["new/m.paes"])
