@@ -21,6 +21,7 @@
 #include "cli/exclude.hpp"
 #include "cli/file_task.hpp"
 #include "cli/inputs.hpp"
+#include "cli/output.hpp"
 #include "cli/profile.hpp"
 #include "cli/progress.hpp"
 #include "cli/removal.hpp"
@@ -388,6 +389,19 @@ class Batch {
     }
   }
 
+  // The names of the input and of its output, as errors begin with them.
+  [[nodiscard]] std::vector<std::string> names_of(const RunReport& report) const {
+    const std::string& input = report.input;
+    std::vector<std::string> names = {input == "-" ? "standard input" : input};
+    if (input.empty()) names[0] = "''";
+    names.push_back(report.output == "-" ? "standard output" : report.output.value_or(""));
+    // Refused before the run chose it: named by -o, or beside the input.
+    if (!several_) names.push_back(options_.output.path);
+    names.push_back(input + std::string(suffix));
+    if (input.ends_with(suffix)) names.push_back(input.substr(0, input.size() - suffix.size()));
+    return names;
+  }
+
   // Call it with mutex_ held, or before threads are started.
   void fail(RunReport& report, const std::string& text, int exit) {
     report.exit = exit;
@@ -396,8 +410,7 @@ class Batch {
     if (!several_) status_ = exit;
     if (exit == exit_closed_pipe) return;
     if (progress_ != nullptr) progress_->clear();
-    const bool named = text.find(report.input) != std::string::npos;
-    say(several_ && !named ? fmt::format("{}: {}", report.input, text) : text);
+    say(with_name(text, names_of(report)));
   }
 
   void print(const RunReport& report) {

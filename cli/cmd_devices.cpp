@@ -183,10 +183,7 @@ void compile(const DevicesOptions& options) {
     throw InvalidArgument("--compile needs --arch, as in --arch sm_90,gfx90a, and -o FOLDER");
   }
   if (mkdir(options.folder.c_str(), 0777) != 0 && errno != EEXIST) {
-    const int code = errno;
-    throw IoError(
-        "cannot make the folder " + options.folder + ": " + std::generic_category().message(code),
-        code);
+    throw io_error(options.folder, "make", errno);
   }
   const bool all = options.kernel.empty() || options.kernel == "all";
   for (const std::string& target : options.targets) {

@@ -27,7 +27,7 @@ struct Info {
   std::optional<SegmentLayout::Extent> extent;
 };
 
-Info look(const CryptOptions& options) {
+Plan plan_of(const CryptOptions& options) {
   if (options.inputs.size() != 1) throw InvalidArgument("info takes exactly one FILE");
   Plan plan;
   plan.format = parse_format(options);
@@ -44,8 +44,11 @@ Info look(const CryptOptions& options) {
       throw InvalidArgument(fmt::format("--key-bits is 128 or 256, not {}", options.key_bits));
     }
   }
-  const std::string& path = options.inputs[0];
-  const Input input = open_input(path, path == "-" ? "standard input" : path);
+  return plan;
+}
+
+Info look(const CryptOptions& options, const Plan& plan, const std::string& name) {
+  const Input input = open_input(options.inputs[0], name);
   Info info;
   info.format = plan.format;
   info.sealed_bytes = input.source->remaining();
@@ -53,10 +56,10 @@ Info look(const CryptOptions& options) {
   const Bytes start = Bytes(header).first(input.source->read(header));
   if (plan.format == Format::paraes) {
     if (!options.given("--format") && !looks_like_paraes(start)) {
-      throw InvalidArgument(fmt::format(
-          "{} does not begin like a paraes message; name c2sp or tink with --format (raw "
-          "and openssl have no header to show)",
-          path));
+      throw InvalidArgument(
+          "the input does not begin like a paraes message; name c2sp or tink with --format (raw "
+          "and "
+          "openssl have no header to show)");
     }
     info.preface = Preface::parse(start.first(std::min(start.size(), Preface::bytes)));
     info.key_bits = info.preface->key_bits;
@@ -70,8 +73,9 @@ Info look(const CryptOptions& options) {
     const unsigned length = start.empty() ? 0 : start[0];
     if (length != 24 && length != 40) {
       throw IntegrityError(
-          fmt::format("{} is not a Tink stream: its first byte says that the header has {} bytes",
-                      path, length));
+          fmt::format("the input is not a Tink stream: its first byte says that the header has {} "
+                      "bytes",
+                      length));
     }
     parameters.derived_key_bytes = length - 8;
     info.key_bits = 8 * (length - 8);
@@ -151,7 +155,17 @@ void add_info(CLI::App& app, int& status) {
   add_crypt_options(*verb, *options, Verb::info);
   verb->footer(footer);
   verb->callback([options, &status] {
-    const Info info = look(*options);
+    const Plan plan = plan_of(*options);
+    const std::string& path = options->inputs[0];
+    const std::string name = path == "-" ? "standard input" : path;
+    Info info;
+    try {
+      info = look(*options, plan, name);
+    } catch (const Error& error) {
+      say(with_name(error_text(error), {name}));
+      status = exit_status(error);
+      return;
+    }
     print_line(stdout, options->json ? as_json(*options, info) : as_text(info));
     status = exit_done;
   });

@@ -18,12 +18,10 @@ namespace {
 Input make_input(Descriptor descriptor, std::string_view name, bool may_seek) {
   Input input;
   if (descriptor.get() < 0 || fstat(descriptor.get(), &input.status) != 0) {
-    const int code = errno;
-    throw IoError(fmt::format("cannot open {}: {}", name, std::generic_category().message(code)),
-                  code);
+    throw io_error(name, "open", errno);
   }
   if (S_ISDIR(input.status.st_mode)) {
-    throw InvalidArgument(fmt::format("{} is a folder; name a file in it", name));
+    throw InvalidArgument(fmt::format("{}: it is a folder; name a file in it", name));
   }
   input.permissions = permissions(descriptor.get(), input.status);
   std::string shown(name);
@@ -57,7 +55,7 @@ Input open_input(const Place& place) {
   constexpr int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   Input input = make_input(place.root->open_file(place.path, flags), place.shown, true);
   if (!input.is_regular()) {
-    throw IoError(fmt::format("cannot open {}: it is no longer a regular file", place.shown), EIO);
+    throw IoError(fmt::format("{}: it is no longer a regular file", place.shown), EIO);
   }
   return input;
 }

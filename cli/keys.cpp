@@ -77,14 +77,14 @@ const char* sizes_text(KeyUse use) {
 [[noreturn]] void wrong_size(std::string_view name, std::size_t bytes, std::string_view how,
                              KeyUse use) {
   if (use == KeyUse::xts && bytes == 48) {
-    throw InvalidArgument(
-        fmt::format("{} has 48 bytes{}: there is no AES-192-XTS (SP 800-38E); use 32 bytes for "
-                    "AES-128 or 64 for AES-256 (`paraes keygen --mode xts`)",
-                    name, how));
+    throw InvalidArgument(fmt::format(
+        "{}: the key has 48 bytes{}: there is no AES-192-XTS (SP 800-38E); use 32 bytes for "
+        "AES-128 or 64 for AES-256 (`paraes keygen --mode xts`)",
+        name, how));
   }
   throw InvalidArgument(fmt::format(
-      "{} has {} bytes{}; {}{} (`paraes keygen` makes one)", name, bytes, how, sizes_text(use),
-      how.empty() ? ", or twice that in hex digits and a newline" : ""));
+      "{}: the key has {} bytes{}; {}{} (`paraes keygen` makes one)", name, bytes, how,
+      sizes_text(use), how.empty() ? ", or twice that in hex digits and a newline" : ""));
 }
 
 // `text` without one final LF or CRLF.
@@ -96,9 +96,8 @@ Bytes without_newline(Bytes text) {
   return text;
 }
 
-std::string shown_name(const std::string& path) {
-  return path == "-" ? "the key on standard input" : "key file " + path;
-}
+// The name of the key file in errors.
+std::string shown_name(const std::string& path) { return path == "-" ? "standard input" : path; }
 
 // Two hex digits per byte, and CRLF.
 constexpr std::size_t most_key_bytes = 2 * 64 + 2;
@@ -112,8 +111,8 @@ SecretBytes read_key_file(const std::string& path, std::string_view name, std::s
   if (n == contents.size()) {
     const auto rest = input.source->remaining();
     throw InvalidArgument(
-        rest ? fmt::format("{} has {} bytes: too many for a key", name, n + *rest)
-             : fmt::format("{} has more than {} bytes: too many for a key", name, n - 1));
+        rest ? fmt::format("{}: it has {} bytes: too many for a key", name, n + *rest)
+             : fmt::format("{}: it has more than {} bytes: too many for a key", name, n - 1));
   }
   contents.truncate(n);
   return contents;
@@ -155,7 +154,7 @@ SecretBytes decode_key_file(SecretBytes contents, std::string_view name, KeyUse 
   if (encoding == "hex") {
     if (!hex) {
       throw InvalidArgument(fmt::format(
-          "{} ({} bytes) is not an even number of hex digits and a newline", name, all.size()));
+          "{}: its {} bytes are not an even number of hex digits and a newline", name, all.size()));
     }
     if (!is_key_size(half, use)) wrong_size(name, half, " after decoding its hex digits", use);
     return decode_hex(text);
@@ -163,10 +162,10 @@ SecretBytes decode_key_file(SecretBytes contents, std::string_view name, KeyUse 
   if (hex && newline && is_key_size(half, use)) return decode_hex(text);
   // A raw key may happen to consist of hex digits: refuse to guess.
   if (hex && is_key_size(half, use)) {
-    throw InvalidArgument(
-        fmt::format("{} has {} hex digits and no newline: it could be hex or raw; say which with "
-                    "--key-encoding hex or --key-encoding raw",
-                    name, text.size()));
+    throw InvalidArgument(fmt::format(
+        "{}: it has {} hex digits and no newline: it could be hex or raw; say which with "
+        "--key-encoding hex or --key-encoding raw",
+        name, text.size()));
   }
   if (is_key_size(all.size(), use)) return contents;
   if (hex && newline) wrong_size(name, half, " after decoding its hex digits", use);

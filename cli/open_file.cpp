@@ -61,12 +61,12 @@ void say_what_runs(const CryptOptions& options, const Plan& plan, const std::str
 void check_removable(const Place& place, const Input& input, const Destination& destination) {
   if (!input.is_regular()) {
     throw InvalidArgument(fmt::format(
-        "{} is not a regular file, so --rm must not remove it: leave --rm out", place.shown));
+        "{}: it is not a regular file, so --rm must not remove it: leave --rm out", place.shown));
   }
   if (destination.written_in_place) {
-    throw InvalidArgument(fmt::format(
-        "the output {} is not a regular file, so --rm must not remove {}: leave --rm out",
-        destination.path, place.shown));
+    throw InvalidArgument(
+        fmt::format("{}: it is not a regular file, so --rm must not remove {}: leave --rm out",
+                    destination.path, place.shown));
   }
 }
 

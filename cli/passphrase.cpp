@@ -47,16 +47,15 @@ SecretBytes read_all(Source& source, std::string_view name) {
   SecretBytes text(most_bytes + 2 + 1);
   const std::size_t n = source.read(text.span());
   if (n == text.size()) {
-    throw InvalidArgument(
-        fmt::format("{} holds more than {} bytes: too many for a passphrase", name, most_bytes));
+    throw InvalidArgument(fmt::format("{}: it holds more than {} bytes: too many for a passphrase",
+                                      name, most_bytes));
   }
   text.truncate(n);
   return trimmed(std::move(text));
 }
 
 SecretBytes from_file(const std::string& path) {
-  const std::string name =
-      path == "-" ? "the passphrase on standard input" : "passphrase file " + path;
+  const std::string name = path == "-" ? "standard input" : path;
   return read_all(*open_input(path, name).source, name);
 }
 

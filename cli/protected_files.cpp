@@ -35,7 +35,7 @@ void ProtectedFiles::check_input(const struct stat& status, const std::string& s
   const SecretFile* secret = find_secret(status);
   if (secret == nullptr) return;
   throw InvalidArgument(fmt::format(
-      "{} is the file of {}, and a secret of a run cannot be one of its inputs; leave it "
+      "{}: it is the file of {}, and a secret of a run cannot be one of its inputs; leave it "
       "out{} or move it elsewhere",
       shown, secret->flag, how_to_exclude(found_as)));
 }
@@ -46,7 +46,7 @@ void ProtectedFiles::check_secret_target(const struct stat& status, const std::s
   const SecretFile* secret = find_secret(status);
   if (secret == nullptr) return;
   throw InvalidArgument(fmt::format(
-      "the output of {} would be {}, which is the file of {} and is never overwritten; leave the "
+      "{}: its output would be {}, which is the file of {} and is never overwritten; leave the "
       "input out{}, or write elsewhere with -o",
       input, shown, secret->flag, how_to_exclude(found_as)));
 }
@@ -58,19 +58,20 @@ bool ProtectedFiles::is_input(const FileId& id) const {
 void ProtectedFiles::check_target(const struct stat& status, const std::string& shown) const {
   if (const SecretFile* secret = find_secret(status); secret != nullptr) {
     throw InvalidArgument(
-        fmt::format("{} is the file of {}, which is never overwritten; write "
+        fmt::format("{}: it is the file of {}, which is never overwritten; write "
                     "elsewhere with -o",
                     shown, secret->flag));
   }
   if (is_input(FileId(status))) {
     throw InvalidArgument(
-        fmt::format("{} is an input of this run; write elsewhere with -o", shown));
+        fmt::format("{}: it is an input of this run; write elsewhere with -o", shown));
   }
   if (outputs_.count(FileId(status)) != 0) {
-    throw InvalidArgument(fmt::format(
-        "{} is the output of another input of this run, by this or another name; write elsewhere "
-        "with -o",
-        shown));
+    throw InvalidArgument(
+        fmt::format("{}: it is the output of another input of this run, by this or another name; "
+                    "write elsewhere "
+                    "with -o",
+                    shown));
   }
 }
 

@@ -4,9 +4,9 @@
 
 #include <cerrno>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "paraes/error.hpp"
+#include "paraes/io.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -81,6 +81,13 @@ std::string error_text(const std::exception& error) {
   return error.what() + advice(error);
 }
 
+std::string with_name(std::string_view text, const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    if (!file.empty() && text.starts_with(file + ": ")) return std::string(text);
+  }
+  return fmt::format("{}: {}", files.at(0), text);
+}
+
 int say_error(const std::exception& error) {
   if (!is_closed_pipe(error)) say(error_text(error));
   return exit_status(error);
@@ -136,11 +143,7 @@ void print_line(std::FILE* stream, const std::string& line) {
   const bool written = std::fwrite(line.data(), 1, line.size(), stream) == line.size() &&
                        std::fputc('\n', stream) != EOF && std::fflush(stream) == 0;
   if (written) return;
-  const int code = errno;
-  throw IoError(std::string("cannot write ") +
-                    (stream == stdout ? "standard output" : "standard error") + ": " +
-                    std::generic_category().message(code),
-                code);
+  throw io_error(stream == stdout ? "standard output" : "standard error", "write", errno);
 }
 
 }  // namespace paraes::cli

@@ -31,6 +31,11 @@ void say(std::string_view text);
 // The text of an exception, with the flag or command that helps if there is one.
 [[nodiscard]] std::string error_text(const std::exception& error);
 
+// `text`, an error of the run on the first of these files, with that file's name before it unless
+// it begins with the name of one of them. So does every text of the library about a file. Empty
+// names are left out.
+[[nodiscard]] std::string with_name(std::string_view text, const std::vector<std::string>& files);
+
 // Prints the text of an exception, except for a closed pipe, and returns its exit status.
 int say_error(const std::exception& error);
 

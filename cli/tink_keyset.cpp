@@ -16,7 +16,7 @@ constexpr std::string_view type_url =
     "type.googleapis.com/google.crypto.tink.AesGcmHkdfStreamingKey";
 
 [[noreturn]] void fail(std::string_view name, std::string_view why) {
-  throw InvalidArgument(fmt::format("{} is not a usable Tink keyset: {}", name, why));
+  throw InvalidArgument(fmt::format("{}: not a usable Tink keyset: {}", name, why));
 }
 
 // Gives strings the memory of SecretBytes, which holds its own SecretBytes in front.

@@ -52,8 +52,19 @@ Reply reply_of_current_exception() noexcept {
   return reply;
 }
 
-void throw_reply(const Reply& reply, const std::string& rank) {
-  const std::string text = rank + ": " + reply.text;
+std::string with_rank(const std::string& text, const std::string& rank,
+                      const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    const std::string name = file + ": ";
+    if (!file.empty() && text.starts_with(name))
+      return name + rank + ": " + text.substr(name.size());
+  }
+  return rank + ": " + text;
+}
+
+void throw_reply(const Reply& reply, const std::string& rank,
+                 const std::vector<std::string>& files) {
+  const std::string text = with_rank(reply.text, rank, files);
   switch (reply.kind) {
     case Reply::Kind::invalid_argument:
       throw InvalidArgument(text);

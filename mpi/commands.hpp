@@ -51,6 +51,11 @@ inline constexpr bool holds_keys<Command> = true;
   return command.shown + ": its temporary file " + command.sink;
 }
 
+// The names with which errors about the files of a command begin.
+[[nodiscard]] inline std::vector<std::string> files_of(const Command& command) {
+  return {command.source, command.shown};
+}
+
 // How a command ended, or whether a rank is ready for commands (then `number` is 0).
 struct Reply {
   enum class Kind : std::uint64_t {
@@ -193,7 +198,13 @@ struct Stopped {};
 // The current exception, as a reply. Call it in a catch block.
 [[nodiscard]] Reply reply_of_current_exception() noexcept;
 
-// Throws the error in a reply, with the name of its rank before its text.
-[[noreturn]] void throw_reply(const Reply& reply, const std::string& rank);
+// `text` with the name of its rank before it, or behind the name of a file, if it begins with one
+// of `files`.
+[[nodiscard]] std::string with_rank(const std::string& text, const std::string& rank,
+                                    const std::vector<std::string>& files);
+
+// Throws the error in a reply, with the name of its rank: see with_rank.
+[[noreturn]] void throw_reply(const Reply& reply, const std::string& rank,
+                              const std::vector<std::string>& files = {});
 
 }  // namespace paraes::mpi

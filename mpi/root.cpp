@@ -96,7 +96,7 @@ void Root::send_to_all(const Command& command) const {
   ranks_.send_to_others(Tag::command, serialized(command));
 }
 
-std::vector<Reply> Root::collect(std::uint64_t number, Progress* progress, bool quiet) const {
+std::vector<Reply> Root::collect(const Command& command, Progress* progress, bool quiet) const {
   std::vector<Reply> replies;
   for (int other = 1; other < ranks_.size(); ++other) {
     for (;;) {
@@ -105,7 +105,7 @@ std::vector<Reply> Root::collect(std::uint64_t number, Progress* progress, bool 
         return true;
       });
       auto reply = received->message.read<Reply>();
-      if (reply.number != number) continue;
+      if (reply.number != command.number) continue;
       replies.push_back(std::move(reply));
       break;
     }
@@ -114,7 +114,7 @@ std::vector<Reply> Root::collect(std::uint64_t number, Progress* progress, bool 
   for (std::size_t i = 0; i < replies.size(); ++i) {
     const Reply& reply = replies[i];
     if (reply.kind == Reply::Kind::good || reply.kind == Reply::Kind::stopped) continue;
-    throw_reply(reply, ranks_.name(static_cast<int>(i) + 1));
+    throw_reply(reply, ranks_.name(static_cast<int>(i) + 1), files_of(command));
   }
   return replies;
 }
@@ -137,7 +137,7 @@ OpenResult Root::share(Command command, const Source& source, const Sink* sink,
     unchecked = false;
     const int other = output->find_missing();
     if (other == 0) return;
-    throw IoError(ranks_.name(other) + ": " + sink_of(command) +
+    throw IoError(with_rank(sink_of(command), ranks_.name(other), files_of(command)) +
                       " is another file than on rank 0, though its inode is the same" +
                       same_files_advice,
                   0);
@@ -157,14 +157,14 @@ OpenResult Root::share(Command command, const Source& source, const Sink* sink,
   try {
     result = work(own);
   } catch (const Stopped&) {
-    static_cast<void>(collect(command.number, &progress, false));
+    static_cast<void>(collect(command, &progress, false));
     throw Error("a rank stopped without reporting an error");
   } catch (...) {
     ranks_.send_to_others(Tag::stop, serialized(Stop{command.number}));
-    static_cast<void>(collect(command.number, &progress, true));
+    static_cast<void>(collect(command, &progress, true));
     throw;
   }
-  for (const Reply& reply : collect(command.number, &progress, false)) {
+  for (const Reply& reply : collect(command, &progress, false)) {
     result.segments += reply.result.segments;
     result.intact += reply.result.intact;
     result.truncated = result.truncated || reply.result.truncated;
@@ -234,11 +234,11 @@ OpenResult Root::scatter(Command command, const Message& message, const OpenOpti
     result = work(own);
   } catch (...) {
     finish();
-    static_cast<void>(collect(command.number, nullptr, true));
+    static_cast<void>(collect(command, nullptr, true));
     throw;
   }
   finish();
-  static_cast<void>(collect(command.number, nullptr, false));
+  static_cast<void>(collect(command, nullptr, false));
   result.times.kernel = computing;
   result.times.scatter = sending;
   result.times.gather = fetching;

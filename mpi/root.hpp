@@ -35,8 +35,9 @@ class Root : public cli::Distributor {
 
   [[nodiscard]] Command new_command(Task task, const Message& message, const Names& names);
   void send_to_all(const Command& command) const;
-  // Waits for the replies of all other ranks. Throws the first error among them, unless `quiet`.
-  std::vector<Reply> collect(std::uint64_t number, Progress* progress, bool quiet) const;
+  // Waits for the replies of all other ranks to `command`. Throws the first error among them,
+  // unless `quiet`.
+  std::vector<Reply> collect(const Command& command, Progress* progress, bool quiet) const;
   // Sends `command` to the other ranks, calls work(options) for this rank's share, and adds the
   // results of all. The output, if there is one, gets at most `max_bytes`.
   template <class Work>

@@ -91,7 +91,7 @@ SharedSink SharedOutput::open_to_write() const {
 
 void SharedOutput::check(const FileId& found) const {
   if (found == id_) return;
-  throw IoError("cannot write " + name_ + ": its temporary file " + path_ +
+  throw IoError(name_ + ": cannot write it: its temporary file " + path_ +
                     " was replaced; try again when no other process writes this file",
                 0);
 }

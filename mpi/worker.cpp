@@ -37,33 +37,34 @@ FileSource open_source(const std::string& path) {
   throw IoError(problem + same_files_advice, 0);
 }
 
-// Throws IoError unless `here` is the file that rank 0 has open: on this host, the path may lead to
-// another one. Device numbers mean the same only on one host. Inodes must be equal on all hosts,
-// although some shared file systems number them differently: an error does less harm than a mixture
-// of two files.
-void check_id(const std::string& path, const FileId& here, const FileId& there, bool one_host) {
+// Throws IoError, about `subject`, unless `here` is the file that rank 0 has open: on this host,
+// the path may lead to another one. Device numbers mean the same only on one host. Inodes must be
+// equal on all hosts, although some shared file systems number them differently: an error does less
+// harm than a mixture of two files.
+void check_id(const std::string& subject, const FileId& here, const FileId& there, bool one_host) {
   if (one_host && here.device != there.device) {
-    fail_other(path + " is on another file system than on rank 0");
+    fail_other(subject + " is on another file system than on rank 0");
   }
-  if (here.inode != there.inode) fail_other(path + " is another file than on rank 0");
+  if (here.inode != there.inode) fail_other(subject + " is another file than on rank 0");
 }
 
 void check_source(const FileSource& source, const Command& command, bool one_host) {
   const FileVersion& here = source.version();
   const FileVersion& there = command.version;
   if (here.size != there.size) {
-    fail_other(command.source + " has " + std::to_string(here.size) + " bytes here and " +
+    fail_other(command.source + ": it has " + std::to_string(here.size) + " bytes here and " +
                std::to_string(there.size) + " on rank 0: it is another file, or it has changed");
   }
-  check_id(command.source, here.id, there.id, one_host);
+  check_id(command.source + ": it", here.id, there.id, one_host);
   FileVersion same = here;
   same.id = there.id;
   if (!(same == there)) {
-    fail_other(command.source + " is another file than on rank 0, or it has changed");
+    fail_other(command.source + ": it is another file than on rank 0, or it has changed");
   }
   if (!has_samples(source, command.samples)) {
-    fail_other(command.source +
-               " has other contents than on rank 0, though its inode, size and time are the same");
+    fail_other(
+        command.source +
+        ": it has other contents than on rank 0, though its inode, size and time are the same");
   }
 }
 

@@ -2,7 +2,7 @@
 //
 // Common to all classes here:
 //   sizes      and offsets are in bytes; buffers need no alignment;
-//   errors     IoError with the system's errno and the name of the file. A read or write that is
+//   errors     IoError with the system's errno, see io_error. A read or write that is
 //              interrupted by a signal or incomplete is continued;
 //   names      that are passed with a descriptor are used in error messages only;
 //   threads    read and write are for one caller at a time; read_at and write_at for any number.
@@ -25,8 +25,13 @@
 #include <utility>
 
 #include "paraes/ciphers.hpp"
+#include "paraes/error.hpp"
 
 namespace paraes {
+
+// The error of a system call that failed with errno `code`: "NAME: cannot VERB it: DESCRIPTION",
+// and advice for some codes. Every text about a file begins with the file's name.
+[[nodiscard]] IoError io_error(std::string_view name, std::string_view verb, int code);
 
 // Owns a file descriptor and closes it on destruction. Movable, not copyable.
 class Descriptor {

@@ -106,11 +106,11 @@ void Folder::sync(bool needed) const {
   const Descriptor descriptor(openat(descriptor_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (descriptor.get() < 0) {
     if (errno == EACCES && !needed) return;
-    posix::fail("sync the folder", name_, errno);
+    posix::fail("sync", name_, errno);
   }
   // Some file systems cannot sync a folder.
   if (fsync(descriptor.get()) != 0 && errno != EINVAL && errno != EROFS) {
-    posix::fail("sync the folder", name_, errno);
+    posix::fail("sync", name_, errno);
   }
 }
 

@@ -64,14 +64,7 @@ void check_complete(std::size_t done, std::size_t bytes, std::string_view name) 
 }  // namespace
 
 void fail(std::string_view verb, std::string_view name, int error) {
-  std::string text = "cannot ";
-  text.append(verb).append(" ").append(name).append(": ");
-  text += std::generic_category().message(error);
-  if (error == ENOSPC) text += "; free some space, or write to another file system";
-  if (error == EDQUOT) text += "; delete files, or write where you have no quota or a larger one";
-  if (error == EFBIG)
-    text += "; the limit of the file system or of the shell (ulimit -f) is too low";
-  throw IoError(text, error);
+  throw io_error(name, verb, error);
 }
 
 std::size_t read_full(int descriptor, int cancelled, MutableBytes buffer, std::string_view name) {
@@ -106,6 +99,17 @@ void write_full_at(int descriptor, std::uint64_t offset, Bytes data, std::string
 }
 
 }  // namespace posix
+
+IoError io_error(std::string_view name, std::string_view verb, int code) {
+  std::string text(name);
+  text.append(": cannot ").append(verb).append(" it: ");
+  text += std::generic_category().message(code);
+  if (code == ENOSPC) text += "; free some space, or write to another file system";
+  if (code == EDQUOT) text += "; delete files, or write where you have no quota or a larger one";
+  if (code == EFBIG)
+    text += "; the limit of the file system or of the shell (ulimit -f) is too low";
+  return {text, code};
+}
 
 mode_t permissions(int descriptor, const struct stat& status) noexcept {
   constexpr const char* attribute = "system.posix_acl_access";

@@ -10,7 +10,7 @@
 
 namespace paraes::posix {
 
-// Throws IoError "cannot <verb> <name>: <description of error>", with advice for some errors.
+// Throws io_error(name, verb, error).
 [[noreturn]] void fail(std::string_view verb, std::string_view name, int error);
 
 // Fills `buffer` unless the input ends before; returns the number of bytes read. If the descriptor

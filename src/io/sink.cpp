@@ -380,7 +380,7 @@ void FileSink::give_name() {
       case Named::yes:
         break;
       case Named::no:
-        throw IoError("cannot write " + shown_ + ": its temporary file " + temporary() +
+        throw IoError(shown_ + ": cannot write it: its temporary file " + temporary() +
                           " was removed; try again when no other process writes this file",
                       EIO);
       case Named::unknown:
@@ -396,7 +396,7 @@ void FileSink::give_name() {
   if (!is_new) {
     throw InvalidArgument(
         shown_ +
-        " appeared while its contents were written and was not replaced: try again, or choose "
+        ": it appeared while its contents were written and was not replaced: try again, or choose "
         "another output");
   }
 }
@@ -416,7 +416,10 @@ void FileSink::discard() noexcept {
 
 SharedSink::SharedSink(const std::string& path, std::string name)
     : descriptor_(open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC)), name_(std::move(name)) {
-  if (descriptor_.get() < 0) posix::fail("open", path, errno);
+  if (descriptor_.get() < 0) {
+    const IoError error = io_error(path, "open", errno);
+    throw IoError(name_ + ": its temporary file " + error.what(), error.code());
+  }
 }
 
 void SharedSink::write(Bytes data) {

@@ -78,7 +78,7 @@ namespace {
 
 [[noreturn]] void fail_changed(std::string_view name, const char* how) {
   throw IoError(
-      std::string(name) + " " + how + " while it was read: try again when nothing writes to it",
+      std::string(name) + ": it " + how + " while it was read: try again when nothing writes to it",
       EIO);
 }
 

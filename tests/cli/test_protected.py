@@ -69,7 +69,7 @@ class SecretFiles(Case):
             for inputs in ([name], ["a", name], [name, "a"], ["-r", "t", name]):
                 for rm in ([], ["--rm", "-f"]):
                     with self.subTest(flags=flags, inputs=inputs, rm=rm):
-                        self.refused("encrypt", *rm, *flags, *inputs, says=f"{name} ")
+                        self.refused("encrypt", *rm, *flags, *inputs, says=f"paraes: {name}: it is the file of ")
 
     def test_key_file_under_another_name_is_refused(self):
         os.symlink("my.key", self.path("soft"))

@@ -80,7 +80,7 @@ class Disks(FaultCase):
                         self.assertEqual(done.stdout.decode().split(), ["status=1", "g"])
                         lines = done.stderr.decode().splitlines()
                         self.assertEqual(len(lines), 1, lines)
-                        self.assertRegex(lines[0], f"^paraes: cannot write {target}: No space left")
+                        self.assertRegex(lines[0], f"^paraes: {target}: cannot write it: No space left")
 
     def test_full_disk_fails_only_the_files_without_room(self):
         command = namespace()
@@ -113,7 +113,7 @@ class Disks(FaultCase):
                                says=["standard output", "No space left"])
         with open("/dev/full", "wb") as full:
             self.fails(1, "verify", *KEY, "--json", "g.paes", stdout=full,
-                       says="cannot write standard output")
+                       says="standard output: cannot write it: No space left")
 
     def test_file_size_limit_leaves_the_folder_unchanged(self):
         def limit():
@@ -176,7 +176,7 @@ class Changes(FaultCase):
                     shutil.copyfile(self.path(source), self.path("s.paes"))
                     text = self.change_during_pipe_output(verb, "s.paes", change)
                     self.assertEqual(len(text.splitlines()), 1, text)
-                    self.assertRegex(text, rf"\Aparaes: s.paes {says} while it was read")
+                    self.assertRegex(text, rf"\Aparaes: s.paes: it {says} while it was read")
 
     def change_during_file_output(self, change, verb, source):
         """Runs paraes with a file as output; calls `change` between its second and third write."""
@@ -204,7 +204,7 @@ class Changes(FaultCase):
                     run = self.change_during_file_output(lambda: change("s", size), verb, "s")
                     text = run.done.stderr.decode()
                     self.assertEqual(run.done.returncode, 1, text)
-                    self.assertRegex(text, rf"\Aparaes: s {says} while it was read[^\n]*\n\Z")
+                    self.assertRegex(text, rf"\Aparaes: s: it {says} while it was read[^\n]*\n\Z")
                     self.assertEqual(self.names(), ["f", "g.paes", "k", "s"])
 
     def test_input_removed_meanwhile_is_read_to_its_end(self):

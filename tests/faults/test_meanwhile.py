@@ -210,7 +210,7 @@ class OverwrittenInputs(PausedRunCase):
                                      "-T", "1", "-o", "out", "s")
                     self.assertEqual(run.done.returncode, 1, run.done.stderr)
                     self.assertRegex(run.done.stderr,
-                                     rb"\Aparaes: s was written to while it was read[^\n]*\n\Z")
+                                     rb"\Aparaes: s: it was written to while it was read[^\n]*\n\Z")
                     self.assertFalse(self.path("out").exists())
                     self.assertEqual(self.path("s").stat().st_size,
                                      self.path(source).stat().st_size)
@@ -220,7 +220,7 @@ class OverwrittenInputs(PausedRunCase):
         shutil.copyfile(self.path("g.paes"), self.path("s"))
         run = self.pause("pread64", 9, self.overwrite("s"), "verify", *KEY, "-T", "1", "s")
         self.assertEqual(run.done.returncode, 1, run.done.stderr)
-        self.assertIn(b"s was written to while it was read", run.done.stderr)
+        self.assertIn(b"s: it was written to while it was read", run.done.stderr)
 
     def test_overwritten_standard_input_fails(self):
         for verb, flags, source in self.RUNS:
@@ -234,7 +234,7 @@ class OverwrittenInputs(PausedRunCase):
                 self.overwrite("s")()
                 process.stdout.read()
                 self.assertEqual(process.wait(LIMIT), 1)
-                self.assertIn(b"standard input was written to while it was read",
+                self.assertIn(b"standard input: it was written to while it was read",
                               process.stderr.read())
 
     def test_overwritten_input_among_several_fails_alone(self):
@@ -244,7 +244,7 @@ class OverwrittenInputs(PausedRunCase):
         run = self.pause("pwrite64", 4, self.overwrite("s"), "encrypt", "--rm", *KEY, "-T", "1",
                          "a", "s")
         self.assertEqual(run.done.returncode, 3, run.done.stderr)
-        self.assertIn(b"s was written to while it was read", run.done.stderr)
+        self.assertIn(b"s: it was written to while it was read", run.done.stderr)
         self.assertEqual(self.names(), ["a.paes", "f", "g.cbc", "g.paes", "k", "s"])
 
     def test_reading_and_unlinking_the_input_is_no_change(self):
@@ -375,7 +375,7 @@ class TwoRuns(FaultCase):
         second = self.begin("b", "same")
         status, text = self.end(first, "a")
         self.assertEqual(status, 1, text)
-        self.assertRegex(text, r"\Aparaes: cannot write out: its temporary file \.out\.same\.[^\n]*\n\Z")
+        self.assertRegex(text, r"\Aparaes: out: cannot write it: its temporary file \.out\.same\.[^\n]*\n\Z")
         self.assertFalse(self.path("out").exists())
         self.assertEqual(self.end(second, "b"), (0, ""))
         self.check_opens("out", self.plain["b"])

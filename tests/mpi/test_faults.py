@@ -252,7 +252,7 @@ class DifferentFiles(FaultCase):
                 self.check_next_run(verb, source, target)
         args = ["verify", *SHARED, *KEY, "in/g.paes"]
         done = self.mpmd((1, PROGRAM, *args), (1, *self.hidden("in", *args)), limit=LIMIT + 5)
-        self.failed(done, 1, ["rank 1", "in/g.paes"])
+        self.failed(done, 1, "paraes: in/g.paes: rank 1")
 
     def test_rank_with_a_shorter_input_fails_the_run(self):
         # A shorter file of the same name, as on nodes with private disks.
@@ -363,7 +363,7 @@ class ChangedInputs(FaultCase):
                     self.assertEqual(status, 1, err)
                     lines = messages(err)
                     self.assertEqual(len(lines), 1, err)
-                    self.assertIn(f"{source} ", lines[0])
+                    self.assertTrue(lines[0].startswith(f"paraes: {source}: "), lines[0])
                     self.assertRegex(lines[0], "was written to|has changed")
                     self.assertEqual(self.names(), self.before)
                     self.write("f", PLAIN)

@@ -140,7 +140,8 @@ class TwoHosts(MpiCase):
         self.assertEqual(done.returncode, 1, done.stderr.decode())
         lines = messages(done.stderr)
         self.assertEqual(len(lines), 1, done.stderr.decode())
-        for word in ("paraes-b", "local/f", "other contents", "--distribute scatter"):
+        for word in ("paraes: local/f: rank 1 (paraes-b)", "other contents",
+                     "--distribute scatter"):
             self.assertIn(word, lines[0])
         self.path("local").rmdir()
         self.assertEqual(self.names(), sorted({*before, "cable"}))
@@ -197,7 +198,8 @@ class TwoHosts(MpiCase):
                 self.assertEqual(done.returncode, 1, done.stderr.decode())
                 lines = messages(done.stderr)
                 self.assertEqual(len(lines), 1, done.stderr.decode())
-                for word in ("rank 1 (paraes-b)", target, "another file", "--distribute scatter"):
+                for word in (f"paraes: {target}: rank 1 (paraes-b): ", "another file",
+                             "--distribute scatter"):
                     self.assertIn(word, lines[0])
                 self.assertEqual(os.listdir(self.path("out")), [])
 

@@ -54,8 +54,8 @@ std::vector<std::string> prepare(const KernelRow& row, std::string_view target,
     paths.push_back(path_in(folder, name));
     if (!write_program_file(folder, name, pack(binary))) {
       const int code = errno;
-      std::string message = "cannot write ";
-      message.append(paths.back()).append(": ").append(std::generic_category().message(code));
+      std::string message = paths.back();
+      message.append(": cannot write it: ").append(std::generic_category().message(code));
       throw IoError(message, code);
     }
   }
