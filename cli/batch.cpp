@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/clock.hpp"
 #include "cli/core_dumps.hpp"
 #include "cli/exclude.hpp"
 #include "cli/file_task.hpp"
@@ -78,7 +79,7 @@ void refuse_folder(const CryptOptions& options) {
   const bool part = options.given("--offset") || options.given("--length");
   if (!part && !options.data_on_stdin()) return;
   throw InvalidArgument(
-      fmt::format("{}: is a folder, in which {} has no default name; name the "
+      fmt::format("{}: it is a folder, in which {} has no default name; name the "
                   "output file",
                   options.output.path, part ? "a part of a message" : "standard input"));
 }
@@ -168,7 +169,6 @@ class Batch {
     }
     std::uint64_t total = 0;
     for (const FoundFile& file : found.files) total += file.bytes;
-    const auto start = std::chrono::steady_clock::now();
     {
       Progress progress(choose_bar(options_), total);
       progress_ = &progress;
@@ -201,11 +201,9 @@ class Batch {
     if (found.outputs) finish_folders(*found.outputs);
     sync_folders();
     remove_sources();
-    const double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    say_summary(found, seconds);
+    say_summary(found);
     const bool all_done = failed_ == 0 && status_ == exit_done;
-    return end(found, seconds, all_done ? exit_done : exit_some_failed);
+    return end(found, all_done ? exit_done : exit_some_failed);
   }
 
  private:
@@ -390,16 +388,12 @@ class Batch {
   }
 
   // The names of the input and of its output, as errors begin with them.
-  [[nodiscard]] std::vector<std::string> names_of(const RunReport& report) const {
+  [[nodiscard]] static std::vector<std::string> names_of(const RunReport& report) {
     const std::string& input = report.input;
-    std::vector<std::string> names = {input == "-" ? "standard input" : input};
-    if (input.empty()) names[0] = "''";
-    names.push_back(report.output == "-" ? "standard output" : report.output.value_or(""));
-    // Refused before the run chose it: named by -o, or beside the input.
-    if (!several_) names.push_back(options_.output.path);
-    names.push_back(input + std::string(suffix));
-    if (input.ends_with(suffix)) names.push_back(input.substr(0, input.size() - suffix.size()));
-    return names;
+    return {input.empty()  ? "''"
+            : input == "-" ? "standard input"
+                           : input,
+            report.output == "-" ? "standard output" : report.output.value_or("")};
   }
 
   // Call it with mutex_ held, or before threads are started.
@@ -455,7 +449,8 @@ class Batch {
       try {
         root->open(path)->sync(options_.remove);
       } catch (const IoError& error) {
-        fail_folders(Error(fmt::format("the output folder was not synced: {}", error.what())));
+        fail_folders(
+            Error(fmt::format("{}; the outputs in it may not be on the disk", error.what())));
       }
     }
   }
@@ -518,24 +513,28 @@ class Batch {
     const std::string skipped = found.skipped.text(plan_.verb);
     if (!skipped.empty()) text += "; skipped " + skipped;
     say(text);
-    return end(found, 0, exit_usage);
+    return end(found, exit_usage);
   }
 
   // Prints the last line of --json. Returns `exit`.
-  int end(const Found& found, double seconds, int exit) {
+  int end(const Found& found, int exit) {
     if (options_.json) {
       print_json(to_json(RunSummary{.files = done_,
                                     .bytes = bytes_,
                                     .up_to_date = up_to_date_,
                                     .skipped = found.skipped.total(),
                                     .failed = failed_,
-                                    .seconds = seconds,
+                                    .seconds = seconds(),
                                     .exit = exit}));
     }
     return exit;
   }
 
-  void say_summary(const Found& found, double seconds) const {
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(Clock::now() - start_).count();
+  }
+
+  void say_summary(const Found& found) const {
     if (options_.quiet) return;
     const char* done = plan_.verb == Verb::encrypt   ? "encrypted"
                        : plan_.verb == Verb::decrypt ? "decrypted"
@@ -551,7 +550,7 @@ class Batch {
       text = "no files, only " + count(found.folders, "empty folder", "empty folders");
     } else {
       text = fmt::format("{} {}, {} in {:.2f} s", count(done_, "file", "files"), done,
-                         format_size(bytes_), seconds);
+                         format_size(bytes_), seconds());
       if (up_to_date_ != 0) text += "; " + fresh;
     }
     if (failed_ != 0) text += fmt::format("; {} failed", failed_);
@@ -564,6 +563,7 @@ class Batch {
   const CryptOptions& options_;
   const Plan& plan_;
   const bool several_;
+  const Clock::time_point start_ = Clock::now();
   RunContext run_;
   const FileProgress progress_of_file_ = [this](std::uint64_t more) { advance(more); };
   std::mutex mutex_;

@@ -61,7 +61,7 @@ void write_key(const KeygenOptions& options, Bytes contents) {
   struct stat status = {};
   if (lstat(options.output.c_str(), &status) == 0) {
     throw InvalidArgument(fmt::format(
-        "{} exists already; an existing key file is never overwritten: choose another name",
+        "{}: it exists already; an existing key file is never overwritten: choose another name",
         options.output));
   }
   FileSink::Options sink_options;

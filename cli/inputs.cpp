@@ -12,7 +12,6 @@
 #include <memory>
 #include <numeric>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include "cli/exclude.hpp"
@@ -29,10 +28,6 @@ bool has_suffix(const std::string& name) {
          name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
 }
 
-std::string reason(const char* action, const std::string& name, int code) {
-  return fmt::format("cannot {} {}: {}", action, name, std::generic_category().message(code));
-}
-
 // The names in a folder, sorted.
 std::vector<std::string> names_in(const Folder& folder) {
   const int list = openat(folder.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -40,7 +35,7 @@ std::vector<std::string> names_in(const Folder& folder) {
   if (entries == nullptr) {
     const int code = errno;
     if (list >= 0) close(list);
-    throw IoError(reason("read the folder", folder.name(), code), code);
+    throw io_error(folder.name(), "read", code);
   }
   const std::unique_ptr<DIR, int (*)(DIR*)> closing(entries, closedir);
   std::vector<std::string> names;
@@ -51,10 +46,7 @@ std::vector<std::string> names_in(const Folder& folder) {
     const std::string name = entry->d_name;
     if (name != "." && name != "..") names.push_back(name);
   }
-  if (errno != 0) {
-    const int code = errno;
-    throw IoError(reason("read the folder", folder.name(), code), code);
-  }
+  if (errno != 0) throw io_error(folder.name(), "read", errno);
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -121,7 +113,7 @@ class Finder {
       const int code = errno;
       const bool recipient = options_.recursive && input.rfind("age1", 0) == 0;
       refuse(input,
-             reason("open", input, code) +
+             std::string(io_error(input.empty() ? "''" : input, "open", code).what()) +
                  (recipient ? " (-r is short for --recursive, and names no recipient)" : ""),
              1);
       return;
@@ -150,7 +142,7 @@ class Finder {
         const bool only_folders = found_.folders != folders && found_.skipped.total() == skipped;
         if (inputs_so_far() == before && !only_folders) found_.without_any.push_back(input);
       } else {
-        refuse(input, input + " is a folder; use -r to process the files in it", 2);
+        refuse(input, input + ": it is a folder; use -r to process the files in it", 2);
       }
     } catch (const IoError& error) {
       refuse(input, error.what(), 1);
@@ -184,7 +176,7 @@ class Finder {
       const std::string path = prefix + name;
       const std::string shown = pending.shown + name;
       if (fstatat(folder.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
-        refuse(shown, reason("open", shown, errno), 1);
+        refuse(shown, io_error(shown, "open", errno).what(), 1);
       } else if (const auto why = why_skipped(name, path, shown, status)) {
         found_.skipped.add(shown, *why);
       } else if (S_ISDIR(status.st_mode)) {
@@ -221,9 +213,7 @@ class Finder {
   void mirror(const Folder& folder, const std::string& mirrored) {
     if (!found_.outputs) return;
     struct stat status = {};
-    if (fstat(folder.descriptor(), &status) != 0) {
-      throw IoError(reason("open", folder.name(), errno), errno);
-    }
+    if (fstat(folder.descriptor(), &status) != 0) throw io_error(folder.name(), "open", errno);
     const std::string path = mirrored.empty() ? "" : mirrored.substr(0, mirrored.size() - 1);
     found_.outputs->add_folder(path, status.st_mode & 0777U);
   }
@@ -260,7 +250,7 @@ class Finder {
       }
       if (!targets_.insert(fs::path(output.shown).lexically_normal().string()).second) {
         refuse(input.shown,
-               fmt::format("{} is the output of another input of this run", output.shown), 2);
+               fmt::format("{}: it is the output of another input of this run", output.shown), 2);
         return;
       }
       if (existing && options_.output.update && is_up_to_date(status, *existing)) {
@@ -287,7 +277,7 @@ class Finder {
     const auto over_input = [&](const FoundFile& file) {
       if (!file.target || !files_.is_input(*file.target)) return false;
       refuse(file.job.input.shown,
-             fmt::format("the output of {} would be {}, which is an input of this run: it is not "
+             fmt::format("{}: its output would be {}, which is an input of this run and is not "
                          "overwritten; write elsewhere with -o",
                          file.job.input.shown, file.job.output->shown),
              2);

@@ -82,8 +82,7 @@ OpenFile::OpenFile(RunContext& run, const FileJob& job, const FileProgress& prog
       version_(input_.status) {
   run.files.check_input(input_.status, job.input.shown);
   if (run.plan.verb != Verb::verify) {
-    destination_ = choose_destination(run, job, input_);
-    outcome.report.output = destination_.path;
+    destination_ = choose_destination(run, job, input_, outcome.report.output);
     if (run.options.remove && !is_up_to_date()) check_removable(job.input, input_, destination_);
   }
   start_ = Clock::now();

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "cli/run_context.hpp"
@@ -20,22 +19,17 @@
 namespace paraes::cli {
 namespace {
 
-[[noreturn]] void fail_open(const std::string& path, int code) {
-  throw IoError(fmt::format("cannot open {}: {}", path, std::generic_category().message(code)),
-                code);
-}
-
 Destination to_standard_output(const RunContext& run, const FileJob& job, const Input& input,
                                bool may_be_terminal) {
   struct stat status = {};
-  if (fstat(STDOUT_FILENO, &status) != 0) fail_open("standard output", errno);
+  if (fstat(STDOUT_FILENO, &status) != 0) throw io_error("standard output", "open", errno);
   if (S_ISREG(status.st_mode) && FileId(status) == FileId(input.status)) {
-    throw InvalidArgument("standard output is the input file itself; write to another file");
+    throw InvalidArgument("standard output: it is the input file itself; write to another file");
   }
   run.files.check_secret_target(status, "standard output", job.input.shown);
   if (!may_be_terminal && isatty(STDOUT_FILENO) != 0) {
     throw InvalidArgument(
-        "the output may be binary and standard output is a terminal: redirect it, or name a file "
+        "standard output: it is a terminal, and the output may be binary: redirect it, name a file "
         "with -o, or insist with -o -");
   }
   Destination destination;
@@ -58,7 +52,7 @@ mode_t umask_of_process() {
 // which may not be the link's.
 Place resolved(TreeRoots& roots, Place place) {
   char* const name = realpath(place.shown.c_str(), nullptr);
-  if (name == nullptr) fail_open(place.shown, errno);
+  if (name == nullptr) throw io_error(place.shown, "open", errno);
   const std::string path = name;
   std::free(name);
   place.root = roots.open(folder_of(path));
@@ -108,7 +102,7 @@ std::string default_name(Direction direction, const std::string& input) {
     return input.substr(0, input.size() - suffix.size());
   }
   throw InvalidArgument(fmt::format(
-      "{} does not end in .paes, so the output has no name: give -o FILE or -c", input));
+      "{}: its name does not end in .paes, so the output has no name: give -o FILE or -c", input));
 }
 
 Place beside(Direction direction, const Place& input) {
@@ -118,18 +112,17 @@ Place beside(Direction direction, const Place& input) {
   return output;
 }
 
-Destination choose_destination(RunContext& run, const FileJob& job, const Input& input) {
+Destination choose_destination(RunContext& run, const FileJob& job, const Input& input,
+                               std::optional<std::string>& shown) {
   const OutputOptions& options = run.options.output;
   const Direction direction = run.plan.direction();
   if (options.path_given && options.standard_output && options.path != "-") {
     throw InvalidArgument("-c and -o name two outputs; give one");
   }
   if (options.path_given && options.path.empty()) throw InvalidArgument("-o has an empty name");
-  if (options.path_given && options.path == "-") {
-    return to_standard_output(run, job, input, true);
-  }
-  if (options.standard_output || (!options.path_given && !job.input.root)) {
-    return to_standard_output(run, job, input, options.launched);
+  if (goes_to_standard_output(options, !job.input.root)) {
+    shown.emplace(1, '-');  // with = "-", g++ 12 warns of an overlap
+    return to_standard_output(run, job, input, options.launched || options.path == "-");
   }
 
   Destination destination;
@@ -137,12 +130,13 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
                       : options.path_given ? place_of_argument(run.roots, options.path, "create")
                                            : beside(direction, job.input);
   destination.path = destination.place.shown;
+  shown = destination.path;
   const auto folder = destination.place.open_folder();
   const std::string name = destination.place.name();
   struct stat link = {};
   if (fstatat(folder->descriptor(), name.c_str(), &link, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) return destination;  // creating it reports the error
-    fail_open(destination.path, errno);
+    throw io_error(destination.path, "open", errno);
   }
   // A dangling link, or one that was not an argument, is replaced, not followed.
   struct stat status = link;
@@ -151,12 +145,12 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
     found = fstatat(folder->descriptor(), name.c_str(), &status, 0) == 0;
   }
   if (found && FileId(status) == FileId(input.status)) {
-    throw InvalidArgument(fmt::format("{} is the input file itself; write to another file with -o",
-                                      destination.path));
+    throw InvalidArgument(fmt::format(
+        "{}: it is the input file itself; write to another file with -o", destination.path));
   }
   if (found && S_ISDIR(status.st_mode)) {
     throw InvalidArgument(
-        fmt::format("{} is a folder; name the output file in it with -o", destination.path));
+        fmt::format("{}: it is a folder; name the output file in it with -o", destination.path));
   }
   if (found) run.files.check_secret_target(status, destination.path, job.input.shown);
   if (found && options.update && is_up_to_date(input.status, status)) {
@@ -164,13 +158,14 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
     return destination;
   }
   if (!options.force && !(found && options.update && S_ISREG(status.st_mode))) {
-    throw InvalidArgument(fmt::format(
-        "{} exists already; overwrite it with -f, or write elsewhere with -o", destination.path));
+    throw InvalidArgument(
+        fmt::format("{}: it exists already; overwrite it with -f, or write elsewhere with -o",
+                    destination.path));
   }
   if (found && !S_ISREG(status.st_mode)) {
     if (!destination.place.follow) {
       throw InvalidArgument(fmt::format(
-          "{} exists and is not a regular file; write elsewhere with -o", destination.path));
+          "{}: it exists and is not a regular file; write elsewhere with -o", destination.path));
     }
     destination.written_in_place = true;
     destination.in_place = FileId(status);
@@ -187,7 +182,7 @@ std::unique_ptr<Sink> open_sink(RunContext& run, const FileJob& job, const Desti
                                 const Input& input, TemporaryName& temporary, bool named) {
   if (destination.standard_output) {
     Descriptor descriptor(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
-    if (descriptor.get() < 0) fail_open("standard output", errno);
+    if (descriptor.get() < 0) throw io_error("standard output", "open", errno);
     return std::make_unique<PipeSink>(std::move(descriptor), "standard output");
   }
   const Place& place = destination.place;
@@ -197,11 +192,10 @@ std::unique_ptr<Sink> open_sink(RunContext& run, const FileJob& job, const Desti
         openat(folder->descriptor(), place.name().c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
     struct stat status = {};
     if (descriptor.get() < 0 || fstat(descriptor.get(), &status) != 0) {
-      fail_open(destination.path, errno);
+      throw io_error(destination.path, "open", errno);
     }
     if (FileId(status) != destination.in_place) {
-      throw IoError(
-          fmt::format("cannot open {}: another file has taken its place", destination.path), EIO);
+      throw IoError(fmt::format("{}: another file has taken its place", destination.path), EIO);
     }
     return std::make_unique<PipeSink>(std::move(descriptor), destination.path);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -47,8 +48,9 @@ struct RunContext;
 // Decides where the output for `input` goes. Throws InvalidArgument for an existing target without
 // -f (or --update, if it is older), a file that holds a secret of the run, the input itself, and
 // binary data on a terminal.
+// Stores the name of the output in `shown` as soon as it is known.
 [[nodiscard]] Destination choose_destination(RunContext& run, const FileJob& job,
-                                             const Input& input);
+                                             const Input& input, std::optional<std::string>& shown);
 
 // Opens the destination. An output file gets the modification time of an input file, and its mode:
 // unchanged when encrypting, limited by the umask when decrypting. `temporary` must outlive the

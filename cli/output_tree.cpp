@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <set>
-#include <system_error>
 
 #include "cli/output.hpp"
 #include "paraes/error.hpp"
@@ -21,9 +20,7 @@ std::string join(const std::string& a, const std::string& b) {
 }
 
 [[noreturn]] void fail_make(const std::string& folder, int code) {
-  throw IoError(
-      fmt::format("cannot make the folder {}: {}", folder, std::generic_category().message(code)),
-      code);
+  throw io_error(folder, "make", code);
 }
 
 }  // namespace
@@ -35,11 +32,11 @@ OutputTree::OutputTree(TreeRoots& roots, const std::string& path) : shown_(path)
   while (stat(existing.c_str(), &status) != 0) {
     if (errno != ENOENT) fail_make(path, errno);
     if (lstat(existing.c_str(), &status) == 0) {
-      throw InvalidArgument(fmt::format("{} is a symbolic link that leads nowhere", existing));
+      throw InvalidArgument(fmt::format("{}: it is a symbolic link that leads nowhere", existing));
     }
     const std::string name = file_name_of(existing);
     if (name == "..") {
-      throw InvalidArgument(fmt::format("-o {}: the folder before .. does not exist", path));
+      throw InvalidArgument(fmt::format("{}: the folder before .. does not exist", path));
     }
     if (name != "." && !name.empty()) below_ = join(name, below_);
     existing = folder_of(existing);
@@ -48,7 +45,7 @@ OutputTree::OutputTree(TreeRoots& roots, const std::string& path) : shown_(path)
   if (!S_ISDIR(status.st_mode)) {
     if (!below_.empty()) fail_make(path, ENOTDIR);
     throw InvalidArgument(fmt::format(
-        "{} is not a folder; with several inputs, -r, or a / at its end, -o names one", path));
+        "{}: it is not a folder; with several inputs, -r, or a / at its end, -o names one", path));
   }
   root_ = roots.open(existing);
   if (shown_.back() != '/') shown_ += '/';
@@ -150,9 +147,7 @@ void OutputTree::set_mode(const std::string& path, mode_t most) {
   const mode_t wanted = wanted_[path].value_or(default_mode(0777)) & most;
   if (error == 0 && fchmod(folder.get(), wanted | (status.st_mode & 07000)) != 0) error = errno;
   if (error == 0 || error == EPERM) return;
-  throw IoError(fmt::format("cannot set the mode of the folder {}: {}",
-                            root_->open("")->name_of(path), std::generic_category().message(error)),
-                error);
+  throw io_error(root_->open("")->name_of(path), "set the mode of", error);
 }
 
 std::vector<std::string> OutputTree::changed_folders() const {

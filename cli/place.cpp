@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
 #include "paraes/error.hpp"
@@ -18,9 +17,7 @@ constexpr std::size_t most_descriptors = 16;
 FileId id_of(const Folder& folder) {
   struct stat status = {};
   if (fstat(folder.descriptor(), &status) != 0) {
-    throw IoError(
-        fmt::format("cannot open {}: {}", folder.name(), std::generic_category().message(errno)),
-        errno);
+    throw io_error(folder.name(), "open", errno);
   }
   return FileId(status);
 }
@@ -52,7 +49,7 @@ TreeRoot::TreeRoot(const std::string& path, bool keep, FolderCache& cache)
 Folder TreeRoot::reopen() const {
   Folder folder(name_);
   if (id_of(folder) == id_) return folder;
-  throw IoError(fmt::format("cannot open {}: another folder has taken its place", name_), ESTALE);
+  throw IoError(fmt::format("{}: another folder has taken its place", name_), ESTALE);
 }
 
 // Calls open(folder) with this folder.
@@ -62,8 +59,7 @@ auto TreeRoot::open_below(const std::string& path, const Open& open) const {
     return folder_ ? open(*folder_) : open(reopen());
   } catch (const IoError& error) {
     if (error.code() != ELOOP) throw;
-    throw IoError(fmt::format("cannot open {}/{}: the path now contains a symbolic link, which "
-                              "is not followed",
+    throw IoError(fmt::format("{}/{}: the path now contains a symbolic link, which is not followed",
                               name_, path),
                   error.code());
   }
@@ -108,16 +104,12 @@ std::shared_ptr<const Folder> Place::open_folder() const {
 }
 
 Place place_of_argument(TreeRoots& roots, const std::string& path, const char* action) {
-  const auto fail = [&](int code) {
-    throw IoError(fmt::format("cannot {} {}: {}", action, path.empty() ? "''" : path,
-                              std::generic_category().message(code)),
-                  code);
-  };
+  const auto fail = [&](int code) { throw io_error(path.empty() ? "''" : path, action, code); };
   if (path.empty()) fail(ENOENT);
   if (path.back() == '/') {
     struct stat status = {};
     if (stat(path.c_str(), &status) != 0) fail(errno);
-    throw InvalidArgument(fmt::format("{} is a folder; name a file in it", path));
+    throw InvalidArgument(fmt::format("{}: it is a folder; name a file in it", path));
   }
   try {
     return {.root = roots.open(folder_of(path)),

@@ -92,7 +92,7 @@ struct Place {
 };
 
 // The place of the file that the argument `path` names. Throws IoError if its folder cannot be
-// opened; the text begins with "cannot" and `action`. Throws InvalidArgument for a folder.
+// opened; the text contains "cannot" and `action`. Throws InvalidArgument for a folder.
 [[nodiscard]] Place place_of_argument(TreeRoots& roots, const std::string& path,
                                       const char* action);
 

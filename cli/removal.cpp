@@ -46,7 +46,7 @@ bool is_there(const Place& place) {
 std::optional<std::string> remove_source(const Place& source,
                                          const FileOutcome::Committed& committed) {
   const auto not_removed = [&](const std::string& why) {
-    return fmt::format("{} was not removed: {}", source.shown, why);
+    return fmt::format("{}: not removed: {}", source.shown, why);
   };
   try {
     const Folder folder = source.open_folder_now();
@@ -57,7 +57,7 @@ std::optional<std::string> remove_source(const Place& source,
       return not_removed(why);
     }
     if (fstatat(folder.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
-      return fmt::format("cannot remove {}: {}", source.shown, system_text(errno));
+      return io_error(source.shown, "remove", errno).what();
     }
     if (S_ISLNK(status.st_mode)) {
       return not_removed("it is a symbolic link, and the file it leads to was read");
@@ -66,7 +66,7 @@ std::optional<std::string> remove_source(const Place& source,
     if (now.id != committed.input.id) return not_removed("it is not the file that was read");
     if (!(now == committed.input)) return not_removed("it was written to after it was read");
     if (unlinkat(folder.descriptor(), name.c_str(), 0) != 0) {
-      return fmt::format("cannot remove {}: {}", source.shown, system_text(errno));
+      return io_error(source.shown, "remove", errno).what();
     }
   } catch (const IoError& error) {
     return not_removed(error.what());

@@ -360,7 +360,7 @@ class Links(Case):
     def test_dangling_link_as_output_folder_is_refused(self):
         os.symlink("nowhere", self.path("out"))
         self.fails(2, "encrypt", "-r", "--key-file", "k", "-o", "out", "t",
-                   says="out is a symbolic link that leads nowhere")
+                   says="out: it is a symbolic link that leads nowhere")
         self.assertFalse(self.path("nowhere").exists())
 
     def test_link_as_output_folder_is_followed(self):
