@@ -206,6 +206,8 @@ class Folder {
   // Syncs the folder, which makes a rename in it permanent. A folder that may be written but not
   // read (mode 0300) cannot be synced: that is ignored unless `needed`.
   void sync(bool needed = false) const;
+  // The same, but returns the system's errno, or 0.
+  [[nodiscard]] int try_sync(bool needed) const noexcept;
 
   [[nodiscard]] int descriptor() const noexcept { return descriptor_.get(); }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }

@@ -103,15 +103,16 @@ Descriptor Folder::open_file(const std::string& path, int flags, mode_t mode) co
 }
 
 void Folder::sync(bool needed) const {
+  if (const int error = try_sync(needed)) posix::fail("sync", name_, error);
+}
+
+int Folder::try_sync(bool needed) const noexcept {
   const Descriptor descriptor(openat(descriptor_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (descriptor.get() < 0) {
-    if (errno == EACCES && !needed) return;
-    posix::fail("sync", name_, errno);
+    return errno == EACCES && !needed ? 0 : errno;
   }
   // Some file systems cannot sync a folder.
-  if (fsync(descriptor.get()) != 0 && errno != EINVAL && errno != EROFS) {
-    posix::fail("sync", name_, errno);
-  }
+  return fsync(descriptor.get()) != 0 && errno != EINVAL && errno != EROFS ? errno : 0;
 }
 
 std::string folder_of(const std::string& path) {

@@ -356,7 +356,10 @@ void FileSink::commit() {
   prepare();
   give_name();
   descriptor_.close();
-  if (options_.sync_folder) folder_->sync(options_.needs_sync);
+  if (!options_.sync_folder) return;
+  if (const int error = folder_->try_sync(options_.needs_sync)) {
+    posix::fail("sync the folder of", shown_, error);
+  }
 }
 
 void FileSink::give_name() {

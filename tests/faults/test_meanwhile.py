@@ -266,7 +266,7 @@ class OutputsThatChange(PausedRunCase):
         run = self.pause("pwrite64", 1, lambda: os.replace(self.path("k"), self.path("out")),
                          "encrypt", "-f", *KEY, "-T", "1", "-o", "out", "f")
         self.assertEqual(run.done.returncode, 2, run.done.stderr)
-        self.assertIn(b"out is the file of --key-file, which is never overwritten",
+        self.assertIn(b"out: it is the file of --key-file, which is never overwritten",
                       run.done.stderr)
         self.assertEqual(self.read("out"), bytes(range(1, 33)))
         self.assertEqual(self.names(), ["f", "out"])
