@@ -58,8 +58,7 @@ Info look(const CryptOptions& options, const Plan& plan, const std::string& name
     if (!options.given("--format") && !looks_like_paraes(start)) {
       throw InvalidArgument(
           "the input does not begin like a paraes message; name c2sp or tink with --format (raw "
-          "and "
-          "openssl have no header to show)");
+          "and openssl have no header to show)");
     }
     info.preface = Preface::parse(start.first(std::min(start.size(), Preface::bytes)));
     info.key_bits = info.preface->key_bits;

@@ -211,6 +211,12 @@ std::vector<const char*> given_passphrase_sources(const KeyOptions& options) {
   return given;
 }
 
+// Throws InvalidArgument if there are two sources of secrets.
+void refuse_two(const std::vector<const char*>& sources) {
+  if (sources.size() < 2) return;
+  throw InvalidArgument(fmt::format("give one of the two: {} or {}", sources[0], sources[1]));
+}
+
 void refuse_stdin_twice(const char* flag) {
   throw InvalidArgument(
       fmt::format("{} needs standard input, but the data comes from there; use a file", flag));
@@ -219,6 +225,13 @@ void refuse_stdin_twice(const char* flag) {
 }  // namespace
 
 bool has_key_source(const KeyOptions& options) { return !given_key_sources(options).empty(); }
+
+void refuse_two_sources(const KeyOptions& options) {
+  std::vector<const char*> sources = given_key_sources(options);
+  const auto passphrases = given_passphrase_sources(options);
+  sources.insert(sources.end(), passphrases.begin(), passphrases.end());
+  refuse_two(sources);
+}
 
 std::vector<SecretFile> secret_files(const KeyOptions& options) {
   std::vector<SecretFile> files;
@@ -254,17 +267,18 @@ void warn_of_open_files(const std::vector<SecretFile>& files) {
 
 void check_key_source(const KeyOptions& options, std::string_view format, bool data_on_stdin) {
   const auto wrong = given_passphrase_sources(options);
-  if (!wrong.empty()) {
-    throw InvalidArgument(fmt::format(
-        "{} does not go with --format {}, which takes a key: use --key-file", wrong[0], format));
-  }
   const auto given = given_key_sources(options);
+  if (!wrong.empty()) {
+    throw InvalidArgument(fmt::format("{} does not go with --format {}, which takes a key: {}",
+                                      wrong[0], format,
+                                      given.empty() ? "use --key-file" : "leave it out"));
+  }
   if (given.empty()) {
     throw InvalidArgument(fmt::format(
         "--format {} needs a key: use --key-file FILE (`paraes keygen -o FILE` makes one)",
         format));
   }
-  if (given.size() > 1) throw InvalidArgument("give one key: --key-file or --key-hex");
+  refuse_two(given);
   const bool file = options.key_file_option->count() != 0;
   if (options.key_encoding_option->count() != 0) {
     if (!file) throw InvalidArgument("--key-encoding goes with --key-file");
@@ -279,16 +293,17 @@ void check_key_source(const KeyOptions& options, std::string_view format, bool d
 void check_passphrase_source(const KeyOptions& options, std::string_view format,
                              bool data_on_stdin) {
   const auto wrong = given_key_sources(options);
-  if (!wrong.empty() || options.key_encoding_option->count() != 0) {
-    throw InvalidArgument(
-        fmt::format("{} does not go with --format {}, which takes a passphrase: leave "
-                    "it out to be asked for one, or use --passphrase-file",
-                    wrong.empty() ? "--key-encoding" : wrong[0], format));
-  }
   const auto given = given_passphrase_sources(options);
-  if (given.size() > 1) {
-    throw InvalidArgument(fmt::format("give one passphrase: {} or {}", given[0], given[1]));
+  if (!wrong.empty()) {
+    throw InvalidArgument(fmt::format(
+        "{} does not go with --format {}, which takes a passphrase: {}", wrong[0], format,
+        given.empty() ? "use --passphrase-file, or leave both out to be asked for it on a terminal"
+                      : "leave it out"));
   }
+  if (options.key_encoding_option->count() != 0) {
+    throw InvalidArgument("--key-encoding goes with --key-file");
+  }
+  refuse_two(given);
   if (!data_on_stdin) return;
   if (options.passphrase_fd == STDIN_FILENO) refuse_stdin_twice("--passphrase-fd 0");
   if (options.passphrase_file_option->count() != 0 && options.passphrase_file == "-") {

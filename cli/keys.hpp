@@ -39,6 +39,10 @@ void add_key_options(CLI::App& verb, KeyOptions& options);
 // Whether --key-file or --key-hex was given.
 [[nodiscard]] bool has_key_source(const KeyOptions& options);
 
+// For formats that take a key or a passphrase: throws InvalidArgument if more than one source is
+// given.
+void refuse_two_sources(const KeyOptions& options);
+
 // Throws InvalidArgument unless exactly one key source and no passphrase is given, or if both key
 // and data would come from standard input.
 void check_key_source(const KeyOptions& options, std::string_view format, bool data_on_stdin);

@@ -281,6 +281,7 @@ Plan make_plan(const CryptOptions& options, Verb verb) {
     }
   }
   const bool key_or_passphrase = plan.format == Format::paraes;
+  if (key_or_passphrase) refuse_two_sources(options.keys);
   const bool needs_key = plan.format != Format::openssl && !key_or_passphrase;
   if (needs_key || (key_or_passphrase && has_key_source(options.keys))) {
     check_key_source(options.keys, options.format, options.data_on_stdin());

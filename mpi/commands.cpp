@@ -36,9 +36,6 @@ Reply reply_of_current_exception() noexcept {
     } catch (const IntegrityError& error) {
       reply.kind = Kind::integrity;
       reply.text = cli::error_text(error);
-    } catch (const WrongKey& error) {
-      reply.kind = Kind::wrong_key;
-      reply.text = cli::error_text(error);
     } catch (const std::bad_alloc&) {
       reply.kind = Kind::other;
       reply.text = "out of memory";
@@ -74,8 +71,6 @@ void throw_reply(const Reply& reply, const std::string& rank,
       throw DeviceError(text);
     case Reply::Kind::integrity:
       throw IntegrityError(text);
-    case Reply::Kind::wrong_key:
-      throw WrongKey(text);
     case Reply::Kind::io:
       throw IoError(text, reply.code);
     default:

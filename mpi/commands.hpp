@@ -58,6 +58,7 @@ inline constexpr bool holds_keys<Command> = true;
 
 // How a command ended, or whether a rank is ready for commands (then `number` is 0).
 struct Reply {
+  // Without WrongKey: rank 0 alone opens headers.
   enum class Kind : std::uint64_t {
     good,
     stopped,  // because another rank failed
@@ -65,7 +66,6 @@ struct Reply {
     unavailable,
     device,
     integrity,
-    wrong_key,
     io,
     other
   };

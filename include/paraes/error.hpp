@@ -120,11 +120,23 @@ class NotSalted : public IntegrityError {
   using IntegrityError::IntegrityError;
 };
 
-// The header of a message does not match the key, the passphrase or the context: one of them is
+// The header of a message does not match the key or passphrase, or the context: one of them is
 // wrong, or the header is damaged. The data after the header has not been checked.
 class WrongKey : public Error {
  public:
-  using Error::Error;
+  enum class Secret { key, passphrase };  // which of them the header needs
+
+  explicit WrongKey(Secret secret)
+      : Error(std::string("wrong ") + (secret == Secret::key ? "key" : "passphrase") +
+              " or context, or a damaged header"),
+        secret_(secret) {}
+  // For a reason that is known.
+  WrongKey(Secret secret, const std::string& what) : Error(what), secret_(secret) {}
+
+  [[nodiscard]] Secret secret() const noexcept { return secret_; }
+
+ private:
+  Secret secret_;
 };
 
 // The operating system reported an error, code() (an errno), or a file changed while it was read.

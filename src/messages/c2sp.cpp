@@ -78,7 +78,8 @@ Message::Parts new_message(Bytes preface, Bytes key, Bytes context) {
 }
 
 // `header` is the preface, followed by the header of the c2sp message.
-Message::Parts open_message(Bytes header, std::size_t preface_bytes, Bytes key, Bytes context) {
+Message::Parts open_message(Bytes header, std::size_t preface_bytes, WrongKey::Secret secret,
+                            Bytes key, Bytes context) {
   if (header.size() != preface_bytes + c2sp_header_bytes) {
     throw IntegrityError("the input is truncated: it ends within its header, which has " +
                          std::to_string(preface_bytes + c2sp_header_bytes) + " bytes");
@@ -88,7 +89,7 @@ Message::Parts open_message(Bytes header, std::size_t preface_bytes, Bytes key, 
   const SecretBytes derived = derive(key, salt, preface, context);
   if (!constant_time_equal(Bytes(derived.span()).last(commitment_bytes),
                            header.last(commitment_bytes))) {
-    throw WrongKey("wrong key, passphrase or context, or a damaged header");
+    throw WrongKey(secret);
   }
   return make_parts(preface, salt, derived);
 }
@@ -128,7 +129,7 @@ Message::Parts new_c2sp_message(Bytes key, Bytes context) {
 
 Message::Parts open_c2sp_message(Bytes header, Bytes key, Bytes context) {
   check_key(key);
-  return open_message(header, 0, key, context);
+  return open_message(header, 0, WrongKey::Secret::key, key, context);
 }
 
 Preface Preface::for_key(std::size_t key_bytes) {
@@ -231,12 +232,15 @@ Message::Parts new_paraes_message(const Preface& preface, Bytes input_key, Bytes
 Message::Parts open_paraes_message(Bytes header, Bytes input_key, Bytes context) {
   const Preface preface = Preface::parse(header.first(std::min(header.size(), Preface::bytes)));
   // Not InvalidArgument, because the size comes from the message, which others may have changed.
+  const auto secret =
+      preface.kdf == Kdf::scrypt ? WrongKey::Secret::passphrase : WrongKey::Secret::key;
   if (8 * input_key.size() != preface.key_bits) {
-    throw WrongKey("wrong key: the message needs a key of " + std::to_string(preface.key_bits / 8) +
-                   " bytes (AES-" + std::to_string(preface.key_bits) + "), not " +
-                   std::to_string(input_key.size()));
+    throw WrongKey(secret, "wrong key: the message needs a key of " +
+                               std::to_string(preface.key_bits / 8) + " bytes (AES-" +
+                               std::to_string(preface.key_bits) + "), not " +
+                               std::to_string(input_key.size()));
   }
-  return open_message(header, Preface::bytes, input_key, context);
+  return open_message(header, Preface::bytes, secret, input_key, context);
 }
 
 }  // namespace paraes

@@ -9,6 +9,7 @@
 #include "paraes/kdf.hpp"
 #include "paraes/secret.hpp"
 #include "paraes/streams.hpp"
+#include "src/streams/raw.hpp"
 
 namespace paraes {
 namespace {
@@ -66,7 +67,7 @@ std::unique_ptr<StreamTransform> salted_stream(Direction direction, const Salted
   raw.key = Bytes(derived.span()).first(key_bytes);
   raw.iv = Bytes(derived.span()).subspan(key_bytes);
   raw.execution = options.execution;
-  return raw_stream(direction, raw);
+  return detail::raw_stream(direction, raw, "passphrase, key size, number of iterations or mode");
 }
 
 }  // namespace paraes

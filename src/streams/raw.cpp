@@ -9,6 +9,7 @@
 #include "paraes/error.hpp"
 #include "paraes/streams.hpp"
 #include "src/core/counter.hpp"
+#include "src/streams/raw.hpp"
 
 namespace paraes {
 namespace {
@@ -27,9 +28,9 @@ std::size_t pad(std::uint8_t* data, std::size_t bytes) {
   return bytes + n;
 }
 
-// Returns the size without padding. Always examines all 16 bytes of the last block, so that the
-// time reveals no more than the result does.
-std::size_t unpad(const std::uint8_t* data, std::size_t bytes) {
+// Returns the size without padding. `suspects`: see detail::raw_stream. Always examines all 16
+// bytes of the last block, so that the time reveals no more than the result does.
+std::size_t unpad(const std::uint8_t* data, std::size_t bytes, const std::string& suspects) {
   const std::uint8_t* block = data + bytes - block_bytes;
   const unsigned n = block[block_bytes - 1];
   unsigned wrong = static_cast<unsigned>(n - 1U >= block_bytes);
@@ -38,10 +39,8 @@ std::size_t unpad(const std::uint8_t* data, std::size_t bytes) {
     wrong |= inside & static_cast<unsigned>(block[i] != n);
   }
   if (wrong != 0) {
-    throw IntegrityError(
-        "bad padding at the end: a wrong key, passphrase, IV or mode, or damaged data, or data "
-        "that "
-        "was written without padding");
+    throw IntegrityError("bad padding at the end: a wrong " + suspects +
+                         ", or damaged data, or data that was written without padding");
   }
   return bytes - n;
 }
@@ -50,8 +49,11 @@ std::size_t unpad(const std::uint8_t* data, std::size_t bytes) {
 template <class Mode>
 class BlockStream final : public StreamTransform {
  public:
-  BlockStream(Direction direction, bool padding, Mode mode)
-      : direction_(direction), padding_(padding), mode_(std::move(mode)) {}
+  BlockStream(Direction direction, bool padding, std::string suspects, Mode mode)
+      : direction_(direction),
+        padding_(padding),
+        suspects_(std::move(suspects)),
+        mode_(std::move(mode)) {}
 
   [[nodiscard]] std::size_t granule() const noexcept override { return block_bytes; }
 
@@ -80,7 +82,7 @@ class BlockStream final : public StreamTransform {
       return size;
     }
     transform({data, bytes});
-    return padding_ ? unpad(data, bytes) : bytes;
+    return padding_ ? unpad(data, bytes, suspects_) : bytes;
   }
 
   [[nodiscard]] const Cipher& cipher() const noexcept override { return mode_; }
@@ -96,6 +98,7 @@ class BlockStream final : public StreamTransform {
 
   Direction direction_;
   bool padding_;
+  std::string suspects_;
   Mode mode_;
   std::uint64_t done_ = 0;
 };
@@ -170,14 +173,20 @@ class XtsStream final : public StreamTransform {
 }  // namespace
 
 std::unique_ptr<StreamTransform> raw_stream(Direction direction, const RawOptions& options) {
+  return detail::raw_stream(direction, options,
+                            options.mode == BlockMode::ecb ? "key or mode" : "key, IV or mode");
+}
+
+std::unique_ptr<StreamTransform> detail::raw_stream(Direction direction, const RawOptions& options,
+                                                    std::string suspects) {
   static constexpr std::array<std::uint8_t, block_bytes> zero{};
   switch (options.mode) {
     case BlockMode::ecb:
       if (!options.iv.empty()) throw InvalidArgument("ECB takes no IV (SP 800-38A section 6.1)");
-      return std::make_unique<BlockStream<Ecb>>(direction, options.padding,
+      return std::make_unique<BlockStream<Ecb>>(direction, options.padding, std::move(suspects),
                                                 Ecb(options.key, options.execution));
     case BlockMode::cbc:
-      return std::make_unique<BlockStream<Cbc>>(direction, options.padding,
+      return std::make_unique<BlockStream<Cbc>>(direction, options.padding, std::move(suspects),
                                                 Cbc(options.key, options.iv, options.execution));
     case BlockMode::ctr:
       return std::make_unique<CtrStream>(Ctr(options.key, options.iv, options.execution));

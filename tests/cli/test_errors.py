@@ -122,5 +122,38 @@ class ErrorsBeginWithTheName(ErrorCase):
         self.assertTrue(report["status"].startswith("the input does not begin"), report)
 
 
+class WrongKeys(ErrorCase):
+    """The texts name only what the header needs."""
+
+    def test_name_the_key_or_the_passphrase(self):
+        self.write("a", b"x")
+        self.write("pw", b"one\n")
+        self.write("wrong", KEYS[256][::-1])
+        self.path("wrong").chmod(0o600)
+        word = ["--passphrase-file", "pw"]
+        self.ok("encrypt", *KEY, "-o", "key.paes", "a")
+        self.ok("encrypt", *KEY, "--format", "c2sp", "-o", "c2sp.paes", "a")
+        self.ok("encrypt", *word, "--scrypt-log2n", "1", "-o", "word.paes", "a")
+        key = "wrong key or context, or a damaged header"
+        for flags in (["--key-file", "wrong"], [*KEY, "--context-hex", "00"]):
+            self.assertEqual(self.line(5, "verify", *flags, "key.paes"), f"key.paes: {key}")
+            self.assertEqual(self.line(5, "verify", "--format", "c2sp", *flags, "c2sp.paes"),
+                             f"c2sp.paes: {key}")
+        line = self.line(5, "verify", *word, "--context-hex", "00", "word.paes")
+        self.assertEqual(line, "word.paes: wrong passphrase or context, or a damaged header")
+
+    def test_bad_padding_names_what_its_format_has(self):
+        data = bytes(32)  # not padding under any of these keys
+        iv = ["--iv-hex", "00" * 16]
+        for flags, suspects in ((["--mode", "ecb"], "key or mode"),
+                                (["--mode", "cbc", *iv], "key, IV or mode")):
+            line = self.line(4, "decrypt", "--format", "raw", *KEY, *flags, "-", stdin=data)
+            self.assertIn(f"standard input: bad padding at the end: a wrong {suspects}, or dam", line)
+        self.write("pw", b"one")
+        line = self.line(4, "decrypt", "--format", "openssl", "--passphrase-file", "pw", "-",
+                         stdin=b"Salted__" + bytes(40))
+        self.assertIn("a wrong passphrase, key size, number of iterations or mode, or damaged", line)
+
+
 if __name__ == "__main__":
     unittest.main()

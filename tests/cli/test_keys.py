@@ -237,15 +237,38 @@ class Pairing(Case):
         for flags in (["--passphrase-file", "k"], ["--passphrase-env", "HOME"],
                       ["--passphrase-fd", "3"], ["--passphrase-command", "echo x"]):
             self.fails(2, "encrypt", *CTR, *flags, "-", stdin=b"x", says=[flags[0], "raw"])
-        for flags in (["--key-file", "k"], ["--key-hex", "00" * 16], ["--key-encoding", "raw"]):
+        for flags in (["--key-file", "k"], ["--key-hex", "00" * 16]):
             self.fails(2, "encrypt", *SALTED, *flags, "-", stdin=b"x", says=[flags[0], "openssl"])
+
+    def test_key_and_passphrase_together_are_refused_where_either_would_do(self):
+        self.write("k", KEYS[256])
+        keys = (["--key-file", "k"], ["--key-hex", "00" * 32])
+        words = (["--passphrase-file", "p"], ["--passphrase-fd", "0"], ["--passphrase-env", "P"],
+                 ["--passphrase-command", "echo p"])
+        for key in keys:
+            for word in words:
+                for verb in ("encrypt", "decrypt", "verify"):
+                    self.fails(2, verb, *key, *word, "f",
+                               says=f"paraes: give one of the two: {key[0]} or {word[0]}")
+                for flags in (["--format", "c2sp"], ["--format", "tink"], CTR):
+                    self.fails(2, "encrypt", *flags, *key, *word, "f",
+                               says=[f"{word[0]} does not go with", "a key: leave it out"])
+                self.fails(2, "encrypt", *SALTED, *key, *word, "f",
+                           says=[f"{key[0]} does not go with", "a passphrase: leave it out"])
+        self.fails(2, "encrypt", *words[0], *words[2], "f",
+                   says="give one of the two: --passphrase-file or --passphrase-env")
+
+    def test_key_encoding_needs_a_key_file(self):
+        for flags in ([], SALTED, ["--passphrase-file", "p"], ["--key-hex", "00" * 32]):
+            self.fails(2, "encrypt", "--key-encoding", "hex", *flags, "f",
+                       says="--key-encoding goes with --key-file")
 
     def test_exactly_one_key_or_passphrase_source_is_required(self):
         self.write("k", KEYS[128])
         self.fails(2, "encrypt", *CTR, "--key-file", "k", "--key-hex", "00" * 16, "-", stdin=b"x",
-                   says="one key")
+                   says="one of the two")
         self.fails(2, "encrypt", *SALTED, "--passphrase-file", "k", "--passphrase-env", "HOME", "-",
-                   stdin=b"x", says="one passphrase")
+                   stdin=b"x", says="one of the two")
         self.fails(2, "encrypt", *CTR, "-", stdin=b"x", says=["--key-file", "keygen"])
         self.fails(2, "encrypt", *CTR, "--key-hex", "00" * 16, "--key-encoding", "hex", "-",
                    stdin=b"x", says="--key-encoding")

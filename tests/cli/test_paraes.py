@@ -48,7 +48,8 @@ class ParaesFormat(Case):
         self.assertNotEqual(made[16:32], bytes(16))
         self.assertEqual(self.ok("decrypt", "--passphrase-file", "pw", "-c", "f.paes"), self.data)
         self.write("other", b"open sesamE")
-        self.fails(5, "decrypt", "--passphrase-file", "other", "-c", "f.paes", says="wrong key")
+        self.fails(5, "decrypt", "--passphrase-file", "other", "-c", "f.paes",
+                   says="f.paes: wrong passphrase or context, or a damaged header")
         made = self.ok("encrypt", *QUICK, "--key-bits", "128", "-c", "f")
         self.assertEqual(made[10], 1)
         self.write("g.paes", made)

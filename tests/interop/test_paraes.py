@@ -173,7 +173,7 @@ class WithPassphrase(InteropCase):
     def test_wrong_passphrase_is_refused(self):
         self.write("wrong", WORD + b"s\n")
         messages = {"small": self.seal(b""), "large": self.seal(pattern(CHUNK))}
-        self.refused(5, "wrong key, passphrase", messages, "--passphrase-file", "wrong")
+        self.refused(5, "wrong passphrase or context", messages, "--passphrase-file", "wrong")
 
     def test_wrong_context_is_refused(self):
         messages = {"m": self.seal(b"data", context=b"a")}

@@ -271,7 +271,7 @@ class DifferentFiles(FaultCase):
         args = ["encrypt", *SHARED, *KEY, "-o", "h", "in/f"]
         done = self.mpmd((1, PROGRAM, *args), (1, *self.hidden(
             "in", *args, then="tr a-z A-Z < f > in/f")), limit=LIMIT + 5)
-        self.check_failed(done, "h", 1, ["rank 1", "in/f is on another file system than on rank 0"])
+        self.check_failed(done, "h", 1, ["paraes: in/f: rank 1", "it is on another file system than on rank 0"])
         # A copy on the same file system, of the same time.
         shutil.copy2(self.path("in/f"), self.path("in/other"))
         there = [*namespace(), "sh", "-c", 'mount --bind in/other in/f && exec "$@"', "sh", PROGRAM]
@@ -290,7 +290,7 @@ class DifferentFiles(FaultCase):
         there = self.hidden("in", *args, then=copy)
         self.prefix = [*command, "sh", "-c", f'mount -t tmpfs tmpfs in && {copy} && exec "$@"', "sh"]
         done = self.mpmd((1, PROGRAM, *args), (1, *there), limit=LIMIT + 5)
-        self.check_failed(done, "h", 1, ["rank 1", "in/f is on another file system than on rank 0"])
+        self.check_failed(done, "h", 1, ["paraes: in/f: rank 1", "it is on another file system than on rank 0"])
 
     def test_rank_that_writes_to_a_copy_of_the_output_fails_the_run(self):
         command = namespace()

@@ -140,7 +140,7 @@ class TwoHosts(MpiCase):
         self.assertEqual(done.returncode, 1, done.stderr.decode())
         lines = messages(done.stderr)
         self.assertEqual(len(lines), 1, done.stderr.decode())
-        for word in ("paraes: local/f: rank 1 (paraes-b)", "other contents",
+        for word in ("paraes: local/f: rank ", " (paraes-b): it has ", "other contents",
                      "--distribute scatter"):
             self.assertIn(word, lines[0])
         self.path("local").rmdir()

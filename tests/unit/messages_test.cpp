@@ -741,6 +741,34 @@ TEST(Messages, MoreSegmentsThanTheFormatAllows_AreNeitherOpenedNorSealed) {
   }
 }
 
+// The text of the WrongKey that opening throws, and what its header needs.
+template <class Open>
+std::pair<std::string, WrongKey::Secret> wrong_key_of(const Open& open) {
+  try {
+    static_cast<void>(open());
+  } catch (const WrongKey& error) {
+    return {error.what(), error.secret()};
+  }
+  return {"no WrongKey", WrongKey::Secret::key};
+}
+
+TEST(Headers, WrongKey_SaysOnlyWhatTheHeaderNeeds) {
+  const auto needs = [](WrongKey::Secret secret, const std::string& name) {
+    return std::pair("wrong " + name + " or context, or a damaged header", secret);
+  };
+  const Buffer other = support::make_key(32, 2);
+  const auto c2sp = new_c2sp_message(key, {});
+  EXPECT_EQ(wrong_key_of([&] { return open_c2sp_message(c2sp.header, other, {}); }),
+            needs(WrongKey::Secret::key, "key"));
+  for (const bool scrypt : {false, true}) {
+    const Preface preface = scrypt ? Preface::for_passphrase(256, 1) : Preface::for_key(32);
+    const auto parts = new_paraes_message(preface, key, {});
+    EXPECT_EQ(wrong_key_of([&] { return open_paraes_message(parts.header, other, {}); }),
+              scrypt ? needs(WrongKey::Secret::passphrase, "passphrase")
+                     : needs(WrongKey::Secret::key, "key"));
+  }
+}
+
 TEST(Headers, WrongKeyContextOrHeader_IsRefused) {
   const Message message = subjects[0].make();
   const Buffer header(message.header().begin(), message.header().end());
