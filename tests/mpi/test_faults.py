@@ -276,7 +276,7 @@ class DifferentFiles(FaultCase):
         shutil.copy2(self.path("in/f"), self.path("in/other"))
         there = [*namespace(), "sh", "-c", 'mount --bind in/other in/f && exec "$@"', "sh", PROGRAM]
         done = self.mpmd((1, PROGRAM, *args), (1, *there, *args), limit=LIMIT + 5)
-        self.check_failed(done, "h", 1, ["rank 1", "in/f is another file than on rank 0;"])
+        self.check_failed(done, "h", 1, ["paraes: in/f: rank 1", "it is another file than on rank 0;"])
 
     def test_rank_with_a_copy_on_another_file_system_fails_the_run(self):
         # The copy has the same contents, inode, size and time. On one host, the device tells that
