@@ -207,7 +207,9 @@ struct BadRange {
 
 struct OpenOptions : TransferOptions {
   // The range of the plaintext to open; only its segments are read. Any other range than the whole
-  // needs a PositionalSource. InvalidArgument if the range ends after the plaintext.
+  // needs a PositionalSource. If the range ends after the plaintext that the size of the source
+  // suggests: InvalidArgument if the last segment authenticates as the last one, so that the
+  // message is whole, or with salvage; else BadSegment.
   std::uint64_t offset = 0;
   std::optional<std::uint64_t> length;  // to the end if not given
   // If set, segments that do not authenticate are written as zeros and listed here, in order. If

@@ -9,18 +9,19 @@
 
 namespace paraes {
 
-// `commits`: see Message::commits.
-[[nodiscard]] inline BadSegment bad_segment(const SegmentLayout& layout, bool commits,
+// `key_fits`: see BadSegment::key_fits.
+[[nodiscard]] inline BadSegment bad_segment(const SegmentLayout& layout, bool key_fits,
                                             std::uint64_t segment) {
   const std::uint64_t offset = layout.plain_offset(segment);
-  if (segment == 0 && !commits) {
+  if (segment == 0 && !key_fits) {
     return {"the first segment does not authenticate: wrong key, wrong associated data, or damaged",
             segment, offset, false};
   }
-  return {"segment " + std::to_string(segment) +
-              " does not authenticate: the data is damaged or truncated at byte " +
-              std::to_string(offset) + " of the plaintext",
-          segment, offset, true};
+  return {"segment " + std::to_string(segment) + " does not authenticate: " +
+              (key_fits ? "" : "wrong key, wrong associated data, or ") +
+              "the data is damaged or truncated at byte " + std::to_string(offset) +
+              " of the plaintext",
+          segment, offset, key_fits};
 }
 
 }  // namespace paraes

@@ -106,7 +106,7 @@ void open_messages(std::span<WholeMessage> list) {
     if (bad == last) continue;
     const Message& message = *list[m].message;
     list[m].error = std::make_exception_ptr(
-        bad_segment(message.layout(), message.commits(), bad->segment.index));
+        bad_segment(message.layout(), message.commits() || bad != first, bad->segment.index));
     secure_zero(list[m].out.data(), list[m].out.size());
   }
 }

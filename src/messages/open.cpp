@@ -4,6 +4,7 @@
 #include <atomic>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "paraes/error.hpp"
 #include "paraes/messages.hpp"
@@ -70,6 +71,7 @@ class Open final : public detail::ChunkStages {
     const std::uint64_t bytes = extent_.plain_bytes;
     if (options_.offset > bytes ||
         (options_.length && *options_.length > bytes - options_.offset)) {
+      if (!salvage_) check_last_segment();
       throw InvalidArgument("the range goes beyond the end of the message, which has " +
                             std::to_string(bytes) + " bytes");
     }
@@ -82,6 +84,22 @@ class Open final : public detail::ChunkStages {
                    : range_end_ == range_begin_ ? first_segment_
                                                 : layout_.segment_at(range_end_ - 1) + 1;
     if (extent_.segments == 0) first_segment_ = end_segment_ = 0;
+    range_has_first_segment_ = first_segment_ == 0;
+  }
+
+  // Throws BadSegment unless the last segment authenticates as the last one: only that proves that
+  // the size of the file is the size of the message.
+  void check_last_segment() const {
+    const std::uint64_t last = extent_.segments - 1;
+    const std::uint64_t begin = layout_.sealed_offset(last);
+    std::vector<std::uint8_t> sealed(static_cast<std::size_t>(sealed_bytes_ - begin));
+    std::vector<std::uint8_t> plain(sealed.size() - segment_tag_bytes);
+    read_exactly(*file_, begin, sealed);
+    file_->check_unchanged();
+    SegmentCipher::Segment segment{.index = last, .last = true, .in = sealed, .out = plain};
+    message_.cipher().crypt(Direction::decrypt, {&segment, 1});
+    secure_zero(plain.data(), plain.size());
+    if (!segment.intact) throw bad_segment(layout_, message_.commits(), last);
   }
 
   void take_truncated() {
@@ -191,7 +209,9 @@ class Open final : public detail::ChunkStages {
         // A sink in order gets the intact segments before the bad one. For a positional sink the
         // caller discards the output.
         if (file_sink_ == nullptr) write_plain(chunk, layout_.plain_offset(bad->index));
-        throw bad_segment(layout_, message_.commits(), bad->index);
+        // A later segment is reported only if the first one of the range is intact.
+        const bool key_fits = message_.commits() || (range_has_first_segment_ && bad->index != 0);
+        throw bad_segment(layout_, key_fits, bad->index);
       }
     }
     write_plain(chunk, layout_.plain_offset(chunk.first) + chunk.out.size());
@@ -238,6 +258,7 @@ class Open final : public detail::ChunkStages {
   std::uint64_t sealed_bytes_ = 0;
   std::uint64_t first_segment_ = 0;  // of this share of a file
   std::uint64_t end_segment_ = 0;
+  bool range_has_first_segment_ = true;
   std::uint64_t range_begin_ = 0;  // of the plaintext
   std::uint64_t range_end_ = 0;
   std::atomic<std::uint64_t> opened_ = 0;

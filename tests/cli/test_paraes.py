@@ -173,6 +173,7 @@ class ParaesFormat(Case):
         self.fails(2, *at_offset, "100001", "-c", "f.paes", says="100000 bytes")
         self.fails(2, *at_offset, "99999", "--length", "2", "-c", "f.paes", says="100000 bytes")
         self.fails(2, *at_offset, "1", "-c", "-", stdin=self.read("f.paes"), says="pipe")
+        self.fails(2, *at_offset, "100001", "-c", "-", stdin=self.read("f.paes")[:50000], says="pipe")
         self.fails(2, *at_offset, "1", "--salvage", "-c", "f.paes", says="--salvage")
         self.fails(2, *at_offset, "1", "--rm", "-o", "g", "f.paes", says="--rm")
         self.fails(2, "encrypt", "--offset", "1", "-c", "f")
@@ -186,6 +187,33 @@ class ParaesFormat(Case):
         self.assertEqual(self.ok(*at_offset, "0", "--length", "16384", "f.paes"), self.data[:16384])
         self.assertEqual(self.ok(*at_offset, "32768", "f.paes"), self.data[32768:])
         self.fails(4, *at_offset, "16000", "--length", "1000", "f.paes", says="segment 1")
+
+    def test_ranges_beyond_the_end_of_a_cut_file_are_damage(self):
+        segments = {"paraes": 16384, "c2sp": 16384, "tink": 4096}
+        headers = {"paraes": 88, "c2sp": 56, "tink": 40}
+        for form, segment in segments.items():
+            flags = ["--format", form, "--key-file", "k"]
+            flags += ["--segment-size", segment] if form == "tink" else []
+            whole = self.ok("encrypt", *flags, "-c", "f")
+            self.write("whole", whole)
+            # At a border of segments, and within the third one.
+            sealed = segment if form == "tink" else segment + 16
+            begin = 0 if form == "tink" else headers[form]
+            for size in (begin + 2 * sealed, begin + 2 * sealed + 500):
+                self.write("cut", whole[:size])
+                for offset, length in ((size, None), (size, 0), (100000, None), (99999, 1),
+                                       (5, size), (0, 100000), (1 << 50, 1 << 50)):
+                    given = ["--offset", offset, *([] if length is None else ["--length", length])]
+                    with self.subTest(form=form, size=size, offset=offset, length=length):
+                        self.fails(4, "decrypt", *flags, *given, "-o", "out", "cut",
+                                   says=["cut: ", "truncated"])
+                        self.assertFalse(self.path("out").exists())
+            for given in (["--offset", 100001], ["--offset", 99999, "--length", 2],
+                          ["--length", 100001], ["--offset", 100001, "--length", 0]):
+                self.fails(2, "decrypt", *flags, *given, "-c", "whole",
+                           says="whole: the range goes beyond the end of the message, which has "
+                                "100000 bytes")
+            self.assertEqual(self.ok("decrypt", *flags, "--offset", 100000, "-c", "whole"), b"")
 
     def test_flags_of_other_formats_are_refused(self):
         key = ["--key-file", "k"]

@@ -229,6 +229,15 @@ class Ranges(MpiCase):
         self.mpi_fails(2, 2, "decrypt", *KEY, "--offset", LARGE + 1, "-o", "g", "f.paes",
                        says=str(LARGE))
 
+    def test_range_beyond_the_end_of_a_cut_file_is_damage(self):
+        whole = self.read("f.paes")
+        self.write("cut.paes", whole[:sealed_at(100) + 500])
+        for way in WAYS:
+            for given in (["--offset", LARGE - 1], ["--offset", 5, "--length", LARGE - 5]):
+                self.mpi_fails(4, 3, "decrypt", *way, *KEY, *given, "-o", "g", "cut.paes",
+                               says=["paraes: cut.paes: ", "truncated"])
+        self.assertFalse(self.path("g").exists())
+
     def test_damage_outside_the_range_is_not_noticed(self):
         self.damage("f.paes", sealed_at(100))
         for way in WAYS:

@@ -634,6 +634,71 @@ TEST(Salvage, TruncatedMessage_KeepsTheSegmentsBeforeTheCut) {
   }
 }
 
+TEST(Ranges, BeyondTheEndOfACutMessage_AreDamageAndOfAWholeOneInvalid) {
+  for (const Subject& subject : subjects) {
+    const Message message = subject.make();
+    const SegmentLayout& l = message.layout();
+    const Buffer plain = support::pattern(static_cast<std::size_t>(l.plain_offset(3)) + 100);
+    const Buffer whole = seal<RandomSource, RandomSink>(message, plain, {});
+    const auto open = [&](const Buffer& sealed, std::uint64_t offset,
+                          std::optional<std::uint64_t> length) {
+      RandomSource source(sealed);
+      RandomSink out;
+      OpenOptions options;
+      options.offset = offset;
+      options.length = length;
+      open_message(source, message, &out, options);
+    };
+    const std::uint64_t end = plain.size();
+    EXPECT_THROW(open(whole, end + 1, {}), InvalidArgument) << subject.name;
+    EXPECT_THROW(open(whole, end + 1, 0), InvalidArgument) << subject.name;
+    EXPECT_THROW(open(whole, end - 1, 2), InvalidArgument) << subject.name;
+    EXPECT_NO_THROW(open(whole, end, {})) << subject.name;
+    EXPECT_NO_THROW(open(whole, end, 0)) << subject.name;
+    for (const std::uint64_t size :
+         {l.sealed_offset(2), l.sealed_offset(2) + 50, l.sealed_offset(1) - 1}) {
+      const Buffer cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
+      const std::uint64_t left = size - l.header_bytes;  // at least its plaintext
+      SCOPED_TRACE(std::string(subject.name) + " " + std::to_string(size));
+      EXPECT_THROW(open(cut, left + 1, {}), IntegrityError);
+      EXPECT_THROW(open(cut, left + 1, 0), IntegrityError);
+      EXPECT_THROW(open(cut, 0, left + 1), IntegrityError);
+      try {
+        const std::uint64_t at = l.extent_of(size).plain_bytes;
+        EXPECT_THROW(open(cut, at, {}), IntegrityError);
+        EXPECT_THROW(open(cut, at, 0), IntegrityError);
+        EXPECT_THROW(open(cut, at + 1, 0), IntegrityError);
+      } catch (const IntegrityError&) {  // a size that no message has
+        EXPECT_EQ(l.last, SegmentLayout::Last::shorter);
+      }
+    }
+  }
+}
+
+TEST(Ranges, BadSegment_SaysThatTheKeyFitsOnlyIfThatIsKnown) {
+  for (const Subject& subject : subjects) {
+    const Message message = subject.make();
+    const SegmentLayout& l = message.layout();
+    Buffer sealed = seal<RandomSource, RandomSink>(
+        message, support::pattern(static_cast<std::size_t>(l.plain_offset(3))), {});
+    sealed[static_cast<std::size_t>(l.sealed_offset(1))] ^= 1;
+    for (const std::uint64_t offset : {std::uint64_t{0}, l.plain_offset(1)}) {
+      RandomSource source(sealed);
+      OpenOptions options;
+      options.offset = offset;
+      try {
+        open_message(source, message, nullptr, options);
+        ADD_FAILURE() << "it authenticates";
+      } catch (const BadSegment& error) {
+        EXPECT_EQ(error.segment(), 1U);
+        EXPECT_EQ(error.key_fits(), message.commits() || offset == 0) << subject.name;
+        EXPECT_EQ(std::string(error.what()).find("wrong key") == std::string::npos,
+                  error.key_fits());
+      }
+    }
+  }
+}
+
 TEST(Salvage, WrongKey_IsRefused) {
   const Buffer sealed = sealed_sample(subjects[2], 20000);
   const Message other = Message(
