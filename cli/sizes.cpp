@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -74,15 +75,42 @@ std::string format_size(std::uint64_t bytes) {
   return fmt::format("{:.1f} {}", value, units[unit]);
 }
 
-std::string format_rate(double bytes_per_second) {
-  constexpr std::array<const char*, 5> units = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
-  double value = bytes_per_second;
+AmountText amount_text(std::uint64_t bytes) noexcept {
+  constexpr std::array<const char*, 7> units = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+  // `value` has three digits, the last `decimals` of them after the point.
+  std::uint64_t value = bytes;
+  unsigned decimals = 0;
   std::size_t unit = 0;
-  while (value >= 999.5 && unit + 1 < units.size()) {
-    value /= kilo;
-    ++unit;
+  for (std::uint64_t scale = 10; value >= 1000; scale *= 10) {
+    if (decimals == 0) {
+      decimals = 3;
+      ++unit;
+    }
+    --decimals;
+    value = bytes / scale + (bytes % scale >= scale / 2 ? 1 : 0);
   }
-  return fmt::format("{:.3g} {}", value, units[unit]);
+  AmountText text{};
+  char* end = text.data();
+  std::array<char, 3> digits{};
+  std::size_t count = 0;
+  do {
+    digits[count++] = static_cast<char>('0' + value % 10);
+    value /= 10;
+  } while (value != 0);
+  while (count != 0) {
+    *end++ = digits[--count];
+    if (count == decimals && count != 0) *end++ = '.';
+  }
+  *end++ = ' ';
+  for (const char* name = units[unit]; *name != '\0'; ++name) *end++ = *name;
+  return text;
+}
+
+std::string format_amount(std::uint64_t bytes) { return amount_text(bytes).data(); }
+
+std::string format_rate(double bytes_per_second) {
+  constexpr double most = 9e18;
+  return format_amount(static_cast<std::uint64_t>(std::min(bytes_per_second + 0.5, most))) + "/s";
 }
 
 }  // namespace paraes::cli

@@ -1,6 +1,7 @@
 // Reads and writes sizes for people. The bench reads its --size axis with the same function.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,10 +13,18 @@ namespace paraes::cli {
 // name first, for anything else and for a size over 2^63 - 1.
 [[nodiscard]] std::uint64_t parse_size(std::string_view text, std::string_view flag);
 
-// 4096 becomes "4.0 KiB", and 17 becomes "17 B".
+// For sizes that are powers of two, such as segments and memory: 4096 becomes "4.0 KiB", and 17
+// becomes "17 B".
 [[nodiscard]] std::string format_size(std::uint64_t bytes);
 
-// A rate in decimal units, as the bench reports them: "1.25 GB/s".
+// For data that a run has processed: 1234567 becomes "1.23 MB", and 17 becomes "17 B".
+[[nodiscard]] std::string format_amount(std::uint64_t bytes);
+
+// The text of format_amount without allocation, for signal handlers.
+using AmountText = std::array<char, 12>;
+[[nodiscard]] AmountText amount_text(std::uint64_t bytes) noexcept;
+
+// A rate in the units of format_amount: "1.25 GB/s".
 [[nodiscard]] std::string format_rate(double bytes_per_second);
 
 }  // namespace paraes::cli

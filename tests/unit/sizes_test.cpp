@@ -1,0 +1,52 @@
+// Sizes, amounts and rates as people read them.
+
+#include "cli/sizes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+namespace paraes::cli {
+namespace {
+
+TEST(Sizes, AmountsHaveDecimalUnitsAndThreeDigits) {
+  const std::pair<std::uint64_t, const char*> amounts[] = {
+      {0, "0 B"},
+      {17, "17 B"},
+      {999, "999 B"},
+      {1000, "1.00 kB"},
+      {1004, "1.00 kB"},
+      {1005, "1.01 kB"},
+      {9994, "9.99 kB"},
+      {9995, "10.0 kB"},
+      {99'949, "99.9 kB"},
+      {99'950, "100 kB"},
+      {999'499, "999 kB"},
+      {999'500, "1.00 MB"},
+      {9437184, "9.44 MB"},
+      {1'500'000'000, "1.50 GB"},
+      {2'000'000'000'000, "2.00 TB"},
+      {123'000'000'000'000'000, "123 PB"},
+      {std::numeric_limits<std::uint64_t>::max(), "18.4 EB"},
+  };
+  for (const auto& [bytes, text] : amounts) EXPECT_EQ(format_amount(bytes), text) << bytes;
+}
+
+TEST(Sizes, RatesHaveTheUnitsOfAmounts) {
+  EXPECT_EQ(format_rate(0), "0 B/s");
+  EXPECT_EQ(format_rate(0.6), "1 B/s");
+  EXPECT_EQ(format_rate(999.6), "1.00 kB/s");
+  EXPECT_EQ(format_rate(1.25e9), "1.25 GB/s");
+  EXPECT_EQ(format_rate(1e300), "9.00 EB/s");
+}
+
+TEST(Sizes, SizesHaveBinaryUnits) {
+  EXPECT_EQ(format_size(1023), "1023 B");
+  EXPECT_EQ(format_size(65536), "64.0 KiB");
+  EXPECT_EQ(format_size(std::uint64_t{1} << 20), "1.0 MiB");
+}
+
+}  // namespace
+}  // namespace paraes::cli
