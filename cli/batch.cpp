@@ -42,9 +42,18 @@ constexpr std::uint64_t small_file_bytes = std::uint64_t{4} << 20;
 constexpr std::size_t most_group_files = 1024;
 constexpr std::uint64_t most_group_bytes = std::uint64_t{16} << 20;
 
-Progress::Bar choose_bar(const CryptOptions& options) {
+// Whether the data goes to a terminal, where a bar would stand in it.
+bool shows_data(const CryptOptions& options, Verb verb) {
+  const bool to_stdout =
+      options.output.standard_output ||
+      (options.output.path_given ? options.output.path == "-" : options.data_on_stdin());
+  return verb != Verb::verify && to_stdout && isatty(STDOUT_FILENO) != 0;
+}
+
+Progress::Bar choose_bar(const CryptOptions& options, Verb verb) {
   if (options.progress) return Progress::Bar::always;
-  const bool wanted = !options.no_progress && !options.quiet && isatty(STDERR_FILENO) != 0;
+  const bool wanted = !options.no_progress && !options.quiet && isatty(STDERR_FILENO) != 0 &&
+                      !shows_data(options, verb);
   return wanted ? Progress::Bar::when_slow : Progress::Bar::none;
 }
 
@@ -116,8 +125,7 @@ class Batch {
   int single() {
     const std::string& input = options_.inputs[0];
     {
-      Progress progress(choose_bar(options_), size_of_file(input));
-      progress_ = &progress;
+      Progress progress(choose_bar(options_, plan_.verb), bytes_to_process(input));
       FileJob job;
       job.threads = options_.threads;
       job.input.shown = input;
@@ -133,8 +141,8 @@ class Batch {
         }
         run_task(job, outcome);
       });
+      if (outcome.report.exit == exit_done) progress.finish(true);
       finish(job, std::move(outcome));
-      progress_ = nullptr;
       if (outputs) finish_folders(*outputs);
     }
     sync_folders();
@@ -170,8 +178,7 @@ class Batch {
     std::uint64_t total = 0;
     for (const FoundFile& file : found.files) total += file.bytes;
     {
-      Progress progress(choose_bar(options_), total);
-      progress_ = &progress;
+      Progress progress(choose_bar(options_, plan_.verb), total);
       std::stable_partition(found.files.begin(), found.files.end(),
                             [](const FoundFile& file) { return file.bytes <= small_file_bytes; });
       const auto large =
@@ -196,7 +203,7 @@ class Batch {
         if (retry[i] != 0) process(small[i].job);
       }
       for (auto file_it = large; file_it != found.files.end(); ++file_it) process(file_it->job);
-      progress_ = nullptr;
+      progress.finish(failed_ == 0);
     }
     if (found.outputs) finish_folders(*found.outputs);
     sync_folders();
@@ -207,6 +214,14 @@ class Batch {
   }
 
  private:
+  // How much of a file there is to process, if that is known.
+  [[nodiscard]] std::optional<std::uint64_t> bytes_to_process(const std::string& input) const {
+    std::optional<std::uint64_t> bytes = size_of_file(input);
+    if (bytes) *bytes -= std::min(*bytes, plan_.offset);
+    if (bytes && plan_.length) *bytes = std::min(*bytes, *plan_.length);
+    return bytes;
+  }
+
   // How many files are processed concurrently.
   [[nodiscard]] std::size_t concurrent_files() const {
     const int asked = options_.threads == 0 ? available_cores() : options_.threads;
@@ -356,6 +371,7 @@ class Batch {
   // Calls `work` and reports what it throws as an error of this file.
   template <class Work>
   void attempt(FileOutcome& outcome, const Work& work) {
+    const Progress::Work progress;
     try {
       work();
     } catch (const std::exception& error) {
@@ -403,7 +419,6 @@ class Batch {
     ++failed_;
     if (!several_) status_ = exit;
     if (exit == exit_closed_pipe) return;
-    if (progress_ != nullptr) progress_->clear();
     say(with_name(text, names_of(report)));
   }
 
@@ -424,7 +439,7 @@ class Batch {
   void advance(std::uint64_t more) {
     const std::lock_guard lock(mutex_);
     read_ += more;
-    if (progress_ != nullptr) progress_->update(read_);
+    Progress::update(read_);
   }
 
   // Reports an error with a folder of outputs, and keeps all sources.
@@ -550,7 +565,7 @@ class Batch {
       text = "no files, only " + count(found.folders, "empty folder", "empty folders");
     } else {
       text = fmt::format("{} {}, {} in {:.2f} s", count(done_, "file", "files"), done,
-                         format_size(bytes_), seconds());
+                         format_amount(bytes_), seconds());
       if (up_to_date_ != 0) text += "; " + fresh;
     }
     if (failed_ != 0) text += fmt::format("; {} failed", failed_);
@@ -567,7 +582,6 @@ class Batch {
   RunContext run_;
   const FileProgress progress_of_file_ = [this](std::uint64_t more) { advance(more); };
   std::mutex mutex_;
-  Progress* progress_ = nullptr;
   std::uint64_t read_ = 0;
   std::uint64_t done_ = 0;
   std::uint64_t up_to_date_ = 0;

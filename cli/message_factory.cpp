@@ -6,13 +6,22 @@
 #include <utility>
 
 #include "cli/keys.hpp"
+#include "cli/progress.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kdf.hpp"
 
 namespace paraes::cli {
 namespace {
 
-using Lock = std::lock_guard<std::mutex>;
+// A thread that holds the mutex, or waits for it, has no key yet.
+class Lock {
+ public:
+  explicit Lock(std::mutex& mutex) : lock_(mutex) {}
+
+ private:
+  Progress::KeyWait wait_;
+  std::lock_guard<std::mutex> lock_;
+};
 
 // Reads up to `bytes` bytes.
 std::vector<std::uint8_t> read_start(Source& source, std::size_t bytes) {
@@ -86,6 +95,7 @@ void MessageFactory::check_key_bits(std::size_t key_bytes) const {
 
 const SecretBytes& MessageFactory::key() {
   if (!key_) {
+    const Progress::KeyActivity activity(Progress::KeyStep::reading);
     const bool raw = plan_.format == Format::raw;
     const bool xts = raw && plan_.mode == BlockMode::xts;
     const KeyUse use = xts ? KeyUse::xts : raw ? KeyUse::block : KeyUse::segments;
@@ -98,6 +108,7 @@ const SecretBytes& MessageFactory::key() {
 
 const SecretBytes& MessageFactory::passphrase() {
   if (!passphrase_) {
+    const Progress::KeyActivity activity(Progress::KeyStep::reading);
     passphrase_ =
         load_passphrase(options_.keys, plan_.verb == Verb::encrypt, options_.data_on_stdin());
   }
@@ -106,6 +117,7 @@ const SecretBytes& MessageFactory::passphrase() {
 
 const std::vector<TinkKey>& MessageFactory::tink_keys() {
   if (tink_keys_) return *tink_keys_;
+  const Progress::KeyActivity activity(Progress::KeyStep::reading);
   const bool file = options_.given("--key-file");
   KeyFile contents;
   if (file) contents = read_key_or_keyset(options_.keys);
@@ -142,6 +154,7 @@ const SecretBytes& MessageFactory::input_key(const Preface& preface) {
   auto found = derived_.find(id);
   if (found == derived_.end()) {
     const SecretBytes& secret = passphrase();
+    const Progress::KeyActivity activity(Progress::KeyStep::deriving);
     found = derived_.emplace(id, scrypt_input_key(preface, secret.span())).first;
   }
   return found->second;
@@ -326,7 +339,9 @@ std::unique_ptr<StreamTransform> MessageFactory::salted(const SaltedHeader& head
   if (plan_.key_bits != 0) salted.key_bits = plan_.key_bits;
   salted.iterations = plan_.iterations;
   salted.execution = plan_.execution;
-  return salted_stream(plan_.direction(), header, passphrase().span(), salted);
+  const SecretBytes& secret = passphrase();
+  const Progress::KeyActivity activity(Progress::KeyStep::deriving);
+  return salted_stream(plan_.direction(), header, secret.span(), salted);
 }
 
 }  // namespace paraes::cli

@@ -1,13 +1,20 @@
 // The progress of a run: a bar on the terminal, and a line for SIGUSR1.
 #pragma once
 
-#include <chrono>
+#include <atomic>
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
 #include <optional>
+#include <string>
+#include <thread>
+
+#include "bench/harness/status_line.hpp"
 
 namespace paraes::cli {
 
-// Only one object may exist at a time.
+// Only one object may exist at a time. Time counts while data is transferred: not while all threads
+// that work on files wait for the run's key.
 class Progress {
  public:
   // From now on, SIGUSR1 prints a line instead of ending the process.
@@ -15,7 +22,7 @@ class Progress {
 
   enum class Bar {
     none,
-    when_slow,  // once the run has lasted half a second
+    when_slow,  // once data has been transferred, or a key derived, for half a second
     always,
   };
 
@@ -23,22 +30,64 @@ class Progress {
   Progress(Bar bar, std::optional<std::uint64_t> total);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  ~Progress();  // clears the bar
+  ~Progress();  // leaves nothing of the bar, unless finish has
 
-  void update(std::uint64_t bytes);
-  void clear();  // removes the bar until the next update, so that a message can be printed
-  [[nodiscard]] double seconds() const;
+  // Never waits for the terminal.
+  static void update(std::uint64_t bytes) noexcept;
+
+  // Ends the transfer. A bar that has appeared stays, on a line of its own. `complete`: nothing is
+  // left to do, whatever the total was.
+  void finish(bool complete);
+
+  // While one exists, its thread works on a file.
+  class Work {
+   public:
+    Work();
+    Work(const Work&) = delete;
+    Work& operator=(const Work&) = delete;
+    ~Work();
+  };
+
+  // While one exists, its thread waits for the run's key, or reads or derives it.
+  class KeyWait {
+   public:
+    KeyWait();
+    KeyWait(const KeyWait&) = delete;
+    KeyWait& operator=(const KeyWait&) = delete;
+    ~KeyWait();
+  };
+
+  enum class KeyStep {
+    reading,   // perhaps from a prompt on the terminal: the bar is hidden
+    deriving,  // the bar says so
+  };
+  // While one exists, the run's key is being read or derived.
+  class KeyActivity {
+   public:
+    explicit KeyActivity(KeyStep step);
+    KeyActivity(const KeyActivity&) = delete;
+    KeyActivity& operator=(const KeyActivity&) = delete;
+    ~KeyActivity();
+
+   private:
+    KeyStep step_;
+  };
 
  private:
-  using Clock = std::chrono::steady_clock;
+  void run_ticker();
+  void stop_ticker();
+  void tick();
+  [[nodiscard]] std::string transfer_text(double seconds) const;
+  [[nodiscard]] std::string key_text() const;
+  [[nodiscard]] std::string end_text(double seconds, bool complete) const;
 
-  void draw(std::uint64_t bytes, double elapsed);
-
-  Bar bar_;
-  std::optional<std::uint64_t> total_;
-  Clock::time_point start_ = Clock::now();
-  double next_draw_;
-  bool drawn_ = false;
+  const Bar bar_;
+  const std::optional<std::uint64_t> total_;
+  bench::StatusLine line_;
+  bool shown_ = false;  // whether the transfer has been shown, not only the key's derivation
+  bool stop_ = false;
+  std::condition_variable stopped_;
+  std::thread ticker_;
 };
 
 }  // namespace paraes::cli

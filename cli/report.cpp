@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
+#include "bench/harness/status_line.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 
@@ -69,7 +70,7 @@ int exit_status(const std::exception& error) {
 void say(std::string_view text) {
   const std::string line = "paraes: " + on_one_line(text) + "\n";
   // Errors are ignored: if standard error is closed, there is nowhere to report them.
-  static_cast<void>(std::fwrite(line.data(), 1, line.size(), stderr));
+  static_cast<void>(bench::write_lines(stderr, line));
 }
 
 std::string error_text(const std::exception& error) {
@@ -139,10 +140,7 @@ std::string to_json(const RunSummary& summary) {
 }
 
 void print_line(std::FILE* stream, const std::string& line) {
-  errno = 0;
-  const bool written = std::fwrite(line.data(), 1, line.size(), stream) == line.size() &&
-                       std::fputc('\n', stream) != EOF && std::fflush(stream) == 0;
-  if (written) return;
+  if (bench::write_lines(stream, line + "\n")) return;
   throw io_error(stream == stdout ? "standard output" : "standard error", "write", errno);
 }
 

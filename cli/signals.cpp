@@ -10,11 +10,13 @@
 #include <cstring>
 #include <utility>
 
+#include "bench/harness/status_line.hpp"
+
 namespace paraes::cli {
 namespace {
 
 // Handlers may only read lock-free atomics and call async-signal-safe functions (unlinkat,
-// tcsetattr, _exit).
+// tcsetattr, write_in_handler, _exit).
 
 // One for each possible thread. A signal does not remove a temporary that found no place here.
 constexpr std::size_t places = 4096 + 8;
@@ -36,6 +38,7 @@ extern "C" void end_process(int number) {
   if (const int descriptor = terminal.load(); descriptor >= 0) {
     tcsetattr(descriptor, TCSANOW, &terminal_settings);
   }
+  bench::write_in_handler("");
   _exit(128 + number);
 }
 

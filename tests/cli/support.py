@@ -8,6 +8,7 @@ import pty
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import termios
@@ -167,14 +168,55 @@ class Case(unittest.TestCase):
         return found
 
 
+class Screen:
+    """What a terminal of `columns` columns shows: `rows`, and the longest line that was drawn."""
+
+    def __init__(self, shown, columns):
+        self.rows = [""]
+        self.longest = 0
+        self.wrapped = False
+        column = 0
+        text = shown.decode()
+        at = 0
+        while at < len(text):
+            if text.startswith("\x1b[K", at):
+                self.rows[-1] = self.rows[-1][:column]
+                at += 3
+                continue
+            char = text[at]
+            at += 1
+            if char == "\r":
+                column = 0
+            elif char == "\n":
+                self.rows.append("")
+                column = 0
+            elif char.isprintable():
+                if column == columns:
+                    self.wrapped = True
+                    self.rows.append("")
+                    column = 0
+                row = self.rows[-1].ljust(column)
+                self.rows[-1] = row[:column] + char + row[column + 1:]
+                column += 1
+                self.longest = max(self.longest, column)
+            else:
+                raise ValueError(f"{char!r} in {shown!r}")
+
+    @property
+    def text(self):
+        return "\n".join(self.rows)
+
+
 class Terminal:
     """Runs paraes with a pseudo-terminal as its controlling terminal."""
 
-    def __init__(self, case, *args, stdin=None, stdout=None, stderr=None, env=None):
+    def __init__(self, case, *args, stdin=None, stdout=None, stderr=None, env=None, columns=0):
         try:
             self.master, slave = pty.openpty()
         except OSError as error:
             case.skipTest(f"no pseudo-terminal (is /dev/pts mounted?): {error}")
+        self.slave = slave
+        self.resize(columns)
 
         def take_terminal():
             restore_signals()
@@ -188,7 +230,6 @@ class Terminal:
                                         stdout=pick(stdout), stderr=pick(stderr),
                                         env=environment(**(env or {})), preexec_fn=take_terminal)
         case.addCleanup(self.close)
-        self.slave = slave
         self.case = case
         self.seen = b""
 
@@ -200,6 +241,9 @@ class Terminal:
                 stream.close()
         os.close(self.master)
         os.close(self.slave)
+
+    def resize(self, columns):
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
 
     def read_some(self, seconds=0.02):
         """Reads what is shown within `seconds`; returns whether there was anything."""

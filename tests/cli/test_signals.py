@@ -1,10 +1,11 @@
 """Signals leave no files behind, and the exit status tells which signal ended the run."""
 
 import os
+import re
 import signal
 import subprocess
 
-from support import DEADLINE, IV, KEYS, Case, Terminal, pattern
+from support import DEADLINE, IV, KEYS, Case, Screen, Terminal, pattern
 
 CTR = ["--format", "raw", "--mode", "ctr", "--iv-hex", IV.hex(), "--key-file", "k"]
 
@@ -60,13 +61,15 @@ class Signals(Case):
 
     def test_sigusr1_prints_progress_and_the_run_continues(self):
         data = pattern(9 << 20)
-        process = self.started("-o", "g", data=data)
-        process.send_signal(signal.SIGUSR1)
-        line = process.stderr.readline()
-        self.assertRegex(line, rb"\Aparaes: \d+ bytes in \d+ s, \d+ MB/s\n\Z")
-        process.stdin.close()
-        self.assertEqual(process.wait(DEADLINE), 0)
-        self.assertEqual(self.path("g").stat().st_size, len(data))
+        for flags in ([], ["-q"]):
+            process = self.started("-f", *flags, "-o", "g", data=data)
+            process.send_signal(signal.SIGUSR1)
+            line = process.stderr.readline()
+            self.assertRegex(line, rb"\Aparaes: [0-9.]+ MB in [0-9.]+ s, [0-9.]+ [kMG]B/s\n\Z")
+            process.stdin.close()
+            self.assertEqual(process.wait(DEADLINE), 0)
+            self.assertEqual(process.stderr.read(), b"")
+            self.assertEqual(self.path("g").stat().st_size, len(data))
 
     def test_sigusr1_prints_the_total_size_of_a_file(self):
         self.write("f", pattern(9 << 20))
@@ -74,10 +77,85 @@ class Signals(Case):
         process = self.start("encrypt", *CTR, "-f", "-o", "pipe", "f")
         self.addCleanup(process.stderr.close)
         with open(self.path("pipe"), "rb") as pipe:
-            pipe.read(4 << 20)
+            pipe.read(5 << 20)
             process.send_signal(signal.SIGUSR1)
-            self.assertRegex(process.stderr.readline(), rb"paraes: \d+ of 9437184 bytes in")
+            self.assertRegex(process.stderr.readline(), rb"paraes: [0-9.]+ MB of 9.44 MB in")
             pipe.read()
+        self.assertEqual(process.wait(DEADLINE), 0)
+
+    def test_sigusr1_says_when_there_is_no_data_yet(self):
+        process = self.started("-o", "g", data=b"")
+        process.send_signal(signal.SIGUSR1)
+        self.assertEqual(process.stderr.readline(), b"paraes: nothing processed yet\n")
+        self.write("f", b"x")
+        self.write("command", b"echo >ready; read line <more; echo word")
+        os.mkfifo(self.path("more"))
+        process = self.start("encrypt", "--scrypt-log2n", "19", "--passphrase-command",
+                             ". ./command", "f")
+        self.addCleanup(process.stderr.close)
+        self.wait_for(self.path("ready").exists, "the command")
+        process.send_signal(signal.SIGUSR1)
+        self.assertEqual(process.stderr.readline(),
+                         b"paraes: nothing processed yet, waiting for the key\n")
+        self.write("more", b"\n")
+        # scrypt with N = 2^19 takes a second and half a gigabyte.
+        self.wait_for(lambda: self.resident(process) > 64 << 20, "scrypt")
+        process.send_signal(signal.SIGUSR1)
+        self.assertEqual(process.stderr.readline(),
+                         b"paraes: nothing processed yet, deriving the key\n")
+        process.kill()
+
+    @staticmethod
+    def resident(process):
+        with open(f"/proc/{process.pid}/statm", encoding="ascii") as statm:
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def test_sigusr1_line_stands_alone_beside_the_bar(self):
+        self.write("f", pattern(9 << 20))
+        os.mkfifo(self.path("pipe"))
+        terminal = Terminal(self, "encrypt", *CTR, "-f", "--progress", "-o", "pipe", "f", columns=80)
+        with open(self.path("pipe"), "rb") as pipe:
+            pipe.read(5 << 20)
+            for count in range(1, 9):
+                terminal.process.send_signal(signal.SIGUSR1)
+                line = rb"s left\r\n\r\["  # the bar comes back
+                self.wait_for(lambda: terminal.read_some() and
+                              len(re.findall(line, terminal.seen)) == count, "a line and the bar")
+            pipe.read()
+        status, shown = terminal.finish()
+        self.assertEqual(status, 0)
+        rows = Screen(shown, 80).rows
+        self.assertEqual(len(rows), 10, rows)
+        for row in rows[:8]:
+            self.assertRegex(row, r"^paraes: [0-9.]+ MB of 9\.44 MB in [0-9.]+ s, [^\[]* s left$")
+        self.assertRegex(rows[8], r"^\[#{24}\] 100 %")
+
+    def test_sigusr1_does_not_end_a_run_without_a_reader_of_standard_error(self):
+        process = self.started("-o", "g")
+        process.stderr.close()
+        process.send_signal(signal.SIGUSR1)
+        process.stdin.write(b"more")
+        process.stdin.close()
+        self.assertEqual(process.wait(DEADLINE), 0)
+        self.assertEqual(self.path("g").stat().st_size, (9 << 20) + 4)
+
+    def test_sigusr1_does_not_stop_a_run_whose_standard_error_is_full(self):
+        reading, writing = os.pipe()
+        self.addCleanup(os.close, reading)
+        os.set_blocking(writing, False)
+        with self.assertRaises(BlockingIOError):
+            while True:
+                os.write(writing, bytes(4096))
+        os.set_blocking(writing, True)
+        from support import BIN, environment
+        process = subprocess.Popen([BIN, "encrypt", *CTR, "-o", "g", "-"], cwd=self.dir,
+                                   env=environment(), stdin=subprocess.PIPE, stderr=writing)
+        self.addCleanup(process.kill)
+        os.close(writing)
+        self.wait_for(lambda: self.temporaries(process), "a temporary")
+        process.send_signal(signal.SIGUSR1)
+        process.stdin.write(b"text")
+        process.stdin.close()
         self.assertEqual(process.wait(DEADLINE), 0)
 
     def test_signal_at_a_prompt_restores_the_echo(self):

@@ -1,8 +1,13 @@
 """Behaviour on a terminal: prompts, refused binary output, the progress bar and warnings."""
 
+import json
+import os
+import re
+import signal
 import subprocess
+import time
 
-from support import IV, KEYS, Case, Terminal, pattern
+from support import IV, KEYS, Case, Screen, Terminal, pattern
 
 CTR = ["--format", "raw", "--mode", "ctr", "--iv-hex", IV.hex(), "--key-file", "k"]
 SALTED = ["--format", "openssl"]
@@ -75,7 +80,7 @@ class Prompts(Case):
             self.assertTrue(terminal.echoes())
 
 
-class Screen(Case):
+class Output(Case):
     def setUp(self):
         super().setUp()
         self.write("k", KEYS[256])
@@ -127,13 +132,221 @@ class Screen(Case):
 
     def test_long_runs_show_a_progress_bar(self):
         shown = self.slow()
-        self.assertRegex(shown, rb"\r[0-9.]+ MiB  [0-9.]+ .B/s")
-        self.assertTrue(shown.endswith(b"\r\x1b[K"))
+        self.assertRegex(shown, rb"\r[0-9.]+ MB  [0-9.]+ .B/s")
 
     def test_q_and_no_progress_hide_the_progress_bar(self):
         for flag in ("-q", "--no-progress"):
             self.assertEqual(self.slow(flag), b"")
 
-    def test_progress_bar_of_a_file_shows_percent_and_eta(self):
-        shown = Terminal(self, "encrypt", *CTR, "--progress", "-f", "f").finish()[1]
-        self.assertRegex(shown, rb"\[#{24}\] 100 %  100 B of 100 B .*ETA 0:00")
+    def test_data_on_the_terminal_hides_the_progress_bar(self):
+        terminal = Terminal(self, "encrypt", *CTR, "-o", "-", "-", stdin=subprocess.PIPE)
+        time.sleep(0.7)  # the bar would appear after half a second
+        terminal.process.stdin.write(b"abc")
+        terminal.process.stdin.close()
+        status, shown = terminal.finish()
+        self.assertEqual((status, len(shown)), (0, 3), shown)
+
+
+BYTES = 9 << 20
+AMOUNT = "9.44 MB"
+BAR = r"\[#* *\] +\d+ %"
+
+
+class Bar(Case):
+    """The progress bar of runs that wait for the reader of their output, a named pipe."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("k", KEYS[256])
+        self.write("f", pattern(BYTES))
+        os.mkfifo(self.path("pipe"))
+
+    def halted(self, *flags, columns=80, read=BYTES // 2, **kwargs):
+        """Starts a run whose bar has appeared, with part of its output read."""
+        terminal = Terminal(self, "encrypt", *CTR, "-f", *flags, "-o", "pipe", "f",
+                            columns=columns, **kwargs)
+        terminal.pipe = os.fdopen(os.open(self.path("pipe"), os.O_RDONLY), "rb")
+        self.addCleanup(terminal.pipe.close)
+        terminal.pipe.read(read)
+        return terminal
+
+    def ended(self, terminal):
+        terminal.pipe.read()
+        status, shown = terminal.finish()
+        self.assertEqual(status, 0, shown)
+        return shown
+
+    def wait_for_draws(self, terminal, count=2):
+        start = len(terminal.seen)
+        self.wait_for(lambda: terminal.read_some() and
+                      terminal.seen.count(b"\r", start) >= count, "the bar")
+
+    def test_bar_fits_every_width(self):
+        for columns in (200, 80, 60, 40, 30, 20, 16, 12, 10, 6, 2, 1):
+            with self.subTest(columns=columns):
+                terminal = self.halted("--progress", columns=columns)
+                self.wait_for_draws(terminal)
+                shown = self.ended(terminal)
+                screen = Screen(shown, columns)
+                self.assertFalse(screen.wrapped, shown)
+                self.assertEqual(len(screen.rows), 2, shown)  # the last state and an empty row
+                if columns >= 5:
+                    self.assertRegex(screen.rows[0], r"\b100 %")
+                self.assertLess(screen.longest, columns)
+                self.assertLess(screen.longest, 80)
+
+    def test_narrow_terminals_show_the_percentage_alone(self):
+        terminal = self.halted("--progress", columns=10)
+        self.wait_for_draws(terminal)
+        lines = re.split(rb"\x1b\[K|\r|\n", self.ended(terminal))
+        self.assertEqual([line for line in lines if line and not re.fullmatch(rb"\d+ %", line)], [])
+
+    def test_terminal_of_unknown_width_has_80_columns(self):
+        terminal = self.halted("--progress", columns=0)
+        self.wait_for_draws(terminal)
+        screen = Screen(self.ended(terminal), 80)
+        self.assertFalse(screen.wrapped)
+        self.assertRegex(screen.rows[0], r"^\[#{24}\]")
+
+    def test_bar_follows_a_resized_terminal(self):
+        terminal = self.halted("--progress", columns=80)
+        self.wait_for_draws(terminal)
+        self.assertRegex(terminal.seen.decode(), BAR)
+        terminal.resize(12)
+        self.wait_for_draws(terminal)  # the first may have been under way
+        terminal.seen = b""
+        self.wait_for_draws(terminal)
+        screen = Screen(self.ended(terminal), 12)
+        self.assertFalse(screen.wrapped)
+        self.assertLess(screen.longest, 12)
+
+    def test_last_state_stays_on_a_line_before_other_output(self):
+        terminal = self.halted("--json", "--progress")
+        self.wait_for_draws(terminal)
+        rows = Screen(self.ended(terminal), 1000).rows
+        self.assertRegex(rows[0], rf"^\[#{{24}}\] 100 %  {AMOUNT}  [0-9.]+ .?B/s  in [0-9.]+ s$")
+        self.assertEqual(json.loads(rows[1])["status"], "ok")
+        self.assertEqual(rows[2:], [""])
+
+    def test_bar_shows_decimal_units_only(self):
+        terminal = self.halted("--progress")
+        self.wait_for_draws(terminal)
+        shown = self.ended(terminal)
+        self.assertIn(b" of 9.44 MB  ", shown)
+        self.assertNotIn(b"iB", shown)
+
+    def test_error_leaves_nothing_of_the_bar(self):
+        self.ok("encrypt", "--key-file", "k", "f")
+        damaged = bytearray(self.read("f.paes"))
+        damaged[-1] ^= 1
+        self.write("bad.paes", damaged)
+        status, shown = Terminal(self, "decrypt", "--progress", "--key-file", "k", "bad.paes",
+                                 columns=80).finish()
+        self.assertEqual(status, 4)
+        self.assertRegex(shown.decode(), BAR)
+        rows = Screen(shown, 1000).rows
+        self.assertEqual(len(rows), 2, rows)
+        self.assertRegex(rows[0], "^paraes: ")
+
+    def test_fatal_signal_leaves_nothing_of_the_bar(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            terminal = self.halted("--progress")
+            self.wait_for_draws(terminal)
+            terminal.process.send_signal(number)
+            status, shown = terminal.finish()
+            self.assertEqual(status, 128 + number)
+            self.assertEqual(Screen(shown, 80).rows, [""], shown)
+
+    def test_messages_and_json_have_whole_lines_beside_the_bar(self):
+        for i in range(40):
+            self.write(f"small{i}", pattern(5000 + i))
+        names = [f"small{i}" for i in range(40)]
+        for threads in ("1", "4"):
+            status, shown = Terminal(self, "encrypt", "--progress", "-v", "--json", "-T", threads,
+                                     "--key-file", "k", "-o", "out" + threads, *names, "f",
+                                     "missing", columns=80).finish()
+            self.assertEqual(status, 3, shown)
+            rows = Screen(shown, 10000).rows
+            self.assertEqual(rows.pop(), "")
+            self.assertRegex(rows.pop(), r"^paraes: 41 files encrypted, 9\.64 MB in .*; 1 failed$")
+            self.assertRegex(rows.pop(), rf"^{BAR}  9\.64 MB  ")
+            self.assertEqual(sum(row.startswith("{") for row in rows), 42)
+            for row in rows:
+                self.assertRegex(row, r"^(paraes: [^\[]*|\{.*\})$")
+
+    def test_bar_without_a_transfer_leaves_nothing(self):
+        status, shown = Terminal(self, "encrypt", "--key-file", "k", "f", columns=80).finish()
+        self.assertEqual((status, shown), (0, b""))
+
+    def test_bar_of_part_of_a_message_counts_that_part(self):
+        self.ok("encrypt", "--key-file", "k", "f")
+        status, shown = Terminal(self, "decrypt", "--progress", "--key-file", "k", "--offset", "9MB",
+                                 "--length", "100kB", "-o", "part", "f.paes", columns=80).finish()
+        self.assertEqual(status, 0, shown)
+        self.assertRegex(shown, rb" of 100 kB")
+        self.assertRegex(Screen(shown, 80).rows[0], r"100 %  1[0-9]{2} kB ")
+
+
+class KeyTime(Case):
+    """scrypt, prompts and key commands are no part of the transfer."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("f", pattern(BYTES))
+        self.write("g", pattern(BYTES // 9))
+
+    def last_bar(self, screen):
+        """The seconds of the last state."""
+        rows = [re.fullmatch(r"\[#{24}\] 100 %  .*  in ([0-9.]+) s", row) for row in screen.rows]
+        found = [float(row[1]) for row in rows if row]
+        self.assertEqual(len(found), 1, screen.rows)
+        return found[0]
+
+    def test_bar_says_that_the_key_is_derived_and_does_not_count_it(self):
+        for files in (["f"], ["f", "g"]):
+            for threads in ("1", "3"):
+                with self.subTest(files=files, threads=threads):
+                    terminal = Terminal(
+                        self, "encrypt", "-f", "--progress", "-T", threads, "--scrypt-log2n", "18",
+                        "--passphrase-env", "P", *files, env={"P": "word"}, columns=80)
+                    terminal.expect(b"deriving the key")
+                    start = time.monotonic()
+                    terminal.expect(b"MB/s  in ")
+                    derivation = time.monotonic() - start
+                    terminal.seen = b"\r[" + b"#" * 24 + b"] 100 %  MB/s  in " + terminal.seen
+                    status, shown = terminal.finish()
+                    self.assertEqual(status, 0, shown)
+                    self.assertLess(self.last_bar(Screen(shown, 80)), derivation / 2)
+
+    def test_prompt_hides_the_bar_and_is_not_counted(self):
+        terminal = Terminal(self, "encrypt", "--progress", "--scrypt-log2n", "10", "f", columns=80)
+        shown = terminal.expect(b"Passphrase: ")
+        self.assertEqual(Screen(shown, 80).rows, [""])
+        time.sleep(1)  # a bar would be drawn ten times
+        self.assertFalse(terminal.read_some(), terminal.seen)
+        terminal.type(b"word\n")
+        terminal.expect(b"The same again: ")
+        terminal.type(b"word\n")
+        status, shown = terminal.finish()
+        self.assertEqual(status, 0, shown)
+        self.assertLess(self.last_bar(Screen(shown, 80)), 0.9)
+
+    def test_prompt_hides_the_bar_while_another_file_is_opened(self):
+        os.mkfifo(self.path("pipe"))
+        terminal = Terminal(self, "encrypt", "--progress", "-T", "2", "--scrypt-log2n", "10", "pipe",
+                            "g", columns=80)
+        terminal.expect(b"Passphrase: ")
+        self.assertFalse(terminal.read_some(0.5), terminal.seen)
+        terminal.type(b"word\n")
+        terminal.expect(b"The same again: ")
+        terminal.type(b"word\n")
+        self.write("pipe", b"data")
+        status, shown = terminal.finish()
+        self.assertEqual(status, 0, shown)
+
+    def test_key_command_is_not_counted(self):
+        status, shown = Terminal(self, "encrypt", "--progress", "--scrypt-log2n", "10",
+                                 "--passphrase-command", "sleep 1; echo word", "f",
+                                 columns=80).finish()
+        self.assertEqual(status, 0, shown)
+        self.assertLess(self.last_bar(Screen(shown, 80)), 0.9)

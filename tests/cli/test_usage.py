@@ -163,6 +163,6 @@ class Reports(Case):
 
     def test_progress_flag_shows_a_bar_without_a_terminal(self):
         done = self.run_paraes("encrypt", *CBC, "--progress", "-f", "f")
-        self.assertIn(b"1000 B of 1000 B", done.stderr)
+        self.assertIn(b"100 %  1.00 kB  ", done.stderr)
         done = self.run_paraes("encrypt", *CBC, "--no-progress", "-f", "f")
         self.assertEqual(done.stderr, b"")
