@@ -350,7 +350,7 @@ class Removal(FolderCase):
             self.ok("--version", **nobody)
         except (PermissionError, FileNotFoundError):
             self.skipTest("another user cannot reach the program")
-        self.fails(1, "encrypt", "--rm", *KEY, "-o", "drop/x", "a", says="drop: cannot sync it",
+        self.fails(1, "encrypt", "--rm", *KEY, "-o", "drop/x", "a", says="cannot sync the folder",
                    **nobody)
         text = self.summary("encrypt", "--rm", *KEY, "-o", "drop", "a", "b", status=3, **nobody)
         self.assertIn("may not be on the disk", text)
