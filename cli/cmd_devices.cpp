@@ -95,6 +95,7 @@ std::string as_json() {
     row["type"] = device.name.empty() ? ordered_json(nullptr) : device.is_cpu ? "cpu" : "gpu";
     row["driver"] = or_null(device.driver);
     row["compiler"] = or_null(device.compiler);
+    row["compiler_reason"] = or_null(device.compiler_reason);
     row["target"] = or_null(device.target);
     row["same_as"] = or_null(device.same_as);
     row["available"] = device.available;
@@ -182,13 +183,15 @@ void compile(const DevicesOptions& options) {
   if (options.targets.empty() || options.folder.empty()) {
     throw InvalidArgument("--compile needs --arch, as in --arch sm_90,gfx90a, and -o FOLDER");
   }
+  const bool all = options.kernel.empty() || options.kernel == "all";
+  // All GPUs have the same kernels, so "cuda" stands for any of them.
+  const std::vector<KernelInfo> chosen =
+      all ? gpu_kernels() : std::vector{select_kernel(options.kernel, "cuda", false)};
   if (mkdir(options.folder.c_str(), 0777) != 0 && errno != EEXIST) {
     throw io_error(options.folder, "make", errno);
   }
-  const bool all = options.kernel.empty() || options.kernel == "all";
   for (const std::string& target : options.targets) {
-    for (const KernelInfo& kernel : gpu_kernels()) {
-      if (!all && kernel.name != options.kernel) continue;
+    for (const KernelInfo& kernel : chosen) {
       for (const std::string& path : prepare_programs(kernel.name, target, options.folder)) {
         print_line(stdout, path);
       }
@@ -203,15 +206,6 @@ void run(const DevicesOptions& options) {
     }
     print_line(stdout, options.json ? as_json() : as_text());
     return;
-  }
-  if (!options.kernel.empty() && options.kernel != "all") {
-    const std::vector<KernelInfo> list = gpu_kernels();
-    const bool known = std::any_of(list.begin(), list.end(), [&](const KernelInfo& kernel) {
-      return kernel.name == options.kernel;
-    });
-    if (!known)
-      throw InvalidArgument("there is no GPU kernel '" + options.kernel +
-                            "'; `paraes devices` lists them");
   }
   compile(options);
 }

@@ -47,8 +47,8 @@ void require_device(std::string_view device);
 // Compiles the GPU programs of `kernel` for `target` ("sm_90", "gfx90a"), without a GPU, writes
 // them to files in `folder`, and returns the paths: one, or two if launches with many keys have a
 // program of their own. Processes with this folder in PARAES_PROGRAM_PATH use the files. Throws
-// InvalidArgument for an unknown target or kernel, Unavailable if the compiler is not installed,
-// IoError if a file cannot be written.
+// InvalidArgument for an unknown target, UnknownKernel for an unknown kernel, Unavailable if the
+// compiler is not installed, IoError if a file cannot be written.
 std::vector<std::string> prepare_programs(std::string_view kernel, std::string_view target,
                                           const std::string& folder);
 

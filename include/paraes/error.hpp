@@ -21,7 +21,7 @@ class InvalidArgument : public Error {
   using Error::Error;
 };
 
-// No CPU kernel has the requested name. The message lists the kernels.
+// No kernel of the device has the requested name. The message lists the kernels.
 class UnknownKernel : public InvalidArgument {
  public:
   UnknownKernel(const std::string& what, std::string name, std::string source)

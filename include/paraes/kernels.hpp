@@ -37,7 +37,7 @@ struct KernelInfo {
 
 // The kernel that `request` selects on `device` (see Execution). On a GPU, `auto` is the fastest
 // constant-time kernel, or the fastest of all with allow_leaky, which is for GPUs that nobody else
-// uses; an unknown name is InvalidArgument. Whether the GPU exists and can run the kernel is
+// uses; an unknown name is UnknownKernel. Whether the GPU exists and can run the kernel is
 // checked only when a cipher is constructed.
 [[nodiscard]] KernelInfo select_kernel(std::string_view request, std::string_view device,
                                        bool allow_leaky);

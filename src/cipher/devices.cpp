@@ -97,11 +97,17 @@ std::vector<std::string> prepare_programs(std::string_view kernel, std::string_v
 }
 
 const gpu::KernelRow& detail::select_gpu_kernel(std::string_view request, bool allow_leaky) {
+  std::string_view source;
   if (request.empty()) {
     const char* environment = std::getenv("PARAES_KERNEL");
-    request = environment != nullptr && *environment != '\0' ? environment : "auto";
+    if (environment != nullptr && *environment != '\0') {
+      request = environment;
+      source = "PARAES_KERNEL";
+    } else {
+      request = "auto";
+    }
   }
-  if (request != "auto") return gpu::find_kernel_row(request);
+  if (request != "auto") return gpu::find_kernel_row(request, source);
   return allow_leaky ? gpu::fastest_kernel_row() : gpu::fastest_constant_kernel_row();
 }
 

@@ -40,9 +40,9 @@ class Devices(Case):
             self.assertFalse(root["kernels"][names.index(leaky)]["constant_time"])
         self.assertEqual(root["devices"][0]["id"], "cpu")
         for device in root["devices"]:
-            self.assertEqual(set(device), {"id", "name", "memory", "driver", "compiler", "target",
-                                           "same_as", "available", "reason",
-                                           "type"})
+            self.assertEqual(set(device), {"id", "name", "memory", "driver", "compiler",
+                                           "compiler_reason", "target", "same_as", "available",
+                                           "reason", "type"})
             self.assertEqual(device["reason"] is None, device["available"])
         # A runtime that is missing says what to install.
         for runtime in ("cuda", "hip", "opencl"):

@@ -321,14 +321,38 @@ class FailingCudaDriver(Case):
                    says=["NVRTC", "PARAES_PROGRAM_PATH", "--arch sm_90"])
 
 
+@unittest.skipIf(not FAKE, "PARAES_FAKE_DRIVERS names no folder")
+class FakeCudaDriver(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("k", KEYS[256])
+        self.env = {"LD_LIBRARY_PATH": FAKE, "PARAES_NVRTC": "/nowhere/libnvrtc.so"}
+
+    def test_devices_json_says_why_a_gpu_has_no_compiler(self):
+        listed = json.loads(self.ok("devices", "--json", env=self.env))["devices"]
+        rows = {row["id"]: row for row in listed}
+        self.assertIsNone(rows["cuda:0"]["compiler"])
+        self.assertIn("/nowhere/libnvrtc.so", rows["cuda:0"]["compiler_reason"])
+        self.assertIsNone(rows["cpu"]["compiler_reason"])
+
+    def test_unknown_gpu_kernel_names_the_flag_or_the_variable(self):
+        run = ["encrypt", "--device", "cuda", "--key-file", "k", "-"]
+        self.fails(2, *run, "--kernel", "vaes512x", env=self.env,
+                   says=["paraes: --kernel: there is no GPU kernel 'vaes512x'", "the GPU kernels are auto, "])
+        self.fails(2, *run, env={**self.env, "PARAES_KERNEL": "aesni"},
+                   says="paraes: PARAES_KERNEL: there is no GPU kernel 'aesni'")
+
+
 class DevicesCompile(Case):
     def test_bad_flags_of_devices_compile_are_refused(self):
         self.fails(2, "devices", "--compile", says="--arch")
         self.fails(2, "devices", "--compile", "--arch", "sm_90", says="-o")
         self.fails(2, "devices", "--arch", "sm_90", says="--compile")
         self.fails(2, "devices", "--compile", "--arch", "x86", "-o", "p", says="x86")
-        self.fails(2, "devices", "--compile", "--arch", "sm_90", "--kernel", "aesni", "-o", "p",
-                   says="aesni")
+        for name in ("aesni", "bitslicex"):
+            self.fails(2, "devices", "--compile", "--arch", "sm_90", "--kernel", name, "-o", "q",
+                       says=f"--kernel: there is no GPU kernel '{name}'")
+        self.assertNotIn("q", self.names())
 
 
 if __name__ == "__main__":

@@ -104,13 +104,15 @@ const KernelRow& fastest_constant_kernel_row() {
                        [](const KernelRow& row) { return row.timing == Timing::constant; });
 }
 
-const KernelRow& find_kernel_row(std::string_view name) {
-  std::string names;
+const KernelRow& find_kernel_row(std::string_view name, std::string_view source) {
+  std::string text(source);
+  if (!source.empty()) text += ": ";
+  text.append("there is no GPU kernel '").append(name).append("'; the GPU kernels are auto");
   for (const KernelRow& row : rows) {
     if (row.name == name) return row;
-    names.append(names.empty() ? "" : ", ").append(row.name);
+    text.append(", ").append(row.name);
   }
-  throw InvalidArgument("no GPU kernel has the name '" + std::string(name) + "'; use " + names);
+  throw UnknownKernel(text, std::string(name), std::string(source));
 }
 
 }  // namespace paraes::gpu

@@ -25,7 +25,8 @@ struct KernelRow {
 [[nodiscard]] const KernelRow& fastest_kernel_row();
 [[nodiscard]] const KernelRow& fastest_constant_kernel_row();
 
-// Throws InvalidArgument if no GPU kernel has this name.
-[[nodiscard]] const KernelRow& find_kernel_row(std::string_view name);
+// Throws UnknownKernel if no GPU kernel has this name. `source`: the environment variable that
+// names it, or empty.
+[[nodiscard]] const KernelRow& find_kernel_row(std::string_view name, std::string_view source = {});
 
 }  // namespace paraes::gpu
