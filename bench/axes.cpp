@@ -1,7 +1,6 @@
 #include "bench/axes.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "bench/file/tools.hpp"
 #include "bench/memory/openmp.hpp"
@@ -62,15 +61,6 @@ std::vector<std::string> choose(std::string_view flag, std::string_view list,
   return chosen;
 }
 
-int parse_int(std::string_view flag, std::string_view word) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size()) {
-    throw InvalidArgument(std::string(flag) + ": '" + std::string(word) + "' is not a number");
-  }
-  return value;
-}
-
 std::vector<std::string> parse_devices(std::string_view list) {
   std::vector<std::string> devices;
   for (const std::string& word : split(list, "--device")) {
@@ -125,13 +115,13 @@ void parse_kernels(std::string_view list, Axes& axes) {
   if (on_gpu) axes.gpu_kernels = parse_kernels(list, gpu_kernels(), "cuda", known);
 }
 
-std::vector<std::uint64_t> parse_sizes(std::string_view list, SizeParser parse_size) {
+std::vector<std::uint64_t> parse_sizes(std::string_view list, const NumberParsers& parsers) {
   const auto is_ellipsis = [](std::string_view w) { return w == "..." || w == "\u2026"; };
   std::vector<std::uint64_t> sizes;
   const std::vector<std::string> words = split(list, "--size");
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (!is_ellipsis(words[i])) {
-      const std::uint64_t size = parse_size(words[i], "--size");
+      const std::uint64_t size = parsers.size(words[i], "--size");
       if (size == 0) throw InvalidArgument("--size: a size must be at least 1 byte");
       add_once(sizes, size);
       continue;
@@ -139,7 +129,7 @@ std::vector<std::uint64_t> parse_sizes(std::string_view list, SizeParser parse_s
     if (sizes.empty() || i + 1 == words.size() || is_ellipsis(words[i + 1])) {
       throw InvalidArgument("--size: … must stand between two sizes");
     }
-    const std::uint64_t last = parse_size(words[i + 1], "--size");
+    const std::uint64_t last = parsers.size(words[i + 1], "--size");
     std::uint64_t factor = 4;
     if (sizes.size() > 1) factor = sizes.back() / sizes[sizes.size() - 2];
     if (factor < 2) throw InvalidArgument("--size: sizes before … must at least double");
@@ -160,7 +150,7 @@ std::vector<std::string> rival_names() {
 
 }  // namespace
 
-Axes parse_axes(const AxisTexts& texts, SizeParser parse_size) {
+Axes parse_axes(const AxisTexts& texts, const NumberParsers& parsers) {
   const auto or_default = [](const std::string& text, const char* value) {
     return text.empty() ? std::string(value) : text;
   };
@@ -176,24 +166,25 @@ Axes parse_axes(const AxisTexts& texts, SizeParser parse_size) {
     }
   }
   axes.key_bits_named = !texts.key_bits.empty();
-  for (const std::string& word :
-       choose("--key-bits", or_default(texts.key_bits, "128"), {"128", "192", "256"})) {
-    axes.key_bits.push_back(parse_int("--key-bits", word));
+  std::string key_bits;  // without leading zeros
+  for (const std::string& word : split(or_default(texts.key_bits, "128"), "--key-bits")) {
+    if (!key_bits.empty()) key_bits += ',';
+    key_bits += word == "all" ? word : std::to_string(parsers.number(word, "--key-bits", 128, 256));
+  }
+  for (const std::string& word : choose("--key-bits", key_bits, {"128", "192", "256"})) {
+    axes.key_bits.push_back(std::stoi(word));
   }
   for (const std::string& word :
        choose("--direction", or_default(texts.direction, "all"), {"encrypt", "decrypt"})) {
     axes.directions.push_back(word == "encrypt" ? Direction::encrypt : Direction::decrypt);
   }
   for (const std::string& word : split(or_default(texts.threads, "1"), "--threads")) {
-    const int threads = parse_int("--threads", word);
-    if (threads < 0 || threads > 4096) {
-      throw InvalidArgument("--threads: " + word + " is not a number from 0 (all cores) to 4096");
-    }
+    const auto threads = static_cast<int>(parsers.number(word, "--threads", 0, 4096));
     add_once(axes.threads, threads == 0 ? available_cores() : threads);
   }
   axes.executors = choose("--executor", or_default(texts.executor, "threads"),
                           {std::string(own_threads), std::string(openmp)});
-  if (!texts.size.empty()) axes.sizes = parse_sizes(texts.size, parse_size);
+  if (!texts.size.empty()) axes.sizes = parse_sizes(texts.size, parsers);
   axes.scopes =
       choose("--scope", or_default(texts.scope, "memory"), {"memory", "transfer", "file"});
   for (const std::string& word :
@@ -206,7 +197,7 @@ Axes parse_axes(const AxisTexts& texts, SizeParser parse_size) {
       choose("--key-expansion", or_default(texts.key_expansion, "host"), {"host", "device"});
   axes.transfers = choose("--transfer", or_default(texts.transfer, "staged"), {"staged", "mapped"});
   if (!texts.unit.empty()) {
-    axes.unit = parse_size(texts.unit, "--unit");
+    axes.unit = parsers.size(texts.unit, "--unit");
     if (axes.unit != 0 && (axes.unit < 16 || axes.unit > max_xts_unit_bytes)) {
       throw InvalidArgument(
           "--unit: an XTS data unit has 16 bytes to 2^20 blocks, or 0 for the whole message");

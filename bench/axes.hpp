@@ -57,11 +57,16 @@ struct Axes {
   std::string program;  // path of paraes itself, for the file scope
 };
 
-using SizeParser = std::uint64_t (*)(std::string_view text, std::string_view flag);
+// The functions that read numbers and sizes; both throw InvalidArgument, which names the flag.
+struct NumberParsers {
+  std::uint64_t (*size)(std::string_view text, std::string_view flag);
+  std::uint64_t (*number)(std::string_view text, std::string_view flag, std::uint64_t least,
+                          std::uint64_t most);
+};
 
 // Throws InvalidArgument, with the known values of the axis, if a value is unknown, and whatever
 // select_kernel throws. In a list of sizes, `...` or `…` between two sizes stands for a geometric
 // series. Its factor is that of the two sizes before the ellipsis, or 4 if only one precedes it.
-[[nodiscard]] Axes parse_axes(const AxisTexts& texts, SizeParser parse_size);
+[[nodiscard]] Axes parse_axes(const AxisTexts& texts, const NumberParsers& parsers);
 
 }  // namespace paraes::bench

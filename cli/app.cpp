@@ -1,13 +1,13 @@
 #include "cli/app.hpp"
 
 #include <CLI/CLI.hpp>
-#include <cctype>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <memory>
-#include <sstream>
 #include <utility>
 
+#include "cli/arguments.hpp"
 #include "cli/core_dumps.hpp"
 #include "cli/keys.hpp"
 #include "cli/report.hpp"
@@ -31,55 +31,41 @@ class Formatter : public CLI::Formatter {
   }
 };
 
-// CLI11's message on one line, in lower case as all messages of paraes begin.
-std::string usage_text(const ExecutableInfo& executable, const CLI::App& app,
-                       const CLI::ParseError& error) {
-  std::string text = error.what();
-  for (char& c : text) {
-    if (c == '\n') c = ' ';
-  }
-  while (!text.empty() && text.back() == ' ') text.pop_back();
-  if (text.size() > 1 && std::islower(static_cast<unsigned char>(text[1])) != 0) {
-    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
-  }
-  const auto verbs = app.get_subcommands();
-  const std::string verb = verbs.empty() ? "" : " " + verbs.front()->get_name();
-  return text + " (see `" + executable.name + verb + " --help`)";
+// The text of CLI11 without the empty lines at its end.
+std::string help_text(const CLI::App& app, const std::string& parent) {
+  std::string text = app.help(parent);
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
 }
 
 int parse_and_run(int argc, char** argv, const ExecutableInfo& executable) {
   CLI::App app{executable.summary, executable.name};
   app.formatter(std::make_shared<Formatter>());
-  app.set_version_flag("--version", executable.name + " " + version(), "Print the version.");
+  app.set_version_flag("-V,--version", version(), "Print the version.");
   app.set_help_flag("-h,--help", "Print this help.");
   app.footer(executable.footer);
   int status = exit_done;
   executable.add_verbs(app, status);
+  app.add_subcommand(version_verb, "Prints the version.");
+  app.add_subcommand(help_verb, "Prints the help of a verb.")
+      ->add_option("VERB", "The verb to explain (default: all, in a line each).");
   // At most one verb: after it, the name of a verb is a FILE.
   app.require_subcommand(0, 1);
   stash_key_hex(argc, argv);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) {
-      say(usage_text(executable, app, error));
-      return exit_usage;
-    }
-    // --help and --version.
-    std::ostringstream text;
-    app.exit(error, text);
-    std::string shown = text.str();
-    while (!shown.empty() && shown.back() == '\n') shown.pop_back();
-    print_line(stdout, shown);
+  Arguments arguments = read_arguments(app, argc, argv);
+  if (arguments.help != nullptr) {
+    print_line(stdout, help_text(*arguments.help, arguments.help == &app ? "" : executable.name));
     return exit_done;
   }
-  if (app.get_subcommands().empty()) {
-    std::string verbs;
-    for (const CLI::App* verb : app.get_subcommands({})) {
-      verbs += (verbs.empty() ? "" : ", ") + verb->get_name();
-    }
-    say("no verb was given; the verbs are " + verbs + " (see `" + executable.name + " --help`)");
-    return exit_usage;
+  if (arguments.version) {
+    print_line(stdout, executable.name + " " + version());
+    return exit_done;
+  }
+  std::reverse(arguments.words.begin(), arguments.words.end());  // as CLI11 expects them
+  try {
+    app.parse(std::move(arguments.words));
+  } catch (const CLI::ParseError& error) {
+    throw InvalidArgument(error.what());  // a value that does not fit
   }
   return status;
 }

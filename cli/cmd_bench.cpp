@@ -2,9 +2,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <random>
 
 #include "bench/bench.hpp"
+#include "cli/numbers.hpp"
 #include "cli/sizes.hpp"
 #include "cli/verbs.hpp"
 #include "paraes/error.hpp"
@@ -15,6 +17,7 @@ namespace {
 struct Flags {
   bench::AxisTexts axes;
   bench::Options options;
+  std::optional<unsigned> samples;  // --quick sets another default
   bool quick = false;
   bool no_overlap = false;
   std::string folder;
@@ -38,9 +41,8 @@ int bench_verb(Flags flags, const CLI::App& verb, const BenchOverrides& override
   if (verb.count("--in-place") > 0 && flags.axes.in_place.empty()) flags.axes.in_place = "yes";
   if (verb.count("--seed") == 0) flags.options.seed = std::random_device()();
   if (flags.quick) bench::make_quick(flags.axes, flags.options);
-  if (verb.count("--samples") > 0)
-    flags.options.settings.samples = verb["--samples"]->as<unsigned>();
-  bench::Axes axes = bench::parse_axes(flags.axes, parse_size);
+  if (flags.samples) flags.options.settings.samples = *flags.samples;
+  bench::Axes axes = bench::parse_axes(flags.axes, {parse_size, parse_number});
   axes.overlap = !flags.no_overlap;
   axes.folder = flags.folder;
   axes.program = std::filesystem::read_symlink("/proc/self/exe").string();
@@ -89,22 +91,17 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
        "transfer: pinned-copy (default); files: openssl-enc (default), age, cp; none.");
 
   group = "Sampling";
-  verb->add_option("--samples", settings.samples,
-                   "Minimum number of samples per row (default: 31).")
-      ->check(CLI::Range(1, 100000))
-      ->type_name("N")
+  add_number(*verb, "--samples", flags->samples, {1, 100000},
+             "Minimum number of samples per row (default: 31).")
       ->group(group);
-  verb->add_option("--min-time", settings.min_seconds,
-                   "Minimum seconds of timed work per row; measuring a GPU's energy takes 2.")
-      ->check(CLI::Range(0.0, 86400.0))
+  add_decimal(*verb, "--min-time", settings.min_seconds, 0, 86400,
+              "Minimum seconds of timed work per row; measuring a GPU's energy takes 2.")
       ->type_name("S")
       ->group(group);
-  verb->add_option("--warmup", settings.warmup, "Untimed calls per row (default: 1).")
-      ->type_name("N")
+  add_number(*verb, "--warmup", settings.warmup, {0, 100000}, "Untimed calls per row (default: 1).")
       ->group(group);
-  verb->add_option("--seed", flags->options.seed,
-                   "Seed for the order of the samples (default: random).")
-      ->type_name("N")
+  add_number(*verb, "--seed", flags->options.seed, {},
+             "Seed for the order of the samples (default: random).")
       ->group(group);
   verb->add_option("--unit", axes.unit,
                    "Size of an XTS data unit; 0 is the whole message (default: 4KiB).")

@@ -227,6 +227,7 @@ void add_devices(CLI::App& app, int& status) {
                  "Machines without a compiler find the files through PARAES_PROGRAM_PATH.");
   verb->add_option("--arch", options->targets, "With --compile: the chips to compile for.")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("sm_90,gfx90a,...");
   verb->add_option("--kernel", options->kernel,
                    "With --compile: the kernel to compile (default: all).")

@@ -28,7 +28,9 @@ struct Info {
 };
 
 Plan plan_of(const CryptOptions& options) {
-  if (options.inputs.size() != 1) throw InvalidArgument("info takes exactly one FILE");
+  if (options.inputs.empty()) {
+    throw InvalidArgument("info needs an input FILE, or - for standard input");
+  }
   Plan plan;
   plan.format = parse_format(options);
   if (!is_authenticated(plan.format)) {
@@ -39,9 +41,6 @@ Plan plan_of(const CryptOptions& options) {
     if (plan.format == Format::paraes) {
       throw InvalidArgument(
           "--key-bits goes with --format c2sp and tink; a paraes header holds the size");
-    }
-    if (options.key_bits != 128 && options.key_bits != 256) {
-      throw InvalidArgument(fmt::format("--key-bits is 128 or 256, not {}", options.key_bits));
     }
   }
   return plan;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cli/core_dumps.hpp"
+#include "cli/numbers.hpp"
 #include "cli/report.hpp"
 #include "cli/signals.hpp"
 #include "cli/verbs.hpp"
@@ -78,9 +79,6 @@ void run(const KeygenOptions& options) {
   if (options.output_option->count() == 0 || options.output.empty()) {
     throw InvalidArgument("keygen needs -o FILE, the name of the new key file");
   }
-  if (options.key_bits != 128 && options.key_bits != 192 && options.key_bits != 256) {
-    throw InvalidArgument(fmt::format("--key-bits is 128, 192 or 256, not {}", options.key_bits));
-  }
   const std::string& mode = options.mode;
   const bool xts = mode == "xts";
   if (!xts && !mode.empty() && mode != "ecb" && mode != "cbc" && mode != "ctr" && mode != "gcm") {
@@ -117,8 +115,8 @@ void add_keygen(CLI::App& app, int& status) {
       verb->add_option("-o,--output", options->output,
                        "The new key file, which must not exist; - is standard output.")
           ->type_name("FILE");
-  verb->add_option("--key-bits", options->key_bits, "Size of the AES key (default 256).")
-      ->type_name("128|192|256");
+  add_number_of(*verb, "--key-bits", options->key_bits, {128, 192, 256},
+                "Size of the AES key (default: 256).");
   verb->add_option("--mode", options->mode, "xts: make a key of two halves, twice as long.")
       ->type_name("MODE");
   verb->add_flag("--hex", options->hex, "Write hex digits and a newline instead of raw bytes.");

@@ -16,6 +16,7 @@
 
 #include "bench/harness/noted_signals.hpp"
 #include "bench/suites/tune.hpp"
+#include "cli/numbers.hpp"
 #include "cli/output.hpp"
 #include "cli/profile.hpp"
 #include "cli/report.hpp"
@@ -151,9 +152,6 @@ void store(const Profile& profile, const std::string& named) {
 }
 
 int run(const TuneFlags& options) {
-  if (!(options.seconds >= 1 && options.seconds <= 3600)) {
-    throw InvalidArgument("--seconds must be a number from 1 to 3600");
-  }
   if (options.show) {
     show(options);
     return exit_done;
@@ -221,8 +219,8 @@ void add_tune(CLI::App& app, int& status) {
                    "Where to store the result (default: PARAES_PROFILE, else "
                    "~/.local/state/paraes/profile.json).")
       ->type_name("FILE");
-  verb->add_option("--seconds", options->seconds,
-                   "Approximate time to spend, in seconds (default: 20).")
+  add_decimal(*verb, "--seconds", options->seconds, 1, 3600,
+              "Approximate time to spend, in seconds (default: 20).")
       ->type_name("S");
   verb->add_flag("--show", options->show, "Print the stored profile and measure nothing.");
   verb->add_flag("--json", options->json, "Print the profile as JSON.");

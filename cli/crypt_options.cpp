@@ -1,6 +1,9 @@
 #include "cli/crypt_options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <utility>
+
+#include "cli/numbers.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -13,6 +16,14 @@ class Group {
   template <class T>
   CLI::Option* option(const char* flag, T& value, const char* type, const char* text) {
     return app_.add_option(flag, value, text)->type_name(type)->group(name_);
+  }
+  template <class T>
+  void number(const char* flag, T& value, Range range, const char* text) {
+    add_number(app_, flag, value, range, text)->group(name_);
+  }
+  void number_of(const char* flag, unsigned& value, std::vector<unsigned> choices,
+                 const char* text) {
+    add_number_of(app_, flag, value, std::move(choices), text)->group(name_);
   }
   CLI::Option* flag(const char* flag, bool& value, const char* text) {
     return app_.add_flag(flag, value, text)->group(name_);
@@ -31,13 +42,13 @@ void add_format_options(CLI::App& app, CryptOptions& o, Verb verb) {
                encrypt ? "Layout of the encrypted file (default: paraes)."
                        : "Layout of the encrypted file (default: paraes; others must be named).");
   if (verb != Verb::info) {
-    group.option("--key-bits", o.key_bits, "128|192|256",
-                 "Size of the AES key (default: the key's own; 256 with a passphrase).");
+    group.number_of("--key-bits", o.key_bits, {128, 192, 256},
+                    "Size of the AES key (default: the key's own; 256 with a passphrase).");
     group.option(
         "--context-hex", o.context_hex, "HEX",
         "Context (paraes, c2sp) or associated data (tink): decryption needs the same bytes.");
   } else {
-    group.option("--key-bits", o.key_bits, "128|256", "c2sp, tink: size of the AES key.");
+    group.number_of("--key-bits", o.key_bits, {128, 256}, "c2sp, tink: size of the AES key.");
   }
   group.option("--segment-size", o.segment_size, "SIZE",
                "tink with a raw key: size of a segment (default 1MiB).");
@@ -45,10 +56,10 @@ void add_format_options(CLI::App& app, CryptOptions& o, Verb verb) {
   group.option("--tink-hash", o.tink_hash, "SHA1|SHA256|SHA512",
                "tink with a raw key: hash of HKDF (default SHA256).");
   if (encrypt) {
-    group.option("--scrypt-log2n", o.scrypt_log2n, "N",
+    group.number("--scrypt-log2n", o.scrypt_log2n, {1, 40},
                  "paraes with a passphrase: scrypt's cost is 2^N (default 17: 128 MiB).");
   } else {
-    group.option("--max-scrypt-log2n", o.max_scrypt_log2n, "N",
+    group.number("--max-scrypt-log2n", o.max_scrypt_log2n, {1, 40},
                  "paraes with a passphrase: the highest cost to accept (default 22: 4 GiB).");
   }
   if (!pipes) return;
@@ -59,7 +70,8 @@ void add_format_options(CLI::App& app, CryptOptions& o, Verb verb) {
       "raw: IV (cbc), first counter block (ctr), number of the first unit (xts); 16 bytes.");
   group.flag("--nopad", o.no_padding, "raw ecb and cbc: no padding; whole blocks only.");
   group.option("--unit", o.unit, "SIZE", "raw xts: size of a data unit (default 4096).");
-  group.option("--iter", o.iterations, "N", "openssl: iterations of PBKDF2 (default 10000).");
+  group.number("--iter", o.iterations, {1, 0x7fffffff},
+               "openssl: iterations of PBKDF2 (default 10000).");
 }
 
 void add_output_options(CLI::App& app, CryptOptions& o, Verb verb) {
@@ -114,7 +126,8 @@ void add_execution_options(CLI::App& app, CryptOptions& o) {
                "Copy data to the GPU and back (default), or let the GPU access host memory.");
   group.option("--key-expansion", o.key_expansion, "host|device",
                "Where keys for a GPU are expanded (default: host).");
-  group.option("-T,--threads", o.threads, "N", "Number of threads; 0, the default, is all cores.");
+  group.number("-T,--threads", o.threads, {0, 4096},
+               "Number of threads; 0, the default, is all cores.");
   group.flag("--no-overlap", o.no_overlap,
              "Read, compute and write one after another, for measurements.");
 }
@@ -142,10 +155,17 @@ bool CryptOptions::given(const char* flag) const {
 
 void add_crypt_options(CLI::App& app, CryptOptions& options, Verb verb) {
   options.verb_app = &app;
-  app.add_option("FILE", options.inputs,
-                 verb == Verb::info ? "The encrypted file; - is standard input."
-                                    : "The inputs; - is standard input.")
-      ->type_name("");
+  const bool one = verb == Verb::info;
+  app.add_option(
+         "FILE",
+         [&app, &options](const CLI::results_t&) {
+           // As they were given: CLI11 converts names such as {} on their way to a vector.
+           options.inputs = app.get_option("FILE")->results();
+           return true;
+         },
+         one ? "The encrypted file; - is standard input." : "The inputs; - is standard input.")
+      ->type_name("")
+      ->expected(1, one ? 1 : CLI::detail::expected_max_vector_size);
   if (verb != Verb::info) add_key_options(app, options.keys);
   add_format_options(app, options, verb);
   add_output_options(app, options, verb);

@@ -1,6 +1,7 @@
 // The flags of encrypt, decrypt, verify and info, as given.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ struct CryptOptions {
   std::string iv_hex;
   bool no_padding = false;
   std::string unit;
-  std::string iterations;
+  std::uint64_t iterations = 0;
   unsigned key_bits = 0;
   std::string context_hex;
   std::string segment_size;

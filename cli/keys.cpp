@@ -10,11 +10,13 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "cli/input.hpp"
+#include "cli/numbers.hpp"
 #include "cli/report.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
@@ -177,7 +179,7 @@ void add_key_options(CLI::App& verb, KeyOptions& options) {
     return verb.add_option(flag, value, text)->type_name(type)->group("Keys");
   };
   options.key_file_option =
-      add("--key-file", options.key_file, "FILE",
+      add("-k,--key-file", options.key_file, "FILE",
           "Key of 16 or 32 bytes (raw: also 24, XTS 64), or a Tink keyset; - is standard input.");
   options.key_encoding_option = add("--key-encoding", options.key_encoding, "raw|hex",
                                     "How to read the key file, if its size is ambiguous.");
@@ -185,8 +187,10 @@ void add_key_options(CLI::App& verb, KeyOptions& options) {
                                "Key in hex; only for tests: the process list shows it.");
   options.passphrase_file_option = add("--passphrase-file", options.passphrase_file, "FILE",
                                        "Passphrase from a file, without one final newline.");
-  add("--passphrase-fd", options.passphrase_fd, "N",
-      "Passphrase from an open file descriptor, read to its end.");
+  constexpr Range descriptors = {0, std::numeric_limits<int>::max()};
+  add_number(verb, "--passphrase-fd", options.passphrase_fd, descriptors,
+             "Passphrase from an open file descriptor, read to its end.")
+      ->group("Keys");
   options.passphrase_env_option = add("--passphrase-env", options.passphrase_env, "VAR",
                                       "Passphrase from an environment variable.");
   options.passphrase_command_option = add("--passphrase-command", options.passphrase_command, "CMD",

@@ -22,7 +22,14 @@ std::uint64_t plain_size(std::string_view text, std::string_view flag) {
   return value;
 }
 
-Axes axes_of(const AxisTexts& texts) { return parse_axes(texts, plain_size); }
+std::uint64_t plain_number(std::string_view text, std::string_view flag, std::uint64_t least,
+                           std::uint64_t most) {
+  const std::uint64_t value = plain_size(text, flag);
+  if (value < least || value > most) throw InvalidArgument(std::string(flag) + ": out of range");
+  return value;
+}
+
+Axes axes_of(const AxisTexts& texts) { return parse_axes(texts, {plain_size, plain_number}); }
 
 AxisTexts texts_with(std::string AxisTexts::*axis, const std::string& value) {
   AxisTexts texts;

@@ -49,9 +49,10 @@ class BenchGpu : public testing::Test {
   }
 
   static Axes axes_of(const AxisTexts& texts) {
-    return parse_axes(texts, [](std::string_view text, std::string_view) {
+    const auto number = [](std::string_view text, std::string_view, auto...) {
       return static_cast<std::uint64_t>(std::strtoull(std::string(text).c_str(), nullptr, 10));
-    });
+    };
+    return parse_axes(texts, {number, number});
   }
 
   static Json measured(const AxisTexts& texts) { return measured(axes_of(texts)); }

@@ -310,10 +310,7 @@ class Passphrases(Case):
         os.close(write)
         self.check(b"from a pipe", "--passphrase-fd", read, pass_fds=[read])
         os.close(read)
-        for number in ("-1", "99"):
-            self.fails(2, "encrypt", *SALTED, f"--passphrase-fd={number}", "-", stdin=b"x",
-                       says="descriptor")
-        self.fails(2, "encrypt", *SALTED, "--passphrase-fd", "x", "-", stdin=b"x", says="fd")
+        self.fails(2, "encrypt", *SALTED, "--passphrase-fd=99", "-", stdin=b"x", says="descriptor")
 
     def test_passphrase_is_read_from_the_environment(self):
         self.check(b"from there", "--passphrase-env", "WORD", env={"WORD": "from there"})
