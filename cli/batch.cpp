@@ -405,11 +405,7 @@ class Batch {
 
   // The names of the input and of its output, as errors begin with them.
   [[nodiscard]] static std::vector<std::string> names_of(const RunReport& report) {
-    const std::string& input = report.input;
-    return {input.empty()  ? "''"
-            : input == "-" ? "standard input"
-                           : input,
-            report.output == "-" ? "standard output" : report.output.value_or("")};
+    return {input_name(report.input), output_name(report.output.value_or(""))};
   }
 
   // Call it with mutex_ held, or before threads are started.

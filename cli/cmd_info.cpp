@@ -154,8 +154,7 @@ void add_info(CLI::App& app, int& status) {
   verb->footer(footer);
   verb->callback([options, &status] {
     const Plan plan = plan_of(*options);
-    const std::string& path = options->inputs[0];
-    const std::string name = path == "-" ? "standard input" : path;
+    const std::string name = input_name(options->inputs[0]);
     Info info;
     try {
       info = look(*options, plan, name);

@@ -11,14 +11,21 @@
 namespace paraes::cli {
 namespace {
 
-std::string list_of(const std::vector<BadRange>& ranges) {
-  std::string text;
+// What was lost: the ranges that were written as zeros, and the end, after which nothing was
+// written.
+std::string loss_text(const std::vector<BadRange>& ranges) {
+  std::string zeros;
+  std::string end;
   for (const BadRange& range : ranges) {
-    if (!text.empty()) text += ", ";
-    text += range.bytes == 0 ? fmt::format("the end, from byte {} on", range.offset)
-                             : fmt::format("{} bytes at {}", range.bytes, range.offset);
+    if (range.bytes == 0) {
+      end = fmt::format("the end, from byte {} on, is missing or damaged", range.offset);
+      continue;
+    }
+    zeros += fmt::format("{}{} byte{} at {}", zeros.empty() ? "" : ", ", range.bytes,
+                         range.bytes == 1 ? "" : "s", range.offset);
   }
-  return text;
+  if (!zeros.empty()) zeros = "written as zeros: " + zeros;
+  return fmt::format("not intact; {}{}{}", zeros, zeros.empty() || end.empty() ? "" : "; ", end);
 }
 
 }  // namespace
@@ -37,6 +44,17 @@ void FileTask::run() {
   // Other processes may have read after the last check in this one.
   if (distributor() != nullptr) file_.check_input();
   file_.finish();
+  if (bad_) report_bad(*bad_);
+}
+
+// Not before the output is committed: until then, nothing may have been written.
+void FileTask::report_bad(const std::vector<BadRange>& bad) {
+  RunReport& report = outcome_.report;
+  report.bad_ranges = bad;
+  if (bad.empty()) return;
+  report.exit = exit_some_failed;
+  report.status = loss_text(bad);
+  say(with_name(report.status, {input_name(job_.input.shown)}));
 }
 
 void FileTask::transfer() {
@@ -97,13 +115,7 @@ void FileTask::open_message(const Message& message, OpenOptions options) {
   file_.report_bytes(result.plain_bytes);
   file_.report_times(result.times, message.cipher());
   if (result.empty_last) file_.say_empty_last_segment();
-  RunReport& report = outcome_.report;
-  if (plan_.salvage) report.bad_ranges = bad;
-  if (!bad.empty()) {
-    report.exit = exit_some_failed;
-    report.status = fmt::format("not intact, written as zeros: {}", list_of(bad));
-    say(fmt::format("{}: {}", job_.input.shown, report.status));
-  }
+  if (plan_.salvage) bad_ = std::move(bad);
 }
 
 void FileTask::transfer_stream() {

@@ -1,6 +1,9 @@
 // Transfers one open file of any size and format, and reports the outcome.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "cli/open_file.hpp"
 
 namespace paraes::cli {
@@ -20,6 +23,7 @@ class FileTask {
   void transfer_message();
   void open_message(const Message& message, OpenOptions options);
   void transfer_stream();
+  void report_bad(const std::vector<BadRange>& bad);
   [[nodiscard]] Distributor* distributor() const;
   Sink& open_output();
 
@@ -28,6 +32,7 @@ class FileTask {
   const FileJob& job_;
   OpenFile& file_;
   FileOutcome& outcome_;
+  std::optional<std::vector<BadRange>> bad_;  // of --salvage, until the output is committed
 };
 
 }  // namespace paraes::cli

@@ -172,7 +172,7 @@ void OpenFile::say_empty_last_segment() const {
   say(
       fmt::format("{}: the last segment is empty and follows a full one, which Tink reads but "
                   "never writes",
-                  job_.input.shown));
+                  input_name(job_.input.shown)));
 }
 
 void OpenFile::check_input_after_error() const {
@@ -201,9 +201,9 @@ void OpenFile::say_done() const {
   if (!run_.options.verbose || run_.options.quiet) return;
   const RunReport& report = outcome_.report;
   const double rate = static_cast<double>(report.bytes) / std::max(report.seconds, 1e-9);
-  say(fmt::format("{} -> {}: {} bytes in {:.3f} s, {}", job_.input.shown,
-                  run_.plan.verb == Verb::verify ? "intact" : destination_.path, report.bytes,
-                  report.seconds, format_rate(rate)));
+  say(fmt::format("{} -> {}: {} bytes in {:.3f} s, {}", input_name(job_.input.shown),
+                  run_.plan.verb == Verb::verify ? "intact" : output_name(destination_.path),
+                  report.bytes, report.seconds, format_rate(rate)));
 }
 
 }  // namespace paraes::cli

@@ -1,6 +1,9 @@
 #include "cli/plan.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <string_view>
@@ -220,6 +223,36 @@ void parse_tink(const CryptOptions& options, Plan& plan) {
                      : name == "SHA256" ? TinkHash::sha256
                                         : TinkHash::sha512;
   }
+}
+
+void check_passphrase_fd(const CryptOptions& options, Verb verb) {
+  if (!options.keys.passphrase_fd) return;
+  const int number = *options.keys.passphrase_fd;
+  const auto refuse_it = [&](const char* why) {
+    throw InvalidArgument(
+        fmt::format("--passphrase-fd {}: {}; open one to read the passphrase, as "
+                    "in `--passphrase-fd 3 3< FILE`",
+                    number, why));
+  };
+  if (number == STDOUT_FILENO) refuse_it("this descriptor is standard output");
+  if (number == STDERR_FILENO) refuse_it("this descriptor is standard error");
+  const int flags = number < 0 ? -1 : fcntl(number, F_GETFL);
+  struct stat status = {};
+  if (flags < 0 || fstat(number, &status) != 0) refuse_it("there is no such open file descriptor");
+  const int access = flags & O_ACCMODE;
+  if (access == O_WRONLY || (flags & O_PATH) != 0) refuse_it("this descriptor is not open to read");
+  if (S_ISDIR(status.st_mode)) refuse_it("this descriptor is a folder");
+  // What is written there would be read back. Files that hold a secret are never overwritten, and a
+  // terminal is two ways.
+  if (verb == Verb::verify || !(S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))) return;
+  const OutputOptions& output = options.output;
+  const bool named = output.path_given && output.path != "-";
+  const bool to_stdout =
+      !named && (output.path_given || output.standard_output || options.data_on_stdin());
+  struct stat target = {};
+  const bool found = named ? stat(output.path.c_str(), &target) == 0
+                           : to_stdout && fstat(STDOUT_FILENO, &target) == 0;
+  if (found && FileId(status) == FileId(target)) refuse_it("this descriptor is the output");
 }
 
 Plan make_plan(const CryptOptions& options, Verb verb) {

@@ -60,6 +60,11 @@ struct Plan {
 // exist, and Unavailable for a kernel or device that this machine lacks.
 [[nodiscard]] Plan make_plan(const CryptOptions& options, Verb verb);
 
+// Throws InvalidArgument if --passphrase-fd names a standard output stream, the pipe or socket that
+// the output goes to, or no descriptor that can be read. Apart from make_plan, because only the
+// process that reads the passphrase has the descriptor.
+void check_passphrase_fd(const CryptOptions& options, Verb verb);
+
 // The format that --format names. Throws InvalidArgument if there is none of that name.
 [[nodiscard]] Format parse_format(const CryptOptions& options);
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
@@ -12,17 +14,34 @@
 namespace paraes::cli {
 namespace {
 
-std::string on_one_line(std::string_view text) {
-  std::string line;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      line += fmt::format("\\x{:02x}", byte);
-    } else {
-      line += c;
-    }
+struct Character {
+  std::size_t bytes = 0;  // 0: the text does not begin with a character in UTF-8
+  std::uint32_t code = 0;
+};
+
+// The first character of `text` (RFC 3629).
+Character first_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(text[i]) & 0xffU; };
+  const std::uint32_t lead = byte(0);
+  if (lead < 0x80) return {1, lead};
+  const std::size_t n = lead >> 5 == 0x06 ? 2 : lead >> 4 == 0x0e ? 3 : lead >> 3 == 0x1e ? 4 : 0;
+  if (n == 0 || text.size() < n) return {};
+  std::uint32_t code = lead & (0x7fU >> n);
+  for (std::size_t i = 1; i < n; ++i) {
+    if (byte(i) >> 6 != 2) return {};
+    code = code << 6 | (byte(i) & 0x3fU);
   }
-  return line;
+  constexpr std::array<std::uint32_t, 5> least = {0, 0, 0x80, 0x800, 0x10000};
+  const bool is_surrogate = code >= 0xd800 && code < 0xe000;
+  if (code < least.at(n) || is_surrogate || code > 0x10ffff) return {};
+  return {n, code};
+}
+
+// Whether a terminal obeys the character, breaks the line at it, or shows what follows in another
+// order: controls (C0, DEL, C1), line separators, and the controls of bidirectional text.
+bool is_control(std::uint32_t code) {
+  return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x061c || code == 0x200e ||
+         code == 0x200f || (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 
 bool is_closed_pipe(const std::exception& error) {
@@ -67,8 +86,25 @@ int exit_status(const std::exception& error) {
   return exit_failed;
 }
 
+std::string printable(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const Character first = first_character(text);
+    const std::size_t n = std::max<std::size_t>(first.bytes, 1);
+    if (first.bytes == 0 || first.code < 0x20) {
+      shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
+    } else if (is_control(first.code)) {
+      shown += fmt::format("\\u{:04x}", first.code);
+    } else {
+      shown += text.substr(0, n);
+    }
+    text.remove_prefix(n);
+  }
+  return shown;
+}
+
 void say(std::string_view text) {
-  const std::string line = "paraes: " + on_one_line(text) + "\n";
+  const std::string line = "paraes: " + printable(text) + "\n";
   // Errors are ignored: if standard error is closed, there is nowhere to report them.
   static_cast<void>(bench::write_lines(stderr, line));
 }
@@ -80,6 +116,14 @@ std::string error_text(const std::exception& error) {
     return fmt::format("--kernel: {}", kernel->what());
   }
   return error.what() + advice(error);
+}
+
+std::string input_name(const std::string& input) {
+  return input == "-" ? "standard input" : input.empty() ? "''" : input;
+}
+
+std::string output_name(const std::string& output) {
+  return output == "-" ? "standard output" : output;
 }
 
 std::string with_name(std::string_view text, const std::vector<std::string>& files) {
@@ -139,8 +183,15 @@ std::string to_json(const RunSummary& summary) {
   return object.dump();
 }
 
-void print_line(std::FILE* stream, const std::string& line) {
-  if (bench::write_lines(stream, line + "\n")) return;
+void print_line(std::FILE* stream, std::string_view text) {
+  std::string shown;
+  for (;;) {
+    const std::size_t end = text.find('\n');
+    shown += printable(text.substr(0, end)) + "\n";
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 1);
+  }
+  if (bench::write_lines(stream, shown)) return;
   throw io_error(stream == stdout ? "standard output" : "standard error", "write", errno);
 }
 

@@ -24,12 +24,21 @@ inline constexpr int exit_closed_pipe = 141;
 
 [[nodiscard]] int exit_status(const std::exception& error);
 
-// Writes "paraes: <text>" and a newline to standard error. Control characters in `text` (a file's
-// name can hold any) are written as escapes: one message is one line.
+// `text` as terminals may show it: file names, and what drivers and files say, can hold anything.
+// Control characters below U+0020 and bytes that are no UTF-8 become \xNN. Other controls, line
+// separators and controls of bidirectional text become \uNNNN, as JSON allows.
+[[nodiscard]] std::string printable(std::string_view text);
+
+// Writes "paraes: <text>" and a newline to standard error. The text is made printable: one message
+// is one line.
 void say(std::string_view text);
 
 // The text of an exception, with the flag or command that helps if there is one.
 [[nodiscard]] std::string error_text(const std::exception& error);
+
+// The name of an input, or of an output, in messages: "-" is a standard stream.
+[[nodiscard]] std::string input_name(const std::string& input);
+[[nodiscard]] std::string output_name(const std::string& output);
 
 // `text`, an error of the run on the first of these files, with that file's name before it unless
 // it begins with the name of one of them. So does every text of the library about a file. Empty
@@ -75,7 +84,8 @@ struct RunSummary {
 
 [[nodiscard]] std::string to_json(const RunSummary& summary);
 
-// Writes `line` and a newline and flushes; throws IoError if that fails.
-void print_line(std::FILE* stream, const std::string& line);
+// Writes the lines of `text`, made printable, and a newline, and flushes; throws IoError if that
+// fails. JSON without control characters keeps its value.
+void print_line(std::FILE* stream, std::string_view text);
 
 }  // namespace paraes::cli

@@ -12,7 +12,8 @@
 namespace paraes::cli {
 
 struct RunContext {
-  // Keeps references to its arguments. `distributor`: see run_batch.
+  // Keeps references to its arguments. `distributor`: see run_batch. Throws InvalidArgument: see
+  // check_passphrase_fd.
   RunContext(const CryptOptions& given_options, const Plan& given_plan,
              Distributor* given_distributor)
       : options(given_options),
@@ -20,7 +21,9 @@ struct RunContext {
         distributor(given_distributor),
         messages(given_options, given_plan),
         files(secret_files(given_options.keys),
-              given_options.output.force || given_options.output.update) {}
+              given_options.output.force || given_options.output.update) {
+    check_passphrase_fd(given_options, given_plan.verb);
+  }
 
   const CryptOptions& options;
   const Plan& plan;

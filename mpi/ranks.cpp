@@ -13,6 +13,8 @@
 #include <numeric>
 #include <thread>
 
+#include "cli/report.hpp"
+
 namespace paraes::mpi {
 namespace {
 
@@ -188,7 +190,7 @@ void Ranks::gather(const std::uint8_t* own, const std::vector<int>& sizes,
 }
 
 void Ranks::print_error(const std::string& text) const {
-  const std::string line = "paraes: " + name(rank_) + ": " + text + "\n";
+  const std::string line = "paraes: " + cli::printable(name(rank_) + ": " + text) + "\n";
   static_cast<void>(!write(standard_error_, line.data(), line.size()));
 }
 

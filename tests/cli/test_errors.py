@@ -1,9 +1,12 @@
 """What errors say: they begin with the name of the file they are about."""
 
 import json
+import os
+import subprocess
+import tempfile
 import unittest
 
-from support import KEYS, Case, pattern
+from support import BIN, DEADLINE, KEYS, Case, environment, pattern
 
 KEY = ["--key-file", "k"]
 NOT_THERE = "No such file or directory"
@@ -153,6 +156,159 @@ class WrongKeys(ErrorCase):
         line = self.line(4, "decrypt", "--format", "openssl", "--passphrase-file", "pw", "-",
                          stdin=b"Salted__" + bytes(40))
         self.assertIn("a wrong passphrase, key size, number of iterations or mode, or damaged", line)
+
+
+class NamesOnATerminal(ErrorCase):
+    """Nothing in a name reaches the terminal that it would obey."""
+
+    NAMES = {  # how each name is shown
+        b"esc\x1b[31m": "esc\\x1b[31m", b"new\nline\x7f": "new\\x0aline\\u007f",
+        b"bare\x9b31m": "bare\\x9b31m", "c1\u009b31m\u0080".encode(): "c1\\u009b31m\\u0080",
+        "bidi\u202egpj.exe".encode(): "bidi\\u202egpj.exe",
+        "\u2066i\u2069\u200e\u200f\u061c".encode(): "\\u2066i\\u2069\\u200e\\u200f\\u061c",
+        "lines\u2028\u2029".encode(): "lines\\u2028\\u2029",
+        "gr\u00fc\u00dfe \u4f60\u597d \U0001f600 e\u0301".encode():
+            "gr\u00fc\u00dfe \u4f60\u597d \U0001f600 e\u0301",
+        "\u00a0\u07ff\u0800\uffff\U0010ffff".encode(): "\u00a0\u07ff\u0800\uffff\U0010ffff",
+        # Overlong, a surrogate, beyond U+10FFFF, cut, and stray continuation bytes.
+        b"\xc0\x9b\xe0\x82\x9b": "\\xc0\\x9b\\xe0\\x82\\x9b", b"\xed\xa0\x80": "\\xed\\xa0\\x80",
+        b"\xf4\x90\x80\x80\xff": "\\xf4\\x90\\x80\\x80\\xff", b"cut\xe2\x80": "cut\\xe2\\x80",
+    }
+
+    def check(self, text, shown):
+        self.assertIn(shown.encode(), text)
+        for char in text.decode():  # also: all of it is UTF-8
+            self.assertTrue(char == "\n" or (char.isprintable() or char == "\u00a0") or
+                            char in "\uffff\U0010ffff", ascii(char))
+
+    def test_is_escaped_in_errors_verbose_lines_and_json(self):
+        for name, shown in self.NAMES.items():
+            with self.subTest(name=name):
+                self.check(self.run_bytes("verify", *KEY, name).stderr, f"{shown}: cannot open it")
+                (self.dir / os.fsdecode(name)).write_bytes(b"some text")
+                done = self.run_bytes("encrypt", "-v", "--json", *KEY, name)
+                self.assertEqual(done.returncode, 0)
+                self.check(done.stderr, f"{shown} -> {shown}.paes")
+                self.check(done.stdout, "input")
+                self.assertEqual(json.loads(done.stdout)["input"], name.decode("utf-8", "replace"))
+
+    def test_is_escaped_in_errors_about_keys_and_keysets(self):
+        name = "k\u009b\u202e".encode()
+        shown = "k\\u009b\\u202e"
+        self.write("a", b"x")
+        for contents, form in ((b"short", "paraes"), (b"{" + 300 * b" ", "tink")):
+            (self.dir / os.fsdecode(name)).write_bytes(contents)
+            self.check(self.run_bytes("encrypt", "--format", form, "--key-file", name, "a").stderr,
+                       f"a: {shown}: ")
+        self.check(self.run_bytes("info", name).stderr, f"{shown}: ")
+        self.check(self.run_bytes("encrypt", "--format", name, *KEY, "a").stderr, shown)
+
+    def run_bytes(self, *args):
+        """Runs paraes with arguments that may not be UTF-8."""
+        return subprocess.run([BIN, *args], cwd=self.dir, stdin=subprocess.DEVNULL,
+                              capture_output=True, env=environment(), timeout=DEADLINE)
+
+
+class SalvageClaims(ErrorCase):
+    """What --salvage says was written, and when."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("a", pattern(5 * 16384 + 100))
+        self.ok("encrypt", *KEY, "a")
+        self.sealed = self.read("a.paes")
+
+    def salvage(self, data, *flags, status=3, **kwargs):
+        self.write("m.paes", data)
+        return self.run_paraes("decrypt", *KEY, "--salvage", "--json", *flags, "m.paes", **kwargs)
+
+    def says(self, data, text):
+        done = self.salvage(data, "-f", "-o", "out")
+        self.assertEqual(done.returncode, 3)
+        self.assertEqual(done.stderr.decode(), f"paraes: m.paes: {text}\n")
+        self.assertEqual(json.loads(done.stdout)["status"], text)
+
+    def test_words_a_missing_end_apart_from_zeros(self):
+        at = [88 + k * (16384 + 16) for k in range(6)]
+        zeros = bytearray(self.sealed)
+        zeros[at[1] + 5] ^= 1
+        zeros[at[3] + 5] ^= 1
+        ranges = "written as zeros: 16384 bytes at 16384, 16384 bytes at 49152"
+        self.says(bytes(zeros), f"not intact; {ranges}")
+        end = "the end, from byte {} on, is missing or damaged"
+        self.says(self.sealed[:at[4]], f"not intact; {end.format(65536)}")
+        self.assertEqual(self.path("out").stat().st_size, 65536)
+        self.says(bytes(zeros[:at[4]]), f"not intact; {ranges}; {end.format(65536)}")
+        self.says(self.sealed[:at[4] + 17], "not intact; written as zeros: 1 byte at 65536")
+
+    def test_claims_nothing_if_the_output_was_not_written(self):
+        data = bytearray(self.sealed)
+        data[200] ^= 1
+        with open("/dev/full", "wb") as full:
+            done = self.salvage(bytes(data), "-c", stdout=full)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        report = json.loads(done.stderr.splitlines()[-1])
+        self.assertNotIn(b"zeros", done.stderr)
+        self.assertNotIn("bad_ranges", report)
+        self.assertEqual(report["exit"], 1)
+
+    def test_claims_nothing_if_the_target_appeared_meanwhile(self):
+        data = bytearray(self.sealed)
+        data[200] ^= 1
+        self.write("m.paes", b"")
+        process = self.start("decrypt", *KEY, "--salvage", "--json", "-o", "out", "-",
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process.stdin.write(data[:70000])
+        process.stdin.flush()
+        self.wait_for(lambda: self.temporaries(process), "the temporary file")
+        self.write("out", b"of another process")
+        out, err = process.communicate(bytes(data[70000:]), timeout=DEADLINE)
+        self.assertEqual(process.returncode, 2, err)
+        self.assertEqual(err.count(b"\n"), 1)
+        self.assertTrue(err.startswith(b"paraes: out: it appeared while"), err)
+        self.assertNotIn("bad_ranges", json.loads(out))
+        self.assertEqual(self.read("out"), b"of another process")
+
+
+class PassphraseDescriptors(ErrorCase):
+    """--passphrase-fd is checked before anything is read."""
+
+    def refused(self, number, says, *args, script='"$@"', stdin=b"never read"):
+        words = ["encrypt", f"--passphrase-fd={number}", *args, "-"]
+        with tempfile.TemporaryFile() as data:
+            data.write(stdin)
+            data.seek(0)
+            done = subprocess.run(["bash", "-c", script, "bash", BIN, *words], cwd=self.dir,
+                                  stdin=data, capture_output=True, env=environment(),
+                                  timeout=DEADLINE)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(f"paraes: --passphrase-fd {number}: {says}".encode(), done.stderr)
+            self.assertEqual(data.seek(0, os.SEEK_CUR), 0)  # a shared offset
+
+    def test_that_are_outputs_are_refused(self):
+        for args in (["-o", "out"], []):
+            self.refused(1, "this descriptor is standard output", *args)
+            self.refused(2, "this descriptor is standard error", *args)
+        os.mkfifo(self.path("pipe"))
+        self.refused(3, "this descriptor is the output", script='"$@" 3<>pipe >pipe')
+        self.refused(3, "this descriptor is the output", "-f", "-o", "pipe",
+                     script='"$@" 3<>pipe')
+
+    def test_that_cannot_be_read_are_refused(self):
+        self.refused(3, "this descriptor is not open to read", script='"$@" 3>written')
+        self.refused(3, "this descriptor is not open to read", script='"$@" 3>&1')
+        self.refused(3, "this descriptor is a folder", script='"$@" 3<.')
+        for number in (9, -1, 2147483647):
+            self.refused(number, "there is no such open file descriptor")
+
+    def test_advice_works(self):
+        self.write("pw", b"word")
+        self.path("pw").chmod(0o600)
+        self.write("a", b"x")
+        done = subprocess.run(["bash", "-c", '"$@" 3< pw', "bash", BIN, "encrypt",
+                               "--passphrase-fd", "3", "--scrypt-log2n", "1", "a"], cwd=self.dir,
+                              capture_output=True, env=environment(), timeout=DEADLINE)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
 
 
 if __name__ == "__main__":
