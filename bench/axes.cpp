@@ -205,8 +205,14 @@ Axes parse_axes(const AxisTexts& texts, const NumberParsers& parsers) {
   }
   axes.rivals_named = !texts.rivals.empty();
   if (texts.rivals != "none") {
-    axes.rivals = choose("--rivals", or_default(texts.rivals, "openssl,openssl-enc,pinned-copy"),
-                         rival_names());
+    for (const std::string& word : split(or_default(texts.rivals, "all"), "--rivals")) {
+      if (word != "openssl") continue;
+      throw InvalidArgument(
+          "--rivals: openssl is a kernel; the rivals are openssl-evp (memory) and openssl-enc "
+          "(files)");
+    }
+    axes.rivals = choose(
+        "--rivals", or_default(texts.rivals, "openssl-evp,openssl-enc,pinned-copy"), rival_names());
   }
   return axes;
 }

@@ -118,7 +118,7 @@ void make_quick(AxisTexts& texts, Options& options) {
   fill(texts.mode, "ctr,gcm");
   fill(texts.direction, "encrypt");
   fill(texts.size, "1MiB");
-  fill(texts.rivals, "openssl");
+  fill(texts.rivals, "openssl-evp");
   options.settings.samples = 21;
   options.settings.min_seconds = 0;
 }

@@ -30,7 +30,7 @@ reason.
 
 Examples:
   paraes bench --quick
-  paraes bench --mode ctr,gcm --size 1KiB,...,64MiB --rivals openssl,ipsec-mb --json report.json
+  paraes bench --mode ctr,gcm --size 1KiB,...,64MiB --rivals openssl-evp,ipsec-mb --json report.json
   paraes bench --mode ctr --size 1GiB --threads 1,0 --in-place no,yes --rivals memcpy
   paraes bench --device cpu,cuda:0 --scope memory,transfer --mode ctr --size 64KiB,...,1GiB
   paraes bench --scope file --format raw --mode ctr --size 1GiB --rivals openssl-enc,cp
@@ -86,9 +86,10 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
   axis("--key-expansion", axes.key_expansion, "host,device",
        "Where keys for GPUs are expanded (default: host).");
   axis("--transfer", axes.transfer, "staged,mapped", "How data gets to a GPU (default: staged).");
-  axis("--rivals", axes.rivals, "NAME,...",
-       "openssl (default), ipsec-mb, gcrypt, memcpy, ports-aesni, ports-vaes256, ports-vaes512; "
-       "transfer: pinned-copy (default); files: openssl-enc (default), age, cp; none.");
+  axis(
+      "--rivals", axes.rivals, "NAME,...",
+      "openssl-evp (default), ipsec-mb, gcrypt, memcpy, ports-aesni, ports-vaes256, ports-vaes512; "
+      "transfer: pinned-copy (default); files: openssl-enc (default), age, cp; none.");
 
   group = "Sampling";
   add_number(*verb, "--samples", flags->samples, {1, 100000},

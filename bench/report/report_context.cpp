@@ -147,7 +147,7 @@ Json libraries(bool programs) {
   list["paraes"] = paraes::version();
   for (const MemoryRival& rival : memory_rivals()) {
     const std::string version = rival.version();
-    list[std::string(rival.name)] = version.empty() ? Json() : Json(version);
+    list[std::string(rival.library)] = version.empty() ? Json() : Json(version);
   }
   if (!programs) return list;
   for (const FileRival& rival : file_rivals()) {

@@ -12,7 +12,8 @@
 namespace paraes::bench {
 
 struct MemoryRival {
-  std::string_view name;
+  std::string_view name;  // never that of a kernel
+  std::string_view library;
   // Throws Skip, with the reason, if the library is missing or cannot do the job.
   std::unique_ptr<Implementation> (*make)(const Job& job);
   // The version of the installed library; empty if there is none.

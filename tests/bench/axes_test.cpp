@@ -10,6 +10,7 @@
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 #include "paraes/threads.hpp"
+#include "tests/support/message_of.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -70,6 +71,16 @@ TEST(Axes, UnknownValuesAreRefused) {
   }
 }
 
+TEST(Axes, NoRivalHasTheNameOfAKernel) {
+  AxisTexts texts = texts_with(&AxisTexts::rivals, "all");
+  for (const std::string& rival : axes_of(texts).rivals) {
+    for (const KernelInfo& kernel : kernels()) EXPECT_NE(rival, kernel.name);
+  }
+  texts.rivals = "memcpy,openssl";
+  EXPECT_NE(support::message_of<InvalidArgument>([&] { (void)axes_of(texts); }).find("openssl-evp"),
+            std::string::npos);
+}
+
 TEST(Axes, AllNamesEveryKernelOnce) {
   const Axes axes = axes_of(texts_with(&AxisTexts::kernel, "reference,all"));
   EXPECT_EQ(axes.kernels.size(), kernels().size());
@@ -122,7 +133,7 @@ TEST(Plan, RowsAreTheProductOfTheAxesInOneGroupPerSize) {
   texts.mode = "ecb,ctr";
   texts.key_bits = "all";
   texts.size = "16,64,4096";
-  texts.rivals = "openssl,memcpy";
+  texts.rivals = "openssl-evp,memcpy";
   const BenchPlan plan = plan_with(texts);
   ASSERT_EQ(plan.groups.size(), 3U);  // one for each size
   for (const Group& group : plan.groups) {

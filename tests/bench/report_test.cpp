@@ -144,8 +144,8 @@ TEST(Report, ContextDescribesTheMachine) {
 TEST(Table, RatiosAreToTheRivalOfTheSameJob) {
   Outcome outcome;
   outcome.results.push_back(result_named("aesni", "", 1e5));
-  outcome.results.push_back(result_named("", "openssl", 2e5));
-  outcome.results.push_back(result_named("", "openssl", 8e5));
+  outcome.results.push_back(result_named("", "openssl-evp", 2e5));
+  outcome.results.push_back(result_named("", "openssl-evp", 8e5));
   outcome.results[2].row.mode = Mode::gcm;
   const std::string text = table(outcome);
   EXPECT_NE(text.find("2.00"), std::string::npos) << text;
@@ -156,7 +156,7 @@ TEST(Table, RatiosAreToTheRivalOfTheSameJob) {
 TEST(Table, DevicesAreToldApartAndNotCompared) {
   Outcome outcome;
   outcome.results.push_back(result_named("aesni", "", 1e5));
-  outcome.results.push_back(result_named("", "openssl", 2e5));
+  outcome.results.push_back(result_named("", "openssl-evp", 2e5));
   EXPECT_EQ(table(outcome).find("device"), std::string::npos);
   outcome.results.push_back(result_named("ttable", "", 5e4));
   Row& row = outcome.results[2].row;
@@ -239,7 +239,7 @@ TEST(Table, WrongRowsAreMarked) {
 TEST(Table, TableHasAtMostAHundredColumns) {
   Outcome outcome;
   for (const std::uint64_t bytes : {16U << 10, 1U << 30}) {
-    for (const char* rival : {"", "openssl", "ipsec-mb", "gcrypt", "memcpy"}) {
+    for (const char* rival : {"", "openssl-evp", "ipsec-mb", "gcrypt", "memcpy"}) {
       for (const int threads : {1, 4096}) {
         for (const bool in_place : {false, true}) {
           for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {

@@ -23,9 +23,9 @@ def table(rep, name, **options):
 def test_rivals_are_compared_on_the_same_job_and_threads_only():
     rep = loaded(
         row(ns=1000.0, kernel="vaes512"),
-        row(ns=3000.0, kernel=None, rival="openssl"),
-        row(ns=10.0, kernel=None, rival="openssl", direction="decrypt"),
-        row(ns=10.0, kernel=None, rival="openssl", threads=2),
+        row(ns=3000.0, kernel=None, rival="openssl-evp"),
+        row(ns=10.0, kernel=None, rival="openssl-evp", direction="decrypt"),
+        row(ns=10.0, kernel=None, rival="openssl-evp", threads=2),
     )
     (line,) = table(rep, "rivals").rows
     assert line[4].value == pytest.approx(3.0)
@@ -36,7 +36,7 @@ def test_wrong_rows_are_shown_as_wrong_and_not_compared():
     rep = loaded(
         row(ns=1000.0),
         row(ns=1.0, kernel="broken", verified=False),
-        row(ns=3000.0, kernel=None, rival="openssl"),
+        row(ns=3000.0, kernel=None, rival="openssl-evp"),
     )
     assert [line[-1] for line in table(rep, "rows").rows] == ["yes", "WRONG", "yes"]
     assert all("broken" not in str(line[0]) for line in table(rep, "rivals").rows)
@@ -198,7 +198,7 @@ def test_throughput_figure_has_kernels_rivals_devices_and_whole_programs():
         row(mode="ctr", kernel="aesni", bytes=4096),
         row(mode="gcm", kernel="never", bytes=1024),
         row(mode="ctr", kernel="never", direction="decrypt"),
-        row(mode="ctr", kernel=None, rival="openssl", bytes=1024),
+        row(mode="ctr", kernel=None, rival="openssl-evp", bytes=1024),
         row(mode="ctr", kernel="bitslice", device="cuda:0", threads=0, bytes=1024),
         row(
             mode="ctr", kernel="bitslice", device="cuda:0", threads=0, bytes=1024, scope="transfer"
@@ -210,7 +210,7 @@ def test_throughput_figure_has_kernels_rivals_devices_and_whole_programs():
     names = [s.name for s in figure.series]
     assert set(names) == {
         "aesni",
-        "(openssl)",
+        "(openssl-evp)",
         "cuda:0 bitslice, in its memory",
         "cuda:0 bitslice, with transfers",
         "paraes encrypt, paraes format, 2 threads, file to file",

@@ -46,6 +46,16 @@ def test_opencl_devices_on_the_cpu_are_labelled_as_a_cpu():
     assert ["(a CPU)" in label for label in labels] == [True, False, True]
 
 
+def test_the_former_name_of_the_rival_openssl_evp_is_read_as_that():
+    former = loaded(
+        row(kernel=None, rival="openssl"),
+        row(kernel="openssl"),
+        skipped=[row(kernel=None, rival="openssl") | {"reason": "why"}],
+    )
+    assert [r.name for r in former.rows] == ["(openssl-evp)", "openssl"]
+    assert former.skipped[0].axes["rival"] == "openssl-evp"
+
+
 def test_a_file_with_runs_gives_the_rows_of_all_runs(tmp_path):
     path = tmp_path / "r.json"
     path.write_text(json.dumps({"schema": 1, "runs": [report(row()), report(row(), row())]}))

@@ -109,7 +109,7 @@ def test_port_limit_is_of_the_same_kernel_key_size_threads_and_ranks():
     [
         ({"kernel": "aesni"}, "add --rivals ports-aesni"),
         ({"kernel": "ttable"}, "only the kernels aesni, vaes256, vaes512"),
-        ({"kernel": None, "rival": "openssl"}, "only the kernels aesni, vaes256, vaes512"),
+        ({"kernel": None, "rival": "openssl-evp"}, "only the kernels aesni, vaes256, vaes512"),
         ({"kernel": "vaes512", "scope": "file"}, "more than computing"),
         ({"kernel": "vaes512", "threads": 2}, "add --rivals ports-vaes512"),
         ({"kernel": "aesni", "device": "cuda:0", "threads": 0}, "only the kernels aesni"),

@@ -230,8 +230,14 @@ def _number(value: Any, where: str, nullable: bool = True) -> float | None:
     return float(value)
 
 
-def _with_executor(row: dict[str, Any]) -> dict[str, Any]:
-    """Add `executor` to a row of a report without that axis, where several threads mean OpenMP."""
+def _updated(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of an older report as a row of today.
+
+    OpenSSL's EVP was once named like the kernel `openssl`. Where there is no `executor`, several
+    threads mean OpenMP.
+    """
+    if row.get("rival") == "openssl":
+        row = {**row, "rival": "openssl-evp"}
     if "executor" in row:
         return row
     memory = row.get("device") == "cpu" and row.get("scope") == "memory"
@@ -258,7 +264,7 @@ def _phase_samples(value: Any, where: str) -> np.ndarray:
 
 
 def _row_of(json_row: Any, where: str, stand_ins: set[str]) -> Row:
-    row = _with_executor(_expect(json_row, dict, False, where))
+    row = _updated(_expect(json_row, dict, False, where))
     axes = _axes_of(row, where)
     samples = _expect(row.get("samples_ns"), list, False, f"{where}.samples_ns")
     numbers = [_number(s, f"{where}.samples_ns[{i}]", False) for i, s in enumerate(samples)]
@@ -286,7 +292,7 @@ def _row_of(json_row: Any, where: str, stand_ins: set[str]) -> Row:
 
 
 def _skip_of(json_row: Any, where: str) -> Skip:
-    row = _with_executor(_expect(json_row, dict, False, where))
+    row = _updated(_expect(json_row, dict, False, where))
     reason = _expect(row.get("reason"), str, False, f"{where}.reason")
     return Skip({name: row.get(name) for name in AXES}, reason)
 
