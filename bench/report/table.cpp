@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <tuple>
 #include <vector>
@@ -14,6 +15,8 @@ namespace paraes::bench {
 namespace {
 
 constexpr std::size_t max_width = 100;
+// Rows with a larger spread, in percent, are not compared with others.
+constexpr double max_spread = 30;
 
 struct Column {
   std::string title;
@@ -75,14 +78,34 @@ double rate(const Result& result) {
   return static_cast<double>(result.row.bytes) * 1e9 / result.statistics.median;
 }
 
-std::string rate_text(double bytes_per_second) {
-  const double mb = bytes_per_second / 1e6;
-  return fmt::format("{:.{}f}", mb, mb < 100 ? 1 : 0);
+// A positive number with so many decimals, and more if it would have less than two significant
+// digits.
+std::string decimal_text(double value, int decimals) {
+  if (value <= 0) return "0";
+  const int magnitude = static_cast<int>(std::floor(std::log10(value)));
+  return fmt::format("{:.{}f}", value, std::max(decimals, 1 - magnitude));
 }
 
-std::string spread_text(const Statistics& s) {
-  if (s.median <= 0) return "-";
-  return fmt::format("{:.1f}", 100 * 1.4826 * s.mad / s.median);
+std::string rate_text(double bytes_per_second) {
+  const double mb = bytes_per_second / 1e6;
+  return decimal_text(mb, mb < 100 ? 1 : 0);
+}
+
+std::string ratio_text(double ratio) {
+  return decimal_text(ratio, ratio < 10 ? 2 : ratio < 100 ? 1 : 0);
+}
+
+// In percent of the median; 0 without samples.
+double spread(const Result& result) {
+  const Statistics& s = result.statistics;
+  return s.median <= 0 ? 0 : 100 * 1.4826 * s.mad / s.median;
+}
+
+bool is_noisy(const Result& result) { return spread(result) > max_spread; }
+
+std::string spread_text(const Result& result) {
+  if (result.statistics.median <= 0) return "-";
+  return fmt::format("{:.1f}{}", spread(result), is_noisy(result) ? "!" : "");
 }
 
 std::vector<const Result*> sorted(const Outcome& outcome) {
@@ -251,16 +274,20 @@ std::string table(const Outcome& outcome) {
     for (const Column& column : shown) cells.push_back(column.text(r->row));
     cells.push_back(r->row.rival.empty() ? r->row.kernel : "(" + r->row.rival + ")");
     cells.push_back(rate_text(rate(*r)));
-    cells.push_back(spread_text(r->statistics));
+    cells.push_back(spread_text(*r));
     for (const std::string& name : rivals) {
       const auto other = std::find_if(outcome.results.begin(), outcome.results.end(),
                                       [&](const Result& candidate) {
                                         return candidate.row.rival == name && rate(candidate) > 0 &&
                                                comparable(r->row, candidate.row);
                                       });
-      cells.push_back(other == outcome.results.end() || r->row.rival == name
-                          ? ""
-                          : fmt::format("{:.2f}", rate(*r) / rate(*other)));
+      if (other == outcome.results.end() || r->row.rival == name) {
+        cells.emplace_back();
+      } else if (rate(*r) <= 0 || is_noisy(*r) || is_noisy(*other)) {
+        cells.emplace_back("-");
+      } else {
+        cells.push_back(ratio_text(rate(*r) / rate(*other)));
+      }
     }
     if (!all_right) cells.emplace_back(r->verified ? "" : "WRONG");
     grid.add_row(std::move(cells));
@@ -276,6 +303,12 @@ std::string table(const Outcome& outcome) {
   out += fmt::format(
       "MB/s: 10^6 bytes per second, median; \xc2\xb1%: 1.4826 MAD; /NAME: relative to that rival; "
       "(NAME): a rival\n");
+  if (std::any_of(rows.begin(), rows.end(), [](const Result* r) { return is_noisy(*r); })) {
+    out += fmt::format(
+        "!: the samples vary by more than {:.0f} %, so that ratios would mean nothing; measure "
+        "again on an idle machine\n",
+        max_spread);
+  }
   if (outliers > 0)
     out += fmt::format("{} of {} samples are outliers (marked in the JSON)\n", outliers, samples);
   for (const Result* r : rows) {

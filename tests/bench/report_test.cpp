@@ -153,6 +153,68 @@ TEST(Table, RatiosAreToTheRivalOfTheSameJob) {
   EXPECT_EQ(text.find("WRONG"), std::string::npos) << text;
 }
 
+std::string ratio_of(double ratio) {
+  Outcome outcome;
+  outcome.results.push_back(result_named("aesni", "", 1e9));
+  outcome.results.push_back(result_named("", "openssl-evp", ratio * 1e9));
+  const std::string text = table(outcome);
+  std::istringstream words(text.substr(text.find("aesni")));
+  std::string word;
+  for (int i = 0; i < 4; ++i) words >> word;  // kernel, MB/s, spread, ratio
+  return word;
+}
+
+TEST(Table, RatiosKeepTwoSignificantDigits) {
+  EXPECT_EQ(ratio_of(0.00345), "0.0034");
+  EXPECT_EQ(ratio_of(0.000012), "0.000012");
+  EXPECT_EQ(ratio_of(0.098), "0.098");
+  EXPECT_EQ(ratio_of(0.34), "0.34");
+  EXPECT_EQ(ratio_of(1), "1.00");
+  EXPECT_EQ(ratio_of(2.604), "2.60");
+  EXPECT_EQ(ratio_of(12.34), "12.3");
+  EXPECT_EQ(ratio_of(123.4), "123");
+  EXPECT_EQ(ratio_of(12345), "12345");
+}
+
+TEST(Table, SlowRatesKeepTwoSignificantDigits) {
+  Outcome outcome;
+  outcome.results.push_back(result_named("aesni", "", 2e6));
+  outcome.results[0].row.bytes = 10;
+  EXPECT_NE(table(outcome).find("0.0050"), std::string::npos) << table(outcome);
+}
+
+TEST(Table, NoisyRowsAreMarkedAndHaveNoRatios) {
+  const auto with_spread = [](Result result, double part) {
+    const double ns = result.samples_ns[0];
+    result.samples_ns = {ns * (1 - part), ns, ns * (1 + part)};
+    result.statistics = statistics_of(result.samples_ns);
+    return result;
+  };
+  constexpr double noisy = 0.31 / 1.4826;
+  constexpr double quiet = 0.29 / 1.4826;
+  for (const bool rival_is_noisy : {false, true}) {
+    Outcome outcome;
+    outcome.results.push_back(
+        with_spread(result_named("aesni", "", 1e6), rival_is_noisy ? quiet : noisy));
+    outcome.results.push_back(
+        with_spread(result_named("", "openssl-evp", 2e6), rival_is_noisy ? noisy : quiet));
+    const std::string text = table(outcome);
+    EXPECT_NE(text.find("31.0!"), std::string::npos) << text;
+    EXPECT_NE(text.find("29.0"), std::string::npos) << text;
+    EXPECT_EQ(text.find("29.0!"), std::string::npos) << text;
+    EXPECT_EQ(text.find("2.00"), std::string::npos) << text;
+    EXPECT_NE(text.find("more than 30 %"), std::string::npos) << text;
+    const Json row = report(0, Json::object(), outcome)["results"][0];
+    EXPECT_EQ(row["median_ns"], 1e6);
+    EXPECT_EQ(row["samples_ns"].size(), 3U);
+  }
+  Outcome outcome;
+  outcome.results.push_back(with_spread(result_named("aesni", "", 1e6), quiet));
+  outcome.results.push_back(result_named("", "openssl-evp", 2e6));
+  EXPECT_NE(table(outcome).find("2.00"), std::string::npos) << table(outcome);
+  EXPECT_EQ(table(outcome).find("!"), std::string::npos) << table(outcome);
+}
+
 TEST(Table, DevicesAreToldApartAndNotCompared) {
   Outcome outcome;
   outcome.results.push_back(result_named("aesni", "", 1e5));
