@@ -49,7 +49,7 @@ const CLI::Option* find_short(const CLI::App& app, char name) {
 // `flag` is "--long" or "-x".
 const CLI::Option* find_flag(const CLI::App& app, std::string_view flag) {
   if (flag.substr(0, 2) == "--") return find_long(app, flag.substr(2));
-  return flag.size() == 2 ? find_short(app, flag[1]) : nullptr;
+  return flag.size() == 2 && flag[0] == '-' ? find_short(app, flag[1]) : nullptr;
 }
 
 // The long flags, without their dashes.

@@ -98,9 +98,6 @@ Bytes without_newline(Bytes text) {
   return text;
 }
 
-// The name of the key file in errors.
-std::string shown_name(const std::string& path) { return path == "-" ? "standard input" : path; }
-
 // Two hex digits per byte, and CRLF.
 constexpr std::size_t most_key_bytes = 2 * 64 + 2;
 constexpr std::size_t most_keyset_bytes = std::size_t{64} << 10;
@@ -317,7 +314,7 @@ void check_passphrase_source(const KeyOptions& options, std::string_view format,
 
 SecretBytes load_key(const KeyOptions& options, KeyUse use, bool quiet) {
   if (options.key_hex_option->count() == 0) {
-    const std::string name = shown_name(options.key_file);
+    const std::string name = input_name(options.key_file);
     return decode_key_file(read_key_file(options.key_file, name, most_key_bytes), name, use,
                            options.key_encoding);
   }
@@ -340,7 +337,7 @@ SecretBytes load_key(const KeyOptions& options, KeyUse use, bool quiet) {
 
 KeyFile read_key_or_keyset(const KeyOptions& options) {
   KeyFile file;
-  file.name = shown_name(options.key_file);
+  file.name = input_name(options.key_file);
   file.contents = read_key_file(options.key_file, file.name, most_keyset_bytes);
   const Bytes text = file.contents.span();
   const auto* first = std::find_if(text.data(), text.data() + text.size(), [](std::uint8_t c) {

@@ -18,6 +18,7 @@
 
 #include "cli/input.hpp"
 #include "cli/keys.hpp"
+#include "cli/report.hpp"
 #include "cli/signals.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
@@ -55,7 +56,7 @@ SecretBytes read_all(Source& source, std::string_view name) {
 }
 
 SecretBytes from_file(const std::string& path) {
-  const std::string name = path == "-" ? "standard input" : path;
+  const std::string name = input_name(path);
   return read_all(*open_input(path, name).source, name);
 }
 

@@ -91,7 +91,13 @@ class Arguments(Case):
         self.write("g", b"y")
         # Not the next argument.
         self.refused(*BASE, "--output=", "f", says="-o")
-        self.fails(1, "encrypt", "--key-file=", "f", says="cannot open key file")
+        self.fails(1, "encrypt", "--key-file=", "f", says="f: '': cannot open it")
+
+    def test_a_value_may_look_like_a_flag_without_its_dash(self):
+        for name in ("no", "xo", "k"):
+            self.fails(1, "encrypt", "--key-file", name + "/f", "f", says=f"f: {name}/f: cannot")
+            self.write(name, KEYS[256])
+            self.ok("encrypt", "-f", "--key-file", name, "f")
 
     def test_flags_without_values_refuse_values(self):
         for flag in ("--force=false", "--json=x", "--quiet=", "--stdout=1"):

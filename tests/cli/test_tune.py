@@ -6,7 +6,7 @@ import os
 import unittest
 
 import support
-from support import KEYS, Case, pattern
+from support import KEYS, Case, file_reports, pattern
 
 support.DEADLINE = 300  # GPU programs are compiled at first use
 SHIM = os.environ.get("PARAES_OPENCL_SHIM", "")
@@ -93,9 +93,9 @@ class AutoKernel(ProfileCase):
                               (["verify", "-"], first)):
             done = self.run_paraes(flags[0], "--json", "--key-file", "k", *flags[1:], env=self.env,
                                    stdin=self.read("f.paes"))
-            for line in done.stdout.splitlines():
+            for report in file_reports(done.stdout).values():
                 with self.subTest(flags=flags):
-                    self.assertEqual(json.loads(line)["kernel"], kernel)
+                    self.assertEqual(report["kernel"], kernel)
 
     def test_malformed_profiles_and_those_of_other_machines_are_ignored(self):
         def changed(**more):
