@@ -95,7 +95,8 @@ class Arguments(Case):
 
     def test_a_value_may_look_like_a_flag_without_its_dash(self):
         for name in ("no", "xo", "k"):
-            self.fails(1, "encrypt", "--key-file", name + "/f", "f", says=f"f: {name}/f: cannot")
+            self.fails(1, "encrypt", "-f", "--key-file", name + "/f", "f",
+                       says=f"f: {name}/f: cannot")
             self.write(name, KEYS[256])
             self.ok("encrypt", "-f", "--key-file", name, "f")
 
