@@ -1,5 +1,7 @@
 // encrypt, decrypt and verify, which share their flags.
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -61,6 +63,7 @@ void add_verb(CLI::App& app, int& status, const CryptOverrides& overrides, Verb 
   verb_app->footer(footer);
   verb_app->callback([options, verb, &status, run = overrides.run] {
     options->output.path_given = options->given("--output");
+    default_to_standard_input(*options, isatty(STDIN_FILENO) != 0);
     status = run ? run(*options, verb) : run_batch(*options, verb, nullptr);
   });
 }

@@ -1,6 +1,7 @@
 // info: shows what the header of an encrypted file says, without its key.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -28,9 +29,7 @@ struct Info {
 };
 
 Plan plan_of(const CryptOptions& options) {
-  if (options.inputs.empty()) {
-    throw InvalidArgument("info needs an input FILE, or - for standard input");
-  }
+  if (options.inputs.empty()) throw InvalidArgument(why_no_input(options, Verb::info));
   Plan plan;
   plan.format = parse_format(options);
   if (!is_authenticated(plan.format)) {
@@ -153,6 +152,7 @@ void add_info(CLI::App& app, int& status) {
   add_crypt_options(*verb, *options, Verb::info);
   verb->footer(footer);
   verb->callback([options, &status] {
+    default_to_standard_input(*options, isatty(STDIN_FILENO) != 0);
     const Plan plan = plan_of(*options);
     const std::string name = input_name(options->inputs[0]);
     Info info;

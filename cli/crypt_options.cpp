@@ -1,5 +1,8 @@
 #include "cli/crypt_options.hpp"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <utility>
 
@@ -132,6 +135,14 @@ void add_execution_options(CLI::App& app, CryptOptions& o) {
              "Read, compute and write one after another, for measurements.");
 }
 
+// The flag that reads a secret from standard input; nullptr if none does.
+const char* secret_on_stdin(const KeyOptions& keys) {
+  if (keys.key_file == "-") return "--key-file -";
+  if (keys.passphrase_file == "-") return "--passphrase-file -";
+  if (keys.passphrase_fd == STDIN_FILENO) return "--passphrase-fd 0";
+  return nullptr;
+}
+
 }  // namespace
 
 const char* verb_name(Verb verb) {
@@ -151,6 +162,25 @@ const char* verb_name(Verb verb) {
 bool CryptOptions::given(const char* flag) const {
   const CLI::Option* option = verb_app->get_option_no_throw(flag);
   return option != nullptr && option->count() != 0;
+}
+
+void default_to_standard_input(CryptOptions& options, bool is_terminal) {
+  const bool needs_file = options.recursive || options.remove || secret_on_stdin(options.keys);
+  if (options.inputs.empty() && !needs_file && !is_terminal) options.inputs = {"-"};
+}
+
+std::string why_no_input(const CryptOptions& options, Verb verb) {
+  const std::string name = verb_name(verb);
+  if (options.recursive) {
+    return fmt::format("-r needs a folder or FILE: without one, {} reads standard input", name);
+  }
+  if (options.remove) {
+    return fmt::format("--rm needs a FILE to remove: without one, {} reads standard input", name);
+  }
+  if (const char* flag = secret_on_stdin(options.keys)) {
+    return fmt::format("{} needs an input FILE: {} reads standard input", name, flag);
+  }
+  return fmt::format("{} needs an input FILE, or - for standard input", name);
 }
 
 void add_crypt_options(CLI::App& app, CryptOptions& options, Verb verb) {

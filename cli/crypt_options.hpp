@@ -57,6 +57,13 @@ struct CryptOptions {
   [[nodiscard]] bool data_on_stdin() const { return inputs.size() == 1 && inputs[0] == "-"; }
 };
 
+// If no FILE is given, makes standard input the one input: unless that is a terminal, whose user
+// has more likely forgotten the FILE, or a flag needs a FILE or standard input for itself.
+void default_to_standard_input(CryptOptions& options, bool is_terminal);
+
+// Why `verb` has no input after default_to_standard_input, for an error.
+[[nodiscard]] std::string why_no_input(const CryptOptions& options, Verb verb);
+
 // Adds the flags of `verb`.
 void add_crypt_options(CLI::App& app, CryptOptions& options, Verb verb);
 

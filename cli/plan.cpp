@@ -256,10 +256,7 @@ void check_passphrase_fd(const CryptOptions& options, Verb verb) {
 }
 
 Plan make_plan(const CryptOptions& options, Verb verb) {
-  if (options.inputs.empty()) {
-    throw InvalidArgument(
-        fmt::format("{} needs an input FILE, or - for standard input", verb_name(verb)));
-  }
+  if (options.inputs.empty()) throw InvalidArgument(why_no_input(options, verb));
   if (options.progress && options.no_progress) {
     throw InvalidArgument("--progress and --no-progress contradict each other; give one of them");
   }

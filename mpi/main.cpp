@@ -237,6 +237,8 @@ class MpiExecutable {
   [[nodiscard]] cli::CryptOptions options_of_rank(const cli::CryptOptions& given) const {
     cli::CryptOptions options = given;
     options.device = own_device(ranks_, given.device);
+    // Rank 0 decides: the standard input of others does not matter.
+    if (!ranks_.is_root()) cli::default_to_standard_input(options, false);
     // Open MPI gives ranks a pseudo-terminal as standard output, even if mpirun's own is no
     // terminal.
     options.output.launched = true;

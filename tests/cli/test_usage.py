@@ -50,10 +50,6 @@ class Usage(Case):
             self.refused(verb, "--format", "", "f", says="paraes, c2sp, tink, raw")
         self.refused("verify", "--format", "raw", "--key-file", "k", "f", says=["not authenticated", "nothing to verify"])
 
-    def test_missing_file_argument_is_refused(self):
-        self.refused("encrypt", *CTR, says="FILE")
-        self.refused("info", says="FILE")
-
     def test_bad_modes_and_ivs_are_refused(self):
         raw = ["--format", "raw", "--key-file", "k"]
         self.refused("encrypt", *raw, "f", says="--mode")
