@@ -76,6 +76,10 @@ Info look(const CryptOptions& options, const Plan& plan, const std::string& name
     }
     parameters.derived_key_bytes = length - 8;
     info.key_bits = 8 * (length - 8);
+    if (options.given("--key-bits") && options.key_bits != info.key_bits) {
+      throw InvalidArgument(fmt::format("--key-bits {} contradicts the header, which is for AES-{}",
+                                        options.key_bits, info.key_bits));
+    }
     info.layout = tink_layout(parameters);
   }
   if (info.sealed_bytes) info.extent = info.layout.extent_of(*info.sealed_bytes);

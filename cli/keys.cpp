@@ -81,12 +81,12 @@ const char* sizes_text(KeyUse use) {
   if (use == KeyUse::xts && bytes == 48) {
     throw InvalidArgument(fmt::format(
         "{}: the key has 48 bytes{}: there is no AES-192-XTS (SP 800-38E); use 32 bytes for "
-        "AES-128 or 64 for AES-256 (`paraes keygen --mode xts`)",
+        "AES-128 or 64 for AES-256 (`paraes keygen --mode xts -o FILE` makes a new one)",
         name, how));
   }
   throw InvalidArgument(fmt::format(
-      "{}: the key has {} bytes{}; {}{} (`paraes keygen` makes one)", name, bytes, how,
-      sizes_text(use), how.empty() ? ", or twice that in hex digits and a newline" : ""));
+      "{}: the key has {} bytes{}; {}{} (`paraes keygen -o FILE` makes a new one)", name, bytes,
+      how, sizes_text(use), how.empty() ? ", or twice that in hex digits and a newline" : ""));
 }
 
 // `text` without one final LF or CRLF.
@@ -276,7 +276,7 @@ void check_key_source(const KeyOptions& options, std::string_view format, bool d
   }
   if (given.empty()) {
     throw InvalidArgument(fmt::format(
-        "--format {} needs a key: use --key-file FILE (`paraes keygen -o FILE` makes one)",
+        "--format {} needs a key: use --key-file FILE (`paraes keygen -o FILE` makes a new one)",
         format));
   }
   refuse_two(given);
@@ -298,7 +298,7 @@ void check_passphrase_source(const KeyOptions& options, std::string_view format,
   if (!wrong.empty()) {
     throw InvalidArgument(fmt::format(
         "{} does not go with --format {}, which takes a passphrase: {}", wrong[0], format,
-        given.empty() ? "use --passphrase-file, or leave both out to be asked for it on a terminal"
+        given.empty() ? "use --passphrase-file, or give none to be asked for it on a terminal"
                       : "leave it out"));
   }
   if (options.key_encoding_option->count() != 0) {

@@ -1,12 +1,15 @@
 #include "cli/message_factory.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "cli/keys.hpp"
 #include "cli/progress.hpp"
+#include "cli/sizes.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kdf.hpp"
 
@@ -83,6 +86,33 @@ bool opens(const Message::Parts& parts, Bytes sealed, bool is_last) {
   cipher.crypt(Direction::decrypt, {&segment, 1});
   secure_zero(plain.data(), plain.size());
   return segment.intact;
+}
+
+// The memory of this machine in bytes; unlimited if that is unknown.
+std::uint64_t machine_memory() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page <= 0) return std::numeric_limits<std::uint64_t>::max();
+  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
+}
+
+// Throws InvalidArgument if a header asks for a higher cost of scrypt than is accepted. Offers to
+// accept it only if this machine could do it.
+void check_scrypt(unsigned asked, unsigned accepted) {
+  if (asked <= accepted) return;
+  std::string advice = "a damaged header, or an attack";
+  if (asked <= highest_scrypt_log2n) {
+    const std::uint64_t memory = std::uint64_t{1} << (asked + 10);
+    advice = "that takes " + format_size(memory) + " of memory, " +
+             (memory < machine_memory()
+                  ? fmt::format("and --max-scrypt-log2n {} accepts it, if you trust the source of "
+                                "the input",
+                                asked)
+                  : std::string("more than this machine has"));
+  }
+  throw InvalidArgument(
+      fmt::format("the input asks for scrypt with N = 2^{}, but at most 2^{} is accepted: {}",
+                  asked, accepted, advice));
 }
 
 }  // namespace
@@ -232,12 +262,17 @@ Message::Parts MessageFactory::open_paraes(Source& source) {
   if (!plan_.format_named && !looks_like_paraes(header)) {
     // Suggests the format that the file seems to have, but does not use it: an attacker who can
     // replace a file must not be able to choose an unauthenticated format.
-    throw InvalidArgument(
-        looks_salted(header)
-            ? "the input begins with \"Salted__\", as `openssl enc` writes it; that format is not "
-              "authenticated, so it must be named: --format openssl"
-            : "the input does not begin like a paraes message; if it is in another format, name "
-              "that: --format c2sp, tink, raw or openssl");
+    const bool verifies = plan_.verb == Verb::verify;
+    if (looks_salted(header)) {
+      throw InvalidArgument(fmt::format(
+          "the input begins with \"Salted__\", as `openssl enc` writes it; that format is not "
+          "authenticated, so {}",
+          verifies ? "there is nothing to verify" : "it must be named: --format openssl"));
+    }
+    throw InvalidArgument(fmt::format(
+        "the input does not begin like a paraes message; if it is in another format, name that: "
+        "--format {}",
+        verifies ? "c2sp or tink" : "c2sp, tink, raw or openssl"));
   }
   const Preface preface =
       Preface::parse(Bytes(header).first(std::min(header.size(), Preface::bytes)));
@@ -247,20 +282,20 @@ Message::Parts MessageFactory::open_paraes(Source& source) {
     if (preface.kdf == Kdf::scrypt) {
       if (has_key_source(options_.keys)) {
         throw InvalidArgument(
-            "the input was encrypted with a passphrase, not with a key: leave the key out to be "
-            "asked for the passphrase, or use --passphrase-file");
+            "the input was encrypted with a passphrase, not with a key: instead of the key, use "
+            "--passphrase-file, or nothing to be asked for the passphrase on a terminal");
       }
-      if (preface.scrypt_log2n > plan_.max_scrypt_log2n) {
-        throw InvalidArgument(fmt::format(
-            "the input asks for scrypt with N = 2^{}, but at most 2^{} is accepted: if you "
-            "trust its source, use --max-scrypt-log2n {}",
-            preface.scrypt_log2n, plan_.max_scrypt_log2n, preface.scrypt_log2n));
+      if (plan_.key_bits != 0 && plan_.key_bits != preface.key_bits) {
+        throw InvalidArgument(
+            fmt::format("--key-bits {} contradicts the header, which is for AES-{}", plan_.key_bits,
+                        preface.key_bits));
       }
+      check_scrypt(preface.scrypt_log2n, plan_.max_scrypt_log2n);
       secret = &input_key(preface);
     } else {
       if (!has_key_source(options_.keys)) {
         throw InvalidArgument(
-            "the input was encrypted with a key, not with a passphrase: use --key-file");
+            "the input was encrypted with a key, not with a passphrase: use --key-file instead");
       }
       secret = &key();
     }

@@ -58,15 +58,16 @@ std::string advice(const std::exception& error) {
     return fmt::format(" (`paraes devices --compile --arch {} -o FOLDER` compiles them)",
                        missing->target());
   }
-  if (dynamic_cast<const DamagedProgram*>(&error) != nullptr) {
-    return "; `paraes devices --compile` compiles it again";
+  if (const auto* damaged = dynamic_cast<const DamagedProgram*>(&error)) {
+    return fmt::format("; `paraes devices --compile --arch {} -o {}` compiles it again",
+                       damaged->target(), folder_of(damaged->path()));
   }
   if (const auto* segment = dynamic_cast<const BadSegment*>(&error);
       segment != nullptr && segment->key_fits()) {
-    return " (--salvage saves the intact segments)";
+    return " (`paraes decrypt --salvage` saves the intact segments)";
   }
   if (dynamic_cast<const NotSalted*>(&error) != nullptr) {
-    return " (if it is bare ciphertext, use --format raw)";
+    return " (bare ciphertext needs --format raw, with its key and mode)";
   }
   return "";
 }

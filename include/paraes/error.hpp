@@ -87,12 +87,14 @@ class IntegrityError : public Error {
 // A file from prepare_programs() is damaged, or another version of paraes wrote it.
 class DamagedProgram : public IntegrityError {
  public:
-  DamagedProgram(const std::string& path, const std::string& why)
-      : IntegrityError(std::string(path).append(": ").append(why)), path_(path) {}
+  DamagedProgram(const std::string& path, const std::string& target, const std::string& why)
+      : IntegrityError(std::string(path).append(": ").append(why)), path_(path), target_(target) {}
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] const std::string& target() const noexcept { return target_; }  // "sm_90"
 
  private:
   std::string path_;
+  std::string target_;
 };
 
 // A segment of a message does not authenticate.

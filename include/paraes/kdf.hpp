@@ -30,8 +30,11 @@ void hkdf(HkdfHash hash, Bytes ikm, Bytes salt, Bytes info, MutableBytes out);
 // hkdf.
 void hkdf_expand_sha512(Bytes prk, Bytes info, MutableBytes out);
 
-// scrypt (RFC 7914) with N = 2^log2n, r = 8, p = 1. log2n is 1 to 40; else InvalidArgument. Needs
-// 2^(log2n + 10) bytes of memory while it runs; the message of its Error says how much that is.
+inline constexpr unsigned highest_scrypt_log2n = 40;  // takes 1 PiB of memory
+
+// scrypt (RFC 7914) with N = 2^log2n, r = 8, p = 1. log2n is 1 to highest_scrypt_log2n; else
+// InvalidArgument. Needs 2^(log2n + 10) bytes of memory while it runs; the message of its Error
+// says how much that is.
 void scrypt(Bytes passphrase, Bytes salt, unsigned log2n, MutableBytes out);
 
 }  // namespace paraes

@@ -97,7 +97,7 @@ void hkdf_expand_sha512(Bytes prk, Bytes info, MutableBytes out) {
 }
 
 void scrypt(Bytes passphrase, Bytes salt, unsigned log2n, MutableBytes out) {
-  if (log2n < 1 || log2n > 40) {
+  if (log2n < 1 || log2n > highest_scrypt_log2n) {
     throw InvalidArgument("scrypt: log2 N is 1 to 40, not " + std::to_string(log2n));
   }
   constexpr std::uint64_t r = 8;

@@ -144,7 +144,7 @@ Preface Preface::for_key(std::size_t key_bytes) {
 
 Preface Preface::for_passphrase(unsigned key_bits, unsigned scrypt_log2n) {
   Preface preface = for_key(key_bits / 8);
-  if (scrypt_log2n < 1 || scrypt_log2n > 40) {
+  if (scrypt_log2n < 1 || scrypt_log2n > highest_scrypt_log2n) {
     throw InvalidArgument("scrypt: log2 N is 1 to 40, not " + std::to_string(scrypt_log2n));
   }
   preface.kdf = Kdf::scrypt;

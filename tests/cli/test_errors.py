@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import unittest
 
-from support import BIN, DEADLINE, KEYS, Case, environment, pattern
+from support import BIN, DEADLINE, KEYS, Case, Terminal, environment, pattern
 
 KEY = ["--key-file", "k"]
 NOT_THERE = "No such file or directory"
@@ -268,6 +268,111 @@ class SalvageClaims(ErrorCase):
         self.assertTrue(err.startswith(b"paraes: out: it appeared while"), err)
         self.assertNotIn("bad_ranges", json.loads(out))
         self.assertEqual(self.read("out"), b"of another process")
+
+
+class Advice(ErrorCase):
+    """Each flag and command that an error offers is accepted, and helps."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("a", pattern(50000))
+        self.write("pw", b"word\n")
+        self.path("pw").chmod(0o600)
+        self.word = ["--passphrase-file", "pw"]
+
+    def scrypt(self, log2n):
+        made = bytearray(self.ok("encrypt", *self.word, "--scrypt-log2n", "4", "-c", "a"))
+        made[11] = log2n
+        return self.write("s.paes", bytes(made))
+
+    def test_max_scrypt_log2n_is_offered_if_it_is_accepted_and_the_memory_is_there(self):
+        for verb in ("decrypt", "verify"):
+            name = self.scrypt(4)
+            sink = ["-c"] if verb == "decrypt" else []
+            line = self.line(2, verb, *self.word, "--max-scrypt-log2n", "3", *sink, name)
+            self.assertIn("that takes 16.0 KiB of memory, and --max-scrypt-log2n 4 accepts", line)
+            self.ok(verb, *self.word, "--max-scrypt-log2n", "4", *sink, name)
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
+        for log2n in (23, 25, 30, 35, 40):
+            line = self.line(2, "verify", *self.word, self.scrypt(log2n))
+            self.assertIn(f"2^{log2n}", line)
+            self.assertIn("of memory", line)
+            self.assertEqual("--max-scrypt" in line, 1 << (log2n + 10) < memory, line)
+        for log2n in (41, 42, 63, 64, 255):
+            line = self.line(2, "verify", *self.word, self.scrypt(log2n))
+            self.assertIn(f"2^{log2n}, but at most 2^22 is accepted: a damaged header", line)
+            self.assertNotIn("--max-scrypt", line)
+
+    def test_salvage_is_offered_as_a_command_of_decrypt(self):
+        data = bytearray(self.ok("encrypt", *KEY, "-c", "a"))
+        data[20000] ^= 1
+        self.write("b.paes", bytes(data))
+        for args in (["verify"], ["decrypt", "-c"], ["decrypt", "-c", "--offset", "16384"]):
+            self.assertIn("(`paraes decrypt --salvage` saves", self.line(4, *args, *KEY, "b.paes"))
+        done = self.run_paraes("decrypt", "--salvage", *KEY, "b.paes")
+        self.assertEqual(done.returncode, 3)
+        self.assertEqual(len(self.read("b")), 50000)
+
+    def test_keygen_is_offered_as_a_command_that_works(self):
+        for flags, text in ((["--format", "c2sp"], "(`paraes keygen -o FILE` makes"),
+                            (["--key-file", self.write("s", b"short")],
+                             "(`paraes keygen -o FILE` makes")):
+            self.assertIn(text, self.line(2, "encrypt", *flags, "a"))
+        self.ok("keygen", "-o", "new")
+        self.ok("encrypt", "--format", "c2sp", "--key-file", "new", "a")
+        xts = ["--format", "raw", "--mode", "xts", "--key-file"]
+        self.write("s48", pattern(48))
+        self.assertIn("(`paraes keygen --mode xts -o FILE` makes",
+                      self.line(2, "encrypt", *xts, "s48", "-c", "a"))
+        self.ok("keygen", "--mode", "xts", "-o", "x")
+        self.ok("encrypt", *xts, "x", "-c", "a")
+
+    def test_key_instead_of_a_passphrase_and_the_reverse(self):
+        self.ok("encrypt", *KEY, "-o", "key.paes", "a")
+        self.ok("encrypt", *self.word, "--scrypt-log2n", "4", "-o", "word.paes", "a")
+        self.assertIn("use --key-file instead", self.line(2, "verify", *self.word, "key.paes"))
+        line = self.line(2, "verify", *KEY, "word.paes")
+        self.assertIn("instead of the key, use --passphrase-file, or nothing to be asked for the "
+                      "passphrase on a terminal", line)
+        self.ok("verify", *KEY, "key.paes")
+        self.ok("verify", *self.word, "word.paes")
+        terminal = Terminal(self, "verify", "word.paes")
+        terminal.expect(b"Passphrase: ")
+        terminal.type(b"word\n")
+        self.assertEqual(terminal.finish()[0], 0)
+
+    def test_formats_that_are_offered_are_accepted(self):
+        salted = self.openssl("enc", "-aes-256-cbc", "-pbkdf2", "-pass", "pass:word", stdin=b"x")
+        self.write("o", salted)
+        line = self.line(2, "decrypt", *self.word, "-c", "o")
+        self.assertTrue(line.endswith("it must be named: --format openssl"), line)
+        self.ok("decrypt", "--format", "openssl", *self.word, "-q", "-c", "o")
+        self.assertTrue(self.line(2, "verify", *self.word, "o").endswith("nothing to verify"))
+        self.assertTrue(self.line(2, "decrypt", *KEY, "-c", "a").endswith("c2sp, tink, raw or openssl"))
+        self.assertTrue(self.line(2, "verify", *KEY, "a").endswith("--format c2sp or tink"))
+        line = self.line(4, "decrypt", "--format", "openssl", *self.word, "-c", "a")
+        self.assertTrue(line.endswith("(bare ciphertext needs --format raw, with its key and mode)"))
+
+
+class IgnoredFlags(ErrorCase):
+    def test_key_bits_contradicts_a_header_of_another_size(self):
+        self.write("a", b"x")
+        self.write("pw", b"word\n")
+        word = ["--passphrase-file", "pw"]
+        for bits, other in ((128, 256), (256, 128)):
+            self.ok("encrypt", *word, "--scrypt-log2n", "4", "--key-bits", bits, "-f", "a")
+            for verb in (["decrypt", "-c"], ["verify"]):
+                self.assertEqual(self.line(2, *verb, *word, "--key-bits", other, "a.paes"),
+                                 f"a.paes: --key-bits {other} contradicts the header, which is for "
+                                 f"AES-{bits}")
+            self.ok("verify", *word, "--key-bits", bits, "a.paes")
+
+    def test_key_bits_of_info_contradicts_a_tink_header(self):
+        self.write("a", b"x")
+        self.ok("encrypt", "--format", "tink", *KEY, "a")
+        self.ok("info", "--format", "tink", "--key-bits", "256", "a.paes")
+        self.assertEqual(self.line(2, "info", "--format", "tink", "--key-bits", "128", "a.paes"),
+                         "a.paes: --key-bits 128 contradicts the header, which is for AES-256")
 
 
 class PassphraseDescriptors(ErrorCase):

@@ -3,6 +3,7 @@ failures with a fake CUDA driver."""
 
 import json
 import os
+import re
 import shutil
 import unittest
 
@@ -319,6 +320,17 @@ class FailingCudaDriver(Case):
         del env["PARAES_PROGRAM_PATH"]
         self.fails(1, "encrypt", *self.flags, "-o", "e2", "f", env=env,
                    says=["NVRTC", "PARAES_PROGRAM_PATH", "--arch sm_90"])
+
+    def test_command_in_the_error_of_a_damaged_program_compiles_it_again(self):
+        env = {**self.env, "PARAES_FAKE_CUDA": "kernels:1"}
+        for program in self.path("programs").iterdir():
+            program.write_bytes(program.read_bytes()[:-1])
+        done = self.run_paraes("encrypt", *self.flags, "-o", "e", "f", env=env)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        command = re.search(r"`paraes (devices --compile --arch sm_90 -o \S+)` compiles it again",
+                            done.stderr.decode())
+        self.ok(*command[1].split(), "--kernel", "reference")
+        self.ok("encrypt", *self.flags, "-o", "e", "f", env=env)
 
 
 @unittest.skipIf(not FAKE, "PARAES_FAKE_DRIVERS names no folder")

@@ -24,7 +24,7 @@ LoadedProgram load_program(Device& device, const ProgramVariant& variant) {
     try {
       return {device.load(unpack(file)), path};
     } catch (const IntegrityError& error) {
-      throw DamagedProgram(path, error.what());
+      throw DamagedProgram(path, info.target, error.what());
     }
   }
   const std::string folder = program_cache().folder;
