@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "bench/harness/noted_signals.hpp"
+#include "bench/harness/status_line.hpp"
 #include "bench/report/json.hpp"
 #include "bench/report/report_context.hpp"
 #include "bench/report/table.hpp"
@@ -67,25 +68,23 @@ void write_report(Sink& sink, const std::string& text) {
   sink.commit();
 }
 
+// Which row is measured, where `err` is a terminal.
 class ProgressLine {
  public:
   ProgressLine(std::FILE* err, std::size_t groups)
-      : err_(isatty(fileno(err)) == 1 ? err : nullptr), groups_(groups) {}
+      : shows_(isatty(fileno(err)) == 1), line_(fileno(err)), groups_(groups) {}
 
   void show(std::size_t group, double fraction, const Row& row) {
-    if (err_ == nullptr) return;
-    fmt::print(err_, "\r{:3.0f} %  {} {} {}\x1b[K",
-               100 * (static_cast<double>(group) + fraction) / static_cast<double>(groups_),
-               size_text(row.bytes), row.mode ? to_string(*row.mode) : "", row.who());
-    (void)std::fflush(err_);
-  }
-
-  void clear() {
-    if (err_ != nullptr) fmt::print(err_, "\r\x1b[K");
+    if (!shows_ || !line_.is_due()) return;
+    line_.draw(
+        fmt::format("{:3.0f} %  {} {} {}",
+                    100 * (static_cast<double>(group) + fraction) / static_cast<double>(groups_),
+                    size_text(row.bytes), row.mode ? to_string(*row.mode) : "", row.who()));
   }
 
  private:
-  std::FILE* err_;
+  bool shows_;
+  StatusLine line_;
   std::size_t groups_;
 };
 
@@ -104,7 +103,6 @@ Outcome measure_all(const BenchPlan& plan, const Options& options, std::FILE* er
     for (Result& result : outcome.results) all.results.push_back(std::move(result));
     for (Skipped& skipped : outcome.skipped) all.skipped.push_back(std::move(skipped));
   }
-  line.clear();
   return all;
 }
 

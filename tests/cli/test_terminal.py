@@ -354,3 +354,28 @@ class KeyTime(Case):
                                  columns=80).finish()
         self.assertEqual(status, 0, shown)
         self.assertLess(self.last_bar(Screen(shown, 80)), 0.9)
+
+
+class Bench(Case):
+    def test_status_line_fits_and_leaves_nothing(self):
+        for columns in (80, 20):
+            terminal = Terminal(self, "bench", "--kernel", "reference", "--mode", "ctr,gcm",
+                                "--samples", "3", "--rivals", "none", stdout=subprocess.DEVNULL,
+                                columns=columns)
+            status, shown = terminal.finish()
+            self.assertEqual(status, 0, shown)
+            self.assertIn(b" %  16 KiB", shown)
+            screen = Screen(shown, columns)
+            self.assertEqual(screen.rows, [""], shown)
+            self.assertLess(screen.longest, columns)
+
+    def test_signal_leaves_nothing_of_the_status_line(self):
+        for scope in ("memory", "file"):
+            terminal = Terminal(self, "bench", "--scope", scope, "--samples", "10000", "--dir", ".",
+                                columns=80)
+            terminal.expect(b"\r")
+            terminal.seen = b"\r" + terminal.seen
+            terminal.process.send_signal(signal.SIGINT)
+            status, shown = terminal.finish()
+            self.assertEqual(status, 130, shown)
+            self.assertEqual(Screen(shown, 80).rows, [""])
