@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "bench/harness/noted_signals.hpp"
+#include "bench/harness/statistics.hpp"
+#include "bench/harness/status_line.hpp"
 #include "bench/suites/tune.hpp"
 #include "cli/numbers.hpp"
 #include "cli/output.hpp"
@@ -50,6 +52,32 @@ std::vector<DeviceInfo> tunable() {
   return list;
 }
 
+// How far an interval reaches from its middle, in percent of the number: "±3".
+double percent(const Profile::Interval& interval, double number) {
+  return number > 0 ? 50 * (interval.high - interval.low) / number : 0;
+}
+
+std::string spread_text(const Profile::Interval& interval, double number) {
+  return fmt::format("\u00b1{:.0f}", percent(interval, number));
+}
+
+// Which kernel `auto` uses at each size of the profile, and whether that is sure.
+std::string choices(const Profile& profile, const std::set<std::uint64_t>& sizes) {
+  std::string text;
+  for (const Profile::Device& device : profile.devices) {
+    for (const std::uint64_t bytes : sizes) {
+      const auto choice = choose_kernel(profile, device.id, bytes, false);
+      if (!choice) continue;
+      std::string ties;
+      for (const std::string& name : choice->ties) ties += (ties.empty() ? "" : ", ") + name;
+      text += fmt::format(
+          "\n{}, {}: {}: {}", device.id, format_size(bytes), choice->kernel,
+          ties.empty() ? "sure" : "undecided: registry's order; as fast may be " + ties);
+    }
+  }
+  return text;
+}
+
 std::string table(const Profile& profile) {
   std::string text = fmt::format("{} with {} cores, paraes {}, {}\n", profile.cpu, profile.cores,
                                  profile.version, profile.time);
@@ -61,12 +89,13 @@ std::string table(const Profile& profile) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   for (const Profile::Device& device : profile.devices) {
-    text += fmt::format("{}: {}; {:.0f} ms from start to exit\n", device.id, device.name,
-                        1e3 * device.start_seconds);
+    text +=
+        fmt::format("{}: {}; {:.3g} ms {} % from start to exit\n", device.id, device.name,
+                    1e3 * device.start_seconds, spread_text(device.start, device.start_seconds));
   }
+  text += "MB/s and \u00b1% of AES-256-GCM in segments, memory to memory\n";
   text += fmt::format("{:<10} {:<17}", "device", "kernel");
-  for (const std::uint64_t bytes : sizes) text += fmt::format(" {:>9}", format_size(bytes));
-  text += "   MB/s, AES-256-GCM in segments, memory to memory";
+  for (const std::uint64_t bytes : sizes) text += fmt::format(" {:>13}", format_size(bytes));
   for (const auto& name : names) {
     text += fmt::format("\n{:<10} {:<17}", name.first, name.second);
     for (const std::uint64_t bytes : sizes) {
@@ -75,11 +104,31 @@ std::string table(const Profile& profile) {
             return candidate.device == name.first && candidate.kernel == name.second &&
                    candidate.bytes == bytes;
           });
-      text += rate == profile.rates.end() ? fmt::format(" {:>9}", "-")
-                                          : fmt::format(" {:>9.0f}", rate->bytes_per_second * 1e-6);
+      text += rate == profile.rates.end()
+                  ? fmt::format(" {:>13}", "-")
+                  : fmt::format(" {:>8.0f} {:>4}", rate->bytes_per_second * 1e-6,
+                                spread_text(rate->interval, rate->bytes_per_second));
     }
   }
-  return text;
+  return text + choices(profile, sizes);
+}
+
+// An idle machine gives intervals of a few per cent.
+constexpr double noisy_percent = 5;
+
+// Says by how much, and what to do, if the machine was too noisy for reliable measurements.
+void warn_of_noise(const Profile& profile) {
+  std::vector<double> spreads;
+  for (const Profile::Rate& rate : profile.rates) {
+    spreads.push_back(percent(rate.interval, rate.bytes_per_second));
+  }
+  const double usual = spreads.empty() ? 0 : bench::median_of(spreads);
+  if (usual <= noisy_percent) return;
+  say(fmt::format(
+      "the machine was noisy: half of the rates are uncertain by {:.0f} % or more; where "
+      "that leaves it undecided, `auto` keeps to the order of the kernels; measure again "
+      "on an idle machine, or for longer (--seconds)",
+      usual));
 }
 
 void print(const Profile& profile, const TuneFlags& options) {
@@ -124,6 +173,8 @@ void check_replaceable(const TuneFlags& options) {
   if (!std::filesystem::is_regular_file(path) || std::filesystem::file_size(path) == 0) return;
   try {
     static_cast<void>(read_profile(path));
+  } catch (const OtherSchema&) {
+    return;
   } catch (const InvalidArgument&) {
     throw InvalidArgument(fmt::format("{} exists and is not a profile: name another file", path));
   }
@@ -167,10 +218,13 @@ int run(const TuneFlags& options) {
   const bool shows = !options.quiet && isatty(STDERR_FILENO) != 0;
   const bench::NoteSignals notes;
   try {
-    const bench::Tuned tuned = bench::tune(tune_options, [&](const std::string& status) {
-      if (shows) fmt::print(stderr, "\r{}\x1b[K", status);
-    });
-    if (shows) fmt::print(stderr, "\r\x1b[K");
+    bench::Tuned tuned;
+    {
+      bench::StatusLine line(STDERR_FILENO);
+      tuned = bench::tune(tune_options, [&](const std::string& status) {
+        if (shows && line.is_due()) line.draw(status);
+      });
+    }
     for (const bench::Start& start : tuned.starts) {
       const auto device = std::find_if(list.begin(), list.end(), [&](const DeviceInfo& info) {
         return info.id == start.device;
@@ -178,10 +232,12 @@ int run(const TuneFlags& options) {
       profile.devices.push_back({.id = device->id,
                                  .name = device->name,
                                  .driver = device->driver,
-                                 .start_seconds = start.seconds});
+                                 .start_seconds = start.seconds,
+                                 .start = start.interval});
     }
     for (const bench::Rate& rate : tuned.rates) {
-      profile.rates.push_back({rate.device, rate.kernel, rate.bytes, rate.bytes_per_second});
+      profile.rates.push_back(
+          {rate.device, rate.kernel, rate.bytes, rate.bytes_per_second, rate.interval});
     }
     for (const bench::Skipped& skipped : tuned.skipped) {
       if (options.quiet) break;
@@ -194,7 +250,9 @@ int run(const TuneFlags& options) {
   }
   store(profile, path);
   print(profile, options);
-  if (!options.quiet) say(fmt::format("`auto` uses this profile from now on: {}", path));
+  if (options.quiet) return exit_done;
+  warn_of_noise(profile);
+  say(fmt::format("`auto` uses this profile from now on: {}", path));
   return exit_done;
 }
 
@@ -202,8 +260,9 @@ constexpr const char* footer = R"(
 Measures AES-256-GCM in segments with every kernel of the CPU and of each GPU, and the time that
 paraes takes from start to exit. `--device auto` and `--kernel auto` of encrypt, decrypt and verify
 use the result: they choose a GPU if it finishes a file sooner, its start included, and only
-constant-time kernels (on GPUs, --allow-leaky permits all); -v says why. A profile of another CPU,
-version or driver is ignored. Measure on an idle machine.
+constant-time kernels (on GPUs, --allow-leaky permits all); -v says why. Measurements that overlap
+decide nothing: the order of the kernels and the CPU stay. A profile of another CPU, version or
+driver is ignored. Measure on an idle machine.
 PARAES_PROFILE names another file; PARAES_PROFILE=none turns profiles off.
 
 Examples:

@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
@@ -30,7 +29,7 @@ namespace {
 
 using Json = nlohmann::basic_json<UniqueMembers>;
 
-constexpr int schema = 1;
+constexpr int schema = 2;
 constexpr std::uint64_t most_file_bytes = 1 << 20;
 // Of a message that was measured. Up to here a double tells any two sizes apart.
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 53;
@@ -49,27 +48,35 @@ std::vector<std::string> features_here() {
   return {features.begin(), features.end()};
 }
 
-// Bytes per second at a size: interpolates linearly in the logarithm of the size.
-double rate_at(const std::vector<const Profile::Rate*>& points, std::uint64_t bytes) {
+using Points = std::vector<const Profile::Rate*>;  // of one kernel, sizes ascending
+
+// A number of the rates at a size: interpolates linearly in the logarithm of the size.
+template <class Number>
+double at(const Points& points, std::uint64_t bytes, const Number& number) {
   const auto above = std::find_if(points.begin(), points.end(), [&](const Profile::Rate* point) {
     return point->bytes >= bytes;
   });
-  if (above == points.begin()) return points.front()->bytes_per_second;
-  if (above == points.end()) return points.back()->bytes_per_second;
+  if (above == points.begin()) return number(*points.front());
+  if (above == points.end()) return number(*points.back());
   const Profile::Rate& low = **(above - 1);
   const Profile::Rate& high = **above;
   const double part = std::log(static_cast<double>(bytes) / static_cast<double>(low.bytes)) /
                       std::log(static_cast<double>(high.bytes) / static_cast<double>(low.bytes));
-  return low.bytes_per_second + part * (high.bytes_per_second - low.bytes_per_second);
+  return number(low) + part * (number(high) - number(low));
 }
 
-bool may_run(const std::string& device, const std::string& kernel, bool allow_leaky) {
-  const bool on_cpu = device == "cpu";
-  const std::vector<KernelInfo> list = on_cpu ? kernels() : gpu_kernels();
-  const auto info = std::find_if(list.begin(), list.end(),
-                                 [&](const KernelInfo& row) { return row.name == kernel; });
-  if (info == list.end() || !info->available) return false;
-  return info->timing == Timing::constant || (!on_cpu && allow_leaky);
+Points points_of(const Profile& profile, const std::string& device, std::string_view kernel) {
+  Points points;
+  for (const Profile::Rate& rate : profile.rates) {
+    if (rate.device == device && rate.kernel == kernel) points.push_back(&rate);
+  }
+  std::sort(points.begin(), points.end(),
+            [](const auto* a, const auto* b) { return a->bytes < b->bytes; });
+  return points;
+}
+
+bool may_run(const KernelInfo& kernel, bool on_gpu, bool allow_leaky) {
+  return kernel.available && (kernel.timing == Timing::constant || (on_gpu && allow_leaky));
 }
 
 // How a GPU differs from the one in the profile; empty if it does not.
@@ -130,6 +137,40 @@ double number_in(const Json& object, const char* name) {
   return number;
 }
 
+// Reads NAME, NAME_low and NAME_high: the interval contains the number.
+double measured_in(const Json& object, const std::string& name, Profile::Interval& interval) {
+  const double number = number_in(object, name.c_str());
+  interval = {number_in(object, (name + "_low").c_str()),
+              number_in(object, (name + "_high").c_str())};
+  if (!(interval.low <= number && number <= interval.high)) {
+    throw InvalidArgument(fmt::format("'{}' is not from its low to its high", name));
+  }
+  return number;
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+std::string why_chosen(const Choice& choice, std::uint64_t bytes) {
+  std::string text =
+      choice.kernel_ties.empty()
+          ? fmt::format("the fastest for {} according to the profile", format_amount(bytes))
+          : fmt::format(
+                "the first in order, because the profile does not tell which of {}, {} is "
+                "the fastest for {}",
+                choice.kernel, list_of(choice.kernel_ties), format_amount(bytes));
+  text += fmt::format(", {:.3g} s", choice.seconds);
+  if (choice.other.empty()) return text;
+  text += fmt::format(" against {:.3g} s on {}", choice.other_seconds, choice.other);
+  if (!choice.device_ties.empty()) {
+    text += fmt::format(" (undecided: {})", list_of(choice.device_ties));
+  }
+  return text;
+}
+
 }  // namespace
 
 Profile new_profile() {
@@ -169,14 +210,18 @@ std::string to_json(const Profile& profile) {
     object["devices"].push_back({{"id", device.id},
                                  {"name", device.name},
                                  {"driver", device.driver},
-                                 {"start_seconds", device.start_seconds}});
+                                 {"start_seconds", device.start_seconds},
+                                 {"start_seconds_low", device.start.low},
+                                 {"start_seconds_high", device.start.high}});
   }
   object["rates"] = nlohmann::ordered_json::array();
   for (const Profile::Rate& rate : profile.rates) {
     object["rates"].push_back({{"device", rate.device},
                                {"kernel", rate.kernel},
                                {"bytes", rate.bytes},
-                               {"bytes_per_second", rate.bytes_per_second}});
+                               {"bytes_per_second", rate.bytes_per_second},
+                               {"bytes_per_second_low", rate.interval.low},
+                               {"bytes_per_second_high", rate.interval.high}});
   }
   return object.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
@@ -184,7 +229,7 @@ std::string to_json(const Profile& profile) {
 Profile parse_profile(const std::string& text) {
   const Json object = parse_json_object<Json>(text);
   if (count_in(object, "schema", INT_MAX) != schema) {
-    throw InvalidArgument(fmt::format("its schema is not {}", schema));
+    throw OtherSchema(fmt::format("its schema is not {}", schema));
   }
   Profile profile;
   profile.version = text_in(object, "version");
@@ -196,22 +241,23 @@ Profile parse_profile(const std::string& text) {
   }
   profile.cores = static_cast<int>(count_in(cpu, "cores", INT_MAX));
   std::set<std::string> devices;
-  for (const Json& device : list_in(object, "devices")) {
-    profile.devices.push_back({.id = text_in(device, "id"),
-                               .name = text_in(device, "name"),
-                               .driver = text_in(device, "driver"),
-                               .start_seconds = number_in(device, "start_seconds")});
+  for (const Json& json : list_in(object, "devices")) {
+    Profile::Device device = {.id = text_in(json, "id"),
+                              .name = text_in(json, "name"),
+                              .driver = text_in(json, "driver")};
+    device.start_seconds = measured_in(json, "start_seconds", device.start);
+    profile.devices.push_back(device);
     if (!devices.insert(profile.devices.back().id).second) {
       throw InvalidArgument("a device occurs twice");
     }
   }
   std::set<std::tuple<std::string, std::string, std::uint64_t>> rates;
   for (const Json& json : list_in(object, "rates")) {
-    const Profile::Rate rate = {.device = text_in(json, "device"),
-                                .kernel = text_in(json, "kernel"),
-                                .bytes = count_in(json, "bytes", most_bytes),
-                                .bytes_per_second = number_in(json, "bytes_per_second")};
-    if (rate.bytes_per_second == 0) throw InvalidArgument("'bytes_per_second' is 0");
+    Profile::Rate rate = {.device = text_in(json, "device"),
+                          .kernel = text_in(json, "kernel"),
+                          .bytes = count_in(json, "bytes", most_bytes)};
+    rate.bytes_per_second = measured_in(json, "bytes_per_second", rate.interval);
+    if (rate.interval.low == 0) throw InvalidArgument("'bytes_per_second_low' is 0");
     if (!rates.emplace(rate.device, rate.kernel, rate.bytes).second) {
       throw InvalidArgument("the rate of a kernel occurs twice for one size");
     }
@@ -247,31 +293,63 @@ std::string why_stale(const Profile& profile) {
   return "";
 }
 
+std::optional<KernelChoice> choose_kernel(const Profile& profile, const std::string& device,
+                                          std::uint64_t bytes, bool allow_leaky) {
+  const bool on_gpu = device != "cpu";
+  std::vector<KernelChoice> measured;
+  for (const KernelInfo& kernel : on_gpu ? gpu_kernels() : kernels()) {
+    const Points points = points_of(profile, device, kernel.name);
+    if (points.empty() || !may_run(kernel, on_gpu, allow_leaky)) continue;
+    KernelChoice choice;
+    choice.kernel = std::string(kernel.name);
+    choice.bytes_per_second = at(points, bytes, [](const auto& p) { return p.bytes_per_second; });
+    choice.interval.low = at(points, bytes, [](const auto& p) { return p.interval.low; });
+    choice.interval.high = at(points, bytes, [](const auto& p) { return p.interval.high; });
+    measured.push_back(std::move(choice));
+  }
+  if (measured.empty()) return std::nullopt;
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < measured.size(); ++i) {
+    if (measured[i].interval.low > measured[best].interval.high) best = i;
+  }
+  KernelChoice choice = measured[best];
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    if (i != best && measured[i].interval.high >= choice.interval.low) {
+      choice.ties.push_back(measured[i].kernel);
+    }
+  }
+  return choice;
+}
+
 std::optional<Choice> choose(const Profile& profile, std::uint64_t bytes, bool allow_leaky) {
-  std::map<std::pair<std::string, std::string>, std::vector<const Profile::Rate*>> curves;
-  for (const Profile::Rate& rate : profile.rates) {
-    curves[{rate.device, rate.kernel}].push_back(&rate);
-  }
-  std::optional<Choice> best;
+  std::vector<Choice> measured;
   for (const Profile::Device& device : profile.devices) {
-    std::optional<Choice> best_here;
-    for (auto& [name, points] : curves) {
-      if (name.first != device.id || !may_run(device.id, name.second, allow_leaky)) continue;
-      std::sort(points.begin(), points.end(),
-                [](const auto* a, const auto* b) { return a->bytes < b->bytes; });
-      const double seconds =
-          device.start_seconds + static_cast<double>(bytes) / rate_at(points, bytes);
-      if (best_here && best_here->seconds <= seconds) continue;
-      best_here = {.device = device.id, .kernel = name.second, .seconds = seconds};
-    }
-    if (!best_here) continue;
-    if (!best || best_here->seconds < best->seconds) std::swap(best, best_here);
-    if (best_here && (best->other.empty() || best_here->seconds < best->other_seconds)) {
-      best->other = best_here->device;
-      best->other_seconds = best_here->seconds;
+    const auto kernel = choose_kernel(profile, device.id, bytes, allow_leaky);
+    if (!kernel) continue;
+    const auto size = static_cast<double>(bytes);
+    measured.push_back({.device = device.id,
+                        .kernel = kernel->kernel,
+                        .seconds = device.start_seconds + size / kernel->bytes_per_second,
+                        .interval = {device.start.low + size / kernel->interval.high,
+                                     device.start.high + size / kernel->interval.low},
+                        .kernel_ties = kernel->ties});
+  }
+  if (measured.empty()) return std::nullopt;
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < measured.size(); ++i) {
+    if (measured[i].interval.high < measured[best].interval.low) best = i;
+  }
+  Choice choice = measured[best];
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const Choice& other = measured[i];
+    if (i == best) continue;
+    if (other.interval.low <= choice.interval.high) choice.device_ties.push_back(other.device);
+    if (choice.other.empty() || other.seconds < choice.other_seconds) {
+      choice.other = other.device;
+      choice.other_seconds = other.seconds;
     }
   }
-  return best;
+  return choice;
 }
 
 void use_profile(const CryptOptions& options, std::uint64_t bytes, Plan& plan) {
@@ -311,11 +389,7 @@ void use_profile(const CryptOptions& options, std::uint64_t bytes, Plan& plan) {
   plan.execution.device = choice->device;
   plan.on_gpu = choice->device != "cpu";
   plan.execution.fall_back = plan.on_gpu;
-  plan.why = fmt::format("the fastest for {} according to the profile, {:.3g} s",
-                         format_size(bytes), choice->seconds);
-  if (!choice->other.empty()) {
-    plan.why += fmt::format(" against {:.3g} s on {}", choice->other_seconds, choice->other);
-  }
+  plan.why = why_chosen(*choice, bytes);
 }
 
 }  // namespace paraes::cli

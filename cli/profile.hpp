@@ -6,23 +6,29 @@
 #include <string>
 #include <vector>
 
+#include "bench/harness/statistics.hpp"
 #include "cli/crypt_options.hpp"
 #include "cli/plan.hpp"
+#include "paraes/error.hpp"
 
 namespace paraes::cli {
 
+// What `tune` measured. Intervals contain the true median with a probability of at least 95 %.
 struct Profile {
+  using Interval = bench::Interval;
   struct Device {
     std::string id;
     std::string name;
     std::string driver;
-    double start_seconds = 0;  // of paraes with a tiny file, from start to exit
+    double start_seconds = 0;  // of paraes with a tiny file, from start to exit: median
+    Interval start = {};       // of start_seconds
   };
   struct Rate {
     std::string device;
     std::string kernel;
-    std::uint64_t bytes = 0;  // of a message
-    double bytes_per_second = 0;
+    std::uint64_t bytes = 0;      // of a message
+    double bytes_per_second = 0;  // from the median
+    Interval interval = {};       // of bytes_per_second
   };
 
   std::string version;  // of paraes
@@ -44,6 +50,12 @@ struct Profile {
 
 [[nodiscard]] std::string to_json(const Profile& profile);
 
+// A profile of another version of this program.
+class OtherSchema : public InvalidArgument {
+ public:
+  using InvalidArgument::InvalidArgument;
+};
+
 // Throws InvalidArgument for text that is not a profile.
 [[nodiscard]] Profile parse_profile(const std::string& text);
 
@@ -53,15 +65,32 @@ struct Profile {
 // Why the profile is not valid for this CPU and version; empty if it is.
 [[nodiscard]] std::string why_stale(const Profile& profile);
 
-// The device and kernel that finish a message of `bytes` bytes first. Only constant-time kernels,
-// unless `allow_leaky` permits all of them on GPUs. Returns nullopt if no kernel of the profile can
-// run on this machine.
+// The kernel for messages of `bytes` bytes on a device. The order of the table of kernels decides
+// unless a later kernel is faster beyond doubt: its interval lies wholly above that of the earlier
+// one. Only constant-time kernels, unless `allow_leaky` permits all of them on GPUs. Returns
+// nullopt if no kernel of the profile can run on this machine.
+struct KernelChoice {
+  std::string kernel;
+  double bytes_per_second = 0;
+  Profile::Interval interval;
+  std::vector<std::string> ties;  // kernels that may be as fast or faster; empty if it is sure
+};
+[[nodiscard]] std::optional<KernelChoice> choose_kernel(const Profile& profile,
+                                                        const std::string& device,
+                                                        std::uint64_t bytes, bool allow_leaky);
+
+// The device that finishes a message of `bytes` bytes first, with its kernel. The order of devices,
+// which begins with the CPU, decides unless a later one is faster beyond doubt. Returns nullopt if
+// no kernel of the profile can run on this machine.
 struct Choice {
   std::string device;
   std::string kernel;
-  double seconds = 0;        // expected time, the start included
-  double other_seconds = 0;  // on the second fastest device; 0 if there is none
+  double seconds = 0;                         // expected time, the start included
+  Profile::Interval interval = {};            // of seconds
+  std::vector<std::string> kernel_ties = {};  // see KernelChoice
+  double other_seconds = 0;  // on the fastest of the other devices; 0 if there is none
   std::string other = {};
+  std::vector<std::string> device_ties = {};  // devices that may be as fast or faster
 };
 [[nodiscard]] std::optional<Choice> choose(const Profile& profile, std::uint64_t bytes,
                                            bool allow_leaky);

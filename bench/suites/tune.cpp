@@ -23,9 +23,13 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t sizes[] = {std::uint64_t{64} << 10, std::uint64_t{1} << 20,
                                    std::uint64_t{16} << 20, std::uint64_t{256} << 20};
-constexpr unsigned samples = 5;
+constexpr unsigned samples = least_for_interval;
 // The samples, then calibration, warm-up, and verification with its decryption.
 constexpr double calls_per_row = samples + 4;
+// Fractions of the whole time. Where samples are cheap there are more of them: in each row for as
+// long as this, and of the starts on each device.
+constexpr double part_per_row = 1.0 / 400;
+constexpr double part_per_start = 1.0 / 40;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -84,7 +88,12 @@ class Tuning {
                                               workspace.plaintext()};
     std::vector<double> times;
     // The first execution, which compiles GPU programs and loads drivers from disk, is not counted.
-    for (unsigned i = 0; i < 4; ++i) {
+    const Clock::time_point begin = Clock::now();
+    const auto enough = [&] {
+      return times.size() >= samples && seconds_since(begin) >= part_per_start * options_.seconds;
+    };
+    for (unsigned i = 0; !enough(); ++i) {
+      throw_if_interrupted();
       const Clock::time_point start = Clock::now();
       const ChildResult child = run_child(command);
       if (child.status != 0) {
@@ -95,7 +104,8 @@ class Tuning {
       if (i != 0) times.push_back(seconds_since(start));
     }
     workspace.release();
-    if (!times.empty()) tuned_.starts.push_back({device, median_of(std::move(times))});
+    if (times.size() < samples) return;
+    tuned_.starts.push_back({device, median_of(times), median_interval(times)});
   }
 
   void drop(const std::string& device) {
@@ -134,6 +144,7 @@ class Tuning {
     }
     Settings settings;
     settings.samples = samples;
+    settings.min_seconds = part_per_row * options_.seconds;
     Outcome outcome =
         measure(group, settings, random_, energy_, [&](double /*part*/, const Row& row) {
           throw_if_interrupted();
@@ -145,8 +156,11 @@ class Tuning {
         throw Error("kernel " + row.kernel + " on " + row.device +
                     " fails: " + (result.error.empty() ? "its result is wrong" : result.error));
       }
-      const double rate = static_cast<double>(bytes) / (result.statistics.median * 1e-9);
-      tuned_.rates.push_back({row.device, row.kernel, bytes, rate});
+      const auto rate_of = [bytes](double ns) { return static_cast<double>(bytes) * 1e9 / ns; };
+      const double rate = rate_of(result.statistics.median);
+      const Interval ns = median_interval(result.samples_ns);
+      tuned_.rates.push_back(
+          {row.device, row.kernel, bytes, rate, {rate_of(ns.high), rate_of(ns.low)}});
       last_rates_[{row.device, row.kernel}] = rate;
     }
     for (Skipped& skipped : outcome.skipped) {

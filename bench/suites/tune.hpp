@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/harness/case.hpp"
+#include "bench/harness/statistics.hpp"
 #include "paraes/devices.hpp"
 
 namespace paraes::bench {
@@ -21,14 +22,16 @@ struct TuneOptions {
 struct Rate {
   std::string device;
   std::string kernel;
-  std::uint64_t bytes = 0;  // of plaintext
-  double bytes_per_second = 0;
+  std::uint64_t bytes = 0;      // of plaintext
+  double bytes_per_second = 0;  // from the median
+  Interval interval;            // of bytes_per_second, see median_interval
 };
 
 // The time of one execution of the program on a file of 16 bytes, from start to exit.
 struct Start {
   std::string device;
-  double seconds = 0;
+  double seconds = 0;  // median
+  Interval interval;
 };
 
 struct Tuned {

@@ -47,6 +47,27 @@ TEST(Statistics, EqualSamplesStillHaveOutliers) {
   EXPECT_EQ(s.outliers, std::vector<std::size_t>{4});
 }
 
+TEST(Statistics, MedianIntervalsAreOrderStatistics) {
+  const auto dropped = [](std::size_t n) {
+    std::vector<double> values(n);
+    std::iota(values.rbegin(), values.rend(), 0);
+    const Interval interval = median_interval(values);
+    EXPECT_EQ(interval.high, static_cast<double>(n) - 1 - interval.low) << n;
+    return interval.low;
+  };
+  // From tables of the sign test: how many values at each end are not needed for 95 %.
+  EXPECT_EQ(dropped(1), 0);
+  EXPECT_EQ(dropped(5), 0);
+  EXPECT_EQ(dropped(6), 0);
+  EXPECT_EQ(dropped(8), 0);
+  EXPECT_EQ(dropped(9), 1);
+  EXPECT_EQ(dropped(11), 1);
+  EXPECT_EQ(dropped(12), 2);
+  EXPECT_EQ(dropped(20), 5);
+  EXPECT_EQ(dropped(100), 39);
+  EXPECT_EQ(dropped(5000), 2430);
+}
+
 TEST(Statistics, NoSamplesGiveNoOutliers) { EXPECT_TRUE(statistics_of({}).outliers.empty()); }
 
 TEST(Random, ShuffleIsAPermutationThatTheSeedDecides) {

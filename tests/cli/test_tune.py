@@ -3,10 +3,11 @@ tests/support/failing_opencl.cpp reports it as one and makes launches fail."""
 
 import json
 import os
+import signal
 import unittest
 
 import support
-from support import KEYS, Case, file_reports, pattern
+from support import KEYS, Case, Screen, Terminal, file_reports, pattern
 
 support.DEADLINE = 300  # GPU programs are compiled at first use
 SHIM = os.environ.get("PARAES_OPENCL_SHIM", "")
@@ -25,7 +26,7 @@ class ProfileCase(Case):
         self.assertGreater(len(self.constant), 1)
         done = self.run_paraes("--version")
         self.profile = {
-            "schema": 1, "version": done.stdout.decode().split()[1], "time": "2026-11-21T00:00:00Z",
+            "schema": 2, "version": done.stdout.decode().split()[1], "time": "2026-11-21T00:00:00Z",
             "cpu": {"model": next(d["name"] for d in listed["devices"] if d["id"] == "cpu"),
                     "features": listed["cpu"]["features"],
                     "cores": len(os.sched_getaffinity(0))},
@@ -34,11 +35,14 @@ class ProfileCase(Case):
 
     @staticmethod
     def device(name, start, model="", driver=""):
-        return {"id": name, "name": model, "driver": driver, "start_seconds": start}
+        return {"id": name, "name": model, "driver": driver, "start_seconds": start,
+                "start_seconds_low": start, "start_seconds_high": start}
 
     @staticmethod
-    def rate(device, kernel, rate, size=65536):
-        return {"device": device, "kernel": kernel, "bytes": size, "bytes_per_second": rate}
+    def rate(device, kernel, rate, size=65536, spread=0):
+        return {"device": device, "kernel": kernel, "bytes": size, "bytes_per_second": rate,
+                "bytes_per_second_low": rate * (1 - spread),
+                "bytes_per_second_high": rate * (1 + spread)}
 
     def store(self, profile=None):
         self.write("profile", json.dumps(profile or self.profile).encode())
@@ -63,7 +67,7 @@ class AutoKernel(ProfileCase):
         report, lines = self.encrypt("-v")
         self.assertEqual((report["device"], report["kernel"]), ("cpu", slow))
         self.assertIn(f"kernel {slow}", lines[0])
-        self.assertIn("the fastest for 1.0 MiB according to the profile, 0.0105 s", lines[0])
+        self.assertIn("the fastest for 1.05 MB according to the profile, 0.0105 s", lines[0])
 
     def test_auto_kernel_depends_on_the_size_of_the_input(self):
         first, second = self.constant[0], self.constant[-1]
@@ -76,6 +80,15 @@ class AutoKernel(ProfileCase):
             with self.subTest(size=size):
                 self.write("g", pattern(size))
                 self.assertEqual(self.encrypt(file="g")[0]["kernel"], kernel)
+
+    def test_auto_keeps_the_order_of_kernels_where_the_profile_is_noisy(self):
+        first, second = self.constant[0], self.constant[-1]
+        self.profile["rates"] = [self.rate("cpu", first, 1e9, spread=0.3),
+                                 self.rate("cpu", second, 1.5e9, spread=0.3)]
+        self.store()
+        report, lines = self.encrypt("-v")
+        self.assertEqual(report["kernel"], first)
+        self.assertIn(f"does not tell which of {first}, {second} is the fastest for 1.05 MB", lines[0])
 
     def test_named_kernels_and_devices_override_the_profile(self):
         first, slow = self.constant[0], self.constant[-1]
@@ -108,9 +121,9 @@ class AutoKernel(ProfileCase):
                 (changed(cpu={**cpu, "model": "abacus"}), "another CPU, abacus"),
                 (changed(cpu={**cpu, "features": ["sse2"]}), "other features"),
                 (changed(cpu={**cpu, "cores": 1000}), "it was measured with 1000 cores"),
-                (changed(schema=2), "its schema is not 1"),
+                (changed(schema=1), "its schema is not 2"),
                 (changed(rates=[{"device": "cpu"}]), "'kernel' is missing"),
-                (changed(rates=[self.rate("cpu", slow, 0)]), "'bytes_per_second' is 0"),
+                (changed(rates=[self.rate("cpu", slow, 0)]), "'bytes_per_second_low' is 0"),
                 (changed(devices=3), "'devices' is missing or is not a list"),
                 ([], "not a JSON object")):
             with self.subTest(says=says):
@@ -264,6 +277,54 @@ class Tune(ProfileCase):
         table = self.ok("tune", "--show", "-o", "deep/er/p").decode()
         for name in self.constant:
             self.assertIn(name, table)
+        for size in ("64.0 KiB", "1.0 MiB"):
+            self.assertRegex(table, rf"(?m)^cpu, {size}: \w+: (sure|undecided: registry's order)")
+        for measured in stored["devices"] + stored["rates"]:
+            name = "start_seconds" if "id" in measured else "bytes_per_second"
+            self.assertLess(0, measured[name + "_low"])
+            self.assertLessEqual(measured[name + "_low"], measured[name])
+            self.assertLessEqual(measured[name], measured[name + "_high"])
+
+    def test_show_says_how_sure_each_choice_is(self):
+        first, second = self.constant[0], self.constant[-1]
+        self.profile["rates"] = [self.rate("cpu", first, 1e9), self.rate("cpu", second, 2e9),
+                                 self.rate("cpu", first, 1e9, MEBI, 0.1),
+                                 self.rate("cpu", second, 1.1e9, MEBI, 0.1)]
+        self.store()
+        shown = self.ok("tune", "--show", env=self.env).decode().splitlines()
+        self.assertIn(f"cpu, 64.0 KiB: {second}: sure", shown)
+        self.assertIn(f"cpu, 1.0 MiB: {first}: undecided: registry's order; as fast may be {second}",
+                      shown)
+        self.assertTrue(any("1000  \u00b110" in line for line in shown), shown)
+
+    def test_tune_replaces_a_profile_of_a_former_schema(self):
+        self.profile["schema"] = 1
+        self.store()
+        self.fails(1, "tune", "--show", env=self.env, says="its schema is not 2")
+        self.ok("tune", "-q", "--seconds", "1", "-o", "profile")
+        self.assertEqual(json.loads(self.read("profile"))["schema"], 2)
+
+    def test_status_line_fits_and_leaves_nothing(self):
+        for columns in (80, 12):
+            terminal = Terminal(self, "tune", "--seconds", "1", "-o", "p", columns=columns)
+            status, shown = terminal.finish()
+            self.assertEqual(status, 0, shown)
+            self.assertIn(b"\rstarting cpu"[:columns], shown)
+            # The last erasure comes before the first message, and drawn lines are not wider.
+            drawn = shown[:shown.rindex(b"\x1b[K") + 3]
+            screen = Screen(drawn, columns)
+            self.assertEqual(screen.rows, [""], shown)
+            self.assertLess(screen.longest, columns)
+        self.assertNotIn(b"\x1b", self.run_paraes("tune", "--seconds", "1", "-o", "p").stderr)
+
+    def test_interrupted_tune_leaves_nothing_of_its_status_line(self):
+        terminal = Terminal(self, "tune", "--seconds", "60", "-o", "p", columns=80)
+        self.wait_for(lambda: terminal.read_some() and b"cpu, " in terminal.seen, "measurements")
+        terminal.process.send_signal(signal.SIGINT)
+        status, shown = terminal.finish()
+        self.assertEqual(status, 130, shown)
+        self.assertEqual(Screen(shown, 80).rows, [""])
+        self.assertFalse(self.path("p").exists())
 
     def test_show_warns_of_a_profile_of_another_version(self):
         self.profile["version"] = "0.0.1"
