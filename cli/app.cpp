@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <memory>
 #include <utility>
 
 #include "cli/arguments.hpp"
 #include "cli/core_dumps.hpp"
+#include "cli/help.hpp"
 #include "cli/keys.hpp"
 #include "cli/report.hpp"
 #include "cli/signals.hpp"
@@ -17,19 +17,6 @@
 
 namespace paraes::cli {
 namespace {
-
-// Removes the second empty line that CLI11 puts between groups.
-class Formatter : public CLI::Formatter {
- public:
-  std::string make_help(const CLI::App* app, std::string name,
-                        CLI::AppFormatMode mode) const override {
-    std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
-    for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) {
-      text.erase(at, 1);
-    }
-    return text;
-  }
-};
 
 // The text of CLI11 without the empty lines at its end.
 std::string help_text(const CLI::App& app, const std::string& parent) {
@@ -40,15 +27,17 @@ std::string help_text(const CLI::App& app, const std::string& parent) {
 
 int parse_and_run(int argc, char** argv, const ExecutableInfo& executable) {
   CLI::App app{executable.summary, executable.name};
-  app.formatter(std::make_shared<Formatter>());
+  app.formatter(make_help_formatter());
   app.set_version_flag("-V,--version", version(), "Print the version.");
   app.set_help_flag("-h,--help", "Print this help.");
-  app.footer(executable.footer);
   int status = exit_done;
   executable.add_verbs(app, status);
   app.add_subcommand(version_verb, "Prints the version.");
   app.add_subcommand(help_verb, "Prints the help of a verb.")
       ->add_option("VERB", "The verb to explain (default: all, in a line each).");
+  for (CLI::App* verb : app.get_subcommands({})) verb->group("Verbs");
+  // Now that the verbs are there: they would inherit it.
+  app.footer(executable.footer);
   // At most one verb: after it, the name of a verb is a FILE.
   app.require_subcommand(0, 1);
   stash_key_hex(argc, argv);

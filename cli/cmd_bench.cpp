@@ -23,18 +23,20 @@ struct Flags {
   std::string folder;
 };
 
-constexpr const char* footer = R"(
+constexpr const char* text = R"(
 Samples of all rows of one size are interleaved at random. Every row is verified against OpenSSL
 after it is timed; a wrong one makes the exit status 1. Rows that cannot run are listed with the
 reason.
-
+)";
+constexpr const char* examples = R"(
 Examples:
   paraes bench --quick
-  paraes bench --mode ctr,gcm --size 1KiB,...,64MiB --rivals openssl-evp,ipsec-mb --json report.json
-  paraes bench --mode ctr --size 1GiB --threads 1,0 --in-place no,yes --rivals memcpy
-  paraes bench --device cpu,cuda:0 --scope memory,transfer --mode ctr --size 64KiB,...,1GiB
-  paraes bench --scope file --format raw --mode ctr --size 1GiB --rivals openssl-enc,cp
-  paraes bench --scope file --device cpu,cuda:0 --size 64MiB,1GiB --threads 0)";
+  paraes bench --mode ctr,gcm --size 1KiB,...,64MiB --json report.json
+  paraes bench --mode ctr --size 1MiB --rivals openssl-evp,ipsec-mb,memcpy
+  paraes bench --mode ctr --size 1GiB --threads 1,0 --in-place no,yes
+  paraes bench --device cpu,cuda:0 --scope memory,transfer --mode ctr
+  paraes bench --scope file --format raw --mode ctr --rivals openssl-enc,cp
+  paraes bench --scope file --device cpu,cuda:0 --size 64MiB,1GiB -T 0)";
 
 int bench_verb(Flags flags, const CLI::App& verb, const BenchOverrides& overrides) {
   // A bare --in-place means yes.
@@ -126,7 +128,7 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
       ->group(group);
 
   if (overrides.add_options) overrides.add_options(*verb);
-  verb->footer(footer);
+  verb->footer(text + (overrides.examples.empty() ? examples : overrides.examples));
   verb->callback(
       [flags, verb, &status, overrides] { status = bench_verb(*flags, *verb, overrides); });
 }

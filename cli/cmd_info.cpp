@@ -142,10 +142,12 @@ std::string as_text(const Info& info) {
 }
 
 constexpr const char* footer = R"(
-Needs no key, so it cannot authenticate the header: anybody could have changed it.
+Needs no key, so it cannot authenticate the header: anybody could have changed it. Without FILE,
+standard input is read, unless it is a terminal.
 
 Examples:
   paraes info big.tar.paes
+  paraes info --json < big.tar.paes
   paraes info --format tink --segment-size 4KiB stream.bin)";
 
 }  // namespace

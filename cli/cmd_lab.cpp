@@ -11,6 +11,7 @@
 #include <system_error>
 #include <vector>
 
+#include "cli/help.hpp"
 #include "cli/report.hpp"
 #include "cli/verbs.hpp"
 
@@ -20,6 +21,22 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* lab_name = "paraes-lab";
+
+// What --help prints where the laboratory is not installed; else it prints its own.
+constexpr const char* help_without_lab = R"(Runs `paraes bench`, analyses its JSON, and repeats the
+experiments of six papers on parallel AES on this machine.
+
+Usage: paraes lab VERB ...
+
+Verbs:
+  reproduce   run a paper's experiment and compare with the paper's numbers
+  report      write everything in bench JSON as one page
+  compare     say for each row whether b is faster than a
+  figure      draw one figure as SVG
+
+The laboratory is not installed: it is a Python package of its own. Install it with `./quickstart
+--with lab` or `pip install .` in the source tree of paraes; `paraes lab VERB --help` then says more
+about each verb.)";
 
 bool is_executable(const fs::path& path) {
   std::error_code none;
@@ -50,9 +67,10 @@ fs::path find_lab(const fs::path& self) {
 }  // namespace
 
 void add_lab(CLI::App& app) {
-  app.add_subcommand("lab",
-                     "Repeats the experiments of the papers, and makes tables and figures from the "
-                     "JSON of bench.");
+  app.add_subcommand(
+      "lab",
+      "Repeats the experiments of papers on parallel AES, and makes tables and figures "
+      "from the JSON of bench.");
 }
 
 int run_lab(char** arguments) {
@@ -60,6 +78,11 @@ int run_lab(char** arguments) {
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   const fs::path lab = find_lab(self);
   if (lab.empty()) {
+    const std::string_view first = arguments[0] == nullptr ? "" : arguments[0];
+    if ((first == "--help" || first == "-h") && arguments[1] == nullptr) {
+      print_line(stdout, wrap_paragraphs(help_without_lab));
+      return exit_done;
+    }
     say("the laboratory is not installed: paraes-lab is neither beside paraes nor in PATH; install "
         "it with `./quickstart --with lab` or `pip install .` in the source tree");
     return exit_failed;

@@ -263,10 +263,12 @@ use the result: they choose a GPU if it finishes a file sooner, its start includ
 constant-time kernels (on GPUs, --allow-leaky permits all); -v says why. Measurements that overlap
 decide nothing: the order of the kernels and the CPU stay. A profile of another CPU, version or
 driver is ignored. Measure on an idle machine.
+
 PARAES_PROFILE names another file; PARAES_PROFILE=none turns profiles off.
 
 Examples:
   paraes tune
+  paraes tune --seconds 60 -o profile.json
   paraes tune --show)";
 
 }  // namespace
@@ -275,7 +277,8 @@ void add_tune(CLI::App& app, int& status) {
   CLI::App* verb = app.add_subcommand("tune", "Measures this machine for --device auto.");
   const auto options = std::make_shared<TuneFlags>();
   verb->add_option("-o,--output", options->output,
-                   "Where to store the result (default: PARAES_PROFILE, else "
+                   "Where to store the result (default: $PARAES_PROFILE, else "
+                   "$XDG_STATE_HOME/paraes/profile.json, else "
                    "~/.local/state/paraes/profile.json).")
       ->type_name("FILE");
   add_decimal(*verb, "--seconds", options->seconds, 1, 3600,

@@ -91,8 +91,10 @@ void add_output_options(CLI::App& app, CryptOptions& o, Verb verb) {
     group.flag("--rm", o.remove, "Remove each FILE once its output is safely on the disk.");
   }
   if (verb == Verb::decrypt) {
-    group.option("--offset", o.offset, "N", "Start at this byte of the plaintext; needs -o or -c.");
-    group.option("--length", o.length, "N", "Decrypt this many bytes; needs -o or -c.");
+    group.option("--offset", o.offset, "SIZE",
+                 "paraes, c2sp, tink: start at this byte of the plaintext; needs -o or -c.");
+    group.option("--length", o.length, "SIZE",
+                 "paraes, c2sp, tink: decrypt this many bytes; needs -o or -c.");
     group.flag("--salvage", o.salvage,
                "Write zeros for damaged segments, list these, and exit with 3 if there are any.");
   }
@@ -107,7 +109,9 @@ void add_output_options(CLI::App& app, CryptOptions& o, Verb verb) {
     group.flag("-q,--quiet", o.quiet, "Print errors only.");
     group.flag("-v,--verbose", o.verbose, "Say what ran and why.");
   }
-  group.flag("--json", o.json, "Print one JSON object for each file.");
+  group.flag(
+      "--json", o.json,
+      verb == Verb::info ? "Print one JSON object." : "Print one JSON object for each file.");
   if (verb == Verb::info) return;
   group.flag("--progress", o.progress,
              "Show the progress bar even if standard error is no terminal.");
@@ -193,7 +197,8 @@ void add_crypt_options(CLI::App& app, CryptOptions& options, Verb verb) {
            options.inputs = app.get_option("FILE")->results();
            return true;
          },
-         one ? "The encrypted file; - is standard input." : "The inputs; - is standard input.")
+         one ? "The encrypted file; -, or no FILE, is standard input."
+             : "The inputs; -, or no FILE, is standard input.")
       ->type_name("")
       ->expected(1, one ? 1 : CLI::detail::expected_max_vector_size);
   if (verb != Verb::info) add_key_options(app, options.keys);

@@ -1,3 +1,5 @@
+#include <array>
+#include <string>
 #include <string_view>
 
 #include "cli/app.hpp"
@@ -9,17 +11,25 @@ using namespace paraes::cli;
 
 constexpr const char* footer = R"(
 Examples:
-  paraes encrypt backup.tar                   asks for a passphrase, writes backup.tar.paes
+  paraes encrypt backup.tar          asks for a passphrase
   paraes decrypt backup.tar.paes
   paraes keygen -o my.key
-  paraes encrypt --key-file my.key -r photos
-  paraes verify --key-file my.key -r photos
+  paraes encrypt -k my.key -r photos
+  paraes verify -k my.key -r photos
+  tar c dir | paraes encrypt -k my.key > dir.tar.paes
   paraes devices
 
-`paraes VERB --help` says more about each verb.
-Exit: 0 done, 1 I/O, device or internal error, 2 usage or refusal, 3 some of several files failed or
-something could not be salvaged, 4 the data is not intact, 5 wrong key, passphrase or context, or a
-damaged header, 130 and 143 ended by a signal, 141 closed pipe.)";
+`paraes VERB --help` or `paraes help VERB` says more about each verb.
+
+Exit status:
+  0    done
+  1    input/output, device or internal error
+  2    usage or refusal
+  3    some of several files failed, or something could not be salvaged
+  4    the data is not intact
+  5    wrong key, passphrase or context, or a damaged header
+  129, 130, 143    ended by SIGHUP, SIGINT or SIGTERM
+  141  closed pipe)";
 
 }  // namespace
 
@@ -42,6 +52,12 @@ int main(int argc, char** argv) {
           },
   };
   // Before the flags are parsed: those after `lab` belong to paraes-lab.
-  if (argc > 1 && std::string_view(argv[1]) == "lab") return run_lab(argv + 2);
+  const auto is = [&](int i, std::string_view word) { return i < argc && argv[i] == word; };
+  if (is(1, "lab")) return run_lab(argv + 2);
+  if (argc == 3 && is(1, "help") && is(2, "lab")) {
+    std::string help = "--help";
+    std::array<char*, 2> arguments = {help.data(), nullptr};
+    return run_lab(arguments.data());
+  }
   return run_app(argc, argv, executable);
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "bench/bench.hpp"
 #include "cli/cli11_fwd.hpp"
@@ -16,6 +17,8 @@ struct CryptOverrides {
   std::function<void(CLI::App& verb)> add_options;  // empty: no more flags
   // Runs the verb and returns the exit status; empty: run_batch.
   std::function<int(const CryptOptions& options, Verb verb)> run;
+  // The end of --help, with a line "Examples:"; empty: the examples of paraes.
+  std::string examples;
 };
 
 void add_encrypt(CLI::App& app, int& status, const CryptOverrides& overrides);
@@ -30,6 +33,7 @@ struct BenchOverrides {
   std::function<void(CLI::App& verb)> add_options;  // empty: no more flags
   // Measures the axes and returns the exit status; empty: the plan of bench::make_plan.
   std::function<int(const bench::Axes& axes, const bench::Options& options)> run;
+  std::string examples;  // as in CryptOverrides
 };
 void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides);
 // The group of the flags of bench that are axes.

@@ -32,12 +32,35 @@ namespace {
 
 constexpr const char* footer = R"(
 Start it with mpirun or srun: the ranks share the work on each large file. Flags, formats and exit
-statuses are those of paraes; `paraes VERB --help` says more.
+statuses are those of paraes; `paraes help VERB` says more.
 
 Examples:
   mpirun -n 4 paraes-mpi encrypt --key-file my.key big.tar
   mpirun -n 4 paraes-mpi decrypt --key-file my.key big.tar.paes
-  srun -n 64 paraes-mpi encrypt -T 8 --key-file my.key -r /scratch/run7)";
+  srun -n 64 paraes-mpi encrypt -T 8 -k my.key -r /scratch/run7)";
+
+constexpr const char* encrypt_examples = R"(
+Examples:
+  mpirun -n 4 paraes-mpi encrypt -k my.key big.tar
+  mpirun -n 4 paraes-mpi encrypt -r -k my.key -o backup photos letters
+  tar c dir | mpirun -n 4 paraes-mpi encrypt -k my.key > dir.tar.paes)";
+
+constexpr const char* decrypt_examples = R"(
+Examples:
+  mpirun -n 4 paraes-mpi decrypt -k my.key big.tar.paes
+  mpirun -n 4 paraes-mpi decrypt -r -k my.key -o restored backup
+  mpirun -n 4 paraes-mpi decrypt -k my.key < dir.tar.paes | tar x)";
+
+constexpr const char* verify_examples = R"(
+Examples:
+  mpirun -n 4 paraes-mpi verify -k my.key big.tar.paes
+  mpirun -n 4 paraes-mpi verify -r -k my.key backup)";
+
+constexpr const char* bench_examples = R"(
+Examples:
+  mpirun -n 4 paraes-mpi bench --mode ctr --size 1MiB,64MiB
+  mpirun -n 4 paraes-mpi bench --mode ctr --distribute scatter --json r.json
+  mpirun -n 4 paraes-mpi bench --scope file --size 64MiB,1GiB)";
 
 std::string text_of(const Sha256::Digest& digest) { return {digest.begin(), digest.end()}; }
 
@@ -108,7 +131,7 @@ class MpiExecutable {
   }
 
   void add_verbs(CLI::App& app, int& status) {
-    const cli::CryptOverrides overrides = {
+    cli::CryptOverrides overrides = {
         .add_options =
             [this](CLI::App& verb) {
               verb.add_option("--distribute", distribute_,
@@ -119,9 +142,12 @@ class MpiExecutable {
             },
         .run = [this](const cli::CryptOptions& options,
                       cli::Verb verb) { return crypt(options, verb); },
+        .examples = encrypt_examples,
     };
     cli::add_encrypt(app, status, overrides);
+    overrides.examples = decrypt_examples;
     cli::add_decrypt(app, status, overrides);
+    overrides.examples = verify_examples;
     cli::add_verify(app, status, overrides);
     cli::add_bench(
         app, status,
@@ -135,7 +161,8 @@ class MpiExecutable {
                    ->group(cli::bench_axes_group);
              },
          .run = [this](const bench::Axes& axes,
-                       const bench::Options& options) { return measure(axes, options); }});
+                       const bench::Options& options) { return measure(axes, options); },
+         .examples = bench_examples});
   }
 
  private:

@@ -125,6 +125,24 @@ class Lab(Case):
         self.missing(path="")
         self.missing(path=":")  # empty entries of PATH do not mean the working folder
 
+    def test_help_without_the_lab_says_what_it_does_and_how_to_install_it(self):
+        for arguments in (["lab", "--help"], ["lab", "-h"], ["help", "lab"]):
+            done = subprocess.run([self.paraes, *arguments], cwd=self.dir, capture_output=True,
+                                  timeout=DEADLINE, env=environment(PATH="in_path"))
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+            for word in ("reproduce", "report", "compare", "figure", "not installed",
+                         "pip install ."):
+                self.assertIn(word, done.stdout.decode())
+        for arguments in ([], ["report", "--help"], ["--help", "report"], ["help"]):
+            self.assertEqual(self.lab(*arguments).returncode, 1)
+
+    def test_help_of_the_lab_is_its_own(self):
+        self.stand_in("in_path")
+        self.assertEqual(self.found("--help")["arguments"], ["--help"])
+        done = subprocess.run([self.paraes, "help", "lab"], cwd=self.dir, capture_output=True,
+                              timeout=DEADLINE, env=environment(PATH="in_path"))
+        self.assertEqual(json.loads(done.stdout)["arguments"], ["--help"])
+
     def test_lab_that_cannot_run_is_an_error(self):
         program = self.stand_in("in_path")
         program.write_text("#!/nowhere/python\n")

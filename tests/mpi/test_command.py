@@ -3,6 +3,8 @@
 import json
 import os
 import resource
+import shlex
+import shutil
 import subprocess
 import threading
 import unittest
@@ -10,6 +12,7 @@ import unittest
 from ranks import (
     BIN,
     KEY,
+    LAUNCHER,
     MIB,
     NO_STRACE,
     OPEN_MPI,
@@ -19,6 +22,8 @@ from ranks import (
     SHARED,
     WAYS,
     MpiCase,
+    check_layout,
+    examples,
     file_reports,
     messages,
     pattern,
@@ -402,8 +407,43 @@ class Output(MpiCase):
     def test_help_and_version_are_printed_once(self):
         self.assertEqual(self.mpi(2, "--version").count(b"\n"), 1)
         text = self.mpi(2, "encrypt", "--help").decode()
-        for flag in ("\n  --distribute ", "\n  --key-file "):
+        for flag in ("\n  --distribute ", "\n  -k,--key-file "):
             self.assertEqual(text.count(flag), 1, text)
+
+    def test_help_fits_the_terminal_and_its_examples_are_of_paraes_mpi(self):
+        with open(PROGRAM, "rb") as file:
+            program = file.read()
+        check_layout(self, self.mpi(2, "--help").decode(), program)
+        self.write("my.key", self.read("k"))
+        self.path("my.key").chmod(0o600)
+        for verb in ("encrypt", "decrypt", "verify", "bench"):
+            text = self.mpi(2, verb, "--help").decode()
+            check_layout(self, text, program)
+            lines = examples(text)
+            self.assertTrue(lines)
+            for line in lines:
+                self.assertRegex(line, rf"(^|\| )mpirun -n 4 paraes-mpi {verb} ")
+                if verb == "bench":
+                    line += " --list"
+                for folder in ("photos", "letters", "dir"):
+                    self.path(folder).mkdir(exist_ok=True)
+                    self.write(f"{folder}/a", b"x")
+                self.write("big.tar", pattern(100_000))
+                for name in ("big.tar.paes", "backup", "restored", "dir.tar.paes"):
+                    path = self.path(name)
+                    shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+                if verb in ("decrypt", "verify"):
+                    self.ok("encrypt", "-k", "my.key", "big.tar")
+                    self.ok("encrypt", "-rk", "my.key", "-o", "backup", "photos")
+                    tar = subprocess.run(["tar", "c", "dir"], cwd=self.dir, check=True,
+                                         stdout=subprocess.PIPE).stdout
+                    self.write("dir.tar.paes", self.ok("encrypt", "-k", "my.key", stdin=tar))
+                if verb == "decrypt":
+                    self.path("big.tar").unlink()
+                command = line.replace("mpirun", shlex.join(LAUNCHER)).replace("paraes-mpi", PROGRAM)
+                with self.subTest(line=line):
+                    done = self.finish(["bash", "-o", "pipefail", "-c", command])
+                    self.assertEqual(done.returncode, 0, done.stderr.decode())
 
     def test_key_is_read_from_standard_input(self):
         self.mpi(3, "encrypt", "--key-file", "-", "f", stdin=self.read("k"))

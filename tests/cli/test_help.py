@@ -1,0 +1,122 @@
+"""The texts of --help: their layout, and that their examples work."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+from help_texts import check_layout, examples
+from support import BIN, DEADLINE, KEYS, Case, environment
+
+VERBS = ("encrypt", "decrypt", "verify", "info", "keygen", "devices", "bench", "tune", "version",
+         "help")
+# What would take long, or ask for a passphrase.
+CHANGED = {"paraes encrypt big.tar": "paraes encrypt --passphrase-file pw big.tar",
+           "paraes encrypt backup.tar": "paraes encrypt --passphrase-file pw backup.tar",
+           "paraes decrypt big.tar.paes": "paraes decrypt --passphrase-file pw big.tar.paes",
+           "paraes decrypt backup.tar.paes": "paraes decrypt --passphrase-file pw backup.tar.paes"}
+
+
+class Help(Case):
+    def texts(self):
+        # A copy, because a paraes-lab may exist beside the built program.
+        copy = shutil.copy(BIN, self.path("paraes"))
+        without_lab = subprocess.run([copy, "lab", "--help"], capture_output=True, check=True,
+                                     timeout=DEADLINE, env=environment(PATH="/nowhere"))
+        yield "lab", without_lab.stdout.decode()
+        yield "", self.ok("--help").decode()
+        for verb in VERBS:
+            yield verb, self.ok(verb, "--help").decode()
+
+    def test_every_line_fits_and_no_word_is_split(self):
+        program = pathlib.Path(BIN).read_bytes()
+        for verb, text in self.texts():
+            with self.subTest(verb=verb):
+                check_layout(self, text, program)
+                self.assertNotIn("\n\n\n", text)
+
+    def test_help_lists_every_verb(self):
+        listed = re.findall(r"(?m)^  ([a-z]+) +[A-Z]", self.ok("--help").decode())
+        self.assertEqual(sorted(listed), sorted((*VERBS, "lab")))
+
+    def test_help_says_how_the_command_ends(self):
+        for status in ("129", "130", "141", "143"):
+            self.assertRegex(self.ok("--help").decode(), rf"\b{status}\b")
+
+    def test_usage_shows_how_many_files_a_verb_takes(self):
+        for verb, files in (("encrypt", " [FILE...]"), ("info", " [FILE]"), ("keygen", "")):
+            self.assertIn(f"Usage: paraes {verb} [OPTIONS]{files}\n",
+                          self.ok(verb, "--help").decode())
+
+    def test_examples_are_of_their_own_verb(self):
+        for verb in VERBS:
+            lines = examples(self.ok(verb, "--help").decode())
+            self.assertTrue(lines or verb in ("version", "help"), verb)
+            for line in lines:
+                self.assertRegex(line, rf"(^|\| )paraes {verb}\b", line)
+
+    def prepare(self):
+        """Makes the files that the examples name."""
+        for name in list(self.names()):
+            path = self.path(name)
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        self.write("my.key", KEYS[256])
+        self.write("pw", b"a passphrase\n")
+        self.path("pw").chmod(0o600)
+        for folder in ("photos", "letters", "dir"):
+            self.path(folder).mkdir()
+            self.write(f"{folder}/a", b"x" * 3000)
+        for name in ("big.tar", "big.bin", "backup.tar", "notes", "damaged"):
+            self.write(name, b"y" * 2_000_000)
+        self.ok("encrypt", "-r", "-k", "my.key", "-o", "backup", "photos")
+        self.ok("encrypt", "-k", "my.key", "-o", "photos/b.paes", "photos/a")
+        self.ok("encrypt", "-k", "my.key", "damaged")
+        self.ok("encrypt", "--format", "openssl", "-q", "--passphrase-file", "pw", "-o",
+                "notes.enc", "notes")
+        self.ok("encrypt", "-k", "my.key", "--format", "tink", "--segment-size", "4KiB", "-o",
+                "stream.bin", "notes")
+        self.path("notes").unlink()
+        self.path("damaged").unlink()
+        subprocess.run(f"tar c dir | {BIN} encrypt -k my.key > dir.tar.paes", shell=True,
+                       cwd=self.dir, check=True, env=environment())
+
+    def test_examples_run(self):
+        for verb in ("", *VERBS):
+            for line in examples(self.ok(*verb.split(), "--help").decode()):
+                with self.subTest(line=line):
+                    self.prepare()
+                    key = ["-k", "my.key"] if "my.key" in line else ["--passphrase-file", "pw"]
+                    for sealed in re.findall(r"\b(\w+\.tar)\.paes", line):
+                        if sealed != "dir.tar" and " encrypt " not in line:
+                            self.ok("encrypt", *key, "-f", sealed)
+                    if "-o backup" in line:
+                        shutil.rmtree(self.path("backup"))
+                    for made in re.findall(r"keygen.* -o (\S+)", line):
+                        self.path(made).unlink(missing_ok=True)
+                    if " decrypt big.tar" in line or " decrypt backup.tar" in line:
+                        self.path(re.search(r"(\w+\.tar)\.paes", line)[1]).unlink()
+                    self.check(line)
+
+    def check(self, line):
+        command = CHANGED.get(line, line)
+        command = re.sub(r"^paraes (bench|tune)\b",
+                         lambda m: f"paraes {m[1]} {'--list' if m[1] == 'bench' else '--show'}",
+                         command.replace(" --list", "").replace(" --show", ""))
+        path = f"{pathlib.Path(BIN).resolve().parent}:{os.environ['PATH']}"
+        done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=self.dir,
+                              capture_output=True, stdin=subprocess.DEVNULL, timeout=300,
+                              env=environment(PATH=path, IV="00" * 16,
+                                              PARAES_NVRTC="/nowhere/libnvrtc.so"))
+        said = done.stderr.decode()
+        if "keyset.json" in line:  # Tink makes it
+            self.assertRegex(said, "cannot open key file keyset.json")
+        elif command.startswith("paraes tune"):
+            self.assertRegex(said, "no profile|no file for the profile")
+        elif "cuda" in line:
+            self.assertRegex(said + "ok" * (done.returncode == 0), "ok|cuda|CUDA")
+        elif "--compile" in line:  # takes most of a minute
+            self.assertIn("cannot open /nowhere/libnvrtc.so", said)
+        else:
+            self.assertEqual(done.returncode, 0, said)
+        self.assertNotIn("--help`)", said)
