@@ -148,6 +148,27 @@ std::vector<std::string> rival_names() {
   return names;
 }
 
+// Refuses axes that no row of the run can have.
+void refuse_unused(const AxisTexts& texts, const Axes& axes) {
+  const auto has = [](const auto& list, const auto& value) {
+    return std::find(list.begin(), list.end(), value) != list.end();
+  };
+  const auto scope = [&](const char* name) { return has(axes.scopes, std::string(name)); };
+  const bool on_gpu = !axes.gpu_kernels.empty();
+  if (has(axes.in_place, true) && !scope("memory") && !scope("transfer")) {
+    throw InvalidArgument("--in-place goes with --scope memory or transfer");
+  }
+  if (!texts.format.empty() && !scope("file")) {
+    throw InvalidArgument("--format goes with --scope file");
+  }
+  if (!texts.transfer.empty() && !(on_gpu && (scope("transfer") || scope("file")))) {
+    throw InvalidArgument("--transfer goes with a GPU and --scope transfer or file");
+  }
+  if (!texts.unit.empty() && !has(axes.modes, Mode::xts)) {
+    throw InvalidArgument("--unit goes with --mode xts");
+  }
+}
+
 }  // namespace
 
 Axes parse_axes(const AxisTexts& texts, const NumberParsers& parsers) {
@@ -214,6 +235,7 @@ Axes parse_axes(const AxisTexts& texts, const NumberParsers& parsers) {
     axes.rivals = choose(
         "--rivals", or_default(texts.rivals, "openssl-evp,openssl-enc,pinned-copy"), rival_names());
   }
+  refuse_unused(texts, axes);
   return axes;
 }
 

@@ -64,9 +64,10 @@ struct NumberParsers {
                           std::uint64_t most);
 };
 
-// Throws InvalidArgument, with the known values of the axis, if a value is unknown, and whatever
-// select_kernel throws. In a list of sizes, `...` or `…` between two sizes stands for a geometric
-// series. Its factor is that of the two sizes before the ellipsis, or 4 if only one precedes it.
+// Throws InvalidArgument, with the known values of the axis, if a value is unknown, also for an
+// axis that was given and that no row of the run can have, and whatever select_kernel throws. In a
+// list of sizes, `...` or `…` between two sizes stands for a geometric series. Its factor is that
+// of the two sizes before the ellipsis, or 4 if only one precedes it.
 [[nodiscard]] Axes parse_axes(const AxisTexts& texts, const NumberParsers& parsers);
 
 }  // namespace paraes::bench

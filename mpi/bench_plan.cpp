@@ -1,11 +1,13 @@
 #include "mpi/bench_plan.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "bench/file/workspace.hpp"
 #include "bench/memory/arena.hpp"
@@ -13,6 +15,7 @@
 #include "bench/suites/suite_rows.hpp"
 #include "mpi/bench_file.hpp"
 #include "mpi/bench_memory.hpp"
+#include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 
 namespace paraes::mpi {
@@ -45,10 +48,7 @@ void refuse_on_ranks(const Job& job) {
 class RanksPlanner {
  public:
   RanksPlanner(const Ranks& ranks, const bench::Axes& axes, const std::vector<Distribution>& list)
-      : ranks_(ranks), axes_(axes), distributions_(list) {
-    // All rows use the arena's two buffers.
-    axes_.in_place = {false};
-  }
+      : ranks_(ranks), axes_(axes), distributions_(list) {}
 
   bench::BenchPlan plan() {
     for (const std::string& scope : axes_.scopes) {
@@ -114,19 +114,21 @@ class RanksPlanner {
   }
 
   void files(std::uint64_t bytes) {
+    if (bench::skip_without_gcm(axes_, "paraes", plan_)) return;
     const std::string folder = bench::workspace_root(axes_.folder);
     plan_.folder = folder;
     workspace_ = std::make_shared<bench::Workspace>(folder, bytes);
-    const bench::FileRowJob job{"paraes", Mode::gcm,
-                                axes_.key_bits_named ? axes_.key_bits.front() : 256, axes_.unit};
-    for (const Direction direction : axes_.directions) {
-      for (const int threads : axes_.threads) {
-        for (const std::string& kernel : axes_.kernels) {
-          Row row = bench::row_of(job, direction, bytes);
-          row.kernel = kernel;
-          row.threads = threads;
-          row.overlap = true;
-          add(job, std::move(row));
+    for (const int bits : axes_.key_bits_named ? axes_.key_bits : std::vector<int>{256}) {
+      const bench::FileRowJob job{"paraes", Mode::gcm, bits, axes_.unit};
+      for (const Direction direction : axes_.directions) {
+        for (const int threads : axes_.threads) {
+          for (const std::string& kernel : axes_.kernels) {
+            Row row = bench::row_of(job, direction, bytes);
+            row.kernel = kernel;
+            row.threads = threads;
+            row.overlap = true;
+            add(job, std::move(row));
+          }
         }
       }
     }
@@ -164,6 +166,29 @@ class RanksPlanner {
 };
 
 }  // namespace
+
+void refuse_on_ranks(const bench::Axes& axes) {
+  if (axes.rivals_named && !axes.rivals.empty()) {
+    throw InvalidArgument("rivals do not run on ranks: measure them with `paraes bench`");
+  }
+  if (axes.devices != std::vector<std::string>{"cpu"}) {
+    throw InvalidArgument("--device: on ranks, bench measures the cpu only");
+  }
+  if (axes.threads.size() > 1 || axes.kernels.size() > 1) {
+    throw InvalidArgument("on ranks, bench takes only one kernel and one number of threads");
+  }
+  if (std::find(axes.in_place.begin(), axes.in_place.end(), true) != axes.in_place.end()) {
+    throw InvalidArgument(
+        "--in-place: ranks have separate buffers for input and output; measure in place with "
+        "`paraes bench`");
+  }
+  if (axes.formats != std::vector<std::string>{"paraes"}) {
+    throw InvalidArgument("--format: on ranks, bench measures the format paraes only");
+  }
+  if (axes.key_expansions != std::vector<std::string>{"host"}) {
+    throw InvalidArgument("--key-expansion: on ranks, keys are expanded on the host");
+  }
+}
 
 bench::BenchPlan make_bench_plan(const Ranks& ranks, const bench::Axes& axes,
                                  const std::vector<Distribution>& distributions) {

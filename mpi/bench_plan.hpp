@@ -10,6 +10,9 @@
 
 namespace paraes::mpi {
 
+// Throws InvalidArgument for axes that have no rows on ranks.
+void refuse_on_ranks(const bench::Axes& axes);
+
 // On rank 0: for the axes, rows with all ranks in each of these distributions, and beside them rows
 // with the same total number of threads in rank 0 alone. Meanwhile the other ranks run a Worker.
 [[nodiscard]] bench::BenchPlan make_bench_plan(const Ranks& ranks, const bench::Axes& axes,

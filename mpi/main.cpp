@@ -191,12 +191,7 @@ class MpiExecutable {
   int measure(const bench::Axes& axes, const bench::Options& options) {
     verb_was_reached_ = true;
     const auto prepare = [&] {
-      if (axes.rivals_named && !axes.rivals.empty()) {
-        throw InvalidArgument("rivals do not run on ranks: measure them with `paraes bench`");
-      }
-      if (axes.threads.size() > 1 || axes.kernels.size() > 1) {
-        throw InvalidArgument("on ranks, bench takes only one kernel and one number of threads");
-      }
+      refuse_on_ranks(axes);
       Execution execution;
       execution.threads = axes.threads.front();
       execution.kernel = axes.kernels.front();

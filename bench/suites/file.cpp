@@ -16,7 +16,7 @@ using Check = FileCase::Check;
 class FilePlanner {
  public:
   FilePlanner(const Axes& axes, BenchPlan& plan)
-      : axes_(axes), group_(plan), gpus_(present_gpus(axes, "file", plan)) {}
+      : axes_(axes), plan_(plan), group_(plan), gpus_(present_gpus(axes, "file", plan)) {}
 
   // Without a device there is nothing to measure: rivals are only measured beside one.
   [[nodiscard]] bool has_device() const { return has(axes_.devices, "cpu") || !gpus_.empty(); }
@@ -29,6 +29,7 @@ class FilePlanner {
       if (!rival.follows_job) add_rival(rival, FileRowJob{});
     }
     for (const std::string& format : axes_.formats) {
+      if (skip_without_gcm(axes_, format, plan_)) continue;
       // Authenticated formats have only GCM. The others do not have it.
       const std::vector<Mode> modes =
           is_authenticated(format) ? std::vector<Mode>{Mode::gcm} : modes_of(format);
@@ -161,6 +162,7 @@ class FilePlanner {
   }
 
   const Axes& axes_;
+  BenchPlan& plan_;
   GroupBuilder group_;
   KernelTable cpu_kernels_{kernels(), "CPU"};
   KernelTable gpu_kernels_{gpu_kernels(), "GPU"};

@@ -138,6 +138,18 @@ void skip_openmp(const Axes& axes, const std::string& scope, const std::string& 
   plan.skipped.push_back({std::move(row), reason});
 }
 
+bool skip_without_gcm(const Axes& axes, const std::string& format, BenchPlan& plan) {
+  const bool has_gcm =
+      std::find(axes.modes.begin(), axes.modes.end(), Mode::gcm) != axes.modes.end();
+  if (has_gcm || !is_authenticated(format)) return false;
+  Row row;
+  row.scope = "file";
+  row.format = format;
+  plan.skipped.push_back(
+      {std::move(row), "--format " + format + " has only GCM: other modes go with --format raw"});
+  return true;
+}
+
 void skip_device_keys_of_cpu(const Axes& axes, const std::string& scope, BenchPlan& plan) {
   if (!has(axes.devices, "cpu") || !has(axes.key_expansions, "device")) return;
   Row row;

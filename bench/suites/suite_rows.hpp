@@ -93,6 +93,10 @@ void skip_device(BenchPlan& plan, const std::string& device, const std::string& 
 void skip_openmp(const Axes& axes, const std::string& scope, const std::string& reason,
                  BenchPlan& plan);
 
+// Lists an authenticated format, which has only GCM, as skipped if other modes were requested
+// alone, and returns whether it did.
+bool skip_without_gcm(const Axes& axes, const std::string& format, BenchPlan& plan);
+
 // Lists key expansion on a device as skipped, if it was requested for the CPU.
 void skip_device_keys_of_cpu(const Axes& axes, const std::string& scope, BenchPlan& plan);
 

@@ -71,6 +71,34 @@ TEST(Axes, UnknownValuesAreRefused) {
   }
 }
 
+TEST(Axes, ThatNoRowCanHaveAreRefused) {
+  const auto refused = [](const AxisTexts& texts) {
+    return support::message_of<InvalidArgument>([&] { (void)axes_of(texts); });
+  };
+  AxisTexts file = texts_with(&AxisTexts::scope, "file");
+  file.in_place = "no,yes";
+  EXPECT_NE(refused(file).find("--in-place"), std::string::npos);
+  file.scope = "file,memory";
+  EXPECT_EQ(refused(file), "");
+  file.scope = "file";
+  file.in_place = "no";
+  EXPECT_EQ(refused(file), "");
+  AxisTexts memory = texts_with(&AxisTexts::format, "raw");
+  EXPECT_NE(refused(memory).find("--format"), std::string::npos);
+  memory.scope = "file";
+  EXPECT_EQ(refused(memory), "");
+  AxisTexts transfer = texts_with(&AxisTexts::transfer, "mapped");
+  EXPECT_NE(refused(transfer).find("--transfer"), std::string::npos);
+  transfer.scope = "transfer";
+  EXPECT_NE(refused(transfer).find("--transfer"), std::string::npos);
+  transfer.device = "cpu,opencl:0";
+  EXPECT_EQ(refused(transfer), "");
+  AxisTexts unit = texts_with(&AxisTexts::unit, "512");
+  EXPECT_EQ(refused(unit), "");
+  unit.mode = "ctr";
+  EXPECT_NE(refused(unit).find("--unit"), std::string::npos);
+}
+
 TEST(Axes, NoRivalHasTheNameOfAKernel) {
   AxisTexts texts = texts_with(&AxisTexts::rivals, "all");
   for (const std::string& rival : axes_of(texts).rivals) {
@@ -222,6 +250,20 @@ TEST(Plan, FileScopeWithoutADeviceHasNoRivals) {
   EXPECT_EQ(plan.folder, "");
   texts.device = "cpu,cuda:77";
   EXPECT_EQ(plan_with(texts).groups.size(), 1U);
+}
+
+TEST(Plan, ModesOfAuthenticatedFormatsOtherThanGcmAreSkipped) {
+  AxisTexts texts;
+  texts.scope = "file";
+  texts.mode = "ctr";
+  texts.rivals = "none";
+  EXPECT_TRUE(skips(plan_with(texts), "has only GCM"));
+  EXPECT_TRUE(plan_with(texts).groups.empty());
+  texts.format = "raw,paraes";
+  EXPECT_TRUE(skips(plan_with(texts), "has only GCM"));
+  EXPECT_EQ(plan_with(texts).groups.size(), 1U);
+  texts.mode = "ctr,gcm";
+  EXPECT_FALSE(skips(plan_with(texts), "has only GCM"));
 }
 
 TEST(Plan, KeyExpansionOnDeviceIsSkippedForTheCpuInFileScope) {

@@ -495,6 +495,22 @@ class Bench(MpiCase):
         self.assertIn("PID namespace", (done.stdout + done.stderr).decode())
         self.assertEqual(self.read("precious"), bytes(4 * MIB))
 
+    def test_axes_without_rows_on_ranks_are_refused(self):
+        for flags, says in ((["--in-place", "yes"], "--in-place"), (["--in-place"], "--in-place"),
+                            (["--scope", "file", "--format", "raw"], "--format"),
+                            (["--key-expansion", "device"], "--key-expansion"),
+                            (["--device", "opencl:0"], "--device")):
+            with self.subTest(flags=flags):
+                self.mpi_fails(2, 2, *self.FLAGS, *flags, says=says)
+        done = self.run_mpi(2, *self.FLAGS, "--scope", "file")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(b"--format paraes has only GCM", done.stdout)
+
+    def test_file_scope_has_rows_for_every_key_size(self):
+        done = self.mpi(2, "bench", "--scope", "file", "--direction", "encrypt", "--key-bits",
+                        "128,256", "--size", "1MiB", "--list")
+        self.assertIn(b"6 rows", done)
+
     def test_file_scope_has_rows_for_both_distributions(self):
         self.FLAGS = ["bench", "--scope", "file", "--direction", "encrypt", "--samples", "1",
                       "--rivals", "none"]
