@@ -86,10 +86,17 @@ struct KeyFile {
 };
 [[nodiscard]] KeyFile read_key_or_keyset(const KeyOptions& options);
 
+// Which bytes of a source are the passphrase.
+enum class PassphraseRule {
+  whole,    // all, without one final LF or CRLF
+  openssl,  // as `openssl enc -pass`: those before the first LF; all of an environment variable
+};
+
 // Reads the passphrase, after check_passphrase_source. `confirm`: a prompt asks twice.
-// `data_on_stdin`: --passphrase-command must not read standard input.
-[[nodiscard]] SecretBytes load_passphrase(const KeyOptions& options, bool confirm,
-                                          bool data_on_stdin);
+// `data_on_stdin`: --passphrase-command must not read standard input. Throws
+// InvalidArgument for an empty one, and for one that `openssl enc` would cut.
+[[nodiscard]] SecretBytes load_passphrase(const KeyOptions& options, PassphraseRule rule,
+                                          bool confirm, bool data_on_stdin);
 
 // Decodes the key file `name`, as docs/command-line.md describes under "Keys". For load_key.
 [[nodiscard]] SecretBytes decode_key_file(SecretBytes contents, std::string_view name, KeyUse use,

@@ -139,8 +139,10 @@ const SecretBytes& MessageFactory::key() {
 const SecretBytes& MessageFactory::passphrase() {
   if (!passphrase_) {
     const Progress::KeyActivity activity(Progress::KeyStep::reading);
+    const auto rule =
+        plan_.format == Format::openssl ? PassphraseRule::openssl : PassphraseRule::whole;
     passphrase_ =
-        load_passphrase(options_.keys, plan_.verb == Verb::encrypt, options_.data_on_stdin());
+        load_passphrase(options_.keys, rule, plan_.verb == Verb::encrypt, options_.data_on_stdin());
   }
   return *passphrase_;
 }

@@ -1,4 +1,4 @@
-// Reads passphrases: their bytes without one final LF or CRLF.
+// Reads passphrases.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -34,6 +35,17 @@ constexpr std::size_t most_bytes = 65536;
   throw IoError(fmt::format("{}: {}", action, std::generic_category().message(code)), code);
 }
 
+// `openssl enc -pass` uses no more of a line.
+constexpr std::size_t most_openssl_bytes = 1023;
+
+// What a source holds, before a rule decides which of it is the passphrase.
+struct Raw {
+  std::string name;  // of the source, in errors
+  SecretBytes text;
+  bool is_variable = false;
+};
+
+// PassphraseRule::whole.
 SecretBytes trimmed(SecretBytes text) {
   std::size_t n = text.size();
   if (n != 0 && text.data()[n - 1] == '\n') {
@@ -44,7 +56,32 @@ SecretBytes trimmed(SecretBytes text) {
   return text;
 }
 
-SecretBytes read_all(Source& source, std::string_view name) {
+// PassphraseRule::openssl. Refuses what `openssl enc` would cut: it would be another passphrase
+// than the user means, and other versions might cut it elsewhere.
+SecretBytes first_line(Raw raw) {
+  if (raw.is_variable) return std::move(raw.text);
+  const Bytes text = raw.text.span();
+  const auto end = std::find(text.begin(), text.end(), '\n');
+  const auto n = static_cast<std::size_t>(end - text.begin());
+  const auto refuse = [&](const std::string& why) {
+    throw InvalidArgument(
+        fmt::format("{}: the first line is the passphrase of --format openssl, {}", raw.name, why));
+  };
+  if (n == 0 && !text.empty()) refuse("but it is empty");
+  if (std::find(text.begin(), end, '\0') != end) {
+    refuse("but it has a NUL byte, at which `openssl enc` would end it: use one without");
+  }
+  if (n > most_openssl_bytes) {
+    refuse(
+        fmt::format("but it has {} bytes, of which `openssl enc` would use the first {}: use a "
+                    "shorter one",
+                    n, most_openssl_bytes));
+  }
+  raw.text.truncate(n);
+  return std::move(raw.text);
+}
+
+Raw read_all(Source& source, std::string name) {
   SecretBytes text(most_bytes + 2 + 1);
   const std::size_t n = source.read(text.span());
   if (n == text.size()) {
@@ -52,15 +89,15 @@ SecretBytes read_all(Source& source, std::string_view name) {
                                       name, most_bytes));
   }
   text.truncate(n);
-  return trimmed(std::move(text));
+  return {.name = std::move(name), .text = std::move(text)};
 }
 
-SecretBytes from_file(const std::string& path) {
+Raw from_file(const std::string& path) {
   const std::string name = input_name(path);
   return read_all(*open_input(path, name).source, name);
 }
 
-SecretBytes from_descriptor(int number) {
+Raw from_descriptor(int number) {
   const std::string name = fmt::format("--passphrase-fd {}", number);
   // A duplicate: if 1 or 2 were closed, the output file could get that number.
   Descriptor descriptor(number < 0 ? -1 : fcntl(number, F_DUPFD_CLOEXEC, 3));
@@ -71,17 +108,19 @@ SecretBytes from_descriptor(int number) {
   return read_all(source, name);
 }
 
-SecretBytes from_environment(const std::string& variable) {
+Raw from_environment(const std::string& variable) {
   char* value = std::getenv(variable.c_str());
   if (value == nullptr) {
     throw InvalidArgument(
         fmt::format("--passphrase-env: the variable {} is not in the environment", variable));
   }
-  return trimmed(
-      SecretBytes(Bytes(reinterpret_cast<const std::uint8_t*>(value), std::strlen(value))));
+  return {
+      .name = "--passphrase-env",
+      .text = SecretBytes(Bytes(reinterpret_cast<const std::uint8_t*>(value), std::strlen(value))),
+      .is_variable = true};
 }
 
-SecretBytes from_command(const std::string& command, bool keep_stdin) {
+Raw from_command(const std::string& command, bool keep_stdin) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) fail("--passphrase-command: cannot make a pipe");
   Descriptor reading(ends[0]);
@@ -101,7 +140,7 @@ SecretBytes from_command(const std::string& command, bool keep_stdin) {
   posix_spawn_file_actions_destroy(&actions);
   if (errno != 0) fail("--passphrase-command: cannot start /bin/sh");
   writing.close();
-  SecretBytes passphrase;
+  Raw passphrase;
   {
     PipeSource source(std::move(reading), "--passphrase-command");
     passphrase = read_all(source, "--passphrase-command");
@@ -124,7 +163,7 @@ void print_on(int terminal, std::string_view text) {
   static_cast<void>(!write(terminal, text.data(), text.size()));
 }
 
-SecretBytes ask(int terminal, std::string_view prompt) {
+Raw ask(int terminal, std::string_view prompt) {
   termios settings = {};
   if (tcgetattr(terminal, &settings) != 0) fail("cannot read the terminal's settings");
   SecretBytes line(4096 + 1);  // longer than the longest line of a terminal
@@ -148,27 +187,28 @@ SecretBytes ask(int terminal, std::string_view prompt) {
   }
   if (!ended) throw InvalidArgument("no passphrase was typed");
   line.truncate(n);
-  return trimmed(std::move(line));
+  return {.name = "the terminal", .text = std::move(line)};
 }
 
-SecretBytes from_terminal(bool confirm) {
+Raw from_terminal(bool confirm) {
   const Descriptor terminal(open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY));
   if (terminal.get() < 0) {
     throw InvalidArgument(
         "no passphrase was given and there is no terminal to ask on: use --passphrase-file, "
         "--passphrase-fd, --passphrase-env or --passphrase-command");
   }
-  SecretBytes passphrase = ask(terminal.get(), "Passphrase: ");
-  if (confirm && !passphrase.empty()) {
-    const SecretBytes again = ask(terminal.get(), "The same again: ");
-    if (!constant_time_equal(passphrase.span(), again.span())) {
+  Raw passphrase = ask(terminal.get(), "Passphrase: ");
+  const bool is_empty = passphrase.text.size() == 1;  // a newline
+  if (confirm && !is_empty) {
+    const Raw again = ask(terminal.get(), "The same again: ");
+    if (!constant_time_equal(passphrase.text.span(), again.text.span())) {
       throw InvalidArgument("the two passphrases differ; nothing was encrypted");
     }
   }
   return passphrase;
 }
 
-SecretBytes load(const KeyOptions& options, bool confirm, bool data_on_stdin) {
+Raw load(const KeyOptions& options, bool confirm, bool data_on_stdin) {
   if (options.passphrase_file_option->count() != 0) return from_file(options.passphrase_file);
   if (options.passphrase_fd) return from_descriptor(*options.passphrase_fd);
   if (options.passphrase_env_option->count() != 0) return from_environment(options.passphrase_env);
@@ -180,8 +220,11 @@ SecretBytes load(const KeyOptions& options, bool confirm, bool data_on_stdin) {
 
 }  // namespace
 
-SecretBytes load_passphrase(const KeyOptions& options, bool confirm, bool data_on_stdin) {
-  SecretBytes passphrase = load(options, confirm, data_on_stdin);
+SecretBytes load_passphrase(const KeyOptions& options, PassphraseRule rule, bool confirm,
+                            bool data_on_stdin) {
+  Raw raw = load(options, confirm, data_on_stdin);
+  SecretBytes passphrase =
+      rule == PassphraseRule::openssl ? first_line(std::move(raw)) : trimmed(std::move(raw.text));
   // Nearly always the mistake of an unset variable or a command that prints nothing.
   if (passphrase.empty()) throw InvalidArgument("the passphrase is empty");
   return passphrase;

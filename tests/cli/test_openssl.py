@@ -1,6 +1,8 @@
 """--format openssl against `openssl enc -pbkdf2`, in both directions."""
 
-from support import Case, pattern
+import subprocess
+
+from support import BIN, DEADLINE, Case, Terminal, environment, pattern
 
 SIZES = (0, 1, 15, 16, 17, 4095, 4096, 4097, (4 << 20) + 17)
 WORD = "correct horse"
@@ -56,6 +58,74 @@ class OpensslFormat(Case):
         for one in made:
             self.assertEqual(one[:8], b"Salted__")
 
+    # Contents of a passphrase file, or what a command prints.
+    LINES = (b"abc", b"abc\n", b"abc\r\n", b"abc\ndef\n", b"abc\n\n", b"a\rb\n", b" abc  \n",
+             b"\r\n", "z\u00fcrich\n".encode(), b"\x9b\xff\n", b"w" * 1023, b"w" * 1023 + b"\n",
+             b"w" * 1022 + b"\r\n", b"abc\n" + bytes(9) + b"w" * 3000)
+
+    def agree(self, ours, theirs, **kwargs):
+        """Checks that `ours` and the -pass argument `theirs` give one passphrase, both ways."""
+        enc = ["openssl", "enc", "-aes-256-cbc", "-pbkdf2", "-pass", theirs]
+
+        def openssl(*flags, stdin):
+            done = subprocess.run([*enc, *flags], cwd=self.dir, input=stdin, capture_output=True,
+                                  env=environment(**kwargs.get("env", {})), timeout=DEADLINE)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stdout
+
+        made = self.ok("encrypt", "--format", "openssl", *ours, "-", stdin=b"a text", **kwargs)
+        self.assertEqual(openssl("-d", stdin=made), b"a text")
+        made = openssl(stdin=b"a text")
+        self.assertEqual(self.ok("decrypt", "--format", "openssl", *ours, "-", stdin=made, **kwargs),
+                         b"a text")
+
+    def test_passphrase_is_the_first_line_as_openssl_takes_it(self):
+        for contents in self.LINES:
+            with self.subTest(contents=contents):
+                self.write("p", contents)
+                self.agree(["--passphrase-file", "p"], "file:p")
+                self.agree(["--passphrase-command", "cat p"], "file:p")
+                done = subprocess.run(
+                    ["bash", "-c", '"$@" 3< p', "bash", BIN, "encrypt", "--format", "openssl",
+                     "--passphrase-fd", "3", "-"], cwd=self.dir, input=b"a text",
+                    capture_output=True, env=environment(), timeout=DEADLINE)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(self.openssl("enc", "-d", "-aes-256-cbc", "-pbkdf2", "-pass",
+                                              "file:p", stdin=done.stdout), b"a text")
+
+    def test_passphrase_from_a_variable_is_its_whole_value(self):
+        for value in ("abc", "abc\n", "abc\r\n", "\nabc", "abc\ndef", " a ", "w" * 1024, "w" * 3000):
+            with self.subTest(value=value):
+                self.agree(["--passphrase-env", "W"], "env:W", env={"W": value})
+
+    def test_passphrases_that_openssl_would_cut_are_refused(self):
+        for contents, says in ((b"w" * 1024, "1024 bytes"), (b"w" * 1024 + b"\n", "1024 bytes"),
+                               (b"w" * 1023 + b"\r\n", "1024 bytes"), (b"ab\0c\n", "NUL byte"),
+                               (b"\0", "NUL byte"), (b"\nabc\n", "it is empty"),
+                               (b"\n", "it is empty"), (b"", "the passphrase is empty")):
+            self.write("p", contents)
+            for verb in ("encrypt", "decrypt"):
+                self.fails(2, verb, "--format", "openssl", "--passphrase-file", "p", "-",
+                           stdin=b"Salted__" + bytes(24), says=says)
+        # The paraes format takes them.
+        self.write("p", b"w" * 1024)
+        self.ok("encrypt", "--scrypt-log2n", "1", "--passphrase-file", "p", "-", stdin=b"x")
+
+    def test_passphrase_from_the_prompt_is_what_openssl_takes(self):
+        for typed, word in ((b" a b \n", b" a b "), (b"a\x16\rb\x16\r\n", b"a\rb\r")):
+            terminal = Terminal(self, "encrypt", "--format", "openssl", "-q", "-", stdout=subprocess.PIPE,
+                                stdin=subprocess.PIPE)
+            for prompt in (b"Passphrase: ", b"again: "):
+                terminal.expect(prompt)
+                terminal.type(typed)
+            terminal.process.stdin.write(b"a text")
+            terminal.process.stdin.close()
+            made = terminal.process.stdout.read()
+            self.assertEqual(terminal.finish()[0], 0)
+            self.write("word", word)
+            self.assertEqual(self.openssl("enc", "-d", "-aes-256-cbc", "-pbkdf2", "-pass",
+                                          "file:word", stdin=made), b"a text")
+
     def test_unauthenticated_note_is_printed_once_and_not_with_q(self):
         note = b"not authenticated"
         for verb, data in (("encrypt", b"abc"), ("decrypt", self.enc("256-cbc", b"abc"))):
@@ -82,7 +152,7 @@ class OpensslFormat(Case):
         for data in (b"", b"Salted_", b"salted__12345678" + bytes(16), bytes(64)):
             with self.subTest(data=data[:16]):
                 self.fails(4, "decrypt", "--format", "openssl", "--passphrase-file", "pw", "-",
-                           stdin=data, says=["Salted__", "use --format raw"])
+                           stdin=data, says=["Salted__", "needs --format raw"])
 
     def test_truncated_input_is_refused(self):
         whole = self.enc("256-cbc", pattern(100))
