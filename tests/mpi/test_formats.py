@@ -159,7 +159,7 @@ class Formats(MpiCase):
                 self.same(self.read("g"), pattern(LARGE), "ranks")
         self.write("wrong", b"open sesamE\n")
         self.mpi_fails(5, 3, "decrypt", "-f", "--passphrase-file", "wrong", "-o", "g", "f.paes",
-                       says="wrong key")
+                       says="f.paes: wrong passphrase or context")
 
     def test_openssl_decrypts_the_openssl_format(self):
         self.write("f", pattern(LARGE))
