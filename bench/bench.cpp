@@ -34,7 +34,7 @@ void check_is_report(int descriptor, const std::string& path) {
   const std::string_view text(start.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
   const bool is_report = text.rfind('{', 0) == 0 && text.find("\"schema\"") != text.npos;
   if (text.empty() || is_report) return;
-  throw InvalidArgument(path + " exists and is not a bench report: name another file");
+  throw InvalidArgument(path + ": it exists and is not a bench report: name another file");
 }
 
 mode_t mode_of_new_files() {

@@ -70,7 +70,7 @@ int run_app(int argc, char** argv, const ExecutableInfo& executable) {
     const int status = parse_and_run(argc, argv, executable);
     // Output that is lost to a full disk or a closed pipe must not look like success.
     if (std::fflush(stdout) != 0) {
-      say("cannot write standard output");
+      say("standard output: cannot write it");
       return exit_failed;
     }
     return status;

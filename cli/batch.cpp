@@ -19,15 +19,14 @@
 
 #include "cli/clock.hpp"
 #include "cli/core_dumps.hpp"
-#include "cli/exclude.hpp"
 #include "cli/file_task.hpp"
 #include "cli/inputs.hpp"
 #include "cli/output.hpp"
 #include "cli/profile.hpp"
 #include "cli/progress.hpp"
 #include "cli/removal.hpp"
-#include "cli/sizes.hpp"
 #include "cli/small_file_task.hpp"
+#include "cli/summary.hpp"
 #include "paraes/error.hpp"
 #include "paraes/threads.hpp"
 
@@ -57,55 +56,11 @@ Progress::Bar choose_bar(const CryptOptions& options, Verb verb) {
   return wanted ? Progress::Bar::when_slow : Progress::Bar::none;
 }
 
-void refuse_rm(const CryptOptions& options, Verb verb) {
-  if (!options.remove) return;
-  const bool to_stdout =
-      options.output.standard_output || (options.output.path_given && options.output.path == "-");
-  if (options.data_on_stdin() || to_stdout) {
-    throw InvalidArgument("--rm needs files as input and output, not standard input or output");
-  }
-  if (verb == Verb::decrypt &&
-      (options.salvage || options.given("--offset") || options.given("--length"))) {
-    throw InvalidArgument("--rm would remove data that was not decrypted: leave --rm out");
-  }
-}
-
-void refuse_update(const CryptOptions& options, Verb verb) {
-  if (!options.output.update) return;
-  if (goes_to_standard_output(options.output, options.data_on_stdin())) {
-    throw InvalidArgument("--update compares files: it goes with no standard input or output");
-  }
-  if (verb == Verb::decrypt &&
-      (options.salvage || options.given("--offset") || options.given("--length"))) {
-    throw InvalidArgument(
-        "--update would leave out files whose output is a part or damaged: leave --update out");
-  }
-}
-
-// Refuses a folder as the output of what has no default name in it.
-void refuse_folder(const CryptOptions& options) {
-  if (!names_folder(options.output)) return;
-  const bool part = options.given("--offset") || options.given("--length");
-  if (!part && !options.data_on_stdin()) return;
-  throw InvalidArgument(
-      fmt::format("{}: it is a folder, in which {} has no default name; name the "
-                  "output file",
-                  options.output.path, part ? "a part of a message" : "standard input"));
-}
-
 // Where --json goes: standard output, unless data goes there.
 std::FILE* json_stream(const CryptOptions& options, Verb verb) {
   const bool data =
       verb != Verb::verify && goes_to_standard_output(options.output, options.data_on_stdin());
   return data ? stderr : stdout;
-}
-
-// Refuses an --exclude that matches the only input.
-void refuse_exclude(const CryptOptions& options) {
-  const std::string& input = options.inputs[0];
-  if (Exclusions(options.exclude).match(file_name_of(input), input, false)) {
-    throw InvalidArgument(fmt::format("--exclude matches {}, the only input", input));
-  }
 }
 
 // The size of a regular file; nullopt for anything else. "-" is standard input.
@@ -168,7 +123,10 @@ class Batch {
 
   int several(Found found) {
     say_left_out(found);
-    if (!found.any()) return nothing_found(found);
+    if (!found.any()) {
+      say(nothing_found_text(options_, plan_.verb, found));
+      return end(summary(found, exit_usage));
+    }
     for (const Found::Refused& refused : found.refused) {
       refuse(refused.input, refused.reason, refused.exit);
     }
@@ -208,9 +166,10 @@ class Batch {
     if (found.outputs) finish_folders(*found.outputs);
     sync_folders();
     remove_sources();
-    say_summary(found);
     const bool all_done = failed_ == 0 && status_ == exit_done;
-    return end(found, all_done ? exit_done : exit_some_failed);
+    const RunSummary result = summary(found, all_done ? exit_done : exit_some_failed);
+    if (!options_.quiet) say(summary_text(plan_.verb, result, found));
+    return end(result);
   }
 
  private:
@@ -507,68 +466,20 @@ class Batch {
     say(fmt::format("{}: {} is up to date", report.input, *report.output));
   }
 
-  [[nodiscard]] static std::string list_of(const std::vector<std::string>& names) {
-    constexpr std::size_t most = 3;
-    std::string text;
-    for (std::size_t i = 0; i < std::min(most, names.size()); ++i) {
-      text += (i == 0 ? "" : ", ") + names[i];
-    }
-    return names.size() <= most ? text : fmt::format("{} and {} more", text, names.size() - most);
-  }
-
-  int nothing_found(const Found& found) {
-    const char* wanted = plan_.verb == Verb::encrypt ? "files that are not *.paes" : "*.paes files";
-    std::string text =
-        fmt::format("{}: nothing to {}", list_of(options_.inputs), verb_name(plan_.verb));
-    if (options_.recursive) text += fmt::format("; there are no {}", wanted);
-    const std::string skipped = found.skipped.text(plan_.verb);
-    if (!skipped.empty()) text += "; skipped " + skipped;
-    say(text);
-    return end(found, exit_usage);
-  }
-
   // Prints the last line of --json. Returns `exit`.
-  int end(const Found& found, int exit) {
-    if (options_.json) {
-      print_json(to_json(RunSummary{.files = done_,
-                                    .bytes = bytes_,
-                                    .up_to_date = up_to_date_,
-                                    .skipped = found.skipped.total(),
-                                    .failed = failed_,
-                                    .seconds = seconds(),
-                                    .exit = exit}));
-    }
-    return exit;
+  int end(const RunSummary& summary) {
+    if (options_.json) print_json(to_json(summary));
+    return summary.exit;
   }
 
-  [[nodiscard]] double seconds() const {
-    return std::chrono::duration<double>(Clock::now() - start_).count();
-  }
-
-  void say_summary(const Found& found) const {
-    if (options_.quiet) return;
-    const char* done = plan_.verb == Verb::encrypt   ? "encrypted"
-                       : plan_.verb == Verb::decrypt ? "decrypted"
-                                                     : "intact";
-    const auto count = [](std::uint64_t number, const char* one, const char* many) {
-      return fmt::format("{} {}", number, number == 1 ? one : many);
-    };
-    const std::string fresh = count(up_to_date_, "file is up to date", "files are up to date");
-    std::string text;
-    if (done_ == 0 && failed_ == 0 && up_to_date_ != 0) {
-      text = "nothing new: " + fresh;
-    } else if (done_ == 0 && failed_ == 0) {
-      text = "no files, only " + count(found.folders, "empty folder", "empty folders");
-    } else {
-      text = fmt::format("{} {}, {} in {:.2f} s", count(done_, "file", "files"), done,
-                         format_amount(bytes_), seconds());
-      if (up_to_date_ != 0) text += "; " + fresh;
-    }
-    if (failed_ != 0) text += fmt::format("; {} failed", failed_);
-    const std::string skipped = found.skipped.text(plan_.verb);
-    if (!skipped.empty()) text += "; skipped " + skipped;
-    if (!found.without_any.empty()) text += "; nothing found in " + list_of(found.without_any);
-    say(text);
+  [[nodiscard]] RunSummary summary(const Found& found, int exit) const {
+    return {.files = done_,
+            .bytes = bytes_,
+            .up_to_date = up_to_date_,
+            .skipped = found.skipped.total(),
+            .failed = failed_,
+            .seconds = std::chrono::duration<double>(Clock::now() - start_).count(),
+            .exit = exit};
   }
 
   const CryptOptions& options_;
@@ -590,7 +501,7 @@ class Batch {
 
 // How many bytes there are to process; nullopt if that is not known before reading.
 std::optional<std::uint64_t> total_bytes(const CryptOptions& options, const Found& found) {
-  if (options.inputs.size() > 1 || options.recursive) {
+  if (options.has_several_inputs()) {
     std::uint64_t total = 0;
     for (const FoundFile& file : found.files) total += file.bytes;
     return total;
@@ -620,13 +531,9 @@ int run_batch(const CryptOptions& options, Verb verb, Distributor* distributor) 
   std::optional<Plan> plan;
   std::optional<Batch> batch;
   Found found;
-  const bool several = options.inputs.size() > 1 || options.recursive;
+  const bool several = options.has_several_inputs();
   try {
     plan = make_plan(options, verb);
-    refuse_rm(options, verb);
-    refuse_update(options, verb);
-    refuse_folder(options);
-    if (!several) refuse_exclude(options);
     batch.emplace(options, *plan, several, distributor);
     try {
       batch->check_streams();

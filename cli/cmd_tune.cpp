@@ -153,11 +153,11 @@ void show(const TuneFlags& options) {
   try {
     profile = read_profile(path);
   } catch (const InvalidArgument& error) {
-    throw Error(
-        fmt::format("{} is not a profile: {}; `paraes tune` makes a new one", path, error.what()));
+    throw Error(fmt::format("{}: it is not a profile: {}; `paraes tune` makes a new one", path,
+                            error.what()));
   }
   if (!profile)
-    throw IoError(fmt::format("there is no profile {}: `paraes tune` makes it", path), ENOENT);
+    throw IoError(fmt::format("{}: there is no profile; `paraes tune` makes it", path), ENOENT);
   print(*profile, options);
   const std::string stale = why_stale(*profile);
   if (!stale.empty()) say(fmt::format("`auto` ignores it: {}", stale));
@@ -168,7 +168,7 @@ void check_replaceable(const TuneFlags& options) {
   const std::string& path = options.output;
   if (path.empty()) return;
   if (path.back() == '/' || std::filesystem::is_directory(path)) {
-    throw InvalidArgument(fmt::format("{} is a folder; name a file in it", path));
+    throw InvalidArgument(fmt::format("{}: it is a folder; name a file in it", path));
   }
   if (!std::filesystem::is_regular_file(path) || std::filesystem::file_size(path) == 0) return;
   try {
@@ -176,7 +176,8 @@ void check_replaceable(const TuneFlags& options) {
   } catch (const OtherSchema&) {
     return;
   } catch (const InvalidArgument&) {
-    throw InvalidArgument(fmt::format("{} exists and is not a profile: name another file", path));
+    throw InvalidArgument(
+        fmt::format("{}: it exists and is not a profile: name another file", path));
   }
 }
 
@@ -187,10 +188,7 @@ void store(const Profile& profile, const std::string& named) {
   const std::string folder = folder_of(path);
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) {
-    throw IoError(fmt::format("cannot make the folder {}: {}", folder, error.message()),
-                  error.value());
-  }
+  if (error) throw io_error(folder, "make", error.value());
   FileSink::Options sink_options;
   sink_options.overwrite = true;
   sink_options.mode = 0644;

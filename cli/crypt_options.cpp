@@ -81,9 +81,13 @@ void add_output_options(CLI::App& app, CryptOptions& o, Verb verb) {
   Group group(app, "Output");
   const bool encrypt = verb == Verb::encrypt;
   if (encrypt || verb == Verb::decrypt) {
-    group.option("-o,--output", o.output.path, "FILE|FOLDER",
-                 encrypt ? "Output, - for standard output (default: FILE.paes)."
-                         : "Output, - for standard output (default: FILE without .paes).");
+    group.option(
+        "-o,--output", o.output.path, "FILE|FOLDER",
+        encrypt
+            ? "Output file, or the folder to put it in; - is standard output (default: FILE.paes)."
+            : "Output file, or the folder to put it in; - is standard output (default: FILE "
+              "without "
+              ".paes).");
     group.flag("-c,--stdout", o.output.standard_output, "Write to standard output.");
     group.flag("-f,--force", o.output.force, "Overwrite an existing output file.");
     group.flag("--update", o.output.update,
@@ -109,9 +113,10 @@ void add_output_options(CLI::App& app, CryptOptions& o, Verb verb) {
     group.flag("-q,--quiet", o.quiet, "Print errors only.");
     group.flag("-v,--verbose", o.verbose, "Say what ran and why.");
   }
-  group.flag(
-      "--json", o.json,
-      verb == Verb::info ? "Print one JSON object." : "Print one JSON object for each file.");
+  group.flag("--json", o.json,
+             verb == Verb::info
+                 ? "Print one JSON object."
+                 : "Print a JSON object a line: one for each input, and a summary of several.");
   if (verb == Verb::info) return;
   group.flag("--progress", o.progress,
              "Show the progress bar even if standard error is no terminal.");

@@ -54,6 +54,8 @@ struct CryptOptions {
 
   // Whether the flag exists for this verb and was given.
   [[nodiscard]] bool given(const char* flag) const;
+  // Whether -o names a folder for all outputs, and an error does not end the run.
+  [[nodiscard]] bool has_several_inputs() const { return inputs.size() > 1 || recursive; }
   [[nodiscard]] bool data_on_stdin() const { return inputs.size() == 1 && inputs[0] == "-"; }
 };
 

@@ -182,8 +182,9 @@ void add_key_options(CLI::App& verb, KeyOptions& options) {
                                     "How to read the key file, if its size is ambiguous.");
   options.key_hex_option = add("--key-hex", options.key_hex, "HEX",
                                "Key in hex; only for tests: the process list shows it.");
-  options.passphrase_file_option = add("--passphrase-file", options.passphrase_file, "FILE",
-                                       "Passphrase from a file, without one final newline.");
+  options.passphrase_file_option =
+      add("--passphrase-file", options.passphrase_file, "FILE",
+          "Passphrase from a file, without one final newline (openssl: its first line).");
   constexpr Range descriptors = {0, std::numeric_limits<int>::max()};
   add_number(verb, "--passphrase-fd", options.passphrase_fd, descriptors,
              "Passphrase from an open file descriptor, read to its end.")

@@ -126,11 +126,13 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
   }
 
   Destination destination;
+  destination.path = job.output           ? job.output->shown
+                     : options.path_given ? options.path
+                                          : default_name(direction, job.input.shown);
+  shown = destination.path;
   destination.place = job.output           ? *job.output
                       : options.path_given ? place_of_argument(run.roots, options.path, "create")
                                            : beside(direction, job.input);
-  destination.path = destination.place.shown;
-  shown = destination.path;
   const auto folder = destination.place.open_folder();
   const std::string name = destination.place.name();
   struct stat link = {};

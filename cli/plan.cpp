@@ -8,6 +8,8 @@
 #include <array>
 #include <string_view>
 
+#include "cli/exclude.hpp"
+#include "cli/output.hpp"
 #include "cli/sizes.hpp"
 #include "paraes/error.hpp"
 
@@ -161,6 +163,50 @@ void plan_authenticated(const CryptOptions& options, Plan& plan) {
   }
 }
 
+void refuse_rm(const CryptOptions& options, Verb verb) {
+  if (!options.remove) return;
+  const bool to_stdout =
+      options.output.standard_output || (options.output.path_given && options.output.path == "-");
+  if (options.data_on_stdin() || to_stdout) {
+    throw InvalidArgument("--rm needs files as input and output, not standard input or output");
+  }
+  if (verb == Verb::decrypt &&
+      (options.salvage || options.given("--offset") || options.given("--length"))) {
+    throw InvalidArgument("--rm would remove data that was not decrypted: leave --rm out");
+  }
+}
+
+void refuse_update(const CryptOptions& options, Verb verb) {
+  if (!options.output.update) return;
+  if (goes_to_standard_output(options.output, options.data_on_stdin())) {
+    throw InvalidArgument("--update compares files: it goes with no standard input or output");
+  }
+  if (verb == Verb::decrypt &&
+      (options.salvage || options.given("--offset") || options.given("--length"))) {
+    throw InvalidArgument(
+        "--update would leave out files whose output is a part or damaged: leave --update out");
+  }
+}
+
+// Refuses a folder as the output of what has no default name in it.
+void refuse_folder(const CryptOptions& options) {
+  if (!names_folder(options.output)) return;
+  const bool part = options.given("--offset") || options.given("--length");
+  if (!part && !options.data_on_stdin()) return;
+  throw InvalidArgument(
+      fmt::format("{}: it is a folder, in which {} has no default name; name the "
+                  "output file",
+                  options.output.path, part ? "a part of a message" : "standard input"));
+}
+
+// Refuses an --exclude that matches the only input.
+void refuse_exclude(const CryptOptions& options) {
+  const std::string& input = options.inputs[0];
+  if (Exclusions(options.exclude).match(file_name_of(input), input, false)) {
+    throw InvalidArgument(fmt::format("--exclude matches {}, the only input", input));
+  }
+}
+
 }  // namespace
 
 const char* format_name(Format format) { return format_names[static_cast<std::size_t>(format)]; }
@@ -295,6 +341,10 @@ Plan make_plan(const CryptOptions& options, Verb verb) {
     refuse(options, {"--scrypt-log2n", "--max-scrypt-log2n"}, "passphrases, not with a key");
   }
   plan_execution(options, plan);
+  refuse_rm(options, verb);
+  refuse_update(options, verb);
+  refuse_folder(options);
+  if (!options.has_several_inputs()) refuse_exclude(options);
   return plan;
 }
 

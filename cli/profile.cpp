@@ -270,8 +270,7 @@ std::optional<Profile> read_profile(const std::string& path) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
     if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
-    throw IoError(fmt::format("cannot read {}: {}", path, std::generic_category().message(errno)),
-                  errno);
+    throw io_error(path, "read", errno);
   }
   PipeSource source(Descriptor(descriptor), path);
   std::vector<std::uint8_t> text(most_file_bytes);
@@ -373,12 +372,14 @@ void use_profile(const CryptOptions& options, std::uint64_t bytes, Plan& plan) {
                        [&](const Profile::Device& device) { return device.id == choice->device; });
       why_ignored = why_changed(*known);
     }
+  } catch (const IoError& error) {
+    why_ignored = "cannot read it: " + std::generic_category().message(error.code());
   } catch (const Error& error) {
     why_ignored = error.what();
   }
   if (!why_ignored.empty()) {
     if (!options.quiet) {
-      say(fmt::format("the profile {} is ignored: {}; `paraes tune` measures again", path,
+      say(fmt::format("{}: this profile is ignored: {}; `paraes tune` measures again", path,
                       why_ignored));
     }
     return;

@@ -71,10 +71,15 @@ class ErrorsBeginWithTheName(ErrorCase):
         self.write("a.paes", b"old")
         for args in ([], ["-o", "a.paes"]):
             line = self.line(2, "encrypt", *KEY, *args, "a")
-            self.assertRegex(line, r"\A(a: )?a\.paes\b")
+            self.assertRegex(line, r"\Aa\.paes: ")
             self.assertEqual(line.count("a.paes"), 1)
+        self.path("d").mkdir()
+        self.path("d/a.paes").write_bytes(b"old")
+        for args in (["a"], ["-r", "a"]):
+            line = self.line(2 if len(args) == 1 else 3, "encrypt", "-q", *KEY, "-o", "d", *args)
+            self.assertRegex(line, r"\Ad/a\.paes: ")
         line = self.line(1, "encrypt", *KEY, "-o", "no/out", "a")
-        self.assertRegex(line, r"\Ano/out\b|\Aa: ")
+        self.assertEqual(line, "no/out: cannot create it: No such file or directory")
         with open("/dev/full", "wb") as full:
             self.assertTrue(self.line(1, "encrypt", *KEY, "-c", "a", stdout=full).startswith(
                 "standard output: cannot write it: No space left on device"))

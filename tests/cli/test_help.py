@@ -110,7 +110,7 @@ class Help(Case):
                                               PARAES_NVRTC="/nowhere/libnvrtc.so"))
         said = done.stderr.decode()
         if "keyset.json" in line:  # Tink makes it
-            self.assertRegex(said, "cannot open key file keyset.json")
+            self.assertRegex(said, "keyset.json: cannot open it")
         elif command.startswith("paraes tune"):
             self.assertRegex(said, "no profile|no file for the profile")
         elif "cuda" in line:

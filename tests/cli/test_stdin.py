@@ -87,7 +87,7 @@ class NoFile(Case):
             done = self.redirected(folder, *args)
             os.close(folder)
             self.assertEqual(done.returncode, 2)
-            self.assertIn(b"standard input is a folder", done.stderr)
+            self.assertIn(b"standard input: it is a folder", done.stderr)
         self.assertEqual(self.names(), before)
 
     def test_dev_null_is_an_empty_input(self):

@@ -232,7 +232,7 @@ class AutoGpu(ProfileCase):
                 done = self.run_paraes("encrypt", "--json", "-f", "--key-file", "k", "-o", "out",
                                        *names, env={**self.env, **shim})
                 self.assertEqual(done.returncode, 0, done.stderr)
-                reports = [json.loads(line) for line in done.stdout.splitlines()]
+                reports = file_reports(done.stdout).values()
                 self.assertEqual(len(reports), len(names))
                 self.assertTrue(all(r["device"] == "opencl:0" for r in reports))
                 self.assertTrue(any(r["fallback"] for r in reports))
