@@ -61,13 +61,13 @@ int parse_and_run(int argc, char** argv, const ExecutableInfo& executable) {
 
 }  // namespace
 
-int run_app(int argc, char** argv, const ExecutableInfo& executable) {
+int run_guarded(const std::function<int()>& run) {
   try {
     reserve_standard_descriptors();
     install_signal_handlers();
     // A core dump could contain keys and plaintext from the stack.
     forbid_core_files();
-    const int status = parse_and_run(argc, argv, executable);
+    const int status = run();
     // Output that is lost to a full disk or a closed pipe must not look like success.
     if (std::fflush(stdout) != 0) {
       say("standard output: cannot write it");
@@ -77,6 +77,10 @@ int run_app(int argc, char** argv, const ExecutableInfo& executable) {
   } catch (const std::exception& error) {
     return say_error(error);
   }
+}
+
+int run_app(int argc, char** argv, const ExecutableInfo& executable) {
+  return run_guarded([&] { return parse_and_run(argc, argv, executable); });
 }
 
 }  // namespace paraes::cli

@@ -16,6 +16,9 @@ struct ExecutableInfo {
   std::function<void(CLI::App& app, int& status)> add_verbs;
 };
 
+// Calls `run` as the main function does: prints its errors and returns the exit status.
+[[nodiscard]] int run_guarded(const std::function<int()>& run);
+
 // Parses the flags, runs the verb, prints errors and returns the exit status.
 [[nodiscard]] int run_app(int argc, char** argv, const ExecutableInfo& executable);
 

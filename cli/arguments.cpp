@@ -1,6 +1,7 @@
 #include "cli/arguments.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -100,6 +101,11 @@ constexpr std::array<Habit, 22> habits = {{
     {"--iv", "--iv-hex"},
 }};
 
+bool is_habit(std::string_view flag) {
+  return std::any_of(habits.begin(), habits.end(),
+                     [&](const Habit& habit) { return habit.theirs == flag; });
+}
+
 class Reader {
  public:
   Reader(CLI::App& app, int argc, const char* const* argv)
@@ -184,7 +190,10 @@ class Reader {
     for (std::size_t i = 1; i < word.size() && !is_over(); ++i) {
       const std::string flag = {'-', word[i]};
       const CLI::Option* const option = find_short(level(), word[i]);
-      if (option == nullptr) unknown_flag(i == 1 ? word.substr(0, word.find('=')) : flag);
+      if (option == nullptr && access(word.c_str(), F_OK) == 0) {
+        fail(fmt::format("there is no flag '{}'; if you mean the file, write ./{}", flag, word));
+      }
+      if (option == nullptr) unknown_flag(i == 1 && is_habit(word) ? word : flag);
       std::optional<std::string> value;
       if (takes_value(*option) && i + 1 < word.size()) value = word.substr(i + 1);
       const bool ends = value.has_value();

@@ -43,24 +43,21 @@ constexpr std::uint64_t most_group_bytes = std::uint64_t{16} << 20;
 
 // Whether the data goes to a terminal, where a bar would stand in it.
 bool shows_data(const CryptOptions& options, Verb verb) {
-  const bool to_stdout =
-      options.output.standard_output ||
-      (options.output.path_given ? options.output.path == "-" : options.data_on_stdin());
-  return verb != Verb::verify && to_stdout && isatty(STDOUT_FILENO) != 0;
+  return verb != Verb::verify && options.data_on_stdout() && isatty(STDOUT_FILENO) != 0;
 }
 
 Progress::Bar choose_bar(const CryptOptions& options, Verb verb) {
   if (options.progress) return Progress::Bar::always;
+  // A terminal shows what is typed, or the data, in the place of the bar.
+  const bool typed = options.data_on_stdin() && isatty(STDIN_FILENO) != 0;
   const bool wanted = !options.no_progress && !options.quiet && isatty(STDERR_FILENO) != 0 &&
-                      !shows_data(options, verb);
+                      !typed && !shows_data(options, verb);
   return wanted ? Progress::Bar::when_slow : Progress::Bar::none;
 }
 
 // Where --json goes: standard output, unless data goes there.
 std::FILE* json_stream(const CryptOptions& options, Verb verb) {
-  const bool data =
-      verb != Verb::verify && goes_to_standard_output(options.output, options.data_on_stdin());
-  return data ? stderr : stdout;
+  return verb != Verb::verify && options.data_on_stdout() ? stderr : stdout;
 }
 
 // The size of a regular file; nullopt for anything else. "-" is standard input.
@@ -91,12 +88,13 @@ class Batch {
         if (input != "-") job.input = place_of_argument(run_.roots, input, "open");
         if (names_folder(options_.output)) {
           outputs.emplace(run_.roots, options_.output.path);
-          job.output = outputs->place(default_name(plan_.direction(), file_name_of(input)));
+          job.output =
+              outputs->place(default_name(plan_.direction(), file_name_of(input), "give -o FILE"));
           outputs->make_top();
         }
         run_task(job, outcome);
       });
-      if (outcome.report.exit == exit_done) progress.finish(true);
+      if (outcome.transferred) progress.finish(true);
       finish(job, std::move(outcome));
       if (outputs) finish_folders(*outputs);
     }
@@ -343,11 +341,13 @@ class Batch {
   void finish(const FileJob& job, FileOutcome outcome) {
     const std::lock_guard lock(mutex_);
     const RunReport& report = outcome.report;
-    print(report);
     if (report.status == up_to_date_status) {
-      say_up_to_date(report);
+      report_up_to_date(report.input, *report.output);
       return;
     }
+    for (const std::string& text : outcome.messages) say(text);
+    print(report);
+    some_committed_ = some_committed_ || outcome.committed;
     if (several_ && outcome.committed) {
       const Place& output = outcome.committed->output;
       folders_.emplace(output.root, output.folder());
@@ -358,6 +358,7 @@ class Batch {
       if (options_.remove && outcome.committed)
         to_remove_.emplace_back(job.input, *outcome.committed);
     } else if (report.bad_ranges) {
+      ++salvaged_;
       status_ = report.exit;  // --salvage found damage, and has reported it
     }
   }
@@ -370,7 +371,8 @@ class Batch {
   // Call it with mutex_ held, or before threads are started.
   void fail(RunReport& report, const std::string& text, int exit) {
     report.exit = exit;
-    report.status = text;
+    const std::string name = input_name(report.input) + ": ";
+    report.status = text.starts_with(name) ? text.substr(name.size()) : text;
     ++failed_;
     if (!several_) status_ = exit;
     if (exit == exit_closed_pipe) return;
@@ -406,7 +408,7 @@ class Batch {
   }
 
   void finish_folders(OutputTree& outputs) {
-    if (failed_ != 0 && done_ == 0 && up_to_date_ == 0) outputs.remove_empty();
+    if (failed_ != 0 && !some_committed_ && up_to_date_ == 0) outputs.remove_empty();
     const mode_t most = plan_.verb == Verb::encrypt ? 0777U : default_mode(0777);
     for (const std::string& error : outputs.set_modes(most)) fail_folders(Error(error));
     for (const std::string& folder : outputs.changed_folders()) {
@@ -451,30 +453,34 @@ class Batch {
       print(report);
     }
     for (const Found::UpToDate& file : found.up_to_date) {
-      RunReport report;
-      report.input = file.input;
-      report.output = file.output;
-      report.status = up_to_date_status;
-      say_up_to_date(report);
-      print(report);
+      report_up_to_date(file.input, file.output);
     }
   }
 
-  void say_up_to_date(const RunReport& report) {
+  // Reports an input that --update leaves out.
+  void report_up_to_date(const std::string& input, const std::string& output) {
     ++up_to_date_;
-    if (options_.quiet || (several_ && !options_.verbose)) return;
-    say(fmt::format("{}: {} is up to date", report.input, *report.output));
+    if (!options_.quiet && (!several_ || options_.verbose)) {
+      say(fmt::format("{}: {} is up to date", input, output));
+    }
+    RunReport report;
+    report.input = input;
+    report.output = output;
+    report.status = up_to_date_status;
+    print(report);
   }
 
-  // Prints the last line of --json. Returns `exit`.
+  // Prints the last line of --json. Returns the exit status.
   int end(const RunSummary& summary) {
+    const std::uint64_t failed = failed_;
     if (options_.json) print_json(to_json(summary));
-    return summary.exit;
+    return failed_ == failed ? summary.exit : exit_some_failed;
   }
 
   [[nodiscard]] RunSummary summary(const Found& found, int exit) const {
     return {.files = done_,
             .bytes = bytes_,
+            .salvaged = salvaged_,
             .up_to_date = up_to_date_,
             .skipped = found.skipped.total(),
             .failed = failed_,
@@ -491,7 +497,9 @@ class Batch {
   std::mutex mutex_;
   std::uint64_t read_ = 0;
   std::uint64_t done_ = 0;
+  std::uint64_t salvaged_ = 0;
   std::uint64_t up_to_date_ = 0;
+  bool some_committed_ = false;
   std::uint64_t failed_ = 0;
   std::uint64_t bytes_ = 0;
   int status_ = exit_done;
@@ -518,6 +526,10 @@ int refuse_all(const CryptOptions& options, Verb verb, const std::exception& err
   report.exit = say_error(error);
   if (options.json && report.exit != exit_closed_pipe) {
     print_line(json_stream(options, verb), to_json(report));
+    if (options.has_several_inputs()) {
+      const RunSummary summary = {.failed = 1, .exit = report.exit};
+      print_line(json_stream(options, verb), to_json(summary));
+    }
   }
   return report.exit;
 }

@@ -22,7 +22,7 @@ With several FILEs or -r, -o names a folder. --exclude '*.o' skips files by name
 skips a path below the named folder, and --exclude cache/ skips folders. A run never encrypts or
 overwrites the files that hold its key or passphrase, not even with -f.
 
-Sizes take K M G (binary), KiB MiB GiB, and decimal kB MB GB. SIGUSR1 prints the progress.
+Sizes take K M G T or KiB MiB GiB TiB (binary), and kB MB GB TB (decimal). SIGUSR1 prints the progress.
 )";
 constexpr const char* encrypt_examples = R"(
 Examples:

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* lab_name = "paraes-lab";
 
-// What --help prints where the laboratory is not installed; else it prints its own.
+// Printed by --help where the laboratory is not installed; else it prints its own.
 constexpr const char* help_without_lab = R"(Runs `paraes bench`, analyses its JSON, and repeats the
 experiments of six papers on parallel AES on this machine.
 
@@ -80,7 +80,9 @@ int run_lab(char** arguments) {
   if (lab.empty()) {
     const std::string_view first = arguments[0] == nullptr ? "" : arguments[0];
     if ((first == "--help" || first == "-h") && arguments[1] == nullptr) {
-      print_line(stdout, wrap_paragraphs(help_without_lab));
+      std::string text = wrap_paragraphs(help_without_lab);
+      text.pop_back();  // print_line writes the last newline
+      print_line(stdout, text);
       return exit_done;
     }
     say("the laboratory is not installed: paraes-lab is neither beside paraes nor in PATH; install "

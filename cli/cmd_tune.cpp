@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -24,6 +25,7 @@
 #include "cli/report.hpp"
 #include "cli/signals.hpp"
 #include "cli/sizes.hpp"
+#include "cli/spelling.hpp"
 #include "cli/verbs.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
@@ -68,14 +70,28 @@ std::string choices(const Profile& profile, const std::set<std::uint64_t>& sizes
     for (const std::uint64_t bytes : sizes) {
       const auto choice = choose_kernel(profile, device.id, bytes, false);
       if (!choice) continue;
-      std::string ties;
-      for (const std::string& name : choice->ties) ties += (ties.empty() ? "" : ", ") + name;
-      text += fmt::format(
-          "\n{}, {}: {}: {}", device.id, format_size(bytes), choice->kernel,
-          ties.empty() ? "sure" : "undecided: registry's order; as fast may be " + ties);
+      text +=
+          fmt::format("\n{}, {}: {}: {}", device.id, format_size(bytes), choice->kernel,
+                      choice->ties.empty()
+                          ? "sure"
+                          : "undecided: the first in the order of the kernels; as fast may be " +
+                                listed(choice->ties, "and"));
     }
   }
   return text;
+}
+
+// Reports what was not measured: one line for each reason.
+void say_skipped(const std::vector<bench::Skipped>& skipped) {
+  std::map<std::string, std::vector<std::string>> rows;
+  for (const bench::Skipped& one : skipped) {
+    rows[one.reason].push_back(
+        fmt::format("{} {}{}", one.row.device, one.row.kernel,
+                    one.row.bytes == 0 ? "" : " " + format_size(one.row.bytes)));
+  }
+  for (const auto& [reason, names] : rows) {
+    say(fmt::format("not measured, because of {}: {}", reason, listed(names, "and")));
+  }
 }
 
 std::string table(const Profile& profile) {
@@ -237,12 +253,7 @@ int run(const TuneFlags& options) {
       profile.rates.push_back(
           {rate.device, rate.kernel, rate.bytes, rate.bytes_per_second, rate.interval});
     }
-    for (const bench::Skipped& skipped : tuned.skipped) {
-      if (options.quiet) break;
-      say(fmt::format("not measured: {} {} {}: {}", skipped.row.device, skipped.row.kernel,
-                      skipped.row.bytes == 0 ? "" : format_size(skipped.row.bytes),
-                      skipped.reason));
-    }
+    if (!options.quiet) say_skipped(tuned.skipped);
   } catch (const bench::Interrupted& interrupted) {
     return 128 + interrupted.signal;
   }
@@ -250,7 +261,11 @@ int run(const TuneFlags& options) {
   print(profile, options);
   if (options.quiet) return exit_done;
   warn_of_noise(profile);
-  say(fmt::format("`auto` uses this profile from now on: {}", path));
+  if (path == profile_path()) {
+    say(fmt::format("{}: `auto` uses this profile from now on", path));
+  } else {
+    say(fmt::format("{}: `auto` uses this profile where PARAES_PROFILE names it", path));
+  }
   return exit_done;
 }
 

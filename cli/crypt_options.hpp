@@ -57,6 +57,10 @@ struct CryptOptions {
   // Whether -o names a folder for all outputs, and an error does not end the run.
   [[nodiscard]] bool has_several_inputs() const { return inputs.size() > 1 || recursive; }
   [[nodiscard]] bool data_on_stdin() const { return inputs.size() == 1 && inputs[0] == "-"; }
+  // Of encrypt and decrypt; verify writes none.
+  [[nodiscard]] bool data_on_stdout() const {
+    return goes_to_standard_output(output, data_on_stdin());
+  }
 };
 
 // If no FILE is given, makes standard input the one input: unless that is a terminal, whose user

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "cli/place.hpp"
 #include "cli/report.hpp"
@@ -19,6 +21,8 @@ struct FileJob {
 
 struct FileOutcome {
   RunReport report;
+  bool transferred = false;           // the output, if there is one, is whole and committed
+  std::vector<std::string> messages;  // to be printed once the file has ended
   // An output file that was committed. --rm checks it before it removes the source.
   struct Committed {
     FileVersion input;  // at opening, and unchanged after the last read

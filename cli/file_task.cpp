@@ -11,9 +11,9 @@
 namespace paraes::cli {
 namespace {
 
-// What was lost: the ranges that were written as zeros, and the end, after which nothing was
-// written.
-std::string loss_text(const std::vector<BadRange>& ranges) {
+// Names the ranges that were written as zeros, and the end, after which nothing was written.
+// `plain_bytes`: as far as the length of the input tells.
+std::string loss_text(const std::vector<BadRange>& ranges, std::uint64_t plain_bytes) {
   std::string zeros;
   std::string end;
   for (const BadRange& range : ranges) {
@@ -25,6 +25,11 @@ std::string loss_text(const std::vector<BadRange>& ranges) {
                          range.bytes == 1 ? "" : "s", range.offset);
   }
   if (!zeros.empty()) zeros = "written as zeros: " + zeros;
+  // Whether the input was cut within its last segment cannot be told from damage.
+  const BadRange& last = ranges.back();
+  if (last.bytes != 0 && last.offset + last.bytes == plain_bytes) {
+    zeros += " (more may be missing after it)";
+  }
   return fmt::format("not intact; {}{}{}", zeros, zeros.empty() || end.empty() ? "" : "; ", end);
 }
 
@@ -53,8 +58,8 @@ void FileTask::report_bad(const std::vector<BadRange>& bad) {
   report.bad_ranges = bad;
   if (bad.empty()) return;
   report.exit = exit_some_failed;
-  report.status = loss_text(bad);
-  say(with_name(report.status, {input_name(job_.input.shown)}));
+  report.status = loss_text(bad, report.bytes);
+  outcome_.messages.push_back(with_name(report.status, {input_name(job_.input.shown)}));
 }
 
 void FileTask::transfer() {

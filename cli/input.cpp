@@ -15,13 +15,14 @@ namespace paraes::cli {
 namespace {
 
 // `may_seek`: a regular file gets a source that reads at any offset.
-Input make_input(Descriptor descriptor, std::string_view name, bool may_seek) {
+Input make_input(Descriptor descriptor, std::string_view name, bool may_seek,
+                 std::string_view advice_for_folder = "name a file in it") {
   Input input;
   if (descriptor.get() < 0 || fstat(descriptor.get(), &input.status) != 0) {
     throw io_error(name, "open", errno);
   }
   if (S_ISDIR(input.status.st_mode)) {
-    throw InvalidArgument(fmt::format("{}: it is a folder; name a file in it", name));
+    throw InvalidArgument(fmt::format("{}: it is a folder; {}", name, advice_for_folder));
   }
   input.permissions = permissions(descriptor.get(), input.status);
   std::string shown(name);
@@ -49,7 +50,7 @@ Input open_input(const Place& place) {
     const auto folder = place.open_folder();
     return make_input(Descriptor(openat(folder->descriptor(), place.name().c_str(),
                                         O_RDONLY | O_CLOEXEC | O_NOCTTY)),
-                      place.shown, true);
+                      place.shown, true, "use -r to process the files in it");
   }
   // O_NONBLOCK: if the file has become a pipe, do not wait for a writer.
   constexpr int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;

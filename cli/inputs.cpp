@@ -51,7 +51,7 @@ std::vector<std::string> names_in(const Folder& folder) {
   return names;
 }
 
-// What is counted together with one reason, in the summary.
+// How the summary names entries that were skipped for one reason.
 struct SkipText {
   const char* reason;  // of one entry
   const char* one;
@@ -230,14 +230,15 @@ class Finder {
     file.regular = S_ISREG(status.st_mode);
     if (verb_ != Verb::verify) {
       const Direction direction = verb_ == Verb::encrypt ? Direction::encrypt : Direction::decrypt;
+      constexpr std::string_view do_it_alone = "decrypt it alone, with -o FILE";
       Place output;
       std::optional<struct stat> existing;
       try {
         if (found_.outputs) {
-          output = found_.outputs->place(default_name(direction, mirrored));
+          output = found_.outputs->place(default_name(direction, mirrored, do_it_alone));
           existing = found_.outputs->status_of(output);
         } else {
-          output = beside(direction, input);
+          output = beside(direction, input, do_it_alone);
           existing = status_of(folder, output);
         }
       } catch (const InvalidArgument& error) {
@@ -254,7 +255,7 @@ class Finder {
         return;
       }
       if (existing && options_.output.update && is_up_to_date(status, *existing)) {
-        found_.up_to_date.push_back({input.shown, output.shown});
+        found_.up_to_date.push_back({input.shown, output.shown, FileId(*existing)});
         return;
       }
       file.job.output = std::move(output);
@@ -274,17 +275,23 @@ class Finder {
   // Refuses outputs that would replace another input: that one would be lost, or change while read.
   void refuse_outputs_over_inputs() {
     if (!options_.output.force && !options_.output.update) return;
-    const auto over_input = [&](const FoundFile& file) {
-      if (!file.target || !files_.is_input(*file.target)) return false;
-      refuse(file.job.input.shown,
+    const auto refuse_it = [&](const std::string& input, const std::string& output,
+                               const std::optional<FileId>& target) {
+      if (!target || !files_.is_input(*target)) return false;
+      refuse(input,
              fmt::format("{}: its output would be {}, which is an input of this run and is not "
                          "overwritten; write elsewhere with -o",
-                         file.job.input.shown, file.job.output->shown),
+                         input, output),
              2);
       return true;
     };
-    found_.files.erase(std::remove_if(found_.files.begin(), found_.files.end(), over_input),
-                       found_.files.end());
+    std::erase_if(found_.files, [&](const FoundFile& file) {
+      return file.target && refuse_it(file.job.input.shown, file.job.output->shown, file.target);
+    });
+    // Such an output is not that of the input, either.
+    std::erase_if(found_.up_to_date, [&](const Found::UpToDate& file) {
+      return refuse_it(file.input, file.output, file.target);
+    });
   }
 
   void refuse(const std::string& input, std::string reason, int exit) {
@@ -342,7 +349,6 @@ Found find_inputs(const CryptOptions& options, Verb verb, TreeRoots& roots, Prot
   if (output.standard_output || (output.path_given && output.path == "-")) {
     throw InvalidArgument("several outputs cannot go to standard output: name a folder with -o");
   }
-  if (output.path_given && output.path.empty()) throw InvalidArgument("-o has an empty name");
   return Finder(options, verb, roots, files).run();
 }
 

@@ -31,7 +31,7 @@ enum class Skip : std::uint8_t {
   excluded,   // by --exclude
 };
 
-// What was skipped, counted by reason.
+// The entries that were skipped, counted by reason.
 class SkippedEntries {
  public:
   struct Entry {
@@ -68,6 +68,7 @@ struct Found {
   struct UpToDate {
     std::string input;
     std::string output;
+    FileId target;
   };
   std::vector<UpToDate> up_to_date;
   // An input that cannot be processed.

@@ -187,12 +187,12 @@ void add_key_options(CLI::App& verb, KeyOptions& options) {
           "Passphrase from a file, without one final newline (openssl: its first line).");
   constexpr Range descriptors = {0, std::numeric_limits<int>::max()};
   add_number(verb, "--passphrase-fd", options.passphrase_fd, descriptors,
-             "Passphrase from an open file descriptor, read to its end.")
+             "Passphrase from an open file descriptor, like that of a file.")
       ->group("Keys");
   options.passphrase_env_option = add("--passphrase-env", options.passphrase_env, "VAR",
                                       "Passphrase from an environment variable.");
   options.passphrase_command_option = add("--passphrase-command", options.passphrase_command, "CMD",
-                                          "Passphrase from what a shell command prints.");
+                                          "Passphrase that a shell command prints, like a file's.");
 }
 
 namespace {

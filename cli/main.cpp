@@ -22,14 +22,14 @@ Examples:
 `paraes VERB --help` or `paraes help VERB` says more about each verb.
 
 Exit status:
-  0    done
-  1    input/output, device or internal error
-  2    usage or refusal
-  3    some of several files failed, or something could not be salvaged
-  4    the data is not intact
-  5    wrong key, passphrase or context, or a damaged header
-  129, 130, 143    ended by SIGHUP, SIGINT or SIGTERM
-  141  closed pipe)";
+  0              done
+  1              input/output, device or internal error
+  2              usage or refusal, or nothing was found
+  3              some of several files failed, or --salvage lost something
+  4              the data is not intact
+  5              wrong key, passphrase or context, or a damaged header
+  129, 130, 143  ended by SIGHUP, SIGINT or SIGTERM
+  141            closed pipe)";
 
 }  // namespace
 
@@ -53,11 +53,11 @@ int main(int argc, char** argv) {
   };
   // Before the flags are parsed: those after `lab` belong to paraes-lab.
   const auto is = [&](int i, std::string_view word) { return i < argc && argv[i] == word; };
-  if (is(1, "lab")) return run_lab(argv + 2);
+  if (is(1, "lab")) return run_guarded([&] { return run_lab(argv + 2); });
   if (argc == 3 && is(1, "help") && is(2, "lab")) {
     std::string help = "--help";
     std::array<char*, 2> arguments = {help.data(), nullptr};
-    return run_lab(arguments.data());
+    return run_guarded([&] { return run_lab(arguments.data()); });
   }
   return run_app(argc, argv, executable);
 }

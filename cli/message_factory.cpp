@@ -103,12 +103,12 @@ void check_scrypt(unsigned asked, unsigned accepted) {
   std::string advice = "a damaged header, or an attack";
   if (asked <= highest_scrypt_log2n) {
     const std::uint64_t memory = std::uint64_t{1} << (asked + 10);
-    advice = "that takes " + format_size(memory) + " of memory, " +
-             (memory < machine_memory()
-                  ? fmt::format("and --max-scrypt-log2n {} accepts it, if you trust the source of "
-                                "the input",
-                                asked)
-                  : std::string("more than this machine has"));
+    advice = memory < machine_memory()
+                 ? fmt::format(
+                       "--max-scrypt-log2n {} accepts it, which takes {} of memory, if you "
+                       "trust the source of the input",
+                       asked, format_size(memory))
+                 : format_size(memory) + " of memory are more than this machine has";
   }
   throw InvalidArgument(
       fmt::format("the input asks for scrypt with N = 2^{}, but at most 2^{} is accepted: {}",

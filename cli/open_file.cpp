@@ -194,16 +194,21 @@ void OpenFile::finish() {
     output_->commit();
   }
   outcome_.report.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+  outcome_.transferred = true;
   say_done();
 }
 
 void OpenFile::say_done() const {
   if (!run_.options.verbose || run_.options.quiet) return;
   const RunReport& report = outcome_.report;
-  const double rate = static_cast<double>(report.bytes) / std::max(report.seconds, 1e-9);
-  say(fmt::format("{} -> {}: {} bytes in {:.3f} s, {}", input_name(job_.input.shown),
+  // Without the time for the key, which includes scrypt and the prompt.
+  const double seconds =
+      std::max(report.seconds - static_cast<double>(key_expansion_) * 1e-9, 1e-9);
+  const double rate = static_cast<double>(report.bytes) / seconds;
+  outcome_.messages.push_back(
+      fmt::format("{} -> {}: {} in {:.3f} s, {}", input_name(job_.input.shown),
                   run_.plan.verb == Verb::verify ? "intact" : output_name(destination_.path),
-                  report.bytes, report.seconds, format_rate(rate)));
+                  format_amount(report.bytes), seconds, format_rate(rate)));
 }
 
 }  // namespace paraes::cli

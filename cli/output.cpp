@@ -89,26 +89,29 @@ bool is_up_to_date(const struct stat& input, const struct stat& output) {
   const std::int64_t out = time_of(output);
   if (out >= in) return true;
   // Outputs get the time of their inputs, in the steps that their file system stores: 100 ns over
-  // SMB, 1 µs, 10 ms (exFAT), 1 s, or 2 s (FAT).
+  // SMB, 1 µs, 10 ms (exFAT), 1 s, or 2 s (FAT). The time of the last change, which nobody can set,
+  // tells a file system of such steps from a time that happens to be round.
   constexpr std::array<std::int64_t, 5> steps = {100, 1000, second / 100, second, 2 * second};
-  return std::any_of(steps.begin(), steps.end(),
-                     [&](std::int64_t step) { return out % step == 0 && in - out < step; });
+  const std::int64_t changed = output.st_ctim.tv_sec * second + output.st_ctim.tv_nsec;
+  return std::any_of(steps.begin(), steps.end(), [&](std::int64_t step) {
+    return out % step == 0 && changed % step == 0 && in - out < step;
+  });
 }
 
-std::string default_name(Direction direction, const std::string& input) {
+std::string default_name(Direction direction, const std::string& input, std::string_view advice) {
   if (direction == Direction::encrypt) return fmt::format("{}{}", input, suffix);
   const std::string_view name = std::string_view(input).substr(input.rfind('/') + 1);
   if (name.size() > suffix.size() && name.substr(name.size() - suffix.size()) == suffix) {
     return input.substr(0, input.size() - suffix.size());
   }
-  throw InvalidArgument(fmt::format(
-      "{}: its name does not end in .paes, so the output has no name: give -o FILE or -c", input));
+  throw InvalidArgument(
+      fmt::format("its name does not end in .paes, so its output has no name: {}", advice));
 }
 
-Place beside(Direction direction, const Place& input) {
+Place beside(Direction direction, const Place& input, std::string_view advice) {
   Place output = input;
-  output.path = default_name(direction, input.path);
-  output.shown = default_name(direction, input.shown);
+  output.path = default_name(direction, input.path, advice);
+  output.shown = default_name(direction, input.shown, advice);
   return output;
 }
 
@@ -116,10 +119,7 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
                                std::optional<std::string>& shown) {
   const OutputOptions& options = run.options.output;
   const Direction direction = run.plan.direction();
-  if (options.path_given && options.standard_output && options.path != "-") {
-    throw InvalidArgument("-c and -o name two outputs; give one");
-  }
-  if (options.path_given && options.path.empty()) throw InvalidArgument("-o has an empty name");
+  constexpr std::string_view name_it = "give -o FILE or -c";
   if (goes_to_standard_output(options, !job.input.root)) {
     shown.emplace(1, '-');  // with = "-", g++ 12 warns of an overlap
     return to_standard_output(run, job, input, options.launched || options.path == "-");
@@ -128,11 +128,11 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
   Destination destination;
   destination.path = job.output           ? job.output->shown
                      : options.path_given ? options.path
-                                          : default_name(direction, job.input.shown);
+                                          : default_name(direction, job.input.shown, name_it);
   shown = destination.path;
   destination.place = job.output           ? *job.output
                       : options.path_given ? place_of_argument(run.roots, options.path, "create")
-                                           : beside(direction, job.input);
+                                           : beside(direction, job.input, name_it);
   const auto folder = destination.place.open_folder();
   const std::string name = destination.place.name();
   struct stat link = {};
@@ -159,7 +159,8 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
     destination.up_to_date = true;
     return destination;
   }
-  if (!options.force && !(found && options.update && S_ISREG(status.st_mode))) {
+  // Without -f, what a symbolic link points to is not replaced, however old it is.
+  if (!options.force && !(options.update && S_ISREG(link.st_mode))) {
     throw InvalidArgument(
         fmt::format("{}: it exists already; overwrite it with -f, or write elsewhere with -o",
                     destination.path));

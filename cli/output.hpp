@@ -67,11 +67,12 @@ void remember_umask();
 // The suffix of encrypted files.
 inline constexpr std::string_view suffix = ".paes";
 
-// The default name of the output for an input named `input`. Throws InvalidArgument for decryption
-// of a name that does not end in `suffix`.
-[[nodiscard]] std::string default_name(Direction direction, const std::string& input);
+// The default name of the output for an input named `input`. Throws InvalidArgument, which gives
+// the `advice`, for decryption of a name that does not end in `suffix`.
+[[nodiscard]] std::string default_name(Direction direction, const std::string& input,
+                                       std::string_view advice);
 
 // The place beside the input that has the default name.
-[[nodiscard]] Place beside(Direction direction, const Place& input);
+[[nodiscard]] Place beside(Direction direction, const Place& input, std::string_view advice);
 
 }  // namespace paraes::cli

@@ -17,6 +17,7 @@
 #include <system_error>
 #include <utility>
 
+#include "bench/harness/status_line.hpp"
 #include "cli/input.hpp"
 #include "cli/keys.hpp"
 #include "cli/report.hpp"
@@ -38,7 +39,7 @@ constexpr std::size_t most_bytes = 65536;
 // `openssl enc -pass` uses no more of a line.
 constexpr std::size_t most_openssl_bytes = 1023;
 
-// What a source holds, before a rule decides which of it is the passphrase.
+// The contents of a source, before a rule takes the passphrase from them.
 struct Raw {
   std::string name;  // of the source, in errors
   SecretBytes text;
@@ -163,7 +164,7 @@ void print_on(int terminal, std::string_view text) {
   static_cast<void>(!write(terminal, text.data(), text.size()));
 }
 
-Raw ask(int terminal, std::string_view prompt) {
+Raw ask(int terminal, const char* prompt) {
   termios settings = {};
   if (tcgetattr(terminal, &settings) != 0) fail("cannot read the terminal's settings");
   SecretBytes line(4096 + 1);  // longer than the longest line of a terminal
@@ -175,6 +176,7 @@ Raw ask(int terminal, std::string_view prompt) {
     silent.c_lflag &= ~static_cast<tcflag_t>(ECHO);
     silent.c_lflag |= ECHONL | ICANON | ISIG;
     if (tcsetattr(terminal, TCSAFLUSH, &silent) != 0) fail("cannot turn off the terminal's echo");
+    const bench::PromptShown shown(prompt);
     print_on(terminal, prompt);
     while (!ended && n < line.size()) {
       const ssize_t got = read(terminal, line.data() + n, line.size() - n);
@@ -185,7 +187,10 @@ Raw ask(int terminal, std::string_view prompt) {
       ended = line.data()[n - 1] == '\n';
     }
   }
-  if (!ended) throw InvalidArgument("no passphrase was typed");
+  if (!ended) {
+    print_on(terminal, "\n");
+    throw InvalidArgument("no passphrase was typed");
+  }
   line.truncate(n);
   return {.name = "the terminal", .text = std::move(line)};
 }
@@ -223,10 +228,11 @@ Raw load(const KeyOptions& options, bool confirm, bool data_on_stdin) {
 SecretBytes load_passphrase(const KeyOptions& options, PassphraseRule rule, bool confirm,
                             bool data_on_stdin) {
   Raw raw = load(options, confirm, data_on_stdin);
+  const std::string name = raw.name;
   SecretBytes passphrase =
       rule == PassphraseRule::openssl ? first_line(std::move(raw)) : trimmed(std::move(raw.text));
   // Nearly always the mistake of an unset variable or a command that prints nothing.
-  if (passphrase.empty()) throw InvalidArgument("the passphrase is empty");
+  if (passphrase.empty()) throw InvalidArgument(name + ": the passphrase is empty");
   return passphrase;
 }
 

@@ -109,7 +109,8 @@ Place place_of_argument(TreeRoots& roots, const std::string& path, const char* a
   if (path.back() == '/') {
     struct stat status = {};
     if (stat(path.c_str(), &status) != 0) fail(errno);
-    throw InvalidArgument(fmt::format("{}: it is a folder; name a file in it", path));
+    throw InvalidArgument(
+        fmt::format("{}: it is a folder; use -r to process the files in it", path));
   }
   try {
     return {.root = roots.open(folder_of(path)),

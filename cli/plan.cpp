@@ -178,7 +178,7 @@ void refuse_rm(const CryptOptions& options, Verb verb) {
 
 void refuse_update(const CryptOptions& options, Verb verb) {
   if (!options.output.update) return;
-  if (goes_to_standard_output(options.output, options.data_on_stdin())) {
+  if (options.data_on_stdin() || options.data_on_stdout()) {
     throw InvalidArgument("--update compares files: it goes with no standard input or output");
   }
   if (verb == Verb::decrypt &&
@@ -188,9 +188,14 @@ void refuse_update(const CryptOptions& options, Verb verb) {
   }
 }
 
-// Refuses a folder as the output of what has no default name in it.
-void refuse_folder(const CryptOptions& options) {
-  if (!names_folder(options.output)) return;
+// Refuses two outputs, an empty name, and a folder as the output of what has no default name in it.
+void refuse_output(const CryptOptions& options) {
+  const OutputOptions& output = options.output;
+  if (output.path_given && output.standard_output && output.path != "-") {
+    throw InvalidArgument("-c and -o name two outputs; give one");
+  }
+  if (output.path_given && output.path.empty()) throw InvalidArgument("-o has an empty name");
+  if (options.has_several_inputs() || !names_folder(output)) return;
   const bool part = options.given("--offset") || options.given("--length");
   if (!part && !options.data_on_stdin()) return;
   throw InvalidArgument(
@@ -292,12 +297,10 @@ void check_passphrase_fd(const CryptOptions& options, Verb verb) {
   // terminal is two ways.
   if (verb == Verb::verify || !(S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))) return;
   const OutputOptions& output = options.output;
-  const bool named = output.path_given && output.path != "-";
-  const bool to_stdout =
-      !named && (output.path_given || output.standard_output || options.data_on_stdin());
   struct stat target = {};
-  const bool found = named ? stat(output.path.c_str(), &target) == 0
-                           : to_stdout && fstat(STDOUT_FILENO, &target) == 0;
+  const bool found = options.data_on_stdout()
+                         ? fstat(STDOUT_FILENO, &target) == 0
+                         : output.path_given && stat(output.path.c_str(), &target) == 0;
   if (found && FileId(status) == FileId(target)) refuse_it("this descriptor is the output");
 }
 
@@ -343,7 +346,7 @@ Plan make_plan(const CryptOptions& options, Verb verb) {
   plan_execution(options, plan);
   refuse_rm(options, verb);
   refuse_update(options, verb);
-  refuse_folder(options);
+  refuse_output(options);
   if (!options.has_several_inputs()) refuse_exclude(options);
   return plan;
 }

@@ -19,6 +19,7 @@
 #include "cli/json_input.hpp"
 #include "cli/report.hpp"
 #include "cli/sizes.hpp"
+#include "cli/spelling.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 #include "paraes/threads.hpp"
@@ -148,10 +149,14 @@ double measured_in(const Json& object, const std::string& name, Profile::Interva
   return number;
 }
 
-std::string list_of(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
+// The index of the first element that no other one beats.
+template <class T, class Beats>
+std::size_t first_unbeaten(const std::vector<T>& list, const Beats& beats) {
+  const auto unbeaten = [&](const T& one) {
+    return std::none_of(list.begin(), list.end(),
+                        [&](const T& other) { return beats(other, one); });
+  };
+  return static_cast<std::size_t>(std::find_if(list.begin(), list.end(), unbeaten) - list.begin());
 }
 
 std::string why_chosen(const Choice& choice, std::uint64_t bytes) {
@@ -159,14 +164,14 @@ std::string why_chosen(const Choice& choice, std::uint64_t bytes) {
       choice.kernel_ties.empty()
           ? fmt::format("the fastest for {} according to the profile", format_amount(bytes))
           : fmt::format(
-                "the first in order, because the profile does not tell which of {}, {} is "
-                "the fastest for {}",
-                choice.kernel, list_of(choice.kernel_ties), format_amount(bytes));
-  text += fmt::format(", {:.3g} s", choice.seconds);
+                "the first in order of those of which the profile does not tell which is the "
+                "fastest for {}: {}, {}",
+                format_amount(bytes), choice.kernel, listed(choice.kernel_ties, "and"));
+  text += fmt::format(", expected {:.3g} s", choice.seconds);
   if (choice.other.empty()) return text;
   text += fmt::format(" against {:.3g} s on {}", choice.other_seconds, choice.other);
   if (!choice.device_ties.empty()) {
-    text += fmt::format(" (undecided: {})", list_of(choice.device_ties));
+    text += fmt::format(" (undecided: {})", listed(choice.device_ties, "and"));
   }
   return text;
 }
@@ -307,10 +312,11 @@ std::optional<KernelChoice> choose_kernel(const Profile& profile, const std::str
     measured.push_back(std::move(choice));
   }
   if (measured.empty()) return std::nullopt;
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < measured.size(); ++i) {
-    if (measured[i].interval.low > measured[best].interval.high) best = i;
-  }
+  // The one with the highest low end is never beaten.
+  const std::size_t best =
+      first_unbeaten(measured, [](const KernelChoice& other, const KernelChoice& one) {
+        return other.interval.low > one.interval.high;
+      });
   KernelChoice choice = measured[best];
   for (std::size_t i = 0; i < measured.size(); ++i) {
     if (i != best && measured[i].interval.high >= choice.interval.low) {
@@ -334,10 +340,9 @@ std::optional<Choice> choose(const Profile& profile, std::uint64_t bytes, bool a
                         .kernel_ties = kernel->ties});
   }
   if (measured.empty()) return std::nullopt;
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < measured.size(); ++i) {
-    if (measured[i].interval.high < measured[best].interval.low) best = i;
-  }
+  const std::size_t best = first_unbeaten(measured, [](const Choice& other, const Choice& one) {
+    return other.interval.high < one.interval.low;
+  });
   Choice choice = measured[best];
   for (std::size_t i = 0; i < measured.size(); ++i) {
     const Choice& other = measured[i];

@@ -13,7 +13,8 @@
 
 namespace paraes::cli {
 
-// What `tune` measured. Intervals contain the true median with a probability of at least 95 %.
+// The measurements of `tune`. Intervals contain the true median with a probability of at least 95
+// %.
 struct Profile {
   using Interval = bench::Interval;
   struct Device {
@@ -66,7 +67,7 @@ class OtherSchema : public InvalidArgument {
 [[nodiscard]] std::string why_stale(const Profile& profile);
 
 // The kernel for messages of `bytes` bytes on a device. The order of the table of kernels decides
-// unless a later kernel is faster beyond doubt: its interval lies wholly above that of the earlier
+// unless a later kernel is faster: its interval lies wholly above that of the earlier
 // one. Only constant-time kernels, unless `allow_leaky` permits all of them on GPUs. Returns
 // nullopt if no kernel of the profile can run on this machine.
 struct KernelChoice {
@@ -80,8 +81,8 @@ struct KernelChoice {
                                                         std::uint64_t bytes, bool allow_leaky);
 
 // The device that finishes a message of `bytes` bytes first, with its kernel. The order of devices,
-// which begins with the CPU, decides unless a later one is faster beyond doubt. Returns nullopt if
-// no kernel of the profile can run on this machine.
+// which begins with the CPU, decides unless the interval of a later one lies wholly below. Returns
+// nullopt if no kernel of the profile can run on this machine.
 struct Choice {
   std::string device;
   std::string kernel;

@@ -176,6 +176,7 @@ std::string to_json(const RunSummary& summary) {
   nlohmann::ordered_json object;
   object["files"] = summary.files;
   object["bytes"] = summary.bytes;
+  object["salvaged"] = summary.salvaged;
   object["up_to_date"] = summary.up_to_date;
   object["skipped"] = summary.skipped;
   object["failed"] = summary.failed;

@@ -73,8 +73,9 @@ struct RunReport {
 
 // The last line of --json with several inputs or -r.
 struct RunSummary {
-  std::uint64_t files = 0;  // that were processed without an error
-  std::uint64_t bytes = 0;  // of plaintext in them
+  std::uint64_t files = 0;     // that were processed without an error
+  std::uint64_t bytes = 0;     // of plaintext in them
+  std::uint64_t salvaged = 0;  // by --salvage, with losses
   std::uint64_t up_to_date = 0;
   std::uint64_t skipped = 0;
   std::uint64_t failed = 0;

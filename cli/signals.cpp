@@ -37,6 +37,7 @@ extern "C" void end_process(int number) {
   }
   if (const int descriptor = terminal.load(); descriptor >= 0) {
     tcsetattr(descriptor, TCSANOW, &terminal_settings);
+    static_cast<void>(!write(descriptor, "\n", 1));  // ends the line of the prompt
   }
   bench::write_in_handler("");
   _exit(128 + number);

@@ -1,4 +1,4 @@
-// What is printed at the end of a run with several inputs.
+// The texts at the end of a run with several inputs.
 #pragma once
 
 #include <string>

@@ -24,6 +24,9 @@ std::mutex output_mutex;
 // an empty line is erased.
 std::atomic<int> drawn_on = -1;
 static_assert(std::atomic<int>::is_always_lock_free);
+// The prompt that waits on the terminal of standard error, or null.
+std::atomic<const char*> prompt = nullptr;
+static_assert(std::atomic<const char*>::is_always_lock_free);
 
 void write_all(int descriptor, std::string_view text) noexcept {
   while (!text.empty()) {
@@ -115,18 +118,26 @@ void StatusLine::finish(std::string_view text) {
   write_all(descriptor_, line);
 }
 
+PromptShown::PromptShown(const char* text) {
+  if (isatty(STDERR_FILENO) != 0) prompt = text;
+}
+
+PromptShown::~PromptShown() { prompt = nullptr; }
+
 bool write_lines(std::FILE* stream, std::string_view lines) {
   const std::lock_guard lock(output_mutex);
   const int own = fileno(stream);
   const int drawn = drawn_on;
+  const char* const waiting = own == STDERR_FILENO ? prompt.load() : nullptr;
   std::string text;
-  if (drawn >= 0 && drawn == own) {
+  if ((drawn >= 0 && drawn == own) || waiting != nullptr) {
     drawn_on = -1;
     text = erase;
   } else if (drawn >= 0 && (isatty(own) != 0 || same_file(drawn, own))) {
     remove_line();
   }
   text += lines;
+  if (waiting != nullptr) text += waiting;
   errno = 0;
   return std::fwrite(text.data(), 1, text.size(), stream) == text.size() &&
          std::fflush(stream) == 0;
@@ -134,12 +145,18 @@ bool write_lines(std::FILE* stream, std::string_view lines) {
 
 void write_in_handler(std::string_view line) noexcept {
   if (!takes_output(STDERR_FILENO)) return;
+  const char* const waiting = line.empty() ? nullptr : prompt.load();
+  const bool drawn = drawn_on.exchange(-1) >= 0;
   std::array<char, 300> text{};
-  const std::string_view start = drawn_on.exchange(-1) >= 0 ? erase : std::string_view();
-  line = line.substr(0, text.size() - start.size());
-  std::copy(start.begin(), start.end(), text.begin());
-  std::copy(line.begin(), line.end(), text.begin() + start.size());
-  write_all(STDERR_FILENO, {text.data(), start.size() + line.size()});
+  std::size_t used = 0;
+  for (std::string_view part :
+       {drawn || waiting != nullptr ? erase : std::string_view(), line,
+        waiting != nullptr ? std::string_view(waiting) : std::string_view()}) {
+    part = part.substr(0, text.size() - used);
+    std::copy(part.begin(), part.end(), text.begin() + used);
+    used += part.size();
+  }
+  write_all(STDERR_FILENO, {text.data(), used});
 }
 
 }  // namespace paraes::bench

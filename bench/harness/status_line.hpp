@@ -49,6 +49,17 @@ class StatusLine {
 // same terminal. Returns false, with errno, if writing fails.
 [[nodiscard]] bool write_lines(std::FILE* stream, std::string_view lines);
 
+// Says that a prompt waits for an answer on the terminal: messages to it erase the prompt's line,
+// and show the prompt again below. Only one object may exist at a time.
+class PromptShown {
+ public:
+  // `text` must outlive the object.
+  explicit PromptShown(const char* text);
+  PromptShown(const PromptShown&) = delete;
+  PromptShown& operator=(const PromptShown&) = delete;
+  ~PromptShown();
+};
+
 // For signal handlers: removes the status line and writes `line`, with its newline, to standard
 // error, where that is possible without waiting. An empty line only removes. Changes errno.
 void write_in_handler(std::string_view line) noexcept;

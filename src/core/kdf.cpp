@@ -113,7 +113,9 @@ void scrypt(Bytes passphrase, Bytes salt, unsigned log2n, MutableBytes out) {
   }
   ERR_clear_error();
   throw Error("scrypt with N = 2^" + std::to_string(log2n) + " failed; it needs " +
-              std::to_string(memory >> 20) + " MiB of memory");
+              (memory >> 30 == 0 ? std::to_string(memory >> 20) + " MiB"
+                                 : std::to_string(memory >> 30) + " GiB") +
+              " of memory");
 }
 
 }  // namespace paraes

@@ -84,7 +84,6 @@ class Open final : public detail::ChunkStages {
                    : range_end_ == range_begin_ ? first_segment_
                                                 : layout_.segment_at(range_end_ - 1) + 1;
     if (extent_.segments == 0) first_segment_ = end_segment_ = 0;
-    range_has_first_segment_ = first_segment_ == 0;
   }
 
   // Throws BadSegment unless the last segment authenticates as the last one: only that proves that
@@ -122,6 +121,7 @@ class Open final : public detail::ChunkStages {
         pipeline_.share_of((end_segment_ - begin + per_chunk_ - 1) / per_chunk_);
     first_segment_ = begin + share.begin * per_chunk_;
     end_segment_ = std::min(end_segment_, begin + share.end * per_chunk_);
+    has_first_segment_ = first_segment_ == 0;
     return share.end - share.begin;
   }
 
@@ -209,8 +209,8 @@ class Open final : public detail::ChunkStages {
         // A sink in order gets the intact segments before the bad one. For a positional sink the
         // caller discards the output.
         if (file_sink_ == nullptr) write_plain(chunk, layout_.plain_offset(bad->index));
-        // A later segment is reported only if the first one of the range is intact.
-        const bool key_fits = message_.commits() || (range_has_first_segment_ && bad->index != 0);
+        // A later segment of this share is reported only if its first one is intact.
+        const bool key_fits = message_.commits() || (has_first_segment_ && bad->index != 0);
         throw bad_segment(layout_, key_fits, bad->index);
       }
     }
@@ -258,7 +258,7 @@ class Open final : public detail::ChunkStages {
   std::uint64_t sealed_bytes_ = 0;
   std::uint64_t first_segment_ = 0;  // of this share of a file
   std::uint64_t end_segment_ = 0;
-  bool range_has_first_segment_ = true;
+  bool has_first_segment_ = true;  // in this share of the range
   std::uint64_t range_begin_ = 0;  // of the plaintext
   std::uint64_t range_end_ = 0;
   std::atomic<std::uint64_t> opened_ = 0;

@@ -39,13 +39,13 @@ class Arguments(Case):
         for verb, flag, meant in (
                 ("encrypt", "--keyfile=k", "--key-file"), ("encrypt", "--recursiv", "--recursive"),
                 ("encrypt", "--key", "--key-file"), ("encrypt", "--FORCE", "--force"),
-                ("encrypt", "--password=x", "--passphrase-file"), ("encrypt", "-t4", None),
+                ("encrypt", "--password=x", "--passphrase-file"), ("encrypt", "-t4", "-T"),
                 ("encrypt", "-t", "-T"), ("decrypt", "--out", "--output"),
                 ("decrypt", "--lenght=4", "--length"), ("keygen", "--key-bit", "--key-bits"),
                 ("bench", "--rival", "--rivals"), ("tune", "--second", "--seconds"),
                 ("devices", "--jsn", "--json"), ("encrypt", "--iv", "--iv-hex"),
                 ("encrypt", "--quite", "--quiet")):
-            name = flag.split("=")[0]
+            name = flag.split("=")[0] if flag.startswith("--") else flag[:2]
             text = self.refused(verb, flag, "f", says=f"{verb} has no flag '{name}'")
             if meant is None:
                 self.assertNotIn("did you mean", text)
@@ -92,6 +92,16 @@ class Arguments(Case):
         # Not the next argument.
         self.refused(*BASE, "--output=", "f", says="-o")
         self.fails(1, "encrypt", "--key-file=", "f", says="f: '': cannot open it")
+
+    def test_errors_about_short_flags_show_no_values(self):
+        for word in ("-pS3cret", "-xS3cret", "-qpS3cret", "-S3cret=x"):
+            done = self.fails(2, "encrypt", word, "f", says="encrypt has no flag")
+            self.assertNotIn(b"3cret", done.stderr)
+
+    def test_a_file_that_looks_like_a_flag_gets_a_way_to_name_it(self):
+        self.write("-zash.x", b"y")
+        self.refused(*BASE, "-zash.x", says="write ./-zash.x")
+        self.ok(*BASE, "./-zash.x")
 
     def test_a_value_may_look_like_a_flag_without_its_dash(self):
         for name in ("no", "xo", "k"):

@@ -86,7 +86,7 @@ class ParaesFormat(Case):
         made[11] = 40
         self.write("g.paes", made)
         self.fails(2, "decrypt", "--passphrase-file", "pw", "-c", "g.paes",
-                   says=["2^40", "1.0 PiB of memory, more than this machine has"])
+                   says=["2^40", "1.0 PiB of memory are more than this machine has"])
         made[11] = 4
         self.write("g.paes", made)
         self.fails(2, "decrypt", "--passphrase-file", "pw", "--max-scrypt-log2n", "3", "-c",

@@ -61,7 +61,8 @@ class NoFile(Case):
             self.refused(verb, *KEY, "--rm", stdin=b"x", says="--rm needs a FILE to remove")
             self.refused(verb, *KEY, "-c", "--rm", stdin=b"x", says="--rm needs a FILE to remove")
         done = self.run_paraes("encrypt", *KEY, "-r", "--json", stdin=b"x")
-        self.assertEqual(json.loads(done.stdout)["exit"], 2)
+        report, summary = map(json.loads, done.stdout.splitlines())
+        self.assertEqual((report["exit"], summary["exit"]), (2, 2))
 
     def test_secrets_on_standard_input_leave_it_to_no_data(self):
         for flags in (["--key-file", "-"], ["-k-"], ["--passphrase-file", "-"],

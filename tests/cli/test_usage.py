@@ -138,7 +138,7 @@ class Reports(Case):
 
     def test_v_prints_mode_kernel_threads_and_size(self):
         done = self.run_paraes("encrypt", *CTR, "-v", "-T", "2", "f")
-        for word in (b"CTR", b"AES-256", b"kernel", b"threads: 2", b"1000 bytes"):
+        for word in (b"CTR", b"AES-256", b"kernel", b"threads: 2", b"1.00 kB"):
             self.assertIn(word, done.stderr)
         self.assertNotIn(b"serial", done.stderr)
         done = self.run_paraes("encrypt", *CTR, "-v", "-f", "--kernel", "ttable", "f")

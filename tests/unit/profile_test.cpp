@@ -141,6 +141,18 @@ TEST(Profile, OverlappingIntervals_KeepTheOrderOfKernels) {
   }
 }
 
+TEST(Profile, FirstKernelThatNoOtherIsFasterThan_IsChosenAmongThree) {
+  const Names names = constant_kernels();
+  if (names.size() < 3) GTEST_SKIP() << "this machine has fewer than three such kernels";
+  // The third is faster than the first, but neither of them than the second.
+  const auto choice = choose_kernel(
+      profile_of(
+          {{"cpu", names[0], 1, 3, 5}, {"cpu", names[1], 4, 6, 9}, {"cpu", names[2], 6, 6.5, 7}}),
+      "cpu", 1024, false);
+  EXPECT_EQ(choice->kernel, names[1]);
+  EXPECT_EQ(choice->ties, (Names{names[0], names[2]}));
+}
+
 TEST(Profile, KernelThatIsFasterBeyondDoubt_IsChosenAndSure) {
   const Names names = constant_kernels();
   ASSERT_GE(names.size(), 2U);

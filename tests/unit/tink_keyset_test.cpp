@@ -64,7 +64,7 @@ void expect_refused(const std::string& text, const std::string& why) {
     ADD_FAILURE() << "it was accepted";
   } catch (const InvalidArgument& error) {
     const std::string said = error.what();
-    EXPECT_EQ(said.find("k is not a usable Tink keyset: "), 0U) << said;
+    EXPECT_EQ(said.find("k: not a usable Tink keyset: "), 0U) << said;
     EXPECT_NE(said.find(why), std::string::npos) << said;
     EXPECT_EQ(said.find(std::string(value).substr(14, 8)), std::string::npos) << said;
   }
