@@ -23,7 +23,7 @@ struct Flags {
   std::string folder;
 };
 
-constexpr const char* text = R"(
+constexpr const char* description = R"(
 Samples of all rows of one size are interleaved at random. Every row is verified against OpenSSL
 after it is timed; a wrong one makes the exit status 1. Rows that cannot run are listed with the
 reason.
@@ -128,7 +128,7 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
       ->group(group);
 
   if (overrides.add_options) overrides.add_options(*verb);
-  verb->footer(text + (overrides.examples.empty() ? examples : overrides.examples));
+  verb->footer(description + (overrides.examples.empty() ? examples : overrides.examples));
   verb->callback(
       [flags, verb, &status, overrides] { status = bench_verb(*flags, *verb, overrides); });
 }

@@ -90,7 +90,7 @@ void say_skipped(const std::vector<bench::Skipped>& skipped) {
                     one.row.bytes == 0 ? "" : " " + format_size(one.row.bytes)));
   }
   for (const auto& [reason, names] : rows) {
-    say(fmt::format("not measured, because of {}: {}", reason, listed(names, "and")));
+    say(fmt::format("not measured: {}: {}", listed(names, "and"), reason));
   }
 }
 

@@ -130,7 +130,7 @@ class Tuning {
           std::max_element(list.begin(), list.end(),
                            [&](const Name& a, const Name& b) { return cost(a) < cost(b); });
       sum -= cost(*slowest);
-      tuned_.skipped.push_back({row_of(*slowest, bytes), "the time that --seconds allows"});
+      tuned_.skipped.push_back({row_of(*slowest, bytes), "not enough time (use --seconds)"});
       list.erase(slowest);
     }
     return list;

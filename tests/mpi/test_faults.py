@@ -156,9 +156,10 @@ class Kills(FaultCase):
                 self.wait_for(self.left_over, "a temporary")
                 run.process.send_signal(number)
                 status, err = run.end()
-                # Open MPI lets ranks continue for a second, so the output may be complete.
-                self.assertNotEqual(status, 0, err)
-                self.whole("encrypt", "f.paes")
+                # Open MPI lets ranks continue for a second, and a rank may have done its share before
+                # it is stopped: the output may be complete, and then success is right.
+                whole = self.whole("encrypt", "f.paes")
+                self.assertTrue(whole or status != 0, err)
                 self.check_next_run("encrypt", "f", "f.paes")
 
 
