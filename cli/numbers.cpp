@@ -75,6 +75,7 @@ CLI::Option* add_number_option(CLI::App& app, const char* names, Range range, co
 CLI::Option* add_number_of(CLI::App& app, const char* names, unsigned& value,
                            std::vector<unsigned> choices, const char* help) {
   std::vector<std::string> words;
+  words.reserve(choices.size());
   for (const unsigned choice : choices) words.push_back(std::to_string(choice));
   const auto parse = [&value, choices = std::move(choices), words](const std::string& text,
                                                                    std::string_view flag) {

@@ -80,6 +80,7 @@ std::string listed(const std::vector<std::string>& words, std::string_view last)
 std::string did_you_mean(const std::vector<std::string>& names) {
   if (names.empty()) return "";
   std::vector<std::string> quoted;
+  quoted.reserve(names.size());
   for (const std::string& name : names) quoted.push_back("'" + name + "'");
   return "; did you mean " + listed(quoted, "or") + "?";
 }
