@@ -16,14 +16,17 @@
 namespace paraes::cli {
 namespace {
 
-// A thread that holds the mutex, or waits for it, has no key yet.
+// A thread that waits for the mutex has no key yet.
 class Lock {
  public:
-  explicit Lock(std::mutex& mutex) : lock_(mutex) {}
+  explicit Lock(std::mutex& mutex) : lock_(mutex, std::try_to_lock) {
+    if (lock_) return;
+    const Progress::KeyWait wait;
+    lock_.lock();
+  }
 
  private:
-  Progress::KeyWait wait_;
-  std::lock_guard<std::mutex> lock_;
+  std::unique_lock<std::mutex> lock_;
 };
 
 // Reads up to `bytes` bytes.

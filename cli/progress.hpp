@@ -48,7 +48,7 @@ class Progress {
     ~Work();
   };
 
-  // While one exists, its thread waits for the run's key, or reads or derives it.
+  // While one exists, its thread waits for the run's key.
   class KeyWait {
    public:
     KeyWait();
@@ -70,6 +70,7 @@ class Progress {
     ~KeyActivity();
 
    private:
+    KeyWait wait_;
     KeyStep step_;
   };
 

@@ -26,6 +26,8 @@ constexpr std::uint64_t sizes[] = {std::uint64_t{64} << 10, std::uint64_t{1} << 
 constexpr unsigned samples = least_for_interval;
 // The samples, then calibration, warm-up, and verification with its decryption.
 constexpr double calls_per_row = samples + 4;
+// A machine may be slow for as long as one pass lasts: see Pass.
+constexpr unsigned passes = 3;
 // Fractions of the whole time. Where samples are cheap there are more of them: in each row for as
 // long as this, and of the starts on each device.
 constexpr double part_per_row = 1.0 / 400;
@@ -43,7 +45,14 @@ class Tuning {
   Tuned run() {
     for (const std::string& device : options_.devices) add_kernels(device);
     for (const std::string& device : options_.devices) measure_start(device);
-    for (const std::uint64_t bytes : sizes) measure_size(bytes);
+    for (pass_ = 0; pass_ < passes; ++pass_) {
+      for (const std::uint64_t bytes : sizes) measure_size(bytes);
+    }
+    for (const auto& [row, passes_of_row] : measured_) add_rate(row, passes_of_row);
+    std::erase_if(tuned_.skipped, [&](const Skipped& skipped) {
+      const Row& row = skipped.row;
+      return measured_.count({{row.device, row.kernel}, row.bytes}) != 0;
+    });
     std::stable_sort(tuned_.rates.begin(), tuned_.rates.end(), [](const Rate& a, const Rate& b) {
       return std::pair(a.device, a.kernel) < std::pair(b.device, b.kernel);
     });
@@ -53,7 +62,34 @@ class Tuning {
  private:
   using Name = std::pair<std::string, std::string>;  // device and kernel
 
-  [[nodiscard]] double left() const { return options_.seconds - seconds_since(start_); }
+  // A row of one pass. The passes are apart in time, so that only what holds in each of them
+  // counts: the interval of a row contains those of its passes.
+  struct Pass {
+    double median_ns = 0;
+    Interval ns;
+  };
+
+  // Until the end of this pass.
+  [[nodiscard]] double left() const {
+    return options_.seconds * (pass_ + 1) / passes - seconds_since(start_);
+  }
+
+  void add_rate(const std::pair<Name, std::uint64_t>& row, const std::vector<Pass>& in_passes) {
+    const auto& [name, bytes] = row;
+    const auto size = static_cast<double>(bytes);
+    const auto rate_of = [size](double ns) { return size * 1e9 / ns; };
+    std::vector<double> medians;
+    Interval ns = in_passes.front().ns;
+    for (const Pass& pass : in_passes) {
+      medians.push_back(pass.median_ns);
+      ns = {std::min(ns.low, pass.ns.low), std::max(ns.high, pass.ns.high)};
+    }
+    tuned_.rates.push_back({name.first,
+                            name.second,
+                            bytes,
+                            rate_of(median_of(std::move(medians))),
+                            {rate_of(ns.high), rate_of(ns.low)}});
+  }
 
   void add_kernels(const std::string& device) {
     for (const KernelInfo& kernel : device == "cpu" ? kernels() : gpu_kernels()) {
@@ -130,7 +166,9 @@ class Tuning {
           std::max_element(list.begin(), list.end(),
                            [&](const Name& a, const Name& b) { return cost(a) < cost(b); });
       sum -= cost(*slowest);
-      tuned_.skipped.push_back({row_of(*slowest, bytes), "not enough time (use --seconds)"});
+      if (pass_ == 0) {
+        tuned_.skipped.push_back({row_of(*slowest, bytes), "not enough time (use --seconds)"});
+      }
       list.erase(slowest);
     }
     return list;
@@ -144,7 +182,7 @@ class Tuning {
     }
     Settings settings;
     settings.samples = samples;
-    settings.min_seconds = part_per_row * options_.seconds;
+    settings.min_seconds = part_per_row * options_.seconds / passes;
     Outcome outcome =
         measure(group, settings, random_, energy_, [&](double /*part*/, const Row& row) {
           throw_if_interrupted();
@@ -156,12 +194,10 @@ class Tuning {
         throw Error("kernel " + row.kernel + " on " + row.device +
                     " fails: " + (result.error.empty() ? "its result is wrong" : result.error));
       }
-      const auto rate_of = [bytes](double ns) { return static_cast<double>(bytes) * 1e9 / ns; };
-      const double rate = rate_of(result.statistics.median);
-      const Interval ns = median_interval(result.samples_ns);
-      tuned_.rates.push_back(
-          {row.device, row.kernel, bytes, rate, {rate_of(ns.high), rate_of(ns.low)}});
-      last_rates_[{row.device, row.kernel}] = rate;
+      const Name name(row.device, row.kernel);
+      const double median = result.statistics.median;
+      measured_[{name, bytes}].push_back({median, median_interval(result.samples_ns)});
+      last_rates_[name] = static_cast<double>(bytes) * 1e9 / median;
     }
     for (Skipped& skipped : outcome.skipped) {
       names_.erase(
@@ -177,7 +213,9 @@ class Tuning {
   Random random_;
   EnergyMeter energy_;
   std::vector<Name> names_;
+  unsigned pass_ = 0;
   std::map<Name, double> last_rates_;
+  std::map<std::pair<Name, std::uint64_t>, std::vector<Pass>> measured_;
   Tuned tuned_;
 };
 
