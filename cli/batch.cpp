@@ -131,10 +131,8 @@ class Batch {
     if (found.outputs) {
       for (const auto& [folder, why] : found.outputs->make()) refuse(folder, why, exit_failed);
     }
-    std::uint64_t total = 0;
-    for (const FoundFile& file : found.files) total += file.bytes;
     {
-      Progress progress(choose_bar(options_, plan_.verb), total);
+      Progress progress(choose_bar(options_, plan_.verb), found.bytes());
       std::stable_partition(found.files.begin(), found.files.end(),
                             [](const FoundFile& file) { return file.bytes <= small_file_bytes; });
       const auto large =
@@ -509,11 +507,7 @@ class Batch {
 
 // How many bytes there are to process; nullopt if that is not known before reading.
 std::optional<std::uint64_t> total_bytes(const CryptOptions& options, const Found& found) {
-  if (options.has_several_inputs()) {
-    std::uint64_t total = 0;
-    for (const FoundFile& file : found.files) total += file.bytes;
-    return total;
-  }
+  if (options.has_several_inputs()) return found.bytes();
   return size_of_file(options.inputs[0]);
 }
 

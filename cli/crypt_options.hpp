@@ -57,6 +57,8 @@ struct CryptOptions {
   // Whether -o names a folder for all outputs, and an error does not end the run.
   [[nodiscard]] bool has_several_inputs() const { return inputs.size() > 1 || recursive; }
   [[nodiscard]] bool data_on_stdin() const { return inputs.size() == 1 && inputs[0] == "-"; }
+  // Whether a part of the plaintext was asked for.
+  [[nodiscard]] bool wants_part() const { return given("--offset") || given("--length"); }
   // Of encrypt and decrypt; verify writes none.
   [[nodiscard]] bool data_on_stdout() const {
     return goes_to_standard_output(output, data_on_stdin());

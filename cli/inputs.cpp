@@ -16,6 +16,7 @@
 
 #include "cli/exclude.hpp"
 #include "cli/output.hpp"
+#include "cli/report.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes::cli {
@@ -113,7 +114,7 @@ class Finder {
       const int code = errno;
       const bool recipient = options_.recursive && input.rfind("age1", 0) == 0;
       refuse(input,
-             std::string(io_error(input.empty() ? "''" : input, "open", code).what()) +
+             std::string(io_error(input_name(input), "open", code).what()) +
                  (recipient ? " (-r is short for --recursive, and names no recipient)" : ""),
              1);
       return;
@@ -335,6 +336,12 @@ std::string SkippedEntries::text(Verb verb) const {
 }
 
 const char* reason_of(Skip why, Verb verb) { return text_of(why, verb).reason; }
+
+std::uint64_t Found::bytes() const {
+  std::uint64_t total = 0;
+  for (const FoundFile& file : files) total += file.bytes;
+  return total;
+}
 
 bool Found::any() const {
   if (!files.empty() || !up_to_date.empty() || !refused.empty()) return true;

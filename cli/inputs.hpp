@@ -82,6 +82,8 @@ struct Found {
   std::uint64_t folders = 0;             // below those that are arguments
   std::vector<std::string> without_any;  // folders, as arguments, in which there is nothing to do
 
+  // How many bytes the files have.
+  [[nodiscard]] std::uint64_t bytes() const;
   // Whether there are inputs: files, or folders that hold nothing but folders.
   [[nodiscard]] bool any() const;
 };

@@ -82,17 +82,15 @@ bool is_up_to_date(const struct stat& input, const struct stat& output) {
   if (!S_ISREG(output.st_mode) || FileId(input) == FileId(output)) return false;
   constexpr std::int64_t second = 1'000'000'000;
   // In 64 bits, nanoseconds since 1970 last until 2262.
-  const auto time_of = [](const struct stat& status) {
-    return status.st_mtim.tv_sec * second + status.st_mtim.tv_nsec;
-  };
-  const std::int64_t in = time_of(input);
-  const std::int64_t out = time_of(output);
+  const auto nanoseconds = [](const timespec& time) { return time.tv_sec * second + time.tv_nsec; };
+  const std::int64_t in = nanoseconds(input.st_mtim);
+  const std::int64_t out = nanoseconds(output.st_mtim);
   if (out >= in) return true;
   // Outputs get the time of their inputs, in the steps that their file system stores: 100 ns over
   // SMB, 1 µs, 10 ms (exFAT), 1 s, or 2 s (FAT). The time of the last change, which nobody can set,
   // tells a file system of such steps from a time that happens to be round.
   constexpr std::array<std::int64_t, 5> steps = {100, 1000, second / 100, second, 2 * second};
-  const std::int64_t changed = output.st_ctim.tv_sec * second + output.st_ctim.tv_nsec;
+  const std::int64_t changed = nanoseconds(output.st_ctim);
   return std::any_of(steps.begin(), steps.end(), [&](std::int64_t step) {
     return out % step == 0 && changed % step == 0 && in - out < step;
   });

@@ -101,7 +101,7 @@ Raw from_file(const std::string& path) {
 Raw from_descriptor(int number) {
   const std::string name = fmt::format("--passphrase-fd {}", number);
   // A duplicate: if 1 or 2 were closed, the output file could get that number.
-  Descriptor descriptor(number < 0 ? -1 : fcntl(number, F_DUPFD_CLOEXEC, 3));
+  Descriptor descriptor(fcntl(number, F_DUPFD_CLOEXEC, 3));
   if (descriptor.get() < 0) {
     throw InvalidArgument(fmt::format("{}: there is no such open file descriptor", name));
   }

@@ -152,7 +152,7 @@ void plan_authenticated(const CryptOptions& options, Plan& plan) {
   plan.salvage = options.salvage;
   if (options.given("--offset")) plan.offset = parse_size(options.offset, "--offset");
   if (options.given("--length")) plan.length = parse_size(options.length, "--length");
-  if (options.given("--offset") || options.given("--length")) {
+  if (options.wants_part()) {
     if (!options.output.path_given && !options.output.standard_output && !options.data_on_stdin()) {
       throw InvalidArgument(
           "the output of --offset and --length has no default name: give -o FILE or -c");
@@ -165,13 +165,10 @@ void plan_authenticated(const CryptOptions& options, Plan& plan) {
 
 void refuse_rm(const CryptOptions& options, Verb verb) {
   if (!options.remove) return;
-  const bool to_stdout =
-      options.output.standard_output || (options.output.path_given && options.output.path == "-");
-  if (options.data_on_stdin() || to_stdout) {
+  if (options.data_on_stdin() || options.data_on_stdout()) {
     throw InvalidArgument("--rm needs files as input and output, not standard input or output");
   }
-  if (verb == Verb::decrypt &&
-      (options.salvage || options.given("--offset") || options.given("--length"))) {
+  if (verb == Verb::decrypt && (options.salvage || options.wants_part())) {
     throw InvalidArgument("--rm would remove data that was not decrypted: leave --rm out");
   }
 }
@@ -181,8 +178,7 @@ void refuse_update(const CryptOptions& options, Verb verb) {
   if (options.data_on_stdin() || options.data_on_stdout()) {
     throw InvalidArgument("--update compares files: it goes with no standard input or output");
   }
-  if (verb == Verb::decrypt &&
-      (options.salvage || options.given("--offset") || options.given("--length"))) {
+  if (verb == Verb::decrypt && (options.salvage || options.wants_part())) {
     throw InvalidArgument(
         "--update would leave out files whose output is a part or damaged: leave --update out");
   }
@@ -196,7 +192,7 @@ void refuse_output(const CryptOptions& options) {
   }
   if (output.path_given && output.path.empty()) throw InvalidArgument("-o has an empty name");
   if (options.has_several_inputs() || !names_folder(output)) return;
-  const bool part = options.given("--offset") || options.given("--length");
+  const bool part = options.wants_part();
   if (!part && !options.data_on_stdin()) return;
   throw InvalidArgument(
       fmt::format("{}: it is a folder, in which {} has no default name; name the "
@@ -287,7 +283,7 @@ void check_passphrase_fd(const CryptOptions& options, Verb verb) {
   };
   if (number == STDOUT_FILENO) refuse_it("this descriptor is standard output");
   if (number == STDERR_FILENO) refuse_it("this descriptor is standard error");
-  const int flags = number < 0 ? -1 : fcntl(number, F_GETFL);
+  const int flags = fcntl(number, F_GETFL);
   struct stat status = {};
   if (flags < 0 || fstat(number, &status) != 0) refuse_it("there is no such open file descriptor");
   const int access = flags & O_ACCMODE;
