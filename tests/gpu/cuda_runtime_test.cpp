@@ -77,9 +77,14 @@ void use_everything(const Vendor& vendor) {
                                              Argument::by_value(pattern)};
     queue->launch(*kernel, {}, on_host);
   }
-  queue->download(pinned->host().data(), memory, 0, bytes);
+  Memory second = device->allocate(bytes + 64);
+  queue->copy(second, 64, memory, 0, bytes);
+  queue->download(pinned->host().data(), second, 64, bytes);
   const auto end = queue->mark();
   queue->finish();
+  EXPECT_TRUE(end->passed());
+  const auto [same_device, default_stream] = vendor.open_stream(1, nullptr);
+  default_stream->finish();
   EXPECT_LT(queue->nanoseconds(*begin, *end), 60'000'000'000U);
   const Pattern pattern = make_pattern();
   for (std::size_t i = 0; i < bytes; ++i) {
@@ -88,6 +93,76 @@ void use_everything(const Vendor& vendor) {
     ASSERT_EQ(pinned->host()[i], plain ^ mask) << i;
     ASSERT_EQ(mapped->host()[i], input[i] ^ mask) << i;
   }
+}
+
+// ---- Streams of the caller
+
+// Of the driver, not of this library.
+void* create_stream(const Fake& fake, const Vendor& vendor) {
+  const bool is_cuda = &vendor == &cuda;
+  void* stream = nullptr;
+  const auto create =
+      fake.function<int(void**, unsigned)>(is_cuda ? "cuStreamCreate" : "hipStreamCreateWithFlags");
+  EXPECT_EQ(create(&stream, 1), 0);
+  return stream;
+}
+
+void expect_callers_stream(const Vendor& vendor) {
+  const Fake fake(vendor);
+  NEEDS_FAKE(fake, false);
+  const bool is_cuda = &vendor == &cuda;
+  void* context = nullptr;
+  if (is_cuda) {
+    fake.function<int(void**, int)>("cuDevicePrimaryCtxRetain")(&context, 1);
+    fake.function<int(void*)>("cuCtxSetCurrent")(context);
+  } else {
+    fake.function<int(int)>("hipSetDevice")(1);
+  }
+  void* const stream = create_stream(fake, vendor);
+  const long objects = fake.live();
+  for (void* const handle : {stream, static_cast<void*>(nullptr)}) {
+    const auto [device, queue] = vendor.open_stream(1, handle);
+    EXPECT_EQ(device->info().id, std::string(vendor.id) + ":1");
+    const std::vector<std::uint8_t> in = numbers(100);
+    std::vector<std::uint8_t> out(100);
+    const Memory memory = device->allocate(100);
+    queue->upload(memory, 0, in.data(), in.size());
+    queue->download(out.data(), Memory::view(memory.handle(), 100), 0, 100);
+    EXPECT_EQ(out, in);
+    const auto mark = queue->mark();
+    EXPECT_TRUE(mark->passed());
+    Fake::tell("pending:1");
+    EXPECT_FALSE(mark->passed());
+    Fake::tell("");
+  }
+  const char* const wait = is_cuda ? "cuStreamSynchronize" : "hipStreamSynchronize";
+  EXPECT_EQ(fake.calls(wait), 0) << "nobody asked it to wait";
+  EXPECT_EQ(fake.live(), objects) << "the caller's stream is gone, or something was left";
+  if (is_cuda) {
+    fake.function<int(void*)>("cuCtxSetCurrent")(nullptr);
+  } else {
+    fake.function<int(int)>("hipSetDevice")(0);
+  }
+  fake.function<void()>("paraes_fake_reset")();
+}
+
+TEST(CudaRuntime, CallersStreamIsUsedAndLeftAlone) { expect_callers_stream(cuda); }
+TEST(HipRuntime, CallersStreamIsUsedAndLeftAlone) { expect_callers_stream(hip); }
+
+TEST(CudaRuntime, StreamOfAnotherDeviceIsRefused) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  void* context = nullptr;
+  fake.function<int(void**, int)>("cuDevicePrimaryCtxRetain")(&context, 1);
+  fake.function<int(void*)>("cuCtxSetCurrent")(context);
+  void* const stream = create_stream(fake, cuda);
+  EXPECT_NE(message_of<InvalidArgument>([&] {
+              (void)open_cuda_stream(0, stream);
+            }).find("not one of the primary context of cuda:0"),
+            std::string::npos);
+  EXPECT_NO_THROW((void)open_cuda_stream(1, stream));
+  fake.function<int(void*)>("cuCtxSetCurrent")(nullptr);
+  fake.function<void()>("paraes_fake_reset")();
 }
 
 // ---- Calls that succeed

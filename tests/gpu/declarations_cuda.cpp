@@ -37,6 +37,7 @@ TEST(CudaDeclarations, NameTheVersionsOfTheHeader) {
   EXPECT_STREQ(PARAES_EXPANDED(cuMemHostGetDevicePointer), "cuMemHostGetDevicePointer_v2");
   EXPECT_STREQ(PARAES_EXPANDED(cuMemcpyHtoDAsync), "cuMemcpyHtoDAsync_v2");
   EXPECT_STREQ(PARAES_EXPANDED(cuMemcpyDtoHAsync), "cuMemcpyDtoHAsync_v2");
+  EXPECT_STREQ(PARAES_EXPANDED(cuMemcpyDtoDAsync), "cuMemcpyDtoDAsync_v2");
   EXPECT_STREQ(PARAES_EXPANDED(cuStreamDestroy), "cuStreamDestroy_v2");
   EXPECT_STREQ(PARAES_EXPANDED(cuEventDestroy), "cuEventDestroy_v2");
   EXPECT_STREQ(PARAES_EXPANDED(cuMemHostAlloc), "cuMemHostAlloc");
@@ -51,6 +52,7 @@ static_assert(driver::invalid_device == CUDA_ERROR_INVALID_DEVICE);
 static_assert(driver::invalid_image == CUDA_ERROR_INVALID_IMAGE);
 static_assert(driver::no_binary_for_gpu == CUDA_ERROR_NO_BINARY_FOR_GPU);
 static_assert(driver::ecc_uncorrectable == CUDA_ERROR_ECC_UNCORRECTABLE);
+static_assert(driver::not_ready == CUDA_ERROR_NOT_READY);
 static_assert(driver::invalid_ptx == CUDA_ERROR_INVALID_PTX);
 static_assert(driver::nvlink_uncorrectable == CUDA_ERROR_NVLINK_UNCORRECTABLE);
 static_assert(driver::unsupported_ptx_version == CUDA_ERROR_UNSUPPORTED_PTX_VERSION);

@@ -10,6 +10,7 @@
 //   kernels:1          modules have kernels of any name, which take the parameters of entries
 //                      (src/gpu/device/entry.h) and fill their output and scratch memory with 0x5c
 //   maps:0             devices cannot reach host memory
+//   pending:1          events report that the work before them is not done
 // A call that works on a device fails unless the device is current on the calling thread and the
 // objects belong to it.
 
@@ -180,6 +181,11 @@ Object* find(const void* pointer, Kind kind) {
     return nullptr;
   }
   return &found->second;
+}
+
+// The default stream, which nobody creates, and those of the current device.
+bool is_stream(const void* pointer) {
+  return pointer == nullptr || find(pointer, Kind::stream) != nullptr;
 }
 
 // Whether the object has only zeros. True if there is no such object.
@@ -470,6 +476,19 @@ extern "C" int cuCtxGetCurrent(void** context) {
   return 0;
 }
 
+#ifndef PARAES_FAKE_BARE
+// A stream's context; for the default stream, the current one.
+extern "C" int cuStreamGetCtx(void* stream, void** context) {
+  const Lock lock(mutex);
+  if (const int code = enter_device("cuStreamGetCtx"); code != 0) return code;
+  const auto found = state().objects.find(key_of(stream));
+  if (stream != nullptr && found == state().objects.end()) return invalid_handle;
+  const int device = stream == nullptr ? current : found->second.device;
+  *context = &state().devices[static_cast<std::size_t>(device)];
+  return 0;
+}
+#endif
+
 extern "C" int cuCtxSetCurrent(void* context) {
   const Lock lock(mutex);
   if (const int code = enter("cuCtxSetCurrent"); code != 0) return code;
@@ -568,7 +587,7 @@ PARAES_FAKE(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync, void* to, const void* from
   const Lock lock(mutex);
   const int code = enter_device(PARAES_NAME(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync));
   if (code != 0) return code;
-  if (find(stream, Kind::stream) == nullptr) return invalid_handle;
+  if (!is_stream(stream)) return invalid_handle;
   if (!reaches(to, bytes)) return invalid_value;
   std::memcpy(to, from, bytes);
   return 0;
@@ -579,7 +598,7 @@ PARAES_FAKE(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync, void* to, const void* from
   const Lock lock(mutex);
   const int code = enter_device(PARAES_NAME(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync));
   if (code != 0) return code;
-  if (find(stream, Kind::stream) == nullptr) return invalid_handle;
+  if (!is_stream(stream)) return invalid_handle;
   if (!reaches(from, bytes)) return invalid_value;
   std::memcpy(to, from, bytes);
   return 0;
@@ -590,9 +609,20 @@ PARAES_FAKE(cuMemsetD8Async, hipMemsetD8Async, void* to, unsigned char value, st
   const Lock lock(mutex);
   const int code = enter_device(PARAES_NAME(cuMemsetD8Async, hipMemsetD8Async));
   if (code != 0) return code;
-  if (find(stream, Kind::stream) == nullptr) return invalid_handle;
+  if (!is_stream(stream)) return invalid_handle;
   if (!reaches(to, bytes)) return invalid_value;
   std::memset(to, value, bytes);
+  return 0;
+}
+
+PARAES_FAKE(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync, void* to, void* from, std::size_t bytes,
+            void* stream) {
+  const Lock lock(mutex);
+  const int code = enter_device(PARAES_NAME(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync));
+  if (code != 0) return code;
+  if (!is_stream(stream)) return invalid_handle;
+  if (!reaches(to, bytes) || !reaches(from, bytes)) return invalid_value;
+  std::memmove(to, from, bytes);
   return 0;
 }
 
@@ -615,7 +645,7 @@ PARAES_FAKE(cuStreamSynchronize, hipStreamSynchronize, void* stream) {
   const Lock lock(mutex);
   const int code = enter_device(PARAES_NAME(cuStreamSynchronize, hipStreamSynchronize));
   if (code != 0) return code;
-  return find(stream, Kind::stream) != nullptr ? 0 : invalid_handle;
+  return is_stream(stream) ? 0 : invalid_handle;
 }
 
 PARAES_FAKE(cuEventCreate, hipEventCreateWithFlags, void** event, unsigned flags) {
@@ -638,10 +668,19 @@ PARAES_FAKE(cuEventRecord, hipEventRecord, void* event, void* stream) {
   const int code = enter_device(PARAES_NAME(cuEventRecord, hipEventRecord));
   if (code != 0) return code;
   Object* const object = find(event, Kind::event);
-  if (object == nullptr || find(stream, Kind::stream) == nullptr) return invalid_handle;
+  if (object == nullptr || !is_stream(stream)) return invalid_handle;
   clock_gettime(CLOCK_MONOTONIC, &object->time);
   object->recorded = true;
   return 0;
+}
+
+PARAES_FAKE(cuEventQuery, hipEventQuery, void* event) {
+  const Lock lock(mutex);
+  const int code = enter_device(PARAES_NAME(cuEventQuery, hipEventQuery));
+  if (code != 0) return code;
+  const Object* const object = find(event, Kind::event);
+  if (object == nullptr) return invalid_handle;
+  return directive("pending", 0) != 0 ? not_ready : 0;
 }
 
 PARAES_FAKE(cuEventElapsedTime, hipEventElapsedTime, float* milliseconds, void* from, void* to) {
@@ -702,7 +741,7 @@ PARAES_FAKE(cuLaunchKernel, hipModuleLaunchKernel, Kernel* kernel, unsigned grou
   const Lock lock(mutex);
   const int code = enter_device(PARAES_NAME(cuLaunchKernel, hipModuleLaunchKernel));
   if (code != 0) return code;
-  if (find(stream, Kind::stream) == nullptr) return invalid_handle;
+  if (!is_stream(stream)) return invalid_handle;
   const unsigned allowed =
       is_hip ? 64U << 10 : std::max(usual_shared_bytes, current_device().shared[kernel->name]);
   if (groups_x == 0 || groups_y != 1 || groups_z != 1 || threads_x == 0 || threads_x > 1024 ||

@@ -60,14 +60,17 @@ struct DriverApi {
   Call<int(Pointer, const void*, std::size_t, Stream)> upload;
   Call<int(void*, Pointer, std::size_t, Stream)> download;
   Call<int(Pointer, unsigned char, std::size_t, Stream)> fill;
+  Call<int(Pointer, Pointer, std::size_t, Stream)> copy;
 
   Call<int(Stream*, unsigned)> create_stream;
   Call<int(Stream)> destroy_stream;
   Call<int(Stream)> finish_stream;
+  Call<int(Stream, Context*)> stream_context;  // CUDA
 
   Call<int(Event*, unsigned)> create_event;
   Call<int(Event)> destroy_event;
   Call<int(Event, Stream)> record_event;
+  Call<int(Event)> query_event;
   Call<int(float*, Event, Event)> milliseconds;
 
   Call<int(Module*, const void*)> load_module;
@@ -125,12 +128,15 @@ void load(const DynamicLibrary& library, Need need, const char* name, Call<Signa
   X(required, upload, cuMemcpyHtoDAsync_v2)                  \
   X(required, download, cuMemcpyDtoHAsync_v2)                \
   X(required, fill, cuMemsetD8Async)                         \
+  X(required, copy, cuMemcpyDtoDAsync_v2)                    \
   X(required, create_stream, cuStreamCreate)                 \
   X(required, destroy_stream, cuStreamDestroy_v2)            \
   X(required, finish_stream, cuStreamSynchronize)            \
+  X(optional, stream_context, cuStreamGetCtx)                \
   X(required, create_event, cuEventCreate)                   \
   X(required, destroy_event, cuEventDestroy_v2)              \
   X(required, record_event, cuEventRecord)                   \
+  X(required, query_event, cuEventQuery)                     \
   X(required, milliseconds, cuEventElapsedTime)              \
   X(required, load_module, cuModuleLoadData)                 \
   X(required, unload_module, cuModuleUnload)                 \
@@ -148,6 +154,7 @@ inline constexpr int invalid_device = 101;
 inline constexpr int invalid_image = 200;
 inline constexpr int no_binary_for_gpu = 209;
 inline constexpr int ecc_uncorrectable = 214;
+inline constexpr int not_ready = 600;
 inline constexpr int invalid_ptx = 218;
 inline constexpr int illegal_address = 700;
 inline constexpr int launch_timeout = 702;

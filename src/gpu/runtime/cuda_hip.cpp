@@ -274,6 +274,8 @@ class DriverDevice : public Device {
   [[nodiscard]] Binary compile(const std::string& source,
                                std::span<const std::string> options) override;
   [[nodiscard]] std::unique_ptr<Program> load(const Binary& binary) override;
+  // A queue for the caller's stream. Throws InvalidArgument if the stream is of another context.
+  [[nodiscard]] std::unique_ptr<Queue> borrow_stream(void* stream);
 
   [[nodiscard]] const DriverApi& api() const noexcept { return runtime_->api(); }
   [[nodiscard]] bool maps_host_memory() const noexcept { return maps_host_memory_; }
@@ -371,8 +373,7 @@ class DriverPinned : public PinnedMemory {
       static_cast<void>(device.api().free_host.function(memory));
       device.fail(device.api().host_pointer, code, "");
     }
-    new (&view_.memory) Memory(device, pointer, bytes);
-    has_view_ = true;
+    view_ = Memory::view(pointer, bytes);
   }
   ~DriverPinned() override {
     secure_zero(memory_, bytes_);
@@ -384,27 +385,17 @@ class DriverPinned : public PinnedMemory {
   [[nodiscard]] std::span<std::uint8_t> host() noexcept override { return {memory_, bytes_}; }
 
   [[nodiscard]] const Memory& device_view() override {
-    if (has_view_) return view_.memory;
+    if (view_) return view_;
     if (!mapped_) throw InvalidArgument("this pinned memory was not allocated as mapped");
     throw Unavailable(device_.info().id + " cannot reach the memory of the host");
   }
 
  private:
-  // Its Memory is never destroyed, because it does not own an allocation.
-  union View {
-    View() {}   // NOLINT(modernize-use-equals-default): the default would be deleted
-    ~View() {}  // NOLINT(modernize-use-equals-default)
-    View(const View&) = delete;
-    View& operator=(const View&) = delete;
-    Memory memory;
-  };
-
   DriverDevice& device_;
   std::uint8_t* memory_ = nullptr;
   std::size_t bytes_;
   bool mapped_;
-  bool has_view_ = false;
-  View view_;
+  Memory view_;  // none if the device cannot reach this memory
 };
 
 class LoadedModule {
@@ -487,6 +478,14 @@ class DriverMark : public Mark {
 
   [[nodiscard]] driver::Event event() const noexcept { return event_; }
 
+  [[nodiscard]] bool passed() const override {
+    const Current current(device_);
+    const int code = device_.api().query_event.function(event_);
+    if (code == driver::not_ready) return false;
+    if (code != driver::success) device_.fail(device_.api().query_event, code, "");
+    return true;
+  }
+
  private:
   DriverDevice& device_;
   driver::Event event_ = nullptr;
@@ -501,7 +500,11 @@ class DriverQueue : public Queue {
     // Otherwise it would wait for work that other libraries enqueue on the default stream.
     device.check(device.api().create_stream, &stream_, driver::stream_non_blocking);
   }
+  // For a stream of the caller's.
+  DriverQueue(DriverDevice& device, driver::Stream stream)
+      : device_(device), stream_(stream), owns_stream_(false) {}
   ~DriverQueue() override {
+    if (!owns_stream_) return;
     device_.try_call(device_.api().finish_stream, stream_);
     device_.try_call(device_.api().destroy_stream, stream_);
   }
@@ -527,6 +530,15 @@ class DriverQueue : public Queue {
     const driver::Pointer pointer = address(memory, offset, bytes);
     const Current current(device_);
     device_.check(device_.api().fill, pointer, static_cast<unsigned char>(0), bytes, stream_);
+  }
+
+  void copy(const Memory& to, std::size_t to_offset, const Memory& from, std::size_t from_offset,
+            std::size_t bytes) override {
+    if (bytes == 0) return;
+    const driver::Pointer target = address(to, to_offset, bytes);
+    const driver::Pointer source = address(from, from_offset, bytes);
+    const Current current(device_);
+    device_.check(device_.api().copy, target, source, bytes, stream_);
   }
 
   void launch(Function& function, const Grid& grid, std::span<const Argument> arguments) override {
@@ -581,6 +593,7 @@ class DriverQueue : public Queue {
 
   DriverDevice& device_;
   driver::Stream stream_ = nullptr;
+  bool owns_stream_ = true;
 };
 
 // ---- DriverDevice
@@ -653,6 +666,19 @@ std::unique_ptr<PinnedMemory> DriverDevice::allocate_pinned(std::size_t bytes, b
 
 std::unique_ptr<Queue> DriverDevice::make_queue() { return std::make_unique<DriverQueue>(*this); }
 
+std::unique_ptr<Queue> DriverDevice::borrow_stream(void* stream) {
+  if (api().stream_context) {
+    const Current current(*this);
+    driver::Context context = nullptr;
+    check(api().stream_context, stream, &context);
+    if (context != context_) {
+      throw InvalidArgument("the stream is not one of the primary context of " + info_.id +
+                            ": streams of the CUDA runtime are, and of cuDevicePrimaryCtxRetain");
+    }
+  }
+  return std::make_unique<DriverQueue>(*this, stream);
+}
+
 Binary DriverDevice::compile(const std::string& source, std::span<const std::string> options) {
   return runtime_->compiler().compile(source, options, info_.target);
 }
@@ -706,7 +732,9 @@ class DriverPlatform : public Platform {
     return infos;
   }
 
-  [[nodiscard]] std::unique_ptr<Device> open(unsigned index) override {
+  [[nodiscard]] std::unique_ptr<Device> open(unsigned index) override { return open_device(index); }
+
+  [[nodiscard]] std::unique_ptr<DriverDevice> open_device(unsigned index) {
     if (index >= count()) {
       throw UnknownDevice(device_id(*runtime_, index),
                           runtime_->version() + " sees " + std::to_string(count()));
@@ -720,10 +748,24 @@ class DriverPlatform : public Platform {
   std::shared_ptr<const Runtime> runtime_;
 };
 
+CallersQueue open_stream(Kind kind, unsigned index, void* handle) {
+  std::unique_ptr<DriverDevice> device = DriverPlatform(kind).open_device(index);
+  std::unique_ptr<Queue> queue = device->borrow_stream(handle);
+  return {std::move(device), std::move(queue)};
+}
+
 }  // namespace
 
 std::unique_ptr<Platform> open_cuda() { return std::make_unique<DriverPlatform>(Kind::cuda); }
 
 std::unique_ptr<Platform> open_hip() { return std::make_unique<DriverPlatform>(Kind::hip); }
+
+CallersQueue open_cuda_stream(unsigned index, void* handle) {
+  return open_stream(Kind::cuda, index, handle);
+}
+
+CallersQueue open_hip_stream(unsigned index, void* handle) {
+  return open_stream(Kind::hip, index, handle);
+}
 
 }  // namespace paraes::gpu

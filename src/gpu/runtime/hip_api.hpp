@@ -30,12 +30,14 @@ namespace paraes::gpu::driver {
   X(required, upload, hipMemcpyHtoDAsync)                    \
   X(required, download, hipMemcpyDtoHAsync)                  \
   X(required, fill, hipMemsetD8Async)                        \
+  X(required, copy, hipMemcpyDtoDAsync)                      \
   X(required, create_stream, hipStreamCreateWithFlags)       \
   X(required, destroy_stream, hipStreamDestroy)              \
   X(required, finish_stream, hipStreamSynchronize)           \
   X(required, create_event, hipEventCreateWithFlags)         \
   X(required, destroy_event, hipEventDestroy)                \
   X(required, record_event, hipEventRecord)                  \
+  X(required, query_event, hipEventQuery)                    \
   X(required, milliseconds, hipEventElapsedTime)             \
   X(required, load_module, hipModuleLoadData)                \
   X(required, unload_module, hipModuleUnload)                \

@@ -250,6 +250,14 @@ class ClMark : public Mark {
   ClMark(const ClMark&) = delete;
   ClMark& operator=(const ClMark&) = delete;
 
+  [[nodiscard]] bool passed() const override {
+    Int status = cl::complete;
+    check("clGetEventInfo", api_.clGetEventInfo(event_, cl::event_command_execution_status,
+                                                sizeof status, &status, nullptr));
+    check("a command of the queue", std::min(status, cl::complete));
+    return status == cl::complete;
+  }
+
   [[nodiscard]] cl::Ulong when() const {
     check("clWaitForEvents", api_.clWaitForEvents(1, &event_));
     cl::Ulong time = 0;
@@ -280,8 +288,13 @@ class ClQueue : public Queue {
     queue_ = api.clCreateCommandQueue(context, device, cl::queue_profiling_enable, &code);
     check("clCreateCommandQueue", code);
   }
+  // For a queue of the caller's.
+  ClQueue(const cl::ClApi& api, cl::CommandQueue queue, bool alone)
+      : api_(api), alone_(alone), queue_(queue), waits_at_end_(false) {
+    check("clRetainCommandQueue", api.clRetainCommandQueue(queue));
+  }
   ~ClQueue() override {
-    api_.clFinish(queue_);
+    if (waits_at_end_) api_.clFinish(queue_);
     api_.clReleaseCommandQueue(queue_);
   }
   ClQueue(const ClQueue&) = delete;
@@ -306,6 +319,14 @@ class ClQueue : public Queue {
     const std::uint8_t zero = 0;
     check("clEnqueueFillBuffer", api_.clEnqueueFillBuffer(queue_, memory(memory_to_clear), &zero, 1,
                                                           offset, bytes, 0, nullptr, nullptr));
+  }
+
+  void copy(const Memory& to, std::size_t to_offset, const Memory& from, std::size_t from_offset,
+            std::size_t bytes) override {
+    if (bytes == 0) return;
+    check("clEnqueueCopyBuffer",
+          api_.clEnqueueCopyBuffer(queue_, memory(from), memory(to), from_offset, to_offset, bytes,
+                                   0, nullptr, nullptr));
   }
 
   void launch(Function& function, const Grid& grid, std::span<const Argument> arguments) override {
@@ -360,6 +381,7 @@ class ClQueue : public Queue {
   const cl::ClApi& api_;
   bool alone_;
   cl::CommandQueue queue_;
+  bool waits_at_end_ = true;
 };
 
 // A buffer that the driver allocates in host memory. At any time it belongs either to the host,
@@ -433,12 +455,19 @@ class ClDevice : public Device {
     Int code = cl::success;
     context_ = api_.clCreateContext(nullptr, 1, &device_, nullptr, nullptr, &code);
     check("clCreateContext", code);
-    queue_ = api_.clCreateCommandQueue(context_, device_, 0, &code);
-    if (code != cl::success) {
-      api_.clReleaseContext(context_);
-      fail("clCreateCommandQueue", code);
-    }
-    max_allocation_ = device_number<cl::Ulong>(api_, device_, cl::device_max_mem_alloc_size);
+    open_context();
+  }
+  // In a context of the caller's.
+  ClDevice(std::shared_ptr<Loaded> loaded, const FoundDevice& found, DeviceInfo info,
+           cl::Context context)
+      : loaded_(std::move(loaded)),
+        api_(loaded_->api),
+        device_(found.device),
+        info_(std::move(info)),
+        is_pocl_(is_pocl(info_)),
+        context_(context) {
+    check("clRetainContext", api_.clRetainContext(context_));
+    open_context();
   }
   ~ClDevice() override {
     api_.clReleaseCommandQueue(queue_);
@@ -448,6 +477,10 @@ class ClDevice : public Device {
   ClDevice& operator=(const ClDevice&) = delete;
 
   [[nodiscard]] const DeviceInfo& info() const noexcept override { return info_; }
+
+  [[nodiscard]] std::unique_ptr<Queue> borrow_queue(cl::CommandQueue queue) {
+    return std::make_unique<ClQueue>(api_, queue, is_pocl_);
+  }
 
   // OpenCL reports the size of the memory and of the largest buffer, but not how much is free.
   [[nodiscard]] std::uint64_t free_bytes() override {
@@ -504,6 +537,17 @@ class ClDevice : public Device {
   }
 
  private:
+  // Creates what a device needs in its context, and releases the context if that fails.
+  void open_context() {
+    Int code = cl::success;
+    queue_ = api_.clCreateCommandQueue(context_, device_, 0, &code);
+    if (code != cl::success) {
+      api_.clReleaseContext(context_);
+      fail("clCreateCommandQueue", code);
+    }
+    max_allocation_ = device_number<cl::Ulong>(api_, device_, cl::device_max_mem_alloc_size);
+  }
+
   Memory allocate_buffer(std::size_t bytes, cl::Bitfield flags) {
     Int code = cl::success;
     const cl::Mem mem =
@@ -578,6 +622,36 @@ class ClPlatform : public Platform {
 };
 
 }  // namespace
+
+CallersQueue open_opencl_queue(void* handle) {
+  const auto loaded = std::make_shared<Loaded>();
+  const cl::ClApi& api = loaded->api;
+  const auto queue = static_cast<cl::CommandQueue>(handle);
+  const auto property = [&](cl::Uint name, auto value) {
+    check("clGetCommandQueueInfo",
+          api.clGetCommandQueueInfo(queue, name, sizeof value, &value, nullptr));
+    return value;
+  };
+  if ((property(cl::queue_properties, cl::Bitfield{}) & cl::queue_out_of_order) != 0) {
+    throw InvalidArgument("the OpenCL queue executes its commands out of order: use one in order");
+  }
+  FoundDevice found{};
+  found.device = property(cl::queue_device, cl::DeviceId{});
+  check("clGetDeviceInfo", api.clGetDeviceInfo(found.device, cl::device_platform,
+                                               sizeof found.platform, &found.platform, nullptr));
+  // A sub-device has no number.
+  const std::vector<FoundDevice> all = find_devices(api);
+  const auto same = std::find_if(all.begin(), all.end(), [&](const FoundDevice& other) {
+    return other.device == found.device;
+  });
+  DeviceInfo info = describe(api, found, static_cast<std::size_t>(same - all.begin()));
+  if (same == all.end()) info.id = "opencl";
+  if (!info.available) throw Unavailable(info.id + " (" + info.name + "): " + info.reason);
+  auto device = std::make_unique<ClDevice>(loaded, found, std::move(info),
+                                           property(cl::queue_context, cl::Context{}));
+  std::unique_ptr<Queue> borrowed = device->borrow_queue(queue);
+  return {std::move(device), std::move(borrowed)};
+}
 
 bool is_pocl(const DeviceInfo& info) { return names_pocl(info.driver); }
 

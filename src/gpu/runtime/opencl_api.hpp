@@ -47,10 +47,15 @@ inline constexpr Uint device_available = 0x1027;
 inline constexpr Uint device_compiler_available = 0x1028;
 inline constexpr Uint device_name = 0x102B;
 inline constexpr Uint device_vendor = 0x102C;
+inline constexpr Uint device_platform = 0x1031;
 inline constexpr Uint driver_version = 0x102D;
 inline constexpr Uint device_version = 0x102F;
 
+inline constexpr Bitfield queue_out_of_order = 1 << 0;
 inline constexpr Bitfield queue_profiling_enable = 1 << 1;
+inline constexpr Uint queue_context = 0x1090;
+inline constexpr Uint queue_device = 0x1091;
+inline constexpr Uint queue_properties = 0x1093;
 inline constexpr Bitfield mem_read_write = 1 << 0;
 inline constexpr Bitfield mem_alloc_host_ptr = 1 << 4;
 inline constexpr Bitfield map_read = 1 << 0;
@@ -59,50 +64,58 @@ inline constexpr Uint program_binary_sizes = 0x1165;
 inline constexpr Uint program_binaries = 0x1166;
 inline constexpr Uint program_build_log = 0x1183;
 inline constexpr Uint kernel_num_args = 0x1191;
+inline constexpr Uint event_command_execution_status = 0x11D3;
+inline constexpr Int complete = 0;
 inline constexpr Uint profiling_command_end = 0x1283;
 
 using Notify = void (*)(const char*, const void*, std::size_t, void*);
 using BuildNotify = void (*)(ProgramId, void*);
 
 // X(function, result, parameters…): every entry point, under its own name.
-#define PARAES_CL_FUNCTIONS(X)                                                                    \
-  X(clGetPlatformIDs, Int, Uint, Platform*, Uint*)                                                \
-  X(clGetPlatformInfo, Int, Platform, Uint, std::size_t, void*, std::size_t*)                     \
-  X(clGetDeviceIDs, Int, Platform, Bitfield, Uint, DeviceId*, Uint*)                              \
-  X(clGetDeviceInfo, Int, DeviceId, Uint, std::size_t, void*, std::size_t*)                       \
-  X(clCreateContext, Context, const Property*, Uint, const DeviceId*, Notify, void*, Int*)        \
-  X(clReleaseContext, Int, Context)                                                               \
-  X(clCreateCommandQueue, CommandQueue, Context, DeviceId, Bitfield, Int*)                        \
-  X(clReleaseCommandQueue, Int, CommandQueue)                                                     \
-  X(clCreateBuffer, Mem, Context, Bitfield, std::size_t, void*, Int*)                             \
-  X(clReleaseMemObject, Int, Mem)                                                                 \
-  X(clEnqueueWriteBuffer, Int, CommandQueue, Mem, Uint, std::size_t, std::size_t, const void*,    \
-    Uint, const Event*, Event*)                                                                   \
-  X(clEnqueueReadBuffer, Int, CommandQueue, Mem, Uint, std::size_t, std::size_t, void*, Uint,     \
-    const Event*, Event*)                                                                         \
-  X(clEnqueueFillBuffer, Int, CommandQueue, Mem, const void*, std::size_t, std::size_t,           \
-    std::size_t, Uint, const Event*, Event*)                                                      \
-  X(clEnqueueMapBuffer, void*, CommandQueue, Mem, Uint, Bitfield, std::size_t, std::size_t, Uint, \
-    const Event*, Event*, Int*)                                                                   \
-  X(clEnqueueUnmapMemObject, Int, CommandQueue, Mem, void*, Uint, const Event*, Event*)           \
-  X(clCreateProgramWithSource, ProgramId, Context, Uint, const char**, const std::size_t*, Int*)  \
-  X(clCreateProgramWithBinary, ProgramId, Context, Uint, const DeviceId*, const std::size_t*,     \
-    const unsigned char**, Int*, Int*)                                                            \
-  X(clReleaseProgram, Int, ProgramId)                                                             \
-  X(clBuildProgram, Int, ProgramId, Uint, const DeviceId*, const char*, BuildNotify, void*)       \
-  X(clGetProgramInfo, Int, ProgramId, Uint, std::size_t, void*, std::size_t*)                     \
-  X(clGetProgramBuildInfo, Int, ProgramId, DeviceId, Uint, std::size_t, void*, std::size_t*)      \
-  X(clCreateKernel, Kernel, ProgramId, const char*, Int*)                                         \
-  X(clReleaseKernel, Int, Kernel)                                                                 \
-  X(clGetKernelInfo, Int, Kernel, Uint, std::size_t, void*, std::size_t*)                         \
-  X(clSetKernelArg, Int, Kernel, Uint, std::size_t, const void*)                                  \
-  X(clEnqueueNDRangeKernel, Int, CommandQueue, Kernel, Uint, const std::size_t*,                  \
-    const std::size_t*, const std::size_t*, Uint, const Event*, Event*)                           \
-  X(clEnqueueMarkerWithWaitList, Int, CommandQueue, Uint, const Event*, Event*)                   \
-  X(clGetEventProfilingInfo, Int, Event, Uint, std::size_t, void*, std::size_t*)                  \
-  X(clWaitForEvents, Int, Uint, const Event*)                                                     \
-  X(clReleaseEvent, Int, Event)                                                                   \
-  X(clFlush, Int, CommandQueue)                                                                   \
+#define PARAES_CL_FUNCTIONS(X)                                                                     \
+  X(clGetPlatformIDs, Int, Uint, Platform*, Uint*)                                                 \
+  X(clGetPlatformInfo, Int, Platform, Uint, std::size_t, void*, std::size_t*)                      \
+  X(clGetDeviceIDs, Int, Platform, Bitfield, Uint, DeviceId*, Uint*)                               \
+  X(clGetDeviceInfo, Int, DeviceId, Uint, std::size_t, void*, std::size_t*)                        \
+  X(clCreateContext, Context, const Property*, Uint, const DeviceId*, Notify, void*, Int*)         \
+  X(clRetainContext, Int, Context)                                                                 \
+  X(clReleaseContext, Int, Context)                                                                \
+  X(clCreateCommandQueue, CommandQueue, Context, DeviceId, Bitfield, Int*)                         \
+  X(clRetainCommandQueue, Int, CommandQueue)                                                       \
+  X(clReleaseCommandQueue, Int, CommandQueue)                                                      \
+  X(clGetCommandQueueInfo, Int, CommandQueue, Uint, std::size_t, void*, std::size_t*)              \
+  X(clCreateBuffer, Mem, Context, Bitfield, std::size_t, void*, Int*)                              \
+  X(clReleaseMemObject, Int, Mem)                                                                  \
+  X(clEnqueueWriteBuffer, Int, CommandQueue, Mem, Uint, std::size_t, std::size_t, const void*,     \
+    Uint, const Event*, Event*)                                                                    \
+  X(clEnqueueReadBuffer, Int, CommandQueue, Mem, Uint, std::size_t, std::size_t, void*, Uint,      \
+    const Event*, Event*)                                                                          \
+  X(clEnqueueFillBuffer, Int, CommandQueue, Mem, const void*, std::size_t, std::size_t,            \
+    std::size_t, Uint, const Event*, Event*)                                                       \
+  X(clEnqueueCopyBuffer, Int, CommandQueue, Mem, Mem, std::size_t, std::size_t, std::size_t, Uint, \
+    const Event*, Event*)                                                                          \
+  X(clEnqueueMapBuffer, void*, CommandQueue, Mem, Uint, Bitfield, std::size_t, std::size_t, Uint,  \
+    const Event*, Event*, Int*)                                                                    \
+  X(clEnqueueUnmapMemObject, Int, CommandQueue, Mem, void*, Uint, const Event*, Event*)            \
+  X(clCreateProgramWithSource, ProgramId, Context, Uint, const char**, const std::size_t*, Int*)   \
+  X(clCreateProgramWithBinary, ProgramId, Context, Uint, const DeviceId*, const std::size_t*,      \
+    const unsigned char**, Int*, Int*)                                                             \
+  X(clReleaseProgram, Int, ProgramId)                                                              \
+  X(clBuildProgram, Int, ProgramId, Uint, const DeviceId*, const char*, BuildNotify, void*)        \
+  X(clGetProgramInfo, Int, ProgramId, Uint, std::size_t, void*, std::size_t*)                      \
+  X(clGetProgramBuildInfo, Int, ProgramId, DeviceId, Uint, std::size_t, void*, std::size_t*)       \
+  X(clCreateKernel, Kernel, ProgramId, const char*, Int*)                                          \
+  X(clReleaseKernel, Int, Kernel)                                                                  \
+  X(clGetKernelInfo, Int, Kernel, Uint, std::size_t, void*, std::size_t*)                          \
+  X(clSetKernelArg, Int, Kernel, Uint, std::size_t, const void*)                                   \
+  X(clEnqueueNDRangeKernel, Int, CommandQueue, Kernel, Uint, const std::size_t*,                   \
+    const std::size_t*, const std::size_t*, Uint, const Event*, Event*)                            \
+  X(clEnqueueMarkerWithWaitList, Int, CommandQueue, Uint, const Event*, Event*)                    \
+  X(clGetEventProfilingInfo, Int, Event, Uint, std::size_t, void*, std::size_t*)                   \
+  X(clWaitForEvents, Int, Uint, const Event*)                                                      \
+  X(clGetEventInfo, Int, Event, Uint, std::size_t, void*, std::size_t*)                            \
+  X(clReleaseEvent, Int, Event)                                                                    \
+  X(clFlush, Int, CommandQueue)                                                                    \
   X(clFinish, Int, CommandQueue)
 
 struct ClApi {

@@ -27,12 +27,19 @@ using Binary = std::vector<std::uint8_t>;
 class Device;
 
 // Device memory, or host memory that the device can access (PinnedMemory::device_view). The
-// destructor frees device memory.
+// destructor frees device memory that Device::allocate() returned.
 class Memory {
  public:
   Memory() noexcept = default;
   Memory(Device& device, std::uint64_t handle, std::size_t bytes) noexcept
       : device_(&device), handle_(handle), bytes_(bytes) {}
+  // Memory that somebody else frees.
+  [[nodiscard]] static Memory view(std::uint64_t handle, std::size_t bytes) noexcept {
+    Memory memory;
+    memory.handle_ = handle;
+    memory.bytes_ = bytes;
+    return memory;
+  }
   ~Memory();
   Memory(Memory&& other) noexcept;
   Memory& operator=(Memory&& other) noexcept;
@@ -41,10 +48,10 @@ class Memory {
 
   [[nodiscard]] std::uint64_t handle() const noexcept { return handle_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  [[nodiscard]] explicit operator bool() const noexcept { return device_ != nullptr; }
+  [[nodiscard]] explicit operator bool() const noexcept { return handle_ != 0; }
 
  private:
-  Device* device_ = nullptr;
+  Device* device_ = nullptr;  // frees it
   std::uint64_t handle_ = 0;  // a CUdeviceptr, hipDeviceptr_t or cl_mem
   std::size_t bytes_ = 0;
 };
@@ -115,20 +122,24 @@ struct Grid {
   std::uint32_t shared_bytes = 0;  // dynamic shared memory of a group
 };
 
-// A point in a queue's work, for measuring time.
+// A point in a queue's work.
 class Mark {
  public:
   virtual ~Mark() = default;
   Mark() = default;
   Mark(const Mark&) = delete;
   Mark& operator=(const Mark&) = delete;
+
+  // Whether the queue has done all work before this point. Does not wait. Throws the error of that
+  // work.
+  [[nodiscard]] virtual bool passed() const = 0;
 };
 
 // Executes work in order. Calls may return before the work is done; finish() or a later call throws
 // the errors of the work itself.
 class Queue {
  public:
-  virtual ~Queue() = default;  // waits for the work
+  virtual ~Queue() = default;  // waits for the work, unless the queue is the caller's
   Queue() = default;
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
@@ -138,6 +149,9 @@ class Queue {
                       std::size_t bytes) = 0;
   virtual void download(void* to, const Memory& from, std::size_t offset, std::size_t bytes) = 0;
   virtual void clear(const Memory& memory, std::size_t offset, std::size_t bytes) = 0;  // to zero
+  // Within device memory. The two ranges must not overlap.
+  virtual void copy(const Memory& to, std::size_t to_offset, const Memory& from,
+                    std::size_t from_offset, std::size_t bytes) = 0;
 
   // Arguments by value are copied before the call returns.
   virtual void launch(Function& function, const Grid& grid,
@@ -213,6 +227,21 @@ class Compiler {
 [[nodiscard]] std::unique_ptr<Platform> open_cuda();
 [[nodiscard]] std::unique_ptr<Platform> open_hip();
 [[nodiscard]] std::unique_ptr<Platform> open_opencl();
+
+// A queue that belongs to the caller of the library, on its device. The handle must stay valid as
+// long as the queue.
+struct CallersQueue {
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Queue> queue;
+};
+
+// handle: a CUstream of the device's primary context or a hipStream_t, nullptr for the default
+// stream. Throw as Platform::open(), and InvalidArgument for a stream of another device or context.
+[[nodiscard]] CallersQueue open_cuda_stream(unsigned index, void* handle);
+[[nodiscard]] CallersQueue open_hip_stream(unsigned index, void* handle);
+// handle: a cl_command_queue. Memory and programs of the device belong to the queue's context.
+// Throws InvalidArgument if the queue executes its commands out of order.
+[[nodiscard]] CallersQueue open_opencl_queue(void* handle);
 
 // Whether an OpenCL device belongs to PoCL, which needs minutes to compile what other drivers
 // compile in seconds.
