@@ -180,16 +180,22 @@ void KeySlots::use_many(std::span<const KeyMaterial* const> keys) {
     grid.groups = count;  // a thread writes single words
     launcher_.launch("slice_keys", expansion, grid);
   }
+  if (first.hashes) hash_many(keys.size());
+  timer_.end();
+}
+
+void KeySlots::hash_many(std::size_t keys) {
   constexpr std::uint32_t groups_per_processor = 4;
+  const ProgramVariant& variant = context_.variant();
+  const auto count = static_cast<std::uint32_t>(keys);
   Grid hash_grid;
   hash_grid.threads = hash_threads;
   hash_grid.shared_bytes = hash_key_shared_bytes(variant);
   hash_grid.groups = std::min(
       count, groups_per_processor * std::max<std::uint32_t>(context_.info().processors, 1));
   EntryArguments preparation = arguments(count);
-  preparation.scratch = &many_.hash_keys.write(keys.size() * hash_key_bytes(variant));
+  preparation.scratch = &many_.hash_keys.write(keys * hash_key_bytes(variant));
   launcher_.launch("ghash_prepare", preparation, hash_grid);
-  timer_.end();
 }
 
 void KeySlots::forget_many() noexcept {

@@ -39,8 +39,9 @@ class KeySlots {
   // Enqueues the wiping of the key.
   void forget() noexcept;
 
-  // From now on the references below mean these keys. They are at most most_keys(), for GCM, of one
-  // size, and all expanded in the same place. The key of use() stays on the device.
+  // From now on the references below mean these keys, of which there is at least one. All are of
+  // one size, for GCM or all for another mode, and expanded in the same place; in a launch from host
+  // memory they are at most most_keys(). The key of use() stays on the device.
   void use_many(std::span<const KeyMaterial* const> keys);
   // Waits for pending work and wipes the keys of use_many().
   void forget_many() noexcept;
@@ -71,6 +72,7 @@ class KeySlots {
   [[nodiscard]] KeyReference single_key(unsigned k) const;
   void expand(unsigned k);
   void reserve(std::size_t count);
+  void hash_many(std::size_t keys);
 
   DeviceContext& context_;
   Queue& queue_;

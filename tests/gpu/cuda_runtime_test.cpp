@@ -83,8 +83,7 @@ void use_everything(const Vendor& vendor) {
   const auto end = queue->mark();
   queue->finish();
   EXPECT_TRUE(end->passed());
-  const auto [same_device, default_stream] = vendor.open_stream(1, nullptr);
-  default_stream->finish();
+  device->borrow_queue(nullptr)->finish();
   EXPECT_LT(queue->nanoseconds(*begin, *end), 60'000'000'000U);
   const Pattern pattern = make_pattern();
   for (std::size_t i = 0; i < bytes; ++i) {
@@ -121,8 +120,8 @@ void expect_callers_stream(const Vendor& vendor) {
   void* const stream = create_stream(fake, vendor);
   const long objects = fake.live();
   for (void* const handle : {stream, static_cast<void*>(nullptr)}) {
-    const auto [device, queue] = vendor.open_stream(1, handle);
-    EXPECT_EQ(device->info().id, std::string(vendor.id) + ":1");
+    const auto device = vendor.open()->open(1);
+    const auto queue = device->borrow_queue(handle);
     const std::vector<std::uint8_t> in = numbers(100);
     std::vector<std::uint8_t> out(100);
     const Memory memory = device->allocate(100);
@@ -156,11 +155,14 @@ TEST(CudaRuntime, StreamOfAnotherDeviceIsRefused) {
   fake.function<int(void**, int)>("cuDevicePrimaryCtxRetain")(&context, 1);
   fake.function<int(void*)>("cuCtxSetCurrent")(context);
   void* const stream = create_stream(fake, cuda);
+  const auto borrow = [&](unsigned device) {
+    static_cast<void>(open_cuda()->open(device)->borrow_queue(stream));
+  };
   EXPECT_NE(message_of<InvalidArgument>([&] {
-              (void)open_cuda_stream(0, stream);
+              borrow(0);
             }).find("not one of the primary context of cuda:0"),
             std::string::npos);
-  EXPECT_NO_THROW((void)open_cuda_stream(1, stream));
+  EXPECT_NO_THROW(borrow(1));
   fake.function<int(void*)>("cuCtxSetCurrent")(nullptr);
   fake.function<void()>("paraes_fake_reset")();
 }

@@ -17,11 +17,10 @@ struct Vendor {
   const char* id;  // of its devices
   const char* library;
   std::unique_ptr<Platform> (*open)();
-  CallersQueue (*open_stream)(unsigned index, void* handle);
 };
 
-inline constexpr Vendor cuda = {"cuda", "libcuda.so.1", open_cuda, open_cuda_stream};
-inline constexpr Vendor hip = {"hip", "libamdhip64.so.7", open_hip, open_hip_stream};
+inline constexpr Vendor cuda = {"cuda", "libcuda.so.1", open_cuda};
+inline constexpr Vendor hip = {"hip", "libamdhip64.so.7", open_hip};
 
 // The stand-in and its counters. An environment variable holds its directives.
 class Fake {

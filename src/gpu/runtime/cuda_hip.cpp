@@ -271,11 +271,10 @@ class DriverDevice : public Device {
   [[nodiscard]] std::unique_ptr<PinnedMemory> allocate_pinned(std::size_t bytes,
                                                               bool mapped) override;
   [[nodiscard]] std::unique_ptr<Queue> make_queue() override;
+  [[nodiscard]] std::unique_ptr<Queue> borrow_queue(void* handle) override;
   [[nodiscard]] Binary compile(const std::string& source,
                                std::span<const std::string> options) override;
   [[nodiscard]] std::unique_ptr<Program> load(const Binary& binary) override;
-  // A queue for the caller's stream. Throws InvalidArgument if the stream is of another context.
-  [[nodiscard]] std::unique_ptr<Queue> borrow_stream(void* stream);
 
   [[nodiscard]] const DriverApi& api() const noexcept { return runtime_->api(); }
   [[nodiscard]] bool maps_host_memory() const noexcept { return maps_host_memory_; }
@@ -666,17 +665,17 @@ std::unique_ptr<PinnedMemory> DriverDevice::allocate_pinned(std::size_t bytes, b
 
 std::unique_ptr<Queue> DriverDevice::make_queue() { return std::make_unique<DriverQueue>(*this); }
 
-std::unique_ptr<Queue> DriverDevice::borrow_stream(void* stream) {
+std::unique_ptr<Queue> DriverDevice::borrow_queue(void* handle) {
   if (api().stream_context) {
     const Current current(*this);
     driver::Context context = nullptr;
-    check(api().stream_context, stream, &context);
+    check(api().stream_context, handle, &context);
     if (context != context_) {
       throw InvalidArgument("the stream is not one of the primary context of " + info_.id +
                             ": streams of the CUDA runtime are, and of cuDevicePrimaryCtxRetain");
     }
   }
-  return std::make_unique<DriverQueue>(*this, stream);
+  return std::make_unique<DriverQueue>(*this, handle);
 }
 
 Binary DriverDevice::compile(const std::string& source, std::span<const std::string> options) {
@@ -732,9 +731,7 @@ class DriverPlatform : public Platform {
     return infos;
   }
 
-  [[nodiscard]] std::unique_ptr<Device> open(unsigned index) override { return open_device(index); }
-
-  [[nodiscard]] std::unique_ptr<DriverDevice> open_device(unsigned index) {
+  [[nodiscard]] std::unique_ptr<Device> open(unsigned index) override {
     if (index >= count()) {
       throw UnknownDevice(device_id(*runtime_, index),
                           runtime_->version() + " sees " + std::to_string(count()));
@@ -748,24 +745,10 @@ class DriverPlatform : public Platform {
   std::shared_ptr<const Runtime> runtime_;
 };
 
-CallersQueue open_stream(Kind kind, unsigned index, void* handle) {
-  std::unique_ptr<DriverDevice> device = DriverPlatform(kind).open_device(index);
-  std::unique_ptr<Queue> queue = device->borrow_stream(handle);
-  return {std::move(device), std::move(queue)};
-}
-
 }  // namespace
 
 std::unique_ptr<Platform> open_cuda() { return std::make_unique<DriverPlatform>(Kind::cuda); }
 
 std::unique_ptr<Platform> open_hip() { return std::make_unique<DriverPlatform>(Kind::hip); }
-
-CallersQueue open_cuda_stream(unsigned index, void* handle) {
-  return open_stream(Kind::cuda, index, handle);
-}
-
-CallersQueue open_hip_stream(unsigned index, void* handle) {
-  return open_stream(Kind::hip, index, handle);
-}
 
 }  // namespace paraes::gpu

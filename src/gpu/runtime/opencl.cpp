@@ -130,6 +130,15 @@ std::string platform_text(const cl::ClApi& api, cl::Platform platform) {
   return text;
 }
 
+template <class T>
+T queue_property(const cl::ClApi& api, cl::CommandQueue queue, cl::Uint property) {
+  if (queue == nullptr) throw InvalidArgument("OpenCL has no default queue: name one");
+  T value{};
+  check("clGetCommandQueueInfo",
+        api.clGetCommandQueueInfo(queue, property, sizeof value, &value, nullptr));
+  return value;
+}
+
 struct FoundDevice {
   cl::Platform platform;
   cl::DeviceId device;
@@ -478,10 +487,6 @@ class ClDevice : public Device {
 
   [[nodiscard]] const DeviceInfo& info() const noexcept override { return info_; }
 
-  [[nodiscard]] std::unique_ptr<Queue> borrow_queue(cl::CommandQueue queue) {
-    return std::make_unique<ClQueue>(api_, queue, is_pocl_);
-  }
-
   // OpenCL reports the size of the memory and of the largest buffer, but not how much is free.
   [[nodiscard]] std::uint64_t free_bytes() override {
     return std::min(max_allocation_, info_.memory_bytes / 2);
@@ -499,6 +504,21 @@ class ClDevice : public Device {
 
   [[nodiscard]] std::unique_ptr<Queue> make_queue() override {
     return std::make_unique<ClQueue>(api_, context_, device_, is_pocl_);
+  }
+
+  [[nodiscard]] std::unique_ptr<Queue> borrow_queue(void* handle) override {
+    const auto queue = static_cast<cl::CommandQueue>(handle);
+    if (queue_property<cl::Context>(api_, queue, cl::queue_context) != context_ ||
+        queue_property<cl::DeviceId>(api_, queue, cl::queue_device) != device_) {
+      throw InvalidArgument("the OpenCL queue belongs to another context or device than " +
+                            info_.id);
+    }
+    if ((queue_property<cl::Bitfield>(api_, queue, cl::queue_properties) &
+         cl::queue_out_of_order) != 0) {
+      throw InvalidArgument(
+          "the OpenCL queue executes its commands out of order: use one in order");
+    }
+    return std::make_unique<ClQueue>(api_, queue, is_pocl_);
   }
 
   [[nodiscard]] Binary compile(const std::string& source,
@@ -623,22 +643,13 @@ class ClPlatform : public Platform {
 
 }  // namespace
 
-CallersQueue open_opencl_queue(void* handle) {
-  const auto loaded = std::make_shared<Loaded>();
+std::unique_ptr<Device> open_opencl_device_of(void* queue) {
+  auto loaded = std::make_shared<Loaded>();
   const cl::ClApi& api = loaded->api;
-  const auto queue = static_cast<cl::CommandQueue>(handle);
-  const auto property = [&](cl::Uint name, auto value) {
-    check("clGetCommandQueueInfo",
-          api.clGetCommandQueueInfo(queue, name, sizeof value, &value, nullptr));
-    return value;
-  };
-  if ((property(cl::queue_properties, cl::Bitfield{}) & cl::queue_out_of_order) != 0) {
-    throw InvalidArgument("the OpenCL queue executes its commands out of order: use one in order");
-  }
+  const auto handle = static_cast<cl::CommandQueue>(queue);
   FoundDevice found{};
-  found.device = property(cl::queue_device, cl::DeviceId{});
-  check("clGetDeviceInfo", api.clGetDeviceInfo(found.device, cl::device_platform,
-                                               sizeof found.platform, &found.platform, nullptr));
+  found.device = queue_property<cl::DeviceId>(api, handle, cl::queue_device);
+  found.platform = device_number<cl::Platform>(api, found.device, cl::device_platform);
   // A sub-device has no number.
   const std::vector<FoundDevice> all = find_devices(api);
   const auto same = std::find_if(all.begin(), all.end(), [&](const FoundDevice& other) {
@@ -647,10 +658,14 @@ CallersQueue open_opencl_queue(void* handle) {
   DeviceInfo info = describe(api, found, static_cast<std::size_t>(same - all.begin()));
   if (same == all.end()) info.id = "opencl";
   if (!info.available) throw Unavailable(info.id + " (" + info.name + "): " + info.reason);
-  auto device = std::make_unique<ClDevice>(loaded, found, std::move(info),
-                                           property(cl::queue_context, cl::Context{}));
-  std::unique_ptr<Queue> borrowed = device->borrow_queue(queue);
-  return {std::move(device), std::move(borrowed)};
+  const auto context = queue_property<cl::Context>(api, handle, cl::queue_context);
+  return std::make_unique<ClDevice>(std::move(loaded), found, std::move(info), context);
+}
+
+void* opencl_context_of(void* queue) {
+  const Loaded loaded;
+  return queue_property<cl::Context>(loaded.api, static_cast<cl::CommandQueue>(queue),
+                                     cl::queue_context);
 }
 
 bool is_pocl(const DeviceInfo& info) { return names_pocl(info.driver); }

@@ -181,6 +181,11 @@ class Device {
   [[nodiscard]] virtual std::unique_ptr<PinnedMemory> allocate_pinned(std::size_t bytes,
                                                                       bool mapped) = 0;
   [[nodiscard]] virtual std::unique_ptr<Queue> make_queue() = 0;
+  // A queue that belongs to the caller of the library and must outlive the object: a CUstream of
+  // the device's primary context or a hipStream_t, nullptr for the default stream; or a
+  // cl_command_queue of the device's context. Throws InvalidArgument if the queue belongs to
+  // another device or context, or executes its work out of order.
+  [[nodiscard]] virtual std::unique_ptr<Queue> borrow_queue(void* handle) = 0;
 
   // Compiles `source` to machine code for this device. `options` are compiler flags such as
   // "-DX=1".
@@ -228,20 +233,11 @@ class Compiler {
 [[nodiscard]] std::unique_ptr<Platform> open_hip();
 [[nodiscard]] std::unique_ptr<Platform> open_opencl();
 
-// A queue that belongs to the caller of the library, on its device. The handle must stay valid as
-// long as the queue.
-struct CallersQueue {
-  std::unique_ptr<Device> device;
-  std::unique_ptr<Queue> queue;
-};
-
-// handle: a CUstream of the device's primary context or a hipStream_t, nullptr for the default
-// stream. Throw as Platform::open(), and InvalidArgument for a stream of another device or context.
-[[nodiscard]] CallersQueue open_cuda_stream(unsigned index, void* handle);
-[[nodiscard]] CallersQueue open_hip_stream(unsigned index, void* handle);
-// handle: a cl_command_queue. Memory and programs of the device belong to the queue's context.
-// Throws InvalidArgument if the queue executes its commands out of order.
-[[nodiscard]] CallersQueue open_opencl_queue(void* handle);
+// A device in the context of a cl_command_queue. Throws Unavailable if the kernels do not support
+// the queue's device.
+[[nodiscard]] std::unique_ptr<Device> open_opencl_device_of(void* queue);
+// The context of a cl_command_queue. Contexts that exist at the same time differ.
+[[nodiscard]] void* opencl_context_of(void* queue);
 
 // Whether an OpenCL device belongs to PoCL, which needs minutes to compile what other drivers
 // compile in seconds.

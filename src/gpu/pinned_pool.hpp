@@ -1,0 +1,39 @@
+// Pinned host memory for copies that nobody waits for.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "src/gpu/runtime/runtime.hpp"
+
+namespace paraes::gpu {
+
+class DeviceContext;
+
+// Keeps memory that is no longer used for the next caller. Safe for several threads at once.
+class PinnedPool {
+ public:
+  explicit PinnedPool(std::shared_ptr<DeviceContext> context) : context_(std::move(context)) {}
+  PinnedPool(const PinnedPool&) = delete;
+  PinnedPool& operator=(const PinnedPool&) = delete;
+
+  // At least `bytes` bytes, which no copy uses. Does not wait: allocates if all memory is in use.
+  // Throws OutOfMemory.
+  [[nodiscard]] std::unique_ptr<PinnedMemory> take(std::size_t bytes);
+  // Takes memory back that copies may use until their queue has passed `mark`.
+  void give_back(std::unique_ptr<PinnedMemory> memory, std::unique_ptr<Mark> mark);
+
+ private:
+  struct Used {
+    std::unique_ptr<PinnedMemory> memory;
+    std::unique_ptr<Mark> mark;
+  };
+
+  const std::shared_ptr<DeviceContext> context_;  // outlives the memory
+  std::mutex mutex_;
+  std::vector<Used> used_;
+};
+
+}  // namespace paraes::gpu
