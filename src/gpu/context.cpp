@@ -33,10 +33,11 @@ DeviceContext::DeviceContext(std::unique_ptr<Platform> platform, std::unique_ptr
 DeviceContext::~DeviceContext() = default;
 
 Program& DeviceContext::many_keys_program() {
-  const ProgramVariant many = for_many_keys(variant_);
-  if (!many.many_keys) return program();
+  if (variant_.keys_in_memory) return program();
   const std::lock_guard lock(many_keys_mutex_);
-  if (!many_keys_program_.program) many_keys_program_ = load_program(*device_, many);
+  if (!many_keys_program_.program) {
+    many_keys_program_ = load_program(*device_, for_many_keys(variant_));
+  }
   return *many_keys_program_.program;
 }
 

@@ -1,7 +1,6 @@
 #include "src/gpu/entry_launcher.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "src/gpu/context.hpp"
 
@@ -24,16 +23,16 @@ EntryLaunch EntryLauncher::prepare(const char* entry, const EntryArguments& argu
 
 void EntryLauncher::start(const EntryLaunch& launch) {
   const EntryArguments& given = launch.arguments;
-  const std::array<Argument, 10> arguments = {*given.in,
-                                              *given.out,
-                                              *given.messages,
-                                              Argument::by_value(given.count),
-                                              Argument::by_value(given.tiles),
-                                              *given.key.keys,
-                                              *given.scratch,
-                                              Argument::by_value(given.unit_blocks),
-                                              Argument::by_value(given.key.rounds),
-                                              Argument::by_value(*given.key.single)};
+  std::vector<Argument> arguments = {*given.in,
+                                     *given.out,
+                                     *given.messages,
+                                     Argument::by_value(given.count),
+                                     Argument::by_value(given.tiles),
+                                     *given.key.keys,
+                                     *given.scratch,
+                                     Argument::by_value(given.unit_blocks),
+                                     Argument::by_value(given.key.rounds)};
+  if (given.key.single != nullptr) arguments.push_back(Argument::by_value(*given.key.single));
   queue_.launch(*launch.function, launch.grid, arguments);
   ++launches_;
 }

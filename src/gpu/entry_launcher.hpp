@@ -16,10 +16,11 @@ class DeviceContext;
 
 // Where an entry finds its key or keys.
 struct KeyReference {
-  bool many_keys = false;  // message.key is an index into `keys`, and `single` is not read
+  bool many_keys = false;  // message.key is an index into `keys`; otherwise it is 0
   unsigned rounds = 0;
   const Memory* keys = nullptr;
-  const paraes_schedule* single = nullptr;  // passed by value
+  // The key, if the program takes it by value: ProgramVariant::keys_in_memory is false.
+  const paraes_schedule* single = nullptr;
 };
 
 // The arguments that all entries share. An argument that an entry does not read may be any memory.

@@ -21,7 +21,8 @@ std::size_t key_size(unsigned rounds) { return 4 * (std::size_t{rounds} - 6); }
 
 std::size_t KeySlots::most_keys(const ProgramVariant& variant, std::size_t launch_bytes) noexcept {
   // As much memory as XTS tweaks may take in the same stream.
-  const std::size_t bytes = sizeof(paraes_schedule) + key_bytes(variant) + hash_key_bytes(variant);
+  const std::size_t bytes =
+      sizeof(paraes_schedule) + sliced_key_bytes(variant) + hash_key_bytes(variant);
   return std::clamp(2 * launch_bytes / bytes, least_many_keys, most_many_keys);
 }
 
@@ -30,27 +31,32 @@ KeySlots::KeySlots(DeviceContext& context, Queue& queue, EntryLauncher& launcher
   Device& device = context.device();
   for (unsigned k = 0; k < 2; ++k) {
     schedules_[k] = SecretMemory(device, queue, sizeof(paraes_schedule));
-    keys_[k] = SecretMemory(device, queue, key_bytes(context.variant()));
+    if (context.variant().row->sliced_keys) {
+      sliced_[k] = SecretMemory(device, queue, sliced_key_bytes(context.variant()));
+    }
   }
   hash_keys_ = SecretMemory(device, queue, hash_key_bytes(context.variant()));
   staged_key_ = SecretMemory(device, queue, largest_key);
 }
 
+const Memory& KeySlots::round_keys(const SecretMemory& schedules,
+                                   const SecretMemory& sliced) const {
+  return (context_.variant().row->sliced_keys ? sliced : schedules).read();
+}
+
 KeyReference KeySlots::single_key(unsigned k) const {
-  const RoundKeys* const expanded = key_->on_device ? expanded_by_device_.get() : nullptr;
-  return {.many_keys = false,
-          .rounds = key_->rounds,
-          .keys = &keys_[k].read(),
-          .single = &(expanded != nullptr ? expanded->schedules : key_->schedules)[k]};
+  KeyReference key{.rounds = key_->rounds, .keys = &round_keys(schedules_[k], sliced_[k])};
+  if (!context_.variant().keys_in_memory) {
+    key.single = &(key_->on_device ? expanded_by_device_->schedules : key_->schedules)[k];
+  }
+  return key;
 }
 
 KeyReference KeySlots::data_key() const {
   if (!many_.used) return single_key(0);
-  static constexpr paraes_schedule none = {};
   return {.many_keys = true,
           .rounds = many_.rounds,
-          .keys = &(context_.variant().row->sliced_keys ? many_.sliced : many_.schedules).read(),
-          .single = &none};
+          .keys = &round_keys(many_.schedules, many_.sliced)};
 }
 
 KeyReference KeySlots::hash_key() const {
@@ -86,10 +92,10 @@ void KeySlots::expand(unsigned k) {
   }
   if (row.sliced_keys) {
     expansion.in = &schedules_[k].read();
-    expansion.out = &keys_[k].write();
+    expansion.out = &sliced_[k].write();
     launcher_.launch("slice_keys", expansion, grid);
-  } else if (key_->on_device) {
-    // Entries take the round keys by value, so copy them back.
+  }
+  if (key_->on_device && !context_.variant().keys_in_memory) {
     queue_.download(&expanded_by_device_->schedules[k], schedules_[k].read(), 0,
                     sizeof(paraes_schedule));
     queue_.finish();
@@ -100,7 +106,9 @@ void KeySlots::use(const KeyMaterial& key) {
   if (holds(key.id)) return;
   // The next key may be shorter, or need fewer slots.
   forget();
-  if (key.on_device && !expanded_by_device_) expanded_by_device_ = std::make_unique<RoundKeys>();
+  if (key.on_device && !context_.variant().keys_in_memory && !expanded_by_device_) {
+    expanded_by_device_ = std::make_unique<RoundKeys>();
+  }
   // Begins the phase first, because that may throw. If anything fails later, the phase that has
   // begun makes Stream::settle() wipe the key.
   timer_.begin(&PhaseTimes::key_expansion);
@@ -122,7 +130,7 @@ void KeySlots::forget() noexcept {
   id_ = 0;
   key_ = nullptr;
   for (SecretMemory* memory :
-       {&schedules_[0], &schedules_[1], &keys_[0], &keys_[1], &hash_keys_, &staged_key_}) {
+       {&schedules_[0], &schedules_[1], &sliced_[0], &sliced_[1], &hash_keys_, &staged_key_}) {
     memory->wipe();
   }
   if (expanded_by_device_) {
@@ -139,7 +147,7 @@ void KeySlots::reserve(std::size_t count) {
   const ProgramVariant& variant = context_.variant();
   many_.schedules = SecretMemory(device, queue_, capacity * sizeof(paraes_schedule));
   if (variant.row->sliced_keys) {
-    many_.sliced = SecretMemory(device, queue_, capacity * key_bytes(variant));
+    many_.sliced = SecretMemory(device, queue_, capacity * sliced_key_bytes(variant));
   }
   many_.hash_keys = SecretMemory(device, queue_, capacity * hash_key_bytes(variant));
   many_.capacity = capacity;
@@ -176,7 +184,7 @@ void KeySlots::use_many(std::span<const KeyMaterial* const> keys) {
   }
   if (variant.row->sliced_keys) {
     expansion.in = &many_.schedules.read();
-    expansion.out = &many_.sliced.write(keys.size() * key_bytes(variant));
+    expansion.out = &many_.sliced.write(keys.size() * sliced_key_bytes(variant));
     grid.groups = count;  // a thread writes single words
     launcher_.launch("slice_keys", expansion, grid);
   }

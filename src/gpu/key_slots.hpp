@@ -69,6 +69,9 @@ class KeySlots {
   };
 
   [[nodiscard]] EntryArguments arguments(std::uint32_t count) const;
+  // Those of the two that entries read: see key_of() in src/gpu/device/entry.h.
+  [[nodiscard]] const Memory& round_keys(const SecretMemory& schedules,
+                                         const SecretMemory& sliced) const;
   [[nodiscard]] KeyReference single_key(unsigned k) const;
   void expand(unsigned k);
   void reserve(std::size_t count);
@@ -79,7 +82,7 @@ class KeySlots {
   EntryLauncher& launcher_;
   QueueTimer& timer_;
   std::array<SecretMemory, 2> schedules_;
-  std::array<SecretMemory, 2> keys_;  // sliced, if the program needs that
+  std::array<SecretMemory, 2> sliced_;  // if the program needs that
   SecretMemory hash_keys_;
   SecretMemory staged_key_;                        // input of expand_keys
   std::unique_ptr<RoundKeys> expanded_by_device_;  // read back, to pass by value

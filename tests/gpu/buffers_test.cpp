@@ -72,6 +72,16 @@ TEST_P(Buffers, AreWipedAfterManyKeys) {
   EXPECT_EQ(paraes_buffers_in_use(), 0U);
 }
 
+// A driver keeps arguments by value in memory that paraes cannot wipe.
+TEST_P(Buffers, HoldAllKeysOfKernels) {
+  const support::Look look = [](const char*) {};
+  support::work_in_block_modes(pool_, use_, look);
+  support::work_in_xts(pool_, use_, look);
+  support::work_in_gcm(pool_, use_, look);
+  support::work_with_many_keys(pool_, use_, 3);
+  EXPECT_EQ(paraes_largest_argument(), sizeof(std::uint64_t));  // a pointer or a number
+}
+
 // Nothing is left of a key that another one replaced, although its cipher lives on.
 TEST_P(Buffers, HoldNothingOfAReplacedKey) {
   const auto old_key =
@@ -81,6 +91,13 @@ TEST_P(Buffers, HoldNothingOfAReplacedKey) {
   const Buffer tweak_key = support::make_key(64, 11);
   const Buffer plain = support::pattern(4096);
   const Buffer zeros(16);
+  // Round keys for encryption, for decryption, and for the tweaks.
+  KeySchedule data_schedule;
+  KeySchedule tweak_schedule;
+  find_kernel("ttable").expand(data_schedule, tweak_key.data(), 32);
+  find_kernel("ttable").expand(tweak_schedule, &tweak_key[32], 32);
+  const std::array round_keys = {data_schedule.encrypt[9], data_schedule.decrypt[5],
+                                 tweak_schedule.encrypt[7]};
   const Buffer tweak = support::evp_ecb(Direction::encrypt, Bytes(tweak_key).last(32), zeros);
   gpu::DevicePool::Lease lease(*pool_);
   gpu::Stream& stream = lease.stream();
@@ -93,12 +110,14 @@ TEST_P(Buffers, HoldNothingOfAReplacedKey) {
   stream.finish();
   // The tweak key in memory order, and the tweak of the first unit.
   EXPECT_GT(paraes_buffers_with(&tweak_key[32], 32), 0U);
+  for (const std::uint8_t* key : round_keys) EXPECT_GT(paraes_buffers_with(key, 16), 0U);
   EXPECT_GT(paraes_buffers_with(tweak.data(), tweak.size()), 0U);
   EXPECT_GT(paraes_buffers_with(plain.data(), plain.size()), 0U);
   stream.use_key(*new_key);
   stream.finish();
   EXPECT_EQ(paraes_buffers_with(&tweak_key[32], 16), 0U);
   EXPECT_EQ(paraes_buffers_with(&tweak_key[48], 16), 0U);
+  for (const std::uint8_t* key : round_keys) EXPECT_EQ(paraes_buffers_with(key, 16), 0U);
   EXPECT_EQ(paraes_buffers_with(tweak.data(), tweak.size()), 0U);
   EXPECT_EQ(paraes_buffers_with(plain.data(), 256), 0U);
   stream.forget_key(new_key->id);

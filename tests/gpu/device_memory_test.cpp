@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstring>
 #include <filesystem>
+#include <span>
 #include <string>
 
 #include "paraes/error.hpp"
@@ -82,21 +84,19 @@ TEST(DeviceMemoryCuda, IsWipedBeforeItIsFreed) { expect_wiped(cuda); }
 TEST(DeviceMemoryHip, IsWipedBeforeItIsFreed) { expect_wiped(hip); }
 
 // Lets each call that may fail after a key was copied fail at its first, second, … use.
-TEST(DeviceMemoryCuda, IsWipedAfterEveryFailure) {
-  const Fake fake(cuda);
+void expect_wiped_after_failures(const Vendor& vendor, std::span<const char* const> calls) {
+  const Fake fake(vendor);
   NEEDS_FAKE(fake, false);
-  const Programs programs(cuda);
+  const Programs programs(vendor);
   unsigned failures = 0;
-  for (const char* call :
-       {"cuLaunchKernel", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuStreamSynchronize",
-        "cuEventCreate", "cuEventRecord", "cuEventElapsedTime", "cuMemAlloc_v2"}) {
+  for (const char* call : calls) {
     for (int use = 1;; use += use < 20 ? 1 : 7) {
       SCOPED_TRACE(std::string(call) + ", use " + std::to_string(use));
       fake.function<void()>("paraes_fake_reset")();
       // Out of memory leads to smaller launches, and other errors to the caller.
       Fake::tell(kernels_run + ("fail:" + std::string(call) + ":" + std::to_string(use) + ":1"));
       const std::string message =
-          message_of<Error>([] { use_every_mode(cuda, "reference", KeyExpansion::device); });
+          message_of<Error>([&] { use_every_mode(vendor, "reference", KeyExpansion::device); });
       EXPECT_EQ(fake.unwiped(), 0) << message;
       if (fake.calls(call) < use) break;
       if (!message.empty()) ++failures;
@@ -105,24 +105,43 @@ TEST(DeviceMemoryCuda, IsWipedAfterEveryFailure) {
   EXPECT_GT(failures, 100U);
 }
 
-// Round keys that a device has expanded come back to the host, for launches that take them by
-// value.
-TEST(DeviceMemoryCuda, RoundKeysFromTheDeviceAreInLockedMemory) {
-  const Fake fake(cuda);
+TEST(DeviceMemoryCuda, IsWipedAfterEveryFailure) {
+  expect_wiped_after_failures(
+      cuda, std::array{"cuLaunchKernel", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
+                       "cuStreamSynchronize", "cuEventCreate", "cuEventRecord",
+                       "cuEventElapsedTime", "cuMemAlloc_v2"});
+}
+
+TEST(DeviceMemoryHip, IsWipedAfterEveryFailure) {
+  expect_wiped_after_failures(
+      hip, std::array{"hipModuleLaunchKernel", "hipMemcpyHtoDAsync", "hipMemcpyDtoHAsync",
+                      "hipStreamSynchronize", "hipEventCreateWithFlags", "hipEventRecord",
+                      "hipEventElapsedTime", "hipMalloc"});
+}
+
+// Whether the host holds round keys that the stand-in has expanded, while it uses them.
+void expect_round_keys_on_host(const Vendor& vendor, bool expected) {
+  const Fake fake(vendor);
   NEEDS_FAKE(fake, false);
-  const Programs programs(cuda);
+  const Programs programs(vendor);
   Fake::tell(kernels_run);
   const std::vector<std::uint8_t> round_keys(sizeof(paraes_schedule), 0x5c);
   const auto are_locked = [&] {
     const auto arena = locked_arena();
     return memmem(arena.data(), arena.size(), round_keys.data(), round_keys.size()) != nullptr;
   };
-  const auto pool = support::make_pool("cuda", "reference");
+  const auto pool = support::make_pool(vendor.id, "reference");
   EXPECT_FALSE(are_locked());
   support::work_in_block_modes(pool, {.key_expansion = KeyExpansion::device},
-                               [&](const char*) { EXPECT_TRUE(are_locked()); });
+                               [&](const char*) { EXPECT_EQ(are_locked(), expected); });
   EXPECT_FALSE(are_locked());
 }
+
+// They come back to the host only for launches that take them by value.
+TEST(DeviceMemoryCuda, RoundKeysFromTheDeviceAreInLockedMemory) {
+  expect_round_keys_on_host(cuda, true);
+}
+TEST(DeviceMemoryHip, RoundKeysOfTheDeviceStayThere) { expect_round_keys_on_host(hip, false); }
 
 }  // namespace
 }  // namespace paraes::gpu

@@ -99,6 +99,16 @@ struct Buffer {
   bool on_host;
 };
 
+using SetArgument = int (*)(void*, std::uint32_t, std::size_t, const void*);
+
+SetArgument real_set_argument = nullptr;
+std::atomic<unsigned long> largest_argument = 0;
+
+int set_argument(void* kernel, std::uint32_t index, std::size_t bytes, const void* value) {
+  if (value != nullptr && bytes > largest_argument) largest_argument = bytes;  // else local memory
+  return real_set_argument(kernel, index, bytes, value);
+}
+
 std::mutex buffers_mutex;
 std::map<void*, Buffer>* buffers = nullptr;  // nullptr: nobody watches
 unsigned long unwiped = 0;
@@ -185,7 +195,10 @@ extern "C" void paraes_watch_buffers() {
   const std::lock_guard lock(buffers_mutex);
   if (buffers == nullptr) buffers = new std::map<void*, Buffer>;
   unwiped = 0;
+  largest_argument = 0;
 }
+
+extern "C" unsigned long paraes_largest_argument() { return largest_argument; }
 
 extern "C" unsigned long paraes_unwiped_buffers() {
   const std::lock_guard lock(buffers_mutex);
@@ -217,6 +230,10 @@ extern "C" __attribute__((visibility("default"))) void* dlsym(void* handle, cons
   if (std::strcmp(name, "clReleaseMemObject") == 0) {
     real_release_buffer = reinterpret_cast<Release>(found);
     return reinterpret_cast<void*>(release_buffer);
+  }
+  if (std::strcmp(name, "clSetKernelArg") == 0) {
+    real_set_argument = reinterpret_cast<SetArgument>(found);
+    return reinterpret_cast<void*>(set_argument);
   }
   if (std::strcmp(name, "clEnqueueNDRangeKernel") == 0) {
     real_launch = reinterpret_cast<Launch>(found);

@@ -16,3 +16,7 @@ extern "C" unsigned long paraes_unwiped_buffers();
 // hold these bytes.
 extern "C" unsigned long paraes_buffers_in_use();
 extern "C" unsigned long paraes_buffers_with(const void* bytes, std::size_t count);
+
+// The size in bytes of the largest argument that a kernel has had by value since
+// paraes_watch_buffers().
+extern "C" unsigned long paraes_largest_argument();

@@ -4,15 +4,16 @@
 //                            message has the same offset in both
 //   messages, count          the messages of the launch, as in job.h
 //   tiles                    the number of their tiles; for xts_stretches, the number of stretches
-//   keys                     with PARAES_KEYS_SLICED, sliced keys; with PARAES_MANY_KEYS, schedules
-//                            (paraes_schedule); for ghash, hash keys
+//   keys                     with PARAES_KEYS_IN_MEMORY, the keys of the messages: sliced keys with
+//                            PARAES_KEYS_SLICED, otherwise schedules (paraes_schedule); for ghash,
+//                            hash keys
 //   scratch                  gcm_ctr writes and ghash reads tag masks, 4 words per message;
 //                            ghash_prepare writes hash keys; xts_unit_tweaks writes unit tweaks, 4
 //                            words each; xts_encrypt and xts_decrypt read stretch tweaks, 4 words
 //                            each
 //   unit_blocks              XTS: blocks per data unit
 //   rounds                   10, 12 or 14
-//   single                   the key of all messages, if `keys` holds none
+//   single                   only without PARAES_KEYS_IN_MEMORY: the key of all messages
 //
 // Results do not depend on the number of groups. For ghash_prepare, expand_keys and slice_keys,
 // `count` is the number of keys, and they read no messages.
@@ -29,8 +30,8 @@
 #ifndef PARAES_HASH_GROUPS_PER_UNIT
 #define PARAES_HASH_GROUPS_PER_UNIT 3
 #endif
-#ifndef PARAES_MANY_KEYS
-#define PARAES_MANY_KEYS 0
+#ifndef PARAES_KEYS_IN_MEMORY
+#define PARAES_KEYS_IN_MEMORY 0
 #endif
 #ifndef PARAES_HASH_COPIES
 #ifdef PARAES_OPENCL
@@ -42,11 +43,14 @@
 #define PARAES_ROWS (PARAES_GROUP_THREADS / 32)
 
 // The address space of round keys. CUDA keeps `single`, an argument passed by value, in constant
-// memory.
-#if PARAES_MANY_KEYS || defined(PARAES_KEYS_SLICED)
+// memory. Compilers for AMD would copy it to the slow memory of each thread.
+#if PARAES_KEYS_IN_MEMORY
 #define PARAES_KEY_SPACE PARAES_GLOBAL
 #else
 #define PARAES_KEY_SPACE
+#if !defined(PARAES_CUDA) || defined(PARAES_KEYS_SLICED)
+#error "this program needs -DPARAES_KEYS_IN_MEMORY=1"
+#endif
 #endif
 
 typedef struct {
@@ -59,7 +63,9 @@ typedef struct {
   PARAES_GLOBAL paraes_u32* scratch;
   paraes_u32 unit_blocks;
   paraes_u32 rounds;
+#if !PARAES_KEYS_IN_MEMORY
   const paraes_schedule* single;
+#endif
   PARAES_SHARED paraes_u32* shared;
   paraes_u32 thread;  // in its group
   paraes_u32 group;
@@ -70,12 +76,20 @@ typedef struct {
   PARAES_GLOBAL const paraes_u8 *in, PARAES_GLOBAL paraes_u8 *out,                      \
       PARAES_GLOBAL const paraes_message *messages, paraes_u32 count, paraes_u64 tiles, \
       PARAES_GLOBAL const paraes_u32 *keys, PARAES_GLOBAL paraes_u32 *scratch,          \
-      paraes_u32 unit_blocks, paraes_u32 rounds
+      paraes_u32 unit_blocks, paraes_u32 rounds PARAES_KEY_PARAMETER
 
-#define PARAES_JOB(shared, thread, group, groups)                                                 \
-  {                                                                                               \
-    in, out, messages, count, tiles, keys, scratch, unit_blocks, rounds, &single, shared, thread, \
-        group, groups                                                                             \
+#if PARAES_KEYS_IN_MEMORY
+#define PARAES_KEY_PARAMETER
+#define PARAES_KEY_ARGUMENT
+#else
+#define PARAES_KEY_PARAMETER , const __grid_constant__ paraes_schedule single
+#define PARAES_KEY_ARGUMENT &single,
+#endif
+
+#define PARAES_JOB(shared, thread, group, groups)                        \
+  {                                                                      \
+    in, out, messages, count, tiles, keys, scratch, unit_blocks, rounds, \
+        PARAES_KEY_ARGUMENT shared, thread, group, groups                \
   }
 
 // Declares an entry for groups of `threads` threads. On CUDA, the compiler limits registers so that
@@ -84,27 +98,21 @@ typedef struct {
 #define PARAES_ENTRY(name, threads, groups_per_unit)                                               \
   PARAES_INLINE void name##_text(const paraes_job* job);                                           \
   __kernel __attribute__((reqd_work_group_size(threads, 1, 1))) void name(                         \
-      PARAES_PARAMETERS, const paraes_schedule single, PARAES_SHARED paraes_u32* shared) {         \
+      PARAES_PARAMETERS, PARAES_SHARED paraes_u32* shared) {                                       \
     const paraes_job job = PARAES_JOB(shared, (paraes_u32)get_local_id(0),                         \
                                       (paraes_u32)get_group_id(0), (paraes_u32)get_num_groups(0)); \
     name##_text(&job);                                                                             \
   }                                                                                                \
   PARAES_INLINE void name##_text(const paraes_job* job)
 #else
-#if defined(PARAES_CUDA)
-#define PARAES_BY_VALUE __grid_constant__
-#else
-#define PARAES_BY_VALUE
-#endif
-#define PARAES_ENTRY(name, threads, groups_per_unit)                                       \
-  PARAES_INLINE void name##_text(const paraes_job* job);                                   \
-  extern "C" __global__ void __launch_bounds__(threads, groups_per_unit)                   \
-      name(PARAES_PARAMETERS, const PARAES_BY_VALUE paraes_schedule single) {              \
-    extern __shared__ uint4 paraes_shared_memory[];                                        \
-    const paraes_job job =                                                                 \
-        PARAES_JOB((paraes_u32*)paraes_shared_memory, threadIdx.x, blockIdx.x, gridDim.x); \
-    name##_text(&job);                                                                     \
-  }                                                                                        \
+#define PARAES_ENTRY(name, threads, groups_per_unit)                                               \
+  PARAES_INLINE void name##_text(const paraes_job* job);                                           \
+  extern "C" __global__ void __launch_bounds__(threads, groups_per_unit) name(PARAES_PARAMETERS) { \
+    extern __shared__ uint4 paraes_shared_memory[];                                                \
+    const paraes_job job =                                                                         \
+        PARAES_JOB((paraes_u32*)paraes_shared_memory, threadIdx.x, blockIdx.x, gridDim.x);         \
+    name##_text(&job);                                                                             \
+  }                                                                                                \
   PARAES_INLINE void name##_text(const paraes_job* job)
 #endif
 
@@ -173,7 +181,7 @@ PARAES_INLINE PARAES_KEY_SPACE const paraes_u32* key_of(const paraes_job* job, p
 #if defined(PARAES_KEYS_SLICED)
   return job->keys + (paraes_u64)PARAES_SLICED_KEY_WORDS * index +
          (inverse ? PARAES_SLICED_ROUNDS_WORDS : 0);
-#elif PARAES_MANY_KEYS
+#elif PARAES_KEYS_IN_MEMORY
   return job->keys + (paraes_u64)120 * index + (inverse ? 60 : 0);
 #else
   return inverse ? job->single->decrypt : job->single->encrypt;

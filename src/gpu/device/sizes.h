@@ -13,8 +13,8 @@
 //   PARAES_GROUPS_PER_UNIT         groups that must fit into a multiprocessor at once; limits the
 //                                  registers of entries that work on tiles
 //   PARAES_HASH_GROUPS_PER_UNIT    the same for `ghash`
-//   PARAES_MANY_KEYS               1: `keys` holds a schedule for each key; 0: all messages use
-//                                  `single`
+//   PARAES_KEYS_IN_MEMORY          1: `keys` holds the keys of the messages; 0, only on CUDA: all
+//                                  messages use the argument `single`
 //   PARAES_COMPACT                 1 on OpenCL devices that are CPUs, see dialect.h
 //   PARAES_TABLES                  ttable: how many of the four tables are stored, 1, 2 or 4
 //   PARAES_HASH_COPIES             ttable, ttable-simple: copies of the GHASH tables, 1, 2, 4 or 8

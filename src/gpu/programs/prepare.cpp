@@ -46,7 +46,7 @@ std::vector<std::string> prepare(const KernelRow& row, std::string_view target,
   }
   const std::unique_ptr<Compiler> compiler = cuda ? open_nvrtc() : open_hiprtc();
   std::vector<ProgramVariant> variants = {variant};
-  if (const ProgramVariant many = for_many_keys(variant); many.many_keys) variants.push_back(many);
+  if (!variant.keys_in_memory) variants.push_back(for_many_keys(variant));
   std::vector<std::string> paths;
   for (const ProgramVariant& built : variants) {
     const Binary binary = compiler->compile(source_of(row), options_of(built), std::string(target));

@@ -12,6 +12,8 @@ namespace paraes::gpu {
 
 ProgramVariant variant_for(const KernelRow& row, const DeviceInfo& device) {
   ProgramVariant variant{.row = &row};
+  const bool cuda = device.target.rfind("sm_", 0) == 0;
+  variant.keys_in_memory = row.sliced_keys || !cuda;
   variant.compact = device.is_cpu || is_pocl(device);
   const auto fits = [&](std::uint32_t bytes) { return bytes <= device.shared_bytes; };
   if (row.tables) {
@@ -35,7 +37,7 @@ ProgramVariant variant_for(const KernelRow& row, const DeviceInfo& device) {
 
 ProgramVariant for_many_keys(const ProgramVariant& variant) {
   ProgramVariant many = variant;
-  many.many_keys = !variant.row->sliced_keys;
+  many.keys_in_memory = true;
   return many;
 }
 
@@ -58,8 +60,8 @@ std::uint32_t hash_key_shared_bytes(const ProgramVariant& /*variant*/) {
   return PARAES_HASH_SHARED_BYTES(hash_threads);
 }
 
-std::size_t key_bytes(const ProgramVariant& variant) {
-  return variant.row->sliced_keys ? PARAES_SLICED_KEY_WORDS * sizeof(paraes_u32) : 16;
+std::size_t sliced_key_bytes(const ProgramVariant& variant) {
+  return variant.row->sliced_keys ? PARAES_SLICED_KEY_WORDS * sizeof(paraes_u32) : 0;
 }
 
 std::size_t hash_key_bytes(const ProgramVariant& /*variant*/) {
@@ -89,7 +91,7 @@ std::vector<std::string> options_of(const ProgramVariant& variant) {
   if (variant.tables != 0) define("TABLES", variant.tables);
   if (variant.hash_copies != 0) define("HASH_COPIES", variant.hash_copies);
   if (variant.compact) define("COMPACT", 1);
-  if (variant.many_keys) define("MANY_KEYS", 1);
+  if (variant.keys_in_memory) define("KEYS_IN_MEMORY", 1);
   return options;
 }
 

@@ -17,15 +17,18 @@ struct ProgramVariant {
   unsigned tables = 0;  // round tables in shared memory: 1, 2 or 4; 0: KernelRow::tables is false
   unsigned hash_copies = 0;  // copies of the GHASH tables there; 0: there are no such tables
   bool compact = false;      // for OpenCL on CPUs: less code, which compiles faster
-  bool many_keys = false;    // messages of a launch have different keys
+  // Entries read round keys from device memory. Otherwise all messages of a launch have one key,
+  // an argument by value.
+  bool keys_in_memory = false;
 };
 
-// The variant of `row` for a device, with as many tables as suit its shared memory. Throws
-// Unavailable if that is too small for the fewest tables.
+// The variant of `row` for a device, with as many tables as suit its shared memory, for launches
+// with one key. Only CUDA keeps arguments in constant memory; elsewhere, keys are always in device
+// memory. Throws Unavailable if the shared memory is too small for the fewest tables.
 [[nodiscard]] ProgramVariant variant_for(const KernelRow& row, const DeviceInfo& device);
 
-// The variant for launches whose messages have different keys. It is `variant` itself if all keys
-// of its row are in device memory anyway.
+// The variant for launches whose messages have different keys. It is `variant` itself if its keys
+// are in device memory anyway.
 [[nodiscard]] ProgramVariant for_many_keys(const ProgramVariant& variant);
 
 // Dynamic shared memory per group, in bytes: for entries that work on tiles, for ghash, and for
@@ -37,9 +40,9 @@ struct ProgramVariant {
 // Threads per group of ghash and ghash_prepare.
 inline constexpr unsigned hash_threads = 256;
 
-// Device memory of one key, in bytes: for a sliced key (16 if the row does not slice keys), and for
+// Device memory of one key, in bytes: for a sliced key (0 if the row does not slice keys), and for
 // the hash key that ghash_prepare computes.
-[[nodiscard]] std::size_t key_bytes(const ProgramVariant& variant);
+[[nodiscard]] std::size_t sliced_key_bytes(const ProgramVariant& variant);
 [[nodiscard]] std::size_t hash_key_bytes(const ProgramVariant& variant);
 
 [[nodiscard]] std::string source_of(const KernelRow& row);
