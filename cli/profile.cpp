@@ -82,7 +82,7 @@ bool may_run(const KernelInfo& kernel, bool on_gpu, bool allow_leaky) {
 
 // How a GPU differs from the one in the profile; empty if it does not.
 std::string why_changed(const Profile::Device& known) {
-  for (const DeviceInfo& device : devices()) {
+  for (const DeviceInfo& device : runtime_devices(known.id.substr(0, known.id.find(':')))) {
     if (device.id != known.id) continue;
     if (!device.available) return device.reason;
     if (device.is_cpu) return known.id + " is the CPU";

@@ -104,7 +104,7 @@ bool are_alike(const Ranks& ranks, int argc, char** argv) {
 std::string own_device(const Ranks& ranks, const std::string& device) {
   if (device != "cuda" && device != "hip" && device != "opencl") return device;
   unsigned count = 0;
-  for (const DeviceInfo& info : devices()) {
+  for (const DeviceInfo& info : runtime_devices(device)) {
     if (info.id.rfind(device + ":", 0) == 0) ++count;
   }
   return count == 0 ? device : device + ":" + std::to_string(ranks.local_rank() % count);

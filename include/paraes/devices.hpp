@@ -40,6 +40,11 @@ enum class KeyExpansion { host, device };
 // one entry, whose `reason` says why.
 [[nodiscard]] std::vector<DeviceInfo> devices();
 
+// Only those of "cuda", "hip" or "opencl". Opens no other runtime and no separate compiler, which
+// is faster: `same_as` is empty, and so are `compiler` and `compiler_reason` in CUDA and HIP.
+// Throws InvalidArgument if there is no such runtime.
+[[nodiscard]] std::vector<DeviceInfo> runtime_devices(std::string_view runtime);
+
 // Throws InvalidArgument if `device` is not a name that Execution::device accepts, UnknownDevice if
 // its runtime does not see it, Unavailable if the runtime is missing.
 void require_device(std::string_view device);

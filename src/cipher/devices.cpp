@@ -6,7 +6,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <functional>
+#include <memory>
+#include <string>
 
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
@@ -39,15 +40,32 @@ DeviceInfo cpu() {
   return info;
 }
 
-void add_runtime(std::vector<DeviceInfo>& list, const char* runtime,
-                 const std::function<std::unique_ptr<gpu::Platform>()>& open) {
+using Open = std::unique_ptr<gpu::Platform> (*)();
+
+struct RuntimeRow {
+  const char* name;
+  Open open;
+};
+
+constexpr RuntimeRow runtimes[] = {
+    {"cuda", gpu::open_cuda}, {"hip", gpu::open_hip}, {"opencl", gpu::open_opencl}};
+
+enum class Compilers : bool { skip, describe };
+
+std::vector<DeviceInfo> devices_of(const RuntimeRow& runtime, Compilers compilers) {
   try {
-    for (DeviceInfo& info : open()->devices()) list.push_back(std::move(info));
+    const std::unique_ptr<gpu::Platform> platform = runtime.open();
+    std::vector<DeviceInfo> list = platform->devices();
+    if (compilers == Compilers::skip) return list;
+    for (DeviceInfo& info : list) {
+      if (info.available) platform->describe_compiler(info);
+    }
+    return list;
   } catch (const Error& error) {
     DeviceInfo absent;
-    absent.id = runtime;
+    absent.id = runtime.name;
     absent.reason = error.what();
-    list.push_back(std::move(absent));
+    return {absent};
   }
 }
 
@@ -63,9 +81,11 @@ KernelInfo describe(const gpu::KernelRow& row) {
 
 std::vector<DeviceInfo> devices() {
   std::vector<DeviceInfo> list{cpu()};
-  add_runtime(list, "cuda", gpu::open_cuda);
-  add_runtime(list, "hip", gpu::open_hip);
-  add_runtime(list, "opencl", gpu::open_opencl);
+  for (const RuntimeRow& runtime : runtimes) {
+    for (DeviceInfo& info : devices_of(runtime, Compilers::describe)) {
+      list.push_back(std::move(info));
+    }
+  }
   // A GPU that OpenCL finds as well as CUDA or HIP counts only once.
   for (DeviceInfo& info : list) {
     if (info.id.rfind("opencl:", 0) != 0) continue;
@@ -77,6 +97,14 @@ std::vector<DeviceInfo> devices() {
     }
   }
   return list;
+}
+
+std::vector<DeviceInfo> runtime_devices(std::string_view runtime) {
+  for (const RuntimeRow& row : runtimes) {
+    if (row.name == runtime) return devices_of(row, Compilers::skip);
+  }
+  throw InvalidArgument(
+      std::string("there is no runtime '").append(runtime).append("': use cuda, hip or opencl"));
 }
 
 void require_device(std::string_view device) {

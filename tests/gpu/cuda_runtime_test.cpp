@@ -220,7 +220,9 @@ TEST(CudaRuntime, DeviceWithoutCompilerSaysWhy) {
   const Fake fake(cuda);
   NEEDS_FAKE(fake, false);
   const support::ScopedEnvironment nvrtc("PARAES_NVRTC", "/nowhere/libnvrtc.so");
-  const DeviceInfo info = open_cuda()->devices().at(0);
+  const auto platform = open_cuda();
+  DeviceInfo info = platform->devices().at(0);
+  platform->describe_compiler(info);
   EXPECT_EQ(info.compiler, "");
   EXPECT_NE(info.compiler_reason.find("cannot open /nowhere/libnvrtc.so: No such file"),
             std::string::npos)

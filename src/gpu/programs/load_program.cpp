@@ -7,6 +7,22 @@
 #include "src/gpu/programs/program_files.hpp"
 
 namespace paraes::gpu {
+namespace {
+
+Binary compile(Device& device, const ProgramVariant& variant) {
+  try {
+    return device.compile(source_of(*variant.row), options_of(variant));
+  } catch (const Unavailable& error) {
+    const DeviceInfo& info = device.info();
+    throw MissingProgram(
+        "there is no compiler of programs for " + info.id + " (" + info.name +
+            "): " + error.what() +
+            "; or put programs that were compiled elsewhere into a folder of PARAES_PROGRAM_PATH",
+        info.target);
+  }
+}
+
+}  // namespace
 
 LoadedProgram load_program(Device& device, const ProgramVariant& variant) {
   const DeviceInfo& info = device.info();
@@ -39,14 +55,7 @@ LoadedProgram load_program(Device& device, const ProgramVariant& variant) {
       }
     }
   }
-  if (info.compiler.empty()) {
-    throw MissingProgram(
-        "there is no compiler of programs for " + info.id + " (" + info.name +
-            "): " + info.compiler_reason +
-            "; or put programs that were compiled elsewhere into a folder of PARAES_PROGRAM_PATH",
-        info.target);
-  }
-  const Binary binary = device.compile(source_of(*variant.row), options_of(variant));
+  const Binary binary = compile(device, variant);
   auto program = device.load(binary);
   // If this fails, the program is compiled again next time.
   if (!folder.empty()) static_cast<void>(write_program_file(folder, name, pack(binary)));

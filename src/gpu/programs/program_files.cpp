@@ -68,8 +68,7 @@ std::string cached_name(const ProgramVariant& variant, const DeviceInfo& device)
   hash.add_part(runtime_of(device))
       .add_part(device.name)
       .add_part(device.target)
-      .add_part(device.driver)
-      .add_part(device.compiler);
+      .add_part(device.driver);
   return std::string(variant.row->name) + "." + runtime_of(device) + "." +
          for_file_name(device.target) + "." + hex(hash.digest()).substr(0, 32);
 }

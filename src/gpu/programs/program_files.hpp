@@ -14,7 +14,8 @@ namespace paraes::gpu {
 
 // The name of a program's file in a folder of PARAES_PROGRAM_PATH, and in the cache. Both contain a
 // digest of source and options, so that programs of other versions are not found. The digest in the
-// cache also covers device, driver and compiler.
+// cache also covers device and driver. It does not cover the compiler: a newer one does not make a
+// program invalid, and to ask for its version it would have to be opened in every run.
 [[nodiscard]] std::string prepared_name(const ProgramVariant& variant, std::string_view target);
 [[nodiscard]] std::string cached_name(const ProgramVariant& variant, const DeviceInfo& device);
 

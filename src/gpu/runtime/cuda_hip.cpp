@@ -251,7 +251,6 @@ DeviceInfo describe(const Runtime& runtime, unsigned index) {
                attribute_or_none(runtime, device, attributes.shared_bytes_opt_in)));
   info.max_threads = static_cast<std::uint32_t>(attribute(runtime, device, attributes.max_threads));
   info.bus = bus_of(runtime, device);
-  runtime.describe_compiler(info);
   info.available = true;
   return info;
 }
@@ -730,6 +729,8 @@ class DriverPlatform : public Platform {
     }
     return infos;
   }
+
+  void describe_compiler(DeviceInfo& info) override { runtime_->describe_compiler(info); }
 
   [[nodiscard]] std::unique_ptr<Device> open(unsigned index) override {
     if (index >= count()) {

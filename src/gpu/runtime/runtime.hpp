@@ -188,7 +188,8 @@ class Device {
   [[nodiscard]] virtual std::unique_ptr<Queue> borrow_queue(void* handle) = 0;
 
   // Compiles `source` to machine code for this device. `options` are compiler flags such as
-  // "-DX=1".
+  // "-DX=1". Only this opens the compiler of CUDA and HIP. Throws Unavailable if it is not
+  // installed.
   [[nodiscard]] virtual Binary compile(const std::string& source,
                                        std::span<const std::string> options) = 0;
   // Throws DeviceError if the driver rejects the binary.
@@ -207,7 +208,10 @@ class Platform {
   Platform(const Platform&) = delete;
   Platform& operator=(const Platform&) = delete;
 
+  // Without their compilers in CUDA and HIP, which are separate libraries: see describe_compiler().
   [[nodiscard]] virtual std::vector<DeviceInfo> devices() = 0;
+  // Sets the name of the device's compiler, or the reason why there is none. Opens the compiler.
+  virtual void describe_compiler(DeviceInfo& /*info*/) {}
   [[nodiscard]] virtual std::unique_ptr<Device> open(unsigned index) = 0;
 };
 

@@ -1,0 +1,143 @@
+// Which NVRTC compiles a program, and when none is opened. The libraries are stand-ins
+// (fake_nvrtc.cpp) in folders of Python packages, and the driver is one (fake_cuda.cpp). Their
+// versions are lower than those of any real NVRTC, so that one on this machine comes last, or first
+// for a driver that is newer.
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "paraes/error.hpp"
+#include "src/gpu/programs/load_program.hpp"
+#include "src/gpu/programs/prepare.hpp"
+#include "src/gpu/programs/program_files.hpp"
+#include "tests/gpu/fake_driver.hpp"
+#include "tests/support/environment.hpp"
+
+namespace paraes::gpu {
+namespace {
+
+namespace fs = std::filesystem;
+
+class NvrtcChoice : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = fs::temp_directory_path() / "paraes-nvrtc-XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    root_ = fs::canonical(name);
+    environment_.emplace("VIRTUAL_ENV", root_ / "venv");
+    cache_.emplace("XDG_CACHE_HOME", root_ / "cache");
+    fs::create_directory(root_ / "cache");
+    unsetenv("PARAES_NVRTC");
+    unsetenv("PARAES_PROGRAM_PATH");
+  }
+  void TearDown() override {
+    if (!root_.empty()) fs::remove_all(root_);
+  }
+
+  // Adds a stand-in to the virtual environment, and returns its path.
+  fs::path add(const std::string& description) {
+    const fs::path folder = root_ / "venv/lib" / ("python3." + std::to_string(++added_)) /
+                            "site-packages/nvidia/cuda_nvrtc/lib";
+    fs::create_directories(folder);
+    fs::path path = folder / "libnvrtc.so.12";
+    fs::copy_file(PARAES_FAKE_NVRTC, path);
+    fs::permissions(path, fs::perms(0755));
+    std::ofstream(path.string() + ".says") << description;
+    return path;
+  }
+
+  static bool is_open(const fs::path& path) {
+    return dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD) != nullptr;
+  }
+
+  static ProgramVariant variant(const DeviceInfo& info) {
+    return variant_for(find_kernel_row("bitslice"), info);
+  }
+
+  // Puts a program for the first device into the cache.
+  static void fill_cache() {
+    const DeviceInfo info = open_cuda()->devices().at(0);
+    const std::string text = "fake program";
+    ASSERT_TRUE(write_program_file(program_cache().folder, cached_name(variant(info), info),
+                                   pack(Binary(text.begin(), text.end()))));
+  }
+
+  static std::string origin() {
+    const auto platform = open_cuda();
+    const auto device = platform->open(0);
+    return load_program(*device, variant(device->info())).origin;
+  }
+
+  fs::path root_;
+
+ private:
+  std::optional<support::ScopedEnvironment> environment_;
+  std::optional<support::ScopedEnvironment> cache_;
+  int added_ = 0;
+};
+
+// ---- Programs that need no compiler
+
+TEST_F(NvrtcChoice, CachedProgramNeedsNoCompiler) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  const support::ScopedEnvironment nvrtc("PARAES_NVRTC", "/nowhere/libnvrtc.so");
+  fill_cache();
+  EXPECT_EQ(origin(), "cached");
+}
+
+TEST_F(NvrtcChoice, CachedProgramOpensNoCompiler) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  const fs::path path = add("version 1 2\ntargets 90\n");
+  const support::ScopedEnvironment nvrtc("PARAES_NVRTC", path);
+  fill_cache();
+  EXPECT_EQ(origin(), "cached");
+  EXPECT_EQ(runtime_devices("cuda").size(), 2U);
+  require_device("cuda:1");
+  EXPECT_FALSE(is_open(path));
+  // The list of devices names the compiler, and this does open it.
+  EXPECT_EQ(devices().at(1).id, "cuda:0");
+  EXPECT_EQ(devices().at(1).compiler, "NVRTC 1.2");
+  EXPECT_TRUE(is_open(path));
+}
+
+TEST_F(NvrtcChoice, CachedProgramIsUsedWithAnotherCompiler) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  {
+    const support::ScopedEnvironment nvrtc("PARAES_NVRTC", add("version 1 2\ntargets 90\n"));
+    EXPECT_EQ(origin(), "compiled");
+  }
+  const support::ScopedEnvironment nvrtc("PARAES_NVRTC", add("version 1 3\ntargets 90\n"));
+  EXPECT_EQ(origin(), "cached");
+}
+
+TEST_F(NvrtcChoice, MissingCompilerIsAMissingProgram) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  const support::ScopedEnvironment nvrtc("PARAES_NVRTC", "/nowhere/libnvrtc.so");
+  const std::string message = message_of<MissingProgram>([] { static_cast<void>(origin()); });
+  EXPECT_NE(message.find("no compiler of programs for cuda:0"), std::string::npos) << message;
+  EXPECT_NE(message.find("/nowhere/libnvrtc.so"), std::string::npos) << message;
+  EXPECT_NE(message.find("PARAES_PROGRAM_PATH"), std::string::npos) << message;
+}
+
+TEST(RuntimeDevices, UnknownRuntimeIsRefused) {
+  for (const char* name : {"", "cpu", "cuda:0", "vulkan"}) {
+    EXPECT_THROW(static_cast<void>(runtime_devices(name)), InvalidArgument) << name;
+  }
+}
+
+}  // namespace
+}  // namespace paraes::gpu
