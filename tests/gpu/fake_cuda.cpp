@@ -11,10 +11,13 @@
 //                      (src/gpu/device/entry.h) and fill their output and scratch memory with 0x5c
 //   maps:0             devices cannot reach host memory
 //   pending:1          events report that the work before them is not done
+//   newest:N           programs of fake_nvrtc.cpp whose major version is larger are refused, and so
+//                      are programs of real compilers
 // A call that works on a device fails unless the device is current on the calling thread and the
 // objects belong to it.
 
 #include <algorithm>
+#include <climits>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -53,6 +56,7 @@ constexpr int no_device = 100;
 constexpr int invalid_device = 101;
 constexpr int invalid_image = 200;
 constexpr int invalid_context = 201;
+constexpr int no_binary_for_gpu = 209;
 constexpr int invalid_handle = 400;
 constexpr int not_found = 500;
 constexpr int not_ready = 600;
@@ -707,6 +711,11 @@ PARAES_FAKE(cuModuleLoadData, hipModuleLoadData, void** module, const void* imag
                                                         "ELF",
                                                         4) != 0) {
     return invalid_image;
+  }
+  const bool is_text = std::memcmp(image, "fake", 4) == 0;
+  const int newest = directive("newest", INT_MAX);
+  if (newest != INT_MAX && (!is_text || std::atoi(static_cast<const char*>(image) + 4) > newest)) {
+    return no_binary_for_gpu;
   }
   *module = add(Kind::module, 1);
   return 0;

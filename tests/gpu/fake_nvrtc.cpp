@@ -1,6 +1,6 @@
 // A stand-in for NVRTC in tests, which copy it to several places. A file beside each copy, with its
 // name and ".says", may hold lines that describe the copy:
-//   version MAJOR MINOR   the version that it reports (12 999)
+//   version MAJOR MINOR   the version that it reports (12 99)
 //   targets 80 90 ...     the targets that it lists and compiles for (none: it compiles nothing)
 //   unlisted 80 90 ...    the targets that it compiles for without listing any
 // A program that it compiles is the text "fake MAJOR.MINOR", which the stand-in for the driver
@@ -28,7 +28,7 @@ constexpr int internal_error = 11;
 
 struct Description {
   int major = 12;
-  int minor = 999;
+  int minor = 99;
   bool lists = false;
   std::vector<int> targets;
 };

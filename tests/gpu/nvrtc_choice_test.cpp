@@ -133,6 +133,129 @@ TEST_F(NvrtcChoice, MissingCompilerIsAMissingProgram) {
   EXPECT_NE(message.find("PARAES_PROGRAM_PATH"), std::string::npos) << message;
 }
 
+// ---- Several compilers
+
+// The program that the device gets from the compilers, as text: "fake 1.2" was compiled by NVRTC
+// 1.2.
+std::string compiled(const std::string& directives = "") {
+  Fake::tell(directives);
+  const auto platform = open_cuda();
+  const Binary binary = platform->open(0)->compile("source", {});
+  return {binary.begin(), binary.end()};
+}
+
+TEST_F(NvrtcChoice, DeviceGetsTheNewestThatIsNotNewerThanTheDriver) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  for (const char* version : {"1 3", "1 6", "2 0", "1 4", "0 9"}) {
+    add("version " + std::string(version) + "\ntargets 90\n");
+  }
+  EXPECT_EQ(compiled("version:1040"), "fake 1.4");
+  EXPECT_EQ(compiled("version:1050"), "fake 1.4");
+  EXPECT_EQ(compiled("version:1030"), "fake 1.3");
+  EXPECT_EQ(compiled("version:1100"), "fake 1.6");
+  EXPECT_EQ(compiled("version:2000"), "fake 2.0");
+  // All are newer.
+  EXPECT_EQ(compiled("version:0"), "fake 0.9");
+}
+
+TEST_F(NvrtcChoice, DeviceNamesTheCompilerThatItTriesFirst) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  add("version 1 6\ntargets 90\n");
+  add("version 1 4\ntargets 90\n");
+  Fake::tell("version:1040");
+  EXPECT_EQ(devices().at(1).compiler, "NVRTC 1.4");
+}
+
+TEST_F(NvrtcChoice, NextIsTriedIfOneDoesNotKnowTheTarget) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  add("version 1 4\ntargets 70 80\n");
+  add("version 1 3\nunlisted 70 80\n");  // refuses when it is asked to compile
+  add("version 1 2\n");                  // cannot compile at all
+  add("version 1 6\ntargets 90\n");
+  EXPECT_EQ(compiled("version:1040"), "fake 1.6");
+}
+
+TEST_F(NvrtcChoice, NextIsTriedIfTheDriverRefusesTheProgram) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  add("version 3 0\ntargets 90\n");
+  add("version 1 2\ntargets 90\n");
+  EXPECT_EQ(compiled("version:3000,newest:2"), "fake 1.2");
+  EXPECT_EQ(fake.live(), 0);
+}
+
+TEST_F(NvrtcChoice, ErrorNamesEachLibraryAndItsReason) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  const std::string ignorant = add("version 1 2\ntargets 70 80\n");
+  const std::string refused = add("version 1 3\ntargets 90\n");
+  const std::string message =
+      message_of<DeviceError>([] { static_cast<void>(compiled("version:1040,newest:0")); });
+  for (const std::string& part :
+       {"\n" + ignorant + ": NVRTC 1.2 does not know the target sm_90: it knows sm_70, sm_80",
+        "\n" + refused + ": cuModuleLoadData failed: "}) {
+    EXPECT_NE(message.find(part), std::string::npos) << part << " in " << message;
+  }
+}
+
+TEST_F(NvrtcChoice, OutOfMemoryIsNotAReasonToTryTheNext) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  add("version 1 2\ntargets 90\n");
+  add("version 1 3\ntargets 90\n");
+  EXPECT_THROW(static_cast<void>(compiled("version:1040,fail:cuModuleLoadData:0:2")), OutOfMemory);
+  EXPECT_EQ(fake.calls("cuModuleLoadData"), 1);
+}
+
+TEST_F(NvrtcChoice, NamedLibraryIsTheOnlyOne) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  add("version 1 2\ntargets 90\n");
+  const support::ScopedEnvironment nvrtc("PARAES_NVRTC", add("version 1 3\ntargets 70\n"));
+  EXPECT_EQ(message_of<InvalidArgument>([] { static_cast<void>(compiled("version:1040")); }),
+            "NVRTC 1.3 does not know the target sm_90: it knows sm_70");
+}
+
+TEST_F(NvrtcChoice, EachFileIsOpenedOnce) {
+  const fs::path path = add("version 1 2\ntargets 90\n");
+  for (const char* name : {"python3.77", "python3.78"}) {
+    const fs::path folder = root_ / "venv/lib" / name / "site-packages/nvidia/cuda_nvrtc/lib";
+    fs::create_directories(folder);
+    fs::create_symlink(path, folder / "libnvrtc.so.12");
+  }
+  const std::string message =
+      message_of<InvalidArgument>([] { static_cast<void>(open_nvrtc()->compile("", {}, "sm_1")); });
+  EXPECT_NE(message.find(path.string()), std::string::npos) << message;
+  EXPECT_EQ(message.find(path.string()), message.rfind(path.string())) << message;
+}
+
+// ---- Programs for other machines
+
+TEST_F(NvrtcChoice, PreparedProgramComesFromTheOldestThatKnowsTheTarget) {
+  add("version 1 6\ntargets 80 90\n");
+  add("version 1 2\ntargets 70\n");
+  add("version 1 4\ntargets 80\n");
+  const auto text = [&](const char* target) {
+    const auto paths = prepare(find_kernel_row("bitslice"), target, root_);
+    const Binary binary = unpack(read_program_file(paths.at(0)));
+    return std::string(binary.begin(), binary.end());
+  };
+  EXPECT_EQ(text("sm_70"), "fake 1.2");
+  EXPECT_EQ(text("sm_80"), "fake 1.4");
+  EXPECT_EQ(text("sm_90"), "fake 1.6");
+}
+
+TEST_F(NvrtcChoice, CompilerThatDoesNotKnowTheDeviceIsAMissingProgram) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  const support::ScopedEnvironment nvrtc("PARAES_NVRTC", add("version 1 3\ntargets 70\n"));
+  const std::string message = message_of<MissingProgram>([] { static_cast<void>(origin()); });
+  EXPECT_NE(message.find("NVRTC 1.3 does not know the target sm_90"), std::string::npos) << message;
+}
+
 TEST(RuntimeDevices, UnknownRuntimeIsRefused) {
   for (const char* name : {"", "cpu", "cuda:0", "vulkan"}) {
     EXPECT_THROW(static_cast<void>(runtime_devices(name)), InvalidArgument) << name;

@@ -91,7 +91,8 @@ TEST(Nvrtc, ErrorNamesTheUnknownTarget) {
   NEEDS_COMPILER(compiler);
   for (const char* target : {"sm_01", "sm_9999", "compute_90", "sm_", "sm_90x", "gfx90a", ""}) {
     const std::string message = target_refusal(*compiler, target);
-    EXPECT_EQ(message.rfind(compiler->name() + " does not know the target " + target, 0), 0U)
+    EXPECT_NE(message.find(compiler->name() + " does not know the target " + target),
+              std::string::npos)
         << message;
   }
   EXPECT_NE(target_refusal(*compiler, "sm_01").find("sm_90"), std::string::npos);
@@ -127,7 +128,7 @@ TEST(Nvrtc, CompilesOnSeveralThreads) {
 TEST(Nvrtc, OpensTheReleaseThatTheDriverAccepts) {
   std::unique_ptr<Compiler> compiler;
   try {
-    compiler = driver::open_nvrtc_up_to(12);
+    compiler = driver::open_nvrtc_for(12990);
   } catch (const Unavailable&) {
   }
   NEEDS_COMPILER(compiler);

@@ -9,16 +9,21 @@
 namespace paraes::gpu {
 namespace {
 
+[[noreturn]] void refuse(const DeviceInfo& info, const Error& error) {
+  throw MissingProgram(
+      "there is no compiler of programs for " + info.id + " (" + info.name + "): " + error.what() +
+          "; or put programs that were compiled elsewhere into a folder of PARAES_PROGRAM_PATH",
+      info.target);
+}
+
 Binary compile(Device& device, const ProgramVariant& variant) {
+  const std::string source = source_of(*variant.row);
   try {
-    return device.compile(source_of(*variant.row), options_of(variant));
+    return device.compile(source, options_of(variant));
   } catch (const Unavailable& error) {
-    const DeviceInfo& info = device.info();
-    throw MissingProgram(
-        "there is no compiler of programs for " + info.id + " (" + info.name +
-            "): " + error.what() +
-            "; or put programs that were compiled elsewhere into a folder of PARAES_PROGRAM_PATH",
-        info.target);
+    refuse(device.info(), error);
+  } catch (const InvalidArgument& error) {  // no compiler knows the device's target
+    refuse(device.info(), error);
   }
 }
 

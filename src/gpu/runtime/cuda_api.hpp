@@ -231,8 +231,8 @@ struct RtcApi {
 inline constexpr int rtc_success = 0;
 inline constexpr int rtc_invalid_option = 5;
 
-// As open_nvrtc(), but prefers an NVRTC of CUDA `most` or older, because a driver of CUDA 12 does
-// not load programs that NVRTC 13 compiled.
-[[nodiscard]] std::unique_ptr<Compiler> open_nvrtc_up_to(int most);
+// As open_nvrtc(), but for a driver of this version (12040 for CUDA 12.4): tries the newest NVRTC
+// that is not newer than the driver first, then older ones, then newer ones from the oldest on.
+[[nodiscard]] std::unique_ptr<Compiler> open_nvrtc_for(int driver_version);
 
 }  // namespace paraes::gpu::driver

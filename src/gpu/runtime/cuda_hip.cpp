@@ -78,8 +78,7 @@ class Runtime {
   [[nodiscard]] Compiler& compiler() const {
     const std::lock_guard lock(mutex_);
     if (!compiler_) {
-      compiler_ =
-          kind_ == Kind::cuda ? driver::open_nvrtc_up_to(version_number_ / 1000) : open_hiprtc();
+      compiler_ = kind_ == Kind::cuda ? driver::open_nvrtc_for(version_number_) : open_hiprtc();
     }
     return *compiler_;
   }
@@ -678,7 +677,9 @@ std::unique_ptr<Queue> DriverDevice::borrow_queue(void* handle) {
 }
 
 Binary DriverDevice::compile(const std::string& source, std::span<const std::string> options) {
-  return runtime_->compiler().compile(source, options, info_.target);
+  return runtime_->compiler().compile_checked(
+      source, options, info_.target,
+      [this](const Binary& binary) { static_cast<void>(load(binary)); });
 }
 
 std::unique_ptr<Program> DriverDevice::load(const Binary& binary) {

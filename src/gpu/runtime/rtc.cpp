@@ -12,9 +12,9 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <climits>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -149,16 +149,15 @@ constexpr const char* nvrtc_advice =
     "install NVRTC: the PyPI package nvidia-cuda-nvrtc (nvidia-cuda-nvrtc-cu12 for drivers of "
     "CUDA 12), or NVIDIA's CUDA Toolkit; or name its libnvrtc.so in PARAES_NVRTC";
 
-// The files that may be NVRTC, best first.
-std::vector<std::string> nvrtc_names(int most) {
+// The files that may be NVRTC.
+std::vector<std::string> nvrtc_names() {
   if (std::string name = trusted_environment("PARAES_NVRTC"); !name.empty()) return {name};
   struct Release {
     int major;
     const char* package;  // the folder in the Python package
   };
-  std::array releases = {Release{13, "nvidia/cu13/lib"}, Release{12, "nvidia/cuda_nvrtc/lib"}};
-  std::stable_partition(releases.begin(), releases.end(),
-                        [&](const Release& release) { return release.major <= most; });
+  constexpr std::array releases = {Release{13, "nvidia/cu13/lib"},
+                                   Release{12, "nvidia/cuda_nvrtc/lib"}};
   const std::vector<fs::path> folders = python_folders();
   std::vector<std::string> names;
   for (const Release& release : releases) {
@@ -173,33 +172,40 @@ std::vector<std::string> nvrtc_names(int most) {
   return names;
 }
 
-DynamicLibrary open_nvrtc_library(int most) {
-  const std::vector<std::string> names = nvrtc_names(most);
-  std::vector<const char*> pointers;
-  pointers.reserve(names.size());
-  for (const std::string& name : names) pointers.push_back(name.c_str());
-  return DynamicLibrary(pointers, nvrtc_advice);
+// Digits of a target such as "sm_90" or "sm_90a"; empty if it is no target of CUDA.
+std::string cuda_target_digits(const std::string& target) {
+  if (target.rfind("sm_", 0) != 0) return "";
+  std::string digits = target.substr(3, target.find_first_not_of("0123456789", 3) - 3);
+  const std::string suffix = target.substr(3 + digits.size());
+  const bool known = suffix.empty() || suffix == "a" || suffix == "f";
+  return known && digits.size() <= 4 ? digits : "";
 }
 
-class Nvrtc : public Compiler {
+// One library.
+class Nvrtc {
  public:
-  explicit Nvrtc(int most) : library_(open_nvrtc_library(most)) {
+  using Version = std::pair<int, int>;
+
+  explicit Nvrtc(std::unique_ptr<DynamicLibrary> library) : library_(std::move(library)) {
     using enum driver::Need;
-#define PARAES_LOAD(need, member, symbol) load(library_, need, #symbol, api_.member);
+#define PARAES_LOAD(need, member, symbol) load(*library_, need, #symbol, api_.member);
     PARAES_NVRTC_CALLS(PARAES_LOAD)
 #undef PARAES_LOAD
-    int major = 0;
-    int minor = 0;
+    auto& [major, minor] = version_;
     if (const int code = api_.version.function(&major, &minor); code != driver::rtc_success) {
-      throw Unavailable(library_.name() + ": nvrtcVersion failed (" + std::to_string(code) + ")");
+      throw Unavailable(library_->name() + ": nvrtcVersion failed (" + std::to_string(code) + ")");
     }
     name_ = "NVRTC " + std::to_string(major) + "." + std::to_string(minor);
+    file_ = file_of(reinterpret_cast<const void*>(api_.version.function));
   }
 
-  [[nodiscard]] std::string name() const override { return name_; }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] const std::string& file() const noexcept { return file_; }
+  [[nodiscard]] Version version() const noexcept { return version_; }
 
+  // Throws as Compiler::compile.
   [[nodiscard]] Binary compile(const std::string& source, std::span<const std::string> options,
-                               const std::string& target) override {
+                               const std::string& target) const {
     check_target(target);
     // sm_XX gives machine code. The driver would have to compile the PTX of compute_XX.
     std::vector<std::string> all = {"--gpu-architecture=" + target, "-std=c++17",
@@ -215,16 +221,9 @@ class Nvrtc : public Compiler {
   }
 
  private:
-  // "sm_90", "sm_90a".
   void check_target(const std::string& target) const {
-    const bool named = target.rfind("sm_", 0) == 0;
-    const std::string digits =
-        named ? target.substr(3, target.find_first_not_of("0123456789", 3) - 3) : "";
-    const std::string suffix = named ? target.substr(3 + digits.size()) : "";
-    if (digits.empty() || digits.size() > 4 ||
-        !(suffix.empty() || suffix == "a" || suffix == "f")) {
-      refuse_target(name_, target, "CUDA targets have names like sm_90");
-    }
+    const std::string digits = cuda_target_digits(target);
+    if (digits.empty()) refuse_target(name_, target, "CUDA targets have names like sm_90");
     if (!api_.target_count || !api_.targets) return;
     int count = 0;
     if (api_.target_count.function(&count) != driver::rtc_success || count <= 0) return;
@@ -237,9 +236,96 @@ class Nvrtc : public Compiler {
     refuse_target(name_, target, "it knows " + list);
   }
 
-  DynamicLibrary library_;
+  std::unique_ptr<DynamicLibrary> library_;
   RtcApi api_;
+  Version version_;
   std::string name_;
+  std::string file_;
+};
+
+// Every NVRTC that can be opened, each file once. Throws Unavailable if there is none.
+std::vector<std::unique_ptr<Nvrtc>> open_nvrtc_libraries() {
+  const std::vector<std::string> names = nvrtc_names();
+  std::vector<std::unique_ptr<Nvrtc>> found;
+  std::string unusable;
+  for (const std::string& name : names) {
+    std::unique_ptr<DynamicLibrary> library;
+    try {
+      library = std::make_unique<DynamicLibrary>(std::array{name.c_str()}, "");
+    } catch (const Unavailable&) {
+      continue;
+    }
+    try {
+      auto nvrtc = std::make_unique<Nvrtc>(std::move(library));
+      const bool is_known = std::any_of(found.begin(), found.end(), [&](const auto& other) {
+        return other->file() == nvrtc->file();
+      });
+      if (!is_known) found.push_back(std::move(nvrtc));
+    } catch (const Unavailable& error) {
+      if (unusable.empty()) unusable = error.what();
+    }
+  }
+  if (!found.empty()) return found;
+  if (!unusable.empty()) throw Unavailable(unusable + "; " + nvrtc_advice);
+  std::vector<const char*> pointers;
+  pointers.reserve(names.size());
+  for (const std::string& name : names) pointers.push_back(name.c_str());
+  const DynamicLibrary none(pointers, nvrtc_advice);  // throws all the reasons
+  throw Unavailable(nvrtc_advice);
+}
+
+// All NVRTCs of this machine, in the order in which they are tried.
+class NvrtcChoice : public Compiler {
+ public:
+  explicit NvrtcChoice(Nvrtc::Version driver) : libraries_(open_nvrtc_libraries()) {
+    std::stable_sort(libraries_.begin(), libraries_.end(), [&](const auto& a, const auto& b) {
+      const bool a_fits = a->version() <= driver;
+      const bool b_fits = b->version() <= driver;
+      if (a_fits != b_fits) return a_fits;
+      return a_fits ? a->version() > b->version() : a->version() < b->version();
+    });
+  }
+
+  [[nodiscard]] std::string name() const override { return libraries_[0]->name(); }
+
+  [[nodiscard]] Binary compile_checked(const std::string& source,
+                                       std::span<const std::string> options,
+                                       const std::string& target,
+                                       const CheckBinary& check) override {
+    if (libraries_.size() == 1 || cuda_target_digits(target).empty()) {
+      return attempt(*libraries_[0], source, options, target, check);
+    }
+    std::string refusals = "no NVRTC of this machine compiles the program for " + target + ':';
+    bool is_known = false;  // whether one of them knows the target
+    for (const auto& library : libraries_) {
+      const auto refused = [&](const Error& error) {
+        refusals.append("\n").append(library->file()).append(": ").append(error.what());
+      };
+      try {
+        return attempt(*library, source, options, target, check);
+      } catch (const OutOfMemory&) {
+        throw;  // of the device, not because of the program
+      } catch (const InvalidArgument& error) {
+        refused(error);
+      } catch (const DeviceError& error) {
+        refused(error);
+        is_known = true;
+      }
+    }
+    if (!is_known) throw InvalidArgument(refusals);
+    throw DeviceError(refusals);
+  }
+
+ private:
+  static Binary attempt(const Nvrtc& library, const std::string& source,
+                        std::span<const std::string> options, const std::string& target,
+                        const CheckBinary& check) {
+    Binary binary = library.compile(source, options, target);
+    if (check) check(binary);
+    return binary;
+  }
+
+  std::vector<std::unique_ptr<Nvrtc>> libraries_;  // at least one
 };
 
 // ---- hipRTC
@@ -427,8 +513,19 @@ class HipRtc : public Compiler {
 
   [[nodiscard]] std::string name() const override { return name_; }
 
-  [[nodiscard]] Binary compile(const std::string& source, std::span<const std::string> options,
-                               const std::string& target) override {
+  [[nodiscard]] Binary compile_checked(const std::string& source,
+                                       std::span<const std::string> options,
+                                       const std::string& target,
+                                       const CheckBinary& check) override {
+    Binary binary = compile_alone(source, options, target);
+    if (check) check(binary);
+    return binary;
+  }
+
+ private:
+  [[nodiscard]] Binary compile_alone(const std::string& source,
+                                     std::span<const std::string> options,
+                                     const std::string& target) const {
     // "gfx90a", "gfx90a:sramecc+:xnack-", "gfx9-4-generic".
     if (target.rfind("gfx", 0) != 0 ||
         target.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789:+-") != std::string::npos) {
@@ -448,7 +545,6 @@ class HipRtc : public Compiler {
     refuse(name_, target, attempt);
   }
 
- private:
   static DynamicLibrary open_library() {
     return DynamicLibrary(
         std::array{"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so",
@@ -473,11 +569,14 @@ class HipRtc : public Compiler {
 
 namespace driver {
 
-std::unique_ptr<Compiler> open_nvrtc_up_to(int most) { return std::make_unique<Nvrtc>(most); }
+std::unique_ptr<Compiler> open_nvrtc_for(int driver_version) {
+  return std::make_unique<NvrtcChoice>(
+      Nvrtc::Version{driver_version / 1000, driver_version % 1000 / 10});
+}
 
 }  // namespace driver
 
-std::unique_ptr<Compiler> open_nvrtc() { return driver::open_nvrtc_up_to(INT_MAX); }
+std::unique_ptr<Compiler> open_nvrtc() { return driver::open_nvrtc_for(0); }
 
 std::unique_ptr<Compiler> open_hiprtc() { return std::make_unique<HipRtc>(); }
 

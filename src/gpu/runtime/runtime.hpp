@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -188,8 +189,8 @@ class Device {
   [[nodiscard]] virtual std::unique_ptr<Queue> borrow_queue(void* handle) = 0;
 
   // Compiles `source` to machine code for this device. `options` are compiler flags such as
-  // "-DX=1". Only this opens the compiler of CUDA and HIP. Throws Unavailable if it is not
-  // installed.
+  // "-DX=1". load() accepts the result. Only this opens the compiler of CUDA and HIP. Throws
+  // Unavailable if it is not installed.
   [[nodiscard]] virtual Binary compile(const std::string& source,
                                        std::span<const std::string> options) = 0;
   // Throws DeviceError if the driver rejects the binary.
@@ -215,7 +216,11 @@ class Platform {
   [[nodiscard]] virtual std::unique_ptr<Device> open(unsigned index) = 0;
 };
 
-// A run-time compiler that needs no device: NVRTC, hipRTC.
+// Throws DeviceError if a driver does not load the program.
+using CheckBinary = std::function<void(const Binary&)>;
+
+// A run-time compiler that needs no device: NVRTC, hipRTC. If several are installed, it tries one
+// after the other until one knows the target and compiles the program.
 class Compiler {
  public:
   virtual ~Compiler() = default;
@@ -223,12 +228,21 @@ class Compiler {
   Compiler(const Compiler&) = delete;
   Compiler& operator=(const Compiler&) = delete;
 
-  [[nodiscard]] virtual std::string name() const = 0;  // with its version: "NVRTC 12.9"
-  // target: "sm_90", "gfx90a", … Throws InvalidArgument if the compiler does not know the target,
-  // DeviceError with the compiler's messages if it rejects the source.
-  [[nodiscard]] virtual Binary compile(const std::string& source,
-                                       std::span<const std::string> options,
-                                       const std::string& target) = 0;
+  // With the version of the first one: "NVRTC 12.9".
+  [[nodiscard]] virtual std::string name() const = 0;
+  // target: "sm_90", "gfx90a", … Throws InvalidArgument if no compiler knows the target,
+  // DeviceError with the compiler's messages if it rejects the source. If several are installed,
+  // the message has the file of each and why it failed.
+  [[nodiscard]] Binary compile(const std::string& source, std::span<const std::string> options,
+                               const std::string& target) {
+    return compile_checked(source, options, target, {});
+  }
+  // As compile(), but a program counts only if `check`, which may be empty, accepts it. If no
+  // compiler makes such a program, throws the DeviceError of `check`.
+  [[nodiscard]] virtual Binary compile_checked(const std::string& source,
+                                               std::span<const std::string> options,
+                                               const std::string& target,
+                                               const CheckBinary& check) = 0;
 };
 
 // Throw Unavailable if the runtime is not installed or finds no device. The message says what to
@@ -247,7 +261,8 @@ class Compiler {
 // compile in seconds.
 [[nodiscard]] bool is_pocl(const DeviceInfo& info);
 
-// Throw Unavailable if the compiler is not installed.
+// Throw Unavailable if the compiler is not installed. open_nvrtc() tries the oldest NVRTC first:
+// drivers may refuse programs from an NVRTC that is newer than they are.
 [[nodiscard]] std::unique_ptr<Compiler> open_nvrtc();
 [[nodiscard]] std::unique_ptr<Compiler> open_hiprtc();
 
