@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/gpu/context.hpp"
+#include "src/gpu/device/sizes.h"
 
 namespace paraes::gpu {
 namespace {
@@ -22,6 +23,10 @@ Launches::Launches(DeviceContext& context, Queue& queue, EntryLauncher& launcher
       max_messages_(max_messages),
       messages_(context.device(), queue, max_messages * sizeof(paraes_message)),
       tag_masks_(context.device(), queue, 16 * max_messages) {}
+
+std::uint64_t Launches::processors() const {
+  return std::max<std::uint32_t>(context_.info().processors, 1);
+}
 
 std::uint64_t Launches::tile_blocks() const {
   return warp_threads * context_.variant().row->blocks_per_thread;
@@ -50,9 +55,7 @@ Grid Launches::grid_for(std::uint64_t tiles) const {
   // Kernels with one block per thread have none, like those in the papers.
   constexpr std::uint64_t groups_per_processor = 8;
   const std::uint64_t most =
-      row.blocks_per_thread > 1
-          ? groups_per_processor * std::max<std::uint32_t>(context_.info().processors, 1)
-          : std::uint64_t{1} << 30;
+      row.blocks_per_thread > 1 ? groups_per_processor * processors() : std::uint64_t{1} << 30;
   grid.groups = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(groups, 1, most));
   return grid;
 }
@@ -90,8 +93,10 @@ void Launches::hash(const LaunchBuffers& buffers, std::size_t count) {
   Grid grid;
   grid.threads = hash_threads;
   grid.shared_bytes = hash_shared_bytes(context_.variant());
-  grid.groups = static_cast<std::uint32_t>(count);
-  EntryArguments hash = arguments(buffers, grid.groups, 0);
+  // As many groups as run at once, because each builds its tables anew.
+  grid.groups = static_cast<std::uint32_t>(
+      std::min<std::size_t>(count, PARAES_HASH_GROUPS_PER_UNIT * processors()));
+  EntryArguments hash = arguments(buffers, static_cast<std::uint32_t>(count), 0);
   hash.key = keys_.hash_key();
   timer_.begin(&PhaseTimes::kernel);
   start("ghash", hash, grid);
@@ -101,7 +106,7 @@ void Launches::hash(const LaunchBuffers& buffers, std::size_t count) {
 void Launches::xts(const LaunchBuffers& buffers, Direction direction, paraes_message& message,
                    std::uint32_t unit_blocks, const std::uint8_t* unit_tweak) {
   const std::uint64_t units = message.bytes / 16 / unit_blocks;
-  const std::uint64_t stretches = units * ((unit_blocks + warp_threads - 1) / warp_threads);
+  const std::uint64_t stretches = units * PARAES_STRETCHES(unit_blocks);
   const std::uint64_t tiles = upload({&message, 1}, 0);
   if (tiles == 0) return;
   reserve(unit_tweaks_, 16 * units);

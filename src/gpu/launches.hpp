@@ -63,6 +63,7 @@ class Launches {
                                          std::uint64_t tiles) const;
   void reserve(SecretMemory& memory, std::size_t bytes);
   [[nodiscard]] Grid grid_for(std::uint64_t tiles) const;
+  [[nodiscard]] std::uint64_t processors() const;
   [[nodiscard]] std::uint64_t tile_blocks() const;
   void start(const char* entry, const EntryArguments& arguments, const Grid& grid);
 

@@ -1,5 +1,5 @@
 // GHASH (SP 800-38D section 6.4). A group of N = PARAES_HASH_THREADS threads hashes one message at
-// a time. Block i of n has the weight H^(n - i). Thread t takes the blocks whose exponent is t + 1
+// a time, and consecutive messages one after another, so that it seldom changes keys. Block i of n has the weight H^(n - i). Thread t takes the blocks whose exponent is t + 1
 // modulo N: it adds them by Horner's rule with the factor H^N, and multiplies the sum by H^(t + 1).
 // With PARAES_HASH_TABLES the multiplications by H^N are look-ups in shared memory with secret
 // indices, otherwise they take constant time.
@@ -34,15 +34,24 @@ PARAES_INLINE gf128 get_power(PARAES_GLOBAL const paraes_u32* from) {
   return a;
 }
 
+// Blocks in shared memory are aligned to 16 bytes. Accesses to whole blocks have no bank conflicts
+// where those to their words would have four.
 PARAES_INLINE void share(PARAES_SHARED paraes_u32* to, paraes_block b) {
-  PARAES_UNROLL
-  for (int w = 0; w < 4; ++w) to[w] = b.w[w];
+  uint4 v;
+  v.x = b.w[0];
+  v.y = b.w[1];
+  v.z = b.w[2];
+  v.w = b.w[3];
+  *(PARAES_SHARED uint4*)to = v;
 }
 
 PARAES_INLINE paraes_block shared_block(PARAES_SHARED const paraes_u32* from) {
+  const uint4 v = *(PARAES_SHARED const uint4*)from;
   paraes_block b;
-  PARAES_UNROLL
-  for (int w = 0; w < 4; ++w) b.w[w] = from[w];
+  b.w[0] = v.x;
+  b.w[1] = v.y;
+  b.w[2] = v.z;
+  b.w[3] = v.w;
   return b;
 }
 
@@ -84,6 +93,9 @@ PARAES_ENTRY(ghash_prepare, PARAES_HASH_THREADS, 1) {
 // table p holds the products of nibble p. Each entry is stored PARAES_HASH_COPIES times in a row,
 // so that threads read different banks. The basis, f x^i for i < 128, shares its memory with the
 // sums.
+#ifndef PARAES_ON_TABLES_BUILT
+#define PARAES_ON_TABLES_BUILT(job)  // for tests
+#endif
 #define PARAES_HASH_TABLE_WORDS (2048 * PARAES_HASH_COPIES)
 #define PARAES_SUMS(job) ((job)->shared + PARAES_HASH_TABLE_WORDS)
 
@@ -108,25 +120,24 @@ PARAES_INLINE void build_tables(const paraes_job* job, gf128 factor) {
       if ((entry >> bit & 1) == 0) continue;
       sum = xor_blocks(sum, shared_block(basis + 4 * (power + 3 - bit)));
     }
-    for (paraes_u32 copy = 0; copy < PARAES_HASH_COPIES; ++copy) {
-      share(job->shared + 4 * (PARAES_HASH_COPIES * entry + copy), sum);
+    for (paraes_u32 step = 0; step < PARAES_HASH_COPIES; ++step) {
+      const paraes_u32 copy = PARAES_HASH_COPY_WRITTEN(t, step, PARAES_HASH_COPIES);
+      share(job->shared + 4 * PARAES_HASH_UNIT(entry, copy, PARAES_HASH_COPIES), sum);
     }
   }
   PARAES_BARRIER();
+  PARAES_ON_TABLES_BUILT(job);
 }
 
 PARAES_LARGE paraes_block table_product(const paraes_job* job, paraes_block a) {
-  PARAES_SHARED const uint4* table =
-      (PARAES_SHARED const uint4*)job->shared + job->thread % PARAES_HASH_COPIES;
+  PARAES_SHARED const paraes_u32* table =
+      job->shared + 4 * PARAES_HASH_COPY_READ(job->thread, PARAES_HASH_COPIES);
   paraes_block sum = zero_block();
   PARAES_UNROLL
   for (int p = 0; p < 32; ++p) {
     const paraes_u32 nibble = a.w[p / 8] >> 4 * (p % 8) & 15;
-    const uint4 v = table[PARAES_HASH_COPIES * (16 * p + nibble)];
-    sum.w[0] ^= v.x;
-    sum.w[1] ^= v.y;
-    sum.w[2] ^= v.z;
-    sum.w[3] ^= v.w;
+    sum = xor_blocks(
+        sum, shared_block(table + 4 * PARAES_HASH_UNIT(16 * p + nibble, 0, PARAES_HASH_COPIES)));
   }
   return sum;
 }
@@ -147,6 +158,13 @@ PARAES_INLINE paraes_block hash_input(PARAES_GLOBAL const paraes_u8* text, parae
   return lengths;
 }
 
+// The first message of a group. The groups share the messages evenly.
+PARAES_INLINE paraes_u32 first_of_group(const paraes_job* job, paraes_u32 group) {
+  const paraes_u32 each = job->count / job->groups;
+  const paraes_u32 more = job->count - each * job->groups;  // groups that have one more
+  return each * group + (group < more ? group : more);
+}
+
 // `keys` holds the hash keys, scratch the tag masks.
 PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
   const paraes_u32 t = job->thread;
@@ -155,7 +173,9 @@ PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
   paraes_u32 table_key = 0;
   int have_tables = 0;
 #endif
-  for (paraes_u32 m = job->group; m < job->count; m += job->groups) {
+  // The end is computed again for each message, because no register is left for it.
+  for (paraes_u32 m = first_of_group(job, job->group);
+       m < first_of_group(job, (paraes_u32)paraes_anew(job->group) + 1); ++m) {
     PARAES_GLOBAL const paraes_message* message = job->messages + m;
     const paraes_u64 bytes = message->bytes;
     const int partial = (message->flags & PARAES_HASH_PARTIAL) != 0;

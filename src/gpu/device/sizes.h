@@ -21,6 +21,10 @@
 #ifndef PARAES_GPU_DEVICE_SIZES_H
 #define PARAES_GPU_DEVICE_SIZES_H
 
+#ifndef PARAES_HASH_GROUPS_PER_UNIT
+#define PARAES_HASH_GROUPS_PER_UNIT 3
+#endif
+
 // A warp-sized group of 32 threads works on one tile at a time.
 #define PARAES_TILE_BLOCKS(blocks_per_thread) (32u * (blocks_per_thread))
 
@@ -49,5 +53,15 @@
 #define PARAES_HASH_TABLES_SHARED_BYTES(hash_threads, copies) \
   (8192u * (copies) + 16u * (hash_threads))
 // xts_stretches, expand_keys and slice_keys need none.
+
+// Where the GHASH tables lie, in units of 16 bytes: the copy of an entry, and which copy a thread
+// reads. Eight threads access 128 bytes at once, and conflict where two of them access different
+// units that are equal modulo 8.
+#define PARAES_HASH_UNIT(entry, copy, copies) ((copies) * (entry) + (copy))
+#define PARAES_HASH_COPY_READ(thread, copies) ((thread) % (copies))
+// Which copy of its entry a thread writes in step `step` < copies: consecutive threads write
+// consecutive entries, and begin with different copies to write to different banks.
+#define PARAES_HASH_COPY_WRITTEN(thread, step, copies) \
+  (((step) + (thread) * (copies) / 8u) % (copies))
 
 #endif

@@ -23,8 +23,9 @@ ProgramVariant variant_for(const KernelRow& row, const DeviceInfo& device) {
     if (!fits(mode_shared_bytes(variant))) variant.tables = 1;
   }
   if (row.hash_tables) {
+    // Eight have no bank conflicts. Two or four have as many as one.
     variant.hash_copies = 8;
-    while (variant.hash_copies > 1 && !fits(hash_shared_bytes(variant))) variant.hash_copies /= 2;
+    if (!fits(hash_shared_bytes(variant))) variant.hash_copies = 1;
   }
   const std::uint32_t needed = std::max(mode_shared_bytes(variant), hash_shared_bytes(variant));
   if (!fits(needed)) {
