@@ -141,7 +141,7 @@ void DeviceMemoryCase::launch_segments() {
     message.tag = arena_->tags_at() + 16 * s;
     messages.push_back(message);
   }
-  stream_->launch("gcm_ctr", messages, 1);
+  stream_->launch("gcm_ctr", messages);
   stream_->launch_hash(messages.size());
 }
 

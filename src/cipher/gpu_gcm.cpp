@@ -66,7 +66,7 @@ void GpuGcm::text(Direction direction, const GcmCounter& j0, const std::uint8_t*
     std::memcpy(stream.input(), in + from, n);
     std::memset(stream.input() + n, 0, hashes - n);
     stream.stage_in(hashes);
-    stream.launch("gcm_ctr", messages, 1);
+    stream.launch("gcm_ctr", messages);
     stream.launch_hash(count);
     stream.stage_out(hashes + 16 * count);
     stream.finish();

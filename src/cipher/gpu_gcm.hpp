@@ -79,7 +79,7 @@ void launch_segments(gpu::Stream& stream, Direction direction, std::size_t count
   }
   for (std::size_t i = 0; i < count; ++i) messages[i].tag = at + 16 * i;
   stream.stage_in(at);
-  stream.launch("gcm_ctr", messages, 1);
+  stream.launch("gcm_ctr", messages);
   stream.launch_hash(count);
   stream.stage_out(at + 16 * count);
   stream.finish();

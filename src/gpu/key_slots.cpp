@@ -59,6 +59,12 @@ KeyReference KeySlots::data_key() const {
           .keys = &round_keys(many_.schedules, many_.sliced)};
 }
 
+KeyReference KeySlots::data_schedule() const {
+  KeyReference key = data_key();
+  key.keys = &(many_.used ? many_.schedules : schedules_[0]).read();
+  return key;
+}
+
 KeyReference KeySlots::hash_key() const {
   KeyReference key = data_key();
   key.keys = &(many_.used ? many_.hash_keys : hash_keys_).read();
@@ -120,6 +126,7 @@ void KeySlots::use(const KeyMaterial& key) {
     grid.threads = hash_threads;
     grid.shared_bytes = hash_key_shared_bytes(context_.variant());
     EntryArguments preparation = arguments(1);
+    preparation.key = data_schedule();
     preparation.scratch = &hash_keys_.write();
     launcher_.launch("ghash_prepare", preparation, grid);
   }
@@ -202,6 +209,7 @@ void KeySlots::hash_many(std::size_t keys) {
   hash_grid.groups = std::min(
       count, groups_per_processor * std::max<std::uint32_t>(context_.info().processors, 1));
   EntryArguments preparation = arguments(count);
+  preparation.key = data_schedule();
   preparation.scratch = &many_.hash_keys.write(keys * hash_key_bytes(variant));
   launcher_.launch("ghash_prepare", preparation, hash_grid);
 }

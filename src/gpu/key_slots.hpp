@@ -46,9 +46,10 @@ class KeySlots {
   // Waits for pending work and wipes the keys of use_many().
   void forget_many() noexcept;
 
-  // For the arguments of entries: the data key or keys, the GHASH key or keys, the tweak key of
-  // XTS.
+  // For the arguments of entries: the data key or keys, their schedules, the GHASH key or keys, the
+  // tweak key of XTS.
   [[nodiscard]] KeyReference data_key() const;
+  [[nodiscard]] KeyReference data_schedule() const;
   [[nodiscard]] KeyReference hash_key() const;
   [[nodiscard]] KeyReference tweak_key() const;
 

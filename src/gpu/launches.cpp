@@ -32,11 +32,11 @@ std::uint64_t Launches::tile_blocks() const {
   return warp_threads * context_.variant().row->blocks_per_thread;
 }
 
-std::uint64_t Launches::upload(std::span<paraes_message> messages, unsigned more_blocks) {
+std::uint64_t Launches::upload(std::span<paraes_message> messages) {
   std::uint64_t tiles = 0;
   for (paraes_message& message : messages) {
     message.first_tile = tiles;
-    const std::uint64_t blocks = (message.bytes + 15) / 16 + more_blocks;
+    const std::uint64_t blocks = (message.bytes + 15) / 16;
     tiles += (blocks + tile_blocks() - 1) / tile_blocks();
   }
   staged_.assign(messages.begin(), messages.end());
@@ -60,6 +60,15 @@ Grid Launches::grid_for(std::uint64_t tiles) const {
   return grid;
 }
 
+Grid Launches::grid_of_threads(std::uint64_t threads) const {
+  const KernelRow& row = *context_.variant().row;
+  Grid grid;
+  grid.threads = row.group_threads;
+  grid.shared_bytes = mode_shared_bytes(context_.variant());
+  grid.groups = static_cast<std::uint32_t>((threads + grid.threads - 1) / grid.threads);
+  return grid;
+}
+
 EntryArguments Launches::arguments(const LaunchBuffers& buffers, std::uint32_t count,
                                    std::uint64_t tiles) const {
   return {.in = buffers.in,
@@ -79,13 +88,12 @@ void Launches::start(const char* entry, const EntryArguments& arguments, const G
 }
 
 void Launches::run(const char* entry, const LaunchBuffers& buffers,
-                   std::span<paraes_message> messages, unsigned more_blocks) {
-  const std::uint64_t tiles = upload(messages, more_blocks);
+                   std::span<paraes_message> messages) {
+  const std::uint64_t tiles = upload(messages);
   if (tiles == 0) return;
   timer_.begin(&PhaseTimes::kernel);
-  EntryArguments modes = arguments(buffers, static_cast<std::uint32_t>(messages.size()), tiles);
-  modes.scratch = &tag_masks_.write(16 * messages.size());
-  start(entry, modes, grid_for(tiles));
+  start(entry, arguments(buffers, static_cast<std::uint32_t>(messages.size()), tiles),
+        grid_for(tiles));
   timer_.end();
 }
 
@@ -99,6 +107,15 @@ void Launches::hash(const LaunchBuffers& buffers, std::size_t count) {
   EntryArguments hash = arguments(buffers, static_cast<std::uint32_t>(count), 0);
   hash.key = keys_.hash_key();
   timer_.begin(&PhaseTimes::kernel);
+  const bool has_tags = std::any_of(
+      staged_.begin(), staged_.begin() + static_cast<std::ptrdiff_t>(count),
+      [](const paraes_message& message) { return (message.flags & PARAES_HASH_PARTIAL) == 0; });
+  if (has_tags) {
+    EntryArguments masks = arguments(buffers, static_cast<std::uint32_t>(count), 0);
+    masks.key = keys_.data_schedule();
+    masks.scratch = &tag_masks_.write(16 * count);
+    start("gcm_masks", masks, grid_of_threads(count));
+  }
   start("ghash", hash, grid);
   timer_.end();
 }
@@ -107,7 +124,7 @@ void Launches::xts(const LaunchBuffers& buffers, Direction direction, paraes_mes
                    std::uint32_t unit_blocks, const std::uint8_t* unit_tweak) {
   const std::uint64_t units = message.bytes / 16 / unit_blocks;
   const std::uint64_t stretches = units * PARAES_STRETCHES(unit_blocks);
-  const std::uint64_t tiles = upload({&message, 1}, 0);
+  const std::uint64_t tiles = upload({&message, 1});
   if (tiles == 0) return;
   reserve(unit_tweaks_, 16 * units);
   reserve(stretch_tweaks_, 16 * stretches);
@@ -125,9 +142,7 @@ void Launches::xts(const LaunchBuffers& buffers, Direction direction, paraes_mes
   EntryArguments spread =
       arguments({&unit_tweaks_.read(), &stretch_tweaks_.write(16 * stretches)}, 1, stretches);
   spread.unit_blocks = unit_blocks;
-  Grid grid = grid_for(1);
-  grid.groups = static_cast<std::uint32_t>((stretches + grid.threads - 1) / grid.threads);
-  start("xts_stretches", spread, grid);
+  start("xts_stretches", spread, grid_of_threads(stretches));
   EntryArguments data = arguments(buffers, 1, tiles);
   data.scratch = &stretch_tweaks_.read();
   data.unit_blocks = unit_blocks;

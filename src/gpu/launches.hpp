@@ -36,11 +36,9 @@ class Launches {
 
   [[nodiscard]] std::size_t max_messages() const noexcept { return max_messages_; }
 
-  // Runs an entry on at most max_messages() messages, and sets their first_tile. The tiles of a
-  // message cover its text and `more_blocks` blocks: in GCM, one for J0.
-  void run(const char* entry, const LaunchBuffers& buffers, std::span<paraes_message> messages,
-           unsigned more_blocks);
-  // GHASH of the first `count` messages of the last run().
+  // Runs an entry on at most max_messages() messages, and sets their first_tile.
+  void run(const char* entry, const LaunchBuffers& buffers, std::span<paraes_message> messages);
+  // GHASH of the first `count` messages of the last run(), and the masks of their tags.
   void hash(const LaunchBuffers& buffers, std::size_t count);
   // XTS of one message that consists of whole units of `unit_blocks` blocks. If unit_tweak is not
   // nullptr, the message is a single unit, and this is its encrypted tweak. Otherwise the tweaks
@@ -58,11 +56,13 @@ class Launches {
 
  private:
   // Uploads the messages and returns how many tiles they have.
-  std::uint64_t upload(std::span<paraes_message> messages, unsigned more_blocks);
+  std::uint64_t upload(std::span<paraes_message> messages);
   [[nodiscard]] EntryArguments arguments(const LaunchBuffers& buffers, std::uint32_t count,
                                          std::uint64_t tiles) const;
   void reserve(SecretMemory& memory, std::size_t bytes);
   [[nodiscard]] Grid grid_for(std::uint64_t tiles) const;
+  // For entries whose threads work by themselves.
+  [[nodiscard]] Grid grid_of_threads(std::uint64_t threads) const;
   [[nodiscard]] std::uint64_t processors() const;
   [[nodiscard]] std::uint64_t tile_blocks() const;
   void start(const char* entry, const EntryArguments& arguments, const Grid& grid);

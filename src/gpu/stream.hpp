@@ -62,8 +62,8 @@ class Stream {
   // Copies the first `bytes` bytes of input() to the device, or makes mapped memory visible to it.
   void stage_in(std::size_t bytes);
   // See Launches::run(), hash() and xts().
-  void launch(const char* entry, std::span<paraes_message> messages, unsigned more_blocks = 0) {
-    launches_.run(entry, buffers(messages.size()), messages, more_blocks);
+  void launch(const char* entry, std::span<paraes_message> messages) {
+    launches_.run(entry, buffers(messages.size()), messages);
   }
   void launch_hash(std::size_t messages) { launches_.hash(buffers(messages), messages); }
   void launch_xts(Direction direction, paraes_message& message, std::uint32_t unit_blocks,

@@ -136,7 +136,7 @@ TEST_P(Buffers, AreWipedWhenALeaseEndsWithAnError) {
     stream.stage_in(4096);
     paraes_message message = gpu::make_message(0, 0, 4096, counter.data());
     message.tag = 4096;
-    stream.launch("gcm_ctr", {&message, 1}, 1);
+    stream.launch("gcm_ctr", {&message, 1});
     stream.launch_hash(1);
     stream.launch(next, {&message, 1});
     stream.finish();

@@ -147,7 +147,7 @@ class HashTablesOnDevice : public testing::Test {
       messages.back().key = i * keys / segments;
       messages.back().tag = text + 16 * i;
     }
-    stream.launch("gcm_ctr", messages, 1);
+    stream.launch("gcm_ctr", messages);
     stream.launch_hash(segments);
     stream.finish();
     std::vector<std::uint32_t> counts(text / 4);

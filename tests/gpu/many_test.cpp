@@ -217,7 +217,7 @@ TEST_P(ManyMessages, LittleDeviceMemoryMatchesTheCpu) {
 }
 
 // However many messages and keys a batch has, it launches each entry once: for hash keys, key
-// stream and tags, and if needed for expanding and slicing the keys.
+// stream, tag masks and tags, and if needed for expanding and slicing the keys.
 TEST_P(ManyMessages, BatchLaunchesEachEntryOnce) {
   if (test_device().find('+') != std::string::npos) GTEST_SKIP() << "it needs a single device";
   for (const KeyExpansion expansion : {KeyExpansion::host, KeyExpansion::device}) {
@@ -225,7 +225,7 @@ TEST_P(ManyMessages, BatchLaunchesEachEntryOnce) {
     how.key_expansion = expansion;
     const bool sliced = gpu::find_kernel_row(how.kernel).sliced_keys;
     const std::uint64_t expected =
-        3U + (sliced ? 1U : 0U) + (expansion == KeyExpansion::device ? 1U : 0U);
+        4U + (sliced ? 1U : 0U) + (expansion == KeyExpansion::device ? 1U : 0U);
     for (unsigned round = 0; round < 3; ++round) {
       Batch sealing;
       std::vector<Sample> list;

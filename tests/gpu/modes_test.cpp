@@ -15,6 +15,8 @@
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 #include "paraes/segments.hpp"
+#include "src/cipher/gpu_key.hpp"
+#include "src/gpu/pool.hpp"
 #include "src/kernels/registry.hpp"
 #include "src/modes/gcm.hpp"
 #include "tests/support/buffers.hpp"
@@ -322,6 +324,10 @@ TEST_P(Gpu, SecretCountersMatchOpenssl) {
   const Buffer nonces[] = {nonce_where([](std::uint32_t low) { return low < 0x8000; }),
                            nonce_where([](std::uint32_t low) { return low > 0xff00; })};
   Gcm cipher(key, execution());
+  const auto pool =
+      gpu::open_pool(gpu::parse_device(test_device()).value(), gpu::find_kernel_row(GetParam()),
+                     {.memory_limit = little_memory});
+  const auto material = detail::make_key_material(key, 1, true, KeyExpansion::host);
   for (const Buffer& nonce : nonces) {
     const Buffer text = support::pattern(100, 3);
     const support::Sealed sealed = support::evp_gcm_encrypt(key, nonce, {}, text);
@@ -329,6 +335,24 @@ TEST_P(Gpu, SecretCountersMatchOpenssl) {
     std::cout << "one message:" << std::endl;
     ASSERT_NO_THROW(cipher.decrypt(nonce, {}, sealed.text, out, sealed.tag));
     EXPECT_EQ(support::difference(out, text), "");
+    // The CPU masked that tag. Here the GPU does.
+    gpu::DevicePool::Lease lease(*pool);
+    gpu::Stream& stream = lease.stream();
+    stream.use_key(*material);
+    paraes_message message = gpu::make_message(
+        0, 0, text.size(), gcm_initial_counter(on_cpu, nonce.data(), nonce.size()).block);
+    message.flags = PARAES_SECRET_COUNTER;
+    message.tag = detail::padded(text.size());
+    std::copy(text.begin(), text.end(), stream.input());
+    stream.stage_in(message.tag);
+    stream.launch("gcm_ctr", {&message, 1});
+    stream.launch_hash(1);
+    stream.stage_out(message.tag + 16);
+    stream.finish();
+    const Bytes output(stream.output(), message.tag + 16);
+    EXPECT_EQ(support::difference(output.first(text.size()), sealed.text), "");
+    EXPECT_EQ(support::difference(output.last(16), sealed.tag), "");
+    stream.forget_key(material->id);
   }
 }
 

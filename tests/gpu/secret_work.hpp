@@ -99,7 +99,7 @@ inline void work_with_many_keys(const std::shared_ptr<gpu::DevicePool>& pool,
   const Buffer plain = pattern(64 * count);
   std::copy(plain.begin(), plain.end(), stream.input());
   stream.stage_in(plain.size());
-  stream.launch("gcm_ctr", messages, 1);
+  stream.launch("gcm_ctr", messages);
   stream.launch_hash(count);
   stream.stage_out(plain.size() + 16 * count);
   stream.finish();

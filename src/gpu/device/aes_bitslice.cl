@@ -225,6 +225,30 @@ PARAES_INLINE void cipher_rounds(const paraes_job* job, PARAES_GLOBAL const para
   shift_rows_add_key(s, key + 128 * round, inverse);
 }
 
+// Exchanges bit i of each byte of word k with bit k of the same byte of word i, for eight words. It
+// is its own inverse.
+PARAES_INLINE void transpose_bytes(paraes_u32* a) {
+  PARAES_UNROLL
+  for (int k = 0; k < 4; ++k) {
+    const paraes_u32 low = a[k], high = a[k + 4];
+    a[k] = paraes_choose(0x0f0f0f0fu, low, high << 4);
+    a[k + 4] = paraes_choose(0x0f0f0f0fu, low >> 4, high);
+  }
+  PARAES_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    const int k = i / 2 * 4 + i % 2;
+    const paraes_u32 low = a[k], high = a[k + 2];
+    a[k] = paraes_choose(0x33333333u, low, high << 2);
+    a[k + 2] = paraes_choose(0x33333333u, low >> 2, high);
+  }
+  PARAES_UNROLL
+  for (int k = 0; k < 8; k += 2) {
+    const paraes_u32 low = a[k], high = a[k + 1];
+    a[k] = paraes_choose(0x55555555u, low, high << 1);
+    a[k + 1] = paraes_choose(0x55555555u, low >> 1, high);
+  }
+}
+
 // Transposes a matrix of 32 × 32 bits. It is its own inverse.
 PARAES_LARGE void transpose(paraes_u32* a) {
   PARAES_UNROLL
@@ -241,25 +265,7 @@ PARAES_LARGE void transpose(paraes_u32* a) {
     a[k + 8] = paraes_permute(low, high, 0x7351u);
   }
   PARAES_UNROLL
-  for (int i = 0; i < 16; ++i) {
-    const int k = i / 4 * 8 + i % 4;
-    const paraes_u32 low = a[k], high = a[k + 4];
-    a[k] = paraes_choose(0x0f0f0f0fu, low, high << 4);
-    a[k + 4] = paraes_choose(0x0f0f0f0fu, low >> 4, high);
-  }
-  PARAES_UNROLL
-  for (int i = 0; i < 16; ++i) {
-    const int k = i / 2 * 4 + i % 2;
-    const paraes_u32 low = a[k], high = a[k + 2];
-    a[k] = paraes_choose(0x33333333u, low, high << 2);
-    a[k + 2] = paraes_choose(0x33333333u, low >> 2, high);
-  }
-  PARAES_UNROLL
-  for (int k = 0; k < 32; k += 2) {
-    const paraes_u32 low = a[k], high = a[k + 1];
-    a[k] = paraes_choose(0x55555555u, low, high << 1);
-    a[k + 1] = paraes_choose(0x55555555u, low >> 1, high);
-  }
+  for (int k = 0; k < 32; k += 8) transpose_bytes(a + k);
 }
 
 PARAES_INLINE void transpose_all(paraes_u32* s) {
@@ -293,28 +299,56 @@ PARAES_INLINE void decrypt_batch(const paraes_job* job, PARAES_GLOBAL const para
   transpose_all(s);
 }
 
-// SubBytes without its constant on the bytes of up to eight words at once: bit 8 r + k of plane i
-// is bit i of byte r of word k.
-PARAES_INLINE void sub_bytes_of_words(const paraes_u32* w, const int words, paraes_u32* q) {
-  PARAES_UNROLL
-  for (int i = 0; i < 8; ++i) {
-    q[i] = 0;
-    PARAES_UNROLL
-    for (int k = 0; k < words; ++k) q[i] |= (w[k] >> i & 0x01010101u) << k;
-  }
-  sub_bytes(q);
-}
-
-PARAES_INLINE paraes_u32 word_of_planes(const paraes_u32* q, const int k) {
-  paraes_u32 w = 0;
-  PARAES_UNROLL
-  for (int i = 0; i < 8; ++i) w |= (q[i] >> k & 0x01010101u) << i;
-  return w;
+// SubBytes without its constant on the bytes of eight words: between the transpositions, bit
+// 8 r + k of plane i is bit i of byte r of word k.
+PARAES_LARGE void sub_bytes_of_words(paraes_u32* w) {
+  transpose_bytes(w);
+  sub_bytes(w);
+  transpose_bytes(w);
 }
 
 // SubWord (FIPS 197 section 5.2) without table look-ups.
 PARAES_INLINE paraes_u32 sub_word(paraes_u32 a) {
-  paraes_u32 q[8];
-  sub_bytes_of_words(&a, 1, q);
-  return word_of_planes(q, 0) ^ 0x63636363u;
+  paraes_u32 w[8];
+  PARAES_UNROLL
+  for (int k = 0; k < 8; ++k) w[k] = k == 0 ? a : 0;
+  sub_bytes_of_words(w);
+  return w[0] ^ 0x63636363u;
+}
+
+// ShiftRows: column c of the four columns x.
+PARAES_INLINE paraes_u32 shifted_column(const paraes_u32* x, const int c) {
+  return paraes_choose(0xffffu, paraes_choose(0xffu, x[c], x[(c + 1) % 4]),
+                       paraes_choose(0xff0000u, x[(c + 2) % 4], x[(c + 3) % 4]));
+}
+
+// MixColumns of one column.
+PARAES_INLINE paraes_u32 mix_word(paraes_u32 a) {
+  const paraes_u32 twice = xtime4(a);
+  return twice ^ paraes_rotate24(a ^ twice) ^ paraes_rotate16(a) ^ paraes_rotate8(a);
+}
+
+// How many blocks encrypt_singles encrypts.
+#define PARAES_SINGLES 2
+
+// Cipher (FIPS 197 section 5.1) of blocks that are too few for planes, each under the key with its
+// index. Block b is the words from 4 b on, and the job's `keys` are schedules.
+PARAES_LARGE void encrypt_singles(const paraes_job* job, const paraes_u32* keys, paraes_u32* w) {
+  PARAES_GLOBAL const paraes_u32* key[PARAES_SINGLES];
+  PARAES_UNROLL
+  for (int b = 0; b < PARAES_SINGLES; ++b) key[b] = job->keys + (paraes_u64)120 * keys[b];
+  PARAES_UNROLL
+  for (int i = 0; i < 8; ++i) w[i] ^= key[i / 4][i % 4];
+  for (paraes_u32 round = 1; round <= job->rounds; ++round) {
+    sub_bytes_of_words(w);
+    paraes_u32 n[8];
+    PARAES_UNROLL
+    for (int i = 0; i < 8; ++i) n[i] = shifted_column(w + i / 4 * 4, i % 4);
+    PARAES_UNROLL
+    for (int i = 0; i < 8; ++i) {
+      if (round != job->rounds) n[i] = mix_word(n[i]);
+      // MixColumns leaves the constant of SubBytes as it is.
+      w[i] = paraes_xor3(n[i], key[i / 4][4 * round + i % 4], 0x63636363u);
+    }
+  }
 }

@@ -68,12 +68,6 @@ PARAES_LARGE void counter_planes(paraes_block b, paraes_u32* s, const int count)
   for (int i = 0; i < 128; ++i) s[little ? i : 8 * (15 - i / 8) + i % 8] = n[i];
 }
 
-// MixColumns of one column.
-PARAES_INLINE paraes_u32 mix_word(paraes_u32 a) {
-  const paraes_u32 twice = xtime4(a);
-  return twice ^ paraes_rotate24(a ^ twice) ^ paraes_rotate16(a) ^ paraes_rotate8(a);
-}
-
 // One column after round 1, into `to`, if only the byte in row `row` before MixColumns varies
 // between slices. v are the planes of that byte without the constant of SubBytes. `word` is the
 // rest of the column: what the constant bytes, that constant and the round key contribute.
@@ -110,13 +104,10 @@ PARAES_LARGE void hoisted_rounds(PARAES_GLOBAL const paraes_u32* key, paraes_blo
   sub_bytes(low);
   sub_bytes(low + 8);
 
-  paraes_u32 x[4];
+  paraes_u32 x[8];
   PARAES_UNROLL
-  for (int w = 0; w < 4; ++w) x[w] = b.w[w] ^ words[w];
-  paraes_u32 q[8];
-  sub_bytes_of_words(x, 4, q);
-  PARAES_UNROLL
-  for (int w = 0; w < 4; ++w) x[w] = word_of_planes(q, w);
+  for (int w = 0; w < 8; ++w) x[w] = w < 4 ? b.w[w % 4] ^ words[w % 4] : 0;
+  sub_bytes_of_words(x);
   // Drop the two varying bytes; varying_column adds them. Then add the constant of SubBytes, which
   // the circuit leaves out, to all bytes.
   x[3] &= 0xffffu;
@@ -124,16 +115,16 @@ PARAES_LARGE void hoisted_rounds(PARAES_GLOBAL const paraes_u32* key, paraes_blo
   for (int w = 0; w < 4; ++w) x[w] ^= 0x63636363u;
   paraes_u32 z[4];
   PARAES_UNROLL
-  for (int c = 0; c < 4; ++c) {
-    const paraes_u32 shifted = (x[c] & 0xffu) | (x[(c + 1) % 4] & 0xff00u) |
-                               (x[(c + 2) % 4] & 0xff0000u) | (x[(c + 3) % 4] & 0xff000000u);
-    z[c] = mix_word(shifted) ^ words[4 + c];
-  }
+  for (int c = 0; c < 4; ++c) z[c] = mix_word(shifted_column(x, c)) ^ words[4 + c];
   varying_column(z[0], 3, low, s);
   varying_column(z[1], 2, low + 8, s + 32);
   PARAES_UNROLL
   for (int p = 0; p < 64; p += 8) sub_bytes(s + p);
-  sub_bytes_of_words(z + 2, 2, q);
+  paraes_u32 q[8];
+  PARAES_UNROLL
+  for (int w = 0; w < 8; ++w) q[w] = w < 2 ? z[2 + w % 2] : 0;
+  transpose_bytes(q);
+  sub_bytes(q);
   PARAES_UNROLL
   for (int p = 0; p < 64; ++p) s[64 + p] = spread_bit(q[p % 8], p / 8 % 4 * 8 + p / 32);
 }

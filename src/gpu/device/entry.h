@@ -5,9 +5,9 @@
 //   messages, count          the messages of the launch, as in job.h
 //   tiles                    the number of their tiles; for xts_stretches, the number of stretches
 //   keys                     with PARAES_KEYS_IN_MEMORY, the keys of the messages: sliced keys with
-//                            PARAES_KEYS_SLICED, otherwise schedules (paraes_schedule); for ghash,
-//                            hash keys
-//   scratch                  gcm_ctr writes and ghash reads tag masks, 4 words per message;
+//                            PARAES_KEYS_SLICED, otherwise schedules (paraes_schedule); for
+//                            ghash_prepare and gcm_masks, always schedules; for ghash, hash keys
+//   scratch                  gcm_masks writes and ghash reads tag masks, 4 words per message;
 //                            ghash_prepare writes hash keys; xts_unit_tweaks writes unit tweaks, 4
 //                            words each; xts_encrypt and xts_decrypt read stretch tweaks, 4 words
 //                            each

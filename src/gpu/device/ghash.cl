@@ -5,15 +5,18 @@
 // indices, otherwise they take constant time.
 
 PARAES_INLINE gf128 hash_subkey(const paraes_job* job, paraes_u32 k) {
-  paraes_block h;
+  paraes_block h = zero_block();
 #ifdef PARAES_KEYS_SLICED
-  paraes_u32 s[4 * PARAES_BATCH];
+  paraes_u32 keys[PARAES_SINGLES];
+  paraes_u32 w[4 * PARAES_SINGLES];
   PARAES_UNROLL
-  for (int i = 0; i < 4 * PARAES_BATCH; ++i) s[i] = 0;
-  encrypt_batch(job, key_of(job, k, 0), s);
-  h = batch_block(s, 0);
+  for (int b = 0; b < PARAES_SINGLES; ++b) keys[b] = k;
+  PARAES_UNROLL
+  for (int i = 0; i < 4 * PARAES_SINGLES; ++i) w[i] = 0;
+  encrypt_singles(job, keys, w);
+  PARAES_UNROLL
+  for (int i = 0; i < 4; ++i) h.w[i] = w[i];
 #else
-  h = zero_block();
   reference_encrypt(job, key_of(job, k, 0), h.w);
 #endif
   return gf128_of_block(h);

@@ -109,18 +109,14 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
                     : mode == PARAES_MODE_GCM ? PARAES_COUNT_32
                                               : PARAES_COUNT_LITTLE;
 
-  const paraes_u32 m = message_of_tile(job, tile);
-  PARAES_GLOBAL const paraes_message* message = job->messages + m;
+  PARAES_GLOBAL const paraes_message* message = job->messages + message_of_tile(job, tile);
   PARAES_GLOBAL const paraes_u8* in = job->in + message->in;
   PARAES_GLOBAL paraes_u8* out = job->out + message->out;
   PARAES_KEY_SPACE const paraes_u32* key = key_of(job, message->key, inverse);
   const paraes_u64 whole = tile < job->tiles ? message->bytes / 16 : 0;
   const paraes_u32 part = counting && tile < job->tiles ? (paraes_u32)message->bytes % 16 : 0;
-  // GCM: counter block 0 is J0, and counter block b encrypts block b - 1 of the text.
-  const paraes_u64 ahead = mode == PARAES_MODE_GCM ? 1 : 0;
-  const paraes_u64 blocks = mode == PARAES_MODE_UNIT_TWEAKS
-                                ? (whole + job->unit_blocks - 1) / job->unit_blocks
-                                : whole + ahead;
+  const paraes_u64 blocks =
+      mode == PARAES_MODE_UNIT_TWEAKS ? (whole + job->unit_blocks - 1) / job->unit_blocks : whole;
   const paraes_u64 tile_first =
       (tile - message->first_tile) * PARAES_TILE_BLOCKS(PARAES_BLOCKS_PER_THREAD);
   const paraes_u64 first = tile_first + job->thread % 32;
@@ -134,6 +130,7 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
   paraes_block iv;
   PARAES_UNROLL
   for (int w = 0; w < 4; ++w) iv.w[w] = message->iv[w];
+  if (mode == PARAES_MODE_GCM) iv = counter_block(iv, 1, count);  // the one after J0
 
   tweak_cursor tweak;
   if (xts) tweak = tweak_cursor_at(job, first);
@@ -184,12 +181,12 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
         PARAES_UNROLL
         for (int k = 0; k < PARAES_CHUNK; ++k) {
           const paraes_u32 i = j + chunk + k;
-          const int is_first = chunk == 0 && k == 0 && j == 0 && at == 0;
           y[k] = zero_block();
           if (mode == PARAES_MODE_CTR || mode == PARAES_MODE_GCM) {
-            y[k] = fetch(job, in, at - ahead, i, ahead != 0 && is_first ? 0 : left_at, whole);
+            y[k] = fetch(job, in, at, i, left_at, blocks);
           }
           if (mode == PARAES_MODE_CBC_DECRYPT) {
+            const int is_first = chunk == 0 && k == 0 && j == 0 && at == 0;
             y[k] = fetch(job, in, at - 1, i, is_first ? 0 : left_at, blocks);
             if (is_first) y[k] = iv;
           }
@@ -200,10 +197,8 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
         for (int k = 0; k < PARAES_CHUNK; ++k) {
           const paraes_u32 i = j + chunk + k;
           const paraes_block x = xor_blocks(batch_block(s, chunk + k), y[k]);
-          const int is_j0 = ahead != 0 && chunk == 0 && k == 0 && j == 0 && at == 0;
-          if (is_j0) store_block((PARAES_GLOBAL paraes_u8*)(job->scratch + 4 * (paraes_u64)m), x);
           put(job, mode == PARAES_MODE_UNIT_TWEAKS ? (PARAES_GLOBAL paraes_u8*)job->scratch : out,
-              at - ahead, i, is_j0 || i >= to ? 0 : left_at, blocks - ahead, x);
+              at, i, i >= to ? 0 : left_at, blocks, x);
         }
       }
       if (has_part) {
@@ -225,6 +220,54 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
     }
     from = to;
   } while (from < PARAES_BLOCKS_PER_THREAD);
+}
+
+#ifndef PARAES_KEYS_SLICED
+// How many blocks encrypt_singles encrypts, each under the key with its index.
+#define PARAES_SINGLES 1
+
+PARAES_INLINE void encrypt_singles(const paraes_job* job, const paraes_u32* keys, paraes_u32* w) {
+  paraes_u32 s[4 * PARAES_BATCH];
+  PARAES_UNROLL
+  for (int i = 0; i < 4 * PARAES_BATCH; ++i) s[i] = w[i / PARAES_BATCH];
+  encrypt_batch(job, key_of(job, keys[0], 0), s);
+  PARAES_UNROLL
+  for (int i = 0; i < 4; ++i) w[i] = s[i * PARAES_BATCH];
+}
+#endif
+
+// Encrypts J0 of each message, or the numbers of the `n` data units of one message, to 4 words of
+// scratch each.
+PARAES_INLINE void do_singles(const paraes_job* job, paraes_u64 n, const int mode) {
+  begin_tiles(job, 0);
+  const paraes_u64 step = (paraes_u64)PARAES_SINGLES * PARAES_GROUP_THREADS * job->groups;
+  for (paraes_u64 i = (paraes_u64)PARAES_SINGLES *
+                      ((paraes_u64)PARAES_GROUP_THREADS * job->group + job->thread);
+       i < n; i += step) {
+    paraes_u32 keys[PARAES_SINGLES];
+    paraes_u32 w[4 * PARAES_SINGLES];
+    PARAES_UNROLL
+    for (int b = 0; b < PARAES_SINGLES; ++b) {
+      const paraes_u64 at = i + b < n ? i + b : i;
+      const int units = mode == PARAES_MODE_UNIT_TWEAKS;
+      PARAES_GLOBAL const paraes_message* message = job->messages + (units ? 0 : at);
+      paraes_block x;
+      PARAES_UNROLL
+      for (int k = 0; k < 4; ++k) x.w[k] = message->iv[k];
+      if (units) x = counter_block(x, at, PARAES_COUNT_LITTLE);
+      keys[b] = message->key;
+      PARAES_UNROLL
+      for (int k = 0; k < 4; ++k) w[4 * b + k] = x.w[k];
+    }
+    encrypt_singles(job, keys, w);
+    PARAES_UNROLL
+    for (int b = 0; b < PARAES_SINGLES; ++b) {
+      paraes_block y;
+      PARAES_UNROLL
+      for (int k = 0; k < 4; ++k) y.w[k] = w[4 * b + k];
+      if (i + b < n) store_block((PARAES_GLOBAL paraes_u8*)(job->scratch + 4 * (i + b)), y);
+    }
+  }
 }
 
 // Distributes the tiles over the warp-sized groups of all groups of threads.
@@ -253,8 +296,10 @@ PARAES_TILE_ENTRY(cbc_decrypt) { do_tiles(job, PARAES_MODE_CBC_DECRYPT); }
 
 PARAES_TILE_ENTRY(ctr) { do_tiles(job, PARAES_MODE_CTR); }
 
-// Also writes the key stream of J0, which masks the tag of message m, to scratch + 4 m.
 PARAES_TILE_ENTRY(gcm_ctr) { do_tiles(job, PARAES_MODE_GCM); }
+
+// Writes the key stream of J0, which masks the tag of message m, to scratch + 4 m.
+PARAES_ENTRY(gcm_masks, PARAES_GROUP_THREADS, 1) { do_singles(job, job->count, PARAES_MODE_GCM); }
 
 // Encrypts the unit numbers of one message under the tweak key, each to 4 words of scratch. Tiles
 // consist of units instead of blocks.
