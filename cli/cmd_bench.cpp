@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <random>
 
 #include "bench/bench.hpp"
+#include "bench/harness/random.hpp"
 #include "cli/numbers.hpp"
 #include "cli/sizes.hpp"
 #include "cli/verbs.hpp"
@@ -41,7 +41,7 @@ Examples:
 int bench_verb(Flags flags, const CLI::App& verb, const BenchOverrides& overrides) {
   // A bare --in-place means yes.
   if (verb.count("--in-place") > 0 && flags.axes.in_place.empty()) flags.axes.in_place = "yes";
-  if (verb.count("--seed") == 0) flags.options.seed = std::random_device()();
+  if (verb.count("--seed") == 0) flags.options.seed = bench::random_seed();
   if (flags.quick) bench::make_quick(flags.axes, flags.options);
   if (flags.samples) flags.options.settings.samples = *flags.samples;
   bench::Axes axes = bench::parse_axes(flags.axes, {parse_size, parse_number});

@@ -1,11 +1,25 @@
-// Random numbers that depend on the seed only, not on the standard library.
+// Random numbers that depend on the seed only, not on the standard library, and a seed.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 #include <vector>
 
+#include "paraes/kdf.hpp"
+
 namespace paraes::bench {
+
+// A seed from OpenSSL's generator. With std::random_device, which calls arc4random, executables
+// that contain libstdc++ would need glibc 2.36.
+[[nodiscard]] inline std::uint32_t random_seed() {
+  std::array<std::uint8_t, sizeof(std::uint32_t)> bytes{};
+  random_bytes(bytes);
+  std::uint32_t seed = 0;
+  std::memcpy(&seed, bytes.data(), bytes.size());
+  return seed;
+}
 
 // SplitMix64 (Steele, Lea, Flood 2014).
 constexpr std::uint64_t mix64(std::uint64_t x) noexcept {

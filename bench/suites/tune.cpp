@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <random>
 #include <utility>
 
 #include "bench/file/child.hpp"
 #include "bench/file/workspace.hpp"
 #include "bench/harness/measure.hpp"
 #include "bench/harness/noted_signals.hpp"
+#include "bench/harness/random.hpp"
 #include "bench/memory/arena.hpp"
 #include "bench/memory/seal.hpp"
 #include "paraes/error.hpp"
@@ -40,7 +40,7 @@ double seconds_since(Clock::time_point start) {
 class Tuning {
  public:
   Tuning(const TuneOptions& options, const std::function<void(const std::string&)>& progress)
-      : options_(options), progress_(progress), random_(std::random_device()()) {}
+      : options_(options), progress_(progress), random_(random_seed()) {}
 
   Tuned run() {
     for (const std::string& device : options_.devices) add_kernels(device);
