@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -41,16 +42,20 @@ struct TuneFlags {
   bool quiet = false;
 };
 
+// Whether the list has this device in CUDA or HIP too, with a compiler. Without one it may not run.
+bool is_repeated(const std::vector<DeviceInfo>& list, const DeviceInfo& device) {
+  return std::any_of(list.begin(), list.end(), [&](const DeviceInfo& other) {
+    return other.id == device.same_as && !other.compiler.empty();
+  });
+}
+
 // The devices that `auto` may choose: the CPU and each GPU once, but no OpenCL device on the CPU.
 std::vector<DeviceInfo> tunable() {
-  std::vector<DeviceInfo> list = devices();
-  list.erase(std::remove_if(list.begin(), list.end(),
-                            [](const DeviceInfo& device) {
-                              const bool cpu = device.id == "cpu";
-                              return !device.available || !device.same_as.empty() ||
-                                     (device.is_cpu && !cpu);
-                            }),
-             list.end());
+  std::vector<DeviceInfo> list;
+  const std::vector<DeviceInfo> all = devices();
+  std::copy_if(all.begin(), all.end(), std::back_inserter(list), [&](const DeviceInfo& device) {
+    return device.available && !is_repeated(all, device) && (!device.is_cpu || device.id == "cpu");
+  });
   return list;
 }
 

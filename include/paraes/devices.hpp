@@ -21,7 +21,7 @@ struct DeviceInfo {
   std::uint64_t shared_bytes = 0;  // maximum shared memory of a thread block (work-group)
   std::uint32_t max_threads = 0;   // maximum threads in a thread block
   bool is_cpu = false;             // the CPU, also as an OpenCL device
-  std::string bus;                 // PCI address, "0000:17:00.0"; empty if unknown
+  std::string bus;                 // PCI address, "0000:3b:00.0" in small letters; empty if unknown
   std::string same_as;  // id of the same GPU in CUDA or HIP, which is preferred; empty if none
   bool available = false;
   std::string reason;  // if not available: what is missing and what to do

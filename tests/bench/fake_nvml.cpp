@@ -29,7 +29,7 @@ struct Gpu {
   double used = 0;
   double shown = 0;
 };
-Gpu gpus[] = {{"0000:40:00.0"}, {"0000:41:00.0"}};
+Gpu gpus[] = {{"0000:4a:00.0"}, {"0000:4b:00.0"}};
 
 int initialised = 0;
 long last_step = -1;

@@ -11,6 +11,8 @@ from support import KEYS, Case, Screen, Terminal, file_reports, pattern
 
 support.DEADLINE = 300  # GPU programs are compiled at first use
 SHIM = os.environ.get("PARAES_OPENCL_SHIM", "")
+FAKE_DRIVERS = os.environ.get("PARAES_FAKE_DRIVERS", "")
+FAKE_NVRTC = os.environ.get("PARAES_FAKE_NVRTC", "")
 MEBI = 1 << 20
 
 
@@ -247,6 +249,35 @@ class AutoGpu(ProfileCase):
                    env={**self.env, **self.shim, "PARAES_FAKE_OPENCL": "gpu,fail:2:-59"},
                    says="clEnqueueNDRangeKernel failed")
         self.assertFalse(self.path("none").exists())
+
+    def test_gpu_that_cuda_sees_as_well_is_measured_once(self):
+        # The address of cuda:0 of the fake driver, through cl_khr_pci_bus_info.
+        extensions = b"cl_khr_pci_bus_info\0".hex()
+        address = b"".join(n.to_bytes(4, "little") for n in (0, 0x4a, 0, 0)).hex()
+        env = {**self.env, **self.shim, "LD_LIBRARY_PATH": FAKE_DRIVERS,
+               "PARAES_FAKE_OPENCL": f"gpu,info:1030:{extensions},info:410f:{address}",
+               "PARAES_NVRTC": FAKE_NVRTC, "XDG_CACHE_HOME": str(self.path("cache"))}
+        listed = json.loads(self.ok("devices", "--json", env=env))["devices"]
+        same = {d["id"]: d["same_as"] for d in listed}
+        self.assertEqual((same["opencl:0"], same["cuda:0"]), ("cuda:0", None))
+        self.assertIn("the same GPU as cuda:0", self.ok("devices", env=env).decode())
+        os.remove(self.path("profile"))
+        done = self.run_paraes("tune", "--seconds", "1", env=env)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"cuda:0", done.stderr)
+        self.assertNotIn(b"opencl:0", done.stderr + done.stdout)
+        self.assertNotIn("opencl:0", [d["id"] for d in json.loads(self.read("profile"))["devices"]])
+
+    def test_gpu_is_measured_through_opencl_if_cuda_has_no_compiler(self):
+        extensions = b"cl_khr_pci_bus_info\0".hex()
+        address = b"".join(n.to_bytes(4, "little") for n in (0, 0x4a, 0, 0)).hex()
+        env = {**self.env, **self.shim, "LD_LIBRARY_PATH": FAKE_DRIVERS,
+               "PARAES_FAKE_OPENCL": f"gpu,fail:1:-59,info:1030:{extensions},info:410f:{address}",
+               "PARAES_NVRTC": "/nowhere/libnvrtc.so"}
+        os.remove(self.path("profile"))
+        done = self.run_paraes("tune", "--seconds", "1", env=env)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"opencl:0", done.stderr)
 
     def test_tune_measures_every_kernel_of_the_gpu(self):
         os.remove(self.path("profile"))

@@ -188,6 +188,7 @@ TEST(CudaRuntime, DevicesAreDescribed) {
   ASSERT_EQ(infos.size(), 3U);
   EXPECT_EQ(infos[2].id, "cuda:2");
   EXPECT_EQ(infos[2].name, "Fake GPU 2");
+  EXPECT_EQ(infos[2].bus, "0000:4c:00.0");
   EXPECT_EQ(infos[2].memory_bytes, 64U << 20);
   EXPECT_EQ(infos[2].driver, "CUDA 13.1");
   EXPECT_EQ(infos[2].target, "sm_90");
@@ -208,6 +209,7 @@ TEST(HipRuntime, DevicesAreDescribed) {
   ASSERT_EQ(infos.size(), 2U);
   EXPECT_EQ(infos[1].id, "hip:1");
   EXPECT_EQ(infos[1].name, "Fake GPU 1");
+  EXPECT_EQ(infos[1].bus, "0000:4b:00.0");
   EXPECT_EQ(infos[1].driver, "HIP 6.3.42131");
   EXPECT_EQ(infos[1].target, "gfx90a");
   EXPECT_EQ(infos[1].processors, 7U);

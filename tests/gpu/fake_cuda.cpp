@@ -392,7 +392,9 @@ PARAES_FAKE(cuDeviceGetAttribute, hipDeviceGetAttribute, int* value, int number,
 #ifndef PARAES_FAKE_BARE
 PARAES_FAKE(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId, char* text, int bytes, int device) {
   const Lock lock(mutex);
-  std::snprintf(text, static_cast<std::size_t>(bytes), "0000:%02x:00.0", 0x40 + device);
+  // As the drivers write it: CUDA in capital letters, HIP in small ones.
+  std::snprintf(text, static_cast<std::size_t>(bytes), is_hip ? "0000:%02x:00.0" : "0000:%02X:00.0",
+                0x4a + device);
   return enter(PARAES_NAME(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId));
 }
 #endif

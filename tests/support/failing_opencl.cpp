@@ -1,6 +1,8 @@
 // A library to link or preload, whose dlsym() replaces some functions of OpenCL. The environment
 // variable PARAES_FAKE_OPENCL says what they do, as directives separated by commas:
 //   gpu           every device reports that it is a GPU
+//   info:N:HEX    every device answers the query N (hexadecimal) with these bytes
+//   info:N:fail   the query N fails
 //   fail:N:CODE   the Nth launch and all later ones fail with CODE; the count starts again when the
 //                 variable changes
 // Programs that are linked with this file can also look into the buffers: see opencl_buffers.hpp.
@@ -17,6 +19,8 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -24,6 +28,7 @@ namespace {
 
 constexpr std::uint32_t device_type = 0x1000;
 constexpr std::uint64_t type_gpu = 4;
+constexpr int invalid_value = -30;
 
 using Dlsym = void* (*)(void*, const char*);
 using GetDeviceInfo = int (*)(void*, std::uint32_t, std::size_t, void*, std::size_t*);
@@ -38,8 +43,31 @@ std::string directives() {
   return text == nullptr ? "" : text;
 }
 
+// What a directive gives as the answer to this query.
+std::optional<std::string> replaced_info(std::uint32_t name) {
+  std::istringstream all(directives());
+  for (std::string one; std::getline(all, one, ',');) {
+    if (one.rfind("info:", 0) != 0) continue;
+    const std::size_t colon = one.find(':', 5);
+    if (std::stoul(one.substr(5, colon - 5), nullptr, 16) == name) return one.substr(colon + 1);
+  }
+  return std::nullopt;
+}
+
 int get_device_info(void* device, std::uint32_t name, std::size_t bytes, void* value,
                     std::size_t* needed) {
+  if (const auto answer = replaced_info(name)) {
+    if (*answer == "fail") return invalid_value;
+    const std::size_t size = answer->size() / 2;
+    if (needed != nullptr) *needed = size;
+    if (value == nullptr) return 0;
+    if (bytes < size) return invalid_value;
+    for (std::size_t i = 0; i < size; ++i) {
+      static_cast<std::uint8_t*>(value)[i] =
+          static_cast<std::uint8_t>(std::stoul(answer->substr(2 * i, 2), nullptr, 16));
+    }
+    return 0;
+  }
   const int status = real_get_device_info(device, name, bytes, value, needed);
   if (status == 0 && name == device_type && value != nullptr &&
       directives().find("gpu") != std::string::npos) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -212,12 +213,16 @@ std::string compile_target(const Runtime& runtime, int device) {
          std::to_string(attribute(runtime, device, driver::attribute_minor));
 }
 
-// The PCI address of the device; empty if the driver does not report it.
+// The PCI address of the device; empty if the driver does not report it. CUDA writes capital
+// letters, HIP small ones.
 std::string bus_of(const Runtime& runtime, int device) {
   std::array<char, 32> text{};
   const auto& call = runtime.api().device_bus;
   if (!call || call.function(text.data(), static_cast<int>(text.size()), device) != 0) return "";
-  return text.data();
+  std::array<unsigned, 4> parts{};
+  return std::sscanf(text.data(), "%x:%x:%x.%x", &parts[0], &parts[1], &parts[2], &parts[3]) == 4
+             ? bus_address(parts[0], parts[1], parts[2], parts[3])
+             : "";
 }
 
 int device_handle(const Runtime& runtime, unsigned index) {

@@ -182,6 +182,41 @@ std::vector<FoundDevice> find_devices(const cl::ClApi& api) {
   return found;
 }
 
+bool has_word(const std::string& list, const std::string& word) {
+  return (' ' + list + ' ').find(' ' + word + ' ') != std::string::npos;
+}
+
+// The PCI address, which OpenCL reports only through extensions. Throws DeviceError if a query
+// fails.
+std::string ask_for_bus(const cl::ClApi& api, cl::DeviceId id) {
+  const std::string extensions = device_text(api, id, cl::device_extensions);
+  if (has_word(extensions, "cl_khr_pci_bus_info")) {
+    const auto info = device_number<cl::PciBusInfo>(api, id, cl::device_pci_bus_info);
+    return bus_address(info.domain, info.bus, info.device, info.function);
+  }
+  if (has_word(extensions, "cl_nv_device_attribute_query")) {
+    const auto slot = device_number<cl::Uint>(api, id, cl::device_pci_slot_id_nv);
+    return bus_address(device_number<cl::Uint>(api, id, cl::device_pci_domain_id_nv),
+                       device_number<cl::Uint>(api, id, cl::device_pci_bus_id_nv), slot / 8,
+                       slot % 8);
+  }
+  if (has_word(extensions, "cl_amd_device_attribute_query")) {
+    const auto topology = device_number<cl::TopologyAmd>(api, id, cl::device_topology_amd);
+    if (topology.type != cl::topology_type_pcie_amd) return "";
+    return bus_address(0, topology.bus, topology.device, topology.function);
+  }
+  return "";
+}
+
+// The PCI address; empty if the driver does not report it.
+std::string bus_of(const cl::ClApi& api, cl::DeviceId id) {
+  try {
+    return ask_for_bus(api, id);
+  } catch (const DeviceError&) {
+    return "";
+  }
+}
+
 DeviceInfo describe(const cl::ClApi& api, const FoundDevice& found, std::size_t index) {
   DeviceInfo info;
   info.id = "opencl:" + std::to_string(index);
@@ -195,6 +230,7 @@ DeviceInfo describe(const cl::ClApi& api, const FoundDevice& found, std::size_t 
   info.max_threads = static_cast<std::uint32_t>(
       device_number<std::size_t>(api, id, cl::device_max_work_group_size));
   info.is_cpu = (device_number<cl::Bitfield>(api, id, cl::device_type) & cl::device_type_cpu) != 0;
+  info.bus = bus_of(api, id);
   const bool compiles = device_number<cl::Uint>(api, id, cl::device_compiler_available) != 0;
   if (compiles) info.compiler = device_text(api, id, cl::device_version);
   if (device_number<cl::Uint>(api, id, cl::device_available) == 0) {

@@ -2,6 +2,7 @@
 // Numbers and types are those of the OpenCL specification.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -50,6 +51,33 @@ inline constexpr Uint device_vendor = 0x102C;
 inline constexpr Uint device_platform = 0x1031;
 inline constexpr Uint driver_version = 0x102D;
 inline constexpr Uint device_version = 0x102F;
+inline constexpr Uint device_extensions = 0x1030;
+
+// cl_khr_pci_bus_info: four numbers.
+inline constexpr Uint device_pci_bus_info = 0x410F;
+// cl_nv_device_attribute_query. A slot is 8 × device + function.
+inline constexpr Uint device_pci_bus_id_nv = 0x4008;
+inline constexpr Uint device_pci_slot_id_nv = 0x4009;
+inline constexpr Uint device_pci_domain_id_nv = 0x400A;
+// cl_amd_device_attribute_query.
+inline constexpr Uint device_topology_amd = 0x4037;
+inline constexpr Uint topology_type_pcie_amd = 1;
+
+struct PciBusInfo {
+  Uint domain;
+  Uint bus;
+  Uint device;
+  Uint function;
+};
+
+struct TopologyAmd {
+  Uint type;
+  std::array<std::uint8_t, 17> unused;
+  std::uint8_t bus;
+  std::uint8_t device;
+  std::uint8_t function;
+};
+static_assert(sizeof(TopologyAmd) == 24);
 
 inline constexpr Bitfield queue_out_of_order = 1 << 0;
 inline constexpr Bitfield queue_profiling_enable = 1 << 1;

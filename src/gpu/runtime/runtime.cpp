@@ -1,8 +1,16 @@
 #include "src/gpu/runtime/runtime.hpp"
 
+#include <array>
+#include <cstdio>
 #include <utility>
 
 namespace paraes::gpu {
+
+std::string bus_address(unsigned domain, unsigned bus, unsigned device, unsigned function) {
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), "%04x:%02x:%02x.%x", domain, bus, device, function);
+  return text.data();
+}
 
 Memory::~Memory() {
   if (device_ != nullptr) device_->release(handle_);

@@ -1,0 +1,141 @@
+// OpenCL through an ICD loader whose answers tests replace (tests/support/failing_opencl.cpp).
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "paraes/devices.hpp"
+#include "src/gpu/runtime/opencl_api.hpp"
+#include "src/gpu/runtime/runtime.hpp"
+#include "tests/support/environment.hpp"
+#include "tests/support/message_of.hpp"
+#include "tests/support/test_device.hpp"
+
+namespace paraes::gpu {
+namespace {
+
+std::string hex(const void* data, std::size_t bytes) {
+  constexpr const char* digits = "0123456789abcdef";
+  std::string text;
+  for (std::size_t i = 0; i < bytes; ++i) {
+    const auto byte = static_cast<const std::uint8_t*>(data)[i];
+    text += digits[byte >> 4];
+    text += digits[byte & 15];
+  }
+  return text;
+}
+
+std::string number_text(std::uint32_t number) {
+  std::string text;
+  for (int shift = 12; shift >= 0; shift -= 4) text += "0123456789abcdef"[number >> shift & 15];
+  return text;
+}
+
+// A directive that replaces the answer to a query.
+template <class T>
+std::string answer(std::uint32_t query, const T& value) {
+  return ",info:" + number_text(query) + ":" + hex(&value, sizeof value);
+}
+
+std::string answer(std::uint32_t query, const char* text) {
+  return ",info:" + number_text(query) + ":" + hex(text, std::string(text).size() + 1);
+}
+
+std::string failing(std::uint32_t query) { return ",info:" + number_text(query) + ":fail"; }
+
+class OpenCl : public testing::Test {
+ protected:
+  void SetUp() override {
+    unsetenv("PARAES_FAKE_OPENCL");
+    PARAES_NEEDS_DEVICE("opencl:0");
+  }
+  void TearDown() override { unsetenv("PARAES_FAKE_OPENCL"); }
+
+  static void tell(const std::string& directives) {
+    setenv("PARAES_FAKE_OPENCL", directives.c_str(), 1);
+  }
+  static DeviceInfo described() { return open_opencl()->devices().at(0); }
+};
+
+// ---- PCI addresses
+
+const cl::PciBusInfo khr = {0, 0x4b, 0, 0};
+constexpr cl::TopologyAmd amd = {1, {}, 0x4b, 0, 0};
+
+std::string with_khr() {
+  return answer(cl::device_extensions, "cl_khr_icd cl_khr_pci_bus_info") +
+         answer(cl::device_pci_bus_info, khr);
+}
+
+std::string with_nv() {
+  return answer(cl::device_extensions, "cl_nv_device_attribute_query cl_khr_icd") +
+         answer(cl::device_pci_bus_id_nv, std::uint32_t{0x4b}) +
+         answer(cl::device_pci_slot_id_nv, std::uint32_t{0}) +
+         answer(cl::device_pci_domain_id_nv, std::uint32_t{0});
+}
+
+std::string with_amd() {
+  return answer(cl::device_extensions, "cl_amd_device_attribute_query ") +
+         answer(cl::device_topology_amd, amd);
+}
+
+TEST_F(OpenCl, BusComesFromTheExtensionThatTheDeviceLists) {
+  EXPECT_EQ(described().bus, "") << "PoCL has no PCI address";
+  for (const std::string& directives : {with_khr(), with_nv(), with_amd()}) {
+    tell(directives);
+    EXPECT_EQ(described().bus, "0000:4b:00.0") << directives;
+  }
+  tell(answer(cl::device_extensions, "cl_khr_pci_bus_info") +
+       answer(cl::device_pci_bus_info, cl::PciBusInfo{0x10002, 0xc1, 0x1f, 7}));
+  EXPECT_EQ(described().bus, "10002:c1:1f.7");
+  tell(answer(cl::device_extensions, "cl_nv_device_attribute_query") +
+       answer(cl::device_pci_bus_id_nv, std::uint32_t{3}) +
+       answer(cl::device_pci_slot_id_nv, std::uint32_t{0x1f * 8 + 2}) +
+       answer(cl::device_pci_domain_id_nv, std::uint32_t{1}));
+  EXPECT_EQ(described().bus, "0001:03:1f.2");
+}
+
+TEST_F(OpenCl, BusIsUnknownWithoutAnAnswer) {
+  const std::string no_extension = answer(cl::device_extensions, "cl_khr_pci_bus_info_other");
+  for (const std::string& directives :
+       {no_extension + answer(cl::device_pci_bus_info, khr) + answer(cl::device_topology_amd, amd),
+        failing(cl::device_pci_bus_info) + with_khr(),
+        failing(cl::device_topology_amd) + with_amd(),
+        failing(cl::device_pci_bus_id_nv) + with_nv(),
+        failing(cl::device_pci_slot_id_nv) + with_nv(),
+        failing(cl::device_pci_domain_id_nv) + with_nv(), failing(cl::device_extensions),
+        answer(cl::device_topology_amd, cl::TopologyAmd{2, {}, 0x4b, 0, 0}) + with_amd()}) {
+    tell(directives);
+    EXPECT_EQ(described().bus, "") << directives;
+    EXPECT_EQ(described().available, open_opencl()->devices().at(0).available);
+  }
+}
+
+TEST_F(OpenCl, GpuThatCudaSeesIsTheSame) {
+  // Its soname makes it the libcuda.so.1 of this process.
+  if (dlopen(PARAES_FAKE_DRIVERS "/libcuda.so.1", RTLD_NOW | RTLD_LOCAL) == nullptr) {
+    FAIL() << dlerror();
+  }
+  const auto same_as = [] {
+    for (const DeviceInfo& info : devices()) {
+      if (info.id == "opencl:0") return info.same_as;
+    }
+    return std::string("opencl:0 is not listed");
+  };
+  EXPECT_EQ(same_as(), "");
+  for (const std::string& directives : {with_khr(), with_nv(), with_amd()}) {
+    tell(directives);
+    EXPECT_EQ(same_as(), "cuda:1") << directives;
+  }
+  tell(answer(cl::device_extensions, "cl_khr_pci_bus_info") +
+       answer(cl::device_pci_bus_info, cl::PciBusInfo{0, 0x4c, 0, 0}));
+  EXPECT_EQ(same_as(), "");
+}
+
+}  // namespace
+}  // namespace paraes::gpu
