@@ -22,6 +22,9 @@ install(FILES ${PROJECT_BINARY_DIR}/paraesConfig.cmake
 
 if(PARAES_BUILD_CLI)
   install(TARGETS paraes_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  if(TARGET paraes_openmp)
+    install(TARGETS paraes_openmp LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/paraes)
+  endif()
   if(TARGET paraes_mpi)
     # OPTIONAL: ./quickstart builds paraes-mpi only with --with mpi.
     install(TARGETS paraes_mpi RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)

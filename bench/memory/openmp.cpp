@@ -1,21 +1,73 @@
 #include "bench/memory/openmp.hpp"
 
-#include <omp.h>
+#include <sys/auxv.h>
 
+#include <array>
 #include <chrono>
+#include <filesystem>
+#include <string>
+#include <system_error>
 
+#include "bench/harness/open_library.hpp"
+#include "src/core/checked_path.hpp"
 #include "src/core/executor.hpp"
 
 namespace paraes::bench {
 namespace {
 
+namespace fs = std::filesystem;
+
+// The module beside the executable, as in a build or a folder of copied files, or where it is
+// installed.
+std::string find_module() {
+  std::error_code error;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+  if (error) throw Skip("/proc/self/exe, beside which OpenMP's module lies: " + error.message());
+  constexpr const char* name = "paraes_openmp.so";
+  const fs::path beside = folder / name;
+  const fs::path installed = (folder / PARAES_MODULE_FOLDER / name).lexically_normal();
+  for (const fs::path& path : {beside, installed}) {
+    if (!check_path(path).path.empty()) return path;
+  }
+  throw Skip("neither " + beside.string() + " nor " + installed.string() +
+             " exists: they come with paraes if it is built with OpenMP");
+}
+
+const OpenMpFunctions& open_module() {
+  // The caller of a setuid process may have linked the executable into a folder of theirs.
+  if (getauxval(AT_SECURE) != 0) throw Skip("a setuid process does not open OpenMP's module");
+  const std::string path = find_module();
+  try {
+    // What is missing then is OpenMP's library, which the error of the loader names.
+    const bool trusted = check_path(path).reason.empty();
+    const DynamicLibrary module(std::array{path.c_str()},
+                                trusted ? "install that library (the package libgomp1)" : "");
+    decltype(paraes_openmp_functions_1)* functions = nullptr;
+    find_function(module, functions, openmp_functions_name);
+    return *functions();
+  } catch (const Unavailable& error) {
+    throw Skip(std::string("OpenMP: ") + error.what());
+  }
+}
+
 void spread(unsigned ranges, TaskRef body) {
-  const auto count = static_cast<int>(ranges);
-#pragma omp parallel for num_threads(count) schedule(static, 1)
-  for (int range = 0; range < count; ++range) body(static_cast<unsigned>(range));
+  openmp_functions().spread(
+      ranges,
+      [](const void* object, unsigned range) { (*static_cast<const TaskRef*>(object))(range); },
+      &body);
 }
 
 }  // namespace
+
+const OpenMpFunctions& openmp_functions() {
+  static const OpenMpFunctions& functions = open_module();
+  return functions;
+}
+
+OpenMpCase::OpenMpCase(Row row, const Job& job, std::unique_ptr<Implementation> implementation,
+                       std::shared_ptr<Arena> arena)
+    : MemoryCase(std::move(row), job, std::move(implementation), std::move(arena)),
+      functions_(openmp_functions()) {}
 
 void OpenMpCase::call() {
   const SpreadScope scope(spread);
@@ -28,15 +80,14 @@ void OpenMpCase::lead_in() {
   constexpr std::chrono::milliseconds long_enough(5);
   const auto end = std::chrono::steady_clock::now() + long_enough;
   do {
-    spread(static_cast<unsigned>(row().threads), TaskRef([](unsigned) {}));
+    functions_.spread(
+        static_cast<unsigned>(row().threads), [](const void*, unsigned) {}, nullptr);
   } while (std::chrono::steady_clock::now() < end);
   MemoryCase::lead_in();
 }
 
 // OpenMP's threads would otherwise spin on the cores of the next rows: for milliseconds, or without
 // end, depending on OMP_WAIT_POLICY.
-void OpenMpCase::rest() noexcept {
-  static_cast<void>(omp_pause_resource(omp_pause_soft, omp_get_initial_device()));
-}
+void OpenMpCase::rest() noexcept { functions_.end_threads(); }
 
 }  // namespace paraes::bench

@@ -1,6 +1,6 @@
 #include "bench/report/report_context.hpp"
 
-#include <omp.h>
+#include <dlfcn.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -19,6 +19,7 @@
 
 #include "bench/file/child.hpp"
 #include "bench/file/tools.hpp"
+#include "bench/memory/openmp.hpp"
 #include "bench/rivals/rivals.hpp"
 #include "build_info.hpp"
 #include "paraes/devices.hpp"
@@ -159,15 +160,22 @@ Json libraries(bool programs) {
   return list;
 }
 
-Json openmp() {
+// Null without the module of the executor `openmp`.
+Json openmp_context() try {
+  const OpenMpFunctions& functions = openmp_functions();
   Json json;
-  json["version"] = _OPENMP;
-  json["max_threads"] = omp_get_max_threads();
+  json["version"] = functions.version;
+  Dl_info info{};
+  const bool known = dladdr(reinterpret_cast<void*>(functions.max_threads), &info) != 0;
+  json["library"] = known ? Json(fs::path(info.dli_fname).filename().string()) : Json();
+  json["max_threads"] = functions.max_threads();
   for (const char* name : {"OMP_PROC_BIND", "OMP_PLACES", "OMP_WAIT_POLICY"}) {
     const char* value = std::getenv(name);
     json[name] = value != nullptr ? Json(value) : Json();
   }
   return json;
+} catch (const Skip&) {
+  return {};
 }
 
 // Adds "gpus", every GPU that can be used, and "drivers", the driver version of each runtime, null
@@ -218,7 +226,7 @@ Json context(const std::string& folder) {
   json["git"] = commit.empty() ? Json() : Json(commit);
   json["dirty"] = commit.empty() ? Json() : Json(PARAES_BUILD_DIRTY != 0);
   json["libraries"] = libraries(!folder.empty());
-  json["omp"] = openmp();
+  json["omp"] = openmp_context();
   if (!folder.empty()) json["folder"] = describe_folder(folder);
   return json;
 }

@@ -1,7 +1,6 @@
 // Tests of memory scope: paraes and every rival are verified on every job, and wrong results are
 // detected.
 #include <gtest/gtest.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <array>
@@ -14,54 +13,15 @@
 
 #include "bench/bench.hpp"
 #include "bench/memory/memory_case.hpp"
-#include "bench/memory/openmp.hpp"
 #include "bench/memory/oracle.hpp"
 #include "bench/memory/ours.hpp"
 #include "bench/memory/ports.hpp"
 #include "bench/rivals/rivals.hpp"
 #include "paraes/kernels.hpp"
-#include "src/core/executor.hpp"
+#include "tests/bench/memory_jobs.hpp"
 
 namespace paraes::bench {
 namespace {
-
-constexpr Mode all_modes[] = {Mode::ecb, Mode::cbc, Mode::ctr, Mode::xts, Mode::gcm};
-
-std::vector<Job> jobs() {
-  std::vector<Job> list;
-  for (const Mode mode : all_modes) {
-    for (const int bits : {128, 192, 256}) {
-      if (mode == Mode::xts && bits == 192) continue;
-      for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
-        for (const int threads : {1, 3}) {
-          for (const bool in_place : {false, true}) {
-            // 100 KiB and 48 bytes: several ranges, and a short last data unit.
-            list.push_back(Job{mode, bits, direction, 4096, 102400 + 48, threads, in_place});
-          }
-        }
-      }
-    }
-  }
-  return list;
-}
-
-Row row_of(const Job& job) {
-  Row row;
-  row.kernel = "test";
-  row.mode = job.mode;
-  row.key_bits = job.key_bits;
-  row.direction = job.direction;
-  row.threads = job.threads;
-  row.bytes = job.bytes;
-  row.in_place = job.in_place;
-  return row;
-}
-
-std::string name_of(const Job& job) {
-  return std::string(to_string(*job.mode)) + "-" + std::to_string(job.key_bits) + " " +
-         std::string(to_string(job.direction)) + " threads " + std::to_string(job.threads) +
-         (job.in_place ? " in place" : "");
-}
 
 bool verifies(const Job& job, std::unique_ptr<Implementation> implementation) {
   MemoryCase memory_case(row_of(job), job, std::move(implementation),
@@ -101,51 +61,6 @@ TEST(Memory, SharesOfAMessageGiveTheWholeResult) {
     if (serial || job.mode == Mode::gcm) continue;
     EXPECT_TRUE(is_answer(whole, out.data(), nullptr)) << name_of(whole);
   }
-}
-
-TEST(Memory, OpenMpIsVerifiedOnEveryJob) {
-  for (const Job& job : jobs()) {
-    OpenMpCase openmp_case(row_of(job), job, make_ours(job, "ttable"),
-                           std::make_shared<Arena>(job.bytes, job.threads));
-    openmp_case.set_up();
-    openmp_case.lead_in();
-    EXPECT_TRUE(openmp_case.verify()) << name_of(job);
-    openmp_case.rest();
-    EXPECT_TRUE(openmp_case.verify()) << name_of(job);
-    openmp_case.tear_down();
-  }
-}
-
-// Records for each range the number of the OpenMP thread that computes it, or -1 outside OpenMP.
-class Spy : public Implementation {
- public:
-  void run(const std::uint8_t* /*in*/, std::uint8_t* /*out*/, std::uint8_t* /*tag*/) override {
-    Executor(3).run(3, 1, [this](unsigned r, std::uint64_t, std::uint64_t) {
-      threads[r] = omp_in_parallel() != 0 ? omp_get_thread_num() : -1;
-    });
-  }
-  std::vector<int> threads = {-2, -2, -2};
-};
-
-template <class TimedCase>
-std::vector<int> threads_of_ranges() {
-  Job job;
-  job.mode = Mode::ctr;
-  job.bytes = 64;
-  job.threads = 3;
-  auto spy = std::make_unique<Spy>();
-  const Spy& seen = *spy;
-  TimedCase timed(row_of(job), job, std::move(spy),
-                  std::make_shared<Arena>(job.bytes, job.threads));
-  timed.set_up();
-  timed.call();
-  timed.tear_down();
-  return seen.threads;
-}
-
-TEST(Memory, OpenMpComputesTheRangesOfItsRowsOnly) {
-  EXPECT_EQ(threads_of_ranges<OpenMpCase>(), (std::vector<int>{0, 1, 2}));
-  EXPECT_EQ(threads_of_ranges<MemoryCase>(), (std::vector<int>{-1, -1, -1}));
 }
 
 TEST(Memory, RivalsAreVerifiedOrSkippedWithReasons) {

@@ -1,0 +1,50 @@
+// The jobs that tests of memory scope compute.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/harness/row.hpp"
+#include "bench/memory/job.hpp"
+
+namespace paraes::bench {
+
+inline constexpr Mode all_modes[] = {Mode::ecb, Mode::cbc, Mode::ctr, Mode::xts, Mode::gcm};
+
+inline std::vector<Job> jobs() {
+  std::vector<Job> list;
+  for (const Mode mode : all_modes) {
+    for (const int bits : {128, 192, 256}) {
+      if (mode == Mode::xts && bits == 192) continue;
+      for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        for (const int threads : {1, 3}) {
+          for (const bool in_place : {false, true}) {
+            // 100 KiB and 48 bytes: several ranges, and a short last data unit.
+            list.push_back(Job{mode, bits, direction, 4096, 102400 + 48, threads, in_place});
+          }
+        }
+      }
+    }
+  }
+  return list;
+}
+
+inline Row row_of(const Job& job) {
+  Row row;
+  row.kernel = "test";
+  row.mode = job.mode;
+  row.key_bits = job.key_bits;
+  row.direction = job.direction;
+  row.threads = job.threads;
+  row.bytes = job.bytes;
+  row.in_place = job.in_place;
+  return row;
+}
+
+inline std::string name_of(const Job& job) {
+  return std::string(to_string(*job.mode)) + "-" + std::to_string(job.key_bits) + " " +
+         std::string(to_string(job.direction)) + " threads " + std::to_string(job.threads) +
+         (job.in_place ? " in place" : "");
+}
+
+}  // namespace paraes::bench
