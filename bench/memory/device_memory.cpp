@@ -1,7 +1,6 @@
 #include "bench/memory/device_memory.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -9,6 +8,7 @@
 #include "bench/memory/oracle.hpp"
 #include "paraes/error.hpp"
 #include "src/cipher/gpu_key.hpp"
+#include "src/gpu/device_names.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -16,19 +16,29 @@ namespace {
 // The size of the chunks in which the input is copied to the device, before anything is timed.
 constexpr std::size_t chunk_bytes = std::size_t{16} << 20;
 
+constexpr std::size_t key_sizes = 3;
+
+std::size_t padded(std::uint64_t bytes) { return (bytes + 15) / 16 * 16; }
+
 }  // namespace
 
 DeviceMemoryArena::DeviceMemoryArena(std::string device, std::string kernel, std::uint64_t bytes)
     : device_(std::move(device)), kernel_(std::move(kernel)), bytes_(bytes) {}
 
+std::size_t DeviceMemoryArena::tags_at(int key_bits) const {
+  const std::size_t set = key_bits == 128 ? 0 : key_bits == 192 ? 1 : 2;
+  return padded(bytes_) + set * 16 * segments(bytes_);
+}
+
 void DeviceMemoryArena::acquire() {
   if (holders_ == 0) {
-    pool_ = gpu::open_pool(gpu::parse_device(device_).value(), gpu::find_kernel_row(kernel_), {});
-    gpu::Device& device = context().device();
+    context_ = gpu::open_context(gpu::parse_device(device_).value(), gpu::find_kernel_row(kernel_));
+    gpu::Device& device = context_->device();
     queue_ = device.make_queue();
-    gpu::Memory in = device.allocate(tags_at());
+    const std::size_t all = padded(bytes_) + key_sizes * 16 * segments(bytes_);
+    gpu::Memory in = device.allocate(all);
     // Set last, so that a device without memory for both buffers keeps neither.
-    out_ = device.allocate(tags_at() + 16 * segments(bytes_));
+    out_ = device.allocate(all);
     in_ = std::move(in);
     fill_in();
   }
@@ -40,7 +50,7 @@ void DeviceMemoryArena::release() noexcept {
   in_ = {};
   out_ = {};
   queue_.reset();
-  pool_.reset();
+  context_.reset();
 }
 
 void DeviceMemoryArena::fill_in() {
@@ -58,8 +68,15 @@ void DeviceMemoryArena::spoil_out() {
   queue_->finish();
 }
 
-void DeviceMemoryArena::read_out(std::uint8_t* to) {
-  queue_->download(to, out_, 0, out_.bytes());
+void DeviceMemoryArena::copy_tags_to_in(int key_bits) {
+  const std::size_t at = tags_at(key_bits);
+  queue_->copy(in_, at, out_, at, 16 * segments(bytes_));
+  queue_->finish();
+}
+
+void DeviceMemoryArena::read(const DeviceBuffer& buffer, std::size_t at, std::uint8_t* to,
+                             std::size_t bytes) {
+  queue_->download(to, buffer.memory == in_.handle() ? in_ : out_, at, bytes);
   queue_->finish();
 }
 
@@ -67,24 +84,44 @@ DeviceMemoryCase::DeviceMemoryCase(Row row, const Job& job, KeyExpansion key_exp
                                    std::shared_ptr<DeviceMemoryArena> arena)
     : Case(std::move(row)), job_(job), key_expansion_(key_expansion), arena_(std::move(arena)) {}
 
-std::unique_ptr<gpu::KeyMaterial> DeviceMemoryCase::make_key() const {
+std::vector<std::unique_ptr<gpu::KeyMaterial>> DeviceMemoryCase::make_key() const {
   const unsigned count = job_.mode == Mode::xts ? 2 : 1;
   const auto bytes = static_cast<std::size_t>(job_.key_bits / 8) * count;
-  return detail::make_key_material(Bytes(material().key).first(bytes), count,
-                                   job_.mode == Mode::gcm, key_expansion_);
+  std::vector<std::unique_ptr<gpu::KeyMaterial>> keys;
+  keys.push_back(detail::make_key_material(Bytes(material().key).first(bytes), count,
+                                           job_.mode == Mode::gcm, key_expansion_));
+  return keys;
+}
+
+std::unique_ptr<detail::DeviceCipherImpl> DeviceMemoryCase::make_cipher() const {
+  return std::make_unique<detail::DeviceCipherImpl>(
+      arena_->context(), arena_->context()->device().make_queue(), make_key());
+}
+
+std::vector<DeviceMessage> DeviceMemoryCase::messages() const {
+  DeviceMessage whole{.bytes = job_.bytes, .iv = material().iv};
+  if (job_.mode == Mode::xts) whole.iv = xts_tweak(material().first_unit);
+  if (job_.mode != Mode::gcm) return {whole};
+  std::vector<DeviceMessage> list(segments(job_.bytes));
+  for (std::uint64_t s = 0; s < list.size(); ++s) {
+    list[s].in = list[s].out = s * segment_bytes;
+    list[s].bytes = std::min<std::uint64_t>(segment_bytes, job_.bytes - list[s].in);
+    const auto nonce = segment_nonce(s);
+    std::copy(nonce.begin(), nonce.end(), list[s].iv.begin());
+    list[s].tag = arena_->tags_at(job_.key_bits) + 16 * s;
+  }
+  return list;
 }
 
 void DeviceMemoryCase::set_up() {
   try {
     arena_->acquire();
     holds_arena_ = true;
-    key_ = make_key();
-    const std::uint64_t messages = job_.mode == Mode::gcm ? segments(job_.bytes) : 1;
-    stream_ =
-        std::make_unique<gpu::Stream>(arena_->context(), arena_->in(), arena_->out(), messages);
-    stream_->use_key(*key_);
+    cipher_ = make_cipher();
+    if (job_.mode == Mode::gcm && job_.direction == Direction::decrypt) make_tags();
+    cipher_->queue().launches().record();
     launch();
-    stream_->finish();
+    cipher_->queue().queue().finish();
   } catch (const Error& error) {
     throw Skip(error.what());
   }
@@ -92,94 +129,88 @@ void DeviceMemoryCase::set_up() {
 
 void DeviceMemoryCase::tear_down() noexcept {
   expander_.reset();
-  stream_.reset();
-  key_.reset();
+  expander_key_.clear();
+  cipher_.reset();
   if (holds_arena_) arena_->release();
   holds_arena_ = false;
 }
 
 void DeviceMemoryCase::launch() {
   const bool encrypts = job_.direction == Direction::encrypt;
-  const std::uint8_t* const iv = material().iv.data();
-  paraes_message message = gpu::make_message(0, 0, job_.bytes, nullptr);
+  const std::vector<DeviceMessage> list = messages();
+  const DeviceBuffer in = arena_->in();
   switch (job_.mode.value()) {
     case Mode::ecb:
-      stream_->launch(encrypts ? "ecb_encrypt" : "ecb_decrypt", {&message, 1});
+      cipher_->run(encrypts ? "ecb_encrypt" : "ecb_decrypt", in, out(), list);
       break;
     case Mode::cbc:
-      message = gpu::make_message(0, 0, job_.bytes, iv);
-      stream_->launch("cbc_decrypt", {&message, 1});
+      cipher_->cbc_decrypt(in, out(), list);
       break;
     case Mode::ctr:
-      message = gpu::make_message(0, 0, job_.bytes, iv);
-      stream_->launch("ctr", {&message, 1});
+      cipher_->run("ctr", in, out(), list);
       break;
-    case Mode::xts: {
-      const Units units(job_.bytes, job_.unit);
-      message = gpu::make_message(0, 0, job_.bytes, xts_tweak(material().first_unit).data());
-      stream_->launch_xts(job_.direction, message, static_cast<std::uint32_t>(units.size(0) / 16),
-                          nullptr);
+    case Mode::xts:
+      cipher_->xts(job_.direction, job_.unit, in, out(), list);
       break;
-    }
     case Mode::gcm:
-      launch_segments();
+      if (encrypts) {
+        cipher_->seal(in, out(), list);
+      } else {
+        cipher_->open(in, out(), list);
+      }
       break;
   }
 }
 
-void DeviceMemoryCase::launch_segments() {
-  std::vector<paraes_message> messages;
-  messages.reserve(segments(job_.bytes));
-  for (std::uint64_t s = 0; s < segments(job_.bytes); ++s) {
-    const std::uint64_t at = s * segment_bytes;
-    std::uint8_t j0[16] = {};
-    std::memcpy(j0, segment_nonce(s).data(), 12);
-    j0[15] = 1;
-    paraes_message message =
-        gpu::make_message(at, at, std::min<std::uint64_t>(segment_bytes, job_.bytes - at), j0);
-    message.flags = job_.direction == Direction::encrypt ? 0 : PARAES_HASH_INPUT;
-    message.tag = arena_->tags_at() + 16 * s;
-    messages.push_back(message);
-  }
-  stream_->launch("gcm_ctr", messages);
-  stream_->launch_hash(messages.size());
+// Makes the pattern authentic: sealing what it decrypts to gives the pattern, and its tags.
+void DeviceMemoryCase::make_tags() {
+  const std::vector<DeviceMessage> segments = messages();
+  std::vector<DeviceMessage> counters = segments;
+  for (DeviceMessage& message : counters) message.iv[15] = 2;  // SP 800-38D section 7.1 step 3
+  cipher_->run("ctr", arena_->in(), arena_->out(), counters);
+  cipher_->seal(arena_->out(), arena_->out(), segments);
+  cipher_->queue().queue().finish();
+  arena_->copy_tags_to_in(job_.key_bits);
 }
 
 void DeviceMemoryCase::call() {
-  stream_->repeat();
-  stream_->finish();
+  cipher_->queue().launches().repeat();
+  cipher_->queue().queue().finish();
 }
 
 bool DeviceMemoryCase::verify() {
   arena_->fill_in();
   arena_->spoil_out();
   call();
-  const Buffer out(arena_->out().bytes());
-  arena_->read_out(out.data());
-  if (job_.mode == Mode::gcm) {
-    return is_answer_in_segments(job_, out.data(), out.data() + arena_->tags_at());
-  }
-  return is_answer(job_, out.data(), nullptr);
+  Buffer text(job_.bytes);
+  arena_->read(out(), 0, text.data(), job_.bytes);
+  if (job_.mode != Mode::gcm) return is_answer(job_, text.data(), nullptr);
+  std::vector<std::uint8_t> tags(16 * segments(job_.bytes));
+  const bool decrypts = job_.direction == Direction::decrypt;
+  arena_->read(decrypts ? arena_->in() : out(), arena_->tags_at(job_.key_bits), tags.data(),
+               tags.size());
+  return is_answer_in_segments(job_, text.data(), tags.data());
 }
 
 bool DeviceMemoryCase::expand_key() {
-  if (!expander_) {
-    expander_ = std::make_unique<gpu::Stream>(arena_->context(), arena_->in(), arena_->out(), 1);
-  }
-  const auto key = make_key();
-  expander_->use_key(*key);
-  expander_->finish();
+  if (!expander_) expander_ = make_cipher();
+  auto key = make_key();
+  expander_->queue().use_keys(key);
+  expander_key_ = std::move(key);
   return true;
 }
 
 void refuse_device_memory(const Job& job) {
-  if (job.in_place) throw Skip("GPU kernels need separate input and output buffers");
+  if (job.in_place && job.mode == Mode::gcm && job.direction == Direction::decrypt) {
+    throw Skip("a text that was decrypted in place is not authentic the next time");
+  }
+  if (job.in_place && job.mode == Mode::cbc) {
+    throw Skip("CBC decryption in place copies the text: it cannot be repeated");
+  }
   if (job.mode != Mode::xts) return;
   const Units units(job.bytes, job.unit);
   if (job.bytes % 16 != 0 || units.size(0) % 16 != 0 || units.last != units.size(0)) {
-    throw Skip(
-        "a GPU computes complete XTS data units of whole blocks: the library leaves the rest to "
-        "the cpu");
+    throw Skip("only complete XTS data units of whole blocks can be repeated on a GPU");
   }
 }
 

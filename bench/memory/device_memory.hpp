@@ -1,13 +1,17 @@
-// Memory scope on a GPU: a call launches the kernels of a mode over data in the GPU's memory and
-// waits for them. It copies nothing.
+// Memory scope on a GPU: the ciphers of paraes/devices.hpp over data in the GPU's memory. A call
+// launches what the cipher's call has launched, with the same descriptions of messages, and waits.
+// It copies nothing.
 #pragma once
 
 #include <memory>
 #include <string>
 
+#include <span>
+#include <vector>
+
 #include "bench/harness/case.hpp"
 #include "bench/memory/job.hpp"
-#include "src/gpu/pool.hpp"
+#include "src/cipher/device_memory.hpp"
 
 namespace paraes::bench {
 
@@ -20,22 +24,24 @@ class DeviceMemoryArena {
   void acquire();  // throws Unavailable and DeviceError
   void release() noexcept;
 
-  [[nodiscard]] gpu::DeviceContext& context() const { return *pool_->contexts()[0]; }
-  [[nodiscard]] const gpu::Memory& in() const { return in_; }
-  // The text, then the tags of its segments from tags_at() on.
-  [[nodiscard]] const gpu::Memory& out() const { return out_; }
-  [[nodiscard]] std::size_t tags_at() const { return (bytes_ + 15) / 16 * 16; }
+  [[nodiscard]] const std::shared_ptr<gpu::DeviceContext>& context() const { return context_; }
+  // Each buffer has the text, then three times the tags of its segments, for the three key sizes.
+  [[nodiscard]] DeviceBuffer in() const { return {in_.handle(), 0, in_.bytes()}; }
+  [[nodiscard]] DeviceBuffer out() const { return {out_.handle(), 0, out_.bytes()}; }
+  [[nodiscard]] std::size_t tags_at(int key_bits) const;
 
-  void fill_in();    // with the pattern
+  void fill_in();    // the text, with the pattern
   void spoil_out();  // makes a call that writes nothing detectable
-  void read_out(std::uint8_t* to);
+  // Copies the tags for this key size from one buffer to the other.
+  void copy_tags_to_in(int key_bits);
+  void read(const DeviceBuffer& buffer, std::size_t at, std::uint8_t* to, std::size_t bytes);
 
  private:
   std::string device_;
   std::string kernel_;
   std::uint64_t bytes_;
   int holders_ = 0;
-  std::shared_ptr<gpu::DevicePool> pool_;
+  std::shared_ptr<gpu::DeviceContext> context_;
   std::unique_ptr<gpu::Queue> queue_;
   gpu::Memory in_;
   gpu::Memory out_;
@@ -56,21 +62,25 @@ class DeviceMemoryCase : public Case {
   [[nodiscard]] bool is_kernel_alone() const override { return true; }
 
  private:
-  [[nodiscard]] std::unique_ptr<gpu::KeyMaterial> make_key() const;
+  [[nodiscard]] std::vector<std::unique_ptr<gpu::KeyMaterial>> make_key() const;
+  [[nodiscard]] std::unique_ptr<detail::DeviceCipherImpl> make_cipher() const;
+  [[nodiscard]] std::vector<DeviceMessage> messages() const;
   void launch();
-  void launch_segments();
+  void make_tags();
+  [[nodiscard]] DeviceBuffer out() const { return job_.in_place ? arena_->in() : arena_->out(); }
 
   Job job_;
   KeyExpansion key_expansion_;
   std::shared_ptr<DeviceMemoryArena> arena_;
   bool holds_arena_ = false;
-  std::unique_ptr<gpu::KeyMaterial> key_;
-  std::unique_ptr<gpu::Stream> stream_;
-  std::unique_ptr<gpu::Stream> expander_;  // expands keys apart from the stream that is timed
+  std::unique_ptr<detail::DeviceCipherImpl> cipher_;
+  // Expands keys apart from the cipher that is timed.
+  std::unique_ptr<detail::DeviceCipherImpl> expander_;
+  std::vector<std::unique_ptr<gpu::KeyMaterial>> expander_key_;
 };
 
-// Throws Skip for jobs that cannot run on data in GPU memory: in place, and XTS with an incomplete
-// last data unit, which the library computes on the CPU.
+// Throws Skip for jobs that cannot be repeated on data in GPU memory: GCM decryption in place, and
+// XTS with ciphertext stealing, which the library computes on the CPU.
 void refuse_device_memory(const Job& job);
 
 }  // namespace paraes::bench

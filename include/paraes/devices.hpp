@@ -1,7 +1,12 @@
-// The devices of this machine: its CPU, and GPUs through CUDA, HIP and OpenCL.
+// The devices of this machine: its CPU, and GPUs through CUDA, HIP and OpenCL. Ciphers for data that
+// already lies in the memory of a GPU.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,5 +65,201 @@ std::vector<std::string> prepare_programs(std::string_view kernel, std::string_v
 // Why programs that are compiled for a device are not kept for the next process, in
 // $XDG_CACHE_HOME/paraes or ~/.cache/paraes; empty if they are. Makes that folder.
 [[nodiscard]] std::string why_programs_are_not_kept();
+
+// ---- Data in device memory
+//
+// The classes below encrypt and decrypt data where it lies: in device memory of the caller's, on a
+// stream of the caller's. Each call enqueues work on that stream and returns. It copies no data to
+// the host and does not wait for the device.
+//
+// Common to all of them:
+//   stream     In CUDA and HIP the work begins when earlier work on the stream is done, and later
+//              work sees its results; the same holds for an in-order queue of OpenCL. The stream
+//              and the memory must stay valid until the work is done, and the stream until the
+//              cipher is destroyed.
+//   sizes      in bytes; a key has 16, 24 or 32 (XTS: 32 or 64, two halves that differ);
+//   alignment  Texts begin at multiples of 16 bytes, counted from the beginning of the memory and
+//              of the buffer. In CUDA and HIP the pointer is such a multiple as well.
+//   aliasing   The output of a message is its input, or overlaps no input and no other output of
+//              the call.
+//   errors     InvalidArgument if an argument breaks a rule: nothing was enqueued, and the message
+//              names the clause where the rule is a standard's. DeviceError if the device fails,
+//              OutOfMemory if it lacks memory for message descriptions and tweaks: the output is
+//              then unspecified, but never holds plaintext that has not been authenticated.
+//              Constructors also throw UnknownKernel and Unavailable.
+//   threads    one caller at a time for one object;
+//   waiting    Constructors open the device, load its program, expand the keys and wait for that.
+//              A call may allocate memory if it has more messages than any call before; drivers may
+//              wait for running work when they allocate. Destructors wait until the work on the
+//              stream is done, because they overwrite keys and what was computed with them, tweaks
+//              and tag masks, with zeros before they free this memory. On PoCL, which is for tests,
+//              every launch is waited for.
+
+// A stream or queue of the caller's.
+struct DeviceStream {
+  // "cuda:0" or "hip:1"; "opencl" for a queue, which knows its device.
+  std::string device;
+  // A CUstream or cudaStream_t of the device's primary context, or a hipStream_t: nullptr is the
+  // default stream. For OpenCL, a cl_command_queue that executes in order.
+  void* handle = nullptr;
+};
+
+// A range of device memory.
+struct DeviceBuffer {
+  // CUDA and HIP: the device pointer. OpenCL: the cl_mem, of the queue's context.
+  std::uintptr_t memory = 0;
+  std::uint64_t offset = 0;  // of the range in this memory
+  std::uint64_t bytes = 0;
+
+  // For a device pointer or a cl_mem.
+  [[nodiscard]] static DeviceBuffer of(const void* memory, std::uint64_t bytes,
+                                       std::uint64_t offset = 0) noexcept {
+    return {reinterpret_cast<std::uintptr_t>(memory), offset, bytes};
+  }
+};
+
+// One of the messages of a call: each has a text, and the keys, counters or nonces of its own.
+struct DeviceMessage {
+  std::uint64_t in = 0;     // offset of the text in the input buffer, a multiple of 16
+  std::uint64_t out = 0;    // offset of the result in the output buffer, likewise
+  std::uint64_t bytes = 0;  // of the text
+  std::uint32_t key = 0;    // number of its key in the constructor's list
+  // CTR: the counter block. CBC: the initialization vector. XTS: the number of the first data unit,
+  // little-endian. GCM: the nonce in the first 12 bytes.
+  std::array<std::uint8_t, 16> iv{};
+  // GCM: offset of the tag of 16 bytes, a multiple of 4: in the output buffer when sealing, in the
+  // input buffer when opening. Tags overlap no text.
+  std::uint64_t tag = 0;
+  // GCM: associated data in host memory, read during the call.
+  std::span<const std::uint8_t> aad = {};
+};
+
+// How the ciphers work.
+struct DeviceOptions {
+  std::string kernel = {};   // a GPU kernel; see select_kernel
+  bool allow_leaky = false;  // `auto` may select a kernel that uses lookup tables
+  KeyExpansion key_expansion = KeyExpansion::host;
+};
+
+namespace detail {
+class DeviceCipherImpl;
+}  // namespace detail
+
+// What they share.
+class DeviceCipher {
+ public:
+  virtual ~DeviceCipher();
+  DeviceCipher(const DeviceCipher&) = delete;
+  DeviceCipher& operator=(const DeviceCipher&) = delete;
+
+  [[nodiscard]] std::string_view kernel() const noexcept;  // the selected one, never "auto"
+  [[nodiscard]] std::string device() const;                // "cuda:0", "opencl:1"
+
+ protected:
+  explicit DeviceCipher(std::unique_ptr<detail::DeviceCipherImpl> impl);
+  DeviceCipher(DeviceCipher&&) noexcept;
+  DeviceCipher& operator=(DeviceCipher&&) noexcept;
+
+  std::unique_ptr<detail::DeviceCipherImpl> impl_;
+};
+
+// SP 800-38A section 6.1, for tests and measurements: equal blocks have equal ciphertext. Each
+// message is a whole number of 16-byte blocks (section 5.2).
+class DeviceEcb final : public DeviceCipher {
+ public:
+  DeviceEcb(const DeviceStream& stream, std::span<const std::uint8_t> key,
+            const DeviceOptions& options = {});
+  DeviceEcb(const DeviceStream& stream, std::span<const std::span<const std::uint8_t>> keys,
+            const DeviceOptions& options = {});
+
+  void encrypt(const DeviceBuffer& in, const DeviceBuffer& out,
+               std::span<const DeviceMessage> messages);
+  void decrypt(const DeviceBuffer& in, const DeviceBuffer& out,
+               std::span<const DeviceMessage> messages);
+};
+
+// CBC decryption (SP 800-38A section 6.2), without padding: each message is a whole number of
+// blocks. Encryption is serial, and belongs on the CPU (Cbc). A message that is decrypted in place
+// takes up to 16 MiB more of the device.
+class DeviceCbc final : public DeviceCipher {
+ public:
+  DeviceCbc(const DeviceStream& stream, std::span<const std::uint8_t> key,
+            const DeviceOptions& options = {});
+  DeviceCbc(const DeviceStream& stream, std::span<const std::span<const std::uint8_t>> keys,
+            const DeviceOptions& options = {});
+
+  void decrypt(const DeviceBuffer& in, const DeviceBuffer& out,
+               std::span<const DeviceMessage> messages);
+};
+
+// SP 800-38A section 6.5; the whole 16-byte block is a big-endian counter modulo 2^128. Messages
+// have any size. Encryption and decryption are the same.
+class DeviceCtr final : public DeviceCipher {
+ public:
+  DeviceCtr(const DeviceStream& stream, std::span<const std::uint8_t> key,
+            const DeviceOptions& options = {});
+  DeviceCtr(const DeviceStream& stream, std::span<const std::span<const std::uint8_t>> keys,
+            const DeviceOptions& options = {});
+
+  void process(const DeviceBuffer& in, const DeviceBuffer& out,
+               std::span<const DeviceMessage> messages);
+};
+
+// SP 800-38E (IEEE 1619), for data units of whole blocks: a message is a sequence of units of
+// `unit_bytes` bytes, a multiple of 16 up to 2^24. The last one may be shorter, but is whole blocks
+// too: ciphertext stealing is left to the CPU (Xts). All messages have the same key.
+class DeviceXts final : public DeviceCipher {
+ public:
+  DeviceXts(const DeviceStream& stream, std::span<const std::uint8_t> key, std::size_t unit_bytes,
+            const DeviceOptions& options = {});
+
+  void encrypt(const DeviceBuffer& in, const DeviceBuffer& out,
+               std::span<const DeviceMessage> messages);
+  void decrypt(const DeviceBuffer& in, const DeviceBuffer& out,
+               std::span<const DeviceMessage> messages);
+
+ private:
+  std::size_t unit_bytes_;
+};
+
+// Which messages of one DeviceGcm::open() are authentic. Stays valid without the cipher.
+class DeviceVerdict {
+ public:
+  // Whether the device has finished with open(). Does not wait.
+  [[nodiscard]] bool ready() const;
+  // Whether the tag of message `index` matched. Synchronize the stream first: throws Error if the
+  // device has not finished, InvalidArgument if there is no such message.
+  [[nodiscard]] bool intact(std::size_t index) const;
+  [[nodiscard]] bool all_intact() const;
+  [[nodiscard]] std::size_t messages() const noexcept;
+
+  class Pending;
+  explicit DeviceVerdict(std::shared_ptr<const Pending> pending);
+
+ private:
+  void require_ready() const;
+
+  std::shared_ptr<const Pending> pending_;
+};
+
+// SP 800-38D with nonces of 12 bytes and tags of 16. A text has at most 2^36 - 32 bytes (section
+// 5.2.1.1).
+class DeviceGcm final : public DeviceCipher {
+ public:
+  DeviceGcm(const DeviceStream& stream, std::span<const std::uint8_t> key,
+            const DeviceOptions& options = {});
+  DeviceGcm(const DeviceStream& stream, std::span<const std::span<const std::uint8_t>> keys,
+            const DeviceOptions& options = {});
+
+  // Encrypts and authenticates (section 7.1). Never use a nonce twice under one key (section 8.2).
+  // The output buffer takes the ciphertexts and the tags.
+  void seal(const DeviceBuffer& in, const DeviceBuffer& out,
+            std::span<const DeviceMessage> messages);
+  // Verifies and decrypts (section 7.2). The input buffer holds the ciphertexts and the tags. The
+  // output of a message whose tag does not match is filled with zeros; later work on the stream
+  // sees plaintext only if it is authentic.
+  [[nodiscard]] DeviceVerdict open(const DeviceBuffer& in, const DeviceBuffer& out,
+                                   std::span<const DeviceMessage> messages);
+};
 
 }  // namespace paraes

@@ -97,6 +97,11 @@ class GcmCipher : public DeviceCipher {
 // Throws InvalidArgument if GCM cannot encrypt `bytes` bytes under one nonce (SP 800-38D section
 // 5.2.1.1): the counter would repeat, and with it the key stream.
 void check_gcm_text(std::uint64_t bytes);
+// As check_gcm_text(), and throws if there cannot be `aad_bytes` bytes of associated data.
+void check_gcm_sizes(std::uint64_t aad_bytes, std::uint64_t bytes);
+// Throws InvalidArgument if XTS has no data units of `unit_bytes` bytes. 0 is allowed: each message
+// is one.
+void check_xts_unit(std::uint64_t unit_bytes);
 
 [[nodiscard]] inline std::size_t text_bytes(Direction direction,
                                             const SegmentCipher::Segment& segment) noexcept {

@@ -44,14 +44,6 @@ std::array<std::uint8_t, block_bytes> to_block(Bytes bytes, const char* name) {
   return block;
 }
 
-void check_gcm(Bytes aad, Bytes in) {
-  detail::check_gcm_text(in.size());
-  if (aad.size() > gcm_max_aad_bytes) {
-    throw InvalidArgument(
-        "GCM takes at most 2^61 - 1 bytes of associated data (SP 800-38D section 5.2.1.1)");
-  }
-}
-
 void xts_message(const detail::XtsCipher& cipher, Direction direction, std::size_t unit_bytes,
                  Bytes first_unit, Bytes in, MutableBytes out) {
   check_buffers(in, out);
@@ -75,6 +67,21 @@ void detail::check_gcm_text(std::uint64_t bytes) {
   throw InvalidArgument(
       "GCM takes at most 2^36 - 32 bytes under one nonce (SP 800-38D section 5.2.1.1), not " +
       std::to_string(bytes));
+}
+
+void detail::check_gcm_sizes(std::uint64_t aad_bytes, std::uint64_t bytes) {
+  check_gcm_text(bytes);
+  if (aad_bytes <= gcm_max_aad_bytes) return;
+  throw InvalidArgument(
+      "GCM takes at most 2^61 - 1 bytes of associated data (SP 800-38D section 5.2.1.1)");
+}
+
+void detail::check_xts_unit(std::uint64_t unit_bytes) {
+  if (unit_bytes == 0 || (unit_bytes >= block_bytes && unit_bytes <= max_xts_unit_bytes)) return;
+  throw InvalidArgument(
+      "a data unit has 16 bytes (IEEE 1619 section 5.1) to 2^20 blocks (SP 800-38E section 4), "
+      "not " +
+      std::to_string(unit_bytes) + " bytes");
 }
 
 std::string_view Cipher::kernel() const noexcept { return on_device().kernel(); }
@@ -136,12 +143,7 @@ void Ctr::seek(std::uint64_t offset) { offset_ = offset; }
 
 Xts::Xts(Bytes key, std::size_t unit_bytes, const Execution& execution)
     : cipher_(detail::open_xts_cipher(key, execution)), unit_bytes_(unit_bytes) {
-  if (unit_bytes != 0 && (unit_bytes < block_bytes || unit_bytes > max_xts_unit_bytes)) {
-    throw InvalidArgument(
-        "a data unit has 16 bytes (IEEE 1619 section 5.1) to 2^20 blocks (SP 800-38E section 4), "
-        "not " +
-        std::to_string(unit_bytes) + " bytes");
-  }
+  detail::check_xts_unit(unit_bytes);
 }
 
 void Xts::encrypt(Bytes first_unit, Bytes in, MutableBytes out) {
@@ -157,7 +159,7 @@ Gcm::Gcm(Bytes key, const Execution& execution)
 
 void Gcm::encrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, MutableBytes tag) {
   check_buffers(in, out);
-  check_gcm(aad, in);
+  detail::check_gcm_sizes(aad.size(), in.size());
   if (nonce.size() != 12) {
     throw InvalidArgument("GCM encryption takes nonces of 12 bytes (SP 800-38D section 8.2), not " +
                           std::to_string(nonce.size()));
@@ -171,7 +173,7 @@ void Gcm::encrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, MutableByt
 
 void Gcm::decrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag) {
   check_buffers(in, out);
-  check_gcm(aad, in);
+  detail::check_gcm_sizes(aad.size(), in.size());
   if (nonce.empty()) {
     throw InvalidArgument("a GCM nonce has at least 1 bit (SP 800-38D section 5.2.1.1)");
   }

@@ -15,7 +15,6 @@
 #include "src/kernels/registry.hpp"
 
 namespace paraes::detail {
-namespace {
 
 void check_aes_key(Bytes key) {
   if (key.size() == 16 || key.size() == 24 || key.size() == 32) return;
@@ -41,6 +40,8 @@ void check_xts_key(Bytes key) {
         "the two halves of an XTS key must differ (FIPS 140-3 implementation guidance C.I)");
   }
 }
+
+namespace {
 
 // The devices on which a cipher works.
 struct Location {

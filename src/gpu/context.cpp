@@ -8,7 +8,6 @@
 namespace paraes::gpu {
 namespace {
 
-constexpr unsigned most_streams = 4;
 constexpr std::size_t most_launch_bytes = std::size_t{16} << 20;
 constexpr std::size_t least_launch_bytes = std::size_t{64} << 10;
 
@@ -27,7 +26,7 @@ DeviceContext::DeviceContext(std::unique_ptr<Platform> platform, std::unique_ptr
       device_(std::move(device)),
       variant_(choose_variant(row, device_->info(), options)),
       program_(load_program(*device_, variant_)) {
-  make_streams(options);
+  if (options.streams != 0) make_streams(options);
 }
 
 DeviceContext::~DeviceContext() = default;
@@ -57,18 +56,18 @@ void DeviceContext::make_streams(const PoolOptions& options) {
   // A stream has two buffers of data, and XTS tweaks may take as much memory again.
   constexpr std::uint64_t buffers = 4;
   launch_bytes_ = most_launch_bytes;
-  while (launch_bytes_ > least_launch_bytes && most_streams * buffers * launch_bytes_ > budget) {
+  while (launch_bytes_ > least_launch_bytes && options.streams * buffers * launch_bytes_ > budget) {
     launch_bytes_ /= 2;
   }
   for (;;) {
     try {
-      while (streams_.size() < most_streams) {
+      while (streams_.size() < options.streams) {
         streams_.push_back(std::make_unique<Stream>(*this, launch_bytes_, options.transfer));
       }
       break;
     } catch (const OutOfMemory&) {
       // Other processes use the device too. Two streams are enough.
-      if (streams_.size() >= 2) break;
+      if (streams_.size() >= std::min(options.streams, 2U)) break;
       streams_.clear();
       if (launch_bytes_ <= least_launch_bytes) throw;
       launch_bytes_ /= 2;

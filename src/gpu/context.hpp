@@ -19,13 +19,15 @@ struct PoolOptions {
   Transfer transfer = Transfer::staged;
   std::uint64_t memory_limit = 0;  // bytes on each device; 0: all that is free
   unsigned tables = 0;             // of ttable: 1, 2 or 4; 0: as many as suit the device
+  unsigned streams = 4;            // how many streams it has
 };
 
 // Several threads may use it at once, but only one at a time may use each stream.
 class DeviceContext {
  public:
-  // Loads the program of `row` and creates the streams. Throws what variant_for and load_program
-  // throw, and OutOfMemory if the device lacks memory for two small streams.
+  // Loads the program of `row` and creates the streams. `platform` may be nullptr. Throws what
+  // variant_for and load_program throw, and OutOfMemory if the device lacks memory for two small
+  // streams.
   DeviceContext(std::unique_ptr<Platform> platform, std::unique_ptr<Device> device,
                 const KernelRow& row, const PoolOptions& options);
   ~DeviceContext();

@@ -16,8 +16,8 @@ void copy_round_keys(paraes_u32 (&to)[60], const std::uint8_t (*from)[16], unsig
 
 }  // namespace
 
-KeyMaterial::KeyMaterial(unsigned key_bytes, bool hash, bool device)
-    : id(next_key_id++), rounds(rounds_for(key_bytes)), hashes(hash), on_device(device) {}
+KeyMaterial::KeyMaterial(unsigned bytes, bool hash, bool device)
+    : id(next_key_id++), rounds(rounds_for(bytes)), hashes(hash), on_device(device) {}
 
 void KeyMaterial::add(const std::uint8_t* key, const KeySchedule& schedule) {
   std::memcpy(keys[count].data(), key, schedule.key_bytes);

@@ -20,10 +20,13 @@ struct KeyMaterial : InLockedMemory {
   std::array<paraes_schedule, 2> schedules{};
   std::array<std::array<std::uint8_t, 32>, 2> keys{};
 
-  KeyMaterial(unsigned key_bytes, bool hash, bool device);
+  KeyMaterial(unsigned bytes, bool hash, bool device);
   ~KeyMaterial();
   KeyMaterial(const KeyMaterial&) = delete;
   KeyMaterial& operator=(const KeyMaterial&) = delete;
+
+  // The size of each of `keys`: 16, 24 or 32.
+  [[nodiscard]] unsigned key_bytes() const noexcept { return 4 * (rounds - 6); }
 
   // Adds a key and its round keys of both directions. Call it at most twice.
   void add(const std::uint8_t* key, const KeySchedule& schedule);

@@ -15,8 +15,6 @@ constexpr std::size_t most_many_keys = 1024;
 
 constexpr std::size_t largest_key = 32;
 
-std::size_t key_size(unsigned rounds) { return 4 * (std::size_t{rounds} - 6); }
-
 }  // namespace
 
 std::size_t KeySlots::most_keys(const ProgramVariant& variant, std::size_t launch_bytes) noexcept {
@@ -91,7 +89,7 @@ void KeySlots::expand(unsigned k) {
   EntryArguments expansion = arguments(1);
   expansion.out = &schedules_[k].write();
   if (key_->on_device) {
-    queue_.upload(staged_key_.write(), 0, key_->keys[k].data(), key_size(key_->rounds));
+    queue_.upload(staged_key_.write(), 0, key_->keys[k].data(), key_->key_bytes());
     launcher_.launch("expand_keys", expansion, grid);
   } else {
     queue_.upload(schedules_[k].write(), 0, &key_->schedules[k], sizeof(paraes_schedule));
@@ -166,7 +164,7 @@ void KeySlots::use_many(std::span<const KeyMaterial* const> keys) {
   many_.used = true;
   many_.rounds = first.rounds;
   timer_.begin(&PhaseTimes::key_expansion);
-  const std::size_t size = first.on_device ? key_size(first.rounds) : sizeof(paraes_schedule);
+  const std::size_t size = first.on_device ? first.key_bytes() : sizeof(paraes_schedule);
   many_.staged = SecretBytes(keys.size() * size);
   for (std::size_t k = 0; k < keys.size(); ++k) {
     const void* const from = first.on_device ? static_cast<const void*>(keys[k]->keys[0].data())

@@ -40,8 +40,8 @@ class KeySlots {
   void forget() noexcept;
 
   // From now on the references below mean these keys, of which there is at least one. All are of
-  // one size, for GCM or all for another mode, and expanded in the same place; in a launch from host
-  // memory they are at most most_keys(). The key of use() stays on the device.
+  // one size, for GCM or all for another mode, and expanded in the same place; in a launch from
+  // host memory they are at most most_keys(). The key of use() stays on the device.
   void use_many(std::span<const KeyMaterial* const> keys);
   // Waits for pending work and wipes the keys of use_many().
   void forget_many() noexcept;

@@ -1,9 +1,15 @@
 #include "src/gpu/launches.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+#include <utility>
 
+#include "paraes/error.hpp"
 #include "src/gpu/context.hpp"
 #include "src/gpu/device/sizes.h"
+#include "src/gpu/pinned_pool.hpp"
 
 namespace paraes::gpu {
 namespace {
@@ -14,15 +20,17 @@ constexpr std::uint32_t warp_threads = 32;
 }  // namespace
 
 Launches::Launches(DeviceContext& context, Queue& queue, EntryLauncher& launcher,
-                   const KeySlots& keys, QueueTimer& timer, std::size_t max_messages)
+                   const KeySlots& keys, QueueTimer& timer, std::size_t max_messages,
+                   PinnedPool* pinned)
     : context_(context),
       queue_(queue),
       launcher_(launcher),
       keys_(keys),
       timer_(timer),
-      max_messages_(max_messages),
-      messages_(context.device(), queue, max_messages * sizeof(paraes_message)),
-      tag_masks_(context.device(), queue, 16 * max_messages) {}
+      pinned_(pinned) {
+  reserve(messages_, max_messages * sizeof(paraes_message));
+  reserve(tag_masks_, 16 * max_messages);
+}
 
 std::uint64_t Launches::processors() const {
   return std::max<std::uint32_t>(context_.info().processors, 1);
@@ -32,16 +40,48 @@ std::uint64_t Launches::tile_blocks() const {
   return warp_threads * context_.variant().row->blocks_per_thread;
 }
 
-std::uint64_t Launches::upload(std::span<paraes_message> messages) {
-  std::uint64_t tiles = 0;
+void Launches::prepare(std::span<paraes_message> messages) {
+  tiles_ = 0;
   for (paraes_message& message : messages) {
-    message.first_tile = tiles;
+    message.first_tile = tiles_;
     const std::uint64_t blocks = (message.bytes + 15) / 16;
-    tiles += (blocks + tile_blocks() - 1) / tile_blocks();
+    tiles_ += (blocks + tile_blocks() - 1) / tile_blocks();
   }
-  staged_.assign(messages.begin(), messages.end());
-  queue_.upload(messages_.write(messages.size_bytes()), 0, staged_.data(), messages.size_bytes());
-  return tiles;
+  count_ = static_cast<std::uint32_t>(messages.size());
+  if (pinned_ == nullptr) {
+    staged_.assign(messages.begin(), messages.end());
+    send(messages_, 0, staged_.data(), messages.size_bytes());
+  } else {
+    send(messages_, 0, messages.data(), messages.size_bytes());
+  }
+}
+
+void Launches::send(SecretMemory& to, std::size_t offset, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  reserve(to, offset + bytes);
+  if (pinned_ == nullptr) {
+    queue_.upload(to.write(offset + bytes), offset, from, bytes);
+    return;
+  }
+  std::unique_ptr<PinnedMemory> memory = pinned_->take(bytes);
+  std::memcpy(memory->host().data(), from, bytes);
+  try {
+    queue_.upload(to.write(offset + bytes), offset, memory->host().data(), bytes);
+    std::unique_ptr<Mark> mark = queue_.mark();
+    pinned_->give_back(std::move(memory), std::move(mark));
+  } catch (...) {
+    // Only a queue that has finished has no use for the memory.
+    try {
+      queue_.finish();
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the device is lost
+    }
+    throw;
+  }
+}
+
+void Launches::set_first_iv(const Memory& from, std::size_t offset) {
+  queue_.copy(messages_.read(), offsetof(paraes_message, iv), from, offset,
+              sizeof paraes_message::iv);
 }
 
 Grid Launches::grid_for(std::uint64_t tiles) const {
@@ -87,23 +127,24 @@ void Launches::start(const char* entry, const EntryArguments& arguments, const G
   if (records_) recorded_.push_back(launch);
 }
 
-void Launches::run(const char* entry, const LaunchBuffers& buffers,
-                   std::span<paraes_message> messages) {
-  const std::uint64_t tiles = upload(messages);
-  if (tiles == 0) return;
+void Launches::run_prepared(const char* entry, const LaunchBuffers& buffers) {
+  if (tiles_ == 0) return;
   timer_.begin(&PhaseTimes::kernel);
-  start(entry, arguments(buffers, static_cast<std::uint32_t>(messages.size()), tiles),
-        grid_for(tiles));
+  start(entry, arguments(buffers, count_, tiles_), grid_for(tiles_));
   timer_.end();
 }
 
-void Launches::hash(const LaunchBuffers& buffers, std::size_t count) {
+// As many groups as run at once, because each builds its tables anew.
+Grid Launches::hash_grid(std::uint64_t messages, std::uint32_t shared_bytes) const {
   Grid grid;
   grid.threads = hash_threads;
-  grid.shared_bytes = hash_shared_bytes(context_.variant());
-  // As many groups as run at once, because each builds its tables anew.
+  grid.shared_bytes = shared_bytes;
   grid.groups = static_cast<std::uint32_t>(
-      std::min<std::size_t>(count, PARAES_HASH_GROUPS_PER_UNIT * processors()));
+      std::min<std::uint64_t>(messages, PARAES_HASH_GROUPS_PER_UNIT * processors()));
+  return grid;
+}
+
+void Launches::hash(const LaunchBuffers& buffers, std::size_t count) {
   EntryArguments hash = arguments(buffers, static_cast<std::uint32_t>(count), 0);
   hash.key = keys_.hash_key();
   timer_.begin(&PhaseTimes::kernel);
@@ -116,7 +157,46 @@ void Launches::hash(const LaunchBuffers& buffers, std::size_t count) {
     masks.scratch = &tag_masks_.write(16 * count);
     start("gcm_masks", masks, grid_of_threads(count));
   }
-  start("ghash", hash, grid);
+  start("ghash", hash, hash_grid(count, hash_shared_bytes(context_.variant())));
+  timer_.end();
+}
+
+void Launches::gcm(const LaunchBuffers& buffers, Direction direction, GcmWork& work) {
+  if (work.ends.empty()) return;
+  const auto messages = static_cast<std::uint32_t>(work.ends.size());
+  prepare(work.ranges);
+  const std::size_t hashes = 16 * work.ends.size();
+  const std::size_t ends = hashes + 16 * work.ranges.size();
+  send(gcm_starts_, 0, work.starts.data(), work.starts.size() * sizeof(paraes_message));
+  send(gcm_scratch_, ends, work.ends.data(), work.ends.size() * sizeof(paraes_gcm_end));
+  const ProgramVariant& variant = context_.variant();
+
+  timer_.begin(&PhaseTimes::kernel);
+  EntryArguments masks = arguments(buffers, messages, 0);
+  masks.messages = &gcm_starts_.read();
+  masks.key = keys_.data_schedule();
+  masks.scratch = &gcm_scratch_.write();
+  start("gcm_masks", masks, grid_of_threads(messages));
+  const auto cipher = [&] {
+    if (tiles_ == 0) return;
+    start("gcm_ctr", arguments(buffers, count_, tiles_), grid_for(tiles_));
+  };
+  if (direction == Direction::encrypt) cipher();
+  if (count_ != 0) {
+    EntryArguments hash = arguments(buffers, count_, messages);
+    hash.key = keys_.hash_key();
+    hash.scratch = &gcm_scratch_.write();
+    start("ghash", hash, hash_grid(count_, hash_shared_bytes(variant)));
+  }
+  const bool joins = std::any_of(work.ends.begin(), work.ends.end(),
+                                 [](const paraes_gcm_end& end) { return end.ranges > 1; });
+  EntryArguments finish = arguments(buffers, messages, count_);
+  finish.key = keys_.hash_key();
+  finish.scratch = &gcm_scratch_.write();
+  const Grid grid = hash_grid(messages, hash_key_shared_bytes(variant));
+  if (joins) start("ghash_join", finish, grid);
+  start("gcm_finish", finish, grid);
+  if (direction == Direction::decrypt) cipher();
   timer_.end();
 }
 
@@ -124,14 +204,14 @@ void Launches::xts(const LaunchBuffers& buffers, Direction direction, paraes_mes
                    std::uint32_t unit_blocks, const std::uint8_t* unit_tweak) {
   const std::uint64_t units = message.bytes / 16 / unit_blocks;
   const std::uint64_t stretches = units * PARAES_STRETCHES(unit_blocks);
-  const std::uint64_t tiles = upload({&message, 1});
-  if (tiles == 0) return;
+  prepare({&message, 1});
+  if (tiles_ == 0) return;
   reserve(unit_tweaks_, 16 * units);
   reserve(stretch_tweaks_, 16 * stretches);
 
   timer_.begin(&PhaseTimes::kernel);
   if (unit_tweak != nullptr) {
-    queue_.upload(unit_tweaks_.write(16), 0, unit_tweak, 16);
+    send(unit_tweaks_, 0, unit_tweak, 16);
   } else {
     EntryArguments tweaks = arguments(buffers, 1, (units + tile_blocks() - 1) / tile_blocks());
     tweaks.key = keys_.tweak_key();
@@ -143,19 +223,26 @@ void Launches::xts(const LaunchBuffers& buffers, Direction direction, paraes_mes
       arguments({&unit_tweaks_.read(), &stretch_tweaks_.write(16 * stretches)}, 1, stretches);
   spread.unit_blocks = unit_blocks;
   start("xts_stretches", spread, grid_of_threads(stretches));
-  EntryArguments data = arguments(buffers, 1, tiles);
+  EntryArguments data = arguments(buffers, 1, tiles_);
   data.scratch = &stretch_tweaks_.read();
   data.unit_blocks = unit_blocks;
-  start(direction == Direction::encrypt ? "xts_encrypt" : "xts_decrypt", data, grid_for(tiles));
+  start(direction == Direction::encrypt ? "xts_encrypt" : "xts_decrypt", data, grid_for(tiles_));
   timer_.end();
 }
 
 void Launches::reserve(SecretMemory& memory, std::size_t bytes) {
-  if (memory.bytes() < bytes) memory = SecretMemory(context_.device(), queue_, bytes);
+  if (memory.bytes() >= bytes) return;
+  SecretMemory larger(context_.device(), queue_, memory ? std::bit_ceil(bytes) : bytes);
+  if (memory) {
+    memory.wipe();
+    replaced_.push_back(std::move(memory));
+  }
+  memory = std::move(larger);
 }
 
 void Launches::wipe() noexcept {
-  for (SecretMemory* memory : {&messages_, &tag_masks_, &unit_tweaks_, &stretch_tweaks_}) {
+  for (SecretMemory* memory :
+       {&messages_, &tag_masks_, &unit_tweaks_, &stretch_tweaks_, &gcm_starts_, &gcm_scratch_}) {
     memory->wipe();
   }
 }

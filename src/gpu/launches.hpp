@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "paraes/ciphers.hpp"
+#include "paraes/secret.hpp"
 #include "src/gpu/device/host_job.hpp"
 #include "src/gpu/entry_launcher.hpp"
 #include "src/gpu/key_slots.hpp"
@@ -18,6 +19,7 @@
 namespace paraes::gpu {
 
 class DeviceContext;
+class PinnedPool;
 
 // Device memory that launches read and write.
 struct LaunchBuffers {
@@ -25,19 +27,44 @@ struct LaunchBuffers {
   const Memory* out;
 };
 
-// Calls enqueue without waiting, and use the keys that `keys` holds at that time.
+// GCM messages whose texts are hashed in ranges: each message has a start (its J0 and key) and an
+// end, and any number of ranges.
+struct GcmWork {
+  std::vector<paraes_message> starts;
+  std::vector<paraes_gcm_end> ends;
+  std::vector<paraes_message> ranges;
+
+  GcmWork() = default;
+  GcmWork(GcmWork&&) noexcept = default;
+  GcmWork& operator=(GcmWork&&) noexcept = default;
+  GcmWork(const GcmWork&) = delete;
+  GcmWork& operator=(const GcmWork&) = delete;
+  ~GcmWork() { secure_zero(ends.data(), ends.size() * sizeof(paraes_gcm_end)); }
+};
+
+// Calls enqueue work, and use the keys that `keys` holds at that time. They do not wait, except
+// that drivers may when memory is allocated, or copied from memory that is not pinned.
 class Launches {
  public:
-  // `launcher`, `keys` and `timer` must use the same queue.
+  // `launcher`, `keys` and `timer` must use the same queue. Messages are copied to the device from
+  // memory of `pinned`; if that is nullptr, from ordinary memory, and one call must have ended on
+  // the device before the next one begins. Memory for max_messages messages is allocated at once,
+  // and more when it is needed.
   Launches(DeviceContext& context, Queue& queue, EntryLauncher& launcher, const KeySlots& keys,
-           QueueTimer& timer, std::size_t max_messages);
+           QueueTimer& timer, std::size_t max_messages, PinnedPool* pinned);
   Launches(const Launches&) = delete;
   Launches& operator=(const Launches&) = delete;
 
-  [[nodiscard]] std::size_t max_messages() const noexcept { return max_messages_; }
-
-  // Runs an entry on at most max_messages() messages, and sets their first_tile.
-  void run(const char* entry, const LaunchBuffers& buffers, std::span<paraes_message> messages);
+  // Runs an entry on the messages, and sets their first_tile.
+  void run(const char* entry, const LaunchBuffers& buffers, std::span<paraes_message> messages) {
+    prepare(messages);
+    run_prepared(entry, buffers);
+  }
+  // The two halves of run(). Between them, set_first_iv() copies the 16 bytes at `offset` of device
+  // memory to the first message's `iv`.
+  void prepare(std::span<paraes_message> messages);
+  void set_first_iv(const Memory& from, std::size_t offset);
+  void run_prepared(const char* entry, const LaunchBuffers& buffers);
   // GHASH of the first `count` messages of the last run(), and the masks of their tags.
   void hash(const LaunchBuffers& buffers, std::size_t count);
   // XTS of one message that consists of whole units of `unit_blocks` blocks. If unit_tweak is not
@@ -46,17 +73,30 @@ class Launches {
   void xts(const LaunchBuffers& buffers, Direction direction, paraes_message& message,
            std::uint32_t unit_blocks, const std::uint8_t* unit_tweak);
 
+  // Seals or opens GCM messages. Ranges have the flags PARAES_HASH_PARTIAL and
+  // PARAES_HASH_TO_SCRATCH, and for opening PARAES_HASH_INPUT. Opening decrypts only what is
+  // authentic, and fills other texts with zeros.
+  void gcm(const LaunchBuffers& buffers, Direction direction, GcmWork& work);
+  // For each message of the last gcm(), 16 bytes, of which the first four are 1 if it is authentic
+  // or was sealed, else 0.
+  [[nodiscard]] const Memory& verdicts() const noexcept { return gcm_scratch_.read(); }
+
+  // Frees memory that larger memory has replaced. The queue must have finished.
+  void free_replaced() noexcept { replaced_.clear(); }
+
   // Enqueues the wiping of what earlier launches computed with a key.
   void wipe() noexcept;
 
   // Begins to record launches for repeat().
   void record();
-  // Repeats all launches since record(), with the messages of the last one.
+  // Repeats all launches since record(), with the messages of the last one. Their buffers must
+  // still exist.
   void repeat();
 
  private:
-  // Uploads the messages and returns how many tiles they have.
-  std::uint64_t upload(std::span<paraes_message> messages);
+  // Copies `bytes` bytes to `to`, which is made larger if necessary.
+  void send(SecretMemory& to, std::size_t offset, const void* from, std::size_t bytes);
+  [[nodiscard]] Grid hash_grid(std::uint64_t messages, std::uint32_t shared_bytes) const;
   [[nodiscard]] EntryArguments arguments(const LaunchBuffers& buffers, std::uint32_t count,
                                          std::uint64_t tiles) const;
   void reserve(SecretMemory& memory, std::size_t bytes);
@@ -72,11 +112,16 @@ class Launches {
   EntryLauncher& launcher_;
   const KeySlots& keys_;
   QueueTimer& timer_;
-  std::size_t max_messages_;
+  PinnedPool* pinned_;
+  std::uint32_t count_ = 0;             // of the prepared messages
+  std::uint64_t tiles_ = 0;             // likewise
   SecretMemory messages_;               // J0 of a nonce that is hashed reveals the hash key
   SecretMemory tag_masks_;              // GCM
   SecretMemory unit_tweaks_;            // XTS, allocated when first needed
   SecretMemory stretch_tweaks_;         // likewise
+  SecretMemory gcm_starts_;             // GCM in ranges, likewise
+  SecretMemory gcm_scratch_;            // likewise: tag masks, then hashes, then ends
+  std::vector<SecretMemory> replaced_;  // earlier work may still use it
   std::vector<paraes_message> staged_;  // until the queue has copied them
   bool records_ = false;
   std::vector<EntryLaunch> recorded_;

@@ -5,10 +5,12 @@
 namespace paraes::gpu {
 
 void QueueTimer::begin(std::uint64_t PhaseTimes::*time) {
-  phases_.push_back({time, queue_.mark(), nullptr});
+  if (enabled_) phases_.push_back({time, queue_.mark(), nullptr});
 }
 
-void QueueTimer::end() { phases_.back().end = queue_.mark(); }
+void QueueTimer::end() {
+  if (enabled_) phases_.back().end = queue_.mark();
+}
 
 bool QueueTimer::all_ended() const noexcept {
   return std::all_of(phases_.begin(), phases_.end(),

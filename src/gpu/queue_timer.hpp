@@ -14,7 +14,8 @@ namespace paraes::gpu {
 
 class QueueTimer {
  public:
-  explicit QueueTimer(Queue& queue) : queue_(queue) {}
+  // An object that is not enabled does nothing.
+  explicit QueueTimer(Queue& queue, bool enabled = true) : queue_(queue), enabled_(enabled) {}
 
   // Work that is enqueued between begin() and end() counts as `time`. Phases must not overlap.
   void begin(std::uint64_t PhaseTimes::*time);
@@ -41,6 +42,7 @@ class QueueTimer {
   };
 
   Queue& queue_;
+  bool enabled_;
   std::vector<MarkedPhase> phases_;
   PhaseTimes times_;
 };

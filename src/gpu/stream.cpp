@@ -23,7 +23,8 @@ Stream::Stream(DeviceContext& context, std::size_t launch_bytes, Transfer transf
       timer_(*queue_),
       launcher_(context, *queue_),
       keys_(context, *queue_, launcher_, timer_),
-      launches_(context, *queue_, launcher_, keys_, timer_, most_messages(launch_bytes)),
+      max_messages_(most_messages(launch_bytes)),
+      launches_(context, *queue_, launcher_, keys_, timer_, max_messages_, nullptr),
       transfer_(transfer) {
   Device& device = context.device();
   const std::size_t bytes = buffer_bytes(launch_bytes);
@@ -38,23 +39,11 @@ Stream::Stream(DeviceContext& context, std::size_t launch_bytes, Transfer transf
   }
 }
 
-Stream::Stream(DeviceContext& context, const Memory& in, const Memory& out,
-               std::size_t max_messages)
-    : queue_(context.device().make_queue()),
-      timer_(*queue_),
-      launcher_(context, *queue_),
-      keys_(context, *queue_, launcher_, timer_),
-      launches_(context, *queue_, launcher_, keys_, timer_, max_messages),
-      transfer_(Transfer::staged),
-      in_device_(&in),
-      out_device_(&out) {}
-
 Stream::~Stream() = default;
 
 void Stream::use_key(const KeyMaterial& key) {
   if (!keys_.holds(key.id)) wipe_results();
   keys_.use(key);
-  if (in_device_ != nullptr) launches_.record();
 }
 
 void Stream::forget_key(std::uint64_t id) {
@@ -80,7 +69,6 @@ void Stream::wipe_results() noexcept {
 }
 
 LaunchBuffers Stream::buffers(std::size_t messages) {
-  if (in_device_ != nullptr) return {in_device_, out_device_};
   if (transfer_ == Transfer::mapped) {
     return {&in_pinned_->device_view(), &out_pinned_->device_view()};
   }
@@ -109,6 +97,7 @@ void Stream::stage_out(std::size_t bytes) {
 
 void Stream::finish() {
   queue_->finish();
+  launches_.free_replaced();
   if (transfer_ == Transfer::mapped) {
     in_pinned_->to_host();
     out_pinned_->to_host();

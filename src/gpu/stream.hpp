@@ -29,20 +29,17 @@ class Stream {
  public:
   // For launches of up to launch_bytes of text, in pinned host memory.
   Stream(DeviceContext& context, std::size_t launch_bytes, Transfer transfer);
-  // For data in device memory: launches read `in` and write `out`, which must outlive the stream.
-  // Nothing is staged, and launches can be repeated.
-  Stream(DeviceContext& context, const Memory& in, const Memory& out, std::size_t max_messages);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   // Pinned host memory: stage_in() copies the input of the next launches from input(), and
-  // stage_out() copies their output to output(). Both are nullptr for data in device memory.
+  // stage_out() copies their output to output().
   [[nodiscard]] std::uint8_t* input() noexcept { return in_host_; }
   [[nodiscard]] std::uint8_t* output() noexcept { return out_host_; }
 
   // Most messages of one launch.
-  [[nodiscard]] std::size_t max_messages() const noexcept { return launches_.max_messages(); }
+  [[nodiscard]] std::size_t max_messages() const noexcept { return max_messages_; }
 
   // Sets the key of the launches that follow. Unless the stream already holds it, wipes the old
   // key, as forget_key() does, and expands the new one. `key` must stay valid until forget_key() or
@@ -71,9 +68,6 @@ class Stream {
     launches_.xts(buffers(1), direction, message, unit_blocks, unit_tweak);
   }
   void stage_out(std::size_t bytes);
-  // Only for data in device memory: repeats all launches since use_key(), with the messages of the
-  // last one.
-  void repeat() { launches_.repeat(); }
   // Waits until all work is done. output() then holds what the launches computed.
   void finish();
 
@@ -97,6 +91,7 @@ class Stream {
   QueueTimer timer_;
   EntryLauncher launcher_;
   KeySlots keys_;
+  std::size_t max_messages_;
   Launches launches_;
   Transfer transfer_;
   std::unique_ptr<PinnedMemory> in_pinned_;
@@ -105,9 +100,7 @@ class Stream {
   std::uint8_t* out_host_ = nullptr;
   SecretMemory in_staged_;
   SecretMemory out_staged_;
-  std::size_t staged_bytes_ = 0;       // of the last stage_in()
-  const Memory* in_device_ = nullptr;  // data in device memory
-  const Memory* out_device_ = nullptr;
+  std::size_t staged_bytes_ = 0;  // of the last stage_in()
 };
 
 }  // namespace paraes::gpu

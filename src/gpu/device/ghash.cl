@@ -168,10 +168,25 @@ PARAES_INLINE paraes_u32 first_of_group(const paraes_job* job, paraes_u32 group)
   return each * group + (group < more ? group : more);
 }
 
-// `keys` holds the hash keys, scratch the tag masks.
+// The sum of one block of each thread of the group, for thread 0. `sums` has room for all of them.
+PARAES_INLINE paraes_block sum_of_group(PARAES_SHARED paraes_u32* sums, paraes_u32 t,
+                                        paraes_block sum) {
+  share(sums + 4 * t, sum);
+  PARAES_BARRIER();
+  for (paraes_u32 apart = PARAES_HASH_THREADS / 2; apart != 0; apart /= 2) {
+    if (t < apart) {
+      sum = xor_blocks(sum, shared_block(sums + 4 * (t + apart)));
+      share(sums + 4 * t, sum);
+    }
+    PARAES_BARRIER();
+  }
+  return sum;
+}
+
+// `keys` holds the hash keys, scratch the tag masks. With PARAES_HASH_TO_SCRATCH, the hash of
+// message m goes to scratch + 4 (tiles + m).
 PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
   const paraes_u32 t = job->thread;
-  PARAES_SHARED paraes_u32* sums = PARAES_SUMS(job);
 #ifdef PARAES_HASH_TABLES
   paraes_u32 table_key = 0;
   int have_tables = 0;
@@ -210,22 +225,16 @@ PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
       }
       sum = block_of_gf128(gf128_multiply(gf128_of_block(sum), get_power(powers + 4 * t)));
     }
-    share(sums + 4 * t, sum);
-    PARAES_BARRIER();
-    for (paraes_u32 apart = PARAES_HASH_THREADS / 2; apart != 0; apart /= 2) {
-      if (t < apart) {
-        sum = xor_blocks(sum, shared_block(sums + 4 * (t + apart)));
-        share(sums + 4 * t, sum);
-      }
-      PARAES_BARRIER();
-    }
+    sum = sum_of_group(PARAES_SUMS(job), t, sum);
     if (t == 0) {
       if (!partial) {
         sum = xor_blocks(
             sum, load_block((PARAES_GLOBAL const paraes_u8*)(job->scratch + 4 * (paraes_u64)m)));
       }
       // Tags are only aligned to 4 bytes.
-      PARAES_GLOBAL paraes_u32* tag = (PARAES_GLOBAL paraes_u32*)(job->out + message->tag);
+      PARAES_GLOBAL paraes_u32* tag = (message->flags & PARAES_HASH_TO_SCRATCH) != 0
+                                          ? job->scratch + 4 * (job->tiles + m)
+                                          : (PARAES_GLOBAL paraes_u32*)(job->out + message->tag);
       PARAES_UNROLL
       for (int w = 0; w < 4; ++w) tag[w] = sum.w[w];
     }

@@ -9,7 +9,8 @@ using paraes_u64 = std::uint64_t;
 
 #include "src/gpu/device/job.h"
 
-static_assert(sizeof(paraes_message) == 64 && sizeof(paraes_schedule) == 480,
+static_assert(sizeof(paraes_message) == 64 && sizeof(paraes_schedule) == 480 &&
+                  sizeof(paraes_gcm_end) == 64,
               "as the kernels see them");
 
 namespace paraes::gpu {

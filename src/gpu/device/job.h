@@ -30,6 +30,23 @@ typedef struct {
 // J0 is a hash under the hash key, which it would reveal: no branch of a constant-time kernel may
 // depend on the counter.
 #define PARAES_SECRET_COUNTER 4u
+// With PARAES_HASH_PARTIAL: the hash goes to scratch instead of the output.
+#define PARAES_HASH_TO_SCRATCH 8u
+
+// The end of a GCM message whose text is hashed in ranges, which are messages of the launch.
+typedef struct {
+  paraes_u64 text;          // offset of the text in the output, in bytes
+  paraes_u64 bytes;         // of the text
+  paraes_u64 tag;           // offset of the tag, a multiple of 4: in the output, or if `opens` is
+                            // set, in the input
+  paraes_u32 first;         // number of its first range
+  paraes_u32 ranges;        // how many it has; none if the text is empty
+  paraes_u32 range_blocks;  // blocks of each range but the first, which may have fewer
+  paraes_u32 key;           // index of the key
+  paraes_u32 opens;         // 1: checks the tag; 0: writes it
+  paraes_u32 unused;
+  paraes_u32 addend[4];  // what the associated data adds to the tag
+} paraes_gcm_end;        // 64 bytes
 
 // An expanded key (FIPS 197 section 5.2): 4 words per round key, in memory order. `decrypt` holds
 // the round keys of the equivalent inverse cipher (section 5.3.5) in the order in which it uses

@@ -256,6 +256,7 @@ class Compiler {
 [[nodiscard]] std::unique_ptr<Device> open_opencl_device_of(void* queue);
 // The context of a cl_command_queue. Contexts that exist at the same time differ.
 [[nodiscard]] void* opencl_context_of(void* queue);
+
 // The spelling of a PCI address in DeviceInfo::bus: "0000:3b:00.0".
 [[nodiscard]] std::string bus_address(unsigned domain, unsigned bus, unsigned device,
                                       unsigned function);

@@ -1,0 +1,83 @@
+// Keys that work on data in device memory, on a queue of the caller's. The public classes
+// (device_ciphers.cpp) have checked the arguments.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "paraes/ciphers.hpp"
+#include "paraes/devices.hpp"
+#include "src/gpu/caller_queue.hpp"
+#include "src/gpu/context.hpp"
+#include "src/gpu/key_material.hpp"
+#include "src/modes/gcm.hpp"
+
+namespace paraes {
+
+// The verdicts of one open(), in pinned memory that the device writes.
+class DeviceVerdict::Pending {
+ public:
+  // 16 bytes a message: 1 or 0 in the first four, little-endian, once the queue has passed `mark`.
+  Pending(std::shared_ptr<gpu::PinnedPool> pool, std::unique_ptr<gpu::PinnedMemory> memory,
+          std::unique_ptr<gpu::Mark> mark, std::size_t messages);
+  ~Pending();
+  Pending(const Pending&) = delete;
+  Pending& operator=(const Pending&) = delete;
+
+  [[nodiscard]] bool ready() const { return mark_ == nullptr || mark_->passed(); }
+  [[nodiscard]] bool intact(std::size_t index) const;
+  [[nodiscard]] std::size_t messages() const noexcept { return messages_; }
+
+ private:
+  std::shared_ptr<gpu::PinnedPool> pool_;
+  std::unique_ptr<gpu::PinnedMemory> memory_;
+  std::unique_ptr<gpu::Mark> mark_;  // nullptr if there are no messages
+  std::size_t messages_;
+};
+
+namespace detail {
+
+class DeviceCipherImpl {
+ public:
+  // The keys are at least one, all of one size. Waits until they are expanded.
+  DeviceCipherImpl(std::shared_ptr<gpu::DeviceContext> context, std::unique_ptr<gpu::Queue> queue,
+                   std::vector<std::unique_ptr<gpu::KeyMaterial>> keys);
+
+  [[nodiscard]] const DeviceInfo& info() const noexcept { return context_->info(); }
+  [[nodiscard]] std::string_view kernel() const noexcept { return context_->variant().row->name; }
+  [[nodiscard]] std::size_t keys() const noexcept { return keys_.size(); }
+  [[nodiscard]] gpu::CallerQueue& queue() noexcept { return queue_; }
+
+  // Runs an entry that does not need the input after it has written the output of a block.
+  void run(const char* entry, const DeviceBuffer& in, const DeviceBuffer& out,
+           std::span<const DeviceMessage> messages);
+  void cbc_decrypt(const DeviceBuffer& in, const DeviceBuffer& out,
+                   std::span<const DeviceMessage> messages);
+  void xts(Direction direction, std::size_t unit_bytes, const DeviceBuffer& in,
+           const DeviceBuffer& out, std::span<const DeviceMessage> messages);
+  void seal(const DeviceBuffer& in, const DeviceBuffer& out,
+            std::span<const DeviceMessage> messages);
+  [[nodiscard]] std::shared_ptr<const DeviceVerdict::Pending> open(
+      const DeviceBuffer& in, const DeviceBuffer& out, std::span<const DeviceMessage> messages);
+
+ private:
+  [[nodiscard]] gpu::LaunchBuffers buffers(const DeviceBuffer& in, const DeviceBuffer& out);
+  [[nodiscard]] gpu::GcmWork plan(Direction direction, const DeviceBuffer& in,
+                                  const DeviceBuffer& out, std::span<const DeviceMessage> messages);
+  void add_ranges(const paraes_message& whole, gpu::GcmWork& work) const;
+  void put_addend(const DeviceMessage& message, paraes_gcm_end& end);
+
+  std::shared_ptr<gpu::DeviceContext> context_;
+  std::vector<std::unique_ptr<gpu::KeyMaterial>> keys_;
+  std::vector<std::unique_ptr<const GcmKey>> cpu_keys_;  // for associated data, made when needed
+  gpu::Memory in_;                                       // of the last call
+  gpu::Memory out_;
+  gpu::CallerQueue queue_;
+};
+
+}  // namespace detail
+}  // namespace paraes

@@ -1,0 +1,136 @@
+#include "tests/support/callers_device.hpp"
+
+#include <array>
+#include <stdexcept>
+#include <vector>
+
+#include "src/gpu/device_names.hpp"
+#include "src/gpu/pool.hpp"
+#include "src/gpu/runtime/opencl_api.hpp"
+
+namespace paraes::support {
+namespace {
+
+using gpu::Memory;
+
+// In CUDA and HIP, allocations and the default stream belong to everybody in the process.
+class DriverCaller final : public CallersDevice {
+ public:
+  explicit DriverCaller(const gpu::DeviceNames& names)
+      : device_(gpu::open_platform(names.runtime)->open(names.indices.at(0))),
+        queue_(device_->borrow_queue(nullptr)) {}
+
+  [[nodiscard]] DeviceStream stream() override { return {device_->info().id, nullptr}; }
+
+  [[nodiscard]] DeviceBuffer allocate(std::size_t bytes, std::size_t offset) override {
+    memory_.push_back(device_->allocate(bytes + offset));
+    return {memory_.back().handle(), offset, bytes};
+  }
+
+  void write(const DeviceBuffer& to, Bytes from) override {
+    queue_->upload(view(to), to.offset, from.data(), from.size());
+    queue_->finish();
+  }
+
+  [[nodiscard]] Buffer read(const DeviceBuffer& from) override {
+    Buffer bytes(from.bytes);
+    queue_->download(bytes.data(), view(from), from.offset, bytes.size());
+    queue_->finish();
+    return bytes;
+  }
+
+  void synchronize() override { queue_->finish(); }
+
+ private:
+  static Memory view(const DeviceBuffer& buffer) {
+    return Memory::view(buffer.memory, buffer.offset + buffer.bytes);
+  }
+
+  std::unique_ptr<gpu::Device> device_;
+  std::unique_ptr<gpu::Queue> queue_;
+  std::vector<Memory> memory_;
+};
+
+// An OpenCL program with a context of its own.
+class OpenClCaller final : public CallersDevice {
+ public:
+  explicit OpenClCaller(unsigned index)
+      : library_(std::array{"libOpenCL.so.1"}, "install an OpenCL loader"), api_(library_) {
+    gpu::cl::Uint count = 0;
+    check(api_.clGetPlatformIDs(0, nullptr, &count));
+    std::vector<gpu::cl::Platform> platforms(count);
+    check(api_.clGetPlatformIDs(count, platforms.data(), nullptr));
+    std::vector<gpu::cl::DeviceId> devices;
+    for (gpu::cl::Platform platform : platforms) {
+      gpu::cl::Uint found = 0;
+      if (api_.clGetDeviceIDs(platform, gpu::cl::device_type_all, 0, nullptr, &found) != 0) {
+        continue;
+      }
+      devices.resize(devices.size() + found);
+      check(api_.clGetDeviceIDs(platform, gpu::cl::device_type_all, found,
+                                devices.data() + devices.size() - found, nullptr));
+    }
+    gpu::cl::Int code = 0;
+    context_ = api_.clCreateContext(nullptr, 1, &devices.at(index), nullptr, nullptr, &code);
+    check(code);
+    queue_ = api_.clCreateCommandQueue(context_, devices.at(index), 0, &code);
+    check(code);
+  }
+  ~OpenClCaller() override {
+    for (gpu::cl::Mem memory : memory_) api_.clReleaseMemObject(memory);
+    api_.clReleaseCommandQueue(queue_);
+    api_.clReleaseContext(context_);
+  }
+
+  [[nodiscard]] DeviceStream stream() override { return {"opencl", queue_}; }
+
+  [[nodiscard]] DeviceBuffer allocate(std::size_t bytes, std::size_t offset) override {
+    gpu::cl::Int code = 0;
+    memory_.push_back(api_.clCreateBuffer(context_, gpu::cl::mem_read_write,
+                                          std::max<std::size_t>(bytes + offset, 16), nullptr,
+                                          &code));
+    check(code);
+    return DeviceBuffer::of(memory_.back(), bytes, offset);
+  }
+
+  void write(const DeviceBuffer& to, Bytes from) override {
+    if (from.empty()) return;
+    check(api_.clEnqueueWriteBuffer(queue_, memory(to), 1, to.offset, from.size(), from.data(), 0,
+                                    nullptr, nullptr));
+  }
+
+  [[nodiscard]] Buffer read(const DeviceBuffer& from) override {
+    Buffer bytes(from.bytes);
+    if (bytes.empty()) return bytes;
+    check(api_.clEnqueueReadBuffer(queue_, memory(from), 1, from.offset, bytes.size(), bytes.data(),
+                                   0, nullptr, nullptr));
+    return bytes;
+  }
+
+  void synchronize() override { check(api_.clFinish(queue_)); }
+
+ private:
+  static void check(gpu::cl::Int code) {
+    if (code != 0) throw std::runtime_error("an OpenCL call failed: " + std::to_string(code));
+  }
+
+  static gpu::cl::Mem memory(const DeviceBuffer& buffer) {
+    return reinterpret_cast<gpu::cl::Mem>(buffer.memory);  // NOLINT(performance-no-int-to-ptr)
+  }
+
+  DynamicLibrary library_;
+  gpu::cl::ClApi api_;
+  gpu::cl::Context context_ = nullptr;
+  gpu::cl::CommandQueue queue_ = nullptr;
+  std::vector<gpu::cl::Mem> memory_;
+};
+
+}  // namespace
+
+std::unique_ptr<CallersDevice> open_callers_device(const std::string& device) {
+  const gpu::DeviceNames names = gpu::parse_device(device).value();
+  if (names.runtime == "opencl") return std::make_unique<OpenClCaller>(names.indices.at(0));
+  return std::make_unique<DriverCaller>(names);
+}
+
+}  // namespace paraes::support

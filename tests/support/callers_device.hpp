@@ -1,0 +1,31 @@
+// A GPU as a program sees it that is not paraes: with memory and a stream of its own. The device is
+// the one that PARAES_TEST_DEVICE names.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "paraes/devices.hpp"
+#include "tests/support/buffers.hpp"
+
+namespace paraes::support {
+
+class CallersDevice {
+ public:
+  virtual ~CallersDevice() = default;
+  CallersDevice() = default;
+  CallersDevice(const CallersDevice&) = delete;
+  CallersDevice& operator=(const CallersDevice&) = delete;
+
+  [[nodiscard]] virtual DeviceStream stream() = 0;
+  // Memory that is freed with the object. The buffer begins at byte `offset` of it.
+  [[nodiscard]] virtual DeviceBuffer allocate(std::size_t bytes, std::size_t offset = 0) = 0;
+  virtual void write(const DeviceBuffer& to, Bytes from) = 0;
+  // Synchronizes the stream.
+  [[nodiscard]] virtual Buffer read(const DeviceBuffer& from) = 0;
+  virtual void synchronize() = 0;
+};
+
+[[nodiscard]] std::unique_ptr<CallersDevice> open_callers_device(const std::string& device);
+
+}  // namespace paraes::support
