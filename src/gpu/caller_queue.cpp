@@ -62,7 +62,7 @@ void CallerQueue::cbc_decrypt_in_place(const Memory& buffer,
   const auto launch = [&] {
     if (pieces.empty()) return;
     const LaunchBuffers buffers{&copies_.read(), &buffer};
-    launches_.prepare(pieces);
+    launches_.prepare(pieces, true);
     if (continues) launches_.set_first_iv(copies_.read(), 0);
     launches_.run_prepared("cbc_decrypt", buffers);
     queue_->copy(copies_.write(block), 0, copies_.read(), held - block, block);

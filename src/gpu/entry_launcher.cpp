@@ -31,6 +31,7 @@ void EntryLauncher::start(const EntryLaunch& launch) {
                                      *given.key.keys,
                                      *given.scratch,
                                      Argument::by_value(given.unit_blocks),
+                                     Argument::by_value(given.tile_blocks),
                                      Argument::by_value(given.key.rounds)};
   if (given.key.single != nullptr) arguments.push_back(Argument::by_value(*given.key.single));
   queue_.launch(*launch.function, launch.grid, arguments);

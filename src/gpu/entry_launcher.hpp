@@ -33,6 +33,7 @@ struct EntryArguments {
   KeyReference key;
   const Memory* scratch = nullptr;
   std::uint32_t unit_blocks = 0;
+  std::uint32_t tile_blocks = 0;
 };
 
 // One entry with its arguments, to be launched any number of times. The memory must outlive it.

@@ -71,6 +71,12 @@ KeyReference KeySlots::hash_key() const {
 
 KeyReference KeySlots::tweak_key() const { return single_key(1); }
 
+KeyReference KeySlots::tweak_schedule() const {
+  KeyReference key = tweak_key();
+  key.keys = &schedules_[1].read();
+  return key;
+}
+
 EntryArguments KeySlots::arguments(std::uint32_t count) const {
   return {.in = &staged_key_.read(),
           .out = &staged_key_.read(),

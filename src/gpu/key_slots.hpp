@@ -47,11 +47,12 @@ class KeySlots {
   void forget_many() noexcept;
 
   // For the arguments of entries: the data key or keys, their schedules, the GHASH key or keys, the
-  // tweak key of XTS.
+  // tweak key of XTS, its schedule.
   [[nodiscard]] KeyReference data_key() const;
   [[nodiscard]] KeyReference data_schedule() const;
   [[nodiscard]] KeyReference hash_key() const;
   [[nodiscard]] KeyReference tweak_key() const;
+  [[nodiscard]] KeyReference tweak_schedule() const;
 
  private:
   // Memory is allocated when it is first needed, and kept.

@@ -4,21 +4,16 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "paraes/error.hpp"
 #include "src/gpu/context.hpp"
 #include "src/gpu/device/sizes.h"
 #include "src/gpu/pinned_pool.hpp"
+#include "src/gpu/programs/program_files.hpp"
 
 namespace paraes::gpu {
-namespace {
-
-// Threads that work on the same tile.
-constexpr std::uint32_t warp_threads = 32;
-
-}  // namespace
-
 Launches::Launches(DeviceContext& context, Queue& queue, EntryLauncher& launcher,
                    const KeySlots& keys, QueueTimer& timer, std::size_t max_messages,
                    PinnedPool* pinned)
@@ -36,18 +31,17 @@ std::uint64_t Launches::processors() const {
   return std::max<std::uint32_t>(context_.info().processors, 1);
 }
 
-std::uint64_t Launches::tile_blocks() const {
-  return warp_threads * context_.variant().row->blocks_per_thread;
-}
-
-void Launches::prepare(std::span<paraes_message> messages) {
-  tiles_ = 0;
+void Launches::prepare(std::span<paraes_message> messages, bool narrow) {
+  tiling_ = choose_tiling(*context_.variant().row, processors(), messages, narrow);
+  std::uint64_t tiles = 0;
   for (paraes_message& message : messages) {
-    message.first_tile = tiles_;
-    const std::uint64_t blocks = (message.bytes + 15) / 16;
-    tiles_ += (blocks + tile_blocks() - 1) / tile_blocks();
+    message.first_tile = tiles;
+    tiles += tiles_of(message, tiling_);
   }
   count_ = static_cast<std::uint32_t>(messages.size());
+  has_tags_ = std::any_of(messages.begin(), messages.end(), [](const paraes_message& message) {
+    return (message.flags & PARAES_HASH_PARTIAL) == 0;
+  });
   if (pinned_ == nullptr) {
     staged_.assign(messages.begin(), messages.end());
     send(messages_, 0, staged_.data(), messages.size_bytes());
@@ -84,13 +78,15 @@ void Launches::set_first_iv(const Memory& from, std::size_t offset) {
               sizeof paraes_message::iv);
 }
 
-Grid Launches::grid_for(std::uint64_t tiles) const {
+Grid Launches::grid_for(std::uint64_t threads) const {
   const KernelRow& row = *context_.variant().row;
   Grid grid;
-  grid.threads = row.group_threads;
+  // OpenCL's programs have groups of one size.
+  grid.threads = runtime_of(context_.info()) == "opencl"
+                     ? row.group_threads
+                     : group_threads(row, processors(), threads);
   grid.shared_bytes = mode_shared_bytes(context_.variant());
-  const std::uint64_t warps_in_group = row.group_threads / warp_threads;
-  const std::uint64_t groups = (tiles + warps_in_group - 1) / warps_in_group;
+  const std::uint64_t groups = (threads + grid.threads - 1) / grid.threads;
   // Kernels with many blocks per thread have a persistent grid, whose groups take tile after tile.
   // Kernels with one block per thread have none, like those in the papers.
   constexpr std::uint64_t groups_per_processor = 8;
@@ -100,25 +96,17 @@ Grid Launches::grid_for(std::uint64_t tiles) const {
   return grid;
 }
 
-Grid Launches::grid_of_threads(std::uint64_t threads) const {
-  const KernelRow& row = *context_.variant().row;
-  Grid grid;
-  grid.threads = row.group_threads;
-  grid.shared_bytes = mode_shared_bytes(context_.variant());
-  grid.groups = static_cast<std::uint32_t>((threads + grid.threads - 1) / grid.threads);
-  return grid;
-}
-
 EntryArguments Launches::arguments(const LaunchBuffers& buffers, std::uint32_t count,
-                                   std::uint64_t tiles) const {
+                                   const Tiling& tiling) const {
   return {.in = buffers.in,
           .out = buffers.out,
           .messages = &messages_.read(),
           .count = count,
-          .tiles = tiles,
+          .tiles = tiling.tiles,
           .key = keys_.data_key(),
           .scratch = &tag_masks_.read(),
-          .unit_blocks = 0};
+          .unit_blocks = 0,
+          .tile_blocks = tiling.tile_blocks};
 }
 
 void Launches::start(const char* entry, const EntryArguments& arguments, const Grid& grid) {
@@ -127,10 +115,27 @@ void Launches::start(const char* entry, const EntryArguments& arguments, const G
   if (records_) recorded_.push_back(launch);
 }
 
+void Launches::start_tiles(const char* entry, const EntryArguments& arguments,
+                           const Tiling& tiling) {
+  if (tiling.tiles == 0) return;
+  std::string name = entry;
+  if (tiling.lanes < warp_threads) name += "_narrow";
+  start(name.c_str(), arguments, grid_for(tiling.tiles * tiling.lanes));
+  blocks_ += tiling.blocks;
+}
+
+void Launches::start_singles(const char* entry, const EntryArguments& arguments,
+                             std::uint64_t blocks) {
+  const unsigned each = context_.variant().row->singles;
+  const std::uint64_t threads = (blocks + each - 1) / each;
+  start(entry, arguments, grid_for(threads));
+  blocks_ += each * threads;
+}
+
 void Launches::run_prepared(const char* entry, const LaunchBuffers& buffers) {
-  if (tiles_ == 0) return;
+  if (tiling_.tiles == 0) return;
   timer_.begin(&PhaseTimes::kernel);
-  start(entry, arguments(buffers, count_, tiles_), grid_for(tiles_));
+  start_tiles(entry, arguments(buffers, count_, tiling_), tiling_);
   timer_.end();
 }
 
@@ -145,17 +150,14 @@ Grid Launches::hash_grid(std::uint64_t messages, std::uint32_t shared_bytes) con
 }
 
 void Launches::hash(const LaunchBuffers& buffers, std::size_t count) {
-  EntryArguments hash = arguments(buffers, static_cast<std::uint32_t>(count), 0);
+  EntryArguments hash = arguments(buffers, static_cast<std::uint32_t>(count), {});
   hash.key = keys_.hash_key();
   timer_.begin(&PhaseTimes::kernel);
-  const bool has_tags = std::any_of(
-      staged_.begin(), staged_.begin() + static_cast<std::ptrdiff_t>(count),
-      [](const paraes_message& message) { return (message.flags & PARAES_HASH_PARTIAL) == 0; });
-  if (has_tags) {
-    EntryArguments masks = arguments(buffers, static_cast<std::uint32_t>(count), 0);
+  if (has_tags_) {
+    EntryArguments masks = arguments(buffers, static_cast<std::uint32_t>(count), {});
     masks.key = keys_.data_schedule();
     masks.scratch = &tag_masks_.write(16 * count);
-    start("gcm_masks", masks, grid_of_threads(count));
+    start_singles("gcm_masks", masks, count);
   }
   start("ghash", hash, hash_grid(count, hash_shared_bytes(context_.variant())));
   timer_.end();
@@ -164,7 +166,7 @@ void Launches::hash(const LaunchBuffers& buffers, std::size_t count) {
 void Launches::gcm(const LaunchBuffers& buffers, Direction direction, GcmWork& work) {
   if (work.ends.empty()) return;
   const auto messages = static_cast<std::uint32_t>(work.ends.size());
-  prepare(work.ranges);
+  prepare(work.ranges, true);
   const std::size_t hashes = 16 * work.ends.size();
   const std::size_t ends = hashes + 16 * work.ranges.size();
   send(gcm_starts_, 0, work.starts.data(), work.starts.size() * sizeof(paraes_message));
@@ -172,25 +174,24 @@ void Launches::gcm(const LaunchBuffers& buffers, Direction direction, GcmWork& w
   const ProgramVariant& variant = context_.variant();
 
   timer_.begin(&PhaseTimes::kernel);
-  EntryArguments masks = arguments(buffers, messages, 0);
+  EntryArguments masks = arguments(buffers, messages, {});
   masks.messages = &gcm_starts_.read();
   masks.key = keys_.data_schedule();
   masks.scratch = &gcm_scratch_.write();
-  start("gcm_masks", masks, grid_of_threads(messages));
-  const auto cipher = [&] {
-    if (tiles_ == 0) return;
-    start("gcm_ctr", arguments(buffers, count_, tiles_), grid_for(tiles_));
-  };
+  start_singles("gcm_masks", masks, messages);
+  const auto cipher = [&] { start_tiles("gcm_ctr", arguments(buffers, count_, tiling_), tiling_); };
   if (direction == Direction::encrypt) cipher();
   if (count_ != 0) {
-    EntryArguments hash = arguments(buffers, count_, messages);
+    EntryArguments hash = arguments(buffers, count_, {});
+    hash.tiles = messages;
     hash.key = keys_.hash_key();
     hash.scratch = &gcm_scratch_.write();
     start("ghash", hash, hash_grid(count_, hash_shared_bytes(variant)));
   }
   const bool joins = std::any_of(work.ends.begin(), work.ends.end(),
                                  [](const paraes_gcm_end& end) { return end.ranges > 1; });
-  EntryArguments finish = arguments(buffers, messages, count_);
+  EntryArguments finish = arguments(buffers, messages, {});
+  finish.tiles = count_;
   finish.key = keys_.hash_key();
   finish.scratch = &gcm_scratch_.write();
   const Grid grid = hash_grid(messages, hash_key_shared_bytes(variant));
@@ -204,8 +205,8 @@ void Launches::xts(const LaunchBuffers& buffers, Direction direction, paraes_mes
                    std::uint32_t unit_blocks, const std::uint8_t* unit_tweak) {
   const std::uint64_t units = message.bytes / 16 / unit_blocks;
   const std::uint64_t stretches = units * PARAES_STRETCHES(unit_blocks);
-  prepare({&message, 1});
-  if (tiles_ == 0) return;
+  prepare({&message, 1}, false);
+  if (tiling_.tiles == 0) return;
   reserve(unit_tweaks_, 16 * units);
   reserve(stretch_tweaks_, 16 * stretches);
 
@@ -213,21 +214,36 @@ void Launches::xts(const LaunchBuffers& buffers, Direction direction, paraes_mes
   if (unit_tweak != nullptr) {
     send(unit_tweaks_, 0, unit_tweak, 16);
   } else {
-    EntryArguments tweaks = arguments(buffers, 1, (units + tile_blocks() - 1) / tile_blocks());
-    tweaks.key = keys_.tweak_key();
-    tweaks.scratch = &unit_tweaks_.write(16 * units);
-    tweaks.unit_blocks = unit_blocks;
-    start("xts_unit_tweaks", tweaks, grid_for(tweaks.tiles));
+    start_unit_tweaks(buffers, units, unit_blocks);
   }
   EntryArguments spread =
-      arguments({&unit_tweaks_.read(), &stretch_tweaks_.write(16 * stretches)}, 1, stretches);
+      arguments({&unit_tweaks_.read(), &stretch_tweaks_.write(16 * stretches)}, 1, {});
+  spread.tiles = stretches;
   spread.unit_blocks = unit_blocks;
-  start("xts_stretches", spread, grid_of_threads(stretches));
-  EntryArguments data = arguments(buffers, 1, tiles_);
+  start("xts_stretches", spread, grid_for(stretches));
+  EntryArguments data = arguments(buffers, 1, tiling_);
   data.scratch = &stretch_tweaks_.read();
   data.unit_blocks = unit_blocks;
-  start(direction == Direction::encrypt ? "xts_encrypt" : "xts_decrypt", data, grid_for(tiles_));
+  start_tiles(direction == Direction::encrypt ? "xts_encrypt" : "xts_decrypt", data, tiling_);
   timer_.end();
+}
+
+void Launches::start_unit_tweaks(const LaunchBuffers& buffers, std::uint64_t units,
+                                 std::uint32_t unit_blocks) {
+  const KernelRow& row = *context_.variant().row;
+  // The units are the blocks that are encrypted.
+  const paraes_message message = make_message(0, 0, 16 * units, nullptr);
+  const Tiling tiling = choose_tiling(row, processors(), {&message, 1}, false);
+  EntryArguments tweaks = arguments(buffers, 1, tiling);
+  tweaks.scratch = &unit_tweaks_.write(16 * units);
+  tweaks.unit_blocks = unit_blocks;
+  if (few_unit_tweaks(row, processors(), units)) {
+    tweaks.key = keys_.tweak_schedule();
+    start_singles("xts_few_unit_tweaks", tweaks, units);
+  } else {
+    tweaks.key = keys_.tweak_key();
+    start_tiles("xts_unit_tweaks", tweaks, tiling);
+  }
 }
 
 void Launches::reserve(SecretMemory& memory, std::size_t bytes) {

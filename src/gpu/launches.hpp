@@ -2,6 +2,7 @@
 // entries share, and chooses their grids.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,6 +16,7 @@
 #include "src/gpu/queue_timer.hpp"
 #include "src/gpu/runtime/runtime.hpp"
 #include "src/gpu/secret_memory.hpp"
+#include "src/gpu/tiling.hpp"
 
 namespace paraes::gpu {
 
@@ -57,12 +59,12 @@ class Launches {
 
   // Runs an entry on the messages, and sets their first_tile.
   void run(const char* entry, const LaunchBuffers& buffers, std::span<paraes_message> messages) {
-    prepare(messages);
+    prepare(messages, true);
     run_prepared(entry, buffers);
   }
   // The two halves of run(). Between them, set_first_iv() copies the 16 bytes at `offset` of device
-  // memory to the first message's `iv`.
-  void prepare(std::span<paraes_message> messages);
+  // memory to the first message's `iv`. `narrow`: as in choose_tiling().
+  void prepare(std::span<paraes_message> messages, bool narrow);
   void set_first_iv(const Memory& from, std::size_t offset);
   void run_prepared(const char* entry, const LaunchBuffers& buffers);
   // GHASH of the first `count` messages of the last run(), and the masks of their tags.
@@ -93,19 +95,24 @@ class Launches {
   // still exist.
   void repeat();
 
+  // How many blocks all launches have computed, those that no message needs included, for tests.
+  [[nodiscard]] std::uint64_t blocks() const noexcept { return blocks_; }
+
  private:
   // Copies `bytes` bytes to `to`, which is made larger if necessary.
   void send(SecretMemory& to, std::size_t offset, const void* from, std::size_t bytes);
   [[nodiscard]] Grid hash_grid(std::uint64_t messages, std::uint32_t shared_bytes) const;
   [[nodiscard]] EntryArguments arguments(const LaunchBuffers& buffers, std::uint32_t count,
-                                         std::uint64_t tiles) const;
+                                         const Tiling& tiling) const;
   void reserve(SecretMemory& memory, std::size_t bytes);
-  [[nodiscard]] Grid grid_for(std::uint64_t tiles) const;
-  // For entries whose threads work by themselves.
-  [[nodiscard]] Grid grid_of_threads(std::uint64_t threads) const;
+  [[nodiscard]] Grid grid_for(std::uint64_t threads) const;
   [[nodiscard]] std::uint64_t processors() const;
-  [[nodiscard]] std::uint64_t tile_blocks() const;
   void start(const char* entry, const EntryArguments& arguments, const Grid& grid);
+  // Start an entry that works on tiles, or one that encrypts single blocks.
+  void start_tiles(const char* entry, const EntryArguments& arguments, const Tiling& tiling);
+  void start_singles(const char* entry, const EntryArguments& arguments, std::uint64_t blocks);
+  void start_unit_tweaks(const LaunchBuffers& buffers, std::uint64_t units,
+                         std::uint32_t unit_blocks);
 
   DeviceContext& context_;
   Queue& queue_;
@@ -114,7 +121,8 @@ class Launches {
   QueueTimer& timer_;
   PinnedPool* pinned_;
   std::uint32_t count_ = 0;             // of the prepared messages
-  std::uint64_t tiles_ = 0;             // likewise
+  Tiling tiling_{};                     // likewise
+  bool has_tags_ = false;               // whether some are not PARAES_HASH_PARTIAL
   SecretMemory messages_;               // J0 of a nonce that is hashed reveals the hash key
   SecretMemory tag_masks_;              // GCM
   SecretMemory unit_tweaks_;            // XTS, allocated when first needed
@@ -123,6 +131,7 @@ class Launches {
   SecretMemory gcm_scratch_;            // likewise: tag masks, then hashes, then ends
   std::vector<SecretMemory> replaced_;  // earlier work may still use it
   std::vector<paraes_message> staged_;  // until the queue has copied them
+  std::atomic<std::uint64_t> blocks_ = 0;
   bool records_ = false;
   std::vector<EntryLaunch> recorded_;
 };

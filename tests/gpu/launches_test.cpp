@@ -14,8 +14,11 @@
 #include <string>
 #include <vector>
 
+#include "src/cipher/gpu_key.hpp"
+#include "src/gpu/caller_queue.hpp"
 #include "src/gpu/device/sizes.h"
 #include "src/gpu/programs/program_files.hpp"
+#include "src/gpu/tiling.hpp"
 #include "tests/gpu/secret_work.hpp"
 #include "tests/support/environment.hpp"
 #include "tests/support/test_device.hpp"
@@ -83,6 +86,117 @@ TEST(HashTables, LoadsHaveTheFewestBankConflictsThatCopiesAllow) {
   }
 }
 
+// ---- Tiles
+
+constexpr std::uint64_t h200_processors = 132;
+
+std::vector<paraes_message> messages_of(const std::vector<std::size_t>& sizes) {
+  std::vector<paraes_message> messages;
+  std::uint64_t at = 0;
+  for (const std::size_t bytes : sizes) {
+    messages.push_back(make_message(at, at, bytes, nullptr));
+    at += detail::padded(bytes);
+  }
+  return messages;
+}
+
+std::uint64_t blocks_in(const std::vector<std::size_t>& sizes) {
+  std::uint64_t blocks = 0;
+  for (const std::size_t bytes : sizes) blocks += detail::padded(bytes) / 16;
+  return blocks;
+}
+
+constexpr std::size_t kib = 1024;
+
+// Segments of the formats, and all of them together.
+const std::vector<std::vector<std::size_t>>& segment_sizes() {
+  static const std::vector<std::vector<std::size_t>> sizes = [] {
+    std::vector<std::vector<std::size_t>> all;
+    std::vector<std::size_t> mixture;
+    for (const std::size_t bytes : {4 * kib, 4 * kib - 16, 16 * kib, 64 * kib}) {
+      all.emplace_back(40, bytes);
+      mixture.insert(mixture.end(), 8, bytes);
+    }
+    all.push_back(mixture);
+    return all;
+  }();
+  return sizes;
+}
+
+TEST(Tiling, SegmentsAddTwoPercentOfBlocksAtMost) {
+  for (const KernelRow& row : kernel_rows()) {
+    for (const auto& sizes : segment_sizes()) {
+      const auto messages = messages_of(sizes);
+      const Tiling tiling = choose_tiling(row, h200_processors, messages, true);
+      EXPECT_GE(tiling.blocks, blocks_in(sizes));
+      EXPECT_LE(static_cast<double>(tiling.blocks), 1.02 * static_cast<double>(blocks_in(sizes)))
+          << row.name << ", segments of " << sizes[0];
+      std::uint64_t tiles = 0;
+      for (const paraes_message& message : messages) tiles += tiles_of(message, tiling);
+      EXPECT_EQ(tiling.tiles, tiles);
+    }
+  }
+}
+
+TEST(Tiling, LongMessagesHaveWideTiles) {
+  const auto messages = messages_of({std::size_t{64} << 20});
+  for (const KernelRow& row : kernel_rows()) {
+    const Tiling tiling = choose_tiling(row, h200_processors, messages, true);
+    EXPECT_EQ(tiling.lanes, 32U) << row.name;
+    EXPECT_EQ(tiling.tile_blocks, 32 * row.blocks_per_thread) << row.name;
+  }
+}
+
+TEST(Tiling, KeepsWideTilesForEntriesThatHaveNoOthers) {
+  const auto messages = messages_of({100, 100, 5000});
+  const Tiling tiling = choose_tiling(find_kernel_row("bitslice"), 132, messages, false);
+  EXPECT_EQ(tiling.lanes, 32U);
+  EXPECT_EQ(tiling.tiles, 3U);
+  EXPECT_EQ(tiling.blocks, 3 * 1024U);
+}
+
+// Every size of message, also none, has a tiling whose tiles hold it.
+TEST(Tiling, HoldsMessagesOfEverySize) {
+  for (const KernelRow& row : kernel_rows()) {
+    for (std::size_t bytes = 0; bytes < 40000; bytes += 7) {
+      const auto messages = messages_of({bytes, 3 * bytes});
+      const Tiling tiling = choose_tiling(row, h200_processors, messages, true);
+      const std::uint64_t held =
+          std::uint64_t{tiles_of(messages[0], tiling)} * tiling.tile_blocks * 16;
+      ASSERT_GE(held, bytes) << row.name;
+      ASSERT_GE(tiling.lanes, 1U);
+      ASSERT_LE(tiling.tile_blocks, 32 * row.blocks_per_thread);
+      ASSERT_EQ(tiling.tile_blocks % tiling.lanes, 0U);
+    }
+  }
+}
+
+// 1 MiB used 8 of the 132 multiprocessors.
+TEST(Tiling, OneMebibyteSpreadsOverTheMultiprocessors) {
+  const auto messages = messages_of({std::size_t{1} << 20});
+  for (const KernelRow& row : kernel_rows()) {
+    const Tiling tiling = choose_tiling(row, h200_processors, messages, true);
+    const std::uint64_t threads = tiling.tiles * tiling.lanes;
+    const std::uint32_t group = group_threads(row, h200_processors, threads);
+    const std::uint64_t groups = (threads + group - 1) / group;
+    // In bitslice 1 MiB is the work of 64 warps.
+    EXPECT_GE(groups, row.sliced_keys ? 64U : h200_processors * 9 / 10) << row.name;
+    EXPECT_EQ(group % 32, 0U);
+    EXPECT_LE(group, row.group_threads);
+  }
+}
+
+TEST(Tiling, UnitTweaksSpreadOverTheMultiprocessors) {
+  const KernelRow& row = find_kernel_row("bitslice");
+  const std::uint64_t units = (std::size_t{16} << 20) / 4096;
+  ASSERT_TRUE(few_unit_tweaks(row, h200_processors, units));
+  const std::uint64_t threads = units / row.singles;
+  const std::uint32_t group = group_threads(row, h200_processors, threads);
+  EXPECT_GE((threads + group - 1) / group, 64U);
+  EXPECT_FALSE(few_unit_tweaks(row, h200_processors, std::uint64_t{1} << 20));
+  EXPECT_FALSE(few_unit_tweaks(find_kernel_row("ttable"), h200_processors, 1));
+}
+
 // ---- Programs that count
 
 // A temporary folder of PARAES_PROGRAM_PATH.
@@ -110,6 +224,45 @@ class ProgramFolder {
   std::unique_ptr<support::ScopedEnvironment> variable_;
 };
 
+class KernelsOnDevice : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { PARAES_NEEDS_DEVICE("opencl:0"); }
+};
+
+TEST_P(KernelsOnDevice, ComputeTwoPercentMoreBlocksThanSegmentsHaveAtMost) {
+  const auto context = open_context({"opencl", {0}}, find_kernel_row(GetParam()));
+  std::vector<std::unique_ptr<KeyMaterial>> keys;
+  keys.push_back(detail::make_key_material(support::make_key(16, 1), 1, true, KeyExpansion::host));
+  for (const auto& sizes : segment_sizes()) {
+    const std::uint64_t text = 16 * blocks_in(sizes);
+    const Memory in = context->device().allocate(text);
+    const Memory out = context->device().allocate(text + 16 * sizes.size());
+    CallerQueue queue(context, context->device().make_queue());
+    queue.use_keys(keys);
+    auto messages = messages_of(sizes);
+    for (std::size_t i = 0; i < messages.size(); ++i) messages[i].tag = text + 16 * i;
+    queue.launches().run("gcm_ctr", {&in, &out}, messages);
+    queue.launches().hash({&in, &out}, messages.size());
+    queue.queue().finish();
+    const std::uint64_t blocks = queue.launches().blocks();
+    EXPECT_GE(blocks, text / 16 + sizes.size());
+    EXPECT_LE(static_cast<double>(blocks), 1.02 * static_cast<double>(text / 16))
+        << "segments of " << sizes[0];
+  }
+}
+
+std::vector<std::string> kernel_names() {
+  std::vector<std::string> names;
+  for (const KernelRow& row : kernel_rows()) names.emplace_back(row.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(, KernelsOnDevice, testing::ValuesIn(kernel_names()), [](const auto& row) {
+  std::string name = row.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
 class HashTablesOnDevice : public testing::Test {
  protected:
   void SetUp() override { PARAES_NEEDS_DEVICE("opencl:0"); }
@@ -119,26 +272,18 @@ class HashTablesOnDevice : public testing::Test {
 
   // How often `ghash` builds tables for segments of `keys` keys, those of the same key
   // consecutive. The input, which it does not read when encrypting, has a counter for each thread.
-  static unsigned built(DeviceContext& context, unsigned keys) {
+  static unsigned built(const std::shared_ptr<DeviceContext>& context, unsigned keys) {
     const std::size_t text = segments * segment_bytes;
-    Memory in = context.device().allocate(text);
-    Memory out = context.device().allocate(text + 16 * segments);
-    const auto queue = context.device().make_queue();
-    queue->clear(in, 0, in.bytes());
-    queue->finish();
-    Stream stream(context, in, out, segments);
+    Memory in = context->device().allocate(text);
+    Memory out = context->device().allocate(text + 16 * segments);
     std::vector<std::unique_ptr<KeyMaterial>> materials;
-    std::vector<const KeyMaterial*> pointers;
     for (unsigned k = 0; k < keys; ++k) {
       materials.push_back(
           detail::make_key_material(support::make_key(16, k), 1, true, KeyExpansion::host));
-      pointers.push_back(materials.back().get());
     }
-    if (keys == 1) {
-      stream.use_key(*materials[0]);
-    } else {
-      stream.use_keys(pointers);
-    }
+    CallerQueue queue(context, context->device().make_queue());
+    queue.queue().clear(in, 0, in.bytes());
+    queue.use_keys(materials);
     const Buffer j0 = support::pattern(16);
     std::vector<paraes_message> messages;
     for (std::uint32_t i = 0; i < segments; ++i) {
@@ -147,13 +292,11 @@ class HashTablesOnDevice : public testing::Test {
       messages.back().key = i * keys / segments;
       messages.back().tag = text + 16 * i;
     }
-    stream.launch("gcm_ctr", messages);
-    stream.launch_hash(segments);
-    stream.finish();
+    queue.launches().run("gcm_ctr", {&in, &out}, messages);
+    queue.launches().hash({&in, &out}, segments);
     std::vector<std::uint32_t> counts(text / 4);
-    queue->download(counts.data(), in, 0, text);
-    queue->finish();
-    stream.forget_keys();
+    queue.queue().download(counts.data(), in, 0, text);
+    queue.queue().finish();
     unsigned sum = 0;
     for (const std::uint32_t count : counts) sum += count;
     EXPECT_EQ(sum % hash_threads, 0U);
@@ -164,20 +307,18 @@ class HashTablesOnDevice : public testing::Test {
 TEST_F(HashTablesOnDevice, AreBuiltOnceForEachGroupAndKey) {
   const ProgramFolder folder;
   {
-    const auto pool = support::make_pool("opencl", "ttable-simple");
-    DeviceContext& context = *pool->contexts()[0];
+    const auto context = open_context({"opencl", {0}}, find_kernel_row("ttable-simple"));
     const std::string count =
         "#define PARAES_ON_TABLES_BUILT(job) \\\n"
         "  ++((PARAES_GLOBAL paraes_u32*)(job)->in)[PARAES_HASH_THREADS * (job)->group + "
         "(job)->thread]\n";
-    Device& device = context.device();
-    folder.add(device, context.variant(), count);
-    folder.add(device, for_many_keys(context.variant()), count);
+    Device& device = context->device();
+    folder.add(device, context->variant(), count);
+    folder.add(device, for_many_keys(context->variant()), count);
   }
-  const auto pool = support::make_pool("opencl", "ttable-simple");
-  DeviceContext& context = *pool->contexts()[0];
+  const auto context = open_context({"opencl", {0}}, find_kernel_row("ttable-simple"));
   const unsigned groups =
-      std::min(segments, PARAES_HASH_GROUPS_PER_UNIT * std::max(context.info().processors, 1U));
+      std::min(segments, PARAES_HASH_GROUPS_PER_UNIT * std::max(context->info().processors, 1U));
   EXPECT_EQ(built(context, 1), groups);
   const unsigned keys = 5;
   const unsigned several = built(context, keys);

@@ -16,7 +16,9 @@
 #include "paraes/kernels.hpp"
 #include "paraes/segments.hpp"
 #include "src/cipher/gpu_key.hpp"
+#include "src/gpu/caller_queue.hpp"
 #include "src/gpu/pool.hpp"
+#include "src/gpu/tiling.hpp"
 #include "src/kernels/registry.hpp"
 #include "src/modes/gcm.hpp"
 #include "tests/support/buffers.hpp"
@@ -75,10 +77,10 @@ TEST_P(Gpu, EveryOperationAndLengthMatchesOpenssl) {
   for (const Operation& operation : support::all_operations()) {
     for (const std::size_t key_bytes : operation.key_bytes) {
       std::size_t last = operation.max_bytes + 1;
-      // Around the sizes of a block, of 32 blocks, of a tile of 1024 blocks, and of a range that is
-      // hashed separately.
+      // Around the sizes of a block, of tiles of 32 to 1024 blocks, and of a range that is hashed
+      // separately.
       for (const std::size_t length :
-           {0, 1, 16, 31, 64, 511, 512, 529, 4096, 16384, 16400, 16399, 20000, 33000}) {
+           {0, 1, 16, 31, 64, 511, 512, 529, 2048, 4096, 8192, 16384, 16400, 16399, 20000, 33000}) {
         const std::size_t bytes = nearest(operation, length);
         if (bytes == last || bytes > operation.max_bytes) continue;
         last = bytes;
@@ -305,6 +307,40 @@ TEST_P(Gpu, XtsUnitsLargerThanALaunchMatchTheCpu) {
   EXPECT_EQ(support::difference(out, expected), "");
   cipher.decrypt(first, out, out);
   EXPECT_EQ(support::difference(out, in), "");
+}
+
+// So many units that bitslice computes their tweaks in planes, and one less.
+TEST_P(Gpu, XtsOfManyUnitsMatchesTheCpu) {
+  const auto context =
+      gpu::open_context(gpu::parse_device(test_device()).value(), gpu::find_kernel_row(GetParam()));
+  const Buffer key = support::make_key(64, 12);
+  std::vector<std::unique_ptr<gpu::KeyMaterial>> keys;
+  keys.push_back(detail::make_key_material(key, 2, false, KeyExpansion::host));
+  Buffer first(16, 0xff);  // counting carries into the last byte
+  first[0] = 0x80;
+  first[15] = 7;
+  std::uint64_t most = 2;
+  while (gpu::few_unit_tweaks(*context->variant().row, std::max(context->info().processors, 1U),
+                              most)) {
+    ++most;
+  }
+  for (const std::uint64_t units : {most, most - 1, std::uint64_t{5000}}) {
+    constexpr std::size_t unit = 32;
+    const Buffer in = support::pattern(unit * units);
+    Buffer expected(in.size());
+    Xts(key, unit).encrypt(first, in, expected);
+    const gpu::Memory device_in = context->device().allocate(in.size() + 16);
+    const gpu::Memory device_out = context->device().allocate(in.size() + 16);
+    gpu::CallerQueue work(context, context->device().make_queue());
+    work.use_keys(keys);
+    work.queue().upload(device_in, 0, in.data(), in.size());
+    paraes_message message = gpu::make_message(0, 0, in.size(), first.data());
+    work.launches().xts({&device_in, &device_out}, Direction::encrypt, message, unit / 16, nullptr);
+    Buffer out(in.size());
+    work.queue().download(out.data(), device_out, 0, out.size());
+    work.queue().finish();
+    EXPECT_EQ(support::difference(out, expected), "") << units << " units";
+  }
 }
 
 // Two nonces of other than 96 bits: after the counter J0 of one, a tile can count within the low 16

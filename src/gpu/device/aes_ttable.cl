@@ -27,7 +27,7 @@
 PARAES_INLINE void begin_tiles(const paraes_job* job, int inverse) {
   const paraes_u32 lane = job->thread % 32;
   // A warp-sized group of threads writes one row of the tables at a time.
-  for (paraes_u32 x = job->thread / 32; x < 256; x += PARAES_ROWS) {
+  for (paraes_u32 x = job->thread / 32; x < 256; x += job->threads / 32) {
     const paraes_u32 t = table_entry(x, inverse);
     PARAES_SHARED paraes_u32* to = job->shared + PARAES_ROW_WORDS * x + lane;
     to[0] = t;

@@ -6,7 +6,7 @@
 // inverse.
 PARAES_INLINE void begin_tiles(const paraes_job* job, int inverse) {
   PARAES_SHARED paraes_u8* box = (PARAES_SHARED paraes_u8*)(job->shared + 1024);
-  for (paraes_u32 x = job->thread; x < 256; x += PARAES_GROUP_THREADS) {
+  for (paraes_u32 x = job->thread; x < 256; x += job->threads) {
     const paraes_u32 t = table_entry(x, inverse);
     job->shared[x] = t;
     job->shared[256 + x] = paraes_rotate8(t);

@@ -4,16 +4,19 @@
 typedef struct {
   paraes_block iv;
   paraes_u64 first;
+  paraes_u32 lanes;  // the counters of slices differ by this power of two
   int is_public;
 } paraes_counters;
 
 PARAES_INLINE paraes_u32 begin_counters(paraes_counters* c, const paraes_job* job,
                                         PARAES_GLOBAL const paraes_u32* key, paraes_block iv,
-                                        paraes_u64 first, const int count, paraes_u32 flags) {
+                                        paraes_u64 first, paraes_u32 lanes, const int count,
+                                        paraes_u32 flags) {
   (void)job;
   (void)key;
   c->iv = iv;
   c->first = first;
+  c->lanes = lanes;
   c->is_public = count == PARAES_COUNT_BIG ||
                  (count == PARAES_COUNT_32 && (flags & PARAES_SECRET_COUNTER) == 0);
   return PARAES_BLOCKS_PER_THREAD;
@@ -24,18 +27,24 @@ PARAES_INLINE paraes_u32 spread_bit(paraes_u32 a, int i) {
   return (paraes_u32)((int)(a << (31 - i)) >> 31);
 }
 
-// Adds 32 j to the counter in slice j, for all 32 slices, and returns the carry. Plane n[i] is bit
-// i of the counter, for i < bits; before the call it is the same in all slices. The bits of j are
-// added to bits 5 to 9; higher bits receive only the carry.
-PARAES_INLINE paraes_u32 add_slices(paraes_u32* n, const int bits) {
-  const paraes_u32 slices[5] = {0xaaaaaaaau, 0xccccccccu, 0xf0f0f0f0u, 0xff00ff00u, 0xffff0000u};
+// Adds j `lanes` to the counter in slice j, for all 32 slices, and returns the carry. Plane n[i] is
+// bit i of the counter, for i < bits; before the call it is the same in all slices. Only bits 0 to 9
+// of j `lanes` can be ones; higher bits receive only the carry.
+PARAES_INLINE paraes_u32 add_slices(paraes_u32* n, const int bits, paraes_u32 lanes) {
+  // Bit i of j in slice j, then moved up by the logarithm of `lanes`.
+  paraes_u32 j[10] = {0xaaaaaaaau, 0xccccccccu, 0xf0f0f0f0u, 0xff00ff00u, 0xffff0000u, 0, 0, 0, 0, 0};
+  PARAES_UNROLL
+  for (int bit = 1; bit < 6; ++bit) {
+    PARAES_UNROLL
+    for (int i = 9; i > 0; --i) j[i] = lanes >> bit != 0 ? j[i - 1] : j[i];
+    j[0] = lanes >> bit != 0 ? 0 : j[0];
+  }
   paraes_u32 carry = 0;
   PARAES_UNROLL
-  for (int i = 5; i < 10; ++i) {
+  for (int i = 0; i < 10; ++i) {
     const paraes_u32 a = n[i];
-    const paraes_u32 j = slices[i - 5];
-    n[i] = a ^ j ^ carry;
-    carry = (a & j) | (carry & (a | j));
+    n[i] = a ^ j[i] ^ carry;
+    carry = (a & j[i]) | (carry & (a | j[i]));
   }
   PARAES_UNROLL
   for (int i = 10; i < bits; ++i) {
@@ -46,15 +55,16 @@ PARAES_INLINE paraes_u32 add_slices(paraes_u32* n, const int bits) {
   return carry;
 }
 
-// Sets slice j of the state to `b`, the counter of the thread's first block, plus 32 j.
-PARAES_LARGE void counter_planes(paraes_block b, paraes_u32* s, const int count) {
+// Sets slice j of the state to `b`, the counter of the thread's first block, plus j `lanes`.
+PARAES_LARGE void counter_planes(paraes_block b, paraes_u32* s, paraes_u32 lanes,
+                                 const int count) {
   const int little = count == PARAES_COUNT_LITTLE;
   paraes_u32 n[128];
   PARAES_UNROLL
   for (int i = 0; i < 128; ++i) {
     n[i] = spread_bit(little ? b.w[i / 32] : paraes_swap_bytes(b.w[3 - i / 32]), i % 32);
   }
-  paraes_u32 carry = add_slices(n, 32);
+  paraes_u32 carry = add_slices(n, 32, lanes);
   // Only counters of 32 bits may be secret. Few tiles take the branch.
   if (count != PARAES_COUNT_32 && carry != 0) {
     PARAES_UNROLL
@@ -92,13 +102,13 @@ PARAES_INLINE void varying_column(paraes_u32 word, const int row, const paraes_u
 // last two bytes only. All other bytes of round 1 are then the same in all slices, and so are
 // columns 2 and 3 in round 2. Their substitutions are computed on words instead of planes.
 PARAES_LARGE void hoisted_rounds(PARAES_GLOBAL const paraes_u32* key, paraes_block b,
-                                 paraes_u32* s) {
+                                 paraes_u32 lanes, paraes_u32* s) {
   PARAES_GLOBAL const paraes_u32* words = key + 2 * PARAES_SLICED_ROUNDS_WORDS;
   // Bytes 15 and 14, which hold bits 0 to 7 and 8 to 15 of the counter.
   paraes_u32 low[16];
   PARAES_UNROLL
   for (int i = 0; i < 16; ++i) low[i] = spread_bit(paraes_swap_bytes(b.w[3]), i);
-  add_slices(low, 16);
+  add_slices(low, 16, lanes);
   PARAES_UNROLL
   for (int i = 0; i < 16; ++i) low[i] ^= key[8 * (15 - i / 8) + i % 8];
   sub_bytes(low);
@@ -136,10 +146,10 @@ PARAES_INLINE void encrypt_counters(const paraes_counters* c, const paraes_job* 
   const paraes_u32 low = paraes_swap_bytes(b.w[3]) & 0xffffu;
   paraes_u32 round = 2;
   (void)j;
-  if (c->is_public && low + 32 * (PARAES_BLOCKS_PER_THREAD - 1) <= 0xffffu) {
-    hoisted_rounds(key, b, s);
+  if (c->is_public && low + c->lanes * (PARAES_BLOCKS_PER_THREAD - 1) <= 0xffffu) {
+    hoisted_rounds(key, b, c->lanes, s);
   } else {
-    counter_planes(b, s, count);
+    counter_planes(b, s, c->lanes, count);
     add_round_key(s, key);
     substitute_all(s, 0);
     round = 1;
@@ -153,8 +163,8 @@ PARAES_ENTRY(slice_keys, PARAES_GROUP_THREADS, 1) {
   PARAES_GLOBAL const paraes_u32* schedules = (PARAES_GLOBAL const paraes_u32*)job->in;
   PARAES_GLOBAL paraes_u32* sliced = (PARAES_GLOBAL paraes_u32*)job->out;
   const paraes_u64 words = (paraes_u64)PARAES_SLICED_KEY_WORDS * job->count;
-  const paraes_u64 threads = (paraes_u64)PARAES_GROUP_THREADS * job->groups;
-  for (paraes_u64 i = (paraes_u64)PARAES_GROUP_THREADS * job->group + job->thread; i < words;
+  const paraes_u64 threads = (paraes_u64)job->threads * job->groups;
+  for (paraes_u64 i = (paraes_u64)job->threads * job->group + job->thread; i < words;
        i += threads) {
     const paraes_u64 key = i / PARAES_SLICED_KEY_WORDS;
     const paraes_u32 word = (paraes_u32)(i - key * PARAES_SLICED_KEY_WORDS);

@@ -32,7 +32,8 @@ PARAES_INLINE paraes_block counter_block(paraes_block iv, paraes_u64 b, const in
 }
 
 #ifndef PARAES_OWN_COUNTERS
-// The counters of one thread: that of block `first` and of every 32nd block after it.
+// The counters of one thread: that of block `first` and of every 32nd block after it. (Only the
+// bitsliced kernel has other values of `lanes` than 32.)
 // begin_counters returns for how many of the thread's blocks the structure is valid. `flags` are
 // those of the message.
 typedef struct {
@@ -42,9 +43,11 @@ typedef struct {
 
 PARAES_INLINE paraes_u32 begin_counters(paraes_counters* c, const paraes_job* job,
                                         PARAES_KEY_SPACE const paraes_u32* key, paraes_block iv,
-                                        paraes_u64 first, const int count, paraes_u32 flags) {
+                                        paraes_u64 first, paraes_u32 lanes, const int count,
+                                        paraes_u32 flags) {
   (void)job;
   (void)key;
+  (void)lanes;
   (void)count;
   (void)flags;
   c->iv = iv;

@@ -12,6 +12,9 @@
 //                            words each; xts_encrypt and xts_decrypt read stretch tweaks, 4 words
 //                            each
 //   unit_blocks              XTS: blocks per data unit
+//   tile_blocks              blocks of a tile, a power of two. 32 threads work on one, each on up to
+//                            PARAES_BLOCKS_PER_THREAD of its blocks. With PARAES_KEYS_SLICED always
+//                            on that many, so fewer threads work on narrow tiles.
 //   rounds                   10, 12 or 14
 //   single                   only without PARAES_KEYS_IN_MEMORY: the key of all messages
 //
@@ -37,7 +40,6 @@
 #define PARAES_HASH_COPIES 8
 #endif
 #endif
-#define PARAES_ROWS (PARAES_GROUP_THREADS / 32)
 
 // The address space of round keys. CUDA keeps `single`, an argument passed by value, in constant
 // memory. Compilers for AMD would copy it to the slow memory of each thread.
@@ -59,12 +61,14 @@ typedef struct {
   PARAES_GLOBAL const paraes_u32* keys;
   PARAES_GLOBAL paraes_u32* scratch;
   paraes_u32 unit_blocks;
+  paraes_u32 tile_blocks;
   paraes_u32 rounds;
 #if !PARAES_KEYS_IN_MEMORY
   const paraes_schedule* single;
 #endif
   PARAES_SHARED paraes_u32* shared;
-  paraes_u32 thread;  // in its group
+  paraes_u32 threads;  // of a group
+  paraes_u32 thread;   // in its group
   paraes_u32 group;
   paraes_u32 groups;
 } paraes_job;
@@ -73,7 +77,7 @@ typedef struct {
   PARAES_GLOBAL const paraes_u8 *in, PARAES_GLOBAL paraes_u8 *out,                      \
       PARAES_GLOBAL const paraes_message *messages, paraes_u32 count, paraes_u64 tiles, \
       PARAES_GLOBAL const paraes_u32 *keys, PARAES_GLOBAL paraes_u32 *scratch,          \
-      paraes_u32 unit_blocks, paraes_u32 rounds PARAES_KEY_PARAMETER
+      paraes_u32 unit_blocks, paraes_u32 tile_blocks, paraes_u32 rounds PARAES_KEY_PARAMETER
 
 #if PARAES_KEYS_IN_MEMORY
 #define PARAES_KEY_PARAMETER
@@ -83,20 +87,21 @@ typedef struct {
 #define PARAES_KEY_ARGUMENT &single,
 #endif
 
-#define PARAES_JOB(shared, thread, group, groups)                        \
-  {                                                                      \
-    in, out, messages, count, tiles, keys, scratch, unit_blocks, rounds, \
-        PARAES_KEY_ARGUMENT shared, thread, group, groups                \
+#define PARAES_JOB(shared, threads, thread, group, groups)                            \
+  {                                                                                   \
+    in, out, messages, count, tiles, keys, scratch, unit_blocks, tile_blocks, rounds, \
+        PARAES_KEY_ARGUMENT shared, threads, thread, group, groups                    \
   }
 
-// Declares an entry for groups of `threads` threads. On CUDA, the compiler limits registers so that
-// `groups_per_unit` groups fit into a multiprocessor. The body follows the macro and uses `job`.
+// Declares an entry for groups of `threads` threads; on CUDA and HIP, of up to that many. On CUDA,
+// the compiler limits registers so that `groups_per_unit` groups fit into a multiprocessor. The
+// body follows the macro and uses `job`.
 #if defined(PARAES_OPENCL)
 #define PARAES_ENTRY(name, threads, groups_per_unit)                                               \
   PARAES_INLINE void name##_text(const paraes_job* job);                                           \
   __kernel __attribute__((reqd_work_group_size(threads, 1, 1))) void name(                         \
       PARAES_PARAMETERS, PARAES_SHARED paraes_u32* shared) {                                       \
-    const paraes_job job = PARAES_JOB(shared, (paraes_u32)get_local_id(0),                         \
+    const paraes_job job = PARAES_JOB(shared, threads, (paraes_u32)get_local_id(0),                \
                                       (paraes_u32)get_group_id(0), (paraes_u32)get_num_groups(0)); \
     name##_text(&job);                                                                             \
   }                                                                                                \
@@ -106,8 +111,8 @@ typedef struct {
   PARAES_INLINE void name##_text(const paraes_job* job);                                           \
   extern "C" __global__ void __launch_bounds__(threads, groups_per_unit) name(PARAES_PARAMETERS) { \
     extern __shared__ uint4 paraes_shared_memory[];                                                \
-    const paraes_job job =                                                                         \
-        PARAES_JOB((paraes_u32*)paraes_shared_memory, threadIdx.x, blockIdx.x, gridDim.x);         \
+    const paraes_job job = PARAES_JOB((paraes_u32*)paraes_shared_memory, blockDim.x, threadIdx.x,  \
+                                      blockIdx.x, gridDim.x);                                      \
     name##_text(&job);                                                                             \
   }                                                                                                \
   PARAES_INLINE void name##_text(const paraes_job* job)

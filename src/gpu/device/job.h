@@ -5,9 +5,8 @@
 #define PARAES_GPU_DEVICE_JOB_H
 
 // One text under one key. A launch works on the tiles of all its messages: those of a message begin
-// at its first_tile and end before the first_tile of the next message. A tile has
-// 32 × PARAES_BLOCKS_PER_THREAD blocks, the last one of a message may have fewer, and a warp-sized
-// group of 32 threads works on it.
+// at its first_tile and end before the first_tile of the next message. All tiles of a launch have
+// the same number of blocks, but the last one of a message may have fewer.
 typedef struct {
   paraes_u64 in;          // offset of the text in the input, in bytes; a multiple of 16
   paraes_u64 out;         // offset of the text in the output, likewise

@@ -13,8 +13,8 @@ PARAES_INLINE paraes_u32 inverse_mix_word(paraes_u32 a) {
 PARAES_ENTRY(expand_keys, PARAES_GROUP_THREADS, 1) {
   const paraes_u32 key_words = job->rounds - 6;
   const paraes_u32 words = 4 * (job->rounds + 1);
-  const paraes_u64 threads = (paraes_u64)PARAES_GROUP_THREADS * job->groups;
-  for (paraes_u64 k = (paraes_u64)PARAES_GROUP_THREADS * job->group + job->thread; k < job->count;
+  const paraes_u64 threads = (paraes_u64)job->threads * job->groups;
+  for (paraes_u64 k = (paraes_u64)job->threads * job->group + job->thread; k < job->count;
        k += threads) {
     PARAES_GLOBAL const paraes_u32* key = (PARAES_GLOBAL const paraes_u32*)job->in + key_words * k;
     // Words are written and read back, because an array would lie in slower memory.

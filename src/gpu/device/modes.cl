@@ -34,17 +34,25 @@ PARAES_INLINE paraes_u32 message_of_tile(const paraes_job* job, paraes_u64 tile)
   return low;
 }
 
+// The data units of a message. The last one may be shorter than the others.
+PARAES_INLINE paraes_u64 units_of(const paraes_job* job,
+                                  PARAES_GLOBAL const paraes_message* message) {
+  return (message->bytes / 16 + job->unit_blocks - 1) / job->unit_blocks;
+}
+
 // fetch and put load and store block i of a thread. Its block 0 is block `block` of the text, and
-// each next one is 32 blocks later. Block i exists if 32 i < left. The text has `blocks` blocks.
+// each next one is `lanes` blocks later. Block i exists if lanes i < left. The text has `blocks`
+// blocks.
 #ifdef PARAES_STATE_SHARED
 // All threads of the group must call these, with i = 0, because of the barriers. Each warp-sized
 // group copies the words of its 32 blocks in memory order between memory and `row`, its states in
 // shared memory, so that its threads access consecutive words. In lane 0 `block` may be -1.
 PARAES_INLINE paraes_block fetch(const paraes_job* job, PARAES_GLOBAL const paraes_u8* text,
-                                 paraes_u64 block, paraes_u32 i, paraes_u32 left,
-                                 paraes_u64 blocks) {
+                                 paraes_u64 block, paraes_u32 lanes, paraes_u32 i,
+                                 paraes_u32 left, paraes_u64 blocks) {
   const paraes_u32 lane = job->thread % 32;
   PARAES_SHARED paraes_u32* row = job->shared + 4 * (job->thread - lane);
+  (void)lanes;
   (void)i;
   (void)left;
   PARAES_BARRIER();
@@ -60,9 +68,11 @@ PARAES_INLINE paraes_block fetch(const paraes_job* job, PARAES_GLOBAL const para
 }
 
 PARAES_INLINE void put(const paraes_job* job, PARAES_GLOBAL paraes_u8* text, paraes_u64 block,
-                       paraes_u32 i, paraes_u32 left, paraes_u64 blocks, paraes_block b) {
+                       paraes_u32 lanes, paraes_u32 i, paraes_u32 left, paraes_u64 blocks,
+                       paraes_block b) {
   const paraes_u32 lane = job->thread % 32;
   PARAES_SHARED paraes_u32* row = job->shared + 4 * (job->thread - lane);
+  (void)lanes;
   (void)i;
   (void)left;
   PARAES_UNROLL
@@ -76,18 +86,19 @@ PARAES_INLINE void put(const paraes_job* job, PARAES_GLOBAL paraes_u8* text, par
 }
 #else
 PARAES_INLINE paraes_block fetch(const paraes_job* job, PARAES_GLOBAL const paraes_u8* text,
-                                 paraes_u64 block, paraes_u32 i, paraes_u32 left,
-                                 paraes_u64 blocks) {
+                                 paraes_u64 block, paraes_u32 lanes, paraes_u32 i,
+                                 paraes_u32 left, paraes_u64 blocks) {
   (void)job;
   (void)blocks;
-  return 32 * i < left ? load_block(text + 16 * block + 512 * i) : zero_block();
+  return lanes * i < left ? load_block(text + 16 * block + 16 * lanes * i) : zero_block();
 }
 
 PARAES_INLINE void put(const paraes_job* job, PARAES_GLOBAL paraes_u8* text, paraes_u64 block,
-                       paraes_u32 i, paraes_u32 left, paraes_u64 blocks, paraes_block b) {
+                       paraes_u32 lanes, paraes_u32 i, paraes_u32 left, paraes_u64 blocks,
+                       paraes_block b) {
   (void)job;
   (void)blocks;
-  if (32 * i < left) store_block(text + 16 * block + 512 * i, b);
+  if (lanes * i < left) store_block(text + 16 * block + 16 * lanes * i, b);
 }
 #endif
 
@@ -98,8 +109,21 @@ PARAES_INLINE paraes_block batch_block(const paraes_u32* s, int i) {
   return b;
 }
 
+// How many blocks of a tile a thread processes at most.
+#if PARAES_BATCH == PARAES_BLOCKS_PER_THREAD
+#define PARAES_BLOCKS_EACH(job) PARAES_BLOCKS_PER_THREAD
+#else
+#define PARAES_BLOCKS_EACH(job) ((job)->tile_blocks / 32)
+#endif
+
+// How many threads work on a tile. Blocks of a thread are this far apart: a constant, if tiles are
+// not narrow, which saves the computation of addresses.
+#define PARAES_LANES(job, narrow) \
+  ((narrow) ? (job)->tile_blocks / PARAES_BLOCKS_PER_THREAD : (paraes_u32)32)
+
 // Processes one tile. `tile` may be beyond the last one, because every thread must reach barriers.
-PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mode) {
+PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mode,
+                           const int narrow) {
   const int xts = mode == PARAES_MODE_XTS_ENCRYPT || mode == PARAES_MODE_XTS_DECRYPT;
   const int counting =
       mode == PARAES_MODE_CTR || mode == PARAES_MODE_GCM || mode == PARAES_MODE_UNIT_TWEAKS;
@@ -116,13 +140,14 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
   const paraes_u64 whole = tile < job->tiles ? message->bytes / 16 : 0;
   const paraes_u32 part = counting && tile < job->tiles ? (paraes_u32)message->bytes % 16 : 0;
   const paraes_u64 blocks =
-      mode == PARAES_MODE_UNIT_TWEAKS ? (whole + job->unit_blocks - 1) / job->unit_blocks : whole;
-  const paraes_u64 tile_first =
-      (tile - message->first_tile) * PARAES_TILE_BLOCKS(PARAES_BLOCKS_PER_THREAD);
-  const paraes_u64 first = tile_first + job->thread % 32;
+      mode != PARAES_MODE_UNIT_TWEAKS ? whole : tile < job->tiles ? units_of(job, message) : 0;
+  const paraes_u32 lanes = PARAES_LANES(job, narrow);
+  const paraes_u32 each = PARAES_BLOCKS_EACH(job);
+  const paraes_u32 most = lanes * each;
+  const paraes_u64 tile_first = (tile - message->first_tile) * most;
+  const paraes_u64 first = tile_first + job->thread % lanes;
   // `left` is the number of blocks from `first` on, at most those of a tile. has_part says whether
   // the message ends in this tile with a partial block, which is block `blocks`.
-  const paraes_u32 most = PARAES_TILE_BLOCKS(PARAES_BLOCKS_PER_THREAD);
   const paraes_u32 left = first >= blocks         ? 0
                           : blocks - first < most ? (paraes_u32)(blocks - first)
                                                   : most;
@@ -137,14 +162,15 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
   paraes_counters counters;
   paraes_u32 from = 0;
   do {
-    const paraes_u32 rest = PARAES_BLOCKS_PER_THREAD - from;
-    const paraes_u32 serves =
-        counting ? begin_counters(&counters, job, key, iv, first + 32 * from, count, message->flags)
-                 : rest;
+    const paraes_u32 rest = each - from;
+    const paraes_u32 serves = counting
+                                  ? begin_counters(&counters, job, key, iv, first + lanes * from,
+                                                   lanes, count, message->flags)
+                                  : rest;
     const paraes_u32 to = from + (serves < rest ? serves : rest);
     for (paraes_u32 j = from; j < to; j += PARAES_BATCH) {
 #ifndef PARAES_STATE_SHARED
-      if (tile_first + 32 * j >= blocks + (part != 0 ? 1 : 0)) break;
+      if (tile_first + lanes * j >= blocks + (part != 0 ? 1 : 0)) break;
 #endif
       paraes_u32 s[4 * PARAES_BATCH];
       tweak_cursor after;
@@ -154,8 +180,8 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
       } else {
         PARAES_UNROLL
         for (int i = 0; i < PARAES_BATCH; ++i) {
-          paraes_block x = fetch(job, in, first, j + i, left, blocks);
-          if (xts && 32 * (j + i) < left) x = xor_blocks(x, tweak_at(&tweak));
+          paraes_block x = fetch(job, in, first, lanes, j + i, left, blocks);
+          if (xts && lanes * (j + i) < left) x = xor_blocks(x, tweak_at(&tweak));
           if (xts) next_tweak(&tweak);
           PARAES_UNROLL
           for (int w = 0; w < 4; ++w) s[w * PARAES_BATCH + i] = x.w[w];
@@ -183,14 +209,14 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
           const paraes_u32 i = j + chunk + k;
           y[k] = zero_block();
           if (mode == PARAES_MODE_CTR || mode == PARAES_MODE_GCM) {
-            y[k] = fetch(job, in, at, i, left_at, blocks);
+            y[k] = fetch(job, in, at, lanes, i, left_at, blocks);
           }
           if (mode == PARAES_MODE_CBC_DECRYPT) {
             const int is_first = chunk == 0 && k == 0 && j == 0 && at == 0;
-            y[k] = fetch(job, in, at - 1, i, is_first ? 0 : left_at, blocks);
+            y[k] = fetch(job, in, at - 1, lanes, i, is_first ? 0 : left_at, blocks);
             if (is_first) y[k] = iv;
           }
-          if (xts && 32 * i < left_at) y[k] = tweak_at(&after);
+          if (xts && lanes * i < left_at) y[k] = tweak_at(&after);
           if (xts) next_tweak(&after);
         }
         PARAES_UNROLL
@@ -198,7 +224,7 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
           const paraes_u32 i = j + chunk + k;
           const paraes_block x = xor_blocks(batch_block(s, chunk + k), y[k]);
           put(job, mode == PARAES_MODE_UNIT_TWEAKS ? (PARAES_GLOBAL paraes_u8*)job->scratch : out,
-              at, i, i >= to ? 0 : left_at, blocks, x);
+              at, lanes, i, i >= to ? 0 : left_at, blocks, x);
         }
       }
       if (has_part) {
@@ -207,7 +233,7 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
         paraes_block stream = zero_block();
         PARAES_UNROLL
         for (int i = 0; i < PARAES_BATCH; ++i) {
-          const paraes_u32 mask = 0u - (paraes_u32)(32 * (j + i) == left_at && j + i < to);
+          const paraes_u32 mask = 0u - (paraes_u32)(lanes * (j + i) == left_at && j + i < to);
           mine |= mask;
           PARAES_UNROLL
           for (int w = 0; w < 4; ++w) stream.w[w] |= s[w * PARAES_BATCH + i] & mask;
@@ -219,13 +245,11 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
       }
     }
     from = to;
-  } while (from < PARAES_BLOCKS_PER_THREAD);
+  } while (from < each);
 }
 
 #ifndef PARAES_KEYS_SLICED
-// How many blocks encrypt_singles encrypts, each under the key with its index.
-#define PARAES_SINGLES 1
-
+// Encrypts PARAES_SINGLES = 1 block under the key with its index.
 PARAES_INLINE void encrypt_singles(const paraes_job* job, const paraes_u32* keys, paraes_u32* w) {
   paraes_u32 s[4 * PARAES_BATCH];
   PARAES_UNROLL
@@ -240,9 +264,9 @@ PARAES_INLINE void encrypt_singles(const paraes_job* job, const paraes_u32* keys
 // scratch each.
 PARAES_INLINE void do_singles(const paraes_job* job, paraes_u64 n, const int mode) {
   begin_tiles(job, 0);
-  const paraes_u64 step = (paraes_u64)PARAES_SINGLES * PARAES_GROUP_THREADS * job->groups;
+  const paraes_u64 step = (paraes_u64)PARAES_SINGLES * job->threads * job->groups;
   for (paraes_u64 i = (paraes_u64)PARAES_SINGLES *
-                      ((paraes_u64)PARAES_GROUP_THREADS * job->group + job->thread);
+                      ((paraes_u64)job->threads * job->group + job->thread);
        i < n; i += step) {
     paraes_u32 keys[PARAES_SINGLES];
     paraes_u32 w[4 * PARAES_SINGLES];
@@ -270,42 +294,65 @@ PARAES_INLINE void do_singles(const paraes_job* job, paraes_u64 n, const int mod
   }
 }
 
-// Distributes the tiles over the warp-sized groups of all groups of threads.
-PARAES_INLINE void do_tiles(const paraes_job* job, const int mode) {
+// Distributes the tiles over the threads of all groups.
+PARAES_INLINE void do_tiles(const paraes_job* job, const int mode, const int narrow) {
   const int inverse = mode == PARAES_MODE_ECB_DECRYPT || mode == PARAES_MODE_CBC_DECRYPT ||
                       mode == PARAES_MODE_XTS_DECRYPT;
   begin_tiles(job, inverse);
-  const paraes_u64 rows = (paraes_u64)PARAES_ROWS * job->groups;
-  for (paraes_u64 base = (paraes_u64)PARAES_ROWS * job->group; base < job->tiles; base += rows) {
-    const paraes_u64 tile = base + job->thread / 32;
+  const paraes_u32 lanes = PARAES_LANES(job, narrow);
+  const paraes_u32 at_once = job->threads / lanes;
+  const paraes_u64 step = (paraes_u64)at_once * job->groups;
+  for (paraes_u64 base = (paraes_u64)at_once * job->group; base < job->tiles; base += step) {
+    const paraes_u64 tile = base + job->thread / lanes;
 #ifndef PARAES_STATE_SHARED
     if (tile >= job->tiles) break;
 #endif
-    do_tile(job, tile, mode);
+    do_tile(job, tile, mode, narrow);
   }
 }
 
-#define PARAES_TILE_ENTRY(name) PARAES_ENTRY(name, PARAES_GROUP_THREADS, PARAES_GROUPS_PER_UNIT)
+// Modes whose messages may be short have a second entry for narrow tiles in the bitsliced kernel,
+// which would otherwise encrypt up to 1023 blocks for nothing at the end of each.
+#define PARAES_TILE_ENTRY(name, mode)                                  \
+  PARAES_ENTRY(name, PARAES_GROUP_THREADS, PARAES_GROUPS_PER_UNIT) {   \
+    do_tiles(job, mode, 0);                                            \
+  }
+#ifdef PARAES_KEYS_SLICED
+#define PARAES_TILE_ENTRIES(name, mode)                                       \
+  PARAES_TILE_ENTRY(name, mode)                                               \
+  PARAES_ENTRY(name##_narrow, PARAES_GROUP_THREADS, PARAES_GROUPS_PER_UNIT) { \
+    do_tiles(job, mode, 1);                                                   \
+  }
+#else
+#define PARAES_TILE_ENTRIES(name, mode) PARAES_TILE_ENTRY(name, mode)
+#endif
 
-PARAES_TILE_ENTRY(ecb_encrypt) { do_tiles(job, PARAES_MODE_ECB_ENCRYPT); }
+PARAES_TILE_ENTRIES(ecb_encrypt, PARAES_MODE_ECB_ENCRYPT)
 
-PARAES_TILE_ENTRY(ecb_decrypt) { do_tiles(job, PARAES_MODE_ECB_DECRYPT); }
+PARAES_TILE_ENTRIES(ecb_decrypt, PARAES_MODE_ECB_DECRYPT)
 
 // `out` must not be `in`, because threads read the ciphertext block before each of theirs.
-PARAES_TILE_ENTRY(cbc_decrypt) { do_tiles(job, PARAES_MODE_CBC_DECRYPT); }
+PARAES_TILE_ENTRIES(cbc_decrypt, PARAES_MODE_CBC_DECRYPT)
 
-PARAES_TILE_ENTRY(ctr) { do_tiles(job, PARAES_MODE_CTR); }
+PARAES_TILE_ENTRIES(ctr, PARAES_MODE_CTR)
 
-PARAES_TILE_ENTRY(gcm_ctr) { do_tiles(job, PARAES_MODE_GCM); }
+PARAES_TILE_ENTRIES(gcm_ctr, PARAES_MODE_GCM)
 
 // Writes the key stream of J0, which masks the tag of message m, to scratch + 4 m.
 PARAES_ENTRY(gcm_masks, PARAES_GROUP_THREADS, 1) { do_singles(job, job->count, PARAES_MODE_GCM); }
 
 // Encrypts the unit numbers of one message under the tweak key, each to 4 words of scratch. Tiles
 // consist of units instead of blocks.
-PARAES_TILE_ENTRY(xts_unit_tweaks) { do_tiles(job, PARAES_MODE_UNIT_TWEAKS); }
+PARAES_TILE_ENTRY(xts_unit_tweaks, PARAES_MODE_UNIT_TWEAKS)
+
+#ifdef PARAES_KEYS_SLICED
+// The same for units that are too few to fill planes on all processors.
+PARAES_ENTRY(xts_few_unit_tweaks, PARAES_GROUP_THREADS, 1) {
+  do_singles(job, units_of(job, job->messages), PARAES_MODE_UNIT_TWEAKS);
+}
+#endif
 
 // One message of whole blocks. Scratch holds its stretch tweaks.
-PARAES_TILE_ENTRY(xts_encrypt) { do_tiles(job, PARAES_MODE_XTS_ENCRYPT); }
+PARAES_TILE_ENTRY(xts_encrypt, PARAES_MODE_XTS_ENCRYPT)
 
-PARAES_TILE_ENTRY(xts_decrypt) { do_tiles(job, PARAES_MODE_XTS_DECRYPT); }
+PARAES_TILE_ENTRY(xts_decrypt, PARAES_MODE_XTS_DECRYPT)

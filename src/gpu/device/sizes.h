@@ -1,8 +1,9 @@
 // Sizes that host and GPU programs share, as macros that both compile. Programs are built with -D
 // flags for these:
 //
-//   PARAES_BLOCKS_PER_THREAD       blocks of a full tile per thread
+//   PARAES_BLOCKS_PER_THREAD       most blocks of a tile per thread
 //   PARAES_BATCH                   how many of these are in flight at once
+//   PARAES_SINGLES                 how many single blocks, each under its own key, are in flight
 //
 // Each program's values are in src/gpu/programs/kernel_rows.cpp. These have defaults, which flags
 // may override:
@@ -24,9 +25,6 @@
 #ifndef PARAES_HASH_GROUPS_PER_UNIT
 #define PARAES_HASH_GROUPS_PER_UNIT 3
 #endif
-
-// A warp-sized group of 32 threads works on one tile at a time.
-#define PARAES_TILE_BLOCKS(blocks_per_thread) (32u * (blocks_per_thread))
 
 // XTS: a stretch is this many consecutive blocks of a unit, which share one stored tweak of 4
 // words. A unit has PARAES_STRETCHES(unit_blocks) stretches.

@@ -32,9 +32,11 @@ PARAES_INLINE paraes_u32 row_entry(PARAES_SHARED const paraes_u32* t, const int 
 
 PARAES_INLINE paraes_u32 begin_counters(paraes_counters* c, const paraes_job* job,
                                         PARAES_KEY_SPACE const paraes_u32* key, paraes_block iv,
-                                        paraes_u64 first, const int count, paraes_u32 flags) {
+                                        paraes_u64 first, paraes_u32 lanes, const int count,
+                                        paraes_u32 flags) {
   PARAES_SHARED const paraes_u32* t = job->shared;
   const paraes_u32 lane4 = job->thread % 32 * 4;
+  (void)lanes;
   (void)flags;  // this kernel is not constant-time
   c->iv = iv;
   c->first = first;

@@ -73,8 +73,8 @@ PARAES_LARGE paraes_block tweak_of_stretch(paraes_block t, paraes_u32 s) {
 // stretches. A thread computes one at a time.
 PARAES_ENTRY(xts_stretches, PARAES_GROUP_THREADS, 1) {
   const paraes_u32 each = PARAES_STRETCHES(job->unit_blocks);
-  const paraes_u64 threads = (paraes_u64)PARAES_GROUP_THREADS * job->groups;
-  for (paraes_u64 i = (paraes_u64)PARAES_GROUP_THREADS * job->group + job->thread; i < job->tiles;
+  const paraes_u64 threads = (paraes_u64)job->threads * job->groups;
+  for (paraes_u64 i = (paraes_u64)job->threads * job->group + job->thread; i < job->tiles;
        i += threads) {
     const paraes_u64 unit = i / each;
     const paraes_block t = load_block(job->in + 16 * unit);

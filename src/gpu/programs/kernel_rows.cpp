@@ -33,18 +33,12 @@ constexpr auto ttable_files =
 constexpr auto bitslice_files =
     source_files({"aes_bitslice.cl"}, {"counters.cl", "bitslice_counters.cl"});
 
-constexpr std::string_view reference_options[] = {
-    "-DPARAES_KERNEL_REFERENCE", "-DPARAES_BLOCKS_PER_THREAD=1", "-DPARAES_BATCH=1"};
-constexpr std::string_view reference_shared_options[] = {
-    "-DPARAES_KERNEL_REFERENCE", "-DPARAES_STATE_SHARED", "-DPARAES_BLOCKS_PER_THREAD=1",
-    "-DPARAES_BATCH=1"};
-constexpr std::string_view ttable_simple_options[] = {
-    "-DPARAES_HASH_TABLES", "-DPARAES_BLOCKS_PER_THREAD=1", "-DPARAES_BATCH=1"};
-constexpr std::string_view ttable_options[] = {"-DPARAES_HASH_TABLES", "-DPARAES_OWN_COUNTERS",
-                                               "-DPARAES_BLOCKS_PER_THREAD=32", "-DPARAES_BATCH=2"};
-constexpr std::string_view bitslice_options[] = {"-DPARAES_KEYS_SLICED", "-DPARAES_OWN_COUNTERS",
-                                                 "-DPARAES_BLOCKS_PER_THREAD=32",
-                                                 "-DPARAES_BATCH=32"};
+constexpr std::string_view reference_options[] = {"-DPARAES_KERNEL_REFERENCE"};
+constexpr std::string_view reference_shared_options[] = {"-DPARAES_KERNEL_REFERENCE",
+                                                         "-DPARAES_STATE_SHARED"};
+constexpr std::string_view ttable_simple_options[] = {"-DPARAES_HASH_TABLES"};
+constexpr std::string_view ttable_options[] = {"-DPARAES_HASH_TABLES", "-DPARAES_OWN_COUNTERS"};
+constexpr std::string_view bitslice_options[] = {"-DPARAES_KEYS_SLICED", "-DPARAES_OWN_COUNTERS"};
 
 constexpr KernelRow rows[] = {
     {.name = "ttable",
@@ -52,6 +46,8 @@ constexpr KernelRow rows[] = {
      .files = ttable_files,
      .options = ttable_options,
      .blocks_per_thread = 32,
+     .batch = 2,
+     .singles = 1,
      .group_threads = 256,
      .sliced_keys = false,
      .tables = true,
@@ -61,6 +57,8 @@ constexpr KernelRow rows[] = {
      .files = bitslice_files,
      .options = bitslice_options,
      .blocks_per_thread = 32,
+     .batch = 32,
+     .singles = 2,
      .group_threads = 256,
      .sliced_keys = true,
      .tables = false,
@@ -70,6 +68,8 @@ constexpr KernelRow rows[] = {
      .files = ttable_simple_files,
      .options = ttable_simple_options,
      .blocks_per_thread = 1,
+     .batch = 1,
+     .singles = 1,
      .group_threads = 256,
      .sliced_keys = false,
      .tables = false,
@@ -79,6 +79,8 @@ constexpr KernelRow rows[] = {
      .files = reference_files,
      .options = reference_shared_options,
      .blocks_per_thread = 1,
+     .batch = 1,
+     .singles = 1,
      .group_threads = 256,
      .sliced_keys = false,
      .tables = false,
@@ -88,6 +90,8 @@ constexpr KernelRow rows[] = {
      .files = reference_files,
      .options = reference_options,
      .blocks_per_thread = 1,
+     .batch = 1,
+     .singles = 1,
      .group_threads = 256,
      .sliced_keys = false,
      .tables = false,

@@ -87,6 +87,9 @@ std::vector<std::string> options_of(const ProgramVariant& variant) {
   const auto define = [&](const char* name, unsigned value) {
     options.push_back(std::string("-DPARAES_") + name + "=" + std::to_string(value));
   };
+  define("BLOCKS_PER_THREAD", variant.row->blocks_per_thread);
+  define("BATCH", variant.row->batch);
+  define("SINGLES", variant.row->singles);
   define("GROUP_THREADS", variant.row->group_threads);
   define("HASH_THREADS", hash_threads);
   if (variant.tables != 0) define("TABLES", variant.tables);

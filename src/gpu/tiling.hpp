@@ -1,0 +1,40 @@
+// How the messages of a launch are cut into tiles, and how many threads a group has.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "src/gpu/device/host_job.hpp"
+#include "src/gpu/programs/kernel_rows.hpp"
+
+namespace paraes::gpu {
+
+// Most threads that work on a tile.
+inline constexpr std::uint32_t warp_threads = 32;
+
+struct Tiling {
+  std::uint32_t tile_blocks = 0;  // a power of two
+  std::uint32_t lanes = 0;        // threads that work on a tile
+  std::uint64_t tiles = 0;        // of all messages
+  std::uint64_t blocks = 0;       // that the kernel computes; more than the messages have
+};
+
+// The tiles of `messages` on a device with this many multiprocessors. `narrow`: whether the entry
+// has a form for narrow tiles, if the kernel has any.
+[[nodiscard]] Tiling choose_tiling(const KernelRow& row, std::uint64_t processors,
+                                   std::span<const paraes_message> messages, bool narrow);
+
+// The tiles of a message, as in Tiling.
+[[nodiscard]] std::uint64_t tiles_of(const paraes_message& message, const Tiling& tiling);
+
+// Threads of each group, if `threads` threads have work. They are fewer than row.group_threads if
+// more groups then spread over the multiprocessors.
+[[nodiscard]] std::uint32_t group_threads(const KernelRow& row, std::uint64_t processors,
+                                          std::uint64_t threads);
+
+// Whether the tweaks of `units` XTS data units are too few for planes: each thread then encrypts
+// two.
+[[nodiscard]] bool few_unit_tweaks(const KernelRow& row, std::uint64_t processors,
+                                   std::uint64_t units);
+
+}  // namespace paraes::gpu
