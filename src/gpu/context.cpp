@@ -15,6 +15,7 @@ ProgramVariant choose_variant(const KernelRow& row, const DeviceInfo& info,
                               const PoolOptions& options) {
   ProgramVariant variant = variant_for(row, info);
   if (row.tables && options.tables != 0) variant.tables = options.tables;
+  variant.groups_per_unit = options.groups_per_unit;
   return variant;
 }
 

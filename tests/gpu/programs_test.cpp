@@ -257,6 +257,23 @@ TEST(KernelRows, OnlyCudaPassesRoundKeysByValue) {
   }
 }
 
+TEST(KernelRows, VariantsHaveTheOptionsThatTheyName) {
+  DeviceInfo info;
+  info.id = "cuda:9";
+  info.shared_bytes = 227 << 10;
+  ProgramVariant variant = variant_for(find_kernel_row("ttable"), info);
+  const std::vector<std::string> usual = options_of(variant);
+  variant.groups_per_unit = 3;
+  variant.tables = 4;
+  std::vector<std::string> expected = usual;
+  std::replace(expected.begin(), expected.end(), std::string("-DPARAES_TABLES=2"),
+               std::string("-DPARAES_TABLES=4"));
+  expected.emplace_back("-DPARAES_GROUPS_PER_UNIT=3");
+  const std::vector<std::string> options = options_of(variant);
+  EXPECT_TRUE(
+      std::is_permutation(options.begin(), options.end(), expected.begin(), expected.end()));
+}
+
 TEST(KernelRows, HaveNamesSourcesAndTimings) {
   for (const KernelRow& row : kernel_rows()) {
     EXPECT_EQ(&find_kernel_row(row.name), &row);

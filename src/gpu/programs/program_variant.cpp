@@ -94,6 +94,7 @@ std::vector<std::string> options_of(const ProgramVariant& variant) {
   define("HASH_THREADS", hash_threads);
   if (variant.tables != 0) define("TABLES", variant.tables);
   if (variant.hash_copies != 0) define("HASH_COPIES", variant.hash_copies);
+  if (variant.groups_per_unit != 0) define("GROUPS_PER_UNIT", variant.groups_per_unit);
   if (variant.compact) define("COMPACT", 1);
   if (variant.keys_in_memory) define("KEYS_IN_MEMORY", 1);
   return options;

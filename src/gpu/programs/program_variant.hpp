@@ -15,8 +15,9 @@ namespace paraes::gpu {
 struct ProgramVariant {
   const KernelRow* row;
   unsigned tables = 0;  // round tables in shared memory: 1, 2 or 4; 0: KernelRow::tables is false
-  unsigned hash_copies = 0;  // copies of the GHASH tables there; 0: there are no such tables
-  bool compact = false;      // for OpenCL on CPUs: less code, which compiles faster
+  unsigned hash_copies = 0;      // copies of the GHASH tables there; 0: there are no such tables
+  unsigned groups_per_unit = 0;  // groups that must fit into a multiprocessor; 0: the usual number
+  bool compact = false;          // for OpenCL on CPUs: less code, which compiles faster
   // Entries read round keys from device memory. Otherwise all messages of a launch have one key,
   // an argument by value.
   bool keys_in_memory = false;
