@@ -176,7 +176,7 @@ TEST_P(Buffers, PinnedMemoryKeepsNoTagsAndHashes) {
 // The device works on after these failures.
 TEST_P(Buffers, AreWipedAfterFailedLaunches) {
   unsigned failures = 0;
-  for (unsigned first = 1; first < 40; ++first) {
+  for (unsigned first = 1; first < 60; ++first) {
     SCOPED_TRACE(first);
     const unsigned long before = paraes_failed_launches();
     setenv("PARAES_FAKE_OPENCL", ("fail:" + std::to_string(first) + ":-59").c_str(), 1);

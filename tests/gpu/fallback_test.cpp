@@ -60,7 +60,7 @@ class Fallback : public FallbackCase {
 
 constexpr unsigned key_number = 7;
 // More launches than any of these tests makes: with this value none fails.
-constexpr unsigned last_launch = 40;
+constexpr unsigned last_launch = 60;
 
 // Whether a launch failed in work().
 template <class Work>
