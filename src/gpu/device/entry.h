@@ -12,9 +12,9 @@
 //                            words each; xts_encrypt and xts_decrypt read stretch tweaks, 4 words
 //                            each
 //   unit_blocks              XTS: blocks per data unit
-//   tile_blocks              blocks of a tile, a power of two. 32 threads work on one, each on up to
-//                            PARAES_BLOCKS_PER_THREAD of its blocks. With PARAES_KEYS_SLICED always
-//                            on that many, so fewer threads work on narrow tiles.
+//   tile_blocks              blocks of a tile, a power of two. 32 threads work on one, each on at
+//                            most PARAES_BLOCKS_PER_THREAD of its blocks. With PARAES_KEYS_SLICED
+//                            always on that many, so fewer threads work on narrow tiles.
 //   rounds                   10, 12 or 14
 //   single                   only without PARAES_KEYS_IN_MEMORY: the key of all messages
 //
