@@ -24,7 +24,7 @@ struct DeviceInfo {
   std::string target;            // compilation target: "sm_90", "gfx90a"; OpenCL: the device's name
   std::uint32_t processors = 0;  // multiprocessors, compute units, cores
   std::uint64_t shared_bytes = 0;  // maximum shared memory of a thread block (work-group)
-  std::uint32_t max_threads = 0;   // maximum threads in a thread block
+  std::uint32_t max_threads = 0;   // maximum threads in a thread block; 0 if unknown
   bool is_cpu = false;             // the CPU, also as an OpenCL device
   std::string bus;                 // PCI address, "0000:3b:00.0" in small letters; empty if unknown
   std::string same_as;  // id of the same GPU in CUDA or HIP, which is preferred; empty if none

@@ -91,7 +91,7 @@ EntryArguments KeySlots::arguments(std::uint32_t count) const {
 void KeySlots::expand(unsigned k) {
   const KernelRow& row = *context_.variant().row;
   Grid grid;
-  grid.threads = row.group_threads;
+  grid.threads = context_.variant().group_threads;
   EntryArguments expansion = arguments(1);
   expansion.out = &schedules_[k].write();
   if (key_->on_device) {
@@ -127,7 +127,7 @@ void KeySlots::use(const KeyMaterial& key) {
   for (unsigned k = 0; k < key.count; ++k) expand(k);
   if (key.hashes) {
     Grid grid;
-    grid.threads = hash_threads;
+    grid.threads = context_.variant().hash_threads;
     grid.shared_bytes = hash_key_shared_bytes(context_.variant());
     EntryArguments preparation = arguments(1);
     preparation.key = data_schedule();
@@ -180,7 +180,7 @@ void KeySlots::use_many(std::span<const KeyMaterial* const> keys) {
   const ProgramVariant& variant = context_.variant();
   const auto count = static_cast<std::uint32_t>(keys.size());
   Grid grid;
-  grid.threads = variant.row->group_threads;
+  grid.threads = variant.group_threads;
   grid.groups = (count + grid.threads - 1) / grid.threads;
   EntryArguments expansion = arguments(count);
   expansion.out = &many_.schedules.write(keys.size() * sizeof(paraes_schedule));
@@ -208,7 +208,7 @@ void KeySlots::hash_many(std::size_t keys) {
   const ProgramVariant& variant = context_.variant();
   const auto count = static_cast<std::uint32_t>(keys);
   Grid hash_grid;
-  hash_grid.threads = hash_threads;
+  hash_grid.threads = variant.hash_threads;
   hash_grid.shared_bytes = hash_key_shared_bytes(variant);
   hash_grid.groups = std::min(
       count, groups_per_processor * std::max<std::uint32_t>(context_.info().processors, 1));

@@ -82,9 +82,10 @@ Grid Launches::grid_for(std::uint64_t threads) const {
   const KernelRow& row = *context_.variant().row;
   Grid grid;
   // OpenCL's programs have groups of one size.
-  grid.threads = runtime_of(context_.info()) == "opencl"
-                     ? row.group_threads
-                     : group_threads(row, processors(), threads);
+  grid.threads = context_.variant().group_threads;
+  if (runtime_of(context_.info()) != "opencl") {
+    grid.threads = std::min(grid.threads, group_threads(row, processors(), threads));
+  }
   grid.shared_bytes = mode_shared_bytes(context_.variant());
   const std::uint64_t groups = (threads + grid.threads - 1) / grid.threads;
   // Kernels with many blocks per thread have a persistent grid, whose groups take tile after tile.
@@ -142,7 +143,7 @@ void Launches::run_prepared(const char* entry, const LaunchBuffers& buffers) {
 // As many groups as run at once, because each builds its tables anew.
 Grid Launches::hash_grid(std::uint64_t messages, std::uint32_t shared_bytes) const {
   Grid grid;
-  grid.threads = hash_threads;
+  grid.threads = context_.variant().hash_threads;
   grid.shared_bytes = shared_bytes;
   grid.groups = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(messages, PARAES_HASH_GROUPS_PER_UNIT * processors()));

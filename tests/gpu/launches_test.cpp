@@ -41,6 +41,7 @@ unsigned accesses(const std::array<unsigned, 8>& units) {
   return static_cast<unsigned>(most);
 }
 
+constexpr unsigned usual_hash_threads = 256;
 constexpr unsigned copy_counts[] = {1, 2, 4, 8};
 
 TEST(HashTables, StoresHaveNoBankConflicts) {
@@ -51,7 +52,7 @@ TEST(HashTables, StoresHaveNoBankConflicts) {
         std::array<unsigned, 8> units{};
         for (unsigned lane = 0; lane < 8; ++lane) {
           const unsigned entry = first + lane;
-          const unsigned thread = entry % hash_threads;
+          const unsigned thread = entry % usual_hash_threads;
           const unsigned copy = PARAES_HASH_COPY_WRITTEN(thread, step, copies);
           ASSERT_LT(copy, copies);
           units[lane] = PARAES_HASH_UNIT(entry, copy, copies);
@@ -72,7 +73,7 @@ TEST(HashTables, LoadsHaveTheFewestBankConflictsThatCopiesAllow) {
     std::uint32_t random = 1;
     for (unsigned trial = 0; trial < 100'000; ++trial) {
       std::array<unsigned, 8> units{};
-      const unsigned warp = trial % (hash_threads / 8);
+      const unsigned warp = trial % (usual_hash_threads / 8);
       for (unsigned lane = 0; lane < 8; ++lane) {
         random = random * 1664525 + 1013904223;
         const unsigned entry = 16 * (trial % 32) + (random >> 24) % 16;
@@ -299,8 +300,9 @@ class HashTablesOnDevice : public testing::Test {
     queue.queue().finish();
     unsigned sum = 0;
     for (const std::uint32_t count : counts) sum += count;
-    EXPECT_EQ(sum % hash_threads, 0U);
-    return sum / hash_threads;
+    const unsigned threads = context->variant().hash_threads;
+    EXPECT_EQ(sum % threads, 0U);
+    return sum / threads;
   }
 };
 

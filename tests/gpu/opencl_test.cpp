@@ -6,10 +6,12 @@
 #include <array>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "paraes/devices.hpp"
+#include "paraes/error.hpp"
 #include "src/gpu/runtime/opencl_api.hpp"
 #include "src/gpu/runtime/runtime.hpp"
 #include "tests/support/environment.hpp"
@@ -61,6 +63,60 @@ class OpenCl : public testing::Test {
   }
   static DeviceInfo described() { return open_opencl()->devices().at(0); }
 };
+
+// ---- Limits and drivers that lack something
+
+TEST_F(OpenCl, GroupsAreLimitedByTheDeviceAndByTheFirstDimension) {
+  tell(answer(cl::device_max_work_group_size, std::size_t{200}));
+  EXPECT_EQ(described().max_threads, 200U);
+  tell(answer(cl::device_max_work_group_size, std::size_t{200}) +
+       answer(cl::device_max_work_item_sizes, std::array<std::size_t, 3>{100, 1, 1}));
+  EXPECT_EQ(described().max_threads, 100U);
+}
+
+// A kernel on the device, with a queue.
+struct Work {
+  std::unique_ptr<Platform> platform = open_opencl();
+  std::unique_ptr<Device> device = platform->open(0);
+  std::unique_ptr<Program> program =
+      device->load(device->compile("__kernel void number(__global uint* data) {"
+                                   "  data[get_global_id(0)] = (uint)get_global_id(0); }",
+                                   {}));
+  std::unique_ptr<Function> kernel = program->function("number");
+  std::unique_ptr<Queue> queue = device->make_queue();
+  Memory memory = device->allocate(256 * sizeof(std::uint32_t));
+
+  // How long it took, in nanoseconds.
+  std::uint64_t run() {
+    const auto begin = queue->mark();
+    const std::array<Argument, 1> arguments = {memory};
+    queue->launch(*kernel, {.groups = 2, .threads = 128, .shared_bytes = 0}, arguments);
+    const auto end = queue->mark();
+    queue->finish();
+    return queue->nanoseconds(*begin, *end);
+  }
+};
+
+TEST_F(OpenCl, KernelThatAllowsSmallerGroupsIsAnError) {
+  tell("group:128");
+  static_cast<void>(Work().run());
+  tell("group:127");
+  EXPECT_EQ(support::message_of<DeviceError>([] { static_cast<void>(Work().run()); }),
+            "the driver runs number with at most 127 threads in a group, and it needs 128: use "
+            "another kernel");
+}
+
+TEST_F(OpenCl, MarkersThatAreNotMeasuredCountAsNoTime) {
+  Work work;
+  EXPECT_GT(work.run(), 0U);
+  tell("profile:-7");
+  EXPECT_EQ(work.run(), 0U);
+  tell("profile:-5");
+  EXPECT_NE(support::message_of<DeviceError>([&] {
+              static_cast<void>(work.run());
+            }).find("clGetEventProfilingInfo failed"),
+            std::string::npos);
+}
 
 // ---- PCI addresses
 

@@ -257,6 +257,40 @@ TEST(KernelRows, OnlyCudaPassesRoundKeysByValue) {
   }
 }
 
+TEST(KernelRows, GroupsFitTheDevice) {
+  DeviceInfo info;
+  info.id = "opencl:9";
+  info.name = "Small GPU";
+  info.shared_bytes = 64 << 10;
+  for (const KernelRow& row : kernel_rows()) {
+    for (const auto& [most, threads] :
+         {std::array{0U, 256U}, std::array{1024U, 256U}, std::array{256U, 256U},
+          std::array{255U, 128U}, std::array{192U, 128U}, std::array{128U, 128U}}) {
+      info.max_threads = most;
+      const ProgramVariant variant = variant_for(row, info);
+      EXPECT_EQ(variant.group_threads, threads) << most;
+      EXPECT_EQ(variant.hash_threads, threads) << most;
+      const std::vector<std::string> options = options_of(variant);
+      for (const char* name : {"GROUP", "HASH"}) {
+        const std::string option =
+            "-DPARAES_" + std::string(name) + "_THREADS=" + std::to_string(threads);
+        EXPECT_EQ(std::count(options.begin(), options.end(), option), 1) << option;
+      }
+    }
+    for (const unsigned most : {127U, 64U, 1U}) {
+      info.max_threads = most;
+      try {
+        static_cast<void>(variant_for(row, info));
+        ADD_FAILURE() << row.name << " takes groups of " << most;
+      } catch (const Unavailable& error) {
+        EXPECT_EQ(std::string(error.what()),
+                  "GPU kernels need 128 threads in a group, and opencl:9 (Small GPU) allows " +
+                      std::to_string(most));
+      }
+    }
+  }
+}
+
 TEST(KernelRows, VariantsHaveTheOptionsThatTheyName) {
   DeviceInfo info;
   info.id = "cuda:9";

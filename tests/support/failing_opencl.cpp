@@ -3,6 +3,8 @@
 //   gpu           every device reports that it is a GPU
 //   info:N:HEX    every device answers the query N (hexadecimal) with these bytes
 //   info:N:fail   the query N fails
+//   group:N       kernels allow N work-items in a work-group
+//   profile:CODE  the time of an event is not available, with this code
 //   fail:N:CODE   the Nth launch and all later ones fail with CODE; the count starts again when the
 //                 variable changes
 // Programs that are linked with this file can also look into the buffers: see opencl_buffers.hpp.
@@ -29,18 +31,33 @@ namespace {
 constexpr std::uint32_t device_type = 0x1000;
 constexpr std::uint64_t type_gpu = 4;
 constexpr int invalid_value = -30;
+constexpr int invalid_work_group_size = -54;
+constexpr std::uint32_t max_work_group_size = 0x1004;
+constexpr std::uint32_t kernel_work_group_size = 0x11b0;
 
 using Dlsym = void* (*)(void*, const char*);
 using GetDeviceInfo = int (*)(void*, std::uint32_t, std::size_t, void*, std::size_t*);
 using Launch = int (*)(void*, void*, std::uint32_t, const std::size_t*, const std::size_t*,
                        const std::size_t*, std::uint32_t, const void*, void*);
 
+using GetWorkGroupInfo = int (*)(void*, void*, std::uint32_t, std::size_t, void*, std::size_t*);
+
 GetDeviceInfo real_get_device_info = nullptr;
+GetDeviceInfo real_get_profile = nullptr;  // of the same type
+GetWorkGroupInfo real_get_work_group_info = nullptr;
 Launch real_launch = nullptr;
 
 std::string directives() {
   const char* text = std::getenv("PARAES_FAKE_OPENCL");
   return text == nullptr ? "" : text;
+}
+
+// The number after `word`, or nothing.
+std::optional<long> number_after(const std::string& word) {
+  const std::string text = directives();
+  const std::size_t at = text.find(word);
+  if (at == std::string::npos) return std::nullopt;
+  return std::strtol(text.c_str() + at + word.size(), nullptr, 10);
 }
 
 // What a directive gives as the answer to this query.
@@ -102,7 +119,27 @@ int launch(void* queue, void* kernel, std::uint32_t dimensions, const std::size_
            const std::size_t* global, const std::size_t* local, std::uint32_t waits,
            const void* wait_list, void* event) {
   if (const int code = failure(); code != 0) return code;
+  // Little-endian, below 256.
+  const auto most = replaced_info(max_work_group_size);
+  if (most && *local > std::stoul(most->substr(0, 2), nullptr, 16)) return invalid_work_group_size;
   return real_launch(queue, kernel, dimensions, offset, global, local, waits, wait_list, event);
+}
+
+int get_work_group_info(void* kernel, void* device, std::uint32_t name, std::size_t bytes,
+                        void* value, std::size_t* needed) {
+  const int status = real_get_work_group_info(kernel, device, name, bytes, value, needed);
+  const auto most = number_after("group:");
+  if (status == 0 && name == kernel_work_group_size && value != nullptr && most) {
+    const auto size = static_cast<std::size_t>(*most);
+    std::memcpy(value, &size, sizeof size);
+  }
+  return status;
+}
+
+int get_profile(void* event, std::uint32_t name, std::size_t bytes, void* value,
+                std::size_t* needed) {
+  if (const auto code = number_after("profile:")) return static_cast<int>(*code);
+  return real_get_profile(event, name, bytes, value, needed);
 }
 
 // ---- Buffers
@@ -249,6 +286,14 @@ extern "C" __attribute__((visibility("default"))) void* dlsym(void* handle, cons
   if (std::strcmp(name, "clGetDeviceInfo") == 0) {
     real_get_device_info = reinterpret_cast<GetDeviceInfo>(found);
     return reinterpret_cast<void*>(get_device_info);
+  }
+  if (std::strcmp(name, "clGetEventProfilingInfo") == 0) {
+    real_get_profile = reinterpret_cast<GetDeviceInfo>(found);
+    return reinterpret_cast<void*>(get_profile);
+  }
+  if (std::strcmp(name, "clGetKernelWorkGroupInfo") == 0) {
+    real_get_work_group_info = reinterpret_cast<GetWorkGroupInfo>(found);
+    return reinterpret_cast<void*>(get_work_group_info);
   }
   if (std::strcmp(name, "clCreateBuffer") == 0) {
     library = handle;

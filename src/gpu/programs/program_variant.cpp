@@ -9,9 +9,27 @@
 #include "src/gpu/runtime/runtime.hpp"
 
 namespace paraes::gpu {
+namespace {
+
+constexpr unsigned usual_group_threads = 256;  // of ghash; those of other entries are in the row
+constexpr unsigned least_group_threads = 128;  // see sizes.h
+
+// The largest power of two up to `usual` that the device allows.
+unsigned group_threads_for(unsigned usual, const DeviceInfo& device) {
+  unsigned threads = usual;
+  while (device.max_threads != 0 && threads > device.max_threads) threads /= 2;
+  if (threads >= std::min(usual, least_group_threads)) return threads;
+  throw Unavailable("GPU kernels need " + std::to_string(least_group_threads) +
+                    " threads in a group, and " + device.id + " (" + device.name + ") allows " +
+                    std::to_string(device.max_threads));
+}
+
+}  // namespace
 
 ProgramVariant variant_for(const KernelRow& row, const DeviceInfo& device) {
-  ProgramVariant variant{.row = &row};
+  ProgramVariant variant{.row = &row,
+                         .group_threads = group_threads_for(row.group_threads, device),
+                         .hash_threads = group_threads_for(usual_group_threads, device)};
   const bool cuda = device.target.rfind("sm_", 0) == 0;
   variant.keys_in_memory = row.sliced_keys || !cuda;
   variant.compact = device.is_cpu || is_pocl(device);
@@ -46,27 +64,27 @@ std::uint32_t mode_shared_bytes(const ProgramVariant& variant) {
   if (variant.tables != 0) return PARAES_TTABLE_SHARED_BYTES(variant.tables);
   if (variant.row->name == "ttable-simple") return PARAES_TTABLE_SIMPLE_SHARED_BYTES;
   if (variant.row->name == "reference-shared") {
-    return PARAES_REFERENCE_SHARED_SHARED_BYTES(variant.row->group_threads);
+    return PARAES_REFERENCE_SHARED_SHARED_BYTES(variant.group_threads);
   }
   return 0;
 }
 
 std::uint32_t hash_shared_bytes(const ProgramVariant& variant) {
   return variant.hash_copies != 0
-             ? PARAES_HASH_TABLES_SHARED_BYTES(hash_threads, variant.hash_copies)
-             : PARAES_HASH_SHARED_BYTES(hash_threads);
+             ? PARAES_HASH_TABLES_SHARED_BYTES(variant.hash_threads, variant.hash_copies)
+             : PARAES_HASH_SHARED_BYTES(variant.hash_threads);
 }
 
-std::uint32_t hash_key_shared_bytes(const ProgramVariant& /*variant*/) {
-  return PARAES_HASH_SHARED_BYTES(hash_threads);
+std::uint32_t hash_key_shared_bytes(const ProgramVariant& variant) {
+  return PARAES_HASH_SHARED_BYTES(variant.hash_threads);
 }
 
 std::size_t sliced_key_bytes(const ProgramVariant& variant) {
   return variant.row->sliced_keys ? PARAES_SLICED_KEY_WORDS * sizeof(paraes_u32) : 0;
 }
 
-std::size_t hash_key_bytes(const ProgramVariant& /*variant*/) {
-  return PARAES_HASH_KEY_WORDS(hash_threads) * sizeof(paraes_u32);
+std::size_t hash_key_bytes(const ProgramVariant& variant) {
+  return PARAES_HASH_KEY_WORDS(variant.hash_threads) * sizeof(paraes_u32);
 }
 
 std::string source_of(const KernelRow& row) {
@@ -90,8 +108,8 @@ std::vector<std::string> options_of(const ProgramVariant& variant) {
   define("BLOCKS_PER_THREAD", variant.row->blocks_per_thread);
   define("BATCH", variant.row->batch);
   define("SINGLES", variant.row->singles);
-  define("GROUP_THREADS", variant.row->group_threads);
-  define("HASH_THREADS", hash_threads);
+  define("GROUP_THREADS", variant.group_threads);
+  define("HASH_THREADS", variant.hash_threads);
   if (variant.tables != 0) define("TABLES", variant.tables);
   if (variant.hash_copies != 0) define("HASH_COPIES", variant.hash_copies);
   if (variant.groups_per_unit != 0) define("GROUPS_PER_UNIT", variant.groups_per_unit);

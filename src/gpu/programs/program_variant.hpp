@@ -14,6 +14,8 @@ namespace paraes::gpu {
 
 struct ProgramVariant {
   const KernelRow* row;
+  unsigned group_threads = 0;  // threads per group of all entries but these two
+  unsigned hash_threads = 0;   // threads per group of ghash and ghash_prepare
   unsigned tables = 0;  // round tables in shared memory: 1, 2 or 4; 0: KernelRow::tables is false
   unsigned hash_copies = 0;      // copies of the GHASH tables there; 0: there are no such tables
   unsigned groups_per_unit = 0;  // groups that must fit into a multiprocessor; 0: the usual number
@@ -23,9 +25,10 @@ struct ProgramVariant {
   bool keys_in_memory = false;
 };
 
-// The variant of `row` for a device, with as many tables as suit its shared memory, for launches
-// with one key. Only CUDA keeps arguments in constant memory; elsewhere, keys are always in device
-// memory. Throws Unavailable if the shared memory is too small for the fewest tables.
+// The variant of `row` for a device, with groups as large as it allows, and as many tables as suit
+// its shared memory, for launches with one key. Only CUDA keeps arguments in constant memory;
+// elsewhere, keys are always in device memory. Throws Unavailable if the device allows too small
+// groups, or if the shared memory is too small for the fewest tables.
 [[nodiscard]] ProgramVariant variant_for(const KernelRow& row, const DeviceInfo& device);
 
 // The variant for launches whose messages have different keys. It is `variant` itself if its keys
@@ -37,9 +40,6 @@ struct ProgramVariant {
 [[nodiscard]] std::uint32_t mode_shared_bytes(const ProgramVariant& variant);
 [[nodiscard]] std::uint32_t hash_shared_bytes(const ProgramVariant& variant);
 [[nodiscard]] std::uint32_t hash_key_shared_bytes(const ProgramVariant& variant);
-
-// Threads per group of ghash and ghash_prepare.
-inline constexpr unsigned hash_threads = 256;
 
 // Device memory of one key, in bytes: for a sliced key (0 if the row does not slice keys), and for
 // the hash key that ghash_prepare computes.

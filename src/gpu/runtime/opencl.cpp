@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "paraes/error.hpp"
 #include "paraes/secret.hpp"
@@ -217,6 +220,20 @@ std::string bus_of(const cl::ClApi& api, cl::DeviceId id) {
   }
 }
 
+// Most work-items of a work-group with one dimension.
+std::uint32_t most_threads(const cl::ClApi& api, cl::DeviceId id) {
+  std::size_t most = device_number<std::size_t>(api, id, cl::device_max_work_group_size);
+  // One number for each dimension.
+  std::size_t bytes = 0;
+  check("clGetDeviceInfo",
+        api.clGetDeviceInfo(id, cl::device_max_work_item_sizes, 0, nullptr, &bytes));
+  std::vector<std::size_t> sizes(bytes / sizeof most);
+  check("clGetDeviceInfo",
+        api.clGetDeviceInfo(id, cl::device_max_work_item_sizes, bytes, sizes.data(), nullptr));
+  if (!sizes.empty()) most = std::min(most, sizes[0]);
+  return static_cast<std::uint32_t>(std::min<std::size_t>(most, UINT32_MAX));
+}
+
 DeviceInfo describe(const cl::ClApi& api, const FoundDevice& found, std::size_t index) {
   DeviceInfo info;
   info.id = "opencl:" + std::to_string(index);
@@ -227,8 +244,7 @@ DeviceInfo describe(const cl::ClApi& api, const FoundDevice& found, std::size_t 
   info.target = info.name;
   info.processors = device_number<cl::Uint>(api, id, cl::device_max_compute_units);
   info.shared_bytes = device_number<cl::Ulong>(api, id, cl::device_local_mem_size);
-  info.max_threads = static_cast<std::uint32_t>(
-      device_number<std::size_t>(api, id, cl::device_max_work_group_size));
+  info.max_threads = most_threads(api, id);
   info.is_cpu = (device_number<cl::Bitfield>(api, id, cl::device_type) & cl::device_type_cpu) != 0;
   info.bus = bus_of(api, id);
   const bool compiles = device_number<cl::Uint>(api, id, cl::device_compiler_available) != 0;
@@ -248,13 +264,19 @@ class ClDevice;
 
 class ClFunction : public Function {
  public:
-  ClFunction(const cl::ClApi& api, cl::ProgramId program, const char* name) : api_(api) {
+  ClFunction(const cl::ClApi& api, cl::DeviceId device, cl::ProgramId program, const char* name)
+      : api_(api), name_(name) {
     Int code = cl::success;
     kernel_ = api.clCreateKernel(program, name, &code);
     if (code != cl::success) fail((std::string("clCreateKernel of ") + name).c_str(), code);
     if (api.clGetKernelInfo(kernel_, cl::kernel_num_args, sizeof arguments_, &arguments_,
                             nullptr) != cl::success) {
       arguments_ = 0;
+    }
+    std::size_t threads = 0;
+    if (api.clGetKernelWorkGroupInfo(kernel_, device, cl::kernel_work_group_size, sizeof threads,
+                                     &threads, nullptr) == cl::success) {
+      most_threads_ = threads;
     }
   }
   ~ClFunction() override { api_.clReleaseKernel(kernel_); }
@@ -264,27 +286,39 @@ class ClFunction : public Function {
   [[nodiscard]] cl::Kernel kernel() const noexcept { return kernel_; }
   [[nodiscard]] cl::Uint arguments() const noexcept { return arguments_; }
 
+  // A kernel that needs many registers may allow smaller groups than the device.
+  void check_threads(std::size_t threads) const {
+    if (threads <= most_threads_) return;
+    throw DeviceError("the driver runs " + name_ + " with at most " +
+                      std::to_string(most_threads_) + " threads in a group, and it needs " +
+                      std::to_string(threads) + ": use another kernel");
+  }
+
  private:
   const cl::ClApi& api_;
+  std::string name_;
   cl::Kernel kernel_;
   cl::Uint arguments_ = 0;
+  std::size_t most_threads_ = SIZE_MAX;
 };
 
 class ClProgram : public Program {
  public:
-  ClProgram(const cl::ClApi& api, cl::ProgramId program) : api_(api), program_(program) {}
+  ClProgram(const cl::ClApi& api, cl::DeviceId device, cl::ProgramId program)
+      : api_(api), device_(device), program_(program) {}
   ~ClProgram() override { api_.clReleaseProgram(program_); }
   ClProgram(const ClProgram&) = delete;
   ClProgram& operator=(const ClProgram&) = delete;
 
   [[nodiscard]] std::unique_ptr<Function> function(const char* name) override {
-    return std::make_unique<ClFunction>(api_, program_, name);
+    return std::make_unique<ClFunction>(api_, device_, program_, name);
   }
 
   [[nodiscard]] cl::ProgramId id() const noexcept { return program_; }
 
  private:
   const cl::ClApi& api_;
+  cl::DeviceId device_;
   cl::ProgramId program_;
 };
 
@@ -303,11 +337,14 @@ class ClMark : public Mark {
     return status == cl::complete;
   }
 
-  [[nodiscard]] cl::Ulong when() const {
+  // None on drivers that do not measure markers.
+  [[nodiscard]] std::optional<cl::Ulong> when() const {
     check("clWaitForEvents", api_.clWaitForEvents(1, &event_));
     cl::Ulong time = 0;
-    check("clGetEventProfilingInfo", api_.clGetEventProfilingInfo(event_, cl::profiling_command_end,
-                                                                  sizeof time, &time, nullptr));
+    const Int code = api_.clGetEventProfilingInfo(event_, cl::profiling_command_end, sizeof time,
+                                                  &time, nullptr);
+    if (code == cl::profiling_info_not_available) return std::nullopt;
+    check("clGetEventProfilingInfo", code);
     return time;
   }
 
@@ -376,6 +413,7 @@ class ClQueue : public Queue {
 
   void launch(Function& function, const Grid& grid, std::span<const Argument> arguments) override {
     auto& kernel = static_cast<ClFunction&>(function);
+    kernel.check_threads(grid.threads);
     cl::Uint index = 0;
     for (const Argument& argument : arguments) {
       if (const auto* const* memory_pointer = std::get_if<const Memory*>(&argument.value)) {
@@ -411,9 +449,9 @@ class ClQueue : public Queue {
   }
 
   [[nodiscard]] std::uint64_t nanoseconds(const Mark& from, const Mark& to) override {
-    const cl::Ulong begin = static_cast<const ClMark&>(from).when();
-    const cl::Ulong end = static_cast<const ClMark&>(to).when();
-    return end > begin ? end - begin : 0;
+    const auto begin = static_cast<const ClMark&>(from).when();
+    const auto end = static_cast<const ClMark&>(to).when();
+    return begin && end && *end > *begin ? *end - *begin : 0;
   }
 
   void finish() override { check("clFinish", api_.clFinish(queue_)); }
@@ -563,8 +601,9 @@ class ClDevice : public Device {
     const std::size_t length = source.size();
     Int code = cl::success;
     const ClProgram program(
-        api_, checked_program(api_.clCreateProgramWithSource(context_, 1, &text, &length, &code),
-                              "clCreateProgramWithSource", code));
+        api_, device_,
+        checked_program(api_.clCreateProgramWithSource(context_, 1, &text, &length, &code),
+                        "clCreateProgramWithSource", code));
     std::string flags = "-cl-std=CL1.2 -DPARAES_OPENCL=1";
     for (const std::string& option : options) flags += " " + option;
     build(program.id(), flags);
@@ -584,9 +623,10 @@ class ClDevice : public Device {
     Int status = cl::success;
     Int code = cl::success;
     auto program = std::make_unique<ClProgram>(
-        api_, checked_program(api_.clCreateProgramWithBinary(context_, 1, &device_, &bytes,
-                                                             &pointer, &status, &code),
-                              "clCreateProgramWithBinary", code));
+        api_, device_,
+        checked_program(
+            api_.clCreateProgramWithBinary(context_, 1, &device_, &bytes, &pointer, &status, &code),
+            "clCreateProgramWithBinary", code));
     check("clCreateProgramWithBinary", status);
     build(program->id(), "");
     return program;

@@ -29,6 +29,7 @@ inline constexpr Int device_not_found = -1;
 inline constexpr Int mem_object_allocation_failure = -4;
 inline constexpr Int out_of_resources = -5;
 inline constexpr Int out_of_host_memory = -6;
+inline constexpr Int profiling_info_not_available = -7;
 inline constexpr Int build_program_failure = -11;
 inline constexpr Int invalid_buffer_size = -61;
 inline constexpr Int platform_not_found_khr = -1001;
@@ -40,6 +41,7 @@ inline constexpr Bitfield device_type_all = 0xFFFFFFFF;
 inline constexpr Uint device_type = 0x1000;
 inline constexpr Uint device_max_compute_units = 0x1002;
 inline constexpr Uint device_max_work_group_size = 0x1004;
+inline constexpr Uint device_max_work_item_sizes = 0x1005;
 inline constexpr Uint device_max_mem_alloc_size = 0x1010;
 inline constexpr Uint device_global_mem_size = 0x101F;
 inline constexpr Uint device_local_mem_size = 0x1023;
@@ -94,6 +96,7 @@ inline constexpr Uint program_build_log = 0x1183;
 inline constexpr Uint kernel_num_args = 0x1191;
 inline constexpr Uint event_command_execution_status = 0x11D3;
 inline constexpr Int complete = 0;
+inline constexpr Uint kernel_work_group_size = 0x11B0;
 inline constexpr Uint profiling_command_end = 0x1283;
 
 using Notify = void (*)(const char*, const void*, std::size_t, void*);
@@ -135,6 +138,7 @@ using BuildNotify = void (*)(ProgramId, void*);
   X(clCreateKernel, Kernel, ProgramId, const char*, Int*)                                          \
   X(clReleaseKernel, Int, Kernel)                                                                  \
   X(clGetKernelInfo, Int, Kernel, Uint, std::size_t, void*, std::size_t*)                          \
+  X(clGetKernelWorkGroupInfo, Int, Kernel, DeviceId, Uint, std::size_t, void*, std::size_t*)       \
   X(clSetKernelArg, Int, Kernel, Uint, std::size_t, const void*)                                   \
   X(clEnqueueNDRangeKernel, Int, CommandQueue, Kernel, Uint, const std::size_t*,                   \
     const std::size_t*, const std::size_t*, Uint, const Event*, Event*)                            \

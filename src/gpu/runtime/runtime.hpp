@@ -160,7 +160,8 @@ class Queue {
 
   [[nodiscard]] virtual std::unique_ptr<Mark> mark() = 0;
 
-  // The time between two marks that the queue has passed.
+  // The time between two marks that the queue has passed. 0 on OpenCL drivers that do not measure
+  // markers.
   [[nodiscard]] virtual std::uint64_t nanoseconds(const Mark& from, const Mark& to) = 0;
 
   virtual void finish() = 0;  // waits until all work is done
