@@ -7,15 +7,19 @@
 
 namespace paraes::gpu {
 
-// Overwritten with zeros before it is freed: by the destructor, or when another object is moved
+// Zeros at first, so that no copy reads bytes that were never written, such as padding. Overwritten
+// with zeros before it is freed: by the destructor, or when another object is moved
 // here. wipe() overwrites it while it is kept. All this happens on the queue that uses the memory,
 // after the work that the queue already has.
 class SecretMemory {
  public:
   SecretMemory() noexcept = default;
-  // Allocates `bytes` bytes. `queue` must outlive the object. Throws OutOfMemory.
+  // Allocates `bytes` bytes. `queue` must outlive the object. Throws OutOfMemory, or DeviceError if
+  // they cannot be cleared.
   SecretMemory(Device& device, Queue& queue, std::size_t bytes)
-      : queue_(&queue), memory_(device.allocate(bytes)) {}
+      : queue_(&queue), memory_(device.allocate(bytes)) {
+    queue.clear(memory_, 0, bytes);
+  }
   ~SecretMemory();
   SecretMemory(SecretMemory&& other) noexcept = default;
   SecretMemory& operator=(SecretMemory&& other) noexcept;

@@ -1,5 +1,7 @@
 #include "src/gpu/stream.hpp"
 
+#include <algorithm>
+
 #include "paraes/error.hpp"
 #include "src/gpu/context.hpp"
 
@@ -31,6 +33,10 @@ Stream::Stream(DeviceContext& context, std::size_t launch_bytes, Transfer transf
   const bool mapped = transfer == Transfer::mapped;
   in_pinned_ = device.allocate_pinned(bytes, mapped);
   out_pinned_ = device.allocate_pinned(bytes, mapped);
+  // The padding of the text is copied, but never written.
+  for (PinnedMemory* pinned : {in_pinned_.get(), out_pinned_.get()}) {
+    std::fill(pinned->host().begin(), pinned->host().end(), std::uint8_t{0});
+  }
   in_host_ = in_pinned_->host().data();
   out_host_ = out_pinned_->host().data();
   if (!mapped) {

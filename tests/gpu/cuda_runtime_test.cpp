@@ -331,6 +331,29 @@ TEST(CudaRuntime, LaunchRaisesTheLimitOfSharedMemory) {
   EXPECT_EQ(message, "cuFuncSetAttribute failed: CUDA_ERROR_INVALID_VALUE (1), invalid argument");
 }
 
+// What the tests of device memory rely on.
+TEST(CudaRuntime, StandInCountsCopiesOfBytesThatNobodyWrote) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  const auto platform = open_cuda();
+  const auto device = platform->open(0);
+  const Memory memory = device->allocate(100);
+  const auto pinned = device->allocate_pinned(100, false);
+  const auto queue = device->make_queue();
+  std::array<std::uint8_t, 100> host{};
+  queue->upload(memory, 0, host.data(), 40);
+  queue->clear(memory, 40, 20);
+  queue->download(host.data(), memory, 10, 50);
+  EXPECT_EQ(fake.uninitialised(), 0);
+  queue->download(host.data(), memory, 10, 51);
+  EXPECT_EQ(fake.uninitialised(), 1);
+  std::fill_n(pinned->host().begin(), 50, std::uint8_t{1});
+  queue->upload(memory, 0, pinned->host().data(), 50);
+  EXPECT_EQ(fake.uninitialised(), 1);
+  queue->upload(memory, 0, pinned->host().data(), 64);
+  EXPECT_EQ(fake.uninitialised(), 2);
+}
+
 TEST(CudaRuntime, ZeroBytesAreNoError) {
   const Fake fake(cuda);
   NEEDS_FAKE(fake, false);

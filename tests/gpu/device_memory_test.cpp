@@ -1,5 +1,6 @@
-// No key, and nothing that was computed with one, is in device memory that is freed. The stand-ins
-// for CUDA and HIP look at what is freed, and their kernels leave bytes wherever real ones would.
+// No key, and nothing that was computed with one, is in device memory that is freed, and no byte is
+// copied that was never written. The stand-ins for CUDA and HIP look at what is freed and copied,
+// and their kernels leave bytes wherever real ones would.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -75,6 +76,7 @@ void expect_wiped(const Vendor& vendor) {
       EXPECT_GT(fake.calls(&vendor == &cuda ? "cuMemFree_v2" : "hipFree"), 30);
       EXPECT_EQ(fake.unwiped(), 0);
       EXPECT_EQ(fake.dirty(), 0);
+      EXPECT_EQ(fake.uninitialised(), 0);
       EXPECT_EQ(fake.live(), 0);
     }
   }

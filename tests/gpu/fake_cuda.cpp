@@ -23,9 +23,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 // This file defines functions that the drivers' headers declare, but includes none of these.
@@ -76,6 +78,7 @@ struct Object {
   bool mapped = false;
   timespec time{};
   bool recorded = false;
+  std::vector<unsigned char> written{};  // memory: 1 for each byte that was uploaded or cleared
 };
 
 struct Device {
@@ -90,6 +93,9 @@ struct Kernel {
 };
 Kernel kernels[] = {{"paraes_xor"}, {"paraes_nothing"}, {"an entry"}};
 
+// The bytes of new memory, which no data has by chance.
+constexpr unsigned char poison[8] = {0xd3, 0x1e, 0x95, 0x07, 0x6b, 0xf8, 0x42, 0xac};
+
 struct State {
   std::string directives;
   std::map<std::string, long> calls;
@@ -99,6 +105,7 @@ struct State {
   long unwiped = 0;
   long left = 0;
   long calls_on_lost = 0;
+  long uninitialised = 0;
 };
 
 State& state() {
@@ -172,9 +179,12 @@ std::uintptr_t key_of(const void* pointer) { return reinterpret_cast<std::uintpt
 void* add(Kind kind, std::size_t bytes) {
   void* const pointer = std::malloc(std::max<std::size_t>(bytes, 1));
   if (pointer == nullptr) std::abort();
-  std::memset(pointer, kind == Kind::host ? 0 : 0xa5, bytes);
+  for (std::size_t i = 0; i < bytes; ++i) {
+    static_cast<unsigned char*>(pointer)[i] = poison[i % sizeof poison];
+  }
   Object object{.kind = kind, .device = current, .bytes = bytes};
-  state().objects[key_of(pointer)] = object;
+  if (kind == Kind::memory) object.written.resize(bytes);
+  state().objects[key_of(pointer)] = std::move(object);
   return pointer;
 }
 
@@ -200,6 +210,16 @@ bool is_zero(const void* pointer, Kind kind) {
   return std::all_of(bytes, bytes + object->bytes, [](unsigned char c) { return c == 0; });
 }
 
+// Whether nobody has written to the object since it was made.
+bool is_new(const void* pointer, Kind kind) {
+  const Object* const object = find(pointer, kind);
+  const auto* const bytes = static_cast<const unsigned char*>(pointer);
+  for (std::size_t i = 0; object != nullptr && i < object->bytes; ++i) {
+    if (bytes[i] != poison[i % sizeof poison]) return false;
+  }
+  return true;
+}
+
 int remove(void* pointer, Kind kind) {
   const Object* const object = find(pointer, kind);
   if (object == nullptr) return invalid_handle;
@@ -209,17 +229,59 @@ int remove(void* pointer, Kind kind) {
   return 0;
 }
 
+using Objects = std::map<std::uintptr_t, Object>;
+
+// The object that holds these bytes.
+Objects::iterator holder(const void* pointer, std::size_t bytes) {
+  auto& objects = state().objects;
+  const auto next = objects.upper_bound(key_of(pointer));
+  if (next == objects.begin()) return objects.end();
+  const auto found = std::prev(next);
+  const std::size_t offset = key_of(pointer) - found->first;
+  const bool holds = offset <= found->second.bytes && bytes <= found->second.bytes - offset;
+  return holds ? found : objects.end();
+}
+
 // Whether the device can access these bytes.
 bool reaches(const void* pointer, std::size_t bytes) {
-  for (const auto& [key, object] : state().objects) {
-    const bool memory = object.kind == Kind::memory && object.device == current;
-    if (!memory && !(object.kind == Kind::host && object.mapped)) continue;
-    if (key_of(pointer) >= key && key_of(pointer) - key <= object.bytes &&
-        bytes <= object.bytes - (key_of(pointer) - key)) {
-      return true;
-    }
+  const auto found = holder(pointer, bytes);
+  if (found == state().objects.end()) return false;
+  const Object& object = found->second;
+  return (object.kind == Kind::memory && object.device == current) ||
+         (object.kind == Kind::host && object.mapped);
+}
+
+// The device's bytes have been uploaded or cleared. Kernels do not count, because real ones do not
+// write the padding.
+void note_written(const void* pointer, std::size_t bytes) {
+  const auto found = holder(pointer, bytes);
+  if (found == state().objects.end() || found->second.kind != Kind::memory) return;
+  std::memset(found->second.written.data() + (key_of(pointer) - found->first), 1, bytes);
+}
+
+// Counts a download of bytes that nothing has written.
+void check_written(const void* pointer, std::size_t bytes) {
+  const auto found = holder(pointer, bytes);
+  if (found == state().objects.end() || found->second.kind != Kind::memory) return;
+  const auto begin =
+      found->second.written.begin() + static_cast<std::ptrdiff_t>(key_of(pointer) - found->first);
+  if (std::find(begin, begin + static_cast<std::ptrdiff_t>(bytes), 0) !=
+      begin + static_cast<std::ptrdiff_t>(bytes)) {
+    ++state().uninitialised;
   }
-  return false;
+}
+
+// Counts an upload from pinned memory that still has the bytes of its allocation.
+void check_host(const void* pointer, std::size_t bytes) {
+  const auto found = holder(pointer, bytes);
+  if (found == state().objects.end() || found->second.kind != Kind::host) return;
+  const std::size_t first = key_of(pointer) - found->first;
+  const auto* const data = reinterpret_cast<const unsigned char*>(found->first);
+  for (std::size_t i = (first + 7) / 8 * 8; i + 8 <= first + bytes; i += 8) {
+    if (std::memcmp(data + i, poison, 8) != 0) continue;
+    ++state().uninitialised;
+    return;
+  }
 }
 
 // Fills the memory that a kernel was given.
@@ -309,6 +371,12 @@ extern "C" long paraes_fake_calls_on_lost() {
   return state().calls_on_lost;
 }
 
+// How often bytes were copied that nobody had written, in either direction.
+extern "C" long paraes_fake_uninitialised() {
+  const Lock lock(mutex);
+  return state().uninitialised;
+}
+
 extern "C" void paraes_fake_reset() {
   const Lock lock(mutex);
   for (int device = 0; device < 64; ++device) free_all_of(device);
@@ -316,6 +384,7 @@ extern "C" void paraes_fake_reset() {
   state().unwiped = 0;
   state().left = 0;
   state().calls_on_lost = 0;
+  state().uninitialised = 0;
   state().calls.clear();
 }
 
@@ -571,7 +640,7 @@ PARAES_FAKE(cuMemFreeHost, hipHostFree, void* pointer) {
   const Lock lock(mutex);
   const int code = enter_device(PARAES_NAME(cuMemFreeHost, hipHostFree));
   if (code != 0) return code;
-  if (!is_zero(pointer, Kind::host)) ++state().dirty;
+  if (!is_zero(pointer, Kind::host) && !is_new(pointer, Kind::host)) ++state().dirty;
   return remove(pointer, Kind::host);
 }
 
@@ -595,6 +664,8 @@ PARAES_FAKE(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync, void* to, const void* from
   if (code != 0) return code;
   if (!is_stream(stream)) return invalid_handle;
   if (!reaches(to, bytes)) return invalid_value;
+  check_host(from, bytes);
+  note_written(to, bytes);
   std::memcpy(to, from, bytes);
   return 0;
 }
@@ -606,6 +677,7 @@ PARAES_FAKE(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync, void* to, const void* from
   if (code != 0) return code;
   if (!is_stream(stream)) return invalid_handle;
   if (!reaches(from, bytes)) return invalid_value;
+  check_written(from, bytes);
   std::memcpy(to, from, bytes);
   return 0;
 }
@@ -617,6 +689,7 @@ PARAES_FAKE(cuMemsetD8Async, hipMemsetD8Async, void* to, unsigned char value, st
   if (code != 0) return code;
   if (!is_stream(stream)) return invalid_handle;
   if (!reaches(to, bytes)) return invalid_value;
+  note_written(to, bytes);
   std::memset(to, value, bytes);
   return 0;
 }

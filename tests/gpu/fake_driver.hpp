@@ -41,6 +41,11 @@ class Fake {
   [[nodiscard]] long dirty() const { return function<long()>("paraes_fake_dirty")(); }
   // How often device memory was freed with other bytes than zeros.
   [[nodiscard]] long unwiped() const { return function<long()>("paraes_fake_unwiped")(); }
+  // How often bytes were copied that nobody had written: device memory to the host, or pinned
+  // memory to a device.
+  [[nodiscard]] long uninitialised() const {
+    return function<long()>("paraes_fake_uninitialised")();
+  }
   [[nodiscard]] long calls_on_lost() const {
     return function<long()>("paraes_fake_calls_on_lost")();
   }
