@@ -66,6 +66,20 @@ class MissingProgram : public Unavailable {
   std::string target_;
 };
 
+// A file from prepare_programs() is damaged, or another version of paraes wrote it. It is not an
+// IntegrityError: nothing is wrong with the data.
+class DamagedProgram : public Unavailable {
+ public:
+  DamagedProgram(const std::string& path, const std::string& target, const std::string& why)
+      : Unavailable(std::string(path).append(": ").append(why)), path_(path), target_(target) {}
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] const std::string& target() const noexcept { return target_; }  // "sm_90"
+
+ private:
+  std::string path_;
+  std::string target_;
+};
+
 // A call to a GPU runtime failed. The message has the call, and the name and number of its error.
 class DeviceError : public Error {
  public:
@@ -82,19 +96,6 @@ class OutOfMemory : public DeviceError {
 class IntegrityError : public Error {
  public:
   using Error::Error;
-};
-
-// A file from prepare_programs() is damaged, or another version of paraes wrote it.
-class DamagedProgram : public IntegrityError {
- public:
-  DamagedProgram(const std::string& path, const std::string& target, const std::string& why)
-      : IntegrityError(std::string(path).append(": ").append(why)), path_(path), target_(target) {}
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  [[nodiscard]] const std::string& target() const noexcept { return target_; }  // "sm_90"
-
- private:
-  std::string path_;
-  std::string target_;
 };
 
 // A segment of a message does not authenticate.

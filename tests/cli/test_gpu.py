@@ -326,7 +326,7 @@ class FailingCudaDriver(Case):
         for program in self.path("programs").iterdir():
             program.write_bytes(program.read_bytes()[:-1])
         done = self.run_paraes("encrypt", *self.flags, "-o", "e", "f", env=env)
-        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertEqual(done.returncode, 1, done.stderr)  # the data is intact
         command = re.search(r"`paraes (devices --compile --arch sm_90 -o \S+)` compiles it again",
                             done.stderr.decode())
         self.ok(*command[1].split(), "--kernel", "reference")

@@ -209,7 +209,7 @@ TEST_F(OnDevice, PreparedProgramIsUsedUnlessDamaged) {
   try {
     static_cast<void>(origin(row));
     FAIL() << "a damaged program was used";
-  } catch (const IntegrityError& error) {
+  } catch (const DamagedProgram& error) {
     EXPECT_NE(std::string(error.what()).find(path), std::string::npos) << error.what();
   }
   unsetenv("PARAES_PROGRAM_PATH");
