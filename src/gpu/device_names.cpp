@@ -21,8 +21,16 @@ std::vector<unsigned> parse_indices(std::string_view device, std::string_view re
     unsigned index = 0;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), index);
     const auto length = static_cast<std::size_t>(end - rest.data());
+    if (error == std::errc::result_out_of_range) {
+      refuse(device, ": the number " + std::string(rest.substr(0, length)) + " is too large");
+    }
     if (error != std::errc() || (length != rest.size() && rest[length] != '+')) {
       refuse(device, ": the colon must be followed by numbers joined by '+', as in cuda:0+1");
+    }
+    // Each device has one name only: profiles and reports compare names.
+    if (length > 1 && rest[0] == '0') {
+      refuse(device,
+             ": the number " + std::string(rest.substr(0, length)) + " must not begin with 0");
     }
     if (std::find(indices.begin(), indices.end(), index) != indices.end()) {
       refuse(device, " names a device twice");

@@ -133,5 +133,12 @@ class Devices(Case):
             self.fails(1, "encrypt", *CTR, "--device", name, "-", stdin=b"x", says=name.split(":")[0])
         for name in ("gpu", "", "cpu:1", "cuda:", "cuda:x", "cuda:0+0", "cuda:0+", "cuda:1,2"):
             self.fails(2, "encrypt", *CTR, "--device", name, "-", stdin=b"x", says="device")
+        for name, says in (("cuda:01", "01 must not begin with 0"),
+                           ("cuda:0+00", "00 must not begin with 0"),
+                           ("opencl:4294967296", "4294967296 is too large"),
+                           ("hip:0+99999999999999999999", "99999999999999999999 is too large"),
+                           ("cuda:-1", "numbers"), ("cuda:+1", "numbers"), ("cuda: 1", "numbers")):
+            self.fails(2, "encrypt", *CTR, "--device", name, "-", stdin=b"x", says=says)
+        self.fails(1, "encrypt", *CTR, "--device", "cuda:4294967295", "-", stdin=b"x", says="cuda")
         for flags in (["--allow-leaky"], ["--transfer", "mapped"], ["--key-expansion", "device"]):
             self.fails(2, "encrypt", *CTR, *flags, "-", stdin=b"x", says=flags[0])
