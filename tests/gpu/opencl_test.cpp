@@ -118,6 +118,20 @@ TEST_F(OpenCl, MarkersThatAreNotMeasuredCountAsNoTime) {
             std::string::npos);
 }
 
+TEST_F(OpenCl, PinnedMemoryOfTheDeviceHasNoHostBytes) {
+  const auto platform = open_opencl();
+  const auto device = platform->open(0);
+  const auto pinned = device->allocate_pinned(100, true);
+  ASSERT_EQ(pinned->host().size(), 100U);
+  pinned->host()[99] = 7;
+  pinned->to_device();
+  EXPECT_TRUE(pinned->host().empty());
+  pinned->to_device();
+  pinned->to_host();
+  ASSERT_EQ(pinned->host().size(), 100U);
+  EXPECT_EQ(pinned->host()[99], 7);
+}
+
 // ---- PCI addresses
 
 const cl::PciBusInfo khr = {0, 0x4b, 0, 0};

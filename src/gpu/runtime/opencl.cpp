@@ -491,7 +491,7 @@ class ClPinned : public PinnedMemory {
   ClPinned& operator=(const ClPinned&) = delete;
 
   [[nodiscard]] std::span<std::uint8_t> host() noexcept override {
-    return {mapped_, buffer_.bytes()};
+    return {mapped_, mapped_ != nullptr ? buffer_.bytes() : 0};
   }
 
   [[nodiscard]] const Memory& device_view() override { return buffer_; }

@@ -74,7 +74,8 @@ class PinnedMemory {
   [[nodiscard]] virtual const Memory& device_view() = 0;
 
   // After to_device() mapped memory belongs to the device, and the host must not use it until
-  // to_host(). host() may then return another address. CUDA and HIP need neither call.
+  // to_host(). In OpenCL host() is empty in between, and may return another address afterwards.
+  // CUDA and HIP need neither call.
   virtual void to_device() {}
   virtual void to_host() {}
 };
@@ -265,6 +266,9 @@ class Compiler {
 // Whether an OpenCL device belongs to PoCL, which needs minutes to compile what other drivers
 // compile in seconds.
 [[nodiscard]] bool is_pocl(const DeviceInfo& info);
+
+// A program that a compiler accepts for every target that it knows.
+inline constexpr const char* trivial_program = "extern \"C\" __global__ void paraes_nothing() {}\n";
 
 // Throw Unavailable if the compiler is not installed. open_nvrtc() tries the oldest NVRTC first:
 // drivers may refuse programs from an NVRTC that is newer than they are.
