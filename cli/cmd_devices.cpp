@@ -1,19 +1,18 @@
 // devices: lists what this machine can run, and why it cannot run the rest.
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
+#include "cli/output.hpp"
 #include "cli/report.hpp"
+#include "cli/signals.hpp"
 #include "cli/sizes.hpp"
 #include "cli/verbs.hpp"
 #include "paraes/devices.hpp"
@@ -187,12 +186,14 @@ void compile(const DevicesOptions& options) {
   // All GPUs have the same kernels, so "cuda" stands for any of them.
   const std::vector<KernelInfo> chosen =
       all ? gpu_kernels() : std::vector{select_kernel(options.kernel, "cuda", false)};
-  if (mkdir(options.folder.c_str(), 0777) != 0 && errno != EEXIST) {
-    throw io_error(options.folder, "make", errno);
-  }
+  for (const std::string& target : options.targets) require_program_target(target);
+  ProgramFileOptions files;
+  files.mode = default_mode(0666);
+  TemporaryName temporary;
+  files.on_temporary = [&](int folder, const std::string& name) { temporary.set(folder, name); };
   for (const std::string& target : options.targets) {
     for (const KernelInfo& kernel : chosen) {
-      for (const std::string& path : prepare_programs(kernel.name, target, options.folder)) {
+      for (const std::string& path : prepare_programs(kernel.name, target, options.folder, files)) {
         print_line(stdout, path);
       }
     }

@@ -2,9 +2,12 @@
 // already lies in the memory of a GPU.
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -54,13 +57,27 @@ enum class KeyExpansion { host, device };
 // its runtime does not see it, Unavailable if the runtime is missing.
 void require_device(std::string_view device);
 
-// Compiles the GPU programs of `kernel` for `target` ("sm_90", "gfx90a"), without a GPU, writes
-// them to files in `folder`, and returns the paths: one, or two if launches with many keys have a
-// program of their own. Processes with this folder in PARAES_PROGRAM_PATH use the files. Throws
+// How prepare_programs() writes files.
+struct ProgramFileOptions {
+  mode_t mode = 0600;  // the umask does not apply
+  // Called with the folder's descriptor and the name of a temporary file just before it is created,
+  // and with an empty name once it no longer exists.
+  std::function<void(int folder, const std::string& name)> on_temporary;
+};
+
+// Throws InvalidArgument if the compiler does not know `target` ("sm_90", "gfx90a"), Unavailable if
+// it is not installed.
+void require_program_target(std::string_view target);
+
+// Compiles the GPU programs of `kernel` for `target`, without a GPU, writes them to files in
+// `folder`, and returns the paths: one, or two if launches with many keys have a program of their
+// own. Makes the folder if there is none, but only once a program is compiled. Replaces files of
+// the same name. Processes with this folder in PARAES_PROGRAM_PATH use the files. Throws
 // InvalidArgument for an unknown target, UnknownKernel for an unknown kernel, Unavailable if the
-// compiler is not installed, IoError if a file cannot be written.
+// compiler is not installed, IoError if a file cannot be written; no file is then incomplete.
 std::vector<std::string> prepare_programs(std::string_view kernel, std::string_view target,
-                                          const std::string& folder);
+                                          const std::string& folder,
+                                          const ProgramFileOptions& options = {});
 
 // Why programs that are compiled for a device are not kept for the next process, in
 // $XDG_CACHE_HOME/paraes or ~/.cache/paraes; empty if they are. Makes that folder.

@@ -119,9 +119,12 @@ std::vector<KernelInfo> gpu_kernels() {
 
 std::string why_programs_are_not_kept() { return gpu::program_cache().reason; }
 
+void require_program_target(std::string_view target) { gpu::require_target(target); }
+
 std::vector<std::string> prepare_programs(std::string_view kernel, std::string_view target,
-                                          const std::string& folder) {
-  return gpu::prepare(gpu::find_kernel_row(kernel), target, folder);
+                                          const std::string& folder,
+                                          const ProgramFileOptions& options) {
+  return gpu::prepare(gpu::find_kernel_row(kernel), target, folder, options);
 }
 
 const gpu::KernelRow& detail::select_gpu_kernel(std::string_view request, bool allow_leaky) {

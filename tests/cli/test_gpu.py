@@ -13,6 +13,7 @@ from support import IV, KEYS, Case, file_reports, pattern
 support.DEADLINE = 300  # GPU programs are compiled at first use
 DEVICE = "opencl:0"
 FAKE = os.environ.get("PARAES_FAKE_DRIVERS", "")
+FAKE_NVRTC = os.environ.get("PARAES_FAKE_NVRTC", "")
 
 
 def missing_device():
@@ -361,10 +362,30 @@ class DevicesCompile(Case):
         self.fails(2, "devices", "--compile", "--arch", "sm_90", says="-o")
         self.fails(2, "devices", "--arch", "sm_90", says="--compile")
         self.fails(2, "devices", "--compile", "--arch", "x86", "-o", "p", says="x86")
+        self.assertNotIn("p", self.names())
         for name in ("aesni", "bitslicex"):
             self.fails(2, "devices", "--compile", "--arch", "sm_90", "--kernel", name, "-o", "q",
                        says=f"--kernel: there is no GPU kernel '{name}'")
         self.assertNotIn("q", self.names())
+
+    @unittest.skipIf(not FAKE_NVRTC, "PARAES_FAKE_NVRTC names no library")
+    def test_nothing_is_made_unless_every_target_is_known(self):
+        shutil.copy(FAKE_NVRTC, self.path("libnvrtc.so"))
+        self.write("libnvrtc.so.says", b"version 1 2\ntargets 80 90\n")
+        env = {"PARAES_NVRTC": str(self.path("libnvrtc.so"))}
+        run = ["devices", "--compile", "--kernel", "bitslice", "-o", "p", "--arch"]
+        for arch, says in (("sm_80,x86", "x86"), ("sm_80,sm_70", "sm_70"), ("sm_", "names like sm_90")):
+            self.fails(2, *run, arch, env=env, says=says)
+            self.assertNotIn("p", self.names())
+        os.umask(0o027)
+        self.addCleanup(os.umask, 0o022)
+        lines = self.ok(*run, "sm_80,sm_90", env=env).decode().split()
+        self.assertEqual(sorted(lines), sorted(f"p/{f.name}" for f in self.path("p").iterdir()))
+        for line in lines:
+            self.assertTrue(self.read(line).endswith(b"fake 1.2"))
+            self.assertEqual(self.path(line).stat().st_mode & 0o777, 0o640)
+        # Again, into the same folder.
+        self.assertEqual(self.ok(*run, "sm_80,sm_90", env=env).decode().split(), lines)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 correct."""
 
 import os
+import shutil
 import stat
 import unittest
 
@@ -217,6 +218,50 @@ class StandardStreams(FaultCase):
             if verb == "decrypt":
                 self.assertTrue(SMALL.startswith(done.stdout))
         self.assertEqual(self.names(), ["k"])
+
+
+@unittest.skipIf(strace_reason(), strace_reason())
+class Programs(FaultCase):
+    """GPU programs from `devices --compile`, which a stand-in for NVRTC compiles."""
+
+    def setUp(self):
+        super().setUp()
+        library = os.environ.get("PARAES_FAKE_NVRTC")
+        if not library:
+            self.skipTest("PARAES_FAKE_NVRTC names no library")
+        shutil.copy(library, self.path("libnvrtc.so"))
+        self.write("libnvrtc.so.says", b"version 1 2\ntargets 90\n")
+        self.nvrtc = {"PARAES_NVRTC": str(self.path("libnvrtc.so"))}
+
+    def compile(self, inject=(), env=None):
+        return Strace(self, "devices", "--compile", "--arch", "sm_90", "--kernel", "bitslice",
+                      "-o", "p", inject=inject, env={**self.nvrtc, **(env or {})})
+
+    def files(self):
+        return [file.name for file in self.path("p").iterdir()]
+
+    def test_programs_and_their_folders_are_synced(self):
+        run = self.compile()
+        self.assertEqual(run.done.returncode, 0, run.done.stderr)
+        self.assertEqual(len(self.files()), 1)
+        # The folder that was made, the file, and its folder.
+        self.assertEqual(run.text.count("fsync("), 3)
+
+    def test_failures_leave_no_file(self):
+        self.path("p").mkdir()
+        for fault in ("fsync:error=EIO:when=1", "pwrite64:error=ENOSPC", "linkat:error=EIO"):
+            run = self.compile([fault])
+            self.assertGreater(run.injected, 0, fault)
+            self.assertEqual(run.done.returncode, 1, run.done.stderr)
+            self.assertEqual(self.files(), [], fault)
+
+    def test_signal_leaves_no_temporary_file(self):
+        self.path("p").mkdir()
+        run = self.compile(["fsync:signal=TERM:when=1"], preloaded("PARAES_NO_TMPFILE"))
+        self.assertIn(".paraes-tmp", run.text)
+        self.assertIn("SIGTERM", run.text)
+        self.assertEqual(run.done.returncode, 143, run.done.stderr)
+        self.assertEqual(self.files(), [])
 
 
 class ShortCalls(FaultCase):

@@ -62,8 +62,13 @@ LoadedProgram load_program(Device& device, const ProgramVariant& variant) {
   }
   const Binary binary = compile(device, variant);
   auto program = device.load(binary);
-  // If this fails, the program is compiled again next time.
-  if (!folder.empty()) static_cast<void>(write_program_file(folder, name, pack(binary)));
+  if (!folder.empty()) {
+    try {
+      write_program_file(folder, name, pack(binary));
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
+      // The program is compiled again next time.
+    }
+  }
   return {std::move(program), "compiled"};
 }
 

@@ -1,11 +1,15 @@
 #include "src/gpu/programs/prepare.hpp"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <system_error>
+#include <utility>
 
 #include "paraes/error.hpp"
+#include "paraes/io.hpp"
 #include "src/gpu/programs/program_files.hpp"
 #include "src/gpu/programs/program_variant.hpp"
 #include "src/gpu/runtime/runtime.hpp"
@@ -30,34 +34,52 @@ std::uint64_t shared_bytes_of(std::string_view target) {
   return std::uint64_t{64} << 10;
 }
 
+std::unique_ptr<Compiler> open_compiler(std::string_view target) {
+  if (target.substr(0, 3) == "sm_") return open_nvrtc();
+  if (target.substr(0, 3) == "gfx") return open_hiprtc();
+  throw InvalidArgument("there is no target '" + std::string(target) +
+                        "': use sm_NN for an NVIDIA GPU or gfxNNN for an AMD GPU");
+}
+
+// Makes the folder if there is none.
+void make_folder(const std::string& folder) {
+  if (mkdir(folder.c_str(), 0777) == 0) {
+    Folder(folder_of(folder)).sync();
+  } else if (errno != EEXIST) {
+    const int code = errno;
+    throw IoError(std::string(folder)
+                      .append(": cannot make it: ")
+                      .append(std::generic_category().message(code)),
+                  code);
+  }
+}
+
 }  // namespace
 
+void require_target(std::string_view target) {
+  static_cast<void>(open_compiler(target)->compile(trivial_program, {}, std::string(target)));
+}
+
 std::vector<std::string> prepare(const KernelRow& row, std::string_view target,
-                                 const std::string& folder) {
+                                 const std::string& folder, const ProgramFileOptions& options) {
   DeviceInfo device;
   device.id = target;
   device.target = target;
   device.shared_bytes = shared_bytes_of(target);
   const ProgramVariant variant = variant_for(row, device);
-  const bool cuda = target.substr(0, 3) == "sm_";
-  if (!cuda && target.substr(0, 3) != "gfx") {
-    throw InvalidArgument("there is no target '" + std::string(target) +
-                          "': use sm_NN for an NVIDIA GPU or gfxNNN for an AMD GPU");
-  }
-  const std::unique_ptr<Compiler> compiler = cuda ? open_nvrtc() : open_hiprtc();
+  const std::unique_ptr<Compiler> compiler = open_compiler(target);
   std::vector<ProgramVariant> variants = {variant};
   if (!variant.keys_in_memory) variants.push_back(for_many_keys(variant));
   std::vector<std::string> paths;
   for (const ProgramVariant& built : variants) {
     const Binary binary = compiler->compile(source_of(row), options_of(built), std::string(target));
     const std::string name = prepared_name(built, target);
+    make_folder(folder);
+    FileSink::Options sink;
+    sink.mode = options.mode;
+    sink.on_temporary = options.on_temporary;
+    write_program_file(folder, name, pack(binary), std::move(sink));
     paths.push_back(path_in(folder, name));
-    if (!write_program_file(folder, name, pack(binary))) {
-      const int code = errno;
-      std::string message = paths.back();
-      message.append(": cannot write it: ").append(std::generic_category().message(code));
-      throw IoError(message, code);
-    }
   }
   return paths;
 }

@@ -5,12 +5,14 @@
 #include <string_view>
 #include <vector>
 
+#include "paraes/devices.hpp"
 #include "src/gpu/programs/kernel_rows.hpp"
 
 namespace paraes::gpu {
 
-// See prepare_programs() in paraes/devices.hpp.
+// See require_program_target() and prepare_programs() in paraes/devices.hpp.
+void require_target(std::string_view target);
 std::vector<std::string> prepare(const KernelRow& row, std::string_view target,
-                                 const std::string& folder);
+                                 const std::string& folder, const ProgramFileOptions& options = {});
 
 }  // namespace paraes::gpu

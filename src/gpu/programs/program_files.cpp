@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <system_error>
+#include <utility>
 
 #include "paraes/error.hpp"
 #include "paraes/sha256.hpp"
@@ -142,27 +143,12 @@ std::vector<std::uint8_t> read_program_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-bool write_program_file(const std::string& folder, const std::string& name,
-                        std::span<const std::uint8_t> bytes) {
-  std::string temporary = folder + "/." + name + ".XXXXXX";
-  const int descriptor = mkostemp(temporary.data(), O_CLOEXEC);
-  if (descriptor < 0) return false;
-  bool whole = true;
-  while (whole && !bytes.empty()) {
-    const ssize_t n = write(descriptor, bytes.data(), bytes.size());
-    if (n > 0) {
-      bytes = bytes.subspan(static_cast<std::size_t>(n));
-    } else if (errno != EINTR) {
-      whole = false;
-    }
-  }
-  whole = close(descriptor) == 0 && whole;
-  const std::string target = folder + "/" + name;
-  if (whole && rename(temporary.c_str(), target.c_str()) == 0) return true;
-  const int error = errno;
-  unlink(temporary.c_str());
-  errno = error;
-  return false;
+void write_program_file(const std::string& folder, const std::string& name,
+                        std::span<const std::uint8_t> bytes, FileSink::Options options) {
+  options.overwrite = true;
+  FileSink sink(path_in(folder, name), std::move(options));
+  sink.write(bytes);
+  sink.commit();
 }
 
 }  // namespace paraes::gpu

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "paraes/io.hpp"
 #include "src/gpu/programs/program_variant.hpp"
 #include "src/gpu/runtime/runtime.hpp"
 
@@ -40,10 +41,10 @@ struct Cache {
 // The whole file; empty if it cannot be read.
 [[nodiscard]] std::vector<std::uint8_t> read_program_file(const std::string& path);
 
-// Writes under a temporary name and renames, so that no process reads a partial file. Returns false
-// and sets errno if that fails.
-[[nodiscard]] bool write_program_file(const std::string& folder, const std::string& name,
-                                      std::span<const std::uint8_t> bytes);
+// Replaces a file of that name. Throws IoError; then the folder has the old file or none, and no
+// process reads a partial one. `options.overwrite` is ignored.
+void write_program_file(const std::string& folder, const std::string& name,
+                        std::span<const std::uint8_t> bytes, FileSink::Options options = {});
 
 // The runtime in the device's id: "cuda" for "cuda:0".
 [[nodiscard]] std::string runtime_of(const DeviceInfo& device);

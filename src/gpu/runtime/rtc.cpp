@@ -537,8 +537,7 @@ class HipRtc : public Compiler {
     Attempt attempt = compile_in_child(api_, source, all);
     if (attempt.ok()) return std::move(attempt.binary);
     // If a trivial program fails as well, the target is wrong and not the source.
-    const Attempt probe =
-        compile_in_child(api_, "extern \"C\" __global__ void paraes_nothing() {}\n", target_alone);
+    const Attempt probe = compile_in_child(api_, trivial_program, target_alone);
     if (!probe.ok()) {
       refuse_target(name_, target, probe.failure + (probe.log.empty() ? "" : ": ") + probe.log);
     }
