@@ -1,0 +1,248 @@
+"""Tests of tests/gpu/pack, and of tests/gpu/check with stand-ins for paraes and its tests."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import textwrap
+import time
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+BUILD = pathlib.Path(os.environ["PARAES_BUILD"])
+
+# A stand-in for paraes. FAKE names what it does wrong.
+FAKE = """\
+    #!{python}
+    import json, os, pathlib, subprocess, sys, time
+    fake = os.environ.get("FAKE", "").split()
+    words = sys.argv[1:]
+    with open({log!r}, "a") as log:
+        log.write(" ".join(words) + "\\n")
+    if words[0] == "devices":
+        row = dict(id="cuda:0", name="Stand-in", driver="1", reason=None, available="absent" not in fake)
+        print(json.dumps({{"devices": [row]}}))
+    elif words[0] == "bench":
+        axes = dict(zip(words[1::2], words[2::2]))
+        if axes["--scope"] in fake:
+            print("the driver crashed", file=sys.stderr)
+            sys.exit(1)
+        if "slow-" + axes["--scope"] in fake:
+            subprocess.run(["sleep", "60"])
+        row = dict(rival=None, device="cuda:0", kernel="bitslice", mode="ctr", key_bits=128,
+                   direction="encrypt", transfer=None, format=None, scope=axes["--scope"], bytes=1 << 30,
+                   bytes_per_second=250e9, verified="wrong" not in fake)
+        skipped = [dict(row, reason="no room")] * 2
+        print(json.dumps({{"results": [row], "skipped": skipped}}))
+        sys.exit(1 if "wrong" in fake else 0)
+    elif words[0] == "lab" and "lab" in fake:
+        if words[1:] != ["reproduce", "--help"]:
+            folder = pathlib.Path(words[words.index("-o") + 1])
+            folder.mkdir()
+            (folder / "report.html").touch()
+    elif words != ["lab", "--help"]:
+        sys.exit(1)
+"""
+FAKE_NCU = """\
+    #!{python}
+    print("  ctr (132, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 9.0")
+    print("    Section: GPU Speed Of Light Throughput")
+    print("    Memory Throughput                 %        45.67")
+    print("    Memory Throughput      Tbyte/second         1.23")
+"""
+FAKE_SANITIZER = """\
+    #!{python}
+    import subprocess, sys
+    print("sanitizer:", *sys.argv[1:4])
+    sys.exit(subprocess.run(sys.argv[5:]).returncode)
+"""
+FAKE_TESTS = """\
+    #!{python}
+    import os
+    assert os.environ["PARAES_TEST_DEVICE"] == "cuda:0" and os.environ["PARAES_REQUIRE_DEVICE"] == "1"
+    print("programs", os.environ.get("PARAES_PROGRAM_PATH"))
+    print("[==========] 9 tests from 2 test suites ran.")
+    if "skip" in os.environ.get("FAKE", ""):
+        print("[  SKIPPED ] 1 test")
+    print("[  PASSED  ] 9 tests.")
+"""
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.scratch = pathlib.Path(folder.name)
+        self.packed = self.scratch / "packed"
+        self.results = self.scratch / "results"
+
+    def check(self, *arguments, status=0, **environment):
+        # Nothing of this machine's environment, as on the machine with the GPU.
+        done = subprocess.run([sys.executable, self.packed / "check", *arguments], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                              env={"PATH": os.defpath, "OUT": str(self.results), **environment})
+        self.assertEqual(done.returncode, status, done.stdout)
+        return done.stdout
+
+    def summary(self):
+        return json.loads((self.results / "summary.json").read_text())
+
+    def outcomes(self):
+        return {name: step["passed"] for name, step in self.summary()["steps"].items()}
+
+
+class WithStandIns(Folder):
+    def setUp(self):
+        super().setUp()
+        self.packed.mkdir()
+        (self.packed / "programs").mkdir()
+        shutil.copy(HERE / "check", self.packed)
+        self.commands = self.scratch / "commands"
+        for name, text in (("paraes", FAKE), ("paraes-other", FAKE), ("paraes_gpu_modes", FAKE_TESTS),
+                           ("paraes_gpu_many", FAKE_TESTS)):
+            self.install(self.packed / name, text)
+
+    def install(self, path, text):
+        path.write_text(textwrap.dedent(text).format(python=sys.executable, log=str(self.commands)))
+        path.chmod(0o755)
+
+    def test_without_a_step_all_run_in_order_and_write_at_most_eight_files(self):
+        output = self.check()
+        self.assertEqual(self.outcomes(), {
+            "devices": True, "tests": True, "memory": True, "transfer": True, "profile": None,
+            "variants": True, "sanitizers": None, "crossover": True, "papers": None})
+        self.assertEqual(list(self.outcomes()), [line.split()[0] for line in
+                                                 self.check("--list").splitlines()[1:]])
+        self.assertLessEqual(len(list(self.results.iterdir())), 8)
+        self.assertRegex(output, r"memory 1GiB cuda:0 bitslice ctr-128 enc +2\.0000 Tbit/s")
+        self.assertIn("2 skipped: no room", output)
+        self.assertIn("profile     not run", output)
+        self.assertLess(len(output), 12000)
+        self.assertIn(f"programs {self.packed}/programs", (self.results / "check.log").read_text())
+
+    def test_tools_and_laboratory_run_where_they_are_installed(self):
+        tools = self.scratch / "tools"
+        tools.mkdir()
+        self.install(tools / "ncu", FAKE_NCU)
+        self.install(tools / "compute-sanitizer", FAKE_SANITIZER)
+        output = self.check(PATH=f"{tools}:{os.defpath}", FAKE="lab")
+        self.assertEqual(set(self.outcomes().values()), {True})
+        self.assertEqual({path.name for path in self.results.iterdir()}, {
+            "summary.json", "check.log", "memory.json", "transfer.json", "crossover.json",
+            "variants.json", "profile.txt", "papers.tar.gz"})
+        self.assertRegex(output, r"ctr \(132, 1, 1\).*\n +Memory Throughput +% +45.67\n---")
+        with tarfile.open(self.results / "papers.tar.gz") as papers:
+            self.assertIn("./papers/report.html", papers.getnames())
+        log = (self.results / "check.log").read_text()
+        for tool in ("memcheck", "racecheck", "synccheck", "initcheck"):
+            self.assertIn(f"sanitizer: --tool {tool} --error-exitcode", log)
+
+    def test_limits_fit_into_half_an_hour(self):
+        limits = [int(line.split()[2]) for line in self.check("--list").splitlines()[1:]]
+        self.assertLessEqual(sum(limits), 1800)
+        self.assertLess(max(limits), 600)
+
+    def test_steps_one_by_one_add_to_one_summary(self):
+        self.check("devices")
+        self.check("memory")
+        self.check("crossover", "memory")
+        self.assertEqual(self.outcomes(), {"devices": True, "memory": True, "crossover": True})
+        for name in ("memory", "crossover"):
+            self.assertEqual(len(json.loads((self.results / f"{name}.json").read_text())["runs"]), 1)
+        self.assertEqual((self.results / "check.log").read_text().count("==== memory"), 2)
+
+    def test_failing_step_does_not_stop_the_others(self):
+        output = self.check("devices", "memory", "transfer", status=1, FAKE="memory")
+        self.assertEqual(self.outcomes(), {"devices": True, "memory": False, "transfer": True})
+        self.assertEqual(self.summary()["failed"], ["memory"])
+        self.assertIn("the driver crashed", output)
+        # Mended, it passes, and a failure in the summary of another run does not count.
+        self.check("devices", status=1, FAKE="absent")
+        self.check("memory")
+        self.assertEqual(self.summary()["failed"], ["devices"])
+
+    def test_wrong_bytes_fail_and_are_shown(self):
+        self.assertIn("2.0000 Tbit/s  WRONG", self.check("memory", status=1, FAKE="wrong"))
+
+    def test_skipped_tests_fail(self):
+        self.assertIn("not all tests ran", self.check("tests", status=1, FAKE="skip"))
+
+    def test_step_that_takes_too_long_ends_with_its_children(self):
+        start = time.monotonic()
+        output = self.check("memory", "devices", "--limit", "1", status=1, FAKE="slow-memory")
+        self.assertLess(time.monotonic() - start, 30)
+        self.assertIn("out of time", output)
+        self.assertEqual(self.outcomes(), {"devices": True, "memory": False})
+
+    def test_every_variant_is_measured(self):
+        output = self.check("variants")
+        self.assertIn("paraes-other:", output)
+        self.assertEqual(len(json.loads((self.results / "variants.json").read_text())["runs"]), 2)
+        (self.packed / "paraes-other").unlink()
+        self.check("variants")
+        self.assertEqual(self.outcomes(), {"variants": None})
+
+    def test_wrong_arguments_run_nothing(self):
+        self.assertIn("no step 'measure'", self.check("devices", "measure", status=2))
+        self.assertIn("OUT", self.check("devices", status=2, OUT=""))
+        (self.packed / "paraes").unlink()
+        self.assertIn("tests/gpu/pack", self.check("devices", status=2))
+        self.assertFalse(self.results.exists())
+        self.assertFalse(self.commands.exists())
+
+
+class Packed(Folder):
+    """On PoCL, with the programs of the build."""
+
+    def pack(self, *arguments, status=0):
+        done = subprocess.run([sys.executable, HERE / "pack", BUILD, "-o", self.packed, *arguments],
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        self.assertEqual(done.returncode, status, done.stdout)
+        return done.stdout
+
+    def test_packed_folder_checks_a_device(self):
+        self.pack("--arch", "none", "--variant", f"copy={BUILD}/cli/paraes")
+        self.assertTrue((self.packed / "paraes-copy").exists())
+        cache = os.environ.get("XDG_CACHE_HOME", str(self.scratch))
+        done = subprocess.run([self.packed / "paraes", "devices"], text=True, capture_output=True,
+                              check=True)
+        if "opencl:0" not in done.stdout and "PARAES_REQUIRE_DEVICE" not in os.environ:
+            self.skipTest("there is no OpenCL device")
+        self.check("--device", "opencl:0", "--quick", "devices", "tests", "memory", XDG_CACHE_HOME=cache)
+        self.assertEqual(self.outcomes(), {"devices": True, "tests": True, "memory": True})
+        [report] = json.loads((self.results / "memory.json").read_text())["runs"]
+        self.assertTrue(all(row["verified"] for row in report["results"]))
+
+    def test_folder_can_be_filled_again_but_no_other_is_emptied(self):
+        self.pack("--arch", "none")
+        (self.packed / "paraes").write_text("")
+        self.pack("--arch", "none")
+        self.assertGreater((self.packed / "paraes").stat().st_size, 0)
+        (self.packed / "notes").touch()
+        self.assertIn("notes", self.pack("--arch", "none", status=2))
+        self.assertTrue((self.packed / "check").exists())
+
+    def test_executable_that_needs_more_libraries_is_refused(self):
+        output = self.pack("--arch", "none", "--variant", f"bad={BUILD}/tests/gpu/paraes_gpu_runtime",
+                           status=1)
+        self.assertIn("paraes-bad needs libstdc++.so.6", output)
+
+    def test_programs_are_compiled_for_the_chip(self):
+        nvrtc = subprocess.run([BUILD / "cli/paraes", "devices", "--compile", "--arch", "sm_90",
+                                "--kernel", "reference", "-o", self.scratch / "one"], text=True,
+                               capture_output=True, check=False)
+        if nvrtc.returncode != 0 and "PARAES_REQUIRE_NVRTC" not in os.environ:
+            self.skipTest(nvrtc.stderr)
+        self.pack()
+        one = {path.name for path in (self.scratch / "one").iterdir()}
+        packed = {path.name for path in (self.packed / "programs").iterdir()}
+        self.assertGreater(len(packed), len(one))
+        self.assertLessEqual(one, packed)
+
+
+if __name__ == "__main__":
+    unittest.main()
