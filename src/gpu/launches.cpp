@@ -81,9 +81,9 @@ void Launches::set_first_iv(const Memory& from, std::size_t offset) {
 Grid Launches::grid_for(std::uint64_t threads) const {
   const KernelRow& row = *context_.variant().row;
   Grid grid;
-  // OpenCL's programs have groups of one size.
+  // The programs of HIP and OpenCL have groups of one size.
   grid.threads = context_.variant().group_threads;
-  if (runtime_of(context_.info()) != "opencl") {
+  if (runtime_of(context_.info()) == "cuda") {
     grid.threads = std::min(grid.threads, group_threads(row, processors(), threads));
   }
   grid.shared_bytes = mode_shared_bytes(context_.variant());

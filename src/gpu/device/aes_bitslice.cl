@@ -198,6 +198,7 @@ PARAES_LARGE void mix_round(paraes_u32* s, PARAES_GLOBAL const paraes_u32* key, 
     for (int i = 0; i < 32; ++i) a[i] = s[PARAES_SHIFTED(i / 8, c, inverse) + i % 8];
     if (inverse) prepare_inverse_column(a);
     mix_column_add_key(a, n + 32 * c, key + 32 * c);
+    paraes_settle(n + 32 * c, 32);
   }
   PARAES_UNROLL
   for (int p = 0; p < 128; ++p) s[p] = n[p];
@@ -211,6 +212,7 @@ PARAES_LARGE void substitute_all(paraes_u32* s, const int inverse) {
     } else {
       sub_bytes(s + p);
     }
+    paraes_settle(s + p, 8);
   }
 }
 

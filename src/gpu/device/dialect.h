@@ -158,11 +158,25 @@ PARAES_INLINE paraes_u32 paraes_choose(paraes_u32 mask, paraes_u32 a, paraes_u32
 }
 #endif
 
+// Makes the compilers for AMD compute these words here, before any later load. They would otherwise
+// load many round keys ahead, for which a state of 128 registers leaves no room.
+PARAES_INLINE void paraes_settle(paraes_u32* words, const int count) {
+#if defined(__AMDGCN__)
+  PARAES_UNROLL
+  for (int i = 0; i < count; ++i) __asm__ volatile("" : "+v"(words[i]));
+#else
+  (void)words;
+  (void)count;
+#endif
+}
+
 // Hides the value from the optimizer, which then recomputes what depends on it instead of keeping
 // it in registers or spilling it.
 PARAES_INLINE paraes_u64 paraes_anew(paraes_u64 a) {
 #if defined(PARAES_CUDA)
   asm volatile("" : "+l"(a));
+#elif defined(__AMDGCN__)
+  __asm__ volatile("" : "+v"(a));
 #endif
   return a;
 }

@@ -93,9 +93,9 @@ typedef struct {
         PARAES_KEY_ARGUMENT shared, threads, thread, group, groups                    \
   }
 
-// Declares an entry for groups of `threads` threads; on CUDA and HIP, of up to that many. On CUDA,
-// the compiler limits registers so that `groups_per_unit` groups fit into a multiprocessor. The
-// body follows the macro and uses `job`.
+// Declares an entry for groups of `threads` threads; on CUDA, of up to that many. There the compiler
+// limits registers so that `groups_per_unit` groups fit into a multiprocessor. The body follows the
+// macro and uses `job`.
 #if defined(PARAES_OPENCL)
 #define PARAES_ENTRY(name, threads, groups_per_unit)                                               \
   PARAES_INLINE void name##_text(const paraes_job* job);                                           \
@@ -107,14 +107,24 @@ typedef struct {
   }                                                                                                \
   PARAES_INLINE void name##_text(const paraes_job* job)
 #else
-#define PARAES_ENTRY(name, threads, groups_per_unit)                                               \
-  PARAES_INLINE void name##_text(const paraes_job* job);                                           \
-  extern "C" __global__ void __launch_bounds__(threads, groups_per_unit) name(PARAES_PARAMETERS) { \
-    extern __shared__ uint4 paraes_shared_memory[];                                                \
-    const paraes_job job = PARAES_JOB((paraes_u32*)paraes_shared_memory, blockDim.x, threadIdx.x,  \
-                                      blockIdx.x, gridDim.x);                                      \
-    name##_text(&job);                                                                             \
-  }                                                                                                \
+#if defined(PARAES_HIP)
+// The second number of HIP's __launch_bounds__ is not one of groups: some releases take it for
+// wavefronts per SIMD unit, which this says explicitly. A group of 256 threads has a wavefront of
+// 64 threads on each of the four SIMD units of a multiprocessor.
+#define PARAES_BOUNDS(threads, groups_per_unit)                 \
+  __attribute__((amdgpu_flat_work_group_size(threads, threads), \
+                 amdgpu_waves_per_eu(((threads) * (groups_per_unit) + 255) / 256)))
+#else
+#define PARAES_BOUNDS(threads, groups_per_unit) __launch_bounds__(threads, groups_per_unit)
+#endif
+#define PARAES_ENTRY(name, threads, groups_per_unit)                                              \
+  PARAES_INLINE void name##_text(const paraes_job* job);                                          \
+  extern "C" __global__ void PARAES_BOUNDS(threads, groups_per_unit) name(PARAES_PARAMETERS) {    \
+    extern __shared__ uint4 paraes_shared_memory[];                                               \
+    const paraes_job job = PARAES_JOB((paraes_u32*)paraes_shared_memory, blockDim.x, threadIdx.x, \
+                                      blockIdx.x, gridDim.x);                                     \
+    name##_text(&job);                                                                            \
+  }                                                                                               \
   PARAES_INLINE void name##_text(const paraes_job* job)
 #endif
 

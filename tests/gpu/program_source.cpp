@@ -1,0 +1,30 @@
+// Prints the program of a GPU kernel for compilers that paraes does not open itself: the flags, one
+// a line, then an empty line, then the source.
+//
+//   paraes_gpu_source KERNEL TARGET        TARGET: sm_90, gfx90a, or any text for OpenCL
+
+#include <cstdio>
+#include <exception>
+
+#include "src/gpu/programs/program_variant.hpp"
+
+int main(int count, char** arguments) {
+  try {
+    if (count != 3) {
+      std::fputs("usage: paraes_gpu_source KERNEL TARGET\n", stderr);
+      return 2;
+    }
+    const paraes::gpu::KernelRow& row = paraes::gpu::find_kernel_row(arguments[1]);
+    paraes::DeviceInfo device;
+    device.id = device.target = arguments[2];
+    device.shared_bytes = std::uint64_t{64} << 10;
+    for (const std::string& option : options_of(variant_for(row, device))) {
+      std::printf("%s\n", option.c_str());
+    }
+    std::printf("\n%s", source_of(row).c_str());
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
