@@ -105,7 +105,7 @@ EntryArguments Launches::arguments(const LaunchBuffers& buffers, std::uint32_t c
           .count = count,
           .tiles = tiling.tiles,
           .key = keys_.data_key(),
-          .scratch = &tag_masks_.read(),
+          .scratch = &messages_.read(),  // of entries that use none
           .unit_blocks = 0,
           .tile_blocks = tiling.tile_blocks};
 }
@@ -151,9 +151,11 @@ Grid Launches::hash_grid(std::uint64_t messages, std::uint32_t shared_bytes) con
 }
 
 void Launches::hash(const LaunchBuffers& buffers, std::size_t count) {
+  reserve(tag_masks_, 16 * count);
   EntryArguments hash = arguments(buffers, static_cast<std::uint32_t>(count), {});
   hash.key = keys_.hash_key();
   timer_.begin(&PhaseTimes::kernel);
+  hash.scratch = &tag_masks_.read();
   if (has_tags_) {
     EntryArguments masks = arguments(buffers, static_cast<std::uint32_t>(count), {});
     masks.key = keys_.data_schedule();

@@ -65,6 +65,16 @@ TEST_P(Buffers, AreWipedWithTheirCipher) {
   EXPECT_EQ(paraes_buffers_in_use(), 0U) << "after GCM";
 }
 
+TEST_P(Buffers, AreWipedWithCiphersOfCallersMemory) {
+  for (const unsigned keys : {1U, 3U}) {
+    const support::Look look = [](const char* cipher) {
+      EXPECT_GT(paraes_buffers_in_use(), 5U) << cipher;
+    };
+    support::work_in_callers_memory("opencl", GetParam().kernel, use_, keys, look);
+    EXPECT_EQ(paraes_buffers_in_use(), 0U) << keys << " keys";
+  }
+}
+
 TEST_P(Buffers, AreWipedAfterManyKeys) {
   support::work_with_many_keys(pool_, use_, 3);
   EXPECT_EQ(paraes_buffers_in_use(), 0U);

@@ -16,6 +16,7 @@
 #include "src/gpu/programs/program_files.hpp"
 #include "tests/gpu/fake_driver.hpp"
 #include "tests/gpu/secret_work.hpp"
+#include "tests/support/buffers.hpp"
 #include "tests/support/environment.hpp"
 
 namespace paraes::gpu {
@@ -61,6 +62,9 @@ void use_every_mode(const Vendor& vendor, const char* kernel, KeyExpansion expan
   support::work_in_gcm(pool, use, look);
   support::work_with_many_keys(pool, use, 3);
   support::work_with_many_keys(pool, use, 100);  // needs more memory
+  for (const unsigned keys : {1U, 3U}) {
+    support::work_in_callers_memory(vendor.id, kernel, use, keys, look);
+  }
 }
 
 void expect_wiped(const Vendor& vendor) {
@@ -120,6 +124,67 @@ TEST(DeviceMemoryHip, IsWipedAfterEveryFailure) {
                       "hipStreamSynchronize", "hipEventCreateWithFlags", "hipEventRecord",
                       "hipEventElapsedTime", "hipMalloc"});
 }
+
+// ---- Data of the caller's
+
+// No call waits for the device, and none copies data to the host, but open() the verdicts.
+void expect_no_waiting(const Vendor& vendor) {
+  const Fake fake(vendor);
+  NEEDS_FAKE(fake, false);
+  const bool is_cuda = &vendor == &cuda;
+  const char* const wait = is_cuda ? "cuStreamSynchronize" : "hipStreamSynchronize";
+  const char* const download = is_cuda ? "cuMemcpyDtoHAsync_v2" : "hipMemcpyDtoHAsync";
+  const char* const allocate_host = is_cuda ? "cuMemHostAlloc" : "hipHostMalloc";
+  const Programs programs(vendor);
+  Fake::tell(kernels_run);
+  const DeviceStream stream{std::string(vendor.id) + ":1", nullptr};
+  const auto device = vendor.open()->open(1);
+  const support::CallersTexts texts(*device);
+  const std::vector<DeviceMessage> all = support::callers_messages(1, {});
+  const auto messages = std::span(all).last(1);
+  const std::vector<std::uint8_t> key = support::make_key(16, 1);
+  const DeviceOptions options{.kernel = "reference"};
+  DeviceEcb ecb(stream, key, options);
+  DeviceCbc cbc(stream, key, options);
+  DeviceCtr ctr(stream, key, options);
+  DeviceXts xts(stream, support::make_key(32, 2), 16, options);
+  DeviceGcm gcm(stream, key, options);
+  // The stand-in does work at once. Now it says that it has not.
+  Fake::tell(std::string(kernels_run) + "pending:1");
+  static_cast<void>(device->free_bytes());  // its counters begin again
+  const auto work = [&] {
+    ecb.encrypt(texts.in(), texts.out(), messages);
+    ecb.decrypt(texts.in(), texts.out(), messages);
+    cbc.decrypt(texts.in(), texts.out(), messages);
+    cbc.decrypt(texts.out(), texts.out(), messages);
+    ctr.process(texts.in(), texts.out(), messages);
+    xts.encrypt(texts.in(), texts.out(), messages);
+    xts.decrypt(texts.in(), texts.out(), messages);
+    gcm.seal(texts.in(), texts.out(), all);
+    return gcm.open(texts.out(), texts.in(), all);
+  };
+  const DeviceVerdict verdict = work();
+  const long pinned = fake.calls(allocate_host);
+  EXPECT_GT(pinned, 5);
+  static_cast<void>(work());
+  EXPECT_GT(fake.calls(allocate_host), pinned) << "pinned memory was used again too early";
+  EXPECT_EQ(fake.calls(wait), 0);
+  EXPECT_EQ(fake.calls(download), 2) << "only the verdicts of each open()";
+  EXPECT_FALSE(verdict.ready());
+  EXPECT_EQ(message_of<Error>([&] { static_cast<void>(verdict.intact(0)); }),
+            "the device has not verified the messages yet: synchronize its stream first");
+  EXPECT_THROW(static_cast<void>(verdict.all_intact()), Error);
+
+  Fake::tell(kernels_run);
+  EXPECT_TRUE(verdict.ready());
+  EXPECT_FALSE(verdict.all_intact()) << "the stand-in's kernels verify nothing";
+  for (int call = 0; call < 20; ++call) static_cast<void>(work());
+  EXPECT_EQ(fake.calls(allocate_host), 0) << "the memory is used again";
+  EXPECT_EQ(fake.calls(wait), 0);
+}
+
+TEST(DeviceMemoryCuda, CallsOnDataOfTheCallerDoNotWait) { expect_no_waiting(cuda); }
+TEST(DeviceMemoryHip, CallsOnDataOfTheCallerDoNotWait) { expect_no_waiting(hip); }
 
 // Whether the host holds round keys that the stand-in has expanded, while it uses them.
 void expect_round_keys_on_host(const Vendor& vendor, bool expected) {

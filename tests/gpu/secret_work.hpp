@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "paraes/ciphers.hpp"
+#include "src/cipher/device_memory.hpp"
 #include "src/cipher/gpu.hpp"
 #include "src/cipher/gpu_gcm.hpp"
 #include "src/gpu/pool.hpp"
@@ -103,6 +104,83 @@ inline void work_with_many_keys(const std::shared_ptr<gpu::DevicePool>& pool,
   stream.launch_hash(count);
   stream.stage_out(plain.size() + 16 * count);
   stream.finish();
+}
+
+// Device memory of the caller of a cipher, which wipes it as it likes.
+class CallersTexts {
+ public:
+  static constexpr std::size_t bytes = 200'000;
+
+  explicit CallersTexts(gpu::Device& device)
+      : queue_(device.make_queue()), in_(device.allocate(bytes)), out_(device.allocate(bytes)) {
+    const Buffer plain = pattern(bytes);
+    try {
+      queue_->upload(in_, 0, plain.data(), plain.size());
+      queue_->upload(out_, 0, plain.data(), plain.size());
+      queue_->finish();
+    } catch (const Error&) {
+      wipe();
+      throw;
+    }
+  }
+  ~CallersTexts() { wipe(); }
+  CallersTexts(const CallersTexts&) = delete;
+  CallersTexts& operator=(const CallersTexts&) = delete;
+
+  [[nodiscard]] DeviceBuffer in() const { return {in_.handle(), 0, bytes}; }
+  [[nodiscard]] DeviceBuffer out() const { return {out_.handle(), 0, bytes}; }
+
+ private:
+  void wipe() noexcept {
+    for (const gpu::Memory* memory : {&in_, &out_}) {
+      try {
+        queue_->clear(*memory, 0, bytes);
+      } catch (const Error&) {
+        // A failure that the test has asked for.
+      }
+    }
+  }
+
+  std::unique_ptr<gpu::Queue> queue_;
+  gpu::Memory in_;
+  gpu::Memory out_;
+};
+
+// A text that is hashed in one range, one in several, and a short one with associated data.
+inline std::vector<DeviceMessage> callers_messages(unsigned keys, Bytes aad) {
+  return {{.in = 0, .out = 0, .bytes = 5000, .key = 0, .tag = 5008},
+          {.in = 6400, .out = 6400, .bytes = 100'000, .key = keys - 1, .tag = 106'400},
+          {.in = 107'200, .out = 107'200, .bytes = 48, .key = 0, .tag = 107'248, .aad = aad}};
+}
+
+// Every mode over data that is already on the device, with one key or with several.
+inline void work_in_callers_memory(const char* runtime, const char* kernel,
+                                   const detail::GpuUse& use, unsigned keys, const Look& look) {
+  const auto context = gpu::open_context({runtime, {0}}, gpu::find_kernel_row(kernel));
+  const CallersTexts texts(context->device());
+  const Buffer aad = pattern(30);
+  const std::vector<DeviceMessage> messages = callers_messages(keys, aad);
+  std::vector<std::unique_ptr<gpu::KeyMaterial>> materials;
+  for (unsigned k = 0; k < keys; ++k) {
+    materials.push_back(
+        detail::make_key_material(make_key(32, 200 + k), 1, true, use.key_expansion));
+  }
+  {
+    detail::DeviceCipherImpl cipher(context, context->device().make_queue(), std::move(materials));
+    cipher.run("ctr", texts.in(), texts.out(), messages);
+    cipher.cbc_decrypt(texts.out(), texts.out(), std::span(messages).last(1));
+    cipher.seal(texts.in(), texts.out(), messages);
+    static_cast<void>(cipher.open(texts.out(), texts.out(), messages));
+    cipher.queue().queue().finish();
+    look("data on the device");
+  }
+  materials.clear();
+  materials.push_back(detail::make_key_material(make_key(64, 210), 2, false, use.key_expansion));
+  detail::DeviceCipherImpl cipher(context, context->device().make_queue(), std::move(materials));
+  cipher.xts(Direction::encrypt, 64, texts.in(), texts.out(), std::span(messages).last(1));
+  cipher.xts(Direction::decrypt, 512, texts.out(), texts.out(), std::span(messages).last(1));
+  cipher.queue().queue().finish();
+  look("XTS of data on the device");
 }
 
 }  // namespace paraes::support

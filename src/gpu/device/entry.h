@@ -55,7 +55,7 @@
 typedef struct {
   PARAES_GLOBAL const paraes_u8* in;
   PARAES_GLOBAL paraes_u8* out;
-  PARAES_GLOBAL const paraes_message* messages;
+  PARAES_GLOBAL paraes_message* messages;
   paraes_u32 count;
   paraes_u64 tiles;
   PARAES_GLOBAL const paraes_u32* keys;
@@ -75,7 +75,7 @@ typedef struct {
 
 #define PARAES_PARAMETERS                                                               \
   PARAES_GLOBAL const paraes_u8 *in, PARAES_GLOBAL paraes_u8 *out,                      \
-      PARAES_GLOBAL const paraes_message *messages, paraes_u32 count, paraes_u64 tiles, \
+      PARAES_GLOBAL paraes_message *messages, paraes_u32 count, paraes_u64 tiles, \
       PARAES_GLOBAL const paraes_u32 *keys, PARAES_GLOBAL paraes_u32 *scratch,          \
       paraes_u32 unit_blocks, paraes_u32 tile_blocks, paraes_u32 rounds PARAES_KEY_PARAMETER
 

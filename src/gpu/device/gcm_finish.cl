@@ -95,7 +95,7 @@ PARAES_INLINE void withhold_message(const paraes_job* job, paraes_u32 m) {
   if (job->thread < (paraes_u32)end->bytes % 16) {
     text[end->bytes / 16 * 16 + job->thread] = 0;
   }
-  PARAES_GLOBAL paraes_message* ranges = (PARAES_GLOBAL paraes_message*)job->messages + end->first;
+  PARAES_GLOBAL paraes_message* ranges = job->messages + end->first;
   for (paraes_u32 i = job->thread; i < end->ranges; i += PARAES_HASH_THREADS) ranges[i].bytes = 0;
 }
 
