@@ -135,6 +135,7 @@ class CallersTexts {
     for (const gpu::Memory* memory : {&in_, &out_}) {
       try {
         queue_->clear(*memory, 0, bytes);
+        queue_->finish();
       } catch (const Error&) {
         // A failure that the test has asked for.
       }
