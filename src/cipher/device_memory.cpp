@@ -84,8 +84,8 @@ void DeviceCipherImpl::cbc_decrypt(const DeviceBuffer& in, const DeviceBuffer& o
       apart.push_back(message);
     }
   }
-  run("cbc_decrypt", in, out, apart);
-  queue_.cbc_decrypt_in_place(*buffers(out, out).out, in_place);
+  if (!apart.empty()) run("cbc_decrypt", in, out, apart);
+  if (!in_place.empty()) queue_.cbc_decrypt_in_place(*buffers(out, out).out, in_place);
 }
 
 void DeviceCipherImpl::xts(Direction direction, std::size_t unit_bytes, const DeviceBuffer& in,

@@ -53,7 +53,6 @@ void CallerQueue::use_keys(std::span<const std::unique_ptr<KeyMaterial>> keys) {
 // Copies the ciphertext in pieces, because threads read the block before each of theirs.
 void CallerQueue::cbc_decrypt_in_place(const Memory& buffer,
                                        std::span<const paraes_message> messages) {
-  if (messages.empty()) return;
   // The last ciphertext block of a piece, then the copies.
   if (!copies_) copies_ = SecretMemory(context_->device(), *queue_, block + most_copied);
   std::vector<paraes_message> pieces;
