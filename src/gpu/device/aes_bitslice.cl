@@ -330,9 +330,10 @@ PARAES_INLINE paraes_u32 mix_word(paraes_u32 a) {
   return twice ^ paraes_rotate24(a ^ twice) ^ paraes_rotate16(a) ^ paraes_rotate8(a);
 }
 
-// Cipher (FIPS 197 section 5.1) of PARAES_SINGLES = 2 blocks that are too few for planes, each under the key with its
-// index. Block b is the words from 4 b on, and the job's `keys` are schedules. On sm_90 a round takes
-// 153 instructions a block, and 49 in planes, but planes need 16 times as many blocks.
+// Cipher (FIPS 197 section 5.1) of PARAES_SINGLES = 2 blocks that are too few for planes, each
+// under the key with its index. Block b is the words from 4 b on, and the job's `keys` are
+// schedules. On sm_90 a round takes 153 instructions a block, and 49 in planes, but planes need 16
+// times as many blocks.
 PARAES_LARGE void encrypt_singles(const paraes_job* job, const paraes_u32* keys, paraes_u32* w) {
   PARAES_GLOBAL const paraes_u32* key[PARAES_SINGLES];
   PARAES_UNROLL

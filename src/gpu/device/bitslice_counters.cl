@@ -28,11 +28,12 @@ PARAES_INLINE paraes_u32 spread_bit(paraes_u32 a, int i) {
 }
 
 // Adds j `lanes` to the counter in slice j, for all 32 slices, and returns the carry. Plane n[i] is
-// bit i of the counter, for i < bits; before the call it is the same in all slices. Only bits 0 to 9
-// of j `lanes` can be ones; higher bits receive only the carry.
+// bit i of the counter, for i < bits; before the call it is the same in all slices. Only bits 0 to
+// 9 of j `lanes` can be ones; higher bits receive only the carry.
 PARAES_INLINE paraes_u32 add_slices(paraes_u32* n, const int bits, paraes_u32 lanes) {
   // Bit i of j in slice j, then moved up by the logarithm of `lanes`.
-  paraes_u32 j[10] = {0xaaaaaaaau, 0xccccccccu, 0xf0f0f0f0u, 0xff00ff00u, 0xffff0000u, 0, 0, 0, 0, 0};
+  paraes_u32 j[10] = {0xaaaaaaaau, 0xccccccccu, 0xf0f0f0f0u, 0xff00ff00u, 0xffff0000u,
+                      0,           0,           0,           0,           0};
   PARAES_UNROLL
   for (int bit = 1; bit < 6; ++bit) {
     PARAES_UNROLL
@@ -56,8 +57,7 @@ PARAES_INLINE paraes_u32 add_slices(paraes_u32* n, const int bits, paraes_u32 la
 }
 
 // Sets slice j of the state to `b`, the counter of the thread's first block, plus j `lanes`.
-PARAES_LARGE void counter_planes(paraes_block b, paraes_u32* s, paraes_u32 lanes,
-                                 const int count) {
+PARAES_LARGE void counter_planes(paraes_block b, paraes_u32* s, paraes_u32 lanes, const int count) {
   const int little = count == PARAES_COUNT_LITTLE;
   paraes_u32 n[128];
   PARAES_UNROLL

@@ -73,10 +73,10 @@ typedef struct {
   paraes_u32 groups;
 } paraes_job;
 
-#define PARAES_PARAMETERS                                                               \
-  PARAES_GLOBAL const paraes_u8 *in, PARAES_GLOBAL paraes_u8 *out,                      \
+#define PARAES_PARAMETERS                                                         \
+  PARAES_GLOBAL const paraes_u8 *in, PARAES_GLOBAL paraes_u8 *out,                \
       PARAES_GLOBAL paraes_message *messages, paraes_u32 count, paraes_u64 tiles, \
-      PARAES_GLOBAL const paraes_u32 *keys, PARAES_GLOBAL paraes_u32 *scratch,          \
+      PARAES_GLOBAL const paraes_u32 *keys, PARAES_GLOBAL paraes_u32 *scratch,    \
       paraes_u32 unit_blocks, paraes_u32 tile_blocks, paraes_u32 rounds PARAES_KEY_PARAMETER
 
 #if PARAES_KEYS_IN_MEMORY
@@ -93,9 +93,9 @@ typedef struct {
         PARAES_KEY_ARGUMENT shared, threads, thread, group, groups                    \
   }
 
-// Declares an entry for groups of `threads` threads; on CUDA, of up to that many. There the compiler
-// limits registers so that `groups_per_unit` groups fit into a multiprocessor. The body follows the
-// macro and uses `job`.
+// Declares an entry for groups of `threads` threads; on CUDA, of up to that many. There the
+// compiler limits registers so that `groups_per_unit` groups fit into a multiprocessor. The body
+// follows the macro and uses `job`.
 #if defined(PARAES_OPENCL)
 #define PARAES_ENTRY(name, threads, groups_per_unit)                                               \
   PARAES_INLINE void name##_text(const paraes_job* job);                                           \

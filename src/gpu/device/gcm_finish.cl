@@ -33,8 +33,7 @@ PARAES_INLINE PARAES_GLOBAL paraes_u8* hash_of_range(const paraes_job* job, para
 // right.
 PARAES_INLINE void finish_message(const paraes_job* job, paraes_u32 m) {
   PARAES_GLOBAL const paraes_gcm_end* end = end_of_message(job, m);
-  paraes_block text =
-      end->ranges == 0 ? zero_block() : load_block(hash_of_range(job, end->first));
+  paraes_block text = end->ranges == 0 ? zero_block() : load_block(hash_of_range(job, end->first));
   PARAES_GLOBAL paraes_u32* mask = job->scratch + 4 * (paraes_u64)m;
   text.w[2] ^= paraes_swap_bytes((paraes_u32)(end->bytes >> 29));
   text.w[3] ^= paraes_swap_bytes((paraes_u32)(end->bytes << 3));

@@ -1,8 +1,9 @@
 // GHASH (SP 800-38D section 6.4). A group of N = PARAES_HASH_THREADS threads hashes one message at
-// a time, and consecutive messages one after another, so that it seldom changes keys. Block i of n has the weight H^(n - i). Thread t takes the blocks whose exponent is t + 1
-// modulo N: it adds them by Horner's rule with the factor H^N, and multiplies the sum by H^(t + 1).
-// With PARAES_HASH_TABLES the multiplications by H^N are look-ups in shared memory with secret
-// indices, otherwise they take constant time.
+// a time, and consecutive messages one after another, so that it seldom changes keys. Block i of n
+// has the weight H^(n - i). Thread t takes the blocks whose exponent is t + 1 modulo N: it adds
+// them by Horner's rule with the factor H^N, and multiplies the sum by H^(t + 1). With
+// PARAES_HASH_TABLES the multiplications by H^N are look-ups in shared memory with secret indices,
+// otherwise they take constant time.
 
 PARAES_INLINE gf128 hash_subkey(const paraes_job* job, paraes_u32 k) {
   paraes_block h = zero_block();

@@ -48,8 +48,8 @@ PARAES_INLINE paraes_u64 units_of(const paraes_job* job,
 // group copies the words of its 32 blocks in memory order between memory and `row`, its states in
 // shared memory, so that its threads access consecutive words. In lane 0 `block` may be -1.
 PARAES_INLINE paraes_block fetch(const paraes_job* job, PARAES_GLOBAL const paraes_u8* text,
-                                 paraes_u64 block, paraes_u32 lanes, paraes_u32 i,
-                                 paraes_u32 left, paraes_u64 blocks) {
+                                 paraes_u64 block, paraes_u32 lanes, paraes_u32 i, paraes_u32 left,
+                                 paraes_u64 blocks) {
   const paraes_u32 lane = job->thread % 32;
   PARAES_SHARED paraes_u32* row = job->shared + 4 * (job->thread - lane);
   (void)lanes;
@@ -86,8 +86,8 @@ PARAES_INLINE void put(const paraes_job* job, PARAES_GLOBAL paraes_u8* text, par
 }
 #else
 PARAES_INLINE paraes_block fetch(const paraes_job* job, PARAES_GLOBAL const paraes_u8* text,
-                                 paraes_u64 block, paraes_u32 lanes, paraes_u32 i,
-                                 paraes_u32 left, paraes_u64 blocks) {
+                                 paraes_u64 block, paraes_u32 lanes, paraes_u32 i, paraes_u32 left,
+                                 paraes_u64 blocks) {
   (void)job;
   (void)blocks;
   return lanes * i < left ? load_block(text + 16 * block + 16 * lanes * i) : zero_block();
@@ -139,8 +139,9 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
   PARAES_KEY_SPACE const paraes_u32* key = key_of(job, message->key, inverse);
   const paraes_u64 whole = tile < job->tiles ? message->bytes / 16 : 0;
   const paraes_u32 part = counting && tile < job->tiles ? (paraes_u32)message->bytes % 16 : 0;
-  const paraes_u64 blocks =
-      mode != PARAES_MODE_UNIT_TWEAKS ? whole : tile < job->tiles ? units_of(job, message) : 0;
+  const paraes_u64 blocks = mode != PARAES_MODE_UNIT_TWEAKS ? whole
+                            : tile < job->tiles             ? units_of(job, message)
+                                                            : 0;
   const paraes_u32 lanes = PARAES_LANES(job, narrow);
   const paraes_u32 each = PARAES_BLOCKS_EACH(job);
   const paraes_u32 most = lanes * each;
@@ -265,8 +266,8 @@ PARAES_INLINE void encrypt_singles(const paraes_job* job, const paraes_u32* keys
 PARAES_INLINE void do_singles(const paraes_job* job, paraes_u64 n, const int mode) {
   begin_tiles(job, 0);
   const paraes_u64 step = (paraes_u64)PARAES_SINGLES * job->threads * job->groups;
-  for (paraes_u64 i = (paraes_u64)PARAES_SINGLES *
-                      ((paraes_u64)job->threads * job->group + job->thread);
+  for (paraes_u64 i =
+           (paraes_u64)PARAES_SINGLES * ((paraes_u64)job->threads * job->group + job->thread);
        i < n; i += step) {
     paraes_u32 keys[PARAES_SINGLES];
     paraes_u32 w[4 * PARAES_SINGLES];
@@ -313,10 +314,8 @@ PARAES_INLINE void do_tiles(const paraes_job* job, const int mode, const int nar
 
 // Modes whose messages may be short have a second entry for narrow tiles in the bitsliced kernel,
 // which would otherwise encrypt up to 1023 blocks for nothing at the end of each.
-#define PARAES_TILE_ENTRY(name, mode)                                  \
-  PARAES_ENTRY(name, PARAES_GROUP_THREADS, PARAES_GROUPS_PER_UNIT) {   \
-    do_tiles(job, mode, 0);                                            \
-  }
+#define PARAES_TILE_ENTRY(name, mode) \
+  PARAES_ENTRY(name, PARAES_GROUP_THREADS, PARAES_GROUPS_PER_UNIT) { do_tiles(job, mode, 0); }
 #ifdef PARAES_KEYS_SLICED
 #define PARAES_TILE_ENTRIES(name, mode)                                       \
   PARAES_TILE_ENTRY(name, mode)                                               \
