@@ -84,14 +84,20 @@ enum class Tags { none, in_output, in_input };
 
 class Call {
  public:
-  Call(const DeviceCipherImpl& cipher, const DeviceBuffer& in, const DeviceBuffer& out,
-       Messages messages, Tags tags)
+  Call(DeviceCipherImpl& cipher, const DeviceBuffer& in, const DeviceBuffer& out, Messages messages,
+       Tags tags)
       : cipher_(cipher), in_(in), out_(out), messages_(messages), tags_(tags) {}
 
   // Throws InvalidArgument for what all modes refuse.
   void check() const {
     if (messages_.size() > std::numeric_limits<std::int32_t>::max()) {
       throw InvalidArgument("a call has fewer than 2^31 messages");
+    }
+    if (cipher_.queue().queue().is_captured()) {
+      throw InvalidArgument(
+          "the stream is being captured: a graph would run the work again, with the same nonces "
+          "and "
+          "counters");
     }
     check_buffer(in_, "input");
     check_buffer(out_, "output");
@@ -104,16 +110,15 @@ class Call {
     throw InvalidArgument("message " + std::to_string(message) + ": " + why);
   }
 
-  [[nodiscard]] bool is_opencl() const { return cipher_.info().id.rfind("opencl", 0) == 0; }
-
   void check_buffer(const DeviceBuffer& buffer, const std::string& name) const {
-    if (buffer.offset > std::numeric_limits<std::uint64_t>::max() - buffer.bytes) {
+    constexpr std::uint64_t most = std::uint64_t{1} << 56;
+    if (buffer.offset > most || buffer.bytes > most) {
       throw InvalidArgument("the " + name + " buffer is larger than memory can be");
     }
     if (buffer.bytes != 0 && buffer.memory == 0) {
       throw InvalidArgument("the " + name + " buffer is a null pointer");
     }
-    const std::uint64_t begin = is_opencl() ? buffer.offset : buffer.memory + buffer.offset;
+    const std::uint64_t begin = cipher_.is_opencl() ? buffer.offset : buffer.memory + buffer.offset;
     if (begin % block_bytes != 0) {
       throw InvalidArgument("the " + name + " buffer does not begin at a multiple of 16 bytes");
     }
@@ -146,9 +151,9 @@ class Call {
 
   [[nodiscard]] Place place(const DeviceBuffer& buffer, std::size_t message, std::uint64_t offset,
                             std::uint64_t bytes, bool is_text) const {
-    const std::uint64_t base = is_opencl() ? 0 : buffer.memory;
+    const std::uint64_t base = cipher_.is_opencl() ? 0 : buffer.memory;
     const std::uint64_t begin = base + buffer.offset + offset;
-    return {is_opencl() ? buffer.memory : 0, begin, begin + bytes, message, is_text};
+    return {cipher_.is_opencl() ? buffer.memory : 0, begin, begin + bytes, message, is_text};
   }
 
   // Checks that no output overlaps another output, or an input other than its own.
@@ -195,14 +200,14 @@ class Call {
     }
   }
 
-  const DeviceCipherImpl& cipher_;
+  DeviceCipherImpl& cipher_;
   const DeviceBuffer& in_;
   const DeviceBuffer& out_;
   Messages messages_;
   Tags tags_;
 };
 
-void check(const DeviceCipherImpl& cipher, const DeviceBuffer& in, const DeviceBuffer& out,
+void check(DeviceCipherImpl& cipher, const DeviceBuffer& in, const DeviceBuffer& out,
            Messages messages, Tags tags = Tags::none) {
   Call(cipher, in, out, messages, tags).check();
 }
@@ -251,12 +256,14 @@ void DeviceEcb::encrypt(const DeviceBuffer& in, const DeviceBuffer& out, Message
   check_whole_blocks(messages, "ECB (SP 800-38A section 5.2)");
   check(*impl_, in, out, messages);
   impl_->run("ecb_encrypt", in, out, messages);
+  impl_->queue().queue().flush();
 }
 
 void DeviceEcb::decrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
   check_whole_blocks(messages, "ECB (SP 800-38A section 5.2)");
   check(*impl_, in, out, messages);
   impl_->run("ecb_decrypt", in, out, messages);
+  impl_->queue().queue().flush();
 }
 
 DeviceCbc::DeviceCbc(const DeviceStream& stream, Bytes key, const DeviceOptions& options)
@@ -269,6 +276,7 @@ void DeviceCbc::decrypt(const DeviceBuffer& in, const DeviceBuffer& out, Message
   check_whole_blocks(messages, "CBC (SP 800-38A section 5.2)");
   check(*impl_, in, out, messages);
   impl_->cbc_decrypt(in, out, messages);
+  impl_->queue().queue().flush();
 }
 
 DeviceCtr::DeviceCtr(const DeviceStream& stream, Bytes key, const DeviceOptions& options)
@@ -280,6 +288,7 @@ DeviceCtr::DeviceCtr(const DeviceStream& stream, std::span<const Bytes> keys,
 void DeviceCtr::process(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
   check(*impl_, in, out, messages);
   impl_->run("ctr", in, out, messages);
+  impl_->queue().queue().flush();
 }
 
 DeviceXts::DeviceXts(const DeviceStream& stream, Bytes key, std::size_t unit_bytes,
@@ -297,12 +306,14 @@ void DeviceXts::encrypt(const DeviceBuffer& in, const DeviceBuffer& out, Message
   check_units(messages, unit_bytes_);
   check(*impl_, in, out, messages);
   impl_->xts(Direction::encrypt, unit_bytes_, in, out, messages);
+  impl_->queue().queue().flush();
 }
 
 void DeviceXts::decrypt(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
   check_units(messages, unit_bytes_);
   check(*impl_, in, out, messages);
   impl_->xts(Direction::decrypt, unit_bytes_, in, out, messages);
+  impl_->queue().queue().flush();
 }
 
 DeviceGcm::DeviceGcm(const DeviceStream& stream, Bytes key, const DeviceOptions& options)
@@ -317,6 +328,7 @@ void DeviceGcm::seal(const DeviceBuffer& in, const DeviceBuffer& out, Messages m
   }
   check(*impl_, in, out, messages, Tags::in_output);
   impl_->seal(in, out, messages);
+  impl_->queue().queue().flush();
 }
 
 DeviceVerdict DeviceGcm::open(const DeviceBuffer& in, const DeviceBuffer& out, Messages messages) {
@@ -324,7 +336,9 @@ DeviceVerdict DeviceGcm::open(const DeviceBuffer& in, const DeviceBuffer& out, M
     detail::check_gcm_sizes(message.aad.size(), message.bytes);
   }
   check(*impl_, in, out, messages, Tags::in_input);
-  return DeviceVerdict(impl_->open(in, out, messages));
+  DeviceVerdict verdict(impl_->open(in, out, messages));
+  impl_->queue().queue().flush();
+  return verdict;
 }
 
 DeviceVerdict::DeviceVerdict(std::shared_ptr<const Pending> pending)

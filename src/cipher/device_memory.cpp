@@ -23,10 +23,6 @@ paraes_message to_message(const DeviceBuffer& in, const DeviceBuffer& out,
   return made;
 }
 
-bool same_place(const DeviceBuffer& in, const DeviceBuffer& out, const DeviceMessage& message) {
-  return in.memory + in.offset + message.in == out.memory + out.offset + message.out;
-}
-
 }  // namespace
 
 DeviceVerdict::Pending::Pending(std::shared_ptr<gpu::PinnedPool> pool,
@@ -63,6 +59,14 @@ gpu::LaunchBuffers DeviceCipherImpl::buffers(const DeviceBuffer& in, const Devic
   return {&in_, &out_};
 }
 
+bool DeviceCipherImpl::same_place(const DeviceBuffer& in, const DeviceBuffer& out,
+                                  const DeviceMessage& message) const {
+  const std::uint64_t from = in.offset + message.in;
+  const std::uint64_t to = out.offset + message.out;
+  // In CUDA and HIP, two pointers can lead to the same place.
+  return is_opencl() ? in.memory == out.memory && from == to : in.memory + from == out.memory + to;
+}
+
 void DeviceCipherImpl::run(const char* entry, const DeviceBuffer& in, const DeviceBuffer& out,
                            std::span<const DeviceMessage> messages) {
   std::vector<paraes_message> list;
@@ -76,8 +80,7 @@ void DeviceCipherImpl::cbc_decrypt(const DeviceBuffer& in, const DeviceBuffer& o
   std::vector<DeviceMessage> apart;
   std::vector<paraes_message> in_place;
   for (const DeviceMessage& message : messages) {
-    if (in.memory != 0 && same_place(in, out, message)) {
-      // The places in CUDA's and HIP's buffers may be the same although the buffers are not.
+    if (same_place(in, out, message)) {
       in_place.push_back(to_message(out, out, message));
       in_place.back().in = in_place.back().out;
     } else {
@@ -141,7 +144,7 @@ gpu::GcmWork DeviceCipherImpl::plan(Direction direction, const DeviceBuffer& in,
     std::memcpy(start.iv, j0.data(), j0.size());
     start.flags = PARAES_HASH_PARTIAL | PARAES_HASH_TO_SCRATCH;
     if (direction == Direction::decrypt) start.flags |= PARAES_HASH_INPUT;
-    paraes_gcm_end end{};
+    paraes_gcm_end& end = work.ends.emplace_back();
     end.text = start.out;
     end.bytes = message.bytes;
     end.tag = (direction == Direction::encrypt ? out : in).offset + message.tag;
@@ -150,7 +153,6 @@ gpu::GcmWork DeviceCipherImpl::plan(Direction direction, const DeviceBuffer& in,
     end.opens = direction == Direction::decrypt ? 1 : 0;
     if (!message.aad.empty()) put_addend(message, end);
     work.starts.push_back(start);
-    work.ends.push_back(end);
     add_ranges(start, work);
   }
   return work;
@@ -206,7 +208,7 @@ void DeviceCipherImpl::put_addend(const DeviceMessage& message, paraes_gcm_end& 
   Gf128Factor factor = make_factor(power_of_h);
   Gf128Factor h_factor = make_factor(load_gf128(h));
   Gf128 sum = multiply(load_gf128(hash), factor);
-  const Gf128 length = multiply({std::uint64_t{message.aad.size()} * 8, 0}, h_factor);
+  Gf128 length = multiply({std::uint64_t{message.aad.size()} * 8, 0}, h_factor);
   std::uint8_t addend[16];
   store_gf128(addend, {sum.high ^ length.high, sum.low ^ length.low});
   std::memcpy(end.addend, addend, sizeof addend);
@@ -217,6 +219,7 @@ void DeviceCipherImpl::put_addend(const DeviceMessage& message, paraes_gcm_end& 
   secure_zero(&factor, sizeof factor);
   secure_zero(&h_factor, sizeof h_factor);
   secure_zero(&sum, sizeof sum);
+  secure_zero(&length, sizeof length);
 }
 
 }  // namespace detail

@@ -48,6 +48,8 @@ class DeviceCipherImpl {
                    std::vector<std::unique_ptr<gpu::KeyMaterial>> keys);
 
   [[nodiscard]] const DeviceInfo& info() const noexcept { return context_->info(); }
+  // Whether each buffer has an address space of its own.
+  [[nodiscard]] bool is_opencl() const { return info().id.rfind("opencl", 0) == 0; }
   [[nodiscard]] std::string_view kernel() const noexcept { return context_->variant().row->name; }
   [[nodiscard]] std::size_t keys() const noexcept { return keys_.size(); }
   [[nodiscard]] gpu::CallerQueue& queue() noexcept { return queue_; }
@@ -65,6 +67,8 @@ class DeviceCipherImpl {
       const DeviceBuffer& in, const DeviceBuffer& out, std::span<const DeviceMessage> messages);
 
  private:
+  [[nodiscard]] bool same_place(const DeviceBuffer& in, const DeviceBuffer& out,
+                                const DeviceMessage& message) const;
   [[nodiscard]] gpu::LaunchBuffers buffers(const DeviceBuffer& in, const DeviceBuffer& out);
   [[nodiscard]] gpu::GcmWork plan(Direction direction, const DeviceBuffer& in,
                                   const DeviceBuffer& out, std::span<const DeviceMessage> messages);

@@ -36,12 +36,15 @@ CallerQueue::~CallerQueue() {
     queue_->finish();
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the device is lost, and its memory
   }
+  pinned_->wipe();  // verdicts may keep the pool
 }
 
 void CallerQueue::use_keys(std::span<const std::unique_ptr<KeyMaterial>> keys) {
   if (keys.size() == 1) {
     keys_.use(*keys[0]);
   } else {
+    // Calls must not be the first to load it.
+    static_cast<void>(context_->many_keys_program());
     std::vector<const KeyMaterial*> list;
     list.reserve(keys.size());
     for (const auto& key : keys) list.push_back(key.get());
@@ -90,8 +93,17 @@ CallerQueue::Verdicts CallerQueue::download_verdicts(std::size_t messages) {
   Verdicts verdicts;
   if (messages == 0) return verdicts;
   verdicts.memory = pinned_->take(block * messages);
-  queue_->download(verdicts.memory->host().data(), launches_.verdicts(), 0, block * messages);
-  verdicts.mark = queue_->mark();
+  try {
+    queue_->download(verdicts.memory->host().data(), launches_.verdicts(), 0, block * messages);
+    verdicts.mark = queue_->mark();
+  } catch (...) {
+    // The memory is freed, which the copy must not outlive.
+    try {
+      queue_->finish();
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the device is lost
+    }
+    throw;
+  }
   return verdicts;
 }
 
@@ -99,11 +111,10 @@ namespace {
 
 // Contexts of CUDA and HIP are kept for the life of the process, like pools. Those of OpenCL are
 // kept as long as ciphers use them, because they keep the caller's context alive.
-using ContextKey = std::tuple<std::string, void*, std::string>;
 struct Contexts {
   std::mutex mutex;
-  std::map<ContextKey, std::shared_ptr<DeviceContext>> kept;
-  std::map<ContextKey, std::weak_ptr<DeviceContext>> used;
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<DeviceContext>> kept;
+  std::map<std::pair<OpenClPlace, std::string>, std::weak_ptr<DeviceContext>> used;
 };
 
 Contexts& contexts() {
@@ -129,8 +140,9 @@ std::shared_ptr<DeviceContext> open_context(const DeviceNames& names, const Kern
 std::shared_ptr<DeviceContext> open_context_of(const DeviceStream& stream, const KernelRow& row) {
   const std::lock_guard lock(contexts().mutex);
   if (stream.device == "opencl") {
+    std::erase_if(contexts().used, [](const auto& entry) { return entry.second.expired(); });
     std::weak_ptr<DeviceContext>& used =
-        contexts().used[{"opencl", opencl_context_of(stream.handle), std::string(row.name)}];
+        contexts().used[{opencl_place_of(stream.handle), std::string(row.name)}];
     std::shared_ptr<DeviceContext> context = used.lock();
     if (!context) {
       context = make_context(nullptr, open_opencl_device_of(stream.handle), row);
@@ -145,7 +157,7 @@ std::shared_ptr<DeviceContext> open_context_of(const DeviceStream& stream, const
         "'opencl', which knows its device: not '" +
         stream.device + "'");
   }
-  auto& kept = contexts().kept[{names->text(), nullptr, std::string(row.name)}];
+  auto& kept = contexts().kept[{names->text(), std::string(row.name)}];
   if (!kept) kept = open_context(*names, row);
   return kept;
 }

@@ -149,24 +149,29 @@ void KeySlots::forget() noexcept {
   }
 }
 
-void KeySlots::reserve(std::size_t count) {
-  if (count <= many_.capacity) return;
-  std::size_t capacity = least_many_keys;
-  while (capacity < count) capacity *= 2;
-  many_.capacity = 0;
+void KeySlots::reserve(std::size_t count, const KeyMaterial& first) {
   Device& device = context_.device();
   const ProgramVariant& variant = context_.variant();
-  many_.schedules = SecretMemory(device, queue_, capacity * sizeof(paraes_schedule));
-  if (variant.row->sliced_keys) {
-    many_.sliced = SecretMemory(device, queue_, capacity * sliced_key_bytes(variant));
+  // Keys that the device expands lie there, too.
+  const std::size_t each = first.hashes ? hash_key_bytes(variant) : largest_key;
+  if (count > many_.capacity) {
+    std::size_t capacity = least_many_keys;
+    while (capacity < count) capacity *= 2;
+    many_.capacity = 0;
+    many_.schedules = SecretMemory(device, queue_, capacity * sizeof(paraes_schedule));
+    if (variant.row->sliced_keys) {
+      many_.sliced = SecretMemory(device, queue_, capacity * sliced_key_bytes(variant));
+    }
+    many_.capacity = capacity;
   }
-  many_.hash_keys = SecretMemory(device, queue_, capacity * hash_key_bytes(variant));
-  many_.capacity = capacity;
+  if (many_.hash_keys.bytes() < many_.capacity * each) {
+    many_.hash_keys = SecretMemory(device, queue_, many_.capacity * each);
+  }
 }
 
 void KeySlots::use_many(std::span<const KeyMaterial* const> keys) {
-  reserve(keys.size());
   const KeyMaterial& first = *keys[0];
+  reserve(keys.size(), first);
   many_.used = true;
   many_.rounds = first.rounds;
   timer_.begin(&PhaseTimes::key_expansion);

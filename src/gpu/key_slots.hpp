@@ -76,7 +76,7 @@ class KeySlots {
                                          const SecretMemory& sliced) const;
   [[nodiscard]] KeyReference single_key(unsigned k) const;
   void expand(unsigned k);
-  void reserve(std::size_t count);
+  void reserve(std::size_t count, const KeyMaterial& first);
   void hash_many(std::size_t keys);
 
   DeviceContext& context_;

@@ -14,6 +14,13 @@
 #include "src/gpu/programs/program_files.hpp"
 
 namespace paraes::gpu {
+namespace {
+
+// For the descriptions of some hundred messages.
+constexpr std::size_t slab_bytes = std::size_t{64} << 10;
+
+}  // namespace
+
 Launches::Launches(DeviceContext& context, Queue& queue, EntryLauncher& launcher,
                    const KeySlots& keys, QueueTimer& timer, std::size_t max_messages,
                    PinnedPool* pinned)
@@ -25,7 +32,10 @@ Launches::Launches(DeviceContext& context, Queue& queue, EntryLauncher& launcher
       pinned_(pinned) {
   reserve(messages_, max_messages * sizeof(paraes_message));
   reserve(tag_masks_, 16 * max_messages);
+  if (pinned_ != nullptr) slab_ = pinned_->take(slab_bytes);
 }
+
+Launches::~Launches() = default;
 
 std::uint64_t Launches::processors() const {
   return std::max<std::uint32_t>(context_.info().processors, 1);
@@ -57,20 +67,19 @@ void Launches::send(SecretMemory& to, std::size_t offset, const void* from, std:
     queue_.upload(to.write(offset + bytes), offset, from, bytes);
     return;
   }
-  std::unique_ptr<PinnedMemory> memory = pinned_->take(bytes);
-  std::memcpy(memory->host().data(), from, bytes);
-  try {
-    queue_.upload(to.write(offset + bytes), offset, memory->host().data(), bytes);
-    std::unique_ptr<Mark> mark = queue_.mark();
-    pinned_->give_back(std::move(memory), std::move(mark));
-  } catch (...) {
-    // Only a queue that has finished has no use for the memory.
-    try {
-      queue_.finish();
-    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the device is lost
+  // Part of the slab, which nothing else overwrites until the queue has passed its end.
+  if (!slab_ || slab_->host().size() - slab_used_ < bytes) {
+    if (slab_) {
+      std::unique_ptr<Mark> mark = queue_.mark();
+      pinned_->give_back(std::move(slab_), std::move(mark));
     }
-    throw;
+    slab_ = pinned_->take(std::max(bytes, slab_bytes));
+    slab_used_ = 0;
   }
+  std::uint8_t* const part = slab_->host().data() + slab_used_;
+  slab_used_ += (bytes + 15) / 16 * 16;
+  std::memcpy(part, from, bytes);
+  queue_.upload(to.write(offset + bytes), offset, part, bytes);
 }
 
 void Launches::set_first_iv(const Memory& from, std::size_t offset) {

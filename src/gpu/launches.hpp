@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -54,6 +55,7 @@ class Launches {
   // and more when it is needed.
   Launches(DeviceContext& context, Queue& queue, EntryLauncher& launcher, const KeySlots& keys,
            QueueTimer& timer, std::size_t max_messages, PinnedPool* pinned);
+  ~Launches();
   Launches(const Launches&) = delete;
   Launches& operator=(const Launches&) = delete;
 
@@ -120,6 +122,8 @@ class Launches {
   const KeySlots& keys_;
   QueueTimer& timer_;
   PinnedPool* pinned_;
+  std::unique_ptr<PinnedMemory> slab_;  // of which parts are used, one after another
+  std::size_t slab_used_ = 0;
   std::uint32_t count_ = 0;             // of the prepared messages
   Tiling tiling_{};                     // likewise
   bool has_tags_ = false;               // whether some are not PARAES_HASH_PARTIAL

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
 #include <utility>
 
 #include "paraes/error.hpp"
+#include "paraes/secret.hpp"
 #include "src/gpu/context.hpp"
 
 namespace paraes::gpu {
@@ -20,19 +22,30 @@ bool has_passed(const Mark& mark) noexcept {
 
 }  // namespace
 
+// Asks for one mark that has not passed at most: later ones have seldom passed then.
+void PinnedPool::reclaim() noexcept {
+  while (!used_.empty() && has_passed(*used_.front().mark)) {
+    try {
+      free_.push_back(std::move(used_.front().memory));
+    } catch (const std::bad_alloc&) {
+      return;
+    }
+    used_.pop_front();
+  }
+}
+
 std::unique_ptr<PinnedMemory> PinnedPool::take(std::size_t bytes) {
   {
     const std::lock_guard lock(mutex_);
-    // The smallest one that suffices.
-    auto best = used_.end();
-    for (auto one = used_.begin(); one != used_.end(); ++one) {
-      const std::size_t size = one->memory->host().size();
-      if (size < bytes || (best != used_.end() && best->memory->host().size() <= size)) continue;
-      if (has_passed(*one->mark)) best = one;
+    reclaim();
+    const auto size = [](const auto& memory) { return memory->host().size(); };
+    auto best = free_.end();  // the smallest one that suffices
+    for (auto one = free_.begin(); one != free_.end(); ++one) {
+      if (size(*one) >= bytes && (best == free_.end() || size(*one) < size(*best))) best = one;
     }
-    if (best != used_.end()) {
-      std::unique_ptr<PinnedMemory> memory = std::move(best->memory);
-      used_.erase(best);
+    if (best != free_.end()) {
+      std::unique_ptr<PinnedMemory> memory = std::move(*best);
+      free_.erase(best);
       return memory;
     }
   }
@@ -40,9 +53,21 @@ std::unique_ptr<PinnedMemory> PinnedPool::take(std::size_t bytes) {
   return context_->device().allocate_pinned(std::bit_ceil(std::max(bytes, least)), false);
 }
 
-void PinnedPool::give_back(std::unique_ptr<PinnedMemory> memory, std::unique_ptr<Mark> mark) {
+void PinnedPool::give_back(std::unique_ptr<PinnedMemory> memory,
+                           std::unique_ptr<Mark> mark) noexcept {
   const std::lock_guard lock(mutex_);
-  used_.push_back({std::move(memory), std::move(mark)});
+  try {
+    used_.push_back({std::move(memory), std::move(mark)});
+  } catch (const std::bad_alloc&) {
+    // Lost, because a copy may still use it.
+    static_cast<void>(memory.release());
+  }
+}
+
+void PinnedPool::wipe() noexcept {
+  const std::lock_guard lock(mutex_);
+  reclaim();
+  for (const auto& memory : free_) secure_zero(memory->host().data(), memory->host().size());
 }
 
 }  // namespace paraes::gpu

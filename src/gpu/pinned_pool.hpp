@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -19,11 +20,14 @@ class PinnedPool {
   PinnedPool(const PinnedPool&) = delete;
   PinnedPool& operator=(const PinnedPool&) = delete;
 
-  // At least `bytes` bytes, which no copy uses. Does not wait: allocates if all memory is in use.
-  // Throws OutOfMemory.
+  // At least `bytes` bytes, which no copy uses. Does not wait for copies: allocates if all memory
+  // is in use, for which drivers may wait. Throws OutOfMemory.
   [[nodiscard]] std::unique_ptr<PinnedMemory> take(std::size_t bytes);
   // Takes memory back that copies may use until their queue has passed `mark`.
-  void give_back(std::unique_ptr<PinnedMemory> memory, std::unique_ptr<Mark> mark);
+  void give_back(std::unique_ptr<PinnedMemory> memory, std::unique_ptr<Mark> mark) noexcept;
+
+  // Overwrites with zeros what was given back and is no longer used.
+  void wipe() noexcept;
 
  private:
   struct Used {
@@ -31,9 +35,13 @@ class PinnedPool {
     std::unique_ptr<Mark> mark;
   };
 
+  // The functions below need the mutex.
+  void reclaim() noexcept;
+
   const std::shared_ptr<DeviceContext> context_;  // outlives the memory
   std::mutex mutex_;
-  std::vector<Used> used_;
+  std::deque<Used> used_;  // in the order in which it was given back
+  std::vector<std::unique_ptr<PinnedMemory>> free_;
 };
 
 }  // namespace paraes::gpu

@@ -83,7 +83,9 @@ void use_everything(const Vendor& vendor) {
   const auto end = queue->mark();
   queue->finish();
   EXPECT_TRUE(end->passed());
-  device->borrow_queue(nullptr)->finish();
+  const auto default_stream = device->borrow_queue(nullptr);
+  default_stream->finish();
+  EXPECT_FALSE(default_stream->is_captured());
   EXPECT_LT(queue->nanoseconds(*begin, *end), 60'000'000'000U);
   const Pattern pattern = make_pattern();
   for (std::size_t i = 0; i < bytes; ++i) {
@@ -147,6 +149,17 @@ void expect_callers_stream(const Vendor& vendor) {
 
 TEST(CudaRuntime, CallersStreamIsUsedAndLeftAlone) { expect_callers_stream(cuda); }
 TEST(HipRuntime, CallersStreamIsUsedAndLeftAlone) { expect_callers_stream(hip); }
+
+TEST(CudaRuntime, DefaultStreamOfOneThreadIsRefused) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  const auto device = open_cuda()->open(0);
+  void* const per_thread = reinterpret_cast<void*>(driver::stream_per_thread);
+  EXPECT_NE(message_of<InvalidArgument>([&] {
+              static_cast<void>(device->borrow_queue(per_thread));
+            }).find("default stream of each thread"),
+            std::string::npos);
+}
 
 TEST(CudaRuntime, StreamOfAnotherDeviceIsRefused) {
   const Fake fake(cuda);

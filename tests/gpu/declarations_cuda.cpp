@@ -28,6 +28,10 @@ PARAES_NVRTC_CALLS(PARAES_COMPARE)
 // cuEventElapsedTime: since CUDA 12.8 it has had a second version, which older drivers lack.
 #define PARAES_TEXT(symbol) #symbol
 #define PARAES_EXPANDED(symbol) PARAES_TEXT(symbol)
+TEST(CudaDeclarations, StreamsPerThreadHaveTheNumberOfTheHeader) {
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(CU_STREAM_PER_THREAD), driver::stream_per_thread);
+}
+
 TEST(CudaDeclarations, NameTheVersionsOfTheHeader) {
   EXPECT_STREQ(PARAES_EXPANDED(cuDeviceTotalMem), "cuDeviceTotalMem_v2");
   EXPECT_STREQ(PARAES_EXPANDED(cuDevicePrimaryCtxRelease), "cuDevicePrimaryCtxRelease_v2");
@@ -53,6 +57,7 @@ static_assert(driver::invalid_image == CUDA_ERROR_INVALID_IMAGE);
 static_assert(driver::no_binary_for_gpu == CUDA_ERROR_NO_BINARY_FOR_GPU);
 static_assert(driver::ecc_uncorrectable == CUDA_ERROR_ECC_UNCORRECTABLE);
 static_assert(driver::not_ready == CUDA_ERROR_NOT_READY);
+static_assert(driver::not_captured == CU_STREAM_CAPTURE_STATUS_NONE);
 static_assert(driver::invalid_ptx == CUDA_ERROR_INVALID_PTX);
 static_assert(driver::nvlink_uncorrectable == CUDA_ERROR_NVLINK_UNCORRECTABLE);
 static_assert(driver::unsupported_ptx_version == CUDA_ERROR_UNSUPPORTED_PTX_VERSION);

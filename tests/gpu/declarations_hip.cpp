@@ -55,6 +55,7 @@ static_assert(driver::invalid_image == hipErrorInvalidImage);
 static_assert(driver::no_binary_for_gpu == hipErrorNoBinaryForGpu);
 static_assert(driver::ecc_uncorrectable == hipErrorECCNotCorrectable);
 static_assert(driver::not_ready == hipErrorNotReady);
+static_assert(driver::not_captured == hipStreamCaptureStatusNone);
 static_assert(driver::invalid_ptx == hipErrorInvalidKernelFile);
 static_assert(driver::illegal_address == hipErrorIllegalAddress);
 static_assert(driver::launch_timeout == hipErrorLaunchTimeOut);

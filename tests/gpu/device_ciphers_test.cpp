@@ -253,15 +253,24 @@ TEST_P(DeviceCiphers, GcmMatchesOpenssl) {
       }
       ASSERT_EQ(difference(sealed, expected), "");
 
-      // Every second message is damaged, in turn in its text, its tag and its associated data.
+      // Every second message is damaged, in turn in its associated data, its text and its tag.
       Buffer damaged = sealed;
       for (std::size_t i = 1; i < messages.size(); i += 2) {
-        if (i % 3 == 2 && has_aad) {
-          aads[i][0] ^= 1;
-        } else if (i % 3 == 1 && messages[i].bytes != 0) {
-          damaged[messages[i].out + messages[i].bytes - 1] ^= 0x80;
-        } else {
-          damaged[messages[i].tag + 15] ^= 1;
+        switch ((i / 2 + (in_place ? 1 : 0)) % 3) {
+          case 0:
+            if (has_aad) {
+              aads[i][0] ^= 1;
+              break;
+            }
+            [[fallthrough]];
+          case 1:
+            if (messages[i].bytes != 0) {
+              damaged[messages[i].out + messages[i].bytes - 1] ^= 0x80;
+              break;
+            }
+            [[fallthrough]];
+          default:
+            damaged[messages[i].tag + 15] ^= 1;
         }
       }
       const DeviceBuffer in = device_->allocate(damaged.size(), 16);
@@ -490,6 +499,49 @@ TEST_F(DeviceCalls, StreamsAreChecked) {
                DeviceCtr({"opencl", nullptr}, key_);
              }),
              "OpenCL has no default queue");
+}
+
+// A handle of OpenCL's memory is no address: the sum of one and an offset means nothing.
+TEST_F(DeviceCalls, OpenClBuffersAreToldApartByTheirHandles) {
+  if (device_->stream().device != "opencl") GTEST_SKIP() << "here they are addresses";
+  constexpr std::size_t bytes = std::size_t{1} << 20;
+  std::vector<DeviceBuffer> buffers;
+  for (int i = 0; i < 8; ++i) buffers.push_back(device_->allocate(bytes));
+  std::sort(buffers.begin(), buffers.end(),
+            [](const auto& a, const auto& b) { return a.memory < b.memory; });
+  std::size_t near = 0;  // the first of the two that are nearest to each other
+  const auto apart = [&](std::size_t i) { return buffers[i + 1].memory - buffers[i].memory; };
+  for (std::size_t i = 1; i + 1 < buffers.size(); ++i) {
+    if (apart(i) < apart(near)) near = i;
+  }
+  const std::uint64_t distance = apart(near);
+  ASSERT_LT(distance + 64, bytes) << "no two handles are near enough for this test";
+  device_->write(buffers[near], pattern(bytes));
+  device_->write(buffers[near + 1], Buffer(bytes));
+  DeviceCbc cipher(device_->stream(), key_, {.kernel = "reference"});
+  const DeviceMessage message{.in = distance, .out = 0, .bytes = 64};
+  cipher.decrypt(buffers[near], buffers[near + 1], {&message, 1});
+  const Buffer text = pattern(bytes);
+  EXPECT_EQ(difference(Bytes(device_->read(buffers[near + 1])).first(64),
+                       support::evp_cbc(Direction::decrypt, key_, message.iv,
+                                        Bytes(text).subspan(distance, 64))),
+            "");
+}
+
+// Two GPUs can share a context, and each needs programs and memory of its own.
+TEST_F(DeviceCalls, DevicesOfOneOpenClContextAreToldApart) {
+  if (device_->stream().device != "opencl") GTEST_SKIP() << "CUDA and HIP have a context a device";
+  const std::vector<DeviceStream> streams = device_->streams();
+  if (streams.size() < 2) GTEST_SKIP() << "there is one OpenCL device; see gpu.two_devices_ciphers";
+  const DeviceMessage message{.in = 0, .out = 0, .bytes = 256};
+  DeviceCtr first(streams[0], key_, {.kernel = "reference"});
+  DeviceCtr second(streams[1], key_, {.kernel = "reference"});
+  EXPECT_NE(first.device(), second.device());
+  first.process(in_, out_, {&message, 1});
+  device_->synchronize();
+  second.process(out_, out_, {&message, 1});
+  device_->synchronize();
+  EXPECT_EQ(difference(device_->read(out_), pattern(256)), "");
 }
 
 TEST_F(DeviceCalls, EmptyCallsDoNothing) {

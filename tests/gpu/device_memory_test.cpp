@@ -135,6 +135,8 @@ void expect_no_waiting(const Vendor& vendor) {
   const char* const wait = is_cuda ? "cuStreamSynchronize" : "hipStreamSynchronize";
   const char* const download = is_cuda ? "cuMemcpyDtoHAsync_v2" : "hipMemcpyDtoHAsync";
   const char* const allocate_host = is_cuda ? "cuMemHostAlloc" : "hipHostMalloc";
+  const char* const allocate = is_cuda ? "cuMemAlloc_v2" : "hipMalloc";
+  const char* const load = is_cuda ? "cuModuleLoadData" : "hipModuleLoadData";
   const Programs programs(vendor);
   Fake::tell(kernels_run);
   const DeviceStream stream{std::string(vendor.id) + ":1", nullptr};
@@ -146,7 +148,8 @@ void expect_no_waiting(const Vendor& vendor) {
   const DeviceOptions options{.kernel = "reference"};
   DeviceEcb ecb(stream, key, options);
   DeviceCbc cbc(stream, key, options);
-  DeviceCtr ctr(stream, key, options);
+  const std::vector<std::uint8_t> other_key = support::make_key(16, 3);
+  DeviceCtr ctr(stream, std::vector<Bytes>{key, other_key}, options);
   DeviceXts xts(stream, support::make_key(32, 2), 16, options);
   DeviceGcm gcm(stream, key, options);
   // The stand-in does work at once. Now it says that it has not.
@@ -164,12 +167,15 @@ void expect_no_waiting(const Vendor& vendor) {
     return gcm.open(texts.out(), texts.in(), all);
   };
   const DeviceVerdict verdict = work();
-  const long pinned = fake.calls(allocate_host);
-  EXPECT_GT(pinned, 5);
+  EXPECT_EQ(fake.calls(allocate_host), 1) << "for the verdicts";
   static_cast<void>(work());
-  EXPECT_GT(fake.calls(allocate_host), pinned) << "pinned memory was used again too early";
+  EXPECT_EQ(fake.calls(allocate_host), 2) << "the first verdicts are still to come";
+  for (int call = 0; call < 2000; ++call) ctr.process(texts.in(), texts.out(), messages);
+  EXPECT_GT(fake.calls(allocate_host), 2) << "pinned memory was used again too early";
+  EXPECT_LT(fake.calls(allocate_host), 8) << "many descriptions share an allocation";
   EXPECT_EQ(fake.calls(wait), 0);
   EXPECT_EQ(fake.calls(download), 2) << "only the verdicts of each open()";
+  EXPECT_EQ(fake.calls(load), 0) << "the constructors have loaded the programs";
   EXPECT_FALSE(verdict.ready());
   EXPECT_EQ(message_of<Error>([&] { static_cast<void>(verdict.intact(0)); }),
             "the device has not verified the messages yet: synchronize its stream first");
@@ -178,9 +184,18 @@ void expect_no_waiting(const Vendor& vendor) {
   Fake::tell(kernels_run);
   EXPECT_TRUE(verdict.ready());
   EXPECT_FALSE(verdict.all_intact()) << "the stand-in's kernels verify nothing";
-  for (int call = 0; call < 20; ++call) static_cast<void>(work());
+  for (int call = 0; call < 500; ++call) static_cast<void>(work());
   EXPECT_EQ(fake.calls(allocate_host), 0) << "the memory is used again";
+  EXPECT_EQ(fake.calls(allocate), 0);
   EXPECT_EQ(fake.calls(wait), 0);
+
+  Fake::tell(std::string(kernels_run) + "captured:1");
+  EXPECT_NE(message_of<InvalidArgument>([&] {
+              gcm.seal(texts.in(), texts.out(), all);
+            }).find("the stream is being captured"),
+            std::string::npos);
+  EXPECT_EQ(fake.calls(is_cuda ? "cuLaunchKernel" : "hipModuleLaunchKernel"), 0);
+  Fake::tell(kernels_run);
 }
 
 TEST(DeviceMemoryCuda, CallsOnDataOfTheCallerDoNotWait) { expect_no_waiting(cuda); }

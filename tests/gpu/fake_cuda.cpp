@@ -10,6 +10,7 @@
 //   kernels:1          modules have kernels of any name, which take the parameters of entries
 //                      (src/gpu/device/entry.h) and fill their output and scratch memory with 0x5c
 //   maps:0             devices cannot reach host memory
+//   captured:1         streams are being captured
 //   pending:1          events report that the work before them is not done
 //   newest:N           programs of fake_nvrtc.cpp whose major version is larger are refused, and so
 //                      are programs of real compilers
@@ -726,6 +727,17 @@ PARAES_FAKE(cuStreamSynchronize, hipStreamSynchronize, void* stream) {
   if (code != 0) return code;
   return is_stream(stream) ? 0 : invalid_handle;
 }
+
+#ifndef PARAES_FAKE_BARE
+PARAES_FAKE(cuStreamIsCapturing, hipStreamIsCapturing, void* stream, int* status) {
+  const Lock lock(mutex);
+  const int code = enter_device(PARAES_NAME(cuStreamIsCapturing, hipStreamIsCapturing));
+  if (code != 0) return code;
+  if (!is_stream(stream)) return invalid_handle;
+  *status = directive("captured", 0);
+  return 0;
+}
+#endif
 
 PARAES_FAKE(cuEventCreate, hipEventCreateWithFlags, void** event, unsigned flags) {
   const Lock lock(mutex);

@@ -14,7 +14,10 @@
 #include "paraes/error.hpp"
 #include "src/gpu/runtime/opencl_api.hpp"
 #include "src/gpu/runtime/runtime.hpp"
+#include "tests/support/buffers.hpp"
+#include "tests/support/callers_device.hpp"
 #include "tests/support/environment.hpp"
+#include "tests/support/evp_oracle.hpp"
 #include "tests/support/message_of.hpp"
 #include "tests/support/test_device.hpp"
 
@@ -205,6 +208,26 @@ TEST_F(OpenCl, GpuThatCudaSeesIsTheSame) {
   tell(answer(cl::device_extensions, "cl_khr_pci_bus_info") +
        answer(cl::device_pci_bus_info, cl::PciBusInfo{0, 0x4c, 0, 0}));
   EXPECT_EQ(same_as(), "");
+}
+
+// A device with many processors hashes a long text in more ranges than a group has threads.
+TEST(OpenCl, ManyRangesOfATextAreJoined) {
+  PARAES_NEEDS_DEVICE("opencl:0");
+  const support::ScopedEnvironment fake("PARAES_FAKE_OPENCL", "info:1002:40000000");  // 64 units
+  const auto device = support::open_callers_device("opencl:0");
+  const std::vector<std::uint8_t> key = support::make_key(16, 1);
+  constexpr std::size_t bytes = 300 * 16384 + 100;
+  const DeviceBuffer buffer = device->allocate(bytes + 28);
+  const std::vector<std::uint8_t> plain = support::pattern(bytes + 28);
+  device->write(buffer, plain);
+  const DeviceMessage message{.in = 0, .out = 0, .bytes = bytes, .tag = bytes + 12};
+  DeviceGcm cipher(device->stream(), key, {.kernel = "ttable"});
+  cipher.seal(buffer, buffer, {&message, 1});
+  const std::vector<std::uint8_t> sealed = device->read(buffer);
+  const support::Sealed right =
+      support::evp_gcm_encrypt(key, Bytes(message.iv).first(12), {}, Bytes(plain).first(bytes));
+  EXPECT_EQ(support::difference(Bytes(sealed).first(bytes), right.text), "");
+  EXPECT_EQ(support::difference(Bytes(sealed).last(16), right.tag), "");
 }
 
 }  // namespace

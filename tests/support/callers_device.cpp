@@ -51,7 +51,7 @@ class DriverCaller final : public CallersDevice {
   std::vector<Memory> memory_;
 };
 
-// An OpenCL program with a context of its own.
+// An OpenCL program with a context of its own, of all devices of one platform.
 class OpenClCaller final : public CallersDevice {
  public:
   explicit OpenClCaller(unsigned index)
@@ -62,6 +62,9 @@ class OpenClCaller final : public CallersDevice {
     check(api_.clGetPlatformIDs(count, platforms.data(), nullptr));
     std::vector<gpu::cl::DeviceId> devices;
     for (gpu::cl::Platform platform : platforms) {
+      if (index < devices.size()) break;
+      index -= static_cast<unsigned>(devices.size());
+      devices.clear();
       gpu::cl::Uint found = 0;
       if (api_.clGetDeviceIDs(platform, gpu::cl::device_type_all, 0, nullptr, &found) != 0) {
         continue;
@@ -71,18 +74,28 @@ class OpenClCaller final : public CallersDevice {
                                 devices.data() + devices.size() - found, nullptr));
     }
     gpu::cl::Int code = 0;
-    context_ = api_.clCreateContext(nullptr, 1, &devices.at(index), nullptr, nullptr, &code);
+    std::swap(devices.at(0), devices.at(index));
+    context_ = api_.clCreateContext(nullptr, static_cast<gpu::cl::Uint>(devices.size()),
+                                    devices.data(), nullptr, nullptr, &code);
     check(code);
-    queue_ = api_.clCreateCommandQueue(context_, devices.at(index), 0, &code);
-    check(code);
+    for (gpu::cl::DeviceId device : devices) {
+      queues_.push_back(api_.clCreateCommandQueue(context_, device, 0, &code));
+      check(code);
+    }
+    queue_ = queues_[0];
   }
   ~OpenClCaller() override {
     for (gpu::cl::Mem memory : memory_) api_.clReleaseMemObject(memory);
-    api_.clReleaseCommandQueue(queue_);
+    for (gpu::cl::CommandQueue queue : queues_) api_.clReleaseCommandQueue(queue);
     api_.clReleaseContext(context_);
   }
 
   [[nodiscard]] DeviceStream stream() override { return {"opencl", queue_}; }
+  [[nodiscard]] std::vector<DeviceStream> streams() override {
+    std::vector<DeviceStream> all;
+    for (gpu::cl::CommandQueue queue : queues_) all.push_back({"opencl", queue});
+    return all;
+  }
 
   [[nodiscard]] DeviceBuffer allocate(std::size_t bytes, std::size_t offset) override {
     gpu::cl::Int code = 0;
@@ -107,7 +120,9 @@ class OpenClCaller final : public CallersDevice {
     return bytes;
   }
 
-  void synchronize() override { check(api_.clFinish(queue_)); }
+  void synchronize() override {
+    for (gpu::cl::CommandQueue queue : queues_) check(api_.clFinish(queue));
+  }
 
  private:
   static void check(gpu::cl::Int code) {
@@ -121,7 +136,8 @@ class OpenClCaller final : public CallersDevice {
   DynamicLibrary library_;
   gpu::cl::ClApi api_;
   gpu::cl::Context context_ = nullptr;
-  gpu::cl::CommandQueue queue_ = nullptr;
+  gpu::cl::CommandQueue queue_ = nullptr;  // the first
+  std::vector<gpu::cl::CommandQueue> queues_;
   std::vector<gpu::cl::Mem> memory_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "paraes/devices.hpp"
 #include "tests/support/buffers.hpp"
@@ -18,12 +19,14 @@ class CallersDevice {
   CallersDevice& operator=(const CallersDevice&) = delete;
 
   [[nodiscard]] virtual DeviceStream stream() = 0;
+  // One on each device of an OpenCL context, the first of which is stream().
+  [[nodiscard]] virtual std::vector<DeviceStream> streams() { return {stream()}; }
   // Memory that is freed with the object. The buffer begins at byte `offset` of it.
   [[nodiscard]] virtual DeviceBuffer allocate(std::size_t bytes, std::size_t offset = 0) = 0;
   virtual void write(const DeviceBuffer& to, Bytes from) = 0;
   // Synchronizes the stream.
   [[nodiscard]] virtual Buffer read(const DeviceBuffer& from) = 0;
-  virtual void synchronize() = 0;
+  virtual void synchronize() = 0;  // all streams
 };
 
 [[nodiscard]] std::unique_ptr<CallersDevice> open_callers_device(const std::string& device);

@@ -66,6 +66,7 @@ struct DriverApi {
   Call<int(Stream)> destroy_stream;
   Call<int(Stream)> finish_stream;
   Call<int(Stream, Context*)> stream_context;  // CUDA
+  Call<int(Stream, int*)> stream_captured;
 
   Call<int(Event*, unsigned)> create_event;
   Call<int(Event)> destroy_event;
@@ -133,6 +134,7 @@ void load(const DynamicLibrary& library, Need need, const char* name, Call<Signa
   X(required, destroy_stream, cuStreamDestroy_v2)            \
   X(required, finish_stream, cuStreamSynchronize)            \
   X(optional, stream_context, cuStreamGetCtx)                \
+  X(optional, stream_captured, cuStreamIsCapturing)          \
   X(required, create_event, cuEventCreate)                   \
   X(required, destroy_event, cuEventDestroy_v2)              \
   X(required, record_event, cuEventRecord)                   \
@@ -155,6 +157,8 @@ inline constexpr int invalid_image = 200;
 inline constexpr int no_binary_for_gpu = 209;
 inline constexpr int ecc_uncorrectable = 214;
 inline constexpr int not_ready = 600;
+inline constexpr std::uintptr_t stream_per_thread = 2;
+inline constexpr int not_captured = 0;
 inline constexpr int invalid_ptx = 218;
 inline constexpr int illegal_address = 700;
 inline constexpr int launch_timeout = 702;

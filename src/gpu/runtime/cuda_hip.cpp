@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdio>
+#include <charconv>
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "paraes/error.hpp"
@@ -220,9 +221,15 @@ std::string bus_of(const Runtime& runtime, int device) {
   const auto& call = runtime.api().device_bus;
   if (!call || call.function(text.data(), static_cast<int>(text.size()), device) != 0) return "";
   std::array<unsigned, 4> parts{};
-  return std::sscanf(text.data(), "%x:%x:%x.%x", &parts[0], &parts[1], &parts[2], &parts[3]) == 4
-             ? bus_address(parts[0], parts[1], parts[2], parts[3])
-             : "";
+  const char* at = text.data();
+  const char* const end = text.data() + std::strlen(text.data());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto [next, error] = std::from_chars(at, end, parts[i], 16);
+    const char after = i < 2 ? ':' : i == 2 ? '.' : '\0';
+    if (error != std::errc() || *next != after) return "";
+    at = next + 1;
+  }
+  return bus_address(parts[0], parts[1], parts[2], parts[3]);
 }
 
 int device_handle(const Runtime& runtime, unsigned index) {
@@ -568,6 +575,14 @@ class DriverQueue : public Queue {
     return std::make_unique<DriverMark>(device_, stream_);
   }
 
+  [[nodiscard]] bool is_captured() override {
+    if (!device_.api().stream_captured) return false;
+    const Current current(device_);
+    int status = driver::not_captured;
+    device_.check(device_.api().stream_captured, stream_, &status);
+    return status != driver::not_captured;
+  }
+
   [[nodiscard]] std::uint64_t nanoseconds(const Mark& from, const Mark& to) override {
     const Current current(device_);
     float milliseconds = 0;
@@ -669,6 +684,11 @@ std::unique_ptr<PinnedMemory> DriverDevice::allocate_pinned(std::size_t bytes, b
 std::unique_ptr<Queue> DriverDevice::make_queue() { return std::make_unique<DriverQueue>(*this); }
 
 std::unique_ptr<Queue> DriverDevice::borrow_queue(void* handle) {
+  if (reinterpret_cast<std::uintptr_t>(handle) == driver::stream_per_thread) {
+    throw InvalidArgument(
+        "the default stream of each thread is a different one: use a stream of your own, or the "
+        "default stream of all threads");
+  }
   if (api().stream_context) {
     const Current current(*this);
     driver::Context context = nullptr;

@@ -34,6 +34,7 @@ namespace paraes::gpu::driver {
   X(required, create_stream, hipStreamCreateWithFlags)       \
   X(required, destroy_stream, hipStreamDestroy)              \
   X(required, finish_stream, hipStreamSynchronize)           \
+  X(optional, stream_captured, hipStreamIsCapturing)         \
   X(required, create_event, hipEventCreateWithFlags)         \
   X(required, destroy_event, hipEventDestroy)                \
   X(required, record_event, hipEventRecord)                  \

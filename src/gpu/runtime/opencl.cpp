@@ -109,7 +109,7 @@ struct Loaded {
 template <class T>
 T device_number(const cl::ClApi& api, cl::DeviceId device, cl::Uint property) {
   T value{};
-  check("clGetDeviceInfo", api.clGetDeviceInfo(device, property, sizeof value, &value, nullptr));
+  check("clGetDeviceInfo", api.clGetDeviceInfo(device, property, sizeof(T), &value, nullptr));
   return value;
 }
 
@@ -138,7 +138,7 @@ T queue_property(const cl::ClApi& api, cl::CommandQueue queue, cl::Uint property
   if (queue == nullptr) throw InvalidArgument("OpenCL has no default queue: name one");
   T value{};
   check("clGetCommandQueueInfo",
-        api.clGetCommandQueueInfo(queue, property, sizeof value, &value, nullptr));
+        api.clGetCommandQueueInfo(queue, property, sizeof(T), &value, nullptr));
   return value;
 }
 
@@ -448,6 +448,8 @@ class ClQueue : public Queue {
     return std::make_unique<ClMark>(api_, event);
   }
 
+  void flush() override { check("clFlush", api_.clFlush(queue_)); }
+
   [[nodiscard]] std::uint64_t nanoseconds(const Mark& from, const Mark& to) override {
     const auto begin = static_cast<const ClMark&>(from).when();
     const auto end = static_cast<const ClMark&>(to).when();
@@ -636,12 +638,14 @@ class ClDevice : public Device {
   // Creates what a device needs in its context, and releases the context if that fails.
   void open_context() {
     Int code = cl::success;
-    queue_ = api_.clCreateCommandQueue(context_, device_, 0, &code);
-    if (code != cl::success) {
+    try {
+      max_allocation_ = device_number<cl::Ulong>(api_, device_, cl::device_max_mem_alloc_size);
+      queue_ = api_.clCreateCommandQueue(context_, device_, 0, &code);
+      check("clCreateCommandQueue", code);
+    } catch (...) {
       api_.clReleaseContext(context_);
-      fail("clCreateCommandQueue", code);
+      throw;
     }
-    max_allocation_ = device_number<cl::Ulong>(api_, device_, cl::device_max_mem_alloc_size);
   }
 
   Memory allocate_buffer(std::size_t bytes, cl::Bitfield flags) {
@@ -738,10 +742,11 @@ std::unique_ptr<Device> open_opencl_device_of(void* queue) {
   return std::make_unique<ClDevice>(std::move(loaded), found, std::move(info), context);
 }
 
-void* opencl_context_of(void* queue) {
+OpenClPlace opencl_place_of(void* queue) {
   const Loaded loaded;
-  return queue_property<cl::Context>(loaded.api, static_cast<cl::CommandQueue>(queue),
-                                     cl::queue_context);
+  const auto handle = static_cast<cl::CommandQueue>(queue);
+  return {queue_property<cl::Context>(loaded.api, handle, cl::queue_context),
+          queue_property<cl::DeviceId>(loaded.api, handle, cl::queue_device)};
 }
 
 bool is_pocl(const DeviceInfo& info) { return names_pocl(info.driver); }

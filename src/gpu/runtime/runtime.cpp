@@ -8,7 +8,8 @@ namespace paraes::gpu {
 
 std::string bus_address(unsigned domain, unsigned bus, unsigned device, unsigned function) {
   std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), "%04x:%02x:%02x.%x", domain, bus, device, function);
+  static_cast<void>(
+      std::snprintf(text.data(), text.size(), "%04x:%02x:%02x.%x", domain, bus, device, function));
   return text.data();
 }
 

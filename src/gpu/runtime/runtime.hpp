@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -165,6 +166,12 @@ class Queue {
   // markers.
   [[nodiscard]] virtual std::uint64_t nanoseconds(const Mark& from, const Mark& to) = 0;
 
+  // Makes the device begin with the work soon. CUDA and HIP do so anyway.
+  virtual void flush() {}
+
+  // Whether calls do not run but are recorded, to be run later, perhaps several times.
+  [[nodiscard]] virtual bool is_captured() { return false; }
+
   virtual void finish() = 0;  // waits until all work is done
 };
 
@@ -187,7 +194,7 @@ class Device {
   // A queue that belongs to the caller of the library and must outlive the object: a CUstream of
   // the device's primary context or a hipStream_t, nullptr for the default stream; or a
   // cl_command_queue of the device's context. Throws InvalidArgument if the queue belongs to
-  // another device or context, or executes its work out of order.
+  // another context (HIP's streams do not say) or device, or executes its work out of order.
   [[nodiscard]] virtual std::unique_ptr<Queue> borrow_queue(void* handle) = 0;
 
   // Compiles `source` to machine code for this device. `options` are compiler flags such as
@@ -256,8 +263,9 @@ class Compiler {
 // A device in the context of a cl_command_queue. Throws Unavailable if the kernels do not support
 // the queue's device.
 [[nodiscard]] std::unique_ptr<Device> open_opencl_device_of(void* queue);
-// The context of a cl_command_queue. Contexts that exist at the same time differ.
-[[nodiscard]] void* opencl_context_of(void* queue);
+// The context and the device of a cl_command_queue. Contexts that exist at the same time differ.
+using OpenClPlace = std::pair<void*, void*>;
+[[nodiscard]] OpenClPlace opencl_place_of(void* queue);
 
 // The spelling of a PCI address in DeviceInfo::bus: "0000:3b:00.0".
 [[nodiscard]] std::string bus_address(unsigned domain, unsigned bus, unsigned device,
