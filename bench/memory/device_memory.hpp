@@ -4,9 +4,8 @@
 #pragma once
 
 #include <memory>
-#include <string>
-
 #include <span>
+#include <string>
 #include <vector>
 
 #include "bench/harness/case.hpp"

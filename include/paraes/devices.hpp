@@ -98,32 +98,40 @@ std::vector<std::string> prepare_programs(std::string_view kernel, std::string_v
 //   alignment  Texts begin at multiples of 16 bytes, counted from the beginning of the memory and
 //              of the buffer. In CUDA and HIP the pointer is such a multiple as well.
 //   aliasing   The output of a message is its input, or overlaps no input and no other output of
-//              the call.
+//              the call. Nobody else writes to the inputs before the work is done. OpenCL's
+//              sub-buffers count as memory of their own: do not mix them with their buffer.
 //   errors     InvalidArgument if an argument breaks a rule: nothing was enqueued, and the message
 //              names the clause where the rule is a standard's. DeviceError if the device fails,
 //              OutOfMemory if it lacks memory for message descriptions and tweaks: the output is
 //              then unspecified, but never holds plaintext that has not been authenticated.
-//              Constructors also throw UnknownKernel and Unavailable.
+//              Constructors also throw UnknownKernel and Unavailable. Nothing can check that
+//              buffers are as large as they say: work beyond the memory ends the context.
 //   threads    one caller at a time for one object;
 //   waiting    Constructors open the device, load its program, expand the keys and wait for that.
-//              A call may allocate memory if it has more messages than any call before; drivers may
-//              wait for running work when they allocate. Destructors wait until the work on the
-//              stream is done, because they overwrite keys and what was computed with them, tweaks
-//              and tag masks, with zeros before they free this memory. On PoCL, which is for tests,
-//              every launch is waited for.
+//              Calls use memory again that earlier ones have left, and allocate when they need
+//              more: for more or longer messages than before, or while the descriptions of hundreds
+//              of messages, or earlier verdicts, are still in use. Drivers may wait for running
+//              work when they allocate. Device memory is freed with the cipher. Destructors wait
+//              until the work on the stream is done, because they overwrite keys and what was
+//              computed with them, tweaks and tag masks, with zeros before they free this memory.
+//              On PoCL, which is for tests, every launch is waited for.
+//   graphs     Streams that are being captured are refused: a graph would run the work again, with
+//              the same nonces.
 
 // A stream or queue of the caller's.
 struct DeviceStream {
   // "cuda:0" or "hip:1"; "opencl" for a queue, which knows its device.
   std::string device;
-  // A CUstream or cudaStream_t of the device's primary context, or a hipStream_t: nullptr is the
-  // default stream. For OpenCL, a cl_command_queue that executes in order.
+  // A CUstream or cudaStream_t of the device's primary context, or a hipStream_t. nullptr is the
+  // default stream that all threads share; those of single threads (cudaStreamPerThread) are
+  // refused. For OpenCL, a cl_command_queue that executes in order.
   void* handle = nullptr;
 };
 
 // A range of device memory.
 struct DeviceBuffer {
-  // CUDA and HIP: the device pointer. OpenCL: the cl_mem, of the queue's context.
+  // CUDA and HIP: a device pointer, of the device's primary context. OpenCL: a cl_mem of the
+  // queue's context.
   std::uintptr_t memory = 0;
   std::uint64_t offset = 0;  // of the range in this memory
   std::uint64_t bytes = 0;
@@ -196,8 +204,8 @@ class DeviceEcb final : public DeviceCipher {
 };
 
 // CBC decryption (SP 800-38A section 6.2), without padding: each message is a whole number of
-// blocks. Encryption is serial, and belongs on the CPU (Cbc). A message that is decrypted in place
-// takes up to 16 MiB more of the device.
+// blocks. Encryption is serial, and belongs on the CPU (Cbc). Decryption in place takes 16 MiB more
+// of the device.
 class DeviceCbc final : public DeviceCipher {
  public:
   DeviceCbc(const DeviceStream& stream, std::span<const std::uint8_t> key,
@@ -223,8 +231,10 @@ class DeviceCtr final : public DeviceCipher {
 };
 
 // SP 800-38E (IEEE 1619), for data units of whole blocks: a message is a sequence of units of
-// `unit_bytes` bytes, a multiple of 16 up to 2^24. The last one may be shorter, but is whole blocks
-// too: ciphertext stealing is left to the CPU (Xts). All messages have the same key.
+// `unit_bytes` bytes, a multiple of 16 up to 2^24, or one unit if that is 0. The last unit may be
+// shorter, but is whole blocks too: ciphertext stealing is left to the CPU (Xts). All messages have
+// the same key. Tweaks take more of the device: 16 bytes for each unit of the longest message so far,
+// and 16 for each 512 bytes that a unit has or begins.
 class DeviceXts final : public DeviceCipher {
  public:
   DeviceXts(const DeviceStream& stream, std::span<const std::uint8_t> key, std::size_t unit_bytes,

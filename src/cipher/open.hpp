@@ -13,7 +13,7 @@ namespace paraes::detail {
 void check_aes_key(Bytes key);
 void check_xts_key(Bytes key);
 
-// Throw InvalidArgument for a key that these functions refuse, an unknown device
+// Throw what the two functions above throw, and InvalidArgument for an unknown device
 // or kernel, or a wrong number of threads. Throw Unavailable or DeviceError if the device or the
 // kernel cannot be used; with execution.fall_back, the CPU is used instead.
 [[nodiscard]] std::shared_ptr<const BlockCipher> open_block_cipher(Bytes key,

@@ -211,7 +211,7 @@ TEST_F(OpenCl, GpuThatCudaSeesIsTheSame) {
 }
 
 // A device with many processors hashes a long text in more ranges than a group has threads.
-TEST(OpenCl, ManyRangesOfATextAreJoined) {
+TEST_F(OpenCl, ManyRangesOfATextAreJoined) {
   PARAES_NEEDS_DEVICE("opencl:0");
   const support::ScopedEnvironment fake("PARAES_FAKE_OPENCL", "info:1002:40000000");  // 64 units
   const auto device = support::open_callers_device("opencl:0");

@@ -3,14 +3,17 @@
 //   in, out, scratch, keys   aligned to 16 bytes; except for CBC, `out` may be `in` if every
 //                            message has the same offset in both
 //   messages, count          the messages of the launch, as in job.h
-//   tiles                    the number of their tiles; for xts_stretches, the number of stretches
+//   tiles                    the number of their tiles; for xts_stretches, the number of stretches;
+//                            for ghash, where its hashes begin in scratch; for ghash_join and
+//                            gcm_finish, the number of ranges
 //   keys                     with PARAES_KEYS_IN_MEMORY, the keys of the messages: sliced keys with
 //                            PARAES_KEYS_SLICED, otherwise schedules (paraes_schedule); for
-//                            ghash_prepare and gcm_masks, always schedules; for ghash, hash keys
+//                            ghash_prepare, gcm_masks and xts_few_unit_tweaks, always schedules;
+//                            for ghash, ghash_join and gcm_finish, hash keys
 //   scratch                  gcm_masks writes and ghash reads tag masks, 4 words per message;
 //                            ghash_prepare writes hash keys; xts_unit_tweaks writes unit tweaks, 4
 //                            words each; xts_encrypt and xts_decrypt read stretch tweaks, 4 words
-//                            each
+//                            each; for ghash_join and gcm_finish, see gcm_finish.cl
 //   unit_blocks              XTS: blocks per data unit
 //   tile_blocks              blocks of a tile, a power of two. 32 threads work on one, each on at
 //                            most PARAES_BLOCKS_PER_THREAD of its blocks. With PARAES_KEYS_SLICED

@@ -9,8 +9,8 @@
 // may override:
 //
 //   PARAES_GROUP_THREADS           threads of a group, a multiple of 32
-//   PARAES_HASH_THREADS            threads of a group of `ghash` and `ghash_prepare`, a power of
-//                                  two, at least 128
+//   PARAES_HASH_THREADS            threads of a group of `ghash`, `ghash_prepare`, `ghash_join` and
+//                                  `gcm_finish`, a power of two, at least 128
 //   PARAES_GROUPS_PER_UNIT         groups that must fit into a multiprocessor at once; limits the
 //                                  registers of entries that work on tiles
 //   PARAES_HASH_GROUPS_PER_UNIT    the same for `ghash`
@@ -45,7 +45,7 @@
 #define PARAES_TTABLE_SIMPLE_SHARED_BYTES 4352u
 #define PARAES_TTABLE_SHARED_BYTES(tables) (32768u * (tables))
 #define PARAES_BITSLICE_SHARED_BYTES 0u
-// For ghash_prepare, and for ghash in programs without GHASH tables:
+// For ghash_prepare, ghash_join and gcm_finish, and for ghash in programs without GHASH tables:
 #define PARAES_HASH_SHARED_BYTES(hash_threads) (16u * (hash_threads))
 // For ghash in ttable-simple and ttable: the tables, and their basis or the sums.
 #define PARAES_HASH_TABLES_SHARED_BYTES(hash_threads, copies) \

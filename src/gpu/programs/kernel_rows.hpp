@@ -13,7 +13,7 @@ struct KernelRow {
   Timing timing;
   std::span<const std::string_view> files;    // in src/gpu/device, concatenated in this order
   std::span<const std::string_view> options;  // -D flags of this kernel
-  unsigned blocks_per_thread;                 // most blocks of a tile
+  unsigned blocks_per_thread;                 // most blocks of a tile for each of its threads
   unsigned batch;                             // how many of these it computes at once
   unsigned singles;  // how many single blocks it encrypts at once, each under its own key
   unsigned group_threads;
