@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -49,6 +50,12 @@ FAKE = """\
 """
 FAKE_NCU = """\
     #!{python}
+    import os, sys
+    words = sys.argv[1:]
+    run = " ".join(words[words.index(axis) + 1] for axis in ("--kernel", "--mode"))
+    print("profiled", run, "launches", words[words.index("-c") + 1])
+    if run == os.environ.get("FAKE"):
+        sys.exit(0)
     print("  ctr (132, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 9.0")
     print("    Section: GPU Speed Of Light Throughput")
     print("    Memory Throughput                 %        45.67")
@@ -62,9 +69,14 @@ FAKE_SANITIZER = """\
 """
 FAKE_TESTS = """\
     #!{python}
-    import os
+    import os, pathlib, time
     assert os.environ["PARAES_TEST_DEVICE"] == "cuda:0" and os.environ["PARAES_REQUIRE_DEVICE"] == "1"
-    print("programs", os.environ.get("PARAES_PROGRAM_PATH"))
+    programs = pathlib.Path(os.environ.get("PARAES_PROGRAM_PATH", "none"))
+    for path in (programs, *programs.glob("*")):
+        print("program", path, oct(path.stat().st_mode & 0o777), path.stat().st_uid == os.geteuid())
+    if "stuck" in os.environ.get("FAKE", ""):
+        pathlib.Path({log!r}).touch()
+        time.sleep(60)
     print("[==========] 9 tests from 2 test suites ran.")
     if "skip" in os.environ.get("FAKE", ""):
         print("[  SKIPPED ] 1 test")
@@ -100,10 +112,12 @@ class WithStandIns(Folder):
         super().setUp()
         self.packed.mkdir()
         (self.packed / "programs").mkdir()
+        (self.packed / "programs" / "one").write_text("compiled")
         shutil.copy(HERE / "check", self.packed)
         self.commands = self.scratch / "commands"
         for name, text in (("paraes", FAKE), ("paraes-other", FAKE), ("paraes_gpu_modes", FAKE_TESTS),
-                           ("paraes_gpu_many", FAKE_TESTS)):
+                           ("paraes_gpu_many", FAKE_TESTS),
+                           ("paraes_gpu_device_ciphers", FAKE_TESTS)):
             self.install(self.packed / name, text)
 
     def install(self, path, text):
@@ -122,7 +136,9 @@ class WithStandIns(Folder):
         self.assertIn("2 skipped: no room", output)
         self.assertIn("profile     not run", output)
         self.assertLess(len(output), 12000)
-        self.assertIn(f"programs {self.packed}/programs", (self.results / "check.log").read_text())
+        log = (self.results / "check.log").read_text()
+        for name in ("modes", "many", "device_ciphers"):
+            self.assertIn(f"$ {self.packed}/paraes_gpu_{name} --gtest_brief=1", log)
 
     def test_tools_and_laboratory_run_where_they_are_installed(self):
         tools = self.scratch / "tools"
@@ -139,7 +155,59 @@ class WithStandIns(Folder):
             self.assertIn("./papers/report.html", papers.getnames())
         log = (self.results / "check.log").read_text()
         for tool in ("memcheck", "racecheck", "synccheck", "initcheck"):
-            self.assertIn(f"sanitizer: --tool {tool} --error-exitcode", log)
+            command = f"--tool {tool} --error-exitcode 9 {self.packed}/paraes_gpu_"
+            self.assertIn(f"{command}modes --gtest_filter=*LittleOfEverything* ", log)
+            self.assertIn(f"{command}device_ciphers --gtest_filter=*Device*GcmMatchesOpenssl/bitslice:"
+                          "*LongGcm*/bitslice:*CallsFollow*/ttable ", log)
+        self.assertEqual((self.results / "profile.txt").read_text().count("Tbyte/second"), 4)
+
+    def test_every_kernel_and_mode_is_profiled_by_itself(self):
+        tools = self.scratch / "tools"
+        tools.mkdir()
+        self.install(tools / "ncu", FAKE_NCU)
+        self.check("profile", PATH=f"{tools}:{os.defpath}")
+        output = self.check("profile", PATH=f"{tools}:{os.defpath}", FAKE="bitslice ctr", status=1)
+        profiled = [line for line in (self.results / "profile.txt").read_text().splitlines()
+                    if line.startswith("profiled")]
+        self.assertEqual(profiled, [f"profiled {run} launches 6" for run in (
+            "ttable ctr", "ttable gcm", "bitslice ctr", "bitslice gcm")])
+        self.assertEqual(self.summary()["steps"]["profile"]["failures"],
+                         ["ncu profiled no kernel of bitslice, ctr"])
+        self.assertEqual(output.count("Memory Throughput"), 3)
+
+    def test_programs_of_a_folder_that_all_can_write_are_copied_to_a_private_one(self):
+        for path, mode in ((self.packed, 0o777), (self.packed / "programs", 0o777),
+                           (self.packed / "programs" / "one", 0o666)):
+            path.chmod(mode)
+        before = os.umask(0)  # the mildest that check can inherit
+        self.addCleanup(os.umask, before)
+        self.check("tests")
+        lines = [line.split()[1:] for line in (self.results / "check.log").read_text().splitlines()
+                 if line.startswith("program ")]
+        folder = pathlib.Path(lines[0][0])
+        self.assertNotIn(self.packed, folder.parents)
+        self.assertEqual(lines, 3 * [[str(folder), "0o700", "True"],
+                                     [str(folder / "one"), "0o600", "True"]])
+        self.assertFalse(folder.exists())
+
+    def test_private_folder_is_removed_when_check_is_ended(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            temporary = self.scratch / f"temporary-{number}"
+            temporary.mkdir()
+            self.commands.unlink(missing_ok=True)
+            with subprocess.Popen(
+                    [sys.executable, self.packed / "check", "tests", "-o", self.results],
+                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                    env={"PATH": os.defpath, "TMPDIR": str(temporary), "FAKE": "stuck"}) as check:
+                try:
+                    while not self.commands.exists() and check.poll() is None:
+                        time.sleep(0.02)
+                    self.assertEqual(len(list(temporary.iterdir())), 1)
+                    check.send_signal(number)
+                    self.assertNotEqual(check.wait(timeout=30), 0)
+                finally:
+                    check.kill()
+            self.assertEqual(list(temporary.iterdir()), [])
 
     def test_limits_fit_into_half_an_hour(self):
         limits = [int(line.split()[2]) for line in self.check("--list").splitlines()[1:]]
@@ -214,6 +282,8 @@ class Packed(Folder):
             self.skipTest("there is no OpenCL device")
         self.check("--device", "opencl:0", "--quick", "devices", "tests", "memory", XDG_CACHE_HOME=cache)
         self.assertEqual(self.outcomes(), {"devices": True, "tests": True, "memory": True})
+        # The filter of the tests of ciphers in device memory selects as many.
+        self.assertIn(" 3 tests from 1 test suite ran", (self.results / "check.log").read_text())
         [report] = json.loads((self.results / "memory.json").read_text())["runs"]
         self.assertTrue(all(row["verified"] for row in report["results"]))
 
@@ -225,6 +295,29 @@ class Packed(Folder):
         (self.packed / "notes").touch()
         self.assertIn("notes", self.pack("--arch", "none", status=2))
         self.assertTrue((self.packed / "check").exists())
+
+    def test_folder_that_pack_did_not_fill_is_refused_whatever_its_files_are_called(self):
+        checkout = self.packed / "paraes"
+        checkout.mkdir(parents=True)
+        (checkout / "work").touch()
+        self.assertIn("packed-by-paraes", self.pack("--arch", "none", status=2))
+        self.assertTrue((checkout / "work").exists())
+        shutil.rmtree(checkout)
+        self.pack("--arch", "none")  # empty
+        self.assertTrue((self.packed / "paraes_gpu_device_ciphers").exists())
+        (self.packed / "paraes-own").touch()
+        self.assertIn("paraes-own", self.pack("--arch", "none", status=2))
+        self.assertTrue((self.packed / "paraes-own").exists())
+
+    def test_file_is_refused_in_place_of_a_folder(self):
+        self.packed.touch()
+        self.assertIn("is no folder", self.pack("--arch", "none", status=2))
+
+    def test_folder_stays_as_it_was_if_an_executable_is_missing_or_in_it(self):
+        self.pack("--arch", "none", "--variant", f"copy={BUILD}/cli/paraes")
+        self.pack("--arch", "none", "--variant", "other=missing", status=1)
+        self.pack("--arch", "none", "--variant", f"copy={self.packed}/paraes-copy", status=2)
+        self.assertTrue((self.packed / "paraes-copy").exists())
 
     def test_executable_that_needs_more_libraries_is_refused(self):
         output = self.pack("--arch", "none", "--variant", f"bad={BUILD}/tests/gpu/paraes_gpu_runtime",
