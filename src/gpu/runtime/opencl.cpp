@@ -109,6 +109,7 @@ struct Loaded {
 template <class T>
 T device_number(const cl::ClApi& api, cl::DeviceId device, cl::Uint property) {
   T value{};
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): handles are pointers, and asked for as such
   check("clGetDeviceInfo", api.clGetDeviceInfo(device, property, sizeof(T), &value, nullptr));
   return value;
 }
@@ -138,6 +139,7 @@ T queue_property(const cl::ClApi& api, cl::CommandQueue queue, cl::Uint property
   if (queue == nullptr) throw InvalidArgument("OpenCL has no default queue: name one");
   T value{};
   check("clGetCommandQueueInfo",
+        // NOLINTNEXTLINE(bugprone-sizeof-expression): as above
         api.clGetCommandQueueInfo(queue, property, sizeof(T), &value, nullptr));
   return value;
 }
