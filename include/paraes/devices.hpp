@@ -1,5 +1,5 @@
-// The devices of this machine: its CPU, and GPUs through CUDA, HIP and OpenCL. Ciphers for data that
-// already lies in the memory of a GPU.
+// The devices of this machine: its CPU, and GPUs through CUDA, HIP and OpenCL. Ciphers for data
+// that already lies in the memory of a GPU.
 #pragma once
 
 #include <sys/types.h>
@@ -233,8 +233,8 @@ class DeviceCtr final : public DeviceCipher {
 // SP 800-38E (IEEE 1619), for data units of whole blocks: a message is a sequence of units of
 // `unit_bytes` bytes, a multiple of 16 up to 2^24, or one unit if that is 0. The last unit may be
 // shorter, but is whole blocks too: ciphertext stealing is left to the CPU (Xts). All messages have
-// the same key. Tweaks take more of the device: 16 bytes for each unit of the longest message so far,
-// and 16 for each 512 bytes that a unit has or begins.
+// the same key. Tweaks take more of the device: 16 bytes for each unit of the longest message so
+// far, and 16 for each 512 bytes that a unit has or begins.
 class DeviceXts final : public DeviceCipher {
  public:
   DeviceXts(const DeviceStream& stream, std::span<const std::uint8_t> key, std::size_t unit_bytes,

@@ -9,8 +9,8 @@ namespace paraes::gpu {
 
 // Zeros at first, so that no copy reads bytes that were never written, such as padding. Overwritten
 // with zeros before it is freed: by the destructor, or when another object is moved here. wipe()
-// overwrites it while it is kept. All this happens on the queue that uses the memory, after the work
-// that the queue already has.
+// overwrites it while it is kept. All this happens on the queue that uses the memory, after the
+// work that the queue already has.
 class SecretMemory {
  public:
   SecretMemory() noexcept = default;
