@@ -106,45 +106,26 @@ inline void work_with_many_keys(const std::shared_ptr<gpu::DevicePool>& pool,
   stream.finish();
 }
 
-// Device memory of the caller of a cipher, which wipes it as it likes.
+// Device memory of the caller of a cipher, which wipes it like a cipher's.
 class CallersTexts {
  public:
   static constexpr std::size_t bytes = 200'000;
 
   explicit CallersTexts(gpu::Device& device)
-      : queue_(device.make_queue()), in_(device.allocate(bytes)), out_(device.allocate(bytes)) {
+      : queue_(device.make_queue()), in_(device, *queue_, bytes), out_(device, *queue_, bytes) {
     const Buffer plain = pattern(bytes);
-    try {
-      queue_->upload(in_, 0, plain.data(), plain.size());
-      queue_->upload(out_, 0, plain.data(), plain.size());
-      queue_->finish();
-    } catch (const Error&) {
-      wipe();
-      throw;
-    }
+    queue_->upload(in_.write(), 0, plain.data(), plain.size());
+    queue_->upload(out_.write(), 0, plain.data(), plain.size());
+    queue_->finish();
   }
-  ~CallersTexts() { wipe(); }
-  CallersTexts(const CallersTexts&) = delete;
-  CallersTexts& operator=(const CallersTexts&) = delete;
 
-  [[nodiscard]] DeviceBuffer in() const { return {in_.handle(), 0, bytes}; }
-  [[nodiscard]] DeviceBuffer out() const { return {out_.handle(), 0, bytes}; }
+  [[nodiscard]] DeviceBuffer in() const { return {in_.read().handle(), 0, bytes}; }
+  [[nodiscard]] DeviceBuffer out() const { return {out_.read().handle(), 0, bytes}; }
 
  private:
-  void wipe() noexcept {
-    for (const gpu::Memory* memory : {&in_, &out_}) {
-      try {
-        queue_->clear(*memory, 0, bytes);
-        queue_->finish();
-      } catch (const Error&) {
-        // A failure that the test has asked for.
-      }
-    }
-  }
-
   std::unique_ptr<gpu::Queue> queue_;
-  gpu::Memory in_;
-  gpu::Memory out_;
+  gpu::SecretMemory in_;
+  gpu::SecretMemory out_;
 };
 
 // A text that is hashed in one range, one in several, and a short one with associated data.
