@@ -65,8 +65,14 @@ PARAES_LARGE void counter_planes(paraes_block b, paraes_u32* s, paraes_u32 lanes
     n[i] = spread_bit(little ? b.w[i / 32] : paraes_swap_bytes(b.w[3 - i / 32]), i % 32);
   }
   paraes_u32 carry = add_slices(n, 32, lanes);
-  // Only counters of 32 bits may be secret. Few tiles take the branch.
-  if (count != PARAES_COUNT_32 && carry != 0) {
+  // Only counters of 32 bits may be secret. Few tiles take the branch. In CTR, LLVM for AMD would
+  // keep a part of the state in scratch because of it: there, all tiles add the carry.
+#ifdef PARAES_HIP
+  const int carries = count == PARAES_COUNT_BIG || carry != 0;
+#else
+  const int carries = carry != 0;
+#endif
+  if (count != PARAES_COUNT_32 && carries) {
     PARAES_UNROLL
     for (int i = 32; i < 128; ++i) {
       const paraes_u32 a = n[i];
@@ -153,6 +159,12 @@ PARAES_INLINE void encrypt_counters(const paraes_counters* c, const paraes_job* 
     add_round_key(s, key);
     substitute_all(s, 0);
     round = 1;
+#ifdef PARAES_HIP
+    // hipRTC has no registers for a state that comes from both branches.
+    cipher_rounds(job, key, s, 1, 0);
+    transpose_all(s);
+    return;
+#endif
   }
   cipher_rounds(job, key, s, round, 0);
   transpose_all(s);

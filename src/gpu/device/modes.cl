@@ -133,26 +133,27 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
                     : mode == PARAES_MODE_GCM ? PARAES_COUNT_32
                                               : PARAES_COUNT_LITTLE;
 
-  PARAES_GLOBAL const paraes_message* message = job->messages + message_of_tile(job, tile);
+  const paraes_u32 m = message_of_tile(job, tile);
+  PARAES_GLOBAL const paraes_message* message = job->messages + m;
   PARAES_GLOBAL const paraes_u8* in = job->in + message->in;
   PARAES_GLOBAL paraes_u8* out = job->out + message->out;
   PARAES_KEY_SPACE const paraes_u32* key = key_of(job, message->key, inverse);
-  const paraes_u64 whole = tile < job->tiles ? message->bytes / 16 : 0;
-  const paraes_u32 part = counting && tile < job->tiles ? (paraes_u32)message->bytes % 16 : 0;
-  const paraes_u64 blocks = mode != PARAES_MODE_UNIT_TWEAKS ? whole
-                            : tile < job->tiles             ? units_of(job, message)
-                                                            : 0;
+  const int parts = mode == PARAES_MODE_CTR || mode == PARAES_MODE_GCM;
+  paraes_u64 whole = tile < job->tiles ? message->bytes / 16 : 0;
+  paraes_u32 part = parts && tile < job->tiles ? (paraes_u32)message->bytes % 16 : 0;
+  paraes_u64 blocks = mode != PARAES_MODE_UNIT_TWEAKS ? whole
+                      : tile < job->tiles             ? units_of(job, message)
+                                                      : 0;
   const paraes_u32 lanes = PARAES_LANES(job, narrow);
   const paraes_u32 each = PARAES_BLOCKS_EACH(job);
   const paraes_u32 most = lanes * each;
   const paraes_u64 tile_first = (tile - message->first_tile) * most;
-  const paraes_u64 first = tile_first + job->thread % lanes;
+  paraes_u64 first = tile_first + job->thread % lanes;
   // `left` is the number of blocks from `first` on, at most those of a tile. has_part says whether
   // the message ends in this tile with a partial block, which is block `blocks`.
-  const paraes_u32 left = first >= blocks         ? 0
-                          : blocks - first < most ? (paraes_u32)(blocks - first)
-                                                  : most;
-  const int has_part = part != 0 && first <= blocks && blocks - first < most;
+  paraes_u32 left = first >= blocks         ? 0
+                    : blocks - first < most ? (paraes_u32)(blocks - first)
+                                            : most;
   paraes_block iv;
   PARAES_UNROLL
   for (int w = 0; w < 4; ++w) iv.w[w] = message->iv[w];
@@ -194,14 +195,19 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
         }
       }
 #if PARAES_BATCH > 1 && PARAES_BATCH == PARAES_BLOCKS_PER_THREAD
-      // A state this large leaves no registers for values from before the cipher: recompute them.
-      const paraes_u64 at = paraes_anew(first);
-      const paraes_u32 left_at = (paraes_u32)paraes_anew(left);
-      if (xts) after = tweak_cursor_at(job, at);
-#else
-      const paraes_u64 at = first;
-      const paraes_u32 left_at = left;
+      // A state this large leaves no registers for values from before the cipher: load and compute
+      // them again.
+      PARAES_GLOBAL const paraes_message* again = job->messages + (paraes_u32)paraes_anew(m);
+      in = job->in + again->in;
+      out = job->out + again->out;
+      whole = again->bytes / 16;
+      part = parts ? (paraes_u32)again->bytes % 16 : 0;
+      blocks = mode != PARAES_MODE_UNIT_TWEAKS ? whole : units_of(job, again);
+      first = paraes_anew(first);
+      left = first >= blocks ? 0 : blocks - first < most ? (paraes_u32)(blocks - first) : most;
+      if (xts) after = tweak_cursor_at(job, first);
 #endif
+      const int has_part = part != 0 && first <= blocks && blocks - first < most;
       PARAES_UNROLL
       for (int chunk = 0; chunk < PARAES_BATCH; chunk += PARAES_CHUNK) {
         paraes_block y[PARAES_CHUNK];
@@ -210,14 +216,14 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
           const paraes_u32 i = j + chunk + k;
           y[k] = zero_block();
           if (mode == PARAES_MODE_CTR || mode == PARAES_MODE_GCM) {
-            y[k] = fetch(job, in, at, lanes, i, left_at, blocks);
+            y[k] = fetch(job, in, first, lanes, i, left, blocks);
           }
           if (mode == PARAES_MODE_CBC_DECRYPT) {
-            const int is_first = chunk == 0 && k == 0 && j == 0 && at == 0;
-            y[k] = fetch(job, in, at - 1, lanes, i, is_first ? 0 : left_at, blocks);
+            const int is_first = chunk == 0 && k == 0 && j == 0 && first == 0;
+            y[k] = fetch(job, in, first - 1, lanes, i, is_first ? 0 : left, blocks);
             if (is_first) y[k] = iv;
           }
-          if (xts && lanes * i < left_at) y[k] = tweak_at(&after);
+          if (xts && lanes * i < left) y[k] = tweak_at(&after);
           if (xts) next_tweak(&after);
         }
         PARAES_UNROLL
@@ -225,7 +231,7 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
           const paraes_u32 i = j + chunk + k;
           const paraes_block x = xor_blocks(batch_block(s, chunk + k), y[k]);
           put(job, mode == PARAES_MODE_UNIT_TWEAKS ? (PARAES_GLOBAL paraes_u8*)job->scratch : out,
-              at, lanes, i, i >= to ? 0 : left_at, blocks, x);
+              first, lanes, i, i >= to ? 0 : left, blocks, x);
         }
       }
       if (has_part) {
@@ -234,7 +240,7 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
         paraes_block stream = zero_block();
         PARAES_UNROLL
         for (int i = 0; i < PARAES_BATCH; ++i) {
-          const paraes_u32 mask = 0u - (paraes_u32)(lanes * (j + i) == left_at && j + i < to);
+          const paraes_u32 mask = 0u - (paraes_u32)(lanes * (j + i) == left && j + i < to);
           mine |= mask;
           PARAES_UNROLL
           for (int w = 0; w < 4; ++w) stream.w[w] |= s[w * PARAES_BATCH + i] & mask;
