@@ -1,6 +1,7 @@
 #include "src/gpu/programs/prepare.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -41,17 +42,20 @@ std::unique_ptr<Compiler> open_compiler(std::string_view target) {
                         "': use sm_NN for an NVIDIA GPU or gfxNNN for an AMD GPU");
 }
 
-// Makes the folder if there is none.
-void make_folder(const std::string& folder) {
+// Makes the folder if there is none. Returns whether it has made it.
+bool make_folder(const std::string& folder) {
   if (mkdir(folder.c_str(), 0777) == 0) {
     Folder(folder_of(folder)).sync();
-  } else if (errno != EEXIST) {
+    return true;
+  }
+  if (errno != EEXIST) {
     const int code = errno;
     throw IoError(std::string(folder)
                       .append(": cannot make it: ")
                       .append(std::generic_category().message(code)),
                   code);
   }
+  return false;
 }
 
 }  // namespace
@@ -71,15 +75,22 @@ std::vector<std::string> prepare(const KernelRow& row, std::string_view target,
   std::vector<ProgramVariant> variants = {variant};
   if (!variant.keys_in_memory) variants.push_back(for_many_keys(variant));
   std::vector<std::string> paths;
-  for (const ProgramVariant& built : variants) {
-    const Binary binary = compiler->compile(source_of(row), options_of(built), std::string(target));
-    const std::string name = prepared_name(built, target);
-    make_folder(folder);
-    FileSink::Options sink;
-    sink.mode = options.mode;
-    sink.on_temporary = options.on_temporary;
-    write_program_file(folder, name, pack(binary), std::move(sink));
-    paths.push_back(path_in(folder, name));
+  // Before the compiler takes its time. If it fails, no empty folder stays.
+  const bool made = make_folder(folder);
+  try {
+    for (const ProgramVariant& built : variants) {
+      const Binary binary =
+          compiler->compile(source_of(row), options_of(built), std::string(target));
+      const std::string name = prepared_name(built, target);
+      FileSink::Options sink;
+      sink.mode = options.mode;
+      sink.on_temporary = options.on_temporary;
+      write_program_file(folder, name, pack(binary), std::move(sink));
+      paths.push_back(path_in(folder, name));
+    }
+  } catch (...) {
+    if (made) static_cast<void>(rmdir(folder.c_str()));
+    throw;
   }
   return paths;
 }
