@@ -110,8 +110,11 @@ class ErrorsBeginWithTheName(ErrorCase):
                          r"\Aa: long: it holds more than ")
 
     def test_of_folders(self):
-        self.assertRegex(self.line(1, "devices", "--compile", "--arch", "sm_90", "-o", "no/d"),
-                         r"\Ano/d: cannot make it: ")
+        line = self.line(1, "devices", "--compile", "--arch", "sm_90", "-o", "no/d")
+        # The compiler is asked first whether it knows the target. It does not run with sanitizers.
+        if "nvrtc" in line.lower():
+            self.skipTest(f"NVRTC does not work here: {line}")
+        self.assertRegex(line, r"\Ano/d: cannot make it: ")
 
     def test_and_no_name_is_there_twice(self):
         self.write("k.paes", KEYS[256])
