@@ -1,10 +1,8 @@
 #include "src/gpu/caller_queue.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <mutex>
-#include <tuple>
 #include <utility>
 
 #include "paraes/error.hpp"

@@ -24,8 +24,8 @@
 
 namespace paraes::gpu {
 
-// Calls enqueue and return. Only the constructor and the destructor wait. After a call has failed,
-// what it has enqueued is unspecified, and the object can be used again if the device still can.
+// Calls enqueue and return. Only use_keys() and the destructor wait. After a call has failed, what
+// it has enqueued is unspecified, and the object can be used again if the device still can.
 class CallerQueue {
  public:
   // `queue` must be of the device of `context`.

@@ -15,8 +15,8 @@ namespace paraes::gpu {
 struct ProgramVariant {
   const KernelRow* row;
   unsigned group_threads = 0;  // threads per group of all entries but those of GHASH
-  unsigned hash_threads =
-      0;                // threads per group of ghash, ghash_prepare, ghash_join and gcm_finish
+  // Threads per group of ghash, ghash_prepare, ghash_join and gcm_finish.
+  unsigned hash_threads = 0;
   unsigned tables = 0;  // round tables in shared memory: 1, 2 or 4; 0: KernelRow::tables is false
   unsigned hash_copies = 0;      // copies of the GHASH tables there; 0: there are no such tables
   unsigned groups_per_unit = 0;  // groups that must fit into a multiprocessor; 0: the usual number
