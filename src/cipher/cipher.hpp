@@ -17,7 +17,9 @@
 
 #include "paraes/ciphers.hpp"
 #include "paraes/error.hpp"
+#include "paraes/secret.hpp"
 #include "paraes/segments.hpp"
+#include "src/kernels/kernel.hpp"
 
 namespace paraes::detail {
 
@@ -69,13 +71,11 @@ class GpuKey;
 // SP 800-38D.
 class GcmCipher : public DeviceCipher {
  public:
-  // Encrypts and authenticates (section 7.1). The tag has 16 bytes.
-  virtual void seal(Bytes nonce, Bytes aad, Bytes in, MutableBytes out,
-                    std::uint8_t* tag) const = 0;
-  // Decrypts and verifies (section 7.2). Returns false if the tag does not match; `out` is then all
-  // zero.
-  [[nodiscard]] virtual bool open(Bytes nonce, Bytes aad, Bytes in, MutableBytes out,
-                                  Bytes tag) const = 0;
+  // Encrypts and authenticates (section 7.1). The nonce has 12 bytes.
+  virtual void seal(const GcmMessage& message) const = 0;
+  // Decrypts and verifies (section 7.2). Returns false if the tag does not match: the caller must
+  // then zeroise `out`.
+  [[nodiscard]] virtual bool open(const GcmMessage& message) const = 0;
   // Seals or opens those segments of one message that are not done (see SegmentCipher). Sets
   // Segment::done of each segment that it finishes, even if it throws later.
   virtual void crypt(Direction direction, const SegmentNonces& nonces,
@@ -114,10 +114,25 @@ inline void crypt_one(const GcmCipher& cipher, Direction direction, const Segmen
   const auto nonce = nonces.nonce(segment.index, segment.last);
   const std::size_t bytes = text_bytes(direction, segment);
   if (direction == Direction::encrypt) {
-    cipher.seal(nonce, {}, segment.in, segment.out.first(bytes), segment.out.data() + bytes);
+    cipher.seal({.nonce = nonce.data(),
+                 .nonce_bytes = nonce.size(),
+                 .aad = nullptr,
+                 .aad_bytes = 0,
+                 .in = segment.in.data(),
+                 .out = segment.out.data(),
+                 .bytes = bytes,
+                 .tag = segment.out.data() + bytes});
   } else {
-    segment.intact = cipher.open(nonce, {}, segment.in.first(bytes), segment.out,
-                                 segment.in.last(segment_tag_bytes));
+    segment.intact = cipher.open({.nonce = nonce.data(),
+                                  .nonce_bytes = nonce.size(),
+                                  .aad = nullptr,
+                                  .aad_bytes = 0,
+                                  .in = segment.in.data(),
+                                  .out = segment.out.data(),
+                                  .bytes = bytes,
+                                  .expected_tag = segment.in.data() + bytes,
+                                  .tag_bytes = segment_tag_bytes});
+    if (!segment.intact) secure_zero(segment.out.data(), bytes);
   }
   segment.done = true;
 }

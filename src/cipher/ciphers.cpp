@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "paraes/error.hpp"
+#include "paraes/secret.hpp"
 #include "src/cipher/cipher.hpp"
 #include "src/cipher/open.hpp"
 #include "src/modes/gcm.hpp"
@@ -16,17 +17,23 @@ namespace paraes {
 
 namespace {
 
-void check_buffers(Bytes in, MutableBytes out) {
+// Functions that throw are apart from those that check: encrypting a short message takes less time
+// than preparing a frame for the strings of an exception.
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_buffers(Bytes in, MutableBytes out) {
   if (in.size() != out.size()) {
     throw InvalidArgument("input has " + std::to_string(in.size()) +
                           " bytes but output has room for " + std::to_string(out.size()));
   }
+  throw InvalidArgument(
+      "input and output overlap partly; use the same buffer, or two that do not overlap");
+}
+
+void check_buffers(Bytes in, MutableBytes out) {
   const std::less<const std::uint8_t*> is_before;
-  if (in.data() != out.data() && is_before(in.data(), out.data() + out.size()) &&
-      is_before(out.data(), in.data() + in.size())) {
-    throw InvalidArgument(
-        "input and output overlap partly; use the same buffer, or two that do not overlap");
-  }
+  const bool overlap_partly = in.data() != out.data() &&
+                              is_before(in.data(), out.data() + out.size()) &&
+                              is_before(out.data(), in.data() + in.size());
+  if (in.size() != out.size() || overlap_partly) refuse_buffers(in, out);
 }
 
 void check_whole_blocks(Bytes in, const char* clause) {
@@ -62,18 +69,56 @@ void xts_message(const detail::XtsCipher& cipher, Direction direction, std::size
 
 }  // namespace
 
-void detail::check_gcm_text(std::uint64_t bytes) {
-  if (bytes <= gcm_max_text_bytes) return;
+namespace {
+
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_gcm_sizes(std::uint64_t bytes) {
+  if (bytes > gcm_max_text_bytes) {
+    throw InvalidArgument(
+        "GCM takes at most 2^36 - 32 bytes under one nonce (SP 800-38D section 5.2.1.1), not " +
+        std::to_string(bytes));
+  }
   throw InvalidArgument(
-      "GCM takes at most 2^36 - 32 bytes under one nonce (SP 800-38D section 5.2.1.1), not " +
-      std::to_string(bytes));
+      "GCM takes at most 2^61 - 1 bytes of associated data (SP 800-38D section 5.2.1.1)");
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_new_message(std::size_t nonce_bytes,
+                                                               std::size_t tag_bytes) {
+  if (nonce_bytes != 12) {
+    throw InvalidArgument("GCM encryption takes nonces of 12 bytes (SP 800-38D section 8.2), not " +
+                          std::to_string(nonce_bytes));
+  }
+  throw InvalidArgument("GCM encryption makes tags of 16 bytes, not " + std::to_string(tag_bytes));
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_message(std::size_t nonce_bytes,
+                                                           std::size_t tag_bytes) {
+  if (nonce_bytes == 0) {
+    throw InvalidArgument("a GCM nonce has at least 1 bit (SP 800-38D section 5.2.1.1)");
+  }
+  throw InvalidArgument(
+      "a GCM tag has 4, 8, 12, 13, 14, 15 or 16 bytes (SP 800-38D section 5.2.1.2), not " +
+      std::to_string(tag_bytes));
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_tag(MutableBytes out) {
+  secure_zero(out.data(), out.size());
+  throw IntegrityError(
+      "the GCM tag does not match: wrong key, nonce or associated data, or "
+      "damaged data");
+}
+
+bool is_tag_size(std::size_t bytes) {
+  return (bytes >= 12 && bytes <= 16) || bytes == 8 || bytes == 4;
+}
+
+}  // namespace
+
+void detail::check_gcm_text(std::uint64_t bytes) {
+  if (bytes > gcm_max_text_bytes) refuse_gcm_sizes(bytes);
 }
 
 void detail::check_gcm_sizes(std::uint64_t aad_bytes, std::uint64_t bytes) {
-  check_gcm_text(bytes);
-  if (aad_bytes <= gcm_max_aad_bytes) return;
-  throw InvalidArgument(
-      "GCM takes at most 2^61 - 1 bytes of associated data (SP 800-38D section 5.2.1.1)");
+  if (bytes > gcm_max_text_bytes || aad_bytes > gcm_max_aad_bytes) refuse_gcm_sizes(bytes);
 }
 
 void detail::check_xts_unit(std::uint64_t unit_bytes) {
@@ -160,34 +205,31 @@ Gcm::Gcm(Bytes key, const Execution& execution)
 void Gcm::encrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, MutableBytes tag) {
   check_buffers(in, out);
   detail::check_gcm_sizes(aad.size(), in.size());
-  if (nonce.size() != 12) {
-    throw InvalidArgument("GCM encryption takes nonces of 12 bytes (SP 800-38D section 8.2), not " +
-                          std::to_string(nonce.size()));
-  }
-  if (tag.size() != 16) {
-    throw InvalidArgument("GCM encryption makes tags of 16 bytes, not " +
-                          std::to_string(tag.size()));
-  }
-  cipher_->seal(nonce, aad, in, out, tag.data());
+  if (nonce.size() != 12 || tag.size() != 16) refuse_new_message(nonce.size(), tag.size());
+  cipher_->seal({.nonce = nonce.data(),
+                 .nonce_bytes = nonce.size(),
+                 .aad = aad.data(),
+                 .aad_bytes = aad.size(),
+                 .in = in.data(),
+                 .out = out.data(),
+                 .bytes = in.size(),
+                 .tag = tag.data()});
 }
 
 void Gcm::decrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag) {
   check_buffers(in, out);
   detail::check_gcm_sizes(aad.size(), in.size());
-  if (nonce.empty()) {
-    throw InvalidArgument("a GCM nonce has at least 1 bit (SP 800-38D section 5.2.1.1)");
-  }
-  const std::size_t n = tag.size();
-  if (n != 4 && n != 8 && (n < 12 || n > 16)) {
-    throw InvalidArgument(
-        "a GCM tag has 4, 8, 12, 13, 14, 15 or 16 bytes (SP 800-38D section 5.2.1.2), not " +
-        std::to_string(n));
-  }
-  if (!cipher_->open(nonce, aad, in, out, tag)) {
-    throw IntegrityError(
-        "the GCM tag does not match: wrong key, nonce or associated data, or "
-        "damaged data");
-  }
+  if (nonce.empty() || !is_tag_size(tag.size())) refuse_message(nonce.size(), tag.size());
+  const bool intact = cipher_->open({.nonce = nonce.data(),
+                                     .nonce_bytes = nonce.size(),
+                                     .aad = aad.data(),
+                                     .aad_bytes = aad.size(),
+                                     .in = in.data(),
+                                     .out = out.data(),
+                                     .bytes = in.size(),
+                                     .expected_tag = tag.data(),
+                                     .tag_bytes = tag.size()});
+  if (!intact) refuse_tag(out);
 }
 
 }  // namespace paraes

@@ -70,115 +70,55 @@ class CpuXts final : public OnCpu<XtsCipher> {
   std::unique_ptr<const XtsKey> key_;
 };
 
-// Encrypts or decrypts the text of a message on one thread.
-struct OneThread {
-  explicit OneThread(const Executor&) {}
-  void operator()(const GcmKey& key, Direction direction, GcmCounter& counter,
-                  std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
-                  std::size_t bytes) const {
-    gcm_range(key, direction, counter, state, in, out, bytes);
-  }
-};
-
-// Encrypts or decrypts the text of a message on several threads.
-struct SeveralThreads {
-  const Executor& executor;
-
-  explicit SeveralThreads(const Executor& threads) : executor(threads) {}
-  void operator()(const GcmKey& key, Direction direction, const GcmCounter& counter,
-                  std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
-                  std::size_t bytes) const {
-    parallel_gcm(executor, key, direction, counter, state, in, out, bytes);
-  }
-};
-
-// The kernel's library seals and opens whole messages.
-struct ByLibrary {
-  explicit ByLibrary(const Executor&) {}
-};
-
-template <class Text>
-[[gnu::always_inline]] inline void message(const Text& text, const GcmKey& key, Direction direction,
-                                           Bytes nonce, Bytes aad, Bytes in, std::uint8_t* out,
-                                           std::uint8_t tag[16]) {
-  gcm_message(key, nonce, aad, in.size(), tag, [&](const GcmCounter& j0, std::uint8_t state[16]) {
-    GcmCounter counter = j0;
-    add_be32(counter.block, 1);
-    text(key, direction, counter, state, in.data(), out, in.size());
-  });
-}
-
-template <class Text>
-void seal_message(const Text& text, const GcmKey& key, Bytes nonce, Bytes aad, Bytes in,
-                  std::uint8_t* out, std::uint8_t* tag) {
-  message(text, key, Direction::encrypt, nonce, aad, in, out, tag);
-}
-
-template <class Text>
-bool open_message(const Text& text, const GcmKey& key, Bytes nonce, Bytes aad, Bytes in,
-                  std::uint8_t* out, Bytes tag) {
-  std::uint8_t expected[16];
-  message(text, key, Direction::decrypt, nonce, aad, in, out, expected);
-  const bool intact = gcm_accept(expected, tag, {out, in.size()});
-  secure_zero(expected, sizeof expected);
-  return intact;
-}
-
-void seal_message(const ByLibrary&, const GcmKey& key, Bytes nonce, Bytes aad, Bytes in,
-                  std::uint8_t* out, std::uint8_t* tag) {
-  key.cipher.kernel.gcm_seal(key.cipher.schedule, nonce.data(), nonce.size(), aad.data(),
-                             aad.size(), in.data(), out, in.size(), tag);
-}
-
-bool open_message(const ByLibrary& library, const GcmKey& key, Bytes nonce, Bytes aad, Bytes in,
-                  std::uint8_t* out, Bytes tag) {
-  static_cast<void>(library);
-  if (nonce.size() > max_library_nonce_bytes) {
-    return open_message(OneThread(Executor(1)), key, nonce, aad, in, out, tag);
-  }
-  const bool intact =
-      key.cipher.kernel.gcm_open(key.cipher.schedule, nonce.data(), nonce.size(), aad.data(),
-                                 aad.size(), in.data(), out, in.size(), tag.data(), tag.size());
-  if (!intact) secure_zero(out, in.size());
-  return intact;
-}
-
-template <class Text>
 class CpuGcm final : public OnCpu<GcmCipher> {
  public:
   CpuGcm(std::shared_ptr<const GcmKey> key, const Executor& executor, std::string fallback)
       : OnCpu(key->cipher.kernel, executor, std::move(fallback)),
         key_(std::move(key)),
-        text_(executor_) {}
+        one_call_bytes_(kernel_.gcm_seal == nullptr ? 0 : max_serial_bytes(executor)) {}
 
-  void seal(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, std::uint8_t* tag) const override {
-    seal_message(text_, *key_, nonce, aad, in, out.data(), tag);
+  void seal(const GcmMessage& message) const override {
+    if (is_one_call(message)) return kernel_.gcm_seal(key_->cipher.schedule, key_->hash, message);
+    composed(Direction::encrypt, message, message.tag);
   }
 
-  [[nodiscard]] bool open(Bytes nonce, Bytes aad, Bytes in, MutableBytes out,
-                          Bytes tag) const override {
-    return open_message(text_, *key_, nonce, aad, in, out.data(), tag);
+  [[nodiscard]] bool open(const GcmMessage& message) const override {
+    if (is_one_call(message)) return kernel_.gcm_open(key_->cipher.schedule, key_->hash, message);
+    return open_composed(message);
   }
 
   void crypt(Direction direction, const SegmentNonces& nonces,
              std::span<SegmentCipher::Segment> segments) const override {
     for (SegmentCipher::Segment& segment : segments) {
-      if (segment.done) continue;
-      const auto nonce = nonces.nonce(segment.index, segment.last);
-      std::uint8_t* const out = segment.out.data();
-      if (direction == Direction::encrypt) {
-        seal_message(text_, *key_, nonce, {}, segment.in, out, out + segment.in.size());
-      } else {
-        segment.intact = open_message(text_, *key_, nonce, {}, segment.in.first(segment.out.size()),
-                                      out, segment.in.last(segment_tag_bytes));
-      }
-      segment.done = true;
+      if (!segment.done) crypt_one(*this, direction, nonces, segment);
     }
   }
 
  private:
+  // Whether the kernel's operation for whole messages processes this one.
+  [[nodiscard]] bool is_one_call(const GcmMessage& message) const noexcept {
+    return message.bytes < one_call_bytes_ && message.nonce_bytes <= max_library_nonce_bytes;
+  }
+
+  // Computes the tag in both directions.
+  [[gnu::noinline]] void composed(Direction direction, const GcmMessage& message,
+                                  std::uint8_t tag[16]) const {
+    gcm_message(*key_, message, tag, [&](const GcmCounter& j0, std::uint8_t state[16]) {
+      GcmCounter counter = j0;
+      add_be32(counter.block, 1);
+      parallel_gcm(executor_, *key_, direction, counter, state, message.in, message.out,
+                   message.bytes);
+    });
+  }
+
+  [[nodiscard, gnu::noinline]] bool open_composed(const GcmMessage& message) const {
+    std::uint8_t computed[16];
+    composed(Direction::decrypt, message, computed);
+    return gcm_equal_tags(computed, message);
+  }
+
   std::shared_ptr<const GcmKey> key_;
-  Text text_;
+  std::uint64_t one_call_bytes_;  // messages of fewer bytes are one call of the kernel
 };
 
 }  // namespace
@@ -195,13 +135,7 @@ std::shared_ptr<const XtsCipher> make_cpu_xts(const Kernel& kernel, const Execut
 
 std::shared_ptr<const GcmCipher> make_cpu_gcm(std::shared_ptr<const GcmKey> key,
                                               const Executor& executor, std::string fallback) {
-  if (executor.threads() > 1) {
-    return std::make_shared<CpuGcm<SeveralThreads>>(std::move(key), executor, std::move(fallback));
-  }
-  if (key->cipher.kernel.gcm_seal != nullptr) {
-    return std::make_shared<CpuGcm<ByLibrary>>(std::move(key), executor, std::move(fallback));
-  }
-  return std::make_shared<CpuGcm<OneThread>>(std::move(key), executor, std::move(fallback));
+  return std::make_shared<CpuGcm>(std::move(key), executor, std::move(fallback));
 }
 
 }  // namespace paraes::detail

@@ -19,8 +19,6 @@ namespace paraes::detail {
 [[nodiscard]] std::shared_ptr<const XtsCipher> make_cpu_xts(const Kernel& kernel,
                                                             const Executor& executor, Bytes key,
                                                             std::string fallback);
-// Decides once, for all operations of the cipher, whether several threads share a message, and
-// whether the kernel's library processes whole messages.
 [[nodiscard]] std::shared_ptr<const GcmCipher> make_cpu_gcm(std::shared_ptr<const GcmKey> key,
                                                             const Executor& executor,
                                                             std::string fallback);

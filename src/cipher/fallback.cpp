@@ -41,24 +41,21 @@ class FallbackGcm final : public GcmCipher {
     return true;
   }
 
-  void seal(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, std::uint8_t* tag) const override {
-    if (failed_) return cpu_->seal(nonce, aad, in, out, tag);
-    message(Direction::encrypt, nonce, aad, in, out, tag);
+  void seal(const GcmMessage& message) const override {
+    if (failed_) return cpu_->seal(message);
+    whole(Direction::encrypt, message, message.tag);
   }
 
-  [[nodiscard]] bool open(Bytes nonce, Bytes aad, Bytes in, MutableBytes out,
-                          Bytes tag) const override {
-    if (failed_) return cpu_->open(nonce, aad, in, out, tag);
-    std::uint8_t expected[16];
-    message(Direction::decrypt, nonce, aad, in, out, expected);
-    const bool intact = gcm_accept(expected, tag, out);
-    secure_zero(expected, sizeof expected);
-    return intact;
+  [[nodiscard]] bool open(const GcmMessage& message) const override {
+    if (failed_) return cpu_->open(message);
+    std::uint8_t computed[16];
+    whole(Direction::decrypt, message, computed);
+    return gcm_equal_tags(computed, message);
   }
 
   void crypt(Direction direction, const SegmentNonces& nonces,
              std::span<Segment> segments) const override {
-    // A failure can leave a long segment half done. message() can finish it, GpuGcm::crypt()
+    // A failure can leave a long segment half done. whole() can finish it, GpuGcm::crypt()
     // cannot.
     for (Segment& segment : segments) {
       if (!segment.done && text_bytes(direction, segment) > gpu_->segment_limit()) {
@@ -80,27 +77,26 @@ class FallbackGcm final : public GcmCipher {
     }
   }
 
-  void message(Direction direction, Bytes nonce, Bytes aad, Bytes in, MutableBytes out,
-               std::uint8_t* tag) const {
-    gcm_message(
-        *key_, nonce, aad, in.size(), tag, [&](const GcmCounter& j0, std::uint8_t state[16]) {
-          std::vector<GpuGcm::HashRange> ranges = GpuGcm::hash_ranges(in.size());
-          attempt([&] { gpu_->text(direction, j0, in.data(), out.data(), in.size(), ranges); });
-          for (std::size_t i = 0; i < ranges.size(); ++i) {
-            if (!ranges[i].done) finish_range(direction, j0, in, out, i, ranges[i]);
-          }
-          GpuGcm::join(*key_, ranges, state);
-        });
+  // Encrypts or decrypts a message and computes its tag.
+  void whole(Direction direction, const GcmMessage& message, std::uint8_t* tag) const {
+    gcm_message(*key_, message, tag, [&](const GcmCounter& j0, std::uint8_t state[16]) {
+      std::vector<GpuGcm::HashRange> ranges = GpuGcm::hash_ranges(message.bytes);
+      attempt([&] { gpu_->text(direction, j0, message.in, message.out, message.bytes, ranges); });
+      for (std::size_t i = 0; i < ranges.size(); ++i) {
+        if (!ranges[i].done) finish_range(direction, j0, message, i, ranges[i]);
+      }
+      GpuGcm::join(*key_, ranges, state);
+    });
   }
 
-  void finish_range(Direction direction, const GcmCounter& j0, Bytes in, MutableBytes out,
+  void finish_range(Direction direction, const GcmCounter& j0, const GcmMessage& message,
                     std::size_t index, GpuGcm::HashRange& range) const {
     const std::size_t from = index * GpuGcm::hash_range_bytes;
-    const std::size_t bytes = std::min(GpuGcm::hash_range_bytes, in.size() - from);
+    const std::size_t bytes = std::min(GpuGcm::hash_range_bytes, message.bytes - from);
     GcmCounter counter = j0;
     add_be32(counter.block, static_cast<std::uint32_t>(1 + from / 16));
     range.hash.blocks = (bytes + 15) / 16;
-    gcm_range(*key_, direction, counter, range.hash.hash, in.data() + from, out.data() + from,
+    gcm_range(*key_, direction, counter, range.hash.hash, message.in + from, message.out + from,
               bytes);
     range.done = true;
   }

@@ -88,25 +88,22 @@ void GpuGcm::join(const GcmKey& key, std::span<const HashRange> ranges, std::uin
   join_hashes(key, hashes, state);
 }
 
-void GpuGcm::seal(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, std::uint8_t* tag) const {
-  gcm_message(*key_, nonce, aad, in.size(), tag, [&](const GcmCounter& j0, std::uint8_t state[16]) {
-    std::vector<HashRange> ranges = hash_ranges(in.size());
-    text(Direction::encrypt, j0, in.data(), out.data(), in.size(), ranges);
+void GpuGcm::whole(Direction direction, const GcmMessage& message, std::uint8_t tag[16]) const {
+  gcm_message(*key_, message, tag, [&](const GcmCounter& j0, std::uint8_t state[16]) {
+    std::vector<HashRange> ranges = hash_ranges(message.bytes);
+    text(direction, j0, message.in, message.out, message.bytes, ranges);
     join(*key_, ranges, state);
   });
 }
 
-bool GpuGcm::open(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag) const {
-  std::uint8_t expected[16];
-  gcm_message(*key_, nonce, aad, in.size(), expected,
-              [&](const GcmCounter& j0, std::uint8_t state[16]) {
-                std::vector<HashRange> ranges = hash_ranges(in.size());
-                text(Direction::decrypt, j0, in.data(), out.data(), in.size(), ranges);
-                join(*key_, ranges, state);
-              });
-  const bool intact = gcm_accept(expected, tag, out);
-  secure_zero(expected, sizeof expected);
-  return intact;
+void GpuGcm::seal(const GcmMessage& message) const {
+  whole(Direction::encrypt, message, message.tag);
+}
+
+bool GpuGcm::open(const GcmMessage& message) const {
+  std::uint8_t computed[16];
+  whole(Direction::decrypt, message, computed);
+  return gcm_equal_tags(computed, message);
 }
 
 void GpuGcm::crypt(Direction direction, const SegmentNonces& nonces,

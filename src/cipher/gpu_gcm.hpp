@@ -22,9 +22,8 @@ class GpuGcm final : public OnGpu<GcmCipher> {
   GpuGcm(std::shared_ptr<gpu::DevicePool> pool, std::shared_ptr<const GcmKey> key,
          const Executor& executor, const GpuUse& use);
 
-  void seal(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, std::uint8_t* tag) const override;
-  [[nodiscard]] bool open(Bytes nonce, Bytes aad, Bytes in, MutableBytes out,
-                          Bytes tag) const override;
+  void seal(const GcmMessage& message) const override;
+  [[nodiscard]] bool open(const GcmMessage& message) const override;
   void crypt(Direction direction, const SegmentNonces& nonces,
              std::span<SegmentCipher::Segment> segments) const override;
 
@@ -51,6 +50,9 @@ class GpuGcm final : public OnGpu<GcmCipher> {
   static void join(const GcmKey& key, std::span<const HashRange> ranges, std::uint8_t state[16]);
 
  private:
+  // Encrypts or decrypts a message and computes its tag.
+  void whole(Direction direction, const GcmMessage& message, std::uint8_t tag[16]) const;
+
   std::shared_ptr<const GcmKey> key_;
 };
 

@@ -29,6 +29,11 @@ bool use_nontemporal_stores(const void* in, const void* out, std::uint64_t bytes
          2 * bytes >= last_level_cache_bytes(threads);
 }
 
+std::uint64_t max_serial_bytes(const Executor& executor) noexcept {
+  constexpr std::uint64_t two_ranges = 2 * min_range_bytes - grain_bytes + 1;
+  return executor.threads() == 1 ? UINT64_MAX : two_ranges;
+}
+
 void parallel_ecb(const Executor& executor, const CipherKey& key, Direction direction,
                   const std::uint8_t* in, std::uint8_t* out, std::size_t blocks) {
   const auto operation =

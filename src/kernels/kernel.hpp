@@ -27,7 +27,9 @@ struct GhashKey {
   static constexpr unsigned max_powers = 64;
 
   std::uint8_t h[16];
-  alignas(64) std::uint8_t powers[max_powers][16];
+  // The entries behind the last power stay zero: a vector that begins at one of the last powers
+  // ends there, and multiplies them by zero.
+  alignas(64) std::uint8_t powers[max_powers + 3][16];
   // Sums of the two halves of each power (Karatsuba), in the order in which the kernel uses them.
   alignas(64) std::uint8_t folded[max_powers / 2][16];
 
@@ -43,6 +45,21 @@ struct GhashKey {
 struct GcmCounter {
   std::uint8_t block[16];
   bool secret;
+};
+
+// A whole message. Sizes are in bytes; a buffer of size 0 may be nullptr. `out` has `bytes` bytes,
+// and is `in` or does not overlap it.
+struct GcmMessage {
+  const std::uint8_t* nonce;
+  std::size_t nonce_bytes;  // at least 1
+  const std::uint8_t* aad;
+  std::size_t aad_bytes;
+  const std::uint8_t* in;
+  std::uint8_t* out;
+  std::size_t bytes;
+  std::uint8_t* tag = nullptr;                 // 16 bytes; for encryption
+  const std::uint8_t* expected_tag = nullptr;  // for decryption
+  std::size_t tag_bytes = 0;                   // 4 to 16; for decryption
 };
 
 struct Kernel {
@@ -98,16 +115,12 @@ struct Kernel {
                       std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
                       std::size_t blocks);
 
-  // A whole message in one call, for libraries without GHASH. Nonces have 1 to
-  // max_library_nonce_bytes bytes. gcm_seal writes the full 16-byte tag. gcm_open returns whether
-  // the tag_bytes bytes at tag match; if not, `out` is unspecified.
-  void (*gcm_seal)(const KeySchedule&, const std::uint8_t* nonce, std::size_t nonce_bytes,
-                   const std::uint8_t* aad, std::size_t aad_bytes, const std::uint8_t* in,
-                   std::uint8_t* out, std::size_t bytes, std::uint8_t tag[16]);
-  bool (*gcm_open)(const KeySchedule&, const std::uint8_t* nonce, std::size_t nonce_bytes,
-                   const std::uint8_t* aad, std::size_t aad_bytes, const std::uint8_t* in,
-                   std::uint8_t* out, std::size_t bytes, const std::uint8_t* tag,
-                   std::size_t tag_bytes);
+  // A whole message in one call: for libraries without GHASH, and because a short message takes
+  // less time than the calls into which it would be composed. Its nonce has at most
+  // max_library_nonce_bytes bytes. gcm_seal writes the tag. gcm_open returns whether expected_tag
+  // matches; if not, `out` is unspecified.
+  void (*gcm_seal)(const KeySchedule&, const GhashKey&, const GcmMessage&);
+  bool (*gcm_open)(const KeySchedule&, const GhashKey&, const GcmMessage&);
 };
 
 }  // namespace paraes

@@ -59,27 +59,34 @@ void join_hashes(const GcmKey& key, std::span<const PartialHash> ranges, std::ui
 void gcm_tag(const GcmKey& key, const GcmCounter& j0, std::uint8_t state[16],
              std::uint64_t aad_bytes, std::uint64_t text_bytes, std::uint8_t tag[16]);
 
-// Computes the tag of a message of `bytes` bytes. text(j0, state) must encrypt or decrypt the text
-// and continue the running hash `state` over its ciphertext. Inlined, because for short segments
-// the time of a call is measurable.
+// Computes the tag of a message. text(j0, state) must encrypt or decrypt the text and continue the
+// running hash `state` over its ciphertext.
 template <class Text>
-[[gnu::always_inline]] inline void gcm_message(const GcmKey& key, Bytes nonce, Bytes aad,
-                                               std::uint64_t bytes, std::uint8_t tag[16],
-                                               const Text& text) {
-  const GcmCounter j0 = gcm_initial_counter(key, nonce.data(), nonce.size());
+void gcm_message(const GcmKey& key, const GcmMessage& message, std::uint8_t tag[16],
+                 const Text& text) {
+  const GcmCounter j0 = gcm_initial_counter(key, message.nonce, message.nonce_bytes);
   std::uint8_t state[16] = {};
-  if (!aad.empty()) gcm_hash(key, state, aad.data(), aad.size());
+  gcm_hash(key, state, message.aad, message.aad_bytes);
   text(j0, state);
-  gcm_tag(key, j0, state, aad.size(), bytes, tag);
+  gcm_tag(key, j0, state, message.aad_bytes, message.bytes, tag);
   secure_zero(state, sizeof state);  // without the tag's mask, it reveals the hash key
 }
 
-// Whether `tag`, which may be truncated, matches `expected`. If not, fills `plain` with zeros.
-[[nodiscard]] inline bool gcm_accept(const std::uint8_t expected[16], Bytes tag,
+// Whether `tag`, which may be truncated, matches `computed`. If not, fills `plain` with zeros.
+[[nodiscard]] inline bool gcm_accept(const std::uint8_t computed[16], Bytes tag,
                                      MutableBytes plain) noexcept {
-  if (constant_time_equal({expected, tag.size()}, tag)) return true;
+  if (constant_time_equal({computed, tag.size()}, tag)) return true;
   secure_zero(plain.data(), plain.size());
   return false;
+}
+
+// Whether the expected tag of `message`, which may be truncated, matches. Zeroises `computed`.
+[[nodiscard]] inline bool gcm_equal_tags(std::uint8_t computed[16],
+                                         const GcmMessage& message) noexcept {
+  const bool equal =
+      constant_time_equal({computed, message.tag_bytes}, {message.expected_tag, message.tag_bytes});
+  secure_zero(computed, 16);
+  return equal;
 }
 
 }  // namespace paraes

@@ -176,7 +176,9 @@ TEST_P(Buffers, PinnedMemoryKeepsNoTagsAndHashes) {
   expect_not_pinned(sealed.tag);
   Buffer tag(16);
   Buffer text(16000);
-  cipher.seal(nonce, {}, support::pattern(text.size()), text, tag.data());
+  text = support::pattern(text.size());
+  cipher.seal(
+      {nonce.data(), nonce.size(), nullptr, 0, text.data(), text.data(), text.size(), tag.data()});
   // One range: its hash, from a state of zeros.
   Buffer hash(16);
   gcm_hash(*gcm_key, hash.data(), text.data(), text.size());

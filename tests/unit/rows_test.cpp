@@ -83,7 +83,53 @@ class KernelFunctions : public support::BuildTest {
 class NontemporalCtr : public KernelFunctions {};
 class KernelXts : public KernelFunctions {};
 class FusedGcm : public KernelFunctions {};
-class WholeMessageGcm : public KernelFunctions {};
+
+class WholeMessageGcm : public KernelFunctions {
+ protected:
+  void SetUp() override {
+    KernelFunctions::SetUp();
+    if (!IsSkipped() && !HasFatalFailure()) use_key(32);
+  }
+
+  void use_key(std::size_t key_bytes) {
+    expand(make_key(key_bytes));
+    const Block h = block_of(support::evp_ecb(Direction::encrypt, key_, Buffer(16)));
+    row().ghash_init(hash_, h.data());
+    std::copy(h.begin(), h.end(), hash_.h);
+  }
+
+  // Seals and opens a message of `bytes` bytes, out of place and in place.
+  void check(Bytes nonce, Bytes aad, std::size_t bytes) {
+    const Bytes plain = Bytes(in_).first(bytes);
+    const support::Sealed expected = support::evp_gcm_encrypt(key_, nonce, aad, plain);
+    for (const bool in_place : {false, true}) {
+      PlacedBuffer source(bytes, bytes % 61);
+      PlacedBuffer target(bytes, bytes % 17);
+      std::uint8_t* const out = in_place ? source.data() : target.data();
+      std::array<std::uint8_t, 16> tag{};
+      GcmMessage message{.nonce = nonce.data(),
+                         .nonce_bytes = nonce.size(),
+                         .aad = aad.data(),
+                         .aad_bytes = aad.size(),
+                         .in = source.data(),
+                         .out = out,
+                         .bytes = bytes,
+                         .tag = tag.data()};
+      source.fill(plain);
+      row().gcm_seal(schedule_, hash_, message);
+      ASSERT_EQ(difference({out, bytes}, expected.text), "");
+      ASSERT_EQ(tag, expected.tag);
+      source.fill(expected.text);
+      message.expected_tag = expected.tag.data();
+      message.tag_bytes = 16;
+      ASSERT_TRUE(row().gcm_open(schedule_, hash_, message));
+      ASSERT_EQ(difference({out, bytes}, plain), "");
+      ASSERT_TRUE(source.margins_intact() && target.margins_intact()) << "wrote outside the output";
+    }
+  }
+
+  GhashKey hash_;
+};
 
 // The last round keys are those of FIPS 197 appendix A.
 TEST_P(KernelFunctions, KeyExpansion_MatchesFips197) {
@@ -384,31 +430,96 @@ TEST_P(FusedGcm, MatchesCtrAndGhashForEveryBlockCount) {
                   support::build_name(row()));
 }
 
-TEST_P(WholeMessageGcm, SealMatchesOpenSslAndOpenChecksTagsOfEverySize) {
-  const Buffer aad = pattern(21);
-  for (const std::size_t nonce_bytes : {std::size_t{1}, std::size_t{12}, max_library_nonce_bytes}) {
-    const Buffer nonce = pattern(nonce_bytes, 4);
-    for (const std::size_t bytes : {0, 1, 16, 1000}) {
-      const Bytes plain = Bytes(in_).first(bytes);
-      const support::Sealed expected = support::evp_gcm_encrypt(key_, nonce, aad, plain);
-      Buffer out(bytes);
-      std::array<std::uint8_t, 16> tag;
-      row().gcm_seal(schedule_, nonce.data(), nonce.size(), aad.data(), aad.size(), plain.data(),
-                     out.data(), bytes, tag.data());
-      ASSERT_EQ(difference(out, expected.text), "");
-      ASSERT_EQ(tag, expected.tag);
-      for (const std::size_t tag_bytes : {4, 8, 12, 13, 14, 15, 16}) {
-        const auto open = [&] {
-          return row().gcm_open(schedule_, nonce.data(), nonce.size(), aad.data(), aad.size(),
-                                expected.text.data(), out.data(), bytes, tag.data(), tag_bytes);
-        };
-        ASSERT_TRUE(open());
-        ASSERT_EQ(difference(out, plain), "");
-        tag[tag_bytes - 1] ^= 1;
-        ASSERT_FALSE(open()) << "tag of " << tag_bytes;
-        tag[tag_bytes - 1] ^= 1;
-      }
+TEST_P(WholeMessageGcm, SealAndOpenMatchOpenSslForEverySize) {
+  const Buffer nonce = pattern(12, 4);
+  for (const std::size_t key_bytes : {16, 24, 32}) {
+    use_key(key_bytes);
+    for (std::size_t bytes = 0; bytes <= 1100; ++bytes) {
+      ASSERT_NO_FATAL_FAILURE(check(nonce, {}, bytes)) << bytes << " bytes";
     }
+  }
+}
+
+TEST_P(WholeMessageGcm, HashesAssociatedDataOfEverySize) {
+  const Buffer nonce = pattern(12, 4);
+  const Buffer aad = pattern(1100, 9);
+  for (std::size_t n = 0; n <= aad.size(); ++n) {
+    for (const std::size_t bytes : {0, 5, 80, 600}) {
+      ASSERT_NO_FATAL_FAILURE(check(nonce, Bytes(aad).first(n), bytes)) << n << " and " << bytes;
+    }
+  }
+}
+
+TEST_P(WholeMessageGcm, TakesNoncesOfEverySize) {
+  const Buffer aad = pattern(21);
+  for (std::size_t n = 1; n <= max_library_nonce_bytes; ++n) {
+    const Buffer nonce = pattern(n, 4);
+    for (const std::size_t bytes : {0, 16, 333, 512, 1500}) {
+      ASSERT_NO_FATAL_FAILURE(check(nonce, aad, bytes)) << n << " and " << bytes;
+    }
+  }
+}
+
+// With a nonce of 128 bits, J0 is a hash, so any counter can be first. The test tries nonces until
+// the counter wraps within the text.
+TEST_P(WholeMessageGcm, WrapsTheCounterAfter32Bits) {
+  constexpr std::uint32_t max_count = max_blocks - 70;
+  Buffer nonce(16);
+  std::uint32_t until_wrap = UINT32_MAX;
+  for (std::uint32_t i = 0; until_wrap > max_count; ++i) {
+    store_be32(nonce.data(), i);
+    std::array<std::uint8_t, 32> hashed{};
+    std::copy(nonce.begin(), nonce.end(), hashed.begin());
+    hashed[31] = 128;
+    Block j0{};
+    row().ghash(hash_, j0.data(), hashed.data(), 2);
+    until_wrap = 0 - load_be32(j0.data() + 12);
+  }
+  for (const std::size_t blocks : {until_wrap - 1, until_wrap, until_wrap + 1, until_wrap + 70}) {
+    ASSERT_NO_FATAL_FAILURE(check(nonce, {}, 16 * blocks - 3));
+  }
+}
+
+TEST_P(WholeMessageGcm, OpenChecksTagsOfEverySize) {
+  const Buffer nonce = pattern(12, 4);
+  const support::Sealed sealed = support::evp_gcm_encrypt(key_, nonce, {}, Bytes(in_).first(40));
+  Buffer out(40);
+  for (const std::size_t tag_bytes : {4, 8, 12, 13, 14, 15, 16}) {
+    for (std::size_t bit = 0; bit < 8 * tag_bytes; ++bit) {
+      Buffer tag(sealed.tag.begin(), sealed.tag.begin() + static_cast<std::ptrdiff_t>(tag_bytes));
+      const GcmMessage message{.nonce = nonce.data(),
+                               .nonce_bytes = nonce.size(),
+                               .aad = nullptr,
+                               .aad_bytes = 0,
+                               .in = sealed.text.data(),
+                               .out = out.data(),
+                               .bytes = out.size(),
+                               .expected_tag = tag.data(),
+                               .tag_bytes = tag_bytes};
+      ASSERT_TRUE(row().gcm_open(schedule_, hash_, message)) << tag_bytes;
+      tag[bit / 8] ^= static_cast<std::uint8_t>(1U << (bit % 8));
+      ASSERT_FALSE(row().gcm_open(schedule_, hash_, message)) << tag_bytes << ", bit " << bit;
+    }
+  }
+}
+
+// Vectors that reach behind a message must not touch the next page, which may not exist.
+TEST_P(WholeMessageGcm, ReadsAndWritesNothingBehindThePage) {
+  const Buffer nonce = pattern(12, 4);
+  const support::GuardedBuffer source(600);
+  const support::GuardedBuffer target(600);
+  for (std::size_t bytes = 0; bytes <= 600; ++bytes) {
+    const Bytes plain = Bytes(in_).first(bytes);
+    const support::Sealed expected = support::evp_gcm_encrypt(key_, nonce, {}, plain);
+    const MutableBytes in = source.place(bytes, support::GuardedBuffer::Flush::end);
+    const MutableBytes out = target.place(bytes, support::GuardedBuffer::Flush::end);
+    std::copy(plain.begin(), plain.end(), in.begin());
+    std::array<std::uint8_t, 16> tag;
+    row().gcm_seal(
+        schedule_, hash_,
+        {nonce.data(), nonce.size(), nullptr, 0, in.data(), out.data(), bytes, tag.data()});
+    ASSERT_EQ(difference(out, expected.text), "") << bytes << " bytes";
+    ASSERT_EQ(tag, expected.tag) << bytes << " bytes";
   }
 }
 

@@ -104,8 +104,9 @@ void ctr_blocks(const KeySchedule& schedule, std::uint8_t counter[16], const std
   add_be128(counter, blocks);
 }
 
-bool feed_gcm(const Context& context, const std::uint8_t* aad, std::size_t aad_bytes,
-              const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
+bool feed_gcm(const Context& context, const GcmMessage& message) {
+  const std::uint8_t* aad = message.aad;
+  std::size_t aad_bytes = message.aad_bytes;
   while (aad_bytes != 0) {
     const std::size_t n = std::min(aad_bytes, max_update_bytes);
     int written = 0;
@@ -114,43 +115,37 @@ bool feed_gcm(const Context& context, const std::uint8_t* aad, std::size_t aad_b
     aad += n;
     aad_bytes -= n;
   }
-  update(context, in, out, bytes);
+  update(context, message.in, message.out, message.bytes);
   std::uint8_t nothing[16];
   int written = 0;
   return EVP_CipherFinal_ex(context.get(), nothing, &written) == 1;
 }
 
-Context open_gcm(const KeySchedule& schedule, const std::uint8_t* nonce, std::size_t nonce_bytes,
-                 int encrypt) {
+Context open_gcm(const KeySchedule& schedule, const GcmMessage& message, int encrypt) {
   Context context = open(gcm, schedule, nullptr, encrypt);
-  check(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_SET_IVLEN, static_cast<int>(nonce_bytes),
-                            nullptr),
+  check(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_SET_IVLEN,
+                            static_cast<int>(message.nonce_bytes), nullptr),
         "EVP_CTRL_AEAD_SET_IVLEN");
-  check(EVP_CipherInit_ex(context.get(), nullptr, nullptr, nullptr, nonce, encrypt),
+  check(EVP_CipherInit_ex(context.get(), nullptr, nullptr, nullptr, message.nonce, encrypt),
         "EVP_CipherInit_ex");
   return context;
 }
 
-void gcm_seal(const KeySchedule& schedule, const std::uint8_t* nonce, std::size_t nonce_bytes,
-              const std::uint8_t* aad, std::size_t aad_bytes, const std::uint8_t* in,
-              std::uint8_t* out, std::size_t bytes, std::uint8_t tag[16]) {
-  const Context context = open_gcm(schedule, nonce, nonce_bytes, 1);
-  check(feed_gcm(context, aad, aad_bytes, in, out, bytes) ? 1 : 0, "EVP_CipherFinal_ex");
-  check(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, 16, tag),
+void gcm_seal(const KeySchedule& schedule, const GhashKey&, const GcmMessage& message) {
+  const Context context = open_gcm(schedule, message, 1);
+  check(feed_gcm(context, message) ? 1 : 0, "EVP_CipherFinal_ex");
+  check(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, 16, message.tag),
         "EVP_CTRL_AEAD_GET_TAG");
 }
 
-bool gcm_open(const KeySchedule& schedule, const std::uint8_t* nonce, std::size_t nonce_bytes,
-              const std::uint8_t* aad, std::size_t aad_bytes, const std::uint8_t* in,
-              std::uint8_t* out, std::size_t bytes, const std::uint8_t* tag,
-              std::size_t tag_bytes) {
-  const Context context = open_gcm(schedule, nonce, nonce_bytes, 0);
+bool gcm_open(const KeySchedule& schedule, const GhashKey&, const GcmMessage& message) {
+  const Context context = open_gcm(schedule, message, 0);
   std::uint8_t expected[16];
-  std::memcpy(expected, tag, tag_bytes);
-  check(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_SET_TAG, static_cast<int>(tag_bytes),
-                            expected),
+  std::memcpy(expected, message.expected_tag, message.tag_bytes);
+  check(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_SET_TAG,
+                            static_cast<int>(message.tag_bytes), expected),
         "EVP_CTRL_AEAD_SET_TAG");
-  const bool intact = feed_gcm(context, aad, aad_bytes, in, out, bytes);
+  const bool intact = feed_gcm(context, message);
   ERR_clear_error();  // OpenSSL records a wrong tag as an error
   return intact;
 }

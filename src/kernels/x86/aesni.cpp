@@ -27,11 +27,22 @@ PARAES_INLINE void fence_nontemporal() { _mm_sfence(); }
 // Never called: a vector of one block is never partial.
 PARAES_INLINE Vec load_partial(const std::uint8_t* p, std::size_t) { return load(p); }
 PARAES_INLINE void store_partial(std::uint8_t* p, Vec a, std::size_t) { store(p, a); }
+PARAES_INLINE Vec load_bytes(const std::uint8_t* p, std::size_t bytes) {
+  return bytes == 16 ? load(p) : load_ragged(p, bytes);
+}
+PARAES_INLINE void store_bytes(std::uint8_t* p, Vec a, std::size_t bytes) {
+  bytes == 16 ? store(p, a) : store_ragged(p, a, bytes);
+}
+PARAES_INLINE Vec first_bytes(Vec a, std::size_t bytes) { return a & block_mask(bytes); }
+PARAES_INLINE Vec broadcast(Block a) { return a; }
 PARAES_INLINE Vec broadcast(const std::uint8_t* p) { return load(p); }
 PARAES_INLINE Vec zero() { return {_mm_setzero_si128()}; }
 PARAES_INLINE Vec from_block(Block a) { return a; }
 PARAES_INLINE Vec from_word(std::uint64_t w) { return block_of_word(w); }
 PARAES_INLINE Vec lane_numbers() { return zero(); }
+PARAES_INLINE Vec put_lane(Vec, std::size_t, Block b) { return b; }
+PARAES_INLINE Block get_lane(Vec a, std::size_t) { return a; }
+PARAES_INLINE Block first_lane(Vec a) { return a; }
 PARAES_INLINE Block fold_lanes(Vec a) { return a; }
 PARAES_INLINE Vec xor3(Vec a, Vec b, Vec c) { return a ^ b ^ c; }
 PARAES_INLINE Vec add32(Vec a, Vec b) { return {_mm_add_epi32(a.v, b.v)}; }
@@ -126,8 +137,8 @@ const Kernel aesni_kernel = {
     .ghash = aesni::ghash,
     .gcm_encrypt = aesni::gcm<true>,
     .gcm_decrypt = aesni::gcm<false>,
-    .gcm_seal = nullptr,
-    .gcm_open = nullptr,
+    .gcm_seal = aesni::gcm_seal,
+    .gcm_open = aesni::gcm_open,
 };
 
 }  // namespace paraes

@@ -38,6 +38,33 @@ PARAES_INLINE Vec load_partial(const std::uint8_t* p, std::size_t) {
 PARAES_INLINE void store_partial(std::uint8_t* p, Vec a, std::size_t) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(a.v));
 }
+PARAES_INLINE Vec join(Block low, Block high) { return {_mm256_set_m128i(high.v, low.v)}; }
+PARAES_INLINE Vec load_bytes(const std::uint8_t* p, std::size_t bytes) {
+  if (bytes == 32) return load(p);
+  if (bytes < 16) return {_mm256_zextsi128_si256(load_ragged(p, bytes).v)};
+  return join(load_block(p), load_ragged(p + 16, bytes - 16));
+}
+PARAES_INLINE void store_bytes(std::uint8_t* p, Vec a, std::size_t bytes) {
+  if (bytes == 32) return store(p, a);
+  const Block low{_mm256_castsi256_si128(a.v)};
+  if (bytes < 16) return store_ragged(p, low, bytes);
+  store_block(p, low);
+  store_ragged(p + 16, {_mm256_extracti128_si256(a.v, 1)}, bytes - 16);
+}
+PARAES_INLINE Vec first_bytes(Vec a, std::size_t bytes) {
+  const Vec mask = bytes < 16 ? join(block_mask(bytes), block_of_word(0))
+                              : join(block_mask(16), block_mask(bytes - 16));
+  return {_mm256_and_si256(a.v, mask.v)};
+}
+PARAES_INLINE Vec put_lane(Vec a, std::size_t lane, Block b) {
+  const __m256i lanes = _mm256_set_epi64x(1, 1, 0, 0);
+  const __m256i mask = _mm256_cmpeq_epi64(lanes, _mm256_set1_epi64x(static_cast<long long>(lane)));
+  return {_mm256_blendv_epi8(a.v, _mm256_broadcastsi128_si256(b.v), mask)};
+}
+PARAES_INLINE Block get_lane(Vec a, std::size_t lane) {
+  return {lane == 0 ? _mm256_castsi256_si128(a.v) : _mm256_extracti128_si256(a.v, 1)};
+}
+PARAES_INLINE Vec broadcast(Block a) { return {_mm256_broadcastsi128_si256(a.v)}; }
 PARAES_INLINE Vec broadcast(const std::uint8_t* p) {
   return {_mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
 }
@@ -48,6 +75,7 @@ PARAES_INLINE Vec from_word(std::uint64_t w) {
   return {_mm256_set_epi64x(0, word, 0, word)};
 }
 PARAES_INLINE Vec lane_numbers() { return {_mm256_set_epi64x(0, 1, 0, 0)}; }
+PARAES_INLINE Block first_lane(Vec a) { return {_mm256_castsi256_si128(a.v)}; }
 PARAES_INLINE Block fold_lanes(Vec a) {
   return {_mm_xor_si128(_mm256_castsi256_si128(a.v), _mm256_extracti128_si256(a.v, 1))};
 }
@@ -128,8 +156,8 @@ const Kernel vaes256_kernel = {
     .ghash = vaes256::ghash,
     .gcm_encrypt = vaes256::gcm<true>,
     .gcm_decrypt = vaes256::gcm<false>,
-    .gcm_seal = nullptr,
-    .gcm_open = nullptr,
+    .gcm_seal = vaes256::gcm_seal,
+    .gcm_open = vaes256::gcm_open,
 };
 
 }  // namespace paraes

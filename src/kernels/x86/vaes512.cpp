@@ -45,6 +45,17 @@ PARAES_INLINE void store_partial(std::uint8_t* p, Vec a, std::size_t blocks) {
   }
   _mm512_mask_storeu_epi64(p, lane_mask(blocks), a.v);
 }
+PARAES_INLINE __mmask64 byte_mask(std::size_t bytes) { return ~std::uint64_t{0} >> (64 - bytes); }
+PARAES_INLINE Vec load_bytes(const std::uint8_t* p, std::size_t bytes) {
+  return {_mm512_maskz_loadu_epi8(byte_mask(bytes), p)};
+}
+PARAES_INLINE void store_bytes(std::uint8_t* p, Vec a, std::size_t bytes) {
+  _mm512_mask_storeu_epi8(p, byte_mask(bytes), a.v);
+}
+PARAES_INLINE Vec first_bytes(Vec a, std::size_t bytes) {
+  return {_mm512_maskz_mov_epi8(byte_mask(bytes), a.v)};
+}
+PARAES_INLINE Vec broadcast(Block a) { return {_mm512_broadcast_i32x4(a.v)}; }
 PARAES_INLINE Vec broadcast(const std::uint8_t* p) {
   return {_mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};
 }
@@ -55,6 +66,14 @@ PARAES_INLINE Vec from_word(std::uint64_t w) {
   return {_mm512_set_epi64(0, word, 0, word, 0, word, 0, word)};
 }
 PARAES_INLINE Vec lane_numbers() { return {_mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0)}; }
+PARAES_INLINE Block first_lane(Vec a) { return {_mm512_castsi512_si128(a.v)}; }
+PARAES_INLINE Vec put_lane(Vec a, std::size_t lane, Block b) {
+  return {_mm512_mask_broadcast_i64x2(a.v, static_cast<__mmask8>(3U << (2 * lane)), b.v)};
+}
+PARAES_INLINE Block get_lane(Vec a, std::size_t lane) {
+  const auto mask = static_cast<__mmask8>(3U << (2 * lane));
+  return {_mm512_castsi512_si128(_mm512_maskz_compress_epi64(mask, a.v))};
+}
 PARAES_INLINE Block fold_lanes(Vec a) {
   const __m256i half =
       _mm256_xor_si256(_mm512_castsi512_si256(a.v), _mm512_extracti64x4_epi64(a.v, 1));
@@ -141,8 +160,8 @@ const Kernel vaes512_kernel = {
     .ghash = vaes512::ghash,
     .gcm_encrypt = vaes512::gcm<true>,
     .gcm_decrypt = vaes512::gcm<false>,
-    .gcm_seal = nullptr,
-    .gcm_open = nullptr,
+    .gcm_seal = vaes512::gcm_seal,
+    .gcm_open = vaes512::gcm_open,
 };
 
 }  // namespace paraes
