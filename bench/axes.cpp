@@ -115,26 +115,33 @@ void parse_kernels(std::string_view list, Axes& axes) {
   if (on_gpu) axes.gpu_kernels = parse_kernels(list, gpu_kernels(), "cuda", known);
 }
 
-std::vector<std::uint64_t> parse_sizes(std::string_view list, const NumberParsers& parsers) {
+// Words are sizes, `...`, and `zero`, if it is given, for 0.
+std::vector<std::uint64_t> parse_sizes(std::string_view flag, std::string_view list,
+                                       const NumberParsers& parsers, std::string_view zero = {}) {
+  const std::string name(flag);
   const auto is_ellipsis = [](std::string_view w) { return w == "..." || w == "\u2026"; };
   std::vector<std::uint64_t> sizes;
-  const std::vector<std::string> words = split(list, "--size");
+  const std::vector<std::string> words = split(list, flag);
+  const auto has_zero = std::find(words.begin(), words.end(), zero) != words.end();
   for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == zero) continue;
     if (!is_ellipsis(words[i])) {
-      const std::uint64_t size = parsers.size(words[i], "--size");
-      if (size == 0) throw InvalidArgument("--size: a size must be at least 1 byte");
+      const std::uint64_t size = parsers.size(words[i], flag);
+      if (size == 0) throw InvalidArgument(name + ": a size must be at least 1 byte");
       add_once(sizes, size);
       continue;
     }
-    if (sizes.empty() || i + 1 == words.size() || is_ellipsis(words[i + 1])) {
-      throw InvalidArgument("--size: … must stand between two sizes");
+    if (sizes.empty() || words[i - 1] == zero || i + 1 == words.size() ||
+        is_ellipsis(words[i + 1]) || words[i + 1] == zero) {
+      throw InvalidArgument(name + ": … must stand between two sizes");
     }
-    const std::uint64_t last = parsers.size(words[i + 1], "--size");
+    const std::uint64_t last = parsers.size(words[i + 1], flag);
     std::uint64_t factor = 4;
     if (sizes.size() > 1) factor = sizes.back() / sizes[sizes.size() - 2];
-    if (factor < 2) throw InvalidArgument("--size: sizes before … must at least double");
+    if (factor < 2) throw InvalidArgument(name + ": sizes before … must at least double");
     while (sizes.back() < last / factor) sizes.push_back(sizes.back() * factor);
   }
+  if (has_zero) sizes.push_back(0);
   std::sort(sizes.begin(), sizes.end());
   return sizes;
 }
@@ -164,6 +171,14 @@ void refuse_unused(const AxisTexts& texts, const Axes& axes) {
   if (!texts.transfer.empty() && !(on_gpu && (scope("transfer") || scope("file")))) {
     throw InvalidArgument("--transfer goes with a GPU and --scope transfer or file");
   }
+  const bool many = axes.messages.back() != 0;
+  if (many && !(scope("memory") && has(axes.devices, std::string("cpu")))) {
+    throw InvalidArgument("--message goes with --scope memory on the cpu");
+  }
+  if (many && !has(axes.modes, Mode::gcm)) {
+    throw InvalidArgument("--message goes with --mode gcm");
+  }
+  if (!texts.keys.empty() && !many) throw InvalidArgument("--keys goes with --message");
   if (!texts.unit.empty() && !has(axes.modes, Mode::xts)) {
     throw InvalidArgument("--unit goes with --mode xts");
   }
@@ -205,7 +220,11 @@ Axes parse_axes(const AxisTexts& texts, const NumberParsers& parsers) {
   }
   axes.executors = choose("--executor", or_default(texts.executor, "threads"),
                           {std::string(own_threads), std::string(openmp)});
-  if (!texts.size.empty()) axes.sizes = parse_sizes(texts.size, parsers);
+  if (!texts.size.empty()) axes.sizes = parse_sizes("--size", texts.size, parsers);
+  axes.messages = parse_sizes("--message", or_default(texts.message, "whole"), parsers, "whole");
+  for (const std::string& word : choose("--keys", or_default(texts.keys, "one"), {"one", "each"})) {
+    axes.key_each.push_back(word == "each");
+  }
   axes.scopes =
       choose("--scope", or_default(texts.scope, "memory"), {"memory", "transfer", "file"});
   for (const std::string& word :

@@ -21,6 +21,8 @@ struct AxisTexts {
   std::string threads;
   std::string executor;
   std::string size;
+  std::string message;
+  std::string keys;
   std::string scope;
   std::string in_place;
   std::string format;
@@ -44,6 +46,9 @@ struct Axes {
   std::vector<int> threads;            // at least 1 each
   std::vector<std::string> executors;  // for memory scope on several CPU threads
   std::vector<std::uint64_t> sizes;    // empty for the default of each scope
+  // In memory scope on the CPU: bytes of each of many GCM messages; 0 is one message of all bytes.
+  std::vector<std::uint64_t> messages;
+  std::vector<bool> key_each;  // whether each of many messages has its own key
   std::vector<std::string> scopes;
   std::vector<bool> in_place;
   std::vector<std::string> formats;

@@ -34,6 +34,7 @@ Examples:
   paraes bench --mode ctr,gcm --size 1KiB,...,64MiB --json report.json
   paraes bench --mode ctr --size 1MiB --rivals openssl-evp,ipsec-mb,memcpy
   paraes bench --mode ctr --size 1GiB --threads 1,0 --in-place no,yes
+  paraes bench --mode gcm --size 64KiB --message 64,1KiB --keys one,each
   paraes bench --device cpu,cuda:0 --scope memory,transfer --mode ctr
   paraes bench --scope file --format raw --mode ctr --rivals openssl-enc,cp
   paraes bench --scope file --device cpu,cuda:0 --size 64MiB,1GiB -T 0)";
@@ -79,6 +80,14 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
       "--size", axes.size, "SIZE,...",
       "Sizes of the message; 1KiB,...,1GiB is a series (default: 16KiB,1MiB; transfer: 1MiB,64MiB; "
       "file: 64MiB).");
+  // Ranks share one message.
+  if (!overrides.run) {
+    axis("--message", axes.message, "SIZE,...",
+         "memory scope, GCM on the CPU: cut the size into many messages of so many bytes, computed "
+         "in one call (default: whole, which is one).");
+    axis("--keys", axes.keys, "one,each",
+         "With --message: one key for all messages (default), or each its own.");
+  }
   axis("--scope", axes.scope, "memory,transfer,file",
        "What is timed: the kernel, with copies to and from a GPU, or from file to file (default: "
        "memory).");

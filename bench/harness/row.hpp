@@ -30,6 +30,8 @@ struct Row {
   int ranks = 1;
   std::uint64_t bytes = 0;  // of plaintext in one call
   std::uint64_t messages = 1;
+  // "one" key for all of many messages, or "each" its own; in memory scope on the CPU, else empty.
+  std::string keys;
   std::string scope = "memory";
   std::string format;  // in file scope only
   bool in_place = false;

@@ -67,6 +67,8 @@ class Arena {
 
   [[nodiscard]] const std::uint8_t* in() const { return in_.data(); }
   [[nodiscard]] std::uint8_t* out() const { return out_.data(); }
+  // For set_up() only: what a case writes here, all that share the arena read.
+  [[nodiscard]] std::uint8_t* writable_in() const { return in_.data(); }
   [[nodiscard]] const Buffer& in_buffer() const { return in_; }
   [[nodiscard]] const Buffer& out_buffer() const { return out_; }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "bench/harness/random.hpp"
+#include "src/core/bytes.hpp"
 
 namespace paraes::bench {
 
@@ -25,6 +26,24 @@ std::array<std::uint8_t, 12> segment_nonce(std::uint64_t index) {
   std::array<std::uint8_t, 12> nonce = material().nonce;
   for (unsigned i = 0; i < 8; ++i) nonce[11 - i] ^= static_cast<std::uint8_t>(index >> (8 * i));
   return nonce;
+}
+
+Messages::Messages(const Job& job)
+    : message(job.message),
+      slot(job.message + tag_bytes),
+      count(job.bytes / job.message + (job.bytes % job.message != 0 ? 1 : 0)),
+      last(job.bytes - (count - 1) * job.message) {}
+
+std::uint64_t buffer_bytes(const Job& job) {
+  if (job.message == 0) return job.bytes;
+  const Messages messages(job);
+  return job.bytes + messages.count * tag_bytes;
+}
+
+std::array<std::uint8_t, 64> message_key(std::uint64_t index) {
+  std::array<std::uint8_t, 64> key = material().key;
+  store_le64(key.data(), load_le64(key.data()) ^ mix64(index));
+  return key;
 }
 
 std::array<std::uint8_t, 16> xts_tweak(std::uint64_t unit) {

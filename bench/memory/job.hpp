@@ -1,4 +1,5 @@
-// Memory and transfer scope: a row computes one message, from one buffer to another.
+// Memory and transfer scope: a row computes one message, or many small ones, from one buffer to
+// another.
 #pragma once
 
 #include <array>
@@ -24,6 +25,9 @@ struct Job {
   // For a rank's share of a message: where these bytes begin in it. A multiple of 16 in ECB, CTR
   // and CBC decryption, of `unit` in XTS, else 0.
   std::uint64_t offset = 0;
+  // GCM: the job is many messages (see Messages), of this many bytes of text each; 0: it is one.
+  std::uint64_t message = 0;
+  bool key_each = false;  // each message has its own message_key(), else all have the job's key
 };
 
 // Code that computes jobs: paraes itself or a rival. The constructor takes the job and expands the
@@ -36,7 +40,8 @@ class Implementation {
   Implementation& operator=(const Implementation&) = delete;
 
   // Computes the whole job from `in` to `out`, which are equal for work in place. Encryption writes
-  // `tag` (16 bytes, GCM only), and decryption checks it and throws if it does not match.
+  // `tag` (16 bytes, GCM only), and decryption checks it and throws if it does not match. Many
+  // messages have their tags beside their texts, and `tag` is not used.
   virtual void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* tag) = 0;
 
   // Expands the job's key again, without effect on run(); false if there is no key.
@@ -61,12 +66,39 @@ struct Material {
 }
 
 // In memory scope on a GPU, GCM text is cut into segments, each a message with its own nonce and
-// tag.
+// tag. Message i of many has segment_nonce(i), too.
 inline constexpr std::size_t segment_bytes = std::size_t{16} << 10;
 [[nodiscard]] inline std::uint64_t segments(std::uint64_t bytes) {
   return (bytes + segment_bytes - 1) / segment_bytes;
 }
 [[nodiscard]] std::array<std::uint8_t, 12> segment_nonce(std::uint64_t index);
+
+// The messages of a job with Job::message. They lie in slots, in the input as in the output: the
+// text, then room for the tag. All texts have `message` bytes but the last, which may be shorter.
+struct Messages {
+  std::uint64_t message;
+  std::uint64_t slot;  // bytes from one message to the next
+  std::uint64_t count;
+  std::uint64_t last;  // bytes of the last text
+
+  explicit Messages(const Job& job);
+  [[nodiscard]] std::uint64_t offset(std::uint64_t index) const { return index * slot; }
+  [[nodiscard]] std::uint64_t size(std::uint64_t index) const {
+    return index + 1 == count ? last : message;
+  }
+};
+
+inline constexpr std::size_t tag_bytes = 16;
+
+// Bytes of the job's input, and of its output.
+[[nodiscard]] std::uint64_t buffer_bytes(const Job& job);
+
+// The key of one of many messages, if each has its own. Its first key_bytes(job) bytes are used.
+[[nodiscard]] std::array<std::uint8_t, 64> message_key(std::uint64_t index);
+
+// Limits of a job, whose keys (some KiB each) and list of messages exist with those of other rows.
+inline constexpr std::uint64_t max_messages = std::uint64_t{1} << 22;
+inline constexpr std::uint64_t max_keys = 4096;
 
 // The tweak of data unit `unit`: a 16-byte little-endian integer.
 [[nodiscard]] std::array<std::uint8_t, 16> xts_tweak(std::uint64_t unit);

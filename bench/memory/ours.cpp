@@ -2,6 +2,9 @@
 
 #include "bench/harness/case.hpp"
 #include "paraes/ciphers.hpp"
+#include "paraes/error.hpp"
+#include "paraes/segments.hpp"
+#include "src/core/executor.hpp"
 #include "src/gpu/pool.hpp"
 #include "src/kernels/registry.hpp"
 #include "src/modes/cipher_key.hpp"
@@ -145,6 +148,104 @@ class OurGcm : public Ours {
   Gcm gcm_;
 };
 
+// Counts the keys of all rows of many messages. Each is a mapping of locked memory, of which Linux
+// allows a process some 65000 by default (vm.max_map_count).
+class KeyCount {
+ public:
+  explicit KeyCount(std::uint64_t keys) : keys_(keys) {
+    if (all_ + keys > limit) {
+      throw Skip("the rows would have more than " + std::to_string(limit) +
+                 " keys together: choose fewer rows or a smaller --size");
+    }
+    all_ += keys;
+  }
+  ~KeyCount() { all_ -= keys_; }
+  KeyCount(const KeyCount&) = delete;
+  KeyCount& operator=(const KeyCount&) = delete;
+  [[nodiscard]] std::uint64_t count() const { return keys_; }
+
+ private:
+  static constexpr std::uint64_t limit = std::uint64_t{1} << 14;
+  static inline std::uint64_t all_ = 0;
+  std::uint64_t keys_;
+};
+
+// Many messages through SegmentCipher, whose segments they are. A call fills the list of segments,
+// too, since programs have other buffers in each call.
+class OurMessages : public Ours {
+ public:
+  using Segment = SegmentCipher::Segment;
+
+  OurMessages(const Job& job, Execution execution)
+      : Ours(job, execution),
+        job_(job),
+        messages_(job),
+        executor_(job.threads),
+        keys_(job.key_each ? messages_.count : 1) {
+    if (job.key_bits == 192) throw Skip("messages of paraes have 128- and 256-bit keys only");
+    execution.threads = 1;
+    for (std::uint64_t k = 0; k < keys_.count(); ++k) {
+      const auto key = job.key_each ? message_key(k) : material().key;
+      ciphers_.emplace_back(Bytes(key.data(), key_bytes(job)), material().nonce,
+                            SegmentCipher::Nonces::counted, execution);
+    }
+  }
+
+  void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* /*tag*/) override {
+    if (segments_.empty() && keyed_segments_.empty()) {
+      job_.key_each ? keyed_segments_.resize(messages_.count) : segments_.resize(messages_.count);
+    }
+    const std::uint64_t least = (min_grains * grain_bytes + messages_.slot - 1) / messages_.slot;
+    executor_.run(messages_.count, least, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
+      job_.key_each ? crypt_keyed(in, out, begin, end) : crypt(in, out, begin, end);
+    });
+  }
+
+ protected:
+  [[nodiscard]] const Cipher& cipher() const override { return ciphers_.front(); }
+
+ private:
+  [[nodiscard]] Segment segment(const std::uint8_t* in, std::uint8_t* out, std::uint64_t m) const {
+    const std::uint64_t at = messages_.offset(m);
+    const std::size_t plain = messages_.size(m);
+    const std::size_t sealed = plain + tag_bytes;
+    Segment segment;
+    segment.index = m;
+    segment.in = {in + at, encrypts() ? plain : sealed};
+    segment.out = {out + at, encrypts() ? sealed : plain};
+    return segment;
+  }
+
+  void require_intact(const Segment& segment) const {
+    if (!encrypts() && !segment.intact) throw IntegrityError("the GCM tag does not match");
+  }
+
+  void crypt(const std::uint8_t* in, std::uint8_t* out, std::uint64_t begin, std::uint64_t end) {
+    const std::span list = std::span(segments_).subspan(begin, end - begin);
+    for (std::uint64_t m = begin; m < end; ++m) segments_[m] = segment(in, out, m);
+    ciphers_.front().crypt(job_.direction, list);
+    for (const Segment& done : list) require_intact(done);
+  }
+
+  void crypt_keyed(const std::uint8_t* in, std::uint8_t* out, std::uint64_t begin,
+                   std::uint64_t end) {
+    const std::span list = std::span(keyed_segments_).subspan(begin, end - begin);
+    for (std::uint64_t m = begin; m < end; ++m) {
+      keyed_segments_[m] = {&ciphers_[m], segment(in, out, m)};
+    }
+    SegmentCipher::crypt(job_.direction, list);
+    for (const CipherSegment& done : list) require_intact(done.segment);
+  }
+
+  Job job_;
+  Messages messages_;
+  Executor executor_;
+  KeyCount keys_;
+  std::vector<SegmentCipher> ciphers_;
+  std::vector<Segment> segments_;  // with one key
+  std::vector<CipherSegment> keyed_segments_;
+};
+
 }  // namespace
 
 std::unique_ptr<Implementation> make_ours(const Job& job, const std::string& kernel) {
@@ -152,6 +253,7 @@ std::unique_ptr<Implementation> make_ours(const Job& job, const std::string& ker
 }
 
 std::unique_ptr<Implementation> make_ours(const Job& job, const Execution& execution) {
+  if (job.message != 0) return std::make_unique<OurMessages>(job, execution);
   switch (job.mode.value()) {
     case Mode::ecb:
       return std::make_unique<OurEcb>(job, execution);

@@ -36,6 +36,7 @@ Json axes_of(const Row& row) {
   json["ranks"] = row.ranks;
   json["bytes"] = row.bytes;
   json["messages"] = row.messages;
+  json["keys"] = or_null(row.keys);
   json["scope"] = row.scope;
   json["format"] = or_null(row.format);
   json["in_place"] = row.in_place;

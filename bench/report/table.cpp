@@ -34,6 +34,9 @@ std::vector<Column> axis_columns() {
       {"format", [](const Row& r) { return r.format; }, true, "{} format"},
       {"device", [](const Row& r) { return r.device; }, true, "{}"},
       {"size", [](const Row& r) { return size_text(r.bytes); }, false, "{}"},
+      {"msgs", [](const Row& r) { return r.keys.empty() ? "" : fmt::format("{}", r.messages); },
+       false, "{} messages"},
+      {"key", [](const Row& r) { return r.keys; }, true, ""},
       {"mode", [](const Row& r) { return r.mode ? std::string(to_string(*r.mode)) : ""; }, true,
        "{}"},
       {"bits", [](const Row& r) { return r.key_bits ? fmt::format("{}", *r.key_bits) : ""; }, false,
@@ -67,6 +70,7 @@ bool comparable(const Row& row, const Row& rival) {
   if (rival.scope != row.scope || rival.bytes != row.bytes) return false;
   if (!file && (rival.device != row.device || rival.threads != row.threads)) return false;
   if (rival.direction && rival.direction != row.direction) return false;
+  if (rival.mode && (rival.keys != row.keys || rival.messages != row.messages)) return false;
   if (!rival.mode) return true;
   const bool closest = file && row.mode == Mode::gcm && rival.mode == Mode::ctr;
   return (rival.mode == row.mode || closest) && rival.key_bits == row.key_bits &&
@@ -76,6 +80,11 @@ bool comparable(const Row& row, const Row& rival) {
 double rate(const Result& result) {
   if (result.samples_ns.empty()) return 0;
   return static_cast<double>(result.row.bytes) * 1e9 / result.statistics.median;
+}
+
+double message_rate(const Result& result) {
+  return rate(result) / static_cast<double>(result.row.bytes) *
+         static_cast<double>(result.row.messages);
 }
 
 // A positive number with so many decimals, and more if it would have less than two significant
@@ -117,6 +126,7 @@ std::vector<const Result*> sorted(const Outcome& outcome) {
     return std::make_tuple(row.scope, row.bytes, row.format,
                            row.mode ? static_cast<int>(*row.mode) : -1, row.key_bits.value_or(0),
                            row.direction ? static_cast<int>(*row.direction) : -1, row.in_place,
+                           row.keys.empty() ? 0 : row.messages, row.keys == "each",
                            row.scope == "file" ? 0 : row.threads, -rate(*r));
   };
   std::stable_sort(rows.begin(), rows.end(),
@@ -128,6 +138,7 @@ std::string caption_of(const Column& column, const std::string& value, const Row
   if (column.title == "thr") return value + (value == "1" ? " thread" : " threads");
   if (column.title == "place") return row.in_place ? "in place" : "";
   if (value.empty() || (column.title == "device" && value == "cpu")) return {};
+  if (column.title == "key") return value == "each" ? "a key each" : "one key";
   if (column.title == "exec") return value == openmp ? "OpenMP" : "";
   std::string text = column.caption;
   text.replace(text.find("{}"), 2, value);
@@ -258,6 +269,9 @@ std::string table(const Outcome& outcome) {
   for (const Column& column : shown) grid.add_column(column.title, column.left);
   grid.add_column("kernel", true);
   grid.add_column("MB/s", false);
+  const bool many =
+      std::any_of(rows.begin(), rows.end(), [](const Result* r) { return !r->row.keys.empty(); });
+  if (many) grid.add_column("Mmsg/s", false);
   grid.add_column("\xc2\xb1%", false);
   for (const std::string& name : rivals) grid.add_column("/" + name, false);
   bool all_right = true;
@@ -270,10 +284,11 @@ std::string table(const Outcome& outcome) {
     samples += r->samples_ns.size();
     outliers += r->statistics.outliers.size();
     std::vector<std::string> cells;
-    cells.reserve(shown.size() + rivals.size() + 4);
+    cells.reserve(shown.size() + rivals.size() + 5);
     for (const Column& column : shown) cells.push_back(column.text(r->row));
     cells.push_back(r->row.rival.empty() ? r->row.kernel : "(" + r->row.rival + ")");
     cells.push_back(rate_text(rate(*r)));
+    if (many) cells.push_back(r->row.keys.empty() ? "" : rate_text(message_rate(*r)));
     cells.push_back(spread_text(*r));
     for (const std::string& name : rivals) {
       const auto other = std::find_if(outcome.results.begin(), outcome.results.end(),
@@ -293,7 +308,7 @@ std::string table(const Outcome& outcome) {
     grid.add_row(std::move(cells));
   }
   // Makes room by leaving out the ratios to the last rivals, whose own rows stay.
-  const std::size_t fixed = shown.size() + 3;
+  const std::size_t fixed = shown.size() + (many ? 4 : 3);
   for (std::size_t n = rivals.size(); n > 1 && grid.width() > max_width; --n) {
     grid.drop_column(fixed + n - 1);
   }
@@ -303,6 +318,7 @@ std::string table(const Outcome& outcome) {
   out += fmt::format(
       "MB/s: 10^6 bytes per second, median; \xc2\xb1%: 1.4826 MAD; /NAME: relative to that rival; "
       "(NAME): a rival\n");
+  if (many) out += "Mmsg/s: 10^6 messages per second\n";
   if (std::any_of(rows.begin(), rows.end(), [](const Result* r) { return is_noisy(*r); })) {
     out += fmt::format(
         "!: the samples vary by more than {:.0f} %, so that ratios would mean nothing; measure "

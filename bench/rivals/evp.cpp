@@ -30,17 +30,16 @@ const EVP_CIPHER* evp_cipher(const Job& job) {
   return getter();
 }
 
-EvpContext evp_context(const Job& job) {
+EvpContext evp_context(const Job& job, const std::uint8_t* key) {
   EvpContext context(EVP_CIPHER_CTX_new());
   const int encrypt = job.direction == Direction::encrypt ? 1 : 0;
-  evp_check(EVP_CipherInit_ex(context.get(), evp_cipher(job), nullptr, material().key.data(),
-                              nullptr, encrypt));
+  evp_check(EVP_CipherInit_ex(context.get(), evp_cipher(job), nullptr, key, nullptr, encrypt));
   evp_check(EVP_CIPHER_CTX_set_padding(context.get(), 0));
   return context;
 }
 
-void evp_restart(EVP_CIPHER_CTX* context, const std::uint8_t* iv) {
-  evp_check(EVP_CipherInit_ex(context, nullptr, nullptr, nullptr, iv, -1));
+void evp_restart(EVP_CIPHER_CTX* context, const std::uint8_t* iv, const std::uint8_t* key) {
+  evp_check(EVP_CipherInit_ex(context, nullptr, nullptr, key, iv, -1));
 }
 
 void evp_update(EVP_CIPHER_CTX* context, const std::uint8_t* in, std::uint8_t* out,

@@ -20,11 +20,13 @@ void evp_check(int result);
 // The EVP cipher of the job. Throws Skip for XTS with 192 bits, which does not exist.
 [[nodiscard]] const EVP_CIPHER* evp_cipher(const Job& job);
 
-// A context with the job's key, expanded, and no padding.
-[[nodiscard]] EvpContext evp_context(const Job& job);
+// A context with the job's key, or the one given, expanded, and no padding.
+[[nodiscard]] EvpContext evp_context(const Job& job,
+                                     const std::uint8_t* key = material().key.data());
 
-// Starts a message with this IV, nonce or tweak. The key schedule is kept.
-void evp_restart(EVP_CIPHER_CTX* context, const std::uint8_t* iv);
+// Starts a message with this IV, nonce or tweak. Without a key, the key schedule is kept.
+void evp_restart(EVP_CIPHER_CTX* context, const std::uint8_t* iv,
+                 const std::uint8_t* key = nullptr);
 
 // Processes any number of bytes, in steps that fit EVP's int sizes.
 void evp_update(EVP_CIPHER_CTX* context, const std::uint8_t* in, std::uint8_t* out,

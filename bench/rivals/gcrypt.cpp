@@ -62,7 +62,7 @@ struct CloseHandle {
 };
 using Handle = std::unique_ptr<std::remove_pointer_t<gcry_cipher_hd_t>, CloseHandle>;
 
-Handle open_handle(const Job& job) {
+Handle open_handle(const Job& job, const std::uint8_t* key = material().key.data()) {
   static constexpr int modes[] = {GCRY_CIPHER_MODE_ECB, GCRY_CIPHER_MODE_CBC, GCRY_CIPHER_MODE_CTR,
                                   GCRY_CIPHER_MODE_XTS, GCRY_CIPHER_MODE_GCM};
   static constexpr int ciphers[] = {GCRY_CIPHER_AES128, GCRY_CIPHER_AES192, GCRY_CIPHER_AES256};
@@ -70,7 +70,7 @@ Handle open_handle(const Job& job) {
   check(functions().open(&raw, ciphers[(job.key_bits - 128) / 64],
                          modes[static_cast<unsigned>(job.mode.value())], 0));
   Handle handle(raw);
-  check(functions().set_key(raw, material().key.data(), key_bytes(job)));
+  check(functions().set_key(raw, key, key_bytes(job)));
   return handle;
 }
 
@@ -80,12 +80,20 @@ class Gcrypt : public Implementation {
     if (job.mode == Mode::xts && job.key_bits == 192) {
       throw Skip("XTS has no AES-192 (SP 800-38E section 3)");
     }
-    for (unsigned r = 0; r < split_.ranges(); ++r) handles_.push_back(open_handle(job));
+    for (std::uint64_t s = 0; s < split_.key_states(); ++s) {
+      handles_.push_back(open_handle(job, split_.key_of(s).data()));
+    }
     spare_ = open_handle(job);
   }
 
   void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* tag) override {
     const GcryptFunctions& f = functions();
+    if (job_.mode == Mode::gcm) {
+      split_.each_message(in, out, tag, [&](unsigned r, const Split::GcmMessage& message) {
+        gcm(handles_[split_.state_of(r, message)].get(), message);
+      });
+      return;
+    }
     split_.run(in, [&](unsigned r, std::uint64_t from, std::uint64_t bytes,
                        const std::uint8_t* iv) {
       const gcry_cipher_hd_t handle = handles_[r].get();
@@ -108,10 +116,6 @@ class Gcrypt : public Implementation {
           });
           break;
         case Mode::gcm:
-          check(f.set_iv(handle, material().nonce.data(), material().nonce.size()));
-          crypt(handle, in, out, bytes);
-          check(job_.direction == Direction::encrypt ? f.get_tag(handle, tag, 16)
-                                                     : f.check_tag(handle, tag, 16));
           break;
       }
     });
@@ -123,6 +127,14 @@ class Gcrypt : public Implementation {
   }
 
  private:
+  void gcm(gcry_cipher_hd_t handle, const Split::GcmMessage& message) const {
+    const GcryptFunctions& f = functions();
+    check(f.set_iv(handle, message.nonce, 12));
+    crypt(handle, message.in, message.out, message.bytes);
+    check(job_.direction == Direction::encrypt ? f.get_tag(handle, message.tag, 16)
+                                               : f.check_tag(handle, message.tag, 16));
+  }
+
   void crypt(gcry_cipher_hd_t handle, const std::uint8_t* in, std::uint8_t* out,
              std::uint64_t bytes) const {
     const auto function =

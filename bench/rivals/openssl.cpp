@@ -14,11 +14,19 @@ namespace {
 class OpenSsl : public Implementation {
  public:
   explicit OpenSsl(const Job& job) : job_(job), split_(job, "openssl") {
-    for (unsigned r = 0; r < split_.ranges(); ++r) contexts_.push_back(evp_context(job));
+    for (std::uint64_t s = 0; s < split_.key_states(); ++s) {
+      contexts_.push_back(evp_context(job, split_.key_of(s).data()));
+    }
     spare_ = evp_context(job);
   }
 
   void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* tag) override {
+    if (job_.mode == Mode::gcm) {
+      split_.each_message(in, out, tag, [&](unsigned r, const Split::GcmMessage& message) {
+        gcm(contexts_[split_.state_of(r, message)].get(), message);
+      });
+      return;
+    }
     split_.run(in, [&](unsigned r, std::uint64_t from, std::uint64_t bytes,
                        const std::uint8_t* iv) {
       EVP_CIPHER_CTX* context = contexts_[r].get();
@@ -38,7 +46,6 @@ class OpenSsl : public Implementation {
           });
           break;
         case Mode::gcm:
-          gcm(context, in, out, tag);
           break;
       }
     });
@@ -51,19 +58,19 @@ class OpenSsl : public Implementation {
   }
 
  private:
-  void gcm(EVP_CIPHER_CTX* context, const std::uint8_t* in, std::uint8_t* out, std::uint8_t* tag) {
+  void gcm(EVP_CIPHER_CTX* context, const Split::GcmMessage& message) const {
     int written = 0;
-    evp_restart(context, material().nonce.data());
-    evp_update(context, in, out, job_.bytes);
+    evp_restart(context, message.nonce);
+    evp_update(context, message.in, message.out, message.bytes);
     if (job_.direction == Direction::decrypt) {
-      evp_check(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, 16, tag));
-      if (EVP_CipherFinal_ex(context, out, &written) != 1) {
+      evp_check(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, 16, message.tag));
+      if (EVP_CipherFinal_ex(context, message.out, &written) != 1) {
         throw std::runtime_error("OpenSSL: the GCM tag does not match");
       }
       return;
     }
-    evp_check(EVP_CipherFinal_ex(context, out, &written));
-    evp_check(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, 16, tag));
+    evp_check(EVP_CipherFinal_ex(context, message.out, &written));
+    evp_check(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, 16, message.tag));
   }
 
   Job job_;

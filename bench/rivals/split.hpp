@@ -19,6 +19,14 @@ class Split {
   // Throws Skip if a message of this mode cannot be cut. `name` is the name of the rival.
   Split(const Job& job, const std::string& name)
       : job_(job), executor_(job.threads), units_(1, 0), chains_(1) {
+    if (job.message != 0) {
+      const Messages messages(job);
+      granules_ = messages.count;
+      min_granules_ = (min_grains * grain_bytes + messages.slot - 1) / messages.slot;
+      nonces_.reserve(messages.count);
+      for (std::uint64_t m = 0; m < messages.count; ++m) nonces_.push_back(segment_nonce(m));
+      return;
+    }
     if (job.threads > 1) {
       if (job.mode == Mode::gcm) throw Skip(name + " cannot spread one GCM message over threads");
       if (job.mode == Mode::cbc && job.direction == Direction::encrypt) {
@@ -57,6 +65,47 @@ class Split {
                   });
   }
 
+  struct GcmMessage {
+    std::uint64_t index = 0;
+    const std::uint8_t* nonce = nullptr;  // 12 bytes
+    const std::uint8_t* in = nullptr;
+    std::uint8_t* out = nullptr;
+    std::uint64_t bytes = 0;
+    std::uint8_t* tag = nullptr;  // as in Implementation::run()
+  };
+
+  // Calls body(range, message) for the GCM message of the job or for each of many; different ranges
+  // concurrently.
+  template <class Body>
+  void each_message(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* tag, Body body) const {
+    if (job_.message == 0) {
+      body(0U, GcmMessage{0, material().nonce.data(), in, out, job_.bytes, tag});
+      return;
+    }
+    const bool encrypts = job_.direction == Direction::encrypt;
+    executor_.run(
+        granules_, min_granules_, [&](unsigned r, std::uint64_t begin, std::uint64_t end) {
+          const Messages messages(job_);
+          for (std::uint64_t m = begin; m < end; ++m) {
+            const std::uint64_t at = messages.offset(m);
+            const std::uint64_t bytes = messages.size(m);
+            // Decryption only reads its tag.
+            std::uint8_t* const own = (encrypts ? out : const_cast<std::uint8_t*>(in)) + at + bytes;
+            body(r, GcmMessage{m, nonces_[m].data(), in + at, out + at, bytes, own});
+          }
+        });
+  }
+
+  // The number of states of the library that hold a key, and the state that a message needs: one
+  // for each range, or for each message if these have own keys.
+  [[nodiscard]] std::uint64_t key_states() const { return job_.key_each ? granules_ : ranges(); }
+  [[nodiscard]] std::uint64_t state_of(unsigned range, const GcmMessage& message) const {
+    return job_.key_each ? message.index : range;
+  }
+  [[nodiscard]] std::array<std::uint8_t, 64> key_of(std::uint64_t state) const {
+    return job_.key_each ? message_key(state) : material().key;
+  }
+
   // Calls f(tweak, from, bytes) for each data unit in [from, from + bytes).
   template <class F>
   void each_unit(std::uint64_t from, std::uint64_t bytes, F f) const {
@@ -87,9 +136,10 @@ class Split {
   Job job_;
   Executor executor_;
   Units units_;
-  // Ranges end at borders of granules: data units in XTS, else grains.
+  // Ranges end at borders of granules: data units in XTS, messages if there are many, else grains.
   std::uint64_t granules_ = 1;
   std::uint64_t min_granules_ = 1;                    // of a range
+  std::vector<std::array<std::uint8_t, 12>> nonces_;  // of many messages
   std::vector<std::array<std::uint8_t, 16>> chains_;  // the block before each range, in CBC
 };
 

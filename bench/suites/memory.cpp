@@ -1,5 +1,6 @@
 // Memory scope: how fast is a kernel on data in the memory of its device, which is host memory for
 // the CPU and GPU memory for a GPU?
+#include <algorithm>
 #include <utility>
 
 #include "bench/memory/arena.hpp"
@@ -26,6 +27,7 @@ class MemoryPlanner {
                     "memory scope is for single devices: use --scope transfer for joined ones");
       }
     }
+    skip_messages_on_gpus(plan);
     if (has(axes.devices, "cpu") || !axes.rivals_named) return;
     for (const MemoryRival& rival : memory_rivals()) {
       if (!wanted(rival)) continue;
@@ -39,12 +41,26 @@ class MemoryPlanner {
   void plan(std::uint64_t bytes) {
     if (has(axes_.devices, "cpu")) plan_cpu(bytes);
     for (const std::string& device : gpus_) {
+      if (!has_whole()) break;
       for (const std::string& kernel : axes_.gpu_kernels) plan_gpu(device, kernel, bytes);
     }
     group_.finish();
   }
 
  private:
+  // Whether there are rows of one message.
+  [[nodiscard]] bool has_whole() const {
+    return std::find(axes_.messages.begin(), axes_.messages.end(), 0) != axes_.messages.end();
+  }
+
+  void skip_messages_on_gpus(BenchPlan& plan) const {
+    if (axes_.messages == std::vector<std::uint64_t>{0}) return;
+    for (const std::string& device : gpus_) {
+      skip_device(plan, device, "memory",
+                  "--message is for the cpu: on a GPU, GCM has messages of 16 KiB");
+    }
+  }
+
   [[nodiscard]] bool wanted(const MemoryRival& rival) const {
     return has(axes_.rivals, rival.name);
   }
@@ -68,7 +84,12 @@ class MemoryPlanner {
       for (const Ports& ports : all_ports()) {
         if (has(axes_.rivals, ports.rival)) add_ports(ports, bytes, threads);
       }
-      each_job(axes_, bytes, threads, [&](const Job& job) { add_job(job); });
+      if (has_whole()) each_job(axes_, bytes, threads, [&](const Job& job) { add_job(job); });
+      each_job_of_messages(axes_, bytes, threads, [&](const Job& job) {
+        // An arena for each job, since the right tags for decryption lie in its input.
+        arena_ = std::make_shared<Arena>(buffer_bytes(job), threads);
+        add_job(job);
+      });
     }
   }
 

@@ -7,6 +7,7 @@
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 #include "src/core/cache.hpp"
+#include "src/modes/gcm.hpp"
 
 namespace paraes::bench {
 
@@ -23,7 +24,12 @@ Row row_of(const Job& job) {
   row.bytes = job.bytes;
   row.in_place = job.in_place;
   // Warm if all that a call touches fits in the last-level cache at once.
-  const std::uint64_t touched = job.in_place ? job.bytes : 2 * job.bytes;
+  std::uint64_t touched = (job.in_place ? 1 : 2) * buffer_bytes(job);
+  if (job.message != 0) {
+    row.messages = Messages(job).count;
+    row.keys = job.key_each ? "each" : "one";
+    if (job.key_each) touched += row.messages * sizeof(GcmKey);
+  }
   row.cache = touched < last_level_cache_bytes(job.threads) ? "warm" : "cold";
   return row;
 }
@@ -37,6 +43,19 @@ void refuse(const Job& job) {
     if (job.bytes < 16) throw Skip("XTS takes 16 bytes or more (IEEE 1619 section 5.1)");
     if (job.unit == 0 && job.bytes > max_xts_unit_bytes) {
       throw Skip("a data unit has at most 2^20 blocks (SP 800-38E section 4)");
+    }
+  }
+  if (job.message != 0) {
+    if (job.mode != Mode::gcm) throw Skip("many messages at once are for --mode gcm");
+    if (job.message > job.bytes)
+      throw Skip("a message would have more bytes than all together: --size is their sum");
+    if (Messages(job).count > max_messages) {
+      throw Skip("at most " + std::to_string(max_messages) +
+                 " messages: choose a smaller --size or a larger --message");
+    }
+    if (job.key_each && Messages(job).count > max_keys) {
+      throw Skip("a key each is for up to " + std::to_string(max_keys) +
+                 " messages: choose a smaller --size or a larger --message");
     }
   }
   if (job.mode == Mode::gcm && job.bytes > (std::uint64_t{1} << 36) - 32) {

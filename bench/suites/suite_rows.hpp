@@ -41,6 +41,23 @@ void each_job(const Axes& axes, std::uint64_t bytes, int threads, const Add& add
   }
 }
 
+// Calls add(job) for every job of many messages on the CPU that the axes describe.
+template <class Add>
+void each_job_of_messages(const Axes& axes, std::uint64_t bytes, int threads, const Add& add) {
+  for (const std::uint64_t message : axes.messages) {
+    if (message == 0) continue;
+    each_job(axes, bytes, threads, [&](Job job) {
+      // Modes that nobody named are not missed.
+      if (job.mode != Mode::gcm && !axes.modes_named) return;
+      job.message = message;
+      for (const bool key_each : axes.key_each) {
+        job.key_each = key_each;
+        add(job);
+      }
+    });
+  }
+}
+
 // Collects the cases of one group, whose samples are interleaved: those of one size.
 class GroupBuilder {
  public:

@@ -65,7 +65,9 @@ TEST(Axes, UnknownValuesAreRefused) {
       {&AxisTexts::scope, "disk"},      {&AxisTexts::in_place, "maybe"},
       {&AxisTexts::format, "zip"},      {&AxisTexts::transfer, "mail"},
       {&AxisTexts::key_expansion, "x"}, {&AxisTexts::rivals, "botan"},
-      {&AxisTexts::unit, "15"},
+      {&AxisTexts::unit, "15"},         {&AxisTexts::message, "0"},
+      {&AxisTexts::message, "half"},    {&AxisTexts::message, "whole,...,64"},
+      {&AxisTexts::message, "64,"},     {&AxisTexts::keys, "two"},
   };
   for (const auto& [axis, value] : wrong) {
     EXPECT_THROW((void)axes_of(texts_with(axis, value)), InvalidArgument) << value;
@@ -98,6 +100,68 @@ TEST(Axes, ThatNoRowCanHaveAreRefused) {
   EXPECT_EQ(refused(unit), "");
   unit.mode = "ctr";
   EXPECT_NE(refused(unit).find("--unit"), std::string::npos);
+  AxisTexts message = texts_with(&AxisTexts::message, "64");
+  message.keys = "each";
+  EXPECT_EQ(refused(message), "");
+  message.mode = "ctr,xts";
+  EXPECT_NE(refused(message).find("--message goes with --mode gcm"), std::string::npos);
+  message.mode.clear();
+  message.scope = "file";
+  EXPECT_NE(refused(message).find("--message goes with --scope memory"), std::string::npos);
+  message.scope.clear();
+  message.device = "opencl:0";
+  message.kernel.clear();
+  EXPECT_NE(refused(message).find("--message goes with --scope memory"), std::string::npos);
+  AxisTexts keys = texts_with(&AxisTexts::keys, "one");
+  EXPECT_NE(refused(keys).find("--keys goes with --message"), std::string::npos);
+}
+
+// The message sizes, numbers and keys of the planned rows, and the reasons of those skipped.
+std::multiset<std::string> messages_of(const AxisTexts& texts) {
+  const BenchPlan plan = make_plan(axes_of(texts));
+  std::multiset<std::string> rows;
+  for (const Group& group : plan.groups) {
+    for (const auto& planned : group) {
+      const Row& row = planned->row();
+      rows.insert(std::string(to_string(*row.mode)) + " " + std::to_string(row.messages) + " " +
+                  row.keys);
+    }
+  }
+  for (const Skipped& skipped : plan.skipped) rows.insert(skipped.reason);
+  return rows;
+}
+
+TEST(Plan, MessagesAreRowsBesideTheWhole) {
+  using Rows = std::multiset<std::string>;
+  AxisTexts texts = texts_with(&AxisTexts::message, "64,whole,1000");
+  texts.mode = "gcm";
+  texts.direction = "encrypt";
+  texts.size = "2001";
+  texts.rivals = "none";
+  texts.keys = "all";
+  EXPECT_EQ(messages_of(texts),
+            (Rows{"gcm 1 ", "gcm 32 one", "gcm 32 each", "gcm 3 one", "gcm 3 each"}));
+  // Modes by default have no reasons, and named ones do.
+  texts.message = "64";
+  texts.keys.clear();
+  texts.mode.clear();
+  EXPECT_EQ(messages_of(texts), Rows{"gcm 32 one"});
+  texts.mode = "ctr,gcm";
+  EXPECT_EQ(messages_of(texts), (Rows{"gcm 32 one", "many messages at once are for --mode gcm"}));
+  // A message is at most the whole.
+  texts.mode = "gcm";
+  texts.message = "2001,2002";
+  EXPECT_EQ(messages_of(texts),
+            (Rows{"gcm 1 one",
+                  "a message would have more bytes than all together: --size is their sum"}));
+  texts.message = "1";
+  texts.size = "5000000";
+  EXPECT_EQ(messages_of(texts),
+            Rows{"at most 4194304 messages: choose a smaller --size or a larger --message"});
+  texts.keys = "each";
+  texts.size = "5000";
+  EXPECT_EQ(messages_of(texts), Rows{"a key each is for up to 4096 messages: choose a smaller "
+                                     "--size or a larger --message"});
 }
 
 TEST(Axes, NoRivalHasTheNameOfAKernel) {

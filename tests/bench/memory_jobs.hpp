@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/harness/row.hpp"
@@ -29,6 +30,28 @@ inline std::vector<Job> jobs() {
   return list;
 }
 
+// Jobs of many messages: one byte each, a short last one, many in each range of several threads.
+inline std::vector<Job> jobs_of_messages() {
+  std::vector<Job> list;
+  for (const auto& [bytes, message] : {std::pair(33, 1), {5000, 64}, {100000, 1024}, {80, 80}}) {
+    for (const int bits : {128, 192, 256}) {
+      for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        for (const int threads : {1, 3}) {
+          for (const bool in_place : {false, true}) {
+            for (const bool key_each : {false, true}) {
+              Job job{Mode::gcm, bits, direction, 4096, std::uint64_t(bytes), threads, in_place};
+              job.message = message;
+              job.key_each = key_each;
+              list.push_back(job);
+            }
+          }
+        }
+      }
+    }
+  }
+  return list;
+}
+
 inline Row row_of(const Job& job) {
   Row row;
   row.kernel = "test";
@@ -44,7 +67,9 @@ inline Row row_of(const Job& job) {
 inline std::string name_of(const Job& job) {
   return std::string(to_string(*job.mode)) + "-" + std::to_string(job.key_bits) + " " +
          std::string(to_string(job.direction)) + " threads " + std::to_string(job.threads) +
-         (job.in_place ? " in place" : "");
+         (job.in_place ? " in place" : "") +
+         (job.message == 0 ? "" : " messages of " + std::to_string(job.message)) +
+         (job.key_each ? " with a key each" : "");
 }
 
 }  // namespace paraes::bench

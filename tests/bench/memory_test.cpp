@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,7 +26,7 @@ namespace {
 
 bool verifies(const Job& job, std::unique_ptr<Implementation> implementation) {
   MemoryCase memory_case(row_of(job), job, std::move(implementation),
-                         std::make_shared<Arena>(job.bytes, job.threads));
+                         std::make_shared<Arena>(buffer_bytes(job), job.threads));
   memory_case.set_up();
   const bool right = memory_case.verify();
   memory_case.tear_down();
@@ -35,6 +36,44 @@ bool verifies(const Job& job, std::unique_ptr<Implementation> implementation) {
 TEST(Memory, OwnKernelIsVerifiedOnEveryJob) {
   for (const Job& job : jobs())
     EXPECT_TRUE(verifies(job, make_ours(job, "ttable"))) << name_of(job);
+}
+
+TEST(Memory, OwnMessagesAreVerifiedOnEveryJob) {
+  for (const Job& job : jobs_of_messages()) {
+    if (job.key_bits == 192) {
+      EXPECT_THROW(static_cast<void>(make_ours(job, "ttable")), Skip) << name_of(job);
+    } else {
+      EXPECT_TRUE(verifies(job, make_ours(job, "ttable"))) << name_of(job);
+    }
+  }
+}
+
+TEST(Memory, KeysOfAllRowsAreLimited) {
+  Job job{Mode::gcm, 128, Direction::encrypt, 4096, max_keys, 1, false};
+  job.message = 1;
+  job.key_each = true;
+  std::vector<std::unique_ptr<Implementation>> rows;
+  for (int i = 0; i < 4; ++i) rows.push_back(make_ours(job, "ttable"));
+  EXPECT_THROW(static_cast<void>(make_ours(job, "ttable")), Skip);
+  rows.pop_back();
+  EXPECT_NO_THROW(static_cast<void>(make_ours(job, "ttable")));
+}
+
+TEST(Memory, MessagesHaveOwnNoncesAndKeys) {
+  Job job{Mode::gcm, 128, Direction::encrypt, 4096, 160, 1, false};
+  job.message = 16;
+  const std::uint64_t size = buffer_bytes(job);
+  ASSERT_EQ(size, 10 * 32U);
+  const std::vector<std::uint8_t> in(size);
+  for (const bool key_each : {false, true}) {
+    job.key_each = key_each;
+    std::vector<std::uint8_t> out(size);
+    make_ours(job, "ttable")->run(in.data(), out.data(), nullptr);
+    std::set<std::vector<std::uint8_t>> sealed;
+    for (auto at = out.begin(); at != out.end(); at += 32) sealed.emplace(at, at + 32);
+    EXPECT_EQ(sealed.size(), 10U);
+  }
+  EXPECT_NE(message_key(0), message_key(1));
 }
 
 // Shares of a message, computed separately, give the bytes of the whole.
@@ -66,7 +105,9 @@ TEST(Memory, SharesOfAMessageGiveTheWholeResult) {
 TEST(Memory, RivalsAreVerifiedOrSkippedWithReasons) {
   for (const MemoryRival& rival : memory_rivals()) {
     if (rival.copies) continue;
-    for (const Job& job : jobs()) {
+    std::vector<Job> all = jobs();
+    for (const Job& job : jobs_of_messages()) all.push_back(job);
+    for (const Job& job : all) {
       try {
         EXPECT_TRUE(verifies(job, rival.make(job))) << rival.name << " " << name_of(job);
       } catch (const Skip& skip) {
@@ -135,11 +176,16 @@ class Damaged : public Implementation {
     if (where_ == Where::nothing_written) return;
     inner_->run(in, out, tag);
     if (where_ == Where::first_byte) out[0] ^= 0x01;
-    if (where_ == Where::last_byte) out[job_.bytes - 1] ^= 0x80;
-    if (where_ == Where::tag) tag[15] ^= 0x80;
+    if (where_ == Where::last_byte) out[end() - 1] ^= 0x80;
+    if (where_ == Where::tag) (job_.message == 0 ? tag : out + end())[15] ^= 0x80;
   }
 
  private:
+  // Where the text ends.
+  [[nodiscard]] std::uint64_t end() const {
+    return buffer_bytes(job_) - (job_.message == 0 ? 0 : tag_bytes);
+  }
+
   std::unique_ptr<Implementation> inner_;
   Job job_;
   Where where_;
@@ -152,6 +198,47 @@ TEST(Memory, WrongBitIsNotVerified) {
       EXPECT_FALSE(verifies(job, std::make_unique<Damaged>(job, where)))
           << name_of(job) << " " << static_cast<int>(where);
     }
+  }
+}
+
+TEST(Memory, WrongBitOfAMessageIsNotVerified) {
+  using Where = Damaged::Where;
+  for (const Job& job : jobs_of_messages()) {
+    if (job.key_bits == 192) continue;
+    for (const auto where :
+         {Where::first_byte, Where::last_byte, Where::tag, Where::nothing_written}) {
+      // Decryption writes no tag.
+      if (where == Where::tag && job.direction == Direction::decrypt) continue;
+      EXPECT_FALSE(verifies(job, std::make_unique<Damaged>(job, where)))
+          << name_of(job) << " " << static_cast<int>(where);
+    }
+  }
+}
+
+// Implementations that check the tags refuse a message that another one would have, too.
+TEST(Memory, DecryptionOfMessagesChecksEveryTag) {
+  Job job{Mode::gcm, 128, Direction::decrypt, 4096, 1000, 1, false};
+  job.message = 100;
+  std::vector<std::uint8_t> in(buffer_bytes(job));
+  std::vector<std::uint8_t> out(in.size());
+  pattern(0, in.data(), in.size());
+  write_tags_of_pattern(job, in.data());
+  std::vector<std::unique_ptr<Implementation>> all;
+  all.push_back(make_ours(job, "ttable"));
+  for (const MemoryRival& rival : memory_rivals()) {
+    if (rival.copies) continue;
+    try {
+      all.push_back(rival.make(job));
+    } catch (const Skip& skip) {
+      EXPECT_STRNE(skip.what(), "");
+    }
+  }
+  EXPECT_GE(all.size(), 2U);
+  for (const auto& implementation : all) {
+    implementation->run(in.data(), out.data(), nullptr);
+    in.back() ^= 1;
+    EXPECT_ANY_THROW(implementation->run(in.data(), out.data(), nullptr));
+    in.back() ^= 1;
   }
 }
 

@@ -23,9 +23,9 @@ std::vector<std::string> keys(const Json& json) {
 }
 
 const std::vector<std::string> axis_keys = {
-    "rival",    "device",        "kernel",   "mode",         "key_bits", "direction", "threads",
-    "executor", "ranks",         "bytes",    "messages",     "scope",    "format",    "in_place",
-    "cache",    "key_expansion", "transfer", "distribution", "overlap"};
+    "rival",    "device", "kernel",        "mode",     "key_bits",     "direction", "threads",
+    "executor", "ranks",  "bytes",         "messages", "keys",         "scope",     "format",
+    "in_place", "cache",  "key_expansion", "transfer", "distribution", "overlap"};
 
 std::vector<std::string> operator+(std::vector<std::string> a, const std::vector<std::string>& b) {
   a.insert(a.end(), b.begin(), b.end());
@@ -289,6 +289,40 @@ TEST(Table, ExecutorsAreToldApart) {
   EXPECT_NE(table(outcome).find("2 threads, OpenMP"), std::string::npos) << table(outcome);
   const Json rows = report(0, Json::object(), outcome)["results"];
   EXPECT_EQ(rows[0]["executor"], "openmp");
+}
+
+TEST(Table, ManyMessagesHaveTheirRateAndOwnRatios) {
+  Outcome outcome;
+  outcome.results.push_back(result_named("aesni", "", 1e5));
+  EXPECT_EQ(table(outcome).find("msg"), std::string::npos) << table(outcome);
+  outcome.results[0].row.messages = 61;  // on a GPU
+  EXPECT_EQ(table(outcome).find("msg"), std::string::npos) << table(outcome);
+  outcome.results[0].row.messages = 20000;
+  outcome.results[0].row.keys = "each";
+  std::string text = table(outcome);
+  EXPECT_NE(text.find("20000 messages, a key each"), std::string::npos) << text;
+  EXPECT_NE(text.find("Mmsg/s"), std::string::npos) << text;
+  EXPECT_NE(text.find("200"), std::string::npos) << text;  // 20000 messages in 100 us
+  // Not compared with the whole, with one key, or with another number.
+  outcome.results.push_back(result_named("", "openssl-evp", 2e5));
+  outcome.results.push_back(result_named("", "openssl-evp", 3e5));
+  outcome.results[2].row.keys = "one";
+  outcome.results[2].row.messages = 20000;
+  outcome.results.push_back(result_named("", "openssl-evp", 4e5));
+  outcome.results[3].row.keys = "each";
+  outcome.results[3].row.messages = 10000;
+  text = table(outcome);
+  for (const char* ratio : {"2.00", "3.00", "4.00"}) {
+    EXPECT_EQ(text.find(ratio), std::string::npos) << text;
+  }
+  outcome.results.push_back(result_named("", "openssl-evp", 5e5));
+  outcome.results[4].row.keys = "each";
+  outcome.results[4].row.messages = 20000;
+  EXPECT_NE(table(outcome).find("5.00"), std::string::npos) << table(outcome);
+  const Json rows = report(0, Json::object(), outcome)["results"];
+  EXPECT_EQ(rows[0]["keys"], "each");
+  EXPECT_EQ(rows[0]["messages"], 20000);
+  EXPECT_TRUE(rows[1]["keys"].is_null());
 }
 
 TEST(Table, WrongRowsAreMarked) {
