@@ -155,6 +155,18 @@ std::vector<std::string> rival_names() {
   return names;
 }
 
+// The list with the rivals' names in place of `openssl-evp@FILE`.
+std::string with_libcryptos_opened(std::string_view list) {
+  std::string names;
+  for (const std::string& word : split(list, "--rivals")) {
+    if (!names.empty()) names += ',';
+    names += word.rfind(libcrypto_prefix, 0) == 0
+                 ? add_libcrypto(word.substr(libcrypto_prefix.size()))
+                 : word;
+  }
+  return names;
+}
+
 // Refuses axes that no row of the run can have.
 void refuse_unused(const AxisTexts& texts, const Axes& axes) {
   const auto has = [](const auto& list, const auto& value) {
@@ -251,8 +263,10 @@ Axes parse_axes(const AxisTexts& texts, const NumberParsers& parsers) {
           "--rivals: openssl is a kernel; the rivals are openssl-evp (memory) and openssl-enc "
           "(files)");
     }
-    axes.rivals = choose(
-        "--rivals", or_default(texts.rivals, "openssl-evp,openssl-enc,pinned-copy"), rival_names());
+    // Adds to rival_names().
+    const std::string rivals =
+        with_libcryptos_opened(or_default(texts.rivals, "openssl-evp,openssl-enc,pinned-copy"));
+    axes.rivals = choose("--rivals", rivals, rival_names());
   }
   refuse_unused(texts, axes);
   return axes;

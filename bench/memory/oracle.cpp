@@ -13,6 +13,8 @@ namespace {
 // input, and a faulty implementation might.
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
 
+const Evp& evp() { return Evp::linked(); }
+
 bool is_copy(std::uint64_t bytes, const std::uint8_t* out) {
   std::vector<std::uint8_t> expected(chunk_bytes);
   for (std::uint64_t at = 0; at < bytes; at += chunk_bytes) {
@@ -24,23 +26,23 @@ bool is_copy(std::uint64_t bytes, const std::uint8_t* out) {
 }
 
 bool is_xts(const Job& job, const std::uint8_t* out) {
-  const EvpContext context = evp_context(job);
+  const EvpContext context = evp().context(job);
   const Units units(job.bytes, job.unit);
   std::vector<std::uint8_t> buffer(std::max<std::size_t>(units.unit, units.last));
   for (std::uint64_t u = 0; u < units.count; ++u) {
     const std::uint64_t at = u * units.unit;
     const std::size_t size = units.size(u);
     pattern(at, buffer.data(), size);
-    evp_restart(context.get(), xts_tweak(material().first_unit + u).data());
-    evp_update(context.get(), buffer.data(), buffer.data(), size);
+    evp().restart(context.get(), xts_tweak(material().first_unit + u).data());
+    evp().update(context.get(), buffer.data(), buffer.data(), size);
     if (std::memcmp(buffer.data(), out + at, size) != 0) return false;
   }
   return true;
 }
 
 void start(const Job& job, EVP_CIPHER_CTX* context) {
-  if (job.mode == Mode::gcm) evp_restart(context, material().nonce.data());
-  if (job.mode == Mode::cbc || job.mode == Mode::ctr) evp_restart(context, material().iv.data());
+  if (job.mode == Mode::gcm) evp().restart(context, material().nonce.data());
+  if (job.mode == Mode::cbc || job.mode == Mode::ctr) evp().restart(context, material().iv.data());
 }
 
 Job with_direction(Job job, Direction direction) {
@@ -50,10 +52,7 @@ Job with_direction(Job job, Direction direction) {
 
 std::array<std::uint8_t, 16> final_tag(EVP_CIPHER_CTX* context) {
   std::array<std::uint8_t, 16> tag{};
-  std::uint8_t nothing[16];
-  int written = 0;
-  evp_check(EVP_CipherFinal_ex(context, nothing, &written));
-  evp_check(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, 16, tag.data()));
+  evp().get_tag(context, tag.data());
   return tag;
 }
 
@@ -62,8 +61,8 @@ class GcmOracle {
  public:
   explicit GcmOracle(const Job& job)
       : job_(job),
-        to_plain_(evp_context(with_direction(job, Direction::decrypt))),
-        to_cipher_(evp_context(with_direction(job, Direction::encrypt))) {}
+        to_plain_(evp().context(with_direction(job, Direction::decrypt))),
+        to_cipher_(evp().context(with_direction(job, Direction::encrypt))) {}
 
   // The message of this index, whose input is `size` bytes of the pattern from `at`.
   void compute(std::uint64_t index, std::uint64_t at, std::size_t size) {
@@ -74,12 +73,12 @@ class GcmOracle {
     const auto key = message_key(index);
     const std::uint8_t* const own_key = job_.key_each ? key.data() : nullptr;
     if (job_.direction == Direction::decrypt) {
-      evp_restart(to_plain_.get(), nonce.data(), own_key);
-      evp_update(to_plain_.get(), text_.data(), text_.data(), size);
+      evp().restart(to_plain_.get(), nonce.data(), own_key);
+      evp().update(to_plain_.get(), text_.data(), text_.data(), size);
     }
     // The right tag of a decryption is the one that encrypting its plaintext gives.
-    evp_restart(to_cipher_.get(), nonce.data(), own_key);
-    evp_update(to_cipher_.get(), text_.data(), cipher_.data(), size);
+    evp().restart(to_cipher_.get(), nonce.data(), own_key);
+    evp().update(to_cipher_.get(), text_.data(), cipher_.data(), size);
     tag_ = final_tag(to_cipher_.get());
     if (job_.direction == Direction::encrypt) text_.swap(cipher_);
   }
@@ -118,8 +117,8 @@ bool is_answer_in_messages(const Job& job, const std::uint8_t* out) {
 }  // namespace
 
 std::array<std::uint8_t, 16> gcm_tag_of_pattern(const Job& job) {
-  const EvpContext to_plain = evp_context(with_direction(job, Direction::decrypt));
-  const EvpContext to_cipher = evp_context(with_direction(job, Direction::encrypt));
+  const EvpContext to_plain = evp().context(with_direction(job, Direction::decrypt));
+  const EvpContext to_cipher = evp().context(with_direction(job, Direction::encrypt));
   start(job, to_plain.get());
   start(job, to_cipher.get());
   // EVP decrypts before it knows the tag. Encrypting that plaintext gives the pattern again, and
@@ -128,8 +127,8 @@ std::array<std::uint8_t, 16> gcm_tag_of_pattern(const Job& job) {
   for (std::uint64_t at = 0; at < job.bytes; at += chunk_bytes) {
     const std::size_t step = std::min<std::uint64_t>(chunk_bytes, job.bytes - at);
     pattern(at, buffer.data(), step);
-    evp_update(to_plain.get(), buffer.data(), buffer.data(), step);
-    evp_update(to_cipher.get(), buffer.data(), buffer.data(), step);
+    evp().update(to_plain.get(), buffer.data(), buffer.data(), step);
+    evp().update(to_cipher.get(), buffer.data(), buffer.data(), step);
   }
   return final_tag(to_cipher.get());
 }
@@ -138,13 +137,13 @@ bool is_answer(const Job& job, const std::uint8_t* out, const std::uint8_t* tag)
   if (!job.mode) return is_copy(job.bytes, out);
   if (job.mode == Mode::xts) return is_xts(job, out);
   if (job.message != 0) return is_answer_in_messages(job, out);
-  const EvpContext context = evp_context(job);
+  const EvpContext context = evp().context(job);
   start(job, context.get());
   std::vector<std::uint8_t> buffer(chunk_bytes);
   for (std::uint64_t at = 0; at < job.bytes; at += chunk_bytes) {
     const std::size_t step = std::min<std::uint64_t>(chunk_bytes, job.bytes - at);
     pattern(at, buffer.data(), step);
-    evp_update(context.get(), buffer.data(), buffer.data(), step);
+    evp().update(context.get(), buffer.data(), buffer.data(), step);
     if (std::memcmp(buffer.data(), out + at, step) != 0) return false;
   }
   if (job.mode != Mode::gcm || job.direction == Direction::decrypt) return true;

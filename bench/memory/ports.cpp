@@ -116,11 +116,11 @@ class PortsCase : public Case {
   [[nodiscard]] bool verify() override {
     std::vector<Blocks> expected = shares_;
     call();
-    const EvpContext context = evp_context(job_);
+    const EvpContext context = Evp::linked().context(job_);
     for (Blocks& share : expected) {
       std::uint8_t* const blocks = share.data();
       for (std::uint64_t i = 0; i < times_; ++i) {
-        evp_update(context.get(), blocks, blocks, ports_.bytes);
+        Evp::linked().update(context.get(), blocks, blocks, ports_.bytes);
       }
     }
     return expected == shares_;

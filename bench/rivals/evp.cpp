@@ -1,57 +1,208 @@
 #include "bench/rivals/evp.hpp"
 
-#include <openssl/err.h>
+#include <dlfcn.h>
+#include <openssl/crypto.h>
+#include <sys/auxv.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <stdexcept>
+#include <type_traits>
 
 #include "bench/harness/case.hpp"
+#include "paraes/error.hpp"
+#include "src/core/checked_path.hpp"
 
 namespace paraes::bench {
+namespace {
 
-void evp_check(int result) {
-  if (result == 1) return;
-  char text[256];
-  ERR_error_string_n(ERR_get_error(), text, sizeof text);
-  throw std::runtime_error(std::string("OpenSSL: ") + text);
+constexpr const char* mode_names[EvpFunctions::modes] = {"ecb", "cbc", "ctr", "xts", "gcm"};
+
+std::string cipher_name(unsigned mode, unsigned key_size) {
+  return "EVP_aes_" + std::to_string(128 + 64 * key_size) + "_" + mode_names[mode];
 }
 
-const EVP_CIPHER* evp_cipher(const Job& job) {
-  using Getter = const EVP_CIPHER* (*)();
-  static constexpr Getter getters[][3] = {
+EvpFunctions linked_functions() {
+  EvpFunctions f;
+  f.new_context = EVP_CIPHER_CTX_new;
+  f.free_context = EVP_CIPHER_CTX_free;
+  f.set_padding = EVP_CIPHER_CTX_set_padding;
+  f.control = EVP_CIPHER_CTX_ctrl;
+  f.init = EVP_CipherInit_ex;
+  f.update = EVP_CipherUpdate;
+  f.final = EVP_CipherFinal_ex;
+  f.get_error = ERR_get_error;
+  f.error_text = ERR_error_string_n;
+  f.version = OpenSSL_version;
+  constexpr EvpFunctions::Getter ciphers[EvpFunctions::modes][EvpFunctions::key_sizes] = {
       {EVP_aes_128_ecb, EVP_aes_192_ecb, EVP_aes_256_ecb},
       {EVP_aes_128_cbc, EVP_aes_192_cbc, EVP_aes_256_cbc},
       {EVP_aes_128_ctr, EVP_aes_192_ctr, EVP_aes_256_ctr},
       {EVP_aes_128_xts, nullptr, EVP_aes_256_xts},
       {EVP_aes_128_gcm, EVP_aes_192_gcm, EVP_aes_256_gcm},
   };
-  const Getter getter = getters[static_cast<unsigned>(job.mode.value())][(job.key_bits - 128) / 64];
-  if (getter == nullptr) throw Skip("XTS has no AES-192 (SP 800-38E section 3)");
+  for (unsigned m = 0; m < EvpFunctions::modes; ++m) {
+    std::copy(std::begin(ciphers[m]), std::end(ciphers[m]), f.ciphers[m]);
+  }
+  return f;
+}
+
+[[noreturn]] void refuse(const std::string& path, const std::string& reason) {
+  throw InvalidArgument("--rivals: " + path + ": " + reason);
+}
+
+// A sanitizer's own functions must come before those of other libraries.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool is_sanitized = true;
+#elif defined(__has_feature)
+constexpr bool is_sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool is_sanitized = false;
+#endif
+
+#ifdef RTLD_DEEPBIND
+
+// With RTLD_DEEPBIND the file's references find its own symbols before those of the libcrypto that
+// paraes is linked to. A name space of its own (dlmopen) would bring a second C library, whose
+// pthread_setspecific() writes to the slots of the first one. Never closed, as DynamicLibrary.
+void* open_apart(const std::string& path) {
+  if (getauxval(AT_SECURE) != 0) refuse(path, "a setuid process opens no library of its caller");
+  if (path.empty())
+    throw InvalidArgument("--rivals: openssl-evp@ needs a libcrypto file behind it");
+  const CheckedPath checked = check_path(path);
+  if (checked.path.empty()) refuse(path, checked.reason);
+  if (!checked.reason.empty()) {
+    refuse(path, "it is not opened, because " + checked.reason +
+                     ": put it where only you or root can change it");
+  }
+  // Opening a pipe would wait for its writer.
+  if (!std::filesystem::is_regular_file(checked.path)) refuse(path, "it is no regular file");
+  if (is_sanitized) refuse(path, "a build with a sanitizer cannot open another libcrypto");
+  void* const handle = dlopen(checked.path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+  if (handle != nullptr) return handle;
+  const char* const error = dlerror();
+  std::string reason = error != nullptr ? error : "it cannot be opened";
+  if (reason.rfind(checked.path + ": ", 0) == 0) reason.erase(0, checked.path.size() + 2);
+  refuse(path, reason);
+}
+
+EvpFunctions functions_of_file(const std::string& path) {
+  void* const handle = open_apart(path);
+  // Not those of a library that the file needs, which may be the libcrypto of this process.
+  const auto find = [&](auto& pointer, const std::string& name) {
+    void* const symbol = dlsym(handle, name.c_str());
+    Dl_info info{};
+    if (symbol == nullptr || dladdr(symbol, &info) == 0) return;
+    if (!std::filesystem::equivalent(info.dli_fname, path)) return;
+    pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(symbol);
+  };
+  const auto require = [&](auto& pointer, const char* name) {
+    find(pointer, name);
+    if (pointer == nullptr) {
+      refuse(path, std::string("it has no ") + name + ": it is no libcrypto, or older than 1.1.0");
+    }
+  };
+  EvpFunctions f;
+  require(f.new_context, "EVP_CIPHER_CTX_new");
+  require(f.free_context, "EVP_CIPHER_CTX_free");
+  require(f.set_padding, "EVP_CIPHER_CTX_set_padding");
+  require(f.control, "EVP_CIPHER_CTX_ctrl");
+  require(f.init, "EVP_CipherInit_ex");
+  require(f.update, "EVP_CipherUpdate");
+  require(f.final, "EVP_CipherFinal_ex");
+  require(f.get_error, "ERR_get_error");
+  require(f.error_text, "ERR_error_string_n");
+  require(f.version, "OpenSSL_version");
+  for (unsigned m = 0; m < EvpFunctions::modes; ++m) {
+    for (unsigned k = 0; k < EvpFunctions::key_sizes; ++k) {
+      find(f.ciphers[m][k], cipher_name(m, k));
+    }
+  }
+  return f;
+}
+
+#else
+
+EvpFunctions functions_of_file(const std::string& path) {
+  refuse(path, "only glibc can keep another libcrypto apart (RTLD_DEEPBIND): use such a build");
+}
+
+#endif
+
+}  // namespace
+
+const Evp& Evp::linked() {
+  static const Evp evp(linked_functions());
+  return evp;
+}
+
+Evp::Evp(const std::string& path) : functions_(functions_of_file(path)) {}
+
+std::string Evp::version() const { return functions_.version(OPENSSL_VERSION); }
+
+void Evp::check(int result) const {
+  if (result == 1) return;
+  char text[256];
+  functions_.error_text(functions_.get_error(), text, sizeof text);
+  throw std::runtime_error(version() + ": " + text);
+}
+
+const EVP_CIPHER* Evp::cipher(const Job& job) const {
+  const auto mode = static_cast<unsigned>(job.mode.value());
+  const auto key_size = static_cast<unsigned>((job.key_bits - 128) / 64);
+  if (job.mode == Mode::xts && job.key_bits == 192) {
+    throw Skip("XTS has no AES-192 (SP 800-38E section 3)");
+  }
+  const EvpFunctions::Getter getter = functions_.ciphers[mode][key_size];
+  if (getter == nullptr) throw Skip(version() + " has no " + cipher_name(mode, key_size));
   return getter();
 }
 
-EvpContext evp_context(const Job& job, const std::uint8_t* key) {
-  EvpContext context(EVP_CIPHER_CTX_new());
+EvpContext Evp::context(const Job& job, const std::uint8_t* key) const {
+  const EVP_CIPHER* const type = cipher(job);
+  EvpContext context(functions_.new_context(), FreeEvp{functions_.free_context});
   const int encrypt = job.direction == Direction::encrypt ? 1 : 0;
-  evp_check(EVP_CipherInit_ex(context.get(), evp_cipher(job), nullptr, key, nullptr, encrypt));
-  evp_check(EVP_CIPHER_CTX_set_padding(context.get(), 0));
+  check(functions_.init(context.get(), type, nullptr, key, nullptr, encrypt));
+  check(functions_.set_padding(context.get(), 0));
   return context;
 }
 
-void evp_restart(EVP_CIPHER_CTX* context, const std::uint8_t* iv, const std::uint8_t* key) {
-  evp_check(EVP_CipherInit_ex(context, nullptr, nullptr, key, iv, -1));
+void Evp::set_key(EVP_CIPHER_CTX* context, const std::uint8_t* key) const {
+  check(functions_.init(context, nullptr, nullptr, key, nullptr, -1));
 }
 
-void evp_update(EVP_CIPHER_CTX* context, const std::uint8_t* in, std::uint8_t* out,
-                std::uint64_t bytes) {
+void Evp::restart(EVP_CIPHER_CTX* context, const std::uint8_t* iv, const std::uint8_t* key) const {
+  check(functions_.init(context, nullptr, nullptr, key, iv, -1));
+}
+
+void Evp::update(EVP_CIPHER_CTX* context, const std::uint8_t* in, std::uint8_t* out,
+                 std::uint64_t bytes) const {
   while (bytes > 0) {
     const auto step = static_cast<int>(std::min<std::uint64_t>(bytes, 1U << 30));
     int written = 0;
-    evp_check(EVP_CipherUpdate(context, out, &written, in, step));
+    check(functions_.update(context, out, &written, in, step));
     if (written != step) throw std::runtime_error("OpenSSL wrote fewer bytes than it read");
     in += step;
     out += step;
     bytes -= static_cast<std::uint64_t>(step);
+  }
+}
+
+void Evp::get_tag(EVP_CIPHER_CTX* context, std::uint8_t* tag) const {
+  std::uint8_t nothing[16];
+  int written = 0;
+  check(functions_.final(context, nothing, &written));
+  check(functions_.control(context, EVP_CTRL_AEAD_GET_TAG, tag_bytes, tag));
+}
+
+void Evp::check_tag(EVP_CIPHER_CTX* context, const std::uint8_t* tag) const {
+  // EVP only reads it.
+  check(functions_.control(context, EVP_CTRL_AEAD_SET_TAG, tag_bytes,
+                           const_cast<std::uint8_t*>(tag)));
+  std::uint8_t nothing[16];
+  int written = 0;
+  if (functions_.final(context, nothing, &written) != 1) {
+    throw std::runtime_error(version() + ": the GCM tag does not match");
   }
 }
 

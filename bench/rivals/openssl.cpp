@@ -1,7 +1,9 @@
-// OpenSSL's EVP, with one context for each thread and keys expanded beforehand.
+// EVP of the libcrypto that paraes is linked to, and of other libcrypto files, with one context for
+// each thread and keys expanded beforehand.
 #include <openssl/crypto.h>
 
-#include <stdexcept>
+#include <memory>
+#include <sstream>
 
 #include "bench/harness/case.hpp"
 #include "bench/rivals/evp.hpp"
@@ -13,11 +15,11 @@ namespace {
 
 class OpenSsl : public Implementation {
  public:
-  explicit OpenSsl(const Job& job) : job_(job), split_(job, "openssl") {
+  OpenSsl(const Job& job, const Evp& evp) : job_(job), evp_(evp), split_(job, "openssl") {
     for (std::uint64_t s = 0; s < split_.key_states(); ++s) {
-      contexts_.push_back(evp_context(job, split_.key_of(s).data()));
+      contexts_.push_back(evp_.context(job, split_.key_of(s).data()));
     }
-    spare_ = evp_context(job);
+    spare_ = evp_.context(job);
   }
 
   void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* tag) override {
@@ -32,17 +34,17 @@ class OpenSsl : public Implementation {
       EVP_CIPHER_CTX* context = contexts_[r].get();
       switch (job_.mode.value()) {
         case Mode::ecb:
-          evp_update(context, in + from, out + from, bytes);
+          evp_.update(context, in + from, out + from, bytes);
           break;
         case Mode::cbc:
         case Mode::ctr:
-          evp_restart(context, iv);
-          evp_update(context, in + from, out + from, bytes);
+          evp_.restart(context, iv);
+          evp_.update(context, in + from, out + from, bytes);
           break;
         case Mode::xts:
           split_.each_unit(from, bytes, [&](const auto& tweak, std::uint64_t at, std::size_t size) {
-            evp_restart(context, tweak.data());
-            evp_update(context, in + at, out + at, size);
+            evp_.restart(context, tweak.data());
+            evp_.update(context, in + at, out + at, size);
           });
           break;
         case Mode::gcm:
@@ -52,28 +54,23 @@ class OpenSsl : public Implementation {
   }
 
   bool expand_key() override {
-    evp_check(
-        EVP_CipherInit_ex(spare_.get(), nullptr, nullptr, material().key.data(), nullptr, -1));
+    evp_.set_key(spare_.get(), material().key.data());
     return true;
   }
 
  private:
   void gcm(EVP_CIPHER_CTX* context, const Split::GcmMessage& message) const {
-    int written = 0;
-    evp_restart(context, message.nonce);
-    evp_update(context, message.in, message.out, message.bytes);
-    if (job_.direction == Direction::decrypt) {
-      evp_check(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, 16, message.tag));
-      if (EVP_CipherFinal_ex(context, message.out, &written) != 1) {
-        throw std::runtime_error("OpenSSL: the GCM tag does not match");
-      }
-      return;
+    evp_.restart(context, message.nonce);
+    evp_.update(context, message.in, message.out, message.bytes);
+    if (job_.direction == Direction::encrypt) {
+      evp_.get_tag(context, message.tag);
+    } else {
+      evp_.check_tag(context, message.tag);
     }
-    evp_check(EVP_CipherFinal_ex(context, message.out, &written));
-    evp_check(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, 16, message.tag));
   }
 
   Job job_;
+  const Evp& evp_;
   Split split_;
   std::vector<EvpContext> contexts_;
   EvpContext spare_;
@@ -82,9 +79,25 @@ class OpenSsl : public Implementation {
 }  // namespace
 
 std::unique_ptr<Implementation> make_openssl(const Job& job) {
-  return std::make_unique<OpenSsl>(job);
+  return std::make_unique<OpenSsl>(job, Evp::linked());
 }
 
 std::string openssl_version() { return OpenSSL_version(OPENSSL_VERSION_STRING); }
+
+MemoryRival open_libcrypto(const std::string& path) {
+  const auto evp = std::make_shared<const Evp>(path);
+  // "3.5.8" of "OpenSSL 3.5.8 25 Aug 2026", else the name as well: "AWS-LC-1.30.0".
+  std::istringstream words(evp->version());
+  std::string name;
+  std::string version;
+  words >> name >> version;
+  if (name != "OpenSSL" && !version.empty()) name += "-" + version;
+  MemoryRival rival;
+  rival.name = std::string(libcrypto_prefix) + (name == "OpenSSL" ? version : name);
+  rival.library = rival.name;
+  rival.make = [evp](const Job& job) { return std::make_unique<OpenSsl>(job, *evp); };
+  rival.version = [evp] { return evp->version(); };
+  return rival;
+}
 
 }  // namespace paraes::bench

@@ -1,15 +1,46 @@
 #include "bench/rivals/rivals.hpp"
 
-namespace paraes::bench {
+#include <algorithm>
+#include <map>
+#include <vector>
 
-std::span<const MemoryRival> memory_rivals() {
-  static constexpr MemoryRival rows[] = {
+#include "src/core/checked_path.hpp"
+
+namespace paraes::bench {
+namespace {
+
+std::vector<MemoryRival>& all_rivals() {
+  static std::vector<MemoryRival> rows = {
       {"openssl-evp", "openssl", make_openssl, openssl_version, false},
       {"ipsec-mb", "ipsec-mb", make_ipsec_mb, ipsec_mb_version, false},
       {"gcrypt", "gcrypt", make_gcrypt, gcrypt_version, false},
       {"memcpy", "memcpy", make_memcpy, memcpy_version, true},
   };
   return rows;
+}
+
+}  // namespace
+
+std::span<const MemoryRival> memory_rivals() { return all_rivals(); }
+
+std::string add_libcrypto(const std::string& path) {
+  static std::map<std::string, std::string> names;  // by path, without symbolic links
+  const std::string file = check_path(path).path;
+  const auto known = names.find(file);
+  if (known != names.end()) return known->second;
+
+  MemoryRival rival = open_libcrypto(path);
+  const std::string version = rival.name;
+  const auto is_taken = [&] {
+    const auto rivals = memory_rivals();
+    return std::any_of(rivals.begin(), rivals.end(),
+                       [&](const MemoryRival& other) { return other.name == rival.name; });
+  };
+  for (int n = 2; is_taken(); ++n) rival.name = version + "#" + std::to_string(n);
+  rival.library = rival.name;
+  names.emplace(file, rival.name);
+  all_rivals().push_back(rival);
+  return rival.name;
 }
 
 }  // namespace paraes::bench

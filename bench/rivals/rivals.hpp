@@ -2,6 +2,7 @@
 // bench. To add a rival, add a file in this folder and a row in rivals.cpp.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,19 +13,29 @@
 namespace paraes::bench {
 
 struct MemoryRival {
-  std::string_view name;  // never that of a kernel
-  std::string_view library;
+  std::string name;  // never that of a kernel
+  std::string library;
   // Throws Skip, with the reason, if the library is missing or cannot do the job.
-  std::unique_ptr<Implementation> (*make)(const Job& job);
+  std::function<std::unique_ptr<Implementation>(const Job& job)> make;
   // The version of the installed library; empty if there is none.
-  std::string (*version)();
-  bool copies;  // has no mode, key or direction
+  std::function<std::string()> version;
+  bool copies = false;  // has no mode, key or direction
 };
 
+// Those that are built in, then those that add_libcrypto() added.
 [[nodiscard]] std::span<const MemoryRival> memory_rivals();
+
+// The name of a rival that is another libcrypto file starts with this; its version follows, and
+// "#2" for the second file that says it has this version.
+inline constexpr std::string_view libcrypto_prefix = "openssl-evp@";
+
+// Opens a libcrypto file (see Evp) as a rival for the rest of the process, and returns its name. A
+// file is added once only. Spans of memory_rivals() are no longer valid then.
+std::string add_libcrypto(const std::string& path);
 
 [[nodiscard]] std::unique_ptr<Implementation> make_openssl(const Job& job);
 [[nodiscard]] std::string openssl_version();
+[[nodiscard]] MemoryRival open_libcrypto(const std::string& path);
 [[nodiscard]] std::unique_ptr<Implementation> make_ipsec_mb(const Job& job);
 [[nodiscard]] std::string ipsec_mb_version();
 [[nodiscard]] std::unique_ptr<Implementation> make_gcrypt(const Job& job);

@@ -1,7 +1,13 @@
 // Tests of the parsing of axes, and of the plans that they give.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <openssl/crypto.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <set>
 #include <string>
 #include <vector>
@@ -172,6 +178,100 @@ TEST(Axes, NoRivalHasTheNameOfAKernel) {
   texts.rivals = "memcpy,openssl";
   EXPECT_NE(support::message_of<InvalidArgument>([&] { (void)axes_of(texts); }).find("openssl-evp"),
             std::string::npos);
+}
+
+// The file of the library that holds `symbol`.
+std::string file_of(const void* symbol) {
+  Dl_info info{};
+  if (dladdr(symbol, &info) == 0) return {};
+  return std::filesystem::canonical(info.dli_fname).string();
+}
+
+TEST(Axes, FilesThatAreNoLibcryptoAreRefusedWithTheReason) {
+  const auto refused = [](const std::string& file) {
+    return support::message_of<InvalidArgument>(
+        [&] { (void)axes_of(texts_with(&AxisTexts::rivals, "memcpy,openssl-evp@" + file)); });
+  };
+  const std::string folder = ::testing::TempDir() + "paraes-libcrypto-" + std::to_string(getpid());
+  std::filesystem::create_directory(folder);
+  const std::string pipe = folder + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const std::string text = folder + "/text";
+  std::ofstream(text) << "text";
+  const std::string libc = file_of(reinterpret_cast<const void*>(&dladdr));
+  // Before a comma, a file is another one, as in all lists.
+  const std::pair<std::string, const char*> wrong[] = {
+      {"", "needs a libcrypto file"},
+      {folder + "/absent", "No such file"},
+      {folder + "/absent,memcpy", "No such file"},
+      {folder, "it is no regular file"},
+      {pipe, "it is no regular file"},
+      {text, ""},  // the loader's words
+      {libc, "it has no EVP_CIPHER_CTX_new: it is no libcrypto"},
+      {PARAES_OLD_LIBCRYPTO, "it has no OpenSSL_version: it is no libcrypto, or older than 1.1.0"},
+  };
+  for (const auto& [file, reason] : wrong) {
+    const std::string message = refused(file);
+    EXPECT_EQ(message.rfind("--rivals: ", 0), 0U) << file << ": " << message;
+    if (message.find("sanitizer") != std::string::npos) continue;
+    EXPECT_NE(message.find(reason), std::string::npos) << file << ": " << message;
+  }
+  // Others could have changed it.
+  std::filesystem::permissions(folder, std::filesystem::perms::all);
+  EXPECT_NE(refused(text).find("everybody can write"), std::string::npos) << refused(text);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Axes, AnotherLibcryptoIsARivalWithItsVersion) {
+  const std::string file = file_of(reinterpret_cast<const void*>(&OpenSSL_version));
+  if (file.find("libcrypto") == std::string::npos) GTEST_SKIP() << "libcrypto is linked statically";
+  AxisTexts texts = texts_with(&AxisTexts::rivals, "openssl-evp@" + file + ",memcpy");
+  std::vector<std::string> rivals;
+  try {
+    rivals = axes_of(texts).rivals;
+  } catch (const InvalidArgument& error) {
+    if (std::string(error.what()).find("sanitizer") == std::string::npos) throw;
+    GTEST_SKIP() << error.what();
+  }
+  const std::string name = std::string("openssl-evp@") + OpenSSL_version(OPENSSL_VERSION_STRING);
+  EXPECT_EQ(rivals, (std::vector<std::string>{name, "memcpy"}));
+  // The same file by another name is the same rival.
+  const std::string folder = ::testing::TempDir() + "paraes-libcryptos-" + std::to_string(getpid());
+  std::filesystem::create_directory(folder);
+  std::filesystem::create_symlink(file, folder + "/link");
+  texts.rivals += ",openssl-evp@" + folder + "/link,openssl-evp@" + file;
+  EXPECT_EQ(axes_of(texts).rivals, rivals);
+  // Another file of the same version is another one.
+  std::filesystem::copy_file(file, folder + "/copy");
+  texts.rivals += ",openssl-evp@" + folder + "/copy";
+  rivals.push_back(name + "#2");
+  EXPECT_EQ(axes_of(texts).rivals, rivals);
+
+  texts.mode = "gcm";
+  texts.direction = "encrypt";
+  texts.size = "1024";
+  std::multiset<std::string> planned;
+  const BenchPlan plan = make_plan(axes_of(texts));
+  std::filesystem::remove_all(folder);
+  ASSERT_EQ(plan.groups.size(), 1U);
+  for (const auto& row : plan.groups[0]) planned.insert(row->row().who());
+  EXPECT_EQ(planned, (std::multiset<std::string>{"reference", "memcpy", name, name + "#2"}));
+}
+
+TEST(Axes, AnotherLibcryptoIsKeptApartFromThatOfTheProcess) {
+  AxisTexts texts = texts_with(&AxisTexts::rivals, "openssl-evp@" PARAES_FAKE_LIBCRYPTO);
+  try {
+    EXPECT_EQ(axes_of(texts).rivals, std::vector<std::string>{"openssl-evp@99.0.1-fake"});
+  } catch (const InvalidArgument& error) {
+    if (std::string(error.what()).find("sanitizer") == std::string::npos) throw;
+    GTEST_SKIP() << error.what();
+  }
+  // It has no ciphers, which is a reason for each row.
+  texts.mode = "gcm";
+  std::set<std::string> reasons;
+  for (const Skipped& skipped : make_plan(axes_of(texts)).skipped) reasons.insert(skipped.reason);
+  EXPECT_EQ(reasons,
+            std::set<std::string>{"OpenSSL 99.0.1-fake 1 Jan 2099 has no EVP_aes_128_gcm"});
 }
 
 TEST(Axes, AllNamesEveryKernelOnce) {

@@ -1,5 +1,7 @@
 // Tests of the command `paraes bench`.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <openssl/crypto.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -59,6 +61,29 @@ TEST(Command, ListRunsNothing) {
   EXPECT_NE(result.output.find("8 rows"), std::string::npos) << result.output;
   EXPECT_NE(result.output.find("XTS has no AES-192"), std::string::npos) << result.output;
   EXPECT_EQ(result.output.find("MB/s"), std::string::npos);
+}
+
+TEST(Command, AnotherLibcryptoIsInTheReportWithItsVersion) {
+  Dl_info info{};
+  ASSERT_NE(dladdr(reinterpret_cast<const void*>(&OpenSSL_version), &info), 0);
+  const std::string file = info.dli_fname;
+  if (file.find("libcrypto") == std::string::npos) GTEST_SKIP() << "libcrypto is linked statically";
+  const Folder folder;
+  const ChildResult result = bench(
+      "--kernel ttable --mode gcm --size 1KiB --samples 2 --threads 1,2 --message whole,100 "
+      "--rivals openssl-evp@" +
+      file + " --json " + folder.report());
+  if (result.output.find("sanitizer") != std::string::npos) GTEST_SKIP() << result.output;
+  ASSERT_EQ(result.status, 0) << result.output;
+  const nlohmann::json report = folder.read_report();
+  const std::string name = std::string("openssl-evp@") + OpenSSL_version(OPENSSL_VERSION_STRING);
+  EXPECT_EQ(report["context"]["libraries"][name], OpenSSL_version(OPENSSL_VERSION));
+  unsigned rows = 0;
+  for (const auto& row : report["results"]) {
+    EXPECT_TRUE(row["verified"]);
+    rows += row["rival"] == name ? 1 : 0;
+  }
+  EXPECT_EQ(rows, 6U);  // one message on two threads is none
 }
 
 TEST(Command, TinyRunReportsVerifiedRows) {

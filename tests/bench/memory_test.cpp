@@ -1,11 +1,15 @@
 // Tests of memory scope: paraes and every rival are verified on every job, and wrong results are
 // detected.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <openssl/crypto.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <string>
@@ -18,6 +22,7 @@
 #include "bench/memory/ours.hpp"
 #include "bench/memory/ports.hpp"
 #include "bench/rivals/rivals.hpp"
+#include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 #include "tests/bench/memory_jobs.hpp"
 
@@ -102,12 +107,44 @@ TEST(Memory, SharesOfAMessageGiveTheWholeResult) {
   }
 }
 
+std::vector<Job> all_jobs() {
+  std::vector<Job> all = jobs();
+  for (const Job& job : jobs_of_messages()) all.push_back(job);
+  return all;
+}
+
+// A copy of the libcrypto of this process, which lives beside it.
+TEST(Memory, AnotherLibcryptoIsVerifiedOnEveryJob) {
+  Dl_info info{};
+  ASSERT_NE(dladdr(reinterpret_cast<const void*>(&OpenSSL_version), &info), 0);
+  const std::string file = info.dli_fname;
+  if (file.find("libcrypto") == std::string::npos) GTEST_SKIP() << "libcrypto is linked statically";
+  const std::string copy = ::testing::TempDir() + "paraes-libcrypto-" + std::to_string(getpid());
+  std::filesystem::create_directory(copy);
+  std::filesystem::copy_file(file, copy + "/libcrypto.so");
+  MemoryRival rival;
+  try {
+    rival = open_libcrypto(copy + "/libcrypto.so");
+    std::filesystem::remove_all(copy);
+  } catch (const InvalidArgument& error) {
+    if (std::string(error.what()).find("sanitizer") == std::string::npos) throw;
+    GTEST_SKIP() << error.what();
+  }
+  EXPECT_EQ(rival.version(), OpenSSL_version(OPENSSL_VERSION));
+  for (const Job& job : all_jobs()) {
+    try {
+      EXPECT_TRUE(verifies(job, rival.make(job))) << name_of(job);
+    } catch (const Skip& skip) {
+      // As the rival openssl-evp.
+      EXPECT_THROW((void)make_openssl(job), Skip) << name_of(job) << ": " << skip.what();
+    }
+  }
+}
+
 TEST(Memory, RivalsAreVerifiedOrSkippedWithReasons) {
   for (const MemoryRival& rival : memory_rivals()) {
     if (rival.copies) continue;
-    std::vector<Job> all = jobs();
-    for (const Job& job : jobs_of_messages()) all.push_back(job);
-    for (const Job& job : all) {
+    for (const Job& job : all_jobs()) {
       try {
         EXPECT_TRUE(verifies(job, rival.make(job))) << rival.name << " " << name_of(job);
       } catch (const Skip& skip) {
