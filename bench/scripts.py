@@ -1,0 +1,32 @@
+"""What the scripts of this folder share: running paraes, and texts for people."""
+
+import json
+import subprocess
+
+UNITS = ("B", "KiB", "MiB", "GiB")
+
+
+class Failed(Exception):
+    """Something could not be measured; the message says what."""
+
+
+def run(program, *arguments):
+    """Run a program and return the JSON object that it prints."""
+    command = [program, *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True,
+                              check=False)
+    except OSError as error:
+        raise Failed(f"{program}: {error.strerror}") from error
+    lines = done.stderr.strip().splitlines()
+    if done.returncode != 0:
+        raise Failed(f"{' '.join(command)}: exit {done.returncode}\n" + "\n".join(lines[-5:]))
+    return json.loads(done.stdout)
+
+
+def size_text(size):
+    for unit in UNITS[:-1]:
+        if size % 1024 != 0:
+            return f"{size} {unit}"
+        size //= 1024
+    return f"{size} {UNITS[-1]}"
