@@ -143,6 +143,12 @@ Json compiler() {
 #endif
 }
 
+std::string version_of(const FileRival& rival) {
+  std::vector<std::string> command = rival.version_command;
+  command[0] = find_program(command[0]);
+  return command[0].empty() ? "" : first_line_of(command);
+}
+
 Json libraries(bool programs) {
   Json list = Json::object();
   list["paraes"] = paraes::version();
@@ -152,9 +158,7 @@ Json libraries(bool programs) {
   }
   if (!programs) return list;
   for (const FileRival& rival : file_rivals()) {
-    std::vector<std::string> command = rival.version_command;
-    command[0] = find_program(command[0]);
-    const std::string version = command[0].empty() ? "" : first_line_of(command);
+    const std::string version = version_of(rival);
     list[std::string(rival.name)] = version.empty() ? Json() : Json(version);
   }
   return list;
@@ -200,6 +204,16 @@ void add_gpus(Json& json) {
 }
 
 }  // namespace
+
+std::string version_of_rival(const std::string& name) {
+  for (const MemoryRival& rival : memory_rivals()) {
+    if (rival.name == name) return rival.version();
+  }
+  for (const FileRival& rival : file_rivals()) {
+    if (rival.name == name) return version_of(rival);
+  }
+  return {};
+}
 
 Json context(const std::string& folder) {
   Json json;

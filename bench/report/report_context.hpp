@@ -11,4 +11,8 @@ namespace paraes::bench {
 // left out.
 [[nodiscard]] nlohmann::ordered_json context(const std::string& folder);
 
+// The version of the library or program behind the rival of this name, as in "libraries"; empty if
+// there is none.
+[[nodiscard]] std::string version_of_rival(const std::string& rival);
+
 }  // namespace paraes::bench

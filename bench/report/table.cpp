@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/memory/openmp.hpp"
-#include "bench/rivals/rivals.hpp"
+#include "bench/report/report_context.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -168,6 +168,24 @@ std::string skipped_text(const std::vector<Skipped>& skipped) {
   return out;
 }
 
+// "versions: openssl-evp 3.5.8; age 1.1.1": a ratio says nothing without them.
+std::string versions_text(const std::vector<std::string>& rivals) {
+  std::string out;
+  std::string line = "versions:";
+  for (const std::string& name : rivals) {
+    const std::string version = version_of_rival(name);
+    if (version.empty()) continue;
+    const std::string item = fmt::format(" {} {}", name, version);
+    if (line.back() != ':') line += ';';
+    if (line.back() == ';' && line.size() + item.size() > max_width - 1) {
+      out += line + "\n";
+      line = " ";
+    }
+    line += item;
+  }
+  return line == "versions:" ? "" : out + line + "\n";
+}
+
 class TextGrid {
  public:
   void add_column(const std::string& title, bool left) {
@@ -318,6 +336,7 @@ std::string table(const Outcome& outcome) {
   out += fmt::format(
       "MB/s: 10^6 bytes per second, median; \xc2\xb1%: 1.4826 MAD; /NAME: relative to that rival; "
       "(NAME): a rival\n");
+  out += versions_text(rivals);
   if (many) out += "Mmsg/s: 10^6 messages per second\n";
   if (std::any_of(rows.begin(), rows.end(), [](const Result* r) { return is_noisy(*r); })) {
     out += fmt::format(

@@ -215,6 +215,24 @@ TEST(Table, NoisyRowsAreMarkedAndHaveNoRatios) {
   EXPECT_EQ(table(outcome).find("!"), std::string::npos) << table(outcome);
 }
 
+TEST(Table, VersionsOfRivalsStandBesideTheirRatios) {
+  Outcome outcome;
+  outcome.results.push_back(result_named("aesni", "", 1e5));
+  EXPECT_EQ(table(outcome).find("versions"), std::string::npos) << table(outcome);
+  outcome.results.push_back(result_named("", "openssl-evp", 2e5));
+  outcome.results.push_back(result_named("", "ports-aesni", 2e5));  // has none
+  const std::string text = table(outcome);
+  const std::string line = "\nversions: openssl-evp " + version_of_rival("openssl-evp") + "\n";
+  EXPECT_NE(text.find(line), std::string::npos) << text;
+  EXPECT_EQ(version_of_rival("openssl-evp"), context("")["libraries"]["openssl"]);
+  EXPECT_EQ(version_of_rival("ports-aesni"), "");
+  // Of programs, too; the test of the widest table has lines that wrap.
+  outcome.results.push_back(result_named("", "cp", 2e5));
+  const std::string cp = version_of_rival("cp");
+  if (cp.empty()) GTEST_SKIP() << "cp says no version";
+  EXPECT_NE(table(outcome).find("; cp " + cp), std::string::npos) << table(outcome);
+}
+
 TEST(Table, DevicesAreToldApartAndNotCompared) {
   Outcome outcome;
   outcome.results.push_back(result_named("aesni", "", 1e5));
@@ -335,7 +353,8 @@ TEST(Table, WrongRowsAreMarked) {
 TEST(Table, TableHasAtMostAHundredColumns) {
   Outcome outcome;
   for (const std::uint64_t bytes : {16U << 10, 1U << 30}) {
-    for (const char* rival : {"", "openssl-evp", "ipsec-mb", "gcrypt", "memcpy"}) {
+    for (const char* rival :
+         {"", "openssl-evp", "ipsec-mb", "gcrypt", "memcpy", "openssl-enc", "age", "cp"}) {
       for (const int threads : {1, 4096}) {
         for (const bool in_place : {false, true}) {
           for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
