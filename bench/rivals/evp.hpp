@@ -11,7 +11,7 @@
 
 namespace paraes::bench {
 
-// Those that OpenSSL has since 1.1.0, and BoringSSL and AWS-LC, too.
+// OpenSSL has them since 1.1.0.
 struct EvpFunctions {
   using Getter = const EVP_CIPHER* (*)();
   static constexpr unsigned modes = 5;
