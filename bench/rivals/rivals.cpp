@@ -15,6 +15,7 @@ std::vector<MemoryRival>& all_rivals() {
       {"ipsec-mb", "ipsec-mb", make_ipsec_mb, ipsec_mb_version, false},
       {"gcrypt", "gcrypt", make_gcrypt, gcrypt_version, false},
       {"memcpy", "memcpy", make_memcpy, memcpy_version, true},
+      {"stream-copy", "stream-copy", make_stream_copy, stream_copy_version, true},
   };
   return rows;
 }

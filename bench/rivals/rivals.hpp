@@ -42,5 +42,8 @@ std::string add_libcrypto(const std::string& path);
 [[nodiscard]] std::string gcrypt_version();
 [[nodiscard]] std::unique_ptr<Implementation> make_memcpy(const Job& job);
 [[nodiscard]] std::string memcpy_version();
+[[nodiscard]] std::unique_ptr<Implementation> make_stream_copy(const Job& job);
+// The instruction set whose vectors it uses.
+[[nodiscard]] std::string stream_copy_version();
 
 }  // namespace paraes::bench

@@ -13,6 +13,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,7 @@
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 #include "tests/bench/memory_jobs.hpp"
+#include "tests/support/environment.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -155,14 +157,43 @@ TEST(Memory, RivalsAreVerifiedOrSkippedWithReasons) {
   }
 }
 
-TEST(Memory, MemcpyIsVerifiedAndRefusesToWorkInPlace) {
-  Job job;
-  job.mode.reset();
-  job.bytes = 100003;
-  job.threads = 2;
-  EXPECT_TRUE(verifies(job, make_memcpy(job)));
-  job.in_place = true;
-  EXPECT_THROW((void)make_memcpy(job), Skip);
+TEST(Memory, CopiesAreVerifiedAndRefuseToWorkInPlace) {
+  std::vector<std::string_view> names;
+  for (const MemoryRival& rival : memory_rivals()) {
+    if (!rival.copies) continue;
+    names.push_back(rival.name);
+    for (const std::uint64_t bytes : {1, 63, 64, 511, 512, 513, 100003}) {
+      Job job;
+      job.mode.reset();
+      job.bytes = bytes;
+      job.threads = 2;
+      EXPECT_TRUE(verifies(job, rival.make(job))) << rival.name << " " << bytes;
+      job.in_place = true;
+      EXPECT_THROW((void)rival.make(job), Skip) << rival.name;
+    }
+  }
+  EXPECT_EQ(names, (std::vector<std::string_view>{"memcpy", "stream-copy"}));
+}
+
+// Its stores need an aligned address, but its caller's output may be anywhere.
+TEST(Memory, StreamCopyWithEachWidthOfVector_CopiesToEveryAlignment) {
+  std::vector<std::uint8_t> in(5000);
+  pattern(0, in.data(), in.size());
+  for (const char* mask :
+       {"", "avx512f,avx512dq,avx512bw,avx512vl,avx512_vbmi2",
+        "avx,avx2,vaes,vpclmulqdq,avx512f,avx512dq,avx512bw,avx512vl,avx512_vbmi2"}) {
+    const support::ScopedEnvironment masked("PARAES_CPU_MASK", mask);
+    for (std::size_t at = 0; at <= 64; ++at) {
+      std::vector<std::uint8_t> out(at + in.size() + 64, 0xa5);
+      std::vector<std::uint8_t> expected = out;
+      std::copy(in.begin(), in.end(), expected.begin() + static_cast<std::ptrdiff_t>(at));
+      Job job;
+      job.mode.reset();
+      job.bytes = in.size();
+      make_stream_copy(job)->run(in.data(), out.data() + at, nullptr);
+      EXPECT_EQ(out, expected) << stream_copy_version() << " at " << at;
+    }
+  }
 }
 
 // Those whose instructions this machine has.

@@ -1,0 +1,149 @@
+// A copy by non-temporal stores, which do not read the lines that they overwrite, on the same
+// number of threads. Work from one buffer to another that is larger than the caches can hardly be
+// faster: it reads and writes each byte at least once.
+#include <algorithm>
+#include <cstring>
+
+#include "bench/harness/case.hpp"
+#include "bench/rivals/rivals.hpp"
+#include "src/core/executor.hpp"
+#include "src/kernels/cpu_features.hpp"
+#include "src/kernels/target.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+namespace paraes::bench {
+namespace {
+
+struct Loop {
+  std::size_t alignment;   // of the output
+  std::size_t step_bytes;  // of which it copies whole multiples
+  void (*copy)(const std::uint8_t* in, std::uint8_t* out, std::size_t steps);
+};
+
+}  // namespace
+}  // namespace paraes::bench
+
+PARAES_TARGET_BEGIN("sse2")
+namespace paraes::bench::stream_sse2 {
+namespace {
+
+using Vec = __m128i;
+PARAES_INLINE Vec load(const std::uint8_t* p) {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+}
+PARAES_INLINE void store_nontemporal(std::uint8_t* p, Vec a) {
+  _mm_stream_si128(reinterpret_cast<__m128i*>(p), a);
+}
+#include "bench/rivals/stream_copy_loop.inc"
+
+}  // namespace
+}  // namespace paraes::bench::stream_sse2
+PARAES_TARGET_END
+
+PARAES_TARGET_BEGIN("avx2")
+namespace paraes::bench::stream_avx2 {
+namespace {
+
+using Vec = __m256i;
+PARAES_INLINE Vec load(const std::uint8_t* p) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+}
+PARAES_INLINE void store_nontemporal(std::uint8_t* p, Vec a) {
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(p), a);
+}
+#include "bench/rivals/stream_copy_loop.inc"
+
+}  // namespace
+}  // namespace paraes::bench::stream_avx2
+PARAES_TARGET_END
+
+PARAES_TARGET_BEGIN("avx512f")
+namespace paraes::bench::stream_avx512 {
+namespace {
+
+using Vec = __m512i;
+PARAES_INLINE Vec load(const std::uint8_t* p) { return _mm512_loadu_si512(p); }
+PARAES_INLINE void store_nontemporal(std::uint8_t* p, Vec a) {
+  _mm512_stream_si512(reinterpret_cast<__m512i*>(p), a);
+}
+#include "bench/rivals/stream_copy_loop.inc"
+
+}  // namespace
+}  // namespace paraes::bench::stream_avx512
+PARAES_TARGET_END
+
+namespace paraes::bench {
+namespace {
+
+// The widest vectors that may be used on this machine.
+struct Widest {
+  std::string name = "sse2";
+  Loop loop = stream_sse2::loop;
+
+  Widest() {
+    const CpuFeatureSet features = usable_cpu_features();
+    if (features.has(CpuFeature::avx512f)) {
+      name = "avx512";
+      loop = stream_avx512::loop;
+    } else if (features.has(CpuFeature::avx2)) {
+      name = "avx2";
+      loop = stream_avx2::loop;
+    }
+  }
+};
+
+class StreamCopy : public Implementation {
+ public:
+  explicit StreamCopy(const Job& job) : bytes_(job.bytes), executor_(job.threads) {}
+
+  void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* /*tag*/) override {
+    executor_.run(grains(bytes_), min_grains,
+                  [&](unsigned, std::uint64_t begin, std::uint64_t end) {
+                    const std::uint64_t from = begin * grain_bytes;
+                    const std::uint64_t to = std::min(end * grain_bytes, bytes_);
+                    copy(in + from, out + from, to - from);
+                  });
+  }
+
+ private:
+  // The bytes before the first aligned vector, and those after the last whole step, are copied by
+  // ordinary stores.
+  void copy(const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) const {
+    const std::size_t past = reinterpret_cast<std::uintptr_t>(out) % loop_.alignment;
+    const std::size_t head = std::min((loop_.alignment - past) % loop_.alignment, bytes);
+    const std::size_t steps = (bytes - head) / loop_.step_bytes;
+    const std::size_t done = head + steps * loop_.step_bytes;
+    std::memcpy(out, in, head);
+    loop_.copy(in + head, out + head, steps);
+    std::memcpy(out + done, in + done, bytes - done);
+  }
+
+  std::uint64_t bytes_;
+  Executor executor_;
+  Loop loop_ = Widest().loop;
+};
+
+}  // namespace
+
+std::unique_ptr<Implementation> make_stream_copy(const Job& job) {
+  if (job.in_place) throw Skip("stream-copy cannot work in place");
+  return std::make_unique<StreamCopy>(job);
+}
+
+std::string stream_copy_version() { return Widest().name; }
+
+}  // namespace paraes::bench
+#else
+
+namespace paraes::bench {
+
+std::unique_ptr<Implementation> make_stream_copy(const Job& /*job*/) {
+  throw Skip("stream-copy needs an x86-64 processor");
+}
+
+std::string stream_copy_version() { return {}; }
+
+}  // namespace paraes::bench
+#endif
