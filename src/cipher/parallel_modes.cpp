@@ -19,6 +19,14 @@ constexpr std::size_t min_grains = min_range_bytes / grain_bytes;
 
 std::size_t grains(std::size_t bytes) { return (bytes + grain_bytes - 1) / grain_bytes; }
 
+template <class Operation>
+Operation choose_stores(const Executor& executor, const void* in, const void* out,
+                        std::uint64_t bytes, Operation ordinary, Operation nontemporal) {
+  const bool use =
+      nontemporal != nullptr && use_nontemporal_stores(in, out, bytes, executor.threads());
+  return use ? nontemporal : ordinary;
+}
+
 }  // namespace
 
 bool use_nontemporal_stores(const void* in, const void* out, std::uint64_t bytes,
@@ -36,9 +44,11 @@ std::uint64_t max_serial_bytes(const Executor& executor) noexcept {
 
 void parallel_ecb(const Executor& executor, const CipherKey& key, Direction direction,
                   const std::uint8_t* in, std::uint8_t* out, std::size_t blocks) {
-  const auto operation =
-      direction == Direction::encrypt ? key.kernel.ecb_encrypt : key.kernel.ecb_decrypt;
+  const bool encrypts = direction == Direction::encrypt;
   const std::size_t bytes = 16 * blocks;
+  const auto operation = choose_stores(
+      executor, in, out, bytes, encrypts ? key.kernel.ecb_encrypt : key.kernel.ecb_decrypt,
+      encrypts ? key.kernel.ecb_encrypt_nontemporal : key.kernel.ecb_decrypt_nontemporal);
   executor.run(grains(bytes), min_grains, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
     const std::size_t from = begin * grain_bytes;
     const std::size_t to = std::min<std::size_t>(end * grain_bytes, bytes);
@@ -52,10 +62,12 @@ void parallel_cbc_decrypt(const Executor& executor, const CipherKey& key, std::u
   const std::size_t bytes = 16 * blocks;
   const std::uint64_t units = grains(bytes);
   const unsigned ranges = executor.ranges_for(units, min_grains);
+  const auto operation = choose_stores(executor, in, out, bytes, key.kernel.cbc_decrypt,
+                                       key.kernel.cbc_decrypt_nontemporal);
   const auto decrypt = [&](std::uint8_t* previous, std::uint64_t begin, std::uint64_t end) {
     const std::size_t from = begin * grain_bytes;
     const std::size_t to = std::min<std::size_t>(end * grain_bytes, bytes);
-    key.kernel.cbc_decrypt(key.schedule, previous, in + from, out + from, (to - from) / 16);
+    operation(key.schedule, previous, in + from, out + from, (to - from) / 16);
   };
   if (ranges == 1) {
     decrypt(chain, 0, units);
@@ -96,10 +108,13 @@ void parallel_xts(const Executor& executor, const XtsKey& key, Direction directi
   const XtsUnits units(bytes, unit_bytes);
   const std::uint64_t min_units =
       unit_bytes == 0 ? 1 : (min_range_bytes + unit_bytes - 1) / unit_bytes;
+  const bool nontemporal = key.data.kernel.xts_encrypt_nontemporal != nullptr &&
+                           use_nontemporal_stores(in, out, bytes, executor.threads());
   executor.run(units.count, min_units, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
     const std::size_t from = begin * unit_bytes;
     const std::size_t to = end == units.count ? bytes : end * unit_bytes;
-    xts_range(key, direction, first_unit, begin, unit_bytes, in + from, out + from, to - from);
+    xts_range(key, direction, first_unit, begin, unit_bytes, in + from, out + from, to - from,
+              nontemporal);
   });
 }
 

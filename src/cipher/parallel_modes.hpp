@@ -8,6 +8,9 @@
 
 namespace paraes {
 
+// ECB, CBC decryption, CTR and XTS use non-temporal stores where they are faster and the kernel has
+// them.
+
 // Whether an operation on `bytes` bytes by `threads` threads should use non-temporal stores: if it
 // does not work in place, and the caches cannot hold both input and output.
 [[nodiscard]] bool use_nontemporal_stores(const void* in, const void* out, std::uint64_t bytes,
@@ -25,8 +28,7 @@ void parallel_ecb(const Executor&, const CipherKey&, Direction, const std::uint8
 void parallel_cbc_decrypt(const Executor&, const CipherKey&, std::uint8_t chain[16],
                           const std::uint8_t* in, std::uint8_t* out, std::size_t blocks);
 
-// Counters are computed from the offset. Uses non-temporal stores where they are faster and the
-// kernel has them.
+// Counters are computed from the offset.
 void parallel_ctr(const Executor&, const CipherKey&, const std::uint8_t initial[16],
                   std::uint64_t offset, const std::uint8_t* in, std::uint8_t* out,
                   std::size_t bytes);

@@ -90,9 +90,23 @@ struct Kernel {
   void (*ctr)(const KeySchedule&, std::uint8_t counter[16], const std::uint8_t* in,
               std::uint8_t* out, std::size_t blocks);
 
-  // As ctr, with non-temporal stores; out is not in. May be nullptr.
+  // As the operations without this ending, with non-temporal stores; out is not in. Where out is
+  // not aligned to 16 bytes, the stores are ordinary ones. May be nullptr.
   void (*ctr_nontemporal)(const KeySchedule&, std::uint8_t counter[16], const std::uint8_t* in,
                           std::uint8_t* out, std::size_t blocks);
+  void (*ecb_encrypt_nontemporal)(const KeySchedule&, const std::uint8_t* in, std::uint8_t* out,
+                                  std::size_t blocks) = nullptr;
+  void (*ecb_decrypt_nontemporal)(const KeySchedule&, const std::uint8_t* in, std::uint8_t* out,
+                                  std::size_t blocks) = nullptr;
+  void (*cbc_decrypt_nontemporal)(const KeySchedule&, std::uint8_t chain[16],
+                                  const std::uint8_t* in, std::uint8_t* out,
+                                  std::size_t blocks) = nullptr;
+  void (*xts_encrypt_nontemporal)(const KeySchedule&, std::uint8_t* tweaks, const std::uint8_t* in,
+                                  std::uint8_t* out, std::size_t units, std::size_t stride,
+                                  std::size_t blocks) = nullptr;
+  void (*xts_decrypt_nontemporal)(const KeySchedule&, std::uint8_t* tweaks, const std::uint8_t* in,
+                                  std::uint8_t* out, std::size_t units, std::size_t stride,
+                                  std::size_t blocks) = nullptr;
 
   // IEEE 1619 section 5.3 without ciphertext stealing: `units` data units of `blocks` whole blocks
   // each, which start `stride` bytes apart in `in` and `out`. tweaks[16 u] is the encrypted tweak

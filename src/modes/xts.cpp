@@ -11,6 +11,8 @@ namespace {
 // Number of tweaks that one call encrypts: one call per unit would not fill the CPU's pipeline.
 constexpr std::size_t tweak_batch = 64;
 
+using XtsOperation = decltype(Kernel::xts_encrypt);
+
 // For kernels without XTS: computes the tweaks of a chunk into a buffer, then XOR, ECB and XOR.
 void composed(const CipherKey& key, Direction direction, std::uint8_t* tweaks,
               const std::uint8_t* in, std::uint8_t* out, std::size_t units, std::size_t stride,
@@ -39,11 +41,18 @@ void composed(const CipherKey& key, Direction direction, std::uint8_t* tweaks,
   secure_zero(masks, sizeof masks);
 }
 
+XtsOperation fused_operation(const Kernel& kernel, Direction direction, bool nontemporal) {
+  const bool encrypts = direction == Direction::encrypt;
+  if (nontemporal) {
+    return encrypts ? kernel.xts_encrypt_nontemporal : kernel.xts_decrypt_nontemporal;
+  }
+  return encrypts ? kernel.xts_encrypt : kernel.xts_decrypt;
+}
+
 void whole_blocks(const CipherKey& key, Direction direction, std::uint8_t* tweaks,
                   const std::uint8_t* in, std::uint8_t* out, std::size_t units, std::size_t stride,
-                  std::size_t blocks) {
-  const auto fused =
-      direction == Direction::encrypt ? key.kernel.xts_encrypt : key.kernel.xts_decrypt;
+                  std::size_t blocks, bool nontemporal = false) {
+  const auto fused = fused_operation(key.kernel, direction, nontemporal);
   if (fused != nullptr) {
     fused(key.schedule, tweaks, in, out, units, stride, blocks);
   } else {
@@ -54,10 +63,10 @@ void whole_blocks(const CipherKey& key, Direction direction, std::uint8_t* tweak
 }  // namespace
 
 void xts_unit(const CipherKey& key, Direction direction, std::uint8_t tweak[16],
-              const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
+              const std::uint8_t* in, std::uint8_t* out, std::size_t bytes, bool nontemporal) {
   const std::size_t rest = bytes % 16;
   const std::size_t blocks = bytes / 16 - (rest != 0 ? 1 : 0);
-  whole_blocks(key, direction, tweak, in, out, 1, 16 * blocks, blocks);
+  whole_blocks(key, direction, tweak, in, out, 1, 16 * blocks, blocks, nontemporal);
   if (rest == 0) return;
 
   in += 16 * blocks;
@@ -96,7 +105,7 @@ XtsUnits::XtsUnits(std::size_t bytes, std::size_t unit_bytes)
 
 void xts_range(const XtsKey& key, Direction direction, const std::uint8_t first_unit[16],
                std::uint64_t skip, std::size_t unit_bytes, const std::uint8_t* in,
-               std::uint8_t* out, std::size_t bytes) {
+               std::uint8_t* out, std::size_t bytes, bool nontemporal) {
   const XtsUnits units(bytes, unit_bytes);
   std::uint8_t number[16];
   std::memcpy(number, first_unit, 16);
@@ -115,13 +124,14 @@ void xts_range(const XtsKey& key, Direction direction, const std::uint8_t first_
     std::size_t u = 0;
     if (unit_bytes % 16 == 0) {
       if (has_last && units.last == unit_bytes) ++full;
-      whole_blocks(key.data, direction, tweaks, in, out, full, unit_bytes, unit_bytes / 16);
+      whole_blocks(key.data, direction, tweaks, in, out, full, unit_bytes, unit_bytes / 16,
+                   nontemporal);
       u = full;
     }
     for (; u < n; ++u) {
       const bool is_last = has_last && u == n - 1;
       xts_unit(key.data, direction, tweaks + 16 * u, in + u * unit_bytes, out + u * unit_bytes,
-               is_last ? units.last : unit_bytes);
+               is_last ? units.last : unit_bytes, nontemporal);
     }
     in += n * unit_bytes;
     out += n * unit_bytes;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "tests/support/buffers.hpp"
 #include "tests/support/builds.hpp"
@@ -60,41 +61,88 @@ TEST_P(GuardPages, EveryMode_AccessesOnlyItsBuffersForEveryLengthTo1100) {
                   " messages with kernel " + support::build_name(row()));
 }
 
-class GuardPagesNontemporalCtr : public BuildTest {};
+class GuardPagesNontemporal : public BuildTest {};
 
 // Outputs that end 0 to 63 bytes before a guard page, and one that begins directly after a guard
 // page.
-TEST_P(GuardPagesNontemporalCtr, AccessesOnlyItsBuffersForEveryAlignment) {
+TEST_P(GuardPagesNontemporal, EveryMode_AccessesOnlyItsBuffersForEveryAlignment) {
   const GuardedBuffer in(2048);
   const GuardedBuffer out(2048);
   const FaultNote note;
-  const support::Buffer key = support::make_key(32);
+  const support::Buffer keys = support::make_key(64);
+  const Bytes key = Bytes(keys).first(32);
   const support::Buffer iv = support::pattern(16, 30);
+  // That of a data unit whose number is `iv`.
+  const support::Buffer tweak = support::evp_ecb(Direction::encrypt, Bytes(keys).last(32), iv);
   KeySchedule schedule;
   row().expand(schedule, key.data(), 32);
+  const auto encrypts = Direction::encrypt;
+  const auto decrypts = Direction::decrypt;
+  struct Function {
+    const char* name;
+    std::function<support::Buffer(Bytes)> answer;
+    std::function<void(const std::uint8_t*, std::uint8_t*, std::size_t)> run;
+  };
+  const auto xts = [&](decltype(Kernel::xts_encrypt) crypt) {
+    return [&, crypt](const std::uint8_t* from, std::uint8_t* to, std::size_t blocks) {
+      support::Buffer running(tweak);
+      crypt(schedule, running.data(), from, to, 1, 16 * blocks, blocks);
+    };
+  };
+  const Function functions[] = {
+      {"CTR with non-temporal stores", [&](Bytes text) { return support::evp_ctr(key, iv, text); },
+       [&](const auto* from, auto* to, std::size_t blocks) {
+         support::Buffer counter(iv);
+         row().ctr_nontemporal(schedule, counter.data(), from, to, blocks);
+       }},
+      {"ECB encryption with non-temporal stores",
+       [&](Bytes text) { return support::evp_ecb(encrypts, key, text); },
+       [&](const auto* from, auto* to, std::size_t blocks) {
+         row().ecb_encrypt_nontemporal(schedule, from, to, blocks);
+       }},
+      {"ECB decryption with non-temporal stores",
+       [&](Bytes text) { return support::evp_ecb(decrypts, key, text); },
+       [&](const auto* from, auto* to, std::size_t blocks) {
+         row().ecb_decrypt_nontemporal(schedule, from, to, blocks);
+       }},
+      {"CBC decryption with non-temporal stores",
+       [&](Bytes text) { return support::evp_cbc(decrypts, key, iv, text); },
+       [&](const auto* from, auto* to, std::size_t blocks) {
+         support::Buffer chain(iv);
+         row().cbc_decrypt_nontemporal(schedule, chain.data(), from, to, blocks);
+       }},
+      {"XTS encryption with non-temporal stores",
+       [&](Bytes text) { return support::evp_xts_unit(encrypts, keys, iv, text); },
+       xts(row().xts_encrypt_nontemporal)},
+      {"XTS decryption with non-temporal stores",
+       [&](Bytes text) { return support::evp_xts_unit(decrypts, keys, iv, text); },
+       xts(row().xts_decrypt_nontemporal)},
+  };
   std::size_t calls = 0;
-  for (std::size_t blocks = 0; blocks <= 66; ++blocks) {
-    const std::size_t n = 16 * blocks;
-    const support::Buffer plain = support::pattern(n);
-    const support::Buffer cipher = support::evp_ctr(key, iv, plain);
-    FaultNote::set("CTR with non-temporal stores", n);
-    for (std::size_t shift = 0; shift <= 64; ++shift) {
-      const auto flush = shift == 64 ? GuardedBuffer::Flush::start : GuardedBuffer::Flush::end;
-      const std::size_t after = shift == 64 ? 0 : shift;
-      const MutableBytes source = in.place(plain, flush);
-      const MutableBytes target = out.place(n + after, flush).first(n);
-      support::Buffer counter(iv);
-      row().ctr_nontemporal(schedule, counter.data(), source.data(), target.data(), blocks);
-      ASSERT_EQ(difference(target, cipher), "") << blocks << " blocks, shift " << shift;
-      ++calls;
+  for (const Function& function : functions) {
+    for (std::size_t blocks = 0; blocks <= 66; ++blocks) {
+      const std::size_t n = 16 * blocks;
+      const support::Buffer text = support::pattern(n);
+      const support::Buffer answer = blocks == 0 ? support::Buffer() : function.answer(text);
+      FaultNote::set(function.name, n);
+      for (std::size_t shift = 0; shift <= 64; ++shift) {
+        const auto flush = shift == 64 ? GuardedBuffer::Flush::start : GuardedBuffer::Flush::end;
+        const std::size_t after = shift == 64 ? 0 : shift;
+        const MutableBytes source = in.place(text, flush);
+        const MutableBytes target = out.place(n + after, flush).first(n);
+        function.run(source.data(), target.data(), blocks);
+        ASSERT_EQ(difference(target, answer), "")
+            << function.name << ", " << blocks << " blocks, shift " << shift;
+        ++calls;
+      }
     }
   }
-  support::report("guard pages, CTR with non-temporal stores: " + std::to_string(calls) +
+  support::report("guard pages, non-temporal stores: " + std::to_string(calls) +
                   " calls with kernel " + support::build_name(row()));
 }
 
 PARAES_FOR_EVERY_BUILD(GuardPages);
-PARAES_FOR_BUILDS(GuardPagesNontemporalCtr,
+PARAES_FOR_BUILDS(GuardPagesNontemporal,
                   [](const Kernel& row) { return row.ctr_nontemporal != nullptr; });
 
 }  // namespace

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <barrier>
 #include <cerrno>
@@ -14,12 +16,14 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "paraes/error.hpp"
@@ -28,6 +32,7 @@
 #include "src/core/cache.hpp"
 #include "src/core/executor.hpp"
 #include "src/core/thread_teams.hpp"
+#include "src/kernels/registry.hpp"
 
 namespace paraes {
 namespace {
@@ -375,6 +380,91 @@ TEST(NontemporalStores, AreUsedForLargeOutputsOutOfPlaceOnly) {
     EXPECT_TRUE(use_nontemporal_stores(bytes, bytes + 1, huge, threads));
     EXPECT_FALSE(use_nontemporal_stores(bytes, bytes, huge, threads));
   }
+}
+
+// The number of calls of each form of a kernel's operations. The forms below touch no data.
+struct Calls {
+  int ordinary = 0;
+  int nontemporal = 0;
+};
+Calls calls;
+
+template <int Calls::*form, class... Arguments>
+void count_call(Arguments...) {
+  ++(calls.*form);
+}
+
+// A row whose operations only count their calls.
+Kernel counting_kernel() {
+  constexpr auto ordinary = &Calls::ordinary;
+  constexpr auto nontemporal = &Calls::nontemporal;
+  Kernel row = *kernel_rows().back();
+  row.ecb_encrypt = row.ecb_decrypt = count_call<ordinary>;
+  row.cbc_decrypt = count_call<ordinary>;
+  row.ctr = count_call<ordinary>;
+  row.xts_encrypt = row.xts_decrypt = count_call<ordinary>;
+  row.ecb_encrypt_nontemporal = row.ecb_decrypt_nontemporal = count_call<nontemporal>;
+  row.cbc_decrypt_nontemporal = count_call<nontemporal>;
+  row.ctr_nontemporal = count_call<nontemporal>;
+  row.xts_encrypt_nontemporal = row.xts_decrypt_nontemporal = count_call<nontemporal>;
+  return row;
+}
+
+TEST(NontemporalStores, AreWhatEveryModeUsesFromTheSizeOfTheCachesOn) {
+  const std::size_t large = (last_level_cache_bytes(1) + (2U << 20)) / 4096 * 4096;
+  const std::size_t small = std::size_t{1} << 19;
+  // Addresses without memory behind them: nothing may touch it.
+  const auto reserve = [&] {
+    void* const memory =
+        mmap(nullptr, large, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    EXPECT_NE(memory, MAP_FAILED);
+    return static_cast<std::uint8_t*>(memory);
+  };
+  std::uint8_t* const in = reserve();
+  std::uint8_t* const out = reserve();
+  const Kernel row = counting_kernel();
+  const std::array<std::uint8_t, 64> key_bytes{};
+  const CipherKey key(row, key_bytes.data(), 16);
+  const XtsKey xts_key(row, key_bytes.data(), 16);
+  const Executor executor(1);
+  std::uint8_t block[16] = {};
+  for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+    const std::pair<const char*, std::function<void(std::uint8_t*, std::size_t)>> modes[] = {
+        {"ECB",
+         [&](std::uint8_t* to, std::size_t bytes) {
+           parallel_ecb(executor, key, direction, in, to, bytes / 16);
+         }},
+        {"CBC decryption",
+         [&](std::uint8_t* to, std::size_t bytes) {
+           parallel_cbc_decrypt(executor, key, block, in, to, bytes / 16);
+         }},
+        {"CTR", [&](std::uint8_t* to,
+                    std::size_t bytes) { parallel_ctr(executor, key, block, 0, in, to, bytes); }},
+        {"XTS, one unit",
+         [&](std::uint8_t* to, std::size_t bytes) {
+           parallel_xts(executor, xts_key, direction, block, 0, in, to, bytes);
+         }},
+        {"XTS, many units",
+         [&](std::uint8_t* to, std::size_t bytes) {
+           parallel_xts(executor, xts_key, direction, block, 4096, in, to, bytes);
+         }},
+    };
+    for (const auto& [name, run] : modes) {
+      calls = {};
+      run(out, large);
+      EXPECT_GT(calls.nontemporal, 0) << name;
+      calls = {};
+      run(in, large);
+      EXPECT_EQ(calls.nontemporal, 0) << name << " in place";
+      EXPECT_GT(calls.ordinary, 0) << name << " in place";
+      calls = {};
+      run(out, small);
+      EXPECT_EQ(calls.nontemporal, 0) << name << ", small";
+      EXPECT_GT(calls.ordinary, 0) << name << ", small";
+    }
+  }
+  munmap(in, large);
+  munmap(out, large);
 }
 
 TEST(LastLevelCache, SizeMatchesSysfs) {

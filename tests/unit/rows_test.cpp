@@ -74,13 +74,32 @@ class KernelFunctions : public support::BuildTest {
     }
   }
 
+  // As every_count for functions with non-temporal stores, out of place, with outputs at every
+  // block of a cache line and at an odd address.
+  template <class Run>
+  void every_count_and_alignment(const Buffer& in, const Buffer& expected, Run run) {
+    for (std::size_t blocks = 0; blocks <= max_blocks; ++blocks) {
+      const std::size_t n = 16 * blocks;
+      for (const std::size_t misalignment : {0, 16, 32, 48, 5}) {
+        PlacedBuffer source(n, 7 * blocks);
+        PlacedBuffer target(n, misalignment);
+        source.fill(Bytes(in).first(n));
+        run(source.data(), target.data(), blocks);
+        ASSERT_EQ(difference(target.span(), Bytes(expected).first(n)), "")
+            << blocks << " blocks, misaligned by " << misalignment;
+        ASSERT_TRUE(source.margins_intact() && target.margins_intact())
+            << blocks << " blocks: wrote outside the output";
+      }
+    }
+  }
+
   KeySchedule schedule_;
   Buffer key_;
   const Buffer in_ = pattern(16 * max_blocks);
 };
 
 // Functions that not every row has. Where one is missing, src/modes composes it from others.
-class NontemporalCtr : public KernelFunctions {};
+class NontemporalFunctions : public KernelFunctions {};
 class KernelXts : public KernelFunctions {};
 class FusedGcm : public KernelFunctions {};
 
@@ -237,24 +256,40 @@ TEST_P(KernelFunctions, Ctr_MatchesOpenSslFromEveryLastByteOfTheCounter) {
   }
 }
 
-TEST_P(NontemporalCtr, MatchesOpenSslForEveryBlockCountAndAlignment) {
+TEST_P(NontemporalFunctions, Ecb_MatchesOpenSslForEveryBlockCountAndAlignment) {
+  const Buffer cipher = support::evp_ecb(Direction::encrypt, key_, in_);
+  every_count_and_alignment(in_, cipher, [&](const auto* in, auto* out, std::size_t blocks) {
+    row().ecb_encrypt_nontemporal(schedule_, in, out, blocks);
+  });
+  every_count_and_alignment(cipher, in_, [&](const auto* in, auto* out, std::size_t blocks) {
+    row().ecb_decrypt_nontemporal(schedule_, in, out, blocks);
+  });
+}
+
+TEST_P(NontemporalFunctions, CbcAndItsChain_MatchOpenSslForEveryBlockCountAndAlignment) {
+  const Buffer iv = pattern(16, 112);
+  const Buffer cipher = support::evp_cbc(Direction::encrypt, key_, iv, in_);
+  every_count_and_alignment(cipher, in_, [&](const auto* in, auto* out, std::size_t blocks) {
+    Block chain = block_of(iv);
+    row().cbc_decrypt_nontemporal(schedule_, chain.data(), in, out, blocks);
+    ASSERT_EQ(chain,
+              blocks == 0 ? block_of(iv) : block_of(Bytes(cipher).subspan(16 * (blocks - 1))))
+        << blocks << " blocks";
+  });
+}
+
+TEST_P(NontemporalFunctions, CtrAndItsCounter_MatchOpenSslForEveryBlockCountAndAlignment) {
   Buffer initial = pattern(16, 78);
   std::fill(initial.begin() + 8, initial.end(), std::uint8_t{0xff});
   initial[15] = 0xb0;  // 64 bits wrap after 80 blocks
   const Buffer cipher = support::evp_ctr(key_, initial, in_);
-  for (std::size_t blocks = 0; blocks <= max_blocks; ++blocks) {
-    const std::size_t n = 16 * blocks;
-    for (const std::size_t misalignment : {0, 16, 32, 48, 5}) {
-      PlacedBuffer to(n, misalignment);
-      Buffer counter(initial);
-      row().ctr_nontemporal(schedule_, counter.data(), in_.data(), to.data(), blocks);
-      ASSERT_EQ(difference(to.span(), Bytes(cipher).first(n)), "") << blocks << " blocks";
-      ASSERT_TRUE(to.margins_intact()) << blocks << " blocks: wrote outside the output";
-      Buffer expected(initial);
-      add_be128(expected.data(), blocks);
-      ASSERT_EQ(counter, expected) << "the counter after " << blocks << " blocks";
-    }
-  }
+  every_count_and_alignment(in_, cipher, [&](const auto* in, auto* out, std::size_t blocks) {
+    Buffer counter(initial);
+    row().ctr_nontemporal(schedule_, counter.data(), in, out, blocks);
+    Buffer expected(initial);
+    add_be128(expected.data(), blocks);
+    ASSERT_EQ(counter, expected) << "the counter after " << blocks << " blocks";
+  });
 }
 
 // Data units with gaps of `gap` bytes between them, which the function must not change. With a
@@ -263,6 +298,16 @@ TEST_P(KernelXts, MatchesOpenSslForManyUnitsAndStrides) {
   const Buffer keys = make_key(64, 50);
   expand(Buffer(keys.begin(), keys.begin() + 32));
   const Bytes tweak_key = Bytes(keys).last(32);
+  struct XtsForm {
+    decltype(Kernel::xts_encrypt) encrypt, decrypt;
+    bool in_place;
+    const char* name;
+  };
+  std::vector<XtsForm> forms = {{row().xts_encrypt, row().xts_decrypt, true, ""}};
+  if (row().xts_encrypt_nontemporal != nullptr) {
+    forms.push_back({row().xts_encrypt_nontemporal, row().xts_decrypt_nontemporal, false,
+                     ", non-temporal stores"});
+  }
   std::size_t shapes = 0;
   for (std::size_t blocks : {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 64, 65, 256}) {
     for (std::size_t units : {0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33}) {
@@ -286,37 +331,37 @@ TEST_P(KernelXts, MatchesOpenSslForManyUnitsAndStrides) {
           std::copy(unit.begin(), unit.end(),
                     cipher.begin() + static_cast<std::ptrdiff_t>(u * stride));
         }
-        {
-          for (const std::size_t misalignment : {0, 16, 5}) {
+        for (const XtsForm& form : forms) {
+          for (const std::size_t misalignment : {0, 16, 48, 5}) {
             PlacedBuffer in(plain.size(), 3);
             PlacedBuffer out(plain.size(), misalignment);
             in.fill(plain);
             out.fill(plain);  // the gaps then hold the same bytes as in `cipher`
             Buffer running(tweaks);
-            row().xts_encrypt(schedule_, running.data(), in.data(), out.data(), units, stride,
-                              blocks);
+            form.encrypt(schedule_, running.data(), in.data(), out.data(), units, stride, blocks);
             ASSERT_EQ(difference(out.span(), cipher), "")
-                << units << " units of " << blocks << " blocks, gap " << gap;
+                << units << " units of " << blocks << " blocks, gap " << gap << form.name;
             if (units == 1) {
-              ASSERT_EQ(running, tweaks_after) << blocks << " blocks";
+              ASSERT_EQ(running, tweaks_after) << blocks << " blocks" << form.name;
             }
             in.fill(cipher);
             out.fill(cipher);
             running = tweaks;
-            row().xts_decrypt(schedule_, running.data(), in.data(), out.data(), units, stride,
-                              blocks);
+            form.decrypt(schedule_, running.data(), in.data(), out.data(), units, stride, blocks);
             ASSERT_EQ(difference(out.span(), plain), "")
-                << units << " units of " << blocks << " blocks, gap " << gap << ", decryption";
+                << units << " units of " << blocks << " blocks, gap " << gap << ", decryption"
+                << form.name;
             if (units == 1) {
-              ASSERT_EQ(running, tweaks_after) << blocks << " blocks";
+              ASSERT_EQ(running, tweaks_after) << blocks << " blocks" << form.name;
             }
-            running = tweaks;
-            out.fill(plain);
-            row().xts_encrypt(schedule_, running.data(), out.data(), out.data(), units, stride,
-                              blocks);
-            ASSERT_EQ(difference(out.span(), cipher), "") << "in place";
             ASSERT_TRUE(out.margins_intact());
             ++shapes;
+            if (!form.in_place) continue;
+            running = tweaks;
+            out.fill(plain);
+            form.encrypt(schedule_, running.data(), out.data(), out.data(), units, stride, blocks);
+            ASSERT_EQ(difference(out.span(), cipher), "") << "in place";
+            ASSERT_TRUE(out.margins_intact());
           }
         }
       }
@@ -524,7 +569,8 @@ TEST_P(WholeMessageGcm, ReadsAndWritesNothingBehindThePage) {
 }
 
 PARAES_FOR_EVERY_BUILD(KernelFunctions);
-PARAES_FOR_BUILDS(NontemporalCtr, [](const Kernel& row) { return row.ctr_nontemporal != nullptr; });
+PARAES_FOR_BUILDS(NontemporalFunctions,
+                  [](const Kernel& row) { return row.ctr_nontemporal != nullptr; });
 PARAES_FOR_BUILDS(KernelXts, [](const Kernel& row) { return row.xts_encrypt != nullptr; });
 PARAES_FOR_BUILDS(FusedGcm, [](const Kernel& row) { return row.gcm_encrypt != nullptr; });
 PARAES_FOR_BUILDS(WholeMessageGcm, [](const Kernel& row) { return row.gcm_seal != nullptr; });

@@ -23,6 +23,7 @@ PARAES_INLINE void store(std::uint8_t* p, Vec a) { store_block(p, a); }
 PARAES_INLINE void store_nontemporal(std::uint8_t* p, Vec a) {
   _mm_stream_si128(reinterpret_cast<__m128i*>(p), a.v);
 }
+PARAES_INLINE void store_blocks_nontemporal(std::uint8_t* p, Vec a) { store_nontemporal(p, a); }
 PARAES_INLINE void fence_nontemporal() { _mm_sfence(); }
 // Never called: a vector of one block is never partial.
 PARAES_INLINE Vec load_partial(const std::uint8_t* p, std::size_t) { return load(p); }
@@ -131,6 +132,11 @@ const Kernel aesni_kernel = {
     .cbc_decrypt = aesni::cbc_decrypt,
     .ctr = aesni::ctr,
     .ctr_nontemporal = aesni::ctr_nontemporal,
+    .ecb_encrypt_nontemporal = aesni::ecb_nontemporal<true>,
+    .ecb_decrypt_nontemporal = aesni::ecb_nontemporal<false>,
+    .cbc_decrypt_nontemporal = aesni::cbc_decrypt_nontemporal,
+    .xts_encrypt_nontemporal = aesni::xts_nontemporal<true>,
+    .xts_decrypt_nontemporal = aesni::xts_nontemporal<false>,
     .xts_encrypt = aesni::xts<true>,
     .xts_decrypt = aesni::xts<false>,
     .ghash_init = aesni::ghash_init,

@@ -30,6 +30,11 @@ PARAES_INLINE void store(std::uint8_t* p, Vec a) {
 PARAES_INLINE void store_nontemporal(std::uint8_t* p, Vec a) {
   _mm256_stream_si256(reinterpret_cast<__m256i*>(p), a.v);
 }
+PARAES_INLINE void store_blocks_nontemporal(std::uint8_t* p, Vec a) {
+  auto* const blocks = reinterpret_cast<__m128i*>(p);
+  _mm_stream_si128(blocks, _mm256_castsi256_si128(a.v));
+  _mm_stream_si128(blocks + 1, _mm256_extracti128_si256(a.v, 1));
+}
 PARAES_INLINE void fence_nontemporal() { _mm_sfence(); }
 // A partial vector of two lanes has one block.
 PARAES_INLINE Vec load_partial(const std::uint8_t* p, std::size_t) {
@@ -150,6 +155,11 @@ const Kernel vaes256_kernel = {
     .cbc_decrypt = vaes256::cbc_decrypt,
     .ctr = vaes256::ctr,
     .ctr_nontemporal = vaes256::ctr_nontemporal,
+    .ecb_encrypt_nontemporal = vaes256::ecb_nontemporal<true>,
+    .ecb_decrypt_nontemporal = vaes256::ecb_nontemporal<false>,
+    .cbc_decrypt_nontemporal = vaes256::cbc_decrypt_nontemporal,
+    .xts_encrypt_nontemporal = vaes256::xts_nontemporal<true>,
+    .xts_decrypt_nontemporal = vaes256::xts_nontemporal<false>,
     .xts_encrypt = vaes256::xts<true>,
     .xts_decrypt = vaes256::xts<false>,
     .ghash_init = vaes256::ghash_init,

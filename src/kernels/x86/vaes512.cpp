@@ -29,6 +29,13 @@ PARAES_INLINE __mmask8 lane_mask(std::size_t blocks) {
 PARAES_INLINE void store_nontemporal(std::uint8_t* p, Vec a) {
   _mm512_stream_si512(reinterpret_cast<__m512i*>(p), a.v);
 }
+PARAES_INLINE void store_blocks_nontemporal(std::uint8_t* p, Vec a) {
+  auto* const blocks = reinterpret_cast<__m128i*>(p);
+  _mm_stream_si128(blocks, _mm512_castsi512_si128(a.v));
+  _mm_stream_si128(blocks + 1, _mm512_extracti32x4_epi32(a.v, 1));
+  _mm_stream_si128(blocks + 2, _mm512_extracti32x4_epi32(a.v, 2));
+  _mm_stream_si128(blocks + 3, _mm512_extracti32x4_epi32(a.v, 3));
+}
 PARAES_INLINE void fence_nontemporal() { _mm_sfence(); }
 // A single block has often just been stored. A wider load could not be forwarded from that store
 // and would wait until it has reached the cache.
@@ -154,6 +161,11 @@ const Kernel vaes512_kernel = {
     .cbc_decrypt = vaes512::cbc_decrypt,
     .ctr = vaes512::ctr,
     .ctr_nontemporal = vaes512::ctr_nontemporal,
+    .ecb_encrypt_nontemporal = vaes512::ecb_nontemporal<true>,
+    .ecb_decrypt_nontemporal = vaes512::ecb_nontemporal<false>,
+    .cbc_decrypt_nontemporal = vaes512::cbc_decrypt_nontemporal,
+    .xts_encrypt_nontemporal = vaes512::xts_nontemporal<true>,
+    .xts_decrypt_nontemporal = vaes512::xts_nontemporal<false>,
     .xts_encrypt = vaes512::xts<true>,
     .xts_decrypt = vaes512::xts<false>,
     .ghash_init = vaes512::ghash_init,
