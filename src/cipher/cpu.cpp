@@ -75,7 +75,7 @@ class CpuGcm final : public OnCpu<GcmCipher> {
   CpuGcm(std::shared_ptr<const GcmKey> key, const Executor& executor, std::string fallback)
       : OnCpu(key->cipher.kernel, executor, std::move(fallback)),
         key_(std::move(key)),
-        one_call_bytes_(kernel_.gcm_seal == nullptr ? 0 : max_serial_bytes(executor)) {}
+        one_call_bytes_(kernel_.gcm_seal == nullptr ? 0 : plain_bytes(executor)) {}
 
   void seal(const GcmMessage& message) const override {
     if (is_one_call(message)) return kernel_.gcm_seal(key_->cipher.schedule, key_->hash, message);

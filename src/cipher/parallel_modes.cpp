@@ -16,6 +16,8 @@ constexpr std::size_t min_range_bytes = 16384;
 // aligned buffer, and ranges are whole iterations of the kernels' widest inner loop.
 constexpr std::size_t grain_bytes = 4096;
 constexpr std::size_t min_grains = min_range_bytes / grain_bytes;
+// The stores of smaller messages are ordinary ones, whatever the caches.
+constexpr std::uint64_t min_nontemporal_bytes = std::uint64_t{1} << 20;
 
 std::size_t grains(std::size_t bytes) { return (bytes + grain_bytes - 1) / grain_bytes; }
 
@@ -32,14 +34,13 @@ Operation choose_stores(const Executor& executor, const void* in, const void* ou
 bool use_nontemporal_stores(const void* in, const void* out, std::uint64_t bytes,
                             int threads) noexcept {
   // Checked first, because asking for the size of the cache takes longer than a short message.
-  constexpr std::uint64_t min_nontemporal_bytes = std::uint64_t{1} << 20;
   return bytes >= min_nontemporal_bytes && in != out &&
          2 * bytes >= last_level_cache_bytes(threads);
 }
 
-std::uint64_t max_serial_bytes(const Executor& executor) noexcept {
+std::uint64_t plain_bytes(const Executor& executor) noexcept {
   constexpr std::uint64_t two_ranges = 2 * min_range_bytes - grain_bytes + 1;
-  return executor.threads() == 1 ? UINT64_MAX : two_ranges;
+  return executor.threads() == 1 ? min_nontemporal_bytes : two_ranges;
 }
 
 void parallel_ecb(const Executor& executor, const CipherKey& key, Direction direction,
@@ -123,10 +124,12 @@ void parallel_gcm(const Executor& executor, const GcmKey& key, Direction directi
                   std::uint8_t* out, std::size_t bytes) {
   const std::uint64_t units = grains(bytes);
   const unsigned ranges = executor.ranges_for(units, min_grains);
+  const bool nontemporal = key.cipher.kernel.gcm_encrypt_nontemporal != nullptr &&
+                           use_nontemporal_stores(in, out, bytes, executor.threads());
   const auto crypt = [&](std::uint8_t* hash, std::size_t from, std::size_t to) {
     GcmCounter counter = first_counter;
     add_be32(counter.block, static_cast<std::uint32_t>(from / 16));
-    gcm_range(key, direction, counter, hash, in + from, out + from, to - from);
+    gcm_range(key, direction, counter, hash, in + from, out + from, to - from, nontemporal);
   };
   if (ranges == 1) {
     crypt(state, 0, bytes);

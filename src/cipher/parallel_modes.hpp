@@ -16,8 +16,8 @@ namespace paraes {
 [[nodiscard]] bool use_nontemporal_stores(const void* in, const void* out, std::uint64_t bytes,
                                           int threads) noexcept;
 
-// A message of fewer bytes is processed on the calling thread alone.
-[[nodiscard]] std::uint64_t max_serial_bytes(const Executor&) noexcept;
+// A message of fewer bytes is processed on the calling thread alone, and with ordinary stores.
+[[nodiscard]] std::uint64_t plain_bytes(const Executor&) noexcept;
 
 // Blocks are independent.
 void parallel_ecb(const Executor&, const CipherKey&, Direction, const std::uint8_t* in,

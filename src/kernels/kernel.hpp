@@ -129,6 +129,14 @@ struct Kernel {
                       std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
                       std::size_t blocks);
 
+  // As gcm_encrypt and gcm_decrypt, with non-temporal stores (see ctr_nontemporal). May be nullptr.
+  void (*gcm_encrypt_nontemporal)(const KeySchedule&, const GhashKey&, GcmCounter& counter,
+                                  std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
+                                  std::size_t blocks) = nullptr;
+  void (*gcm_decrypt_nontemporal)(const KeySchedule&, const GhashKey&, GcmCounter& counter,
+                                  std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
+                                  std::size_t blocks) = nullptr;
+
   // A whole message in one call: for libraries without GHASH, and because a short message takes
   // less time than the calls into which it would be composed. Its nonce has at most
   // max_library_nonce_bytes bytes. gcm_seal writes the tag. gcm_open returns whether expected_tag

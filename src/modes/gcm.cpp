@@ -57,8 +57,7 @@ void secret_counter_mode(const CipherKey& key, std::uint8_t counter[16], const s
 
 // CTR and GHASH in turn, for kernels without a fused pass. Ranges are small enough to stay in the
 // first-level cache between the two.
-template <Direction direction>
-void composed(const GcmKey& key, GcmCounter& counter, std::uint8_t state[16],
+void composed(const GcmKey& key, Direction direction, GcmCounter& counter, std::uint8_t state[16],
               const std::uint8_t* in, std::uint8_t* out, std::size_t blocks) {
   constexpr std::size_t most = 512;
   const Kernel& kernel = key.cipher.kernel;
@@ -74,22 +73,25 @@ void composed(const GcmKey& key, GcmCounter& counter, std::uint8_t state[16],
   }
 }
 
-void fused_encrypt(const GcmKey& key, GcmCounter& counter, std::uint8_t state[16],
-                   const std::uint8_t* in, std::uint8_t* out, std::size_t blocks) {
-  key.cipher.kernel.gcm_encrypt(key.cipher.schedule, key.hash, counter, state, in, out, blocks);
-}
-
-void fused_decrypt(const GcmKey& key, GcmCounter& counter, std::uint8_t state[16],
-                   const std::uint8_t* in, std::uint8_t* out, std::size_t blocks) {
-  key.cipher.kernel.gcm_decrypt(key.cipher.schedule, key.hash, counter, state, in, out, blocks);
+// CTR with inc32 and GHASH over whole blocks.
+void whole_blocks(const GcmKey& key, Direction direction, GcmCounter& counter,
+                  std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
+                  std::size_t blocks, bool nontemporal) {
+  const Kernel& kernel = key.cipher.kernel;
+  const auto encrypt = nontemporal ? kernel.gcm_encrypt_nontemporal : kernel.gcm_encrypt;
+  const auto decrypt = nontemporal ? kernel.gcm_decrypt_nontemporal : kernel.gcm_decrypt;
+  const auto fused = direction == Direction::encrypt ? encrypt : decrypt;
+  if (fused == nullptr) {
+    composed(key, direction, counter, state, in, out, blocks);
+  } else {
+    fused(key.cipher.schedule, key.hash, counter, state, in, out, blocks);
+  }
 }
 
 }  // namespace
 
 GcmKey::GcmKey(const Kernel& row, const std::uint8_t* key, unsigned key_bytes)
-    : cipher(row, key, key_bytes),
-      encrypt_blocks(row.gcm_encrypt != nullptr ? fused_encrypt : composed<Direction::encrypt>),
-      decrypt_blocks(row.gcm_decrypt != nullptr ? fused_decrypt : composed<Direction::decrypt>) {
+    : cipher(row, key, key_bytes) {
   std::uint8_t h[16] = {};
   row.ecb_encrypt(cipher.schedule, h, h, 1);
   row.ghash_init(hash, h);
@@ -122,12 +124,10 @@ GcmCounter gcm_initial_counter(const GcmKey& key, const std::uint8_t* nonce,
 }
 
 void gcm_range(const GcmKey& key, Direction direction, GcmCounter& counter, std::uint8_t state[16],
-               const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
+               const std::uint8_t* in, std::uint8_t* out, std::size_t bytes, bool nontemporal) {
   const std::size_t blocks = bytes / 16;
   const std::size_t rest = bytes % 16;
-  const auto whole_blocks =
-      direction == Direction::encrypt ? key.encrypt_blocks : key.decrypt_blocks;
-  whole_blocks(key, counter, state, in, out, blocks);
+  whole_blocks(key, direction, counter, state, in, out, blocks, nontemporal);
   if (rest == 0) return;
   in += 16 * blocks;
   out += 16 * blocks;

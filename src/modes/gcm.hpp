@@ -14,15 +14,8 @@ inline constexpr std::uint64_t gcm_max_text_bytes = (std::uint64_t{1} << 36) - 3
 inline constexpr std::uint64_t gcm_max_aad_bytes = (std::uint64_t{1} << 61) - 1;
 
 struct GcmKey : InLockedMemory {
-  // CTR with inc32 and GHASH over whole blocks: the kernel's fused operation, or one composed of
-  // its CTR and GHASH. Chosen once, when the key is expanded.
-  using Blocks = void (*)(const GcmKey&, GcmCounter&, std::uint8_t state[16],
-                          const std::uint8_t* in, std::uint8_t* out, std::size_t blocks);
-
   CipherKey cipher;
   GhashKey hash;
-  Blocks encrypt_blocks;
-  Blocks decrypt_blocks;
 
   GcmKey(const Kernel& row, const std::uint8_t* key, unsigned key_bytes);
 };
@@ -33,9 +26,11 @@ struct GcmKey : InLockedMemory {
 
 // CTR and GHASH over a range of a text. `counter` is the counter of its first block and `state` the
 // running hash; both are updated. A partial block at the end is padded with zeros for the hash, so
-// only the last range of a message may have one.
+// only the last range of a message may have one. With `nontemporal`, uses the kernel's operation
+// with non-temporal stores, which must exist.
 void gcm_range(const GcmKey& key, Direction direction, GcmCounter& counter, std::uint8_t state[16],
-               const std::uint8_t* in, std::uint8_t* out, std::size_t bytes);
+               const std::uint8_t* in, std::uint8_t* out, std::size_t bytes,
+               bool nontemporal = false);
 
 // Continues GHASH in `state` over `bytes` bytes, padded with zeros to whole blocks.
 void gcm_hash(const GcmKey& key, std::uint8_t state[16], const std::uint8_t* data,

@@ -89,6 +89,20 @@ TEST_P(GuardPagesNontemporal, EveryMode_AccessesOnlyItsBuffersForEveryAlignment)
       crypt(schedule, running.data(), from, to, 1, 16 * blocks, blocks);
     };
   };
+  // GHASH is checked by tests/unit/rows_test.cpp.
+  GhashKey hash;
+  row().ghash_init(hash, tweak.data());
+  support::Buffer initial(iv);
+  store_be32(initial.data() + 12, 2);
+  const auto inc32_answer = [&](Bytes text) { return support::evp_ctr(key, initial, text); };
+  const auto gcm = [&](decltype(Kernel::gcm_encrypt) crypt) {
+    return [&, crypt](const std::uint8_t* from, std::uint8_t* to, std::size_t blocks) {
+      GcmCounter counter{.block = {}, .secret = false};
+      std::copy(initial.begin(), initial.end(), counter.block);
+      std::uint8_t state[16] = {};
+      crypt(schedule, hash, counter, state, from, to, blocks);
+    };
+  };
   const Function functions[] = {
       {"CTR with non-temporal stores", [&](Bytes text) { return support::evp_ctr(key, iv, text); },
        [&](const auto* from, auto* to, std::size_t blocks) {
@@ -117,6 +131,8 @@ TEST_P(GuardPagesNontemporal, EveryMode_AccessesOnlyItsBuffersForEveryAlignment)
       {"XTS decryption with non-temporal stores",
        [&](Bytes text) { return support::evp_xts_unit(decrypts, keys, iv, text); },
        xts(row().xts_decrypt_nontemporal)},
+      {"GCM encryption with non-temporal stores", inc32_answer, gcm(row().gcm_encrypt_nontemporal)},
+      {"GCM decryption with non-temporal stores", inc32_answer, gcm(row().gcm_decrypt_nontemporal)},
   };
   std::size_t calls = 0;
   for (const Function& function : functions) {

@@ -236,6 +236,7 @@ TEST(KernelTable, RowsAreCompleteAndInOrder) {
     EXPECT_NE(row->ghash_init, nullptr);
     EXPECT_NE(row->ghash, nullptr);
     EXPECT_EQ(row->gcm_encrypt == nullptr, row->gcm_decrypt == nullptr);
+    EXPECT_EQ(row->gcm_encrypt_nontemporal == nullptr, row->gcm_decrypt_nontemporal == nullptr);
     EXPECT_EQ(row->gcm_seal == nullptr, row->gcm_open == nullptr);
     before = row;
   }
@@ -265,7 +266,9 @@ std::set<const void*> functions_of(const Kernel& row) {
                                address(row.ecb_decrypt_nontemporal),
                                address(row.cbc_decrypt_nontemporal),
                                address(row.xts_encrypt_nontemporal),
-                               address(row.xts_decrypt_nontemporal)};
+                               address(row.xts_decrypt_nontemporal),
+                               address(row.gcm_encrypt_nontemporal),
+                               address(row.gcm_decrypt_nontemporal)};
   all.erase(nullptr);
   return all;
 }
@@ -281,7 +284,8 @@ TEST(KernelTable, NoTwoRowsShareParallelFunctions) {
           address(row->ecb_decrypt_nontemporal), address(row->cbc_decrypt_nontemporal),
           address(row->xts_encrypt_nontemporal), address(row->xts_decrypt_nontemporal),
           address(row->xts_encrypt), address(row->xts_decrypt), address(row->gcm_encrypt),
-          address(row->gcm_decrypt)}) {
+          address(row->gcm_decrypt), address(row->gcm_encrypt_nontemporal),
+          address(row->gcm_decrypt_nontemporal), address(row->gcm_seal), address(row->gcm_open)}) {
       if (function == nullptr) continue;
       const auto [entry, added] = owner.emplace(function, build_name(*row));
       EXPECT_TRUE(added) << build_name(*row) << " shares a function with " << entry->second;

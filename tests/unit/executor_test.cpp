@@ -407,6 +407,8 @@ Kernel counting_kernel() {
   row.cbc_decrypt_nontemporal = count_call<nontemporal>;
   row.ctr_nontemporal = count_call<nontemporal>;
   row.xts_encrypt_nontemporal = row.xts_decrypt_nontemporal = count_call<nontemporal>;
+  row.gcm_encrypt = row.gcm_decrypt = count_call<ordinary>;
+  row.gcm_encrypt_nontemporal = row.gcm_decrypt_nontemporal = count_call<nontemporal>;
   return row;
 }
 
@@ -426,6 +428,7 @@ TEST(NontemporalStores, AreWhatEveryModeUsesFromTheSizeOfTheCachesOn) {
   const std::array<std::uint8_t, 64> key_bytes{};
   const CipherKey key(row, key_bytes.data(), 16);
   const XtsKey xts_key(row, key_bytes.data(), 16);
+  const GcmKey gcm_key(row, key_bytes.data(), 16);
   const Executor executor(1);
   std::uint8_t block[16] = {};
   for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
@@ -447,6 +450,10 @@ TEST(NontemporalStores, AreWhatEveryModeUsesFromTheSizeOfTheCachesOn) {
         {"XTS, many units",
          [&](std::uint8_t* to, std::size_t bytes) {
            parallel_xts(executor, xts_key, direction, block, 4096, in, to, bytes);
+         }},
+        {"GCM",
+         [&](std::uint8_t* to, std::size_t bytes) {
+           parallel_gcm(executor, gcm_key, direction, {}, block, in, to, bytes);
          }},
     };
     for (const auto& [name, run] : modes) {

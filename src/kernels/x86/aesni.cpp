@@ -143,6 +143,8 @@ const Kernel aesni_kernel = {
     .ghash = aesni::ghash,
     .gcm_encrypt = aesni::gcm<true>,
     .gcm_decrypt = aesni::gcm<false>,
+    .gcm_encrypt_nontemporal = aesni::gcm_nontemporal<true>,
+    .gcm_decrypt_nontemporal = aesni::gcm_nontemporal<false>,
     .gcm_seal = aesni::gcm_seal,
     .gcm_open = aesni::gcm_open,
 };

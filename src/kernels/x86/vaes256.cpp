@@ -166,6 +166,8 @@ const Kernel vaes256_kernel = {
     .ghash = vaes256::ghash,
     .gcm_encrypt = vaes256::gcm<true>,
     .gcm_decrypt = vaes256::gcm<false>,
+    .gcm_encrypt_nontemporal = vaes256::gcm_nontemporal<true>,
+    .gcm_decrypt_nontemporal = vaes256::gcm_nontemporal<false>,
     .gcm_seal = vaes256::gcm_seal,
     .gcm_open = vaes256::gcm_open,
 };

@@ -172,6 +172,8 @@ const Kernel vaes512_kernel = {
     .ghash = vaes512::ghash,
     .gcm_encrypt = vaes512::gcm<true>,
     .gcm_decrypt = vaes512::gcm<false>,
+    .gcm_encrypt_nontemporal = vaes512::gcm_nontemporal<true>,
+    .gcm_decrypt_nontemporal = vaes512::gcm_nontemporal<false>,
     .gcm_seal = vaes512::gcm_seal,
     .gcm_open = vaes512::gcm_open,
 };
