@@ -9,6 +9,8 @@
 //   errors     GPUs throw DeviceError; the `openssl` kernel throws Error.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -19,9 +21,16 @@
 #include "paraes/error.hpp"
 #include "paraes/secret.hpp"
 #include "paraes/segments.hpp"
+#include "src/core/bytes.hpp"
 #include "src/kernels/kernel.hpp"
 
+namespace paraes {
+struct GcmKey;
+}
+
 namespace paraes::detail {
+
+class GpuKey;
 
 class DeviceCipher {
  public:
@@ -66,8 +75,6 @@ class XtsCipher : public DeviceCipher {
                    const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) const = 0;
 };
 
-class GpuKey;
-
 // SP 800-38D.
 class GcmCipher : public DeviceCipher {
  public:
@@ -80,6 +87,13 @@ class GcmCipher : public DeviceCipher {
   // Segment::done of each segment that it finishes, even if it throws later.
   virtual void crypt(Direction direction, const SegmentNonces& nonces,
                      std::span<SegmentCipher::Segment> segments) const = 0;
+
+  // The key with which a kernel of the CPU processes a message of `bytes` bytes in one call;
+  // nullptr if this cipher would process it otherwise.
+  [[nodiscard]] virtual const GcmKey* one_call_key(std::uint64_t bytes) const noexcept {
+    static_cast<void>(bytes);
+    return nullptr;
+  }
 
   // How many bytes of text one launch should have, and how many threads should launch at once. Both
   // are zero on a CPU, where any number is as good.
@@ -108,33 +122,72 @@ void check_xts_unit(std::uint64_t unit_bytes);
   return direction == Direction::encrypt ? segment.in.size() : segment.out.size();
 }
 
+// The nonce of a segment for an index that SegmentNonces has: 12 bytes, then zeros, as two words in
+// the order of memory. A kernel loads words: its load cannot be forwarded from smaller stores.
+inline std::array<std::uint64_t, 2> nonce_words(const SegmentNonces& nonces, std::uint64_t index,
+                                                bool last) noexcept {
+  std::uint64_t first = load_le64(nonces.base.data());
+  std::uint64_t rest = load_le32(nonces.base.data() + 8);
+  const auto high = static_cast<std::uint32_t>(index >> 32);
+  const auto low = static_cast<std::uint32_t>(index);
+  if (nonces.kind == SegmentNonces::Kind::counted) {
+    first ^= std::uint64_t{__builtin_bswap32(high)} << 32;
+    rest ^= __builtin_bswap32(low);
+  } else {
+    // The index begins with the last byte of the first word.
+    constexpr std::uint64_t prefix = (std::uint64_t{1} << 56) - 1;
+    first = (first & prefix) | (std::uint64_t{low >> 24} << 56);
+    rest = (__builtin_bswap32(low) >> 8) | (last ? std::uint32_t{1} << 24 : 0);
+  }
+  if constexpr (std::endian::native == std::endian::big) {
+    return {__builtin_bswap64(first), __builtin_bswap64(rest)};
+  }
+  return {first, rest};
+}
+
+// Describes a segment as a whole message. Writes each field by itself: a copy of the whole would
+// have to wait until it has been stored.
+inline void set_message(GcmMessage& message, Direction direction,
+                        const std::array<std::uint64_t, 2>& nonce,
+                        const SegmentCipher::Segment& segment) noexcept {
+  const std::size_t bytes = text_bytes(direction, segment);
+  message.nonce = reinterpret_cast<const std::uint8_t*>(nonce.data());
+  message.nonce_bytes = 12;
+  message.aad = nullptr;
+  message.aad_bytes = 0;
+  message.in = segment.in.data();
+  message.out = segment.out.data();
+  message.bytes = bytes;
+  if (direction == Direction::encrypt) {
+    message.tag = segment.out.data() + bytes;
+  } else {
+    message.expected_tag = segment.in.data() + bytes;
+    message.tag_bytes = segment_tag_bytes;
+  }
+}
+
+// Notes that a segment is done. Zeroises the plaintext if its tag does not match.
+inline void finish(Direction direction, SegmentCipher::Segment& segment, bool intact) noexcept {
+  if (direction == Direction::decrypt) {
+    segment.intact = intact;
+    if (!intact) secure_zero(segment.out.data(), segment.out.size());
+  }
+  segment.done = true;
+}
+
 // Seals or opens one segment as if it were a whole message.
 inline void crypt_one(const GcmCipher& cipher, Direction direction, const SegmentNonces& nonces,
                       SegmentCipher::Segment& segment) {
-  const auto nonce = nonces.nonce(segment.index, segment.last);
-  const std::size_t bytes = text_bytes(direction, segment);
+  const auto nonce = nonce_words(nonces, segment.index, segment.last);
+  GcmMessage message;
+  set_message(message, direction, nonce, segment);
+  bool intact = true;
   if (direction == Direction::encrypt) {
-    cipher.seal({.nonce = nonce.data(),
-                 .nonce_bytes = nonce.size(),
-                 .aad = nullptr,
-                 .aad_bytes = 0,
-                 .in = segment.in.data(),
-                 .out = segment.out.data(),
-                 .bytes = bytes,
-                 .tag = segment.out.data() + bytes});
+    cipher.seal(message);
   } else {
-    segment.intact = cipher.open({.nonce = nonce.data(),
-                                  .nonce_bytes = nonce.size(),
-                                  .aad = nullptr,
-                                  .aad_bytes = 0,
-                                  .in = segment.in.data(),
-                                  .out = segment.out.data(),
-                                  .bytes = bytes,
-                                  .expected_tag = segment.in.data() + bytes,
-                                  .tag_bytes = segment_tag_bytes});
-    if (!segment.intact) secure_zero(segment.out.data(), bytes);
+    intact = cipher.open(message);
   }
-  segment.done = true;
+  finish(direction, segment, intact);
 }
 
 }  // namespace paraes::detail

@@ -213,7 +213,9 @@ void Gcm::encrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, MutableByt
                  .in = in.data(),
                  .out = out.data(),
                  .bytes = in.size(),
-                 .tag = tag.data()});
+                 .tag = tag.data(),
+                 .expected_tag = nullptr,
+                 .tag_bytes = 0});
 }
 
 void Gcm::decrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag) {
@@ -227,6 +229,7 @@ void Gcm::decrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag)
                                      .in = in.data(),
                                      .out = out.data(),
                                      .bytes = in.size(),
+                                     .tag = nullptr,
                                      .expected_tag = tag.data(),
                                      .tag_bytes = tag.size()});
   if (!intact) refuse_tag(out);

@@ -1,5 +1,6 @@
 #include "src/cipher/cpu.hpp"
 
+#include <array>
 #include <utility>
 
 #include "src/cipher/parallel_modes.hpp"
@@ -70,6 +71,53 @@ class CpuXts final : public OnCpu<XtsCipher> {
   std::unique_ptr<const XtsKey> key_;
 };
 
+// Segments that a kernel processes in one call each, or several in one call.
+class JobList {
+ public:
+  explicit JobList(Direction direction) : direction_(direction) {}
+
+  void add(const GcmKey& key, const SegmentNonces& nonces, SegmentCipher::Segment& segment) {
+    if (count_ == most || (count_ != 0 && &key.cipher.kernel != kernel_)) run();
+    kernel_ = &key.cipher.kernel;
+    segments_[count_] = &segment;
+    GcmJob& job = jobs_[count_++];
+    job.schedule = &key.cipher.schedule;
+    job.hash = &key.hash;
+    job.nonce = nonce_words(nonces, segment.index, segment.last);
+    set_message(job.message, direction_, job.nonce, segment);
+  }
+
+  // Processes the segments in the list and empties it.
+  void run() {
+    const std::size_t count = std::exchange(count_, 0);
+    if (count == 0) return;
+    const bool encrypts = direction_ == Direction::encrypt;
+    const auto many = encrypts ? kernel_->gcm_seal_many : kernel_->gcm_open_many;
+    if (many != nullptr) many(jobs_, count);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (many == nullptr) run_one(jobs_[i]);
+      finish(direction_, *segments_[i], jobs_[i].intact);
+    }
+  }
+
+ private:
+  static constexpr std::size_t most = 32;
+
+  void run_one(GcmJob& job) const {
+    if (direction_ == Direction::encrypt) {
+      kernel_->gcm_seal(*job.schedule, *job.hash, job.message);
+    } else {
+      job.intact = kernel_->gcm_open(*job.schedule, *job.hash, job.message);
+    }
+  }
+
+  Direction direction_;
+  const Kernel* kernel_ = nullptr;
+  std::size_t count_ = 0;
+  GcmJob jobs_[most];
+  SegmentCipher::Segment* segments_[most];
+};
+
 class CpuGcm final : public OnCpu<GcmCipher> {
  public:
   CpuGcm(std::shared_ptr<const GcmKey> key, const Executor& executor, std::string fallback)
@@ -89,9 +137,20 @@ class CpuGcm final : public OnCpu<GcmCipher> {
 
   void crypt(Direction direction, const SegmentNonces& nonces,
              std::span<SegmentCipher::Segment> segments) const override {
+    JobList jobs(direction);
     for (SegmentCipher::Segment& segment : segments) {
-      if (!segment.done) crypt_one(*this, direction, nonces, segment);
+      if (segment.done) continue;
+      if (text_bytes(direction, segment) < one_call_bytes_) {
+        jobs.add(*key_, nonces, segment);
+      } else {
+        crypt_one(*this, direction, nonces, segment);
+      }
     }
+    jobs.run();
+  }
+
+  [[nodiscard]] const GcmKey* one_call_key(std::uint64_t bytes) const noexcept override {
+    return bytes < one_call_bytes_ ? key_.get() : nullptr;
   }
 
  private:
@@ -136,6 +195,21 @@ std::shared_ptr<const XtsCipher> make_cpu_xts(const Kernel& kernel, const Execut
 std::shared_ptr<const GcmCipher> make_cpu_gcm(std::shared_ptr<const GcmKey> key,
                                               const Executor& executor, std::string fallback) {
   return std::make_shared<CpuGcm>(std::move(key), executor, std::move(fallback));
+}
+
+void crypt_on_cpu(Direction direction, std::span<CipherSegment> segments) {
+  JobList jobs(direction);
+  for (CipherSegment& entry : segments) {
+    if (entry.segment.done) continue;
+    const GcmCipher& cipher = entry.cipher->gcm();
+    const SegmentNonces& nonces = entry.cipher->nonces();
+    if (const GcmKey* key = cipher.one_call_key(text_bytes(direction, entry.segment))) {
+      jobs.add(*key, nonces, entry.segment);
+    } else {
+      cipher.crypt(direction, nonces, {&entry.segment, 1});
+    }
+  }
+  jobs.run();
 }
 
 }  // namespace paraes::detail

@@ -23,4 +23,9 @@ namespace paraes::detail {
                                                             const Executor& executor,
                                                             std::string fallback);
 
+// Seals or opens the segments that are not done, each with its own cipher. The CPU's kernels
+// process several short ones at once. Sets Segment::done of each segment that is finished, even if
+// it throws later.
+void crypt_on_cpu(Direction direction, std::span<CipherSegment> segments);
+
 }  // namespace paraes::detail

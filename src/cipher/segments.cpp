@@ -3,21 +3,33 @@
 #include "paraes/segments.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "paraes/error.hpp"
 #include "src/cipher/cipher.hpp"
+#include "src/cipher/cpu.hpp"
 #include "src/cipher/gpu_batch.hpp"
 #include "src/cipher/open.hpp"
-#include "src/core/bytes.hpp"
+#include "src/modes/gcm.hpp"
 
 namespace paraes {
 namespace {
 
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_index(std::uint64_t index) {
+  throw InvalidArgument(
+      "the nonces of a Tink message have room for 2^32 segments: there is no segment " +
+      std::to_string(index));
+}
+
+void check_index(const SegmentNonces& nonces, std::uint64_t index) {
+  if (nonces.kind == SegmentNonces::Kind::prefixed && index > UINT32_MAX) refuse_index(index);
+}
+
 void check(Direction direction, const SegmentNonces& nonces, SegmentCipher::Segment& segment) {
-  static_cast<void>(nonces.nonce(segment.index, segment.last));  // throws if there is none
+  check_index(nonces, segment.index);
   const std::size_t plain = detail::text_bytes(direction, segment);
-  detail::check_gcm_text(plain);
+  if (plain > gcm_max_text_bytes) detail::check_gcm_text(plain);
   const std::size_t sealed =
       direction == Direction::encrypt ? segment.out.size() : segment.in.size();
   if (sealed != plain + segment_tag_bytes) {
@@ -30,19 +42,9 @@ void check(Direction direction, const SegmentNonces& nonces, SegmentCipher::Segm
 }  // namespace
 
 std::array<std::uint8_t, 12> SegmentNonces::nonce(std::uint64_t index, bool last) const {
-  std::array<std::uint8_t, 12> nonce = base;
-  if (kind == Kind::counted) {
-    store_be64(nonce.data() + 4, load_be64(nonce.data() + 4) ^ index);
-  } else {
-    if (index > UINT32_MAX) {
-      throw InvalidArgument(
-          "the nonces of a Tink message have room for 2^32 segments: there is no "
-          "segment " +
-          std::to_string(index));
-    }
-    store_be32(nonce.data() + 7, static_cast<std::uint32_t>(index));
-    nonce[11] = last ? 1 : 0;
-  }
+  check_index(*this, index);
+  std::array<std::uint8_t, 12> nonce;
+  std::memcpy(nonce.data(), detail::nonce_words(*this, index, last).data(), nonce.size());
   return nonce;
 }
 
@@ -66,11 +68,7 @@ void SegmentCipher::crypt(Direction direction, std::span<Segment> segments) cons
 void SegmentCipher::crypt(Direction direction, std::span<CipherSegment> segments) {
   for (CipherSegment& entry : segments) check(direction, entry.cipher->nonces_, entry.segment);
   detail::crypt_on_gpus(direction, segments);
-  for (CipherSegment& entry : segments) {
-    if (!entry.segment.done) {
-      entry.cipher->cipher_->crypt(direction, entry.cipher->nonces_, {&entry.segment, 1});
-    }
-  }
+  detail::crypt_on_cpu(direction, segments);
 }
 
 std::size_t SegmentCipher::launch_bytes() const noexcept { return cipher_->launch_bytes(); }

@@ -16,6 +16,9 @@ constexpr unsigned rounds_for(unsigned key_bytes) noexcept { return key_bytes / 
 struct KeySchedule {
   // Round keys in the byte order of the state (FIPS 197 section 5.2).
   alignas(64) std::uint8_t encrypt[max_rounds + 1][16];
+  // These two share the cache line of the last round keys.
+  unsigned rounds;
+  unsigned key_bytes;
   // Round keys of the equivalent inverse cipher, in the order of their use (section 5.3.5).
   alignas(64) std::uint8_t decrypt[max_rounds + 1][16];
   // Bit planes of the encryption round keys; see kernels/bitslice.
@@ -27,8 +30,6 @@ struct KeySchedule {
   static constexpr unsigned counter_entries = 256 + 2;
   alignas(64) std::uint8_t counter_round[counter_entries][16];
   std::uint8_t key[32];  // the cipher key itself, for kernels that hand it to a library
-  unsigned key_bytes;
-  unsigned rounds;
 
   KeySchedule() noexcept { secure_zero(this, sizeof *this); }
   ~KeySchedule() { secure_zero(this, sizeof *this); }

@@ -7,6 +7,7 @@
 // If a fused operation is nullptr, src/modes composes it from the others.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -57,9 +58,20 @@ struct GcmMessage {
   const std::uint8_t* in;
   std::uint8_t* out;
   std::size_t bytes;
-  std::uint8_t* tag = nullptr;                 // 16 bytes; for encryption
-  const std::uint8_t* expected_tag = nullptr;  // for decryption
-  std::size_t tag_bytes = 0;                   // 4 to 16; for decryption
+  std::uint8_t* tag;                 // 16 bytes; for encryption
+  const std::uint8_t* expected_tag;  // for decryption
+  std::size_t tag_bytes;             // 4 to 16; for decryption
+};
+
+// One of several messages that an operation processes at once, with its key. It has a nonce of 96
+// bits, a tag of 128 bits, and no associated data.
+struct GcmJob {
+  const KeySchedule* schedule;
+  const GhashKey* hash;
+  GcmMessage message;
+  // Where message.nonce points: 12 bytes, then zeros.
+  alignas(16) std::array<std::uint64_t, 2> nonce;
+  bool intact;  // set by gcm_open_many
 };
 
 struct Kernel {
@@ -143,6 +155,11 @@ struct Kernel {
   // matches; if not, `out` is unspecified.
   void (*gcm_seal)(const KeySchedule&, const GhashKey&, const GcmMessage&);
   bool (*gcm_open)(const KeySchedule&, const GhashKey&, const GcmMessage&);
+
+  // As gcm_seal and gcm_open for each of `count` messages, some of them interleaved. No `in`
+  // overlaps the `out` of another message. May be nullptr.
+  void (*gcm_seal_many)(GcmJob* jobs, std::size_t count) = nullptr;
+  void (*gcm_open_many)(GcmJob* jobs, std::size_t count) = nullptr;
 };
 
 }  // namespace paraes

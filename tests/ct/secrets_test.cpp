@@ -25,8 +25,8 @@ constexpr std::size_t nonce_sizes[] = {12, 1, 16, 60};
 void crypt_ranges(const GcmKey& key, Direction direction, int threads, Bytes nonce, Bytes in,
                   std::uint8_t* out, std::uint8_t tag[16]) {
   const Executor executor(threads);
-  const GcmMessage message{nonce.data(), nonce.size(), nonce.data(), nonce.size(),
-                           in.data(),    out,          in.size()};
+  const GcmMessage message{nonce.data(), nonce.size(), nonce.data(), nonce.size(), in.data(),
+                           out,          in.size(),    nullptr,      nullptr,      0};
   gcm_message(key, message, tag, [&](const GcmCounter& j0, std::uint8_t* state) {
     GcmCounter counter = j0;
     add_be32(counter.block, 1);
@@ -39,8 +39,8 @@ void crypt_whole(const GcmKey& key, Direction direction, Bytes nonce, Bytes in, 
                  std::uint8_t tag[16]) {
   const Kernel& kernel = key.cipher.kernel;
   if (kernel.gcm_seal == nullptr) return;
-  GcmMessage message{nonce.data(), nonce.size(), nonce.data(), nonce.size(),
-                     in.data(),    out,          in.size(),    tag};
+  GcmMessage message{nonce.data(), nonce.size(), nonce.data(), nonce.size(), in.data(),
+                     out,          in.size(),    tag,          tag,          16};
   if (direction == Direction::encrypt) {
     kernel.gcm_seal(key.cipher.schedule, key.hash, message);
     return;

@@ -238,6 +238,7 @@ TEST(KernelTable, RowsAreCompleteAndInOrder) {
     EXPECT_EQ(row->gcm_encrypt == nullptr, row->gcm_decrypt == nullptr);
     EXPECT_EQ(row->gcm_encrypt_nontemporal == nullptr, row->gcm_decrypt_nontemporal == nullptr);
     EXPECT_EQ(row->gcm_seal == nullptr, row->gcm_open == nullptr);
+    EXPECT_EQ(row->gcm_seal_many == nullptr, row->gcm_open_many == nullptr);
     before = row;
   }
 }
@@ -268,7 +269,9 @@ std::set<const void*> functions_of(const Kernel& row) {
                                address(row.xts_encrypt_nontemporal),
                                address(row.xts_decrypt_nontemporal),
                                address(row.gcm_encrypt_nontemporal),
-                               address(row.gcm_decrypt_nontemporal)};
+                               address(row.gcm_decrypt_nontemporal),
+                               address(row.gcm_seal_many),
+                               address(row.gcm_open_many)};
   all.erase(nullptr);
   return all;
 }
@@ -278,14 +281,26 @@ std::set<const void*> functions_of(const Kernel& row) {
 TEST(KernelTable, NoTwoRowsShareParallelFunctions) {
   std::map<const void*, std::string> owner;
   for (const support::Build row : support::all_builds()) {
-    for (const void* function :
-         {address(row->ecb_encrypt), address(row->ecb_decrypt), address(row->cbc_decrypt),
-          address(row->ctr), address(row->ctr_nontemporal), address(row->ecb_encrypt_nontemporal),
-          address(row->ecb_decrypt_nontemporal), address(row->cbc_decrypt_nontemporal),
-          address(row->xts_encrypt_nontemporal), address(row->xts_decrypt_nontemporal),
-          address(row->xts_encrypt), address(row->xts_decrypt), address(row->gcm_encrypt),
-          address(row->gcm_decrypt), address(row->gcm_encrypt_nontemporal),
-          address(row->gcm_decrypt_nontemporal), address(row->gcm_seal), address(row->gcm_open)}) {
+    for (const void* function : {address(row->ecb_encrypt),
+                                 address(row->ecb_decrypt),
+                                 address(row->cbc_decrypt),
+                                 address(row->ctr),
+                                 address(row->ctr_nontemporal),
+                                 address(row->ecb_encrypt_nontemporal),
+                                 address(row->ecb_decrypt_nontemporal),
+                                 address(row->cbc_decrypt_nontemporal),
+                                 address(row->xts_encrypt_nontemporal),
+                                 address(row->xts_decrypt_nontemporal),
+                                 address(row->xts_encrypt),
+                                 address(row->xts_decrypt),
+                                 address(row->gcm_encrypt),
+                                 address(row->gcm_decrypt),
+                                 address(row->gcm_encrypt_nontemporal),
+                                 address(row->gcm_decrypt_nontemporal),
+                                 address(row->gcm_seal),
+                                 address(row->gcm_open),
+                                 address(row->gcm_seal_many),
+                                 address(row->gcm_open_many)}) {
       if (function == nullptr) continue;
       const auto [entry, added] = owner.emplace(function, build_name(*row));
       EXPECT_TRUE(added) << build_name(*row) << " shares a function with " << entry->second;

@@ -177,8 +177,8 @@ TEST_P(Buffers, PinnedMemoryKeepsNoTagsAndHashes) {
   Buffer tag(16);
   Buffer text(16000);
   text = support::pattern(text.size());
-  cipher.seal(
-      {nonce.data(), nonce.size(), nullptr, 0, text.data(), text.data(), text.size(), tag.data()});
+  cipher.seal({nonce.data(), nonce.size(), nullptr, 0, text.data(), text.data(), text.size(),
+               tag.data(), nullptr, 0});
   // One range: its hash, from a state of zeros.
   Buffer hash(16);
   gcm_hash(*gcm_key, hash.data(), text.data(), text.size());

@@ -70,8 +70,8 @@ inline void work_in_gcm(const std::shared_ptr<gpu::DevicePool>& pool, const deta
   Buffer tag(16);
   const detail::GpuGcm cipher(pool, std::make_shared<GcmKey>(find_kernel("auto"), key.data(), 32U),
                               Executor(1), use);
-  cipher.seal(
-      {nonce.data(), nonce.size(), nullptr, 0, plain.data(), out.data(), plain.size(), tag.data()});
+  cipher.seal({nonce.data(), nonce.size(), nullptr, 0, plain.data(), out.data(), plain.size(),
+               tag.data(), nullptr, 0});
   look("GCM");
 }
 

@@ -300,6 +300,17 @@ TEST(SegmentCipher, NoncesAndTags_MatchTheFormats) {
   EXPECT_THROW(support::seal_segment(counted, 0, false, plain, wrong), InvalidArgument);
 }
 
+TEST(SegmentNonces, HaveTheIndexWhereTheFormatsPutIt) {
+  const std::array<std::uint8_t, 12> base = {0x10, 0x21, 0x32, 0x43, 0x54, 0x65,
+                                             0x76, 0x87, 0x98, 0xa9, 0xba, 0xcb};
+  const SegmentNonces counted{base, SegmentNonces::Kind::counted};
+  const SegmentNonces prefixed{base, SegmentNonces::Kind::prefixed};
+  EXPECT_EQ(support::to_hex(counted.nonce(0, true)), "102132435465768798a9bacb");
+  EXPECT_EQ(support::to_hex(counted.nonce(0x0102030405060708, false)), "10213243556775839dafbdc3");
+  EXPECT_EQ(support::to_hex(prefixed.nonce(0, true)), "102132435465760000000001");
+  EXPECT_EQ(support::to_hex(prefixed.nonce(0xa1b2c3d4, false)), "10213243546576a1b2c3d400");
+}
+
 // A Tink nonce holds the index in 4 bytes: a larger one would repeat the nonce of another segment.
 TEST(SegmentCipher, IndexWithoutRoomInTheNonce_IsRefused) {
   const Buffer base = support::make_key(12, 9);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <random>
 
 #include "src/core/counter.hpp"
 #include "tests/support/buffers.hpp"
@@ -133,14 +135,14 @@ class WholeMessageGcm : public KernelFunctions {
                          .in = source.data(),
                          .out = out,
                          .bytes = bytes,
-                         .tag = tag.data()};
+                         .tag = tag.data(),
+                         .expected_tag = expected.tag.data(),
+                         .tag_bytes = 16};
       source.fill(plain);
       row().gcm_seal(schedule_, hash_, message);
       ASSERT_EQ(difference({out, bytes}, expected.text), "");
       ASSERT_EQ(tag, expected.tag);
       source.fill(expected.text);
-      message.expected_tag = expected.tag.data();
-      message.tag_bytes = 16;
       ASSERT_TRUE(row().gcm_open(schedule_, hash_, message));
       ASSERT_EQ(difference({out, bytes}, plain), "");
       ASSERT_TRUE(source.margins_intact() && target.margins_intact()) << "wrote outside the output";
@@ -148,6 +150,84 @@ class WholeMessageGcm : public KernelFunctions {
   }
 
   GhashKey hash_;
+};
+
+class ManyMessagesGcm : public support::BuildTest {
+ protected:
+  struct Key {
+    Buffer bytes;
+    KeySchedule schedule;
+    GhashKey hash;
+  };
+
+  void SetUp() override {
+    BuildTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    for (std::size_t k = 0; k < keys_.size(); ++k) {
+      Key& key = keys_[k];
+      key.bytes = make_key(k % 3 == 0 ? 16 : k % 3 == 1 ? 32 : 24, static_cast<unsigned>(k));
+      row().expand(key.schedule, key.bytes.data(), static_cast<unsigned>(key.bytes.size()));
+      const Block h = block_of(support::evp_ecb(Direction::encrypt, key.bytes, Buffer(16)));
+      row().ghash_init(key.hash, h.data());
+    }
+  }
+
+  // Seals and opens messages of these sizes under these keys, then opens them with one bit of each
+  // third tag changed.
+  void check(const std::vector<std::size_t>& sizes, const std::vector<std::size_t>& keys) {
+    const std::size_t count = sizes.size();
+    std::vector<std::unique_ptr<PlacedBuffer>> plain;
+    std::vector<std::unique_ptr<PlacedBuffer>> sealed;
+    std::vector<support::Sealed> expected;
+    std::vector<GcmJob> jobs(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      GcmJob& job = jobs[i];
+      const Key& key = keys_[keys[i]];
+      job.schedule = &key.schedule;
+      job.hash = &key.hash;
+      const Buffer nonce = pattern(12, static_cast<unsigned>(i));
+      job.nonce = {};
+      std::memcpy(job.nonce.data(), nonce.data(), 12);
+      const Buffer text = pattern(sizes[i], static_cast<unsigned>(3 * i));
+      expected.push_back(support::evp_gcm_encrypt(key.bytes, nonce, {}, text));
+      plain.push_back(std::make_unique<PlacedBuffer>(sizes[i], i));
+      plain.back()->fill(text);
+      sealed.push_back(std::make_unique<PlacedBuffer>(sizes[i] + 16, 5 * i));
+      job.message = {.nonce = reinterpret_cast<const std::uint8_t*>(job.nonce.data()),
+                     .nonce_bytes = 12,
+                     .aad = nullptr,
+                     .aad_bytes = 0,
+                     .in = plain.back()->data(),
+                     .out = sealed.back()->data(),
+                     .bytes = sizes[i],
+                     .tag = sealed.back()->data() + sizes[i],
+                     .expected_tag = sealed.back()->data() + sizes[i],
+                     .tag_bytes = 16};
+    }
+    row().gcm_seal_many(jobs.data(), count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Bytes out = sealed[i]->span();
+      ASSERT_EQ(difference(out.first(sizes[i]), expected[i].text), "") << "message " << i;
+      ASSERT_EQ(difference(out.last(16), expected[i].tag), "") << "message " << i;
+      jobs[i].message.in = sealed[i]->data();
+      jobs[i].message.out = plain[i]->data();
+      std::fill(plain[i]->span().begin(), plain[i]->span().end(), std::uint8_t{0});
+    }
+    for (const bool damaged : {false, true}) {
+      for (std::size_t i = 0; damaged && i < count; i += 3) {
+        sealed[i]->span()[sizes[i] + i % 16] ^= static_cast<std::uint8_t>(1U << (i % 8));
+      }
+      row().gcm_open_many(jobs.data(), count);
+      for (std::size_t i = 0; i < count; ++i) {
+        ASSERT_EQ(jobs[i].intact, !damaged || i % 3 != 0) << "message " << i;
+        ASSERT_EQ(difference(plain[i]->span(), pattern(sizes[i], static_cast<unsigned>(3 * i))),
+                  "");
+        ASSERT_TRUE(plain[i]->margins_intact() && sealed[i]->margins_intact()) << "message " << i;
+      }
+    }
+  }
+
+  std::array<Key, 7> keys_;
 };
 
 // The last round keys are those of FIPS 197 appendix A.
@@ -542,6 +622,7 @@ TEST_P(WholeMessageGcm, OpenChecksTagsOfEverySize) {
                                .in = sealed.text.data(),
                                .out = out.data(),
                                .bytes = out.size(),
+                               .tag = nullptr,
                                .expected_tag = tag.data(),
                                .tag_bytes = tag_bytes};
       ASSERT_TRUE(row().gcm_open(schedule_, hash_, message)) << tag_bytes;
@@ -563,11 +644,30 @@ TEST_P(WholeMessageGcm, ReadsAndWritesNothingBehindThePage) {
     const MutableBytes out = target.place(bytes, support::GuardedBuffer::Flush::end);
     std::copy(plain.begin(), plain.end(), in.begin());
     std::array<std::uint8_t, 16> tag;
-    row().gcm_seal(
-        schedule_, hash_,
-        {nonce.data(), nonce.size(), nullptr, 0, in.data(), out.data(), bytes, tag.data()});
+    row().gcm_seal(schedule_, hash_,
+                   {nonce.data(), nonce.size(), nullptr, 0, in.data(), out.data(), bytes,
+                    tag.data(), nullptr, 0});
     ASSERT_EQ(difference(out, expected.text), "") << bytes << " bytes";
     ASSERT_EQ(tag, expected.tag) << bytes << " bytes";
+  }
+}
+
+// Lists of every size up to 40, whose messages have sizes at random, with one key or a key each.
+// Runs of equal and of short sizes are those that kernels interleave.
+TEST_P(ManyMessagesGcm, MatchOpenSsl) {
+  std::mt19937 random(19);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  for (std::size_t count = 0; count <= 40; ++count) {
+    for (const std::size_t most : {1, 16, 48, 64, 65, 300, 1500}) {
+      for (const bool equal_sizes : {false, true}) {
+        std::vector<std::size_t> sizes(count, most);
+        for (std::size_t& bytes : sizes) bytes = equal_sizes ? most : below(most + 1);
+        std::vector<std::size_t> keys(count);
+        const std::size_t distinct = below(2) == 0 ? 1 : keys_.size();
+        for (std::size_t& key : keys) key = below(distinct);
+        ASSERT_NO_FATAL_FAILURE(check(sizes, keys)) << count << " messages of up to " << most;
+      }
+    }
   }
 }
 
@@ -577,6 +677,7 @@ PARAES_FOR_BUILDS(NontemporalFunctions,
 PARAES_FOR_BUILDS(KernelXts, [](const Kernel& row) { return row.xts_encrypt != nullptr; });
 PARAES_FOR_BUILDS(FusedGcm, [](const Kernel& row) { return row.gcm_encrypt != nullptr; });
 PARAES_FOR_BUILDS(WholeMessageGcm, [](const Kernel& row) { return row.gcm_seal != nullptr; });
+PARAES_FOR_BUILDS(ManyMessagesGcm, [](const Kernel& row) { return row.gcm_seal_many != nullptr; });
 
 }  // namespace
 }  // namespace paraes

@@ -147,6 +147,8 @@ const Kernel aesni_kernel = {
     .gcm_decrypt_nontemporal = aesni::gcm_nontemporal<false>,
     .gcm_seal = aesni::gcm_seal,
     .gcm_open = aesni::gcm_open,
+    .gcm_seal_many = aesni::gcm_seal_many,
+    .gcm_open_many = aesni::gcm_open_many,
 };
 
 }  // namespace paraes

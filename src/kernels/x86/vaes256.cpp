@@ -170,6 +170,8 @@ const Kernel vaes256_kernel = {
     .gcm_decrypt_nontemporal = vaes256::gcm_nontemporal<false>,
     .gcm_seal = vaes256::gcm_seal,
     .gcm_open = vaes256::gcm_open,
+    .gcm_seal_many = vaes256::gcm_seal_many,
+    .gcm_open_many = vaes256::gcm_open_many,
 };
 
 }  // namespace paraes

@@ -176,6 +176,8 @@ const Kernel vaes512_kernel = {
     .gcm_decrypt_nontemporal = vaes512::gcm_nontemporal<false>,
     .gcm_seal = vaes512::gcm_seal,
     .gcm_open = vaes512::gcm_open,
+    .gcm_seal_many = vaes512::gcm_seal_many,
+    .gcm_open_many = vaes512::gcm_open_many,
 };
 
 }  // namespace paraes
