@@ -45,7 +45,7 @@ PARAES_INLINE Vec put_lane(Vec, std::size_t, Block b) { return b; }
 PARAES_INLINE Block get_lane(Vec a, std::size_t) { return a; }
 PARAES_INLINE Block first_lane(Vec a) { return a; }
 PARAES_INLINE Block fold_lanes(Vec a) { return a; }
-PARAES_INLINE Vec xor3(Vec a, Vec b, Vec c) { return a ^ b ^ c; }
+[[maybe_unused]] PARAES_INLINE Vec xor3(Vec a, Vec b, Vec c) { return a ^ b ^ c; }
 PARAES_INLINE Vec add32(Vec a, Vec b) { return {_mm_add_epi32(a.v, b.v)}; }
 PARAES_INLINE Vec add64(Vec a, Vec b) { return {_mm_add_epi64(a.v, b.v)}; }
 PARAES_INLINE Vec encrypt_round(Vec s, Vec k) { return {_mm_aesenc_si128(s.v, k.v)}; }
@@ -54,6 +54,10 @@ PARAES_INLINE Vec decrypt_round(Vec s, Vec k) { return {_mm_aesdec_si128(s.v, k.
 PARAES_INLINE Vec decrypt_last(Vec s, Vec k) { return {_mm_aesdeclast_si128(s.v, k.v)}; }
 PARAES_INLINE Vec clmul_high(Vec a, Vec b) { return {_mm_clmulepi64_si128(a.v, b.v, 0x11)}; }
 PARAES_INLINE Vec clmul_high_low(Vec a, Vec b) { return {_mm_clmulepi64_si128(a.v, b.v, 0x01)}; }
+template <int N>
+PARAES_INLINE Vec rotate_left_bytes(Vec a) {
+  return {_mm_alignr_epi8(a.v, a.v, 16 - N)};
+}
 template <int N>
 PARAES_INLINE Vec shift_left_bits(Vec a) {
   return {_mm_slli_epi64(a.v, N)};

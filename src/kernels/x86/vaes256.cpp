@@ -85,6 +85,7 @@ PARAES_INLINE Block fold_lanes(Vec a) {
   return {_mm_xor_si128(_mm256_castsi256_si128(a.v), _mm256_extracti128_si256(a.v, 1))};
 }
 PARAES_INLINE Vec operator^(Vec a, Vec b) { return {_mm256_xor_si256(a.v, b.v)}; }
+[[maybe_unused]] PARAES_INLINE Vec operator&(Vec a, Vec b) { return {_mm256_and_si256(a.v, b.v)}; }
 PARAES_INLINE Vec xor3(Vec a, Vec b, Vec c) { return a ^ b ^ c; }
 PARAES_INLINE Vec add32(Vec a, Vec b) { return {_mm256_add_epi32(a.v, b.v)}; }
 PARAES_INLINE Vec add64(Vec a, Vec b) { return {_mm256_add_epi64(a.v, b.v)}; }
@@ -109,6 +110,10 @@ PARAES_INLINE Vec shift_left_bytes(Vec a) {
 template <int N>
 PARAES_INLINE Vec shift_right_bytes(Vec a) {
   return {_mm256_srli_si256(a.v, N)};
+}
+template <int N>
+PARAES_INLINE Vec rotate_left_bytes(Vec a) {
+  return {_mm256_alignr_epi8(a.v, a.v, 16 - N)};
 }
 template <int N>
 PARAES_INLINE Vec shift_left_bits(Vec a) {

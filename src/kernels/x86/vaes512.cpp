@@ -87,6 +87,7 @@ PARAES_INLINE Block fold_lanes(Vec a) {
   return {_mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1))};
 }
 PARAES_INLINE Vec operator^(Vec a, Vec b) { return {_mm512_xor_si512(a.v, b.v)}; }
+PARAES_INLINE Vec operator&(Vec a, Vec b) { return {_mm512_and_si512(a.v, b.v)}; }
 PARAES_INLINE Vec xor3(Vec a, Vec b, Vec c) {
   return {_mm512_ternarylogic_epi64(a.v, b.v, c.v, 0x96)};
 }
@@ -115,6 +116,10 @@ PARAES_INLINE Vec shift_left_bytes(Vec a) {
 template <int N>
 PARAES_INLINE Vec shift_right_bytes(Vec a) {
   return {_mm512_bsrli_epi128(a.v, N)};
+}
+template <int N>
+PARAES_INLINE Vec rotate_left_bytes(Vec a) {
+  return {_mm512_alignr_epi8(a.v, a.v, 16 - N)};
 }
 template <int N>
 PARAES_INLINE Vec shift_left_bits(Vec a) {
