@@ -358,7 +358,8 @@ class PipeSink : public Sink {
   std::string name_;
 };
 
-// A large buffer for reading and writing: page-aligned and not initialised. Throws std::bad_alloc.
+// A large buffer for reading and writing: page-aligned and not initialised. From 2 MiB on, it asks
+// the system for huge pages. Throws std::bad_alloc.
 class IoBuffer {
  public:
   explicit IoBuffer(std::size_t size);

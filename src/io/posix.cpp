@@ -1,6 +1,7 @@
 #include "src/io/posix.hpp"
 
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -152,9 +153,14 @@ int Descriptor::close() noexcept {
 
 IoBuffer::IoBuffer(std::size_t size) : size_(size) {
   constexpr std::size_t page = 4096;
+  constexpr std::size_t huge_page = std::size_t{2} << 20;
+  const std::size_t alignment = size >= huge_page ? huge_page : page;
   const std::size_t rounded = (std::max<std::size_t>(size, 1) + page - 1) / page * page;
-  data_.reset(static_cast<std::uint8_t*>(std::aligned_alloc(page, rounded)));
-  if (data_ == nullptr) throw std::bad_alloc();
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignment, rounded) != 0) throw std::bad_alloc();
+  data_.reset(static_cast<std::uint8_t*>(memory));
+  // Whole huge pages only: the rest of one would be memory that is cleared and never used.
+  if (size >= huge_page) (void)madvise(memory, size / huge_page * huge_page, MADV_HUGEPAGE);
 }
 
 void IoBuffer::Free::operator()(std::uint8_t* data) const noexcept { std::free(data); }

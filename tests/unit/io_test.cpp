@@ -9,11 +9,13 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 
@@ -215,6 +217,35 @@ TEST_F(Io, FileSource_DetectsChangesSinceItWasOpened) {
   const FileSource shorter = open_source();
   fs::resize_file(path("f"), 3);
   EXPECT_EQ(error_of([&] { shorter.check_unchanged(); }), EIO);
+}
+
+// The line VmFlags of the mapping that `address` lies in.
+std::string mapping_flags(const void* address) {
+  std::ifstream smaps("/proc/self/smaps");
+  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+  bool inside = false;
+  for (std::string line; std::getline(smaps, line);) {
+    unsigned long begin = 0;
+    unsigned long end = 0;
+    char dash = 0;
+    std::istringstream words(line);
+    if (words >> std::hex >> begin >> dash >> end && dash == '-') {
+      inside = begin <= wanted && wanted < end;
+    } else if (inside && line.starts_with("VmFlags:")) {
+      return line + " ";
+    }
+  }
+  return {};
+}
+
+TEST(IoBuffer, AsksForHugePagesFromTheSizeOfOneOn) {
+  constexpr std::size_t huge_page = std::size_t{2} << 20;
+  if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled")) {
+    GTEST_SKIP() << "this system has no transparent huge pages";
+  }
+  IoBuffer large(huge_page + 1);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(large.data()) % huge_page, 0U);
+  EXPECT_NE(mapping_flags(large.data()).find(" hg "), std::string::npos);
 }
 
 }  // namespace
