@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <new>
 #include <span>
+#include <vector>
 
 namespace paraes {
 
@@ -25,7 +26,7 @@ struct InLockedMemory {
   }
 };
 
-// The memory that most allocations come from, for tests that search it for keys.
-[[nodiscard]] std::span<const std::uint8_t> locked_arena();
+// The memory that allocations of up to 64 KiB come from, for tests that search it for keys.
+[[nodiscard]] std::vector<std::span<const std::uint8_t>> locked_arenas();
 
 }  // namespace paraes

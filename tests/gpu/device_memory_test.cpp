@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
@@ -209,8 +210,10 @@ void expect_round_keys_on_host(const Vendor& vendor, bool expected) {
   Fake::tell(kernels_run);
   const std::vector<std::uint8_t> round_keys(sizeof(paraes_schedule), 0x5c);
   const auto are_locked = [&] {
-    const auto arena = locked_arena();
-    return memmem(arena.data(), arena.size(), round_keys.data(), round_keys.size()) != nullptr;
+    const auto arenas = locked_arenas();
+    return std::any_of(arenas.begin(), arenas.end(), [&](const auto& arena) {
+      return memmem(arena.data(), arena.size(), round_keys.data(), round_keys.size()) != nullptr;
+    });
   };
   const auto pool = support::make_pool(vendor.id, "reference");
   EXPECT_FALSE(are_locked());

@@ -1,5 +1,6 @@
 #include "tests/support/freed_memory.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -91,10 +92,12 @@ void add_needle(const std::uint8_t* bytes) {
 }
 
 std::size_t needles_in_arena() {
-  const std::span<const std::uint8_t> arena = locked_arena();
+  const auto arenas = locked_arenas();
   std::size_t found = 0;
   for (std::size_t i = 0; i < needle_count; ++i) {
-    if (memmem(arena.data(), arena.size(), needles[i], sizeof needles[i]) != nullptr) ++found;
+    found += std::any_of(arenas.begin(), arenas.end(), [i](const auto& arena) {
+      return memmem(arena.data(), arena.size(), needles[i], sizeof needles[i]) != nullptr;
+    });
   }
   return found;
 }

@@ -124,16 +124,20 @@ TEST(Serializer, EmptyCommand_IsReadAsWritten) {
 }
 
 bool is_in_locked_memory(const std::uint8_t* data, std::size_t size) {
-  const std::span<const std::uint8_t> arena = locked_arena();
-  return !std::less<>()(data, arena.data()) &&
-         !std::less<>()(arena.data() + arena.size(), data + size);
+  const auto arenas = locked_arenas();
+  return std::any_of(arenas.begin(), arenas.end(), [&](const auto& arena) {
+    return !std::less<>()(data, arena.data()) &&
+           !std::less<>()(arena.data() + arena.size(), data + size);
+  });
 }
 
 // Whether the locked memory contains `size` bytes 0xab, of which the key below consists.
 bool locked_memory_has_key(std::size_t size) {
-  const std::span<const std::uint8_t> arena = locked_arena();
+  const auto arenas = locked_arenas();
   const std::vector<std::uint8_t> key(size, 0xab);
-  return std::search(arena.begin(), arena.end(), key.begin(), key.end()) != arena.end();
+  return std::any_of(arenas.begin(), arenas.end(), [&](const auto& arena) {
+    return std::search(arena.begin(), arena.end(), key.begin(), key.end()) != arena.end();
+  });
 }
 
 TEST(Serializer, BytesAndKeyOfCommand_AreInLockedMemoryAndWiped) {

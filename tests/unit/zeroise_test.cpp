@@ -1,17 +1,13 @@
 // No key material of a cipher stays in memory that is freed, or in the locked memory.
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "paraes/secret.hpp"
-#include "src/core/locked_memory.hpp"
 #include "src/kernels/kernel.hpp"
 #include "src/modes/gcm.hpp"
 #include "tests/support/buffers.hpp"
@@ -147,60 +143,6 @@ TEST(SecretBytes, DestroyedOrTruncated_LeaveNoKeys) {
   watching = false;
   EXPECT_EQ(leaks, 0U);
   EXPECT_EQ(needles_in_arena(), 0U);
-}
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool sanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-constexpr bool sanitized = true;
-#else
-constexpr bool sanitized = false;
-#endif
-#else
-constexpr bool sanitized = false;
-#endif
-
-TEST(LockedMemory, IsLockedAndExcludedFromCoreDumps) {
-  const auto address = reinterpret_cast<std::uintptr_t>(locked_arena().data());
-  std::ifstream maps("/proc/self/smaps");
-  std::string line;
-  bool inside = false;
-  std::string flags;
-  while (std::getline(maps, line)) {
-    std::uintptr_t begin = 0;
-    std::uintptr_t end = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2) {
-      inside = address >= begin && address < end;
-    } else if (inside && line.rfind("VmFlags:", 0) == 0) {
-      flags = line;
-    }
-  }
-  if (flags.empty()) GTEST_SKIP() << "/proc/self/smaps does not list the flags of mappings";
-  EXPECT_NE(flags.find(" dd"), std::string::npos) << flags;
-  if (sanitized) GTEST_SKIP() << "AddressSanitizer disables mlock";
-  rlimit limit = {};
-  ASSERT_EQ(getrlimit(RLIMIT_MEMLOCK, &limit), 0);
-  if (limit.rlim_cur < locked_arena().size()) {
-    GTEST_SKIP() << "RLIMIT_MEMLOCK is lower than the size of the locked memory";
-  }
-  EXPECT_NE(flags.find(" lo"), std::string::npos) << flags;
-}
-
-TEST(LockedMemory, Blocks_DoNotOverlapAndAreZeroedWhenFreed) {
-  std::vector<SecretBytes> blocks;
-  for (std::size_t i = 1; i <= 300; ++i) {
-    blocks.emplace_back(i * 7);
-    for (const std::uint8_t byte : blocks.back().span()) ASSERT_EQ(byte, 0);
-    std::memset(blocks.back().data(), static_cast<int>(i), blocks.back().size());
-  }
-  // More than the whole arena.
-  blocks.emplace_back(locked_arena().size() + 1);
-  for (std::size_t i = 1; i <= 300; ++i) {
-    for (const std::uint8_t byte : blocks[i - 1].span()) ASSERT_EQ(byte, i & 255);
-  }
-  blocks.clear();
-  for (const std::uint8_t byte : locked_arena()) ASSERT_EQ(byte, 0);
 }
 
 }  // namespace
