@@ -54,6 +54,7 @@ def row(**changes: Any) -> dict[str, Any]:
         "ranks": 1,
         "bytes": 1 << 20,
         "messages": 1,
+        "keys": None,
         "scope": "memory",
         "format": None,
         "in_place": False,

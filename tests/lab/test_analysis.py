@@ -32,6 +32,64 @@ def test_rivals_are_compared_on_the_same_job_and_threads_only():
     assert line[6] == "faster"
 
 
+MANY = {"mode": "gcm", "messages": 1024, "keys": "each"}
+
+
+def test_rivals_are_compared_on_as_many_messages_and_keys_only():
+    rival = {"kernel": None, "rival": "ipsec-mb"}
+    rep = loaded(
+        row(ns=1000.0, **MANY),
+        row(ns=3000.0, **MANY, **rival),
+        row(ns=10.0, **MANY | {"keys": "one"}, **rival),
+        row(ns=10.0, **MANY | {"messages": 64}, **rival),
+        row(ns=10.0, **MANY | {"messages": 1, "keys": None}, **rival),
+    )
+    (line,) = table(rep, "rivals").rows
+    assert line[4].value == pytest.approx(3.0)
+    assert "messages of 1 KiB, a key each" in line[2]
+
+
+def test_throughput_by_size_has_a_figure_for_each_size_of_messages_and_number_of_keys():
+    sizes = (1 << 16, 1 << 20)
+    rep = loaded(
+        *[row(ns=1.0 * n, mode="gcm", bytes=n) for n in sizes],
+        *[
+            row(ns=ns * n, mode="gcm", bytes=n, messages=n // message, keys=keys)
+            for n in sizes
+            for ns, message, keys in ((2.0, 1024, "one"), (3.0, 1024, "each"), (4.0, 4096, "each"))
+        ],
+    )
+    figures = analysis.throughput_figures(rep.valid, rep)
+    assert [f.title.partition("encryption")[2] for f in figures] == [
+        "",
+        ", messages of 1 KiB, one key",
+        ", messages of 1 KiB, a key each",
+        ", messages of 4 KiB, a key each",
+    ]
+    for figure in figures:
+        (series,) = figure.series
+        assert len(series.x) == 2
+
+
+def test_throughput_figure_of_single_messages_leaves_out_rows_of_many():
+    rep = loaded(
+        row(ns=2000.0, **MANY), row(ns=1000.0, mode="gcm"), row(ns=3000.0, mode="gcm", bytes=4096)
+    )
+    figure = throughput.figure(rep, mode="gcm")
+    assert figure.series[0].y[-1] == pytest.approx((1 << 20) / 1000e-9 / 1e6)
+
+
+def test_crossovers_are_with_cpu_rows_of_single_messages():
+    sizes = [1 << k for k in range(10, 26, 2)]
+    gpu = {"device": "cuda:0", "threads": 0, "scope": "transfer"}
+    rows = [row(ns=1000 + 10 * n, bytes=n, mode="gcm") for n in sizes]
+    rows += [row(ns=100000 + n, bytes=n, mode="gcm", **gpu) for n in sizes]
+    expected = [line[4].value for line in table(loaded(*rows), "crossover").rows]
+    many = [row(ns=1.0 * n, bytes=n, mode="gcm", messages=n // 1024, keys="one") for n in sizes]
+    found = [line[4].value for line in table(loaded(*rows, *many), "crossover").rows]
+    assert found == expected
+
+
 def test_wrong_rows_are_shown_as_wrong_and_not_compared():
     rep = loaded(
         row(ns=1000.0),

@@ -56,6 +56,20 @@ def test_the_former_name_of_the_rival_openssl_evp_is_read_as_that():
     assert former.skipped[0].axes["rival"] == "openssl-evp"
 
 
+def test_reports_older_than_keys_are_read_with_none():
+    older = row()
+    del older["keys"]
+    skipped = dict(older) | {"reason": "why"}
+    read = loaded(older, skipped=[skipped])
+    assert (read.rows[0].keys, read.skipped[0].axes["keys"]) == (None, None)
+
+
+def test_rows_that_differ_in_keys_or_messages_have_different_axes():
+    many = {"mode": "gcm", "messages": 1024, "keys": "one"}
+    read = loaded(row(**many), row(**many | {"keys": "each"}), row(**many | {"messages": 512}))
+    assert len({r.axes() for r in read.rows}) == 3
+
+
 def test_a_file_with_runs_gives_the_rows_of_all_runs(tmp_path):
     path = tmp_path / "r.json"
     path.write_text(json.dumps({"schema": 1, "runs": [report(row()), report(row(), row())]}))
@@ -70,6 +84,8 @@ def test_a_file_with_runs_gives_the_rows_of_all_runs(tmp_path):
         ({"bytes": True}, "results[0].bytes: expected a whole number"),
         ({"bytes": None}, "results[0].bytes: expected a whole number, found null"),
         ({"threads": -1}, "results[0]: bytes and threads"),
+        ({"messages": 0}, "results[0]: bytes and threads"),
+        ({"keys": 1}, "results[0].keys: expected text"),
         ({"verified": None}, "results[0].verified: expected true or false"),
         ({"samples_ns": None}, "results[0].samples_ns: expected a list"),
         ({"samples_ns": [1.0, "2"]}, "results[0].samples_ns[1]: expected a number"),

@@ -41,7 +41,17 @@ from paraes.lab.statistics import Interval, compare, mad, median_interval
 from paraes.lab.units import megabytes_per_second, plural, size_text
 
 # Axes that define the job. Rows that differ only in other axes do the same job.
-JOB = ("mode", "key_bits", "direction", "bytes", "messages", "scope", "in_place", "report")
+JOB = (
+    "mode",
+    "key_bits",
+    "direction",
+    "bytes",
+    "messages",
+    "keys",
+    "scope",
+    "in_place",
+    "report",
+)
 PHASE_NAMES = {
     "read": "read",
     "key_expansion": "key expansion",
@@ -85,6 +95,9 @@ def job_text(row: Row, size: bool = True) -> str:
         words.append({"encrypt": "encryption", "decrypt": "decryption"}.get(row.direction, ""))
     if row.in_place:
         words.append("in place")
+    if row.message_bytes is not None:
+        words.append(f"messages of {size_text(row.message_bytes)}")
+        words.append("a key each" if row.keys == "each" else "one key")
     if size:
         words.append(size_text(row.bytes))
     return ", ".join(words)
@@ -259,7 +272,8 @@ def throughput_figures(
     copies = [row for row in rows if row.rival and row.mode is None]
     for row in rows:
         if row.mode is not None and not row.is_ports:
-            key = (machine(row), row.scope, row.mode, row.key_bits, row.direction, row.in_place)
+            job = (row.mode, row.key_bits, row.direction, row.in_place)
+            key = (machine(row), row.scope, *job, row.message_bytes, row.keys)
             groups.setdefault(key, []).append(row)
     figures = []
     for number, (key, members) in enumerate(groups.items(), 1):
@@ -537,7 +551,11 @@ def crossover_section(
 ) -> Section | None:
     """Find the size from which a GPU is faster than the CPU, without and with transfers."""
     gpu_rows = [row for row in rows if row.on_gpu and row.rival is None]
-    cpu_rows = [r for r in rows if r.device == "cpu" and r.rival is None and r.scope == "memory"]
+    cpu_rows = [
+        r
+        for r in rows
+        if r.device == "cpu" and r.rival is None and r.scope == "memory" and r.keys is None
+    ]
     lines: dict[tuple, list[Row]] = {}
     for row in gpu_rows:
         key = (

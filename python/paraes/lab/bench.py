@@ -44,6 +44,7 @@ _AXES: dict[str, tuple[type, bool]] = {
     "ranks": (int, False),
     "bytes": (int, False),
     "messages": (int, False),
+    "keys": (str, True),
     "scope": (str, False),
     "format": (str, True),
     "in_place": (bool, False),
@@ -86,6 +87,7 @@ class Row:
     ranks: int
     bytes: int
     messages: int
+    keys: str | None  # "one" for all of many messages or "each" its own; None: a single message
     scope: str
     format: str | None
     in_place: bool
@@ -128,6 +130,11 @@ class Row:
     def workers(self) -> int:
         """The number of threads of all ranks together; 1 on a GPU."""
         return max(1, self.threads) * self.ranks
+
+    @property
+    def message_bytes(self) -> int | None:
+        """The mean size of many messages; None where `keys` is, and the message has all bytes."""
+        return None if self.keys is None else -(-self.bytes // self.messages)
 
     @property
     def name(self) -> str:
@@ -234,8 +241,9 @@ def _updated(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row of an older report as a row of today.
 
     OpenSSL's EVP was once named like the kernel `openssl`. Where there is no `executor`, several
-    threads mean OpenMP.
+    threads mean OpenMP. Where there is no `keys`, the row is not of many messages at once.
     """
+    row = {"keys": None, **row}
     if row.get("rival") == "openssl":
         row = {**row, "rival": "openssl-evp"}
     if "executor" in row:
@@ -252,8 +260,8 @@ def _axes_of(row: dict[str, Any], where: str) -> dict[str, Any]:
         if name not in row:
             raise _fail(f"{where}.{name}", "is missing")
         axes[name] = _expect(row[name], kind, nullable, f"{where}.{name}")
-    if axes["bytes"] < 0 or axes["threads"] < 0 or axes["ranks"] < 1:
-        raise _fail(where, "bytes and threads must be at least 0, ranks at least 1")
+    if min(axes["bytes"], axes["threads"]) < 0 or min(axes["ranks"], axes["messages"]) < 1:
+        raise _fail(where, "bytes and threads must be at least 0, ranks and messages at least 1")
     return axes
 
 
