@@ -70,6 +70,24 @@ def test_rows_that_differ_in_keys_or_messages_have_different_axes():
     assert len({r.axes() for r in read.rows}) == 3
 
 
+def test_the_rival_openssl_evp_is_named_with_the_version_of_openssl():
+    rivals = ("openssl-evp", "openssl-evp@3.0.19", "ipsec-mb")
+    rows = [*[row(kernel=None, rival=rival) for rival in rivals], row()]
+    libraries = {"openssl": "3.0.19", "ipsec-mb": "1.3.0"}
+    names = ["(OpenSSL 3.0.19)", "(OpenSSL 3.0.19 from a file)", "(ipsec-mb)", "reference"]
+    read = loaded(*rows, libraries=libraries)
+    assert [r.name for r in read.rows] == names
+    assert read.rows[0].label() == "(OpenSSL 3.0.19) · 1 thread"
+    merged = bench.merge([loaded(*rows), read])  # each report has its own version
+    assert [r.name for r in merged.rows] == ["(openssl-evp)", *names[1:], *names]
+
+
+@pytest.mark.parametrize("libraries", [None, [], {"openssl": None}, {"openssl": 3}])
+def test_without_a_version_the_rival_openssl_evp_keeps_its_name(libraries):
+    (r,) = loaded(row(kernel=None, rival="openssl-evp"), libraries=libraries).rows
+    assert r.name == "(openssl-evp)"
+
+
 def test_a_file_with_runs_gives_the_rows_of_all_runs(tmp_path):
     path = tmp_path / "r.json"
     path.write_text(json.dumps({"schema": 1, "runs": [report(row()), report(row(), row())]}))

@@ -384,7 +384,7 @@ def rivals_section(rows: list[Row]) -> Section | None:
             body.append(
                 [
                     _label_in(row, rows),
-                    f"({rival.rival})",
+                    rival.name,
                     job_text(row, size=False),
                     row.bytes,
                     Estimate(c.ratio, c.ratio_interval),

@@ -105,6 +105,7 @@ class Row:
     verified: bool
     report: int = 0  # index into Report.contexts
     stand_in: bool = False  # whether `device` is the CPU, seen through OpenCL
+    openssl: str | None = None  # version of the libcrypto that paraes is linked to
 
     @property
     def median_ns(self) -> float:
@@ -138,7 +139,11 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The kernel, or the rival in parentheses."""
+        """The kernel, or the rival in parentheses. Names the version of OpenSSL where known."""
+        if self.rival == "openssl-evp" and self.openssl is not None:
+            return f"(OpenSSL {self.openssl})"
+        if self.rival and self.rival.startswith("openssl-evp@"):
+            return f"(OpenSSL {self.rival.removeprefix('openssl-evp@')} from a file)"
         return f"({self.rival})" if self.rival else (self.kernel or "?")
 
     def label(self, threads: bool = True) -> str:
@@ -271,7 +276,7 @@ def _phase_samples(value: Any, where: str) -> np.ndarray:
     return np.array(numbers, dtype=float)
 
 
-def _row_of(json_row: Any, where: str, stand_ins: set[str]) -> Row:
+def _row_of(json_row: Any, where: str, stand_ins: set[str], openssl: str | None) -> Row:
     row = _updated(_expect(json_row, dict, False, where))
     axes = _axes_of(row, where)
     samples = _expect(row.get("samples_ns"), list, False, f"{where}.samples_ns")
@@ -296,6 +301,7 @@ def _row_of(json_row: Any, where: str, stand_ins: set[str]) -> Row:
         energy_reason=row.get("energy_reason"),
         verified=_expect(row.get("verified"), bool, False, f"{where}.verified"),
         stand_in=axes["device"] in stand_ins,
+        openssl=openssl,
     )
 
 
@@ -339,11 +345,15 @@ def from_object(value: Any, source: str) -> Report:
     context = _expect(value.get("context"), dict, False, _at(source, "context"))
     gpus = _expect(context.get("gpus") or [], list, False, _at(source, "context.gpus"))
     stand_ins = {str(g.get("id")) for g in gpus if isinstance(g, dict) and is_cpu_device(g)}
+    libraries = context.get("libraries")
+    openssl = libraries.get("openssl") if isinstance(libraries, dict) else None
+    openssl = openssl if isinstance(openssl, str) else None
     return Report(
         sources=[source],
         contexts=[context],
         rows=[
-            _row_of(row, _at(source, f"results[{i}]"), stand_ins) for i, row in enumerate(results)
+            _row_of(row, _at(source, f"results[{i}]"), stand_ins, openssl)
+            for i, row in enumerate(results)
         ],
         skipped=[_skip_of(row, _at(source, f"skipped[{i}]")) for i, row in enumerate(skipped)],
         raw=[value],
