@@ -96,14 +96,15 @@ class SegmentCipher final : public Cipher {
   };
 
   // Seals (section 7.1) or opens (section 7.2) segments of one message. A GPU needs many segments
-  // per call to be busy; a CPU processes one after the other. Before it processes any, it throws
+  // per call to be busy; a CPU interleaves short ones. Before it processes any, it throws
   // InvalidArgument if the sizes of a segment do not match, if its plaintext has more than 2^36 -
   // 32 bytes (section 5.2.1.1), or if SegmentNonces has no nonce for its index.
   void crypt(Direction direction, std::span<Segment> segments) const;
 
   // Seals or opens segments of several messages, each with its own cipher. Segments for one device
-  // share launches, which makes GPUs worthwhile for small messages. Segments of one message must be
-  // adjacent in the list, and no `in` may overlap an `out`. Errors as above.
+  // share launches, which makes GPUs worthwhile for small messages; a CPU interleaves short ones.
+  // Segments of one message must be adjacent in the list, and no `in` may overlap an `out`. Errors
+  // as above.
   static void crypt(Direction direction, std::span<CipherSegment> segments);
 
   // How many bytes of plaintext to pass to one call of crypt, and from how many threads to call it
