@@ -1,4 +1,4 @@
-"""What the scripts of this folder share: running paraes, and texts for people."""
+"""Functions shared by the scripts in this folder."""
 
 import json
 import subprocess
@@ -21,7 +21,10 @@ def run(program, *arguments):
     lines = done.stderr.strip().splitlines()
     if done.returncode != 0:
         raise Failed(f"{' '.join(command)}: exit {done.returncode}\n" + "\n".join(lines[-5:]))
-    return json.loads(done.stdout)
+    try:
+        return json.loads(done.stdout)
+    except ValueError as error:
+        raise Failed(f"{' '.join(command)}: printed no JSON: {error}") from error
 
 
 def size_text(size):

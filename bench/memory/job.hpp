@@ -96,7 +96,7 @@ inline constexpr std::size_t tag_bytes = 16;
 // The key of one of many messages, if each has its own. Its first key_bytes(job) bytes are used.
 [[nodiscard]] std::array<std::uint8_t, 64> message_key(std::uint64_t index);
 
-// Limits of a job, whose keys (some KiB each) and list of messages exist with those of other rows.
+// Limits of one job: the keys (8 KiB each) and lists of messages of all rows are in memory at once.
 inline constexpr std::uint64_t max_messages = std::uint64_t{1} << 22;
 inline constexpr std::uint64_t max_keys = 4096;
 

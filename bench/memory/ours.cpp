@@ -148,8 +148,8 @@ class OurGcm : public Ours {
   Gcm gcm_;
 };
 
-// Counts the keys of all rows of many messages. Each is a mapping of locked memory, of which Linux
-// allows a process some 65000 by default (vm.max_map_count).
+// Counts the keys of all rows of many messages, which exist at once and take 8 KiB of locked memory
+// each.
 class KeyCount {
  public:
   explicit KeyCount(std::uint64_t keys) : keys_(keys) {
@@ -170,7 +170,7 @@ class KeyCount {
   std::uint64_t keys_;
 };
 
-// Many messages through SegmentCipher, whose segments they are. A call fills the list of segments,
+// Processes many messages as segments of SegmentCipher. A call fills the list of segments,
 // too, since programs have other buffers in each call.
 class OurMessages : public Ours {
  public:

@@ -43,8 +43,8 @@ class Evp {
   // The one that paraes is linked to.
   [[nodiscard]] static const Evp& linked();
 
-  // Opens a libcrypto file for the rest of the process, apart from the one that paraes is linked to.
-  // Throws InvalidArgument with the reason if that is not possible.
+  // Opens a libcrypto file for the rest of the process, apart from the one that paraes is linked
+  // to. Throws InvalidArgument with the reason if that is not possible.
   explicit Evp(const std::string& path);
 
   // "OpenSSL 3.5.8 25 Aug 2026", "AWS-LC 1.30.0".

@@ -98,13 +98,13 @@ class SegmentCipher final : public Cipher {
   // Seals (section 7.1) or opens (section 7.2) segments of one message. A GPU needs many segments
   // per call to be busy; a CPU interleaves short ones. Before it processes any, it throws
   // InvalidArgument if the sizes of a segment do not match, if its plaintext has more than 2^36 -
-  // 32 bytes (section 5.2.1.1), or if SegmentNonces has no nonce for its index.
+  // 32 bytes (section 5.2.1.1), or if SegmentNonces has no nonce for its index. No `in` overlaps
+  // the `out` of another segment.
   void crypt(Direction direction, std::span<Segment> segments) const;
 
   // Seals or opens segments of several messages, each with its own cipher. Segments for one device
   // share launches, which makes GPUs worthwhile for small messages; a CPU interleaves short ones.
-  // Segments of one message must be adjacent in the list, and no `in` may overlap an `out`. Errors
-  // as above.
+  // Segments of one message must be adjacent in the list. Aliasing and errors as above.
   static void crypt(Direction direction, std::span<CipherSegment> segments);
 
   // How many bytes of plaintext to pass to one call of crypt, and from how many threads to call it

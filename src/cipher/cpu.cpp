@@ -1,6 +1,5 @@
 #include "src/cipher/cpu.hpp"
 
-#include <array>
 #include <utility>
 
 #include "src/cipher/parallel_modes.hpp"
@@ -96,7 +95,7 @@ class JobList {
     if (many != nullptr) many(jobs_, count);
     for (std::size_t i = 0; i < count; ++i) {
       if (many == nullptr) run_one(jobs_[i]);
-      finish(direction_, *segments_[i], jobs_[i].intact);
+      finish(direction_, *segments_[i], encrypts || jobs_[i].intact);
     }
   }
 
@@ -123,7 +122,7 @@ class CpuGcm final : public OnCpu<GcmCipher> {
   CpuGcm(std::shared_ptr<const GcmKey> key, const Executor& executor, std::string fallback)
       : OnCpu(key->cipher.kernel, executor, std::move(fallback)),
         key_(std::move(key)),
-        one_call_bytes_(kernel_.gcm_seal == nullptr ? 0 : plain_bytes(executor)) {}
+        one_call_bytes_(gcm_one_call_bytes(executor, kernel_)) {}
 
   void seal(const GcmMessage& message) const override {
     if (is_one_call(message)) return kernel_.gcm_seal(key_->cipher.schedule, key_->hash, message);
@@ -173,7 +172,7 @@ class CpuGcm final : public OnCpu<GcmCipher> {
   [[nodiscard, gnu::noinline]] bool open_composed(const GcmMessage& message) const {
     std::uint8_t computed[16];
     composed(Direction::decrypt, message, computed);
-    return gcm_equal_tags(computed, message);
+    return verify_and_wipe_tag(computed, message);
   }
 
   std::shared_ptr<const GcmKey> key_;

@@ -54,7 +54,7 @@ class FallbackGcm final : public GcmCipher {
     if (failed_) return cpu_->open(message);
     std::uint8_t computed[16];
     whole(Direction::decrypt, message, computed);
-    return gcm_equal_tags(computed, message);
+    return verify_and_wipe_tag(computed, message);
   }
 
   void crypt(Direction direction, const SegmentNonces& nonces,

@@ -52,16 +52,19 @@ void GpuGcm::text(Direction direction, const GcmCounter& j0, const std::uint8_t*
     const std::size_t hashes = padded(n);
     std::vector<paraes_message> messages;
     messages.reserve(count);
+    struct Wiper {
+      std::vector<paraes_message>& list;
+      ~Wiper() { secure_zero(list.data(), list.size() * sizeof list[0]); }
+    };
+    const Wiper wiper{messages};  // the counters may be secret
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t at = i * hash_range_bytes;
-      std::uint8_t counter[16];
-      std::memcpy(counter, j0.block, 16);
-      add_be32(counter, static_cast<std::uint32_t>((from + at) / 16));
-      paraes_message message =
-          gpu::make_message(at, at, std::min(hash_range_bytes, n - at), counter);
-      message.flags = flags;
-      message.tag = hashes + 16 * i;
-      messages.push_back(message);
+      GcmCounter counter = j0;
+      add_be32(counter.block, static_cast<std::uint32_t>((from + at) / 16));
+      messages.push_back(
+          gpu::make_message(at, at, std::min(hash_range_bytes, n - at), counter.block));
+      messages.back().flags = flags;
+      messages.back().tag = hashes + 16 * i;
     }
     std::memcpy(stream.input(), in + from, n);
     std::memset(stream.input() + n, 0, hashes - n);
@@ -103,7 +106,7 @@ void GpuGcm::seal(const GcmMessage& message) const {
 bool GpuGcm::open(const GcmMessage& message) const {
   std::uint8_t computed[16];
   whole(Direction::decrypt, message, computed);
-  return gcm_equal_tags(computed, message);
+  return verify_and_wipe_tag(computed, message);
 }
 
 void GpuGcm::crypt(Direction direction, const SegmentNonces& nonces,

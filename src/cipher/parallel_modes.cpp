@@ -38,9 +38,11 @@ bool use_nontemporal_stores(const void* in, const void* out, std::uint64_t bytes
          2 * bytes >= last_level_cache_bytes(threads);
 }
 
-std::uint64_t plain_bytes(const Executor& executor) noexcept {
+std::uint64_t gcm_one_call_bytes(const Executor& executor, const Kernel& kernel) noexcept {
   constexpr std::uint64_t two_ranges = 2 * min_range_bytes - grain_bytes + 1;
-  return executor.threads() == 1 ? min_nontemporal_bytes : two_ranges;
+  if (kernel.gcm_seal == nullptr) return 0;
+  if (executor.threads() > 1) return two_ranges;
+  return kernel.gcm_encrypt_nontemporal == nullptr ? UINT64_MAX : min_nontemporal_bytes;
 }
 
 void parallel_ecb(const Executor& executor, const CipherKey& key, Direction direction,

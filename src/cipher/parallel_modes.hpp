@@ -8,7 +8,7 @@
 
 namespace paraes {
 
-// ECB, CBC decryption, CTR and XTS use non-temporal stores where they are faster and the kernel has
+// All modes but CBC encryption use non-temporal stores where they are faster and the kernel has
 // them.
 
 // Whether an operation on `bytes` bytes by `threads` threads should use non-temporal stores: if it
@@ -16,8 +16,9 @@ namespace paraes {
 [[nodiscard]] bool use_nontemporal_stores(const void* in, const void* out, std::uint64_t bytes,
                                           int threads) noexcept;
 
-// A message of fewer bytes is processed on the calling thread alone, and with ordinary stores.
-[[nodiscard]] std::uint64_t plain_bytes(const Executor&) noexcept;
+// The kernel's operations for whole GCM messages process those of fewer bytes. Longer ones may gain
+// from several threads, or from non-temporal stores if the kernel has them.
+[[nodiscard]] std::uint64_t gcm_one_call_bytes(const Executor&, const Kernel&) noexcept;
 
 // Blocks are independent.
 void parallel_ecb(const Executor&, const CipherKey&, Direction, const std::uint8_t* in,

@@ -160,7 +160,11 @@ IoBuffer::IoBuffer(std::size_t size) : size_(size) {
   if (posix_memalign(&memory, alignment, rounded) != 0) throw std::bad_alloc();
   data_.reset(static_cast<std::uint8_t*>(memory));
   // Whole huge pages only: the rest of one would be memory that is cleared and never used.
-  if (size >= huge_page) (void)madvise(memory, size / huge_page * huge_page, MADV_HUGEPAGE);
+#ifdef MADV_HUGEPAGE
+  if (size >= huge_page) {
+    static_cast<void>(madvise(memory, size / huge_page * huge_page, MADV_HUGEPAGE));
+  }
+#endif
 }
 
 void IoBuffer::Free::operator()(std::uint8_t* data) const noexcept { std::free(data); }

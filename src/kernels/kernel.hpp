@@ -46,6 +46,8 @@ struct GhashKey {
 struct GcmCounter {
   std::uint8_t block[16];
   bool secret;
+
+  ~GcmCounter() { secure_zero(block, sizeof block); }
 };
 
 // A whole message. Sizes are in bytes; a buffer of size 0 may be nullptr. `out` has `bytes` bytes,
@@ -69,7 +71,7 @@ struct GcmJob {
   const KeySchedule* schedule;
   const GhashKey* hash;
   GcmMessage message;
-  // Where message.nonce points: 12 bytes, then zeros.
+  // 12 bytes, then zeros. message.nonce must point here, so a job must not be copied or moved.
   alignas(16) std::array<std::uint64_t, 2> nonce;
   bool intact;  // set by gcm_open_many
 };
@@ -141,7 +143,8 @@ struct Kernel {
                       std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
                       std::size_t blocks);
 
-  // As gcm_encrypt and gcm_decrypt, with non-temporal stores (see ctr_nontemporal). May be nullptr.
+  // As gcm_encrypt and gcm_decrypt, with non-temporal stores (see ctr_nontemporal). Stores are
+  // ordinary ones if the counter is secret or not 2 modulo 32. May be nullptr.
   void (*gcm_encrypt_nontemporal)(const KeySchedule&, const GhashKey&, GcmCounter& counter,
                                   std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
                                   std::size_t blocks) = nullptr;
@@ -149,8 +152,8 @@ struct Kernel {
                                   std::uint8_t state[16], const std::uint8_t* in, std::uint8_t* out,
                                   std::size_t blocks) = nullptr;
 
-  // A whole message in one call: for libraries without GHASH, and because a short message takes
-  // less time than the calls into which it would be composed. Its nonce has at most
+  // A whole message in one call. Libraries without GHASH need it; for short messages it is faster
+  // than separate calls. Its nonce has at most
   // max_library_nonce_bytes bytes. gcm_seal writes the tag. gcm_open returns whether expected_tag
   // matches; if not, `out` is unspecified.
   void (*gcm_seal)(const KeySchedule&, const GhashKey&, const GcmMessage&);

@@ -76,8 +76,8 @@ void gcm_message(const GcmKey& key, const GcmMessage& message, std::uint8_t tag[
 }
 
 // Whether the expected tag of `message`, which may be truncated, matches. Zeroises `computed`.
-[[nodiscard]] inline bool gcm_equal_tags(std::uint8_t computed[16],
-                                         const GcmMessage& message) noexcept {
+[[nodiscard]] inline bool verify_and_wipe_tag(std::uint8_t computed[16],
+                                              const GcmMessage& message) noexcept {
   const bool equal =
       constant_time_equal({computed, message.tag_bytes}, {message.expected_tag, message.tag_bytes});
   secure_zero(computed, 16);

@@ -28,6 +28,7 @@
 
 #include "paraes/error.hpp"
 #include "paraes/threads.hpp"
+#include "src/cipher/cpu.hpp"
 #include "src/cipher/parallel_modes.hpp"
 #include "src/core/cache.hpp"
 #include "src/core/executor.hpp"
@@ -472,6 +473,36 @@ TEST(NontemporalStores, AreWhatEveryModeUsesFromTheSizeOfTheCachesOn) {
   }
   munmap(in, large);
   munmap(out, large);
+}
+
+// A kernel that only counts whole messages, as a library's: nothing touches their bytes.
+Kernel library_kernel() {
+  Kernel row = *kernel_rows().back();
+  row.gcm_encrypt = row.gcm_decrypt = nullptr;
+  row.gcm_encrypt_nontemporal = row.gcm_decrypt_nontemporal = nullptr;
+  row.gcm_seal = count_call<&Calls::ordinary>;
+  row.gcm_open = [](const KeySchedule&, const GhashKey&, const GcmMessage&) {
+    ++calls.ordinary;
+    return true;
+  };
+  return row;
+}
+
+TEST(GcmOnOneThread, ALibrarySealsAndOpensMessagesOfEverySizeWhole) {
+  const Kernel row = library_kernel();
+  const std::array<std::uint8_t, 16> key{};
+  const auto cipher =
+      detail::make_cpu_gcm(std::make_unique<GcmKey>(row, key.data(), 16U), Executor(1), {});
+  const std::array<std::uint8_t, 12> nonce{};
+  std::array<std::uint8_t, 16> tag{};
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1} << 20, std::size_t{1} << 33}) {
+    const GcmMessage message{nonce.data(), nonce.size(), nullptr,    0,          key.data(),
+                             tag.data(),   bytes,        tag.data(), tag.data(), tag.size()};
+    calls = {};
+    cipher->seal(message);
+    EXPECT_TRUE(cipher->open(message));
+    EXPECT_EQ(calls.ordinary, 2) << bytes;
+  }
 }
 
 TEST(LastLevelCache, SizeMatchesSysfs) {
