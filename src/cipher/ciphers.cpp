@@ -42,29 +42,42 @@ void check_whole_blocks(Bytes in, const char* clause) {
                         std::to_string(in.size()) + " bytes");
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_block(const char* name, std::size_t bytes) {
+  throw InvalidArgument(std::string(name) + " has 16 bytes, not " + std::to_string(bytes));
+}
+
 std::array<std::uint8_t, block_bytes> to_block(Bytes bytes, const char* name) {
-  if (bytes.size() != block_bytes) {
-    throw InvalidArgument(std::string(name) + " has 16 bytes, not " + std::to_string(bytes.size()));
-  }
+  if (bytes.size() != block_bytes) refuse_block(name, bytes.size());
   std::array<std::uint8_t, block_bytes> block;
   std::copy(bytes.begin(), bytes.end(), block.begin());
   return block;
 }
 
-void xts_message(const detail::XtsCipher& cipher, Direction direction, std::size_t unit_bytes,
-                 Bytes first_unit, Bytes in, MutableBytes out) {
-  check_buffers(in, out);
-  const auto first = to_block(first_unit, "the number of the first data unit");
-  if (in.size() < block_bytes) {
+// Throws if XTS cannot process `bytes` bytes in units of unit_bytes.
+[[gnu::cold, gnu::noinline]] void check_xts_text(std::size_t bytes, std::size_t unit_bytes) {
+  if (bytes < block_bytes) {
     throw InvalidArgument("XTS needs at least one block of 16 bytes (IEEE 1619 section 5.1), not " +
-                          std::to_string(in.size()));
+                          std::to_string(bytes));
   }
-  if (const std::size_t last = XtsUnits(in.size(), unit_bytes).last; last > max_xts_unit_bytes) {
+  if (const std::size_t last = XtsUnits(bytes, unit_bytes).last; last > max_xts_unit_bytes) {
     throw InvalidArgument("a data unit has at most 2^20 blocks (SP 800-38E section 4), but the " +
                           std::string("last one would have ") + std::to_string(last) +
                           " bytes: use smaller units");
   }
-  cipher.xts(direction, first.data(), unit_bytes, in.data(), out.data(), in.size());
+}
+
+void xts_message(const detail::XtsCipher& cipher, Direction direction, std::size_t unit_bytes,
+                 Bytes first_unit, Bytes in, MutableBytes out) {
+  check_buffers(in, out);
+  // Not a copy: the kernel's load of 16 bytes could not be forwarded from the stores of a copy.
+  if (first_unit.size() != block_bytes) {
+    refuse_block("the number of the first data unit", first_unit.size());
+  }
+  // Up to max_xts_unit_bytes, no unit is too large.
+  if (in.size() < block_bytes || in.size() > max_xts_unit_bytes) {
+    check_xts_text(in.size(), unit_bytes);
+  }
+  cipher.xts(direction, first_unit.data(), unit_bytes, in.data(), out.data(), in.size());
 }
 
 }  // namespace

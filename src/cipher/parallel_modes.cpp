@@ -108,11 +108,16 @@ void parallel_ctr(const Executor& executor, const CipherKey& key, const std::uin
 void parallel_xts(const Executor& executor, const XtsKey& key, Direction direction,
                   const std::uint8_t first_unit[16], std::size_t unit_bytes, const std::uint8_t* in,
                   std::uint8_t* out, std::size_t bytes) {
+  const bool nontemporal = key.data.kernel.xts_encrypt_nontemporal != nullptr &&
+                           use_nontemporal_stores(in, out, bytes, executor.threads());
+  // Without the divisions below, which take a tenth of the time of 4 KiB.
+  if (executor.threads() == 1 || bytes < 2 * min_range_bytes) {
+    xts_range(key, direction, first_unit, 0, unit_bytes, in, out, bytes, nontemporal);
+    return;
+  }
   const XtsUnits units(bytes, unit_bytes);
   const std::uint64_t min_units =
       unit_bytes == 0 ? 1 : (min_range_bytes + unit_bytes - 1) / unit_bytes;
-  const bool nontemporal = key.data.kernel.xts_encrypt_nontemporal != nullptr &&
-                           use_nontemporal_stores(in, out, bytes, executor.threads());
   executor.run(units.count, min_units, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
     const std::size_t from = begin * unit_bytes;
     const std::size_t to = end == units.count ? bytes : end * unit_bytes;

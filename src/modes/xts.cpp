@@ -103,13 +103,13 @@ XtsUnits::XtsUnits(std::size_t bytes, std::size_t unit_bytes)
   }
 }
 
-void xts_range(const XtsKey& key, Direction direction, const std::uint8_t first_unit[16],
-               std::uint64_t skip, std::size_t unit_bytes, const std::uint8_t* in,
-               std::uint8_t* out, std::size_t bytes, bool nontemporal) {
-  const XtsUnits units(bytes, unit_bytes);
-  std::uint8_t number[16];
-  std::memcpy(number, first_unit, 16);
-  add_le128(number, skip);
+namespace {
+
+// A range of several units.
+[[gnu::noinline]] void several_units(const XtsKey& key, Direction direction,
+                                     std::uint8_t number[16], const XtsUnits& units,
+                                     const std::uint8_t* in, std::uint8_t* out, bool nontemporal) {
+  const std::size_t unit_bytes = units.unit;
   alignas(64) std::uint8_t tweaks[16 * tweak_batch];
   for (std::size_t done = 0; done < units.count;) {
     const std::size_t n = std::min(tweak_batch, units.count - done);
@@ -138,6 +138,24 @@ void xts_range(const XtsKey& key, Direction direction, const std::uint8_t first_
     done += n;
   }
   secure_zero(tweaks, 16 * std::min(tweak_batch, units.count));
+}
+
+}  // namespace
+
+void xts_range(const XtsKey& key, Direction direction, const std::uint8_t first_unit[16],
+               std::uint64_t skip, std::size_t unit_bytes, const std::uint8_t* in,
+               std::uint8_t* out, std::size_t bytes, bool nontemporal) {
+  const XtsUnits units(bytes, unit_bytes);
+  std::uint8_t tweak[16];
+  std::memcpy(tweak, first_unit, 16);
+  if (skip != 0) add_le128(tweak, skip);
+  if (units.count != 1) {
+    several_units(key, direction, tweak, units, in, out, nontemporal);
+    return;
+  }
+  key.tweak.kernel.ecb_encrypt(key.tweak.schedule, tweak, tweak, 1);
+  xts_unit(key.data, direction, tweak, in, out, units.last, nontemporal);
+  secure_zero(tweak, sizeof tweak);
 }
 
 }  // namespace paraes
