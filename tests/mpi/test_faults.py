@@ -157,9 +157,11 @@ class Kills(FaultCase):
                 run.process.send_signal(number)
                 status, err = run.end()
                 # Open MPI lets ranks continue for a second, and a rank may have done its share before
-                # it is stopped: the output may be complete, and then success is right.
+                # it is stopped: the output may be complete, and then success is right. MPICH's
+                # launcher exits with 0 where it lost the ranks' status: docs/cluster.md.
                 whole = self.whole("encrypt", "f.paes")
-                self.assertTrue(whole or status != 0, err)
+                if OPEN_MPI:
+                    self.assertTrue(whole or status != 0, err)
                 self.check_next_run("encrypt", "f", "f.paes")
 
 
