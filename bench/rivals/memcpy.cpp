@@ -3,32 +3,27 @@
 // kernels with non-temporal stores can be faster.
 #include <gnu/libc-version.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "bench/harness/case.hpp"
 #include "bench/rivals/rivals.hpp"
-#include "src/core/executor.hpp"
+#include "bench/rivals/split.hpp"
 
 namespace paraes::bench {
 namespace {
 
 class Memcpy : public Implementation {
  public:
-  explicit Memcpy(const Job& job) : bytes_(job.bytes), executor_(job.threads) {}
+  explicit Memcpy(const Job& job) : split_(job, "memcpy") {}
 
   void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* /*tag*/) override {
-    executor_.run(grains(bytes_), min_grains,
-                  [&](unsigned, std::uint64_t begin, std::uint64_t end) {
-                    const std::uint64_t from = begin * grain_bytes;
-                    const std::uint64_t to = std::min(end * grain_bytes, bytes_);
-                    std::memcpy(out + from, in + from, to - from);
-                  });
+    split_.run(in, [&](unsigned, std::uint64_t from, std::uint64_t bytes, const std::uint8_t*) {
+      std::memcpy(out + from, in + from, bytes);
+    });
   }
 
  private:
-  std::uint64_t bytes_;
-  Executor executor_;
+  Split split_;
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include "bench/harness/case.hpp"
 #include "bench/rivals/rivals.hpp"
-#include "src/core/executor.hpp"
+#include "bench/rivals/split.hpp"
 #include "src/kernels/cpu_features.hpp"
 #include "src/kernels/target.hpp"
 
@@ -96,15 +96,12 @@ struct Widest {
 
 class StreamCopy : public Implementation {
  public:
-  explicit StreamCopy(const Job& job) : bytes_(job.bytes), executor_(job.threads) {}
+  explicit StreamCopy(const Job& job) : split_(job, "stream-copy") {}
 
   void run(const std::uint8_t* in, std::uint8_t* out, std::uint8_t* /*tag*/) override {
-    executor_.run(grains(bytes_), min_grains,
-                  [&](unsigned, std::uint64_t begin, std::uint64_t end) {
-                    const std::uint64_t from = begin * grain_bytes;
-                    const std::uint64_t to = std::min(end * grain_bytes, bytes_);
-                    copy(in + from, out + from, to - from);
-                  });
+    split_.run(in, [&](unsigned, std::uint64_t from, std::uint64_t bytes, const std::uint8_t*) {
+      copy(in + from, out + from, bytes);
+    });
   }
 
  private:
@@ -120,8 +117,7 @@ class StreamCopy : public Implementation {
     std::memcpy(out + done, in + done, bytes - done);
   }
 
-  std::uint64_t bytes_;
-  Executor executor_;
+  Split split_;
   Loop loop_ = Widest().loop;
 };
 

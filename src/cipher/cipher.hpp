@@ -22,11 +22,7 @@
 #include "paraes/secret.hpp"
 #include "paraes/segments.hpp"
 #include "src/core/bytes.hpp"
-#include "src/kernels/kernel.hpp"
-
-namespace paraes {
-struct GcmKey;
-}
+#include "src/modes/gcm.hpp"
 
 namespace paraes::detail {
 
@@ -108,11 +104,17 @@ class GcmCipher : public DeviceCipher {
   [[nodiscard]] virtual bool falls_back(const Error&) const { return false; }
 };
 
+// The exception of the two checks below, apart from them because short messages are checked, too.
+[[noreturn]] void refuse_gcm_sizes(std::uint64_t bytes);
 // Throws InvalidArgument if GCM cannot encrypt `bytes` bytes under one nonce (SP 800-38D section
 // 5.2.1.1): the counter would repeat, and with it the key stream.
-void check_gcm_text(std::uint64_t bytes);
+inline void check_gcm_text(std::uint64_t bytes) {
+  if (bytes > gcm_max_text_bytes) refuse_gcm_sizes(bytes);
+}
 // As check_gcm_text(), and throws if there cannot be `aad_bytes` bytes of associated data.
-void check_gcm_sizes(std::uint64_t aad_bytes, std::uint64_t bytes);
+inline void check_gcm_sizes(std::uint64_t aad_bytes, std::uint64_t bytes) {
+  if (bytes > gcm_max_text_bytes || aad_bytes > gcm_max_aad_bytes) refuse_gcm_sizes(bytes);
+}
 // Throws InvalidArgument if XTS has no data units of `unit_bytes` bytes. 0 is allowed: each message
 // is one.
 void check_xts_unit(std::uint64_t unit_bytes);

@@ -80,20 +80,6 @@ void xts_message(const detail::XtsCipher& cipher, Direction direction, std::size
   cipher.xts(direction, first_unit.data(), unit_bytes, in.data(), out.data(), in.size());
 }
 
-}  // namespace
-
-namespace {
-
-[[noreturn, gnu::cold, gnu::noinline]] void refuse_gcm_sizes(std::uint64_t bytes) {
-  if (bytes > gcm_max_text_bytes) {
-    throw InvalidArgument(
-        "GCM takes at most 2^36 - 32 bytes under one nonce (SP 800-38D section 5.2.1.1), not " +
-        std::to_string(bytes));
-  }
-  throw InvalidArgument(
-      "GCM takes at most 2^61 - 1 bytes of associated data (SP 800-38D section 5.2.1.1)");
-}
-
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_new_message(std::size_t nonce_bytes,
                                                                std::size_t tag_bytes) {
   if (nonce_bytes != 12) {
@@ -120,18 +106,33 @@ namespace {
       "damaged data");
 }
 
+GcmMessage message_of(Bytes nonce, Bytes aad, Bytes in, MutableBytes out) {
+  return {.nonce = nonce.data(),
+          .nonce_bytes = nonce.size(),
+          .aad = aad.data(),
+          .aad_bytes = aad.size(),
+          .in = in.data(),
+          .out = out.data(),
+          .bytes = in.size(),
+          .tag = nullptr,
+          .expected_tag = nullptr,
+          .tag_bytes = 0};
+}
+
 bool is_tag_size(std::size_t bytes) {
   return (bytes >= 12 && bytes <= 16) || bytes == 8 || bytes == 4;
 }
 
 }  // namespace
 
-void detail::check_gcm_text(std::uint64_t bytes) {
-  if (bytes > gcm_max_text_bytes) refuse_gcm_sizes(bytes);
-}
-
-void detail::check_gcm_sizes(std::uint64_t aad_bytes, std::uint64_t bytes) {
-  if (bytes > gcm_max_text_bytes || aad_bytes > gcm_max_aad_bytes) refuse_gcm_sizes(bytes);
+[[gnu::cold]] void detail::refuse_gcm_sizes(std::uint64_t bytes) {
+  if (bytes > gcm_max_text_bytes) {
+    throw InvalidArgument(
+        "GCM takes at most 2^36 - 32 bytes under one nonce (SP 800-38D section 5.2.1.1), not " +
+        std::to_string(bytes));
+  }
+  throw InvalidArgument(
+      "GCM takes at most 2^61 - 1 bytes of associated data (SP 800-38D section 5.2.1.1)");
 }
 
 void detail::check_xts_unit(std::uint64_t unit_bytes) {
@@ -219,33 +220,19 @@ void Gcm::encrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, MutableByt
   check_buffers(in, out);
   detail::check_gcm_sizes(aad.size(), in.size());
   if (nonce.size() != 12 || tag.size() != 16) refuse_new_message(nonce.size(), tag.size());
-  cipher_->seal({.nonce = nonce.data(),
-                 .nonce_bytes = nonce.size(),
-                 .aad = aad.data(),
-                 .aad_bytes = aad.size(),
-                 .in = in.data(),
-                 .out = out.data(),
-                 .bytes = in.size(),
-                 .tag = tag.data(),
-                 .expected_tag = nullptr,
-                 .tag_bytes = 0});
+  GcmMessage message = message_of(nonce, aad, in, out);
+  message.tag = tag.data();
+  cipher_->seal(message);
 }
 
 void Gcm::decrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag) {
   check_buffers(in, out);
   detail::check_gcm_sizes(aad.size(), in.size());
   if (nonce.empty() || !is_tag_size(tag.size())) refuse_message(nonce.size(), tag.size());
-  const bool intact = cipher_->open({.nonce = nonce.data(),
-                                     .nonce_bytes = nonce.size(),
-                                     .aad = aad.data(),
-                                     .aad_bytes = aad.size(),
-                                     .in = in.data(),
-                                     .out = out.data(),
-                                     .bytes = in.size(),
-                                     .tag = nullptr,
-                                     .expected_tag = tag.data(),
-                                     .tag_bytes = tag.size()});
-  if (!intact) refuse_tag(out);
+  GcmMessage message = message_of(nonce, aad, in, out);
+  message.expected_tag = tag.data();
+  message.tag_bytes = tag.size();
+  if (!cipher_->open(message)) refuse_tag(out);
 }
 
 }  // namespace paraes

@@ -90,13 +90,14 @@ void launch_segments(gpu::Stream& stream, Direction direction, std::size_t count
     const std::size_t bytes = text_bytes(direction, segment);
     std::uint8_t* const tag = stream.output() + messages[i].tag;
     if (bytes != 0) std::memcpy(segment.out.data(), stream.output() + messages[i].out, bytes);
+    bool intact = true;
     if (direction == Direction::encrypt) {
       std::memcpy(segment.out.data() + bytes, tag, segment_tag_bytes);
     } else {
-      segment.intact = gcm_accept(tag, segment.in.last(segment_tag_bytes), segment.out);
+      intact = constant_time_equal({tag, segment_tag_bytes}, segment.in.last(segment_tag_bytes));
       secure_zero(tag, segment_tag_bytes);  // of a forgery, the right one
     }
-    segment.done = true;
+    finish(direction, segment, intact);
   }
 }
 

@@ -11,7 +11,6 @@
 #include "src/cipher/cpu.hpp"
 #include "src/cipher/gpu_batch.hpp"
 #include "src/cipher/open.hpp"
-#include "src/modes/gcm.hpp"
 
 namespace paraes {
 namespace {
@@ -29,7 +28,7 @@ void check_index(const SegmentNonces& nonces, std::uint64_t index) {
 void check(Direction direction, const SegmentNonces& nonces, SegmentCipher::Segment& segment) {
   check_index(nonces, segment.index);
   const std::size_t plain = detail::text_bytes(direction, segment);
-  if (plain > gcm_max_text_bytes) detail::check_gcm_text(plain);
+  detail::check_gcm_text(plain);
   const std::size_t sealed =
       direction == Direction::encrypt ? segment.out.size() : segment.in.size();
   if (sealed != plain + segment_tag_bytes) {

@@ -67,14 +67,6 @@ void gcm_message(const GcmKey& key, const GcmMessage& message, std::uint8_t tag[
   secure_zero(state, sizeof state);  // without the tag's mask, it reveals the hash key
 }
 
-// Whether `tag`, which may be truncated, matches `computed`. If not, fills `plain` with zeros.
-[[nodiscard]] inline bool gcm_accept(const std::uint8_t computed[16], Bytes tag,
-                                     MutableBytes plain) noexcept {
-  if (constant_time_equal({computed, tag.size()}, tag)) return true;
-  secure_zero(plain.data(), plain.size());
-  return false;
-}
-
 // Whether the expected tag of `message`, which may be truncated, matches. Zeroises `computed`.
 [[nodiscard]] inline bool verify_and_wipe_tag(std::uint8_t computed[16],
                                               const GcmMessage& message) noexcept {
