@@ -21,6 +21,9 @@ namespace paraes {
 // Maximum size of a GCM nonce in OpenSSL's providers (GCM_IV_MAX_SIZE).
 inline constexpr std::size_t max_library_nonce_bytes = 128;
 
+// See Kernel::xts_tweaks.
+inline constexpr std::size_t xts_tweak_group = 16;
+
 // H = E_K(0), prepared for GHASH by `ghash_init` in the form that the same row's operations need.
 struct GhashKey {
   // Maximum number of blocks per reduction. powers[max_powers - k] is for H^k; the exact contents
@@ -121,6 +124,12 @@ struct Kernel {
   void (*xts_decrypt_nontemporal)(const KeySchedule&, std::uint8_t* tweaks, const std::uint8_t* in,
                                   std::uint8_t* out, std::size_t units, std::size_t stride,
                                   std::size_t blocks) = nullptr;
+
+  // The encrypted tweaks of `units` data units, from the unit `number` on, which has 128 bits,
+  // little-endian (IEEE 1619 section 5.1). Several are written in whole groups: `tweaks` then has
+  // room for a multiple of xts_tweak_group. May be nullptr.
+  void (*xts_tweaks)(const KeySchedule&, const std::uint8_t number[16], std::uint8_t* tweaks,
+                     std::size_t units) = nullptr;
 
   // IEEE 1619 section 5.3 without ciphertext stealing: `units` data units of `blocks` whole blocks
   // each, which start `stride` bytes apart in `in` and `out`. tweaks[16 u] is the encrypted tweak

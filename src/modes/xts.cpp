@@ -105,39 +105,60 @@ XtsUnits::XtsUnits(std::size_t bytes, std::size_t unit_bytes)
 
 namespace {
 
-// A range of several units.
+// The number of the unit that is `n` after the unit `first`. A changed number is in `buffer`; the
+// first one is not copied, because a load of 16 bytes cannot be forwarded from the two stores of a
+// copy.
+const std::uint8_t* number_at(const std::uint8_t first[16], std::uint64_t n,
+                              std::uint8_t buffer[16]) {
+  if (n == 0) return first;
+  std::memcpy(buffer, first, 16);
+  add_le128(buffer, n);
+  return buffer;
+}
+
+// See Kernel::xts_tweaks.
+void encrypt_numbers(const CipherKey& key, const std::uint8_t number[16], std::uint8_t* tweaks,
+                     std::size_t units) {
+  if (key.kernel.xts_tweaks != nullptr) {
+    key.kernel.xts_tweaks(key.schedule, number, tweaks, units);
+    return;
+  }
+  for (std::size_t u = 0; u < units; ++u) {
+    std::memcpy(tweaks + 16 * u, number, 16);
+    add_le128(tweaks + 16 * u, u);
+  }
+  key.kernel.ecb_encrypt(key.schedule, tweaks, tweaks, units);
+}
+
+// Apart from xts_range, whose code for one unit then needs fewer registers and less stack.
 [[gnu::noinline]] void several_units(const XtsKey& key, Direction direction,
-                                     std::uint8_t number[16], const XtsUnits& units,
-                                     const std::uint8_t* in, std::uint8_t* out, bool nontemporal) {
+                                     const std::uint8_t first_unit[16], std::uint64_t skip,
+                                     const XtsUnits& units, const std::uint8_t* in,
+                                     std::uint8_t* out, bool nontemporal) {
   const std::size_t unit_bytes = units.unit;
+  static_assert(tweak_batch % xts_tweak_group == 0);
   alignas(64) std::uint8_t tweaks[16 * tweak_batch];
-  for (std::size_t done = 0; done < units.count;) {
-    const std::size_t n = std::min(tweak_batch, units.count - done);
-    for (std::size_t u = 0; u < n; ++u) {
-      std::memcpy(tweaks + 16 * u, number, 16);
-      add_le128(number, 1);
-    }
-    const CipherKey& tweak_key = key.tweak;
-    tweak_key.kernel.ecb_encrypt(tweak_key.schedule, tweaks, tweaks, n);
-    const bool has_last = done + n == units.count;
-    std::size_t full = has_last ? n - 1 : n;
+  std::uint8_t buffer[16];
+  for (std::size_t left = units.count; left != 0;) {
+    const std::size_t n = std::min(tweak_batch, left);
+    encrypt_numbers(key.tweak, number_at(first_unit, skip, buffer), tweaks, n);
     std::size_t u = 0;
     if (unit_bytes % 16 == 0) {
-      if (has_last && units.last == unit_bytes) ++full;
-      whole_blocks(key.data, direction, tweaks, in, out, full, unit_bytes, unit_bytes / 16,
+      u = n == left && units.last != unit_bytes ? n - 1 : n;
+      whole_blocks(key.data, direction, tweaks, in, out, u, unit_bytes, unit_bytes / 16,
                    nontemporal);
-      u = full;
     }
     for (; u < n; ++u) {
-      const bool is_last = has_last && u == n - 1;
       xts_unit(key.data, direction, tweaks + 16 * u, in + u * unit_bytes, out + u * unit_bytes,
-               is_last ? units.last : unit_bytes, nontemporal);
+               n == left && u == n - 1 ? units.last : unit_bytes, nontemporal);
     }
     in += n * unit_bytes;
     out += n * unit_bytes;
-    done += n;
+    left -= n;
+    skip += n;
   }
-  secure_zero(tweaks, 16 * std::min(tweak_batch, units.count));
+  const std::size_t written = std::min(tweak_batch, units.count);
+  secure_zero(tweaks, 16 * (written + (-written) % xts_tweak_group));
 }
 
 }  // namespace
@@ -146,14 +167,13 @@ void xts_range(const XtsKey& key, Direction direction, const std::uint8_t first_
                std::uint64_t skip, std::size_t unit_bytes, const std::uint8_t* in,
                std::uint8_t* out, std::size_t bytes, bool nontemporal) {
   const XtsUnits units(bytes, unit_bytes);
-  std::uint8_t tweak[16];
-  std::memcpy(tweak, first_unit, 16);
-  if (skip != 0) add_le128(tweak, skip);
   if (units.count != 1) {
-    several_units(key, direction, tweak, units, in, out, nontemporal);
+    several_units(key, direction, first_unit, skip, units, in, out, nontemporal);
     return;
   }
-  key.tweak.kernel.ecb_encrypt(key.tweak.schedule, tweak, tweak, 1);
+  std::uint8_t buffer[16];
+  std::uint8_t tweak[16];
+  encrypt_numbers(key.tweak, number_at(first_unit, skip, buffer), tweak, 1);
   xts_unit(key.data, direction, tweak, in, out, units.last, nontemporal);
   secure_zero(tweak, sizeof tweak);
 }

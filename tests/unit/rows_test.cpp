@@ -103,6 +103,7 @@ class KernelFunctions : public support::BuildTest {
 // Functions that not every row has. Where one is missing, src/modes composes it from others.
 class NontemporalFunctions : public KernelFunctions {};
 class KernelXts : public KernelFunctions {};
+class XtsTweaks : public KernelFunctions {};
 class FusedGcm : public KernelFunctions {};
 
 class WholeMessageGcm : public KernelFunctions {
@@ -451,6 +452,41 @@ TEST_P(KernelXts, MatchesOpenSslForManyUnitsAndStrides) {
                   support::build_name(row()));
 }
 
+// Numbers of units that carry out of each byte, each half, and the whole.
+TEST_P(XtsTweaks, MatchEcbOfConsecutiveNumbersAndKeepToTheirRoom) {
+  std::vector<Buffer> firsts = {Buffer(16), pattern(16, 9)};
+  for (std::size_t ones = 1; ones <= 16; ++ones) {
+    for (const std::uint8_t low : {0xff, 0xc0}) {
+      Buffer number(16, 0x5a);
+      std::fill_n(number.begin(), ones, 0xff);
+      number[0] = low;
+      firsts.push_back(number);
+    }
+  }
+  for (const std::size_t key_bytes : {16, 24, 32}) {
+    expand(make_key(key_bytes, 51));
+    for (const Buffer& first : firsts) {
+      Buffer numbers;
+      Buffer next(first);
+      for (std::size_t units = 1; units <= 80; ++units) {
+        numbers.insert(numbers.end(), next.begin(), next.end());
+        for (std::size_t i = 0; i < 16 && ++next[i] == 0; ++i) {
+        }
+        const std::size_t groups = (units + xts_tweak_group - 1) / xts_tweak_group;
+        PlacedBuffer number(16, units % 16);
+        PlacedBuffer tweaks(16 * (units == 1 ? 1 : groups * xts_tweak_group), units % 7);
+        number.fill(first);
+        row().xts_tweaks(schedule_, number.data(), tweaks.data(), units);
+        ASSERT_EQ(difference(tweaks.span().first(16 * units),
+                             support::evp_ecb(Direction::encrypt, key_, numbers)),
+                  "")
+            << units << " units from " << support::to_hex(first);
+        ASSERT_TRUE(tweaks.margins_intact()) << units << " units";
+      }
+    }
+  }
+}
+
 TEST_P(KernelFunctions, Ghash_MatchesSp80038dForEveryBlockCount) {
   const Block keys[] = {block_of(make_key(16, 60)), block_of(make_key(16, 61)),
                         Block{0x80},  // 1 in GF(2^128)
@@ -675,6 +711,7 @@ PARAES_FOR_EVERY_BUILD(KernelFunctions);
 PARAES_FOR_BUILDS(NontemporalFunctions,
                   [](const Kernel& row) { return row.ctr_nontemporal != nullptr; });
 PARAES_FOR_BUILDS(KernelXts, [](const Kernel& row) { return row.xts_encrypt != nullptr; });
+PARAES_FOR_BUILDS(XtsTweaks, [](const Kernel& row) { return row.xts_tweaks != nullptr; });
 PARAES_FOR_BUILDS(FusedGcm, [](const Kernel& row) { return row.gcm_encrypt != nullptr; });
 PARAES_FOR_BUILDS(WholeMessageGcm, [](const Kernel& row) { return row.gcm_seal != nullptr; });
 PARAES_FOR_BUILDS(ManyMessagesGcm, [](const Kernel& row) { return row.gcm_seal_many != nullptr; });

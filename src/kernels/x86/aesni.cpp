@@ -140,6 +140,7 @@ const Kernel aesni_kernel = {
     .cbc_decrypt_nontemporal = aesni::cbc_decrypt_nontemporal,
     .xts_encrypt_nontemporal = aesni::xts_nontemporal<true>,
     .xts_decrypt_nontemporal = aesni::xts_nontemporal<false>,
+    .xts_tweaks = aesni::xts_tweaks,
     .xts_encrypt = aesni::xts<true>,
     .xts_decrypt = aesni::xts<false>,
     .ghash_init = aesni::ghash_init,

@@ -165,6 +165,7 @@ const Kernel vaes256_kernel = {
     .cbc_decrypt_nontemporal = vaes256::cbc_decrypt_nontemporal,
     .xts_encrypt_nontemporal = vaes256::xts_nontemporal<true>,
     .xts_decrypt_nontemporal = vaes256::xts_nontemporal<false>,
+    .xts_tweaks = vaes256::xts_tweaks,
     .xts_encrypt = vaes256::xts<true>,
     .xts_decrypt = vaes256::xts<false>,
     .ghash_init = vaes256::ghash_init,

@@ -117,9 +117,11 @@ template <int N>
 PARAES_INLINE Vec shift_right_bytes(Vec a) {
   return {_mm512_bsrli_epi128(a.v, N)};
 }
+// By four bytes, a shuffle of 32-bit words. With VPALIGNR, XTS takes 4 % longer (Zen 4).
 template <int N>
 PARAES_INLINE Vec rotate_left_bytes(Vec a) {
-  return {_mm512_alignr_epi8(a.v, a.v, 16 - N)};
+  static_assert(N == 4);
+  return {_mm512_shuffle_epi32(a.v, static_cast<_MM_PERM_ENUM>(0x93))};
 }
 template <int N>
 PARAES_INLINE Vec shift_left_bits(Vec a) {
@@ -171,6 +173,7 @@ const Kernel vaes512_kernel = {
     .cbc_decrypt_nontemporal = vaes512::cbc_decrypt_nontemporal,
     .xts_encrypt_nontemporal = vaes512::xts_nontemporal<true>,
     .xts_decrypt_nontemporal = vaes512::xts_nontemporal<false>,
+    .xts_tweaks = vaes512::xts_tweaks,
     .xts_encrypt = vaes512::xts<true>,
     .xts_decrypt = vaes512::xts<false>,
     .ghash_init = vaes512::ghash_init,
