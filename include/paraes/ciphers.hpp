@@ -152,8 +152,8 @@ class Xts final : public Cipher {
   // unit_bytes = 0: every call is one data unit.
   explicit Xts(Bytes key, std::size_t unit_bytes = 4096, const Execution& execution = {});
 
-  // first_unit: 16 bytes. in: at least 16 bytes (IEEE 1619 section 5.1), and no unit larger than
-  // max_xts_unit_bytes.
+  // first_unit: 16 bytes, which do not overlap out. in: at least 16 bytes (IEEE 1619 section 5.1),
+  // and no unit larger than max_xts_unit_bytes.
   void encrypt(Bytes first_unit, Bytes in, MutableBytes out);
   void decrypt(Bytes first_unit, Bytes in, MutableBytes out);
 

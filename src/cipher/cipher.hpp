@@ -22,6 +22,7 @@
 #include "paraes/secret.hpp"
 #include "paraes/segments.hpp"
 #include "src/core/bytes.hpp"
+#include "src/kernels/kernel.hpp"
 #include "src/modes/gcm.hpp"
 
 namespace paraes::detail {
@@ -104,8 +105,8 @@ class GcmCipher : public DeviceCipher {
   [[nodiscard]] virtual bool falls_back(const Error&) const { return false; }
 };
 
-// The exception of the two checks below, apart from them because short messages are checked, too.
-[[noreturn]] void refuse_gcm_sizes(std::uint64_t bytes);
+// Throws for the two checks below, which are inline because short messages pass them, too.
+[[noreturn, gnu::cold]] void refuse_gcm_sizes(std::uint64_t bytes);
 // Throws InvalidArgument if GCM cannot encrypt `bytes` bytes under one nonce (SP 800-38D section
 // 5.2.1.1): the counter would repeat, and with it the key stream.
 inline void check_gcm_text(std::uint64_t bytes) {

@@ -125,7 +125,7 @@ bool is_tag_size(std::size_t bytes) {
 
 }  // namespace
 
-[[gnu::cold]] void detail::refuse_gcm_sizes(std::uint64_t bytes) {
+void detail::refuse_gcm_sizes(std::uint64_t bytes) {
   if (bytes > gcm_max_text_bytes) {
     throw InvalidArgument(
         "GCM takes at most 2^36 - 32 bytes under one nonce (SP 800-38D section 5.2.1.1), not " +

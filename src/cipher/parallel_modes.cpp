@@ -23,8 +23,8 @@ std::size_t grains(std::size_t bytes) { return (bytes + grain_bytes - 1) / grain
 
 // Whether a mode uses `nontemporal`, the kernel's operation with non-temporal stores, if any.
 template <class Operation>
-bool uses(Operation nontemporal, const Executor& executor, const void* in, const void* out,
-          std::uint64_t bytes) {
+bool worth_using(Operation nontemporal, const Executor& executor, const void* in, const void* out,
+                 std::uint64_t bytes) {
   return nontemporal != nullptr && use_nontemporal_stores(in, out, bytes, executor.threads());
 }
 
@@ -51,7 +51,8 @@ void parallel_ecb(const Executor& executor, const CipherKey& key, Direction dire
   const auto ordinary = encrypts ? key.kernel.ecb_encrypt : key.kernel.ecb_decrypt;
   const auto nontemporal =
       encrypts ? key.kernel.ecb_encrypt_nontemporal : key.kernel.ecb_decrypt_nontemporal;
-  const auto operation = uses(nontemporal, executor, in, out, bytes) ? nontemporal : ordinary;
+  const auto operation =
+      worth_using(nontemporal, executor, in, out, bytes) ? nontemporal : ordinary;
   executor.run(grains(bytes), min_grains, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
     const std::size_t from = begin * grain_bytes;
     const std::size_t to = std::min<std::size_t>(end * grain_bytes, bytes);
@@ -67,7 +68,7 @@ void parallel_cbc_decrypt(const Executor& executor, const CipherKey& key, std::u
   const unsigned ranges = executor.ranges_for(units, min_grains);
   const auto nontemporal = key.kernel.cbc_decrypt_nontemporal;
   const auto operation =
-      uses(nontemporal, executor, in, out, bytes) ? nontemporal : key.kernel.cbc_decrypt;
+      worth_using(nontemporal, executor, in, out, bytes) ? nontemporal : key.kernel.cbc_decrypt;
   const auto decrypt = [&](std::uint8_t* previous, std::uint64_t begin, std::uint64_t end) {
     const std::size_t from = begin * grain_bytes;
     const std::size_t to = std::min<std::size_t>(end * grain_bytes, bytes);
@@ -97,7 +98,7 @@ void parallel_cbc_decrypt(const Executor& executor, const CipherKey& key, std::u
 void parallel_ctr(const Executor& executor, const CipherKey& key, const std::uint8_t initial[16],
                   std::uint64_t offset, const std::uint8_t* in, std::uint8_t* out,
                   std::size_t bytes) {
-  const bool nontemporal = uses(key.kernel.ctr_nontemporal, executor, in, out, bytes);
+  const bool nontemporal = worth_using(key.kernel.ctr_nontemporal, executor, in, out, bytes);
   executor.run(grains(bytes), min_grains, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
     const std::size_t from = begin * grain_bytes;
     const std::size_t to = std::min<std::size_t>(end * grain_bytes, bytes);
@@ -108,7 +109,8 @@ void parallel_ctr(const Executor& executor, const CipherKey& key, const std::uin
 void parallel_xts(const Executor& executor, const XtsKey& key, Direction direction,
                   const std::uint8_t first_unit[16], std::size_t unit_bytes, const std::uint8_t* in,
                   std::uint8_t* out, std::size_t bytes) {
-  const bool nontemporal = uses(key.data.kernel.xts_encrypt_nontemporal, executor, in, out, bytes);
+  const bool nontemporal =
+      worth_using(key.data.kernel.xts_encrypt_nontemporal, executor, in, out, bytes);
   // Without the divisions below, which take a tenth of the time of 4 KiB.
   if (executor.threads() == 1 || bytes < 2 * min_range_bytes) {
     xts_range(key, direction, first_unit, 0, unit_bytes, in, out, bytes, nontemporal);
@@ -131,7 +133,7 @@ void parallel_gcm(const Executor& executor, const GcmKey& key, Direction directi
   const std::uint64_t units = grains(bytes);
   const unsigned ranges = executor.ranges_for(units, min_grains);
   const bool nontemporal =
-      uses(key.cipher.kernel.gcm_encrypt_nontemporal, executor, in, out, bytes);
+      worth_using(key.cipher.kernel.gcm_encrypt_nontemporal, executor, in, out, bytes);
   const auto crypt = [&](std::uint8_t* hash, std::size_t from, std::size_t to) {
     GcmCounter counter = first_counter;
     add_be32(counter.block, static_cast<std::uint32_t>(from / 16));

@@ -125,9 +125,10 @@ struct Kernel {
                                   std::uint8_t* out, std::size_t units, std::size_t stride,
                                   std::size_t blocks) = nullptr;
 
-  // The encrypted tweaks of `units` data units, from the unit `number` on, which has 128 bits,
-  // little-endian (IEEE 1619 section 5.1). Several are written in whole groups: `tweaks` then has
-  // room for a multiple of xts_tweak_group. May be nullptr.
+  // Sets tweaks[16 u] to the encrypted tweak of data unit number + u (IEEE 1619 section 5.1), for
+  // units ≥ 1. `number` has 128 bits, little-endian, and does not overlap `tweaks`. If units > 1,
+  // tweaks has room for `units` blocks, rounded up to a multiple of xts_tweak_group, and all of it
+  // may be written. May be nullptr.
   void (*xts_tweaks)(const KeySchedule&, const std::uint8_t number[16], std::uint8_t* tweaks,
                      std::size_t units) = nullptr;
 

@@ -84,6 +84,7 @@ void xts_unit(const CipherKey& key, Direction direction, std::uint8_t tweak[16],
   std::memcpy(last + rest, stolen + rest, 16 - rest);
   std::memcpy(out + 16, stolen, rest);
   whole_blocks(key, direction, second, last, out, 1, 16, 1);
+  secure_zero(next, sizeof next);
   secure_zero(stolen, sizeof stolen);
   secure_zero(last, sizeof last);
 }
@@ -117,8 +118,8 @@ const std::uint8_t* number_at(const std::uint8_t first[16], std::uint64_t n,
 }
 
 // See Kernel::xts_tweaks.
-void encrypt_numbers(const CipherKey& key, const std::uint8_t number[16], std::uint8_t* tweaks,
-                     std::size_t units) {
+void encrypt_tweaks(const CipherKey& key, const std::uint8_t number[16], std::uint8_t* tweaks,
+                    std::size_t units) {
   if (key.kernel.xts_tweaks != nullptr) {
     key.kernel.xts_tweaks(key.schedule, number, tweaks, units);
     return;
@@ -141,7 +142,7 @@ void encrypt_numbers(const CipherKey& key, const std::uint8_t number[16], std::u
   std::uint8_t buffer[16];
   for (std::size_t left = units.count; left != 0;) {
     const std::size_t n = std::min(tweak_batch, left);
-    encrypt_numbers(key.tweak, number_at(first_unit, skip, buffer), tweaks, n);
+    encrypt_tweaks(key.tweak, number_at(first_unit, skip, buffer), tweaks, n);
     std::size_t u = 0;
     if (unit_bytes % 16 == 0) {
       u = n == left && units.last != unit_bytes ? n - 1 : n;
@@ -173,7 +174,7 @@ void xts_range(const XtsKey& key, Direction direction, const std::uint8_t first_
   }
   std::uint8_t buffer[16];
   std::uint8_t tweak[16];
-  encrypt_numbers(key.tweak, number_at(first_unit, skip, buffer), tweak, 1);
+  encrypt_tweaks(key.tweak, number_at(first_unit, skip, buffer), tweak, 1);
   xts_unit(key.data, direction, tweak, in, out, units.last, nontemporal);
   secure_zero(tweak, sizeof tweak);
 }

@@ -11,6 +11,7 @@
 #include "src/cipher/parallel_modes.hpp"
 #include "src/core/counter.hpp"
 #include "src/modes/gcm.hpp"
+#include "src/modes/xts.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/builds.hpp"
 
@@ -88,6 +89,38 @@ TEST_P(SecretsInGcm, DecideNoBranchAndNoAddress) {
 }
 
 PARAES_FOR_BUILDS(SecretsInGcm, [](const Kernel& row) { return row.timing == Timing::constant; });
+
+class SecretsInXts : public support::BuildTest {};
+
+// One unit and several, with and without stealing, and for two threads.
+TEST_P(SecretsInXts, DecideNoBranchAndNoAddress) {
+  ASSERT_NE(RUNNING_ON_VALGRIND, 0U) << "run this test with valgrind";
+  const support::Buffer number = support::pattern(16, 3);
+  for (const unsigned half_bytes : {16U, 32U}) {
+    support::Buffer key_text = support::make_key(2 * half_bytes, 7);
+    static_cast<void>(VALGRIND_MAKE_MEM_UNDEFINED(key_text.data(), key_text.size()));
+    const auto before = static_cast<unsigned>(VALGRIND_COUNT_ERRORS);
+    const XtsKey key(row(), key_text.data(), half_bytes);
+    for (const std::size_t unit_bytes : {0, 48, 500, 512}) {
+      for (const std::size_t text_bytes : {16, 17, 100, 512, 1500, 8200, 40000}) {
+        const support::Buffer in = support::pattern(text_bytes, 2);
+        support::Buffer out(text_bytes);
+        for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+          for (const int threads : {1, 2}) {
+            const Executor executor(threads);
+            parallel_xts(executor, key, direction, number.data(), unit_bytes, in.data(), out.data(),
+                         text_bytes);
+          }
+        }
+        EXPECT_EQ(static_cast<unsigned>(VALGRIND_COUNT_ERRORS) - before, 0U)
+            << "AES-" << 8 * half_bytes << ", units of " << unit_bytes << " bytes, text of "
+            << text_bytes;
+      }
+    }
+  }
+}
+
+PARAES_FOR_BUILDS(SecretsInXts, [](const Kernel& row) { return row.timing == Timing::constant; });
 
 // Shows that memcheck sees a leak: tables are read at secret addresses.
 class SecretsInTables : public SecretsInGcm {};

@@ -523,21 +523,28 @@ TEST_P(MatchesOpenSsl, Xts_UnitsAndTheirNumbers) {
   report("XTS, units of 16 to 4,096 bytes, rests of 0 to 33, both ways", messages);
 }
 
+// Carries within the first batch of tweaks, between batches, and in ranges of several threads.
 TEST_P(MatchesOpenSsl, Xts_UnitNumbersCarry) {
   const Buffer key = make_key(32, 15);
-  const Buffer plain = pattern(512 * 5);
-  for (const std::size_t carry_bytes : {1, 4, 8, 12, 16}) {
-    Buffer number(16, 0x5a);
-    std::fill_n(number.begin(), carry_bytes, std::uint8_t{0xff});
-    number[0] = 0xfe;
-    const Buffer cipher = support::evp_xts(Direction::encrypt, key, number, 512, plain);
-    for (const int threads : {1, 4}) {
-      Buffer out(plain.size());
-      Xts xts(key, 512, execution(threads));
-      xts.encrypt(number, plain, out);
-      ASSERT_EQ(difference(out, cipher), "") << "carry out of " << carry_bytes << " bytes";
-      xts.decrypt(number, out, out);
-      ASSERT_EQ(difference(out, plain), "") << "carry out of " << carry_bytes << " bytes";
+  for (const std::size_t units : {5, 200}) {
+    const Buffer plain = pattern(512 * units);
+    for (const std::size_t carry_bytes : {1, 4, 8, 12, 16}) {
+      for (const std::uint8_t low : {0xfe, 0xc1, 0x60}) {
+        Buffer number(16, 0x5a);
+        std::fill_n(number.begin(), carry_bytes, std::uint8_t{0xff});
+        number[0] = low;
+        const Buffer cipher = support::evp_xts(Direction::encrypt, key, number, 512, plain);
+        for (const int threads : {1, 4}) {
+          Buffer out(plain.size());
+          Xts xts(key, 512, execution(threads));
+          xts.encrypt(number, plain, out);
+          ASSERT_EQ(difference(out, cipher), "")
+              << units << " units, carry out of " << carry_bytes << " bytes";
+          xts.decrypt(number, out, out);
+          ASSERT_EQ(difference(out, plain), "")
+              << units << " units, carry out of " << carry_bytes << " bytes";
+        }
+      }
     }
   }
 }

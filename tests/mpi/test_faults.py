@@ -1,7 +1,7 @@
 """Ranks that are killed, cannot write, see other files, or have other flags or another executable.
 
-In each case all ranks end within ten seconds, the exit status is not 0, no file has the final name,
-and the next run removes what is left."""
+In each case all ranks end within ten seconds, the exit status is not 0 (but for MPICH's launcher when
+it is interrupted), no file has the final name, and the next run removes what is left."""
 
 import os
 import pathlib

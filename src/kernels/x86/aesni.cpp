@@ -45,7 +45,7 @@ PARAES_INLINE Vec put_lane(Vec, std::size_t, Block b) { return b; }
 PARAES_INLINE Block get_lane(Vec a, std::size_t) { return a; }
 PARAES_INLINE Block first_lane(Vec a) { return a; }
 PARAES_INLINE Block fold_lanes(Vec a) { return a; }
-[[maybe_unused]] PARAES_INLINE Vec add32(Vec a, Vec b) { return {_mm_add_epi32(a.v, b.v)}; }
+PARAES_INLINE Vec add32(Vec a, Vec b) { return {_mm_add_epi32(a.v, b.v)}; }
 PARAES_INLINE Vec add64(Vec a, Vec b) { return {_mm_add_epi64(a.v, b.v)}; }
 PARAES_INLINE Vec encrypt_round(Vec s, Vec k) { return {_mm_aesenc_si128(s.v, k.v)}; }
 PARAES_INLINE Vec encrypt_last(Vec s, Vec k) { return {_mm_aesenclast_si128(s.v, k.v)}; }
