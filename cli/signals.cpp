@@ -31,7 +31,9 @@ std::atomic<int> terminal = -1;
 termios terminal_settings = {};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-extern "C" void end_process(int number) {
+// Not for AddressSanitizer: before a call that does not return, it cleans up the stack of the
+// thread, and on a thread that it does not know yet it writes a warning to standard error.
+extern "C" [[gnu::no_sanitize_address]] void end_process(int number) {
   for (const Temporary& temporary : temporaries) {
     if (temporary.is_set.load()) unlinkat(temporary.folder, temporary.name.data(), 0);
   }
