@@ -34,7 +34,7 @@ struct KeygenOptions {
 SecretBytes new_key(std::size_t bytes, bool xts) {
   SecretBytes key(bytes);
   do {
-    random_key(key.span());
+    random_bytes(key.span());
     // FIPS 140-3 IG C.I forbids XTS keys with equal halves.
   } while (xts && constant_time_equal(Bytes(key.span()).first(bytes / 2),
                                       Bytes(key.span()).last(bytes / 2)));

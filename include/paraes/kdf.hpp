@@ -1,20 +1,23 @@
-// Random bytes and key derivation, computed by OpenSSL's libcrypto. paraes implements no
-// cryptography of its own except AES and its modes.
+// Random bytes and key derivation. The hashes, scrypt and PBKDF2 are those of OpenSSL's libcrypto,
+// and random bytes come from the system.
 //
-// Sizes are in bytes. All functions throw Error if libcrypto fails.
+// Sizes are in bytes. `out` overlaps no input. All functions throw Error if libcrypto or the system
+// fails.
 #pragma once
 
 #include "paraes/ciphers.hpp"
 
 namespace paraes {
 
-// Fills `out` with random bytes that may be published, such as salts and nonces. At most 2^31 - 1
-// bytes; else InvalidArgument.
-void random_bytes(MutableBytes out);
+// For executables: keeps libcrypto from reading openssl.cnf (or the file that OPENSSL_CONF names),
+// which scrypt, PBKDF2 and the kernel `openssl` would make it do. That takes time, can load modules
+// into the process and can fail. Call it before anything else uses libcrypto. The library does not
+// call it, because the process may use libcrypto in other ways, too.
+void ignore_openssl_configuration();
 
-// As random_bytes, for values that stay secret, such as keys. Uses a separate generator, whose
-// state published values cannot reveal.
-void random_key(MutableBytes out);
+// Fills `out` with bytes of the system's random generator (getrandom), fit for keys and for what is
+// published. Waits, early after the system's start, until the generator is seeded.
+void random_bytes(MutableBytes out);
 
 // PBKDF2 (RFC 8018 section 5.2) with HMAC-SHA-256. `out` has at least 1 byte, `iterations` is 1 to
 // 2^31 - 1, and no span has more than 2^31 - 1 bytes; else InvalidArgument.
@@ -22,12 +25,11 @@ void pbkdf2_sha256(Bytes passphrase, Bytes salt, std::uint64_t iterations, Mutab
 
 enum class HkdfHash { sha1, sha256, sha512 };
 
-// HKDF-Extract and HKDF-Expand (RFC 5869). `out` has 1 to 255 times the size of the hash's digest;
-// `info` has at most 1024 bytes, the limit of OpenSSL 3.0.
+// HKDF-Extract and HKDF-Expand (RFC 5869). `out` has 1 byte to 255 times the size of the hash's
+// digest; else InvalidArgument. The other sizes have no limit.
 void hkdf(HkdfHash hash, Bytes ikm, Bytes salt, Bytes info, MutableBytes out);
 
-// HKDF-Expand with SHA-512 and the pseudorandom key `prk` (RFC 5869 section 2.3). Limits as in
-// hkdf.
+// HKDF-Expand with SHA-512 and the pseudorandom key `prk` (RFC 5869 section 2.3). `out` as in hkdf.
 void hkdf_expand_sha512(Bytes prk, Bytes info, MutableBytes out);
 
 inline constexpr unsigned highest_scrypt_log2n = 40;  // takes 1 PiB of memory

@@ -4,9 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
-
-struct evp_md_ctx_st;
 
 namespace paraes {
 
@@ -14,7 +13,7 @@ class Sha256 {
  public:
   using Digest = std::array<std::uint8_t, 32>;
 
-  Sha256();  // throws Error if libcrypto has no SHA-256
+  Sha256();
   ~Sha256();
   Sha256(const Sha256&) = delete;
   Sha256& operator=(const Sha256&) = delete;
@@ -29,7 +28,8 @@ class Sha256 {
   [[nodiscard]] Digest digest();
 
  private:
-  evp_md_ctx_st* context_;
+  class State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace paraes

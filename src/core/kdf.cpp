@@ -1,15 +1,14 @@
 #include "paraes/kdf.hpp"
 
-#include <openssl/core_names.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
-#include <openssl/kdf.h>
-#include <openssl/params.h>
-#include <openssl/rand.h>
+#include <sys/random.h>
 
+#include <cerrno>
 #include <limits>
-#include <memory>
 #include <string>
+#include <system_error>
 
 #include "paraes/error.hpp"
 
@@ -26,47 +25,22 @@ void check(int result, const char* call) {
 
 constexpr std::uint64_t int_max = std::numeric_limits<int>::max();
 
-void check_random_size(MutableBytes out) {
-  if (out.size() > int_max) throw InvalidArgument("at most 2^31 - 1 random bytes per call");
-}
-
-struct FreeKdf {
-  void operator()(EVP_KDF* kdf) const { EVP_KDF_free(kdf); }
-  void operator()(EVP_KDF_CTX* context) const { EVP_KDF_CTX_free(context); }
-};
-
-OSSL_PARAM octets(const char* name, Bytes bytes) {
-  // OSSL_PARAM has no const pointers, although OpenSSL only reads these, and must not be null.
-  static std::uint8_t none = 0;
-  void* data = bytes.empty() ? &none : const_cast<std::uint8_t*>(bytes.data());
-  return OSSL_PARAM_construct_octet_string(name, data, bytes.size());
-}
-
-void run_hkdf(int mode, const char* digest, Bytes key, Bytes salt, Bytes info, MutableBytes out) {
-  // Fetched once, because that takes longer than a derivation.
-  static const std::unique_ptr<EVP_KDF, FreeKdf> kdf(EVP_KDF_fetch(nullptr, "HKDF", nullptr));
-  const std::unique_ptr<EVP_KDF_CTX, FreeKdf> context(kdf ? EVP_KDF_CTX_new(kdf.get()) : nullptr);
-  check(context != nullptr ? 1 : 0, "EVP_KDF_fetch(HKDF)");
-  OSSL_PARAM parameters[] = {
-      OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode),
-      OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, const_cast<char*>(digest), 0),
-      octets(OSSL_KDF_PARAM_KEY, key),
-      octets(OSSL_KDF_PARAM_INFO, info),
-      octets(OSSL_KDF_PARAM_SALT, salt),
-      OSSL_PARAM_construct_end()};
-  check(EVP_KDF_derive(context.get(), out.data(), out.size(), parameters), "HKDF");
-}
-
 }  // namespace
 
-void random_bytes(MutableBytes out) {
-  check_random_size(out);
-  check(RAND_bytes(out.data(), static_cast<int>(out.size())), "RAND_bytes");
+void ignore_openssl_configuration() {
+  check(OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr), "OPENSSL_init_crypto");
 }
 
-void random_key(MutableBytes out) {
-  check_random_size(out);
-  check(RAND_priv_bytes(out.data(), static_cast<int>(out.size())), "RAND_priv_bytes");
+void random_bytes(MutableBytes out) {
+  while (!out.empty()) {
+    const ssize_t n = getrandom(out.data(), out.size(), 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      throw Error("the system gives no random bytes: getrandom: " +
+                  std::generic_category().message(errno));
+    }
+    out = out.subspan(static_cast<std::size_t>(n));
+  }
 }
 
 void pbkdf2_sha256(Bytes passphrase, Bytes salt, std::uint64_t iterations, MutableBytes out) {
@@ -83,17 +57,6 @@ void pbkdf2_sha256(Bytes passphrase, Bytes salt, std::uint64_t iterations, Mutab
                           static_cast<int>(salt.size()), static_cast<int>(iterations), EVP_sha256(),
                           static_cast<int>(out.size()), out.data()),
         "PKCS5_PBKDF2_HMAC");
-}
-
-void hkdf(HkdfHash hash, Bytes ikm, Bytes salt, Bytes info, MutableBytes out) {
-  const char* digest = hash == HkdfHash::sha1     ? "SHA1"
-                       : hash == HkdfHash::sha256 ? "SHA256"
-                                                  : "SHA512";
-  run_hkdf(EVP_KDF_HKDF_MODE_EXTRACT_AND_EXPAND, digest, ikm, salt, info, out);
-}
-
-void hkdf_expand_sha512(Bytes prk, Bytes info, MutableBytes out) {
-  run_hkdf(EVP_KDF_HKDF_MODE_EXPAND_ONLY, "SHA512", prk, {}, info, out);
 }
 
 void scrypt(Bytes passphrase, Bytes salt, unsigned log2n, MutableBytes out) {

@@ -1,22 +1,17 @@
 #include "paraes/sha256.hpp"
 
-#include <openssl/evp.h>
-
-#include "paraes/error.hpp"
+#include "src/core/hmac.hpp"
 
 namespace paraes {
 
-Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
-  if (context_ == nullptr || EVP_DigestInit_ex(context_, EVP_sha256(), nullptr) != 1) {
-    EVP_MD_CTX_free(context_);
-    throw Error("libcrypto has no SHA-256");
-  }
-}
+class Sha256::State : public Hash<Sha256Functions> {};
 
-Sha256::~Sha256() { EVP_MD_CTX_free(context_); }
+Sha256::Sha256() : state_(std::make_unique<State>()) {}
+
+Sha256::~Sha256() = default;
 
 Sha256& Sha256::add(const void* data, std::size_t bytes) {
-  EVP_DigestUpdate(context_, data, bytes);
+  state_->add(data, bytes);
   return *this;
 }
 
@@ -27,7 +22,7 @@ Sha256& Sha256::add_part(std::string_view part) {
 
 Sha256::Digest Sha256::digest() {
   Digest digest{};
-  EVP_DigestFinal_ex(context_, digest.data(), nullptr);
+  state_->finish(digest.data());
   return digest;
 }
 
