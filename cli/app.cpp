@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <memory>
+#include <string_view>
 #include <utility>
 
 #include "cli/arguments.hpp"
@@ -13,6 +15,7 @@
 #include "cli/report.hpp"
 #include "cli/signals.hpp"
 #include "paraes/error.hpp"
+#include "paraes/kdf.hpp"
 #include "paraes/version.hpp"
 
 namespace paraes::cli {
@@ -25,25 +28,60 @@ std::string help_text(const CLI::App& app, const std::string& parent) {
   return text;
 }
 
-int parse_and_run(int argc, char** argv, const ExecutableInfo& executable) {
-  CLI::App app{executable.summary, executable.name};
-  app.formatter(make_help_formatter());
-  app.set_version_flag("-V,--version", version(), "Print the version.");
-  app.set_help_flag("-h,--help", "Print this help.");
-  int status = exit_done;
-  executable.add_verbs(app, status);
-  app.add_subcommand(version_verb, "Prints the version.");
-  app.add_subcommand(help_verb, "Prints the help of a verb.")
-      ->add_option("VERB", "The verb to explain (default: all, in a line each).");
-  for (CLI::App* verb : app.get_subcommands({})) verb->group("Verbs");
+// With the verb named `only`, or with all verbs if `only` is empty. `status` is where the verb's
+// callback stores the exit status.
+std::unique_ptr<CLI::App> make_app(const ExecutableInfo& executable, std::string_view only,
+                                   int& status) {
+  auto app = std::make_unique<CLI::App>(executable.summary, executable.name);
+  app->formatter(make_help_formatter());
+  app->set_version_flag("-V,--version", version(), "Print the version.");
+  app->set_help_flag("-h,--help", "Print this help.");
+  for (const VerbEntry& verb : executable.verbs) {
+    if (only.empty() || verb.name == only) verb.add(*app, status);
+  }
+  if (only.empty()) {
+    app->add_subcommand(version_verb, "Prints the version.");
+    app->add_subcommand(help_verb, "Prints the help of a verb.")
+        ->add_option("VERB", "The verb to explain (default: all, in a line each).");
+  }
+  for (CLI::App* verb : app->get_subcommands({})) verb->group("Verbs");
   // Now that the verbs are there: they would inherit it.
-  app.footer(executable.footer);
+  app->footer(executable.footer);
   // At most one verb: after it, the name of a verb is a FILE.
-  app.require_subcommand(0, 1);
+  app->require_subcommand(0, 1);
+  return app;
+}
+
+struct ReadCommand {
+  std::unique_ptr<CLI::App> app;
+  Arguments arguments;
+};
+
+ReadCommand read_command(int argc, char** argv, const ExecutableInfo& executable, int& status) {
+  // Building the flags of all verbs would take most of the time of a small file. Only help and
+  // errors need the others.
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  for (const VerbEntry& verb : executable.verbs) {
+    if (verb.name != first) continue;
+    ReadCommand command{make_app(executable, first, status), {}};
+    try {
+      command.arguments = read_arguments(*command.app, argc, argv);
+      return command;
+    } catch (const InvalidArgument&) {  // reported below, with what the other verbs have
+    }
+  }
+  ReadCommand command{make_app(executable, {}, status), {}};
+  command.arguments = read_arguments(*command.app, argc, argv);
+  return command;
+}
+
+int parse_and_run(int argc, char** argv, const ExecutableInfo& executable) {
+  int status = exit_done;
   stash_key_hex(argc, argv);
-  Arguments arguments = read_arguments(app, argc, argv);
+  auto [app, arguments] = read_command(argc, argv, executable, status);
   if (arguments.help != nullptr) {
-    print_line(stdout, help_text(*arguments.help, arguments.help == &app ? "" : executable.name));
+    print_line(stdout,
+               help_text(*arguments.help, arguments.help == app.get() ? "" : executable.name));
     return exit_done;
   }
   if (arguments.version) {
@@ -52,7 +90,7 @@ int parse_and_run(int argc, char** argv, const ExecutableInfo& executable) {
   }
   std::reverse(arguments.words.begin(), arguments.words.end());  // as CLI11 expects them
   try {
-    app.parse(std::move(arguments.words));
+    app->parse(std::move(arguments.words));
   } catch (const CLI::ParseError& error) {
     throw InvalidArgument(error.what());  // a value that does not fit
   }
@@ -67,6 +105,7 @@ int run_guarded(const std::function<int()>& run) {
     install_signal_handlers();
     // A core dump could contain keys and plaintext from the stack.
     forbid_core_files();
+    ignore_openssl_configuration();
     const int status = run();
     // Output that is lost to a full disk or a closed pipe must not look like success.
     if (std::fflush(stdout) != 0) {

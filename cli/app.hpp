@@ -3,17 +3,24 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "cli/cli11_fwd.hpp"
 
 namespace paraes::cli {
 
+// One of the functions of verbs.hpp: adds the verb `name`, whose callback stores the exit status in
+// `status`.
+struct VerbEntry {
+  std::string name;
+  std::function<void(CLI::App& app, int& status)> add;
+};
+
 struct ExecutableInfo {
   std::string name;
-  std::string summary;  // the first line of --help
-  std::string footer;   // the last lines of --help
-  // Adds the verbs. Their callbacks store the exit status in `status`.
-  std::function<void(CLI::App& app, int& status)> add_verbs;
+  std::string summary;           // the first line of --help
+  std::string footer;            // the last lines of --help
+  std::vector<VerbEntry> verbs;  // in the order of --help
 };
 
 // Calls `run` as the main function does: prints its errors and returns the exit status.

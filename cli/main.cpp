@@ -38,17 +38,17 @@ int main(int argc, char** argv) {
       .name = "paraes",
       .summary = "Encrypts and decrypts with AES, as fast as this machine can.",
       .footer = footer,
-      .add_verbs =
-          [](CLI::App& app, int& status) {
-            add_encrypt(app, status, {});
-            add_decrypt(app, status, {});
-            add_verify(app, status, {});
-            add_info(app, status);
-            add_keygen(app, status);
-            add_devices(app, status);
-            add_bench(app, status, {});
-            add_tune(app, status);
-            add_lab(app);
+      .verbs =
+          {
+              {"encrypt", [](CLI::App& app, int& status) { add_encrypt(app, status, {}); }},
+              {"decrypt", [](CLI::App& app, int& status) { add_decrypt(app, status, {}); }},
+              {"verify", [](CLI::App& app, int& status) { add_verify(app, status, {}); }},
+              {"info", add_info},
+              {"keygen", add_keygen},
+              {"devices", add_devices},
+              {"bench", [](CLI::App& app, int& status) { add_bench(app, status, {}); }},
+              {"tune", add_tune},
+              {"lab", [](CLI::App& app, int&) { add_lab(app); }},
           },
   };
   // Before the flags are parsed: those after `lab` belong to paraes-lab.

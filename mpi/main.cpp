@@ -130,8 +130,29 @@ class MpiExecutable {
     return Worker(ranks_, execution).run();
   }
 
-  void add_verbs(CLI::App& app, int& status) {
-    cli::CryptOverrides overrides = {
+  // Their callbacks refer to this object.
+  [[nodiscard]] std::vector<cli::VerbEntry> verbs() {
+    return {
+        {"encrypt",
+         [this](CLI::App& app, int& status) {
+           cli::add_encrypt(app, status, crypt_overrides(encrypt_examples));
+         }},
+        {"decrypt",
+         [this](CLI::App& app, int& status) {
+           cli::add_decrypt(app, status, crypt_overrides(decrypt_examples));
+         }},
+        {"verify",
+         [this](CLI::App& app, int& status) {
+           cli::add_verify(app, status, crypt_overrides(verify_examples));
+         }},
+        {"bench",
+         [this](CLI::App& app, int& status) { cli::add_bench(app, status, bench_overrides()); }},
+    };
+  }
+
+ private:
+  [[nodiscard]] cli::CryptOverrides crypt_overrides(const char* examples) {
+    return {
         .add_options =
             [this](CLI::App& verb) {
               verb.add_option("--distribute", distribute_,
@@ -142,30 +163,27 @@ class MpiExecutable {
             },
         .run = [this](const cli::CryptOptions& options,
                       cli::Verb verb) { return crypt(options, verb); },
-        .examples = encrypt_examples,
+        .examples = examples,
     };
-    cli::add_encrypt(app, status, overrides);
-    overrides.examples = decrypt_examples;
-    cli::add_decrypt(app, status, overrides);
-    overrides.examples = verify_examples;
-    cli::add_verify(app, status, overrides);
-    cli::add_bench(
-        app, status,
-        {.add_options =
-             [this](CLI::App& verb) {
-               verb.add_option(
-                       "--distribute", distributions_,
-                       "Each rank has its share of the data, or rank 0 sends it and receives "
-                       "the result (default: both).")
-                   ->type_name("shared,scatter")
-                   ->group(cli::bench_axes_group);
-             },
-         .run = [this](const bench::Axes& axes,
-                       const bench::Options& options) { return measure(axes, options); },
-         .examples = bench_examples});
   }
 
- private:
+  [[nodiscard]] cli::BenchOverrides bench_overrides() {
+    return {
+        .add_options =
+            [this](CLI::App& verb) {
+              verb.add_option(
+                      "--distribute", distributions_,
+                      "Each rank has its share of the data, or rank 0 sends it and receives "
+                      "the result (default: both).")
+                  ->type_name("shared,scatter")
+                  ->group(cli::bench_axes_group);
+            },
+        .run = [this](const bench::Axes& axes,
+                      const bench::Options& options) { return measure(axes, options); },
+        .examples = bench_examples,
+    };
+  }
+
   [[nodiscard]] static Distribution parse_distribution(const std::string& name) {
     if (name == "shared") return Distribution::shared;
     if (name == "scatter") return Distribution::scatter;
@@ -306,8 +324,6 @@ int main(int argc, char** argv) {
                    {.name = "paraes-mpi",
                     .summary = "Encrypts and decrypts with AES, on all ranks of an MPI job.",
                     .footer = mpi::footer,
-                    .add_verbs = [&](CLI::App& app, int& verb_status) {
-                      executable.add_verbs(app, verb_status);
-                    }});
+                    .verbs = executable.verbs()});
   return executable.finish(status);
 }

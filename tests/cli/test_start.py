@@ -1,0 +1,67 @@
+"""What a run of one small file does besides encrypting it: nothing that takes time or can fail."""
+
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+from support import BIN, KEYS, Case, environment, sanitized
+
+# Calls that start threads and processes.
+STARTS = ("clone(", "clone3(", "fork(", "vfork(", "execve(")
+# OpenSSL's configuration and modules, folders of caches, and drivers of devices.
+UNWANTED = re.compile(r"openssl\.cnf|ossl-modules|engines-3|/\.cache|/dev/|/proc/driver|/sys/"
+                      r"|libcuda|libamdhip|libOpenCL|/OpenCL")
+
+
+class Start(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("k", KEYS[256])
+        self.path("pw").write_bytes(b"a passphrase")
+        self.path("pw").chmod(0o600)
+        self.write("f", b"data")
+
+    def traced(self, *args):
+        """Runs paraes and returns its calls that open files or start threads, a line each."""
+        if shutil.which("strace") is None:
+            self.skipTest("strace is not installed")
+        done = subprocess.run(["strace", "-f", "-o", "log", "-s", "300", "-e",
+                               "trace=%file,%process", BIN, *map(str, args)],
+                              cwd=self.dir, env=environment(ASAN_OPTIONS="detect_leaks=0"),
+                              capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.path("log").read_text().splitlines()
+
+    def paths(self, lines):
+        return {match for line in lines for match in re.findall(r'"([^"]*)"', line)}
+
+    def check(self, *args):
+        lines = self.traced(*args)
+        started = [line for line in lines if any(name in line for name in STARTS)]
+        self.assertEqual(len(started), 1, started)  # the execve of paraes itself
+        paths = self.paths(line for line in lines if line not in started)
+        # That the log has the files of the run.
+        self.assertIn("f", {os.path.basename(path).removesuffix(".paes") for path in paths})
+        for path in paths:
+            self.assertIsNone(UNWANTED.search(path), path)
+
+    @unittest.skipIf(sanitized(), "the sanitizers start threads and open files")
+    def test_a_small_file_starts_no_thread_and_probes_nothing(self):
+        self.check("encrypt", "-q", "--key-file", "k", "f")
+        self.check("verify", "-q", "--key-file", "k", "f.paes")
+        self.check("decrypt", "-q", "-f", "--key-file", "k", "f.paes")
+
+    @unittest.skipIf(sanitized(), "the sanitizers start threads and open files")
+    def test_a_passphrase_reads_no_configuration_of_openssl(self):
+        self.check("encrypt", "-q", "--scrypt-log2n", "4", "--passphrase-file", "pw", "f")
+        self.check("decrypt", "-q", "-f", "--passphrase-file", "pw", "f.paes")
+        self.check("encrypt", "-q", "-f", "--format", "openssl", "--passphrase-file", "pw", "-o",
+                   "f.paes", "f")
+        self.check("decrypt", "-q", "-f", "--format", "openssl", "--passphrase-file", "pw", "-o",
+                   "f", "f.paes")
+
+
+if __name__ == "__main__":
+    unittest.main()
