@@ -102,6 +102,12 @@ class Sink {
   // Appends all of `data`.
   virtual void write(Bytes data) = 0;
 
+  // As write, for data in pages that nobody ever writes to again, although the caller may unmap
+  // them: a sink may pass on references to such pages instead of copies. write_pages pays only if
+  // takes_pages is true.
+  virtual void write_pages(Bytes data) { write(data); }
+  [[nodiscard]] virtual bool takes_pages() const noexcept { return false; }
+
   // Completes the output. A file sink that is destroyed without commit leaves no file.
   virtual void commit() = 0;
 };
@@ -351,11 +357,16 @@ class PipeSink : public Sink {
   PipeSink(Descriptor descriptor, std::string name);
 
   void write(Bytes data) override;
+  // Puts references to the pages into the pipe (vmsplice). Whoever reads them may keep them for any
+  // time, or pass them on to other pipes.
+  void write_pages(Bytes data) override;
+  [[nodiscard]] bool takes_pages() const noexcept override { return is_pipe_; }
   void commit() override;
 
  private:
   Descriptor descriptor_;
   std::string name_;
+  bool is_pipe_ = false;
 };
 
 // A large buffer for reading and writing: page-aligned and not initialised. From 2 MiB on, it asks

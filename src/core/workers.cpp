@@ -39,14 +39,16 @@ void run_workers(unsigned count, const std::function<void(unsigned)>& body, Stac
 
 bool TurnQueue::wait_turn(std::uint64_t number) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return turn_ == number || failed_ < number; });
+  changed_of(number).wait(lock, [&] { return turn_ == number || failed_ < number; });
   return failed_ >= number;
 }
 
 void TurnQueue::done(std::uint64_t number) {
-  const std::lock_guard lock(mutex_);
-  turn_ = number + 1;
-  changed_.notify_all();
+  {
+    const std::lock_guard lock(mutex_);
+    turn_ = number + 1;
+  }
+  changed_of(number + 1).notify_all();
 }
 
 void TurnQueue::fail(std::uint64_t number) noexcept {
@@ -55,7 +57,7 @@ void TurnQueue::fail(std::uint64_t number) noexcept {
     failed_ = number;
     error_ = std::current_exception();
   }
-  changed_.notify_all();
+  for (std::condition_variable& changed : changed_) changed.notify_all();
 }
 
 bool TurnQueue::stopped(std::uint64_t number) {

@@ -2,7 +2,9 @@
 // the threads of thread_teams.hpp, which stay between calls.
 #pragma once
 
+#include <array>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -43,8 +45,14 @@ class TurnQueue {
  private:
   static constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
 
+  // Those who wait for different turns sleep apart, or each turn would wake them all. Numbers that
+  // differ by a multiple of the size share one, and then wake once too often.
+  [[nodiscard]] std::condition_variable& changed_of(std::uint64_t number) {
+    return changed_[static_cast<std::size_t>(number % changed_.size())];
+  }
+
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::array<std::condition_variable, 64> changed_;
   std::uint64_t turn_ = 0;
   std::uint64_t failed_ = none;
   std::exception_ptr error_;

@@ -1,8 +1,10 @@
 #include "src/io/posix.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -88,6 +90,22 @@ void write_full(int descriptor, Bytes data, std::string_view name) {
   const std::size_t done = move_all(
       data.size(), descriptor, POLLOUT, "write", name,
       [&](std::size_t d, std::size_t n) { return ::write(descriptor, data.data() + d, n); });
+  check_complete(done, data.size(), name);
+}
+
+void write_references(int descriptor, Bytes data, std::string_view name) {
+  const std::size_t done =
+      move_all(data.size(), descriptor, POLLOUT, "write", name, [&](std::size_t d, std::size_t n) {
+#ifdef SPLICE_F_MOVE
+        const iovec pages = {.iov_base = const_cast<std::uint8_t*>(data.data() + d), .iov_len = n};
+        const ssize_t given = vmsplice(descriptor, &pages, 1, 0);
+        // Kernels and sandboxes without vmsplice; as for no memory, write says that better.
+        const bool refused =
+            given < 0 && (errno == ENOSYS || errno == EPERM || errno == EINVAL || errno == ENOMEM);
+        if (!refused) return given;
+#endif
+        return ::write(descriptor, data.data() + d, n);
+      });
   check_complete(done, data.size(), name);
 }
 

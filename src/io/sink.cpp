@@ -459,14 +459,18 @@ PipeSink::PipeSink(Descriptor descriptor, std::string name)
     : descriptor_(std::move(descriptor)), name_(std::move(name)) {
 #ifdef F_SETPIPE_SZ
   struct stat status = {};
+  is_pipe_ = fstat(descriptor_.get(), &status) == 0 && S_ISFIFO(status.st_mode);
   // See PipeSource.
-  if (fstat(descriptor_.get(), &status) == 0 && S_ISFIFO(status.st_mode)) {
-    static_cast<void>(fcntl(descriptor_.get(), F_SETPIPE_SZ, 1 << 20));
-  }
+  if (is_pipe_) static_cast<void>(fcntl(descriptor_.get(), F_SETPIPE_SZ, 1 << 20));
 #endif
 }
 
 void PipeSink::write(Bytes data) { posix::write_full(descriptor_.get(), data, name_); }
+
+void PipeSink::write_pages(Bytes data) {
+  if (!is_pipe_) return write(data);
+  posix::write_references(descriptor_.get(), data, name_);
+}
 
 void PipeSink::commit() {
   if (const int error = descriptor_.close(); error != 0) posix::fail("write", name_, error);

@@ -45,8 +45,11 @@ class Open final : public detail::ChunkStages {
     if (file_ != nullptr) count = take_share();
     const bool ordered_writes = sink_ != nullptr && file_sink_ == nullptr;
     OpenResult result;
-    result.times =
-        pipeline_.run(*this, source_, {.reads = file_ == nullptr, .writes = ordered_writes}, count);
+    result.times = pipeline_.run(*this, source_,
+                                 {.reads = file_ == nullptr,
+                                  .writes = ordered_writes,
+                                  .pages = ordered_writes && sink_->takes_pages()},
+                                 count);
     source_.check_unchanged();
     result.truncated = truncated_;
     result.plain_bytes = range_end_ - range_begin_;
@@ -208,20 +211,20 @@ class Open final : public detail::ChunkStages {
       if (bad != buffers.segments.end()) {
         // A sink in order gets the intact segments before the bad one. For a positional sink the
         // caller discards the output.
-        if (file_sink_ == nullptr) write_plain(chunk, layout_.plain_offset(bad->index));
+        if (file_sink_ == nullptr) write_plain(chunk, buffers, layout_.plain_offset(bad->index));
         // A later segment of this share is reported only if its first one is intact.
         const bool key_fits = message_.commits() || (has_first_segment_ && bad->index != 0);
         throw bad_segment(layout_, key_fits, bad->index);
       }
     }
-    write_plain(chunk, layout_.plain_offset(chunk.first) + chunk.out.size());
+    write_plain(chunk, buffers, layout_.plain_offset(chunk.first) + chunk.out.size());
     opened_ += chunk.segments;
     if (!chunk.defect.empty() && !salvage_) throw IntegrityError(chunk.defect);
     pipeline_.report(chunk.out.size());
   }
 
   // Writes the plaintext of a chunk up to offset `end`, as far as it is in the requested range.
-  void write_plain(const Chunk& chunk, std::uint64_t end) {
+  void write_plain(const Chunk& chunk, const WorkerBuffers& buffers, std::uint64_t end) {
     if (sink_ == nullptr) return;
     const std::uint64_t begin = layout_.plain_offset(chunk.first);
     const std::uint64_t from = std::max(begin, range_begin_);
@@ -232,7 +235,7 @@ class Open final : public detail::ChunkStages {
     if (file_sink_ != nullptr) {
       file_sink_->write_at(from - range_begin_, data);
     } else {
-      sink_->write(data);
+      buffers.write(*sink_, data);
     }
   }
 

@@ -18,6 +18,8 @@ constexpr std::uint64_t chunk_bytes = std::uint64_t{256} << 10;
 constexpr unsigned waiting_workers = 2;
 // Memory for a large segment, until there is more data.
 constexpr std::size_t first_bytes = large_segment_bytes;
+// Less than this is copied into a pipe sooner than a huge page is cleared.
+constexpr std::size_t least_fresh_bytes = std::size_t{64} << 10;
 // Upper bound on the size of all workers' buffers, unless one worker needs more.
 constexpr std::uint64_t max_buffered_bytes = std::uint64_t{32} << 20;
 
@@ -91,14 +93,15 @@ PhaseTimes Pipeline::run(ChunkStages& stages, Source& source, InOrder in_order,
   return times_;
 }
 
-std::unique_ptr<WorkerBuffers> Pipeline::make_buffers(unsigned worker) const {
+std::unique_ptr<WorkerBuffers> Pipeline::make_buffers(unsigned worker) {
   // All that a full chunk needs, so that a worker fails before it has taken a chunk. Only large
   // segments, which one worker processes alone, take memory as their data arrives.
   const std::size_t bytes =
       layout_.segment_bytes > large_segment_bytes ? first_bytes : sealed_capacity();
   // One segment more than in a chunk, because an empty last segment may follow.
   return std::make_unique<WorkerBuffers>(worker, bytes, in_place_ ? 0 : bytes,
-                                         static_cast<std::size_t>(per_chunk_) + 1);
+                                         static_cast<std::size_t>(per_chunk_) + 1,
+                                         in_order_.pages ? &pages_ : nullptr);
 }
 
 void Pipeline::work(unsigned worker, std::unique_ptr<WorkerBuffers> buffers) {
@@ -192,8 +195,19 @@ MutableBytes WorkerBuffers::in(std::size_t bytes, std::size_t kept) {
 
 MutableBytes WorkerBuffers::out(std::size_t bytes) {
   if (in_place_) return in_.span().first(bytes);
+  fresh_ = {};
+  if (pages_ != nullptr && bytes >= least_fresh_bytes) fresh_ = pages_->take(bytes);
+  if (fresh_.region) return fresh_.bytes;
   if (out_.size() < bytes) out_ = IoBuffer(bytes);
   return out_.span().first(bytes);
+}
+
+void WorkerBuffers::write(Sink& sink, Bytes data) const {
+  if (fresh_.region) {
+    sink.write_pages(data);
+  } else {
+    sink.write(data);
+  }
 }
 
 Bytes PipeReader::read(WorkerBuffers& buffers, std::size_t most, bool& ended) {

@@ -15,6 +15,7 @@
 #include "paraes/messages.hpp"
 #include "src/core/executor.hpp"
 #include "src/core/workers.hpp"
+#include "src/io/fresh_pages.hpp"
 
 namespace paraes::detail {
 
@@ -34,14 +35,16 @@ struct Chunk {
 class WorkerBuffers {
  public:
   // Allocates in_bytes for the input and out_bytes for the output at first. out_bytes = 0: the
-  // output replaces the input. A chunk has at most chunk_segments segments.
+  // output replaces the input. A chunk has at most chunk_segments segments. Outputs come from
+  // `pages` if that is not nullptr: the sink takes pages.
   WorkerBuffers(unsigned worker, std::size_t in_bytes, std::size_t out_bytes,
-                std::size_t chunk_segments)
+                std::size_t chunk_segments, FreshPages* pages)
       : worker_(worker),
         tag_bytes_(chunk_segments * segment_tag_bytes),
         in_(in_bytes + tag_bytes_),
         out_(out_bytes),
-        in_place_(out_bytes == 0) {
+        in_place_(out_bytes == 0),
+        pages_(pages) {
     segments.reserve(chunk_segments);
   }
 
@@ -50,6 +53,8 @@ class WorkerBuffers {
   [[nodiscard]] MutableBytes in(std::size_t bytes, std::size_t kept = 0);
   // `bytes` bytes for the output: at most those of the input, and the tags of the segments.
   [[nodiscard]] MutableBytes out(std::size_t bytes);
+  // Appends `data`, a part of what out() returned last, to a sink that is written in order.
+  void write(Sink& sink, Bytes data) const;
 
   std::vector<SegmentCipher::Segment> segments;  // of the chunk
   PhaseTimes times;
@@ -60,6 +65,8 @@ class WorkerBuffers {
   IoBuffer in_;
   IoBuffer out_;
   bool in_place_;
+  FreshPages* pages_;
+  FreshPages::Piece fresh_;  // the last output, if it is in such pages
 };
 
 // The stages of sealing or opening a chunk. Several workers call them concurrently, each for its
@@ -104,6 +111,7 @@ class Pipeline {
   struct InOrder {
     bool reads = false;   // true if the source is a pipe
     bool writes = false;  // true if the sink is a pipe
+    bool pages = false;   // true if the sink takes pages
   };
   // Calls the stages for all chunks, until read() returns false. `count` is their number if it is
   // known. Rethrows the exception of the first chunk that failed.
@@ -120,7 +128,7 @@ class Pipeline {
   [[nodiscard]] std::size_t plain_capacity() const noexcept;
   [[nodiscard]] std::size_t sealed_capacity() const noexcept;
   [[nodiscard]] unsigned worker_count(std::optional<std::uint64_t> chunks) const;
-  [[nodiscard]] std::unique_ptr<WorkerBuffers> make_buffers(unsigned worker) const;
+  [[nodiscard]] std::unique_ptr<WorkerBuffers> make_buffers(unsigned worker);
   void work(unsigned worker, std::unique_ptr<WorkerBuffers> buffers);
   void work_with(WorkerBuffers& buffers, std::uint64_t& number);
   bool take(Chunk& chunk, WorkerBuffers& buffers, std::uint64_t& number);
@@ -139,6 +147,7 @@ class Pipeline {
   bool ended_ = false;  // guarded by read_mutex_; used if reads are in order
   std::atomic<std::uint64_t> next_ = 0;
   TurnQueue turns_;
+  FreshPages pages_;
   std::mutex progress_mutex_;
   std::uint64_t done_ = 0;
   PhaseTimes times_;

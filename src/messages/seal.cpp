@@ -42,7 +42,9 @@ class Seal final : public detail::ChunkStages {
     if (share_.index == 0) sink_.write(header_);
     TransferResult result;
     result.times = pipeline_.run(
-        *this, source_, {.reads = file_ == nullptr, .writes = file_sink_ == nullptr}, count);
+        *this, source_,
+        {.reads = file_ == nullptr, .writes = file_sink_ == nullptr, .pages = sink_.takes_pages()},
+        count);
     source_.check_unchanged();
     result.plain_bytes = bytes_;
     result.sealed_bytes = layout_.sealed_bytes(bytes_);
@@ -104,11 +106,11 @@ class Seal final : public detail::ChunkStages {
     pipeline_.crypt(Direction::encrypt, buffers);
   }
 
-  void write(const Chunk& chunk, WorkerBuffers&) override {
+  void write(const Chunk& chunk, WorkerBuffers& buffers) override {
     if (file_sink_ != nullptr) {
       file_sink_->write_at(layout_.sealed_offset(chunk.first), chunk.out);
     } else {
-      sink_.write(chunk.out);
+      buffers.write(sink_, chunk.out);
     }
     done_ += chunk.segments;
     pipeline_.report(chunk.in.size());

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -18,9 +19,11 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
+#include "src/io/fresh_pages.hpp"
 
 namespace paraes {
 namespace {
@@ -246,6 +249,62 @@ TEST(IoBuffer, AsksForHugePagesFromTheSizeOfOneOn) {
   IoBuffer large(huge_page + 1);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(large.data()) % huge_page, 0U);
   EXPECT_NE(mapping_flags(large.data()).find(" hg "), std::string::npos);
+}
+
+TEST(FreshPages, AreHugeAndHandedOutOnce) {
+  FreshPages pages;
+  constexpr std::size_t piece = 262400;  // a chunk of 256 KiB and its tags
+  for (int i = 0; i < 40; ++i) {
+    const FreshPages::Piece fresh = pages.take(piece);
+    const MutableBytes taken = fresh.bytes;
+    if (taken.empty()) GTEST_SKIP() << "the system gives no huge pages";
+    ASSERT_EQ(taken.size(), piece);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(taken.data()) % 4096, 0U);
+    EXPECT_TRUE(std::all_of(taken.begin(), taken.end(), [](auto byte) { return byte == 0; })) << i;
+    std::fill(taken.begin(), taken.end(), std::uint8_t{1});
+    // The first piece of a region: its mapping asked for huge pages.
+    if (i == 0) {
+      EXPECT_NE(mapping_flags(taken.data()).find(" hg "), std::string::npos);
+    }
+  }
+  EXPECT_EQ(pages.take(std::size_t{9} << 20).bytes.size(), std::size_t{9} << 20);
+}
+
+// A pipe has the pages of a sink's caller, who unmaps them before anyone reads.
+TEST(PipeSink, WritePages_OutlivesTheMapping) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const Descriptor reader(ends[0]);
+  PipeSink sink(Descriptor(ends[1]), "the pipe");
+  ASSERT_TRUE(sink.takes_pages());
+  constexpr std::size_t bytes = 40000;  // no multiple of a page; fits the smallest pipe
+  {
+    FreshPages pages;
+    const FreshPages::Piece fresh = pages.take(bytes);
+    const MutableBytes taken = fresh.bytes;
+    if (taken.empty()) GTEST_SKIP() << "the system gives no huge pages";
+    for (std::size_t i = 0; i < bytes; ++i) taken[i] = static_cast<std::uint8_t>(i % 251);
+    sink.write_pages(taken.subspan(1));
+    sink.write(taken.first(1));
+  }
+  sink.commit();
+  std::vector<std::uint8_t> got(bytes + 1);
+  std::size_t held = 0;
+  for (ssize_t n = 1; n > 0; held += static_cast<std::size_t>(n)) {
+    n = read(reader.get(), got.data() + held, got.size() - held);
+    ASSERT_GE(n, 0);
+  }
+  ASSERT_EQ(held, bytes);
+  for (std::size_t i = 0; i + 1 < bytes; ++i) ASSERT_EQ(got[i], (i + 1) % 251) << i;
+  EXPECT_EQ(got[bytes - 1], 0);
+}
+
+TEST_F(Io, PipeSink_CopiesToFiles) {
+  PipeSink sink(Descriptor(open(path("f").c_str(), O_CREAT | O_WRONLY, 0600)), "f");
+  EXPECT_FALSE(sink.takes_pages());
+  sink.write_pages(bytes("data"));
+  sink.commit();
+  EXPECT_EQ(read("f"), "data");
 }
 
 }  // namespace
