@@ -7,18 +7,19 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <set>
-#include <span>
 #include <utility>
 #include <vector>
 
 #include "cli/clock.hpp"
 #include "cli/core_dumps.hpp"
+#include "cli/file_id_set.hpp"
 #include "cli/file_task.hpp"
 #include "cli/inputs.hpp"
 #include "cli/output.hpp"
@@ -119,7 +120,9 @@ class Batch {
   // Finds the files that several inputs and -r name. Writes nothing.
   [[nodiscard]] Found find() { return find_inputs(options_, plan_.verb, run_.roots, run_.files); }
 
-  int several(Found found) {
+  int several(Found all) {
+    found_ = std::move(all);
+    Found& found = *found_;
     say_left_out(found);
     if (!found.any()) {
       say(nothing_found_text(options_, plan_.verb, found));
@@ -132,31 +135,8 @@ class Batch {
       for (const auto& [folder, why] : found.outputs->make()) refuse(folder, why, exit_failed);
     }
     {
-      Progress progress(choose_bar(options_, plan_.verb), found.bytes());
-      std::stable_partition(found.files.begin(), found.files.end(),
-                            [](const FoundFile& file) { return file.bytes <= small_file_bytes; });
-      const auto large =
-          std::find_if(found.files.begin(), found.files.end(),
-                       [](const FoundFile& file) { return file.bytes > small_file_bytes; });
-      const auto alone = groups_small_files()
-                             ? std::stable_partition(
-                                   found.files.begin(), large,
-                                   [](const FoundFile& file) {
-                                     return file.regular && file.bytes <= SmallFileTask::most_bytes;
-                                   })
-                             : found.files.begin();
-      process_in_groups({found.files.begin(), alone});
-      const std::span<FoundFile> small(alone, large);
-      std::vector<char> retry(small.size());
-      for_each_file(small.size(), [&](std::size_t i) {
-        small[i].job.threads = 1;
-        small[i].job.alone = true;
-        retry[i] = process_unless_out_of_memory(small[i].job) ? 0 : 1;
-      });
-      for (std::size_t i = 0; i < small.size(); ++i) {
-        if (retry[i] != 0) process(small[i].job);
-      }
-      for (auto file_it = large; file_it != found.files.end(); ++file_it) process(file_it->job);
+      Progress progress(choose_bar(options_, plan_.verb), found.bytes);
+      process_all(found);
       progress.finish(failed_ == 0);
     }
     if (found.outputs) finish_folders(*found.outputs);
@@ -198,50 +178,89 @@ class Batch {
         plan_.on_gpu ? StackSize::usual : StackSize::small);
   }
 
+  // One of several concurrent files.
+  [[nodiscard]] static FileJob small_job(const Found& found, const FoundFile& file) {
+    FileJob job = found.job(file);
+    job.threads = 1;
+    job.alone = true;
+    return job;
+  }
+
+  void process_all(Found& found) {
+    FileList& files = found.files;
+    process_in_groups(found);
+    for_each_file(files.size(), [&](std::size_t i) {
+      FoundFile& file = files[i];
+      if (file.state != FileState::waiting || file.bytes > small_file_bytes) return;
+      if (is_grouped(file) || process_unless_out_of_memory(found, file)) return;
+      file.state = FileState::out_of_memory;
+    });
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      if (files[i].state == FileState::out_of_memory) process(small_job(found, files[i]));
+    }
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      const FoundFile& file = files[i];
+      if (file.state != FileState::waiting || file.bytes <= small_file_bytes) continue;
+      FileJob job = found.job(file);
+      job.threads = options_.threads;
+      process(job);
+    }
+  }
+
   // Whether the messages of small files go to the device in groups.
   [[nodiscard]] bool groups_small_files() const {
     const bool whole = !plan_.salvage && plan_.offset == 0 && !plan_.length;
     return plan_.on_gpu && plan_.overlap && is_authenticated(plan_.format) && whole;
   }
 
-  void process_in_groups(std::span<FoundFile> files) {
-    while (!files.empty()) {
-      std::size_t count = 0;
-      for (std::uint64_t bytes = 0; count < std::min(files.size(), most_group_files); ++count) {
-        bytes += files[count].bytes;
-        if (count != 0 && bytes > most_group_bytes) break;
+  [[nodiscard]] bool is_grouped(const FoundFile& file) const {
+    return groups_ && file.state == FileState::waiting && file.regular &&
+           file.bytes <= SmallFileTask::most_bytes;
+  }
+
+  void process_in_groups(const Found& found) {
+    if (!groups_) return;
+    std::vector<const FoundFile*> group;
+    std::uint64_t bytes = 0;
+    const auto process_and_clear = [&] {
+      if (!group.empty()) process_group(found, group);
+      group.clear();
+      bytes = 0;
+    };
+    for (std::size_t i = 0; i < found.files.size(); ++i) {
+      const FoundFile& file = found.files[i];
+      if (!is_grouped(file)) continue;
+      if (group.size() == most_group_files || bytes + file.bytes > most_group_bytes) {
+        process_and_clear();
       }
-      process_group(files.first(count));
-      files = files.subspan(count);
+      group.push_back(&file);
+      bytes += file.bytes;
     }
+    process_and_clear();
   }
 
   // Reads all files of a group, processes their messages together, and writes the outputs.
-  void process_group(std::span<FoundFile> files) {
+  void process_group(const Found& found, const std::vector<const FoundFile*>& files) {
     if (files.size() == 1) {
-      files[0].job.threads = 1;
-      files[0].job.alone = true;
-      process(files[0].job);
+      process(small_job(found, *files[0]));
       return;
     }
     struct Entry {
-      const FileJob* job = nullptr;
+      FileJob job;
       FileOutcome outcome;
       std::unique_ptr<SmallFileTask> task;
     };
     std::vector<Entry> entries(files.size());
     for_each_file(files.size(), [&](std::size_t i) {
-      FileJob& job = files[i].job;
-      job.threads = 1;
-      job.alone = true;
       Entry& entry = entries[i];
-      entry.job = &job;
-      entry.outcome.report = new_report(job.input.shown);
+      entry.job = small_job(found, *files[i]);
+      entry.outcome.report = new_report(entry.job.input.shown);
       attempt(entry.outcome, [&] {
-        auto task = std::make_unique<SmallFileTask>(run_, job, progress_of_file_, entry.outcome);
+        auto task =
+            std::make_unique<SmallFileTask>(run_, entry.job, progress_of_file_, entry.outcome);
         if (task->read()) entry.task = std::move(task);
       });
-      if (!entry.task) finish(job, std::move(entry.outcome));
+      if (!entry.task) finish(entry.job, std::move(entry.outcome));
     });
     std::vector<Entry*> ready;
     std::vector<WholeMessage> messages;
@@ -270,7 +289,7 @@ class Batch {
         entry.task->write(messages[i]);
       });
       entry.task.reset();
-      finish(*entry.job, std::move(entry.outcome));
+      finish(entry.job, std::move(entry.outcome));
     });
   }
 
@@ -293,7 +312,8 @@ class Batch {
 
   // Processes one of several concurrent files. Returns false, without a report, if memory ran out:
   // the other files may have used all of it, so that another attempt can succeed later.
-  [[nodiscard]] bool process_unless_out_of_memory(const FileJob& job) {
+  [[nodiscard]] bool process_unless_out_of_memory(const Found& found, const FoundFile& file) {
+    FileJob job;
     FileOutcome outcome;
     bool has_memory = true;
     const auto unless_out_of_memory = [&](const auto& work) {
@@ -304,6 +324,7 @@ class Batch {
       }
     };
     unless_out_of_memory([&] {
+      job = small_job(found, file);
       outcome.report = new_report(job.input.shown);
       attempt(outcome, [&] { unless_out_of_memory([&] { run_task(job, outcome); }); });
     });
@@ -347,18 +368,38 @@ class Batch {
     print(report);
     some_committed_ = some_committed_ || outcome.committed;
     if (several_ && outcome.committed) {
-      const Place& output = outcome.committed->output;
-      folders_.emplace(output.root, output.folder());
+      note_folder(outcome.committed->output);
     }
     if (report.exit == exit_done) {
       ++done_;
       bytes_ += report.bytes;
-      if (options_.remove && outcome.committed)
-        to_remove_.emplace_back(job.input, *outcome.committed);
+      if (options_.remove && outcome.committed) remove_later(job, *outcome.committed);
     } else if (report.bad_ranges) {
       ++salvaged_;
       status_ = report.exit;  // --salvage found damage, and has reported it
     }
+  }
+
+  // Call these two with mutex_ held.
+  void note_folder(const Place& output) {
+    std::string folder = output.folder();
+    // Most files go to the same folder as the one before.
+    if (last_folder_ && last_folder_->first == output.root && last_folder_->second == folder)
+      return;
+    last_folder_.emplace(output.root, std::move(folder));
+    folders_.insert(*last_folder_);
+  }
+  void remove_later(const FileJob& job, FileOutcome::Committed& committed) {
+    Removal removal;
+    removal.input = committed.input;
+    removal.output = committed.id;
+    removal.found = job.found;
+    // The list of files has the others.
+    if (job.found == nullptr || !(committed.output == *job.output)) {
+      removal.places = std::make_unique<const RemovalPlaces>(
+          RemovalPlaces{job.input, std::move(committed.output)});
+    }
+    to_remove_.push_back(std::move(removal));
   }
 
   // The names of the input and of its output, as errors begin with them.
@@ -426,10 +467,15 @@ class Batch {
   }
 
   void remove_sources() {
-    std::set<std::pair<FileId, std::string>> removed;  // inputs can overlap: t and t/sub
-    for (const auto& [source, committed] : to_remove_) {
-      if (!removed.emplace(committed.input.id, source.name()).second && !is_there(source)) continue;
-      const auto error = remove_source(source, committed);
+    FileIdSet removed;  // inputs can overlap: t and t/sub
+    for (const Removal& removal : to_remove_) {
+      const RemovalPlaces places =
+          removal.places
+              ? *removal.places
+              : RemovalPlaces{found_->files.place(*removal.found), *found_->output(*removal.found)};
+      if (!removed.insert(removal.input.id) && !is_there(places.input)) continue;
+      const auto error =
+          remove_source(places.input, {removal.input, places.output, removal.output});
       if (!error) continue;
       ++failed_;
       if (!several_) status_ = exit_failed;
@@ -441,17 +487,19 @@ class Batch {
   void say_left_out(const Found& found) {
     for (const SkippedEntries::Entry& entry : found.skipped.entries()) {
       const std::string why = reason_of(entry.why, plan_.verb);
-      if (options_.verbose && !options_.quiet) {
-        say(fmt::format("{}: skipped: {}", entry.shown, why));
-      }
       RunReport report;
-      report.input = entry.shown;
+      report.input = found.files.shown({.name = entry.name, .folder = entry.folder});
+      if (options_.verbose && !options_.quiet) {
+        say(fmt::format("{}: skipped: {}", report.input, why));
+      }
       report.status = skipped_status;
       report.reason = why;
       print(report);
     }
-    for (const Found::UpToDate& file : found.up_to_date) {
-      report_up_to_date(file.input, file.output);
+    for (std::size_t i = 0; i < found.files.size() && found.up_to_date != 0; ++i) {
+      const FoundFile& file = found.files[i];
+      if (file.state != FileState::up_to_date) continue;
+      report_up_to_date(found.files.shown(file), found.output(file)->shown);
     }
   }
 
@@ -489,6 +537,7 @@ class Batch {
   const CryptOptions& options_;
   const Plan& plan_;
   const bool several_;
+  const bool groups_ = groups_small_files();
   const Clock::time_point start_ = Clock::now();
   RunContext run_;
   const FileProgress progress_of_file_ = [this](std::uint64_t more) { advance(more); };
@@ -502,12 +551,25 @@ class Batch {
   std::uint64_t bytes_ = 0;
   int status_ = exit_done;
   std::set<std::pair<std::shared_ptr<const TreeRoot>, std::string>> folders_;  // to be synced
-  std::vector<std::pair<Place, FileOutcome::Committed>> to_remove_;
+  std::optional<std::pair<std::shared_ptr<const TreeRoot>, std::string>> last_folder_;
+  std::optional<Found> found_;  // of several inputs
+  // A source that --rm removes at the end.
+  struct RemovalPlaces {
+    Place input;
+    Place output;
+  };
+  struct Removal {
+    FileVersion input;
+    FileId output;
+    const FoundFile* found = nullptr;
+    std::unique_ptr<const RemovalPlaces> places;  // null: those of the found file
+  };
+  std::deque<Removal> to_remove_;
 };
 
 // How many bytes there are to process; nullopt if that is not known before reading.
 std::optional<std::uint64_t> total_bytes(const CryptOptions& options, const Found& found) {
-  if (options.has_several_inputs()) return found.bytes();
+  if (options.has_several_inputs()) return found.bytes;
   return size_of_file(options.inputs[0]);
 }
 
@@ -549,7 +611,7 @@ int run_batch(const CryptOptions& options, Verb verb, Distributor* distributor) 
     batch->warn();
     if (several) found = batch->find();
     if (const auto bytes = total_bytes(options, found)) use_profile(options, *bytes, *plan);
-    if (found.outputs && found.any() && (!found.files.empty() || found.outputs->mirrors())) {
+    if (found.outputs && found.any() && (found.waiting != 0 || found.outputs->mirrors())) {
       found.outputs->make_top();
     }
   } catch (const std::exception& error) {

@@ -15,6 +15,8 @@ class Exclusions {
   // Throws InvalidArgument for an empty pattern.
   explicit Exclusions(const std::vector<std::string>& patterns);
 
+  [[nodiscard]] bool any() const noexcept { return !patterns_.empty(); }
+
   // `path`: below the argument, or the last component if the argument is a file. `shown`: the whole
   // path as shown.
   [[nodiscard]] bool match(const std::string& path, const std::string& shown, bool folder) const;

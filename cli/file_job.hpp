@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/file_list.hpp"
 #include "cli/place.hpp"
 #include "cli/report.hpp"
 #include "paraes/io.hpp"
@@ -13,10 +14,11 @@ namespace paraes::cli {
 
 struct FileJob {
   Place input;
-  std::optional<Place> output;  // nullopt: -o and -c decide, else beside the input
-  bool sync_folder = true;      // see FileSink::Options
-  int threads = 0;              // see TransferOptions
-  bool alone = false;           // without the distributor: one of several small files
+  std::optional<Place> output;       // nullopt: -o and -c decide, else beside the input
+  bool sync_folder = true;           // see FileSink::Options
+  int threads = 0;                   // see TransferOptions
+  bool alone = false;                // without the distributor: one of several small files
+  const FoundFile* found = nullptr;  // one of several files; not for the only one
 };
 
 struct FileOutcome {

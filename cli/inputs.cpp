@@ -8,12 +8,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <numeric>
-#include <set>
 #include <utility>
 
+#include "cli/compact_set.hpp"
 #include "cli/exclude.hpp"
 #include "cli/output.hpp"
 #include "cli/report.hpp"
@@ -24,13 +27,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool has_suffix(const std::string& name) {
-  return name.size() > suffix.size() &&
-         name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
+constexpr std::string_view do_it_alone = "decrypt it alone, with -o FILE";
+
+Direction direction_of(Verb verb) {
+  return verb == Verb::encrypt ? Direction::encrypt : Direction::decrypt;
 }
 
-// The names in a folder, sorted.
-std::vector<std::string> names_in(const Folder& folder) {
+bool has_suffix(std::string_view name) {
+  return name.size() > suffix.size() && name.ends_with(suffix);
+}
+
+// The names in a folder, sorted. The list keeps them: most are those of its files.
+std::deque<const char*> names_in(const Folder& folder, FileList& files) {
   const int list = openat(folder.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* const entries = list < 0 ? nullptr : fdopendir(list);
   if (entries == nullptr) {
@@ -39,17 +47,28 @@ std::vector<std::string> names_in(const Folder& folder) {
     throw io_error(folder.name(), "read", code);
   }
   const std::unique_ptr<DIR, int (*)(DIR*)> closing(entries, closedir);
-  std::vector<std::string> names;
+  std::deque<const char*> names;
   for (;;) {
     errno = 0;
     const dirent* entry = readdir(entries);
     if (entry == nullptr) break;
-    const std::string name = entry->d_name;
-    if (name != "." && name != "..") names.push_back(name);
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(files.add_name(name));
   }
   if (errno != 0) throw io_error(folder.name(), "read", errno);
-  std::sort(names.begin(), names.end());
+  std::sort(names.begin(), names.end(),
+            [](const char* a, const char* b) { return std::strcmp(a, b) < 0; });
   return names;
+}
+
+// Why the output of an input has no name.
+std::string why_nameless(const std::string& input) {
+  try {
+    static_cast<void>(default_name(Direction::decrypt, input, do_it_alone));
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "";
 }
 
 // How the summary names entries that were skipped for one reason.
@@ -79,15 +98,37 @@ SkipText text_of(Skip why, Verb verb) {
   return {"--exclude matches it", "that --exclude matches", "that --exclude matches"};
 }
 
+// Equality and hashes of the outputs' names in a list of files, by number.
+class OutputNames {
+ public:
+  OutputNames(const FileList& files, const std::deque<std::uint32_t>& targets)
+      : files_(files), targets_(targets) {}
+
+  [[nodiscard]] std::uint64_t operator()(std::uint32_t number) const {
+    const FoundFile& file = files_[number];
+    return SpreadBits()(std::hash<std::string_view>()(file.name) + targets_[file.folder]);
+  }
+  [[nodiscard]] bool operator()(std::uint32_t a, std::uint32_t b) const {
+    return targets_[files_[a].folder] == targets_[files_[b].folder] &&
+           std::strcmp(files_[a].name, files_[b].name) == 0;
+  }
+
+ private:
+  const FileList& files_;
+  const std::deque<std::uint32_t>& targets_;
+};
+
 class Finder {
  public:
   Finder(const CryptOptions& options, Verb verb, TreeRoots& roots, ProtectedFiles& files)
       : options_(options),
         verb_(verb),
         roots_(roots),
-        files_(files),
+        protected_(files),
         exclusions_(options.exclude),
-        found_((options.verbose && !options.quiet) || options.json) {
+        found_(verb, (options.verbose && !options.quiet) || options.json),
+        list_(found_.files),
+        output_names_(OutputNames(list_, targets_), OutputNames(list_, targets_)) {
     if (options.output.path_given && verb != Verb::verify) {
       found_.outputs.emplace(roots, options.output.path);
     }
@@ -95,17 +136,27 @@ class Finder {
 
   Found run() {
     for (const std::string& input : options_.inputs) add_argument(input);
-    files_.inputs_are_complete();
     refuse_outputs_over_inputs();
+    for (std::size_t i = 0; i < list_.size(); ++i) {
+      const FoundFile& file = list_[i];
+      if (file.state == FileState::up_to_date) ++found_.up_to_date;
+      if (file.state != FileState::waiting) continue;
+      ++found_.waiting;
+      found_.bytes += file.bytes;
+    }
     return std::move(found_);
   }
 
  private:
+  // A folder that is being searched, or whose files are arguments.
+  struct Searched {
+    std::uint32_t number = 0;              // in the list
+    std::shared_ptr<const Folder> output;  // where its outputs go; null if that does not exist
+  };
   // A folder that has not been searched yet.
   struct Pending {
-    std::string path;      // below its root
-    std::string shown;     // ends in '/'
-    std::string mirrored;  // its path below the folder of -o; empty or ends in '/'
+    std::uint32_t above = 0;  // the number of the folder above
+    std::string path;         // below the top; empty for that itself
   };
 
   void add_argument(const std::string& input) {
@@ -125,23 +176,16 @@ class Finder {
     if (folder && !path.has_filename()) path = path.parent_path();
     const std::string name = path.filename().string();
     if (exclusions_.match(name, input, folder)) {
-      found_.skipped.add(input, Skip::excluded);
+      const std::size_t end = input.rfind('/') + 1;
+      found_.skipped.add(list_.add_name(input.substr(end)), top_of(nullptr, input.substr(0, end)),
+                         Skip::excluded);
       return;
     }
     try {
       if (!folder) {
-        const Place place = place_of_argument(roots_, input, "open");
-        add_file(place, name, status, *place.open_folder(), "");
+        add_file_argument(input, status);
       } else if (options_.recursive) {
-        const bool unnamed = name == "." || name == ".." || name.empty();
-        const std::size_t before = inputs_so_far();
-        const std::uint64_t folders = found_.folders;
-        const std::uint64_t skipped = found_.skipped.total();
-        add_tree(roots_.open(input), {.path = "",
-                                      .shown = input.back() == '/' ? input : input + "/",
-                                      .mirrored = unnamed ? "" : name + "/"});
-        const bool only_folders = found_.folders != folders && found_.skipped.total() == skipped;
-        if (inputs_so_far() == before && !only_folders) found_.without_any.push_back(input);
+        add_folder_argument(input, name);
       } else {
         refuse(input, input + ": it is a folder; use -r to process the files in it", 2);
       }
@@ -150,53 +194,98 @@ class Finder {
     }
   }
 
+  void add_file_argument(const std::string& input, const struct stat& status) {
+    const Place place = place_of_argument(roots_, input, "open");
+    const auto folder = place.open_folder();
+    const std::string prefix = input.substr(0, input.rfind('/') + 1);
+    const std::uint32_t number = top_of(place.root, prefix);
+    add_file(list_.add_name(place.path), status,
+             {number, found_.outputs ? found_.outputs->existing("") : folder});
+  }
+
+  // The folder of arguments that begin with `prefix`. `root`: null for one that was skipped.
+  std::uint32_t top_of(const std::shared_ptr<const TreeRoot>& root, const std::string& prefix) {
+    const auto [top, is_new] = tops_.try_emplace({root.get(), prefix}, 0);
+    if (is_new) {
+      top->second = list_.add_top({.root = root, .shown = prefix, .mirrored = "", .follow = true});
+      note_target(top->second);
+    }
+    return top->second;
+  }
+
+  void add_folder_argument(const std::string& input, const std::string& name) {
+    const bool unnamed = name == "." || name == ".." || name.empty();
+    const std::size_t before = inputs_so_far();
+    const std::uint64_t folders = found_.folders;
+    const std::uint64_t skipped = found_.skipped.total();
+    add_tree(list_.add_top({.root = roots_.open(input),
+                            .shown = input.back() == '/' ? input : input + "/",
+                            .mirrored = unnamed ? "" : name + "/"}));
+    const bool only_folders = found_.folders != folders && found_.skipped.total() == skipped;
+    if (inputs_so_far() == before && !only_folders) found_.without_any.push_back(input);
+  }
+
   // Iterative: folders can be nested deeper than the stack allows calls.
-  void add_tree(const std::shared_ptr<const TreeRoot>& root, Pending top) {
+  void add_tree(std::uint32_t top) {
+    note_target(top);
     std::vector<Pending> stack;
-    stack.push_back(std::move(top));
+    stack.push_back({top, ""});
     while (!stack.empty()) {
       const Pending pending = std::move(stack.back());
       stack.pop_back();
+      std::uint32_t number = top;
+      if (!pending.path.empty()) {
+        number = list_.add_folder(pending.above, pending.path);
+        note_target(number);
+      }
       try {
-        search(root, pending, stack);
+        search(number, stack);
       } catch (const IoError& error) {
-        refuse(pending.shown.substr(0, pending.shown.size() - 1), error.what(), 1);
+        const std::string shown = list_.top(number).shown + pending.path;
+        refuse(shown.substr(0, shown.size() - (pending.path.empty() ? 1 : 0)), error.what(), 1);
       }
     }
   }
 
-  void search(const std::shared_ptr<const TreeRoot>& root, const Pending& pending,
-              std::vector<Pending>& stack) {
-    const auto opened = root->open(pending.path);
-    const Folder& folder = *opened;
-    mirror(folder, pending.mirrored);
-    const std::string prefix = pending.path.empty() ? "" : pending.path + "/";
+  void search(std::uint32_t number, std::vector<Pending>& stack) {
+    const std::string path = list_.path(number);
+    const auto opened = list_.top(number).root->open(path);
+    Searched searched{number, opened};
+    if (found_.outputs) {
+      const std::string mirrored = mirror(*opened, number);
+      searched.output = found_.outputs->existing(mirrored);
+    }
     const std::size_t first = stack.size();
-    for (const std::string& name : names_in(folder)) {
+    for (const char* name : names_in(*opened, list_)) {
       struct stat status = {};
-      const std::string path = prefix + name;
-      const std::string shown = pending.shown + name;
-      if (fstatat(folder.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
-        refuse(shown, io_error(shown, "open", errno).what(), 1);
-      } else if (const auto why = why_skipped(name, path, shown, status)) {
-        found_.skipped.add(shown, *why);
+      if (fstatat(opened->descriptor(), name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        const int code = errno;
+        const std::string shown = shown_of(number, name);
+        refuse(shown, io_error(shown, "open", code).what(), 1);
+      } else if (const auto why = why_skipped(name, number, status)) {
+        found_.skipped.add(name, number, *why);
       } else if (S_ISDIR(status.st_mode)) {
         ++found_.folders;
-        stack.push_back({path, shown + "/", pending.mirrored + name + "/"});
+        stack.push_back({number, path.empty() ? name : path + "/" + name});
       } else {
-        add_file({.root = root, .path = path, .shown = shown}, pending.mirrored + name, status,
-                 folder, path);
+        add_file(name, status, searched);
       }
     }
     std::reverse(stack.begin() + static_cast<std::ptrdiff_t>(first), stack.end());
   }
 
+  [[nodiscard]] std::string shown_of(std::uint32_t folder, const char* name) const {
+    return list_.shown({.name = name, .folder = folder});
+  }
+
   // Why an entry of a folder is not an input; nullopt if it is one.
-  [[nodiscard]] std::optional<Skip> why_skipped(const std::string& name, const std::string& path,
-                                                const std::string& shown,
+  [[nodiscard]] std::optional<Skip> why_skipped(const char* name, std::uint32_t number,
                                                 const struct stat& status) const {
     const bool folder = S_ISDIR(status.st_mode);
-    if (exclusions_.match(path, shown, folder)) return Skip::excluded;
+    if (exclusions_.any()) {
+      const FoundFile entry = {.name = name, .folder = number};
+      if (exclusions_.match(list_.path(entry), list_.shown(entry), folder)) return Skip::excluded;
+    }
     if (S_ISLNK(status.st_mode)) return Skip::link;
     // The outputs of an earlier run are not inputs.
     if (folder && found_.outputs && found_.outputs->is_top(status)) return Skip::output;
@@ -207,92 +296,107 @@ class Finder {
     return std::nullopt;
   }
 
-  [[nodiscard]] std::size_t inputs_so_far() const {
-    return found_.files.size() + found_.up_to_date.size() + found_.refused.size();
+  [[nodiscard]] std::size_t inputs_so_far() const { return list_.size() + found_.refused.size(); }
+
+  // The path of a folder below that of -o.
+  [[nodiscard]] std::string mirrored_path(std::uint32_t number) const {
+    std::string path = list_.top(number).mirrored + list_.path(number);
+    if (!path.empty() && path.back() == '/') path.pop_back();
+    return path;
   }
 
-  void mirror(const Folder& folder, const std::string& mirrored) {
-    if (!found_.outputs) return;
+  // Records that an output folder has the mode of this one. Returns its path below that of -o.
+  std::string mirror(const Folder& folder, std::uint32_t number) {
     struct stat status = {};
     if (fstat(folder.descriptor(), &status) != 0) throw io_error(folder.name(), "open", errno);
-    const std::string path = mirrored.empty() ? "" : mirrored.substr(0, mirrored.size() - 1);
+    std::string path = mirrored_path(number);
     found_.outputs->add_folder(path, status.st_mode & 0777U);
+    return path;
   }
 
-  // `folder` holds the input. `found_as`: see ProtectedFiles::check_input.
-  void add_file(Place input, const std::string& mirrored, const struct stat& status,
-                const Folder& folder, const std::string& found_as) {
-    files_.check_input(status, input.shown, found_as);
-    files_.add_input(FileId(status));
-    FoundFile file;
-    file.job.threads = options_.threads;
-    file.job.sync_folder = false;
-    file.bytes = static_cast<std::uint64_t>(status.st_size);
-    file.regular = S_ISREG(status.st_mode);
-    if (verb_ != Verb::verify) {
-      const Direction direction = verb_ == Verb::encrypt ? Direction::encrypt : Direction::decrypt;
-      constexpr std::string_view do_it_alone = "decrypt it alone, with -o FILE";
-      Place output;
-      std::optional<struct stat> existing;
-      try {
-        if (found_.outputs) {
-          output = found_.outputs->place(default_name(direction, mirrored, do_it_alone));
-          existing = found_.outputs->status_of(output);
-        } else {
-          output = beside(direction, input, do_it_alone);
-          existing = status_of(folder, output);
-        }
-      } catch (const InvalidArgument& error) {
-        refuse(input.shown, error.what(), 2);
-        return;
-      }
-      if (existing) {
-        files_.check_secret_target(*existing, output.shown, input.shown, found_as);
-        file.target = FileId(*existing);
-      }
-      if (!targets_.insert(fs::path(output.shown).lexically_normal().string()).second) {
-        refuse(input.shown,
-               fmt::format("{}: it is the output of another input of this run", output.shown), 2);
-        return;
-      }
-      if (existing && options_.output.update && is_up_to_date(status, *existing)) {
-        found_.up_to_date.push_back({input.shown, output.shown, FileId(*existing)});
-        return;
-      }
-      file.job.output = std::move(output);
+  // Gives the next folder of the list, `number`, the number of the folder of its outputs.
+  void note_target(std::uint32_t number) {
+    if (verb_ == Verb::verify) return;
+    std::string shown = found_.outputs ? found_.outputs->shown() + mirrored_path(number)
+                                       : list_.top(number).shown + list_.path(number);
+    if (!shown.empty() && shown.back() != '/') shown += '/';
+    // With a name at its end, because "" and "./" are the same folder.
+    const std::string normal = fs::path(shown + "-").lexically_normal().string();
+    const auto next = static_cast<std::uint32_t>(target_numbers_.size());
+    targets_.push_back(target_numbers_.try_emplace(normal, next).first->second);
+  }
+
+  // `name`: in the memory of the list.
+  void add_file(const char* name, const struct stat& status, const Searched& in) {
+    const FoundFile file = {.name = name,
+                            .bytes = static_cast<std::uint64_t>(status.st_size),
+                            .folder = in.number,
+                            .regular = S_ISREG(status.st_mode)};
+    const bool argument = list_.top(in.number).follow;
+    const auto found_as = [&] { return argument ? std::string() : list_.path(file); };
+    if (protected_.is_secret(status)) {
+      protected_.check_input(status, list_.shown(file), found_as());
     }
-    file.job.input = std::move(input);
-    found_.files.push_back(std::move(file));
+    protected_.add_input(FileId(status));
+    if (verb_ == Verb::verify) {
+      list_.add(file);
+      return;
+    }
+    if (verb_ == Verb::decrypt && !has_suffix(name)) {
+      refuse(list_.shown(file), why_nameless(name), 2);
+      return;
+    }
+    std::optional<struct stat> existing;
+    if (in.output) {
+      existing = status_of(*in.output, default_name(direction_of(verb_), name, do_it_alone),
+                           argument && !found_.outputs);
+    }
+    if (existing && protected_.is_secret(*existing)) {
+      protected_.check_secret_target(*existing, found_.output(file)->shown, list_.shown(file),
+                                     found_as());
+    }
+    const std::uint32_t number = list_.add(file);
+    if (!output_names_.insert(number)) {
+      list_.remove_last();
+      refuse(list_.shown(file),
+             fmt::format("{}: it is the output of another input of this run",
+                         found_.output(file)->shown),
+             2);
+      return;
+    }
+    if (!existing) return;
+    if (replaces()) replaced_.push_back({number, FileId(*existing)});
+    if (options_.output.update && is_up_to_date(status, *existing)) {
+      list_[number].state = FileState::up_to_date;
+    }
   }
 
+  // The status of an output that exists.
   [[nodiscard]] static std::optional<struct stat> status_of(const Folder& folder,
-                                                            const Place& output) {
+                                                            const std::string& name, bool follow) {
     struct stat status = {};
-    const int flags = output.follow ? 0 : AT_SYMLINK_NOFOLLOW;
-    const int found = fstatat(folder.descriptor(), output.name().c_str(), &status, flags);
+    const int flags = follow ? 0 : AT_SYMLINK_NOFOLLOW;
+    const int found = fstatat(folder.descriptor(), name.c_str(), &status, flags);
     return found == 0 ? std::optional(status) : std::nullopt;
   }
 
+  [[nodiscard]] bool replaces() const { return options_.output.force || options_.output.update; }
+
   // Refuses outputs that would replace another input: that one would be lost, or change while read.
   void refuse_outputs_over_inputs() {
-    if (!options_.output.force && !options_.output.update) return;
-    const auto refuse_it = [&](const std::string& input, const std::string& output,
-                               const std::optional<FileId>& target) {
-      if (!target || !files_.is_input(*target)) return false;
+    for (const auto& [number, target] : replaced_) {
+      FoundFile& file = list_[number];
+      if (!protected_.is_input(target)) continue;
+      // Even if it is not older: then it is not the output of this input.
+      file.state = FileState::refused;
+      const std::string input = list_.shown(file);
       refuse(input,
              fmt::format("{}: its output would be {}, which is an input of this run and is not "
                          "overwritten; write elsewhere with -o",
-                         input, output),
+                         input, found_.output(file)->shown),
              2);
-      return true;
-    };
-    std::erase_if(found_.files, [&](const FoundFile& file) {
-      return file.target && refuse_it(file.job.input.shown, file.job.output->shown, file.target);
-    });
-    // Such an output is not that of the input, either.
-    std::erase_if(found_.up_to_date, [&](const Found::UpToDate& file) {
-      return refuse_it(file.input, file.output, file.target);
-    });
+    }
+    replaced_.clear();
   }
 
   void refuse(const std::string& input, std::string reason, int exit) {
@@ -302,17 +406,25 @@ class Finder {
   const CryptOptions& options_;
   const Verb verb_;
   TreeRoots& roots_;
-  ProtectedFiles& files_;
+  ProtectedFiles& protected_;
   const Exclusions exclusions_;
   Found found_;
-  std::set<std::string> targets_;
+  FileList& list_;  // of found_
+  std::map<std::pair<const TreeRoot*, std::string>, std::uint32_t> tops_;
+  // To find inputs with the same output: the folders of outputs by their names, their numbers by
+  // those of the input folders, and the files whose outputs have different names.
+  std::map<std::string, std::uint32_t> target_numbers_;
+  std::deque<std::uint32_t> targets_;
+  CompactSet<std::uint32_t, ~std::uint32_t{0}, OutputNames, OutputNames> output_names_;
+  // The existing files in the places of outputs, by the numbers of the inputs.
+  std::deque<std::pair<std::uint32_t, FileId>> replaced_;
 };
 
 }  // namespace
 
-void SkippedEntries::add(const std::string& shown, Skip why) {
+void SkippedEntries::add(const char* name, std::uint32_t folder, Skip why) {
   ++counts_[static_cast<std::size_t>(why)];
-  if (keep_) entries_.push_back({shown, why});
+  if (keep_) entries_.push_back({name, folder, why});
 }
 
 std::uint64_t SkippedEntries::total() const {
@@ -337,14 +449,24 @@ std::string SkippedEntries::text(Verb verb) const {
 
 const char* reason_of(Skip why, Verb verb) { return text_of(why, verb).reason; }
 
-std::uint64_t Found::bytes() const {
-  std::uint64_t total = 0;
-  for (const FoundFile& file : files) total += file.bytes;
-  return total;
+FileJob Found::job(const FoundFile& file) const {
+  FileJob job;
+  job.input = files.place(file);
+  job.output = output(file);
+  job.sync_folder = false;
+  job.found = &file;
+  return job;
+}
+
+std::optional<Place> Found::output(const FoundFile& file) const {
+  if (verb == Verb::verify) return std::nullopt;
+  const Direction direction = direction_of(verb);
+  if (!outputs) return beside(direction, files.place(file), do_it_alone);
+  return outputs->place(default_name(direction, files.mirrored(file), do_it_alone));
 }
 
 bool Found::any() const {
-  if (!files.empty() || !up_to_date.empty() || !refused.empty()) return true;
+  if (waiting != 0 || up_to_date != 0 || !refused.empty()) return true;
   return folders != 0 && skipped.total() == 0;
 }
 

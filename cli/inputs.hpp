@@ -3,23 +3,18 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/crypt_options.hpp"
 #include "cli/file_job.hpp"
+#include "cli/file_list.hpp"
 #include "cli/output_tree.hpp"
 #include "cli/protected_files.hpp"
 
 namespace paraes::cli {
-
-struct FoundFile {
-  FileJob job;
-  std::uint64_t bytes = 0;
-  bool regular = false;          // false: a pipe or device
-  std::optional<FileId> target;  // an existing file in the place of its output
-};
 
 // Why an entry of a folder, or an argument, is not an input.
 enum class Skip : std::uint8_t {
@@ -35,42 +30,42 @@ enum class Skip : std::uint8_t {
 class SkippedEntries {
  public:
   struct Entry {
-    std::string shown;
+    const char* name;
+    std::uint32_t folder;
     Skip why;
   };
 
   // `keep`: keep the names.
   explicit SkippedEntries(bool keep) : keep_(keep) {}
 
-  void add(const std::string& shown, Skip why);
+  // `name`: in the memory of the list of files.
+  void add(const char* name, std::uint32_t folder, Skip why);
 
   [[nodiscard]] std::uint64_t total() const;
   // "3 *.paes files, 1 symbolic link", or empty.
   [[nodiscard]] std::string text(Verb verb) const;
   // Empty unless the names are kept.
-  [[nodiscard]] const std::vector<Entry>& entries() const noexcept { return entries_; }
+  [[nodiscard]] const std::deque<Entry>& entries() const noexcept { return entries_; }
 
  private:
   bool keep_;
   std::array<std::uint64_t, 6> counts_{};
-  std::vector<Entry> entries_;
+  std::deque<Entry> entries_;
 };
 
 // "a symbolic link" and the like.
 [[nodiscard]] const char* reason_of(Skip why, Verb verb);
 
 struct Found {
-  explicit Found(bool keep_skipped = false) : skipped(keep_skipped) {}
+  explicit Found(Verb what = Verb::verify, bool keep_skipped = false)
+      : verb(what), skipped(keep_skipped) {}
 
-  std::vector<FoundFile> files;
+  Verb verb;
+  FileList files;                     // those to be processed, and some that are not: FileState
+  std::uint64_t waiting = 0;          // how many are to be processed
+  std::uint64_t up_to_date = 0;       // how many --update leaves out
+  std::uint64_t bytes = 0;            // in those to be processed
   std::optional<OutputTree> outputs;  // if -o was given
-  // An input that --update leaves out.
-  struct UpToDate {
-    std::string input;
-    std::string output;
-    FileId target;
-  };
-  std::vector<UpToDate> up_to_date;
   // An input that cannot be processed.
   struct Refused {
     std::string input;
@@ -82,8 +77,10 @@ struct Found {
   std::uint64_t folders = 0;             // below those that are arguments
   std::vector<std::string> without_any;  // folders, as arguments, in which there is nothing to do
 
-  // How many bytes the files have.
-  [[nodiscard]] std::uint64_t bytes() const;
+  // What to do with a file: its places, and else the defaults for one of several.
+  [[nodiscard]] FileJob job(const FoundFile& file) const;
+  // The place of its output; nullopt if there is none.
+  [[nodiscard]] std::optional<Place> output(const FoundFile& file) const;
   // Whether there are inputs: files, or folders that hold nothing but folders.
   [[nodiscard]] bool any() const;
 };

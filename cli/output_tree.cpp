@@ -55,22 +55,12 @@ Place OutputTree::place(const std::string& path) const {
   return {.root = root_, .path = join(below_, path), .shown = shown_ + path};
 }
 
-std::optional<struct stat> OutputTree::status_of(const Place& place) {
-  const std::string folder = place.folder();
-  if (last_path_ != folder) {
-    last_folder_.reset();
-    last_path_ = folder;
-    try {
-      last_folder_ = root_->open(folder);
-    } catch (const IoError&) {
-      last_folder_.reset();  // making the folder will report the error
-    }
+std::shared_ptr<const Folder> OutputTree::existing(const std::string& path) const {
+  try {
+    return root_->open(join(below_, path));
+  } catch (const IoError&) {
+    return nullptr;  // making the folder will report the error
   }
-  if (!last_folder_) return std::nullopt;
-  struct stat status = {};
-  const int found =
-      fstatat(last_folder_->descriptor(), place.name().c_str(), &status, AT_SYMLINK_NOFOLLOW);
-  return found == 0 ? std::optional(status) : std::nullopt;
 }
 
 void OutputTree::add_folder(const std::string& path, mode_t mode) {

@@ -27,9 +27,12 @@ class OutputTree {
   // The place of the file `path` below the folder that -o names.
   [[nodiscard]] Place place(const std::string& path) const;
 
-  // The status of an existing file at a place; nullopt if there is none. Fast for consecutive files
-  // of one folder.
-  [[nodiscard]] std::optional<struct stat> status_of(const Place& place);
+  // The folder that -o names, as shown; ends in '/'.
+  [[nodiscard]] const std::string& shown() const noexcept { return shown_; }
+
+  // The folder `path` below the folder that -o names; null if it does not exist or cannot be
+  // opened.
+  [[nodiscard]] std::shared_ptr<const Folder> existing(const std::string& path) const;
 
   // Records that the folder `path` (empty: the one that -o names) mirrors a folder with this mode.
   void add_folder(const std::string& path, mode_t mode);
@@ -61,9 +64,6 @@ class OutputTree {
   std::string shown_;                     // the path, ending in '/'
   std::map<std::string, std::optional<mode_t>> wanted_;  // by path below the root
   std::vector<std::string> made_;
-  // The cache of status_of().
-  std::optional<std::string> last_path_;
-  std::shared_ptr<const Folder> last_folder_;
 };
 
 }  // namespace paraes::cli

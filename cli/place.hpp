@@ -84,6 +84,11 @@ struct Place {
   // Whether to follow a symbolic link in the last component: true for arguments.
   bool follow = false;
 
+  // Whether both are the same path below the same root.
+  [[nodiscard]] bool operator==(const Place& other) const {
+    return root == other.root && path == other.path;
+  }
+
   // The path of the folder that holds it, and its name in that folder.
   [[nodiscard]] std::string folder() const { return parent_of(path); }
   [[nodiscard]] std::string name() const { return file_name_of(path); }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string_view>
 
 #include "paraes/error.hpp"
@@ -20,8 +19,6 @@ std::string how_to_exclude(const std::string& path) {
 }
 
 }  // namespace
-
-void ProtectedFiles::inputs_are_complete() { std::sort(inputs_.begin(), inputs_.end()); }
 
 const SecretFile* ProtectedFiles::find_secret(const struct stat& status) const {
   for (const SecretFile& secret : secrets_) {
@@ -51,10 +48,6 @@ void ProtectedFiles::check_secret_target(const struct stat& status, const std::s
       input, shown, secret->flag, how_to_exclude(found_as)));
 }
 
-bool ProtectedFiles::is_input(const FileId& id) const {
-  return std::binary_search(inputs_.begin(), inputs_.end(), id);
-}
-
 void ProtectedFiles::check_target(const struct stat& status, const std::string& shown) const {
   if (const SecretFile* secret = find_secret(status); secret != nullptr) {
     throw InvalidArgument(
@@ -66,7 +59,7 @@ void ProtectedFiles::check_target(const struct stat& status, const std::string& 
     throw InvalidArgument(
         fmt::format("{}: it is an input of this run; write elsewhere with -o", shown));
   }
-  if (outputs_.count(FileId(status)) != 0) {
+  if (outputs_.contains(FileId(status))) {
     throw InvalidArgument(
         fmt::format("{}: it is the output of another input of this run, by this or another name; "
                     "write elsewhere "

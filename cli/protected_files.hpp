@@ -2,10 +2,10 @@
 #pragma once
 
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "cli/file_id_set.hpp"
 #include "cli/keys.hpp"
 #include "paraes/io.hpp"
 
@@ -21,10 +21,15 @@ class ProtectedFiles {
 
   [[nodiscard]] const std::vector<SecretFile>& secrets() const noexcept { return secrets_; }
 
-  // Call these two before threads are started.
-  void add_input(const FileId& id) { inputs_.push_back(id); }
-  void inputs_are_complete();
+  // Call it before threads are started.
+  void add_input(const FileId& id) {
+    if (replaces_) inputs_.insert(id);  // else nothing can be overwritten
+  }
 
+  // Whether a secret of this run is read from the file.
+  [[nodiscard]] bool is_secret(const struct stat& status) const {
+    return find_secret(status) != nullptr;
+  }
   // Throws InvalidArgument if a secret of this run is read from the file. `found_as`: its path
   // below the folder that was searched with -r; empty if the file was an argument.
   void check_input(const struct stat& status, const std::string& shown,
@@ -33,7 +38,8 @@ class ProtectedFiles {
   // `input`: the name of the input whose output it is.
   void check_secret_target(const struct stat& status, const std::string& shown,
                            const std::string& input, const std::string& found_as = {}) const;
-  [[nodiscard]] bool is_input(const FileId& id) const;
+  // Whether the file was added as an input. Only in runs that may overwrite files.
+  [[nodiscard]] bool is_input(const FileId& id) const { return inputs_.contains(id); }
 
   // Commits a sink and returns the identity of its file. Throws InvalidArgument if it would replace
   // a protected file. Thread-safe.
@@ -45,9 +51,9 @@ class ProtectedFiles {
 
   const std::vector<SecretFile> secrets_;
   const bool replaces_;
-  std::vector<FileId> inputs_;  // sorted
-  std::mutex mutex_;            // held from the check of a replaced file until it is replaced
-  std::set<FileId> outputs_;
+  FileIdSet inputs_;
+  std::mutex mutex_;  // held from the check of a replaced file until it is replaced
+  FileIdSet outputs_;
 };
 
 }  // namespace paraes::cli

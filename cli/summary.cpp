@@ -41,7 +41,7 @@ std::string summary_text(Verb verb, const RunSummary& summary, const Found& foun
   std::string text;
   if (nothing_done && summary.up_to_date != 0) {
     text = "nothing new: " + fresh;
-  } else if (nothing_done && found.files.empty()) {
+  } else if (nothing_done && found.waiting == 0) {
     text = "no files, only " + count(found.folders, "folder", "folders");
   } else {
     text = fmt::format("{} {}, {} in {:.2f} s", count(summary.files, "file", "files"), done,

@@ -429,6 +429,31 @@ class Memory(FaultCase):
             with self.subTest(run=name):
                 self.assertLess(self.peak(script), 64)
 
+    def test_each_file_of_a_folder_takes_little_memory(self):
+        # Nothing is written, so nothing is synced, which would take long: one run finds all outputs
+        # up to date, the other one finds no header in any input.
+        def make(folders):
+            for top in ("in", "out/in"):
+                for i in range(folders):
+                    folder = self.path(f"{top}/{i:03}")
+                    folder.mkdir(parents=True, exist_ok=True)
+                    for j in range(500):
+                        suffix = "" if top == "in" else ".paes"
+                        os.close(os.open(f"{folder}/name-{j:07}{suffix}", os.O_CREAT | os.O_WRONLY))
+            return 500 * folders
+
+        runs = {"update": "P encrypt -q -r -k k --update in -o out",
+                "update, in order": "P encrypt -q -r -k k -T 1 --update in -o out",
+                "verify": "P verify -q -r -k k out 2> peak | cat; tail -n 1 peak >&2"}
+        few = make(6)
+        before = {name: self.peak(script) for name, script in runs.items()}
+        many = make(66)
+        for name, script in runs.items():
+            with self.subTest(run=name):
+                grown = (self.peak(script) - before[name]) * MIB / (many - few)
+                # About 50 bytes in truth. As strings, the paths alone would take 500.
+                self.assertLess(grown, 150)
+
     def test_64_threads_take_less_than_64_mib(self):
         with open(self.path("f"), "wb") as f:
             f.truncate(GIB // 4)
