@@ -29,7 +29,7 @@ struct FileOutcome {
   struct Committed {
     FileVersion input;  // at opening, and unchanged after the last read
     Place output;
-    FileId id;  // of the output
+    FileId id;  // of the output; only with --rm
   };
   std::optional<Committed> committed;
 };

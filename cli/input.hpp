@@ -15,7 +15,7 @@ namespace paraes::cli {
 struct Input {
   std::unique_ptr<Source> source;
   struct stat status = {};  // of the open file
-  mode_t permissions = 0;   // see paraes::permissions
+  mode_t permissions = 0;   // if asked for: see paraes::permissions
   [[nodiscard]] bool is_regular() const noexcept { return S_ISREG(status.st_mode); }
 };
 
@@ -24,7 +24,8 @@ struct Input {
 [[nodiscard]] Input open_input(const std::string& path, std::string_view name);
 
 // Opens an input of a run. Throws IoError if a file that was found in a folder is no longer a
-// regular file, or can only be reached through a symbolic link.
-[[nodiscard]] Input open_input(const Place& place);
+// regular file, or can only be reached through a symbolic link. `permissions`: whether to ask for
+// them.
+[[nodiscard]] Input open_input(const Place& place, bool permissions);
 
 }  // namespace paraes::cli

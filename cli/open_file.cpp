@@ -78,7 +78,7 @@ OpenFile::OpenFile(RunContext& run, const FileJob& job, const FileProgress& prog
       job_(job),
       progress_(progress),
       outcome_(outcome),
-      input_(open_input(job.input)),
+      input_(open_input(job.input, run.plan.verb != Verb::verify)),
       version_(input_.status) {
   run.files.check_input(input_.status, job.input.shown);
   if (run.plan.verb != Verb::verify) {
@@ -188,7 +188,7 @@ void OpenFile::check_input_after_error() const {
 
 void OpenFile::finish() {
   if (auto* file = dynamic_cast<FileSink*>(output_.get()); file != nullptr) {
-    const FileId id = run_.files.commit(*file, destination_.path);
+    const FileId id = run_.files.commit(*file, destination_.path, run_.options.remove);
     outcome_.committed = {version_, destination_.place, id};
   } else if (output_) {
     output_->commit();

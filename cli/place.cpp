@@ -14,14 +14,6 @@ namespace {
 // How many descriptors a run holds for its arguments.
 constexpr std::size_t most_descriptors = 16;
 
-FileId id_of(const Folder& folder) {
-  struct stat status = {};
-  if (fstat(folder.descriptor(), &status) != 0) {
-    throw io_error(folder.name(), "open", errno);
-  }
-  return FileId(status);
-}
-
 }  // namespace
 
 std::shared_ptr<const Folder> FolderCache::find(const TreeRoot& root, const std::string& path) {
@@ -42,13 +34,13 @@ void FolderCache::add(const TreeRoot& root, const std::string& path,
 TreeRoot::TreeRoot(const std::string& path, bool keep, FolderCache& cache)
     : name_(path), cache_(cache) {
   Folder folder(path);
-  id_ = id_of(folder);
+  id_ = folder.id();
   if (keep) folder_.emplace(std::move(folder));
 }
 
 Folder TreeRoot::reopen() const {
   Folder folder(name_);
-  if (id_of(folder) == id_) return folder;
+  if (folder.id() == id_) return folder;
   throw IoError(fmt::format("{}: another folder has taken its place", name_), ESTALE);
 }
 

@@ -68,9 +68,9 @@ void ProtectedFiles::check_target(const struct stat& status, const std::string& 
   }
 }
 
-FileId ProtectedFiles::commit(FileSink& sink, const std::string& shown) {
+FileId ProtectedFiles::commit(FileSink& sink, const std::string& shown, bool wants_id) {
   sink.prepare();
-  const FileId id = sink.id();
+  const FileId id = replaces_ || wants_id ? sink.id() : FileId();
   if (!replaces_) {
     sink.commit();
     return id;

@@ -41,9 +41,9 @@ class ProtectedFiles {
   // Whether the file was added as an input. Only in runs that may overwrite files.
   [[nodiscard]] bool is_input(const FileId& id) const { return inputs_.contains(id); }
 
-  // Commits a sink and returns the identity of its file. Throws InvalidArgument if it would replace
-  // a protected file. Thread-safe.
-  FileId commit(FileSink& sink, const std::string& shown);
+  // Commits a sink and returns the identity of its file, if it is wanted. Throws InvalidArgument if
+  // it would replace a protected file. Thread-safe.
+  FileId commit(FileSink& sink, const std::string& shown, bool wants_id);
 
  private:
   [[nodiscard]] const SecretFile* find_secret(const struct stat& status) const;

@@ -151,6 +151,8 @@ class FileSource : public PositionalSource {
  public:
   // Takes an open descriptor of a regular file.
   FileSource(Descriptor descriptor, std::string name);
+  // The same, with the status that fstat(2) has just returned for it.
+  FileSource(Descriptor descriptor, std::string name, const struct stat& status);
 
   // Opens the regular file `path` for reading, following symbolic links. Throws IoError with the
   // errno of open(2). If `path` is a FIFO, it does not wait for a writer, and reads fail.
@@ -163,6 +165,9 @@ class FileSource : public PositionalSource {
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
   // Compares the file with version().
   void check_unchanged() const override;
+  // Reads the whole file, and throws IoError if it has changed since it was opened: read_at() and
+  // check_unchanged() in fewer calls. `buffer` has size() + 1 bytes: the last one is for growth.
+  void read_whole(MutableBytes buffer) const;
 
   // The version when the file was opened.
   [[nodiscard]] const FileVersion& version() const noexcept { return version_; }
@@ -216,6 +221,7 @@ class Folder {
   [[nodiscard]] int try_sync(bool needed) const noexcept;
 
   [[nodiscard]] int descriptor() const noexcept { return descriptor_.get(); }
+  [[nodiscard]] const FileId& id() const noexcept { return id_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   // The name of `path` below this folder, for error messages.
   [[nodiscard]] std::string name_of(const std::string& path) const;
@@ -223,6 +229,7 @@ class Folder {
  private:
   Descriptor descriptor_;
   std::string name_;
+  FileId id_;
 };
 
 // Whether `name` is that of a temporary file of a FileSink, on any host.

@@ -81,7 +81,11 @@ Folder::Folder(const std::string& path)
 
 Folder::Folder(Descriptor descriptor, std::string name)
     : descriptor_(std::move(descriptor)), name_(std::move(name)) {
-  if (descriptor_.get() < 0) posix::fail("open", name_, errno);
+  struct stat status = {};
+  if (descriptor_.get() < 0 || fstat(descriptor_.get(), &status) != 0) {
+    posix::fail("open", name_, errno);
+  }
+  id_ = FileId(status);
 }
 
 std::string Folder::name_of(const std::string& path) const {

@@ -138,6 +138,7 @@ mode_t permissions(int descriptor, const struct stat& status) noexcept {
   constexpr std::size_t header = 4;
   constexpr std::size_t entry = 8;
   constexpr std::uint8_t owning_group = 4;
+  if ((mode & S_IRWXG) == 0) return mode;  // a list would have this mask
   std::array<std::uint8_t, header + 64 * entry> list{};
   const ssize_t size = fgetxattr(descriptor, attribute, list.data(), list.size());
   if (size < 0) return errno == ERANGE ? mode & S_IRWXU : mode;

@@ -15,13 +15,30 @@
 
 namespace paraes {
 
+namespace {
+
+// How far the kernel usually reads ahead.
+constexpr std::uint64_t read_ahead_bytes = std::uint64_t{128} << 10;
+
+// Makes the kernel read further ahead. A failure does not matter.
+void expect_all_reads(const Descriptor& descriptor, std::uint64_t bytes) {
+  if (bytes <= read_ahead_bytes) return;
+  static_cast<void>(posix_fadvise(descriptor.get(), 0, 0, POSIX_FADV_SEQUENTIAL));
+}
+
+}  // namespace
+
 FileSource::FileSource(Descriptor descriptor, std::string name)
     : descriptor_(std::move(descriptor)), name_(std::move(name)) {
   struct stat status = {};
   if (fstat(descriptor_.get(), &status) != 0) posix::fail("read", name_, errno);
   version_ = FileVersion(status);
-  // Makes the kernel read further ahead. A failure does not matter.
-  static_cast<void>(posix_fadvise(descriptor_.get(), 0, 0, POSIX_FADV_SEQUENTIAL));
+  expect_all_reads(descriptor_, version_.size);
+}
+
+FileSource::FileSource(Descriptor descriptor, std::string name, const struct stat& status)
+    : descriptor_(std::move(descriptor)), name_(std::move(name)), version_(status) {
+  expect_all_reads(descriptor_, version_.size);
 }
 
 FileSource FileSource::open(const std::string& path) {
@@ -110,6 +127,18 @@ void FileSource::check_unchanged() const {
   // Files in some virtual file systems have contents although their size is zero.
   PositionalSource::check_unchanged();
   check_version(descriptor_.get(), version_, name_);
+}
+
+void FileSource::read_whole(MutableBytes buffer) const {
+  const auto bytes = static_cast<std::size_t>(size());
+  const ssize_t n = pread(descriptor_.get(), buffer.data(), bytes + 1, 0);
+  if (n >= 0 && static_cast<std::size_t>(n) == bytes) {
+    check_version(descriptor_.get(), version_, name_);
+    return;
+  }
+  // An error, a change, or a read that was interrupted.
+  read_exactly(*this, 0, buffer.first(bytes));
+  check_unchanged();
 }
 
 void PipeSource::check_unchanged() const {

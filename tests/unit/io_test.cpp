@@ -222,6 +222,32 @@ TEST_F(Io, FileSource_DetectsChangesSinceItWasOpened) {
   EXPECT_EQ(error_of([&] { shorter.check_unchanged(); }), EIO);
 }
 
+TEST_F(Io, ReadWhole_ReadsAFileThatStaysAndDetectsEveryChange) {
+  const auto open_source = [&] { return FileSource::open(path("f").string()); };
+  // All bytes, or the errno of the error.
+  const auto read = [](const FileSource& source) {
+    std::vector<std::uint8_t> buffer(static_cast<std::size_t>(source.size()) + 1);
+    const int error = error_of([&] { source.read_whole(buffer); });
+    return error != 0 ? std::to_string(error) : std::string(buffer.begin(), buffer.end() - 1);
+  };
+  for (const std::string text : {"", "0123456789"}) {
+    write("f", text);
+    EXPECT_EQ(read(open_source()), text);
+    const FileSource longer = open_source();
+    std::ofstream(path("f"), std::ios::app) << "m";
+    EXPECT_EQ(read(longer), std::to_string(EIO));
+  }
+  const FileSource shorter = open_source();
+  fs::resize_file(path("f"), 3);
+  EXPECT_EQ(read(shorter), std::to_string(EIO));
+  const FileSource overwritten = open_source();
+  write("f", "abc");
+  fs::last_write_time(path("f"), fs::last_write_time(path("f")) + std::chrono::seconds(1));
+  EXPECT_EQ(read(overwritten), std::to_string(EIO));
+  // It says that it has no bytes.
+  EXPECT_EQ(read(FileSource::open("/proc/self/status")), std::to_string(EIO));
+}
+
 // The line VmFlags of the mapping that `address` lies in.
 std::string mapping_flags(const void* address) {
   std::ifstream smaps("/proc/self/smaps");
