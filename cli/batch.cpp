@@ -37,8 +37,8 @@ namespace {
 // Files up to this size are processed concurrently, each by one thread; larger files one after
 // another, each by all threads.
 constexpr std::uint64_t small_file_bytes = std::uint64_t{4} << 20;
-// On a GPU, the messages of even smaller files go to the device in groups: see SmallFileTask. A
-// group is in memory as a whole; these are its limits.
+// Even smaller ones are in memory as a whole: see SmallFileTask. On a GPU, they are processed in
+// groups; these are their limits.
 constexpr std::size_t most_group_files = 1024;
 constexpr std::uint64_t most_group_bytes = std::uint64_t{16} << 20;
 
@@ -170,11 +170,13 @@ class Batch {
     return static_cast<std::size_t>(std::clamp<rlim_t>(room, 1, static_cast<rlim_t>(asked)));
   }
 
-  void for_each_file(std::size_t count, const std::function<void(std::size_t)>& body) const {
+  // Calls body(worker, file) for each file < count. There are concurrent_files() workers.
+  void for_each_file(std::size_t count,
+                     const std::function<void(unsigned, std::size_t)>& body) const {
     // Compiling a program for a GPU needs a stack of the usual size.
     for_each_job(
         static_cast<unsigned>(concurrent_files()), count,
-        [&](unsigned, std::uint64_t file) { body(static_cast<std::size_t>(file)); },
+        [&](unsigned worker, std::uint64_t file) { body(worker, static_cast<std::size_t>(file)); },
         plan_.on_gpu ? StackSize::usual : StackSize::small);
   }
 
@@ -188,13 +190,19 @@ class Batch {
 
   void process_all(Found& found) {
     FileList& files = found.files;
-    process_in_groups(found);
-    for_each_file(files.size(), [&](std::size_t i) {
-      FoundFile& file = files[i];
-      if (file.state != FileState::waiting || file.bytes > small_file_bytes) return;
-      if (is_grouped(file) || process_unless_out_of_memory(found, file)) return;
-      file.state = FileState::out_of_memory;
-    });
+    if (plan_.on_gpu) process_in_groups(found);
+    {
+      std::vector<SmallFileTask::Buffers> buffers(concurrent_files());
+      for_each_file(files.size(), [&](unsigned worker, std::size_t i) {
+        FoundFile& file = files[i];
+        if (file.state != FileState::waiting || file.bytes > small_file_bytes) return;
+        const bool whole = is_processed_whole(file);
+        if (whole && plan_.on_gpu) return;  // done
+        if (!process_unless_out_of_memory(found, file, whole ? &buffers[worker] : nullptr)) {
+          file.state = FileState::out_of_memory;
+        }
+      });
+    }
     for (std::size_t i = 0; i < files.size(); ++i) {
       if (files[i].state == FileState::out_of_memory) process(small_job(found, files[i]));
     }
@@ -207,19 +215,18 @@ class Batch {
     }
   }
 
-  // Whether the messages of small files go to the device in groups.
-  [[nodiscard]] bool groups_small_files() const {
+  // Whether small files are processed in memory, as a whole: see SmallFileTask.
+  [[nodiscard]] bool processes_whole_files() const {
     const bool whole = !plan_.salvage && plan_.offset == 0 && !plan_.length;
-    return plan_.on_gpu && plan_.overlap && is_authenticated(plan_.format) && whole;
+    return plan_.overlap && is_authenticated(plan_.format) && whole;
   }
 
-  [[nodiscard]] bool is_grouped(const FoundFile& file) const {
-    return groups_ && file.state == FileState::waiting && file.regular &&
+  [[nodiscard]] bool is_processed_whole(const FoundFile& file) const {
+    return processes_whole_files() && file.state == FileState::waiting && file.regular &&
            file.bytes <= SmallFileTask::most_bytes;
   }
 
   void process_in_groups(const Found& found) {
-    if (!groups_) return;
     std::vector<const FoundFile*> group;
     std::uint64_t bytes = 0;
     const auto process_and_clear = [&] {
@@ -229,7 +236,7 @@ class Batch {
     };
     for (std::size_t i = 0; i < found.files.size(); ++i) {
       const FoundFile& file = found.files[i];
-      if (!is_grouped(file)) continue;
+      if (!is_processed_whole(file)) continue;
       if (group.size() == most_group_files || bytes + file.bytes > most_group_bytes) {
         process_and_clear();
       }
@@ -248,16 +255,17 @@ class Batch {
     struct Entry {
       FileJob job;
       FileOutcome outcome;
+      SmallFileTask::Buffers buffers;
       std::unique_ptr<SmallFileTask> task;
     };
     std::vector<Entry> entries(files.size());
-    for_each_file(files.size(), [&](std::size_t i) {
+    for_each_file(files.size(), [&](unsigned, std::size_t i) {
       Entry& entry = entries[i];
       entry.job = small_job(found, *files[i]);
       entry.outcome.report = new_report(entry.job.input.shown);
       attempt(entry.outcome, [&] {
-        auto task =
-            std::make_unique<SmallFileTask>(run_, entry.job, progress_of_file_, entry.outcome);
+        auto task = std::make_unique<SmallFileTask>(run_, entry.job, progress_of_file_,
+                                                    entry.outcome, entry.buffers);
         if (task->read()) entry.task = std::move(task);
       });
       if (!entry.task) finish(entry.job, std::move(entry.outcome));
@@ -282,7 +290,7 @@ class Batch {
     if (ready.size() > 1 && options_.verbose && !options_.quiet) {
       say(fmt::format("{} files at once", ready.size()));
     }
-    for_each_file(ready.size(), [&](std::size_t i) {
+    for_each_file(ready.size(), [&](unsigned, std::size_t i) {
       Entry& entry = *ready[i];
       attempt(entry.outcome, [&] {
         if (failure) std::rethrow_exception(failure);
@@ -310,9 +318,11 @@ class Batch {
     finish(job, std::move(outcome));
   }
 
-  // Processes one of several concurrent files. Returns false, without a report, if memory ran out:
-  // the other files may have used all of it, so that another attempt can succeed later.
-  [[nodiscard]] bool process_unless_out_of_memory(const Found& found, const FoundFile& file) {
+  // Processes one of several concurrent files, in `buffers` if it is to be in memory as a whole.
+  // Returns false, without a report, if memory ran out: the other files may have used all of it, so
+  // that another attempt can succeed later.
+  [[nodiscard]] bool process_unless_out_of_memory(const Found& found, const FoundFile& file,
+                                                  SmallFileTask::Buffers* buffers) {
     FileJob job;
     FileOutcome outcome;
     bool has_memory = true;
@@ -326,7 +336,15 @@ class Batch {
     unless_out_of_memory([&] {
       job = small_job(found, file);
       outcome.report = new_report(job.input.shown);
-      attempt(outcome, [&] { unless_out_of_memory([&] { run_task(job, outcome); }); });
+      attempt(outcome, [&] {
+        unless_out_of_memory([&] {
+          if (buffers == nullptr) {
+            run_task(job, outcome);
+          } else {
+            SmallFileTask(run_, job, progress_of_file_, outcome, *buffers).run();
+          }
+        });
+      });
     });
     if (has_memory) finish(job, std::move(outcome));
     return has_memory;
@@ -537,7 +555,6 @@ class Batch {
   const CryptOptions& options_;
   const Plan& plan_;
   const bool several_;
-  const bool groups_ = groups_small_files();
   const Clock::time_point start_ = Clock::now();
   RunContext run_;
   const FileProgress progress_of_file_ = [this](std::uint64_t more) { advance(more); };

@@ -158,6 +158,64 @@ class WithTmpfile(FaultCase):
     def test_decrypt_with_f_handles_every_failing_call(self):
         self.inject("decrypt", old=True, rm=False)
 
+    def test_files_of_a_folder_handle_every_failing_call(self):
+        files = {"a": SMALL, "b": b"small"}
+        self.path("plain").mkdir()
+        for name, data in files.items():
+            self.write(f"plain/{name}", data)
+        self.ok("encrypt", *KEY, "-q", "-r", "plain/.", "-o", "sealed")
+        for verb, top, suffix in (("encrypt", "plain", ".paes"), ("decrypt", "sealed", "")):
+            args = [verb, *KEY, "-q", "-T", "1", "-r", f"{top}/.", "-o", "out"]
+
+            def strace(*inject):
+                shutil.rmtree(self.path("out"), ignore_errors=True)
+                return Strace(self, *args, env=self.env, inject=inject)
+
+            first = {}
+            for name, number in strace().calls_from('"a' if verb == "encrypt" else '"a.paes'):
+                first.setdefault(name, number)
+            for call in set(ERRORS) & set(first):
+                for error in {ERRORS[call][0], "EINTR"} & set(ERRORS[call]):
+                    number = first[call]
+                    while True:
+                        run = strace(f"{call}:error={error}:when={number}")
+                        if not run.injected:
+                            break
+                        with self.subTest(verb=verb, call=call, error=error, when=number):
+                            self.check_folder(files, suffix, call, error, run.done)
+                        self.injections += 1
+                        number += 1
+        self.assertGreater(self.injections, 50)
+
+    def check_folder(self, files, suffix, call, error, done):
+        text = done.stderr.decode()
+        self.assertIn(done.returncode, (0, 1, 3), text)
+        found = os.listdir(self.path("out")) if self.path("out").exists() else []
+        self.assertLessEqual(set(found), {name + suffix for name in files})
+        for name in found:
+            data = files[name.removesuffix(".paes")]
+            if suffix:
+                self.check_opens(f"out/{name}", data)
+            else:
+                self.assertTrue(self.read(f"out/{name}") == data, name)
+        if done.returncode == 0:
+            self.assertEqual(text, "")
+            self.assertEqual(len(found), len(files))
+            if error not in ("EINTR", "EINVAL"):
+                self.assertNotIn(call, MUST_FAIL)
+        else:
+            self.assertNotEqual(error, "EINTR", text)
+            self.assertRegex(text, "^paraes: ")
+
+
+    def test_proc_links_a_file_where_its_descriptor_must_not(self):
+        # As Linux before 6.10 refuses AT_EMPTY_PATH without CAP_DAC_READ_SEARCH.
+        run = Strace(self, "encrypt", *KEY, "f", inject=["linkat:error=ENOENT:when=1"])
+        self.assertEqual((run.done.returncode, run.done.stderr), (0, b""))
+        self.assertEqual(run.injected, 1)
+        self.assertIn('"/proc/self/fd/', run.text)
+        self.check_opens("f.paes", SMALL)
+
 
 class WithoutTmpfile(WithTmpfile):
     """Repeats these tests without O_TMPFILE: temporary files have names."""
@@ -165,6 +223,8 @@ class WithoutTmpfile(WithTmpfile):
     @classmethod
     def setUpClass(cls):
         cls.env = preloaded("PARAES_NO_TMPFILE")
+
+    test_proc_links_a_file_where_its_descriptor_must_not = None
 
     def test_encrypt_without_rename_noreplace_handles_every_failing_call(self):
         for also in (["renameat2:error=ENOSYS"], ["renameat2:error=EINVAL", "linkat:error=EPERM"]):
