@@ -135,7 +135,7 @@ class Batch {
       for (const auto& [folder, why] : found.outputs->make()) refuse(folder, why, exit_failed);
     }
     {
-      Progress progress(choose_bar(options_, plan_.verb), found.bytes);
+      Progress progress(choose_bar(options_, plan_.verb), bytes_to_process(found));
       process_all(found);
       progress.finish(failed_ == 0);
     }
@@ -152,8 +152,18 @@ class Batch {
   // How much of a file there is to process, if that is known.
   [[nodiscard]] std::optional<std::uint64_t> bytes_to_process(const std::string& input) const {
     std::optional<std::uint64_t> bytes = size_of_file(input);
+    if (bytes) *bytes = plan_.plain_bytes(*bytes);
     if (bytes) *bytes -= std::min(*bytes, plan_.offset);
     if (bytes && plan_.length) *bytes = std::min(*bytes, *plan_.length);
+    return bytes;
+  }
+
+  [[nodiscard]] std::uint64_t bytes_to_process(const Found& found) const {
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < found.files.size(); ++i) {
+      const FoundFile& file = found.files[i];
+      if (file.state == FileState::waiting) bytes += plan_.plain_bytes(file.bytes);
+    }
     return bytes;
   }
 
@@ -376,14 +386,21 @@ class Batch {
 
   // Reports a file that has ended, with or without an error.
   void finish(const FileJob& job, FileOutcome outcome) {
-    const std::lock_guard lock(mutex_);
     const RunReport& report = outcome.report;
+    // Takes longer than all that needs the lock.
+    const std::string json = wants_json(report) ? to_json(report) : "";
+    const std::lock_guard lock(mutex_);
+    if (job.found != nullptr) {
+      // What failed or was left out is not to be done any more, and a file may have grown.
+      Progress::change_total(static_cast<std::int64_t>(outcome.processed) -
+                             static_cast<std::int64_t>(plan_.plain_bytes(job.found->bytes)));
+    }
     if (report.status == up_to_date_status) {
       report_up_to_date(report.input, *report.output);
       return;
     }
     for (const std::string& text : outcome.messages) say(text);
-    print(report);
+    if (!json.empty()) print_json(json);
     some_committed_ = some_committed_ || outcome.committed;
     if (several_ && outcome.committed) {
       note_folder(outcome.committed->output);
@@ -436,8 +453,11 @@ class Batch {
     say(with_name(text, names_of(report)));
   }
 
+  [[nodiscard]] bool wants_json(const RunReport& report) const {
+    return options_.json && report.exit != exit_closed_pipe;
+  }
   void print(const RunReport& report) {
-    if (options_.json && report.exit != exit_closed_pipe) print_json(to_json(report));
+    if (wants_json(report)) print_json(to_json(report));
   }
 
   void print_json(const std::string& object) {

@@ -23,6 +23,7 @@ struct FileJob {
 
 struct FileOutcome {
   RunReport report;
+  std::uint64_t processed = 0;        // how many bytes the progress of the run counts
   bool transferred = false;           // the output, if there is one, is whole and committed
   std::vector<std::string> messages;  // to be printed once the file has ended
   // An output file that was committed. --rm checks it before it removes the source.

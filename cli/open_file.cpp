@@ -142,8 +142,8 @@ Distributor::Names OpenFile::names() const {
 }
 
 void OpenFile::report_progress(std::uint64_t done) {
-  progress_(done - reported_);
-  reported_ = done;
+  progress_(done - outcome_.processed);
+  outcome_.processed = done;
 }
 
 void OpenFile::report_times(const PhaseTimes& times, const Cipher& cipher) {

@@ -67,7 +67,6 @@ class OpenFile {
   Destination destination_;
   Clock::time_point start_;
   std::uint64_t key_expansion_ = 0;
-  std::uint64_t reported_ = 0;
   TemporaryName temporary_;  // outlives the output
   std::unique_ptr<Sink> output_;
 };

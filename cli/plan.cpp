@@ -300,6 +300,19 @@ void check_passphrase_fd(const CryptOptions& options, Verb verb) {
   if (found && FileId(status) == FileId(target)) refuse_it("this descriptor is the output");
 }
 
+std::uint64_t Plan::plain_bytes(std::uint64_t bytes) const {
+  if (verb == Verb::encrypt || !is_authenticated(format)) return bytes;
+  try {
+    const SegmentLayout layout =
+        format == Format::tink
+            ? tink_layout({.segment_bytes = segment_bytes})
+            : c2sp_layout(format == Format::paraes ? paraes_header_bytes : c2sp_header_bytes);
+    return layout.extent_of(bytes).plain_bytes;
+  } catch (const Error&) {
+    return bytes;  // no message has this size
+  }
+}
+
 Plan make_plan(const CryptOptions& options, Verb verb) {
   if (options.inputs.empty()) throw InvalidArgument(why_no_input(options, verb));
   if (options.progress && options.no_progress) {

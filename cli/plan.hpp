@@ -54,6 +54,10 @@ struct Plan {
   [[nodiscard]] Direction direction() const {
     return verb == Verb::encrypt ? Direction::encrypt : Direction::decrypt;
   }
+
+  // How many bytes of plaintext an input of `bytes` bytes has, which is what progress counts: as
+  // far as the flags tell. Those of a Tink keyset and of padding are not known yet.
+  [[nodiscard]] std::uint64_t plain_bytes(std::uint64_t bytes) const;
 };
 
 // Throws InvalidArgument for wrong or contradictory flags and for a kernel or device that does not

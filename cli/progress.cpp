@@ -167,7 +167,7 @@ std::string duration_text(double seconds) {
 
 // A file that grows must not push the bar beyond its end.
 double share_of(std::uint64_t bytes, std::uint64_t total) {
-  return std::min(1.0, static_cast<double>(bytes) / static_cast<double>(total));
+  return bytes >= total ? 1.0 : static_cast<double>(bytes) / static_cast<double>(total);
 }
 
 std::string bar_text(double share) {
@@ -208,6 +208,11 @@ std::vector<Part> share_parts(std::uint64_t bytes, const std::optional<std::uint
   return {{0, bar_text(share)}, {importance, fmt::format("{:>5}", percent_text(share)), " "}};
 }
 
+std::optional<std::uint64_t> known_total() {
+  const std::uint64_t total = bytes_in_total;
+  return total == unknown_total || total == 0 ? std::nullopt : std::optional(total);
+}
+
 double rate_of(std::uint64_t bytes, double seconds) {
   return seconds > 0 ? static_cast<double>(bytes) / seconds : 0;
 }
@@ -245,6 +250,13 @@ void Progress::listen() {
 }
 
 void Progress::update(std::uint64_t bytes) noexcept { bytes_so_far = bytes; }
+
+void Progress::change_total(std::int64_t more) noexcept {
+  std::uint64_t total = bytes_in_total;
+  if (total == unknown_total) return;
+  // Modulo 2^64, which is right for what is negative, too.
+  bytes_in_total = total + static_cast<std::uint64_t>(more);
+}
 
 void Progress::finish(bool complete) {
   stop_ticker();
@@ -290,20 +302,21 @@ void Progress::tick() {
 
 std::string Progress::transfer_text(double seconds) const {
   const std::uint64_t bytes = bytes_so_far;
+  const auto total = known_total();
   const double rate = rate_of(bytes, seconds);
-  std::vector<Part> parts = share_parts(bytes, total_, 5);
+  std::vector<Part> parts = share_parts(bytes, total, 5);
   parts.push_back({2, format_amount(bytes)});
-  if (total_) parts.push_back({1, "of " + format_amount(*total_), " "});
+  if (total) parts.push_back({1, "of " + format_amount(*total), " "});
   if (bytes != 0) parts.push_back({3, format_rate(rate)});
-  if (total_ && rate > 0 && bytes <= *total_) {
-    parts.push_back({4, "ETA " + clock_text(static_cast<double>(*total_ - bytes) / rate)});
+  if (total && rate > 0 && bytes <= *total) {
+    parts.push_back({4, "ETA " + clock_text(static_cast<double>(*total - bytes) / rate)});
   }
   return fitting(std::move(parts), line_.columns());
 }
 
 std::string Progress::key_text() const {
   std::vector<Part> parts;
-  if (bytes_so_far != 0) parts = share_parts(bytes_so_far, total_, 1);
+  if (bytes_so_far != 0) parts = share_parts(bytes_so_far, known_total(), 1);
   parts.push_back({2, "deriving the key"});
   return fitting(std::move(parts), line_.columns());
 }

@@ -32,8 +32,10 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   ~Progress();  // leaves nothing of the bar, unless finish has
 
-  // Never waits for the terminal.
+  // Neither waits for the terminal. `more`: how much more there is to process than was said, or how
+  // much less.
   static void update(std::uint64_t bytes) noexcept;
+  static void change_total(std::int64_t more) noexcept;
 
   // Ends the transfer. A bar that has appeared stays, on a line of its own. `complete`: nothing is
   // left to do, whatever the total was.

@@ -137,6 +137,20 @@ class SeveralFiles(FolderCase):
         self.assertIn("exists already", reports["b"]["status"])
         self.assertEqual(self.read("b.paes"), b"old")
 
+    def test_json_of_a_file_comes_before_the_next_one_ends(self):
+        self.make({"a": b"1", "b": b"2"})
+        os.mkfifo(self.path("waits"))
+        process = self.start("encrypt", *KEY, "--json", "-q", "-T", 1, "a", "b", "waits",
+                             stdout=subprocess.PIPE)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.stdout.close)
+        self.assertEqual([json.loads(process.stdout.readline())["input"] for _ in range(2)],
+                         ["a", "b"])
+        with open(self.path("waits"), "wb"):
+            pass
+        self.assertEqual(json.loads(process.stdout.readline())["input"], "waits")
+        self.assertEqual(process.wait(30), 0)
+
     def test_second_input_for_one_output_is_refused(self):
         self.make({"x/a": b"1", "y/a": b"2"})
         text = self.summary("encrypt", *KEY, "-o", "out", "x/a", "y/a", status=3)

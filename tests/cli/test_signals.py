@@ -83,6 +83,26 @@ class Signals(Case):
             pipe.read()
         self.assertEqual(process.wait(DEADLINE), 0)
 
+    def test_sigusr1_counts_plaintext_and_not_what_failed(self):
+        # Of so small files, an eleventh is no plaintext. The last input waits for its writer.
+        key = ["--key-file", "key"]
+        self.write("key", KEYS[256])
+        names = [self.write(f"f{i}", pattern(1000)) for i in range(20)]
+        self.ok("encrypt", *key, *names, self.write("bad", pattern(5000)))
+        sealed = [f"{name}.paes" for name in (*names, "bad")]
+        self.write("bad.paes", b"x" + self.read("bad.paes")[1:])
+        os.mkfifo(self.path("pipe.paes"))
+        for verb in ("verify", "decrypt"):
+            with self.subTest(verb=verb):
+                flags = [] if verb == "verify" else ["-o", "out/"]
+                process = self.start(verb, *key, "-T", 1, *flags, *sealed, "pipe.paes")
+                self.addCleanup(process.stderr.close)
+                with open(self.path("pipe.paes"), "wb"):
+                    self.assertIn(b"bad.paes: ", process.stderr.readline())
+                    process.send_signal(signal.SIGUSR1)
+                    self.assertRegex(process.stderr.readline(), rb"paraes: 20.0 kB of 20.0 kB in")
+                self.assertEqual(process.wait(DEADLINE), 3)
+
     def test_sigusr1_says_when_there_is_no_data_yet(self):
         process = self.started("-o", "g", data=b"")
         process.send_signal(signal.SIGUSR1)
