@@ -100,7 +100,7 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
   axis("--rivals", axes.rivals, "NAME,...",
        "openssl-evp (default), openssl-evp@FILE (another libcrypto), ipsec-mb, gcrypt, memcpy, "
        "stream-copy, ports-aesni, ports-vaes256, ports-vaes512; transfer: pinned-copy (default); "
-       "files: openssl-enc (default), age, cp; none.");
+       "files: openssl-enc (default), age, cp, copy-threads; none.");
 
   group = "Sampling";
   add_number(*verb, "--samples", flags->samples, {1, 100000},

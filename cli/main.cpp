@@ -1,8 +1,11 @@
 #include <array>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
+#include "bench/file/copy_threads.hpp"
 #include "cli/app.hpp"
+#include "cli/report.hpp"
 #include "cli/verbs.hpp"
 
 namespace {
@@ -58,6 +61,13 @@ int main(int argc, char** argv) {
     std::string help = "--help";
     std::array<char*, 2> arguments = {help.data(), nullptr};
     return run_guarded([&] { return run_lab(arguments.data()); });
+  }
+  if (argc == 5 && is(1, paraes::bench::copy_threads_word)) {
+    return run_guarded([&] {
+      const int threads = std::atoi(argv[2]);
+      paraes::bench::copy_with_threads(static_cast<unsigned>(threads), argv[3], argv[4]);
+      return exit_done;
+    });
   }
   return run_app(argc, argv, executable);
 }

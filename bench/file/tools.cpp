@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "bench/file/child.hpp"
+#include "bench/file/copy_threads.hpp"
 #include "bench/harness/case.hpp"
 
 namespace paraes::bench {
@@ -187,6 +188,41 @@ class Cp : public FileTool {
   std::string program_;
 };
 
+class CopyThreads : public FileTool {
+ public:
+  CopyThreads(std::string program, int threads) : program_(std::move(program)), threads_(threads) {}
+
+  [[nodiscard]] std::vector<std::string> command(Direction /*direction*/,
+                                                 const Workspace& /*workspace*/,
+                                                 const std::string& in,
+                                                 const std::string& out) const override {
+    return {program_, std::string(copy_threads_word), std::to_string(threads_), in, out};
+  }
+
+  [[nodiscard]] std::string ciphertext() const override { return "copy"; }
+
+ private:
+  std::string program_;
+  int threads_;
+};
+
+std::unique_ptr<FileTool> make_openssl_enc(const FileRowJob& job, const Row&, const std::string&) {
+  return make_openssl_enc(job);
+}
+
+std::unique_ptr<FileTool> make_age(const FileRowJob&, const Row&, const std::string&) {
+  return std::make_unique<Age>();
+}
+
+std::unique_ptr<FileTool> make_cp(const FileRowJob&, const Row&, const std::string&) {
+  return std::make_unique<Cp>();
+}
+
+std::unique_ptr<FileTool> make_copy_threads(const FileRowJob&, const Row& row,
+                                            const std::string& program) {
+  return std::make_unique<CopyThreads>(program, row.threads);
+}
+
 }  // namespace
 
 std::unique_ptr<FileTool> make_paraes(std::string program, const FileRowJob& job, Row row) {
@@ -197,15 +233,15 @@ std::unique_ptr<FileTool> make_openssl_enc(const FileRowJob& job) {
   return std::make_unique<OpensslEnc>(job);
 }
 
-std::unique_ptr<FileTool> make_age(const FileRowJob& /*job*/) { return std::make_unique<Age>(); }
-
-std::unique_ptr<FileTool> make_cp(const FileRowJob& /*job*/) { return std::make_unique<Cp>(); }
-
 const std::vector<FileRival>& file_rivals() {
   static const std::vector<FileRival> rows = {
-      {"openssl-enc", make_openssl_enc, {"openssl", "version"}, true, false},
-      {"age", make_age, {"age", "--version"}, false, false},
-      {"cp", make_cp, {"cp", "--version"}, false, true},
+      {.name = "openssl-enc",
+       .make = make_openssl_enc,
+       .version_command = {"openssl", "version"},
+       .follows_job = true},
+      {.name = "age", .make = make_age, .version_command = {"age", "--version"}},
+      {.name = "cp", .make = make_cp, .version_command = {"cp", "--version"}, .copies = true},
+      {.name = copy_threads, .make = make_copy_threads, .copies = true, .has_threads = true},
   };
   return rows;
 }

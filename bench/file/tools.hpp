@@ -53,15 +53,19 @@ class FileTool {
                                                     Row row);
 // Throws Skip without openssl, or for a job that `openssl enc` lacks.
 [[nodiscard]] std::unique_ptr<FileTool> make_openssl_enc(const FileRowJob& job);
-[[nodiscard]] std::unique_ptr<FileTool> make_age(const FileRowJob& job);
-[[nodiscard]] std::unique_ptr<FileTool> make_cp(const FileRowJob& job);
+
+// The rival that copies with as many threads as paraes has: bench/file/copy_threads.hpp.
+inline constexpr std::string_view copy_threads = "copy-threads";
 
 struct FileRival {
   std::string_view name;
-  std::unique_ptr<FileTool> (*make)(const FileRowJob& job);
-  std::vector<std::string> version_command;
-  bool follows_job;  // uses the job's format, mode and key size rather than its own format
-  bool copies;       // has no direction
+  // `program` is the path of paraes. Throws Skip.
+  std::unique_ptr<FileTool> (*make)(const FileRowJob& job, const Row& row,
+                                    const std::string& program);
+  std::vector<std::string> version_command = {};  // empty if it is part of paraes
+  bool follows_job = false;  // uses the job's format, mode and key size rather than its own format
+  bool copies = false;       // has no direction
+  bool has_threads = false;  // has a row for each number of threads
 };
 
 [[nodiscard]] const std::vector<FileRival>& file_rivals();

@@ -144,6 +144,7 @@ Json compiler() {
 }
 
 std::string version_of(const FileRival& rival) {
+  if (rival.version_command.empty()) return {};
   std::vector<std::string> command = rival.version_command;
   command[0] = find_program(command[0]);
   return command[0].empty() ? "" : first_line_of(command);
@@ -158,6 +159,7 @@ Json libraries(bool programs) {
   }
   if (!programs) return list;
   for (const FileRival& rival : file_rivals()) {
+    if (rival.version_command.empty()) continue;
     const std::string version = version_of(rival);
     list[std::string(rival.name)] = version.empty() ? Json() : Json(version);
   }

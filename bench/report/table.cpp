@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "bench/file/tools.hpp"
 #include "bench/memory/openmp.hpp"
 #include "bench/report/report_context.hpp"
 
@@ -62,13 +63,18 @@ std::vector<Column> axis_columns() {
 
 // Whether the table gives the speed of `row` relative to `rival`. Both have the same scope and
 // size. A rival without a mode or a direction, such as a copy, is compared with all modes or
-// directions. In file scope, programs are compared whatever their device and threads, and openssl
-// enc, which has no authenticated mode, is compared with GCM by its CTR. In other scopes device and
-// threads are the same.
+// directions. In file scope, programs are compared whatever their device and threads, except that
+// paraes on the CPU is compared with a copy by as many threads; and openssl enc, which has no
+// authenticated mode, is compared with GCM by its CTR. In other scopes device and threads are the
+// same.
 bool comparable(const Row& row, const Row& rival) {
   const bool file = row.scope == "file";
   if (rival.scope != row.scope || rival.bytes != row.bytes) return false;
   if (!file && (rival.device != row.device || rival.threads != row.threads)) return false;
+  if (file && rival.rival == copy_threads && row.rival.empty() && row.device == "cpu" &&
+      rival.threads != row.threads) {
+    return false;
+  }
   if (rival.direction && rival.direction != row.direction) return false;
   if (rival.mode && (rival.keys != row.keys || rival.messages != row.messages)) return false;
   if (!rival.mode) return true;

@@ -134,9 +134,17 @@ class FilePlanner {
 
   void add_rival(const FileRival& rival, const FileRowJob& job) {
     if (!has(axes_.rivals, rival.name)) return;
+    const std::vector<int> one = {1};
+    for (const int threads : rival.has_threads ? axes_.threads : one) {
+      add_rival(rival, job, threads);
+    }
+  }
+
+  void add_rival(const FileRival& rival, const FileRowJob& job, int threads) {
     for (const Direction direction : axes_.directions) {
       Row row = row_of(job, direction, workspace_->bytes());
       row.rival = rival.name;
+      row.threads = threads;
       if (!rival.follows_job) {
         row.format.clear();
         row.mode.reset();
@@ -147,15 +155,16 @@ class FilePlanner {
       // Several formats may have the same closest job.
       const std::string name = row.rival + row.format + std::string(to_string(job.mode)) +
                                std::to_string(job.key_bits) +
-                               (row.direction ? std::string(to_string(*row.direction)) : "");
+                               (row.direction ? std::string(to_string(*row.direction)) : "") +
+                               std::to_string(threads);
       if (!rivals_added_.insert(name).second) continue;
       const Check check = rival.copies || direction == Direction::decrypt ? Check::plaintext
                           : rival.follows_job && job.format == "raw"      ? Check::raw
                                                                           : Check::undo;
-      add(std::move(row), job, check, [&](const Row&) {
+      add(std::move(row), job, check, [&](const Row& r) {
         if (rival.follows_job) refuse(job, workspace_->bytes());
-        auto tool = rival.make(job);
-        auto checker = rival.make(job);
+        auto tool = rival.make(job, r, axes_.program);
+        auto checker = rival.make(job, r, axes_.program);
         return std::make_pair(std::move(tool), std::move(checker));
       });
     }

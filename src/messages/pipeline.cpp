@@ -5,15 +5,13 @@
 
 #include "paraes/error.hpp"
 #include "paraes/threads.hpp"
+#include "src/core/chunk.hpp"
 #include "src/core/stopwatch.hpp"
 #include "src/messages/large_segments.hpp"
 
 namespace paraes::detail {
 namespace {
 
-// Small enough for a chunk's plaintext and ciphertext to stay in the second-level cache from the
-// read to the write; large enough for few system calls.
-constexpr std::uint64_t chunk_bytes = std::uint64_t{256} << 10;
 // Additional workers for pipes, because one may wait for input and one for output.
 constexpr unsigned waiting_workers = 2;
 // Memory for a large segment, until there is more data.
@@ -24,7 +22,7 @@ constexpr std::size_t least_fresh_bytes = std::size_t{64} << 10;
 constexpr std::uint64_t max_buffered_bytes = std::uint64_t{32} << 20;
 
 std::uint64_t segments_per_chunk(const Message& message) {
-  const std::uint64_t bytes = std::max<std::uint64_t>(chunk_bytes, message.cipher().launch_bytes());
+  const std::uint64_t bytes = std::max<std::uint64_t>(cpu_chunk_bytes, message.cipher().launch_bytes());
   return std::max<std::uint64_t>(bytes / message.layout().segment_bytes, 1);
 }
 
