@@ -17,13 +17,14 @@ void copy_with_threads(unsigned threads, const std::string& in, const std::strin
   options.modified = source.version().modified;
   FileSink sink(out, options);
   const std::uint64_t bytes = source.size();
-  const std::uint64_t chunks = (bytes + cpu_chunk_bytes - 1) / cpu_chunk_bytes;
+  const std::uint64_t chunk_bytes = cpu_chunk_bytes(bytes);
+  const std::uint64_t chunks = (bytes + chunk_bytes - 1) / chunk_bytes;
   std::vector<std::unique_ptr<IoBuffer>> buffers(threads);
   for_each_job(threads, chunks, [&](unsigned worker, std::uint64_t chunk) {
     std::unique_ptr<IoBuffer>& buffer = buffers[worker];
-    if (!buffer) buffer = std::make_unique<IoBuffer>(cpu_chunk_bytes);
-    const std::uint64_t begin = chunk * cpu_chunk_bytes;
-    const auto n = static_cast<std::size_t>(std::min(cpu_chunk_bytes, bytes - begin));
+    if (!buffer) buffer = std::make_unique<IoBuffer>(chunk_bytes);
+    const std::uint64_t begin = chunk * chunk_bytes;
+    const auto n = static_cast<std::size_t>(std::min(chunk_bytes, bytes - begin));
     read_exactly(source, begin, buffer->span().first(n));
     sink.write_at(begin, buffer->span().first(n));
   });

@@ -153,10 +153,9 @@ class FilePlanner {
       }
       if (rival.copies) row.direction.reset();
       // Several formats may have the same closest job.
-      const std::string name = row.rival + row.format + std::string(to_string(job.mode)) +
-                               std::to_string(job.key_bits) +
-                               (row.direction ? std::string(to_string(*row.direction)) : "") +
-                               std::to_string(threads);
+      const std::string name =
+          row.rival + row.format + std::string(to_string(job.mode)) + std::to_string(job.key_bits) +
+          (row.direction ? std::string(to_string(*row.direction)) : "") + std::to_string(threads);
       if (!rivals_added_.insert(name).second) continue;
       const Check check = rival.copies || direction == Direction::decrypt ? Check::plaintext
                           : rival.follows_job && job.format == "raw"      ? Check::raw

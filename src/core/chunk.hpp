@@ -1,13 +1,21 @@
-// How files are cut for the workers that transfer them.
+// How files are cut for the threads that transfer them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 
 namespace paraes {
 
-// The plaintext of a chunk on the CPU, in whole segments. Small enough for a chunk's plaintext and
-// ciphertext to stay in the second-level cache from the read to the write; large enough for few
-// system calls.
-inline constexpr std::uint64_t cpu_chunk_bytes = std::uint64_t{256} << 10;
+// The bytes of a chunk on the CPU, before it is cut to whole segments; nullopt if the size of the
+// input is unknown. Large chunks need few system calls, and a chunk's plaintext and ciphertext
+// still stay in the second-level cache from the read to the write. In small files, the system would
+// spend longer on giving pages to large buffers than on copying the data.
+[[nodiscard]] inline std::uint64_t cpu_chunk_bytes(std::optional<std::uint64_t> input_bytes) {
+  constexpr std::uint64_t least = std::uint64_t{64} << 10;
+  constexpr std::uint64_t most = std::uint64_t{256} << 10;
+  if (!input_bytes) return most;
+  return std::clamp(*input_bytes / 64 / least * least, least, most);
+}
 
 }  // namespace paraes

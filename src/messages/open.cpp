@@ -24,7 +24,7 @@ class Open final : public detail::ChunkStages {
       : options_(options),
         message_(message),
         layout_(message.layout()),
-        pipeline_(message, options, options.salvage != nullptr),
+        pipeline_(message, options, source.remaining(), options.salvage != nullptr),
         per_chunk_(pipeline_.segments_per_chunk()),
         source_(source),
         file_(dynamic_cast<PositionalSource*>(&source)),
@@ -164,7 +164,7 @@ class Open final : public detail::ChunkStages {
     const std::uint64_t begin = layout_.sealed_offset(chunk.first);
     const std::uint64_t end =
         chunk.last ? sealed_bytes_ : layout_.sealed_offset(chunk.first + chunk.segments);
-    const MutableBytes in = buffers.in(static_cast<std::size_t>(end - begin));
+    const MutableBytes in = buffers.in_at(begin, static_cast<std::size_t>(end - begin));
     read_exactly(*file_, begin, in);
     chunk.in = in;
     return true;
@@ -173,8 +173,11 @@ class Open final : public detail::ChunkStages {
   void compute(Chunk& chunk, WorkerBuffers& buffers) override {
     const std::uint64_t plain = layout_.plain_offset(chunk.first);
     const std::uint64_t sealed = layout_.sealed_offset(chunk.first);
-    chunk.out =
-        buffers.out(static_cast<std::size_t>(chunk.in.size() - chunk.segments * segment_tag_bytes));
+    // Where the range begins in the chunk, so that the offset wraps around, the page is still
+    // right.
+    chunk.out = buffers.out_at(
+        plain - range_begin_,
+        static_cast<std::size_t>(chunk.in.size() - chunk.segments * segment_tag_bytes));
     buffers.segments.clear();
     for (std::uint64_t k = 0; k < chunk.segments; ++k) {
       const std::uint64_t index = chunk.first + k;

@@ -20,20 +20,24 @@ constexpr std::size_t first_bytes = large_segment_bytes;
 constexpr std::size_t least_fresh_bytes = std::size_t{64} << 10;
 // Upper bound on the size of all workers' buffers, unless one worker needs more.
 constexpr std::uint64_t max_buffered_bytes = std::uint64_t{32} << 20;
+// A thread for less costs more than it saves.
+constexpr std::uint64_t least_worker_bytes = std::uint64_t{256} << 10;
 
-std::uint64_t segments_per_chunk(const Message& message) {
-  const std::uint64_t bytes = std::max<std::uint64_t>(cpu_chunk_bytes, message.cipher().launch_bytes());
+std::uint64_t segments_per_chunk(const Message& message, std::optional<std::uint64_t> input_bytes) {
+  const std::uint64_t bytes =
+      std::max<std::uint64_t>(cpu_chunk_bytes(input_bytes), message.cipher().launch_bytes());
   return std::max<std::uint64_t>(bytes / message.layout().segment_bytes, 1);
 }
 
 }  // namespace
 
-Pipeline::Pipeline(const Message& message, const TransferOptions& options, bool keep_input)
+Pipeline::Pipeline(const Message& message, const TransferOptions& options,
+                   std::optional<std::uint64_t> input_bytes, bool keep_input)
     : layout_(message.layout()),
       cipher_(message.cipher()),
       options_(options),
       compute_(options.overlap ? 1 : options.threads),
-      per_chunk_(paraes::detail::segments_per_chunk(message)),
+      per_chunk_(paraes::detail::segments_per_chunk(message, input_bytes)),
       in_place_(per_chunk_ == 1 && !keep_input) {}
 
 Pipeline::Range Pipeline::share_of(std::uint64_t count) const noexcept {
@@ -72,9 +76,13 @@ unsigned Pipeline::worker_count(std::optional<std::uint64_t> chunks) const {
   const int asked = options_.threads == 0 ? available_cores() : options_.threads;
   auto count = std::max<std::uint64_t>(static_cast<std::uint64_t>(asked), cipher_.launch_threads());
   if (count > 1 && (in_order_.reads || in_order_.writes)) count += waiting_workers;
-  const std::uint64_t held = (in_place_ ? 1 : 2) * per_chunk_ * layout_.segment_bytes;
+  const std::uint64_t chunk_bytes = per_chunk_ * layout_.segment_bytes;
+  const std::uint64_t held = (in_place_ ? 1 : 2) * chunk_bytes;
   count = std::min(count, std::max<std::uint64_t>(max_buffered_bytes / held, 1));
-  if (chunks) count = std::min(count, std::max<std::uint64_t>(*chunks, 1));
+  if (chunks) {
+    const std::uint64_t each = std::max<std::uint64_t>(least_worker_bytes / chunk_bytes, 1);
+    count = std::min(count, std::max<std::uint64_t>(*chunks / each, 1));
+  }
   return static_cast<unsigned>(count);
 }
 
@@ -83,36 +91,40 @@ PhaseTimes Pipeline::run(ChunkStages& stages, Source& source, InOrder in_order,
   stages_ = &stages;
   source_ = &source;
   in_order_ = in_order;
-  // Where memory is limited, the first worker must get its buffers: it can do all the work alone.
-  std::unique_ptr<WorkerBuffers> first = make_buffers(0);
-  run_workers(worker_count(count),
-              [&](unsigned worker) { work(worker, worker == 0 ? std::move(first) : nullptr); });
+  const std::vector<std::unique_ptr<WorkerBuffers>> buffers = make_buffers(worker_count(count));
+  run_workers(static_cast<unsigned>(buffers.size()),
+              [&](unsigned worker) { work(*buffers[worker]); });
   turns_.rethrow();
   return times_;
 }
 
-std::unique_ptr<WorkerBuffers> Pipeline::make_buffers(unsigned worker) {
-  // All that a full chunk needs, so that a worker fails before it has taken a chunk. Only large
-  // segments, which one worker processes alone, take memory as their data arrives.
+// Called before the threads start: one that allocates for the first time gets an arena of its own
+// from malloc, which takes longer than a small file.
+std::vector<std::unique_ptr<WorkerBuffers>> Pipeline::make_buffers(unsigned workers) {
+  // All that a full chunk needs, so that a worker does not fail after it has taken a chunk. Only
+  // large segments, which one worker processes alone, take memory as their data arrives.
   const std::size_t bytes =
       layout_.segment_bytes > large_segment_bytes ? first_bytes : sealed_capacity();
-  // One segment more than in a chunk, because an empty last segment may follow.
-  return std::make_unique<WorkerBuffers>(worker, bytes, in_place_ ? 0 : bytes,
-                                         static_cast<std::size_t>(per_chunk_) + 1,
-                                         in_order_.pages ? &pages_ : nullptr);
+  std::vector<std::unique_ptr<WorkerBuffers>> buffers;
+  buffers.reserve(workers);
+  try {
+    while (buffers.size() < workers) {
+      // One segment more than in a chunk, because an empty last segment may follow.
+      buffers.push_back(std::make_unique<WorkerBuffers>(
+          static_cast<unsigned>(buffers.size()), bytes, in_place_ ? 0 : bytes,
+          static_cast<std::size_t>(per_chunk_) + 1, in_order_.pages ? &pages_ : nullptr));
+    }
+  } catch (const std::bad_alloc&) {
+    // Where memory is limited, the workers that got theirs do all the work.
+    if (buffers.empty()) throw;
+  }
+  return buffers;
 }
 
-void Pipeline::work(unsigned worker, std::unique_ptr<WorkerBuffers> buffers) {
-  if (!buffers) {
-    try {
-      buffers = make_buffers(worker);
-    } catch (const std::bad_alloc&) {
-      return;  // the other workers do all the work
-    }
-  }
+void Pipeline::work(WorkerBuffers& buffers) {
   std::uint64_t number = 0;
   try {
-    work_with(*buffers, number);
+    work_with(buffers, number);
   } catch (...) {
     turns_.fail(number);
     source_->cancel();
@@ -183,6 +195,7 @@ void Pipeline::report(std::uint64_t plain_bytes) {
 }
 
 MutableBytes WorkerBuffers::in(std::size_t bytes, std::size_t kept) {
+  in_begin_ = 0;
   if (in_.size() < bytes + tag_bytes_) {
     IoBuffer larger(bytes + tag_bytes_);
     std::copy_n(in_.data(), kept, larger.data());
@@ -191,13 +204,20 @@ MutableBytes WorkerBuffers::in(std::size_t bytes, std::size_t kept) {
   return in_.span().first(bytes);
 }
 
-MutableBytes WorkerBuffers::out(std::size_t bytes) {
-  if (in_place_) return in_.span().first(bytes);
+MutableBytes WorkerBuffers::in_at(std::uint64_t offset, std::size_t bytes) {
+  in_begin_ = static_cast<std::size_t>(offset % page_bytes);
+  if (in_.size() < in_begin_ + bytes + tag_bytes_) in_ = IoBuffer(in_begin_ + bytes + tag_bytes_);
+  return in_.span().subspan(in_begin_, bytes);
+}
+
+MutableBytes WorkerBuffers::out_at(std::uint64_t offset, std::size_t bytes) {
+  if (in_place_) return in_.span().subspan(in_begin_, bytes);
   fresh_ = {};
   if (pages_ != nullptr && bytes >= least_fresh_bytes) fresh_ = pages_->take(bytes);
   if (fresh_.region) return fresh_.bytes;
-  if (out_.size() < bytes) out_ = IoBuffer(bytes);
-  return out_.span().first(bytes);
+  const auto begin = static_cast<std::size_t>(offset % page_bytes);
+  if (out_.size() < begin + bytes) out_ = IoBuffer(begin + bytes);
+  return out_.span().subspan(begin, bytes);
 }
 
 void WorkerBuffers::write(Sink& sink, Bytes data) const {

@@ -19,7 +19,7 @@ class Seal final : public detail::ChunkStages {
       : layout_(message.layout()),
         header_(message.header()),
         share_(options.share),
-        pipeline_(message, options, false),
+        pipeline_(message, options, source.remaining(), false),
         per_chunk_(pipeline_.segments_per_chunk()),
         source_(source),
         file_(dynamic_cast<PositionalSource*>(&source)),
@@ -63,8 +63,8 @@ class Seal final : public detail::ChunkStages {
       if (chunk.index >= chunks_.end) return false;
       chunk.segments = std::min(per_chunk_, segments_ - chunk.first);
       chunk.last = chunk.first + chunk.segments == segments_;
-      const MutableBytes in =
-          buffers.in(chunk.last ? static_cast<std::size_t>(bytes_ - begin) : full);
+      const MutableBytes in = buffers.in_at(
+          start_ + begin, chunk.last ? static_cast<std::size_t>(bytes_ - begin) : full);
       read_exactly(*file_, start_ + begin, in);
       chunk.in = in;
       return true;
@@ -87,8 +87,8 @@ class Seal final : public detail::ChunkStages {
   void compute(Chunk& chunk, WorkerBuffers& buffers) override {
     const std::uint64_t plain = layout_.plain_offset(chunk.first);
     const std::uint64_t sealed = layout_.sealed_offset(chunk.first);
-    chunk.out =
-        buffers.out(static_cast<std::size_t>(chunk.in.size() + chunk.segments * segment_tag_bytes));
+    chunk.out = buffers.out_at(
+        sealed, static_cast<std::size_t>(chunk.in.size() + chunk.segments * segment_tag_bytes));
     buffers.segments.clear();
     for (std::uint64_t k = 0; k < chunk.segments; ++k) {
       const std::uint64_t index = chunk.first + k;

@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+#include <set>
 #include <thread>
+#include <utility>
 
 #include "paraes/error.hpp"
 #include "paraes/kdf.hpp"
@@ -383,6 +388,118 @@ TEST(Messages, LargeSegmentsInPipes_KeepAllBytes) {
                 "");
     }
     EXPECT_TRUE(bad.empty());
+  }
+}
+
+// Keeps what one reads or writes at an offset of a file, for all but small pieces such as headers.
+class Transfers {
+ public:
+  static constexpr std::size_t page = 4096;
+
+  void add(std::uint64_t offset, Bytes data) {
+    if (data.size() < page) return;
+    const std::lock_guard lock(mutex_);
+    const auto address = reinterpret_cast<std::uintptr_t>(data.data());
+    if (address % page != offset % page) ++misplaced_;
+    largest_ = std::max(largest_, data.size());
+    threads_.insert(std::this_thread::get_id());
+    ++count_;
+  }
+
+  [[nodiscard]] unsigned count() const { return count_; }
+  [[nodiscard]] unsigned misplaced() const { return misplaced_; }
+  [[nodiscard]] std::size_t largest() const { return largest_; }
+  [[nodiscard]] const std::set<std::thread::id>& threads() const { return threads_; }
+
+ private:
+  std::mutex mutex_;
+  unsigned count_ = 0;
+  unsigned misplaced_ = 0;
+  std::size_t largest_ = 0;
+  std::set<std::thread::id> threads_;
+};
+
+class WatchedSource : public RandomSource {
+ public:
+  WatchedSource(Buffer data, Transfers& transfers)
+      : RandomSource(std::move(data)), transfers_(transfers) {}
+  [[nodiscard]] std::size_t read_at(std::uint64_t offset, MutableBytes buffer) const override {
+    transfers_.add(offset, buffer);
+    return RandomSource::read_at(offset, buffer);
+  }
+
+ private:
+  Transfers& transfers_;
+};
+
+class WatchedSink : public RandomSink {
+ public:
+  explicit WatchedSink(Transfers& transfers) : transfers_(transfers) {}
+  void write_at(std::uint64_t offset, Bytes bytes) override {
+    transfers_.add(offset, bytes);
+    RandomSink::write_at(offset, bytes);
+  }
+
+ private:
+  Transfers& transfers_;
+};
+
+TEST(Messages, ChunksOfFiles_BeginAsFarIntoAPageAsInTheFile) {
+  const Buffer plain = support::pattern(3000000);
+  for (const Subject& subject : subjects) {
+    SCOPED_TRACE(subject.name);
+    const Message message = subject.make();
+    Transfers transfers;
+    WatchedSource source(plain, transfers);
+    WatchedSink sealed(transfers);
+    seal_message(source, message, sealed);
+    EXPECT_GT(transfers.count(), 20U);
+    EXPECT_EQ(transfers.misplaced(), 0U);
+    for (const std::uint64_t offset : {0U, 1U, 300001U}) {
+      Transfers opening;
+      WatchedSource ciphertext(sealed.data, opening);
+      WatchedSink opened(opening);
+      OpenOptions options;
+      options.offset = offset;
+      open_message(ciphertext, message, &opened, options);
+      EXPECT_EQ(support::difference(opened.data, Bytes(plain).subspan(offset)), "") << offset;
+      EXPECT_GT(opening.count(), 20U);
+      EXPECT_EQ(opening.misplaced(), 0U) << offset;
+    }
+  }
+}
+
+TEST(Messages, SmallFiles_HaveSmallChunksAndFewThreads) {
+  struct Expected {
+    std::size_t bytes;
+    std::size_t largest;
+    std::size_t threads;
+  };
+  constexpr std::size_t kib = 1024;
+  for (const Expected& expected : {Expected{100 * kib, 64 * kib, 1},
+                                   {448 * kib - 1, 64 * kib, 1},
+                                   {512 * kib, 64 * kib, 2},
+                                   {4096 * kib, 64 * kib, 16},
+                                   {8192 * kib, 128 * kib, 32},
+                                   {20480 * kib, 256 * kib, 80}}) {
+    SCOPED_TRACE(expected.bytes);
+    const Message message = subjects[0].make();
+    Transfers transfers;
+    WatchedSource source(support::pattern(expected.bytes), transfers);
+    RandomSink sink;
+    OpenOptions options;
+    options.threads = 64;
+    seal_message(source, message, sink, options);
+    EXPECT_EQ(transfers.largest(), expected.largest);
+    EXPECT_LE(transfers.threads().size(), expected.threads);
+    if (expected.threads == 1) {
+      EXPECT_TRUE(transfers.threads().contains(std::this_thread::get_id()));
+    }
+    Transfers opening;
+    WatchedSource sealed(sink.data, opening);
+    open_message(sealed, message, nullptr, options);
+    EXPECT_LE(opening.largest(), expected.largest + expected.largest / 1024);
+    EXPECT_LE(opening.threads().size(), expected.threads);
   }
 }
 
