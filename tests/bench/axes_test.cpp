@@ -419,6 +419,20 @@ TEST(Plan, FileScopeWithoutADeviceHasNoRivals) {
   EXPECT_EQ(plan_with(texts).groups.size(), 1U);
 }
 
+TEST(Plan, CopyThreadsHasOneRowForEachNumberOfThreads) {
+  AxisTexts texts;
+  texts.scope = "file";
+  texts.threads = "1,2,3";
+  texts.rivals = "copy-threads,cp";
+  const BenchPlan plan = plan_with(texts);
+  ASSERT_EQ(plan.groups.size(), 1U);
+  std::vector<int> threads;
+  for (const auto& row : plan.groups[0]) {
+    if (row->row().rival == "copy-threads") threads.push_back(row->row().threads);
+  }
+  EXPECT_EQ(threads, (std::vector<int>{1, 2, 3}));
+}
+
 TEST(Plan, ModesOfAuthenticatedFormatsOtherThanGcmAreSkipped) {
   AxisTexts texts;
   texts.scope = "file";
