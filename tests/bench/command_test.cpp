@@ -121,7 +121,7 @@ TEST(Command, FilesAreVerifiedAndRemoved) {
   std::filesystem::create_directory(files);
   const ChildResult result = bench(
       "--scope file --format raw --kernel ttable --mode ecb,ctr,xts --size 64KiB --samples 2 "
-      "--rivals openssl-enc,cp --dir " +
+      "--rivals openssl-enc,cp,copy-threads --dir " +
       files + " --json " + folder.report());
   EXPECT_EQ(result.status, 0) << result.output;
   const nlohmann::json json = folder.read_report();
