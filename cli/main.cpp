@@ -1,10 +1,11 @@
 #include <array>
-#include <cstdlib>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "bench/file/copy_threads.hpp"
 #include "cli/app.hpp"
+#include "cli/numbers.hpp"
 #include "cli/report.hpp"
 #include "cli/verbs.hpp"
 
@@ -64,8 +65,9 @@ int main(int argc, char** argv) {
   }
   if (argc == 5 && is(1, paraes::bench::copy_threads_word)) {
     return run_guarded([&] {
-      const int threads = std::atoi(argv[2]);
-      paraes::bench::copy_with_threads(static_cast<unsigned>(threads), argv[3], argv[4]);
+      constexpr std::uint64_t most = 1024;
+      const auto threads = static_cast<unsigned>(parse_number(argv[2], "THREADS", 1, most));
+      paraes::bench::copy_with_threads(threads, argv[3], argv[4]);
       return exit_done;
     });
   }
