@@ -1,11 +1,14 @@
 """Full disks, changing files, pipes that end or stall, large files and bounded memory."""
 
 import itertools
+import json
 import os
 import pathlib
+import re
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -340,6 +343,87 @@ class PipesWithoutTmpfile(Pipes):
     @classmethod
     def setUpClass(cls):
         cls.env = preloaded("PARAES_NO_TMPFILE")
+
+
+class Tebibyte(FaultCase):
+    """A message of 1 TiB and 100 bytes, in a file of holes. Its plaintext is numbers of 8 bytes that
+    are their own offsets. Only some of its chunks of 256 KiB are there."""
+
+    SIZE = 1024 * GIB + 100
+    CHUNKS = SIZE >> 18  # and a last segment that belongs to the last of them
+
+    def seal(self, *chunks):
+        """Writes f.paes with these chunks, or skips the test."""
+        tool = os.environ.get("PARAES_SEAL_PARTS")
+        if not tool:
+            self.skipTest("PARAES_SEAL_PARTS names no program")
+        try:
+            self.write("f.paes", b"")
+            os.truncate(self.path("f.paes"), self.SIZE + GIB + 1000 * MIB)
+        except OSError as error:
+            self.skipTest(f"{self.dir}: no files of this size: {error}")
+        done = subprocess.run([tool, "k", str(self.SIZE), "f.paes", str(self.CHUNKS),
+                               *map(str, chunks)], cwd=self.dir, capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        if self.path("f.paes").stat().st_blocks * 512 > GIB:
+            self.skipTest(f"{self.dir}: its file system has no holes in files")
+
+    def numbers(self, offset, length):
+        first = offset // 8
+        data = struct.pack(f"<{length // 8 + 2}Q",
+                           *(8 * i for i in range(first, first + length // 8 + 2)))
+        return data[offset - 8 * first:][:length]
+
+    def test_info_shows_the_sizes(self):
+        self.seal(0)
+        segments = self.SIZE // 16384 + 1
+        shown = json.loads(self.ok("info", "--json", "f.paes"))
+        self.assertEqual(shown["plain_bytes"], self.SIZE)
+        self.assertEqual(shown["segments"], segments)
+        self.assertEqual(shown["bytes"], 88 + self.SIZE + 16 * segments)
+
+    def test_ranges_are_decrypted(self):
+        middle, last = self.CHUNKS // 2, self.CHUNKS - 1
+        self.seal(0, 1, middle - 1, middle, last - 1, last)
+        tib, half = 1024 * GIB, 512 * GIB
+        for offset, length in ((0, 8), (262144 - 5, 11), (half - 100000, 200000), (half, 1),
+                               (tib - 4, 8), (tib - 400000, 400100), (self.SIZE - 1, 1)):
+            for threads in (1, 4):
+                with self.subTest(offset=offset, length=length, threads=threads):
+                    self.assertTrue(self.ok("decrypt", *KEY, "-T", threads, "--offset", offset,
+                                            "--length", length, "-c", "f.paes")
+                                    == self.numbers(offset, length))
+        self.ok("decrypt", *KEY, "--offset", "1T", "-o", "end", "f.paes")
+        self.assertEqual(self.read("end"), self.numbers(tib, 100))
+        self.fails(2, "decrypt", *KEY, "--offset", tib + 101, "-c", "f.paes",
+                   says=f"has {self.SIZE} bytes")
+        self.fails(2, "decrypt", *KEY, "--offset", tib, "--length", 2**63 - 1, "-c", "f.paes",
+                   says=f"has {self.SIZE} bytes")
+        self.fails(4, "decrypt", *KEY, "--offset", half + MIB, "-c", "f.paes",
+                   says=f"segment {(half + MIB) >> 14} ")
+
+    def test_estimates_are_those_of_the_whole(self):
+        self.seal(*range(40))
+        # This kernel takes half a second for what is there.
+        done = self.run_paraes("verify", *KEY, "-T", 1, "--kernel", "reference", "--progress",
+                               "f.paes")
+        self.assertEqual(done.returncode, 4)
+        self.assertRegex(done.stderr, rb"0 %  [0-9.]+ .?B of 1\.10 TB  [0-9.]+ .?B/s  ETA [0-9]+:")
+        os.mkfifo(self.path("pipe"))
+        process = self.start("decrypt", *KEY, "-f", "-o", "pipe", "f.paes")
+        with open(self.path("pipe"), "rb") as pipe:
+            self.assertTrue(pipe.read(5 * MIB) == self.numbers(0, 5 * MIB))
+            process.send_signal(signal.SIGUSR1)
+            line = process.stderr.readline().decode()
+            amount = r"([0-9.]+) ([kMG])B"
+            match = re.fullmatch(rf"paraes: {amount} of 1\.10 TB in [0-9.]+ s, {amount}/s, "
+                                 r"(\d+) s left\n", line)
+            self.assertTrue(match, line)
+            unit = {"k": 1e3, "M": 1e6, "G": 1e9}
+            # Three digits of the rate are shown.
+            self.assertAlmostEqual(int(match[5]) * float(match[3]) * unit[match[4]], self.SIZE,
+                                   delta=0.01 * self.SIZE)
+        process.wait(60)
 
 
 class Large(FaultCase):
