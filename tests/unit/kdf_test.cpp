@@ -165,16 +165,6 @@ TEST(Scrypt, MatchesRfc7914) {
             "d5432955613f0fcf62d49705242a9af9e61e85dc0d651e40dfcf017b45575887");
 }
 
-TEST(Scrypt, TooMuchMemoryIsAnErrorThatSaysHowMuch) {
-  Text out(16);
-  try {
-    scrypt(text_of("x"), text_of("y"), highest_scrypt_log2n, out);
-    FAIL() << "no exception";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("1048576 GiB"), std::string::npos) << error.what();
-  }
-}
-
 // 2^25 bytes are more than one call of the system returns.
 TEST(RandomBytes, FillEveryByte) {
   Text out((std::size_t{1} << 25) + 5);
