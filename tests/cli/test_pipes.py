@@ -3,6 +3,7 @@
 import ctypes
 import fcntl
 import os
+import select
 import threading
 import time
 import unittest
@@ -49,18 +50,18 @@ class Pipes(Case):
         """The output of a run, whose pages wait in other pipes until the run has ended."""
         run, end = self.started(verb, data)
         pipes = []
-        while True:
-            pipes.append(os.pipe())
-            fcntl.fcntl(pipes[-1][1], F_SETPIPE_SZ, PIPE_BYTES)
-            # Splice then takes what there is room for, and does not wait for more.
-            os.set_blocking(pipes[-1][1], False)
+        moved = None
+        while moved != 0:
+            select.select([end], [], [])  # data, or the end of the run
             try:
-                while (moved := os.splice(end, pipes[-1][1], PIPE_BYTES)) > 0:
-                    pass
+                moved = os.splice(end, pipes[-1][1], PIPE_BYTES) if pipes else None
             except BlockingIOError:
-                moved = None
-            if moved == 0:
-                break
+                moved = None  # that pipe is full
+            if moved is None:
+                pipes.append(os.pipe())
+                fcntl.fcntl(pipes[-1][1], F_SETPIPE_SZ, PIPE_BYTES)
+                # Splice then takes what there is room for, and does not wait for more.
+                os.set_blocking(pipes[-1][1], False)
         os.close(end)
         self.assertEqual(run.wait(), 0)
         run.stderr.close()
