@@ -29,6 +29,10 @@
 
 namespace paraes {
 
+namespace posix {
+class WriteBack;
+}
+
 // The error of a system call that failed with errno `code`: "NAME: cannot VERB it: DESCRIPTION",
 // and advice for some codes. Every text about a file begins with the file's name.
 [[nodiscard]] IoError io_error(std::string_view name, std::string_view verb, int code);
@@ -250,6 +254,9 @@ class SharedSink : public PositionalSink {
  public:
   // Opens the existing file `path`; error messages call it `name`.
   SharedSink(const std::string& path, std::string name);
+  SharedSink(SharedSink&& other) noexcept;
+  SharedSink& operator=(SharedSink&& other) noexcept;
+  ~SharedSink() override;
 
   void write(Bytes data) override;
   void commit() override;
@@ -267,6 +274,7 @@ class SharedSink : public PositionalSink {
  private:
   Descriptor descriptor_;
   std::string name_;
+  std::unique_ptr<posix::WriteBack> write_back_;
   std::uint64_t position_ = 0;
 };
 
@@ -353,6 +361,7 @@ class FileSink : public PositionalSink {
   std::string temporary_;  // name of the temporary file; empty if it has none
   Options options_;
   Descriptor descriptor_;
+  std::unique_ptr<posix::WriteBack> write_back_;
   std::uint64_t position_ = 0;
   bool prepared_ = false;
 };

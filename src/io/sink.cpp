@@ -19,6 +19,7 @@
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "src/io/posix.hpp"
+#include "src/io/write_back.hpp"
 
 namespace paraes {
 namespace {
@@ -214,7 +215,8 @@ FileSink::FileSink(std::shared_ptr<const Folder> folder, std::string name, Optio
     : folder_(std::move(folder)),
       name_(std::move(name)),
       shown_(shown.empty() ? folder_->name_of(name_) : std::move(shown)),
-      options_(std::move(options)) {
+      options_(std::move(options)),
+      write_back_(std::make_unique<posix::WriteBack>()) {
   try {
     if (options_.leftovers != nullptr) {
       options_.leftovers->remove(*folder_, name_);
@@ -296,6 +298,7 @@ void FileSink::write(Bytes data) {
 
 void FileSink::write_at(std::uint64_t offset, Bytes data) {
   posix::write_full_at(descriptor_.get(), offset, data, shown_);
+  write_back_->wrote(descriptor_.get(), offset, data.size(), shown_);
 }
 
 FileId FileSink::id() const {
@@ -427,12 +430,18 @@ void FileSink::discard() noexcept {
 }
 
 SharedSink::SharedSink(const std::string& path, std::string name)
-    : descriptor_(open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC)), name_(std::move(name)) {
+    : descriptor_(open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC)),
+      name_(std::move(name)),
+      write_back_(std::make_unique<posix::WriteBack>()) {
   if (descriptor_.get() < 0) {
     const IoError error = io_error(path, "open", errno);
     throw IoError(name_ + ": its temporary file " + error.what(), error.code());
   }
 }
+
+SharedSink::SharedSink(SharedSink&& other) noexcept = default;
+SharedSink& SharedSink::operator=(SharedSink&& other) noexcept = default;
+SharedSink::~SharedSink() = default;
 
 void SharedSink::write(Bytes data) {
   write_at(position_, data);
@@ -441,6 +450,7 @@ void SharedSink::write(Bytes data) {
 
 void SharedSink::write_at(std::uint64_t offset, Bytes data) {
   posix::write_full_at(descriptor_.get(), offset, data, name_);
+  write_back_->wrote(descriptor_.get(), offset, data.size(), name_);
 }
 
 void SharedSink::sync() {

@@ -6,7 +6,7 @@ import shutil
 import stat
 import unittest
 
-from faults import KEY, SMALL, FaultCase, Strace, pattern, preloaded, strace_reason
+from faults import KEY, MIB, SMALL, FaultCase, Strace, pattern, preloaded, strace_reason
 
 OLD = b"precious" * 1000
 TIME = 1234567890123456789
@@ -207,6 +207,31 @@ class WithTmpfile(FaultCase):
             self.assertNotEqual(error, "EINTR", text)
             self.assertRegex(text, "^paraes: ")
 
+    def test_disk_that_cannot_write_ends_the_run_before_it_is_complete(self):
+        # Two windows of 4 MiB, and a part of one that is left to fsync.
+        self.write("big", pattern(9 * MIB))
+        args = ["encrypt", *KEY, "-T", "1", "--rm", "big"]
+        names = self.names()
+        for number in (1, 2):
+            for error in ("EIO", "ENOSPC", "EDQUOT"):
+                with self.subTest(error=error, when=number):
+                    inject = [f"sync_file_range:error={error}:when={number}"]
+                    run = Strace(self, *args, env=self.env, inject=inject)
+                    self.assertEqual((run.done.returncode, run.injected), (1, 1))
+                    self.assertRegex(run.done.stderr, b"^paraes: big.paes: cannot write it: ")
+                    self.assertNotIn("fsync(", run.text)
+                    self.assertEqual(self.names(), names)
+
+    def test_file_system_that_writes_only_when_synced_is_no_failure(self):
+        plain = pattern(9 * MIB)
+        for error in ("EINVAL", "ENOSYS", "EPERM", "ESPIPE"):
+            self.write("big", plain)
+            run = Strace(self, "encrypt", *KEY, "--rm", "big", env=self.env,
+                         inject=[f"sync_file_range:error={error}"])
+            self.assertEqual((run.done.returncode, run.done.stderr), (0, b""), error)
+            self.assertEqual(run.injected, 2)
+            self.check_opens("big.paes", plain)
+            self.path("big.paes").unlink()
 
     def test_proc_links_a_file_where_its_descriptor_must_not(self):
         # As Linux before 6.10 refuses AT_EMPTY_PATH without CAP_DAC_READ_SEARCH.
