@@ -14,6 +14,7 @@
 #include "tests/support/evp_oracle.hpp"
 #include "tests/support/hex.hpp"
 #include "tests/support/spec.hpp"
+#include "tests/support/vector_state.hpp"
 
 namespace paraes {
 namespace {
@@ -40,10 +41,24 @@ bool all_zero(const void* data, std::size_t bytes) {
   return std::all_of(p, p + bytes, [](std::uint8_t b) { return b == 0; });
 }
 
-class KernelFunctions : public support::BuildTest {
+// Every call also checks the upper halves of the vector registers.
+class CheckedBuildTest : public support::BuildTest {
  protected:
   void SetUp() override {
     BuildTest::SetUp();
+    checked_ = support::with_vector_check(BuildTest::row());
+  }
+
+  [[nodiscard]] const Kernel& row() const { return checked_; }
+
+ private:
+  Kernel checked_{};
+};
+
+class KernelFunctions : public CheckedBuildTest {
+ protected:
+  void SetUp() override {
+    CheckedBuildTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
     expand(make_key(32));
   }
@@ -153,7 +168,7 @@ class WholeMessageGcm : public KernelFunctions {
   GhashKey hash_;
 };
 
-class ManyMessagesGcm : public support::BuildTest {
+class ManyMessagesGcm : public CheckedBuildTest {
  protected:
   struct Key {
     Buffer bytes;
@@ -162,7 +177,7 @@ class ManyMessagesGcm : public support::BuildTest {
   };
 
   void SetUp() override {
-    BuildTest::SetUp();
+    CheckedBuildTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
     for (std::size_t k = 0; k < keys_.size(); ++k) {
       Key& key = keys_[k];

@@ -25,6 +25,7 @@ PARAES_INLINE void store_nontemporal(std::uint8_t* p, Vec a) {
 }
 PARAES_INLINE void store_blocks_nontemporal(std::uint8_t* p, Vec a) { store_nontemporal(p, a); }
 PARAES_INLINE void fence_nontemporal() { _mm_sfence(); }
+PARAES_INLINE void clear_upper_halves() {}
 // Never called: a vector of one block is never partial.
 PARAES_INLINE Vec load_partial(const std::uint8_t* p, std::size_t) { return load(p); }
 PARAES_INLINE void store_partial(std::uint8_t* p, Vec a, std::size_t) { store(p, a); }

@@ -36,6 +36,7 @@ PARAES_INLINE void store_blocks_nontemporal(std::uint8_t* p, Vec a) {
   _mm_stream_si128(blocks + 1, _mm256_extracti128_si256(a.v, 1));
 }
 PARAES_INLINE void fence_nontemporal() { _mm_sfence(); }
+PARAES_INLINE void clear_upper_halves() { _mm256_zeroupper(); }
 // A partial vector of two lanes has one block.
 PARAES_INLINE Vec load_partial(const std::uint8_t* p, std::size_t) {
   return {_mm256_zextsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))};

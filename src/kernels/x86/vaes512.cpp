@@ -37,6 +37,7 @@ PARAES_INLINE void store_blocks_nontemporal(std::uint8_t* p, Vec a) {
   _mm_stream_si128(blocks + 3, _mm512_extracti32x4_epi32(a.v, 3));
 }
 PARAES_INLINE void fence_nontemporal() { _mm_sfence(); }
+PARAES_INLINE void clear_upper_halves() { _mm256_zeroupper(); }
 // A single block has often just been stored. A wider load could not be forwarded from that store
 // and would wait until it has reached the cache.
 PARAES_INLINE Vec load_partial(const std::uint8_t* p, std::size_t blocks) {
