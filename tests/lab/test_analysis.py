@@ -263,6 +263,9 @@ def test_throughput_figure_has_kernels_rivals_devices_and_whole_programs():
         ),
         row(mode="gcm", key_bits=256, kernel="vaes512", format="paraes", threads=2, **file_axes),
         row(**{**COPY, **file_axes}, rival="age") | {"direction": "encrypt"},
+        row(**{**COPY, **file_axes}, rival="cp"),  # copies are roofs, and not drawn
+        row(**{**COPY, **file_axes}, rival="copy-threads"),
+        row(**{**COPY, **file_axes}, rival="copy-threads", threads=2),
     )
     figure = throughput.figure(rep)
     names = [s.name for s in figure.series]

@@ -59,6 +59,35 @@ def test_percent_of_roof_is_of_the_copy_of_equal_size_and_threads():
     assert none.value is None and "memcpy" in none.why
 
 
+def test_roof_of_a_file_is_copy_threads_with_as_many_threads_or_else_cp():
+    copy = {"kernel": None, "mode": None, "key_bits": None, "direction": None, "scope": "file"}
+    ours = [
+        row(ns=2000.0, scope="file", threads=threads, direction=direction)
+        for threads in (1, 2)
+        for direction in ("encrypt", "decrypt")
+    ]
+    cp = row(ns=1000.0, rival="cp", **copy)
+    copies = [
+        row(ns=500.0 / threads, rival="copy-threads", threads=threads, **copy)
+        for threads in (1, 2)
+    ]
+
+    def percents(*rows):
+        rows = loaded(*rows).rows
+        return [percent_of_roof(r, rows) for r in rows[: len(ours)]]
+
+    with_both = percents(*ours, cp, *copies)
+    assert [known.value for known in with_both] == pytest.approx([25.0, 25.0, 12.5, 12.5])
+    assert {known.why for known in with_both} == {"(copy-threads)"}
+    # Results from before copy-threads have cp, and a copy with other threads is no roof.
+    assert [k.value for k in percents(*ours, cp)] == pytest.approx([50.0] * 4)
+    one_thread = percents(*ours, cp, copies[0])
+    assert [known.why for known in one_thread] == ["(copy-threads)"] * 2 + ["(cp)"] * 2
+    other_size = [copies[0] | {"bytes": 64}, copies[1] | {"bytes": 64}]
+    none = percents(*ours, *other_size)[0]
+    assert none.value is None and "--rivals copy-threads" in none.why
+
+
 def test_percent_of_roof_and_cycles_have_the_interval_of_their_samples():
     copy = {"rival": "memcpy", "kernel": None, "mode": None, "key_bits": None, "direction": None}
     ours = row(samples_ns=[2000.0] * 5 + [2500.0] * 4)

@@ -265,7 +265,7 @@ def throughput_figures(
 ) -> list[Figure]:
     """Draw one figure for each job that has several sizes.
 
-    Rows of copies (memcpy, cp, …) appear in every figure of their scope.
+    Rows of copies (memcpy, copy-threads, …) appear in every figure of their scope.
     """
     groups: dict[tuple, list[Row]] = {}
     machine = report.machine_of_row
@@ -753,7 +753,8 @@ def roofs_section(
     ]
     notes = [
         "The copy comes from the same report: memcpy with as many threads (memory scope), a pinned "
-        "copy to the GPU and back (transfer scope), cp (file scope).",
+        "copy to the GPU and back (transfer scope), copy-threads with as many threads, or cp in a "
+        "report without it (file scope).",
         "The port limit is the rate of the AES units on registers alone: the row ports-… of the "
         "kernel's instruction set with the same key size and number of threads, the fastest of "
         "any size. CTR and GCM can exceed it because they compute round 1 once for 256 counters.",

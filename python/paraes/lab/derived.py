@@ -14,8 +14,10 @@ import numpy as np
 from paraes.lab.bench import PHASES, PORTS, Row
 from paraes.lab.statistics import Interval, bootstrap, median_interval
 
-# Scope → the rival that is its roof.
-ROOFS = {"memory": "memcpy", "transfer": "pinned-copy", "file": "cp"}
+# Scope → the rivals that are its roof; the first that a report has counts.
+ROOFS = {"memory": ("memcpy",), "transfer": ("pinned-copy",), "file": ("copy-threads", "cp")}
+# Rivals that have no number of threads: they are the roof of rows of any.
+WITHOUT_THREADS = ("cp",)
 # Kernels that have a rival ports-….
 ON_AES_UNITS = ("aesni", "vaes256", "vaes512")
 
@@ -81,20 +83,23 @@ def cycles_per_byte(row: Row, clock: Known) -> Known:
 
 
 def roof_of(row: Row, rows: list[Row]) -> Row | None:
-    """Find the copy of the same size and with as many threads in the same report."""
-    wanted = ROOFS.get(row.scope)
-    for other in rows:
-        if (
-            other.rival == wanted
-            and other.report == row.report
-            and other.scope == row.scope
-            and other.device == row.device
-            and other.bytes == row.bytes
-            and other.in_place == row.in_place
-            and (other.overlap == row.overlap or row.scope != "transfer")
-            and (other.threads == row.threads or row.scope == "file")
-        ):
-            return other
+    """Find the copy of the same size and with as many threads in the same report.
+
+    In file scope, reports without such a copy may have `cp`.
+    """
+    for wanted in ROOFS.get(row.scope, ()):
+        for other in rows:
+            if (
+                other.rival == wanted
+                and other.report == row.report
+                and other.scope == row.scope
+                and other.device == row.device
+                and other.bytes == row.bytes
+                and other.in_place == row.in_place
+                and (other.overlap == row.overlap or row.scope != "transfer")
+                and (other.threads == row.threads or wanted in WITHOUT_THREADS)
+            ):
+                return other
     return None
 
 
@@ -116,7 +121,7 @@ def percent_of_roof(row: Row, rows: list[Row]) -> Known:
         return Known(None, "it touches no memory")
     roof = roof_of(row, rows)
     if roof is None:
-        wanted = ROOFS.get(row.scope, "a copy")
+        wanted = ROOFS.get(row.scope, ("a copy",))[0]
         return Known(None, f"no {wanted} row of this size and threads: add --rivals {wanted}")
     if roof is row:
         return Known(100.0, f"({roof.rival})")
