@@ -1,5 +1,8 @@
-"""Tests of bench/figures with the built paraes. Which goals it reaches is not tested."""
+"""Tests of bench/figures with the built paraes, or with made up rows. Which goals it
+reaches is not tested."""
 
+import importlib.machinery
+import importlib.util
 import json
 import os
 import pathlib
@@ -18,6 +21,60 @@ def figures(*flags):
         [sys.executable, "-B", FIGURES, "--paraes", os.environ["PARAES_BIN"], "--only", "cache",
          "--samples", "1", "--min-time", "0", *flags], capture_output=True, text=True, check=False)
     return done.returncode, done.stdout.splitlines()
+
+
+def module():
+    """Return bench/figures as a module."""
+    loader = importlib.machinery.SourceFileLoader("figures", str(FIGURES))
+    loaded = importlib.util.module_from_spec(importlib.util.spec_from_loader("figures", loader))
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        loader.exec_module(loaded)
+    finally:
+        sys.dont_write_bytecode = before
+    return loaded
+
+
+class MadeUpFiles:
+    """In place of Bench: file rows of the asked sizes, where the times are known."""
+
+    program = None
+    samples = 1
+
+    def __init__(self, copy_threads=True):
+        self.copy_threads = copy_threads
+
+    def run(self, *axes, samples):
+        sizes = axes[axes.index("--size") + 1].split(",")
+        rows, skipped = [], []
+        for size in sizes:
+            number, unit = re.fullmatch(r"(\d+)(MiB|GiB)", size).groups()
+            size = int(number) << {"MiB": 20, "GiB": 30}[unit]
+
+            def row(rival, mode, direction, threads, ns, size=size):
+                return {"rival": rival, "mode": mode, "direction": direction, "threads": threads,
+                        "scope": "file", "bytes": size, "median_ns": ns, "verified": True}
+
+            rows += [row(None, "gcm", "encrypt", 2, 100), row(None, "gcm", "decrypt", 2, 80)]
+            rows += [row("openssl-enc", "ctr", "encrypt", 1, 300),
+                     row("openssl-enc", "ctr", "decrypt", 1, 160)]
+            rows += [row("age", None, "encrypt", 1, 90), row("age", None, "decrypt", 1, 160)]
+            copies = [row("copy-threads", None, None, threads, ns)
+                      for threads, ns in ((1, 190), (2, 96))]
+            if self.copy_threads:
+                rows += copies
+            else:
+                skipped += [copy | {"reason": "no copies"} for copy in copies]
+        return {"results": rows, "skipped": skipped}
+
+
+def figures_of_files(bench):
+    """Return the lines of the figures of files, by name."""
+    loaded = module()
+    loaded.peak_memory = lambda *_: 20
+    table = loaded.Table()
+    loaded.files(bench, table, "/absent")
+    return {line["figure"]: line for line in table.lines}
 
 
 class FiguresTest(unittest.TestCase):
@@ -47,6 +104,33 @@ class FiguresTest(unittest.TestCase):
             self.assertRegex(line, r" - +\d+\.\d\d  - \(")
         version = re.match(r"CTR-128 / openssl-evp@(\S+)", other[0])[1]
         self.assertIn(f"openssl-evp@{version} OpenSSL {version}", lines[-1])
+
+    def test_files_are_compared_with_a_copy_by_as_many_threads_from_16_mib_on(self):
+        lines = figures_of_files(MadeUpFiles())
+        copies = {name: line for name, line in lines.items() if "copy-threads" in name}
+        self.assertEqual(list(copies), [f"{size} file / copy-threads"
+                                        for size in ("16 MiB", "256 MiB", "2 GiB")])
+        for name, line in copies.items():
+            self.assertEqual((line["goal"], line["measured"], line["reached"]), (0.95, 0.96, True))
+            self.assertEqual(line["where"], name.split(" file")[0] + " encrypt")
+
+    def test_files_of_1_mib_are_compared_with_other_programs_in_both_directions(self):
+        lines = figures_of_files(MadeUpFiles())
+        openssl = lines["1 MiB file / openssl enc -aes-256-ctr"]
+        self.assertEqual((openssl["goal"], openssl["measured"]), (1.0, 2.0))
+        self.assertEqual(openssl["where"], "1 MiB decrypt")
+        age = lines["1 MiB file / age"]
+        self.assertEqual((age["goal"], age["measured"]), (1.0, 0.9))
+        self.assertEqual((openssl["reached"], age["reached"]), (True, False))
+        self.assertEqual(age["where"], "1 MiB encrypt")
+
+    def test_a_missing_copy_is_the_reason_of_its_figures_only(self):
+        lines = figures_of_files(MadeUpFiles(copy_threads=False))
+        missing = [name for name, line in lines.items() if line["measured"] is None]
+        self.assertEqual(len(missing), 3)
+        for name in missing:
+            self.assertEqual(lines[name]["where"], "no copies")
+            self.assertIn("copy-threads", name)
 
     def test_a_file_that_is_no_libcrypto_is_the_reason_of_all_figures(self):
         status, lines = figures("--libcrypto", "/absent")
