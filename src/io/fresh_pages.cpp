@@ -12,6 +12,8 @@ constexpr std::size_t page = 4096;
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 // Two huge pages have room for 15 chunks of 256 KiB and their tags, and one only for 7.
 constexpr std::size_t region_bytes = 2 * huge_page;
+// Less than this is copied into a pipe sooner than a huge page is cleared.
+constexpr std::size_t least_fresh_bytes = std::size_t{64} << 10;
 
 constexpr std::size_t round_up(std::size_t n, std::size_t unit) {
   return (n + unit - 1) / unit * unit;
@@ -59,6 +61,26 @@ FreshPages::Piece FreshPages::take(std::size_t bytes) {
   Piece piece{.bytes = {region_.get() + used_, bytes}, .region = region_};
   used_ += wanted;
   return piece;
+}
+
+MutableBytes SinkBuffer::take(std::size_t begin, std::size_t bytes) {
+  fresh_ = {};
+  if (pages_ != nullptr && bytes >= least_fresh_bytes) fresh_ = pages_->take(bytes);
+  return fresh_.region ? fresh_.bytes : take_own(begin, bytes);
+}
+
+MutableBytes SinkBuffer::take_own(std::size_t begin, std::size_t bytes) {
+  fresh_ = {};
+  if (own_.size() < begin + bytes) own_ = IoBuffer(begin + bytes);
+  return own_.span().subspan(begin, bytes);
+}
+
+void SinkBuffer::write(Sink& sink, Bytes data) const {
+  if (fresh_.region) {
+    sink.write_pages(data);
+  } else {
+    sink.write(data);
+  }
 }
 
 }  // namespace paraes

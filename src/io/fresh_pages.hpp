@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "paraes/ciphers.hpp"
+#include "paraes/io.hpp"
 
 namespace paraes {
 
@@ -30,6 +31,26 @@ class FreshPages {
   std::size_t size_ = 0;
   std::size_t used_ = 0;
   bool refused_ = false;
+};
+
+// Memory that one thread fills and writes to a sink, again and again.
+class SinkBuffer {
+ public:
+  // Allocates `bytes` bytes at first. `pages`: if the sink takes pages, or else nullptr.
+  SinkBuffer(std::size_t bytes, FreshPages* pages) : own_(bytes), pages_(pages) {}
+
+  // `bytes` bytes: new pages if the sink takes them and they pay, or else from byte `begin` of a
+  // page on. What it returned before is invalid.
+  [[nodiscard]] MutableBytes take(std::size_t begin, std::size_t bytes);
+  // The same, never in new pages.
+  [[nodiscard]] MutableBytes take_own(std::size_t begin, std::size_t bytes);
+  // Appends `data`, a part of the last bytes taken, to the sink.
+  void write(Sink& sink, Bytes data) const;
+
+ private:
+  IoBuffer own_;
+  FreshPages* pages_;
+  FreshPages::Piece fresh_;  // the last bytes taken, if they are in such pages
 };
 
 }  // namespace paraes

@@ -6,7 +6,6 @@
 #include "paraes/error.hpp"
 #include "paraes/threads.hpp"
 #include "src/core/chunk.hpp"
-#include "src/core/stopwatch.hpp"
 #include "src/messages/large_segments.hpp"
 
 namespace paraes::detail {
@@ -16,12 +15,8 @@ namespace {
 constexpr unsigned waiting_workers = 2;
 // Memory for a large segment, until there is more data.
 constexpr std::size_t first_bytes = large_segment_bytes;
-// Less than this is copied into a pipe sooner than a huge page is cleared.
-constexpr std::size_t least_fresh_bytes = std::size_t{64} << 10;
 // Upper bound on the size of all workers' buffers, unless one worker needs more.
 constexpr std::uint64_t max_buffered_bytes = std::uint64_t{32} << 20;
-// A thread for less costs more than it saves.
-constexpr std::uint64_t least_worker_bytes = std::uint64_t{256} << 10;
 
 std::uint64_t segments_per_chunk(const Message& message, std::optional<std::uint64_t> input_bytes) {
   const std::uint64_t bytes =
@@ -80,7 +75,7 @@ unsigned Pipeline::worker_count(std::optional<std::uint64_t> chunks) const {
   const std::uint64_t held = (in_place_ ? 1 : 2) * chunk_bytes;
   count = std::min(count, std::max<std::uint64_t>(max_buffered_bytes / held, 1));
   if (chunks) {
-    const std::uint64_t each = std::max<std::uint64_t>(least_worker_bytes / chunk_bytes, 1);
+    const std::uint64_t each = std::max<std::uint64_t>(chunk_worker_bytes / chunk_bytes, 1);
     count = std::min(count, std::max<std::uint64_t>(*chunks / each, 1));
   }
   return static_cast<unsigned>(count);
@@ -89,13 +84,11 @@ unsigned Pipeline::worker_count(std::optional<std::uint64_t> chunks) const {
 PhaseTimes Pipeline::run(ChunkStages& stages, Source& source, InOrder in_order,
                          std::optional<std::uint64_t> count) {
   stages_ = &stages;
-  source_ = &source;
   in_order_ = in_order;
-  const std::vector<std::unique_ptr<WorkerBuffers>> buffers = make_buffers(worker_count(count));
-  run_workers(static_cast<unsigned>(buffers.size()),
-              [&](unsigned worker) { work(*buffers[worker]); });
-  turns_.rethrow();
-  return times_;
+  buffers_ = make_buffers(worker_count(count));
+  chunks_.resize(buffers_.size());
+  return carry_chunks(static_cast<unsigned>(buffers_.size()), *this, source,
+                      {.reads = in_order.reads, .computes = false, .writes = in_order.writes});
 }
 
 // Called before the threads start: one that allocates for the first time gets an arena of its own
@@ -121,49 +114,17 @@ std::vector<std::unique_ptr<WorkerBuffers>> Pipeline::make_buffers(unsigned work
   return buffers;
 }
 
-void Pipeline::work(WorkerBuffers& buffers) {
-  std::uint64_t number = 0;
-  try {
-    work_with(buffers, number);
-  } catch (...) {
-    turns_.fail(number);
-    source_->cancel();
-  }
-}
-
-void Pipeline::work_with(WorkerBuffers& buffers, std::uint64_t& number) {
-  Chunk chunk;
-  while (take(chunk, buffers, number)) {
-    {
-      const Stopwatch watch(buffers.times.kernel);
-      stages_->compute(chunk, buffers);
-    }
-    if (in_order_.writes && !turns_.wait_turn(number)) break;
-    {
-      const Stopwatch watch(buffers.times.write);
-      stages_->write(chunk, buffers);
-    }
-    if (in_order_.writes) turns_.done(number);
-  }
-  const std::lock_guard lock(progress_mutex_);
-  times_ += buffers.times;
-}
-
-bool Pipeline::take(Chunk& chunk, WorkerBuffers& buffers, std::uint64_t& number) {
-  std::unique_lock<std::mutex> lock;
-  if (in_order_.reads) {
-    lock = std::unique_lock(read_mutex_);
-    if (ended_) return false;
-  }
-  number = next_++;
-  if (turns_.stopped(number)) return false;
+WorkerStages::Next Pipeline::read(unsigned worker, std::uint64_t number) {
+  Chunk& chunk = chunks_[worker];
   chunk = Chunk{};
   chunk.index = number;
-  const Stopwatch watch(buffers.times.read);
-  const bool more = stages_->read(chunk, buffers);
-  if (in_order_.reads && (chunk.last || !chunk.defect.empty())) ended_ = true;
-  return more;
+  if (!stages_->read(chunk, *buffers_[worker])) return Next::none;
+  return chunk.last || !chunk.defect.empty() ? Next::last_chunk : Next::chunk;
 }
+
+void Pipeline::compute(unsigned worker) { stages_->compute(chunks_[worker], *buffers_[worker]); }
+
+void Pipeline::write(unsigned worker) { stages_->write(chunks_[worker], *buffers_[worker]); }
 
 void Pipeline::crypt(Direction direction, WorkerBuffers& buffers) const {
   const std::span<SegmentCipher::Segment> segments = buffers.segments;
@@ -212,20 +173,7 @@ MutableBytes WorkerBuffers::in_at(std::uint64_t offset, std::size_t bytes) {
 
 MutableBytes WorkerBuffers::out_at(std::uint64_t offset, std::size_t bytes) {
   if (in_place_) return in_.span().subspan(in_begin_, bytes);
-  fresh_ = {};
-  if (pages_ != nullptr && bytes >= least_fresh_bytes) fresh_ = pages_->take(bytes);
-  if (fresh_.region) return fresh_.bytes;
-  const auto begin = static_cast<std::size_t>(offset % page_bytes);
-  if (out_.size() < begin + bytes) out_ = IoBuffer(begin + bytes);
-  return out_.span().subspan(begin, bytes);
-}
-
-void WorkerBuffers::write(Sink& sink, Bytes data) const {
-  if (fresh_.region) {
-    sink.write_pages(data);
-  } else {
-    sink.write(data);
-  }
+  return out_.take(static_cast<std::size_t>(offset % page_bytes), bytes);
 }
 
 Bytes PipeReader::read(WorkerBuffers& buffers, std::size_t most, bool& ended) {

@@ -3,7 +3,6 @@
 // data is passed between threads. Workers take turns at pipes.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -14,7 +13,7 @@
 
 #include "paraes/messages.hpp"
 #include "src/core/executor.hpp"
-#include "src/core/workers.hpp"
+#include "src/io/chunk_workers.hpp"
 #include "src/io/fresh_pages.hpp"
 
 namespace paraes::detail {
@@ -45,9 +44,8 @@ class WorkerBuffers {
       : worker_(worker),
         tag_bytes_(chunk_segments * segment_tag_bytes),
         in_(page_bytes + in_bytes + tag_bytes_),
-        out_(out_bytes == 0 ? 0 : page_bytes + out_bytes),
-        in_place_(out_bytes == 0),
-        pages_(pages) {
+        out_(out_bytes == 0 ? 0 : page_bytes + out_bytes, pages),
+        in_place_(out_bytes == 0) {
     segments.reserve(chunk_segments);
   }
 
@@ -59,11 +57,10 @@ class WorkerBuffers {
   // `bytes` bytes for the output, which goes to `offset` of a file: at most those of the input, and
   // the tags of the segments.
   [[nodiscard]] MutableBytes out_at(std::uint64_t offset, std::size_t bytes);
-  // Appends `data`, a part of what out() returned last, to a sink that is written in order.
-  void write(Sink& sink, Bytes data) const;
+  // Appends `data`, a part of what out_at() returned last, to a sink that is written in order.
+  void write(Sink& sink, Bytes data) const { out_.write(sink, data); }
 
   std::vector<SegmentCipher::Segment> segments;  // of the chunk
-  PhaseTimes times;
 
  private:
   static constexpr std::size_t page_bytes = 4096;
@@ -72,10 +69,8 @@ class WorkerBuffers {
   std::size_t in_begin_ = 0;  // of the input in in_
   std::size_t tag_bytes_;     // room behind the input for the tags of an output that replaces it
   IoBuffer in_;
-  IoBuffer out_;
+  SinkBuffer out_;
   bool in_place_;
-  FreshPages* pages_;
-  FreshPages::Piece fresh_;  // the last output, if it is in such pages
 };
 
 // The stages of sealing or opening a chunk. Several workers call them concurrently, each for its
@@ -94,7 +89,7 @@ class ChunkStages {
   ~ChunkStages() = default;
 };
 
-class Pipeline {
+class Pipeline final : private WorkerStages {
  public:
   // input_bytes: the size of the input, if it is known. keep_input: the computation must not
   // overwrite the input. Keeps references to message and options.
@@ -141,9 +136,9 @@ class Pipeline {
   // The buffers of as many workers as there is memory for. Throws std::bad_alloc if it is too
   // little for one.
   [[nodiscard]] std::vector<std::unique_ptr<WorkerBuffers>> make_buffers(unsigned workers);
-  void work(WorkerBuffers& buffers);
-  void work_with(WorkerBuffers& buffers, std::uint64_t& number);
-  bool take(Chunk& chunk, WorkerBuffers& buffers, std::uint64_t& number);
+  Next read(unsigned worker, std::uint64_t number) override;
+  void compute(unsigned worker) override;
+  void write(unsigned worker) override;
 
   const SegmentLayout layout_;
   const SegmentCipher& cipher_;
@@ -153,16 +148,12 @@ class Pipeline {
   const bool in_place_;
 
   ChunkStages* stages_ = nullptr;
-  Source* source_ = nullptr;
   InOrder in_order_;
-  std::mutex read_mutex_;
-  bool ended_ = false;  // guarded by read_mutex_; used if reads are in order
-  std::atomic<std::uint64_t> next_ = 0;
-  TurnQueue turns_;
+  std::vector<std::unique_ptr<WorkerBuffers>> buffers_;  // of each worker
+  std::vector<Chunk> chunks_;                            // that each worker has now
   FreshPages pages_;
   std::mutex progress_mutex_;
   std::uint64_t done_ = 0;
-  PhaseTimes times_;
 };
 
 // Reads chunks of a pipe in order, and one byte ahead, to recognise the last chunk.

@@ -1,0 +1,45 @@
+// Workers that carry chunks from a source to a sink. Each takes the next chunk and reads, computes
+// and writes it: the three stages of different chunks overlap, and no data is passed between
+// threads. Workers take turns at stages that must keep the order of the chunks, such as reading a
+// pipe.
+#pragma once
+
+#include <cstdint>
+
+#include "paraes/io.hpp"
+#include "paraes/phase_times.hpp"
+
+namespace paraes {
+
+// The stages of a chunk. Several workers call them concurrently, each for its own chunk.
+class WorkerStages {
+ public:
+  enum class Next { chunk, last_chunk, none };
+
+  // Reads chunk `number`, the next one of this worker. `none` if there is no such chunk. After
+  // `last_chunk` there is none either, which matters only if reads are in order.
+  virtual Next read(unsigned worker, std::uint64_t number) = 0;
+  // Computes and writes the chunk that the worker read last.
+  virtual void compute(unsigned worker) = 0;
+  virtual void write(unsigned worker) = 0;
+
+ protected:
+  ~WorkerStages() = default;
+};
+
+// Which stages one worker calls at a time, in the order of the chunks.
+struct StageOrder {
+  bool reads = false;
+  bool computes = false;
+  bool writes = false;
+};
+
+// Calls the stages for chunks 0, 1, 2, … until there is no next one, on `workers` threads: the
+// caller is worker 0. If reads are in order, other threads are started only once a first chunk was
+// read that is not the last.
+//
+// When a stage throws, earlier chunks still run to their end, later ones stop, a read that waits is
+// cancelled (Source::cancel), and the exception of the first chunk that failed is thrown again.
+PhaseTimes carry_chunks(unsigned workers, WorkerStages& stages, Source& source, StageOrder order);
+
+}  // namespace paraes
