@@ -131,7 +131,8 @@ void FileTask::transfer_stream() {
   Sink& sink = open_output();
   if (new_header) sink.write(new_header->encode());
   const CopyResult result = copy_stream(
-      source, *stream, sink, [this](std::uint64_t done) { file_.report_progress(done); });
+      source, *stream, sink, [this](std::uint64_t done) { file_.report_progress(done); },
+      plan_.overlap);
   file_.report_bytes(plan_.verb == Verb::encrypt ? result.bytes_in : result.bytes_out);
   file_.report_times(result.times, stream->cipher());
 }

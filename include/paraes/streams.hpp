@@ -99,13 +99,18 @@ struct CopyResult {
   PhaseTimes times;
 };
 
-// Called after every chunk with the number of source bytes processed so far.
+// Called after every chunk with the number of source bytes processed so far, by one thread at a
+// time, with growing numbers.
 using CopyProgress = std::function<void(std::uint64_t bytes)>;
 
 // Reads the rest of `source`, transforms it and writes it to `sink`, in chunks of up to 4 MiB or of
 // one data unit if that is larger. The caller commits the sink: an exception means that the output
 // is incomplete. Throws IoError if a file changes while it is read.
+//
+// If the stream has several threads and `overlap` is true, up to three threads read a chunk,
+// transform another and write a third at the same time. Each of source, stream, sink and progress
+// is called by one thread at a time, in the order of the chunks; source.cancel() by any.
 CopyResult copy_stream(Source& source, StreamTransform& stream, Sink& sink,
-                       const CopyProgress& progress = {});
+                       const CopyProgress& progress = {}, bool overlap = true);
 
 }  // namespace paraes

@@ -57,7 +57,8 @@ class Executor {
 using SpreadTasks = void (*)(unsigned tasks, TaskRef body);
 
 // During its lifetime, executors that the calling thread uses call `spread` instead of
-// run_on_threads. The bench uses it for the comparison with OpenMP.
+// run_on_threads. The bench uses it for the comparison with OpenMP, copy_stream to compute on one
+// thread.
 class SpreadScope {
  public:
   explicit SpreadScope(SpreadTasks spread) noexcept;

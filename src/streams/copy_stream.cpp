@@ -1,72 +1,206 @@
 // Source → stream → sink, chunk by chunk.
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstring>
+#include <memory>
+#include <new>
+#include <optional>
+#include <vector>
 
 #include "paraes/streams.hpp"
+#include "src/core/chunk.hpp"
+#include "src/core/executor.hpp"
 #include "src/core/stopwatch.hpp"
+#include "src/io/chunk_workers.hpp"
+#include "src/io/fresh_pages.hpp"
 
 namespace paraes {
 namespace {
 
-// Large enough to keep all threads busy with few system calls; small enough to stay in the caches
-// from the read to the write.
-constexpr std::size_t max_chunk_bytes = std::size_t{4} << 20;
-// For small files. If one grows while it is read, a smaller chunk would need many system calls.
-constexpr std::size_t min_chunk_bytes = std::size_t{64} << 10;
+// One worker reads, one computes and one writes.
+constexpr std::uint64_t max_workers = 3;
+// Upper bound on the size of their buffers, unless one worker needs more.
+constexpr std::uint64_t max_buffered_bytes = std::uint64_t{32} << 20;
+constexpr std::size_t ahead = StreamTransform::lookahead;
+
+// Room for what is read ahead and for growth, so that buffers are whole pages and a power of two.
+constexpr std::uint64_t room_bytes = 4096;
+static_assert(ahead + StreamTransform::growth <= room_bytes);
+// A chunk stays in the second-level cache from the read to the write.
+constexpr std::uint64_t overlapping_bytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t min_overlapping_bytes = std::uint64_t{64} << 10;
+// A GPU, or all threads that compute one chunk after another, need more at once.
+constexpr std::uint64_t launch_bytes = std::uint64_t{4} << 20;
+// Larger chunks, of large data units, are copied into a pipe: three in new pages, and what the pipe
+// holds, would be too much memory.
+constexpr std::size_t max_fresh_bytes = std::size_t{4} << 20;
+
+// Computes all ranges on the calling thread.
+void run_in_turn(unsigned tasks, TaskRef body) {
+  for (unsigned task = 0; task < tasks; ++task) body(task);
+}
+
+// Calls body(), and adds the time it took in nanoseconds to `sum`.
+template <class Body>
+auto timed(std::atomic<std::uint64_t>& sum, Body body) {
+  std::uint64_t elapsed = 0;
+  struct Adder {
+    ~Adder() { sum += elapsed; }
+    std::atomic<std::uint64_t>& sum;
+    std::uint64_t& elapsed;
+  } const adder{sum, elapsed};
+  const Stopwatch watch(elapsed);
+  return body();
+}
+
+class StreamCopy final : private WorkerStages {
+ public:
+  StreamCopy(Source& source, StreamTransform& stream, Sink& sink, const CopyProgress& progress,
+             bool overlap)
+      : source_(source),
+        stream_(stream),
+        sink_(sink),
+        progress_(progress),
+        threads_(stream.cipher().threads()),
+        on_device_(stream.cipher().device() != "cpu"),
+        overlaps_(overlap && threads_ != 1) {}
+
+  CopyResult run() {
+    const auto input_bytes = source_.remaining();
+    if (input_bytes) stream_.check_length(*input_bytes);
+    chunk_ = chunk_bytes(input_bytes);
+    FreshPages* const pages = sink_.takes_pages() && chunk_ <= max_fresh_bytes ? &pages_ : nullptr;
+    make_workers(worker_count(input_bytes), pages);
+    result_.times = carry_chunks(static_cast<unsigned>(workers_.size()), *this, source_,
+                                 {.reads = true, .computes = true, .writes = true});
+    return result_;
+  }
+
+ private:
+  struct Worker {
+    Worker(std::size_t bytes, FreshPages* pages) : buffer(bytes, pages) {}
+
+    SinkBuffer buffer;
+    MutableBytes data;           // of the chunk
+    bool last = false;           // whether it is the last one
+    std::uint64_t bytes_in = 0;  // read when the chunk was complete
+  };
+
+  [[nodiscard]] std::size_t chunk_bytes(std::optional<std::uint64_t> input_bytes) const {
+    // Whether a chunk is for all threads together.
+    const bool at_once = on_device_ || (threads_ != 1 && !overlaps_);
+    std::uint64_t wanted = at_once ? launch_bytes : overlapping_bytes;
+    if (input_bytes) {
+      // Small files overlap, too.
+      const std::uint64_t parts = at_once ? 1 : 16;
+      const std::uint64_t size = *input_bytes / parts + room_bytes + 1;
+      const std::uint64_t buffer =
+          (size + min_overlapping_bytes - 1) / min_overlapping_bytes * min_overlapping_bytes;
+      wanted = std::min(wanted, buffer);
+    }
+    const std::size_t granule = stream_.granule();
+    const auto fitting = static_cast<std::size_t>(wanted - room_bytes) / granule;
+    return std::max<std::size_t>(fitting, 1) * granule;
+  }
+
+  [[nodiscard]] unsigned worker_count(std::optional<std::uint64_t> input_bytes) const {
+    if (!overlaps_) return 1;
+    std::uint64_t count = std::min(max_workers, max_buffered_bytes / chunk_);
+    if (input_bytes) count = std::min(count, *input_bytes / chunk_worker_bytes);
+    return static_cast<unsigned>(std::max<std::uint64_t>(count, 1));
+  }
+
+  void make_workers(unsigned count, FreshPages* pages) {
+    try {
+      while (workers_.size() < count) {
+        workers_.push_back(std::make_unique<Worker>(capacity(), pages));
+      }
+    } catch (const std::bad_alloc&) {
+      // Where memory is limited, the workers that got theirs do all the work.
+      if (workers_.empty()) throw;
+    }
+  }
+
+  // Of a full chunk and what follows it.
+  [[nodiscard]] std::size_t capacity() const noexcept {
+    return chunk_ + ahead + StreamTransform::growth;
+  }
+
+  Next read(unsigned index, std::uint64_t number) override {
+    Worker& worker = *workers_[index];
+    // A message of one chunk costs no huge page.
+    const MutableBytes buffer =
+        number == 0 ? worker.buffer.take_own(0, capacity()) : worker.buffer.take(0, capacity());
+    std::copy_n(ahead_.begin(), held_, buffer.begin());
+    const std::size_t missing = chunk_ + ahead - held_;
+    const std::size_t got =
+        timed(reading_, [&] { return source_.read(buffer.subspan(held_, missing)); });
+    bytes_in_ += got;
+    worker.bytes_in = bytes_in_;
+    worker.last = got < missing;
+    if (worker.last) {
+      source_.check_unchanged();
+      worker.data = buffer.first(held_ + got);
+      return Next::last_chunk;
+    }
+    worker.data = buffer.first(chunk_);
+    held_ = ahead;
+    std::copy_n(buffer.begin() + static_cast<std::ptrdiff_t>(chunk_), ahead, ahead_.begin());
+    return Next::chunk;
+  }
+
+  void compute(unsigned index) override {
+    Worker& worker = *workers_[index];
+    // Other threads help if computing is what all wait for. Else they would only take the cores
+    // from the workers that read and write, and from whoever is at the other ends of the pipes.
+    const bool helped =
+        workers_.size() == 1 || computing_ > std::max(reading_.load(), writing_.load());
+    std::optional<SpreadScope> alone;
+    if (!helped) alone.emplace(run_in_turn);
+    worker.data = timed(computing_, [&]() -> MutableBytes {
+      std::uint8_t* const data = worker.data.data();
+      if (worker.last) return {data, stream_.finish(data, worker.data.size())};
+      stream_.update(worker.data);
+      return worker.data;
+    });
+  }
+
+  void write(unsigned index) override {
+    const Worker& worker = *workers_[index];
+    timed(writing_, [&] { worker.buffer.write(sink_, worker.data); });
+    result_.bytes_in = worker.bytes_in;
+    result_.bytes_out += worker.data.size();
+    if (progress_) progress_(worker.bytes_in);
+  }
+
+  Source& source_;
+  StreamTransform& stream_;
+  Sink& sink_;
+  const CopyProgress& progress_;
+  const int threads_;
+  const bool on_device_;
+  const bool overlaps_;
+  std::size_t chunk_ = 0;
+  FreshPages pages_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  // Of the last read, for the next one: what it read ahead.
+  std::array<std::uint8_t, ahead> ahead_{};
+  std::size_t held_ = 0;
+  std::uint64_t bytes_in_ = 0;
+  // Nanoseconds so far.
+  std::atomic<std::uint64_t> reading_ = 0;
+  std::atomic<std::uint64_t> computing_ = 0;
+  std::atomic<std::uint64_t> writing_ = 0;
+  CopyResult result_;
+};
 
 }  // namespace
 
 CopyResult copy_stream(Source& source, StreamTransform& stream, Sink& sink,
-                       const CopyProgress& progress) {
-  std::size_t wanted = max_chunk_bytes;
-  if (const auto size = source.remaining()) {
-    stream.check_length(*size);
-    // One byte more than the file, so that the first read finds the end.
-    wanted = static_cast<std::size_t>(
-        std::clamp<std::uint64_t>(*size + 1, min_chunk_bytes, max_chunk_bytes));
-  }
-  const std::size_t granule = stream.granule();
-  const std::size_t chunk = std::max<std::size_t>(wanted / granule, 1) * granule;
-  constexpr std::size_t ahead = StreamTransform::lookahead;
-  IoBuffer buffer(chunk + ahead + StreamTransform::growth);
-
-  CopyResult result;
-  std::size_t held = 0;  // bytes read ahead, at the start of the buffer
-  for (;;) {
-    const std::size_t missing = chunk + ahead - held;
-    const std::size_t got = [&] {
-      const Stopwatch watch(result.times.read);
-      return source.read(buffer.span().subspan(held, missing));
-    }();
-    result.bytes_in += got;
-    held += got;
-    if (got < missing) break;
-    {
-      const Stopwatch watch(result.times.kernel);
-      stream.update(buffer.span().first(chunk));
-    }
-    {
-      const Stopwatch watch(result.times.write);
-      sink.write(buffer.span().first(chunk));
-    }
-    result.bytes_out += chunk;
-    std::memcpy(buffer.data(), buffer.data() + chunk, ahead);
-    held = ahead;
-    if (progress) progress(result.bytes_in);
-  }
-  source.check_unchanged();
-  const std::size_t last = [&] {
-    const Stopwatch watch(result.times.kernel);
-    return stream.finish(buffer.data(), held);
-  }();
-  {
-    const Stopwatch watch(result.times.write);
-    sink.write(buffer.span().first(last));
-  }
-  result.bytes_out += last;
-  if (progress) progress(result.bytes_in);
-  return result;
+                       const CopyProgress& progress, bool overlap) {
+  return StreamCopy(source, stream, sink, progress, overlap).run();
 }
 
 }  // namespace paraes

@@ -1,5 +1,6 @@
 """Pipes whose reader takes its time, keeps what it takes, or goes away."""
 
+import contextlib
 import ctypes
 import fcntl
 import os
@@ -12,6 +13,10 @@ import unittest.mock
 from support import KEYS, Case, pattern, restore_signals
 
 KEY = ["-k", "k"]
+# What is not authenticated goes through another part of the program.
+RAW = ["--format", "raw", "--mode", "ctr", "--iv-hex", "00" * 16, *KEY]
+RAW_CBC = ["--format", "raw", "--mode", "cbc", "--iv-hex", "00" * 16, *KEY]
+OPENSSL = ["--format", "openssl", "--passphrase-file", "p"]
 PIPE_BYTES = 1 << 20
 # Linux's fcntl, which Python names from 3.10 on.
 F_SETPIPE_SZ = 1031
@@ -22,13 +27,14 @@ class Pipes(Case):
     def setUp(self):
         super().setUp()
         self.write("k", KEYS[256])
+        self.write("p", b"secret")
         # Many times what two pipes hold, and no chunk like another.
         self.data = pattern(24 << 20)
 
-    def started(self, verb, data):
+    def started(self, verb, data, flags=KEY):
         """Starts a run that reads `data` from a pipe, and returns it with the end of its output."""
         end, its_end = os.pipe()
-        run = self.start(verb, "-q", *KEY, stdin=-1, stdout=its_end)
+        run = self.start(verb, "-q", *flags, stdin=-1, stdout=its_end)
         os.close(its_end)
 
         def feed():
@@ -46,9 +52,9 @@ class Pipes(Case):
         self.addCleanup(feeder.join)
         return run, end
 
-    def kept(self, verb, data):
+    def kept(self, verb, data, flags):
         """The output of a run, whose pages wait in other pipes until the run has ended."""
-        run, end = self.started(verb, data)
+        run, end = self.started(verb, data, flags)
         pipes = []
         moved = None
         while moved != 0:
@@ -74,20 +80,23 @@ class Pipes(Case):
 
     @unittest.skipUnless(hasattr(os, "splice"), "Python has os.splice from 3.10 on")
     def test_a_reader_that_keeps_pages_keeps_their_bytes(self):
-        sealed = self.kept("encrypt", self.data)
-        self.assertEqual(self.ok("decrypt", "-q", *KEY, stdin=sealed), self.data)
-        self.assertEqual(self.kept("decrypt", sealed), self.data)
+        for flags in KEY, RAW, RAW_CBC, OPENSSL:
+            with self.subTest(flags):
+                sealed = self.kept("encrypt", self.data, flags)
+                self.assertEqual(self.ok("decrypt", "-q", *flags, stdin=sealed), self.data)
+                self.assertEqual(self.kept("decrypt", sealed, flags), self.data)
 
     def test_a_slow_reader_gets_everything(self):
-        run, end = self.started("encrypt", self.data)
-        sealed = bytearray()
-        with open(end, "rb", buffering=0) as pipe:
-            while piece := pipe.read(777_777):
-                sealed += piece
-                time.sleep(0.001)
-        self.assertEqual(run.wait(), 0)
-        run.stderr.close()
-        self.assertEqual(self.ok("decrypt", "-q", *KEY, stdin=bytes(sealed)), self.data)
+        for flags in KEY, RAW:
+            run, end = self.started("encrypt", self.data, flags)
+            sealed = bytearray()
+            with open(end, "rb", buffering=0) as pipe:
+                while piece := pipe.read(777_777):
+                    sealed += piece
+                    time.sleep(0.001)
+            self.assertEqual(run.wait(), 0)
+            run.stderr.close()
+            self.assertEqual(self.ok("decrypt", "-q", *flags, stdin=bytes(sealed)), self.data)
 
     def test_without_huge_pages_the_same_bytes_come(self):
         libc = ctypes.CDLL(None)
@@ -96,21 +105,38 @@ class Pipes(Case):
             restore_signals()
             libc.prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
 
-        with unittest.mock.patch("support.restore_signals", forbid_huge_pages):
-            run, end = self.started("encrypt", self.data)
-        with open(end, "rb") as pipe:
-            sealed = pipe.read()
-        self.assertEqual(run.wait(), 0)
-        run.stderr.close()
-        self.assertEqual(self.ok("decrypt", "-q", *KEY, stdin=sealed), self.data)
+        for flags in KEY, RAW:
+            with unittest.mock.patch("support.restore_signals", forbid_huge_pages):
+                run, end = self.started("encrypt", self.data, flags)
+            with open(end, "rb") as pipe:
+                sealed = pipe.read()
+            self.assertEqual(run.wait(), 0)
+            run.stderr.close()
+            self.assertEqual(self.ok("decrypt", "-q", *flags, stdin=sealed), self.data)
 
     def test_a_reader_that_goes_away_ends_the_run(self):
-        for verb, data in (("encrypt", self.data),
-                           ("decrypt", self.ok("encrypt", "-q", *KEY, stdin=self.data))):
-            run, end = self.started(verb, data)
-            os.read(end, 300_000)
+        for flags in KEY, RAW, OPENSSL:
+            for verb, data in (("encrypt", self.data),
+                               ("decrypt", self.ok("encrypt", "-q", *flags, stdin=self.data))):
+                run, end = self.started(verb, data, flags)
+                os.read(end, 300_000)
+                os.close(end)
+                self.assertEqual(run.wait(), 141)
+                run.stderr.close()
+
+    def test_a_reader_that_goes_away_ends_the_run_while_the_input_is_silent(self):
+        for flags in KEY, RAW, OPENSSL:
+            end, its_end = os.pipe()
+            run = self.start("encrypt", "-q", *flags, stdin=-1, stdout=its_end)
+            os.close(its_end)
             os.close(end)
-            self.assertEqual(run.wait(), 141)
+            # The input stays open: for all that the run knows, more may come.
+            with contextlib.suppress(BrokenPipeError):
+                run.stdin.write(self.data[:4 << 20])
+                run.stdin.flush()
+            self.assertEqual(run.wait(timeout=60), 141)
+            with contextlib.suppress(BrokenPipeError):
+                run.stdin.close()
             run.stderr.close()
 
     def test_a_damaged_segment_lets_the_intact_ones_before_it_pass(self):
