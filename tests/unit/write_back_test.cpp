@@ -43,8 +43,7 @@ TEST(CompleteWindows, RangeOverSeveral_CompletesEach) {
 }
 
 TEST(CompleteWindows, EmptyRange_CompletesNothing) {
-  EXPECT_EQ(completed_by({{100, 100}, {0, 100}, {100, 100}}),
-            (std::vector<Windows>{{}, {0}, {}}));
+  EXPECT_EQ(completed_by({{100, 100}, {0, 100}, {100, 100}}), (std::vector<Windows>{{}, {0}, {}}));
 }
 
 TEST(CompleteWindows, OffsetsAbove4GiB_AreExact) {
