@@ -28,7 +28,7 @@ constexpr std::size_t ahead = StreamTransform::lookahead;
 // Room for what is read ahead and for growth, so that buffers are whole pages and a power of two.
 constexpr std::uint64_t room_bytes = 4096;
 static_assert(ahead + StreamTransform::growth <= room_bytes);
-// A chunk stays in the second-level cache from the read to the write.
+// About what a second-level cache holds from the read to the write.
 constexpr std::uint64_t overlapping_bytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t min_overlapping_bytes = std::uint64_t{64} << 10;
 // A GPU, or all threads that compute one chunk after another, need more at once.
