@@ -10,6 +10,9 @@ namespace paraes {
 // A thread for less costs more than it saves.
 inline constexpr std::uint64_t chunk_worker_bytes = std::uint64_t{256} << 10;
 
+// Upper bound on the size of all threads' buffers, unless one thread needs more.
+inline constexpr std::uint64_t max_buffered_bytes = std::uint64_t{32} << 20;
+
 // The bytes of a chunk on the CPU, before it is cut to whole segments; nullopt if the size of the
 // input is unknown. Large chunks need few system calls, and a chunk's plaintext and ciphertext
 // still stay in the second-level cache from the read to the write. In small files, the system would

@@ -1,6 +1,5 @@
 #include "src/io/chunk_workers.hpp"
 
-#include <atomic>
 #include <mutex>
 #include <vector>
 
@@ -10,12 +9,24 @@
 namespace paraes {
 namespace {
 
+// Calls stage(), and adds its nanoseconds to `sum`, also if it throws.
+template <class Stage>
+void timed(std::atomic<std::uint64_t>& sum, Stage stage) {
+  struct Time {
+    ~Time() { sum.fetch_add(nanoseconds, std::memory_order_relaxed); }
+    std::atomic<std::uint64_t>& sum;
+    std::uint64_t nanoseconds = 0;
+  } time{sum};
+  const Stopwatch watch(time.nanoseconds);
+  stage();
+}
+
 class Run {
  public:
-  Run(WorkerStages& stages, Source& source, StageOrder order)
-      : stages_(stages), source_(source), order_(order) {}
+  Run(WorkerStages& stages, Source& source, StageOrder order, StageTimes& times)
+      : stages_(stages), source_(source), order_(order), times_(times) {}
 
-  PhaseTimes run(unsigned count) {
+  void run(unsigned count) {
     std::vector<Worker> workers(count);
     for (unsigned i = 0; i < count; ++i) workers[i].index = i;
     if (order_.reads && count > 1) {
@@ -27,18 +38,13 @@ class Run {
       guard(worker, [&] { work(worker); });
     });
     writes_.rethrow();
-    PhaseTimes times;
-    for (const Worker& worker : workers) times += worker.times;
-    return times;
   }
 
  private:
-  // In a cache line of its own, because each worker counts its times.
-  struct alignas(128) Worker {
+  struct Worker {
     unsigned index = 0;
     bool has_chunk = false;    // that is read, but not computed
     std::uint64_t number = 0;  // of its chunk
-    PhaseTimes times;
   };
 
   template <class Body>
@@ -56,16 +62,10 @@ class Run {
   void work(Worker& worker) {
     for (bool more = worker.has_chunk || take(worker); more; more = take(worker)) {
       if (order_.computes && !computes_.wait_turn(worker.number)) return;
-      {
-        const Stopwatch watch(worker.times.kernel);
-        stages_.compute(worker.index);
-      }
+      timed(times_.compute, [&] { stages_.compute(worker.index); });
       if (order_.computes) computes_.done(worker.number);
       if (order_.writes && !writes_.wait_turn(worker.number)) return;
-      {
-        const Stopwatch watch(worker.times.write);
-        stages_.write(worker.index);
-      }
+      timed(times_.write, [&] { stages_.write(worker.index); });
       if (order_.writes) writes_.done(worker.number);
     }
   }
@@ -80,8 +80,8 @@ class Run {
     }
     worker.number = next_++;
     if (writes_.stopped(worker.number)) return false;
-    const Stopwatch watch(worker.times.read);
-    const WorkerStages::Next next = stages_.read(worker.index, worker.number);
+    auto next = WorkerStages::Next::none;
+    timed(times_.read, [&] { next = stages_.read(worker.index, worker.number); });
     if (order_.reads) ended_ = next != WorkerStages::Next::chunk;
     return next != WorkerStages::Next::none;
   }
@@ -89,6 +89,7 @@ class Run {
   WorkerStages& stages_;
   Source& source_;
   const StageOrder order_;
+  StageTimes& times_;
   std::mutex read_mutex_;
   bool ended_ = false;  // guarded by read_mutex_; used if reads are in order
   std::atomic<std::uint64_t> next_ = 0;
@@ -98,8 +99,17 @@ class Run {
 
 }  // namespace
 
-PhaseTimes carry_chunks(unsigned workers, WorkerStages& stages, Source& source, StageOrder order) {
-  return Run(stages, source, order).run(workers);
+PhaseTimes StageTimes::phases() const noexcept {
+  PhaseTimes phases;
+  phases.read = read;
+  phases.kernel = compute;
+  phases.write = write;
+  return phases;
+}
+
+void carry_chunks(unsigned workers, WorkerStages& stages, Source& source, StageOrder order,
+                  StageTimes& times) {
+  Run(stages, source, order, times).run(workers);
 }
 
 }  // namespace paraes

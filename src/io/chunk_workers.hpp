@@ -4,7 +4,11 @@
 // pipe.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
+#include <new>
+#include <vector>
 
 #include "paraes/io.hpp"
 #include "paraes/phase_times.hpp"
@@ -34,12 +38,40 @@ struct StageOrder {
   bool writes = false;
 };
 
+// The nanoseconds that all workers have spent in each stage so far.
+struct StageTimes {
+  std::atomic<std::uint64_t> read = 0;
+  std::atomic<std::uint64_t> compute = 0;
+  std::atomic<std::uint64_t> write = 0;
+
+  [[nodiscard]] PhaseTimes phases() const noexcept;
+};
+
 // Calls the stages for chunks 0, 1, 2, … until there is no next one, on `workers` threads: the
 // caller is worker 0. If reads are in order, other threads are started only once a first chunk was
 // read that is not the last.
 //
 // When a stage throws, earlier chunks still run to their end, later ones stop, a read that waits is
 // cancelled (Source::cancel), and the exception of the first chunk that failed is thrown again.
-PhaseTimes carry_chunks(unsigned workers, WorkerStages& stages, Source& source, StageOrder order);
+//
+// Adds to `times` after each call of a stage.
+void carry_chunks(unsigned workers, WorkerStages& stages, Source& source, StageOrder order,
+                  StageTimes& times);
+
+// What `count` workers need: make(i) returns the std::unique_ptr of worker i. To be called before
+// the workers start, because a thread that allocates for the first time gets an arena of its own
+// from malloc, which takes longer than a small file. Where memory is limited there are fewer, which
+// do all the work; std::bad_alloc is thrown only if there would be none.
+template <class Make>
+auto make_for_workers(unsigned count, Make make) {
+  std::vector<decltype(make(0U))> made;
+  made.reserve(count);
+  try {
+    while (made.size() < count) made.push_back(make(static_cast<unsigned>(made.size())));
+  } catch (const std::bad_alloc&) {
+    if (made.empty()) throw;
+  }
+  return made;
+}
 
 }  // namespace paraes

@@ -1,7 +1,6 @@
 #include "src/messages/pipeline.hpp"
 
 #include <algorithm>
-#include <new>
 
 #include "paraes/error.hpp"
 #include "paraes/threads.hpp"
@@ -15,8 +14,6 @@ namespace {
 constexpr unsigned waiting_workers = 2;
 // Memory for a large segment, until there is more data.
 constexpr std::size_t first_bytes = large_segment_bytes;
-// Upper bound on the size of all workers' buffers, unless one worker needs more.
-constexpr std::uint64_t max_buffered_bytes = std::uint64_t{32} << 20;
 
 std::uint64_t segments_per_chunk(const Message& message, std::optional<std::uint64_t> input_bytes) {
   const std::uint64_t bytes =
@@ -87,31 +84,23 @@ PhaseTimes Pipeline::run(ChunkStages& stages, Source& source, InOrder in_order,
   in_order_ = in_order;
   buffers_ = make_buffers(worker_count(count));
   chunks_.resize(buffers_.size());
-  return carry_chunks(static_cast<unsigned>(buffers_.size()), *this, source,
-                      {.reads = in_order.reads, .computes = false, .writes = in_order.writes});
+  StageTimes times;
+  carry_chunks(static_cast<unsigned>(buffers_.size()), *this, source,
+               {.reads = in_order.reads, .computes = false, .writes = in_order.writes}, times);
+  return times.phases();
 }
 
-// Called before the threads start: one that allocates for the first time gets an arena of its own
-// from malloc, which takes longer than a small file.
 std::vector<std::unique_ptr<WorkerBuffers>> Pipeline::make_buffers(unsigned workers) {
   // All that a full chunk needs, so that a worker does not fail after it has taken a chunk. Only
   // large segments, which one worker processes alone, take memory as their data arrives.
   const std::size_t bytes =
       layout_.segment_bytes > large_segment_bytes ? first_bytes : sealed_capacity();
-  std::vector<std::unique_ptr<WorkerBuffers>> buffers;
-  buffers.reserve(workers);
-  try {
-    while (buffers.size() < workers) {
-      // One segment more than in a chunk, because an empty last segment may follow.
-      buffers.push_back(std::make_unique<WorkerBuffers>(
-          static_cast<unsigned>(buffers.size()), bytes, in_place_ ? 0 : bytes,
-          static_cast<std::size_t>(per_chunk_) + 1, in_order_.pages ? &pages_ : nullptr));
-    }
-  } catch (const std::bad_alloc&) {
-    // Where memory is limited, the workers that got theirs do all the work.
-    if (buffers.empty()) throw;
-  }
-  return buffers;
+  return make_for_workers(workers, [&](unsigned worker) {
+    // One segment more than in a chunk, because an empty last segment may follow.
+    return std::make_unique<WorkerBuffers>(worker, bytes, in_place_ ? 0 : bytes,
+                                           static_cast<std::size_t>(per_chunk_) + 1,
+                                           in_order_.pages ? &pages_ : nullptr);
+  });
 }
 
 WorkerStages::Next Pipeline::read(unsigned worker, std::uint64_t number) {

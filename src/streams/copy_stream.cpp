@@ -2,17 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstring>
 #include <memory>
-#include <new>
 #include <optional>
 #include <vector>
 
 #include "paraes/streams.hpp"
 #include "src/core/chunk.hpp"
 #include "src/core/executor.hpp"
-#include "src/core/stopwatch.hpp"
 #include "src/io/chunk_workers.hpp"
 #include "src/io/fresh_pages.hpp"
 
@@ -21,8 +18,6 @@ namespace {
 
 // One worker reads, one computes and one writes.
 constexpr std::uint64_t max_workers = 3;
-// Upper bound on the size of their buffers, unless one worker needs more.
-constexpr std::uint64_t max_buffered_bytes = std::uint64_t{32} << 20;
 constexpr std::size_t ahead = StreamTransform::lookahead;
 
 // Room for what is read ahead and for growth, so that buffers are whole pages and a power of two.
@@ -42,19 +37,6 @@ void run_in_turn(unsigned tasks, TaskRef body) {
   for (unsigned task = 0; task < tasks; ++task) body(task);
 }
 
-// Calls body(), and adds the time it took in nanoseconds to `sum`.
-template <class Body>
-auto timed(std::atomic<std::uint64_t>& sum, Body body) {
-  std::uint64_t elapsed = 0;
-  struct Adder {
-    ~Adder() { sum += elapsed; }
-    std::atomic<std::uint64_t>& sum;
-    std::uint64_t& elapsed;
-  } const adder{sum, elapsed};
-  const Stopwatch watch(elapsed);
-  return body();
-}
-
 class StreamCopy final : private WorkerStages {
  public:
   StreamCopy(Source& source, StreamTransform& stream, Sink& sink, const CopyProgress& progress,
@@ -72,9 +54,12 @@ class StreamCopy final : private WorkerStages {
     if (input_bytes) stream_.check_length(*input_bytes);
     chunk_ = chunk_bytes(input_bytes);
     FreshPages* const pages = sink_.takes_pages() && chunk_ <= max_fresh_bytes ? &pages_ : nullptr;
-    make_workers(worker_count(input_bytes), pages);
-    result_.times = carry_chunks(static_cast<unsigned>(workers_.size()), *this, source_,
-                                 {.reads = true, .computes = true, .writes = true});
+    workers_ = make_for_workers(worker_count(input_bytes), [&](unsigned) {
+      return std::make_unique<Worker>(capacity(), pages);
+    });
+    carry_chunks(static_cast<unsigned>(workers_.size()), *this, source_,
+                 {.reads = true, .computes = true, .writes = true}, times_);
+    result_.times = times_.phases();
     return result_;
   }
 
@@ -112,17 +97,6 @@ class StreamCopy final : private WorkerStages {
     return static_cast<unsigned>(std::max<std::uint64_t>(count, 1));
   }
 
-  void make_workers(unsigned count, FreshPages* pages) {
-    try {
-      while (workers_.size() < count) {
-        workers_.push_back(std::make_unique<Worker>(capacity(), pages));
-      }
-    } catch (const std::bad_alloc&) {
-      // Where memory is limited, the workers that got theirs do all the work.
-      if (workers_.empty()) throw;
-    }
-  }
-
   // Of a full chunk and what follows it.
   [[nodiscard]] std::size_t capacity() const noexcept {
     return chunk_ + ahead + StreamTransform::growth;
@@ -135,8 +109,7 @@ class StreamCopy final : private WorkerStages {
         number == 0 ? worker.buffer.take_own(0, capacity()) : worker.buffer.take(0, capacity());
     std::copy_n(ahead_.begin(), held_, buffer.begin());
     const std::size_t missing = chunk_ + ahead - held_;
-    const std::size_t got =
-        timed(reading_, [&] { return source_.read(buffer.subspan(held_, missing)); });
+    const std::size_t got = source_.read(buffer.subspan(held_, missing));
     bytes_in_ += got;
     worker.bytes_in = bytes_in_;
     worker.last = got < missing;
@@ -156,20 +129,20 @@ class StreamCopy final : private WorkerStages {
     // Other threads help if computing is what all wait for. Else they would only take the cores
     // from the workers that read and write, and from whoever is at the other ends of the pipes.
     const bool helped =
-        workers_.size() == 1 || computing_ > std::max(reading_.load(), writing_.load());
+        workers_.size() == 1 || times_.compute > std::max(times_.read.load(), times_.write.load());
     std::optional<SpreadScope> alone;
     if (!helped) alone.emplace(run_in_turn);
-    worker.data = timed(computing_, [&]() -> MutableBytes {
+    if (worker.last) {
       std::uint8_t* const data = worker.data.data();
-      if (worker.last) return {data, stream_.finish(data, worker.data.size())};
+      worker.data = {data, stream_.finish(data, worker.data.size())};
+    } else {
       stream_.update(worker.data);
-      return worker.data;
-    });
+    }
   }
 
   void write(unsigned index) override {
     const Worker& worker = *workers_[index];
-    timed(writing_, [&] { worker.buffer.write(sink_, worker.data); });
+    worker.buffer.write(sink_, worker.data);
     result_.bytes_in = worker.bytes_in;
     result_.bytes_out += worker.data.size();
     if (progress_) progress_(worker.bytes_in);
@@ -189,10 +162,7 @@ class StreamCopy final : private WorkerStages {
   std::array<std::uint8_t, ahead> ahead_{};
   std::size_t held_ = 0;
   std::uint64_t bytes_in_ = 0;
-  // Nanoseconds so far.
-  std::atomic<std::uint64_t> reading_ = 0;
-  std::atomic<std::uint64_t> computing_ = 0;
-  std::atomic<std::uint64_t> writing_ = 0;
+  StageTimes times_;
   CopyResult result_;
 };
 

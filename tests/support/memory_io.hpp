@@ -17,6 +17,7 @@
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "tests/support/buffers.hpp"
+#include "tests/support/event_count.hpp"
 
 namespace paraes::support {
 
@@ -38,6 +39,33 @@ class OrderedSource : public Source {
  private:
   Buffer data_;
   std::size_t at_ = 0;
+};
+
+// After its data, reads wait until they are cancelled.
+class SilentSource : public OrderedSource {
+ public:
+  using OrderedSource::OrderedSource;
+
+  std::size_t read(MutableBytes buffer) override {
+    const std::size_t n = OrderedSource::read(buffer);
+    if (n == buffer.size()) return n;
+    waits.add();
+    std::unique_lock lock(mutex_);
+    wakes_.wait(lock, [this] { return cancelled_; });
+    throw IoError("cancelled", ECANCELED);
+  }
+  void cancel() noexcept override {
+    const std::lock_guard lock(mutex_);
+    cancelled_ = true;
+    wakes_.notify_all();
+  }
+
+  EventCount waits;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable wakes_;
+  bool cancelled_ = false;
 };
 
 // Also records which ranges were read.

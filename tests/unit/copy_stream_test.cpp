@@ -3,9 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -20,22 +17,24 @@
 #include "paraes/error.hpp"
 #include "paraes/streams.hpp"
 #include "tests/support/buffers.hpp"
+#include "tests/support/event_count.hpp"
 #include "tests/support/memory_io.hpp"
+#include "tests/support/message_of.hpp"
 
 namespace paraes {
 namespace {
 
 using support::Buffer;
+using support::EventCount;
+using support::message_of;
 using support::OrderedSink;
 using support::OrderedSource;
 using support::RandomSource;
+using support::SilentSource;
 
 // The chunk of an input of unknown size.
 constexpr std::size_t chunk = (1U << 20) - 4096;
 constexpr std::size_t ahead = StreamTransform::lookahead;
-
-// Long enough for any machine; a test that waits so long has failed.
-constexpr std::chrono::seconds patience(30);
 
 std::unique_ptr<StreamTransform> open(BlockMode mode, bool padding, std::size_t unit_bytes,
                                       Direction direction, int threads) {
@@ -87,59 +86,17 @@ class Watched : public StreamTransform {
   unsigned updates_ = 0;
 };
 
-// Counts reads, and tells who waits for that.
 class CountingSource : public OrderedSource {
  public:
   using OrderedSource::OrderedSource;
 
   std::size_t read(MutableBytes buffer) override {
     const std::size_t n = OrderedSource::read(buffer);
-    const std::lock_guard lock(mutex_);
-    ++reads_;
-    changed_.notify_all();
+    reads.add();
     return n;
   }
-  // Whether there are so many reads after a while.
-  bool wait_for_reads(unsigned count) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, patience, [&] { return reads_ >= count; });
-  }
 
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  unsigned reads_ = 0;
-};
-
-// After its data, reads wait until they are cancelled.
-class SilentSource : public OrderedSource {
- public:
-  using OrderedSource::OrderedSource;
-
-  std::size_t read(MutableBytes buffer) override {
-    const std::size_t n = OrderedSource::read(buffer);
-    if (n == buffer.size()) return n;
-    std::unique_lock lock(mutex_);
-    waiting_ = true;
-    changed_.notify_all();
-    changed_.wait(lock, [&] { return cancelled_; });
-    throw IoError("cancelled", ECANCELED);
-  }
-  void cancel() noexcept override {
-    const std::lock_guard lock(mutex_);
-    cancelled_ = true;
-    changed_.notify_all();
-  }
-  bool wait_for_waiting_read() {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, patience, [&] { return waiting_; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool waiting_ = false;
-  bool cancelled_ = false;
+  EventCount reads;
 };
 
 // Calls `on_write` with the number of the write before.
@@ -168,15 +125,6 @@ class PageSink : public OrderedSink {
 
   unsigned pages = 0;
 };
-
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 struct Subject {
   BlockMode mode;
@@ -240,7 +188,7 @@ TEST(CopyStream, ReadsFurtherWhileItWrites) {
   CountingSource source(support::pattern(8 * chunk));
   bool went_on = false;
   WatchedSink sink([&](unsigned write) {
-    if (write == 0) went_on = source.wait_for_reads(3);
+    if (write == 0) went_on = source.reads.wait_for(3);
   });
   static_cast<void>(copy_stream(source, *ctr(2), sink));
   EXPECT_TRUE(went_on);
@@ -248,21 +196,11 @@ TEST(CopyStream, ReadsFurtherWhileItWrites) {
 
 TEST(CopyStream, ReadsAndWritesWhileItComputes) {
   CountingSource source(support::pattern(8 * chunk));
-  std::mutex mutex;
-  std::condition_variable changed;
-  unsigned written = 0;
+  EventCount writes;
   bool went_on = false;
-  WatchedSink sink([&](unsigned) {
-    const std::lock_guard lock(mutex);
-    ++written;
-    changed.notify_all();
-  });
+  WatchedSink sink([&](unsigned) { writes.add(); });
   Watched stream(ctr(2), [&](unsigned update) {
-    if (update != 1) return;
-    std::unique_lock lock(mutex);
-    went_on = changed.wait_for(lock, patience, [&] { return written == 1; });
-    lock.unlock();
-    went_on = went_on && source.wait_for_reads(3);
+    if (update == 1) went_on = writes.wait_for(1) && source.reads.wait_for(3);
   });
   static_cast<void>(copy_stream(source, stream, sink));
   EXPECT_TRUE(went_on);
@@ -339,7 +277,9 @@ TEST(CopyStream, FailureInEachStage_IsTheFirstOneInTheOrderOfTheChunks) {
       Watched stream(ctr(threads), [&](unsigned n) {
         if (n == at.update) throw std::runtime_error("update");
       });
-      EXPECT_EQ(message_of([&] { static_cast<void>(copy_stream(source, stream, sink)); }), at.text);
+      EXPECT_EQ(
+          message_of<std::exception>([&] { static_cast<void>(copy_stream(source, stream, sink)); }),
+          at.text);
       EXPECT_EQ(sink.data.size(), at.written * chunk) << at.text;
     }
   }
@@ -351,7 +291,8 @@ TEST(CopyStream, FailureOfProgress_IsThrown) {
   const auto fail = [](std::uint64_t bytes) {
     if (bytes > 2 * chunk) throw std::runtime_error("enough");
   };
-  EXPECT_EQ(message_of([&] { static_cast<void>(copy_stream(source, *ctr(2), sink, fail)); }),
+  EXPECT_EQ(message_of<std::exception>(
+                [&] { static_cast<void>(copy_stream(source, *ctr(2), sink, fail)); }),
             "enough");
 }
 
@@ -359,11 +300,12 @@ TEST(CopyStream, FailureOfProgress_IsThrown) {
 TEST(CopyStream, FailedWrite_CancelsAReadThatWaits) {
   SilentSource source(support::pattern(chunk + ahead));
   WatchedSink sink([&](unsigned) {
-    EXPECT_TRUE(source.wait_for_waiting_read());
+    EXPECT_TRUE(source.waits.wait_for(1));
     throw std::runtime_error("nobody reads");
   });
-  EXPECT_EQ(message_of([&] { static_cast<void>(copy_stream(source, *ctr(2), sink)); }),
-            "nobody reads");
+  EXPECT_EQ(
+      message_of<std::exception>([&] { static_cast<void>(copy_stream(source, *ctr(2), sink)); }),
+      "nobody reads");
 }
 
 TEST(CopyStream, ChangedFile_IsAnErrorAndItsLastChunkIsNotWritten) {

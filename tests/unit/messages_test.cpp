@@ -26,6 +26,7 @@ using support::OrderedSink;
 using support::OrderedSource;
 using support::RandomSink;
 using support::RandomSource;
+using support::SilentSource;
 
 SegmentLayout layout(std::uint64_t header, std::uint64_t first, std::uint64_t later,
                      SegmentLayout::Last last) {
@@ -648,32 +649,11 @@ TEST(Messages, Seal_RefusesAFileThatShrinksOrGrows) {
 
 // A damaged segment must be reported at once, also while a read waits for more data from the pipe.
 TEST(Messages, OpenFromPipe_DamageCancelsAWaitingRead) {
-  class Stalled : public OrderedSource {
-   public:
-    using OrderedSource::OrderedSource;
-    std::size_t read(MutableBytes buffer) override {
-      const std::size_t n = OrderedSource::read(buffer);
-      if (n == buffer.size()) return n;
-      std::unique_lock lock(mutex_);
-      wakes_.wait(lock, [this] { return cancelled_; });
-      throw IoError("cancelled", ECANCELED);
-    }
-    void cancel() noexcept override {
-      const std::lock_guard lock(mutex_);
-      cancelled_ = true;
-      wakes_.notify_all();
-    }
-
-   private:
-    std::mutex mutex_;
-    std::condition_variable wakes_;
-    bool cancelled_ = false;
-  };
   const Subject& subject = subjects[0];
   const Message message = subject.make();
   Buffer damaged = seal<RandomSource, RandomSink>(message, support::pattern(700000), {});
   damaged[100] ^= 1;
-  Stalled pipe(damaged);
+  SilentSource pipe(damaged);
   Buffer header(message.header().size());
   static_cast<void>(pipe.read(header));
   OrderedSink sink;
