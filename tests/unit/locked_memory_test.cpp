@@ -24,19 +24,6 @@
 namespace paraes {
 namespace {
 
-// Address- and ThreadSanitizer disable mlock.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool can_lock = false;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool can_lock = false;
-#else
-constexpr bool can_lock = true;
-#endif
-#else
-constexpr bool can_lock = true;
-#endif
-
 constexpr std::size_t key_bytes = 7500;  // about the size of a GcmKey
 
 std::uintptr_t address_of(const SecretBytes& block) {
@@ -99,7 +86,6 @@ TEST(LockedMemory, IsLockedAndExcludedFromCoreDumps) {
     GTEST_SKIP() << "/proc/self/smaps does not list the flags of mappings";
   EXPECT_TRUE(has_flag(block, "dd"));
   EXPECT_TRUE(has_flag(large, "dd"));
-  if (!can_lock) GTEST_SKIP() << "the sanitizer disables mlock";
   rlimit limit = {};
   ASSERT_EQ(getrlimit(RLIMIT_MEMLOCK, &limit), 0);
   if (limit.rlim_cur < std::size_t{4} << 20) GTEST_SKIP() << "RLIMIT_MEMLOCK is below 4 MiB";
@@ -108,7 +94,6 @@ TEST(LockedMemory, IsLockedAndExcludedFromCoreDumps) {
 }
 
 TEST(LockedMemory, LimitBelowAnArena_StillLocksTheKeysThatFit) {
-  if (!can_lock) GTEST_SKIP() << "the sanitizer disables mlock";
   // In a child, which inherits memory, but no locks.
   const SecretBytes before(32);
   const auto child = [] {
