@@ -68,6 +68,27 @@ class MadeUpFiles:
         return {"results": rows, "skipped": skipped}
 
 
+def figures_of_commands(name, medians):
+    """Return the lines of `disk` or `programs` by name, with made up times of their commands."""
+    loaded = module()
+
+    class MadeUpCommands(loaded.Commands):
+        def shell(self, command):
+            for path in ("big", "big.paes"):
+                pathlib.Path(self.folder, path).touch()
+
+        def run(self, bytes_, **commands):
+            return {command: medians.get(command, 1) for command in commands}
+
+    loaded.Commands = MadeUpCommands
+    table = loaded.Table()
+    with tempfile.TemporaryDirectory() as folder:
+        vars(loaded)[name](table, "/absent/paraes", folder, 1)
+        left = os.listdir(folder)
+    assert not left, left
+    return {line["figure"]: line for line in table.lines}
+
+
 def figures_of_files(bench):
     """Return the lines of the figures of files, by name."""
     loaded = module()
@@ -123,6 +144,23 @@ class FiguresTest(unittest.TestCase):
         self.assertEqual((age["goal"], age["measured"]), (1.0, 0.9))
         self.assertEqual((openssl["reached"], age["reached"]), (True, False))
         self.assertEqual(age["where"], "1 MiB encrypt")
+
+    def test_files_of_2_gib_have_the_copy_as_their_only_goal(self):
+        lines = figures_of_files(MadeUpFiles())
+        self.assertEqual({line["goal"] for name, line in lines.items()
+                          if name.startswith("2 GiB file /") and "copy" not in name}, {None})
+
+    def test_disks_are_compared_with_a_copy_that_is_synced(self):
+        lines = figures_of_commands("disk", {"paraes_encrypt_disk": 8, "paraes_decrypt_disk": 16,
+                                             "cp_and_sync": 12})
+        self.assertEqual([(name, line["goal"], line["measured"], line["reached"])
+                          for name, line in lines.items()],
+                         [("1 GiB on a disk, encrypt / cp and sync", 1.0, 1.5, True),
+                          ("1 GiB on a disk, decrypt / cp and sync", 1.0, 0.75, False)])
+
+    def test_verify_is_compared_with_reading(self):
+        lines = figures_of_commands("programs", {"paraes_verify": 4, "cat": 5, "nothing": 0})
+        self.assertEqual(lines["verify / reading by cat"]["measured"], 1.25)
 
     def test_a_missing_copy_is_the_reason_of_its_figures_only(self):
         lines = figures_of_files(MadeUpFiles(copy_threads=False))
