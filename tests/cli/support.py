@@ -226,6 +226,7 @@ class Terminal:
         def pick(stream):
             return slave if stream is None else stream
 
+        self.began = time.monotonic()
         self.process = subprocess.Popen([BIN, *map(str, args)], cwd=case.dir, stdin=pick(stdin),
                                         stdout=pick(stdout), stderr=pick(stderr),
                                         env=environment(**(env or {})), preexec_fn=take_terminal)
@@ -268,11 +269,13 @@ class Terminal:
         return bool(termios.tcgetattr(self.slave)[3] & termios.ECHO)
 
     def finish(self):
-        """Waits for the end; returns the status and the output since the last expect()."""
+        """Waits for the end; returns the status and the output since the last expect(). `seconds`
+        is then how long the run took: rather too much, never too little."""
         end = time.monotonic() + DEADLINE
         while self.process.poll() is None:
             self.case.assertLess(time.monotonic(), end, f"still running; shown: {self.seen!r}")
             self.read_some()
+        self.seconds = time.monotonic() - self.began
         while self.read_some(0.05):
             pass
         return self.process.returncode, self.seen
