@@ -2,8 +2,9 @@
 
 import os
 import pathlib
+import pty
+import select
 import subprocess
-import time
 
 from support import BIN, IV, KEYS, Case, environment, pattern, restore_signals
 
@@ -193,7 +194,7 @@ class OpenFiles(Case):
 class Memory(Case):
     """A process that forbids core dumps does not own its files in /proc, except for root."""
 
-    def owner_at_work(self, *args):
+    def owner_at_work(self, *args, stderr=subprocess.PIPE):
         """The user of a run that waits for input, and the owner of its memory."""
         user = os.geteuid() or 12345
         # The user may not enter the folder of the build.
@@ -207,13 +208,14 @@ class Memory(Case):
         try:
             process = subprocess.Popen(
                 [self.path("paraes"), *map(str, args)], stdin=read, stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE, env=env, preexec_fn=restore_signals,
+                stderr=stderr, env=env, preexec_fn=restore_signals,
                 **({} if os.geteuid() else {"user": user, "group": user, "extra_groups": []}))
         except (OSError, subprocess.SubprocessError) as error:
             self.skipTest(f"another user cannot run the program: {error}")
         finally:
             os.close(read)
-        self.addCleanup(process.stderr.close)
+        if process.stderr is not None:
+            self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return user, process
@@ -224,9 +226,17 @@ class Memory(Case):
         self.assertNotEqual(os.stat(f"/proc/{process.pid}/environ").st_uid, user)
 
     def test_bench_can_be_inspected(self):
+        try:
+            shown, terminal = pty.openpty()
+        except OSError as error:
+            self.skipTest(f"no pseudo-terminal (is /dev/pts mounted?): {error}")
+        self.addCleanup(os.close, shown)
+        self.addCleanup(os.close, terminal)
         user, process = self.owner_at_work("bench", "--size", "16KiB", "--mode", "ecb", "--rivals",
-                                           "none", "--min-time", "5")
-        time.sleep(0.5)
+                                           "none", "--min-time", "5", stderr=terminal)
+        self.wait_for(lambda: select.select([shown], [], [], 0)[0] or process.poll() is not None,
+                      "the status line")
+        self.assertIn(b" %  16 KiB", os.read(shown, 4096))  # it measures
         self.assertIsNone(process.poll())
         self.assertEqual(os.stat(f"/proc/{process.pid}/environ").st_uid, user)
 
