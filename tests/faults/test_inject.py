@@ -306,6 +306,65 @@ class StandardStreams(FaultCase):
 
 
 @unittest.skipIf(strace_reason(), strace_reason())
+class GivenPages(FaultCase):
+    """Runs that give their pages to a pipe (vmsplice), as they do with huge pages."""
+
+    RAW = ["--format", "raw", "--mode", "ctr", "--iv-hex", "00" * 16]
+    REFUSALS = [f"vmsplice:error={error}{when}" for error in ("ENOSYS", "EPERM", "EINVAL", "ENOMEM")
+                for when in ("", ":when=2")]
+    INTERRUPTIONS = ["vmsplice:error=EAGAIN:when=2", "vmsplice:error=EINTR:when=2"]
+    # The fault, the status, and what is on standard error.
+    FAILURES = [(f"vmsplice:error={error}:when={when}", status, says) for when in (1, 2)
+                for error, status, says in (("EIO", 1, rb"\Aparaes: standard output: [^\n]*\n\Z"),
+                                            ("EPIPE", 141, rb"\A\Z"))]
+
+    def setUp(self):
+        super().setUp()
+        self.plain = pattern(9 * MIB + 100)
+        # Each with its input, and with its output where that is always the same.
+        self.runs = []
+        for flags in ([], self.RAW):
+            sealed = self.ok("encrypt", *flags, *KEY, "-c", "-", stdin=self.plain)
+            self.runs += [(["encrypt", *flags], self.plain, sealed if flags else None),
+                          (["decrypt", *flags], sealed, self.plain)]
+        for args, data, _ in self.runs:
+            if "vmsplice(" not in self.run_with(args, data).text:
+                self.skipTest("this system gives no huge pages, or too few")
+
+    def run_with(self, args, data, *inject):
+        return Strace(self, *args, *KEY, "-T", "1", "-c", "-", stdin=data, inject=inject)
+
+    def test_refused_pages_are_written(self):
+        for args, data, expected in self.runs:
+            for fault in [*self.REFUSALS, *self.INTERRUPTIONS]:
+                with self.subTest(args=args, fault=fault):
+                    run = self.run_with(args, data, fault)
+                    self.assertEqual((run.done.returncode, run.done.stderr), (0, b""))
+                    self.assertGreater(run.injected, 0)
+                    if expected is None:
+                        opened = self.ok("decrypt", *KEY, "-c", "-", stdin=run.done.stdout)
+                        self.assertTrue(opened == data, "wrong bytes")
+                    else:
+                        self.assertTrue(run.done.stdout == expected, "wrong bytes")
+
+    def test_errors_end_the_run_after_right_bytes(self):
+        for args, data, expected in self.runs:
+            for fault, status, says in self.FAILURES:
+                with self.subTest(args=args, fault=fault):
+                    run = self.run_with(args, data, fault)
+                    self.assertEqual(run.done.returncode, status)
+                    self.assertRegex(run.done.stderr, says)
+                    self.assertEqual(run.injected, 1)
+                    made = run.done.stdout
+                    if expected is None:
+                        made = self.fails(4, "decrypt", *KEY, "-c", "-", stdin=made).stdout
+                        self.assertTrue(data.startswith(made), "wrong bytes")
+                    else:
+                        self.assertLess(len(made), len(expected))
+                        self.assertTrue(expected.startswith(made), "wrong bytes")
+
+
+@unittest.skipIf(strace_reason(), strace_reason())
 class Programs(FaultCase):
     """GPU programs from `devices --compile`, which a stand-in for NVRTC compiles."""
 
