@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import resource
+import select
 import shutil
 import signal
 import struct
@@ -307,10 +308,13 @@ class Pipes(FaultCase):
     def test_signal_ends_a_run_whose_output_stalls(self):
         # Nobody reads the output any more: a signal must still end the run.
         for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
-            process = self.start("decrypt", *KEY, "-c", "g.paes", stdout=subprocess.PIPE)
-            self.addCleanup(process.stdout.close)
-            process.stdout.read(1)
-            time.sleep(0.05)
+            reader, writer = os.pipe()
+            self.addCleanup(os.close, reader)
+            self.addCleanup(os.close, writer)
+            process = self.start("decrypt", *KEY, "-c", "g.paes", stdout=writer)
+            # As long as this process could write, the run can.
+            self.wait_for(lambda: not select.select([], [writer], [], 0)[1] or
+                          process.poll() is not None, "a full pipe")
             self.assertIsNone(process.poll())
             process.send_signal(number)
             self.assertEqual(process.wait(LIMIT), status)
