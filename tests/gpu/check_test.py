@@ -240,10 +240,14 @@ class WithStandIns(Folder):
         self.assertIn("not all tests ran", self.check("tests", status=1, FAKE="skip"))
 
     def test_step_that_takes_too_long_ends_with_its_children(self):
-        start = time.monotonic()
-        output = self.check("memory", "devices", "--limit", "1", status=1, FAKE="slow-memory")
-        self.assertLess(time.monotonic() - start, 30)
-        self.assertIn("out of time", output)
+        # The other step needs little of that time; more only on a machine that is busy.
+        for limit in ("1", "20"):
+            start = time.monotonic()
+            output = self.check("memory", "devices", "--limit", limit, status=1, FAKE="slow-memory")
+            self.assertLess(time.monotonic() - start, 55)  # the child sleeps for 60 s
+            self.assertIn("out of time", output)
+            if self.outcomes()["devices"]:
+                break
         self.assertEqual(self.outcomes(), {"devices": True, "memory": False})
 
     def test_every_variant_is_measured(self):
