@@ -139,7 +139,8 @@ void add_execution_options(CLI::App& app, CryptOptions& o) {
   group.option("--key-expansion", o.key_expansion, "host|device",
                "Where keys for a GPU are expanded (default: host).");
   group.number("-T,--threads", o.threads, {0, 4096},
-               "Number of threads; 0, the default, is all cores.");
+               "Threads that compute; 0, the default, is one for each core.\n"
+               "A few more may wait for input and output.");
   group.flag("--no-overlap", o.no_overlap,
              "Read, compute and write one after another, for measurements.");
 }

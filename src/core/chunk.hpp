@@ -8,7 +8,7 @@
 namespace paraes {
 
 // A thread for less costs more than it saves.
-inline constexpr std::uint64_t chunk_worker_bytes = std::uint64_t{256} << 10;
+inline constexpr std::uint64_t min_bytes_per_worker = std::uint64_t{256} << 10;
 
 // Upper bound on the size of all threads' buffers, unless one thread needs more.
 inline constexpr std::uint64_t max_buffered_bytes = std::uint64_t{32} << 20;

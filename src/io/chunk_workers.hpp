@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <new>
 #include <vector>
 
@@ -58,10 +57,12 @@ struct StageTimes {
 void carry_chunks(unsigned workers, WorkerStages& stages, Source& source, StageOrder order,
                   StageTimes& times);
 
-// What `count` workers need: make(i) returns the std::unique_ptr of worker i. To be called before
-// the workers start, because a thread that allocates for the first time gets an arena of its own
-// from malloc, which takes longer than a small file. Where memory is limited there are fewer, which
-// do all the work; std::bad_alloc is thrown only if there would be none.
+// Makes the buffers of `count` workers: make(i) returns those of worker i in a std::unique_ptr.
+// Where memory is limited, fewer are made, and so many workers do all the work; std::bad_alloc is
+// thrown only if there is no memory for one.
+//
+// To be called before the workers start: a thread that allocates for the first time gets an arena
+// of its own from malloc, which takes longer than a small file.
 template <class Make>
 auto make_for_workers(unsigned count, Make make) {
   std::vector<decltype(make(0U))> made;

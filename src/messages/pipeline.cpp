@@ -72,7 +72,7 @@ unsigned Pipeline::worker_count(std::optional<std::uint64_t> chunks) const {
   const std::uint64_t held = (in_place_ ? 1 : 2) * chunk_bytes;
   count = std::min(count, std::max<std::uint64_t>(max_buffered_bytes / held, 1));
   if (chunks) {
-    const std::uint64_t each = std::max<std::uint64_t>(chunk_worker_bytes / chunk_bytes, 1);
+    const std::uint64_t each = std::max<std::uint64_t>(min_bytes_per_worker / chunk_bytes, 1);
     count = std::min(count, std::max<std::uint64_t>(*chunks / each, 1));
   }
   return static_cast<unsigned>(count);

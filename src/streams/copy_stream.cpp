@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -18,19 +17,48 @@ namespace {
 
 // One worker reads, one computes and one writes.
 constexpr std::uint64_t max_workers = 3;
+// A worker for less of a file costs more than the overlap saves.
+constexpr std::uint64_t min_overlapping_bytes = std::uint64_t{1} << 20;
 constexpr std::size_t ahead = StreamTransform::lookahead;
 
 // Room for what is read ahead and for growth, so that buffers are whole pages and a power of two.
 constexpr std::uint64_t room_bytes = 4096;
 static_assert(ahead + StreamTransform::growth <= room_bytes);
-// About what a second-level cache holds from the read to the write.
-constexpr std::uint64_t overlapping_bytes = std::uint64_t{1} << 20;
-constexpr std::uint64_t min_overlapping_bytes = std::uint64_t{64} << 10;
-// A GPU, or all threads that compute one chunk after another, need more at once.
-constexpr std::uint64_t launch_bytes = std::uint64_t{4} << 20;
-// Larger chunks, of large data units, are copied into a pipe: three in new pages, and what the pipe
-// holds, would be too much memory.
+// The largest buffer of a chunk for one thread: about what a second-level cache holds from the read
+// to the write.
+constexpr std::uint64_t thread_buffer_bytes = std::uint64_t{1} << 20;
+// The same for a GPU, and for all threads that compute one chunk after another.
+constexpr std::uint64_t launch_buffer_bytes = std::uint64_t{4} << 20;
+// Buffers of small files are multiples of this.
+constexpr std::uint64_t buffer_step = std::uint64_t{64} << 10;
+// Small files are cut in about so many chunks: workers can share them, and the system spends less
+// time on new pages for buffers, from which one thread gains as well.
+constexpr std::uint64_t chunks_of_small_file = 16;
+// Larger buffers, for large data units, are copied into a pipe: three in new pages, and what the
+// pipe holds, would be too much memory.
 constexpr std::size_t max_fresh_bytes = std::size_t{4} << 20;
+
+// Which stage has taken the most time of late: a pause of whoever writes to the pipe, however long,
+// is forgotten once a few chunks have followed.
+class RecentTimes {
+ public:
+  // To be called once a chunk.
+  [[nodiscard]] bool computing_takes_longest(const StageTimes& times) {
+    const PhaseTimes now = times.phases();
+    if (++chunks_ % window == 0) {
+      begin_ = middle_;
+      middle_ = now;
+    }
+    return now.kernel - begin_.kernel > std::max(now.read - begin_.read, now.write - begin_.write);
+  }
+
+ private:
+  static constexpr unsigned window = 8;  // times of the last 8 to 16 chunks
+
+  unsigned chunks_ = 0;
+  PhaseTimes begin_;
+  PhaseTimes middle_;
+};
 
 // Computes all ranges on the calling thread.
 void run_in_turn(unsigned tasks, TaskRef body) {
@@ -53,7 +81,9 @@ class StreamCopy final : private WorkerStages {
     const auto input_bytes = source_.remaining();
     if (input_bytes) stream_.check_length(*input_bytes);
     chunk_ = chunk_bytes(input_bytes);
-    FreshPages* const pages = sink_.takes_pages() && chunk_ <= max_fresh_bytes ? &pages_ : nullptr;
+    is_small_ = input_bytes && *input_bytes < 2 * min_bytes_per_worker;
+    FreshPages* const pages =
+        sink_.takes_pages() && capacity() <= max_fresh_bytes ? &pages_ : nullptr;
     workers_ = make_for_workers(worker_count(input_bytes), [&](unsigned) {
       return std::make_unique<Worker>(capacity(), pages);
     });
@@ -74,26 +104,22 @@ class StreamCopy final : private WorkerStages {
   };
 
   [[nodiscard]] std::size_t chunk_bytes(std::optional<std::uint64_t> input_bytes) const {
-    // Whether a chunk is for all threads together.
-    const bool at_once = on_device_ || (threads_ != 1 && !overlaps_);
-    std::uint64_t wanted = at_once ? launch_bytes : overlapping_bytes;
+    const bool for_all_threads = on_device_ || (threads_ != 1 && !overlaps_);
+    std::uint64_t buffer = for_all_threads ? launch_buffer_bytes : thread_buffer_bytes;
     if (input_bytes) {
-      // Small files overlap, too.
-      const std::uint64_t parts = at_once ? 1 : 16;
-      const std::uint64_t size = *input_bytes / parts + room_bytes + 1;
-      const std::uint64_t buffer =
-          (size + min_overlapping_bytes - 1) / min_overlapping_bytes * min_overlapping_bytes;
-      wanted = std::min(wanted, buffer);
+      const std::uint64_t chunks = for_all_threads ? 1 : chunks_of_small_file;
+      const std::uint64_t needed = *input_bytes / chunks + room_bytes + 1;
+      buffer = std::min(buffer, (needed + buffer_step - 1) / buffer_step * buffer_step);
     }
     const std::size_t granule = stream_.granule();
-    const auto fitting = static_cast<std::size_t>(wanted - room_bytes) / granule;
-    return std::max<std::size_t>(fitting, 1) * granule;
+    const auto granules = static_cast<std::size_t>(buffer - room_bytes) / granule;
+    return std::max<std::size_t>(granules, 1) * granule;
   }
 
   [[nodiscard]] unsigned worker_count(std::optional<std::uint64_t> input_bytes) const {
     if (!overlaps_) return 1;
     std::uint64_t count = std::min(max_workers, max_buffered_bytes / chunk_);
-    if (input_bytes) count = std::min(count, *input_bytes / chunk_worker_bytes);
+    if (input_bytes) count = std::min(count, *input_bytes / min_overlapping_bytes);
     return static_cast<unsigned>(std::max<std::uint64_t>(count, 1));
   }
 
@@ -128,8 +154,8 @@ class StreamCopy final : private WorkerStages {
     Worker& worker = *workers_[index];
     // Other threads help if computing is what all wait for. Else they would only take the cores
     // from the workers that read and write, and from whoever is at the other ends of the pipes.
-    const bool helped =
-        workers_.size() == 1 || times_.compute > std::max(times_.read.load(), times_.write.load());
+    const bool computing_is_slow = recent_.computing_takes_longest(times_);
+    const bool helped = !overlaps_ || (!is_small_ && computing_is_slow);
     std::optional<SpreadScope> alone;
     if (!helped) alone.emplace(run_in_turn);
     if (worker.last) {
@@ -156,6 +182,7 @@ class StreamCopy final : private WorkerStages {
   const bool on_device_;
   const bool overlaps_;
   std::size_t chunk_ = 0;
+  bool is_small_ = false;  // so that no other thread is worth its start
   FreshPages pages_;
   std::vector<std::unique_ptr<Worker>> workers_;
   // Of the last read, for the next one: what it read ahead.
@@ -163,6 +190,7 @@ class StreamCopy final : private WorkerStages {
   std::size_t held_ = 0;
   std::uint64_t bytes_in_ = 0;
   StageTimes times_;
+  RecentTimes recent_;
   CopyResult result_;
 };
 

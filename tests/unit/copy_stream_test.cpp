@@ -3,7 +3,9 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -19,6 +21,7 @@
 
 #include "paraes/error.hpp"
 #include "paraes/streams.hpp"
+#include "src/core/executor.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/event_count.hpp"
 #include "tests/support/memory_io.hpp"
@@ -231,6 +234,68 @@ TEST(CopyStream, OneThreadOrOneChunk_AllIsDoneByTheCaller) {
   }
 }
 
+// Whether other threads help the caller to compute.
+bool is_helped() {
+  std::atomic<bool> others = false;
+  const auto caller = std::this_thread::get_id();
+  Executor(4).run(4, 1, [&](unsigned, std::uint64_t, std::uint64_t) {
+    if (std::this_thread::get_id() != caller) others = true;
+  });
+  return others;
+}
+
+TEST(CopyStream, SmallFile_IsComputedByTheCaller) {
+  for (const std::size_t bytes : std::array<std::size_t, 3>{1000, 50'000, (512U << 10) - 1}) {
+    RandomSource source(support::pattern(bytes));
+    OrderedSink sink;
+    bool helped = false;
+    Watched stream(ctr(4), [&](unsigned) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      helped = helped || is_helped();
+    });
+    static_cast<void>(copy_stream(source, stream, sink));
+    EXPECT_FALSE(helped) << bytes;
+  }
+}
+
+// Reads a chunk again and again until it is told to end, and waits once for a long time.
+class PausingSource : public OrderedSource {
+ public:
+  PausingSource() : OrderedSource({}) {}
+
+  std::size_t read(MutableBytes buffer) override {
+    if (++reads_ == 3) std::this_thread::sleep_for(std::chrono::seconds(1));
+    if (ended) return 0;
+    std::fill(buffer.begin(), buffer.end(), std::uint8_t{0});
+    return buffer.size();
+  }
+
+  std::atomic<bool> ended = false;
+
+ private:
+  unsigned reads_ = 0;
+};
+
+// Else the pause of a pipe would keep a slow kernel on one thread for as long again.
+TEST(CopyStream, ThreadsHelpSoonAfterAPauseOfTheInput) {
+  constexpr unsigned most = 300;  // chunks, of 2 ms: less than the pause
+  PausingSource source;
+  bool helped = false;
+  unsigned chunks = 0;
+  Watched stream(ctr(4), [&](unsigned) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    ++chunks;
+    if (chunks > 6) helped = helped || is_helped();
+    if (helped || chunks == most) source.ended = true;
+  });
+  class Nothing : public OrderedSink {
+   public:
+    void write(Bytes) override {}
+  } nothing;
+  static_cast<void>(copy_stream(source, stream, nothing));
+  EXPECT_TRUE(helped);
+}
+
 TEST(CopyStream, ProgressGrowsAndIsCalledByOneThreadAtATime) {
   for (const bool pages : {false, true}) {
     const Buffer data = support::pattern(20 * chunk + 20);
@@ -364,6 +429,17 @@ TEST(CopyStream, SinkThatTakesPages_GetsThemAfterTheFirstChunk) {
   static_cast<void>(copy_stream(source, *ctr(2), sink));
   EXPECT_EQ(sink.pages, 0U);
   if (!had) GTEST_SKIP() << "the system gives too few huge pages";
+}
+
+// Three of them, and what the pipe holds, would be too much memory.
+TEST(CopyStream, LargeDataUnits_AreNotGivenAsPages) {
+  for (const std::size_t unit : {4U << 20, 16U << 20}) {
+    OrderedSource source(support::pattern(3 * unit));
+    PageSink sink;
+    const auto stream = open(BlockMode::xts, true, unit, Direction::encrypt, 2);
+    static_cast<void>(copy_stream(source, *stream, sink));
+    EXPECT_EQ(sink.pages, 0U) << unit;
+  }
 }
 
 }  // namespace
