@@ -109,7 +109,8 @@ using CopyProgress = std::function<void(std::uint64_t bytes)>;
 //
 // If the stream has several threads and `overlap` is true, up to three threads read a chunk,
 // transform another and write a third at the same time. Each of source, stream, sink and progress
-// is called by one thread at a time, in the order of the chunks; source.cancel() by any.
+// is called by one thread at a time, in the order of the chunks; source.cancel() by any. After an
+// exception, the source is cancelled. The times in the result include those of progress, as write.
 CopyResult copy_stream(Source& source, StreamTransform& stream, Sink& sink,
                        const CopyProgress& progress = {}, bool overlap = true);
 

@@ -44,8 +44,8 @@ std::uint8_t* map_memory(std::size_t bytes) {
   return static_cast<std::uint8_t*>(memory);
 }
 
-// Locks pages when they are first used, where the system can. mlock() fills all of an arena with
-// zeros at once, which took 0.09 ms of the 2 ms in which a small file is encrypted.
+// Locks pages when they are first used, where the system can: mlock() takes the time to fill all of
+// an arena with zeros.
 bool lock_pages(const void* memory, std::size_t bytes) {
 #ifdef MLOCK_ONFAULT
   if (mlock2(memory, bytes, MLOCK_ONFAULT) == 0) return true;

@@ -51,7 +51,8 @@ struct StageTimes {
 // read that is not the last.
 //
 // When a stage throws, earlier chunks still run to their end, later ones stop, a read that waits is
-// cancelled (Source::cancel), and the exception of the first chunk that failed is thrown again.
+// cancelled (Source::cancel, which also holds for later reads), and the exception of the first
+// chunk that failed is thrown again.
 //
 // Adds to `times` after each call of a stage.
 void carry_chunks(unsigned workers, WorkerStages& stages, Source& source, StageOrder order,

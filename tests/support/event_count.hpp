@@ -15,8 +15,8 @@ class EventCount {
     changed_.notify_all();
   }
 
-  // Whether there are `count` events, if need be after a wait that is long enough for any machine:
-  // a test that is answered false has failed.
+  // Waits for `count` events. False if there are fewer after a time that is long enough for any
+  // machine.
   [[nodiscard]] bool wait_for(unsigned count) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(30), [&] { return count_ >= count; });

@@ -120,7 +120,7 @@ class WatchedSink : public OrderedSink {
   unsigned writes_ = 0;
 };
 
-// A sink like a pipe, for which pages are memory like any other.
+// A sink that takes pages, as a pipe does, and copies them.
 class PageSink : public OrderedSink {
  public:
   void write_pages(Bytes bytes) override {
@@ -364,7 +364,7 @@ TEST(CopyStream, FailureOfProgress_IsThrown) {
             "enough");
 }
 
-// Who reads the output may go away while the input says nothing.
+// The reader of the output may go away while nothing comes from the input.
 TEST(CopyStream, FailedWrite_CancelsAReadThatWaits) {
   SilentSource source(support::pattern(chunk + ahead));
   WatchedSink sink([&](unsigned) {
