@@ -1,5 +1,6 @@
-// The upper halves of the vector registers after an operation. Where they are in use, many processors
-// run SSE instructions slowly until VZEROUPPER: on a Zen 4, `aesni` took 2.6 times as long.
+// The upper halves of the vector registers after an operation. Where they are in use, many
+// processors run SSE instructions slowly until VZEROUPPER: on a Zen 4, `aesni` took 2.6 times as
+// long.
 
 #include <gtest/gtest.h>
 
