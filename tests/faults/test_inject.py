@@ -41,6 +41,7 @@ ERRORS = {
     "poll": ("EINTR",),
     "getrandom": ("EINTR",),
 }
+RAW = ["--format", "raw", "--mode", "ctr", "--iv-hex", "00" * 16]
 # A run must report a failure of one of these, even though its output looks complete.
 MUST_FAIL = {"fsync", "linkat", "renameat", "renameat2"}
 
@@ -50,10 +51,12 @@ class WithTmpfile(FaultCase):
     """Temporary files without names (O_TMPFILE). One thread makes all calls, so that their
     numbers are exact."""
 
+    FORMAT = []
+
     def setUp(self):
         super().setUp()
         self.write("f", SMALL)
-        self.sealed = self.ok("encrypt", *KEY, "-c", "f")
+        self.sealed = self.ok("encrypt", *KEY, *self.FORMAT, "-c", "f")
         # Not f.paes, which may be the target.
         self.write("g.paes", self.sealed)
         self.injections = 0
@@ -73,7 +76,7 @@ class WithTmpfile(FaultCase):
         if not self.path(target).exists() or self.read(target) == OLD:
             return False
         if verb == "encrypt":
-            self.check_opens(target, SMALL)
+            self.check_opens(target, SMALL, *self.FORMAT)
         else:
             self.assertTrue(self.read(target) == SMALL, "the target is not whole")
         status = self.path(target).stat()
@@ -116,7 +119,8 @@ class WithTmpfile(FaultCase):
 
     def inject(self, verb, old, rm, also=()):
         source, target = {"encrypt": ("f", "f.paes"), "decrypt": ("g.paes", "g")}[verb]
-        args = [verb, *KEY, "-T", "1", *(["-f"] if old else []), *(["--rm"] if rm else []), source]
+        flags = [*(["-f"] if old else []), *(["--rm"] if rm else [])]
+        args = [verb, *KEY, *self.FORMAT, "-T", "1", *flags, source]
 
         def strace(*inject):
             self.restore(verb, target, old)
@@ -163,9 +167,9 @@ class WithTmpfile(FaultCase):
         self.path("plain").mkdir()
         for name, data in files.items():
             self.write(f"plain/{name}", data)
-        self.ok("encrypt", *KEY, "-q", "-r", "plain/.", "-o", "sealed")
+        self.ok("encrypt", *KEY, *self.FORMAT, "-q", "-r", "plain/.", "-o", "sealed")
         for verb, top, suffix in (("encrypt", "plain", ".paes"), ("decrypt", "sealed", "")):
-            args = [verb, *KEY, "-q", "-T", "1", "-r", f"{top}/.", "-o", "out"]
+            args = [verb, *KEY, *self.FORMAT, "-q", "-T", "1", "-r", f"{top}/.", "-o", "out"]
 
             def strace(*inject):
                 shutil.rmtree(self.path("out"), ignore_errors=True)
@@ -195,7 +199,7 @@ class WithTmpfile(FaultCase):
         for name in found:
             data = files[name.removesuffix(".paes")]
             if suffix:
-                self.check_opens(f"out/{name}", data)
+                self.check_opens(f"out/{name}", data, *self.FORMAT)
             else:
                 self.assertTrue(self.read(f"out/{name}") == data, name)
         if done.returncode == 0:
@@ -210,7 +214,7 @@ class WithTmpfile(FaultCase):
     def test_disk_that_cannot_write_ends_the_run_before_it_is_complete(self):
         # Two windows of 4 MiB, and a part of one that is left to fsync.
         self.write("big", pattern(9 * MIB))
-        args = ["encrypt", *KEY, "-T", "1", "--rm", "big"]
+        args = ["encrypt", *KEY, *self.FORMAT, "-T", "1", "--rm", "big"]
         names = self.names()
         for number in (1, 2):
             for error in ("EIO", "ENOSPC", "EDQUOT"):
@@ -226,20 +230,27 @@ class WithTmpfile(FaultCase):
         plain = pattern(9 * MIB)
         for error in ("EINVAL", "ENOSYS", "EPERM", "ESPIPE"):
             self.write("big", plain)
-            run = Strace(self, "encrypt", *KEY, "--rm", "big", env=self.env,
+            run = Strace(self, "encrypt", *KEY, *self.FORMAT, "--rm", "big", env=self.env,
                          inject=[f"sync_file_range:error={error}"])
             self.assertEqual((run.done.returncode, run.done.stderr), (0, b""), error)
             self.assertEqual(run.injected, 2)
-            self.check_opens("big.paes", plain)
+            self.check_opens("big.paes", plain, *self.FORMAT)
             self.path("big.paes").unlink()
 
     def test_proc_links_a_file_where_its_descriptor_must_not(self):
         # As Linux before 6.10 refuses AT_EMPTY_PATH without CAP_DAC_READ_SEARCH.
-        run = Strace(self, "encrypt", *KEY, "f", inject=["linkat:error=ENOENT:when=1"])
+        run = Strace(self, "encrypt", *KEY, *self.FORMAT, "f",
+                     inject=["linkat:error=ENOENT:when=1"])
         self.assertEqual((run.done.returncode, run.done.stderr), (0, b""))
         self.assertEqual(run.injected, 1)
         self.assertIn('"/proc/self/fd/', run.text)
-        self.check_opens("f.paes", SMALL)
+        self.check_opens("f.paes", SMALL, *self.FORMAT)
+
+
+class Unauthenticated(WithTmpfile):
+    """Repeats these tests with `--format raw`, which is written by a loop of its own."""
+
+    FORMAT = RAW
 
 
 class WithoutTmpfile(WithTmpfile):
@@ -309,7 +320,6 @@ class StandardStreams(FaultCase):
 class GivenPages(FaultCase):
     """Runs that give their pages to a pipe (vmsplice), as they do with huge pages."""
 
-    RAW = ["--format", "raw", "--mode", "ctr", "--iv-hex", "00" * 16]
     FLAGS = [*KEY, "-T", "1", "-c", "-"]
     REFUSALS = [f"vmsplice:error={error}{when}" for error in ("ENOSYS", "EPERM", "EINVAL", "ENOMEM")
                 for when in ("", ":when=2")]
@@ -324,7 +334,7 @@ class GivenPages(FaultCase):
         self.plain = pattern(9 * MIB + 100)
         # Each with its input, and with its output where that is always the same.
         self.runs = []
-        for flags in ([], self.RAW):
+        for flags in ([], RAW):
             sealed = self.ok("encrypt", *flags, *KEY, "-c", "-", stdin=self.plain)
             self.runs += [(["encrypt", *flags], self.plain, sealed if flags else None),
                           (["decrypt", *flags], sealed, self.plain)]
