@@ -492,6 +492,8 @@ class Memory(FaultCase):
                "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)\n"
                "sys.exit(status)")
 
+    RAW = "--format raw --mode ctr --iv-hex " + "00" * 16
+
     def peak(self, script):
         """The peak memory, in MiB, of the runs of P in a bash script."""
         done = subprocess.run(
@@ -513,7 +515,12 @@ class Memory(FaultCase):
                              ("decrypt pipes", f"cat f.paes | P decrypt {key} - | cmp - f"),
                              ("decrypt a pipe to a file",
                               f"cat f.paes | P decrypt {key} -o g - && rm g"),
-                             ("decrypt", f"rm f; P decrypt {key} f.paes")):
+                             ("decrypt", f"rm f; P decrypt {key} f.paes"),
+                             ("raw, file to file", f"rm f.paes; P encrypt {key} {self.RAW} f"),
+                             ("raw, file to pipe",
+                              f"P decrypt {key} {self.RAW} -c f.paes | cmp - f"),
+                             ("raw, pipe to pipe",
+                              f"cat f.paes | P decrypt {key} {self.RAW} - | cmp - f")):
             with self.subTest(run=name):
                 self.assertLess(self.peak(script), 64)
 
@@ -545,8 +552,11 @@ class Memory(FaultCase):
     def test_64_threads_take_less_than_64_mib(self):
         with open(self.path("f"), "wb") as f:
             f.truncate(GIB // 4)
-        self.assertLess(self.peak("P encrypt --key-file k -T 64 f"), 64)
-        self.assertLess(self.peak("P decrypt --key-file k -T 64 -c f.paes | cat > /dev/null"), 64)
+        for flags in ("", self.RAW):
+            with self.subTest(flags=flags):
+                flags += " --key-file k -T 64"
+                self.assertLess(self.peak(f"P encrypt {flags} -f f"), 64)
+                self.assertLess(self.peak(f"P decrypt {flags} -c f.paes | cat > /dev/null"), 64)
 
 
 if __name__ == "__main__":
