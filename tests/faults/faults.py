@@ -86,7 +86,7 @@ class Strace:
 
     LINE = re.compile(r"(?:\d+ +)?(\w+)\(")
 
-    def __init__(self, case, *args, inject=(), env=None, stdin=b""):
+    def __init__(self, case, *args, inject=(), env=None, stdin=b"", program=BIN):
         self.log = case.path("strace.log")
         flags = [flag for fault in inject for flag in ("-e", f"inject={fault}")]
         # strace -E: preload libraries into paraes, not into strace.
@@ -96,7 +96,7 @@ class Strace:
         sets = [flag for name in {*env, "LD_PRELOAD"} & whole.keys()
                 for flag in ("-E", f"{name}={whole[name]}")]
         self.done = subprocess.run(
-            ["strace", "-f", "-o", self.log, *flags, *sets, BIN, *map(str, args)], cwd=case.dir,
+            ["strace", "-f", "-o", self.log, *flags, *sets, program, *map(str, args)], cwd=case.dir,
             env=environment(), input=stdin, capture_output=True, timeout=60)
         text = self.log.read_text(errors="replace")
         self.log.unlink()

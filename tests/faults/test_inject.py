@@ -380,6 +380,33 @@ class GivenPages(FaultCase):
 
 
 @unittest.skipIf(strace_reason(), strace_reason())
+class PartsOfOneFile(FaultCase):
+    """Processes that each write a part of one output, as those of a cluster do."""
+
+    def seal(self, *inject):
+        tool = os.environ.get("PARAES_SEAL_PARTS")
+        if not tool:
+            self.skipTest("PARAES_SEAL_PARTS names no program")
+        # The second of two parts: one whole window of 4 MiB, and parts of its neighbours.
+        return Strace(self, "k", 18 * MIB, "out", 2, 1, program=tool, inject=inject)
+
+    def test_disk_writes_while_the_rest_is_computed(self):
+        run = self.seal()
+        self.assertEqual((run.done.returncode, run.done.stderr), (0, b""))
+        before, after = run.text.split("fsync(")
+        self.assertEqual(before.count("sync_file_range("), 1)
+        self.assertNotIn("sync_file_range(", after)
+
+    def test_disk_that_cannot_write_ends_the_process(self):
+        for error in ("EIO", "ENOSPC", "EDQUOT"):
+            with self.subTest(error=error):
+                run = self.seal(f"sync_file_range:error={error}")
+                self.assertEqual((run.done.returncode, run.injected > 0), (2, True))
+                self.assertIn(b"out: cannot write it: ", run.done.stderr)
+                self.assertNotIn("fsync(", run.text)
+
+
+@unittest.skipIf(strace_reason(), strace_reason())
 class Programs(FaultCase):
     """GPU programs from `devices --compile`, which a stand-in for NVRTC compiles."""
 
