@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace paraes {
 
+#if defined(__x86_64__)
 enum class CpuFeature : std::uint8_t {
   ssse3,
   sse41,
@@ -24,6 +26,13 @@ enum class CpuFeature : std::uint8_t {
   avx512vbmi2,
 };
 inline constexpr unsigned cpu_feature_count = 13;
+#elif defined(__aarch64__)
+enum class CpuFeature : std::uint8_t { asimd, aes, pmull, sha3 };
+inline constexpr unsigned cpu_feature_count = 4;
+#else
+enum class CpuFeature : std::uint8_t {};
+inline constexpr unsigned cpu_feature_count = 0;
+#endif
 
 // A set of features as bits.
 struct CpuFeatureSet {
@@ -44,11 +53,24 @@ struct CpuFeatureSet {
   constexpr void remove(CpuFeature f) { bits &= ~(1U << static_cast<unsigned>(f)); }
 };
 
+// What each architecture provides, in src/kernels/ARCHITECTURE/cpu.cpp. A row comes after those
+// that it builds on.
+struct CpuFeatureRow {
+  CpuFeature feature;
+  std::string_view name;  // as Linux writes it in /proc/cpuinfo, except for sse4.1 and avx512_vbmi2
+  CpuFeatureSet builds_on;
+};
+[[nodiscard]] std::span<const CpuFeatureRow> cpu_feature_rows();
+// The features as the processor and the operating system report them.
+[[nodiscard]] CpuFeatureSet reported_cpu_features();
+// The processor's model, or "" if nothing names it.
+[[nodiscard]] std::string reported_cpu_model();
+
 [[nodiscard]] std::string_view cpu_feature_name(CpuFeature feature);
 [[nodiscard]] std::vector<std::string_view> cpu_feature_names(CpuFeatureSet set);
 
-// Features that the processor has and whose registers the operating system saves (XGETBV). Does not
-// include a feature if one that it builds on is missing, as a hypervisor may report it.
+// Features that the processor has and whose registers the operating system saves. Does not include
+// a feature if one that it builds on is missing, as a hypervisor may report it.
 [[nodiscard]] CpuFeatureSet detected_cpu_features();
 
 // `detected` without the features in `mask`, a comma-separated list as in PARAES_CPU_MASK. Throws

@@ -76,6 +76,7 @@ PARAES_INLINE Vec high_halves(Vec a, Vec b) { return {_mm_unpackhi_epi64(a.v, b.
 #include "src/kernels/x86/steps.inc"
 
 #include "src/kernels/vector/modes.inc"
+#include "src/kernels/vector/nontemporal.inc"
 
 // SubWord of FIPS 197 section 5.2. AESKEYGENASSIST applies it to the second and the fourth word.
 PARAES_INLINE std::uint32_t sub_word(std::uint32_t w) {

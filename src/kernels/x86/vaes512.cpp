@@ -146,6 +146,7 @@ PARAES_INLINE Vec high_halves(Vec a, Vec b) { return {_mm512_unpackhi_epi64(a.v,
 #include "src/kernels/x86/steps.inc"
 
 #include "src/kernels/vector/modes.inc"
+#include "src/kernels/vector/nontemporal.inc"
 
 }  // namespace
 }  // namespace paraes::vaes512

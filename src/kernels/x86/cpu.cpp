@@ -1,0 +1,92 @@
+// The CPU features of x86-64.
+
+#include <cpuid.h>
+
+#include "src/kernels/cpu_features.hpp"
+
+namespace paraes {
+namespace {
+
+using enum CpuFeature;
+
+constexpr CpuFeatureRow rows[cpu_feature_count] = {
+    {ssse3, "ssse3", CpuFeatureSet()},
+    {sse41, "sse4.1", CpuFeatureSet(ssse3)},
+    {aes, "aes", CpuFeatureSet(sse41)},
+    {pclmulqdq, "pclmulqdq", CpuFeatureSet(sse41)},
+    {avx, "avx", CpuFeatureSet(sse41)},
+    {avx2, "avx2", CpuFeatureSet(avx)},
+    {vaes, "vaes", CpuFeatureSet(aes, avx2)},
+    {vpclmulqdq, "vpclmulqdq", CpuFeatureSet(pclmulqdq, avx2)},
+    {avx512f, "avx512f", CpuFeatureSet(avx2)},
+    {avx512dq, "avx512dq", CpuFeatureSet(avx512f)},
+    {avx512bw, "avx512bw", CpuFeatureSet(avx512f)},
+    {avx512vl, "avx512vl", CpuFeatureSet(avx512f)},
+    {avx512vbmi2, "avx512_vbmi2", CpuFeatureSet(avx512bw)},
+};
+
+std::uint64_t xgetbv0() {
+  std::uint32_t low;
+  std::uint32_t high;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (static_cast<std::uint64_t>(high) << 32) | low;
+}
+
+}  // namespace
+
+std::span<const CpuFeatureRow> cpu_feature_rows() { return rows; }
+
+CpuFeatureSet reported_cpu_features() {
+  CpuFeatureSet set;
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0) return set;
+  const auto when = [&set](unsigned word, unsigned bit, CpuFeature feature) {
+    if (((word >> bit) & 1U) != 0) set.add(feature);
+  };
+  when(c, 1, pclmulqdq);
+  when(c, 9, ssse3);
+  when(c, 19, sse41);
+  when(c, 25, aes);
+  // XCR0: bits 1 and 2 are the xmm and ymm state, bits 5 to 7 the opmask and zmm state. The
+  // register can be read only with OSXSAVE.
+  const bool osxsave = ((c >> 27) & 1U) != 0;
+  const std::uint64_t xcr0 = osxsave ? xgetbv0() : 0;
+  const bool ymm = (xcr0 & 0x06U) == 0x06U;
+  const bool zmm = (xcr0 & 0xe6U) == 0xe6U;
+  if (ymm) when(c, 28, avx);
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return set;
+  if (ymm) {
+    when(b, 5, avx2);
+    when(c, 9, vaes);
+    when(c, 10, vpclmulqdq);
+  }
+  if (zmm) {
+    when(b, 16, avx512f);
+    when(b, 17, avx512dq);
+    when(b, 30, avx512bw);
+    when(b, 31, avx512vl);
+    when(c, 6, avx512vbmi2);
+  }
+  return set;
+}
+
+std::string reported_cpu_model() {
+  unsigned words[12] = {};
+  // Clang declares __get_cpuid_max as int.
+  if (static_cast<unsigned>(__get_cpuid_max(0x80000000U, nullptr)) >= 0x80000004U) {
+    for (unsigned i = 0; i < 3; ++i) {
+      __get_cpuid(0x80000002U + i, &words[4 * i], &words[4 * i + 1], &words[4 * i + 2],
+                  &words[4 * i + 3]);
+    }
+  }
+  std::string name(reinterpret_cast<const char*>(words), sizeof words);
+  name.resize(name.find('\0') != std::string::npos ? name.find('\0') : name.size());
+  const std::size_t first = name.find_first_not_of(' ');
+  if (first == std::string::npos) return "";
+  return name.substr(first, name.find_last_not_of(' ') - first + 1);
+}
+
+}  // namespace paraes
