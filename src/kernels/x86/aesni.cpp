@@ -16,36 +16,15 @@ namespace {
 #include "src/kernels/x86/block.inc"
 
 constexpr int registers = 16;
-using Vec = Block;
+PARAES_INLINE Block zero() { return {_mm_setzero_si128()}; }
 
-PARAES_INLINE Vec load(const std::uint8_t* p) { return load_block(p); }
-PARAES_INLINE void store(std::uint8_t* p, Vec a) { store_block(p, a); }
+#include "src/kernels/vector/one_lane.inc"
+
 PARAES_INLINE void store_nontemporal(std::uint8_t* p, Vec a) {
   _mm_stream_si128(reinterpret_cast<__m128i*>(p), a.v);
 }
 PARAES_INLINE void store_blocks_nontemporal(std::uint8_t* p, Vec a) { store_nontemporal(p, a); }
 PARAES_INLINE void fence_nontemporal() { _mm_sfence(); }
-PARAES_INLINE void clear_upper_halves() {}
-// Never called: a vector of one block is never partial.
-PARAES_INLINE Vec load_partial(const std::uint8_t* p, std::size_t) { return load(p); }
-PARAES_INLINE void store_partial(std::uint8_t* p, Vec a, std::size_t) { store(p, a); }
-PARAES_INLINE Vec load_bytes(const std::uint8_t* p, std::size_t bytes) {
-  return bytes == 16 ? load(p) : load_ragged(p, bytes);
-}
-PARAES_INLINE void store_bytes(std::uint8_t* p, Vec a, std::size_t bytes) {
-  bytes == 16 ? store(p, a) : store_ragged(p, a, bytes);
-}
-PARAES_INLINE Vec first_bytes(Vec a, std::size_t bytes) { return a & block_mask(bytes); }
-PARAES_INLINE Vec broadcast(Block a) { return a; }
-PARAES_INLINE Vec broadcast(const std::uint8_t* p) { return load(p); }
-PARAES_INLINE Vec zero() { return {_mm_setzero_si128()}; }
-PARAES_INLINE Vec from_block(Block a) { return a; }
-PARAES_INLINE Vec from_word(std::uint64_t w) { return block_of_word(w); }
-PARAES_INLINE Vec lane_numbers() { return zero(); }
-PARAES_INLINE Vec put_lane(Vec, std::size_t, Block b) { return b; }
-PARAES_INLINE Block get_lane(Vec a, std::size_t) { return a; }
-PARAES_INLINE Block first_lane(Vec a) { return a; }
-PARAES_INLINE Block fold_lanes(Vec a) { return a; }
 PARAES_INLINE Vec add32(Vec a, Vec b) { return {_mm_add_epi32(a.v, b.v)}; }
 PARAES_INLINE Vec add64(Vec a, Vec b) { return {_mm_add_epi64(a.v, b.v)}; }
 PARAES_INLINE Vec encrypt_round(Vec s, Vec k) { return {_mm_aesenc_si128(s.v, k.v)}; }
@@ -66,10 +45,6 @@ template <int N>
 PARAES_INLINE Vec shift_right_bits(Vec a) {
   return {_mm_srli_epi64(a.v, N)};
 }
-PARAES_INLINE Vec tweak_lanes(Vec t) { return t; }
-
-// Never called: aligned counters do not wrap inside one or two lanes.
-[[maybe_unused]] PARAES_INLINE Vec join_halves(Vec a, Vec) { return a; }
 PARAES_INLINE Vec low_halves(Vec a, Vec b) { return {_mm_unpacklo_epi64(a.v, b.v)}; }
 PARAES_INLINE Vec high_halves(Vec a, Vec b) { return {_mm_unpackhi_epi64(a.v, b.v)}; }
 
@@ -84,23 +59,14 @@ PARAES_INLINE std::uint32_t sub_word(std::uint32_t w) {
   return static_cast<std::uint32_t>(_mm_cvtsi128_si32(_mm_aeskeygenassist_si128(a, 0)));
 }
 
+PARAES_INLINE Block inverse_mix_columns(Block a) { return {_mm_aesimc_si128(a.v)}; }
+
+#include "src/kernels/vector/expand.inc"
+
 }  // namespace
 
 void expand(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes) {
-  expand_encryption_key(schedule, key, key_bytes, [](std::uint32_t w) { return sub_word(w); });
-  const unsigned rounds = schedule.rounds;
-  store(schedule.decrypt[0], load(schedule.encrypt[rounds]));
-  for (unsigned r = 1; r < rounds; ++r) {
-    store(schedule.decrypt[r], Vec{_mm_aesimc_si128(load(schedule.encrypt[rounds - r]).v)});
-  }
-  store(schedule.decrypt[rounds], load(schedule.encrypt[0]));
-
-  const Vec first = load(schedule.encrypt[0]);
-  const Vec zero_state = encrypt_round(first, zero());
-  for (unsigned b = 0; b < KeySchedule::counter_entries; ++b) {
-    const Vec block{_mm_slli_si128(_mm_cvtsi32_si128(static_cast<int>(b % 256)), 15)};
-    store(schedule.counter_round[b], encrypt_round(block ^ first, zero()) ^ zero_state);
-  }
+  expand_all(schedule, key, key_bytes);
 }
 
 void cbc_encrypt(const KeySchedule& schedule, std::uint8_t chain[16], const std::uint8_t* in,
