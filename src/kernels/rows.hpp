@@ -15,6 +15,9 @@ extern const Kernel bitslice_avx512_kernel;
 extern const Kernel aesni_kernel;
 extern const Kernel vaes256_kernel;
 extern const Kernel vaes512_kernel;
+#elif defined(__aarch64__)
+extern const Kernel armv8_kernel;
+extern const Kernel armv8_eor3_kernel;
 #endif
 
 }  // namespace paraes
