@@ -28,7 +28,12 @@ struct KeySchedule {
   // same for all such blocks under this key. The entries from index 256 on repeat the first ones,
   // for vectors in which the last byte wraps.
   static constexpr unsigned counter_entries = 256 + 2;
-  alignas(64) std::uint8_t counter_round[counter_entries][16];
+  union {
+    alignas(64) std::uint8_t counter_round[counter_entries][16];
+    // For bitslice on vectors of one block: as `sliced`, with a byte of zeros or ones for each byte
+    // of the round key.
+    alignas(64) std::uint8_t byte_planes[max_rounds + 1][8][16];
+  };
   std::uint8_t key[32];  // the cipher key itself, for kernels that hand it to a library
 
   KeySchedule() noexcept { secure_zero(this, sizeof *this); }

@@ -17,7 +17,7 @@ constexpr const Kernel* rows[] = {
     &vaes512_kernel,       &vaes256_kernel, &aesni_kernel,  &bitslice_avx512_kernel,
     &bitslice_avx2_kernel,
 #elif defined(__aarch64__)
-    &armv8_eor3_kernel, &armv8_kernel,
+    &armv8_eor3_kernel, &armv8_kernel,   &bitslice_neon_kernel,
 #endif
     &bitslice_kernel,      &openssl_kernel, &ttable_kernel, &reference_kernel,
 };

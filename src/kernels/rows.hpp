@@ -18,6 +18,7 @@ extern const Kernel vaes512_kernel;
 #elif defined(__aarch64__)
 extern const Kernel armv8_kernel;
 extern const Kernel armv8_eor3_kernel;
+extern const Kernel bitslice_neon_kernel;
 #endif
 
 }  // namespace paraes

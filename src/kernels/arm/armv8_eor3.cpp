@@ -18,6 +18,7 @@ PARAES_INLINE uint8x16_t xor3(uint8x16_t a, uint8x16_t b, uint8x16_t c) {
 }
 
 #include "src/kernels/arm/block.inc"
+#include "src/kernels/arm/steps.inc"
 #include "src/kernels/vector/modes.inc"
 
 }  // namespace

@@ -117,6 +117,8 @@ PARAES_INLINE void store_blocks(std::uint8_t* out, const Planes (&q)[8]) {
   }
 }
 
+#include "src/kernels/bitslice/nibbles.inc"
+
 #include "src/kernels/bitslice/bitslice.inc"
 
 }  // namespace
