@@ -99,8 +99,8 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
   axis("--transfer", axes.transfer, "staged,mapped", "How data gets to a GPU (default: staged).");
   axis("--rivals", axes.rivals, "NAME,...",
        "openssl-evp (default), openssl-evp@FILE (another libcrypto), ipsec-mb, gcrypt, memcpy, "
-       "stream-copy, ports-aesni, ports-vaes256, ports-vaes512; transfer: pinned-copy (default); "
-       "files: openssl-enc (default), age, cp, copy-threads; none.");
+       "stream-copy, ports-aesni, ports-vaes256, ports-vaes512, ports-armv8; transfer: pinned-copy "
+       "(default); files: openssl-enc (default), age, cp, copy-threads; none.");
 
   group = "Sampling";
   add_number(*verb, "--samples", flags->samples, {1, 100000},

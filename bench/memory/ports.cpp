@@ -27,9 +27,13 @@ PARAES_INLINE void store(std::uint8_t* p, Vec a) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), a);
 }
 PARAES_INLINE Vec broadcast(const std::uint8_t* p) { return load(p); }
-PARAES_INLINE Vec add_key(Vec s, Vec k) { return _mm_xor_si128(s, k); }
-PARAES_INLINE Vec middle(Vec s, Vec k) { return _mm_aesenc_si128(s, k); }
-PARAES_INLINE Vec last(Vec s, Vec k) { return _mm_aesenclast_si128(s, k); }
+PARAES_INLINE Vec begin(Vec s, const Vec* keys) { return _mm_xor_si128(s, keys[0]); }
+PARAES_INLINE Vec middle(Vec s, const Vec* keys, unsigned r) {
+  return _mm_aesenc_si128(s, keys[r]);
+}
+PARAES_INLINE Vec last(Vec s, const Vec* keys, unsigned r) {
+  return _mm_aesenclast_si128(s, keys[r]);
+}
 #include "bench/memory/ports_loop.inc"
 
 }  // namespace
@@ -51,9 +55,13 @@ PARAES_INLINE void store(std::uint8_t* p, Vec a) {
 PARAES_INLINE Vec broadcast(const std::uint8_t* p) {
   return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 }
-PARAES_INLINE Vec add_key(Vec s, Vec k) { return _mm256_xor_si256(s, k); }
-PARAES_INLINE Vec middle(Vec s, Vec k) { return _mm256_aesenc_epi128(s, k); }
-PARAES_INLINE Vec last(Vec s, Vec k) { return _mm256_aesenclast_epi128(s, k); }
+PARAES_INLINE Vec begin(Vec s, const Vec* keys) { return _mm256_xor_si256(s, keys[0]); }
+PARAES_INLINE Vec middle(Vec s, const Vec* keys, unsigned r) {
+  return _mm256_aesenc_epi128(s, keys[r]);
+}
+PARAES_INLINE Vec last(Vec s, const Vec* keys, unsigned r) {
+  return _mm256_aesenclast_epi128(s, keys[r]);
+}
 #include "bench/memory/ports_loop.inc"
 
 }  // namespace
@@ -72,13 +80,44 @@ PARAES_INLINE void store(std::uint8_t* p, Vec a) { _mm512_storeu_si512(p, a); }
 PARAES_INLINE Vec broadcast(const std::uint8_t* p) {
   return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 }
-PARAES_INLINE Vec add_key(Vec s, Vec k) { return _mm512_xor_si512(s, k); }
-PARAES_INLINE Vec middle(Vec s, Vec k) { return _mm512_aesenc_epi128(s, k); }
-PARAES_INLINE Vec last(Vec s, Vec k) { return _mm512_aesenclast_epi128(s, k); }
+PARAES_INLINE Vec begin(Vec s, const Vec* keys) { return _mm512_xor_si512(s, keys[0]); }
+PARAES_INLINE Vec middle(Vec s, const Vec* keys, unsigned r) {
+  return _mm512_aesenc_epi128(s, keys[r]);
+}
+PARAES_INLINE Vec last(Vec s, const Vec* keys, unsigned r) {
+  return _mm512_aesenclast_epi128(s, keys[r]);
+}
 #include "bench/memory/ports_loop.inc"
 
 }  // namespace
 }  // namespace paraes::bench::ports_vaes512
+PARAES_TARGET_END
+
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+
+PARAES_TARGET_BEGIN("arch=armv8-a+crypto")
+namespace paraes::bench::ports_armv8 {
+namespace {
+
+using Vec = uint8x16_t;
+// With the 15 round keys of AES-256 they take 31 of the 32 registers.
+constexpr std::size_t groups = 16;
+PARAES_INLINE Vec load(const std::uint8_t* p) { return vld1q_u8(p); }
+PARAES_INLINE void store(std::uint8_t* p, Vec a) { vst1q_u8(p, a); }
+PARAES_INLINE Vec broadcast(const std::uint8_t* p) { return load(p); }
+// AESE adds its key first.
+PARAES_INLINE Vec begin(Vec s, const Vec*) { return s; }
+PARAES_INLINE Vec middle(Vec s, const Vec* keys, unsigned r) {
+  return vaesmcq_u8(vaeseq_u8(s, keys[r - 1]));
+}
+PARAES_INLINE Vec last(Vec s, const Vec* keys, unsigned r) {
+  return veorq_u8(vaeseq_u8(s, keys[r - 1]), keys[r]);
+}
+#include "bench/memory/ports_loop.inc"
+
+}  // namespace
+}  // namespace paraes::bench::ports_armv8
 PARAES_TARGET_END
 #endif
 
@@ -143,6 +182,11 @@ std::span<const Ports> all_ports() {
       {"ports-aesni", "aesni", ports_aesni::group_bytes, ports_aesni::iterate},
       {"ports-vaes256", "vaes256", ports_vaes256::group_bytes, ports_vaes256::iterate},
       {"ports-vaes512", "vaes512", ports_vaes512::group_bytes, ports_vaes512::iterate},
+  };
+  return list;
+#elif defined(__aarch64__)
+  static constexpr Ports list[] = {
+      {"ports-armv8", "armv8", ports_armv8::group_bytes, ports_armv8::iterate},
   };
   return list;
 #else

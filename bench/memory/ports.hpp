@@ -24,8 +24,8 @@ struct Ports {
                   std::uint64_t times);
 };
 
-// One for each instruction set; empty on other architectures than x86-64. Whether the processor has
-// the instructions is not checked.
+// One for each instruction set of this architecture. Whether the processor has the instructions is
+// not checked.
 [[nodiscard]] std::span<const Ports> all_ports();
 
 // `job` is ECB encryption. Each thread encrypts its own ports.bytes over and over, as often as

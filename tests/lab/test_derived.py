@@ -117,6 +117,16 @@ def test_an_overlapped_copy_is_no_roof_of_a_row_without_overlap():
 PORTS = {"kernel": None, "key_expansion": None}
 
 
+def test_kernels_on_the_same_aes_units_share_a_port_limit():
+    rows = loaded(
+        row(ns=2000.0, kernel="armv8-eor3"),
+        row(ns=1000.0, kernel="armv8"),
+        row(ns=500.0, rival="ports-armv8", **PORTS),
+    ).rows
+    assert derived.percent_of_ports(rows[0], rows).value == pytest.approx(25.0)
+    assert derived.percent_of_ports(rows[1], rows).value == pytest.approx(50.0)
+
+
 def test_port_limit_is_of_the_same_kernel_key_size_threads_and_ranks():
     rows = loaded(
         row(ns=2000.0, kernel="vaes256", mode="gcm", direction="decrypt"),
@@ -137,8 +147,9 @@ def test_port_limit_is_of_the_same_kernel_key_size_threads_and_ranks():
     ("axes", "words"),
     [
         ({"kernel": "aesni"}, "add --rivals ports-aesni"),
-        ({"kernel": "ttable"}, "only the kernels aesni, vaes256, vaes512"),
-        ({"kernel": None, "rival": "openssl-evp"}, "only the kernels aesni, vaes256, vaes512"),
+        ({"kernel": "armv8-eor3"}, "add --rivals ports-armv8"),
+        ({"kernel": "ttable"}, "only the kernels aesni, vaes256, vaes512, armv8, armv8-eor3 have"),
+        ({"kernel": None, "rival": "openssl-evp"}, "only the kernels aesni, vaes256, vaes512, armv8, armv8-eor3 have"),
         ({"kernel": "vaes512", "scope": "file"}, "more than computing"),
         ({"kernel": "vaes512", "threads": 2}, "add --rivals ports-vaes512"),
         ({"kernel": "aesni", "device": "cuda:0", "threads": 0}, "only the kernels aesni"),

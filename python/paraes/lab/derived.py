@@ -18,8 +18,14 @@ from paraes.lab.statistics import Interval, bootstrap, median_interval
 ROOFS = {"memory": ("memcpy",), "transfer": ("pinned-copy",), "file": ("copy-threads", "cp")}
 # Rivals that have no number of threads: they are the roof of rows of any.
 WITHOUT_THREADS = ("cp",)
-# Kernels that have a rival ports-….
-ON_AES_UNITS = ("aesni", "vaes256", "vaes512")
+# Kernel → the rival that keeps the same AES units busy.
+PORTS_OF = {
+    "aesni": f"{PORTS}aesni",
+    "vaes256": f"{PORTS}vaes256",
+    "vaes512": f"{PORTS}vaes512",
+    "armv8": f"{PORTS}armv8",
+    "armv8-eor3": f"{PORTS}armv8",
+}
 
 
 @dataclass(frozen=True)
@@ -136,7 +142,7 @@ def ports_of(row: Row, rows: list[Row]) -> Row | None:
     limits = [
         other
         for other in rows
-        if other.rival == f"{PORTS}{row.kernel}"
+        if other.rival == PORTS_OF.get(row.kernel)
         and (other.report, other.scope, other.device) == (row.report, row.scope, row.device)
         and (other.key_bits, other.threads, other.ranks) == (row.key_bits, row.threads, row.ranks)
     ]
@@ -150,13 +156,13 @@ def percent_of_ports(row: Row, rows: list[Row]) -> Known:
     """
     if row.is_ports:
         return Known(100.0, f"({row.rival})")
-    if row.on_gpu or row.kernel not in ON_AES_UNITS:
-        return Known(None, f"only the kernels {', '.join(ON_AES_UNITS)} have a port limit")
+    if row.on_gpu or row.kernel not in PORTS_OF:
+        return Known(None, f"only the kernels {', '.join(PORTS_OF)} have a port limit")
     if row.scope != "memory":
         return Known(None, "the time includes more than computing")
     ports = ports_of(row, rows)
     if ports is None:
-        wanted = f"{PORTS}{row.kernel}"
+        wanted = PORTS_OF[row.kernel]
         return Known(
             None, f"no {wanted} row of this key size and threads: add --rivals {wanted}"
         )
