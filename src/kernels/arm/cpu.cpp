@@ -116,7 +116,8 @@ std::string reported_cpu_model() {
     if (core.implementer == implementer && core.part == part) return core.name;
   }
   char text[64];
-  std::snprintf(text, sizeof text, "AArch64, implementer 0x%02x, part 0x%03x", implementer, part);
+  static_cast<void>(std::snprintf(text, sizeof text, "AArch64, implementer 0x%02x, part 0x%03x",
+                                  implementer, part));
   return text;
 }
 
