@@ -28,7 +28,7 @@ Samples of all rows of one size are interleaved at random. Every row is verified
 after it is timed; a wrong one makes the exit status 1. Rows that cannot run are listed with the
 reason.
 )";
-constexpr const char* examples = R"(
+constexpr const char* bench_examples = R"(
 Examples:
   paraes bench --quick
   paraes bench --mode ctr,gcm --size 1KiB,...,64MiB --json report.json
@@ -137,7 +137,7 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
       ->group(group);
 
   if (overrides.add_options) overrides.add_options(*verb);
-  verb->footer(description + (overrides.examples.empty() ? examples : overrides.examples));
+  verb->footer(description + (overrides.examples.empty() ? bench_examples : overrides.examples));
   verb->callback(
       [flags, verb, &status, overrides] { status = bench_verb(*flags, *verb, overrides); });
 }

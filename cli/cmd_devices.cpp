@@ -211,7 +211,7 @@ void run(const DevicesOptions& options) {
   compile(options);
 }
 
-constexpr const char* footer = R"(
+constexpr const char* devices_footer = R"(
 Examples:
   paraes devices
   paraes devices --compile --arch sm_90,gfx90a -o programs)";
@@ -235,7 +235,7 @@ void add_devices(CLI::App& app, int& status) {
       ->type_name("NAME");
   verb->add_option("-o,--output", options->folder, "With --compile: the folder for the files.")
       ->type_name("FOLDER");
-  verb->footer(footer);
+  verb->footer(devices_footer);
   verb->callback([options, &status] {
     run(*options);
     status = exit_done;

@@ -141,7 +141,7 @@ std::string as_text(const Info& info) {
   return text + "None of this is authenticated: `paraes verify` does that, with the key.";
 }
 
-constexpr const char* footer = R"(
+constexpr const char* info_footer = R"(
 Needs no key, so it cannot authenticate the header: anybody could have changed it. Without FILE,
 standard input is read, unless it is a terminal.
 
@@ -156,7 +156,7 @@ void add_info(CLI::App& app, int& status) {
   CLI::App* verb = app.add_subcommand("info", "Shows what the header of an encrypted file says.");
   const auto options = std::make_shared<CryptOptions>();
   add_crypt_options(*verb, *options, Verb::info);
-  verb->footer(footer);
+  verb->footer(info_footer);
   verb->callback([options, &status] {
     default_to_standard_input(*options, isatty(STDIN_FILENO) != 0);
     const Plan plan = plan_of(*options);

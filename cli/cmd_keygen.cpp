@@ -99,7 +99,7 @@ void run(const KeygenOptions& options) {
   }
 }
 
-constexpr const char* footer = R"(
+constexpr const char* keygen_footer = R"(
 Only the owner may read the file. Keep a copy: without the key, the data is lost.
 
 Examples:
@@ -120,7 +120,7 @@ void add_keygen(CLI::App& app, int& status) {
   verb->add_option("--mode", options->mode, "xts: make a key of two halves, twice as long.")
       ->type_name("MODE");
   verb->add_flag("--hex", options->hex, "Write hex digits and a newline instead of raw bytes.");
-  verb->footer(footer);
+  verb->footer(keygen_footer);
   verb->callback([options, &status] {
     run(*options);
     status = exit_done;

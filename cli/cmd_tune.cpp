@@ -274,7 +274,7 @@ int run(const TuneFlags& options) {
   return exit_done;
 }
 
-constexpr const char* footer = R"(
+constexpr const char* tune_footer = R"(
 Measures AES-256-GCM in segments with every kernel of the CPU and of each GPU, and the time that
 paraes takes from start to exit. `--device auto` and `--kernel auto` of encrypt, decrypt and verify
 use the result: they choose a GPU if it finishes a file sooner, its start included, and only
@@ -305,7 +305,7 @@ void add_tune(CLI::App& app, int& status) {
   verb->add_flag("--show", options->show, "Print the stored profile and measure nothing.");
   verb->add_flag("--json", options->json, "Print the profile as JSON.");
   verb->add_flag("-q,--quiet", options->quiet, "Print errors only.");
-  verb->footer(footer);
+  verb->footer(tune_footer);
   verb->callback([options, &status] { status = run(*options); });
 }
 

@@ -29,7 +29,7 @@ namespace paraes::cli {
 namespace {
 
 // Far more than a passphrase needs. The limit catches a wrong file before all of it is read.
-constexpr std::size_t most_bytes = 65536;
+constexpr std::size_t most_passphrase_bytes = 65536;
 
 [[noreturn]] void fail(std::string_view action) {
   const int code = errno;
@@ -83,11 +83,11 @@ SecretBytes first_line(Raw raw) {
 }
 
 Raw read_all(Source& source, std::string name) {
-  SecretBytes text(most_bytes + 2 + 1);
+  SecretBytes text(most_passphrase_bytes + 2 + 1);
   const std::size_t n = source.read(text.span());
   if (n == text.size()) {
     throw InvalidArgument(fmt::format("{}: it holds more than {} bytes: too many for a passphrase",
-                                      name, most_bytes));
+                                      name, most_passphrase_bytes));
   }
   text.truncate(n);
   return {.name = std::move(name), .text = std::move(text)};

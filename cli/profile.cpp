@@ -33,7 +33,7 @@ using Json = nlohmann::basic_json<UniqueMembers>;
 constexpr int schema = 2;
 constexpr std::uint64_t most_file_bytes = 1 << 20;
 // Of a message that was measured. Up to here a double tells any two sizes apart.
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 53;
+constexpr std::uint64_t most_counted_bytes = std::uint64_t{1} << 53;
 
 std::string now() {
   const std::time_t seconds = std::time(nullptr);
@@ -260,7 +260,7 @@ Profile parse_profile(const std::string& text) {
   for (const Json& json : list_in(object, "rates")) {
     Profile::Rate rate = {.device = text_in(json, "device"),
                           .kernel = text_in(json, "kernel"),
-                          .bytes = count_in(json, "bytes", most_bytes)};
+                          .bytes = count_in(json, "bytes", most_counted_bytes)};
     rate.bytes_per_second = measured_in(json, "bytes_per_second", rate.interval);
     if (rate.interval.low == 0) throw InvalidArgument("'bytes_per_second_low' is 0");
     if (!rates.emplace(rate.device, rate.kernel, rate.bytes).second) {

@@ -50,9 +50,9 @@ std::uint64_t parse_size(std::string_view text, std::string_view flag) {
     ++digits;
   }
   if (digits != 0) {
-    for (const Suffix& suffix : suffixes) {
-      if (text.substr(digits) != suffix.text) continue;
-      if (fits && value <= limit / suffix.factor) return value * suffix.factor;
+    for (const Suffix& unit : suffixes) {
+      if (text.substr(digits) != unit.text) continue;
+      if (fits && value <= limit / unit.factor) return value * unit.factor;
       throw InvalidArgument(fmt::format("{}: {} is more than 2^63 - 1 bytes", flag, text));
     }
   }

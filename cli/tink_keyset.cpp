@@ -50,17 +50,17 @@ struct SecretAllocator {
 };
 
 using SecretString = std::basic_string<char, std::char_traits<char>, SecretAllocator<char>>;
-using Json = nlohmann::basic_json<UniqueMembers, std::vector, SecretString>;
+using KeysetJson = nlohmann::basic_json<UniqueMembers, std::vector, SecretString>;
 
 // Reads the members of a message of Tink from JSON. Protocol buffers have two names for a member,
 // in camelCase and in snake_case, and Tink's readers accept both.
 class Members {
  public:
-  Members(const Json& object, std::string_view name) : object_(object), name_(name) {
+  Members(const KeysetJson& object, std::string_view name) : object_(object), name_(name) {
     if (!object.is_object()) fail(name, "one of its messages is not a JSON object");
   }
 
-  [[nodiscard]] const Json* find(const char* camel, const char* snake) const {
+  [[nodiscard]] const KeysetJson* find(const char* camel, const char* snake) const {
     const auto first = object_.find(camel);
     const auto second = std::string_view(camel) == snake ? object_.end() : object_.find(snake);
     if (first != object_.end() && second != object_.end()) {
@@ -70,8 +70,8 @@ class Members {
     return second != object_.end() ? &*second : nullptr;
   }
 
-  [[nodiscard]] const Json& at(const char* camel, const char* snake) const {
-    const Json* const value = find(camel, snake);
+  [[nodiscard]] const KeysetJson& at(const char* camel, const char* snake) const {
+    const KeysetJson* const value = find(camel, snake);
     if (value == nullptr) fail(name_, fmt::format("'{}' is missing", camel));
     return *value;
   }
@@ -89,7 +89,7 @@ class Members {
   }
 
  private:
-  const Json& object_;
+  const KeysetJson& object_;
   std::string_view name_;
 };
 
@@ -239,10 +239,10 @@ TinkKey parse_key(Bytes message, std::string_view name) {
 }  // namespace
 
 std::vector<TinkKey> parse_tink_keyset(SecretBytes contents, std::string_view name) {
-  Json json;
+  KeysetJson json;
   try {
-    json =
-        parse_json_object<Json>({reinterpret_cast<const char*>(contents.data()), contents.size()});
+    json = parse_json_object<KeysetJson>(
+        {reinterpret_cast<const char*>(contents.data()), contents.size()});
   } catch (const InvalidArgument& error) {
     fail(name, error.what());
   }
@@ -252,10 +252,10 @@ std::vector<TinkKey> parse_tink_keyset(SecretBytes contents, std::string_view na
          "it is encrypted; paraes needs a cleartext keyset (`tinkey convert-keyset` writes one)");
   }
   const std::uint32_t primary = keyset.id("primaryKeyId", "primary_key_id");
-  const Json& rows = keyset.at("key", "key");
+  const KeysetJson& rows = keyset.at("key", "key");
   if (!rows.is_array()) fail(name, "'key' is not a list");
   std::vector<TinkKey> keys;
-  for (const Json& row : rows) {
+  for (const KeysetJson& row : rows) {
     const Members members(row, name);
     const std::uint32_t id = members.id("keyId", "key_id");
     const std::string_view status = members.text("status", "status");
