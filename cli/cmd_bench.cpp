@@ -10,6 +10,7 @@
 #include "cli/sizes.hpp"
 #include "cli/verbs.hpp"
 #include "paraes/error.hpp"
+#include "src/core/system/process.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -48,7 +49,7 @@ int bench_verb(Flags flags, const CLI::App& verb, const BenchOverrides& override
   bench::Axes axes = bench::parse_axes(flags.axes, {parse_size, parse_number});
   axes.overlap = !flags.no_overlap;
   axes.folder = flags.folder;
-  axes.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  axes.program = system::executable_path();
   if (overrides.run) return overrides.run(axes, flags.options);
   return bench::run(bench::make_plan(axes), flags.options, stdout, stderr);
 }

@@ -14,6 +14,7 @@
 #include "cli/help.hpp"
 #include "cli/report.hpp"
 #include "cli/verbs.hpp"
+#include "src/core/system/process.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -74,8 +75,7 @@ void add_lab(CLI::App& app) {
 }
 
 int run_lab(char** arguments) {
-  std::error_code error;
-  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  const fs::path self = system::executable_path();
   const fs::path lab = find_lab(self);
   if (lab.empty()) {
     const std::string_view first = arguments[0] == nullptr ? "" : arguments[0];

@@ -30,6 +30,7 @@
 #include "cli/verbs.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
+#include "src/core/system/process.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -230,7 +231,7 @@ int run(const TuneFlags& options) {
   check_replaceable(options);
   bench::TuneOptions tune_options;
   tune_options.seconds = options.seconds;
-  tune_options.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  tune_options.program = system::executable_path();
   Profile profile = new_profile();
   const std::vector<DeviceInfo> list = tunable();
   for (const DeviceInfo& device : list) tune_options.devices.push_back(device.id);

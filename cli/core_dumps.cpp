@@ -1,7 +1,8 @@
 #include "cli/core_dumps.hpp"
 
-#include <sys/prctl.h>
 #include <sys/resource.h>
+
+#include "src/core/system/process.hpp"
 
 namespace paraes::cli {
 
@@ -10,6 +11,6 @@ void forbid_core_files() {
   static_cast<void>(setrlimit(RLIMIT_CORE, &no_core));
 }
 
-void hide_memory() { static_cast<void>(prctl(PR_SET_DUMPABLE, 0)); }
+void hide_memory() { system::hide_memory(); }
 
 }  // namespace paraes::cli

@@ -239,7 +239,8 @@ std::vector<SecretFile> secret_files(const KeyOptions& options) {
   std::vector<SecretFile> files;
   const auto add = [&](int found, const struct stat& status, const std::string& flag) {
     const bool is_file = found == 0 && (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
-    if (is_file) files.push_back({FileId(status), flag, status.st_mode & 07777});
+    if (is_file)
+      files.push_back({FileId(status), flag, static_cast<mode_t>(status.st_mode & 07777)});
   };
   const auto add_path = [&](const CLI::Option& option, const std::string& path) {
     if (option.count() == 0) return;

@@ -15,6 +15,7 @@
 
 #include "cli/run_context.hpp"
 #include "paraes/error.hpp"
+#include "src/core/system/file_times.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -83,14 +84,14 @@ bool is_up_to_date(const struct stat& input, const struct stat& output) {
   constexpr std::int64_t second = 1'000'000'000;
   // In 64 bits, nanoseconds since 1970 last until 2262.
   const auto nanoseconds = [](const timespec& time) { return time.tv_sec * second + time.tv_nsec; };
-  const std::int64_t in = nanoseconds(input.st_mtim);
-  const std::int64_t out = nanoseconds(output.st_mtim);
+  const std::int64_t in = nanoseconds(system::modified_time(input));
+  const std::int64_t out = nanoseconds(system::modified_time(output));
   if (out >= in) return true;
   // Outputs get the time of their inputs, in the steps that their file system stores: 100 ns over
   // SMB, 1 µs, 10 ms (exFAT), 1 s, or 2 s (FAT). The time of the last change, which nobody can set,
   // tells a file system of such steps from a time that happens to be round.
   constexpr std::array<std::int64_t, 5> steps = {100, 1000, second / 100, second, 2 * second};
-  const std::int64_t changed = nanoseconds(output.st_ctim);
+  const std::int64_t changed = nanoseconds(system::changed_time(output));
   return std::any_of(steps.begin(), steps.end(), [&](std::int64_t step) {
     return out % step == 0 && changed % step == 0 && in - out < step;
   });
@@ -214,7 +215,7 @@ std::unique_ptr<Sink> open_sink(RunContext& run, const FileJob& job, const Desti
     // Permission bits alone: a set-user-ID bit on ciphertext means nothing.
     const mode_t mode = input.permissions;
     options.mode = encrypts ? mode : default_mode(mode);
-    options.modified = input.status.st_mtim;
+    options.modified = system::modified_time(input.status);
   }
   return std::make_unique<FileSink>(std::move(folder), place.name(), std::move(options),
                                     destination.path);

@@ -24,6 +24,7 @@
 #include "cli/signals.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
+#include "src/core/system/process.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -122,8 +123,8 @@ Raw from_environment(const std::string& variable) {
 }
 
 Raw from_command(const std::string& command, bool keep_stdin) {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) fail("--passphrase-command: cannot make a pipe");
+  int ends[2];
+  if (!system::make_pipe(ends)) fail("--passphrase-command: cannot make a pipe");
   Descriptor reading(ends[0]);
   Descriptor writing(ends[1]);
   posix_spawn_file_actions_t actions;
@@ -137,7 +138,8 @@ Raw from_command(const std::string& command, bool keep_stdin) {
   std::string text = command;
   const std::array<char*, 4> arguments = {shell.data(), flag.data(), text.data(), nullptr};
   pid_t child = 0;
-  errno = posix_spawn(&child, shell.c_str(), &actions, nullptr, arguments.data(), environ);
+  errno = posix_spawn(&child, shell.c_str(), &actions, nullptr, arguments.data(),
+                      system::environment());
   posix_spawn_file_actions_destroy(&actions);
   if (errno != 0) fail("--passphrase-command: cannot start /bin/sh");
   writing.close();

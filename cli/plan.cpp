@@ -12,6 +12,7 @@
 #include "cli/output.hpp"
 #include "cli/sizes.hpp"
 #include "paraes/error.hpp"
+#include "src/core/system/process.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -287,7 +288,8 @@ void check_passphrase_fd(const CryptOptions& options, Verb verb) {
   struct stat status = {};
   if (flags < 0 || fstat(number, &status) != 0) refuse_it("there is no such open file descriptor");
   const int access = flags & O_ACCMODE;
-  if (access == O_WRONLY || (flags & O_PATH) != 0) refuse_it("this descriptor is not open to read");
+  if (access == O_WRONLY || system::only_names_a_file(flags))
+    refuse_it("this descriptor is not open to read");
   if (S_ISDIR(status.st_mode)) refuse_it("this descriptor is a folder");
   // What is written there would be read back. Files that hold a secret are never overwritten, and a
   // terminal is two ways.

@@ -26,6 +26,7 @@
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 #include "paraes/sha256.hpp"
+#include "src/core/system/process.hpp"
 
 namespace paraes::mpi {
 namespace {
@@ -66,7 +67,7 @@ std::string text_of(const Sha256::Digest& digest) { return {digest.begin(), dige
 
 std::string digest_of_executable() {
   Sha256 hash;
-  std::ifstream file("/proc/self/exe", std::ios::binary);
+  std::ifstream file(system::executable_path(), std::ios::binary);
   std::vector<char> buffer(std::size_t{1} << 20);
   while (file) {
     file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));

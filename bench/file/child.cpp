@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <spawn.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +12,8 @@
 
 #include "bench/harness/noted_signals.hpp"
 #include "paraes/error.hpp"
+#include "src/core/system/memory.hpp"
+#include "src/core/system/process.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -20,8 +21,8 @@ namespace {
 // Collects a child's output in a memory file: there is no pipe to drain, no file to remove.
 class CapturedOutput {
  public:
-  CapturedOutput() : file_(memfd_create("paraes-bench", MFD_CLOEXEC)) {
-    if (file_ < 0) throw IoError("memfd_create", errno);
+  CapturedOutput() : file_(system::open_memory_file("paraes-bench")) {
+    if (file_ < 0) throw IoError("cannot create a file in memory", errno);
   }
   ~CapturedOutput() { close(file_); }
   CapturedOutput(const CapturedOutput&) = delete;
@@ -67,7 +68,8 @@ ChildResult run_child(const std::vector<std::string>& argv) {
   const CapturedOutput output;
   const SpawnActions actions(output.file());
   pid_t child = 0;
-  const int error = posix_spawn(&child, words[0], actions.get(), nullptr, words.data(), environ);
+  const int error =
+      posix_spawn(&child, words[0], actions.get(), nullptr, words.data(), system::environment());
   if (error != 0) throw IoError(argv[0] + ": cannot be started", error);
   int status = 0;
   while (waitpid(child, &status, 0) < 0) {

@@ -1,11 +1,9 @@
 #include "bench/file/workspace.hpp"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,17 +17,14 @@
 #include "bench/harness/case.hpp"
 #include "bench/memory/arena.hpp"
 #include "bench/memory/oracle.hpp"
+#include "bench/system/file_system.hpp"
 #include "paraes/error.hpp"
+#include "src/core/system/memory.hpp"
 
 namespace paraes::bench {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_tmpfs(const std::string& folder) {
-  struct statfs info = {};
-  return statfs(folder.c_str(), &info) == 0 && info.f_type == TMPFS_MAGIC;
-}
 
 // Writes `bytes` bytes from fill(offset, buffer, bytes) to a file with mode 0600.
 template <class Fill>
@@ -60,32 +55,8 @@ std::string workspace_root(const std::string& requested) {
 }
 
 std::string describe_folder(const std::string& folder) {
-  struct statfs info = {};
-  if (statfs(folder.c_str(), &info) != 0) return folder;
-  const char* kind = "unknown file system";
-  switch (info.f_type) {
-    case TMPFS_MAGIC:
-      kind = "tmpfs";
-      break;
-    case EXT4_SUPER_MAGIC:
-      kind = "ext4";
-      break;
-    case XFS_SUPER_MAGIC:
-      kind = "xfs";
-      break;
-    case BTRFS_SUPER_MAGIC:
-      kind = "btrfs";
-      break;
-    case NFS_SUPER_MAGIC:
-      kind = "nfs";
-      break;
-    case OVERLAYFS_SUPER_MAGIC:
-      kind = "overlayfs";
-      break;
-    default:
-      break;
-  }
-  return folder + " (" + kind + ")";
+  const std::string kind = file_system_of(folder);
+  return kind.empty() ? folder : folder + " (" + kind + ")";
 }
 
 void Workspace::acquire() {
@@ -124,7 +95,7 @@ void Workspace::need_room(unsigned files) const {
   struct statvfs info = {};
   if (statvfs(folder_.c_str(), &info) != 0) return;
   std::uint64_t room = static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
-  if (is_tmpfs(folder_)) room = std::min(room, available_memory());
+  if (file_system_of(folder_) == "tmpfs") room = std::min(room, system::available_memory());
   // An eighth more than the plaintext is ample for the headers, tags and padding of every format.
   const std::uint64_t need = files * (bytes_ + bytes_ / 8) + (std::uint64_t{16} << 20);
   if (need > room) {

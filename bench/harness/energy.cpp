@@ -1,13 +1,13 @@
 #include "bench/harness/energy.hpp"
 
-#include <linux/perf_event.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+
+#include "bench/system/energy_counter.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -77,12 +77,8 @@ void EnergyMeter::open_perf() {
   std::ifstream mask(root / "cpumask");
   int cpu = 0;
   while (mask >> cpu) {
-    perf_event_attr attributes{};
-    attributes.type = type;
-    attributes.size = sizeof attributes;
-    attributes.config = std::strtoull(text.c_str() + 6, nullptr, 0);
-    const long file = syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-    if (file >= 0) events_.push_back({static_cast<int>(file), scale});
+    const int file = open_energy_counter(type, std::strtoull(text.c_str() + 6, nullptr, 0), cpu);
+    if (file >= 0) events_.push_back({file, scale});
     mask.ignore(1);
   }
   if (events_.empty()) reason_ += ", perf's energy-pkg may not be opened (perf_event_paranoid)";

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <limits>
 #include <new>
 #include <string>
 #include <utility>
@@ -17,26 +15,26 @@
 #include "bench/memory/job.hpp"
 #include "paraes/error.hpp"
 #include "src/core/executor.hpp"
+#include "src/core/system/memory.hpp"
+#include "src/core/system/process.hpp"
 
 namespace paraes::bench {
-namespace {
 
-constexpr std::size_t huge_page = std::size_t{2} << 20;
-
-}  // namespace
+using system::huge_page;
 
 Buffer::Buffer(std::size_t bytes) {
   map(bytes);
   // Only advice: the report's context has the system's setting.
-  if (bytes >= huge_page) (void)madvise(mapping_, mapped_, MADV_HUGEPAGE);
+  if (bytes >= huge_page) system::request_huge_pages(mapping_, mapped_);
 }
 
 Buffer Buffer::shared(std::size_t bytes) {
   Buffer buffer;
-  buffer.file_ = Descriptor(memfd_create("paraes-bench", MFD_CLOEXEC));
+  buffer.file_ = Descriptor(system::open_memory_file("paraes-bench"));
   if (buffer.file_.get() < 0 || ftruncate(buffer.file_.get(), static_cast<off_t>(bytes)) != 0) {
     throw IoError("cannot create shared memory", errno);
   }
+  if (buffer.path().empty()) throw Skip("this system lets no other process open shared memory");
   buffer.map_file(bytes);
   return buffer;
 }
@@ -71,18 +69,13 @@ void Buffer::map_file(std::size_t bytes) {
 
 std::string Buffer::path() const {
   if (file_.get() < 0) return {};
-  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(file_.get());
+  return system::path_of_descriptor(file_.get());
 }
 
 void Buffer::collapse(std::size_t offset, std::size_t bytes) const {
-#ifdef MADV_COLLAPSE
-  constexpr int collapse = MADV_COLLAPSE;
-#else
-  constexpr int collapse = 25;  // Linux 6.1; older C libraries do not name it
-#endif
   const std::size_t begin = (offset + huge_page - 1) / huge_page * huge_page;
   const std::size_t end = (offset + bytes) / huge_page * huge_page;
-  if (begin < end) (void)madvise(data_ + begin, end - begin, collapse);
+  if (begin < end) system::collapse_to_huge_pages(data_ + begin, end - begin);
 }
 
 Buffer::~Buffer() {
@@ -111,7 +104,7 @@ void Arena::acquire() {
 void Arena::hold() {
   if (holders_ == 0) {
     const std::uint64_t need = 2 * bytes_;
-    const std::uint64_t have = available_memory();
+    const std::uint64_t have = system::available_memory();
     if (need > have / 10 * 9) {
       throw Skip("the two buffers need " + std::to_string(need >> 20) + " MiB and " +
                  std::to_string(have >> 20) + " MiB are available");
@@ -148,15 +141,5 @@ void Arena::release() noexcept {
 void Arena::fill_out_with_pattern() { std::memcpy(out_.data(), in_.data(), bytes_); }
 
 void Arena::spoil_out() { std::memset(out_.data(), 0xa5, bytes_); }
-
-std::uint64_t available_memory() {
-  std::ifstream file("/proc/meminfo");
-  std::string word;
-  while (file >> word) {
-    std::uint64_t kib = 0;
-    if (word == "MemAvailable:" && file >> kib) return kib << 10;
-  }
-  return std::numeric_limits<std::uint64_t>::max();
-}
 
 }  // namespace paraes::bench

@@ -85,7 +85,4 @@ class Arena {
   Buffer out_;
 };
 
-// The memory available to programs, in bytes (MemAvailable of /proc/meminfo).
-[[nodiscard]] std::uint64_t available_memory();
-
 }  // namespace paraes::bench

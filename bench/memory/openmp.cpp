@@ -1,8 +1,7 @@
 #include "bench/memory/openmp.hpp"
 
-#include <sys/auxv.h>
-
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -11,6 +10,7 @@
 #include "bench/harness/open_library.hpp"
 #include "src/core/checked_path.hpp"
 #include "src/core/executor.hpp"
+#include "src/core/system/process.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -20,9 +20,12 @@ namespace fs = std::filesystem;
 // The module beside the executable, as in a build or a folder of copied files, or where it is
 // installed.
 std::string find_module() {
-  std::error_code error;
-  const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
-  if (error) throw Skip("/proc/self/exe, beside which OpenMP's module lies: " + error.message());
+  const fs::path self = system::executable_path();
+  if (self.empty()) {
+    throw Skip("the executable, beside which OpenMP's module lies, is not found: " +
+               std::generic_category().message(errno));
+  }
+  const fs::path folder = self.parent_path();
   constexpr const char* name = "paraes_openmp.so";
   const fs::path beside = folder / name;
   const fs::path installed = (folder / PARAES_MODULE_FOLDER / name).lexically_normal();
@@ -35,7 +38,8 @@ std::string find_module() {
 
 const OpenMpFunctions& open_module() {
   // The caller of a setuid process may have linked the executable into a folder of theirs.
-  if (getauxval(AT_SECURE) != 0) throw Skip("a setuid process does not open OpenMP's module");
+  if (system::has_more_rights_than_caller())
+    throw Skip("a setuid process does not open OpenMP's module");
   const std::string path = find_module();
   try {
     // What is missing then is OpenMP's library, which the error of the loader names.

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <openssl/crypto.h>
-#include <sys/auxv.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -12,6 +11,7 @@
 #include "bench/harness/case.hpp"
 #include "paraes/error.hpp"
 #include "src/core/checked_path.hpp"
+#include "src/core/system/process.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -51,6 +51,8 @@ EvpFunctions linked_functions() {
   throw InvalidArgument("--rivals: " + path + ": " + reason);
 }
 
+#ifdef RTLD_DEEPBIND
+
 // A sanitizer's own functions must come before those of other libraries.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool is_sanitized = true;
@@ -60,13 +62,12 @@ constexpr bool is_sanitized = __has_feature(address_sanitizer) || __has_feature(
 constexpr bool is_sanitized = false;
 #endif
 
-#ifdef RTLD_DEEPBIND
-
 // With RTLD_DEEPBIND the file's references find its own symbols before those of the libcrypto that
 // paraes is linked to. A name space of its own (dlmopen) would bring a second C library, whose
 // pthread_setspecific() writes to the slots of the first one. Never closed, as DynamicLibrary.
 void* open_apart(const std::string& path) {
-  if (getauxval(AT_SECURE) != 0) refuse(path, "a setuid process opens no library of its caller");
+  if (system::has_more_rights_than_caller())
+    refuse(path, "a setuid process opens no library of its caller");
   if (path.empty())
     throw InvalidArgument("--rivals: openssl-evp@ needs a libcrypto file behind it");
   const CheckedPath checked = check_path(path);

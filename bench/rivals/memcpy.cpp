@@ -1,13 +1,12 @@
 // The C library's memcpy on the same number of threads, to compare a cipher with a copy. The rate
 // counts each byte once, though it is read and written. This is no upper bound: work in place and
 // kernels with non-temporal stores can be faster.
-#include <gnu/libc-version.h>
-
 #include <cstring>
 
 #include "bench/harness/case.hpp"
 #include "bench/rivals/rivals.hpp"
 #include "bench/rivals/split.hpp"
+#include "bench/system/c_library.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -33,6 +32,6 @@ std::unique_ptr<Implementation> make_memcpy(const Job& job) {
   return std::make_unique<Memcpy>(job);
 }
 
-std::string memcpy_version() { return std::string("glibc ") + gnu_get_libc_version(); }
+std::string memcpy_version() { return c_library(); }
 
 }  // namespace paraes::bench

@@ -197,7 +197,8 @@ class PipeSource : public Source {
 
  private:
   Descriptor descriptor_;
-  Descriptor cancelled_;  // an eventfd that wakes a waiting read; none for a file
+  Descriptor cancelled_;  // becomes readable to wake a waiting read; none for a file
+  Descriptor cancel_;     // sets `cancelled_`, where it cannot be set itself
   std::string name_;
   std::optional<std::uint64_t> remaining_;
   std::optional<FileVersion> version_;  // of a file
@@ -209,7 +210,7 @@ class Folder {
  public:
   // Follows symbolic links.
   explicit Folder(const std::string& path);
-  // Takes an open descriptor, with O_PATH or without.
+  // Takes an open descriptor, which may be one that cannot be read (O_PATH).
   Folder(Descriptor descriptor, std::string name);
 
   // Opens the folder or file `path` below this one; "" is the folder itself. No component of the
@@ -293,11 +294,11 @@ class Leftovers {
 };
 
 // A file that gets its name only when it is complete. Until then the data is in an unnamed file of
-// the same folder (O_TMPFILE), which the system removes when the process ends. Where the file
-// system has no unnamed files, it is in `.NAME.HOST.PROCESS.RANDOM.paraes-tmp`, which only the
-// owner can read and which is locked with flock(2). A sink that is destroyed before commit removes
-// its file. Temporary files that killed processes on this host left for the same target are removed
-// first.
+// the same folder (O_TMPFILE), which the system removes when the process ends. Where the system or
+// the file system has no unnamed files, it is in `.NAME.HOST.PROCESS.RANDOM.paraes-tmp`, which only
+// the owner can read and which is locked with flock(2). A sink that is destroyed before commit
+// removes its file. Temporary files that killed processes on this host left for the same target are
+// removed first.
 class FileSink : public PositionalSink {
  public:
   struct Options {
@@ -373,16 +374,16 @@ class PipeSink : public Sink {
   PipeSink(Descriptor descriptor, std::string name);
 
   void write(Bytes data) override;
-  // Puts references to the pages into the pipe (vmsplice). Whoever reads them may keep them for any
-  // time, or pass them on to other pipes.
+  // Puts references to the pages into the pipe, where the system can. Whoever reads them may keep
+  // them for any time, or pass them on to other pipes.
   void write_pages(Bytes data) override;
-  [[nodiscard]] bool takes_pages() const noexcept override { return is_pipe_; }
+  [[nodiscard]] bool takes_pages() const noexcept override { return takes_pages_; }
   void commit() override;
 
  private:
   Descriptor descriptor_;
   std::string name_;
-  bool is_pipe_ = false;
+  bool takes_pages_ = false;
 };
 
 // A large buffer for reading and writing: page-aligned and not initialised. From 2 MiB on, it asks

@@ -15,7 +15,7 @@ namespace paraes {
 // call it, because the process may use libcrypto in other ways, too.
 void ignore_openssl_configuration();
 
-// Fills `out` with bytes of the system's random generator (getrandom), fit for keys and for what is
+// Fills `out` with bytes of the system's random generator, fit for keys and for what is
 // published. Waits, early after the system's start, until the generator is seeded.
 void random_bytes(MutableBytes out);
 

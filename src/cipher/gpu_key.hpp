@@ -88,7 +88,8 @@ class GpuKey {
     const std::size_t least_range = (least + grain - 1) / grain * grain;
     const std::size_t range = std::min(most, std::max(share, least_range));
     launches((bytes + range - 1) / range, [&](gpu::Stream& stream, std::uint64_t launch) {
-      body(stream, launch * range, std::min(range, bytes - launch * range));
+      const std::size_t offset = launch * range;
+      body(stream, offset, std::min(range, bytes - offset));
     });
   }
 

@@ -3,14 +3,13 @@
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
-#include <sys/random.h>
 
-#include <cerrno>
 #include <limits>
 #include <string>
 #include <system_error>
 
 #include "paraes/error.hpp"
+#include "src/core/system/random.hpp"
 
 namespace paraes {
 namespace {
@@ -32,14 +31,8 @@ void ignore_openssl_configuration() {
 }
 
 void random_bytes(MutableBytes out) {
-  while (!out.empty()) {
-    const ssize_t n = getrandom(out.data(), out.size(), 0);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      throw Error("the system gives no random bytes: getrandom: " +
-                  std::generic_category().message(errno));
-    }
-    out = out.subspan(static_cast<std::size_t>(n));
+  if (const int error = system::draw_random(out.data(), out.size()); error != 0) {
+    throw Error("the system gives no random bytes: " + std::generic_category().message(error));
   }
 }
 

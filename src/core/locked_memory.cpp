@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "paraes/secret.hpp"
+#include "src/core/system/memory.hpp"
 
 namespace paraes {
 namespace {
@@ -38,19 +39,8 @@ std::size_t chunks_of(std::size_t bytes) {
 std::uint8_t* map_memory(std::size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
-#ifdef MADV_DONTDUMP
-  static_cast<void>(madvise(memory, bytes, MADV_DONTDUMP));
-#endif
+  system::exclude_from_core_dumps(memory, bytes);
   return static_cast<std::uint8_t*>(memory);
-}
-
-// Locks pages when they are first used, where the system can: mlock() takes the time to fill all of
-// an arena with zeros.
-bool lock_pages(const void* memory, std::size_t bytes) {
-#ifdef MLOCK_ONFAULT
-  if (mlock2(memory, bytes, MLOCK_ONFAULT) == 0) return true;
-#endif
-  return mlock(memory, bytes) == 0;
 }
 
 // `count` bits from bit `first` on; 1 to 64 bits.
@@ -100,7 +90,7 @@ class Arena {
   Arena()
       : chunk_map_(std::make_unique<ChunkMap>()),
         base_(map_memory(arena_bytes)),
-        locked_pages_(lock_pages(base_.get(), arena_bytes) ? bits(0, pages) : 0) {}
+        locked_pages_(system::lock_pages(base_.get(), arena_bytes) ? bits(0, pages) : 0) {}
 
   // The lowest `count` adjacent free chunks; nullptr if there are none.
   void* allocate(std::size_t count) noexcept {
@@ -147,7 +137,7 @@ class Arena {
     // The limit may have room for the pages of this block, though it had none for the arena.
     const std::size_t page = first / page_chunks;
     const std::uint64_t needed = bits(page, (first + count - 1) / page_chunks - page + 1);
-    if ((needed & ~locked_pages_) != 0 && lock_pages(memory, count * chunk_bytes)) {
+    if ((needed & ~locked_pages_) != 0 && system::lock_pages(memory, count * chunk_bytes)) {
       locked_pages_ |= needed;
     }
     return memory;
@@ -248,7 +238,7 @@ void* allocate_locked(std::size_t bytes) {
   if (bytes <= max_block_bytes) return arenas().allocate(chunks_of(bytes));
   const std::size_t mapped = round_up(bytes, page_bytes);  // 0 on overflow, which cannot be mapped
   void* memory = map_memory(mapped);
-  static_cast<void>(lock_pages(memory, mapped));
+  static_cast<void>(system::lock_pages(memory, mapped));
   return memory;
 }
 

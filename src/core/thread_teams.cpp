@@ -1,10 +1,5 @@
 #include "src/core/thread_teams.hpp"
 
-#include <linux/futex.h>
-#include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -16,6 +11,7 @@
 #include <vector>
 
 #include "paraes/threads.hpp"
+#include "src/core/system/threads.hpp"
 
 namespace paraes {
 
@@ -25,7 +21,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Word = std::atomic<std::uint32_t>;
-static_assert(Word::is_always_lock_free && sizeof(Word) == sizeof(std::uint32_t));
 
 // A sleeping thread takes 5 to 50 µs to wake up. Spinning for that long before it sleeps at most
 // doubles the time that is lost, and soon leaves the core to other processes.
@@ -59,15 +54,6 @@ bool spin_until(const Done& done) noexcept {
   }
 }
 
-// Returns when `word` differs from `value`, after a wake-up, or spuriously.
-void sleep_while(const Word& word, std::uint32_t value) noexcept {
-  static_cast<void>(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0));
-}
-
-void wake_sleeper(const Word& word) noexcept {
-  static_cast<void>(syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0));
-}
-
 struct TeamJob {
   TaskRef body;
   unsigned tasks = 0;
@@ -94,7 +80,7 @@ struct alignas(cache_line_pair) TeamWorker {
 
   void give(const TeamJob& work) noexcept {
     job = work;
-    if (state.exchange(works, std::memory_order_acq_rel) == sleeps) wake_sleeper(state);
+    if (state.exchange(works, std::memory_order_acq_rel) == sleeps) system::wake_sleeper(state);
   }
 
   // Waits for a job. Spins first if `spins`.
@@ -103,7 +89,7 @@ struct alignas(cache_line_pair) TeamWorker {
     if (!(spins && spin_until(given))) {
       std::uint32_t expected = waits;
       if (state.compare_exchange_strong(expected, sleeps, std::memory_order_acquire)) {
-        while (!given()) sleep_while(state, sleeps);
+        while (!given()) system::sleep_while(state, sleeps);
       }
     }
     state.store(waits, std::memory_order_relaxed);
@@ -163,7 +149,7 @@ class Team {
 
   void end_one() noexcept {
     if (pending_.fetch_sub(1, std::memory_order_release) == (caller_sleeps | 1)) {
-      wake_sleeper(pending_);
+      system::wake_sleeper(pending_);
     }
   }
 
@@ -172,7 +158,7 @@ class Team {
     if (ended() || (spins && spin_until(ended))) return;
     std::uint32_t left = pending_.fetch_or(caller_sleeps, std::memory_order_acquire);
     while ((left & ~caller_sleeps) != 0) {
-      sleep_while(pending_, left | caller_sleeps);
+      system::sleep_while(pending_, left | caller_sleeps);
       left = pending_.load(std::memory_order_acquire);
     }
   }
@@ -258,12 +244,7 @@ Team* lease_team() noexcept {
 
 }  // namespace
 
-int available_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return 1;
-}
+int available_cores() { return system::available_cores(); }
 
 bool start_thread_with(pthread_t& thread, StackSize stack, Join join, void* (*work)(void*),
                        void* argument) noexcept {

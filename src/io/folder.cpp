@@ -1,6 +1,5 @@
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,17 +9,10 @@
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "src/io/posix.hpp"
-
-#if defined(SYS_openat2) && __has_include(<linux/openat2.h>)
-#include <linux/openat2.h>
-#define PARAES_HAS_OPENAT2 1
-#endif
+#include "src/io/system/files.hpp"
 
 namespace paraes {
 namespace {
-
-// O_PATH, because one can create files in a folder that one may search but not read.
-constexpr int folder_flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
 
 bool is_link(int folder, const char* name) {
   struct stat status = {};
@@ -30,6 +22,10 @@ bool is_link(int folder, const char* name) {
 // Opens one component after the other, for kernels without openat2, for sandboxes that forbid it,
 // and for paths longer than one call allows.
 Descriptor open_stepwise(int folder, std::string_view path, int flags, mode_t mode) {
+  if (path.starts_with('/')) {
+    errno = EXDEV;
+    return {};
+  }
   Descriptor current;
   int at = folder;
   for (;;) {
@@ -40,7 +36,7 @@ Descriptor open_stepwise(int folder, std::string_view path, int flags, mode_t mo
       errno = EXDEV;
       return {};
     }
-    const int how = last ? flags : folder_flags;
+    const int how = last ? flags : system::folder_flags();
     Descriptor next(openat(at, name.empty() ? "." : name.c_str(), how | O_NOFOLLOW, mode));
     if (next.get() < 0) {
       const int error = errno;
@@ -60,24 +56,17 @@ namespace posix {
 
 Descriptor open_beneath(int folder, const std::string& path, int flags, mode_t mode) {
   flags |= O_CLOEXEC;
-#ifdef PARAES_HAS_OPENAT2
-  open_how how = {};
-  how.flags = static_cast<std::uint64_t>(static_cast<unsigned>(flags));
-  how.mode = mode;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  const long number =
-      syscall(SYS_openat2, folder, path.empty() ? "." : path.c_str(), &how, sizeof how);
-  if (number >= 0) return Descriptor(static_cast<int>(number));
+  const int number = system::open_beneath(folder, path.empty() ? "." : path.c_str(), flags, mode);
+  if (number >= 0) return Descriptor(number);
   // Some sandboxes return EPERM for a system call that they do not know.
   if (errno != ENOSYS && errno != EPERM && errno != ENAMETOOLONG && errno != EAGAIN) return {};
-#endif
   return open_stepwise(folder, path, flags, mode);
 }
 
 }  // namespace posix
 
 Folder::Folder(const std::string& path)
-    : Folder(Descriptor(::open(path.c_str(), folder_flags)), path) {}
+    : Folder(Descriptor(::open(path.c_str(), system::folder_flags())), path) {}
 
 Folder::Folder(Descriptor descriptor, std::string name)
     : descriptor_(std::move(descriptor)), name_(std::move(name)) {
@@ -95,7 +84,7 @@ std::string Folder::name_of(const std::string& path) const {
 }
 
 Folder Folder::open_folder(const std::string& path) const {
-  Descriptor descriptor = posix::open_beneath(descriptor_.get(), path, folder_flags, 0);
+  Descriptor descriptor = posix::open_beneath(descriptor_.get(), path, system::folder_flags(), 0);
   if (descriptor.get() < 0) posix::fail("open", name_of(path), errno);
   return {std::move(descriptor), name_of(path)};
 }
@@ -116,7 +105,7 @@ int Folder::try_sync(bool needed) const noexcept {
     return errno == EACCES && !needed ? 0 : errno;
   }
   // Some file systems cannot sync a folder.
-  return fsync(descriptor.get()) != 0 && errno != EINVAL && errno != EROFS ? errno : 0;
+  return !system::sync_to_disk(descriptor.get()) && errno != EINVAL && errno != EROFS ? errno : 0;
 }
 
 std::string folder_of(const std::string& path) {

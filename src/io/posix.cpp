@@ -2,10 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +15,9 @@
 
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
+#include "src/core/system/memory.hpp"
+#include "src/io/system/files.hpp"
+#include "src/io/system/pipes.hpp"
 
 namespace paraes {
 namespace posix {
@@ -96,15 +96,11 @@ void write_full(int descriptor, Bytes data, std::string_view name) {
 void write_references(int descriptor, Bytes data, std::string_view name) {
   const std::size_t done =
       move_all(data.size(), descriptor, POLLOUT, "write", name, [&](std::size_t d, std::size_t n) {
-#ifdef SPLICE_F_MOVE
-        const iovec pages = {.iov_base = const_cast<std::uint8_t*>(data.data() + d), .iov_len = n};
-        const ssize_t given = vmsplice(descriptor, &pages, 1, 0);
-        // Kernels and sandboxes without vmsplice; as for no memory, write says that better.
+        const ssize_t given = system::give_pages(descriptor, data.data() + d, n);
+        // Kernels and sandboxes without that call; as for no memory, write says that better.
         const bool refused =
             given < 0 && (errno == ENOSYS || errno == EPERM || errno == EINVAL || errno == ENOMEM);
-        if (!refused) return given;
-#endif
-        return ::write(descriptor, data.data() + d, n);
+        return refused ? ::write(descriptor, data.data() + d, n) : given;
       });
   check_complete(done, data.size(), name);
 }
@@ -131,23 +127,7 @@ IoError io_error(std::string_view name, std::string_view verb, int code) {
 }
 
 mode_t permissions(int descriptor, const struct stat& status) noexcept {
-  constexpr const char* attribute = "system.posix_acl_access";
-  const mode_t mode = status.st_mode & 0777U;
-  // The kernel's format (linux/posix_acl_xattr.h), little-endian: a version, then for each entry
-  // its tag (2 bytes), its permissions (2 bytes) and the ID of a user or group (4 bytes).
-  constexpr std::size_t header = 4;
-  constexpr std::size_t entry = 8;
-  constexpr std::uint8_t owning_group = 4;
-  if ((mode & S_IRWXG) == 0) return mode;  // a list would have this mask
-  std::array<std::uint8_t, header + 64 * entry> list{};
-  const ssize_t size = fgetxattr(descriptor, attribute, list.data(), list.size());
-  if (size < 0) return errno == ERANGE ? mode & S_IRWXU : mode;
-  for (std::size_t at = header; at + entry <= static_cast<std::size_t>(size); at += entry) {
-    if (list[at] != owning_group || list[at + 1] != 0) continue;
-    const mode_t group = static_cast<mode_t>(list[at + 2] & 7U) << 3U;
-    return mode & (S_IRWXU | S_IRWXO | group);
-  }
-  return mode & S_IRWXU;
+  return system::permissions(descriptor, status);
 }
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
@@ -172,18 +152,14 @@ int Descriptor::close() noexcept {
 
 IoBuffer::IoBuffer(std::size_t size) : size_(size) {
   constexpr std::size_t page = 4096;
-  constexpr std::size_t huge_page = std::size_t{2} << 20;
-  const std::size_t alignment = size >= huge_page ? huge_page : page;
+  const std::size_t alignment = size >= system::huge_page ? system::huge_page : page;
   const std::size_t rounded = (std::max<std::size_t>(size, 1) + page - 1) / page * page;
   void* memory = nullptr;
   if (posix_memalign(&memory, alignment, rounded) != 0) throw std::bad_alloc();
   data_.reset(static_cast<std::uint8_t*>(memory));
   // Whole huge pages only: the rest of one would be memory that is cleared and never used.
-#ifdef MADV_HUGEPAGE
-  if (size >= huge_page) {
-    static_cast<void>(madvise(memory, size / huge_page * huge_page, MADV_HUGEPAGE));
-  }
-#endif
+  if (size >= system::huge_page)
+    system::request_huge_pages(memory, size / system::huge_page * system::huge_page);
 }
 
 void IoBuffer::Free::operator()(std::uint8_t* data) const noexcept { std::free(data); }

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -18,7 +17,10 @@
 
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
+#include "src/core/system/random.hpp"
 #include "src/io/posix.hpp"
+#include "src/io/system/files.hpp"
+#include "src/io/system/pipes.hpp"
 #include "src/io/write_back.hpp"
 
 namespace paraes {
@@ -63,7 +65,9 @@ std::string hex(std::uint32_t bits) {
 // Contains host, process and a random number, so that names are unique among all hosts.
 std::string new_temporary_name(const std::string& target) {
   std::uint32_t random = 0;
-  if (getentropy(&random, sizeof random) != 0) posix::fail("draw a name for", target, errno);
+  if (const int error = system::draw_random(&random, sizeof random); error != 0) {
+    posix::fail("draw a name for", target, error);
+  }
   std::string name(1, '.');
   name.append(shortened(target)).append(1, '.').append(host_name()).append(1, '.');
   name.append(std::to_string(getpid())).append(1, '.').append(hex(random));
@@ -103,12 +107,10 @@ std::optional<TemporaryParts> parse_temporary(std::string_view name) noexcept {
 // Renames a file within a folder without replacing another one. Returns false if the target exists.
 // Error messages call the target `shown`.
 bool rename_new(int folder, const char* from, const char* to, const std::string& shown) {
-#ifdef RENAME_NOREPLACE
-  if (renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0) return true;
+  if (system::rename_without_replacing(folder, from, to)) return true;
   if (errno == EEXIST) return false;
   if (errno != EINVAL && errno != ENOSYS) posix::fail("write", shown, errno);
-#endif
-  // Not every file system supports RENAME_NOREPLACE. A hard link does not replace a file either.
+  // A hard link does not replace a file either.
   if (linkat(folder, from, folder, to, 0) == 0) {
     unlinkat(folder, from, 0);
     return true;
@@ -147,28 +149,6 @@ void remove_stale(const Folder& folder, const std::string& name) {
   if (old.get() < 0) old = Descriptor(openat(at, name.c_str(), O_RDONLY | flags));
   if (old.get() < 0 || flock(old.get(), LOCK_EX | LOCK_NB) != 0) return;
   if (is_named(old.get(), at, name.c_str()) == Named::yes) unlinkat(at, name.c_str(), 0);
-}
-
-// A path through which linkat can give a name to an unnamed file (see O_TMPFILE in open(2)).
-std::string descriptor_path(int descriptor) {
-  return "/proc/self/fd/" + std::to_string(descriptor);
-}
-
-bool link_descriptor(int descriptor, int folder, const char* name) {
-  // Looking a descriptor up in /proc takes half of the time. Linux before 6.10 requires it, unless
-  // the process has CAP_DAC_READ_SEARCH, and says ENOENT.
-  if (linkat(descriptor, "", folder, name, AT_EMPTY_PATH) == 0) return true;
-  if (errno != ENOENT) return false;
-  return linkat(AT_FDCWD, descriptor_path(descriptor).c_str(), folder, name, AT_SYMLINK_FOLLOW) ==
-         0;
-}
-
-// Whether link_descriptor can work. Without /proc, it cannot be relied on.
-bool can_link(int descriptor) {
-  static std::atomic<bool> has_proc = false;  // once found, it stays
-  if (has_proc) return true;
-  has_proc = access(descriptor_path(descriptor).c_str(), F_OK) == 0;
-  return has_proc;
 }
 
 Folder folder_for(const std::string& path) {
@@ -235,13 +215,8 @@ FileSink::FileSink(const std::string& path, Options options)
                std::move(options), path) {}
 
 bool FileSink::open_unnamed() {
-#ifdef O_TMPFILE
-  descriptor_ = Descriptor(
-      openat(folder_->descriptor(), ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR));
-  if (descriptor_.get() >= 0 && can_link(descriptor_.get())) return true;
-  descriptor_.close();
-#endif
-  return false;
+  descriptor_ = Descriptor(system::open_unnamed(folder_->descriptor()));
+  return descriptor_.get() >= 0;
 }
 
 // Calls make(name) with new names until it returns true or fails with another errno than EEXIST.
@@ -355,7 +330,7 @@ void FileSink::prepare() {
         {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, *options_.modified}};
     if (futimens(file, times.data()) != 0 && errno != EPERM) posix::fail("write", shown_, errno);
   }
-  if (fsync(file) != 0 && errno != EINVAL) posix::fail("sync", shown_, errno);
+  if (!system::sync_to_disk(file) && errno != EINVAL) posix::fail("sync", shown_, errno);
   // Some file systems report a failed write only when a descriptor is closed. Closing a duplicate
   // has that effect, and keeps the descriptor open for naming the file and for its lock.
   Descriptor copy(fcntl(file, F_DUPFD_CLOEXEC, 3));
@@ -379,14 +354,15 @@ void FileSink::give_name() {
   const int folder = folder_->descriptor();
   bool is_new = true;
   if (temporary_.empty() && !options_.overwrite) {
-    is_new = link_descriptor(file, folder, name_.c_str());
+    is_new = system::link_unnamed(file, folder, name_.c_str());
     if (!is_new && errno != EEXIST) posix::fail("write", shown_, errno);
   } else {
     // Only a file with a name can replace another one atomically. It is locked before it gets its
     // temporary name; otherwise another process could remove it as stale.
     if (temporary_.empty()) {
       static_cast<void>(flock(file, LOCK_EX | LOCK_NB));
-      if (!make_temporary([&](const char* name) { return link_descriptor(file, folder, name); })) {
+      if (!make_temporary(
+              [&](const char* name) { return system::link_unnamed(file, folder, name); })) {
         posix::fail("write", shown_, errno);
       }
     }
@@ -454,7 +430,8 @@ void SharedSink::write_at(std::uint64_t offset, Bytes data) {
 }
 
 void SharedSink::sync() {
-  if (fsync(descriptor_.get()) != 0 && errno != EINVAL) posix::fail("sync", name_, errno);
+  if (!system::sync_to_disk(descriptor_.get()) && errno != EINVAL)
+    posix::fail("sync", name_, errno);
 }
 
 void SharedSink::resize(std::uint64_t bytes) {
@@ -476,18 +453,16 @@ FileId SharedSink::id() const {
 
 PipeSink::PipeSink(Descriptor descriptor, std::string name)
     : descriptor_(std::move(descriptor)), name_(std::move(name)) {
-#ifdef F_SETPIPE_SZ
   struct stat status = {};
-  is_pipe_ = fstat(descriptor_.get(), &status) == 0 && S_ISFIFO(status.st_mode);
-  // See PipeSource.
-  if (is_pipe_) static_cast<void>(fcntl(descriptor_.get(), F_SETPIPE_SZ, 1 << 20));
-#endif
+  const bool is_pipe = fstat(descriptor_.get(), &status) == 0 && S_ISFIFO(status.st_mode);
+  if (is_pipe) system::enlarge_pipe(descriptor_.get());
+  takes_pages_ = is_pipe && system::pipes_take_pages();
 }
 
 void PipeSink::write(Bytes data) { posix::write_full(descriptor_.get(), data, name_); }
 
 void PipeSink::write_pages(Bytes data) {
-  if (!is_pipe_) return write(data);
+  if (!takes_pages_) return write(data);
   posix::write_references(descriptor_.get(), data, name_);
 }
 

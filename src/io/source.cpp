@@ -1,5 +1,4 @@
 #include <fcntl.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,7 +10,10 @@
 
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
+#include "src/core/system/file_times.hpp"
 #include "src/io/posix.hpp"
+#include "src/io/system/files.hpp"
+#include "src/io/system/pipes.hpp"
 
 namespace paraes {
 
@@ -20,10 +22,9 @@ namespace {
 // How far the kernel usually reads ahead.
 constexpr std::uint64_t read_ahead_bytes = std::uint64_t{128} << 10;
 
-// Makes the kernel read further ahead. A failure does not matter.
 void expect_all_reads(const Descriptor& descriptor, std::uint64_t bytes) {
   if (bytes <= read_ahead_bytes) return;
-  static_cast<void>(posix_fadvise(descriptor.get(), 0, 0, POSIX_FADV_SEQUENTIAL));
+  system::expect_sequential_reads(descriptor.get());
 }
 
 }  // namespace
@@ -73,16 +74,16 @@ PipeSource::PipeSource(Descriptor descriptor, std::string name)
     }
     version_ = FileVersion(status);
   }
-#ifdef F_SETPIPE_SZ
-  // A larger pipe needs fewer context switches. If the system refuses, it keeps its 64 KiB.
-  if (S_ISFIFO(status.st_mode)) static_cast<void>(fcntl(descriptor_.get(), F_SETPIPE_SZ, 1 << 20));
-#endif
+  if (S_ISFIFO(status.st_mode)) system::enlarge_pipe(descriptor_.get());
+  if (S_ISREG(status.st_mode)) return;
   // If this fails, reads still work, but cannot be cancelled.
-  if (!S_ISREG(status.st_mode)) cancelled_ = Descriptor(eventfd(0, EFD_CLOEXEC));
+  system::Event event = system::make_event();
+  cancelled_ = std::move(event.readable);
+  cancel_ = std::move(event.writable);
 }
 
 void PipeSource::cancel() noexcept {
-  if (cancelled_.get() >= 0) static_cast<void>(!eventfd_write(cancelled_.get(), 1));
+  if (cancelled_.get() >= 0) system::set_event(cancelled_, cancel_);
 }
 
 std::size_t PipeSource::read(MutableBytes buffer) {
@@ -111,7 +112,9 @@ void check_version(int descriptor, const FileVersion& opened, std::string_view n
 }  // namespace
 
 FileVersion::FileVersion(const struct stat& status) noexcept
-    : id(status), size(static_cast<std::uint64_t>(status.st_size)), modified(status.st_mtim) {}
+    : id(status),
+      size(static_cast<std::uint64_t>(status.st_size)),
+      modified(system::modified_time(status)) {}
 
 bool FileVersion::operator==(const FileVersion& other) const noexcept {
   return id == other.id && size == other.size && modified.tv_sec == other.modified.tv_sec &&

@@ -1,11 +1,10 @@
 #include "src/io/write_back.hpp"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <cerrno>
 
 #include "src/io/posix.hpp"
+#include "src/io/system/files.hpp"
 
 namespace paraes::posix {
 
@@ -28,20 +27,14 @@ void CompleteWindows::add(std::uint64_t offset, std::uint64_t bytes,
   }
 }
 
-void WriteBack::wrote([[maybe_unused]] int descriptor, [[maybe_unused]] std::uint64_t offset,
-                      [[maybe_unused]] std::uint64_t bytes,
-                      [[maybe_unused]] std::string_view name) {
-#ifdef SYNC_FILE_RANGE_WRITE
+void WriteBack::wrote(int descriptor, std::uint64_t offset, std::uint64_t bytes,
+                      std::string_view name) {
   windows_.add(offset, bytes, [&](std::uint64_t begin) {
-    if (sync_file_range(descriptor, static_cast<off_t>(begin), static_cast<off_t>(window_bytes),
-                        SYNC_FILE_RANGE_WRITE) == 0) {
-      return;
-    }
+    if (system::start_writing(descriptor, begin, window_bytes)) return;
     // Systems differ in whether fsync would report these again. Whatever else is wrong, fsync still
     // writes everything.
     if (errno == EIO || errno == ENOSPC || errno == EDQUOT) fail("write", name, errno);
   });
-#endif
 }
 
 }  // namespace paraes::posix

@@ -25,6 +25,8 @@ IV = bytes(range(0xF0, 0x100))
 DEADLINE = 30
 # `tests/run long`: more of what `full` does once.
 LONG = os.environ.get("PARAES_LONG", "0") not in ("", "0")
+# The program uses nothing that only Linux has (PARAES_POSIX_ONLY).
+POSIX_ONLY = os.environ.get("PARAES_SYSTEM") == "posix"
 
 
 def pattern(size):

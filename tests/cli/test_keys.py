@@ -6,7 +6,7 @@ import pty
 import select
 import subprocess
 
-from support import BIN, IV, KEYS, Case, environment, pattern, restore_signals
+from support import BIN, IV, KEYS, POSIX_ONLY, Case, environment, pattern, restore_signals
 
 XTS = ["--format", "raw", "--mode", "xts"]
 CTR = ["--format", "raw", "--mode", "ctr", "--iv-hex", IV.hex()]
@@ -223,6 +223,10 @@ class Memory(Case):
     def test_command_with_a_key_writes_no_core_dump(self):
         user, process = self.owner_at_work("encrypt", *CTR, "--key-hex", KEYS[128].hex(), "-")
         self.assertIn(b"process list", process.stderr.readline())  # it has the key
+        limits = pathlib.Path(f"/proc/{process.pid}/limits").read_text()
+        self.assertRegex(limits, r"Max core file size +0 +0 ")
+        if POSIX_ONLY:  # nothing but the limit
+            return
         self.assertNotEqual(os.stat(f"/proc/{process.pid}/environ").st_uid, user)
 
     def test_bench_can_be_inspected(self):

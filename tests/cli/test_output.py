@@ -7,8 +7,9 @@ import stat
 import struct
 import subprocess
 import threading
+import unittest
 
-from support import BIN, DEADLINE, IV, KEYS, Case, environment, pattern
+from support import BIN, DEADLINE, IV, KEYS, POSIX_ONLY, Case, environment, pattern
 
 CTR = ["--format", "raw", "--mode", "ctr", "--iv-hex", IV.hex(), "--key-file", "k"]
 CBC = ["--format", "raw", "--mode", "cbc", "--iv-hex", IV.hex(), "--key-file", "k"]
@@ -162,6 +163,7 @@ class Output(Case):
                 self.assertEqual(stat.S_IMODE(self.path("g").stat().st_mode), expected)
                 self.path("g").unlink()
 
+    @unittest.skipIf(POSIX_ONLY, "POSIX has no access control lists")
     def test_access_control_lists_do_not_widen_a_mode(self):
         def access(*entries):
             """The kernel's encoding of a list; each entry is a tag, permissions and an ID."""

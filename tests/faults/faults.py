@@ -17,6 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 from support import (  # noqa: F401
     BIN,
     KEYS,
+    POSIX_ONLY,
     Case,
     environment,
     file_reports,

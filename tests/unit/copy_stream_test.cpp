@@ -1,6 +1,5 @@
 // copy_stream: the bytes of every mode around the ends of chunks, what overlaps, and failures.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
@@ -22,6 +21,7 @@
 #include "paraes/error.hpp"
 #include "paraes/streams.hpp"
 #include "src/core/executor.hpp"
+#include "src/core/system/memory.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/event_count.hpp"
 #include "tests/support/memory_io.hpp"
@@ -386,28 +386,13 @@ TEST(CopyStream, ChangedFile_IsAnErrorAndItsLastChunkIsNotWritten) {
 
 // Whether the system gives this process as many huge pages as the outputs of the next test need.
 bool huge_pages_can_be_had() {
-#ifdef MADV_HUGEPAGE
-  constexpr std::size_t page = 4096;
-  constexpr std::size_t huge_page = std::size_t{2} << 20;
   constexpr std::size_t wanted = 10;
-  void* const mapped = mmap(nullptr, (wanted + 1) * huge_page, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED) return false;
-  const auto address = reinterpret_cast<std::uintptr_t>(mapped);
-  auto* const first = static_cast<unsigned char*>(mapped) + (huge_page - address % huge_page);
-  bool had = madvise(first, wanted * huge_page, MADV_HUGEPAGE) == 0;
-  for (std::size_t i = 0; i < wanted && had; ++i) {
-    // Writing to the first byte of a huge page makes its last one resident, too.
-    unsigned char* const memory = first + i * huge_page;
-    *static_cast<volatile unsigned char*>(memory) = 0;
-    unsigned char resident = 0;
-    had = mincore(memory + huge_page - page, page, &resident) == 0 && (resident & 1U) != 0;
+  std::vector<std::shared_ptr<std::uint8_t>> had;
+  for (std::size_t i = 0; i < wanted; ++i) {
+    had.push_back(system::map_huge_pages(system::huge_page));
+    if (!had.back()) return false;
   }
-  munmap(mapped, (wanted + 1) * huge_page);
-  return had;
-#else
-  return false;
-#endif
+  return true;
 }
 
 TEST(CopyStream, SinkThatTakesPages_GetsThemAfterTheFirstChunk) {

@@ -24,6 +24,7 @@
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "src/io/fresh_pages.hpp"
+#include "tests/support/systems.hpp"
 
 namespace paraes {
 namespace {
@@ -269,11 +270,12 @@ std::string mapping_flags(const void* address) {
 
 TEST(IoBuffer, AsksForHugePagesFromTheSizeOfOneOn) {
   constexpr std::size_t huge_page = std::size_t{2} << 20;
+  IoBuffer large(huge_page + 1);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(large.data()) % huge_page, 0U);
+  if (support::posix_only()) GTEST_SKIP() << "POSIX has no huge pages";
   if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled")) {
     GTEST_SKIP() << "this system has no transparent huge pages";
   }
-  IoBuffer large(huge_page + 1);
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(large.data()) % huge_page, 0U);
   EXPECT_NE(mapping_flags(large.data()).find(" hg "), std::string::npos);
 }
 
@@ -302,7 +304,8 @@ TEST(PipeSink, WritePages_OutlivesTheMapping) {
   ASSERT_EQ(pipe(ends.data()), 0);
   const Descriptor reader(ends[0]);
   PipeSink sink(Descriptor(ends[1]), "the pipe");
-  ASSERT_TRUE(sink.takes_pages());
+  ASSERT_EQ(sink.takes_pages(), !support::posix_only());
+  if (support::posix_only()) GTEST_SKIP() << "POSIX has no pipes that take pages";
   constexpr std::size_t bytes = 40000;  // no multiple of a page; fits the smallest pipe
   {
     FreshPages pages;

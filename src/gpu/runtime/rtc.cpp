@@ -2,8 +2,6 @@
 
 #include <dlfcn.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +20,8 @@
 
 #include "paraes/error.hpp"
 #include "src/core/checked_path.hpp"
+#include "src/core/system/memory.hpp"
+#include "src/core/system/process.hpp"
 #include "src/gpu/runtime/cuda_api.hpp"
 #include "src/gpu/runtime/hip_api.hpp"
 #include "src/gpu/runtime/runtime.hpp"
@@ -333,7 +333,7 @@ class NvrtcChoice : public Compiler {
 // A file in memory.
 class MemoryFile {
  public:
-  explicit MemoryFile(const char* name) : descriptor_(memfd_create(name, MFD_CLOEXEC)) {
+  explicit MemoryFile(const char* name) : descriptor_(system::open_memory_file(name)) {
     if (descriptor_ < 0) {
       throw IoError("cannot create a file in memory for the compiler: " +
                         std::generic_category().message(errno),
@@ -418,11 +418,10 @@ bool read_attempt(std::string_view from, Attempt& attempt) {
   sigset_t none;
   sigemptyset(&none);
   pthread_sigmask(SIG_SETMASK, &none, nullptr);
-  prctl(PR_SET_DUMPABLE, 0);
+  system::hide_memory();
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(1);  // the parent ended before prctl
+  if (!system::end_with_parent(parent)) _exit(1);
   dup2(messages, STDOUT_FILENO);
   dup2(messages, STDERR_FILENO);
   try {

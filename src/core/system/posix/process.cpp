@@ -1,0 +1,80 @@
+#include "src/core/system/process.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+// The program has to declare it (POSIX, environ(7)).
+extern "C" char** environ;  // NOLINT(readability-redundant-declaration): glibc does
+
+namespace paraes::system {
+namespace {
+
+// The path by which the executable was started, or only its name if the shell found it in PATH. It
+// contains the library, and with it this function.
+std::string name_of_executable() {
+  Dl_info info = {};
+  const auto own = reinterpret_cast<const void*>(&name_of_executable);
+  return dladdr(own, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
+}
+
+std::string search_path(const std::string& name) {
+  const char* const path = std::getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "/usr/bin:/bin";
+  for (;;) {
+    const std::size_t colon = rest.find(':');
+    std::string file = std::string(rest.substr(0, colon)) + "/" + name;
+    if (access(file.c_str(), X_OK) == 0) return file;
+    if (colon == std::string_view::npos) return {};
+    rest.remove_prefix(colon + 1);
+  }
+}
+
+std::string find_executable() {
+  std::string name = name_of_executable();
+  if (name.find('/') == std::string::npos) name = search_path(name);
+  std::error_code error;
+  std::string path = std::filesystem::canonical(name, error).string();
+  errno = error.value();
+  return path;
+}
+
+}  // namespace
+
+std::string executable_path() { return find_executable(); }
+
+bool has_more_rights_than_caller() noexcept {
+  return getuid() != geteuid() || getgid() != getegid();
+}
+
+// RLIMIT_CORE alone keeps the memory of the process out of core files.
+void hide_memory() noexcept {}
+
+bool end_with_parent(pid_t parent) noexcept { return getppid() == parent; }
+
+char** environment() noexcept { return environ; }
+
+// A process that another thread starts between these calls inherits the pipe.
+bool make_pipe(int (&ends)[2]) noexcept {
+  if (pipe(ends) != 0) return false;
+  if (fcntl(ends[0], F_SETFD, FD_CLOEXEC) == 0 && fcntl(ends[1], F_SETFD, FD_CLOEXEC) == 0) {
+    return true;
+  }
+  const int error = errno;
+  close(ends[0]);
+  close(ends[1]);
+  errno = error;
+  return false;
+}
+
+bool only_names_a_file(int /*flags*/) noexcept { return false; }
+
+std::string path_of_descriptor(int /*descriptor*/) { return {}; }
+
+}  // namespace paraes::system

@@ -1,0 +1,26 @@
+#include "src/core/system/random.hpp"
+
+#include <unistd.h>
+#if defined(__APPLE__)
+#include <sys/random.h>
+#endif
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+
+namespace paraes::system {
+
+int draw_random(void* out, std::size_t bytes) noexcept {
+  constexpr std::size_t most = 256;  // POSIX.1-2024: GETENTROPY_MAX
+  auto* next = static_cast<std::uint8_t*>(out);
+  while (bytes > 0) {
+    const std::size_t n = std::min(bytes, most);
+    if (getentropy(next, n) != 0) return errno;
+    next += n;
+    bytes -= n;
+  }
+  return 0;
+}
+
+}  // namespace paraes::system

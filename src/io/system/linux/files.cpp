@@ -1,0 +1,107 @@
+#include "src/io/system/files.hpp"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <string>
+
+#if defined(SYS_openat2) && __has_include(<linux/openat2.h>)
+#include <linux/openat2.h>
+#define PARAES_HAS_OPENAT2 1
+#endif
+
+namespace paraes::system {
+namespace {
+
+// A path through which linkat can give a name to an unnamed file (see O_TMPFILE in open(2)).
+std::string path_in_proc(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
+
+// Whether link_unnamed can work. Without /proc, it cannot be relied on.
+bool can_link(int descriptor) {
+  static std::atomic<bool> has_proc = false;  // once found, it stays
+  if (has_proc) return true;
+  has_proc = access(path_in_proc(descriptor).c_str(), F_OK) == 0;
+  return has_proc;
+}
+
+}  // namespace
+
+// O_PATH, because one can create files in a folder that one may search but not read.
+int folder_flags() noexcept { return O_PATH | O_DIRECTORY | O_CLOEXEC; }
+
+#ifdef PARAES_HAS_OPENAT2
+
+int open_beneath(int folder, const char* path, int flags, mode_t mode) noexcept {
+  open_how how = {};
+  how.flags = static_cast<std::uint64_t>(static_cast<unsigned>(flags));
+  how.mode = mode;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  return static_cast<int>(syscall(SYS_openat2, folder, path, &how, sizeof how));
+}
+
+#else
+
+int open_beneath(int /*folder*/, const char* /*path*/, int /*flags*/, mode_t /*mode*/) noexcept {
+  errno = ENOSYS;
+  return -1;
+}
+
+#endif
+
+int open_unnamed(int folder) noexcept {
+  const int file = openat(folder, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (file < 0 || can_link(file)) return file;
+  close(file);
+  return -1;
+}
+
+bool link_unnamed(int descriptor, int folder, const char* name) noexcept {
+  // Looking a descriptor up in /proc takes half of the time. Linux before 6.10 requires it, unless
+  // the process has CAP_DAC_READ_SEARCH, and says ENOENT.
+  if (linkat(descriptor, "", folder, name, AT_EMPTY_PATH) == 0) return true;
+  if (errno != ENOENT) return false;
+  return linkat(AT_FDCWD, path_in_proc(descriptor).c_str(), folder, name, AT_SYMLINK_FOLLOW) == 0;
+}
+
+bool rename_without_replacing(int folder, const char* from, const char* to) noexcept {
+  return renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0;
+}
+
+bool start_writing(int file, std::uint64_t offset, std::uint64_t bytes) noexcept {
+  return sync_file_range(file, static_cast<off_t>(offset), static_cast<off_t>(bytes),
+                         SYNC_FILE_RANGE_WRITE) == 0;
+}
+
+bool sync_to_disk(int descriptor) noexcept { return fsync(descriptor) == 0; }
+
+void expect_sequential_reads(int file) noexcept {
+  static_cast<void>(posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL));
+}
+
+mode_t permissions(int descriptor, const struct stat& status) noexcept {
+  constexpr const char* attribute = "system.posix_acl_access";
+  const mode_t mode = status.st_mode & 0777U;
+  // The kernel's format (linux/posix_acl_xattr.h), little-endian: a version, then for each entry
+  // its tag (2 bytes), its permissions (2 bytes) and the ID of a user or group (4 bytes).
+  constexpr std::size_t header = 4;
+  constexpr std::size_t entry = 8;
+  constexpr std::uint8_t owning_group = 4;
+  if ((mode & S_IRWXG) == 0) return mode;  // a list would have this mask
+  std::array<std::uint8_t, header + 64 * entry> list{};
+  const ssize_t size = fgetxattr(descriptor, attribute, list.data(), list.size());
+  if (size < 0) return errno == ERANGE ? mode & S_IRWXU : mode;
+  for (std::size_t at = header; at + entry <= static_cast<std::size_t>(size); at += entry) {
+    if (list[at] != owning_group || list[at + 1] != 0) continue;
+    const mode_t group = static_cast<mode_t>(list[at + 2] & 7U) << 3U;
+    return mode & (S_IRWXU | S_IRWXO | group);
+  }
+  return mode & S_IRWXU;
+}
+
+}  // namespace paraes::system

@@ -1,0 +1,55 @@
+#include "src/io/system/files.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace paraes::system {
+
+// POSIX has O_SEARCH for this, but not every system.
+#ifndef O_SEARCH
+#define O_SEARCH O_RDONLY
+#endif
+
+int folder_flags() noexcept { return O_SEARCH | O_DIRECTORY | O_CLOEXEC; }
+
+int open_beneath(int /*folder*/, const char* /*path*/, int /*flags*/, mode_t /*mode*/) noexcept {
+  errno = ENOSYS;
+  return -1;
+}
+
+int open_unnamed(int /*folder*/) noexcept { return -1; }
+
+bool link_unnamed(int /*descriptor*/, int /*folder*/, const char* /*name*/) noexcept {
+  errno = ENOSYS;
+  return false;
+}
+
+bool rename_without_replacing(int /*folder*/, const char* /*from*/, const char* /*to*/) noexcept {
+  errno = ENOSYS;
+  return false;
+}
+
+bool start_writing(int /*file*/, std::uint64_t /*offset*/, std::uint64_t /*bytes*/) noexcept {
+  return true;
+}
+
+// On macOS, fsync leaves the data in the cache of the disk. Not every file system has the other
+// call.
+bool sync_to_disk(int descriptor) noexcept {
+#ifdef F_FULLFSYNC
+  if (fcntl(descriptor, F_FULLFSYNC) == 0) return true;
+#endif
+  return fsync(descriptor) == 0;
+}
+
+void expect_sequential_reads(int /*file*/) noexcept {}
+
+// The access control lists of macOS stand beside the permission bits. Those of other systems may
+// have their mask in place of the group's bits, and POSIX has no call that would tell.
+mode_t permissions(int /*descriptor*/, const struct stat& status) noexcept {
+  return status.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
+}
+
+}  // namespace paraes::system
