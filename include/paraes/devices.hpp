@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "paraes/supported.hpp"
+
 namespace paraes {
 
 // A device and its properties, or the reason why it cannot be used.

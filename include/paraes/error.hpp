@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "paraes/supported.hpp"
+
 namespace paraes {
 
 // Base class of the library's exceptions. Functions may also throw std::bad_alloc.
