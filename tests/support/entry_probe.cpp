@@ -9,23 +9,42 @@
 #include <cstring>
 #include <stdexcept>
 #include <system_error>
+#include <type_traits>
 
-#if defined(__x86_64__) && defined(__linux__)
+#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
+#define PARAES_HAS_BREAKPOINTS 1
 #include <ucontext.h>
 #endif
 
 namespace paraes::support {
 
-#if defined(__x86_64__) && defined(__linux__)
+#ifdef PARAES_HAS_BREAKPOINTS
 
 namespace {
 
-constexpr std::uint8_t breakpoint = 0xcc;  // INT3
+// The unit in which code is patched, its breakpoint, and how far behind the start of the breakpoint
+// the signal handler finds the program counter.
+#if defined(__x86_64__)
+using Code = std::uint8_t;
+constexpr Code breakpoint = 0xcc;  // INT3
+constexpr std::uintptr_t counter_after = 1;
+
+auto& program_counter(void* context) {
+  return static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP];
+}
+#else
+using Code = std::uint32_t;
+constexpr Code breakpoint = 0xd4200000;  // BRK #0
+constexpr std::uintptr_t counter_after = 0;
+
+auto& program_counter(void* context) { return static_cast<ucontext_t*>(context)->uc_mcontext.pc; }
+#endif
+
 constexpr std::size_t max_functions = 512;
 
 struct Watched {
-  std::uint8_t* code;
-  std::uint8_t first_byte;
+  Code* code;
+  Code first;
   volatile bool entered;
 };
 
@@ -34,19 +53,20 @@ Watched watched[max_functions];
 std::size_t watched_count = 0;
 struct sigaction action_before;
 
-void write_code(std::uint8_t* code, std::uint8_t byte) {
-  *reinterpret_cast<volatile std::uint8_t*>(code) = byte;
+void write_code(Code* code, Code value) {
+  *static_cast<volatile Code*>(code) = value;
+  // Does nothing on x86-64, whose instruction caches see stores.
+  __builtin___clear_cache(reinterpret_cast<char*>(code), reinterpret_cast<char*>(code + 1));
 }
 
 void on_breakpoint(int, siginfo_t*, void* context) {
-  auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
-  // INT3 leaves the instruction pointer at the byte after it.
-  auto* code = reinterpret_cast<std::uint8_t*>(registers[REG_RIP] - 1);
+  auto& counter = program_counter(context);
+  const auto start = static_cast<std::uintptr_t>(counter) - counter_after;
   for (std::size_t i = 0; i < watched_count; ++i) {
-    if (watched[i].code != code) continue;
-    write_code(code, watched[i].first_byte);
+    if (reinterpret_cast<std::uintptr_t>(watched[i].code) != start) continue;
+    write_code(watched[i].code, watched[i].first);
     watched[i].entered = true;
-    registers[REG_RIP] -= 1;
+    counter = static_cast<std::remove_reference_t<decltype(counter)>>(start);
     return;
   }
   sigaction(SIGTRAP, &action_before, nullptr);  // not a watched function
@@ -72,8 +92,7 @@ __attribute__((noinline)) int sample() {
 
 std::string EntryProbe::why_unavailable() {
   if (sample() != 7) return "?";
-  watched[0] = {reinterpret_cast<std::uint8_t*>(reinterpret_cast<std::uintptr_t>(&sample)), 0,
-                false};
+  watched[0] = {reinterpret_cast<Code*>(reinterpret_cast<std::uintptr_t>(&sample)), 0, false};
   watched_count = 1;
   std::string reason;
   try {
@@ -90,7 +109,7 @@ EntryProbe::EntryProbe(std::vector<const void*> functions) {
   if (watched_count != 0) throw std::logic_error("another EntryProbe exists");
   if (functions.size() > max_functions) throw std::length_error("too many functions to watch");
   for (const void* function : functions) {
-    auto* code = static_cast<std::uint8_t*>(const_cast<void*>(function));
+    auto* code = static_cast<Code*>(const_cast<void*>(function));
     watched[watched_count++] = {code, *code, false};
   }
   protect(PROT_READ | PROT_WRITE | PROT_EXEC);
@@ -116,7 +135,7 @@ void EntryProbe::arm() {
 
 void EntryProbe::disarm() {
   for (std::size_t i = 0; i < watched_count; ++i) {
-    write_code(watched[i].code, watched[i].first_byte);
+    write_code(watched[i].code, watched[i].first);
   }
 }
 
@@ -130,7 +149,9 @@ std::vector<const void*> EntryProbe::entered() const {
 
 #else
 
-std::string EntryProbe::why_unavailable() { return "breakpoints are set on x86-64 Linux only"; }
+std::string EntryProbe::why_unavailable() {
+  return "breakpoints are set on Linux on x86-64 and AArch64 only";
+}
 EntryProbe::EntryProbe(std::vector<const void*>) { throw std::logic_error(why_unavailable()); }
 EntryProbe::~EntryProbe() = default;
 void EntryProbe::arm() {}

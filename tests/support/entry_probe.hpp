@@ -7,8 +7,9 @@
 namespace paraes::support {
 
 // While armed, every watched function starts with a breakpoint instruction. The first entry of each
-// function is recorded, and restores its original first byte. This shows which code the processor
-// executed, whatever name the code reports. Only one probe may exist at a time; x86-64 Linux only.
+// function is recorded, and restores its original first instruction. This shows which code the
+// processor executed, whatever name the code reports. Only one probe may exist at a time; Linux on
+// x86-64 and AArch64 only.
 class EntryProbe {
  public:
   // Empty if the system allows code to be patched, else the reason why not.

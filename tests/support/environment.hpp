@@ -1,4 +1,4 @@
-// Sets an environment variable while an object exists, and restores it afterwards.
+// Environment variables of the tests.
 #pragma once
 
 #include <cstdlib>
@@ -7,6 +7,11 @@
 
 namespace paraes::support {
 
+// Whether QEMU's user mode runs this process, as tests/emulated says. It accepts the advice of
+// madvise(), except MADV_DONTNEED, without passing it on to the kernel.
+inline bool is_emulated() { return std::getenv("PARAES_EMULATED") != nullptr; }
+
+// Sets an environment variable while an object exists, and restores it afterwards.
 class ScopedEnvironment {
  public:
   ScopedEnvironment(const char* name, const std::string& value) : name_(name) {
