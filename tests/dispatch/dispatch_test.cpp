@@ -63,7 +63,7 @@ const std::map<CpuFeature, CpuFeatureSet> dependencies = {
 };
 const std::vector<std::string> kernels_here = {"armv8-eor3", "armv8",  "bitslice",
                                                "openssl",    "ttable", "reference"};
-constexpr std::size_t bitslice_builds_here = 1;
+constexpr std::size_t bitslice_builds_here = 2;
 constexpr const char* cpuinfo_key = "Features";
 #else
 const std::map<CpuFeature, CpuFeatureSet> dependencies = {};
@@ -537,9 +537,11 @@ TEST(Selection, Auto_TakesTheWidestUsableKernel) {
   };
 #elif defined(__aarch64__)
   const std::vector<Step> steps = {
-      {CpuFeatureSet(), "armv8-eor3"},        {CpuFeatureSet(sha3), "armv8"},
-      {CpuFeatureSet(pmull), "bitslice"},     {CpuFeatureSet(aes, pmull), "bitslice"},
-      {from_bits(every_feature), "bitslice"},
+      {CpuFeatureSet(), "armv8-eor3"},
+      {CpuFeatureSet(sha3), "armv8"},
+      {CpuFeatureSet(pmull), "bitslice neon"},
+      {CpuFeatureSet(aes, pmull), "bitslice neon"},
+      {from_bits(every_feature), "bitslice portable"},
   };
 #else
   const std::vector<Step> steps = {{CpuFeatureSet(), "bitslice"}};
