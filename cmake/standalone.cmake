@@ -1,8 +1,11 @@
 # paraes_standalone: linked to executables that also have to run where no C++ library is installed. They
 # contain libstdc++ and libgcc. OpenSSL stays a shared library, because it gets security updates.
 add_library(paraes_standalone INTERFACE)
-target_link_options(paraes_standalone INTERFACE LINKER:--as-needed)
 set(PARAES_STANDALONE OFF)
+if(APPLE)  # its C++ library is a part of the system, and its linker has other flags
+  return()
+endif()
+target_link_options(paraes_standalone INTERFACE LINKER:--as-needed)
 if(NOT PARAES_SANITIZE)  # the sanitizers intercept functions of the shared libraries
   include(CheckCXXSourceCompiles)
   set(CMAKE_REQUIRED_LINK_OPTIONS

@@ -11,7 +11,7 @@
 #include <system_error>
 
 // The program has to declare it (POSIX, environ(7)).
-extern "C" char** environ;  // NOLINT(readability-redundant-declaration): glibc does
+extern "C" char** environ;
 
 namespace paraes::system {
 namespace {
