@@ -5,7 +5,10 @@
 
 namespace paraes::bitslice {
 
-// Fills KeySchedule::sliced, in constant time.
+// Fills KeySchedule::encrypt and sliced, in constant time.
+void expand_sliced(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes);
+
+// The operations of the portable row that others share.
 void expand(KeySchedule& schedule, const std::uint8_t* key, unsigned key_bytes);
 void cbc_encrypt(const KeySchedule& schedule, std::uint8_t chain[16], const std::uint8_t* in,
                  std::uint8_t* out, std::size_t blocks);
