@@ -11,14 +11,14 @@ namespace {
 
 // Inputs are computed again, a chunk at a time, rather than read back: work in place overwrites its
 // input, and a faulty implementation might.
-constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
+constexpr std::size_t oracle_chunk_bytes = std::size_t{1} << 20;
 
 const Evp& evp() { return Evp::linked(); }
 
 bool is_copy(std::uint64_t bytes, const std::uint8_t* out) {
-  std::vector<std::uint8_t> expected(chunk_bytes);
-  for (std::uint64_t at = 0; at < bytes; at += chunk_bytes) {
-    const std::size_t step = std::min<std::uint64_t>(chunk_bytes, bytes - at);
+  std::vector<std::uint8_t> expected(oracle_chunk_bytes);
+  for (std::uint64_t at = 0; at < bytes; at += oracle_chunk_bytes) {
+    const std::size_t step = std::min<std::uint64_t>(oracle_chunk_bytes, bytes - at);
     pattern(at, expected.data(), step);
     if (std::memcmp(expected.data(), out + at, step) != 0) return false;
   }
@@ -123,9 +123,9 @@ std::array<std::uint8_t, 16> gcm_tag_of_pattern(const Job& job) {
   start(job, to_cipher.get());
   // EVP decrypts before it knows the tag. Encrypting that plaintext gives the pattern again, and
   // its tag.
-  std::vector<std::uint8_t> buffer(chunk_bytes);
-  for (std::uint64_t at = 0; at < job.bytes; at += chunk_bytes) {
-    const std::size_t step = std::min<std::uint64_t>(chunk_bytes, job.bytes - at);
+  std::vector<std::uint8_t> buffer(oracle_chunk_bytes);
+  for (std::uint64_t at = 0; at < job.bytes; at += oracle_chunk_bytes) {
+    const std::size_t step = std::min<std::uint64_t>(oracle_chunk_bytes, job.bytes - at);
     pattern(at, buffer.data(), step);
     evp().update(to_plain.get(), buffer.data(), buffer.data(), step);
     evp().update(to_cipher.get(), buffer.data(), buffer.data(), step);
@@ -139,9 +139,9 @@ bool is_answer(const Job& job, const std::uint8_t* out, const std::uint8_t* tag)
   if (job.message != 0) return is_answer_in_messages(job, out);
   const EvpContext context = evp().context(job);
   start(job, context.get());
-  std::vector<std::uint8_t> buffer(chunk_bytes);
-  for (std::uint64_t at = 0; at < job.bytes; at += chunk_bytes) {
-    const std::size_t step = std::min<std::uint64_t>(chunk_bytes, job.bytes - at);
+  std::vector<std::uint8_t> buffer(oracle_chunk_bytes);
+  for (std::uint64_t at = 0; at < job.bytes; at += oracle_chunk_bytes) {
+    const std::size_t step = std::min<std::uint64_t>(oracle_chunk_bytes, job.bytes - at);
     pattern(at, buffer.data(), step);
     evp().update(context.get(), buffer.data(), buffer.data(), step);
     if (std::memcmp(buffer.data(), out + at, step) != 0) return false;
