@@ -143,13 +143,16 @@ def test_port_limit_is_of_the_same_kernel_key_size_threads_and_ranks():
     assert percent_of_roof(rows[1], rows).why == "it touches no memory"
 
 
+ONLY_THESE = "only the kernels aesni, vaes256, vaes512, armv8, armv8-eor3 have"
+
+
 @pytest.mark.parametrize(
     ("axes", "words"),
     [
         ({"kernel": "aesni"}, "add --rivals ports-aesni"),
         ({"kernel": "armv8-eor3"}, "add --rivals ports-armv8"),
-        ({"kernel": "ttable"}, "only the kernels aesni, vaes256, vaes512, armv8, armv8-eor3 have"),
-        ({"kernel": None, "rival": "openssl-evp"}, "only the kernels aesni, vaes256, vaes512, armv8, armv8-eor3 have"),
+        ({"kernel": "ttable"}, ONLY_THESE),
+        ({"kernel": None, "rival": "openssl-evp"}, ONLY_THESE),
         ({"kernel": "vaes512", "scope": "file"}, "more than computing"),
         ({"kernel": "vaes512", "threads": 2}, "add --rivals ports-vaes512"),
         ({"kernel": "aesni", "device": "cuda:0", "threads": 0}, "only the kernels aesni"),
