@@ -232,6 +232,7 @@ int run(const TuneFlags& options) {
   bench::TuneOptions tune_options;
   tune_options.seconds = options.seconds;
   tune_options.program = system::executable_path();
+  if (tune_options.program.empty()) throw io_error("this executable", "find", errno);
   Profile profile = new_profile();
   const std::vector<DeviceInfo> list = tunable();
   for (const DeviceInfo& device : list) tune_options.devices.push_back(device.id);

@@ -3,13 +3,19 @@
 
 if(WIN32 OR CYGWIN OR MSYS)
   message(FATAL_ERROR
-    "paraes does not support Windows: build it on Linux, which the Windows Subsystem for Linux "
-    "(WSL 2) is, too.")
+    "paraes does not support Windows: build it in the Windows Subsystem for Linux (WSL 2).")
 endif()
 
 if(CMAKE_SIZEOF_VOID_P LESS 8)
   message(FATAL_ERROR
     "paraes needs a 64-bit target: its files, buffers and counters exceed what 32 bits address.")
+endif()
+
+# The sources of the kernels are chosen for one architecture.
+if(CMAKE_OSX_ARCHITECTURES AND NOT CMAKE_OSX_ARCHITECTURES STREQUAL CMAKE_SYSTEM_PROCESSOR)
+  message(FATAL_ERROR
+    "paraes is built for one architecture at a time: set CMAKE_SYSTEM_PROCESSOR to that of "
+    "CMAKE_OSX_ARCHITECTURES, which is ${CMAKE_OSX_ARCHITECTURES}.")
 endif()
 
 # Kernels get their instruction sets by attributes of functions. On AArch64, Clang gives such a function

@@ -7,13 +7,12 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
-#include <string_view>
 
 #include "bench/harness/noted_signals.hpp"
 #include "paraes/error.hpp"
 #include "src/core/system/memory.hpp"
 #include "src/core/system/process.hpp"
+#include "src/core/system/program_path.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -83,17 +82,7 @@ ChildResult run_child(const std::vector<std::string>& argv) {
   return result;
 }
 
-std::string find_program(const std::string& name) {
-  const char* const path = std::getenv("PATH");
-  std::string_view rest = path != nullptr ? path : "/usr/bin:/bin";
-  for (;;) {
-    const std::size_t colon = rest.find(':');
-    std::string file = std::string(rest.substr(0, colon)) + "/" + name;
-    if (access(file.c_str(), X_OK) == 0) return file;
-    if (colon == std::string_view::npos) return {};
-    rest.remove_prefix(colon + 1);
-  }
-}
+std::string find_program(const std::string& name) { return system::find_in_path(name); }
 
 std::string first_line_of(const std::vector<std::string>& argv) {
   try {

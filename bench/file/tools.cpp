@@ -35,7 +35,9 @@ bool pads(Mode mode) { return mode == Mode::ecb || mode == Mode::cbc; }
 class Paraes : public FileTool {
  public:
   Paraes(std::string program, const FileRowJob& job, Row row)
-      : program_(std::move(program)), job_(job), row_(std::move(row)) {}
+      : program_(std::move(program)), job_(job), row_(std::move(row)) {
+    if (program_.empty()) throw Skip("the path of this executable cannot be found");
+  }
 
   [[nodiscard]] std::vector<std::string> command(Direction direction, const Workspace& workspace,
                                                  const std::string& in,

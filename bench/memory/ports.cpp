@@ -93,7 +93,7 @@ PARAES_INLINE Vec last(Vec s, const Vec* keys, unsigned r) {
 }  // namespace paraes::bench::ports_vaes512
 PARAES_TARGET_END
 
-#elif defined(__aarch64__)
+#elif defined(__AARCH64EL__)
 #include <arm_neon.h>
 
 PARAES_TARGET_BEGIN("arch=armv8-a+crypto")
@@ -184,7 +184,7 @@ std::span<const Ports> all_ports() {
       {"ports-vaes512", "vaes512", ports_vaes512::group_bytes, ports_vaes512::iterate},
   };
   return list;
-#elif defined(__aarch64__)
+#elif defined(__AARCH64EL__)
   static constexpr Ports list[] = {
       {"ports-armv8", "armv8", ports_armv8::group_bytes, ports_armv8::iterate},
   };

@@ -34,22 +34,37 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// Cycles per second of a busy core, from the time of a countdown loop, assuming one cycle for each
-// iteration, as on current x86-64 processors. The best of 15 measurements, since other processes
-// may use the core. Null on other architectures.
-Json measured_clock() {
+#if defined(__x86_64__) || defined(__aarch64__)
+// Counts `steps` down to 0.
+void count_down(std::uint64_t steps) {
 #if defined(__x86_64__)
+  asm volatile(
+      "1: dec %0\n\t"
+      "jnz 1b"
+      : "+r"(steps)
+      :
+      : "cc");
+#else
+  asm volatile(
+      "1: subs %0, %0, #1\n\t"
+      "b.ne 1b"
+      : "+r"(steps)
+      :
+      : "cc");
+#endif
+}
+#endif
+
+// Cycles per second of a busy core, from the time of a countdown loop, assuming one cycle for each
+// iteration, as on current x86-64 and AArch64 processors. The best of 15 measurements, since other
+// processes may use the core. Null on other architectures.
+Json measured_clock() {
+#if defined(__x86_64__) || defined(__aarch64__)
   constexpr std::uint64_t steps = 2'000'000;
   double best = 0;
   for (int i = 0; i < 15; ++i) {
-    std::uint64_t left = steps;
     const auto begin = std::chrono::steady_clock::now();
-    asm volatile(
-        "1: dec %0\n\t"
-        "jnz 1b"
-        : "+r"(left)
-        :
-        : "cc");
+    count_down(steps);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     best = std::max(best, static_cast<double>(steps) / took.count());
   }

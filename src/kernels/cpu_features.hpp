@@ -26,7 +26,7 @@ enum class CpuFeature : std::uint8_t {
   avx512vbmi2,
 };
 inline constexpr unsigned cpu_feature_count = 13;
-#elif defined(__aarch64__)
+#elif defined(__AARCH64EL__)
 enum class CpuFeature : std::uint8_t { asimd, aes, pmull, sha3 };
 inline constexpr unsigned cpu_feature_count = 4;
 #else

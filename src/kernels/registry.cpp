@@ -16,7 +16,7 @@ constexpr const Kernel* rows[] = {
 #if defined(__x86_64__)
     &vaes512_kernel,       &vaes256_kernel, &aesni_kernel,  &bitslice_avx512_kernel,
     &bitslice_avx2_kernel,
-#elif defined(__aarch64__)
+#elif defined(__AARCH64EL__)
     &armv8_eor3_kernel, &armv8_kernel,   &bitslice_neon_kernel,
 #endif
     &bitslice_kernel,      &openssl_kernel, &ttable_kernel, &reference_kernel,

@@ -15,7 +15,7 @@ extern const Kernel bitslice_avx512_kernel;
 extern const Kernel aesni_kernel;
 extern const Kernel vaes256_kernel;
 extern const Kernel vaes512_kernel;
-#elif defined(__aarch64__)
+#elif defined(__AARCH64EL__)
 extern const Kernel armv8_kernel;
 extern const Kernel armv8_eor3_kernel;
 extern const Kernel bitslice_neon_kernel;

@@ -311,7 +311,9 @@ TEST(Axes, ZeroThreadsAreAllCores) {
 
 BenchPlan plan_with(AxisTexts texts) {
   if (texts.kernel.empty()) texts.kernel = "reference";
-  return make_plan(axes_of(texts));
+  Axes axes = axes_of(texts);
+  axes.program = "paraes";
+  return make_plan(axes);
 }
 
 bool skips(const BenchPlan& plan, const std::string& part) {
@@ -445,6 +447,16 @@ TEST(Plan, ModesOfAuthenticatedFormatsOtherThanGcmAreSkipped) {
   EXPECT_EQ(plan_with(texts).groups.size(), 1U);
   texts.mode = "ctr,gcm";
   EXPECT_FALSE(skips(plan_with(texts), "has only GCM"));
+}
+
+TEST(Plan, FileRowsAreSkippedWhereTheExecutableIsNotFound) {
+  AxisTexts texts;
+  texts.kernel = "reference";
+  texts.scope = "file";
+  texts.rivals = "none";
+  const BenchPlan plan = make_plan(axes_of(texts));
+  EXPECT_TRUE(plan.groups.empty());
+  EXPECT_TRUE(skips(plan, "the path of this executable cannot be found"));
 }
 
 TEST(Plan, KeyExpansionOnDeviceIsSkippedForTheCpuInFileScope) {

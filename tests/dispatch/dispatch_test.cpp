@@ -54,7 +54,7 @@ const std::vector<std::string> kernels_here = {"vaes512", "vaes256", "aesni",   
                                                "openssl", "ttable",  "reference"};
 constexpr std::size_t bitslice_builds_here = 3;
 constexpr const char* cpuinfo_key = "flags";
-#elif defined(__aarch64__)
+#elif defined(__AARCH64EL__)
 const std::map<CpuFeature, CpuFeatureSet> dependencies = {
     {asimd, CpuFeatureSet()},
     {aes, CpuFeatureSet(asimd)},
@@ -239,7 +239,7 @@ TEST(Features, Mask_AcceptsListsAndRefusesUnknownNames) {
   const CpuFeatureSet without_aes(ssse3, sse41);
   const char* missing = "avx512f";
   const char* in_message = "avx512_vbmi2";
-#elif defined(__aarch64__)
+#elif defined(__AARCH64EL__)
   const CpuFeatureSet without_aes(asimd);
   const char* missing = "sha3";
   const char* in_message = "asimd, aes, pmull, sha3";
@@ -249,7 +249,7 @@ TEST(Features, Mask_AcceptsListsAndRefusesUnknownNames) {
   const char* in_message = "no kernel for this architecture needs any";
 #endif
   CpuFeatureSet some = without_aes;
-#if defined(__x86_64__) || defined(__aarch64__)
+#if defined(__x86_64__) || defined(__AARCH64EL__)
   some.add(aes);
   EXPECT_EQ(masked_cpu_features(some, ",aes,,").bits, without_aes.bits);
 #endif
@@ -535,7 +535,7 @@ TEST(Selection, Auto_TakesTheWidestUsableKernel) {
       {from_bits(every_feature & ~CpuFeatureSet(ssse3, sse41).bits), "bitslice"},
       {from_bits(every_feature), "bitslice"},
   };
-#elif defined(__aarch64__)
+#elif defined(__AARCH64EL__)
   const std::vector<Step> steps = {
       {CpuFeatureSet(), "armv8-eor3"},
       {CpuFeatureSet(sha3), "armv8"},

@@ -156,6 +156,24 @@ class CrossCheck:
         print(f"{self.name}: {found['cpu']['model']}: {' '.join(usable)}")
         return usable
 
+    def check_bench(self, usable):
+        """The bench runs and verifies every kernel, and measures the clock where it can."""
+        rivals = ["openssl-evp"]
+        if "armv8" in usable:
+            rivals.append("ports-armv8")
+        arguments = ["bench", "--kernel", ",".join(usable), "--mode", "gcm", "--size", "16KiB"]
+        arguments += ["--samples", "1", "--warmup", "0", "--min-time", "0", "--json", "-"]
+        report = json.loads(self.emulated.run(*arguments, "--rivals", ",".join(rivals)).stdout)
+        rows = report["results"]
+        ran = {row["kernel"] for row in rows if row["kernel"]}
+        check(ran == set(usable), f"bench ran {ran}")
+        check({row["rival"] for row in rows if row["rival"]} == set(rivals), "rivals are missing")
+        check(all(row["verified"] for row in rows), f"bench: wrong bytes: {rows}")
+        clock = report["context"]["clock_hz"]
+        if self.name.startswith("aarch64"):
+            check(clock > 0, f"bench: clock_hz is {clock}")
+        print(f"bench: {len(rows)} rows verified", flush=True)
+
     def check_errors(self):
         source = self.plain / f"{257:07}"
 
@@ -272,6 +290,7 @@ class CrossCheck:
 
     def run_all(self):
         usable = self.check_devices()
+        self.check_bench(usable)
         self.check_errors()
         self.check_masks()
         rows = [(kernel, "") for kernel in usable]

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <type_traits>
 
-#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
+#if defined(__linux__) && (defined(__x86_64__) || defined(__AARCH64EL__))
 #define PARAES_HAS_BREAKPOINTS 1
 #include <ucontext.h>
 #endif

@@ -734,7 +734,7 @@ PARAES_FOR_BUILDS(ManyMessagesGcm, [](const Kernel& row) { return row.gcm_seal_m
 #if !defined(__x86_64__)
 // No kernel of another architecture has non-temporal stores.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(NontemporalFunctions);
-#if !defined(__aarch64__)
+#if !defined(__AARCH64EL__)
 // Only kernels with AES instructions have these functions.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(XtsTweaks);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FusedGcm);

@@ -10,11 +10,13 @@
 #include <new>
 #include <string>
 
+#include "src/core/system/process.hpp"
+
 namespace paraes::system {
 namespace {
 
 std::string pattern_for(const char* name) {
-  const char* const folder = std::getenv("TMPDIR");
+  const char* const folder = has_more_rights_than_caller() ? nullptr : std::getenv("TMPDIR");
   std::string pattern = folder != nullptr && *folder != '\0' ? folder : "/tmp";
   return pattern.append(1, '/').append(name).append("-XXXXXX");
 }

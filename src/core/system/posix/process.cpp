@@ -7,8 +7,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <string_view>
 #include <system_error>
+
+#include "src/core/system/program_path.hpp"
 
 // The program has to declare it (POSIX, environ(7)).
 extern "C" char** environ;
@@ -24,21 +25,13 @@ std::string name_of_executable() {
   return dladdr(own, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
 }
 
-std::string search_path(const std::string& name) {
-  const char* const path = std::getenv("PATH");
-  std::string_view rest = path != nullptr ? path : "/usr/bin:/bin";
-  for (;;) {
-    const std::size_t colon = rest.find(':');
-    std::string file = std::string(rest.substr(0, colon)) + "/" + name;
-    if (access(file.c_str(), X_OK) == 0) return file;
-    if (colon == std::string_view::npos) return {};
-    rest.remove_prefix(colon + 1);
-  }
-}
-
 std::string find_executable() {
   std::string name = name_of_executable();
-  if (name.find('/') == std::string::npos) name = search_path(name);
+  if (name.find('/') == std::string::npos) name = find_in_path(name);
+  if (name.empty()) {
+    errno = ENOENT;
+    return {};
+  }
   std::error_code error;
   std::string path = std::filesystem::canonical(name, error).string();
   errno = error.value();

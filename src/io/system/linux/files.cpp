@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
-#include <string>
 
 #if defined(SYS_openat2) && __has_include(<linux/openat2.h>)
 #include <linux/openat2.h>
@@ -20,13 +19,17 @@ namespace paraes::system {
 namespace {
 
 // A path through which linkat can give a name to an unnamed file (see O_TMPFILE in open(2)).
-std::string path_in_proc(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
+std::array<char, 32> path_in_proc(int descriptor) noexcept {
+  std::array<char, 32> path{};
+  static_cast<void>(std::snprintf(path.data(), path.size(), "/proc/self/fd/%d", descriptor));
+  return path;
+}
 
 // Whether link_unnamed can work. Without /proc, it cannot be relied on.
-bool can_link(int descriptor) {
+bool can_link(int descriptor) noexcept {
   static std::atomic<bool> has_proc = false;  // once found, it stays
   if (has_proc) return true;
-  has_proc = access(path_in_proc(descriptor).c_str(), F_OK) == 0;
+  has_proc = access(path_in_proc(descriptor).data(), F_OK) == 0;
   return has_proc;
 }
 
@@ -66,7 +69,7 @@ bool link_unnamed(int descriptor, int folder, const char* name) noexcept {
   // the process has CAP_DAC_READ_SEARCH, and says ENOENT.
   if (linkat(descriptor, "", folder, name, AT_EMPTY_PATH) == 0) return true;
   if (errno != ENOENT) return false;
-  return linkat(AT_FDCWD, path_in_proc(descriptor).c_str(), folder, name, AT_SYMLINK_FOLLOW) == 0;
+  return linkat(AT_FDCWD, path_in_proc(descriptor).data(), folder, name, AT_SYMLINK_FOLLOW) == 0;
 }
 
 bool rename_without_replacing(int folder, const char* from, const char* to) noexcept {

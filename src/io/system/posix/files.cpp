@@ -36,10 +36,11 @@ bool start_writing(int /*file*/, std::uint64_t /*offset*/, std::uint64_t /*bytes
 }
 
 // On macOS, fsync leaves the data in the cache of the disk. Not every file system has the other
-// call.
+// call, and another failure of it is one to report.
 bool sync_to_disk(int descriptor) noexcept {
 #ifdef F_FULLFSYNC
   if (fcntl(descriptor, F_FULLFSYNC) == 0) return true;
+  if (errno != ENOTSUP && errno != EINVAL && errno != ENOTTY && errno != ENODEV) return false;
 #endif
   return fsync(descriptor) == 0;
 }
