@@ -19,14 +19,14 @@ namespace {
 // tcsetattr, write_in_handler, _exit).
 
 // One for each possible thread. A signal does not remove a temporary that found no place here.
-constexpr std::size_t places = 4096 + 8;
+constexpr std::size_t most_temporaries = 4096 + 8;
 struct Temporary {
   std::atomic<bool> is_taken = false;
   std::atomic<bool> is_set = false;
   int folder = 0;
   std::array<char, 256> name = {};  // an array: a handler may read it while it changes
 };
-std::array<Temporary, places> temporaries;
+std::array<Temporary, most_temporaries> temporaries;
 std::atomic<int> terminal = -1;
 termios terminal_settings = {};
 static_assert(std::atomic<bool>::is_always_lock_free);
@@ -76,17 +76,17 @@ void reserve_standard_descriptors() {
 }
 
 TemporaryName::TemporaryName() : place_(0) {
-  while (place_ < places && temporaries[place_].is_taken.exchange(true)) ++place_;
+  while (place_ < most_temporaries && temporaries[place_].is_taken.exchange(true)) ++place_;
 }
 
 TemporaryName::~TemporaryName() {
-  if (place_ == places) return;
+  if (place_ == most_temporaries) return;
   temporaries[place_].is_set.store(false);
   temporaries[place_].is_taken.store(false);
 }
 
 void TemporaryName::set(int folder, const std::string& name) {
-  if (place_ == places) return;
+  if (place_ == most_temporaries) return;
   Temporary& own = temporaries[place_];
   own.is_set.store(false);
   if (name.empty() || name.size() >= own.name.size()) return;
