@@ -12,7 +12,6 @@
 #include "paraes/error.hpp"
 #include "src/core/system/memory.hpp"
 #include "src/core/system/process.hpp"
-#include "src/core/system/program_path.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -81,8 +80,6 @@ ChildResult run_child(const std::vector<std::string>& argv) {
   result.output = output.text();
   return result;
 }
-
-std::string find_program(const std::string& name) { return system::find_in_path(name); }
 
 std::string first_line_of(const std::vector<std::string>& argv) {
   try {

@@ -16,9 +16,6 @@ struct ChildResult {
 // child and throws Interrupted.
 [[nodiscard]] ChildResult run_child(const std::vector<std::string>& argv);
 
-// The path of the first executable `name` on PATH; empty if there is none.
-[[nodiscard]] std::string find_program(const std::string& name);
-
 // The first line that the program `argv` prints; empty if it fails.
 [[nodiscard]] std::string first_line_of(const std::vector<std::string>& argv);
 

@@ -6,6 +6,7 @@
 #include "bench/file/child.hpp"
 #include "bench/file/copy_threads.hpp"
 #include "bench/harness/case.hpp"
+#include "src/core/system/program_path.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -21,7 +22,7 @@ std::string hex(const std::uint8_t* data, std::size_t bytes) {
 }
 
 std::string need_program(const std::string& name) {
-  std::string path = find_program(name);
+  std::string path = system::find_in_path(name);
   if (path.empty()) throw Skip(name + " is not installed");
   return path;
 }

@@ -27,6 +27,7 @@
 #include "paraes/threads.hpp"
 #include "paraes/version.hpp"
 #include "src/core/cache.hpp"
+#include "src/core/system/program_path.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -161,7 +162,7 @@ Json compiler() {
 std::string version_of(const FileRival& rival) {
   if (rival.version_command.empty()) return {};
   std::vector<std::string> command = rival.version_command;
-  command[0] = find_program(command[0]);
+  command[0] = system::find_in_path(command[0]);
   return command[0].empty() ? "" : first_line_of(command);
 }
 
