@@ -129,11 +129,14 @@ class NotSalted : public IntegrityError {
 // wrong, or the header is damaged. The data after the header has not been checked.
 class WrongKey : public Error {
  public:
-  enum class Secret { key, passphrase };  // which of them the header needs
+  enum class Secret { key, passphrase, identity };  // which of them the header needs
 
   explicit WrongKey(Secret secret)
-      : Error(std::string("wrong ") + (secret == Secret::key ? "key" : "passphrase") +
-              " or context, or a damaged header"),
+      : Error(std::string("wrong ") +
+              (secret == Secret::key          ? "key or "
+               : secret == Secret::passphrase ? "passphrase or "
+                                              : "") +
+              "context, or a damaged header"),
         secret_(secret) {}
   // For a reason that is known.
   WrongKey(Secret secret, const std::string& what) : Error(what), secret_(secret) {}

@@ -176,7 +176,13 @@ class FileSource : public PositionalSource {
   // The version when the file was opened.
   [[nodiscard]] const FileVersion& version() const noexcept { return version_; }
 
+  // Locks the file (flock(2)) until this object is destroyed, and returns false if another object
+  // or process has locked it. True on file systems without locks.
+  [[nodiscard]] bool lock() const noexcept;
+
  private:
+  friend class FileSink;  // see FileSink::copy_at
+
   Descriptor descriptor_;
   std::string name_;
   FileVersion version_;
@@ -330,6 +336,10 @@ class FileSink : public PositionalSink {
 
   void write(Bytes data) override;
   void write_at(std::uint64_t offset, Bytes data) override;
+  // Copies `bytes` bytes from `begin` of a file to `offset` of this one, within the system where it
+  // can do that. Throws IoError if the source ends before.
+  void copy_at(std::uint64_t offset, const FileSource& from, std::uint64_t begin,
+               std::uint64_t bytes);
   // Calls prepare(), gives the file its name and syncs the folder.
   void commit() override;
 

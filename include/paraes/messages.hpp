@@ -84,7 +84,13 @@ inline constexpr std::size_t max_c2sp_context_bytes = max_context_bytes + 32;
 
 // ---- paraes: a preface, then a c2sp message whose context begins with the preface ----
 
-enum class Kdf : std::uint8_t { none = 0, scrypt = 1 };
+enum class Kdf : std::uint8_t {
+  none = 0,        // the input key is a key
+  scrypt = 1,      // scrypt derives it from a passphrase
+  recipients = 2,  // it is in a slot, whose key an age file holds: see recipients.hpp
+};
+
+inline constexpr std::size_t max_wrap_bytes = std::size_t{1} << 18;
 
 struct Preface {
   static constexpr std::size_t bytes = 32;
@@ -93,18 +99,27 @@ struct Preface {
   unsigned key_bits = 256;
   unsigned scrypt_log2n = 0;                // zero without scrypt
   std::array<std::uint8_t, 16> kdf_salt{};  // zero without scrypt
+  std::size_t wrap_bytes = 0;               // zero without recipients
 
   // For a key of 16 or 32 bytes; any other size is InvalidArgument.
   [[nodiscard]] static Preface for_key(std::size_t key_bytes);
   // For a passphrase, with a new salt. key_bits: 128 or 256; scrypt_log2n: 1 to 40.
   [[nodiscard]] static Preface for_passphrase(unsigned key_bits, unsigned scrypt_log2n);
 
+  // For recipients. key_bits: 128 or 256; age_file_bytes: at least 1, and at most as many as leave
+  // room for a slot in max_wrap_bytes.
+  [[nodiscard]] static Preface for_recipients(unsigned key_bits, std::size_t age_file_bytes);
+
   // start: the first 32 bytes of the message. The message of the IntegrityError names the field
   // that is wrong.
   [[nodiscard]] static Preface parse(Bytes start);
   [[nodiscard]] std::array<std::uint8_t, bytes> encode() const;
+  // With which the context of the message begins: encode(), with zero for wrap_bytes, so that
+  // another wrap does not change the message.
+  [[nodiscard]] std::array<std::uint8_t, bytes> context() const;
 };
 
+// Of a message without recipients. With them, the wrap lies between the two parts.
 inline constexpr std::size_t paraes_header_bytes = Preface::bytes + c2sp_header_bytes;
 inline constexpr unsigned default_scrypt_log2n = 17;
 inline constexpr unsigned max_scrypt_log2n = 22;  // limit for messages from untrusted sources
@@ -113,19 +128,28 @@ inline constexpr unsigned max_scrypt_log2n = 22;  // limit for messages from unt
 // whether they begin with `start`.
 [[nodiscard]] bool looks_like_paraes(Bytes start) noexcept;
 
+// Reads the header from the start of a message: preface, wrap, and the header of the c2sp message.
+// Returns fewer bytes if the source ends before, or after paraes_header_bytes if they do not
+// begin like a paraes message. Throws IntegrityError as Preface::parse does, and if the
+// wrap is longer than the rest of the source, as far as its size is known; the wrap is not read
+// then.
+[[nodiscard]] std::vector<std::uint8_t> read_paraes_header(Source& source);
+
 // Derives the input key of a preface with Kdf::scrypt. Needs 2^(scrypt_log2n + 10) bytes of memory
 // while it runs: check scrypt_log2n of a preface from an untrusted source. InvalidArgument for a
 // preface without scrypt.
 [[nodiscard]] SecretBytes scrypt_input_key(const Preface& preface, Bytes passphrase);
 
-// input_key: the key, or the result of scrypt_input_key; preface.key_bits / 8 bytes. context: at
-// most max_context_bytes. Else InvalidArgument.
+// input_key: the key, the result of scrypt_input_key or, for recipients, a random one;
+// preface.key_bits / 8 bytes. context: at most max_context_bytes. wrap: preface.wrap_bytes bytes,
+// from make_wrap. Else InvalidArgument.
 [[nodiscard]] Message::Parts new_paraes_message(const Preface& preface, Bytes input_key,
-                                                Bytes context);
+                                                Bytes context, Bytes wrap = {});
 
-// header: the first paraes_header_bytes of the message. Throws WrongKey if the commitment does not
-// match or the message needs a key of another size, IntegrityError if the header is damaged or has
-// another size.
+// header: preface, wrap, and the header of the c2sp message, as read_paraes_header returns them.
+// input_key: as for new_paraes_message, or the result of open_slot. Throws WrongKey if the
+// commitment does not match or the message needs a key of another size, IntegrityError if the
+// header is damaged or has another size.
 [[nodiscard]] Message::Parts open_paraes_message(Bytes header, Bytes input_key, Bytes context);
 
 // ---- tink: Tink's AES-GCM-HKDF streaming AEAD ----
@@ -237,6 +261,26 @@ void finish_salvage(const Message& message, const OpenResult& result, std::vecto
 // follows these is lost. Memory and errors as in seal_message.
 OpenResult open_message(Source& source, const Message& message, Sink* sink,
                         const OpenOptions& options = {});
+
+// ---- The same plaintext under another key ----
+
+// Opens the message `from` in `source` and seals its plaintext as the message `to`, which must have
+// the same layout but for the size of its header (else InvalidArgument). Each worker opens a
+// chunk and seals it in the same memory. Nothing of options.share and options.compute is used.
+// Memory and errors as in open_message.
+TransferResult reseal_message(PositionalSource& source, const Message& from, const Message& to,
+                              PositionalSink& sink, const TransferOptions& options = {});
+
+// Writes `header`, and then the segments in `source` as they are, which has a message with this
+// layout. Nothing but the size of the source is checked: IntegrityError if no message has it. Of
+// the options, only threads and progress are used.
+TransferResult replace_header(FileSource& source, const SegmentLayout& from, Bytes header,
+                              FileSink& sink, const TransferOptions& options = {});
+// The same, but opens each segment before it is written. Memory, errors and options as in
+// reseal_message.
+TransferResult verify_and_replace_header(PositionalSource& source, const Message& from,
+                                         Bytes header, PositionalSink& sink,
+                                         const TransferOptions& options = {});
 
 // ---- Many small messages in memory ----
 

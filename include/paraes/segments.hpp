@@ -50,6 +50,8 @@ struct SegmentLayout {
     bool empty_last = false;
   };
 
+  [[nodiscard]] bool operator==(const SegmentLayout& other) const noexcept = default;
+
   // sealed_size includes the header. Throws IntegrityError for a size that no message has: one that
   // ends within the header, within a tag, or (C2SP) with a full segment.
   [[nodiscard]] Extent extent_of(std::uint64_t sealed_size) const;

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -274,6 +275,38 @@ void FileSink::write(Bytes data) {
 void FileSink::write_at(std::uint64_t offset, Bytes data) {
   posix::write_full_at(descriptor_.get(), offset, data, shown_);
   write_back_->wrote(descriptor_.get(), offset, data.size(), shown_);
+}
+
+void FileSink::copy_at(std::uint64_t offset, const FileSource& from, std::uint64_t begin,
+                       std::uint64_t bytes) {
+  constexpr std::size_t most_per_call = std::size_t{1} << 30;
+  std::uint64_t done = 0;
+  while (done < bytes) {
+    const auto wanted =
+        static_cast<std::size_t>(std::min<std::uint64_t>(bytes - done, most_per_call));
+    const ssize_t n = system::copy_range(from.descriptor_.get(), begin + done, descriptor_.get(),
+                                         offset + done, wanted);
+    if (n > 0) {
+      write_back_->wrote(descriptor_.get(), offset + done, static_cast<std::uint64_t>(n), shown_);
+      done += static_cast<std::uint64_t>(n);
+      continue;
+    }
+    if (n < 0 && errno == EINTR) continue;
+    // Not every pair of file systems can do it, and some say so by copying nothing.
+    const bool refused = n == 0 || errno == ENOSYS || errno == EXDEV || errno == EINVAL ||
+                         errno == EOPNOTSUPP || errno == EPERM;
+    if (!refused) posix::fail("write", shown_, errno);
+    break;
+  }
+  if (done == bytes) return;
+  IoBuffer buffer(static_cast<std::size_t>(std::min<std::uint64_t>(bytes - done, 1U << 20)));
+  while (done < bytes) {
+    const MutableBytes part = buffer.span().first(
+        static_cast<std::size_t>(std::min<std::uint64_t>(bytes - done, buffer.size())));
+    read_exactly(from, begin + done, part);
+    write_at(offset + done, part);
+    done += part.size();
+  }
 }
 
 FileId FileSink::id() const {

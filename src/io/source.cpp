@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -130,6 +131,10 @@ void FileSource::check_unchanged() const {
   // Files in some virtual file systems have contents although their size is zero.
   PositionalSource::check_unchanged();
   check_version(descriptor_.get(), version_, name_);
+}
+
+bool FileSource::lock() const noexcept {
+  return flock(descriptor_.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
 void FileSource::read_whole(MutableBytes buffer) const {

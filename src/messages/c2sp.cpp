@@ -10,6 +10,8 @@
 #include "paraes/error.hpp"
 #include "paraes/kdf.hpp"
 #include "paraes/messages.hpp"
+#include "paraes/recipients.hpp"
+#include "src/core/bytes.hpp"
 
 namespace paraes {
 namespace {
@@ -57,10 +59,16 @@ SecretBytes derive(Bytes key, Bytes salt, Bytes preface, Bytes context) {
   return derived;
 }
 
-Message::Parts make_parts(Bytes preface, Bytes salt, const SecretBytes& derived) {
+// `before`: what precedes the salt in the header.
+Message::Parts make_parts(std::initializer_list<Bytes> before, Bytes salt,
+                          const SecretBytes& derived) {
   const std::size_t key_bytes = derived.size() - nonce_bytes - commitment_bytes;
   const Bytes all = derived.span();
-  std::vector<std::uint8_t> header = join({preface, salt, all.last(commitment_bytes)});
+  std::vector<std::uint8_t> header = join(before);
+  header.reserve(header.size() + c2sp_header_bytes);
+  for (const Bytes part : {salt, all.last(commitment_bytes)}) {
+    header.insert(header.end(), part.begin(), part.end());
+  }
   const SegmentLayout layout = c2sp_layout(header.size());
   SegmentKey secret;
   secret.key = SecretBytes(all.first(key_bytes));
@@ -71,27 +79,29 @@ Message::Parts make_parts(Bytes preface, Bytes salt, const SecretBytes& derived)
       .header = std::move(header), .layout = layout, .secret = std::move(secret), .commits = true};
 }
 
-Message::Parts new_message(Bytes preface, Bytes key, Bytes context) {
+// `before`: what precedes the header of the c2sp message. `preface`: with which the context begins.
+Message::Parts new_message(std::initializer_list<Bytes> before, Bytes preface, Bytes key,
+                           Bytes context) {
   std::array<std::uint8_t, salt_bytes> salt{};
   random_bytes(salt);
-  return make_parts(preface, salt, derive(key, salt, preface, context));
+  return make_parts(before, salt, derive(key, salt, preface, context));
 }
 
-// `header` is the preface, followed by the header of the c2sp message.
-Message::Parts open_message(Bytes header, std::size_t preface_bytes, WrongKey::Secret secret,
-                            Bytes key, Bytes context) {
-  if (header.size() != preface_bytes + c2sp_header_bytes) {
+// The last part of `header` is that of the c2sp message: what precedes it has `before` bytes.
+// `preface`: with which the context begins.
+Message::Parts open_message(Bytes header, std::size_t before, Bytes preface,
+                            WrongKey::Secret secret, Bytes key, Bytes context) {
+  if (header.size() != before + c2sp_header_bytes) {
     throw IntegrityError("the input is truncated: it ends within its header, which has " +
-                         std::to_string(preface_bytes + c2sp_header_bytes) + " bytes");
+                         std::to_string(before + c2sp_header_bytes) + " bytes");
   }
-  const Bytes preface = header.first(preface_bytes);
-  const Bytes salt = header.subspan(preface_bytes, salt_bytes);
+  const Bytes salt = header.subspan(before, salt_bytes);
   const SecretBytes derived = derive(key, salt, preface, context);
   if (!constant_time_equal(Bytes(derived.span()).last(commitment_bytes),
                            header.last(commitment_bytes))) {
     throw WrongKey(secret);
   }
-  return make_parts(preface, salt, derived);
+  return make_parts({header.first(before)}, salt, derived);
 }
 
 constexpr std::string_view magic = "PARAES\r\n";
@@ -101,7 +111,7 @@ constexpr std::size_t at_version = 8;
 constexpr std::size_t at_kdf = 9;
 constexpr std::size_t at_aead = 10;
 constexpr std::size_t at_log2n = 11;
-constexpr std::size_t at_reserved = 12;
+constexpr std::size_t at_wrap_bytes = 12;  // reserved, and zero, without recipients
 constexpr std::size_t at_salt = 16;
 
 constexpr std::uint8_t aead_128 = 1;
@@ -124,12 +134,12 @@ SegmentLayout c2sp_layout(std::uint64_t header_bytes) {
 
 Message::Parts new_c2sp_message(Bytes key, Bytes context) {
   check_key(key);
-  return new_message({}, key, context);
+  return new_message({}, {}, key, context);
 }
 
 Message::Parts open_c2sp_message(Bytes header, Bytes key, Bytes context) {
   check_key(key);
-  return open_message(header, 0, WrongKey::Secret::key, key, context);
+  return open_message(header, 0, {}, WrongKey::Secret::key, key, context);
 }
 
 Preface Preface::for_key(std::size_t key_bytes) {
@@ -153,6 +163,19 @@ Preface Preface::for_passphrase(unsigned key_bits, unsigned scrypt_log2n) {
   return preface;
 }
 
+Preface Preface::for_recipients(unsigned key_bits, std::size_t age_file_bytes) {
+  Preface preface = for_key(key_bits / 8);
+  const std::size_t slot = slot_bytes(key_bits);
+  if (age_file_bytes == 0 || age_file_bytes > max_wrap_bytes - slot) {
+    throw InvalidArgument("an age file of " + std::to_string(age_file_bytes) +
+                          " bytes does not fit in the header, which has room for " +
+                          std::to_string(max_wrap_bytes - slot) + ": use fewer recipients");
+  }
+  preface.kdf = Kdf::recipients;
+  preface.wrap_bytes = age_file_bytes + slot;
+  return preface;
+}
+
 bool looks_like_paraes(Bytes start) noexcept {
   const std::size_t n = std::min(start.size(), magic.size());
   return n == 0 || std::memcmp(start.data(), magic.data(), n) == 0;
@@ -171,22 +194,31 @@ Preface Preface::parse(Bytes start) {
                           ", which this version of paraes does not know");
   };
   if (start[at_version] != version) throw unknown("format version", start[at_version]);
-  if (start[at_kdf] > static_cast<std::uint8_t>(Kdf::scrypt)) throw unknown("kdf", start[at_kdf]);
+  if (start[at_kdf] > static_cast<std::uint8_t>(Kdf::recipients))
+    throw unknown("kdf", start[at_kdf]);
   if (start[at_aead] != aead_128 && start[at_aead] != aead_256) {
     throw unknown("aead", start[at_aead]);
-  }
-  if (!all_zero(start.subspan(at_reserved, at_salt - at_reserved))) {
-    throw IntegrityError(
-        "reserved bytes of the header are not zero: it is damaged, or a later "
-        "version of paraes wrote it");
   }
   Preface preface;
   preface.kdf = static_cast<Kdf>(start[at_kdf]);
   preface.key_bits = start[at_aead] == aead_128 ? 128 : 256;
   preface.scrypt_log2n = start[at_log2n];
   std::copy_n(start.begin() + at_salt, preface.kdf_salt.size(), preface.kdf_salt.begin());
-  if (preface.kdf == Kdf::none && (preface.scrypt_log2n != 0 || !all_zero(preface.kdf_salt))) {
+  preface.wrap_bytes = load_be32(start.data() + at_wrap_bytes);
+  if (preface.kdf != Kdf::scrypt && (preface.scrypt_log2n != 0 || !all_zero(preface.kdf_salt))) {
     throw IntegrityError("the header is damaged: it has scrypt parameters, but no scrypt");
+  }
+  if (preface.kdf == Kdf::recipients) {
+    const std::size_t slot = slot_bytes(preface.key_bits);
+    if (preface.wrap_bytes <= slot || preface.wrap_bytes > max_wrap_bytes) {
+      throw IntegrityError("the header is damaged: the part for its recipients has " +
+                           std::to_string(preface.wrap_bytes) + " bytes, not " +
+                           std::to_string(slot + 1) + " to " + std::to_string(max_wrap_bytes));
+    }
+  } else if (preface.wrap_bytes != 0) {
+    throw IntegrityError(
+        "reserved bytes of the header are not zero: it is damaged, or a later "
+        "version of paraes wrote it");
   }
   if (preface.kdf == Kdf::scrypt && preface.scrypt_log2n == 0) {
     throw IntegrityError("the header is damaged: scrypt with N = 1");
@@ -201,8 +233,31 @@ std::array<std::uint8_t, Preface::bytes> Preface::encode() const {
   text[at_kdf] = static_cast<std::uint8_t>(kdf);
   text[at_aead] = key_bits == 128 ? aead_128 : aead_256;
   text[at_log2n] = static_cast<std::uint8_t>(scrypt_log2n);
+  store_be32(text.data() + at_wrap_bytes, static_cast<std::uint32_t>(wrap_bytes));
   std::copy(kdf_salt.begin(), kdf_salt.end(), text.begin() + at_salt);
   return text;
+}
+
+std::array<std::uint8_t, Preface::bytes> Preface::context() const {
+  Preface bound = *this;
+  bound.wrap_bytes = 0;
+  return bound.encode();
+}
+
+std::vector<std::uint8_t> read_paraes_header(Source& source) {
+  std::vector<std::uint8_t> header(paraes_header_bytes);
+  header.resize(source.read(header));
+  if (header.size() < Preface::bytes || !looks_like_paraes(header)) return header;
+  const std::size_t wrap_bytes = Preface::parse(Bytes(header).first(Preface::bytes)).wrap_bytes;
+  if (header.size() < paraes_header_bytes) return header;
+  if (const auto left = source.remaining(); left && *left < wrap_bytes) {
+    throw IntegrityError("the input is truncated or damaged: the part for its recipients has " +
+                         std::to_string(wrap_bytes) + " bytes, more than are left");
+  }
+  header.resize(paraes_header_bytes + wrap_bytes);
+  const std::size_t n = source.read(MutableBytes(header).subspan(paraes_header_bytes));
+  header.resize(paraes_header_bytes + n);
+  return header;
 }
 
 SecretBytes scrypt_input_key(const Preface& preface, Bytes passphrase) {
@@ -224,23 +279,31 @@ void check_input_key(const Preface& preface, Bytes input_key) {
 
 }  // namespace
 
-Message::Parts new_paraes_message(const Preface& preface, Bytes input_key, Bytes context) {
+Message::Parts new_paraes_message(const Preface& preface, Bytes input_key, Bytes context,
+                                  Bytes wrap) {
   check_input_key(preface, input_key);
-  return new_message(preface.encode(), input_key, context);
+  if (wrap.size() != preface.wrap_bytes) {
+    throw InvalidArgument("the wrap of this message has " + std::to_string(preface.wrap_bytes) +
+                          " bytes, not " + std::to_string(wrap.size()));
+  }
+  const std::array<std::uint8_t, Preface::bytes> start = preface.encode();
+  return new_message({start, wrap}, preface.context(), input_key, context);
 }
 
 Message::Parts open_paraes_message(Bytes header, Bytes input_key, Bytes context) {
   const Preface preface = Preface::parse(header.first(std::min(header.size(), Preface::bytes)));
   // Not InvalidArgument, because the size comes from the message, which others may have changed.
-  const auto secret =
-      preface.kdf == Kdf::scrypt ? WrongKey::Secret::passphrase : WrongKey::Secret::key;
+  const auto secret = preface.kdf == Kdf::scrypt       ? WrongKey::Secret::passphrase
+                      : preface.kdf == Kdf::recipients ? WrongKey::Secret::identity
+                                                       : WrongKey::Secret::key;
   if (8 * input_key.size() != preface.key_bits) {
     throw WrongKey(secret, "wrong key: the message needs a key of " +
                                std::to_string(preface.key_bits / 8) + " bytes (AES-" +
                                std::to_string(preface.key_bits) + "), not " +
                                std::to_string(input_key.size()));
   }
-  return open_message(header, Preface::bytes, secret, input_key, context);
+  return open_message(header, Preface::bytes + preface.wrap_bytes, preface.context(), secret,
+                      input_key, context);
 }
 
 }  // namespace paraes

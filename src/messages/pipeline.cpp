@@ -115,25 +115,26 @@ void Pipeline::compute(unsigned worker) { stages_->compute(chunks_[worker], *buf
 
 void Pipeline::write(unsigned worker) { stages_->write(chunks_[worker], *buffers_[worker]); }
 
-void Pipeline::crypt(Direction direction, WorkerBuffers& buffers) const {
+void Pipeline::crypt(const SegmentCipher& cipher, Direction direction,
+                     WorkerBuffers& buffers) const {
   const std::span<SegmentCipher::Segment> segments = buffers.segments;
   if (options_.compute) {
     options_.compute(buffers.worker(), segments);
     return;
   }
   if (compute_.threads() == 1) {
-    cipher_.crypt(direction, segments);
+    cipher.crypt(direction, segments);
     return;
   }
   // A GPU gets all segments in one call. A CPU's ranges have at least 32 KiB.
   constexpr std::uint64_t min_bytes = 32768;
   const std::uint64_t min_segments =
-      cipher_.launch_bytes() != 0 ? segments.size()
-                                  : std::max<std::uint64_t>(min_bytes / layout_.segment_bytes, 1);
+      cipher.launch_bytes() != 0 ? segments.size()
+                                 : std::max<std::uint64_t>(min_bytes / layout_.segment_bytes, 1);
   compute_.run(segments.size(), min_segments,
                [&](unsigned, std::uint64_t begin, std::uint64_t end) {
-                 cipher_.crypt(direction, segments.subspan(static_cast<std::size_t>(begin),
-                                                           static_cast<std::size_t>(end - begin)));
+                 cipher.crypt(direction, segments.subspan(static_cast<std::size_t>(begin),
+                                                          static_cast<std::size_t>(end - begin)));
                });
 }
 

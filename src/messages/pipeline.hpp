@@ -124,7 +124,11 @@ class Pipeline final : private WorkerStages {
                  std::optional<std::uint64_t> count);
 
   // For ChunkStages::compute: seals or opens buffers.segments, without overlap on all threads.
-  void crypt(Direction direction, WorkerBuffers& buffers) const;
+  void crypt(Direction direction, WorkerBuffers& buffers) const {
+    crypt(cipher_, direction, buffers);
+  }
+  // The same with the cipher of another message.
+  void crypt(const SegmentCipher& cipher, Direction direction, WorkerBuffers& buffers) const;
 
   // For ChunkStages::write: reports progress by `plain_bytes` bytes.
   void report(std::uint64_t plain_bytes);

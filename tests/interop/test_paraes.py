@@ -51,7 +51,7 @@ class WithKey(SegmentTests, InteropCase):
 
     def test_changed_preface_is_refused(self):
         message = self.seal(256, b"data")
-        for name, at, mask, says in (("version", 8, 3, "version 2"), ("kdf", 9, 2, "kdf 2"),
+        for name, at, mask, says in (("version", 8, 3, "version 2"), ("kdf", 9, 3, "kdf 3"),
                                      ("aead", AEAD, 5, "aead 7"),
                                      ("reserved", RESERVED, 1, "reserved"),
                                      ("last reserved", RESERVED + 3, 128, "reserved"),

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace paraes::system {
@@ -29,6 +30,12 @@ namespace paraes::system {
 // Has the disk begin to write a part of a file, and does not wait for it. Returns false and sets
 // errno if the system reports a failure.
 [[nodiscard]] bool start_writing(int file, std::uint64_t offset, std::uint64_t bytes) noexcept;
+
+// Copies a range of a file to another one within the system, and returns how many bytes: 0 at the
+// end of the source. Returns -1 and sets errno on failure: ENOSYS, EXDEV, EOPNOTSUPP or EINVAL if
+// the system or these two file systems cannot do that.
+[[nodiscard]] ssize_t copy_range(int from, std::uint64_t begin, int to, std::uint64_t offset,
+                                 std::size_t bytes) noexcept;
 
 // fsync(2), up to the disk itself. Returns false and sets errno on failure.
 [[nodiscard]] bool sync_to_disk(int descriptor) noexcept;

@@ -81,6 +81,13 @@ bool start_writing(int file, std::uint64_t offset, std::uint64_t bytes) noexcept
                          SYNC_FILE_RANGE_WRITE) == 0;
 }
 
+ssize_t copy_range(int from, std::uint64_t begin, int to, std::uint64_t offset,
+                   std::size_t bytes) noexcept {
+  auto at = static_cast<off_t>(begin);
+  auto target = static_cast<off_t>(offset);
+  return copy_file_range(from, &at, to, &target, bytes, 0);
+}
+
 bool sync_to_disk(int descriptor) noexcept { return fsync(descriptor) == 0; }
 
 void expect_sequential_reads(int file) noexcept {

@@ -35,6 +35,12 @@ bool start_writing(int /*file*/, std::uint64_t /*offset*/, std::uint64_t /*bytes
   return true;
 }
 
+ssize_t copy_range(int /*from*/, std::uint64_t /*begin*/, int /*to*/, std::uint64_t /*offset*/,
+                   std::size_t /*bytes*/) noexcept {
+  errno = ENOSYS;
+  return -1;
+}
+
 // On macOS, fsync leaves the data in the cache of the disk. Not every file system has the other
 // call, and another failure of it is one to report.
 bool sync_to_disk(int descriptor) noexcept {

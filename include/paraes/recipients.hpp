@@ -1,0 +1,101 @@
+// Recipients of paraes messages: public keys, and the identities (private keys) that fit them. The
+// program `age` (age-encryption.org) does what needs them: age, rage, or another one with the same
+// flags and file format. docs/formats.md describes the bytes under "kdf 2".
+//
+// A run draws a random run key, and has age encrypt it to the recipients: the age file. Each
+// message has an input key of its own. Its slot holds that, sealed with the run key. The wrap of a
+// message is the age file, followed by the slot. Sizes are in bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "paraes/ciphers.hpp"
+#include "paraes/messages.hpp"
+#include "paraes/secret.hpp"
+
+namespace paraes {
+
+inline constexpr std::size_t run_key_bytes = 32;
+
+// ---- The wrap ----
+
+// The size of a slot, which is the end of a wrap: 104 for key_bits = 256, and 88 for 128.
+[[nodiscard]] std::size_t slot_bytes(unsigned key_bits) noexcept;
+
+// A line of an age file's header: it has the run key for one recipient.
+struct AgeStanza {
+  std::string type;  // "X25519", "ssh-ed25519"
+  std::vector<std::string>
+      arguments;  // "ssh-ed25519" and "ssh-rsa": the first one is the key's tag
+};
+
+// Parses the header of a binary age file (c2sp.org/age, version 1). Throws IntegrityError if it has
+// another form, and for a stanza of the type scrypt: age would ask for a passphrase.
+[[nodiscard]] std::vector<AgeStanza> parse_age_header(Bytes age_file);
+
+// The age file in the header of a message with Kdf::recipients. header: at least the preface and
+// the wrap. Throws IntegrityError if it is shorter, and as parse_age_header does.
+[[nodiscard]] Bytes age_file_of(Bytes header);
+
+// The wrap of a message with this preface, which has Kdf::recipients. run_key: run_key_bytes;
+// input_key: preface.key_bits / 8. Else InvalidArgument.
+[[nodiscard]] std::vector<std::uint8_t> make_wrap(const Preface& preface, Bytes age_file,
+                                                  Bytes run_key, Bytes input_key);
+
+// The input key in the slot of a message with Kdf::recipients. header: at least the preface and the
+// wrap. Throws WrongKey if the slot is not one of this run key and preface, and IntegrityError if
+// it is damaged otherwise.
+[[nodiscard]] SecretBytes open_slot(Bytes header, Bytes run_key);
+
+// ---- age ----
+
+// How age is called. Secrets reach it through pipes; recipients and the names of files are
+// arguments. It may ask for a passphrase or a PIN on the terminal.
+struct AgeProgram {
+  // A name is looked up in PATH, whose relative folders do not count. Empty: the environment
+  // variable PARAES_AGE, or "age".
+  std::string name;
+  // Called with lines that age wrote to standard error: when it has waited for a second, as for the
+  // touch of a hardware key, and when it has succeeded. If it fails, they are in the exception.
+  std::function<void(std::string_view line)> on_message;
+};
+
+struct AgeRecipients {
+  std::vector<std::string> keys;   // "age1…", "ssh-ed25519 AAAA…"
+  std::vector<std::string> files;  // a key a line; "-" is InvalidArgument
+};
+
+// Has age encrypt `run_key` to the recipients. Returns the age file. Throws InvalidArgument if
+// there are no recipients, if age refuses them, or if the result is too large for a wrap with a
+// slot; Unavailable if there is no such program; IoError or Error if it cannot do its work.
+[[nodiscard]] std::vector<std::uint8_t> encrypt_with_age(const AgeProgram& program, Bytes run_key,
+                                                         const AgeRecipients& recipients);
+
+// Files of identities. Of those that are no regular files, which could be read only once, it keeps
+// the contents. One caller at a time.
+class AgeIdentities {
+ public:
+  // Throws InvalidArgument for "-" and if there are none, and IoError for a file that cannot be
+  // read.
+  explicit AgeIdentities(std::vector<std::string> files);
+
+  // Has age decrypt an age file and returns the run key. Throws WrongKey with what age said if it
+  // refuses; IntegrityError for a file whose header parse_age_header refuses, and if it holds
+  // anything but run_key_bytes bytes; Unavailable, IoError and Error as encrypt_with_age does.
+  [[nodiscard]] SecretBytes decrypt(const AgeProgram& program, Bytes age_file) const;
+
+ private:
+  struct File {
+    std::string path;
+    SecretBytes contents;  // empty for a regular file
+  };
+  std::vector<File> files_;
+};
+
+}  // namespace paraes

@@ -1,0 +1,267 @@
+// Runs the program `age`.
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "paraes/error.hpp"
+#include "paraes/io.hpp"
+#include "paraes/recipients.hpp"
+#include "src/core/system/memory.hpp"
+#include "src/core/system/process.hpp"
+#include "src/core/system/program.hpp"
+#include "src/core/system/program_path.hpp"
+
+namespace paraes {
+namespace {
+
+constexpr std::string_view variable = "PARAES_AGE";
+
+std::string find_program(const AgeProgram& program) {
+  std::string name = program.name;
+  if (name.empty()) {
+    // Whoever started a process with more rights than their own must not choose what it runs.
+    const char* const value =
+        system::has_more_rights_than_caller() ? nullptr : std::getenv(variable.data());
+    name = value != nullptr && *value != '\0' ? value : "age";
+  }
+  if (name.find('/') != std::string::npos) return name;
+  std::string path = system::find_in_path(name);
+  if (path.empty()) {
+    throw Unavailable("recipients and identities need the program " + name +
+                      ", which is not in PATH: install age (age-encryption.org), or name another "
+                      "program in " +
+                      std::string(variable));
+  }
+  if (path.front() != '/') {
+    throw Unavailable("the first " + name + " in PATH is " + path +
+                      ", in a relative folder, where others may have put it: name its absolute "
+                      "path in " +
+                      std::string(variable));
+  }
+  return path;
+}
+
+// An argument for the name of a file, which age must not take for a flag.
+std::string file_argument(const std::string& path) {
+  return path.starts_with('-') ? "./" + path : path;
+}
+
+void refuse_standard_input(const std::vector<std::string>& files, const char* kind) {
+  for (const std::string& file : files) {
+    if (file.empty()) throw InvalidArgument(std::string(kind) + " has an empty name");
+    if (file != "-") continue;
+    throw InvalidArgument(std::string(kind) + " cannot be standard input (-): name a file");
+  }
+}
+
+// The lines that age writes to standard error.
+class Words {
+ public:
+  explicit Words(const AgeProgram& program) : program_(program) {}
+
+  void add(Bytes data) {
+    constexpr std::size_t most = 8192;
+    const std::size_t n = std::min(data.size(), most - std::min(most, text_.size()));
+    text_.append(reinterpret_cast<const char*>(data.data()), n);
+  }
+
+  // Passes on the lines that are complete.
+  void pass_on() {
+    for (;;) {
+      const std::size_t end = text_.find('\n', passed_);
+      if (end == std::string::npos) return;
+      const std::string_view line = std::string_view(text_).substr(passed_, end - passed_);
+      if (!line.empty() && program_.on_message) program_.on_message(line);
+      passed_ = end + 1;
+    }
+  }
+
+  // All lines in one, without what age adds to every error.
+  [[nodiscard]] std::string joined() const {
+    constexpr std::string_view reports = "age: report unexpected";
+    std::string all;
+    std::string_view rest = text_;
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find('\n'), rest.size());
+      std::string_view line = rest.substr(0, end);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+      if (line.empty() || line.starts_with(reports)) continue;
+      for (const std::string_view start : {"age: ", "error: "}) {
+        if (line.starts_with(start)) line.remove_prefix(start.size());
+      }
+      all.append(all.empty() ? "" : "; ").append(line);
+    }
+    return all.empty() ? "it does not say why" : all;
+  }
+
+ private:
+  const AgeProgram& program_;
+  std::string text_;
+  std::size_t passed_ = 0;
+};
+
+// Runs age. `refuse` throws the error for an exit status that is not 0.
+template <class OnOutput, class Refuse>
+void run_age(const AgeProgram& program, system::ProgramCall call, const OnOutput& on_output,
+             const Refuse& refuse) {
+  call.path = find_program(program);
+  Words words(program);
+  call.on_output = on_output;
+  call.on_errors = [&](Bytes data) { words.add(data); };
+  call.on_silence = [&] { words.pass_on(); };
+  const system::ProgramEnd end = system::run_program(call);
+  if (!end.exited) throw Error(call.path + ": " + end.text());
+  if (!end.succeeded()) refuse(words.joined());
+  words.pass_on();
+}
+
+[[noreturn]] void fail_with_errno(const char* what) { throw io_error(what, "create", errno); }
+
+// A file in memory that holds `data`, to be read from its beginning.
+Descriptor memory_file(Bytes data) {
+  Descriptor file(system::open_memory_file("paraes-age-file"));
+  if (file.get() < 0) fail_with_errno("a file in memory");
+  std::size_t done = 0;
+  while (done < data.size()) {
+    const ssize_t n =
+        pwrite(file.get(), data.data() + done, data.size() - done, static_cast<off_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) fail_with_errno("a file in memory");
+    done += static_cast<std::size_t>(n);
+  }
+  return file;
+}
+
+void check_recipient(const std::string& key) {
+  constexpr std::string_view secret = "AGE-SECRET-KEY-";
+  constexpr std::string_view plugin = "AGE-PLUGIN-";
+  const auto begins = [&](std::string_view prefix) {
+    return key.size() >= prefix.size() &&
+           std::equal(prefix.begin(), prefix.end(), key.begin(), [](char a, char b) {
+             return a == (b >= 'a' && b <= 'z' ? static_cast<char>(b - 'a' + 'A') : b);
+           });
+  };
+  if (begins(secret) || begins(plugin)) {
+    throw InvalidArgument(
+        "a recipient is a public key (age1…), but an identity was given, which is secret: anybody "
+        "may have seen it, so make a new one");
+  }
+  if (key.empty() || key.front() == '-') {
+    throw InvalidArgument("'" + key +
+                          "' is no recipient: a recipient is a public key, such as "
+                          "age1… or ssh-ed25519 AAAA…");
+  }
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> encrypt_with_age(const AgeProgram& program, Bytes run_key,
+                                           const AgeRecipients& recipients) {
+  if (run_key.size() != run_key_bytes) {
+    throw InvalidArgument("a run key has " + std::to_string(run_key_bytes) + " bytes");
+  }
+  if (recipients.keys.empty() && recipients.files.empty()) {
+    throw InvalidArgument("there are no recipients");
+  }
+  refuse_standard_input(recipients.files, "a file of recipients");
+  system::ProgramCall call;
+  for (const std::string& key : recipients.keys) {
+    check_recipient(key);
+    call.arguments.insert(call.arguments.end(), {"-r", key});
+  }
+  for (const std::string& file : recipients.files) {
+    if (access(file.c_str(), R_OK) != 0) throw io_error(file, "read", errno);
+    call.arguments.insert(call.arguments.end(), {"-R", file_argument(file)});
+  }
+  const Descriptor input = system::pipe_with(run_key);
+  call.input = input.get();
+  std::vector<std::uint8_t> age_file;
+  constexpr std::size_t most =
+      max_wrap_bytes + 1;  // one byte more than fits shows that it does not
+  const auto keep = [&](Bytes data) {
+    const std::size_t n = std::min(data.size(), most - age_file.size());
+    age_file.insert(age_file.end(), data.begin(), data.begin() + static_cast<std::ptrdiff_t>(n));
+  };
+  run_age(program, std::move(call), keep, [](const std::string& words) {
+    throw InvalidArgument("age refuses the recipients: " + words);
+  });
+  if (age_file.size() > max_wrap_bytes - slot_bytes(256)) {
+    throw InvalidArgument(
+        "there are too many recipients: their part of the header would have more "
+        "than 256 KiB");
+  }
+  try {
+    static_cast<void>(parse_age_header(age_file));
+  } catch (const IntegrityError&) {
+    throw Error(find_program(program) + ": what it wrote is no age file");
+  }
+  return age_file;
+}
+
+AgeIdentities::AgeIdentities(std::vector<std::string> files) {
+  if (files.empty()) throw InvalidArgument("there are no identities");
+  refuse_standard_input(files, "a file of identities");
+  // As much as a pipe holds.
+  constexpr std::size_t most = 65536;
+  for (std::string& path : files) {
+    Descriptor descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    struct stat status = {};
+    if (descriptor.get() < 0 || fstat(descriptor.get(), &status) != 0) {
+      throw io_error(path, "open", errno);
+    }
+    File& file = files_.emplace_back();
+    file.path = std::move(path);
+    if (S_ISREG(status.st_mode)) continue;
+    if (S_ISDIR(status.st_mode)) throw InvalidArgument(file.path + ": it is a folder");
+    SecretBytes contents(most + 1);
+    const std::size_t n = PipeSource(std::move(descriptor), file.path).read(contents.span());
+    if (n > most) throw InvalidArgument(file.path + ": it has more than 64 KiB of identities");
+    if (n == 0) throw InvalidArgument(file.path + ": it is empty");
+    contents.truncate(n);
+    file.contents = std::move(contents);
+  }
+}
+
+SecretBytes AgeIdentities::decrypt(const AgeProgram& program, Bytes age_file) const {
+  static_cast<void>(parse_age_header(age_file));
+  system::ProgramCall call;
+  call.arguments.emplace_back("-d");
+  std::vector<Descriptor> pipes;
+  for (const File& file : files_) {
+    std::string argument = file_argument(file.path);
+    if (!file.contents.empty()) {
+      pipes.push_back(system::pipe_with(file.contents.span()));
+      call.inherited.push_back(pipes.back().get());
+      argument = "/dev/fd/" + std::to_string(pipes.back().get());
+    }
+    call.arguments.insert(call.arguments.end(), {"-i", std::move(argument)});
+  }
+  const Descriptor input = memory_file(age_file);
+  call.input = input.get();
+  SecretBytes run_key(run_key_bytes + 1);  // one byte more shows that there are too many
+  std::size_t kept = 0;
+  const auto keep = [&](Bytes data) {
+    const std::size_t n = std::min(data.size(), run_key.size() - kept);
+    std::copy_n(data.begin(), n, run_key.data() + kept);
+    kept += n;
+  };
+  run_age(program, std::move(call), keep, [](const std::string& words) {
+    throw WrongKey(WrongKey::Secret::identity, "age refuses the identities: " + words);
+  });
+  if (kept != run_key_bytes) {
+    throw IntegrityError("the header is damaged: its age file does not hold a key of 32 bytes");
+  }
+  run_key.truncate(run_key_bytes);
+  return run_key;
+}
+
+}  // namespace paraes

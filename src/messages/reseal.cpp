@@ -1,0 +1,174 @@
+// Gives the plaintext of a message to another message, or its segments to another header.
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+
+#include "paraes/error.hpp"
+#include "paraes/messages.hpp"
+#include "paraes/threads.hpp"
+#include "src/core/stopwatch.hpp"
+#include "src/messages/bad_segment.hpp"
+#include "src/messages/pipeline.hpp"
+
+namespace paraes {
+namespace {
+
+using detail::Chunk;
+using detail::WorkerBuffers;
+
+// Opens all segments, and writes them sealed by another message, or as they were.
+class Reseal final : public detail::ChunkStages {
+ public:
+  // `to`: nullptr to write them as they were, behind `header`.
+  Reseal(PositionalSource& source, const Message& from, const Message* to, Bytes header,
+         PositionalSink& sink, const TransferOptions& options)
+      : from_(from),
+        to_(to),
+        header_(header),
+        layout_(from.layout()),
+        pipeline_(from, options, source.remaining(), true),
+        per_chunk_(pipeline_.segments_per_chunk()),
+        source_(source),
+        sink_(sink) {}
+
+  TransferResult run() {
+    source_bytes_ = source_.size();
+    extent_ = layout_.extent_of(source_bytes_);
+    sink_.write(header_);
+    TransferResult result;
+    result.times =
+        pipeline_.run(*this, source_, {}, (extent_.segments + per_chunk_ - 1) / per_chunk_);
+    source_.check_unchanged();
+    result.plain_bytes = extent_.plain_bytes;
+    result.sealed_bytes = source_bytes_ - layout_.header_bytes + header_.size();
+    result.segments = extent_.segments;
+    return result;
+  }
+
+ private:
+  bool read(Chunk& chunk, WorkerBuffers& buffers) override {
+    chunk.first = chunk.index * per_chunk_;
+    if (chunk.first >= extent_.segments) return false;
+    chunk.segments = std::min(per_chunk_, extent_.segments - chunk.first);
+    chunk.last = chunk.first + chunk.segments == extent_.segments;
+    const std::uint64_t begin = layout_.sealed_offset(chunk.first);
+    const std::uint64_t end =
+        chunk.last ? source_bytes_ : layout_.sealed_offset(chunk.first + chunk.segments);
+    const MutableBytes in = buffers.in_at(begin, static_cast<std::size_t>(end - begin));
+    read_exactly(source_, begin, in);
+    chunk.in = in;
+    return true;
+  }
+
+  // Opens each segment to where it is sealed again: `out` has the same segments as `in`.
+  void compute(Chunk& chunk, WorkerBuffers& buffers) override {
+    const std::uint64_t sealed = layout_.sealed_offset(chunk.first);
+    chunk.out = buffers.out_at(target_of(sealed), chunk.in.size());
+    buffers.segments.clear();
+    for (std::uint64_t k = 0; k < chunk.segments; ++k) {
+      const std::uint64_t index = chunk.first + k;
+      const bool final = k + 1 == chunk.segments;
+      const auto at = static_cast<std::size_t>(layout_.sealed_offset(index) - sealed);
+      const auto n = final
+                         ? chunk.in.size() - at
+                         : static_cast<std::size_t>(layout_.sealed_offset(index + 1) - sealed) - at;
+      buffers.segments.push_back({.index = index,
+                                  .last = chunk.last && final,
+                                  .in = chunk.in.subspan(at, n),
+                                  .out = chunk.out.subspan(at, n - segment_tag_bytes)});
+    }
+    pipeline_.crypt(Direction::decrypt, buffers);
+    if (to_ == nullptr || first_bad(buffers) != nullptr) return;
+    for (SegmentCipher::Segment& segment : buffers.segments) {
+      // The tag follows the plaintext.
+      segment.in = segment.out;
+      segment.out = {segment.out.data(), segment.out.size() + segment_tag_bytes};
+    }
+    pipeline_.crypt(to_->cipher(), Direction::encrypt, buffers);
+    for (SegmentCipher::Segment& segment : buffers.segments) segment.intact = true;
+  }
+
+  void write(const Chunk& chunk, WorkerBuffers& buffers) override {
+    if (const auto* const bad = first_bad(buffers); bad != nullptr) {
+      throw bad_segment(layout_, from_.commits() || bad->index != 0, bad->index);
+    }
+    const Bytes data = to_ == nullptr ? chunk.in : Bytes(chunk.out);
+    sink_.write_at(target_of(layout_.sealed_offset(chunk.first)), data);
+    pipeline_.report(chunk.in.size() - chunk.segments * segment_tag_bytes);
+  }
+
+  [[nodiscard]] static const SegmentCipher::Segment* first_bad(const WorkerBuffers& buffers) {
+    for (const SegmentCipher::Segment& segment : buffers.segments) {
+      if (!segment.intact) return &segment;
+    }
+    return nullptr;
+  }
+
+  // Where in the sink a segment at this offset of the source goes.
+  [[nodiscard]] std::uint64_t target_of(std::uint64_t offset) const {
+    return offset - layout_.header_bytes + header_.size();
+  }
+
+  const Message& from_;
+  const Message* to_;
+  const Bytes header_;
+  const SegmentLayout layout_;
+  detail::Pipeline pipeline_;
+  const std::uint64_t per_chunk_;
+  PositionalSource& source_;
+  PositionalSink& sink_;
+  SegmentLayout::Extent extent_;
+  std::uint64_t source_bytes_ = 0;
+};
+
+}  // namespace
+
+TransferResult reseal_message(PositionalSource& source, const Message& from, const Message& to,
+                              PositionalSink& sink, const TransferOptions& options) {
+  SegmentLayout layout = to.layout();
+  layout.header_bytes = from.layout().header_bytes;
+  if (!(layout == from.layout())) {
+    throw InvalidArgument("the two messages do not have the same segments");
+  }
+  return Reseal(source, from, &to, to.header(), sink, options).run();
+}
+
+TransferResult verify_and_replace_header(PositionalSource& source, const Message& from,
+                                         Bytes header, PositionalSink& sink,
+                                         const TransferOptions& options) {
+  return Reseal(source, from, nullptr, header, sink, options).run();
+}
+
+TransferResult replace_header(FileSource& source, const SegmentLayout& from, Bytes header,
+                              FileSink& sink, const TransferOptions& options) {
+  const SegmentLayout::Extent extent = from.extent_of(source.size());
+  const std::uint64_t begin = from.header_bytes;
+  const std::uint64_t bytes = source.size() - begin;
+  sink.write(header);
+  TransferResult result;
+  constexpr std::uint64_t range = std::uint64_t{8} << 20;
+  std::mutex mutex;
+  std::uint64_t done = 0;
+  const int threads = options.threads == 0 ? available_cores() : options.threads;
+  {
+    const Stopwatch copying(result.times.write);
+    for_each_job(static_cast<unsigned>(threads), (bytes + range - 1) / range,
+                 [&](unsigned, std::uint64_t job) {
+                   const std::uint64_t from_at = job * range;
+                   const std::uint64_t n = std::min(range, bytes - from_at);
+                   sink.copy_at(header.size() + from_at, source, begin + from_at, n);
+                   if (!options.progress) return;
+                   const std::lock_guard lock(mutex);
+                   done += n;
+                   options.progress(std::min(done, extent.plain_bytes));
+                 });
+  }
+  source.check_unchanged();
+  result.plain_bytes = extent.plain_bytes;
+  result.sealed_bytes = header.size() + bytes;
+  result.segments = extent.segments;
+  return result;
+}
+
+}  // namespace paraes
