@@ -25,6 +25,7 @@
 #include "cli/output.hpp"
 #include "cli/profile.hpp"
 #include "cli/progress.hpp"
+#include "cli/rekey_task.hpp"
 #include "cli/removal.hpp"
 #include "cli/small_file_task.hpp"
 #include "cli/summary.hpp"
@@ -227,7 +228,8 @@ class Batch {
 
   // Whether small files are processed in memory, as a whole: see SmallFileTask.
   [[nodiscard]] bool processes_whole_files() const {
-    const bool whole = !plan_.salvage && plan_.offset == 0 && !plan_.length;
+    const bool whole =
+        !plan_.salvage && plan_.offset == 0 && !plan_.length && plan_.verb != Verb::rekey;
     return plan_.overlap && is_authenticated(plan_.format) && whole;
   }
 
@@ -362,7 +364,11 @@ class Batch {
 
   void run_task(const FileJob& job, FileOutcome& outcome) {
     OpenFile file(run_, job, progress_of_file_, outcome);
-    FileTask(run_, job, file, outcome).run();
+    if (plan_.verb == Verb::rekey) {
+      RekeyTask(run_, job, file, outcome).run();
+    } else {
+      FileTask(run_, job, file, outcome).run();
+    }
   }
 
   // Reports an input that cannot be processed.

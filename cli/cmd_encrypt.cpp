@@ -12,8 +12,11 @@ namespace paraes::cli {
 namespace {
 
 constexpr const char* encrypt_text = R"(
-Without a key, paraes asks for a passphrase. Without FILE it reads standard input, unless that is a
-terminal.
+Without a key or recipients, paraes asks for a passphrase. Without FILE it reads standard input,
+unless that is a terminal.
+
+Recipients are public keys of age or SSH: each of them can decrypt, with its identity (private key)
+and `paraes decrypt -i`. They go with the format paraes, and need the program age.
 
 The formats paraes, c2sp and tink are authenticated: decrypt rejects a file that was changed. The
 formats raw and openssl are not: changes go unnoticed.
@@ -28,6 +31,7 @@ constexpr const char* encrypt_examples = R"(
 Examples:
   paraes encrypt big.tar                 asks for a passphrase
   paraes encrypt --key-file my.key big.tar
+  paraes encrypt --recipients-file team.txt big.tar
   paraes encrypt -r -k my.key -o backup photos letters
   paraes encrypt -r --rm -k my.key --exclude my.key .
   tar c dir | paraes encrypt -k my.key > dir.tar.paes
@@ -51,6 +55,7 @@ Without FILE, standard input is read, unless it is a terminal.
 constexpr const char* decrypt_examples = R"(
 Examples:
   paraes decrypt big.tar.paes            asks for the passphrase
+  paraes decrypt -i me.txt secrets.tar.paes
   paraes decrypt -k my.key < dir.tar.paes | tar x
   paraes decrypt -r -k my.key -o restored backup
   paraes decrypt -k my.key --offset 1MiB --length 64K -o part big.tar.paes
@@ -59,8 +64,8 @@ Examples:
 
 constexpr const char* verify_text = R"(
 Authenticates whole files and writes nothing. Without FILE, standard input is read, unless it is a
-terminal. The exit status is 0 if the files are intact, 4 if a file is not, 5 if the key, passphrase
-or context is wrong or the header is damaged, and 3 if some of several files failed.
+terminal. The exit status is 0 if the files are intact, 4 if a file is not, 5 if the key, passphrase,
+identity or context is wrong or the header is damaged, and 3 if some of several files failed.
 )";
 constexpr const char* verify_examples = R"(
 Examples:

@@ -9,12 +9,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/age_keys.hpp"
 #include "cli/input.hpp"
 #include "cli/plan.hpp"
 #include "cli/report.hpp"
 #include "cli/sizes.hpp"
 #include "cli/verbs.hpp"
 #include "paraes/error.hpp"
+#include "paraes/recipients.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -26,6 +28,11 @@ struct Info {
   SegmentLayout layout;
   std::optional<std::uint64_t> sealed_bytes;  // unknown for a pipe
   std::optional<SegmentLayout::Extent> extent;
+  // Of a message with recipients.
+  std::vector<AgeStanza> stanzas;
+  std::size_t age_file_bytes = 0;
+  std::optional<bool> opens;  // whether --identity opens it, if one was given
+  std::string why_not;
 };
 
 Plan plan_of(const CryptOptions& options) {
@@ -35,6 +42,10 @@ Plan plan_of(const CryptOptions& options) {
   if (!is_authenticated(plan.format)) {
     throw InvalidArgument(fmt::format("--format {} has no header to show", options.format));
   }
+  check_secret_source(
+      options.keys, options.format,
+      {.key = true, .passphrase = true, .recipients = plan.format == Format::paraes},
+      options.data_on_stdin());
   parse_tink(options, plan);
   if (options.given("--key-bits")) {
     if (plan.format == Format::paraes) {
@@ -45,29 +56,53 @@ Plan plan_of(const CryptOptions& options) {
   return plan;
 }
 
+void look_for_recipients(const CryptOptions& options, Bytes header, Info& info) {
+  if (info.preface->kdf != Kdf::recipients) {
+    if (options.keys.kind() != SecretKind::recipients) return;
+    throw InvalidArgument("the input has no recipients, and no identity opens it");
+  }
+  const Bytes age_file = age_file_of(header);
+  info.stanzas = parse_age_header(age_file);
+  info.age_file_bytes = age_file.size();
+  if (options.keys.kind() != SecretKind::recipients) return;
+  try {
+    static_cast<void>(open_slot(header, AgeKeys(options.keys).of_header(header).span()));
+    info.opens = true;
+  } catch (const WrongKey& error) {
+    info.opens = false;
+    info.why_not = error.what();
+  }
+}
+
+void look_at_paraes(const CryptOptions& options, Source& source, Info& info) {
+  const std::vector<std::uint8_t> header = read_paraes_header(source);
+  if (!options.given("--format") && !looks_like_paraes(header)) {
+    throw InvalidArgument(
+        "the input does not begin like a paraes message; name c2sp or tink with --format (raw and "
+        "openssl have no header to show)");
+  }
+  info.preface = Preface::parse(Bytes(header).first(std::min(header.size(), Preface::bytes)));
+  info.key_bits = info.preface->key_bits;
+  info.layout = c2sp_layout(paraes_header_bytes + info.preface->wrap_bytes);
+  look_for_recipients(options, header, info);
+}
+
 Info look(const CryptOptions& options, const Plan& plan, const std::string& name) {
   const Input input = open_input(options.inputs[0], name);
   Info info;
   info.format = plan.format;
   info.sealed_bytes = input.source->remaining();
-  std::array<std::uint8_t, paraes_header_bytes> header{};
-  const Bytes start = Bytes(header).first(input.source->read(header));
   if (plan.format == Format::paraes) {
-    if (!options.given("--format") && !looks_like_paraes(start)) {
-      throw InvalidArgument(
-          "the input does not begin like a paraes message; name c2sp or tink with --format (raw "
-          "and openssl have no header to show)");
-    }
-    info.preface = Preface::parse(start.first(std::min(start.size(), Preface::bytes)));
-    info.key_bits = info.preface->key_bits;
-    info.layout = c2sp_layout(paraes_header_bytes);
+    look_at_paraes(options, *input.source, info);
   } else if (plan.format == Format::c2sp) {
     info.key_bits = options.key_bits;
     info.layout = c2sp_layout();
   } else {
+    std::array<std::uint8_t, 1> start{};
+    const bool empty = input.source->read(start) == 0;
     TinkParameters parameters;
     parameters.segment_bytes = plan.segment_bytes;
-    const unsigned length = start.empty() ? 0 : start[0];
+    const unsigned length = empty ? 0 : start[0];
     if (length != 24 && length != 40) {
       throw IntegrityError(
           fmt::format("the input is not a Tink stream: its first byte says that the header has {} "
@@ -84,6 +119,23 @@ Info look(const CryptOptions& options, const Plan& plan, const std::string& name
   }
   if (info.sealed_bytes) info.extent = info.layout.extent_of(*info.sealed_bytes);
   return info;
+}
+
+const char* kdf_name(Kdf kdf) {
+  switch (kdf) {
+    case Kdf::none:
+      return "none";
+    case Kdf::scrypt:
+      return "scrypt";
+    case Kdf::recipients:
+      break;
+  }
+  return "recipients";
+}
+
+// The first argument of an SSH stanza is the tag of its key: four bytes of a hash.
+bool has_tag(const AgeStanza& stanza) {
+  return stanza.type.starts_with("ssh-") && !stanza.arguments.empty();
 }
 
 std::string as_json(const CryptOptions& options, const Info& info) {
@@ -104,7 +156,7 @@ std::string as_json(const CryptOptions& options, const Info& info) {
   object["segments"] = nullptr;
   if (info.preface) {
     object["version"] = 1;
-    object["kdf"] = scrypt ? "scrypt" : "none";
+    object["kdf"] = kdf_name(info.preface->kdf);
   }
   if (scrypt) object["scrypt_log2n"] = info.preface->scrypt_log2n;
   if (info.sealed_bytes) object["bytes"] = *info.sealed_bytes;
@@ -112,7 +164,37 @@ std::string as_json(const CryptOptions& options, const Info& info) {
     object["plain_bytes"] = info.extent->plain_bytes;
     object["segments"] = info.extent->segments;
   }
+  if (info.preface && info.preface->kdf == Kdf::recipients) {
+    object["wrap_bytes"] = info.preface->wrap_bytes;
+    object["age_file_bytes"] = info.age_file_bytes;
+    object["recipients"] = nlohmann::ordered_json::array();
+    for (const AgeStanza& stanza : info.stanzas) {
+      nlohmann::ordered_json one = {{"type", stanza.type}, {"tag", nullptr}};
+      if (has_tag(stanza)) one["tag"] = stanza.arguments[0];
+      object["recipients"].push_back(std::move(one));
+    }
+    object["identity_opens"] = nullptr;
+    if (info.opens) object["identity_opens"] = *info.opens;
+  }
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string recipients_text(const Info& info) {
+  std::string list;
+  for (const AgeStanza& stanza : info.stanzas) {
+    list += list.empty() ? "" : ", ";
+    list += stanza.type;
+    if (has_tag(stanza)) list += fmt::format(" (tag {})", stanza.arguments[0]);
+  }
+  std::string text = fmt::format("recipients {}\n", list);
+  text += fmt::format("wrap       {} bytes: an age file of {} and a slot of {}\n",
+                      info.preface->wrap_bytes, info.age_file_bytes,
+                      info.preface->wrap_bytes - info.age_file_bytes);
+  if (info.opens) {
+    text += *info.opens ? "identity   opens it\n"
+                        : fmt::format("identity   does not open it: {}\n", info.why_not);
+  }
+  return text;
 }
 
 std::string as_text(const Info& info) {
@@ -125,6 +207,8 @@ std::string as_text(const Info& info) {
     text += fmt::format(
         "key        from a passphrase by scrypt, N = 2^{}, r = 8, p = 1 ({})\n", n,
         n < 50 ? format_size(std::uint64_t{1} << (n + 10)) : "more than any machine has");
+  } else if (info.preface && info.preface->kdf == Kdf::recipients) {
+    text += "key        its own, for recipients\n" + recipients_text(info);
   } else {
     text += "key        a key file\n";
   }
@@ -145,9 +229,13 @@ constexpr const char* info_footer = R"(
 Needs no key, so it cannot authenticate the header: anybody could have changed it. Without FILE,
 standard input is read, unless it is a terminal.
 
+For a file with recipients it lists how age wrapped the key for each (X25519 is an age1... key), and
+the tags of SSH keys. With -i, the exit status is 5 if the identity does not open the file.
+
 Examples:
   paraes info big.tar.paes
   paraes info --json < big.tar.paes
+  paraes info -i ~/.ssh/id_ed25519 big.tar.paes
   paraes info --format tink --segment-size 4KiB stream.bin)";
 
 }  // namespace
@@ -170,7 +258,7 @@ void add_info(CLI::App& app, int& status) {
       return;
     }
     print_line(stdout, options->json ? as_json(*options, info) : as_text(info));
-    status = exit_done;
+    status = info.opens.value_or(true) ? exit_done : exit_wrong_key;
   });
 }
 

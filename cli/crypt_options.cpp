@@ -41,12 +41,26 @@ void add_format_options(CLI::App& app, CryptOptions& o, Verb verb) {
   Group group(app, "Format");
   const bool encrypt = verb == Verb::encrypt;
   const bool pipes = encrypt || verb == Verb::decrypt;
+  const bool rekey = verb == Verb::rekey;
+  if (rekey) {
+    group.number_of("--key-bits", o.key_bits, {128, 256},
+                    "Size of the new AES key (default: the key's own; 256 with a passphrase or "
+                    "recipients).");
+    group.option("--context-hex", o.context_hex, "HEX",
+                 "Context that the files were encrypted with; it stays.");
+    group.number("--scrypt-log2n", o.scrypt_log2n, {1, 40},
+                 "To a passphrase: scrypt's cost is 2^N (default 17: 128 MiB).");
+    group.number("--max-scrypt-log2n", o.max_scrypt_log2n, {1, 40},
+                 "From a passphrase: the highest cost to accept (default 22: 4 GiB).");
+    return;
+  }
   group.option("--format", o.format, pipes ? "paraes|c2sp|tink|raw|openssl" : "paraes|c2sp|tink",
                encrypt ? "Layout of the encrypted file (default: paraes)."
                        : "Layout of the encrypted file (default: paraes; others must be named).");
   if (verb != Verb::info) {
     group.number_of("--key-bits", o.key_bits, {128, 192, 256},
-                    "Size of the AES key (default: the key's own; 256 with a passphrase).");
+                    "Size of the AES key (default: the key's own; 256 with a passphrase or "
+                    "recipients).");
     group.option(
         "--context-hex", o.context_hex, "HEX",
         "Context (paraes, c2sp) or associated data (tink): decryption needs the same bytes.");
@@ -145,12 +159,13 @@ void add_execution_options(CLI::App& app, CryptOptions& o) {
              "Read, compute and write one after another, for measurements.");
 }
 
-// The flag that reads a secret from standard input; nullptr if none does.
-const char* secret_on_stdin(const KeyOptions& keys) {
-  if (keys.key_file == "-") return "--key-file -";
-  if (keys.passphrase_file == "-") return "--passphrase-file -";
-  if (keys.passphrase_fd == STDIN_FILENO) return "--passphrase-fd 0";
-  return nullptr;
+void add_rekey_options(CLI::App& app, CryptOptions& o) {
+  add_key_options(app, o.to, KeyRole::rekey_to);
+  Group group(app, "New keys");
+  group.flag("--new-key", o.new_key,
+             "From recipients to recipients: encrypt the data again, with a new key.");
+  group.flag("--verify", o.verify_segments,
+             "From recipients to recipients: authenticate the data, too.");
 }
 
 }  // namespace
@@ -163,6 +178,8 @@ const char* verb_name(Verb verb) {
       return "decrypt";
     case Verb::verify:
       return "verify";
+    case Verb::rekey:
+      return "rekey";
     case Verb::info:
       break;
   }
@@ -175,19 +192,21 @@ bool CryptOptions::given(const char* flag) const {
 }
 
 void default_to_standard_input(CryptOptions& options, bool is_terminal) {
-  const bool needs_file = options.recursive || options.remove || secret_on_stdin(options.keys);
+  const bool needs_file =
+      options.recursive || options.remove || !secret_on_stdin(options.keys).empty();
   if (options.inputs.empty() && !needs_file && !is_terminal) options.inputs = {"-"};
 }
 
 std::string why_no_input(const CryptOptions& options, Verb verb) {
   const std::string name = verb_name(verb);
+  if (verb == Verb::rekey) return "rekey replaces files, so it needs a FILE, or a folder with -r";
   if (options.recursive) {
     return fmt::format("-r needs a folder or FILE: without one, {} reads standard input", name);
   }
   if (options.remove) {
     return fmt::format("--rm needs a FILE to remove: without one, {} reads standard input", name);
   }
-  if (const char* flag = secret_on_stdin(options.keys)) {
+  if (const std::string flag = secret_on_stdin(options.keys); !flag.empty()) {
     return fmt::format("{} needs an input FILE: {} reads standard input", name, flag);
   }
   return fmt::format("{} needs an input FILE, or - for standard input", name);
@@ -203,11 +222,16 @@ void add_crypt_options(CLI::App& app, CryptOptions& options, Verb verb) {
            options.inputs = app.get_option("FILE")->results();
            return true;
          },
-         one ? "The encrypted file; -, or no FILE, is standard input."
-             : "The inputs; -, or no FILE, is standard input.")
+         one                   ? "The encrypted file; -, or no FILE, is standard input."
+         : verb == Verb::rekey ? "The encrypted files, which are replaced."
+                               : "The inputs; -, or no FILE, is standard input.")
       ->type_name("")
       ->expected(1, one ? 1 : CLI::detail::expected_max_vector_size);
-  if (verb != Verb::info) add_key_options(app, options.keys);
+  add_key_options(app, options.keys,
+                  one                     ? KeyRole::look
+                  : verb == Verb::encrypt ? KeyRole::seal
+                                          : KeyRole::open);
+  if (verb == Verb::rekey) add_rekey_options(app, options);
   add_format_options(app, options, verb);
   add_output_options(app, options, verb);
   if (verb != Verb::info) add_execution_options(app, options);

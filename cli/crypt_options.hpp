@@ -1,4 +1,4 @@
-// The flags of encrypt, decrypt, verify and info, as given.
+// The flags of encrypt, decrypt, verify, rekey and info, as given.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace paraes::cli {
 
-enum class Verb { encrypt, decrypt, verify, info };
+enum class Verb { encrypt, decrypt, verify, rekey, info };
 
 [[nodiscard]] const char* verb_name(Verb verb);
 
@@ -33,6 +33,9 @@ struct CryptOptions {
   std::string length;
   bool salvage = false;
   KeyOptions keys;
+  KeyOptions to;                 // rekey: the new ones
+  bool new_key = false;          // rekey
+  bool verify_segments = false;  // rekey
   OutputOptions output;
   bool recursive = false;
   std::vector<std::string> exclude;
@@ -59,7 +62,7 @@ struct CryptOptions {
   [[nodiscard]] bool data_on_stdin() const { return inputs.size() == 1 && inputs[0] == "-"; }
   // Whether a part of the plaintext was asked for.
   [[nodiscard]] bool wants_part() const { return given("--offset") || given("--length"); }
-  // Of encrypt and decrypt; verify writes none.
+  // Of encrypt and decrypt; the others write none there.
   [[nodiscard]] bool data_on_stdout() const {
     return goes_to_standard_output(output, data_on_stdin());
   }

@@ -29,6 +29,9 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view do_it_alone = "decrypt it alone, with -o FILE";
 
+// Whether the outputs are other files than the inputs.
+bool has_outputs(Verb verb) { return verb == Verb::encrypt || verb == Verb::decrypt; }
+
 Direction direction_of(Verb verb) {
   return verb == Verb::encrypt ? Direction::encrypt : Direction::decrypt;
 }
@@ -166,7 +169,8 @@ class Finder {
       const bool recipient = options_.recursive && input.rfind("age1", 0) == 0;
       refuse(input,
              std::string(io_error(input_name(input), "open", code).what()) +
-                 (recipient ? " (-r is short for --recursive, and names no recipient)" : ""),
+                 (recipient ? " (-r is short for --recursive; a recipient goes with --recipient)"
+                            : ""),
              1);
       return;
     }
@@ -316,7 +320,7 @@ class Finder {
 
   // Gives the next folder of the list, `number`, the number of the folder of its outputs.
   void note_target(std::uint32_t number) {
-    if (verb_ == Verb::verify) return;
+    if (!has_outputs(verb_)) return;
     std::string shown = found_.outputs ? found_.outputs->shown() + mirrored_path(number)
                                        : list_.top(number).shown + list_.path(number);
     if (!shown.empty() && shown.back() != '/') shown += '/';
@@ -338,7 +342,7 @@ class Finder {
       protected_.check_input(status, list_.shown(file), found_as());
     }
     protected_.add_input(FileId(status));
-    if (verb_ == Verb::verify) {
+    if (!has_outputs(verb_)) {
       list_.add(file);
       return;
     }
@@ -459,7 +463,7 @@ FileJob Found::job(const FoundFile& file) const {
 }
 
 std::optional<Place> Found::output(const FoundFile& file) const {
-  if (verb == Verb::verify) return std::nullopt;
+  if (!has_outputs(verb)) return std::nullopt;
   const Direction direction = direction_of(verb);
   if (!outputs) return beside(direction, files.place(file), do_it_alone);
   return outputs->place(default_name(direction, files.mirrored(file), do_it_alone));

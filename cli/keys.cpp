@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <string_view>
 #include <system_error>
@@ -18,16 +19,17 @@
 #include "cli/input.hpp"
 #include "cli/numbers.hpp"
 #include "cli/report.hpp"
+#include "cli/secret_command.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 
 namespace paraes::cli {
 namespace {
 
-// The argument of --key-hex. Static, because it is taken before options are parsed.
-SecretBytes& stashed_key_hex() {
-  static SecretBytes digits;
-  return digits;
+// The argument of a flag. Static, because it is taken before options are parsed.
+SecretBytes& stashed_key_hex(std::string_view flag) {
+  static std::array<SecretBytes, 2> digits;
+  return digits.at(flag == "--to-key-hex" ? 1 : 0);
 }
 
 int digit_value(std::uint8_t c) {
@@ -120,20 +122,20 @@ SecretBytes read_key_file(const std::string& path, std::string_view name, std::s
 }  // namespace
 
 void stash_key_hex(int argc, char** argv) {
-  constexpr std::string_view flag = "--key-hex";
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--") return;
+    const std::string_view flag = argument.substr(0, argument.find('='));
+    if (flag != "--key-hex" && flag != "--to-key-hex") continue;
     char* digits = nullptr;
-    if (argument == flag && i + 1 < argc) {
-      digits = argv[++i];
-    } else if (argument.size() > flag.size() && argument.substr(0, flag.size()) == flag &&
-               argument[flag.size()] == '=') {
+    if (flag.size() != argument.size()) {
       digits = argv[i] + flag.size() + 1;
+    } else if (i + 1 < argc) {
+      digits = argv[++i];
     }
     if (digits == nullptr) continue;
     const std::size_t n = std::strlen(digits);
-    stashed_key_hex() = SecretBytes(Bytes(reinterpret_cast<const std::uint8_t*>(digits), n));
+    stashed_key_hex(flag) = SecretBytes(Bytes(reinterpret_cast<const std::uint8_t*>(digits), n));
     std::memset(digits, 'x', n);
   }
 }
@@ -171,68 +173,219 @@ SecretBytes decode_key_file(SecretBytes contents, std::string_view name, KeyUse 
   wrong_size(name, all.size(), "", use);
 }
 
-void add_key_options(CLI::App& verb, KeyOptions& options) {
-  const auto add = [&verb](const char* flag, auto& value, const char* type, const char* text) {
-    return verb.add_option(flag, value, text)->type_name(type)->group("Keys");
-  };
-  options.key_file_option =
-      add("-k,--key-file", options.key_file, "FILE",
-          "Key of 16 or 32 bytes (raw: also 24, XTS 64), or a Tink keyset; - is standard input.");
-  options.key_encoding_option = add("--key-encoding", options.key_encoding, "raw|hex",
-                                    "How to read the key file, if its size is ambiguous.");
-  options.key_hex_option = add("--key-hex", options.key_hex, "HEX",
-                               "Key in hex; only for tests: the process list shows it.");
-  options.passphrase_file_option =
-      add("--passphrase-file", options.passphrase_file, "FILE",
-          "Passphrase from a file, without one final newline (openssl: its first line).");
-  constexpr Range descriptors = {0, std::numeric_limits<int>::max()};
-  add_number(verb, "--passphrase-fd", options.passphrase_fd, descriptors,
-             "Passphrase from an open file descriptor, like that of a file.")
-      ->group("Keys");
-  options.passphrase_env_option = add("--passphrase-env", options.passphrase_env, "VAR",
-                                      "Passphrase from an environment variable.");
-  options.passphrase_command_option = add("--passphrase-command", options.passphrase_command, "CMD",
-                                          "Passphrase that a shell command prints, like a file's.");
+std::string KeyOptions::flag(std::string_view name) const {
+  return fmt::format("--{}{}", role == KeyRole::rekey_to ? "to-" : "", name);
+}
+
+bool KeyOptions::given(std::string_view name) const {
+  if (verb == nullptr) return false;
+  const CLI::Option* const option = verb->get_option_no_throw(flag(name));
+  return option != nullptr && option->count() != 0;
 }
 
 namespace {
 
-std::vector<const char*> given_key_sources(const KeyOptions& options) {
-  std::vector<const char*> given;
-  if (options.key_file_option->count() != 0) given.push_back("--key-file");
-  if (options.key_hex_option->count() != 0) given.push_back("--key-hex");
+// Adds flags to one group of the help.
+class KeyFlags {
+ public:
+  KeyFlags(CLI::App& verb, const KeyOptions& options)
+      : verb_(verb),
+        options_(options),
+        group_(options.role == KeyRole::rekey_to ? "New keys" : "Keys") {}
+
+  template <class T>
+  CLI::Option* add(std::string_view name, T& value, const char* type, const char* text,
+                   const char* short_flag = "") {
+    return verb_.add_option(short_flag + options_.flag(name), value, text)
+        ->type_name(type)
+        ->group(group_);
+  }
+  void add_list(std::string_view name, std::vector<std::string>& values, const char* type,
+                const char* text, const char* short_flag = "") {
+    add(name, values, type, text, short_flag)->allow_extra_args(false);
+  }
+  void add_descriptor(std::string_view name, std::optional<int>& value, const char* text) {
+    constexpr Range descriptors = {0, std::numeric_limits<int>::max()};
+    add_number(verb_, options_.flag(name).c_str(), value, descriptors, text)->group(group_);
+  }
+  void add_switch(std::string_view name, bool& value, const char* text) {
+    verb_.add_flag(options_.flag(name), value, text)->group(group_);
+  }
+
+ private:
+  CLI::App& verb_;
+  const KeyOptions& options_;
+  const char* group_;
+};
+
+}  // namespace
+
+void add_key_options(CLI::App& verb, KeyOptions& options, KeyRole role) {
+  options.verb = &verb;
+  options.role = role;
+  KeyFlags flags(verb, options);
+  if (role != KeyRole::look) {
+    const bool is_new = role == KeyRole::rekey_to;
+    const bool rekey = is_new || verb.get_name() == "rekey";
+    flags.add("key-file", options.key_file, "FILE",
+              rekey ? "Key of 16 or 32 bytes; - is standard input."
+                    : "Key of 16 or 32 bytes (raw: also 24, XTS 64), or a Tink keyset; - is "
+                      "standard input.",
+              is_new ? "" : "-k,");
+    flags.add("key-encoding", options.key_encoding, "raw|hex",
+              "How to read the key file, if its size is ambiguous.");
+    flags.add("key-hex", options.key_hex, "HEX",
+              "Key in hex; only for tests: the process list shows it.");
+    flags.add("key-command", options.key_command, "CMD",
+              "Key that a shell command prints, like a file's.");
+    if (is_new)
+      flags.add_switch("passphrase", options.ask, "Ask for a passphrase on the terminal.");
+    flags.add("passphrase-file", options.passphrase_file, "FILE",
+              rekey
+                  ? "Passphrase from a file, without one final newline."
+                  : "Passphrase from a file, without one final newline (openssl: its first line).");
+    flags.add_descriptor("passphrase-fd", options.passphrase_fd,
+                         "Passphrase from an open file descriptor, like that of a file.");
+    flags.add("passphrase-env", options.passphrase_env, "VAR",
+              "Passphrase from an environment variable.");
+    flags.add("passphrase-command", options.passphrase_command, "CMD",
+              "Passphrase that a shell command prints, like a file's.");
+  }
+  if (role == KeyRole::seal || role == KeyRole::rekey_to) {
+    flags.add_list("recipient", options.recipients, "KEY",
+                   "Public key that can decrypt: age1..., ssh-ed25519 AAAA...; repeatable. Needs "
+                   "age.");
+    flags.add_list("recipients-file", options.recipients_files, "FILE",
+                   "Recipients from a file, one a line; repeatable.");
+  } else {
+    flags.add_list("identity", options.identities, "FILE",
+                   role == KeyRole::look
+                       ? "Say whether this identity opens the file; repeatable. Needs age."
+                       : "Identity (private key) of age or SSH, for what was encrypted to "
+                         "recipients; repeatable. Needs age.",
+                   "-i,");
+  }
+}
+
+namespace {
+
+std::vector<std::string> given_of(const KeyOptions& options,
+                                  std::initializer_list<const char*> names) {
+  std::vector<std::string> given;
+  for (const char* name : names) {
+    if (options.given(name)) given.push_back(options.flag(name));
+  }
   return given;
 }
 
-std::vector<const char*> given_passphrase_sources(const KeyOptions& options) {
-  std::vector<const char*> given;
-  if (options.passphrase_file_option->count() != 0) given.push_back("--passphrase-file");
-  if (options.passphrase_fd) given.push_back("--passphrase-fd");
-  if (options.passphrase_env_option->count() != 0) given.push_back("--passphrase-env");
-  if (options.passphrase_command_option->count() != 0) given.push_back("--passphrase-command");
+std::vector<std::string> given_keys(const KeyOptions& options) {
+  return given_of(options, {"key-file", "key-hex", "key-command"});
+}
+
+std::vector<std::string> given_passphrases(const KeyOptions& options) {
+  return given_of(options, {"passphrase", "passphrase-file", "passphrase-fd", "passphrase-env",
+                            "passphrase-command"});
+}
+
+// At most one flag: all recipients belong together.
+std::vector<std::string> given_recipients(const KeyOptions& options) {
+  std::vector<std::string> given = given_of(options, {"recipient", "recipients-file", "identity"});
+  given.resize(std::min<std::size_t>(given.size(), 1));
   return given;
 }
 
 // Throws InvalidArgument if there are two sources of secrets.
-void refuse_two(const std::vector<const char*>& sources) {
+void refuse_two(const std::vector<std::string>& sources) {
   if (sources.size() < 2) return;
   throw InvalidArgument(fmt::format("give one of the two: {} or {}", sources[0], sources[1]));
 }
 
-void refuse_stdin_twice(const char* flag) {
-  throw InvalidArgument(
-      fmt::format("{} needs standard input, but the data comes from there; use a file", flag));
+void check_kinds(const KeyOptions& options, std::string_view format, SecretKinds takes) {
+  const auto keys = given_keys(options);
+  const auto passphrases = given_passphrases(options);
+  const auto recipients = given_recipients(options);
+  if (!takes.recipients && !recipients.empty()) {
+    throw InvalidArgument(
+        fmt::format("{} goes with --format paraes, not with {}", recipients[0], format));
+  }
+  if (takes.key && takes.passphrase) {
+    refuse_two(options.sources());
+    return;
+  }
+  const auto& wrong = takes.key ? passphrases : keys;
+  const auto& right = takes.key ? keys : passphrases;
+  if (!wrong.empty()) {
+    const char* const instead =
+        takes.key ? "use --key-file"
+                  : "use --passphrase-file, or give none to be asked for it on a terminal";
+    throw InvalidArgument(fmt::format("{} does not go with --format {}, which takes a {}: {}",
+                                      wrong[0], format, takes.key ? "key" : "passphrase",
+                                      right.empty() ? instead : "leave it out"));
+  }
+  if (takes.key && keys.empty()) {
+    throw InvalidArgument(fmt::format(
+        "--format {} needs a key: use --key-file FILE (`paraes keygen -o FILE` makes a new one)",
+        format));
+  }
+  refuse_two(right);
+}
+
+void check_encoding(const KeyOptions& options) {
+  if (!options.given("key-encoding")) return;
+  const std::string flag = options.flag("key-encoding");
+  if (!options.given("key-file") && !options.given("key-command")) {
+    throw InvalidArgument(fmt::format("{} goes with {}", flag, options.flag("key-file")));
+  }
+  if (options.key_encoding != "raw" && options.key_encoding != "hex") {
+    throw InvalidArgument(fmt::format("{} is raw or hex, not '{}'", flag, options.key_encoding));
+  }
+}
+
+// age reads these files itself, perhaps several times.
+void check_file_names(const KeyOptions& options, const char* name,
+                      const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    if (file == "-") {
+      throw InvalidArgument(
+          fmt::format("{} cannot be standard input (-): name a file", options.flag(name)));
+    }
+    if (file.empty()) throw InvalidArgument(options.flag(name) + " has an empty name");
+  }
 }
 
 }  // namespace
 
-bool has_key_source(const KeyOptions& options) { return !given_key_sources(options).empty(); }
+SecretKind KeyOptions::kind() const {
+  if (!given_keys(*this).empty()) return SecretKind::key;
+  return given_recipients(*this).empty() ? SecretKind::passphrase : SecretKind::recipients;
+}
 
-void refuse_two_sources(const KeyOptions& options) {
-  std::vector<const char*> sources = given_key_sources(options);
-  const auto passphrases = given_passphrase_sources(options);
-  sources.insert(sources.end(), passphrases.begin(), passphrases.end());
-  refuse_two(sources);
+std::vector<std::string> KeyOptions::sources() const {
+  std::vector<std::string> all = given_keys(*this);
+  for (const auto& more : {given_passphrases(*this), given_recipients(*this)}) {
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
+}
+
+std::string secret_on_stdin(const KeyOptions& options) {
+  if (options.key_file == "-") return options.flag("key-file") + " -";
+  if (options.passphrase_file == "-") return options.flag("passphrase-file") + " -";
+  if (options.passphrase_fd == STDIN_FILENO) return options.flag("passphrase-fd") + " 0";
+  return "";
+}
+
+void check_secret_source(const KeyOptions& options, std::string_view format, SecretKinds takes,
+                         bool data_on_stdin) {
+  check_kinds(options, format, takes);
+  check_encoding(options);
+  check_file_names(options, "recipients-file", options.recipients_files);
+  check_file_names(options, "identity", options.identities);
+  const std::string flag = secret_on_stdin(options);
+  if (data_on_stdin && !flag.empty()) {
+    throw InvalidArgument(
+        fmt::format("{} needs standard input, but the data comes from there; use a file", flag));
+  }
 }
 
 std::vector<SecretFile> secret_files(const KeyOptions& options) {
@@ -242,19 +395,19 @@ std::vector<SecretFile> secret_files(const KeyOptions& options) {
     if (is_file)
       files.push_back({FileId(status), flag, static_cast<mode_t>(status.st_mode & 07777)});
   };
-  const auto add_path = [&](const CLI::Option& option, const std::string& path) {
-    if (option.count() == 0) return;
+  const auto add_path = [&](const char* name, const std::string& path) {
     struct stat status = {};
     const int found = path == "-" ? fstat(STDIN_FILENO, &status) : stat(path.c_str(), &status);
-    add(found, status, option.get_name());
+    add(found, status, options.flag(name));
   };
-  add_path(*options.key_file_option, options.key_file);
-  add_path(*options.passphrase_file_option, options.passphrase_file);
+  if (options.given("key-file")) add_path("key-file", options.key_file);
+  if (options.given("passphrase-file")) add_path("passphrase-file", options.passphrase_file);
   if (options.passphrase_fd) {
     struct stat status = {};
     add(fstat(*options.passphrase_fd, &status), status,
-        fmt::format("--passphrase-fd {}", *options.passphrase_fd));
+        fmt::format("{} {}", options.flag("passphrase-fd"), *options.passphrase_fd));
   }
+  for (const std::string& path : options.identities) add_path("identity", path);
   return files;
 }
 
@@ -268,79 +421,48 @@ void warn_of_open_files(const std::vector<SecretFile>& files) {
   }
 }
 
-void check_key_source(const KeyOptions& options, std::string_view format, bool data_on_stdin) {
-  const auto wrong = given_passphrase_sources(options);
-  const auto given = given_key_sources(options);
-  if (!wrong.empty()) {
-    throw InvalidArgument(fmt::format("{} does not go with --format {}, which takes a key: {}",
-                                      wrong[0], format,
-                                      given.empty() ? "use --key-file" : "leave it out"));
+SecretBytes load_key(const KeyOptions& options, KeyUse use, const SecretReading& reading) {
+  const std::string flag = options.flag("key-hex");
+  if (options.given("key-command")) {
+    const std::string name = options.flag("key-command");
+    return decode_key_file(
+        output_of_command(options.key_command, name, "key", most_key_bytes, !reading.data_on_stdin),
+        name, use, options.key_encoding);
   }
-  if (given.empty()) {
-    throw InvalidArgument(fmt::format(
-        "--format {} needs a key: use --key-file FILE (`paraes keygen -o FILE` makes a new one)",
-        format));
-  }
-  refuse_two(given);
-  const bool file = options.key_file_option->count() != 0;
-  if (options.key_encoding_option->count() != 0) {
-    if (!file) throw InvalidArgument("--key-encoding goes with --key-file");
-    if (options.key_encoding != "raw" && options.key_encoding != "hex") {
-      throw InvalidArgument(
-          fmt::format("--key-encoding is raw or hex, not '{}'", options.key_encoding));
-    }
-  }
-  if (file && options.key_file == "-" && data_on_stdin) refuse_stdin_twice("--key-file -");
-}
-
-void check_passphrase_source(const KeyOptions& options, std::string_view format,
-                             bool data_on_stdin) {
-  const auto wrong = given_key_sources(options);
-  const auto given = given_passphrase_sources(options);
-  if (!wrong.empty()) {
-    throw InvalidArgument(fmt::format(
-        "{} does not go with --format {}, which takes a passphrase: {}", wrong[0], format,
-        given.empty() ? "use --passphrase-file, or give none to be asked for it on a terminal"
-                      : "leave it out"));
-  }
-  if (options.key_encoding_option->count() != 0) {
-    throw InvalidArgument("--key-encoding goes with --key-file");
-  }
-  refuse_two(given);
-  if (!data_on_stdin) return;
-  if (options.passphrase_fd == STDIN_FILENO) refuse_stdin_twice("--passphrase-fd 0");
-  if (options.passphrase_file_option->count() != 0 && options.passphrase_file == "-") {
-    refuse_stdin_twice("--passphrase-file -");
-  }
-}
-
-SecretBytes load_key(const KeyOptions& options, KeyUse use, bool quiet) {
-  if (options.key_hex_option->count() == 0) {
+  if (!options.given("key-hex")) {
     const std::string name = input_name(options.key_file);
     return decode_key_file(read_key_file(options.key_file, name, most_key_bytes), name, use,
                            options.key_encoding);
   }
-  if (!quiet) say("warning: --key-hex shows the key in the process list; use --key-file");
-  const SecretBytes digits = std::move(stashed_key_hex());
-  constexpr const char* name = "--key-hex";
-  if (digits.empty()) throw InvalidArgument("--key-hex has no digits");
+  if (!reading.quiet) {
+    say(fmt::format("warning: {} shows the key in the process list; use {}", flag,
+                    options.flag("key-file")));
+  }
+  const SecretBytes digits = std::move(stashed_key_hex(flag));
+  if (digits.empty()) throw InvalidArgument(flag + " has no digits");
   if (!all_hex(digits.span())) {
-    throw InvalidArgument("--key-hex has a character that is not a hex digit");
+    throw InvalidArgument(flag + " has a character that is not a hex digit");
   }
   if (digits.size() % 2 != 0) {
     throw InvalidArgument(
-        fmt::format("--key-hex has {} digits, an odd number; a byte is two digits", digits.size()));
+        fmt::format("{} has {} digits, an odd number; a byte is two digits", flag, digits.size()));
   }
   if (!is_key_size(digits.size() / 2, use)) {
-    wrong_size(name, digits.size() / 2, fmt::format(" ({} digits)", digits.size()), use);
+    wrong_size(flag, digits.size() / 2, fmt::format(" ({} digits)", digits.size()), use);
   }
   return decode_hex(digits.span());
 }
 
-KeyFile read_key_or_keyset(const KeyOptions& options) {
+KeyFile read_key_or_keyset(const KeyOptions& options, const SecretReading& reading) {
   KeyFile file;
-  file.name = input_name(options.key_file);
-  file.contents = read_key_file(options.key_file, file.name, most_keyset_bytes);
+  if (options.given("key-command")) {
+    file.name = options.flag("key-command");
+    file.contents = output_of_command(options.key_command, file.name, "key", most_keyset_bytes,
+                                      !reading.data_on_stdin);
+  } else {
+    file.name = input_name(options.key_file);
+    file.contents = read_key_file(options.key_file, file.name, most_keyset_bytes);
+  }
   const Bytes text = file.contents.span();
   const auto* first = std::find_if(text.data(), text.data() + text.size(), [](std::uint8_t c) {
     return c != ' ' && c != '\t' && c != '\r' && c != '\n';

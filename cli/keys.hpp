@@ -13,46 +13,69 @@
 
 namespace paraes::cli {
 
-// Moves the digits of every `--key-hex DIGITS` out of the arguments, before CLI11 copies them, and
-// overwrites them with x's. From then on, the process list shows the x's.
+// Moves the digits of every `--key-hex DIGITS` and `--to-key-hex DIGITS` out of the arguments,
+// before CLI11 copies them, and overwrites them with x's. From then on, the process list shows the
+// x's.
 void stash_key_hex(int argc, char** argv);
 
+// What a set of flags is for.
+enum class KeyRole {
+  seal,      // to encrypt: recipients
+  open,      // to decrypt: identities
+  look,      // info: identities alone
+  rekey_to,  // what rekey gives its files to: recipients; the flags begin with --to-
+};
+
+// What opens a message, or is to open it.
+enum class SecretKind { key, passphrase, recipients };
+
+// The flags that say where keys, passphrases, recipients and identities come from.
 struct KeyOptions {
   std::string key_file;
   std::string key_encoding;  // "raw", "hex" or empty: decided by size
   std::string key_hex;       // x's: see stash_key_hex
+  std::string key_command;
   std::string passphrase_file;
   std::optional<int> passphrase_fd;
   std::string passphrase_env;
   std::string passphrase_command;
-  // The options, to find out which were given.
-  CLI::Option* key_file_option = nullptr;
-  CLI::Option* key_encoding_option = nullptr;
-  CLI::Option* key_hex_option = nullptr;
-  CLI::Option* passphrase_file_option = nullptr;
-  CLI::Option* passphrase_env_option = nullptr;
-  CLI::Option* passphrase_command_option = nullptr;
+  bool ask = false;  // --to-passphrase
+  std::vector<std::string> recipients;
+  std::vector<std::string> recipients_files;
+  std::vector<std::string> identities;
+
+  KeyRole role = KeyRole::open;
+  const CLI::App* verb = nullptr;
+
+  // The flag with this name, such as "key-file", with dashes and --to-.
+  [[nodiscard]] std::string flag(std::string_view name) const;
+  // Whether it exists for the verb, and was given.
+  [[nodiscard]] bool given(std::string_view name) const;
+  // Without a source, the user is asked for a passphrase.
+  [[nodiscard]] SecretKind kind() const;
+  // The sources of secrets that were given, as flags. Several recipients or identities are one.
+  [[nodiscard]] std::vector<std::string> sources() const;
 };
 
-void add_key_options(CLI::App& verb, KeyOptions& options);
+void add_key_options(CLI::App& verb, KeyOptions& options, KeyRole role);
 
-// Whether --key-file or --key-hex was given.
-[[nodiscard]] bool has_key_source(const KeyOptions& options);
+// Which kinds of secrets a format takes.
+struct SecretKinds {
+  bool key = false;
+  bool passphrase = false;
+  bool recipients = false;
+};
 
-// For formats that take a key or a passphrase: throws InvalidArgument if more than one source is
-// given.
-void refuse_two_sources(const KeyOptions& options);
+// Throws InvalidArgument if more than one source of secrets is given, one of a kind that the format
+// does not take, or none where that takes no passphrase; if the data comes from standard input,
+// too; and for names and recipients that are none.
+void check_secret_source(const KeyOptions& options, std::string_view format, SecretKinds takes,
+                         bool data_on_stdin);
 
-// Throws InvalidArgument unless exactly one key source and no passphrase is given, or if both key
-// and data would come from standard input.
-void check_key_source(const KeyOptions& options, std::string_view format, bool data_on_stdin);
+// The flag that reads a secret from standard input; empty if none does.
+[[nodiscard]] std::string secret_on_stdin(const KeyOptions& options);
 
-// Throws InvalidArgument if there is a key source or more than one passphrase source, or if both
-// passphrase and data would come from standard input. Without a source, the user is asked.
-void check_passphrase_source(const KeyOptions& options, std::string_view format,
-                             bool data_on_stdin);
-
-// A file from which a key, keyset or passphrase is read.
+// A file from which a key, keyset, passphrase or identity is read.
 struct SecretFile {
   FileId id;
   std::string flag;  // the flag that names it
@@ -74,17 +97,25 @@ enum class KeyUse {
   segments,  // 16 or 32
 };
 
-// Reads the key, after check_key_source. Throws InvalidArgument for a wrong size or wrong digits,
-// and IoError if the file cannot be read. `quiet`: omits the warning about --key-hex.
-[[nodiscard]] SecretBytes load_key(const KeyOptions& options, KeyUse use, bool quiet);
+// How secrets are read.
+struct SecretReading {
+  bool quiet = false;          // omit the warning about --key-hex
+  bool data_on_stdin = false;  // a command must not read standard input
+};
 
-// A key file that may be a Tink keyset, which is JSON.
+// Reads the key, after check_secret_source. Throws InvalidArgument for a wrong size or wrong
+// digits, IoError if the file cannot be read, and Error if the command fails.
+[[nodiscard]] SecretBytes load_key(const KeyOptions& options, KeyUse use,
+                                   const SecretReading& reading);
+
+// What a file or a command holds: a key, or a Tink keyset, which is JSON.
 struct KeyFile {
-  SecretBytes contents;  // the whole file
+  SecretBytes contents;  // all of it
   bool is_keyset = false;
   std::string name;  // for errors
 };
-[[nodiscard]] KeyFile read_key_or_keyset(const KeyOptions& options);
+// For a key that is not --key-hex.
+[[nodiscard]] KeyFile read_key_or_keyset(const KeyOptions& options, const SecretReading& reading);
 
 // Which bytes of a source are the passphrase.
 enum class PassphraseRule {
@@ -92,11 +123,10 @@ enum class PassphraseRule {
   openssl,  // as `openssl enc -pass`: those before the first LF; all of an environment variable
 };
 
-// Reads the passphrase, after check_passphrase_source. `confirm`: a prompt asks twice.
-// `data_on_stdin`: --passphrase-command must not read standard input. Throws
-// InvalidArgument for an empty one, and for one that `openssl enc` would cut.
+// Reads the passphrase, after check_secret_source. A prompt asks twice for one that is to encrypt.
+// Throws InvalidArgument for an empty one, and for one that `openssl enc` would cut.
 [[nodiscard]] SecretBytes load_passphrase(const KeyOptions& options, PassphraseRule rule,
-                                          bool confirm, bool data_on_stdin);
+                                          const SecretReading& reading);
 
 // Decodes the key file `name`, as docs/command-line.md describes under "Keys". For load_key.
 [[nodiscard]] SecretBytes decode_key_file(SecretBytes contents, std::string_view name, KeyUse use,

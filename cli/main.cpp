@@ -31,7 +31,7 @@ Exit status:
   2              usage or refusal, or nothing was found
   3              some of several files failed, or --salvage lost something
   4              the data is not intact
-  5              wrong key, passphrase or context, or a damaged header
+  5              wrong key, passphrase, identity or context, or a damaged header
   129, 130, 143  ended by SIGHUP, SIGINT or SIGTERM
   141            closed pipe)";
 
@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
               {"encrypt", [](CLI::App& app, int& status) { add_encrypt(app, status, {}); }},
               {"decrypt", [](CLI::App& app, int& status) { add_decrypt(app, status, {}); }},
               {"verify", [](CLI::App& app, int& status) { add_verify(app, status, {}); }},
+              {"rekey", add_rekey},
               {"info", add_info},
               {"keygen", add_keygen},
               {"devices", add_devices},

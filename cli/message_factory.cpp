@@ -120,10 +120,20 @@ void check_scrypt(unsigned asked, unsigned accepted) {
 
 }  // namespace
 
+unsigned MessageFactory::key_bits() const {
+  const bool is_old = plan_.verb == Verb::rekey && keys_.role != KeyRole::rekey_to;
+  return is_old ? 0 : plan_.key_bits;
+}
+
+SecretReading MessageFactory::reading() const {
+  return {.quiet = options_.quiet, .data_on_stdin = options_.data_on_stdin()};
+}
+
 void MessageFactory::check_key_bits(std::size_t key_bytes) const {
-  if (plan_.key_bits == 0 || plan_.key_bits == 8 * key_bytes) return;
-  throw InvalidArgument(fmt::format("--key-bits {} contradicts the key, which is for AES-{}",
-                                    plan_.key_bits, 8 * key_bytes));
+  const unsigned wanted = key_bits();
+  if (wanted == 0 || wanted == 8 * key_bytes) return;
+  throw InvalidArgument(
+      fmt::format("--key-bits {} contradicts the key, which is for AES-{}", wanted, 8 * key_bytes));
 }
 
 const SecretBytes& MessageFactory::key() {
@@ -132,7 +142,7 @@ const SecretBytes& MessageFactory::key() {
     const bool raw = plan_.format == Format::raw;
     const bool xts = raw && plan_.mode == BlockMode::xts;
     const KeyUse use = xts ? KeyUse::xts : raw ? KeyUse::block : KeyUse::segments;
-    key_ = load_key(options_.keys, use, options_.quiet);
+    key_ = load_key(keys_, use, reading());
     // A Tink key may be longer than the keys derived from it.
     if (plan_.format != Format::tink) check_key_bits(key_->size() / (xts ? 2 : 1));
   }
@@ -144,8 +154,7 @@ const SecretBytes& MessageFactory::passphrase() {
     const Progress::KeyActivity activity(Progress::KeyStep::reading);
     const auto rule =
         plan_.format == Format::openssl ? PassphraseRule::openssl : PassphraseRule::whole;
-    passphrase_ =
-        load_passphrase(options_.keys, rule, plan_.verb == Verb::encrypt, options_.data_on_stdin());
+    passphrase_ = load_passphrase(keys_, rule, reading());
   }
   return *passphrase_;
 }
@@ -153,9 +162,9 @@ const SecretBytes& MessageFactory::passphrase() {
 const std::vector<TinkKey>& MessageFactory::tink_keys() {
   if (tink_keys_) return *tink_keys_;
   const Progress::KeyActivity activity(Progress::KeyStep::reading);
-  const bool file = options_.given("--key-file");
+  const bool may_be_keyset = !keys_.given("key-hex");
   KeyFile contents;
-  if (file) contents = read_key_or_keyset(options_.keys);
+  if (may_be_keyset) contents = read_key_or_keyset(keys_, reading());
   std::vector<TinkKey> keys;
   if (contents.is_keyset) {
     if (plan_.tink_flags || plan_.key_bits != 0 || options_.given("--key-encoding")) {
@@ -167,9 +176,9 @@ const std::vector<TinkKey>& MessageFactory::tink_keys() {
   } else {
     TinkKey key;
     key.primary = true;
-    key.value = file ? decode_key_file(std::move(contents.contents), contents.name,
-                                       KeyUse::segments, options_.keys.key_encoding)
-                     : load_key(options_.keys, KeyUse::segments, options_.quiet);
+    key.value = may_be_keyset ? decode_key_file(std::move(contents.contents), contents.name,
+                                                KeyUse::segments, keys_.key_encoding)
+                              : load_key(keys_, KeyUse::segments, reading());
     key.parameters.segment_bytes = plan_.segment_bytes;
     key.parameters.hash = plan_.tink_hash;
     key.parameters.derived_key_bytes = plan_.key_bits == 0 ? key.value.size() : plan_.key_bits / 8;
@@ -222,26 +231,61 @@ Message::Parts MessageFactory::new_parts() {
     default:
       break;
   }
+  return new_paraes();
+}
+
+Message::Parts MessageFactory::new_paraes() {
+  const unsigned bits = key_bits() == 128 ? 128 : 256;
   const SecretBytes* secret = nullptr;
+  const AgeKeys::RunKey* run_key = nullptr;
   Preface preface;
   {
     const Lock lock(mutex_);
-    if (has_key_source(options_.keys)) {
-      secret = &key();
-      preface = Preface::for_key(secret->size());
-    } else {
-      // One salt for all files of a run: scrypt runs once, and each message still has its own key,
-      // since that comes from the message's own salt.
-      if (!new_preface_) {
-        static_cast<void>(passphrase());
-        new_preface_ =
-            Preface::for_passphrase(plan_.key_bits == 128 ? 128 : 256, plan_.scrypt_log2n);
-      }
-      preface = *new_preface_;
-      secret = &input_key(preface);
+    switch (keys_.kind()) {
+      case SecretKind::key:
+        secret = &key();
+        preface = Preface::for_key(secret->size());
+        break;
+      case SecretKind::passphrase:
+        // One salt for all files of a run: scrypt runs once, and each message still has its own
+        // key, since that comes from the message's own salt.
+        if (!new_preface_) {
+          static_cast<void>(passphrase());
+          new_preface_ = Preface::for_passphrase(bits, plan_.scrypt_log2n);
+        }
+        preface = *new_preface_;
+        secret = &input_key(preface);
+        break;
+      case SecretKind::recipients:
+        run_key = &age_.of_new_messages();
+        break;
     }
   }
-  return new_paraes_message(preface, secret->span(), plan_.context);
+  if (run_key == nullptr) return new_paraes_message(preface, secret->span(), plan_.context);
+  // An input key for each file: whoever gets that of one file cannot open the others.
+  SecretBytes own(bits / 8);
+  random_bytes(own.span());
+  preface = Preface::for_recipients(bits, run_key->age_file.size());
+  const std::vector<std::uint8_t> wrap =
+      make_wrap(preface, run_key->age_file, run_key->key.span(), own.span());
+  return new_paraes_message(preface, own.span(), plan_.context, wrap);
+}
+
+std::vector<std::uint8_t> MessageFactory::header_for_recipients(const OpenHeader& old) {
+  const AgeKeys::RunKey* run_key = nullptr;
+  {
+    const Lock lock(mutex_);
+    run_key = &age_.of_new_messages();
+  }
+  const Preface preface = Preface::for_recipients(old.preface.key_bits, run_key->age_file.size());
+  const std::vector<std::uint8_t> wrap =
+      make_wrap(preface, run_key->age_file, run_key->key.span(), old.input_key.span());
+  const std::array<std::uint8_t, Preface::bytes> start = preface.encode();
+  const Bytes message = Bytes(old.parts.header).last(c2sp_header_bytes);
+  std::vector<std::uint8_t> header(start.begin(), start.end());
+  header.insert(header.end(), wrap.begin(), wrap.end());
+  header.insert(header.end(), message.begin(), message.end());
+  return header;
 }
 
 Message::Parts MessageFactory::open_parts(std::unique_ptr<Source>& source) {
@@ -258,54 +302,84 @@ Message::Parts MessageFactory::open_parts(std::unique_ptr<Source>& source) {
                                plan_.context);
     }
     default:
-      return open_paraes(*source);
+      return open_header(*source).parts;
   }
 }
 
-Message::Parts MessageFactory::open_paraes(Source& source) {
-  const std::vector<std::uint8_t> header = read_start(source, paraes_header_bytes);
-  if (!plan_.format_named && !looks_like_paraes(header)) {
-    // Suggests the format that the file seems to have, but does not use it: an attacker who can
-    // replace a file must not be able to choose an unauthenticated format.
-    const bool verifies = plan_.verb == Verb::verify;
-    if (looks_salted(header)) {
-      throw InvalidArgument(fmt::format(
-          "the input begins with \"Salted__\", as `openssl enc` writes it; that format is not "
-          "authenticated, so {}",
-          verifies ? "there is nothing to verify" : "it must be named: --format openssl"));
-    }
-    throw InvalidArgument(fmt::format(
-        "the input does not begin like a paraes message; if it is in another format, name that: "
-        "--format {}",
-        verifies ? "c2sp or tink" : "c2sp, tink, raw or openssl"));
+std::vector<std::uint8_t> MessageFactory::read_header(Source& source) const {
+  std::vector<std::uint8_t> header = read_paraes_header(source);
+  if (plan_.format_named || looks_like_paraes(header)) return header;
+  if (plan_.verb == Verb::rekey) {
+    throw InvalidArgument(
+        "the input does not begin like a paraes message, and rekey takes no other format");
   }
-  const Preface preface =
-      Preface::parse(Bytes(header).first(std::min(header.size(), Preface::bytes)));
+  // Suggests the format that the file seems to have, but does not use it: an attacker who can
+  // replace a file must not be able to choose an unauthenticated format.
+  const bool verifies = plan_.verb == Verb::verify;
+  if (looks_salted(header)) {
+    throw InvalidArgument(fmt::format(
+        "the input begins with \"Salted__\", as `openssl enc` writes it; that format is not "
+        "authenticated, so {}",
+        verifies ? "there is nothing to verify" : "it must be named: --format openssl"));
+  }
+  throw InvalidArgument(fmt::format(
+      "the input does not begin like a paraes message; if it is in another format, name that: "
+      "--format {}",
+      verifies ? "c2sp or tink" : "c2sp, tink, raw or openssl"));
+}
+
+// The header never chooses between secrets: whoever can replace a file could choose, too.
+void MessageFactory::check_kind(const Preface& preface) const {
+  const SecretKind kind = keys_.kind();
+  switch (preface.kdf) {
+    case Kdf::none:
+      if (kind == SecretKind::key) return;
+      throw InvalidArgument(
+          fmt::format("the input was encrypted with a key, not {}: use --key-file instead",
+                      kind == SecretKind::passphrase ? "with a passphrase" : "to recipients"));
+    case Kdf::scrypt:
+      if (kind == SecretKind::passphrase) return;
+      throw InvalidArgument(
+          fmt::format("the input was encrypted with a passphrase, not {}, use --passphrase-file, "
+                      "or nothing to be asked for the passphrase on a terminal",
+                      kind == SecretKind::key ? "with a key: instead of the key"
+                                              : "to recipients: instead of the identity"));
+    case Kdf::recipients:
+      if (kind == SecretKind::recipients) return;
+      throw InvalidArgument(
+          fmt::format("the input was encrypted to recipients, not with a {}: use --identity "
+                      "instead",
+                      kind == SecretKind::key ? "key" : "passphrase"));
+  }
+}
+
+MessageFactory::OpenHeader MessageFactory::open_header(Source& source) {
+  const std::vector<std::uint8_t> header = read_header(source);
+  OpenHeader opened;
+  Preface& preface = opened.preface;
+  preface = Preface::parse(Bytes(header).first(std::min(header.size(), Preface::bytes)));
+  check_kind(preface);
   const SecretBytes* secret = nullptr;
   {
     const Lock lock(mutex_);
-    if (preface.kdf == Kdf::scrypt) {
-      if (has_key_source(options_.keys)) {
-        throw InvalidArgument(
-            "the input was encrypted with a passphrase, not with a key: instead of the key, use "
-            "--passphrase-file, or nothing to be asked for the passphrase on a terminal");
-      }
-      if (plan_.key_bits != 0 && plan_.key_bits != preface.key_bits) {
-        throw InvalidArgument(
-            fmt::format("--key-bits {} contradicts the header, which is for AES-{}", plan_.key_bits,
-                        preface.key_bits));
-      }
+    if (preface.kdf == Kdf::none) {
+      secret = &key();
+    } else if (key_bits() != 0 && key_bits() != preface.key_bits) {
+      throw InvalidArgument(fmt::format("--key-bits {} contradicts the header, which is for AES-{}",
+                                        key_bits(), preface.key_bits));
+    } else if (preface.kdf == Kdf::scrypt) {
       check_scrypt(preface.scrypt_log2n, plan_.max_scrypt_log2n);
       secret = &input_key(preface);
     } else {
-      if (!has_key_source(options_.keys)) {
-        throw InvalidArgument(
-            "the input was encrypted with a key, not with a passphrase: use --key-file instead");
-      }
-      secret = &key();
+      secret = &age_.of_header(header);
     }
   }
-  return open_paraes_message(header, secret->span(), plan_.context);
+  if (preface.kdf == Kdf::recipients) {
+    opened.input_key = open_slot(header, secret->span());
+    secret = &opened.input_key;
+  }
+  opened.parts = open_paraes_message(header, secret->span(), plan_.context);
+  return opened;
 }
 
 Message::Parts MessageFactory::open_tink(std::unique_ptr<Source>& source) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/age_keys.hpp"
 #include "cli/plan.hpp"
 #include "cli/tink_keyset.hpp"
 #include "paraes/streams.hpp"
@@ -18,7 +19,10 @@ namespace paraes::cli {
 // Thread-safe: one thread reads a secret, or asks for it on the terminal, for all.
 class MessageFactory {
  public:
-  MessageFactory(const CryptOptions& options, const Plan& plan) : options_(options), plan_(plan) {}
+  // `keys`: the flags among `options` that say where the secrets come from. Keeps references to its
+  // arguments.
+  MessageFactory(const CryptOptions& options, const Plan& plan, const KeyOptions& keys)
+      : options_(options), plan_(plan), keys_(keys), age_(keys) {}
 
   // A new message in the plan's format.
   [[nodiscard]] Message new_message();
@@ -28,6 +32,16 @@ class MessageFactory {
   // input has another format than the plan, or needs a passphrase where a key was given, or a key
   // where a passphrase was given.
   [[nodiscard]] Message open_message(std::unique_ptr<Source>& source);
+
+  // For rekey. What the header of a message in the paraes format holds.
+  struct OpenHeader {
+    Preface preface;
+    SecretBytes input_key;  // of a message with recipients
+    Message::Parts parts;
+  };
+  [[nodiscard]] OpenHeader open_header(Source& source);
+  // The header of the message `old`, which has recipients, for the recipients of this run.
+  [[nodiscard]] std::vector<std::uint8_t> header_for_recipients(const OpenHeader& old);
 
   // For raw and openssl. raw() sets `key_bits` to the size of its AES key.
   [[nodiscard]] std::unique_ptr<StreamTransform> raw(unsigned& key_bits);
@@ -43,17 +57,24 @@ class MessageFactory {
   // Everything in a message except its cipher.
   [[nodiscard]] Message::Parts new_parts();
   [[nodiscard]] Message::Parts open_parts(std::unique_ptr<Source>& source);
-  [[nodiscard]] Message::Parts open_paraes(Source& source);
+  [[nodiscard]] Message::Parts new_paraes();
   [[nodiscard]] Message::Parts open_tink(std::unique_ptr<Source>& source);
+  [[nodiscard]] std::vector<std::uint8_t> read_header(Source& source) const;
+  void check_kind(const Preface& preface) const;
   void check_key_bits(std::size_t key_bytes) const;
+  // The size of the AES key that the user asked for, where that applies to these keys; else 0.
+  [[nodiscard]] unsigned key_bits() const;
+  [[nodiscard]] SecretReading reading() const;
 
   const CryptOptions& options_;
   const Plan& plan_;
+  const KeyOptions& keys_;
   // Held while a secret is read, asked for or derived. References to secrets stay valid after that.
   std::mutex mutex_;
   std::optional<SecretBytes> key_;
   std::optional<SecretBytes> passphrase_;
   std::optional<std::vector<TinkKey>> tink_keys_;
+  AgeKeys age_;
   std::optional<Preface> new_preface_;
   std::map<std::pair<unsigned, ScryptInputs>, SecretBytes> derived_;
 };

@@ -97,12 +97,23 @@ Message OpenFile::make_message() {
   Message message = run_.plan.verb == Verb::encrypt ? run_.messages.new_message()
                                                     : run_.messages.open_message(input_.source);
   key_expansion_ = nanoseconds_since(start);
+  say_what_runs(message);
+  return message;
+}
+
+MessageFactory::OpenHeader OpenFile::open_header(Source& source) {
+  const Clock::time_point start = Clock::now();
+  MessageFactory::OpenHeader header = run_.messages.open_header(source);
+  key_expansion_ = nanoseconds_since(start);
+  return header;
+}
+
+void OpenFile::say_what_runs(const Message& message) {
   const int threads = job_.threads == 0 ? available_cores() : job_.threads;
   std::call_once(run_.what_runs, [&] {
-    say_what_runs(run_.options, run_.plan, fmt::format("AES-{}-GCM", message.key_bits()),
-                  message.cipher(), threads);
+    cli::say_what_runs(run_.options, run_.plan, fmt::format("AES-{}-GCM", message.key_bits()),
+                       message.cipher(), threads);
   });
-  return message;
 }
 
 std::unique_ptr<StreamTransform> OpenFile::make_stream(std::optional<SaltedHeader>& new_header) {
@@ -120,8 +131,8 @@ std::unique_ptr<StreamTransform> OpenFile::make_stream(std::optional<SaltedHeade
   }
   key_expansion_ = nanoseconds_since(start);
   std::call_once(run_.what_runs, [&] {
-    say_what_runs(run_.options, plan, fmt::format("{} AES-{}", mode_name(plan.mode), key_bits),
-                  stream->cipher(), stream->cipher().threads());
+    cli::say_what_runs(run_.options, plan, fmt::format("{} AES-{}", mode_name(plan.mode), key_bits),
+                       stream->cipher(), stream->cipher().threads());
   });
   return stream;
 }
@@ -167,6 +178,13 @@ void OpenFile::report_times(const PhaseTimes& times, const Cipher& cipher) {
   timeline.kernel = run_.plan.on_gpu && fallback.empty() ? device.kernel : times.kernel;
 }
 
+void OpenFile::report_copy(const PhaseTimes& times) {
+  RunReport& report = outcome_.report;
+  report.device = "cpu";
+  report.kernel.reset();
+  report.timeline_ns.emplace(times).key_expansion += key_expansion_;
+}
+
 void OpenFile::say_empty_last_segment() const {
   if (run_.plan.format != Format::tink || !run_.options.verbose || run_.options.quiet) return;
   say(
@@ -188,7 +206,9 @@ void OpenFile::check_input_after_error() const {
 
 void OpenFile::finish() {
   if (auto* file = dynamic_cast<FileSink*>(output_.get()); file != nullptr) {
-    const FileId id = run_.files.commit(*file, destination_.path, run_.options.remove);
+    std::optional<FileId> replaced;
+    if (run_.plan.verb == Verb::rekey) replaced = version_.id;
+    const FileId id = run_.files.commit(*file, destination_.path, run_.options.remove, replaced);
     outcome_.committed = {version_, destination_.place, id};
   } else if (output_) {
     output_->commit();
@@ -207,7 +227,9 @@ void OpenFile::say_done() const {
   const double rate = static_cast<double>(report.bytes) / seconds;
   outcome_.messages.push_back(
       fmt::format("{} -> {}: {} in {:.3f} s, {}", input_name(job_.input.shown),
-                  run_.plan.verb == Verb::verify ? "intact" : output_name(destination_.path),
+                  run_.plan.verb == Verb::verify  ? "intact"
+                  : run_.plan.verb == Verb::rekey ? "rekeyed"
+                                                  : output_name(destination_.path),
                   format_amount(report.bytes), seconds, format_rate(rate)));
 }
 

@@ -29,6 +29,10 @@ class OpenFile {
 
   // Makes a new message, or opens the one in the input. The first call of a run prints what runs.
   [[nodiscard]] Message make_message();
+  // For rekey: opens the header of the message in the input.
+  [[nodiscard]] MessageFactory::OpenHeader open_header(Source& source);
+  // The first call of a run prints what runs.
+  void say_what_runs(const Message& message);
   // Makes the stream of an unauthenticated format. Sets `new_header` if the output begins with one.
   [[nodiscard]] std::unique_ptr<StreamTransform> make_stream(
       std::optional<SaltedHeader>& new_header);
@@ -45,6 +49,8 @@ class OpenFile {
   void report_progress(std::uint64_t done);
   void report_bytes(std::uint64_t plain_bytes) { outcome_.report.bytes = plain_bytes; }
   void report_times(const PhaseTimes& times, const Cipher& cipher);
+  // For data that no cipher has processed.
+  void report_copy(const PhaseTimes& times);
   void say_empty_last_segment() const;
 
   // Throws IoError if the input has changed since it was opened. Call it after the last read.

@@ -52,6 +52,11 @@ mode_t umask_of_process() {
 // The place of the file that a symbolic link leads to: the temporary must be on that file's system,
 // which may not be the link's.
 Place resolved(TreeRoots& roots, Place place) {
+  struct stat link = {};
+  const auto folder = place.open_folder();
+  const bool known =
+      fstatat(folder->descriptor(), place.name().c_str(), &link, AT_SYMLINK_NOFOLLOW) == 0;
+  if (!place.follow || (known && !S_ISLNK(link.st_mode))) return place;
   char* const name = realpath(place.shown.c_str(), nullptr);
   if (name == nullptr) throw io_error(place.shown, "open", errno);
   const std::string path = name;
@@ -125,6 +130,13 @@ Destination choose_destination(RunContext& run, const FileJob& job, const Input&
   }
 
   Destination destination;
+  if (run.plan.verb == Verb::rekey) {
+    destination.path = job.input.shown;
+    shown = destination.path;
+    destination.place = resolved(run.roots, job.input);
+    destination.exists = true;
+    return destination;
+  }
   destination.path = job.output           ? job.output->shown
                      : options.path_given ? options.path
                                           : default_name(direction, job.input.shown, name_it);
@@ -201,7 +213,8 @@ std::unique_ptr<Sink> open_sink(RunContext& run, const FileJob& job, const Desti
     }
     return std::make_unique<PipeSink>(std::move(descriptor), destination.path);
   }
-  const bool encrypts = run.plan.verb == Verb::encrypt;
+  // What is still encrypted keeps its mode.
+  const bool encrypts = run.plan.verb != Verb::decrypt;
   FileSink::Options options;
   options.overwrite = destination.exists;
   options.narrow = !encrypts;

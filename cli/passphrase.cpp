@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -21,10 +19,10 @@
 #include "cli/input.hpp"
 #include "cli/keys.hpp"
 #include "cli/report.hpp"
+#include "cli/secret_command.hpp"
 #include "cli/signals.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
-#include "src/core/system/process.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -99,8 +97,8 @@ Raw from_file(const std::string& path) {
   return read_all(*open_input(path, name).source, name);
 }
 
-Raw from_descriptor(int number) {
-  const std::string name = fmt::format("--passphrase-fd {}", number);
+Raw from_descriptor(int number, const std::string& flag) {
+  const std::string name = fmt::format("{} {}", flag, number);
   // A duplicate: if 1 or 2 were closed, the output file could get that number.
   Descriptor descriptor(fcntl(number, F_DUPFD_CLOEXEC, 3));
   if (descriptor.get() < 0) {
@@ -110,55 +108,16 @@ Raw from_descriptor(int number) {
   return read_all(source, name);
 }
 
-Raw from_environment(const std::string& variable) {
+Raw from_environment(const std::string& variable, const std::string& flag) {
   char* value = std::getenv(variable.c_str());
   if (value == nullptr) {
     throw InvalidArgument(
-        fmt::format("--passphrase-env: the variable {} is not in the environment", variable));
+        fmt::format("{}: the variable {} is not in the environment", flag, variable));
   }
   return {
-      .name = "--passphrase-env",
+      .name = flag,
       .text = SecretBytes(Bytes(reinterpret_cast<const std::uint8_t*>(value), std::strlen(value))),
       .is_variable = true};
-}
-
-Raw from_command(const std::string& command, bool keep_stdin) {
-  int ends[2];
-  if (!system::make_pipe(ends)) fail("--passphrase-command: cannot make a pipe");
-  Descriptor reading(ends[0]);
-  Descriptor writing(ends[1]);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, writing.get(), STDOUT_FILENO);
-  if (!keep_stdin) {
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  }
-  std::string shell = "/bin/sh";
-  std::string flag = "-c";
-  std::string text = command;
-  const std::array<char*, 4> arguments = {shell.data(), flag.data(), text.data(), nullptr};
-  pid_t child = 0;
-  errno = posix_spawn(&child, shell.c_str(), &actions, nullptr, arguments.data(),
-                      system::environment());
-  posix_spawn_file_actions_destroy(&actions);
-  if (errno != 0) fail("--passphrase-command: cannot start /bin/sh");
-  writing.close();
-  Raw passphrase;
-  {
-    PipeSource source(std::move(reading), "--passphrase-command");
-    passphrase = read_all(source, "--passphrase-command");
-  }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) fail("--passphrase-command: cannot wait for it");
-  }
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    throw Error(
-        WIFEXITED(status)
-            ? fmt::format("--passphrase-command failed with exit status {}", WEXITSTATUS(status))
-            : fmt::format("--passphrase-command was ended by signal {}", WTERMSIG(status)));
-  }
-  return passphrase;
 }
 
 void print_on(int terminal, std::string_view text) {
@@ -197,14 +156,14 @@ Raw ask(int terminal, const char* prompt) {
   return {.name = "the terminal", .text = std::move(line)};
 }
 
-Raw from_terminal(bool confirm) {
+Raw from_terminal(bool confirm, const char* prompt) {
   const Descriptor terminal(open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY));
   if (terminal.get() < 0) {
     throw InvalidArgument(
         "no passphrase was given and there is no terminal to ask on: use --passphrase-file, "
         "--passphrase-fd, --passphrase-env or --passphrase-command");
   }
-  Raw passphrase = ask(terminal.get(), "Passphrase: ");
+  Raw passphrase = ask(terminal.get(), prompt);
   const bool is_empty = passphrase.text.size() == 1;  // a newline
   if (confirm && !is_empty) {
     const Raw again = ask(terminal.get(), "The same again: ");
@@ -215,21 +174,30 @@ Raw from_terminal(bool confirm) {
   return passphrase;
 }
 
-Raw load(const KeyOptions& options, bool confirm, bool data_on_stdin) {
-  if (options.passphrase_file_option->count() != 0) return from_file(options.passphrase_file);
-  if (options.passphrase_fd) return from_descriptor(*options.passphrase_fd);
-  if (options.passphrase_env_option->count() != 0) return from_environment(options.passphrase_env);
-  if (options.passphrase_command_option->count() != 0) {
-    return from_command(options.passphrase_command, !data_on_stdin);
+Raw load(const KeyOptions& options, const SecretReading& reading) {
+  if (options.given("passphrase-file")) return from_file(options.passphrase_file);
+  if (options.passphrase_fd) {
+    return from_descriptor(*options.passphrase_fd, options.flag("passphrase-fd"));
   }
-  return from_terminal(confirm);
+  if (options.given("passphrase-env")) {
+    return from_environment(options.passphrase_env, options.flag("passphrase-env"));
+  }
+  if (options.given("passphrase-command")) {
+    const std::string flag = options.flag("passphrase-command");
+    return {.name = flag,
+            .text = output_of_command(options.passphrase_command, flag, "passphrase",
+                                      most_passphrase_bytes + 2, !reading.data_on_stdin)};
+  }
+  const bool is_new = options.role == KeyRole::seal || options.role == KeyRole::rekey_to;
+  return from_terminal(is_new,
+                       options.role == KeyRole::rekey_to ? "New passphrase: " : "Passphrase: ");
 }
 
 }  // namespace
 
-SecretBytes load_passphrase(const KeyOptions& options, PassphraseRule rule, bool confirm,
-                            bool data_on_stdin) {
-  Raw raw = load(options, confirm, data_on_stdin);
+SecretBytes load_passphrase(const KeyOptions& options, PassphraseRule rule,
+                            const SecretReading& reading) {
+  Raw raw = load(options, reading);
   const std::string name = raw.name;
   SecretBytes passphrase =
       rule == PassphraseRule::openssl ? first_line(std::move(raw)) : trimmed(std::move(raw.text));

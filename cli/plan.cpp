@@ -209,6 +209,45 @@ void refuse_exclude(const CryptOptions& options) {
   }
 }
 
+void refuse_scrypt(const CryptOptions& options, const KeyOptions& keys, const char* flag) {
+  if (keys.kind() == SecretKind::passphrase) return;
+  refuse(options, {flag},
+         keys.kind() == SecretKind::key ? "passphrases, not with a key"
+                                        : "passphrases, not with recipients");
+}
+
+void plan_rekey(const CryptOptions& options) {
+  for (const std::string& input : options.inputs) {
+    if (input == "-") throw InvalidArgument(why_no_input(options, Verb::rekey));
+  }
+  if (options.to.sources().empty()) {
+    throw InvalidArgument(
+        "rekey needs new keys: --to-recipient KEY, --to-recipients-file FILE, --to-key-file FILE, "
+        "--to-passphrase (asks) or --to-passphrase-file FILE");
+  }
+  check_secret_source(options.to, options.format,
+                      {.key = true, .passphrase = true, .recipients = true}, false);
+  const std::string old_flag = secret_on_stdin(options.keys);
+  const std::string new_flag = secret_on_stdin(options.to);
+  if (!old_flag.empty() && !new_flag.empty()) {
+    throw InvalidArgument(fmt::format(
+        "{} and {} both need standard input; use a file for one of them", old_flag, new_flag));
+  }
+}
+
+void plan_secrets(const CryptOptions& options, const Plan& plan) {
+  const bool paraes = plan.format == Format::paraes;
+  const SecretKinds kinds = {.key = plan.format != Format::openssl,
+                             .passphrase = paraes || plan.format == Format::openssl,
+                             .recipients = paraes};
+  check_secret_source(options.keys, options.format, kinds, options.data_on_stdin());
+  const bool rekey = plan.verb == Verb::rekey;
+  if (rekey) plan_rekey(options);
+  if (!paraes) return;
+  refuse_scrypt(options, rekey ? options.to : options.keys, "--scrypt-log2n");
+  refuse_scrypt(options, options.keys, "--max-scrypt-log2n");
+}
+
 }  // namespace
 
 const char* format_name(Format format) { return format_names[static_cast<std::size_t>(format)]; }
@@ -273,14 +312,13 @@ void parse_tink(const CryptOptions& options, Plan& plan) {
   }
 }
 
-void check_passphrase_fd(const CryptOptions& options, Verb verb) {
-  if (!options.keys.passphrase_fd) return;
-  const int number = *options.keys.passphrase_fd;
+void check_passphrase_fd(const CryptOptions& options, const KeyOptions& keys, Verb verb) {
+  if (!keys.passphrase_fd) return;
+  const int number = *keys.passphrase_fd;
   const auto refuse_it = [&](const char* why) {
     throw InvalidArgument(
-        fmt::format("--passphrase-fd {}: {}; open one to read the passphrase, as "
-                    "in `--passphrase-fd 3 3< FILE`",
-                    number, why));
+        fmt::format("{0} {1}: {2}; open one to read the passphrase, as in `{0} 3 3< FILE`",
+                    keys.flag("passphrase-fd"), number, why));
   };
   if (number == STDOUT_FILENO) refuse_it("this descriptor is standard output");
   if (number == STDERR_FILENO) refuse_it("this descriptor is standard error");
@@ -293,7 +331,8 @@ void check_passphrase_fd(const CryptOptions& options, Verb verb) {
   if (S_ISDIR(status.st_mode)) refuse_it("this descriptor is a folder");
   // What is written there would be read back. Files that hold a secret are never overwritten, and a
   // terminal is two ways.
-  if (verb == Verb::verify || !(S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))) return;
+  const bool writes_files = verb == Verb::verify || verb == Verb::rekey;
+  if (writes_files || !(S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))) return;
   const OutputOptions& output = options.output;
   struct stat target = {};
   const bool found = options.data_on_stdout()
@@ -343,17 +382,7 @@ Plan make_plan(const CryptOptions& options, Verb verb) {
       plan_openssl(options, plan);
     }
   }
-  const bool key_or_passphrase = plan.format == Format::paraes;
-  if (key_or_passphrase) refuse_two_sources(options.keys);
-  const bool needs_key = plan.format != Format::openssl && !key_or_passphrase;
-  if (needs_key || (key_or_passphrase && has_key_source(options.keys))) {
-    check_key_source(options.keys, options.format, options.data_on_stdin());
-  } else {
-    check_passphrase_source(options.keys, options.format, options.data_on_stdin());
-  }
-  if (key_or_passphrase && has_key_source(options.keys)) {
-    refuse(options, {"--scrypt-log2n", "--max-scrypt-log2n"}, "passphrases, not with a key");
-  }
+  plan_secrets(options, plan);
   plan_execution(options, plan);
   refuse_rm(options, verb);
   refuse_update(options, verb);

@@ -1,4 +1,4 @@
-// The plan of a run of encrypt, decrypt or verify, checked before the first file is opened.
+// The plan of a run of encrypt, decrypt, verify or rekey, checked before the first file is opened.
 #pragma once
 
 #include <cstdint>
@@ -64,10 +64,10 @@ struct Plan {
 // exist, and Unavailable for a kernel or device that this machine lacks.
 [[nodiscard]] Plan make_plan(const CryptOptions& options, Verb verb);
 
-// Throws InvalidArgument if --passphrase-fd names a standard output stream, the pipe or socket that
-// the output goes to, or no descriptor that can be read. Apart from make_plan, because only the
-// process that reads the passphrase has the descriptor.
-void check_passphrase_fd(const CryptOptions& options, Verb verb);
+// Throws InvalidArgument if --passphrase-fd, one of `keys`, names a standard output stream, the
+// pipe or socket that the output goes to, or no descriptor that can be read. Apart from make_plan,
+// because only the process that reads the passphrase has the descriptor.
+void check_passphrase_fd(const CryptOptions& options, const KeyOptions& keys, Verb verb);
 
 // The format that --format names. Throws InvalidArgument if there is none of that name.
 [[nodiscard]] Format parse_format(const CryptOptions& options);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <string_view>
 
 #include "paraes/error.hpp"
@@ -68,7 +69,8 @@ void ProtectedFiles::check_target(const struct stat& status, const std::string& 
   }
 }
 
-FileId ProtectedFiles::commit(FileSink& sink, const std::string& shown, bool wants_id) {
+FileId ProtectedFiles::commit(FileSink& sink, const std::string& shown, bool wants_id,
+                              const std::optional<FileId>& replaced) {
   sink.prepare();
   const FileId id = replaces_ || wants_id ? sink.id() : FileId();
   if (!replaces_) {
@@ -76,7 +78,17 @@ FileId ProtectedFiles::commit(FileSink& sink, const std::string& shown, bool wan
     return id;
   }
   const std::lock_guard lock(mutex_);
-  if (const auto replaced = sink.target(); replaced) check_target(*replaced, shown);
+  const auto target = sink.target();
+  if (replaced) {
+    if (!target || FileId(*target) != *replaced) {
+      throw IoError(fmt::format("{}: another file has taken its place, or it was removed; that is "
+                                "left as it is",
+                                shown),
+                    EIO);
+    }
+  } else if (target) {
+    check_target(*target, shown);
+  }
   sink.commit();
   outputs_.insert(id);
   return id;

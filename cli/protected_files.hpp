@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,10 @@ class ProtectedFiles {
   [[nodiscard]] bool is_input(const FileId& id) const { return inputs_.contains(id); }
 
   // Commits a sink and returns the identity of its file, if it is wanted. Throws InvalidArgument if
-  // it would replace a protected file. Thread-safe.
-  FileId commit(FileSink& sink, const std::string& shown, bool wants_id);
+  // it would replace a protected file. `replaced`: the file that it has to replace, an input;
+  // throws IoError if that is no longer there. Thread-safe.
+  FileId commit(FileSink& sink, const std::string& shown, bool wants_id,
+                const std::optional<FileId>& replaced);
 
  private:
   [[nodiscard]] const SecretFile* find_secret(const struct stat& status) const;

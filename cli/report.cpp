@@ -152,6 +152,7 @@ std::string to_json(const RunReport& report) {
   object["status"] = report.status;
   if (report.reason) object["reason"] = *report.reason;
   object["exit"] = report.exit;
+  if (report.rekeyed) object["rekeyed"] = *report.rekeyed;
   object["timeline_ns"] = nullptr;
   if (report.timeline_ns) {
     for (const Phase& phase : phase_table) {

@@ -67,6 +67,7 @@ struct RunReport {
   int exit = exit_done;
   std::optional<PhaseTimes> timeline_ns;
   std::optional<std::vector<BadRange>> bad_ranges;  // of --salvage
+  std::optional<std::string> rekeyed;               // of rekey: "header", or "data" for all of it
 };
 
 [[nodiscard]] std::string to_json(const RunReport& report);

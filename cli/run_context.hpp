@@ -2,6 +2,8 @@
 #pragma once
 
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "cli/distributor.hpp"
 #include "cli/message_factory.hpp"
@@ -19,22 +21,36 @@ struct RunContext {
       : options(given_options),
         plan(given_plan),
         distributor(given_distributor),
-        messages(given_options, given_plan),
-        files(secret_files(given_options.keys),
-              given_options.output.force || given_options.output.update) {
-    check_passphrase_fd(given_options, given_plan.verb);
+        messages(given_options, given_plan, given_options.keys),
+        new_messages(given_options, given_plan, given_options.to),
+        files(secret_files(given_options), given_options.output.force ||
+                                               given_options.output.update ||
+                                               given_plan.verb == Verb::rekey) {
+    for (const KeyOptions* keys : {&given_options.keys, &given_options.to}) {
+      check_passphrase_fd(given_options, *keys, given_plan.verb);
+    }
   }
 
   const CryptOptions& options;
   const Plan& plan;
   Distributor* const distributor;
   MessageFactory messages;
+  MessageFactory new_messages;  // of rekey
   TreeRoots roots;
   ProtectedFiles files;
   Leftovers leftovers;
   // These messages are printed once per run.
   std::once_flag what_runs;
   std::once_flag fallback;
+  std::once_flag kept_keys;
+  std::once_flag unknown_origin;
+
+ private:
+  [[nodiscard]] static std::vector<SecretFile> secret_files(const CryptOptions& options) {
+    std::vector<SecretFile> files = cli::secret_files(options.keys);
+    for (SecretFile& file : cli::secret_files(options.to)) files.push_back(std::move(file));
+    return files;
+  }
 };
 
 }  // namespace paraes::cli

@@ -35,6 +35,7 @@ std::string skipped_text(Verb verb, const Found& found) {
 std::string summary_text(Verb verb, const RunSummary& summary, const Found& found) {
   const char* done = verb == Verb::encrypt   ? "encrypted"
                      : verb == Verb::decrypt ? "decrypted"
+                     : verb == Verb::rekey   ? "rekeyed"
                                              : "intact";
   const std::string fresh = count(summary.up_to_date, "file is up to date", "files are up to date");
   const bool nothing_done = summary.files == 0 && summary.failed == 0 && summary.salvaged == 0;

@@ -24,6 +24,7 @@ struct CryptOverrides {
 void add_encrypt(CLI::App& app, int& status, const CryptOverrides& overrides);
 void add_decrypt(CLI::App& app, int& status, const CryptOverrides& overrides);
 void add_verify(CLI::App& app, int& status, const CryptOverrides& overrides);
+void add_rekey(CLI::App& app, int& status);
 void add_info(CLI::App& app, int& status);
 void add_keygen(CLI::App& app, int& status);
 void add_devices(CLI::App& app, int& status);

@@ -9,10 +9,16 @@ import subprocess
 from help_texts import check_layout, examples
 from support import BIN, DEADLINE, KEYS, Case, environment
 
-VERBS = ("encrypt", "decrypt", "verify", "info", "keygen", "devices", "bench", "tune", "version",
+VERBS = ("encrypt", "decrypt", "verify", "rekey", "info", "keygen", "devices", "bench", "tune", "version",
          "help")
-# What would take long, or ask for a passphrase.
-CHANGED = {"paraes encrypt big.tar": "paraes encrypt --passphrase-file pw big.tar",
+# What would take long, ask for a passphrase, or needs the keys of the test.
+CHANGED = {"paraes rekey -i me.txt --to-recipient age1... --new-key secrets.tar.paes":
+           "paraes rekey -i me.txt --to-recipient $(age-keygen -y me.txt) --new-key secrets.tar.paes",
+           "paraes rekey -k my.key --to-passphrase notes.txt.paes":
+           "paraes rekey -k my.key --to-passphrase-file pw notes.txt.paes",
+           "paraes info -i ~/.ssh/id_ed25519 big.tar.paes":
+           "paraes info -i me.txt secrets.tar.paes",
+           "paraes encrypt big.tar": "paraes encrypt --passphrase-file pw big.tar",
            "paraes encrypt backup.tar": "paraes encrypt --passphrase-file pw backup.tar",
            "paraes decrypt big.tar.paes": "paraes decrypt --passphrase-file pw big.tar.paes",
            "paraes decrypt backup.tar.paes": "paraes decrypt --passphrase-file pw backup.tar.paes"}
@@ -76,8 +82,14 @@ class Help(Case):
                 "notes.enc", "notes")
         self.ok("encrypt", "-k", "my.key", "--format", "tink", "--segment-size", "4KiB", "-o",
                 "stream.bin", "notes")
-        self.path("notes").unlink()
-        self.path("damaged").unlink()
+        subprocess.run("umask 077; age-keygen -o me.txt; age-keygen -y me.txt > team.txt; "
+                       "cp pw old; echo another > new", shell=True, cwd=self.dir, check=True,
+                       stderr=subprocess.DEVNULL)
+        self.write("secrets.tar", b"y" * 2_000_000)
+        self.ok("encrypt", "--recipients-file", "team.txt", "secrets.tar")
+        self.ok("encrypt", "-k", "my.key", "-o", "notes.txt.paes", "notes")
+        for name in ("notes", "damaged", "secrets.tar"):
+            self.path(name).unlink()
         subprocess.run(f"tar c dir | {BIN} encrypt -k my.key > dir.tar.paes", shell=True,
                        cwd=self.dir, check=True, env=environment())
 
@@ -87,8 +99,16 @@ class Help(Case):
                 with self.subTest(line=line):
                     self.prepare()
                     key = ["-k", "my.key"] if "my.key" in line else ["--passphrase-file", "pw"]
+                    if "-i me.txt" in line and line.endswith("-r backup"):
+                        shutil.rmtree(self.path("backup"))
+                        self.ok("encrypt", "-r", "--recipients-file", "team.txt", "-o", "backup",
+                                "photos")
+                    if line.endswith("*.paes"):
+                        for sealed in self.dir.glob("*.paes"):
+                            sealed.unlink()
+                        self.ok("encrypt", "--passphrase-file", "old", "big.tar")
                     for sealed in re.findall(r"\b(\w+\.tar)\.paes", line):
-                        if sealed != "dir.tar" and " encrypt " not in line:
+                        if sealed not in ("dir.tar", "secrets.tar") and " encrypt " not in line:
                             self.ok("encrypt", *key, "-f", sealed)
                     if "-o backup" in line:
                         shutil.rmtree(self.path("backup"))

@@ -1,0 +1,67 @@
+#include "cli/age_keys.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "cli/progress.hpp"
+#include "cli/report.hpp"
+#include "paraes/error.hpp"
+#include "paraes/kdf.hpp"
+
+namespace paraes::cli {
+namespace {
+
+AgeProgram age_program() {
+  AgeProgram program;
+  program.on_message = [](std::string_view line) {
+    say(line.starts_with("age") ? std::string(line) : fmt::format("age: {}", line));
+  };
+  return program;
+}
+
+}  // namespace
+
+const AgeKeys::RunKey& AgeKeys::of_new_messages() {
+  if (new_error_) std::rethrow_exception(new_error_);
+  if (!new_) {
+    const Progress::KeyActivity activity(Progress::KeyStep::reading);
+    try {
+      RunKey made;
+      made.key = SecretBytes(run_key_bytes);
+      random_bytes(made.key.span());
+      made.age_file = encrypt_with_age(age_program(), made.key.span(),
+                                       {.keys = keys_.recipients, .files = keys_.recipients_files});
+      new_ = std::move(made);
+    } catch (const Error&) {
+      new_error_ = std::current_exception();
+      throw;
+    }
+  }
+  return *new_;
+}
+
+const SecretBytes& AgeKeys::of_header(Bytes header) {
+  const Bytes age_file = age_file_of(header);
+  Sha256 hash;
+  hash.add(age_file.data(), age_file.size());
+  const Sha256::Digest digest = hash.digest();
+  auto found = opened_.find(digest);
+  if (found == opened_.end()) {
+    const Progress::KeyActivity activity(Progress::KeyStep::reading);
+    if (!identities_) identities_.emplace(keys_.identities);
+    Opened opened;
+    try {
+      opened.key = identities_->decrypt(age_program(), age_file);
+    } catch (const WrongKey&) {
+      opened.error = std::current_exception();
+    } catch (const IntegrityError&) {
+      opened.error = std::current_exception();
+    }
+    found = opened_.emplace(digest, std::move(opened)).first;
+  }
+  if (found->second.error) std::rethrow_exception(found->second.error);
+  return found->second.key;
+}
+
+}  // namespace paraes::cli

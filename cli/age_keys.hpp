@@ -1,0 +1,46 @@
+// The run keys in age files, by which messages with recipients are sealed and opened.
+#pragma once
+
+#include <exception>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "cli/keys.hpp"
+#include "paraes/recipients.hpp"
+#include "paraes/sha256.hpp"
+
+namespace paraes::cli {
+
+// Runs age once for all new messages, and once for each distinct age file. Keeps a reference to
+// its argument. For one thread at a time.
+class AgeKeys {
+ public:
+  explicit AgeKeys(const KeyOptions& keys) : keys_(keys) {}
+
+  struct RunKey {
+    SecretBytes key;
+    std::vector<std::uint8_t> age_file;
+  };
+  // That of the messages that this run makes. Throws as encrypt_with_age does: the same each time.
+  [[nodiscard]] const RunKey& of_new_messages();
+
+  // The one in the age file of this header. Throws as AgeIdentities does. What age refuses once, it
+  // is not asked again.
+  [[nodiscard]] const SecretBytes& of_header(Bytes header);
+
+ private:
+  struct Opened {
+    SecretBytes key;
+    std::exception_ptr error;  // instead of a key
+  };
+
+  const KeyOptions& keys_;
+  std::optional<RunKey> new_;
+  std::exception_ptr new_error_;
+  std::optional<AgeIdentities> identities_;
+  std::map<Sha256::Digest, Opened> opened_;  // by the digest of the age file
+};
+
+}  // namespace paraes::cli

@@ -1,0 +1,49 @@
+#include "cli/secret_command.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "paraes/error.hpp"
+#include "paraes/io.hpp"
+#include "src/core/system/program.hpp"
+
+namespace paraes::cli {
+
+SecretBytes output_of_command(const std::string& command, const std::string& flag,
+                              std::string_view kind, std::size_t most, bool keep_stdin) {
+  system::ProgramCall call;
+  call.path = "/bin/sh";
+  call.arguments = {"-c", command};
+  Descriptor nothing;
+  if (!keep_stdin) {
+    nothing = Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (nothing.get() < 0) throw io_error("/dev/null", "open", errno);
+    call.input = nothing.get();
+  }
+  // All of it: a part of a secret would be another one.
+  call.waits_for_all_output = true;
+  SecretBytes output(most + 1);
+  std::size_t kept = 0;
+  call.on_output = [&](Bytes data) {
+    const std::size_t n = std::min(data.size(), output.size() - kept);
+    std::copy_n(data.begin(), n, output.data() + kept);
+    kept += n;
+  };
+  const system::ProgramEnd end = system::run_program(call);
+  if (!end.succeeded()) {
+    throw Error(end.exited ? fmt::format("{} failed with exit status {}", flag, end.number)
+                           : fmt::format("{} was ended by signal {}", flag, end.number));
+  }
+  if (kept > most) {
+    throw InvalidArgument(
+        fmt::format("{}: it printed more than {} bytes: too many for a {}", flag, most, kind));
+  }
+  output.truncate(kept);
+  return output;
+}
+
+}  // namespace paraes::cli
