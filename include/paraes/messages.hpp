@@ -129,10 +129,9 @@ inline constexpr unsigned max_scrypt_log2n = 22;  // limit for messages from unt
 [[nodiscard]] bool looks_like_paraes(Bytes start) noexcept;
 
 // Reads the header from the start of a message: preface, wrap, and the header of the c2sp message.
-// Returns fewer bytes if the source ends before, or after paraes_header_bytes if they do not
-// begin like a paraes message. Throws IntegrityError as Preface::parse does, and if the
-// wrap is longer than the rest of the source, as far as its size is known; the wrap is not read
-// then.
+// If the source does not begin like a paraes message, or is shorter than a preface, returns what it
+// has of the first paraes_header_bytes. Throws IntegrityError as Preface::parse does, and if the
+// source ends within the header: for a source whose size is known, before it reads the wrap.
 [[nodiscard]] std::vector<std::uint8_t> read_paraes_header(Source& source);
 
 // Derives the input key of a preface with Kdf::scrypt. Needs 2^(scrypt_log2n + 10) bytes of memory

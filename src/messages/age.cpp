@@ -100,6 +100,8 @@ class Words {
       }
       all.append(all.empty() ? "" : "; ").append(line);
     }
+    constexpr std::size_t most = 1000;
+    if (all.size() > most) all.replace(most, std::string::npos, "...");
     return all.empty() ? "it does not say why" : all;
   }
 

@@ -79,6 +79,11 @@ Message::Parts make_parts(std::initializer_list<Bytes> before, Bytes salt,
       .header = std::move(header), .layout = layout, .secret = std::move(secret), .commits = true};
 }
 
+IntegrityError ends_in_header(std::size_t bytes) {
+  return IntegrityError("the input is truncated: it ends within its header, which has " +
+                        std::to_string(bytes) + " bytes");
+}
+
 // `before`: what precedes the header of the c2sp message. `preface`: with which the context begins.
 Message::Parts new_message(std::initializer_list<Bytes> before, Bytes preface, Bytes key,
                            Bytes context) {
@@ -92,8 +97,7 @@ Message::Parts new_message(std::initializer_list<Bytes> before, Bytes preface, B
 Message::Parts open_message(Bytes header, std::size_t before, Bytes preface,
                             WrongKey::Secret secret, Bytes key, Bytes context) {
   if (header.size() != before + c2sp_header_bytes) {
-    throw IntegrityError("the input is truncated: it ends within its header, which has " +
-                         std::to_string(before + c2sp_header_bytes) + " bytes");
+    throw ends_in_header(before + c2sp_header_bytes);
   }
   const Bytes salt = header.subspan(before, salt_bytes);
   const SecretBytes derived = derive(key, salt, preface, context);
@@ -249,14 +253,14 @@ std::vector<std::uint8_t> read_paraes_header(Source& source) {
   header.resize(source.read(header));
   if (header.size() < Preface::bytes || !looks_like_paraes(header)) return header;
   const std::size_t wrap_bytes = Preface::parse(Bytes(header).first(Preface::bytes)).wrap_bytes;
-  if (header.size() < paraes_header_bytes) return header;
+  if (header.size() < paraes_header_bytes) throw ends_in_header(paraes_header_bytes + wrap_bytes);
   if (const auto left = source.remaining(); left && *left < wrap_bytes) {
     throw IntegrityError("the input is truncated or damaged: the part for its recipients has " +
                          std::to_string(wrap_bytes) + " bytes, more than are left");
   }
   header.resize(paraes_header_bytes + wrap_bytes);
-  const std::size_t n = source.read(MutableBytes(header).subspan(paraes_header_bytes));
-  header.resize(paraes_header_bytes + n);
+  const MutableBytes rest = MutableBytes(header).subspan(paraes_header_bytes);
+  if (source.read(rest) != rest.size()) throw ends_in_header(header.size());
   return header;
 }
 

@@ -1,0 +1,620 @@
+"""Recipients and identities: encrypt, decrypt, verify and info with the program age."""
+
+import json
+import os
+import subprocess
+import unittest
+
+from recipients import (
+    HEADER,
+    MOST_WRAP,
+    PREFACE,
+    SLOT,
+    RecipientsCase,
+    joined,
+    split,
+    wrap_bytes,
+)
+from support import (
+    BIN,
+    DEADLINE,
+    KEYS,
+    LONG,
+    Terminal,
+    environment,
+    file_reports,
+    pattern,
+    sanitized,
+)
+
+OPEN = ["-i", "me.txt"]
+# The sanitizers make each start ten times slower.
+EVERY = 1 if LONG else 17 if sanitized() else 1
+
+
+def flipped(data, at, mask=1):
+    return data[:at] + bytes([data[at] ^ mask]) + data[at + 1:]
+
+
+class Recipients(RecipientsCase):
+    def test_each_recipient_opens_what_was_encrypted_to_both(self):
+        for size in (0, 1, 16384, 300_000):
+            data = pattern(size)
+            sealed = self.seal(data, to=[self.me, self.you])
+            for identity in ("me.txt", "you.txt"):
+                self.assertEqual(self.ok("decrypt", "-i", identity, "-", stdin=sealed), data)
+
+    def test_files_and_pipes(self):
+        data = pattern(100_000)
+        self.write("f", data)
+        self.ok("encrypt", "--recipient", self.me, "f")
+        self.ok("verify", *OPEN, "f.paes")
+        self.ok("decrypt", *OPEN, "-o", "opened", "f.paes")
+        self.assertEqual(self.read("opened"), data)
+        self.assertEqual(self.ok("decrypt", *OPEN, stdin=self.read("f.paes")), data)
+        part = self.ok("decrypt", *OPEN, "--offset", "20000", "--length", "9", "-c", "f.paes")
+        self.assertEqual(part, data[20000:20009])
+
+    def test_recipients_file_holds_several(self):
+        self.write("team.txt", f"# the team\n{self.me}\n\n{self.you}\n".encode())
+        self.write("f", b"data")
+        self.ok("encrypt", "--recipients-file", "team.txt", "f")
+        for identity in ("me.txt", "you.txt"):
+            self.ok("verify", "-i", identity, "f.paes")
+
+    def test_any_of_several_identities_opens(self):
+        self.new_identity("other.txt")
+        sealed = self.seal(b"data")
+        flags = ["--identity", "other.txt", "-i", "you.txt", "-i", "me.txt"]
+        self.assertEqual(self.ok("decrypt", *flags, "-", stdin=sealed), b"data")
+
+    def test_ssh_keys(self):
+        for kind in ("ed25519", "rsa"):
+            with self.subTest(kind=kind):
+                sealed = self.seal(b"data", to=[self.new_ssh_key(kind, kind)])
+                self.assertEqual(self.ok("decrypt", "-i", kind, "-", stdin=sealed), b"data")
+
+    def test_key_bits_context_and_header(self):
+        for bits, aead, slot in ((256, 2, SLOT), (128, 1, SLOT - 16)):
+            sealed = self.seal(b"data", "--key-bits", bits, "--context-hex", "abcd")
+            self.assertEqual(sealed[:12], b"PARAES\r\n" + bytes([1, 2, aead, 0]))
+            self.assertEqual(sealed[16:32], bytes(16))
+            preface, age_file, _, message = split(sealed)
+            self.assertTrue(age_file.startswith(b"age-encryption.org/v1\n-> X25519 "))
+            self.assertEqual(len(self.age("-d", "-i", "me.txt", stdin=age_file)), 32)
+            self.assertEqual(len(message), HEADER + 4 + 16)
+            flags = [*OPEN, "--context-hex", "abcd"]
+            self.assertEqual(self.ok("decrypt", *flags, "-", stdin=sealed), b"data")
+            self.fails(5, "decrypt", *OPEN, "-", stdin=sealed, says="wrong context, or")
+            other = 384 - bits
+            self.fails(2, "decrypt", *flags, "--key-bits", other, "-", stdin=sealed,
+                       says="contradicts the header")
+            self.assertEqual(wrap_bytes(sealed), len(age_file) + slot)
+            self.assertEqual(preface[12:16], (len(age_file) + slot).to_bytes(4, "big"))
+
+    def test_two_runs_and_two_files_share_no_key(self):
+        a, b = self.seal(b"data"), self.seal(b"data")
+        self.assertNotEqual(split(a)[1], split(b)[1])
+        self.write("a", b"data")
+        self.write("b", b"data")
+        self.ok("encrypt", "-q", "--recipient", self.me, "a", "b")
+        a, b = self.read("a.paes"), self.read("b.paes")
+        self.assertEqual(split(a)[1], split(b)[1])
+        self.assertNotEqual(split(a)[2], split(b)[2])
+        self.assertNotEqual(split(a)[3], split(b)[3])
+
+    def test_wrong_identity_is_refused_with_the_words_of_age(self):
+        self.write("f.paes", self.seal(b"data"))
+        for verb in ("decrypt", "verify"):
+            self.fails(5, verb, "-i", "you.txt", "f.paes",
+                       says=["f.paes: age refuses the identities", "no identity matched"])
+        self.assertNotIn("f", self.names())
+
+    def test_a_reader_is_given_one_kind_of_secret(self):
+        self.write("k", KEYS[256])
+        self.write("pw", b"word\n")
+        self.path("pw").chmod(0o600)
+        self.write("f", b"data")
+        key, word = ["-k", "k"], ["--passphrase-file", "pw"]
+        for verb, own in (("encrypt", ["--recipient", self.me]), ("decrypt", OPEN)):
+            for other in (key, word, ["--key-command", "cat k"], ["--passphrase-env", "PATH"]):
+                self.fails(2, verb, *own, *other, "f", says="give one of the two")
+        sealed = {"recipients": self.seal(b"data"),
+                  "key": self.ok("encrypt", *key, "-", stdin=b"data"),
+                  "passphrase": self.ok("encrypt", *word, "--scrypt-log2n", "2", "-",
+                                        stdin=b"data")}
+        flags = {"recipients": OPEN, "key": key, "passphrase": word}
+        for made, message in sealed.items():
+            for given, its_flags in flags.items():
+                with self.subTest(made=made, given=given):
+                    if made == given:
+                        self.assertEqual(self.ok("decrypt", *its_flags, "-", stdin=message),
+                                         b"data")
+                    else:
+                        self.fails(2, "decrypt", *its_flags, "-", stdin=message,
+                                   says="the input was encrypted")
+
+    def test_without_a_secret_nothing_is_asked(self):
+        self.write("f.paes", self.seal(b"data"))
+        terminal = Terminal(self, "decrypt", "f.paes")
+        status, shown = terminal.finish()
+        self.assertEqual(status, 2)
+        self.assertIn(b"use --identity", shown)
+        self.assertNotIn(b"Passphrase", shown)
+
+    def test_other_formats_take_no_recipients(self):
+        for form in ("c2sp", "tink", "raw", "openssl"):
+            mode = ["--mode", "ecb"] if form == "raw" else []
+            self.fails(2, "encrypt", "--format", form, *mode, "--recipient", self.me, "-",
+                       says="--recipient goes with --format paraes")
+            self.fails(2, "decrypt", "--format", form, *mode, *OPEN, "-",
+                       says="--identity goes with --format paraes")
+
+    def test_scrypt_flags_are_refused(self):
+        self.fails(2, "encrypt", "--recipient", self.me, "--scrypt-log2n", "4", "-",
+                   says="passphrases, not with recipients")
+
+    def test_standard_input_is_no_file_of_identities_or_recipients(self):
+        self.write("f", b"data")
+        self.fails(2, "encrypt", "--recipients-file", "-", "f", says="cannot be standard input")
+        for verb in ("decrypt", "verify", "info"):
+            self.fails(2, verb, "-i", "-", "f", says="--identity cannot be standard input")
+
+    def test_bad_recipients_are_refused(self):
+        self.write("f", b"data")
+        secret = next(line for line in self.read("me.txt").decode().splitlines()
+                      if line.startswith("AGE-SECRET-KEY-"))
+        for key, says in (("age1nonsense", "age refuses the recipients"),
+                          ("nonsense", "age refuses the recipients"), ("", "is no recipient"),
+                          (secret, "an identity was given, which is secret")):
+            done = self.fails(2, "encrypt", f"--recipient={key}", "f", says=says)
+            self.assertNotIn(secret, done.stderr.decode())
+        self.assertNotIn("f.paes", self.names())
+
+    def test_missing_files(self):
+        self.write("f", b"data")
+        self.write("f.paes", self.seal(b"data"))
+        self.fails(1, "encrypt", "-f", "--recipients-file", "missing", "f", says="missing")
+        self.fails(1, "decrypt", "-f", "-i", "missing", "f.paes", says="missing: cannot open it")
+
+    def test_too_many_recipients(self):
+        self.write("many", f"{self.me}\n".encode() * 3000)
+        self.fails(2, "encrypt", "--recipients-file", "many", "-", stdin=b"x",
+                   says="too many recipients")
+        self.write("many", f"{self.me}\n".encode() * 2000)
+        sealed = self.ok("encrypt", "--recipients-file", "many", "-", stdin=b"x")
+        self.assertGreater(wrap_bytes(sealed), 150_000)
+        self.assertEqual(self.ok("decrypt", *OPEN, "-", stdin=sealed), b"x")
+
+    def test_identity_from_a_pipe(self):
+        for i in range(3):
+            self.write(f"f{i}.paes", self.seal(b"data"))  # three age files
+        script = '"$1" verify -i <(cat me.txt) f0.paes f1.paes f2.paes'
+        done = subprocess.run(["bash", "-c", script, "bash", BIN], cwd=self.dir,
+                              env=environment(), capture_output=True, timeout=DEADLINE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_identity_whose_name_begins_with_a_dash(self):
+        os.rename(self.path("me.txt"), self.path("-me"))
+        sealed = self.seal(b"data")
+        self.assertEqual(self.ok("decrypt", "--identity=-me", "-", stdin=sealed), b"data")
+
+    def test_ranges_need_a_file(self):
+        self.fails(2, "decrypt", *OPEN, "--offset", "1", "-c", "-", stdin=self.seal(b"data"),
+                   says="not in a pipe")
+
+    def test_salvage(self):
+        data = pattern(100_000)
+        sealed = flipped(self.seal(data), -20_000 % len(self.seal(data)))
+        self.write("f.paes", sealed)
+        done = self.run_paraes("decrypt", *OPEN, "--salvage", "f.paes")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        opened = self.read("f")
+        self.assertEqual(len(opened), len(data))
+        same = sum(a == b for a, b in zip(opened, data, strict=True))
+        self.assertGreater(same, 80_000)
+
+
+class Secrets(RecipientsCase):
+    def test_identity_is_no_input_and_no_output(self):
+        self.path("t").mkdir()
+        identity = self.read("me.txt")
+        self.write("t/me.paes", identity)
+        self.path("t/me.paes").chmod(0o600)
+        self.write("t/f.paes", self.seal(b"data"))
+        flags = ["-i", "t/me.paes"]
+        self.fails(2, "decrypt", *flags, "-f", "-o", "t/me.paes", "t/f.paes",
+                   says="is the file of --identity")
+        self.fails(2, "verify", *flags, "t/me.paes", says="is the file of --identity")
+        self.fails(2, "decrypt", "-r", *flags, "-f", "t", says=["t/me.paes", "--exclude /me.paes"])
+        self.fails(2, "rekey", "-r", *flags, "--to-recipient", self.you, "t", says="t/me.paes")
+        self.assertEqual(self.read("t/me.paes"), identity)
+        self.assertNotIn("f", os.listdir(self.path("t")))
+
+    def test_identity_that_all_users_can_read_gets_a_warning(self):
+        self.path("me.txt").chmod(0o644)
+        done = self.run_paraes("decrypt", *OPEN, "-", stdin=self.seal(b"data"))
+        self.assertIn(b"warning: the mode 0644 of the file of --identity", done.stderr)
+
+    def test_age_gets_secrets_through_pipes_only(self):
+        # The run key is what age decrypts to; the input key is in the slot.
+        env = self.program('{ for a in "$@"; do echo "$a"; done; env; '
+                           'tr "\\0" " " < /proc/$$/cmdline; } >> "$0.log"\n'
+                           'exec age "$@"\n')
+        sealed = self.ok("encrypt", "--recipient", self.me, "-", stdin=b"data", env=env)
+        self.ok("decrypt", *OPEN, "-", stdin=sealed, env=env)
+        run_key = self.age("-d", "-i", "me.txt", stdin=split(sealed)[1])
+        log = self.read("age-stand-in.log")
+        self.assertIn(b"-i\nme.txt\n", log)
+        self.assertIn(f"-r\n{self.me}\n".encode(), log)
+        for secret in (run_key, run_key.hex().encode()):
+            self.assertNotIn(secret, log)
+        self.assertEqual(self.names(), ["age-stand-in", "age-stand-in.log", "me.txt", "you.txt"])
+
+
+class Program(RecipientsCase):
+    """How age is started, and what of it counts."""
+
+    def test_age_runs_once_for_the_files_of_a_run(self):
+        env = self.counting()
+        names = [self.write(f"f{i}", pattern(i * 1000)) for i in range(40)]
+        self.ok("encrypt", "-q", "--recipient", self.me, *names, env=env)
+        self.assertEqual(len(self.calls()), 1)
+        sealed = [f"{name}.paes" for name in names]
+        self.ok("verify", "-q", *OPEN, *sealed, env=env)
+        self.assertEqual(len(self.calls()), 2)
+
+    def test_age_refuses_once_for_the_files_of_a_run(self):
+        env = self.counting()
+        names = [self.write(f"f{i}", b"x") for i in range(20)]
+        self.ok("encrypt", "-q", "--recipient", self.me, *names, env=env)
+        sealed = [f"{name}.paes" for name in names]
+        done = self.run_paraes("verify", "--json", "-i", "you.txt", *sealed, env=env)
+        self.assertEqual(done.returncode, 3)
+        self.assertEqual({row["exit"] for row in file_reports(done.stdout).values()}, {5})
+        self.assertEqual(len(self.calls()), 2)
+        done = self.run_paraes("encrypt", "-q", "-f", "--recipient", "age1x", *names, env=env)
+        self.assertEqual(done.returncode, 3)
+        self.assertEqual(len(self.calls()), 3)
+
+    def test_only_32_bytes_are_a_key(self):
+        sealed = self.seal(b"data")
+        for count in (0, 1, 31, 33, 34, 5000, 3_000_000):
+            env = self.program(f"cat > /dev/null\nhead -c {count} /dev/zero\n")
+            self.fails(4, "decrypt", *OPEN, "-", stdin=sealed, env=env,
+                       says="does not hold a key of 32 bytes")
+
+    def test_output_counts_only_after_success(self):
+        sealed = self.seal(b"data")
+        run_key = self.age("-d", "-i", "me.txt", stdin=split(sealed)[1])
+        self.write("key", run_key)
+        good = self.program("cat > /dev/null\ncat key\n")
+        self.assertEqual(self.ok("decrypt", *OPEN, "-", stdin=sealed, env=good), b"data")
+        bad = self.program("cat > /dev/null\ncat key\necho 'age: error: no luck' >&2\nexit 1\n")
+        self.fails(5, "decrypt", *OPEN, "-", stdin=sealed, env=bad,
+                   says="age refuses the identities: no luck")
+        killed = self.program("cat > /dev/null\ncat key\nkill -9 $$\n")
+        self.fails(1, "decrypt", *OPEN, "-", stdin=sealed, env=killed, says="signal 9")
+
+    def test_words_without_a_line_and_long_ones(self):
+        sealed = self.seal(b"data")
+        env = self.program("printf 'first\\n\\033[31msecond' >&2; exit 1")
+        self.fails(5, "decrypt", *OPEN, "-", stdin=sealed, env=env,
+                   says=["first; \\x1b[31msecond"])
+        env = self.program("exit 1")
+        self.fails(5, "decrypt", *OPEN, "-", stdin=sealed, env=env, says="it does not say why")
+        env = self.program("head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 1")
+        done = self.fails(5, "decrypt", *OPEN, "-", stdin=sealed, env=env, says="xxx")
+        self.assertLess(len(done.stderr), 10_000)
+
+    def test_encrypting_takes_nothing_but_an_age_file(self):
+        env = self.program("cat > /dev/null\necho hello\n")
+        self.fails(1, "encrypt", "--recipient", self.me, "-", stdin=b"x", env=env,
+                   says="what it wrote is no age file")
+        # A program that reads nothing: no signal ends paraes.
+        env = self.program("exec < /dev/null\nexit 3\n")
+        self.fails(2, "encrypt", "--recipient", self.me, "-", stdin=b"x", env=env,
+                   says="age refuses the recipients")
+
+    def test_program_that_is_missing(self):
+        sealed = self.seal(b"data")
+        for env, says in (({"PARAES_AGE": "no-such-age"}, "no-such-age, which is not in PATH"),
+                          ({"PARAES_AGE": "/nowhere/age"}, "/nowhere/age: cannot start it"),
+                          ({"PATH": "/nowhere"}, "need the program age, which is not in PATH")):
+            self.fails(1, "decrypt", *OPEN, "-", stdin=sealed, env=env, says=says)
+            self.fails(1, "encrypt", "--recipient", self.me, "-", stdin=b"x", env=env, says=says)
+        self.path("bin").mkdir()
+        self.program("exec /usr/bin/age", "bin/age")
+        self.fails(1, "decrypt", *OPEN, "-", stdin=sealed, env={"PATH": "bin:/usr/bin"},
+                   says=["bin/age", "in a relative folder"])
+
+    def test_warnings_of_age_are_passed_on(self):
+        env = self.program('echo "age: warning: one key is ignored" >&2\nexec age "$@"\n')
+        done = self.run_paraes("encrypt", "--recipient", self.me, "-", stdin=b"x", env=env)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(done.stderr, b"paraes: age: warning: one key is ignored\n")
+
+    def test_age_may_ask_on_the_terminal(self):
+        self.write("f.paes", self.seal(b"data"))
+        env = self.program('printf "PIN: " > /dev/tty\nread pin < /dev/tty\n'
+                           '[ "$pin" = 1234 ] || { echo "wrong PIN $pin" >&2; exit 1; }\n'
+                           'exec age "$@"\n')
+        for pin, expected in ((b"1234\n", 0), (b"9\n", 5)):
+            terminal = Terminal(self, "verify", *OPEN, "f.paes", env=env)
+            terminal.expect(b"PIN: ")
+            terminal.type(pin)
+            status, shown = terminal.finish()
+            self.assertEqual(status, expected, shown)
+
+    def test_what_age_says_while_it_waits_is_shown(self):
+        self.write("f.paes", self.seal(b"data"))
+        env = self.program('echo "please touch your key" >&2\nread x < /dev/tty\nexec age "$@"\n')
+        terminal = Terminal(self, "verify", *OPEN, "f.paes", env=env)
+        terminal.expect(b"paraes: age: please touch your key")
+        terminal.type(b"\n")
+        self.assertEqual(terminal.finish()[0], 0)
+
+    def test_signals_reach_age_although_a_worker_started_it(self):
+        # Two files are processed by threads of their own.
+        for name in ("f", "g"):
+            self.write(f"{name}.paes", self.seal(b"data"))
+        env = self.program('grep SigBlk /proc/$$/status > blocked\nexec age "$@"\n')
+        self.ok("verify", "-q", *OPEN, "f.paes", "g.paes", env=env)
+        self.assertEqual(self.read("blocked").split()[1].strip(b"0"), b"")
+
+
+class Attacks(RecipientsCase):
+    """Each is refused before anything is written."""
+
+    def setUp(self):
+        super().setUp()
+        self.data = pattern(40_000)
+        self.sealed = self.seal(self.data)
+
+    def statuses(self, files, *flags, env=None):
+        """Verifies many files, and returns the exit status of each."""
+        names = [self.write(name, data) for name, data in files.items()]
+        done = self.run_paraes("verify", "--json", *flags, *names, env=env)
+        rows = file_reports(done.stdout)
+        for name in names:
+            self.path(name).unlink()
+        return {name: rows[name]["exit"] for name in names}
+
+    def test_every_byte_of_preface_age_file_and_slot(self):
+        end = PREFACE + wrap_bytes(self.sealed) + HEADER
+        files = {f"{at:04}": flipped(self.sealed, at, mask)
+                 for at in range(0, end, EVERY) for mask in (0x01, 0x80)[:1 if at % 2 else 2]}
+        got = self.statuses({**files, "whole": self.sealed}, *OPEN)
+        self.assertEqual(got.pop("whole"), 0)
+        slot_at = end - HEADER - SLOT
+        for name, status in got.items():
+            at = int(name)
+            # Bytes that do not begin like a paraes message; other header fields; the age file, which
+            # has a form and a MAC; the slot's salt and commitment, and its sealed key; the message's.
+            expected = ({2} if at < 8 else {4} if at < 12 else {4, 5} if at < 16 else
+                        {4} if at < PREFACE else {4, 5} if at < slot_at else
+                        {5} if at < slot_at + HEADER else {4} if at < end - HEADER else {5})
+            self.assertIn(status, expected, f"byte {at}")
+
+    def test_aead_byte_changed_to_the_other_aead(self):
+        self.assertEqual(self.statuses({"m": flipped(self.sealed, 10, 3)}, *OPEN), {"m": 5})
+
+    def test_kdf_byte_never_chooses_another_secret(self):
+        self.write("k", KEYS[256])
+        self.write("pw", b"word\n")
+        self.path("pw").chmod(0o600)
+        for kdf in (0, 1):
+            changed = self.sealed[:9] + bytes([kdf]) + self.sealed[10:]
+            plain = changed[:12] + bytes(4) + changed[16:]  # without W
+            with_n = plain[:11] + b"\x04" + plain[12:]
+            for flags in (OPEN, ["-k", "k"], ["--passphrase-file", "pw"]):
+                for name, message in (("W", changed), ("zero", plain), ("N", with_n)):
+                    with self.subTest(kdf=kdf, flags=flags, name=name):
+                        done = self.run_paraes("decrypt", *flags, "-", stdin=message)
+                        self.assertIn(done.returncode, (2, 4, 5))
+                        self.assertEqual(done.stdout, b"")
+        # And the other way round: a file for a key does not make age run.
+        env = self.counting()
+        made = self.ok("encrypt", "-k", "k", "-", stdin=b"data")
+        self.fails(2, "decrypt", *OPEN, "-", stdin=made, env=env, says="encrypted with a key")
+        self.assertEqual(self.calls(), [])
+
+    def test_slots_and_wraps_swapped_between_files_of_one_run(self):
+        for name in ("a", "b"):
+            self.write(name, name.encode() * 5000)
+        self.ok("encrypt", "-q", "--recipient", self.me, "a", "b")
+        a, b = split(self.read("a.paes")), split(self.read("b.paes"))
+        # They share the age file, and each slot opens: the message's commitment is another.
+        files = {"slot": joined(a[0], a[1], b[2], a[3]), "wrap": joined(a[0], b[1], b[2], a[3]),
+                 "message": joined(a[0], a[1], a[2], b[3])}
+        self.assertEqual(self.statuses(files, *OPEN), dict.fromkeys(files, 5))
+        self.assertEqual(self.statuses({"same": joined(*a)}, *OPEN), {"same": 0})
+
+    def test_slots_and_wraps_swapped_between_two_runs(self):
+        a, b = split(self.sealed), split(self.seal(self.data))
+        files = {"slot": joined(a[0], a[1], b[2], a[3]), "age": joined(a[0], b[1], a[2], a[3]),
+                 "wrap": joined(a[0], b[1], b[2], a[3])}
+        self.assertEqual(self.statuses(files, *OPEN), dict.fromkeys(files, 5))
+
+    def test_slot_of_another_key_size(self):
+        a, b = split(self.sealed), split(self.seal(self.data, "--key-bits", 128))
+        files = {"short": joined(a[0], a[1], b[2], a[3]), "long": joined(b[0], b[1], a[2], b[3])}
+        for status in self.statuses(files, *OPEN).values():
+            self.assertIn(status, (4, 5))
+
+    def test_length_of_the_wrap(self):
+        env = self.counting()
+        rest = self.sealed[16:]
+        for length in (0, 1, 103, 104, MOST_WRAP + 1, 1 << 24, (1 << 32) - 1,
+                       len(self.sealed) - 87, len(self.sealed), MOST_WRAP):
+            message = self.sealed[:12] + length.to_bytes(4, "big") + rest
+            with self.subTest(length=length):
+                self.assertEqual(self.statuses({"m": message}, *OPEN, env=env), {"m": 4})
+                self.fails(4, "decrypt", *OPEN, "-", stdin=message, env=env)
+        self.assertEqual(self.calls(), [])
+
+    def test_wrap_that_is_shorter_or_longer_by_some_bytes(self):
+        whole = wrap_bytes(self.sealed)
+        files = {f"w{change:+}": self.sealed[:12] + (whole + change).to_bytes(4, "big") +
+                 self.sealed[16:] for change in (-64, -16, -1, 1, 16, 104)}
+        for name, status in self.statuses(files, *OPEN).items():
+            self.assertIn(status, (4, 5), name)
+
+    def test_log2n_and_salt_must_be_zero(self):
+        for at in (11, *range(16, 32)):
+            self.fails(4, "decrypt", *OPEN, "-", stdin=flipped(self.sealed, at))
+
+    def test_pipe_that_stops_in_the_header(self):
+        end = PREFACE + wrap_bytes(self.sealed) + HEADER
+        for length in range(0, end, EVERY * 7):
+            self.fails(4, "verify", *OPEN, "--format", "paraes", "-", stdin=self.sealed[:length],
+                       env={"PARAES_AGE": "/nowhere/age"})
+
+    def test_pipe_that_stops_while_the_writer_stays(self):
+        process = self.start("verify", *OPEN, "-", stdin=subprocess.PIPE)
+        process.stdin.write(self.sealed[:150])
+        process.stdin.flush()
+        with self.assertRaises(subprocess.TimeoutExpired):
+            process.wait(0.3)
+        process.stdin.close()
+        self.assertEqual(process.wait(DEADLINE), 4)
+        process.stderr.close()
+
+    def test_armor_and_scrypt_are_refused_before_age_starts(self):
+        env = self.counting()
+        preface, age_file, slot, message = split(self.sealed)
+        armored = self.age("-a", "-r", self.me, stdin=bytes(32))
+        scrypt = (b"age-encryption.org/v1\n-> scrypt YWFhYWFhYWFhYWFhYWFhYQ 18\n" +
+                  b"A" * 43 + b"\n--- " + b"A" * 43 + b"\n" + bytes(64))
+        lines = age_file.split(b"\n", 1)
+        both = lines[0] + b"\n" + scrypt.split(b"\n--- ", 1)[0].split(b"\n", 1)[1] + b"\n" + lines[1]
+        files = {"armor": armored, "scrypt": scrypt, "both": both, "empty": b"x",
+                 "version": age_file.replace(b"/v1", b"/v2"), "text": b"age-encryption.org/v1\n"}
+        files = {name: joined(preface, age, slot, message) for name, age in files.items()}
+        got = self.statuses(files, *OPEN, env=env)
+        self.assertEqual(got, dict.fromkeys(files, 4))
+        for name in ("scrypt", "both"):
+            self.fails(4, "decrypt", *OPEN, "-", stdin=files[name], env=env, says="scrypt")
+            self.fails(4, "info", "-", stdin=files[name], says="scrypt")
+        self.fails(4, "decrypt", *OPEN, "-", stdin=files["armor"], env=env, says="armored")
+        self.assertEqual(self.calls(), [])
+
+    def test_age_file_with_another_number_of_bytes(self):
+        preface, _, slot, message = split(self.sealed)
+        for count in (0, 31, 33, 5000):
+            age_file = self.age("-r", self.me, stdin=bytes(count))
+            made = joined(preface, age_file, slot, message)
+            self.fails(4, "decrypt", *OPEN, "-", stdin=made, says="does not hold a key of 32 bytes")
+
+    def test_wrap_of_a_stranger(self):
+        # Whoever knows the recipients can make an age file, but not a slot that opens.
+        preface, _, slot, message = split(self.sealed)
+        age_file = self.age("-r", self.me, stdin=bytes(32))
+        self.fails(5, "decrypt", *OPEN, "-", stdin=joined(preface, age_file, slot, message),
+                   says="slot")
+
+    def test_nothing_is_left_after_a_refusal(self):
+        self.write("f.paes", flipped(self.sealed, PREFACE + 40))
+        before = self.names()
+        self.assertIn(self.run_paraes("decrypt", *OPEN, "f.paes").returncode, (4, 5))
+        self.assertEqual(self.names(), before)
+
+
+class Info(RecipientsCase):
+    def test_info_lists_stanzas_tags_and_sizes(self):
+        sealed = self.seal(pattern(50_000), to=[self.me, self.new_ssh_key("ssh"),
+                                                self.new_ssh_key("rsa", "rsa")])
+        self.write("f.paes", sealed)
+        said = json.loads(self.ok("info", "--json", "f.paes"))
+        age_file = split(sealed)[1]
+        stanzas = [line.split()[1:] for line in age_file.decode(errors="replace").splitlines()
+                   if line.startswith("-> ")]
+        self.assertEqual([(r["type"], r["tag"]) for r in said["recipients"]],
+                         [(words[0], words[1] if words[0].startswith("ssh-") else None)
+                          for words in stanzas])
+        self.assertEqual([r["type"] for r in said["recipients"]],
+                         ["X25519", "ssh-ed25519", "ssh-rsa"])
+        self.assertEqual([said[name] for name in ("kdf", "wrap_bytes", "age_file_bytes",
+                                                  "plain_bytes", "header_bytes")],
+                         ["recipients", wrap_bytes(sealed), len(age_file), 50_000,
+                          PREFACE + wrap_bytes(sealed) + HEADER])
+        self.assertIsNone(said["identity_opens"])
+        text = self.ok("info", "-", stdin=sealed).decode()
+        self.assertIn(f"ssh-ed25519 (tag {said['recipients'][1]['tag']})", text)
+        self.assertIn(f"an age file of {len(age_file)}", text)
+
+    def test_info_says_whether_an_identity_opens_the_file(self):
+        self.write("f.paes", self.seal(b"data", "--context-hex", "00"))
+        for identity, opens in (("me.txt", True), ("you.txt", False)):
+            status = 0 if opens else 5
+            done = self.run_paraes("info", "-i", identity, "--json", "f.paes")
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIs(json.loads(done.stdout)["identity_opens"], opens)
+            done = self.run_paraes("info", "-i", identity, "f.paes")
+            self.assertEqual(done.returncode, status)
+            self.assertIn(b"opens it" if opens else b"does not open it", done.stdout)
+
+    def test_info_with_an_identity_for_a_file_without_recipients(self):
+        self.write("k", KEYS[256])
+        made = self.ok("encrypt", "-k", "k", "-", stdin=b"data")
+        self.fails(2, "info", *OPEN, "-", stdin=made, says="has no recipients")
+        self.fails(2, "info", *OPEN, "--format", "c2sp", "-", stdin=made, says="--format paraes")
+
+
+class KeyCommand(RecipientsCase):
+    """--key-command."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("k", KEYS[256])
+        self.write("k.hex", KEYS[256].hex().encode() + b"\n")
+        self.path("k.hex").chmod(0o600)
+
+    def test_what_a_command_prints_is_the_key(self):
+        sealed = self.ok("encrypt", "-k", "k", "-", stdin=b"data")
+        for command in ("cat k", "cat k.hex", "printf '%s\\n' " + KEYS[256].hex(),
+                        "head -c 16 k; tail -c 16 k"):
+            self.assertEqual(self.ok("decrypt", "--key-command", command, "-", stdin=sealed),
+                             b"data")
+        self.fails(5, "decrypt", "--key-command", "tr '\\1' '\\2' < k", "-", stdin=sealed)
+
+    def test_each_format_that_takes_a_key_takes_a_command(self):
+        for flags in ([], ["--format", "c2sp"], ["--format", "tink"],
+                      ["--format", "raw", "--mode", "ecb"]):
+            made = self.ok("encrypt", "--key-command", "cat k", *flags, "-", stdin=b"data")
+            self.assertEqual(self.ok("decrypt", "-k", "k", *flags, "-", stdin=made), b"data")
+
+    def test_command_prints_no_key(self):
+        for command, status, says in (
+                ("exit 3", 1, "--key-command failed with exit status 3"),
+                ("cat k; exit 3", 1, "failed with exit status 3"),
+                ("kill -9 $$", 1, "was ended by signal 9"),
+                ("true", 2, "the key has 0 bytes"),
+                ("echo short", 2, "the key has 6 bytes"),
+                ("cat k k k k k", 2, "printed more than 130 bytes"),
+                ("cat /dev/zero | head -c 5000000", 2, "printed more than"),
+                ("printf '%s' " + KEYS[256].hex(), 2, "--key-encoding hex")):
+            self.fails(status, "encrypt", "--key-command", command, "-", stdin=b"x", says=says)
+        self.ok("encrypt", "--key-command", "printf '%s' " + KEYS[256].hex(), "--key-encoding",
+                "hex", "-", stdin=b"x")
+
+    def test_command_does_not_read_the_data(self):
+        made = self.ok("encrypt", "--key-command", "cat > /dev/null; cat k", "-", stdin=b"data")
+        self.assertEqual(self.ok("decrypt", "-k", "k", "-", stdin=made), b"data")
+
+    def test_a_part_of_the_output_is_never_the_key(self):
+        # The shell ends before the process that prints the second half.
+        slow = "head -c 16 k; (sleep 0.5; tail -c 16 k) &"
+        made = self.ok("encrypt", "--key-command", slow, "-", stdin=b"data")
+        self.assertEqual(self.ok("decrypt", "-k", "k", "-", stdin=made), b"data")
+
+    def test_one_key_source(self):
+        for other in (["-k", "k"], ["--key-hex", KEYS[256].hex()]):
+            self.fails(2, "encrypt", "--key-command", "cat k", *other, "-", stdin=b"x",
+                       says="give one of the two")
+        self.fails(2, "encrypt", "--format", "openssl", "--key-command", "cat k", "-", stdin=b"x",
+                   says="--key-command does not go with --format openssl")
+
+
+if __name__ == "__main__":
+    unittest.main()
