@@ -311,6 +311,37 @@ class Damage(MpiCase):
         self.same(self.read("all"), self.read("one"), "salvaged bytes")
         return got
 
+    def test_recipients_and_identities(self):
+        # Rank 0 alone runs age, which writes its rank to a file.
+        age = self.path("age-stand-in")
+        age.write_text('#!/bin/sh\necho "$OMPI_COMM_WORLD_RANK$PMIX_RANK$PMI_RANK" >> ranks\n'
+                       'exec age "$@"\n')
+        age.chmod(0o700)
+        for name in ("me.txt", "you.txt"):
+            subprocess.run(["age-keygen", "-o", self.path(name)], check=True, capture_output=True)
+        key = subprocess.run(["age-keygen", "-y", self.path("me.txt")], check=True,
+                             capture_output=True, text=True).stdout.strip()
+        env = {"PARAES_AGE": str(age)}
+        data = pattern(5 * MIB + 77)
+        self.write("f", data)
+        mine = ["-i", "me.txt"]
+        for way in WAYS:
+            for ranks in (1, 3):
+                with self.subTest(way=way, ranks=ranks):
+                    self.write("ranks", b"")
+                    self.mpi(ranks, "encrypt", "-f", *way, "--recipient", key, "f", env=env)
+                    self.assertTrue(self.ok("decrypt", *mine, "-c", "f.paes") == data)
+                    self.mpi(ranks, "decrypt", "-f", *way, *mine, "-o", "g", "f.paes", env=env)
+                    self.assertTrue(self.read("g") == data)
+                    self.mpi(ranks, "verify", *way, *mine, "f.paes", env=env)
+                    called = self.read("ranks").decode().split()
+                    self.assertEqual(len(called), 3)
+                    self.assertEqual(set("".join(called)) - {"0"}, set())
+        self.mpi_fails(5, 3, "decrypt", "-f", "-i", "you.txt", "-o", "g", "f.paes",
+                       says="age refuses the identities")
+        self.mpi_fails(1, 3, "decrypt", "-f", *mine, "-o", "g", "f.paes", says="no-such-age",
+                       env={"PARAES_AGE": "no-such-age"})
+
     def test_salvage_of_damage_equals_that_of_one_process(self):
         # A single one, neighbours, both sides of a border between ranks, the end, every other one.
         half = (self.last + 1) // 2
