@@ -518,8 +518,8 @@ class Batch {
               ? *removal.places
               : RemovalPlaces{found_->files.place(*removal.found), *found_->output(*removal.found)};
       if (!removed.insert(removal.input.id) && !is_there(places.input)) continue;
-      const auto error =
-          remove_source(places.input, {removal.input, places.output, removal.output});
+      const auto error = remove_source(places.input, {removal.input, places.output, removal.output},
+                                       options_.keys.kind() == SecretKind::recipients);
       if (!error) continue;
       ++failed_;
       if (!several_) status_ = exit_failed;

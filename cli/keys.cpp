@@ -343,11 +343,14 @@ void check_encoding(const KeyOptions& options) {
 
 // age reads these files itself, perhaps several times.
 void check_file_names(const KeyOptions& options, const char* name,
-                      const std::vector<std::string>& files) {
+                      const std::vector<std::string>& files, bool data_on_stdin) {
+  constexpr std::array<std::string_view, 3> also_stdin = {"/dev/stdin", "/dev/fd/0",
+                                                          "/proc/self/fd/0"};
   for (const std::string& file : files) {
-    if (file == "-") {
+    const bool is_stdin = std::find(also_stdin.begin(), also_stdin.end(), file) != also_stdin.end();
+    if (file == "-" || (is_stdin && data_on_stdin)) {
       throw InvalidArgument(
-          fmt::format("{} cannot be standard input (-): name a file", options.flag(name)));
+          fmt::format("{} cannot be standard input ({}): name a file", options.flag(name), file));
     }
     if (file.empty()) throw InvalidArgument(options.flag(name) + " has an empty name");
   }
@@ -379,8 +382,8 @@ void check_secret_source(const KeyOptions& options, std::string_view format, Sec
                          bool data_on_stdin) {
   check_kinds(options, format, takes);
   check_encoding(options);
-  check_file_names(options, "recipients-file", options.recipients_files);
-  check_file_names(options, "identity", options.identities);
+  check_file_names(options, "recipients-file", options.recipients_files, data_on_stdin);
+  check_file_names(options, "identity", options.identities, data_on_stdin);
   const std::string flag = secret_on_stdin(options);
   if (data_on_stdin && !flag.empty()) {
     throw InvalidArgument(

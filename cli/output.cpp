@@ -218,6 +218,7 @@ std::unique_ptr<Sink> open_sink(RunContext& run, const FileJob& job, const Desti
   FileSink::Options options;
   options.overwrite = destination.exists;
   options.narrow = !encrypts;
+  options.keep_owner = run.plan.verb == Verb::rekey;
   options.on_temporary = [&temporary](int at, const std::string& name) { temporary.set(at, name); };
   options.leftovers = &run.leftovers;
   options.sync_folder = job.sync_folder;

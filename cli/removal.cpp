@@ -5,10 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <string_view>
 #include <system_error>
 
 #include "paraes/error.hpp"
+#include "paraes/secret.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -30,6 +34,25 @@ std::string why_output_is_unsafe(const Place& output, const FileId& id) {
   return fmt::format("{} is not the file that was written for it", output.shown);
 }
 
+// Whether a file that is no larger than files of identities are holds a private key.
+bool holds_identity(const Folder& folder, const std::string& name, const struct stat& status) {
+  constexpr std::size_t most = 65536;
+  constexpr std::array<std::string_view, 3> marks = {"AGE-SECRET-KEY-", "AGE-PLUGIN-",
+                                                     "PRIVATE KEY-----"};
+  if (status.st_size > static_cast<off_t>(most)) return false;
+  const Descriptor file(openat(folder.descriptor(), name.c_str(),
+                               O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (file.get() < 0) return false;
+  SecretBytes contents(most);
+  const ssize_t n = pread(file.get(), contents.data(), contents.size(), 0);
+  if (n <= 0) return false;
+  const std::string_view text(reinterpret_cast<const char*>(contents.data()),
+                              static_cast<std::size_t>(n));
+  return std::any_of(marks.begin(), marks.end(), [&](std::string_view mark) {
+    return text.find(mark) != std::string_view::npos;
+  });
+}
+
 }  // namespace
 
 bool is_there(const Place& place) {
@@ -44,7 +67,8 @@ bool is_there(const Place& place) {
 }
 
 std::optional<std::string> remove_source(const Place& source,
-                                         const FileOutcome::Committed& committed) {
+                                         const FileOutcome::Committed& committed,
+                                         bool keep_identities) {
   const auto not_removed = [&](const std::string& why) {
     return fmt::format("{}: not removed: {}", source.shown, why);
   };
@@ -65,6 +89,11 @@ std::optional<std::string> remove_source(const Place& source,
     const FileVersion now(status);
     if (now.id != committed.input.id) return not_removed("it is not the file that was read");
     if (!(now == committed.input)) return not_removed("it was written to after it was read");
+    if (keep_identities && holds_identity(folder, name, status)) {
+      return not_removed(
+          "it holds an identity (private key), without which the outputs might never be decrypted; "
+          "keep it elsewhere, and remove it yourself");
+    }
     if (unlinkat(folder.descriptor(), name.c_str(), 0) != 0) {
       return io_error(source.shown, "remove", errno).what();
     }

@@ -12,9 +12,11 @@ namespace paraes::cli {
 [[nodiscard]] bool is_there(const Place& place);
 
 // Removes a source if it is still the file that was read, unchanged, and if the name of its output
-// still leads to the file that was committed for it. Call it after all outputs were synced. Returns
-// the error if it was not removed.
+// still leads to the file that was committed for it. `keep_identities`: not if it holds a private
+// key of age or SSH: the output may be encrypted to the recipient that it belongs to. Call it after
+// all outputs were synced. Returns the error if it was not removed.
 [[nodiscard]] std::optional<std::string> remove_source(const Place& source,
-                                                       const FileOutcome::Committed& committed);
+                                                       const FileOutcome::Committed& committed,
+                                                       bool keep_identities);
 
 }  // namespace paraes::cli

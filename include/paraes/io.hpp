@@ -311,8 +311,9 @@ class FileSink : public PositionalSink {
     // Replace an existing target; without it, an existing target is InvalidArgument. A regular
     // file's owner and group are kept; if that is not permitted, only the owner gets access.
     bool overwrite = false;
-    mode_t mode = 0600;                // of the finished file; the umask does not apply
-    bool narrow = false;               // clear the bits that a replaced regular file did not have
+    mode_t mode = 0600;       // of the finished file; the umask does not apply
+    bool narrow = false;      // clear the bits that a replaced regular file did not have
+    bool keep_owner = false;  // fail at once if the owner of the replaced file cannot be kept
     std::optional<timespec> modified;  // modification time; if not set, the time of writing
     bool named = false;                // the temporary file has a name, so that others can open it
     bool needs_sync = false;           // see Folder::sync
@@ -362,6 +363,7 @@ class FileSink : public PositionalSink {
   [[nodiscard]] bool make_temporary(const std::function<bool(const char*)>& make);
   void announce(std::string temporary);
   [[nodiscard]] mode_t permissions_of_target(const struct stat& status) const;
+  void keep_owner();
   void set_owner_and_mode();
   void give_name();
   void discard() noexcept;

@@ -77,8 +77,25 @@ struct AgeRecipients {
 [[nodiscard]] std::vector<std::uint8_t> encrypt_with_age(const AgeProgram& program, Bytes run_key,
                                                          const AgeRecipients& recipients);
 
-// Files of identities. Of those that are no regular files, which could be read only once, it keeps
-// the contents. One caller at a time.
+// A file whose name is passed to age, perhaps several times. Of one that can be read only once, or
+// that has another meaning in another process (a pipe, a name in /dev or /proc), the contents are
+// kept, and age gets them through a pipe.
+class AgeInput {
+ public:
+  // Throws IoError if it cannot be read, and InvalidArgument for a folder, an empty pipe, and
+  // one with more than 64 KiB.
+  explicit AgeInput(std::string path);
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  // Empty for a file that age can open itself.
+  [[nodiscard]] const SecretBytes& contents() const noexcept { return contents_; }
+
+ private:
+  std::string path_;
+  SecretBytes contents_;
+};
+
+// Files of identities. One caller at a time.
 class AgeIdentities {
  public:
   // Throws InvalidArgument for "-" and if there are none, and IoError for a file that cannot be
@@ -91,11 +108,7 @@ class AgeIdentities {
   [[nodiscard]] SecretBytes decrypt(const AgeProgram& program, Bytes age_file) const;
 
  private:
-  struct File {
-    std::string path;
-    SecretBytes contents;  // empty for a regular file
-  };
-  std::vector<File> files_;
+  std::vector<AgeInput> files_;
 };
 
 }  // namespace paraes

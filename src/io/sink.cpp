@@ -205,6 +205,7 @@ FileSink::FileSink(std::shared_ptr<const Folder> folder, std::string name, Optio
       Leftovers().remove(*folder_, name_);
     }
     if (options_.named || !open_unnamed()) open_named();
+    if (options_.keep_owner) keep_owner();
   } catch (...) {
     discard();
     throw;
@@ -337,6 +338,17 @@ mode_t FileSink::permissions_of_target(const struct stat& status) const {
   if (fstat(old.get(), &opened) != 0) posix::fail("look at", shown_, errno);
   return FileId(opened) == FileId(status) ? permissions(old.get(), opened)
                                           : status.st_mode & S_IRWXU;
+}
+
+// Before anything is written, which may take long.
+void FileSink::keep_owner() {
+  const auto old = target();
+  struct stat own = {};
+  if (fstat(descriptor_.get(), &own) != 0) posix::fail("write", shown_, errno);
+  if (!old || (old->st_uid == own.st_uid && old->st_gid == own.st_gid)) return;
+  if (fchown(descriptor_.get(), old->st_uid, old->st_gid) != 0) {
+    posix::fail("keep the owner of", shown_, errno);
+  }
 }
 
 void FileSink::set_owner_and_mode() {

@@ -50,10 +50,30 @@ std::string find_program(const AgeProgram& program) {
   return path;
 }
 
-// An argument for the name of a file, which age must not take for a flag.
-std::string file_argument(const std::string& path) {
-  return path.starts_with('-') ? "./" + path : path;
-}
+// A call of age, with the pipes that it inherits.
+class AgeCall {
+ public:
+  void add(std::string flag, std::string value) {
+    call.arguments.push_back(std::move(flag));
+    call.arguments.push_back(std::move(value));
+  }
+
+  void add_file(const char* flag, const AgeInput& file) {
+    if (file.contents().empty()) {
+      // age must not take the name for a flag.
+      add(flag, (file.path().starts_with('-') ? "./" : "") + file.path());
+      return;
+    }
+    pipes_.push_back(system::pipe_with(file.contents().span()));
+    call.inherited.push_back(pipes_.back().get());
+    add(flag, "/dev/fd/" + std::to_string(pipes_.back().get()));
+  }
+
+  system::ProgramCall call;
+
+ private:
+  std::vector<Descriptor> pipes_;
+};
 
 void refuse_standard_input(const std::vector<std::string>& files, const char* kind) {
   for (const std::string& file : files) {
@@ -113,7 +133,7 @@ class Words {
 
 // Runs age. `refuse` throws the error for an exit status that is not 0.
 template <class OnOutput, class Refuse>
-void run_age(const AgeProgram& program, system::ProgramCall call, const OnOutput& on_output,
+void run_age(const AgeProgram& program, system::ProgramCall& call, const OnOutput& on_output,
              const Refuse& refuse) {
   call.path = find_program(program);
   Words words(program);
@@ -175,17 +195,14 @@ std::vector<std::uint8_t> encrypt_with_age(const AgeProgram& program, Bytes run_
     throw InvalidArgument("there are no recipients");
   }
   refuse_standard_input(recipients.files, "a file of recipients");
-  system::ProgramCall call;
+  AgeCall age;
   for (const std::string& key : recipients.keys) {
     check_recipient(key);
-    call.arguments.insert(call.arguments.end(), {"-r", key});
+    age.add("-r", key);
   }
-  for (const std::string& file : recipients.files) {
-    if (access(file.c_str(), R_OK) != 0) throw io_error(file, "read", errno);
-    call.arguments.insert(call.arguments.end(), {"-R", file_argument(file)});
-  }
+  for (const std::string& file : recipients.files) age.add_file("-R", AgeInput(file));
   const Descriptor input = system::pipe_with(run_key);
-  call.input = input.get();
+  age.call.input = input.get();
   std::vector<std::uint8_t> age_file;
   constexpr std::size_t most =
       max_wrap_bytes + 1;  // one byte more than fits shows that it does not
@@ -193,7 +210,7 @@ std::vector<std::uint8_t> encrypt_with_age(const AgeProgram& program, Bytes run_
     const std::size_t n = std::min(data.size(), most - age_file.size());
     age_file.insert(age_file.end(), data.begin(), data.begin() + static_cast<std::ptrdiff_t>(n));
   };
-  run_age(program, std::move(call), keep, [](const std::string& words) {
+  run_age(program, age.call, keep, [](const std::string& words) {
     throw InvalidArgument("age refuses the recipients: " + words);
   });
   if (age_file.size() > max_wrap_bytes - slot_bytes(256)) {
@@ -209,46 +226,38 @@ std::vector<std::uint8_t> encrypt_with_age(const AgeProgram& program, Bytes run_
   return age_file;
 }
 
+AgeInput::AgeInput(std::string path) : path_(std::move(path)) {
+  Descriptor descriptor(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  struct stat status = {};
+  if (descriptor.get() < 0 || fstat(descriptor.get(), &status) != 0) {
+    throw io_error(path_, "open", errno);
+  }
+  if (S_ISDIR(status.st_mode)) throw InvalidArgument(path_ + ": it is a folder");
+  const bool is_own = path_.starts_with("/dev/") || path_.starts_with("/proc/");
+  if (S_ISREG(status.st_mode) && !is_own) return;
+  // As much as a pipe holds.
+  constexpr std::size_t most = 65536;
+  SecretBytes contents(most + 1);
+  const std::size_t n = PipeSource(std::move(descriptor), path_).read(contents.span());
+  if (n > most) throw InvalidArgument(path_ + ": it has more than 64 KiB: use a file");
+  if (n == 0) throw InvalidArgument(path_ + ": it is empty");
+  contents.truncate(n);
+  contents_ = std::move(contents);
+}
+
 AgeIdentities::AgeIdentities(std::vector<std::string> files) {
   if (files.empty()) throw InvalidArgument("there are no identities");
   refuse_standard_input(files, "a file of identities");
-  // As much as a pipe holds.
-  constexpr std::size_t most = 65536;
-  for (std::string& path : files) {
-    Descriptor descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-    struct stat status = {};
-    if (descriptor.get() < 0 || fstat(descriptor.get(), &status) != 0) {
-      throw io_error(path, "open", errno);
-    }
-    File& file = files_.emplace_back();
-    file.path = std::move(path);
-    if (S_ISREG(status.st_mode)) continue;
-    if (S_ISDIR(status.st_mode)) throw InvalidArgument(file.path + ": it is a folder");
-    SecretBytes contents(most + 1);
-    const std::size_t n = PipeSource(std::move(descriptor), file.path).read(contents.span());
-    if (n > most) throw InvalidArgument(file.path + ": it has more than 64 KiB of identities");
-    if (n == 0) throw InvalidArgument(file.path + ": it is empty");
-    contents.truncate(n);
-    file.contents = std::move(contents);
-  }
+  for (std::string& path : files) files_.emplace_back(std::move(path));
 }
 
 SecretBytes AgeIdentities::decrypt(const AgeProgram& program, Bytes age_file) const {
   static_cast<void>(parse_age_header(age_file));
-  system::ProgramCall call;
-  call.arguments.emplace_back("-d");
-  std::vector<Descriptor> pipes;
-  for (const File& file : files_) {
-    std::string argument = file_argument(file.path);
-    if (!file.contents.empty()) {
-      pipes.push_back(system::pipe_with(file.contents.span()));
-      call.inherited.push_back(pipes.back().get());
-      argument = "/dev/fd/" + std::to_string(pipes.back().get());
-    }
-    call.arguments.insert(call.arguments.end(), {"-i", std::move(argument)});
-  }
+  AgeCall age;
+  age.call.arguments.emplace_back("-d");
+  for (const AgeInput& file : files_) age.add_file("-i", file);
   const Descriptor input = memory_file(age_file);
-  call.input = input.get();
+  age.call.input = input.get();
   SecretBytes run_key(run_key_bytes + 1);  // one byte more shows that there are too many
   std::size_t kept = 0;
   const auto keep = [&](Bytes data) {
@@ -256,7 +265,7 @@ SecretBytes AgeIdentities::decrypt(const AgeProgram& program, Bytes age_file) co
     std::copy_n(data.begin(), n, run_key.data() + kept);
     kept += n;
   };
-  run_age(program, std::move(call), keep, [](const std::string& words) {
+  run_age(program, age.call, keep, [](const std::string& words) {
     throw WrongKey(WrongKey::Secret::identity, "age refuses the identities: " + words);
   });
   if (kept != run_key_bytes) {

@@ -194,6 +194,26 @@ class Recipients(RecipientsCase):
                               env=environment(), capture_output=True, timeout=DEADLINE)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_identities_and_recipients_from_standard_input_and_pipes(self):
+        self.write("f", b"data")
+        self.write("team.txt", f"{self.me}\n".encode())
+        for script in ('"$1" encrypt -f --recipients-file /dev/stdin f < team.txt',
+                       'cat team.txt | "$1" encrypt -f --recipients-file /dev/stdin f',
+                       '"$1" encrypt -f --recipients-file <(cat team.txt) f',
+                       '"$1" verify -i /dev/stdin f.paes < me.txt',
+                       'cat me.txt | "$1" verify -i /dev/fd/0 f.paes',
+                       '"$1" verify -i /dev/fd/9 f.paes 9< me.txt'):
+            done = subprocess.run(["bash", "-c", script, "bash", BIN], cwd=self.dir,
+                                  env=environment(), capture_output=True, timeout=DEADLINE)
+            self.assertEqual(done.returncode, 0, (script, done.stderr))
+        self.fails(2, "decrypt", "-i", "/dev/stdin", "-", says="--identity cannot be standard input")
+        self.write("large", self.read("me.txt") + b"#" * 70_000)
+        script = 'cat large | "$1" verify -i /dev/stdin f.paes'
+        done = subprocess.run(["bash", "-c", script, "bash", BIN], cwd=self.dir, env=environment(),
+                              capture_output=True, timeout=DEADLINE)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"/dev/stdin: it has more than 64 KiB", done.stderr)
+
     def test_identity_whose_name_begins_with_a_dash(self):
         os.rename(self.path("me.txt"), self.path("-me"))
         sealed = self.seal(b"data")
@@ -235,6 +255,23 @@ class Secrets(RecipientsCase):
         self.path("me.txt").chmod(0o644)
         done = self.run_paraes("decrypt", *OPEN, "-", stdin=self.seal(b"data"))
         self.assertIn(b"warning: the mode 0644 of the file of --identity", done.stderr)
+
+    def test_rm_keeps_identities(self):
+        self.path("t").mkdir()
+        self.new_ssh_key("t/ssh")
+        self.write("t/me.txt", self.read("me.txt"))
+        self.write("t/f", b"data")
+        done = self.run_paraes("encrypt", "-r", "--rm", "--recipient", self.me, "t")
+        self.assertEqual(done.returncode, 3)
+        for name in ("me.txt", "ssh"):
+            self.assertIn(f"t/{name}: not removed: it holds an identity", done.stderr.decode())
+        self.assertEqual(sorted(os.listdir(self.path("t"))),
+                         ["f.paes", "me.txt", "me.txt.paes", "ssh", "ssh.paes", "ssh.pub.paes"])
+        self.ok("verify", "-q", "-r", "-i", "t/me.txt", "t")
+        # Decrypting with --rm removes encrypted files alone.
+        self.path("t/me.txt").unlink()
+        self.ok("decrypt", "-q", "--rm", "-i", "me.txt", "t/me.txt.paes")
+        self.assertEqual(self.read("t/me.txt"), self.read("me.txt"))
 
     def test_age_gets_secrets_through_pipes_only(self):
         # The run key is what age decrypts to; the input key is in the slot.

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pathlib
+import shutil
 import stat
 import subprocess
 import time
@@ -268,6 +269,23 @@ class Files(RekeyCase):
             for field in ("st_mode", "st_uid", "st_gid", "st_mtime_ns"):
                 self.assertEqual(getattr(before, field), getattr(after, field), field)
             self.assertNotEqual(before.st_ino, after.st_ino)
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv")
+    def test_owner_that_cannot_be_kept_is_an_error(self):
+        self.dir.chmod(0o777)
+        old = self.make("f.paes", pattern(1000), ["--recipient", self.me])
+        for name in ("f.paes", "me.txt"):
+            self.path(name).chmod(0o666)
+        done = subprocess.run(
+            ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", BIN, "rekey", "-q",
+             *self.mine, *self.to_you, "f.paes"], cwd=self.dir, env=environment(),
+            capture_output=True, timeout=DEADLINE)
+        if b"Permission denied" in done.stderr and done.returncode == 127:
+            self.skipTest("another user cannot run this executable")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(b"f.paes: cannot keep the owner of it", done.stderr)
+        self.assertEqual(self.read("f.paes"), old)
+        self.no_temporaries()
 
     def test_folder(self):
         os.makedirs(self.path("t/sub"))
