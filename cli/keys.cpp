@@ -341,18 +341,22 @@ void check_encoding(const KeyOptions& options) {
   }
 }
 
+// Whether `path` leads to the standard input of this process, as /dev/stdin does.
+bool leads_to_standard_input(const std::string& path) {
+  struct stat status = {};
+  struct stat own = {};
+  return stat(path.c_str(), &status) == 0 && fstat(STDIN_FILENO, &own) == 0 &&
+         FileId(status) == FileId(own);
+}
+
 // age reads these files itself, perhaps several times.
 void check_file_names(const KeyOptions& options, const char* name,
                       const std::vector<std::string>& files, bool data_on_stdin) {
-  constexpr std::array<std::string_view, 3> also_stdin = {"/dev/stdin", "/dev/fd/0",
-                                                          "/proc/self/fd/0"};
   for (const std::string& file : files) {
-    const bool is_stdin = std::find(also_stdin.begin(), also_stdin.end(), file) != also_stdin.end();
-    if (file == "-" || (is_stdin && data_on_stdin)) {
-      throw InvalidArgument(
-          fmt::format("{} cannot be standard input ({}): name a file", options.flag(name), file));
-    }
     if (file.empty()) throw InvalidArgument(options.flag(name) + " has an empty name");
+    if (file != "-" && !(data_on_stdin && leads_to_standard_input(file))) continue;
+    throw InvalidArgument(
+        fmt::format("{} cannot be standard input ({}): name a file", options.flag(name), file));
   }
 }
 

@@ -78,8 +78,8 @@ struct AgeRecipients {
                                                          const AgeRecipients& recipients);
 
 // A file whose name is passed to age, perhaps several times. Of one that can be read only once, or
-// that has another meaning in another process (a pipe, a name in /dev or /proc), the contents are
-// kept, and age gets them through a pipe.
+// that has another meaning in another process (a pipe, a name in /dev), the contents are kept, and
+// age gets them through a pipe.
 class AgeInput {
  public:
   // Throws IoError if it cannot be read, and InvalidArgument for a folder, an empty pipe, and

@@ -233,8 +233,7 @@ AgeInput::AgeInput(std::string path) : path_(std::move(path)) {
     throw io_error(path_, "open", errno);
   }
   if (S_ISDIR(status.st_mode)) throw InvalidArgument(path_ + ": it is a folder");
-  const bool is_own = path_.starts_with("/dev/") || path_.starts_with("/proc/");
-  if (S_ISREG(status.st_mode) && !is_own) return;
+  if (S_ISREG(status.st_mode) && !system::depends_on_process(path_)) return;
   // As much as a pipe holds.
   constexpr std::size_t most = 65536;
   SecretBytes contents(most + 1);

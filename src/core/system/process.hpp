@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <string_view>
 
 namespace paraes::system {
 
@@ -31,6 +32,9 @@ void hide_memory() noexcept;
 
 // Whether a descriptor with these flags (fcntl F_GETFL) only names a file and reads nothing.
 [[nodiscard]] bool only_names_a_file(int flags) noexcept;
+
+// Whether a path may lead to another file in another process, as /dev/stdin does.
+[[nodiscard]] bool depends_on_process(std::string_view path) noexcept;
 
 // A path by which processes of the same user can open what `descriptor` of this process has open,
 // also if it has no name. Empty if the system has no such paths.
