@@ -68,6 +68,7 @@ class SpawnPlan {
     std::vector<std::string> words = {call.path};
     words.insert(words.end(), call.arguments.begin(), call.arguments.end());
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     return posix_spawn(&child, call.path.c_str(), &actions_, &attributes_, arguments.data(),
