@@ -6,21 +6,21 @@
 
 #include "cli/progress.hpp"
 #include "cli/report.hpp"
+#include "cli/signals.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kdf.hpp"
 
 namespace paraes::cli {
-namespace {
 
-AgeProgram age_program() {
+AgeProgram AgeKeys::program() const {
   AgeProgram program;
   program.on_message = [](std::string_view line) {
     say(line.starts_with("age") ? std::string(line) : fmt::format("age: {}", line));
   };
+  program.hidden_variables = hidden_;
+  program.on_process = register_child;
   return program;
 }
-
-}  // namespace
 
 const AgeKeys::RunKey& AgeKeys::of_new_messages() {
   if (new_error_) std::rethrow_exception(new_error_);
@@ -30,7 +30,7 @@ const AgeKeys::RunKey& AgeKeys::of_new_messages() {
       RunKey made;
       made.key = SecretBytes(run_key_bytes);
       random_bytes(made.key.span());
-      made.age_file = encrypt_with_age(age_program(), made.key.span(),
+      made.age_file = encrypt_with_age(program(), made.key.span(),
                                        {.keys = keys_.recipients, .files = keys_.recipients_files});
       new_ = std::move(made);
     } catch (const Error&) {
@@ -52,10 +52,10 @@ const SecretBytes& AgeKeys::of_header(Bytes header) {
     if (!identities_) identities_.emplace(keys_.identities);
     Opened opened;
     try {
-      opened.key = identities_->decrypt(age_program(), age_file);
-    } catch (const WrongKey&) {
-      opened.error = std::current_exception();
-    } catch (const IntegrityError&) {
+      opened.key = identities_->decrypt(program(), age_file);
+    } catch (const IoError&) {
+      throw;  // of the system: another attempt may succeed
+    } catch (const Error&) {
       opened.error = std::current_exception();
     }
     found = opened_.emplace(digest, std::move(opened)).first;

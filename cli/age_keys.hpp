@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/keys.hpp"
@@ -13,11 +15,13 @@
 
 namespace paraes::cli {
 
-// Runs age once for all new messages, and once for each distinct age file. Keeps a reference to
-// its argument. For one thread at a time.
+// Runs age once for all new messages, and once for each distinct age file. For one thread at a
+// time.
 class AgeKeys {
  public:
-  explicit AgeKeys(const KeyOptions& keys) : keys_(keys) {}
+  // `hidden`: variables that age does not get. Keeps a reference to the options.
+  AgeKeys(const KeyOptions& keys, std::vector<std::string> hidden)
+      : keys_(keys), hidden_(std::move(hidden)) {}
 
   struct RunKey {
     SecretBytes key;
@@ -26,8 +30,8 @@ class AgeKeys {
   // That of the messages that this run makes. Throws as encrypt_with_age does: the same each time.
   [[nodiscard]] const RunKey& of_new_messages();
 
-  // The one in the age file of this header. Throws as AgeIdentities does. What age refuses once, it
-  // is not asked again.
+  // The one in the age file of this header. Throws as AgeIdentities does. If age fails once, it is
+  // not asked again.
   [[nodiscard]] const SecretBytes& of_header(Bytes header);
 
  private:
@@ -36,7 +40,10 @@ class AgeKeys {
     std::exception_ptr error;  // instead of a key
   };
 
+  [[nodiscard]] AgeProgram program() const;
+
   const KeyOptions& keys_;
+  const std::vector<std::string> hidden_;
   std::optional<RunKey> new_;
   std::exception_ptr new_error_;
   std::optional<AgeIdentities> identities_;

@@ -281,6 +281,11 @@ class Reader {
     if (verb_ != nullptr && find_flag(app_, flag) != nullptr) {
       fail(fmt::format("{}; `{} {}` has it", start, app_.get_name(), flag));
     }
+    // rekey --recipient
+    const std::string to = flag.substr(0, 2) == "--" ? "--to-" + flag.substr(2) : "";
+    if (verb_ != nullptr && !to.empty() && find_flag(*verb_, to) != nullptr) {
+      fail(start + did_you_mean({to}));
+    }
     std::vector<const CLI::App*> owners;
     for (const CLI::App* verb : verbs_of(app_)) {
       if (find_flag(*verb, flag) != nullptr) owners.push_back(verb);

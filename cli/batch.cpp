@@ -224,6 +224,26 @@ class Batch {
       job.threads = options_.threads;
       process(job);
     }
+    for (const auto& [number, id] : found.repeated) process_again(found, number, id);
+  }
+
+  // Another name of a file that was rekeyed. If it is a hard link, the old file is still there.
+  void process_again(const Found& found, std::uint32_t number, const FileId& id) {
+    FileJob job = found.job(found.files[number]);
+    job.found = nullptr;  // not a part of the total
+    job.threads = options_.threads;
+    if (is_file(job.input, id)) {
+      process(job);
+      return;
+    }
+    RunReport report;
+    report.input = job.input.shown;
+    report.status = skipped_status;
+    report.reason = "it was rekeyed by another name";
+    if (options_.verbose && !options_.quiet) {
+      say(fmt::format("{}: skipped: {}", report.input, *report.reason));
+    }
+    print(report);
   }
 
   // Whether small files are processed in memory, as a whole: see SmallFileTask.

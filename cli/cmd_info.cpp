@@ -33,6 +33,7 @@ struct Info {
   std::size_t age_file_bytes = 0;
   std::optional<bool> opens;  // whether --identity opens it, if one was given
   std::string why_not;
+  bool needs_context = false;  // --identity opens the slot, but the message needs a context
 };
 
 Plan plan_of(const CryptOptions& options) {
@@ -56,18 +57,30 @@ Plan plan_of(const CryptOptions& options) {
   return plan;
 }
 
+bool opens_without_context(Bytes header, Bytes input_key) {
+  try {
+    static_cast<void>(open_paraes_message(header, input_key, {}));
+    return true;
+  } catch (const WrongKey&) {
+    return false;
+  }
+}
+
 void look_for_recipients(const CryptOptions& options, Bytes header, Info& info) {
   if (info.preface->kdf != Kdf::recipients) {
     if (options.keys.kind() != SecretKind::recipients) return;
-    throw InvalidArgument("the input has no recipients, and no identity opens it");
+    throw InvalidArgument(
+        "the input has no recipients, so no identity opens it: leave --identity out");
   }
   const Bytes age_file = age_file_of(header);
   info.stanzas = parse_age_header(age_file);
   info.age_file_bytes = age_file.size();
   if (options.keys.kind() != SecretKind::recipients) return;
   try {
-    static_cast<void>(open_slot(header, AgeKeys(options.keys).of_header(header).span()));
+    AgeKeys keys(options.keys, {});
+    const SecretBytes input_key = open_slot(header, keys.of_header(header).span());
     info.opens = true;
+    info.needs_context = !opens_without_context(header, input_key.span());
   } catch (const WrongKey& error) {
     info.opens = false;
     info.why_not = error.what();
@@ -175,6 +188,10 @@ std::string as_json(const CryptOptions& options, const Info& info) {
     }
     object["identity_opens"] = nullptr;
     if (info.opens) object["identity_opens"] = *info.opens;
+    object["needs_context"] = nullptr;
+    if (info.opens && *info.opens) object["needs_context"] = info.needs_context;
+    object["why_not"] = nullptr;
+    if (!info.why_not.empty()) object["why_not"] = info.why_not;
   }
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
@@ -190,10 +207,11 @@ std::string recipients_text(const Info& info) {
   text += fmt::format("wrap       {} bytes: an age file of {} and a slot of {}\n",
                       info.preface->wrap_bytes, info.age_file_bytes,
                       info.preface->wrap_bytes - info.age_file_bytes);
-  if (info.opens) {
-    text += *info.opens ? "identity   opens it\n"
-                        : fmt::format("identity   does not open it: {}\n", info.why_not);
-  }
+  if (!info.opens) return text;
+  if (!*info.opens) return text + fmt::format("identity   does not open it: {}\n", info.why_not);
+  text += "identity   opens it";
+  text += info.needs_context ? ", with a context (--context-hex), unless the header is damaged\n"
+                             : "\n";
   return text;
 }
 
@@ -208,7 +226,7 @@ std::string as_text(const Info& info) {
         "key        from a passphrase by scrypt, N = 2^{}, r = 8, p = 1 ({})\n", n,
         n < 50 ? format_size(std::uint64_t{1} << (n + 10)) : "more than any machine has");
   } else if (info.preface && info.preface->kdf == Kdf::recipients) {
-    text += "key        its own, for recipients\n" + recipients_text(info);
+    text += "key        a random one, encrypted to recipients\n" + recipients_text(info);
   } else {
     text += "key        a key file\n";
   }
@@ -248,6 +266,7 @@ void add_info(CLI::App& app, int& status) {
   verb->callback([options, &status] {
     default_to_standard_input(*options, isatty(STDIN_FILENO) != 0);
     const Plan plan = plan_of(*options);
+    warn_of_open_files(secret_files(options->keys));
     const std::string name = input_name(options->inputs[0]);
     Info info;
     try {

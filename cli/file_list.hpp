@@ -18,6 +18,7 @@ enum class FileState : std::uint8_t {
   out_of_memory,  // the same, after a first attempt
   up_to_date,     // left out by --update
   refused,        // and reported
+  repeated,       // another name of a file that rekey replaces
 };
 
 struct FoundFile {

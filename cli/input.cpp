@@ -46,13 +46,14 @@ Input open_input(const std::string& path, std::string_view name) {
   return make_input(Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY)), name, true);
 }
 
-Input open_input(const Place& place, bool permissions) {
+Input open_input(const Place& place, bool permissions, Waits waits) {
   if (!place.root) return make_input(standard_input(), "standard input", false, permissions);
   if (place.follow) {
     const auto folder = place.open_folder();
-    return make_input(Descriptor(openat(folder->descriptor(), place.name().c_str(),
-                                        O_RDONLY | O_CLOEXEC | O_NOCTTY)),
-                      place.shown, true, permissions, "use -r to process the files in it");
+    return make_input(
+        Descriptor(openat(folder->descriptor(), place.name().c_str(),
+                          O_RDONLY | O_CLOEXEC | O_NOCTTY | (waits == Waits::no ? O_NONBLOCK : 0))),
+        place.shown, true, permissions, "use -r to process the files in it");
   }
   // O_NONBLOCK: if the file has become a pipe, do not wait for a writer.
   constexpr int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;

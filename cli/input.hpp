@@ -23,9 +23,12 @@ struct Input {
 // a folder, and IoError for a file that cannot be opened.
 [[nodiscard]] Input open_input(const std::string& path, std::string_view name);
 
+// Whether opening a FIFO waits for a writer.
+enum class Waits { no, yes };
+
 // Opens an input of a run. Throws IoError if a file that was found in a folder is no longer a
 // regular file, or can only be reached through a symbolic link. `permissions`: whether to ask for
 // them.
-[[nodiscard]] Input open_input(const Place& place, bool permissions);
+[[nodiscard]] Input open_input(const Place& place, bool permissions, Waits waits);
 
 }  // namespace paraes::cli

@@ -341,9 +341,13 @@ class Finder {
     if (protected_.is_secret(status)) {
       protected_.check_input(status, list_.shown(file), found_as());
     }
+    const bool again = verb_ == Verb::rekey && protected_.is_input(FileId(status));
     protected_.add_input(FileId(status));
     if (!has_outputs(verb_)) {
-      list_.add(file);
+      const std::uint32_t number = list_.add(file);
+      if (!again) return;
+      list_[number].state = FileState::repeated;
+      found_.repeated.emplace_back(number, FileId(status));
       return;
     }
     if (verb_ == Verb::decrypt && !has_suffix(name)) {

@@ -6,6 +6,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/crypt_options.hpp"
@@ -73,6 +74,8 @@ struct Found {
     int exit = 2;
   };
   std::vector<Refused> refused;
+  // For rekey: other names of files in the list, by number.
+  std::vector<std::pair<std::uint32_t, FileId>> repeated;
   SkippedEntries skipped;
   std::uint64_t folders = 0;             // below those that are arguments
   std::vector<std::string> without_any;  // folders, as arguments, in which there is nothing to do

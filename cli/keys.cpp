@@ -22,6 +22,7 @@
 #include "cli/secret_command.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
+#include "paraes/recipients.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -354,6 +355,12 @@ void check_file_names(const KeyOptions& options, const char* name,
                       const std::vector<std::string>& files, bool data_on_stdin) {
   for (const std::string& file : files) {
     if (file.empty()) throw InvalidArgument(options.flag(name) + " has an empty name");
+    if (holds_private_key(file)) {
+      throw InvalidArgument(
+          fmt::format("{} takes the name of a file, but a private key was given: anybody may have "
+                      "seen it, so make a new one",
+                      options.flag(name)));
+    }
     if (file != "-" && !(data_on_stdin && leads_to_standard_input(file))) continue;
     throw InvalidArgument(
         fmt::format("{} cannot be standard input ({}): name a file", options.flag(name), file));
@@ -415,16 +422,20 @@ std::vector<SecretFile> secret_files(const KeyOptions& options) {
         fmt::format("{} {}", options.flag("passphrase-fd"), *options.passphrase_fd));
   }
   for (const std::string& path : options.identities) add_path("identity", path);
+  const std::size_t secrets = files.size();
+  for (const std::string& path : options.recipients_files) add_path("recipients-file", path);
+  for (std::size_t i = secrets; i < files.size(); ++i) files[i].is_public = true;
   return files;
 }
 
 void warn_of_open_files(const std::vector<SecretFile>& files) {
   for (const SecretFile& file : files) {
-    if ((file.mode & (S_IROTH | S_IWOTH)) == 0) continue;
-    say(
-        fmt::format("warning: the mode {:04o} of the file of {} lets all users {} it; `chmod 600` "
-                    "keeps them out",
-                    file.mode, file.flag, (file.mode & S_IROTH) != 0 ? "read" : "change"));
+    const bool readable = !file.is_public && (file.mode & S_IROTH) != 0;
+    if (!readable && (file.mode & S_IWOTH) == 0) continue;
+    say(fmt::format(
+        "warning: the mode {:04o} of the file of {} lets all users {} it; `chmod {}` "
+        "keeps them out",
+        file.mode, file.flag, readable ? "read" : "change", file.is_public ? "o-w" : "600"));
   }
 }
 

@@ -75,19 +75,20 @@ void check_secret_source(const KeyOptions& options, std::string_view format, Sec
 // The flag that reads a secret from standard input; empty if none does.
 [[nodiscard]] std::string secret_on_stdin(const KeyOptions& options);
 
-// A file from which a key, keyset, passphrase or identity is read.
+// A file from which a key, keyset, passphrase, identity or recipients are read.
 struct SecretFile {
   FileId id;
-  std::string flag;  // the flag that names it
-  mode_t mode = 0;   // its permissions
+  std::string flag;        // the flag that names it
+  mode_t mode = 0;         // its permissions
+  bool is_public = false;  // it has recipients
 };
 
 // The existing files that the flags name, directly, through symbolic links, as standard input or as
 // another descriptor. Pipes and terminals are not files.
 [[nodiscard]] std::vector<SecretFile> secret_files(const KeyOptions& options);
 
-// Warns of files whose mode lets every user read or change them. Those open to a group only are
-// taken to be so on purpose.
+// Warns of files whose mode lets every user read (unless they are public) or change them. Those
+// open to a group only are taken to be so on purpose.
 void warn_of_open_files(const std::vector<SecretFile>& files);
 
 // The use of a key decides which sizes it may have.

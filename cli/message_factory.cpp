@@ -136,32 +136,48 @@ void MessageFactory::check_key_bits(std::size_t key_bytes) const {
       fmt::format("--key-bits {} contradicts the key, which is for AES-{}", wanted, 8 * key_bytes));
 }
 
+template <class Load>
+void MessageFactory::load_once(const Load& load) {
+  if (load_error_) std::rethrow_exception(load_error_);
+  const Progress::KeyActivity activity(Progress::KeyStep::reading);
+  try {
+    load();
+  } catch (const Error&) {
+    load_error_ = std::current_exception();
+    throw;
+  }
+}
+
 const SecretBytes& MessageFactory::key() {
-  if (!key_) {
-    const Progress::KeyActivity activity(Progress::KeyStep::reading);
+  if (key_) return *key_;
+  load_once([&] {
     const bool raw = plan_.format == Format::raw;
     const bool xts = raw && plan_.mode == BlockMode::xts;
     const KeyUse use = xts ? KeyUse::xts : raw ? KeyUse::block : KeyUse::segments;
     key_ = load_key(keys_, use, reading());
     // A Tink key may be longer than the keys derived from it.
     if (plan_.format != Format::tink) check_key_bits(key_->size() / (xts ? 2 : 1));
-  }
+  });
   return *key_;
 }
 
 const SecretBytes& MessageFactory::passphrase() {
-  if (!passphrase_) {
-    const Progress::KeyActivity activity(Progress::KeyStep::reading);
+  if (passphrase_) return *passphrase_;
+  load_once([&] {
     const auto rule =
         plan_.format == Format::openssl ? PassphraseRule::openssl : PassphraseRule::whole;
     passphrase_ = load_passphrase(keys_, rule, reading());
-  }
+  });
   return *passphrase_;
 }
 
 const std::vector<TinkKey>& MessageFactory::tink_keys() {
   if (tink_keys_) return *tink_keys_;
-  const Progress::KeyActivity activity(Progress::KeyStep::reading);
+  load_once([&] { tink_keys_ = load_tink_keys(); });
+  return *tink_keys_;
+}
+
+std::vector<TinkKey> MessageFactory::load_tink_keys() const {
   const bool may_be_keyset = !keys_.given("key-hex");
   KeyFile contents;
   if (may_be_keyset) contents = read_key_or_keyset(keys_, reading());
@@ -188,8 +204,7 @@ const std::vector<TinkKey>& MessageFactory::tink_keys() {
     }
     keys.push_back(std::move(key));
   }
-  tink_keys_ = std::move(keys);
-  return *tink_keys_;
+  return keys;
 }
 
 const SecretBytes& MessageFactory::input_key(const Preface& preface) {
@@ -371,6 +386,11 @@ MessageFactory::OpenHeader MessageFactory::open_header(Source& source) {
       check_scrypt(preface.scrypt_log2n, plan_.max_scrypt_log2n);
       secret = &input_key(preface);
     } else {
+      // Before age runs, and perhaps asks: an impossible size needs no key.
+      const auto* const file = dynamic_cast<const PositionalSource*>(&source);
+      if (file != nullptr && !plan_.salvage) {
+        static_cast<void>(c2sp_layout(header.size()).extent_of(file->size()));
+      }
       secret = &age_.of_header(header);
     }
   }

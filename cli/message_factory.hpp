@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,7 +23,10 @@ class MessageFactory {
   // `keys`: the flags among `options` that say where the secrets come from. Keeps references to its
   // arguments.
   MessageFactory(const CryptOptions& options, const Plan& plan, const KeyOptions& keys)
-      : options_(options), plan_(plan), keys_(keys), age_(keys) {}
+      : options_(options),
+        plan_(plan),
+        keys_(keys),
+        age_(keys, {options.keys.passphrase_env, options.to.passphrase_env}) {}
 
   // A new message in the plan's format.
   [[nodiscard]] Message new_message();
@@ -50,9 +54,14 @@ class MessageFactory {
  private:
   using ScryptInputs = std::pair<unsigned, std::array<std::uint8_t, 16>>;
 
+  // Calls load(), unless a secret could not be loaded before: no command runs, and nobody is asked,
+  // for each file again.
+  template <class Load>
+  void load_once(const Load& load);
   [[nodiscard]] const SecretBytes& key();
   [[nodiscard]] const SecretBytes& passphrase();
   [[nodiscard]] const std::vector<TinkKey>& tink_keys();
+  [[nodiscard]] std::vector<TinkKey> load_tink_keys() const;
   [[nodiscard]] const SecretBytes& input_key(const Preface& preface);
   // Everything in a message except its cipher.
   [[nodiscard]] Message::Parts new_parts();
@@ -71,6 +80,7 @@ class MessageFactory {
   const KeyOptions& keys_;
   // Held while a secret is read, asked for or derived. References to secrets stay valid after that.
   std::mutex mutex_;
+  std::exception_ptr load_error_;
   std::optional<SecretBytes> key_;
   std::optional<SecretBytes> passphrase_;
   std::optional<std::vector<TinkKey>> tink_keys_;

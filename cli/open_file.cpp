@@ -78,7 +78,8 @@ OpenFile::OpenFile(RunContext& run, const FileJob& job, const FileProgress& prog
       job_(job),
       progress_(progress),
       outcome_(outcome),
-      input_(open_input(job.input, run.plan.verb != Verb::verify)),
+      input_(open_input(job.input, run.plan.verb != Verb::verify,
+                        run.plan.verb == Verb::rekey ? Waits::no : Waits::yes)),
       version_(input_.status) {
   run.files.check_input(input_.status, job.input.shown);
   if (run.plan.verb != Verb::verify) {
@@ -206,8 +207,7 @@ void OpenFile::check_input_after_error() const {
 
 void OpenFile::finish() {
   if (auto* file = dynamic_cast<FileSink*>(output_.get()); file != nullptr) {
-    std::optional<FileId> replaced;
-    if (run_.plan.verb == Verb::rekey) replaced = version_.id;
+    const struct stat* const replaced = run_.plan.verb == Verb::rekey ? &input_.status : nullptr;
     const FileId id = run_.files.commit(*file, destination_.path, run_.options.remove, replaced);
     outcome_.committed = {version_, destination_.place, id};
   } else if (output_) {

@@ -156,14 +156,18 @@ Raw ask(int terminal, const char* prompt) {
   return {.name = "the terminal", .text = std::move(line)};
 }
 
-Raw from_terminal(bool confirm, const char* prompt) {
+Raw from_terminal(const KeyOptions& options) {
+  const bool is_other = options.role == KeyRole::rekey_to;
+  const bool confirm = is_other || options.role == KeyRole::seal;
   const Descriptor terminal(open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY));
   if (terminal.get() < 0) {
     throw InvalidArgument(
-        "no passphrase was given and there is no terminal to ask on: use --passphrase-file, "
-        "--passphrase-fd, --passphrase-env or --passphrase-command");
+        fmt::format("no passphrase was given and there is no terminal to ask on: use {}, {}, {} or "
+                    "{}",
+                    options.flag("passphrase-file"), options.flag("passphrase-fd"),
+                    options.flag("passphrase-env"), options.flag("passphrase-command")));
   }
-  Raw passphrase = ask(terminal.get(), prompt);
+  Raw passphrase = ask(terminal.get(), is_other ? "New passphrase: " : "Passphrase: ");
   const bool is_empty = passphrase.text.size() == 1;  // a newline
   if (confirm && !is_empty) {
     const Raw again = ask(terminal.get(), "The same again: ");
@@ -188,9 +192,7 @@ Raw load(const KeyOptions& options, const SecretReading& reading) {
             .text = output_of_command(options.passphrase_command, flag, "passphrase",
                                       most_passphrase_bytes + 2, !reading.data_on_stdin)};
   }
-  const bool is_new = options.role == KeyRole::seal || options.role == KeyRole::rekey_to;
-  return from_terminal(is_new,
-                       options.role == KeyRole::rekey_to ? "New passphrase: " : "Passphrase: ");
+  return from_terminal(options);
 }
 
 }  // namespace

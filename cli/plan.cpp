@@ -331,8 +331,10 @@ void check_passphrase_fd(const CryptOptions& options, const KeyOptions& keys, Ve
   if (S_ISDIR(status.st_mode)) refuse_it("this descriptor is a folder");
   // What is written there would be read back. Files that hold a secret are never overwritten, and a
   // terminal is two ways.
-  const bool writes_files = verb == Verb::verify || verb == Verb::rekey;
-  if (writes_files || !(S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))) return;
+  // Other programs that the run starts must not get it.
+  fcntl(number, F_SETFD, FD_CLOEXEC);
+  const bool writes_there = verb == Verb::encrypt || verb == Verb::decrypt;
+  if (!writes_there || !(S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))) return;
   const OutputOptions& output = options.output;
   struct stat target = {};
   const bool found = options.data_on_stdout()

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <optional>
 #include <string_view>
 
 #include "paraes/error.hpp"
+#include "src/core/system/file_times.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -17,6 +19,19 @@ std::string how_to_exclude(const std::string& path) {
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-";
   const bool is_plain = path.find_first_not_of(plain) == std::string::npos;
   return fmt::format(" (--exclude {})", is_plain ? "/" + path : "GLOB");
+}
+
+// What happened to a file with the status `before`; nullptr if nothing.
+const char* change_of(const std::optional<struct stat>& now, const struct stat& before) {
+  if (!now) return "removed";
+  if (FileId(*now) != FileId(before)) return "replaced";
+  if (!(FileVersion(*now) == FileVersion(before))) return "written to";
+  // Also by a change of mode, owner or list, which the new file would undo.
+  const timespec new_change = system::changed_time(*now);
+  const timespec old_change = system::changed_time(before);
+  const bool same =
+      new_change.tv_sec == old_change.tv_sec && new_change.tv_nsec == old_change.tv_nsec;
+  return same ? nullptr : "changed";
 }
 
 }  // namespace
@@ -31,11 +46,11 @@ const SecretFile* ProtectedFiles::find_secret(const struct stat& status) const {
 void ProtectedFiles::check_input(const struct stat& status, const std::string& shown,
                                  const std::string& found_as) const {
   const SecretFile* secret = find_secret(status);
-  if (secret == nullptr) return;
+  if (secret == nullptr || (secret->is_public && !removes_)) return;
   throw InvalidArgument(fmt::format(
-      "{}: it is the file of {}, and a secret of a run cannot be one of its inputs; leave it "
-      "out{} or move it elsewhere",
-      shown, secret->flag, how_to_exclude(found_as)));
+      "{}: it is the file of {}, and {}; leave it out{} or move it elsewhere", shown, secret->flag,
+      secret->is_public ? "--rm would remove it" : "a secret of a run cannot be one of its inputs",
+      how_to_exclude(found_as)));
 }
 
 void ProtectedFiles::check_secret_target(const struct stat& status, const std::string& shown,
@@ -70,7 +85,7 @@ void ProtectedFiles::check_target(const struct stat& status, const std::string& 
 }
 
 FileId ProtectedFiles::commit(FileSink& sink, const std::string& shown, bool wants_id,
-                              const std::optional<FileId>& replaced) {
+                              const struct stat* replaced) {
   sink.prepare();
   const FileId id = replaces_ || wants_id ? sink.id() : FileId();
   if (!replaces_) {
@@ -79,11 +94,11 @@ FileId ProtectedFiles::commit(FileSink& sink, const std::string& shown, bool wan
   }
   const std::lock_guard lock(mutex_);
   const auto target = sink.target();
-  if (replaced) {
-    if (!target || FileId(*target) != *replaced) {
-      throw IoError(fmt::format("{}: another file has taken its place, or it was removed; that is "
-                                "left as it is",
-                                shown),
+  if (replaced != nullptr) {
+    if (const char* how = change_of(target, *replaced)) {
+      throw IoError(fmt::format("{}: it was {} while its contents were read; that was left as it "
+                                "is: try again when no other program works on the file",
+                                shown, how),
                     EIO);
     }
   } else if (target) {

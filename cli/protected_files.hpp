@@ -1,8 +1,9 @@
 // Keeps a run from overwriting its own secrets, inputs and outputs, even with -f.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,9 @@ namespace paraes::cli {
 // Known by device and inode, so that links and other names are recognised.
 class ProtectedFiles {
  public:
-  // `replaces`: the run may overwrite files (-f).
-  ProtectedFiles(std::vector<SecretFile> secrets, bool replaces)
-      : secrets_(std::move(secrets)), replaces_(replaces) {}
+  // `replaces`: the run may overwrite files (-f). `removes`: it removes inputs (--rm).
+  ProtectedFiles(std::vector<SecretFile> secrets, bool replaces, bool removes)
+      : secrets_(std::move(secrets)), replaces_(replaces), removes_(removes) {}
 
   [[nodiscard]] const std::vector<SecretFile>& secrets() const noexcept { return secrets_; }
 
@@ -27,12 +28,13 @@ class ProtectedFiles {
     if (replaces_) inputs_.insert(id);  // else nothing can be overwritten
   }
 
-  // Whether a secret of this run is read from the file.
+  // Whether a secret or recipients of this run are read from the file.
   [[nodiscard]] bool is_secret(const struct stat& status) const {
     return find_secret(status) != nullptr;
   }
-  // Throws InvalidArgument if a secret of this run is read from the file. `found_as`: its path
-  // below the folder that was searched with -r; empty if the file was an argument.
+  // Throws InvalidArgument if a secret of this run is read from the file, or recipients if the run
+  // removes its inputs. `found_as`: its path below the folder that was searched with -r; empty if
+  // the file was an argument.
   void check_input(const struct stat& status, const std::string& shown,
                    const std::string& found_as = {}) const;
   // Throws InvalidArgument if the existing file at an output's place holds a secret of this run.
@@ -43,10 +45,11 @@ class ProtectedFiles {
   [[nodiscard]] bool is_input(const FileId& id) const { return inputs_.contains(id); }
 
   // Commits a sink and returns the identity of its file, if it is wanted. Throws InvalidArgument if
-  // it would replace a protected file. `replaced`: the file that it has to replace, an input;
-  // throws IoError if that is no longer there. Thread-safe.
+  // it would replace a protected file. `replaced`: the status, when it was opened, of the file that
+  // it has to replace; throws IoError if that is no longer there, or has changed in any way.
+  // Thread-safe.
   FileId commit(FileSink& sink, const std::string& shown, bool wants_id,
-                const std::optional<FileId>& replaced);
+                const struct stat* replaced);
 
  private:
   [[nodiscard]] const SecretFile* find_secret(const struct stat& status) const;
@@ -54,6 +57,7 @@ class ProtectedFiles {
 
   const std::vector<SecretFile> secrets_;
   const bool replaces_;
+  const bool removes_;
   FileIdSet inputs_;
   std::mutex mutex_;  // held from the check of a replaced file until it is replaced
   FileIdSet outputs_;

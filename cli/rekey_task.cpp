@@ -18,7 +18,7 @@ void RekeyTask::run() {
   // Of two runs, the second would begin with what the first is about to replace.
   if (!source->lock()) {
     throw IoError(
-        fmt::format("{}: another process is working on it (it is locked): try again later",
+        fmt::format("{}: it is locked: another process works on it; try again when that has ended",
                     job_.input.shown),
         EWOULDBLOCK);
   }
@@ -29,6 +29,8 @@ void RekeyTask::run() {
     throw;
   }
   file_.finish();
+  outcome_.report.rekeyed = what_;
+  for (const auto& [once, text] : notes_) note(*once, text);
   if (run_.options.quiet) return;
   if (const auto names = file_.input().status.st_nlink; names > 1) {
     outcome_.messages.push_back(
@@ -46,16 +48,18 @@ void RekeyTask::transfer(FileSource& source) {
   const bool to_recipients = run_.options.to.kind() == SecretKind::recipients;
   if (from_recipients && to_recipients && !run_.options.new_key) {
     give_to_recipients(source, std::move(old));
-    note(run_.kept_keys,
-         "note: the data stays encrypted with the same keys, which whoever could open the files "
-         "may have kept; --new-key encrypts it again");
+    notes_.emplace_back(
+        &run_.kept_keys,
+        "note: the data stays encrypted with the same keys, which whoever could open the files "
+        "may have kept; --new-key encrypts it again");
     return;
   }
   seal_again(source, std::move(old));
   if (from_recipients && !to_recipients) {
-    note(run_.unknown_origin,
-         "note: anybody who knows the recipients could have made the files: a key or a passphrase "
-         "now vouches for data of unknown origin");
+    notes_.emplace_back(
+        &run_.unknown_origin,
+        "note: anybody who knows the recipients could have made the files: a key or a passphrase "
+        "now vouches for data of unknown origin");
   }
 }
 
@@ -67,7 +71,7 @@ void RekeyTask::give_to_recipients(FileSource& source, MessageFactory::OpenHeade
   }
   const std::vector<std::uint8_t> header = run_.new_messages.header_for_recipients(old);
   auto& sink = dynamic_cast<FileSink&>(file_.open_output(false));
-  outcome_.report.rekeyed = "header";
+  what_ = "header";
   if (!run_.options.verify_segments) {
     const TransferResult result =
         replace_header(source, old.parts.layout, header, sink, transfer_options());
@@ -90,7 +94,7 @@ void RekeyTask::seal_again(FileSource& source, MessageFactory::OpenHeader old) {
   auto& sink = dynamic_cast<FileSink&>(file_.open_output(false));
   const TransferResult result = reseal_message(source, from, to, sink, transfer_options());
   file_.report_bytes(result.plain_bytes);
-  outcome_.report.rekeyed = "data";
+  what_ = "data";
   file_.report_times(result.times, to.cipher());
 }
 

@@ -1,6 +1,10 @@
 // Gives one file to other keys, passphrases or recipients, in place.
 #pragma once
 
+#include <mutex>
+#include <utility>
+#include <vector>
+
 #include "cli/open_file.hpp"
 
 namespace paraes::cli {
@@ -25,6 +29,9 @@ class RekeyTask {
   const FileJob& job_;
   OpenFile& file_;
   FileOutcome& outcome_;
+  // To be reported once the file has been replaced.
+  const char* what_ = "";
+  std::vector<std::pair<std::once_flag*, const char*>> notes_;
 };
 
 }  // namespace paraes::cli

@@ -5,13 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
-#include <string_view>
 #include <system_error>
 
 #include "paraes/error.hpp"
+#include "paraes/recipients.hpp"
 #include "paraes/secret.hpp"
 
 namespace paraes::cli {
@@ -34,36 +32,42 @@ std::string why_output_is_unsafe(const Place& output, const FileId& id) {
   return fmt::format("{} is not the file that was written for it", output.shown);
 }
 
-// Whether a file that is no larger than files of identities are holds a private key.
-bool holds_identity(const Folder& folder, const std::string& name, const struct stat& status) {
+// Whether a file holds a private key, as far as its beginning tells.
+bool holds_identity(const Folder& folder, const std::string& name) {
   constexpr std::size_t most = 65536;
-  constexpr std::array<std::string_view, 3> marks = {"AGE-SECRET-KEY-", "AGE-PLUGIN-",
-                                                     "PRIVATE KEY-----"};
-  if (status.st_size > static_cast<off_t>(most)) return false;
   const Descriptor file(openat(folder.descriptor(), name.c_str(),
                                O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (file.get() < 0) return false;
   SecretBytes contents(most);
   const ssize_t n = pread(file.get(), contents.data(), contents.size(), 0);
   if (n <= 0) return false;
-  const std::string_view text(reinterpret_cast<const char*>(contents.data()),
-                              static_cast<std::size_t>(n));
-  return std::any_of(marks.begin(), marks.end(), [&](std::string_view mark) {
-    return text.find(mark) != std::string_view::npos;
-  });
+  return holds_private_key(
+      {reinterpret_cast<const char*>(contents.data()), static_cast<std::size_t>(n)});
 }
 
 }  // namespace
 
-bool is_there(const Place& place) {
+namespace {
+
+// The status of what is at a place; nullopt if nothing is there.
+std::optional<struct stat> status_at(const Place& place, bool follow) {
   try {
     const Folder folder = place.open_folder_now();
     struct stat status = {};
-    const int flags = AT_SYMLINK_NOFOLLOW;
-    return fstatat(folder.descriptor(), place.name().c_str(), &status, flags) == 0;
-  } catch (const IoError&) {
-    return false;
+    const int flags = follow ? 0 : AT_SYMLINK_NOFOLLOW;
+    if (fstatat(folder.descriptor(), place.name().c_str(), &status, flags) == 0) return status;
+  } catch (const IoError&) {  // NOLINT(bugprone-empty-catch): then it is not there
   }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool is_there(const Place& place) { return status_at(place, false).has_value(); }
+
+bool is_file(const Place& place, const FileId& id) {
+  const auto status = status_at(place, place.follow);
+  return status && FileId(*status) == id;
 }
 
 std::optional<std::string> remove_source(const Place& source,
@@ -89,7 +93,7 @@ std::optional<std::string> remove_source(const Place& source,
     const FileVersion now(status);
     if (now.id != committed.input.id) return not_removed("it is not the file that was read");
     if (!(now == committed.input)) return not_removed("it was written to after it was read");
-    if (keep_identities && holds_identity(folder, name, status)) {
+    if (keep_identities && holds_identity(folder, name)) {
       return not_removed(
           "it holds an identity (private key), without which the outputs might never be decrypted; "
           "keep it elsewhere, and remove it yourself");

@@ -10,6 +10,8 @@ namespace paraes::cli {
 
 // Whether a file of any kind exists at a place.
 [[nodiscard]] bool is_there(const Place& place);
+// Whether it is this one. Follows symbolic links as Place::follow says.
+[[nodiscard]] bool is_file(const Place& place, const FileId& id);
 
 // Removes a source if it is still the file that was read, unchanged, and if the name of its output
 // still leads to the file that was committed for it. `keep_identities`: not if it holds a private

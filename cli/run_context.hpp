@@ -23,9 +23,10 @@ struct RunContext {
         distributor(given_distributor),
         messages(given_options, given_plan, given_options.keys),
         new_messages(given_options, given_plan, given_options.to),
-        files(secret_files(given_options), given_options.output.force ||
-                                               given_options.output.update ||
-                                               given_plan.verb == Verb::rekey) {
+        files(secret_files(given_options),
+              given_options.output.force || given_options.output.update ||
+                  given_plan.verb == Verb::rekey,
+              given_options.remove) {
     for (const KeyOptions* keys : {&given_options.keys, &given_options.to}) {
       check_passphrase_fd(given_options, *keys, given_plan.verb);
     }

@@ -32,15 +32,16 @@ SecretBytes output_of_command(const std::string& command, const std::string& fla
     const std::size_t n = std::min(data.size(), output.size() - kept);
     std::copy_n(data.begin(), n, output.data() + kept);
     kept += n;
+    return kept <= most;
   };
   const system::ProgramEnd end = system::run_program(call);
-  if (!end.succeeded()) {
-    throw Error(end.exited ? fmt::format("{} failed with exit status {}", flag, end.number)
-                           : fmt::format("{} was ended by signal {}", flag, end.number));
-  }
   if (kept > most) {
     throw InvalidArgument(
         fmt::format("{}: it printed more than {} bytes: too many for a {}", flag, most, kind));
+  }
+  if (!end.succeeded()) {
+    throw Error(end.exited ? fmt::format("{} failed with exit status {}", flag, end.number)
+                           : fmt::format("{} was ended by signal {}", flag, end.number));
   }
   output.truncate(kept);
   return output;

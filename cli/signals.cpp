@@ -29,6 +29,8 @@ struct Temporary {
 std::array<Temporary, most_temporaries> temporaries;
 std::atomic<int> terminal = -1;
 termios terminal_settings = {};
+std::atomic<pid_t> child = 0;
+static_assert(std::atomic<pid_t>::is_always_lock_free);
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 // Not for AddressSanitizer: before a call that does not return, it cleans up the stack of the
@@ -37,6 +39,7 @@ extern "C" [[gnu::no_sanitize_address]] void end_process(int number) {
   for (const Temporary& temporary : temporaries) {
     if (temporary.is_set.load()) unlinkat(temporary.folder, temporary.name.data(), 0);
   }
+  if (const pid_t process = child.load(); process > 0) kill(process, SIGTERM);
   if (const int descriptor = terminal.load(); descriptor >= 0) {
     tcsetattr(descriptor, TCSANOW, &terminal_settings);
     static_cast<void>(!write(descriptor, "\n", 1));  // ends the line of the prompt
@@ -63,6 +66,8 @@ void handle(int number, void (*handler)(int), bool even_if_ignored) {
 
 void install_signal_handlers() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) handle(number, end_process, false);
+  // If it were ignored, nobody could tell how another program has ended.
+  static_cast<void>(signal(SIGCHLD, SIG_DFL));
   handle(SIGPIPE, end_process, true);
   handle(SIGXFSZ, do_nothing, true);
 }
@@ -93,6 +98,22 @@ void TemporaryName::set(int folder, const std::string& name) {
   own.folder = folder;
   std::memcpy(own.name.data(), name.c_str(), name.size() + 1);
   own.is_set.store(true);
+}
+
+void register_child(pid_t process) noexcept {
+  child.store(process);
+  if (process <= 0) {
+    if (const int descriptor = terminal.exchange(-1); descriptor >= 0) close(descriptor);
+    return;
+  }
+  const int descriptor = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+  // In the background, the terminal is another job's.
+  if (descriptor >= 0 && tcgetpgrp(descriptor) == getpgrp() &&
+      tcgetattr(descriptor, &terminal_settings) == 0) {
+    terminal.store(descriptor);
+  } else if (descriptor >= 0) {
+    close(descriptor);
+  }
 }
 
 RestoreTerminal::RestoreTerminal(int descriptor, const termios& settings) {

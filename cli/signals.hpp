@@ -2,6 +2,7 @@
 // may block. They clean up whatever is registered here.
 #pragma once
 
+#include <sys/types.h>
 #include <termios.h>
 
 #include <cstddef>
@@ -34,6 +35,11 @@ class TemporaryName {
  private:
   std::size_t place_;
 };
+
+// Registers a process that a signal ends as well, and has the signal restore the settings that the
+// terminal has now: the process may ask for a secret there. 0 registers none. For one process at a
+// time.
+void register_child(pid_t process) noexcept;
 
 // Restores the settings of the terminal `descriptor` when destroyed, or when a signal comes before.
 class RestoreTerminal {

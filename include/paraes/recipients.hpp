@@ -7,6 +7,8 @@
 // message is the age file, followed by the slot. Sizes are in bytes.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -39,8 +41,12 @@ struct AgeStanza {
 // another form, and for a stanza of the type scrypt: age would ask for a passphrase.
 [[nodiscard]] std::vector<AgeStanza> parse_age_header(Bytes age_file);
 
+// Throws IntegrityError as parse_age_header does, and if what follows the header is not of the size
+// of an encrypted run key.
+void check_run_key_file(Bytes age_file);
+
 // The age file in the header of a message with Kdf::recipients. header: at least the preface and
-// the wrap. Throws IntegrityError if it is shorter, and as parse_age_header does.
+// the wrap. Throws IntegrityError if it is shorter, and as check_run_key_file does.
 [[nodiscard]] Bytes age_file_of(Bytes header);
 
 // The wrap of a message with this preface, which has Kdf::recipients. run_key: run_key_bytes;
@@ -64,7 +70,15 @@ struct AgeProgram {
   // Called with lines that age wrote to standard error: when it has waited for a second, as for the
   // touch of a hardware key, and when it has succeeded. If it fails, they are in the exception.
   std::function<void(std::string_view line)> on_message;
+  // Variables of the environment that age does not get.
+  std::vector<std::string> hidden_variables;
+  // Called with the process id of age when it has started, and with 0 when it has ended.
+  std::function<void(pid_t process)> on_process;
 };
+
+// Whether a text has the marks of a private key of age or SSH, or of an age file with a
+// passphrase, as identities are protected. In any case of letters, because age takes both.
+[[nodiscard]] bool holds_private_key(std::string_view text) noexcept;
 
 struct AgeRecipients {
   std::vector<std::string> keys;   // "age1…", "ssh-ed25519 AAAA…"
@@ -103,7 +117,7 @@ class AgeIdentities {
   explicit AgeIdentities(std::vector<std::string> files);
 
   // Has age decrypt an age file and returns the run key. Throws WrongKey with what age said if it
-  // refuses; IntegrityError for a file whose header parse_age_header refuses, and if it holds
+  // refuses; IntegrityError for a file that check_run_key_file refuses, and if age gives
   // anything but run_key_bytes bytes; Unavailable, IoError and Error as encrypt_with_age does.
   [[nodiscard]] SecretBytes decrypt(const AgeProgram& program, Bytes age_file) const;
 

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -347,7 +348,11 @@ void FileSink::keep_owner() {
   if (fstat(descriptor_.get(), &own) != 0) posix::fail("write", shown_, errno);
   if (!old || (old->st_uid == own.st_uid && old->st_gid == own.st_gid)) return;
   if (fchown(descriptor_.get(), old->st_uid, old->st_gid) != 0) {
-    posix::fail("keep the owner of", shown_, errno);
+    const int error = errno;
+    throw IoError(shown_ + ": cannot keep its owner and group (" +
+                      std::generic_category().message(error) +
+                      "), and would lock them out: it takes its owner, or root",
+                  error);
   }
 }
 
@@ -356,6 +361,8 @@ void FileSink::set_owner_and_mode() {
   mode_t mode = options_.mode;
   const auto old = options_.overwrite ? target() : std::nullopt;
   if (old && S_ISREG(old->st_mode)) {
+    // A list that the folder gives to new files could let in whom the old file kept out.
+    if (options_.narrow || options_.keep_owner) system::remove_access_list(file);
     if (options_.narrow) mode &= permissions_of_target(*old);
     struct stat own = {};
     if (fstat(file, &own) != 0) posix::fail("write", shown_, errno);

@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "paraes/error.hpp"
@@ -28,12 +30,18 @@ constexpr std::string_view variable = "PARAES_AGE";
 std::string find_program(const AgeProgram& program) {
   std::string name = program.name;
   if (name.empty()) {
-    // Whoever started a process with more rights than their own must not choose what it runs.
-    const char* const value =
-        system::has_more_rights_than_caller() ? nullptr : std::getenv(variable.data());
+    // Whoever started a process with more rights than their own would choose what it runs.
+    if (system::has_more_rights_than_caller()) {
+      throw Unavailable("a process with more rights than its caller does not run age");
+    }
+    const char* const value = std::getenv(variable.data());
     name = value != nullptr && *value != '\0' ? value : "age";
   }
-  if (name.find('/') != std::string::npos) return name;
+  if (name.find('/') != std::string::npos) {
+    if (access(name.c_str(), X_OK) == 0) return name;
+    throw Unavailable(name + ": cannot start it: " + std::generic_category().message(errno) + "; " +
+                      std::string(variable) + " names the program to use as age");
+  }
   std::string path = system::find_in_path(name);
   if (path.empty()) {
     throw Unavailable("recipients and identities need the program " + name +
@@ -53,6 +61,11 @@ std::string find_program(const AgeProgram& program) {
 // A call of age, with the pipes that it inherits.
 class AgeCall {
  public:
+  explicit AgeCall(const AgeProgram& program) {
+    call.hidden = program.hidden_variables;
+    call.on_process = program.on_process;
+  }
+
   void add(std::string flag, std::string value) {
     call.arguments.push_back(std::move(flag));
     call.arguments.push_back(std::move(value));
@@ -66,18 +79,37 @@ class AgeCall {
     }
     pipes_.push_back(system::pipe_with(file.contents().span()));
     call.inherited.push_back(pipes_.back().get());
-    add(flag, "/dev/fd/" + std::to_string(pipes_.back().get()));
+    std::string name = "/dev/fd/" + std::to_string(pipes_.back().get());
+    names_.emplace_back(name, file.path());
+    add(flag, std::move(name));
+  }
+
+  // `words` of age, with the names of files as the user knows them.
+  [[nodiscard]] std::string with_names(std::string words) const {
+    for (const auto& [name, path] : names_) {
+      for (std::size_t at = 0; (at = words.find(name, at)) != std::string::npos;) {
+        words.replace(at, name.size(), path);
+        at += path.size();
+      }
+    }
+    return words;
   }
 
   system::ProgramCall call;
 
  private:
   std::vector<Descriptor> pipes_;
+  std::vector<std::pair<std::string, std::string>> names_;  // those for age, and the user's
 };
 
 void refuse_standard_input(const std::vector<std::string>& files, const char* kind) {
   for (const std::string& file : files) {
     if (file.empty()) throw InvalidArgument(std::string(kind) + " has an empty name");
+    if (holds_private_key(file)) {
+      throw InvalidArgument(std::string(kind) +
+                            " is named by its path, but a private key was given: anybody may have "
+                            "seen it, so make a new one");
+    }
     if (file != "-") continue;
     throw InvalidArgument(std::string(kind) + " cannot be standard input (-): name a file");
   }
@@ -94,14 +126,13 @@ class Words {
     text_.append(reinterpret_cast<const char*>(data.data()), n);
   }
 
-  // Passes on the lines that are complete.
+  // Passes on what was not passed on yet, also a line that has not ended: it may be a question.
   void pass_on() {
-    for (;;) {
-      const std::size_t end = text_.find('\n', passed_);
-      if (end == std::string::npos) return;
+    while (passed_ < text_.size()) {
+      const std::size_t end = std::min(text_.find('\n', passed_), text_.size());
       const std::string_view line = std::string_view(text_).substr(passed_, end - passed_);
       if (!line.empty() && program_.on_message) program_.on_message(line);
-      passed_ = end + 1;
+      passed_ = std::min(end + 1, text_.size());
     }
   }
 
@@ -133,16 +164,28 @@ class Words {
 
 // Runs age. `refuse` throws the error for an exit status that is not 0.
 template <class OnOutput, class Refuse>
-void run_age(const AgeProgram& program, system::ProgramCall& call, const OnOutput& on_output,
+void run_age(const AgeProgram& program, AgeCall& age, const OnOutput& on_output,
              const Refuse& refuse) {
+  system::ProgramCall& call = age.call;
   call.path = find_program(program);
   Words words(program);
-  call.on_output = on_output;
-  call.on_errors = [&](Bytes data) { words.add(data); };
+  // More than a header takes is read, too: age must not be stopped by a pipe that nobody reads.
+  constexpr std::size_t most = std::size_t{64} << 20;
+  std::size_t written = 0;
+  call.on_output = [&](Bytes data) {
+    on_output(data);
+    written += data.size();
+    return written <= most;
+  };
+  call.on_errors = [&](Bytes data) {
+    words.add(data);
+    return true;
+  };
   call.on_silence = [&] { words.pass_on(); };
   const system::ProgramEnd end = system::run_program(call);
+  if (written > most) throw Error(call.path + ": it writes on and on; it was ended");
   if (!end.exited) throw Error(call.path + ": " + end.text());
-  if (!end.succeeded()) refuse(words.joined());
+  if (!end.succeeded()) refuse(age.with_names(words.joined()));
   words.pass_on();
 }
 
@@ -164,23 +207,19 @@ Descriptor memory_file(Bytes data) {
 }
 
 void check_recipient(const std::string& key) {
-  constexpr std::string_view secret = "AGE-SECRET-KEY-";
-  constexpr std::string_view plugin = "AGE-PLUGIN-";
-  const auto begins = [&](std::string_view prefix) {
-    return key.size() >= prefix.size() &&
-           std::equal(prefix.begin(), prefix.end(), key.begin(), [](char a, char b) {
-             return a == (b >= 'a' && b <= 'z' ? static_cast<char>(b - 'a' + 'A') : b);
-           });
-  };
-  if (begins(secret) || begins(plugin)) {
+  // What was refused is not repeated, here or by age: it may be a secret.
+  if (holds_private_key(key)) {
     throw InvalidArgument(
-        "a recipient is a public key (age1…), but an identity was given, which is secret: anybody "
-        "may have seen it, so make a new one");
+        "a recipient is a public key (age1...), but a private key was given: anybody may have seen "
+        "it, so make a new one");
   }
-  if (key.empty() || key.front() == '-') {
-    throw InvalidArgument("'" + key +
-                          "' is no recipient: a recipient is a public key, such as "
-                          "age1… or ssh-ed25519 AAAA…");
+  const auto is_printable = [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != 127; };
+  if (key.empty() || key.front() == '-' || key.front() == ' ' ||
+      !std::all_of(key.begin(), key.end(), is_printable)) {
+    throw InvalidArgument(
+        "a recipient is one public key in one line, such as age1... or ssh-ed25519 AAAA...: "
+        "several "
+        "of them go into a file of recipients");
   }
 }
 
@@ -195,7 +234,7 @@ std::vector<std::uint8_t> encrypt_with_age(const AgeProgram& program, Bytes run_
     throw InvalidArgument("there are no recipients");
   }
   refuse_standard_input(recipients.files, "a file of recipients");
-  AgeCall age;
+  AgeCall age(program);
   for (const std::string& key : recipients.keys) {
     check_recipient(key);
     age.add("-r", key);
@@ -210,7 +249,7 @@ std::vector<std::uint8_t> encrypt_with_age(const AgeProgram& program, Bytes run_
     const std::size_t n = std::min(data.size(), most - age_file.size());
     age_file.insert(age_file.end(), data.begin(), data.begin() + static_cast<std::ptrdiff_t>(n));
   };
-  run_age(program, age.call, keep, [](const std::string& words) {
+  run_age(program, age, keep, [](const std::string& words) {
     throw InvalidArgument("age refuses the recipients: " + words);
   });
   if (age_file.size() > max_wrap_bytes - slot_bytes(256)) {
@@ -219,9 +258,9 @@ std::vector<std::uint8_t> encrypt_with_age(const AgeProgram& program, Bytes run_
         "than 256 KiB");
   }
   try {
-    static_cast<void>(parse_age_header(age_file));
+    check_run_key_file(age_file);
   } catch (const IntegrityError&) {
-    throw Error(find_program(program) + ": what it wrote is no age file");
+    throw Error(find_program(program) + ": what it wrote is no age file with a key");
   }
   return age_file;
 }
@@ -244,6 +283,19 @@ AgeInput::AgeInput(std::string path) : path_(std::move(path)) {
   contents_ = std::move(contents);
 }
 
+bool holds_private_key(std::string_view text) noexcept {
+  constexpr std::array<std::string_view, 5> marks = {
+      "AGE-SECRET-KEY-", "AGE-PLUGIN-", "PRIVATE KEY-----",
+      // An age file with a passphrase, as protected identities are; and the same in base64.
+      "AGE-ENCRYPTION.ORG/V1\n-> SCRYPT ", "YWDLLWVUY3J5CHRPB24UB3JNL3YXCI0+IHNJCNLWDC"};
+  const auto same = [](char c, char mark) {
+    return (c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c) == mark;
+  };
+  return std::any_of(marks.begin(), marks.end(), [&](std::string_view mark) {
+    return std::search(text.begin(), text.end(), mark.begin(), mark.end(), same) != text.end();
+  });
+}
+
 AgeIdentities::AgeIdentities(std::vector<std::string> files) {
   if (files.empty()) throw InvalidArgument("there are no identities");
   refuse_standard_input(files, "a file of identities");
@@ -251,8 +303,8 @@ AgeIdentities::AgeIdentities(std::vector<std::string> files) {
 }
 
 SecretBytes AgeIdentities::decrypt(const AgeProgram& program, Bytes age_file) const {
-  static_cast<void>(parse_age_header(age_file));
-  AgeCall age;
+  check_run_key_file(age_file);
+  AgeCall age(program);
   age.call.arguments.emplace_back("-d");
   for (const AgeInput& file : files_) age.add_file("-i", file);
   const Descriptor input = memory_file(age_file);
@@ -264,7 +316,7 @@ SecretBytes AgeIdentities::decrypt(const AgeProgram& program, Bytes age_file) co
     std::copy_n(data.begin(), n, run_key.data() + kept);
     kept += n;
   };
-  run_age(program, age.call, keep, [](const std::string& words) {
+  run_age(program, age, keep, [](const std::string& words) {
     throw WrongKey(WrongKey::Secret::identity, "age refuses the identities: " + words);
   });
   if (kept != run_key_bytes) {

@@ -82,8 +82,10 @@ std::size_t slot_bytes(unsigned key_bits) noexcept {
   return c2sp_header_bytes + key_bits / 8 + segment_tag_bytes;
 }
 
-std::vector<AgeStanza> parse_age_header(Bytes age_file) {
-  std::string_view text(reinterpret_cast<const char*>(age_file.data()), age_file.size());
+namespace {
+
+// Takes the header from the start of `text`.
+std::vector<AgeStanza> take_age_header(std::string_view& text) {
   if (text.starts_with(armor_start)) refuse("is armored (PEM), not binary");
   if (take_line(text) != age_version) {
     refuse("does not begin with " + std::string(age_version));
@@ -110,6 +112,25 @@ std::vector<AgeStanza> parse_age_header(Bytes age_file) {
     if (stanzas.empty()) refuse("has no recipients");
     return stanzas;
   }
+}
+
+std::string_view text_of(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+std::vector<AgeStanza> parse_age_header(Bytes age_file) {
+  std::string_view text = text_of(age_file);
+  return take_age_header(text);
+}
+
+void check_run_key_file(Bytes age_file) {
+  std::string_view text = text_of(age_file);
+  static_cast<void>(take_age_header(text));
+  // A nonce, and one chunk with a tag.
+  constexpr std::size_t payload_bytes = 16 + run_key_bytes + 16;
+  if (text.size() != payload_bytes) refuse("does not hold a key of 32 bytes");
 }
 
 namespace {
@@ -148,7 +169,7 @@ void check_run_key(Bytes run_key) {
 
 Bytes age_file_of(Bytes header) {
   const Bytes age_file = split_wrap(header).age_file;
-  static_cast<void>(parse_age_header(age_file));
+  check_run_key_file(age_file);
   return age_file;
 }
 

@@ -23,11 +23,12 @@ class Reseal final : public detail::ChunkStages {
   // `to`: nullptr to write them as they were, behind `header`.
   Reseal(PositionalSource& source, const Message& from, const Message* to, Bytes header,
          PositionalSink& sink, const TransferOptions& options)
-      : from_(from),
+      : options_(without_other_processes(options)),
+        from_(from),
         to_(to),
         header_(header),
         layout_(from.layout()),
-        pipeline_(from, options, source.remaining(), true),
+        pipeline_(from, options_, source.remaining(), true),
         per_chunk_(pipeline_.segments_per_chunk()),
         source_(source),
         sink_(sink) {}
@@ -110,6 +111,14 @@ class Reseal final : public detail::ChunkStages {
     return offset - layout_.header_bytes + header_.size();
   }
 
+  [[nodiscard]] static TransferOptions without_other_processes(TransferOptions options) {
+    options.share = {};
+    options.compute = nullptr;
+    options.workers = 0;
+    return options;
+  }
+
+  const TransferOptions options_;
   const Message& from_;
   const Message* to_;
   const Bytes header_;

@@ -1,8 +1,13 @@
 """Recipients and identities: encrypt, decrypt, verify and info with the program age."""
 
+import base64
 import json
 import os
+import pathlib
+import signal
 import subprocess
+import sys
+import time
 import unittest
 
 from recipients import (
@@ -165,11 +170,35 @@ class Recipients(RecipientsCase):
         secret = next(line for line in self.read("me.txt").decode().splitlines()
                       if line.startswith("AGE-SECRET-KEY-"))
         for key, says in (("age1nonsense", "age refuses the recipients"),
-                          ("nonsense", "age refuses the recipients"), ("", "is no recipient"),
-                          (secret, "an identity was given, which is secret")):
-            done = self.fails(2, "encrypt", f"--recipient={key}", "f", says=says)
-            self.assertNotIn(secret, done.stderr.decode())
+                          ("nonsense", "age refuses the recipients"), ("", "one public key"),
+                          (self.me + "\n" + self.you, "one public key in one line"),
+                          (" " + self.me, "one public key")):
+            self.fails(2, "encrypt", f"--recipient={key}", "f", says=says)
         self.assertNotIn("f.paes", self.names())
+        self.assertTrue(secret)
+
+    def test_private_keys_in_the_wrong_place_are_neither_shown_nor_passed_on(self):
+        self.new_ssh_key("ssh")
+        self.write("f", b"data")
+        self.write("f.paes", self.seal(b"data"))
+        env = self.counting()
+        identity = self.read("me.txt").decode()
+        secret = identity.splitlines()[-1]
+        for text in (secret, secret.lower(), identity, " " + secret, self.read("ssh").decode()):
+            for args in (["encrypt", "-f", f"--recipient={text}", "f"],
+                         ["encrypt", "-f", f"--recipients-file={text}", "f"],
+                         ["decrypt", f"--identity={text}", "f.paes"],
+                         ["info", f"--identity={text}", "f.paes"],
+                         ["rekey", *OPEN, f"--to-recipient={text}", "f.paes"]):
+                if args[0] == "rekey":
+                    self.path("calls").unlink(missing_ok=True)
+                done = self.run_paraes(*args, "--json", env=env)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                said = (done.stdout + done.stderr).decode().lower()
+                self.assertIn("a private key was given", said)
+                for part in (secret[-20:], "abcdef" if "BEGIN" not in text else text[100:120]):
+                    self.assertNotIn(part.lower(), said)
+                self.assertNotIn(secret[-20:].lower(), "".join(self.calls()).lower())
 
     def test_missing_files(self):
         self.write("f", b"data")
@@ -267,6 +296,16 @@ class Secrets(RecipientsCase):
             self.assertIn(f"t/{name}: not removed: it holds an identity", done.stderr.decode())
         self.assertEqual(sorted(os.listdir(self.path("t"))),
                          ["f.paes", "me.txt", "me.txt.paes", "ssh", "ssh.paes", "ssh.pub.paes"])
+        # Also when it is protected by a passphrase, or the beginning of a larger file.
+        scrypt = b"age-encryption.org/v1\n-> scrypt YWFhYWFhYWFhYWFhYWFhYQ 18\n" + bytes(300)
+        armored = (b"-----BEGIN AGE ENCRYPTED FILE-----\n" + base64.b64encode(scrypt) +
+                   b"\n-----END AGE ENCRYPTED FILE-----\n")
+        for data in (scrypt, armored, self.read("me.txt") + bytes(300_000)):
+            self.write("own", data)
+            done = self.run_paraes("encrypt", "-f", "--rm", "--recipient", self.me, "own")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(b"own: not removed: it holds an identity", done.stderr)
+            self.assertEqual(self.read("own"), data)
         self.ok("verify", "-q", "-r", "-i", "t/me.txt", "t")
         # Decrypting with --rm removes encrypted files alone.
         self.path("t/me.txt").unlink()
@@ -286,6 +325,28 @@ class Secrets(RecipientsCase):
         self.assertIn(f"-r\n{self.me}\n".encode(), log)
         for secret in (run_key, run_key.hex().encode()):
             self.assertNotIn(secret, log)
+        self.path("age-stand-in.log").rename(self.path("first.log"))
+        self.path("first.log").unlink()
+        # Secrets of the run that are not for age.
+        self.write("f", b"data")
+        with open(self.path("pw"), "wb") as file:
+            file.write(b"open sesame\n")
+        self.path("pw").chmod(0o600)
+        env = self.program('{ env; ls -l /proc/$$/fd; } >> "$0.log"\nexec age "$@"\n')
+        cheap = ["--scrypt-log2n", "2"]
+        self.ok("encrypt", "-f", "--passphrase-file", "pw", *cheap, "f")
+        self.ok("rekey", "-q", "--passphrase-env", "WORD", "--to-recipient", self.me, "f.paes",
+                env={**env, "WORD": "open sesame"})
+        with open(self.path("pw"), "rb") as file:
+            self.ok("rekey", "-q", *OPEN, "--to-passphrase-fd", file.fileno(), *cheap, "f.paes",
+                    env=env, pass_fds=[file.fileno()])
+        self.ok("verify", "--passphrase-file", "pw", "f.paes")
+        log = self.read("age-stand-in.log")
+        self.assertIn(b"PATH=", log)
+        self.assertNotIn(b"open sesame", log)
+        self.assertNotIn(b"/pw", log)
+        for name in ("f", "f.paes", "pw"):
+            self.path(name).unlink()
         self.assertEqual(self.names(), ["age-stand-in", "age-stand-in.log", "me.txt", "you.txt"])
 
 
@@ -314,6 +375,23 @@ class Program(RecipientsCase):
         self.assertEqual(done.returncode, 3)
         self.assertEqual(len(self.calls()), 3)
 
+    def test_commands_and_age_fail_once_for_the_files_of_a_run(self):
+        names = [self.write(f"f{i}", b"x") for i in range(5)]
+        self.write("k", KEYS[256])
+        self.ok("encrypt", "-q", "-k", "k", *names)
+        sealed = [f"{name}.paes" for name in names]
+        for flag in ("--key-command", "--passphrase-command"):
+            self.path("calls").unlink(missing_ok=True)
+            verb = ["verify", *sealed] if flag == "--key-command" else ["encrypt", "-f", *names]
+            done = self.run_paraes(verb[0], flag, "echo x >> calls; exit 3", *verb[1:])
+            self.assertEqual(done.returncode, 3)
+            self.assertEqual(self.calls(), ["x"])
+        self.ok("encrypt", "-q", "-f", "--recipient", self.me, *names)
+        self.path("calls").unlink()
+        env = self.program("echo x >> calls\nkill -9 $$\n")
+        self.assertEqual(self.run_paraes("verify", *OPEN, *sealed, env=env).returncode, 3)
+        self.assertEqual(self.calls(), ["x"])
+
     def test_only_32_bytes_are_a_key(self):
         sealed = self.seal(b"data")
         for count in (0, 1, 31, 33, 34, 5000, 3_000_000):
@@ -332,6 +410,45 @@ class Program(RecipientsCase):
                    says="age refuses the identities: no luck")
         killed = self.program("cat > /dev/null\ncat key\nkill -9 $$\n")
         self.fails(1, "decrypt", *OPEN, "-", stdin=sealed, env=killed, says="signal 9")
+        endless = self.program("cat > /dev/null\ncat key\nexec cat /dev/zero\n")
+        self.fails(1, "decrypt", *OPEN, "-", stdin=sealed, env=endless, says="on and on")
+
+    def test_programs_that_age_starts_do_not_delay_it(self):
+        sealed = self.seal(b"data")
+        for more in ("sleep 20 &", "(while sleep 0.05; do echo hi >&2; done) &"):
+            env = self.program(f'age "$@"\nstatus=$?\n{more}\nexit $status\n')
+            start = time.monotonic()
+            self.assertEqual(self.ok("decrypt", *OPEN, "-", stdin=sealed, env=env), b"data")
+            self.assertLess(time.monotonic() - start, 10)
+            subprocess.run(["pkill", "-f", str(self.path("age-stand-in"))])
+
+    def test_ignored_sigchld_is_no_obstacle(self):
+        sealed = self.seal(b"data")
+        self.write("k", KEYS[256])
+        for flags in (OPEN, ["--key-command", "cat k"]):
+            message = sealed if flags == OPEN else self.ok("encrypt", *flags, "-", stdin=b"data")
+            done = subprocess.run(
+                [sys.executable, "-c", "import os, signal, sys\n"
+                 "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+                 "os.execv(sys.argv[1], sys.argv[1:])", BIN, "decrypt", *flags, "-"], cwd=self.dir,
+                input=message, capture_output=True, env=environment(), timeout=DEADLINE)
+            self.assertEqual((done.returncode, done.stdout), (0, b"data"), done.stderr)
+
+    def test_a_signal_ends_age_too_and_restores_the_terminal(self):
+        self.write("f.paes", self.seal(b"data"))
+        env = self.program('echo $$ > pid\nstty -echo < /dev/tty\nprintf "PIN: " > /dev/tty\n'
+                           'exec sleep 60\n')
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            terminal = Terminal(self, "verify", *OPEN, "f.paes", env=env)
+            terminal.expect(b"PIN: ")
+            self.assertFalse(terminal.echoes())
+            terminal.process.send_signal(number)
+            self.assertEqual(terminal.finish()[0], 128 + number)
+            self.assertTrue(terminal.echoes())
+            process = int(self.read("pid"))
+            self.wait_for(lambda: not pathlib.Path(f"/proc/{process}").exists() or
+                          "Z" in pathlib.Path(f"/proc/{process}/stat").read_text().split()[2],
+                          "the end of age")
 
     def test_words_without_a_line_and_long_ones(self):
         sealed = self.seal(b"data")
@@ -345,9 +462,10 @@ class Program(RecipientsCase):
         self.assertLess(len(done.stderr), 10_000)
 
     def test_encrypting_takes_nothing_but_an_age_file(self):
-        env = self.program("cat > /dev/null\necho hello\n")
-        self.fails(1, "encrypt", "--recipient", self.me, "-", stdin=b"x", env=env,
-                   says="what it wrote is no age file")
+        for script in ("cat > /dev/null\necho hello\n", 'exec age "$@" < /dev/null\n',
+                       'age "$@" | head -c 220\n'):
+            self.fails(1, "encrypt", "--recipient", self.me, "-", stdin=b"x",
+                       env=self.program(script), says="what it wrote is no age file with a key")
         # A program that reads nothing: no signal ends paraes.
         env = self.program("exec < /dev/null\nexit 3\n")
         self.fails(2, "encrypt", "--recipient", self.me, "-", stdin=b"x", env=env,
@@ -356,7 +474,8 @@ class Program(RecipientsCase):
     def test_program_that_is_missing(self):
         sealed = self.seal(b"data")
         for env, says in (({"PARAES_AGE": "no-such-age"}, "no-such-age, which is not in PATH"),
-                          ({"PARAES_AGE": "/nowhere/age"}, "/nowhere/age: cannot start it"),
+                          ({"PARAES_AGE": "/nowhere/age"}, ["/nowhere/age: cannot start it",
+                                                            "PARAES_AGE names"]),
                           ({"PATH": "/nowhere"}, "need the program age, which is not in PATH")):
             self.fails(1, "decrypt", *OPEN, "-", stdin=sealed, env=env, says=says)
             self.fails(1, "encrypt", "--recipient", self.me, "-", stdin=b"x", env=env, says=says)
@@ -388,6 +507,12 @@ class Program(RecipientsCase):
         env = self.program('echo "please touch your key" >&2\nread x < /dev/tty\nexec age "$@"\n')
         terminal = Terminal(self, "verify", *OPEN, "f.paes", env=env)
         terminal.expect(b"paraes: age: please touch your key")
+        terminal.type(b"\n")
+        self.assertEqual(terminal.finish()[0], 0)
+        # Also a question in a line that does not end.
+        env = self.program('printf "touch it now: " >&2\nread x < /dev/tty\nexec age "$@"\n')
+        terminal = Terminal(self, "verify", *OPEN, "f.paes", env=env)
+        terminal.expect(b"paraes: age: touch it now: ")
         terminal.type(b"\n")
         self.assertEqual(terminal.finish()[0], 0)
 
@@ -434,7 +559,7 @@ class Attacks(RecipientsCase):
             self.assertIn(status, expected, f"byte {at}")
 
     def test_aead_byte_changed_to_the_other_aead(self):
-        self.assertEqual(self.statuses({"m": flipped(self.sealed, 10, 3)}, *OPEN), {"m": 5})
+        self.assertEqual(self.statuses({"m": flipped(self.sealed, 10, 3)}, *OPEN), {"m": 4})
 
     def test_kdf_byte_never_chooses_another_secret(self):
         self.write("k", KEYS[256])
@@ -550,6 +675,13 @@ class Attacks(RecipientsCase):
         self.fails(5, "decrypt", *OPEN, "-", stdin=joined(preface, age_file, slot, message),
                    says="slot")
 
+    def test_impossible_sizes_need_no_identity(self):
+        env = self.counting()
+        end = PREFACE + wrap_bytes(self.sealed) + HEADER
+        for length in (end, end + 15, end + 16400, end + 16400 + 7):
+            self.assertEqual(self.statuses({"m": self.sealed[:length]}, *OPEN, env=env), {"m": 4})
+        self.assertEqual(self.calls(), [])
+
     def test_nothing_is_left_after_a_refusal(self):
         self.write("f.paes", flipped(self.sealed, PREFACE + 40))
         before = self.names()
@@ -589,7 +721,12 @@ class Info(RecipientsCase):
             self.assertIs(json.loads(done.stdout)["identity_opens"], opens)
             done = self.run_paraes("info", "-i", identity, "f.paes")
             self.assertEqual(done.returncode, status)
-            self.assertIn(b"opens it" if opens else b"does not open it", done.stdout)
+            self.assertIn(b"opens it, with a context" if opens else b"does not open it",
+                          done.stdout)
+        self.assertIn(b"opens it\n", self.ok("info", *OPEN, "-", stdin=self.seal(b"data")))
+        self.path("me.txt").chmod(0o644)
+        done = self.run_paraes("info", *OPEN, "f.paes")
+        self.assertIn(b"warning: the mode 0644 of the file of --identity", done.stderr)
 
     def test_info_with_an_identity_for_a_file_without_recipients(self):
         self.write("k", KEYS[256])
@@ -630,6 +767,7 @@ class KeyCommand(RecipientsCase):
                 ("echo short", 2, "the key has 6 bytes"),
                 ("cat k k k k k", 2, "printed more than 130 bytes"),
                 ("cat /dev/zero | head -c 5000000", 2, "printed more than"),
+                ("cat /dev/zero", 2, "printed more than"), ("yes", 2, "printed more than"),
                 ("printf '%s' " + KEYS[256].hex(), 2, "--key-encoding hex")):
             self.fails(status, "encrypt", "--key-command", command, "-", stdin=b"x", says=says)
         self.ok("encrypt", "--key-command", "printf '%s' " + KEYS[256].hex(), "--key-encoding",

@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import stat
+import struct
 import subprocess
 import time
 import unittest
@@ -283,7 +284,7 @@ class Files(RekeyCase):
         if b"Permission denied" in done.stderr and done.returncode == 127:
             self.skipTest("another user cannot run this executable")
         self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertIn(b"f.paes: cannot keep the owner of it", done.stderr)
+        self.assertIn(b"f.paes: cannot keep its owner and group", done.stderr)
         self.assertEqual(self.read("f.paes"), old)
         self.no_temporaries()
 
@@ -299,6 +300,7 @@ class Files(RekeyCase):
         self.assertEqual({name: row["exit"] for name, row in rows.items()},
                          {"t/a.paes": 0, "t/sub/b.paes": 0, "t/bad.paes": 4})
         self.assertEqual(rows["t/a.paes"]["rekeyed"], "header")
+        self.assertNotIn("rekeyed", rows["t/bad.paes"])
         self.assertEqual(rows["t/a.paes"]["output"], "t/a.paes")
         self.assertEqual(json.loads(done.stdout.splitlines()[-1])["files"], 2)
         self.assertIn(b"2 files rekeyed", done.stderr)
@@ -336,12 +338,23 @@ class Files(RekeyCase):
         self.assertEqual(self.read("g.paes"), old)
         self.check_opens("f.paes", b"data", ["-i", "you.txt"])
 
-    def test_same_file_twice(self):
-        self.make("f.paes", b"data", ["--recipient", self.me])
-        done = self.run_paraes("rekey", "-q", *self.mine, "--to-recipient", self.me, "f.paes",
-                               "./f.paes")
-        self.assertIn(done.returncode, (0, 3), done.stderr)
-        self.check_opens("f.paes", b"data", self.mine)
+    def test_same_file_by_several_names(self):
+        for threads in ("1", "2", "8"):
+            old = self.make("f.paes", b"data", ["--recipient", self.me])
+            for name in ("link.paes", "hard.paes"):
+                self.path(name).unlink(missing_ok=True)
+            os.symlink("f.paes", self.path("link.paes"))
+            os.link(self.path("f.paes"), self.path("hard.paes"))
+            done = self.run_paraes("rekey", "-q", "--json", "-T", threads, *self.mine, *self.to_you,
+                                   "f.paes", "./f.paes", "link.paes", "hard.paes")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            rows = {row["input"]: row["status"] for row in map(json.loads, done.stdout.splitlines())
+                    if "input" in row}
+            self.assertEqual(rows, {"f.paes": "ok", "./f.paes": "skipped", "link.paes": "skipped",
+                                    "hard.paes": "ok"})
+            for name in ("f.paes", "hard.paes"):
+                self.check_opens(name, b"data", ["-i", "you.txt"])
+                self.assertNotEqual(self.read(name), old)
 
     def test_two_runs_at_once(self):
         data = pattern(3_000_000)
@@ -362,7 +375,7 @@ class Files(RekeyCase):
         # The second call is that for the new recipients, when the old header is open.
         env = self.program('case "$1" in -r) cp other new; mv new f.paes;; esac\nexec age "$@"\n')
         self.fails(1, "rekey", "-q", *self.mine, *self.to_you, "f.paes", env=env,
-                   says="another file has taken its place")
+                   says="f.paes: it was replaced while")
         self.assertEqual(self.read("f.paes"), b"of another program")
         self.no_temporaries()
 
@@ -379,6 +392,40 @@ class Files(RekeyCase):
         self.fails(1, "rekey", "-q", *self.mine, *self.to_you, "f.paes", env=env, says="grew")
         self.assertTrue(self.read("f.paes").endswith(b"more\n"))
         self.no_temporaries()
+
+    def test_mode_that_changes_meanwhile(self):
+        old = self.make("f.paes", b"data", ["--recipient", self.me])
+        self.path("f.paes").chmod(0o644)
+        env = self.program('case "$1" in -r) chmod 600 f.paes;; esac\nexec age "$@"\n')
+        self.fails(1, "rekey", "-q", *self.mine, *self.to_you, "f.paes", env=env, says="changed while")
+        self.assertEqual(self.read("f.paes"), old)
+        self.assertEqual(self.path("f.paes").stat().st_mode & 0o777, 0o600)
+
+    def test_access_lists_of_the_folder_are_not_taken(self):
+        # Named user 65534 may read and write new files of this folder.
+        self.path("t").mkdir()
+        undefined = 0xffffffff
+        entries = [(1, 7, undefined), (2, 7, 65534), (4, 0, undefined), (16, 7, undefined),
+                   (32, 0, undefined)]
+        self.make("f.paes", b"data", ["--recipient", self.me])
+        for name in ("f.paes", "t/f.paes"):
+            self.write(name, self.read("f.paes"))
+            self.path(name).chmod(0o640)
+        acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+        try:
+            os.setxattr(self.path("t"), "system.posix_acl_default", acl)
+        except OSError as error:
+            self.skipTest(f"no access control lists here: {error}")
+        self.ok("rekey", "-q", *self.mine, *self.to_you, "t/f.paes")
+        self.assertNotIn("system.posix_acl_access", os.listxattr(self.path("t/f.paes")))
+        self.assertEqual(self.path("t/f.paes").stat().st_mode & 0o777, 0o640)
+        # Nor when decrypting over a file that kept that user out.
+        self.write("t/plain", b"old")
+        os.removexattr(self.path("t/plain"), "system.posix_acl_access")
+        self.path("t/plain").chmod(0o640)
+        self.ok("decrypt", "-f", "-i", "you.txt", "-o", "t/plain", "t/f.paes")
+        self.assertNotIn("system.posix_acl_access", os.listxattr(self.path("t/plain")))
+        self.assertEqual(self.path("t/plain").stat().st_mode & 0o777, 0o640)
 
     def test_file_that_another_process_has_locked(self):
         self.make("f.paes", b"data", ["--recipient", self.me])
@@ -399,8 +446,7 @@ class Files(RekeyCase):
 
     def test_what_is_no_regular_file_is_refused(self):
         os.mkfifo(self.path("pipe.paes"))
-        writer = subprocess.Popen(["sh", "-c", "cat k > pipe.paes"], cwd=self.dir)
-        self.addCleanup(writer.wait)
+        # Nobody writes to it, and nobody waits for that.
         self.fails(2, "rekey", *self.mine, *self.to_you, "pipe.paes", says="not a regular file")
         self.assertTrue(stat.S_ISFIFO(self.path("pipe.paes").stat().st_mode))
 
@@ -417,6 +463,7 @@ class Usage(RekeyCase):
                 ([*self.mine, "-k", "k", *self.to_you, "f.paes"], "give one of the two"),
                 (["-k", "-", "--to-key-file", "-", "f.paes"], "both need standard input"),
                 ([*self.mine, *self.to_you, "-o", "x", "f.paes"], "rekey has no flag '-o'"),
+                ([*self.mine, "--recipient", self.you, "f.paes"], "did you mean '--to-recipient'?"),
                 ([*self.mine, *self.to_you, "--format", "tink", "f.paes"], "has no flag"),
                 ([*self.mine, "--to-recipients-file", "-", "f.paes"], "cannot be standard input"),
                 ([*self.mine, *self.to_you, "--scrypt-log2n", "3", "f.paes"],

@@ -234,6 +234,23 @@ class Recipients(RecipientsCase, FaultCase):
             self.ok(*self.args, *flags, env=preloaded("PARAES_SHORT_IO"))
             self.check_new()
 
+    def test_writes_while_the_new_file_is_synced_are_kept(self):
+        if strace_reason():
+            self.skipTest(strace_reason())
+        for change in ("printf more >> f.paes", "printf X | dd of=f.paes bs=1 seek=99 conv=notrunc",
+                       "chmod 600 f.paes"):
+            with self.subTest(change=change):
+                self.write("f.paes", self.sealed)
+                self.path("f.paes").chmod(0o644)
+                done = subprocess.Popen(["bash", "-c", f"sleep 1; {change}"], cwd=self.dir,
+                                        stderr=subprocess.DEVNULL)
+                run = Strace(self, *self.args, inject=["fsync:delay_enter=2500000:when=1"])
+                done.wait()
+                self.assertEqual(run.done.returncode, 1, run.done.stderr)
+                self.assertRegex(run.done.stderr.decode(), "it was (written to|changed) while")
+                self.assertEqual(self.left_over(), [])
+                self.assertGreaterEqual(len(self.read("f.paes")), len(self.sealed))
+
     def test_age_that_is_killed_leaves_the_file(self):
         env = self.program('[ "$1" = -d ] && exec age "$@"\nkill -9 $$\n')
         self.fails(1, *self.args, env=env, says="signal 9")

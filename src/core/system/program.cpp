@@ -6,10 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <string_view>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -50,6 +52,7 @@ class SpawnPlan {
     sigset_t defaults;
     sigemptyset(&defaults);
     sigaddset(&defaults, SIGPIPE);
+    sigaddset(&defaults, SIGCHLD);
     posix_spawnattr_setsigdefault(&attributes_, &defaults);
     posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   }
@@ -71,11 +74,22 @@ class SpawnPlan {
     arguments.reserve(words.size() + 1);
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
+    std::vector<char*> variables;
+    for (char** variable = environment(); *variable != nullptr; ++variable) {
+      if (!is_hidden(*variable, call.hidden)) variables.push_back(*variable);
+    }
+    variables.push_back(nullptr);
     return posix_spawn(&child, call.path.c_str(), &actions_, &attributes_, arguments.data(),
-                       environment());
+                       variables.data());
   }
 
  private:
+  [[nodiscard]] static bool is_hidden(std::string_view variable,
+                                      const std::vector<std::string>& hidden) {
+    const std::string_view name = variable.substr(0, variable.find('='));
+    return std::find(hidden.begin(), hidden.end(), name) != hidden.end();
+  }
+
   posix_spawnattr_t attributes_ = {};
   posix_spawn_file_actions_t actions_ = {};
 };
@@ -86,7 +100,9 @@ class Child {
   explicit Child(pid_t process) : process_(process) {}
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
-  ~Child() {
+  ~Child() { stop(); }
+
+  void stop() {
     if (ended_) return;
     kill(process_, SIGKILL);
     static_cast<void>(wait(0));
@@ -122,7 +138,7 @@ class Child {
 // What a program writes to one descriptor.
 class Output {
  public:
-  Output(Descriptor end, const std::function<void(Bytes)>& receive)
+  Output(Descriptor end, const std::function<bool(Bytes)>& receive)
       : end_(std::move(end)), receive_(receive) {
     if (end_.get() >= 0) fcntl(end_.get(), F_SETFL, O_NONBLOCK);
   }
@@ -130,31 +146,34 @@ class Output {
   [[nodiscard]] bool is_open() const noexcept { return end_.get() >= 0; }
   [[nodiscard]] int descriptor() const noexcept { return end_.get(); }
 
-  // Reads all that is there. Returns whether that was anything.
-  bool read_available(SecretBytes& buffer) {
-    bool any = false;
-    while (is_open()) {
+  enum class Read { nothing, something, enough };
+  // Reads what is there: at most what a pipe holds, because another program may write on and on.
+  Read read_available(SecretBytes& buffer) {
+    constexpr std::size_t most = std::size_t{1} << 20;
+    std::size_t done = 0;
+    while (is_open() && done < most) {
       const ssize_t n = ::read(end_.get(), buffer.data(), buffer.size());
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0 && errno == EAGAIN) return any;
+      if (n < 0 && errno == EAGAIN) break;
       if (n <= 0) {
         end_.close();
         break;
       }
-      any = true;
-      receive_(Bytes(buffer.span()).first(static_cast<std::size_t>(n)));
+      done += static_cast<std::size_t>(n);
+      const bool goes_on = receive_(Bytes(buffer.span()).first(static_cast<std::size_t>(n)));
       secure_zero(buffer.data(), static_cast<std::size_t>(n));
+      if (!goes_on) return Read::enough;
     }
-    return any;
+    return done == 0 ? Read::nothing : Read::something;
   }
 
  private:
   Descriptor end_;
-  const std::function<void(Bytes)>& receive_;
+  const std::function<bool(Bytes)>& receive_;
 };
 
-// Passes on what the program writes until it ends.
-void read_outputs(Child& child, std::array<Output, 2>& outputs, const ProgramCall& call) {
+// Passes on what the program writes until it ends. Returns false if that was enough before.
+bool read_outputs(Child& child, std::array<Output, 2>& outputs, const ProgramCall& call) {
   SecretBytes buffer(4096);
   constexpr int step = 100;  // ms
   constexpr int silence = 1000;
@@ -167,14 +186,19 @@ void read_outputs(Child& child, std::array<Output, 2>& outputs, const ProgramCal
     }
     if (count == 0) {
       child.wait(0);
-      return;
+      return true;
     }
     const int ready = poll(wait.data(), count, step);
+    // Before the last read: what it has written is then in the pipes.
     const bool waits = call.waits_for_all_output && outputs[0].is_open();
-    const bool ended = ready == 0 && !waits && child.wait(WNOHANG);
+    const bool ended = !waits && child.wait(WNOHANG);
     bool any = false;
-    for (Output& output : outputs) any = output.read_available(buffer) || any;
-    if (ended) return;
+    for (Output& output : outputs) {
+      const Output::Read read = output.read_available(buffer);
+      if (read == Output::Read::enough) return false;
+      any = any || read == Output::Read::something;
+    }
+    if (ended) return true;
     silent = any || ready != 0 ? 0 : silent + step;
     if (silent < silence) continue;
     silent = 0;
@@ -211,7 +235,10 @@ ProgramEnd run_program(const ProgramCall& call) {
   errors_end.close();
   std::array<Output, 2> outputs = {Output(std::move(output), call.on_output),
                                    Output(std::move(errors), call.on_errors)};
-  read_outputs(child, outputs, call);
+  if (call.on_process) call.on_process(process);
+  const bool to_its_end = read_outputs(child, outputs, call);
+  if (!to_its_end) child.stop();
+  if (call.on_process) call.on_process(0);
   return child.end(call.path);
 }
 

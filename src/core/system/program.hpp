@@ -1,6 +1,8 @@
 // Runs other programs.
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <string>
 #include <vector>
@@ -13,15 +15,18 @@ namespace paraes::system {
 struct ProgramCall {
   std::string path;                    // of the executable; never looked up in PATH
   std::vector<std::string> arguments;  // without its name
-  int input = -1;              // becomes its standard input; -1: it keeps that of this process
-  std::vector<int> inherited;  // also open in the program, under the same numbers
+  int input = -1;                   // becomes its standard input; -1: it keeps that of this process
+  std::vector<int> inherited;       // also open in the program, under the same numbers
+  std::vector<std::string> hidden;  // variables that its environment lacks
   // Called with what the program writes to standard output, and to standard error. Without
-  // on_errors, it keeps the standard error of this process. Must not throw. The memory is cleared
-  // after the call.
-  std::function<void(Bytes data)> on_output;
-  std::function<void(Bytes data)> on_errors;
+  // on_errors, it keeps the standard error of this process. If one returns false, the program is
+  // killed. Must not throw. The memory is cleared after the call.
+  std::function<bool(Bytes data)> on_output;
+  std::function<bool(Bytes data)> on_errors;
   // Called each time that the program has written nothing for a second.
   std::function<void()> on_silence;
+  // Called with its process id when it has started, and with 0 when it has ended.
+  std::function<void(pid_t process)> on_process;
   // Programs that it has started may still have its output open when it ends: whether to wait until
   // they close it. What they write until then is passed on in either case.
   bool waits_for_all_output = false;
@@ -36,8 +41,9 @@ struct ProgramEnd {
   [[nodiscard]] std::string text() const;
 };
 
-// Runs a program to its end. It starts with no signal blocked and SIGPIPE not ignored, whatever the
-// calling thread does. Throws IoError, whose text begins with the path, if it cannot be started.
+// Runs a program to its end. It starts with no signal blocked, and SIGPIPE and SIGCHLD not ignored,
+// whatever the calling thread does. Throws IoError, whose text begins with the path, if it cannot
+// be started.
 [[nodiscard]] ProgramEnd run_program(const ProgramCall& call);
 
 // A pipe whose reading end holds `data`: for a secret that a program reads from a descriptor. Its

@@ -43,6 +43,10 @@ namespace paraes::system {
 // Makes the system read further ahead. A failure does not matter.
 void expect_sequential_reads(int file) noexcept;
 
+// Removes the access control list that a new file may have from its folder. A failure does not
+// matter: there is none then.
+void remove_access_list(int descriptor) noexcept;
+
 // See paraes::permissions.
 [[nodiscard]] mode_t permissions(int descriptor, const struct stat& status) noexcept;
 

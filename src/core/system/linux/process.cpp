@@ -35,7 +35,7 @@ bool make_pipe(int (&ends)[2]) noexcept { return pipe2(ends, O_CLOEXEC) == 0; }
 bool only_names_a_file(int flags) noexcept { return (flags & O_PATH) != 0; }
 
 bool depends_on_process(std::string_view path) noexcept {
-  return path.starts_with("/dev/") || path.starts_with("/proc/");
+  return path.starts_with("/dev/fd/") || path.starts_with("/dev/std") || path.starts_with("/proc/");
 }
 
 std::string path_of_descriptor(int descriptor) {

@@ -68,7 +68,9 @@ bool make_pipe(int (&ends)[2]) noexcept {
 
 bool only_names_a_file(int /*flags*/) noexcept { return false; }
 
-bool depends_on_process(std::string_view path) noexcept { return path.starts_with("/dev/"); }
+bool depends_on_process(std::string_view path) noexcept {
+  return path.starts_with("/dev/fd/") || path.starts_with("/dev/std");
+}
 
 std::string path_of_descriptor(int /*descriptor*/) { return {}; }
 

@@ -94,8 +94,15 @@ void expect_sequential_reads(int file) noexcept {
   static_cast<void>(posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL));
 }
 
+namespace {
+constexpr const char* access_list = "system.posix_acl_access";
+}
+
+void remove_access_list(int descriptor) noexcept {
+  static_cast<void>(fremovexattr(descriptor, access_list));
+}
+
 mode_t permissions(int descriptor, const struct stat& status) noexcept {
-  constexpr const char* attribute = "system.posix_acl_access";
   const mode_t mode = status.st_mode & 0777U;
   // The kernel's format (linux/posix_acl_xattr.h), little-endian: a version, then for each entry
   // its tag (2 bytes), its permissions (2 bytes) and the ID of a user or group (4 bytes).
@@ -104,7 +111,7 @@ mode_t permissions(int descriptor, const struct stat& status) noexcept {
   constexpr std::uint8_t owning_group = 4;
   if ((mode & S_IRWXG) == 0) return mode;  // a list would have this mask
   std::array<std::uint8_t, header + 64 * entry> list{};
-  const ssize_t size = fgetxattr(descriptor, attribute, list.data(), list.size());
+  const ssize_t size = fgetxattr(descriptor, access_list, list.data(), list.size());
   if (size < 0) return errno == ERANGE ? mode & S_IRWXU : mode;
   for (std::size_t at = header; at + entry <= static_cast<std::size_t>(size); at += entry) {
     if (list[at] != owning_group || list[at + 1] != 0) continue;

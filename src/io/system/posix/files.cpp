@@ -53,6 +53,9 @@ bool sync_to_disk(int descriptor) noexcept {
 
 void expect_sequential_reads(int /*file*/) noexcept {}
 
+// POSIX has no call for it, and what systems have inherits in other ways.
+void remove_access_list(int /*descriptor*/) noexcept {}
+
 // The access control lists of macOS stand beside the permission bits. Those of other systems may
 // have their mask in place of the group's bits, and POSIX has no call that would tell.
 mode_t permissions(int /*descriptor*/, const struct stat& status) noexcept {
