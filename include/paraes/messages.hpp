@@ -114,12 +114,12 @@ struct Preface {
   // that is wrong.
   [[nodiscard]] static Preface parse(Bytes start);
   [[nodiscard]] std::array<std::uint8_t, bytes> encode() const;
-  // With which the context of the message begins: encode(), with zero for wrap_bytes, so that
-  // another wrap does not change the message.
+  // The beginning of the message's context: encode(), with zero for wrap_bytes, so that another
+  // wrap does not change the message.
   [[nodiscard]] std::array<std::uint8_t, bytes> context() const;
 };
 
-// Of a message without recipients. With them, the wrap lies between the two parts.
+// The header of a message without recipients. With recipients, the wrap lies between the parts.
 inline constexpr std::size_t paraes_header_bytes = Preface::bytes + c2sp_header_bytes;
 inline constexpr unsigned default_scrypt_log2n = 17;
 inline constexpr unsigned max_scrypt_log2n = 22;  // limit for messages from untrusted sources
@@ -270,9 +270,9 @@ OpenResult open_message(Source& source, const Message& message, Sink* sink,
 TransferResult reseal_message(PositionalSource& source, const Message& from, const Message& to,
                               PositionalSink& sink, const TransferOptions& options = {});
 
-// Writes `header`, and then the segments in `source` as they are, which has a message with this
-// layout. Nothing but the size of the source is checked: IntegrityError if no message has it. Of
-// the options, only threads and progress are used.
+// Writes `header`, and then the segments in `source` as they are. from: the layout of the message
+// in the source. Checks only the size of the source: IntegrityError if no message has it. Uses only
+// threads and progress of the options.
 TransferResult replace_header(FileSource& source, const SegmentLayout& from, Bytes header,
                               FileSink& sink, const TransferOptions& options = {});
 // The same, but opens each segment before it is written. Memory, errors and options as in

@@ -64,8 +64,8 @@ void check_run_key_file(Bytes age_file);
 // How age is called. Secrets reach it through pipes; recipients and the names of files are
 // arguments. It may ask for a passphrase or a PIN on the terminal.
 struct AgeProgram {
-  // A name is looked up in PATH, whose relative folders do not count. Empty: the environment
-  // variable PARAES_AGE, or "age".
+  // A name is looked up in PATH; Unavailable if it is first found in a relative folder. Empty: the
+  // environment variable PARAES_AGE, or "age".
   std::string name;
   // Called with lines that age wrote to standard error: when it has waited for a second, as for the
   // touch of a hardware key, and when it has succeeded. If it fails, they are in the exception.
