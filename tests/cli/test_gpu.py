@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import unittest
 
 import support
@@ -88,6 +89,30 @@ class GpuFiles(Case):
                     report = json.loads(out)
                     self.assertEqual((report["kernel"], report["device"]), (kernel, DEVICE))
                     self.assertEqual(self.ok("decrypt", "--key-file", "k32", "-c", "e"), self.data)
+
+    def test_rekey_and_recipients(self):
+        made = subprocess.run("umask 077; age-keygen -o me.txt; age-keygen -y me.txt", shell=True,
+                              cwd=self.dir, check=True, capture_output=True, text=True)
+        to_me = ["--to-recipient", made.stdout.strip()]
+        me = ["-i", "me.txt"]
+        self.ok("encrypt", "--key-file", "k16", "-o", "f.paes", "f")
+        for old, new, read in ((["-k", "k16"], ["--to-key-file", "k32"], ["-k", "k32"]),
+                               (["-k", "k32"], to_me, me), (me, [*to_me, "--verify"], me),
+                               (me, [*to_me, "--new-key", "--key-bits", "128"], me)):
+            with self.subTest(new=new):
+                out = self.ok("rekey", "-q", "--json", "--device", DEVICE, *old, *new, "f.paes")
+                report = json.loads(out)
+                self.assertEqual((report["kernel"], report["device"]), ("bitslice", DEVICE))
+                self.assertEqual(self.ok("decrypt", *read, "-c", "f.paes"), self.data)
+                got = self.ok("decrypt", *read, "--device", DEVICE, "-c", "f.paes")
+                self.assertEqual(got, self.data)
+        damaged = bytearray(self.read("f.paes"))
+        damaged[-20_000] ^= 1
+        self.write("f.paes", bytes(damaged))
+        for flags in (["--verify"], ["--new-key"]):
+            self.fails(4, "rekey", "--device", DEVICE, *me, *to_me, *flags, "f.paes",
+                       says="does not authenticate")
+            self.assertEqual(self.read("f.paes"), bytes(damaged))
 
     def test_auto_kernel_is_bitslice_and_ttable_with_allow_leaky(self):
         for flags, kernel in (([], "bitslice"), (["--allow-leaky"], "ttable")):
