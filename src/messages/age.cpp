@@ -279,8 +279,8 @@ AgeInput::AgeInput(std::string path) : path_(std::move(path)) {
   const std::size_t n = PipeSource(std::move(descriptor), path_).read(contents.span());
   if (n > most) throw InvalidArgument(path_ + ": it has more than 64 KiB: use a file");
   if (n == 0) throw InvalidArgument(path_ + ": it is empty");
-  contents.truncate(n);
-  contents_ = std::move(contents);
+  // Its own size: locked memory is scarce.
+  contents_ = SecretBytes(Bytes(contents.span()).first(n));
 }
 
 bool holds_private_key(std::string_view text) noexcept {
