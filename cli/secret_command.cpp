@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "cli/signals.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "src/core/system/program.hpp"
@@ -24,6 +25,7 @@ SecretBytes output_of_command(const std::string& command, const std::string& fla
     if (nothing.get() < 0) throw io_error("/dev/null", "open", errno);
     call.input = nothing.get();
   }
+  call.on_process = register_child;
   // All of it: a part of a secret would be another one.
   call.waits_for_all_output = true;
   SecretBytes output(most + 1);

@@ -217,9 +217,9 @@ void check_recipient(const std::string& key) {
   if (key.empty() || key.front() == '-' || key.front() == ' ' ||
       !std::all_of(key.begin(), key.end(), is_printable)) {
     throw InvalidArgument(
-        "a recipient is one public key in one line, such as age1... or ssh-ed25519 AAAA...: "
+        "a recipient is one public key in one line, such as age1... or ssh-ed25519 AAAA...; "
         "several "
-        "of them go into a file of recipients");
+        "go into a file of recipients");
   }
 }
 
@@ -243,8 +243,7 @@ std::vector<std::uint8_t> encrypt_with_age(const AgeProgram& program, Bytes run_
   const Descriptor input = system::pipe_with(run_key);
   age.call.input = input.get();
   std::vector<std::uint8_t> age_file;
-  constexpr std::size_t most =
-      max_wrap_bytes + 1;  // one byte more than fits shows that it does not
+  constexpr std::size_t most = max_wrap_bytes + 1;  // one byte more shows that it does not fit
   const auto keep = [&](Bytes data) {
     const std::size_t n = std::min(data.size(), most - age_file.size());
     age_file.insert(age_file.end(), data.begin(), data.begin() + static_cast<std::ptrdiff_t>(n));
