@@ -202,6 +202,8 @@ std::string recipients_text(const Info& info) {
     list += list.empty() ? "" : ", ";
     list += stanza.type;
     if (has_tag(stanza)) list += fmt::format(" (tag {})", stanza.arguments[0]);
+    // rage adds such a stanza, so that readers do not fail on types that they do not know.
+    if (stanza.type.ends_with("-grease")) list += " (filler)";
   }
   std::string text = fmt::format("recipients {}\n", list);
   text += fmt::format("wrap       {} bytes: an age file of {} and a slot of {}\n",

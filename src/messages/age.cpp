@@ -136,7 +136,7 @@ class Words {
     }
   }
 
-  // All lines in one, without what age adds to every error.
+  // All lines in one, without what age and rage add to every error.
   [[nodiscard]] std::string joined() const {
     constexpr std::string_view reports = "age: report unexpected";
     std::string all;
@@ -145,8 +145,9 @@ class Words {
       const std::size_t end = std::min(rest.find('\n'), rest.size());
       std::string_view line = rest.substr(0, end);
       rest.remove_prefix(std::min(end + 1, rest.size()));
-      if (line.empty() || line.starts_with(reports)) continue;
-      for (const std::string_view start : {"age: ", "error: "}) {
+      const bool of_rage = line.starts_with("[ ") && line.ends_with("]");
+      if (line.empty() || line.starts_with(reports) || of_rage) continue;
+      for (const std::string_view start : {"age: ", "error: ", "Error: "}) {
         if (line.starts_with(start)) line.remove_prefix(start.size());
       }
       all.append(all.empty() ? "" : "; ").append(line);

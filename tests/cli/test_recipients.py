@@ -457,6 +457,12 @@ class Program(RecipientsCase):
                    says=["first; \\x1b[31msecond"])
         env = self.program("exit 1")
         self.fails(5, "decrypt", *OPEN, "-", stdin=sealed, env=env, says="it does not say why")
+        # What age and rage add to every error.
+        for words in ("age: error: no luck\\nage: report unexpected or unhelpful errors at X\\n",
+                      "Error: no luck\\n\\n[ Did rage not do what you expected? ]\\n[ Tell us: X  ]\\n"):
+            env = self.program(f"printf '{words}' >&2; exit 1")
+            done = self.fails(5, "decrypt", *OPEN, "-", stdin=sealed, env=env)
+            self.assertTrue(done.stderr.endswith(b"age refuses the identities: no luck\n"))
         env = self.program("head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 1")
         done = self.fails(5, "decrypt", *OPEN, "-", stdin=sealed, env=env, says="xxx")
         self.assertLess(len(done.stderr), 10_000)
