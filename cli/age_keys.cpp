@@ -18,7 +18,7 @@ AgeProgram AgeKeys::program() const {
     say(line.starts_with("age") ? std::string(line) : fmt::format("age: {}", line));
   };
   program.hidden_variables = hidden_;
-  program.on_process = register_child;
+  program.on_process = ChildProgram::set;
   return program;
 }
 
@@ -26,6 +26,7 @@ const AgeKeys::RunKey& AgeKeys::of_new_messages() {
   if (new_error_) std::rethrow_exception(new_error_);
   if (!new_) {
     const Progress::KeyActivity activity(Progress::KeyStep::reading);
+    const ChildProgram child;
     try {
       RunKey made;
       made.key = SecretBytes(run_key_bytes);
@@ -49,6 +50,7 @@ const SecretBytes& AgeKeys::of_header(Bytes header) {
   auto found = opened_.find(digest);
   if (found == opened_.end()) {
     const Progress::KeyActivity activity(Progress::KeyStep::reading);
+    const ChildProgram child;
     if (!identities_) identities_.emplace(keys_.identities);
     Opened opened;
     try {

@@ -25,7 +25,8 @@ SecretBytes output_of_command(const std::string& command, const std::string& fla
     if (nothing.get() < 0) throw io_error("/dev/null", "open", errno);
     call.input = nothing.get();
   }
-  call.on_process = register_child;
+  const ChildProgram child;
+  call.on_process = ChildProgram::set;
   // All of it: a part of a secret would be another one.
   call.waits_for_all_output = true;
   SecretBytes output(most + 1);

@@ -100,12 +100,7 @@ void TemporaryName::set(int folder, const std::string& name) {
   own.is_set.store(true);
 }
 
-void register_child(pid_t process) noexcept {
-  child.store(process);
-  if (process <= 0) {
-    if (const int descriptor = terminal.exchange(-1); descriptor >= 0) close(descriptor);
-    return;
-  }
+ChildProgram::ChildProgram() {
   const int descriptor = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
   // In the background, the terminal is another job's.
   if (descriptor >= 0 && tcgetpgrp(descriptor) == getpgrp() &&
@@ -115,6 +110,13 @@ void register_child(pid_t process) noexcept {
     close(descriptor);
   }
 }
+
+ChildProgram::~ChildProgram() {
+  child.store(0);
+  if (const int descriptor = terminal.exchange(-1); descriptor >= 0) close(descriptor);
+}
+
+void ChildProgram::set(pid_t process) noexcept { child.store(process); }
 
 RestoreTerminal::RestoreTerminal(int descriptor, const termios& settings) {
   terminal_settings = settings;

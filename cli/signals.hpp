@@ -36,10 +36,19 @@ class TemporaryName {
   std::size_t place_;
 };
 
-// Registers a process that a signal ends as well, and has the signal restore the settings that the
-// terminal has now: the process may ask for a secret there. 0 registers none. For one process at a
-// time.
-void register_child(pid_t process) noexcept;
+// A program that this process is about to start, and that may ask for a secret on the terminal: a
+// signal ends it as well, and restores the settings that the terminal had before. Only one object
+// may exist at a time.
+class ChildProgram {
+ public:
+  ChildProgram();
+  ChildProgram(const ChildProgram&) = delete;
+  ChildProgram& operator=(const ChildProgram&) = delete;
+  ~ChildProgram();
+
+  // For ProgramCall::on_process.
+  static void set(pid_t process) noexcept;
+};
 
 // Restores the settings of the terminal `descriptor` when destroyed, or when a signal comes before.
 class RestoreTerminal {
