@@ -29,7 +29,7 @@ struct Temporary {
 std::array<Temporary, most_temporaries> temporaries;
 std::atomic<int> terminal = -1;
 termios terminal_settings = {};
-std::atomic<pid_t> child = 0;
+std::atomic<pid_t> child_program = 0;
 static_assert(std::atomic<pid_t>::is_always_lock_free);
 static_assert(std::atomic<bool>::is_always_lock_free);
 
@@ -39,7 +39,7 @@ extern "C" [[gnu::no_sanitize_address]] void end_process(int number) {
   for (const Temporary& temporary : temporaries) {
     if (temporary.is_set.load()) unlinkat(temporary.folder, temporary.name.data(), 0);
   }
-  if (const pid_t process = child.load(); process > 0) kill(process, SIGTERM);
+  if (const pid_t process = child_program.load(); process > 0) kill(process, SIGTERM);
   if (const int descriptor = terminal.load(); descriptor >= 0) {
     tcsetattr(descriptor, TCSANOW, &terminal_settings);
     static_cast<void>(!write(descriptor, "\n", 1));  // ends the line of the prompt
@@ -112,11 +112,11 @@ ChildProgram::ChildProgram() {
 }
 
 ChildProgram::~ChildProgram() {
-  child.store(0);
+  child_program.store(0);
   if (const int descriptor = terminal.exchange(-1); descriptor >= 0) close(descriptor);
 }
 
-void ChildProgram::set(pid_t process) noexcept { child.store(process); }
+void ChildProgram::set(pid_t process) noexcept { child_program.store(process); }
 
 RestoreTerminal::RestoreTerminal(int descriptor, const termios& settings) {
   terminal_settings = settings;
