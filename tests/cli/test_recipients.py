@@ -526,7 +526,7 @@ class Program(RecipientsCase):
         # Two files are processed by threads of their own.
         for name in ("f", "g"):
             self.write(f"{name}.paes", self.seal(b"data"))
-        env = self.program('grep SigBlk /proc/$$/status > blocked\nexec age "$@"\n')
+        env = self.program('grep SigBlk /proc/self/status > blocked\nexec age "$@"\n')
         self.ok("verify", "-q", *OPEN, "f.paes", "g.paes", env=env)
         self.assertEqual(self.read("blocked").split()[1].strip(b"0"), b"")
 
