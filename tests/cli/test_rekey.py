@@ -12,7 +12,7 @@ import time
 import unittest
 
 from recipients import HEADER, PREFACE, RecipientsCase, joined, split, wrap_bytes
-from support import BIN, DEADLINE, KEYS, Terminal, environment, file_reports, pattern
+from support import BIN, DEADLINE, KEYS, POSIX_ONLY, Terminal, environment, file_reports, pattern
 
 CHEAP = ["--scrypt-log2n", "2"]
 SIZES = (0, 1, 16383, 16384, 16385, 300_000, 5_000_000)
@@ -401,6 +401,7 @@ class Files(RekeyCase):
         self.assertEqual(self.read("f.paes"), old)
         self.assertEqual(self.path("f.paes").stat().st_mode & 0o777, 0o600)
 
+    @unittest.skipIf(POSIX_ONLY, "POSIX has no calls for access control lists")
     def test_access_lists_of_the_folder_are_not_taken(self):
         # Named user 65534 may read and write new files of this folder.
         self.path("t").mkdir()
