@@ -60,6 +60,16 @@ class RecipientsCase(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
+    def input_key(self, sealed, identity="me.txt"):
+        """The key of a file: what its slot holds under the key in its age file."""
+        preface, age_file, slot, _ = split(sealed)
+        self.write("run-key", self.age("-d", "-i", identity, stdin=age_file))
+        context = preface[:12] + bytes(4) + preface[16:]
+        key = self.ok("decrypt", "-q", "--format", "c2sp", "-k", "run-key", "--context-hex",
+                      context.hex(), "-", stdin=slot)
+        self.path("run-key").unlink()
+        return key
+
     def seal(self, data, *flags, to=None):
         """The file that paraes makes of `data` for `to`, or for me."""
         recipients = [flag for key in to or [self.me] for flag in ("--recipient", key)]

@@ -107,6 +107,12 @@ class Recipients(RecipientsCase):
         self.assertEqual(split(a)[1], split(b)[1])
         self.assertNotEqual(split(a)[2], split(b)[2])
         self.assertNotEqual(split(a)[3], split(b)[3])
+        keys = [self.input_key(sealed) for sealed in (a, b, self.seal(b"data"))]
+        keys.append(self.input_key(self.seal(b"data", "--key-bits", 128)))
+        self.assertEqual([len(key) for key in keys], [32, 32, 32, 16])
+        self.assertEqual(len(set(keys)), 4)
+        for key in keys:
+            self.assertGreater(len(set(key)), 5)  # random
 
     def test_wrong_identity_is_refused_with_the_words_of_age(self):
         self.write("f.paes", self.seal(b"data"))

@@ -153,6 +153,8 @@ class Header(RekeyCase):
             self.assertNotEqual(old[2], new[2])
             self.check_opens("f.paes", self.data, ["-i", "you.txt"])
             self.fails(5, "verify", *self.mine, "f.paes", says="age refuses")
+            self.assertEqual(self.input_key(self.read("f.paes"), "you.txt"),
+                             self.input_key(self.old))
 
     def test_wrap_of_another_length(self):
         many = [flag for i in range(30)
@@ -171,6 +173,8 @@ class Header(RekeyCase):
         same = sum(a == b for a, b in zip(old[3], new[3], strict=True))
         self.assertLess(same, len(old[3]) / 50)
         self.check_opens("f.paes", self.data, ["-i", "you.txt"])
+        self.assertNotEqual(self.input_key(self.read("f.paes"), "you.txt"),
+                            self.input_key(self.old))
 
     def test_it_says_that_keys_stay(self):
         self.assertIn(b"--new-key encrypts it again", self.rekey().stderr)
