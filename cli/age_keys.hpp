@@ -3,7 +3,6 @@
 
 #include <exception>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>

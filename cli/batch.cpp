@@ -236,14 +236,7 @@ class Batch {
       process(job);
       return;
     }
-    RunReport report;
-    report.input = job.input.shown;
-    report.status = skipped_status;
-    report.reason = "it was rekeyed by another name";
-    if (options_.verbose && !options_.quiet) {
-      say(fmt::format("{}: skipped: {}", report.input, *report.reason));
-    }
-    print(report);
+    report_skipped(job.input.shown, "it was rekeyed by another name");
   }
 
   // Whether small files are processed in memory, as a whole: see SmallFileTask.
@@ -531,6 +524,7 @@ class Batch {
   }
 
   void remove_sources() {
+    const bool keep_identities = run_.messages.kind() == SecretKind::recipients;
     FileIdSet removed;  // inputs can overlap: t and t/sub
     for (const Removal& removal : to_remove_) {
       const RemovalPlaces places =
@@ -539,7 +533,7 @@ class Batch {
               : RemovalPlaces{found_->files.place(*removal.found), *found_->output(*removal.found)};
       if (!removed.insert(removal.input.id) && !is_there(places.input)) continue;
       const auto error = remove_source(places.input, {removal.input, places.output, removal.output},
-                                       options_.keys.kind() == SecretKind::recipients);
+                                       keep_identities);
       if (!error) continue;
       ++failed_;
       if (!several_) status_ = exit_failed;
@@ -551,20 +545,23 @@ class Batch {
   void say_left_out(const Found& found) {
     for (const SkippedEntries::Entry& entry : found.skipped.entries()) {
       const std::string why = reason_of(entry.why, plan_.verb);
-      RunReport report;
-      report.input = found.files.shown({.name = entry.name, .folder = entry.folder});
-      if (options_.verbose && !options_.quiet) {
-        say(fmt::format("{}: skipped: {}", report.input, why));
-      }
-      report.status = skipped_status;
-      report.reason = why;
-      print(report);
+      report_skipped(found.files.shown({.name = entry.name, .folder = entry.folder}), why);
     }
     for (std::size_t i = 0; i < found.files.size() && found.up_to_date != 0; ++i) {
       const FoundFile& file = found.files[i];
       if (file.state != FileState::up_to_date) continue;
       report_up_to_date(found.files.shown(file), found.output(file)->shown);
     }
+  }
+
+  // Reports an input that is not processed, and why.
+  void report_skipped(const std::string& input, const std::string& why) {
+    if (options_.verbose && !options_.quiet) say(fmt::format("{}: skipped: {}", input, why));
+    RunReport report;
+    report.input = input;
+    report.status = skipped_status;
+    report.reason = why;
+    print(report);
   }
 
   // Reports an input that --update leaves out.

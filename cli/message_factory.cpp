@@ -251,50 +251,49 @@ Message::Parts MessageFactory::new_parts() {
 
 Message::Parts MessageFactory::new_paraes() {
   const unsigned bits = key_bits() == 128 ? 128 : 256;
+  if (kind_ == SecretKind::recipients) {
+    // An input key for each file: whoever gets that of one file cannot open the others.
+    SecretBytes own(bits / 8);
+    random_bytes(own.span());
+    const Wrapped wrapped = wrap_for_recipients(own.span());
+    return new_paraes_message(wrapped.preface, own.span(), plan_.context, wrapped.wrap);
+  }
   const SecretBytes* secret = nullptr;
-  const AgeKeys::RunKey* run_key = nullptr;
   Preface preface;
   {
     const Lock lock(mutex_);
-    switch (keys_.kind()) {
-      case SecretKind::key:
-        secret = &key();
-        preface = Preface::for_key(secret->size());
-        break;
-      case SecretKind::passphrase:
-        // One salt for all files of a run: scrypt runs once, and each message still has its own
-        // key, since that comes from the message's own salt.
-        if (!new_preface_) {
-          static_cast<void>(passphrase());
-          new_preface_ = Preface::for_passphrase(bits, plan_.scrypt_log2n);
-        }
-        preface = *new_preface_;
-        secret = &input_key(preface);
-        break;
-      case SecretKind::recipients:
-        run_key = &age_.of_new_messages();
-        break;
+    if (kind_ == SecretKind::key) {
+      secret = &key();
+      preface = Preface::for_key(secret->size());
+    } else {
+      // One salt for all files of a run: scrypt runs once, and each message still has its own key,
+      // since that comes from the message's own salt.
+      if (!new_preface_) {
+        static_cast<void>(passphrase());
+        new_preface_ = Preface::for_passphrase(bits, plan_.scrypt_log2n);
+      }
+      preface = *new_preface_;
+      secret = &input_key(preface);
     }
   }
-  if (run_key == nullptr) return new_paraes_message(preface, secret->span(), plan_.context);
-  // An input key for each file: whoever gets that of one file cannot open the others.
-  SecretBytes own(bits / 8);
-  random_bytes(own.span());
-  preface = Preface::for_recipients(bits, run_key->age_file.size());
-  const std::vector<std::uint8_t> wrap =
-      make_wrap(preface, run_key->age_file, run_key->key.span(), own.span());
-  return new_paraes_message(preface, own.span(), plan_.context, wrap);
+  return new_paraes_message(preface, secret->span(), plan_.context);
 }
 
-std::vector<std::uint8_t> MessageFactory::header_for_recipients(const OpenHeader& old) {
+MessageFactory::Wrapped MessageFactory::wrap_for_recipients(Bytes input_key) {
   const AgeKeys::RunKey* run_key = nullptr;
   {
     const Lock lock(mutex_);
     run_key = &age_.of_new_messages();
   }
-  const Preface preface = Preface::for_recipients(old.preface.key_bits, run_key->age_file.size());
-  const std::vector<std::uint8_t> wrap =
-      make_wrap(preface, run_key->age_file, run_key->key.span(), old.input_key.span());
+  Wrapped wrapped;
+  wrapped.preface = Preface::for_recipients(static_cast<unsigned>(8 * input_key.size()),
+                                            run_key->age_file.size());
+  wrapped.wrap = make_wrap(wrapped.preface, run_key->age_file, run_key->key.span(), input_key);
+  return wrapped;
+}
+
+std::vector<std::uint8_t> MessageFactory::header_for_recipients(const OpenHeader& old) {
+  const auto [preface, wrap] = wrap_for_recipients(old.input_key.span());
   const std::array<std::uint8_t, Preface::bytes> start = preface.encode();
   const Bytes message = Bytes(old.parts.header).last(c2sp_header_bytes);
   std::vector<std::uint8_t> header(start.begin(), start.end());
@@ -345,26 +344,25 @@ std::vector<std::uint8_t> MessageFactory::read_header(Source& source) const {
 
 // The header never chooses between secrets: whoever can replace a file could choose, too.
 void MessageFactory::check_kind(const Preface& preface) const {
-  const SecretKind kind = keys_.kind();
   switch (preface.kdf) {
     case Kdf::none:
-      if (kind == SecretKind::key) return;
+      if (kind_ == SecretKind::key) return;
       throw InvalidArgument(
           fmt::format("the input was encrypted with a key, not {}: use --key-file instead",
-                      kind == SecretKind::passphrase ? "with a passphrase" : "to recipients"));
+                      kind_ == SecretKind::passphrase ? "with a passphrase" : "to recipients"));
     case Kdf::scrypt:
-      if (kind == SecretKind::passphrase) return;
+      if (kind_ == SecretKind::passphrase) return;
       throw InvalidArgument(
           fmt::format("the input was encrypted with a passphrase, not {}, use --passphrase-file, "
                       "or nothing to be asked for the passphrase on a terminal",
-                      kind == SecretKind::key ? "with a key: instead of the key"
-                                              : "to recipients: instead of the identity"));
+                      kind_ == SecretKind::key ? "with a key: instead of the key"
+                                               : "to recipients: instead of the identity"));
     case Kdf::recipients:
-      if (kind == SecretKind::recipients) return;
+      if (kind_ == SecretKind::recipients) return;
       throw InvalidArgument(
           fmt::format("the input was encrypted to recipients, not with a {}: use --identity "
                       "instead",
-                      kind == SecretKind::key ? "key" : "passphrase"));
+                      kind_ == SecretKind::key ? "key" : "passphrase"));
   }
 }
 

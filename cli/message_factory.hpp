@@ -26,7 +26,11 @@ class MessageFactory {
       : options_(options),
         plan_(plan),
         keys_(keys),
+        kind_(keys.kind()),
         age_(keys, {options.keys.passphrase_env, options.to.passphrase_env}) {}
+
+  // What the flags give.
+  [[nodiscard]] SecretKind kind() const noexcept { return kind_; }
 
   // A new message in the plan's format.
   [[nodiscard]] Message new_message();
@@ -67,6 +71,12 @@ class MessageFactory {
   [[nodiscard]] Message::Parts new_parts();
   [[nodiscard]] Message::Parts open_parts(std::unique_ptr<Source>& source);
   [[nodiscard]] Message::Parts new_paraes();
+  // The preface and the wrap of a message that has this input key, for the recipients of this run.
+  struct Wrapped {
+    Preface preface;
+    std::vector<std::uint8_t> wrap;
+  };
+  [[nodiscard]] Wrapped wrap_for_recipients(Bytes input_key);
   [[nodiscard]] Message::Parts open_tink(std::unique_ptr<Source>& source);
   [[nodiscard]] std::vector<std::uint8_t> read_header(Source& source) const;
   void check_kind(const Preface& preface) const;
@@ -78,6 +88,7 @@ class MessageFactory {
   const CryptOptions& options_;
   const Plan& plan_;
   const KeyOptions& keys_;
+  const SecretKind kind_;
   // Held while a secret is read, asked for or derived. References to secrets stay valid after that.
   std::mutex mutex_;
   std::exception_ptr load_error_;

@@ -45,7 +45,7 @@ void RekeyTask::transfer(FileSource& source) {
   // Refuse an impossible length before the output exists.
   static_cast<void>(old.parts.layout.extent_of(source.size()));
   const bool from_recipients = old.preface.kdf == Kdf::recipients;
-  const bool to_recipients = run_.options.to.kind() == SecretKind::recipients;
+  const bool to_recipients = run_.new_messages.kind() == SecretKind::recipients;
   if (from_recipients && to_recipients && !run_.options.new_key) {
     give_to_recipients(source, std::move(old));
     notes_.emplace_back(

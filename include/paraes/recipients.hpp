@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,8 +32,8 @@ inline constexpr std::size_t run_key_bytes = 32;
 // A line of an age file's header: it has the run key for one recipient.
 struct AgeStanza {
   std::string type;  // "X25519", "ssh-ed25519"
-  std::vector<std::string>
-      arguments;  // "ssh-ed25519" and "ssh-rsa": the first one is the key's tag
+  // For "ssh-ed25519" and "ssh-rsa", the first one is the tag of the key.
+  std::vector<std::string> arguments;
 };
 
 // Parses the header of a binary age file (c2sp.org/age, version 1). Throws IntegrityError if it has

@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -21,6 +20,7 @@
 #include "src/core/system/process.hpp"
 #include "src/core/system/program.hpp"
 #include "src/core/system/program_path.hpp"
+#include "src/io/posix.hpp"
 
 namespace paraes {
 namespace {
@@ -190,20 +190,12 @@ void run_age(const AgeProgram& program, AgeCall& age, const OnOutput& on_output,
   words.pass_on();
 }
 
-[[noreturn]] void fail_with_errno(const char* what) { throw io_error(what, "create", errno); }
-
 // A file in memory that holds `data`, to be read from its beginning.
 Descriptor memory_file(Bytes data) {
+  const std::string name = "a file in memory";
   Descriptor file(system::open_memory_file("paraes-age-file"));
-  if (file.get() < 0) fail_with_errno("a file in memory");
-  std::size_t done = 0;
-  while (done < data.size()) {
-    const ssize_t n =
-        pwrite(file.get(), data.data() + done, data.size() - done, static_cast<off_t>(done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) fail_with_errno("a file in memory");
-    done += static_cast<std::size_t>(n);
-  }
+  if (file.get() < 0) throw io_error(name, "create", errno);
+  posix::write_full_at(file.get(), 0, data, name);
   return file;
 }
 
