@@ -33,76 +33,6 @@ SecretBytes& stashed_key_hex(std::string_view flag) {
   return digits.at(flag == "--to-key-hex" ? 1 : 0);
 }
 
-int digit_value(std::uint8_t c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-bool all_hex(Bytes text) {
-  return std::all_of(text.begin(), text.end(), [](std::uint8_t c) { return digit_value(c) >= 0; });
-}
-
-// `digits` is all hex and of even size.
-SecretBytes decode_hex(Bytes digits) {
-  SecretBytes bytes(digits.size() / 2);
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    bytes.data()[i] =
-        static_cast<std::uint8_t>(16 * digit_value(digits[2 * i]) + digit_value(digits[2 * i + 1]));
-  }
-  return bytes;
-}
-
-bool is_key_size(std::size_t bytes, KeyUse use) {
-  switch (use) {
-    case KeyUse::block:
-      return bytes == 16 || bytes == 24 || bytes == 32;
-    case KeyUse::xts:
-      return bytes == 32 || bytes == 64;
-    case KeyUse::segments:
-      break;
-  }
-  return bytes == 16 || bytes == 32;
-}
-
-const char* sizes_text(KeyUse use) {
-  switch (use) {
-    case KeyUse::block:
-      return "an AES key has 16, 24 or 32 bytes";
-    case KeyUse::xts:
-      return "an XTS key has 32 bytes (AES-128) or 64 (AES-256), both halves together";
-    case KeyUse::segments:
-      break;
-  }
-  return "a key of the authenticated formats has 16 or 32 bytes";
-}
-
-// Throws the error for a key of `bytes` bytes. `how`: how its bytes were counted, for the message.
-[[noreturn]] void wrong_size(std::string_view name, std::size_t bytes, std::string_view how,
-                             KeyUse use) {
-  if (use == KeyUse::xts && bytes == 48) {
-    throw InvalidArgument(fmt::format(
-        "{}: the key has 48 bytes{}: there is no AES-192-XTS (SP 800-38E); use 32 bytes for "
-        "AES-128 or 64 for AES-256 (`paraes keygen --mode xts -o FILE` makes a new one)",
-        name, how));
-  }
-  throw InvalidArgument(fmt::format(
-      "{}: the key has {} bytes{}; {}{} (`paraes keygen -o FILE` makes a new one)", name, bytes,
-      how, sizes_text(use), how.empty() ? ", or twice that in hex digits and a newline" : ""));
-}
-
-// `text` without one final LF or CRLF.
-Bytes without_newline(Bytes text) {
-  if (!text.empty() && text.back() == '\n') {
-    text = text.first(text.size() - 1);
-    if (!text.empty() && text.back() == '\r') text = text.first(text.size() - 1);
-  }
-  return text;
-}
-
-// Two hex digits per byte, and CRLF.
-constexpr std::size_t most_key_bytes = 2 * 64 + 2;
 constexpr std::size_t most_keyset_bytes = std::size_t{64} << 10;
 
 // Throws InvalidArgument for a file of more than `most` bytes.
@@ -143,35 +73,18 @@ void stash_key_hex(int argc, char** argv) {
 
 SecretBytes decode_key_file(SecretBytes contents, std::string_view name, KeyUse use,
                             std::string_view encoding) {
-  const Bytes all = contents.span();
-  const Bytes text = without_newline(all);
-  const bool newline = text.size() != all.size();
-  const bool hex = !text.empty() && text.size() % 2 == 0 && all_hex(text);
-  const std::size_t half = text.size() / 2;
-
-  if (encoding == "raw") {
-    if (!is_key_size(all.size(), use)) wrong_size(name, all.size(), " as raw bytes", use);
-    return contents;
+  try {
+    return decode_key(std::move(contents), name, use,
+                      encoding == "raw"   ? KeyEncoding::raw
+                      : encoding == "hex" ? KeyEncoding::hex
+                                          : KeyEncoding::by_size);
+  } catch (const WrongKeySize& error) {
+    throw InvalidArgument(fmt::format("{} (`paraes keygen{} -o FILE` makes a new one)",
+                                      error.what(), use == KeyUse::xts ? " --mode xts" : ""));
+  } catch (const AmbiguousKey& error) {
+    throw InvalidArgument(
+        fmt::format("{}; say which with --key-encoding hex or --key-encoding raw", error.what()));
   }
-  if (encoding == "hex") {
-    if (!hex) {
-      throw InvalidArgument(fmt::format(
-          "{}: its {} bytes are not an even number of hex digits and a newline", name, all.size()));
-    }
-    if (!is_key_size(half, use)) wrong_size(name, half, " after decoding its hex digits", use);
-    return decode_hex(text);
-  }
-  if (hex && newline && is_key_size(half, use)) return decode_hex(text);
-  // A raw key may happen to consist of hex digits: refuse to guess.
-  if (hex && is_key_size(half, use)) {
-    throw InvalidArgument(fmt::format(
-        "{}: it has {} hex digits and no newline: it could be hex or raw; say which with "
-        "--key-encoding hex or --key-encoding raw",
-        name, text.size()));
-  }
-  if (is_key_size(all.size(), use)) return contents;
-  if (hex && newline) wrong_size(name, half, " after decoding its hex digits", use);
-  wrong_size(name, all.size(), "", use);
 }
 
 std::string KeyOptions::flag(std::string_view name) const {
@@ -443,32 +356,29 @@ SecretBytes load_key(const KeyOptions& options, KeyUse use, const SecretReading&
   const std::string flag = options.flag("key-hex");
   if (options.given("key-command")) {
     const std::string name = options.flag("key-command");
-    return decode_key_file(
-        output_of_command(options.key_command, name, "key", most_key_bytes, !reading.data_on_stdin),
-        name, use, options.key_encoding);
+    return decode_key_file(output_of_command(options.key_command, name, "key", max_key_file_bytes,
+                                             !reading.data_on_stdin),
+                           name, use, options.key_encoding);
   }
   if (!options.given("key-hex")) {
     const std::string name = input_name(options.key_file);
-    return decode_key_file(read_key_file(options.key_file, name, most_key_bytes), name, use,
+    return decode_key_file(read_key_file(options.key_file, name, max_key_file_bytes), name, use,
                            options.key_encoding);
   }
   if (!reading.quiet) {
     say(fmt::format("warning: {} shows the key in the process list; use {}", flag,
                     options.flag("key-file")));
   }
-  const SecretBytes digits = std::move(stashed_key_hex(flag));
+  SecretBytes digits = std::move(stashed_key_hex(flag));
   if (digits.empty()) throw InvalidArgument(flag + " has no digits");
-  if (!all_hex(digits.span())) {
+  if (!is_hex(digits.span())) {
     throw InvalidArgument(flag + " has a character that is not a hex digit");
   }
   if (digits.size() % 2 != 0) {
     throw InvalidArgument(
         fmt::format("{} has {} digits, an odd number; a byte is two digits", flag, digits.size()));
   }
-  if (!is_key_size(digits.size() / 2, use)) {
-    wrong_size(flag, digits.size() / 2, fmt::format(" ({} digits)", digits.size()), use);
-  }
-  return decode_hex(digits.span());
+  return decode_key_file(std::move(digits), flag, use, "hex");
 }
 
 KeyFile read_key_or_keyset(const KeyOptions& options, const SecretReading& reading) {
@@ -487,7 +397,7 @@ KeyFile read_key_or_keyset(const KeyOptions& options, const SecretReading& readi
   });
   // A raw key may begin with a brace, too; but every keyset is longer than any key.
   file.is_keyset =
-      text.size() > most_key_bytes && first != text.data() + text.size() && *first == '{';
+      text.size() > max_key_file_bytes && first != text.data() + text.size() && *first == '{';
   return file;
 }
 

@@ -9,6 +9,7 @@
 
 #include "cli/cli11_fwd.hpp"
 #include "paraes/io.hpp"
+#include "paraes/keys.hpp"
 #include "paraes/secret.hpp"
 
 namespace paraes::cli {
@@ -91,13 +92,6 @@ struct SecretFile {
 // open to a group only are taken to be so on purpose.
 void warn_of_open_files(const std::vector<SecretFile>& files);
 
-// The use of a key decides which sizes it may have.
-enum class KeyUse {
-  block,     // 16, 24 or 32 bytes
-  xts,       // 32 or 64: two halves
-  segments,  // 16 or 32
-};
-
 // How secrets are read.
 struct SecretReading {
   bool quiet = false;          // omit the warning about --key-hex
@@ -129,7 +123,7 @@ enum class PassphraseRule {
 [[nodiscard]] SecretBytes load_passphrase(const KeyOptions& options, PassphraseRule rule,
                                           const SecretReading& reading);
 
-// Decodes the key file `name`, as docs/command-line.md describes under "Keys". For load_key.
+// decode_key, with the flags that help in the messages of its exceptions. For load_key.
 [[nodiscard]] SecretBytes decode_key_file(SecretBytes contents, std::string_view name, KeyUse use,
                                           std::string_view encoding);
 

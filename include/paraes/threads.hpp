@@ -9,6 +9,11 @@ namespace paraes {
 // Processors that this process may run on.
 [[nodiscard]] int available_cores();
 
+// Upper bound of the threads on which one call of the library works, whatever it is asked for; 0:
+// none, as at first. It counts for calls that begin later, in all threads of the process.
+void limit_threads(unsigned most) noexcept;
+[[nodiscard]] unsigned thread_limit() noexcept;
+
 // Stack size of a thread. `small` is 1 MiB, for machines that limit address space. `usual` is the
 // system's default, which compilers of GPU programs need.
 enum class StackSize { small, usual };

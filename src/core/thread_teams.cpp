@@ -19,6 +19,8 @@ constinit std::atomic<StartThread> start_thread = pthread_create;
 
 namespace {
 
+constinit std::atomic<unsigned> most_threads = 0;  // 0: any number
+
 using Clock = std::chrono::steady_clock;
 using Word = std::atomic<std::uint32_t>;
 
@@ -100,12 +102,13 @@ struct alignas(cache_line_pair) TeamWorker {
 // A set of threads that works for one caller at a time.
 class Team {
  public:
-  void run(unsigned tasks, TaskRef body) noexcept {
-    if (tasks - 1 > workers_.size()) grow(tasks - 1);
+  // threads: at most so many take part.
+  void run(unsigned tasks, unsigned threads, TaskRef body) noexcept {
+    if (threads - 1 > workers_.size()) grow(threads - 1);
     TeamJob job;
     job.body = body;
     job.tasks = tasks;
-    job.threads = std::min(tasks, static_cast<unsigned>(workers_.size()) + 1);
+    job.threads = std::min(threads, static_cast<unsigned>(workers_.size()) + 1);
     job.spins = job.threads <= cores_;
     pending_.store(job.threads - 1, std::memory_order_relaxed);
     run_tasks(0, job);
@@ -246,6 +249,15 @@ Team* lease_team() noexcept {
 
 int available_cores() { return system::available_cores(); }
 
+void limit_threads(unsigned most) noexcept { most_threads.store(most, std::memory_order_relaxed); }
+
+unsigned thread_limit() noexcept { return most_threads.load(std::memory_order_relaxed); }
+
+unsigned limited_threads(unsigned count) noexcept {
+  const unsigned most = thread_limit();
+  return most == 0 ? count : std::min(count, most);
+}
+
 bool start_thread_with(pthread_t& thread, StackSize stack, Join join, void* (*work)(void*),
                        void* argument) noexcept {
   constexpr std::size_t small_stack_bytes = std::size_t{1} << 20;
@@ -260,12 +272,13 @@ bool start_thread_with(pthread_t& thread, StackSize stack, Join join, void* (*wo
 }
 
 void run_on_threads(unsigned tasks, TaskRef body) noexcept {
-  Team* const team = tasks > 1 ? lease_team() : nullptr;
+  const unsigned threads = tasks > 1 ? limited_threads(tasks) : 1;
+  Team* const team = threads > 1 ? lease_team() : nullptr;
   if (team == nullptr) {
     for (unsigned task = 0; task < tasks; ++task) body(task);
     return;
   }
-  team->run(tasks, body);
+  team->run(tasks, threads, body);
   // Set after the run, because `body` may have leased another team on this thread.
   recent = team;
   team->give_back();

@@ -26,8 +26,8 @@ class TaskRef {
 };
 
 // Calls body(0) … body(tasks - 1) on n = `tasks` threads, and returns when all calls have ended.
-// Task t runs on thread t; thread 0 is the caller. If the system cannot start as many threads, n is
-// smaller, and task t runs on thread t mod n.
+// Task t runs on thread t; thread 0 is the caller. If the system cannot start as many threads, or
+// thread_limit() is lower, n is smaller, and task t runs on thread t mod n.
 //
 // Between calls the threads wait: they spin for some microseconds, then sleep. In successive calls
 // by one caller, a task runs on the same thread each time. Concurrent callers have separate
@@ -42,6 +42,9 @@ void run_on_threads(unsigned tasks, TaskRef body) noexcept;
 enum class Join { yes, no };
 [[nodiscard]] bool start_thread_with(pthread_t& thread, StackSize stack, Join join,
                                      void* (*work)(void*), void* argument) noexcept;
+
+// `count` threads, or as many as thread_limit() allows.
+[[nodiscard]] unsigned limited_threads(unsigned count) noexcept;
 
 // pthread_create, or a function that fails, which tests put here.
 using StartThread = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);

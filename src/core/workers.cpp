@@ -26,6 +26,7 @@ struct WorkerThread {
 }  // namespace
 
 void run_workers(unsigned count, const std::function<void(unsigned)>& body, StackSize stack) {
+  count = std::max(1U, limited_threads(count));
   std::vector<WorkerThread> workers(count);
   unsigned started = 1;  // the caller
   for (; started < count; ++started) {

@@ -16,8 +16,8 @@
 namespace paraes {
 
 // Calls body(0) … body(count - 1) concurrently, body(0) on the calling thread, and returns when all
-// calls have ended. If the system cannot start as many threads, the last calls are left out. `body`
-// must not throw.
+// calls have ended. If the system cannot start as many threads, or thread_limit() is lower, the
+// last calls are left out. `body` must not throw.
 void run_workers(unsigned count, const std::function<void(unsigned)>& body,
                  StackSize stack = StackSize::small);
 

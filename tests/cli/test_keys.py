@@ -130,7 +130,7 @@ class KeyHex(Case):
             self.assertEqual(done.stdout, expected)
 
     def test_bad_key_hex_is_refused_and_not_printed(self):
-        for text, says in (("00" * 15, "15 bytes (30 digits)"), ("00" * 17, "17 bytes"),
+        for text, says in (("00" * 15, "15 bytes after decoding its hex digits"), ("00" * 17, "17 bytes"),
                            ("0" * 31, "31 digits"), ("zz" * 16, "not a hex digit"),
                            ("", "no digits")):
             with self.subTest(text=text):

@@ -230,6 +230,30 @@ TEST(Executor, ThreadShortage_StillThrowsTheFirstException) {
   EXPECT_EQ(ended, 32);
 }
 
+TEST(Executor, ThreadLimit_HoldsForLaterCalls) {
+  struct Limit {
+    explicit Limit(unsigned most) { limit_threads(most); }
+    ~Limit() { limit_threads(0); }
+  };
+  for (const unsigned most : {1U, 2U, 3U}) {
+    const Limit limit(most);
+    EXPECT_EQ(thread_limit(), most);
+    const std::vector<std::thread::id> ids = threads_of_ranges(6);
+    EXPECT_EQ(ids.size(), 6U);
+    EXPECT_LE(distinct(ids), most);
+    std::atomic<int> calls = 0;
+    std::atomic<unsigned> highest = 0;
+    for_each_job(8, 100, [&](unsigned worker, std::uint64_t) {
+      ++calls;
+      for (unsigned seen = highest; worker > seen && !highest.compare_exchange_weak(seen, worker);)
+        ;
+    });
+    EXPECT_EQ(calls, 100);
+    EXPECT_LT(highest, most);
+  }
+  EXPECT_EQ(distinct(threads_of_ranges(6)), 6U);
+}
+
 TEST(Executor, ConcurrentCallers_UseSeparateThreads) {
   constexpr int callers = 4;
   std::barrier all_running(2 * callers);
