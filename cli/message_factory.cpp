@@ -294,12 +294,7 @@ MessageFactory::Wrapped MessageFactory::wrap_for_recipients(Bytes input_key) {
 
 std::vector<std::uint8_t> MessageFactory::header_for_recipients(const OpenHeader& old) {
   const auto [preface, wrap] = wrap_for_recipients(old.input_key.span());
-  const std::array<std::uint8_t, Preface::bytes> start = preface.encode();
-  const Bytes message = Bytes(old.parts.header).last(c2sp_header_bytes);
-  std::vector<std::uint8_t> header(start.begin(), start.end());
-  header.insert(header.end(), wrap.begin(), wrap.end());
-  header.insert(header.end(), message.begin(), message.end());
-  return header;
+  return header_with_wrap(old.parts.header, preface, wrap);
 }
 
 Message::Parts MessageFactory::open_parts(std::unique_ptr<Source>& source) {

@@ -8,7 +8,9 @@
 //              message names the clause where the rule is a standard's. Constructors throw
 //              UnknownKernel or Unavailable for a kernel or device that cannot be used. A GPU that
 //              fails is DeviceError, which leaves `out` unspecified;
-//   threads    one caller at a time; the object spreads its work over Execution::threads threads;
+//   threads    the object spreads its work over Execution::threads threads. Ecb, Xts and Gcm have
+//   no
+//              state: any number of threads may use one at once. Cbc and Ctr: one caller at a time;
 //   secrets    round keys, hash keys and copies of keys are zeroised on destruction.
 #pragma once
 
@@ -170,7 +172,8 @@ class Gcm final : public Cipher {
  public:
   explicit Gcm(Bytes key, const Execution& execution = {});
 
-  // nonce: 12 bytes, never used twice under one key (section 8.2); tag: 16 bytes.
+  // nonce: 8 bytes or more, never used twice under one key (section 8); use 12. One of another size
+  // is hashed (section 7.1, step 2). tag: 16 bytes.
   void encrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, MutableBytes tag);
 
   // nonce: at least 1 byte; tag: 4, 8, 12, 13, 14, 15 or 16 bytes (section 5.2.1.2). If the tag

@@ -281,6 +281,20 @@ TransferResult verify_and_replace_header(PositionalSource& source, const Message
                                          Bytes header, PositionalSink& sink,
                                          const TransferOptions& options = {});
 
+// ---- Segments in memory ----
+
+// Seals or opens consecutive segments of one message, from number `first` on. The text has whole
+// segments; if `ends`, the last of them is the last one of the message, which may be shorter. The
+// sealed text has segment_tag_bytes more for each segment, and the output has exactly the right
+// size, else InvalidArgument. Input and output do not overlap; if there is only one segment, they
+// may begin at the same byte. threads: 0 for as many as available_cores().
+void seal_segments(const Message& message, std::uint64_t first, bool ends, Bytes plain,
+                   MutableBytes sealed, int threads = 0);
+// If segments do not authenticate, `plain` is filled with zeros, and BadSegment names the first of
+// them. IntegrityError if `ends` and the text cannot be the end of a message.
+void open_segments(const Message& message, std::uint64_t first, bool ends, Bytes sealed,
+                   MutableBytes plain, int threads = 0);
+
 // ---- Many small messages in memory ----
 
 // One of many messages. `in` and `out` must not overlap.

@@ -58,6 +58,11 @@ void check_run_key_file(Bytes age_file);
 // it is damaged otherwise.
 [[nodiscard]] SecretBytes open_slot(Bytes header, Bytes run_key);
 
+// The header of the same message for other recipients. header: the present one, from
+// read_paraes_header; wrap: one of this preface for the same input key.
+[[nodiscard]] std::vector<std::uint8_t> header_with_wrap(Bytes header, const Preface& preface,
+                                                         Bytes wrap);
+
 // ---- age ----
 
 // How age is called. Secrets reach it through pipes; recipients and the names of files are

@@ -80,11 +80,15 @@ void xts_message(const detail::XtsCipher& cipher, Direction direction, std::size
   cipher.xts(direction, first_unit.data(), unit_bytes, in.data(), out.data(), in.size());
 }
 
+// The standard has no lower limit. Shorter ones are used up too soon.
+constexpr std::size_t least_new_nonce_bytes = 8;
+
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_new_message(std::size_t nonce_bytes,
                                                                std::size_t tag_bytes) {
-  if (nonce_bytes != 12) {
-    throw InvalidArgument("GCM encryption takes nonces of 12 bytes (SP 800-38D section 8.2), not " +
-                          std::to_string(nonce_bytes));
+  if (nonce_bytes < least_new_nonce_bytes) {
+    throw InvalidArgument(
+        "GCM encryption takes nonces of 8 bytes or more, best 12 (SP 800-38D section 8.2), not " +
+        std::to_string(nonce_bytes));
   }
   throw InvalidArgument("GCM encryption makes tags of 16 bytes, not " + std::to_string(tag_bytes));
 }
@@ -219,7 +223,9 @@ Gcm::Gcm(Bytes key, const Execution& execution)
 void Gcm::encrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, MutableBytes tag) {
   check_buffers(in, out);
   detail::check_gcm_sizes(aad.size(), in.size());
-  if (nonce.size() != 12 || tag.size() != 16) refuse_new_message(nonce.size(), tag.size());
+  if (nonce.size() < least_new_nonce_bytes || tag.size() != 16) {
+    refuse_new_message(nonce.size(), tag.size());
+  }
   GcmMessage message = message_of(nonce, aad, in, out);
   message.tag = tag.data();
   cipher_->seal(message);

@@ -216,4 +216,17 @@ SecretBytes open_slot(Bytes header, Bytes run_key) {
   return input_key;
 }
 
+std::vector<std::uint8_t> header_with_wrap(Bytes header, const Preface& preface, Bytes wrap) {
+  if (header.size() < c2sp_header_bytes || wrap.size() != preface.wrap_bytes) {
+    throw InvalidArgument("this header or wrap is not of a message with recipients");
+  }
+  const std::array<std::uint8_t, Preface::bytes> start = preface.encode();
+  const Bytes message = header.last(c2sp_header_bytes);
+  std::vector<std::uint8_t> made(start.size() + wrap.size() + message.size());
+  auto end = std::copy(start.begin(), start.end(), made.begin());
+  end = std::copy(wrap.begin(), wrap.end(), end);
+  std::copy(message.begin(), message.end(), end);
+  return made;
+}
+
 }  // namespace paraes

@@ -194,7 +194,7 @@ TEST_P(Cavp, Gcm_Matches47250Cases) {
     const support::Sealed sealed = support::core_gcm_encrypt(row(), key, nonce, aad, plain);
     ASSERT_EQ(difference(sealed.text, cipher), "") << r.where;
     ASSERT_EQ(difference(Bytes(sealed.tag).first(tag.size()), tag), "") << r.where << ", tag";
-    if (nonce.size() == 12) {
+    if (nonce.size() >= 8) {
       std::array<std::uint8_t, 16> full;
       gcm.encrypt(nonce, aad, out, out, full);
       ASSERT_EQ(difference(out, cipher), "") << r.where;

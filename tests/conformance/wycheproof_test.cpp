@@ -63,7 +63,7 @@ void gcm_case(const Kernel& row, const json& test, Counts& counts) {
   const support::Sealed sealed = support::core_gcm_encrypt(row, key, nonce, aad, plain);
   ASSERT_EQ(difference(sealed.text, cipher), "");
   ASSERT_EQ(difference(Bytes(sealed.tag).first(tag.size()), tag), "");
-  if (nonce.size() == 12) {
+  if (nonce.size() >= 8) {
     std::array<std::uint8_t, 16> full;
     gcm.encrypt(nonce, aad, out, out, full);
     ASSERT_EQ(difference(out, cipher), "");

@@ -121,9 +121,9 @@ TEST(Arguments, GcmNonceOrTagOfWrongSize_IsRefused) {
   Buffer data(20);
   Buffer tag(16);
   const Buffer nonce = pattern(12);
-  for (const std::size_t bytes : {0, 1, 11, 13, 16}) {
+  for (const std::size_t bytes : {0, 1, 7}) {
     expect_refused([&] { gcm.encrypt(pattern(bytes), {}, data, data, tag); },
-                   {"12 bytes", "SP 800-38D", std::to_string(bytes)});
+                   {"8 bytes or more", "SP 800-38D", std::to_string(bytes)});
   }
   for (const std::size_t bytes : {0, 4, 12, 15, 17, 32}) {
     Buffer other(bytes);

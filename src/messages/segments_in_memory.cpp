@@ -1,0 +1,183 @@
+// Seals and opens consecutive segments of one message in memory.
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "paraes/error.hpp"
+#include "paraes/messages.hpp"
+#include "paraes/secret.hpp"
+#include "src/core/executor.hpp"
+#include "src/messages/bad_segment.hpp"
+
+namespace paraes {
+namespace {
+
+using Segment = SegmentCipher::Segment;
+
+// Text for one call of the cipher on a CPU: it stays in the caches.
+constexpr std::uint64_t batch_bytes = std::uint64_t{256} << 10;
+
+// Segments [first, first + count) of a message, and the texts that hold them.
+struct Range {
+  const Message& message;
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  bool ends = false;  // whether the last one is that of the message
+
+  [[nodiscard]] const SegmentLayout& layout() const noexcept { return message.layout(); }
+  // Where segment `number` begins in the texts. The one after the last begins at their ends.
+  [[nodiscard]] std::size_t plain_at(std::uint64_t number, std::size_t end) const noexcept {
+    if (number == first + count) return end;
+    return static_cast<std::size_t>(layout().plain_offset(number) - layout().plain_offset(first));
+  }
+  [[nodiscard]] std::size_t sealed_at(std::uint64_t number, std::size_t end) const noexcept {
+    if (number == first + count) return end;
+    return static_cast<std::size_t>(layout().sealed_offset(number) - layout().sealed_offset(first));
+  }
+};
+
+// Calls crypt(segments) for batches of segments on several threads. make(number) returns
+// the Segment with that number.
+template <class Make, class Crypt>
+void for_batches(const Range& range, int threads, const Make& make, const Crypt& crypt) {
+  const SegmentCipher& cipher = range.message.cipher();
+  const std::size_t launch = cipher.launch_bytes();
+  // Large segments are spread one by one.
+  const Executor executor(cipher.threads() > 1 ? 1
+                          : launch != 0        ? static_cast<int>(cipher.launch_threads())
+                                               : threads);
+  const std::uint64_t bytes = launch != 0 ? launch : batch_bytes;
+  const std::uint64_t per_batch = std::max<std::uint64_t>(1, bytes / range.layout().segment_bytes);
+  const std::uint64_t batches = (range.count + per_batch - 1) / per_batch;
+  executor.run(batches, 1, [&](unsigned, std::uint64_t begin, std::uint64_t end) {
+    std::vector<Segment> segments;
+    segments.reserve(static_cast<std::size_t>(std::min(per_batch, range.count)));
+    for (std::uint64_t batch = begin; batch < end; ++batch) {
+      const std::uint64_t from = range.first + batch * per_batch;
+      const std::uint64_t to = std::min(from + per_batch, range.first + range.count);
+      segments.clear();
+      for (std::uint64_t number = from; number < to; ++number) segments.push_back(make(number));
+      crypt(segments);
+    }
+  });
+}
+
+void check_room(std::size_t given, std::uint64_t right) {
+  if (given == right) return;
+  throw InvalidArgument("the output of these segments has " + std::to_string(right) +
+                        " bytes, but the buffer has " + std::to_string(given));
+}
+
+[[noreturn]] void refuse_part() {
+  throw InvalidArgument("only the last segment of a message may be shorter than the others");
+}
+
+// How many whole segments, the first of which has the number `first`, a text of `bytes` bytes has.
+// tag_bytes: those of each segment in this text.
+std::uint64_t whole_segments(const SegmentLayout& layout, std::uint64_t first, std::uint64_t bytes,
+                             std::uint64_t tag_bytes) {
+  const std::uint64_t full = layout.segment_bytes + tag_bytes;
+  std::uint64_t count = 0;
+  if (first == 0 && bytes != 0) {
+    const std::uint64_t full_first = layout.first_bytes + tag_bytes;
+    if (bytes < full_first) refuse_part();
+    bytes -= full_first;
+    count = 1;
+  }
+  if (bytes % full != 0) refuse_part();
+  count += bytes / full;
+  if (first > layout.max_segments || count > layout.max_segments - first) {
+    throw InvalidArgument("the message would have more than " +
+                          std::to_string(layout.max_segments) + " segments");
+  }
+  return count;
+}
+
+}  // namespace
+
+void seal_segments(const Message& message, std::uint64_t first, bool ends, Bytes plain,
+                   MutableBytes sealed, int threads) {
+  const SegmentLayout& layout = message.layout();
+  Range range{.message = message, .first = first, .ends = ends};
+  if (ends) {
+    const std::uint64_t all = layout.segments_of(layout.plain_offset(first) + plain.size());
+    if (all <= first) throw InvalidArgument("a message ends with a segment, not after one");
+    range.count = all - first;
+  } else {
+    range.count = whole_segments(layout, first, plain.size(), 0);
+  }
+  check_room(sealed.size(), plain.size() + range.count * segment_tag_bytes);
+  for_batches(
+      range, threads,
+      [&](std::uint64_t number) {
+        const std::size_t from = range.plain_at(number, plain.size());
+        const std::size_t to = range.plain_at(number + 1, plain.size());
+        Segment segment;
+        segment.index = number;
+        segment.last = ends && number + 1 == first + range.count;
+        segment.in = plain.subspan(from, to - from);
+        segment.out =
+            sealed.subspan(range.sealed_at(number, sealed.size()), to - from + segment_tag_bytes);
+        return segment;
+      },
+      [&](std::vector<Segment>& segments) {
+        message.cipher().crypt(Direction::encrypt, segments);
+      });
+}
+
+void open_segments(const Message& message, std::uint64_t first, bool ends, Bytes sealed,
+                   MutableBytes plain, int threads) {
+  const SegmentLayout& layout = message.layout();
+  Range range{.message = message, .first = first, .ends = ends};
+  if (ends) {
+    const std::uint64_t all =
+        layout.extent_of(layout.sealed_offset(first) + sealed.size()).segments;
+    if (all <= first) throw IntegrityError("the message ends without its last segment");
+    range.count = all - first;
+  } else {
+    range.count = whole_segments(layout, first, sealed.size(), segment_tag_bytes);
+  }
+  check_room(plain.size(), sealed.size() - range.count * segment_tag_bytes);
+  constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
+  std::atomic<std::uint64_t> lowest_bad = none;
+  struct Wiper {
+    MutableBytes plain;
+    bool keep = false;
+    ~Wiper() {
+      if (!keep) secure_zero(plain.data(), plain.size());
+    }
+  } wiper{.plain = plain};
+  for_batches(
+      range, threads,
+      [&](std::uint64_t number) {
+        const std::size_t from = range.sealed_at(number, sealed.size());
+        const std::size_t to = range.sealed_at(number + 1, sealed.size());
+        Segment segment;
+        segment.index = number;
+        segment.last = ends && number + 1 == first + range.count;
+        segment.in = sealed.subspan(from, to - from);
+        segment.out =
+            plain.subspan(range.plain_at(number, plain.size()), to - from - segment_tag_bytes);
+        return segment;
+      },
+      [&](std::vector<Segment>& segments) {
+        message.cipher().crypt(Direction::decrypt, segments);
+        for (const Segment& segment : segments) {
+          if (segment.intact) continue;
+          std::uint64_t before = lowest_bad.load(std::memory_order_relaxed);
+          while (segment.index < before && !lowest_bad.compare_exchange_weak(
+                                               before, segment.index, std::memory_order_relaxed)) {
+          }
+          break;
+        }
+      });
+  if (const std::uint64_t bad = lowest_bad.load(std::memory_order_relaxed); bad != none) {
+    throw bad_segment(layout, message.commits() || bad != 0, bad);
+  }
+  wiper.keep = true;
+}
+
+}  // namespace paraes
