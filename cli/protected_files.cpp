@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "paraes/error.hpp"
-#include "src/core/system/file_times.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -19,19 +18,6 @@ std::string how_to_exclude(const std::string& path) {
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-";
   const bool is_plain = path.find_first_not_of(plain) == std::string::npos;
   return fmt::format(" (--exclude {})", is_plain ? "/" + path : "GLOB");
-}
-
-// What happened to a file with the status `before`; nullptr if nothing.
-const char* change_of(const std::optional<struct stat>& now, const struct stat& before) {
-  if (!now) return "removed";
-  if (FileId(*now) != FileId(before)) return "replaced";
-  if (!(FileVersion(*now) == FileVersion(before))) return "written to";
-  // Also by a change of mode, owner or list, which the new file would undo.
-  const timespec new_change = system::changed_time(*now);
-  const timespec old_change = system::changed_time(before);
-  const bool same =
-      new_change.tv_sec == old_change.tv_sec && new_change.tv_nsec == old_change.tv_nsec;
-  return same ? nullptr : "changed";
 }
 
 }  // namespace

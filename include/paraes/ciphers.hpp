@@ -135,6 +135,7 @@ class Ctr final : public Cipher {
 
   void process(Bytes in, MutableBytes out);
   void seek(std::uint64_t offset);  // process continues at byte `offset` of the stream
+  void reset(Bytes counter);        // starts another stream; counter: 16 bytes
 
  private:
   [[nodiscard]] const detail::DeviceCipher& on_device() const noexcept override;

@@ -150,6 +150,11 @@ struct FileVersion {
   [[nodiscard]] bool operator==(const FileVersion& other) const noexcept;
 };
 
+// What happened to a file since it had the status `before`: "removed", "replaced", "written to", or
+// "changed", also by a change of its mode, owner or access list; nullptr if nothing did.
+[[nodiscard]] const char* change_of(const std::optional<struct stat>& now,
+                                    const struct stat& before) noexcept;
+
 // A regular file.
 class FileSource : public PositionalSource {
  public:

@@ -204,6 +204,11 @@ void Ctr::process(Bytes in, MutableBytes out) {
 
 void Ctr::seek(std::uint64_t offset) { offset_ = offset; }
 
+void Ctr::reset(Bytes counter) {
+  initial_ = to_block(counter, "the CTR counter block");
+  offset_ = 0;
+}
+
 Xts::Xts(Bytes key, std::size_t unit_bytes, const Execution& execution)
     : cipher_(detail::open_xts_cipher(key, execution)), unit_bytes_(unit_bytes) {
   detail::check_xts_unit(unit_bytes);

@@ -117,6 +117,17 @@ FileVersion::FileVersion(const struct stat& status) noexcept
       size(static_cast<std::uint64_t>(status.st_size)),
       modified(system::modified_time(status)) {}
 
+const char* change_of(const std::optional<struct stat>& now, const struct stat& before) noexcept {
+  if (!now) return "removed";
+  if (FileId(*now) != FileId(before)) return "replaced";
+  if (!(FileVersion(*now) == FileVersion(before))) return "written to";
+  const timespec new_change = system::changed_time(*now);
+  const timespec old_change = system::changed_time(before);
+  const bool same =
+      new_change.tv_sec == old_change.tv_sec && new_change.tv_nsec == old_change.tv_nsec;
+  return same ? nullptr : "changed";
+}
+
 bool FileVersion::operator==(const FileVersion& other) const noexcept {
   return id == other.id && size == other.size && modified.tv_sec == other.modified.tv_sec &&
          modified.tv_nsec == other.modified.tv_nsec;

@@ -1,0 +1,22 @@
+# What a Python wheel has: the module, and the command `paraes` if its libraries are installed.
+set(PARAES_BUILD_PYTHON ON)
+set(PARAES_BUILD_TESTS OFF)
+set(PARAES_BUILD_MPI OFF)
+
+set(missing "")
+foreach(package IN ITEMS CLI11 fmt nlohmann_json)
+  find_package(${package} QUIET)
+  if(NOT ${package}_FOUND)
+    list(APPEND missing ${package})
+  endif()
+endforeach()
+if(missing)
+  set(PARAES_BUILD_CLI OFF)
+  list(JOIN missing ", " missing)
+  message(WARNING
+    "The wheel will not have the command `paraes`, because these libraries are missing: ${missing} "
+    "(Debian and Ubuntu: libcli11-dev libfmt-dev nlohmann-json3-dev)")
+else()
+  set(PARAES_BUILD_CLI ON)
+  message(STATUS "The wheel will have the command `paraes`")
+endif()

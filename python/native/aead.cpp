@@ -1,0 +1,222 @@
+// AESGCM, with the names of pyca/cryptography.
+
+#include <array>
+
+#include "paraes/kdf.hpp"
+#include "python/native/common.hpp"
+
+namespace paraes::python {
+namespace {
+
+constexpr std::size_t tag_bytes = 16;
+constexpr std::size_t least_nonce_bytes = 8;
+constexpr std::size_t most_nonce_bytes = 128;
+
+// An optional argument: None is no bytes.
+class OptionalBuffer {
+ public:
+  OptionalBuffer(nb::handle object, const char* name) {
+    if (!object.is_none()) buffer_.emplace(object, name);
+  }
+  [[nodiscard]] Bytes bytes() const noexcept { return buffer_ ? buffer_->bytes() : Bytes(); }
+
+ private:
+  std::optional<Buffer> buffer_;
+};
+
+[[noreturn, gnu::cold]] void refuse_nonce() {
+  throw InvalidArgument("nonce: it has 8 to 128 bytes; 12 is the standard's recommendation");
+}
+
+[[noreturn, gnu::cold]] void refuse_size(std::size_t bytes, std::size_t right) {
+  throw InvalidArgument("buf: it must have " + std::to_string(right) + " bytes, not " +
+                        std::to_string(bytes));
+}
+
+[[noreturn, gnu::cold]] void refuse_tag(const std::string& text) { raise("InvalidTag", text); }
+
+class AesGcm {
+ public:
+  AesGcm(nb::handle key, const Where& where) : use_(where), gcm_(open(key, where)) {}
+
+  nb::object encrypt(nb::handle nonce, nb::handle data, nb::handle associated_data) {
+    const Arguments arguments(nonce, data, associated_data);
+    NewBytes out(arguments.data.size() + tag_bytes);
+    seal(arguments, out.span());
+    return out.take();
+  }
+
+  std::size_t encrypt_into(nb::handle nonce, nb::handle data, nb::handle associated_data,
+                           nb::handle buf) {
+    const Arguments arguments(nonce, data, associated_data);
+    const Buffer out(buf, "buf", Buffer::write);
+    if (const std::size_t right = arguments.data.size() + tag_bytes; out.size() != right) {
+      refuse_size(out.size(), right);
+    }
+    arguments.check_aliases(out.bytes());
+    // The tag is written last, and where no input may be left.
+    const Bytes in = arguments.data.bytes();
+    if (in.data() != out.bytes().data() && overlap(in, out.bytes())) refuse_overlap();
+    seal(arguments, out.writable());
+    return out.size();
+  }
+
+  nb::object decrypt(nb::handle nonce, nb::handle data, nb::handle associated_data) {
+    const Arguments arguments(nonce, data, associated_data);
+    NewBytes out(arguments.opened_bytes());
+    open_tagged(arguments, out.span());
+    return out.take();
+  }
+
+  std::size_t decrypt_into(nb::handle nonce, nb::handle data, nb::handle associated_data,
+                           nb::handle buf) {
+    const Arguments arguments(nonce, data, associated_data);
+    const Buffer out(buf, "buf", Buffer::write);
+    if (const std::size_t right = arguments.opened_bytes(); out.size() != right) {
+      refuse_size(out.size(), right);
+    }
+    arguments.check_aliases(out.bytes());
+    const Bytes in = arguments.data.bytes();
+    if (in.data() != out.bytes().data() && overlap(in, out.bytes())) refuse_overlap();
+    open_tagged(arguments, out.writable());
+    return out.size();
+  }
+
+  [[nodiscard]] std::string kernel() const { return std::string(gcm_.kernel()); }
+  [[nodiscard]] std::string device() const { return gcm_.device(); }
+  [[nodiscard]] int threads() const { return gcm_.threads(); }
+
+ private:
+  struct Arguments {
+    Arguments(nb::handle nonce_object, nb::handle data_object, nb::handle associated_data_object)
+        : nonce(nonce_object, "nonce"),
+          data(data_object, "data"),
+          associated_data(associated_data_object, "associated_data") {
+      if (nonce.size() < least_nonce_bytes || nonce.size() > most_nonce_bytes) refuse_nonce();
+    }
+    [[nodiscard]] std::size_t opened_bytes() const {
+      if (data.size() < tag_bytes) refuse_tag("the data is shorter than a tag");
+      return data.size() - tag_bytes;
+    }
+    void check_aliases(Bytes out) const {
+      if (overlap(nonce.bytes(), out) || overlap(associated_data.bytes(), out)) {
+        throw InvalidArgument("buf: it must not overlap the nonce or the associated data");
+      }
+    }
+
+    Buffer nonce;
+    Buffer data;
+    OptionalBuffer associated_data;
+  };
+
+  [[noreturn, gnu::cold]] static void refuse_overlap() {
+    throw InvalidArgument("buf: it overlaps data, and does not begin at the same byte");
+  }
+
+  static Gcm open(nb::handle object, const Where& where) {
+    const Buffer key(object, "key");
+    if (key.size() != 16 && key.size() != 24 && key.size() != 32) {
+      throw InvalidArgument("key: AES takes 16, 24 or 32 bytes, not " + std::to_string(key.size()));
+    }
+    return Gcm(key.bytes(), execution_of(where));
+  }
+
+  void seal(const Arguments& arguments, MutableBytes out) {
+    use_.check();
+    const Bytes in = arguments.data.bytes();
+    const WithoutGil released(in.size());
+    gcm_.encrypt(arguments.nonce.bytes(), arguments.associated_data.bytes(), in,
+                 out.first(in.size()), out.subspan(in.size()));
+  }
+
+  void open_tagged(const Arguments& arguments, MutableBytes out) {
+    use_.check();
+    const Bytes in = arguments.data.bytes();
+    // A copy, because in place the data is overwritten.
+    std::array<std::uint8_t, tag_bytes> tag;
+    std::copy(in.end() - tag_bytes, in.end(), tag.begin());
+    try {
+      const WithoutGil released(in.size());
+      gcm_.decrypt(arguments.nonce.bytes(), arguments.associated_data.bytes(), in.first(out.size()),
+                   out, tag);
+      return;
+    } catch (const IntegrityError&) {
+    }
+    refuse_tag("the tag does not match: wrong key, nonce or associated data, or damaged data");
+  }
+
+  DeviceUse use_;
+  Gcm gcm_;
+};
+
+nb::object generate_key(int bit_length) {
+  if (bit_length != 128 && bit_length != 192 && bit_length != 256) {
+    throw InvalidArgument("bit_length: it is 128, 192 or 256, not " + std::to_string(bit_length));
+  }
+  NewBytes key(static_cast<std::size_t>(bit_length / 8));
+  random_bytes(key.span());
+  return key.take();
+}
+
+}  // namespace
+
+void bind_aead(nb::module_& m) {
+  nb::class_<AesGcm>(m, "AESGCM", R"(AES-GCM (SP 800-38D) for messages in memory.
+
+Made from a key of 16, 24 or 32 bytes. One object may be used by any number of threads at once.
+
+Common to all methods:
+
+- Arguments are objects with the buffer protocol: bytes, bytearray, memoryview, mmap, arrays of
+  numpy. Their memory must be contiguous (BufferError) and must not change during the call. None
+  stands for no associated data.
+- A nonce has 8 to 128 bytes, best 12, and is never used twice under one key.
+- data has at most 2**36 - 32 bytes. The result of encryption is 16 bytes longer than data: the tag
+  comes last.
+- buf must have exactly the size of the result. It may begin at the same byte as data (in place);
+  otherwise the two must not overlap. The number of bytes written is returned.
+- Errors are InvalidArgument (a ValueError) for a wrong size, TypeError for a wrong type, and
+  InvalidTag if data does not authenticate. buf is then all zero.
+- More than 2 KiB are processed without the GIL, and from 64 KiB on by several threads.)")
+      .def(
+          "__init__",
+          [](AesGcm* self, nb::handle key, int threads, std::string device, std::string kernel) {
+            new (self) AesGcm(
+                key,
+                {.threads = threads, .device = std::move(device), .kernel = std::move(kernel)});
+          },
+          nb::arg("key"), nb::kw_only(), nb::arg("threads") = 0, nb::arg("device") = "cpu",
+          nb::arg("kernel") = "auto",
+          nb::sig("def __init__(self, key: Buffer, *, threads: int = 0, device: str = 'cpu', "
+                  "kernel: str = 'auto') -> None"),
+          "threads: of the CPU, 0 for all cores. device: 'cpu', 'cuda:0', 'hip', 'opencl'. kernel: "
+          "one of `paraes devices`.")
+      .def_static("generate_key", generate_key, nb::arg("bit_length"),
+                  nb::sig("def generate_key(bit_length: int) -> bytes"),
+                  "A random key of 128, 192 or 256 bits.")
+      .def("encrypt", &AesGcm::encrypt, nb::arg("nonce"), nb::arg("data"),
+           nb::arg("associated_data").none(),
+           nb::sig("def encrypt(self, nonce: Buffer, data: Buffer, "
+                   "associated_data: Buffer | None) -> bytes"),
+           "Returns the ciphertext and the tag.")
+      .def("decrypt", &AesGcm::decrypt, nb::arg("nonce"), nb::arg("data"),
+           nb::arg("associated_data").none(),
+           nb::sig("def decrypt(self, nonce: Buffer, data: Buffer, "
+                   "associated_data: Buffer | None) -> bytes"),
+           "Returns the plaintext of a ciphertext and its tag.")
+      .def("encrypt_into", &AesGcm::encrypt_into, nb::arg("nonce"), nb::arg("data"),
+           nb::arg("associated_data").none(), nb::arg("buf"),
+           nb::sig("def encrypt_into(self, nonce: Buffer, data: Buffer, "
+                   "associated_data: Buffer | None, buf: Buffer) -> int"),
+           "Writes the ciphertext and the tag to buf: 16 bytes more than data.")
+      .def("decrypt_into", &AesGcm::decrypt_into, nb::arg("nonce"), nb::arg("data"),
+           nb::arg("associated_data").none(), nb::arg("buf"),
+           nb::sig("def decrypt_into(self, nonce: Buffer, data: Buffer, "
+                   "associated_data: Buffer | None, buf: Buffer) -> int"),
+           "Writes the plaintext to buf: 16 bytes fewer than data.")
+      .def_prop_ro("kernel", &AesGcm::kernel, "The kernel that runs.")
+      .def_prop_ro("device", &AesGcm::device, "Where it runs.")
+      .def_prop_ro("threads", &AesGcm::threads, "The most threads that one call uses.");
+}
+
+}  // namespace paraes::python

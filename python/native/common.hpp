@@ -1,0 +1,141 @@
+// Shared by all files of the module: buffers of Python objects, and where the work is done.
+//
+// Functions that touch Python objects need the GIL. Those that compute release it (WithoutGil),
+// because computing needs no Python object: a Buffer keeps its memory in place.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "paraes/ciphers.hpp"
+#include "paraes/error.hpp"
+
+namespace paraes::python {
+
+namespace nb = nanobind;
+
+// Up to this many bytes, releasing the GIL takes longer than the work.
+inline constexpr std::size_t most_bytes_with_gil = 2048;
+
+// The memory of an object with the buffer protocol (PEP 3118), which stays where it is as long as
+// this object exists. The memory is contiguous, else BufferError; an object that has none is
+// TypeError. `name` is that of the argument, for the message.
+class Buffer {
+ public:
+  enum Access { read, write };
+
+  Buffer(nb::handle object, const char* name, Access access = read) {
+    if (PyObject_GetBuffer(object.ptr(), &view_, access == write ? PyBUF_WRITABLE : PyBUF_SIMPLE) !=
+        0) {
+      refuse(object, name, access);
+    }
+  }
+  ~Buffer() { PyBuffer_Release(&view_); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  [[nodiscard]] std::size_t size() const noexcept { return static_cast<std::size_t>(view_.len); }
+  [[nodiscard]] Bytes bytes() const noexcept {
+    return {static_cast<const std::uint8_t*>(view_.buf), size()};
+  }
+  [[nodiscard]] MutableBytes writable() const noexcept {
+    return {static_cast<std::uint8_t*>(view_.buf), size()};
+  }
+
+ private:
+  [[noreturn, gnu::cold, gnu::noinline]] static void refuse(nb::handle object, const char* name,
+                                                            Access access);
+
+  Py_buffer view_ = {};
+};
+
+// A new bytes object, whose contents the caller writes before anybody else sees it.
+class NewBytes {
+ public:
+  explicit NewBytes(std::size_t size)
+      : object_(nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)))) {
+    if (!object_.is_valid()) nb::raise_python_error();
+    data_ = reinterpret_cast<std::uint8_t*>(PyBytes_AsString(object_.ptr()));
+    size_ = size;
+  }
+
+  [[nodiscard]] MutableBytes span() const noexcept { return {data_, size_}; }
+  [[nodiscard]] nb::object take() noexcept { return std::move(object_); }
+
+ private:
+  nb::object object_;
+  std::uint8_t* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// Releases the GIL while it exists, if `bytes` bytes are worth it.
+class WithoutGil {
+ public:
+  explicit WithoutGil(std::size_t bytes) {
+    if (bytes > most_bytes_with_gil) released_.emplace();
+  }
+
+ private:
+  std::optional<nb::gil_scoped_release> released_;
+};
+
+[[nodiscard]] inline bool overlap(Bytes a, Bytes b) noexcept {
+  const std::less<const std::uint8_t*> is_before;
+  return !a.empty() && !b.empty() && is_before(a.data(), b.data() + b.size()) &&
+         is_before(b.data(), a.data() + a.size());
+}
+
+// What all classes and functions take after their own arguments.
+struct Where {
+  int threads = 0;
+  std::string device = "cpu";
+  std::string kernel = "auto";
+  bool allow_leaky = false;
+};
+
+// Keeps GPUs out of forked processes, which inherit nothing usable of a driver. Belongs to each
+// object that computes.
+class DeviceUse {
+ public:
+  // Throws Unavailable for a GPU in a process whose parent has used one.
+  explicit DeviceUse(const Where& where);
+
+  // Throws Unavailable if the object uses a GPU and was made before the process was forked.
+  void check() const {
+    if (is_gpu_) check_gpu();
+  }
+
+ private:
+  void check_gpu() const;
+
+  bool is_gpu_ = false;
+  unsigned forks_ = 0;
+};
+
+[[nodiscard]] Execution execution_of(const Where& where);
+
+// Number of times that this process and the ones before it were forked off from another.
+[[nodiscard]] unsigned forks() noexcept;
+// To be called in a child after os.fork(): it works on one thread from then on, unless it calls
+// limit_threads(). Threads of the parent do not exist in it.
+void after_fork_in_child() noexcept;
+
+// Raises the Python exception `name` of paraes.exceptions.
+[[noreturn]] void raise(const char* name, const std::string& text);
+
+void bind_errors(nb::module_& m);
+void bind_aead(nb::module_& m);
+void bind_ciphers(nb::module_& m);
+void bind_cobblestone(nb::module_& m);
+void bind_secrets(nb::module_& m);
+void bind_messages(nb::module_& m);
+void bind_files(nb::module_& m);
+
+}  // namespace paraes::python

@@ -1,0 +1,447 @@
+// Messages in memory (seal, unseal), and the streams that paraes.open returns.
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "python/native/places.hpp"
+#include "python/native/reader.hpp"
+#include "python/native/secrets.hpp"
+#include "python/native/segment_stream.hpp"
+#include "python/native/streams.hpp"
+#include "python/native/writer.hpp"
+
+namespace paraes::python {
+namespace {
+
+// ---- Messages in memory ----
+
+nb::object seal(nb::handle object, const nb::dict& options) {
+  const ForgottenOptions forgotten(options);
+  const Where where = take_where(options);
+  const DeviceUse use(where);
+  const Secrets secrets(options, Role::seal);
+  check_all_taken(options, "seal");
+  const Buffer data(object, "data");
+  std::optional<Message> message;
+  {
+    const nb::gil_scoped_release released;
+    message.emplace(secrets.new_message(), execution_of(where));
+  }
+  const Bytes header = message->header();
+  NewBytes out(static_cast<std::size_t>(message->layout().sealed_bytes(data.size())));
+  std::copy(header.begin(), header.end(), out.span().begin());
+  {
+    const WithoutGil released(data.size());
+    seal_segments(*message, 0, true, data.bytes(), out.span().subspan(header.size()),
+                  where.threads);
+  }
+  return out.take();
+}
+
+nb::object unseal(nb::handle object, const nb::dict& options) {
+  const ForgottenOptions forgotten(options);
+  const Where where = take_where(options);
+  const DeviceUse use(where);
+  const Secrets secrets(options, Role::open);
+  check_all_taken(options, "unseal");
+  const Buffer data(object, "data");
+  std::optional<Message> message;
+  SegmentLayout::Extent extent;
+  {
+    const nb::gil_scoped_release released;
+    MemorySource source(data.bytes());
+    message.emplace(secrets.open_header(source).parts, execution_of(where));
+    extent = message->layout().extent_of(data.size());
+  }
+  NewBytes out(static_cast<std::size_t>(extent.plain_bytes));
+  {
+    const WithoutGil released(data.size());
+    open_segments(*message, 0, true, data.bytes().subspan(message->header().size()), out.span(),
+                  where.threads);
+  }
+  return out.take();
+}
+
+// ---- Streams ----
+
+// Calls from several threads take turns, without the GIL.
+class Turns {
+ public:
+  template <class F>
+  auto operator()(const F& call) {
+    const nb::gil_scoped_release released;
+    const std::lock_guard lock(mutex_);
+    return call();
+  }
+
+ private:
+  std::mutex mutex_;
+};
+
+[[noreturn]] void refuse_closed() {
+  PyErr_SetString(PyExc_ValueError, "I/O operation on closed file");
+  nb::raise_python_error();
+}
+
+// A message that can be read at any offset.
+class PlainReader {
+ public:
+  PlainReader(std::unique_ptr<PositionalSource> source, Message message, const Where& where,
+              bool in_threads)
+      : use_(where),
+        reader_(std::make_unique<Reader>(std::move(source), std::move(message), where.threads,
+                                         in_threads)) {}
+  ~PlainReader() { close(); }
+
+  std::size_t readinto(std::uint64_t offset, nb::handle object) {
+    const Buffer buffer(object, "buffer", Buffer::write);
+    check();
+    return turns_([&] { return open().read(offset, buffer.writable()); });
+  }
+  nb::object read(std::uint64_t offset, std::uint64_t bytes) {
+    check();
+    const std::uint64_t left = size_() - std::min(size_(), offset);
+    NewBytes out(static_cast<std::size_t>(std::min(bytes, left)));
+    const std::size_t n = turns_([&] { return open().read(offset, out.span()); });
+    if (n != out.span().size()) throw IntegrityError("the source has become shorter");
+    return out.take();
+  }
+  [[nodiscard]] std::uint64_t size() {
+    check();
+    return size_();
+  }
+  void close() {
+    turns_([&] { reader_.reset(); });
+  }
+
+ private:
+  // Another thread may have closed it since check().
+  [[nodiscard]] Reader& open() const {
+    if (!reader_) throw InvalidArgument("I/O operation on closed file");
+    return *reader_;
+  }
+  [[nodiscard]] std::uint64_t size_() const { return open().size(); }
+  void check() const {
+    if (!reader_) refuse_closed();
+    use_.check();
+  }
+
+  Turns turns_;
+  DeviceUse use_;
+  std::unique_ptr<Reader> reader_;
+};
+
+// A message that is read in order.
+class StreamReader {
+ public:
+  StreamReader(std::unique_ptr<Source> source, Message message, const Where& where)
+      : use_(where),
+        source_(std::move(source)),
+        stream_(std::in_place, std::move(message), Direction::decrypt, where.threads),
+        sealed_(std::in_place, chunk_bytes) {}
+  ~StreamReader() {
+    if (plain_) secure_zero(plain_->data(), plain_->size());
+    turns_([&] { source_.reset(); });
+  }
+
+  std::size_t readinto(nb::handle object) {
+    const Buffer buffer(object, "buffer", Buffer::write);
+    if (!source_) refuse_closed();
+    use_.check();
+    return turns_([&] { return read(buffer.writable()); });
+  }
+  void close() {
+    turns_([&] { source_.reset(); });
+  }
+
+ private:
+  static constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
+
+  // As many bytes as are authenticated, at least one unless the message ends.
+  std::size_t read(MutableBytes out) {
+    if (!source_) throw InvalidArgument("I/O operation on closed file");
+    if (failed_) throw IntegrityError("the message failed to authenticate before");
+    if (out.empty()) return 0;
+    try {
+      while (used_ == plain_bytes_ && !ended_) more();
+    } catch (...) {
+      failed_ = true;
+      throw;
+    }
+    const std::size_t n = std::min(out.size(), plain_bytes_ - used_);
+    if (n != 0) std::copy_n(plain_->data() + used_, n, out.begin());
+    used_ += n;
+    return n;
+  }
+
+  void more() {
+    const MutableBytes buffer = sealed_->span();
+    const std::size_t n = source_->read(buffer);
+    const Bytes sealed = buffer.first(n);
+    used_ = 0;
+    plain_bytes_ = 0;
+    std::size_t bytes = stream_->output_bytes(n);
+    const MutableBytes out = room(bytes + 1);
+    stream_->update(sealed, out.first(bytes));
+    if (n < buffer.size()) {
+      const std::size_t rest = stream_->final_bytes();
+      SecretBytes last(rest);
+      stream_->finish(last.span());
+      if (bytes != 0 && plain_->size() < bytes + rest) {
+        auto larger = std::make_unique<IoBuffer>(bytes + rest);
+        std::copy_n(plain_->data(), bytes, larger->data());
+        secure_zero(plain_->data(), plain_->size());
+        plain_ = std::move(larger);
+      }
+      std::copy_n(last.data(), rest, room(bytes + rest).data() + bytes);
+      bytes += rest;
+      ended_ = true;
+    }
+    plain_bytes_ = bytes;
+  }
+
+  MutableBytes room(std::size_t bytes) {
+    if (!plain_ || plain_->size() < bytes) {
+      if (plain_) secure_zero(plain_->data(), plain_->size());
+      plain_ = std::make_unique<IoBuffer>(std::max(bytes, chunk_bytes));
+    }
+    return plain_->span();
+  }
+
+  Turns turns_;
+  DeviceUse use_;
+  std::unique_ptr<Source> source_;
+  std::optional<SegmentStream> stream_;
+  std::optional<IoBuffer> sealed_;
+  std::unique_ptr<IoBuffer> plain_;
+  std::size_t plain_bytes_ = 0;
+  std::size_t used_ = 0;
+  bool ended_ = false;
+  bool failed_ = false;
+};
+
+class PlainWriter {
+ public:
+  PlainWriter(std::unique_ptr<Writer> writer, std::unique_ptr<Secrets> secrets, const Where& where)
+      : use_(where), secrets_(std::move(secrets)), writer_(std::move(writer)) {}
+  ~PlainWriter() { abort(); }
+
+  std::size_t write(nb::handle object) {
+    const Buffer data(object, "data");
+    if (!writer_) refuse_closed();
+    use_.check();
+    turns_([&] {
+      Writer& writer = open();
+      try {
+        writer.write(data.bytes());
+      } catch (...) {
+        writer_.reset();  // nothing is left
+        throw;
+      }
+    });
+    return data.size();
+  }
+  // Ends the message and commits the file; if that fails, nothing is left.
+  void finish() {
+    if (!writer_) return;
+    use_.check();
+    turns_([&] {
+      const std::unique_ptr<Writer> writer = std::move(writer_);
+      if (writer) writer->finish();
+    });
+  }
+  void abort() {
+    turns_([&] { writer_.reset(); });
+  }
+  [[nodiscard]] bool is_open() const noexcept { return writer_ != nullptr; }
+  [[nodiscard]] std::uint64_t written() {
+    if (!writer_) refuse_closed();
+    return turns_([&] { return open().written(); });
+  }
+
+ private:
+  [[nodiscard]] Writer& open() const {
+    if (!writer_) throw InvalidArgument("I/O operation on closed file");
+    return *writer_;
+  }
+
+  Turns turns_;
+  DeviceUse use_;
+  std::unique_ptr<Secrets> secrets_;  // the writer's commit uses them
+  std::unique_ptr<Writer> writer_;
+};
+
+bool is_path(nb::handle object) {
+  return PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()) ||
+         nb::hasattr(object, "__fspath__");
+}
+
+// A descriptor of its own for a file object that is nothing but a file, at its start; none for
+// others, such as a gzip.GzipFile, which has the descriptor of something else.
+std::optional<OpenedFile> plain_file(const nb::object& file) {
+  const nb::module_ io = nb::module_::import_("io");
+  nb::object raw = file;
+  const nb::handle type = file.type();
+  if (type.is(io.attr("BufferedReader")) || type.is(io.attr("BufferedRandom"))) {
+    raw = file.attr("raw");
+  }
+  if (!raw.type().is(io.attr("FileIO"))) return std::nullopt;
+  if (nb::cast<std::int64_t>(file.attr("tell")()) != 0) return std::nullopt;
+  if (type.is(io.attr("BufferedRandom"))) file.attr("flush")();
+  OpenedFile opened;
+  opened.path = nb::repr(file).c_str();
+  opened.descriptor = Descriptor(fcntl(nb::cast<int>(raw.attr("fileno")()), F_DUPFD_CLOEXEC, 3));
+  if (opened.descriptor.get() < 0 || fstat(opened.descriptor.get(), &opened.status) != 0 ||
+      !opened.is_regular()) {
+    return std::nullopt;
+  }
+  return opened;
+}
+
+nb::object open_reader(nb::object file, const nb::dict& options) {
+  const ForgottenOptions forgotten(options);
+  const Where where = take_where(options);
+  const DeviceUse use(where);
+  const Secrets secrets(options, Role::open);
+  check_all_taken(options, "open");
+
+  std::optional<OpenedFile> opened;
+  std::unique_ptr<Source> source;
+  bool in_threads = true;
+  if (is_path(file)) {
+    const std::string path = path_of(file);
+    const nb::gil_scoped_release released;
+    opened = open_for_reading(path, secrets);
+  } else if (!nb::hasattr(file, "read") && !nb::hasattr(file, "readinto")) {
+    throw nb::type_error("file: a path or a binary file object is required");
+  } else {
+    const bool seeks = nb::hasattr(file, "seekable") && nb::cast<bool>(file.attr("seekable")());
+    if (seeks) opened = plain_file(file);
+    if (!opened) {
+      in_threads = false;
+      if (seeks) {
+        source = std::make_unique<FileObjectSource>(file);
+      } else {
+        source = std::make_unique<StreamObjectSource>(file);
+      }
+    }
+  }
+  if (opened) {
+    if (opened->is_regular()) {
+      source =
+          std::make_unique<FileSource>(std::move(opened->descriptor), opened->path, opened->status);
+    } else {
+      source = std::make_unique<PipeSource>(std::move(opened->descriptor), opened->path);
+    }
+  }
+  std::unique_ptr<PlainReader> reader;
+  std::unique_ptr<StreamReader> stream;
+  {
+    const nb::gil_scoped_release released;
+    const auto open = [&] {
+      Message message(secrets.open_header(*source).parts, execution_of(where));
+      if (dynamic_cast<PositionalSource*>(source.get()) != nullptr) {
+        std::unique_ptr<PositionalSource> positional(
+            static_cast<PositionalSource*>(source.release()));
+        reader = std::make_unique<PlainReader>(std::move(positional), std::move(message), where,
+                                               in_threads);
+      } else {
+        stream = std::make_unique<StreamReader>(std::move(source), std::move(message), where);
+      }
+    };
+    open();
+  }
+  return reader ? nb::cast(reader.release(), nb::rv_policy::take_ownership)
+                : nb::cast(stream.release(), nb::rv_policy::take_ownership);
+}
+
+nb::object open_writer(nb::object file, bool exclusive, const nb::dict& options) {
+  const ForgottenOptions forgotten(options);
+  const Where where = take_where(options);
+  const DeviceUse use(where);
+  auto secrets = std::make_unique<Secrets>(options, Role::seal);
+  check_all_taken(options, "open");
+  const Execution execution = execution_of(where);
+  std::unique_ptr<Writer> writer;
+  if (is_path(file)) {
+    const std::string path = path_of(file);
+    const nb::gil_scoped_release released;
+    const OutputOptions output = {.overwrite = !exclusive, .keep_mode = true, .input = nullptr};
+    auto sink = create(path, *secrets, output);
+    writer = std::make_unique<Writer>(
+        std::move(sink),
+        [path, kept = secrets.get(), output](FileSink& complete) {
+          commit(complete, path, *kept, output);
+        },
+        Message(secrets->new_message(), execution), where.threads);
+  } else if (nb::hasattr(file, "write")) {
+    // Deletes the reference with the GIL.
+    const std::shared_ptr<nb::object> target(new nb::object(file), [](nb::object* held) {
+      const nb::gil_scoped_acquire acquired;
+      delete held;
+    });
+    const nb::gil_scoped_release released;
+    writer = std::make_unique<Writer>(
+        [target](MutableBytes data) {
+          const nb::gil_scoped_acquire held;
+          while (!data.empty()) {
+            const nb::object view = nb::steal(
+                PyMemoryView_FromMemory(reinterpret_cast<char*>(data.data()),
+                                        static_cast<Py_ssize_t>(data.size()), PyBUF_READ));
+            if (!view.is_valid()) nb::raise_python_error();
+            const nb::object n = target->attr("write")(view);
+            view.attr("release")();
+            // Objects that are not raw files may return anything.
+            std::size_t written = data.size();
+            if (n.is_none() || !nb::try_cast(n, written)) written = data.size();
+            data = data.subspan(std::min(written, data.size()));
+            if (written == 0) throw IoError("the file object took no data", EAGAIN);
+          }
+        },
+        Message(secrets->new_message(), execution), where.threads);
+  } else {
+    throw nb::type_error("file: a path or a binary file object is required");
+  }
+  auto made = std::make_unique<PlainWriter>(std::move(writer), std::move(secrets), where);
+  return nb::cast(made.release(), nb::rv_policy::take_ownership);
+}
+
+}  // namespace
+
+void bind_messages(nb::module_& m) {
+  m.def("seal", seal, nb::arg("data"), nb::arg("options"),
+        nb::sig("def seal(data: Buffer, options: dict[str, object]) -> bytes"));
+  m.def("unseal", unseal, nb::arg("data"), nb::arg("options"),
+        nb::sig("def unseal(data: Buffer, options: dict[str, object]) -> bytes"));
+  nb::class_<PlainReader>(m, "PlainReader", "A message that can be read at any offset.")
+      .def("readinto", &PlainReader::readinto, nb::arg("offset"), nb::arg("buffer"),
+           nb::sig("def readinto(self, offset: int, buffer: Buffer) -> int"))
+      .def("read", &PlainReader::read, nb::arg("offset"), nb::arg("size"),
+           nb::sig("def read(self, offset: int, size: int) -> bytes"))
+      .def("size", &PlainReader::size, nb::sig("def size(self) -> int"))
+      .def("close", &PlainReader::close, nb::sig("def close(self) -> None"));
+  nb::class_<StreamReader>(m, "StreamReader", "A message that is read in order.")
+      .def("readinto", &StreamReader::readinto, nb::arg("buffer"),
+           nb::sig("def readinto(self, buffer: Buffer) -> int"))
+      .def("close", &StreamReader::close, nb::sig("def close(self) -> None"));
+  nb::class_<PlainWriter>(m, "PlainWriter", "A message that is being written.")
+      .def("write", &PlainWriter::write, nb::arg("data"),
+           nb::sig("def write(self, data: Buffer) -> int"))
+      .def("finish", &PlainWriter::finish, nb::sig("def finish(self) -> None"))
+      .def("abort", &PlainWriter::abort, nb::sig("def abort(self) -> None"))
+      .def("is_open", &PlainWriter::is_open, nb::sig("def is_open(self) -> bool"))
+      .def("written", &PlainWriter::written, nb::sig("def written(self) -> int"));
+  m.def("open_reader", open_reader, nb::arg("file"), nb::arg("options"),
+        nb::sig("def open_reader(file: object, options: dict[str, object]) "
+                "-> PlainReader | StreamReader"));
+  m.def("open_writer", open_writer, nb::arg("file"), nb::arg("exclusive"), nb::arg("options"),
+        nb::sig("def open_writer(file: object, exclusive: bool, options: dict[str, object]) "
+                "-> PlainWriter"));
+}
+
+}  // namespace paraes::python

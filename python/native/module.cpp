@@ -1,0 +1,111 @@
+// The module paraes._native: the parts of the package that compute.
+
+#include <atomic>
+
+#include "paraes/kernels.hpp"
+#include "paraes/threads.hpp"
+#include "paraes/version.hpp"
+#include "python/native/common.hpp"
+
+namespace paraes::python {
+namespace {
+
+std::atomic<unsigned> fork_count = 0;
+std::atomic<bool> gpu_was_used = false;
+std::atomic<bool> gpu_is_lost = false;  // it was used before the fork
+
+[[noreturn]] void refuse_gpu() {
+  throw Unavailable(
+      "this process was forked from one that has used a GPU, and drivers do not survive that: "
+      "start processes with multiprocessing.set_start_method('spawn')");
+}
+
+}  // namespace
+
+void Buffer::refuse(nb::handle object, const char* name, Access access) {
+  const bool has_buffer = PyObject_CheckBuffer(object.ptr()) != 0;
+  if (has_buffer && !PyErr_ExceptionMatches(PyExc_BufferError) &&
+      !PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_TypeError)) {
+    nb::raise_python_error();
+  }
+  PyErr_Clear();
+  const std::string type = nb::inst_name(object).c_str();
+  if (!has_buffer) {
+    PyErr_Format(PyExc_TypeError, "%s: a bytes-like object is required, not '%s'%s", name,
+                 type.c_str(), PyUnicode_Check(object.ptr()) ? ": encode the text" : "");
+    nb::raise_python_error();
+  }
+  Py_buffer view = {};
+  const bool contiguous =
+      PyObject_GetBuffer(object.ptr(), &view, PyBUF_SIMPLE) == 0 && (PyBuffer_Release(&view), true);
+  PyErr_Clear();
+  if (contiguous && access == write) {
+    PyErr_Format(PyExc_TypeError, "%s: '%s' is not writable: use a bytearray, for example", name,
+                 type.c_str());
+  } else {
+    PyErr_Format(PyExc_BufferError, "%s: the memory of '%s' is not contiguous: copy it first", name,
+                 type.c_str());
+  }
+  nb::raise_python_error();
+}
+
+unsigned forks() noexcept { return fork_count.load(std::memory_order_relaxed); }
+
+void after_fork_in_child() noexcept {
+  ++fork_count;
+  if (gpu_was_used) gpu_is_lost = true;
+  limit_threads(1);
+}
+
+DeviceUse::DeviceUse(const Where& where)
+    : is_gpu_(where.device != "cpu" && where.device != "auto" && !where.device.empty()),
+      forks_(forks()) {
+  if (!is_gpu_) return;
+  if (gpu_is_lost) refuse_gpu();
+  gpu_was_used = true;
+}
+
+void DeviceUse::check_gpu() const {
+  if (forks_ != forks()) refuse_gpu();
+}
+
+Execution execution_of(const Where& where) {
+  Execution execution;
+  execution.kernel = where.kernel;
+  execution.threads = where.threads;
+  execution.device = where.device;
+  execution.allow_leaky = where.allow_leaky;
+  return execution;
+}
+
+}  // namespace paraes::python
+
+NB_MODULE(_native, m) {
+  using namespace paraes::python;
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
+    PyErr_SetString(
+        PyExc_ImportError,
+        "paraes does not support subinterpreters: import it in the main interpreter, or "
+        "use processes");
+    nb::raise_python_error();
+  }
+  m.doc() = "The compiled part of paraes. Use the package's modules.";
+  m.attr("version") = paraes::version();
+  bind_errors(m);
+  bind_aead(m);
+  bind_ciphers(m);
+  bind_cobblestone(m);
+  bind_secrets(m);
+  bind_messages(m);
+  bind_files(m);
+  m.def(
+      "limit_threads", [](unsigned most) { paraes::limit_threads(most); }, nb::arg("most"),
+      "Works on at most this many threads from now on, whatever `threads` says; 0: no limit.\n\n"
+      "After os.fork() and in the processes of multiprocessing that it starts, the limit is 1.");
+  m.def(
+      "thread_limit", [] { return paraes::thread_limit(); }, "The limit; 0 if there is none.");
+  m.def(
+      "available_cores", [] { return paraes::available_cores(); },
+      "Processors that this process may run on.");
+  m.def("_after_fork_in_child", [] { after_fork_in_child(); });
+}

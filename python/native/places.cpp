@@ -1,0 +1,112 @@
+#include "python/native/places.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+namespace paraes::python {
+namespace {
+
+// The path of the file that a symbolic link leads to. A dangling link is its own path: it is
+// replaced.
+std::string without_links(const std::string& path) {
+  char* const resolved = realpath(path.c_str(), nullptr);
+  if (resolved == nullptr) return path;
+  std::string found = resolved;
+  std::free(resolved);
+  return found;
+}
+
+void check_replaced(const struct stat& status, const std::string& path, const Secrets& secrets,
+                    const OutputOptions& options) {
+  if (options.input != nullptr && FileId(status) == FileId(options.input->status)) {
+    throw InvalidArgument(path + ": it is the input itself; write to another file");
+  }
+  secrets.check_not_secret(status, path);
+}
+
+}  // namespace
+
+mode_t masked(mode_t mode) noexcept {
+  // There is no call that reads the umask without setting it. Meanwhile, other threads make files
+  // that only the owner can read.
+  const mode_t mask = umask(077);
+  umask(mask);
+  return mode & ~mask;
+}
+
+OpenedFile open_for_reading(const std::string& path, const Secrets& secrets) {
+  OpenedFile file;
+  file.path = path;
+  file.descriptor = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (file.descriptor.get() < 0 || fstat(file.descriptor.get(), &file.status) != 0) {
+    throw io_error(path, "open", errno);
+  }
+  if (S_ISDIR(file.status.st_mode)) throw io_error(path, "read", EISDIR);
+  secrets.check_not_secret(file.status, path);
+  return file;
+}
+
+std::unique_ptr<FileSink> create(const std::string& path, const Secrets& secrets,
+                                 const OutputOptions& options) {
+  struct stat status = {};
+  struct stat link = {};
+  const bool is_there = lstat(path.c_str(), &link) == 0;
+  const bool exists = is_there && stat(path.c_str(), &status) == 0;
+  if (exists) {
+    check_replaced(status, path, secrets, options);
+    if (S_ISDIR(status.st_mode)) throw io_error(path, "write", EISDIR);
+    if (!S_ISREG(status.st_mode)) {
+      throw InvalidArgument(path +
+                            ": it is not a regular file, and cannot be replaced; open it and pass "
+                            "the file object to paraes.open");
+    }
+  }
+  if (is_there && !options.overwrite) {
+    throw IoError(path + ": it exists already; pass overwrite=True to replace it", EEXIST);
+  }
+  FileSink::Options sink;
+  sink.overwrite = is_there;
+  sink.narrow = !options.keep_mode;
+  if (options.input == nullptr) {
+    sink.mode = exists ? status.st_mode & 0777 : masked(0666);
+  } else {
+    const mode_t mode = permissions(options.input->descriptor.get(), options.input->status);
+    sink.mode = options.keep_mode ? mode : masked(mode);
+    sink.modified = FileVersion(options.input->status).modified;
+  }
+  return std::make_unique<FileSink>(exists ? without_links(path) : path, std::move(sink));
+}
+
+void commit(FileSink& sink, const std::string& path, const Secrets& secrets,
+            const OutputOptions& options) {
+  sink.prepare();
+  if (const auto target = sink.target()) check_replaced(*target, path, secrets, options);
+  sink.commit();
+}
+
+std::unique_ptr<FileSink> create_replacement(const OpenedFile& file) {
+  FileSink::Options options;
+  options.overwrite = true;
+  options.keep_owner = true;
+  options.mode = permissions(file.descriptor.get(), file.status);
+  options.modified = FileVersion(file.status).modified;
+  return std::make_unique<FileSink>(without_links(file.path), std::move(options));
+}
+
+void commit_replacement(FileSink& sink, const OpenedFile& file) {
+  sink.prepare();
+  if (const char* how = change_of(sink.target(), file.status)) {
+    throw IoError(file.path + ": it was " + how +
+                      " while its contents were read; that was left as it is: try again when no "
+                      "other program works on the file",
+                  EIO);
+  }
+  sink.commit();
+}
+
+}  // namespace paraes::python

@@ -1,0 +1,53 @@
+// Files that are named by paths: what may be opened, and what may be replaced.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <memory>
+#include <string>
+
+#include "paraes/io.hpp"
+#include "python/native/secrets.hpp"
+
+namespace paraes::python {
+
+struct OpenedFile {
+  Descriptor descriptor;
+  struct stat status = {};
+  std::string path;
+
+  [[nodiscard]] bool is_regular() const noexcept { return S_ISREG(status.st_mode); }
+};
+
+// Opens a file for reading. Throws IoError, also for a folder; InvalidArgument if it holds one of
+// the secrets.
+[[nodiscard]] OpenedFile open_for_reading(const std::string& path, const Secrets& secrets);
+
+// How an output is made.
+struct OutputOptions {
+  bool overwrite = false;
+  bool keep_mode = true;              // with the mode of `input`, or limited by the umask
+  const OpenedFile* input = nullptr;  // its mode and time are kept; nullptr: it is no file
+};
+
+// A file that will replace `path` when it is committed. A symbolic link stays, and what it leads to
+// is replaced. Throws InvalidArgument for the input itself, for a file of the secrets, and for what
+// exists and is no regular file; IoError with EEXIST for an existing file without `overwrite`.
+[[nodiscard]] std::unique_ptr<FileSink> create(const std::string& path, const Secrets& secrets,
+                                               const OutputOptions& options);
+
+// Commits an output of create(), unless what it would replace is by now a file of the secrets or
+// the input.
+void commit(FileSink& sink, const std::string& path, const Secrets& secrets,
+            const OutputOptions& options);
+
+// The file that will replace an opened one, with its mode and time. Throws IoError if it cannot
+// have the same owner.
+[[nodiscard]] std::unique_ptr<FileSink> create_replacement(const OpenedFile& file);
+// Commits it, unless anything has happened to the opened file (IoError).
+void commit_replacement(FileSink& sink, const OpenedFile& file);
+
+// `mode` without the bits of the umask.
+[[nodiscard]] mode_t masked(mode_t mode) noexcept;
+
+}  // namespace paraes::python

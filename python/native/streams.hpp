@@ -1,0 +1,82 @@
+// Sources and sinks that are Python file objects, and bytes in memory.
+#pragma once
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "paraes/io.hpp"
+#include "python/native/common.hpp"
+
+namespace paraes::python {
+
+// Bytes that stay where they are.
+class MemorySource final : public PositionalSource {
+ public:
+  explicit MemorySource(Bytes data) : data_(data) {}
+
+  std::size_t read(MutableBytes buffer) override {
+    const std::size_t n = read_at(at_, buffer);
+    at_ += n;
+    return n;
+  }
+  [[nodiscard]] std::optional<std::uint64_t> remaining() const override {
+    return data_.size() - at_;
+  }
+  [[nodiscard]] std::size_t read_at(std::uint64_t offset, MutableBytes buffer) const override {
+    if (offset >= data_.size()) return 0;
+    const std::size_t n = std::min(buffer.size(), data_.size() - static_cast<std::size_t>(offset));
+    std::copy_n(data_.data() + offset, n, buffer.begin());
+    return n;
+  }
+  [[nodiscard]] std::uint64_t size() const noexcept override { return data_.size(); }
+  [[nodiscard]] const std::string& name() const noexcept override { return name_; }
+
+ private:
+  Bytes data_;
+  std::size_t at_ = 0;
+  std::string name_ = "data";
+};
+
+// A binary file object that can seek. The message begins where the file stands. Acquires the GIL
+// for each call; nobody else may use the file meanwhile. Errors of the file are thrown as they are.
+class FileObjectSource final : public PositionalSource {
+ public:
+  // Needs the GIL.
+  explicit FileObjectSource(nb::object file);
+  ~FileObjectSource() override;
+  FileObjectSource(const FileObjectSource&) = delete;
+  FileObjectSource& operator=(const FileObjectSource&) = delete;
+
+  std::size_t read(MutableBytes buffer) override;
+  [[nodiscard]] std::optional<std::uint64_t> remaining() const override { return size_ - at_; }
+  [[nodiscard]] std::size_t read_at(std::uint64_t offset, MutableBytes buffer) const override;
+  [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
+  [[nodiscard]] const std::string& name() const noexcept override { return name_; }
+
+ private:
+  mutable std::mutex mutex_;
+  nb::object file_;
+  std::uint64_t begin_ = 0;
+  std::uint64_t size_ = 0;
+  std::uint64_t at_ = 0;
+  std::string name_;
+};
+
+// A binary file object that is read in order, such as a pipe. Acquires the GIL as above.
+class StreamObjectSource final : public Source {
+ public:
+  explicit StreamObjectSource(nb::object file) : file_(std::move(file)) {}
+  ~StreamObjectSource() override;
+  StreamObjectSource(const StreamObjectSource&) = delete;
+  StreamObjectSource& operator=(const StreamObjectSource&) = delete;
+
+  std::size_t read(MutableBytes buffer) override;
+  [[nodiscard]] std::optional<std::uint64_t> remaining() const override { return std::nullopt; }
+
+ private:
+  nb::object file_;
+};
+
+}  // namespace paraes::python

@@ -1,0 +1,109 @@
+"""The exceptions of paraes.
+
+::
+
+    Error
+    ├── InvalidTag            the data does not authenticate
+    │   ├── IntegrityError    it is damaged, truncated or no message at all
+    │   └── WrongKey          its header was made with another key, passphrase or context
+    ├── InvalidArgument       also a ValueError
+    ├── FileError             also an OSError; for some errnos also a FileNotFoundError, …
+    ├── Unavailable           this machine lacks a kernel, a device or the program age
+    ├── DeviceError           a GPU failed
+    └── AlreadyFinalized      finalize was called before
+"""
+
+import errno as _errno
+import os as _os
+
+__all__ = [
+    "AlreadyFinalized",
+    "DeviceError",
+    "Error",
+    "FileError",
+    "IntegrityError",
+    "InvalidArgument",
+    "InvalidTag",
+    "Unavailable",
+    "WrongKey",
+]
+
+
+class Error(Exception):
+    """The base of all exceptions of paraes."""
+
+
+class InvalidTag(Error):
+    """The data does not authenticate: wrong key, nonce, context or associated data, or changed
+    data. Nothing of it was returned."""
+
+
+class IntegrityError(InvalidTag):
+    """A message is damaged, truncated or none at all.
+
+    segment and offset are the number of the first damaged segment, and the offset of its first byte
+    in the plaintext; None if the damage is elsewhere.
+    """
+
+    segment: int | None = None
+    offset: int | None = None
+
+
+class WrongKey(InvalidTag):
+    """The header of a message does not match the key, passphrase, identity or context."""
+
+
+class InvalidArgument(Error, ValueError):
+    """An argument breaks a rule. The message says which one, and what is right."""
+
+
+class FileError(Error, OSError):
+    """The system reported an error, `errno`, or a file changed while it was read."""
+
+    def __str__(self) -> str:
+        return str(self.args[1]) if len(self.args) > 1 else super().__str__()
+
+
+class Unavailable(Error):
+    """This machine lacks a kernel or a device, or has no program `age`."""
+
+
+class DeviceError(Error):
+    """A GPU failed. buf, if one was given, has no defined contents."""
+
+
+class AlreadyFinalized(Error):
+    """The context was finalized, or has failed, before."""
+
+
+class _NotFound(FileError, FileNotFoundError):
+    pass
+
+
+class _Exists(FileError, FileExistsError):
+    pass
+
+
+class _NotPermitted(FileError, PermissionError):
+    pass
+
+
+class _IsFolder(FileError, IsADirectoryError):
+    pass
+
+
+_CLASSES = {
+    _errno.ENOENT: _NotFound,
+    _errno.EEXIST: _Exists,
+    _errno.EACCES: _NotPermitted,
+    _errno.EPERM: _NotPermitted,
+    _errno.EISDIR: _IsFolder,
+}
+for _class in (_NotFound, _Exists, _NotPermitted, _IsFolder):
+    _class.__name__ = _class.__qualname__ = "FileError"
+
+
+def _file_error(code: int, text: str) -> FileError:
+    """The exception for an errno. The module _native calls it."""
+    # Always with an errno, so that errno and strerror are set.
+    return _CLASSES.get(code, FileError)(code, text or _os.strerror(code))
