@@ -64,12 +64,18 @@ class NewBytes {
     if (!object_.is_valid()) nb::raise_python_error();
     data_ = reinterpret_cast<std::uint8_t*>(PyBytes_AsString(object_.ptr()));
     size_ = size;
+    if (size >= huge_bytes) request_huge_pages();
   }
 
   [[nodiscard]] MutableBytes span() const noexcept { return {data_, size_}; }
   [[nodiscard]] nb::object take() noexcept { return std::move(object_); }
 
  private:
+  // Memory of this size is new, and its pages come one by one when they are written. That can take
+  // longer than to encrypt them, unless the pages are huge.
+  static constexpr std::size_t huge_bytes = std::size_t{8} << 20;
+  void request_huge_pages() const noexcept;
+
   nb::object object_;
   std::uint8_t* data_ = nullptr;
   std::size_t size_ = 0;

@@ -6,6 +6,7 @@
 #include "paraes/threads.hpp"
 #include "paraes/version.hpp"
 #include "python/native/common.hpp"
+#include "src/core/system/memory.hpp"
 
 namespace paraes::python {
 namespace {
@@ -47,6 +48,14 @@ void Buffer::refuse(nb::handle object, const char* name, Access access) {
                  type.c_str());
   }
   nb::raise_python_error();
+}
+
+void NewBytes::request_huge_pages() const noexcept {
+  // The whole huge pages within the object.
+  const auto address = reinterpret_cast<std::uintptr_t>(data_);
+  const std::size_t before = (system::huge_page - address % system::huge_page) % system::huge_page;
+  const std::size_t bytes = (size_ - before) / system::huge_page * system::huge_page;
+  system::request_huge_pages(data_ + before, bytes);
 }
 
 unsigned forks() noexcept { return fork_count.load(std::memory_order_relaxed); }
