@@ -116,5 +116,5 @@ NB_MODULE(_native, m) {
   m.def(
       "available_cores", [] { return paraes::available_cores(); },
       "Processors that this process may run on.");
-  m.def("_after_fork_in_child", [] { after_fork_in_child(); });
+  m.def("after_fork_in_child", [] { after_fork_in_child(); });
 }

@@ -20,7 +20,7 @@ from paraes._native import (
     limit_threads,
     thread_limit,
 )
-from paraes._native import _after_fork_in_child as _after_fork_in_child
+from paraes._native import after_fork_in_child as _after_fork_in_child
 from paraes._native import version as __version__
 from paraes.exceptions import (
     AlreadyFinalized,

@@ -5,19 +5,21 @@ from __future__ import annotations
 import io
 import os
 import warnings
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypedDict, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypedDict, cast, overload
 
 from paraes import _native
 from paraes.exceptions import InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from types import TracebackType
 
     from typing_extensions import Buffer, Self, Unpack
 
-    Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
-    Progress = Callable[[int, int | None], object]
+
+Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+Progress = Callable[[int, "int | None"], object]
 
 __all__ = [
     "DecryptedReader",
@@ -70,10 +72,6 @@ class OpenOptions(Where, MessageOptions, total=False):
     passphrase: str | Buffer
     identity: Path | Iterable[Path]  # files of private keys; needs the program age
     max_scrypt_log2n: int  # the highest cost that is accepted; 22 is the default
-
-
-class StreamOptions(SealOptions, OpenOptions, total=False):
-    """The options of open: those of SealOptions to write, and of OpenOptions to read."""
 
 
 class SealFileOptions(SealOptions, total=False):
@@ -165,8 +163,18 @@ def unseal(data: Buffer, **options: Unpack[OpenOptions]) -> bytes:
     return _native.unseal(data, _options(options))
 
 
-def open(file: Path | BinaryIO, mode: Literal["rb", "wb", "xb"] = "rb",
-         **options: Unpack[StreamOptions]) -> DecryptedReader | EncryptedWriter:
+@overload
+def open(file: Path | BinaryIO, mode: Literal["rb"] = "rb",
+         **options: Unpack[OpenOptions]) -> DecryptedReader: ...
+
+
+@overload
+def open(file: Path | BinaryIO, mode: Literal["wb", "xb"],
+         **options: Unpack[SealOptions]) -> EncryptedWriter: ...
+
+
+def open(file: Path | BinaryIO, mode: str = "rb",
+         **options: Any) -> DecryptedReader | EncryptedWriter:
     """Open an encrypted file as a binary file object of its plaintext.
 
     file: a path or a binary file object, which is used from where it stands and not closed.
