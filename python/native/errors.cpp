@@ -10,8 +10,14 @@ namespace {
 // A reference that is never released: the module cannot be unloaded.
 PyObject* exceptions = nullptr;
 
+// Names of files need not be UTF-8.
+nb::object text_of(const std::string& text) {
+  return nb::steal(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
+}
+
 nb::object make(const char* name, const std::string& text) {
-  return nb::borrow(exceptions).attr(name)(text);
+  return nb::borrow(exceptions).attr(name)(text_of(text));
 }
 
 void set(const nb::object& error) {
@@ -31,7 +37,7 @@ void translate(const std::exception_ptr& pending, void*) {
   } catch (const WrongKey& error) {
     set(make("WrongKey", error.what()));
   } catch (const IoError& error) {
-    set(nb::borrow(exceptions).attr("_file_error")(error.code(), std::string(error.what())));
+    set(nb::borrow(exceptions).attr("_file_error")(error.code(), text_of(error.what())));
   } catch (const InvalidArgument& error) {
     set(make("InvalidArgument", error.what()));
   } catch (const Unavailable& error) {

@@ -95,7 +95,7 @@ nb::object crypt_file(Direction direction, nb::handle source_path, nb::handle ta
   std::unique_ptr<Message> message;
   std::uint64_t bytes = 0;
   call.task.run([&] {
-    OpenedFile input = open_for_reading(path, call.secrets);
+    OpenedFile input = open_for_reading(path, call.secrets, false);
     FileSource source = regular_source(input);
     const OutputOptions output = {.overwrite = overwrite, .keep_mode = encrypts, .input = &input};
     const Execution execution = execution_of(call.where);
@@ -130,7 +130,7 @@ nb::object verify_file(nb::handle source_path, const nb::dict& options) {
   std::unique_ptr<Message> message;
   std::uint64_t bytes = 0;
   call.task.run([&] {
-    OpenedFile input = open_for_reading(path, call.secrets);
+    OpenedFile input = open_for_reading(path, call.secrets, false);
     FileSource source = regular_source(input);
     blaming_changes(source, [&] {
       message = std::make_unique<Message>(call.secrets.open_header(source).parts,
@@ -166,7 +166,7 @@ nb::object rekey_file(nb::handle file_path, bool new_key, bool verify, const nb:
   std::unique_ptr<Message> message;
   std::uint64_t bytes = 0;
   call.task.run([&] {
-    OpenedFile input = open_for_reading(path, call.secrets);
+    OpenedFile input = open_for_reading(path, call.secrets, false);
     to.check_not_secret(input.status, path);
     FileSource source = regular_source(input);
     // Of two calls, the second would begin with what the first is about to replace.

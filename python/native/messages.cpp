@@ -83,11 +83,6 @@ class Turns {
   std::mutex mutex_;
 };
 
-[[noreturn]] void refuse_closed() {
-  PyErr_SetString(PyExc_ValueError, "I/O operation on closed file");
-  nb::raise_python_error();
-}
-
 // A message that can be read at any offset.
 class PlainReader {
  public:
@@ -95,45 +90,40 @@ class PlainReader {
               bool in_threads)
       : use_(where),
         reader_(std::make_unique<Reader>(std::move(source), std::move(message), where.threads,
-                                         in_threads)) {}
+                                         in_threads)),
+        size_(reader_->size()) {}
   ~PlainReader() { close(); }
 
   std::size_t readinto(std::uint64_t offset, nb::handle object) {
     const Buffer buffer(object, "buffer", Buffer::write);
-    check();
-    return turns_([&] { return open().read(offset, buffer.writable()); });
+    use_.check();
+    return read_at(offset, buffer.writable());
   }
   nb::object read(std::uint64_t offset, std::uint64_t bytes) {
-    check();
-    const std::uint64_t left = size_() - std::min(size_(), offset);
-    NewBytes out(static_cast<std::size_t>(std::min(bytes, left)));
-    const std::size_t n = turns_([&] { return open().read(offset, out.span()); });
-    if (n != out.span().size()) throw IntegrityError("the source has become shorter");
+    use_.check();
+    NewBytes out(static_cast<std::size_t>(std::min(bytes, size_ - std::min(size_, offset))));
+    if (read_at(offset, out.span()) != out.span().size()) {
+      throw IntegrityError("the source has become shorter");
+    }
     return out.take();
   }
-  [[nodiscard]] std::uint64_t size() {
-    check();
-    return size_();
-  }
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
   void close() {
     turns_([&] { reader_.reset(); });
   }
 
  private:
-  // Another thread may have closed it since check().
-  [[nodiscard]] Reader& open() const {
-    if (!reader_) throw InvalidArgument("I/O operation on closed file");
-    return *reader_;
-  }
-  [[nodiscard]] std::uint64_t size_() const { return open().size(); }
-  void check() const {
-    if (!reader_) refuse_closed();
-    use_.check();
+  std::size_t read_at(std::uint64_t offset, MutableBytes out) {
+    return turns_([&] {
+      if (!reader_) throw InvalidArgument("I/O operation on closed file");
+      return reader_->read(offset, out);
+    });
   }
 
   Turns turns_;
   DeviceUse use_;
   std::unique_ptr<Reader> reader_;
+  std::uint64_t size_;
 };
 
 // A message that is read in order.
@@ -151,7 +141,6 @@ class StreamReader {
 
   std::size_t readinto(nb::handle object) {
     const Buffer buffer(object, "buffer", Buffer::write);
-    if (!source_) refuse_closed();
     use_.check();
     return turns_([&] { return read(buffer.writable()); });
   }
@@ -233,7 +222,6 @@ class PlainWriter {
 
   std::size_t write(nb::handle object) {
     const Buffer data(object, "data");
-    if (!writer_) refuse_closed();
     use_.check();
     turns_([&] {
       Writer& writer = open();
@@ -248,7 +236,6 @@ class PlainWriter {
   }
   // Ends the message and commits the file; if that fails, nothing is left.
   void finish() {
-    if (!writer_) return;
     use_.check();
     turns_([&] {
       const std::unique_ptr<Writer> writer = std::move(writer_);
@@ -257,11 +244,6 @@ class PlainWriter {
   }
   void abort() {
     turns_([&] { writer_.reset(); });
-  }
-  [[nodiscard]] bool is_open() const noexcept { return writer_ != nullptr; }
-  [[nodiscard]] std::uint64_t written() {
-    if (!writer_) refuse_closed();
-    return turns_([&] { return open().written(); });
   }
 
  private:
@@ -316,7 +298,7 @@ nb::object open_reader(nb::object file, const nb::dict& options) {
   if (is_path(file)) {
     const std::string path = path_of(file);
     const nb::gil_scoped_release released;
-    opened = open_for_reading(path, secrets);
+    opened = open_for_reading(path, secrets, true);
   } else if (!nb::hasattr(file, "read") && !nb::hasattr(file, "readinto")) {
     throw nb::type_error("file: a path or a binary file object is required");
   } else {
@@ -433,9 +415,7 @@ void bind_messages(nb::module_& m) {
       .def("write", &PlainWriter::write, nb::arg("data"),
            nb::sig("def write(self, data: Buffer) -> int"))
       .def("finish", &PlainWriter::finish, nb::sig("def finish(self) -> None"))
-      .def("abort", &PlainWriter::abort, nb::sig("def abort(self) -> None"))
-      .def("is_open", &PlainWriter::is_open, nb::sig("def is_open(self) -> bool"))
-      .def("written", &PlainWriter::written, nb::sig("def written(self) -> int"));
+      .def("abort", &PlainWriter::abort, nb::sig("def abort(self) -> None"));
   m.def("open_reader", open_reader, nb::arg("file"), nb::arg("options"),
         nb::sig("def open_reader(file: object, options: dict[str, object]) "
                 "-> PlainReader | StreamReader"));

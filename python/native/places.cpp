@@ -39,10 +39,11 @@ mode_t masked(mode_t mode) noexcept {
   return mode & ~mask;
 }
 
-OpenedFile open_for_reading(const std::string& path, const Secrets& secrets) {
+OpenedFile open_for_reading(const std::string& path, const Secrets& secrets, bool waits) {
   OpenedFile file;
   file.path = path;
-  file.descriptor = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | (waits ? 0 : O_NONBLOCK);
+  file.descriptor = Descriptor(::open(path.c_str(), flags));
   if (file.descriptor.get() < 0 || fstat(file.descriptor.get(), &file.status) != 0) {
     throw io_error(path, "open", errno);
   }

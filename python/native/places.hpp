@@ -19,9 +19,10 @@ struct OpenedFile {
   [[nodiscard]] bool is_regular() const noexcept { return S_ISREG(status.st_mode); }
 };
 
-// Opens a file for reading. Throws IoError, also for a folder; InvalidArgument if it holds one of
-// the secrets.
-[[nodiscard]] OpenedFile open_for_reading(const std::string& path, const Secrets& secrets);
+// Opens a file for reading. `waits`: whether opening a FIFO waits for a writer. Throws IoError,
+// also for a folder; InvalidArgument if it holds one of the secrets.
+[[nodiscard]] OpenedFile open_for_reading(const std::string& path, const Secrets& secrets,
+                                          bool waits);
 
 // How an output is made.
 struct OutputOptions {

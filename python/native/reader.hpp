@@ -28,7 +28,6 @@ class Reader {
 
   // Of the plaintext.
   [[nodiscard]] std::uint64_t size() const noexcept { return extent_.plain_bytes; }
-  [[nodiscard]] const Message& message() const noexcept { return message_; }
 
   // Fills `out` from `offset` on, and returns how many bytes there were: fewer only at the end.
   // Throws as open_segments does; nothing that is not authentic is in `out`.

@@ -29,9 +29,6 @@ class Writer {
   // Ends the message and commits the file.
   void finish();
 
-  [[nodiscard]] std::uint64_t written() const noexcept { return written_; }
-  [[nodiscard]] const Message& message() const noexcept { return message_; }
-
  private:
   void seal(Bytes plain, bool ends);
 
