@@ -40,6 +40,12 @@ nb::object generate_key() {
   return key.take();
 }
 
+// Throws for a kernel, a device or a number of threads that cannot be used.
+void check(const Where& where, const SecretBytes& key) {
+  const SegmentCipher tried(key.span(), std::array<std::uint8_t, 12>{},
+                            SegmentCipher::Nonces::counted, execution_of(where));
+}
+
 // What encryptors and decryptors have in common: one caller at a time, and an end.
 class Streaming {
  private:
@@ -165,7 +171,7 @@ class Decryptor final : public Streaming {
         key_(key_of<KeyBytes>(key)),
         context_(context_of(context)),
         where_(where) {
-    static_cast<void>(execution_of(where));
+    check(where_, key_);
   }
 
  private:
@@ -215,9 +221,7 @@ class OneShot {
  public:
   OneShot(nb::handle key, nb::handle context, const Where& where)
       : use_(where), key_(key_of<KeyBytes>(key)), context_(context_of(context)), where_(where) {
-    // Wrong names and numbers fail here.
-    const SegmentCipher tried(key_.span(), std::array<std::uint8_t, 12>{},
-                              SegmentCipher::Nonces::counted, execution_of(where));
+    check(where_, key_);
   }
 
   nb::object encrypt(nb::handle object) {

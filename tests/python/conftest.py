@@ -1,0 +1,11 @@
+"""Settings of all tests: the same examples every time, and no deadlines on a busy machine."""
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import configuration, settings
+
+settings.register_profile("python", derandomize=True, database=None, deadline=None,
+                          max_examples=60)
+settings.load_profile("python")
+configuration.set_hypothesis_home_dir(Path(tempfile.gettempdir()) / "paraes-python-hypothesis")
