@@ -9,6 +9,15 @@ and paraes.lab the laboratory (`pip install paraes[lab]`). `python -m paraes` is
 import os as _os
 
 from paraes import exceptions
+
+try:
+    from paraes._native import version as __version__
+except ImportError as _error:
+    # nanobind hides the reason in the cause.
+    if _error.__cause__ is None:
+        raise
+    raise ImportError(str(_error.__cause__)) from None
+
 from paraes._native import (
     AESGCM,
     Cobblestone128,
@@ -21,7 +30,6 @@ from paraes._native import (
     thread_limit,
 )
 from paraes._native import after_fork_in_child as _after_fork_in_child
-from paraes._native import version as __version__
 from paraes.exceptions import (
     AlreadyFinalized,
     DeviceError,

@@ -101,6 +101,7 @@ _CLASSES = {
 }
 for _class in (_NotFound, _Exists, _NotPermitted, _IsFolder):
     _class.__name__ = _class.__qualname__ = "FileError"
+del _class
 
 
 def _file_error(code: int, text: str) -> FileError:

@@ -8,6 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM as Other
 from hypothesis import given
 from hypothesis import strategies as st
+
 from paraes import AESGCM, Error, InvalidArgument, InvalidTag, Unavailable
 
 KEY = bytes(range(32))

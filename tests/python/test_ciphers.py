@@ -6,6 +6,7 @@ import pytest
 from cryptography.hazmat.primitives import ciphers as other
 from hypothesis import given
 from hypothesis import strategies as st
+
 from paraes import AlreadyFinalized
 from paraes import ciphers as ours
 

@@ -7,6 +7,7 @@ import pytest
 from cryptography import cobblestone as other
 from hypothesis import given
 from hypothesis import strategies as st
+
 from paraes import AlreadyFinalized, IntegrityError, InvalidArgument, InvalidTag, WrongKey
 from paraes import cobblestone as ours
 

@@ -7,9 +7,10 @@ import stat
 import subprocess
 import threading
 
-import paraes
 import pytest
 from cryptography import cobblestone
+
+import paraes
 from paraes import FileError, IntegrityError, InvalidArgument, InvalidTag, WrongKey
 
 KEY = bytes(range(32))
