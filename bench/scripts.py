@@ -1,5 +1,6 @@
 """Functions shared by the scripts in this folder."""
 
+import argparse
 import json
 import subprocess
 
@@ -33,3 +34,15 @@ def size_text(size):
             return f"{size} {unit}"
         size //= 1024
     return f"{size} {UNITS[-1]}"
+
+
+def parse_sizes(text):
+    """Return the bytes of each size in a comma list of numbers with B, KiB, MiB or GiB."""
+    sizes = []
+    for word in text.split(","):
+        unit = next((unit for unit in reversed(UNITS) if word.endswith(unit)), "")
+        digits = word.removesuffix(unit)
+        if not digits.isascii() or not digits.isdigit() or int(digits) == 0:
+            raise argparse.ArgumentTypeError(f"'{word}' is not a size, such as 64KiB")
+        sizes.append(int(digits) * 1024 ** UNITS.index(unit or "B"))
+    return sizes

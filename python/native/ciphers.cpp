@@ -32,6 +32,17 @@ class AesKey {
   SecretBytes key_;
 };
 
+// AES of one key size; XTS takes twice as many bytes.
+AesKey sized_key(nb::handle object, std::size_t bytes, const char* name) {
+  AesKey key(object);
+  if (key.bytes().size() != bytes && key.bytes().size() != 2 * bytes) {
+    throw InvalidArgument("key: " + std::string(name) + " takes " + std::to_string(bytes) +
+                          " bytes, and " + std::to_string(2 * bytes) + " for XTS, not " +
+                          std::to_string(key.bytes().size()));
+  }
+  return key;
+}
+
 // One message: calls of update, then finalize.
 class Context {
  public:
@@ -220,6 +231,12 @@ The object keeps the only copy of the key, which repr and pickle do not show.)")
           "block_size", [](const AesKey&) { return 128; }, "In bits.")
       .def_prop_ro(
           "name", [](const AesKey&) { return "AES"; }, "\"AES\".");
+  m.def(
+      "AES128", [](nb::handle key) { return sized_key(key, 16, "AES-128"); }, nb::arg("key"),
+      nb::sig("def AES128(key: Buffer) -> AES"), "AES with 16 bytes, or 32 for XTS.");
+  m.def(
+      "AES256", [](nb::handle key) { return sized_key(key, 32, "AES-256"); }, nb::arg("key"),
+      nb::sig("def AES256(key: Buffer) -> AES"), "AES with 32 bytes, or 64 for XTS.");
   nb::class_<Context>(m, "CipherContext", R"(One message that is being encrypted or decrypted.
 
 paraes.ciphers.Cipher makes it. Calls from several threads take turns; more than 2 KiB are processed

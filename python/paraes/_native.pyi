@@ -79,6 +79,12 @@ class AES:
     def name(self) -> str:
         """"AES"."""
 
+def AES128(key: Buffer) -> AES:
+    """AES with 16 bytes, or 32 for XTS."""
+
+def AES256(key: Buffer) -> AES:
+    """AES with 32 bytes, or 64 for XTS."""
+
 class CipherContext:
     """
     One message that is being encrypted or decrypted.
