@@ -35,8 +35,8 @@ Verbs:
   compare     say for each row whether b is faster than a
   figure      draw one figure as SVG
 
-The laboratory is not installed: it is a Python package of its own. Install it with `./quickstart
---with lab` or `pip install .` in the source tree of paraes; `paraes lab VERB --help` then says more
+The laboratory is not installed: it is a part of the Python package. Install it with `./quickstart
+--with lab` or `pip install '.[lab]'` in the source tree of paraes; `paraes lab VERB --help` then says more
 about each verb.)";
 
 bool is_executable(const fs::path& path) {
@@ -86,7 +86,7 @@ int run_lab(char** arguments) {
       return exit_done;
     }
     say("the laboratory is not installed: paraes-lab is neither beside paraes nor in PATH; install "
-        "it with `./quickstart --with lab` or `pip install .` in the source tree");
+        "it with `./quickstart --with lab` or `pip install '.[lab]'` in the source tree");
     return exit_failed;
   }
   // paraes-lab measures this executable, unless the user chose another one.

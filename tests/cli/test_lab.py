@@ -23,7 +23,7 @@ if "copy" in sys.argv:
     sys.stderr.write("paraes-lab: and this\\n")
 sys.exit(int(sys.argv[-1]) if sys.argv[-1].isdecimal() else 0)
 """
-MISSING = ["not installed", "./quickstart --with lab", "pip install ."]
+MISSING = ["not installed", "./quickstart --with lab", "pip install '.[lab]'"]
 
 
 class Lab(Case):
@@ -131,7 +131,7 @@ class Lab(Case):
                                   timeout=DEADLINE, env=environment(PATH="in_path"))
             self.assertEqual((done.returncode, done.stderr), (0, b""))
             for word in ("reproduce", "report", "compare", "figure", "not installed",
-                         "pip install ."):
+                         "pip install '.[lab]'"):
                 self.assertIn(word, done.stdout.decode())
         for arguments in ([], ["report", "--help"], ["--help", "report"], ["help"]):
             self.assertEqual(self.lab(*arguments).returncode, 1)
