@@ -36,8 +36,8 @@ Verbs:
   figure      draw one figure as SVG
 
 The laboratory is not installed: it is a part of the Python package. Install it with `./quickstart
---with lab` or `pip install '.[lab]'` in the source tree of paraes; `paraes lab VERB --help` then says more
-about each verb.)";
+--with lab` or `pip install '.[lab]'` in the source tree of paraes; `paraes lab VERB --help` then
+says more about each verb.)";
 
 bool is_executable(const fs::path& path) {
   std::error_code none;
