@@ -216,7 +216,8 @@ Common to all methods:
            "Writes the plaintext to buf: 16 bytes fewer than data.")
       .def_prop_ro("kernel", &AesGcm::kernel, "The kernel that runs.")
       .def_prop_ro("device", &AesGcm::device, "Where it runs.")
-      .def_prop_ro("threads", &AesGcm::threads, "The most threads that one call uses.");
+      .def_prop_ro("threads", &AesGcm::threads,
+                   "The most threads that a call uses; limit_threads() may allow fewer.");
 }
 
 }  // namespace paraes::python

@@ -272,7 +272,8 @@ without the GIL. Arguments are objects with the buffer protocol, as for AESGCM.)
            "Starts a new message with another nonce of 16 bytes. CBC and CTR only.")
       .def_prop_ro("kernel", &Context::kernel, "The kernel that runs.")
       .def_prop_ro("device", &Context::device, "Where it runs.")
-      .def_prop_ro("threads", &Context::threads, "The most threads that one call uses.");
+      .def_prop_ro("threads", &Context::threads,
+                   "The most threads that a call uses; limit_threads() may allow fewer.");
 }
 
 }  // namespace paraes::python

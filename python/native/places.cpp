@@ -68,7 +68,9 @@ std::unique_ptr<FileSink> create(const std::string& path, const Secrets& secrets
     }
   }
   if (is_there && !options.overwrite) {
-    throw IoError(path + ": it exists already; pass overwrite=True to replace it", EEXIST);
+    const char* const advice =
+        options.input == nullptr ? "" : "; pass overwrite=True to replace it";
+    throw IoError(path + ": it exists already" + advice, EEXIST);
   }
   FileSink::Options sink;
   sink.overwrite = is_there;

@@ -158,7 +158,7 @@ Secrets::Secrets(const nb::dict& options, Role role) : role_(role) {
                           name("passphrase") + " and " +
                           (role == Role::open ? "identity" : name("recipients")));
   }
-  take_format(options);
+  take_format(options, !passphrase.is_none());
   if (!key.is_none()) take_key(key);
   if (!key_file.is_none()) take_key_file(key_file);
   if (!passphrase.is_none()) take_passphrase(passphrase);
@@ -179,7 +179,7 @@ Secrets::Secrets(const nb::dict& options, Role role) : role_(role) {
   }
 }
 
-void Secrets::take_format(const nb::dict& options) {
+void Secrets::take_format(const nb::dict& options, bool with_passphrase) {
   // rekey: its files have one format, and what follows belongs to both sides or the new one.
   if (const nb::object value = take_option(options, "format"); !value.is_none()) {
     const auto format = value_of<std::string>(value, "format", "a str");
@@ -212,9 +212,17 @@ void Secrets::take_format(const nb::dict& options) {
     }
     if (const nb::object value = take_option(options, "scrypt_log2n"); !value.is_none()) {
       scrypt_log2n_ = number_of(value, "scrypt_log2n", 1, highest_scrypt_log2n);
+      if (!with_passphrase) throw InvalidArgument("scrypt_log2n goes with " + name("passphrase"));
     }
   }
-  if (format_ != Format::tink) return;
+  if (format_ != Format::tink) {
+    for (const char* of_tink : {"segment_size", "tink_hash"}) {
+      if (!take_option(options, of_tink).is_none()) {
+        throw InvalidArgument(std::string(of_tink) + " goes with format='tink'");
+      }
+    }
+    return;
+  }
   if (const nb::object value = take_option(options, "segment_size"); !value.is_none()) {
     tink_.segment_bytes = number_of(value, "segment_size", 1, (1U << 31U) - 1);
   }
@@ -233,6 +241,10 @@ void Secrets::take_key(nb::handle value) {
   const Buffer key(value, name("key").c_str());
   key_ = decode_key(SecretBytes(key.bytes()), name("key"), KeyUse::segments, KeyEncoding::raw);
   tink_.derived_key_bytes = key_.size();
+  check_key_bits();
+}
+
+void Secrets::check_key_bits() const {
   if (key_bits_ != 0 && key_bits_ != 8 * key_.size()) {
     throw InvalidArgument("key_bits: " + std::to_string(key_bits_) +
                           " contradicts the key, which is for AES-" +
@@ -248,6 +260,7 @@ void Secrets::take_key_file(nb::handle value) {
     key_ = decode_key(read_small(path, max_key_file_bytes), path, KeyUse::segments);
   }
   tink_.derived_key_bytes = key_.size();
+  check_key_bits();
 }
 
 void Secrets::take_passphrase(nb::handle value) {

@@ -60,7 +60,8 @@ class Secrets {
   void take_key(nb::handle value);
   void take_key_file(nb::handle value);
   void take_passphrase(nb::handle value);
-  void take_format(const nb::dict& options);
+  void take_format(const nb::dict& options, bool with_passphrase);
+  void check_key_bits() const;
   void add_secret_file(const std::string& path, const char* option);
   void check_kind(const Preface& preface) const;
   [[nodiscard]] Preface wrap(Bytes input_key, std::vector<std::uint8_t>& wrap) const;

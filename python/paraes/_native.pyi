@@ -56,7 +56,7 @@ class AESGCM:
 
     @property
     def threads(self) -> int:
-        """The most threads that one call uses."""
+        """The most threads that a call uses; limit_threads() may allow fewer."""
 
 class AES:
     """
@@ -123,7 +123,7 @@ class CipherContext:
 
     @property
     def threads(self) -> int:
-        """The most threads that one call uses."""
+        """The most threads that a call uses; limit_threads() may allow fewer."""
 
 class Cobblestone128Encryptor:
     """

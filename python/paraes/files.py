@@ -107,6 +107,12 @@ def _options(options: Any) -> dict[str, object]:
     return cast("dict[str, object]", options)
 
 
+def _forget(options: Any) -> None:
+    # The module empties the dictionary, too, unless it refuses an argument before it begins. Then
+    # tracebacks would show the secrets.
+    options.clear()
+
+
 def encrypt_file(source: Path, target: Path | None = None, *, overwrite: bool = False,
                  **options: Unpack[SealFileOptions]) -> FileResult:
     """Encrypt the file `source` to `target`; without one, to its name with .paes.
@@ -117,9 +123,13 @@ def encrypt_file(source: Path, target: Path | None = None, *, overwrite: bool = 
 
     options: see SealOptions. progress(done, total) is called in this thread about ten times a
     second and at the end, with numbers of bytes; an exception of it ends the work and is raised
-    here, and so does KeyboardInterrupt.
+    here, and so does KeyboardInterrupt. In the call at the end, when `done` is `total`, the target
+    is there already.
     """
-    return FileResult(*_native.encrypt_file(source, target, overwrite, _options(options)))
+    try:
+        return FileResult(*_native.encrypt_file(source, target, overwrite, _options(options)))
+    finally:
+        _forget(options)
 
 
 def decrypt_file(source: Path, target: Path | None = None, *, overwrite: bool = False,
@@ -132,12 +142,18 @@ def decrypt_file(source: Path, target: Path | None = None, *, overwrite: bool = 
 
     options: see OpenOptions.
     """
-    return FileResult(*_native.decrypt_file(source, target, overwrite, _options(options)))
+    try:
+        return FileResult(*_native.decrypt_file(source, target, overwrite, _options(options)))
+    finally:
+        _forget(options)
 
 
 def verify_file(source: Path, **options: Unpack[OpenFileOptions]) -> FileResult:
     """Authenticate all of a file and write nothing. Options and errors as in decrypt_file."""
-    return FileResult(*_native.verify_file(source, _options(options)))
+    try:
+        return FileResult(*_native.verify_file(source, _options(options)))
+    finally:
+        _forget(options)
 
 
 def rekey_file(file: Path, *, new_key: bool = False, verify: bool = False,
@@ -150,17 +166,26 @@ def rekey_file(file: Path, *, new_key: bool = False, verify: bool = False,
     all other cases the data is authenticated and encrypted again. Owner, mode and time are kept; if
     anything fails, the file stays as it was. progress as in encrypt_file.
     """
-    return FileResult(*_native.rekey_file(file, new_key, verify, _options(options)))
+    try:
+        return FileResult(*_native.rekey_file(file, new_key, verify, _options(options)))
+    finally:
+        _forget(options)
 
 
 def seal(data: Buffer, **options: Unpack[SealOptions]) -> bytes:
     """Return `data` as a message: the bytes that encrypt_file would write."""
-    return _native.seal(data, _options(options))
+    try:
+        return _native.seal(data, _options(options))
+    finally:
+        _forget(options)
 
 
 def unseal(data: Buffer, **options: Unpack[OpenOptions]) -> bytes:
     """Return the plaintext of a message, all of it authenticated. Errors as in decrypt_file."""
-    return _native.unseal(data, _options(options))
+    try:
+        return _native.unseal(data, _options(options))
+    finally:
+        _forget(options)
 
 
 @overload
@@ -186,12 +211,14 @@ def open(file: Path | BinaryIO, mode: str = "rb",
       when the writer is closed, and not at all after an exception in a `with` block. "xb" refuses
       an existing file (FileExistsError). options: see SealOptions.
     """
-    if mode == "rb" or mode == "br":
-        return DecryptedReader(file, _native.open_reader(file, _options(options)))
-    if mode in ("wb", "bw", "xb", "bx"):
-        return EncryptedWriter(file, _native.open_writer(file, "x" in mode, _options(options)))
-    options.clear()  # tracebacks show no secrets
-    raise InvalidArgument(f"mode: it is 'rb', 'wb' or 'xb', not {mode!r}")
+    try:
+        if mode == "rb":
+            return DecryptedReader(file, _native.open_reader(file, options))
+        if mode in ("wb", "xb"):
+            return EncryptedWriter(file, _native.open_writer(file, mode == "xb", options))
+        raise InvalidArgument(f"mode: it is 'rb', 'wb' or 'xb', not {mode!r}")
+    finally:
+        _forget(options)
 
 
 def _name_of(file: object) -> object:

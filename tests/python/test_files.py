@@ -352,6 +352,8 @@ def test_interrupt_ends_the_work():
 
 def test_arguments():
     make()
+    with open("key", "wb") as file:
+        file.write(KEY)
     with pytest.raises(TypeError, match="unexpected keyword argument 'keyfile'"):
         paraes.encrypt_file("plain", key=KEY, keyfile="x")
     with pytest.raises(TypeError, match="'new_key'"):
@@ -365,6 +367,9 @@ def test_arguments():
                           ({"passphrase": "x", "format": "c2sp"}, "paraes"),
                           ({"key": KEY, "key_bits": 192}, "key_bits"),
                           ({"key": KEY, "key_bits": 128}, "contradicts"),
+                          ({"key_file": "key", "key_bits": 128}, "contradicts"),
+                          ({"key": KEY, "scrypt_log2n": 12}, "passphrase"),
+                          ({"key": KEY, "segment_size": 100}, "tink"),
                           ({"passphrase": "x", "scrypt_log2n": 0}, "scrypt_log2n"),
                           ({"key": KEY, "context": bytes(513)}, "512"),
                           ({"key": KEY, "threads": -1}, "threads"),
