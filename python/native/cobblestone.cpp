@@ -313,8 +313,13 @@ class OneShot {
   void open(Bytes data, MutableBytes out) const {
     use_.check();
     const WithoutGil released(data.size());
-    open_segments(open_message(data), 0, true, data.subspan(c2sp_header_bytes), out,
-                  where_.threads);
+    try {
+      open_segments(open_message(data), 0, true, data.subspan(c2sp_header_bytes), out,
+                    where_.threads);
+    } catch (...) {
+      secure_zero(out.data(), out.size());  // a wrong key is found before anything is written
+      throw;
+    }
   }
 
   DeviceUse use_;

@@ -79,6 +79,11 @@ void DeviceUse::check_gpu() const {
 }
 
 Execution execution_of(const Where& where) {
+  // Also where one thread would do, so that a wrong number is refused at once.
+  if (where.threads < 0 || where.threads > 4096) {
+    throw InvalidArgument("threads: " + std::to_string(where.threads) +
+                          " is not a number from 0 (all cores) to 4096");
+  }
   Execution execution;
   execution.kernel = where.kernel;
   execution.threads = where.threads;

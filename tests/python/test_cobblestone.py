@@ -118,6 +118,10 @@ def test_wrong_keys_and_contexts(bits):
     for cipher in (one_shot(bits, b""), one_shot(bits, b"ctX"), wrong_key):
         with pytest.raises(WrongKey):
             cipher.decrypt(sealed)
+        out = bytearray(b"xxxx")
+        with pytest.raises(WrongKey):
+            cipher.decrypt_into(sealed, out)
+        assert out == bytes(4)
         with pytest.raises(InvalidTag):
             cipher.decrypt(sealed)
     with pytest.raises(WrongKey):
@@ -200,5 +204,8 @@ def test_arguments(bits):
             kind(right, "context")
         with pytest.raises(InvalidArgument):
             kind(right, b"", kernel="nonsense")
+        for threads in (-1, 4097):
+            with pytest.raises(InvalidArgument, match="threads"):
+                kind(right, b"", threads=threads)
     for kind in (f"Cobblestone{bits}Encryptor", f"Cobblestone{bits}"):
         assert len(getattr(ours, kind).generate_key()) == bits // 8

@@ -292,6 +292,9 @@ def test_truncation_is_found_when_the_file_is_opened():
         file.write(whole)
     with pytest.raises(WrongKey):
         paraes.open("sealed", key=bytes(32))
+    for mode in ("rb", "wb"):
+        with pytest.raises(InvalidArgument, match="threads"):
+            paraes.open("sealed", mode, key=KEY, threads=-1)
     with pytest.raises(InvalidArgument, match="mode"):
         paraes.open("sealed", "r+b", key=KEY)
 
