@@ -4,8 +4,9 @@ import os
 import subprocess
 import sys
 
-import paraes
 import pytest
+
+import paraes
 
 KEY = bytes(range(32))
 NONCE = bytes(12)
