@@ -147,6 +147,9 @@ nb::object verify_file(nb::handle source_path, const nb::dict& options) {
 
 nb::object rekey_file(nb::handle file_path, bool new_key, bool verify, const nb::dict& options) {
   const ForgottenOptions forgotten(options);
+  if (options.contains("format")) {
+    throw InvalidArgument("rekey_file takes the paraes format alone");
+  }
   // Both sides have the same context.
   nb::dict of_new;
   for (const char* name : {"to_key", "to_key_file", "to_passphrase", "to_recipients",

@@ -229,6 +229,7 @@ class PlainWriter {
         writer.write(data.bytes());
       } catch (...) {
         writer_.reset();  // nothing is left
+        failed_ = true;
         throw;
       }
     });
@@ -238,6 +239,7 @@ class PlainWriter {
   void finish() {
     use_.check();
     turns_([&] {
+      if (failed_) throw Error("an earlier write failed: there is no output");
       const std::unique_ptr<Writer> writer = std::move(writer_);
       if (writer) writer->finish();
     });
@@ -256,6 +258,7 @@ class PlainWriter {
   DeviceUse use_;
   std::unique_ptr<Secrets> secrets_;  // the writer's commit uses them
   std::unique_ptr<Writer> writer_;
+  bool failed_ = false;
 };
 
 bool is_path(nb::handle object) {

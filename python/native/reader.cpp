@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "paraes/error.hpp"
 #include "paraes/secret.hpp"
 #include "paraes/threads.hpp"
 
@@ -209,7 +210,11 @@ void Reader::fill(Window& window, std::uint64_t first, std::uint64_t count, int 
 // Whether the window with this byte was opened ahead. It is then the present one.
 bool Reader::take_ahead(std::uint64_t offset) {
   if (!ahead_ || !ahead_->covers(offset)) return false;
-  ahead_->take(window_);
+  try {
+    ahead_->take(window_);
+  } catch (const IntegrityError&) {
+    return false;  // the damage may lie beyond what the caller wants
+  }
   read_ahead(window_.begin + window_.bytes);
   return true;
 }
@@ -276,7 +281,14 @@ std::size_t Reader::read(std::uint64_t offset, MutableBytes out) {
     }
     if (!in_order) window_segments_ = 0;
     count = std::min({count, segments_in(layout, most_window_bytes), extent_.segments - first});
-    fill(window_, first, count, threads_, scratch_);
+    try {
+      fill(window_, first, count, threads_, scratch_);
+    } catch (const IntegrityError&) {
+      if (count == 1) throw;
+      // Damage beyond the next segment is for later reads.
+      count = 1;
+      fill(window_, first, count, threads_, scratch_);
+    }
     if (in_order && count * layout.segment_bytes >= ahead_bytes) {
       read_ahead(window_.begin + window_.bytes);
     }

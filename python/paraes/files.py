@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import io
 import os
 import warnings
@@ -239,6 +240,7 @@ class DecryptedReader(io.BufferedIOBase):
         self._file = file  # an object must not be closed while it is used
         self._native = native
         self._offset = 0
+        self._lock = _thread.allocate_lock()  # the offset belongs to one call at a time
         self._plain = native if isinstance(native, _native.PlainReader) else None
 
     def __repr__(self) -> str:
@@ -260,8 +262,9 @@ class DecryptedReader(io.BufferedIOBase):
         """Fill `buffer`, and return how many bytes there were: fewer only at the end."""
         self._check()
         if self._plain is not None:
-            done = self._plain.readinto(self._offset, buffer)
-            self._offset += done
+            with self._lock:
+                done = self._plain.readinto(self._offset, buffer)
+                self._offset += done
             return done
         view = memoryview(buffer).cast("B")
         done = 0
@@ -287,8 +290,9 @@ class DecryptedReader(io.BufferedIOBase):
         everything = size is None or size < 0
         if self._plain is not None:
             wanted = self._plain.size() if everything else cast(int, size)
-            data = self._plain.read(self._offset, wanted)
-            self._offset += len(data)
+            with self._lock:
+                data = self._plain.read(self._offset, wanted)
+                self._offset += len(data)
             return data
         parts = []
         left = cast(int, size)
@@ -309,10 +313,10 @@ class DecryptedReader(io.BufferedIOBase):
         return bytes(memoryview(part)[: self.readinto1(part)])
 
     def peek(self, size: int = 0, /) -> bytes:
-        """Return the next bytes without moving on. Only where the file can seek."""
+        """Return the next bytes without moving on; none where the file cannot seek."""
         self._check()
         if self._plain is None:
-            raise io.UnsupportedOperation("the file cannot seek")
+            return b""
         return self._plain.read(self._offset, max(size, 1 << 12))
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:

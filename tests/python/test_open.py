@@ -381,7 +381,43 @@ def test_threads_share_a_reader():
             worker.start()
         for worker in workers:
             worker.join()
+        assert file.tell() == 4 * 200 * 10_000
     assert failures == []
+
+
+def test_damage_ahead_does_not_hide_intact_bytes():
+    data = bytearray(paraes.seal(data_of(5 << 20), key=KEY))
+    data[88 + 200 * (SEGMENT + 16)] ^= 1
+    Path("sealed").write_bytes(data)
+    for step in (1000, SEGMENT, 100 * SEGMENT):
+        with paraes.open("sealed", key=KEY) as file:
+            at = 0
+            while at + step <= 200 * SEGMENT:
+                assert file.read(step) == BLOCK[at : at + step]
+                at += step
+            file.seek(201 * SEGMENT)
+            assert file.read(10) == BLOCK[201 * SEGMENT : 201 * SEGMENT + 10]
+
+
+def test_lines_of_a_pipe():
+    read_end, write_end = os.pipe()
+    with os.fdopen(write_end, "wb") as out:
+        out.write(paraes.seal(b"one\ntwo\n", key=KEY))
+    with os.fdopen(read_end, "rb") as source, paraes.open(source, key=KEY) as file:
+        assert list(file) == [b"one\n", b"two\n"]
+
+
+def test_close_after_a_failed_write_is_an_error():
+    class Full(io.BytesIO):
+        def write(self, data):
+            raise LookupError("full")
+
+    file = paraes.open(Full(), "wb", key=KEY)
+    with pytest.raises(LookupError):
+        file.write(data_of(3 << 20))
+    with pytest.raises(paraes.Error, match="earlier write"):
+        file.close()
+    assert file.closed
 
 
 def test_closing_while_another_thread_reads():
