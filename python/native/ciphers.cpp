@@ -60,7 +60,7 @@ class Context {
 
   nb::object update(nb::handle object) {
     const Buffer data(object, "data");
-    const std::unique_lock lock = this->lock();
+    const std::unique_lock lock = lock_in_turn(mutex_);
     NewBytes out(output_bytes(data.size()));
     process(data.bytes(), out.span());
     return out.take();
@@ -69,12 +69,9 @@ class Context {
   std::size_t update_into(nb::handle object, nb::handle buf) {
     const Buffer data(object, "data");
     const Buffer out(buf, "buf", Buffer::write);
-    const std::unique_lock lock = this->lock();
+    const std::unique_lock lock = lock_in_turn(mutex_);
     const std::size_t bytes = output_bytes(data.size());
-    if (out.size() < bytes) {
-      throw InvalidArgument("buf: it must have at least " + std::to_string(bytes) + " bytes, not " +
-                            std::to_string(out.size()));
-    }
+    check_room(out, bytes);
     const MutableBytes written = out.writable().first(bytes);
     const bool in_place = held_bytes_ == 0 && data.bytes().data() == written.data();
     if (!in_place && overlap(data.bytes(), written)) {
@@ -85,7 +82,7 @@ class Context {
   }
 
   nb::object finalize() {
-    const std::unique_lock lock = this->lock();
+    const std::unique_lock lock = lock_in_turn(mutex_);
     check_open();
     if (held_bytes_ != 0) {
       throw InvalidArgument(
@@ -98,7 +95,7 @@ class Context {
 
   void reset_nonce(nb::handle object) {
     const Buffer nonce(object, "nonce");
-    const std::unique_lock lock = this->lock();
+    const std::unique_lock lock = lock_in_turn(mutex_);
     check_open();
     if (auto* cbc = std::get_if<Cbc>(&cipher_); cbc != nullptr) {
       cbc->reset(nonce.bytes());
@@ -137,16 +134,6 @@ class Context {
 
   [[nodiscard]] const Cipher& base() const {
     return std::visit([](const auto& cipher) -> const Cipher& { return cipher; }, cipher_);
-  }
-
-  // Calls from several threads take turns. Waits without the GIL, which the other one may need.
-  [[nodiscard]] std::unique_lock<std::mutex> lock() {
-    std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock()) {
-      const nb::gil_scoped_release released;
-      lock.lock();
-    }
-    return lock;
   }
 
   void check_open() const {

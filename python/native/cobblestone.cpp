@@ -64,7 +64,7 @@ class Streaming {
  public:
   nb::object update(nb::handle object) {
     const Buffer data(object, "data");
-    const std::unique_lock lock = this->lock();
+    const std::unique_lock lock = lock_in_turn(mutex_);
     NewBytes out(output_bytes(data.bytes()));
     guarded(data.size(), [&] { process(data.bytes(), out.span()); });
     return out.take();
@@ -73,12 +73,9 @@ class Streaming {
   std::size_t update_into(nb::handle object, nb::handle buf) {
     const Buffer data(object, "data");
     const Buffer out(buf, "buf", Buffer::write);
-    const std::unique_lock lock = this->lock();
+    const std::unique_lock lock = lock_in_turn(mutex_);
     const std::size_t bytes = output_bytes(data.bytes());
-    if (out.size() < bytes) {
-      throw InvalidArgument("buf: it must have at least " + std::to_string(bytes) + " bytes, not " +
-                            std::to_string(out.size()));
-    }
+    check_room(out, bytes);
     const MutableBytes written = out.writable().first(bytes);
     if (overlap(data.bytes(), written)) {
       throw InvalidArgument("buf: it must not overlap data");
@@ -88,7 +85,7 @@ class Streaming {
   }
 
   nb::object finalize() {
-    const std::unique_lock lock = this->lock();
+    const std::unique_lock lock = lock_in_turn(mutex_);
     check_open();
     finalized_ = true;
     NewBytes out(final_bytes());
@@ -108,15 +105,6 @@ class Streaming {
   bool finalized_ = false;
 
  private:
-  [[nodiscard]] std::unique_lock<std::mutex> lock() {
-    std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock()) {
-      const nb::gil_scoped_release released;
-      lock.lock();
-    }
-    return lock;
-  }
-
   void check_open() const {
     if (finalized_) raise("AlreadyFinalized", "the context was finalized already");
     use_.check();

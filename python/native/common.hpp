@@ -10,12 +10,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "paraes/ciphers.hpp"
 #include "paraes/error.hpp"
+#include "paraes/io.hpp"
 
 namespace paraes::python {
 
@@ -92,10 +95,33 @@ class WithoutGil {
   std::optional<nb::gil_scoped_release> released_;
 };
 
+// Lets calls from several threads take turns. Waits without the GIL, which the other call may need.
+[[nodiscard]] inline std::unique_lock<std::mutex> lock_in_turn(std::mutex& mutex) {
+  std::unique_lock lock(mutex, std::try_to_lock);
+  if (!lock.owns_lock()) {
+    const nb::gil_scoped_release released;
+    lock.lock();
+  }
+  return lock;
+}
+
+// Throws InvalidArgument if the argument `buf` has fewer than `bytes` bytes.
+inline void check_room(const Buffer& buf, std::size_t bytes) {
+  if (buf.size() >= bytes) return;
+  throw InvalidArgument("buf: it must have at least " + std::to_string(bytes) + " bytes, not " +
+                        std::to_string(buf.size()));
+}
+
 [[nodiscard]] inline bool overlap(Bytes a, Bytes b) noexcept {
   const std::less<const std::uint8_t*> is_before;
   return !a.empty() && !b.empty() && is_before(a.data(), b.data() + b.size()) &&
          is_before(b.data(), a.data() + a.size());
+}
+
+// `bytes` bytes of a buffer that is made anew if it is smaller.
+[[nodiscard]] inline MutableBytes grown(std::unique_ptr<IoBuffer>& buffer, std::size_t bytes) {
+  if (!buffer || buffer->size() < bytes) buffer = std::make_unique<IoBuffer>(bytes);
+  return buffer->span().first(bytes);
 }
 
 // What all classes and functions take after their own arguments.

@@ -25,11 +25,6 @@ std::uint64_t segments_in(const SegmentLayout& layout, std::uint64_t bytes) {
   return std::max<std::uint64_t>(1, bytes / layout.segment_bytes);
 }
 
-MutableBytes grown(std::unique_ptr<IoBuffer>& buffer, std::size_t bytes) {
-  if (!buffer || buffer->size() < bytes) buffer = std::make_unique<IoBuffer>(bytes);
-  return buffer->span().first(bytes);
-}
-
 }  // namespace
 
 class Reader::Ahead {

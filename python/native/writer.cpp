@@ -15,11 +15,6 @@ constexpr std::uint64_t pending_capacity = std::uint64_t{1} << 20;
 // What one thread seals and writes at a time.
 constexpr std::uint64_t job_bytes = std::uint64_t{256} << 10;
 
-MutableBytes grown(std::unique_ptr<IoBuffer>& buffer, std::size_t bytes) {
-  if (!buffer || buffer->size() < bytes) buffer = std::make_unique<IoBuffer>(bytes);
-  return buffer->span().first(bytes);
-}
-
 }  // namespace
 
 Writer::Writer(std::unique_ptr<FileSink> file, Commit commit, Message message, int threads)

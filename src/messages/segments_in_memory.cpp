@@ -25,7 +25,6 @@ struct Range {
   const Message& message;
   std::uint64_t first = 0;
   std::uint64_t count = 0;
-  bool ends = false;  // whether the last one is that of the message
 
   [[nodiscard]] const SegmentLayout& layout() const noexcept { return message.layout(); }
   // Where segment `number` begins in the texts. The one after the last begins at their ends.
@@ -101,7 +100,7 @@ std::uint64_t whole_segments(const SegmentLayout& layout, std::uint64_t first, s
 void seal_segments(const Message& message, std::uint64_t first, bool ends, Bytes plain,
                    MutableBytes sealed, int threads) {
   const SegmentLayout& layout = message.layout();
-  Range range{.message = message, .first = first, .ends = ends};
+  Range range{.message = message, .first = first};
   if (ends) {
     const std::uint64_t all = layout.segments_of(layout.plain_offset(first) + plain.size());
     if (all <= first) throw InvalidArgument("a message ends with a segment, not after one");
@@ -131,7 +130,7 @@ void seal_segments(const Message& message, std::uint64_t first, bool ends, Bytes
 void open_segments(const Message& message, std::uint64_t first, bool ends, Bytes sealed,
                    MutableBytes plain, int threads) {
   const SegmentLayout& layout = message.layout();
-  Range range{.message = message, .first = first, .ends = ends};
+  Range range{.message = message, .first = first};
   if (ends) {
     const std::uint64_t all =
         layout.extent_of(layout.sealed_offset(first) + sealed.size()).segments;
