@@ -8,6 +8,8 @@ import pytest
 from synthetic import loaded, report, row
 
 from paraes.lab import analysis, throughput
+from paraes.lab.analysis.rows import absent_devices, distinct
+from paraes.lab.analysis.throughput import throughput_figures
 from paraes.lab.document import Estimate, Missing
 from paraes.lab.errors import LabError
 from paraes.lab.statistics import Interval
@@ -59,7 +61,7 @@ def test_throughput_by_size_has_a_figure_for_each_size_of_messages_and_number_of
             for ns, message, keys in ((2.0, 1024, "one"), (3.0, 1024, "each"), (4.0, 4096, "each"))
         ],
     )
-    figures = analysis.throughput_figures(rep.valid, rep)
+    figures = throughput_figures(rep.valid, rep)
     assert [f.title.partition("encryption")[2] for f in figures] == [
         "",
         ", messages of 1 KiB, one key",
@@ -187,7 +189,7 @@ def test_a_device_with_rows_in_one_scope_is_not_absent():
     there = row(device="cuda:0", threads=0, scope="transfer")
     skipped = (absent(scope="memory"), absent("cpu", scope="transfer"))
     rep = bench.from_object(report(there, skipped=skipped), "x")
-    assert analysis.absent_devices(rep) == []
+    assert absent_devices(rep) == []
 
 
 def test_port_limits_are_roofs_but_neither_rivals_nor_lines_of_figures():
@@ -238,7 +240,7 @@ def test_a_report_without_rows_still_has_sections():
 
 
 def test_rows_repeated_in_a_report_count_once():
-    assert len(analysis.distinct(loaded(row(), row(ns=5.0)).valid)) == 1
+    assert len(distinct(loaded(row(), row(ns=5.0)).valid)) == 1
 
 
 def test_reports_of_different_machines_are_flagged():
@@ -319,5 +321,5 @@ def test_reports_of_one_machine_share_a_figure_that_shows_all_rows():
             loaded(row(bytes=1024, ns=7.0), row(bytes=4096, kernel="ttable")),
         ]
     )
-    (figure,) = analysis.throughput_figures(both.valid, both)
+    (figure,) = throughput_figures(both.valid, both)
     assert sum(len(s.x) for s in figure.series) == 4

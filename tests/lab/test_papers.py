@@ -12,8 +12,10 @@ from synthetic import loaded, row
 from paraes.lab.document import Missing
 from paraes.lab.errors import LabError
 from paraes.lab.papers import EXPERIMENTS
-from paraes.lab.papers.common import Setting, paper_crossover, phase
+from paraes.lab.papers.cells import phase
+from paraes.lab.papers.claims import paper_crossover
 from paraes.lab.papers.data import NAMES, Printed, load_paper, quotient, recompute
+from paraes.lab.papers.setting import Setting
 
 # Paper → how many of its numbers follow from its other numbers.
 RECOMPUTED = {

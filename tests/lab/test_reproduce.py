@@ -15,8 +15,8 @@ import pytest
 from paraes.lab import measure, reproduce
 from paraes.lab.document import Estimate, Missing, Predicted
 from paraes.lab.errors import LabError
-from paraes.lab.papers.common import Setting
 from paraes.lab.papers.data import NAMES
+from paraes.lab.papers.setting import Setting
 
 MIB = 1 << 20
 

@@ -15,8 +15,8 @@ from paraes.lab.document import Document, Figure, Table
 from paraes.lab.errors import FAILED, USAGE, LabError
 from paraes.lab.files import make_folder, write_whole
 from paraes.lab.measure import dumps, find_program, look_at
-from paraes.lab.papers.common import Setting
 from paraes.lab.papers.data import NAMES
+from paraes.lab.papers.setting import Setting
 from paraes.lab.units import parse_size
 
 INTERRUPTED = 130

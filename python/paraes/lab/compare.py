@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from paraes.lab.analysis import VERDICT_NOTE, distinct, job_text
+from paraes.lab.analysis.rivals import VERDICT_NOTE
+from paraes.lab.analysis.rows import distinct, job_text
 from paraes.lab.bench import Report, Row, machine_of
 from paraes.lab.document import Block, Cell, Column, Document, Estimate, Paragraph, Section, Table
 from paraes.lab.errors import LabError

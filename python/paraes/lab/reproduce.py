@@ -11,15 +11,10 @@ from paraes.lab.document import Document, Section
 from paraes.lab.errors import USAGE, LabError
 from paraes.lab.measure import Machine, Part, Run, join, make_all
 from paraes.lab.papers import EXPERIMENTS
-from paraes.lab.papers.common import (
-    Device,
-    Evidence,
-    Setting,
-    contradictions,
-    gather_absent,
-    pictures,
-)
+from paraes.lab.papers.chapters import contradictions, gather_absent, pictures
 from paraes.lab.papers.data import NAMES, load_paper
+from paraes.lab.papers.evidence import Device, Evidence
+from paraes.lab.papers.setting import Setting
 
 
 def papers_of(name: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from paraes.lab.analysis import distinct, rate_series
+from paraes.lab.analysis.rows import distinct, rate_series
 from paraes.lab.bench import Report, Row
 from paraes.lab.document import Axis, Cell, Column, Figure, Table
 from paraes.lab.errors import LabError

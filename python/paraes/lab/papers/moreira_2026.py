@@ -4,32 +4,24 @@ from __future__ import annotations
 
 from paraes.lab.document import Column, Missing, Section, Table
 from paraes.lab.measure import GPU, Run
-from paraes.lab.papers.common import (
+from paraes.lab.papers.cells import divide, printed_text, rate, ratio, seconds, value_of
+from paraes.lab.papers.chapters import introduction
+from paraes.lab.papers.claims import (
     AGREEMENT,
-    MIB,
-    Evidence,
     Finding,
-    Setting,
     compare_crossover,
     compare_near,
     compare_order,
     compare_ratio,
     cross,
-    divide,
     findings_table,
-    introduction,
     judge,
-    line_figure,
-    measured_series,
     paper_crossover,
-    paper_series,
-    printed_text,
-    rate,
-    ratio,
-    seconds,
-    value_of,
 )
 from paraes.lab.papers.data import load_paper
+from paraes.lab.papers.evidence import Evidence
+from paraes.lab.papers.figures import line_figure, measured_series, paper_series
+from paraes.lab.papers.setting import MIB, Setting
 from paraes.lab.units import significant, size_text
 
 NAME = "moreira-2026"

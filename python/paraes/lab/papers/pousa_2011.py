@@ -9,30 +9,22 @@ from functools import partial
 from paraes.lab.bench import Row
 from paraes.lab.document import Cell, Column, Missing, Predicted, Section, Table, format_cell
 from paraes.lab.measure import Run
-from paraes.lab.papers.common import (
+from paraes.lab.papers.cells import add, phase, printed_text, ratio, seconds, value_of
+from paraes.lab.papers.chapters import introduction
+from paraes.lab.papers.claims import (
     AGREEMENT,
-    Evidence,
     Finding,
-    Setting,
-    add,
     compare_near,
     compare_order,
     compare_ratio,
     findings_table,
-    introduction,
     judge,
-    line_figure,
-    measured_series,
-    paper_series,
-    phase,
-    predicted_series,
-    printed_text,
-    ratio,
-    seconds,
-    value_of,
 )
 from paraes.lab.papers.data import load_paper
+from paraes.lab.papers.evidence import Evidence
+from paraes.lab.papers.figures import line_figure, measured_series, paper_series, predicted_series
 from paraes.lab.papers.pousa_common import MODEL_NOTE, RANKS, SIZES, Family, runs_of
+from paraes.lab.papers.setting import Setting
 from paraes.lab.units import plural, significant, size_text
 
 NAME = "pousa-2011"

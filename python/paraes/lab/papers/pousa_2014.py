@@ -8,25 +8,15 @@ from functools import partial
 from paraes.lab.bench import Row
 from paraes.lab.document import Cell, Column, Estimate, Missing, Predicted, Section, Table
 from paraes.lab.measure import Run
-from paraes.lab.papers.common import (
-    AGREEMENT,
-    Evidence,
-    Finding,
-    Setting,
-    compare_near,
-    findings_table,
-    introduction,
-    judge,
-    line_figure,
-    measured_series,
-    predicted_series,
-    ratio,
-    shorten,
-    value_of,
-)
+from paraes.lab.papers.cells import ratio, shorten, value_of
+from paraes.lab.papers.chapters import introduction
+from paraes.lab.papers.claims import AGREEMENT, Finding, compare_near, findings_table, judge
 from paraes.lab.papers.data import load_paper
+from paraes.lab.papers.evidence import Evidence
+from paraes.lab.papers.figures import line_figure, measured_series, predicted_series
 from paraes.lab.papers.pousa_common import MODEL_NOTE, Family, runs_of
 from paraes.lab.papers.pousa_common import SIZES as ALL_SIZES
+from paraes.lab.papers.setting import Setting
 from paraes.lab.statistics import Interval, bootstrap
 from paraes.lab.units import plural, significant, size_text
 

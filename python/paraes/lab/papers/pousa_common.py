@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from paraes.lab.bench import OPENMP, Row
 from paraes.lab.document import Cell, Missing, Predicted
 from paraes.lab.measure import DISTRIBUTION, GPU, Run
-from paraes.lab.papers.common import MIB, Evidence, Setting, executor_of, ratio, seconds
+from paraes.lab.papers.cells import ratio, seconds
+from paraes.lab.papers.evidence import Evidence, executor_of
+from paraes.lab.papers.setting import MIB, Setting
 from paraes.lab.scaling import AmdahlFit, fit_amdahl
 from paraes.lab.units import plural
 

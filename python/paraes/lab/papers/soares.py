@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from paraes.lab.analysis import FIT_COLUMNS, RESIDUAL_NOTE, fit_cells
+from paraes.lab.analysis.scaling import FIT_COLUMNS, RESIDUAL_NOTE, fit_cells
 from paraes.lab.bench import OPENMP, Row
 from paraes.lab.document import Axis, Cell, Column, Estimate, Missing, Section, Series, Table
 from paraes.lab.measure import Run
-from paraes.lab.papers.common import (
-    AGREEMENT,
-    MIB,
-    Evidence,
-    Finding,
-    Setting,
-    compare_near,
-    executor_of,
-    findings_table,
-    introduction,
-    judge,
-    line_figure,
-    measured_series,
-    paper_series,
-    printed_text,
-    seconds,
-)
+from paraes.lab.papers.cells import printed_text, seconds
+from paraes.lab.papers.chapters import introduction
+from paraes.lab.papers.claims import AGREEMENT, Finding, compare_near, findings_table, judge
 from paraes.lab.papers.data import load_paper
+from paraes.lab.papers.evidence import Evidence, executor_of
+from paraes.lab.papers.figures import line_figure, measured_series, paper_series
+from paraes.lab.papers.setting import MIB, Setting
 from paraes.lab.scaling import Scaling, amdahl, scalings, weak_scalings
 from paraes.lab.units import significant, size_text
 

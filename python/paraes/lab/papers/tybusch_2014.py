@@ -8,30 +8,22 @@ from paraes.lab.bench import Row
 from paraes.lab.crossover import interpolate
 from paraes.lab.document import Cell, Column, Missing, Section, Table
 from paraes.lab.measure import GPU, Run
-from paraes.lab.papers.common import (
+from paraes.lab.papers.cells import add, phase, printed_text, ratio, seconds, value_of
+from paraes.lab.papers.chapters import introduction
+from paraes.lab.papers.claims import (
     AGREEMENT,
-    MIB,
-    Evidence,
     Finding,
-    Setting,
-    add,
     compare_near,
     compare_order,
     compare_ratio,
     findings_table,
-    introduction,
     judge,
-    line_figure,
-    measured_series,
     paper_crossover,
-    paper_series,
-    phase,
-    printed_text,
-    ratio,
-    seconds,
-    value_of,
 )
 from paraes.lab.papers.data import Paper, load_paper
+from paraes.lab.papers.evidence import Evidence
+from paraes.lab.papers.figures import line_figure, measured_series, paper_series
+from paraes.lab.papers.setting import MIB, Setting
 from paraes.lab.units import significant, size_text
 
 NAME = "tybusch-2014"
@@ -106,9 +98,7 @@ def chapter(evidence: Evidence) -> list[Section]:
             for key in labels:
                 row += [printed_text(printed.at(s, key)), ours[key][s]]
             rows.append(row)
-        return Table(
-            name, f"{caption} ({printed.where}; *: not significant)", columns, rows, notes
-        )
+        return Table(name, f"{caption} ({printed.where}; *: not significant)", columns, rows, notes)
 
     def figure(
         name: str,

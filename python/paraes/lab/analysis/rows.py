@@ -1,0 +1,147 @@
+"""Group and describe rows; shared by the sections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from paraes.lab.bench import Report, Row, Skip
+from paraes.lab.derived import (
+    Known,
+)
+from paraes.lab.document import (
+    Cell,
+    Estimate,
+    Missing,
+    Series,
+    Table,
+)
+from paraes.lab.statistics import Interval, median_interval
+from paraes.lab.units import megabytes_per_second, size_text
+
+# Axes that define the job. Rows that differ only in other axes do the same job.
+JOB = (
+    "mode",
+    "key_bits",
+    "direction",
+    "bytes",
+    "messages",
+    "keys",
+    "scope",
+    "in_place",
+    "report",
+)
+
+
+def distinct(rows: Iterable[Row]) -> list[Row]:
+    """Return the first row of each set of axes in each report (parts may repeat a row)."""
+    found: dict[tuple, Row] = {}
+    for row in rows:
+        found.setdefault((row.report, *row.axes()), row)
+    return list(found.values())
+
+
+def job_of(row: Row) -> tuple[Any, ...]:
+    """Return the job that a row does."""
+    return tuple(getattr(row, name) for name in JOB)
+
+
+def job_text(row: Row, size: bool = True) -> str:
+    """Describe the job in words; `size` says whether to include the number of bytes."""
+    words = [f"{row.scope} scope"]
+    if row.mode:
+        words.append(row.mode.upper())
+    if row.key_bits:
+        words.append(f"{row.key_bits}-bit keys")
+    if row.direction:
+        words.append({"encrypt": "encryption", "decrypt": "decryption"}.get(row.direction, ""))
+    if row.in_place:
+        words.append("in place")
+    if row.message_bytes is not None:
+        words.append(f"messages of {size_text(row.message_bytes)}")
+        words.append("a key each" if row.keys == "each" else "one key")
+    if size:
+        words.append(size_text(row.bytes))
+    return ", ".join(words)
+
+
+def rate_estimate(row: Row) -> Estimate:
+    """Return the rate in 10**6 bytes a second, with the interval of the median."""
+    interval = median_interval(row.samples_ns)
+    low, high = (megabytes_per_second(row.bytes, ns) for ns in (interval.high, interval.low))
+    return Estimate(row.mb_per_s, Interval(low, high, interval.coverage))
+
+
+def rate_series(
+    name: str, xs: Sequence[float], rows: Sequence[Row], origin: str = "measured"
+) -> Series:
+    """Return a series of the rows' rates with their intervals."""
+    return Series.of(name, zip(xs, map(rate_estimate, rows), strict=True), origin)
+
+
+def absent_devices(report: Report) -> list[Skip]:
+    """Return the skips that stand for an absent device: one for each scope, without a job."""
+    present = {row.device for row in report.rows}
+    return [
+        skip
+        for skip in report.skipped
+        if is_of_device(skip) and skip.axes["device"] not in (None, "cpu", *present)
+    ]
+
+
+def is_of_device(skip: Skip) -> bool:
+    """Tell whether `skip` stands for a whole device rather than a single row."""
+    return not any(skip.axes.get(name) for name in ("bytes", "kernel", "rival"))
+
+
+def with_absent(table: Table, absent: Sequence[Skip], scope: str | None = None) -> Table:
+    """Append one row for each absent device: dashes with the reason. Return the table."""
+    reasons: dict[str, str] = {}
+    for skip in absent:
+        if scope in (None, skip.axes["scope"]):
+            reasons.setdefault(str(skip.axes["device"]), skip.reason)
+    for device, reason in reasons.items():
+        rest = [Missing(reason) if column.numeric else "" for column in table.columns[1:]]
+        table.rows.append([device, *rest])
+    return table
+
+
+def known_cell(known: Known) -> Cell:
+    if known.value is None:
+        return Missing(known.why)
+    return known.value if known.interval is None else Estimate(known.value, known.interval)
+
+
+def label_in(row: Row, rows: list[Row], job: bool = False) -> str:
+    """Label a row by everything that distinguishes it from the others.
+
+    `job` includes the axes of the job, for places where no column shows them.
+    """
+    label = row.label()
+    for name, text in (
+        ("key_bits", "{} bits"),
+        ("format", "{}"),
+        ("key_expansion", "keys on the {}"),
+        ("transfer", "{}"),
+        ("distribution", "{}"),
+        ("scope", "{} scope"),
+    ):
+        if name in JOB and not job:
+            continue
+        value = getattr(row, name)
+        others = {getattr(other, name) for other in rows if other.rival is None}
+        if name == "key_expansion" and not row.on_gpu:
+            continue  # a choice on GPUs only
+        if value is not None and len(others - {None}) > 1:
+            label += f" · {text.format(value)}"
+    if (
+        row.rival is None
+        and len({r.overlap for r in rows if r.rival is None and r.scope == row.scope}) > 1
+    ):
+        label += " · overlap" if row.overlap else " · no overlap"
+    return label
+
+
+FEW_SAMPLES_NOTE = (
+    "With fewer than 6 samples the interval is their whole range and covers less than 95 %."
+)

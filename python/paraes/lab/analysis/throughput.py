@@ -1,0 +1,83 @@
+"""Throughput by size, a figure for each job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from paraes.lab.analysis.rows import (
+    job_text,
+    label_in,
+    rate_series,
+    with_absent,
+)
+from paraes.lab.bench import Report, Row, Skip
+from paraes.lab.document import (
+    Axis,
+    Cell,
+    Column,
+    Figure,
+    Table,
+)
+from paraes.lab.units import size_text
+
+
+def throughput_figures(
+    rows: list[Row], report: Report, absent: Sequence[Skip] = ()
+) -> list[Figure]:
+    """Draw one figure for each job that has several sizes.
+
+    Rows of copies (memcpy, copy-threads, …) appear in every figure of their scope.
+    """
+    groups: dict[tuple, list[Row]] = {}
+    machine = report.machine_of_row
+    copies = [row for row in rows if row.rival and row.mode is None]
+    for row in rows:
+        if row.mode is not None and not row.is_ports:
+            job = (row.mode, row.key_bits, row.direction, row.in_place)
+            key = (machine(row), row.scope, *job, row.message_bytes, row.keys)
+            groups.setdefault(key, []).append(row)
+    figures = []
+    for number, (key, members) in enumerate(groups.items(), 1):
+        whole = members + [
+            c
+            for c in copies
+            if (machine(c), c.scope) == key[:2]
+            and c.in_place == key[5]
+            and c.direction in (None, key[4])
+        ]
+        if len({row.bytes for row in members}) < 2:
+            continue
+        figure = _throughput_figure(f"throughput-{number}", job_text(members[0], size=False), whole)
+        assert figure.table is not None
+        with_absent(figure.table, absent, members[0].scope)
+        figures.append(figure)
+    return figures
+
+
+def _throughput_figure(name: str, job: str, rows: list[Row]) -> Figure:
+    lines: dict[str, list[Row]] = {}
+    for row in rows:
+        label = label_in(row, rows)
+        if any(other.bytes == row.bytes for other in lines.get(label, [])):
+            label += f" · report {row.report + 1}"  # measured twice: show both
+        lines.setdefault(label, []).append(row)
+    series, body = [], []
+    for label, members in lines.items():
+        members.sort(key=lambda r: r.bytes)
+        series.append(rate_series(label, [r.bytes for r in members], members))
+    sizes = sorted({row.bytes for row in rows})
+    for label, members in lines.items():
+        by_size = {row.bytes: row for row in members}
+        cells: list[Cell] = [by_size[s].mb_per_s if s in by_size else None for s in sizes]
+        body.append([label, *cells])
+    columns = [Column("device and kernel; (rival)", "text"), *[Column(size_text(s)) for s in sizes]]
+    return Figure(
+        name,
+        f"Throughput: {job}",
+        f"Throughput in 10⁶ bytes a second over the size of the message, {job}; one line for each "
+        "device, kernel and rival.",
+        Axis("size of the message", "log", "size"),
+        Axis("10⁶ bytes a second", "log"),
+        series,
+        Table(name, f"MB/s (10⁶ bytes a second) by size, {job}", columns, body),
+    )
