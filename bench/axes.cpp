@@ -11,6 +11,7 @@
 #include "paraes/kernels.hpp"
 #include "paraes/threads.hpp"
 #include "src/gpu/pool.hpp"
+#include "src/gpu/programs/program_variant.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -167,6 +168,24 @@ std::string with_libcryptos_opened(std::string_view list) {
   return names;
 }
 
+// Empty is the kernel's own number.
+std::vector<unsigned> parse_group_threads(const std::string& list, const NumberParsers& parsers) {
+  if (list.empty()) return {0};
+  constexpr std::string_view flag = "--group-threads";
+  std::vector<unsigned> numbers;
+  for (const std::string& word : split(list, flag)) {
+    const auto threads = static_cast<unsigned>(
+        parsers.number(word, flag, gpu::warp_threads, gpu::most_group_threads));
+    try {
+      gpu::check_group_threads(threads);
+    } catch (const InvalidArgument& error) {
+      throw InvalidArgument(std::string(flag) + ": " + error.what());
+    }
+    add_once(numbers, threads);
+  }
+  return numbers;
+}
+
 // Refuses axes that no row of the run can have.
 void refuse_unused(const AxisTexts& texts, const Axes& axes) {
   const auto has = [](const auto& list, const auto& value) {
@@ -182,6 +201,9 @@ void refuse_unused(const AxisTexts& texts, const Axes& axes) {
   }
   if (!texts.transfer.empty() && !(on_gpu && (scope("transfer") || scope("file")))) {
     throw InvalidArgument("--transfer goes with a GPU and --scope transfer or file");
+  }
+  if (!texts.group_threads.empty() && !(on_gpu && (scope("memory") || scope("transfer")))) {
+    throw InvalidArgument("--group-threads goes with a GPU and --scope memory or transfer");
   }
   const bool many = axes.messages.back() != 0;
   if (many && !(scope("memory") && has(axes.devices, std::string("cpu")))) {
@@ -247,6 +269,7 @@ Axes parse_axes(const AxisTexts& texts, const NumberParsers& parsers) {
                         {"paraes", "c2sp", "tink", "raw", "openssl"});
   axes.key_expansions =
       choose("--key-expansion", or_default(texts.key_expansion, "host"), {"host", "device"});
+  axes.group_threads = parse_group_threads(texts.group_threads, parsers);
   axes.transfers = choose("--transfer", or_default(texts.transfer, "staged"), {"staged", "mapped"});
   if (!texts.unit.empty()) {
     axes.unit = parsers.size(texts.unit, "--unit");

@@ -27,6 +27,7 @@ struct AxisTexts {
   std::string in_place;
   std::string format;
   std::string key_expansion;
+  std::string group_threads;
   std::string transfer;
   std::string unit;
   std::string rivals;
@@ -53,6 +54,7 @@ struct Axes {
   std::vector<bool> in_place;
   std::vector<std::string> formats;
   std::vector<std::string> key_expansions;
+  std::vector<unsigned> group_threads;  // of GPU kernels; 0 is the kernel's own number
   std::vector<std::string> transfers;
   std::size_t unit = 4096;
   std::vector<std::string> rivals;  // of all scopes

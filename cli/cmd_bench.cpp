@@ -97,6 +97,10 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
   axis("--format", axes.format, "paraes,c2sp,...", "Formats of the file scope (default: paraes).");
   axis("--key-expansion", axes.key_expansion, "host,device",
        "Where keys for GPUs are expanded (default: host).");
+  axis(
+      "--group-threads", axes.group_threads, "N,...",
+      "memory and transfer scope: threads of a group (block) of the GPU's kernels, multiples of 32 "
+      "up to 1024 (default: the kernel's choice).");
   axis("--transfer", axes.transfer, "staged,mapped", "How data gets to a GPU (default: staged).");
   axis("--rivals", axes.rivals, "NAME,...",
        "openssl-evp (default), openssl-evp@FILE (another libcrypto), ipsec-mb, gcrypt, memcpy, "

@@ -39,6 +39,7 @@ struct Row {
   // File scope does not compute it: always "warm".
   std::string cache = "warm";
   std::string key_expansion;
+  std::optional<unsigned> group_threads;  // of a GPU's kernels, where --group-threads set them
   std::string transfer;
   std::string distribution;
   bool overlap = false;

@@ -14,11 +14,13 @@
 
 namespace paraes::bench {
 
-// The input and output buffers that all cases of one kernel, device and size share, like Arena. The
-// first acquire() opens the device and its GPU program.
+// The input and output buffers that all cases of one device, program and size share, like Arena.
+// The first acquire() opens the device and its GPU program.
 class DeviceMemoryArena {
  public:
-  DeviceMemoryArena(std::string device, std::string kernel, std::uint64_t bytes);
+  // `group_threads` is that of Execution.
+  DeviceMemoryArena(std::string device, std::string kernel, unsigned group_threads,
+                    std::uint64_t bytes);
 
   void acquire();  // throws Unavailable and DeviceError
   void release() noexcept;
@@ -38,6 +40,7 @@ class DeviceMemoryArena {
  private:
   std::string device_;
   std::string kernel_;
+  unsigned group_threads_;
   std::uint64_t bytes_;
   int holders_ = 0;
   std::shared_ptr<gpu::DeviceContext> context_;

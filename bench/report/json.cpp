@@ -42,6 +42,7 @@ Json axes_of(const Row& row) {
   json["in_place"] = row.in_place;
   json["cache"] = or_null(row.cache);
   json["key_expansion"] = or_null(row.key_expansion);
+  json["group_threads"] = row.group_threads ? Json(*row.group_threads) : Json();
   json["transfer"] = or_null(row.transfer);
   json["distribution"] = or_null(row.distribution);
   json["overlap"] = row.overlap;

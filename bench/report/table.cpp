@@ -57,6 +57,9 @@ std::vector<Column> axis_columns() {
        "{} of place"},
       {"keys", [](const Row& r) { return r.device == "cpu" ? "" : r.key_expansion; }, true,
        "keys expanded on the {}", true},
+      {"group",
+       [](const Row& r) { return r.group_threads ? fmt::format("{}", *r.group_threads) : ""; },
+       false, "groups of {} threads", true},
       {"transfer", [](const Row& r) { return r.transfer; }, true, "{}", true},
   };
 }

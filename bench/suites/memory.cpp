@@ -42,7 +42,11 @@ class MemoryPlanner {
     if (has(axes_.devices, "cpu")) plan_cpu(bytes);
     for (const std::string& device : gpus_) {
       if (!has_whole()) break;
-      for (const std::string& kernel : axes_.gpu_kernels) plan_gpu(device, kernel, bytes);
+      for (const std::string& kernel : axes_.gpu_kernels) {
+        for (const unsigned threads : axes_.group_threads) {
+          plan_gpu(device, kernel, threads, bytes);
+        }
+      }
     }
     group_.finish();
   }
@@ -153,8 +157,9 @@ class MemoryPlanner {
     });
   }
 
-  void plan_gpu(const std::string& device, const std::string& kernel, std::uint64_t bytes) {
-    const auto arena = std::make_shared<DeviceMemoryArena>(device, kernel, bytes);
+  void plan_gpu(const std::string& device, const std::string& kernel, unsigned group_threads,
+                std::uint64_t bytes) {
+    const auto arena = std::make_shared<DeviceMemoryArena>(device, kernel, group_threads, bytes);
     each_job(axes_, bytes, 1, [&](const Job& job) {
       for (const std::string& place : axes_.key_expansions) {
         Row row = row_of(job);
@@ -162,6 +167,7 @@ class MemoryPlanner {
         row.kernel = kernel;
         row.threads = 0;
         row.key_expansion = place;
+        if (group_threads != 0) row.group_threads = group_threads;
         row.cache.clear();  // the size of a GPU's cache is not known
         if (job.mode == Mode::gcm) row.messages = segments(bytes);
         add(std::move(row), job, [&](const Row& r) {

@@ -23,7 +23,11 @@ class TransferPlanner {
     arena_ = std::make_shared<Arena>(bytes, 1);
     for (const std::string& device : gpus_) {
       if (has(axes_.rivals, pinned_copy_name)) add_copy(device, bytes);
-      for (const std::string& kernel : axes_.gpu_kernels) add_jobs(device, kernel, bytes);
+      for (const std::string& kernel : axes_.gpu_kernels) {
+        for (const unsigned threads : axes_.group_threads) {
+          add_jobs(device, kernel, threads, bytes);
+        }
+      }
     }
     group_.finish();
   }
@@ -46,17 +50,20 @@ class TransferPlanner {
     group_.add(std::move(row), [](const Row& r) { return make_pinned_copy(r); });
   }
 
-  void add_jobs(const std::string& device, const std::string& kernel, std::uint64_t bytes) {
-    each_job(axes_, bytes, 1, [&](const Job& job) { add_job(device, kernel, job); });
+  void add_jobs(const std::string& device, const std::string& kernel, unsigned group_threads,
+                std::uint64_t bytes) {
+    each_job(axes_, bytes, 1, [&](const Job& job) { add_job(device, kernel, group_threads, job); });
   }
 
-  void add_job(const std::string& device, const std::string& kernel, const Job& job) {
+  void add_job(const std::string& device, const std::string& kernel, unsigned group_threads,
+               const Job& job) {
     for (const std::string& transfer : axes_.transfers) {
       for (const std::string& place : axes_.key_expansions) {
         Row row = transfer_row(job, device);
         row.kernel = kernel;
         row.transfer = transfer;
         row.key_expansion = place;
+        if (group_threads != 0) row.group_threads = group_threads;
         group_.add(std::move(row), [&](const Row& r) {
           refuse(job);
           kernels_.require(kernel);
@@ -66,6 +73,7 @@ class TransferPlanner {
           execution.device = device;
           execution.transfer = transfer == "mapped" ? Transfer::mapped : Transfer::staged;
           execution.key_expansion = place == "device" ? KeyExpansion::device : KeyExpansion::host;
+          execution.group_threads = group_threads;
           execution.overlap = axes_.overlap;
           return std::make_unique<TransferCase>(r, job, arena_, execution);
         });

@@ -51,6 +51,10 @@ struct Execution {
   Transfer transfer = Transfer::staged;
   KeyExpansion key_expansion = KeyExpansion::host;
   std::uint64_t device_memory = 0;  // upper bound in bytes for each GPU; 0: its free memory
+  // Threads of a group (CUDA: of a block) of the GPU's kernels, a multiple of 32 up to 1024, for
+  // measurements; kernels of GHASH keep their own number. 0: the kernel's choice. Constructors
+  // throw InvalidArgument for other numbers, Unavailable if the GPU cannot have such groups.
+  unsigned group_threads = 0;
   // False: a GPU copies, computes and copies back one launch at a time. The phases of
   // take_device_times() are then disjoint, for measurements of each phase.
   bool overlap = true;

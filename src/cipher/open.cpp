@@ -12,6 +12,7 @@
 #include "src/cipher/gpu_gcm.hpp"
 #include "src/cipher/gpu_kernels.hpp"
 #include "src/gpu/device_names.hpp"
+#include "src/gpu/programs/program_variant.hpp"
 #include "src/kernels/registry.hpp"
 
 namespace paraes::detail {
@@ -58,8 +59,10 @@ Location find_location(const Execution& execution) {
       find_kernel(gpus ? "auto" : execution.kernel), Executor(execution.threads), {}, {}};
   if (!gpus) return location;
   const gpu::KernelRow& row = select_gpu_kernel(execution.kernel, execution.allow_leaky);
+  gpu::check_group_threads(execution.group_threads);  // falls back on nothing
   const gpu::PoolOptions options{.transfer = execution.transfer,
-                                 .memory_limit = execution.device_memory};
+                                 .memory_limit = execution.device_memory,
+                                 .group_threads = execution.group_threads};
   try {
     location.pool = gpu::open_pool(*gpus, row, options);
   } catch (const Error& error) {

@@ -121,18 +121,21 @@ Contexts& contexts() {
 }
 
 std::shared_ptr<DeviceContext> make_context(std::unique_ptr<Platform> platform,
-                                            std::unique_ptr<Device> device, const KernelRow& row) {
+                                            std::unique_ptr<Device> device, const KernelRow& row,
+                                            unsigned group_threads) {
   PoolOptions options;
   options.streams = 0;
+  options.group_threads = group_threads;
   return std::make_shared<DeviceContext>(std::move(platform), std::move(device), row, options);
 }
 
 }  // namespace
 
-std::shared_ptr<DeviceContext> open_context(const DeviceNames& names, const KernelRow& row) {
+std::shared_ptr<DeviceContext> open_context(const DeviceNames& names, const KernelRow& row,
+                                            unsigned group_threads) {
   std::unique_ptr<Platform> platform = open_platform(names.runtime);
   std::unique_ptr<Device> device = platform->open(names.indices.at(0));
-  return make_context(std::move(platform), std::move(device), row);
+  return make_context(std::move(platform), std::move(device), row, group_threads);
 }
 
 std::shared_ptr<DeviceContext> open_context_of(const DeviceStream& stream, const KernelRow& row) {
@@ -143,7 +146,7 @@ std::shared_ptr<DeviceContext> open_context_of(const DeviceStream& stream, const
         contexts().used[{opencl_place_of(stream.handle), std::string(row.name)}];
     std::shared_ptr<DeviceContext> context = used.lock();
     if (!context) {
-      context = make_context(nullptr, open_opencl_device_of(stream.handle), row);
+      context = make_context(nullptr, open_opencl_device_of(stream.handle), row, 0);
       used = context;
     }
     return context;

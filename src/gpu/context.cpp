@@ -13,7 +13,7 @@ constexpr std::size_t least_launch_bytes = std::size_t{64} << 10;
 
 ProgramVariant choose_variant(const KernelRow& row, const DeviceInfo& info,
                               const PoolOptions& options) {
-  ProgramVariant variant = variant_for(row, info);
+  ProgramVariant variant = variant_for(row, info, options.group_threads);
   if (row.tables && options.tables != 0) variant.tables = options.tables;
   variant.groups_per_unit = options.groups_per_unit;
   return variant;

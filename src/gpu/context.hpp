@@ -21,6 +21,7 @@ struct PoolOptions {
   unsigned tables = 0;             // of ttable: 1, 2 or 4; 0: as many as suit the device
   unsigned streams = 4;            // how many streams it has
   unsigned groups_per_unit = 0;    // that must fit into a multiprocessor; 0: the usual number
+  unsigned group_threads = 0;      // threads of a group, see variant_for(); 0: the usual number
 };
 
 // Several threads may use it at once, but only one at a time may use each stream.

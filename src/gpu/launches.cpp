@@ -92,14 +92,19 @@ Grid Launches::grid_for(std::uint64_t threads) const {
   Grid grid;
   // The programs of HIP and OpenCL have groups of one size.
   grid.threads = context_.variant().group_threads;
-  if (runtime_of(context_.info()) == "cuda") {
+  if (runtime_of(context_.info()) == "cuda" && !context_.variant().full_groups) {
     grid.threads = std::min(grid.threads, group_threads(row, processors(), threads));
   }
   grid.shared_bytes = mode_shared_bytes(context_.variant());
   const std::uint64_t groups = (threads + grid.threads - 1) / grid.threads;
   // Kernels with many blocks per thread have a persistent grid, whose groups take tile after tile.
   // Kernels with one block per thread have none, like those in the papers.
-  constexpr std::uint64_t groups_per_processor = 8;
+  std::uint64_t groups_per_processor = 8;
+  // Groups of another size make a grid of as many threads: their size alone is to be measured.
+  if (context_.variant().full_groups) {
+    groups_per_processor =
+        std::max<std::uint64_t>(groups_per_processor * row.group_threads / grid.threads, 1);
+  }
   const std::uint64_t most =
       row.blocks_per_thread > 1 ? groups_per_processor * processors() : std::uint64_t{1} << 30;
   grid.groups = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(groups, 1, most));

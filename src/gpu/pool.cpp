@@ -12,8 +12,9 @@ namespace {
 
 // The pools of this process, by device, kernel and options. They are never destroyed, because
 // drivers may be unloaded before static objects are destroyed.
-using Pools = std::map<std::tuple<std::string, std::string, int, std::uint64_t, unsigned, unsigned>,
-                       std::shared_ptr<DevicePool>>;
+using PoolKey =
+    std::tuple<std::string, std::string, int, std::uint64_t, unsigned, unsigned, unsigned>;
+using Pools = std::map<PoolKey, std::shared_ptr<DevicePool>>;
 std::mutex pools_mutex;
 Pools* pools = nullptr;  // under pools_mutex
 
@@ -120,7 +121,8 @@ std::shared_ptr<DevicePool> open_pool(const DeviceNames& names, const KernelRow&
   const std::lock_guard lock(pools_mutex);
   if (pools == nullptr) pools = new Pools;
   auto& pool = (*pools)[{names.text(), std::string(row.name), static_cast<int>(options.transfer),
-                         options.memory_limit, options.tables, options.groups_per_unit}];
+                         options.memory_limit, options.tables, options.groups_per_unit,
+                         options.group_threads}];
   if (!pool) {
     std::vector<std::unique_ptr<DeviceContext>> contexts;
     for (const unsigned index : names.indices) {

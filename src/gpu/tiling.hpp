@@ -28,7 +28,7 @@ struct Tiling {
 [[nodiscard]] std::uint64_t tiles_of(const paraes_message& message, const Tiling& tiling);
 
 // Threads of each group, if `threads` threads have work. They are fewer than row.group_threads if
-// more groups then spread over the multiprocessors.
+// more groups then spread over the multiprocessors. Not for ProgramVariant::full_groups.
 [[nodiscard]] std::uint32_t group_threads(const KernelRow& row, std::uint64_t processors,
                                           std::uint64_t threads);
 

@@ -80,6 +80,21 @@ TEST(Axes, UnknownValuesAreRefused) {
   }
 }
 
+TEST(Axes, GroupThreadsAreMultiplesOfAWarp) {
+  AxisTexts texts = texts_with(&AxisTexts::device, "opencl:0");
+  EXPECT_EQ(axes_of(texts).group_threads, (std::vector<unsigned>{0}));  // the kernel's own
+  texts.group_threads = "512,32,1024,512";
+  EXPECT_EQ(axes_of(texts).group_threads, (std::vector<unsigned>{512, 32, 1024}));
+  for (const char* wrong : {"0", "16", "48", "1025", "1056", "x", "64,", "all"}) {
+    texts.group_threads = wrong;
+    EXPECT_NE(support::message_of<InvalidArgument>([&] {
+                (void)axes_of(texts);
+              }).find("--group-threads: "),
+              std::string::npos)
+        << wrong;
+  }
+}
+
 TEST(Axes, ThatNoRowCanHaveAreRefused) {
   const auto refused = [](const AxisTexts& texts) {
     return support::message_of<InvalidArgument>([&] { (void)axes_of(texts); });
@@ -102,6 +117,14 @@ TEST(Axes, ThatNoRowCanHaveAreRefused) {
   EXPECT_NE(refused(transfer).find("--transfer"), std::string::npos);
   transfer.device = "cpu,opencl:0";
   EXPECT_EQ(refused(transfer), "");
+  AxisTexts groups = texts_with(&AxisTexts::group_threads, "256");
+  EXPECT_NE(refused(groups).find("--group-threads goes with a GPU"), std::string::npos);
+  groups.device = "cpu,opencl:0";
+  EXPECT_EQ(refused(groups), "");
+  groups.scope = "file";
+  EXPECT_NE(refused(groups).find("--group-threads goes with a GPU"), std::string::npos);
+  groups.scope = "file,transfer";
+  EXPECT_EQ(refused(groups), "");
   AxisTexts unit = texts_with(&AxisTexts::unit, "512");
   EXPECT_EQ(refused(unit), "");
   unit.mode = "ctr";

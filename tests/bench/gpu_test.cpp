@@ -11,6 +11,7 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -154,6 +155,29 @@ TEST_F(BenchGpu, TransferRowsAreVerified) {
     EXPECT_EQ(phases["device_to_host"].is_number(), staged);
     EXPECT_TRUE(phases["read"].is_null());
   }
+}
+
+TEST_F(BenchGpu, RowsOfEveryNumberOfGroupThreadsAreVerified) {
+  AxisTexts axes = texts();
+  axes.device += ",cpu";
+  axes.kernel = "reference-shared";
+  axes.mode = "ctr";
+  axes.direction = "encrypt";
+  axes.scope = "memory,transfer";
+  axes.group_threads = "64,512";
+  const Json json = measured(axes);
+  std::multiset<std::string> found;
+  for (const Json& row : json["results"]) {
+    EXPECT_TRUE(row["verified"].get<bool>()) << row.dump();
+    if (row["device"] == "cpu" || !row["rival"].is_null()) {
+      EXPECT_TRUE(row["group_threads"].is_null()) << row.dump();
+      continue;
+    }
+    found.insert(row["scope"].get<std::string>() + " " + row["group_threads"].dump());
+  }
+  const std::multiset<std::string> expected = {"memory 64", "memory 512", "transfer 64",
+                                               "transfer 512"};
+  EXPECT_EQ(found, expected) << json["skipped"].dump();
 }
 
 TEST_F(BenchGpu, TakePhasesSumsTheCallsSinceTheLastOne) {
@@ -370,7 +394,7 @@ TEST_F(BenchGpu, EveryModeIsVerifiedInDeviceMemory) {
       // Several segments and data units, with an incomplete block at the end if the mode allows it.
       const bool odd = mode == Mode::ctr || mode == Mode::gcm;
       const auto arena =
-          std::make_shared<DeviceMemoryArena>(test_device(), kernel, odd ? 40007 : 40960);
+          std::make_shared<DeviceMemoryArena>(test_device(), kernel, 0, odd ? 40007 : 40960);
       for (const int bits : {128, 192, 256}) {
         for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
           if (mode == Mode::xts && bits == 192) continue;

@@ -23,9 +23,9 @@ std::vector<std::string> keys(const Json& json) {
 }
 
 const std::vector<std::string> axis_keys = {
-    "rival",    "device", "kernel",        "mode",     "key_bits",     "direction", "threads",
-    "executor", "ranks",  "bytes",         "messages", "keys",         "scope",     "format",
-    "in_place", "cache",  "key_expansion", "transfer", "distribution", "overlap"};
+    "rival",    "device", "kernel",        "mode",          "key_bits", "direction",    "threads",
+    "executor", "ranks",  "bytes",         "messages",      "keys",     "scope",        "format",
+    "in_place", "cache",  "key_expansion", "group_threads", "transfer", "distribution", "overlap"};
 
 std::vector<std::string> operator+(std::vector<std::string> a, const std::vector<std::string>& b) {
   a.insert(a.end(), b.begin(), b.end());
@@ -231,6 +231,29 @@ TEST(Table, VersionsOfRivalsStandBesideTheirRatios) {
   const std::string cp = version_of_rival("cp");
   if (cp.empty()) GTEST_SKIP() << "cp says no version";
   EXPECT_NE(table(outcome).find("; cp " + cp), std::string::npos) << table(outcome);
+}
+
+TEST(Report, GroupThreadsAreNullUnlessGiven) {
+  Outcome outcome;
+  outcome.results.push_back(result_named("ttable", "", 1e5));
+  outcome.results.push_back(result_named("ttable", "", 1e5));
+  outcome.results[1].row.group_threads = 64;
+  const Json json = report(1, Json::object(), outcome);
+  EXPECT_TRUE(json["results"][0]["group_threads"].is_null());
+  EXPECT_EQ(json["results"][1]["group_threads"], 64);
+}
+
+TEST(Table, GroupThreadsAreToldApart) {
+  Outcome outcome;
+  for (const unsigned threads : {64U, 512U}) {
+    outcome.results.push_back(result_named("ttable", "", 1e5));
+    outcome.results.back().row.device = "opencl:0";
+    outcome.results.back().row.group_threads = threads;
+  }
+  outcome.results.push_back(result_named("", "pinned-copy", 1e5));
+  EXPECT_NE(table(outcome).find("group"), std::string::npos) << table(outcome);
+  outcome.results.erase(outcome.results.begin());
+  EXPECT_NE(table(outcome).find("groups of 512 threads"), std::string::npos) << table(outcome);
 }
 
 TEST(Table, DevicesAreToldApartAndNotCompared) {

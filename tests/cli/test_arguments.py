@@ -231,6 +231,17 @@ class Numbers(Case):
             self.fails(2, "bench", "--list", f"--key-bits=128,{text}",
                        says=f"--key-bits: '{text}' is not a whole number from 128 to 256")
 
+    def test_group_threads_of_bench_are_multiples_of_a_warp(self):
+        gpu = ["bench", "--list", "--device", "opencl:9", "--mode", "ctr"]
+        for text in ("0x40", "+64", " 64", "-64", "6e1", "0", "31", "1025"):
+            self.fails(2, *gpu, f"--group-threads=64,{text}",
+                       says=f"--group-threads: '{text}' is not a whole number from 32 to 1024")
+        self.fails(2, *gpu, "--group-threads=48",
+                   says="--group-threads: a group has a multiple of 32 threads, up to 1024, not 48")
+        self.fails(2, "bench", "--list", "--group-threads=256",
+                   says="--group-threads goes with a GPU and --scope memory or transfer")
+        self.ok(*gpu, "--group-threads=64,1024")
+
     def test_seconds_are_decimal_numbers(self):
         for command, flag, least, most in ((["tune", "--show"], "--seconds", 1, 3600),
                                            (["bench", "--list"], "--min-time", 0, 86400)):

@@ -24,6 +24,7 @@
 #include "tests/support/buffers.hpp"
 #include "tests/support/builds.hpp"
 #include "tests/support/evp_oracle.hpp"
+#include "tests/support/message_of.hpp"
 #include "tests/support/test_device.hpp"
 
 namespace paraes::gpu {
@@ -289,6 +290,54 @@ TEST(KernelRows, GroupsFitTheDevice) {
       }
     }
   }
+}
+
+TEST(KernelRows, GivenGroupThreadsReplaceTheKernelsOwn) {
+  DeviceInfo info;
+  info.id = "opencl:9";
+  info.name = "Small GPU";
+  info.shared_bytes = 64 << 10;
+  for (const KernelRow& row : kernel_rows()) {
+    const ProgramVariant own = variant_for(row, info);
+    EXPECT_FALSE(own.full_groups);
+    for (const unsigned threads : {32U, 64U, 96U, 128U, 256U, 512U, 1024U}) {
+      const ProgramVariant variant = variant_for(row, info, threads);
+      EXPECT_EQ(variant.group_threads, threads);
+      EXPECT_TRUE(variant.full_groups);
+      EXPECT_EQ(variant.hash_threads, own.hash_threads);  // GHASH keeps its own
+      const std::vector<std::string> options = options_of(variant);
+      const std::string option = "-DPARAES_GROUP_THREADS=" + std::to_string(threads);
+      EXPECT_EQ(std::count(options.begin(), options.end(), option), 1) << option;
+      // The file of another program has another name.
+      EXPECT_EQ(cached_name(variant, info) == cached_name(own, info), threads == 256);
+      EXPECT_EQ(prepared_name(variant, "sm_90") == prepared_name(own, "sm_90"), threads == 256);
+    }
+    for (const unsigned threads : {1U, 48U, 1025U, 1056U}) {
+      EXPECT_THROW(static_cast<void>(variant_for(row, info, threads)), InvalidArgument) << threads;
+    }
+  }
+  const ProgramVariant shared = variant_for(find_kernel_row("reference-shared"), info, 512);
+  EXPECT_EQ(mode_shared_bytes(shared), 16U * 512);
+}
+
+TEST(KernelRows, GivenGroupThreadsThatTheDeviceLacksAreUnavailable) {
+  DeviceInfo info;
+  info.id = "opencl:9";
+  info.name = "Small GPU";
+  info.shared_bytes = 64 << 10;
+  info.max_threads = 256;
+  const KernelRow& row = find_kernel_row("reference-shared");
+  EXPECT_EQ(variant_for(row, info, 256).group_threads, 256U);
+  EXPECT_EQ(
+      support::message_of<Unavailable>([&] { static_cast<void>(variant_for(row, info, 512)); }),
+      "opencl:9 (Small GPU) allows at most 256 threads in a group, not 512");
+  info.max_threads = 1024;
+  info.shared_bytes = 8 << 10;
+  EXPECT_EQ(variant_for(row, info, 512).group_threads, 512U);
+  EXPECT_NE(support::message_of<Unavailable>([&] {
+              static_cast<void>(variant_for(row, info, 1024));
+            }).find("needs 16384 bytes of shared memory"),
+            std::string::npos);
 }
 
 TEST(KernelRows, VariantsHaveTheOptionsThatTheyName) {

@@ -26,9 +26,25 @@ unsigned group_threads_for(unsigned usual, const DeviceInfo& device) {
 
 }  // namespace
 
-ProgramVariant variant_for(const KernelRow& row, const DeviceInfo& device) {
+void check_group_threads(unsigned threads) {
+  if (threads % warp_threads == 0 && threads <= most_group_threads) return;
+  throw InvalidArgument("a group has a multiple of " + std::to_string(warp_threads) +
+                        " threads, up to " + std::to_string(most_group_threads) + ", not " +
+                        std::to_string(threads));
+}
+
+ProgramVariant variant_for(const KernelRow& row, const DeviceInfo& device, unsigned group_threads) {
+  check_group_threads(group_threads);
+  if (device.max_threads != 0 && group_threads > device.max_threads) {
+    throw Unavailable(device.id + " (" + device.name + ") allows at most " +
+                      std::to_string(device.max_threads) + " threads in a group, not " +
+                      std::to_string(group_threads));
+  }
   ProgramVariant variant{.row = &row,
-                         .group_threads = group_threads_for(row.group_threads, device),
+                         .group_threads = group_threads != 0
+                                              ? group_threads
+                                              : group_threads_for(row.group_threads, device),
+                         .full_groups = group_threads != 0,
                          .hash_threads = group_threads_for(usual_group_threads, device)};
   const bool cuda = device.target.rfind("sm_", 0) == 0;
   variant.keys_in_memory = row.sliced_keys || !cuda;

@@ -9,12 +9,15 @@
 
 #include "paraes/devices.hpp"
 #include "src/gpu/programs/kernel_rows.hpp"
+#include "src/gpu/tiling.hpp"
 
 namespace paraes::gpu {
 
 struct ProgramVariant {
   const KernelRow* row;
   unsigned group_threads = 0;  // threads per group of all entries but those of GHASH
+  // The caller has chosen that number: no launch of these entries has smaller groups.
+  bool full_groups = false;
   // Threads per group of ghash, ghash_prepare, ghash_join and gcm_finish.
   unsigned hash_threads = 0;
   unsigned tables = 0;  // round tables in shared memory: 1, 2 or 4; 0: KernelRow::tables is false
@@ -26,11 +29,21 @@ struct ProgramVariant {
   bool keys_in_memory = false;
 };
 
-// The variant of `row` for a device, with groups as large as it allows, and as many tables as suit
-// its shared memory, for launches with one key. Only CUDA keeps arguments in constant memory;
-// elsewhere, keys are always in device memory. Throws Unavailable if the device allows too small
-// groups, or if the shared memory is too small for the fewest tables.
-[[nodiscard]] ProgramVariant variant_for(const KernelRow& row, const DeviceInfo& device);
+// The largest groups that CUDA and HIP have.
+inline constexpr unsigned most_group_threads = 1024;
+
+// Throws InvalidArgument unless programs can be compiled for groups of `threads` threads: a
+// multiple of warp_threads up to most_group_threads. 0 stands for the kernel's own number.
+void check_group_threads(unsigned threads);
+
+// The variant of `row` for a device, with as many tables as suit its shared memory, for launches
+// with one key. Groups have `group_threads` threads in all launches; if that is 0, they are as
+// large as the device allows, up to the row's number. Only CUDA keeps arguments in constant memory;
+// elsewhere, keys are always in device memory. Throws InvalidArgument as check_group_threads(), and
+// Unavailable if the device allows too small groups, or if the shared memory is too small for the
+// groups or for the fewest tables.
+[[nodiscard]] ProgramVariant variant_for(const KernelRow& row, const DeviceInfo& device,
+                                         unsigned group_threads = 0);
 
 // The variant for launches whose messages have different keys. It is `variant` itself if its keys
 // are in device memory anyway.
