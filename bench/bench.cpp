@@ -141,7 +141,8 @@ int run(const BenchPlan& plan, const Options& options, std::FILE* out, std::FILE
   }
 
   if (json) {
-    write_report(*json, report(options.seed, context(plan.folder), all).dump(1) + "\n");
+    write_report(*json,
+                 report(options.seed, context(plan.folder, options.machine), all).dump(1) + "\n");
   }
   fmt::print(table_file, "{}", table(all));
   if (all.results.empty()) {

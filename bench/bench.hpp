@@ -15,7 +15,8 @@ struct Options {
   Settings settings;
   std::uint64_t seed = 0;
   bool list = false;
-  std::string json;  // a file, or `-` for standard output; empty for none
+  std::string machine;  // the user's name for it, for the report; valid UTF-8, or empty
+  std::string json;     // a file, or `-` for standard output; empty for none
 };
 
 // The axes and options of --quick: a short table for every kernel, in seconds.

@@ -7,6 +7,7 @@
 #include "bench/bench.hpp"
 #include "bench/harness/random.hpp"
 #include "cli/numbers.hpp"
+#include "cli/report.hpp"
 #include "cli/sizes.hpp"
 #include "cli/verbs.hpp"
 #include "paraes/error.hpp"
@@ -40,10 +41,17 @@ Examples:
   paraes bench --scope file --format raw --mode ctr --rivals openssl-enc,cp
   paraes bench --scope file --device cpu,cuda:0 --size 64MiB,1GiB -T 0)";
 
+void check_machine(const std::string& name) {
+  constexpr std::size_t most = 64;
+  if (!name.empty() && name.size() <= most && printable(name) == name) return;
+  throw InvalidArgument("--machine: a name has 1 to 64 bytes of printable text");
+}
+
 int bench_verb(Flags flags, const CLI::App& verb, const BenchOverrides& overrides) {
   // A bare --in-place means yes.
   if (verb.count("--in-place") > 0 && flags.axes.in_place.empty()) flags.axes.in_place = "yes";
   if (verb.count("--seed") == 0) flags.options.seed = bench::random_seed();
+  if (verb.count("--machine") > 0) check_machine(flags.options.machine);
   if (flags.quick) bench::make_quick(flags.axes, flags.options);
   if (flags.samples) flags.options.settings.samples = *flags.samples;
   bench::Axes axes = bench::parse_axes(flags.axes, {parse_size, parse_number});
@@ -139,6 +147,10 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
       ->group(group);
   verb->add_option("--json", flags->options.json, "Write the report; - is standard output.")
       ->type_name("FILE")
+      ->group(group);
+  verb->add_option("--machine", flags->options.machine,
+                   "Name of this machine in the report, up to 64 bytes.")
+      ->type_name("NAME")
       ->group(group);
 
   if (overrides.add_options) overrides.add_options(*verb);

@@ -16,11 +16,13 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "bench/file/child.hpp"
 #include "bench/file/tools.hpp"
 #include "bench/memory/openmp.hpp"
 #include "bench/rivals/rivals.hpp"
+#include "bench/system/machine.hpp"
 #include "build_info.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/kernels.hpp"
@@ -28,6 +30,7 @@
 #include "paraes/version.hpp"
 #include "src/core/cache.hpp"
 #include "src/core/system/program_path.hpp"
+#include "src/kernels/cpu_features.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -85,6 +88,8 @@ Json text_of(const char* path) {
   return text;
 }
 
+Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
 Json time_now() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   std::tm utc{};
@@ -114,6 +119,12 @@ Json container() {
   if (const char* name = std::getenv("container"); name != nullptr && *name != '\0') return name;
   if (std::getenv("KUBERNETES_SERVICE_HOST") != nullptr) return "kubernetes";
   return {};
+}
+
+// "none" is certain. A hypervisor may hide.
+Json hypervisor() {
+  const std::string reported = reported_hypervisor();
+  return text_or_null(reported.empty() ? hypervisor_of_system() : reported);
 }
 
 // Physical cores: distinct (package, core) pairs.
@@ -200,12 +211,20 @@ Json openmp_context() try {
   return {};
 }
 
+// Null if the system does not tell.
+Json memory_bytes(const std::vector<DeviceInfo>& devices) {
+  for (const DeviceInfo& info : devices) {
+    if (info.id == "cpu" && info.memory_bytes != 0) return info.memory_bytes;
+  }
+  return {};
+}
+
 // Adds "gpus", every GPU that can be used, and "drivers", the driver version of each runtime, null
 // if it has no usable device.
-void add_gpus(Json& json) {
+void add_gpus(Json& json, const std::vector<DeviceInfo>& devices) {
   Json gpus = Json::array();
   Json drivers = {{"cuda", nullptr}, {"hip", nullptr}, {"opencl", nullptr}};
-  for (const DeviceInfo& info : devices()) {
+  for (const DeviceInfo& info : devices) {
     if (info.id == "cpu" || !info.available) continue;
     gpus.push_back({{"id", info.id},
                     {"name", info.name},
@@ -233,25 +252,31 @@ std::string version_of_rival(const std::string& name) {
   return {};
 }
 
-Json context(const std::string& folder) {
+Json context(const std::string& folder, const std::string& machine) {
+  const std::vector<DeviceInfo> all_devices = devices();
   Json json;
   json["time"] = time_now();
   json["host"] = host_name();
+  json["machine"] = text_or_null(machine);
   json["kernel_release"] = kernel_release();
   json["container"] = container();
+  json["hypervisor"] = hypervisor();
   json["cpu"] = cpu_model();
+  json["cpu_id"] = text_or_null(reported_cpu_id());
+  json["microcode"] = text_or_null(microcode());
   Json features = Json::array();
   for (const std::string_view name : cpu_features()) features.push_back(std::string(name));
   json["features"] = std::move(features);
   json["cores"] = physical_cores();
   json["threads"] = available_cores();
   json["numa"] = numa_nodes();
+  json["memory_bytes"] = memory_bytes(all_devices);
   json["governor"] = text_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   json["clock_hz"] = measured_clock();
   json["thp"] = huge_pages();
   json["first_touch"] = "by the threads that are timed";
   json["last_level_cache_bytes"] = last_level_cache_bytes(1);
-  add_gpus(json);
+  add_gpus(json, all_devices);
   json["compiler"] = compiler();
   json["flags"] = PARAES_BUILD_FLAGS;
   const std::string commit = PARAES_BUILD_COMMIT;

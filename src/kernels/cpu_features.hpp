@@ -65,6 +65,13 @@ struct CpuFeatureRow {
 [[nodiscard]] CpuFeatureSet reported_cpu_features();
 // The processor's model, or "" if nothing names it.
 [[nodiscard]] std::string reported_cpu_model();
+// The processor's numbers, which tell apart what models share a name: vendor, family, model and
+// stepping of x86-64; implementer, part, variant and revision of AArch64. "" if nothing tells them.
+[[nodiscard]] std::string reported_cpu_id();
+// The name by which a hypervisor announces itself to programs, such as KVMKVMKVM; "unnamed" if it
+// announces itself without one, "none" if the processor says that there is none, and "" if nothing
+// tells.
+[[nodiscard]] std::string reported_hypervisor();
 
 [[nodiscard]] std::string_view cpu_feature_name(CpuFeature feature);
 [[nodiscard]] std::vector<std::string_view> cpu_feature_names(CpuFeatureSet set);

@@ -48,17 +48,36 @@ Result result_named(const std::string& kernel, const std::string& rival, double 
   return result;
 }
 
+TEST(Report, ContextNamesTheMachine) {
+  EXPECT_TRUE(context("", "")["machine"].is_null());
+  const Json json = context("", "rack 7");
+  EXPECT_EQ(json["machine"], "rack 7");
+  EXPECT_GT(json["memory_bytes"], 1 << 20);
+  for (const char* name : {"cpu_id", "hypervisor", "microcode"}) {
+    EXPECT_TRUE(json[name].is_null() || !json[name].get<std::string>().empty()) << name;
+  }
+#if defined(__x86_64__)
+  EXPECT_NE(json["cpu_id"].get<std::string>().find(" stepping "), std::string::npos);
+  EXPECT_TRUE(json["hypervisor"].is_string());
+#endif
+}
+
 TEST(Report, JsonHasTheKeysOfTheSchema) {
   const std::vector<std::string> top = {"schema", "seed", "context", "results", "skipped"};
   const std::vector<std::string> context_keys = {"time",
                                                  "host",
+                                                 "machine",
                                                  "kernel_release",
                                                  "container",
+                                                 "hypervisor",
                                                  "cpu",
+                                                 "cpu_id",
+                                                 "microcode",
                                                  "features",
                                                  "cores",
                                                  "threads",
                                                  "numa",
+                                                 "memory_bytes",
                                                  "governor",
                                                  "clock_hz",
                                                  "thp",
@@ -82,7 +101,7 @@ TEST(Report, JsonHasTheKeysOfTheSchema) {
   Outcome outcome;
   outcome.results.push_back(result_named("aesni", "", 1e5));
   outcome.skipped.push_back({Row{}, "why"});
-  const Json json = report(42, context(""), outcome);
+  const Json json = report(42, context("", ""), outcome);
   EXPECT_EQ(keys(json), top);
   EXPECT_EQ(json["schema"], 1);
   EXPECT_EQ(json["seed"], 42);
@@ -126,7 +145,7 @@ TEST(Report, JsonListsTheSamplesOfMeasuredPhasesInOrder) {
 }
 
 TEST(Report, ContextDescribesTheMachine) {
-  const Json json = context("");
+  const Json json = context("", "");
   EXPECT_TRUE(json["cpu"].is_string());
   const std::vector<std::string> runtimes = {"cuda", "hip", "opencl"};
   EXPECT_EQ(keys(json["drivers"]), runtimes);
@@ -224,7 +243,7 @@ TEST(Table, VersionsOfRivalsStandBesideTheirRatios) {
   const std::string text = table(outcome);
   const std::string line = "\nversions: openssl-evp " + version_of_rival("openssl-evp") + "\n";
   EXPECT_NE(text.find(line), std::string::npos) << text;
-  EXPECT_EQ(version_of_rival("openssl-evp"), context("")["libraries"]["openssl"]);
+  EXPECT_EQ(version_of_rival("openssl-evp"), context("", "")["libraries"]["openssl"]);
   EXPECT_EQ(version_of_rival("ports-aesni"), "");
   // Of programs, too; the test of the widest table has lines that wrap.
   outcome.results.push_back(result_named("", "cp", 2e5));

@@ -220,6 +220,15 @@ class Numbers(Case):
             self.fails(2, "decrypt", "-k", "k", "-c", "f.paes", "--offset", text,
                        says=f"--offset: {text} is more than 2^63 - 1 bytes")
 
+    def test_name_of_the_machine_is_short_printable_text(self):
+        for text in ("", "a\tb", "a\nb", "\x7f", "\u202e", "x" * 65, "\u00e4" * 33):
+            self.fails(2, "bench", "--list", "--mode", "ctr", f"--machine={text}",
+                       says="--machine: a name has 1 to 64 bytes of printable text")
+        for text in ("rack 7", "x" * 64, "\u00e4" * 32):
+            out = self.ok("bench", "--mode", "ctr", "--direction", "encrypt", "--size", "64",
+                          "--samples", "1", "--rivals", "none", "--json", "-", f"--machine={text}")
+            self.assertEqual(json.loads(out)["context"]["machine"], text)
+
     def test_key_sizes_are_one_of_a_few_numbers(self):
         for command, most in ((["encrypt", "-k", "k", "-fo", "g", "f"], "128, 192 or 256"),
                               (["keygen", "-o", "new"], "128, 192 or 256"),

@@ -39,8 +39,14 @@ unsigned long hwcap() {
 #endif
 }
 
-// The kernel emulates reads of MIDR_EL1, the Main ID Register.
-constexpr unsigned hwcap_cpuid_bit = 11;
+// MIDR_EL1, the Main ID Register, whose reads the kernel emulates; 0 if it does not.
+unsigned long main_id() {
+  constexpr unsigned hwcap_cpuid_bit = 11;
+  if (((hwcap() >> hwcap_cpuid_bit) & 1U) == 0) return 0;
+  unsigned long midr = 0;
+  __asm__("mrs %0, MIDR_EL1" : "=r"(midr));
+  return midr;
+}
 
 struct Core {
   unsigned implementer;
@@ -91,6 +97,8 @@ std::string reported_cpu_model() {
   return sysctlbyname("machdep.cpu.brand_string", name, &size, nullptr, 0) == 0 ? name : "";
 }
 
+std::string reported_cpu_id() { return ""; }
+
 #else
 
 CpuFeatureSet reported_cpu_features() {
@@ -107,9 +115,8 @@ CpuFeatureSet reported_cpu_features() {
 }
 
 std::string reported_cpu_model() {
-  if (((hwcap() >> hwcap_cpuid_bit) & 1U) == 0) return "";
-  unsigned long midr = 0;
-  __asm__("mrs %0, MIDR_EL1" : "=r"(midr));
+  const unsigned long midr = main_id();
+  if (midr == 0) return "";
   const auto implementer = static_cast<unsigned>((midr >> 24) & 0xff);
   const auto part = static_cast<unsigned>((midr >> 4) & 0xfff);
   for (const Core& core : cores) {
@@ -121,6 +128,18 @@ std::string reported_cpu_model() {
   return text;
 }
 
+std::string reported_cpu_id() {
+  const unsigned long midr = main_id();
+  if (midr == 0) return "";
+  char text[80];
+  static_cast<void>(
+      std::snprintf(text, sizeof text, "implementer 0x%02lx part 0x%03lx variant %lu revision %lu",
+                    midr >> 24 & 0xff, midr >> 4 & 0xfff, midr >> 20 & 0xf, midr & 0xf));
+  return text;
+}
+
 #endif
+
+std::string reported_hypervisor() { return ""; }
 
 }  // namespace paraes

@@ -10,4 +10,8 @@ CpuFeatureSet reported_cpu_features() { return {}; }
 
 std::string reported_cpu_model() { return ""; }
 
+std::string reported_cpu_id() { return ""; }
+
+std::string reported_hypervisor() { return ""; }
+
 }  // namespace paraes

@@ -2,6 +2,8 @@
 
 #include <cpuid.h>
 
+#include <initializer_list>
+
 #include "src/kernels/cpu_features.hpp"
 
 namespace paraes {
@@ -24,6 +26,18 @@ constexpr CpuFeatureRow rows[cpu_feature_count] = {
     {avx512vl, "avx512vl", CpuFeatureSet(avx512f)},
     {avx512vbmi2, "avx512_vbmi2", CpuFeatureSet(avx512bw)},
 };
+
+// The printable characters in the bytes of CPUID's registers.
+std::string text_of(std::initializer_list<unsigned> registers) {
+  std::string text;
+  for (const unsigned word : registers) {
+    for (unsigned i = 0; i < 4; ++i) {
+      const auto c = static_cast<char>(word >> 8 * i & 0xffU);
+      if (c >= ' ' && c <= '~') text += c;
+    }
+  }
+  return text;
+}
 
 std::uint64_t xgetbv0() {
   std::uint32_t low;
@@ -87,6 +101,34 @@ std::string reported_cpu_model() {
   const std::size_t first = name.find_first_not_of(' ');
   if (first == std::string::npos) return "";
   return name.substr(first, name.find_last_not_of(' ') - first + 1);
+}
+
+std::string reported_cpu_id() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  if (__get_cpuid(0, &a, &b, &c, &d) == 0) return "";
+  const std::string vendor = text_of({b, d, c});
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0) return "";
+  unsigned family = a >> 8 & 0xfU;
+  unsigned model = a >> 4 & 0xfU;
+  if (family == 0x6 || family == 0xf) model += (a >> 16 & 0xfU) << 4;
+  if (family == 0xf) family += a >> 20 & 0xffU;
+  return vendor + " family " + std::to_string(family) + " model " + std::to_string(model) +
+         " stepping " + std::to_string(a & 0xfU);
+}
+
+std::string reported_hypervisor() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0) return "";
+  if (c >> 31 == 0) return "none";
+  __cpuid(0x40000000U, a, b, c, d);  // not __get_cpuid, which knows no leaves of hypervisors
+  const std::string name = text_of({b, c, d});
+  return name.empty() ? "unnamed" : name;
 }
 
 }  // namespace paraes

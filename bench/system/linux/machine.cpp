@@ -1,0 +1,35 @@
+#include "bench/system/machine.hpp"
+
+#include <fstream>
+
+namespace paraes::bench {
+namespace {
+
+// The first word of the file; empty if it cannot be read.
+std::string first_word_of(const char* path) {
+  std::ifstream file(path);
+  std::string word;
+  file >> word;
+  // Files of the device tree end with a null character.
+  return word.substr(0, word.find('\0'));
+}
+
+}  // namespace
+
+std::string microcode() {
+  // x86-64. The file below /sys is missing in virtual machines.
+  std::ifstream processors("/proc/cpuinfo");
+  for (std::string line; std::getline(processors, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.rfind("microcode", 0) == 0 && colon != std::string::npos)
+      return line.substr(colon + 2);
+  }
+  return first_word_of("/sys/devices/system/cpu/cpu0/microcode/version");
+}
+
+std::string hypervisor_of_system() {
+  const std::string type = first_word_of("/sys/hypervisor/type");
+  return type.empty() ? first_word_of("/proc/device-tree/hypervisor/compatible") : type;
+}
+
+}  // namespace paraes::bench
