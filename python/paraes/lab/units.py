@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import math
 import re
+from fractions import Fraction
 
 _BINARY = {"K": 10, "M": 20, "G": 30, "T": 40}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(iB|B)?", re.IGNORECASE)
+# 40 digits are more than any size has, and few enough to convert.
+_SIZE = re.compile(r"([0-9]{1,40}(?:\.[0-9]{1,40})?)\s*([KMGT]?)(iB|B)?", re.IGNORECASE)
+_LARGEST = (1 << 63) - 1
 
 
 def parse_size(text: str) -> int:
@@ -20,14 +23,17 @@ def parse_size(text: str) -> int:
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"'{text}' is not a size; write 64K, 1MiB or 1000000")
-    number, prefix, suffix = float(match[1]), match[2].upper(), match[3] or ""
+    # A float would round sizes above 2**53.
+    number, prefix, suffix = Fraction(match[1]), match[2].upper(), match[3] or ""
     if prefix and suffix.upper() == "B":
         factor = 1000 ** ("KMGT".index(prefix) + 1)
     else:
         factor = 1 << _BINARY.get(prefix, 0)
     size = number * factor
-    if size < 1 or size != int(size):
+    if size < 1 or size.denominator != 1:
         raise ValueError(f"'{text}' is not a whole number of bytes of at least 1")
+    if size > _LARGEST:
+        raise ValueError(f"'{text}' is more than 2⁶³ − 1 bytes")
     return int(size)
 
 
@@ -45,14 +51,15 @@ def significant(value: float, digits: int = 4) -> str:
         return "0"
     if not math.isfinite(value):
         return "∞" if value > 0 else "−∞" if value < 0 else "–"
-    magnitude = math.floor(math.log10(abs(value)))
+    rounded, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+    magnitude, power = int(exponent), ""
     if magnitude < -5 or magnitude > 8:
-        return f"{significant(value / 10.0**magnitude, digits)}·10{superscript(magnitude)}"
-    decimals = max(0, digits - 1 - magnitude)
-    text = f"{value:.{decimals}f}"
+        text, power = rounded, f"·10{superscript(magnitude)}"
+    else:
+        text = f"{value:.{max(0, digits - 1 - magnitude)}f}"
     if "." in text:
         text = text.rstrip("0").rstrip(".")
-    return text.replace("-", "−")
+    return text.replace("-", "−") + power
 
 
 def superscript(number: int) -> str:
