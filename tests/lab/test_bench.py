@@ -20,14 +20,17 @@ def test_rows_keep_axes_and_samples():
     assert r.mb_per_s == pytest.approx(4096 / 2000e-9 / 1e6)
 
 
-def test_frame_has_one_line_per_row_with_rates_and_phases():
-    frame = loaded(
-        row(ns=1000.0, bytes=1000, timeline={"kernel": 900.0}), row(verified=False)
-    ).frame()
-    assert list(frame["verified"]) == [True, False]
-    assert frame["mb_per_s"][0] == pytest.approx(1000)
-    assert frame["kernel_ns"][0] == 900.0
-    assert frame["read_ns"].isna().all()
+def test_records_have_one_dict_per_row_with_rates_and_phases():
+    measured = row(ns=1000.0, bytes=1000, timeline={"kernel": 900.0})
+    records = loaded(measured, row(verified=False), row(samples_ns=[])).records()
+    assert [r["verified"] for r in records] == [True, False, True]
+    assert {name: records[0][name] for name in bench.AXES} == {
+        name: measured[name] for name in bench.AXES
+    }
+    assert (records[0]["mb_per_s"], records[0]["samples"]) == (pytest.approx(1000), 9)
+    assert (records[0]["kernel_ns"], records[0]["read_ns"]) == (900.0, None)
+    failed = records[2]
+    assert (failed["median_ns"], failed["mb_per_s"], failed["samples"]) == (None, None, 0)
 
 
 def test_wrong_and_failed_rows_are_read_but_not_valid():

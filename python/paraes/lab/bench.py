@@ -8,13 +8,11 @@ reports (bench/results/).
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from paraes.lab.errors import LabError
 from paraes.lab.units import megabytes_per_second, plural
@@ -195,21 +193,22 @@ class Report:
         """Rows that have samples and were verified: the only ones fit for analysis."""
         return [row for row in self.rows if row.verified and row.samples_ns.size]
 
-    def frame(self) -> pd.DataFrame:
-        """Return the rows as a table: axes, `median_ns`, `mb_per_s`, `samples`, `energy_joules`,
-        `verified`, and phases as `*_ns`."""
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows as plain dicts: axes, `median_ns`, `mb_per_s`, `samples`,
+        `energy_joules`, `verified`, and phases as `*_ns`. Values that were not measured are None.
+        """
         records = []
         for row in self.rows:
             record = {name: getattr(row, name) for name in AXES}
             measured = row.samples_ns.size > 0
-            record["median_ns"] = row.median_ns if measured else math.nan
-            record["mb_per_s"] = row.mb_per_s if measured else math.nan
+            record["median_ns"] = row.median_ns if measured else None
+            record["mb_per_s"] = row.mb_per_s if measured else None
             record["samples"] = int(row.samples_ns.size)
             record["energy_joules"] = row.energy_joules
             record["verified"] = row.verified
             record |= {f"{phase}_ns": row.timeline_ns.get(phase) for phase in PHASES}
             records.append(record)
-        return pd.DataFrame.from_records(records)
+        return records
 
 
 def _fail(where: str, text: str) -> LabError:
