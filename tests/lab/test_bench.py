@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
+import os
+import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic import loaded, report, row, written
+from synthetic import CONTEXT, loaded, report, row, written
 
 from paraes.lab import bench, units
 from paraes.lab.errors import LabError
+
+RESULTS = Path(__file__).parents[2] / "bench/results"
 
 
 def test_rows_keep_axes_and_samples():
@@ -85,7 +91,7 @@ def test_the_rival_openssl_evp_is_named_with_the_version_of_openssl():
     assert [r.name for r in merged.rows] == ["(openssl-evp)", *names[1:], *names]
 
 
-@pytest.mark.parametrize("libraries", [None, [], {"openssl": None}, {"openssl": 3}])
+@pytest.mark.parametrize("libraries", [None, {}, {"openssl": None}])
 def test_without_a_version_the_rival_openssl_evp_keeps_its_name(libraries):
     (r,) = loaded(row(kernel=None, rival="openssl-evp"), libraries=libraries).rows
     assert r.name == "(openssl-evp)"
@@ -101,30 +107,234 @@ def test_a_file_with_runs_gives_the_rows_of_all_runs(tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"bytes": "1"}, "results[0].bytes: expected a whole number"),
-        ({"bytes": True}, "results[0].bytes: expected a whole number"),
-        ({"bytes": None}, "results[0].bytes: expected a whole number, found null"),
-        ({"threads": -1}, "results[0]: bytes and threads"),
-        ({"messages": 0}, "results[0]: bytes and threads"),
-        ({"keys": 1}, "results[0].keys: expected text"),
-        ({"verified": None}, "results[0].verified: expected true or false"),
-        ({"samples_ns": None}, "results[0].samples_ns: expected a list"),
-        ({"samples_ns": [1.0, "2"]}, "results[0].samples_ns[1]: expected a number"),
-        ({"samples_ns": [0]}, "a sample of 0 ns"),
-        ({"energy_joules": "3"}, "results[0].energy_joules"),
-        ({"scope": None}, "results[0].scope: expected text"),
-        ({"timeline_samples_ns": [1]}, "results[0].timeline_samples_ns: expected an object"),
+        ({"bytes": "1"}, "bytes: expected a whole number, found "),
+        ({"bytes": True}, "bytes: expected a whole number, found true"),
+        ({"bytes": None}, "bytes: expected a whole number, found null"),
+        ({"bytes": 1.0}, "bytes: expected a whole number, found 1.0"),
+        ({"bytes": 0}, "bytes: expected a whole number of at least 1, found 0"),
+        ({"bytes": 1 << 63}, "bytes: expected a whole number of at most 9223372036854775807"),
+        ({"bytes": 10**400}, "bytes: expected a number below 2⁶⁴, found 1000"),
+        ({"threads": -1}, "threads: expected a whole number of at least 0, found -1"),
+        ({"threads": 1 << 31}, "threads: expected a whole number of at most 2147483647"),
+        ({"ranks": 0}, "ranks: expected a whole number of at least 1, found 0"),
+        ({"messages": 0}, "messages: expected a whole number of at least 1, found 0"),
+        ({"key_bits": 0}, "key_bits: expected a whole number of at least 1, found 0"),
+        ({"keys": 1}, "keys: expected text, found 1"),
+        ({"scope": None}, "scope: expected text, found null"),
+        ({"kernel": "\ud800"}, "kernel: has a character that cannot be printed, \\ud800"),
+        ({"kernel": "a\0"}, "kernel: has a character that cannot be printed, \\x00"),
+        ({"kernel": "a\nb"}, "kernel: expected text in one line, found "),
+        ({"kernel": "k" * 201}, "kernel: expected at most 200 characters of text, found 201"),
+        ({"verified": None}, "verified: expected true or false, found null"),
+        ({"samples_ns": None}, "samples_ns: expected a list, found null"),
+        ({"samples_ns": [1.0, "2"]}, "samples_ns[1]: expected a number, found "),
+        ({"samples_ns": [True]}, "samples_ns[0]: expected a number, found true"),
+        ({"samples_ns": [0]}, "samples_ns[0]: expected a number of at least 0.001, found 0"),
+        ({"samples_ns": [-1]}, "samples_ns[0]: expected a number of at least 0.001, found -1"),
+        ({"samples_ns": [1e-300]}, "samples_ns[0]: expected a number of at least 0.001"),
+        ({"samples_ns": [1e300]}, "samples_ns[0]: expected a number of at most 1e+18"),
+        ({"samples_ns": [math.inf]}, "samples_ns[0]: expected a finite number"),
+        ({"samples_ns": [math.nan]}, "samples_ns[0]: expected a finite number"),
+        ({"median_ns": math.inf}, "median_ns: expected a finite number"),
+        ({"outliers": 5}, "outliers: expected a list, found 5"),
+        ({"outliers": 0}, "outliers: expected a list, found 0"),
+        ({"outliers": {}}, "outliers: expected a list, found {}"),
+        ({"outliers": ["a"]}, "outliers[0]: expected a whole number, found "),
+        ({"outliers": [-1]}, "outliers[0]: expected a whole number of at least 0, found -1"),
+        ({"outliers": [0, 9]}, "outliers[1]: expected the index of one of 9 samples, found 9"),
+        ({"outliers": [1, 1]}, "outliers: expected every index once, found [1, 1]"),
+        ({"timeline_ns": []}, "timeline_ns: expected an object, found []"),
+        ({"timeline_ns": {"kernel": "1"}}, "timeline_ns.kernel: expected a number"),
+        ({"timeline_ns": {"kernel": False}}, "timeline_ns.kernel: expected a number"),
+        ({"timeline_ns": {"kernel": 1e-300}}, "timeline_ns.kernel: expected a number of at least"),
+        ({"timeline_samples_ns": [1]}, "timeline_samples_ns: expected an object, found [1]"),
         ({"timeline_samples_ns": {"read": 1}}, "timeline_samples_ns.read: expected a list"),
-        (
-            {"timeline_samples_ns": {"read": [1, -1]}},
-            "timeline_samples_ns.read[1]: expected a number",
-        ),
+        ({"timeline_samples_ns": {"read": False}}, "timeline_samples_ns.read: expected a list"),
+        ({"timeline_samples_ns": {"read": [1, -1]}}, "read[1]: expected a number of at least"),
+        ({"energy_joules": "3"}, "energy_joules: expected a number, found "),
+        ({"energy_joules": -1}, "energy_joules: expected a number of at least 0, found -1"),
+        ({"energy_joules": 1e300}, "energy_joules: expected a number of at most 1e+15"),
+        ({"energy_joules": math.inf}, "energy_joules: expected a finite number"),
+        ({"energy_reason": 5}, "energy_reason: expected text, found 5"),
+        ({"extra": [[1e999]]}, "extra[0][0]: expected a finite number"),
     ],
 )
-def test_errors_name_the_wrong_field(change, words):
-    with pytest.raises(LabError, match="^synthetic") as error:
-        loaded(row() | change)
+def test_errors_name_the_wrong_field_of_a_row(change, words):
+    with pytest.raises(LabError) as error:
+        loaded(row(), row() | change)
+    assert str(error.value).startswith("synthetic: results[1].")
     assert words in str(error.value)
+    assert str(error.value).endswith("; give a file that `paraes bench --json FILE` wrote")
+    str(error.value).encode()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"reason": None}, "reason: expected text, found null"),
+        ({"bytes": "x"}, "bytes: expected a whole number, found "),
+        ({"bytes": -1}, "bytes: expected a whole number of at least 0, found -1"),
+        ({"ranks": "2"}, "ranks: expected a whole number, found "),
+        ({"device": ["gpu"]}, "device: expected text, found "),
+        ({"in_place": 0}, "in_place: expected true or false, found 0"),
+    ],
+)
+def test_errors_name_the_wrong_field_of_a_skipped_row(change, words):
+    with pytest.raises(LabError, match=r"^synthetic: skipped\[0\]\.") as error:
+        loaded(skipped=[row() | {"reason": "why"} | change])
+    assert words in str(error.value)
+
+
+def test_a_skipped_row_may_have_no_bytes_and_unknown_axes():
+    unknown = dict.fromkeys(bench.AXES) | {"reason": "why"}
+    read = loaded(skipped=[row(bytes=0, device="gpu") | {"reason": "no GPU"}, unknown])
+    assert [skip.axes["bytes"] for skip in read.skipped] == [0, None]
+
+
+@pytest.mark.parametrize(
+    ("context", "words"),
+    [
+        ({"libraries": 5}, "libraries: expected an object, found 5"),
+        ({"libraries": []}, "libraries: expected an object, found []"),
+        ({"libraries": {"openssl": 7}}, "libraries.openssl: expected text, found 7"),
+        ({"libraries": {"\ud800": "1"}}, "libraries.\\ud800: has a character that cannot be"),
+        ({"gpus": 5}, "gpus: expected a list, found 5"),
+        ({"gpus": [5]}, "gpus[0]: expected an object, found 5"),
+        ({"gpus": [{"id": 5}]}, "gpus[0].id: expected text, found 5"),
+        ({"omp": 5}, "omp: expected an object, found 5"),
+        ({"drivers": "x"}, "drivers: expected an object, found "),
+        ({"features": "x"}, "features: expected a list, found "),
+        ({"features": [1]}, "features[0]: expected text, found 1"),
+        ({"cores": True}, "cores: expected a whole number, found true"),
+        ({"cores": "4"}, "cores: expected a whole number, found "),
+        ({"threads": 0}, "threads: expected a whole number of at least 1, found 0"),
+        ({"threads": 10**15}, "threads: expected a whole number of at most 2147483647"),
+        ({"threads": 1.5}, "threads: expected a whole number, found 1.5"),
+        ({"numa": -1}, "numa: expected a whole number of at least 0, found -1"),
+        ({"clock_hz": 0}, "clock_hz: expected a number of at least 1e+06, found 0"),
+        ({"clock_hz": 1e308}, "clock_hz: expected a number of at most 1e+12"),
+        ({"cpu": {}}, "cpu: expected text, found {}"),
+        ({"dirty": "no"}, "dirty: expected true or false, found "),
+        ({"last_level_cache_bytes": math.inf}, "last_level_cache_bytes: expected a finite number"),
+        ({"host": "a\x1b[2J"}, "host: has a character that cannot be printed, \\x1b"),
+        ({"omp": {"version": 1e999}}, "omp.version: expected a finite number"),
+    ],
+)
+def test_errors_name_the_wrong_field_of_the_context(context, words):
+    with pytest.raises(LabError, match=r"^synthetic: context\.") as error:
+        loaded(row(), **context)
+    assert words in str(error.value)
+    str(error.value).encode()
+
+
+def test_a_context_may_be_unknown_entirely():
+    assert len(loaded(row(), **dict.fromkeys(CONTEXT)).rows) == 1
+    assert len(bench.from_object(report(row()) | {"context": {}}, "x").rows) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"results": 5}, "results: expected a list, found 5"),
+        ({"results": [[]]}, "results[0]: expected an object, found []"),
+        ({"skipped": {}}, "skipped: expected a list, found {}"),
+        ({"skipped": [5]}, "skipped[0]: expected an object, found 5"),
+        ({"context": []}, "context: expected an object, found []"),
+        ({"seed": 10**400}, "seed: expected a number below 2⁶⁴, found 1000"),
+    ],
+)
+def test_errors_name_the_wrong_part_of_a_report(value, words):
+    with pytest.raises(LabError) as error:
+        bench.from_object(report() | value, "x")
+    assert str(error.value).startswith(f"x: {words}")
+
+
+def test_errors_name_the_run_of_a_file_with_several(tmp_path):
+    whole = {"schema": 1, "runs": [report(row()), report(row(), row(outliers=5))]}
+    with pytest.raises(LabError, match=r"^x: runs\[1\]\.results\[1\]\.outliers: expected a list"):
+        bench.from_object(whole, "x")
+    whole["runs"][1] = report() | {"schema": 2}
+    with pytest.raises(LabError, match=r"^x: runs\[1\]: schema 2 is not supported"):
+        bench.from_object(whole, "x")
+    with pytest.raises(LabError, match=r"^x: runs: expected at least one report, found \[\]"):
+        bench.from_object({"schema": 1, "runs": []}, "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "is empty"),
+        (" \n", "is empty"),
+        ('{"schema": 1, "results": [{"bytes"', "ends in the middle of its JSON ("),
+        ("[" * 100_000, "is nested more than 32 deep"),
+        ('{"schema": 1, "x": ' + "[" * 40 + "]" * 40 + "}", "x[0][0]"),
+        ('{"schema": 1, "schema": 1}', 'has the member "schema" twice'),
+        ('{"schema": 1, "context": {"a": {"b": 1, "b": 1}}}', 'context.a: has the member "b" twi'),
+        ('{"schema": 1, "x": 1e999}', "x: expected a finite number, found Infinity"),
+        ('{"schema": 1, "x": -1e999}', "x: expected a finite number, found -Infinity"),
+        ('{"schema": 1, "x": 1' + "0" * 5000 + "}", "x: expected a finite number"),
+        ('{"schema": 1, "x": "\\ud800"}', "x: has a character that cannot be printed, \\ud800"),
+        ('{"schema": -Infinity}', "is not JSON (-Infinity is not a JSON number)"),
+    ],
+)
+def test_errors_name_what_is_wrong_with_the_text_of_a_file(tmp_path, text, words):
+    path = tmp_path / "r.json"
+    path.write_text(text)
+    with pytest.raises(LabError) as error:
+        bench.load(path)
+    assert str(error.value).startswith(f"{path}: {words}")
+    assert str(error.value).endswith("; give a file that `paraes bench --json FILE` wrote")
+
+
+def test_a_file_cut_anywhere_is_refused(tmp_path):
+    path = written(tmp_path / "r.json", row())
+    text = path.read_text()
+    for end in range(0, len(text), 37):
+        path.write_text(text[:end])
+        with pytest.raises(LabError, match="is empty|ends in the middle|is not JSON"):
+            bench.load(path)
+
+
+def test_folders_and_devices_are_named_as_such(tmp_path):
+    with pytest.raises(LabError, match="is a folder; give a file"):
+        bench.load(tmp_path)
+    for device in ("/dev/null", "/dev/zero"):
+        with pytest.raises(LabError, match="^/dev/[a-z]+: is a device; give a file"):
+            bench.load(device)
+
+
+def test_a_pipe_is_read_and_without_a_writer_it_is_empty(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(LabError, match="is empty"):
+        bench.load(pipe)
+    text = json.dumps(report(*[row()] * 100)).encode()
+    reader, writer = os.pipe()
+    assert len(text) > 65536  # more than a pipe holds, so the reader has to wait
+    feed = threading.Thread(target=lambda: os.fdopen(writer, "wb").write(text))
+    feed.start()
+    assert len(bench.load(f"/dev/fd/{reader}").rows) == 100
+    feed.join()
+    os.close(reader)
+
+
+def test_names_of_files_are_shown_in_one_line(tmp_path):
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/a\n\xff.json"))
+    with pytest.raises(LabError, match=r"/a\\n\\udcff\.json: cannot read: No such file"):
+        bench.load(path)
+    written(path, row())
+    assert bench.load(path).sources == [rf"{tmp_path}/a\n\udcff.json"]
+
+
+def test_a_byte_order_mark_is_skipped(tmp_path):
+    path = written(tmp_path / "r.json", row())
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert len(bench.load(path).rows) == 1
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.name)
+def test_recorded_reports_are_read(path):
+    assert bench.load(path).valid
 
 
 def test_samples_of_phases_are_read_where_the_file_has_them():

@@ -8,13 +8,18 @@ reports (bench/results/).
 from __future__ import annotations
 
 import json
+import math
+import os
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from paraes.lab import fields
 from paraes.lab.errors import LabError
+from paraes.lab.fields import LARGEST, WrongField, at, expect, shown
 from paraes.lab.units import megabytes_per_second, plural
 
 SCHEMA = 1
@@ -29,7 +34,7 @@ PHASES = (
     "gather",
 )
 PORTS = "ports-"  # with a kernel's name: a rival that only keeps that kernel's AES units busy
-# Name → (type, nullable). bool is a subclass of int in Python, so _expect tells them apart.
+# Name → (type, nullable).
 _AXES: dict[str, tuple[type, bool]] = {
     "rival": (str, True),
     "device": (str, True),
@@ -211,34 +216,71 @@ class Report:
         return records
 
 
-def _fail(where: str, text: str) -> LabError:
-    return LabError(f"{where}: {text}; give a file that `paraes bench --json FILE` wrote")
+GIVE = "give a file that `paraes bench --json FILE` wrote"
+# The shortest and the longest time that a sample can be: 1/1000 ns and 30 years. Rates from times
+# in this range, and their squares, are finite.
+SHORTEST_NS = 1e-3
+LONGEST_NS = 1e18
+_MOST_JOULES = 1e15
+MOST_WORKERS = (1 << 31) - 1
+# Axis → (least, most) of those that are numbers. A skipped row may stand for a device, without
+# size.
+_LIMITS = {
+    "key_bits": (1, 1 << 16),
+    "threads": (0, MOST_WORKERS),
+    "ranks": (1, MOST_WORKERS),
+    "bytes": (1, LARGEST),
+    "messages": (1, LARGEST),
+}
+_CONTEXT_TEXTS = (
+    "time",
+    "host",
+    "kernel_release",
+    "container",
+    "cpu",
+    "governor",
+    "thp",
+    "first_touch",
+    "compiler",
+    "flags",
+    "git",
+    "folder",
+)
+_GPU_TEXTS = ("id", "name", "type", "driver", "compiler", "target")
 
 
-def _expect(value: Any, kind: type, nullable: bool, where: str) -> Any:
-    if value is None and nullable:
-        return None
-    wrong = not isinstance(value, kind) or (kind is int and isinstance(value, bool))
-    if wrong:
-        names = {
-            str: "text",
-            int: "a whole number",
-            bool: "true or false",
-            list: "a list",
-            dict: "an object",
-        }
-        found = "null" if value is None else json.dumps(value, ensure_ascii=False)
-        found = found if len(found) <= 40 else found[:40] + "…"
-        raise _fail(where, f"expected {names[kind]}, found {found}")
-    return value
+def _axis(value: Any, name: str, where: str, nullable: bool, least: int | None = None) -> Any:
+    kind = _AXES[name][0]
+    if kind is str:
+        return fields.name(value, where, nullable)
+    if kind is bool:
+        return expect(value, bool, where, nullable)
+    low, high = _LIMITS[name]
+    return fields.whole(value, where, low if least is None else least, high, nullable)
 
 
-def _number(value: Any, where: str, nullable: bool = True) -> float | None:
-    if value is None and nullable:
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
-        raise _fail(where, "expected a number of at least 0")
-    return float(value)
+def _nanoseconds(value: Any, where: str, zero: bool, nullable: bool = False) -> float | None:
+    """Return a time; `zero` says whether it may be 0, as the time of a phase may."""
+    if zero and value == 0 and not isinstance(value, bool):
+        return 0.0
+    return fields.number(value, where, SHORTEST_NS, LONGEST_NS, nullable)
+
+
+def _times(value: Any, where: str, zero: bool) -> np.ndarray:
+    times = [_nanoseconds(ns, place, zero) for place, ns in fields.items(value, where)]
+    return np.array(times, dtype=float)
+
+
+def _outliers(value: Any, where: str, samples: int) -> tuple[int, ...]:
+    found = []
+    for place, index in fields.items(value, where, nullable=True):
+        if fields.whole(index, place) >= samples:
+            text = f"expected the index of one of {samples} samples, found {index}"
+            raise WrongField(place, text)
+        found.append(index)
+    if len(set(found)) < len(found):
+        raise WrongField(where, f"expected every index once, found {shown(value)}")
+    return tuple(found)
 
 
 def _updated(row: dict[str, Any]) -> dict[str, Any]:
@@ -260,54 +302,82 @@ def _updated(row: dict[str, Any]) -> dict[str, Any]:
 
 def _axes_of(row: dict[str, Any], where: str) -> dict[str, Any]:
     axes = {}
-    for name, (kind, nullable) in _AXES.items():
+    for name, (_, nullable) in _AXES.items():
         if name not in row:
-            raise _fail(f"{where}.{name}", "is missing")
-        axes[name] = _expect(row[name], kind, nullable, f"{where}.{name}")
-    if min(axes["bytes"], axes["threads"]) < 0 or min(axes["ranks"], axes["messages"]) < 1:
-        raise _fail(where, "bytes and threads must be at least 0, ranks and messages at least 1")
+            raise WrongField(at(where, name), "is missing")
+        axes[name] = _axis(row[name], name, at(where, name), nullable)
     return axes
 
 
-def _phase_samples(value: Any, where: str) -> np.ndarray:
-    samples = _expect(value, list, False, where)
-    numbers = [_number(s, f"{where}[{i}]", False) for i, s in enumerate(samples)]
-    return np.array(numbers, dtype=float)
-
-
 def _row_of(json_row: Any, where: str, stand_ins: set[str], openssl: str | None) -> Row:
-    row = _updated(_expect(json_row, dict, False, where))
+    row = _updated(expect(json_row, dict, where))
     axes = _axes_of(row, where)
-    samples = _expect(row.get("samples_ns"), list, False, f"{where}.samples_ns")
-    numbers = [_number(s, f"{where}.samples_ns[{i}]", False) for i, s in enumerate(samples)]
-    if any(number == 0 for number in numbers):
-        raise _fail(f"{where}.samples_ns", "a sample of 0 ns has no rate")
-    timeline = row.get("timeline_ns") or {}
-    _expect(timeline, dict, False, f"{where}.timeline_ns")
-    phases = row.get("timeline_samples_ns") or {}
-    _expect(phases, dict, False, f"{where}.timeline_samples_ns")
+    samples = _times(row.get("samples_ns"), at(where, "samples_ns"), zero=False)
+    in_timeline = at(where, "timeline_ns")
+    timeline = fields.members(row.get("timeline_ns"), in_timeline, nullable=True)
+    in_phases = at(where, "timeline_samples_ns")
+    phases = fields.members(row.get("timeline_samples_ns"), in_phases, nullable=True)
     return Row(
         **axes,
-        samples_ns=np.array(numbers, dtype=float),
-        outliers=tuple(row.get("outliers") or ()),
-        timeline_ns={p: _number(timeline.get(p), f"{where}.timeline_ns.{p}") for p in PHASES},
-        timeline_samples_ns={
-            p: _phase_samples(phases[p], f"{where}.timeline_samples_ns.{p}")
+        samples_ns=samples,
+        outliers=_outliers(row.get("outliers"), at(where, "outliers"), samples.size),
+        timeline_ns={
+            p: _nanoseconds(timeline.get(p), at(in_timeline, p), zero=True, nullable=True)
             for p in PHASES
-            if phases.get(p)
         },
-        energy_joules=_number(row.get("energy_joules"), f"{where}.energy_joules"),
-        energy_reason=row.get("energy_reason"),
-        verified=_expect(row.get("verified"), bool, False, f"{where}.verified"),
+        timeline_samples_ns={
+            p: _times(phases[p], at(in_phases, p), zero=True)
+            for p in PHASES
+            if phases.get(p) not in (None, [])
+        },
+        energy_joules=fields.number(
+            row.get("energy_joules"), at(where, "energy_joules"), 0, _MOST_JOULES, nullable=True
+        ),
+        energy_reason=expect(row.get("energy_reason"), str, at(where, "energy_reason"), True),
+        verified=expect(row.get("verified"), bool, at(where, "verified")),
         stand_in=axes["device"] in stand_ins,
         openssl=openssl,
     )
 
 
 def _skip_of(json_row: Any, where: str) -> Skip:
-    row = _updated(_expect(json_row, dict, False, where))
-    reason = _expect(row.get("reason"), str, False, f"{where}.reason")
-    return Skip({name: row.get(name) for name in AXES}, reason)
+    row = _updated(expect(json_row, dict, where))
+    reason = expect(row.get("reason"), str, at(where, "reason"))
+    # Any axis may be unknown, and a row that stands for a device has 0 bytes.
+    axes = {name: _axis(row.get(name), name, at(where, name), True, least=0) for name in AXES}
+    return Skip(axes, reason)
+
+
+def _check_context(context: dict[str, Any], where: str) -> None:
+    """Check the members of a context that reports show or compute with; all may be unknown."""
+
+    def inside(name: str) -> tuple[Any, str]:
+        return context.get(name), at(where, name)
+
+    for name in _CONTEXT_TEXTS:
+        expect(context.get(name), str, at(where, name), nullable=True)
+    for name in ("cores", "threads"):
+        fields.whole(*inside(name), 1, MOST_WORKERS, nullable=True)
+    for name in ("numa", "last_level_cache_bytes"):
+        fields.whole(*inside(name), nullable=True)
+    fields.number(*inside("clock_hz"), 1e6, 1e12, nullable=True)
+    expect(context.get("dirty"), bool, at(where, "dirty"), nullable=True)
+    for place, feature in fields.items(*inside("features"), nullable=True):
+        expect(feature, str, place)
+    for name in ("libraries", "drivers"):
+        value, place = inside(name)
+        for member, version in fields.members(value, place, nullable=True).items():
+            expect(version, str, at(place, member), nullable=True)
+    fields.members(*inside("omp"), nullable=True)
+    for place, gpu in fields.items(*inside("gpus"), nullable=True):
+        fields.members(gpu, place)
+        for name in _GPU_TEXTS:
+            expect(gpu.get(name), str, at(place, name), nullable=True)
+
+
+def _too_long(text: str) -> float:
+    # Python refuses to convert more than 4300 digits; no field holds as much as 10**400.
+    return int(text) if len(text) <= 400 else math.copysign(math.inf, -(text[0] == "-"))
 
 
 def _not_a_number(text: str) -> float:
@@ -316,61 +386,98 @@ def _not_a_number(text: str) -> float:
 
 def parse(text: str, source: str) -> Any:
     """Parse JSON text; errors name it `source`."""
+    trimmed = text.strip()
+    if not trimmed:
+        raise LabError(f"{source}: is empty; {GIVE}")
     try:
-        return json.loads(text, parse_constant=_not_a_number)
+        return json.loads(
+            text,
+            parse_constant=_not_a_number,
+            parse_int=_too_long,
+            object_pairs_hook=fields.object_of,
+        )
+    except RecursionError as error:
+        raise LabError(f"{source}: is nested more than {fields.DEPTH} deep; {GIVE}") from error
     except ValueError as error:
-        raise _fail(source, f"is not JSON ({error})") from error
-
-
-def _at(source: str, name: str) -> str:
-    """Name a field of a file, or of an object within it, for errors."""
-    return f"{source}.{name}" if ": " in source else f"{source}: {name}"
+        cut = trimmed[0] == "{" and trimmed[-1] != "}"
+        what = "ends in the middle of its JSON" if cut else "is not JSON"
+        raise LabError(f"{source}: {what} ({error}); {GIVE}") from error
 
 
 def from_object(value: Any, source: str) -> Report:
     """Return a report from parsed JSON; raise LabError that names the first wrong field."""
-    value = _expect(value, dict, False, source)
+    try:
+        fields.check_values(value)
+        return _report_of(value, source, "")
+    except WrongField as error:
+        raise LabError(f"{source}: {error}; {GIVE}") from error
+
+
+def _report_of(value: Any, source: str, where: str) -> Report:
+    value = expect(value, dict, where)
+    name = f"{source}: {where}" if where else source
     if value.get("schema") != SCHEMA or isinstance(value.get("schema"), bool):
-        found = json.dumps(value.get("schema"))
         raise LabError(
-            f"{source}: schema {found} is not supported (this paraes-lab reads {SCHEMA}); "
-            "measure again with a paraes of the same version, or update paraes-lab"
+            f"{name}: schema {shown(value.get('schema'))} is not supported (this paraes-lab reads "
+            f"{SCHEMA}); measure again with a paraes of the same version, or update paraes-lab"
         )
     if "runs" in value and "results" not in value:
-        runs = _expect(value["runs"], list, False, _at(source, "runs"))
-        return merge([from_object(run, _at(source, f"runs[{i}]")) for i, run in enumerate(runs)])
-    results = _expect(value.get("results"), list, False, _at(source, "results"))
-    skipped = _expect(value.get("skipped", []), list, False, _at(source, "skipped"))
-    context = _expect(value.get("context"), dict, False, _at(source, "context"))
-    gpus = _expect(context.get("gpus") or [], list, False, _at(source, "context.gpus"))
-    stand_ins = {str(g.get("id")) for g in gpus if isinstance(g, dict) and is_cpu_device(g)}
-    libraries = context.get("libraries")
-    openssl = libraries.get("openssl") if isinstance(libraries, dict) else None
-    openssl = openssl if isinstance(openssl, str) else None
+        runs = fields.items(value["runs"], at(where, "runs"))
+        if not runs:
+            raise WrongField(at(where, "runs"), "expected at least one report, found []")
+        return merge([_report_of(run, source, place) for place, run in runs])
+    results = fields.items(value.get("results"), at(where, "results"))
+    skipped = fields.items(value.get("skipped", []), at(where, "skipped"))
+    context = expect(value.get("context"), dict, at(where, "context"))
+    _check_context(context, at(where, "context"))
+    stand_ins = {str(gpu.get("id")) for gpu in context.get("gpus") or [] if is_cpu_device(gpu)}
+    openssl = (context.get("libraries") or {}).get("openssl")
     return Report(
-        sources=[source],
+        sources=[name],
         contexts=[context],
-        rows=[
-            _row_of(row, _at(source, f"results[{i}]"), stand_ins, openssl)
-            for i, row in enumerate(results)
-        ],
-        skipped=[_skip_of(row, _at(source, f"skipped[{i}]")) for i, row in enumerate(skipped)],
+        rows=[_row_of(row, place, stand_ins, openssl) for place, row in results],
+        skipped=[_skip_of(row, place) for place, row in skipped],
         raw=[value],
     )
 
 
-def load(path: Path | str) -> Report:
-    """Read and check one file."""
-    path = Path(path)
+def _open(path: str, flags: int) -> int:
+    # Opening a named pipe waits for a writer, unless it is opened without waiting. Then a pipe
+    # without a writer is empty.
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    os.set_blocking(descriptor, True)
+    return descriptor
+
+
+def name_of(path: Path | str) -> str:
+    """Return the name of a file as reports and errors show it."""
+    return fields.printable(str(path))
+
+
+def read(path: Path | str) -> Any:
+    """Read and parse one file, which may be a pipe. Its fields are not checked."""
+    name = name_of(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        with open(path, "rb", opener=_open) as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+                raise LabError(f"{name}: is a device; {GIVE}")
+            # Editors on Windows begin UTF-8 files with a byte order mark.
+            text = file.read().decode("utf-8-sig")
+    except IsADirectoryError as error:
+        raise LabError(f"{name}: is a folder; {GIVE}") from error
     except OSError as error:
         raise LabError(
-            f"{path}: cannot read: {error.strerror}; `paraes bench --json {path}` writes one"
+            f"{name}: cannot read: {error.strerror}; `paraes bench --json {name}` writes one"
         ) from error
     except UnicodeDecodeError as error:
-        raise _fail(str(path), "is not JSON (it is not UTF-8 text)") from error
-    return from_object(parse(text, str(path)), str(path))
+        raise LabError(f"{name}: is not JSON (it is not UTF-8 text); {GIVE}") from error
+    return parse(text, name)
+
+
+def load(path: Path | str) -> Report:
+    """Read and check one file."""
+    return from_object(read(path), name_of(path))
 
 
 def merge(reports: list[Report]) -> Report:

@@ -388,11 +388,6 @@ def _document(values: list[dict], sources: list[str], clock_hz: float | None) ->
     return analysis.document(report, clock_hz)
 
 
-def _read(path: Path) -> dict:
-    bench.load(path)  # raises LabError if the file is not a bench report
-    return bench.parse(path.read_text(encoding="utf-8"), str(path))
-
-
 def _report(arguments: argparse.Namespace) -> int:
     outputs = ("output", "markdown", "latex", "csv", "png", "svg")
     if not any(getattr(arguments, name) for name in outputs):
@@ -401,8 +396,8 @@ def _report(arguments: argparse.Namespace) -> int:
             "or --svg DIR",
             USAGE,
         )
-    values = [_read(path) for path in arguments.results]
-    document = _document(values, [str(path) for path in arguments.results], arguments.clock)
+    values = [bench.read(path) for path in arguments.results]
+    document = _document(values, list(map(bench.name_of, arguments.results)), arguments.clock)
     if arguments.output:
         from paraes.lab.report import render
 
