@@ -92,7 +92,8 @@ GOLDEN = [
     (
         ["report", "{tmp}/lab.json", "-o", "{tmp}/x.html"],
         1,
-        "{tmp}/lab.json: its `lab` part is damaged",
+        "{tmp}/lab.json: lab.setting.cores: is missing; make the file again with paraes-lab "
+        "reproduce",
     ),
     (
         ["report", "{tmp}/good.json"],

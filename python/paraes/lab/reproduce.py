@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from collections.abc import Iterable
+from dataclasses import MISSING, asdict, replace
+from dataclasses import fields as dataclass_fields
 from pathlib import Path
 from typing import Any
 
-from paraes.lab import bench
+from paraes.lab import bench, fields
 from paraes.lab.document import Document, Section
 from paraes.lab.errors import USAGE, LabError
+from paraes.lab.fields import WrongField, at, expect, shown
 from paraes.lab.measure import Machine, Part, Run, join, make_all
 from paraes.lab.papers import EXPERIMENTS
 from paraes.lab.papers.chapters import contradictions, gather_absent, pictures
@@ -58,7 +61,7 @@ def evidence_of(whole: dict[str, Any], paper: str, source: str) -> Evidence:
             continue
         for target, name in ((results, "results"), (skipped, "skipped")):
             first, count = part[name]
-            target += whole[name][first : first + count]
+            target += whole.get(name, [])[first : first + count]
     report = bench.from_object({**whole, "results": results, "skipped": skipped}, source)
     return Evidence(report, Setting(**lab["setting"]), Device(**lab["device"]))
 
@@ -80,25 +83,116 @@ def chapters(whole: dict[str, Any], source: str = "results") -> list[Section]:
 
 def is_reproduction(value: dict[str, Any]) -> bool:
     """Tell whether bench JSON is that of a reproduction."""
-    lab = value.get("lab")
-    return isinstance(lab, dict) and {"papers", "parts", "setting", "device"} <= set(lab)
+    return value.get("lab") is not None
+
+
+def _check_names(
+    found: dict[str, Any], required: Iterable[str], known: Iterable[str], where: str
+) -> None:
+    """Check that an object has the required members, and no others than the known ones."""
+    for name in required:
+        if name not in found:
+            raise WrongField(at(where, name), "is missing")
+    for name in found:
+        if name not in known:
+            raise WrongField(at(where, name), "is unknown to this version of paraes-lab")
+
+
+def _check_setting(value: Any, where: str) -> None:
+    setting = fields.members(value, where)
+    known = dataclass_fields(Setting)
+    required = [field.name for field in known if field.default is MISSING]
+    _check_names(setting, required, [field.name for field in known], where)
+
+    def inside(name: str) -> tuple[Any, str]:
+        return setting.get(name), at(where, name)
+
+    fields.whole(*inside("cores"), 1, bench.MOST_WORKERS)
+    expect(setting.get("quick", False), bool, at(where, "quick"))
+    fields.whole(*inside("max_size"), 1, nullable=True)
+    fields.whole(*inside("samples"), 1, nullable=True)
+    fields.number(setting.get("min_time", 0), at(where, "min_time"), 0, 86400)
+    ranks = fields.items(*inside("ranks"), nullable=True)
+    for place, count in ranks:
+        fields.whole(count, place, 2, bench.MOST_WORKERS)
+    if setting.get("ranks") == []:
+        raise WrongField(at(where, "ranks"), "expected at least one number, found []")
+
+
+def _check_papers(value: Any, where: str) -> list[str]:
+    papers = fields.items(value, where)
+    if not papers:
+        raise WrongField(where, "expected at least one paper, found []")
+    for place, name in papers:
+        if name not in NAMES:
+            known = ", ".join(NAMES)
+            raise WrongField(place, f"expected one of {known}, found {shown(name)}")
+    if len(set(value)) < len(value):
+        raise WrongField(where, f"expected every paper once, found {shown(value)}")
+    return value
+
+
+def _check_parts(value: Any, where: str, whole: dict[str, Any]) -> None:
+    """Check that the rows of the parts follow each other, and are all rows."""
+    ends = {"results": 0, "skipped": 0}
+    rows = {name: len(whole.get(name, [])) for name in ends}
+    for place, part in fields.items(value, where):
+        fields.members(part, place)
+        _check_papers(part.get("papers"), at(place, "papers"))
+        for name, end in ends.items():
+            at_rows = at(place, name)
+            found = [
+                fields.whole(number, at_number)
+                for at_number, number in fields.items(part.get(name), at_rows)
+            ]
+            if len(found) != 2:
+                text = f"expected the first row and the number of rows, found {shown(found)}"
+                raise WrongField(at_rows, text)
+            if found[0] != end:
+                text = f"expected the first row to be {end}, where the part before it ends"
+                raise WrongField(at_rows, f"{text}, found {found[0]}")
+            ends[name] = sum(found)
+            if ends[name] > rows[name]:
+                raise WrongField(
+                    at_rows, f"expected at most {rows[name] - end} rows, found {found[1]}"
+                )
+    for name, end in ends.items():
+        if end != rows[name]:
+            raise WrongField(
+                where, f"expected parts with all {rows[name]} rows of {name}, found {end} rows"
+            )
+
+
+def check(whole: dict[str, Any], source: str) -> None:
+    """Check the `lab` part of bench JSON; raise LabError that names the first wrong field."""
+    try:
+        if "results" not in whole:
+            raise WrongField("results", "is missing beside lab")
+        lab = fields.members(whole["lab"], "lab")
+        _check_names(lab, ["papers", "setting", "device", "parts"], lab, "lab")
+        _check_papers(lab["papers"], "lab.papers")
+        _check_setting(lab["setting"], "lab.setting")
+        device = fields.members(lab["device"], "lab.device")
+        known = asdict(Device(None, None, False, None))
+        _check_names(device, list(known), known, "lab.device")
+        for name in ("id", "name", "reason"):
+            expect(device[name], str, at("lab.device", name), nullable=True)
+        expect(device["is_cpu"], bool, "lab.device.is_cpu")
+        _check_parts(lab["parts"], "lab.parts", whole)
+    except WrongField as error:
+        raise LabError(
+            f"{source}: {error}; make the file again with paraes-lab reproduce"
+        ) from error
 
 
 def document(whole: dict[str, Any], analysis: list[Section], source: str) -> Document:
     """Return the report: the papers first, then everything that was measured."""
+    check(whole, source)
     papers = whole["lab"]["papers"]
-    quick = whole["lab"]["setting"]["quick"]
     title = (
         f"Reproduction: {', '.join(papers)}" if len(papers) == 1 else "Reproduction of six papers"
     )
     lead = "The papers' measurements beside the same experiments on this machine."
-    if quick:
+    if whole["lab"]["setting"].get("quick", False):
         lead += " A quick run: small sizes and few samples."
-    try:
-        sections = chapters(whole, source)
-    except (KeyError, TypeError, IndexError) as error:
-        raise LabError(
-            f"{source}: its `lab` part is damaged ({error!r}); make the file again with "
-            "paraes-lab reproduce"
-        ) from error
-    return Document(title, lead, [*sections, *analysis])
+    return Document(title, lead, [*chapters(whole, source), *analysis])
