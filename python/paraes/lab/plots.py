@@ -15,6 +15,13 @@ MARKERS = "os^Dv+x"  # 7 markers and 12 colours: their pairs repeat after 84 ser
 DASHES = {"measured": "-", "program": "-.", "paper": "--", "predicted": ":"}
 
 
+def _plain(text: str) -> str:
+    """Return text that matplotlib shows as it is: it takes $ for formulas, and leaves labels that
+    begin with _ out of legends."""
+    text = text.replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
+
+
 def plot(figure: Figure, kind: str) -> bytes:
     """Draw the figure as an image; `kind` is png or svg."""
     import matplotlib
@@ -37,7 +44,7 @@ def plot(figure: Figure, kind: str) -> bytes:
                 if figure.x.kind == "size":
                     axes.set_xscale("log", base=2)
                     axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: size_text(v)))
-            axes.set_title(figure.title, fontsize=10, loc="left")
+            axes.set_title(_plain(figure.title), fontsize=10, loc="left")
             count = len(figure.series)
             if count:
                 canvas.legend(fontsize=7, ncols=1 if count < 4 else 2, loc="outside lower center")
@@ -68,7 +75,7 @@ def _lines(figure: Figure, axes) -> None:
             xs,
             ys,
             yerr=errors,
-            label=s.name,
+            label=_plain(s.name),
             color=LIGHT[i % len(LIGHT)],
             marker=MARKERS[i % len(MARKERS)],
             linestyle=DASHES[s.origin],
@@ -79,20 +86,21 @@ def _lines(figure: Figure, axes) -> None:
         )
     if figure.level is not None:
         axes.axhline(figure.level, color="black", linewidth=0.7, linestyle=(0, (2, 3)))
-    axes.set_xlabel(figure.x.title)
-    axes.set_ylabel(figure.y.title)
+    axes.set_xlabel(_plain(figure.x.title))
+    axes.set_ylabel(_plain(figure.y.title))
     axes.grid(True, linewidth=0.4, alpha=0.6)
 
 
 def _stack(figure: Figure, axes) -> None:
     lefts = [0.0] * len(figure.categories)
     hatches = ["", "//", "\\\\", "..", "xx", "--", "++", "oo"]
+    categories = list(map(_plain, figure.categories))
     for i, s in enumerate(figure.series):
         axes.barh(
-            figure.categories,
+            categories,
             s.y,
             left=lefts,
-            label=s.name,
+            label=_plain(s.name),
             color=LIGHT[i % len(LIGHT)],
             hatch=hatches[i % len(hatches)],
             edgecolor="white",
@@ -100,7 +108,7 @@ def _stack(figure: Figure, axes) -> None:
         )
         lefts = [a + b for a, b in zip(lefts, s.y, strict=True)]
     axes.invert_yaxis()
-    axes.set_xlabel(figure.y.title)
+    axes.set_xlabel(_plain(figure.y.title))
 
 
 def write_all(document: Document, folder: Path, kind: str) -> list[Path]:
