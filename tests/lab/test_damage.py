@@ -11,16 +11,18 @@ import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic import report, row
+from synthetic import report, row, written
 
 from paraes.lab import cli, measure, reproduce
 from paraes.lab.measure import dumps
 from paraes.lab.papers.common import Setting
 
+SVG = "{http://www.w3.org/2000/svg}"
 # More by hand: PARAES_LAB_EXAMPLES=5000.
 EXAMPLES = int(os.environ.get("PARAES_LAB_EXAMPLES", "60"))
 JUNK = (
@@ -174,6 +176,28 @@ def test_extreme_values_anywhere_end_with_one_line(tmp_path_factory, changes, pi
             pass  # an earlier change removed this place
     (folder / "bad.json").write_text(text_of(value))
     run_all(folder, pictures)
+
+
+@pytest.mark.parametrize("times", [(1e-3, 1e18, 1e18), (1e18, 1e-3, 1e-3), (1e-3, 1.0, 1e18)])
+def test_times_far_apart_have_fits_and_figures(tmp_path, times):
+    rows = [
+        row(samples_ns=[ns] * 7, threads=p, bytes=n * p)
+        for ns, p in zip(times, (1, 2, 4), strict=True)
+        for n in (1, 1 << 20, 1 << 60)
+    ]
+    rows += [row(samples_ns=[ns] * 7, threads=t) for ns, t in zip(times, (1, 2, 3), strict=True)]
+    (tmp_path / "good.json").write_text(dumps(report(*rows)))
+    run_all(tmp_path, True, "good.json")
+    assert line_of("report", tmp_path / "good.json", "--png", tmp_path / "all") == (0, "")
+
+
+@pytest.mark.parametrize("name", ["$a$_{", "$\\frac$", "_a", "a$", "<&>\\"])
+def test_figures_show_names_as_they_are(tmp_path, name):
+    path = written(tmp_path / "good.json", *[row(bytes=n, kernel=name) for n in (1, 2)])
+    assert line_of("report", path, "--svg", tmp_path, "--png", tmp_path) == (0, "")
+    drawn = ElementTree.parse(tmp_path / "throughput-1.svg").getroot()
+    texts = {"".join(node.itertext()).strip() for node in drawn.iter(f"{SVG}text")}
+    assert f"{name} · 1 thread" in texts
 
 
 def reproduction(fake: Path, folder: Path, *papers: str) -> dict[str, Any]:

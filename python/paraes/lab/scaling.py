@@ -92,9 +92,14 @@ def _amdahl_terms(p: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndar
     """
     x = 1 / times
     y = x / p[:, np.newaxis]
-    xx, xy, yy, sx, sy = (v.sum(axis=0) for v in (x * x, x * y, y * y, x, y))
-    determinant = xx * yy - xy * xy
-    a, b = (sx * yy - sy * xy) / determinant, (sy * xx - sx * xy) / determinant
+    # The normal equations, as sums over pairs of points (Lagrange's identity). Differences of
+    # products of sums would cancel to 0/0 if the times differ by a factor of 10**8.
+    i, j = np.triu_indices(len(p), 1)
+    area = x[i] * y[j] - x[j] * y[i]
+    determinant = (area * area).sum(axis=0)
+    a = (area * (y[j] - y[i])).sum(axis=0) / determinant
+    b = (area * (x[i] - x[j])).sum(axis=0) / determinant
+    xx, yy, sx, sy = (v.sum(axis=0) for v in (x * x, y * y, x, y))
     only_a, only_b = sx / xx, sy / yy
     a, b = (
         np.where(a < 0, 0.0, np.where(b < 0, only_a, a)),
