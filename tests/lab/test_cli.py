@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 from synthetic import report, row, written
@@ -102,6 +104,21 @@ GOLDEN = [
         "--svg DIR",
     ),
     (["report", "{tmp}/good.json", "-o", "{tmp}"], 1, "{tmp}: is a folder; name a file"),
+    (
+        ["report", "{tmp}/other.json", "{tmp}/good.json", "--markdown", "{tmp}/./good.json"],
+        1,
+        "{tmp}/good.json: is an input, which would be lost; name another file",
+    ),
+    (
+        ["compare", "{tmp}/other.json", "{tmp}/good.json", "-o", "{tmp}/good.json"],
+        1,
+        "{tmp}/good.json: is an input, which would be lost; name another file",
+    ),
+    (
+        ["figure", "throughput", "{tmp}/good.json", "-o", "{tmp}/good.json"],
+        1,
+        "{tmp}/good.json: is an input, which would be lost; name another file",
+    ),
     (
         ["report", "{tmp}/good.json", "-o", "{tmp}/no/x.html"],
         1,
@@ -231,6 +248,14 @@ def test_compare_says_faster_slower_undecided(tmp_path, good, lab):
     assert "b is faster in 1, slower in 1, undecided in 1 of 3 rows." in out
     assert "1 that only b has" in out
     assert (tmp_path / "c.html").exists()
+
+
+def test_compare_prints_in_a_locale_without_utf_8(good):
+    environment = dict(os.environ, PYTHONIOENCODING="ascii", PYTHONPATH=os.pathsep.join(sys.path))
+    command = [sys.executable, "-B", "-m", "paraes.lab", "compare", good, good]
+    done = subprocess.run(command, capture_output=True, env=environment)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"undecided" in done.stdout and b"\\u2013" in done.stdout
 
 
 def test_compare_flags_different_machines(tmp_path, good, lab):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -307,6 +308,7 @@ def _progress():
 def _check_outputs(arguments: argparse.Namespace) -> None:
     """Check that all outputs can be written, before anything is measured or written."""
     folders = ["csv", "png", "svg"] + (["output"] if arguments.verb == "reproduce" else [])
+    inputs = [*getattr(arguments, "results", []), *filter(None, map(vars(arguments).get, "ab"))]
     for name in ("output", "markdown", "latex", "csv", "png", "svg"):
         path: Path | None = getattr(arguments, name, None)
         if path is None:
@@ -314,6 +316,8 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
         if name not in folders:
             if path.is_dir():
                 raise LabError(f"{path}: is a folder; name a file")
+            if path.exists() and any(p.exists() and p.samefile(path) for p in inputs):
+                raise LabError(f"{path}: is an input, which would be lost; name another file")
             if not path.parent.is_dir():
                 raise LabError(f"{path}: there is no folder {path.parent}; make it first")
         nearest = path if name in folders else path.parent
@@ -463,6 +467,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     0: done; 1: failure; 2: usage; 130: interrupted; 141: the reader closed the pipe.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # In a locale without UTF-8, tables have escapes for ×, µ and others.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         arguments = _parser().parse_args(argv)
         _check_outputs(arguments)
