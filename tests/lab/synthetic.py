@@ -63,6 +63,7 @@ def row(**changes: Any) -> dict[str, Any]:
         "transfer": None,
         "distribution": None,
         "overlap": False,
+        "group_threads": None,
         "samples_ns": samples,
         "outliers": [],
         "timeline_ns": timeline,
@@ -103,3 +104,22 @@ def written(path: Path, *rows: dict[str, Any], **context: Any) -> Path:
     """Write a report with these rows to `path`; return `path`."""
     path.write_text(json.dumps(report(*rows, **context)))
     return path
+
+
+def runs(*processes: list[dict[str, Any]], **context: Any) -> dict[str, Any]:
+    """Return one JSON object of several processes; each is the list of its rows.
+
+    Process i began i seconds after midnight, or at `start` seconds with `step` between them.
+    """
+    start, step = context.pop("start", 0), context.pop("step", 1)
+    reports = []
+    for i, rows in enumerate(processes):
+        second = start + i * step
+        time = f"2026-01-01T00:{second // 60:02}:{second % 60:02}Z"
+        reports.append(report(*rows, **{"time": time, **context}))
+    return {"schema": 1, "runs": reports}
+
+
+def processes(*processes: list[dict[str, Any]], **context: Any) -> bench.Report:
+    """Return a report of several processes, as read from JSON; see `runs`."""
+    return bench.from_object(runs(*processes, **context), "synthetic")

@@ -88,7 +88,7 @@ def pages(tmp_path_factory):
     from paraes.lab import bench
 
     sections = analysis.sections(bench.from_object(whole, "all"))
-    (folder / "all.html").write_text(render(reproduce.document(whole, sections, "all")))
+    (folder / "all.html").write_text(render(reproduce.document([whole], sections, ["all"])))
     rows = [
         row(ns=1000 + n / p, bytes=n, threads=p, kernel=f"kernel{k}")
         for n in (1024, 65536)

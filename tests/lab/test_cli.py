@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from synthetic import report, row, written
+from synthetic import report, row, runs, written
 
 from paraes.lab import cli, measure
 
@@ -94,7 +94,8 @@ GOLDEN = [
     (
         ["report", "{tmp}/lab.json", "-o", "{tmp}/x.html"],
         1,
-        "{tmp}/lab.json: lab.setting.cores: is missing; make the file again with paraes-lab "
+        "{tmp}/lab.json: lab.parts[0].results: expected a list, found null; make the file again "
+        "with paraes-lab "
         "reproduce",
     ),
     (
@@ -230,23 +231,28 @@ def test_report_writes_every_requested_format(tmp_path, good, lab):
         assert names and set(names) == {ending}
 
 
-def test_compare_says_faster_slower_undecided(tmp_path, good, lab):
-    slow = [
-        row(ns=2 * (1000 + 1024), bytes=1024),
-        row(ns=1.0004 * 5096, bytes=4096),
-        row(ns=17384 / 2, bytes=16384),
-    ]
-    other = written(tmp_path / "b.json", *slow, row(kernel="ttable"))
-    status, out, err = lab("compare", good, other, "-o", tmp_path / "c.html")
+def test_compare_says_faster_slower_the_same_or_undecided(tmp_path, lab):
+    def file(name, start, *times):
+        sizes = (1024, 4096, 16384, 65536)
+        rows = [row(ns=ns, bytes=size) for size, ns in zip(sizes, times, strict=True)]
+        more = [row(kernel="ttable")] if name == "b.json" else []
+        path = tmp_path / name
+        path.write_text(json.dumps(runs(*[[*rows, *more]] * 8, start=start, step=2)))
+        return path
+
+    a = file("a.json", 0, 1000.0, 2000.0, 3000.0, 4000.0)
+    b = file("b.json", 1, 2000.0, 2000.8, 1500.0, 4079.99)
+    status, out, err = lab("compare", a, b, "-o", tmp_path / "c.html")
     assert (status, err) == (0, "")
     verdicts = [
         line.rsplit("|", 2)[1].strip()
         for line in out.splitlines()
         if line.startswith("| reference")
     ]
-    assert verdicts == ["slower", "undecided", "faster"]
-    assert "b is faster in 1, slower in 1, undecided in 1 of 3 rows." in out
+    assert verdicts == ["slower", "the same", "faster", "the same"]
+    assert "b is faster in 1, slower in 1, the same in 2, undecided in 0 of 4 rows." in out
     assert "1 that only b has" in out
+    assert "faster: the whole interval is above 1.02" in out
     assert (tmp_path / "c.html").exists()
 
 
@@ -258,9 +264,17 @@ def test_compare_prints_in_a_locale_without_utf_8(good):
     assert b"undecided" in done.stdout and b"\\u2013" in done.stdout
 
 
-def test_compare_flags_different_machines(tmp_path, good, lab):
-    other = written(tmp_path / "b.json", *rows(), host="another")
-    assert "different machines" in lab("compare", good, other)[1]
+def test_report_of_wrong_rows_is_written_and_exits_1(tmp_path, lab):
+    wrong = written(tmp_path / "wrong.json", *rows(), row(kernel="broken", verified=False))
+    status, _, err = lab("report", wrong, "-o", tmp_path / "r.html")
+    assert status == 1
+    assert err == (
+        "paraes-lab: 1 row is WRONG: the bytes differ from OpenSSL's, or the run failed\n"
+    )
+    assert "WRONG" in (tmp_path / "r.html").read_text()
+    several = tmp_path / "several.json"
+    several.write_text(json.dumps(runs(rows(), [row(verified=False)])))
+    assert lab("report", several, "-o", tmp_path / "s.html")[0] == 1
 
 
 def test_figure_writes_svg_for_light_and_dark_or_png(tmp_path, good, lab):

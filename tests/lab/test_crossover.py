@@ -76,3 +76,18 @@ def test_share_counts_the_replicates_with_a_crossover():
 
 def test_one_common_size_gives_no_crossover():
     assert crossover(lines([1024], 1, 1), lines(SIZES, 1, 1)) is None
+
+
+def test_a_crossover_of_too_few_units_has_no_interval():
+    few = crossover(lines(SIZES, 1000, 10, 0.2, n=5), lines(SIZES, 100000, 1, 0.2, n=5))
+    assert few.size is not None and few.interval is None and few.share is None
+    other = (lines(SIZES, 1000, 10, 0.2), lines(SIZES, 100000, 1, 0.2))
+    assert crossover(*other, interval=False).interval is None
+
+
+def test_a_crossover_in_noise_has_no_interval():
+    """Equally fast but for noise: about half of the resamples cross."""
+    rng = np.random.default_rng(1)
+    one, other = ({s: s * rng.lognormal(0, 0.05, 9) for s in SIZES[:3]} for _ in range(2))
+    found = crossover(one, other)
+    assert 0.025 < found.share < 0.975 and found.interval is None

@@ -20,7 +20,7 @@ from synthetic import report, row, written
 
 from paraes.lab import cli, measure, reproduce
 from paraes.lab.measure import dumps
-from paraes.lab.papers.common import Setting
+from paraes.lab.papers.setting import Setting
 
 SVG = "{http://www.w3.org/2000/svg}"
 # More by hand: PARAES_LAB_EXAMPLES=5000.
@@ -141,8 +141,8 @@ def test_the_undamaged_report_gives_every_output(tmp_path):
         assert (tmp_path / name).exists() or name.startswith("png/"), name
     assert {p.stem for p in (tmp_path / "svg").iterdir()} >= {"scaling-speedup", "phases-figure"}
     names = {p.stem for p in (tmp_path / "csv").iterdir()}
-    run = line_of("report", tmp_path / "good.json", "--csv", tmp_path / "all")
-    assert run == (0, "")
+    status, line = line_of("report", tmp_path / "good.json", "--csv", tmp_path / "all")
+    assert status == 1 and "1 row is WRONG" in line  # the failed one
     names = {p.stem for p in (tmp_path / "all").iterdir()}
     assert names >= {"crossover", "energy", "phases", "phases-times", "rivals", "roofs", "scaling"}
 
@@ -238,10 +238,10 @@ AGAIN = "make the file again with paraes-lab reproduce"
         (("parts", 1, "papers"), None, "lab.parts[1].papers: expected a list, found null"),
         (("parts", 1, "papers"), ["x"], "lab.parts[1].papers[0]: expected one of "),
         (("parts", 1, "results"), None, "lab.parts[1].results: expected a list, found null"),
-        (("parts", 1, "results"), [5], "lab.parts[1].results: expected the first row and the num"),
+        (("parts", 1, "results"), [5], "lab.parts[1].results: expected the first of 15 rows"),
         (("parts", 1, "results"), [-1, 5], "lab.parts[1].results[0]: expected a whole number of"),
         (("parts", 1, "results"), [4, 5], "expected the first row to be 5, where the part before"),
-        (("parts", 1, "results"), [5, 11], "lab.parts[1].results: expected at most 10 rows, found"),
+        (("parts", 1, "results"), [5, 11], "lab.parts[1].results: expected the first of 15 rows"),
         (("parts", 1, "results", 1), 1.5, "lab.parts[1].results[1]: expected a whole number"),
         (("parts", 2, "results", 1), 4, "expected parts with all 15 rows of results, found 14"),
         (("parts", 0, "skipped"), [0, 1], "lab.parts[0].skipped: expected at most 0 rows, found 1"),

@@ -7,8 +7,10 @@ import re
 from importlib import resources
 
 import pytest
-from synthetic import loaded, row
+from synthetic import loaded, report, row
 
+from paraes.lab.bench import from_object
+from paraes.lab.configurations import group
 from paraes.lab.document import Missing
 from paraes.lab.errors import LabError
 from paraes.lab.papers import EXPERIMENTS
@@ -16,6 +18,7 @@ from paraes.lab.papers.cells import phase
 from paraes.lab.papers.claims import paper_crossover
 from paraes.lab.papers.data import NAMES, Printed, load_paper, quotient, recompute
 from paraes.lab.papers.setting import Setting
+from paraes.lab.scaling import amdahl
 
 # Paper → how many of its numbers follow from its other numbers.
 RECOMPUTED = {
@@ -62,6 +65,45 @@ def disagreements(name):
 def test_moreira_is_consistent_except_for_one_rate():
     (where,) = disagreements("moreira-2026")
     assert where == ("Figure 5, upper table, 1KB", "throughput of the GPU")
+
+
+def test_moreira_counts_the_padding_in_one_rate_and_not_in_two():
+    """Times were rounded to the microsecond, and rates to the last printed digit."""
+    paper = load_paper("moreira-2026")
+    wrong = {0: {}, 16: {}}
+    for table in paper.tables.values():
+        for label, size, cells in zip(table.labels, table.sizes, table.cells, strict=True):
+            for who in ("cpu", "gpu"):
+                low, high = cells[f"{who}_time"].rounded_from()
+                least, most = cells[f"{who}_rate"].rounded_from()
+                for padding, found in wrong.items():
+                    megabytes = (size + padding) / 2**20
+                    slow, fast = megabytes / high, megabytes / low
+                    if fast < least or slow > most:
+                        found[table.id, who, label] = slow, fast
+    assert set(wrong[0]) == {("encrypt", "gpu", "1KB")}
+    assert set(wrong[16]) == {("decrypt", "cpu", "1KB"), ("decrypt", "cpu", "100KB")}
+    note = next(c["note"] for c in paper.raw["contradictions"] if c["id"] == "gpu-rate-1kb")
+    assert "1040 bytes" in note and "two rates of decryption on the CPU" in note
+    for slow, fast in wrong[16].values():
+        assert f"{slow:.2f} to {fast:.2f} with it" in note
+    for size, label in ((1024, "1KB"), (102400, "100KB")):
+        low, high = paper.tables["decrypt"].at(size, "cpu_time").rounded_from()
+        slow, fast = size / 2**20 / high, size / 2**20 / low
+        assert f"{slow:.2f} to {fast:.2f} without it" in note, label
+
+
+def test_moreira_speedups_printed_as_0_are_in_a_remark():
+    paper = load_paper("moreira-2026")
+    speedups = {
+        n.where: n.value for n in recompute(paper) if n.what == "speedup" and n.printed.value == 0
+    }
+    assert {where: f"{value:.4f}" for where, value in speedups.items()} == {
+        "Figure 5, upper table, 1KB": "0.0016",
+        "Figure 5, lower table, 1KB": "0.0014",
+    }
+    (remark,) = [r for r in paper.raw["remarks"] if "0.00 " in r or "0.00;" in r]
+    assert "0.0016 for encryption" in remark and "0.0014 for decryption" in remark
 
 
 def test_moreira_means_binary_megabytes():
@@ -136,15 +178,29 @@ def test_known_contradictions_are_listed_with_both_numbers():
             assert f'"{number}"' in texts[name], (name, number)
 
 
-def test_luken_remark_on_key_expansion_follows_from_the_table():
-    times = load_paper("luken-2009").tables["times"]
-    slower = [
-        (label, key)
+def test_luken_remark_and_claim_on_key_expansion_follow_from_the_table():
+    paper = load_paper("luken-2009")
+    times = paper.tables["times"]
+    cases = {
+        (label, key): (cells[f"{key}-GPU CPU"].value, cells[f"{key}-GPU GPU"].value)
         for label, cells in zip(times.labels, times.cells, strict=True)
         for key in ("16", "24", "32")
-        if cells[f"{key}-GPU CPU"].value > cells[f"{key}-GPU GPU"].value
-    ]
-    assert slower == [("10K", "32"), ("100K", "32")]
+    }
+    faster = [case for case, (on_cpu, on_gpu) in cases.items() if on_cpu < on_gpu]
+    tied = [case for case, (on_cpu, on_gpu) in cases.items() if on_cpu == on_gpu]
+    slower = [case for case, (on_cpu, on_gpu) in cases.items() if on_cpu > on_gpu]
+    assert (len(faster), len(cases)) == (15, 18)
+    assert (tied, slower) == ([("1M", "24")], [("10K", "32"), ("100K", "32")])
+    (remark,) = paper.raw["remarks"]
+    assert "faster in 15 of 18 cases" in remark and "24-byte keys at 1M (13.3 ms both)" in remark
+    (claim,) = [c for c in paper.raw["claims"] if c["id"] == "expansion"]
+    assert claim["paper"] == "faster in 15 of 18 cases, a tie in one, slower in two"
+
+
+def test_soares_karp_flatt_gives_the_speedups_that_the_text_lacks():
+    table = load_paper("soares").tables["karp_flatt"]
+    speedups = {t: amdahl(table.number(t, "karp_flatt"), t) for t in (2, 4)}
+    assert {t: round(s, 3) for t, s in speedups.items()} == {2: 1.909, 4: 3.151}
 
 
 def test_paper_crossover_of_moreira_is_between_100_kb_and_1_mb():
@@ -169,14 +225,35 @@ def test_may_show_allows_rounding_and_truncation_only(text, low, high, may):
     assert Printed(text, "").may_show(low, high) is may
 
 
-def test_phase_is_in_seconds_with_an_interval_if_there_are_samples():
-    phases = {"host_to_device": [1e9, 2e9, 3e9, 4e9, 5e9, 6e9], "kernel": [1e9] * 6}
-    r = loaded(row(phases=phases, timeline={"read": 7e9})).rows[0]
+def rows_of_processes(*rows):
+    """Return the rows as one configuration, which each process of a measurement measured once."""
+    parts = [
+        {"results": [i, 1], "process": i, "time": None, "papers": []} for i in range(len(rows))
+    ]
+    whole = report(*rows) | {"lab": {"parts": parts}}
+    return group(from_object(whole, "synthetic")).rows
+
+
+def test_phases_are_added_process_by_process():
+    moved, kernel = [1e9, 2e9, 3e9, 4e9, 5e9, 6e9], [6e9, 5e9, 4e9, 3e9, 2e9, 1e9]
+    (r,) = rows_of_processes(
+        *(
+            row(timeline={"host_to_device": a, "kernel": b, "read": 7e9})
+            for a, b in zip(moved, kernel, strict=True)
+        )
+    )
     both = phase(r, "host_to_device", "kernel")
-    assert both.value == pytest.approx(4.5)
-    assert (both.interval.low, both.interval.high) == pytest.approx((2.0, 7.0))
-    assert phase(r, "read") == pytest.approx(7.0)
+    assert both.value == pytest.approx(7.0)
+    assert (both.interval.low, both.interval.high) == pytest.approx((7.0, 7.0))
+    one = phase(r, "host_to_device")
+    assert (one.interval.low, one.interval.high) == pytest.approx((1.0, 6.0))
     assert isinstance(phase(r, "write"), Missing)
+
+
+def test_phases_of_a_single_process_have_no_interval():
+    r = loaded(row(timeline={"host_to_device": 4e9, "kernel": 1e9})).rows[0]
+    both = phase(r, "host_to_device", "kernel")
+    assert both.value == pytest.approx(5.0) and both.interval is None
 
 
 def test_quotient_of_a_mark_is_none():
@@ -205,7 +282,13 @@ def test_plans_have_the_axes_of_the_papers():
         return EXPERIMENTS[name].plan(Setting(cores=32))
 
     assert {r.directions for r in runs("moreira-2026")} == {("encrypt", "decrypt")}
-    assert {r.threads for r in runs("tybusch-2014") if r.devices == ("cpu",)} == {(1, 4)}
+    in_memory = [r for r in runs("tybusch-2014") if (r.devices, r.scope) == (("cpu",), "memory")]
+    # Twice as many threads as cores as well, but not at 1000 MB.
+    assert {r.size: r.threads for r in in_memory} == {
+        size: (1, 4, 32, 64) if size < 1000 << 20 else (1, 4)
+        for size in (1 << 10, 1 << 20, 10 << 20, 100 << 20, 1000 << 20)
+    }
+    assert {r.threads for r in runs("tybusch-2014") if r.scope == "file"} == {(1, 4)}
     assert {r.key_bits for r in runs("luken-2009")} == {(128, 192, 256)}
     assert {r.ranks for r in runs("pousa-2011")} == {1, 2, 4, 8, 16, 32}
     kernels = {k for r in runs("pousa-2014") for k in r.kernels}

@@ -11,7 +11,7 @@ import json
 import math
 import os
 import stat
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,7 @@ _AXES: dict[str, tuple[type, bool]] = {
     "transfer": (str, True),
     "distribution": (str, True),
     "overlap": (bool, False),
+    "group_threads": (int, True),
 }
 AXES = tuple(_AXES)
 OPENMP = "openmp"  # an executor
@@ -75,9 +76,27 @@ def is_cpu_device(device: dict[str, Any]) -> bool:
     return pocl and str(device.get("name")).startswith(("pthread", "cpu", "basic"))
 
 
+@dataclass(frozen=True)
+class Process:
+    """One process of the bench. `number` is unique in a report.
+
+    `time` is when it began, as in its context. `turn` orders the processes of one measurement whose
+    times are equal to the second; None where the file does not say.
+    """
+
+    number: int
+    time: str | None = None
+    turn: int | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One row of `results`. Times in nanoseconds for one call, sizes in bytes of plaintext."""
+    """One row of `results`. Times in nanoseconds for one call, sizes in bytes of plaintext.
+
+    In files, a row is what one process measured, and `samples_ns` are its samples. In a report that
+    `configurations.group` returned, it is what all processes measured of one configuration: then
+    `samples_ns` has the median of each process if there are several, and `samples_of` has all.
+    """
 
     rival: str | None
     device: str | None
@@ -99,6 +118,7 @@ class Row:
     transfer: str | None
     distribution: str | None
     overlap: bool
+    group_threads: int | None
     samples_ns: np.ndarray
     outliers: tuple[int, ...]
     timeline_ns: dict[str, float | None]
@@ -107,8 +127,11 @@ class Row:
     energy_reason: str | None
     verified: bool
     report: int = 0  # index into Report.contexts
+    process: Process = Process(0)  # the only, or the first
+    samples_of: dict[Process, np.ndarray] = field(default_factory=dict)
     stand_in: bool = False  # whether `device` is the CPU, seen through OpenCL
     openssl: str | None = None  # version of the libcrypto that paraes is linked to
+    build: str = ""  # names the program, where rows of several are together
 
     @property
     def median_ns(self) -> float:
@@ -189,10 +212,6 @@ class Report:
         """The context of the first report."""
         return self.contexts[0] if self.contexts else {}
 
-    def machine_of_row(self, row: Row) -> tuple[Any, ...]:
-        """Identify the machine that a row was measured on, see `machine_of`."""
-        return machine_of(self.contexts[row.report]) if row.report < len(self.contexts) else ()
-
     @property
     def valid(self) -> list[Row]:
         """Rows that have samples and were verified: the only ones fit for analysis."""
@@ -216,6 +235,7 @@ class Report:
         return records
 
 
+AGAIN = "make the file again with paraes-lab reproduce"  # a damaged `lab` part
 GIVE = "give a file that `paraes bench --json FILE` wrote"
 # The shortest and the longest time that a sample can be: 1/1000 ns and 30 years. Rates from times
 # in this range, and their squares, are finite.
@@ -226,6 +246,7 @@ MOST_WORKERS = (1 << 31) - 1
 # Axis → (least, most) of those that are numbers. A skipped row may stand for a device, without
 # size.
 _LIMITS = {
+    "group_threads": (1, 1 << 16),
     "key_bits": (1, 1 << 16),
     "threads": (0, MOST_WORKERS),
     "ranks": (1, MOST_WORKERS),
@@ -237,7 +258,11 @@ _CONTEXT_TEXTS = (
     "host",
     "kernel_release",
     "container",
+    "machine",
     "cpu",
+    "cpu_id",
+    "hypervisor",
+    "microcode",
     "governor",
     "thp",
     "first_touch",
@@ -289,7 +314,7 @@ def _updated(row: dict[str, Any]) -> dict[str, Any]:
     OpenSSL's EVP was once named like the kernel `openssl`. Where there is no `executor`, several
     threads mean OpenMP. Where there is no `keys`, the row is not of many messages at once.
     """
-    row = {"keys": None, **row}
+    row = {"keys": None, "group_threads": None, **row}
     if row.get("rival") == "openssl":
         row = {**row, "rival": "openssl-evp"}
     if "executor" in row:
@@ -309,7 +334,9 @@ def _axes_of(row: dict[str, Any], where: str) -> dict[str, Any]:
     return axes
 
 
-def _row_of(json_row: Any, where: str, stand_ins: set[str], openssl: str | None) -> Row:
+def _row_of(
+    json_row: Any, where: str, stand_ins: set[str], openssl: str | None, process: Process
+) -> Row:
     row = _updated(expect(json_row, dict, where))
     axes = _axes_of(row, where)
     samples = _times(row.get("samples_ns"), at(where, "samples_ns"), zero=False)
@@ -337,7 +364,33 @@ def _row_of(json_row: Any, where: str, stand_ins: set[str], openssl: str | None)
         verified=expect(row.get("verified"), bool, at(where, "verified")),
         stand_in=axes["device"] in stand_ins,
         openssl=openssl,
+        process=process,
+        samples_of={process: samples} if samples.size else {},
     )
+
+
+def _processes(value: dict[str, Any], rows: int, where: str) -> list[Process]:
+    """Return the process of each row: the part that measured it, or one process for all."""
+    time = value["context"].get("time")
+    turn = fields.whole(value.get("turn"), at(where, "turn"), nullable=True)
+    found = [Process(0, time, turn)] * rows
+    lab = value.get("lab")
+    parts = lab.get("parts") if isinstance(lab, dict) else None
+    for number, (place, part) in enumerate(fields.items(parts, at(where, "lab.parts"), True)):
+        part = expect(part, dict, place)
+        at_rows = at(place, "results")
+        span = [fields.whole(n, spot) for spot, n in fields.items(part.get("results"), at_rows)]
+        if len(span) != 2 or sum(span) > rows:
+            text = f"expected the first of {rows} rows and their number, found {shown(span)}"
+            raise WrongField(at_rows, text)
+        first, count = span
+        process = Process(
+            number + 1,
+            expect(part.get("time"), str, at(place, "time"), nullable=True),
+            fields.whole(part.get("process"), at(place, "process"), nullable=True),
+        )
+        found[first : first + count] = [process] * count
+    return found
 
 
 def _skip_of(json_row: Any, where: str) -> Skip:
@@ -358,7 +411,7 @@ def _check_context(context: dict[str, Any], where: str) -> None:
         expect(context.get(name), str, at(where, name), nullable=True)
     for name in ("cores", "threads"):
         fields.whole(*inside(name), 1, MOST_WORKERS, nullable=True)
-    for name in ("numa", "last_level_cache_bytes"):
+    for name in ("numa", "last_level_cache_bytes", "memory_bytes"):
         fields.whole(*inside(name), nullable=True)
     fields.number(*inside("clock_hz"), 1e6, 1e12, nullable=True)
     expect(context.get("dirty"), bool, at(where, "dirty"), nullable=True)
@@ -410,7 +463,8 @@ def from_object(value: Any, source: str) -> Report:
         fields.check_values(value)
         return _report_of(value, source, "")
     except WrongField as error:
-        raise LabError(f"{source}: {error}; {GIVE}") from error
+        advice = AGAIN if error.where.startswith("lab") else GIVE
+        raise LabError(f"{source}: {error}; {advice}") from error
 
 
 def _report_of(value: Any, source: str, where: str) -> Report:
@@ -432,10 +486,14 @@ def _report_of(value: Any, source: str, where: str) -> Report:
     _check_context(context, at(where, "context"))
     stand_ins = {str(gpu.get("id")) for gpu in context.get("gpus") or [] if is_cpu_device(gpu)}
     openssl = (context.get("libraries") or {}).get("openssl")
+    processes = _processes(value, len(results), where)
     return Report(
         sources=[name],
         contexts=[context],
-        rows=[_row_of(row, place, stand_ins, openssl) for place, row in results],
+        rows=[
+            _row_of(row, place, stand_ins, openssl, process)
+            for (place, row), process in zip(results, processes, strict=True)
+        ],
         skipped=[_skip_of(row, place) for place, row in skipped],
         raw=[value],
     )
@@ -481,8 +539,9 @@ def load(path: Path | str) -> Report:
 
 
 def merge(reports: list[Report]) -> Report:
-    """Merge reports into one. Each row keeps the index of its report."""
+    """Merge reports into one. Each row keeps the index of its report, and a process of its own."""
     merged = Report([], [], [], [])
+    processes = 0
     for report in reports:
         offset = len(merged.contexts)
         merged.sources += report.sources
@@ -490,24 +549,15 @@ def merge(reports: list[Report]) -> Report:
         merged.raw += report.raw
         merged.skipped += report.skipped
         for row in report.rows:
-            merged.rows.append(_in_report(row, row.report + offset))
+            process = replace(row.process, number=row.process.number + processes)
+            samples = {process: row.samples_ns} if row.samples_ns.size else {}
+            merged.rows.append(
+                replace(row, report=row.report + offset, process=process, samples_of=samples)
+            )
+        processes += 1 + max((row.process.number for row in report.rows), default=0)
     return merged
-
-
-def _in_report(row: Row, index: int) -> Row:
-    if row.report == index:
-        return row
-    values = {name: getattr(row, name) for name in row.__dataclass_fields__}
-    values["report"] = index
-    return Row(**values)
 
 
 def load_all(paths: list[Path | str]) -> Report:
     """Read several files as one report."""
     return merge([load(path) for path in paths])
-
-
-def machine_of(context: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the fields that must be equal for rates to be comparable: same machine and cores."""
-    names = ("host", "cpu", "cores", "threads", "numa", "features")
-    return tuple(json.dumps(context.get(name)) for name in names)

@@ -11,14 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from paraes.lab import analysis, bench, compare, export, reproduce
+from paraes.lab import analysis, bench, compare, export, reproduce, turns
 from paraes.lab.document import Document, Figure, Table
 from paraes.lab.errors import FAILED, USAGE, LabError
 from paraes.lab.files import make_folder, write_whole
 from paraes.lab.measure import dumps, find_program, look_at
 from paraes.lab.papers.data import NAMES
-from paraes.lab.papers.setting import Setting
-from paraes.lab.units import parse_size
+from paraes.lab.papers.setting import PROCESS_SAMPLES, PROCESSES, Setting
+from paraes.lab.units import parse_size, plural
+from paraes.lab.verdicts import LEAST_EFFECT
 
 INTERRUPTED = 130
 
@@ -45,6 +46,25 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least 1")
     return number
+
+
+def _share(text: str) -> float:
+    """Parse a percentage, such as 3%; return it as a fraction."""
+    try:
+        share = float(text.removesuffix("%").strip()) / 100
+    except ValueError:
+        share = -1.0
+    if not 0 < share <= 10:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a percentage above 0, such as 3%")
+    return share
+
+
+def _machine_name(text: str) -> str:
+    if not text.strip() or len(text.encode()) > 64 or not text.isprintable():
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no name of a machine: 1 to 64 bytes of printable text"
+        )
+    return text
 
 
 def _ranks(text: str) -> list[int]:
@@ -103,6 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=_Parser)
     _add_reproduce(verbs)
     _add_report(verbs)
+    _add_measure(verbs)
     _add_compare(verbs)
     _add_figure(verbs)
     return parser
@@ -121,7 +142,16 @@ def _add_reproduce(verbs: Any) -> None:
         "-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the results"
     )
     verb.add_argument(
-        "--quick", action="store_true", help="small sizes and few samples; takes seconds"
+        "--quick",
+        action="store_true",
+        help="small sizes, one process and few samples; takes seconds, and decides little",
+    )
+    verb.add_argument(
+        "--processes",
+        type=_positive,
+        metavar="N",
+        help=f"processes of each run of the bench, in rounds (default: {PROCESSES}; 1 with "
+        "--quick); the intervals are over processes and need 6",
     )
     verb.add_argument(
         "--device",
@@ -133,7 +163,8 @@ def _add_reproduce(verbs: Any) -> None:
         "--samples",
         type=_positive,
         metavar="N",
-        help="samples per row (default: 21; 7 above 16 MiB and with --quick)",
+        help=f"samples per row and process (default: {PROCESS_SAMPLES}; with one process 21, or 7 "
+        "above 16 MiB and with --quick)",
     )
     verb.add_argument(
         "--min-time",
@@ -169,7 +200,49 @@ def _add_reproduce(verbs: Any) -> None:
         metavar="DIR",
         help="folder for the files of the file scope, passed to paraes bench",
     )
+    _add_machine(verb)
     _add_outputs(verb)
+
+
+def _add_machine(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "--machine",
+        type=_machine_name,
+        metavar="NAME",
+        help="the machine's name in the results; machines without names are told apart by their "
+        "processor, cores, memory and hypervisor",
+    )
+
+
+def _add_measure(verbs: Any) -> None:
+    verb = verbs.add_parser(
+        "measure",
+        usage="paraes-lab measure NAME=PROGRAM... -o DIR [--processes N] [--samples N] -- AXES...",
+        help="measure one or more programs in turns, for compare",
+        description="Runs `PROGRAM bench AXES` of all programs in turns, several processes of "
+        "each, and writes DIR/NAME.json for each. Compare two builds with `paraes-lab measure "
+        "old=old/paraes new=new/paraes -o ab -- --size 1MiB` and `paraes-lab compare ab/old.json "
+        "ab/new.json`. An interrupted measurement resumes where it stopped.",
+    )
+    verb.add_argument("programs", nargs="+", metavar="NAME=PROGRAM", help="a paraes program")
+    verb.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the results"
+    )
+    verb.add_argument(
+        "--processes",
+        type=_positive,
+        default=PROCESSES,
+        metavar="N",
+        help=f"processes of each program (default: {PROCESSES})",
+    )
+    verb.add_argument(
+        "--samples",
+        type=_positive,
+        default=PROCESS_SAMPLES,
+        metavar="N",
+        help=f"samples per row and process (default: {PROCESS_SAMPLES})",
+    )
+    _add_machine(verb)
 
 
 def _add_report(verbs: Any) -> None:
@@ -186,10 +259,34 @@ def _add_report(verbs: Any) -> None:
 
 
 def _add_compare(verbs: Any) -> None:
-    verb = verbs.add_parser("compare", help="say for each row whether b is faster than a")
+    verb = verbs.add_parser(
+        "compare",
+        help="say for each row whether b is faster than a",
+        description="Compares two results of `paraes-lab measure` row by row. With one file, its "
+        "odd processes are compared with its even ones: how often noise alone looks like a "
+        "difference.",
+    )
     verb.add_argument("a", type=Path, metavar="A.json")
-    verb.add_argument("b", type=Path, metavar="B.json")
+    verb.add_argument("b", type=Path, nargs="?", metavar="B.json")
     verb.add_argument("-o", "--output", type=Path, metavar="FILE", help="HTML page to write")
+    verb.add_argument(
+        "--least-effect",
+        type=_share,
+        default=LEAST_EFFECT,
+        metavar="PERCENT",
+        help=f"smaller differences count as none (default: {100 * LEAST_EFFECT:g}%%)",
+    )
+    verb.add_argument(
+        "--fail-slower",
+        type=_share,
+        metavar="PERCENT",
+        help="exit with status 1 if b is certainly slower by that much in a row",
+    )
+    verb.add_argument(
+        "--allow-drift",
+        action="store_true",
+        help="decide also what was not measured in turns; what changed in between counts as b's",
+    )
     _add_outputs(verb)
 
 
@@ -307,7 +404,8 @@ def _progress():
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
     """Check that all outputs can be written, before anything is measured or written."""
-    folders = ["csv", "png", "svg"] + (["output"] if arguments.verb == "reproduce" else [])
+    folders = ["csv", "png", "svg"]
+    folders += ["output"] if arguments.verb in ("reproduce", "measure") else []
     inputs = [*getattr(arguments, "results", []), *filter(None, map(vars(arguments).get, "ab"))]
     for name in ("output", "markdown", "latex", "csv", "png", "svg"):
         path: Path | None = getattr(arguments, name, None)
@@ -349,15 +447,21 @@ def _reproduce(arguments: argparse.Namespace) -> int:
     papers = reproduce.papers_of(arguments.paper)
     program = find_program(arguments.paraes)
     machine = look_at(
-        program, arguments.device, arguments.mpirun, arguments.paraes_mpi, arguments.dir
+        program,
+        arguments.device,
+        arguments.mpirun,
+        arguments.paraes_mpi,
+        arguments.dir,
+        arguments.machine,
     )
     setting = Setting(
         machine.cores,
-        arguments.quick,
-        arguments.max_size,
-        arguments.samples,
-        arguments.min_time,
-        arguments.ranks,
+        quick=arguments.quick,
+        max_size=arguments.max_size,
+        samples=arguments.samples,
+        min_time=arguments.min_time,
+        processes=arguments.processes or (1 if arguments.quick else PROCESSES),
+        ranks=arguments.ranks,
     )
     make_folder(arguments.output)
     with _progress() as (progress, warn):
@@ -374,21 +478,49 @@ def _reproduce(arguments: argparse.Namespace) -> int:
     own = [s for s in document.sections if s.name.startswith(tuple(papers))]
     _print_tables(Document("", "", own).tables())
     print(f"paraes-lab: {results} and {arguments.output / 'report.html'} written", file=sys.stderr)
-    wrong = [row for row in whole["results"] if not row["verified"]]
+    return _wrong_rows([whole])
+
+
+def _count_wrong(value: dict) -> int:
+    if "results" not in value:  # runs, which may be files of runs themselves
+        return sum(map(_count_wrong, value["runs"]))
+    return sum(not row["verified"] for row in value["results"])
+
+
+def _wrong_rows(values: list[dict]) -> int:
+    """Say how many rows have wrong bytes; return the exit status."""
+    wrong = sum(map(_count_wrong, values))
     if wrong:
         print(
-            f"paraes-lab: {len(wrong)} rows are WRONG: their bytes differ from OpenSSL's",
+            f"paraes-lab: {plural(wrong, 'row')} {'is' if wrong == 1 else 'are'} WRONG: the bytes "
+            "differ from OpenSSL's, or the run failed",
             file=sys.stderr,
         )
-        return FAILED
-    return 0
+    return FAILED if wrong else 0
+
+
+def _measure(arguments: argparse.Namespace) -> int:
+    entries = [turns.entry_of(text) for text in arguments.programs]
+    with _progress() as (progress, warn):
+        written, wrong = turns.measure(
+            entries,
+            arguments.axes,
+            arguments.output,
+            arguments.processes,
+            arguments.samples,
+            arguments.machine,
+            progress=progress,
+            warn=warn,
+        )
+    print(f"paraes-lab: {', '.join(map(str, written))} written", file=sys.stderr)
+    return _wrong_rows([bench.read(path) for path in written]) if wrong else 0
 
 
 def _document(values: list[dict], sources: list[str], clock_hz: float | None) -> Document:
     report = bench.merge([bench.from_object(v, s) for v, s in zip(values, sources, strict=True)])
     everything = analysis.sections(report, clock_hz)
-    if len(values) == 1 and reproduce.is_reproduction(values[0]):
-        return reproduce.document(values[0], everything, sources[0])
+    if all(map(reproduce.is_reproduction, values)):
+        return reproduce.document(values, everything, sources)
     return analysis.document(report, clock_hz)
 
 
@@ -407,11 +539,25 @@ def _report(arguments: argparse.Namespace) -> int:
 
         write_whole(arguments.output, render(document))
     _export(document, arguments)
-    return 0
+    return _wrong_rows(values)
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    document = compare.document(bench.load(arguments.a), bench.load(arguments.b))
+    a = bench.load(arguments.a)
+    if arguments.b is None:
+        first, second = compare.split(a)
+        first.sources = [f"{arguments.a}, odd processes"]
+        second.sources = [f"{arguments.a}, even processes"]
+    else:
+        first, second = a, bench.load(arguments.b)
+    found = compare.comparison(
+        first,
+        second,
+        arguments.least_effect,
+        drift=arguments.allow_drift,
+        halves=arguments.b is None,
+    )
+    document = compare.document(found)
     if arguments.output:
         from paraes.lab.report import render
 
@@ -420,7 +566,16 @@ def _compare(arguments: argparse.Namespace) -> int:
     for block in document.sections[0].blocks[:-1]:
         print(block.text + "\n")  # type: ignore[union-attr]
     _print_tables(document.tables())
-    return 0
+    status = 0
+    if found.count(compare.WRONG):
+        wrong = plural(found.count(compare.WRONG), "row")
+        print(f"paraes-lab: {wrong} WRONG: see the reasons in the table", file=sys.stderr)
+        status = FAILED
+    if arguments.fail_slower is not None:
+        slower, text = compare.slower_text(found, arguments.fail_slower)
+        print(f"paraes-lab: {text}", file=sys.stderr)
+        status = FAILED if slower else status
+    return status
 
 
 def _figure(arguments: argparse.Namespace) -> int:
@@ -457,6 +612,7 @@ def _figure(arguments: argparse.Namespace) -> int:
 VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "reproduce": _reproduce,
     "report": _report,
+    "measure": _measure,
     "compare": _compare,
     "figure": _figure,
 }
@@ -471,7 +627,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         # In a locale without UTF-8, tables have escapes for ×, µ and others.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        arguments = _parser().parse_args(argv)
+        words = list(sys.argv[1:] if argv is None else argv)
+        axes: list[str] = []
+        if words[:1] == ["measure"] and "--" in words:
+            at = words.index("--")
+            words, axes = words[:at], words[at + 1 :]
+        arguments = _parser().parse_args(words)
+        if arguments.verb == "measure":
+            arguments.axes = axes
         _check_outputs(arguments)
         return VERBS[arguments.verb](arguments)
     except LabError as error:

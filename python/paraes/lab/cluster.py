@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from paraes.lab.analysis.rows import distinct, rate_series
+from paraes.lab.analysis.rows import rate_series
 from paraes.lab.bench import Report, Row
+from paraes.lab.configurations import group
 from paraes.lab.document import Axis, Cell, Column, Figure, Missing, Predicted, Series, Table
 from paraes.lab.errors import LabError
+from paraes.lab.machines import machine_of
 from paraes.lab.units import megabytes_per_second, plural, size_text
 
 NODES = tuple(1 << i for i in range(13))  # 1 to 4096
@@ -75,7 +77,15 @@ def constants(
     start: float | None = None,
 ) -> Model:
     """Take the constants from the rows of `report`; given ones (bytes a second, seconds) win."""
-    rows = [r for r in distinct(report.valid) if r.rival is None and r.direction == direction]
+    report = group(report)
+    machines = {machine_of(context): None for context in report.contexts}
+    if len(machines) > 1:
+        raise LabError(
+            f"{', '.join(report.sources[:2])}: rows of {len(machines)} machines "
+            f"({'; '.join(machine.label for machine in machines)}), but the model's nodes are "
+            "equal: give the files of one machine"
+        )
+    rows = [r for r in report.valid if r.rival is None and r.direction == direction]
     alone = [r for r in rows if r.ranks == 1 and not r.on_gpu]
     files = [r for r in alone if r.scope == "file" and r.format == "paraes"]
     node = max(files, key=lambda r: r.mb_per_s, default=None)
@@ -107,7 +117,7 @@ def constants(
 def _measured(report: Report, direction: str, distribution: str) -> Series | None:
     """Return the measured rates of the largest file for each number of ranks."""
     found: dict[int, Row] = {}
-    for row in distinct(report.valid):
+    for row in group(report).valid:
         if (row.scope, row.distribution, row.direction) != ("file", distribution, direction):
             continue
         if row.ranks not in found or row.bytes > found[row.ranks].bytes:

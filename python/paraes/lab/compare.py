@@ -1,81 +1,342 @@
-"""Compare two measurements of the same rows: faster, slower or undecided."""
+"""Compare two measurements of the same configurations: faster, slower, the same or undecided.
+
+The unit is the process, and both measurements must have been taken in turns: what a machine does
+between two measurements is larger than most differences between programs.
+"""
 
 from __future__ import annotations
 
-from paraes.lab.analysis.rivals import VERDICT_NOTE
-from paraes.lab.analysis.rows import distinct, job_text
-from paraes.lab.bench import Report, Row, machine_of
-from paraes.lab.document import Block, Cell, Column, Document, Estimate, Paragraph, Section, Table
+import math
+from dataclasses import dataclass, replace
+
+from paraes.lab.analysis.rows import job_text, label_in
+from paraes.lab.bench import Process, Report, Row
+from paraes.lab.configurations import group, medians_of
+from paraes.lab.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    Estimate,
+    Missing,
+    Paragraph,
+    Section,
+    Table,
+)
 from paraes.lab.errors import LabError
-from paraes.lab.statistics import compare
+from paraes.lab.machines import Machine, build_text, machine_of
+from paraes.lab.statistics import LEAST_UNITS, Ratio, ratio_of_two
+from paraes.lab.units import plural, significant
+from paraes.lab.verdicts import (
+    FASTER,
+    LEAST_EFFECT,
+    SAME,
+    SLOWER,
+    UNDECIDED,
+    alpha_of,
+    is_slower_by,
+    level_text,
+    rule,
+    verdict,
+)
+
+WRONG = "WRONG"
+MEASURE = "paraes-lab measure a=PROGRAM b=PROGRAM -o DIR -- AXES"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One configuration of both. `ratio` is a's time over b's; None if one is wrong."""
+
+    a: Row
+    b: Row
+    ratio: Ratio | None
+    verdict: str
+    reason: str | None  # why it is undecided or wrong
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All configurations that both measurements have."""
+
+    names: tuple[str, str]
+    lines: list[Line]
+    remarks: list[str]
+    least_effect: float
+
+    def count(self, word: str) -> int:
+        """Return how many verdicts are this word."""
+        return sum(line.verdict == word for line in self.lines)
+
+    def slower_by(self, share: float) -> tuple[list[Line], list[Line]]:
+        """Return the lines in which b is slower by `share`, and those that leave it open."""
+        judged = [
+            (line, is_slower_by(line.ratio.interval, share))
+            for line in self.lines
+            if line.ratio is not None and line.reason is None
+        ]
+        open_ones = [line for line in self.lines if line.verdict != WRONG and line.reason]
+        return [line for line, is_slower in judged if is_slower], [
+            *open_ones,
+            *[line for line, is_slower in judged if is_slower is None],
+        ]
+
+
+def split(report: Report) -> tuple[Report, Report]:
+    """Split the processes of each configuration in two: the odd and the even ones, in time order.
+
+    Processes of one turn stay together. Both halves are of the same programs, so a comparison that
+    calls them different is wrong.
+    """
+    halves: tuple[list[Row], list[Row]] = ([], [])
+    grouped = group(report)
+    for row in grouped.rows:
+        ordered = sorted(row.samples_of, key=_when)
+        turns = list(dict.fromkeys(process.turn for process in ordered))
+        in_turns = None not in turns and len(turns) > 1
+        for i, process in enumerate(ordered):
+            half = (turns.index(process.turn) if in_turns else i) % 2
+            samples = row.samples_of[process]
+            one = replace(row, process=process, samples_ns=samples, samples_of={process: samples})
+            halves[half].append(one)
+        if not ordered:  # it failed everywhere
+            halves[0].append(row)
+            halves[1].append(row)
+    first, second = (replace(grouped, rows=rows) for rows in halves)
+    return first, second
+
+
+def _when(process: Process) -> tuple[str, int, int]:
+    return (process.time or "", process.turn if process.turn is not None else -1, process.number)
+
+
+def in_turns(a: Row, b: Row) -> bool:
+    """Tell whether the processes of a and b took turns.
+
+    There is at least one change for two processes, and each has at least a quarter of its processes
+    in either half of the time. Then what changed on the machine in the meantime met both alike.
+    """
+    both = [*a.samples_of, *b.samples_of]
+    timed = all(process.time for process in both)
+    if not timed and not all(process.turn is not None for process in both):
+        return False  # nothing is known of their order
+    of_a = [(*_when(process), "a") for process in a.samples_of]
+    of_b = [(*_when(process), "b") for process in b.samples_of]
+    order = [when[-1] for when in sorted([*of_a, *of_b])]
+    changes = sum(one != other for one, other in zip(order, order[1:], strict=False))
+    early = order[: len(order) // 2]
+    spread = all(
+        4 * min(early.count(who), order.count(who) - early.count(who)) >= order.count(who)
+        for who in "ab"
+    )
+    return spread and 2 * changes >= min(len(of_a), len(of_b))
+
+
+def _file_name(report: Report) -> str:
+    """Return the file of a report, which has one source for each of its runs."""
+    return report.sources[0].partition(": runs[")[0]
 
 
 def _by_axes(report: Report) -> dict[tuple, Row]:
-    # `cache` follows from the size and the machine, so it does not identify a row.
     found: dict[tuple, Row] = {}
-    for row in distinct(report.valid):
-        found.setdefault(row.axes("cache"), row)
+    for row in report.rows:
+        found.setdefault((row.report, *row.axes("cache")), row)
     return found
 
 
-def document(a: Report, b: Report) -> Document:
-    """Compare every row that both reports have."""
-    before, after = _by_axes(a), _by_axes(b)
-    common = [key for key in before if key in after]
-    names = (a.sources[0], b.sources[0])
-    if not common:
+def _places(a: Report, b: Report) -> list[tuple[int, int, Machine, Machine]]:
+    """Pair the machines and programs of both: by machine, or the only ones of each."""
+
+    def first_of(report: Report) -> dict[Machine, list[int]]:
+        found: dict[Machine, list[int]] = {}
+        for index, context in enumerate(report.contexts):
+            found.setdefault(machine_of(context), []).append(index)
+        return found
+
+    of_a, of_b = first_of(a), first_of(b)
+    for name, found, report in (("a", of_a, a), ("b", of_b, b)):
+        for machine, indices in found.items():
+            if len(indices) > 1:
+                texts = ", ".join(build_text(report.contexts[i]) for i in indices)
+                raise LabError(
+                    f"{name} has several programs on {machine.label} ({texts}): give each program "
+                    "a file of its own"
+                )
+    shared = [machine for machine in of_a if machine in of_b]
+    if shared:
+        return [(of_a[m][0], of_b[m][0], m, m) for m in shared]
+    if len(of_a) == len(of_b) == 1:
+        (m,), (n,) = of_a, of_b
+        return [(of_a[m][0], of_b[n][0], m, n)]
+    raise LabError(
+        f"a has the machines {'; '.join(m.label for m in of_a)}, b has "
+        f"{'; '.join(m.label for m in of_b)}: compare one machine with one other"
+    )
+
+
+def _processes(count: int) -> str:
+    return "one process" if count == 1 else f"{count} processes"
+
+
+def _needed(comparisons: int) -> int:
+    """Return how many processes of each can decide so many comparisons at once."""
+    count = LEAST_UNITS
+    while 2 / math.comb(2 * count, count) > alpha_of(comparisons):
+        count += 1
+    return count
+
+
+def _reason(
+    a: Row, b: Row, ratio: Ratio, comparisons: int, drift: bool, halves: bool
+) -> str | None:
+    least = min(len(a.samples_of), len(b.samples_of))
+    if least < LEAST_UNITS and halves:
+        return (
+            f"a half has {_processes(least)}, and an interval needs {LEAST_UNITS} in each: measure "
+            "with --processes 16"
+        )
+    if least < LEAST_UNITS:
+        return (
+            f"a or b has {_processes(least)}, and an interval needs {LEAST_UNITS} of each: measure "
+            f"both with {MEASURE}"
+        )
+    if not drift and not in_turns(a, b):
+        return (
+            "a and b were not measured in turns, so what changed between them is in no interval: "
+            f"measure both with {MEASURE}, or give --allow-drift"
+        )
+    if ratio.interval is None:
+        return (
+            f"{_processes(least)} are too few for {plural(comparisons, 'row')} at once: "
+            f"{_needed(comparisons)} of each decide them, or compare fewer rows"
+        )
+    return None
+
+
+def comparison(
+    a: Report,
+    b: Report,
+    least_effect: float = LEAST_EFFECT,
+    drift: bool = False,
+    halves: bool = False,
+) -> Comparison:
+    """Compare every configuration that both reports have.
+
+    `drift` decides also what was not measured in turns; `halves` says that both are of one file.
+    """
+    names = (_file_name(a), _file_name(b))
+    one, other = group(a), group(b)
+    rows_a, rows_b = _by_axes(one), _by_axes(other)
+    pairs: list[tuple[Row, Row]] = []
+    remarks = []
+    for i, j, m, n in _places(one, other) if one.contexts and other.contexts else []:
+        if m != n:
+            remarks.append(
+                f"a is from {m.label}, b from {n.label}: this also compares the machines."
+            )
+        for key, row in rows_a.items():
+            if key[0] == i and (j, *key[1:]) in rows_b:
+                pairs.append((row, rows_b[(j, *key[1:])]))
+    if not pairs and halves:
+        raise LabError(
+            f"{names[0]}: each row has one process, which has no halves: measure with "
+            "--processes 16"
+        )
+    if not pairs:
         raise LabError(
             f"{names[0]} and {names[1]} have no row in common: measure both with the same axes"
         )
+    right = [p for p in pairs if all(row.verified and row.samples_of for row in p)]
+    alpha = alpha_of(len(right))
+    lines = []
+    for x, y in pairs:
+        wrong = [
+            name for name, row in (("a", x), ("b", y)) if not row.verified or not row.samples_of
+        ]
+        if wrong:
+            words = f"the bytes of {' and '.join(wrong)} are wrong, or the run failed"
+            lines.append(Line(x, y, None, WRONG, words))
+            continue
+        ratio = ratio_of_two(medians_of(x), medians_of(y), alpha)
+        reason = _reason(x, y, ratio, len(right), drift, halves)
+        if reason is not None:
+            ratio = replace(ratio, interval=None)
+        lines.append(Line(x, y, ratio, verdict(ratio.interval, least_effect), reason))
+    only = (len(rows_a) - len(pairs), len(rows_b) - len(pairs))
+    if any(only):
+        remarks.append(
+            f"Not compared: {plural(only[0], 'row')} that only a has, {only[1]} that only b has."
+        )
+    if drift:
+        remarks.append("--allow-drift: what changed between a and b counts as b's.")
+    return Comparison(names, lines, remarks, least_effect)
+
+
+def summary(found: Comparison) -> str:
+    """Count the verdicts in one sentence."""
+    words = ", ".join(f"{word} in {found.count(word)}" for word in (FASTER, SLOWER, SAME))
+    wrong = f", {WRONG} in {found.count(WRONG)}" if found.count(WRONG) else ""
+    return (
+        f"b is {words}, {UNDECIDED} in {found.count(UNDECIDED)}{wrong} of "
+        f"{plural(len(found.lines), 'row')}."
+    )
+
+
+def document(found: Comparison) -> Document:
+    """Return the comparison as a document."""
+    # Two programs are compared, so their names tell nothing apart.
+    plain = [replace(row, report=0) for line in found.lines for row in (line.a, line.b)]
+    labels = [label_in(row, plain) for row in plain[::2]]
     body: list[list[Cell]] = []
-    counts = {"faster": 0, "slower": 0, "undecided": 0}
-    for key in common:
-        x, y = before[key], after[key]
-        c = compare(y.samples_ns, x.samples_ns)
-        counts[c.verdict] += 1
+    for line, label in zip(found.lines, labels, strict=True):
+        estimate: Cell = Missing(line.reason or "")
+        if line.ratio is not None:
+            estimate = Estimate(line.ratio.value, line.ratio.interval)
         body.append(
             [
-                x.label(),
-                job_text(x, size=False),
-                x.bytes,
-                x.mb_per_s,
-                y.mb_per_s,
-                Estimate(c.ratio, c.ratio_interval),
-                c.p,
-                c.verdict,
+                label,
+                job_text(line.a, size=False),
+                line.a.bytes,
+                line.a.mb_per_s if line.a.samples_ns.size else Missing("it failed"),
+                line.b.mb_per_s if line.b.samples_ns.size else Missing("it failed"),
+                estimate,
+                f"{len(line.a.samples_of)}, {len(line.b.samples_of)}",
+                line.verdict,
             ]
         )
+    compared = [line for line in found.lines if line.verdict != WRONG]
     columns = [
         Column("device and kernel; (rival)", "text"),
         Column("job", "text"),
         Column("size", "size"),
         Column("a", unit="MB/s"),
         Column("b", unit="MB/s"),
-        Column("a's time / b's time, 95 %"),
-        Column("p"),
+        Column(f"a's time / b's time, {level_text(alpha_of(len(compared)))}"),
+        Column("processes", "printed"),
         Column("b is", "text"),
     ]
-    notes = [VERDICT_NOTE]
-    if len(common) >= 20:
-        notes.append(
-            f"Expect a few of {len(common)} comparisons to be decided by chance: the tests are not "
-            "corrected for their number."
-        )
-    words = [
-        f"b is faster in {counts['faster']}, slower in {counts['slower']}, "
-        f"undecided in {counts['undecided']} of {len(common)} rows."
-    ]
-    if machine_of(a.context) != machine_of(b.context):
-        words.append(
-            "The reports come from different machines, so this also compares the machines."
-        )
-    only = (len(before) - len(common), len(after) - len(common))
-    if any(only):
-        words.append(f"Not compared: {only[0]} rows that only a has, {only[1]} that only b has.")
-    table = Table("comparison", f"a: {names[0]}; b: {names[1]}", columns, body, notes)
-    blocks: list[Block] = [*(Paragraph(w) for w in words), table]
+    reasons = dict.fromkeys(
+        f"{line.verdict}: {line.reason}." for line in found.lines if line.reason is not None
+    )
+    notes = [rule(len(compared), found.least_effect), *reasons]
+    caption = f"a: {found.names[0]}; b: {found.names[1]}"
+    blocks: list[Block] = [Paragraph(summary(found)), *(Paragraph(r) for r in found.remarks)]
+    blocks.append(Table("comparison", caption, columns, body, notes))
     return Document(
         "Comparison",
-        f"a is {names[0]}, b is {names[1]}.",
+        f"a is {found.names[0]}, b is {found.names[1]}.",
         [Section("comparison-section", "Rows in common", blocks)],
     )
+
+
+def slower_text(found: Comparison, share: float) -> tuple[bool, str]:
+    """Say whether b is slower by `share` somewhere; return (whether it is, the sentence)."""
+    slower, unknown = found.slower_by(share)
+    percent = f"{significant(100 * share)} %"
+    names = "; ".join(f"{line.a.label()}, {job_text(line.a)}" for line in slower[:5])
+    more = f"; and {len(slower) - 5} more" if len(slower) > 5 else ""
+    text = f"b is slower by {percent} or more in {plural(len(slower), 'row')}"
+    text += f" ({names}{more})" if slower else ""
+    if unknown:
+        text += f"; {len(unknown)} {'is' if len(unknown) == 1 else 'are'} undecided"
+    return bool(slower), text + "."

@@ -11,7 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paraes.lab.statistics import REPLICATES, SEED, Interval, bootstrap_medians
+from paraes.lab.bench import Row
+from paraes.lab.configurations import units_of
+from paraes.lab.statistics import LEAST_UNITS, REPLICATES, SEED, Interval, bootstrap_medians
+
+CERTAIN = 0.975  # share of the replicates that have a crossover, for an interval of 95 %
 
 
 @dataclass(frozen=True)
@@ -22,14 +26,15 @@ class Crossover:
     compares there. `between` holds the measured sizes on both sides. `changes` counts how often
     the faster one changes as the size grows: more than one means that the curves cross several
     times, perhaps within noise. `share` is the fraction of the bootstrap replicates that have a
-    crossover, and `interval` is that of these. `measured` holds the smallest and the largest size
-    that both have.
+    crossover; None without enough units. `interval` is that of the crossovers if nearly all
+    replicates have one, else None. `measured` holds the smallest and the largest size that both
+    have.
     """
 
     size: float | None
     between: tuple[int, int] | None
     interval: Interval | None
-    share: float
+    share: float | None
     changes: int
     verdict: str
     measured: tuple[int, int]
@@ -65,8 +70,13 @@ def crossover(
     incumbent: dict[int, np.ndarray],
     challenger: dict[int, np.ndarray],
     replicates: int = REPLICATES,
+    interval: bool = True,
 ) -> Crossover | None:
-    """Compare samples (ns) by size (bytes). None with fewer than two sizes in common."""
+    """Compare samples (ns) by size (bytes). None with fewer than two sizes in common.
+
+    There is no interval if `interval` is false, which says that the samples are not units of one
+    statement, or if a size has fewer than 6 of them.
+    """
     sizes = sorted(set(incumbent) & set(challenger))
     if len(sizes) < 2:
         return None
@@ -86,7 +96,8 @@ def crossover(
     table = np.stack(columns, axis=1)
     draws = np.array([_last_crossing(log_sizes, line) for line in table])
     finite = np.exp(draws[np.isfinite(draws)])
-    share = finite.size / replicates
+    least = min(len(times[s]) for times in (incumbent, challenger) for s in sizes)
+    share = finite.size / replicates if interval and least >= LEAST_UNITS else None
 
     if np.isnan(point):
         if ahead.all():
@@ -99,6 +110,19 @@ def crossover(
     size = float(np.exp(point))
     upper = next(s for s in sizes if s >= size * (1 - 1e-12))
     lower = sizes[max(0, sizes.index(upper) - 1)]
-    low, high = np.quantile(finite, [0.025, 0.975]) if finite.size else (size, size)
-    interval = Interval(float(low), float(high))
-    return Crossover(size, (lower, upper), interval, share, changes, "found", (sizes[0], sizes[-1]))
+    ends = None
+    if share is not None and share >= CERTAIN:
+        low, high = np.quantile(finite, [0.025, 0.975])
+        ends = Interval(float(low), float(high))
+    return Crossover(size, (lower, upper), ends, share, changes, "found", (sizes[0], sizes[-1]))
+
+
+def crossover_of(incumbent: Sequence[Row], challenger: Sequence[Row]) -> Crossover | None:
+    """Find the crossover of two series of rows of different sizes."""
+    rows = [*incumbent, *challenger]
+    units = units_of(rows)
+    samples = units or [row.samples_ns for row in rows]
+    split = len(incumbent)
+    first = {row.bytes: times for row, times in zip(incumbent, samples[:split], strict=True)}
+    second = {row.bytes: times for row, times in zip(challenger, samples[split:], strict=True)}
+    return crossover(first, second, interval=units is not None)

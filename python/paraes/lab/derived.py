@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from paraes.lab.bench import PHASES, PORTS, Row
-from paraes.lab.statistics import Interval, bootstrap, median_interval
+from paraes.lab.configurations import ratio_of
+from paraes.lab.statistics import Interval, median_interval
 
 # Scope → the rivals that are its roof; the first that a report has counts.
 ROOFS = {"memory": ("memcpy",), "transfer": ("pinned-copy",), "file": ("copy-threads", "cp")}
@@ -112,10 +113,9 @@ def roof_of(row: Row, rows: list[Row]) -> Row | None:
 def _percent_of(row: Row, roof: Row) -> Known:
     """Return the rate of `row` in percent of that of `roof`, from the medians of both."""
     sizes = 100 * row.bytes / roof.bytes
-    interval, _ = bootstrap(
-        [roof.samples_ns, row.samples_ns], lambda of_roof, of_row: sizes * of_roof / of_row
-    )
-    return Known(sizes * roof.median_ns / row.median_ns, f"({roof.rival})", interval)
+    ratio = ratio_of(roof, row)
+    interval = ratio.interval.scaled(sizes) if ratio.interval else None
+    return Known(sizes * ratio.value, f"({roof.rival})", interval)
 
 
 def percent_of_roof(row: Row, rows: list[Row]) -> Known:
@@ -163,9 +163,7 @@ def percent_of_ports(row: Row, rows: list[Row]) -> Known:
     ports = ports_of(row, rows)
     if ports is None:
         wanted = PORTS_OF[row.kernel]
-        return Known(
-            None, f"no {wanted} row of this key size and threads: add --rivals {wanted}"
-        )
+        return Known(None, f"no {wanted} row of this key size and threads: add --rivals {wanted}")
     return _percent_of(row, ports)
 
 

@@ -7,13 +7,14 @@ Predicted, a Missing or None.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
 
 from paraes.lab.statistics import Interval, median_interval
-from paraes.lab.units import significant, size_text, time_text
+from paraes.lab.units import plural, significant, size_text, time_text
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,12 @@ class Estimate:
 
 
 def median_estimate(samples: np.ndarray, unit: float = 1.0) -> Estimate:
-    """Return the median of samples with its interval, both multiplied by `unit`."""
+    """Return the median of samples with its interval, both multiplied by `unit`.
+
+    A single sample has none.
+    """
+    if len(samples) < 2:
+        return Estimate(float(np.median(samples)) * unit)
     return Estimate(float(np.median(samples)) * unit, median_interval(samples).scaled(unit))
 
 
@@ -33,11 +39,13 @@ def median_estimate(samples: np.ndarray, unit: float = 1.0) -> Estimate:
 class Predicted:
     """A prediction of a model, marked as such wherever it is shown.
 
-    `interval` follows from resampling the measured points that the model was fitted to.
+    `points` is the number of measured points that the model was fitted to, None if it has constants
+    instead. `interval` follows from resampling the points.
     """
 
     value: float
     interval: Interval | None = None
+    points: int | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +92,11 @@ def format_number(value: float, kind: str) -> str:
     return significant(value)
 
 
+def predicted_text(cell: Predicted) -> str:
+    """Say that a value is predicted, and from how many points."""
+    return "predicted" if cell.points is None else f"predicted from {plural(cell.points, 'point')}"
+
+
 def format_cell(cell: Cell, kind: str) -> str:
     """Format a cell. A Missing becomes a dash: its reason stands below the table."""
     if cell is None or isinstance(cell, Missing):
@@ -94,8 +107,10 @@ def format_cell(cell: Cell, kind: str) -> str:
         text = format_number(cell.value, kind)
         if cell.interval is not None:
             ends = (format_number(end, kind) for end in (cell.interval.low, cell.interval.high))
-            text += f" [{'; '.join(ends)}]"
-        return f"{text} (predicted)" if isinstance(cell, Predicted) else text
+            text += f" [{'range ' if cell.interval.is_range else ''}{'; '.join(ends)}]"
+        if isinstance(cell, Predicted):
+            text += f" ({predicted_text(cell)})"
+        return text
     if isinstance(cell, bool):
         return "yes" if cell else "no"
     return format_number(float(cell), kind)
@@ -103,13 +118,24 @@ def format_cell(cell: Cell, kind: str) -> str:
 
 @dataclass
 class Table:
-    """Rows of cells. `name` is a file name without its suffix, unique in the document."""
+    """Rows of cells. `name` is a file name without its suffix, unique in the document.
+
+    `keys` is the number of columns at the left that say what a row is about. By default these are
+    all columns before the first number.
+    """
 
     name: str
     caption: str
     columns: list[Column]
     rows: list[list[Cell]]
     notes: list[str] = field(default_factory=list)
+    keys: int | None = None
+
+    def key_columns(self) -> int:
+        """Return the number of columns that say what a row is about."""
+        if self.keys is not None:
+            return self.keys
+        return sum(1 for _ in takewhile(lambda c: c.kind in ("text", "size"), self.columns))
 
     def footnotes(self) -> list[str]:
         """Return the distinct reasons of missing cells, in order of appearance."""
@@ -156,7 +182,7 @@ class Series:
     ) -> Series:
         """Return the line through cells that have values.
 
-        A value without an interval gets one of width 0.
+        A value without an interval, or with a range only, gets one of width 0.
         """
         series = cls(name, [], [], low := [], high := [], origin)
         for x, cell in points:
@@ -164,8 +190,9 @@ class Series:
             interval = getattr(cell, "interval", None)
             series.x.append(float(x))
             series.y.append(y)
-            low.append(interval.low if interval else y)
-            high.append(interval.high if interval else y)
+            known = interval is not None and not interval.is_range
+            low.append(interval.low if known else y)
+            high.append(interval.high if known else y)
         return series
 
 
@@ -268,3 +295,148 @@ class Document:
     def figures(self) -> list[Figure]:
         """Return all figures."""
         return [b for s in self.sections for b in s.blocks if isinstance(b, Figure)]
+
+
+def beside(sections: dict[str, list[Section]]) -> list[Section]:
+    """Join the sections of several machines: each machine has columns of its own in every table.
+
+    Rows with equal keys share a line. Figures of one title become one, whose lines name the
+    machine. Other blocks that differ between the machines name theirs.
+    """
+    joined: list[Section] = []
+    used: dict[str, int] = {}
+    for name in dict.fromkeys(s.name for own in sections.values() for s in own):
+        present = {
+            machine: section
+            for machine, own in sections.items()
+            for section in own
+            if section.name == name
+        }
+        first = next(iter(present.values()))
+        # A table belongs to the tables of its name, a figure to the figures of its title.
+        groups: dict[tuple[str, str], dict[str, Block]] = {}
+        for machine, section in present.items():
+            for block in section.blocks:
+                key = ("", "")
+                if isinstance(block, Table):
+                    key = ("table", block.name)
+                elif isinstance(block, Figure):
+                    key = ("figure", block.title)
+                else:
+                    alike = all(block in other.blocks for other in present.values())
+                    key = ("text", str(block) if alike else f"{machine} {block}")
+                    block = block if alike else _of(machine, block)
+                groups.setdefault(key, {})[machine] = block
+        blocks = [_beside(group) for group in groups.values()]
+        for block in blocks:
+            _rename(block, used)
+        joined.append(Section(first.name, first.title, blocks, first.level))
+    return joined
+
+
+def _of(machine: str, block: Block) -> Block:
+    """Return a text that says whose it is."""
+    if isinstance(block, Bullets):
+        return Bullets([f"{machine}: {item}" for item in block.items])
+    assert isinstance(block, Paragraph)
+    return Paragraph(f"{machine}: {block.text}")
+
+
+def _beside(group: dict[str, Block]) -> Block:
+    """Join the blocks of one group, which are of one kind."""
+    tables = {machine: b for machine, b in group.items() if isinstance(b, Table)}
+    figures = {machine: b for machine, b in group.items() if isinstance(b, Figure)}
+    if tables:
+        return _beside_tables(tables)
+    return _beside_figures(figures) if figures else next(iter(group.values()))
+
+
+def _rename(block: Block, used: dict[str, int]) -> None:
+    """Give figures and tables names of their own: figures of other jobs had equal numbers."""
+    if isinstance(block, (Table, Figure)):
+        used[block.name] = used.get(block.name, 0) + 1
+        if used[block.name] > 1:
+            block.name += f"-{used[block.name]}"
+    if isinstance(block, Figure) and block.table is not None:
+        block.table.name = block.name
+
+
+def _beside_tables(tables: dict[str, Table]) -> Table:
+    first = next(iter(tables.values()))
+    keys = first.key_columns()
+    starts: dict[tuple[str, ...], list[Cell]] = {}
+    found: dict[tuple[str, ...], dict[str, list[Cell]]] = {}
+    for machine, table in tables.items():
+        seen: dict[tuple[str, ...], int] = {}
+        for row in table.rows:
+            cells = zip(row[:keys], first.columns[:keys], strict=True)
+            texts = tuple(format_cell(cell, column.kind) for cell, column in cells)
+            seen[texts] = seen.get(texts, 0) + 1
+            key = (*texts, str(seen[texts]))  # no row replaces another
+            starts.setdefault(key, list(row[:keys]))
+            found.setdefault(key, {})[machine] = list(row[keys:])
+    shared = _shared_columns(tables, keys, found)
+    columns = [*first.columns[:keys], *[first.columns[keys + i] for i in shared]]
+    for machine, table in tables.items():
+        own = [c for i, c in enumerate(table.columns[keys:]) if i not in shared]
+        columns += [Column(f"{machine}: {c.title}", c.kind, c.unit) for c in own]
+    body: list[list[Cell]] = []
+    for key, start in starts.items():
+        of = found[key]
+        line = [*start, *[next(iter(of.values()))[i] for i in shared]]
+        for machine, table in tables.items():
+            width = len(table.columns) - keys
+            cells = of.get(machine, [Missing("not measured on this machine")] * width)
+            line += [cell for i, cell in enumerate(cells) if i not in shared]
+        body.append(line)
+    notes: dict[str, None] = {}
+    for machine, table in tables.items():
+        for note in table.notes:
+            alike = all(note in other.notes for other in tables.values())
+            notes.setdefault(note if alike else f"{machine}: {note}")
+    captions = dict.fromkeys(table.caption for table in tables.values())
+    caption = first.caption if len(captions) == 1 else "; ".join(captions)
+    return Table(first.name, caption, columns, body, list(notes), keys + len(shared))
+
+
+def _shared_columns(
+    tables: dict[str, Table], keys: int, found: dict[tuple[str, ...], dict[str, list[Cell]]]
+) -> list[int]:
+    """Return the value columns that are the same for all machines, such as a paper's numbers."""
+    first, *others = tables.values()
+    shared = []
+    for i, column in enumerate(first.columns[keys:]):
+        alike = all(
+            keys + i < len(table.columns) and table.columns[keys + i] == column for table in others
+        )
+        if alike and all(
+            cells[i] == next(iter(of.values()))[i] for of in found.values() for cells in of.values()
+        ):
+            shared.append(i)
+    return shared if any(len(of) > 1 for of in found.values()) else []
+
+
+def _beside_figures(figures: dict[str, Figure]) -> Figure:
+    first = next(iter(figures.values()))
+    series: list[Series] = []
+    categories: list[str] = []
+    for machine, figure in figures.items():
+        if figure.form == "stack":
+            offset = len(categories)
+            categories += [f"{name}, {machine}" for name in figure.categories]
+            for s in figure.series:
+                known = next((other for other in series if other.name == s.name), None)
+                if known is None:
+                    known = Series(s.name, [], [], origin=s.origin)
+                    series.append(known)
+                known.x += [x + offset for x in s.x]
+                known.y += s.y
+            continue
+        for s in figure.series:
+            shared = s.origin in ("paper",) or s.name == "ideal"
+            if shared and any(other.name == s.name for other in series):
+                continue
+            series.append(s if shared else replace(s, name=f"{s.name}, {machine}"))
+    tables = {machine: figure.table for machine, figure in figures.items() if figure.table}
+    table = _beside_tables(tables) if tables else None
+    return replace(first, series=series, categories=categories, table=table)

@@ -17,6 +17,7 @@ from paraes.lab.document import (
     Paragraph,
     Predicted,
     Table,
+    predicted_text,
 )
 from paraes.lab.files import make_folder, write_whole
 
@@ -126,7 +127,10 @@ def _csv_cells(cell: Cell) -> list[object]:
     """Return value, low, high and note of a cell."""
     if isinstance(cell, (Estimate, Predicted)):
         ends = [cell.interval.low, cell.interval.high] if cell.interval else ["", ""]
-        return [cell.value, *ends, "predicted" if isinstance(cell, Predicted) else ""]
+        note = "range, no interval" if cell.interval and cell.interval.is_range else ""
+        if isinstance(cell, Predicted):
+            note = predicted_text(cell)
+        return [cell.value, *ends, note]
     if isinstance(cell, Missing):
         return ["", "", "", cell.reason]
     return ["" if cell is None else cell, "", "", ""]

@@ -27,6 +27,7 @@ class WrongField(Exception):
 
     def __init__(self, where: str, text: str) -> None:
         super().__init__(f"{where}: {text}" if where else text)
+        self.where = where
 
 
 class Repeated(dict):

@@ -1,7 +1,8 @@
 """Run `paraes bench`: find the programs and the GPU, and keep the result of every run.
 
-The JSON that a run wrote is kept in a file whose name depends on the run's axes, the machine and
-the program. A run whose file exists is not repeated, so an interrupted call can be resumed.
+The JSON that a process wrote is kept in a file whose name depends on the run's axes, the machine,
+the program and the number of the process. A process whose file exists is not repeated, so an
+interrupted call can be resumed.
 """
 
 from __future__ import annotations
@@ -9,21 +10,24 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import random
 import re
 import shlex
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from paraes.lab import bench
 from paraes.lab.errors import USAGE, LabError
-from paraes.lab.files import make_folder
+from paraes.lab.files import locked, make_folder
 from paraes.lab.units import size_text
 
 GPU = "gpu"  # in Run.devices: the GPU that look_at chooses
@@ -46,6 +50,7 @@ class Run:
     mode: str = "ecb"
     rivals: tuple[str, ...] = ("none",)
     key_expansions: tuple[str, ...] = ("host",)
+    group_threads: tuple[int, ...] = ()  # of a GPU's kernels; empty for their own
     samples: int = 21
     min_time: float = 0.0  # seconds of timed work per row; for energy 0.1 (CPU) or 2 (GPU)
 
@@ -58,6 +63,7 @@ class Run:
         """Estimate the seconds that the run takes, for the progress bar."""
         rows = len(self.directions) * len(self.key_bits) * len(self.threads)
         rows *= len(self.devices) * len(self.kernels) * len(self.key_expansions)
+        rows *= max(1, len(self.group_threads)) * len(self.executors)
         work = (self.samples + 3) * max(2e-3, self.size * 15e-9)
         return 0.3 + rows * max(work, self.min_time)
 
@@ -92,6 +98,8 @@ class Run:
             flags += ["--executor", ",".join(self.executors)]
         if self.key_expansions != ("host",):
             flags += ["--key-expansion", ",".join(self.key_expansions)]
+        if self.group_threads:
+            flags += ["--group-threads", ",".join(map(str, self.group_threads))]
         if self.scope == "file":
             flags += ["--format", "raw"]
         if self.scope in ("transfer", "file"):
@@ -103,7 +111,33 @@ class Run:
     def without_gpu(self) -> Run | None:
         """Return the run without its GPU; None if nothing is left."""
         rest = tuple(device for device in self.devices if device != GPU)
-        return None if not rest else Run(**{**self.__dict__, "devices": rest})
+        return replace(self, devices=rest) if rest else None
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What two runs must have in common to be united: all that is not an axis of the bench."""
+        own = self.group_threads  # as an axis it would multiply the rows of all other kernels
+        return (self.scope, self.kernels, self.size, self.mode, self.ranks, own)
+
+    def united(self, other: Run) -> Run:
+        """Return one run that measures all configurations of both, which are of one `kind`."""
+
+        def both(name: str) -> tuple[Any, ...]:
+            return tuple(dict.fromkeys((*getattr(self, name), *getattr(other, name))))
+
+        rivals = tuple(r for r in both("rivals") if r != "none") or ("none",)
+        return replace(
+            self,
+            devices=both("devices"),
+            directions=tuple(sorted(both("directions"), reverse=True)),  # encryption first
+            key_bits=tuple(sorted(both("key_bits"))),
+            threads=tuple(sorted(both("threads"))),
+            executors=both("executors"),
+            rivals=rivals,
+            key_expansions=both("key_expansions"),
+            samples=max(self.samples, other.samples),
+            min_time=max(self.min_time, other.min_time),
+        )
 
     def absent(self, reason: str) -> dict[str, Any]:
         """Return the skipped row of an absent GPU, with the axes that the bench lists for one."""
@@ -114,29 +148,34 @@ class Run:
     def skipped(self, device: str | None, reason: str) -> list[dict[str, Any]]:
         """Return the skipped rows of this run on `device`, as the bench would list them."""
         rows = []
-        for kernel in self.kernels:
-            for bits in self.key_bits:
-                for direction in self.directions:
-                    for key_expansion in self.key_expansions:
-                        row: dict[str, Any] = dict.fromkeys(bench.AXES)
-                        row |= {
-                            "device": device,
-                            "kernel": kernel,
-                            "mode": self.mode,
-                            "key_bits": bits,
-                            "direction": direction,
-                            "bytes": self.size,
-                            "threads": 0 if device != "cpu" else self.threads[0],
-                            "ranks": self.ranks,
-                            "distribution": DISTRIBUTION if self.ranks > 1 else None,
-                            "messages": 1,
-                            "scope": self.scope,
-                            "in_place": False,
-                            "key_expansion": key_expansion,
-                            "overlap": False,
-                            "reason": reason,
-                        }
-                        rows.append(row)
+        axes = (
+            self.kernels,
+            self.key_bits,
+            self.directions,
+            self.key_expansions,
+            self.group_threads or (None,),
+        )
+        for kernel, bits, direction, key_expansion, group_threads in product(*axes):
+            row: dict[str, Any] = dict.fromkeys(bench.AXES)
+            row |= {
+                "device": device,
+                "kernel": kernel,
+                "mode": self.mode,
+                "key_bits": bits,
+                "direction": direction,
+                "bytes": self.size,
+                "threads": 0 if device != "cpu" else self.threads[0],
+                "ranks": self.ranks,
+                "distribution": DISTRIBUTION if self.ranks > 1 else None,
+                "messages": 1,
+                "scope": self.scope,
+                "in_place": False,
+                "key_expansion": key_expansion,
+                "overlap": False,
+                "group_threads": group_threads,
+                "reason": reason,
+            }
+            rows.append(row)
         return rows
 
     def title(self, gpu: str | None) -> str:
@@ -166,16 +205,20 @@ class Machine:
     mpi_program: Path | None = None
     mpi_reason: str | None = None
     folder: str | None = None  # where the bench puts the files of file scope
+    name: str | None = None  # as --machine names it
 
 
-def find_program(given: str | None, name: str = "paraes") -> Path:
-    """Find the program: `given`, else PARAES_PROGRAM, else the one on PATH."""
+def find_program(given: str | None, name: str = "paraes", source: str = "--paraes") -> Path:
+    """Find the program: `given`, else PARAES_PROGRAM, else the one on PATH.
+
+    `source` says in errors who gave it.
+    """
     wanted = given or os.environ.get("PARAES_PROGRAM")
     if wanted:
         path = Path(wanted)
         if path.is_file() and os.access(path, os.X_OK):
             return path.resolve()
-        source = "--paraes" if given else "PARAES_PROGRAM"
+        source = source if given else "PARAES_PROGRAM"
         raise LabError(f"{source}: {wanted} is not a program that can be run", USAGE)
     found = shutil.which(name)
     if found is None:
@@ -230,24 +273,41 @@ def _choose_gpu(
     return None, reason
 
 
+def devices_of(program: Path) -> tuple[list[dict[str, Any]], str]:
+    """Return the devices that the program lists, and text that identifies them."""
+    text = _call([str(program), "devices", "--json"])
+    listed = bench.parse(text, f"{program} devices --json")
+    found = listed.get("devices", []) if isinstance(listed, dict) else []
+    devices = [device for device in found if isinstance(device, dict)]
+    # Not `memory`: PoCL reports the memory that is free just now.
+    names = ("id", "name", "driver", "compiler", "target", "available")
+    return devices, json.dumps([[device.get(name) for name in names] for device in devices])
+
+
+def digest_of(program: Path, devices: str, *more: str) -> Any:
+    """Return a hash of all that the times of a program on this machine depend on."""
+    digest = hashlib.sha256()
+    # Times of different builds must not be mixed.
+    digest.update(program.read_bytes())
+    digest.update(devices.encode())
+    digest.update(os.uname().nodename.encode() + os.uname().release.encode())
+    for text in more:
+        digest.update(text.encode())
+    return digest
+
+
 def look_at(
     program: Path,
     device: str | None = None,
     mpirun: str | None = None,
     mpi_program: str | None = None,
     folder: str | None = None,
+    name: str | None = None,
 ) -> Machine:
     """Inspect this machine. `device` is as in `paraes --device`; None takes the first real GPU."""
-    text = _call([str(program), "devices", "--json"])
-    listed = bench.parse(text, f"{program} devices --json")
-    devices = listed.get("devices", [])
+    devices, text = devices_of(program)
     gpu, reason = _choose_gpu(devices, device)
-    digest = hashlib.sha256()
-    # Times of different builds must not be mixed.
-    digest.update(program.read_bytes())
-    digest.update(text.encode())
-    digest.update(os.uname().nodename.encode() + os.uname().release.encode())
-    digest.update((folder or "").encode())
+    digest = digest_of(program, text, folder or "")
     found = find_mpi_program(program, mpi_program)
     launcher = None
     mpi_reason: str | None = (
@@ -269,6 +329,7 @@ def look_at(
         mpi_program=found,
         mpi_reason=mpi_reason,
         folder=folder,
+        name=name,
     )
 
 
@@ -338,12 +399,15 @@ class Part:
     report: dict[str, Any]
     fresh: bool = False
     papers: list[str] = field(default_factory=list)
+    process: int = 0
 
 
 def _command(run: Run, machine: Machine) -> list[str]:
     flags = run.arguments(machine.gpu)
     if machine.folder and run.scope == "file":
         flags += ["--dir", machine.folder]
+    if machine.name:
+        flags += ["--machine", machine.name]
     if run.ranks > 1:
         assert machine.mpi is not None
         return [*machine.mpi, "-n", str(run.ranks), str(machine.mpi_program), "bench", *flags]
@@ -355,12 +419,13 @@ def _named(command: list[str], machine: Machine) -> list[str]:
     return [Path(word).name if word in programs else word for word in command]
 
 
-def part_file(run: Run, machine: Machine) -> str:
-    """Return the part's file name: readable, and unique for the axes, machine and program."""
-    key = hashlib.sha256("\0".join([machine.identity, *_command(run, machine)]).encode())
+def part_file(run: Run, machine: Machine, process: int = 0) -> str:
+    """Return the part's file name: readable, and unique for axes, machine, program and process."""
+    words = [machine.identity, str(process), *_command(run, machine)]
+    key = hashlib.sha256("\0".join(words).encode())
     names = [run.scope, *run.arguments(machine.gpu)[3].split(","), *run.kernels, str(run.size)]
     readable = "-".join("".join(c if c.isalnum() else "_" for c in name) for name in names)
-    return f"{readable}-{key.hexdigest()[:16]}.json"
+    return f"{readable}-{process + 1}-{key.hexdigest()[:16]}.json"
 
 
 def _empty(skipped: list[dict[str, Any]]) -> dict[str, Any]:
@@ -420,7 +485,7 @@ def _error_line(stderr: str) -> str:
     return own[-1] if own else lines[0] if lines else ""
 
 
-def _sweep(folder: Path) -> None:
+def sweep(folder: Path) -> None:
     """Remove temporary files of killed processes from `folder`, but not those of running ones."""
     for path in folder.glob(".*.json.*"):
         pid = path.name.rpartition(".")[2]
@@ -435,7 +500,7 @@ def _not_one_job(command: list[str], ranks: int) -> str:
     )
 
 
-def _execute(command: list[str], target: Path, ranks: int = 1) -> tuple[dict[str, Any] | None, str]:
+def execute(command: list[str], target: Path, ranks: int = 1) -> tuple[dict[str, Any] | None, str]:
     """Run the bench with its JSON beside `target`, then rename that to `target`.
 
     Returns (report, "") or (report, error), and None for a report that is missing or unusable.
@@ -464,7 +529,7 @@ def _execute(command: list[str], target: Path, ranks: int = 1) -> tuple[dict[str
         temporary.unlink(missing_ok=True)
 
 
-def _kept(path: Path) -> dict[str, Any] | None:
+def kept(path: Path) -> dict[str, Any] | None:
     """Return the report of an earlier call, or None if it is absent or damaged."""
     if not path.is_file():
         return None
@@ -476,68 +541,102 @@ def _kept(path: Path) -> dict[str, Any] | None:
     return report
 
 
-def make(run: Run, machine: Machine, folder: Path, warn: Callable[[str], None]) -> Part:
-    """Return the part of one run: kept from an earlier call, or measured now.
+def make(
+    run: Run, machine: Machine, folder: Path, warn: Callable[[str], None], process: int = 0
+) -> Part:
+    """Return the part of one process of a run: kept from an earlier call, or measured now.
 
     A run that is not possible or fails gives a part with skipped rows.
     """
     skipped: list[dict[str, Any]] = []
     rest: Run | None = run
     if run.on_gpu and machine.gpu is None:
-        skipped = [run.absent(machine.gpu_reason or "no GPU")]
+        # Listed once, however many processes there are.
+        skipped = [run.absent(machine.gpu_reason or "no GPU")] if process == 0 else []
         rest = run.without_gpu()
     if rest is not None and rest.ranks > 1 and machine.mpi_reason is not None:
         skipped += rest.skipped("cpu", machine.mpi_reason)
         rest = None
     if rest is None:
-        return Part(run, None, [], _empty(skipped))
+        return Part(run, None, [], _empty(skipped), process=process)
     command = _command(rest, machine)
-    path = folder / part_file(rest, machine)
-    report = _kept(path)
+    path = folder / part_file(rest, machine, process)
+    report = kept(path)
     fresh = report is None
     if report is None:
-        report, complaint = _execute(command, path, rest.ranks)
+        report, complaint = execute(command, path, rest.ranks)
         if complaint:
             warn(f"{rest.title(machine.gpu)}: {complaint}")
         if report is None:
             reason = f"the bench failed: {complaint}"
             device = machine.gpu if rest.on_gpu else "cpu"
             failed = _empty(skipped + rest.skipped(device, reason))
-            return Part(run, None, _named(command, machine), failed, True)
+            return Part(run, None, _named(command, machine), failed, True, process=process)
     report = {**report, "skipped": [*report.get("skipped", []), *skipped]}
-    return Part(run, path.name, _named(command, machine), report, fresh)
+    return Part(run, path.name, _named(command, machine), report, fresh, process=process)
+
+
+def is_idle(run: Run, machine: Machine) -> bool:
+    """Tell whether nothing of the run can be measured here."""
+    rest = run.without_gpu() if run.on_gpu and machine.gpu is None else run
+    return rest is None or (rest.ranks > 1 and machine.mpi_reason is not None)
+
+
+def rounds(count: int, processes: int) -> list[list[int]]:
+    """Return the order of `count` runs in each round: a round is one process of every run.
+
+    So the processes of one run are spread over the whole time. The order changes from round to
+    round, so that no run always follows the same other one, and is the same when resumed.
+    """
+    orders = []
+    for number in range(processes):
+        order = list(range(count))
+        random.Random(number).shuffle(order)
+        orders.append(order)
+    return orders
 
 
 def make_all(
     runs: Iterable[tuple[Run, list[str]]],
     machine: Machine,
     folder: Path,
+    processes: int = 1,
     progress: Callable[[str, float, float], None] | None = None,
     warn: Callable[[str], None] = lambda text: print(text, file=sys.stderr),
 ) -> list[Part]:
-    """Make all runs, each listed with the papers that use it.
+    """Make all runs in so many processes each, in rounds; `runs` lists each with its papers.
 
-    `progress` is called before each run that has to be measured, with its title, the cost done so
-    far and the total cost; kept runs cost nothing.
+    `progress` is called before each process that has to be measured, with its title, the cost done
+    so far and the total cost; kept ones cost nothing. A run that nothing can be measured of gives
+    one part. The parts of a run follow each other in the result.
     """
     make_folder(folder)
-    _sweep(folder)
+    sweep(folder)
     listed = list(runs)
-    costs = []
-    for run, _ in listed:
+    costs: dict[tuple[int, int], float] = {}
+    for index, (run, _) in enumerate(listed):
+        if is_idle(run, machine):
+            continue
         rest = run.without_gpu() if run.on_gpu and machine.gpu is None else run
-        idle = rest is None or (rest.ranks > 1 and machine.mpi_reason is not None)
-        kept = idle or (folder / part_file(rest or run, machine)).is_file()
-        costs.append(0.0 if kept else run.cost())
-    parts, done = [], 0.0
-    for (run, papers), cost in zip(listed, costs, strict=True):
-        if progress is not None and cost > 0:
-            progress(run.title(machine.gpu), done, sum(costs))
-        part = make(run, machine, folder, warn)
-        part.papers = papers
-        parts.append(part)
-        done += cost
-    return parts
+        for process in range(processes):
+            there = (folder / part_file(rest or run, machine, process)).is_file()
+            costs[index, process] = 0.0 if there else run.cost()
+    parts: dict[tuple[int, int], Part] = {}
+    done, total = 0.0, sum(costs.values())
+    with locked(folder):
+        for process, order in enumerate(rounds(len(listed), processes)):
+            for index in order:
+                run, papers = listed[index]
+                if process > 0 and is_idle(run, machine):
+                    continue
+                cost = costs.get((index, process), 0.0)
+                if progress is not None and cost > 0:
+                    progress(f"{process + 1}/{processes} {run.title(machine.gpu)}", done, total)
+                part = make(run, machine, folder, warn, process)
+                part.papers = papers
+                parts[index, process] = part
+                done += cost
+    return [parts[key] for key in sorted(parts)]
 
 
 def join(parts: list[Part], lab: dict[str, Any]) -> dict[str, Any]:
@@ -547,6 +646,7 @@ def join(parts: list[Part], lab: dict[str, Any]) -> dict[str, Any]:
     """
     contexts = [p.report["context"] for p in parts if p.report["context"]]
     seeds = [p.report["seed"] for p in parts if p.report["seed"] is not None]
+    clocks = [hz for context in contexts if (hz := context.get("clock_hz")) is not None]
     whole: dict[str, Any] = {
         "schema": bench.SCHEMA,
         "seed": seeds[0] if seeds else None,
@@ -555,12 +655,18 @@ def join(parts: list[Part], lab: dict[str, Any]) -> dict[str, Any]:
         "results": [],
         "skipped": [],
     }
+    if clocks:
+        whole["context"] = {**whole["context"], "clock_hz": statistics.median(clocks)}
+    folders = [context["folder"] for context in contexts if context.get("folder")]
+    if folders:  # only runs of file scope have one
+        whole["context"] = {**whole["context"], "folder": folders[0]}
     for part in parts:
         whole["lab"]["parts"].append(
             {
                 "file": part.file,
                 "papers": part.papers,
                 "command": part.command,
+                "process": part.process,
                 "seed": part.report["seed"],
                 "time": part.report["context"].get("time"),
                 "results": [len(whole["results"]), len(part.report["results"])],

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from paraes.lab import bench, fields
-from paraes.lab.document import Document, Section
+from paraes.lab.configurations import group
+from paraes.lab.document import Document, Section, beside
 from paraes.lab.errors import USAGE, LabError
 from paraes.lab.fields import WrongField, at, expect, shown
+from paraes.lab.machines import machine_of
 from paraes.lab.measure import Machine, Part, Run, join, make_all
 from paraes.lab.papers import EXPERIMENTS
 from paraes.lab.papers.chapters import contradictions, gather_absent, pictures
@@ -30,12 +32,18 @@ def papers_of(name: str) -> list[str]:
 
 
 def plan(papers: list[str], setting: Setting) -> list[tuple[Run, list[str]]]:
-    """List every run once, with the papers that use it: papers share equal measurements."""
-    planned: dict[Run, list[str]] = {}
+    """List the runs with the papers that use them.
+
+    Papers share measurements: runs of one kind become one, so that each configuration is measured
+    by one run only, beside everything that it is compared with at its size.
+    """
+    planned: dict[tuple, tuple[Run, list[str]]] = {}
     for name in papers:
         for run in EXPERIMENTS[name].plan(setting):
-            planned.setdefault(replace(run, min_time=setting.min_time), []).append(name)
-    return list(planned.items())
+            timed = replace(run, min_time=setting.min_time)
+            known, users = planned.get(run.kind, (timed, []))
+            planned[run.kind] = (known.united(timed), [*dict.fromkeys((*users, name))])
+    return list(planned.values())
 
 
 def measure(
@@ -43,9 +51,11 @@ def measure(
 ) -> dict[str, Any]:
     """Make all runs of the papers and return them as one bench JSON.
 
-    Runs kept in `folder`/parts are read from there.
+    Processes kept in `folder`/parts are read from there.
     """
-    parts: list[Part] = make_all(plan(papers, setting), machine, folder / "parts", **callbacks)
+    parts: list[Part] = make_all(
+        plan(papers, setting), machine, folder / "parts", setting.processes, **callbacks
+    )
     device = Device(machine.gpu, machine.gpu_name, machine.gpu_is_cpu, machine.gpu_reason)
     lab = {"papers": papers, "setting": asdict(setting), "device": asdict(device)}
     return join(parts, lab)
@@ -56,13 +66,18 @@ def evidence_of(whole: dict[str, Any], paper: str, source: str) -> Evidence:
     lab = whole["lab"]
     results: list[Any] = []
     skipped: list[Any] = []
+    parts = []
     for part in lab["parts"]:
         if paper not in part["papers"]:
             continue
+        moved = dict(part)
         for target, name in ((results, "results"), (skipped, "skipped")):
             first, count = part[name]
+            moved[name] = [len(target), count]
             target += whole.get(name, [])[first : first + count]
-    report = bench.from_object({**whole, "results": results, "skipped": skipped}, source)
+        parts.append(moved)
+    own = {**whole, "results": results, "skipped": skipped, "lab": {**lab, "parts": parts}}
+    report = group(bench.from_object(own, source))
     return Evidence(report, Setting(**lab["setting"]), Device(**lab["device"]))
 
 
@@ -112,6 +127,7 @@ def _check_setting(value: Any, where: str) -> None:
     fields.whole(*inside("max_size"), 1, nullable=True)
     fields.whole(*inside("samples"), 1, nullable=True)
     fields.number(setting.get("min_time", 0), at(where, "min_time"), 0, 86400)
+    fields.whole(setting.get("processes", 1), at(where, "processes"), 1)
     ranks = fields.items(*inside("ranks"), nullable=True)
     for place, count in ranks:
         fields.whole(count, place, 2, bench.MOST_WORKERS)
@@ -180,19 +196,27 @@ def check(whole: dict[str, Any], source: str) -> None:
         expect(device["is_cpu"], bool, "lab.device.is_cpu")
         _check_parts(lab["parts"], "lab.parts", whole)
     except WrongField as error:
-        raise LabError(
-            f"{source}: {error}; make the file again with paraes-lab reproduce"
-        ) from error
+        raise LabError(f"{source}: {error}; {bench.AGAIN}") from error
 
 
-def document(whole: dict[str, Any], analysis: list[Section], source: str) -> Document:
-    """Return the report: the papers first, then everything that was measured."""
-    check(whole, source)
-    papers = whole["lab"]["papers"]
-    title = (
-        f"Reproduction: {', '.join(papers)}" if len(papers) == 1 else "Reproduction of six papers"
-    )
-    lead = "The papers' measurements beside the same experiments on this machine."
-    if whole["lab"]["setting"].get("quick", False):
+def document(values: list[dict[str, Any]], analysis: list[Section], sources: list[str]) -> Document:
+    """Return the report: the papers first, then everything that was measured.
+
+    Several reproductions have columns of their own in every table.
+    """
+    of: dict[str, list[Section]] = {}
+    papers: dict[str, None] = {}
+    quick = False
+    for whole, source in zip(values, sources, strict=True):
+        check(whole, source)
+        label = machine_of(whole["context"]).label
+        of[f"{label}, {source}" if label in of else label] = chapters(whole, source)
+        papers |= dict.fromkeys(whole["lab"]["papers"])
+        quick = quick or whole["lab"]["setting"].get("quick", False)
+    own = next(iter(of.values())) if len(of) == 1 else beside(of)
+    title = f"Reproduction: {', '.join(papers)}" if len(papers) == 1 else "Reproduction of papers"
+    machines = "this machine" if len(of) == 1 else f"{len(of)} machines"
+    lead = f"The papers' measurements beside the same experiments on {machines}."
+    if quick:
         lead += " A quick run: small sizes and few samples."
-    return Document(title, lead, [*chapters(whole, source), *analysis])
+    return Document(title, lead, [*own, *analysis])

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from paraes.lab.bench import Row
-from paraes.lab.statistics import Interval, Samples, bootstrap, percentiles, resampled
+from paraes.lab.configurations import ratio_of, units_of
+from paraes.lab.statistics import LEAST_UNITS, Interval, Samples, percentiles, resampled
 
 
 def speedup(t1: float, tp: float) -> float:
@@ -50,14 +51,14 @@ def gustafson(fraction: float, p: float) -> float:
 class Fit:
     """A fitted law.
 
-    `residual` is the root mean square of the relative errors of its points. It is None if there are
-    no more points than unknowns, because then the fit passes through all of them. `interval` is the
-    fraction's bootstrap interval.
+    `points` counts the numbers of workers above 1: one worker is the base of all of them.
+    `residual` is the root mean square of the relative errors. `interval` is the fraction's
+    bootstrap interval.
     """
 
     law: str
     fraction: float
-    residual: float | None
+    residual: float
     points: int
     interval: Interval | None
 
@@ -66,11 +67,11 @@ class Fit:
 class AmdahlFit(Fit):
     """t(p) = t1 · (fraction + (1 - fraction) / p), in nanoseconds.
 
-    `resampled` holds t1 and the fraction of every bootstrap replicate.
+    `resampled` holds t1 and the fraction of every bootstrap replicate; None without an interval.
     """
 
     t1: float
-    resampled: tuple[np.ndarray, np.ndarray]
+    resampled: tuple[np.ndarray, np.ndarray] | None
 
     def time(self, p: float) -> tuple[float, Interval | None]:
         """Predict the nanoseconds on p workers, with an interval."""
@@ -81,7 +82,8 @@ class AmdahlFit(Fit):
         return self._predict(lambda _, fraction: amdahl(fraction, p))
 
     def _predict(self, law: Callable[..., Any]) -> tuple[float, Interval | None]:
-        return law(self.t1, self.fraction), percentiles(law(*self.resampled))
+        value = law(self.t1, self.fraction)
+        return value, percentiles(law(*self.resampled)) if self.resampled else None
 
 
 def _amdahl_terms(p: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -108,22 +110,34 @@ def _amdahl_terms(p: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndar
     return a + b, a / (a + b)
 
 
-def fit_amdahl(p: Sequence[float], samples: Sequence[Samples]) -> AmdahlFit | None:
+LEAST_POINTS = 2  # one point above one worker determines a fraction, but cannot confirm a law
+
+
+def _enough(groups: Sequence[Samples]) -> bool:
+    return min(np.size(group) for group in groups) >= LEAST_UNITS
+
+
+def fit_amdahl(
+    p: Sequence[float], samples: Sequence[Samples], interval: bool = True
+) -> AmdahlFit | None:
     """Fit Amdahl's law to the medians of `samples` (times) on p workers, and to their resamples.
 
-    None with fewer than two different p, which do not determine the law.
+    None without one worker and at least two larger numbers. There is no interval if `interval` is
+    false, which says that the samples are not units of one statement, or with fewer than 6 of them.
     """
     workers = np.asarray(p, dtype=float)
-    if np.unique(workers).size < 2:
+    points = int(np.unique(workers[workers > 1]).size)
+    if 1 not in workers or points < LEAST_POINTS:
         return None
     medians = np.array([[np.median(group)] for group in samples])
     t1, fraction = (float(v[0]) for v in _amdahl_terms(workers, medians))
-    residual = None
-    if np.unique(workers).size > 2:
-        expected = np.array([[t1 / amdahl(fraction, w)] for w in workers])
-        residual = float(np.sqrt(np.mean((expected / medians - 1) ** 2)))
-    many = _amdahl_terms(workers, np.stack(resampled(samples)))
-    return AmdahlFit("Amdahl", fraction, residual, len(workers), percentiles(many[1]), t1, many)
+    expected = t1 / np.array([[amdahl(fraction, w)] for w in workers])
+    residual = float(np.sqrt(np.mean((expected / medians - 1) ** 2)))
+    many = None
+    if interval and _enough(samples):
+        many = _amdahl_terms(workers, np.stack(resampled(samples)))
+    ends = percentiles(many[1]) if many else None
+    return AmdahlFit("Amdahl", fraction, residual, points, ends, t1, many)
 
 
 def _gustafson_fraction(p: np.ndarray, scaled: np.ndarray) -> np.ndarray:
@@ -134,37 +148,42 @@ def _gustafson_fraction(p: np.ndarray, scaled: np.ndarray) -> np.ndarray:
     return np.clip((x * y).sum(axis=0) / (x * x).sum(axis=0), 0.0, 1.0)
 
 
-def fit_gustafson(p: Sequence[float], samples: Sequence[Samples], base: Samples) -> Fit | None:
+def fit_gustafson(
+    p: Sequence[float], samples: Sequence[Samples], base: Samples, interval: bool = True
+) -> Fit | None:
     """Fit Gustafson's law to the medians of `samples` (times of p-fold work on p workers).
 
-    `base` has the times of one worker. None without a point of p > 1.
+    `base` has the times of one worker. None without two points of p > 1. `interval` is as in
+    `fit_amdahl`.
     """
     workers = np.asarray(p, dtype=float)
     above = workers > 1
-    if not above.any():
+    points = int(np.unique(workers[above]).size)
+    if points < LEAST_POINTS:
         return None
     groups = [group for group, keep in zip(samples, above, strict=True) if keep]
     p_above = workers[above]
     medians = np.array([[np.median(group)] for group in groups])
     scaled = p_above[:, np.newaxis] * np.median(base) / medians
     fraction = float(_gustafson_fraction(p_above, scaled)[0])
-    residual = None
-    if above.sum() > 1:
-        expected = np.array([[gustafson(fraction, w)] for w in p_above])
-        residual = float(np.sqrt(np.mean((scaled / expected - 1) ** 2)))
-    first, *drawn = resampled([base, *groups])
-    many = _gustafson_fraction(p_above, p_above[:, np.newaxis] * first / np.stack(drawn))
-    return Fit("Gustafson", fraction, residual, int(above.sum()), percentiles(many))
+    expected = np.array([[gustafson(fraction, w)] for w in p_above])
+    residual = float(np.sqrt(np.mean((scaled / expected - 1) ** 2)))
+    ends = None
+    if interval and _enough([base, *groups]):
+        first, *drawn = resampled([base, *groups])
+        many = _gustafson_fraction(p_above, p_above[:, np.newaxis] * first / np.stack(drawn))
+        ends = percentiles(many)
+    return Fit("Gustafson", fraction, residual, points, ends)
 
 
 @dataclass(frozen=True)
 class Point:
-    """A number of workers. Speedups are ratios of median times, with 95 % bootstrap intervals."""
+    """A number of workers. Speedups and their intervals are those of `ratio_of`."""
 
     workers: int
     row: Row
     speedup: float
-    speedup_interval: Interval
+    speedup_interval: Interval | None
     efficiency: float
     karp_flatt: float | None
     karp_flatt_interval: Interval | None
@@ -173,10 +192,9 @@ class Point:
     more_than_cores: bool
 
     @property
-    def efficiency_interval(self) -> Interval:
+    def efficiency_interval(self) -> Interval | None:
         """The interval of the speedup, divided by the workers."""
-        low, high = self.speedup_interval.low, self.speedup_interval.high
-        return Interval(efficiency(low, self.workers), efficiency(high, self.workers))
+        return self.speedup_interval and self.speedup_interval.scaled(1 / self.workers)
 
 
 @dataclass(frozen=True)
@@ -189,26 +207,24 @@ class Scaling:
     fit: Fit | None
 
 
-def superlinear_mark(e: float, interval: Interval) -> str:
+def superlinear_mark(e: float, interval: Interval | None) -> str:
     """Classify a serial fraction: "" from 0 up, else whether it is below 0 beyond noise."""
     if e >= 0:
         return ""
-    return "yes" if interval.high < 0 else "within noise"
+    return "yes" if interval is not None and interval.high < 0 else "within noise"
 
 
 def _point(row: Row, base: Row, serial: Row | None, cores: int | None) -> Point:
     p = row.workers
-    s = speedup(base.median_ns, row.median_ns)
-    interval: Interval | None = Interval(1.0, 1.0)  # the base against itself
+    s, interval = 1.0, None
     if row is not base:
-        interval, _ = bootstrap([base.samples_ns, row.samples_ns], lambda t1, tp: t1 / tp)
-    assert interval is not None
+        ratio = ratio_of(base, row)
+        s, interval = ratio.value, ratio.interval
     e = e_interval = None
     mark = ""
     if p > 1:
         e = karp_flatt(s, p)
-        # e falls as s grows, so its ends come from the opposite ends of s.
-        e_interval = Interval(karp_flatt(interval.high, p), karp_flatt(interval.low, p))
+        e_interval = interval and interval.mapped(lambda speed: karp_flatt(speed, p))
         mark = superlinear_mark(e, e_interval)
     return Point(
         workers=p,
@@ -219,7 +235,7 @@ def _point(row: Row, base: Row, serial: Row | None, cores: int | None) -> Point:
         karp_flatt=e,
         karp_flatt_interval=e_interval,
         superlinear=mark,
-        best_serial=speedup(serial.median_ns, row.median_ns) if serial else None,
+        best_serial=ratio_of(serial, row).value if serial else None,
         more_than_cores=cores is not None and p > cores,
     )
 
@@ -281,7 +297,9 @@ def scalings(rows: list[Row], cores: int | None = None) -> list[Scaling]:
         points = [_point(by_workers[p], base, serial, cores) for p in sorted(by_workers)]
         # The law assumes that every worker has its own core.
         own_core = [p for p in points if not p.more_than_cores]
-        fit = fit_amdahl([p.workers for p in own_core], [p.row.samples_ns for p in own_core])
+        units = units_of([p.row for p in own_core])
+        samples = units or [p.row.samples_ns for p in own_core]
+        fit = fit_amdahl([p.workers for p in own_core], samples, units is not None)
         found.append(Scaling(base, serial, points, fit))
     return found
 
@@ -321,7 +339,9 @@ def weak_scalings(rows: list[Row], cores: int | None = None) -> list[Weak]:
                 continue
             workers = [t for t, _ in own_core]
             scaled = [r.mb_per_s / base.mb_per_s for _, r in own_core]
-            fit = fit_gustafson(workers, [r.samples_ns for _, r in own_core], base.samples_ns)
+            units = units_of([base, *(r for _, r in own_core)])
+            first, *samples = units or [base.samples_ns, *(r.samples_ns for _, r in own_core)]
+            fit = fit_gustafson(workers, samples, first, units is not None)
             if fit is not None:
                 executor = diagonal[-1][1].executor
                 found.append(Weak(base, executor, workers, scaled, fit))

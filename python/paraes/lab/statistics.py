@@ -1,6 +1,8 @@
-"""Compute medians with their intervals, and decide whether two sets of samples differ.
+"""Compute medians and ratios with their intervals.
 
-Nothing assumes normally distributed times: they have a lower bound and a long tail.
+Nothing assumes normally distributed times: they have a lower bound and a long tail. All functions
+take units, which are independent of each other: the medians of processes, or the samples of one
+process for statements about that process only (see configurations.py).
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
@@ -15,6 +18,7 @@ Samples = Sequence[float] | np.ndarray
 
 CONFIDENCE = 0.95
 ALPHA = 1 - CONFIDENCE
+LEAST_UNITS = 6  # fewer give no interval of 95 %
 REPLICATES = 2000
 # With a fixed seed, the same JSON always gives the same bootstrap intervals.
 SEED = 20260611
@@ -31,9 +35,19 @@ class Interval:
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
 
+    @property
+    def is_range(self) -> bool:
+        """Whether it is only the range of too few units: its coverage is below 95 %."""
+        return self.coverage < CONFIDENCE - 1e-9
+
     def scaled(self, factor: float) -> Interval:
         """Convert to another unit: multiply both ends by `factor`, which must be positive."""
         return Interval(self.low * factor, self.high * factor, self.coverage)
+
+    def mapped(self, function: Callable[[float], float]) -> Interval:
+        """Return the interval of a monotonic function of the value."""
+        ends = sorted((function(self.low), function(self.high)))
+        return Interval(ends[0], ends[1], self.coverage)
 
 
 def mad(samples: Samples) -> float:
@@ -105,90 +119,139 @@ def percentiles(values: np.ndarray, confidence: float = CONFIDENCE) -> Interval 
     return Interval(float(low), float(high), confidence)
 
 
-def bootstrap(
-    groups: Sequence[Samples],
-    statistic: Callable[..., np.ndarray],
-    replicates: int = REPLICATES,
-    confidence: float = CONFIDENCE,
-) -> tuple[Interval | None, np.ndarray]:
-    """Return the percentile interval of `statistic(medians of group 0, of group 1, …)`, and the
-    replicates.
-
-    `statistic` takes and returns arrays of replicates, with NaN for a replicate without a value.
-    The interval is None if no replicate has a value.
-    """
-    values = statistic(*resampled(groups, replicates))
-    return percentiles(values, confidence), values
+# Up to this many values the distribution of a rank statistic is computed exactly.
+EXACT = 60
 
 
-def _exact_p(u: float, n: int, m: int) -> float:
-    """Return the two-sided p of U without ties, by counting orders.
+def _rank_sum_counts(n: int, m: int) -> np.ndarray:
+    """Count the orders of n and m values without ties by their U (Mann and Whitney 1947).
 
-    The number of orders is f(n, m, u) = f(n-1, m, u-m) + f(n, m-1, u).
+    f(n, m, u) = f(n-1, m, u-m) + f(n, m-1, u).
     """
     counts = np.zeros((n + 1, n * m + 1))
-    counts[0, 0] = 1.0
-    # After step j, counts[i, u] is the number of orders of i and j values with this U.
     counts[:, 0] = 1.0
+    # After step j, counts[i, u] is the number of orders of i and j values with this U.
     for j in range(1, m + 1):
         for i in range(1, n + 1):
             counts[i, j:] += counts[i - 1, : n * m + 1 - j]
-    orders = counts[n]
-    lower = min(u, n * m - u)
-    tail = orders[: math.floor(lower) + 1].sum() / orders.sum()
-    return float(min(1.0, 2 * tail))
+    return counts[n]
 
 
-def mann_whitney(a: Samples, b: Samples) -> tuple[float, float]:
-    """Test whether values of `a` and `b` tend to differ; return (U of a, two-sided p).
+def _signed_rank_counts(n: int) -> np.ndarray:
+    """Count the signs of n differences without ties by the sum of the positive ranks."""
+    counts = np.zeros(n * (n + 1) // 2 + 1)
+    counts[0] = 1.0
+    for rank in range(1, n + 1):
+        counts[rank:] += counts[:-rank].copy()
+    return counts
 
-    p is exact if both have at most 20 values and there are no ties. Otherwise it is the normal
-    approximation, corrected for ties and continuity (Mann and Whitney 1947).
+
+def _critical(counts: np.ndarray, alpha: float) -> tuple[int, float]:
+    """Return (k, level): the k-th smallest and k-th largest value enclose the true one.
+
+    `counts` is the exact distribution of the rank statistic, which is symmetric. k is the largest
+    whose error is at most `alpha`; 0 if there is none.
     """
-    x, y = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
-    n, m = x.size, y.size
-    if n == 0 or m == 0:
-        raise ValueError("no samples")
-    values, inverse, counts = np.unique(
-        np.concatenate([x, y]), return_inverse=True, return_counts=True
-    )
-    last = np.cumsum(counts)
-    ranks = (last - (counts - 1) / 2)[inverse]
-    u = float(ranks[:n].sum() - n * (n + 1) / 2)
-    if values.size == n + m and n <= 20 and m <= 20:
-        return u, _exact_p(u, n, m)
-    total = n + m
-    ties = float((counts.astype(float) ** 3 - counts).sum())
-    variance = n * m / 12 * (total + 1 - ties / (total * (total - 1)))
-    if variance <= 0:
-        return u, 1.0
-    z = max(0.0, abs(u - n * m / 2) - 0.5) / math.sqrt(variance)
-    return u, math.erfc(z / math.sqrt(2))
+    below = np.cumsum(counts) / counts.sum()
+    k = int(np.searchsorted(2 * below, alpha * (1 + 1e-12), side="right"))
+    return k, 1 - 2 * float(below[k - 1]) if k else 0.0
+
+
+def _approximate(mean: float, variance: float, alpha: float) -> tuple[int, float]:
+    k = math.floor(mean + 0.5 - NormalDist().inv_cdf(1 - alpha / 2) * math.sqrt(variance))
+    return max(0, k), 1 - alpha
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """The comparison of times a and b: `verdict` says whether a is faster, slower or undecided.
+class Ratio:
+    """The Hodges–Lehmann estimate of a ratio; no interval if there are too few units for one.
 
-    `ratio` is the median of b over that of a: how many times as fast a is.
+    `units` is how many the smaller side has.
     """
 
-    verdict: str
-    ratio: float
-    ratio_interval: Interval
-    p: float
+    value: float
+    interval: Interval | None
+    units: int
 
 
-def compare(a: Samples, b: Samples) -> Comparison:
-    """Compare times: decided only if both the test and the interval of the ratio say so.
+def _kth_difference(x: np.ndarray, y: np.ndarray, k: int) -> float:
+    """Return the k-th smallest of all y[j] - x[i], k from 1, without listing them."""
+    x = np.sort(x)
+    y = np.sort(y)
+    low, high = y[0] - x[-1], y[-1] - x[0]
 
-    Each alone can mislead: the test if the spreads differ, the interval if there are few samples.
+    def not_above(limit: float) -> int:
+        return int(np.searchsorted(y, x + limit, side="right").sum())
+
+    for _ in range(200):  # halving a double's range needs fewer
+        middle = low + (high - low) / 2
+        if not low < middle < high:
+            break
+        if not_above(middle) >= k:
+            high = middle
+        else:
+            low = middle
+    return float(low if not_above(low) >= k else high)
+
+
+MOST_DIFFERENCES = 1_000_000
+MOST_PAIRS = 1000
+
+
+def _ordered(x: np.ndarray, y: np.ndarray) -> Callable[[int], float]:
+    """Return a function of k: the k-th smallest of all y[j] - x[i], k from 1."""
+    if x.size * y.size > MOST_DIFFERENCES:
+        return lambda k: _kth_difference(x, y, k)
+    differences = np.sort(np.subtract.outer(y, x), axis=None)
+    return lambda k: float(differences[k - 1])
+
+
+def _ratio(of: Callable[[int], float], count: int, k: int, level: float, units: int) -> Ratio:
+    middle = (of((count + 1) // 2) + of(count // 2 + 1)) / 2
+    interval = None
+    if k > 0 and units >= LEAST_UNITS:
+        interval = Interval(math.exp(of(k)), math.exp(of(count + 1 - k)), level)
+    return Ratio(math.exp(middle), interval, units)
+
+
+def ratio_of_two(over: Samples, under: Samples, alpha: float = ALPHA) -> Ratio:
+    """Estimate how many times as large `over` is as `under`, from independent positive units.
+
+    The estimate is the median of all ratios of a unit of `over` to one of `under`. The interval
+    holds the ratios that the two-sided Mann–Whitney test does not reject at `alpha` (Hodges and
+    Lehmann 1963). It is None with fewer than 6 units on a side, or too few for `alpha`.
     """
-    ratio = float(np.median(b) / np.median(a))
-    interval, _ = bootstrap([a, b], lambda ma, mb: mb / ma)
-    assert interval is not None  # times are positive
-    _, p = mann_whitney(a, b)
-    verdict = "undecided"
-    if p < ALPHA and 1.0 not in interval:
-        verdict = "faster" if ratio > 1 else "slower"
-    return Comparison(verdict, ratio, interval, p)
+    x, y = np.log(np.asarray(under, dtype=float)), np.log(np.asarray(over, dtype=float))
+    n, m = x.size, y.size
+    if n == 0 or m == 0:
+        raise ValueError("no samples")
+    if n + m <= EXACT:
+        k, level = _critical(_rank_sum_counts(n, m), alpha)
+    else:
+        k, level = _approximate(n * m / 2, n * m * (n + m + 1) / 12, alpha)
+    return _ratio(_ordered(x, y), n * m, k, level, min(n, m))
+
+
+def ratio_of_pairs(over: Samples, under: Samples, alpha: float = ALPHA) -> Ratio:
+    """Estimate how many times as large `over` is as `under`, from units that belong together.
+
+    Unit i of both was measured in one process, so what slows the whole process cancels. The
+    estimate is the median of the Walsh averages of the ratios' logarithms. The interval holds the
+    ratios that the two-sided signed-rank test does not reject at `alpha` (Wilcoxon 1945, Hodges and
+    Lehmann 1963); it takes the logarithms to be symmetric. It is None with fewer than 6 pairs, or
+    too few for `alpha`.
+    """
+    d = np.log(np.asarray(over, dtype=float)) - np.log(np.asarray(under, dtype=float))
+    n = d.size
+    if n == 0:
+        raise ValueError("no samples")
+    if n > MOST_PAIRS:  # all averages would not fit into memory; fewer units widen the interval
+        d = np.quantile(d, (np.arange(MOST_PAIRS) + 0.5) / MOST_PAIRS)
+        n = MOST_PAIRS
+    i, j = np.triu_indices(n)
+    averages = np.sort((d[i] + d[j]) / 2)
+    if n <= EXACT:
+        k, level = _critical(_signed_rank_counts(n), alpha)
+    else:
+        k, level = _approximate(n * (n + 1) / 4, n * (n + 1) * (2 * n + 1) / 24, alpha)
+    return _ratio(lambda rank: float(averages[rank - 1]), averages.size, k, level, n)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from paraes.lab.analysis.rows import distinct, rate_series
-from paraes.lab.bench import Report, Row
+from paraes.lab.analysis.rows import rate_series
+from paraes.lab.bench import AXES, OPENMP, Report, Row
+from paraes.lab.configurations import group
 from paraes.lab.document import Axis, Cell, Column, Figure, Table
 from paraes.lab.errors import LabError
+from paraes.lab.machines import labels_of, machine_of
 from paraes.lab.units import plural, size_text
 
 
@@ -16,6 +18,38 @@ def _mode_of(rows: list[Row], wanted: str | None) -> str | None:
     if wanted is not None:
         return wanted
     return "ctr" if counts.get("ctr") else counts.most_common(1)[0][0] if counts else None
+
+
+def _place_names(report: Report) -> dict[int, str]:
+    """Return what tells the rows of each machine and program from those of the others."""
+    machines = [machine_of(context) for context in report.contexts]
+    labels = labels_of(machines)
+    builds = {row.report: row.build for row in report.rows}
+    names = {}
+    for index, machine in enumerate(machines):
+        words = [labels[machine]] if len(labels) > 1 else []
+        if machines.count(machine) > 1:
+            words.append(builds.get(index, ""))
+        names[index] = "".join(f", {word}" for word in words)
+    return names
+
+
+def _named(lines: dict[tuple, tuple[str, dict[int, Row]]]) -> list[tuple[str, dict[int, Row]]]:
+    """Give lines of one name the axes in which they differ."""
+    named = []
+    for name, by_size in lines.values():
+        twins = [rows for other, rows in lines.values() if other == name and rows is not by_size]
+        row = next(iter(by_size.values()))
+        others = [next(iter(rows.values())) for rows in twins]
+        differing = [
+            axis
+            for axis in AXES
+            if axis not in ("bytes", "cache")
+            and any(getattr(row, axis) != getattr(other, axis) for other in others)
+        ]
+        more = "".join(f", {axis} {getattr(row, axis)}" for axis in differing)
+        named.append((name + more, by_size))
+    return named
 
 
 def figure(
@@ -29,11 +63,11 @@ def figure(
 
     `threads` applies to memory scope on the CPU; the default of 1 compares the kernels themselves.
     """
-    rows = [
-        r for r in distinct(report.valid) if r.direction in (direction, None) and not r.in_place
-    ]
+    report = group(report)
+    rows = [r for r in report.valid if r.direction in (direction, None) and not r.in_place]
     mode = _mode_of(report.valid, mode)
-    lines: dict[str, dict[int, Row]] = {}
+    places = _place_names(report)
+    lines: dict[tuple, tuple[str, dict[int, Row]]] = {}
     for row in rows:
         whole = row.scope == "file"
         if (row.mode is None and row.rival != "age") or row.is_ports:
@@ -58,14 +92,20 @@ def figure(
             name = f"{row.label()}, " + (
                 "with transfers" if row.scope == "transfer" else "in its memory"
             )
-        lines.setdefault(name, {}).setdefault(row.bytes, row)
-    if not any(lines.values()):
+        if row.ranks > 1:
+            name += f", {plural(row.ranks, 'rank')}"
+        if row.executor == OPENMP:
+            name += ", OpenMP"
+        name += places.get(row.report, "")
+        key = (row.report, *row.axes("bytes", "cache"))
+        lines.setdefault(key, (name, {}))[1][row.bytes] = row
+    if not lines:
         raise LabError(
             f"{', '.join(report.sources[:2])}: no rows of {mode or 'any mode'}, {key_bits}-bit "
             f"keys, {direction}; choose with --mode, --key-bits, --direction, --threads"
         )
     # Fastest first: the legend has the order of the lines.
-    ordered = sorted(lines.items(), key=lambda item: -max(r.mb_per_s for r in item[1].values()))
+    ordered = sorted(_named(lines), key=lambda item: -max(r.mb_per_s for r in item[1].values()))
     series, body = [], []
     sizes = sorted({size for _, by_size in ordered for size in by_size})
     for name, by_size in ordered:

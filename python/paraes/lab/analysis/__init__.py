@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from paraes.lab.analysis.all_rows import rows_section
 from paraes.lab.analysis.crossover import crossover_section
 from paraes.lab.analysis.energy import energy_section
@@ -9,46 +11,78 @@ from paraes.lab.analysis.machine import machine_section
 from paraes.lab.analysis.phases import phases_section
 from paraes.lab.analysis.rivals import rivals_section
 from paraes.lab.analysis.roofs import roofs_section
-from paraes.lab.analysis.rows import absent_devices, distinct
+from paraes.lab.analysis.rows import UNITS_NOTE, absent_devices
 from paraes.lab.analysis.scaling import scaling_section
 from paraes.lab.analysis.skipped import skipped_section
 from paraes.lab.analysis.throughput import throughput_figures
 from paraes.lab.bench import Report
-from paraes.lab.document import Document, Paragraph, Section
+from paraes.lab.configurations import group
+from paraes.lab.document import Document, Paragraph, Section, beside
+from paraes.lab.machines import Machine, labels_of, machine_of
 from paraes.lab.units import plural
 
 
 def sections(report: Report, clock_hz: float | None = None) -> list[Section]:
-    """Return all sections of a report, without those that would be empty."""
-    rows = distinct(report.valid)
-    every = distinct(report.rows)
-    cores = report.context.get("threads")
-    cores = cores if isinstance(cores, int) else None
+    """Return all sections of a report, without those that would be empty.
+
+    Each machine is analysed alone. Several of them have columns of their own in every table.
+    """
+    grouped = group(report)
+    machines: dict[Machine, list[int]] = {}
+    for index, context in enumerate(grouped.contexts):
+        machines.setdefault(machine_of(context), []).append(index)
+    labels = labels_of(machines)
+    own = {
+        labels[machine]: _machine_sections(_of_machine(grouped, indices), clock_hz)
+        for machine, indices in machines.items()
+    }
+    after = own.popitem()[1] if len(own) == 1 else beside(own)
+    every = grouped.rows
+    processes = {len(row.samples_of) for row in grouped.valid}
+    counts = f"{min(processes)} to {max(processes)}" if len(processes) > 1 else ""
+    counts = counts or (str(processes.pop()) if processes else "no")
+    head = Section(
+        "measurements",
+        "Measurements",
+        [
+            Paragraph(
+                f"{plural(len(every), 'configuration')} in {plural(len(report.rows), 'row')}, "
+                f"each measured by {counts} {'process' if counts == '1' else 'processes'}. "
+                f"{len(every) - len(grouped.valid)} are wrong or failed, "
+                f"{len(report.skipped)} rows were skipped. Times are medians with 95 % intervals "
+                "from order statistics."
+            ),
+            Paragraph(UNITS_NOTE),
+        ],
+        level=1,
+    )
+    last = [section] if (section := skipped_section(report)) is not None else []
+    return [head, machine_section(report), *after, *last]
+
+
+def _of_machine(report: Report, indices: list[int]) -> Report:
+    """Return the rows of some contexts."""
+    rows = [row for row in report.rows if row.report in indices or not report.contexts]
+    return replace(report, rows=rows)
+
+
+def _machine_sections(report: Report, clock_hz: float | None) -> list[Section]:
+    """Analyse the rows of one machine; `report` is grouped."""
+    rows = report.valid
+    contexts = [report.contexts[row.report] for row in rows if row.report < len(report.contexts)]
+    counts = [n for c in contexts if isinstance(n := c.get("threads"), int)]
+    cores = max(counts, default=None)
     absent = absent_devices(report)
-    figures = throughput_figures(rows, report, absent)
+    figures = throughput_figures(rows, absent)
     found: list[Section | None] = [
-        Section(
-            "measurements",
-            "Measurements",
-            [
-                Paragraph(
-                    f"{plural(len(every), 'row')} measured, {len(every) - len(rows)} of them wrong "
-                    f"or failed, {len(report.skipped)} skipped. Times are medians with 95 % "
-                    "intervals from order statistics."
-                )
-            ],
-            level=1,
-        ),
-        machine_section(report),
         Section("throughput", "Throughput", list(figures)) if figures else None,
         rivals_section(rows),
         scaling_section(rows, cores),
-        crossover_section(rows, report, absent),
+        crossover_section(rows, absent),
         phases_section(rows, absent),
         roofs_section(rows, report.contexts, clock_hz, absent) if rows else None,
         energy_section(rows, absent) if rows else None,
-        rows_section(every, absent) if every else None,
-        skipped_section(report),
+        rows_section(report.rows, absent) if report.rows else None,
     ]
     return [section for section in found if section is not None]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paraes.lab.analysis.rows import (
-    FEW_SAMPLES_NOTE,
+    UNITS_NOTE,
     job_text,
     label_in,
     with_absent,
 )
 from paraes.lab.bench import Row, Skip
+from paraes.lab.configurations import processes_text
 from paraes.lab.document import (
     Cell,
     Column,
@@ -29,7 +30,7 @@ def rows_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section:
         line: list[Cell] = [label_in(row, rows), job_text(row, size=False), row.bytes, row.cache]
         if row.samples_ns.size == 0:
             failed = Missing("the measurement failed")
-            body.append([*line, failed, failed, None, 0, "WRONG"])
+            body.append([*line, failed, failed, None, "", None, "WRONG"])
             continue
         interval = median_interval(row.samples_ns)
         spread = 100 * 1.4826 * mad(row.samples_ns) / row.median_ns
@@ -39,7 +40,8 @@ def rows_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section:
                 Estimate(row.median_ns, interval),
                 row.mb_per_s,
                 spread,
-                f"{row.samples_ns.size} ({len(row.outliers)})",
+                processes_text(row),
+                len(row.outliers) if len(row.samples_of) <= 1 else None,
                 "yes" if row.verified else "WRONG",
             ]
         )
@@ -51,15 +53,14 @@ def rows_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section:
         Column("median, 95 % interval", "ns"),
         Column("MB/s"),
         Column("spread", "percent"),
-        Column("samples (outliers)", "printed"),
+        Column("of", "text"),
+        Column("outliers"),
         Column("verified", "text"),
     ]
-    few = [r for r in rows if 0 < r.samples_ns.size < 6]
     notes = [
         "spread: 1.4826 × MAD, relative to the median; outliers are counted, never dropped.",
+        UNITS_NOTE,
         "verified: whether the output was compared with a reference, and equal.",
     ]
-    if few:
-        notes.append(FEW_SAMPLES_NOTE)
-    table = Table("rows", f"All {len(rows)} measured rows", columns, body, notes)
+    table = Table("rows", "All measured configurations", columns, body, notes)
     return Section("rows-section", "All rows", [with_absent(table, absent)])

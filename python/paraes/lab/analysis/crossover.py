@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paraes.lab.analysis.rows import (
+    UNITS_NOTE,
     job_text,
     with_absent,
 )
-from paraes.lab.bench import Report, Row, Skip
-from paraes.lab.crossover import crossover
+from paraes.lab.bench import Row, Skip
+from paraes.lab.crossover import crossover_of
 from paraes.lab.document import (
     Cell,
     Column,
@@ -39,9 +40,7 @@ def _opponents_to_show(opponents: dict[tuple, list[Row]], kernel: str) -> list[l
     return [fastest, *[group for group in same if group is not fastest]]
 
 
-def crossover_section(
-    rows: list[Row], report: Report, absent: Sequence[Skip] = ()
-) -> Section | None:
+def crossover_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section | None:
     """Find the size from which a GPU is faster than the CPU, without and with transfers."""
     gpu_rows = [row for row in rows if row.on_gpu and row.rival is None]
     cpu_rows = [
@@ -70,14 +69,12 @@ def crossover_section(
         opponents: dict[tuple, list[Row]] = {}
         for row in cpu_rows:
             same = ("mode", "key_bits", "direction")
-            if report.machine_of_row(row) != report.machine_of_row(first) or row.in_place:
+            if row.report != first.report or row.in_place:
                 continue
             if all(getattr(row, n) == getattr(first, n) for n in same):
                 opponents.setdefault((row.kernel, (row.workers, row.executor)), []).append(row)
         for group in _opponents_to_show(opponents, str(first.kernel)):
-            found = crossover(
-                {r.bytes: r.samples_ns for r in group}, {r.bytes: r.samples_ns for r in members}
-            )
+            found = crossover_of(group, members)
             if found is None:
                 continue
             timed = "with transfers" if first.scope == "transfer" else "kernel only"
@@ -95,7 +92,7 @@ def crossover_section(
                     job_text(first, size=False),
                     cell,
                     between,
-                    100 * found.share,
+                    None if found.share is None else 100 * found.share,
                     found.changes,
                 ]
             )
@@ -118,5 +115,6 @@ def crossover_section(
         "changes: how many times the faster device changes as the size grows; more than 1 means "
         "that the curves cross more than once.",
     ]
-    table = Table("crossover", "Size from which the GPU is faster", columns, body, notes)
+    notes.append(UNITS_NOTE)
+    table = Table("crossover", "Size from which the GPU is faster", columns, body, notes, keys=4)
     return Section("crossover-section", "Crossover", [with_absent(table, absent)])

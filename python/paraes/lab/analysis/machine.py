@@ -1,81 +1,100 @@
-"""The machine that the rows were measured on."""
+"""The machines that the rows were measured on."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from paraes.lab.bench import Report, is_cpu_device, machine_of
-from paraes.lab.document import (
-    Cell,
-    Column,
-    Paragraph,
-    Section,
-    Table,
-)
+from paraes.lab.bench import Report, is_cpu_device
+from paraes.lab.document import Cell, Column, Paragraph, Section, Table
+from paraes.lab.machines import GIB, Machine, labels_of, machine_of
+from paraes.lab.units import significant
+
+# Context field → how the table calls it. The first five identify a machine.
+FIELDS = {
+    "machine": "name",
+    "cpu": "processor",
+    "cpu_id": "processor's identity",
+    "cores": "cores",
+    "memory_bytes": "memory",
+    "hypervisor": "hypervisor",
+    "microcode": "microcode",
+    "clock_hz": "clock, as measured",
+    "threads": "threads at once",
+    "features": "features of the processor",
+    "numa": "NUMA nodes",
+    "last_level_cache_bytes": "last-level cache",
+    "governor": "governor of the clock",
+    "thp": "huge pages",
+    "first_touch": "memory first touched",
+    "kernel_release": "system",
+    "container": "container",
+    "host": "host name",
+    "time": "measured at",
+    "git": "commit of paraes",
+    "dirty": "with uncommitted changes",
+    "compiler": "compiler",
+    "flags": "compiler's flags",
+}
 
 
 def machine_section(report: Report) -> Section:
-    """Describe the machine of each report. Rates mean nothing without it."""
-    names = (
-        "time",
-        "host",
-        "cpu",
-        "features",
-        "cores",
-        "threads",
-        "numa",
-        "governor",
-        "thp",
-        "first_touch",
-        "last_level_cache_bytes",
-        "kernel_release",
-        "container",
-        "compiler",
-        "flags",
-        "git",
-        "dirty",
-    )
-    distinct_contexts: list[dict[str, Any]] = []
+    """Describe each machine in a column. Rates mean nothing without it."""
+    machines: dict[Machine, list[dict[str, Any]]] = {}
     for context in report.contexts:
-        if context and context not in distinct_contexts:
-            distinct_contexts.append(context)
-    # Reports of one machine and one commit share a column, which shows the first of them.
-    seen: dict[tuple, dict[str, Any]] = {}
-    for context in distinct_contexts:
-        seen.setdefault((machine_of(context), context.get("git")), context)
-    columns = [Column("", "text")] + [
-        Column(f"report {i}", "text") for i in range(1, len(seen) + 1)
+        if context:
+            machines.setdefault(machine_of(context), []).append(context)
+    labels = labels_of(machines)
+    columns = [Column("", "text")] + [Column(labels[machine], "text") for machine in machines]
+    rows: list[list[Cell]] = [
+        [title, *[_field(contexts, name) for contexts in machines.values()]]
+        for name, title in FIELDS.items()
     ]
-    rows: list[list[Cell]] = []
-    for name in names:
-        rows.append([name, *[_context_text(c.get(name)) for c in seen.values()]])
-    libraries = sorted({k for c in seen.values() for k in (c.get("libraries") or {})})
-    for library in libraries:
-        rows.append(
-            [
-                library,
-                *[_context_text((c.get("libraries") or {}).get(library)) for c in seen.values()],
-            ]
-        )
-    gpus = [_gpus_text(c.get("gpus") or []) for c in seen.values()]
+    everywhere = [c for contexts in machines.values() for c in contexts]
+    for library in sorted({name for c in everywhere for name in _libraries(c)}):
+        texts = [
+            _texts([_libraries(c).get(library) for c in contexts]) for contexts in machines.values()
+        ]
+        rows.append([library, *texts])
+    gpus = [_texts([_gpus_text(c) for c in contexts]) for contexts in machines.values()]
     rows.append(["GPUs and OpenCL devices", *gpus])
-    table = Table(
-        "machine",
-        "Machine as detected by the bench (unknown: could not be detected)",
-        columns,
-        rows,
-    )
+    notes = ["unknown: the bench could not detect it. Several values: they changed between runs."]
+    if len(machines) > 1:
+        notes.append("Compare rates within one machine only.")
+    table = Table("machine", "Machine as detected by the bench", columns, rows, notes, keys=1)
     blocks: list[Any] = [table]
-    if len({machine_of(c) for c in seen.values()}) > 1:
-        blocks.append(
-            Paragraph(
-                "These reports come from different machines: compare rates only within one machine."
-            )
+    if len(machines) > 1:
+        blocks.insert(
+            0, Paragraph(f"The rows come from {len(machines)} machines. Each has its own columns.")
         )
     return Section("machine-section", "Machine", blocks)
 
 
-def _context_text(value: Any) -> str:
+def _libraries(context: dict[str, Any]) -> dict[str, Any]:
+    libraries = context.get("libraries")
+    return libraries if isinstance(libraries, dict) else {}
+
+
+def _field(contexts: list[dict[str, Any]], name: str) -> str:
+    values = [context.get(name) for context in contexts]
+    numbers = [v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)]
+    if name == "clock_hz" and numbers:
+        low, high = (f"{significant(hz * 1e-9, 3)}" for hz in (min(numbers), max(numbers)))
+        return f"{low} GHz" if low == high else f"{low} to {high} GHz"
+    if name == "memory_bytes" and numbers:
+        return _texts([f"{significant(n / GIB, 3)} GiB" for n in numbers])
+    if name == "time":
+        times = sorted(str(value) for value in values if value)
+        if len(set(times)) > 1:
+            return f"{times[0]} to {times[-1]}"
+    return _texts(values)
+
+
+def _texts(values: list[Any]) -> str:
+    """Write each distinct value once, in order."""
+    return "; ".join(dict.fromkeys(map(_text, values)))
+
+
+def _text(value: Any) -> str:
     if value is None:
         return "unknown"
     if isinstance(value, bool):
@@ -85,9 +104,11 @@ def _context_text(value: Any) -> str:
     return str(value)
 
 
-def _gpus_text(gpus: list[dict[str, Any]]) -> str:
+def _gpus_text(context: dict[str, Any]) -> str:
     words = []
-    for gpu in gpus:
-        kind = " (a CPU)" if is_cpu_device(gpu) else ""
-        words.append(f"{gpu.get('id')}{kind}: {gpu.get('name')}, {gpu.get('driver')}")
+    gpus = context.get("gpus")
+    for gpu in gpus if isinstance(gpus, list) else []:
+        if isinstance(gpu, dict):
+            kind = " (a CPU)" if is_cpu_device(gpu) else ""
+            words.append(f"{gpu.get('id')}{kind}: {gpu.get('name')}, {gpu.get('driver')}")
     return "; ".join(words) or "none"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from paraes.lab.analysis.rows import (
-    FEW_SAMPLES_NOTE,
+    UNITS_NOTE,
     job_text,
     label_in,
     with_absent,
@@ -57,9 +57,7 @@ def _phase_times_table(rows: list[Row], names: list[str]) -> Table:
         *[Column(f"{PHASE_NAMES[p]}, 95 %", "ns") for p in names],
     ]
     notes = ["Medians of each phase; no interval where the report has no samples of the phase."]
-    sizes = {s.size for row in rows for s in row.timeline_samples_ns.values()}
-    if any(size < 6 for size in sizes):
-        notes.append(FEW_SAMPLES_NOTE)
+    notes.append(UNITS_NOTE)
     return Table("phases-times", "Time of each phase", columns, body, notes)
 
 

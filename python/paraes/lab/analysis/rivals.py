@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from paraes.lab.analysis.rows import (
+    UNITS_NOTE,
     job_of,
     job_text,
     label_in,
 )
 from paraes.lab.bench import Row
+from paraes.lab.configurations import ratio_of
 from paraes.lab.document import (
     Cell,
     Column,
@@ -15,12 +17,7 @@ from paraes.lab.document import (
     Section,
     Table,
 )
-from paraes.lab.statistics import compare
-
-VERDICT_NOTE = (
-    "faster or slower: the two-sided Mann–Whitney test has p < 0.05 and the bootstrap interval of "
-    "the ratio of medians excludes 1; otherwise undecided."
-)
+from paraes.lab.verdicts import alpha_of, level_text, rule, verdict
 
 
 def rivals_section(rows: list[Row]) -> Section | None:
@@ -28,41 +25,43 @@ def rivals_section(rows: list[Row]) -> Section | None:
 
     In memory scope the rival must have run on as many threads.
     """
-    body: list[list[Cell]] = []
-    rivals = [r for r in rows if r.rival and r.mode is not None and not r.is_ports]
-    for rival in rivals:
-        for row in rows:
-            if row.rival or job_of(row) != job_of(rival):
-                continue
-            if row.scope == "memory" and row.threads != rival.threads:
-                continue
-            if row.on_gpu != rival.on_gpu:
-                continue
-            c = compare(row.samples_ns, rival.samples_ns)
-            body.append(
-                [
-                    label_in(row, rows),
-                    rival.name,
-                    job_text(row, size=False),
-                    row.bytes,
-                    Estimate(c.ratio, c.ratio_interval),
-                    c.p,
-                    c.verdict,
-                ]
-            )
-    if not body:
+    pairs = [
+        (row, rival)
+        for rival in rows
+        if rival.rival and rival.mode is not None and not rival.is_ports
+        for row in rows
+        if _same_job(row, rival)
+    ]
+    if not pairs:
         return None
+    alpha = alpha_of(len(pairs))
+    body: list[list[Cell]] = []
+    for row, rival in pairs:
+        ratio = ratio_of(rival, row, alpha)
+        body.append(
+            [
+                label_in(row, rows),
+                rival.name,
+                job_text(row, size=False),
+                row.bytes,
+                Estimate(ratio.value, ratio.interval),
+                verdict(ratio.interval),
+            ]
+        )
     columns = [
         Column("paraes", "text"),
         Column("rival", "text"),
         Column("job", "text"),
         Column("size", "size"),
-        Column("rival's time / paraes' time, 95 %"),
-        Column("p"),
+        Column(f"rival's time / paraes' time, {level_text(alpha)}"),
         Column("paraes is", "text"),
     ]
-    return Section(
-        "rivals",
-        "Comparison with rivals",
-        [Table("rivals", "paraes and rivals on the same job", columns, body, [VERDICT_NOTE])],
-    )
+    caption = "paraes and rivals on the same job"
+    table = Table("rivals", caption, columns, body, [rule(len(pairs)), UNITS_NOTE])
+    return Section("rivals", "Comparison with rivals", [table])
+
+
+def _same_job(row: Row, rival: Row) -> bool:
+    if row.rival or job_of(row) != job_of(rival) or row.on_gpu != rival.on_gpu:
+        return False
+    return row.scope != "memory" or row.threads == rival.threads

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from paraes.lab.bench import Report, Row, Skip
@@ -31,14 +31,6 @@ JOB = (
     "in_place",
     "report",
 )
-
-
-def distinct(rows: Iterable[Row]) -> list[Row]:
-    """Return the first row of each set of axes in each report (parts may repeat a row)."""
-    found: dict[tuple, Row] = {}
-    for row in rows:
-        found.setdefault((row.report, *row.axes()), row)
-    return list(found.values())
 
 
 def job_of(row: Row) -> tuple[Any, ...]:
@@ -124,6 +116,7 @@ def label_in(row: Row, rows: list[Row], job: bool = False) -> str:
         ("key_expansion", "keys on the {}"),
         ("transfer", "{}"),
         ("distribution", "{}"),
+        ("group_threads", "groups of {}"),
         ("scope", "{} scope"),
     ):
         if name in JOB and not job:
@@ -139,9 +132,12 @@ def label_in(row: Row, rows: list[Row], job: bool = False) -> str:
         and len({r.overlap for r in rows if r.rival is None and r.scope == row.scope}) > 1
     ):
         label += " · overlap" if row.overlap else " · no overlap"
+    if len({other.report for other in rows}) > 1:
+        label += f" · {row.build}"
     return label
 
 
-FEW_SAMPLES_NOTE = (
-    "With fewer than 6 samples the interval is their whole range and covers less than 95 %."
+UNITS_NOTE = (
+    "Intervals are over processes. With one process they are over its samples, and say nothing "
+    "about the next process. With fewer than 6 of either there is only the range."
 )

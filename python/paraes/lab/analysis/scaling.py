@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from paraes.lab.analysis.rows import (
+    UNITS_NOTE,
     job_text,
 )
 from paraes.lab.bench import OPENMP, Row
@@ -14,7 +15,6 @@ from paraes.lab.document import (
     Column,
     Estimate,
     Figure,
-    Missing,
     Section,
     Series,
     Table,
@@ -24,15 +24,16 @@ from paraes.lab.scaling import Fit, Scaling, scalings, weak_scalings
 FIT_COLUMNS = [Column("serial fraction, 95 %"), Column("residual", "percent"), Column("points")]
 
 
+FITS_NOTE = (
+    "points: numbers of workers above 1. A law is fitted to two or more of them, because one point "
+    "cannot confirm it. More workers than cores are left out."
+)
 RESIDUAL_NOTE = "residual: root mean square of the relative errors of the fit"
 
 
 def fit_cells(fit: Fit) -> list[Cell]:
     """Return the cells of a fit, in the order of FIT_COLUMNS."""
-    residual: Cell = Missing("too few points for a residual: the fit passes through all of them")
-    if fit.residual is not None:
-        residual = 100 * fit.residual
-    return [Estimate(fit.fraction, fit.interval), residual, fit.points]
+    return [Estimate(fit.fraction, fit.interval), 100 * fit.residual, fit.points]
 
 
 def _series_text(scaling: Scaling) -> str:
@@ -59,9 +60,9 @@ def _scaling_rows(scaling: Scaling) -> list[list[Cell]]:
                 _series_text(scaling),
                 p.workers,
                 p.row.median_ns,
-                Estimate(p.speedup, p.speedup_interval if p.workers > 1 else None),
+                Estimate(p.speedup, p.speedup_interval),
                 p.best_serial,
-                Estimate(p.efficiency, p.efficiency_interval if p.workers > 1 else None),
+                Estimate(p.efficiency, p.efficiency_interval),
                 None if p.karp_flatt is None else Estimate(p.karp_flatt, p.karp_flatt_interval),
                 ", ".join(marks),
             ]
@@ -86,7 +87,9 @@ def scaling_section(rows: list[Row], cores: int | None) -> Section | None:
         Column("Karp–Flatt e, 95 %"),
         Column("note", "text"),
     ]
-    table = Table("scaling", "Speedup, efficiency and Karp–Flatt", columns, body)
+    table = Table(
+        "scaling", "Speedup, efficiency and Karp–Flatt", columns, body, [UNITS_NOTE], keys=2
+    )
     fits: list[list[Cell]] = []
     for s in found:
         if s.fit is not None:
@@ -95,11 +98,9 @@ def scaling_section(rows: list[Row], cores: int | None) -> Section | None:
         text = f"{w.base.name}, {job_text(w.base)} a thread"
         text += " by OpenMP" if w.executor == OPENMP else ""
         fits.append(["Gustafson", text, *fit_cells(w.fit)])
-    notes = ["Fits leave out points with more workers than cores.", RESIDUAL_NOTE]
+    notes = [FITS_NOTE, RESIDUAL_NOTE]
     if not weak:
-        notes.append(
-            "Gustafson: not fitted; it needs three or more rows whose size grows with the threads."
-        )
+        notes.append("Gustafson: not fitted; it needs rows whose size grows with the threads.")
     fit_table = Table(
         "scaling-fits",
         "Amdahl's and Gustafson's laws, fitted",

@@ -10,7 +10,7 @@ from paraes.lab.analysis.rows import (
     rate_series,
     with_absent,
 )
-from paraes.lab.bench import Report, Row, Skip
+from paraes.lab.bench import Row, Skip
 from paraes.lab.document import (
     Axis,
     Cell,
@@ -21,29 +21,24 @@ from paraes.lab.document import (
 from paraes.lab.units import size_text
 
 
-def throughput_figures(
-    rows: list[Row], report: Report, absent: Sequence[Skip] = ()
-) -> list[Figure]:
+def throughput_figures(rows: list[Row], absent: Sequence[Skip] = ()) -> list[Figure]:
     """Draw one figure for each job that has several sizes.
 
     Rows of copies (memcpy, copy-threads, …) appear in every figure of their scope.
     """
     groups: dict[tuple, list[Row]] = {}
-    machine = report.machine_of_row
     copies = [row for row in rows if row.rival and row.mode is None]
     for row in rows:
         if row.mode is not None and not row.is_ports:
             job = (row.mode, row.key_bits, row.direction, row.in_place)
-            key = (machine(row), row.scope, *job, row.message_bytes, row.keys)
+            key = (row.scope, *job, row.message_bytes, row.keys)
             groups.setdefault(key, []).append(row)
     figures = []
     for number, (key, members) in enumerate(groups.items(), 1):
         whole = members + [
             c
             for c in copies
-            if (machine(c), c.scope) == key[:2]
-            and c.in_place == key[5]
-            and c.direction in (None, key[4])
+            if c.scope == key[0] and c.in_place == key[4] and c.direction in (None, key[3])
         ]
         if len({row.bytes for row in members}) < 2:
             continue
@@ -58,8 +53,6 @@ def _throughput_figure(name: str, job: str, rows: list[Row]) -> Figure:
     lines: dict[str, list[Row]] = {}
     for row in rows:
         label = label_in(row, rows)
-        if any(other.bytes == row.bytes for other in lines.get(label, [])):
-            label += f" · report {row.report + 1}"  # measured twice: show both
         lines.setdefault(label, []).append(row)
     series, body = [], []
     for label, members in lines.items():

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from paraes.lab.bench import Row
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from paraes.lab.bench import Process, Row
+from paraes.lab.configurations import medians_of, ratio_of
 from paraes.lab.derived import phase_times
-from paraes.lab.document import (
-    Cell,
-    Estimate,
-    Missing,
-    median_estimate,
-)
+from paraes.lab.document import Cell, Estimate, Missing, Predicted, median_estimate
 from paraes.lab.papers.data import Printed
-from paraes.lab.statistics import bootstrap
+from paraes.lab.statistics import ratio_of_pairs
+
+WHOLE = ""  # in place of a phase: the whole call
 
 
 def seconds(row: Row | Missing) -> Cell:
@@ -21,42 +24,143 @@ def seconds(row: Row | Missing) -> Cell:
     return median_estimate(row.samples_ns, 1e-9)
 
 
-def phase(row: Row | Missing, *names: str) -> Cell:
-    """Return the sum of phases in seconds; Missing if one of them was not measured.
-
-    It has an interval if every phase has samples.
-    """
+def milliseconds(row: Row | Missing) -> Cell:
+    """Return the median in milliseconds, with its interval."""
     if isinstance(row, Missing):
         return row
-    times = phase_times(row, *names)
-    if times is None:
-        return Missing("the bench did not measure this phase")
-    return times * 1e-9 if isinstance(times, float) else median_estimate(times, 1e-9)
+    return median_estimate(row.samples_ns, 1e-6)
 
 
-def add(*cells: Cell) -> Cell:
-    """Return the sum of cells, or the first of them that has no value."""
-    total = 0.0
-    for cell in cells:
-        if isinstance(cell, Missing) or cell is None:
-            return cell
-        total += cell.value if isinstance(cell, Estimate) else float(cell)
-    return total
+def _by_round(row: Row, names: tuple[str, ...]) -> dict[int, float] | None:
+    """Return the nanoseconds of the phases together by turn.
+
+    Two runs of a turn may measure one row: paraes-mpi measures threads beside its ranks. Then the
+    turn has the median of both.
+    """
+    turns = [process.turn for process in row.samples_of]
+    if len(turns) < 2 or any(turn is None for turn in turns):
+        return None
+    total = np.zeros(len(turns))
+    for name in names:
+        part = medians_of(row) if name == WHOLE else row.timeline_samples_ns.get(name)
+        if part is None or part.size != total.size:
+            return None
+        total = total + part
+    of_turn: dict[int, list[float]] = {}
+    for turn, ns in zip(turns, total, strict=True):
+        of_turn.setdefault(int(turn or 0), []).append(float(ns))
+    return {turn: float(np.median(times)) for turn, times in of_turn.items()}
+
+
+def together(*parts: tuple[Row | Missing, tuple[str, ...]]) -> Row | Missing:
+    """Return a row whose time is the sum of phases of other rows; WHOLE stands for the whole call.
+
+    The sum is taken process by process, as the rounds of the measurement pair them, or call by call
+    for phases of one process. Otherwise it is the sum of the medians, which has no interval.
+    Missing if a row or a phase is.
+    """
+    rows: list[tuple[Row, tuple[str, ...]]] = []
+    for row, names in parts:
+        if isinstance(row, Missing):
+            return row
+        if any(name != WHOLE and row.timeline_ns.get(name) is None for name in names):
+            return Missing("the bench did not measure this phase")
+        rows.append((row, names))
+    first = rows[0][0]
+    if len(rows) == 1 and len(first.samples_of) <= 1:
+        times = phase_times(first, *rows[0][1]) if WHOLE not in rows[0][1] else None
+        if isinstance(times, np.ndarray):  # call by call
+            process = next(iter(first.samples_of), first.process)
+            return replace(first, samples_of={process: times}, samples_ns=times)
+    by_round = [_by_round(row, names) for row, names in rows]
+    known = [times for times in by_round if times is not None]
+    common = sorted(set.intersection(*map(set, known))) if known else []
+    if len(known) == len(rows) and len(common) > 1:
+        samples = {
+            Process(-1 - turn, turn=turn): np.array([sum(times[turn] for times in known)])
+            for turn in common
+        }
+        medians = np.array([values[0] for values in samples.values()])
+        return replace(first, samples_of=samples, samples_ns=medians)
+    total = sum(
+        row.median_ns if name == WHOLE else (row.timeline_ns.get(name) or 0.0)
+        for row, names in rows
+        for name in names
+    )
+    only = np.array([total])
+    return replace(first, samples_of={Process(-1): only}, samples_ns=only)
+
+
+def phase(row: Row | Missing, *names: str) -> Cell:
+    """Return the sum of phases in seconds; Missing if one of them was not measured."""
+    return seconds(together((row, names)))
 
 
 def ratio(over: Row | Missing, under: Row | Missing) -> Cell:
-    """Return the median time of `over` divided by that of `under`, with a bootstrap interval."""
+    """Return how many times as long `over` takes as `under`, with its interval."""
     for row in (over, under):
         if isinstance(row, Missing):
             return row
     assert isinstance(over, Row) and isinstance(under, Row)
-    interval, _ = bootstrap([over.samples_ns, under.samples_ns], lambda a, b: a / b)
-    return Estimate(over.median_ns / under.median_ns, interval)
+    found = ratio_of(over, under)
+    return Estimate(found.value, found.interval)
+
+
+def ratio_of_ratios(
+    first: tuple[Row | Missing, Row | Missing], second: tuple[Row | Missing, Row | Missing]
+) -> Cell:
+    """Return how many times as large the ratio of the first two times is as that of the others.
+
+    Each round of the measurement gives one value. Without rounds it is computed from the medians,
+    and has no interval.
+    """
+    rows: list[Row] = []
+    for row in (*first, *second):
+        if isinstance(row, Missing):
+            return row
+        rows.append(row)
+    by_round = [_by_round(row, (WHOLE,)) for row in rows]
+    known = [times for times in by_round if times is not None]
+    common = sorted(set.intersection(*map(set, known))) if known else []
+    if len(known) == len(rows) and len(common) > 1:
+        a, b, c, d = (np.array([times[turn] for turn in common]) for times in known)
+        found = ratio_of_pairs(a / b, c / d)
+        return Estimate(found.value, found.interval)
+    a, b, c, d = (row.median_ns for row in rows)
+    return Estimate(a / b / (c / d))
+
+
+def rate_ratio(over: Row | Missing, under: Row | Missing) -> Cell:
+    """Return how many times as many bytes a second `over` computes as `under`."""
+    for row in (over, under):
+        if isinstance(row, Missing):
+            return row
+    assert isinstance(over, Row) and isinstance(under, Row)
+    found = ratio_of(under, over, scale=lambda row: 1 / row.bytes)
+    return Estimate(found.value, found.interval)
+
+
+def mapped(cell: Cell, function: Callable[[float], float]) -> Cell:
+    """Apply a monotonic function to a value and to the ends of its interval."""
+    if isinstance(cell, (Estimate, Predicted)):
+        interval = cell.interval and cell.interval.mapped(function)
+        return replace(cell, value=function(cell.value), interval=interval)
+    if isinstance(cell, (int, float)):
+        return function(float(cell))
+    return cell
+
+
+def scaled(cell: Cell, factor: float) -> Cell:
+    """Multiply a value and its interval by a positive number."""
+    return mapped(cell, lambda value: value * factor)
 
 
 def rate(row: Row | Missing) -> Cell:
-    """Return the rate in 10**6 bytes a second."""
-    return row if isinstance(row, Missing) else row.mb_per_s
+    """Return the rate in 10**6 bytes a second, with its interval."""
+    if isinstance(row, Missing):
+        return row
+    time = median_estimate(row.samples_ns)
+    return mapped(time, lambda ns: row.bytes * 1e3 / ns)
 
 
 def value_of(cell: Cell) -> float | None:
@@ -66,21 +170,6 @@ def value_of(cell: Cell) -> float | None:
     return float(cell) if isinstance(cell, (int, float)) else None
 
 
-def divide(over: Cell, under: float | None) -> Cell:
-    """Divide a cell by a paper's number."""
-    if isinstance(over, Missing):
-        return over
-    value = value_of(over)
-    if value is None or not under:
-        return None
-    return value / under
-
-
 def printed_text(printed: Printed | None) -> str | None:
     """Return a paper's number as a cell."""
     return None if printed is None else printed.text
-
-
-def shorten(text: str, limit: int = 90) -> str:
-    """Shorten a reason; the footnotes of the tables have all of it."""
-    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"

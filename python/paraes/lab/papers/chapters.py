@@ -79,6 +79,10 @@ def introduction(paper: Paper, evidence: Evidence, ours: str) -> Section:
         )
     else:
         items.append(f"GPU: {device.id}, {device.name}.")
+    if setting.processes > 1:
+        items.append(f"Each run of the bench was repeated in {setting.processes} processes.")
+    else:
+        items.append("Each run of the bench is one process: most claims stay undecided.")
     if setting.quick:
         largest = max((row.bytes for row in evidence.report.rows), default=0)
         items.append(

@@ -1,157 +1,345 @@
-"""A paper's claims beside what this machine shows."""
+"""A paper's claims, with the rule of each, beside what this machine shows.
+
+The claims are data: `claims` in the paper's JSON says what the paper states, which quantity of this
+machine is compared, by which rule, and what a machine needs to show it. Every verdict is decided by
+the 95 % interval of the quantity.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-
-from paraes.lab.bench import Row
-from paraes.lab.crossover import Crossover, crossover
+from paraes.lab.crossover import CERTAIN, Crossover
 from paraes.lab.document import (
     Cell,
     Column,
     Estimate,
     Missing,
+    Predicted,
+    Section,
     Table,
+    format_cell,
 )
-from paraes.lab.papers.cells import (
-    shorten,
-    value_of,
-)
-from paraes.lab.papers.evidence import Device
-from paraes.lab.units import significant, size_text
+from paraes.lab.papers.data import Paper
+from paraes.lab.papers.evidence import Evidence
+from paraes.lab.statistics import LEAST_UNITS, Interval
+from paraes.lab.units import plural, significant, size_text
 
+# The bench writes the files that it reads, so they are in memory, wherever the folder is.
+FILES_FROM_DISK = False
 AGREEMENT = "Agreement with the paper"  # title of the last section of every chapter
+AGREES, DIFFERS, UNDECIDED = "agrees", "differs", "undecided"
+NOT_MEASURED, NOT_TESTABLE, PREDICTED = "not measured", "not testable here", "predicted"
+TOO_FEW = ", too few processes for an interval"
+VERDICTS = (AGREES, DIFFERS, UNDECIDED, NOT_TESTABLE, NOT_MEASURED, PREDICTED)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of a paper.
+
+    `paper` is what it states, `where` the place. `quantity` names what is compared, in `unit`.
+    `rule` is one of:
+
+        {"is": "above", "limit": L}, {"is": "below", "limit": L}
+        {"is": "within", "low": L, "high": H}
+        {"is": "crossover", "between": [bytes, bytes]}
+
+    With `"each": true` the quantity has several cases, and all must fit; with `"each": "most"` more
+    than half of them.
+    `needs` may have `cpus` and `cpus_below` (CPUs that can run at once), `gpu`, and `disk` (files
+    that are read from one).
+    """
+
+    id: str
+    about: str
+    where: str
+    paper: str
+    quantity: str
+    unit: str
+    rule: dict[str, Any]
+    needs: dict[str, Any]
+
+    def rule_text(self) -> str:
+        """Say what counts as agreement."""
+        kind = self.rule["is"]
+        if kind == "crossover":
+            low, high = (size_text(size) for size in self.rule["between"])
+            return f"{self.quantity} is between {low} and {high}"
+        each = {True: "every ", "most": "more than half of the cases of "}.get(
+            self.rule.get("each", False), ""
+        )
+        if kind == "within":
+            low, high = self.rule["low"], self.rule["high"]
+            limits = f"from {self._number(low)} to {self._number(high)}"
+        else:
+            limits = f"{kind} {self._number(self.rule['limit'])}"
+        return f"{each}{self.quantity} is {limits}"
+
+    def _number(self, value: float) -> str:
+        return f"{significant(value)}{self.unit}"
+
+
+def claims_of(paper: Paper) -> dict[str, Claim]:
+    """Return the claims of the paper's data by their names."""
+    return {
+        c["id"]: Claim(
+            c["id"],
+            c["about"],
+            c["where"],
+            c["paper"],
+            c["quantity"],
+            c.get("unit", ""),
+            c["rule"],
+            c.get("needs", {}),
+        )
+        for c in paper.raw["claims"]
+    }
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A statement of the paper beside the result on this machine.
+    """A claim beside the result on this machine."""
 
-    `verdict` is agrees, differs, undecided (the interval extends past the limit), predicted, not
-    measured, or not in the paper. `rule` says what counts as agreement.
-    """
-
+    claim: Claim
     about: str
     paper: str
     here: str
     verdict: str
-    rule: str = ""
+    rule: str
 
 
-def findings_table(name: str, findings: list[Finding], device: Device) -> Table:
+def judge(rule: dict[str, Any], interval: Interval) -> str:
+    """Judge one quantity by its interval: undecided if it extends past the limit.
+
+    The limit itself is neither above nor below it, but within a range.
+    """
+    if rule["is"] == "within":
+        if rule["low"] <= interval.low and interval.high <= rule["high"]:
+            return AGREES
+        outside = interval.high < rule["low"] or interval.low > rule["high"]
+        return DIFFERS if outside else UNDECIDED
+    limit = rule["limit"]
+    if rule["is"] == "below":
+        agrees, differs = interval.high < limit, interval.low >= limit
+    else:
+        agrees, differs = interval.low > limit, interval.high <= limit
+    return AGREES if agrees else DIFFERS if differs else UNDECIDED
+
+
+def all_of(verdicts: Sequence[str]) -> str:
+    """Judge cases that must all agree: one that differs refutes the claim."""
+    if DIFFERS in verdicts:
+        return DIFFERS
+    return AGREES if all(v == AGREES for v in verdicts) else UNDECIDED
+
+
+def most_of(verdicts: Sequence[str], cases: int) -> str:
+    """Judge cases of which more than half must agree; some of them may not be measured."""
+    half = cases / 2
+    if verdicts.count(AGREES) > half:
+        return AGREES
+    return DIFFERS if verdicts.count(DIFFERS) >= half else UNDECIDED
+
+
+def unmet(needs: dict[str, Any], evidence: Evidence) -> str | None:
+    """Return what this machine lacks to show a claim; None if it has everything."""
+    reasons = []
+    cores = evidence.setting.cores
+    if cores < needs.get("cpus", 1):
+        reasons.append(f"needs {needs['cpus']} CPUs, and this machine has {cores}")
+    if "cpus_below" in needs and cores >= needs["cpus_below"]:
+        reasons.append(f"needs fewer than {needs['cpus_below']} CPUs, and this machine has {cores}")
+    device = evidence.device
+    if needs.get("gpu") and device.id is None:
+        reasons.append("needs a GPU, and this machine has none that can be used")
+    elif needs.get("gpu") and device.is_cpu:
+        reasons.append(f"needs a GPU, and {device.id} is this machine's CPU")
+    if needs.get("disk") and not FILES_FROM_DISK:
+        reasons.append(
+            "needs files that are read from a disk, and the bench reads files that it has just "
+            "written, which are in memory"
+        )
+    return "; ".join(reasons) or None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One of several cases of a claim."""
+
+    name: str
+    cell: Cell
+
+
+class Findings:
+    """The findings of a chapter, in the order of the claims in the paper's data."""
+
+    def __init__(self, paper: Paper, evidence: Evidence):
+        self.paper = paper
+        self.evidence = evidence
+        self.claims = claims_of(paper)
+        self._found: dict[str, Finding] = {}
+        # Samples of one process say nothing about the next one, so they decide no claim.
+        self._one_process = all(len(row.samples_of) < LEAST_UNITS for row in evidence.report.valid)
+
+    def add(
+        self,
+        name: str,
+        value: Cell | Sequence[Case] | Crossover | None,
+        size: int | None = None,
+        theirs: str | None = None,
+        note: str = "",
+    ) -> None:
+        """Judge a claim by a measured value, by cases, or by a crossover.
+
+        `size` is added to what the claim is about, `note` to what was found. `theirs` replaces the
+        paper's statement where it depends on the size.
+        """
+        claim = self.claims[name]
+        if name in self._found:
+            raise ValueError(f"the claim {name} was judged twice")
+        about = f"{claim.about}, {size_text(size)}" if size is not None else claim.about
+        if isinstance(value, Crossover) or (value is None and claim.rule["is"] == "crossover"):
+            here, verdict = self._crossover(claim, value)
+        elif isinstance(value, (list, tuple)):
+            here, verdict = self._cases(claim, value)
+        else:
+            here, verdict = self._value(claim, value)
+        lacking = unmet(claim.needs, self.evidence)
+        if lacking is not None:
+            measured = verdict in (AGREES, DIFFERS, UNDECIDED)
+            if verdict == PREDICTED:
+                here = f"{lacking}; {here}"
+            else:
+                here = f"{lacking} (measured: {here})" if measured else lacking
+            verdict = NOT_TESTABLE
+        if note and verdict in (AGREES, DIFFERS, UNDECIDED):
+            here = f"{here}; {note}"
+        self._found[name] = Finding(
+            claim, about, theirs or claim.paper, here, verdict, claim.rule_text()
+        )
+
+    def _value(self, claim: Claim, cell: Cell) -> tuple[str, str]:
+        if isinstance(cell, Missing):
+            return shorten(cell.reason), NOT_MEASURED
+        if cell is None:
+            return "no value", NOT_MEASURED
+        text = format_cell(cell, "number")
+        text = text.replace(" [", f"{claim.unit} [", 1) if " [" in text else f"{text}{claim.unit}"
+        if isinstance(cell, Predicted):
+            return text, PREDICTED
+        interval = cell.interval if isinstance(cell, Estimate) else None
+        if interval is None or interval.is_range or self._one_process:
+            return f"{text}{TOO_FEW}", UNDECIDED
+        return text, judge(claim.rule, interval)
+
+    def _cases(self, claim: Claim, cases: Sequence[Case]) -> tuple[str, str]:
+        measured = [c for c in cases if not isinstance(c.cell, Missing) and c.cell is not None]
+        if not measured:
+            reasons = [c.cell.reason for c in cases if isinstance(c.cell, Missing)]
+            return shorten(reasons[0]) if reasons else "no rows", NOT_MEASURED
+        judged = [(case, *self._value(claim, case.cell)) for case in measured]
+        verdicts = [verdict for _, _, verdict in judged]
+        absent = len(cases) - len(measured)
+        if PREDICTED in verdicts:
+            verdict = PREDICTED
+        else:
+            most = claim.rule.get("each") == "most"
+            verdict = most_of(verdicts, len(cases)) if most else all_of(verdicts)
+        if verdict == AGREES and absent and claim.rule.get("each") is True:
+            verdict = UNDECIDED  # it must hold in the other cases, too
+        counts = ", ".join(
+            f"{verdicts.count(v)} {'fit' if v == AGREES else 'do not' if v == DIFFERS else v}"
+            for v in (AGREES, DIFFERS, UNDECIDED)
+            if v in verdicts
+        )
+        shown = [j for j in judged if j[2] == verdict] if verdict == DIFFERS else judged
+        if all(text.endswith(TOO_FEW) for _, text, _ in shown):  # said once
+            texts = "; ".join(
+                f"{case.name}: {text.removesuffix(TOO_FEW)}" for case, text, _ in shown[:4]
+            )
+            more = f"; and {len(shown) - 4} more" if len(shown) > 4 else ""
+            return f"{texts}{more}{TOO_FEW}", verdict
+        texts = "; ".join(f"{case.name}: {text}" for case, text, _ in shown[:4])
+        more = f"; and {len(shown) - 4} more" if len(shown) > 4 else ""
+        head = f"{counts} of {plural(len(cases), 'case')}" if len(cases) > 1 else ""
+        head += f", {absent} not measured" if absent else ""
+        return f"{head}: {texts}{more}" if head else f"{texts}{more}", verdict
+
+    def _crossover(self, claim: Claim, found: Crossover | None) -> tuple[str, str]:
+        low, high = claim.rule["between"]
+        text = crossover_text(found)
+        if found is None:
+            return text, NOT_MEASURED
+        if found.size is None and found.measured[1] < high:
+            return f"{text} (up to {size_text(found.measured[1])})", NOT_MEASURED
+        if found.share is None or self._one_process:
+            return f"{text}{TOO_FEW}", UNDECIDED
+        if found.size is None and found.share <= 1 - CERTAIN:
+            return text, DIFFERS
+        if found.interval is None:
+            share = f"{significant(100 * found.share, 3)} %"
+            return f"{text}; {share} of the resamples have a crossover", UNDECIDED
+        return text, judge({"is": "within", "low": low, "high": high}, found.interval)
+
+    def findings(self) -> list[Finding]:
+        """Return all findings; raise ValueError if a claim was not judged."""
+        missing = [name for name in self.claims if name not in self._found]
+        if missing:
+            raise ValueError(f"{self.paper.id}: not judged: {', '.join(missing)}")
+        return [self._found[name] for name in self.claims]
+
+    def section(self) -> Section:
+        """Return the section that ends the paper's chapter."""
+        name = f"{self.paper.id}-agreement"
+        return Section(name, AGREEMENT, [findings_table(name, self.findings(), self.evidence)])
+
+
+def findings_table(name: str, findings: Sequence[Finding], evidence: Evidence) -> Table:
     """Return the table of findings that ends every reproduction."""
-    counts = {v: sum(f.verdict == v for f in findings) for v in ("agrees", "differs")}
+    counts = {v: sum(f.verdict == v for f in findings) for v in VERDICTS}
+    words = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     notes = [
-        "A finding on a number with a 95 % interval is undecided if the interval extends past the "
-        "limit of agreement. Findings without an interval compare medians.",
-        "Intervals cover the variation within one run of the bench. Each size is a run of its own: "
-        "no interval covers the variation between runs.",
+        "A claim agrees if the whole 95 % interval of the quantity keeps the rule, differs if the "
+        "whole interval breaks it, and is undecided if the interval reaches over a limit or there "
+        "are too few processes for one.",
+        "not testable here: this machine lacks what the claim is about.",
     ]
-    if device.is_cpu:
+    if evidence.device.is_cpu:
         notes.append(
-            f"The CPU stands in for a GPU here, as {device.title}: "
-            "its results say nothing about GPUs."
+            f"The CPU stands in for a GPU here, as {evidence.device.title}: its results say "
+            "nothing about GPUs."
         )
     return Table(
-        f"{name}-agreement",
-        f"{AGREEMENT}: {counts['agrees']} agree, {counts['differs']} differ, "
-        f"{len(findings) - sum(counts.values())} could not be compared or decided",
-        [Column(t, "text") for t in ("about", "the paper", "this machine", "verdict", "agrees if")],
+        name,
+        f"{AGREEMENT}: {words}",
+        [
+            Column(title, "text")
+            for title in ("claim", "the paper", "this machine", "verdict", "agrees if")
+        ],
         [[f.about, f.paper, f.here, f.verdict, f.rule] for f in findings],
         notes,
+        keys=1,
     )
 
 
-def judge(agrees: bool | None) -> str:
-    """Return the verdict for yes, no, or None if there are no rows."""
-    return "not measured" if agrees is None else "agrees" if agrees else "differs"
-
-
-def ends_of(cell: Cell) -> tuple[float, float] | None:
-    """Return the ends of a cell's interval; a number without one is its own interval."""
-    value = value_of(cell)
-    if value is None:
-        return None
-    interval = cell.interval if isinstance(cell, Estimate) else None
-    return (interval.low, interval.high) if interval else (value, value)
-
-
-def judge_within(cell: Cell, low: float, high: float) -> str:
-    """Judge whether a cell lies in [low, high]: undecided if its interval contains an end."""
-    ends = ends_of(cell)
-    if ends is None:
-        return "not measured"
-    if low <= ends[0] and ends[1] <= high:
-        return "agrees"
-    return "differs" if ends[1] < low or ends[0] > high else "undecided"
-
-
-def compare_order(
-    about: str, size: int, paper: dict[str, float | None], ours: dict[str, Cell]
-) -> Finding:
-    """Judge whether the implementations measured here are in the paper's order, fastest first."""
-    rule = "same order of those measured"
-    about = f"{about}, {size_text(size)}"
-    stated = {name: value for name, value in paper.items() if value}
-    known = {n: ends for n, c in ours.items() if (ends := ends_of(c)) is not None and n in stated}
-    if len(known) < 2:
-        text = " < ".join(sorted(stated, key=lambda n: stated[n]))
-        return Finding(about, text, "fewer than two of them were measured", "not measured", rule)
-    theirs = sorted(known, key=lambda n: stated[n])
-    mine = sorted(known, key=lambda n: value_of(ours[n]) or 0.0)
-    pairs = [(a, b) for i, a in enumerate(theirs) for b in theirs[i + 1 :]]
-    verdict = "agrees"
-    if any(known[a][1] >= known[b][0] for a, b in pairs):
-        verdict = "undecided"
-    if any(known[a][0] > known[b][1] for a, b in pairs):
-        verdict = "differs"
-    return Finding(about, " < ".join(theirs), " < ".join(mine), verdict, rule)
-
-
-def _missing(cell: Cell) -> str:
-    reason = cell.reason if isinstance(cell, Missing) else "no value"
-    return f"– ({shorten(reason)})"
-
-
-def compare_ratio(about: str, theirs: float, ours: Cell) -> Finding:
-    """Judge a speedup against the paper's.
-
-    Speedups depend on the machine, so they agree if the same implementation is faster; the finding
-    also states how far apart they are.
-    """
-    rule = "same side of 1"
-    value, paper = value_of(ours), f"{significant(theirs)}×"
-    if value is None:
-        return Finding(about, paper, _missing(ours), "not measured", rule)
-    text = f"{significant(value)}×, {significant(value / theirs, 3)} times the paper's"
-    side = (1.0, float("inf")) if theirs > 1 else (0.0, 1.0)
-    return Finding(about, paper, text, judge_within(ours, *side), rule)
-
-
-def compare_near(about: str, theirs: float, ours: Cell, unit: str, tolerance: float) -> Finding:
-    """Judge whether a number is within `tolerance` of the paper's, in the same unit."""
-    rule = f"the paper's ± {significant(tolerance)}{unit}"
-    value, paper = value_of(ours), f"{significant(theirs)}{unit}"
-    if value is None:
-        return Finding(about, paper, _missing(ours), "not measured", rule)
-    verdict = judge_within(ours, theirs - tolerance, theirs + tolerance)
-    return Finding(about, paper, f"{significant(value)}{unit}", verdict, rule)
+def shorten(text: str, limit: int = 90) -> str:
+    """Shorten a reason; the footnotes of the tables have all of it."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
 def crossover_text(found: Crossover | None) -> str:
     """Describe a crossover in one line."""
     if found is None:
         return "fewer than two sizes were measured on both"
-    if found.size is None or found.interval is None or found.between is None:
+    if found.size is None or found.between is None:
         return found.verdict
-    text = (
-        f"{size_text(found.size)}, 95 % from {size_text(found.interval.low)} to "
-        f"{size_text(found.interval.high)}, between {size_text(found.between[0])} and "
-        f"{size_text(found.between[1])}"
-    )
+    text = size_text(found.size)
+    if found.interval is not None:
+        text += f", 95 % from {size_text(found.interval.low)} to {size_text(found.interval.high)}"
+    text += f", between {size_text(found.between[0])} and {size_text(found.between[1])}"
     if found.changes > 1:
         text += f"; the faster one changes {found.changes} times"
     return text
@@ -168,37 +356,3 @@ def paper_crossover(
         if not ahead[i]:
             return None
     return None
-
-
-def compare_crossover(
-    about: str, theirs: tuple[int, int] | None, ours: Crossover | None
-) -> Finding:
-    """Judge whether the crossover lies between the same two sizes as the paper's."""
-    rule = "between the same two sizes"
-    paper = "none"
-    if theirs is not None:
-        paper = f"between {size_text(theirs[0])} and {size_text(theirs[1])}"
-    if ours is None:
-        return Finding(about, paper, crossover_text(ours), "not measured", rule)
-    here = crossover_text(ours)
-    if ours.size is None or ours.interval is None:
-        if theirs is not None and ours.measured[1] < theirs[1]:
-            here += f" (up to {size_text(ours.measured[1])})"
-            return Finding(about, paper, here, "not measured", rule)
-        return Finding(about, paper, here, judge(theirs is None), rule)
-    if theirs is None:
-        return Finding(about, paper, here, "differs", rule)
-    ends = Estimate(ours.size, ours.interval)
-    return Finding(about, paper, here, judge_within(ends, *theirs), rule)
-
-
-def samples_by_size(rows: Iterable[Row | Missing]) -> dict[int, np.ndarray]:
-    """Return the samples (ns) by size (bytes) of the rows that are not missing."""
-    return {row.bytes: row.samples_ns for row in rows if isinstance(row, Row)}
-
-
-def cross(
-    incumbent: Iterable[Row | Missing], challenger: Iterable[Row | Missing]
-) -> Crossover | None:
-    """Find the crossover of two series of rows."""
-    return crossover(samples_by_size(incumbent), samples_by_size(challenger))

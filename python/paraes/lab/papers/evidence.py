@@ -9,8 +9,20 @@ from paraes.lab.bench import AXES, OPENMP, Report, Row, Skip
 from paraes.lab.document import (
     Missing,
 )
+from paraes.lab.errors import LabError
 from paraes.lab.measure import GPU
 from paraes.lab.papers.setting import Setting
+from paraes.lab.units import size_text
+
+# Axes of the papers' experiments where a lookup names no other.
+DEFAULTS = {
+    "mode": "ecb",
+    "key_bits": 128,
+    "direction": "encrypt",
+    "ranks": 1,
+    "key_expansion": "host",
+    "group_threads": None,
+}
 
 
 @dataclass
@@ -39,16 +51,30 @@ class Evidence:
     device: Device
 
     def find(self, **axes: Any) -> Row | None:
-        """Return the first valid row of paraes with these axes; GPU stands for `self.device`."""
+        """Return the valid row of paraes with these axes; GPU stands for `self.device`.
+
+        Axes that are not given are those of DEFAULTS. Raises LabError if several rows fit, because
+        the choice of one would be silent.
+        """
+        axes = DEFAULTS | axes
         if axes.get("device") == GPU:
             axes["device"] = self.device.id or GPU
-        for row in self.report.valid:
-            if row.rival is None and all(getattr(row, k) == v for k, v in axes.items()):
-                return row
-        return None
+        found = [
+            row
+            for row in self.report.valid
+            if row.rival is None and all(getattr(row, k) == v for k, v in axes.items())
+        ]
+        if len(found) > 1:
+            raise LabError(
+                f"{self.report.sources[0]}: {len(found)} configurations are "
+                f"{found[0].label()}, {size_text(found[0].bytes)}, where one is expected: "
+                "reproduce into a folder of its own"
+            )
+        return found[0] if found else None
 
     def why(self, **axes: Any) -> str:
         """Return the reason why there is no such row."""
+        axes = DEFAULTS | axes
         if axes.get("device") == GPU:
             if self.device.id is None:
                 return self.device.reason or "no GPU"

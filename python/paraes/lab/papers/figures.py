@@ -16,6 +16,7 @@ from paraes.lab.papers.cells import (
     value_of,
 )
 from paraes.lab.papers.data import Printed
+from paraes.lab.units import plural
 
 
 def measured_series(name: str, points: Iterable[tuple[float, Cell]]) -> Series | None:
@@ -27,7 +28,10 @@ def measured_series(name: str, points: Iterable[tuple[float, Cell]]) -> Series |
 def predicted_series(name: str, points: Iterable[tuple[float, Cell]]) -> Series | None:
     """Return a line through the points that are predictions; None without any."""
     kept = [(x, c) for x, c in points if isinstance(c, Predicted)]
-    return Series.of(name, kept, "predicted") if kept else None
+    if not kept:
+        return None
+    least = min(c.points or 0 for _, c in kept)
+    return Series.of(f"{name} from {plural(least, 'point')}", kept, "predicted")
 
 
 def paper_series(name: str, printed: dict[int, Printed], factor: float = 1.0) -> Series | None:

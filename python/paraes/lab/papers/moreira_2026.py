@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from paraes.lab.document import Column, Missing, Section, Table
+from dataclasses import dataclass
+
+from paraes.lab.bench import Row
+from paraes.lab.document import Cell, Column, Missing, Section, Table
 from paraes.lab.measure import GPU, Run
-from paraes.lab.papers.cells import divide, printed_text, rate, ratio, seconds, value_of
-from paraes.lab.papers.chapters import introduction
-from paraes.lab.papers.claims import (
-    AGREEMENT,
-    Finding,
-    compare_crossover,
-    compare_near,
-    compare_order,
-    compare_ratio,
-    cross,
-    findings_table,
-    judge,
-    paper_crossover,
+from paraes.lab.papers.cells import (
+    printed_text,
+    rate,
+    rate_ratio,
+    ratio,
+    scaled,
+    seconds,
+    together,
+    value_of,
 )
-from paraes.lab.papers.data import load_paper
+from paraes.lab.papers.chapters import introduction
+from paraes.lab.papers.claims import Case, Findings, crossover_text
+from paraes.lab.papers.data import PaperTable, Printed, load_paper
+from paraes.lab.papers.derived_table import Line, derived_section
 from paraes.lab.papers.evidence import Evidence
 from paraes.lab.papers.figures import line_figure, measured_series, paper_series
+from paraes.lab.papers.series import Rows, at_largest, common, crossover_between, gpu_name
 from paraes.lab.papers.setting import MIB, Setting
 from paraes.lab.units import significant, size_text
 
@@ -30,6 +33,17 @@ DIRECTIONS = {
     "encrypt": ("Figures 5 (upper), 6, 7", "encryption"),
     "decrypt": ("Figures 5 (lower), 8, 9", "decryption"),
 }
+LARGE = [100 * MIB, 500 * MIB, 1 << 30]  # files at which the GPU settles (Figures 6 and 8)
+SMALL = [1 << 10, 100 << 10]  # files that the CPU encrypts faster (section VI-A)
+
+
+@dataclass(frozen=True)
+class _Direction:
+    """The rows of one direction by size: the CPU, the GPU with both copies, and its kernel."""
+
+    cpu: Rows
+    whole: Rows
+    alone: Rows
 
 
 def plan(setting: Setting) -> list[Run]:
@@ -76,20 +90,27 @@ def chapter(evidence: Evidence) -> list[Section]:
             "with both copies (scope transfer, no overlap) and without (kernel only).",
         )
     ]
-    findings: list[Finding] = []
-    cpu_rates, gpu_rates = {}, {}
+    measured: dict[str, _Direction] = {}
+    lines: list[Line] = []
     for direction, (figures, noun) in DIRECTIONS.items():
         printed = paper.tables[direction]
         axes = {"kernel": "reference", "mode": "ecb", "key_bits": 128, "direction": direction}
+        axes["executor"] = None
         cpu = {
             s: evidence.need(device="cpu", scope="memory", bytes=s, threads=1, **axes)
             for s in SIZES
         }
-        whole = {s: evidence.need(device=GPU, scope="transfer", bytes=s, **axes) for s in SIZES}
-        alone = {s: evidence.need(device=GPU, scope="memory", bytes=s, **axes) for s in SIZES}
+        axes |= {"device": GPU, "threads": 0}
+        whole = {s: evidence.need(scope="transfer", bytes=s, **axes) for s in SIZES}
+        alone = {s: evidence.need(scope="memory", bytes=s, **axes) for s in SIZES}
+        measured[direction] = _Direction(cpu, whole, alone)
         speedups = {s: ratio(cpu[s], whole[s]) for s in SIZES}
-        cpu_rates[direction] = {s: rate(cpu[s]) for s in SIZES}
-        gpu_rates[direction] = {s: rate(whole[s]) for s in SIZES}
+        for name, column, rows in (
+            ("CPU", "cpu_time", cpu),
+            (gpu_name(evidence.device), "gpu_time", whole),
+        ):
+            theirs = {s: p.seconds for s, p in printed.column(column).items()}
+            lines.append(Line(f"{name}, {noun}", theirs, rows.__getitem__))
 
         times = Table(
             f"{NAME}-{direction}-time",
@@ -147,20 +168,23 @@ def chapter(evidence: Evidence) -> list[Section]:
             [
                 Column("size", "size"),
                 Column("paper", "printed", "×"),
+                Column("paper, from its times", "printed", "×"),
                 Column("here", unit="×"),
                 Column("kernel only, here", unit="×"),
-                Column("here / paper"),
+                Column("here / paper's times"),
             ],
             [
                 [
                     s,
                     printed_text(printed.at(s, "speedup")),
+                    speedup_text(printed, s),
                     speedups[s],
                     ratio(cpu[s], alone[s]),
-                    divide(speedups[s], printed.at(s, "speedup").value),
+                    scaled(speedups[s], 1 / speedup(printed, s)),
                 ]
                 for s in SIZES
             ],
+            _kernel_note(cpu, alone),
         )
         blocks = [
             line_figure(
@@ -214,70 +238,84 @@ def chapter(evidence: Evidence) -> list[Section]:
         ]
         sections.append(Section(f"{NAME}-{direction}", noun.capitalize(), blocks))
 
-        theirs = paper_crossover(
-            printed.sizes,
-            [float(c["cpu_time"].text) for c in printed.cells],
-            [float(c["gpu_time"].text) for c in printed.cells],
-        )
-        findings.append(
-            compare_crossover(
-                f"crossover of {noun}, with copies", theirs, cross(cpu.values(), whole.values())
-            )
-        )
-        kernel_only = compare_crossover(
-            f"crossover of {noun}, kernel only", None, cross(cpu.values(), alone.values())
-        )
-        findings.append(Finding(kernel_only.about, "–", kernel_only.here, "not in the paper"))
-        largest = max((s for s in SIZES if value_of(speedups[s]) is not None), default=SIZES[-1])
-        theirs_at = printed.number(largest, "speedup")
-        if theirs_at > 0:
-            findings.append(
-                compare_ratio(
-                    f"speedup of {noun}, {size_text(largest)}", theirs_at, speedups[largest]
-                )
-            )
-        findings.append(
-            compare_order(
-                f"order of times, {noun}",
-                largest,
-                {
-                    "CPU": printed.number(largest, "cpu_time"),
-                    "GPU": printed.number(largest, "gpu_time"),
-                },
-                {"CPU": seconds(cpu[largest]), "GPU": seconds(whole[largest])},
-            )
-        )
-    findings += _statements(cpu_rates, gpu_rates)
-    sections.append(
-        Section(f"{NAME}-agreement", AGREEMENT, [findings_table(NAME, findings, evidence.device)])
-    )
+    sections.append(derived_section(NAME, SIZES, lines, None))
+    findings = Findings(paper, evidence)
+    for direction, rows in measured.items():
+        _judge_direction(findings, direction, rows)
+    _judge_rates(findings, measured["encrypt"], measured["decrypt"])
+    sections.append(findings.section())
     return sections
 
 
-def _statements(cpu_rates: dict, gpu_rates: dict) -> list[Finding]:
-    found = []
-    encrypt = [v for c in cpu_rates["encrypt"].values() if (v := value_of(c)) is not None]
-    if len(encrypt) > 1:
-        spread = max(encrypt) / min(encrypt)
-        found.append(
-            Finding(
-                "the CPU encrypts at the same rate at every size",
-                "about 68 MB/s throughout",
-                f"from {significant(min(encrypt))} to {significant(max(encrypt))} · 10⁶ B/s",
-                judge(spread <= 1.15),
-                "largest rate at most 1.15 times the smallest",
-            )
-        )
-    pairs = [(value_of(cpu_rates["decrypt"][s]), value_of(cpu_rates["encrypt"][s])) for s in SIZES]
-    ratios = [d / e for d, e in pairs if d is not None and e is not None]
-    ours = ratios[-1] if ratios else Missing("no CPU rows")
-    found.append(
-        compare_near("rate of decryption over that of encryption, CPU", 48 / 68, ours, "×", 0.15)
+def speedup(printed: PaperTable, size: int) -> float:
+    """Return the speedup that follows from the paper's times."""
+    return printed.number(size, "cpu_time") / printed.number(size, "gpu_time")
+
+
+def speedup_text(printed: PaperTable, size: int) -> str:
+    """Return that speedup with as many digits as the shorter time has, at most 4."""
+
+    def digits(time: Printed) -> int:
+        return len(time.text.replace(".", "").lstrip("0"))
+
+    times = (printed.at(size, name) for name in ("cpu_time", "gpu_time"))
+    return significant(speedup(printed, size), min(4, *map(digits, times)))
+
+
+def _kernel_note(cpu: Rows, alone: Rows) -> list[str]:
+    found = crossover_between(cpu, alone)
+    if found is None:
+        return []
+    return [
+        f"Crossover of the kernel only, for which the paper has no time: {crossover_text(found)}."
+    ]
+
+
+def _judge_direction(findings: Findings, direction: str, rows: _Direction) -> None:
+    printed = findings.paper.tables[direction]
+    findings.add(f"crossover-{direction}", crossover_between(rows.cpu, rows.whole))
+    # At smaller sizes the paper's GPU is slower, and no speedup is claimed.
+    claimed = [s for s in SIZES if printed.number(s, "speedup") > 1]
+    size, cell = at_largest(claimed, rows.cpu, rows.whole)
+    theirs = None if size is None else f"{printed.at(size, 'speedup').text}×"
+    findings.add(f"speedup-{direction}", cell, size, theirs)
+
+
+def _judge_rates(findings: Findings, encrypt: _Direction, decrypt: _Direction) -> None:
+    findings.add("cpu-rate", _against_largest(encrypt.cpu, SIZES) or [_too_few(SIZES)])
+    for name, over, under in (
+        ("decrypt-cpu", decrypt.cpu, encrypt.cpu),
+        ("decrypt-gpu", decrypt.whole, encrypt.whole),
+    ):
+        size, cell = at_largest(SIZES, over, under, rate_ratio)
+        findings.add(name, cell, size)
+    cases, rates = [], []
+    for direction, rows in (("encrypt", encrypt.whole), ("decrypt", decrypt.whole)):
+        noun = DIRECTIONS[direction][1]
+        cases += _against_largest(rows, LARGE, f"{noun}, ")
+        if found := [r for s in LARGE if (r := value_of(rate(rows[s]))) is not None]:
+            rates.append(f"{noun} at {significant(min(found))} to {significant(max(found))} MB/s")
+    findings.add("gpu-rate", cases or [_too_few(LARGE)], note=", ".join(rates))
+    findings.add(
+        "copies-small",
+        [Case(size_text(s), _copies_over_kernel(encrypt.whole[s])) for s in SMALL],
     )
-    pairs = [(value_of(gpu_rates["decrypt"][s]), value_of(gpu_rates["encrypt"][s])) for s in SIZES]
-    ratios = [d / e for d, e in pairs if d is not None and e is not None]
-    ours = ratios[-1] if ratios else Missing("no GPU rows")
-    found.append(
-        compare_near("rate of decryption over that of encryption, GPU", 1.0, ours, "×", 0.1)
-    )
-    return found
+
+
+def _against_largest(rows: Rows, sizes: list[int], name: str = "") -> list[Case]:
+    """Compare the rate at every size with that at the largest measured one; none with one size."""
+    there = [s for s in common(rows, rows) if s in sizes]
+    if len(there) < 2:
+        return []
+    largest = rows[there[-1]]
+    others = [s for s in sizes if s != there[-1]]
+    return [Case(f"{name}{size_text(s)}", rate_ratio(rows[s], largest)) for s in others]
+
+
+def _too_few(sizes: list[int]) -> Case:
+    return Case("", Missing(f"needs two sizes of {', '.join(map(size_text, sizes))}"))
+
+
+def _copies_over_kernel(row: Row | Missing) -> Cell:
+    copies = together((row, ("host_to_device", "device_to_host")))
+    return ratio(copies, together((row, ("kernel",))))

@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 from paraes.lab.bench import Row
-from paraes.lab.document import Cell, Column, Missing, Predicted, Section, Table, format_cell
+from paraes.lab.document import Cell, Column, Missing, Section, Table
 from paraes.lab.measure import Run
-from paraes.lab.papers.cells import add, phase, printed_text, ratio, seconds, value_of
-from paraes.lab.papers.chapters import introduction
-from paraes.lab.papers.claims import (
-    AGREEMENT,
-    Finding,
-    compare_near,
-    compare_order,
-    compare_ratio,
-    findings_table,
-    judge,
+from paraes.lab.papers.cells import (
+    phase,
+    printed_text,
+    rate_ratio,
+    ratio,
+    ratio_of_ratios,
+    scaled,
+    seconds,
 )
-from paraes.lab.papers.data import load_paper
+from paraes.lab.papers.chapters import introduction
+from paraes.lab.papers.claims import Case, Findings
+from paraes.lab.papers.data import Paper, load_paper
+from paraes.lab.papers.derived_table import Line, Share, derived_section
 from paraes.lab.papers.evidence import Evidence
 from paraes.lab.papers.figures import line_figure, measured_series, paper_series, predicted_series
-from paraes.lab.papers.pousa_common import MODEL_NOTE, RANKS, SIZES, Family, runs_of
+from paraes.lab.papers.pousa_common import (
+    MODEL_NOTE,
+    RANKS,
+    SIZES,
+    THREADS,
+    Family,
+    by_size,
+    decryption_cases,
+    runs_of,
+)
 from paraes.lab.papers.setting import Setting
 from paraes.lab.units import plural, significant, size_text
 
 NAME = "pousa-2011"
+SMALL, LARGE = SIZES[0], SIZES[-1]
 
 
 def plan(setting: Setting) -> list[Run]:
@@ -43,9 +53,6 @@ def chapter(evidence: Evidence) -> list[Section]:
     openmp = f"OpenMP, {plural(family.threads, 'thread')}"
     times_p, speedups_p, transfers_p = (paper.tables[t] for t in ("times", "speedups", "transfers"))
     size_columns = [Column(size_text(s), unit="s") for s in SIZES]
-
-    def by_size(cells) -> list[Cell]:
-        return [cells(s) for s in SIZES]
 
     # Implementation → its cell for a size, on this machine.
     ours_time: dict[str, Callable[[int], Cell]] = {
@@ -65,7 +72,7 @@ def chapter(evidence: Evidence) -> list[Section]:
     for key, title in paper_names.items():
         rows.append([title, "paper", *[printed_text(times_p.at(s, key)) for s in SIZES]])
     for title, cells in ours_time.items():
-        rows.append([title, "here", *by_size(cells)])
+        rows.append([title, "here", *map(cells, SIZES)])
     table1 = Table(
         f"{NAME}-times",
         f"Time of encryption in seconds ({times_p.where})",
@@ -83,7 +90,7 @@ def chapter(evidence: Evidence) -> list[Section]:
             ]
         )
     for title, cells in ours_speedup.items():
-        rows.append([title, "here", *by_size(cells)])
+        rows.append([title, "here", *map(cells, SIZES)])
     table2 = Table(
         f"{NAME}-speedups",
         f"Speedup against the serial implementation ({speedups_p.where})",
@@ -102,17 +109,15 @@ def chapter(evidence: Evidence) -> list[Section]:
         "kernel": ("encryption", lambda s: phase(family.gpu(s, "transfer"), "kernel")),
         "total": (
             "sum",
-            lambda s: phase(
-                family.gpu(s, "transfer"), "host_to_device", "kernel", "device_to_host"
-            ),
+            lambda s: seconds(family.gpu_phases(s)),
         ),
     }
     rows = []
     for key, (title, cells) in phases.items():
         rows.append([title, "paper", *[printed_text(transfers_p.at(s, key)) for s in SIZES]])
-        rows.append([title, f"{gpu}, here", *by_size(cells)])
+        rows.append([title, f"{gpu}, here", *map(cells, SIZES)])
     rows.append(
-        ["whole call", f"{gpu}, here", *by_size(lambda s: seconds(family.gpu(s, "transfer")))]
+        ["whole call", f"{gpu}, here", *[seconds(family.gpu(s, "transfer")) for s in SIZES]]
     )
     table3 = Table(
         f"{NAME}-transfers",
@@ -160,7 +165,8 @@ def chapter(evidence: Evidence) -> list[Section]:
             evidence,
             f"kernel reference on one thread, on {plural(family.threads, 'thread')} (the paper: 8) "
             "and on ranks of paraes-mpi; reference-shared on the GPU. AES-128 ECB encryption. "
-            "Numbers of ranks that were not measured are predicted, and marked as such.",
+            "Its numbers of ranks that were not measured here are predicted, and marked as such, "
+            "if two other numbers were measured.",
         ),
         Section(
             f"{NAME}-1",
@@ -209,13 +215,10 @@ def chapter(evidence: Evidence) -> list[Section]:
             ],
         ),
     ]
-    sections.append(
-        Section(
-            f"{NAME}-agreement",
-            AGREEMENT,
-            [findings_table(NAME, _findings(paper, family, phases, openmp), evidence.device)],
-        )
-    )
+    sections.append(_derived(paper, family))
+    findings = Findings(paper, evidence)
+    _judge(findings, paper, family)
+    sections.append(findings.section())
     return sections
 
 
@@ -223,105 +226,145 @@ def _is_measured(family: Family, title: str) -> bool:
     return any(title == family.mpi_title(ranks) for ranks in family.measured_ranks)
 
 
-def _findings(paper, family: Family, phases, openmp: str) -> list[Finding]:
-    found = []
+def _derived(paper: Paper, family: Family) -> Section:
     times, transfers = paper.tables["times"], paper.tables["transfers"]
-    size = max((s for s in SIZES if isinstance(family.serial(s), Row)), default=SIZES[-1])
-    top = (family.fair_ranks or family.rank_columns)[-1]
-    ours: dict[str, Cell] = {
-        "serial": seconds(family.serial(size)),
-        "OpenMP": seconds(family.openmp(size)),
-        "MPI": family.mpi_time(top, size),
-        "GPU": seconds(family.gpu(size)),
+
+    def printed(key: str) -> dict[int, float | None]:
+        return {size: number.seconds for size, number in times.column(key).items()}
+
+    serial = Line("serial", printed("serial"), family.serial)
+    lines = [
+        serial,
+        Line(
+            f"OpenMP, {plural(THREADS, 'thread')}",
+            printed("omp8"),
+            family.openmp,
+            THREADS,
+            family.threads,
+        ),
+    ]
+    for ranks in family.rank_columns:
+        theirs = printed(f"mpi{ranks}") if ranks in RANKS else {}
+        row = partial(family.mpi, ranks)
+        lines.append(Line(family.mpi_title(ranks), theirs, row, ranks, ranks))
+    totals = {size: number.seconds for size, number in transfers.column("total").items()}
+    lines.append(Line("GPU, kernel (Table 1)", printed("cuda"), family.gpu))
+    lines.append(Line("GPU, with copies (Table 3)", totals, family.gpu_phases))
+    shares = {
+        size: 100 * (1 - transfers.number(size, "kernel") / transfers.number(size, "total"))
+        for size in transfers.sizes
     }
-    theirs = {
-        n: times.at(size, k).value
-        for n, k in {"serial": "serial", "OpenMP": "omp8", "MPI": "mpi8", "GPU": "cuda"}.items()
-    }
-    found.append(compare_order("order of times", size, theirs, ours))
+    share = Share("GPU, with copies (Table 3)", shares, family.copies_share)
+    return derived_section(NAME, SIZES, lines, serial, [share])
+
+
+def _times(value: float) -> str:
+    return f"{significant(value)}×"
+
+
+def _judge(findings: Findings, paper: Paper, family: Family) -> None:
+    _judge_openmp(findings, paper, family)
+    _judge_mpi(findings, paper, family)
+    _judge_gpu(findings, paper, family)
+    findings.add("decryption-serial", decryption_cases(SIZES, family.serial))
+    findings.add(
+        "decryption-openmp",
+        decryption_cases(SIZES, lambda size, way: family.openmp(size, direction=way)),
+        note=_workers_note(family.threads, "thread"),
+    )
+    findings.add(
+        "decryption-gpu",
+        decryption_cases(SIZES, lambda size, way: family.gpu(size, direction=way)),
+    )
+
+
+def _workers_note(count: int | None, noun: str) -> str:
+    return "" if count is None else f"with {plural(count, noun)}"
+
+
+def _judge_openmp(findings: Findings, paper: Paper, family: Family) -> None:
+    size = family.largest(SIZES)
     speedups = paper.tables["speedups"]
-    found.append(
-        compare_ratio(
-            f"speedup of the GPU's kernel, {size_text(size)}",
-            speedups.number(size, "cuda"),
-            ratio(family.serial(size), family.gpu(size)),
-        )
+    findings.add(
+        "openmp-8-speedup",
+        ratio(family.serial(size), family.openmp(size, THREADS)),
+        size,
+        _times(speedups.number(size, "omp8")),
     )
-    speed = ratio(family.serial(size), family.openmp(size))
-    value = value_of(speed)
-    efficiency: Cell = speed if value is None else value / family.threads
-    found.append(
-        compare_near(
-            f"efficiency of {openmp} (paper: 8 threads), {size_text(size)}",
-            speedups.number(size, "omp8") / 8,
-            efficiency,
-            "",
-            0.15,
+    eight = ratio(family.serial(LARGE), family.openmp(LARGE, THREADS))
+    findings.add("openmp-8-efficiency", scaled(eight, 1 / THREADS), LARGE)
+    small: Cell = Missing(f"{size_text(SMALL)} is the only size that was measured")
+    if size > SMALL:
+        small = ratio_of_ratios(
+            (family.serial(SMALL), family.openmp(SMALL)), (family.serial(size), family.openmp(size))
         )
+    findings.add(
+        "openmp-small",
+        small,
+        theirs=f"{_times(speedups.number(SMALL, 'omp8'))} at {size_text(SMALL)}, "
+        f"{_times(speedups.number(size, 'omp8'))} at {size_text(size)}",
+        note=f"{_workers_note(family.threads, 'thread')}, against {size_text(size)}",
     )
+
+
+def _judge_mpi(findings: Findings, paper: Paper, family: Family) -> None:
     for ranks in RANKS:
-        cell = family.mpi_speedup(ranks, size)
-        value = value_of(cell)
-        theirs_e = speedups.number(size, f"mpi{ranks}") / ranks
-        if isinstance(cell, Predicted):
-            here = Predicted(cell.value / ranks, cell.interval and cell.interval.scaled(1 / ranks))
-            found.append(
-                Finding(
-                    f"efficiency of MPI on {ranks} ranks, {size_text(size)}",
-                    significant(theirs_e),
-                    format_cell(here, "number"),
-                    "predicted",
-                )
-            )
-        else:
-            finding = compare_near(
-                f"efficiency of MPI on {ranks} ranks, {size_text(size)}",
-                theirs_e,
-                cell if value is None else value / ranks,
-                "",
-                0.15,
-            )
-            if value is not None and family.more_than_cores(ranks):
-                cores = plural(family.evidence.setting.cores, "core")
-                finding = replace(finding, here=f"{finding.here}; {cores} here")
-            found.append(finding)
-    whole = value_of(phases["total"][1](size))
-    copies = value_of(add(phases["h2d"][1](size), phases["d2h"][1](size)))
-    part: Cell = Missing("no GPU phases") if not whole or copies is None else 100 * copies / whole
-    theirs_part = 100 * (1 - transfers.number(size, "kernel") / transfers.number(size, "total"))
-    found.append(
-        compare_near(
-            f"share of the copies in the GPU's time, {size_text(size)}", theirs_part, part, " %", 10
-        )
+        findings.add(f"mpi-{ranks}-efficiency", family.mpi_efficiency(ranks, LARGE), LARGE)
+    size = family.largest(SIZES)
+    fair = family.fair_ranks
+    nobody = Missing("no number of ranks with a core each was measured")
+    findings.add(
+        "mpi-linear-cores",
+        [Case(plural(ranks, "rank"), family.mpi_efficiency(ranks, size)) for ranks in fair]
+        or nobody,
+        size,
     )
-    below = []
-    for s in SIZES:
-        gpu_total, omp = value_of(phases["total"][1](s)), value_of(seconds(family.openmp(s)))
-        if gpu_total is not None and omp is not None:
-            below.append(gpu_total < omp)
-    found.append(
-        Finding(
-            "the GPU's total is below OpenMP's time",
-            "at every size",
-            f"at {sum(below)} of {len(below)} sizes" if below else "no GPU phases",
-            judge(all(below) if below else None),
-            "below at every size",
-        )
+
+    def per_byte(size: int) -> Cell:
+        return rate_ratio(family.mpi(fair[-1], LARGE), family.mpi(fair[-1], size))
+
+    findings.add(
+        "mpi-linear-size",
+        by_size(SIZES[1:-1], per_byte) if fair else nobody,
+        note=_workers_note(fair[-1] if fair else None, "rank"),
     )
-    small, large = family.openmp(SIZES[0]), family.openmp(size)
-    if isinstance(small, Row) and isinstance(large, Row) and family.threads > 1:
-        a, b = (
-            value_of(ratio(family.serial(SIZES[0]), small)),
-            value_of(ratio(family.serial(size), large)),
-        )
-        if a is not None and b is not None:
-            found.append(
-                Finding(
-                    "OpenMP's speedup is lower at 1 KB than at large sizes",
-                    "4.11 at 1 KB, 7.82 at 255 MB",
-                    f"{significant(a)} at 1 KiB, {significant(b)} at {size_text(size)}",
-                    judge(a < b),
-                    "lower",
-                )
-            )
-    return found
+    workers = family.equal_workers
+
+    def over_mpi(size: int) -> Cell:
+        if workers is None:
+            return Missing("no number of ranks with a core each is also one of threads")
+        return ratio(family.openmp(size, workers), family.mpi(workers, size))
+
+    note = _workers_note(workers, "thread") + (f" and {plural(workers, 'rank')}" if workers else "")
+    findings.add("openmp-like-mpi", by_size(SIZES[1:], over_mpi), note=note)
+    findings.add("mpi-better-small", over_mpi(SMALL), note=note)
+    # As the paper computes it: ranks that scale linearly.
+    cores: Cell = nobody
+    if fair:
+        cores = scaled(ratio(family.mpi(fair[-1], LARGE), family.gpu_phases(LARGE)), fair[-1])
+    findings.add("cores-for-gpu", cores, note=f"from {plural(fair[-1], 'rank')}" if fair else "")
+
+
+def _judge_gpu(findings: Findings, paper: Paper, family: Family) -> None:
+    size = family.largest(SIZES)
+    findings.add(
+        "gpu-kernel-speedup",
+        ratio(family.serial(size), family.gpu(size)),
+        size,
+        _times(paper.tables["speedups"].number(size, "cuda")),
+    )
+
+    def over_gpu(row: Callable[[int], Row | Missing]) -> Callable[[int], Cell]:
+        return lambda size: ratio(row(size), family.gpu_phases(size))
+
+    findings.add("gpu-total-serial", by_size(SIZES, over_gpu(family.serial)))
+    eight = over_gpu(lambda size: family.openmp(size, THREADS))
+    findings.add("gpu-total-openmp-8", by_size(SIZES, eight))
+    for ranks in RANKS:
+        cell = over_gpu(partial(family.mpi, ranks))
+        if ranks == RANKS[0]:  # on one machine
+            findings.add(f"gpu-total-mpi-{ranks}", by_size(SIZES, cell))
+            continue
+        findings.add(f"gpu-total-mpi-{ranks}", by_size(SIZES[1:], cell))
+        findings.add(f"gpu-total-mpi-{ranks}-small", cell(SMALL))
+    findings.add("copies-share", family.copies_share(LARGE), LARGE)

@@ -3,45 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from paraes.lab.bench import Row
-from paraes.lab.document import Cell, Column, Estimate, Missing, Predicted, Section, Table
-from paraes.lab.measure import Run
-from paraes.lab.papers.cells import ratio, shorten, value_of
+from paraes.lab.document import Cell, Column, Missing, Section, Table
+from paraes.lab.measure import GPU, Run
+from paraes.lab.papers.cells import mapped, rate, ratio, ratio_of_ratios, seconds
 from paraes.lab.papers.chapters import introduction
-from paraes.lab.papers.claims import AGREEMENT, Finding, compare_near, findings_table, judge
+from paraes.lab.papers.claims import Case, Findings
 from paraes.lab.papers.data import load_paper
+from paraes.lab.papers.derived_table import Line, derived_section
 from paraes.lab.papers.evidence import Evidence
 from paraes.lab.papers.figures import line_figure, measured_series, predicted_series
-from paraes.lab.papers.pousa_common import MODEL_NOTE, Family, runs_of
+from paraes.lab.papers.pousa_common import (
+    MODEL_NOTE,
+    THREADS,
+    Family,
+    by_size,
+    decryption_cases,
+    runs_of,
+)
 from paraes.lab.papers.pousa_common import SIZES as ALL_SIZES
 from paraes.lab.papers.setting import Setting
-from paraes.lab.statistics import Interval, bootstrap
-from paraes.lab.units import plural, significant, size_text
+from paraes.lab.units import plural, size_text
 
 NAME = "pousa-2014"
 SIZES = ALL_SIZES[1:]  # without 1 KB
+GROUP_THREADS = (64, 128, 256, 512, 1024)
+FASTEST_GROUP = 256  # the paper's
+CLUSTER_RANKS = (16, 32)  # on more than one machine
 
 
 def plan(setting: Setting) -> list[Run]:
     """List the runs: `reference` and `ttable` on the CPU by threads and ranks, and the GPU's
-    `reference-shared` and `ttable-simple`."""
-    return [
+    `reference-shared` and `ttable-simple`, at the largest size also with other groups."""
+    runs = [
         *runs_of(setting, "reference", "reference-shared", SIZES),
         *runs_of(setting, "ttable", "ttable-simple", SIZES),
     ]
+    for size in setting.sizes(SIZES)[-1:]:
+        samples = setting.samples_of(size)
+        for kernel in ("reference-shared", "ttable-simple"):
+            runs.append(
+                Run("memory", (GPU,), (kernel,), size, group_threads=GROUP_THREADS, samples=samples)
+            )
+    return runs
 
 
 def reduction(ci: Row | Missing, aim: Row | Missing) -> Cell:
-    """Return how much less time `aim` takes, in percent of `ci`, with a bootstrap interval."""
-    for row in (ci, aim):
-        if isinstance(row, Missing):
-            return row
-    assert isinstance(ci, Row) and isinstance(aim, Row)
-    interval, _ = bootstrap([ci.samples_ns, aim.samples_ns], lambda c, a: 100 * (1 - a / c))
-    assert isinstance(interval, Interval)
-    return Estimate(100 * (1 - aim.median_ns / ci.median_ns), interval)
+    """Return how much less time `aim` takes, in percent of `ci`, with its interval."""
+    return mapped(ratio(aim, ci), lambda share: 100 * (1 - share))
 
 
 def chapter(evidence: Evidence) -> list[Section]:
@@ -105,14 +117,63 @@ def chapter(evidence: Evidence) -> list[Section]:
     ]
     for family, figure, name in ((ci, "Figure 3", "AES-CI"), (aim, "Figure 6", "AES-AIM")):
         sections.append(_speedups(family, figure, name, gpu, openmp))
-    sections.append(
-        Section(
-            f"{NAME}-agreement",
-            AGREEMENT,
-            [findings_table(NAME, _findings(ci, aim, pairs, openmp, gpu), evidence.device)],
-        )
-    )
+    sections.append(_groups(ci, aim))
+    sections += [_derived(ci, "AES-CI"), _derived(aim, "AES-AIM")]
+    findings = Findings(paper, evidence)
+    _judge(findings, ci, aim)
+    sections.append(findings.section())
     return sections
+
+
+def _largest_grouped(family: Family) -> int:
+    return (family.evidence.setting.sizes(SIZES) or SIZES)[-1]
+
+
+def _group_ratio(family: Family, threads: int) -> Cell:
+    """Return the time with so many threads of a block over the time with the paper's number."""
+    size = _largest_grouped(family)
+    return ratio(
+        family.gpu(size, group_threads=threads), family.gpu(size, group_threads=FASTEST_GROUP)
+    )
+
+
+def _groups(ci: Family, aim: Family) -> Section:
+    body: list[list[Cell]] = []
+    size = _largest_grouped(ci)
+    for family, name in ((ci, "AES-CI"), (aim, "AES-AIM")):
+        title = f"{name}, {family.evidence.device.title}"
+        rows = [family.gpu(size, group_threads=threads) for threads in GROUP_THREADS]
+        body.append([title, "s", *map(seconds, rows)])
+        body.append([title, "MB/s", *map(rate, rows)])
+        ratios = [_group_ratio(family, threads) for threads in GROUP_THREADS]
+        body.append([title, f"time / time with {FASTEST_GROUP}", *ratios])
+    table = Table(
+        f"{NAME}-groups",
+        f"The GPU's kernels by threads of a block, {size_text(size)} (section 6)",
+        [
+            Column("kernel", "text"),
+            Column("quantity", "text"),
+            *[Column(f"{threads} threads") for threads in GROUP_THREADS],
+        ],
+        body,
+        ["The paper states that 256 are fastest for both kernels, and no times."],
+    )
+    return Section(f"{NAME}-groups-section", "Threads of a block", [table])
+
+
+def _derived(family: Family, name: str) -> Section:
+    threads = family.threads
+    serial = Line("serial", {}, family.serial)
+    lines = [
+        serial,
+        Line(f"OpenMP, {plural(threads, 'thread')}", {}, family.openmp, threads, threads),
+    ]
+    for ranks in family.measured_ranks:
+        lines.append(Line(family.mpi_title(ranks), {}, partial(family.mpi, ranks), ranks, ranks))
+    lines.append(Line("GPU, kernel", {}, family.gpu))
+    lines.append(Line("GPU, with copies", {}, lambda size: family.gpu(size, "transfer")))
+    section = derived_section(f"{NAME}-{name.lower()}", SIZES, lines, serial)
+    return replace(section, title=f"Derived from the times of {name}")
 
 
 def _speedups(family: Family, figure: str, name: str, gpu: str, openmp: str) -> Section:
@@ -156,59 +217,74 @@ def _speedups(family: Family, figure: str, name: str, gpu: str, openmp: str) -> 
     )
 
 
-def _findings(ci: Family, aim: Family, pairs, openmp: str, gpu: str) -> list[Finding]:
-    found = []
-    size = max((s for s in SIZES if isinstance(ci.serial(s), Row)), default=SIZES[-1])
-    for title, cells in pairs.items():
-        cell = cells(size)
-        about = f"reduction by tables, {title}, {size_text(size)}"
-        if title.startswith(gpu):
-            value = value_of(cell)
-            if value is None:
-                reason = cell.reason if isinstance(cell, Missing) else "no value"
-                here, verdict = f"– ({shorten(reason)})", "not measured"
-            else:
-                here, verdict = f"{significant(value, 3)} %", judge(56 <= value <= 62)
-            found.append(Finding(about, "56 to 62 %", here, verdict, "median from 56 to 62 %"))
-        else:
-            found.append(compare_near(about, 99, cell, " %", 1))
-    values = [v for cells in pairs.values() for s in SIZES if (v := value_of(cells(s))) is not None]
-    if values:
-        less = sum(v > 0 for v in values)
-        found.append(
-            Finding(
-                "tables take less time",
-                "in every case",
-                f"in {less} of {len(values)} cases",
-                judge(less == len(values)),
-                "less in every case",
-            )
+def _judge(findings: Findings, ci: Family, aim: Family) -> None:
+    threads, fair = ci.threads, ci.fair_ranks
+    with_threads = f"with {plural(threads, 'thread')}"
+    nobody = Missing("no number of ranks with a core each was measured")
+
+    def serial(size: int) -> Cell:
+        return reduction(ci.serial(size), aim.serial(size))
+
+    def openmp(size: int) -> Cell:
+        return reduction(ci.openmp(size), aim.openmp(size))
+
+    def gpu(size: int) -> Cell:
+        return reduction(ci.gpu(size), aim.gpu(size))
+
+    on_ranks = [
+        Case(
+            f"{plural(ranks, 'rank')}, {size_text(size)}",
+            reduction(ci.mpi(ranks, size), aim.mpi(ranks, size)),
         )
-    rule = "the same one is faster"
-    for family, about, paper, gpu_wins in (
-        (ci, "AES-CI: which is faster, the GPU's kernel or OpenMP", "the GPU", True),
-        (
-            aim,
-            "AES-AIM: which is faster, the GPU's kernel or MPI with most ranks",
-            "MPI with 16 and 32 cores",
-            False,
+        for ranks in fair
+        for size in SIZES
+    ]
+    on_threads = by_size(SIZES, openmp)
+    findings.add("reduction-serial", by_size(SIZES, serial))
+    findings.add("reduction-openmp", on_threads, note=with_threads)
+    findings.add("reduction-mpi", on_ranks or nobody)
+    findings.add("reduction-gpu", by_size(SIZES, gpu))
+    named = [
+        *[Case(f"serial, {case.name}", case.cell) for case in by_size(SIZES, serial)],
+        *[Case(f"OpenMP, {case.name}", case.cell) for case in on_threads if threads > 1],
+        *[Case(f"MPI, {case.name}", case.cell) for case in on_ranks],
+    ]
+    findings.add("tables-less-cpu", named)
+    findings.add("tables-less-gpu", by_size(SIZES, gpu))
+    findings.add(
+        "tables-help-gpu-less",
+        by_size(
+            SIZES,
+            lambda size: ratio_of_ratios(
+                (aim.gpu(size), ci.gpu(size)), (aim.serial(size), ci.serial(size))
+            ),
         ),
-    ):
-        a = value_of(ratio(family.serial(size), family.gpu(size)))
-        if gpu_wins:
-            other, b = openmp, value_of(ratio(family.serial(size), family.openmp(size)))
-        else:
-            ranks = family.rank_columns[-1]
-            cell = family.mpi_speedup(ranks, size)
-            b = cell.value if isinstance(cell, Predicted) else value_of(cell)
-            other = family.mpi_title(ranks) + (
-                " (predicted)" if isinstance(cell, Predicted) else ""
-            )
-        if a is None or b is None:
-            found.append(Finding(about, paper, "not both were measured", "not measured", rule))
-            continue
-        verdict = "predicted" if "predicted" in other else judge((a > b) == gpu_wins)
-        winner = "the GPU" if a > b else other
-        here = f"{winner}: speedup {significant(max(a, b))} against {significant(min(a, b))}"
-        found.append(Finding(about, paper, here, verdict, rule))
-    return found
+    )
+    findings.add(
+        "ci-gpu-openmp-8",
+        by_size(SIZES, lambda size: ratio(ci.openmp(size, THREADS), ci.gpu(size))),
+    )
+    findings.add(
+        "ci-gpu-mpi-32", by_size(SIZES, lambda size: ratio(ci.mpi(32, size), ci.gpu(size)))
+    )
+    for ranks in CLUSTER_RANKS:
+
+        def over_mpi(size: int, ranks: int = ranks) -> Cell:
+            return ratio(aim.gpu(size), aim.mpi(ranks, size))
+
+        findings.add(f"aim-mpi-{ranks}-gpu", by_size(SIZES, over_mpi))
+    for family, key in ((ci, "ci"), (aim, "aim")):
+        size = _largest_grouped(family)
+        others = [threads for threads in GROUP_THREADS if threads != FASTEST_GROUP]
+        cases = [Case(plural(n, "thread"), _group_ratio(family, n)) for n in others]
+        findings.add(f"group-{key}", cases, size)
+        findings.add(f"decryption-{key}-serial", decryption_cases(SIZES, family.serial))
+        findings.add(
+            f"decryption-{key}-openmp",
+            decryption_cases(SIZES, lambda n, way, f=family: f.openmp(n, direction=way)),
+            note=with_threads,
+        )
+        findings.add(
+            f"decryption-{key}-gpu",
+            decryption_cases(SIZES, lambda n, way, f=family: f.gpu(n, direction=way)),
+        )

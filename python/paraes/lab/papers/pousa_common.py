@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from paraes.lab.bench import OPENMP, Row
+from paraes.lab.configurations import units_of
 from paraes.lab.document import Cell, Missing, Predicted
 from paraes.lab.measure import DISTRIBUTION, GPU, Run
-from paraes.lab.papers.cells import ratio, seconds
+from paraes.lab.papers.cells import ratio, scaled, seconds, together
+from paraes.lab.papers.claims import Case
 from paraes.lab.papers.evidence import Evidence, executor_of
 from paraes.lab.papers.setting import MIB, Setting
-from paraes.lab.scaling import AmdahlFit, fit_amdahl
-from paraes.lab.units import plural
+from paraes.lab.scaling import LEAST_POINTS, AmdahlFit, fit_amdahl
+from paraes.lab.units import plural, size_text
 
 SIZES = [1 << 10, 512 << 10, MIB, 15 * MIB, 128 * MIB, 255 * MIB]
+# Both papers leave out decryption because it takes about as long; up to here that is checked.
+LARGEST_DECRYPTED = 15 * MIB
 RANKS = (8, 16, 32)
 THREADS = 8
+COPIES = ("host_to_device", "device_to_host")
 
 
 def runs_of(setting: Setting, kernel: str, gpu_kernel: str, sizes: list[int]) -> list[Run]:
@@ -27,12 +34,14 @@ def runs_of(setting: Setting, kernel: str, gpu_kernel: str, sizes: list[int]) ->
     for size in setting.sizes(sizes):
         samples = setting.samples_of(size)
         threads = tuple(setting.thread_counts(THREADS))
+        directions = ("encrypt", "decrypt") if size <= LARGEST_DECRYPTED else ("encrypt",)
         runs.append(
             Run(
                 "memory",
                 ("cpu",),
                 (kernel,),
                 size,
+                directions,
                 threads=threads,
                 executors=(OPENMP,),
                 rivals=("memcpy",),
@@ -41,7 +50,7 @@ def runs_of(setting: Setting, kernel: str, gpu_kernel: str, sizes: list[int]) ->
         )
         for ranks in setting.rank_counts():
             runs.append(Run("memory", ("cpu",), (kernel,), size, ranks=ranks, samples=samples))
-        runs.append(Run("memory", (GPU,), (gpu_kernel,), size, samples=samples))
+        runs.append(Run("memory", (GPU,), (gpu_kernel,), size, directions, samples=samples))
         runs.append(
             Run("transfer", (GPU,), (gpu_kernel,), size, rivals=("pinned-copy",), samples=samples)
         )
@@ -81,53 +90,99 @@ class Family:
             return f"MPI, {ranks} ranks on {plural(self.evidence.setting.cores, 'core')}"
         return f"MPI, {ranks} ranks"
 
-    def _need(self, **axes) -> Row | Missing:
-        base = {"mode": "ecb", "key_bits": 128, "direction": "encrypt"}
-        return self.evidence.need(**base, **axes)
+    @property
+    def equal_workers(self) -> int | None:
+        """The largest number that was measured both of threads and of ranks with a core each."""
+        both = {*self.evidence.setting.thread_counts(THREADS)} & {*self.fair_ranks}
+        return max(both - {1}, default=None)
 
-    def serial(self, size: int) -> Row | Missing:
+    def largest(self, sizes: Iterable[int]) -> int:
+        """Return the largest size with a serial row, or the largest of all without one."""
+        known = [size for size in sizes if isinstance(self.serial(size), Row)]
+        return max(known or sizes)
+
+    def serial(self, size: int, direction: str = "encrypt") -> Row | Missing:
         """Look up the row of one thread."""
-        return self._need(
-            device="cpu", kernel=self.kernel, scope="memory", threads=1, ranks=1, bytes=size
-        )
-
-    def openmp(self, size: int) -> Row | Missing:
-        """Look up the row of OpenMP with all threads."""
-        return self._need(
+        return self.evidence.need(
             device="cpu",
             kernel=self.kernel,
             scope="memory",
-            threads=self.threads,
-            executor=executor_of(self.threads),
-            ranks=1,
+            threads=1,
+            executor=None,
+            direction=direction,
+            bytes=size,
+        )
+
+    def openmp(
+        self, size: int, threads: int | None = None, direction: str = "encrypt"
+    ) -> Row | Missing:
+        """Look up the row of OpenMP with so many threads, by default `self.threads`."""
+        threads = self.threads if threads is None else threads
+        return self.evidence.need(
+            device="cpu",
+            kernel=self.kernel,
+            scope="memory",
+            threads=threads,
+            executor=executor_of(threads),
+            direction=direction,
             bytes=size,
         )
 
     def mpi(self, ranks: int, size: int) -> Row | Missing:
         """Look up the row of so many ranks of one thread each."""
-        return self._need(
+        if ranks not in self.measured_ranks:
+            return Missing(f"{plural(ranks, 'rank')} were not measured")
+        return self.evidence.need(
             device="cpu",
             kernel=self.kernel,
             scope="memory",
             threads=1,
+            executor=None,
             ranks=ranks,
             distribution=DISTRIBUTION,
             bytes=size,
         )
 
-    def gpu(self, size: int, scope: str = "memory") -> Row | Missing:
+    def gpu(self, size: int, scope: str = "memory", **axes: Any) -> Row | Missing:
         """Look up the row of the GPU: kernel only, or with copies in scope transfer."""
-        return self._need(device=GPU, kernel=self.gpu_kernel, scope=scope, bytes=size)
+        return self.evidence.need(
+            device=GPU,
+            kernel=self.gpu_kernel,
+            scope=scope,
+            threads=0,
+            executor=None,
+            bytes=size,
+            **axes,
+        )
+
+    def gpu_phases(self, size: int, *names: str) -> Row | Missing:
+        """Return a row whose time is the sum of phases on the GPU, by default of copies and kernel.
+
+        That sum is the paper's total.
+        """
+        return together((self.gpu(size, "transfer"), names or (*COPIES, "kernel")))
+
+    def copies_share(self, size: int) -> Cell:
+        """Return the share of both copies in the total of the GPU, in percent."""
+        return scaled(ratio(self.gpu_phases(size, *COPIES), self.gpu_phases(size)), 100)
+
+    def mpi_efficiency(self, ranks: int, size: int) -> Cell:
+        """Return the efficiency against one thread: measured, else predicted, else missing."""
+        return scaled(self.mpi_speedup(ranks, size), 1 / ranks)
 
     def model(self, size: int) -> AmdahlFit | Missing:
         """Fit Amdahl's law to the serial row and the ranks with a core each, where possible."""
-        lookups = [self.serial(size), *(self.mpi(r, size) for r in self.fair_ranks)]
-        rows = [row for row in lookups if isinstance(row, Row)]
-        fit = None
-        if any(row.ranks > 1 for row in rows):
-            fit = fit_amdahl([r.ranks for r in rows], [r.samples_ns for r in rows])
-        if fit is None:
+        serial = self.serial(size)
+        ranks = [row for r in self.fair_ranks if isinstance(row := self.mpi(r, size), Row)]
+        if isinstance(serial, Missing) or not ranks:
             return self._no_model(size)
+        rows = [serial, *ranks]
+        units = units_of(rows)
+        samples = units or [row.samples_ns for row in rows]
+        fit = fit_amdahl([row.ranks for row in rows], samples, units is not None)
+        if fit is None:
+            assert len(ranks) < LEAST_POINTS
+            return Missing("one number of ranks was measured; a prediction needs two")
         if fit.fraction >= 1:
             return Missing(
                 "more ranks took no less time than one, which Amdahl's law cannot describe: "
@@ -143,14 +198,14 @@ class Family:
         if isinstance(fit, Missing):
             return fit
         time, interval = fit.time(ranks)
-        return Predicted(time * 1e-9, interval and interval.scaled(1e-9))
+        return Predicted(time * 1e-9, interval and interval.scaled(1e-9), fit.points)
 
     def mpi_speedup(self, ranks: int, size: int) -> Cell:
         """Return the speedup against one thread: measured, else predicted, else missing."""
         if ranks in self.measured_ranks:
             return ratio(self.serial(size), self.mpi(ranks, size))
         fit = self.model(size)
-        return fit if isinstance(fit, Missing) else Predicted(*fit.speedup(ranks))
+        return fit if isinstance(fit, Missing) else Predicted(*fit.speedup(ranks), fit.points)
 
     def _no_model(self, size: int) -> Missing:
         setting = self.evidence.setting
@@ -171,8 +226,21 @@ class Family:
         return sorted({*self.measured_ranks, *RANKS})
 
 
+def by_size(sizes: Iterable[int], cell: Callable[[int], Cell]) -> list[Case]:
+    """Return a case of each size."""
+    return [Case(size_text(size), cell(size)) for size in sizes]
+
+
+def decryption_cases(sizes: Iterable[int], row: Callable[[int, str], Row | Missing]) -> list[Case]:
+    """Return the time of decryption over that of encryption at each size that is decrypted."""
+    decrypted = [size for size in sizes if size <= LARGEST_DECRYPTED]
+    return by_size(decrypted, lambda size: ratio(row(size, "decrypt"), row(size, "encrypt")))
+
+
 MODEL_NOTE = (
-    "predicted: by Amdahl's law, fitted to the measured numbers of ranks at the same size on this "
-    "machine; it does not model a network. Ranks compute on their own range of the data; "
-    "communication is not timed."
+    "predicted: by Amdahl's law, fitted to the serial time and to the measured numbers of ranks "
+    "with a core each, at the same size on this machine. These numbers of ranks are the points; a "
+    "prediction needs two. It has an interval only if every row has at least 6 processes, and it "
+    "does not model a network. Ranks compute on their own range of the data; communication is not "
+    "timed."
 )

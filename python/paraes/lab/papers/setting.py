@@ -13,6 +13,8 @@ MIB = 1 << 20
 QUICK_SIZE = 1 * MIB
 
 
+PROCESSES = 8  # two sets of 8 decide up to 321 comparisons at once
+PROCESS_SAMPLES = 3
 QUICK_SAMPLES = 7  # a 95 % interval of the median needs at least 6
 
 
@@ -25,6 +27,7 @@ class Setting:
     max_size: int | None = None
     samples: int | None = None
     min_time: float = 0.0  # least seconds of timed work per row
+    processes: int = 1  # of each run
     ranks: Sequence[int] | None = None  # numbers of ranks of --ranks; they may exceed the cores
 
     def sizes(self, wanted: Iterable[int]) -> list[int]:
@@ -33,9 +36,15 @@ class Setting:
         return [size for size in wanted if limit is None or size <= limit]
 
     def samples_of(self, size: int) -> int:
-        """Return the samples per row: fewer for sizes at which one call may take seconds."""
+        """Return the samples per row of one process.
+
+        Fewer for sizes at which one call may take seconds, and with several processes, which are
+        the units of the intervals.
+        """
         if self.samples is not None:
             return self.samples
+        if self.processes > 1:
+            return PROCESS_SAMPLES
         if self.quick or size > 16 * MIB:
             return QUICK_SAMPLES
         return 21

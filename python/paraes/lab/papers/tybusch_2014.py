@@ -2,43 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from paraes.lab.bench import Row
-from paraes.lab.crossover import interpolate
 from paraes.lab.document import Cell, Column, Missing, Section, Table
 from paraes.lab.measure import GPU, Run
-from paraes.lab.papers.cells import add, phase, printed_text, ratio, seconds, value_of
-from paraes.lab.papers.chapters import introduction
-from paraes.lab.papers.claims import (
-    AGREEMENT,
-    Finding,
-    compare_near,
-    compare_order,
-    compare_ratio,
-    findings_table,
-    judge,
-    paper_crossover,
+from paraes.lab.papers.cells import (
+    WHOLE,
+    mapped,
+    printed_text,
+    ratio,
+    scaled,
+    seconds,
+    together,
 )
-from paraes.lab.papers.data import Paper, load_paper
+from paraes.lab.papers.chapters import introduction
+from paraes.lab.papers.claims import Case, Findings
+from paraes.lab.papers.data import Paper, PaperTable, load_paper
+from paraes.lab.papers.derived_table import Line, Share, derived_section
 from paraes.lab.papers.evidence import Evidence
 from paraes.lab.papers.figures import line_figure, measured_series, paper_series
+from paraes.lab.papers.series import Rows, at_largest, common, crossover_between, gpu_name
 from paraes.lab.papers.setting import MIB, Setting
-from paraes.lab.units import significant, size_text
+from paraes.lab.scaling import efficiency
+from paraes.lab.units import plural, significant, size_text
 
 NAME = "tybusch-2014"
 SIZES = [1 << 10, MIB, 10 * MIB, 100 * MIB, 1000 * MIB]
 CPU, GPU_KERNEL = "ttable", "ttable-simple"
+SMALL = [1 << 10, MIB]  # files that the paper calls small (section 6.2)
+COPIES = ("host_to_device", "device_to_host")
+CACHED = "files are read from the page cache, not from the disk"
 NAMES = {"cpu1": "1 thread", "cpu4": "4 threads", "gpu": "GPU"}  # by the paper's columns
 
 
 def plan(setting: Setting) -> list[Run]:
     """List the runs: `ttable` on one and four threads, in memory and file to file; `ttable-simple`
-    on the GPU."""
+    on the GPU; `ttable` also with a thread for each core, and with twice as many."""
     runs = []
     for size in setting.sizes(SIZES):
         samples = setting.samples_of(size)
-        runs.append(Run("memory", ("cpu",), (CPU,), size, threads=(1, 4), samples=samples))
+        threads = {1, 4, setting.cores, 2 * setting.cores} if size <= 100 * MIB else {1, 4}
+        runs.append(
+            Run("memory", ("cpu",), (CPU,), size, threads=tuple(sorted(threads)), samples=samples)
+        )
         runs.append(Run("file", ("cpu",), (CPU,), size, threads=(1, 4), samples=samples))
         runs.append(Run("memory", (GPU,), (GPU_KERNEL,), size, samples=samples))
         runs.append(
@@ -51,28 +59,10 @@ def chapter(evidence: Evidence) -> list[Section]:
     """Compare with Tables 2, 3 and 4."""
     paper = load_paper(NAME)
     gpu = evidence.device.title
-    base = {"mode": "ecb", "key_bits": 128, "direction": "encrypt"}
-
-    def cpu(size: int, threads: int, scope: str = "memory") -> Row | Missing:
-        return evidence.need(
-            device="cpu", kernel=CPU, scope=scope, bytes=size, threads=threads, **base
-        )
-
-    def on_gpu(size: int, scope: str) -> Row | Missing:
-        return evidence.need(device=GPU, kernel=GPU_KERNEL, scope=scope, bytes=size, **base)
-
-    processing: dict[str, dict[int, Cell]] = {
-        "cpu1": {s: seconds(cpu(s, 1)) for s in SIZES},
-        "cpu4": {s: seconds(cpu(s, 4)) for s in SIZES},
-        "gpu": {s: seconds(on_gpu(s, "memory")) for s in SIZES},
-    }
-    load = {s: phase(cpu(s, 1, "file"), "read") for s in SIZES}
-    transfer = {s: phase(on_gpu(s, "transfer"), "host_to_device", "device_to_host") for s in SIZES}
-    total = {
-        "cpu1": {s: add(load[s], processing["cpu1"][s]) for s in SIZES},
-        "cpu4": {s: add(load[s], processing["cpu4"][s]) for s in SIZES},
-        "gpu": {s: add(load[s], transfer[s], processing["gpu"][s]) for s in SIZES},
-    }
+    rows = _rows_of(evidence)
+    processing = {key: _seconds(rows.processing[key]) for key in NAMES}
+    total = {key: _seconds(rows.total[key]) for key in NAMES}
+    part_cells = {"load": _seconds(rows.load), "transfer": _seconds(rows.transfer)}
     names = NAMES | {"gpu": gpu}
     cores = evidence.setting.cores
     notes = [f"4 threads run on {cores} cores here."] if cores < 4 else []
@@ -119,7 +109,6 @@ def chapter(evidence: Evidence) -> list[Section]:
         return line_figure(name, title, description, "seconds", series, table)
 
     parts = {"load": "loading", "transfer": "transfers"}
-    part_cells = {"load": load, "transfer": transfer}
     table2 = beside(
         f"{NAME}-processing", "Processing only, in seconds", "processing", processing, names
     )
@@ -130,6 +119,7 @@ def chapter(evidence: Evidence) -> list[Section]:
         part_cells,
         parts,
     )
+    table3.notes = [f"{CACHED.capitalize()}."]
     table4 = beside(
         f"{NAME}-total",
         "Total in seconds: the sum of the measured phases",
@@ -140,6 +130,7 @@ def chapter(evidence: Evidence) -> list[Section]:
     table4.notes = [
         *notes,
         "As in the paper, the total is loading, processing and transfers, without writing.",
+        f"{CACHED.capitalize()}.",
     ]
     speed = Table(
         f"{NAME}-speedup",
@@ -155,9 +146,9 @@ def chapter(evidence: Evidence) -> list[Section]:
             [
                 s,
                 _paper_ratio(paper, s, "cpu1", "cpu4"),
-                ratio(cpu(s, 1), cpu(s, 4)),
+                ratio(rows.processing["cpu1"][s], rows.processing["cpu4"][s]),
                 _paper_ratio(paper, s, "cpu4", "gpu"),
-                ratio(cpu(s, 4), on_gpu(s, "memory")),
+                ratio(rows.processing["cpu4"][s], rows.processing["gpu"][s]),
             ]
             for s in SIZES
         ],
@@ -222,19 +213,79 @@ def chapter(evidence: Evidence) -> list[Section]:
             ],
         ),
     ]
-    measured = _Measured(evidence, paper, processing, load, transfer, total)
-    findings = [
-        *measured.orders(),
-        measured.threads(ratio(cpu(measured.largest, 1), cpu(measured.largest, 4))),
-        measured.gpu(ratio(cpu(measured.largest, 4), on_gpu(measured.largest, "memory"))),
-        measured.crossover(),
-        measured.loading(),
-        measured.overhead(),
-    ]
-    sections.append(
-        Section(f"{NAME}-agreement", AGREEMENT, [findings_table(NAME, findings, evidence.device)])
-    )
+    sections.append(_derived(paper, evidence, rows))
+    findings = Findings(paper, evidence)
+    _judge_processing(findings, rows)
+    _judge_totals(findings, rows)
+    sections.append(findings.section())
     return sections
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows by size, for each column of the paper where there are several.
+
+    `load` is reading the file, `transfer` both copies. `threads` and `kernel` are not in the
+    paper's tables: the processing by a thread for each core and by twice as many, and the kernel
+    between two copies.
+    """
+
+    processing: Mapping[str, Rows]
+    load: Rows
+    transfer: Rows
+    kernel: Rows
+    total: Mapping[str, Rows]
+    threads: Mapping[int, Rows]
+
+
+def _rows_of(evidence: Evidence) -> _Rows:
+    cores = evidence.setting.cores
+
+    def cpu(size: int, threads: int) -> Row | Missing:
+        return evidence.need(
+            device="cpu",
+            kernel=CPU,
+            scope="memory",
+            bytes=size,
+            threads=threads,
+            executor="threads" if threads > 1 else None,
+        )
+
+    def on_gpu(size: int, scope: str) -> Row | Missing:
+        return evidence.need(
+            device=GPU, kernel=GPU_KERNEL, scope=scope, bytes=size, threads=0, executor=None
+        )
+
+    def file(size: int) -> Row | Missing:
+        return evidence.need(
+            device="cpu", kernel=CPU, scope="file", bytes=size, threads=1, executor=None
+        )
+
+    threads = {n: {s: cpu(s, n) for s in SIZES} for n in (1, 4, cores, 2 * cores)}
+    files = {s: file(s) for s in SIZES}
+    whole = {s: on_gpu(s, "transfer") for s in SIZES}
+    processing = {
+        "cpu1": threads[1],
+        "cpu4": threads[4],
+        "gpu": {s: on_gpu(s, "memory") for s in SIZES},
+    }
+
+    def total(key: str, size: int) -> Row | Missing:
+        copied = [(whole[size], COPIES)] if key == "gpu" else []
+        return together((files[size], ("read",)), *copied, (processing[key][size], (WHOLE,)))
+
+    return _Rows(
+        processing,
+        {s: together((files[s], ("read",))) for s in SIZES},
+        {s: together((whole[s], COPIES)) for s in SIZES},
+        {s: together((whole[s], ("kernel",))) for s in SIZES},
+        {key: {s: total(key, s) for s in SIZES} for key in NAMES},
+        threads,
+    )
+
+
+def _seconds(rows: Rows) -> dict[int, Cell]:
+    return {size: seconds(row) for size, row in rows.items()}
 
 
 def _paper_ratio(paper: Paper, size: int, over: str, under: str) -> Cell:
@@ -245,109 +296,134 @@ def _paper_ratio(paper: Paper, size: int, over: str, under: str) -> Cell:
     return a / b
 
 
-@dataclass
-class _Measured:
-    """Cells of this machine by size, and their comparison with the paper's claims."""
+def _paper_overhead(paper: Paper, size: int) -> Cell:
+    """Return the paper's loading and copies over the processing of the GPU."""
+    transfer = paper.tables["transfer"]
+    load, copies = (transfer.at(size, name).value for name in ("load", "transfer"))
+    kernel = paper.tables["processing"].at(size, "gpu").value
+    if load is None or copies is None or kernel is None:
+        return Missing("the paper has a * for one of the times")
+    return (load + copies) / kernel
 
-    evidence: Evidence
-    paper: Paper
-    processing: dict[str, dict[int, Cell]]
-    load: dict[int, Cell]
-    transfer: dict[int, Cell]
-    total: dict[str, dict[int, Cell]]
 
-    @property
-    def largest(self) -> int:
-        """The largest size that was measured with four threads."""
-        measured = [s for s in SIZES if value_of(self.processing["cpu4"][s]) is not None]
-        return max(measured, default=SIZES[-1])
+def _derived(paper: Paper, evidence: Evidence, rows: _Rows) -> Section:
+    processing, transfer, total = (paper.tables[t] for t in ("processing", "transfer", "total"))
+    gpu = gpu_name(evidence.device)
+    cores = evidence.setting.cores
 
-    @property
-    def printed_size(self) -> int:
-        """The paper's size to compare the largest with, at least 10 MB: it has a * for smaller."""
-        return max(self.largest, 10 * MIB)
+    def theirs(table: PaperTable, name: str) -> dict[int, float | None]:
+        return {size: printed.seconds for size, printed in table.column(name).items()}
 
-    def _sizes(self) -> str:
-        if self.largest == self.printed_size:
-            return size_text(self.largest)
-        return f"{size_text(self.largest)} (the paper: {size_text(self.printed_size)})"
+    def share(name: str) -> dict[int, float | None]:
+        """Return the paper's percentage of the GPU's total, where all parts have times."""
+        return {
+            s: 100 * transfer.number(s, name) / total.number(s, "gpu")
+            for s in SIZES
+            if not isinstance(_paper_overhead(paper, s), Missing)
+        }
 
-    def orders(self) -> list[Finding]:
-        """Compare the order of the implementations, for processing and in total."""
-        found = []
-        for title, table_id, ours in (
-            ("order of times, processing", "processing", self.processing),
-            ("order of times, total", "total", self.total),
-        ):
-            table = self.paper.tables[table_id]
-            sizes = [s for s in SIZES if sum(value_of(ours[k][s]) is not None for k in ours) > 1]
-            size = max((s for s in sizes if s >= 10 * MIB), default=10 * MIB)
-            theirs = {NAMES[k]: table.at(size, k).value for k in ours}
-            here = {NAMES[k]: ours[k][size] for k in ours}
-            found.append(compare_order(title, size, theirs, here))
-        return found
+    def here(part: Rows, size: int) -> Cell:
+        return scaled(ratio(part[size], rows.total["gpu"][size]), 100)
 
-    def threads(self, ours: Cell) -> Finding:
-        """Compare the speedup of four threads."""
-        theirs = value_of(_paper_ratio(self.paper, self.printed_size, "cpu1", "cpu4"))
-        assert theirs is not None
-        found = compare_ratio(f"speedup of four threads, {self._sizes()}", theirs, ours)
-        cores = self.evidence.setting.cores
-        if cores >= 4:
-            return found
-        return replace(found, here=f"{found.here}; {cores} cores here, 4 in the paper")
+    one = Line("1 thread", theirs(processing, "cpu1"), rows.processing["cpu1"].__getitem__)
+    four = Line(
+        f"4 threads on {plural(cores, 'core')} here" if cores < 4 else "4 threads",
+        theirs(processing, "cpu4"),
+        rows.processing["cpu4"].__getitem__,
+        workers=4,
+        workers_here=4,
+    )
+    return derived_section(
+        NAME,
+        SIZES,
+        [
+            one,
+            four,
+            Line(
+                f"{gpu}, processing", theirs(processing, "gpu"), rows.processing["gpu"].__getitem__
+            ),
+            Line("loading", theirs(transfer, "load"), rows.load.__getitem__),
+        ],
+        one,
+        [
+            Share(f"{gpu}, total", share("transfer"), lambda s: here(rows.transfer, s)),
+            Share(f"{gpu}, total", share("load"), lambda s: here(rows.load, s), "loading"),
+        ],
+    )
 
-    def gpu(self, ours: Cell) -> Finding:
-        """Compare the speedup of the GPU against four threads."""
-        theirs = value_of(_paper_ratio(self.paper, self.printed_size, "cpu4", "gpu"))
-        assert theirs is not None
-        return compare_ratio(f"GPU against four threads, processing, {self._sizes()}", theirs, ours)
 
-    def crossover(self) -> Finding:
-        """Compare the size from which the GPU is faster in total.
+def _claimed(table: PaperTable, over: str, under: str, limit: float = 1.0) -> list[int]:
+    """Return the sizes at which the paper's own ratio of times is above the limit."""
+    times = ((s, table.at(s, over).value, table.at(s, under).value) for s in SIZES)
+    return [s for s, a, b in times if a is not None and b is not None and a / b > limit]
 
-        It has no interval, because the totals are sums of phases without samples.
-        """
-        about, rule = "crossover in total, GPU against four threads", "between the same two sizes"
-        table = self.paper.tables["total"]
-        printed = SIZES[1:]  # at 1 KB the paper has a * for four threads
-        theirs = paper_crossover(
-            printed,
-            [table.number(s, "cpu4") for s in printed],
-            [table.number(s, "gpu") for s in printed],
-        )
-        assert theirs is not None
-        text = f"between {size_text(theirs[0])} and {size_text(theirs[1])}"
-        pairs = [
-            (s, value_of(self.total["cpu4"][s]), value_of(self.total["gpu"][s])) for s in SIZES
-        ]
-        both = [(s, a, b) for s, a, b in pairs if a is not None and b is not None]
-        if len(both) < 2:
-            here = "fewer than two sizes were measured on both"
-            return Finding(about, text, here, "not measured", rule)
-        sizes, cpu, gpu = zip(*both, strict=True)
-        at = interpolate(sizes, cpu, gpu)
-        if at is None and sizes[-1] < theirs[1]:
-            here = f"none up to {size_text(sizes[-1])}"
-            return Finding(about, text, here, "not measured", rule)
-        if at is None:
-            return Finding(about, text, "none in the range", "differs", rule)
-        here = f"{size_text(at)}, without an interval (sums of phases)"
-        return Finding(about, text, here, judge(theirs[0] <= at <= theirs[1]), rule)
 
-    def loading(self) -> Finding:
-        """Judge whether reading the file takes longer than encrypting it."""
-        about, theirs = "loading takes longer than processing on four threads", "4.390 s, 2.656 s"
-        rule = "loading takes longer"
-        a, b = value_of(self.load[self.largest]), value_of(self.processing["cpu4"][self.largest])
-        if a is None or b is None:
-            return Finding(about, theirs, "no rows", "not measured", rule)
-        here = f"{significant(a)} s, {significant(b)} s"
-        return Finding(about, theirs, here, judge(a > b), rule)
+def _judge_processing(findings: Findings, rows: _Rows) -> None:
+    paper, cores = findings.paper, findings.evidence.setting.cores
+    table = paper.tables["processing"]
+    one, four, gpu = (rows.processing[key] for key in NAMES)
 
-    def overhead(self) -> Finding:
-        """Judge whether copying 1 MB takes as long as copying 1 KB."""
-        small, large = self.transfer[1 << 10], self.transfer[MIB]
-        a, b = value_of(small), value_of(large)
-        cell: Cell = b / a if a and b else small if a is None else large
-        return compare_near("copies of 1 MB against those of 1 KB", 1.0, cell, "×", 1.0)
+    def theirs(size: int | None, over: str, under: str, divisor: int = 1) -> str | None:
+        if size is None:
+            return None
+        return significant(table.number(size, over) / table.number(size, under) / divisor)
+
+    size, cell = at_largest(_claimed(table, "cpu1", "cpu4"), one, four)
+    text = theirs(size, "cpu1", "cpu4")
+    findings.add("four-threads", cell, size, text and f"{text}×")
+    # At 10 MB the paper's own efficiency is 0.51.
+    size, cell = at_largest(_claimed(table, "cpu1", "cpu4", 3), one, four)
+    findings.add(
+        "scales",
+        mapped(cell, lambda speedup: efficiency(speedup, 4)),
+        size,
+        theirs(size, "cpu1", "cpu4", 4),
+    )
+    size, cell = at_largest(SIZES, rows.threads[cores], rows.threads[2 * cores])
+    note = f"{plural(cores, 'thread')} and {2 * cores}"
+    findings.add("more-threads", cell, size, note=note)
+    size, cell = at_largest(_claimed(table, "cpu4", "gpu"), four, gpu)
+    text = theirs(size, "cpu4", "gpu")
+    findings.add("gpu-processing", cell, size, text and f"{text}×")
+    findings.add(
+        "copies-small", [Case(size_text(s), ratio(rows.transfer[s], rows.kernel[s])) for s in SMALL]
+    )
+    findings.add("copies-1mb", ratio(rows.transfer[MIB], rows.transfer[1 << 10]))
+
+
+def _judge_totals(findings: Findings, rows: _Rows) -> None:
+    paper = findings.paper
+    whole = paper.tables["total"]
+    one, four, gpu = (rows.total[key] for key in NAMES)
+
+    # At 1 KB the paper has a * for both.
+    there = [s for s in _claimed(whole, "cpu1", "cpu4") if s in common(one, four)] or [MIB]
+    cases = [Case(size_text(s), ratio(one[s], four[s])) for s in there]
+    findings.add("four-threads-total", cases)
+    findings.add("crossover-total", crossover_between(four, gpu))
+    size, cell = at_largest(_claimed(whole, "cpu4", "gpu"), four, gpu)
+    theirs = (
+        None
+        if size is None
+        else f"{whole.at(size, 'cpu4').text} s / {whole.at(size, 'gpu').text} s"
+    )
+    findings.add("gpu-total", cell, size, theirs)
+
+    load = paper.tables["transfer"].column("load")
+    processing = paper.tables["processing"].column("cpu4")
+    # At 10 MB the paper's two times are equal.
+    sizes = [s for s in SIZES if (load[s].value or 0) > (processing[s].value or float("inf"))]
+    size, cell = at_largest(sizes, rows.load, rows.processing["cpu4"])
+    theirs = None if size is None else f"{load[size].text} s / {processing[size].text} s"
+    findings.add("loading", cell, size, theirs)
+
+    parts = _overhead(rows)
+    known = [s for s in SIZES if not isinstance(_paper_overhead(paper, s), Missing)]
+    size, cell = at_largest(known, parts, rows.processing["gpu"])
+    theirs = None if size is None else f"{significant(_paper_overhead(paper, size))}×"
+    findings.add("overhead", cell, size, theirs)
+
+
+def _overhead(rows: _Rows) -> Rows:
+    """Return loading and copies together."""
+    return {s: together((rows.load[s], (WHOLE,)), (rows.transfer[s], (WHOLE,))) for s in SIZES}

@@ -26,13 +26,14 @@ OPEN_ROWS = 30
 VERDICTS = {
     "agrees": "good",
     "faster": "good",
+    "the same": "",
     "yes": "",
     "differs": "bad",
     "slower": "bad",
     "WRONG": "bad",
     "undecided": "open",
     "not measured": "open",
-    "not in the paper": "open",
+    "not testable here": "open",
     "predicted": "open",
 }
 

@@ -1,0 +1,192 @@
+"""Machines and programs: what tells them apart, and what only annotates them."""
+
+from __future__ import annotations
+
+import pytest
+from synthetic import CONTEXT, report, row
+
+from paraes.lab import analysis, bench, throughput
+from paraes.lab.document import Column, Missing, Paragraph, Section, Table, beside
+from paraes.lab.machines import build_of, machine_of
+
+GIB = 1 << 30
+NODE = CONTEXT | {
+    "cpu": "AMD EPYC",
+    "cpu_id": "AuthenticAMD family 25 model 17 stepping 1",
+    "memory_bytes": 24 * GIB,
+    "hypervisor": "KVMKVMKVM",
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"cpu": "AMD EPYC 9654"},
+        {"cpu_id": "AuthenticAMD family 26 model 2 stepping 1"},
+        {"cores": 8},
+        {"memory_bytes": 64 * GIB},
+        {"hypervisor": "none"},
+        {"machine": "rack-7"},
+    ],
+)
+def test_machines_differ_in_model_cores_memory_hypervisor_or_name(change):
+    assert machine_of(NODE) != machine_of(NODE | change)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"microcode": "0x2"},
+        {"clock_hz": 1},
+        {"host": "other"},
+        {"kernel_release": "Linux 7"},
+        {"memory_bytes": 24 * GIB - 5_000_000},  # the system reserves a little
+        {"threads": 1},
+    ],
+)
+def test_a_machine_stays_itself_with_another_clock_microcode_or_system(change):
+    assert machine_of(NODE) == machine_of(NODE | change)
+
+
+def test_a_name_identifies_the_machine_whatever_else_changed():
+    named = NODE | {"machine": "rack-7"}
+    assert machine_of(named) == machine_of(named | {"cores": 1, "cpu": None})
+
+
+@pytest.mark.parametrize("value", [5, [], {"a": 1}, True, ""])
+def test_identities_of_damaged_contexts_are_no_traceback(value):
+    names = ("machine", "cpu", "cpu_id", "cores", "memory_bytes", "hypervisor", "libraries")
+    for name in names:
+        machine_of(NODE | {name: value}).label.encode()
+        build_of(NODE | {name: value})
+
+
+def two_machines(*rows_of_second, **changes):
+    other = NODE | {"cpu_id": "AuthenticAMD family 26 model 2 stepping 1"} | changes
+    first = [row(ns=1000.0, bytes=n, mode="ctr") for n in (1024, 4096)]
+    second = rows_of_second or [row(ns=500.0, bytes=n, mode="ctr") for n in (1024, 4096)]
+    return bench.merge(
+        [
+            bench.from_object(report(*first, **NODE), "a.json"),
+            bench.from_object(report(*second, **other), "b.json"),
+        ]
+    )
+
+
+FIRST = "AMD EPYC AuthenticAMD family 25 model 17 stepping 1, 4 cores, 24 GiB, KVMKVMKVM"
+SECOND = FIRST.replace("25 model 17", "26 model 2")
+
+
+def test_two_machines_with_one_cpu_name_have_columns_of_their_own_in_a_report():
+    document = analysis.document(two_machines())
+    tables = {t.name: t for t in document.tables()}
+    assert [c.title for c in tables["machine"].columns] == ["", FIRST, SECOND]
+    rows = tables["rows"]
+    titles = [c.title for c in rows.columns]
+    assert [t for t in titles if t.endswith("MB/s")] == [f"{FIRST}: MB/s", f"{SECOND}: MB/s"]
+    assert len(rows.rows) == 2  # a line for each configuration
+    at = titles.index(f"{FIRST}: MB/s"), titles.index(f"{SECOND}: MB/s")
+    assert [rows.rows[0][i] for i in at] == pytest.approx([1024.0, 2048.0])
+    (figure,) = document.figures()
+    assert {s.name.partition(", ")[2] for s in figure.series} == {FIRST, SECOND}
+
+
+def test_a_configuration_of_one_machine_is_missing_with_the_reason_on_the_other():
+    report_of_two = two_machines(row(ns=500.0, bytes=1024, mode="ctr", kernel="ttable"))
+    rows = next(t for t in analysis.document(report_of_two).tables() if t.name == "rows")
+    assert len(rows.rows) == 3
+    missing = [cell for cell in rows.rows[0] if isinstance(cell, Missing)]
+    assert {cell.reason for cell in missing} == {"not measured on this machine"}
+
+
+def test_rows_of_two_machines_are_never_compared_with_each_other():
+    rival = {"kernel": None, "rival": "openssl-evp"}
+    both = two_machines(*[row(ns=9.0, bytes=n, mode="ctr", **rival) for n in (1024, 4096)])
+    assert not any(t.name == "rivals" for t in analysis.document(both).tables())
+    threads = two_machines(*[row(ns=9.0, bytes=n, mode="ctr", threads=2) for n in (1024, 4096)])
+    assert not any(t.name == "scaling" for t in analysis.document(threads).tables())
+
+
+def test_figure_throughput_draws_both_machines():
+    figure = throughput.figure(two_machines())
+    assert {s.name for s in figure.series} == {f"reference, {FIRST}", f"reference, {SECOND}"}
+
+
+def test_figure_throughput_draws_two_programs_of_one_machine():
+    figure = throughput.figure(two_machines(**(NODE | {"git": "1234567890"})))
+    assert {s.name for s in figure.series} == {
+        "reference, unknown commit",
+        "reference, 1234567",
+    }
+
+
+def test_figure_throughput_draws_every_row():
+    rows = [
+        row(mode="ctr", kernel="aesni"),
+        row(mode="ctr", kernel="aesni", ranks=2),
+        row(mode="ctr", kernel="aesni", threads=2),
+        row(mode="ctr", kernel="aesni", threads=2, executor="openmp"),
+        row(mode="ctr", kernel="aesni", device="cuda:0", threads=0, group_threads=128),
+        row(mode="ctr", kernel="aesni", device="cuda:0", threads=0, group_threads=256),
+    ]
+    rep = bench.from_object(report(*rows), "x")
+    assert {s.name for s in throughput.figure(rep).series} >= {"aesni", "aesni, 2 ranks"}
+    assert sum(len(s.x) for s in throughput.figure(rep).series) == 4
+    two = throughput.figure(rep, threads=2)
+    assert {s.name for s in two.series} >= {"aesni", "aesni, OpenMP"}
+
+
+def test_the_clocks_and_microcodes_of_one_machine_stand_in_its_column():
+    both = bench.merge(
+        [
+            bench.from_object(report(row(), **NODE, clock_hz=3.6e9, microcode="0x1"), "a"),
+            bench.from_object(report(row(), **NODE, clock_hz=3.7e9, microcode="0x2"), "b"),
+        ]
+    )
+    (table,) = [t for t in analysis.document(both).tables() if t.name == "machine"]
+    lines = {line[0]: line[1:] for line in table.rows}
+    assert lines["clock, as measured"] == ["3.6 to 3.7 GHz"]
+    assert lines["microcode"] == ["0x1; 0x2"]
+
+
+def test_machines_of_one_label_keep_their_rows():
+    named = report(row(ns=1.0, bytes=1024), machine="4 cores")
+    other = report(row(ns=2.0, bytes=1024), cpu=None, cores=4)
+    other["context"]["cpu"] = "4 cores"
+    other["context"]["cores"] = None
+    other["context"]["threads"] = None
+    both = bench.merge([bench.from_object(named, "a"), bench.from_object(other, "b")])
+    table = next(t for t in analysis.document(both).tables() if t.name == "machine")
+    assert [c.title for c in table.columns] == ["", "4 cores", "4 cores (2)"]
+    (line,) = next(t for t in analysis.document(both).tables() if t.name == "rows").rows
+    assert sum(isinstance(cell, Missing) for cell in line) == 0
+
+
+def test_rows_of_one_key_stay_apart_beside_another_machine():
+    columns = [Column("what", "text"), Column("value")]
+    own = Table("t", "T", columns, [["a", 1.0], ["a", 2.0]])
+    other = Table("t", "T", columns, [["a", 3.0]])
+    sections = {n: [Section("s", "S", [t])] for n, t in (("m", own), ("n", other))}
+    (joined,) = beside(sections)[0].blocks
+    assert [line[1] for line in joined.rows] == [1.0, 2.0]
+    assert joined.rows[0][2] == 3.0 and isinstance(joined.rows[1][2], Missing)
+
+
+def test_texts_of_machines_that_differ_name_theirs():
+    sections = {n: [Section("s", "S", [Paragraph(f"{n} cores"), Paragraph("all")])] for n in "24"}
+    texts = [block.text for block in beside(sections)[0].blocks]
+    assert texts == ["2: 2 cores", "all", "4: 4 cores"]
+
+
+def test_figures_of_other_jobs_have_names_of_their_own():
+    def one(mode):
+        return [row(bytes=n, mode=mode) for n in (1024, 4096)]
+
+    both = bench.merge(
+        [
+            bench.from_object(report(*one("ctr"), machine="x"), "a"),
+            bench.from_object(report(*one("ecb"), machine="y"), "b"),
+        ]
+    )
+    names = [figure.name for figure in analysis.document(both).figures()]
+    assert len(names) == 2 == len(set(names))
