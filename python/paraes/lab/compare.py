@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from paraes.lab.analysis.rows import job_text, label_in
 from paraes.lab.bench import Process, Report, Row
-from paraes.lab.configurations import group, medians_of
+from paraes.lab.configurations import NOT_IDENTIFYING, file_of, group, medians_of
 from paraes.lab.document import (
     Block,
     Cell,
@@ -132,16 +132,9 @@ def in_turns(a: Row, b: Row) -> bool:
     return spread and 2 * changes >= min(len(of_a), len(of_b))
 
 
-def _file_name(report: Report) -> str:
-    """Return the file of a report, which has one source for each of its runs."""
-    return report.sources[0].partition(": runs[")[0]
-
-
 def _by_axes(report: Report) -> dict[tuple, Row]:
-    found: dict[tuple, Row] = {}
-    for row in report.rows:
-        found.setdefault((row.report, *row.axes("cache")), row)
-    return found
+    """Return the configurations of a grouped report by what identifies them."""
+    return {(row.report, *row.axes(*NOT_IDENTIFYING)): row for row in report.rows}
 
 
 def _places(a: Report, b: Report) -> list[tuple[int, int, Machine, Machine]]:
@@ -224,7 +217,7 @@ def comparison(
 
     `drift` decides also what was not measured in turns; `halves` says that both are of one file.
     """
-    names = (_file_name(a), _file_name(b))
+    names = (file_of(a.sources[0]), file_of(b.sources[0]))
     one, other = group(a), group(b)
     rows_a, rows_b = _by_axes(one), _by_axes(other)
     pairs: list[tuple[Row, Row]] = []

@@ -21,7 +21,7 @@ from paraes.lab.statistics import ALPHA, LEAST_UNITS, Ratio, ratio_of_pairs, rat
 NOT_IDENTIFYING = ("cache",)  # follows from the size and the machine
 
 
-def _file(source: str) -> str:
+def file_of(source: str) -> str:
     """Return the file of a source: each run of a file is a source of its own."""
     return source.partition(": runs[")[0]
 
@@ -37,7 +37,7 @@ def _programs(report: Report) -> list[tuple[str, ...]]:
         program = build_of(context)
         if context.get("dirty") is not False or not context.get("git"):
             source = report.sources[number] if number < len(report.sources) else ""
-            program = (*program, _file(source))
+            program = (*program, file_of(source))
         programs.append((*program, str(context.get("executable"))))
     return programs
 
@@ -80,7 +80,7 @@ def _build_texts(contexts: list[dict[str, Any]], sources: list[str]) -> list[str
     """Name the program of each context; programs of one machine have different names."""
     texts = list(map(build_text, contexts))
     machines = list(map(machine_of, contexts))
-    for more in (list(map(_file, sources)), [f"{i + 1}" for i in range(len(texts))]):
+    for more in (list(map(file_of, sources)), [f"{i + 1}" for i in range(len(texts))]):
         pairs = list(zip(machines, texts, strict=True))
         texts = [
             f"{text} ({extra})" if pairs.count(pair) > 1 else text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -52,6 +52,16 @@ def _by_round(row: Row, names: tuple[str, ...]) -> dict[int, float] | None:
     return {turn: float(np.median(times)) for turn, times in of_turn.items()}
 
 
+def _rounds(parts: Sequence[tuple[Row, tuple[str, ...]]]) -> dict[int, list[float]] | None:
+    """Return the nanoseconds of all parts in each turn that has all of them; None below two."""
+    known = [_by_round(row, names) for row, names in parts]
+    times = [of_turn for of_turn in known if of_turn is not None]
+    common = sorted(set.intersection(*map(set, times))) if times else []
+    if len(times) < len(parts) or len(common) < 2:
+        return None
+    return {turn: [of_turn[turn] for of_turn in times] for turn in common}
+
+
 def together(*parts: tuple[Row | Missing, tuple[str, ...]]) -> Row | Missing:
     """Return a row whose time is the sum of phases of other rows; WHOLE stands for the whole call.
 
@@ -72,13 +82,10 @@ def together(*parts: tuple[Row | Missing, tuple[str, ...]]) -> Row | Missing:
         if isinstance(times, np.ndarray):  # call by call
             process = next(iter(first.samples_of), first.process)
             return replace(first, samples_of={process: times}, samples_ns=times)
-    by_round = [_by_round(row, names) for row, names in rows]
-    known = [times for times in by_round if times is not None]
-    common = sorted(set.intersection(*map(set, known))) if known else []
-    if len(known) == len(rows) and len(common) > 1:
+    rounds = _rounds(rows)
+    if rounds is not None:
         samples = {
-            Process(-1 - turn, turn=turn): np.array([sum(times[turn] for times in known)])
-            for turn in common
+            Process(-1 - turn, turn=turn): np.array([sum(times)]) for turn, times in rounds.items()
         }
         medians = np.array([values[0] for values in samples.values()])
         return replace(first, samples_of=samples, samples_ns=medians)
@@ -119,11 +126,9 @@ def ratio_of_ratios(
         if isinstance(row, Missing):
             return row
         rows.append(row)
-    by_round = [_by_round(row, (WHOLE,)) for row in rows]
-    known = [times for times in by_round if times is not None]
-    common = sorted(set.intersection(*map(set, known))) if known else []
-    if len(known) == len(rows) and len(common) > 1:
-        a, b, c, d = (np.array([times[turn] for turn in common]) for times in known)
+    rounds = _rounds([(row, (WHOLE,)) for row in rows])
+    if rounds is not None:
+        a, b, c, d = np.array(list(rounds.values())).T
         found = ratio_of_pairs(a / b, c / d)
         return Estimate(found.value, found.interval)
     a, b, c, d = (row.median_ns for row in rows)

@@ -256,14 +256,11 @@ class Findings:
             if v in verdicts
         )
         shown = [j for j in judged if j[2] == verdict] if verdict == DIFFERS else judged
-        if all(text.endswith(TOO_FEW) for _, text, _ in shown):  # said once
-            texts = "; ".join(
-                f"{case.name}: {text.removesuffix(TOO_FEW)}" for case, text, _ in shown[:4]
-            )
-            more = f"; and {len(shown) - 4} more" if len(shown) > 4 else ""
-            return f"{texts}{more}{TOO_FEW}", verdict
-        texts = "; ".join(f"{case.name}: {text}" for case, text, _ in shown[:4])
+        few = TOO_FEW if all(text.endswith(TOO_FEW) for _, text, _ in shown) else ""
+        texts = "; ".join(f"{case.name}: {text.removesuffix(few)}" for case, text, _ in shown[:4])
         more = f"; and {len(shown) - 4} more" if len(shown) > 4 else ""
+        if few:  # said once
+            return f"{texts}{more}{few}", verdict
         head = f"{counts} of {plural(len(cases), 'case')}" if len(cases) > 1 else ""
         head += f", {absent} not measured" if absent else ""
         return f"{head}: {texts}{more}" if head else f"{texts}{more}", verdict

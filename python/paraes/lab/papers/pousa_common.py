@@ -102,16 +102,8 @@ class Family:
         return max(known or sizes)
 
     def serial(self, size: int, direction: str = "encrypt") -> Row | Missing:
-        """Look up the row of one thread."""
-        return self.evidence.need(
-            device="cpu",
-            kernel=self.kernel,
-            scope="memory",
-            threads=1,
-            executor=None,
-            direction=direction,
-            bytes=size,
-        )
+        """Look up the row of one thread, which OpenMP has no part in."""
+        return self.openmp(size, 1, direction)
 
     def openmp(
         self, size: int, threads: int | None = None, direction: str = "encrypt"
