@@ -123,7 +123,8 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
               "Minimum seconds of timed work per row; measuring a GPU's energy takes 2.")
       ->type_name("S")
       ->group(group);
-  add_number(*verb, "--warmup", settings.warmup, {0, 100000}, "Untimed calls per row (default: 1).")
+  add_number(*verb, "--warmup", settings.warmup, {0, 100000},
+             "Untimed calls per row (default: 1; 0 where a call takes a second or more).")
       ->group(group);
   add_number(*verb, "--seed", flags->options.seed, {},
              "Seed for the order of the samples (default: random).")

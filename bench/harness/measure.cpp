@@ -313,10 +313,14 @@ Outcome measure(const Group& group, const Settings& settings, Random& random, En
   for (CaseMeasurement& measurement : measurements) {
     progress(0, measurement.result.row);
     guard(measurement, [&] {
+      double call_ns = 0;  // in the last batch
       measurement.batch = calibrate(settings.min_sample_ns, [&](std::uint64_t batch) {
-        return time_calls(*measurement.timed, batch);
+        const double took = time_calls(*measurement.timed, batch);
+        call_ns = took / static_cast<double>(batch);
+        return took;
       });
-      for (unsigned i = 0; i < settings.warmup; ++i) {
+      const unsigned warmup = settings.warmup.value_or(call_ns < settings.long_call_ns ? 1 : 0);
+      for (unsigned i = 0; i < warmup; ++i) {
         if (measurement.timed->needs_restore()) measurement.timed->restore();
         measurement.timed->call();
       }

@@ -16,7 +16,9 @@ namespace paraes::bench {
 struct Settings {
   unsigned samples = 31;   // of each case; more until min_seconds is reached
   double min_seconds = 0;  // of timed work, for each case
-  unsigned warmup = 1;     // untimed calls between calibration and the samples
+  // Untimed calls between calibration and the samples. Without a number it is one, or none where a
+  // call takes long_call_ns: calibration has then made a call that was as good a warm-up.
+  std::optional<unsigned> warmup;
   // A sample consists of as many calls as calibration needed for this time. That is long against
   // reading the clock, but well below a scheduler's time slice of a few milliseconds: on a shared
   // machine most samples, and with them the median, are undisturbed by other processes.
@@ -24,6 +26,7 @@ struct Settings {
   // The energy of a row on a GPU is measured only if its samples contain this much timed work, and
   // then over at least this long: twenty updates of the slowest counter.
   double min_gpu_energy_ns = 2e9;
+  double long_call_ns = 1e9;
 };
 
 struct Result {

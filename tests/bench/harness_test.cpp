@@ -218,6 +218,20 @@ TEST(Measure, ShortCallsAreBatched) {
   EXPECT_GT(fake.calls, 100);
 }
 
+TEST(Measure, LongCallsAreNotWarmedUpUnlessAsked) {
+  for (const bool is_long : {false, true}) {
+    Bench bench;
+    Fake& fake = bench.add("a");
+    bench.settings = Settings{3, 0, std::nullopt, 0};
+    bench.settings.long_call_ns = is_long ? 0 : 1e15;
+    (void)bench.run();
+    EXPECT_EQ(fake.calls, is_long ? 1 + 3 : 1 + 1 + 3);
+    bench.settings.warmup = 2;
+    (void)bench.run();
+    EXPECT_EQ(fake.calls, (is_long ? 4 : 5) + 1 + 2 + 3);
+  }
+}
+
 TEST(Measure, RestoresBeforeEveryCall) {
   Bench bench;
   Fake& fake = bench.add("a");
