@@ -156,6 +156,24 @@ std::vector<std::string> rival_names() {
   return names;
 }
 
+// Opens the libraries of --rival and returns their names, which nothing else may have.
+std::vector<std::string> open_own_rivals(const std::vector<std::string>& texts) {
+  std::vector<std::string> names;
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    const std::string name = equals == std::string::npos ? "" : text.substr(0, equals);
+    std::vector<std::string> taken = rival_names();
+    for (const KernelInfo& kernel : kernels()) taken.emplace_back(kernel.name);
+    for (const KernelInfo& kernel : gpu_kernels()) taken.emplace_back(kernel.name);
+    for (const char* word : {"all", "none", "openssl", "paraes"}) taken.emplace_back(word);
+    if (std::find(taken.begin(), taken.end(), name) != taken.end()) {
+      throw InvalidArgument("--rival: " + name + " is the name of something else: choose another");
+    }
+    names.push_back(add_own(text));
+  }
+  return names;
+}
+
 // The list with the rivals' names in place of `openssl-evp@FILE`.
 std::string with_libcryptos_opened(std::string_view list) {
   std::string names;
@@ -211,6 +229,12 @@ void refuse_unused(const AxisTexts& texts, const Axes& axes) {
   }
   if (many && !has(axes.modes, Mode::gcm)) {
     throw InvalidArgument("--message goes with --mode gcm");
+  }
+  if (!texts.own_rivals.empty() && !(scope("memory") && has(axes.devices, std::string("cpu")))) {
+    throw InvalidArgument("--rival goes with --scope memory on the cpu");
+  }
+  if (!texts.own_rivals.empty() && !has(axes.modes, Mode::ecb)) {
+    throw InvalidArgument("--rival goes with --mode ecb, the only one that rival_ecb computes");
   }
   if (!texts.keys.empty() && !many) throw InvalidArgument("--keys goes with --message");
   if (!texts.unit.empty() && !has(axes.modes, Mode::xts)) {
@@ -278,7 +302,8 @@ Axes parse_axes(const AxisTexts& texts, const NumberParsers& parsers) {
           "--unit: an XTS data unit has 16 bytes to 2^20 blocks, or 0 for the whole message");
     }
   }
-  axes.rivals_named = !texts.rivals.empty();
+  const std::vector<std::string> own = open_own_rivals(texts.own_rivals);
+  axes.rivals_named = !texts.rivals.empty() || !own.empty();
   if (texts.rivals != "none") {
     for (const std::string& word : split(or_default(texts.rivals, "all"), "--rivals")) {
       if (word != "openssl") continue;
@@ -290,6 +315,11 @@ Axes parse_axes(const AxisTexts& texts, const NumberParsers& parsers) {
     const std::string rivals =
         with_libcryptos_opened(or_default(texts.rivals, "openssl-evp,openssl-enc,pinned-copy"));
     axes.rivals = choose("--rivals", rivals, rival_names());
+  }
+  for (const std::string& name : own) {
+    if (std::find(axes.rivals.begin(), axes.rivals.end(), name) == axes.rivals.end()) {
+      axes.rivals.push_back(name);
+    }
   }
   refuse_unused(texts, axes);
   return axes;

@@ -31,6 +31,7 @@ struct AxisTexts {
   std::string transfer;
   std::string unit;
   std::string rivals;
+  std::vector<std::string> own_rivals;  // NAME=FILE each
 };
 
 struct Axes {

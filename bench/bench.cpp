@@ -113,7 +113,7 @@ void make_quick(AxisTexts& texts, Options& options) {
     if (text.empty()) text = value;
   };
   fill(texts.kernel, "all");
-  fill(texts.mode, "ctr,gcm");
+  fill(texts.mode, texts.own_rivals.empty() ? "ctr,gcm" : "ecb,ctr,gcm");
   fill(texts.direction, "encrypt");
   fill(texts.size, "1MiB");
   fill(texts.rivals, "openssl-evp");

@@ -115,6 +115,16 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
        "stream-copy, ports-aesni, ports-vaes256, ports-vaes512, ports-armv8; transfer: pinned-copy "
        "(default); files: openssl-enc (default), age, cp, copy-threads; none.");
 
+  // Rivals do not run on ranks.
+  if (!overrides.run) {
+    verb->add_option("--rival", axes.own_rivals,
+                     "memory scope: AES of a shared library with rival_ecb(), as a rival NAME. May "
+                     "be given several times. docs/benchmarking.md has an example.")
+        ->type_name("NAME=FILE")
+        ->allow_extra_args(false)
+        ->group(group);
+  }
+
   group = "Sampling";
   add_number(*verb, "--samples", flags->samples, {1, 100000},
              "Minimum number of samples per row (default: 31).")

@@ -6,7 +6,10 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <string>
 #include <utility>
+
+#include "bench/system/counters.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -39,6 +42,7 @@ struct CaseMeasurement {
   double total_ns = 0;      // of all samples
   double joules = 0;        // of the CPU, in all samples
   bool metered = true;      // whether every sample has its joules
+  bool is_long = false;     // whether a call takes long_call_ns
 
   [[nodiscard]] bool failed() const { return !result.error.empty(); }
   [[nodiscard]] bool on_cpu() const { return result.row.device == "cpu"; }
@@ -108,7 +112,8 @@ std::vector<double> time_key_expansion(Case& timed) {
 
 void take_sample(CaseMeasurement& measurement, EnergyMeter& energy) {
   Case& timed = *measurement.timed;
-  timed.lead_in();
+  // A long call brings its data itself.
+  if (!measurement.is_long) timed.lead_in();
   static_cast<void>(timed.take_phases());  // of untimed calls
   const auto before = measurement.on_cpu() ? energy.joules() : std::nullopt;
   const double took = time_calls(timed, measurement.batch);
@@ -231,6 +236,47 @@ void measure_gpu_energy(CaseMeasurement& measurement, EnergyMeter& energy, doubl
   }
 }
 
+// Why the row's calls are not counted; empty if they are.
+std::string why_not_counted(const CaseMeasurement& measurement) {
+  const Row& row = measurement.result.row;
+  if (!measurement.on_cpu() || !measurement.timed->is_kernel_alone() || row.ranks > 1) {
+    return "only rows of a kernel alone, in one process on the cpu, are counted";
+  }
+  if (measurement.timed->needs_restore()) return "between its calls there is other work";
+  return measurement.failed() ? "a call failed" : "";
+}
+
+// Counts calls of their own, so that reading the counters takes no part in times and energy.
+void count_calls(CaseMeasurement& measurement) {
+  Result& result = measurement.result;
+  result.counters_reason = why_not_counted(measurement);
+  if (!result.counters_reason.empty()) return;
+  Case& timed = *measurement.timed;
+  timed.lead_in();  // starts threads that rest() ended
+  Counters counters;
+  result.counters_reason = counters.reason();
+  if (!counters.available()) return;
+  const int batches = measurement.is_long ? 1 : 5;
+  Counts totals;
+  for (int i = 0; i < batches; ++i) {
+    if (!measurement.is_long) timed.lead_in();
+    counters.start();
+    static_cast<void>(time_calls(timed, measurement.batch));
+    const auto counts = counters.stop();
+    if (!counts) {
+      result.counters_reason =
+          "the counters did not run all the time: other programs used them, there are too few, or "
+          "a "
+          "thread ran on another kind of core";
+      return;
+    }
+    for (const auto& [name, count] : *counts) totals[name] += count;
+  }
+  for (const auto& [name, count] : totals) {
+    result.counters[name] = count / (batches * static_cast<double>(measurement.batch));
+  }
+}
+
 // Drops phases that some samples lack: their entries would not match those of samples_ns. For use
 // before key expansion is timed, which has separate samples.
 void drop_partial_phases(Result& result) {
@@ -265,6 +311,7 @@ void finish(CaseMeasurement& measurement, EnergyMeter& energy, const Settings& s
     result.energy_joules =
         measurement.joules / (static_cast<double>(measurement.batch) * result.samples_ns.size());
   }
+  guard(measurement, [&] { count_calls(measurement); });
   guard(measurement, [&] {
     std::vector<double> key_expansion = time_key_expansion(*measurement.timed);
     if (!key_expansion.empty()) {
@@ -319,7 +366,8 @@ Outcome measure(const Group& group, const Settings& settings, Random& random, En
         call_ns = took / static_cast<double>(batch);
         return took;
       });
-      const unsigned warmup = settings.warmup.value_or(call_ns < settings.long_call_ns ? 1 : 0);
+      measurement.is_long = call_ns >= settings.long_call_ns;
+      const unsigned warmup = settings.warmup.value_or(measurement.is_long ? 0 : 1);
       for (unsigned i = 0; i < warmup; ++i) {
         if (measurement.timed->needs_restore()) measurement.timed->restore();
         measurement.timed->call();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,9 @@ struct Result {
   PhaseSamples timeline_samples_ns;
   std::optional<double> energy_joules;  // mean of one call
   std::string energy_reason;            // why energy_joules is empty
+  // The processor's counters, such as `cycles`: mean of one call, over all threads.
+  std::map<std::string, double> counters;
+  std::string counters_reason;  // why counters has less than all
   bool verified = false;
   std::string error;  // message of the last exception that the case threw
 };

@@ -152,6 +152,8 @@ class PortsCase : public Case {
     });
   }
 
+  [[nodiscard]] bool is_kernel_alone() const override { return true; }
+
   [[nodiscard]] bool verify() override {
     std::vector<Blocks> expected = shares_;
     call();

@@ -74,6 +74,10 @@ Json result_of(const Result& result) {
   json["timeline_samples_ns"] = std::move(phase_samples);
   json["energy_joules"] = or_null(result.energy_joules);
   if (!result.energy_joules) json["energy_reason"] = or_null(result.energy_reason);
+  Json counters = Json::object();
+  for (const auto& [name, count] : result.counters) counters[name] = tenth(count);
+  json["counters"] = result.counters.empty() ? Json() : std::move(counters);
+  if (!result.counters_reason.empty()) json["counters_reason"] = result.counters_reason;
   json["verified"] = result.verified;
   return json;
 }

@@ -1,17 +1,13 @@
 #include "bench/rivals/evp.hpp"
 
-#include <dlfcn.h>
 #include <openssl/crypto.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <stdexcept>
-#include <type_traits>
 
 #include "bench/harness/case.hpp"
+#include "bench/rivals/library_file.hpp"
 #include "paraes/error.hpp"
-#include "src/core/checked_path.hpp"
-#include "src/core/system/process.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -47,60 +43,15 @@ EvpFunctions linked_functions() {
   return f;
 }
 
-[[noreturn]] void refuse(const std::string& path, const std::string& reason) {
-  throw InvalidArgument("--rivals: " + path + ": " + reason);
-}
-
-#ifdef RTLD_DEEPBIND
-
-// A sanitizer's own functions must come before those of other libraries.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool is_sanitized = true;
-#elif defined(__has_feature)
-constexpr bool is_sanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool is_sanitized = false;
-#endif
-
-// With RTLD_DEEPBIND the file's references find its own symbols before those of the libcrypto that
-// paraes is linked to. A name space of its own (dlmopen) would bring a second C library, whose
-// pthread_setspecific() writes to the slots of the first one. Never closed, as DynamicLibrary.
-void* open_apart(const std::string& path) {
-  if (system::has_more_rights_than_caller())
-    refuse(path, "a setuid process opens no library of its caller");
-  if (path.empty())
-    throw InvalidArgument("--rivals: openssl-evp@ needs a libcrypto file behind it");
-  const CheckedPath checked = check_path(path);
-  if (checked.path.empty()) refuse(path, checked.reason);
-  if (!checked.reason.empty()) {
-    refuse(path, "it is not opened, because " + checked.reason +
-                     ": put it where only you or root can change it");
-  }
-  // Opening a pipe would wait for its writer.
-  if (!std::filesystem::is_regular_file(checked.path)) refuse(path, "it is no regular file");
-  if (is_sanitized) refuse(path, "a build with a sanitizer cannot open another libcrypto");
-  void* const handle = dlopen(checked.path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
-  if (handle != nullptr) return handle;
-  const char* const error = dlerror();
-  std::string reason = error != nullptr ? error : "it cannot be opened";
-  if (reason.rfind(checked.path + ": ", 0) == 0) reason.erase(0, checked.path.size() + 2);
-  refuse(path, reason);
-}
-
 EvpFunctions functions_of_file(const std::string& path) {
-  void* const handle = open_apart(path);
-  // Not those of a library that the file needs, which may be the libcrypto of this process.
-  const auto find = [&](auto& pointer, const std::string& name) {
-    void* const symbol = dlsym(handle, name.c_str());
-    Dl_info info{};
-    if (symbol == nullptr || dladdr(symbol, &info) == 0) return;
-    if (!std::filesystem::equivalent(info.dli_fname, path)) return;
-    pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(symbol);
-  };
+  if (path.empty()) {
+    throw InvalidArgument("--rivals: openssl-evp@ needs a libcrypto file behind it");
+  }
+  const LibraryFile file("--rivals", path, Apart::required);
   const auto require = [&](auto& pointer, const char* name) {
-    find(pointer, name);
+    file.find(pointer, name);
     if (pointer == nullptr) {
-      refuse(path, std::string("it has no ") + name + ": it is no libcrypto, or older than 1.1.0");
+      file.refuse(std::string("it has no ") + name + ": it is no libcrypto, or older than 1.1.0");
     }
   };
   EvpFunctions f;
@@ -116,19 +67,11 @@ EvpFunctions functions_of_file(const std::string& path) {
   require(f.version, "OpenSSL_version");
   for (unsigned m = 0; m < EvpFunctions::modes; ++m) {
     for (unsigned k = 0; k < EvpFunctions::key_sizes; ++k) {
-      find(f.ciphers[m][k], cipher_name(m, k));
+      file.find(f.ciphers[m][k], cipher_name(m, k));
     }
   }
   return f;
 }
-
-#else
-
-EvpFunctions functions_of_file(const std::string& path) {
-  refuse(path, "only glibc can keep another libcrypto apart (RTLD_DEEPBIND): use such a build");
-}
-
-#endif
 
 }  // namespace
 

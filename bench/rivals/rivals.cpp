@@ -44,4 +44,10 @@ std::string add_libcrypto(const std::string& path) {
   return rival.name;
 }
 
+std::string add_own(const std::string& text) {
+  MemoryRival rival = open_own(text);
+  all_rivals().push_back(rival);
+  return rival.name;
+}
+
 }  // namespace paraes::bench

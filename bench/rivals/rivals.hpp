@@ -22,7 +22,7 @@ struct MemoryRival {
   bool copies = false;  // has no mode, key or direction
 };
 
-// Those that are built in, then those that add_libcrypto() added.
+// Those that are built in, then those that add_libcrypto() and add_own() added.
 [[nodiscard]] std::span<const MemoryRival> memory_rivals();
 
 // The name of a rival that is another libcrypto file starts with this; its version follows, and
@@ -33,9 +33,15 @@ inline constexpr std::string_view libcrypto_prefix = "openssl-evp@";
 // file is added once only. Spans of memory_rivals() are no longer valid then.
 std::string add_libcrypto(const std::string& path);
 
+// Opens a shared library with AES (`NAME=FILE`) as a rival for the rest of the process, and returns
+// its name. Throws InvalidArgument with the reason, also for a name that something else has. Spans
+// of memory_rivals() are no longer valid then.
+std::string add_own(const std::string& text);
+
 [[nodiscard]] std::unique_ptr<Implementation> make_openssl(const Job& job);
 [[nodiscard]] std::string openssl_version();
 [[nodiscard]] MemoryRival open_libcrypto(const std::string& path);
+[[nodiscard]] MemoryRival open_own(const std::string& text);
 [[nodiscard]] std::unique_ptr<Implementation> make_ipsec_mb(const Job& job);
 [[nodiscard]] std::string ipsec_mb_version();
 [[nodiscard]] std::unique_ptr<Implementation> make_gcrypt(const Job& job);

@@ -222,10 +222,13 @@ TEST(Measure, LongCallsAreNotWarmedUpUnlessAsked) {
   for (const bool is_long : {false, true}) {
     Bench bench;
     Fake& fake = bench.add("a");
+    int lead_ins = 0;
+    fake.on_lead_in = [&lead_ins] { ++lead_ins; };
     bench.settings = Settings{3, 0, std::nullopt, 0};
     bench.settings.long_call_ns = is_long ? 0 : 1e15;
     (void)bench.run();
     EXPECT_EQ(fake.calls, is_long ? 1 + 3 : 1 + 1 + 3);
+    EXPECT_EQ(lead_ins, is_long ? 0 : 3);
     bench.settings.warmup = 2;
     (void)bench.run();
     EXPECT_EQ(fake.calls, (is_long ? 4 : 5) + 1 + 2 + 3);

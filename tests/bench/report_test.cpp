@@ -44,6 +44,7 @@ Result result_named(const std::string& kernel, const std::string& rival, double 
   result.statistics = statistics_of(result.samples_ns);
   result.timeline["kernel"] = ns;
   result.energy_reason = "no counter";
+  result.counters_reason = "no counter of cycles";
   result.verified = true;
   return result;
 }
@@ -94,7 +95,8 @@ TEST(Report, JsonHasTheKeysOfTheSchema) {
   const std::vector<std::string> measured = {
       "samples_ns",    "outliers",         "median_ns",   "mad_ns",
       "min_ns",        "bytes_per_second", "timeline_ns", "timeline_samples_ns",
-      "energy_joules", "energy_reason",    "verified"};
+      "energy_joules", "energy_reason",    "counters",    "counters_reason",
+      "verified"};
   const std::vector<std::string> phases = {"read",    "key_expansion",  "host_to_device",
                                            "kernel",  "device_to_host", "write",
                                            "scatter", "gather"};
@@ -130,6 +132,19 @@ TEST(Report, JsonHasNullForMissingValues) {
   EXPECT_EQ(json["timeline_ns"]["kernel"], 1e5);
   EXPECT_TRUE(json["timeline_ns"]["read"].is_null());
   EXPECT_EQ(json["timeline_samples_ns"], Json::object());
+}
+
+TEST(Report, JsonHasTheProcessorsCountersOrTheReason) {
+  Outcome outcome;
+  outcome.results.push_back(result_named("aesni", "", 1e5));
+  outcome.results.push_back(result_named("aesni", "", 1e5));
+  outcome.results[0].counters = {{"cycles", 123456.7}, {"instructions", 5}};
+  outcome.results[0].counters_reason.clear();
+  const Json rows = report(0, Json::object(), outcome)["results"];
+  EXPECT_EQ(rows[0]["counters"], (Json{{"cycles", 123456.7}, {"instructions", 5.0}}));
+  EXPECT_FALSE(rows[0].contains("counters_reason"));
+  EXPECT_TRUE(rows[1]["counters"].is_null());
+  EXPECT_EQ(rows[1]["counters_reason"], "no counter of cycles");
 }
 
 TEST(Report, JsonListsTheSamplesOfMeasuredPhasesInOrder) {
@@ -231,7 +246,7 @@ TEST(Table, NoisyRowsAreMarkedAndHaveNoRatios) {
   outcome.results.push_back(with_spread(result_named("aesni", "", 1e6), quiet));
   outcome.results.push_back(result_named("", "openssl-evp", 2e6));
   EXPECT_NE(table(outcome).find("2.00"), std::string::npos) << table(outcome);
-  EXPECT_EQ(table(outcome).find("!"), std::string::npos) << table(outcome);
+  EXPECT_EQ(table(outcome).find('!'), std::string::npos) << table(outcome);
 }
 
 TEST(Table, VersionsOfRivalsStandBesideTheirRatios) {

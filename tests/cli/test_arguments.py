@@ -42,7 +42,7 @@ class Arguments(Case):
                 ("encrypt", "--password=x", "--passphrase-file"), ("encrypt", "-t4", "-T"),
                 ("encrypt", "-t", "-T"), ("decrypt", "--out", "--output"),
                 ("decrypt", "--lenght=4", "--length"), ("keygen", "--key-bit", "--key-bits"),
-                ("bench", "--rival", "--rivals"), ("tune", "--second", "--seconds"),
+                ("bench", "--rivls", "--rivals"), ("tune", "--second", "--seconds"),
                 ("devices", "--jsn", "--json"), ("encrypt", "--iv", "--iv-hex"),
                 ("encrypt", "--quite", "--quiet")):
             name = flag.split("=")[0] if flag.startswith("--") else flag[:2]

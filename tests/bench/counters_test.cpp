@@ -1,0 +1,156 @@
+// The processor's counters, with events that the kernel itself counts: every machine has those.
+#include "bench/system/counters.hpp"
+
+#include <gtest/gtest.h>
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "bench/harness/measure.hpp"
+
+namespace paraes::bench {
+namespace {
+
+const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+
+const CounterEvent page_faults{"page_faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS};
+const CounterEvent unknown{"unicorns", 0xfffffff0, 0};
+
+void touch_pages(std::size_t pages) {
+  void* const memory =
+      mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  // Huge pages would make fewer faults.
+  madvise(memory, pages * page, MADV_NOHUGEPAGE);
+  for (std::size_t i = 0; i < pages; ++i) static_cast<volatile char*>(memory)[i * page] = 1;
+  munmap(memory, pages * page);
+}
+
+// Runs one piece of work in a thread of its own, which was there before.
+class Worker {
+ public:
+  ~Worker() { thread_.join(); }
+  void go() {
+    {
+      const std::lock_guard lock(mutex_);
+      asked_ = true;
+    }
+    changed_.notify_all();
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return done_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool asked_ = false;
+  bool done_ = false;
+  std::thread thread_{[this] {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return asked_; });
+    touch_pages(300);
+    done_ = true;
+    lock.unlock();
+    changed_.notify_all();
+  }};
+};
+
+TEST(Counters, CountTheWorkOfAllThreadsBetweenStartAndStop) {
+  Worker worker;
+  Counters counters({page_faults});
+  const bool available = counters.available();
+  if (available) {
+    touch_pages(5000);  // before the start
+    counters.start();
+    touch_pages(200);
+  }
+  worker.go();
+  if (!available) GTEST_SKIP() << counters.reason();
+  const auto counts = counters.stop();
+  touch_pages(5000);  // after the stop
+  ASSERT_TRUE(counts);
+  EXPECT_GE(counts->at("page_faults"), 500);
+  EXPECT_LT(counts->at("page_faults"), 1500);
+}
+
+TEST(Counters, CountThreadsThatStartLater) {
+  Counters counters({page_faults});
+  if (!counters.available()) GTEST_SKIP() << counters.reason();
+  counters.start();
+  std::thread([] { touch_pages(700); }).join();
+  const auto counts = counters.stop();
+  ASSERT_TRUE(counts);
+  EXPECT_GE(counts->at("page_faults"), 700);
+}
+
+TEST(Counters, StartBeginsAtZeroAgain) {
+  Counters counters({page_faults});
+  if (!counters.available()) GTEST_SKIP() << counters.reason();
+  for (int i = 0; i < 3; ++i) {
+    counters.start();
+    touch_pages(1000);
+    const auto counts = counters.stop();
+    ASSERT_TRUE(counts);
+    EXPECT_GE(counts->at("page_faults"), 1000);
+    EXPECT_LT(counts->at("page_faults"), 2000);
+  }
+}
+
+TEST(Counters, EventThatIsMissingIsLeftOutWithTheReason) {
+  Counters counters({unknown, page_faults});
+  EXPECT_FALSE(counters.reason().empty());
+  if (!counters.available()) GTEST_SKIP() << counters.reason();
+  EXPECT_NE(counters.reason().find("unicorns"), std::string::npos) << counters.reason();
+  counters.start();
+  const auto counts = counters.stop();
+  ASSERT_TRUE(counts);
+  EXPECT_EQ(counts->count("unicorns"), 0U);
+  EXPECT_EQ(counts->count("page_faults"), 1U);
+}
+
+class Loop : public Case {
+ public:
+  explicit Loop(const std::string& device) : Case(row_on(device)) {}
+  void call() override {
+    for (int i = 0; i < 1000; ++i) sink_ = i;
+  }
+  [[nodiscard]] bool is_kernel_alone() const override { return true; }
+  [[nodiscard]] bool verify() override { return true; }
+
+ private:
+  static Row row_on(const std::string& device) {
+    Row row;
+    row.device = device;
+    row.bytes = 16;
+    return row;
+  }
+
+  volatile int sink_ = 0;
+};
+
+TEST(Counters, EveryRowHasItsCountsOrTheReason) {
+  Group group;
+  group.push_back(std::make_unique<Loop>("cpu"));
+  group.push_back(std::make_unique<Loop>("cuda:0"));
+  Random random(1);
+  EnergyMeter energy;
+  const Outcome outcome =
+      measure(group, Settings{3, 0, 1, 1e5}, random, energy, [](double, const Row&) {});
+  ASSERT_EQ(outcome.results.size(), 2U);
+  const Result& counted = outcome.results[0];
+  EXPECT_TRUE(!counted.counters.empty() || !counted.counters_reason.empty());
+  if (counted.counters.count("instructions") == 1) {
+    // A loop of 1000 rounds with a store each.
+    EXPECT_GE(counted.counters.at("instructions"), 1000);
+    EXPECT_LE(counted.counters.at("instructions"), 200000);
+  }
+  EXPECT_TRUE(outcome.results[1].counters.empty());
+  EXPECT_NE(outcome.results[1].counters_reason.find("on the cpu"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace paraes::bench
