@@ -41,6 +41,7 @@ def row(**changes: Any) -> dict[str, Any]:
     ns = changes.pop("ns", 1000.0)
     samples = changes.pop("samples_ns", [ns * (1 + 0.0025 * i) for i in range(-4, 5)])
     timeline = dict.fromkeys(bench.PHASES) | changes.pop("timeline", {})
+    counters = changes.pop("counters", None)  # those of the processor, in newer files
     phases = changes.pop("phases", None)  # phase → samples, as in newer files
     base: dict[str, Any] = {
         "rival": None,
@@ -76,6 +77,8 @@ def row(**changes: Any) -> dict[str, Any]:
     if phases is not None:
         base["timeline_ns"] = timeline | {p: float(np.median(s)) for p, s in phases.items()}
         base["timeline_samples_ns"] = phases
+    if counters is not None:
+        base["counters"] = counters
     whole = base | changes
     # Several threads on the CPU are the library's own, unless the test says otherwise.
     memory = whole["device"] == "cpu" and whole["scope"] == "memory"

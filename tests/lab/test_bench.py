@@ -155,6 +155,10 @@ def test_a_file_with_runs_gives_the_rows_of_all_runs(tmp_path):
         ({"energy_joules": -1}, "energy_joules: expected a number of at least 0, found -1"),
         ({"energy_joules": 1e300}, "energy_joules: expected a number of at most 1e+15"),
         ({"energy_joules": math.inf}, "energy_joules: expected a finite number"),
+        ({"counters": 5}, "counters: expected an object"),
+        ({"counters": {"cycles": "many"}}, "counters.cycles: expected a number"),
+        ({"counters": {"cycles": -1}}, "counters.cycles: expected a number of at least 0"),
+        ({"counters": None, "counters_reason": 7}, "counters_reason: expected text"),
         ({"energy_reason": 5}, "energy_reason: expected text, found 5"),
         ({"extra": [[1e999]]}, "extra[0][0]: expected a finite number"),
     ],
@@ -461,7 +465,7 @@ def test_significant_formats_every_number(value):
         (-0.25, "−0.25"),
         (1234.5, "1234"),
         (1e9, "1·10⁹"),
-        (123456789.0, "123456789"),
+        (123456789.0, "123500000"),
     ],
 )
 def test_significant_examples(value, text):

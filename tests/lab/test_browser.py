@@ -29,9 +29,16 @@ addEventListener('load', () => {
   const figures = [...document.querySelectorAll('svg')]
     .filter(s => s.getBoundingClientRect().width > 0).length;
   const body = getComputedStyle(document.body);
-  const label = document.querySelector('svg .t:not(.m)') || document.body;
+  const texts = [...document.querySelectorAll('svg text')];
+  const label = texts.find(t => t.style.fill.includes('muted'));
+  // The verdict of each claim must be in sight without scrolling sideways.
+  const hidden = [...document.querySelectorAll('.claims td:first-child')].filter(cell => {
+    const box = cell.getBoundingClientRect();
+    return box.width === 0 || box.left < 0 || box.right > innerWidth;
+  }).length;
+  const claims = document.querySelectorAll('.claims tbody tr').length;
   const found = {overflow: document.documentElement.scrollWidth - innerWidth, width: innerWidth,
-    cut, background: body.backgroundColor, ink: body.color, text: getComputedStyle(label).fill,
+    cut, background: body.backgroundColor, text: getComputedStyle(label).fill, hidden, claims,
     smallest: Math.min(...heights), figures};
   parent.postMessage(JSON.stringify(found), '*');
 });
@@ -101,7 +108,7 @@ def pages(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", ["all", "bench"])
-@pytest.mark.parametrize("width", [360, 1200])
+@pytest.mark.parametrize("width", [360, 380, 1200])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_page_fits_its_window_and_has_the_colours_of_the_scheme(
     chromium, pages, tmp_path, name, width, scheme
@@ -124,7 +131,9 @@ def test_page_fits_its_window_and_has_the_colours_of_the_scheme(
     assert found["figures"] >= (1 if name == "bench" else 20)
     backgrounds = {"light": "rgb(255, 255, 255)", "dark": "rgb(13, 17, 23)"}
     assert found["background"] == backgrounds[scheme]
-    assert found["text"] == found["ink"]
+    assert found["text"] == {"light": "rgb(87, 96, 106)", "dark": "rgb(155, 166, 178)"}[scheme]
+    assert found["hidden"] == 0, "a verdict is out of sight"
+    assert (found["claims"] > 5) == (name == "all")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

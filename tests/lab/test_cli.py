@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -101,8 +102,8 @@ GOLDEN = [
     (
         ["report", "{tmp}/good.json"],
         2,
-        "nothing to write: give -o FILE, --markdown FILE, --latex FILE, --csv DIR, --png DIR or "
-        "--svg DIR",
+        "nothing to write: give -o FILE, --markdown FILE, --latex FILE, --csv DIR, --png DIR, "
+        "--svg DIR or --pdf DIR",
     ),
     (["report", "{tmp}/good.json", "-o", "{tmp}"], 1, "{tmp}: is a folder; name a file"),
     (
@@ -286,12 +287,38 @@ def test_figure_writes_svg_for_light_and_dark_or_png(tmp_path, good, lab):
     assert lab("figure", "throughput", good, "-o", tmp_path / "f.png")[0] == 0
 
 
+def test_reproduce_says_how_long_it_takes_before_it_begins(fake, tmp_path, lab):
+    arguments = ["reproduce", "soares", "--quick", "-o", tmp_path / "out"]
+    status, _, err = lab(*arguments)
+    assert status == 0
+    lines = err.splitlines()
+    assert re.fullmatch(r"paraes-lab: 3 processes of the bench, about \d+ s", lines[0]), lines[0]
+    assert lines[1].startswith("  0 %")
+    # All processes are kept: nothing is left to estimate.
+    status, _, err = lab(*arguments)
+    assert status == 0 and "about" not in err
+
+
+@pytest.mark.parametrize("width", ["0", "59", "wide", "1e9", "nan"])
+def test_a_width_that_no_paper_has_is_refused(tmp_path, good, lab, width):
+    status, _, err = lab("report", good, "--pdf", tmp_path / "p", "--width", width)
+    assert status == 2 and "is not a width from 60 to 1000 mm" in err
+    assert not (tmp_path / "p").exists()
+
+
+def test_figures_of_a_report_have_the_width_that_was_asked_for(tmp_path, good, lab):
+    assert lab("report", good, "--svg", tmp_path / "s", "--width", "120mm")[0] == 0
+    (figure,) = (tmp_path / "s").iterdir()
+    width = re.search(r'<svg [^>]*width="([0-9.]+)pt"', figure.read_text())[1]
+    assert float(width) / 72 * 25.4 == pytest.approx(120, abs=0.1)
+
+
 def test_report_of_a_reproduction_is_the_same_page(fake, tmp_path, lab):
     status, out, err = lab(
         "reproduce", "soares", "--quick", "-o", tmp_path / "out", "--paraes", fake / "paraes"
     )
     assert status == 0, err
-    assert "0.1955" in out and "Agreement with the paper: " in out
+    assert "0.1955" in out and "Of 7 claims, " in out and "Claims of the papers" in out
     first = (tmp_path / "out" / "report.html").read_text()
     assert lab("report", tmp_path / "out" / "results.json", "-o", tmp_path / "again.html")[0] == 0
     assert (tmp_path / "again.html").read_text() == first

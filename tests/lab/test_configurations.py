@@ -139,9 +139,9 @@ def rows_table(rep):
 
 
 def test_the_range_of_too_few_units_is_not_called_an_interval():
-    document = analysis.document(processes(*[[row(ns=1000.0 + i)] for i in range(3)]))
+    document = analysis.document(processes(*[[row(ns=1000.0 + 10 * i)] for i in range(3)]))
     (line,) = next(t for t in document.tables() if t.name == "rows").texts()
-    assert line[4] == "1.001 µs [range 1 µs; 1.002 µs]" and line[7] == "3 processes"
+    assert line[4] == "1.01 µs [range 1 µs; 1.02 µs]" and line[7] == "3 processes"
 
 
 def test_medians_of_processes_are_in_the_order_of_the_processes():

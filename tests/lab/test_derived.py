@@ -3,16 +3,56 @@
 from __future__ import annotations
 
 import pytest
-from synthetic import CONTEXT, loaded, row
+from synthetic import CONTEXT, loaded, processes, row
 
-from paraes.lab import derived
+from paraes.lab import analysis, derived
+from paraes.lab.configurations import group
 from paraes.lab.derived import (
     clock_of,
+    counted,
     cycles_per_byte,
     joules_per_gigabyte,
     percent_of_roof,
     phase_shares,
 )
+from paraes.lab.document import Missing
+
+COUNTS = {"cycles": 2000.0, "instructions": 6000.0, "cache_misses": 8.0}
+
+
+def test_cycles_that_the_processor_counted_win_over_the_clock():
+    r = loaded(row(ns=1000.0, bytes=4000, threads=2, counters=COUNTS)).rows[0]
+    assert cycles_per_byte(r, clock_of({}, 4e9)).value == pytest.approx(0.5)
+    assert counted(r, "instructions").value == 6000
+    without = loaded(row(ns=1000.0, bytes=4000)).rows[0]
+    assert cycles_per_byte(without, clock_of({}, 4e9)).value == pytest.approx(1.0)
+    assert "were not read" in counted(without, "cycles").why
+
+
+def test_report_has_what_the_processor_counted_or_why_not():
+    def roofs(*rows):
+        document = analysis.document(loaded(*rows))
+        return next(t for t in document.tables() if t.name == "roofs")
+
+    table = roofs(row(bytes=4000, counters=COUNTS), row(bytes=64, counters={"cycles": 0.0}))
+    names = [c.title for c in table.columns]
+    lines = [dict(zip(names, line, strict=True)) for line in table.rows]
+    assert lines[0]["cycles per byte, 95 %"] == pytest.approx(0.5)
+    assert lines[0]["instructions per byte"] == pytest.approx(1.5)
+    assert lines[0]["instructions per cycle"] == pytest.approx(3.0)
+    assert lines[0]["cache misses per KiB"] == pytest.approx(8 / 4000 * 1024)
+    assert isinstance(lines[1]["instructions per byte"], Missing)
+    none = roofs(row() | {"counters": None, "counters_reason": "the system does not allow it"})
+    assert "instructions per byte" not in [c.title for c in none.columns]
+    assert any("the system does not allow it" in note for note in none.notes)
+
+
+def test_counts_of_a_configuration_are_medians_over_its_processes():
+    counts = [{"cycles": c, "instructions": 1.0} for c in (10.0, 30.0, 20.0)]
+    report = processes(*[[row(counters=c)] for c in counts])
+    assert group(report).rows[0].counters == {"cycles": 20.0, "instructions": 1.0}
+    some = processes([row(counters=counts[0])], [row()])
+    assert group(some).rows[0].counters == {}
 
 
 def test_phase_shares_are_of_the_sum_of_measured_phases():
@@ -68,8 +108,7 @@ def test_roof_of_a_file_is_copy_threads_with_as_many_threads_or_else_cp():
     ]
     cp = row(ns=1000.0, rival="cp", **copy)
     copies = [
-        row(ns=500.0 / threads, rival="copy-threads", threads=threads, **copy)
-        for threads in (1, 2)
+        row(ns=500.0 / threads, rival="copy-threads", threads=threads, **copy) for threads in (1, 2)
     ]
 
     def percents(*rows):

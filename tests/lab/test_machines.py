@@ -73,7 +73,7 @@ def two_machines(*rows_of_second, **changes):
     )
 
 
-FIRST = "AMD EPYC AuthenticAMD family 25 model 17 stepping 1, 4 cores, 24 GiB, KVMKVMKVM"
+FIRST = "AMD EPYC AuthenticAMD family 25 model 17 stepping 1, 4 cores, 24 GiB, KVM"
 SECOND = FIRST.replace("25 model 17", "26 model 2")
 
 

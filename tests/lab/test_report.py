@@ -8,27 +8,20 @@ import io
 import json
 import re
 from html.parser import HTMLParser
-from xml.etree import ElementTree
 
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from synthetic import loaded, row
 
-from paraes.lab import analysis, export, plots
+from paraes.lab import analysis, drawing, export
 from paraes.lab.document import (
-    Axis,
     Column,
     Document,
     Estimate,
-    Figure,
     Missing,
     Predicted,
     Section,
-    Series,
     Table,
 )
-from paraes.lab.report import render, svg
+from paraes.lab.report import render
 from paraes.lab.statistics import Interval
 
 VOID = {"meta", "link", "br"}
@@ -125,64 +118,6 @@ def test_page_escapes_text_from_the_report():
     assert "&lt;script&gt;" in text
 
 
-def test_light_and_dark_styles_have_the_same_rules():
-    style = svg.style()
-    light, dark = style.split("@media (prefers-color-scheme:dark)")
-    names = re.compile(r"\.(\w+)\{")
-    assert names.findall(light) == names.findall(dark)
-
-
-def contrast(a, b):
-    def luminance(colour):
-        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        parts = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
-
-    high, low = sorted((luminance(a), luminance(b)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
-
-
-@pytest.mark.parametrize(("colours", "paper"), [(svg.LIGHT, "#ffffff"), (svg.DARK, "#0d1117")])
-def test_line_colours_contrast_with_the_background(colours, paper):
-    assert all(contrast(colour, paper) >= 4.5 for colour in colours)  # WCAG 2, as for text
-
-
-def test_series_differ_by_more_than_colour():
-    looks = [svg._look(i, Series("", [], []))[0] for i in range(6)]
-    assert len(set(looks)) == 6
-    kinds = {
-        svg._look(0, Series("", [], [], origin=o))[1:] for o in ("measured", "paper", "predicted")
-    }
-    assert len(kinds) == 3
-
-
-numbers = st.floats(1e-9, 1e12)
-
-
-@settings(max_examples=60)
-@given(
-    st.lists(
-        st.lists(st.tuples(numbers, numbers), min_size=1, max_size=6), min_size=1, max_size=10
-    ),
-    st.sampled_from(["log", "linear"]),
-    st.sampled_from(["size", "count", "number"]),
-    st.sampled_from([344, 760]),
-)
-def test_svg_of_any_numbers_stays_within_its_frame(lines, scale, kind, width):
-    series = [
-        Series(f"line <{i}>", [x for x, _ in pts], [y for _, y in pts])
-        for i, pts in enumerate(lines)
-    ]
-    figure = Figure("f", "a & b", "d", Axis("x", "log", kind), Axis("y", scale), series, level=1.0)
-    root = ElementTree.fromstring(svg.draw(figure, width, standalone=True))
-    _, _, w, h = map(float, root.get("viewBox").split())
-    for element in root.iter():
-        for name, limit in (("x", w), ("cx", w), ("y", h), ("cy", h)):
-            value = element.get(name)
-            if value is not None:
-                assert -1 <= float(value) <= limit + 1, (element.tag, name, value)
-
-
 def sample():
     """Return a document with every kind of cell, and characters that need escaping."""
     columns = [
@@ -211,12 +146,6 @@ def test_markdown_has_captions_intervals_footnotes_and_notes():
     assert text.count("[1] no GPU") == 1
 
 
-def test_latex_escapes_special_characters():
-    text = export.latex(sample())
-    assert r"50 \% \& \_x\_ & 2 KiB & 1.5 $\mu$s [1.4 $\mu$s; 1.6 $\mu$s] & 1.5 \\" in text
-    assert text.count(r"\begin{tabular}{lrrr}") == 1
-
-
 def test_csv_has_full_numbers_intervals_and_reasons():
     lines = list(csv.DictReader(io.StringIO(export.csv_table(sample().tables()[0]))))
     assert lines[0]["size (bytes)"] == "2048"
@@ -240,11 +169,25 @@ def test_page_json_has_predictions_with_their_intervals():
     assert '"x_1 (%)": {"predicted": 3.0, "low": 2.0, "high": 5.0}' in text
 
 
-def test_plots_are_written_and_reproducible(tmp_path):
+def test_figures_are_written_in_every_kind(tmp_path):
     document = full()
-    for kind, magic in (("png", b"\x89PNG"), ("svg", b"<?xml")):
-        paths = plots.write_all(document, tmp_path / kind, kind)
+    for kind, magic in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
+        paths = drawing.write_all(document, tmp_path / kind, kind)
         assert len(paths) == len(document.figures())
         assert all(p.read_bytes().startswith(magic) for p in paths)
-    figure = document.figures()[0]
-    assert plots.plot(figure, "svg") == plots.plot(figure, "svg")
+
+
+def test_figures_come_before_the_details_and_headings_once():
+    text = render(full())
+    page = Page(text)
+    assert text.index('id="figures"') < text.index('id="measurements"')
+    # Every figure leads to the table of its numbers, which stands among the details.
+    targets = [link[1:] for link in page.links if link.startswith("#table-")]
+    assert len(targets) == len(full().figures())
+    assert all(text.index(f'id="{t}"') > text.index('id="measurements"') for t in targets)
+    shown = re.findall(r"<h[123][^>]*>(.*?)</h[123]>", text)
+    figures = [name for name in shown if text.count(f">{name}</h3>") == 2]
+    # A section with figures has its title once more, above its tables.
+    assert set(figures) <= {"Throughput", "Scaling", "Phases"}
+    for title in re.findall(r"<figcaption>(.*?)</figcaption>", text):
+        assert title not in shown

@@ -59,6 +59,7 @@ _AXES: dict[str, tuple[type, bool]] = {
     "group_threads": (int, True),
 }
 AXES = tuple(_AXES)
+COUNTERS = ("cycles", "instructions", "cache_misses")  # of the processor
 OPENMP = "openmp"  # an executor
 
 
@@ -132,6 +133,8 @@ class Row:
     stand_in: bool = False  # whether `device` is the CPU, seen through OpenCL
     openssl: str | None = None  # version of the libcrypto that paraes is linked to
     build: str = ""  # names the program, where rows of several are together
+    counters: dict[str, float] = field(default_factory=dict)  # of one call, by names of COUNTERS
+    counters_reason: str | None = None  # why there are not all
 
     @property
     def median_ns(self) -> float:
@@ -152,6 +155,11 @@ class Row:
     def is_ports(self) -> bool:
         """Whether the row measures the limit of the AES units, and encrypts no message."""
         return self.rival is not None and self.rival.startswith(PORTS)
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether the row copies bytes and encrypts nothing; age has no mode either, and does."""
+        return self.rival not in (None, "age") and self.mode is None and not self.is_ports
 
     @property
     def workers(self) -> int:
@@ -219,7 +227,8 @@ class Report:
 
     def records(self) -> list[dict[str, Any]]:
         """Return the rows as plain dicts: axes, `median_ns`, `mb_per_s`, `samples`,
-        `energy_joules`, `verified`, and phases as `*_ns`. Values that were not measured are None.
+        `energy_joules`, `verified`, the names of COUNTERS, and phases as `*_ns`. Values that were
+        not measured are None.
         """
         records = []
         for row in self.rows:
@@ -230,6 +239,7 @@ class Report:
             record["samples"] = int(row.samples_ns.size)
             record["energy_joules"] = row.energy_joules
             record["verified"] = row.verified
+            record |= {name: row.counters.get(name) for name in COUNTERS}
             record |= {f"{phase}_ns": row.timeline_ns.get(phase) for phase in PHASES}
             records.append(record)
         return records
@@ -242,6 +252,7 @@ GIVE = "give a file that `paraes bench --json FILE` wrote"
 SHORTEST_NS = 1e-3
 LONGEST_NS = 1e18
 _MOST_JOULES = 1e15
+_MOST_COUNTS = 1e24
 MOST_WORKERS = (1 << 31) - 1
 # Axis → (least, most) of those that are numbers. A skipped row may stand for a device, without
 # size.
@@ -361,6 +372,14 @@ def _row_of(
             row.get("energy_joules"), at(where, "energy_joules"), 0, _MOST_JOULES, nullable=True
         ),
         energy_reason=expect(row.get("energy_reason"), str, at(where, "energy_reason"), True),
+        counters={
+            name: fields.number(count, at(where, f"counters.{name}"), 0, _MOST_COUNTS)
+            for name, count in fields.members(
+                row.get("counters"), at(where, "counters"), nullable=True
+            ).items()
+            if name in COUNTERS
+        },
+        counters_reason=expect(row.get("counters_reason"), str, at(where, "counters_reason"), True),
         verified=expect(row.get("verified"), bool, at(where, "verified")),
         stand_in=axes["device"] in stand_ins,
         openssl=openssl,

@@ -11,14 +11,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from paraes.lab import analysis, bench, compare, export, reproduce, turns
+from paraes.lab import (
+    analysis,
+    bench,
+    bundle,
+    compare,
+    drawing,
+    export,
+    latex,
+    reproduce,
+    turns,
+)
 from paraes.lab.document import Document, Figure, Table
 from paraes.lab.errors import FAILED, USAGE, LabError
 from paraes.lab.files import make_folder, write_whole
 from paraes.lab.measure import dumps, find_program, look_at
 from paraes.lab.papers.data import NAMES
 from paraes.lab.papers.setting import PROCESS_SAMPLES, PROCESSES, Setting
-from paraes.lab.units import parse_size, plural
+from paraes.lab.units import duration_text, parse_size, plural
 from paraes.lab.verdicts import LEAST_EFFECT
 
 INTERRUPTED = 130
@@ -29,6 +39,14 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> None:  # type: ignore[override]
         raise LabError(f"{message} (see {self.prog} --help)", USAGE)
+
+
+class _Version(argparse.Action):
+    """Prints the versions, a line each."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        print(bundle.version_text(), end="")
+        parser.exit()
 
 
 def _size(text: str) -> int:
@@ -74,6 +92,16 @@ def _ranks(text: str) -> list[int]:
     return numbers
 
 
+def _millimetres(text: str) -> float:
+    try:
+        width = float(text.lower().removesuffix("mm"))
+    except ValueError:
+        width = 0.0
+    if not 60 <= width <= 1000:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a width from 60 to 1000 mm")
+    return width
+
+
 def _seconds(text: str) -> float:
     try:
         seconds = float(text)
@@ -110,8 +138,18 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="all tables as Markdown")
     parser.add_argument("--latex", type=Path, metavar="FILE", help="all tables as LaTeX (booktabs)")
     parser.add_argument("--csv", type=Path, metavar="DIR", help="every table as a CSV file")
-    parser.add_argument("--png", type=Path, metavar="DIR", help="every figure as a PNG file")
-    parser.add_argument("--svg", type=Path, metavar="DIR", help="every figure as an SVG file")
+    for kind in drawing.KINDS:
+        parser.add_argument(
+            f"--{kind}", type=Path, metavar="DIR", help=f"every figure as {kind.upper()}"
+        )
+    parser.add_argument(
+        "--width",
+        type=_millimetres,
+        default=drawing.COLUMN_MM,
+        metavar="MM",
+        help=f"width of these figures (default: {drawing.COLUMN_MM:g}, a column of a two-column "
+        "paper)",
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -120,12 +158,19 @@ def _parser() -> argparse.ArgumentParser:
         description="Runs `paraes bench`, analyses its JSON, and reproduces the papers' "
         "experiments.",
     )
+    parser.add_argument(
+        "--version",
+        action=_Version,
+        nargs=0,
+        help="print the version, and those of Python and of the packages that it computes with",
+    )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", parser_class=_Parser)
     _add_reproduce(verbs)
     _add_report(verbs)
     _add_measure(verbs)
     _add_compare(verbs)
     _add_figure(verbs)
+    _add_bundle(verbs)
     return parser
 
 
@@ -290,6 +335,20 @@ def _add_compare(verbs: Any) -> None:
     _add_outputs(verb)
 
 
+def _add_bundle(verbs: Any) -> None:
+    verb = verbs.add_parser(
+        "bundle",
+        help="put a measurement and all that belongs to it into a ZIP file",
+        description="Writes what an artifact evaluation asks for: the JSON of every process, the "
+        "commands, the machine, the versions, the report with its tables and figures, BibTeX of "
+        "the papers, and checksums.",
+    )
+    verb.add_argument("folder", type=Path, metavar="DIR", help="folder of reproduce or measure")
+    verb.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="ZIP file to write (default: DIR.zip)"
+    )
+
+
 def _add_figure(verbs: Any) -> None:
     verb = verbs.add_parser("figure", help="draw one figure as SVG, for light and dark pages")
     verb.add_argument(
@@ -306,7 +365,7 @@ def _add_figure(verbs: Any) -> None:
         type=Path,
         required=True,
         metavar="FILE",
-        help="SVG file to write, or PNG if its name ends in .png",
+        help="SVG file to write; PNG or PDF if its name ends in .png or .pdf",
     )
     verb.add_argument(
         "--mode",
@@ -404,10 +463,12 @@ def _progress():
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
     """Check that all outputs can be written, before anything is measured or written."""
-    folders = ["csv", "png", "svg"]
+    folders = ["csv", *drawing.KINDS]
     folders += ["output"] if arguments.verb in ("reproduce", "measure") else []
     inputs = [*getattr(arguments, "results", []), *filter(None, map(vars(arguments).get, "ab"))]
-    for name in ("output", "markdown", "latex", "csv", "png", "svg"):
+    if arguments.verb == "bundle":
+        inputs += arguments.folder.glob("*.json")
+    for name in ("output", "markdown", "latex", "csv", *drawing.KINDS):
         path: Path | None = getattr(arguments, name, None)
         if path is None:
             continue
@@ -431,16 +492,12 @@ def _export(document: Document, arguments: argparse.Namespace) -> None:
     if arguments.markdown:
         write_whole(arguments.markdown, export.markdown(document))
     if arguments.latex:
-        write_whole(arguments.latex, export.latex(document))
+        write_whole(arguments.latex, latex.latex(document))
     if arguments.csv:
         export.write_csv(document, arguments.csv)
-    if arguments.png or arguments.svg:
-        from paraes.lab import plots
-
-        if arguments.png:
-            plots.write_all(document, arguments.png, "png")
-        if arguments.svg:
-            plots.write_all(document, arguments.svg, "svg")
+    for kind in drawing.KINDS:
+        if (folder := getattr(arguments, kind)) is not None:
+            drawing.write_all(document, folder, kind, arguments.width)
 
 
 def _reproduce(arguments: argparse.Namespace) -> int:
@@ -464,6 +521,14 @@ def _reproduce(arguments: argparse.Namespace) -> int:
         ranks=arguments.ranks,
     )
     make_folder(arguments.output)
+    count, seconds = reproduce.estimate(papers, setting, machine, arguments.output)
+    if count:
+        what = "one process" if count == 1 else f"{count} processes"
+        print(
+            f"paraes-lab: {what} of the bench, about {duration_text(seconds)}",
+            file=sys.stderr,
+            flush=True,
+        )
     with _progress() as (progress, warn):
         whole = reproduce.measure(
             papers, setting, machine, arguments.output, progress=progress, warn=warn
@@ -476,6 +541,7 @@ def _reproduce(arguments: argparse.Namespace) -> int:
     write_whole(arguments.output / "report.html", render(document))
     _export(document, arguments)
     own = [s for s in document.sections if s.name.startswith(tuple(papers))]
+    own.append(document.sections[0])  # the verdicts come last, where a terminal shows them
     _print_tables(Document("", "", own).tables())
     print(f"paraes-lab: {results} and {arguments.output / 'report.html'} written", file=sys.stderr)
     return _wrong_rows([whole])
@@ -525,11 +591,11 @@ def _document(values: list[dict], sources: list[str], clock_hz: float | None) ->
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    outputs = ("output", "markdown", "latex", "csv", "png", "svg")
+    outputs = ("output", "markdown", "latex", "csv", *drawing.KINDS)
     if not any(getattr(arguments, name) for name in outputs):
         raise LabError(
-            "nothing to write: give -o FILE, --markdown FILE, --latex FILE, --csv DIR, --png DIR "
-            "or --svg DIR",
+            "nothing to write: give -o FILE, --markdown FILE, --latex FILE, --csv DIR, --png DIR, "
+            "--svg DIR or --pdf DIR",
             USAGE,
         )
     values = [bench.read(path) for path in arguments.results]
@@ -597,16 +663,26 @@ def _figure(arguments: argparse.Namespace) -> int:
         figure = throughput.figure(
             report, arguments.mode, arguments.key_bits, arguments.direction, arguments.threads
         )
-    if arguments.output.suffix.lower() == ".png":
-        from paraes.lab import plots
-
-        write_whole(arguments.output, plots.plot(figure, "png"))
+    kind = arguments.output.suffix.lower().removeprefix(".")
+    if kind in ("png", "pdf"):
+        write_whole(arguments.output, drawing.draw(figure, kind, drawing.PAGE.width * drawing.MM))
     else:
-        from paraes.lab.report import svg
-
-        write_whole(arguments.output, svg.draw(figure, 860, standalone=True) + "\n")
+        write_whole(arguments.output, drawing.standalone_svg(figure))
     _print_tables(tables)
     return 0
+
+
+def _bundle(arguments: argparse.Namespace) -> int:
+    folder: Path = arguments.folder
+    if not folder.is_dir():
+        raise LabError(f"{folder}: is not a folder", USAGE)
+    paths = bundle.results_in(folder)
+    values = [bench.read(path) for path in paths]
+    document = _document(values, list(map(bench.name_of, paths)), None)
+    output = arguments.output or Path(f"{folder.resolve()}.zip")
+    bundle.write(folder, paths, document, values, output)
+    print(f"paraes-lab: {output} written", file=sys.stderr)
+    return _wrong_rows(values)
 
 
 VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
@@ -615,6 +691,7 @@ VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "measure": _measure,
     "compare": _compare,
     "figure": _figure,
+    "bundle": _bundle,
 }
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from paraes.lab.bench import PHASES, Process, Report, Row
+from paraes.lab.bench import COUNTERS, PHASES, Process, Report, Row
 from paraes.lab.machines import Machine, build_of, build_text, machine_of
 from paraes.lab.statistics import ALPHA, LEAST_UNITS, Ratio, ratio_of_pairs, ratio_of_two
 
@@ -106,6 +106,11 @@ def _configuration(rows: list[Row], report: int) -> Row:
     joules = [row.energy_joules for row in rows if row.energy_joules is not None]
     medians = np.array([float(np.median(times)) for times in measured.values()])
     timed = [row for row in rows if row.samples_ns.size]
+    counted = {
+        name: float(np.median([row.counters[name] for row in timed]))
+        for name in COUNTERS
+        if all(name in row.counters for row in timed)
+    }
     timelines = {p: [row.timeline_ns.get(p) for row in timed] for p in PHASES}
     # The median of a phase in each process; only of phases that every process measured.
     phases = {
@@ -122,6 +127,8 @@ def _configuration(rows: list[Row], report: int) -> Row:
         timeline_ns={p: float(np.median(phases[p])) if p in phases else None for p in PHASES},
         timeline_samples_ns=phases,
         energy_joules=float(np.median(joules)) if len(joules) == len(rows) else None,
+        counters=counted,
+        counters_reason=next((row.counters_reason for row in timed if row.counters_reason), None),
         verified=verified,
     )
 

@@ -74,12 +74,24 @@ def clock_of(context: dict[str, Any], given_hz: float | None = None) -> Known:
     return Known(None, "the clock frequency is unknown: the JSON's context has no clock_hz")
 
 
+def counted(row: Row, name: str) -> Known:
+    """Return what one of the processor's counters counted in one call, over all threads."""
+    if name in row.counters:
+        return Known(row.counters[name], "counted")
+    return Known(None, row.counters_reason or "the processor's counters were not read")
+
+
 def cycles_per_byte(row: Row, clock: Known) -> Known:
-    """Return the clock cycles that one thread spends on a byte of plaintext."""
+    """Return the cycles that the processor spends on a byte of plaintext, in all threads together.
+
+    They are those that it counted, else the time of one thread by the clock frequency.
+    """
+    if (cycles := counted(row, "cycles")).value is not None:
+        return Known(cycles.value / row.bytes, cycles.why)
     if row.on_gpu:
         return Known(None, "it ran on a GPU, whose clock is not recorded")
     if row.workers > 1:
-        return Known(None, "cycles per byte are those of one thread, and this ran on several")
+        return Known(None, "it ran on several threads, whose cycles were not counted")
     if row.scope != "memory":
         return Known(None, "the time includes more than computing")
     if clock.value is None:

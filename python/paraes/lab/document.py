@@ -55,15 +55,26 @@ class Missing:
     reason: str
 
 
-Cell = Any  # str | int | float | Estimate | Predicted | Missing | None
+DIGITS = 3  # of measured numbers in tables
+NANOSECONDS = {"ns": 1.0, "ms": 1e6, "s": 1e9}  # in the units of columns of times
+
+@dataclass(frozen=True)
+class AsPrinted:
+    """A paper's number as printed, with its unit, in a column of measured ones."""
+
+    text: str
+    unit: str
+
+
+Cell = Any  # AsPrinted | str | int | float | Estimate | Predicted | Missing | None
 
 
 @dataclass(frozen=True)
 class Column:
     """A column of a table.
 
-    `kind` is text, size (bytes), ns (nanoseconds, shown in a unit that fits), number, percent, or
-    printed (text from a paper, aligned as a number). `unit` is shown in the heading.
+    `kind` is text, size (bytes), ns, ms or s (times, shown in a unit that fits), number, percent,
+    or printed (text from a paper, aligned as a number). `unit` is shown in the heading.
     """
 
     title: str
@@ -76,6 +87,13 @@ class Column:
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
     @property
+    def full_heading(self) -> str:
+        """The title with the unit of the numbers themselves, for CSV and JSON."""
+        units = {"size": "bytes", "percent": "%"} | {name: name for name in NANOSECONDS}
+        unit = self.unit or units.get(self.kind, "")
+        return f"{self.title} ({unit})" if unit else self.title
+
+    @property
     def numeric(self) -> bool:
         """Whether the column holds numbers, and is aligned to the right."""
         return self.kind != "text"
@@ -85,11 +103,11 @@ def format_number(value: float, kind: str) -> str:
     """Format a number of a column of this kind."""
     if kind == "size":
         return size_text(value)
-    if kind == "ns":
-        return time_text(value)
+    if kind in NANOSECONDS:
+        return time_text(value * NANOSECONDS[kind])
     if kind == "percent":
-        return f"{significant(value, 3)} %"
-    return significant(value)
+        return f"{significant(value, DIGITS)} %"
+    return significant(value, DIGITS)
 
 
 def predicted_text(cell: Predicted) -> str:
@@ -113,6 +131,10 @@ def format_cell(cell: Cell, kind: str) -> str:
         return text
     if isinstance(cell, bool):
         return "yes" if cell else "no"
+    if isinstance(cell, AsPrinted):
+        return f"{cell.text} {cell.unit}"
+    if isinstance(cell, int) and kind == "number":
+        return str(cell)  # a count
     return format_number(float(cell), kind)
 
 
@@ -121,7 +143,8 @@ class Table:
     """Rows of cells. `name` is a file name without its suffix, unique in the document.
 
     `keys` is the number of columns at the left that say what a row is about. By default these are
-    all columns before the first number.
+    all columns before the first number. `form` is table, or claims or findings: on a narrow
+    screen, a page shows each of their rows as a card.
     """
 
     name: str
@@ -130,6 +153,7 @@ class Table:
     rows: list[list[Cell]]
     notes: list[str] = field(default_factory=list)
     keys: int | None = None
+    form: str = "table"
 
     def key_columns(self) -> int:
         """Return the number of columns that say what a row is about."""
@@ -166,7 +190,7 @@ class Series:
     """One line of a figure.
 
     `origin` decides how it is drawn: measured, program (measured: a whole program, file to file),
-    paper, or predicted (also the ideal line).
+    roof (measured: an upper bound, such as a copy), paper, or predicted (also the ideal line).
     """
 
     name: str

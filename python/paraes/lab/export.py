@@ -1,4 +1,4 @@
-"""Write a Document as Markdown, LaTeX or CSV."""
+"""Write a Document as Markdown or CSV."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from paraes.lab.document import (
+    AsPrinted,
     Bullets,
     Cell,
     Document,
@@ -20,40 +21,6 @@ from paraes.lab.document import (
     predicted_text,
 )
 from paraes.lab.files import make_folder, write_whole
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "×": r"$\times$",
-    "−": "$-$",
-    "–": "--",
-    "·": r"$\cdot$",
-    "µ": r"$\mu$",
-    "∞": r"$\infty$",
-    "→": r"$\to$",
-    "…": r"\dots{}",
-    "<": r"$<$",
-    ">": r"$>$",
-    "⁻": "$^{-}$",
-    "⁰": "$^0$",
-    "¹": "$^1$",
-    "²": "$^2$",
-    "³": "$^3$",
-    "⁴": "$^4$",
-    "⁵": "$^5$",
-    "⁶": "$^6$",
-    "⁷": "$^7$",
-    "⁸": "$^8$",
-    "⁹": "$^9$",
-}
 
 
 def _pipe(text: str) -> str:
@@ -91,38 +58,6 @@ def markdown(document: Document) -> str:
     return "\n".join(parts)
 
 
-def _escape(text: str) -> str:
-    return "".join(_LATEX.get(c, c) for c in text)
-
-
-def latex_table(table: Table) -> str:
-    """Return a table environment, which needs the package booktabs."""
-    columns = "".join("r" if c.numeric else "l" for c in table.columns)
-    lines = [
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{_escape(table.caption)}}}",
-        rf"\label{{tab:{table.name}}}",
-        rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule",
-        " & ".join(_escape(c.heading) for c in table.columns) + r" \\",
-        r"\midrule",
-    ]
-    lines += [" & ".join(_escape(text) for text in row) + r" \\" for row in table.texts()]
-    lines += [r"\bottomrule", r"\end{tabular}"]
-    reasons = [f"[{i}] {reason}" for i, reason in enumerate(table.footnotes(), 1)]
-    for note in [*reasons, *table.notes]:
-        lines.append(rf"\par\footnotesize {_escape(note)}")
-    lines.append(r"\end{table}")
-    return "\n".join(lines) + "\n"
-
-
-def latex(document: Document) -> str:
-    """Return all tables, for inclusion in a document that loads booktabs."""
-    head = f"% {document.title}: needs \\usepackage{{booktabs}}\n"
-    return head + "\n".join(latex_table(table) for table in document.tables())
-
-
 def _csv_cells(cell: Cell) -> list[object]:
     """Return value, low, high and note of a cell."""
     if isinstance(cell, (Estimate, Predicted)):
@@ -133,6 +68,8 @@ def _csv_cells(cell: Cell) -> list[object]:
         return [cell.value, *ends, note]
     if isinstance(cell, Missing):
         return ["", "", "", cell.reason]
+    if isinstance(cell, AsPrinted):
+        return [cell.text, "", "", ""]
     return ["" if cell is None else cell, "", "", ""]
 
 
@@ -140,17 +77,15 @@ def csv_table(table: Table) -> str:
     """Return the table as CSV, with all digits of its numbers.
 
     A column with intervals, predictions or missing values is followed by three more: low, high,
-    note. Where a heading has no unit of its own, sizes are in bytes and times in nanoseconds.
+    note. Where a heading has no unit of its own, sizes are in bytes and times in ns, ms or s.
     """
     rich = [
         any(isinstance(row[i], (Estimate, Missing, Predicted)) for row in table.rows)
         for i in range(len(table.columns))
     ]
-    units = {"size": "bytes", "ns": "ns", "percent": "%"}
     header: list[str] = []
     for column, more in zip(table.columns, rich, strict=True):
-        unit = column.unit or units.get(column.kind, "")
-        name = f"{column.title} ({unit})" if unit else column.title
+        name = column.full_heading
         header += [name, f"{name} low", f"{name} high", f"{name} note"] if more else [name]
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")

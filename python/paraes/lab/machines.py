@@ -20,6 +20,22 @@ GIB = 1 << 30
 LIBRARIES = ("paraes", "openssl", "ipsec-mb", "gcrypt")
 
 
+# What CPUID says of a hypervisor → its name.
+HYPERVISORS = {
+    "KVMKVMKVM": "KVM",
+    "Microsoft Hv": "Hyper-V",
+    "VMwareVMware": "VMware",
+    "XenVMMXenVMM": "Xen",
+    "TCGTCGTCGTCG": "QEMU",
+    "bhyve bhyve ": "bhyve",
+}
+
+
+def hypervisor_text(signature: str) -> str:
+    """Return the name of a hypervisor."""
+    return HYPERVISORS.get(signature, signature)
+
+
 @dataclass(frozen=True)
 class Machine:
     """A machine, as far as its context describes it. `name` is None if it was not named."""
@@ -39,7 +55,7 @@ class Machine:
         words += [plural(self.cores, "core")] if self.cores else []
         words += [f"{self.memory_gib} GiB"] if self.memory_gib else []
         if self.hypervisor not in (None, "none"):
-            words.append(str(self.hypervisor))
+            words.append(hypervisor_text(str(self.hypervisor)))
         return ", ".join(words)
 
 
@@ -64,6 +80,20 @@ def machine_of(context: dict[str, Any]) -> Machine:
         math.ceil(memory / GIB) if memory else None,
         str(hypervisor) if hypervisor else None,
     )
+
+
+def described(context: dict[str, Any], label: str) -> str:
+    """Describe a machine's hardware, after its label if that is a name."""
+    machine = machine_of({**context, "machine": None})
+    words = [str(context.get("cpu") or "unknown processor")]
+    words += [plural(machine.cores, "core")] if machine.cores else []
+    words += [f"{machine.memory_gib} GiB"] if machine.memory_gib else []
+    if machine.hypervisor not in (None, "none"):
+        words.append(hypervisor_text(str(machine.hypervisor)))
+    text = ", ".join(words)
+    # A label that is no name says the same, and perhaps which of several files it is.
+    more = label.removeprefix(machine.label).removeprefix(", ")
+    return f"{label} ({text})" if context.get("machine") else f"{text} ({more})" if more else text
 
 
 def labels_of(machines: Iterable[Machine]) -> dict[Machine, str]:

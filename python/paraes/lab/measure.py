@@ -18,7 +18,7 @@ import signal
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -32,6 +32,13 @@ from paraes.lab.units import size_text
 
 GPU = "gpu"  # in Run.devices: the GPU that look_at chooses
 DISTRIBUTION = "shared"  # of data to ranks: the papers timed encryption without communication
+
+
+# For estimates of the time that a run takes: seconds a byte on one core, by kernel, from a Zen 4 of
+# 2023; seconds to start a process of the bench, and to launch one with MPI.
+PACES = {"reference": 27e-9, "ttable": 5e-9}
+FAST_PACE = 1e-9
+START_SECONDS, LAUNCH_SECONDS = 0.15, 1.0
 
 
 @dataclass(frozen=True)
@@ -59,13 +66,19 @@ class Run:
         """Whether the run needs the GPU."""
         return GPU in self.devices
 
-    def cost(self) -> float:
-        """Estimate the seconds that the run takes, for the progress bar."""
-        rows = len(self.directions) * len(self.key_bits) * len(self.threads)
-        rows *= len(self.devices) * len(self.kernels) * len(self.key_expansions)
-        rows *= max(1, len(self.group_threads)) * len(self.executors)
-        work = (self.samples + 3) * max(2e-3, self.size * 15e-9)
-        return 0.3 + rows * max(work, self.min_time)
+    def cost(self, cores: int = 1) -> float:
+        """Estimate the seconds that one process of the run takes on so many cores."""
+        each = len(self.directions) * len(self.key_bits) * len(self.key_expansions)
+        each *= max(1, len(self.group_threads))
+        seconds = START_SECONDS + (LAUNCH_SECONDS if self.ranks > 1 else 0.0)
+        for device, kernel, threads in product(self.devices, self.kernels, self.threads):
+            pace = PACES.get(kernel, FAST_PACE) if device == "cpu" else FAST_PACE
+            call = self.size * pace / min(cores, threads * self.ranks)
+            rows = each * (len(self.executors) if threads > 1 else 1)
+            # Calibration and verification have a call each, and so has warm-up unless it is long.
+            calls = self.samples + (2 if call >= 1 else 3)
+            seconds += rows * max(calls * max(2e-3, call), self.min_time)
+        return seconds
 
     def arguments(self, gpu: str | None) -> list[str]:
         """Return the flags of `paraes bench`, with `gpu` as the GPU."""
@@ -596,6 +609,24 @@ def rounds(count: int, processes: int) -> list[list[int]]:
     return orders
 
 
+def costs_of(
+    runs: Sequence[Run], machine: Machine, folder: Path, processes: int
+) -> dict[tuple[int, int], float]:
+    """Estimate the seconds of every process of every run, by (run, process).
+
+    Kept ones take none, and runs that nothing can be measured of are left out.
+    """
+    costs: dict[tuple[int, int], float] = {}
+    for index, run in enumerate(runs):
+        if is_idle(run, machine):
+            continue
+        rest = run.without_gpu() if run.on_gpu and machine.gpu is None else run
+        for process in range(processes):
+            there = (folder / part_file(rest or run, machine, process)).is_file()
+            costs[index, process] = 0.0 if there else (rest or run).cost(machine.cores)
+    return costs
+
+
 def make_all(
     runs: Iterable[tuple[Run, list[str]]],
     machine: Machine,
@@ -613,14 +644,7 @@ def make_all(
     make_folder(folder)
     sweep(folder)
     listed = list(runs)
-    costs: dict[tuple[int, int], float] = {}
-    for index, (run, _) in enumerate(listed):
-        if is_idle(run, machine):
-            continue
-        rest = run.without_gpu() if run.on_gpu and machine.gpu is None else run
-        for process in range(processes):
-            there = (folder / part_file(rest or run, machine, process)).is_file()
-            costs[index, process] = 0.0 if there else run.cost()
+    costs = costs_of([run for run, _ in listed], machine, folder, processes)
     parts: dict[tuple[int, int], Part] = {}
     done, total = 0.0, sum(costs.values())
     with locked(folder):

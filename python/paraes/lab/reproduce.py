@@ -10,16 +10,18 @@ from typing import Any
 
 from paraes.lab import bench, fields
 from paraes.lab.configurations import group
-from paraes.lab.document import Document, Section, beside
+from paraes.lab.document import Document, Section, Table, beside
 from paraes.lab.errors import USAGE, LabError
 from paraes.lab.fields import WrongField, at, expect, shown
-from paraes.lab.machines import machine_of
-from paraes.lab.measure import Machine, Part, Run, join, make_all
+from paraes.lab.machines import described, machine_of
+from paraes.lab.measure import Machine, Part, Run, costs_of, join, make_all
 from paraes.lab.papers import EXPERIMENTS
-from paraes.lab.papers.chapters import contradictions, gather_absent, pictures
+from paraes.lab.papers.chapters import contradictions, drop_absent, pictures
+from paraes.lab.papers.claims import Finding, FindingsTable
 from paraes.lab.papers.data import NAMES, load_paper
 from paraes.lab.papers.evidence import Device, Evidence
 from paraes.lab.papers.setting import Setting
+from paraes.lab.papers.summary import Result, summary_section
 
 
 def papers_of(name: str) -> list[str]:
@@ -44,6 +46,16 @@ def plan(papers: list[str], setting: Setting) -> list[tuple[Run, list[str]]]:
             known, users = planned.get(run.kind, (timed, []))
             planned[run.kind] = (known.united(timed), [*dict.fromkeys((*users, name))])
     return list(planned.values())
+
+
+def estimate(
+    papers: list[str], setting: Setting, machine: Machine, folder: Path
+) -> tuple[int, float]:
+    """Return how many processes `measure` will start, and about how many seconds they take."""
+    runs = [run for run, _ in plan(papers, setting)]
+    costs = costs_of(runs, machine, folder / "parts", setting.processes)
+    left = [cost for cost in costs.values() if cost > 0]
+    return len(left), sum(left)
 
 
 def measure(
@@ -81,6 +93,12 @@ def evidence_of(whole: dict[str, Any], paper: str, source: str) -> Evidence:
     return Evidence(report, Setting(**lab["setting"]), Device(**lab["device"]))
 
 
+def findings_of(sections: list[Section]) -> list[Finding]:
+    """Return the findings in the sections of a chapter."""
+    tables = [block for s in sections for block in s.blocks if isinstance(block, FindingsTable)]
+    return [finding for table in tables for finding in table.findings]
+
+
 def chapters(whole: dict[str, Any], source: str = "results") -> list[Section]:
     """Return the sections of every paper in the JSON."""
     sections: list[Section] = []
@@ -88,12 +106,18 @@ def chapters(whole: dict[str, Any], source: str = "results") -> list[Section]:
         evidence = evidence_of(whole, name, source)
         own = EXPERIMENTS[name].chapter(evidence)
         for table in Document("", "", own).tables():
-            gather_absent(table, evidence.device)
+            drop_absent(table, evidence.device)
         paper = load_paper(name)
         extra = [section for section in (contradictions(paper), pictures(paper)) if section]
         # The last section of a chapter is its findings; they stay at the end.
-        sections += [*own[:-1], *extra, own[-1]]
+        sections += [*filter(None, map(_without_empty, own[:-1])), *extra, own[-1]]
     return sections
+
+
+def _without_empty(section: Section) -> Section | None:
+    """Leave out tables without rows; None if nothing is left."""
+    blocks = [b for b in section.blocks if not isinstance(b, Table) or b.rows]
+    return replace(section, blocks=blocks) if blocks else None
 
 
 def is_reproduction(value: dict[str, Any]) -> bool:
@@ -205,12 +229,15 @@ def document(values: list[dict[str, Any]], analysis: list[Section], sources: lis
     Several reproductions have columns of their own in every table.
     """
     of: dict[str, list[Section]] = {}
+    results: list[Result] = []
     papers: dict[str, None] = {}
     quick = False
     for whole, source in zip(values, sources, strict=True):
         check(whole, source)
         label = machine_of(whole["context"]).label
-        of[f"{label}, {source}" if label in of else label] = chapters(whole, source)
+        label = f"{label}, {source}" if label in of else label
+        of[label] = chapters(whole, source)
+        results.append(_result(whole, label, of[label]))
         papers |= dict.fromkeys(whole["lab"]["papers"])
         quick = quick or whole["lab"]["setting"].get("quick", False)
     own = next(iter(of.values())) if len(of) == 1 else beside(of)
@@ -219,4 +246,20 @@ def document(values: list[dict[str, Any]], analysis: list[Section], sources: lis
     lead = f"The papers' measurements beside the same experiments on {machines}."
     if quick:
         lead += " A quick run: small sizes and few samples."
-    return Document(title, lead, [*own, *analysis])
+    return Document(title, lead, [summary_section(results), *own, *analysis])
+
+
+def _result(whole: dict[str, Any], label: str, sections: list[Section]) -> Result:
+    """Collect the findings of a reproduction for the first screen."""
+    lab = whole["lab"]
+    findings: dict[str, list[Finding]] = {}
+    for name in lab["papers"]:
+        own = [s for s in sections if s.name.startswith(name)]
+        findings[name] = findings_of(own)
+    return Result(
+        label,
+        described(whole["context"], label),
+        Setting(**lab["setting"]),
+        Device(**lab["device"]),
+        findings,
+    )

@@ -70,7 +70,7 @@ def figure(
     lines: dict[tuple, tuple[str, dict[int, Row]]] = {}
     for row in rows:
         whole = row.scope == "file"
-        if (row.mode is None and row.rival != "age") or row.is_ports:
+        if row.is_copy or row.is_ports:
             continue  # copies and port limits are roofs, not ways to encrypt
         if row.keys is not None:
             continue  # many messages at once: the figure is over the size of a single one

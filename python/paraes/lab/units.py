@@ -53,6 +53,7 @@ def significant(value: float, digits: int = 4) -> str:
         return "∞" if value > 0 else "−∞" if value < 0 else "–"
     rounded, _, exponent = f"{value:.{digits - 1}e}".partition("e")
     magnitude, power = int(exponent), ""
+    value = float(f"{rounded}e{exponent}")  # 25468 with 3 digits is 25500
     if magnitude < -5 or magnitude > 8:
         text, power = rounded, f"·10{superscript(magnitude)}"
     else:
@@ -68,11 +69,20 @@ def superscript(number: int) -> str:
 
 
 def time_text(nanoseconds: float) -> str:
-    """Format a time in s, ms, µs or ns, whichever fits."""
+    """Format a time in s, ms, µs or ns, whichever fits, with 3 significant digits."""
     for unit, factor in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if nanoseconds >= factor:
-            return f"{significant(nanoseconds / factor)} {unit}"
-    return f"{significant(nanoseconds)} ns"
+        if abs(nanoseconds) >= 0.9995 * factor:  # 999.7 µs are 1 ms
+            return f"{significant(nanoseconds / factor, 3)} {unit}"
+    return f"{significant(nanoseconds, 3)} ns"
+
+
+def duration_text(seconds: float) -> str:
+    """Format an estimated time for people who wait: 50 s, 8 min, 2.5 h."""
+    if seconds < 100:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 100 * 60:
+        return f"{round(seconds / 60)} min"
+    return f"{significant(seconds / 3600, 2)} h"
 
 
 def megabytes_per_second(size: float, nanoseconds: float) -> float:

@@ -17,7 +17,7 @@ from paraes.lab.analysis.skipped import skipped_section
 from paraes.lab.analysis.throughput import throughput_figures
 from paraes.lab.bench import Report
 from paraes.lab.configurations import group
-from paraes.lab.document import Document, Paragraph, Section, beside
+from paraes.lab.document import Bullets, Document, Paragraph, Section, beside
 from paraes.lab.machines import Machine, labels_of, machine_of
 from paraes.lab.units import plural
 
@@ -53,11 +53,18 @@ def sections(report: Report, clock_hz: float | None = None) -> list[Section]:
                 "from order statistics."
             ),
             Paragraph(UNITS_NOTE),
+            *_absent(report),
         ],
         level=1,
     )
     last = [section] if (section := skipped_section(report)) is not None else []
     return [head, machine_section(report), *after, *last]
+
+
+def _absent(report: Report) -> list[Bullets]:
+    """Say once which devices were asked for and are not there."""
+    lines = [f"No rows of {skip.axes['device']}: {skip.reason}." for skip in absent_devices(report)]
+    return [Bullets(list(dict.fromkeys(lines)))] if lines else []
 
 
 def _of_machine(report: Report, indices: list[int]) -> Report:
@@ -72,17 +79,16 @@ def _machine_sections(report: Report, clock_hz: float | None) -> list[Section]:
     contexts = [report.contexts[row.report] for row in rows if row.report < len(report.contexts)]
     counts = [n for c in contexts if isinstance(n := c.get("threads"), int)]
     cores = max(counts, default=None)
-    absent = absent_devices(report)
-    figures = throughput_figures(rows, absent)
+    figures = throughput_figures(rows)
     found: list[Section | None] = [
         Section("throughput", "Throughput", list(figures)) if figures else None,
         rivals_section(rows),
         scaling_section(rows, cores),
-        crossover_section(rows, absent),
-        phases_section(rows, absent),
-        roofs_section(rows, report.contexts, clock_hz, absent) if rows else None,
-        energy_section(rows, absent) if rows else None,
-        rows_section(report.rows, absent) if report.rows else None,
+        crossover_section(rows),
+        phases_section(rows),
+        roofs_section(rows, report.contexts, clock_hz) if rows else None,
+        energy_section(rows) if rows else None,
+        rows_section(report.rows) if report.rows else None,
     ]
     return [section for section in found if section is not None]
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from paraes.lab.analysis.rows import (
     UNITS_NOTE,
     job_text,
     label_in,
-    with_absent,
 )
-from paraes.lab.bench import Row, Skip
+from paraes.lab.bench import Row
 from paraes.lab.configurations import processes_text
 from paraes.lab.document import (
     Cell,
@@ -23,7 +20,7 @@ from paraes.lab.document import (
 from paraes.lab.statistics import mad, median_interval
 
 
-def rows_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section:
+def rows_section(rows: list[Row]) -> Section:
     """Tabulate every measured row."""
     body: list[list[Cell]] = []
     for row in rows:
@@ -63,4 +60,4 @@ def rows_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section:
         "verified: whether the output was compared with a reference, and equal.",
     ]
     table = Table("rows", "All measured configurations", columns, body, notes)
-    return Section("rows-section", "All rows", [with_absent(table, absent)])
+    return Section("rows-section", "All rows", [table])

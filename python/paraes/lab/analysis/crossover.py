@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from paraes.lab.analysis.rows import (
     UNITS_NOTE,
     job_text,
-    with_absent,
 )
-from paraes.lab.bench import Row, Skip
+from paraes.lab.bench import Row
 from paraes.lab.crossover import crossover_of
 from paraes.lab.document import (
     Cell,
@@ -40,7 +37,7 @@ def _opponents_to_show(opponents: dict[tuple, list[Row]], kernel: str) -> list[l
     return [fastest, *[group for group in same if group is not fastest]]
 
 
-def crossover_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section | None:
+def crossover_section(rows: list[Row]) -> Section | None:
     """Find the size from which a GPU is faster than the CPU, without and with transfers."""
     gpu_rows = [row for row in rows if row.on_gpu and row.rival is None]
     cpu_rows = [
@@ -96,7 +93,7 @@ def crossover_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section |
                     found.changes,
                 ]
             )
-    if not body and not absent:
+    if not body:
         return None
     columns = [
         Column("GPU", "text"),
@@ -117,4 +114,4 @@ def crossover_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section |
     ]
     notes.append(UNITS_NOTE)
     table = Table("crossover", "Size from which the GPU is faster", columns, body, notes, keys=4)
-    return Section("crossover-section", "Crossover", [with_absent(table, absent)])
+    return Section("crossover-section", "Crossover", [table])

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from paraes.lab.analysis.rows import (
     job_text,
     known_cell,
     label_in,
-    with_absent,
 )
-from paraes.lab.bench import Row, Skip
+from paraes.lab.bench import Row
 from paraes.lab.derived import (
     energy,
     joules_per_gigabyte,
@@ -24,7 +21,7 @@ from paraes.lab.document import (
 )
 
 
-def energy_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section:
+def energy_section(rows: list[Row]) -> Section:
     """Tabulate energy where a counter was read, or list why there is none."""
     counted = [row for row in rows if energy(row).value is not None]
     if not counted:
@@ -56,4 +53,4 @@ def energy_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section:
         "the values are meaningful only if the machine did nothing else."
     )
     table = Table("energy", "Energy as counted", columns, body, [note])
-    return Section("energy-section", "Energy", [with_absent(table, absent)])
+    return Section("energy-section", "Energy", [table])

@@ -6,8 +6,8 @@ from typing import Any
 
 from paraes.lab.bench import Report, is_cpu_device
 from paraes.lab.document import Cell, Column, Paragraph, Section, Table
-from paraes.lab.machines import GIB, Machine, labels_of, machine_of
-from paraes.lab.units import significant
+from paraes.lab.machines import GIB, Machine, hypervisor_text, labels_of, machine_of
+from paraes.lab.units import significant, size_text
 
 # Context field → how the table calls it. The first five identify a machine.
 FIELDS = {
@@ -82,6 +82,10 @@ def _field(contexts: list[dict[str, Any]], name: str) -> str:
         return f"{low} GHz" if low == high else f"{low} to {high} GHz"
     if name == "memory_bytes" and numbers:
         return _texts([f"{significant(n / GIB, 3)} GiB" for n in numbers])
+    if name == "last_level_cache_bytes" and numbers:
+        return _texts([size_text(n) for n in numbers])
+    if name == "hypervisor":
+        return _texts([value and hypervisor_text(str(value)) for value in values])
     if name == "time":
         times = sorted(str(value) for value in values if value)
         if len(set(times)) > 1:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from paraes.lab.analysis.rows import (
     UNITS_NOTE,
     job_text,
     label_in,
-    with_absent,
 )
-from paraes.lab.bench import PHASES, Row, Skip
+from paraes.lab.bench import PHASES, Row
 from paraes.lab.derived import (
     phase_shares,
     phase_times,
@@ -61,14 +59,14 @@ def _phase_times_table(rows: list[Row], names: list[str]) -> Table:
     return Table("phases-times", "Time of each phase", columns, body, notes)
 
 
-def phases_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section | None:
+def phases_section(rows: list[Row]) -> Section | None:
     """Tabulate the share and time of every phase, for rows that have more than one."""
     chosen = [
         row
         for row in rows
         if len(shares := phase_shares(row)) > 1 and (row.scope != "memory" or "scatter" in shares)
     ]
-    if not chosen and not absent:
+    if not chosen:
         return None
     names = [p for p in PHASES if any(p in phase_shares(row) for row in chosen)]
     body: list[list[Cell]] = []
@@ -95,9 +93,7 @@ def phases_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section | No
         "Shares are of the sum of the phases. A sum above the median of the whole call means that "
         "phases overlap; a sum below it, that time passes between them."
     ]
-    table = with_absent(Table("phases", "Share of each phase", columns, body, notes), absent)
-    if not chosen:
-        return Section("phases-section", "Phases", [table])
+    table = Table("phases", "Share of each phase", columns, body, notes)
     largest: dict[tuple, Row] = {}
     for row in chosen:
         key = (row.report, *row.axes("bytes", "cache", "direction"))
@@ -124,5 +120,5 @@ def phases_section(rows: list[Row], absent: Sequence[Skip] = ()) -> Section | No
     )
     blocks: list[Any] = [figure]
     if any(row.timeline_samples_ns for row in chosen):
-        blocks.append(with_absent(_phase_times_table(chosen, names), absent))
+        blocks.append(_phase_times_table(chosen, names))
     return Section("phases-section", "Phases", blocks)

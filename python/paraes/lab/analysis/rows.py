@@ -14,7 +14,6 @@ from paraes.lab.document import (
     Estimate,
     Missing,
     Series,
-    Table,
 )
 from paraes.lab.statistics import Interval, median_interval
 from paraes.lab.units import megabytes_per_second, size_text
@@ -84,18 +83,6 @@ def absent_devices(report: Report) -> list[Skip]:
 def is_of_device(skip: Skip) -> bool:
     """Tell whether `skip` stands for a whole device rather than a single row."""
     return not any(skip.axes.get(name) for name in ("bytes", "kernel", "rival"))
-
-
-def with_absent(table: Table, absent: Sequence[Skip], scope: str | None = None) -> Table:
-    """Append one row for each absent device: dashes with the reason. Return the table."""
-    reasons: dict[str, str] = {}
-    for skip in absent:
-        if scope in (None, skip.axes["scope"]):
-            reasons.setdefault(str(skip.axes["device"]), skip.reason)
-    for device, reason in reasons.items():
-        rest = [Missing(reason) if column.numeric else "" for column in table.columns[1:]]
-        table.rows.append([device, *rest])
-    return table
 
 
 def known_cell(known: Known) -> Cell:

@@ -47,6 +47,14 @@ def _series_text(scaling: Scaling) -> str:
     return f"{row.name}, {kind}, {job_text(row)}"
 
 
+def _without_shared(names: list[str]) -> tuple[list[str], str]:
+    """Return the names without the parts that all of them have, and these parts."""
+    parts = [name.split(", ") for name in names]
+    shared = set(parts[0]).intersection(*parts[1:]) if len(parts) > 1 else set()
+    own = [", ".join(p for p in of if p not in shared) or ", ".join(of) for of in parts]
+    return own, ", ".join(p for p in parts[0] if p in shared)
+
+
 def _scaling_rows(scaling: Scaling) -> list[list[Cell]]:
     body: list[list[Cell]] = []
     for p in scaling.points:
@@ -115,19 +123,20 @@ def scaling_section(rows: list[Row], cores: int | None) -> Section | None:
     several = [s for s in found if len(s.points) > 2]
     blocks: list[Any] = []
     if several:
+        names, shared = _without_shared([_series_text(s) for s in several])
         lines = [
             Series.of(
-                _series_text(s),
+                name,
                 ((p.workers, Estimate(p.speedup, p.speedup_interval)) for p in s.points),
             )
-            for s in several
+            for name, s in zip(names, several, strict=True)
         ]
         top = max(max(line.x) for line in lines)
         lines.append(Series("ideal", [1.0, top], [1.0, top], origin="predicted"))
         blocks.append(
             Figure(
                 "scaling-speedup",
-                "Speedup over workers",
+                f"Speedup over workers: {shared}" if shared else "Speedup over workers",
                 "Speedup against one worker over the number of threads or ranks, with the ideal "
                 "line.",
                 Axis("workers", "log", "count"),

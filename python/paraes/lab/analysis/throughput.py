@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from paraes.lab.analysis.rows import (
     job_text,
     label_in,
     rate_series,
-    with_absent,
 )
-from paraes.lab.bench import Row, Skip
+from paraes.lab.bench import Row
 from paraes.lab.document import (
     Axis,
     Cell,
@@ -21,31 +18,32 @@ from paraes.lab.document import (
 from paraes.lab.units import size_text
 
 
-def throughput_figures(rows: list[Row], absent: Sequence[Skip] = ()) -> list[Figure]:
+def throughput_figures(rows: list[Row]) -> list[Figure]:
     """Draw one figure for each job that has several sizes.
 
     Rows of copies (memcpy, copy-threads, …) appear in every figure of their scope.
     """
     groups: dict[tuple, list[Row]] = {}
-    copies = [row for row in rows if row.rival and row.mode is None]
+    copies = [row for row in rows if row.is_copy]
     for row in rows:
         if row.mode is not None and not row.is_ports:
-            job = (row.mode, row.key_bits, row.direction, row.in_place)
-            key = (row.scope, *job, row.message_bytes, row.keys)
+            axes = (row.mode, row.key_bits, row.direction, row.in_place)
+            key = (row.scope, *axes, row.message_bytes, row.keys)
             groups.setdefault(key, []).append(row)
     figures = []
     for number, (key, members) in enumerate(groups.items(), 1):
+        sizes = [row.bytes for row in members]
         whole = members + [
             c
             for c in copies
             if c.scope == key[0] and c.in_place == key[4] and c.direction in (None, key[3])
+            # Other sizes would only lengthen the axis.
+            if min(sizes) <= c.bytes <= max(sizes)
         ]
         if len({row.bytes for row in members}) < 2:
             continue
-        figure = _throughput_figure(f"throughput-{number}", job_text(members[0], size=False), whole)
-        assert figure.table is not None
-        with_absent(figure.table, absent, members[0].scope)
-        figures.append(figure)
+        job = job_text(members[0], size=False)
+        figures.append(_throughput_figure(f"throughput-{number}", job, whole))
     return figures
 
 
@@ -57,7 +55,8 @@ def _throughput_figure(name: str, job: str, rows: list[Row]) -> Figure:
     series, body = [], []
     for label, members in lines.items():
         members.sort(key=lambda r: r.bytes)
-        series.append(rate_series(label, [r.bytes for r in members], members))
+        origin = "roof" if members[0].is_copy else "measured"
+        series.append(rate_series(label, [r.bytes for r in members], members, origin))
     sizes = sorted({row.bytes for row in rows})
     for label, members in lines.items():
         by_size = {row.bytes: row for row in members}

@@ -10,7 +10,14 @@ import numpy as np
 from paraes.lab.bench import Process, Row
 from paraes.lab.configurations import medians_of, ratio_of
 from paraes.lab.derived import phase_times
-from paraes.lab.document import Cell, Estimate, Missing, Predicted, median_estimate
+from paraes.lab.document import (
+    AsPrinted,
+    Cell,
+    Estimate,
+    Missing,
+    Predicted,
+    median_estimate,
+)
 from paraes.lab.papers.data import Printed
 from paraes.lab.statistics import ratio_of_pairs
 
@@ -178,3 +185,8 @@ def value_of(cell: Cell) -> float | None:
 def printed_text(printed: Printed | None) -> str | None:
     """Return a paper's number as a cell."""
     return None if printed is None else printed.text
+
+
+def printed_seconds(printed: Printed | None) -> Cell:
+    """Return a paper's number of seconds as a cell of a column of times."""
+    return None if printed is None else AsPrinted(printed.text, "s")

@@ -19,43 +19,38 @@ from paraes.lab.papers.setting import QUICK_SAMPLES
 from paraes.lab.units import size_text
 
 
-def gather_absent(table: Table, device: Device) -> None:
-    """Replace the cells of an absent GPU in `table` by a single row with the reason."""
+def drop_absent(table: Table, device: Device) -> None:
+    """Leave out the rows and columns of an absent GPU; its other cells become plain dashes.
+
+    The reason is said once, on the first screen, and not below every table.
+    """
     if device.id is not None:
         return
 
     def is_absent(cell: Cell) -> bool:
         return isinstance(cell, Missing) and cell.reason == device.reason
 
-    if table.columns[0].kind == "size":
-        absent = []
-        for i in range(1, len(table.columns)):
-            cells = [row[i] for row in table.rows]
-            # A column of the GPU also has cells that are missing because their size was left out.
-            if any(map(is_absent, cells)) and all(isinstance(cell, Missing) for cell in cells):
-                absent.append(i)
-        for row in table.rows:
-            for i in absent:
-                row[i] = None
-        if absent:
-            reason = Missing(device.reason or "")
-            rest = [reason if i in absent else None for i in range(1, len(table.columns))]
-            table.rows.append([device.title, *rest])
-        return
-    rows = [
+    by_size = table.columns[0].kind == "size"
+    table.rows[:] = [
         row
         for row in table.rows
-        if any(map(is_absent, row)) and all(isinstance(cell, (str, Missing)) for cell in row)
+        if by_size
+        or not any(map(is_absent, row))
+        or not all(isinstance(cell, (str, Missing)) for cell in row)
     ]
-    if not rows:
-        return
-    last = rows[-1]
-    for i, (column, cells) in enumerate(zip(table.columns, zip(*rows, strict=True), strict=True)):
-        if not column.numeric:
-            last[i] = "; ".join(dict.fromkeys(cells))
-        elif isinstance(last[i], Missing):  # perhaps because its size was left out
-            last[i] = Missing(device.reason or "")
-    table.rows[:] = [row for row in table.rows if not any(row is other for other in rows[:-1])]
+    # A column of the GPU also has cells that are missing because their size was left out.
+    gone = [
+        i
+        for i in range(1, len(table.columns))
+        if by_size
+        and any(is_absent(row[i]) for row in table.rows)
+        and all(isinstance(row[i], Missing) for row in table.rows)
+    ]
+    table.columns = [column for i, column in enumerate(table.columns) if i not in gone]
+    table.rows[:] = [
+        [None if is_absent(cell) else cell for i, cell in enumerate(row) if i not in gone]
+        for row in table.rows
+    ]
 
 
 def introduction(paper: Paper, evidence: Evidence, ours: str) -> Section:
@@ -70,7 +65,8 @@ def introduction(paper: Paper, evidence: Evidence, ours: str) -> Section:
     ]
     device = evidence.device
     if device.id is None:
-        items.append(f"GPU: none. {device.reason}.")
+        left_out = (device.reason or "").startswith("left out")
+        items.append("GPU: left out (--device cpu)." if left_out else "GPU: none.")
     elif device.is_cpu:
         items.append(
             f"{device.id} ({device.name}) is this machine's CPU, through OpenCL. It stands in for "

@@ -32,6 +32,11 @@ FILES_FROM_DISK = False
 AGREEMENT = "Agreement with the paper"  # title of the last section of every chapter
 AGREES, DIFFERS, UNDECIDED = "agrees", "differs", "undecided"
 NOT_MEASURED, NOT_TESTABLE, PREDICTED = "not measured", "not testable here", "predicted"
+VERDICT_NOTE = (
+    "A claim agrees if the whole 95 % interval of the quantity meets the rule, differs if the "
+    "whole interval breaks it, and is undecided if the interval crosses a limit or there are "
+    "too few processes for one. It is not testable where the machine lacks what the claim is about."
+)
 TOO_FEW = ", too few processes for an interval"
 VERDICTS = (AGREES, DIFFERS, UNDECIDED, NOT_TESTABLE, NOT_MEASURED, PREDICTED)
 
@@ -68,9 +73,7 @@ class Claim:
         if kind == "crossover":
             low, high = (size_text(size) for size in self.rule["between"])
             return f"{self.quantity} is between {low} and {high}"
-        each = {True: "every ", "most": "more than half of the cases of "}.get(
-            self.rule.get("each", False), ""
-        )
+        each = {True: "every ", "most": "in most cases, "}.get(self.rule.get("each", False), "")
         if kind == "within":
             low, high = self.rule["low"], self.rule["high"]
             limits = f"from {self._number(low)} to {self._number(high)}"
@@ -101,7 +104,11 @@ def claims_of(paper: Paper) -> dict[str, Claim]:
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim beside the result on this machine."""
+    """A claim beside the result on this machine.
+
+    `effect` is the quantity with its interval in one line, of several cases the one that fits the
+    rule least. `lacks` says what the machine lacks to show the claim.
+    """
 
     claim: Claim
     about: str
@@ -109,6 +116,15 @@ class Finding:
     here: str
     verdict: str
     rule: str
+    effect: str
+    lacks: tuple[str, ...] = ()
+
+
+@dataclass
+class FindingsTable(Table):
+    """A table of findings that keeps them, for the page's first screen."""
+
+    findings: Sequence[Finding] = ()
 
 
 def judge(rule: dict[str, Any], interval: Interval) -> str:
@@ -144,25 +160,38 @@ def most_of(verdicts: Sequence[str], cases: int) -> str:
     return DIFFERS if verdicts.count(DIFFERS) >= half else UNDECIDED
 
 
-def unmet(needs: dict[str, Any], evidence: Evidence) -> str | None:
-    """Return what this machine lacks to show a claim; None if it has everything."""
-    reasons = []
+# What a machine may lack to show a claim.
+GPU_LACKS, CPUS_LACK, CPUS_EXCEED = "a GPU", "CPUs", "fewer CPUs"
+DISK_LACKS = "files on a disk"
+# Below a table of findings that need them.
+DISK_NOTE = (
+    "files on a disk: the bench reads files that it has just written, which are in memory."
+)
+
+
+def unmet(needs: dict[str, Any], evidence: Evidence) -> dict[str, str]:
+    """Return what this machine lacks to show a claim, and the words for it; empty if nothing."""
+    lacks = {}
     cores = evidence.setting.cores
-    if cores < needs.get("cpus", 1):
-        reasons.append(f"needs {needs['cpus']} CPUs, and this machine has {cores}")
-    if "cpus_below" in needs and cores >= needs["cpus_below"]:
-        reasons.append(f"needs fewer than {needs['cpus_below']} CPUs, and this machine has {cores}")
     device = evidence.device
     if needs.get("gpu") and device.id is None:
-        reasons.append("needs a GPU, and this machine has none that can be used")
+        lacks[GPU_LACKS] = "needs a GPU"
     elif needs.get("gpu") and device.is_cpu:
-        reasons.append(f"needs a GPU, and {device.id} is this machine's CPU")
+        lacks[GPU_LACKS] = f"needs a GPU, and {device.id} is this machine's CPU"
+    if cores < needs.get("cpus", 1):
+        lacks[CPUS_LACK] = f"needs {needs['cpus']} CPUs"
+    if "cpus_below" in needs and cores >= needs["cpus_below"]:
+        lacks[CPUS_EXCEED] = f"needs fewer than {needs['cpus_below']} CPUs"
     if needs.get("disk") and not FILES_FROM_DISK:
-        reasons.append(
-            "needs files that are read from a disk, and the bench reads files that it has just "
-            "written, which are in memory"
-        )
-    return "; ".join(reasons) or None
+        lacks[DISK_LACKS] = "needs files on a disk"
+    return lacks
+
+
+def margin(rule: dict[str, Any], interval: Interval) -> float:
+    """Return how far an interval is inside a rule; below 0 it crosses a limit."""
+    if rule["is"] == "within":
+        return min(interval.low - rule["low"], rule["high"] - interval.high)
+    return rule["limit"] - interval.high if rule["is"] == "below" else interval.low - rule["limit"]
 
 
 @dataclass(frozen=True)
@@ -171,6 +200,34 @@ class Case:
 
     name: str
     cell: Cell
+
+
+def verdicts_text(verdicts: Sequence[str]) -> str:
+    """Count verdicts: of 21 claims, 6 agree, 9 differ."""
+    verbs = {
+        AGREES: ("agrees", "agree"),
+        DIFFERS: ("differs", "differ"),
+        UNDECIDED: ("is undecided", "are undecided"),
+        PREDICTED: ("is only predicted", "are only predicted"),
+        NOT_TESTABLE: ("is not testable here", "are not testable here"),
+        NOT_MEASURED: ("was not measured", "were not measured"),
+    }
+    counts = {verdict: verdicts.count(verdict) for verdict in verbs}
+    parts = [f"{n} {verbs[verdict][n != 1]}" for verdict, n in counts.items() if n]
+    return f"Of {plural(len(verdicts), 'claim')}, {', '.join(parts)}"
+
+
+def _counts_text(verdicts: Sequence[str], cases: int) -> str:
+    """Say how many cases fit the rule, of which only those with a verdict were measured."""
+    fit, broken, undecided = map(verdicts.count, (AGREES, DIFFERS, UNDECIDED))
+    if cases in (fit, broken):
+        return f"all {cases} cases fit" if fit else f"none of {cases} cases fits"
+    parts = [f"{fit} fit" if fit > 1 else "1 fits"] if fit else []
+    parts += [f"{broken} do not fit" if broken > 1 else "1 does not fit"] if broken else []
+    parts += [f"{undecided} undecided"] if undecided else []
+    absent = cases - len(verdicts)
+    parts += [f"{absent} not measured"] if absent else []
+    return f"of {cases} cases {', '.join(parts)}"
 
 
 class Findings:
@@ -203,12 +260,15 @@ class Findings:
         about = f"{claim.about}, {size_text(size)}" if size is not None else claim.about
         if isinstance(value, Crossover) or (value is None and claim.rule["is"] == "crossover"):
             here, verdict = self._crossover(claim, value)
+            effect = here
         elif isinstance(value, (list, tuple)):
-            here, verdict = self._cases(claim, value)
+            here, verdict, effect = self._cases(claim, value)
         else:
             here, verdict = self._value(claim, value)
-        lacking = unmet(claim.needs, self.evidence)
-        if lacking is not None:
+            effect = here
+        lacks = unmet(claim.needs, self.evidence)
+        if lacks:
+            effect = lacking = "; ".join(lacks.values())
             measured = verdict in (AGREES, DIFFERS, UNDECIDED)
             if verdict == PREDICTED:
                 here = f"{lacking}; {here}"
@@ -217,8 +277,16 @@ class Findings:
             verdict = NOT_TESTABLE
         if note and verdict in (AGREES, DIFFERS, UNDECIDED):
             here = f"{here}; {note}"
+            effect = f"{effect}; {note}"
         self._found[name] = Finding(
-            claim, about, theirs or claim.paper, here, verdict, claim.rule_text()
+            claim,
+            about,
+            theirs or claim.paper,
+            here,
+            verdict,
+            claim.rule_text(),
+            effect,
+            tuple(lacks),
         )
 
     def _value(self, claim: Claim, cell: Cell) -> tuple[str, str]:
@@ -235,11 +303,12 @@ class Findings:
             return f"{text}{TOO_FEW}", UNDECIDED
         return text, judge(claim.rule, interval)
 
-    def _cases(self, claim: Claim, cases: Sequence[Case]) -> tuple[str, str]:
+    def _cases(self, claim: Claim, cases: Sequence[Case]) -> tuple[str, str, str]:
         measured = [c for c in cases if not isinstance(c.cell, Missing) and c.cell is not None]
         if not measured:
             reasons = [c.cell.reason for c in cases if isinstance(c.cell, Missing)]
-            return shorten(reasons[0]) if reasons else "no rows", NOT_MEASURED
+            here = shorten(reasons[0]) if reasons else "no rows"
+            return here, NOT_MEASURED, here
         judged = [(case, *self._value(claim, case.cell)) for case in measured]
         verdicts = [verdict for _, _, verdict in judged]
         absent = len(cases) - len(measured)
@@ -250,20 +319,24 @@ class Findings:
             verdict = most_of(verdicts, len(cases)) if most else all_of(verdicts)
         if verdict == AGREES and absent and claim.rule.get("each") is True:
             verdict = UNDECIDED  # it must hold in the other cases, too
-        counts = ", ".join(
-            f"{verdicts.count(v)} {'fit' if v == AGREES else 'do not' if v == DIFFERS else v}"
-            for v in (AGREES, DIFFERS, UNDECIDED)
-            if v in verdicts
-        )
         shown = [j for j in judged if j[2] == verdict] if verdict == DIFFERS else judged
         few = TOO_FEW if all(text.endswith(TOO_FEW) for _, text, _ in shown) else ""
         texts = "; ".join(f"{case.name}: {text.removesuffix(few)}" for case, text, _ in shown[:4])
         more = f"; and {len(shown) - 4} more" if len(shown) > 4 else ""
+        head = _counts_text(verdicts, len(cases)) if len(cases) > 1 else ""
+        # The case that fits least, of those that decide: one that differs is not undecided.
+        worst, text, _ = min(shown, key=lambda j: self._margin(claim, j[0].cell))
+        effect = f"{worst.name}: {text}" if worst.name else text
+        effect += f"; {head}" if head and not few else ""
         if few:  # said once
-            return f"{texts}{more}{few}", verdict
-        head = f"{counts} of {plural(len(cases), 'case')}" if len(cases) > 1 else ""
-        head += f", {absent} not measured" if absent else ""
-        return f"{head}: {texts}{more}" if head else f"{texts}{more}", verdict
+            return f"{texts}{more}{few}", verdict, effect
+        return (f"{head}: {texts}{more}" if head else f"{texts}{more}"), verdict, effect
+
+    def _margin(self, claim: Claim, cell: Cell) -> float:
+        interval = getattr(cell, "interval", None)
+        if interval is None or claim.rule["is"] == "crossover":
+            return float("inf")
+        return margin(claim.rule, interval)
 
     def _crossover(self, claim: Claim, found: Crossover | None) -> tuple[str, str]:
         low, high = claim.rule["between"]
@@ -291,27 +364,25 @@ class Findings:
     def section(self) -> Section:
         """Return the section that ends the paper's chapter."""
         name = f"{self.paper.id}-agreement"
-        return Section(name, AGREEMENT, [findings_table(name, self.findings(), self.evidence)])
+        table = findings_table(name, self.findings(), self.evidence)
+        return Section(name, AGREEMENT, [table])
 
 
 def findings_table(name: str, findings: Sequence[Finding], evidence: Evidence) -> Table:
     """Return the table of findings that ends every reproduction."""
-    counts = {v: sum(f.verdict == v for f in findings) for v in VERDICTS}
-    words = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
-    notes = [
-        "A claim agrees if the whole 95 % interval of the quantity keeps the rule, differs if the "
-        "whole interval breaks it, and is undecided if the interval reaches over a limit or there "
-        "are too few processes for one.",
-        "not testable here: this machine lacks what the claim is about.",
-    ]
+    lacks = {lack for f in findings for lack in f.lacks}
+    notes = []
+    if lacks & {CPUS_LACK, CPUS_EXCEED}:
+        notes.append(f"This machine has {plural(evidence.setting.cores, 'CPU')}.")
+    notes += [DISK_NOTE] if DISK_LACKS in lacks else []
     if evidence.device.is_cpu:
         notes.append(
             f"The CPU stands in for a GPU here, as {evidence.device.title}: its results say "
             "nothing about GPUs."
         )
-    return Table(
+    return FindingsTable(
         name,
-        f"{AGREEMENT}: {words}",
+        verdicts_text([f.verdict for f in findings]),
         [
             Column(title, "text")
             for title in ("claim", "the paper", "this machine", "verdict", "agrees if")
@@ -319,6 +390,8 @@ def findings_table(name: str, findings: Sequence[Finding], evidence: Evidence) -
         [[f.about, f.paper, f.here, f.verdict, f.rule] for f in findings],
         notes,
         keys=1,
+        form="findings",
+        findings=findings,
     )
 
 

@@ -108,7 +108,7 @@ def derived_section(
         add(share.name, quantity, "here", share.here)
     table = Table(
         f"{paper}-derived",
-        "What follows from the times: MB/s are 10⁶ bytes a second",
+        "Rates (MB/s are 10⁶ bytes a second) and what else follows from the times",
         [
             Column("implementation", "text"),
             Column("quantity", "text"),

@@ -45,6 +45,9 @@ def paper_series(name: str, printed: dict[int, Printed], factor: float = 1.0) ->
     return Series(name, [float(x) for x, _ in kept], [y for _, y in kept], origin="paper")
 
 
+TIMES = {"seconds": "s", "milliseconds": "ms"}  # titles of axes that show times with their units
+
+
 def line_figure(
     name: str,
     title: str,
@@ -63,7 +66,7 @@ def line_figure(
         title,
         description,
         x or Axis("size of the data", "log", "size"),
-        Axis(y_title, y_scale),
+        Axis("time", y_scale, TIMES[y_title]) if y_title in TIMES else Axis(y_title, y_scale),
         [s for s in series if s is not None],
         table,
         level=level,

@@ -95,7 +95,7 @@ def chapter(evidence: Evidence) -> list[Section]:
         for way in WAYS:
             columns += [
                 Column(f"{way}, paper", "printed", "ms"),
-                Column(f"{ours[way]}, here", unit="ms"),
+                Column(f"{ours[way]}, here", "ms"),
             ]
         rows = []
         for size in SIZES:
@@ -104,7 +104,7 @@ def chapter(evidence: Evidence) -> list[Section]:
                 row += [printed_text(printed.at(size, f"{name}-{way}")), here(bits, way, size)]
             rows.append(row)
         table = Table(
-            f"{NAME}-{bits}", f"{bits}-bit keys, milliseconds ({printed.where})", columns, rows
+            f"{NAME}-{bits}", f"Time with {bits}-bit keys ({printed.where})", columns, rows
         )
         series = [
             measured_series(f"{ours[way]}, here", ((s, here(bits, way, s)) for s in SIZES))

@@ -114,14 +114,14 @@ def chapter(evidence: Evidence) -> list[Section]:
 
         times = Table(
             f"{NAME}-{direction}-time",
-            f"Time of {noun} in seconds ({printed.where})",
+            f"Time of {noun} ({printed.where})",
             [
                 Column("size", "size"),
                 Column("CPU, paper", "printed", "s"),
-                Column("CPU, here", unit="s"),
+                Column("CPU, here", "s"),
                 Column("GPU, paper", "printed", "s"),
-                Column(f"{gpu}, here", unit="s"),
-                Column(f"{gpu}, kernel only, here", unit="s"),
+                Column(f"{gpu}, here", "s"),
+                Column(f"{gpu}, kernel only, here", "s"),
             ],
             [
                 [

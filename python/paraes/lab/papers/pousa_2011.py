@@ -10,6 +10,7 @@ from paraes.lab.document import Cell, Column, Missing, Section, Table
 from paraes.lab.measure import Run
 from paraes.lab.papers.cells import (
     phase,
+    printed_seconds,
     printed_text,
     rate_ratio,
     ratio,
@@ -52,7 +53,7 @@ def chapter(evidence: Evidence) -> list[Section]:
     gpu = evidence.device.title
     openmp = f"OpenMP, {plural(family.threads, 'thread')}"
     times_p, speedups_p, transfers_p = (paper.tables[t] for t in ("times", "speedups", "transfers"))
-    size_columns = [Column(size_text(s), unit="s") for s in SIZES]
+    size_columns = [Column(size_text(s), "s") for s in SIZES]
 
     # Implementation → its cell for a size, on this machine.
     ours_time: dict[str, Callable[[int], Cell]] = {
@@ -70,12 +71,12 @@ def chapter(evidence: Evidence) -> list[Section]:
     paper_names = {c["id"]: c["printed"] for c in times_p.columns}
     rows: list[list[Cell]] = []
     for key, title in paper_names.items():
-        rows.append([title, "paper", *[printed_text(times_p.at(s, key)) for s in SIZES]])
+        rows.append([title, "paper", *[printed_seconds(times_p.at(s, key)) for s in SIZES]])
     for title, cells in ours_time.items():
         rows.append([title, "here", *map(cells, SIZES)])
     table1 = Table(
         f"{NAME}-times",
-        f"Time of encryption in seconds ({times_p.where})",
+        f"Time of encryption ({times_p.where})",
         [Column("implementation", "text"), Column("source", "text"), *size_columns],
         rows,
         [MODEL_NOTE],
@@ -114,14 +115,14 @@ def chapter(evidence: Evidence) -> list[Section]:
     }
     rows = []
     for key, (title, cells) in phases.items():
-        rows.append([title, "paper", *[printed_text(transfers_p.at(s, key)) for s in SIZES]])
+        rows.append([title, "paper", *[printed_seconds(transfers_p.at(s, key)) for s in SIZES]])
         rows.append([title, f"{gpu}, here", *map(cells, SIZES)])
     rows.append(
         ["whole call", f"{gpu}, here", *[seconds(family.gpu(s, "transfer")) for s in SIZES]]
     )
     table3 = Table(
         f"{NAME}-transfers",
-        f"Phases on the GPU in seconds ({transfers_p.where})",
+        f"Phases on the GPU ({transfers_p.where})",
         [Column("phase", "text"), Column("source", "text"), *size_columns],
         rows,
         ["whole call: the measured time of a call, including time between the phases"],

@@ -82,7 +82,7 @@ def chapter(evidence: Evidence) -> list[Section]:
         [
             Column("implementation", "text"),
             Column("paper's text", "printed", "%"),
-            *[Column(size_text(s), unit="%") for s in SIZES],
+            *[Column(size_text(s), "percent") for s in SIZES],
         ],
         [[title, stated[title], *[cells(s) for s in SIZES]] for title, cells in pairs.items()],
         ["(1 − t(tables) / t(round function)) × 100"],

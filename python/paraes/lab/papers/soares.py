@@ -92,11 +92,11 @@ def chapter(evidence: Evidence) -> list[Section]:
 
     table_time = Table(
         f"{NAME}-times",
-        "Time in seconds by threads (figure 'Tempo de Execução'; the paper's of section 5)",
+        "Time by threads (figure 'Tempo de Execução'; the paper's of section 5)",
         [
             Column("threads"),
             Column("paper", "printed", "s, size not stated"),
-            *[Column(size_text(s), unit="s") for s in sizes],
+            *[Column(size_text(s), "s") for s in sizes],
         ],
         [
             [t, printed_text(printed_time.get(t)), *[seconds(time(s, t)) for s in sizes]]

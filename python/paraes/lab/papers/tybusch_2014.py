@@ -80,7 +80,7 @@ def chapter(evidence: Evidence) -> list[Section]:
             theirs = label.replace(gpu, "GPU")
             columns += [
                 Column(f"{theirs}, paper", "printed", "s"),
-                Column(f"{label}, here", unit="s"),
+                Column(f"{label}, here", "s"),
             ]
         rows = []
         for s in SIZES:
@@ -110,11 +110,11 @@ def chapter(evidence: Evidence) -> list[Section]:
 
     parts = {"load": "loading", "transfer": "transfers"}
     table2 = beside(
-        f"{NAME}-processing", "Processing only, in seconds", "processing", processing, names
+        f"{NAME}-processing", "Processing only", "processing", processing, names
     )
     table3 = beside(
         f"{NAME}-transfer",
-        "Loading from a file, and copies to the GPU and back, in seconds",
+        "Loading from a file, and copies to the GPU and back",
         "transfer",
         part_cells,
         parts,
@@ -122,7 +122,7 @@ def chapter(evidence: Evidence) -> list[Section]:
     table3.notes = [f"{CACHED.capitalize()}."]
     table4 = beside(
         f"{NAME}-total",
-        "Total in seconds: the sum of the measured phases",
+        "Total: the sum of the measured phases",
         "total",
         total,
         names,

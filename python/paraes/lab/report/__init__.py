@@ -1,4 +1,4 @@
-"""Render the report as one self-contained HTML page; `svg` draws its figures."""
+"""Render the report as one self-contained HTML page."""
 
 from paraes.lab.report.page import render
 
