@@ -292,7 +292,8 @@ def test_reproduce_says_how_long_it_takes_before_it_begins(fake, tmp_path, lab):
     status, _, err = lab(*arguments)
     assert status == 0
     lines = err.splitlines()
-    assert re.fullmatch(r"paraes-lab: 3 processes of the bench, about \d+ s", lines[0]), lines[0]
+    said = r"paraes-lab: 3 processes of the bench, about \d+ s; then the report"
+    assert re.fullmatch(said, lines[0]), lines[0]
     assert lines[1].startswith("  0 %")
     # All processes are kept: nothing is left to estimate.
     status, _, err = lab(*arguments)

@@ -525,7 +525,7 @@ def _reproduce(arguments: argparse.Namespace) -> int:
     if count:
         what = "one process" if count == 1 else f"{count} processes"
         print(
-            f"paraes-lab: {what} of the bench, about {duration_text(seconds)}",
+            f"paraes-lab: {what} of the bench, about {duration_text(seconds)}; then the report",
             file=sys.stderr,
             flush=True,
         )
