@@ -266,8 +266,7 @@ void count_calls(CaseMeasurement& measurement) {
     if (!counts) {
       result.counters_reason =
           "the counters did not run all the time: other programs used them, there are too few, or "
-          "a "
-          "thread ran on another kind of core";
+          "a thread ran on another kind of core";
       return;
     }
     for (const auto& [name, count] : *counts) totals[name] += count;

@@ -6,6 +6,7 @@ import json
 
 import fake_paraes
 import pytest
+from simulated import tables
 from synthetic import CONTEXT, row
 
 from paraes.lab import bench, measure, reproduce
@@ -98,16 +99,6 @@ def simulate(fake, tmp_path, monkeypatch):
         return reproduce.measure([name], setting, machine, folders[-1])
 
     return run
-
-
-def tables(whole):
-    found = {}
-    for section in reproduce.chapters(whole):
-        for block in section.blocks:
-            table = getattr(block, "table", None) or (block if hasattr(block, "rows") else None)
-            if table is not None:
-                found[table.name] = table
-    return found
 
 
 def findings(whole):

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from simulated import tables
 
 from paraes.lab import measure, reproduce
 from paraes.lab.document import Estimate, Missing, Predicted
@@ -30,16 +31,6 @@ def run(folder, tmp_path, *papers, quick=False, max_size=16 * MIB, device=None, 
 
 def sections(whole):
     return {s.name: s for s in reproduce.chapters(whole)}
-
-
-def tables(whole):
-    found = {}
-    for section in reproduce.chapters(whole):
-        for block in section.blocks:
-            table = getattr(block, "table", None) or (block if hasattr(block, "rows") else None)
-            if table is not None:
-                found[table.name] = table
-    return found
 
 
 def agreement(whole, name):

@@ -291,16 +291,21 @@ class _Sheet:
         """Fill a rectangle; (x, y) is its upper left corner."""
         self._later.append(("bar", x, y, width, height, colour, gid))
 
+    def place(self) -> Any:
+        """Return what maps points from the upper left corner to the canvas at its height."""
+        from matplotlib.transforms import Affine2D
+
+        flipped = Affine2D().scale(1 / POINTS, -1 / POINTS).translate(0, self.height / POINTS)
+        return flipped + self.canvas.dpi_scale_trans
+
     def finish(self, height: float) -> None:
         """Give the sheet its height, and place everything on it."""
         from matplotlib.lines import Line2D
         from matplotlib.patches import Rectangle
-        from matplotlib.transforms import Affine2D
 
         self.height = height
         self.canvas.set_size_inches(self.width / POINTS, height / POINTS)
-        place = Affine2D().scale(1 / POINTS, -1 / POINTS).translate(0, height / POINTS)
-        place += self.canvas.dpi_scale_trans
+        place = self.place()
         for kind, *rest in self._later:
             if kind == "text":
                 x, y, text, font, colour, at, more = rest
@@ -509,11 +514,8 @@ class _Names:
     def write(self, sheet: _Sheet, axes: Any, edge: float) -> None:
         """Write the names right of the plot, whose edge is at `edge`, and lead the ends to them."""
         from matplotlib.lines import Line2D
-        from matplotlib.transforms import Affine2D
 
-        height = sheet.height
-        place = Affine2D().scale(1 / POINTS, -1 / POINTS).translate(0, height / POINTS)
-        place += sheet.canvas.dpi_scale_trans
+        height, place = sheet.height, sheet.place()
         for i, x, y, middle, lines in self.labels:
             colour = LIGHT[i % len(LIGHT)]
             at = axes.transData.transform((x, y))  # in pixels, which are points

@@ -589,9 +589,14 @@ def make(
     return Part(run, path.name, _named(command, machine), report, fresh, process=process)
 
 
+def _on_machine(run: Run, machine: Machine) -> Run | None:
+    """Return the run without its GPU if the machine has none; None if nothing is left."""
+    return run.without_gpu() if run.on_gpu and machine.gpu is None else run
+
+
 def is_idle(run: Run, machine: Machine) -> bool:
     """Tell whether nothing of the run can be measured here."""
-    rest = run.without_gpu() if run.on_gpu and machine.gpu is None else run
+    rest = _on_machine(run, machine)
     return rest is None or (rest.ranks > 1 and machine.mpi_reason is not None)
 
 
@@ -620,7 +625,7 @@ def costs_of(
     for index, run in enumerate(runs):
         if is_idle(run, machine):
             continue
-        rest = run.without_gpu() if run.on_gpu and machine.gpu is None else run
+        rest = _on_machine(run, machine)
         for process in range(processes):
             there = (folder / part_file(rest or run, machine, process)).is_file()
             costs[index, process] = 0.0 if there else (rest or run).cost(machine.cores)

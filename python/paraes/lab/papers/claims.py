@@ -38,7 +38,6 @@ VERDICT_NOTE = (
     "too few processes for one. It is not testable where the machine lacks what the claim is about."
 )
 TOO_FEW = ", too few processes for an interval"
-VERDICTS = (AGREES, DIFFERS, UNDECIDED, NOT_TESTABLE, NOT_MEASURED, PREDICTED)
 
 
 @dataclass(frozen=True)
