@@ -1,0 +1,228 @@
+// GCM: the key, the hash key, the texts and the associated data are secret, and so is J0 unless the
+// nonce has 96 bits.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/cipher/parallel_modes.hpp"
+#include "src/core/counter.hpp"
+#include "src/modes/gcm.hpp"
+#include "tests/ct/secrets.hpp"
+
+namespace paraes::ct {
+namespace {
+
+// Texts of one partial block to two ranges for threads.
+constexpr std::size_t text_sizes[] = {0, 1, 16, 64, 100, 500, 1024, 1500, 8200, 40000};
+constexpr unsigned key_sizes[] = {16, 24, 32};
+
+std::string title(unsigned key_bytes, std::size_t nonce_bytes, std::size_t text_bytes) {
+  return "AES-" + std::to_string(8 * key_bytes) + ", nonce of " + std::to_string(nonce_bytes) +
+         " bytes, text of " + std::to_string(text_bytes);
+}
+
+// One message by each way to process it. The nonce is public.
+class OneMessage {
+ public:
+  OneMessage(const GcmKey& key, std::size_t nonce_bytes, std::size_t text_bytes)
+      : key_(key),
+        nonce_(support::pattern(nonce_bytes, 1)),
+        aad_(hidden_text(20, 8)),
+        in_(hidden_text(text_bytes)),
+        out_(text_bytes) {}
+
+  // Composed from ranges, on threads.
+  void crypt_ranges(Direction direction, int threads) {
+    const Executor executor(threads);
+    gcm_message(key_, message(), tag_, [&](const GcmCounter& j0, std::uint8_t* state) {
+      GcmCounter counter = j0;
+      add_be32(counter.block, 1);
+      parallel_gcm(executor, key_, direction, counter, state, in_.data(), out_.data(), in_.size());
+    });
+  }
+
+  // By the kernel's operations for whole messages. That a tag matches is what the caller may learn:
+  // the result is stored, and nothing branches on it here.
+  void seal() { kernel().gcm_seal(key_.cipher.schedule, key_.hash, message()); }
+  bool open(std::size_t tag_bytes) {
+    GcmMessage opened = message();
+    opened.tag_bytes = tag_bytes;
+    return kernel().gcm_open(key_.cipher.schedule, key_.hash, opened);
+  }
+
+  [[nodiscard]] const Kernel& kernel() const { return key_.cipher.kernel; }
+  [[nodiscard]] Bytes out() const { return out_; }
+  [[nodiscard]] Bytes tag() const { return tag_; }
+
+ private:
+  GcmMessage message() {
+    return {nonce_.data(), nonce_.size(), aad_.data(), aad_.size(), in_.data(),
+            out_.data(),   in_.size(),    tag_,        tag_,        16};
+  }
+
+  const GcmKey& key_;
+  Buffer nonce_;
+  Buffer aad_;
+  Buffer in_;
+  Buffer out_;
+  std::uint8_t tag_[16] = {};
+};
+
+class SecretsInGcm : public SecretsTest {
+ protected:
+  void run(unsigned key_bytes, std::size_t nonce_bytes, std::size_t text_bytes) {
+    const std::string what = title(key_bytes, nonce_bytes, text_bytes);
+    const Buffer key_text = hidden_key(key_bytes);
+    std::unique_ptr<GcmKey> key;
+    watch(what + ": the key",
+          [&] { key = std::make_unique<GcmKey>(row(), key_text.data(), key_bytes); });
+    OneMessage message(*key, nonce_bytes, text_bytes);
+    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+      for (const int threads : {1, 2}) {
+        watch(what + ": ranges", [&] { message.crypt_ranges(direction, threads); });
+        expect_hidden(message.out(), what);
+        expect_hidden(message.tag(), what);
+      }
+    }
+    if (row().gcm_seal == nullptr) return;
+    watch(what + ": sealed", [&] { message.seal(); });
+    expect_hidden(message.out(), what);
+    expect_hidden(message.tag(), what);
+    for (std::size_t tag_bytes = 12; tag_bytes <= 16; ++tag_bytes) {
+      watch(what + ": opened", [&] { static_cast<void>(message.open(tag_bytes)); });
+      expect_hidden(message.out(), what);
+    }
+  }
+};
+
+TEST_P(SecretsInGcm, DecideNothingForAnyText) {
+  for (const unsigned key_bytes : key_sizes) {
+    for (const std::size_t nonce_bytes : {12U, 16U}) {
+      for (const std::size_t text_bytes : text_sizes) run(key_bytes, nonce_bytes, text_bytes);
+    }
+  }
+}
+
+TEST_P(SecretsInGcm, DecideNothingForAnyNonce) {
+  for (std::size_t nonce_bytes = 1; nonce_bytes <= max_library_nonce_bytes; ++nonce_bytes) {
+    for (const std::size_t text_bytes : {0U, 33U, 600U}) run(16, nonce_bytes, text_bytes);
+  }
+}
+
+// J0 itself is marked, at the points where its low 32 bits wrap, in each way to process a range.
+TEST_P(SecretsInGcm, HiddenCountersDecideNothing) {
+  const Buffer key_text = hidden_key(32);
+  const GcmKey key(row(), key_text.data(), 32);
+  const bool has_nontemporal = row().gcm_encrypt_nontemporal != nullptr;
+  for (const unsigned low : {0x00U, 0x01U, 0x02U, 0x7fU, 0xf0U, 0xffU}) {
+    for (const std::size_t bytes : text_sizes) {
+      const Buffer in = hidden_text(bytes);
+      support::PlacedBuffer out(bytes);
+      for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        for (const bool nontemporal : {false, true}) {
+          if (nontemporal && !has_nontemporal) continue;
+          GcmCounter counter{.block = {}, .secret = true};
+          std::fill(counter.block + 12, counter.block + 16, std::uint8_t{0xff});
+          counter.block[15] = static_cast<std::uint8_t>(low);
+          hide_object(counter.block);
+          Buffer state = hidden_text(16, 3);
+          watch(std::to_string(bytes) + " bytes", [&] {
+            gcm_range(key, direction, counter, state.data(), in.data(), out.data(), bytes,
+                      nontemporal);
+          });
+          expect_hidden(out.span(), "GCM");
+        }
+      }
+    }
+  }
+}
+
+// With a 96-bit nonce the counter is public, and the kernels take other paths.
+TEST_P(SecretsInGcm, DecideNothingWithNonTemporalStores) {
+  if (row().gcm_encrypt_nontemporal == nullptr) GTEST_SKIP() << "this kernel has no such operation";
+  const Buffer key_text = hidden_key(32);
+  const GcmKey key(row(), key_text.data(), 32);
+  for (const unsigned low : {0x02U, 0x22U, 0x03U, 0xe2U}) {
+    for (const std::size_t bytes : text_sizes) {
+      const Buffer in = hidden_text(bytes);
+      support::PlacedBuffer out(bytes);
+      for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        GcmCounter counter{.block = {}, .secret = false};
+        counter.block[15] = static_cast<std::uint8_t>(low);
+        Buffer state = hidden_text(16, 3);
+        watch(std::to_string(bytes) + " bytes", [&] {
+          gcm_range(key, direction, counter, state.data(), in.data(), out.data(), bytes, true);
+        });
+        expect_hidden(out.span(), "GCM");
+      }
+    }
+  }
+}
+
+// ---- Several messages at once
+
+// Messages of different sizes under two keys, some interleaved.
+class SeveralMessages {
+ public:
+  SeveralMessages(const Kernel& row, std::size_t count, std::size_t most_bytes)
+      : row_(row),
+        keys_{{row, 16}, {row, 32}},
+        texts_(count),
+        outs_(count),
+        tags_(count),
+        jobs_(count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      texts_[i] = hidden_text(i % 3 == 2 ? most_bytes / 2 : most_bytes, static_cast<unsigned>(i));
+      outs_[i] = Buffer(texts_[i].size());
+      tags_[i] = Buffer(16);
+      GcmJob& job = jobs_[i];
+      const HiddenHashKey& key = keys_[i / 4 % 2];
+      job.schedule = &key.schedule;
+      job.hash = &key.hash;
+      job.nonce = {i + 1, 0};
+      job.message = {.nonce = reinterpret_cast<const std::uint8_t*>(job.nonce.data()),
+                     .nonce_bytes = 12,
+                     .aad = nullptr,
+                     .aad_bytes = 0,
+                     .in = texts_[i].data(),
+                     .out = outs_[i].data(),
+                     .bytes = texts_[i].size(),
+                     .tag = tags_[i].data(),
+                     .expected_tag = tags_[i].data(),
+                     .tag_bytes = 16};
+    }
+  }
+
+  void seal() { row_.gcm_seal_many(jobs_.data(), jobs_.size()); }
+  void open() { row_.gcm_open_many(jobs_.data(), jobs_.size()); }
+  [[nodiscard]] std::span<const Buffer> outs() const { return outs_; }
+  [[nodiscard]] std::span<const Buffer> tags() const { return tags_; }
+
+ private:
+  const Kernel& row_;
+  HiddenHashKey keys_[2];
+  std::vector<Buffer> texts_;
+  std::vector<Buffer> outs_;
+  std::vector<Buffer> tags_;
+  std::vector<GcmJob> jobs_;
+};
+
+TEST_P(SecretsInGcm, DecideNothingInSeveralMessages) {
+  if (row().gcm_seal_many == nullptr) GTEST_SKIP() << "this kernel has no such operation";
+  for (const std::size_t count : {1U, 2U, 3U, 4U, 8U, 9U, 32U}) {
+    for (const std::size_t bytes : {0U, 1U, 16U, 100U, 700U, 4096U}) {
+      SeveralMessages messages(row(), count, bytes);
+      const std::string what = std::to_string(count) + " messages of " + std::to_string(bytes);
+      watch(what + ": sealed", [&] { messages.seal(); });
+      for (const Buffer& tag : messages.tags()) expect_hidden(tag, what);
+      watch(what + ": opened", [&] { messages.open(); });
+      for (const Buffer& out : messages.outs()) expect_hidden(out, what);
+    }
+  }
+}
+
+PARAES_FOR_SECRETS(SecretsInGcm);
+
+}  // namespace
+}  // namespace paraes::ct

@@ -1,0 +1,82 @@
+#include "tests/ct/secrets.hpp"
+
+#include <valgrind/memcheck.h>
+
+#include <algorithm>
+#include <string>
+
+namespace paraes::ct {
+
+void hide(MutableBytes secret) {
+  static_cast<void>(VALGRIND_MAKE_MEM_UNDEFINED(secret.data(), secret.size()));
+}
+
+void reveal(MutableBytes secret) {
+  static_cast<void>(VALGRIND_MAKE_MEM_DEFINED(secret.data(), secret.size()));
+}
+
+bool is_hidden(Bytes bytes) {
+  Buffer bits(bytes.size());  // a bit is set where that of `bytes` is undefined
+  if (VALGRIND_GET_VBITS(bytes.data(), bits.data(), bits.size()) != 1) return false;
+  return std::none_of(bits.begin(), bits.end(), [](std::uint8_t b) { return b == 0; });
+}
+
+unsigned reports() { return static_cast<unsigned>(VALGRIND_COUNT_ERRORS); }
+
+Buffer hidden_key(std::size_t bytes, unsigned seed) {
+  Buffer key = support::make_key(bytes, seed);
+  hide(key);
+  return key;
+}
+
+Buffer hidden_text(std::size_t bytes, unsigned first) {
+  Buffer text = support::pattern(bytes, first);
+  hide(text);
+  return text;
+}
+
+void SecretsTest::SetUp() {
+  BuildTest::SetUp();
+  if (IsSkipped() || HasFatalFailure()) return;
+  ASSERT_NE(RUNNING_ON_VALGRIND, 0U) << "run this test with valgrind";
+  ready_ = true;
+}
+
+void SecretsTest::TearDown() {
+  if (ready_ && !IsSkipped() && is_control()) {
+    EXPECT_GT(found_, 0U) << "memcheck does not see that this kernel leaks";
+  }
+}
+
+void SecretsTest::judge(std::string_view what, unsigned found) {
+  found_ += found;
+  if (!is_control()) {
+    EXPECT_EQ(found, 0U) << what << ": branches or addresses depend on a secret";
+  }
+}
+
+void SecretsTest::expect_hidden(Bytes result, std::string_view what) const {
+  EXPECT_TRUE(is_hidden(result)) << what << ": memcheck has lost track of the secrets";
+}
+
+HiddenSchedule::HiddenSchedule(const Kernel& row, unsigned key_bytes) {
+  const Buffer key = support::make_key(key_bytes, 7);
+  row.expand(schedule, key.data(), key_bytes);
+  hide_object(schedule.encrypt);
+  hide_object(schedule.decrypt);
+  hide_object(schedule.sliced);
+  hide_object(schedule.counter_round);
+  hide_object(schedule.byte_planes);
+  hide_object(schedule.key);
+}
+
+HiddenHashKey::HiddenHashKey(const Kernel& row, unsigned key_bytes)
+    : HiddenSchedule(row, key_bytes) {
+  const Buffer h = support::make_key(16, 9);
+  row.ghash_init(hash, h.data());
+  hide_object(hash.h);
+  hide_object(hash.powers);
+  hide_object(hash.folded);
+}
+
+}  // namespace paraes::ct

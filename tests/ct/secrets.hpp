@@ -1,0 +1,82 @@
+// Shows that no branch and no memory address depends on a secret. valgrind's memcheck runs these
+// tests: they mark secrets as undefined, memcheck follows everything that is computed from them,
+// and reports each branch and each address that is undefined. (Adam Langley's ctgrind.)
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+#include "src/kernels/kernel.hpp"
+#include "tests/support/buffers.hpp"
+#include "tests/support/builds.hpp"
+
+namespace paraes::ct {
+
+using support::Buffer;
+
+// Marks memory as secret, and as public again. A secret keeps its value.
+void hide(MutableBytes secret);
+void reveal(MutableBytes secret);
+template <class T>
+void hide_object(T& object) {
+  hide({reinterpret_cast<std::uint8_t*>(&object), sizeof object});
+}
+
+// Whether each byte has a bit that memcheck takes for secret.
+[[nodiscard]] bool is_hidden(Bytes bytes);
+
+// What memcheck has reported since the program started, repetitions included.
+[[nodiscard]] unsigned reports();
+
+[[nodiscard]] Buffer hidden_key(std::size_t bytes, unsigned seed = 7);
+[[nodiscard]] Buffer hidden_text(std::size_t bytes, unsigned first = 2);
+
+// Runs once for each row that promises constant time, and for the two that do not: these are the
+// control, without which a silent memcheck would prove nothing.
+class SecretsTest : public support::BuildTest {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  // Runs `work`, and counts what memcheck reports meanwhile.
+  template <class Work>
+  void watch(std::string_view what, const Work& work) {
+    const unsigned before = reports();
+    work();
+    judge(what, reports() - before);
+  }
+
+  // Checks that a result depends on secrets as far as memcheck knows: if it lost track of them, it
+  // would report nothing.
+  void expect_hidden(Bytes result, std::string_view what) const;
+
+  [[nodiscard]] bool is_control() const { return row().timing == Timing::leaky; }
+
+ private:
+  void judge(std::string_view what, unsigned found);
+
+  bool ready_ = false;
+  unsigned found_ = 0;
+};
+
+// A key schedule of which everything but the number of rounds is secret.
+struct HiddenSchedule {
+  KeySchedule schedule;
+
+  HiddenSchedule(const Kernel& row, unsigned key_bytes);
+};
+
+// The same with a hash key.
+struct HiddenHashKey : HiddenSchedule {
+  GhashKey hash;
+
+  HiddenHashKey(const Kernel& row, unsigned key_bytes);
+};
+
+}  // namespace paraes::ct
+
+// openssl is left out: it promises what the library does.
+#define PARAES_FOR_SECRETS(Suite) \
+  PARAES_FOR_BUILDS(              \
+      Suite, [](const ::paraes::Kernel& row) { return row.timing != ::paraes::Timing::library; })

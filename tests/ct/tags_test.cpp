@@ -1,0 +1,98 @@
+// Comparing tags and commitments: neither value decides a branch or an address before the verdict.
+
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "src/modes/gcm.hpp"
+#include "tests/ct/secrets.hpp"
+
+namespace paraes::ct {
+namespace {
+
+// Ends at the first difference, as memcmp may.
+bool leaky_equal(Bytes a, Bytes b) {
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] != b[i]) return false;
+  }
+  return true;
+}
+
+// Whether a verdict depends on secrets. Its value must be hidden before any code branches on it.
+bool verdict_is_hidden(const bool& verdict) {
+  return is_hidden({reinterpret_cast<const std::uint8_t*>(&verdict), 1});
+}
+
+TEST(SecretTags, DecideNothingInComparisons) {
+  for (std::size_t bytes = 1; bytes <= 64; ++bytes) {
+    for (const std::size_t different : {std::size_t{0}, bytes / 2, bytes - 1, bytes}) {
+      const Buffer a = hidden_text(bytes, 1);
+      Buffer b = support::pattern(bytes, 1);
+      if (different < bytes) b[different] ^= 0x80;
+      hide(b);
+      const unsigned before = reports();
+      bool equal = constant_time_equal(a, b);
+      EXPECT_EQ(reports(), before) << bytes << " bytes";
+      EXPECT_TRUE(verdict_is_hidden(equal)) << bytes << " bytes";
+      hide_object(equal);
+    }
+  }
+}
+
+TEST(SecretTags, AreReportedInAComparisonThatEndsEarly) {
+  const Buffer a = hidden_text(16, 1);
+  const Buffer b = hidden_text(16, 1);
+  const unsigned before = reports();
+  volatile bool equal = leaky_equal(a, b);
+  static_cast<void>(equal);
+  EXPECT_GT(reports(), before);
+}
+
+class SecretsInTags : public SecretsTest {};
+
+// Right tags and wrong ones, in full and shortened.
+TEST_P(SecretsInTags, DecideNothingBeforeTheVerdict) {
+  const Buffer key_text = hidden_key(16);
+  std::unique_ptr<GcmKey> key;
+  watch("the key", [&] { key = std::make_unique<GcmKey>(row(), key_text.data(), 16); });
+  for (const std::size_t tag_bytes : {4U, 8U, 12U, 13U, 14U, 15U, 16U}) {
+    for (const std::size_t different : {std::size_t{0}, tag_bytes - 1, tag_bytes}) {
+      Buffer expected = support::pattern(16, 1);
+      if (different < tag_bytes) expected[different] ^= 1;
+      hide(expected);
+      Buffer computed = hidden_text(16, 1);
+      GcmMessage message{};
+      message.expected_tag = expected.data();
+      message.tag_bytes = tag_bytes;
+      bool equal = false;
+      watch("comparison of " + std::to_string(tag_bytes) + " bytes",
+            [&] { equal = verify_and_wipe_tag(computed.data(), message); });
+      EXPECT_TRUE(verdict_is_hidden(equal));
+      EXPECT_FALSE(is_hidden(computed)) << "the computed tag was not overwritten";
+    }
+  }
+}
+
+TEST_P(SecretsInTags, DecideNothingInWholeMessages) {
+  if (row().gcm_open == nullptr) GTEST_SKIP() << "this kernel has no such operation";
+  const HiddenHashKey key(row(), 16);
+  const Buffer nonce = support::pattern(12);
+  const Buffer in = hidden_text(100);
+  Buffer out(100);
+  Buffer tag(16);
+  GcmMessage message{nonce.data(), nonce.size(), nullptr,    0,          in.data(),
+                     out.data(),   out.size(),   tag.data(), tag.data(), 16};
+  watch("sealed", [&] { row().gcm_seal(key.schedule, key.hash, message); });
+  for (const std::size_t tag_bytes : {4U, 8U, 12U, 13U, 14U, 15U, 16U}) {
+    hide(tag);
+    message.tag_bytes = tag_bytes;
+    bool intact = false;
+    watch("opened", [&] { intact = row().gcm_open(key.schedule, key.hash, message); });
+    EXPECT_TRUE(verdict_is_hidden(intact)) << tag_bytes;
+  }
+}
+
+PARAES_FOR_SECRETS(SecretsInTags);
+
+}  // namespace
+}  // namespace paraes::ct
