@@ -108,7 +108,8 @@ class StreamCopy final : private WorkerStages {
     std::uint64_t buffer = for_all_threads ? launch_buffer_bytes : thread_buffer_bytes;
     if (input_bytes) {
       const std::uint64_t chunks = for_all_threads ? 1 : chunks_of_small_file;
-      const std::uint64_t needed = *input_bytes / chunks + room_bytes + 1;
+      // Of any number that a source can name: the sum does not overflow.
+      const std::uint64_t needed = std::min(*input_bytes / chunks, buffer) + room_bytes + 1;
       buffer = std::min(buffer, (needed + buffer_step - 1) / buffer_step * buffer_step);
     }
     const std::size_t granule = stream_.granule();
