@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <limits>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -80,10 +81,14 @@ std::size_t read_full(int descriptor, int cancelled, MutableBytes buffer, std::s
 
 std::size_t read_full_at(int descriptor, std::uint64_t offset, MutableBytes buffer,
                          std::string_view name) {
-  return move_all(
-      buffer.size(), descriptor, POLLIN, "read", name, [&](std::size_t done, std::size_t n) {
-        return ::pread(descriptor, buffer.data() + done, n, static_cast<off_t>(offset + done));
-      });
+  // No file has bytes that off_t cannot address: asked for them, Linux reads none at all.
+  constexpr std::uint64_t end = std::numeric_limits<off_t>::max();
+  const auto bytes = std::min<std::uint64_t>(buffer.size(), end - std::min(offset, end));
+  return move_all(static_cast<std::size_t>(bytes), descriptor, POLLIN, "read", name,
+                  [&](std::size_t done, std::size_t n) {
+                    return ::pread(descriptor, buffer.data() + done, n,
+                                   static_cast<off_t>(offset + done));
+                  });
 }
 
 void write_full(int descriptor, Bytes data, std::string_view name) {
