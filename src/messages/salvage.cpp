@@ -1,7 +1,6 @@
 #include "src/messages/salvage.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "paraes/error.hpp"
 
@@ -33,18 +32,48 @@ detail::Truncated detail::truncated_extent(const SegmentLayout& layout,
   return truncated;
 }
 
+namespace {
+
+// Whether `range` continues `before`. An empty one stands for a missing or damaged end, and stays.
+bool continues(const BadRange& before, const BadRange& range) {
+  return range.bytes != 0 && before.offset + before.bytes == range.offset;
+}
+
+// Sorts the ranges and joins adjacent ones.
+void join(std::vector<BadRange>& bad) {
+  std::sort(bad.begin(), bad.end(),
+            [](const BadRange& a, const BadRange& b) { return a.offset < b.offset; });
+  std::size_t joined = 0;
+  for (const BadRange& range : bad) {
+    if (joined != 0 && continues(bad[joined - 1], range)) {
+      bad[joined - 1].bytes += range.bytes;
+    } else {
+      bad[joined++] = range;
+    }
+  }
+  bad.resize(joined);
+}
+
+}  // namespace
+
 void detail::SalvageList::add(std::uint64_t plain_begin,
                               std::span<const SegmentCipher::Segment> segments) {
   const std::lock_guard lock(mutex_);
   std::uint64_t begin = plain_begin;
   for (const SegmentCipher::Segment& segment : segments) {
+    const BadRange range{begin, segment.out.size()};
     if (segment.intact) {
       ++intact_;
+    } else if (!bad_.empty() && continues(bad_.back(), range)) {
+      bad_.back().bytes += range.bytes;
     } else {
-      bad_.push_back({begin, segment.out.size()});
+      bad_.push_back(range);
     }
     begin += segment.out.size();
   }
+  if (bad_.size() < join_at_) return;
+  join(bad_);
+  join_at_ = std::max(least_to_join, 2 * bad_.size());
 }
 
 void finish_salvage(const Message& message, const OpenResult& result, std::vector<BadRange>& bad) {
@@ -52,18 +81,7 @@ void finish_salvage(const Message& message, const OpenResult& result, std::vecto
     throw IntegrityError(
         "no segment authenticates: wrong key, wrong associated data, or damaged throughout");
   }
-  std::sort(bad.begin(), bad.end(),
-            [](const BadRange& a, const BadRange& b) { return a.offset < b.offset; });
-  std::vector<BadRange> joined;
-  for (const BadRange& range : bad) {
-    if (!joined.empty() && range.bytes != 0 &&
-        joined.back().offset + joined.back().bytes == range.offset) {
-      joined.back().bytes += range.bytes;
-    } else {
-      joined.push_back(range);
-    }
-  }
-  bad = std::move(joined);
+  join(bad);
 }
 
 }  // namespace paraes

@@ -18,7 +18,9 @@ struct Truncated {
 };
 [[nodiscard]] Truncated truncated_extent(const SegmentLayout& layout, std::uint64_t sealed_bytes);
 
-// Counts the intact segments of a message and lists the others. add() is thread-safe.
+// Counts the intact segments of a message and lists the others. add() is thread-safe. The list is
+// as short as the damage allows, also while chunks arrive in another order: a file may have 2^38
+// segments.
 class SalvageList {
  public:
   explicit SalvageList(std::vector<BadRange>& bad) : bad_(bad) {}
@@ -32,8 +34,11 @@ class SalvageList {
   [[nodiscard]] std::vector<BadRange>& bad() noexcept { return bad_; }
 
  private:
+  static constexpr std::size_t least_to_join = 1024;
+
   std::mutex mutex_;
   std::vector<BadRange>& bad_;
+  std::size_t join_at_ = least_to_join;  // size from which adjacent ranges are joined
   std::uint64_t intact_ = 0;
 };
 
