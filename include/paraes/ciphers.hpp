@@ -132,7 +132,8 @@ class Cbc final : public Cipher {
 };
 
 // SP 800-38A section 6.5; the whole 16-byte block is a big-endian counter modulo 2^128. Encryption
-// and decryption are the same operation. Successive calls of any size continue one stream.
+// and decryption are the same operation. Successive calls of any size continue one stream of up to
+// 2^64 - 1 bytes.
 class Ctr final : public Cipher {
  public:
   Ctr(Bytes key, Bytes counter, const Execution& execution = {});  // counter: 16 bytes

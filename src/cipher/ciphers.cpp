@@ -198,6 +198,10 @@ Ctr::Ctr(Bytes key, Bytes counter, const Execution& execution)
 
 void Ctr::process(Bytes in, MutableBytes out) {
   check_buffers(in, out);
+  // Behind this end, positions and thus the key stream would begin again.
+  if (in.size() > UINT64_MAX - offset_) {
+    throw InvalidArgument("a CTR stream has at most 2^64 - 1 bytes");
+  }
   cipher_->ctr(initial_.data(), offset_, in.data(), out.data(), in.size());
   offset_ += in.size();
 }
