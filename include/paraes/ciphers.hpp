@@ -178,11 +178,11 @@ class Gcm final : public Cipher {
  public:
   explicit Gcm(Bytes key, const Execution& execution = {});
 
-  // nonce: 8 bytes or more, never used twice under one key (section 8); use 12. One of another size
-  // is hashed (section 7.1, step 2). tag: 16 bytes.
+  // nonce: 8 bytes or more, at most 2^61 - 1, never used twice under one key (section 8); use 12.
+  // One of another size is hashed (section 7.1, step 2). tag: 16 bytes.
   void encrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, MutableBytes tag);
 
-  // nonce: at least 1 byte; tag: 4, 8, 12, 13, 14, 15 or 16 bytes (section 5.2.1.2). If the tag
+  // nonce: 1 to 2^61 - 1 bytes; tag: 4, 8, 12, 13, 14, 15 or 16 bytes (section 5.2.1.2). If the tag
   // does not match, fills `out` with zeros and throws IntegrityError.
   void decrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag);
 

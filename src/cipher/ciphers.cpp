@@ -82,9 +82,15 @@ void xts_message(const detail::XtsCipher& cipher, Direction direction, std::size
 
 // The standard has no lower limit. Shorter ones are used up too soon.
 constexpr std::size_t least_new_nonce_bytes = 8;
+constexpr std::size_t most_nonce_bytes = (std::size_t{1} << 61) - 1;
+
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_long_nonce() {
+  throw InvalidArgument("a GCM nonce has at most 2^61 - 1 bytes (SP 800-38D section 5.2.1.1)");
+}
 
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_new_message(std::size_t nonce_bytes,
                                                                std::size_t tag_bytes) {
+  if (nonce_bytes > most_nonce_bytes) refuse_long_nonce();
   if (nonce_bytes < least_new_nonce_bytes) {
     throw InvalidArgument(
         "GCM encryption takes nonces of 8 bytes or more, best 12 (SP 800-38D section 8.2), not " +
@@ -95,6 +101,7 @@ constexpr std::size_t least_new_nonce_bytes = 8;
 
 [[noreturn, gnu::cold, gnu::noinline]] void refuse_message(std::size_t nonce_bytes,
                                                            std::size_t tag_bytes) {
+  if (nonce_bytes > most_nonce_bytes) refuse_long_nonce();
   if (nonce_bytes == 0) {
     throw InvalidArgument("a GCM nonce has at least 1 bit (SP 800-38D section 5.2.1.1)");
   }
@@ -121,6 +128,11 @@ GcmMessage message_of(Bytes nonce, Bytes aad, Bytes in, MutableBytes out) {
           .tag = nullptr,
           .expected_tag = nullptr,
           .tag_bytes = 0};
+}
+
+// One comparison for both limits.
+bool is_nonce_size(std::size_t bytes, std::size_t least) {
+  return bytes - least <= most_nonce_bytes - least;
 }
 
 bool is_tag_size(std::size_t bytes) {
@@ -232,7 +244,7 @@ Gcm::Gcm(Bytes key, const Execution& execution)
 void Gcm::encrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, MutableBytes tag) {
   check_buffers(in, out);
   detail::check_gcm_sizes(aad.size(), in.size());
-  if (nonce.size() < least_new_nonce_bytes || tag.size() != 16) {
+  if (!is_nonce_size(nonce.size(), least_new_nonce_bytes) || tag.size() != 16) {
     refuse_new_message(nonce.size(), tag.size());
   }
   GcmMessage message = message_of(nonce, aad, in, out);
@@ -243,7 +255,8 @@ void Gcm::encrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, MutableByt
 void Gcm::decrypt(Bytes nonce, Bytes aad, Bytes in, MutableBytes out, Bytes tag) {
   check_buffers(in, out);
   detail::check_gcm_sizes(aad.size(), in.size());
-  if (nonce.empty() || !is_tag_size(tag.size())) refuse_message(nonce.size(), tag.size());
+  if (!is_nonce_size(nonce.size(), 1) || !is_tag_size(tag.size()))
+    refuse_message(nonce.size(), tag.size());
   GcmMessage message = message_of(nonce, aad, in, out);
   message.expected_tag = tag.data();
   message.tag_bytes = tag.size();
