@@ -1,0 +1,201 @@
+"""Files at the limits of the formats, of which only the ends are there: 2^38 segments of paraes and
+c2sp, 2^32 of tink, and sizes up to 2^63 - 1 bytes."""
+
+import json
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+import tempfile
+import unittest
+
+from support import KEYS, POSIX_ONLY, Case
+
+# Of the longest paraes message: its last segment has one byte less than all others.
+LONGEST = 2**52 - 1
+SEALED = 88 + LONGEST + 16 * 2**38
+# seal_parts writes the last of so many parts: eight chunks of 16 segments.
+PARTS = 2**31
+
+
+class LargeFiles(Case):
+    """In memory: file systems on disks do not allow these sizes."""
+
+    def setUp(self):
+        if not os.access("/dev/shm", os.W_OK):
+            self.skipTest("/dev/shm cannot be written")
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="paraes-limits-", dir="/dev/shm"))
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        self.write("k", KEYS[256])
+        self.key = ["--key-file", "k"]
+
+    def hole(self, name, size):
+        """Makes a file of `size` zeros, or skips the test."""
+        try:
+            self.write(name, b"")
+            os.truncate(self.path(name), size)
+        except OSError as error:
+            self.skipTest(f"{self.dir}: no files of {size} bytes: {error}")
+
+    def message(self):
+        """Makes f.paes, the end of the longest message, whose plaintext is numbers of 8 bytes that
+        are their own offsets."""
+        tool = os.environ.get("PARAES_SEAL_PARTS")
+        if not tool:
+            self.skipTest("PARAES_SEAL_PARTS names no program")
+        self.hole("f.paes", SEALED)
+        done = subprocess.run([tool, "k", str(LONGEST), "f.paes", str(PARTS), "0", str(PARTS - 1)],
+                              cwd=self.dir, capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.path("f.paes").stat().st_size, SEALED)
+        self.assertLess(self.path("f.paes").stat().st_blocks * 512, 2**26)
+
+    def numbers(self, offset, length):
+        first = offset // 8
+        data = b"".join(struct.pack("<Q", 8 * i) for i in range(first, first + length // 8 + 2))
+        return data[offset - 8 * first:][:length]
+
+
+class LongestMessage(LargeFiles):
+    def test_ranges_at_the_end_are_decrypted(self):
+        self.message()
+        for offset, length in ((LONGEST - 1, 1), (LONGEST - 16383, 16383), (LONGEST - 16384, 2),
+                               (LONGEST - 100000, 100000), (LONGEST, 0), (0, 100)):
+            for threads in (1, 2):
+                with self.subTest(offset=offset, length=length, threads=threads):
+                    flags = [*self.key, "-T", threads, "--offset", offset, "--length", length]
+                    self.assertEqual(self.ok("decrypt", *flags, "-c", "f.paes"),
+                                     self.numbers(offset, length))
+        self.ok("decrypt", *self.key, "--offset", LONGEST - 20000, "-o", "end", "f.paes")
+        self.assertEqual(self.read("end"), self.numbers(LONGEST - 20000, 20000))
+
+    def test_ranges_beyond_the_end_are_refused(self):
+        self.message()
+        for offset, length in ((LONGEST, 1), (LONGEST + 1, 0), (LONGEST - 1, 2), (0, LONGEST + 1),
+                               (2**63 - 1, 2**63 - 1), (1, 2**63 - 1)):
+            with self.subTest(offset=offset, length=length):
+                self.fails(2, "decrypt", *self.key, "--offset", offset, "--length", length, "-o",
+                           "g", "f.paes", says=str(LONGEST))
+        self.assertEqual(self.names(), ["f.paes", "k"])
+
+    def test_damage_at_the_end_is_found(self):
+        self.message()
+        with self.path("f.paes").open("r+b") as file:
+            file.seek(-1, os.SEEK_END)
+            last = file.read(1)
+            file.seek(-1, os.SEEK_END)
+            file.write(bytes([last[0] ^ 1]))
+        self.fails(4, "decrypt", *self.key, "--offset", LONGEST - 1, "-o", "g", "f.paes",
+                   says=str(2**38 - 1))
+        # The end of a range that is beyond the damaged end cannot be believed.
+        self.fails(4, "decrypt", *self.key, "--offset", LONGEST + 1, "-o", "g", "f.paes")
+        self.assertEqual(self.names(), ["f.paes", "k"])
+
+    def test_segments_that_are_holes_are_damage(self):
+        self.message()
+        self.fails(4, "decrypt", *self.key, "--offset", 2**51, "--length", 1, "-o", "g", "f.paes",
+                   says=str(2**51 // 16384))
+        self.assertEqual(self.names(), ["f.paes", "k"])
+
+    def test_info_shows_the_sizes(self):
+        self.message()
+        shown = json.loads(self.ok("info", "--json", "f.paes"))
+        self.assertEqual(shown["plain_bytes"], LONGEST)
+        self.assertEqual(shown["segments"], 2**38)
+        self.assertEqual(shown["bytes"], SEALED)
+
+
+class OneByteMore(LargeFiles):
+    def formats(self):
+        """Formats by their flags, with the longest plaintext and its sealed size."""
+        yield [], LONGEST, SEALED
+        yield ["--format", "c2sp"], LONGEST, SEALED - 32
+        for size in (4096, 2**20):
+            plain = (size - 40 - 16) + (2**32 - 1) * (size - 16)
+            yield ["--format", "tink", "--segment-size", size], plain, 40 + plain + 16 * 2**32
+
+    def test_is_not_encrypted(self):
+        for flags, longest, _ in self.formats():
+            for size in (longest + 1, 2**63 - 1):
+                self.hole("f", size)
+                with self.subTest(flags=flags, size=size):
+                    self.fails(2, "encrypt", *flags, *self.key, "f", says=[str(size), "segments"])
+                    self.fails(2, "encrypt", *flags, *self.key, "-o", "-", "f", says=str(size))
+                    self.assertEqual(self.names(), ["f", "k"])
+
+    def test_is_not_decrypted(self):
+        for flags, _, sealed in self.formats():
+            # Any key opens a tink message until its first segment is read.
+            if "tink" not in flags:
+                self.write("e", b"")
+                self.ok("encrypt", "-f", *flags, *self.key, "e")
+                header = self.read("e.paes")
+            else:
+                header = bytes([40]) + bytes(39)
+            for size in (sealed + 17, 2**63 - 1):
+                self.write("f.paes", header)
+                self.hole_after("f.paes", size)
+                with self.subTest(flags=flags, size=size):
+                    for verb in (["decrypt", "-o", "g"], ["decrypt", "-c"], ["verify"]):
+                        done = self.fails(4, verb[0], *flags, *self.key, *verb[1:], "f.paes",
+                                          says=[str(size), "more than this format allows"])
+                        self.assertEqual(done.stdout, b"")
+            for name in self.names():
+                self.assertIn(name, ("e", "e.paes", "f.paes", "k"))
+
+    def hole_after(self, name, size):
+        try:
+            os.truncate(self.path(name), size)
+        except OSError as error:
+            self.skipTest(f"{self.dir}: no files of {size} bytes: {error}")
+
+    def test_is_not_rekeyed(self):
+        self.write("e", b"")
+        self.ok("encrypt", *self.key, "e")
+        self.write("n", bytes(32))
+        self.path("n").chmod(0o600)
+        for size in (SEALED + 17, 2**63 - 1):
+            self.write("f.paes", self.read("e.paes"))
+            self.hole_after("f.paes", size)
+            with self.subTest(size=size):
+                self.fails(4, "rekey", *self.key, "--to-key-file", "n", "f.paes",
+                           says=[str(size), "more than this format allows"])
+                self.assertEqual(self.path("f.paes").stat().st_size, size)
+                self.assertEqual(self.names(), ["e", "e.paes", "f.paes", "k", "n"])
+
+
+class Numbers(Case):
+    def test_sizes_over_63_bits_are_refused(self):
+        self.write("k", KEYS[256])
+        self.write("f", b"text")
+        self.ok("encrypt", "--key-file", "k", "f")
+        for flag in ("--offset", "--length"):
+            for size in (2**63, 2**64 - 1, 2**64, 2**64 + 1, 10**30):
+                with self.subTest(flag=flag, size=size):
+                    self.fails(2, "decrypt", "--key-file", "k", flag, size, "-c", "f.paes",
+                               says=flag)
+            with self.subTest(flag=flag, size="8388608T"):  # 2^63
+                self.fails(2, "decrypt", "--key-file", "k", flag, "8388608T", "-c", "f.paes",
+                           says=flag)
+
+
+class Counters(Case):
+    def test_ctr_wraps_like_openssl_at_every_width(self):
+        self.write("k", KEYS[256])
+        data = bytes(range(251)) * 20
+        for width in range(1, 17):
+            iv = "5a" * (16 - width) + "ff" * (width - 1) + "e0"
+            with self.subTest(width=width):
+                expected = self.openssl("enc", "-aes-256-ctr", "-K", KEYS[256].hex(), "-iv", iv,
+                                        stdin=data)
+                flags = ["--format", "raw", "--mode", "ctr", "--iv-hex", iv, "--key-file", "k"]
+                self.assertEqual(self.ok("encrypt", *flags, "-", stdin=data), expected)
+                self.assertEqual(self.ok("decrypt", *flags, "-", stdin=expected), data)
+
+
+if POSIX_ONLY:
+    del LongestMessage, OneByteMore  # the same calls; the library's alternatives are tested elsewhere
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,325 @@
+// GCM at the limits of SP 800-38D section 5.2.1.1: texts of 2^36 - 32 bytes, associated data of
+// 2^61 - 1, nonces of 2^61 - 1.
+
+#include <gtest/gtest.h>
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "paraes/ciphers.hpp"
+#include "paraes/error.hpp"
+#include "paraes/kernels.hpp"
+#include "paraes/segments.hpp"
+#include "tests/limits/gcm_spec.hpp"
+#include "tests/limits/windows.hpp"
+#include "tests/support/buffers.hpp"
+#include "tests/support/builds.hpp"
+
+namespace paraes {
+namespace {
+
+using limits::Forbidden;
+using limits::RepeatedWindow;
+using support::Block;
+using support::Buffer;
+using support::BuildTest;
+using support::difference;
+using support::make_key;
+using support::pattern;
+
+constexpr std::size_t longest_text = (std::size_t{1} << 36) - 32;
+constexpr std::size_t longest_bits_in_bytes = (std::size_t{1} << 61) - 1;
+
+std::vector<std::string> available_kernels() {
+  std::vector<std::string> names;
+  for (const KernelInfo& kernel : kernels()) {
+    if (kernel.available) names.emplace_back(kernel.name);
+  }
+  return names;
+}
+
+// ---- One byte too many. Nothing may be touched: all texts are where no memory is.
+
+TEST(GcmLimits, TextOver2To36Minus32Bytes_IsRefusedBeforeAnyAccess) {
+  const Forbidden in(longest_text + 4096);
+  const Forbidden out(longest_text + 4096);
+  const Buffer nonce = pattern(12);
+  for (const std::string& kernel : available_kernels()) {
+    Gcm gcm(make_key(32), {kernel, 2});
+    for (const std::size_t bytes : {longest_text + 1, longest_text + 16, longest_text + 4096}) {
+      Block tag{};
+      tag.fill(0x5a);
+      EXPECT_THROW(gcm.encrypt(nonce, {}, in.span(bytes), out.span(bytes), tag), InvalidArgument);
+      EXPECT_THROW(gcm.encrypt(nonce, {}, in.span(bytes), in.span(bytes), tag), InvalidArgument);
+      EXPECT_THROW(gcm.decrypt(nonce, {}, in.span(bytes), out.span(bytes), tag), InvalidArgument);
+      EXPECT_EQ(tag[0], 0x5a) << kernel;
+    }
+  }
+}
+
+TEST(GcmLimits, SegmentOver2To36Minus32Bytes_IsRefusedBeforeAnySegmentIsProcessed) {
+  const Forbidden in(longest_text + 4096);
+  const Forbidden out(longest_text + 4096);
+  const Buffer good_in = pattern(100);
+  const SegmentCipher cipher(make_key(16), pattern(12), SegmentCipher::Nonces::counted, {});
+  Buffer good_out(116, 0x5a);
+  for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+    const bool seals = direction == Direction::encrypt;
+    SegmentCipher::Segment list[2];
+    list[0].in = seals ? Bytes(good_in) : Bytes(good_out);
+    list[0].out = seals ? MutableBytes(good_out) : MutableBytes(good_out).first(100);
+    list[1].index = 1;
+    list[1].in = in.span(longest_text + (seals ? 1 : 17));
+    list[1].out = out.span(longest_text + (seals ? 17 : 1));
+    EXPECT_THROW(cipher.crypt(direction, list), InvalidArgument);
+    EXPECT_FALSE(list[0].done);
+    EXPECT_EQ(good_out, Buffer(116, 0x5a));
+  }
+}
+
+TEST(GcmLimits, AssociatedDataOver2To61Minus1Bytes_IsRefusedBeforeAnyAccess) {
+  const Forbidden nowhere(4096);
+  const Buffer nonce = pattern(12);
+  Buffer text(64, 0x5a);
+  for (const std::size_t bytes : {longest_bits_in_bytes + 1, SIZE_MAX}) {
+    const Bytes aad(nowhere.data(), bytes);
+    Gcm gcm(make_key(16), {});
+    Block tag{};
+    EXPECT_THROW(gcm.encrypt(nonce, aad, text, text, tag), InvalidArgument);
+    EXPECT_THROW(gcm.decrypt(nonce, aad, text, text, tag), InvalidArgument);
+    EXPECT_EQ(text, Buffer(64, 0x5a));
+    EXPECT_EQ(tag, Block{});
+  }
+}
+
+TEST(GcmLimits, NonceOver2To61Minus1Bytes_IsRefusedBeforeAnyAccess) {
+  const Forbidden nowhere(4096);
+  Buffer text(64, 0x5a);
+  for (const std::size_t bytes : {longest_bits_in_bytes + 1, SIZE_MAX}) {
+    const Bytes nonce(nowhere.data(), bytes);
+    Gcm gcm(make_key(16), {});
+    Block tag{};
+    EXPECT_THROW(gcm.encrypt(nonce, {}, text, text, tag), InvalidArgument);
+    EXPECT_THROW(gcm.decrypt(nonce, {}, text, text, tag), InvalidArgument);
+    EXPECT_EQ(text, Buffer(64, 0x5a));
+    EXPECT_EQ(tag, Block{});
+  }
+}
+
+// ---- The longest texts. The tests take minutes: the names begin with "Long", by which ctest
+// selects the tests of the long tier.
+
+struct FreeContext {
+  void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
+};
+
+void check(int result, const char* call) {
+  if (result != 1) throw std::runtime_error(std::string("OpenSSL: ") + call + " failed");
+}
+
+// OpenSSL's answer for a text and associated data that repeat a window.
+class Stream {
+ public:
+  Stream(Bytes key, Bytes nonce) : context_(EVP_CIPHER_CTX_new()) {
+    const EVP_CIPHER* const cipher = key.size() == 32 ? EVP_aes_256_gcm() : EVP_aes_128_gcm();
+    check(EVP_EncryptInit_ex2(context_.get(), cipher, nullptr, nullptr, nullptr), "init");
+    check(EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_SET_IVLEN,
+                              static_cast<int>(nonce.size()), nullptr),
+          "size of the nonce");
+    check(EVP_EncryptInit_ex2(context_.get(), nullptr, key.data(), nonce.data(), nullptr), "init");
+  }
+
+  // out: the window that takes every chunk of ciphertext; nullptr for associated data.
+  void add(Bytes window, std::uint8_t* out, std::size_t bytes) {
+    int written = 0;
+    while (bytes != 0) {
+      const std::size_t n = std::min(bytes, window.size());
+      check(EVP_EncryptUpdate(context_.get(), out, &written, window.data(), static_cast<int>(n)),
+            "update");
+      bytes -= n;
+    }
+  }
+
+  Block tag() {
+    Block tag{};
+    std::uint8_t nothing[16];
+    int written = 0;
+    check(EVP_EncryptFinal_ex(context_.get(), nothing, &written), "final");
+    check(EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_GET_TAG, 16, tag.data()), "tag");
+    return tag;
+  }
+
+ private:
+  std::unique_ptr<EVP_CIPHER_CTX, FreeContext> context_;
+};
+
+// What GHASH makes of a state over some blocks: state * factor + addend.
+struct HashStep {
+  Block factor;
+  Block addend;
+};
+
+HashStep then(const HashStep& first, const HashStep& second) {
+  return {limits::spec_multiply(first.factor, second.factor),
+          limits::sum(limits::spec_multiply(first.addend, second.factor), second.addend)};
+}
+
+// The step of `count` repetitions of a step.
+HashStep repeated(HashStep step, std::uint64_t count) {
+  HashStep all{};
+  all.factor[0] = 0x80;  // 1
+  for (; count != 0; count /= 2) {
+    if (count % 2 != 0) all = then(all, step);
+    step = then(step, step);
+  }
+  return all;
+}
+
+// The step of some whole blocks.
+HashStep step_of(const Block& h, Bytes blocks) {
+  HashStep one{.factor = h, .addend = {}};
+  return {repeated(one, blocks.size() / 16).factor, support::spec_ghash(h, {}, blocks)};
+}
+
+// The tag of a ciphertext that repeats `window` (section 7.2), computed with a logarithmic number
+// of multiplications. nonce: 12 bytes; bytes: whole blocks.
+Block tag_of_repeated(Bytes key, Bytes nonce, Bytes window, std::size_t bytes) {
+  const Block h = limits::hash_key(key);
+  const HashStep whole = repeated(step_of(h, window), bytes / window.size());
+  const Block state = support::spec_ghash(h, whole.addend, window.first(bytes % window.size()));
+  const Block hash = limits::spec_multiply(limits::sum(state, limits::length_block(0, bytes)), h);
+  Buffer j0(nonce.begin(), nonce.end());
+  j0.insert(j0.end(), {0, 0, 0, 1});
+  return limits::sum(hash, limits::block_of(support::evp_ecb(Direction::encrypt, key, j0)));
+}
+
+TEST(RepeatedTag, IsThatOfOpenSsl) {
+  const Buffer key = make_key(32, 30);
+  const Buffer nonce = pattern(12, 7);
+  const Buffer window = pattern(512);
+  Buffer text;
+  for (int i = 0; i < 11; ++i) text.insert(text.end(), window.begin(), window.end());
+  text.resize(text.size() - 32);
+  // Encrypting key stream XOR text gives text.
+  Buffer counter(nonce);
+  counter.insert(counter.end(), {0, 0, 0, 2});
+  const support::Sealed sealed =
+      support::evp_gcm_encrypt(key, nonce, {}, support::evp_ctr(key, counter, text));
+  ASSERT_EQ(difference(sealed.text, text), "");
+  EXPECT_EQ(tag_of_repeated(key, nonce, window, text.size()), sealed.tag);
+}
+
+class LongGcm : public BuildTest {
+ protected:
+  const Buffer key_ = make_key(32, 31);
+  const Buffer nonce_ = pattern(12, 200);
+};
+
+TEST_P(LongGcm, TextOf2To36Minus32Bytes_IsEncryptedAsByOpenSsl) {
+  const RepeatedWindow in(longest_text);
+  const RepeatedWindow out(longest_text);
+  const Buffer plain = pattern(RepeatedWindow::window_bytes);
+  std::copy(plain.begin(), plain.end(), in.window().begin());
+  Stream stream(key_, nonce_);
+  Buffer expected(RepeatedWindow::window_bytes);
+  stream.add(plain, expected.data(), longest_text);
+  const Block expected_tag = stream.tag();
+
+  Block tag{};
+  Gcm(key_, execution()).encrypt(nonce_, {}, in.span(longest_text), out.span(longest_text), tag);
+  EXPECT_EQ(tag, expected_tag);
+  EXPECT_EQ(difference(out.window(), expected), "") << "the last bytes of the text";
+  EXPECT_EQ(difference(in.window(), plain), "") << "wrote to the input";
+}
+
+TEST_P(LongGcm, TextOf2To36Minus32Bytes_IsDecryptedAndVerified) {
+  const RepeatedWindow in(longest_text);
+  const RepeatedWindow out(longest_text);
+  const Buffer cipher = pattern(RepeatedWindow::window_bytes, 9);
+  std::copy(cipher.begin(), cipher.end(), in.window().begin());
+  const Block tag = tag_of_repeated(key_, nonce_, cipher, longest_text);
+
+  Gcm gcm(key_, execution());
+  ASSERT_NO_THROW(gcm.decrypt(nonce_, {}, in.span(longest_text), out.span(longest_text), tag));
+  Buffer counter(nonce_);
+  counter.insert(counter.end(), {0, 0, 0, 0});
+  RepeatedWindow::for_what_is_left(
+      longest_text, [&](std::size_t at, std::size_t n, std::uint64_t offset) {
+        const std::uint64_t block = 2 + offset / 16;
+        ASSERT_LE(block, UINT32_MAX);
+        for (unsigned i = 0; i < 4; ++i)
+          counter[15 - i] = static_cast<std::uint8_t>(block >> 8 * i);
+        ASSERT_EQ(difference(out.window().subspan(at, n),
+                             support::evp_ctr(key_, counter, Bytes(cipher).subspan(at, n))),
+                  "")
+            << "from byte " << offset << " of the text";
+      });
+}
+
+// Two threads join their hashes: the factor of the second has an exponent of 31 bits.
+TEST_P(LongGcm, TextOf2To36Minus32Bytes_HasOpenSslsTagWithTwoThreads) {
+  const RepeatedWindow in(longest_text);
+  const RepeatedWindow out(longest_text);
+  const Buffer cipher = pattern(RepeatedWindow::window_bytes, 10);
+  std::copy(cipher.begin(), cipher.end(), in.window().begin());
+  Block tag = tag_of_repeated(key_, nonce_, cipher, longest_text);
+  Gcm gcm(key_, execution(2));
+  EXPECT_NO_THROW(gcm.decrypt(nonce_, {}, in.span(longest_text), out.span(longest_text), tag));
+}
+
+TEST_P(LongGcm, AssociatedDataOver2To32Bytes_HasOpenSslsTag) {
+  constexpr std::size_t bytes = (std::size_t{1} << 32) + 21;
+  const RepeatedWindow aad(bytes);
+  const Buffer data = pattern(RepeatedWindow::window_bytes, 3);
+  std::copy(data.begin(), data.end(), aad.window().begin());
+  const Buffer plain = pattern(100);
+  Buffer expected(plain.size());
+  Stream stream(key_, nonce_);
+  stream.add(data, nullptr, bytes);
+  stream.add(plain, expected.data(), plain.size());
+  const Block expected_tag = stream.tag();
+
+  Buffer out(plain.size());
+  Block tag{};
+  Gcm gcm(key_, execution());
+  gcm.encrypt(nonce_, aad.span(bytes), plain, out, tag);
+  EXPECT_EQ(difference(out, expected), "");
+  EXPECT_EQ(tag, expected_tag);
+  EXPECT_NO_THROW(gcm.decrypt(nonce_, aad.span(bytes), out, out, tag));
+}
+
+// OpenSSL's nonces have at most 128 bytes, so the hash is that of the standard.
+TEST_P(LongGcm, NonceOver2To29Bytes_GivesTheCounterOfTheStandard) {
+  constexpr std::size_t bytes = (std::size_t{1} << 29) + 5;  // 2^32 + 40 bits
+  const RepeatedWindow nonce(bytes);
+  const Buffer data = pattern(RepeatedWindow::window_bytes, 4);
+  std::copy(data.begin(), data.end(), nonce.window().begin());
+  const Block h = limits::hash_key(key_);
+  const HashStep whole = repeated(step_of(h, data), bytes / data.size());
+  Block last{};
+  std::copy_n(data.begin(), bytes % data.size(), last.begin());
+  const Block j0 =
+      limits::spec_multiply(limits::sum(limits::spec_multiply(limits::sum(whole.addend, last), h),
+                                        limits::length_block(0, bytes)),
+                            h);
+  ASSERT_LT(bytes % data.size(), 16U);
+  ASSERT_NE(j0[15], 0xff);  // so that adding 1 needs no carry
+  Buffer counter(j0.begin(), j0.end());
+  ++counter[15];
+  const Buffer plain = pattern(16);
+  Buffer out(plain.size());
+  Block tag{};
+  Gcm(key_, execution()).encrypt(nonce.span(bytes), {}, plain, out, tag);
+  EXPECT_EQ(difference(out, support::evp_ctr(key_, counter, plain)), "");
+}
+
+// The table kernels would take hours.
+PARAES_FOR_BUILDS(LongGcm, [](const Kernel& row) { return row.timing != Timing::leaky; });
+
+}  // namespace
+}  // namespace paraes
