@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -495,6 +496,27 @@ class Program(RecipientsCase):
         self.program("exec /usr/bin/age", "bin/age")
         self.fails(1, "decrypt", *OPEN, "-", stdin=sealed, env={"PATH": "bin:/usr/bin"},
                    says=["bin/age", "in a relative folder"])
+
+    def test_process_with_more_rights_than_its_caller_does_not_run_age(self):
+        if os.geteuid() != 0 or sanitized():
+            self.skipTest("only root can give away a program, and LeakSanitizer fails in such runs")
+        if os.statvfs(self.dir).f_flag & os.ST_NOSUID:
+            self.skipTest(f"{self.dir}: its file system ignores the setuid bit")
+        copy = self.path("paraes")
+        shutil.copy(BIN, copy)
+        self.dir.chmod(0o777)  # whoever runs it could run age, which counts its calls there
+        env = {**environment(), **self.counting()}
+        self.path("age-stand-in").chmod(0o755)
+        command = [copy, "encrypt", "--recipient", self.me, "-"]
+        for mode in (0o755, 0o4755):
+            os.chown(copy, 12345, 12345)
+            copy.chmod(mode)
+            with self.subTest(mode=oct(mode)):
+                done = subprocess.run(command, cwd=self.dir, input=b"data", env=env,
+                                      capture_output=True, timeout=DEADLINE)
+                self.assertEqual(done.returncode, 0 if mode == 0o755 else 1, done.stderr)
+                self.assertEqual(len(self.calls()), 1)  # that of the first mode
+        self.assertIn(b"a process with more rights than its caller does not run age", done.stderr)
 
     def test_warnings_of_age_are_passed_on(self):
         env = self.program('echo "age: warning: one key is ignored" >&2\nexec age "$@"\n')
