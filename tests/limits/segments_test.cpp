@@ -101,7 +101,7 @@ struct Longest {
   TransferResult result;
 };
 
-TEST(LongestMessage, LayoutIsThatOfTheFormat) {
+TEST(FormatLimits, LayoutOfTheLongestMessage_IsThatOfTheFormat) {
   for (const Format& format : all_formats()) {
     SCOPED_TRACE(format.name);
     const SegmentLayout& l = format.layout();
@@ -130,7 +130,7 @@ TEST(LongestMessage, LayoutIsThatOfTheFormat) {
   }
 }
 
-TEST(LongestMessage, SealsItsLastSegmentsAsOpenSsl) {
+TEST(FormatLimits, LastSegments_AreSealedAsByOpenSsl) {
   for (const Format& format : formats()) {
     SCOPED_TRACE(format.name);
     const SegmentLayout& l = format.layout();
@@ -153,7 +153,7 @@ TEST(LongestMessage, SealsItsLastSegmentsAsOpenSsl) {
   }
 }
 
-TEST(LongestMessage, OneByteMore_IsNotSealed) {
+TEST(FormatLimits, OneByteMore_IsNotSealed) {
   for (const Format& format : all_formats()) {
     SCOPED_TRACE(format.name);
     for (const std::uint64_t bytes :
@@ -167,7 +167,7 @@ TEST(LongestMessage, OneByteMore_IsNotSealed) {
   }
 }
 
-TEST(LongestMessage, RangesAtItsEnd_AreOpened) {
+TEST(FormatLimits, RangesAtTheEndOfTheLongestMessage_AreOpened) {
   for (const Format& format : formats()) {
     SCOPED_TRACE(format.name);
     const Longest longest(format);
@@ -202,7 +202,7 @@ TEST(LongestMessage, RangesAtItsEnd_AreOpened) {
   }
 }
 
-TEST(LongestMessage, RangesBeyondItsEnd_AreRefused) {
+TEST(FormatLimits, RangesBeyondTheEndOfTheLongestMessage_AreRefused) {
   for (const Format& format : formats()) {
     SCOPED_TRACE(format.name);
     const Longest longest(format);
@@ -227,7 +227,7 @@ TEST(LongestMessage, RangesBeyondItsEnd_AreRefused) {
 }
 
 // Opening and verifying the last share, whole and with a damaged last segment.
-TEST(LongestMessage, LastSegments_AreVerified) {
+TEST(FormatLimits, LastSegments_AreVerified) {
   for (const Format& format : formats()) {
     SCOPED_TRACE(format.name);
     Longest longest(format);
@@ -256,7 +256,7 @@ TEST(LongestMessage, LastSegments_AreVerified) {
 }
 
 // A file that is cut after any but the last segment is as long as another message.
-TEST(LongestMessage, WithoutItsLastSegment_IsRefused) {
+TEST(FormatLimits, LongestMessageWithoutItsLastSegment_IsRefused) {
   for (const Format& format : formats()) {
     SCOPED_TRACE(format.name);
     const Longest longest(format);
@@ -269,7 +269,7 @@ TEST(LongestMessage, WithoutItsLastSegment_IsRefused) {
   }
 }
 
-TEST(LongestMessage, DamagedLastSegments_AreSalvaged) {
+TEST(FormatLimits, DamagedLastSegments_AreSalvaged) {
   for (const Format& format : formats()) {
     SCOPED_TRACE(format.name);
     Longest longest(format);
@@ -316,7 +316,7 @@ TEST(Salvage, DamageOfManySegments_TakesLittleMemory) {
 
 // One segment more than the format has room for: damage, of which nothing is read. With salvage, as
 // many segments as the format allows are kept.
-TEST(LongestMessage, OneSegmentMore_IsNotOpened) {
+TEST(FormatLimits, OneSegmentMore_IsNotOpened) {
   for (const Format& format : all_formats()) {
     SCOPED_TRACE(format.name);
     const SegmentLayout& l = format.layout();
@@ -367,7 +367,7 @@ TEST(LongestMessage, OneSegmentMore_IsNotOpened) {
   }
 }
 
-TEST(LongestMessage, LastSegmentInMemory_IsSealedAndOpened) {
+TEST(FormatLimits, LastSegmentInMemory_IsSealedAndOpened) {
   for (const Format& format : all_formats()) {
     SCOPED_TRACE(format.name);
     const Buffer plain = plain_from(format.layout().plain_offset(format.last()), 9);
@@ -393,7 +393,7 @@ TEST(LongestMessage, LastSegmentInMemory_IsSealedAndOpened) {
   }
 }
 
-TEST(LongestMessage, SegmentsInMemoryBehindTheLast_AreRefused) {
+TEST(FormatLimits, SegmentsInMemoryBehindTheLast_AreRefused) {
   for (const Format& format : formats()) {
     SCOPED_TRACE(format.name);
     const SegmentLayout& l = format.layout();
@@ -425,7 +425,7 @@ TEST(LongestMessage, SegmentsInMemoryBehindTheLast_AreRefused) {
 
 // With options.share, all segments of a message are processed once, by whatever number of
 // processes.
-TEST(LongestMessage, SharesMeetWhereOneEnds) {
+TEST(FormatLimits, SharesOfTheLongestMessage_MeetWhereOneEnds) {
   for (const Format& format : formats()) {
     if (format.layout().segment_bytes > 65536) continue;
     SCOPED_TRACE(format.name);
