@@ -27,17 +27,21 @@ using support::difference;
 
 const Buffer key = support::make_key(32);
 
+constexpr std::uint64_t most_of_c2sp = std::uint64_t{1} << 38;
+constexpr std::uint64_t most_of_tink = std::uint64_t{1} << 32;
+
 struct Format {
   std::string name;
   std::shared_ptr<const Message> message;
+  std::uint64_t most;  // segments, by docs/formats.md
 
   [[nodiscard]] const SegmentLayout& layout() const { return message->layout(); }
   // The longest plaintext.
   [[nodiscard]] std::uint64_t longest() const {
-    const std::uint64_t end = layout().plain_offset(layout().max_segments);
+    const std::uint64_t end = layout().plain_offset(most);
     return layout().last == SegmentLayout::Last::any ? end : end - 1;
   }
-  [[nodiscard]] std::uint64_t last() const { return layout().max_segments - 1; }
+  [[nodiscard]] std::uint64_t last() const { return most - 1; }
 };
 
 Format tink(std::uint64_t segment_bytes, std::size_t derived_key_bytes) {
@@ -45,17 +49,20 @@ Format tink(std::uint64_t segment_bytes, std::size_t derived_key_bytes) {
   parameters.segment_bytes = segment_bytes;
   parameters.derived_key_bytes = derived_key_bytes;
   return {"tink, segments of " + std::to_string(segment_bytes),
-          std::make_shared<Message>(new_tink_message(parameters, key, {}), Execution{})};
+          std::make_shared<Message>(new_tink_message(parameters, key, {}), Execution{}),
+          most_of_tink};
 }
 
 // Those whose segments are small enough to process some of them.
 std::vector<Format> formats() {
-  return {{"c2sp", std::make_shared<Message>(new_c2sp_message(key, {}), Execution{})},
-          {"paraes", std::make_shared<Message>(new_paraes_message(Preface::for_key(32), key, {}),
-                                               Execution{})},
-          tink(41, 16),
-          tink(4096, 16),
-          tink(std::uint64_t{1} << 20, 32)};
+  return {
+      {"c2sp", std::make_shared<Message>(new_c2sp_message(key, {}), Execution{}), most_of_c2sp},
+      {"paraes",
+       std::make_shared<Message>(new_paraes_message(Preface::for_key(32), key, {}), Execution{}),
+       most_of_c2sp},
+      tink(41, 16),
+      tink(4096, 16),
+      tink(std::uint64_t{1} << 20, 32)};
 }
 
 // And those with the largest segments that the format allows: the longest messages have almost
@@ -106,15 +113,15 @@ TEST(FormatLimits, LayoutOfTheLongestMessage_IsThatOfTheFormat) {
     SCOPED_TRACE(format.name);
     const SegmentLayout& l = format.layout();
     const std::uint64_t bytes = format.longest();
-    EXPECT_EQ(l.max_segments, std::uint64_t{1} << (format.name.starts_with("tink") ? 32 : 38));
-    EXPECT_EQ(l.segments_of(bytes), l.max_segments);
+    EXPECT_EQ(l.max_segments, format.most);
+    EXPECT_EQ(l.segments_of(bytes), format.most);
     EXPECT_EQ(l.segment_at(bytes - 1), format.last());
     EXPECT_EQ(l.plain_offset(format.last()) + l.segment_bytes,
               l.last == SegmentLayout::Last::any ? bytes : bytes + 1);
-    EXPECT_EQ(l.sealed_bytes(bytes), l.header_bytes + bytes + 16 * l.max_segments);
+    EXPECT_EQ(l.sealed_bytes(bytes), l.header_bytes + bytes + 16 * format.most);
     EXPECT_LT(l.sealed_bytes(bytes), std::uint64_t{1} << 63);
     const SegmentLayout::Extent extent = l.extent_of(l.sealed_bytes(bytes));
-    EXPECT_EQ(extent.segments, l.max_segments);
+    EXPECT_EQ(extent.segments, format.most);
     EXPECT_EQ(extent.plain_bytes, bytes);
     // All sizes above are refused, to the last number that a size can be.
     for (const std::uint64_t more : {bytes + 1, bytes + l.segment_bytes, std::uint64_t{1} << 63,
@@ -139,7 +146,7 @@ TEST(FormatLimits, LastSegments_AreSealedAsByOpenSsl) {
     EXPECT_EQ(longest.result.sealed_bytes, longest.sealed_bytes);
     EXPECT_EQ(longest.file.end(), longest.sealed_bytes);
     ASSERT_GE(longest.result.segments, 1U);
-    const std::uint64_t first = l.max_segments - longest.result.segments;
+    const std::uint64_t first = format.most - longest.result.segments;
     for (const std::uint64_t index : {first, format.last()}) {
       const bool last = index == format.last();
       const std::uint64_t begin = l.plain_offset(index);
@@ -159,6 +166,7 @@ TEST(FormatLimits, OneByteMore_IsNotSealed) {
     for (const std::uint64_t bytes :
          {format.longest() + 1, std::uint64_t{1} << 63, UINT64_MAX - 4096, UINT64_MAX}) {
       PlainSource source(bytes);
+      source.most_reads = 0;
       SparseFile file;
       EXPECT_THROW(seal_message(source, *format.message, file), InvalidArgument) << bytes;
       EXPECT_EQ(source.reads, 0U);
@@ -320,16 +328,18 @@ TEST(FormatLimits, OneSegmentMore_IsNotOpened) {
   for (const Format& format : all_formats()) {
     SCOPED_TRACE(format.name);
     const SegmentLayout& l = format.layout();
-    const std::uint64_t too_long = l.sealed_offset(l.max_segments) + 17;
+    const std::uint64_t too_long = l.sealed_offset(format.most) + 17;
     const SparseFile empty;
     for (const std::uint64_t size :
          {too_long, std::uint64_t{1} << 63, UINT64_MAX - 4096, UINT64_MAX}) {
       SparseSource source(empty, size);
+      source.most_reads = 0;
       SparseFile out;
       EXPECT_THROW(open_message(source, *format.message, &out), IntegrityError) << size;
       EXPECT_EQ(source.reads, 0U);
       EXPECT_EQ(out.parts(), 0U);
       SparseSource again(empty, size);
+      again.most_reads = 0;
       const Message other(new_c2sp_message(key, {}), {});
       if (l.last == SegmentLayout::Last::shorter) {
         EXPECT_THROW(reseal_message(again, *format.message, other, out), IntegrityError) << size;
@@ -344,7 +354,7 @@ TEST(FormatLimits, OneSegmentMore_IsNotOpened) {
     SCOPED_TRACE(format.name);
     const SegmentLayout& l = format.layout();
     // Segment max_segments - 1, in front of a further one.
-    const std::uint64_t allowed = l.plain_offset(l.max_segments);
+    const std::uint64_t allowed = l.plain_offset(format.most);
     SparseFile file;
     const Buffer plain =
         plain_from(l.plain_offset(format.last()), static_cast<std::size_t>(l.segment_bytes));
@@ -354,7 +364,7 @@ TEST(FormatLimits, OneSegmentMore_IsNotOpened) {
     OpenOptions options;
     options.share = last_share;
     options.salvage = &bad;
-    SparseSource source(file, l.sealed_offset(l.max_segments) + 17);
+    SparseSource source(file, l.sealed_offset(format.most) + 17);
     SparseFile out;
     const OpenResult result = open_message(source, *format.message, &out, options);
     EXPECT_EQ(result.intact, 1U);
@@ -399,7 +409,7 @@ TEST(FormatLimits, SegmentsInMemoryBehindTheLast_AreRefused) {
     const SegmentLayout& l = format.layout();
     const auto whole = static_cast<std::size_t>(l.segment_bytes);
     const Buffer text(whole + 16, 0x11);
-    for (const std::uint64_t first : {l.max_segments, l.max_segments + 1, std::uint64_t{1} << 50,
+    for (const std::uint64_t first : {format.most, format.most + 1, std::uint64_t{1} << 50,
                                       std::uint64_t{1} << 63, UINT64_MAX - 1, UINT64_MAX}) {
       for (const bool ends : {true, false}) {
         SCOPED_TRACE(std::to_string(first) + (ends ? ", ends" : ""));
@@ -448,7 +458,7 @@ TEST(FormatLimits, SharesOfTheLongestMessage_MeetWhereOneEnds) {
         }
         end = first + result.segments;
       }
-      EXPECT_EQ(end, format.layout().max_segments) << count << " shares";
+      EXPECT_EQ(end, format.most) << count << " shares";
     }
   }
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -10,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "paraes/error.hpp"
 #include "paraes/io.hpp"
 #include "tests/support/buffers.hpp"
 
@@ -38,7 +40,7 @@ class PlainSource : public PositionalSource {
   }
   [[nodiscard]] std::optional<std::uint64_t> remaining() const override { return size_ - at_; }
   [[nodiscard]] std::size_t read_at(std::uint64_t offset, MutableBytes buffer) const override {
-    ++reads;
+    if (++reads > most_reads) throw IoError(name_ + ": more was read than expected", EIO);
     const std::uint64_t rest = size_ - std::min(offset, size_);
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(rest, buffer.size()));
     for (std::size_t i = 0; i < n; ++i) buffer[i] = plain_at(offset + i);
@@ -48,6 +50,7 @@ class PlainSource : public PositionalSource {
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
 
   mutable std::atomic<std::uint64_t> reads = 0;
+  std::uint64_t most_reads = UINT64_MAX;  // so that a test that fails does not take for ever
 
  private:
   std::uint64_t size_;
@@ -128,7 +131,7 @@ class SparseSource : public PositionalSource {
   }
   [[nodiscard]] std::optional<std::uint64_t> remaining() const override { return size_ - at_; }
   [[nodiscard]] std::size_t read_at(std::uint64_t offset, MutableBytes buffer) const override {
-    ++reads;
+    if (++reads > most_reads) throw IoError(name_ + ": more was read than expected", EIO);
     const std::uint64_t rest = size_ - std::min(offset, size_);
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(rest, buffer.size()));
     file_.read_at(offset, buffer.first(n));
@@ -138,6 +141,7 @@ class SparseSource : public PositionalSource {
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
 
   mutable std::atomic<std::uint64_t> reads = 0;
+  std::uint64_t most_reads = UINT64_MAX;  // so that a test that fails does not take for ever
 
  private:
   const SparseFile& file_;
