@@ -18,7 +18,6 @@
 namespace paraes {
 namespace {
 
-using limits::nonce_for;
 using support::Block;
 using support::Buffer;
 using support::BuildTest;
@@ -99,10 +98,11 @@ TEST_P(CounterWraps, GcmMatchesOpenSslWhereTheLow32BitsWrap) {
   const Buffer plain = pattern(16 * (2 * widest + 3) + 9);
   const Buffer aad = pattern(21);
   const std::size_t rests[] = {0, 1, 13, 16, 33};
+  const limits::Nonces nonces(key);
   std::size_t messages = 0;
   for (std::uint64_t steps = 0; steps <= 2 * widest + 2; ++steps) {
     const Buffer j0 = counter_before(32, steps);
-    const Buffer nonce = nonce_for(key, limits::block_of(j0), pattern(rests[steps % 5], 99));
+    const Buffer nonce = nonces.nonce_for(limits::block_of(j0), pattern(rests[steps % 5], 99));
     const support::Sealed expected = support::evp_gcm_encrypt(key, nonce, aad, plain);
     // The nonce does what it is for: the first block is encrypted with J0 + 1.
     Buffer first(j0);

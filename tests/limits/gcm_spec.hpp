@@ -53,19 +53,27 @@ inline Block length_block(std::uint64_t aad_bytes, std::uint64_t text_bytes) {
   return block;
 }
 
-// The nonce of 16 bytes or more from which GCM derives the counter block j0 (section 7.1, step 2),
-// and whose bytes after the first 16 are `rest`.
-inline Buffer nonce_for(Bytes key, const Block& j0, Bytes rest) {
-  const Block divisor = inverse(hash_key(key));
-  // GHASH backwards, from the last block to the one before `rest`.
-  Block state = spec_multiply(j0, divisor);
-  state = spec_multiply(sum(state, length_block(0, 16 + rest.size())), divisor);
-  for (std::size_t blocks = (rest.size() + 15) / 16; blocks-- > 0;) {
-    state = spec_multiply(sum(state, block_of(rest.subspan(16 * blocks))), divisor);
+// Finds nonces for counter blocks under one key.
+class Nonces {
+ public:
+  explicit Nonces(Bytes key) : divisor_(inverse(hash_key(key))) {}
+
+  // The nonce of 16 bytes or more from which GCM derives the counter block j0 (section 7.1, step
+  // 2), and whose bytes after the first 16 are `rest`.
+  [[nodiscard]] Buffer nonce_for(const Block& j0, Bytes rest) const {
+    // GHASH backwards, from the last block to the one before `rest`.
+    Block state = spec_multiply(j0, divisor_);
+    state = spec_multiply(sum(state, length_block(0, 16 + rest.size())), divisor_);
+    for (std::size_t blocks = (rest.size() + 15) / 16; blocks-- > 0;) {
+      state = spec_multiply(sum(state, block_of(rest.subspan(16 * blocks))), divisor_);
+    }
+    Buffer nonce(state.begin(), state.end());
+    nonce.insert(nonce.end(), rest.begin(), rest.end());
+    return nonce;
   }
-  Buffer nonce(state.begin(), state.end());
-  nonce.insert(nonce.end(), rest.begin(), rest.end());
-  return nonce;
-}
+
+ private:
+  Block divisor_;
+};
 
 }  // namespace paraes::limits
