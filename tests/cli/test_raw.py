@@ -140,3 +140,11 @@ class Raw(Case):
                     done = self.run_paraes("encrypt", *flags, stdin=data)
                     self.assertEqual(done.stdout, expected)
                     self.assertEqual(json.loads(done.stderr)["kernel"], kernel["name"])
+
+    def test_raw_is_never_guessed(self):
+        # Whoever replaces a file would otherwise choose that it is not authenticated.
+        for mode in ("ecb", "cbc", "ctr"):
+            self.write("f.paes", self.openssl_enc(mode, 256, pattern(1000)))
+            for verb in ("decrypt", "verify"):
+                self.fails(2, verb, "--key-file", "k256", "f.paes", says="--format")
+            self.assertNotIn("f", self.names())

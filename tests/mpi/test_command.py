@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import shlex
 import shutil
@@ -203,8 +204,9 @@ class Keys(MpiCase):
 @unittest.skipIf(NO_STRACE, NO_STRACE)
 class Memory(MpiCase):
     def calls_of(self, *command):
-        """The calls of prctl in a run that succeeds."""
-        done = self.finish(["strace", "-f", "-qq", "-e", "trace=prctl", "-o", "log", *command])
+        """The calls of prctl and setrlimit in a run that succeeds."""
+        done = self.finish(["strace", "-f", "-qq", "-e", "trace=prctl,prlimit64", "-o", "log",
+                            *command])
         self.assertEqual(done.returncode, 0, done.stderr)
         return self.read("log").decode()
 
@@ -213,6 +215,13 @@ class Memory(MpiCase):
         self.write("f", pattern(LARGE))
         self.assertNotIn("PR_SET_DUMPABLE", self.calls_of(*self.command(2, "encrypt", *KEY, "f")))
         self.assertIn("PR_SET_DUMPABLE", self.calls_of(BIN, "verify", *KEY, "f.paes"))
+
+    def test_ranks_write_no_core_files(self):
+        self.write("f", pattern(LARGE))
+        calls = self.calls_of(*self.command(2, "encrypt", *KEY, "f"))
+        forbidden = re.findall(r"^(\d+) +prlimit64\(0, RLIMIT_CORE, \{rlim_cur=0, rlim_max=0\}", calls,
+                               re.MULTILINE)
+        self.assertEqual(len(set(forbidden)), 2, calls)
 
 
 class Ranges(MpiCase):
