@@ -75,28 +75,6 @@ ReadCommand read_command(int argc, char** argv, const ExecutableInfo& executable
   return command;
 }
 
-int parse_and_run(int argc, char** argv, const ExecutableInfo& executable) {
-  int status = exit_done;
-  stash_key_hex(argc, argv);
-  auto [app, arguments] = read_command(argc, argv, executable, status);
-  if (arguments.help != nullptr) {
-    print_line(stdout,
-               help_text(*arguments.help, arguments.help == app.get() ? "" : executable.name));
-    return exit_done;
-  }
-  if (arguments.version) {
-    print_line(stdout, executable.name + " " + version());
-    return exit_done;
-  }
-  std::reverse(arguments.words.begin(), arguments.words.end());  // as CLI11 expects them
-  try {
-    app->parse(std::move(arguments.words));
-  } catch (const CLI::ParseError& error) {
-    throw InvalidArgument(error.what());  // a value that does not fit
-  }
-  return status;
-}
-
 }  // namespace
 
 int run_guarded(const std::function<int()>& run) {
@@ -119,7 +97,25 @@ int run_guarded(const std::function<int()>& run) {
 }
 
 int run_app(int argc, char** argv, const ExecutableInfo& executable) {
-  return run_guarded([&] { return parse_and_run(argc, argv, executable); });
+  int status = exit_done;
+  stash_key_hex(argc, argv);
+  auto [app, arguments] = read_command(argc, argv, executable, status);
+  if (arguments.help != nullptr) {
+    print_line(stdout,
+               help_text(*arguments.help, arguments.help == app.get() ? "" : executable.name));
+    return exit_done;
+  }
+  if (arguments.version) {
+    print_line(stdout, executable.name + " " + version());
+    return exit_done;
+  }
+  std::reverse(arguments.words.begin(), arguments.words.end());  // as CLI11 expects them
+  try {
+    app->parse(std::move(arguments.words));
+  } catch (const CLI::ParseError& error) {
+    throw InvalidArgument(error.what());  // a value that does not fit
+  }
+  return status;
 }
 
 }  // namespace paraes::cli

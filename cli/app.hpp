@@ -23,10 +23,11 @@ struct ExecutableInfo {
   std::vector<VerbEntry> verbs;  // in the order of --help
 };
 
-// Calls `run` as the main function does: prints its errors and returns the exit status.
+// All that a main function does: calls `run`, prints its errors and returns the exit status. Memory
+// may run out in `run`, but not where it is made: a function object of up to 16 bytes needs none.
 [[nodiscard]] int run_guarded(const std::function<int()>& run);
 
-// Parses the flags, runs the verb, prints errors and returns the exit status.
+// Parses the flags, runs the verb and returns the exit status. For run_guarded: throws errors.
 [[nodiscard]] int run_app(int argc, char** argv, const ExecutableInfo& executable);
 
 }  // namespace paraes::cli

@@ -341,4 +341,9 @@ Arguments read_arguments(CLI::App& app, int argc, const char* const* argv) {
   return Reader(app, argc, argv).read();
 }
 
+bool is_given(const CLI::App& verb, std::string_view flag) {
+  const CLI::Option* const option = find_flag(verb, flag);
+  return option != nullptr && option->count() != 0;
+}
+
 }  // namespace paraes::cli

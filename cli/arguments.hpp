@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/cli11_fwd.hpp"
@@ -24,5 +25,9 @@ struct Arguments {
 // in the words of this command and not in those of CLI11, if there is no verb, or a verb, flag or
 // value that does not fit. Values do not appear in these errors: they may be secrets.
 [[nodiscard]] Arguments read_arguments(CLI::App& app, int argc, const char* const* argv);
+
+// Whether `verb` has the flag "--name" and was given it. CLI11's own get_option_no_throw is
+// noexcept, and ends the process if there is no memory for a copy of the name.
+[[nodiscard]] bool is_given(const CLI::App& verb, std::string_view flag);
 
 }  // namespace paraes::cli

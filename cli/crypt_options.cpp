@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
+#include "cli/arguments.hpp"
 #include "cli/numbers.hpp"
 
 namespace paraes::cli {
@@ -186,10 +187,7 @@ const char* verb_name(Verb verb) {
   return "info";
 }
 
-bool CryptOptions::given(const char* flag) const {
-  const CLI::Option* option = verb_app->get_option_no_throw(flag);
-  return option != nullptr && option->count() != 0;
-}
+bool CryptOptions::given(const char* flag) const { return is_given(*verb_app, flag); }
 
 void default_to_standard_input(CryptOptions& options, bool is_terminal) {
   const bool needs_file =

@@ -16,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "cli/arguments.hpp"
 #include "cli/input.hpp"
 #include "cli/numbers.hpp"
 #include "cli/report.hpp"
@@ -92,9 +93,7 @@ std::string KeyOptions::flag(std::string_view name) const {
 }
 
 bool KeyOptions::given(std::string_view name) const {
-  if (verb == nullptr) return false;
-  const CLI::Option* const option = verb->get_option_no_throw(flag(name));
-  return option != nullptr && option->count() != 0;
+  return verb != nullptr && is_given(*verb, flag(name));
 }
 
 namespace {

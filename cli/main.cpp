@@ -35,9 +35,7 @@ Exit status:
   129, 130, 143  ended by SIGHUP, SIGINT or SIGTERM
   141            closed pipe)";
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   const ExecutableInfo executable = {
       .name = "paraes",
       .summary = "Encrypts and decrypts with AES, as fast as this machine can.",
@@ -58,19 +56,23 @@ int main(int argc, char** argv) {
   };
   // Before the flags are parsed: those after `lab` belong to paraes-lab.
   const auto is = [&](int i, std::string_view word) { return i < argc && argv[i] == word; };
-  if (is(1, "lab")) return run_guarded([&] { return run_lab(argv + 2); });
+  if (is(1, "lab")) return run_lab(argv + 2);
   if (argc == 3 && is(1, "help") && is(2, "lab")) {
     std::string help = "--help";
     std::array<char*, 2> arguments = {help.data(), nullptr};
-    return run_guarded([&] { return run_lab(arguments.data()); });
+    return run_lab(arguments.data());
   }
   if (argc == 5 && is(1, paraes::bench::copy_threads_word)) {
-    return run_guarded([&] {
-      constexpr std::uint64_t most = 1024;
-      const auto threads = static_cast<unsigned>(parse_number(argv[2], "THREADS", 1, most));
-      paraes::bench::copy_with_threads(threads, argv[3], argv[4]);
-      return exit_done;
-    });
+    constexpr std::uint64_t most = 1024;
+    const auto threads = static_cast<unsigned>(parse_number(argv[2], "THREADS", 1, most));
+    paraes::bench::copy_with_threads(threads, argv[3], argv[4]);
+    return exit_done;
   }
   return run_app(argc, argv, executable);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_guarded([=] { return run(argc, argv); });
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <new>
 #include <nlohmann/json.hpp>
 
 #include "bench/harness/status_line.hpp"
@@ -135,8 +136,14 @@ std::string with_name(std::string_view text, const std::vector<std::string>& fil
 }
 
 int say_error(const std::exception& error) {
-  if (!is_closed_pipe(error)) say(error_text(error));
-  return exit_status(error);
+  if (is_closed_pipe(error)) return exit_closed_pipe;
+  try {
+    say(error_text(error));
+    return exit_status(error);
+  } catch (const std::bad_alloc&) {  // none for the text either
+    bench::write_in_handler("paraes: out of memory\n");
+    return exit_failed;
+  }
 }
 
 std::string to_json(const RunReport& report) {

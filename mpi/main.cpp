@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <exception>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -320,11 +321,12 @@ int main(int argc, char** argv) {
   const mpi::Ranks ranks(&argc, &argv);
   if (!mpi::are_alike(ranks, argc, argv)) return cli::exit_usage;
   mpi::MpiExecutable executable(ranks);
-  const int status =
-      cli::run_app(argc, argv,
-                   {.name = "paraes-mpi",
-                    .summary = "Encrypts and decrypts with AES, on all ranks of an MPI job.",
-                    .footer = mpi::footer,
-                    .verbs = executable.verbs()});
-  return executable.finish(status);
+  const auto run = [&] {
+    return cli::run_app(argc, argv,
+                        {.name = "paraes-mpi",
+                         .summary = "Encrypts and decrypts with AES, on all ranks of an MPI job.",
+                         .footer = mpi::footer,
+                         .verbs = executable.verbs()});
+  };
+  return executable.finish(cli::run_guarded(std::ref(run)));
 }
