@@ -5,6 +5,7 @@
 #include <openssl/evp.h>
 
 #include <limits>
+#include <new>
 #include <string>
 #include <system_error>
 
@@ -18,6 +19,7 @@ void check(int result, const char* call) {
   if (result == 1) return;
   char text[160] = "no further detail";
   const unsigned long code = ERR_get_error();
+  if (ERR_GET_REASON(code) == ERR_R_MALLOC_FAILURE) throw std::bad_alloc();
   if (code != 0) ERR_error_string_n(code, text, sizeof text);
   throw Error(std::string("OpenSSL: ") + call + " failed: " + text);
 }
@@ -27,7 +29,8 @@ constexpr std::uint64_t int_max = std::numeric_limits<int>::max();
 }  // namespace
 
 void ignore_openssl_configuration() {
-  check(OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr), "OPENSSL_init_crypto");
+  // It fails for want of memory alone, and does not say so.
+  if (OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr) != 1) throw std::bad_alloc();
 }
 
 void random_bytes(MutableBytes out) {
