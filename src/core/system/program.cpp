@@ -63,11 +63,16 @@ class SpawnPlan {
     posix_spawnattr_destroy(&attributes_);
   }
 
-  // From a number to itself: closes it no longer on exec (POSIX.1-2024).
-  void duplicate(int from, int to) { posix_spawn_file_actions_adddup2(&actions_, from, to); }
+  // From a number to itself: closes it no longer on exec (POSIX.1-2024). If there is no memory for
+  // it, spawn fails: the program would write its secrets elsewhere.
+  void duplicate(int from, int to) {
+    const int error = posix_spawn_file_actions_adddup2(&actions_, from, to);
+    if (error_ == 0) error_ = error;
+  }
 
   // Returns an errno, or 0.
   int spawn(pid_t& child, const ProgramCall& call) const {
+    if (error_ != 0) return error_;
     std::vector<std::string> words = {call.path};
     words.insert(words.end(), call.arguments.begin(), call.arguments.end());
     std::vector<char*> arguments;
@@ -92,6 +97,7 @@ class SpawnPlan {
 
   posix_spawnattr_t attributes_ = {};
   posix_spawn_file_actions_t actions_ = {};
+  int error_ = 0;
 };
 
 // A program that was started. If it still runs when this is destroyed, it is killed.
@@ -138,8 +144,9 @@ class Child {
 // What a program writes to one descriptor.
 class Output {
  public:
-  Output(Descriptor end, const std::function<bool(Bytes)>& receive)
-      : end_(std::move(end)), receive_(receive) {
+  // `program`: its name, for errors.
+  Output(Descriptor end, const std::function<bool(Bytes)>& receive, const std::string& program)
+      : end_(std::move(end)), receive_(receive), program_(program) {
     if (end_.get() >= 0) fcntl(end_.get(), F_SETFL, O_NONBLOCK);
   }
 
@@ -155,7 +162,9 @@ class Output {
       const ssize_t n = ::read(end_.get(), buffer.data(), buffer.size());
       if (n < 0 && errno == EINTR) continue;
       if (n < 0 && errno == EAGAIN) break;
-      if (n <= 0) {
+      // Not the end: half a secret is not to be taken for all of it.
+      if (n < 0) fail(program_ + ": cannot read what it writes", errno);
+      if (n == 0) {
         end_.close();
         break;
       }
@@ -170,6 +179,7 @@ class Output {
  private:
   Descriptor end_;
   const std::function<bool(Bytes)>& receive_;
+  const std::string& program_;
 };
 
 // Passes on what the program writes until it ends. Returns false if that was enough before.
@@ -233,8 +243,8 @@ ProgramEnd run_program(const ProgramCall& call) {
   Child child(process);
   output_end.close();
   errors_end.close();
-  std::array<Output, 2> outputs = {Output(std::move(output), call.on_output),
-                                   Output(std::move(errors), call.on_errors)};
+  std::array<Output, 2> outputs = {Output(std::move(output), call.on_output, call.path),
+                                   Output(std::move(errors), call.on_errors, call.path)};
   if (call.on_process) call.on_process(process);
   const bool to_its_end = read_outputs(child, outputs, call);
   if (!to_its_end) child.stop();
