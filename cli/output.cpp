@@ -216,7 +216,8 @@ std::unique_ptr<Sink> open_sink(RunContext& run, const FileJob& job, const Desti
   // What is still encrypted keeps its mode.
   const bool encrypts = run.plan.verb != Verb::decrypt;
   FileSink::Options options;
-  options.overwrite = destination.exists;
+  // With -f also what another run has put there by then: the last one wins.
+  options.overwrite = destination.exists || run.options.output.force;
   options.narrow = !encrypts;
   options.keep_owner = run.plan.verb == Verb::rekey;
   options.on_temporary = [&temporary](int at, const std::string& name) { temporary.set(at, name); };

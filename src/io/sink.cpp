@@ -128,6 +128,12 @@ bool rename_new(int folder, const char* from, const char* to, const std::string&
   return true;
 }
 
+[[noreturn]] void fail_to_replace(const std::string& shown) {
+  throw InvalidArgument(shown +
+                        ": it appeared while its contents were written and was not replaced: try "
+                        "again, or choose another output");
+}
+
 enum class Named { yes, no, unknown };  // unknown: errno is set
 
 // Whether `name` in `folder` is the file that `descriptor` has open.
@@ -404,44 +410,35 @@ void FileSink::commit() {
 void FileSink::give_name() {
   const int file = descriptor_.get();
   const int folder = folder_->descriptor();
-  bool is_new = true;
-  if (temporary_.empty() && !options_.overwrite) {
-    is_new = system::link_unnamed(file, folder, name_.c_str());
-    if (!is_new && errno != EEXIST) posix::fail("write", shown_, errno);
-  } else {
+  if (temporary_.empty()) {
+    if (system::link_unnamed(file, folder, name_.c_str())) return;
+    if (errno != EEXIST) posix::fail("write", shown_, errno);
+    if (!options_.overwrite) fail_to_replace(shown_);
     // Only a file with a name can replace another one atomically. It is locked before it gets its
     // temporary name; otherwise another process could remove it as stale.
-    if (temporary_.empty()) {
-      static_cast<void>(flock(file, LOCK_EX | LOCK_NB));
-      if (!make_temporary(
-              [&](const char* name) { return system::link_unnamed(file, folder, name); })) {
-        posix::fail("write", shown_, errno);
-      }
-    }
-    // On file systems whose locks have no effect on other hosts, one of these may have removed it.
-    switch (is_named(file, folder, temporary_.c_str())) {
-      case Named::yes:
-        break;
-      case Named::no:
-        throw IoError(shown_ + ": cannot write it: its temporary file " + temporary() +
-                          " was removed; try again when no other process writes this file",
-                      EIO);
-      case Named::unknown:
-        posix::fail("write", shown_, errno);
-    }
-    if (!options_.overwrite) {
-      is_new = rename_new(folder, temporary_.c_str(), name_.c_str(), shown_);
-    } else if (renameat(folder, temporary_.c_str(), folder, name_.c_str()) != 0) {
+    static_cast<void>(flock(file, LOCK_EX | LOCK_NB));
+    if (!make_temporary(
+            [&](const char* name) { return system::link_unnamed(file, folder, name); })) {
       posix::fail("write", shown_, errno);
     }
-    if (is_new) announce("");
   }
-  if (!is_new) {
-    throw InvalidArgument(
-        shown_ +
-        ": it appeared while its contents were written and was not replaced: try again, or choose "
-        "another output");
+  // On file systems whose locks have no effect on other hosts, one of these may have removed it.
+  switch (is_named(file, folder, temporary_.c_str())) {
+    case Named::yes:
+      break;
+    case Named::no:
+      throw IoError(shown_ + ": cannot write it: its temporary file " + temporary() +
+                        " was removed; try again when no other process writes this file",
+                    EIO);
+    case Named::unknown:
+      posix::fail("write", shown_, errno);
   }
+  if (!options_.overwrite) {
+    if (!rename_new(folder, temporary_.c_str(), name_.c_str(), shown_)) fail_to_replace(shown_);
+  } else if (renameat(folder, temporary_.c_str(), folder, name_.c_str()) != 0) {
+    posix::fail("write", shown_, errno);
+  }
+  announce("");
 }
 
 void FileSink::discard() noexcept {
