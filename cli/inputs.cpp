@@ -264,6 +264,7 @@ class Finder {
       struct stat status = {};
       if (fstatat(opened->descriptor(), name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
         const int code = errno;
+        if (code == ENOENT && is_temporary_name(name)) continue;  // another run has ended
         const std::string shown = shown_of(number, name);
         refuse(shown, io_error(shown, "open", code).what(), 1);
       } else if (const auto why = why_skipped(name, number, status)) {
