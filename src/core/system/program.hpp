@@ -43,7 +43,7 @@ struct ProgramEnd {
 
 // Runs a program to its end. It starts with no signal blocked, and SIGPIPE and SIGCHLD not ignored,
 // whatever the calling thread does. Throws IoError, whose text begins with the path, if it cannot
-// be started.
+// be started, or if what it writes cannot be read.
 [[nodiscard]] ProgramEnd run_program(const ProgramCall& call);
 
 // A pipe whose reading end holds `data`: for a secret that a program reads from a descriptor. Its
