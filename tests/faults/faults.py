@@ -83,12 +83,15 @@ class FaultCase(Case):
 
 
 class Strace:
-    """One complete run under strace, with the faults in `inject`."""
+    """One complete run under strace, with the faults in `inject`. Without `children`, only the first
+    thread of paraes is traced."""
 
     LINE = re.compile(r"(?:\d+ +)?(\w+)\(")
 
-    def __init__(self, case, *args, inject=(), env=None, stdin=b"", program=BIN):
-        self.log = case.path("strace.log")
+    def __init__(self, case, *args, inject=(), env=None, stdin=b"", program=BIN, folder=None,
+                 children=True):
+        folder = folder or case.dir
+        self.log = folder.with_suffix(".strace") if folder != case.dir else case.path("strace.log")
         flags = [flag for fault in inject for flag in ("-e", f"inject={fault}")]
         # strace -E: preload libraries into paraes, not into strace.
         env = dict(env or {})
@@ -97,8 +100,8 @@ class Strace:
         sets = [flag for name in {*env, "LD_PRELOAD"} & whole.keys()
                 for flag in ("-E", f"{name}={whole[name]}")]
         self.done = subprocess.run(
-            ["strace", "-f", "-o", self.log, *flags, *sets, program, *map(str, args)], cwd=case.dir,
-            env=environment(), input=stdin, capture_output=True, timeout=60)
+            ["strace", *(["-f"] if children else []), "-o", self.log, *flags, *sets, program,
+             *map(str, args)], cwd=folder, env=environment(), input=stdin, capture_output=True, timeout=60)
         text = self.log.read_text(errors="replace")
         self.log.unlink()
         self.injected = text.count("(INJECTED)")
