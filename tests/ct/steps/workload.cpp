@@ -1,0 +1,113 @@
+// The program that is traced: runs one operation of one row of the kernel table, once for each
+// record on standard input, which has 64 bytes of key and then the text.
+//
+//   paraes_steps rows                               lists rows: name, constant|leaky|library, why
+//   not paraes_steps operations ROW                     lists the operations of a row paraes_steps
+//   run ROW|probes OPERATION KEY-BYTES TEXT-BYTES
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <iostream>
+#include <string_view>
+
+#include "tests/ct/steps/operations.hpp"
+#include "tests/support/builds.hpp"
+
+namespace paraes::steps {
+namespace {
+
+[[noreturn]] void fail(const char* what) {
+  std::cerr << "paraes_steps: " << what << '\n';
+  std::exit(2);
+}
+
+unsigned number(std::string_view text) {
+  unsigned value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) fail("not a number");
+  return value;
+}
+
+const char* timing_name(Timing timing) {
+  if (timing == Timing::constant) return "constant";
+  return timing == Timing::leaky ? "leaky" : "library";
+}
+
+int list_rows() {
+  for (const Kernel* row : support::all_builds()) {
+    std::cout << support::build_name(*row) << '\t' << timing_name(row->timing) << '\t'
+              << support::why_unavailable(*row) << '\n';
+  }
+  return 0;
+}
+
+// Operations, and the row that runs them.
+struct Subject {
+  const Kernel& row;
+  std::span<const Operation> operations;
+};
+
+Subject subject_named(std::string_view name) {
+  const auto builds = support::all_builds();
+  if (name == "probes") return {*builds.front(), probes()};
+  for (const Kernel* row : builds) {
+    if (support::build_name(*row) != name) continue;
+    if (!support::why_unavailable(*row).empty()) fail("this row cannot run here");
+    return {*row, operations()};
+  }
+  fail("there is no such row");
+}
+
+int list_operations(const Subject& subject) {
+  for (const Operation& operation : subject.operations) {
+    if (operation.exists(subject.row)) std::cout << operation.name << '\n';
+  }
+  return 0;
+}
+
+const Operation& operation_named(const Subject& subject, std::string_view name) {
+  for (const Operation& operation : subject.operations) {
+    if (operation.name == name && operation.exists(subject.row)) return operation;
+  }
+  fail("this row has no such operation");
+}
+
+// Reads exactly `bytes` bytes. Returns false at the end of the input.
+bool read_all(std::uint8_t* to, std::size_t bytes) {
+  std::size_t done = 0;
+  while (done < bytes) {
+    const ssize_t n = read(STDIN_FILENO, to + done, bytes - done);
+    if (n < 0) fail("cannot read");
+    if (n == 0 && done == 0) return false;
+    if (n == 0) fail("the last record is not whole");
+    done += static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+int run(const Subject& subject, std::string_view name, const Shape& shape) {
+  const Operation& operation = operation_named(subject, name);
+  if (shape.text_bytes > max_text_bytes) fail("the text is too long");
+  static Secrets secrets;
+  while (read_all(secrets.key, sizeof secrets.key)) {
+    if (shape.text_bytes != 0 && !read_all(secrets.text, shape.text_bytes)) fail("no text");
+    operation.run(subject.row, shape, secrets);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace paraes::steps
+
+int main(int count, char** arguments) {
+  using namespace paraes::steps;
+  const std::string_view verb = count > 1 ? arguments[1] : "";
+  if (verb == "rows" && count == 2) return list_rows();
+  if (verb == "operations" && count == 3) return list_operations(subject_named(arguments[2]));
+  if (verb == "run" && count == 6) {
+    return run(subject_named(arguments[2]), arguments[3],
+               {number(arguments[4]), number(arguments[5])});
+  }
+  fail("unknown arguments: see tests/ct/steps/workload.cpp");
+}
