@@ -1,0 +1,390 @@
+#!/usr/bin/env python3
+"""Tests of the analysis of machine code, on short programs with and without leaks."""
+
+import unittest
+
+import cubin
+import dataflow
+import memory
+import sass
+import values
+
+PARAMETERS = 0x210
+IN, OUT, MESSAGES, KEYS, SCRATCH = (PARAMETERS + at for at in (0, 8, 16, 40, 48))
+COUNT, TILES = PARAMETERS + 24, PARAMETERS + 32
+
+
+def function(text, name="ecb_encrypt", parameter_bytes=68):
+    """An entry from lines as nvdisasm prints them; `@name` before a line is a label."""
+    instructions, labels = [], {}
+    for line in filter(None, map(str.strip, text.splitlines())):
+        if line.endswith(":"):
+            labels[line[:-1]] = f"{16 * len(instructions):#x}"
+            continue
+        guard, line = line.split(None, 1) if line.startswith("@") else ("", line)
+        opcode, _, operands = line.partition(" ")
+        fields = {"opcode": opcode, "operands": operands.replace(" ", "")}
+        if guard:
+            fields["predicate"] = guard
+        instructions.append(fields)
+    for fields in instructions:
+        if fields["opcode"] in ("BRA", "BSSY"):
+            *rest, target = fields["operands"].split(",")
+            fields["operands"] = ",".join([*rest, labels[target]])
+    return cubin.Function(name, instructions, PARAMETERS, parameter_bytes, {})
+
+
+def findings(text, secret_counter=False, **of_function):
+    entry = function(text, **of_function)
+    found = dataflow.Analysis(entry, memory.Memory(entry, secret_counter)).run().findings
+    return [finding.what for finding in sorted(found, key=lambda finding: finding.at)]
+
+
+def load(pointer, register="R4"):
+    """Loads the first word that a parameter points to."""
+    return f"""
+        LDC.64 R2, c[0x0][{pointer:#x}]
+        LDG.E {register}, desc[UR4][R2.64]
+        """
+
+
+class Secrets(unittest.TestCase):
+    def test_decide_branches(self):
+        for pointer in (IN, OUT, KEYS, SCRATCH):
+            text = (
+                load(pointer)
+                + """
+                ISETP.NE.AND P0, PT, R4, RZ, PT
+                @P0 BRA end
+                NOP
+                end:
+                EXIT
+                """
+            )
+            self.assertEqual(findings(text), ["secret branch"])
+        self.assertEqual(findings(text.replace(f"{SCRATCH:#x}", f"{MESSAGES:#x}")), [])
+
+    def test_decide_whether_threads_exit(self):
+        self.assertEqual(
+            findings(
+                load(IN)
+                + """
+            LOP3.LUT P0, RZ, R4, 0x1, RZ, 0xc0, !PT
+            @!P0 EXIT
+            EXIT
+            """
+            ),
+            ["secret branch"],
+        )
+
+    def test_are_addresses(self):
+        self.assertEqual(
+            findings(
+                load(IN)
+                + """
+            LDC.64 R6, c[0x0][0x218]
+            IMAD.WIDE.U32 R6, R4, 0x4, R6
+            LDG.E R8, desc[UR4][R6.64]
+            STG.E desc[UR4][R6.64], RZ
+            LDS R8, [R4+0x400]
+            STS [R4], R8
+            LDC R9, c[0x3][R4]
+            EXIT
+            """
+            ),
+            ["secret address"] * 5,
+        )
+
+    def test_are_upper_halves_of_addresses(self):
+        self.assertEqual(
+            findings(
+                load(IN, "R7")
+                + """
+            LDC R6, c[0x0][0x218]
+            LDG.E R8, desc[UR4][R6.64]
+            EXIT
+            """
+            ),
+            ["secret address"],
+        )
+
+    def test_decide_whether_memory_is_accessed(self):
+        self.assertEqual(
+            findings(
+                load(IN)
+                + """
+            LDC.64 R6, c[0x0][0x218]
+            ISETP.GE.U32.AND P0, PT, R4, 0x5, PT
+            @P0 LDG.E R8, desc[UR4][R6.64]
+            @P0 STG.E desc[UR4][R6.64], RZ
+            EXIT
+            """
+            ),
+            ["secret condition of an access"] * 2,
+        )
+
+    def test_select_values(self):
+        self.assertEqual(
+            findings(
+                load(IN)
+                + """
+            LDC.64 R6, c[0x0][0x218]
+            ISETP.NE.AND P0, PT, R4, RZ, PT
+            SEL R9, RZ, 0x1, P0
+            @P0 LOP3.LUT R9, R9, R4, RZ, 0x3c, !PT
+            STG.E desc[UR4][R6.64], R9
+            EXIT
+            """
+            ),
+            [],
+        )
+
+    def test_selected_by_secrets_are_secret(self):
+        self.assertEqual(
+            findings(
+                load(IN)
+                + """
+            MOV R9, RZ
+            ISETP.NE.AND P0, PT, R4, RZ, PT
+            @P0 MOV R9, 0x1
+            ISETP.NE.AND P1, PT, R9, RZ, PT
+            @P1 EXIT
+            EXIT
+            """
+            ),
+            ["secret branch"],
+        )
+
+    def test_come_back_from_the_stack(self):
+        text = (
+            "LDC R1, c[0x0][0x28]\nVIADD R1, R1, 0xfffffff0\n"
+            + load(IN)
+            + """
+            STL [R1+0x8], R4
+            STL [R1+0x4], RZ
+            LDL R9, [R1+{}]
+            ISETP.NE.AND P0, PT, R9, RZ, PT
+            @P0 EXIT
+            EXIT
+            """
+        )
+        self.assertEqual(findings(text.format("0x8")), ["secret branch"])
+        self.assertEqual(findings(text.format("0x4")), [])
+
+    def test_come_back_from_shared_memory(self):
+        self.assertEqual(
+            findings("""
+            LDS R4, [0x10]
+            ISETP.NE.AND P0, PT, R4, RZ, PT
+            @P0 EXIT
+            EXIT
+            """),
+            ["secret branch"],
+        )
+
+    def test_come_round_a_loop(self):
+        self.assertEqual(
+            findings("""
+            LDC.64 R2, c[0x0][0x210]
+            MOV R4, RZ
+            again:
+            ISETP.GE.U32.AND P0, PT, R4, 0x10, PT
+            @P0 EXIT
+            LDG.E R4, desc[UR4][R2.64]
+            BRA again
+            """),
+            ["secret branch"],
+        )
+
+    def test_written_to_public_memory(self):
+        self.assertEqual(
+            findings(
+                load(IN)
+                + """
+            LDC.64 R6, c[0x0][0x220]
+            STG.E desc[UR4][R6.64+0x10], R4
+            EXIT
+            """
+            ),
+            ["secret written to public memory"],
+        )
+
+    def test_in_the_argument_single(self):
+        text = f"""
+            LDC R4, c[0x0][{PARAMETERS + 68:#x}]
+            ISETP.NE.AND P0, PT, R4, RZ, PT
+            @P0 EXIT
+            EXIT
+            """
+        self.assertEqual(findings(text, parameter_bytes=548), ["secret branch"])
+
+    def test_in_other_bits_of_a_register(self):
+        text = (
+            load(IN)
+            + """
+            LOP3.LUT R4, R4, 0xfffffffb, RZ, 0xc0, !PT
+            LOP3.LUT P0, RZ, R4, {}, RZ, 0xc0, !PT
+            @P0 EXIT
+            EXIT
+            """
+        )
+        self.assertEqual(findings(text.format("0x4")), [])
+        self.assertEqual(findings(text.format("0x6")), ["secret branch"])
+
+
+class ConditionalPointers(unittest.TestCase):
+    def test_replace_older_secrets(self):
+        self.assertEqual(
+            findings(
+                load(IN, "R8")
+                + load(KEYS, "R9")
+                + load(MESSAGES)
+                + """
+            ISETP.NE.AND P0, PT, R4, RZ, PT
+            @P0 IMAD R8, R4, 0x10, RZ
+            @P0 LDC.64 R6, c[0x0][0x218]
+            @P0 IADD3 R8, P1, R8, R6, RZ
+            @P0 IMAD.X R9, RZ, RZ, R7, P1
+            @P0 STG.E desc[UR4][R8.64], RZ
+            EXIT
+            """
+            ),
+            [],
+        )
+
+    def test_that_are_used_under_another_condition(self):
+        self.assertEqual(
+            findings(
+                load(IN, "R8")
+                + load(MESSAGES)
+                + """
+            ISETP.NE.AND P0, PT, R4, RZ, PT
+            ISETP.NE.AND P1, PT, R4, 0x5, PT
+            LDC.64 R6, c[0x0][0x218]
+            @P0 MOV R8, 0x10
+            IADD3 R10, P2, R8, R6, RZ
+            IMAD.X R11, RZ, RZ, R7, P2
+            @P1 STG.E desc[UR4][R10.64], RZ
+            EXIT
+            """
+            ),
+            ["secret address"],
+        )
+
+
+class Messages(unittest.TestCase):
+    BRANCH = f"""
+        LDC.64 R2, c[0x0][{MESSAGES:#x}]
+        IMAD.WIDE.U32 R2, R0, 0x40, R2
+        LDG.E R4, desc[UR4][R2.64+{{}}]
+        ISETP.NE.AND P0, PT, R4, RZ, PT
+        @P0 EXIT
+        EXIT
+        """
+
+    def test_have_secret_counters_only(self):
+        for at in range(0, 64, 4):
+            secret = 40 <= at < 56
+            self.assertEqual(
+                findings(self.BRANCH.format(hex(at)), secret_counter=True),
+                ["secret branch"] if secret else [],
+                at,
+            )
+            self.assertEqual(findings(self.BRANCH.format(hex(at))), [], at)
+
+    def test_say_that_a_counter_is_secret(self):
+        text = f"""
+            LDC.64 R2, c[0x0][{MESSAGES:#x}]
+            LDG.E R4, desc[UR4][R2.64+0x24]
+            LOP3.LUT P0, RZ, R4, {{}}, RZ, 0xc0, !PT
+            @P0 BRA end
+            LDG.E R5, desc[UR4][R2.64+0x28]
+            ISETP.NE.AND P1, PT, R5, RZ, PT
+            @P1 EXIT
+            end:
+            EXIT
+            """
+        self.assertEqual(findings(text.format("0x4"), secret_counter=True), [])
+        self.assertEqual(findings(text.format("0x2"), secret_counter=True), ["secret branch"])
+
+
+class EndsOfMessages(unittest.TestCase):
+    def text(self, at):
+        return f"""
+            LDC R4, c[0x0][{COUNT:#x}]
+            LDC R5, c[0x0][{TILES:#x}]
+            LDC.64 R2, c[0x0][{SCRATCH:#x}]
+            IADD3 R4, R4, R5, RZ
+            IMAD.WIDE.U32 R2, R4, 0x10, R2
+            IMAD.WIDE.U32 R2, R0, 0x40, R2
+            LDG.E R4, desc[UR4][R2.64+{at:#x}]
+            ISETP.NE.AND P0, PT, R4, RZ, PT
+            @P0 EXIT
+            EXIT
+            """
+
+    def test_have_secret_addends_only(self):
+        for at in range(0, 64, 4):
+            self.assertEqual(
+                findings(self.text(at), name="gcm_finish"),
+                ["secret branch"] if at >= 48 else [],
+                at,
+            )
+
+    def test_are_read_by_two_entries_only(self):
+        self.assertEqual(findings(self.text(0), name="ghash"), ["secret branch"])
+
+    def test_have_public_verdicts_after_the_barrier(self):
+        text = f"""
+            LDC.64 R2, c[0x0][{SCRATCH:#x}]
+            IMAD.WIDE.U32 R2, R0, 0x10, R2
+            BAR.SYNC.DEFER_BLOCKING 0x0
+            LDG.E R4, desc[UR4][R2.64]
+            ISETP.NE.AND P0, PT, R4, RZ, PT
+            @P0 EXIT
+            EXIT
+            """
+        self.assertEqual(findings(text, name="gcm_finish"), [])
+        self.assertEqual(findings(text, name="ghash_join"), ["secret branch"])
+        self.assertEqual(
+            findings(text.replace("BAR.SYNC.DEFER_BLOCKING 0x0", "NOP"), name="gcm_finish"),
+            ["secret branch"],
+        )
+        self.assertEqual(
+            findings(text.replace("[R2.64]", "[R2.64+0x4]"), name="gcm_finish"), ["secret branch"]
+        )
+
+
+class Analysis(unittest.TestCase):
+    def test_refuses_what_it_does_not_know(self):
+        for line in (
+            "SHFL.BFLY PT, R4, R4, 0x1, 0x1f",
+            "ATOMG.E.ADD R4, [R2.64], R5",
+            "BRX R2",
+            "IADD.64 R2, R4, R6",
+        ):
+            with self.assertRaises(sass.Unknown):
+                findings(f"{line}\nEXIT")
+
+    def test_knows_the_logic_of_three_operands(self):
+        a, b, c = values.constant(0xF0), values.constant(0xCC), values.constant(0xAA)
+        for table in range(256):
+            _, known, bits = values.logic3(a, b, c, table)
+            self.assertEqual((known, bits & 0xFF), (values.ALL, table))
+
+    def test_knows_which_bits_a_secret_reaches(self):
+        mask = values.constant(0xFF)
+        self.assertEqual(
+            values.logic3(values.SECRET_VALUE, mask, values.ZERO, 0xC0),
+            (values.SECRET, 0xFFFFFF00, 0),
+        )
+        self.assertEqual(
+            values.logic3(values.SECRET_VALUE, mask, values.ZERO, 0x3C), (values.SECRET, 0, 0)
+        )
+        self.assertEqual(
+            values.logic3(values.SECRET_VALUE, values.ZERO, values.ZERO, 0xC0), values.ZERO
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
