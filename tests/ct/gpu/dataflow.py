@@ -31,7 +31,15 @@ def meeting_points(instruction):
 
 
 class State(dict):
-    """What is known of each register and stack slot; one that is absent was not written."""
+    """What is known of each register and stack slot; one that is absent was not written.
+
+    `conditional` says more of registers that were set under a condition: it has their values if the
+    condition holds, by the condition (a predicate and its sign) and the register.
+    """
+
+    def __init__(self, other=()):
+        super().__init__(other)
+        self.conditional = dict(getattr(other, "conditional", {}))
 
     def joined(self, other):
         """This state, or another one if `other` adds to it."""
@@ -56,6 +64,14 @@ class State(dict):
                 if new is None:
                     new = State(self)
                 new[key] = both
+        conditional = {
+            key: values.join(value, other.conditional[key])
+            for key, value in self.conditional.items()
+            if key in other.conditional
+        }
+        if conditional != self.conditional:
+            new = State(self) if new is None else new
+            new.conditional = conditional
         return self if new is None else new
 
 
@@ -110,7 +126,6 @@ class Analysis:
     def block(self, calls, at, state):
         """The states after a block, each with the place that it leads to."""
         state = State(state)
-        self.conditional = {}
         while True:
             instruction = self.code[at // INSTRUCTION_BYTES]
             self.reached.add(at)
@@ -164,8 +179,8 @@ class Analysis:
 
     def register(self, number, state):
         """A register as the current instruction finds it, if its condition holds."""
-        if self.condition is not None and (self.condition, number) in self.conditional:
-            return self.conditional[self.condition, number]
+        if self.condition is not None and (self.condition, number) in state.conditional:
+            return state.conditional[self.condition, number]
         return state.get(number, UNKNOWN)
 
     def write(self, number, value, guard, state):
@@ -173,23 +188,23 @@ class Analysis:
         mine = value
         if guard is not None:
             value = self.joined_with_older(value, guard, state.get(number, UNKNOWN))
-        if self.conditional:
-            self.conditional = {
+        if state.conditional:
+            state.conditional = {
                 key: old
-                for key, old in self.conditional.items()
+                for key, old in state.conditional.items()
                 if number not in (key[0][0], key[1])
             }
         if guard is not None:
             # Compilers compute an address under the condition of its access. There, the register
             # cannot have an older value.
-            self.conditional[self.condition, number] = mine
+            state.conditional[self.condition, number] = mine
         state[number] = value
 
     def under_conditions(self, instruction, state):
         """What an instruction computes if a condition holds under which its operands were set."""
         used = {source.register for source in instruction.sources}
         found = {}
-        for condition in {key[0] for key in self.conditional if key[1] in used}:
+        for condition in {key[0] for key in state.conditional if key[1] in used}:
             self.condition = condition
             found[condition] = self.compute(instruction, state)
         self.condition = None
@@ -290,7 +305,7 @@ class Analysis:
         else:
             new = self.compute(instruction, state)
         under = {}
-        if self.conditional and instruction.guard is None and name not in sass.LOADS:
+        if state.conditional and instruction.guard is None and name not in sass.LOADS:
             under = self.under_conditions(instruction, state)
         for place, registers in enumerate(instruction.results):
             for word, register in enumerate(registers):
@@ -298,7 +313,7 @@ class Analysis:
                     self.write(register, new[place][word], guard, state)
                     for condition, results in under.items():
                         if condition[0] not in registers:
-                            self.conditional[condition, register] = results[place][word]
+                            state.conditional[condition, register] = results[place][word]
 
     def is_wild(self, address):
         return address[1] != values.ALL or not address[0] & values.STACK
