@@ -1,0 +1,38 @@
+// Messages with a key, nonces and sizes of segments that the input chooses.
+#pragma once
+
+#include "tests/fuzz/input.hpp"
+#include "tests/fuzz/oracle.hpp"
+
+namespace paraes::fuzz {
+
+// In one of the two ways in which formats arrange segments, but with segments of any size: those of
+// the formats would need long texts for a few segments.
+[[nodiscard]] inline Derived any_derived(Input& input) {
+  constexpr std::size_t key_sizes[] = {16, 32};
+  constexpr std::size_t segment_sizes[] = {1, 15, 16, 17, 100, 1000, 4080, 16384, 70000};
+  Derived derived;
+  derived.is_tink = input.ConsumeBool();
+  derived.header = take(input, number(input, 0, 100));
+  derived.key = take(input, one_of(input, key_sizes));
+  const Buffer nonce = take(input, 12);
+  std::copy(nonce.begin(), nonce.end(), derived.base_nonce.begin());
+  derived.segment_bytes =
+      input.ConsumeBool() ? one_of(input, segment_sizes) : number(input, 1, 5000);
+  derived.first_bytes =
+      derived.is_tink ? number(input, 1, derived.segment_bytes) : derived.segment_bytes;
+  return derived;
+}
+
+// A text of at most `most` bytes, and of at most 200 segments.
+[[nodiscard]] inline Buffer any_text(Input& input, const Derived& derived, std::size_t most) {
+  return text(input, size_of_text(input, std::min(most, 200 * derived.segment_bytes)));
+}
+
+[[nodiscard]] inline Buffer joined(Bytes a, Bytes b) {
+  Buffer all(a.begin(), a.end());
+  all.insert(all.end(), b.begin(), b.end());
+  return all;
+}
+
+}  // namespace paraes::fuzz

@@ -1,0 +1,81 @@
+// Fuzzes messages of the format c2sp: one that was made with OpenSSL is opened, one of paraes' own
+// has OpenSSL's bytes, and whatever is damaged, or has another key or context, is refused.
+
+#include "tests/fuzz/formats.hpp"
+
+namespace paraes::fuzz {
+namespace {
+
+constexpr std::size_t most_bytes = 40000;
+
+Buffer any_context(Input& input) {
+  return take(input, input.ConsumeBool() ? number(input, 0, 20)
+                                         : number(input, 0, max_c2sp_context_bytes + 1));
+}
+
+void check_own(const Buffer& key, const Buffer& context, const Buffer& plain,
+               const Execution& execution) {
+  const Message message(new_c2sp_message(key, context), execution);
+  const Bytes salt = message.header().first(24);
+  const Derived expected = derive_c2sp(key, salt, context);
+  require(equal(message.header(), expected.header));
+  Buffer sealed(static_cast<std::size_t>(message.layout().sealed_bytes(plain.size())));
+  WholeMessage whole{.message = &message, .in = plain, .out = sealed, .error = {}};
+  seal_messages({&whole, 1});
+  require(whole.error == nullptr);
+  require(equal(sealed, joined(expected.header, seal_by_evp(expected, plain))));
+}
+
+void check_others(Input& input, const Buffer& key, const Buffer& context, const Buffer& plain,
+                  const Execution& execution) {
+  const Derived made = derive_c2sp(key, take(input, 24), context);
+  const Buffer sealed = joined(made.header, seal_by_evp(made, plain));
+  Buffer given = sealed;
+  damage(input, given);
+  const auto open = [&](Bytes header) {
+    return Message(open_c2sp_message(header, key, context), execution);
+  };
+  check_damaged(plain, sealed, given, c2sp_header_bytes, open);
+  Buffer other_key = key;
+  Buffer other_context = context;
+  damage(input, other_key);
+  damage(input, other_context);
+  if (other_key.size() != key.size()) return;
+  if (other_context.size() > max_c2sp_context_bytes) return;
+  const bool refused = throws<WrongKey>(
+      [&] { static_cast<void>(open_c2sp_message(made.header, other_key, other_context)); });
+  require(refused == (other_key != key || other_context != context));
+}
+
+}  // namespace
+}  // namespace paraes::fuzz
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace paraes::fuzz;
+  Input input(data, size);
+  if (input.ConsumeBool()) {  // bytes that nobody made
+    const Buffer key(32, 1);
+    const Buffer given = input.ConsumeRemainingBytes<std::uint8_t>();
+    require(refuses([&] {
+      static_cast<void>(paraes::open_c2sp_message(
+          paraes::Bytes(given).first(std::min(given.size(), paraes::c2sp_header_bytes)), key, {}));
+    }));
+    return 0;
+  }
+  const AnyKernel kernel(input);
+  constexpr std::size_t sizes[] = {16, 32};
+  const Buffer key = take(input, one_of(input, sizes));
+  const Buffer context = any_context(input);
+  if (context.size() > paraes::max_c2sp_context_bytes) {
+    require(throws<paraes::InvalidArgument>(
+        [&] { static_cast<void>(paraes::new_c2sp_message(key, context)); }));
+    return 0;
+  }
+  const Buffer plain = text(input, size_of_text(input, most_bytes));
+  if (input.ConsumeBool()) {
+    check_own(key, context, plain, kernel.execution());
+  } else {
+    check_others(input, key, context, plain, kernel.execution());
+  }
+  return 0;
+}

@@ -1,0 +1,113 @@
+// Fuzzes GCM of every kernel: text and tag are OpenSSL's for any key, nonce, associated data and
+// text, in one call or several. Decryption accepts exactly the tag that OpenSSL computes for what
+// it got, and releases nothing of what it refuses.
+
+#include "paraes/error.hpp"
+#include "tests/fuzz/input.hpp"
+#include "tests/support/evp_oracle.hpp"
+#include "tests/support/gcm_stream.hpp"
+
+namespace paraes::fuzz {
+namespace {
+
+using support::evp_gcm_encrypt;
+using support::Sealed;
+
+struct Case {
+  Buffer key;
+  Buffer nonce;
+  Buffer aad;
+  Buffer text;
+};
+
+Case make_case(Input& input) {
+  constexpr std::size_t keys[] = {16, 24, 32};
+  Case made;
+  made.key = take(input, one_of(input, keys));
+  made.nonce = take(input, input.ConsumeBool() ? 12 : number(input, 1, 128));
+  made.aad = text(input, size_of_text(input, 5000));
+  made.text = text(input, size_of_text(input, 70000));
+  return made;
+}
+
+void check_encryption(Input& input, const Case& given, const Execution& execution) {
+  const Sealed expected = evp_gcm_encrypt(given.key, given.nonce, given.aad, given.text);
+  Gcm gcm(given.key, execution);
+  ExactBuffer in(given.text, number(input, 0, 63));
+  ExactBuffer other(given.text, number(input, 0, 63));
+  const MutableBytes out = input.ConsumeBool() ? in.span() : other.span();
+  Buffer tag(16);
+  const bool refused =
+      throws<InvalidArgument>([&] { gcm.encrypt(given.nonce, given.aad, in.span(), out, tag); });
+  require(refused == given.nonce.size() < 8);
+  if (refused) return;
+  require(equal(out, expected.text) && equal(tag, expected.tag));
+}
+
+bool is_tag_size(std::size_t bytes) {
+  return bytes == 4 || bytes == 8 || (bytes >= 12 && bytes <= 16);
+}
+
+void check_decryption(Input& input, const Case& given, const Execution& execution) {
+  Sealed sealed = evp_gcm_encrypt(given.key, given.nonce, given.aad, given.text);
+  Buffer tag(sealed.tag.begin(), sealed.tag.end());
+  tag.resize(number(input, 0, 17));
+  Buffer aad = given.aad;
+  damage(input, sealed.text);
+  if (input.ConsumeBool()) damage(input, tag);
+  if (input.ConsumeBool()) damage(input, aad);
+  // Encryption and decryption of the text are the same operation; the tag is that of ciphertext.
+  const Buffer plain = evp_gcm_encrypt(given.key, given.nonce, aad, sealed.text).text;
+  const Sealed expected = evp_gcm_encrypt(given.key, given.nonce, aad, plain);
+  Gcm gcm(given.key, execution);
+  ExactBuffer in(sealed.text, number(input, 0, 63));
+  ExactBuffer other(Buffer(sealed.text.size(), 0xd5), number(input, 0, 63));
+  const MutableBytes out = input.ConsumeBool() ? in.span() : other.span();
+  const auto decrypt = [&] { gcm.decrypt(given.nonce, aad, in.span(), out, tag); };
+  if (!is_tag_size(tag.size())) {
+    require(throws<InvalidArgument>(decrypt));
+    return;
+  }
+  const bool fits = equal(tag, Bytes(expected.tag).first(tag.size()));
+  require(throws<IntegrityError>(decrypt) == !fits);
+  if (fits) {
+    require(equal(out, plain));
+  } else {
+    require(all_zero(out));
+  }
+}
+
+// The operations of the kernel for parts of messages.
+void check_parts(Input& input, const Case& given, const Kernel& row) {
+  const Sealed expected = evp_gcm_encrypt(given.key, given.nonce, given.aad, given.text);
+  const bool encrypting = input.ConsumeBool();
+  const GcmKey key(row, given.key.data(), static_cast<unsigned>(given.key.size()));
+  support::GcmStream stream(key, encrypting ? Direction::encrypt : Direction::decrypt, given.nonce);
+  in_parts(input, given.aad.size(), 1,
+           [&](std::size_t at, std::size_t n) { stream.aad(Bytes(given.aad).subspan(at, n)); });
+  const Buffer& text = encrypting ? given.text : expected.text;
+  ExactBuffer out(text, number(input, 0, 63));
+  in_parts(input, text.size(), 1, [&](std::size_t at, std::size_t n) {
+    stream.update(Bytes(text).subspan(at, n), out.span().subspan(at, n));
+  });
+  Buffer tag(16);
+  stream.tag(tag.data());
+  require(equal(out.span(), encrypting ? expected.text : given.text));
+  require(equal(tag, expected.tag));
+}
+
+}  // namespace
+}  // namespace paraes::fuzz
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace paraes::fuzz;
+  Input input(data, size);
+  const AnyKernel kernel(input);
+  const paraes::Execution execution = kernel.execution(static_cast<int>(number(input, 1, 3)));
+  const std::size_t what = number(input, 0, 2);
+  const Case given = make_case(input);
+  if (what == 0) check_encryption(input, given, execution);
+  if (what == 1) check_decryption(input, given, execution);
+  if (what == 2) check_parts(input, given, kernel.row());
+  return 0;
+}

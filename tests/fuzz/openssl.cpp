@@ -1,0 +1,107 @@
+// Fuzzes the format openssl: salts, passphrases and iterations give OpenSSL's key, encryption gives
+// its bytes, and decryption of any bytes gives what OpenSSL gives, or fails where it fails.
+
+#include <openssl/evp.h>
+
+#include <optional>
+
+#include "paraes/error.hpp"
+#include "paraes/streams.hpp"
+#include "tests/fuzz/any_message.hpp"
+#include "tests/fuzz/transfer.hpp"
+
+namespace paraes::fuzz {
+namespace {
+
+struct Case {
+  SaltedHeader header;
+  Buffer passphrase;
+  SaltedOptions options;
+};
+
+Case make_case(Input& input, const Execution& execution) {
+  constexpr unsigned sizes[] = {128, 192, 256};
+  Case made;
+  const Buffer salt = take(input, 8);
+  std::copy(salt.begin(), salt.end(), made.header.salt.begin());
+  made.passphrase = take(input, number(input, 0, 40));
+  made.options.mode = input.ConsumeBool() ? BlockMode::cbc : BlockMode::ctr;
+  made.options.key_bits = one_of(input, sizes);
+  made.options.iterations = number(input, 1, 3);
+  made.options.execution = execution;
+  return made;
+}
+
+// Nothing if OpenSSL refuses the padding.
+std::optional<Buffer> by_evp(const Case& given, bool encrypting, const Buffer& in) {
+  const std::size_t key_bytes = given.options.key_bits / 8;
+  Buffer derived(key_bytes + 16);
+  const auto* const passphrase = reinterpret_cast<const char*>(given.passphrase.data());
+  require(PKCS5_PBKDF2_HMAC(passphrase, static_cast<int>(given.passphrase.size()),
+                            given.header.salt.data(), 8, static_cast<int>(given.options.iterations),
+                            EVP_sha256(), static_cast<int>(derived.size()), derived.data()) == 1);
+  const bool cbc = given.options.mode == BlockMode::cbc;
+  const EVP_CIPHER* cipher = key_bytes == 16   ? (cbc ? EVP_aes_128_cbc() : EVP_aes_128_ctr())
+                             : key_bytes == 24 ? (cbc ? EVP_aes_192_cbc() : EVP_aes_192_ctr())
+                                               : (cbc ? EVP_aes_256_cbc() : EVP_aes_256_ctr());
+  const std::unique_ptr<EVP_CIPHER_CTX, void (*)(EVP_CIPHER_CTX*)> context(EVP_CIPHER_CTX_new(),
+                                                                           EVP_CIPHER_CTX_free);
+  require(EVP_CipherInit_ex(context.get(), cipher, nullptr, derived.data(),
+                            derived.data() + key_bytes, encrypting ? 1 : 0) == 1);
+  Buffer out(in.size() + 32);
+  int bytes = 0;
+  int more = 0;
+  require(EVP_CipherUpdate(context.get(), out.data(), &bytes, in.data(),
+                           static_cast<int>(in.size())) == 1);
+  if (EVP_CipherFinal_ex(context.get(), out.data() + bytes, &more) != 1) return std::nullopt;
+  out.resize(static_cast<std::size_t>(bytes + more));
+  return out;
+}
+
+void check(Input& input, const Case& given) {
+  const Buffer plain = text(input, size_of_text(input, 100000));
+  const bool encrypting = input.ConsumeBool();
+  Buffer in = plain;
+  if (!encrypting) {
+    // What OpenSSL wrote, or something that became of it: mostly with bad padding.
+    in = by_evp(given, true, plain).value();
+    damage(input, in);
+  }
+  const std::optional<Buffer> expected = by_evp(given, encrypting, in);
+  AnySource source(input, in);
+  AnySink sink(input);
+  const auto stream = salted_stream(encrypting ? Direction::encrypt : Direction::decrypt,
+                                    given.header, given.passphrase, given.options);
+  const bool overlap = input.ConsumeBool();
+  const bool refused = throws<IntegrityError>(
+      [&] { copy_stream(source.source(), *stream, sink.sink(), {}, overlap); });
+  require(refused == !expected);
+  if (expected) require(equal(sink.data(), *expected));
+}
+
+void check_header(const Buffer& start) {
+  const Bytes given = Bytes(start).first(std::min(start.size(), SaltedHeader::bytes));
+  const std::string begin(
+      given.begin(),
+      given.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(given.size(), 8)));
+  try {
+    const SaltedHeader header = SaltedHeader::parse(given);
+    require(looks_salted(given) && equal(header.encode(), given));
+  } catch (const NotSalted&) {
+    require(begin != "Salted__");
+  } catch (const IntegrityError&) {
+    require(begin == "Salted__" && given.size() < SaltedHeader::bytes);
+  }
+}
+
+}  // namespace
+}  // namespace paraes::fuzz
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace paraes::fuzz;
+  Input input(data, size);
+  check_header(take(input, std::min(number(input, 0, 20), input.remaining_bytes())));
+  const AnyKernel kernel(input);
+  check(input, make_case(input, kernel.execution(static_cast<int>(number(input, 1, 2)))));
+  return 0;
+}

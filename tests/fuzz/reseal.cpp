@@ -1,0 +1,90 @@
+// Fuzzes rekeying: the segments of one message become those of another, which are OpenSSL's, or
+// follow another header unchanged. A damaged message is refused, and nothing is written but what
+// belongs in the output. Without authentication, its size alone is checked.
+
+#include "paraes/error.hpp"
+#include "tests/fuzz/any_message.hpp"
+#include "tests/fuzz/transfer.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace paraes::fuzz {
+namespace {
+
+// Another message whose segments lie alike.
+Derived other_message(Input& input, const Derived& from) {
+  Derived to = any_derived(input);
+  to.is_tink = from.is_tink;
+  to.first_bytes = from.first_bytes;
+  to.segment_bytes = from.segment_bytes;
+  return to;
+}
+
+// Zero or the expected byte in each place.
+bool is_part_of(const Buffer& expected, const Buffer& data) {
+  if (data.size() > expected.size()) return false;
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    if (data[i] != 0 && data[i] != expected[i]) return false;
+  }
+  return true;
+}
+
+template <class Action>
+void check(const Buffer& expected, bool intact, const Action& action) {
+  support::RandomSink sink;
+  require(throws<IntegrityError>([&] { action(sink); }) == !intact);
+  require(intact ? equal(sink.data, expected) : is_part_of(expected, sink.data));
+}
+
+// Between files, where nothing is authenticated.
+void check_copy(const Derived& from, const Buffer& header, const Buffer& given,
+                const TransferOptions& options) {
+  static const support::TemporaryFolder folder;
+  const SegmentLayout layout = parts_of(from).layout;
+  const std::string path = folder.write("old", joined(from.header, given));
+  FileSource source = FileSource::open(path);
+  const bool has_size =
+      !throws<IntegrityError>([&] { static_cast<void>(layout.extent_of(source.size())); });
+  FileSink sink(folder.path("new"), {.overwrite = true});
+  const bool refused =
+      throws<IntegrityError>([&] { replace_header(source, layout, header, sink, options); });
+  require(refused == !has_size);
+  if (refused) return;
+  sink.commit();
+  require(equal(folder.read("new"), joined(header, given)));
+}
+
+}  // namespace
+}  // namespace paraes::fuzz
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace paraes::fuzz;
+  using paraes::Message;
+  Input input(data, size);
+  const AnyKernel kernel(input);
+  const Derived from = any_derived(input);
+  const Derived to = other_message(input, from);
+  const Buffer plain = any_text(input, from, 200000);
+  const Buffer segments = seal_by_evp(from, plain);
+  Buffer given = segments;
+  damage(input, given);
+  const bool intact = given == segments;
+  const Message old_message(parts_of(from), kernel.execution());
+  const Message new_message(parts_of(to), kernel.execution());
+  paraes::TransferOptions options;
+  options.threads = static_cast<int>(number(input, 0, 4));
+  options.overlap = input.ConsumeBool();
+  paraes::support::RandomSource source(joined(from.header, given));
+  const std::size_t what = number(input, 0, 15);  // files take longest
+  if (what == 15) {
+    check_copy(from, to.header, given, options);
+  } else if (what < 8) {
+    check(joined(to.header, seal_by_evp(to, plain)), intact, [&](auto& sink) {
+      paraes::reseal_message(source, old_message, new_message, sink, options);
+    });
+  } else {
+    check(joined(to.header, segments), intact, [&](auto& sink) {
+      paraes::verify_and_replace_header(source, old_message, to.header, sink, options);
+    });
+  }
+  return 0;
+}
