@@ -1,0 +1,136 @@
+// Fuzzes the arguments of encrypt, decrypt, verify, rekey and info: they are refused with
+// InvalidArgument, or they give flags, files and a plan that agree with each other. No file is
+// opened, and no program is run. The input is one argument a line.
+
+#include "cli/arguments.hpp"
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <iterator>
+#include <sstream>
+
+#include "cli/crypt_options.hpp"
+#include "cli/plan.hpp"
+#include "paraes/error.hpp"
+#include "tests/fuzz/input.hpp"
+
+namespace paraes::fuzz {
+namespace {
+
+using cli::CryptOptions;
+using cli::Verb;
+
+// A line that begins with a byte from 128 on begins with one of these.
+std::vector<std::string> known_words() {
+  std::istringstream all(
+      "encrypt decrypt verify rekey info help --format paraes c2sp tink raw openssl --mode ecb cbc "
+      "ctr xts --iv-hex 00112233445566778899aabbccddeeff --key-bits 128 192 256 --key-file -k key "
+      "--key-hex --passphrase-file --passphrase-env --recipient --identity --to-key-file "
+      "--to-recipient --to-passphrase --new-key --context-hex --segment-size --tink-hash SHA512 "
+      "--scrypt-log2n --max-scrypt-log2n --nopad --unit --iter --output --stdout --force --update "
+      "--rm --offset --length --salvage --recursive --exclude --kernel --device cpu --threads - -- "
+      "1MiB --no-progress");
+  return {std::istream_iterator<std::string>(all), {}};
+}
+
+std::vector<std::string> words_in(const std::uint8_t* data, std::size_t size) {
+  static const std::vector<std::string> known = known_words();
+  std::vector<std::string> words = {"paraes"};
+  std::istringstream lines(std::string(reinterpret_cast<const char*>(data), size));
+  for (std::string line; words.size() < 40 && std::getline(lines, line);) {
+    line.erase(std::find(line.begin(), line.end(), '\0'), line.end());  // no argument has it
+    const auto first = line.empty() ? 0U : static_cast<std::uint8_t>(line[0]);
+    if (first >= 128 && first - 128 < known.size()) line.replace(0, 1, known[first - 128]);
+    words.push_back(line);
+  }
+  return words;
+}
+
+constexpr Verb verbs[] = {Verb::encrypt, Verb::decrypt, Verb::verify, Verb::rekey, Verb::info};
+
+// The command, with flags that go nowhere but to `options`.
+struct Command {
+  CLI::App app{"summary", "paraes"};
+  std::array<CryptOptions, std::size(verbs)> options;
+
+  Command() {
+    app.set_version_flag("-V,--version", "1", "Print the version.");
+    app.set_help_flag("-h,--help", "Print this help.");
+    for (std::size_t i = 0; i < std::size(verbs); ++i) {
+      cli::add_crypt_options(*app.add_subcommand(cli::verb_name(verbs[i]), "A verb."), options[i],
+                             verbs[i]);
+    }
+    app.add_subcommand(cli::version_verb, "A verb.");
+    app.add_subcommand(cli::help_verb, "A verb.")->add_option("VERB", "A verb.");
+    app.require_subcommand(0, 1);
+  }
+};
+
+cli::Arguments read(Command& command, const std::vector<std::string>& words) {
+  std::vector<const char*> argv;
+  argv.reserve(words.size());
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  return cli::read_arguments(command.app, static_cast<int>(argv.size()), argv.data());
+}
+
+// The files: all behind `--`.
+std::vector<std::string> files_in(const std::vector<std::string>& words) {
+  const auto end = std::find(words.begin(), words.end(), "--");
+  return end == words.end() ? std::vector<std::string>() : std::vector(end + 1, words.end());
+}
+
+void check_plan(CryptOptions& options, Verb verb) {
+  options.output.path_given = options.given("--output");
+  cli::default_to_standard_input(options, false);
+  // A GPU's driver is not under test.
+  if (options.device != "auto" && options.device != "cpu") return;
+  const cli::Plan plan = cli::make_plan(options, verb);
+  require(!options.inputs.empty());
+  require(cli::format_name(plan.format) == options.format);
+  require(plan.format_named == options.given("--format"));
+  require(plan.kernel.available && !plan.on_gpu);
+  require(cli::is_authenticated(plan.format) || plan.context.empty());
+  require(plan.context.size() <= max_c2sp_context_bytes);
+  require(plan.unit_bytes >= block_bytes && plan.unit_bytes <= max_xts_unit_bytes);
+  require(plan.iv.empty() || plan.iv.size() == block_bytes);
+  require(plan.key_bits != 192 || !cli::is_authenticated(plan.format));
+  require(plan.plain_bytes(1000) <= 1000);
+  require(options.keys.sources().size() <= 1);
+}
+
+// What read_arguments returned is what CLI11 and the verb get.
+void check_parsed(Command& command, const cli::Arguments& arguments) {
+  std::vector<std::string> words(arguments.words.rbegin(), arguments.words.rend());
+  try {
+    command.app.parse(std::move(words));
+  } catch (const CLI::ParseError&) {
+    return;  // a value that does not fit
+  }
+  for (std::size_t i = 0; i < std::size(verbs); ++i) {
+    const bool chosen = arguments.words.front() == cli::verb_name(verbs[i]);
+    require(chosen == command.app.got_subcommand(cli::verb_name(verbs[i])));
+    if (!chosen) continue;
+    require(command.options[i].inputs == files_in(arguments.words));
+    check_plan(command.options[i], verbs[i]);
+  }
+}
+
+}  // namespace
+}  // namespace paraes::fuzz
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace paraes::fuzz;
+  const std::vector<std::string> words = words_in(data, size);
+  try {
+    Command command;
+    const paraes::cli::Arguments arguments = read(command, words);
+    if (arguments.help != nullptr) {
+      require(!arguments.help->help().empty());
+    } else if (!arguments.version) {
+      check_parsed(command, arguments);
+    }
+  } catch (const paraes::InvalidArgument& error) {
+    require(*error.what() != '\0');
+  }
+  return 0;
+}
