@@ -15,6 +15,7 @@
 #include "mpi/same_files.hpp"
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
+#include "paraes/secret.hpp"
 
 namespace paraes::mpi {
 namespace {
@@ -72,7 +73,10 @@ void check_source(const FileSource& source, const Command& command, bool one_hos
 template <class Body>
 bool start(std::vector<std::thread>& threads, const Body& body) {
   try {
-    threads.emplace_back(body);
+    threads.emplace_back([body] {
+      body();
+      wipe_stack();  // the system may give it to another thread
+    });
     return true;
   } catch (const std::system_error&) {
     return false;

@@ -23,6 +23,13 @@ namespace paraes {
 [[nodiscard]] bool constant_time_equal(std::span<const std::uint8_t> a,
                                        std::span<const std::uint8_t> b) noexcept;
 
+// Overwrites the vector registers that functions may change, and 16 KiB of stack below the caller's
+// frame. Kernels leave round keys and hash keys in these registers, compilers spill them to the
+// stack, and the dynamic loader saves them there when a function of a shared library is called for
+// the first time. The library calls this when a cipher is destroyed, when its threads have
+// finished, and before they sleep.
+void wipe_stack() noexcept;
+
 // A buffer of fixed size for keys and passphrases. Movable, not copyable; zeroised on destruction
 // and before a move assignment replaces its contents. Constructors throw std::bad_alloc.
 class SecretBytes {

@@ -93,7 +93,10 @@ class Reader::Ahead {
     std::unique_lock lock(mutex_);
     for (;;) {
       changed_.wait(lock, [this] { return ends_ || state_ == State::working; });
-      if (ends_) return;
+      if (ends_) {
+        wipe_stack();  // the system may give it to another thread
+        return;
+      }
       const std::uint64_t first = first_;
       const std::uint64_t count = count_;
       lock.unlock();

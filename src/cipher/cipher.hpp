@@ -32,7 +32,7 @@ class GpuKey;
 class DeviceCipher {
  public:
   DeviceCipher() = default;
-  virtual ~DeviceCipher() = default;
+  virtual ~DeviceCipher() { wipe_stack(); }
   DeviceCipher(const DeviceCipher&) = delete;
   DeviceCipher& operator=(const DeviceCipher&) = delete;
 

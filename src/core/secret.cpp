@@ -19,6 +19,62 @@ bool constant_time_equal(std::span<const std::uint8_t> a,
   return difference == 0;
 }
 
+namespace {
+
+// Functions may change all of these registers (on AArch64: all but v8 to v15).
+void wipe_vector_registers() noexcept {
+#if defined(__x86_64__)
+  __asm__ volatile(
+      "pxor %%xmm0, %%xmm0\npxor %%xmm1, %%xmm1\npxor %%xmm2, %%xmm2\npxor %%xmm3, %%xmm3\n"
+      "pxor %%xmm4, %%xmm4\npxor %%xmm5, %%xmm5\npxor %%xmm6, %%xmm6\npxor %%xmm7, %%xmm7\n"
+      "pxor %%xmm8, %%xmm8\npxor %%xmm9, %%xmm9\npxor %%xmm10, %%xmm10\npxor %%xmm11, %%xmm11\n"
+      "pxor %%xmm12, %%xmm12\npxor %%xmm13, %%xmm13\npxor %%xmm14, %%xmm14\npxor %%xmm15, %%xmm15"
+      :
+      :
+      : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+        "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+  if (__builtin_cpu_supports("avx") == 0) return;
+  __asm__ volatile("vzeroall"
+                   :
+                   :
+                   : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+                     "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+  if (__builtin_cpu_supports("avx512f") == 0) return;
+  // The compiler does not use these here, because this file is compiled without AVX-512.
+  __asm__ volatile(
+      "vpxorq %zmm16, %zmm16, %zmm16\nvpxorq %zmm17, %zmm17, %zmm17\n"
+      "vpxorq %zmm18, %zmm18, %zmm18\nvpxorq %zmm19, %zmm19, %zmm19\n"
+      "vpxorq %zmm20, %zmm20, %zmm20\nvpxorq %zmm21, %zmm21, %zmm21\n"
+      "vpxorq %zmm22, %zmm22, %zmm22\nvpxorq %zmm23, %zmm23, %zmm23\n"
+      "vpxorq %zmm24, %zmm24, %zmm24\nvpxorq %zmm25, %zmm25, %zmm25\n"
+      "vpxorq %zmm26, %zmm26, %zmm26\nvpxorq %zmm27, %zmm27, %zmm27\n"
+      "vpxorq %zmm28, %zmm28, %zmm28\nvpxorq %zmm29, %zmm29, %zmm29\n"
+      "vpxorq %zmm30, %zmm30, %zmm30\nvpxorq %zmm31, %zmm31, %zmm31");
+#elif defined(__aarch64__)
+  __asm__ volatile(
+      "movi v0.2d, #0\nmovi v1.2d, #0\nmovi v2.2d, #0\nmovi v3.2d, #0\n"
+      "movi v4.2d, #0\nmovi v5.2d, #0\nmovi v6.2d, #0\nmovi v7.2d, #0\n"
+      "movi v16.2d, #0\nmovi v17.2d, #0\nmovi v18.2d, #0\nmovi v19.2d, #0\n"
+      "movi v20.2d, #0\nmovi v21.2d, #0\nmovi v22.2d, #0\nmovi v23.2d, #0\n"
+      "movi v24.2d, #0\nmovi v25.2d, #0\nmovi v26.2d, #0\nmovi v27.2d, #0\n"
+      "movi v28.2d, #0\nmovi v29.2d, #0\nmovi v30.2d, #0\nmovi v31.2d, #0"
+      :
+      :
+      : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17", "v18", "v19", "v20", "v21",
+        "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");
+#endif
+}
+
+}  // namespace
+
+[[gnu::noinline]] void wipe_stack() noexcept {
+  // More than what any operation of the library leaves there: tests/secrets searches the stacks.
+  constexpr std::size_t bytes = std::size_t{16} << 10;
+  std::uint8_t below[bytes];
+  wipe_vector_registers();
+  secure_zero(below, sizeof below);
+}
+
 SecretBytes::SecretBytes(std::size_t size)
     : data_(size != 0 ? static_cast<std::uint8_t*>(allocate_locked(size)) : nullptr),
       size_(size),

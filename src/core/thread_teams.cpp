@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "paraes/secret.hpp"
 #include "paraes/threads.hpp"
 #include "src/core/system/threads.hpp"
 
@@ -89,6 +90,7 @@ struct alignas(cache_line_pair) TeamWorker {
   TeamJob take(bool spins) noexcept {
     const auto given = [this] { return state.load(std::memory_order_acquire) == works; };
     if (!(spins && spin_until(given))) {
+      wipe_stack();
       std::uint32_t expected = waits;
       if (state.compare_exchange_strong(expected, sleeps, std::memory_order_acquire)) {
         while (!given()) system::sleep_while(state, sleeps);

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <vector>
 
+#include "paraes/secret.hpp"
 #include "src/core/thread_teams.hpp"
 
 namespace paraes {
@@ -19,6 +20,7 @@ struct WorkerThread {
   static void* run(void* worker) {
     const WorkerThread& own = *static_cast<WorkerThread*>(worker);
     (*own.body)(own.number);
+    wipe_stack();  // the system may give it to another thread
     return nullptr;
   }
 };
@@ -35,6 +37,7 @@ void run_workers(unsigned count, const std::function<void(unsigned)>& body, Stac
     if (!start_thread_with(worker.thread, stack, Join::yes, WorkerThread::run, &worker)) break;
   }
   body(0);
+  wipe_stack();
   for (unsigned i = 1; i < started; ++i) pthread_join(workers[i].thread, nullptr);
 }
 
