@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "paraes/secret.hpp"
 #include "src/core/bytes.hpp"
 
 namespace paraes {
@@ -100,9 +101,10 @@ inline Gf128 multiply(Gf128 a, const Gf128Factor& f) noexcept {
 inline Gf128 power(Gf128 a, std::uint64_t n) noexcept {
   Gf128 result{std::uint64_t{1} << 63, 0};
   for (Gf128 square = a; n != 0; n >>= 1) {
-    const Gf128Factor factor = make_factor(square);
+    Gf128Factor factor = make_factor(square);
     if ((n & 1) != 0) result = multiply(result, factor);
     square = multiply(square, factor);
+    secure_zero(&factor, sizeof factor);
   }
   return result;
 }

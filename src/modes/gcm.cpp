@@ -160,6 +160,7 @@ void join_hashes(const GcmKey& key, std::span<const PartialHash> ranges, std::ui
     sum.low ^= own.low;
   }
   store_gf128(state, sum);
+  secure_zero(&factor, sizeof factor);
 }
 
 void gcm_tag(const GcmKey& key, const GcmCounter& j0, std::uint8_t state[16],
