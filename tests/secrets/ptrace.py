@@ -1,0 +1,102 @@
+"""Stops processes at their end, and reads the registers of threads (ptrace(2)). Linux only."""
+
+import ctypes
+import os
+import signal
+import time
+
+_REQUESTS = {"seize": 0x4206, "interrupt": 0x4207, "continue": 7, "detach": 17, "getregset": 0x4204}
+_TRACE_EXIT = 0x40
+_EVENT_EXIT = 6
+_EVENT_STOP = 128
+_ALL = 0x40000000  # __WALL: also threads, and children of others
+_REGISTER_SETS = {"general": 1, "floating": 2, "vector": 0x202}  # NT_PRSTATUS, NT_FPREGSET, XSTATE
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.ptrace.restype = ctypes.c_long
+_libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+
+
+class _Vector(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+
+
+def _call(request, thread, address=None, data=None):
+    if _libc.ptrace(_REQUESTS[request], thread, address, data) == -1:
+        error = ctypes.get_errno()
+        raise OSError(error, f"ptrace {request}: {os.strerror(error)}")
+
+
+class EndWatch:
+    """Lets a process run to its end and stops it there, before its memory is released: after all
+    destructors, when it has called exit_group or was killed by a signal."""
+
+    def __init__(self, process):
+        self.process = process
+        _call("seize", process, None, _TRACE_EXIT)
+
+    def at_end(self):
+        """Whether the process now stands at its end; goes on with it if it stopped before."""
+        found, status = os.waitpid(self.process, os.WNOHANG | _ALL)
+        if found == 0:
+            return False
+        if not os.WIFSTOPPED(status):
+            raise ProcessLookupError(f"process {self.process} has ended without a stop")
+        event = status >> 16
+        if event == _EVENT_EXIT:
+            return True
+        # Another stop of the process would hold its other threads, which nobody traces.
+        signal_number = os.WSTOPSIG(status)
+        if event == _EVENT_STOP and signal_number == signal.SIGSTOP:
+            os.kill(self.process, signal.SIGCONT)
+        delivers = event == 0 and signal_number != signal.SIGSTOP
+        _call("continue", self.process, None, signal_number if delivers else 0)
+        return False
+
+    def run_to_end(self, seconds):
+        end = time.monotonic() + seconds
+        while not self.at_end():
+            if time.monotonic() > end:
+                raise TimeoutError(f"process {self.process} does not end")
+            time.sleep(0.001)
+
+    def let_go(self):
+        _call("detach", self.process)
+
+
+def registers(thread):
+    """The registers of a thread that nobody traces, as bytes, by set."""
+    _call("seize", thread)
+    try:
+        _call("interrupt", thread)
+        os.waitpid(thread, _ALL)
+        return registers_of_stopped(thread)
+    finally:
+        _call("detach", thread)
+
+
+def registers_of_stopped(thread):
+    found = {}
+    for name, number in _REGISTER_SETS.items():
+        room = ctypes.create_string_buffer(16384)
+        vector = _Vector(ctypes.addressof(room), len(room))
+        try:
+            _call("getregset", thread, number, ctypes.addressof(vector))
+        except OSError:
+            continue  # this processor has no such set
+        found[name] = room.raw[:vector.size]
+    return found
+
+
+def may_trace():
+    """Why this process cannot trace its children, or None."""
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+    try:
+        EndWatch(child)
+        return None
+    except OSError as error:
+        return str(error)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)

@@ -1,0 +1,105 @@
+"""paraes-mpi: the memory of each rank at work and at its end."""
+
+import os
+import pathlib
+import signal
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mpi"))
+
+import allowed
+import needles
+import processes
+import ptrace
+from cases import setUpModule  # noqa: F401
+from memory import Snapshot
+from ranks import DEADLINE, KEY, SCATTER, SHARED, MpiCase, Running
+
+RANKS = 3
+PLAIN_BYTES = 16 << 20  # every rank has several chunks
+
+
+def state_of(process):
+    return pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+class Ranks(MpiCase):
+    def setUp(self):
+        super().setUp()
+        self.key = needles.random_key(32, self.id())
+        self.write("k", self.key)
+        (self.dir / "k").chmod(0o600)
+        self.write("plain", os.urandom(PLAIN_BYTES))
+
+    def tearDown(self):
+        self.assertEqual(allowed.stale(self.id()), [], "entries of allowed.py that nothing hits")
+
+    def environment(self, **more):
+        # Each rank that writes stops itself, when it has the key and has worked.
+        return super().environment(LD_PRELOAD=processes.STOP_AT_WRITE, PARAES_STOP_AT="2", **more)
+
+    def looks_of(self, *args):
+        """Snapshots of all ranks, by moment and rank, of one run."""
+        run = Running(self, self.command(RANKS, *args))
+        self.wait_for(lambda: any(state_of(pid) == "T" for pid in run.ranks().values()),
+                      "a rank that has stopped")
+        ranks = run.ranks()
+        self.assertEqual(sorted(ranks), list(range(RANKS)))
+        for pid in ranks.values():
+            os.kill(pid, signal.SIGSTOP)  # the others would poll for messages
+        self.wait_for(lambda: all(state_of(pid) == "T" for pid in ranks.values()), "all ranks")
+        looks = {("at work", rank): Snapshot(pid) for rank, pid in ranks.items()}
+        watches = {rank: ptrace.EndWatch(pid) for rank, pid in ranks.items()}
+        for pid in ranks.values():
+            os.kill(pid, signal.SIGCONT)
+        self.wait_for_ends(watches, looks)
+        self.assertEqual(run.end()[0], 0)
+        return looks
+
+    def wait_for_ends(self, watches, looks):
+        until = time.monotonic() + DEADLINE
+        while watches:
+            self.assertLess(time.monotonic(), until, "ranks do not end")
+            for rank, watch in list(watches.items()):
+                if watch.at_end():
+                    looks["at the end", rank] = Snapshot(watch.process)
+                    watch.let_go()
+                    del watches[rank]
+            time.sleep(0.001)
+
+    def check(self, looks, sealed):
+        secrets = needles.new()
+        needles.add_key(secrets, "key", self.key)
+        needles.add_paraes(secrets, sealed, key=self.key)
+        wrong = []
+        for (moment, rank), memory in looks.items():
+            hits = memory.hits(secrets)
+            if moment == "at work":
+                self.assertTrue(any(hit.place == "locked" for hit in hits), f"no key in {rank}")
+                if rank != 0:
+                    self.assertFalse([hit for hit in hits if hit.secret.startswith("key")],
+                                     "the key of the user is rank 0's alone")
+                hits = [hit for hit in hits if hit.place != "locked"]
+            wrong += [f"rank {rank} {moment}: {hit}" for hit in hits
+                      if not allowed.is_allowed(self.id(), moment, hit)]
+        if wrong:
+            self.fail(f"{len(wrong)} places:\n" + "\n".join(wrong[:40]))
+
+    def test_encrypt(self):
+        for way in (SHARED, SCATTER):
+            with self.subTest(way):
+                looks = self.looks_of("encrypt", *KEY, *way, "-f", "-o", "sealed", "plain")
+                self.check(looks, self.read("sealed"))
+
+    def test_decrypt(self):
+        self.write("sealed", self.ok("encrypt", *KEY, "-c", "plain"))
+        for way in (SHARED, SCATTER):
+            with self.subTest(way):
+                looks = self.looks_of("decrypt", *KEY, *way, "-f", "-o", "opened", "sealed")
+                self.check(looks, self.read("sealed"))
+
+
+if __name__ == "__main__":
+    unittest.main()

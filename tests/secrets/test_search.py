@@ -1,0 +1,133 @@
+"""The search itself: it finds a planted secret in each kind of memory, and says where."""
+
+import hashlib
+import os
+import subprocess
+import unittest
+
+import aes
+import hashes
+import needles
+import processes
+import ptrace
+from cases import setUpModule  # noqa: F401
+from memory import Secrets
+
+PLANT = os.environ["PARAES_PLANT"]
+SECRET = needles.random_key(32, "planted")
+
+
+def secrets():
+    found = Secrets()
+    found.add("planted", SECRET)
+    return found
+
+
+class Search(unittest.TestCase):
+    def plant(self, place):
+        watched = processes.Watched([PLANT, place], "/", stdin=subprocess.PIPE)
+        self.addCleanup(watched.close)
+        watched.process.stdin.write(SECRET)
+        watched.process.stdin.flush()
+        if place != "end":
+            self.assertEqual(watched.process.stdout.readline(), b"ready\n")
+        return watched
+
+    @staticmethod
+    def hits(watched, wanted):
+        watched.look("now")
+        return watched.looks["now"].hits(wanted)
+
+    def places(self, place):
+        """Where 32 bytes of the secret are found."""
+        return sorted(hit.place for hit in self.hits(self.plant(place), secrets())
+                      if hit.part == slice(0, 32))
+
+    def test_finds_a_secret_in_each_kind_of_memory(self):
+        for place, expected in (("heap", "heap"), ("stack", "stack"), ("thread", "stack"),
+                                ("data", "static"), ("bss", "static"), ("mapping", "anonymous"),
+                                ("dumped", "anonymous"), ("locked", "locked")):
+            with self.subTest(place):
+                self.assertEqual(self.places(place), [expected])
+
+    def test_finds_a_secret_in_a_register(self):
+        if os.uname().machine != "x86_64":
+            self.skipTest("written for x86-64")
+        watched = self.plant("register")
+        self.assertEqual(self.hits(watched, secrets()), [])
+        self.assertIn(SECRET[:16], ptrace.registers(watched.pid)["vector"])
+
+    def test_finds_a_secret_at_the_end(self):
+        watched = self.plant("end")
+        watched.wait_until_still()
+        watched.finish(watched.process.stdin.close)
+        found = watched.looks["at the end"].hits(secrets())
+        self.assertEqual([hit.place for hit in found], ["heap"])
+
+    def test_finds_a_secret_in_the_arguments_and_the_environment(self):
+        typed = Secrets()
+        needles.add_text(typed, "typed", SECRET.hex().encode())
+        watched = processes.Watched(["cat", "-", f"/{SECRET.hex()}"], "/", stdin=subprocess.PIPE,
+                                    env={"SECRET": SECRET.hex()})
+        self.addCleanup(watched.close)
+        places = {hit.place for hit in self.hits(watched, typed)}
+        self.assertLessEqual({"arguments", "environment"}, places)
+
+    def test_finds_parts_of_eight_bytes_at_any_address(self):
+        for begin, end in ((0, 8), (3, 11), (17, 32)):
+            memory = bytes(range(100)) + SECRET[begin:end] + bytes(57)
+            self.assertEqual(list(secrets().found_in(memory, 1000)),
+                             [("planted", slice(begin, end), 1100)])
+        self.assertEqual(list(secrets().found_in(SECRET[:7] + bytes(9) + SECRET[9:16])), [])
+
+    def test_forms_that_take_longer_parts(self):
+        typed = Secrets()
+        needles.add_text(typed, "typed", b"0123456789abcdef")
+        self.assertEqual(list(typed.found_in(b"x0123456789a-")), [])
+        self.assertEqual(list(typed.found_in(b"x0123456789ab-")), [("typed", slice(0, 12), 1)])
+
+
+class Needles(unittest.TestCase):
+    """The secrets to look for are the right ones: examples of the standards."""
+
+    def test_aes(self):
+        key = bytes.fromhex("2b7e151628aed2a6abf7158809cf4f3c")
+        keys = aes.round_keys(key)
+        self.assertEqual(keys[10].hex(), "d014f9a8c9ee2589e13f0cc8b6630ca6")  # FIPS 197 appendix A
+        block = bytes.fromhex("3243f6a8885a308d313198a2e0370734")
+        self.assertEqual(aes.encrypt_block(keys, block).hex(), "3925841d02dc09fbdc118597196a0b32")
+
+    def test_powers_of_the_hash_key(self):
+        forms = aes.hash_keys(bytes(16), 2)
+        self.assertEqual(forms["H^1"].hex(), "66e94bd4ef8a2c3b884cfa59ca342b2e")  # SP 800-38D
+        # One block of zeros but for the lowest bit of x^127: its product is known from the square.
+        self.assertEqual(forms["H^2"], self.square(forms["H^1"]))
+
+    @staticmethod
+    def square(h):
+        """Squaring only spreads the bits, then reduces modulo x^128 + x^7 + x^2 + x + 1."""
+        bits = [i for i in range(128) if h[i // 8] >> (7 - i % 8) & 1]
+        spread = sum(1 << 2 * i for i in bits)
+        for i in range(254, 127, -1):
+            if spread >> i & 1:
+                spread ^= 1 << i | 0x87 << (i - 128)
+        return sum((spread >> i & 1) << (127 - i) for i in range(128)).to_bytes(16, "big")
+
+    def test_states_of_hashes(self):
+        for name, size, pad in (("sha256", 64, 9), ("sha512", 128, 17)):
+            block = b"abc\x80" + bytes(size - 3 - pad) + (24).to_bytes(pad - 1, "big")
+            sha = hashes.SHA2[name]
+            digest = b"".join(word.to_bytes(sha.width // 8, "big")
+                              for word in sha.state_after(block))
+            self.assertEqual(digest, hashlib.new(name, b"abc").digest())
+
+    def test_xts_tweaks(self):
+        # IEEE 1619 annex B, vector 1: all keys and the plaintext are zero.
+        keys = aes.round_keys(bytes(16))
+        tweak = aes.xts_tweaks(bytes(16), 0, 2)[1]
+        block = bytes(a ^ b for a, b in zip(aes.encrypt_block(keys, tweak), tweak, strict=True))
+        self.assertEqual(block.hex(), "cd43d2f59598ed858c02c2652fbf922e")
+
+
+if __name__ == "__main__":
+    unittest.main()
