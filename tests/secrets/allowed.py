@@ -24,8 +24,8 @@ class Allowed:
 LIST = (
     Allowed("test_passphrase_env$", "at work|at the end", "passphrase", "environment",
             "the environment of the process, which belongs to its caller"),
-    Allowed("test_library|test_folder|test_rekey|test_ranks|test_python", "at work",
-            r".*(key|H\^\d+|tweak|bit planes|round key).*", "stack",
+    Allowed("test_", "at work",
+            r"(?!.* in (hex|HEX|base64)$).*(key|H\^\d+|tweak|bit planes).*", "stack",
             "registers that the compiler spilled, or that the dynamic loader saved when a function "
             "of a shared library was called for the first time; overwritten when the cipher is "
             "destroyed, its threads end or go to sleep", always=False),

@@ -18,6 +18,7 @@ from memory import Snapshot
 from ranks import DEADLINE, KEY, SCATTER, SHARED, MpiCase, Running
 
 RANKS = 3
+RECEIVES = 0.5  # seconds in which a rank receives what rank 0 has sent before it stopped
 PLAIN_BYTES = 16 << 20  # every rank has several chunks
 
 
@@ -43,10 +44,12 @@ class Ranks(MpiCase):
     def looks_of(self, *args):
         """Snapshots of all ranks, by moment and rank, of one run."""
         run = Running(self, self.command(RANKS, *args))
-        self.wait_for(lambda: any(state_of(pid) == "T" for pid in run.ranks().values()),
-                      "a rank that has stopped")
+        self.wait_for(lambda: len(run.ranks()) == RANKS, "all ranks")
         ranks = run.ranks()
-        self.assertEqual(sorted(ranks), list(range(RANKS)))
+        writers = [0] if "scatter" in args else list(ranks)
+        self.wait_for(lambda: all(state_of(ranks[rank]) == "T" for rank in writers),
+                      "the ranks that write")
+        time.sleep(RECEIVES)
         for pid in ranks.values():
             os.kill(pid, signal.SIGSTOP)  # the others would poll for messages
         self.wait_for(lambda: all(state_of(pid) == "T" for pid in ranks.values()), "all ranks")
