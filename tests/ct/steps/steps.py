@@ -329,6 +329,12 @@ class Totals:
         self.steps += result.runs * result.steps
 
 
+def fail(text):
+    """Prints it at once, so that a run that is cut off shows what it has found."""
+    print(text, flush=True)
+    return 1
+
+
 def check_row(row, only, seed, folder):
     timings = {
         name: (timing, reason)
@@ -339,7 +345,7 @@ def check_row(row, only, seed, folder):
         print(f"skipped: kernel {row} cannot run: {reason}")
         return SKIPPED
     control = timing != "constant"
-    tracer, totals, failures = Tracer(folder), Totals(), []
+    tracer, totals, failures = Tracer(folder), Totals(), 0
     cases = control_cases if control else long_cases if LONG else quick_cases
     operations = [name for name in listed("operations", row) if re.search(only, name)]
     for number, case in enumerate(cases(row, operations)):
@@ -354,18 +360,16 @@ def check_row(row, only, seed, folder):
             if LONG:
                 print(f"{case}: {result.runs} runs of {result.steps} instructions", flush=True)
             if control:
-                failures.append(f"{case}: no difference is found, though the kernel uses tables")
+                failures += fail(f"{case}: no difference is found, though the kernel uses tables")
         elif control:
             if result.run <= 2:
-                failures.append(tracer.describe(case, records, result))
+                failures += fail(tracer.describe(case, records, result))
             totals.operations.add(case.operation)
             totals.cases += 1
         else:
-            failures.append(tracer.describe(case, records, result))
-    for failure in failures:
-        print(failure)
+            failures += fail(tracer.describe(case, records, result))
     if failures:
-        print(f"{row}: {len(failures)} cases failed (seed {seed})")
+        print(f"{row}: {failures} cases failed (seed {seed})")
         return 1
     verb = "differ, as they must" if control else "agree"
     print(
