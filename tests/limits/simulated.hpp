@@ -28,10 +28,10 @@ inline support::Buffer plain_from(std::uint64_t offset, std::size_t bytes) {
   return data;
 }
 
-// Has `size` bytes: those of the plaintext.
-class PlainSource : public PositionalSource {
+// Has `size` bytes, whatever they are: fill() says.
+class SimulatedSource : public PositionalSource {
  public:
-  explicit PlainSource(std::uint64_t size) : size_(size) {}
+  SimulatedSource(std::uint64_t size, std::string name) : size_(size), name_(std::move(name)) {}
 
   std::size_t read(MutableBytes buffer) override {
     const std::size_t n = read_at(at_, buffer);
@@ -43,7 +43,7 @@ class PlainSource : public PositionalSource {
     if (++reads > most_reads) throw IoError(name_ + ": more was read than expected", EIO);
     const std::uint64_t rest = size_ - std::min(offset, size_);
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(rest, buffer.size()));
-    for (std::size_t i = 0; i < n; ++i) buffer[i] = plain_at(offset + i);
+    fill(offset, buffer.first(n));
     return n;
   }
   [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
@@ -53,9 +53,22 @@ class PlainSource : public PositionalSource {
   std::uint64_t most_reads = UINT64_MAX;  // so that a test that fails does not take for ever
 
  private:
+  virtual void fill(std::uint64_t offset, MutableBytes buffer) const = 0;
+
   std::uint64_t size_;
   std::uint64_t at_ = 0;
-  std::string name_ = "the plaintext";
+  std::string name_;
+};
+
+// Has the bytes of the plaintext.
+class PlainSource : public SimulatedSource {
+ public:
+  explicit PlainSource(std::uint64_t size) : SimulatedSource(size, "the plaintext") {}
+
+ private:
+  void fill(std::uint64_t offset, MutableBytes buffer) const override {
+    for (std::size_t i = 0; i < buffer.size(); ++i) buffer[i] = plain_at(offset + i);
+  }
 };
 
 // Parts of a file of any size; the rest is a hole.
@@ -120,34 +133,17 @@ class SparseFile : public PositionalSink {
 };
 
 // Reads such a file, which has `size` bytes.
-class SparseSource : public PositionalSource {
+class SparseSource : public SimulatedSource {
  public:
-  SparseSource(const SparseFile& file, std::uint64_t size) : file_(file), size_(size) {}
-
-  std::size_t read(MutableBytes buffer) override {
-    const std::size_t n = read_at(at_, buffer);
-    at_ += n;
-    return n;
-  }
-  [[nodiscard]] std::optional<std::uint64_t> remaining() const override { return size_ - at_; }
-  [[nodiscard]] std::size_t read_at(std::uint64_t offset, MutableBytes buffer) const override {
-    if (++reads > most_reads) throw IoError(name_ + ": more was read than expected", EIO);
-    const std::uint64_t rest = size_ - std::min(offset, size_);
-    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(rest, buffer.size()));
-    file_.read_at(offset, buffer.first(n));
-    return n;
-  }
-  [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
-  [[nodiscard]] const std::string& name() const noexcept override { return name_; }
-
-  mutable std::atomic<std::uint64_t> reads = 0;
-  std::uint64_t most_reads = UINT64_MAX;  // so that a test that fails does not take for ever
+  SparseSource(const SparseFile& file, std::uint64_t size)
+      : SimulatedSource(size, "the message"), file_(file) {}
 
  private:
+  void fill(std::uint64_t offset, MutableBytes buffer) const override {
+    file_.read_at(offset, buffer);
+  }
+
   const SparseFile& file_;
-  std::uint64_t size_;
-  std::uint64_t at_ = 0;
-  std::string name_ = "the message";
 };
 
 }  // namespace paraes::limits
