@@ -270,6 +270,44 @@ def test_throughput_figure_without_rows_names_the_flags_that_choose_them():
         throughput.figure(loaded(row(direction="decrypt")))
 
 
+def test_files_figure_has_whole_programs_and_copies_as_roofs():
+    axes = {"scope": "file", "bytes": 1 << 26}
+    ours = {**axes, "mode": "gcm", "key_bits": 256, "kernel": "vaes512", "format": "paraes"}
+    theirs = {**axes, "kernel": None, "format": "raw", "mode": "ctr"}
+    rep = loaded(
+        row(mode="ctr", kernel="never", bytes=1024),
+        row(**ours, direction="decrypt", threads=4),
+        row(**{**ours, "bytes": 1 << 20}, threads=2, ns=1e6),
+        row(**ours, threads=2, ns=1e7),
+        row(**ours, threads=1, ns=2e7),
+        row(**{**ours, "format": "c2sp"}, threads=1, ns=3e7),
+        row(**theirs, rival="openssl-enc", ns=4e7),
+        row(**{**COPY, **axes}, rival="age", ns=5e7) | {"direction": "encrypt"},
+        row(**{**COPY, **axes}, rival="copy-threads", threads=2, ns=8e6),
+        row(**{**COPY, **axes}, rival="cp", ns=9e6),
+    )
+    figure = throughput.files_figure(rep)
+    assert [(s.name, s.origin) for s in figure.series] == [
+        ("copy, 2 threads", "roof"),
+        ("cp", "roof"),
+        ("paraes, 2 threads", "measured"),
+        ("paraes, 1 thread", "measured"),
+        ("paraes, c2sp, 1 thread", "measured"),
+        ("openssl enc", "measured"),
+        ("age", "measured"),
+    ]
+    both = next(s for s in figure.series if s.name == "paraes, 2 threads")
+    assert both.x == [1 << 20, 1 << 26]
+    assert both.y == pytest.approx([(1 << 20) / 1e3, (1 << 26) / 1e4])  # 10⁶ bytes a second
+    names = [s.name for s in throughput.files_figure(rep, "decrypt").series]
+    assert "paraes, 4 threads" in names and "paraes, 2 threads" not in names
+
+
+def test_files_figure_without_rows_says_what_to_measure():
+    with pytest.raises(LabError, match="bench --scope file"):
+        throughput.files_figure(loaded(row()))
+
+
 def test_every_interval_contains_its_value():
     for t in analysis.document(loaded(*[row(ns=1e6 / p, threads=p) for p in (1, 2, 4)])).tables():
         for line in t.rows:

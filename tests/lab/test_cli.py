@@ -287,6 +287,17 @@ def test_figure_writes_svg_for_light_and_dark_or_png(tmp_path, good, lab):
     assert lab("figure", "throughput", good, "-o", tmp_path / "f.png")[0] == 0
 
 
+def test_figure_files_needs_rows_of_whole_files(tmp_path, good, lab):
+    files = tmp_path / "files.json"
+    whole = row(scope="file", format="paraes", mode="gcm", key_bits=256)
+    files.write_text(json.dumps(report(whole)))
+    assert lab("figure", "files", files, "-o", tmp_path / "f.svg") == (0, "", "")
+    assert "paraes, 1 thread" in (tmp_path / "f.svg").read_text()
+    status, _, err = lab("figure", "files", good, "-o", tmp_path / "g.svg")
+    assert status == 1 and "no rows of whole files, encrypt" in err
+    assert not (tmp_path / "g.svg").exists()
+
+
 def test_reproduce_says_how_long_it_takes_before_it_begins(fake, tmp_path, lab):
     arguments = ["reproduce", "soares", "--quick", "-o", tmp_path / "out"]
     status, _, err = lab(*arguments)

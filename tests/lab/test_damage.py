@@ -128,7 +128,7 @@ def run_all(folder: Path, pictures: bool, name: str = "bad.json") -> None:
     line_of("compare", bad, good, *texts, *drawn)
     line_of("compare", good, bad, *texts)
     line_of("compare", bad, bad)
-    for figure in ("throughput", "cluster"):
+    for figure in ("throughput", "files", "cluster"):
         line_of("figure", figure, bad, "-o", folder / "f.svg")
         if pictures:
             line_of("figure", figure, bad, "-o", folder / "f.png")

@@ -353,10 +353,10 @@ def _add_figure(verbs: Any) -> None:
     verb = verbs.add_parser("figure", help="draw one figure as SVG, for light and dark pages")
     verb.add_argument(
         "figure",
-        choices=["throughput", "cluster"],
+        choices=["throughput", "files", "cluster"],
         metavar="FIGURE",
-        help="throughput (kernels, devices and rivals by size) or cluster (predicted throughput "
-        "of N nodes)",
+        help="throughput (kernels, devices and rivals by size), files (programs by size of the "
+        "file) or cluster (predicted throughput of N nodes)",
     )
     verb.add_argument("results", nargs="+", type=Path, metavar="RESULTS.json")
     verb.add_argument(
@@ -657,6 +657,10 @@ def _figure(arguments: argparse.Namespace) -> int:
         )
         figure = cluster.figure(report, model, arguments.size, direction)
         tables = cluster.tables(model, figure)
+    elif arguments.figure == "files":
+        from paraes.lab import throughput
+
+        figure = throughput.files_figure(report, arguments.direction)
     else:
         from paraes.lab import throughput
 

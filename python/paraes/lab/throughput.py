@@ -1,13 +1,14 @@
-"""Draw the throughput by size of every device, kernel and rival for one job."""
+"""Draw the throughput by size of devices, kernels and rivals for one job, and of whole programs."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from paraes.lab.analysis.rows import rate_series
 from paraes.lab.bench import AXES, OPENMP, Report, Row
 from paraes.lab.configurations import group
-from paraes.lab.document import Axis, Cell, Column, Figure, Table
+from paraes.lab.document import Axis, Cell, Column, Figure, Series, Table
 from paraes.lab.errors import LabError
 from paraes.lab.machines import labels_of, machine_of
 from paraes.lab.units import plural, size_text
@@ -50,6 +51,28 @@ def _named(lines: dict[tuple, tuple[str, dict[int, Row]]]) -> list[tuple[str, di
         more = "".join(f", {axis} {getattr(row, axis)}" for axis in differing)
         named.append((name + more, by_size))
     return named
+
+
+def _drawn(
+    lines: dict[tuple, tuple[str, dict[int, Row]]], heading: str
+) -> tuple[list[Series], tuple[list[Column], list[list[Cell]]]]:
+    """Return the lines, and the columns and rows of their table. The fastest comes first."""
+    ordered = sorted(_named(lines), key=lambda item: -max(r.mb_per_s for r in item[1].values()))
+    series, body = [], []
+    sizes = sorted({size for _, by_size in ordered for size in by_size})
+    for name, by_size in ordered:
+        members = [by_size[size] for size in sorted(by_size)]
+        series.append(rate_series(name, [r.bytes for r in members], members, _origin(members[0])))
+        cells: list[Cell] = [by_size[s].mb_per_s if s in by_size else None for s in sizes]
+        body.append([name, *cells])
+    columns = [Column(heading, "text"), *[Column(size_text(s)) for s in sizes]]
+    return series, (columns, body)
+
+
+def _origin(row: Row) -> str:
+    if row.is_copy:
+        return "roof"
+    return "program" if row.scope == "file" else "measured"
 
 
 def figure(
@@ -104,17 +127,7 @@ def figure(
             f"{', '.join(report.sources[:2])}: no rows of {mode or 'any mode'}, {key_bits}-bit "
             f"keys, {direction}; choose with --mode, --key-bits, --direction, --threads"
         )
-    # Fastest first: the legend has the order of the lines.
-    ordered = sorted(_named(lines), key=lambda item: -max(r.mb_per_s for r in item[1].values()))
-    series, body = [], []
-    sizes = sorted({size for _, by_size in ordered for size in by_size})
-    for name, by_size in ordered:
-        members = [by_size[size] for size in sorted(by_size)]
-        origin = "program" if members[0].scope == "file" else "measured"
-        series.append(rate_series(name, [r.bytes for r in members], members, origin))
-        cells: list[Cell] = [by_size[s].mb_per_s if s in by_size else None for s in sizes]
-        body.append([name, *cells])
-    columns = [Column("device and kernel; (rival)", "text"), *[Column(size_text(s)) for s in sizes]]
+    series, table = _drawn(lines, "device and kernel; (rival)")
     many = plural(threads or 1, "thread")
     verb = "encryption" if direction == "encrypt" else "decryption"
     title = f"AES-{key_bits}-{(mode or '').upper()} {verb}, {many} on the CPU"
@@ -126,5 +139,63 @@ def figure(
         Axis("size of the message", "log", "size"),
         Axis("10⁶ bytes a second", "log"),
         series,
-        Table("throughput", title, columns, body),
+        Table("throughput", title, *table),
+    )
+
+
+# Other programs are called like the rival.
+PROGRAMS = {"openssl-enc": "openssl enc", "copy-threads": "copy"}
+
+
+def _program(row: Row) -> str:
+    """Return the name of a program that worked on whole files, with what tells its rows apart."""
+    if row.is_copy:
+        name = PROGRAMS.get(str(row.rival), str(row.rival))
+        return name if row.threads == 1 else f"{name}, {plural(row.threads, 'thread')}"
+    if row.rival is not None:
+        return PROGRAMS.get(row.rival, row.rival)
+    name = "paraes"
+    if row.on_gpu:
+        name += f" on {row.device}"
+    elif row.executor == OPENMP or row.ranks > 1:
+        name += f", {row.executor}"
+    if row.format != "paraes":
+        name += f", {row.format}"
+    return name if row.on_gpu else f"{name}, {plural(row.workers, 'thread')}"
+
+
+def files_figure(report: Report, direction: str = "encrypt") -> Figure:
+    """Draw one line for every program that encrypted, decrypted or copied files (file scope).
+
+    Copies are roofs: a program that reads and writes a file is hardly faster than one that only
+    copies it.
+    """
+    report = group(report)
+    places = _place_names(report)
+    lines: dict[tuple, tuple[str, dict[int, Row]]] = {}
+    for row in report.valid:
+        if row.scope != "file" or row.direction not in (direction, None) or row.messages > 1:
+            continue
+        key = (row.report, *row.axes("bytes", "cache"))
+        name = _program(row) + places.get(row.report, "")
+        lines.setdefault(key, (name, {}))[1][row.bytes] = row
+    if not lines:
+        raise LabError(
+            f"{', '.join(report.sources[:2])}: no rows of whole files, {direction}; measure them "
+            "with `paraes bench --scope file`, or choose with --direction"
+        )
+    series, table = _drawn(lines, "program")
+    # All lines are programs here: only copies need to look different.
+    series = [replace(s, origin="measured") if s.origin == "program" else s for s in series]
+    verb = "Encryption" if direction == "encrypt" else "Decryption"
+    title = f"{verb} of a file, from file to file"
+    return Figure(
+        "files",
+        title,
+        "Throughput in 10⁶ bytes a second over the size of the file, both logarithmic: one line "
+        "for each program, with the start of its process.",
+        Axis("size of the file", "log", "size"),
+        Axis("10⁶ bytes a second", "log"),
+        series,
+        Table("files", title, *table),
     )
