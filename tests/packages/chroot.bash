@@ -7,7 +7,7 @@ releases="bookworm trixie jammy noble"
 
 # The host's bundle of certificates, under a name that the package ca-certificates does not write.
 certificates=/etc/ssl/certs/ca-certificates.crt
-certificates_inside=/etc/ssl/certificates-of-the-host.crt
+certificates_inside=/usr/local/share/certificates-of-the-host.crt
 
 require_chroots() {
   local tool
