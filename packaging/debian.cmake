@@ -1,0 +1,41 @@
+# Run by cpack between `cmake --install` and the archives: adds to each package what Debian's policy wants
+# and other systems do not, so that `cmake --install` does not install it.
+cmake_minimum_required(VERSION 3.22)
+find_program(GZIP gzip REQUIRED)
+
+# Without the name and the time that gzip writes by default.
+function(compress file)
+  execute_process(COMMAND ${GZIP} -9nf ${file} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+# As dpkg-buildpackage takes it: SOURCE_DATE_EPOCH, or now.
+string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
+
+while(CPACK_PARAES_PACKAGES)
+  list(POP_FRONT CPACK_PARAES_PACKAGES component package)
+  set(root ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/${component}/usr/share)
+  file(GLOB pages ${root}/man/man*/*.[1-9])
+  foreach(page IN LISTS pages)
+    compress(${page})
+  endforeach()
+  # Its text is in /usr/share/common-licenses.
+  file(GLOB licences ${root}/doc/*/LICENSE)
+  if(licences)
+    file(REMOVE ${licences})
+  endif()
+  set(documents ${root}/doc/${package})
+  file(COPY ${CPACK_PARAES_SOURCE}/packaging/copyright DESTINATION ${documents}
+    FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ
+    DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
+                          WORLD_READ WORLD_EXECUTE)
+  file(WRITE ${documents}/changelog
+"paraes (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium
+
+  * Version ${CPACK_PACKAGE_VERSION}; CHANGELOG.md in the sources says what is new.
+
+ -- ${CPACK_PACKAGE_CONTACT}  ${date}
+")
+  compress(${documents}/changelog)
+  file(CHMOD ${documents}/changelog.gz
+    FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+endwhile()
