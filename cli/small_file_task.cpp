@@ -42,8 +42,7 @@ class MemorySource : public PositionalSource {
 
 MutableBytes SmallFileTask::Buffers::grow(std::optional<IoBuffer>& buffer, std::size_t bytes) {
   if (!buffer || buffer->size() < bytes) {
-    buffer.reset();  // never both
-    buffer.emplace(bytes);
+    buffer.emplace(bytes);  // frees the old one before
   }
   return buffer->span().first(bytes);
 }
