@@ -158,6 +158,8 @@ struct FileVersion {
 // A regular file.
 class FileSource : public PositionalSource {
  public:
+  // The same as open(path).
+  explicit FileSource(const std::string& path);
   // Takes an open descriptor of a regular file.
   FileSource(Descriptor descriptor, std::string name);
   // The same, with the status that fstat(2) has just returned for it.
@@ -309,12 +311,14 @@ class Leftovers {
 // the file system has no unnamed files, it is in `.NAME.HOST.PROCESS.RANDOM.paraes-tmp`, which only
 // the owner can read and which is locked with flock(2). A sink that is destroyed before commit
 // removes its file. Temporary files that killed processes on this host left for the same target are
-// removed first.
+// removed first. A target that cannot be written, such as a folder or a name that is too long, is
+// an IoError in the constructor.
 class FileSink : public PositionalSink {
  public:
   struct Options {
-    // Replace an existing target; without it, an existing target is InvalidArgument. A regular
-    // file's owner and group are kept; if that is not permitted, only the owner gets access.
+    // Replace an existing target; without it, an existing target is InvalidArgument: in the
+    // constructor, and in commit() if it appears meanwhile. A regular file's owner and group are
+    // kept; if that is not permitted, only the owner gets access.
     bool overwrite = false;
     mode_t mode = 0600;       // of the finished file; the umask does not apply
     bool narrow = false;      // clear the bits that a replaced regular file did not have
@@ -336,6 +340,7 @@ class FileSink : public PositionalSink {
            std::string shown = {});
   // Follows symbolic links in all components of `path` except the last one.
   FileSink(const std::string& path, Options options);
+  explicit FileSink(const std::string& path);  // for a new file
   FileSink(FileSink&&) = delete;
   FileSink& operator=(FileSink&&) = delete;
   ~FileSink() override;
@@ -363,6 +368,7 @@ class FileSink : public PositionalSink {
   [[nodiscard]] std::string temporary() const;
 
  private:
+  void check_target() const;
   [[nodiscard]] bool open_unnamed();
   void open_named();
   [[nodiscard]] bool make_temporary(const std::function<bool(const char*)>& make);

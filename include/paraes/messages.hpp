@@ -4,7 +4,11 @@
 // one from a key, and open_*_message from a key and the header of an existing message. It knows the
 // position of each segment, and seals (encrypts) and opens (decrypts) segments. seal_message and
 // open_message process a whole message from a source to a sink; seal_messages and open_messages
-// process many small ones in memory at once. Sizes and offsets are in bytes.
+// process many small ones in memory at once. Sizes and offsets are in bytes. docs/cpp.md has
+// examples.
+//
+// Every plaintext needs a new message. Two that are sealed as one message have the same key and
+// nonces, which shows the XOR of both and lets anybody forge others.
 #pragma once
 
 #include <array>
@@ -43,7 +47,12 @@ class Message {
     SegmentKey secret;
     bool commits = false;  // see commits()
   };
-  Message(Parts parts, const Execution& execution);
+  // With the default, the cipher works on one thread: seal_message and open_message use several
+  // all the same (TransferOptions::threads).
+  Message(Parts&& parts, const Execution& execution = {});
+  // Copies the parts, so that what new_*_message and open_*_message return can be passed wherever a
+  // Message is expected.
+  Message(const Parts& parts, const Execution& execution = {});
 
   [[nodiscard]] const Parts& parts() const noexcept { return parts_; }
   [[nodiscard]] const SegmentLayout& layout() const noexcept { return parts_.layout; }
@@ -76,11 +85,11 @@ inline constexpr std::size_t max_c2sp_context_bytes = max_context_bytes + 32;
 
 // key: 32 bytes (Cobblestone-256) or 16 (Cobblestone-128), uniformly random. context: at most
 // max_c2sp_context_bytes; opening the message needs the same. Else InvalidArgument.
-[[nodiscard]] Message::Parts new_c2sp_message(Bytes key, Bytes context);
+[[nodiscard]] Message::Parts new_c2sp_message(Bytes key, Bytes context = {});
 
 // header: the first c2sp_header_bytes of the message. Throws WrongKey if the commitment does not
 // match, IntegrityError if the header has another size, InvalidArgument as new_c2sp_message does.
-[[nodiscard]] Message::Parts open_c2sp_message(Bytes header, Bytes key, Bytes context);
+[[nodiscard]] Message::Parts open_c2sp_message(Bytes header, Bytes key, Bytes context = {});
 
 // ---- paraes: a preface, then a c2sp message whose context begins with the preface ----
 
@@ -143,13 +152,15 @@ inline constexpr unsigned max_scrypt_log2n = 22;  // limit for messages from unt
 // preface.key_bits / 8 bytes. context: at most max_context_bytes. wrap: preface.wrap_bytes bytes,
 // from make_wrap. Else InvalidArgument.
 [[nodiscard]] Message::Parts new_paraes_message(const Preface& preface, Bytes input_key,
-                                                Bytes context, Bytes wrap = {});
+                                                Bytes context = {}, Bytes wrap = {});
+// The same for a key of 16 or 32 bytes, with Preface::for_key.
+[[nodiscard]] Message::Parts new_paraes_message(Bytes key, Bytes context = {});
 
 // header: preface, wrap, and the header of the c2sp message, as read_paraes_header returns them.
 // input_key: as for new_paraes_message, or the result of open_slot. Throws WrongKey if the
 // commitment does not match or the message needs a key of another size, IntegrityError if the
 // header is damaged or has another size.
-[[nodiscard]] Message::Parts open_paraes_message(Bytes header, Bytes input_key, Bytes context);
+[[nodiscard]] Message::Parts open_paraes_message(Bytes header, Bytes input_key, Bytes context = {});
 
 // ---- tink: Tink's AES-GCM-HKDF streaming AEAD ----
 
@@ -170,12 +181,12 @@ struct TinkParameters {
 // key: the input key, at least 16 bytes and at least derived_key_bytes. associated_data: at most
 // max_context_bytes. Else InvalidArgument.
 [[nodiscard]] Message::Parts new_tink_message(const TinkParameters& parameters, Bytes key,
-                                              Bytes associated_data);
+                                              Bytes associated_data = {});
 
 // header: the first parameters.header_bytes() of the message. Throws IntegrityError if it is
 // shorter or its length byte has another value. A wrong key is detected only by opening segment 0.
 [[nodiscard]] Message::Parts open_tink_message(const TinkParameters& parameters, Bytes header,
-                                               Bytes key, Bytes associated_data);
+                                               Bytes key, Bytes associated_data = {});
 
 // ---- Whole messages ----
 
@@ -259,6 +270,8 @@ void finish_salvage(const Message& message, const OpenResult& result, std::vecto
 // also thrown for a message with more segments than SegmentLayout::max_segments; with salvage, what
 // follows these is lost. Memory and errors as in seal_message.
 OpenResult open_message(Source& source, const Message& message, Sink* sink,
+                        const OpenOptions& options = {});
+OpenResult open_message(Source& source, const Message& message, Sink& sink,
                         const OpenOptions& options = {});
 
 // ---- The same plaintext under another key ----

@@ -47,6 +47,11 @@ class SecretBytes {
   [[nodiscard]] const std::uint8_t* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  // With these, a SecretBytes can be passed as Bytes or MutableBytes.
+  [[nodiscard]] std::uint8_t* begin() noexcept { return data_; }
+  [[nodiscard]] std::uint8_t* end() noexcept { return data_ + size_; }
+  [[nodiscard]] const std::uint8_t* begin() const noexcept { return data_; }
+  [[nodiscard]] const std::uint8_t* end() const noexcept { return data_ + size_; }
   [[nodiscard]] std::span<const std::uint8_t> span() const noexcept { return {data(), size_}; }
   [[nodiscard]] std::span<std::uint8_t> span() noexcept { return {data(), size_}; }
 

@@ -205,6 +205,7 @@ FileSink::FileSink(std::shared_ptr<const Folder> folder, std::string name, Optio
       shown_(shown.empty() ? folder_->name_of(name_) : std::move(shown)),
       options_(std::move(options)),
       write_back_(std::make_unique<posix::WriteBack>()) {
+  check_target();
   try {
     if (options_.leftovers != nullptr) {
       options_.leftovers->remove(*folder_, name_);
@@ -222,6 +223,24 @@ FileSink::FileSink(std::shared_ptr<const Folder> folder, std::string name, Optio
 FileSink::FileSink(const std::string& path, Options options)
     : FileSink(std::make_shared<const Folder>(folder_for(path)), file_name_of(path),
                std::move(options), path) {}
+
+FileSink::FileSink(const std::string& path) : FileSink(path, Options{}) {}
+
+// Finds out at once what commit() would find out after everything is written. All else is reported
+// when the temporary file is created.
+void FileSink::check_target() const {
+  if (name_.empty()) posix::fail("create", shown_, EISDIR);
+  struct stat status = {};
+  if (fstatat(folder_->descriptor(), name_.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENAMETOOLONG) posix::fail("create", shown_, errno);
+    return;
+  }
+  if (!options_.overwrite) {
+    throw InvalidArgument(shown_ +
+                          ": it exists already and was not replaced: choose another output");
+  }
+  if (S_ISDIR(status.st_mode)) posix::fail("write", shown_, EISDIR);
+}
 
 bool FileSink::open_unnamed() {
   descriptor_ = Descriptor(system::open_unnamed(folder_->descriptor()));

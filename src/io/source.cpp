@@ -30,6 +30,8 @@ void expect_all_reads(const Descriptor& descriptor, std::uint64_t bytes) {
 
 }  // namespace
 
+FileSource::FileSource(const std::string& path) : FileSource(open(path)) {}
+
 FileSource::FileSource(Descriptor descriptor, std::string name)
     : descriptor_(std::move(descriptor)), name_(std::move(name)) {
   struct stat status = {};

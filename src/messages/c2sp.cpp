@@ -294,6 +294,10 @@ Message::Parts new_paraes_message(const Preface& preface, Bytes input_key, Bytes
   return new_message({start, wrap}, preface.context(), input_key, context);
 }
 
+Message::Parts new_paraes_message(Bytes key, Bytes context) {
+  return new_paraes_message(Preface::for_key(key.size()), key, context);
+}
+
 Message::Parts open_paraes_message(Bytes header, Bytes input_key, Bytes context) {
   const Preface preface = Preface::parse(header.first(std::min(header.size(), Preface::bytes)));
   // Not InvalidArgument, because the size comes from the message, which others may have changed.

@@ -7,9 +7,25 @@
 
 namespace paraes {
 
-Message::Message(Parts parts, const Execution& execution)
+namespace {
+
+Message::Parts copy_of(const Message::Parts& parts) {
+  return {.header = parts.header,
+          .layout = parts.layout,
+          .secret = {.key = SecretBytes(parts.secret.key.span()),
+                     .base_nonce = parts.secret.base_nonce,
+                     .nonces = parts.secret.nonces},
+          .commits = parts.commits};
+}
+
+}  // namespace
+
+Message::Message(Parts&& parts, const Execution& execution)
     : parts_(std::move(parts)),
       cipher_(parts_.secret.key.span(), parts_.secret.base_nonce, parts_.secret.nonces,
               for_segments(execution, parts_.layout.segment_bytes)) {}
+
+Message::Message(const Parts& parts, const Execution& execution)
+    : Message(copy_of(parts), execution) {}
 
 }  // namespace paraes

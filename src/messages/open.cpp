@@ -273,6 +273,11 @@ class Open final : public detail::ChunkStages {
 
 }  // namespace
 
+OpenResult open_message(Source& source, const Message& message, Sink& sink,
+                        const OpenOptions& options) {
+  return open_message(source, message, &sink, options);
+}
+
 OpenResult open_message(Source& source, const Message& message, Sink* sink,
                         const OpenOptions& options) {
   return Open(source, message, sink, options).run();

@@ -167,6 +167,53 @@ TEST_F(Io, Sink_CanLimitItsModeToThatOfTheReplacedFile) {
   }
 }
 
+// Where the target is known to be impossible, nobody has to write gigabytes to find out.
+TEST_F(Io, Sink_RefusesAnExistingTargetBeforeAnythingIsWritten) {
+  write("f", "old");
+  fs::create_symlink("nothing", path("dangling"));
+  fs::create_directories(path("folder"));
+  for (const char* name : {"f", "dangling", "folder"}) {
+    for (const bool named : {false, true}) {
+      FileSink::Options options;
+      options.named = named;
+      EXPECT_THROW(FileSink(path(name).string(), options), InvalidArgument) << name;
+    }
+  }
+  EXPECT_THROW(FileSink(path("f").string()), InvalidArgument);
+  EXPECT_EQ(read("f"), "old");
+  EXPECT_EQ(count(), 3U);
+}
+
+TEST_F(Io, Sink_RefusesATargetThatCannotBeWrittenBeforeAnythingIsWritten) {
+  fs::create_directories(path("folder"));
+  FileSink::Options options;
+  options.overwrite = true;
+  const auto error_for = [&](const std::string& name) {
+    return error_of([&] { const FileSink sink(path(name).string(), options); });
+  };
+  EXPECT_EQ(error_for("folder"), EISDIR);
+  EXPECT_EQ(error_for("folder/"), EISDIR);
+  EXPECT_EQ(error_for(std::string(256, 'n')), ENAMETOOLONG);
+  EXPECT_EQ(error_of([] { const FileSink sink(""); }), EISDIR);
+  EXPECT_EQ(count(), 1U);
+}
+
+TEST_F(Io, SinkCommit_RefusesATargetThatAppearedMeanwhile) {
+  for (const bool named : {false, true}) {
+    FileSink::Options options;
+    options.named = named;
+    {
+      FileSink sink(path("f").string(), options);
+      sink.write(bytes("ours"));
+      write("f", "somebody else's");
+      EXPECT_THROW(sink.commit(), InvalidArgument);
+    }
+    EXPECT_EQ(read("f"), "somebody else's");
+    EXPECT_EQ(count(), 1U);
+    fs::remove(path("f"));
+  }
+}
+
 TEST_F(Io, SinkCommit_RefusesATemporaryThatWasReplaced) {
   FileSink::Options options;
   options.named = true;
@@ -202,7 +249,9 @@ TEST_F(Io, FileSource_ReadsAFileAndRefusesToReadAFifo) {
   std::array<std::uint8_t, 16> buffer{};
   EXPECT_EQ(source.read(buffer), 10U);
   EXPECT_EQ(buffer[9], '9');
+  EXPECT_EQ(FileSource(path("f").string()).size(), 10U);
   EXPECT_EQ(error_of([&] { static_cast<void>(FileSource::open(path("none").string())); }), ENOENT);
+  EXPECT_EQ(error_of([&] { static_cast<void>(FileSource(path("none").string())); }), ENOENT);
   ASSERT_EQ(mkfifo(path("fifo").c_str(), 0600), 0);
   FileSource fifo = FileSource::open(path("fifo").string());
   EXPECT_EQ(error_of([&] { static_cast<void>(fifo.read(buffer)); }), ESPIPE);
