@@ -23,6 +23,7 @@
 #include <string_view>
 
 #include "paraes/devices.hpp"
+#include "paraes/export.hpp"
 #include "paraes/phase_times.hpp"
 
 namespace paraes {
@@ -72,7 +73,7 @@ class GcmCipher;
 }  // namespace detail
 
 // Properties that all modes have.
-class Cipher {
+class PARAES_EXPORT Cipher {
  public:
   virtual ~Cipher() = default;
   Cipher(const Cipher&) = delete;
@@ -99,7 +100,7 @@ class Cipher {
 
 // SP 800-38A section 6.1. Equal plaintext blocks give equal ciphertext blocks: use it for tests and
 // measurements only.
-class Ecb final : public Cipher {
+class PARAES_EXPORT Ecb final : public Cipher {
  public:
   explicit Ecb(Bytes key, const Execution& execution = {});
 
@@ -116,7 +117,7 @@ class Ecb final : public Cipher {
 // SP 800-38A section 6.2, without padding: sizes are multiples of 16. Successive calls continue one
 // message. Encryption is serial, because each block needs the one before it; decryption is
 // parallel.
-class Cbc final : public Cipher {
+class PARAES_EXPORT Cbc final : public Cipher {
  public:
   Cbc(Bytes key, Bytes iv, const Execution& execution = {});  // iv: 16 bytes
 
@@ -134,7 +135,7 @@ class Cbc final : public Cipher {
 // SP 800-38A section 6.5; the whole 16-byte block is a big-endian counter modulo 2^128. Encryption
 // and decryption are the same operation. Successive calls of any size continue one stream of up to
 // 2^64 - 1 bytes.
-class Ctr final : public Cipher {
+class PARAES_EXPORT Ctr final : public Cipher {
  public:
   Ctr(Bytes key, Bytes counter, const Execution& execution = {});  // counter: 16 bytes
 
@@ -154,7 +155,7 @@ class Ctr final : public Cipher {
 // `unit_bytes` bytes (16 to 2^24). Unit u has the tweak `first_unit` + u, a 16-byte little-endian
 // integer modulo 2^128. The last unit may be shorter; a remainder of less than 16 bytes belongs to
 // the unit before it.
-class Xts final : public Cipher {
+class PARAES_EXPORT Xts final : public Cipher {
  public:
   // key: 32 bytes (AES-128) or 64 (AES-256), in two halves that differ (FIPS 140-3 IG C.I).
   // unit_bytes = 0: every call is one data unit.
@@ -174,7 +175,7 @@ class Xts final : public Cipher {
 
 // SP 800-38D. Associated data has at most 2^61 - 1 bytes, and a text at most 2^36 - 32 (section
 // 5.2.1.1).
-class Gcm final : public Cipher {
+class PARAES_EXPORT Gcm final : public Cipher {
  public:
   explicit Gcm(Bytes key, const Execution& execution = {});
 

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "paraes/export.hpp"
 #include "paraes/supported.hpp"
 
 namespace paraes {
@@ -48,16 +49,16 @@ enum class KeyExpansion { host, device };
 
 // The CPU, then the devices of CUDA, HIP and OpenCL, in this order. A runtime that is absent has
 // one entry, whose `reason` says why.
-[[nodiscard]] std::vector<DeviceInfo> devices();
+[[nodiscard]] PARAES_EXPORT std::vector<DeviceInfo> devices();
 
 // Only those of "cuda", "hip" or "opencl". Opens no other runtime and no separate compiler, which
 // is faster: `same_as` is empty, and so are `compiler` and `compiler_reason` in CUDA and HIP.
 // Throws InvalidArgument if there is no such runtime.
-[[nodiscard]] std::vector<DeviceInfo> runtime_devices(std::string_view runtime);
+[[nodiscard]] PARAES_EXPORT std::vector<DeviceInfo> runtime_devices(std::string_view runtime);
 
 // Throws InvalidArgument if `device` is not a name that Execution::device accepts, UnknownDevice if
 // its runtime does not see it, Unavailable if the runtime is missing.
-void require_device(std::string_view device);
+PARAES_EXPORT void require_device(std::string_view device);
 
 // How prepare_programs() writes files.
 struct ProgramFileOptions {
@@ -69,7 +70,7 @@ struct ProgramFileOptions {
 
 // Throws InvalidArgument if the compiler does not know `target` ("sm_90", "gfx90a"), Unavailable if
 // it is not installed.
-void require_program_target(std::string_view target);
+PARAES_EXPORT void require_program_target(std::string_view target);
 
 // Compiles the GPU programs of `kernel` for `target`, without a GPU, writes them to files in
 // `folder`, and returns the paths: one, or two if launches with many keys have a program of their
@@ -77,13 +78,14 @@ void require_program_target(std::string_view target);
 // the same name. Processes with this folder in PARAES_PROGRAM_PATH use the files. Throws
 // InvalidArgument for an unknown target, UnknownKernel for an unknown kernel, Unavailable if the
 // compiler is not installed, IoError if a file cannot be written; no file is then incomplete.
-std::vector<std::string> prepare_programs(std::string_view kernel, std::string_view target,
-                                          const std::string& folder,
-                                          const ProgramFileOptions& options = {});
+PARAES_EXPORT std::vector<std::string> prepare_programs(std::string_view kernel,
+                                                        std::string_view target,
+                                                        const std::string& folder,
+                                                        const ProgramFileOptions& options = {});
 
 // Why programs that are compiled for a device are not kept for the next process, in
 // $XDG_CACHE_HOME/paraes or ~/.cache/paraes; empty if they are. Makes that folder.
-[[nodiscard]] std::string why_programs_are_not_kept();
+[[nodiscard]] PARAES_EXPORT std::string why_programs_are_not_kept();
 
 // ---- Data in device memory
 //
@@ -173,7 +175,7 @@ class DeviceCipherImpl;
 }  // namespace detail
 
 // What they share.
-class DeviceCipher {
+class PARAES_EXPORT DeviceCipher {
  public:
   virtual ~DeviceCipher();
   DeviceCipher(const DeviceCipher&) = delete;
@@ -192,7 +194,7 @@ class DeviceCipher {
 
 // SP 800-38A section 6.1, for tests and measurements: equal blocks have equal ciphertext. Each
 // message is a whole number of 16-byte blocks (section 5.2).
-class DeviceEcb final : public DeviceCipher {
+class PARAES_EXPORT DeviceEcb final : public DeviceCipher {
  public:
   DeviceEcb(const DeviceStream& stream, std::span<const std::uint8_t> key,
             const DeviceOptions& options = {});
@@ -208,7 +210,7 @@ class DeviceEcb final : public DeviceCipher {
 // CBC decryption (SP 800-38A section 6.2), without padding: each message is a whole number of
 // blocks. Encryption is serial, and belongs on the CPU (Cbc). Decryption in place takes 16 MiB more
 // of the device.
-class DeviceCbc final : public DeviceCipher {
+class PARAES_EXPORT DeviceCbc final : public DeviceCipher {
  public:
   DeviceCbc(const DeviceStream& stream, std::span<const std::uint8_t> key,
             const DeviceOptions& options = {});
@@ -221,7 +223,7 @@ class DeviceCbc final : public DeviceCipher {
 
 // SP 800-38A section 6.5; the whole 16-byte block is a big-endian counter modulo 2^128. Messages
 // have any size. Encryption and decryption are the same.
-class DeviceCtr final : public DeviceCipher {
+class PARAES_EXPORT DeviceCtr final : public DeviceCipher {
  public:
   DeviceCtr(const DeviceStream& stream, std::span<const std::uint8_t> key,
             const DeviceOptions& options = {});
@@ -237,7 +239,7 @@ class DeviceCtr final : public DeviceCipher {
 // shorter, but is whole blocks too: ciphertext stealing is left to the CPU (Xts). All messages have
 // the same key. Tweaks take more of the device: 16 bytes for each unit of the longest message so
 // far, and 16 for each 512 bytes that a unit has or begins.
-class DeviceXts final : public DeviceCipher {
+class PARAES_EXPORT DeviceXts final : public DeviceCipher {
  public:
   DeviceXts(const DeviceStream& stream, std::span<const std::uint8_t> key, std::size_t unit_bytes,
             const DeviceOptions& options = {});
@@ -252,7 +254,7 @@ class DeviceXts final : public DeviceCipher {
 };
 
 // Which messages of one DeviceGcm::open() are authentic. Stays valid without the cipher.
-class DeviceVerdict {
+class PARAES_EXPORT DeviceVerdict {
  public:
   // Whether the device has finished with open(). Does not wait.
   [[nodiscard]] bool ready() const;
@@ -262,7 +264,7 @@ class DeviceVerdict {
   [[nodiscard]] bool all_intact() const;
   [[nodiscard]] std::size_t messages() const noexcept;
 
-  class Pending;
+  class PARAES_HIDDEN Pending;
   explicit DeviceVerdict(std::shared_ptr<const Pending> pending);
 
  private:
@@ -273,7 +275,7 @@ class DeviceVerdict {
 
 // SP 800-38D with nonces of 12 bytes and tags of 16. A text has at most 2^36 - 32 bytes (section
 // 5.2.1.1).
-class DeviceGcm final : public DeviceCipher {
+class PARAES_EXPORT DeviceGcm final : public DeviceCipher {
  public:
   DeviceGcm(const DeviceStream& stream, std::span<const std::uint8_t> key,
             const DeviceOptions& options = {});

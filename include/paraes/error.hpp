@@ -6,25 +6,26 @@
 #include <string>
 #include <utility>
 
+#include "paraes/export.hpp"
 #include "paraes/supported.hpp"
 
 namespace paraes {
 
 // Base class of the library's exceptions. Functions may also throw std::bad_alloc.
-class Error : public std::runtime_error {
+class PARAES_EXPORT Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 // An argument breaks a rule of an interface or of a standard. If a standard sets the rule, the
 // message names its clause.
-class InvalidArgument : public Error {
+class PARAES_EXPORT InvalidArgument : public Error {
  public:
   using Error::Error;
 };
 
 // No kernel of the device has the requested name. The message lists the kernels.
-class UnknownKernel : public InvalidArgument {
+class PARAES_EXPORT UnknownKernel : public InvalidArgument {
  public:
   UnknownKernel(const std::string& what, std::string name, std::string source)
       : InvalidArgument(what), name_(std::move(name)), source_(std::move(source)) {}
@@ -38,14 +39,14 @@ class UnknownKernel : public InvalidArgument {
 };
 
 // This machine cannot run the requested kernel or device.
-class Unavailable : public Error {
+class PARAES_EXPORT Unavailable : public Error {
  public:
   using Error::Error;
 };
 
 // The runtime of the requested device is installed but does not see the device. devices() lists the
 // devices that it sees.
-class UnknownDevice : public Unavailable {
+class PARAES_EXPORT UnknownDevice : public Unavailable {
  public:
   UnknownDevice(const std::string& device, const std::string& why)
       : Unavailable(std::string("there is no device ").append(device).append(": ").append(why)),
@@ -58,7 +59,7 @@ class UnknownDevice : public Unavailable {
 
 // A GPU program is neither prepared nor cached, and its compiler is not installed.
 // prepare_programs() can compile it for target() on another machine.
-class MissingProgram : public Unavailable {
+class PARAES_EXPORT MissingProgram : public Unavailable {
  public:
   MissingProgram(const std::string& what, const std::string& target)
       : Unavailable(what), target_(target) {}
@@ -70,7 +71,7 @@ class MissingProgram : public Unavailable {
 
 // A file from prepare_programs() is damaged, or another version of paraes wrote it. It is not an
 // IntegrityError: nothing is wrong with the data.
-class DamagedProgram : public Unavailable {
+class PARAES_EXPORT DamagedProgram : public Unavailable {
  public:
   DamagedProgram(const std::string& path, const std::string& target, const std::string& why)
       : Unavailable(std::string(path).append(": ").append(why)), path_(path), target_(target) {}
@@ -83,25 +84,25 @@ class DamagedProgram : public Unavailable {
 };
 
 // A call to a GPU runtime failed. The message has the call, and the name and number of its error.
-class DeviceError : public Error {
+class PARAES_EXPORT DeviceError : public Error {
  public:
   using Error::Error;
 };
 
 // A call to a GPU runtime failed because the device has too little free memory.
-class OutOfMemory : public DeviceError {
+class PARAES_EXPORT OutOfMemory : public DeviceError {
  public:
   using DeviceError::DeviceError;
 };
 
 // The data is not intact: a tag, a padding or a length is wrong.
-class IntegrityError : public Error {
+class PARAES_EXPORT IntegrityError : public Error {
  public:
   using Error::Error;
 };
 
 // A segment of a message does not authenticate.
-class BadSegment : public IntegrityError {
+class PARAES_EXPORT BadSegment : public IntegrityError {
  public:
   BadSegment(const std::string& what, std::uint64_t segment, std::uint64_t plain_offset,
              bool key_fits)
@@ -120,14 +121,14 @@ class BadSegment : public IntegrityError {
 };
 
 // The data of the openssl format does not begin with "Salted__".
-class NotSalted : public IntegrityError {
+class PARAES_EXPORT NotSalted : public IntegrityError {
  public:
   using IntegrityError::IntegrityError;
 };
 
 // The header of a message does not match the key or passphrase, or the context: one of them is
 // wrong, or the header is damaged. The data after the header has not been checked.
-class WrongKey : public Error {
+class PARAES_EXPORT WrongKey : public Error {
  public:
   enum class Secret { key, passphrase, identity };  // which of them the header needs
 
@@ -148,7 +149,7 @@ class WrongKey : public Error {
 };
 
 // The operating system reported an error, code() (an errno), or a file changed while it was read.
-class IoError : public Error {
+class PARAES_EXPORT IoError : public Error {
  public:
   IoError(const std::string& what, int code) : Error(what), code_(code) {}
   [[nodiscard]] int code() const noexcept { return code_; }

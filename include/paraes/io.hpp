@@ -26,6 +26,7 @@
 
 #include "paraes/ciphers.hpp"
 #include "paraes/error.hpp"
+#include "paraes/export.hpp"
 
 namespace paraes {
 
@@ -35,10 +36,11 @@ class WriteBack;
 
 // The error of a system call that failed with errno `code`: "NAME: cannot VERB it: DESCRIPTION",
 // and advice for some codes. Every text about a file begins with the file's name.
-[[nodiscard]] IoError io_error(std::string_view name, std::string_view verb, int code);
+[[nodiscard]] PARAES_EXPORT IoError io_error(std::string_view name, std::string_view verb,
+                                             int code);
 
 // Owns a file descriptor and closes it on destruction. Movable, not copyable.
-class Descriptor {
+class PARAES_EXPORT Descriptor {
  public:
   Descriptor() noexcept = default;
   explicit Descriptor(int number) noexcept : number_(number) {}
@@ -59,7 +61,7 @@ class Descriptor {
   int number_ = -1;
 };
 
-class Source {
+class PARAES_EXPORT Source {
  public:
   virtual ~Source() = default;
 
@@ -81,7 +83,7 @@ class Source {
 };
 
 // A source that can be read at any offset.
-class PositionalSource : public Source {
+class PARAES_EXPORT PositionalSource : public Source {
  public:
   // Fills `buffer` with the bytes from `offset` on, and returns how many there were: fewer than
   // buffer.size() only at the end of the source.
@@ -97,9 +99,10 @@ class PositionalSource : public Source {
 };
 
 // Fills `buffer` with the bytes from `offset` on. Throws IoError if the source ends before.
-void read_exactly(const PositionalSource& source, std::uint64_t offset, MutableBytes buffer);
+PARAES_EXPORT void read_exactly(const PositionalSource& source, std::uint64_t offset,
+                                MutableBytes buffer);
 
-class Sink {
+class PARAES_EXPORT Sink {
  public:
   virtual ~Sink() = default;
 
@@ -117,7 +120,7 @@ class Sink {
 };
 
 // A sink that can be written at any offset. Bytes that are never written are zero.
-class PositionalSink : public Sink {
+class PARAES_EXPORT PositionalSink : public Sink {
  public:
   virtual void write_at(std::uint64_t offset, Bytes data) = 0;
 };
@@ -140,7 +143,7 @@ struct FileId {
 // change contents unnoticed if it writes through a shared memory mapping or resets the modification
 // time. The time of the last status change (ctime) is not compared, because removing another hard
 // link of the file changes it.
-struct FileVersion {
+struct PARAES_EXPORT FileVersion {
   FileId id;
   std::uint64_t size = 0;
   timespec modified = {};
@@ -152,11 +155,11 @@ struct FileVersion {
 
 // What happened to a file since it had the status `before`: "removed", "replaced", "written to", or
 // "changed", also by a change of its mode, owner or access list; nullptr if nothing did.
-[[nodiscard]] const char* change_of(const std::optional<struct stat>& now,
-                                    const struct stat& before) noexcept;
+[[nodiscard]] PARAES_EXPORT const char* change_of(const std::optional<struct stat>& now,
+                                                  const struct stat& before) noexcept;
 
 // A regular file.
-class FileSource : public PositionalSource {
+class PARAES_EXPORT FileSource : public PositionalSource {
  public:
   // The same as open(path).
   explicit FileSource(const std::string& path);
@@ -198,7 +201,7 @@ class FileSource : public PositionalSource {
 
 // Anything that can be read in order: a pipe, a terminal, a device, or standard input. A file is
 // read from its present position on.
-class PipeSource : public Source {
+class PARAES_EXPORT PipeSource : public Source {
  public:
   PipeSource(Descriptor descriptor, std::string name);
 
@@ -219,7 +222,7 @@ class PipeSource : public Source {
 
 // An open folder. Files are opened relative to its descriptor, so that they are in this folder even
 // if somebody replaces its name by a symbolic link while the program runs.
-class Folder {
+class PARAES_EXPORT Folder {
  public:
   // Follows symbolic links.
   explicit Folder(const std::string& path);
@@ -251,20 +254,20 @@ class Folder {
 };
 
 // Whether `name` is that of a temporary file of a FileSink, on any host.
-[[nodiscard]] bool is_temporary_name(std::string_view name) noexcept;
+[[nodiscard]] PARAES_EXPORT bool is_temporary_name(std::string_view name) noexcept;
 
 // The permission bits of an open file. If it has an access control list, the group bits are those
 // of the owning group's entry, whereas `status` has the list's mask in their place.
-[[nodiscard]] mode_t permissions(int descriptor, const struct stat& status) noexcept;
+[[nodiscard]] PARAES_EXPORT mode_t permissions(int descriptor, const struct stat& status) noexcept;
 
 // The path up to the last '/', or "." if there is none; and the name after it.
-[[nodiscard]] std::string folder_of(const std::string& path);
-[[nodiscard]] std::string file_name_of(const std::string& path);
+[[nodiscard]] PARAES_EXPORT std::string folder_of(const std::string& path);
+[[nodiscard]] PARAES_EXPORT std::string file_name_of(const std::string& path);
 
 // A file that another process has created and will commit. commit() only syncs what was written, so
 // that the other process sees it. The descriptor cannot read: if it could, NFS would read a page
 // before it writes a part of it, and write back old bytes of the rest.
-class SharedSink : public PositionalSink {
+class PARAES_EXPORT SharedSink : public PositionalSink {
  public:
   // Opens the existing file `path`; error messages call it `name`.
   SharedSink(const std::string& path, std::string name);
@@ -294,7 +297,7 @@ class SharedSink : public PositionalSink {
 
 // Removes temporary files that killed processes have left behind. Reads each folder only once,
 // however many outputs it gets. Any number of threads may use an object at once.
-class Leftovers {
+class PARAES_EXPORT Leftovers {
  public:
   // Removes the temporary files of the target `name` in `folder` that were made on this host and
   // that no process has locked.
@@ -313,7 +316,7 @@ class Leftovers {
 // removes its file. Temporary files that killed processes on this host left for the same target are
 // removed first. A target that cannot be written, such as a folder or a name that is too long, is
 // an IoError in the constructor.
-class FileSink : public PositionalSink {
+class PARAES_EXPORT FileSink : public PositionalSink {
  public:
   struct Options {
     // Replace an existing target; without it, an existing target is InvalidArgument: in the
@@ -392,7 +395,7 @@ class FileSink : public PositionalSink {
 
 // Anything that can be written in order: a pipe, a terminal, a device, or standard output. Bytes
 // that were written cannot be taken back.
-class PipeSink : public Sink {
+class PARAES_EXPORT PipeSink : public Sink {
  public:
   PipeSink(Descriptor descriptor, std::string name);
 
@@ -411,7 +414,7 @@ class PipeSink : public Sink {
 
 // A large buffer for reading and writing: page-aligned and not initialised. From 2 MiB on, it asks
 // the system for huge pages. Throws std::bad_alloc.
-class IoBuffer {
+class PARAES_EXPORT IoBuffer {
  public:
   explicit IoBuffer(std::size_t size);
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "paraes/ciphers.hpp"
+#include "paraes/export.hpp"
 
 namespace paraes {
 
@@ -13,30 +14,31 @@ namespace paraes {
 // which scrypt, PBKDF2 and the kernel `openssl` would make it do. That takes time, can load modules
 // into the process and can fail. Call it before anything else uses libcrypto. The library does not
 // call it, because the process may use libcrypto in other ways, too.
-void ignore_openssl_configuration();
+PARAES_EXPORT void ignore_openssl_configuration();
 
 // Fills `out` with bytes of the system's random generator, fit for keys and for what is
 // published. Waits, early after the system's start, until the generator is seeded.
-void random_bytes(MutableBytes out);
+PARAES_EXPORT void random_bytes(MutableBytes out);
 
 // PBKDF2 (RFC 8018 section 5.2) with HMAC-SHA-256. `out` has at least 1 byte, `iterations` is 1 to
 // 2^31 - 1, and no span has more than 2^31 - 1 bytes; else InvalidArgument.
-void pbkdf2_sha256(Bytes passphrase, Bytes salt, std::uint64_t iterations, MutableBytes out);
+PARAES_EXPORT void pbkdf2_sha256(Bytes passphrase, Bytes salt, std::uint64_t iterations,
+                                 MutableBytes out);
 
 enum class HkdfHash { sha1, sha256, sha512 };
 
 // HKDF-Extract and HKDF-Expand (RFC 5869). `out` has 1 byte to 255 times the size of the hash's
 // digest; else InvalidArgument. The other sizes have no limit.
-void hkdf(HkdfHash hash, Bytes ikm, Bytes salt, Bytes info, MutableBytes out);
+PARAES_EXPORT void hkdf(HkdfHash hash, Bytes ikm, Bytes salt, Bytes info, MutableBytes out);
 
 // HKDF-Expand with SHA-512 and the pseudorandom key `prk` (RFC 5869 section 2.3). `out` as in hkdf.
-void hkdf_expand_sha512(Bytes prk, Bytes info, MutableBytes out);
+PARAES_EXPORT void hkdf_expand_sha512(Bytes prk, Bytes info, MutableBytes out);
 
 inline constexpr unsigned highest_scrypt_log2n = 40;  // takes 1 PiB of memory
 
 // scrypt (RFC 7914) with N = 2^log2n, r = 8, p = 1. log2n is 1 to highest_scrypt_log2n; else
 // InvalidArgument. Needs 2^(log2n + 10) bytes of memory while it runs; the message of its Error
 // says how much that is.
-void scrypt(Bytes passphrase, Bytes salt, unsigned log2n, MutableBytes out);
+PARAES_EXPORT void scrypt(Bytes passphrase, Bytes salt, unsigned log2n, MutableBytes out);
 
 }  // namespace paraes

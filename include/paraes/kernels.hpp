@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "paraes/export.hpp"
+
 namespace paraes {
 
 // Whether a kernel's timing or memory accesses can reveal secrets.
@@ -25,28 +27,28 @@ struct KernelInfo {
 
 // Every CPU kernel once, in the order in which `auto` prefers them. Throws InvalidArgument if
 // PARAES_CPU_MASK has an unknown feature, or hides a feature but not those that build on it.
-[[nodiscard]] std::vector<KernelInfo> kernels();
+[[nodiscard]] PARAES_EXPORT std::vector<KernelInfo> kernels();
 
 // The CPU kernel that `request` selects. An empty request is the value of PARAES_KERNEL if that is
 // set, else `auto`; `auto` is the fastest available constant-time kernel. Throws UnknownKernel for
 // a name that does not exist, Unavailable for a kernel that this machine cannot run.
-[[nodiscard]] KernelInfo select_kernel(std::string_view request);
+[[nodiscard]] PARAES_EXPORT KernelInfo select_kernel(std::string_view request);
 
 // Every GPU kernel once.
-[[nodiscard]] std::vector<KernelInfo> gpu_kernels();
+[[nodiscard]] PARAES_EXPORT std::vector<KernelInfo> gpu_kernels();
 
 // The kernel that `request` selects on `device` (see Execution). On a GPU, `auto` is the fastest
 // constant-time kernel, or the fastest of all with allow_leaky, which is for GPUs that nobody else
 // uses; an unknown name is UnknownKernel. Whether the GPU exists and can run the kernel is
 // checked only when a cipher is constructed.
-[[nodiscard]] KernelInfo select_kernel(std::string_view request, std::string_view device,
-                                       bool allow_leaky);
+[[nodiscard]] PARAES_EXPORT KernelInfo select_kernel(std::string_view request,
+                                                     std::string_view device, bool allow_leaky);
 
 // The CPU's name, "unknown" if it has none.
-[[nodiscard]] std::string cpu_model();
+[[nodiscard]] PARAES_EXPORT std::string cpu_model();
 
 // CPU features that the processor and the operating system support and PARAES_CPU_MASK does not
 // hide, as far as some kernel needs them.
-[[nodiscard]] std::vector<std::string_view> cpu_features();
+[[nodiscard]] PARAES_EXPORT std::vector<std::string_view> cpu_features();
 
 }  // namespace paraes

@@ -7,6 +7,7 @@
 
 #include "paraes/ciphers.hpp"
 #include "paraes/error.hpp"
+#include "paraes/export.hpp"
 #include "paraes/secret.hpp"
 
 namespace paraes {
@@ -25,13 +26,13 @@ enum class KeyEncoding {
 };
 
 // A key has a size that its use does not allow.
-class WrongKeySize : public InvalidArgument {
+class PARAES_EXPORT WrongKeySize : public InvalidArgument {
  public:
   using InvalidArgument::InvalidArgument;
 };
 
 // The size of a key file does not tell whether it is raw or hex.
-class AmbiguousKey : public InvalidArgument {
+class PARAES_EXPORT AmbiguousKey : public InvalidArgument {
  public:
   using InvalidArgument::InvalidArgument;
 };
@@ -42,13 +43,14 @@ inline constexpr std::size_t max_key_file_bytes = 2 * 64 + 2;
 // The key in `contents`, which is all that the file `name` holds. The name begins the messages of
 // exceptions: WrongKeySize, AmbiguousKey, and InvalidArgument for anything but an even number of
 // digits where the encoding is hex.
-[[nodiscard]] SecretBytes decode_key(SecretBytes contents, std::string_view name, KeyUse use,
-                                     KeyEncoding encoding = KeyEncoding::by_size);
+[[nodiscard]] PARAES_EXPORT SecretBytes decode_key(SecretBytes contents, std::string_view name,
+                                                   KeyUse use,
+                                                   KeyEncoding encoding = KeyEncoding::by_size);
 
 // Whether all bytes are hex digits.
-[[nodiscard]] bool is_hex(Bytes text) noexcept;
+[[nodiscard]] PARAES_EXPORT bool is_hex(Bytes text) noexcept;
 
 // The text without one final LF or CRLF.
-[[nodiscard]] Bytes without_newline(Bytes text) noexcept;
+[[nodiscard]] PARAES_EXPORT Bytes without_newline(Bytes text) noexcept;
 
 }  // namespace paraes

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "paraes/ciphers.hpp"
+#include "paraes/export.hpp"
 #include "paraes/io.hpp"
 #include "paraes/phase_times.hpp"
 #include "paraes/secret.hpp"
@@ -37,7 +38,7 @@ struct SegmentKey {
   SegmentCipher::Nonces nonces = SegmentCipher::Nonces::counted;
 };
 
-class Message {
+class PARAES_EXPORT Message {
  public:
   // Everything that defines a message except its cipher. Another process can make the same message
   // from it.
@@ -76,7 +77,8 @@ class Message {
 inline constexpr std::size_t c2sp_header_bytes = 56;
 
 // The layout of a message with this header size. Needs no key.
-[[nodiscard]] SegmentLayout c2sp_layout(std::uint64_t header_bytes = c2sp_header_bytes);
+[[nodiscard]] PARAES_EXPORT SegmentLayout
+c2sp_layout(std::uint64_t header_bytes = c2sp_header_bytes);
 
 // For paraes; also the limit for the associated data of tink.
 inline constexpr std::size_t max_context_bytes = 512;
@@ -85,11 +87,12 @@ inline constexpr std::size_t max_c2sp_context_bytes = max_context_bytes + 32;
 
 // key: 32 bytes (Cobblestone-256) or 16 (Cobblestone-128), uniformly random. context: at most
 // max_c2sp_context_bytes; opening the message needs the same. Else InvalidArgument.
-[[nodiscard]] Message::Parts new_c2sp_message(Bytes key, Bytes context = {});
+[[nodiscard]] PARAES_EXPORT Message::Parts new_c2sp_message(Bytes key, Bytes context = {});
 
 // header: the first c2sp_header_bytes of the message. Throws WrongKey if the commitment does not
 // match, IntegrityError if the header has another size, InvalidArgument as new_c2sp_message does.
-[[nodiscard]] Message::Parts open_c2sp_message(Bytes header, Bytes key, Bytes context = {});
+[[nodiscard]] PARAES_EXPORT Message::Parts open_c2sp_message(Bytes header, Bytes key,
+                                                             Bytes context = {});
 
 // ---- paraes: a preface, then a c2sp message whose context begins with the preface ----
 
@@ -101,7 +104,7 @@ enum class Kdf : std::uint8_t {
 
 inline constexpr std::size_t max_wrap_bytes = std::size_t{1} << 18;
 
-struct Preface {
+struct PARAES_EXPORT Preface {
   static constexpr std::size_t bytes = 32;
 
   Kdf kdf = Kdf::none;
@@ -135,32 +138,34 @@ inline constexpr unsigned max_scrypt_log2n = 22;  // limit for messages from unt
 
 // Whether `start` begins with the magic bytes of the paraes format. If it is shorter than these:
 // whether they begin with `start`.
-[[nodiscard]] bool looks_like_paraes(Bytes start) noexcept;
+[[nodiscard]] PARAES_EXPORT bool looks_like_paraes(Bytes start) noexcept;
 
 // Reads the header from the start of a message: preface, wrap, and the header of the c2sp message.
 // If the source does not begin like a paraes message, or is shorter than a preface, returns what it
 // has of the first paraes_header_bytes. Throws IntegrityError as Preface::parse does, and if the
 // source ends within the header: for a source whose size is known, before it reads the wrap.
-[[nodiscard]] std::vector<std::uint8_t> read_paraes_header(Source& source);
+[[nodiscard]] PARAES_EXPORT std::vector<std::uint8_t> read_paraes_header(Source& source);
 
 // Derives the input key of a preface with Kdf::scrypt. Needs 2^(scrypt_log2n + 10) bytes of memory
 // while it runs: check scrypt_log2n of a preface from an untrusted source. InvalidArgument for a
 // preface without scrypt.
-[[nodiscard]] SecretBytes scrypt_input_key(const Preface& preface, Bytes passphrase);
+[[nodiscard]] PARAES_EXPORT SecretBytes scrypt_input_key(const Preface& preface, Bytes passphrase);
 
 // input_key: the key, the result of scrypt_input_key or, for recipients, a random one;
 // preface.key_bits / 8 bytes. context: at most max_context_bytes. wrap: preface.wrap_bytes bytes,
 // from make_wrap. Else InvalidArgument.
-[[nodiscard]] Message::Parts new_paraes_message(const Preface& preface, Bytes input_key,
-                                                Bytes context = {}, Bytes wrap = {});
+[[nodiscard]] PARAES_EXPORT Message::Parts new_paraes_message(const Preface& preface,
+                                                              Bytes input_key, Bytes context = {},
+                                                              Bytes wrap = {});
 // The same for a key of 16 or 32 bytes, with Preface::for_key.
-[[nodiscard]] Message::Parts new_paraes_message(Bytes key, Bytes context = {});
+[[nodiscard]] PARAES_EXPORT Message::Parts new_paraes_message(Bytes key, Bytes context = {});
 
 // header: preface, wrap, and the header of the c2sp message, as read_paraes_header returns them.
 // input_key: as for new_paraes_message, or the result of open_slot. Throws WrongKey if the
 // commitment does not match or the message needs a key of another size, IntegrityError if the
 // header is damaged or has another size.
-[[nodiscard]] Message::Parts open_paraes_message(Bytes header, Bytes input_key, Bytes context = {});
+[[nodiscard]] PARAES_EXPORT Message::Parts open_paraes_message(Bytes header, Bytes input_key,
+                                                               Bytes context = {});
 
 // ---- tink: Tink's AES-GCM-HKDF streaming AEAD ----
 
@@ -176,17 +181,18 @@ struct TinkParameters {
 
 // The layout of a message with these parameters. Needs no key. Throws InvalidArgument for
 // parameters out of range.
-[[nodiscard]] SegmentLayout tink_layout(const TinkParameters& parameters);
+[[nodiscard]] PARAES_EXPORT SegmentLayout tink_layout(const TinkParameters& parameters);
 
 // key: the input key, at least 16 bytes and at least derived_key_bytes. associated_data: at most
 // max_context_bytes. Else InvalidArgument.
-[[nodiscard]] Message::Parts new_tink_message(const TinkParameters& parameters, Bytes key,
-                                              Bytes associated_data = {});
+[[nodiscard]] PARAES_EXPORT Message::Parts new_tink_message(const TinkParameters& parameters,
+                                                            Bytes key, Bytes associated_data = {});
 
 // header: the first parameters.header_bytes() of the message. Throws IntegrityError if it is
 // shorter or its length byte has another value. A wrong key is detected only by opening segment 0.
-[[nodiscard]] Message::Parts open_tink_message(const TinkParameters& parameters, Bytes header,
-                                               Bytes key, Bytes associated_data = {});
+[[nodiscard]] PARAES_EXPORT Message::Parts open_tink_message(const TinkParameters& parameters,
+                                                             Bytes header, Bytes key,
+                                                             Bytes associated_data = {});
 
 // ---- Whole messages ----
 
@@ -230,8 +236,8 @@ struct TransferResult {
 // Buffers take about 32 MiB in total, or twice the largest segment that the message really has, if
 // that is more; with options.compute, every worker has buffers for one chunk. Throws IoError if a
 // file changes while it is read.
-TransferResult seal_message(Source& source, const Message& message, Sink& sink,
-                            const TransferOptions& options = {});
+PARAES_EXPORT TransferResult seal_message(Source& source, const Message& message, Sink& sink,
+                                          const TransferOptions& options = {});
 
 // A range of the plaintext that could not be authenticated.
 struct BadRange {
@@ -261,7 +267,8 @@ struct OpenResult : TransferResult {
 // Sorts the bad ranges of all shares and joins adjacent ones. `result` must have the sum of all
 // shares' `intact`. Throws IntegrityError if that is zero and the message does not commit to its
 // key, which may be wrong then.
-void finish_salvage(const Message& message, const OpenResult& result, std::vector<BadRange>& bad);
+PARAES_EXPORT void finish_salvage(const Message& message, const OpenResult& result,
+                                  std::vector<BadRange>& bad);
 
 // Opens the message in `source` and writes its plaintext to `sink`; nullptr authenticates it only.
 // A PositionalSource holds the message from offset 0 on; from any other source, the header has
@@ -269,10 +276,10 @@ void finish_salvage(const Message& message, const OpenResult& result, std::vecto
 // thrown, a sink that is no PositionalSink has received a correct but incomplete plaintext. It is
 // also thrown for a message with more segments than SegmentLayout::max_segments; with salvage, what
 // follows these is lost. Memory and errors as in seal_message.
-OpenResult open_message(Source& source, const Message& message, Sink* sink,
-                        const OpenOptions& options = {});
-OpenResult open_message(Source& source, const Message& message, Sink& sink,
-                        const OpenOptions& options = {});
+PARAES_EXPORT OpenResult open_message(Source& source, const Message& message, Sink* sink,
+                                      const OpenOptions& options = {});
+PARAES_EXPORT OpenResult open_message(Source& source, const Message& message, Sink& sink,
+                                      const OpenOptions& options = {});
 
 // ---- The same plaintext under another key ----
 
@@ -280,19 +287,22 @@ OpenResult open_message(Source& source, const Message& message, Sink& sink,
 // the same layout but for the size of its header (else InvalidArgument). Each worker opens a
 // chunk and seals it in the same memory. Nothing of options.share and options.compute is used.
 // Memory and errors as in open_message.
-TransferResult reseal_message(PositionalSource& source, const Message& from, const Message& to,
-                              PositionalSink& sink, const TransferOptions& options = {});
+PARAES_EXPORT TransferResult reseal_message(PositionalSource& source, const Message& from,
+                                            const Message& to, PositionalSink& sink,
+                                            const TransferOptions& options = {});
 
 // Writes `header`, and then the segments in `source` as they are. from: the layout of the message
 // in the source. Checks only the size of the source: IntegrityError if no message has it. Uses only
 // threads and progress of the options.
-TransferResult replace_header(FileSource& source, const SegmentLayout& from, Bytes header,
-                              FileSink& sink, const TransferOptions& options = {});
+PARAES_EXPORT TransferResult replace_header(FileSource& source, const SegmentLayout& from,
+                                            Bytes header, FileSink& sink,
+                                            const TransferOptions& options = {});
 // The same, but opens each segment before it is written. Memory, errors and options as in
 // reseal_message.
-TransferResult verify_and_replace_header(PositionalSource& source, const Message& from,
-                                         Bytes header, PositionalSink& sink,
-                                         const TransferOptions& options = {});
+PARAES_EXPORT TransferResult verify_and_replace_header(PositionalSource& source,
+                                                       const Message& from, Bytes header,
+                                                       PositionalSink& sink,
+                                                       const TransferOptions& options = {});
 
 // ---- Segments in memory ----
 
@@ -301,12 +311,12 @@ TransferResult verify_and_replace_header(PositionalSource& source, const Message
 // sealed text has segment_tag_bytes more for each segment, and the output has exactly the right
 // size, else InvalidArgument. Input and output do not overlap; if there is only one segment, they
 // may begin at the same byte. threads: 0 for as many as available_cores().
-void seal_segments(const Message& message, std::uint64_t first, bool ends, Bytes plain,
-                   MutableBytes sealed, int threads = 0);
+PARAES_EXPORT void seal_segments(const Message& message, std::uint64_t first, bool ends,
+                                 Bytes plain, MutableBytes sealed, int threads = 0);
 // If segments do not authenticate, `plain` is filled with zeros, and BadSegment names the first of
 // them. IntegrityError if `ends` and the text cannot be the end of a message.
-void open_segments(const Message& message, std::uint64_t first, bool ends, Bytes sealed,
-                   MutableBytes plain, int threads = 0);
+PARAES_EXPORT void open_segments(const Message& message, std::uint64_t first, bool ends,
+                                 Bytes sealed, MutableBytes plain, int threads = 0);
 
 // ---- Many small messages in memory ----
 
@@ -324,7 +334,7 @@ struct WholeMessage {
 // As seal_message and open_message, but for all segments of all messages at once, which GPUs need
 // to be fast: see SegmentCipher. A message that fails does not stop the others. An exception of the
 // device is thrown, and all outputs are zero then.
-void seal_messages(std::span<WholeMessage> list);
-void open_messages(std::span<WholeMessage> list);
+PARAES_EXPORT void seal_messages(std::span<WholeMessage> list);
+PARAES_EXPORT void open_messages(std::span<WholeMessage> list);
 
 }  // namespace paraes

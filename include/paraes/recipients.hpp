@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "paraes/ciphers.hpp"
+#include "paraes/export.hpp"
 #include "paraes/messages.hpp"
 #include "paraes/secret.hpp"
 
@@ -27,7 +28,7 @@ inline constexpr std::size_t run_key_bytes = 32;
 // ---- The wrap ----
 
 // The size of a slot, which is the end of a wrap: 104 for key_bits = 256, and 88 for 128.
-[[nodiscard]] std::size_t slot_bytes(unsigned key_bits) noexcept;
+[[nodiscard]] PARAES_EXPORT std::size_t slot_bytes(unsigned key_bits) noexcept;
 
 // A line of an age file's header: it has the run key for one recipient.
 struct AgeStanza {
@@ -38,30 +39,32 @@ struct AgeStanza {
 
 // Parses the header of a binary age file (c2sp.org/age, version 1). Throws IntegrityError if it has
 // another form, and for a stanza of the type scrypt: age would ask for a passphrase.
-[[nodiscard]] std::vector<AgeStanza> parse_age_header(Bytes age_file);
+[[nodiscard]] PARAES_EXPORT std::vector<AgeStanza> parse_age_header(Bytes age_file);
 
 // Throws IntegrityError as parse_age_header does, and if what follows the header is not of the size
 // of an encrypted run key.
-void check_run_key_file(Bytes age_file);
+PARAES_EXPORT void check_run_key_file(Bytes age_file);
 
 // The age file in the header of a message with Kdf::recipients. header: at least the preface and
 // the wrap. Throws IntegrityError if it is shorter, and as check_run_key_file does.
-[[nodiscard]] Bytes age_file_of(Bytes header);
+[[nodiscard]] PARAES_EXPORT Bytes age_file_of(Bytes header);
 
 // The wrap of a message with this preface, which has Kdf::recipients. run_key: run_key_bytes;
 // input_key: preface.key_bits / 8. Else InvalidArgument.
-[[nodiscard]] std::vector<std::uint8_t> make_wrap(const Preface& preface, Bytes age_file,
-                                                  Bytes run_key, Bytes input_key);
+[[nodiscard]] PARAES_EXPORT std::vector<std::uint8_t> make_wrap(const Preface& preface,
+                                                                Bytes age_file, Bytes run_key,
+                                                                Bytes input_key);
 
 // The input key in the slot of a message with Kdf::recipients. header: at least the preface and the
 // wrap. Throws WrongKey if the slot is not one of this run key and preface, and IntegrityError if
 // it is damaged otherwise.
-[[nodiscard]] SecretBytes open_slot(Bytes header, Bytes run_key);
+[[nodiscard]] PARAES_EXPORT SecretBytes open_slot(Bytes header, Bytes run_key);
 
 // The header of the same message for other recipients. header: the present one, from
 // read_paraes_header; wrap: one of this preface for the same input key.
-[[nodiscard]] std::vector<std::uint8_t> header_with_wrap(Bytes header, const Preface& preface,
-                                                         Bytes wrap);
+[[nodiscard]] PARAES_EXPORT std::vector<std::uint8_t> header_with_wrap(Bytes header,
+                                                                       const Preface& preface,
+                                                                       Bytes wrap);
 
 // ---- age ----
 
@@ -82,7 +85,7 @@ struct AgeProgram {
 
 // Whether a text has the marks of a private key of age or SSH, or of an age file with a
 // passphrase, as identities are protected. In any case of letters, because age takes both.
-[[nodiscard]] bool holds_private_key(std::string_view text) noexcept;
+[[nodiscard]] PARAES_EXPORT bool holds_private_key(std::string_view text) noexcept;
 
 struct AgeRecipients {
   std::vector<std::string> keys;   // "age1…", "ssh-ed25519 AAAA…"
@@ -92,13 +95,13 @@ struct AgeRecipients {
 // Has age encrypt `run_key` to the recipients. Returns the age file. Throws InvalidArgument if
 // there are no recipients, if age refuses them, or if the result is too large for a wrap with a
 // slot; Unavailable if there is no such program; IoError or Error if it cannot do its work.
-[[nodiscard]] std::vector<std::uint8_t> encrypt_with_age(const AgeProgram& program, Bytes run_key,
-                                                         const AgeRecipients& recipients);
+[[nodiscard]] PARAES_EXPORT std::vector<std::uint8_t> encrypt_with_age(
+    const AgeProgram& program, Bytes run_key, const AgeRecipients& recipients);
 
 // A file whose name is passed to age, perhaps several times. Of one that can be read only once, or
 // that has another meaning in another process (a pipe, a name in /dev), the contents are kept, and
 // age gets them through a pipe.
-class AgeInput {
+class PARAES_EXPORT AgeInput {
  public:
   // Throws IoError if it cannot be read, and InvalidArgument for a folder, an empty pipe, and
   // one with more than 64 KiB.
@@ -114,7 +117,7 @@ class AgeInput {
 };
 
 // Files of identities. One caller at a time.
-class AgeIdentities {
+class PARAES_EXPORT AgeIdentities {
  public:
   // Throws InvalidArgument for "-" and if there are none, and IoError for a file that cannot be
   // read.

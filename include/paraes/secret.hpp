@@ -7,6 +7,8 @@
 #include <cstring>
 #include <span>
 
+#include "paraes/export.hpp"
+
 namespace paraes {
 
 // Overwrites `bytes` bytes at `data` with zeros, and the compiler cannot remove that. Inlined, so
@@ -20,19 +22,19 @@ namespace paraes {
 
 // Compares two ranges of equal size in a time that depends only on the size. Ranges of different
 // sizes are unequal; sizes are public.
-[[nodiscard]] bool constant_time_equal(std::span<const std::uint8_t> a,
-                                       std::span<const std::uint8_t> b) noexcept;
+[[nodiscard]] PARAES_EXPORT bool constant_time_equal(std::span<const std::uint8_t> a,
+                                                     std::span<const std::uint8_t> b) noexcept;
 
 // Overwrites the vector registers that functions may change, and 16 KiB of stack below the caller's
 // frame. Kernels leave round keys and hash keys in these registers, compilers spill them to the
 // stack, and the dynamic loader saves them there when a function of a shared library is called for
 // the first time. The library calls this when a cipher is destroyed, when its threads have
 // finished, and before they sleep.
-void wipe_stack() noexcept;
+PARAES_EXPORT void wipe_stack() noexcept;
 
 // A buffer of fixed size for keys and passphrases. Movable, not copyable; zeroised on destruction
 // and before a move assignment replaces its contents. Constructors throw std::bad_alloc.
-class SecretBytes {
+class PARAES_EXPORT SecretBytes {
  public:
   SecretBytes() noexcept = default;
   explicit SecretBytes(std::size_t size);                      // all zero

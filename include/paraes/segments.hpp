@@ -9,6 +9,7 @@
 #include <span>
 
 #include "paraes/ciphers.hpp"
+#include "paraes/export.hpp"
 
 namespace paraes {
 
@@ -16,7 +17,7 @@ inline constexpr std::size_t segment_tag_bytes = 16;
 
 // The positions of a message's segments. A sealed segment is its plaintext's size plus
 // segment_tag_bytes for the tag. Results are exact for messages of up to 2^63 - 1 bytes.
-struct SegmentLayout {
+struct PARAES_EXPORT SegmentLayout {
   // Size of the last segment.
   enum class Last {
     shorter,  // shorter than a full one; empty if the plaintext ends with a full segment (C2SP)
@@ -60,7 +61,7 @@ struct SegmentLayout {
 struct CipherSegment;
 
 // The nonces of the segments of one message.
-struct SegmentNonces {
+struct PARAES_EXPORT SegmentNonces {
   enum class Kind {
     counted,   // base nonce XOR the index as a 96-bit big-endian integer (C2SP)
     prefixed,  // first 7 bytes of the base nonce, index in 4 bytes, 1 for the last segment (Tink)
@@ -76,7 +77,7 @@ struct SegmentNonces {
 
 // AES-GCM (SP 800-38D) for the segments of one message: a key, nonces, and no associated data. Any
 // number of threads may use an object at once.
-class SegmentCipher final : public Cipher {
+class PARAES_EXPORT SegmentCipher final : public Cipher {
  public:
   using Nonces = SegmentNonces::Kind;
 

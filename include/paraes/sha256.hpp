@@ -7,9 +7,11 @@
 #include <memory>
 #include <string_view>
 
+#include "paraes/export.hpp"
+
 namespace paraes {
 
-class Sha256 {
+class PARAES_EXPORT Sha256 {
  public:
   using Digest = std::array<std::uint8_t, 32>;
 
@@ -28,7 +30,7 @@ class Sha256 {
   [[nodiscard]] Digest digest();
 
  private:
-  class State;
+  class PARAES_HIDDEN State;
   std::unique_ptr<State> state_;
 };
 

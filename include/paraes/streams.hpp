@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "paraes/ciphers.hpp"
+#include "paraes/export.hpp"
 #include "paraes/io.hpp"
 #include "paraes/phase_times.hpp"
 
@@ -26,7 +27,7 @@ enum class BlockMode { ecb, cbc, ctr, xts };
 //   errors     InvalidArgument if the mode cannot encrypt a message of this length; IntegrityError
 //              if a ciphertext cannot have this length or its padding is wrong.
 //   threads    One caller at a time; the work is spread over Execution::threads threads.
-class StreamTransform {
+class PARAES_EXPORT StreamTransform {
  public:
   static constexpr std::size_t lookahead = 16;
   static constexpr std::size_t growth = 16;  // maximum number of bytes that finish adds
@@ -60,8 +61,8 @@ struct RawOptions {
 // --format raw: the mode's output without a header. ECB, CBC and CTR are byte for byte the output
 // of `openssl enc -K -iv`. Throws InvalidArgument if the key, the IV or the data unit has a wrong
 // size. The options need not outlive the call.
-[[nodiscard]] std::unique_ptr<StreamTransform> raw_stream(Direction direction,
-                                                          const RawOptions& options);
+[[nodiscard]] PARAES_EXPORT std::unique_ptr<StreamTransform> raw_stream(Direction direction,
+                                                                        const RawOptions& options);
 
 // --format openssl: the output of `openssl enc -pbkdf2`, a header followed by the raw format.
 struct SaltedOptions {
@@ -71,7 +72,7 @@ struct SaltedOptions {
   Execution execution;
 };
 
-struct SaltedHeader {
+struct PARAES_EXPORT SaltedHeader {
   static constexpr std::size_t bytes = 16;  // "Salted__", then the salt
 
   std::array<std::uint8_t, 8> salt{};
@@ -84,14 +85,13 @@ struct SaltedHeader {
 };
 
 // Whether `start` begins with "Salted__".
-[[nodiscard]] bool looks_salted(Bytes start) noexcept;
+[[nodiscard]] PARAES_EXPORT bool looks_salted(Bytes start) noexcept;
 
 // The transform of the data after the header. Derives key and IV from the passphrase and the salt.
 // Throws InvalidArgument for options out of range.
-[[nodiscard]] std::unique_ptr<StreamTransform> salted_stream(Direction direction,
-                                                             const SaltedHeader& header,
-                                                             Bytes passphrase,
-                                                             const SaltedOptions& options);
+[[nodiscard]] PARAES_EXPORT std::unique_ptr<StreamTransform> salted_stream(
+    Direction direction, const SaltedHeader& header, Bytes passphrase,
+    const SaltedOptions& options);
 
 struct CopyResult {
   std::uint64_t bytes_in = 0;
@@ -111,7 +111,7 @@ using CopyProgress = std::function<void(std::uint64_t bytes)>;
 // transform another and write a third at the same time. Each of source, stream, sink and progress
 // is called by one thread at a time, in the order of the chunks; source.cancel() by any. After an
 // exception, the source is cancelled. The times in the result include those of progress, as write.
-CopyResult copy_stream(Source& source, StreamTransform& stream, Sink& sink,
-                       const CopyProgress& progress = {}, bool overlap = true);
+PARAES_EXPORT CopyResult copy_stream(Source& source, StreamTransform& stream, Sink& sink,
+                                     const CopyProgress& progress = {}, bool overlap = true);
 
 }  // namespace paraes

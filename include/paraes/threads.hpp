@@ -4,15 +4,17 @@
 #include <cstdint>
 #include <functional>
 
+#include "paraes/export.hpp"
+
 namespace paraes {
 
 // Processors that this process may run on.
-[[nodiscard]] int available_cores();
+[[nodiscard]] PARAES_EXPORT int available_cores();
 
 // Upper bound of the threads on which one call of the library works, whatever it is asked for; 0:
 // none, as at first. It counts for calls that begin later, in all threads of the process.
-void limit_threads(unsigned most) noexcept;
-[[nodiscard]] unsigned thread_limit() noexcept;
+PARAES_EXPORT void limit_threads(unsigned most) noexcept;
+[[nodiscard]] PARAES_EXPORT unsigned thread_limit() noexcept;
 
 // Stack size of a thread. `small` is 1 MiB, for machines that limit address space. `usual` is the
 // system's default, which compilers of GPU programs need.
@@ -22,8 +24,8 @@ enum class StackSize { small, usual };
 // is worker 0. Uses fewer threads if the system cannot start as many. Jobs start in order. After a
 // job has thrown, jobs with higher numbers are not started. When all workers have ended, rethrows
 // the exception of the job with the lowest number.
-void for_each_job(unsigned workers, std::uint64_t count,
-                  const std::function<void(unsigned worker, std::uint64_t job)>& body,
-                  StackSize stack = StackSize::small);
+PARAES_EXPORT void for_each_job(unsigned workers, std::uint64_t count,
+                                const std::function<void(unsigned worker, std::uint64_t job)>& body,
+                                StackSize stack = StackSize::small);
 
 }  // namespace paraes

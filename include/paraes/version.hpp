@@ -1,8 +1,10 @@
 #pragma once
 
+#include "paraes/export.hpp"
+
 namespace paraes {
 
 // The version of the linked library, "major.minor.patch".
-[[nodiscard]] const char* version() noexcept;
+[[nodiscard]] PARAES_EXPORT const char* version() noexcept;
 
 }  // namespace paraes
