@@ -44,9 +44,9 @@ void add_once(std::vector<T>& list, const T& value) {
   if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
 }
 
-// The values in a list, each once. `all` stands for every known value.
-std::vector<std::string> choose(std::string_view flag, std::string_view list,
-                                const std::vector<std::string>& known) {
+// The values in a list for an axis, each once. `all` stands for every known value.
+std::vector<std::string> choose(std::string_view flag, std::string_view list) {
+  const std::vector<std::string> known = axis_words(flag);
   std::vector<std::string> chosen;
   for (const std::string& word : split(list, flag)) {
     if (word == "all") {
@@ -244,6 +244,21 @@ void refuse_unused(const AxisTexts& texts, const Axes& axes) {
 
 }  // namespace
 
+std::vector<std::string> axis_words(std::string_view flag) {
+  if (flag == "--mode") return {"ecb", "cbc", "ctr", "xts", "gcm"};
+  if (flag == "--key-bits") return {"128", "192", "256"};
+  if (flag == "--direction") return {"encrypt", "decrypt"};
+  if (flag == "--executor") return {std::string(own_threads), std::string(openmp)};
+  if (flag == "--keys") return {"one", "each"};
+  if (flag == "--scope") return {"memory", "transfer", "file"};
+  if (flag == "--in-place") return {"no", "yes"};
+  if (flag == "--format") return {"paraes", "c2sp", "tink", "raw", "openssl"};
+  if (flag == "--key-expansion") return {"host", "device"};
+  if (flag == "--transfer") return {"staged", "mapped"};
+  if (flag == "--rivals") return rival_names();
+  return {};
+}
+
 Axes parse_axes(const AxisTexts& texts, const NumberParsers& parsers) {
   const auto or_default = [](const std::string& text, const char* value) {
     return text.empty() ? std::string(value) : text;
@@ -253,8 +268,7 @@ Axes parse_axes(const AxisTexts& texts, const NumberParsers& parsers) {
   parse_kernels(texts.kernel, axes);
   axes.modes_named = !texts.mode.empty();
   constexpr Mode modes[] = {Mode::ecb, Mode::cbc, Mode::ctr, Mode::xts, Mode::gcm};
-  for (const std::string& word :
-       choose("--mode", or_default(texts.mode, "all"), {"ecb", "cbc", "ctr", "xts", "gcm"})) {
+  for (const std::string& word : choose("--mode", or_default(texts.mode, "all"))) {
     for (const Mode mode : modes) {
       if (to_string(mode) == word) axes.modes.push_back(mode);
     }
@@ -265,36 +279,30 @@ Axes parse_axes(const AxisTexts& texts, const NumberParsers& parsers) {
     if (!key_bits.empty()) key_bits += ',';
     key_bits += word == "all" ? word : std::to_string(parsers.number(word, "--key-bits", 128, 256));
   }
-  for (const std::string& word : choose("--key-bits", key_bits, {"128", "192", "256"})) {
+  for (const std::string& word : choose("--key-bits", key_bits)) {
     axes.key_bits.push_back(std::stoi(word));
   }
-  for (const std::string& word :
-       choose("--direction", or_default(texts.direction, "all"), {"encrypt", "decrypt"})) {
+  for (const std::string& word : choose("--direction", or_default(texts.direction, "all"))) {
     axes.directions.push_back(word == "encrypt" ? Direction::encrypt : Direction::decrypt);
   }
   for (const std::string& word : split(or_default(texts.threads, "1"), "--threads")) {
     const auto threads = static_cast<int>(parsers.number(word, "--threads", 0, 4096));
     add_once(axes.threads, threads == 0 ? available_cores() : threads);
   }
-  axes.executors = choose("--executor", or_default(texts.executor, "threads"),
-                          {std::string(own_threads), std::string(openmp)});
+  axes.executors = choose("--executor", or_default(texts.executor, "threads"));
   if (!texts.size.empty()) axes.sizes = parse_sizes("--size", texts.size, parsers);
   axes.messages = parse_sizes("--message", or_default(texts.message, "whole"), parsers, "whole");
-  for (const std::string& word : choose("--keys", or_default(texts.keys, "one"), {"one", "each"})) {
+  for (const std::string& word : choose("--keys", or_default(texts.keys, "one"))) {
     axes.key_each.push_back(word == "each");
   }
-  axes.scopes =
-      choose("--scope", or_default(texts.scope, "memory"), {"memory", "transfer", "file"});
-  for (const std::string& word :
-       choose("--in-place", or_default(texts.in_place, "no"), {"no", "yes"})) {
+  axes.scopes = choose("--scope", or_default(texts.scope, "memory"));
+  for (const std::string& word : choose("--in-place", or_default(texts.in_place, "no"))) {
     axes.in_place.push_back(word == "yes");
   }
-  axes.formats = choose("--format", or_default(texts.format, "paraes"),
-                        {"paraes", "c2sp", "tink", "raw", "openssl"});
-  axes.key_expansions =
-      choose("--key-expansion", or_default(texts.key_expansion, "host"), {"host", "device"});
+  axes.formats = choose("--format", or_default(texts.format, "paraes"));
+  axes.key_expansions = choose("--key-expansion", or_default(texts.key_expansion, "host"));
   axes.group_threads = parse_group_threads(texts.group_threads, parsers);
-  axes.transfers = choose("--transfer", or_default(texts.transfer, "staged"), {"staged", "mapped"});
+  axes.transfers = choose("--transfer", or_default(texts.transfer, "staged"));
   if (!texts.unit.empty()) {
     axes.unit = parsers.size(texts.unit, "--unit");
     if (axes.unit != 0 && (axes.unit < 16 || axes.unit > max_xts_unit_bytes)) {
@@ -314,7 +322,7 @@ Axes parse_axes(const AxisTexts& texts, const NumberParsers& parsers) {
     // Adds to rival_names().
     const std::string rivals =
         with_libcryptos_opened(or_default(texts.rivals, "openssl-evp,openssl-enc,pinned-copy"));
-    axes.rivals = choose("--rivals", rivals, rival_names());
+    axes.rivals = choose("--rivals", rivals);
   }
   for (const std::string& name : own) {
     if (std::find(axes.rivals.begin(), axes.rivals.end(), name) == axes.rivals.end()) {

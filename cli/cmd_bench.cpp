@@ -1,8 +1,12 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "bench/bench.hpp"
 #include "bench/harness/random.hpp"
@@ -72,18 +76,21 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
   bench::Settings& settings = flags->options.settings;
 
   const char* group = bench_axes_group;
-  const auto axis = [&](const char* name, std::string& text, const char* values, const char* help) {
-    return verb->add_option(name, text, help)->type_name(values)->group(group);
+  const auto axis = [&](const char* name, std::string& text, std::string values, const char* help) {
+    return verb->add_option(name, text, help)->type_name(std::move(values))->group(group);
+  };
+  const auto words = [](const char* name) {
+    return fmt::format("{}", fmt::join(bench::axis_words(name), ","));
   };
   axis("--device", axes.device, "cpu,cuda:N,...",
        "Where to compute: cpu (default) and GPUs, named as for encrypt.");
   axis("--kernel", axes.kernel, "auto,NAME,...", "Implementations of AES (default: auto).");
-  axis("--mode", axes.mode, "ecb,cbc,ctr,xts,gcm", "Modes (default: all that the scope has).");
-  axis("--key-bits", axes.key_bits, "128,192,256", "Sizes of the AES key (default: 128).");
-  axis("--direction", axes.direction, "encrypt,decrypt", "Directions (default: both).");
+  axis("--mode", axes.mode, words("--mode"), "Modes (default: all that the scope has).");
+  axis("--key-bits", axes.key_bits, words("--key-bits"), "Sizes of the AES key (default: 128).");
+  axis("--direction", axes.direction, words("--direction"), "Directions (default: both).");
   axis("-T,--threads", axes.threads, "N,...",
        "Numbers of CPU threads; 0 is all cores (default: 1).");
-  axis("--executor", axes.executor, "threads,openmp",
+  axis("--executor", axes.executor, words("--executor"),
        "memory scope: use threads of the library (default) or of OpenMP.");
   axis(
       "--size", axes.size, "SIZE,...",
@@ -94,22 +101,24 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
     axis("--message", axes.message, "SIZE,...",
          "memory scope, GCM on the CPU: cut the size into many messages of so many bytes, computed "
          "in one call (default: whole, which is one).");
-    axis("--keys", axes.keys, "one,each",
+    axis("--keys", axes.keys, words("--keys"),
          "With --message: one key for all messages (default), or each its own.");
   }
-  axis("--scope", axes.scope, "memory,transfer,file",
+  axis("--scope", axes.scope, words("--scope"),
        "What is timed: the kernel, with copies to and from a GPU, or from file to file (default: "
        "memory).");
-  axis("--in-place", axes.in_place, "no,yes", "Output over the input (default: no; bare: yes).")
+  axis("--in-place", axes.in_place, words("--in-place"),
+       "Output over the input (default: no; bare: yes).")
       ->expected(0, 1);
-  axis("--format", axes.format, "paraes,c2sp,...", "Formats of the file scope (default: paraes).");
-  axis("--key-expansion", axes.key_expansion, "host,device",
+  axis("--format", axes.format, words("--format"), "Formats of the file scope (default: paraes).");
+  axis("--key-expansion", axes.key_expansion, words("--key-expansion"),
        "Where keys for GPUs are expanded (default: host).");
   axis(
       "--group-threads", axes.group_threads, "N,...",
       "memory and transfer scope: threads of a group (block) of the GPU's kernels, multiples of 32 "
       "up to 1024 (default: the kernel's choice).");
-  axis("--transfer", axes.transfer, "staged,mapped", "How data gets to a GPU (default: staged).");
+  axis("--transfer", axes.transfer, words("--transfer"),
+       "How data gets to a GPU (default: staged).");
   axis("--rivals", axes.rivals, "NAME,...",
        "openssl-evp (default), openssl-evp@FILE (another libcrypto), ipsec-mb, gcrypt, memcpy, "
        "stream-copy, ports-aesni, ports-vaes256, ports-vaes512, ports-armv8; transfer: pinned-copy "

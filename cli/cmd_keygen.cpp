@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "cli/choices.hpp"
 #include "cli/core_dumps.hpp"
 #include "cli/numbers.hpp"
 #include "cli/report.hpp"
@@ -30,6 +32,10 @@ struct KeygenOptions {
   std::string output;
   CLI::Option* output_option = nullptr;
 };
+
+// Whether a key for the mode has two halves.
+constexpr std::array<Word<bool>, 5> keygen_modes = {
+    {{"ecb", false}, {"cbc", false}, {"ctr", false}, {"xts", true}, {"gcm", false}}};
 
 SecretBytes new_key(std::size_t bytes, bool xts) {
   SecretBytes key(bytes);
@@ -81,7 +87,7 @@ void run(const KeygenOptions& options) {
   }
   const std::string& mode = options.mode;
   const bool xts = mode == "xts";
-  if (!xts && !mode.empty() && mode != "ecb" && mode != "cbc" && mode != "ctr" && mode != "gcm") {
+  if (!mode.empty() && !find_choice(keygen_modes, mode)) {
     throw InvalidArgument(fmt::format(
         "--mode {}: there is no such mode; only xts makes a difference: its keys are twice as long",
         mode));
@@ -118,7 +124,7 @@ void add_keygen(CLI::App& app, int& status) {
   add_number_of(*verb, "--key-bits", options->key_bits, {128, 192, 256},
                 "Size of the AES key (default: 256).");
   verb->add_option("--mode", options->mode, "xts: make a key of two halves, twice as long.")
-      ->type_name("MODE");
+      ->type_name(type_of(keygen_modes));
   verb->add_flag("--hex", options->hex, "Write hex digits and a newline instead of raw bytes.");
   verb->footer(keygen_footer);
   verb->callback([options, &status] {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/arguments.hpp"
+#include "cli/choices.hpp"
 #include "cli/numbers.hpp"
 
 namespace paraes::cli {
@@ -18,8 +19,8 @@ class Group {
   Group(CLI::App& app, const char* name) : app_(app), name_(name) {}
 
   template <class T>
-  CLI::Option* option(const char* flag, T& value, const char* type, const char* text) {
-    return app_.add_option(flag, value, text)->type_name(type)->group(name_);
+  CLI::Option* option(const char* flag, T& value, std::string type, const char* text) {
+    return app_.add_option(flag, value, text)->type_name(std::move(type))->group(name_);
   }
   template <class T>
   void number(const char* flag, T& value, Range range, const char* text) {
@@ -55,7 +56,8 @@ void add_format_options(CLI::App& app, CryptOptions& o, Verb verb) {
                  "From a passphrase: the highest cost to accept (default 22: 4 GiB).");
     return;
   }
-  group.option("--format", o.format, pipes ? "paraes|c2sp|tink|raw|openssl" : "paraes|c2sp|tink",
+  group.option("--format", o.format,
+               pipes ? type_of(format_choices) : type_of(authenticated_choices),
                encrypt ? "Layout of the encrypted file (default: paraes)."
                        : "Layout of the encrypted file (default: paraes; others must be named).");
   if (verb != Verb::info) {
@@ -71,7 +73,7 @@ void add_format_options(CLI::App& app, CryptOptions& o, Verb verb) {
   group.option("--segment-size", o.segment_size, "SIZE",
                "tink with a raw key: size of a segment (default 1MiB).");
   if (verb == Verb::info) return;
-  group.option("--tink-hash", o.tink_hash, "SHA1|SHA256|SHA512",
+  group.option("--tink-hash", o.tink_hash, type_of(tink_hash_choices),
                "tink with a raw key: hash of HKDF (default SHA256).");
   if (encrypt) {
     group.number("--scrypt-log2n", o.scrypt_log2n, {1, 40},
@@ -81,7 +83,7 @@ void add_format_options(CLI::App& app, CryptOptions& o, Verb verb) {
                  "paraes with a passphrase: the highest cost to accept (default 22: 4 GiB).");
   }
   if (!pipes) return;
-  group.option("--mode", o.mode, "ecb|cbc|ctr|xts",
+  group.option("--mode", o.mode, type_of(mode_choices),
                "raw: mode of AES; openssl: cbc (default) or ctr.");
   group.option(
       "--iv-hex", o.iv_hex, "HEX",
@@ -149,9 +151,9 @@ void add_execution_options(CLI::App& app, CryptOptions& o) {
   group.flag(
       "--allow-leaky", o.allow_leaky,
       "Let --kernel auto choose table kernels on a GPU: they leak the key to its other users.");
-  group.option("--transfer", o.transfer, "staged|mapped",
+  group.option("--transfer", o.transfer, type_of(transfer_choices),
                "Copy data to the GPU and back (default), or let the GPU access host memory.");
-  group.option("--key-expansion", o.key_expansion, "host|device",
+  group.option("--key-expansion", o.key_expansion, type_of(key_expansion_choices),
                "Where keys for a GPU are expanded (default: host).");
   group.number("-T,--threads", o.threads, {0, 4096},
                "Threads that compute; 0, the default, is one for each core.\n"

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "cli/arguments.hpp"
+#include "cli/choices.hpp"
 #include "cli/input.hpp"
 #include "cli/numbers.hpp"
 #include "cli/report.hpp"
@@ -76,9 +77,7 @@ SecretBytes decode_key_file(SecretBytes contents, std::string_view name, KeyUse 
                             std::string_view encoding) {
   try {
     return decode_key(std::move(contents), name, use,
-                      encoding == "raw"   ? KeyEncoding::raw
-                      : encoding == "hex" ? KeyEncoding::hex
-                                          : KeyEncoding::by_size);
+                      find_choice(key_encoding_choices, encoding).value_or(KeyEncoding::by_size));
   } catch (const WrongKeySize& error) {
     throw InvalidArgument(fmt::format("{} (`paraes keygen{} -o FILE` makes a new one)",
                                       error.what(), use == KeyUse::xts ? " --mode xts" : ""));
@@ -107,10 +106,10 @@ class KeyFlags {
         group_(options.role == KeyRole::rekey_to ? "New keys" : "Keys") {}
 
   template <class T>
-  CLI::Option* add(std::string_view name, T& value, const char* type, const char* text,
+  CLI::Option* add(std::string_view name, T& value, std::string type, const char* text,
                    const char* short_flag = "") {
     return verb_.add_option(short_flag + options_.flag(name), value, text)
-        ->type_name(type)
+        ->type_name(std::move(type))
         ->group(group_);
   }
   void add_list(std::string_view name, std::vector<std::string>& values, const char* type,
@@ -145,7 +144,7 @@ void add_key_options(CLI::App& verb, KeyOptions& options, KeyRole role) {
                     : "Key of 16 or 32 bytes (raw: also 24, XTS 64), or a Tink keyset; - is "
                       "standard input.",
               is_new ? "" : "-k,");
-    flags.add("key-encoding", options.key_encoding, "raw|hex",
+    flags.add("key-encoding", options.key_encoding, type_of(key_encoding_choices),
               "How to read the key file, if its size is ambiguous.");
     flags.add("key-hex", options.key_hex, "HEX",
               "Key in hex; only for tests: the process list shows it.");
@@ -249,9 +248,7 @@ void check_encoding(const KeyOptions& options) {
   if (!options.given("key-file") && !options.given("key-command")) {
     throw InvalidArgument(fmt::format("{} goes with {}", flag, options.flag("key-file")));
   }
-  if (options.key_encoding != "raw" && options.key_encoding != "hex") {
-    throw InvalidArgument(fmt::format("{} is raw or hex, not '{}'", flag, options.key_encoding));
-  }
+  static_cast<void>(pick(flag, key_encoding_choices, options.key_encoding));
 }
 
 // Whether `path` leads to the standard input of this process, as /dev/stdin does.

@@ -5,19 +5,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <string_view>
 
 #include "cli/exclude.hpp"
 #include "cli/output.hpp"
 #include "cli/sizes.hpp"
+#include "cli/spelling.hpp"
 #include "paraes/error.hpp"
 #include "src/core/system/process.hpp"
 
 namespace paraes::cli {
 namespace {
-
-constexpr std::array<const char*, 5> format_names = {"paraes", "c2sp", "tink", "raw", "openssl"};
 
 // Refuses flags that would have no effect: the user expects one.
 void refuse(const CryptOptions& options, std::initializer_list<const char*> flags,
@@ -30,18 +28,18 @@ void refuse(const CryptOptions& options, std::initializer_list<const char*> flag
 BlockMode parse_mode(const CryptOptions& options, Format format) {
   const bool given = options.given("--mode");
   if (format == Format::openssl) {
-    if (!given || options.mode == "cbc") return BlockMode::cbc;
-    if (options.mode == "ctr") return BlockMode::ctr;
-    throw InvalidArgument(
-        fmt::format("--format openssl has the modes cbc and ctr, not '{}'", options.mode));
+    if (!given) return BlockMode::cbc;
+    if (const auto mode = find_choice(openssl_mode_choices, options.mode)) return *mode;
+    throw InvalidArgument(fmt::format("--format openssl has the modes {}, not '{}'",
+                                      listed(words_of(openssl_mode_choices), "and"), options.mode));
   }
-  if (!given) throw InvalidArgument("--format raw needs --mode ecb, cbc, ctr or xts");
-  if (options.mode == "ecb") return BlockMode::ecb;
-  if (options.mode == "cbc") return BlockMode::cbc;
-  if (options.mode == "ctr") return BlockMode::ctr;
-  if (options.mode == "xts") return BlockMode::xts;
-  throw InvalidArgument(fmt::format(
-      "--mode {}: there is no such mode; --format raw has ecb, cbc, ctr and xts", options.mode));
+  const std::vector<std::string> modes = words_of(mode_choices);
+  if (!given) {
+    throw InvalidArgument(fmt::format("--format raw needs --mode {}", listed(modes, "or")));
+  }
+  if (const auto mode = find_choice(mode_choices, options.mode)) return *mode;
+  throw InvalidArgument(fmt::format("--mode {}: there is no such mode; --format raw has {}",
+                                    options.mode, listed(modes, "and")));
 }
 
 std::vector<std::uint8_t> parse_iv(const CryptOptions& options, BlockMode mode) {
@@ -88,18 +86,9 @@ void plan_execution(const CryptOptions& options, Plan& plan) {
     refuse(options, {"--allow-leaky", "--transfer", "--key-expansion"},
            "--device cuda, hip or opencl");
   }
-  if (options.transfer == "mapped") {
-    plan.execution.transfer = Transfer::mapped;
-  } else if (options.transfer != "staged") {
-    throw InvalidArgument(
-        fmt::format("--transfer is staged or mapped, not '{}'", options.transfer));
-  }
-  if (options.key_expansion == "device") {
-    plan.execution.key_expansion = KeyExpansion::device;
-  } else if (options.key_expansion != "host") {
-    throw InvalidArgument(
-        fmt::format("--key-expansion is host or device, not '{}'", options.key_expansion));
-  }
+  plan.execution.transfer = pick("--transfer", transfer_choices, options.transfer);
+  plan.execution.key_expansion =
+      pick("--key-expansion", key_expansion_choices, options.key_expansion);
   plan.overlap = !options.no_overlap;
   plan.execution.overlap = plan.overlap;
 }
@@ -250,7 +239,9 @@ void plan_secrets(const CryptOptions& options, const Plan& plan) {
 
 }  // namespace
 
-const char* format_name(Format format) { return format_names[static_cast<std::size_t>(format)]; }
+const char* format_name(Format format) {
+  return format_choices.at(static_cast<std::size_t>(format)).word;
+}
 
 const char* mode_name(BlockMode mode) {
   switch (mode) {
@@ -283,13 +274,9 @@ std::vector<std::uint8_t> parse_hex(const std::string& text, const char* flag) {
 }
 
 Format parse_format(const CryptOptions& options) {
-  for (std::size_t i = 0; i < format_names.size(); ++i) {
-    if (options.format == format_names[i]) return static_cast<Format>(i);
-  }
-  throw InvalidArgument(
-      fmt::format("--format {}: there is no such format; the formats are paraes, c2sp, tink, raw "
-                  "and openssl",
-                  options.format));
+  if (const auto format = find_choice(format_choices, options.format)) return *format;
+  throw InvalidArgument(fmt::format("--format {}: there is no such format; the formats are {}",
+                                    options.format, listed(words_of(format_choices), "and")));
 }
 
 void parse_tink(const CryptOptions& options, Plan& plan) {
@@ -302,13 +289,7 @@ void parse_tink(const CryptOptions& options, Plan& plan) {
     plan.segment_bytes = parse_size(options.segment_size, "--segment-size");
   }
   if (options.given("--tink-hash")) {
-    const std::string& name = options.tink_hash;
-    if (name != "SHA1" && name != "SHA256" && name != "SHA512") {
-      throw InvalidArgument(fmt::format("--tink-hash is SHA1, SHA256 or SHA512, not '{}'", name));
-    }
-    plan.tink_hash = name == "SHA1"     ? TinkHash::sha1
-                     : name == "SHA256" ? TinkHash::sha256
-                                        : TinkHash::sha512;
+    plan.tink_hash = pick("--tink-hash", tink_hash_choices, options.tink_hash);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/choices.hpp"
 #include "cli/crypt_options.hpp"
 #include "paraes/ciphers.hpp"
 #include "paraes/kernels.hpp"
@@ -13,8 +14,6 @@
 #include "paraes/streams.hpp"
 
 namespace paraes::cli {
-
-enum class Format { paraes, c2sp, tink, raw, openssl };
 
 [[nodiscard]] const char* format_name(Format format);
 [[nodiscard]] inline bool is_authenticated(Format format) {
