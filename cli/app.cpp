@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -28,8 +27,8 @@ std::string help_text(const CLI::App& app, const std::string& parent) {
   return text;
 }
 
-// With the verb named `only`, or with all verbs if `only` is empty. `status` is where the verb's
-// callback stores the exit status.
+}  // namespace
+
 std::unique_ptr<CLI::App> make_app(const ExecutableInfo& executable, std::string_view only,
                                    int& status) {
   auto app = std::make_unique<CLI::App>(executable.summary, executable.name);
@@ -51,6 +50,8 @@ std::unique_ptr<CLI::App> make_app(const ExecutableInfo& executable, std::string
   app->require_subcommand(0, 1);
   return app;
 }
+
+namespace {
 
 struct ReadCommand {
   std::unique_ptr<CLI::App> app;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/cli11_fwd.hpp"
@@ -22,6 +24,11 @@ struct ExecutableInfo {
   std::string footer;            // the last lines of --help
   std::vector<VerbEntry> verbs;  // in the order of --help
 };
+
+// The parser with the verb named `only`, or with all verbs if `only` is empty. `status` is where
+// the verb's callback stores the exit status.
+[[nodiscard]] std::unique_ptr<CLI::App> make_app(const ExecutableInfo& executable,
+                                                 std::string_view only, int& status);
 
 // All that a main function does: calls `run`, prints its errors and returns the exit status. Memory
 // may run out in `run`, but not where it is made: a function object of up to 16 bytes needs none.

@@ -1,6 +1,5 @@
 // paraes-mpi: the verbs of paraes over the ranks of an MPI job.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -16,10 +15,11 @@
 #include "bench/bench.hpp"
 #include "cli/app.hpp"
 #include "cli/batch.hpp"
+#include "cli/choices.hpp"
 #include "cli/plan.hpp"
 #include "cli/report.hpp"
-#include "cli/verbs.hpp"
 #include "mpi/bench_plan.hpp"
+#include "mpi/executable.hpp"
 #include "mpi/ranks.hpp"
 #include "mpi/root.hpp"
 #include "mpi/worker.hpp"
@@ -31,38 +31,6 @@
 
 namespace paraes::mpi {
 namespace {
-
-constexpr const char* footer = R"(
-Start it with mpirun or srun: the ranks share the work on each large file. Flags, formats and exit
-statuses are those of paraes; `paraes help VERB` says more.
-
-Examples:
-  mpirun -n 4 paraes-mpi encrypt --key-file my.key big.tar
-  mpirun -n 4 paraes-mpi decrypt --key-file my.key big.tar.paes
-  srun -n 64 paraes-mpi encrypt -T 8 -k my.key -r /scratch/run7)";
-
-constexpr const char* encrypt_examples = R"(
-Examples:
-  mpirun -n 4 paraes-mpi encrypt -k my.key big.tar
-  mpirun -n 4 paraes-mpi encrypt -r -k my.key -o backup photos letters
-  tar c dir | mpirun -n 4 paraes-mpi encrypt -k my.key > dir.tar.paes)";
-
-constexpr const char* decrypt_examples = R"(
-Examples:
-  mpirun -n 4 paraes-mpi decrypt -k my.key big.tar.paes
-  mpirun -n 4 paraes-mpi decrypt -r -k my.key -o restored backup
-  mpirun -n 4 paraes-mpi decrypt -k my.key < dir.tar.paes | tar x)";
-
-constexpr const char* verify_examples = R"(
-Examples:
-  mpirun -n 4 paraes-mpi verify -k my.key big.tar.paes
-  mpirun -n 4 paraes-mpi verify -r -k my.key backup)";
-
-constexpr const char* bench_examples = R"(
-Examples:
-  mpirun -n 4 paraes-mpi bench --mode ctr --size 1MiB,64MiB
-  mpirun -n 4 paraes-mpi bench --mode ctr --distribute scatter --json r.json
-  mpirun -n 4 paraes-mpi bench --scope file --size 64MiB,1GiB)";
 
 std::string text_of(const Sha256::Digest& digest) { return {digest.begin(), digest.end()}; }
 
@@ -132,64 +100,21 @@ class MpiExecutable {
     return Worker(ranks_, execution).run();
   }
 
-  // Their callbacks refer to this object.
-  [[nodiscard]] std::vector<cli::VerbEntry> verbs() {
-    return {
-        {"encrypt",
-         [this](CLI::App& app, int& status) {
-           cli::add_encrypt(app, status, crypt_overrides(encrypt_examples));
-         }},
-        {"decrypt",
-         [this](CLI::App& app, int& status) {
-           cli::add_decrypt(app, status, crypt_overrides(decrypt_examples));
-         }},
-        {"verify",
-         [this](CLI::App& app, int& status) {
-           cli::add_verify(app, status, crypt_overrides(verify_examples));
-         }},
-        {"bench",
-         [this](CLI::App& app, int& status) { cli::add_bench(app, status, bench_overrides()); }},
-    };
+  // Its callbacks refer to this object.
+  [[nodiscard]] cli::ExecutableInfo info() {
+    return mpi_executable(
+        flags_,
+        {
+            .crypt = [this](const cli::CryptOptions& options,
+                            cli::Verb verb) { return crypt(options, verb); },
+            .measure = [this](const bench::Axes& axes,
+                              const bench::Options& options) { return measure(axes, options); },
+        });
   }
 
  private:
-  [[nodiscard]] cli::CryptOverrides crypt_overrides(const char* examples) {
-    return {
-        .add_options =
-            [this](CLI::App& verb) {
-              verb.add_option("--distribute", distribute_,
-                              "Each rank reads and writes its share of a file (default), or rank 0 "
-                              "does, and sends chunks to the others.")
-                  ->type_name("shared|scatter")
-                  ->group("Execution");
-            },
-        .run = [this](const cli::CryptOptions& options,
-                      cli::Verb verb) { return crypt(options, verb); },
-        .examples = examples,
-    };
-  }
-
-  [[nodiscard]] cli::BenchOverrides bench_overrides() {
-    return {
-        .add_options =
-            [this](CLI::App& verb) {
-              verb.add_option(
-                      "--distribute", distributions_,
-                      "Each rank has its share of the data, or rank 0 sends it and receives "
-                      "the result (default: both).")
-                  ->type_name("shared,scatter")
-                  ->group(cli::bench_axes_group);
-            },
-        .run = [this](const bench::Axes& axes,
-                      const bench::Options& options) { return measure(axes, options); },
-        .examples = bench_examples,
-    };
-  }
-
   [[nodiscard]] static Distribution parse_distribution(const std::string& name) {
-    if (name == "shared") return Distribution::shared;
-    if (name == "scatter") return Distribution::scatter;
-    throw InvalidArgument("--distribute is shared or scatter, not '" + name + "'");
+    return cli::pick("--distribute", distribution_choices, name);
   }
 
   [[nodiscard]] static std::vector<std::string> split(const std::string& list) {
@@ -203,7 +128,7 @@ class MpiExecutable {
     verb_was_reached_ = true;
     if (ranks_.is_root()) return crypt_as_root(given, verb);
     return run_as_worker([&] {
-      static_cast<void>(parse_distribution(distribute_));
+      static_cast<void>(parse_distribution(flags_.distribute));
       return cli::make_plan(options_of_rank(given), verb).execution;
     });
   }
@@ -222,7 +147,7 @@ class MpiExecutable {
       static_cast<void>(prepare());
       others.check();
       std::vector<Distribution> list;
-      for (const std::string& name : split(distributions_)) {
+      for (const std::string& name : split(flags_.distributions)) {
         list.push_back(parse_distribution(name));
       }
       return bench::run(make_bench_plan(ranks_, axes, list), options, stdout, stderr);
@@ -289,7 +214,7 @@ class MpiExecutable {
 
   int crypt_as_root(const cli::CryptOptions& given, cli::Verb verb) {
     return run_as_root([&](OtherRanks others) {
-      const Distribution distribution = parse_distribution(distribute_);
+      const Distribution distribution = parse_distribution(flags_.distribute);
       const cli::CryptOptions options = options_of_rank(given);
       // Without a plan, run_batch reports the error as in paraes.
       std::optional<Execution> execution;
@@ -309,8 +234,7 @@ class MpiExecutable {
 
   const Ranks& ranks_;
   bool verb_was_reached_ = false;
-  std::string distribute_ = "shared";             // of files
-  std::string distributions_ = "shared,scatter";  // of bench
+  Flags flags_;
 };
 
 }  // namespace
@@ -321,12 +245,6 @@ int main(int argc, char** argv) {
   const mpi::Ranks ranks(&argc, &argv);
   if (!mpi::are_alike(ranks, argc, argv)) return cli::exit_usage;
   mpi::MpiExecutable executable(ranks);
-  const auto run = [&] {
-    return cli::run_app(argc, argv,
-                        {.name = "paraes-mpi",
-                         .summary = "Encrypts and decrypts with AES, on all ranks of an MPI job.",
-                         .footer = mpi::footer,
-                         .verbs = executable.verbs()});
-  };
+  const auto run = [&] { return cli::run_app(argc, argv, executable.info()); };
   return executable.finish(cli::run_guarded(std::ref(run)));
 }

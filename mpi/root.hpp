@@ -7,14 +7,10 @@
 
 #include "cli/distributor.hpp"
 #include "mpi/commands.hpp"
+#include "mpi/distribution.hpp"
 #include "mpi/ranks.hpp"
 
 namespace paraes::mpi {
-
-enum class Distribution {
-  shared,   // every rank reads and writes its share of a file
-  scatter,  // rank 0 reads and writes, and sends chunks to the others
-};
 
 class Root : public cli::Distributor {
  public:
