@@ -20,3 +20,11 @@ else()
   set(PARAES_BUILD_CLI ON)
   message(STATUS "The wheel will have the command `paraes`")
 endif()
+
+option(PARAES_PRIVATE_LIBCRYPTO
+  "Link libcrypto statically, for a wheel that runs where there is none (packaging/wheel)" OFF)
+if(PARAES_PRIVATE_LIBCRYPTO)
+  set(OPENSSL_USE_STATIC_LIBS ON)
+  # bench --executor openmp needs libgomp, which such a machine may lack.
+  set(CMAKE_DISABLE_FIND_PACKAGE_OpenMP ON)
+endif()

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "paraes/kdf.hpp"
 #include "paraes/kernels.hpp"
 #include "paraes/threads.hpp"
 #include "paraes/version.hpp"
@@ -103,6 +104,11 @@ NB_MODULE(_native, m) {
         "use processes");
     nb::raise_python_error();
   }
+#ifdef PARAES_PRIVATE_LIBCRYPTO
+  // No other part of the process uses this libcrypto, and the system's openssl.cnf is for another
+  // version of it: the modules that it names are not to be loaded.
+  paraes::ignore_openssl_configuration();
+#endif
   m.doc() = "The compiled part of paraes. Use the package's modules.";
   m.attr("version") = paraes::version();
   bind_errors(m);
