@@ -11,6 +11,22 @@ endfunction()
 # As dpkg-buildpackage takes it: SOURCE_DATE_EPOCH, or now.
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
 
+# Manual pages and completions of commands that are in another package, or in none.
+set(staged ${CPACK_TEMPORARY_INSTALL_DIRECTORY})
+file(GLOB_RECURSE pages RELATIVE ${staged}/runtime ${staged}/runtime/usr/share/*)
+foreach(page IN LISTS pages)
+  get_filename_component(name ${page} NAME)
+  get_filename_component(folder ${page} DIRECTORY)
+  if(name MATCHES "^_?paraes-mpi([.-].*)?$" AND "mpi" IN_LIST CPACK_COMPONENTS_ALL)
+    file(COPY ${staged}/runtime/${page} DESTINATION ${staged}/mpi/${folder}
+      DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
+                            WORLD_READ WORLD_EXECUTE)
+  endif()
+  if(name MATCHES "^_?paraes-(mpi|lab)([.-].*)?$")
+    file(REMOVE ${staged}/runtime/${page})
+  endif()
+endforeach()
+
 while(CPACK_PARAES_PACKAGES)
   list(POP_FRONT CPACK_PARAES_PACKAGES component package)
   set(root ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/${component}/usr/share)
