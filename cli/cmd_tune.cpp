@@ -11,9 +11,11 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "bench/harness/noted_signals.hpp"
@@ -203,24 +205,34 @@ void check_replaceable(const TuneFlags& options) {
   }
 }
 
-void store(const Profile& profile, const std::string& named) {
-  // Replaces the target of a symbolic link, and keeps the link.
-  const bool exists = std::filesystem::exists(named);
-  const std::string path = exists ? std::filesystem::canonical(named).string() : named;
-  const std::string folder = folder_of(path);
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw io_error(folder, "make", error.value());
-  FileSink::Options sink_options;
-  sink_options.overwrite = true;
-  sink_options.mode = 0644;
-  TemporaryName temporary;
-  sink_options.on_temporary = [&](int at, const std::string& name) { temporary.set(at, name); };
-  FileSink sink(path, std::move(sink_options));
-  const std::string text = to_json(profile) + "\n";
-  sink.write({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
-  sink.commit();
-}
+// Made before anything is measured, so that a path where nothing can be written wastes no time.
+class ProfileFile {
+ public:
+  explicit ProfileFile(const std::string& named) {
+    // Replaces the target of a symbolic link, and keeps the link.
+    const bool exists = std::filesystem::exists(named);
+    const std::string path = exists ? std::filesystem::canonical(named).string() : named;
+    const std::string folder = folder_of(path);
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) throw io_error(folder, "make", error.value());
+    FileSink::Options options;
+    options.overwrite = true;
+    options.mode = 0644;
+    options.on_temporary = [this](int at, const std::string& name) { temporary_.set(at, name); };
+    sink_.emplace(path, std::move(options));
+  }
+
+  void store(const Profile& profile) {
+    const std::string text = to_json(profile) + "\n";
+    sink_->write({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+    sink_->commit();
+  }
+
+ private:
+  TemporaryName temporary_;
+  std::optional<FileSink> sink_;
+};
 
 int run(const TuneFlags& options) {
   if (options.show) {
@@ -229,6 +241,7 @@ int run(const TuneFlags& options) {
   }
   const std::string path = where(options);
   check_replaceable(options);
+  ProfileFile file(path);
   bench::TuneOptions tune_options;
   tune_options.seconds = options.seconds;
   tune_options.program = system::executable_path();
@@ -264,7 +277,7 @@ int run(const TuneFlags& options) {
   } catch (const bench::Interrupted& interrupted) {
     return 128 + interrupted.signal;
   }
-  store(profile, path);
+  file.store(profile);
   print(profile, options);
   if (options.quiet) return exit_done;
   warn_of_noise(profile);

@@ -4,6 +4,7 @@ tests/support/failing_opencl.cpp reports it as one and makes launches fail."""
 import json
 import os
 import signal
+import time
 import unittest
 
 import support
@@ -385,6 +386,12 @@ class Tune(ProfileCase):
         self.fails(2, "tune", env={"PARAES_PROFILE": "none"}, says="-o")
         self.write("file", b"")
         self.fails(1, "tune", "-q", "--seconds", "1", "-o", "file/p", says="file")
+
+    def test_tune_finds_an_impossible_output_before_it_measures(self):
+        self.write("file", b"")
+        begin = time.monotonic()
+        self.fails(1, "tune", "-q", "--seconds", "200", "-o", "file/p", says="file")
+        self.assertLess(time.monotonic() - begin, 60)
 
 
 if __name__ == "__main__":
