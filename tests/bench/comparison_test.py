@@ -1,0 +1,261 @@
+"""bench/comparison: small measurements, with stand-ins for programs that are wrong or missing, and
+the table that it writes."""
+
+import importlib.machinery
+import importlib.util
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+SCRIPT = TREE / "bench" / "comparison"
+PARAES = os.environ["PARAES_BIN"]
+SMALL = ("--large", "1MiB", "--files", "3", "--small", "1KiB", "--rounds", "2", "--folder")
+# Encrypts by copying; decrypting adds a byte if BREAK is set.
+AGE = """#!/bin/bash
+target=/dev/stdout source=/dev/stdin
+while (($#)); do
+  case $1 in
+    -R | -i) shift ;;
+    -d) decrypts=1 ;;
+    -o) target=$2; shift ;;
+    *) source=$1 ;;
+  esac
+  shift
+done
+cat "$source" > "$target"
+if [[ -n $BREAK && -n $decrypts ]]; then echo >> "$target"; fi
+"""
+AGE_KEYGEN = "#!/bin/bash\necho key\n"
+
+
+def load():
+    sys.path.insert(0, str(TREE / "bench"))
+    loader = importlib.machinery.SourceFileLoader("comparison", str(SCRIPT))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("comparison", loader))
+    loader.exec_module(module)
+    return module
+
+
+class ComparisonCase(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="paraes-comparison-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        (self.folder / "work").mkdir()
+
+    def run_script(self, *arguments, environment=None):
+        return subprocess.run(
+            [sys.executable, "-B", SCRIPT, *arguments],
+            env={**os.environ, **(environment or {})},
+            capture_output=True,
+            text=True,
+            timeout=250,
+        )
+
+    def measure(self, programs, **environment):
+        """Measures, and returns the status, the report, and the last line of standard error."""
+        done = self.run_script(
+            "--paraes",
+            PARAES,
+            *SMALL,
+            str(self.folder / "work"),
+            "--programs",
+            programs,
+            "-o",
+            str(self.folder / "report.json"),
+            environment=environment,
+        )
+        path = self.folder / "report.json"
+        report = json.loads(path.read_text()) if path.exists() else None
+        return done.returncode, report, done.stderr.strip().splitlines()[-1]
+
+    def stand_in(self, **contents):
+        """Makes programs in a folder, and returns a PATH that begins with it."""
+        folder = self.folder / "bin"
+        folder.mkdir(exist_ok=True)
+        for name, text in contents.items():
+            path = folder / name.replace("_", "-")
+            path.write_text(text)
+            path.chmod(0o755)
+        return f"{folder}:{os.environ['PATH']}"
+
+    def path_without(self, *names):
+        """Returns a PATH with what the script needs, and without some programs."""
+        folder = self.folder / "few"
+        folder.mkdir()
+        for name in ("bash", "cp", "mv", "tar", "uname"):
+            if name not in names:
+                (folder / name).symlink_to(shutil.which(name))
+        return str(folder)
+
+
+class Measuring(ComparisonCase):
+    def test_every_installed_program_is_measured_and_verified(self):
+        installed = [
+            name
+            for name, program in (
+                ("age", "age"),
+                ("openssl enc", "openssl"),
+                ("gpg", "gpg"),
+                ("restic", "restic"),
+                ("rclone crypt", "rclone"),
+            )
+            if shutil.which(program)
+        ]
+        names = ["paraes", "copy", *installed]
+        status, report, last = self.measure(",".join(names))
+        self.assertEqual(status, 0, last)
+        found = {(row["program"], row["subject"], row["direction"]) for row in report["results"]}
+        self.assertEqual(
+            found,
+            {(n, s, d) for n in names for s in ("file", "folder") for d in ("encrypt", "decrypt")},
+        )
+        for row in report["results"]:
+            self.assertEqual(len(row["samples_ns"]), 2, row)
+            self.assertGreater(row["median_ns"], 0, row)
+            self.assertEqual(row["bytes"], 1 << 20 if row["subject"] == "file" else 3 << 10)
+        self.assertEqual(report["context"]["rounds"], 2)
+        self.assertIn("openssl", report["context"]["libraries"])
+        self.assertEqual(list((self.folder / "work").iterdir()), [])
+
+    def test_wrong_bytes_end_it(self):
+        path = self.stand_in(age=AGE, age_keygen=AGE_KEYGEN)
+        status, report, last = self.measure("age", PATH=path)
+        self.assertEqual((status, last), (0, "round 2 of 2"))
+        (self.folder / "report.json").unlink()
+        status, report, last = self.measure("age", PATH=path, BREAK="1")
+        self.assertEqual(status, 1)
+        self.assertRegex(last, "age: the decrypted (file|folder) is another one")
+        self.assertIsNone(report)
+
+    def test_failing_program_ends_it(self):
+        path = self.stand_in(age="#!/bin/bash\necho no >&2\nexit 3\n", age_keygen=AGE_KEYGEN)
+        status, report, last = self.measure("age", PATH=path)
+        self.assertEqual((status, report, last), (2, None, "no"))
+
+    def test_missing_program_is_left_out_with_the_reason(self):
+        status, report, last = self.measure("paraes,restic", PATH=self.path_without())
+        self.assertEqual(status, 0, last)
+        self.assertEqual({row["program"] for row in report["results"]}, {"paraes"})
+        self.assertEqual(
+            report["skipped"], [{"program": "restic", "reason": "restic is not installed"}]
+        )
+
+    def test_unknown_program_and_no_room_are_errors(self):
+        status, _, last = self.measure("agee")
+        self.assertEqual(status, 2)
+        self.assertIn("agee: there is no such program", last)
+        done = self.run_script("--paraes", PARAES, "--large", "4000000GiB", "--folder", "/tmp")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("are needed there", done.stderr)
+
+    def test_folders_that_differ_are_not_the_same(self):
+        comparison = load()
+        first, second = self.folder / "a", self.folder / "b"
+        for path in (first, second):
+            path.mkdir()
+            (path / "f").write_text("text")
+        self.assertTrue(comparison.same(first, second))
+        (second / "f").write_text("texT")
+        self.assertFalse(comparison.same(first, second))
+        (second / "f").write_text("text")
+        (second / "g").write_text("")
+        self.assertFalse(comparison.same(first, second))
+        self.assertFalse(comparison.same(first, self.folder / "none"))
+        self.assertFalse(comparison.same(first / "f", self.folder / "none"))
+
+
+class Tables(ComparisonCase):
+    def report(self):
+        rows = [
+            {
+                "program": "paraes",
+                "version": "1.2",
+                "settings": "all cores",
+                "subject": subject,
+                "direction": direction,
+                "median_ns": median,
+                "peak_bytes": peak,
+            }
+            for subject, direction, median, peak in (
+                ("file", "encrypt", 400_000_000, 32 << 20),
+                ("file", "decrypt", 500_000_000, 16 << 20),
+                ("folder", "encrypt", 60_000_000, None),
+                ("folder", "decrypt", 70_000_000, 8 << 20),
+            )
+        ]
+        context = {
+            "large_bytes": 1 << 30,
+            "small_bytes": 1 << 16,
+            "files": 1000,
+            "rounds": 7,
+            "cores": 2,
+            "cpu": "a CPU",
+            "time": "2026-11-25T10:00:00Z",
+            "folder": "/dev/shm",
+        }
+        path = self.folder / "report.json"
+        path.write_text(json.dumps({"context": context, "results": rows, "skipped": []}))
+        return str(path)
+
+    def test_table_has_a_row_for_each_program(self):
+        done = self.run_script("--table", self.report())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(
+            "| paraes 1.2 | 0.40 s | 0.50 s | 0.06 s | 0.07 s | 32 MiB | all cores |\n", done.stdout
+        )
+        self.assertIn("| program | 1 GiB: encrypt | decrypt | 1,000 × 64 KiB: encrypt", done.stdout)
+        self.assertIn("Medians of 7 runs on 2 cores of a CPU, on 2026-11-25", done.stdout)
+
+    def test_table_replaces_what_is_between_the_markers(self):
+        document = self.folder / "page.md"
+        text = "before\n<!-- figures: begin -->\nold\n<!-- figures: end -->\nafter\n"
+        document.write_text(text)
+        report = self.report()
+        for _ in range(2):  # the second time changes nothing
+            done = self.run_script("--table", report, "--into", str(document))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            found = document.read_text()
+            self.assertTrue(found.startswith("before\n<!-- figures: begin -->\n\n| program |"))
+            self.assertTrue(
+                found.endswith("([report.json](report.json)).\n\n<!-- figures: end -->\nafter\n")
+            )
+            self.assertNotIn("old", found)
+
+    def test_document_without_markers_stays_as_it_is(self):
+        document = self.folder / "page.md"
+        document.write_text("no markers\n")
+        done = self.run_script("--table", self.report(), "--into", str(document))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("markers", done.stderr)
+        self.assertEqual(document.read_text(), "no markers\n")
+
+    def test_the_table_of_the_document_is_that_of_its_report(self):
+        document = TREE / "docs" / "comparison.md"
+        text = document.read_text(encoding="utf-8")
+        shown = re.search("<!-- figures: begin -->\n(.*)<!-- figures: end -->", text, re.DOTALL)
+        named = re.search(r"\]\((\.\./bench/results/[^)]+)\)", shown[1])
+        if named is None:
+            self.assertEqual(shown[1].strip(), "Not measured yet.")
+            return
+        report = (document.parent / named[1]).resolve()
+        copy = self.folder / "docs" / "comparison.md"
+        copy.parent.mkdir()
+        (self.folder / "bench" / "results").mkdir(parents=True)
+        shutil.copy(report, self.folder / "bench" / "results")
+        shutil.copy(document, copy)
+        done = self.run_script(
+            "--table", str(self.folder / "bench" / "results" / report.name), "--into", str(copy)
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(copy.read_text(encoding="utf-8"), text)
+
+
+if __name__ == "__main__":
+    unittest.main()
