@@ -292,7 +292,9 @@ def _add_measure(verbs: Any) -> None:
 
 def _add_report(verbs: Any) -> None:
     verb = verbs.add_parser("report", help="write everything in bench JSON as one page")
-    verb.add_argument("results", nargs="+", type=Path, metavar="RESULTS.json")
+    verb.add_argument(
+        "results", nargs="+", type=Path, metavar="RESULTS.json", help="JSON of the bench"
+    )
     verb.add_argument("-o", "--output", type=Path, metavar="FILE", help="HTML page to write")
     verb.add_argument(
         "--clock",
@@ -311,8 +313,10 @@ def _add_compare(verbs: Any) -> None:
         "odd processes are compared with its even ones: how often noise alone looks like a "
         "difference.",
     )
-    verb.add_argument("a", type=Path, metavar="A.json")
-    verb.add_argument("b", type=Path, nargs="?", metavar="B.json")
+    verb.add_argument("a", type=Path, metavar="A.json", help="results of the first program")
+    verb.add_argument(
+        "b", type=Path, nargs="?", metavar="B.json", help="results of the second program"
+    )
     verb.add_argument("-o", "--output", type=Path, metavar="FILE", help="HTML page to write")
     verb.add_argument(
         "--least-effect",
@@ -358,7 +362,9 @@ def _add_figure(verbs: Any) -> None:
         help="throughput (kernels, devices and rivals by size), files (programs by size of the "
         "file) or cluster (predicted throughput of N nodes)",
     )
-    verb.add_argument("results", nargs="+", type=Path, metavar="RESULTS.json")
+    verb.add_argument(
+        "results", nargs="+", type=Path, metavar="RESULTS.json", help="JSON of the bench"
+    )
     verb.add_argument(
         "-o",
         "--output",
