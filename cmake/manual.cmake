@@ -1,0 +1,75 @@
+# Manual pages, completions for Bash, zsh and fish, and the reference of the command line: a program
+# writes them during the build, from the description that --help prints.
+if(PARAES_SANITIZE)  # the same texts again, and a program that takes long to compile
+  return()
+endif()
+if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
+  message(STATUS "Manual pages and completions: not made, because CMAKE_CROSSCOMPILING_EMULATOR is "
+    "not set, and this machine cannot run the program that writes them")
+  return()
+endif()
+
+set(source ${PROJECT_SOURCE_DIR}/packaging/manual)
+set(output ${PROJECT_BINARY_DIR}/manual)
+
+add_executable(paraes_manual
+  ${source}/bash.cpp
+  ${source}/description.cpp
+  ${source}/fish.cpp
+  ${source}/main.cpp
+  ${source}/man_pages.cpp
+  ${source}/reference.cpp
+  ${source}/sections.cpp
+  ${source}/text.cpp
+  ${source}/zsh.cpp
+  mpi/executable.cpp)  # needs no MPI
+# It runs for a moment.
+target_compile_options(paraes_manual PRIVATE $<$<CONFIG:Release>:-O0 -U_FORTIFY_SOURCE>)
+target_link_libraries(paraes_manual PRIVATE paraes_command paraes_flags)
+
+# The date of the pages: that of this version in CHANGELOG.md. Until it is there, that of the last
+# change of the command line.
+file(STRINGS CHANGELOG.md heading REGEX "^## \\[${PROJECT_VERSION}\\] - [0-9-]+$")
+set(date 2026-11-25)
+if(heading MATCHES "- ([0-9-]+)$")
+  set(date ${CMAKE_MATCH_1})
+endif()
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS CHANGELOG.md)
+
+set(pages ${output}/man/paraes.1)
+foreach(verb IN ITEMS encrypt decrypt verify rekey info keygen devices bench tune lab)
+  list(APPEND pages ${output}/man/paraes-${verb}.1)
+endforeach()
+set(mpi_page ${output}/man/paraes-mpi.1)
+set(completions "")
+foreach(executable IN ITEMS paraes paraes-mpi paraes-lab)
+  list(APPEND completions
+    ${output}/bash/${executable} ${output}/zsh/_${executable} ${output}/fish/${executable}.fish)
+endforeach()
+
+add_custom_command(
+  OUTPUT ${pages} ${mpi_page} ${completions} ${output}/reference.md
+  COMMAND paraes_manual ${source} ${output} ${date}
+  DEPENDS paraes_manual ${source}/lab.json ${source}/engine.bash
+  COMMENT "Writing manual pages and completions"
+  VERBATIM)
+add_custom_target(paraes_pages ALL
+  DEPENDS ${pages} ${mpi_page} ${completions} ${output}/reference.md)
+
+# OPTIONAL: ./quickstart builds the command alone.
+function(paraes_install_pages folder)
+  install(FILES ${ARGN} DESTINATION ${folder} COMPONENT runtime OPTIONAL)
+endfunction()
+set(installed paraes paraes-lab)
+if(TARGET paraes_mpi)
+  list(APPEND installed paraes-mpi)
+  list(APPEND pages ${mpi_page})
+endif()
+paraes_install_pages(${CMAKE_INSTALL_MANDIR}/man1 ${pages})
+foreach(executable IN LISTS installed)
+  paraes_install_pages(${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+    ${output}/bash/${executable})
+  paraes_install_pages(${CMAKE_INSTALL_DATADIR}/zsh/site-functions ${output}/zsh/_${executable})
+  paraes_install_pages(${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
+    ${output}/fish/${executable}.fish)
+endforeach()

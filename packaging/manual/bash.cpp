@@ -1,0 +1,138 @@
+#include <algorithm>
+
+#include "packaging/manual/completions.hpp"
+#include "packaging/manual/text.hpp"
+
+namespace paraes::manual {
+namespace {
+
+// As a part of a function's name.
+std::string identifier(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+std::string joined(const std::vector<std::string>& words, const char* separator) {
+  std::string text;
+  for (const std::string& word : words) text.append(text.empty() ? "" : separator).append(word);
+  return text;
+}
+
+// Sets the variables that _paraes_offer_values reads. Empty for what has no value.
+std::string assignment(const Values& values) {
+  using Kind = Values::Kind;
+  switch (values.kind) {
+    case Kind::none:
+      return "";
+    case Kind::text:
+      return "kind=text";
+    case Kind::words:
+      return "kind=words choices='" + joined(values.words, " ") + "'";
+    case Kind::list:
+      return "kind=list choices='" + joined(values.words, " ") + "'";
+    case Kind::files:
+      return "kind=files";
+    case Kind::sealed_files:
+      return "kind=sealed";
+    case Kind::folders:
+      return "kind=folders";
+    case Kind::command:
+      return "kind=program";
+    case Kind::variable:
+      break;
+  }
+  return "kind=variable";
+}
+
+std::string flags_of(const std::vector<Group>& groups) {
+  std::vector<std::string> names;
+  for (const Group& group : groups) {
+    for (const Flag& flag : group.flags) {
+      names.insert(names.end(), flag.names.begin(), flag.names.end());
+    }
+  }
+  return joined(names, " ");
+}
+
+std::string values_function(const Executable& executable) {
+  std::string text;
+  for (const Verb& verb : executable.verbs) {
+    for (const Group& group : verb.groups) {
+      for (const Flag& flag : group.flags) {
+        // A flag that needs no value has one only behind an equals sign.
+        const std::string set = assignment(values_of(flag));
+        if (set.empty()) continue;
+        std::vector<std::string> names = flag.names;
+        for (std::string& name : names) name.insert(0, verb.name + ":");
+        text += "    " + joined(names, " | ") + ") " + set + " ;;\n";
+      }
+    }
+  }
+  return text;
+}
+
+std::string arguments_function(const Executable& executable) {
+  std::string text;
+  for (const Verb& verb : executable.verbs) {
+    for (std::size_t i = 0; i < verb.arguments.size(); ++i) {
+      const Argument& argument = verb.arguments[i];
+      Values values = values_of(verb, argument);
+      if (argument.name == "VERB") {
+        values.kind = Values::Kind::words;
+        for (const Verb& other : executable.verbs) values.words.push_back(other.name);
+      }
+      if (values.kind == Values::Kind::text) continue;
+      const std::string set = assignment(values);
+      const bool several = argument.usage.find("...") != std::string::npos;
+      text += "    " + verb.name + ":" + (several ? "*" : std::to_string(i)) + ") " + set + " ;;\n";
+    }
+  }
+  return text;
+}
+
+// The functions whose names begin with that of the program.
+std::string data_of(const Executable& executable) {
+  const std::string name = "_" + identifier(executable.name);
+  std::vector<std::string> verbs;
+  for (const Verb& verb : executable.verbs) verbs.push_back(verb.name);
+  std::string text = name + "_verbs() { echo '" + joined(verbs, " ") + "'; }\n\n";
+  text += name + "_flags() { # VERB\n  case $1 in\n    '') flags='" + flags_of(executable.groups) +
+          "' ;;\n";
+  for (const Verb& verb : executable.verbs) {
+    const std::string flags = flags_of(verb.groups);
+    if (!flags.empty()) text += "    " + verb.name + ") flags='" + flags + "' ;;\n";
+  }
+  text += "    *) flags= ;;\n  esac\n}\n\n";
+  text += name + "_value() { # VERB FLAG\n  kind= choices=\n  case $1:$2 in\n" +
+          values_function(executable) + "  esac\n}\n\n";
+  text += name +
+          "_argument() { # VERB NUMBER-OF-ARGUMENTS-BEFORE\n  kind= choices=\n  case $1:$2 in\n" +
+          arguments_function(executable) + "  esac\n}\n\n";
+  return text;
+}
+
+}  // namespace
+
+std::string bash_completion(const Executable& executable, const Nested& nested,
+                            const std::string& engine) {
+  const std::string program = identifier(executable.name);
+  std::string text = "# Completes the command line of " + executable.name +
+                     " in Bash. Generated from the description that --help prints.\n"
+
+                     "\n";
+  text += engine;
+  text += data_of(executable);
+  if (nested.executable != nullptr) text += data_of(*nested.executable);
+  text += "_" + program + "() {\n  local words current kept\n  COMPREPLY=()\n" +
+          "  _paraes_read_line \"$2\"\n";
+  if (nested.executable != nullptr) {
+    text += "  if ((${#words[@]} > 2)) && [[ ${words[1]} == " + nested.verb +
+            " ]]; then\n    words=(\"${words[@]:1}\")\n    _paraes_complete " +
+            identifier(nested.executable->name) + "\n    return\n  fi\n";
+  }
+  text += "  _paraes_complete " + program + "\n}\n\ncomplete -F _" + program + " " +
+          executable.name + "\n";
+  return text;
+}
+
+}  // namespace paraes::manual

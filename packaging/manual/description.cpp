@@ -1,0 +1,131 @@
+#include "packaging/manual/description.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "packaging/manual/text.hpp"
+
+namespace paraes::manual {
+namespace {
+
+Flag flag_of(const CLI::Option& option) {
+  Flag flag;
+  for (const std::string& name : option.get_snames()) flag.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) flag.names.push_back("--" + name);
+  flag.type = option.get_type_name();
+  flag.text = joined_lines(option.get_description());
+  flag.repeats = option.get_expected_max() == CLI::detail::expected_max_vector_size;
+  flag.value_is_optional =
+      option.get_items_expected_min() == 0 && option.get_items_expected_max() > 0;
+  return flag;
+}
+
+// In the order of --help.
+std::vector<Group> groups_of(const CLI::App& app) {
+  std::vector<Group> groups;
+  for (const std::string& name : app.get_groups()) {
+    const std::vector<const CLI::Option*> options = app.get_options([&](const CLI::Option* option) {
+      return option->get_group() == name && option->nonpositional();
+    });
+    if (name.empty() || options.empty()) continue;
+    Group group;
+    const std::size_t note = name.find(" (");
+    group.title = name.substr(0, note);
+    if (note != std::string::npos) group.note = sentence(name.substr(note + 2));
+    for (const CLI::Option* option : options) group.flags.push_back(flag_of(*option));
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+std::vector<Argument> arguments_of(const CLI::App& app) {
+  std::vector<Argument> arguments;
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_positional()) continue;
+    const bool several = option->get_expected_max() > 1;
+    const std::string name = option->get_name(true);
+    arguments.push_back({.name = name,
+                         .usage = "[" + name + (several ? "...]" : "]"),
+                         .text = joined_lines(option->get_description()),
+                         .words = {}});
+  }
+  return arguments;
+}
+
+Group group_from(const nlohmann::json& json) {
+  Group group;
+  json.at("title").get_to(group.title);
+  json.at("note").get_to(group.note);
+  for (const nlohmann::json& flag : json.at("flags")) {
+    group.flags.push_back({.names = flag.at("names"),
+                           .type = flag.at("type"),
+                           .text = flag.at("text"),
+                           .repeats = false,
+                           .value_is_optional = false});
+  }
+  return group;
+}
+
+Verb verb_from(const nlohmann::json& json) {
+  Verb verb;
+  json.at("name").get_to(verb.name);
+  json.at("summary").get_to(verb.summary);
+  json.at("paragraphs").get_to(verb.text.paragraphs);
+  for (const nlohmann::json& argument : json.at("arguments")) {
+    verb.arguments.push_back({.name = argument.at("name"),
+                              .usage = argument.at("usage"),
+                              .text = argument.at("text"),
+                              .words = argument.at("words")});
+  }
+  for (const nlohmann::json& group : json.at("groups")) verb.groups.push_back(group_from(group));
+  return verb;
+}
+
+}  // namespace
+
+const Verb* Executable::find(const std::string& verb) const {
+  const auto found = std::find_if(verbs.begin(), verbs.end(),
+                                  [&](const Verb& candidate) { return candidate.name == verb; });
+  return found == verbs.end() ? nullptr : &*found;
+}
+
+Executable describe(const cli::ExecutableInfo& info) {
+  int status = 0;
+  const auto app = cli::make_app(info, {}, status);
+  Executable executable = {.name = info.name,
+                           .summary = info.summary,
+                           .groups = groups_of(*app),
+                           .verbs = {},
+                           .text = parse_text(info.footer)};
+  for (const CLI::App* verb : app->get_subcommands({})) {
+    executable.verbs.push_back({.name = verb->get_name(),
+                                .summary = verb->get_description(),
+                                .arguments = arguments_of(*verb),
+                                .groups = groups_of(*verb),
+                                .text = parse_text(verb->get_footer())});
+  }
+  return executable;
+}
+
+Executable read_description(const std::string& json) {
+  const nlohmann::json root = nlohmann::json::parse(json);
+  Executable executable;
+  root.at("name").get_to(executable.name);
+  root.at("summary").get_to(executable.summary);
+  for (const nlohmann::json& group : root.at("groups")) {
+    executable.groups.push_back(group_from(group));
+  }
+  for (const nlohmann::json& verb : root.at("verbs")) executable.verbs.push_back(verb_from(verb));
+  for (const nlohmann::json& status : root.at("exit_statuses")) {
+    executable.text.exit_statuses.push_back({status.at(0), status.at(1)});
+  }
+  for (const nlohmann::json& example : root.at("examples")) {
+    executable.text.examples.push_back({example, ""});
+  }
+  return executable;
+}
+
+}  // namespace paraes::manual

@@ -1,0 +1,147 @@
+#include <string_view>
+
+#include "packaging/manual/completions.hpp"
+#include "packaging/manual/text.hpp"
+
+namespace paraes::manual {
+namespace {
+
+// Inside single quotes.
+std::string quoted(std::string_view text) {
+  std::string result = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      result += "'\\''";
+    } else {
+      result += c;
+    }
+  }
+  return result + "'";
+}
+
+// `special`: the characters that a specification of _arguments or _describe gives a meaning.
+std::string escaped(std::string_view text, std::string_view special) {
+  std::string result;
+  for (const char c : text) {
+    if (special.find(c) != std::string_view::npos) result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text.append(text.empty() ? "" : " ").append(word);
+  return text;
+}
+
+std::string action(const Values& values, const std::string& title) {
+  using Kind = Values::Kind;
+  switch (values.kind) {
+    case Kind::none:
+      return "";
+    case Kind::text:
+      return " ";
+    case Kind::words:
+      return "(" + joined(values.words) + ")";
+    case Kind::list:
+      // The space: _values gets these arguments alone.
+      return " _values -s , " + title + " " + joined(values.words);
+    case Kind::files:
+      return "_files";
+    case Kind::sealed_files:
+      return "_files -g \"*.paes\"";
+    case Kind::folders:
+      return "_files -/";
+    case Kind::command:
+      return "_cmdstring";
+    case Kind::variable:
+      break;
+  }
+  return "_parameters -g \"*export*\"";
+}
+
+// What stands for the value in messages: a word without colons.
+std::string title_of(const Flag& flag) {
+  std::string name = flag.names.back();
+  return name.substr(name.find_first_not_of('-'));
+}
+
+// '(-k --key-file)'{-k+,--key-file=}'[Key.]:key-file:_files'
+std::string specification(const Flag& flag) {
+  const bool has_value = !flag.type.empty();
+  std::string names;
+  for (const std::string& name : flag.names) {
+    const bool is_long = name.size() > 2;
+    const char* const value = !has_value ? "" : flag.value_is_optional ? "=-" : is_long ? "=" : "+";
+    names.append(names.empty() ? "" : ",").append(name).append(value);
+  }
+  if (flag.names.size() > 1) names = "{" + names + "}";
+  const std::string exclusion = flag.repeats ? "'*'" : "'(" + joined(flag.names) + ")'";
+  std::string text = "[" + escaped(short_text(flag.text), "[]\\") + "]";
+  if (has_value) {
+    text += flag.value_is_optional ? "::" : ":";
+    text += title_of(flag) + ":" + action(values_of(flag), title_of(flag));
+  }
+  return exclusion + names + quoted(text);
+}
+
+std::string specifications(const std::vector<Group>& groups, const std::string& indent) {
+  std::string text;
+  for (const Group& group : groups) {
+    for (const Flag& flag : group.flags) text += " \\\n" + indent + specification(flag);
+  }
+  return text;
+}
+
+std::string arguments_of(const Executable& executable, const Verb& verb,
+                         const std::string& indent) {
+  std::string text;
+  for (const Argument& argument : verb.arguments) {
+    Values values = values_of(verb, argument);
+    if (argument.name == "VERB") {
+      values.kind = Values::Kind::words;
+      for (const Verb& other : executable.verbs) values.words.push_back(other.name);
+    }
+    const bool several = argument.usage.find("...") != std::string::npos;
+    text += " \\\n" + indent +
+            quoted((several ? "*:" : ":") + escaped(argument.name, ":=") + ":" +
+                   action(values, argument.name));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string zsh_completion(const Executable& executable, const Nested& nested) {
+  const std::string function = "_" + executable.name;
+  std::string text = "#compdef " + executable.name + "\n# Completes the command line of " +
+                     executable.name +
+                     " in zsh. Generated from the description that --help prints.\n\n" + function +
+                     "() {\n  local context state state_descr line curcontext=\"$curcontext\" "
+                     "ret=1\n  local -a verbs\n  typeset -A opt_args\n\n  _arguments -C -S";
+  text += specifications(executable.groups, "    ");
+  text +=
+      " \\\n    '1: :->verb' \\\n    '*:: :->arguments' && ret=0\n\n  case $state in\n    (verb)\n"
+      "      verbs=(\n";
+  for (const Verb& verb : executable.verbs) {
+    text += "        " + quoted(verb.name + ":" + short_text(verb.summary)) + "\n";
+  }
+  text +=
+      "      )\n      _describe -t verbs verb verbs && ret=0\n      ;;\n    (arguments)\n"
+      "      curcontext=\"${curcontext%:*:*}:" +
+      executable.name + "-$words[1]:\"\n      case $words[1] in\n";
+  for (const Verb& verb : executable.verbs) {
+    if (nested.executable != nullptr && verb.name == nested.verb) {
+      text += "        (" + verb.name + ") _" + nested.executable->name + " && ret=0 ;;\n";
+      continue;
+    }
+    text += "        (" + verb.name + ")\n          _arguments -s -S" +
+            specifications(verb.groups, "            ") +
+            arguments_of(executable, verb, "            ") + " && ret=0\n          ;;\n";
+  }
+  text += "      esac\n      ;;\n  esac\n  return ret\n}\n\n" + function + " \"$@\"\n";
+  return text;
+}
+
+}  // namespace paraes::manual

@@ -1,0 +1,163 @@
+"""The manual pages: what they contain, and how man and mandoc show them."""
+
+import os
+import re
+import subprocess
+import unittest
+
+import support
+from support import BIN, BUILT, DEADLINE, MPI, TREE, help_of, names_of, verbs_of
+
+WIDTH = 80
+SECTIONS = ("NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "SEE ALSO")
+PAGES = sorted((BUILT / "man").glob("*.1"))
+
+
+def setUpModule():
+    support.need("man", "groff", "mandoc")
+
+
+def rendered(page):
+    """The text of a page in a terminal of 80 columns, and what groff warns of."""
+    env = {
+        **os.environ,
+        "MANWIDTH": str(WIDTH),
+        "MANROFFOPT": "-ww",
+        "MAN_KEEP_FORMATTING": "",
+        "LC_ALL": "C.UTF-8",
+    }
+    done = subprocess.run(
+        ["man", "--warnings=w", "-l", page],
+        capture_output=True,
+        text=True,
+        env=env,
+        timeout=DEADLINE,
+        check=True,
+    )
+    return re.sub(r".\x08", "", done.stdout), done.stderr
+
+
+def options_in(text):
+    """The names of flags that begin a paragraph in the options of a rendered page."""
+    body = re.split(r"(?m)^(?:EXIT STATUS|ENVIRONMENT)$", text)[0]
+    rows = re.findall(r"(?m)^ {7}(-{1,2}[A-Za-z].*)$", body)
+    return {name for row in rows for name in re.findall(r"(?:^|, )(--?[A-Za-z][\w-]*)", row)}
+
+
+class Pages(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        shown = {page.stem: rendered(page) for page in PAGES}
+        cls.texts = {name: text for name, (text, _) in shown.items()}
+        cls.warnings = {name: warning for name, (_, warning) in shown.items()}
+        cls.verbs = [verb for verb in verbs_of(help_of(BIN)) if verb not in ("help", "version")]
+
+    def test_every_verb_and_program_has_a_page(self):
+        expected = {"paraes", "paraes-mpi", *(f"paraes-{verb}" for verb in self.verbs)}
+        self.assertEqual(set(self.texts), expected)
+
+    def test_groff_warns_of_nothing(self):
+        self.assertEqual(self.warnings, dict.fromkeys(self.texts, ""))
+
+    def test_mandoc_finds_nothing(self):
+        done = subprocess.run(
+            ["mandoc", "-T", "lint", "-W", "style", *PAGES],
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE,
+        )
+        self.assertEqual((done.stdout, done.returncode), ("", 0))
+
+    def test_mandoc_shows_what_man_shows(self):
+        for page in PAGES:
+            with self.subTest(page=page.name):
+                done = subprocess.run(
+                    ["mandoc", "-T", "utf8", "-O", f"width={WIDTH}", page],
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                    timeout=DEADLINE,
+                )
+                text = re.sub(r".\x08", "", done.stdout)
+                # Both lay lines out in their own way.
+                self.assertEqual(
+                    "".join(text.split("NAME", 1)[1].rsplit("\n", 2)[0].split()),
+                    "".join(self.texts[page.stem].split("NAME", 1)[1].rsplit("\n", 2)[0].split()),
+                )
+
+    def test_lines_fit(self):
+        for name, text in self.texts.items():
+            for line in text.splitlines():
+                self.assertLessEqual(len(line), WIDTH, f"{name}: {line}")
+
+    def test_every_page_has_its_sections_in_order(self):
+        for name, text in self.texts.items():
+            with self.subTest(page=name):
+                found = [line for line in text.splitlines() if line in SECTIONS]
+                self.assertEqual(found, list(SECTIONS))
+
+    def test_every_flag_of_help_is_in_its_page_and_no_other(self):
+        for verb in self.verbs:
+            if verb == "lab":  # test_lab.py
+                continue
+            with self.subTest(verb=verb):
+                self.assertEqual(
+                    options_in(self.texts[f"paraes-{verb}"]), names_of(help_of(BIN, verb))
+                )
+        self.assertEqual(options_in(self.texts["paraes"]), names_of(help_of(BIN)))
+
+    @unittest.skipUnless(MPI, "paraes-mpi is not built")
+    def test_page_of_mpi_names_all_differences(self):
+        text = self.texts["paraes-mpi"]
+        for verb in verbs_of(help_of(MPI)):
+            if verb in ("help", "version"):
+                continue
+            with self.subTest(verb=verb):
+                part = re.split(r"(?m)^ {3}\S", text.split(f"\n   paraes-mpi {verb}\n")[1])[0]
+                ours, theirs = names_of(help_of(MPI, verb)), names_of(help_of(BIN, verb))
+                self.assertEqual(options_in(part), ours - theirs)
+                sentence = part.split(":")[0]
+                excepted = sentence.split(", except ")[1] if ", except " in sentence else ""
+                self.assertEqual(set(re.findall(r"--[\w-]+", excepted)), theirs - ours)
+
+    def test_statuses_and_examples_of_help_are_there(self):
+        whole = help_of(BIN)
+        statuses = re.findall(r"(?m)^  ([\d, ]+)  \S", whole.split("\nExit status:\n")[1])
+        for name, text in self.texts.items():
+            if name in ("paraes-lab",):
+                continue
+            part = text.split("\nEXIT STATUS\n")[1]
+            for status in statuses:
+                self.assertRegex(part, rf"(?m)^ {{7}}{status.strip()}\b", name)
+        for verb in self.verbs:
+            if verb == "lab":
+                continue
+            text = " ".join(self.texts[f"paraes-{verb}"].split("\nEXAMPLES\n")[1].split())
+            for line in help_of(BIN, verb).split("\nExamples:\n")[1].strip().splitlines():
+                self.assertIn(re.split(r"\s{2,}", line.strip())[0], text)
+
+    def test_hyphens_are_ascii(self):
+        for name, text in self.texts.items():
+            self.assertNotRegex(text, "[\u2010-\u2015\u2212\u2018\u2019]", name)
+
+    def test_see_also_names_pages_that_exist(self):
+        for name, text in self.texts.items():
+            for other in re.findall(r"(paraes[a-z-]*)\(1\)", text):
+                self.assertIn(other, self.texts, name)
+
+    def test_every_variable_that_the_sources_read_is_documented(self):
+        read = set()
+        for folder in ("cli", "src", "bench", "mpi"):
+            for path in (TREE / folder).rglob("*"):
+                if path.suffix in (".cpp", ".hpp", ".inc"):
+                    read |= set(re.findall(r'"((?:PARAES|XDG)_[A-Z_]+)"', path.read_text()))
+        documented = set(
+            re.findall(r"(?m)^ {7}([A-Z_]+)", self.texts["paraes"].split("\nENVIRONMENT\n")[1])
+        )
+        documents = "".join(
+            path.read_text() for path in (TREE / "docs").glob("*.md") if path.name != "reference.md"
+        )
+        for name in sorted(read):
+            with self.subTest(variable=name):
+                self.assertIn(name, documented)
+                self.assertTrue(re.search(rf"\b{name}\b", documents), "it is not in docs")
