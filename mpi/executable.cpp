@@ -13,8 +13,8 @@ Start it with mpirun or srun: the ranks share the work on each large file. Flags
 statuses are those of paraes; `paraes help VERB` says more.
 
 Examples:
-  mpirun -n 4 paraes-mpi encrypt --key-file my.key big.tar
-  mpirun -n 4 paraes-mpi decrypt --key-file my.key big.tar.paes
+  mpirun -n 4 paraes-mpi encrypt -k my.key big.tar
+  mpirun -n 4 paraes-mpi decrypt -k my.key big.tar.paes
   srun -n 64 paraes-mpi encrypt -T 8 -k my.key -r /scratch/run7)";
 
 constexpr const char* mpi_encrypt_examples = R"(
@@ -37,7 +37,7 @@ Examples:
 constexpr const char* mpi_bench_examples = R"(
 Examples:
   mpirun -n 4 paraes-mpi bench --mode ctr --size 1MiB,64MiB
-  mpirun -n 4 paraes-mpi bench --mode ctr --distribute scatter --json r.json
+  mpirun -n 4 paraes-mpi bench --mode ctr --distribute scatter
   mpirun -n 4 paraes-mpi bench --scope file --size 64MiB,1GiB)";
 
 cli::CryptOverrides crypt_overrides(Flags& flags, const Actions& actions, const char* examples) {
