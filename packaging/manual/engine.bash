@@ -88,7 +88,9 @@ _paraes_parse() { # PROGRAM
   verb= count=0 only_arguments= format= waiting=
   for ((i = 1; i < ${#words[@]} - 1; i++)); do
     word=${words[i]}
-    if [[ -n $waiting ]]; then
+    if [[ $word =~ $redirection ]]; then
+      ((++i)) # the name of a file
+    elif [[ -n $waiting ]]; then
       [[ $waiting != --format ]] || format=$word
       waiting=
     elif [[ -n $only_arguments ]]; then
@@ -121,8 +123,11 @@ _paraes_parse() { # PROGRAM
 
 _paraes_complete() { # PROGRAM, with _ in place of -
   local IFS=$' \t\n' verb count only_arguments format waiting kind= choices= flags=
+  local redirection='^[0-9]*(<|>|>>|>\|)$'
   _paraes_parse "$1"
-  if [[ -n $waiting ]]; then
+  if [[ ${words[${#words[@]} - 2]} =~ $redirection ]]; then
+    _paraes_offer_files "" "$current"
+  elif [[ -n $waiting ]]; then
     "_$1_value" "$verb" "$waiting"
     _paraes_offer_values "" "$current"
   elif [[ -n $only_arguments ]]; then

@@ -387,6 +387,7 @@ Page whole_page(const Executable& executable, const std::string& date) {
     page.synopsis(executable.name + " " + verb.name, arguments_text(verb));
   }
   page.section("DESCRIPTION");
+  page.paragraph(executable.summary);
   page.paragraph("`paraes lab` runs this program, which the Python package of paraes installs.");
   page.section("OPTIONS");
   for (const Group& group : executable.groups) write_flags(page, group);

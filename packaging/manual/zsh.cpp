@@ -50,7 +50,7 @@ std::string action(const Values& values, const std::string& title) {
     case Kind::files:
       return "_files";
     case Kind::sealed_files:
-      return "_files -g \"*.paes\"";
+      return "_paraes_sealed_files";
     case Kind::folders:
       return "_files -/";
     case Kind::command:
@@ -111,15 +111,25 @@ std::string arguments_of(const Executable& executable, const Verb& verb,
   return text;
 }
 
+// Other formats than the default have other names.
+constexpr const char* sealed_files =
+    "_paraes_sealed_files() {\n"
+    "  if (( ${words[(I)--format(=*|)]} )); then\n"
+    "    _files \"$@\"\n"
+    "  else\n"
+    "    _files \"$@\" -g \"*.paes\"\n"
+    "  fi\n"
+    "}\n\n";
+
 }  // namespace
 
 std::string zsh_completion(const Executable& executable, const Nested& nested) {
   const std::string function = "_" + executable.name;
-  std::string text = "#compdef " + executable.name + "\n# Completes the command line of " +
-                     executable.name +
-                     " in zsh. Generated from the description that --help prints.\n\n" + function +
-                     "() {\n  local context state state_descr line curcontext=\"$curcontext\" "
-                     "ret=1\n  local -a verbs\n  typeset -A opt_args\n\n  _arguments -C -S";
+  std::string text =
+      "#compdef " + executable.name + "\n# Completes the command line of " + executable.name +
+      " in zsh. Generated from the description that --help prints.\n\n" + sealed_files + function +
+      "() {\n  local context state state_descr line curcontext=\"$curcontext\" "
+      "ret=1\n  local -a verbs\n  typeset -A opt_args\n\n  _arguments -C -S";
   text += specifications(executable.groups, "    ");
   text +=
       " \\\n    '1: :->verb' \\\n    '*:: :->arguments' && ret=0\n\n  case $state in\n    (verb)\n"

@@ -17,27 +17,25 @@ import support
 from support import BIN, BUILT, DEADLINE, MPI, help_of, names_of, verbs_of
 
 FILE = BUILT / "bash/paraes"
-# Splits a command line as Bash does for completion, calls the function and prints what it offers.
+# Calls the completion function as Bash does, and prints what it offers.
 OFFER = r"""
 bind -l &>/dev/null # starts readline, which knows how names are quoted
 source "$1"
-line=$2
-COMP_LINE=$line COMP_POINT=${#line}
-mapfile -t COMP_WORDS < <(python3 "$3" "$line")
-COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
-last=${COMP_WORDS[COMP_CWORD]}
-[[ $last != [=:] ]] || last=
-last=${last#[\"\']}
-function=$(complete -p "${COMP_WORDS[0]}" | sed -E 's/.* -F (\S+) .*/\1/')
-"$function" "${COMP_WORDS[0]}" "$last" "${COMP_WORDS[COMP_CWORD - 1]-}"
+COMP_LINE=$2 COMP_POINT=${#COMP_LINE}
+COMP_WORDS=("${@:4}") COMP_CWORD=$(($# - 4))
+function=$(complete -p "$4")
+[[ $function =~ -F\ ([^ ]+) ]] && "${BASH_REMATCH[1]}" "$4" "$3" "${COMP_WORDS[COMP_CWORD - 1]}"
 printf '%s\n' "${COMPREPLY[@]}"
 """
-SPLIT = r"""
-import re, sys
-line = sys.argv[1]
-words = re.findall(r'''"[^"]*"?|'[^']*'?|(?:\\.|[^\s"'=:\\])+|[=:]+''', line)
-print("\n".join(words + ([""] if line[-1].isspace() else [])))
-"""
+# Bash splits a line at blanks, = and : that are not quoted.
+WORD = re.compile(r"""(?:"[^"]*"?|'[^']*'?|\\.|[^\s"'=:\\])+|[=:]+""")
+
+
+def split(line):
+    """The words of a line, and what of the last one Bash completes."""
+    words = WORD.findall(line) + ([""] if line[-1].isspace() else [])
+    last = "" if words[-1] in ("=", ":") else words[-1].lstrip("\"'")
+    return last, words
 
 
 def setUpModule():
@@ -48,7 +46,6 @@ class BashCase(unittest.TestCase):
     def setUp(self):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="paraes-bash-"))
         self.addCleanup(shutil.rmtree, self.dir)
-        (self.dir / ".split").write_text(SPLIT)
 
     def make(self, *names):
         for name in names:
@@ -56,8 +53,9 @@ class BashCase(unittest.TestCase):
             path.mkdir() if name.endswith("/") else path.write_text("")
 
     def offers(self, line, file=FILE):
+        last, words = split(line)
         done = subprocess.run(
-            ["bash", "--norc", "-c", OFFER, "bash", file, line, self.dir / ".split"],
+            ["bash", "--norc", "-c", OFFER, "bash", file, line, last, *words],
             cwd=self.dir,
             capture_output=True,
             text=True,
@@ -178,13 +176,15 @@ class Offers(BashCase):
 
     def test_files_for_arguments_and_for_flags_that_take_them(self):
         self.make("my.key", "photo", "dir/")
-        self.assertEqual(self.offers("paraes encrypt "), [".split", "dir", "my.key", "photo"])
+        self.assertEqual(self.offers("paraes encrypt "), ["dir", "my.key", "photo"])
         self.assertEqual(self.offers("paraes encrypt -k m"), ["my.key"])
         self.assertEqual(self.offers("paraes encrypt -rk m"), ["my.key"])
         self.assertEqual(self.offers("paraes encrypt --key-file=m"), ["my.key"])
         self.assertEqual(self.offers("paraes encrypt -k my.key -T 2 p"), ["photo"])
         self.assertEqual(self.offers("paraes devices --compile -o "), ["dir"])
         self.assertEqual(self.offers("paraes keygen p"), [])
+        self.assertEqual(self.offers("paraes keygen > p"), ["photo"])
+        self.assertEqual(self.offers("paraes decrypt < photo -k m"), ["my.key"])
 
     def test_sealed_files_and_folders_for_what_reads_them(self):
         self.make("a.paes", "a.txt", "dir/", "notes.enc")
@@ -275,6 +275,8 @@ class Typed(BashCase):
             ("paraes decrypt a:\t", ["decrypt", "a:b.paes"]),
             ("paraes decrypt --key-file=my.\ta\t", ["decrypt", "--key-file=my.key", "a:b.paes"]),
             ("paraes encrypt --form\top\t", ["encrypt", "--format", "openssl"]),
+            ("true | X=1 paraes enc\t-T 2", ["encrypt", "-T", "2"]),
+            ("paraes dec\t< my.k\t -k my.k\t", ["decrypt", "-k", "my.key"]),
             ("paraes encrypt --format=op\t", ["encrypt", "--format=openssl"]),
             ("paraes bench --mode ct\t,gc\t", ["bench", "--mode", "ctr,gcm"]),
         ):

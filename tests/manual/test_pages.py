@@ -68,6 +68,13 @@ class Pages(unittest.TestCase):
         )
         self.assertEqual((done.stdout, done.returncode), ("", 0))
 
+    def test_whatis_finds_every_page(self):
+        done = subprocess.run(
+            ["lexgrog", *PAGES], capture_output=True, text=True, timeout=DEADLINE, check=True
+        )
+        for name in self.texts:
+            self.assertRegex(done.stdout, rf'{name}\.1: "{name} - [a-z]')
+
     def test_mandoc_shows_what_man_shows(self):
         for page in PAGES:
             with self.subTest(page=page.name):

@@ -84,3 +84,4 @@ class Zsh(unittest.TestCase):
         self.assertEqual(self.offers("paraes decrypt "), ["a.paes", "my file.paes"])
         self.assertEqual(self.offers("paraes decrypt -k m"), ["my file.paes", "my.key"])
         self.assertEqual(self.offers("paraes decrypt my.k"), ["my.key"])
+        self.assertEqual(self.offers("paraes decrypt --format tink m"), ["my file.paes", "my.key"])
