@@ -1,0 +1,101 @@
+"""Builds the Debian packages and the wheel twice and compares every byte: in two folders, one after
+the other, with other umasks and without ccache. Takes the last commit."""
+
+import os
+import pathlib
+import tempfile
+import time
+import unittest
+
+import support
+
+EPOCH = "1700000000"
+
+
+def build(folder, umask):
+    """Clones the last commit into `folder` and builds there. Returns the files by their names."""
+    support.run("git", "clone", "--quiet", support.SOURCE, folder)
+    (folder / "build").mkdir(exist_ok=True)
+    (folder / "build/venv").symlink_to(support.SOURCE / "build/venv")
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH}
+    compiler = {name: value for name, value in support.cache().items() if "LAUNCHER" not in name}
+    environment["CXX"] = compiler["CMAKE_CXX_COMPILER"]
+    for name in ("CMAKE_CXX_COMPILER_LAUNCHER", "CCACHE_DIR"):
+        environment.pop(name, None)
+    options = [f"-D{name}={value}" for name, value in compiler.items()]
+    for command in ([folder / "packaging/deb", *options], [folder / "packaging/wheel"]):
+        support.run(
+            *support.without_network(),
+            *command,
+            cwd=folder,
+            env=environment,
+            preexec_fn=lambda: os.umask(umask),
+        )
+    files = [
+        *folder.glob("build/package/packages/*.deb"),
+        *folder.glob("build/wheel/dist/*.whl"),
+        folder / "build/package/cli/paraes",
+        folder / "build/package/src/libparaes.a",
+        folder / "build/package/paraes.spdx.json",
+    ]
+    return {path.name: path for path in files}
+
+
+def difference(first, second):
+    """The first byte that differs, with its surroundings; None if the files are the same."""
+    one, other = first.read_bytes(), second.read_bytes()
+    if one == other:
+        return None
+    at = next(
+        (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
+        min(len(one), len(other)),
+    )
+    around = slice(max(0, at - 32), at + 32)
+    return (
+        f"{len(one)} and {len(other)} bytes; byte {at} is the first that differs:\n"
+        f"  {one[around]!r}\n  {other[around]!r}"
+    )
+
+
+def unpacked_differences(first, second, scratch):
+    """Differences between members of two archives, which say more than compressed bytes."""
+    roots = []
+    for number, path in enumerate((first, second)):
+        root = scratch / f"{number}-{path.name}"
+        root.mkdir(parents=True)
+        if path.suffix == ".deb":
+            support.run("dpkg-deb", "-R", path, root)
+        else:
+            support.run("python3", "-m", "zipfile", "-e", path, root)
+        roots.append(root)
+    lines = support.run("diff", "-rq", *roots, check=False).stdout
+    listed = [support.run("dpkg-deb", "-c", path, check=False).stdout for path in (first, second)]
+    return lines + ("" if listed[0] == listed[1] else "other times, owners or modes of members\n")
+
+
+class Reproducible(unittest.TestCase):
+    def test_TwoBuilds_HaveTheSameBytes(self):
+        support.require("git", "dpkg-shlibdeps", "dpkg-deb")
+        if not (support.SOURCE / "build/venv/bin/auditwheel").exists():
+            support.skip("build/venv has no auditwheel: run tests/interop/environment")
+        with tempfile.TemporaryDirectory() as name:
+            scratch = pathlib.Path(name)
+            first = build(scratch / "first", 0o022)
+            time.sleep(2)  # zip counts in two seconds
+            second = build(scratch / "second/of/another/length", 0o027)
+            self.assertEqual(set(first), set(second))
+            self.assertTrue({"paraes", "libparaes.a"} < set(first), first)
+            found = []
+            for name in sorted(first):
+                differs = difference(first[name], second[name])
+                if differs is None:
+                    print(f"same: {name}")
+                    continue
+                found.append(f"{name}: {differs}")
+                if name.endswith((".deb", ".whl")):
+                    found.append(unpacked_differences(first[name], second[name], scratch))
+            self.assertFalse(found, "\n".join(found))
+
+
+if __name__ == "__main__":
+    unittest.main()
