@@ -1,4 +1,4 @@
-"""Tests of the Debian packages of packaging/deb: content, dependencies, lintian, the command in them."""
+"""Tests of the Debian packages of packaging/deb: content, dependencies, lintian, and the command."""
 
 import pathlib
 import re

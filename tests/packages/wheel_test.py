@@ -1,5 +1,5 @@
-"""Tests of the wheel of packaging/wheel in a new virtual environment: its tag, what it loads, and whether
-the package and the command run, also beside an openssl.cnf that breaks libcrypto."""
+"""Tests of the wheel of packaging/wheel in a new virtual environment: its tag, what it loads, whether
+package and command run, also beside an openssl.cnf that breaks libcrypto."""
 
 import os
 import pathlib
