@@ -1,4 +1,4 @@
-"""Tests of the Debian packages of packaging/deb: content, dependencies, lintian, and the command."""
+"""Tests of the Debian packages of packaging/deb: content, dependencies, lintian, command."""
 
 import pathlib
 import re

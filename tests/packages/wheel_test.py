@@ -1,4 +1,4 @@
-"""Tests of the wheel of packaging/wheel in a new virtual environment: its tag, what it loads, whether
+"""Tests of the wheel of packaging/wheel in a new virtual environment: tag, what it loads, whether
 package and command run, also beside an openssl.cnf that breaks libcrypto."""
 
 import os
