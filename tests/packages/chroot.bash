@@ -37,7 +37,8 @@ ubuntu_keyring() {
 
 # Only what `debootstrap --variant=minbase` installs, without a package of ours.
 make_base() { # RELEASE
-  local release=$1 base=$chroots/$1.base options=() mirror=http://deb.debian.org/debian
+  local release=$1 base=$chroots/$1.base options=() script=''
+  local mirror=http://deb.debian.org/debian
   [[ ! -e $base/.complete ]] || return 0
   rm -rf --one-file-system "$base"
   mkdir -p "$base"
@@ -45,7 +46,9 @@ make_base() { # RELEASE
     mirror=http://archive.ubuntu.com/ubuntu
     options=("--components=main,universe" "--keyring=$(ubuntu_keyring)")
   fi
-  debootstrap --variant=minbase "${options[@]}" "$release" "$base" "$mirror" ||
+  # An older debootstrap has no script for a newer release, and that of all releases of Ubuntu is `gutsy`.
+  [[ $mirror != *ubuntu* ]] || script=gutsy
+  debootstrap --variant=minbase "${options[@]}" "$release" "$base" "$mirror" ${script:+"$script"} ||
     die "debootstrap could not install $release: see above"
   apt-config dump | grep -E '^Acquire::(Check|https?::)' >"$base/etc/apt/apt.conf.d/90host" || true
   cp -L /etc/resolv.conf "$base/etc/resolv.conf"
