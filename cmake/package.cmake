@@ -51,7 +51,8 @@ set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "fast AES and encrypted files (shared li
 paraes encrypts with AES on all cores of the processor, or on a GPU. This
 package has the shared library, for programs that are linked to it.")
 # What a program that is linked to the library shall depend on, and the loader's cache.
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/triggers)
 
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libparaes-dev)
