@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstddef>
+#include <cstdlib>
 #include <limits>
 
 namespace {
