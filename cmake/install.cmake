@@ -1,15 +1,32 @@
-# cmake --install: the library, its headers, the files for find_package(paraes), and the commands that
-# are built.
+# cmake --install: the commands that are built, the libraries, their headers, and the files by which
+# CMake and pkg-config find them. The target `uninstall` removes them. Components, for packages:
+#   runtime      the commands
+#   library      the shared library
+#   development  what is needed to compile programs for the libraries
+#   licence
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/paraes)
 
-install(TARGETS paraes EXPORT paraes
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT licence)
+
+# ---- Libraries
+
+install(TARGETS paraes EXPORT paraes_static
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+install(EXPORT paraes_static NAMESPACE paraes:: FILE paraesStaticTargets.cmake
+  DESTINATION ${package_dir} COMPONENT development)
+if(PARAES_BUILD_SHARED)
+  install(TARGETS paraes_shared EXPORT paraes_shared
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    COMPONENT library NAMELINK_COMPONENT development)
+  install(EXPORT paraes_shared NAMESPACE paraes:: FILE paraesSharedTargets.cmake
+    DESTINATION ${package_dir} COMPONENT development)
+endif()
 install(DIRECTORY include/paraes DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
   FILES_MATCHING PATTERN "*.hpp")
-install(EXPORT paraes NAMESPACE paraes:: FILE paraesTargets.cmake DESTINATION ${package_dir}
-  COMPONENT development)
+
+# ---- find_package(paraes)
 
 configure_package_config_file(cmake/paraesConfig.cmake.in
   ${PROJECT_BINARY_DIR}/paraesConfig.cmake
@@ -21,6 +38,29 @@ install(FILES ${PROJECT_BINARY_DIR}/paraesConfig.cmake
               ${PROJECT_BINARY_DIR}/paraesConfigVersion.cmake
   DESTINATION ${package_dir} COMPONENT development)
 
+# ---- pkg-config
+
+# The file names its folders from its own place, so that an installed tree can be moved. With an
+# absolute folder of libraries, its place says nothing about the prefix.
+set(pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(IS_ABSOLUTE "${pc_dir}")
+  set(pc_prefix "${CMAKE_INSTALL_PREFIX}")
+else()
+  file(RELATIVE_PATH up "/prefix/${pc_dir}" "/prefix")
+  string(REGEX REPLACE "/$" "" up "${up}")
+  set(pc_prefix "\${pcfiledir}/${up}")
+endif()
+foreach(name IN ITEMS LIBDIR INCLUDEDIR)
+  set(pc_${name} "${CMAKE_INSTALL_${name}}")
+  if(NOT IS_ABSOLUTE "${pc_${name}}")
+    set(pc_${name} "\${prefix}/${pc_${name}}")
+  endif()
+endforeach()
+configure_file(cmake/paraes.pc.in ${PROJECT_BINARY_DIR}/paraes.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/paraes.pc DESTINATION ${pc_dir} COMPONENT development)
+
+# ---- Commands
+
 if(PARAES_BUILD_CLI)
   install(TARGETS paraes_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
   if(TARGET paraes_openmp)
@@ -31,4 +71,18 @@ if(PARAES_BUILD_CLI)
     # OPTIONAL: ./quickstart builds paraes-mpi only with --with mpi.
     install(TARGETS paraes_mpi RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT mpi OPTIONAL)
   endif()
+endif()
+
+# ---- Uninstall
+
+if(PROJECT_IS_TOP_LEVEL)
+  set(own_folders
+    ${CMAKE_INSTALL_DOCDIR}
+    ${CMAKE_INSTALL_INCLUDEDIR}/paraes
+    ${CMAKE_INSTALL_LIBDIR}/paraes
+    ${package_dir})
+  configure_file(cmake/uninstall.cmake.in ${PROJECT_BINARY_DIR}/uninstall.cmake @ONLY)
+  add_custom_target(uninstall
+    COMMAND ${CMAKE_COMMAND} -P ${PROJECT_BINARY_DIR}/uninstall.cmake
+    VERBATIM)
 endif()

@@ -1,0 +1,51 @@
+"""Installs a build into scratch folders. The manifests go there, too, because those in the build
+folder tell `uninstall` what the user has installed."""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+
+
+def run(*command, environment=None, status=0, folder=None):
+    """Runs a command, which must end with `status`, and returns what it printed."""
+    done = subprocess.run(
+        [str(word) for word in command],
+        text=True,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, **(environment or {})},
+    )
+    if done.returncode != status:
+        words = " ".join(str(word) for word in command)
+        raise AssertionError(f"{words}: status {done.returncode}:\n{done.stdout}")
+    return done.stdout
+
+
+def install(build, prefix, manifests=None, component=None, environment=None):
+    """As `cmake --install build --prefix prefix`, but the manifest is written to `manifests`."""
+    if manifests is None:
+        with tempfile.TemporaryDirectory(prefix="paraes-manifest-") as folder:
+            install(build, prefix, folder, component, environment)
+        return
+    script = (pathlib.Path(build) / "cmake_install.cmake").read_text(encoding="utf-8")
+    name = "/${CMAKE_INSTALL_MANIFEST}"
+    if script.count(f"{build}{name}") != 1:
+        raise AssertionError(f"{build}/cmake_install.cmake does not name its manifest as expected")
+    copy = pathlib.Path(manifests) / "cmake_install.cmake"
+    copy.write_text(script.replace(f"{build}{name}", f"{manifests}{name}"), encoding="utf-8")
+    options = [f"-DCMAKE_INSTALL_PREFIX={prefix}"]
+    if component:
+        options.append(f"-DCMAKE_INSTALL_COMPONENT={component}")
+    run("cmake", *options, "-P", copy, environment=environment)
+
+
+def files_below(folder):
+    """The paths of all files and links below a folder, relative to it."""
+    found = set()
+    for parent, folders, names in os.walk(folder):
+        links = [name for name in folders if os.path.islink(os.path.join(parent, name))]
+        found |= {os.path.relpath(os.path.join(parent, name), folder) for name in names + links}
+    return found

@@ -1,0 +1,145 @@
+"""What the shared library exports.
+
+    PARAES_LIBRARY=build/release/src/libparaes.so python3 tests/install/test_exports.py --renew
+
+writes symbols.txt: all exported names of an x86-64 build, demangled and sorted. Read the difference
+before you commit it: whatever disappears breaks programs, and needs another SONAME.
+"""
+
+import difflib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+LIBRARY = os.environ["PARAES_LIBRARY"]
+NM = os.environ.get("PARAES_NM", "nm")
+LIST = pathlib.Path(__file__).with_name("symbols.txt")
+HEADERS = pathlib.Path(__file__).resolve().parents[2] / "include/paraes"
+NEEDED = (
+    r"libcrypto\.so\.\d+|libstdc\+\+\.so\.6|libgcc_s\.so\.1|lib(c|m|dl|pthread)\.so\.\d|ld-linux.*"
+)
+
+DEFINITION = re.compile(r"(class|struct) (PARAES_EXPORT )?(\w+)[^;]*\{")
+FUNCTION = re.compile(
+    r"(?:\[\[nodiscard\]\] )?(?!inline|using|\[\[gnu)(PARAES_EXPORT )?"
+    r"[\w:][\w:<>,& *]*[ *&](\w+)\("
+)
+# A member function that a source file defines.
+MEMBER = re.compile(r"\)(?: const)?(?: noexcept)?;", re.MULTILINE)
+COMMENT = re.compile(r"//.*")
+
+
+def output(*command):
+    return subprocess.run(
+        command, check=True, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}
+    ).stdout
+
+
+def readelf(option):
+    return output("readelf", "--wide", option, LIBRARY)
+
+
+def exported():
+    """The demangled names, and the version of each symbol."""
+    names, versions = set(), set()
+    for line in output(NM, "--dynamic", "--defined-only", "--demangle", LIBRARY).splitlines():
+        _, kind, symbol = line.split(" ", 2)
+        name, _, version = symbol.partition("@@")
+        if kind != "A":  # the name of the version itself
+            names.add(name)
+            versions.add(version)
+    return names, versions
+
+
+def unmarked(text):
+    """The declarations at the left margin of a header that lack PARAES_EXPORT: functions, classes,
+    and structures with functions that a source file defines."""
+    lines = [COMMENT.sub("", line) for line in text.splitlines()]
+    for number, line in enumerate(lines):
+        definition, function = DEFINITION.match(line), FUNCTION.match(line)
+        if definition:
+            name, body = definition[3], "\n".join(lines[number : lines.index("};", number)])
+            in_source = MEMBER.search(body) and not any(f" {name}::" in line for line in lines)
+            if not definition[2] and (definition[1] == "class" or in_source):
+                yield line
+        elif function and not function[1]:
+            yield line
+
+
+class Exports(unittest.TestCase):
+    maxDiff = None
+
+    def test_symbols_are_those_of_the_list(self):
+        found = sorted(exported()[0])
+        listed = LIST.read_text(encoding="utf-8").splitlines()
+        changes = [
+            line
+            for line in difflib.unified_diff(listed, found, lineterm="", n=0)
+            if not line.startswith(("---", "+++", "@@"))
+        ]
+        self.assertEqual(
+            changes, [], f"{LIBRARY} exports (+) or lacks (-) these: {__doc__.strip()}"
+        )
+
+    def test_symbols_have_the_version_of_the_interface(self):
+        minor = os.environ["PARAES_VERSION"].rpartition(".")[0]
+        self.assertEqual(exported()[1], {f"PARAES_{minor}"})
+        self.assertIn(f"soname: [libparaes.so.{minor}]", readelf("--dynamic"))
+
+    def test_calls_within_the_library_are_direct(self):
+        relocations = [
+            line
+            for line in readelf("--relocs").splitlines()
+            if re.search(r"_(JUMP_SLO|GLOB_DAT)", line)
+        ]
+        self.assertGreater(len(relocations), 20)  # functions of libcrypto
+        self.assertEqual([line for line in relocations if re.search(r" _ZNK?6paraes", line)], [])
+
+    def test_needs_no_other_libraries(self):
+        needed = re.findall(r"\(NEEDED\).*\[(.+)\]", readelf("--dynamic"))
+        self.assertEqual([name for name in needed if not re.fullmatch(NEEDED, name)], [])
+        self.assertTrue(any(name.startswith("libcrypto") for name in needed))
+
+
+class Headers(unittest.TestCase):
+    def test_mark_what_they_declare(self):
+        marks = 0
+        for header in sorted(HEADERS.glob("*.hpp")):
+            text = header.read_text(encoding="utf-8")
+            marks += text.count("PARAES_EXPORT ")
+            self.assertEqual(list(unmarked(text)), [], header.name)
+        self.assertGreater(marks, 100)
+
+    def test_reader_of_headers_finds_what_is_not_marked(self):
+        functions = (
+            "void f(int a);",
+            "[[nodiscard]] std::vector<int> g() noexcept;",
+            "[[nodiscard]] const char* h(const struct stat& a,",
+        )
+        for declaration in (
+            *functions,
+            "class C final : public B {\n};",
+            "struct S {\n  int f();\n};",
+            "struct S {\n  static S f(int a,\n             int b) noexcept;\n};",
+        ):
+            self.assertEqual(len(list(unmarked(declaration))), 1, declaration)
+        for declaration in (
+            "class C;",
+            "struct S {\n  int f() const { return 1; }\n};",
+            "inline int f() {",
+            "PARAES_EXPORT void f(int a);",
+            "// void f();",
+            "enum class E {\n};",
+            "using B = std::span<int>;",
+        ):
+            self.assertEqual(list(unmarked(declaration)), [], declaration)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--renew"]:
+        LIST.write_text("\n".join(sorted(exported()[0])) + "\n", encoding="utf-8")
+    else:
+        unittest.main()

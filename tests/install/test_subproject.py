@@ -1,0 +1,74 @@
+"""paraes as a part of another project, by add_subdirectory() or FetchContent."""
+
+import os
+import pathlib
+import tempfile
+import unittest
+
+from installation import run
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+COMPILER = os.environ["PARAES_CXX"]
+PROJECT = f"""
+cmake_minimum_required(VERSION 3.22)
+project(parent LANGUAGES CXX)
+include(FetchContent)
+FetchContent_Declare(paraes SOURCE_DIR {SOURCE})
+FetchContent_MakeAvailable(paraes)
+add_executable(consumer main.cpp)
+target_link_libraries(consumer PRIVATE paraes::paraes)
+"""
+
+
+class Subproject(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="paraes-subproject-")
+        self.addCleanup(scratch.cleanup)
+        self.parent = pathlib.Path(scratch.name)
+        (self.parent / "CMakeLists.txt").write_text(PROJECT, encoding="utf-8")
+        (self.parent / "main.cpp").write_text(
+            "#include <paraes/version.hpp>\nint main() { return paraes::version() == nullptr; }\n",
+            encoding="utf-8",
+        )
+        self.build = self.parent / "build"
+
+    def configure(self, *options):
+        return run(
+            "cmake",
+            "-G",
+            "Ninja",
+            "-S",
+            self.parent,
+            "-B",
+            self.build,
+            *options,
+            f"-DCMAKE_CXX_COMPILER={COMPILER}",
+        )
+
+    def targets(self):
+        lines = run("ninja", "-C", self.build, "-t", "targets", "all").splitlines()
+        return {line.rpartition(": ")[0] for line in lines if ": phony" not in line}
+
+    def test_is_the_static_library_alone(self):
+        # Without what the command and the tests need.
+        absent = [
+            f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON"
+            for name in ("CLI11", "fmt", "nlohmann_json", "GTest", "MPI")
+        ]
+        self.configure(*absent)
+        linked = {
+            name for name in self.targets() if name.endswith((".a", ".so", "consumer", "/paraes"))
+        }
+        self.assertEqual({os.path.basename(name) for name in linked}, {"libparaes.a", "consumer"})
+        self.assertEqual([name for name in self.targets() if "uninstall" in name], [])
+        prefix = self.parent / "prefix"
+        run("cmake", "--install", self.build, "--prefix", prefix)
+        self.assertFalse(prefix.exists(), "the parent's installation has files of paraes")
+
+    def test_can_have_the_shared_library(self):
+        self.configure("-DPARAES_BUILD_SHARED=ON", "-DPARAES_INSTALL=ON")
+        self.assertTrue(any(name.endswith("libparaes.so") for name in self.targets()))
+
+
+if __name__ == "__main__":
+    unittest.main()
