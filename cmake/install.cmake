@@ -1,6 +1,7 @@
 # cmake --install: the commands that are built, the libraries, their headers, and the files by which
 # CMake and pkg-config find them. The target `uninstall` removes them. Components, for packages:
-#   runtime      the commands
+#   runtime      the command paraes, its manual pages and completions
+#   mpi          paraes-mpi
 #   library      the shared library
 #   development  what is needed to compile programs for the libraries
 #   licence
