@@ -25,7 +25,8 @@ add_executable(paraes_manual
   mpi/executable.cpp)  # needs no MPI
 # It runs for a moment.
 target_compile_options(paraes_manual PRIVATE $<$<CONFIG:Release>:-O0 -U_FORTIFY_SOURCE>)
-target_link_libraries(paraes_manual PRIVATE paraes_command paraes_flags)
+# paraes_standalone: with the shared C++ library it ends with a signal under QEMU for AArch64.
+target_link_libraries(paraes_manual PRIVATE paraes_command paraes_flags paraes_standalone)
 
 # The date of the pages: that of this version in CHANGELOG.md. Until it is there, that of the last
 # change of the command line.
