@@ -258,7 +258,8 @@ TEST(Table, VersionsOfRivalsStandBesideTheirRatios) {
   const std::string text = table(outcome);
   const std::string line = "\nversions: openssl-evp " + version_of_rival("openssl-evp") + "\n";
   EXPECT_NE(text.find(line), std::string::npos) << text;
-  EXPECT_EQ(version_of_rival("openssl-evp"), context("", "")["libraries"]["openssl"]);
+  const std::string openssl = context("", "")["libraries"]["openssl"];
+  EXPECT_EQ(version_of_rival("openssl-evp"), openssl);
   EXPECT_EQ(version_of_rival("ports-aesni"), "");
   // Of programs, too; the test of the widest table has lines that wrap.
   outcome.results.push_back(result_named("", "cp", 2e5));
