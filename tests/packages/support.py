@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import sys
 
+# The time of the last commit is not known in an archive of the sources.
+os.environ.setdefault("SOURCE_DATE_EPOCH", "1700000000")
 SOURCE = pathlib.Path(os.environ["PARAES_SOURCE"])
 BUILD = pathlib.Path(os.environ["PARAES_BUILD"])
 PROJECT = (SOURCE / "CMakeLists.txt").read_text().split("project(")[1]
