@@ -106,7 +106,7 @@ class WithTmpfile(FaultCase):
             self.assertNotEqual(error, "EINTR", f"{call}: a signal ended it: {text}")
             if new:
                 # The target got its name, and a later step failed.
-                self.assertIn(call, ("fsync", "unlinkat", "newfstatat", "openat", "openat2"), text)
+                self.assertIn(call, ("fsync", "unlinkat", "newfstatat", "fstat", "openat", "openat2"), text)
                 self.assertRegex(text, "sync the folder|cannot remove|not removed")
                 names.add(target)
             self.assertTrue(self.path(source).exists(), "the source is gone, and the status is 1")
