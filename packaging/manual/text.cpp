@@ -50,7 +50,7 @@ bool is_letter(char c) { return is_lower(c) || is_upper(c); }
 
 // Without punctuation around it, of which the lengths come back.
 std::string_view core_of(std::string_view word, std::size_t& before, std::size_t& after) {
-  before = std::min(word.find_first_not_of("("), word.size());
+  before = std::min(word.find_first_not_of('('), word.size());
   word.remove_prefix(before);
   const std::size_t end = word.find_last_not_of("),:;.");
   after = end == std::string_view::npos ? word.size() : word.size() - end - 1;
