@@ -58,19 +58,21 @@ add_custom_target(paraes_pages ALL
   DEPENDS ${pages} ${mpi_page} ${completions} ${output}/reference.md)
 
 # OPTIONAL: ./quickstart builds the command alone.
-function(paraes_install_pages folder)
-  install(FILES ${ARGN} DESTINATION ${folder} COMPONENT runtime OPTIONAL)
+function(paraes_install_pages component folder)
+  install(FILES ${ARGN} DESTINATION ${folder} COMPONENT ${component} OPTIONAL)
 endfunction()
-set(installed paraes paraes-lab)
-if(TARGET paraes_mpi)
-  list(APPEND installed paraes-mpi)
-  list(APPEND pages ${mpi_page})
-endif()
-paraes_install_pages(${CMAKE_INSTALL_MANDIR}/man1 ${pages})
-foreach(executable IN LISTS installed)
-  paraes_install_pages(${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+function(paraes_install_completions component executable)
+  paraes_install_pages(${component} ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
     ${output}/bash/${executable})
-  paraes_install_pages(${CMAKE_INSTALL_DATADIR}/zsh/site-functions ${output}/zsh/_${executable})
-  paraes_install_pages(${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
+  paraes_install_pages(${component} ${CMAKE_INSTALL_DATADIR}/zsh/site-functions
+    ${output}/zsh/_${executable})
+  paraes_install_pages(${component} ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
     ${output}/fish/${executable}.fish)
-endforeach()
+endfunction()
+paraes_install_pages(runtime ${CMAKE_INSTALL_MANDIR}/man1 ${pages})
+paraes_install_completions(runtime paraes)
+paraes_install_completions(runtime paraes-lab)
+if(TARGET paraes_mpi)
+  paraes_install_pages(mpi ${CMAKE_INSTALL_MANDIR}/man1 ${mpi_page})
+  paraes_install_completions(mpi paraes-mpi)
+endif()
