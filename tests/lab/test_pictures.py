@@ -30,7 +30,7 @@ def copied(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "bench").mkdir()
     (tmp_path / "bench" / "results").symlink_to(ROOT / "bench" / "results")
-    for name in ("pictures", "throughput.svg", "report.png"):
+    for name in ("pictures", "files.svg", "throughput.svg", "report.png"):
         (tmp_path / "docs" / name).write_bytes((ROOT / "docs" / name).read_bytes())
     return tmp_path / "docs"
 
