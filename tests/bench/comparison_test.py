@@ -17,7 +17,8 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = TREE / "bench" / "comparison"
 PARAES = os.environ["PARAES_BIN"]
 SMALL = ("--large", "1MiB", "--files", "3", "--small", "1KiB", "--rounds", "2", "--folder")
-# Encrypts by copying; decrypting adds a byte if BREAK is set.
+# Encrypts by copying; decrypting adds a byte to a file if BREAK is set. (Whoever reads the end of an
+# archive from a pipe may be gone before another byte.)
 AGE = """#!/bin/bash
 target=/dev/stdout source=/dev/stdin
 while (($#)); do
@@ -30,7 +31,7 @@ while (($#)); do
   shift
 done
 cat "$source" > "$target"
-if [[ -n $BREAK && -n $decrypts ]]; then echo >> "$target"; fi
+if [[ -n $BREAK && -n $decrypts && -f $target ]]; then echo >> "$target"; fi
 """
 AGE_KEYGEN = "#!/bin/bash\necho key\n"
 
@@ -131,7 +132,7 @@ class Measuring(ComparisonCase):
         (self.folder / "report.json").unlink()
         status, report, last = self.measure("age", PATH=path, BREAK="1")
         self.assertEqual(status, 1)
-        self.assertRegex(last, "age: the decrypted (file|folder) is another one")
+        self.assertRegex(last, "age: the decrypted file is another one")
         self.assertIsNone(report)
 
     def test_failing_program_ends_it(self):
