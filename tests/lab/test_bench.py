@@ -336,7 +336,11 @@ def test_a_byte_order_mark_is_skipped(tmp_path):
     assert len(bench.load(path).rows) == 1
 
 
-@pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.name)
+# What bench/comparison wrote has another form; its own test reads it.
+RECORDED = [path for path in sorted(RESULTS.glob("*.json")) if "comparison" not in path.name]
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name)
 def test_recorded_reports_are_read(path):
     assert bench.load(path).valid
 
