@@ -12,9 +12,14 @@ import support
 EPOCH = "1700000000"
 
 
-def build(folder, umask):
-    """Clones the last commit into `folder` and builds there. Returns the files by their names."""
+def last_commit():
+    return support.run("git", "-C", support.SOURCE, "rev-parse", "HEAD").stdout.strip()
+
+
+def build(folder, commit, umask):
+    """Clones a commit into `folder` and builds there. Returns the files by their names."""
     support.run("git", "clone", "--quiet", support.SOURCE, folder)
+    support.run("git", "-C", folder, "checkout", "--quiet", "--detach", commit)
     (folder / "build").mkdir(exist_ok=True)
     (folder / "build/venv").symlink_to(support.SOURCE / "build/venv")
     environment = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH}
@@ -80,9 +85,11 @@ class Reproducible(unittest.TestCase):
             support.skip("build/venv has no auditwheel: run tests/interop/environment")
         with tempfile.TemporaryDirectory() as name:
             scratch = pathlib.Path(name)
-            first = build(scratch / "first", 0o022)
+            # The command names its commit, and somebody may commit meanwhile.
+            commit = last_commit()
+            first = build(scratch / "first", commit, 0o022)
             time.sleep(2)  # zip counts in two seconds
-            second = build(scratch / "second/of/another/length", 0o027)
+            second = build(scratch / "second/of/another/length", commit, 0o027)
             self.assertEqual(set(first), set(second))
             self.assertTrue({"paraes", "libparaes.a"} < set(first), first)
             found = []
