@@ -12,12 +12,6 @@ std::string identifier(std::string name) {
   return name;
 }
 
-std::string joined(const std::vector<std::string>& words, const char* separator) {
-  std::string text;
-  for (const std::string& word : words) text.append(text.empty() ? "" : separator).append(word);
-  return text;
-}
-
 // Sets the variables that _paraes_offer_values reads. Empty for what has no value.
 std::string assignment(const Values& values) {
   using Kind = Values::Kind;
@@ -27,9 +21,9 @@ std::string assignment(const Values& values) {
     case Kind::text:
       return "kind=text";
     case Kind::words:
-      return "kind=words choices='" + joined(values.words, " ") + "'";
+      return "kind=words choices='" + joined(values.words) + "'";
     case Kind::list:
-      return "kind=list choices='" + joined(values.words, " ") + "'";
+      return "kind=list choices='" + joined(values.words) + "'";
     case Kind::files:
       return "kind=files";
     case Kind::sealed_files:
@@ -51,7 +45,7 @@ std::string flags_of(const std::vector<Group>& groups) {
       names.insert(names.end(), flag.names.begin(), flag.names.end());
     }
   }
-  return joined(names, " ");
+  return joined(names);
 }
 
 std::string values_function(const Executable& executable) {
@@ -95,7 +89,7 @@ std::string data_of(const Executable& executable) {
   const std::string name = "_" + identifier(executable.name);
   std::vector<std::string> verbs;
   for (const Verb& verb : executable.verbs) verbs.push_back(verb.name);
-  std::string text = name + "_verbs() { echo '" + joined(verbs, " ") + "'; }\n\n";
+  std::string text = name + "_verbs() { echo '" + joined(verbs) + "'; }\n\n";
   text += name + "_flags() { # VERB\n  case $1 in\n    '') flags='" + flags_of(executable.groups) +
           "' ;;\n";
   for (const Verb& verb : executable.verbs) {

@@ -16,12 +16,6 @@ std::string quoted(std::string_view text) {
   return result + "'";
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text.append(text.empty() ? "" : " ").append(word);
-  return text;
-}
-
 // The options of `complete` for a value: -x takes no files, and -r needs a value.
 std::string value_options(const Values& values) {
   using Kind = Values::Kind;

@@ -234,4 +234,10 @@ std::string usage_of(const Executable& executable, const Verb& verb) {
   return usage;
 }
 
+std::string joined(const std::vector<std::string>& words, std::string_view separator) {
+  std::string text;
+  for (const std::string& word : words) text.append(text.empty() ? "" : separator).append(word);
+  return text;
+}
+
 }  // namespace paraes::manual

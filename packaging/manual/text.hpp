@@ -44,4 +44,7 @@ struct Values {
 // The arguments and flags of a verb in one line: "paraes info [OPTION...] [FILE]".
 [[nodiscard]] std::string usage_of(const Executable& executable, const Verb& verb);
 
+[[nodiscard]] std::string joined(const std::vector<std::string>& words,
+                                 std::string_view separator = " ");
+
 }  // namespace paraes::manual

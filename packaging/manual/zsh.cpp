@@ -29,12 +29,6 @@ std::string escaped(std::string_view text, std::string_view special) {
   return result;
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text.append(text.empty() ? "" : " ").append(word);
-  return text;
-}
-
 std::string action(const Values& values, const std::string& title) {
   using Kind = Values::Kind;
   switch (values.kind) {
