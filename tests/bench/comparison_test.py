@@ -17,8 +17,8 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = TREE / "bench" / "comparison"
 PARAES = os.environ["PARAES_BIN"]
 SMALL = ("--large", "1MiB", "--files", "3", "--small", "1KiB", "--rounds", "2", "--folder")
-# Encrypts by copying; decrypting adds a byte to a file if BREAK is set. (Whoever reads the end of an
-# archive from a pipe may be gone before another byte.)
+# Encrypts by copying; decrypting adds a byte to a file if BREAK is set. (Whoever reads the end of
+# an archive from a pipe may be gone before another byte.)
 AGE = """#!/bin/bash
 target=/dev/stdout source=/dev/stdin
 while (($#)); do
