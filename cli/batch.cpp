@@ -410,7 +410,7 @@ class Batch {
     const std::string json = wants_json(report) ? to_json(report) : "";
     const std::lock_guard lock(mutex_);
     if (job.found != nullptr) {
-      // What failed or was left out is not to be done any more, and a file may have grown.
+      // A file that failed or was left out has nothing left to do, and a file may have grown.
       Progress::change_total(static_cast<std::int64_t>(outcome.processed) -
                              static_cast<std::int64_t>(plan_.plain_bytes(job.found->bytes)));
     }

@@ -156,7 +156,7 @@ void add_execution_options(CLI::App& app, CryptOptions& o) {
   group.option("--key-expansion", o.key_expansion, type_of(key_expansion_choices),
                "Where keys for a GPU are expanded (default: host).");
   group.number("-T,--threads", o.threads, {0, 4096},
-               "Threads that compute; 0, the default, is one for each core.\n"
+               "Threads that compute; 0, the default, is one for each core. "
                "A few more may wait for input and output.");
   group.flag("--no-overlap", o.no_overlap,
              "Read, compute and write one after another, for measurements.");

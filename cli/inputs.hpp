@@ -80,7 +80,7 @@ struct Found {
   std::uint64_t folders = 0;             // below those that are arguments
   std::vector<std::string> without_any;  // folders, as arguments, in which there is nothing to do
 
-  // What to do with a file: its places, and else the defaults for one of several.
+  // The job for a file: its places, and the defaults for one of several.
   [[nodiscard]] FileJob job(const FoundFile& file) const;
   // The place of its output; nullopt if there is none.
   [[nodiscard]] std::optional<Place> output(const FoundFile& file) const;

@@ -19,7 +19,7 @@ namespace paraes::cli {
 // x's.
 void stash_key_hex(int argc, char** argv);
 
-// What a set of flags is for.
+// The use of a set of flags.
 enum class KeyRole {
   seal,      // to encrypt: recipients
   open,      // to decrypt: identities
@@ -27,7 +27,7 @@ enum class KeyRole {
   rekey_to,  // what rekey gives its files to: recipients; the flags begin with --to-
 };
 
-// What opens a message, or is to open it.
+// The kind of secret that opens a message, or will open it.
 enum class SecretKind { key, passphrase, recipients };
 
 // The flags that say where keys, passphrases, recipients and identities come from.
@@ -103,7 +103,7 @@ struct SecretReading {
 [[nodiscard]] SecretBytes load_key(const KeyOptions& options, KeyUse use,
                                    const SecretReading& reading);
 
-// What a file or a command holds: a key, or a Tink keyset, which is JSON.
+// The contents of a file, or the output of a command: a key, or a Tink keyset, which is JSON.
 struct KeyFile {
   SecretBytes contents;  // all of it
   bool is_keyset = false;

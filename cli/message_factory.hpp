@@ -29,7 +29,7 @@ class MessageFactory {
         kind_(keys.kind()),
         age_(keys, {options.keys.passphrase_env, options.to.passphrase_env}) {}
 
-  // What the flags give.
+  // The kind of secret that the flags give.
   [[nodiscard]] SecretKind kind() const noexcept { return kind_; }
 
   // A new message in the plan's format.

@@ -213,7 +213,7 @@ std::unique_ptr<Sink> open_sink(RunContext& run, const FileJob& job, const Desti
     }
     return std::make_unique<PipeSink>(std::move(descriptor), destination.path);
   }
-  // What is still encrypted keeps its mode.
+  // A file that stays encrypted, or becomes so, keeps its mode.
   const bool encrypts = run.plan.verb != Verb::decrypt;
   FileSink::Options options;
   // With -f also what another run has put there by then: the last one wins.

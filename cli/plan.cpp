@@ -310,10 +310,10 @@ void check_passphrase_fd(const CryptOptions& options, const KeyOptions& keys, Ve
   if (access == O_WRONLY || system::only_names_a_file(flags))
     refuse_it("this descriptor is not open to read");
   if (S_ISDIR(status.st_mode)) refuse_it("this descriptor is a folder");
-  // What is written there would be read back. Files that hold a secret are never overwritten, and a
-  // terminal is two ways.
   // Other programs that the run starts must not get it.
   fcntl(number, F_SETFD, FD_CLOEXEC);
+  // A pipe or socket must not be the output, too: the run would read back what it writes. Files
+  // that hold a secret are never overwritten, and a terminal has two directions.
   const bool writes_there = verb == Verb::encrypt || verb == Verb::decrypt;
   if (!writes_there || !(S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))) return;
   const OutputOptions& output = options.output;

@@ -13,8 +13,8 @@
 
 namespace paraes::cli {
 
-// The measurements of `tune`. Intervals contain the true median with a probability of at least 95
-// %.
+// The measurements of `tune`. Intervals contain the true median with a probability of at least
+// 95 %.
 struct Profile {
   using Interval = bench::Interval;
   struct Device {
@@ -45,8 +45,8 @@ struct Profile {
 [[nodiscard]] Profile new_profile();
 
 // The file that PARAES_PROFILE names, else paraes/profile.json in $XDG_STATE_HOME or
-// ~/.local/state. Empty if PARAES_PROFILE is "none", or if neither XDG_STATE_HOME nor
-// HOME is an absolute path.
+// ~/.local/state. Empty if PARAES_PROFILE is "none", or if neither XDG_STATE_HOME nor HOME is an
+// absolute path.
 [[nodiscard]] std::string profile_path();
 
 [[nodiscard]] std::string to_json(const Profile& profile);
@@ -67,9 +67,9 @@ class OtherSchema : public InvalidArgument {
 [[nodiscard]] std::string why_stale(const Profile& profile);
 
 // The kernel for messages of `bytes` bytes on a device. The order of the table of kernels decides
-// unless a later kernel is faster: its interval lies wholly above that of the earlier
-// one. Only constant-time kernels, unless `allow_leaky` permits all of them on GPUs. Returns
-// nullopt if no kernel of the profile can run on this machine.
+// unless a later kernel is faster: its interval lies wholly above that of the earlier one. Only
+// constant-time kernels, unless `allow_leaky` permits all of them on GPUs. Returns nullopt if no
+// kernel of the profile can run on this machine.
 struct KernelChoice {
   std::string kernel;
   double bytes_per_second = 0;

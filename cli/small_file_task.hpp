@@ -41,7 +41,7 @@ class SmallFileTask {
   // Reads the file and closes it, because there are fewer descriptors than files in memory. If the
   // file is no longer small and regular, or up to date, does all there is to do and returns false.
   [[nodiscard]] bool read();
-  // What seal_messages or open_messages gets.
+  // The message for seal_messages or open_messages.
   [[nodiscard]] WholeMessage message();
   // Writes the result of message(), or throws its error.
   void write(const WholeMessage& done);

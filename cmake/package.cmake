@@ -50,7 +50,7 @@ set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "fast AES and encrypted files (shared library)
 paraes encrypts with AES on all cores of the processor, or on a GPU. This
 package has the shared library, for programs that are linked to it.")
-# What a program that is linked to the library shall depend on, and the loader's cache.
+# The dependency of programs that are linked to the library, and an update of the loader's cache.
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/triggers)

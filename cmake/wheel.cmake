@@ -1,4 +1,5 @@
-# What a Python wheel has: the module, and the command `paraes` if its libraries are installed.
+# Options of a Python wheel, which has the module, and the command `paraes` if its libraries are
+# installed.
 set(PARAES_BUILD_PYTHON ON)
 set(PARAES_BUILD_TESTS OFF)
 set(PARAES_BUILD_MPI OFF)

@@ -23,7 +23,7 @@ struct Flags {
   std::string distributions = "shared,scatter";  // of bench
 };
 
-// What the verbs do; each returns the exit status.
+// Carry out the verbs; each returns the exit status.
 struct Actions {
   std::function<int(const cli::CryptOptions& options, cli::Verb verb)> crypt;
   std::function<int(const bench::Axes& axes, const bench::Options& options)> measure;

@@ -1,6 +1,6 @@
-// What paraes_openmp.so offers: the part of the bench that needs an OpenMP library. It is a module,
-// so that the executables run where there is none. Only C types pass between the two, which may
-// have different C++ libraries.
+// The interface of paraes_openmp.so, the part of the bench that needs an OpenMP library. It is a
+// module, so that the executables run where there is none. Only C types pass between the two, which
+// may have different C++ libraries.
 #pragma once
 
 namespace paraes::bench {

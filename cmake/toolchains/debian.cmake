@@ -1,4 +1,4 @@
-# What the toolchain files of this folder share: a cross compiler of Debian or Ubuntu, and libraries
+# The toolchain files of this folder include it: a cross compiler of Debian or Ubuntu, and libraries
 # that tests/emulated/sysroot unpacks. The file that includes it sets CMAKE_SYSTEM_PROCESSOR, and
 # `architecture` to Debian's name of it.
 set(CMAKE_SYSTEM_NAME Linux)

@@ -1,16 +1,18 @@
 // AES modes over host memory.
 //
 // Common to all classes here:
-//   sizes      in bytes; a key has 16, 24 or 32 (XTS: 32 or 64, two halves);
+//   sizes      in bytes; a key has 16, 24 or 32 (FIPS 197 section 5; XTS: 32 or 64, two halves);
 //   alignment  buffers need none;
-//   aliasing   `out` has the size of `in`, and is `in` itself or does not overlap it;
+//   aliasing   `out` has the size of `in`, and is `in` itself or does not overlap it. No other
+//              argument overlaps `out`;
 //   errors     InvalidArgument if a size, key or buffer breaks a rule: nothing is written, and the
 //              message names the clause where the rule is a standard's. Constructors throw
 //              UnknownKernel or Unavailable for a kernel or device that cannot be used. A GPU that
-//              fails is DeviceError, which leaves `out` unspecified;
+//              fails is DeviceError, and a failure of libcrypto in the kernel `openssl` is Error:
+//              they leave `out` unspecified;
 //   threads    the object spreads its work over Execution::threads threads. Ecb, Xts and Gcm have
-//   no
-//              state: any number of threads may use one at once. Cbc and Ctr: one caller at a time;
+//              no state: any number of threads may use one at once. Cbc and Ctr: one caller at a
+//              time;
 //   secrets    round keys, hash keys and copies of keys are zeroised on destruction.
 #pragma once
 
@@ -161,8 +163,8 @@ class PARAES_EXPORT Xts final : public Cipher {
   // unit_bytes = 0: every call is one data unit.
   explicit Xts(Bytes key, std::size_t unit_bytes = 4096, const Execution& execution = {});
 
-  // first_unit: 16 bytes, which do not overlap out. in: at least 16 bytes (IEEE 1619 section 5.1),
-  // and no unit larger than max_xts_unit_bytes.
+  // first_unit: 16 bytes. in: at least 16 bytes (IEEE 1619 section 5.1), and no unit larger than
+  // max_xts_unit_bytes.
   void encrypt(Bytes first_unit, Bytes in, MutableBytes out);
   void decrypt(Bytes first_unit, Bytes in, MutableBytes out);
 

@@ -163,7 +163,7 @@ struct DeviceMessage {
   std::span<const std::uint8_t> aad = {};
 };
 
-// How the ciphers work.
+// Options of the ciphers below.
 struct DeviceOptions {
   std::string kernel = {};   // a GPU kernel; see select_kernel
   bool allow_leaky = false;  // `auto` may select a kernel that uses lookup tables
@@ -174,7 +174,7 @@ namespace detail {
 class DeviceCipherImpl;
 }  // namespace detail
 
-// What they share.
+// Base class of the ciphers below.
 class PARAES_EXPORT DeviceCipher {
  public:
   virtual ~DeviceCipher();

@@ -153,8 +153,8 @@ struct PARAES_EXPORT FileVersion {
   [[nodiscard]] bool operator==(const FileVersion& other) const noexcept;
 };
 
-// What happened to a file since it had the status `before`: "removed", "replaced", "written to", or
-// "changed", also by a change of its mode, owner or access list; nullptr if nothing did.
+// How a file has changed since it had the status `before`: "removed", "replaced", "written to", or
+// "changed", also by a change of its mode, owner or access list. nullptr if it has not.
 [[nodiscard]] PARAES_EXPORT const char* change_of(const std::optional<struct stat>& now,
                                                   const struct stat& before) noexcept;
 

@@ -31,7 +31,8 @@ struct KernelInfo {
 
 // The CPU kernel that `request` selects. An empty request is the value of PARAES_KERNEL if that is
 // set, else `auto`; `auto` is the fastest available constant-time kernel. Throws UnknownKernel for
-// a name that does not exist, Unavailable for a kernel that this machine cannot run.
+// a name that does not exist, Unavailable for a kernel that this machine cannot run, and
+// InvalidArgument as kernels() does.
 [[nodiscard]] PARAES_EXPORT KernelInfo select_kernel(std::string_view request);
 
 // Every GPU kernel once.
@@ -39,8 +40,9 @@ struct KernelInfo {
 
 // The kernel that `request` selects on `device` (see Execution). On a GPU, `auto` is the fastest
 // constant-time kernel, or the fastest of all with allow_leaky, which is for GPUs that nobody else
-// uses; an unknown name is UnknownKernel. Whether the GPU exists and can run the kernel is
-// checked only when a cipher is constructed.
+// uses. Throws UnknownKernel for an unknown name, InvalidArgument for a device that Execution does
+// not accept, and on the CPU as above. Whether the GPU exists and can run the kernel is checked
+// only when a cipher is constructed.
 [[nodiscard]] PARAES_EXPORT KernelInfo select_kernel(std::string_view request,
                                                      std::string_view device, bool allow_leaky);
 
@@ -48,7 +50,7 @@ struct KernelInfo {
 [[nodiscard]] PARAES_EXPORT std::string cpu_model();
 
 // CPU features that the processor and the operating system support and PARAES_CPU_MASK does not
-// hide, as far as some kernel needs them.
+// hide, as far as some kernel needs them. Throws as kernels() does.
 [[nodiscard]] PARAES_EXPORT std::vector<std::string_view> cpu_features();
 
 }  // namespace paraes

@@ -1,4 +1,4 @@
-// What files of keys and passphrases hold: docs/command-line.md describes them under "Keys".
+// Decodes files of keys and passphrases: docs/command-line.md describes them under "Keys".
 #pragma once
 
 #include <cstddef>

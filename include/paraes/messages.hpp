@@ -49,7 +49,7 @@ class PARAES_EXPORT Message {
     bool commits = false;  // see commits()
   };
   // With the default, the cipher works on one thread: seal_message and open_message use several
-  // all the same (TransferOptions::threads).
+  // all the same (TransferOptions::threads). Throws as SegmentCipher does.
   Message(Parts&& parts, const Execution& execution = {});
   // Copies the parts, so that what new_*_message and open_*_message return can be passed wherever a
   // Message is expected.
@@ -115,15 +115,15 @@ struct PARAES_EXPORT Preface {
 
   // For a key of 16 or 32 bytes; any other size is InvalidArgument.
   [[nodiscard]] static Preface for_key(std::size_t key_bytes);
-  // For a passphrase, with a new salt. key_bits: 128 or 256; scrypt_log2n: 1 to 40.
+  // For a passphrase, with a new salt. key_bits: 128 or 256; scrypt_log2n: 1 to 40, else
+  // InvalidArgument.
   [[nodiscard]] static Preface for_passphrase(unsigned key_bits, unsigned scrypt_log2n);
 
   // For recipients. key_bits: 128 or 256; age_file_bytes: at least 1, and at most as many as leave
-  // room for a slot in max_wrap_bytes.
+  // room for a slot in max_wrap_bytes, else InvalidArgument.
   [[nodiscard]] static Preface for_recipients(unsigned key_bits, std::size_t age_file_bytes);
 
-  // start: the first 32 bytes of the message. The message of the IntegrityError names the field
-  // that is wrong.
+  // start: the first 32 bytes of the message. Throws IntegrityError, which names the wrong field.
   [[nodiscard]] static Preface parse(Bytes start);
   [[nodiscard]] std::array<std::uint8_t, bytes> encode() const;
   // The beginning of the message's context: encode(), with zero for wrap_bytes, so that another
@@ -147,8 +147,9 @@ inline constexpr unsigned max_scrypt_log2n = 22;  // limit for messages from unt
 [[nodiscard]] PARAES_EXPORT std::vector<std::uint8_t> read_paraes_header(Source& source);
 
 // Derives the input key of a preface with Kdf::scrypt. Needs 2^(scrypt_log2n + 10) bytes of memory
-// while it runs: check scrypt_log2n of a preface from an untrusted source. InvalidArgument for a
-// preface without scrypt.
+// while it runs: check scrypt_log2n of a preface from an untrusted source. Throws InvalidArgument
+// for a preface without scrypt or with more than highest_scrypt_log2n (kdf.hpp), Error if there is
+// too little memory.
 [[nodiscard]] PARAES_EXPORT SecretBytes scrypt_input_key(const Preface& preface, Bytes passphrase);
 
 // input_key: the key, the result of scrypt_input_key or, for recipients, a random one;
@@ -163,7 +164,7 @@ inline constexpr unsigned max_scrypt_log2n = 22;  // limit for messages from unt
 // header: preface, wrap, and the header of the c2sp message, as read_paraes_header returns them.
 // input_key: as for new_paraes_message, or the result of open_slot. Throws WrongKey if the
 // commitment does not match or the message needs a key of another size, IntegrityError if the
-// header is damaged or has another size.
+// header is damaged or has another size, InvalidArgument for a context that is too long.
 [[nodiscard]] PARAES_EXPORT Message::Parts open_paraes_message(Bytes header, Bytes input_key,
                                                                Bytes context = {});
 
@@ -189,7 +190,8 @@ struct TinkParameters {
                                                             Bytes key, Bytes associated_data = {});
 
 // header: the first parameters.header_bytes() of the message. Throws IntegrityError if it is
-// shorter or its length byte has another value. A wrong key is detected only by opening segment 0.
+// shorter or its length byte has another value, InvalidArgument as new_tink_message does. A wrong
+// key is detected only by opening segment 0.
 [[nodiscard]] PARAES_EXPORT Message::Parts open_tink_message(const TinkParameters& parameters,
                                                              Bytes header, Bytes key,
                                                              Bytes associated_data = {});
@@ -235,7 +237,8 @@ struct TransferResult {
 // PositionalSource or a PositionalSink at any offset; other sources and sinks are used in order.
 // Buffers take about 32 MiB in total, or twice the largest segment that the message really has, if
 // that is more; with options.compute, every worker has buffers for one chunk. Throws IoError if a
-// file changes while it is read.
+// file changes while it is read, InvalidArgument if the plaintext has more segments than
+// SegmentLayout::max_segments, and whatever source, sink and cipher throw.
 PARAES_EXPORT TransferResult seal_message(Source& source, const Message& message, Sink& sink,
                                           const TransferOptions& options = {});
 
@@ -310,7 +313,7 @@ PARAES_EXPORT TransferResult verify_and_replace_header(PositionalSource& source,
 // segments; if `ends`, the last of them is the last one of the message, which may be shorter. The
 // sealed text has segment_tag_bytes more for each segment, and the output has exactly the right
 // size, else InvalidArgument. Input and output do not overlap; if there is only one segment, they
-// may begin at the same byte. threads: 0 for as many as available_cores().
+// may begin at the same byte. Nothing checks this. threads: 0 for as many as available_cores().
 PARAES_EXPORT void seal_segments(const Message& message, std::uint64_t first, bool ends,
                                  Bytes plain, MutableBytes sealed, int threads = 0);
 // If segments do not authenticate, `plain` is filled with zeros, and BadSegment names the first of
@@ -320,7 +323,7 @@ PARAES_EXPORT void open_segments(const Message& message, std::uint64_t first, bo
 
 // ---- Many small messages in memory ----
 
-// One of many messages. `in` and `out` must not overlap.
+// One of many messages. `in` and `out` must not overlap, which nothing checks.
 struct WholeMessage {
   const Message* message = nullptr;
   // To seal: the plaintext. To open: the sealed message, including its header.

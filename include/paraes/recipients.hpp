@@ -45,8 +45,9 @@ struct AgeStanza {
 // of an encrypted run key.
 PARAES_EXPORT void check_run_key_file(Bytes age_file);
 
-// The age file in the header of a message with Kdf::recipients. header: at least the preface and
-// the wrap. Throws IntegrityError if it is shorter, and as check_run_key_file does.
+// The age file in the header of a message with Kdf::recipients, else InvalidArgument. header: at
+// least the preface and the wrap. Throws IntegrityError if it is shorter, and as
+// check_run_key_file does. The result refers to `header`.
 [[nodiscard]] PARAES_EXPORT Bytes age_file_of(Bytes header);
 
 // The wrap of a message with this preface, which has Kdf::recipients. run_key: run_key_bytes;
@@ -56,12 +57,13 @@ PARAES_EXPORT void check_run_key_file(Bytes age_file);
                                                                 Bytes input_key);
 
 // The input key in the slot of a message with Kdf::recipients. header: at least the preface and the
-// wrap. Throws WrongKey if the slot is not one of this run key and preface, and IntegrityError if
-// it is damaged otherwise.
+// wrap; run_key: run_key_bytes. Else InvalidArgument. Throws WrongKey if the slot is not one of
+// this run key and preface, and IntegrityError if it is damaged otherwise.
 [[nodiscard]] PARAES_EXPORT SecretBytes open_slot(Bytes header, Bytes run_key);
 
 // The header of the same message for other recipients. header: the present one, from
-// read_paraes_header; wrap: one of this preface for the same input key.
+// read_paraes_header; wrap: one of this preface for the same input key. Throws InvalidArgument if
+// the wrap has not preface.wrap_bytes bytes, or the header is too short.
 [[nodiscard]] PARAES_EXPORT std::vector<std::uint8_t> header_with_wrap(Bytes header,
                                                                        const Preface& preface,
                                                                        Bytes wrap);

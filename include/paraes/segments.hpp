@@ -82,7 +82,8 @@ class PARAES_EXPORT SegmentCipher final : public Cipher {
   using Nonces = SegmentNonces::Kind;
 
   // key: 16 or 32 bytes; base_nonce: 12 bytes, of which `prefixed` uses 7. Each segment is spread
-  // over execution.threads threads: leave it at 1 unless segments are large.
+  // over execution.threads threads: leave it at 1 unless segments are large. Throws as the
+  // constructors of ciphers.hpp do.
   SegmentCipher(Bytes key, Bytes base_nonce, Nonces nonces, const Execution& execution);
 
   // The sealed text is segment_tag_bytes longer than the plaintext. `in` and `out` do not overlap,
@@ -126,6 +127,7 @@ class PARAES_EXPORT SegmentCipher final : public Cipher {
   SegmentNonces nonces_;
 };
 
+// A segment, and the cipher of its message.
 struct CipherSegment {
   const SegmentCipher* cipher = nullptr;
   SegmentCipher::Segment segment;

@@ -1,4 +1,4 @@
-// Incremental SHA-256 (FIPS 180-4), computed by libcrypto.
+// Incremental SHA-256 (FIPS 180-4), computed by libcrypto. Functions throw Error if that fails.
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@ class PARAES_EXPORT Sha256 {
 
   Sha256& add(const void* data, std::size_t bytes);
 
-  // Adds the length of `part` (8 bytes) and then the part itself, so that different lists of parts
-  // have different digests.
+  // Adds the length of `part` (8 bytes in the byte order of this machine) and then the part itself,
+  // so that different lists of parts have different digests.
   Sha256& add_part(std::string_view part);
 
   // The digest of everything added. Call it once; the object cannot be used afterwards.

@@ -60,15 +60,16 @@ struct RawOptions {
 
 // --format raw: the mode's output without a header. ECB, CBC and CTR are byte for byte the output
 // of `openssl enc -K -iv`. Throws InvalidArgument if the key, the IV or the data unit has a wrong
-// size. The options need not outlive the call.
+// size, and as the constructors of ciphers.hpp do. The options need not outlive the call.
 [[nodiscard]] PARAES_EXPORT std::unique_ptr<StreamTransform> raw_stream(Direction direction,
                                                                         const RawOptions& options);
 
-// --format openssl: the output of `openssl enc -pbkdf2`, a header followed by the raw format.
+// Options of --format openssl: the output of `openssl enc -pbkdf2`, a header followed by the raw
+// format.
 struct SaltedOptions {
   BlockMode mode = BlockMode::cbc;   // cbc or ctr
   unsigned key_bits = 256;           // 128, 192 or 256
-  std::uint64_t iterations = 10000;  // of PBKDF2-HMAC-SHA-256
+  std::uint64_t iterations = 10000;  // of PBKDF2-HMAC-SHA-256: 1 to 2^31 - 1
   Execution execution;
 };
 
@@ -77,6 +78,7 @@ struct PARAES_EXPORT SaltedHeader {
 
   std::array<std::uint8_t, 8> salt{};
 
+  // A new salt. Throws Error if the system gives no random bytes.
   [[nodiscard]] static SaltedHeader random();
   // start: the first 16 bytes of the message. Throws NotSalted if they do not begin with
   // "Salted__", IntegrityError if there are not 16.
@@ -88,7 +90,7 @@ struct PARAES_EXPORT SaltedHeader {
 [[nodiscard]] PARAES_EXPORT bool looks_salted(Bytes start) noexcept;
 
 // The transform of the data after the header. Derives key and IV from the passphrase and the salt.
-// Throws InvalidArgument for options out of range.
+// Throws InvalidArgument for options out of range, and as the constructors of ciphers.hpp do.
 [[nodiscard]] PARAES_EXPORT std::unique_ptr<StreamTransform> salted_stream(
     Direction direction, const SaltedHeader& header, Bytes passphrase,
     const SaltedOptions& options);

@@ -11,8 +11,9 @@ namespace paraes {
 // Processors that this process may run on.
 [[nodiscard]] PARAES_EXPORT int available_cores();
 
-// Upper bound of the threads on which one call of the library works, whatever it is asked for; 0:
-// none, as at first. It counts for calls that begin later, in all threads of the process.
+// Sets an upper bound on the threads that one call of the library uses, whatever its arguments say;
+// 0, the initial value, is no bound. Applies to calls that begin later, in all threads of the
+// process. thread_limit() returns the present bound.
 PARAES_EXPORT void limit_threads(unsigned most) noexcept;
 [[nodiscard]] PARAES_EXPORT unsigned thread_limit() noexcept;
 

@@ -1,4 +1,4 @@
-// What --help says about an executable, in parts: for its manual pages, completions and reference.
+// The --help of an executable, in parts: for its manual pages, completions and reference.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What manual pages say beyond --help.
+// Texts of manual pages that --help does not have.
 #pragma once
 
 #include <string_view>

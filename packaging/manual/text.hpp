@@ -29,10 +29,10 @@ struct Span {
   bool code = false;
   std::string text;
 };
-// What stands in backquotes is code, and so are flags, globs and variables.
+// Text in backquotes is code, and so are flags, globs and variables.
 [[nodiscard]] std::vector<Span> spans(std::string_view text);
 
-// What completes the value of a flag, or an argument.
+// The words or files that complete the value of a flag, or an argument.
 struct Values {
   enum class Kind { none, text, words, list, files, sealed_files, folders, command, variable };
   Kind kind = Kind::text;          // none: takes no value; list: words with commas between them

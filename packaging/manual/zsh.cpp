@@ -55,7 +55,7 @@ std::string action(const Values& values, const std::string& title) {
   return "_parameters -g \"*export*\"";
 }
 
-// What stands for the value in messages: a word without colons.
+// The name of the value in messages: a word without colons.
 std::string title_of(const Flag& flag) {
   std::string name = flag.names.back();
   return name.substr(name.find_first_not_of('-'));

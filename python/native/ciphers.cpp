@@ -145,7 +145,7 @@ class Context {
     return std::holds_alternative<Ecb>(cipher_) || std::holds_alternative<Cbc>(cipher_);
   }
 
-  // What update writes for `bytes` bytes. Throws if it cannot take them.
+  // The number of bytes that update writes for `bytes` bytes. Throws if it cannot take them.
   [[nodiscard]] std::size_t output_bytes(std::size_t bytes) const {
     check_open();
     if (std::holds_alternative<Xts>(cipher_) && updated_) {

@@ -46,7 +46,7 @@ void check(const Where& where, const SecretBytes& key) {
                             SegmentCipher::Nonces::counted, execution_of(where));
 }
 
-// What encryptors and decryptors have in common: one caller at a time, and an end.
+// Base class of encryptors and decryptors: one caller at a time, and an end.
 class Streaming {
  private:
   // After a failure, nothing more of the message is released.

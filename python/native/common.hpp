@@ -124,7 +124,7 @@ inline void check_room(const Buffer& buf, std::size_t bytes) {
   return buffer->span().first(bytes);
 }
 
-// What all classes and functions take after their own arguments.
+// Where to compute: the arguments that all classes and functions have after their own.
 struct Where {
   int threads = 0;
   std::string device = "cpu";
@@ -166,7 +166,6 @@ void bind_errors(nb::module_& m);
 void bind_aead(nb::module_& m);
 void bind_ciphers(nb::module_& m);
 void bind_cobblestone(nb::module_& m);
-void bind_secrets(nb::module_& m);
 void bind_messages(nb::module_& m);
 void bind_files(nb::module_& m);
 

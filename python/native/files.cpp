@@ -13,7 +13,7 @@
 namespace paraes::python {
 namespace {
 
-// What a function returns: see paraes.files.FileResult.
+// The result of a function: see paraes.files.FileResult.
 nb::object result_of(const std::string& output, std::uint64_t bytes, const Cipher* cipher) {
   return nb::make_tuple(
       nb::steal<nb::str>(

@@ -115,7 +115,6 @@ NB_MODULE(_native, m) {
   bind_aead(m);
   bind_ciphers(m);
   bind_cobblestone(m);
-  bind_secrets(m);
   bind_messages(m);
   bind_files(m);
   m.def(

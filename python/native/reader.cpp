@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t most_window_bytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t ahead_bytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t first_window_bytes = std::uint64_t{64} << 10;
-// What one thread reads and opens at a time: it stays in the caches.
+// The bytes that one thread reads and opens at a time: they stay in the caches.
 constexpr std::uint64_t job_bytes = std::uint64_t{256} << 10;
 // A range of fewer bytes takes less time than to start threads.
 constexpr std::uint64_t least_threaded_bytes = std::uint64_t{512} << 10;
@@ -77,9 +77,6 @@ class Reader::Ahead {
     changed_.wait(lock, [this] { return state_ != State::working; });
     state_ = State::idle;
   }
-
-  // In a child process the thread does not exist, and its mutex may be locked for ever: the object
-  // has to be given up without its destructor.
 
   static void wipe(Window& window) noexcept {
     if (window.memory) secure_zero(window.memory->data(), window.memory->size());
@@ -142,6 +139,8 @@ Reader::~Reader() {
   Ahead::wipe(window_);
 }
 
+// In a child process the thread does not exist, and its mutex may be locked for ever: `ahead_` is
+// given up without its destructor.
 void Reader::forget_parents_thread() noexcept {
   static_cast<void>(ahead_.release());
   forks_ = forks();

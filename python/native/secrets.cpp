@@ -62,7 +62,7 @@ unsigned number_of(nb::handle value, const std::string& name, unsigned least, un
   return static_cast<unsigned>(number);
 }
 
-// What a header needs, for the message of a mismatch.
+// Says which secret a header needs, for the message of a mismatch.
 const char* needed(Kdf kdf) {
   switch (kdf) {
     case Kdf::none:
@@ -171,9 +171,7 @@ Secrets::Secrets(const nb::dict& options, Role role) : role_(role) {
     for (const std::string& file : files) add_secret_file(file, "identity");
     identities_.emplace(std::move(files));
   }
-  if (given == 1 && key.is_none() && key_file.is_none() && passphrase.is_none()) {
-    kind_ = Kind::recipients;
-  }
+  if (key.is_none() && key_file.is_none() && passphrase.is_none()) kind_ = Kind::recipients;
   if (format_ != Format::paraes && kind_ != Kind::key) {
     throw InvalidArgument("format: only 'paraes' takes passphrases and recipients");
   }
@@ -406,7 +404,5 @@ Secrets::Opened Secrets::open_header(Source& source) const {
   }
   return opened;
 }
-
-void bind_secrets(nb::module_&) {}
 
 }  // namespace paraes::python

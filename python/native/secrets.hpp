@@ -15,7 +15,7 @@
 
 namespace paraes::python {
 
-// What the secrets are for. It decides which names are allowed.
+// The use of the secrets, which decides the names that are allowed.
 enum class Role {
   seal,      // recipients
   open,      // identities

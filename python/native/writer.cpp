@@ -12,7 +12,7 @@ namespace {
 
 // Small writes are gathered up to this size.
 constexpr std::uint64_t pending_capacity = std::uint64_t{1} << 20;
-// What one thread seals and writes at a time.
+// The bytes that one thread seals and writes at a time.
 constexpr std::uint64_t job_bytes = std::uint64_t{256} << 10;
 
 }  // namespace

@@ -54,7 +54,7 @@ class MessageOptions(TypedDict, total=False):
 
 
 class SealOptions(Where, MessageOptions, total=False):
-    """Exactly one of key, key_file, passphrase and recipients is needed."""
+    """Exactly one of key, key_file, passphrase and recipients (or recipients_file) is needed."""
 
     key: Buffer  # 16 or 32 bytes
     key_file: Path  # as `paraes keygen` makes one
@@ -162,10 +162,11 @@ def rekey_file(file: Path, *, new_key: bool = False, verify: bool = False,
     """Give a file in the paraes format to another key, passphrase or other recipients, in place.
 
     It takes exactly one of the options that open the file, and one of to_key, to_key_file,
-    to_passphrase and to_recipients. From recipients to recipients, only the header is replaced: the
-    data stays encrypted with the same keys, unless `new_key`, and unverified, unless `verify`. In
-    all other cases the data is authenticated and encrypted again. Owner, mode and time are kept; if
-    anything fails, the file stays as it was. progress as in encrypt_file.
+    to_passphrase and to_recipients (or to_recipients_file). From recipients to recipients, only the
+    header is replaced: the data stays encrypted with the same keys, unless `new_key`, and
+    unverified, unless `verify`. In all other cases the data is authenticated and encrypted again.
+    Owner, mode and time are kept; if anything fails, the file stays as it was. progress as in
+    encrypt_file.
     """
     try:
         return FileResult(*_native.rekey_file(file, new_key, verify, _options(options)))
@@ -276,7 +277,7 @@ class DecryptedReader(io.BufferedIOBase):
         return done
 
     def readinto1(self, buffer: Buffer, /) -> int:
-        """As readinto; where the file cannot seek, returns what is authenticated by now."""
+        """As readinto, but a file that cannot seek is read no further than 1 MiB at a time."""
         self._check()
         if isinstance(self._native, _native.StreamReader):
             n = self._native.readinto(buffer)

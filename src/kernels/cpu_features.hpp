@@ -53,8 +53,8 @@ struct CpuFeatureSet {
   constexpr void remove(CpuFeature f) { bits &= ~(1U << static_cast<unsigned>(f)); }
 };
 
-// What each architecture provides, in src/kernels/ARCHITECTURE/cpu.cpp. A row comes after those
-// that it builds on.
+// Each architecture defines the following in src/kernels/ARCHITECTURE/cpu.cpp. A row comes after
+// those that it builds on.
 struct CpuFeatureRow {
   CpuFeature feature;
   std::string_view name;  // as Linux writes it in /proc/cpuinfo, except for sse4.1 and avx512_vbmi2

@@ -163,9 +163,8 @@ struct Kernel {
                                   std::size_t blocks) = nullptr;
 
   // A whole message in one call. Libraries without GHASH need it; for short messages it is faster
-  // than separate calls. Its nonce has at most
-  // max_library_nonce_bytes bytes. gcm_seal writes the tag. gcm_open returns whether expected_tag
-  // matches; if not, `out` is unspecified.
+  // than separate calls. Its nonce has at most max_library_nonce_bytes bytes. gcm_seal writes the
+  // tag. gcm_open returns whether expected_tag matches; if not, `out` is unspecified.
   void (*gcm_seal)(const KeySchedule&, const GhashKey&, const GcmMessage&);
   bool (*gcm_open)(const KeySchedule&, const GhashKey&, const GcmMessage&);
 

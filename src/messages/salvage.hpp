@@ -10,8 +10,8 @@
 
 namespace paraes::detail {
 
-// What can be opened of a message whose size is impossible: its complete segments, then perhaps a
-// cut one with at least the size of a tag, but not more segments than the format allows.
+// The part of a message of impossible size that can be opened: its complete segments, then perhaps
+// a cut one with at least the size of a tag, but not more segments than the format allows.
 struct Truncated {
   SegmentLayout::Extent extent;
   std::uint64_t sealed_bytes = 0;  // of these segments, with the header

@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
-from support import KEYS, Case, file_reports, pattern, restore_signals, sanitized  # noqa: E402,F401
+from support import KEYS, Case, file_reports, pattern, restore_signals, sanitized  # noqa: F401
 
 SEGMENT = 16384
 SEALED = SEGMENT + 16  # a segment with its tag

@@ -9,8 +9,8 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "testvectors"
 sys.path += [str(FOLDER), str(ROOT / "tests" / "cli")]
-import reader  # noqa: E402
-from vectors import all_cases  # noqa: E402
+import reader
+from vectors import all_cases
 
 EMPTY = hashlib.sha256().hexdigest()
 

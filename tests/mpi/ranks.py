@@ -22,7 +22,7 @@ sys.path[:0] = [str(TESTS / "cli"), str(TESTS / "faults")]
 
 import support
 from faults import strace_reason
-from help_texts import check_layout, examples  # noqa: F401  for the tests
+from help_texts import check_layout, examples  # for the tests
 from support import BIN, DEADLINE, KEYS, LONG, Case, file_reports, pattern, restore_signals
 
 PROGRAM = os.environ.get("PARAES_MPI", "")

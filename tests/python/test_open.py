@@ -197,7 +197,7 @@ def test_pipes(size, options):
             with start() as out:
                 out.write(sealed)
             if kind == "socket":
-                theirs.close()  # noqa: B023
+                theirs.close()
 
         thread = threading.Thread(target=send)
         thread.start()
@@ -231,7 +231,7 @@ def test_truncated_pipes_do_not_end_well():
                 return len(part)
 
         got = b""
-        with pytest.raises(IntegrityError):  # noqa: PT012
+        with pytest.raises(IntegrityError):
             with paraes.open(Stream(), key=KEY) as file:
                 while part := file.read1(1 << 20):
                     got += part

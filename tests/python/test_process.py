@@ -231,7 +231,7 @@ def test_tracebacks_show_no_secret(tmp_path):
     inside = os.path.dirname(paraes.__file__)
     for call in calls:
         number = calls.index(call)
-        with pytest.raises(Exception) as caught:  # noqa: B017, PT011
+        with pytest.raises(Exception) as caught:
             call()
             print(f"call {number} raised nothing")
         assert_no_secret(repr(caught.value) + str(caught.value))

@@ -20,7 +20,7 @@ GIB = 1 << 30
 LIBRARIES = ("paraes", "openssl", "ipsec-mb", "gcrypt")
 
 
-# What CPUID says of a hypervisor → its name.
+# The names of hypervisors, by their signatures in CPUID.
 HYPERVISORS = {
     "KVMKVMKVM": "KVM",
     "Microsoft Hv": "Hyper-V",

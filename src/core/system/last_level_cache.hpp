@@ -1,4 +1,4 @@
-// What the system says about the last-level cache.
+// Asks the system about the last-level cache.
 #pragma once
 
 #include <cstdint>

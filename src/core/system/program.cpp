@@ -141,7 +141,7 @@ class Child {
   bool ended_ = false;
 };
 
-// What a program writes to one descriptor.
+// Receives what a program writes to one descriptor.
 class Output {
  public:
   // `program`: its name, for errors.
