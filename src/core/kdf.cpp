@@ -4,6 +4,8 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 
+#include <cstddef>
+#include <cstdlib>
 #include <limits>
 #include <new>
 #include <string>
@@ -29,6 +31,12 @@ constexpr std::uint64_t int_max = std::numeric_limits<int>::max();
 }  // namespace
 
 void ignore_openssl_configuration() {
+  // libcrypto 3.5 waits for itself without end if memory runs out while it starts. This is more
+  // than it needs then, and the process keeps it when it is freed. (`volatile`: compilers may leave
+  // out an allocation that nobody uses.)
+  void* volatile reserve = std::malloc(std::size_t{64} << 10);
+  if (reserve == nullptr) throw std::bad_alloc();
+  std::free(reserve);
   // It fails for want of memory alone, and does not say so.
   if (OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr) != 1) throw std::bad_alloc();
 }

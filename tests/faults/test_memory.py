@@ -5,6 +5,7 @@ PARAES_FAILING_MEMORY names the library to preload, see tests/support/failing_me
 
 import collections
 import signal
+import ssl
 import struct
 import subprocess
 import unittest
@@ -26,6 +27,11 @@ from trees import (
 SAMPLES = 40  # of the faults of each run
 ALL = 1 << 40
 LIMIT = 60
+# libcrypto 3.5 waits for itself without end if one of its first allocations fails: it then reports an
+# error, for which it starts once more. paraes makes sure of that memory before, so only an allocation
+# that fails by its number gets there.
+STARTING = 4 if ssl.OPENSSL_VERSION_INFO >= (3, 5) else 0
+STARTING_LIMIT = 20
 KEYSET = (
     b'{"primaryKeyId":1,"key":[{"keyData":{"typeUrl":'
     b'"type.googleapis.com/google.crypto.tink.AesGcmHkdfStreamingKey","value":'
@@ -44,7 +50,7 @@ class MemoryCase(TreeCase):
         super().setUp()
         self.preload = preloaded("PARAES_FAILING_MEMORY")["LD_PRELOAD"]
 
-    def run_with(self, folder, args, stdin, first, most):
+    def run_with(self, folder, args, stdin, first, most, limit=LIMIT):
         """Runs paraes with `most` failing allocations, from number `first` on. Returns how it ended,
         and the numbers of its log."""
         write_tree(folder, self.begin)
@@ -57,7 +63,7 @@ class MemoryCase(TreeCase):
             PARAES_FAIL_MOST=str(most),
         )
         done = subprocess.run(
-            [BIN, *args], cwd=folder, env=env, input=stdin, capture_output=True, timeout=LIMIT
+            [BIN, *args], cwd=folder, env=env, input=stdin, capture_output=True, timeout=limit
         )
         return done, struct.unpack("3q", log.read_bytes())
 
@@ -101,7 +107,17 @@ class MemoryCase(TreeCase):
         ends = collections.Counter()
 
         def work(folder, fault):
-            done, (_, made, failed) = self.run_with(folder, args, stdin, *fault)
+            starting = fault[0] <= before_main + STARTING
+            limit = STARTING_LIMIT if starting else LIMIT
+            try:
+                done, (_, made, failed) = self.run_with(folder, args, stdin, *fault, limit)
+            except subprocess.TimeoutExpired:
+                if not starting:
+                    raise
+                with self.lock, self.subTest(name, first=fault[0], most=fault[1]):
+                    ends["libcrypto waits for itself"] += 1
+                    self.check_tree(folder, args, wanted, False)
+                return
             with self.lock, self.subTest(name, first=fault[0], most=fault[1]):
                 if made and not failed:
                     ends["not reached"] += 1
