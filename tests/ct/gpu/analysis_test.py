@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Tests of the analysis of machine code, on short programs with and without leaks."""
 
+import pathlib
+import sys
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "bench" / "gpu_model"))
 import cubin
 import dataflow
 import memory
@@ -31,7 +34,7 @@ def function(text, name="ecb_encrypt", parameter_bytes=68):
         if fields["opcode"] in ("BRA", "BSSY"):
             *rest, target = fields["operands"].split(",")
             fields["operands"] = ",".join([*rest, labels[target]])
-    return cubin.Function(name, instructions, PARAMETERS, parameter_bytes, {})
+    return cubin.Function(name, instructions, PARAMETERS, parameter_bytes, {}, b"", 0, 0, {})
 
 
 def findings(text, secret_counter=False, **of_function):

@@ -1,0 +1,161 @@
+"""The machine code of the GPU programs computes what OpenSSL does: bench/gpu_model runs it, for chips
+that need not be there.
+
+Run with the Python of tests/interop/environment. PARAES_GPU_SOURCE names paraes_gpu_source, KERNELS
+and CHIPS what is tested, separated by commas.
+"""
+
+import os
+import pathlib
+import random
+import sys
+
+import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench" / "gpu_model"))
+import cubin
+import instructions
+import launch
+import processor
+import programs
+
+SOURCE_TOOL = os.environ["PARAES_GPU_SOURCE"]
+KERNELS = os.environ["KERNELS"].split(",")
+CHIPS = os.environ["CHIPS"].split(",")
+CASES = [(kernel, chip) for kernel in KERNELS for chip in CHIPS]
+KEY_BYTES = (16, 24, 32)
+# Ends within a tile, and in CTR within a block; more than one tile for each warp.
+BLOCKS = 9 * 1024 + 5
+built = {}
+
+
+@pytest.fixture(params=CASES, ids=lambda case: ".".join(case))
+def program(request):
+    try:
+        if request.param not in built:
+            built[request.param] = programs.build(SOURCE_TOOL, *request.param)
+    except cubin.Missing as error:
+        if os.environ.get("PARAES_REQUIRE_NVRTC"):
+            raise
+        pytest.skip(str(error))
+    return built[request.param]
+
+
+@pytest.fixture
+def generator(request):
+    return random.Random(request.node.name)
+
+
+def texts_for(program, generator):
+    """A text that takes several tiles; fewer where a thread works on one block."""
+    blocks = BLOCKS if program.option("BLOCKS_PER_THREAD") > 1 else 700
+    return generator.randbytes(16 * blocks)
+
+
+def openssl(key, mode, text, decrypt=False):
+    cipher = Cipher(algorithms.AES(key), mode)
+    context = cipher.decryptor() if decrypt else cipher.encryptor()
+    return context.update(text) + context.finalize()
+
+
+@pytest.mark.parametrize("size", KEY_BYTES)
+def test_ecb(program, generator, size):
+    key, text = generator.randbytes(size), texts_for(program, generator)
+    device = launch.Device(program, [key])
+    assert device.run("ecb_encrypt", text) == openssl(key, modes.ECB(), text)
+    assert device.run("ecb_decrypt", text) == openssl(key, modes.ECB(), text, decrypt=True)
+
+
+@pytest.mark.parametrize("size", KEY_BYTES)
+def test_cbc_and_ctr(program, generator, size):
+    key, text, iv = (
+        generator.randbytes(size),
+        texts_for(program, generator),
+        b"\xff" * 14 + b"\xf0\1",
+    )
+    device = launch.Device(program, [key])
+    expected = openssl(key, modes.CBC(iv), text, decrypt=True)
+    assert device.run("cbc_decrypt", text, iv) == expected
+    text = text[:-3]
+    assert device.run("ctr", text, iv, groups=2) == openssl(key, modes.CTR(iv), text)
+
+
+@pytest.mark.parametrize("size", KEY_BYTES)
+def test_gcm(program, generator, size):
+    key = generator.randbytes(size)
+    device = launch.Device(program, [key])
+    texts = [generator.randbytes(length) for length in (0, 1, 16, 4097, 16384, 16400)]
+    nonces = [generator.randbytes(12) for _ in texts]
+    expected = [AESGCM(key).encrypt(n, text, None) for n, text in zip(nonces, texts, strict=True)]
+    for groups in (1, 4):
+        sealed = device.gcm(texts, nonces, hash_groups=groups)
+        assert [text + tag for text, tag in sealed] == expected
+    opened = device.gcm([text for text, _ in sealed], nonces, decrypt=True, **narrow_tiles(program))
+    assert opened == [(text, tag) for text, (_, tag) in zip(texts, sealed, strict=True)]
+
+
+def narrow_tiles(program):
+    """The entries of short messages, where a kernel has such."""
+    return {"narrow": 128} if program.option("KEYS_SLICED") else {}
+
+
+@pytest.mark.parametrize("size", (16, 32))
+@pytest.mark.parametrize("unit", (512, 4096, 4112))
+def test_xts(program, generator, size, unit):
+    keys = [generator.randbytes(size) for _ in range(2)]
+    units, first = (21, (1 << 64) - 5) if unit == 512 else (3, 77)
+    text = generator.randbytes(unit * units)
+    expected = b"".join(
+        openssl(
+            b"".join(keys),
+            modes.XTS((first + i).to_bytes(16, "little")),
+            text[unit * i : unit * (i + 1)],
+        )
+        for i in range(units)
+    )
+    device = launch.Device(program, keys)
+    assert device.xts("xts_encrypt", text, first, unit) == expected
+    few = program.option("KEYS_SLICED") > 0
+    assert device.xts("xts_decrypt", expected, first, unit, few=few) == text
+
+
+def test_a_wrong_instruction_is_noticed(program, generator):
+    """Otherwise the other tests would show nothing."""
+    key = generator.randbytes(16)
+    device = launch.Device(program, [key])
+    text = generator.randbytes(16 * 1024)
+    expected = openssl(key, modes.ECB(), text)
+    assert device.run("ecb_encrypt", text) == expected
+    device.program.prepared.pop("ecb_encrypt")
+    function = device.program.functions["ecb_encrypt"]
+    executed = device.ran["ecb_encrypt"].issued
+    number = max(
+        i
+        for i, fields in enumerate(function.instructions)
+        if fields["opcode"] == "LOP3.LUT" and executed[i] and ",0x96," in fields["operands"]
+    )
+    original = dict(function.instructions[number])
+    changed = original["operands"].replace(",0x96,", ",0x69,")
+    function.instructions[number]["operands"] = changed
+    try:
+        assert device.run("ecb_encrypt", text) != expected
+    finally:
+        function.instructions[number] = original
+        device.program.prepared.pop("ecb_encrypt")
+
+
+def test_accesses_out_of_bounds_are_faults(program, generator):
+    device = launch.Device(program, [generator.randbytes(16)])
+    given = device.memory.allocate(bytes(4096))
+    message = [launch.Message(0, 8192)]
+    with pytest.raises(processor.Fault, match="an access of"):
+        device.tiles("ecb_encrypt", message, given, device.memory.allocate(bytes(8192)))
+
+
+def test_unknown_instructions_are_errors():
+    with pytest.raises(instructions.Unknown):
+        instructions.compile_instruction("FADD", "R0,R1,R2")
+    with pytest.raises(instructions.Unknown):
+        instructions.compile_instruction("IMAD.WIDE", "R0,R1,R2,R4")
