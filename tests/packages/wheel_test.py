@@ -51,7 +51,7 @@ def setUpModule():
     support.run(
         *support.without_network(),
         support.SOURCE / "packaging/wheel",
-        "-Ccmake.define.PARAES_WERROR=ON",
+        "--config-settings=cmake.define.PARAES_WERROR=ON",
         env=environment,
     )
 
