@@ -82,6 +82,7 @@ int run_guarded(const std::function<int()>& run) {
   try {
     reserve_standard_descriptors();
     install_signal_handlers();
+    install_terminate_handler();
     // A core dump could contain keys and plaintext from the stack.
     forbid_core_files();
     ignore_openssl_configuration();

@@ -8,9 +8,12 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <exception>
+#include <new>
 #include <utility>
 
 #include "bench/harness/status_line.hpp"
+#include "cli/report.hpp"
 
 namespace paraes::cli {
 namespace {
@@ -33,9 +36,7 @@ std::atomic<pid_t> child_program = 0;
 static_assert(std::atomic<pid_t>::is_always_lock_free);
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-// Not for AddressSanitizer: before a call that does not return, it cleans up the stack of the
-// thread, and on a thread that it does not know yet it writes a warning to standard error.
-extern "C" [[gnu::no_sanitize_address]] void end_process(int number) {
+void clean_up() noexcept {
   for (const Temporary& temporary : temporaries) {
     if (temporary.is_set.load()) unlinkat(temporary.folder, temporary.name.data(), 0);
   }
@@ -44,8 +45,33 @@ extern "C" [[gnu::no_sanitize_address]] void end_process(int number) {
     tcsetattr(descriptor, TCSANOW, &terminal_settings);
     static_cast<void>(!write(descriptor, "\n", 1));  // ends the line of the prompt
   }
+}
+
+// Not for AddressSanitizer: before a call that does not return, it cleans up the stack of the
+// thread, and on a thread that it does not know yet it writes a warning to standard error.
+extern "C" [[gnu::no_sanitize_address]] void end_process(int number) {
+  clean_up();
   bench::write_in_handler("");
   _exit(128 + number);
+}
+
+std::terminate_handler usual_end = nullptr;
+
+bool is_out_of_memory(const std::exception_ptr& error) noexcept {
+  try {
+    if (error) std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    return true;
+  } catch (...) {  // the usual handler describes it
+  }
+  return false;
+}
+
+void end_unless_caught() {
+  if (!is_out_of_memory(std::current_exception())) usual_end();
+  clean_up();
+  bench::write_in_handler("paraes: out of memory\n");
+  _exit(exit_failed);
 }
 
 extern "C" void do_nothing(int) {}
@@ -71,6 +97,8 @@ void install_signal_handlers() {
   handle(SIGPIPE, end_process, true);
   handle(SIGXFSZ, do_nothing, true);
 }
+
+void install_terminate_handler() { usual_end = std::set_terminate(end_unless_caught); }
 
 void reserve_standard_descriptors() {
   for (int number = 0; number <= 2; ++number) {

@@ -15,6 +15,11 @@ namespace paraes::cli {
 // was ignored. SIGXFSZ no longer ends the process: the write fails with EFBIG.
 void install_signal_handlers();
 
+// Libraries allocate memory in functions that must not throw: where there is none, the process
+// cleans up as for a signal, says so and exits with exit_failed. What else nobody catches aborts as
+// usual.
+void install_terminate_handler();
+
 // Opens descriptors 0, 1 and 2 if they are closed, so that no other file gets one of these numbers
 // and receives messages. Using them still fails.
 void reserve_standard_descriptors();
