@@ -1,0 +1,165 @@
+"""The rates that the arithmetic allows: a kernel's program, a mode, and a chip."""
+
+import dataclasses
+
+import chips
+import launch
+import timing
+
+BLOCK_BITS = 128
+SEGMENT = 16384  # of a GCM message, the usual one
+UNIT = 4096  # of XTS
+MODES = ("ECB", "ECB decryption", "CBC decryption", "CTR", "GCM", "XTS", "XTS decryption")
+# Bytes that global memory moves for a byte of text. GHASH reads the ciphertext once more.
+TRAFFIC = {"GCM": 3}
+
+
+@dataclasses.dataclass
+class Part:
+    """An entry that a mode runs."""
+
+    entry: str
+    registers: int
+    stack_bytes: int
+    shared_bytes: int
+    groups: int  # that a multiprocessor holds at once
+    units: dict  # cycles of each unit of a scheduler, for a block of text
+    cycles: float  # that a scheduler takes for a block of text
+
+
+@dataclasses.dataclass
+class Limit:
+    kernel: str
+    mode: str
+    chip: str
+    parts: list
+    bound: float  # Tbit/s
+    predicted: float
+
+
+def part(program, chip, entry, threads, units, cycles_of):
+    """A Part, where cycles_of(warps) says how long a scheduler takes with so many warps."""
+    function = program.functions[entry]
+    shared = launch.shared_bytes(program, entry)
+    groups = timing.groups_at_once(chip, function, threads, shared)
+    if groups == 0:
+        raise ValueError(f"{entry} does not fit {chip.name}")
+    warps = max(groups * threads // launch.WARP // chips.SCHEDULERS, 1)
+    return Part(
+        entry,
+        function.registers,
+        function.frame_bytes,
+        shared,
+        groups,
+        units,
+        cycles_of(warps),
+    )
+
+
+def simulated(program, entry, counts, warps):
+    prepared = program.entry(entry)
+    return timing.simulate(prepared, counts.path, timing.costs(prepared, counts), warps)
+
+
+def more_work(program, chip, entry, threads, less, more, blocks):
+    """Of a grid that stays: what `blocks` more blocks of text of a group cost."""
+    prepared = program.entry(entry)
+    before = timing.unit_cycles(prepared, less)
+    units = {
+        unit: (cycles - before.get(unit, 0)) / blocks
+        for unit, cycles in timing.unit_cycles(prepared, more).items()
+    }
+    of_warp = blocks / (threads // launch.WARP)
+
+    def cycles_of(warps):
+        first, second = (simulated(program, entry, counts, warps) for counts in (less, more))
+        return (second - first) / (of_warp * warps)
+
+    return part(program, chip, entry, threads, units, cycles_of)
+
+
+def whole_group(program, chip, entry, threads, counts):
+    """Of a grid as large as the text: what a group costs, with all that it prepares."""
+    units = {
+        unit: cycles / threads
+        for unit, cycles in timing.unit_cycles(program.entry(entry), counts).items()
+    }
+    return part(
+        program,
+        chip,
+        entry,
+        threads,
+        units,
+        lambda warps: simulated(program, entry, counts, warps) / (launch.WARP * warps),
+    )
+
+
+ENTRIES = {
+    "ECB": "ecb_encrypt",
+    "ECB decryption": "ecb_decrypt",
+    "CBC decryption": "cbc_decrypt",
+    "CTR": "ctr",
+    "GCM": "gcm_ctr",
+    "XTS": "xts_encrypt",
+    "XTS decryption": "xts_decrypt",
+}
+
+
+def run_mode(device, mode, size, generator):
+    text = generator.randbytes(size)
+    if mode == "GCM":
+        texts = [text[at : at + SEGMENT] for at in range(0, size, SEGMENT)]
+        device.gcm(texts, [generator.randbytes(12) for _ in texts])
+    elif mode.startswith("XTS"):
+        device.xts(ENTRIES[mode], text, 1, UNIT)
+    else:
+        device.run(ENTRIES[mode], text, generator.randbytes(16))
+    return dict(device.ran)
+
+
+def parts_of(program, mode, chip, generator):
+    """The parts of a mode. Left out is what is short beside the text: the masks of tags, and the
+    tweaks of units."""
+    threads, each = program.option("GROUP_THREADS", 256), program.option("BLOCKS_PER_THREAD")
+    keys = [generator.randbytes(16) for _ in range(2 if mode.startswith("XTS") else 1)]
+    device = launch.Device(program, keys, 1 << 27)
+    entry = ENTRIES[mode]
+    # A tile for each warp of a group, and then two more.
+    step = max(16 * threads * each, SEGMENT if mode == "GCM" else UNIT)
+    if mode == "GCM" and each == 1:
+        step = 4 * SEGMENT
+    less, more = (run_mode(device, mode, step * times, generator) for times in (1, 3))
+    blocks = 2 * step // 16
+    if each == 1:
+        text = generator.randbytes(16 * threads)
+        one = run_one_group(device, mode, text, generator)
+        parts = [whole_group(program, chip, entry, threads, one[entry])]
+    else:
+        parts = [more_work(program, chip, entry, threads, less[entry], more[entry], blocks)]
+    if mode == "GCM":
+        given = (device.hash_threads, less["ghash"], more["ghash"], blocks)
+        parts.append(more_work(program, chip, "ghash", *given))
+    return parts
+
+
+def run_one_group(device, mode, text, generator):
+    if mode == "GCM":
+        device.gcm([text], [generator.randbytes(12)])
+        return dict(device.ran)
+    return run_mode(device, mode, len(text), generator)
+
+
+def limit(program, mode, chip, generator):
+    parts = parts_of(program, mode, chip, generator)
+    bound = sum(max(each.units.values()) for each in parts)
+    cycles = sum(each.cycles for each in parts)
+    rate = chip.processors * chips.SCHEDULERS * chip.ghz * 1e9 * BLOCK_BITS / 1e12
+    memory = chip.memory * 8 / TRAFFIC.get(mode, 2) / 1e12
+    return Limit(
+        program.kernel,
+        mode,
+        chip.name,
+        parts,
+        min(rate / bound, memory),
+        min(rate / max(cycles, bound), memory),
+    )
