@@ -221,6 +221,17 @@ TEST(XtsStream, TooLargeLastUnit_IsRefusedBeforeAnythingIsProcessed) {
   EXPECT_THROW(decryption->finish(data.data(), unit + 5), IntegrityError);
 }
 
+TEST(SaltedHeader, OfAnotherSize_IsRefusedWithTheSize) {
+  Buffer start = {'S', 'a', 'l', 't', 'e', 'd', '_', '_'};
+  const auto refusal = [&](std::size_t bytes) {
+    start.resize(bytes);
+    return message_of<IntegrityError>([&] { static_cast<void>(SaltedHeader::parse(start)); });
+  };
+  EXPECT_EQ(refusal(16), "");
+  EXPECT_EQ(refusal(15), "the input ends within its header: it has 15 bytes of 16");
+  EXPECT_EQ(refusal(17), "the header has 16 bytes, not 17");
+}
+
 TEST(CopyStream, ReadsFurtherWhileItWrites) {
   CountingSource source(support::pattern(8 * chunk));
   bool went_on = false;
