@@ -1,5 +1,6 @@
 """paraes.open: the plaintext of encrypted files as file objects."""
 
+import errno
 import gc
 import gzip
 import io
@@ -255,6 +256,59 @@ def test_errors_of_file_objects_reach_the_caller():
     with pytest.raises(LookupError, match="full"):
         with paraes.open(Full(), "wb", key=KEY) as file:
             file.write(data_of(3 << 20))
+
+
+def test_raw_files_that_do_not_block_lose_nothing():
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    with os.fdopen(read_end, "rb"), os.fdopen(write_end, "wb", buffering=0) as raw:
+        with pytest.raises(paraes.FileError, match="must block") as caught:
+            with paraes.open(raw, "wb", key=KEY) as file:
+                file.write(bytes(1 << 20))
+        assert caught.value.errno == errno.EAGAIN
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.setblocking(False)
+        with pytest.raises(paraes.FileError, match="must block"):
+            with theirs.makefile("wb", buffering=0) as raw, paraes.open(raw, "wb", key=KEY) as file:
+                file.write(bytes(4 << 20))
+
+
+def test_what_write_returns():
+    class Raw(io.RawIOBase):
+        def __init__(self, answer):
+            self.answer, self.taken = answer, bytearray()
+
+        def writable(self):
+            return True
+
+        def write(self, data):
+            n = self.answer(len(data))
+            self.taken += data[: n if isinstance(n, int) else 0]
+            return n
+
+    data = data_of(100_000)
+    few = Raw(lambda size: min(size, 777))
+    with paraes.open(few, "wb", key=KEY) as file:
+        file.write(data)
+    assert paraes.unseal(few.taken, key=KEY) == data
+    for answer, says in ((0, "took no data"), (None, "must block"), (-1, "wrote"),
+                         (1 << 40, "wrote"), (1 << 70, "wrote"), ("all", "wrote")):
+        with pytest.raises(paraes.FileError, match=says):
+            with paraes.open(Raw(lambda _, answer=answer: answer), "wb", key=KEY) as file:
+                file.write(data)
+
+    class Other:  # no raw file: it takes all of it, or raises
+        def __init__(self):
+            self.taken = bytearray()
+
+        def write(self, data):
+            self.taken += data
+
+    other = Other()
+    with paraes.open(other, "wb", key=KEY) as file:
+        file.write(data)
+    assert paraes.unseal(other.taken, key=KEY) == data
 
 
 def test_damage_is_found_where_it_is():
