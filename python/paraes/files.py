@@ -219,7 +219,7 @@ def open(file: Path | BinaryIO, mode: str = "rb",
         if mode == "rb":
             return DecryptedReader(file, _native.open_reader(file, options))
         if mode in ("wb", "xb"):
-            return EncryptedWriter(file, _native.open_writer(file, mode == "xb", options))
+            return EncryptedWriter(file, _native.open_writer(file, mode == "xb", options), mode)
         raise InvalidArgument(f"mode: it is 'rb', 'wb' or 'xb', not {mode!r}")
     finally:
         _forget(options)
@@ -360,9 +360,9 @@ class EncryptedWriter(io.BufferedIOBase):
     written to a file object stays there, as a message that cannot be decrypted to its end.
     """
 
-    def __init__(self, file: Any, native: _native.PlainWriter) -> None:
+    def __init__(self, file: Any, native: _native.PlainWriter, mode: str) -> None:
         self.name = _name_of(file)
-        self.mode = "wb"
+        self.mode = mode
         self._native = native
         self._written = 0
 

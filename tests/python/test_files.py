@@ -1,5 +1,6 @@
 """Whole files, and messages in memory."""
 
+import errno
 import os
 import shutil
 import signal
@@ -203,6 +204,26 @@ def test_outputs_are_never_lost():
     paraes.encrypt_file("plain.paes", "link", key=KEY, overwrite=True)  # what the link leads to
     assert os.path.islink("link")
     assert paraes.unseal(content("plain"), key=KEY) == sealed
+
+
+def test_target_that_appears_meanwhile_stays():
+    data = make(size=64 << 20)
+    with open("sealed", "wb") as file:
+        file.write(paraes.seal(data, key=KEY))
+
+    def appear(done, total):
+        if done < total and not os.path.exists("out"):
+            with open("out", "wb") as file:
+                file.write(b"somebody else's")
+
+    slowly = {"key": KEY, "threads": 1, "kernel": "reference", "progress": appear}
+    for call in (lambda: paraes.encrypt_file("plain", "out", **slowly),
+                 lambda: paraes.decrypt_file("sealed", "out", **slowly)):
+        with pytest.raises(FileExistsError, match="appeared") as caught:
+            call()
+        assert caught.value.errno == errno.EEXIST and isinstance(caught.value, FileError)
+        assert content("out") == b"somebody else's" and names() == ["out", "plain", "sealed"]
+        os.remove("out")
 
 
 def test_secrets_are_no_inputs_and_no_outputs():

@@ -407,6 +407,19 @@ def test_files_appear_when_they_are_closed():
     assert os.stat("out").st_mode & 0o777 == 0o600
 
 
+def test_target_that_appears_meanwhile_stays():
+    file = paraes.open("out", "xb", key=KEY)
+    assert file.mode == "xb"
+    file.write(b"ours")
+    Path("out").write_bytes(b"somebody else's")
+    with pytest.raises(FileExistsError, match="appeared") as caught:
+        file.close()
+    assert caught.value.errno == errno.EEXIST and isinstance(caught.value, paraes.FileError)
+    assert os.listdir() == ["out"] and content("out") == b"somebody else's"
+    with paraes.open("out", "wb", key=KEY) as file:
+        assert file.mode == "wb"
+
+
 def test_output_objects_are_left_when_the_writer_fails():
     target = io.BytesIO()
     with pytest.raises(LookupError):
