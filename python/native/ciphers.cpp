@@ -236,11 +236,14 @@ without the GIL. Arguments are objects with the buffer protocol, as for AESGCM.)
       .def(
           "__init__",
           [](Context* self, const AesKey& key, const std::string& mode, nb::handle iv,
-             bool encrypts, std::size_t unit_size, int threads, std::string device,
+             bool encrypts, nb::handle unit_size, nb::handle threads, std::string device,
              std::string kernel) {
             new (self) Context(
-                key, mode, iv, encrypts ? Direction::encrypt : Direction::decrypt, unit_size,
-                {.threads = threads, .device = std::move(device), .kernel = std::move(kernel)});
+                key, mode, iv, encrypts ? Direction::encrypt : Direction::decrypt,
+                static_cast<std::size_t>(number_of(unit_size, "unit_size", 0, max_xts_unit_bytes)),
+                {.threads = threads_of(threads),
+                 .device = std::move(device),
+                 .kernel = std::move(kernel)});
           },
           nb::arg("key"), nb::arg("mode"), nb::arg("iv").none(), nb::arg("encrypts"),
           nb::arg("unit_size"), nb::arg("threads"), nb::arg("device"), nb::arg("kernel"),

@@ -36,6 +36,9 @@ __all__ = [
 ]
 
 
+_LARGEST_OFFSET = (1 << 63) - 1  # as in ordinary files
+
+
 class Where(TypedDict, total=False):
     """Where the work is done."""
 
@@ -269,7 +272,10 @@ class DecryptedReader(io.BufferedIOBase):
                 done = self._plain.readinto(self._offset, buffer)
                 self._offset += done
             return done
-        view = memoryview(buffer).cast("B")
+        view = memoryview(buffer)
+        if view.nbytes == 0:
+            return 0  # cast() takes no view without items
+        view = view.cast("B")
         done = 0
         while done < len(view):
             n = self.readinto1(view[done:])
@@ -292,7 +298,9 @@ class DecryptedReader(io.BufferedIOBase):
         self._check()
         everything = size is None or size < 0
         if self._plain is not None:
-            wanted = self._plain.size() if everything else cast(int, size)
+            wanted = self._plain.size()
+            if not everything:
+                wanted = min(wanted, cast(int, size))
             with self._lock:
                 data = self._plain.read(self._offset, wanted)
                 self._offset += len(data)
@@ -320,7 +328,7 @@ class DecryptedReader(io.BufferedIOBase):
         self._check()
         if self._plain is None:
             return b""
-        return self._plain.read(self._offset, max(size, 1 << 12))
+        return self._plain.read(self._offset, min(max(size, 1 << 12), self._plain.size()))
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
         """Move to an offset in the plaintext and return it."""
@@ -335,6 +343,8 @@ class DecryptedReader(io.BufferedIOBase):
             raise InvalidArgument(f"whence: it is 0, 1 or 2, not {whence}")
         if offset < 0:
             raise InvalidArgument(f"offset: {offset} is before the start")
+        if offset > _LARGEST_OFFSET:
+            raise InvalidArgument(f"offset: {offset} is more than {_LARGEST_OFFSET}")
         self._offset = offset
         return offset
 

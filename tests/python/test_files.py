@@ -393,12 +393,19 @@ def test_arguments():
                           ({"key": KEY, "segment_size": 100}, "tink"),
                           ({"passphrase": "x", "scrypt_log2n": 0}, "scrypt_log2n"),
                           ({"key": KEY, "context": bytes(513)}, "512"),
-                          ({"key": KEY, "threads": -1}, "threads"),
+                          ({"key": KEY, "threads": -1}, "0 to 4096"),
+                          ({"key": KEY, "threads": 4097}, "0 to 4096"),
+                          ({"key": KEY, "threads": 2**40}, "0 to 4096"),
+                          ({"key": KEY, "threads": -(2**70)}, "0 to 4096"),
+                          ({"key": KEY, "device": "\ud800"}, "device: .* UTF-8"),
+                          ({"passphrase": "x", "scrypt_log2n": 2**70}, "scrypt_log2n"),
+                          ({"recipients": "age1\ud800"}, "recipients: .* UTF-8"),
                           ({"key": KEY, "kernel": "nonsense"}, "nonsense")):
         with pytest.raises(InvalidArgument, match=says):
             paraes.seal(b"a", **options)
     for options in ({"key": "text"}, {"key": KEY, "threads": "2"}, {"key": KEY, "format": 5},
-                    {"passphrase": 5}):
+                    {"passphrase": 5}, {"key": KEY, "device": 5},
+                    {"passphrase": "x", "scrypt_log2n": "12"}):
         with pytest.raises(TypeError):
             paraes.seal(b"a", **options)
     message = paraes.seal(b"a", passphrase="x", scrypt_log2n=12)

@@ -47,6 +47,17 @@ def content(name):
     return Path(name).read_bytes()
 
 
+class Unseekable(io.RawIOBase):
+    def __init__(self, raw):
+        self.raw = raw
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        return self.raw.readinto(buffer)
+
+
 def threads_of_process():
     return len(os.listdir("/proc/self/task"))
 
@@ -70,6 +81,40 @@ def test_reads_as_a_file_does(size, threads):
                  lambda: file.readinto(bytearray(5)), lambda: file.peek()):
         with pytest.raises(ValueError, match="closed"):
             call()
+
+
+def test_numbers_beyond_64_bits():
+    data = make(300_000)
+    with paraes.open("sealed", key=KEY) as file:
+        for huge in (1 << 63, 1 << 64, 1 << 70):
+            file.seek(100)
+            assert file.read(huge) == data[100:]
+            file.seek(100)
+            assert file.peek(huge) == data[100:]
+            assert file.read1(huge) == data[100 : 100 + (1 << 18)]
+            for whence in (os.SEEK_SET, os.SEEK_CUR, os.SEEK_END):
+                with pytest.raises(ValueError, match="offset"):
+                    file.seek(huge, whence)
+                with pytest.raises(ValueError, match="before the start"):
+                    file.seek(-huge, whence)
+        assert file.seek((1 << 63) - 1) == (1 << 63) - 1
+        assert file.read(huge) == file.peek() == b"" and file.readinto(bytearray(5)) == 0
+        with pytest.raises(ValueError, match="offset"):
+            file.seek(1, os.SEEK_CUR)
+
+
+@pytest.mark.parametrize("seeks", [True, False])
+def test_empty_buffers_of_any_shape(seeks):
+    make(300_000)
+    empty = [bytearray(), memoryview(bytearray(6)).cast("B", (2, 3))[:0]]
+    with open("sealed", "rb") as raw:
+        with paraes.open(raw if seeks else io.BufferedReader(Unseekable(raw)), key=KEY) as file:
+            assert file.seekable() == seeks
+            for buffer in empty:
+                assert file.readinto(buffer) == file.readinto1(buffer) == 0
+    with paraes.open("out", "wb", key=KEY) as file:
+        for buffer in empty:
+            assert file.write(buffer) == 0
 
 
 @given(st.data())
