@@ -65,6 +65,12 @@ class Help(Case):
         self.fails(2, "verify", "-k", "k", "--key-bits", "192", "x",
                    says="--key-bits: '192' is not 128 or 256")
 
+    def test_flags_that_look_like_text_are_found(self):
+        good = "Title:\n  -a,--all    One\n              two.\n  -b          Three.\n\nText.\n"
+        check_layout(self, good, b"")
+        with self.assertRaises(AssertionError):
+            check_layout(self, good.replace("              two", "two"), b"")
+
     def test_examples_are_of_their_own_verb(self):
         for verb in VERBS:
             lines = examples(self.ok(verb, "--help").decode())
