@@ -160,9 +160,12 @@ class Reader {
     return "the verbs are " + listed(names_of(verbs_of(app_)), "and");
   }
 
-  [[noreturn]] void fail(const std::string& text) const {
-    const std::string verb = verb_ == nullptr ? "" : " " + verb_->get_name();
-    throw InvalidArgument(fmt::format("{} (see `{}{} --help`)", text, app_.get_name(), verb));
+  [[noreturn]] void fail(const std::string& text) const { fail(text, verb_); }
+
+  // `verb`: whose help tells more; null for that of all verbs.
+  [[noreturn]] void fail(const std::string& text, const CLI::App* verb) const {
+    const std::string name = verb == nullptr ? "" : " " + verb->get_name();
+    throw InvalidArgument(fmt::format("{} (see `{}{} --help`)", text, app_.get_name(), name));
   }
 
   void read_verb(const std::string& word) {
@@ -293,7 +296,9 @@ class Reader {
     if (!owners.empty()) {
       const std::string list = listed(names_of(owners), "and");
       if (verb_ != nullptr) {
-        fail(fmt::format("{}; {} {} it", start, list, owners.size() == 1 ? "has" : "have"));
+        const bool one = owners.size() == 1;
+        fail(fmt::format("{}; {} {} it", start, list, one ? "has" : "have"),
+             one ? owners.front() : verb_);
       }
       fail(fmt::format("'{}' is a flag of {}: write it after the verb", flag, list));
     }

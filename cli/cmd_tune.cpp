@@ -307,7 +307,8 @@ Examples:
 }  // namespace
 
 void add_tune(CLI::App& app, int& status) {
-  CLI::App* verb = app.add_subcommand("tune", "Measures this machine for --device auto.");
+  CLI::App* verb =
+      app.add_subcommand("tune", "Measures this machine for --device auto and --kernel auto.");
   const auto options = std::make_shared<TuneFlags>();
   verb->add_option("-o,--output", options->output,
                    "Where to store the result (default: $PARAES_PROFILE, else "

@@ -61,7 +61,8 @@ void add_format_options(CLI::App& app, CryptOptions& o, Verb verb) {
                encrypt ? "Layout of the encrypted file (default: paraes)."
                        : "Layout of the encrypted file (default: paraes; others must be named).");
   if (verb != Verb::info) {
-    group.number_of("--key-bits", o.key_bits, {128, 192, 256},
+    group.number_of("--key-bits", o.key_bits,
+                    pipes ? std::vector<unsigned>{128, 192, 256} : std::vector<unsigned>{128, 256},
                     "Size of the AES key (default: the key's own; 256 with a passphrase or "
                     "recipients).");
     group.option(
@@ -215,18 +216,21 @@ std::string why_no_input(const CryptOptions& options, Verb verb) {
 void add_crypt_options(CLI::App& app, CryptOptions& options, Verb verb) {
   options.verb_app = &app;
   const bool one = verb == Verb::info;
-  app.add_option(
-         "FILE",
-         [&app, &options](const CLI::results_t&) {
-           // As they were given: CLI11 converts names such as {} on their way to a vector.
-           options.inputs = app.get_option("FILE")->results();
-           return true;
-         },
-         one                   ? "The encrypted file; -, or no FILE, is standard input."
-         : verb == Verb::rekey ? "The encrypted files, which are replaced."
-                               : "The inputs; -, or no FILE, is standard input.")
-      ->type_name("")
-      ->expected(1, one ? 1 : CLI::detail::expected_max_vector_size);
+  CLI::Option* const files =
+      app.add_option(
+             "FILE",
+             [&app, &options](const CLI::results_t&) {
+               // As they were given: CLI11 converts names such as {} on their way to a vector.
+               options.inputs = app.get_option("FILE")->results();
+               return true;
+             },
+             one                   ? "The encrypted file; -, or no FILE, is standard input."
+             : verb == Verb::rekey ? "The encrypted files, which are replaced."
+                                   : "The inputs; -, or no FILE, is standard input.")
+          ->type_name("")
+          ->expected(1, one ? 1 : CLI::detail::expected_max_vector_size);
+  // Not required(): the error for a missing FILE is why_no_input's.
+  if (verb == Verb::rekey) files->option_text("FILE...");
   add_key_options(app, options.keys,
                   one                     ? KeyRole::look
                   : verb == Verb::encrypt ? KeyRole::seal

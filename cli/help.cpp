@@ -62,6 +62,10 @@ class HelpFormatter : public CLI::Formatter {
     return (type.empty() ? "" : " " + type) + (repeats && !is_list ? " ..." : "");
   }
 
+  std::string make_option_usage(const CLI::Option* option) const override {
+    return usage_of_argument(*option);
+  }
+
   std::string make_subcommand(const CLI::App* verb) const override {
     return two_columns(verb->get_name(), verb->get_description());
   }
@@ -117,6 +121,12 @@ std::string wrap_paragraphs(std::string_view text) {
   }
   end_paragraph();
   return wrapped;
+}
+
+std::string usage_of_argument(const CLI::Option& option) {
+  const std::string& text = option.get_option_text();
+  if (!text.empty()) return text;
+  return "[" + option.get_name(true) + (option.get_expected_max() > 1 ? "...]" : "]");
 }
 
 std::shared_ptr<CLI::FormatterBase> make_help_formatter() {

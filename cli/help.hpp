@@ -8,7 +8,8 @@
 
 namespace CLI {
 class FormatterBase;
-}
+class Option;
+}  // namespace CLI
 
 namespace paraes::cli {
 
@@ -21,6 +22,9 @@ inline constexpr std::size_t help_width = 80;  // columns
 // Wraps the paragraphs of a text, which empty lines separate. Lines that begin with a space, such
 // as examples, stay as they are.
 [[nodiscard]] std::string wrap_paragraphs(std::string_view text);
+
+// A positional argument in the line "Usage": its option_text, or its name in brackets.
+[[nodiscard]] std::string usage_of_argument(const CLI::Option& option);
 
 [[nodiscard]] std::shared_ptr<CLI::FormatterBase> make_help_formatter();
 

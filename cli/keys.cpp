@@ -139,10 +139,12 @@ void add_key_options(CLI::App& verb, KeyOptions& options, KeyRole role) {
   if (role != KeyRole::look) {
     const bool is_new = role == KeyRole::rekey_to;
     const bool rekey = is_new || verb.get_name() == "rekey";
+    const bool verify = verb.get_name() == "verify";
     flags.add("key-file", options.key_file, "FILE",
-              rekey ? "Key of 16 or 32 bytes; - is standard input."
-                    : "Key of 16 or 32 bytes (raw: also 24, XTS 64), or a Tink keyset; - is "
-                      "standard input.",
+              rekey    ? "Key of 16 or 32 bytes; - is standard input."
+              : verify ? "Key of 16 or 32 bytes, or a Tink keyset; - is standard input."
+                       : "Key of 16 or 32 bytes (raw: also 24, XTS 64), or a Tink keyset; - is "
+                         "standard input.",
               is_new ? "" : "-k,");
     flags.add("key-encoding", options.key_encoding, type_of(key_encoding_choices),
               "How to read the key file, if its size is ambiguous.");
@@ -153,7 +155,7 @@ void add_key_options(CLI::App& verb, KeyOptions& options, KeyRole role) {
     if (is_new)
       flags.add_switch("passphrase", options.ask, "Ask for a passphrase on the terminal.");
     flags.add("passphrase-file", options.passphrase_file, "FILE",
-              rekey
+              rekey || verify
                   ? "Passphrase from a file, without one final newline."
                   : "Passphrase from a file, without one final newline (openssl: its first line).");
     flags.add_descriptor("passphrase-fd", options.passphrase_fd,

@@ -34,6 +34,10 @@ while(CPACK_PARAES_PACKAGES)
   foreach(page IN LISTS pages)
     compress(${page})
   endforeach()
+  # Where Debian's zsh looks for the completions of packages.
+  if(EXISTS ${root}/zsh/site-functions)
+    file(RENAME ${root}/zsh/site-functions ${root}/zsh/vendor-completions)
+  endif()
   # Its text is in /usr/share/common-licenses.
   file(GLOB licences ${root}/doc/*/LICENSE)
   if(licences)

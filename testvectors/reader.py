@@ -1,4 +1,4 @@
-"""Opens messages of the format `c2sp` and files of `paraes`: docs/formats.md in 60 lines."""
+"""Opens messages of the format `c2sp` and files of `paraes`: docs/formats.md in 54 lines."""
 
 from hashlib import scrypt
 

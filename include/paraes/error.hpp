@@ -24,6 +24,12 @@ class PARAES_EXPORT InvalidArgument : public Error {
   using Error::Error;
 };
 
+// An output exists already, and the caller did not allow that it is replaced.
+class PARAES_EXPORT TargetExists : public InvalidArgument {
+ public:
+  using InvalidArgument::InvalidArgument;
+};
+
 // No kernel of the device has the requested name. The message lists the kernels.
 class PARAES_EXPORT UnknownKernel : public InvalidArgument {
  public:

@@ -319,7 +319,7 @@ class PARAES_EXPORT Leftovers {
 class PARAES_EXPORT FileSink : public PositionalSink {
  public:
   struct Options {
-    // Replace an existing target; without it, an existing target is InvalidArgument: in the
+    // Replace an existing target; without it, an existing target is TargetExists: in the
     // constructor, and in commit() if it appears meanwhile. A regular file's owner and group are
     // kept; if that is not permitted, only the owner gets access.
     bool overwrite = false;

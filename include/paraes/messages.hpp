@@ -152,9 +152,9 @@ inline constexpr unsigned max_scrypt_log2n = 22;  // limit for messages from unt
 // too little memory.
 [[nodiscard]] PARAES_EXPORT SecretBytes scrypt_input_key(const Preface& preface, Bytes passphrase);
 
-// input_key: the key, the result of scrypt_input_key or, for recipients, a random one;
-// preface.key_bits / 8 bytes. context: at most max_context_bytes. wrap: preface.wrap_bytes bytes,
-// from make_wrap. Else InvalidArgument.
+// preface: one that Preface::parse can return. input_key: the key, the result of scrypt_input_key
+// or, for recipients, a random one; preface.key_bits / 8 bytes. context: at most max_context_bytes.
+// wrap: preface.wrap_bytes bytes, from make_wrap. Else InvalidArgument.
 [[nodiscard]] PARAES_EXPORT Message::Parts new_paraes_message(const Preface& preface,
                                                               Bytes input_key, Bytes context = {},
                                                               Bytes wrap = {});
@@ -189,9 +189,9 @@ struct TinkParameters {
 [[nodiscard]] PARAES_EXPORT Message::Parts new_tink_message(const TinkParameters& parameters,
                                                             Bytes key, Bytes associated_data = {});
 
-// header: the first parameters.header_bytes() of the message. Throws IntegrityError if it is
-// shorter or its length byte has another value, InvalidArgument as new_tink_message does. A wrong
-// key is detected only by opening segment 0.
+// header: the first parameters.header_bytes() of the message. Throws IntegrityError if it has
+// another size or its length byte has another value, InvalidArgument as new_tink_message does. A
+// wrong key is detected only by opening segment 0.
 [[nodiscard]] PARAES_EXPORT Message::Parts open_tink_message(const TinkParameters& parameters,
                                                              Bytes header, Bytes key,
                                                              Bytes associated_data = {});

@@ -50,8 +50,8 @@ PARAES_EXPORT void check_run_key_file(Bytes age_file);
 // check_run_key_file does. The result refers to `header`.
 [[nodiscard]] PARAES_EXPORT Bytes age_file_of(Bytes header);
 
-// The wrap of a message with this preface, which has Kdf::recipients. run_key: run_key_bytes;
-// input_key: preface.key_bits / 8. Else InvalidArgument.
+// The wrap of a message with this preface, which has Kdf::recipients and which Preface::parse can
+// return. run_key: run_key_bytes; input_key: preface.key_bits / 8. Else InvalidArgument.
 [[nodiscard]] PARAES_EXPORT std::vector<std::uint8_t> make_wrap(const Preface& preface,
                                                                 Bytes age_file, Bytes run_key,
                                                                 Bytes input_key);
@@ -63,7 +63,8 @@ PARAES_EXPORT void check_run_key_file(Bytes age_file);
 
 // The header of the same message for other recipients. header: the present one, from
 // read_paraes_header; wrap: one of this preface for the same input key. Throws InvalidArgument if
-// the wrap has not preface.wrap_bytes bytes, or the header is too short.
+// the wrap has not preface.wrap_bytes bytes, the preface is not one of this message, or the header
+// has another size than its own preface says; IntegrityError as Preface::parse does for that one.
 [[nodiscard]] PARAES_EXPORT std::vector<std::uint8_t> header_with_wrap(Bytes header,
                                                                        const Preface& preface,
                                                                        Bytes wrap);

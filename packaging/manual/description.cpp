@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/help.hpp"
 #include "packaging/manual/text.hpp"
 
 namespace paraes::manual {
@@ -45,10 +46,8 @@ std::vector<Argument> arguments_of(const CLI::App& app) {
   std::vector<Argument> arguments;
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_positional()) continue;
-    const bool several = option->get_expected_max() > 1;
-    const std::string name = option->get_name(true);
-    arguments.push_back({.name = name,
-                         .usage = "[" + name + (several ? "...]" : "]"),
+    arguments.push_back({.name = option->get_name(true),
+                         .usage = cli::usage_of_argument(*option),
                          .text = joined_lines(option->get_description()),
                          .words = {}});
   }

@@ -25,7 +25,7 @@ struct Group {
 // A word that is not a flag.
 struct Argument {
   std::string name;   // FILE
-  std::string usage;  // [FILE...]
+  std::string usage;  // "[FILE...]", "FILE..."
   std::string text;
   std::vector<std::string> words;  // that it takes; empty: anything
 };

@@ -184,7 +184,7 @@ std::string arguments_text(const Verb& verb) {
   std::string text;
   if (!verb.groups.empty()) text = "[" + italic("OPTION") + "...]";
   for (const Argument& argument : verb.arguments) {
-    // [FILE...]: brackets and dots are not in italics.
+    // FILE, [FILE...]: brackets and dots are not in italics.
     const std::string& usage = argument.usage;
     const std::size_t at = usage.find(argument.name);
     text += text.empty() ? "" : " ";

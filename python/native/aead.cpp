@@ -149,7 +149,8 @@ class AesGcm {
   Gcm gcm_;
 };
 
-nb::object generate_key(int bit_length) {
+nb::object generate_key(nb::handle length) {
+  const std::int64_t bit_length = whole_number(length, "bit_length");
   if (bit_length != 128 && bit_length != 192 && bit_length != 256) {
     throw InvalidArgument("bit_length: it is 128, 192 or 256, not " + std::to_string(bit_length));
   }
@@ -180,10 +181,11 @@ Common to all methods:
 - More than 2 KiB are processed without the GIL, and from 64 KiB on by several threads.)")
       .def(
           "__init__",
-          [](AesGcm* self, nb::handle key, int threads, std::string device, std::string kernel) {
-            new (self) AesGcm(
-                key,
-                {.threads = threads, .device = std::move(device), .kernel = std::move(kernel)});
+          [](AesGcm* self, nb::handle key, nb::handle threads, std::string device,
+             std::string kernel) {
+            new (self) AesGcm(key, {.threads = threads_of(threads),
+                                    .device = std::move(device),
+                                    .kernel = std::move(kernel)});
           },
           nb::arg("key"), nb::kw_only(), nb::arg("threads") = 0, nb::arg("device") = "cpu",
           nb::arg("kernel") = "auto",

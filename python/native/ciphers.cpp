@@ -24,24 +24,25 @@ class AesKey {
     }
     key_ = SecretBytes(key.bytes());
   }
+  // AES of one key size, and not for XTS: 32 bytes could be the halves of AES-128, or AES-256.
+  AesKey(nb::handle object, std::size_t bytes) : one_size_(true) {
+    const Buffer key(object, "key");
+    if (key.size() != bytes) {
+      throw InvalidArgument("key: AES-" + std::to_string(8 * bytes) + " takes " +
+                            std::to_string(bytes) + " bytes, not " + std::to_string(key.size()) +
+                            "; algorithms.AES takes every size, and those of XTS");
+    }
+    key_ = SecretBytes(key.bytes());
+  }
 
   [[nodiscard]] Bytes bytes() const noexcept { return key_.span(); }
+  [[nodiscard]] bool one_size() const noexcept { return one_size_; }
   [[nodiscard]] std::size_t key_size() const noexcept { return 8 * key_.size(); }
 
  private:
   SecretBytes key_;
+  bool one_size_ = false;
 };
-
-// AES of one key size; XTS takes twice as many bytes.
-AesKey sized_key(nb::handle object, std::size_t bytes, const char* name) {
-  AesKey key(object);
-  if (key.bytes().size() != bytes && key.bytes().size() != 2 * bytes) {
-    throw InvalidArgument("key: " + std::string(name) + " takes " + std::to_string(bytes) +
-                          " bytes, and " + std::to_string(2 * bytes) + " for XTS, not " +
-                          std::to_string(key.bytes().size()));
-  }
-  return key;
-}
 
 // One message: calls of update, then finalize.
 class Context {
@@ -50,7 +51,7 @@ class Context {
           std::size_t unit_bytes, const Where& where)
       : use_(where),
         direction_(direction),
-        cipher_(open(key.bytes(), mode, iv, unit_bytes, execution_of(where))) {
+        cipher_(open(key, mode, iv, unit_bytes, execution_of(where))) {
     if (const auto* xts = std::get_if<Xts>(&cipher_); xts != nullptr) {
       const Buffer tweak(iv, "tweak");
       std::copy(tweak.bytes().begin(), tweak.bytes().end(), tweak_.begin());
@@ -114,9 +115,13 @@ class Context {
  private:
   using AnyCipher = std::variant<Ecb, Cbc, Ctr, Xts>;
 
-  static AnyCipher open(Bytes key, std::string_view mode, nb::handle iv, std::size_t unit_bytes,
-                        const Execution& execution) {
+  static AnyCipher open(const AesKey& aes, std::string_view mode, nb::handle iv,
+                        std::size_t unit_bytes, const Execution& execution) {
+    const Bytes key = aes.bytes();
     if (mode == "XTS") {
+      if (aes.one_size()) {
+        throw nb::type_error("XTS takes a key of algorithms.AES, not of AES128 and AES256");
+      }
       const Buffer tweak(iv, "tweak");
       if (tweak.size() != block_bytes) {
         throw InvalidArgument("tweak: it has 16 bytes, not " + std::to_string(tweak.size()));
@@ -219,11 +224,11 @@ The object keeps the only copy of the key, which repr and pickle do not show.)")
       .def_prop_ro(
           "name", [](const AesKey&) { return "AES"; }, "\"AES\".");
   m.def(
-      "AES128", [](nb::handle key) { return sized_key(key, 16, "AES-128"); }, nb::arg("key"),
-      nb::sig("def AES128(key: Buffer) -> AES"), "AES with 16 bytes, or 32 for XTS.");
+      "AES128", [](nb::handle key) { return AesKey(key, 16); }, nb::arg("key"),
+      nb::sig("def AES128(key: Buffer) -> AES"), "AES with 16 bytes; not for XTS.");
   m.def(
-      "AES256", [](nb::handle key) { return sized_key(key, 32, "AES-256"); }, nb::arg("key"),
-      nb::sig("def AES256(key: Buffer) -> AES"), "AES with 32 bytes, or 64 for XTS.");
+      "AES256", [](nb::handle key) { return AesKey(key, 32); }, nb::arg("key"),
+      nb::sig("def AES256(key: Buffer) -> AES"), "AES with 32 bytes; not for XTS.");
   nb::class_<Context>(m, "CipherContext", R"(One message that is being encrypted or decrypted.
 
 paraes.ciphers.Cipher makes it. Calls from several threads take turns; more than 2 KiB are processed
@@ -231,11 +236,14 @@ without the GIL. Arguments are objects with the buffer protocol, as for AESGCM.)
       .def(
           "__init__",
           [](Context* self, const AesKey& key, const std::string& mode, nb::handle iv,
-             bool encrypts, std::size_t unit_size, int threads, std::string device,
+             bool encrypts, nb::handle unit_size, nb::handle threads, std::string device,
              std::string kernel) {
             new (self) Context(
-                key, mode, iv, encrypts ? Direction::encrypt : Direction::decrypt, unit_size,
-                {.threads = threads, .device = std::move(device), .kernel = std::move(kernel)});
+                key, mode, iv, encrypts ? Direction::encrypt : Direction::decrypt,
+                static_cast<std::size_t>(number_of(unit_size, "unit_size", 0, max_xts_unit_bytes)),
+                {.threads = threads_of(threads),
+                 .device = std::move(device),
+                 .kernel = std::move(kernel)});
           },
           nb::arg("key"), nb::arg("mode"), nb::arg("iv").none(), nb::arg("encrypts"),
           nb::arg("unit_size"), nb::arg("threads"), nb::arg("device"), nb::arg("kernel"),

@@ -239,8 +239,10 @@ class OneShot {
     return bytes;
   }
 
-  nb::object decrypt_range(nb::handle object, std::uint64_t offset, std::uint64_t length) {
+  nb::object decrypt_range(nb::handle object, nb::handle begin, nb::handle bytes) {
     use_.check();
+    const auto offset = size_of(begin, "offset");
+    const auto length = size_of(bytes, "length");
     const Buffer data(object, "data");
     const SegmentLayout layout = c2sp_layout();
     const SegmentLayout::Extent extent = layout.extent_of(data.size());
@@ -326,11 +328,12 @@ nb::class_<T> bind_keyed(nb::module_& m, const std::string& name, const std::str
   nb::class_<T> made(m, name.c_str(), text.c_str());
   made.def(
       "__init__",
-      [](T* self, nb::handle key, nb::handle context, int threads, std::string device,
+      [](T* self, nb::handle key, nb::handle context, nb::handle threads, std::string device,
          std::string kernel) {
-        new (self)
-            T(key, context,
-              {.threads = threads, .device = std::move(device), .kernel = std::move(kernel)});
+        new (self) T(key, context,
+                     {.threads = threads_of(threads),
+                      .device = std::move(device),
+                      .kernel = std::move(kernel)});
       },
       nb::arg("key"), nb::arg("context"), nb::kw_only(), nb::arg("threads") = 0,
       nb::arg("device") = "cpu", nb::arg("kernel") = "auto", nb::sig(keyed_signature));

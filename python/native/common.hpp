@@ -153,6 +153,27 @@ class DeviceUse {
 
 [[nodiscard]] Execution execution_of(const Where& where);
 
+// The value of an argument that is a whole number, or the nearest one of 64 bits. Throws TypeError
+// if it is no int.
+[[nodiscard]] std::int64_t whole_number(nb::handle value, const std::string& name);
+
+// The same, but throws InvalidArgument unless it is from `least` to `most`.
+[[nodiscard]] std::int64_t number_of(nb::handle value, const std::string& name, std::int64_t least,
+                                     std::int64_t most);
+
+// The value of an argument that is an offset or a number of bytes. One that is too large for any
+// data stays so. Throws TypeError if it is no int, and InvalidArgument if it is negative.
+[[nodiscard]] inline std::uint64_t size_of(nb::handle value, const std::string& name) {
+  const std::int64_t found = whole_number(value, name);
+  if (found < 0) throw InvalidArgument(name + ": it is negative");
+  return static_cast<std::uint64_t>(found);
+}
+
+// The value of the argument `threads`: 0 for all cores.
+[[nodiscard]] inline int threads_of(nb::handle value) {
+  return static_cast<int>(number_of(value, "threads", 0, 4096));
+}
+
 // Number of times that this process and the ones before it were forked off from another.
 [[nodiscard]] unsigned forks() noexcept;
 // To be called in a child after os.fork(): it works on one thread from then on, unless it calls

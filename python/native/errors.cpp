@@ -1,5 +1,6 @@
 // Turns exceptions of the library into those of paraes.exceptions.
 
+#include <cerrno>
 #include <new>
 
 #include "python/native/common.hpp"
@@ -38,6 +39,8 @@ void translate(const std::exception_ptr& pending, void*) {
     set(make("WrongKey", error.what()));
   } catch (const IoError& error) {
     set(nb::borrow(exceptions).attr("_file_error")(error.code(), text_of(error.what())));
+  } catch (const TargetExists& error) {
+    set(nb::borrow(exceptions).attr("_file_error")(EEXIST, text_of(error.what())));
   } catch (const InvalidArgument& error) {
     set(make("InvalidArgument", error.what()));
   } catch (const Unavailable& error) {

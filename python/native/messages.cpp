@@ -345,6 +345,23 @@ nb::object open_reader(nb::object file, const nb::dict& options) {
                 : nb::cast(stream.release(), nb::rv_policy::take_ownership);
 }
 
+// How many of `bytes` bytes a file object has written, by what its write() returned. A raw file
+// (io.RawIOBase) may write fewer. Any other object writes all or throws; but if it says that it
+// wrote fewer, the rest is written again.
+std::size_t written_bytes(nb::handle returned, std::size_t bytes, bool is_raw) {
+  if (is_raw && returned.is_none()) {
+    throw IoError("the file object takes no data now: it must block until it does", EAGAIN);
+  }
+  std::size_t written = bytes;
+  const bool is_size = nb::try_cast(returned, written) && written <= bytes;
+  if (is_raw && !is_size) {
+    throw IoError("the file object says that it wrote another number of bytes than it was given",
+                  EIO);
+  }
+  if (is_size && written == 0 && bytes != 0) throw IoError("the file object took no data", EAGAIN);
+  return is_size ? written : bytes;
+}
+
 nb::object open_writer(nb::object file, bool exclusive, const nb::dict& options) {
   const ForgottenOptions forgotten(options);
   const Where where = take_where(options);
@@ -365,6 +382,7 @@ nb::object open_writer(nb::object file, bool exclusive, const nb::dict& options)
         },
         Message(secrets->new_message(), execution), where.threads);
   } else if (nb::hasattr(file, "write")) {
+    const bool is_raw = nb::isinstance(file, nb::module_::import_("io").attr("RawIOBase"));
     // Deletes the reference with the GIL.
     const std::shared_ptr<nb::object> target(new nb::object(file), [](nb::object* held) {
       const nb::gil_scoped_acquire acquired;
@@ -372,7 +390,7 @@ nb::object open_writer(nb::object file, bool exclusive, const nb::dict& options)
     });
     const nb::gil_scoped_release released;
     writer = std::make_unique<Writer>(
-        [target](MutableBytes data) {
+        [target, is_raw](MutableBytes data) {
           const nb::gil_scoped_acquire held;
           while (!data.empty()) {
             const nb::object view = nb::steal(
@@ -381,11 +399,7 @@ nb::object open_writer(nb::object file, bool exclusive, const nb::dict& options)
             if (!view.is_valid()) nb::raise_python_error();
             const nb::object n = target->attr("write")(view);
             view.attr("release")();
-            // Objects that are not raw files may return anything.
-            std::size_t written = data.size();
-            if (n.is_none() || !nb::try_cast(n, written)) written = data.size();
-            data = data.subspan(std::min(written, data.size()));
-            if (written == 0) throw IoError("the file object took no data", EAGAIN);
+            data = data.subspan(written_bytes(n, data.size(), is_raw));
           }
         },
         Message(secrets->new_message(), execution), where.threads);

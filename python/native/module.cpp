@@ -1,6 +1,7 @@
 // The module paraes._native: the parts of the package that compute.
 
 #include <atomic>
+#include <limits>
 
 #include "paraes/kdf.hpp"
 #include "paraes/kernels.hpp"
@@ -79,12 +80,29 @@ void DeviceUse::check_gpu() const {
   if (forks_ != forks()) refuse_gpu();
 }
 
-Execution execution_of(const Where& where) {
-  // Also where one thread would do, so that a wrong number is refused at once.
-  if (where.threads < 0 || where.threads > 4096) {
-    throw InvalidArgument("threads: " + std::to_string(where.threads) +
-                          " is not a number from 0 (all cores) to 4096");
+std::int64_t whole_number(nb::handle value, const std::string& name) {
+  if (PyIndex_Check(value.ptr()) == 0) {
+    throw nb::type_error(
+        (name + ": it is an int, not '" + nb::inst_name(value).c_str() + "'").c_str());
   }
+  const nb::object number = nb::steal(PyNumber_Index(value.ptr()));
+  if (!number.is_valid()) nb::raise_python_error();
+  int overflow = 0;
+  const long long found = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  return overflow < 0   ? std::numeric_limits<std::int64_t>::min()
+         : overflow > 0 ? std::numeric_limits<std::int64_t>::max()
+                        : found;
+}
+
+std::int64_t number_of(nb::handle value, const std::string& name, std::int64_t least,
+                       std::int64_t most) {
+  const std::int64_t found = whole_number(value, name);
+  if (found >= least && found <= most) return found;
+  throw InvalidArgument(name + ": it is a whole number from " + std::to_string(least) + " to " +
+                        std::to_string(most));
+}
+
+Execution execution_of(const Where& where) {
   Execution execution;
   execution.kernel = where.kernel;
   execution.threads = where.threads;
@@ -118,7 +136,12 @@ NB_MODULE(_native, m) {
   bind_messages(m);
   bind_files(m);
   m.def(
-      "limit_threads", [](unsigned most) { paraes::limit_threads(most); }, nb::arg("most"),
+      "limit_threads",
+      [](nb::handle most) {
+        constexpr std::int64_t highest = std::numeric_limits<unsigned>::max();
+        paraes::limit_threads(static_cast<unsigned>(number_of(most, "most", 0, highest)));
+      },
+      nb::arg("most"), nb::sig("def limit_threads(most: int) -> None"),
       "Works on at most this many threads from now on, whatever `threads` says; 0: no limit.\n\n"
       "After os.fork() and in the processes of multiprocessing that it starts, the limit is 1.");
   m.def(

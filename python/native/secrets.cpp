@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <string_view>
 
 #include "paraes/kdf.hpp"
 #include "paraes/streams.hpp"
@@ -32,13 +33,25 @@ SecretBytes read_small(const std::string& path, std::size_t most) {
   return contents;
 }
 
+// The characters of a str, which keeps them.
+std::string_view utf8_of(nb::handle text, const std::string& name) {
+  Py_ssize_t size = 0;
+  const char* const utf8 = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+  if (utf8 == nullptr) {
+    // The message of the codec would show the text.
+    PyErr_Clear();
+    throw InvalidArgument(name + ": it has characters that UTF-8 cannot encode");
+  }
+  return {utf8, static_cast<std::size_t>(size)};
+}
+
 std::vector<std::string> list_of(nb::handle value, const std::string& name, bool paths) {
   std::vector<std::string> found;
   const auto add = [&](nb::handle item) {
     if (paths) {
       found.push_back(path_of(item));
     } else if (PyUnicode_Check(item.ptr())) {
-      found.push_back(nb::cast<std::string>(item));
+      found.emplace_back(utf8_of(item, name));
     } else {
       throw nb::type_error((name + ": a recipient is a str, such as 'age1...'").c_str());
     }
@@ -53,13 +66,8 @@ std::vector<std::string> list_of(nb::handle value, const std::string& name, bool
   return found;
 }
 
-unsigned number_of(nb::handle value, const std::string& name, unsigned least, unsigned most) {
-  long long number = 0;
-  if (!nb::try_cast(value, number) || number < least || number > most) {
-    throw InvalidArgument(name + ": a whole number from " + std::to_string(least) + " to " +
-                          std::to_string(most));
-  }
-  return static_cast<unsigned>(number);
+unsigned small_number_of(nb::handle value, const char* name, unsigned least, unsigned most) {
+  return static_cast<unsigned>(number_of(value, name, least, most));
 }
 
 // Says which secret a header needs, for the message of a mismatch.
@@ -97,15 +105,21 @@ void check_all_taken(const nb::dict& options, const char* function) {
 Where take_where(const nb::dict& options) {
   Where where;
   if (const nb::object value = take_option(options, "threads"); !value.is_none()) {
-    where.threads = value_of<int>(value, "threads", "an int");
+    where.threads = threads_of(value);
   }
   if (const nb::object value = take_option(options, "device"); !value.is_none()) {
-    where.device = value_of<std::string>(value, "device", "a str");
+    where.device = string_of(value, "device");
   }
   if (const nb::object value = take_option(options, "kernel"); !value.is_none()) {
-    where.kernel = value_of<std::string>(value, "kernel", "a str");
+    where.kernel = string_of(value, "kernel");
   }
   return where;
+}
+
+std::string string_of(nb::handle value, const char* name) {
+  if (PyUnicode_Check(value.ptr())) return std::string(utf8_of(value, name));
+  throw nb::type_error(
+      (std::string(name) + ": it is a str, not '" + nb::inst_name(value).c_str() + "'").c_str());
 }
 
 std::string path_of(nb::handle object) {
@@ -118,15 +132,8 @@ std::string path_of(nb::handle object) {
 
 SecretBytes secret_bytes(nb::handle text, const std::string& name) {
   if (PyUnicode_Check(text.ptr())) {
-    Py_ssize_t size = 0;
-    const char* const utf8 = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
-    if (utf8 == nullptr) {
-      // The message of the codec would show the text.
-      PyErr_Clear();
-      throw InvalidArgument(name + ": it has characters that UTF-8 cannot encode");
-    }
-    return SecretBytes(
-        Bytes(reinterpret_cast<const std::uint8_t*>(utf8), static_cast<std::size_t>(size)));
+    const std::string_view utf8 = utf8_of(text, name);
+    return SecretBytes(Bytes(reinterpret_cast<const std::uint8_t*>(utf8.data()), utf8.size()));
   }
   const Buffer buffer(text, name.c_str());
   return SecretBytes(buffer.bytes());
@@ -180,7 +187,7 @@ Secrets::Secrets(const nb::dict& options, Role role) : role_(role) {
 void Secrets::take_format(const nb::dict& options, bool with_passphrase) {
   // rekey: its files have one format, and what follows belongs to both sides or the new one.
   if (const nb::object value = take_option(options, "format"); !value.is_none()) {
-    const auto format = value_of<std::string>(value, "format", "a str");
+    const std::string format = string_of(value, "format");
     if (format == "c2sp") {
       format_ = Format::c2sp;
     } else if (format == "tink") {
@@ -199,17 +206,17 @@ void Secrets::take_format(const nb::dict& options, bool with_passphrase) {
   }
   if (role_ == Role::open) {
     if (const nb::object value = take_option(options, "max_scrypt_log2n"); !value.is_none()) {
-      max_scrypt_log2n_ = number_of(value, "max_scrypt_log2n", 1, highest_scrypt_log2n);
+      max_scrypt_log2n_ = small_number_of(value, "max_scrypt_log2n", 1, highest_scrypt_log2n);
     }
   } else {
     if (const nb::object value = take_option(options, "key_bits"); !value.is_none()) {
-      key_bits_ = number_of(value, "key_bits", 128, 256);
+      key_bits_ = small_number_of(value, "key_bits", 128, 256);
       if (key_bits_ != 128 && key_bits_ != 256) {
         throw InvalidArgument("key_bits: it is 128 or 256, not " + std::to_string(key_bits_));
       }
     }
     if (const nb::object value = take_option(options, "scrypt_log2n"); !value.is_none()) {
-      scrypt_log2n_ = number_of(value, "scrypt_log2n", 1, highest_scrypt_log2n);
+      scrypt_log2n_ = small_number_of(value, "scrypt_log2n", 1, highest_scrypt_log2n);
       if (!with_passphrase) throw InvalidArgument("scrypt_log2n goes with " + name("passphrase"));
     }
   }
@@ -222,10 +229,10 @@ void Secrets::take_format(const nb::dict& options, bool with_passphrase) {
     return;
   }
   if (const nb::object value = take_option(options, "segment_size"); !value.is_none()) {
-    tink_.segment_bytes = number_of(value, "segment_size", 1, (1U << 31U) - 1);
+    tink_.segment_bytes = small_number_of(value, "segment_size", 1, (1U << 31U) - 1);
   }
   if (const nb::object value = take_option(options, "tink_hash"); !value.is_none()) {
-    const auto hash = value_of<std::string>(value, "tink_hash", "a str");
+    const std::string hash = string_of(value, "tink_hash");
     if (hash != "sha1" && hash != "sha256" && hash != "sha512") {
       throw InvalidArgument("tink_hash: it is 'sha1', 'sha256' or 'sha512', not '" + hash + "'");
     }

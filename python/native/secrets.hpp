@@ -96,17 +96,9 @@ void check_all_taken(const nb::dict& options, const char* function);
 // Removes `name` from `options` and returns its value; none() if it is not there.
 [[nodiscard]] nb::object take_option(const nb::dict& options, const char* name);
 
-// The value of an argument. Throws TypeError if it has another type.
-template <class T>
-[[nodiscard]] T value_of(nb::handle value, const char* name, const char* type) {
-  T found{};
-  if (!nb::try_cast(value, found)) {
-    throw nb::type_error(
-        (std::string(name) + ": it is " + type + ", not '" + nb::inst_name(value).c_str() + "'")
-            .c_str());
-  }
-  return found;
-}
+// The value of an argument that is a str. Throws TypeError if it is none, and InvalidArgument if
+// UTF-8 cannot encode it.
+[[nodiscard]] std::string string_of(nb::handle value, const char* name);
 
 // Empties a dictionary of keyword arguments when it goes: tracebacks show no secrets.
 class ForgottenOptions {

@@ -80,10 +80,10 @@ class AES:
         """"AES"."""
 
 def AES128(key: Buffer) -> AES:
-    """AES with 16 bytes, or 32 for XTS."""
+    """AES with 16 bytes; not for XTS."""
 
 def AES256(key: Buffer) -> AES:
-    """AES with 32 bytes, or 64 for XTS."""
+    """AES with 32 bytes; not for XTS."""
 
 class CipherContext:
     """

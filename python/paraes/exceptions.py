@@ -15,6 +15,7 @@
 
 import errno as _errno
 import os as _os
+from typing import Any as _Any
 
 __all__ = [
     "AlreadyFinalized",
@@ -62,6 +63,12 @@ class FileError(Error, OSError):
 
     def __str__(self) -> str:
         return str(self.args[1]) if len(self.args) > 1 else super().__str__()
+
+    def __reduce__(self) -> _Any:
+        # pickle finds a class by its name, and those below all have the name FileError.
+        if self.errno is None:
+            return super().__reduce__()
+        return _file_error, (self.errno, self.strerror), self.__dict__ or None
 
 
 class Unavailable(Error):

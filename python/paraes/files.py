@@ -36,6 +36,9 @@ __all__ = [
 ]
 
 
+_LARGEST_OFFSET = (1 << 63) - 1  # as in ordinary files
+
+
 class Where(TypedDict, total=False):
     """Where the work is done."""
 
@@ -204,7 +207,9 @@ def open(file: Path | BinaryIO, mode: str = "rb",
          **options: Any) -> DecryptedReader | EncryptedWriter:
     """Open an encrypted file as a binary file object of its plaintext.
 
-    file: a path or a binary file object, which is used from where it stands and not closed.
+    file: a path or a binary file object, which is used from where it stands and not closed. Its
+    read, readinto and write must block until there is data or room. write may return how many bytes
+    it took; of objects that are no io.RawIOBase, None and anything else mean all.
 
     - "rb" returns a DecryptedReader. Only authenticated bytes are read. It can seek if `file` can,
       and then the header and the end have been authenticated when this function returns, so that a
@@ -217,7 +222,7 @@ def open(file: Path | BinaryIO, mode: str = "rb",
         if mode == "rb":
             return DecryptedReader(file, _native.open_reader(file, options))
         if mode in ("wb", "xb"):
-            return EncryptedWriter(file, _native.open_writer(file, mode == "xb", options))
+            return EncryptedWriter(file, _native.open_writer(file, mode == "xb", options), mode)
         raise InvalidArgument(f"mode: it is 'rb', 'wb' or 'xb', not {mode!r}")
     finally:
         _forget(options)
@@ -267,7 +272,10 @@ class DecryptedReader(io.BufferedIOBase):
                 done = self._plain.readinto(self._offset, buffer)
                 self._offset += done
             return done
-        view = memoryview(buffer).cast("B")
+        view = memoryview(buffer)
+        if view.nbytes == 0:
+            return 0  # cast() takes no view without items
+        view = view.cast("B")
         done = 0
         while done < len(view):
             n = self.readinto1(view[done:])
@@ -290,7 +298,9 @@ class DecryptedReader(io.BufferedIOBase):
         self._check()
         everything = size is None or size < 0
         if self._plain is not None:
-            wanted = self._plain.size() if everything else cast(int, size)
+            wanted = self._plain.size()
+            if not everything:
+                wanted = min(wanted, cast(int, size))
             with self._lock:
                 data = self._plain.read(self._offset, wanted)
                 self._offset += len(data)
@@ -318,7 +328,7 @@ class DecryptedReader(io.BufferedIOBase):
         self._check()
         if self._plain is None:
             return b""
-        return self._plain.read(self._offset, max(size, 1 << 12))
+        return self._plain.read(self._offset, min(max(size, 1 << 12), self._plain.size()))
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
         """Move to an offset in the plaintext and return it."""
@@ -333,6 +343,8 @@ class DecryptedReader(io.BufferedIOBase):
             raise InvalidArgument(f"whence: it is 0, 1 or 2, not {whence}")
         if offset < 0:
             raise InvalidArgument(f"offset: {offset} is before the start")
+        if offset > _LARGEST_OFFSET:
+            raise InvalidArgument(f"offset: {offset} is more than {_LARGEST_OFFSET}")
         self._offset = offset
         return offset
 
@@ -358,9 +370,9 @@ class EncryptedWriter(io.BufferedIOBase):
     written to a file object stays there, as a message that cannot be decrypted to its end.
     """
 
-    def __init__(self, file: Any, native: _native.PlainWriter) -> None:
+    def __init__(self, file: Any, native: _native.PlainWriter, mode: str) -> None:
         self.name = _name_of(file)
-        self.mode = "wb"
+        self.mode = mode
         self._native = native
         self._written = 0
 

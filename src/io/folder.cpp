@@ -79,7 +79,7 @@ Folder::Folder(Descriptor descriptor, std::string name)
 
 std::string Folder::name_of(const std::string& path) const {
   if (path.empty()) return name_;
-  if (name_ == ".") return path;
+  if (name_.empty() || name_ == ".") return path;
   return name_.back() == '/' ? name_ + path : name_ + "/" + path;
 }
 

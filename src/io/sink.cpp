@@ -129,9 +129,9 @@ bool rename_new(int folder, const char* from, const char* to, const std::string&
 }
 
 [[noreturn]] void fail_to_replace(const std::string& shown) {
-  throw InvalidArgument(shown +
-                        ": it appeared while its contents were written and was not replaced: try "
-                        "again, or choose another output");
+  throw TargetExists(shown +
+                     ": it appeared while its contents were written and was not replaced: try "
+                     "again, or choose another output");
 }
 
 enum class Named { yes, no, unknown };  // unknown: errno is set
@@ -236,8 +236,7 @@ void FileSink::check_target() const {
     return;
   }
   if (!options_.overwrite) {
-    throw InvalidArgument(shown_ +
-                          ": it exists already and was not replaced: choose another output");
+    throw TargetExists(shown_ + ": it exists already and was not replaced: choose another output");
   }
   if (S_ISDIR(status.st_mode)) posix::fail("write", shown_, EISDIR);
 }

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "paraes/error.hpp"
@@ -12,6 +13,7 @@
 #include "paraes/messages.hpp"
 #include "paraes/recipients.hpp"
 #include "src/core/bytes.hpp"
+#include "src/messages/headers.hpp"
 
 namespace paraes {
 namespace {
@@ -96,9 +98,7 @@ Message::Parts new_message(std::initializer_list<Bytes> before, Bytes preface, B
 // `preface`: with which the context begins.
 Message::Parts open_message(Bytes header, std::size_t before, Bytes preface,
                             WrongKey::Secret secret, Bytes key, Bytes context) {
-  if (header.size() != before + c2sp_header_bytes) {
-    throw ends_in_header(before + c2sp_header_bytes);
-  }
+  check_header_size(header.size(), before + c2sp_header_bytes);
   const Bytes salt = header.subspan(before, salt_bytes);
   const SecretBytes derived = derive(key, salt, preface, context);
   if (!constant_time_equal(Bytes(derived.span()).last(commitment_bytes),
@@ -125,7 +125,34 @@ bool all_zero(Bytes bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t b) { return b == 0; });
 }
 
+void check_key_bits(unsigned key_bits) {
+  if (key_bits == 128 || key_bits == 256) return;
+  throw InvalidArgument("the paraes format has keys of 128 or 256 bits, not " +
+                        std::to_string(key_bits));
+}
+
 }  // namespace
+
+void check_header_size(std::size_t bytes, std::size_t expected) {
+  if (bytes < expected) throw ends_in_header(expected);
+  if (bytes > expected) {
+    throw IntegrityError("the header has " + std::to_string(expected) + " bytes, not " +
+                         std::to_string(bytes));
+  }
+}
+
+void check_preface(const Preface& preface) {
+  check_key_bits(preface.key_bits);
+  const auto fields = [](const Preface& p) {
+    return std::tie(p.kdf, p.key_bits, p.scrypt_log2n, p.kdf_salt, p.wrap_bytes);
+  };
+  try {
+    const Preface parsed = Preface::parse(preface.encode());
+    if (fields(parsed) == fields(preface)) return;
+  } catch (const IntegrityError&) {  // no reader would take it
+  }
+  throw InvalidArgument("no message has this preface: a field is out of range or contradicts kdf");
+}
 
 SegmentLayout c2sp_layout(std::uint64_t header_bytes) {
   SegmentLayout layout;
@@ -157,6 +184,7 @@ Preface Preface::for_key(std::size_t key_bytes) {
 }
 
 Preface Preface::for_passphrase(unsigned key_bits, unsigned scrypt_log2n) {
+  check_key_bits(key_bits);
   Preface preface = for_key(key_bits / 8);
   if (scrypt_log2n < 1 || scrypt_log2n > highest_scrypt_log2n) {
     throw InvalidArgument("scrypt: log2 N is 1 to 40, not " + std::to_string(scrypt_log2n));
@@ -168,6 +196,7 @@ Preface Preface::for_passphrase(unsigned key_bits, unsigned scrypt_log2n) {
 }
 
 Preface Preface::for_recipients(unsigned key_bits, std::size_t age_file_bytes) {
+  check_key_bits(key_bits);
   Preface preface = for_key(key_bits / 8);
   const std::size_t slot = slot_bytes(key_bits);
   if (age_file_bytes == 0 || age_file_bytes > max_wrap_bytes - slot) {
@@ -285,6 +314,7 @@ void check_input_key(const Preface& preface, Bytes input_key) {
 
 Message::Parts new_paraes_message(const Preface& preface, Bytes input_key, Bytes context,
                                   Bytes wrap) {
+  check_preface(preface);
   check_input_key(preface, input_key);
   if (wrap.size() != preface.wrap_bytes) {
     throw InvalidArgument("the wrap of this message has " + std::to_string(preface.wrap_bytes) +

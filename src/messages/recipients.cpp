@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "paraes/error.hpp"
+#include "src/messages/headers.hpp"
 
 namespace paraes {
 namespace {
@@ -180,6 +181,7 @@ std::vector<std::uint8_t> make_wrap(const Preface& preface, Bytes age_file, Byte
       age_file.size() + slot_bytes(preface.key_bits) != preface.wrap_bytes) {
     throw InvalidArgument("the preface is not that of a message with this age file and input key");
   }
+  check_preface(preface);
   const std::array<std::uint8_t, Preface::bytes> context = preface.context();
   const Message message = slot_message(new_c2sp_message(run_key, context));
   std::vector<std::uint8_t> wrap(age_file.begin(), age_file.end());
@@ -217,9 +219,12 @@ SecretBytes open_slot(Bytes header, Bytes run_key) {
 }
 
 std::vector<std::uint8_t> header_with_wrap(Bytes header, const Preface& preface, Bytes wrap) {
-  if (header.size() < c2sp_header_bytes || wrap.size() != preface.wrap_bytes) {
-    throw InvalidArgument("this header or wrap is not of a message with recipients");
+  const Preface old = Preface::parse(header.first(std::min(header.size(), Preface::bytes)));
+  if (header.size() != paraes_header_bytes + old.wrap_bytes || preface.context() != old.context() ||
+      wrap.size() != preface.wrap_bytes) {
+    throw InvalidArgument("this header, preface or wrap is not of a message with recipients");
   }
+  check_preface(preface);
   const std::array<std::uint8_t, Preface::bytes> start = preface.encode();
   const Bytes message = header.last(c2sp_header_bytes);
   std::vector<std::uint8_t> made(start.size() + wrap.size() + message.size());

@@ -7,6 +7,7 @@
 #include "paraes/error.hpp"
 #include "paraes/kdf.hpp"
 #include "paraes/messages.hpp"
+#include "src/messages/headers.hpp"
 
 namespace paraes {
 namespace {
@@ -77,10 +78,7 @@ Message::Parts new_tink_message(const TinkParameters& parameters, Bytes key,
 Message::Parts open_tink_message(const TinkParameters& parameters, Bytes header, Bytes key,
                                  Bytes associated_data) {
   static_cast<void>(tink_layout(parameters));
-  if (header.empty() || header.size() < parameters.header_bytes()) {
-    throw IntegrityError("the input is truncated: it ends within its header, which has " +
-                         std::to_string(parameters.header_bytes()) + " bytes");
-  }
+  check_header_size(header.size(), parameters.header_bytes());
   if (header[0] != parameters.header_bytes()) {
     throw IntegrityError("the header says that it has " + std::to_string(header[0]) +
                          " bytes, but with this key size it has " +

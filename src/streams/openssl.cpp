@@ -34,9 +34,12 @@ SaltedHeader SaltedHeader::parse(Bytes start) {
         "the input does not begin with \"Salted__\": `openssl enc` with a passphrase did not write "
         "it");
   }
-  if (start.size() != bytes) {
+  if (start.size() < bytes) {
     throw IntegrityError("the input ends within its header: it has " +
                          std::to_string(start.size()) + " bytes of 16");
+  }
+  if (start.size() > bytes) {
+    throw IntegrityError("the header has 16 bytes, not " + std::to_string(start.size()));
   }
   SaltedHeader header;
   std::copy(start.begin() + magic.size(), start.end(), header.salt.begin());

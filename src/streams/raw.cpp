@@ -132,10 +132,21 @@ class XtsStream final : public StreamTransform {
   [[nodiscard]] std::size_t granule() const noexcept override { return unit_bytes_; }
 
   void check_length(std::uint64_t bytes) const override {
-    if (bytes >= block_bytes) return;
-    bad_length(direction_,
-               "the input has " + std::to_string(bytes) +
-                   " bytes; XTS needs at least one block of 16 (IEEE 1619 section 5.1)");
+    if (bytes < block_bytes) {
+      bad_length(direction_,
+                 "the input has " + std::to_string(bytes) +
+                     " bytes; XTS needs at least one block of 16 (IEEE 1619 section 5.1)");
+    }
+    // What is left after whole units is a unit of its own if it has a block, and else joins the
+    // last one.
+    const std::uint64_t left = bytes % unit_bytes_;
+    if (left < block_bytes && unit_bytes_ + left > max_xts_unit_bytes) {
+      bad_length(
+          direction_,
+          "a data unit has at most 2^20 blocks (SP 800-38E section 4), but the last one of " +
+              std::to_string(bytes) + " bytes would have " + std::to_string(unit_bytes_ + left) +
+              (direction_ == Direction::encrypt ? ": use smaller units" : ""));
+    }
   }
 
   void update(MutableBytes chunk) override {

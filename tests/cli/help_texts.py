@@ -6,12 +6,16 @@ WIDTH = 80
 
 
 def check_layout(case, text, program):
-    """Checks the width of every line, and that no line ends within a word. `program`: its bytes,
-    which hold every text in one piece."""
+    """Checks the width of every line, that no line ends within a word, and that the text beside
+    flags is indented. `program`: its bytes, which hold every text in one piece."""
     lines = text.splitlines()
     for line in lines:
         case.assertLessEqual(len(line), WIDTH, line)
         case.assertEqual(line, line.rstrip())
+    for block in text.split("\n\n"):
+        _, *flags = re.split(r"(?m)^(?=  -)", block)
+        for line in "".join(flags).splitlines():
+            case.assertTrue(line.startswith("  "), line)
     for line, following in zip(lines, lines[1:], strict=False):
         if not line.split() or not following.split():
             continue

@@ -60,8 +60,8 @@ class Arguments(Case):
             self.assertNotIn("did you mean", text)
 
     def test_flags_of_other_verbs_say_which_verb_has_them(self):
-        self.refused(*BASE, "--offset", "3", "f", says="has no flag '--offset'; decrypt has it")
-        self.refused("info", "-k", "k", "f", says="encrypt, decrypt, verify and rekey have it")
+        self.refused(*BASE, "--offset", "3", "f", says="has no flag '--offset'; decrypt has it (see `paraes decrypt --help`)")
+        self.refused("info", "-k", "k", "f", says="encrypt, decrypt, verify and rekey have it (see `paraes info --help`)")
         self.refused(*BASE, "--version", says="`paraes --version` has it")
         self.refused("--key-file", "k", "encrypt", "f",
                      says="'--key-file' is a flag of encrypt, decrypt, verify and rekey: write it "

@@ -51,9 +51,25 @@ class Help(Case):
             self.assertRegex(self.ok("--help").decode(), rf"\b{status}\b")
 
     def test_usage_shows_how_many_files_a_verb_takes(self):
-        for verb, files in (("encrypt", " [FILE...]"), ("info", " [FILE]"), ("keygen", "")):
+        for verb, files in (("encrypt", " [FILE...]"), ("info", " [FILE]"), ("keygen", ""),
+                            ("rekey", " FILE...")):
             self.assertIn(f"Usage: paraes {verb} [OPTIONS]{files}\n",
                           self.ok(verb, "--help").decode())
+
+    def test_verify_shows_nothing_of_the_formats_that_it_refuses(self):
+        text = self.ok("verify", "--help").decode().split("\n\nOutput:")[0]
+        for word in ("raw:", "openssl", "XTS", "192"):
+            self.assertNotIn(word, text)
+        self.assertIn("--key-bits 128|256", text)
+        self.write("k", KEYS[256])
+        self.fails(2, "verify", "-k", "k", "--key-bits", "192", "x",
+                   says="--key-bits: '192' is not 128 or 256")
+
+    def test_flags_that_look_like_text_are_found(self):
+        good = "Title:\n  -a,--all    One\n              two.\n  -b          Three.\n\nText.\n"
+        check_layout(self, good, b"")
+        with self.assertRaises(AssertionError):
+            check_layout(self, good.replace("              two", "two"), b"")
 
     def test_examples_are_of_their_own_verb(self):
         for verb in VERBS:

@@ -144,6 +144,9 @@ class Xts(Case):
         flags = self.flags(pattern(32), "--unit", "16MiB")
         self.write("f", bytes((16 << 20) + 1))
         self.fails(2, "encrypt", *flags, "f", says="2^20 blocks")
+        self.fails(4, "decrypt", *flags, "-o", "out", "f", says="2^20 blocks")
+        self.fails(2, "encrypt", *flags, "-o", "out", "-", stdin=self.read("f"), says="2^20 blocks")
+        self.fails(4, "decrypt", *flags, "-o", "out", "-", stdin=self.read("f"), says="2^20 blocks")
         self.assertEqual(self.names(), ["f", "k"])
 
     def test_unit_sizes_out_of_range_are_refused(self):

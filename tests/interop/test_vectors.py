@@ -47,6 +47,7 @@ class Vectors(unittest.TestCase):
     def test_reader_is_as_short_as_the_document_says(self):
         lines = (FOLDER / "reader.py").read_text().splitlines()
         self.assertLessEqual(len(lines), 60)
+        self.assertIn(f"in {len(lines)} lines", lines[0])
         self.assertIn(f"in {len(lines)} lines of Python", (FOLDER / "README.md").read_text())
         self.assertIn(f"{len(self.cases())} files", (FOLDER / "README.md").read_text())
 

@@ -28,9 +28,9 @@ OTHER_NAMES = {
 FILES = {
     "paraes": r"usr/bin/paraes|usr/lib/[^/]+/paraes/paraes_openmp\.so"
     r"|usr/share/man/man1/paraes.*\.1\.gz"
-    r"|usr/share/(bash-completion|zsh|fish)/.*|usr/share/doc/paraes/paraes\.spdx\.json",
+    r"|usr/share/(bash-completion|zsh/vendor-completions|fish)/.*|usr/share/doc/paraes/paraes\.spdx\.json",
     "paraes-mpi": r"usr/bin/paraes-mpi|usr/share/man/man1/paraes-mpi.*\.1\.gz"
-    r"|usr/share/(bash-completion|zsh|fish)/.*",
+    r"|usr/share/(bash-completion|zsh/vendor-completions|fish)/.*",
     "libparaes-dev": r"usr/include/paraes/.*\.hpp|usr/lib/[^/]+/libparaes\.(a|so)"
     r"|usr/lib/[^/]+/(cmake/paraes/\w+(-\w+)?\.cmake|pkgconfig/paraes\.pc)",
     "libparaes0.2": r"usr/lib/[^/]+/libparaes\.so\.0\.2.*",

@@ -160,7 +160,7 @@ def test_large_damage_is_wiped_on_all_threads():
 def test_generated_keys():
     assert {len(AESGCM.generate_key(bits)) for bits in (128, 192, 256)} == {16, 24, 32}
     assert AESGCM.generate_key(bit_length=256) != AESGCM.generate_key(256)
-    for wrong in (0, 129, 512, -128):
+    for wrong in (0, 129, 512, -128, 2**70, -(2**70)):
         with pytest.raises(ValueError, match="128, 192 or 256"):
             AESGCM.generate_key(wrong)
 

@@ -67,7 +67,7 @@ def test_xts_matches_cryptography(size, length):
 def test_xts_units_have_consecutive_tweaks():
     key, text = bytes(range(64)), os.urandom(4096 * 3 + 20)
     first = 2**64 - 2  # carries into the second half
-    mine = ours.Cipher(ours.algorithms.AES256(key),
+    mine = ours.Cipher(ours.algorithms.AES(key),
                        ours.modes.XTS(first.to_bytes(16, "little"), unit_size=4096))
     expected = b"".join(
         cipher(other, key, "XTS", (first + unit).to_bytes(16, "little")).encryptor().update(
@@ -130,12 +130,20 @@ def test_wrong_arguments():
     for size in (0, 15, 17, 33, 65):
         with pytest.raises(ValueError, match=f"not {size}"):
             ours.algorithms.AES(bytes(size))
-    with pytest.raises(ValueError, match="AES-128 takes 16 bytes"):
-        ours.algorithms.AES128(bytes(24))
-    with pytest.raises(ValueError, match="AES-256 takes 32 bytes"):
-        ours.algorithms.AES256(bytes(16))
-    assert ours.algorithms.AES256(bytes(32)).key_size == 256
-    assert ours.algorithms.AES128(bytes(16)).block_size == 128
+    for module in (ours, other):
+        for name, right in (("AES128", 16), ("AES256", 32)):
+            algorithm = getattr(module.algorithms, name)
+            for size in (0, 15, 16, 17, 24, 32, 48, 64):
+                if size != right:
+                    with pytest.raises(ValueError, match="AES"):
+                        algorithm(bytes(size))
+            key = algorithm(bytes(range(right)))
+            assert key.key_size == 8 * right and key.block_size == 128 and key.name == "AES"
+            module.Cipher(key, module.modes.CTR(IV))
+            with pytest.raises(TypeError, match="AES128 and AES256"):
+                module.Cipher(key, module.modes.XTS(IV))
+    with pytest.raises(ValueError, match="AES-128 takes 16 bytes, not 32"):
+        ours.algorithms.AES128(bytes(32))
     for mode in ("CBC", "CTR", "XTS"):
         for size in (0, 12, 15, 17):
             with pytest.raises(ValueError, match="16 bytes"):

@@ -180,8 +180,12 @@ def test_range_edges_and_damage():
         got = one_shot(256).decrypt_range(mapped, offset, length)
         assert got == data[offset : offset + length]
     size = len(data)
-    for offset, length in ((0, size + 1), (size + 1, 0), (1 << 63, 1), (1, (1 << 64) - 1)):
+    for offset, length in ((0, size + 1), (size + 1, 0), (1 << 63, 1), (1, (1 << 64) - 1),
+                           (1 << 70, 1), (1, 1 << 70)):
         with pytest.raises(ValueError, match="after"):
+            one_shot(256).decrypt_range(sealed, offset, length)
+    for offset, length in ((-1, 1), (1, -1), (-(1 << 70), 1)):
+        with pytest.raises(ValueError, match="negative"):
             one_shot(256).decrypt_range(sealed, offset, length)
     sealed[56 + 2 * (SEGMENT + 16)] ^= 1  # segment 2
     assert one_shot(256).decrypt_range(sealed, 0, 2 * SEGMENT) == data[: 2 * SEGMENT]

@@ -1,5 +1,6 @@
 """Whole files, and messages in memory."""
 
+import errno
 import os
 import shutil
 import signal
@@ -205,6 +206,26 @@ def test_outputs_are_never_lost():
     assert paraes.unseal(content("plain"), key=KEY) == sealed
 
 
+def test_target_that_appears_meanwhile_stays():
+    data = make(size=64 << 20)
+    with open("sealed", "wb") as file:
+        file.write(paraes.seal(data, key=KEY))
+
+    def appear(done, total):
+        if done < total and not os.path.exists("out"):
+            with open("out", "wb") as file:
+                file.write(b"somebody else's")
+
+    slowly = {"key": KEY, "threads": 1, "kernel": "reference", "progress": appear}
+    for call in (lambda: paraes.encrypt_file("plain", "out", **slowly),
+                 lambda: paraes.decrypt_file("sealed", "out", **slowly)):
+        with pytest.raises(FileExistsError, match="appeared") as caught:
+            call()
+        assert caught.value.errno == errno.EEXIST and isinstance(caught.value, FileError)
+        assert content("out") == b"somebody else's" and names() == ["out", "plain", "sealed"]
+        os.remove("out")
+
+
 def test_secrets_are_no_inputs_and_no_outputs():
     make()
     with open("key", "wb") as file:
@@ -372,12 +393,19 @@ def test_arguments():
                           ({"key": KEY, "segment_size": 100}, "tink"),
                           ({"passphrase": "x", "scrypt_log2n": 0}, "scrypt_log2n"),
                           ({"key": KEY, "context": bytes(513)}, "512"),
-                          ({"key": KEY, "threads": -1}, "threads"),
+                          ({"key": KEY, "threads": -1}, "0 to 4096"),
+                          ({"key": KEY, "threads": 4097}, "0 to 4096"),
+                          ({"key": KEY, "threads": 2**40}, "0 to 4096"),
+                          ({"key": KEY, "threads": -(2**70)}, "0 to 4096"),
+                          ({"key": KEY, "device": "\ud800"}, "device: .* UTF-8"),
+                          ({"passphrase": "x", "scrypt_log2n": 2**70}, "scrypt_log2n"),
+                          ({"recipients": "age1\ud800"}, "recipients: .* UTF-8"),
                           ({"key": KEY, "kernel": "nonsense"}, "nonsense")):
         with pytest.raises(InvalidArgument, match=says):
             paraes.seal(b"a", **options)
     for options in ({"key": "text"}, {"key": KEY, "threads": "2"}, {"key": KEY, "format": 5},
-                    {"passphrase": 5}):
+                    {"passphrase": 5}, {"key": KEY, "device": 5},
+                    {"passphrase": "x", "scrypt_log2n": "12"}):
         with pytest.raises(TypeError):
             paraes.seal(b"a", **options)
     message = paraes.seal(b"a", passphrase="x", scrypt_log2n=12)

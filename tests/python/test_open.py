@@ -1,5 +1,6 @@
 """paraes.open: the plaintext of encrypted files as file objects."""
 
+import errno
 import gc
 import gzip
 import io
@@ -46,6 +47,17 @@ def content(name):
     return Path(name).read_bytes()
 
 
+class Unseekable(io.RawIOBase):
+    def __init__(self, raw):
+        self.raw = raw
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        return self.raw.readinto(buffer)
+
+
 def threads_of_process():
     return len(os.listdir("/proc/self/task"))
 
@@ -69,6 +81,40 @@ def test_reads_as_a_file_does(size, threads):
                  lambda: file.readinto(bytearray(5)), lambda: file.peek()):
         with pytest.raises(ValueError, match="closed"):
             call()
+
+
+def test_numbers_beyond_64_bits():
+    data = make(300_000)
+    with paraes.open("sealed", key=KEY) as file:
+        for huge in (1 << 63, 1 << 64, 1 << 70):
+            file.seek(100)
+            assert file.read(huge) == data[100:]
+            file.seek(100)
+            assert file.peek(huge) == data[100:]
+            assert file.read1(huge) == data[100 : 100 + (1 << 18)]
+            for whence in (os.SEEK_SET, os.SEEK_CUR, os.SEEK_END):
+                with pytest.raises(ValueError, match="offset"):
+                    file.seek(huge, whence)
+                with pytest.raises(ValueError, match="before the start"):
+                    file.seek(-huge, whence)
+        assert file.seek((1 << 63) - 1) == (1 << 63) - 1
+        assert file.read(huge) == file.peek() == b"" and file.readinto(bytearray(5)) == 0
+        with pytest.raises(ValueError, match="offset"):
+            file.seek(1, os.SEEK_CUR)
+
+
+@pytest.mark.parametrize("seeks", [True, False])
+def test_empty_buffers_of_any_shape(seeks):
+    make(300_000)
+    empty = [bytearray(), memoryview(bytearray(6)).cast("B", (2, 3))[:0]]
+    with open("sealed", "rb") as raw:
+        with paraes.open(raw if seeks else io.BufferedReader(Unseekable(raw)), key=KEY) as file:
+            assert file.seekable() == seeks
+            for buffer in empty:
+                assert file.readinto(buffer) == file.readinto1(buffer) == 0
+    with paraes.open("out", "wb", key=KEY) as file:
+        for buffer in empty:
+            assert file.write(buffer) == 0
 
 
 @given(st.data())
@@ -257,6 +303,59 @@ def test_errors_of_file_objects_reach_the_caller():
             file.write(data_of(3 << 20))
 
 
+def test_raw_files_that_do_not_block_lose_nothing():
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    with os.fdopen(read_end, "rb"), os.fdopen(write_end, "wb", buffering=0) as raw:
+        with pytest.raises(paraes.FileError, match="must block") as caught:
+            with paraes.open(raw, "wb", key=KEY) as file:
+                file.write(bytes(1 << 20))
+        assert caught.value.errno == errno.EAGAIN
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.setblocking(False)
+        with pytest.raises(paraes.FileError, match="must block"):
+            with theirs.makefile("wb", buffering=0) as raw, paraes.open(raw, "wb", key=KEY) as file:
+                file.write(bytes(4 << 20))
+
+
+def test_what_write_returns():
+    class Raw(io.RawIOBase):
+        def __init__(self, answer):
+            self.answer, self.taken = answer, bytearray()
+
+        def writable(self):
+            return True
+
+        def write(self, data):
+            n = self.answer(len(data))
+            self.taken += data[: n if isinstance(n, int) else 0]
+            return n
+
+    data = data_of(100_000)
+    few = Raw(lambda size: min(size, 777))
+    with paraes.open(few, "wb", key=KEY) as file:
+        file.write(data)
+    assert paraes.unseal(few.taken, key=KEY) == data
+    for answer, says in ((0, "took no data"), (None, "must block"), (-1, "wrote"),
+                         (1 << 40, "wrote"), (1 << 70, "wrote"), ("all", "wrote")):
+        with pytest.raises(paraes.FileError, match=says):
+            with paraes.open(Raw(lambda _, answer=answer: answer), "wb", key=KEY) as file:
+                file.write(data)
+
+    class Other:  # no raw file: it takes all of it, or raises
+        def __init__(self):
+            self.taken = bytearray()
+
+        def write(self, data):
+            self.taken += data
+
+    other = Other()
+    with paraes.open(other, "wb", key=KEY) as file:
+        file.write(data)
+    assert paraes.unseal(other.taken, key=KEY) == data
+
+
 def test_damage_is_found_where_it_is():
     data = make(64 * SEGMENT)
     header = 88
@@ -351,6 +450,19 @@ def test_files_appear_when_they_are_closed():
         file.write(b"new")
     assert paraes.unseal(content("out"), key=KEY) == b"new"
     assert os.stat("out").st_mode & 0o777 == 0o600
+
+
+def test_target_that_appears_meanwhile_stays():
+    file = paraes.open("out", "xb", key=KEY)
+    assert file.mode == "xb"
+    file.write(b"ours")
+    Path("out").write_bytes(b"somebody else's")
+    with pytest.raises(FileExistsError, match="appeared") as caught:
+        file.close()
+    assert caught.value.errno == errno.EEXIST and isinstance(caught.value, paraes.FileError)
+    assert os.listdir() == ["out"] and content("out") == b"somebody else's"
+    with paraes.open("out", "wb", key=KEY) as file:
+        assert file.mode == "wb"
 
 
 def test_output_objects_are_left_when_the_writer_fails():

@@ -1,6 +1,7 @@
 """Threads, processes, and where secrets do not appear."""
 
 import copy
+import errno
 import multiprocessing
 import os
 import pickle
@@ -240,6 +241,52 @@ def test_tracebacks_show_no_secret(tmp_path):
             if place.tb_frame.f_code.co_filename.startswith(inside):
                 assert_no_secret(repr(place.tb_frame.f_locals))
             place = place.tb_next
+
+
+@pytest.mark.parametrize("wrong", [-1, 4097, 2**40, -(2**70), 2**70])
+def test_threads_out_of_range(wrong):
+    for call in (lambda: paraes.AESGCM(KEY, threads=wrong),
+                 lambda: paraes.Cobblestone256(KEY, b"", threads=wrong),
+                 lambda: paraes.Cobblestone256Encryptor(KEY, b"", threads=wrong),
+                 lambda: Cipher(algorithms.AES(KEY), modes.ECB(), threads=wrong),
+                 lambda: paraes.seal(b"", key=KEY, threads=wrong)):
+        with pytest.raises(ValueError, match="threads: .* 0 to 4096"):
+            call()
+    if wrong != 4097:
+        with pytest.raises(ValueError, match="unit_size: .* 0 to 16777216"):
+            Cipher(algorithms.AES(KEY), modes.XTS(bytes(16), unit_size=wrong))
+        with pytest.raises(ValueError, match="most: .* 0 to 4294967295"):
+            paraes.limit_threads(wrong)
+    for call in (lambda: paraes.AESGCM(KEY, threads="2"),
+                 lambda: paraes.seal(b"", key=KEY, threads=1.5),
+                 lambda: paraes.limit_threads(None)):
+        with pytest.raises(TypeError):
+            call()
+
+
+def test_exceptions_can_be_pickled():
+    errors = [getattr(paraes, name)("text") for name in paraes.exceptions.__all__]
+    damage = paraes.IntegrityError("damaged")
+    damage.segment, damage.offset = 3, 49152
+    errors.append(damage)
+    for code in (errno.ENOENT, errno.EEXIST, errno.EACCES, errno.EPERM, errno.EISDIR, errno.EIO):
+        errors.append(paraes.exceptions._file_error(code, f"x: errno {code}"))
+    errors[-1].add_note("a note") if hasattr(errors[-1], "add_note") else None
+    for error in errors:
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            again = pickle.loads(pickle.dumps(error, protocol))
+            assert type(again) is type(error) and str(again) == str(error)
+            assert again.args == error.args and vars(again) == vars(error)
+            if isinstance(error, OSError):
+                assert (again.errno, again.strerror) == (error.errno, error.strerror)
+        assert str(copy.copy(error)) == str(error)
+
+
+def test_errors_cross_processes(tmp_path):
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        with pytest.raises(FileNotFoundError, match="missing") as caught:
+            pool.apply(paraes.verify_file, (tmp_path / "missing",), {"key": KEY})
+    assert isinstance(caught.value, paraes.FileError) and caught.value.errno == errno.ENOENT
 
 
 def test_importing_loads_little():

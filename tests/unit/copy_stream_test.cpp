@@ -190,6 +190,48 @@ TEST(CopyStream, IsTheOneChunkAnswerAroundTheEndsOfChunks) {
   }
 }
 
+// What is left after whole units joins the last one, which may become too large.
+TEST(XtsStream, TooLargeLastUnit_IsRefusedBeforeAnythingIsProcessed) {
+  constexpr std::size_t unit = max_xts_unit_bytes;
+  const auto encryption = open(BlockMode::xts, true, unit, Direction::encrypt, 1);
+  const auto decryption = open(BlockMode::xts, true, unit, Direction::decrypt, 1);
+  for (const std::uint64_t units : {std::uint64_t{1}, std::uint64_t{3}, std::uint64_t{1} << 30}) {
+    for (const std::uint64_t rest : {1U, 15U}) {
+      const std::uint64_t bytes = units * unit + rest;
+      EXPECT_NE(message_of<InvalidArgument>([&] {
+                  encryption->check_length(bytes);
+                }).find("smaller units"),
+                std::string::npos)
+          << bytes;
+      EXPECT_NE(message_of<IntegrityError>([&] {
+                  decryption->check_length(bytes);
+                }).find(std::to_string(unit + rest)),
+                std::string::npos)
+          << bytes;
+    }
+    for (const std::uint64_t rest : {0U, 16U}) {
+      EXPECT_NO_THROW(encryption->check_length(units * unit + rest));
+      EXPECT_NO_THROW(decryption->check_length(units * unit + rest));
+    }
+  }
+  const auto smaller = open(BlockMode::xts, true, unit - 15, Direction::decrypt, 1);
+  EXPECT_NO_THROW(smaller->check_length(unit));
+  Buffer data(unit + 5 + StreamTransform::growth);
+  EXPECT_THROW(encryption->finish(data.data(), unit + 5), InvalidArgument);
+  EXPECT_THROW(decryption->finish(data.data(), unit + 5), IntegrityError);
+}
+
+TEST(SaltedHeader, OfAnotherSize_IsRefusedWithTheSize) {
+  Buffer start = {'S', 'a', 'l', 't', 'e', 'd', '_', '_'};
+  const auto refusal = [&](std::size_t bytes) {
+    start.resize(bytes);
+    return message_of<IntegrityError>([&] { static_cast<void>(SaltedHeader::parse(start)); });
+  };
+  EXPECT_EQ(refusal(16), "");
+  EXPECT_EQ(refusal(15), "the input ends within its header: it has 15 bytes of 16");
+  EXPECT_EQ(refusal(17), "the header has 16 bytes, not 17");
+}
+
 TEST(CopyStream, ReadsFurtherWhileItWrites) {
   CountingSource source(support::pattern(8 * chunk));
   bool went_on = false;

@@ -167,6 +167,17 @@ TEST_F(Io, Sink_CanLimitItsModeToThatOfTheReplacedFile) {
   }
 }
 
+TEST_F(Io, Folder_NamesFilesWithoutAnEmptyNameOfItsOwn) {
+  const auto name_in = [&](const std::string& name) {
+    return Folder(Folder(path("").string()).open_file(".", O_RDONLY), name).name_of("f");
+  };
+  EXPECT_EQ(name_in(""), "f");
+  EXPECT_EQ(name_in("."), "f");
+  EXPECT_EQ(name_in("/"), "/f");
+  EXPECT_EQ(name_in("a"), "a/f");
+  EXPECT_EQ(name_in("a/"), "a/f");
+}
+
 // Where the target is known to be impossible, nobody has to write gigabytes to find out.
 TEST_F(Io, Sink_RefusesAnExistingTargetBeforeAnythingIsWritten) {
   write("f", "old");
@@ -176,10 +187,10 @@ TEST_F(Io, Sink_RefusesAnExistingTargetBeforeAnythingIsWritten) {
     for (const bool named : {false, true}) {
       FileSink::Options options;
       options.named = named;
-      EXPECT_THROW(FileSink(path(name).string(), options), InvalidArgument) << name;
+      EXPECT_THROW(FileSink(path(name).string(), options), TargetExists) << name;
     }
   }
-  EXPECT_THROW(FileSink(path("f").string()), InvalidArgument);
+  EXPECT_THROW(FileSink(path("f").string()), TargetExists);
   EXPECT_EQ(read("f"), "old");
   EXPECT_EQ(count(), 3U);
 }
@@ -206,7 +217,7 @@ TEST_F(Io, SinkCommit_RefusesATargetThatAppearedMeanwhile) {
       FileSink sink(path("f").string(), options);
       sink.write(bytes("ours"));
       write("f", "somebody else's");
-      EXPECT_THROW(sink.commit(), InvalidArgument);
+      EXPECT_THROW(sink.commit(), TargetExists);
     }
     EXPECT_EQ(read("f"), "somebody else's");
     EXPECT_EQ(count(), 1U);

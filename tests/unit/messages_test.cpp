@@ -16,12 +16,14 @@
 #include "tests/support/evp_oracle.hpp"
 #include "tests/support/hex.hpp"
 #include "tests/support/memory_io.hpp"
+#include "tests/support/message_of.hpp"
 #include "tests/support/one_segment.hpp"
 
 namespace paraes {
 namespace {
 
 using support::Buffer;
+using support::message_of;
 using support::OrderedSink;
 using support::OrderedSource;
 using support::RandomSink;
@@ -964,6 +966,61 @@ TEST(Headers, WrongKeyContextOrHeader_IsRefused) {
   EXPECT_THROW(static_cast<void>(new_c2sp_message(key, Buffer(max_c2sp_context_bytes + 1))),
                InvalidArgument);
   EXPECT_NO_THROW(static_cast<void>(new_c2sp_message(key, Buffer(max_c2sp_context_bytes))));
+}
+
+// As when a caller passes the whole message.
+TEST(Headers, OfAnotherSize_AreRefusedWithTheSize) {
+  for (const Subject& subject : subjects) {
+    SCOPED_TRACE(subject.name);
+    const Message message = subject.make();
+    Buffer sealed = seal<RandomSource, RandomSink>(message, support::pattern(100), {});
+    const std::size_t bytes = message.header().size();
+    EXPECT_NO_THROW(static_cast<void>(subject.open(Bytes(sealed).first(bytes))));
+    for (const std::size_t n : {bytes + 1, bytes + 4, sealed.size()}) {
+      const std::string text = message_of<IntegrityError>(
+          [&] { static_cast<void>(subject.open(Bytes(sealed).first(n))); });
+      EXPECT_EQ(text,
+                "the header has " + std::to_string(bytes) + " bytes, not " + std::to_string(n));
+    }
+    for (const std::size_t n : {bytes - 1, std::size_t{33}, std::size_t{0}}) {
+      if (n >= bytes) continue;
+      const std::string text = message_of<IntegrityError>(
+          [&] { static_cast<void>(subject.open(Bytes(sealed).first(n))); });
+      EXPECT_NE(text.find("truncated"), std::string::npos) << text;
+    }
+  }
+}
+
+// Fields that the preface cannot encode, or that its reader would refuse.
+TEST(Headers, PrefaceThatNoMessageHas_IsRefused) {
+  for (const unsigned key_bits : {0U, 7U, 64U, 130U, 135U, 192U, 255U, 257U, 263U, 512U}) {
+    EXPECT_THROW(static_cast<void>(Preface::for_passphrase(key_bits, 4)), InvalidArgument)
+        << key_bits;
+    EXPECT_THROW(static_cast<void>(Preface::for_recipients(key_bits, 100)), InvalidArgument)
+        << key_bits;
+  }
+  const auto refuses = [](void (*change)(Preface&), std::size_t key_bytes = 32,
+                          std::size_t wrap_bytes = 0) {
+    Preface preface = Preface::for_passphrase(256, 4);
+    EXPECT_NO_THROW(static_cast<void>(new_paraes_message(preface, key, {})));
+    change(preface);
+    EXPECT_THROW(static_cast<void>(new_paraes_message(preface, support::make_key(key_bytes), {},
+                                                      Buffer(wrap_bytes))),
+                 InvalidArgument);
+  };
+  refuses([](Preface& p) { p.key_bits = 192; }, 24);
+  refuses([](Preface& p) { p.key_bits = 512; }, 64);
+  refuses([](Preface& p) { p.scrypt_log2n = 0; });
+  refuses([](Preface& p) { p.scrypt_log2n = 300; });
+  refuses([](Preface& p) { p.kdf = Kdf{3}; });
+  refuses([](Preface& p) { p.kdf = Kdf::none; });
+  refuses([](Preface& p) { p.wrap_bytes = 100; }, 32, 100);
+  const auto recipients = [](Preface& p) {
+    p = Preface();
+    p.kdf = Kdf::recipients;
+    p.wrap_bytes = 104;
+  };
+  refuses(recipients, 32, 104);
 }
 
 TEST(Headers, PrefaceError_NamesTheWrongField) {

@@ -442,9 +442,37 @@ TEST(Wrap, ArgumentsThatDoNotFit_AreRefused) {
   EXPECT_THROW(make(sample.preface, join(age_file, Buffer(1)), run_key, input_key),
                InvalidArgument);
   EXPECT_THROW(make(Preface::for_key(32), {}, run_key, input_key), InvalidArgument);
+  Preface impossible = sample.preface;
+  impossible.key_bits = 192;
+  const Buffer short_key = support::make_key(24);
+  impossible.wrap_bytes = age_file.size() + slot_bytes(192);
+  EXPECT_THROW(make(impossible, age_file, run_key, short_key), InvalidArgument);
+  impossible = sample.preface;
+  impossible.scrypt_log2n = 4;
+  EXPECT_THROW(make(impossible, age_file, run_key, input_key), InvalidArgument);
   const auto without = new_paraes_message(Preface::for_key(32), input_key, {});
   EXPECT_THROW(static_cast<void>(open_slot(without.header, run_key)), InvalidArgument);
   EXPECT_THROW(static_cast<void>(age_file_of(without.header)), InvalidArgument);
+}
+
+TEST(Wrap, HeaderWithWrap_RefusesWhatIsNoHeaderOrPreface) {
+  const Sample sample = make_sample(256);
+  const auto with_wrap = [&](Bytes header, const Preface& preface) {
+    return header_with_wrap(header, preface, sample.wrap);
+  };
+  EXPECT_EQ(support::difference(with_wrap(sample.header, sample.preface), sample.header), "");
+  const Bytes header = sample.header;
+  EXPECT_THROW(static_cast<void>(with_wrap(header.first(header.size() - 1), sample.preface)),
+               InvalidArgument);
+  // As when a caller passes the whole message.
+  EXPECT_THROW(static_cast<void>(with_wrap(join(header, Buffer(100)), sample.preface)),
+               InvalidArgument);
+  EXPECT_THROW(static_cast<void>(with_wrap(join(Buffer(1), header), sample.preface)),
+               IntegrityError);
+  EXPECT_THROW(static_cast<void>(with_wrap({}, sample.preface)), IntegrityError);
+  Preface impossible = sample.preface;
+  impossible.key_bits = 192;
+  EXPECT_THROW(static_cast<void>(with_wrap(header, impossible)), InvalidArgument);
 }
 
 // ---- Headers of messages ----

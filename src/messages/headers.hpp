@@ -1,0 +1,17 @@
+// Checks that the formats share.
+#pragma once
+
+#include <cstddef>
+
+#include "paraes/messages.hpp"
+
+namespace paraes {
+
+// Throws IntegrityError if a header has `bytes` bytes instead of `expected`. If there are fewer,
+// the message says that the input is truncated.
+void check_header_size(std::size_t bytes, std::size_t expected);
+
+// Throws InvalidArgument unless Preface::parse can return `preface`.
+void check_preface(const Preface& preface);
+
+}  // namespace paraes
