@@ -601,6 +601,47 @@ def reciprocal(modifiers, texts):
     return compute
 
 
+# Tensor cores.
+
+
+def binary_product(modifiers, texts):
+    """BMMA: of 16 rows of a and 8 columns of b, of 256 bits each, the number of ones that both have.
+    PTX ISA, "Matrix Fragments for mma.m16n8k256": lane 4 g + w has words w and 4 + w of rows g and
+    g + 8 of a and of column g of b, and columns 2 w and 2 w + 1 of the results."""
+    if list(modifiers) != ["168256", "AND", "POPC"]:
+        raise Unknown("a form of BMMA")
+    rows = [place_of(re.sub(r"\.(reuse|ROW|COL)", "", text)) for text in texts]
+    if any(place is None or place[0] != "R" for place in rows):
+        raise Unknown("operands of BMMA")
+    to, a, b, c = (row for _, row in rows)
+
+    def registers(g, first, count):
+        """By warp, register, group of four lanes, and lane in it."""
+        if first is None:
+            return np.zeros((g.threads // 32, count, 8, 4), np.uint32)
+        return g.R[first : first + count].reshape(count, -1, 8, 4).transpose(1, 0, 2, 3)
+
+    def compute(g, mask):
+        if mask is not None and mask.reshape(-1, 32).any(axis=1).sum() * 32 != mask.sum():
+            raise Unknown("BMMA by a part of a warp")
+        words, columns = registers(g, a, 4), registers(g, b, 2)
+        left = np.empty((len(words), 16, 8), np.uint32)
+        left[:, :8, :4], left[:, 8:, :4] = words[:, 0], words[:, 1]
+        left[:, :8, 4:], left[:, 8:, 4:] = words[:, 2], words[:, 3]
+        right = np.concatenate([columns[:, 0], columns[:, 1]], axis=2)
+        ones = np.bitwise_count(left[:, :, None, :] & right[:, None, :, :]).sum(axis=3)
+        ones = ones.reshape(len(words), 16, 4, 2).astype(np.uint32)
+        sums = np.stack(
+            [ones[:, :8, :, 0], ones[:, :8, :, 1], ones[:, 8:, :, 0], ones[:, 8:, :, 1]]
+        )
+        sums = sums + registers(g, c, 4).transpose(1, 0, 2, 3)
+        for i in range(4):
+            value = sums[i].reshape(g.threads)
+            np.copyto(g.R[to + i], value, where=True if mask is None else mask)
+
+    return compute
+
+
 # Loads and stores.
 
 
@@ -693,6 +734,7 @@ OPCODES = {
     "I2F": to_float,
     "F2I": to_integer,
     "MUFU": reciprocal,
+    "BMMA": binary_product,
     "LDC": load_constant,
     "ULDC": load_constant,
     "LDG": load("global"),

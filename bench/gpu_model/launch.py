@@ -153,7 +153,7 @@ class Device:
         self.launch("ghash_prepare", threads=self.hash_threads, key=self.schedules[0], scratch=key)
         return key
 
-    def gcm(self, texts, nonces, decrypt=False, hash_groups=1, **more):
+    def gcm(self, texts, nonces, decrypt=False, hash_groups=1, hash_lanes=0, **more):
         """The results and the tags of messages of one launch."""
         starts, total = [], 0
         for text in texts:
@@ -175,7 +175,12 @@ class Device:
         common = {"messages": at, "count": len(texts), "scratch": masks, "in": given, "out": out}
         self.launch("gcm_masks", key=self.schedules[0], **common)
         self.launch(
-            "ghash", threads=self.hash_threads, groups=hash_groups, key=self.hash_key(), **common
+            "ghash",
+            threads=self.hash_threads,
+            groups=hash_groups,
+            key=self.hash_key(),
+            tile_blocks=hash_lanes or self.hash_threads,
+            **common,
         )
         result = self.memory.content(out, total + 16 * len(texts))
         return [(result[m.start : m.start + m.size], result[m.tag : m.tag + 16]) for m in messages]
@@ -221,6 +226,8 @@ class Device:
 def shared_bytes(program, entry):
     """Shared memory of a group, as in src/gpu/device/sizes.h."""
     hash_threads = program.option("HASH_THREADS", 256)
+    if entry == "ghash" and program.option("HASH_TENSOR"):
+        return 16 * 256 + 4096
     if entry == "ghash" and program.option("HASH_TABLES"):
         return 8192 * program.option("HASH_COPIES", 8) + 16 * hash_threads
     if entry in ("ghash", "ghash_prepare", "ghash_join", "gcm_finish"):

@@ -1,65 +1,14 @@
-"""Compiles the GPU programs for NVIDIA's chips, and takes the machine code apart. Needs no GPU, but
-NVRTC and nvdisasm, which tests/interop/environment installs."""
+"""The programs of kernels, taken apart. Needs no GPU, but NVRTC and nvdisasm, which
+tests/interop/environment installs."""
 
-import ctypes
 import dataclasses
 import pathlib
-import subprocess
 import tempfile
 
 import chips
 import cubin
+import nvrtc
 import processor
-
-NVRTC_NAMES = ("libnvrtc.so.12", "libnvrtc.so.13")
-
-
-class Nvrtc:
-    """The compiler of CUDA C++ as a library."""
-
-    def __init__(self):
-        paths = [
-            path
-            for root in cubin.python_packages()
-            for name in NVRTC_NAMES
-            for path in sorted(root.glob(f"*/lib/{name}"))
-        ]
-        for path in [*paths, *NVRTC_NAMES]:
-            try:
-                self.library = ctypes.CDLL(str(path))
-                return
-            except OSError:
-                continue
-        raise cubin.Missing("NVRTC is not installed (PyPI: nvidia-cuda-nvrtc-cu12)")
-
-    def call(self, name, *arguments):
-        if (code := getattr(self.library, name)(*arguments)) != 0:
-            raise RuntimeError(f"{name} returned {code}")
-
-    def compile(self, source, options):
-        program, size = ctypes.c_void_p(), ctypes.c_size_t()
-        self.call(
-            "nvrtcCreateProgram",
-            ctypes.byref(program),
-            source.encode(),
-            b"program.cu",
-            0,
-            None,
-            None,
-        )
-        texts = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
-        try:
-            self.call("nvrtcCompileProgram", program, len(options), texts)
-        except RuntimeError as error:
-            self.call("nvrtcGetProgramLogSize", program, ctypes.byref(size))
-            log = ctypes.create_string_buffer(size.value)
-            self.call("nvrtcGetProgramLog", program, log)
-            raise RuntimeError(f"{error}:\n{log.value.decode()[:2000]}") from None
-        self.call("nvrtcGetCUBINSize", program, ctypes.byref(size))
-        binary = ctypes.create_string_buffer(size.value)
-        self.call("nvrtcGetCUBIN", program, binary)
-        self.call("nvrtcDestroyProgram", ctypes.byref(program))
-        return binary.raw
 
 
 @dataclasses.dataclass
@@ -80,23 +29,10 @@ class Program:
         return self.options.get(name, default)
 
 
-def number_of(flag):
-    name, _, value = flag.removeprefix("-DPARAES_").partition("=")
-    return name, int(value or 1)
-
-
 def build(source_tool, kernel, chip, changes=()):
-    """The Program of a kernel. `source_tool` is paraes_gpu_source; `changes` are flags such as
-    TABLES=4, which replace the usual ones."""
+    """The Program of a kernel, as nvrtc.compile_program()."""
     shared = next(c.group_shared_bytes for c in chips.CHIPS.values() if c.target == chip)
-    command = [source_tool, kernel, chip, str(shared)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    flags, source = done.stdout.split("\n\n", 1)
-    options = dict(number_of(flag) for flag in flags.split("\n"))
-    options.update(number_of(change) for change in changes)
-    arguments = [f"--gpu-architecture={chip}", "-std=c++17", "-DPARAES_CUDA=1"]
-    arguments += [f"-DPARAES_{name}={value}" for name, value in options.items()]
-    binary = Nvrtc().compile(source, arguments)
+    binary, options = nvrtc.compile_program(source_tool, kernel, chip, shared, changes)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "program.cubin")
         path.write_bytes(binary)

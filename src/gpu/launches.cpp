@@ -32,7 +32,11 @@ Launches::Launches(DeviceContext& context, Queue& queue, EntryLauncher& launcher
       pinned_(pinned) {
   reserve(messages_, max_messages * sizeof(paraes_message));
   reserve(tag_masks_, 16 * max_messages);
-  if (pinned_ != nullptr) slab_ = pinned_->take(slab_bytes);
+  if (pinned_ != nullptr) {
+    slab_ = pinned_->take(slab_bytes);
+  } else {
+    stage(max_messages * sizeof(paraes_message));
+  }
 }
 
 Launches::~Launches() = default;
@@ -49,12 +53,14 @@ void Launches::prepare(std::span<paraes_message> messages, bool narrow) {
     tiles += tiles_of(message, tiling_);
   }
   count_ = static_cast<std::uint32_t>(messages.size());
+  hash_lanes_ = hash_lanes(processors(), messages, context_.variant().hash_threads);
   has_tags_ = std::any_of(messages.begin(), messages.end(), [](const paraes_message& message) {
     return (message.flags & PARAES_HASH_PARTIAL) == 0;
   });
   if (pinned_ == nullptr) {
-    staged_.assign(messages.begin(), messages.end());
-    send(messages_, 0, staged_.data(), messages.size_bytes());
+    stage(messages.size_bytes());
+    std::memcpy(staged_->host().data(), messages.data(), messages.size_bytes());
+    send(messages_, 0, staged_->host().data(), messages.size_bytes());
   } else {
     send(messages_, 0, messages.data(), messages.size_bytes());
   }
@@ -154,20 +160,28 @@ void Launches::run_prepared(const char* entry, const LaunchBuffers& buffers) {
   timer_.end();
 }
 
-// As many groups as run at once, because each builds its tables anew.
-Grid Launches::hash_grid(std::uint64_t messages, std::uint32_t shared_bytes) const {
+// No more groups than run at once, because each builds its tables anew.
+Grid Launches::hash_grid(std::uint64_t messages, std::uint32_t shared_bytes,
+                         unsigned at_once) const {
   Grid grid;
   grid.threads = context_.variant().hash_threads;
   grid.shared_bytes = shared_bytes;
-  grid.groups = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(messages, PARAES_HASH_GROUPS_PER_UNIT * processors()));
+  grid.groups = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+      (messages + at_once - 1) / at_once, PARAES_HASH_GROUPS_PER_UNIT * processors()));
   return grid;
+}
+
+void Launches::start_hash(EntryArguments arguments) {
+  const ProgramVariant& variant = context_.variant();
+  arguments.key = keys_.hash_key();
+  arguments.tile_blocks = hash_lanes_;
+  start("ghash", arguments,
+        hash_grid(arguments.count, hash_shared_bytes(variant), variant.hash_threads / hash_lanes_));
 }
 
 void Launches::hash(const LaunchBuffers& buffers, std::size_t count) {
   reserve(tag_masks_, 16 * count);
   EntryArguments hash = arguments(buffers, static_cast<std::uint32_t>(count), {});
-  hash.key = keys_.hash_key();
   timer_.begin(&PhaseTimes::kernel);
   hash.scratch = &tag_masks_.read();
   if (has_tags_) {
@@ -176,7 +190,7 @@ void Launches::hash(const LaunchBuffers& buffers, std::size_t count) {
     masks.scratch = &tag_masks_.write(16 * count);
     start_singles("gcm_masks", masks, count);
   }
-  start("ghash", hash, hash_grid(count, hash_shared_bytes(context_.variant())));
+  start_hash(hash);
   timer_.end();
 }
 
@@ -188,7 +202,6 @@ void Launches::gcm(const LaunchBuffers& buffers, Direction direction, GcmWork& w
   const std::size_t ends = hashes + 16 * work.ranges.size();
   send(gcm_starts_, 0, work.starts.data(), work.starts.size() * sizeof(paraes_message));
   send(gcm_scratch_, ends, work.ends.data(), work.ends.size() * sizeof(paraes_gcm_end));
-  const ProgramVariant& variant = context_.variant();
 
   timer_.begin(&PhaseTimes::kernel);
   EntryArguments masks = arguments(buffers, messages, {});
@@ -201,9 +214,8 @@ void Launches::gcm(const LaunchBuffers& buffers, Direction direction, GcmWork& w
   if (count_ != 0) {
     EntryArguments hash = arguments(buffers, count_, {});
     hash.tiles = messages;
-    hash.key = keys_.hash_key();
     hash.scratch = &gcm_scratch_.write();
-    start("ghash", hash, hash_grid(count_, hash_shared_bytes(variant)));
+    start_hash(hash);
   }
   const bool joins = std::any_of(work.ends.begin(), work.ends.end(),
                                  [](const paraes_gcm_end& end) { return end.ranges > 1; });
@@ -211,18 +223,18 @@ void Launches::gcm(const LaunchBuffers& buffers, Direction direction, GcmWork& w
   finish.tiles = count_;
   finish.key = keys_.hash_key();
   finish.scratch = &gcm_scratch_.write();
-  const Grid grid = hash_grid(messages, hash_key_shared_bytes(variant));
+  const Grid grid = hash_grid(messages, hash_key_shared_bytes(context_.variant()), 1);
   if (joins) start("ghash_join", finish, grid);
   start("gcm_finish", finish, grid);
   if (direction == Direction::decrypt) cipher();
   timer_.end();
 }
 
-void Launches::xts(const LaunchBuffers& buffers, Direction direction, paraes_message& message,
-                   std::uint32_t unit_blocks, const std::uint8_t* unit_tweak) {
+void Launches::run_prepared_xts(const LaunchBuffers& buffers, Direction direction,
+                                const paraes_message& message, std::uint32_t unit_blocks,
+                                const std::uint8_t* unit_tweak) {
   const std::uint64_t units = message.bytes / 16 / unit_blocks;
   const std::uint64_t stretches = units * PARAES_STRETCHES(unit_blocks);
-  prepare({&message, 1}, false);
   if (tiling_.tiles == 0) return;
   reserve(unit_tweaks_, 16 * units);
   reserve(stretch_tweaks_, 16 * stretches);
@@ -271,6 +283,11 @@ void Launches::reserve(SecretMemory& memory, std::size_t bytes) {
     replaced_.push_back(std::move(memory));
   }
   memory = std::move(larger);
+}
+
+void Launches::stage(std::size_t bytes) {
+  if (staged_ && staged_->host().size() >= bytes) return;
+  staged_ = context_.device().allocate_pinned(bytes, false);
 }
 
 void Launches::wipe() noexcept {

@@ -50,9 +50,9 @@ struct GcmWork {
 class Launches {
  public:
   // `launcher`, `keys` and `timer` must use the same queue. Messages are copied to the device from
-  // memory of `pinned`; if that is nullptr, from ordinary memory, and one call must have ended on
-  // the device before the next one begins. Memory for max_messages messages is allocated at once,
-  // and more when it is needed.
+  // memory of `pinned`; if that is nullptr, from pinned memory of its own, and one call must have
+  // ended on the device before the next one begins. Memory for max_messages messages is allocated
+  // at once, and more when it is needed.
   Launches(DeviceContext& context, Queue& queue, EntryLauncher& launcher, const KeySlots& keys,
            QueueTimer& timer, std::size_t max_messages, PinnedPool* pinned);
   ~Launches();
@@ -75,7 +75,14 @@ class Launches {
   // nullptr, the message is a single unit, and this is its encrypted tweak. Otherwise the tweaks
   // are computed from the unit number in the message.
   void xts(const LaunchBuffers& buffers, Direction direction, paraes_message& message,
-           std::uint32_t unit_blocks, const std::uint8_t* unit_tweak);
+           std::uint32_t unit_blocks, const std::uint8_t* unit_tweak) {
+    prepare({&message, 1}, false);
+    run_prepared_xts(buffers, direction, message, unit_blocks, unit_tweak);
+  }
+  // The second half of xts().
+  void run_prepared_xts(const LaunchBuffers& buffers, Direction direction,
+                        const paraes_message& message, std::uint32_t unit_blocks,
+                        const std::uint8_t* unit_tweak);
 
   // Seals or opens GCM messages. Ranges have the flags PARAES_HASH_PARTIAL and
   // PARAES_HASH_TO_SCRATCH, and for opening PARAES_HASH_INPUT. Opening decrypts only what is
@@ -103,10 +110,16 @@ class Launches {
  private:
   // Copies `bytes` bytes to `to`, which is made larger if necessary.
   void send(SecretMemory& to, std::size_t offset, const void* from, std::size_t bytes);
-  [[nodiscard]] Grid hash_grid(std::uint64_t messages, std::uint32_t shared_bytes) const;
+  // For entries of which a group works on `at_once` messages at a time.
+  [[nodiscard]] Grid hash_grid(std::uint64_t messages, std::uint32_t shared_bytes,
+                               unsigned at_once) const;
+  // Starts ghash for the prepared messages.
+  void start_hash(EntryArguments arguments);
   [[nodiscard]] EntryArguments arguments(const LaunchBuffers& buffers, std::uint32_t count,
                                          const Tiling& tiling) const;
   void reserve(SecretMemory& memory, std::size_t bytes);
+  // Makes staged_ large enough, which no copy may use.
+  void stage(std::size_t bytes);
   [[nodiscard]] Grid grid_for(std::uint64_t threads) const;
   [[nodiscard]] std::uint64_t processors() const;
   void start(const char* entry, const EntryArguments& arguments, const Grid& grid);
@@ -127,6 +140,7 @@ class Launches {
   std::uint32_t count_ = 0;             // of the prepared messages
   Tiling tiling_{};                     // likewise
   bool has_tags_ = false;               // whether some are not PARAES_HASH_PARTIAL
+  std::uint32_t hash_lanes_ = 0;        // threads that hash each of them together
   SecretMemory messages_;               // J0 of a nonce that is hashed reveals the hash key
   SecretMemory tag_masks_;              // GCM
   SecretMemory unit_tweaks_;            // XTS, allocated when first needed
@@ -134,7 +148,8 @@ class Launches {
   SecretMemory gcm_starts_;             // GCM in ranges, likewise
   SecretMemory gcm_scratch_;            // likewise: tag masks, then hashes, then ends
   std::vector<SecretMemory> replaced_;  // earlier work may still use it
-  std::vector<paraes_message> staged_;  // until the queue has copied them
+  // The messages, until the queue has copied them, if there is no pool of pinned memory.
+  std::unique_ptr<PinnedMemory> staged_;
   std::atomic<std::uint64_t> blocks_ = 0;
   bool records_ = false;
   std::vector<EntryLaunch> recorded_;

@@ -1,6 +1,7 @@
 #include "src/gpu/stream.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "paraes/error.hpp"
 #include "src/gpu/context.hpp"
@@ -82,7 +83,9 @@ LaunchBuffers Stream::buffers(std::size_t messages) {
   return {&in_staged_.read(), &out_staged_.write(staged_bytes_ + 16 * messages)};
 }
 
-void Stream::stage_in(std::size_t bytes) {
+void Stream::copy_in() {
+  if (!to_stage_) return;
+  const std::size_t bytes = *std::exchange(to_stage_, std::nullopt);
   if (transfer_ == Transfer::mapped) {
     in_pinned_->to_device();
     out_pinned_->to_device();
@@ -114,6 +117,7 @@ void Stream::finish() {
 }
 
 void Stream::settle() noexcept {
+  to_stage_.reset();
   if (!timer_.has_phases()) return;
   bool done = timer_.all_ended();
   try {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "paraes/ciphers.hpp"
@@ -56,16 +57,21 @@ class Stream {
   void use_keys(std::span<const KeyMaterial* const> keys) { keys_.use_many(keys); }
   void forget_keys() noexcept;
 
-  // Copies the first `bytes` bytes of input() to the device, or makes mapped memory visible to it.
-  void stage_in(std::size_t bytes);
+  // The next launch copies the first `bytes` bytes of input() to the device, or makes mapped memory
+  // visible to it.
+  void stage_in(std::size_t bytes) noexcept { to_stage_ = bytes; }
   // See Launches::run(), hash() and xts().
   void launch(const char* entry, std::span<paraes_message> messages) {
-    launches_.run(entry, buffers(messages.size()), messages);
+    launches_.prepare(messages, true);
+    copy_in();
+    launches_.run_prepared(entry, buffers(messages.size()));
   }
   void launch_hash(std::size_t messages) { launches_.hash(buffers(messages), messages); }
   void launch_xts(Direction direction, paraes_message& message, std::uint32_t unit_blocks,
                   const std::uint8_t* unit_tweak) {
-    launches_.xts(buffers(1), direction, message, unit_blocks, unit_tweak);
+    launches_.prepare({&message, 1}, false);
+    copy_in();
+    launches_.run_prepared_xts(buffers(1), direction, message, unit_blocks, unit_tweak);
   }
   void stage_out(std::size_t bytes);
   // Waits until all work is done. output() then holds what the launches computed.
@@ -85,6 +91,9 @@ class Stream {
 
  private:
   [[nodiscard]] LaunchBuffers buffers(std::size_t messages);
+  // Copies the text, after the messages that describe it. In the other order, their few bytes would
+  // wait for the texts of other streams, and the kernel for them.
+  void copy_in();
   // Enqueues the wiping of the key of use_key() and of everything computed with any key.
   void wipe() noexcept;
   void wipe_results() noexcept;
@@ -102,7 +111,8 @@ class Stream {
   std::uint8_t* out_host_ = nullptr;
   SecretMemory in_staged_;
   SecretMemory out_staged_;
-  std::size_t staged_bytes_ = 0;  // of the last stage_in()
+  std::optional<std::size_t> to_stage_;  // bytes that the next launch copies
+  std::size_t staged_bytes_ = 0;         // that the last one copied
 };
 
 }  // namespace paraes::gpu

@@ -66,6 +66,17 @@ std::uint32_t group_threads(const KernelRow& row, std::uint64_t processors, std:
       std::min<std::uint64_t>(warp_threads * each, row.group_threads));
 }
 
+std::uint32_t hash_lanes(std::uint64_t processors, std::span<const paraes_message> messages,
+                         std::uint32_t group_threads) {
+  const std::uint64_t at_once = group_threads / warp_threads;
+  if (messages.size() < at_once * processors) return group_threads;
+  std::uint64_t runs = 1;
+  for (std::size_t i = 1; i < messages.size(); ++i) {
+    runs += messages[i].key != messages[i - 1].key ? 1 : 0;
+  }
+  return messages.size() >= at_once * runs ? warp_threads : group_threads;
+}
+
 bool few_unit_tweaks(const KernelRow& row, std::uint64_t processors, std::uint64_t units) {
   // A single tweak takes three times as many instructions as one in planes, but those of 1024 units
   // keep only one of the four schedulers of a multiprocessor busy.

@@ -65,8 +65,7 @@ TEST(HashTables, StoresHaveNoBankConflicts) {
   }
 }
 
-// The 16 entries of a nibble lie in 16 copies / 8 units of each bank, and 8 / copies threads read
-// the same copy. With eight copies there are no conflicts.
+// Only threads that read the same copy can conflict: 8 / copies of them.
 TEST(HashTables, LoadsHaveTheFewestBankConflictsThatCopiesAllow) {
   for (const unsigned copies : copy_counts) {
     unsigned most = 0;
@@ -76,14 +75,14 @@ TEST(HashTables, LoadsHaveTheFewestBankConflictsThatCopiesAllow) {
       const unsigned warp = trial % (usual_hash_threads / 8);
       for (unsigned lane = 0; lane < 8; ++lane) {
         random = random * 1664525 + 1013904223;
-        const unsigned entry = 16 * (trial % 32) + (random >> 24) % 16;
+        const unsigned entry = 2 * (random >> 24) + trial % 2;
         const unsigned copy = PARAES_HASH_COPY_READ(8 * warp + lane, copies);
         ASSERT_LT(copy, copies);
         units[lane] = PARAES_HASH_UNIT(entry, copy, copies);
       }
       most = std::max(most, accesses(units));
     }
-    EXPECT_EQ(most, std::min(8 / copies, 2 * copies)) << copies << " copies";
+    EXPECT_EQ(most, 8 / copies) << copies << " copies";
   }
 }
 
@@ -305,6 +304,22 @@ class HashTablesOnDevice : public testing::Test {
   }
 };
 
+// A warp hashes a message if that keeps all processors busy, and if neighbours have the same key.
+TEST(HashLanes, AreFewForManyMessagesOfAKey) {
+  std::vector<paraes_message> messages(8 * h200_processors);
+  EXPECT_EQ(hash_lanes(h200_processors, messages, 256), 32U);
+  EXPECT_EQ(hash_lanes(h200_processors, std::span(messages).first(messages.size() - 1), 256), 256U);
+  EXPECT_EQ(hash_lanes(1, std::span(messages).first(8), 256), 32U);
+  EXPECT_EQ(hash_lanes(1, std::span(messages).first(4), 128), 32U);
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    messages[i].key = static_cast<std::uint32_t>(i / 8);
+  }
+  EXPECT_EQ(hash_lanes(h200_processors, messages, 256), 32U);
+  messages[1].key = 7;
+  EXPECT_EQ(hash_lanes(h200_processors, messages, 256), 256U);
+  EXPECT_EQ(hash_lanes(1, {}, 256), 256U);
+}
+
 TEST_F(HashTablesOnDevice, AreBuiltOnceForEachGroupAndKey) {
   const ProgramFolder folder;
   {
@@ -318,8 +333,12 @@ TEST_F(HashTablesOnDevice, AreBuiltOnceForEachGroupAndKey) {
     folder.add(device, for_many_keys(context->variant()), count);
   }
   const auto context = open_context({"opencl", {0}}, find_kernel_row("ttable-simple"));
+  const unsigned processors = std::max(context->info().processors, 1U);
+  const unsigned threads = context->variant().hash_threads;
+  const std::vector<paraes_message> messages(segments);
+  const unsigned at_once = threads / hash_lanes(processors, messages, threads);
   const unsigned groups =
-      std::min(segments, PARAES_HASH_GROUPS_PER_UNIT * std::max(context->info().processors, 1U));
+      std::min((segments + at_once - 1) / at_once, PARAES_HASH_GROUPS_PER_UNIT * processors);
   EXPECT_EQ(built(context, 1), groups);
   const unsigned keys = 5;
   const unsigned several = built(context, keys);

@@ -25,22 +25,34 @@ SOURCE_TOOL = os.environ["PARAES_GPU_SOURCE"]
 KERNELS = os.environ["KERNELS"].split(",")
 CHIPS = os.environ["CHIPS"].split(",")
 CASES = [(kernel, chip) for kernel in KERNELS for chip in CHIPS]
+# The GHASH of the tensor cores, which sm_80 to sm_90 have. It is the same in all kernels, and this
+# one compiles quickly.
+TENSOR_CASES = [
+    (kernel, chip)
+    for kernel, chip in CASES
+    if kernel == "ttable" and chip in ("sm_80", "sm_86", "sm_89", "sm_90")
+]
 KEY_BYTES = (16, 24, 32)
 # Ends within a tile, and in CTR within a block; more than one tile for each warp.
 BLOCKS = 9 * 1024 + 5
 built = {}
 
 
-@pytest.fixture(params=CASES, ids=lambda case: ".".join(case))
-def program(request):
+def program_of(kernel, chip, *changes):
+    wanted = (kernel, chip, *changes)
     try:
-        if request.param not in built:
-            built[request.param] = programs.build(SOURCE_TOOL, *request.param)
+        if wanted not in built:
+            built[wanted] = programs.build(SOURCE_TOOL, kernel, chip, changes)
     except cubin.Missing as error:
         if os.environ.get("PARAES_REQUIRE_NVRTC"):
             raise
         pytest.skip(str(error))
-    return built[request.param]
+    return built[wanted]
+
+
+@pytest.fixture(params=CASES, ids=lambda case: ".".join(case))
+def program(request):
+    return program_of(*request.param)
 
 
 @pytest.fixture
@@ -82,18 +94,41 @@ def test_cbc_and_ctr(program, generator, size):
     assert device.run("ctr", text, iv, groups=2) == openssl(key, modes.CTR(iv), text)
 
 
-@pytest.mark.parametrize("size", KEY_BYTES)
-def test_gcm(program, generator, size):
+# Of a range of a text, a segment, and what lies around the 32 blocks that a warp takes at once.
+GCM_BYTES = (0, 1, 16, 100, 495, 496, 497, 512, 4097, 16384, 16400)
+
+
+def check_gcm(program, generator, size, **hashing):
     key = generator.randbytes(size)
     device = launch.Device(program, [key])
-    texts = [generator.randbytes(length) for length in (0, 1, 16, 4097, 16384, 16400)]
+    texts = [generator.randbytes(length) for length in GCM_BYTES]
     nonces = [generator.randbytes(12) for _ in texts]
     expected = [AESGCM(key).encrypt(n, text, None) for n, text in zip(nonces, texts, strict=True)]
-    for groups in (1, 4):
-        sealed = device.gcm(texts, nonces, hash_groups=groups)
-        assert [text + tag for text, tag in sealed] == expected
-    opened = device.gcm([text for text, _ in sealed], nonces, decrypt=True, **narrow_tiles(program))
+    sealed = device.gcm(texts, nonces, **hashing)
+    assert [text + tag for text, tag in sealed] == expected
+    ciphertexts = [text for text, _ in sealed]
+    opened = device.gcm(ciphertexts, nonces, decrypt=True, **hashing, **narrow_tiles(program))
     assert opened == [(text, tag) for text, (_, tag) in zip(texts, sealed, strict=True)]
+
+
+@pytest.mark.parametrize("size", KEY_BYTES)
+def test_gcm(program, generator, size):
+    check_gcm(program, generator, size, hash_groups=4)
+
+
+def test_gcm_hashed_by_warps(program, generator):
+    check_gcm(program, generator, 32, hash_lanes=32)
+    check_gcm(program, generator, 16, hash_lanes=32, hash_groups=3)
+
+
+@pytest.mark.parametrize("case", TENSOR_CASES, ids=lambda case: ".".join(case))
+def test_gcm_hashed_by_tensor_cores(case, generator):
+    program = program_of(*case, "HASH_TENSOR")
+    opcodes = {fields["opcode"] for fields in program.functions["ghash"].instructions}
+    assert "BMMA.168256.AND.POPC" in opcodes
+    check_gcm(program, generator, 32, hash_lanes=32)
+    check_gcm(program, generator, 24, hash_lanes=32, hash_groups=2)
+    check_gcm(program, generator, 16, hash_groups=4)
 
 
 def narrow_tiles(program):

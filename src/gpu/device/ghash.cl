@@ -1,9 +1,10 @@
-// GHASH (SP 800-38D section 6.4). A group of N = PARAES_HASH_THREADS threads hashes one message at
-// a time, and consecutive messages one after another, so that it seldom changes keys. Block i of n
-// has the weight H^(n - i). Thread t takes the blocks whose exponent is t + 1 modulo N: it adds
-// them by Horner's rule with the factor H^N, and multiplies the sum by H^(t + 1). With
-// PARAES_HASH_TABLES the multiplications by H^N are look-ups in shared memory with secret indices,
-// otherwise they take constant time.
+// GHASH (SP 800-38D section 6.4). `lanes` threads of a group hash a message: all N =
+// PARAES_HASH_THREADS of them, or 32, and the others hash other messages under the same key. Block
+// i of n has the weight H^(n - i). Lane t takes the blocks whose exponent is t + 1 modulo `lanes`:
+// it adds them by Horner's rule with the factor H^lanes, and multiplies the sum by H^(t + 1). With
+// PARAES_HASH_TABLES the multiplications by H^lanes are look-ups in shared memory with secret
+// indices, otherwise they take constant time. For 32 lanes, PARAES_HASH_TENSOR replaces all but the
+// last multiplication by binary matrix products, in constant time: ghash_tensor.cl.
 
 PARAES_INLINE gf128 hash_subkey(const paraes_job* job, paraes_u32 k) {
   paraes_block h = zero_block();
@@ -21,42 +22,6 @@ PARAES_INLINE gf128 hash_subkey(const paraes_job* job, paraes_u32 k) {
   reference_encrypt(job, key_of(job, k, 0), h.w);
 #endif
   return gf128_of_block(h);
-}
-
-// Hash keys store each power of H as four words, the most significant first.
-PARAES_INLINE void put_power(PARAES_GLOBAL paraes_u32* to, gf128 a) {
-  to[0] = (paraes_u32)(a.high >> 32);
-  to[1] = (paraes_u32)a.high;
-  to[2] = (paraes_u32)(a.low >> 32);
-  to[3] = (paraes_u32)a.low;
-}
-
-PARAES_INLINE gf128 get_power(PARAES_GLOBAL const paraes_u32* from) {
-  gf128 a;
-  a.high = (paraes_u64)from[0] << 32 | from[1];
-  a.low = (paraes_u64)from[2] << 32 | from[3];
-  return a;
-}
-
-// Blocks in shared memory are aligned to 16 bytes. Accesses to whole blocks have no bank conflicts
-// where those to their words would have four.
-PARAES_INLINE void share(PARAES_SHARED paraes_u32* to, paraes_block b) {
-  uint4 v;
-  v.x = b.w[0];
-  v.y = b.w[1];
-  v.z = b.w[2];
-  v.w = b.w[3];
-  *(PARAES_SHARED uint4*)to = v;
-}
-
-PARAES_INLINE paraes_block shared_block(PARAES_SHARED const paraes_u32* from) {
-  const uint4 v = *(PARAES_SHARED const uint4*)from;
-  paraes_block b;
-  b.w[0] = v.x;
-  b.w[1] = v.y;
-  b.w[2] = v.z;
-  b.w[3] = v.w;
-  return b;
 }
 
 // Computes the hash keys of keys 0 to count - 1 into scratch, PARAES_HASH_KEY_WORDS each.
@@ -93,36 +58,35 @@ PARAES_ENTRY(ghash_prepare, PARAES_HASH_THREADS, 1) {
 }
 
 #ifdef PARAES_HASH_TABLES
-// The product with a fixed factor f is the sum of one entry for each of the 32 nibbles of a block:
-// table p holds the products of nibble p. Each entry is stored PARAES_HASH_COPIES times in a row,
-// so that threads read different banks. The basis, f x^i for i < 128, shares its memory with the
-// sums.
+// The product with a fixed factor f is the sum of one entry for each byte of a block: entry b of
+// table 0 is b f, and that of table 1 b f x^8. The entries of bytes 2 j and 2 j + 1 are moved by 2
+// j bytes, and what then lies beyond x^127 is reduced once for all of them. Words of entries, and
+// of the sums here, have their bytes swapped: their highest bit has the lowest power of x. Each
+// entry is stored PARAES_HASH_COPIES times, so that threads read different banks. The basis, f x^i
+// for i < 16, shares its memory with the sums.
 #ifndef PARAES_ON_TABLES_BUILT
 #define PARAES_ON_TABLES_BUILT(job)  // for tests
 #endif
 #define PARAES_HASH_TABLE_WORDS (2048 * PARAES_HASH_COPIES)
 #define PARAES_SUMS(job) ((job)->shared + PARAES_HASH_TABLE_WORDS)
 
+PARAES_INLINE paraes_block swapped(paraes_block a) {
+  PARAES_UNROLL
+  for (int w = 0; w < 4; ++w) a.w[w] = paraes_swap_bytes(a.w[w]);
+  return a;
+}
+
 PARAES_INLINE void build_tables(const paraes_job* job, gf128 factor) {
   PARAES_SHARED paraes_u32* basis = PARAES_SUMS(job);
   const paraes_u32 t = job->thread;
-  if (t < 128) {
-    for (paraes_u32 n = t; n != 0;) {
-      const paraes_u32 step = n < 31 ? n : 31;
-      factor = gf128_times_power(factor, step);
-      n -= step;
-    }
-    share(basis + 4 * t, block_of_gf128(factor));
-  }
+  if (t < 16) share(basis + 4 * t, swapped(block_of_gf128(gf128_times_power(factor, t))));
   PARAES_BARRIER();
   for (paraes_u32 entry = t; entry < 512; entry += PARAES_HASH_THREADS) {
-    // Nibble p of a block in memory order; its highest bit has the lowest power of x.
-    const paraes_u32 p = entry / 16;
-    const paraes_u32 power = 8 * (p / 2) + (p % 2 == 0 ? 4 : 0);
+    // Bit 7 of a byte has the lowest power of x.
     paraes_block sum = zero_block();
-    for (paraes_u32 bit = 0; bit < 4; ++bit) {
-      if ((entry >> bit & 1) == 0) continue;
-      sum = xor_blocks(sum, shared_block(basis + 4 * (power + 3 - bit)));
+    for (paraes_u32 bit = 0; bit < 8; ++bit) {
+      if ((entry / 2 >> bit & 1) == 0) continue;
+      sum = xor_blocks(sum, shared_block(basis + 4 * (entry % 2 * 8 + 7 - bit)));
     }
     for (paraes_u32 step = 0; step < PARAES_HASH_COPIES; ++step) {
       const paraes_u32 copy = PARAES_HASH_COPY_WRITTEN(t, step, PARAES_HASH_COPIES);
@@ -133,34 +97,64 @@ PARAES_INLINE void build_tables(const paraes_job* job, gf128 factor) {
   PARAES_ON_TABLES_BUILT(job);
 }
 
+// The entry of byte i of a word, counted from the lowest.
+PARAES_INLINE paraes_block byte_product(const paraes_job* job, paraes_u32 word, const int i,
+                                        const int table) {
+  const paraes_u32 copy = PARAES_HASH_COPY_READ(job->thread, PARAES_HASH_COPIES);
+#if PARAES_HASH_COPIES == 8
+  // 256 bytes for both entries of a byte: one permutation computes the address.
+  const paraes_u32 at = paraes_permute(word, 16 * copy, 0x5504u | (paraes_u32)i << 4);
+  return shared_block(
+      (PARAES_SHARED const paraes_u32*)((PARAES_SHARED const paraes_u8*)job->shared + at +
+                                        128 * table));
+#else
+  const paraes_u32 entry = 2 * (word >> 8 * i & 255) + (paraes_u32)table;
+  return shared_block(job->shared + 4 * PARAES_HASH_UNIT(entry, copy, PARAES_HASH_COPIES));
+#endif
+}
+
+// The word that begins 16 bits before the second of two words.
+PARAES_INLINE paraes_u32 half_before(paraes_u32 first, paraes_u32 second) {
+  return paraes_permute(second, first, 0x5432u);
+}
+
+// A word of h (1 + x + x^2 + x^7), where `before` is the word of h before it.
+PARAES_INLINE paraes_u32 folded(paraes_u32 before, paraes_u32 h) {
+  return paraes_xor3(h, paraes_funnel_left(before, h, 31),
+                     paraes_funnel_left(before, h, 30) ^ paraes_funnel_left(before, h, 25));
+}
+
 PARAES_LARGE paraes_block table_product(const paraes_job* job, paraes_block a) {
-  PARAES_SHARED const paraes_u32* table =
-      job->shared + 4 * PARAES_HASH_COPY_READ(job->thread, PARAES_HASH_COPIES);
-  paraes_block sum = zero_block();
+  paraes_u32 even[8], odd[8];  // of bytes 4 w and 4 w + 1, and of bytes 4 w + 2 and 4 w + 3
   PARAES_UNROLL
-  for (int p = 0; p < 32; ++p) {
-    const paraes_u32 nibble = a.w[p / 8] >> 4 * (p % 8) & 15;
-    sum = xor_blocks(
-        sum, shared_block(table + 4 * PARAES_HASH_UNIT(16 * p + nibble, 0, PARAES_HASH_COPIES)));
+  for (int w = 0; w < 8; ++w) even[w] = odd[w] = 0;
+  PARAES_UNROLL
+  for (int w = 0; w < 4; ++w) {
+    const paraes_block first = byte_product(job, a.w[w], 3, 0);
+    const paraes_block second = byte_product(job, a.w[w], 2, 1);
+    const paraes_block third = byte_product(job, a.w[w], 1, 0);
+    const paraes_block fourth = byte_product(job, a.w[w], 0, 1);
+    PARAES_UNROLL
+    for (int k = 0; k < 4; ++k) {
+      even[w + k] = paraes_xor3(even[w + k], first.w[k], second.w[k]);
+      odd[w + k] = paraes_xor3(odd[w + k], third.w[k], fourth.w[k]);
+    }
   }
-  return sum;
+  paraes_u32 v[8];
+  v[0] = even[0] ^ half_before(0, odd[0]);
+  PARAES_UNROLL
+  for (int w = 1; w < 8; ++w) v[w] = even[w] ^ half_before(odd[w - 1], odd[w]);
+  // x^128 = x^7 + x^2 + x + 1. What the last word leaves over has the powers from x^256 on.
+  v[4] ^= paraes_xor3(v[7] << 31, v[7] << 30, v[7] << 25);
+  paraes_block r;
+  r.w[0] = v[0] ^ folded(0, v[4]);
+  PARAES_UNROLL
+  for (int w = 1; w < 4; ++w) r.w[w] = v[w] ^ folded(v[w + 3], v[w + 4]);
+  return r;
 }
 #else
 #define PARAES_SUMS(job) ((job)->shared)
 #endif
-
-// Block i of the input of GHASH: the text, padded with zeros to whole blocks, then the lengths.
-PARAES_INLINE paraes_block hash_input(PARAES_GLOBAL const paraes_u8* text, paraes_u64 bytes,
-                                      paraes_u64 i) {
-  const paraes_u64 whole = bytes / 16;
-  const paraes_u32 part = (paraes_u32)bytes % 16;
-  if (i < whole) return load_block(text + 16 * i);
-  if (i == whole && part != 0) return load_part(text + 16 * i, part);
-  paraes_block lengths = zero_block();
-  lengths.w[2] = paraes_swap_bytes((paraes_u32)(bytes >> 29));
-  lengths.w[3] = paraes_swap_bytes((paraes_u32)(bytes << 3));
-  return lengths;
-}
 
 // The first message of a group. The groups share the messages evenly.
 PARAES_INLINE paraes_u32 first_of_group(const paraes_job* job, paraes_u32 group) {
@@ -169,13 +163,14 @@ PARAES_INLINE paraes_u32 first_of_group(const paraes_job* job, paraes_u32 group)
   return each * group + (group < more ? group : more);
 }
 
-// The sum of one block of each thread of the group, for thread 0. `sums` has room for all of them.
-PARAES_INLINE paraes_block sum_of_group(PARAES_SHARED paraes_u32* sums, paraes_u32 t,
-                                        paraes_block sum) {
+// The sum of one block of each of `lanes` threads, for the first of them. `sums` has room for those
+// of all threads of the group, which must call this together.
+PARAES_INLINE paraes_block sum_of_lanes(PARAES_SHARED paraes_u32* sums, paraes_u32 t,
+                                        paraes_u32 lanes, paraes_block sum) {
   share(sums + 4 * t, sum);
   PARAES_BARRIER();
-  for (paraes_u32 apart = PARAES_HASH_THREADS / 2; apart != 0; apart /= 2) {
-    if (t < apart) {
+  for (paraes_u32 apart = lanes / 2; apart != 0; apart /= 2) {
+    if ((t & (lanes - 1)) < apart) {
       sum = xor_blocks(sum, shared_block(sums + 4 * (t + apart)));
       share(sums + 4 * t, sum);
     }
@@ -184,17 +179,72 @@ PARAES_INLINE paraes_block sum_of_group(PARAES_SHARED paraes_u32* sums, paraes_u
   return sum;
 }
 
-// `keys` holds the hash keys, scratch the tag masks. With PARAES_HASH_TO_SCRATCH, the hash of
-// message m goes to scratch + 4 (tiles + m).
+// The messages from m on that a group hashes at once: at most `most`, all under one key.
+PARAES_INLINE paraes_u32 messages_at_once(const paraes_job* job, paraes_u32 m, paraes_u32 last,
+                                          paraes_u32 most) {
+  paraes_u32 n = 1;
+  while (n < most && m + n < last && job->messages[m + n].key == job->messages[m].key) ++n;
+  return n;
+}
+
+PARAES_INLINE int some_exceed(const paraes_job* job, paraes_u32 m, paraes_u32 n,
+                              paraes_u64 blocks) {
+  int found = 0;
+  for (paraes_u32 i = 0; i < n; ++i) found |= hash_blocks(job->messages + m + i) > blocks;
+  return found;
+}
+
+// The share of one lane: its blocks by Horner's rule, times its own power.
+PARAES_INLINE paraes_block hash_of_lane(const paraes_job* job, PARAES_GLOBAL const paraes_u8* text,
+                                        paraes_u64 bytes, paraes_u64 n,
+                                        PARAES_GLOBAL const paraes_u32* powers, paraes_u32 lane,
+                                        paraes_u32 lanes) {
+  if (lane >= n) return zero_block();
+  paraes_u64 i = (n - 1 - lane) & (lanes - 1);
+  paraes_block sum = hash_input(text, bytes, i);
+#ifdef PARAES_HASH_TABLES
+  sum = swapped(sum);
+  // The next block is on its way meanwhile. Only the last can be another than a whole one.
+  for (i += lanes; i < bytes / 16; i += lanes) {
+    const paraes_block next = load_block(text + 16 * i);
+    sum = xor_blocks(swapped(next), table_product(job, sum));
+  }
+  if (i < n) sum = xor_blocks(swapped(hash_input(text, bytes, i)), table_product(job, sum));
+  sum = swapped(sum);
+#else
+  (void)job;
+  const gf128 factor = get_power(powers + 4 * (lanes - 1));
+  for (i += lanes; i < n; i += lanes) {
+    const paraes_block next = hash_input(text, bytes, i);
+    sum = xor_blocks(next, block_of_gf128(gf128_multiply(gf128_of_block(sum), factor)));
+  }
+#endif
+  return block_of_gf128(gf128_multiply(gf128_of_block(sum), get_power(powers + 4 * lane)));
+}
+
+// `keys` holds the hash keys, scratch the tag masks, and tile_blocks is the number of lanes. With
+// PARAES_HASH_TO_SCRATCH, the hash of message m goes to scratch + 4 (tiles + m).
 PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
   const paraes_u32 t = job->thread;
-#ifdef PARAES_HASH_TABLES
+  const int by_warps = job->tile_blocks == 32;
+  const paraes_u32 lanes = by_warps ? 32 : PARAES_HASH_THREADS;
+  const paraes_u32 lane = by_warps ? t % 32 : t;
+  const paraes_u32 part = by_warps ? t / 32 : 0;  // which of the messages that it hashes at once
+#if defined(PARAES_HASH_TABLES) || defined(PARAES_HASH_TENSOR)
   paraes_u32 table_key = 0;
   int have_tables = 0;
 #endif
+#ifdef PARAES_HASH_TENSOR
+  tensor_columns columns;
+#endif
+  paraes_u32 at_once;
   // The end is computed again for each message, because no register is left for it.
-  for (paraes_u32 m = first_of_group(job, job->group);
-       m < first_of_group(job, (paraes_u32)paraes_anew(job->group) + 1); ++m) {
+  for (paraes_u32 first = first_of_group(job, job->group);
+       first < first_of_group(job, (paraes_u32)paraes_anew(job->group) + 1); first += at_once) {
+    at_once = messages_at_once(job, first, first_of_group(job, job->group + 1),
+                               by_warps ? PARAES_HASH_THREADS / 32 : 1);
+    const int works = part < at_once;
+    const paraes_u32 m = works ? first + part : first;
     PARAES_GLOBAL const paraes_message* message = job->messages + m;
     const paraes_u64 bytes = message->bytes;
     const int partial = (message->flags & PARAES_HASH_PARTIAL) != 0;
@@ -202,32 +252,45 @@ PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
         (message->flags & PARAES_HASH_INPUT) != 0 ? job->in + message->in : job->out + message->out;
     PARAES_GLOBAL const paraes_u32* powers =
         job->keys + (paraes_u64)PARAES_HASH_KEY_WORDS(PARAES_HASH_THREADS) * message->key;
-    const gf128 factor = get_power(powers + 4 * (PARAES_HASH_THREADS - 1));
-    const paraes_u64 n = bytes / 16 + (bytes % 16 != 0 ? 1 : 0) + (partial ? 0 : 1);
 #ifdef PARAES_HASH_TABLES
     // Short messages do not use the tables.
-    if (n > PARAES_HASH_THREADS && (!have_tables || table_key != message->key)) {
-      build_tables(job, factor);
+    if ((!have_tables || table_key != message->key) && some_exceed(job, first, at_once, lanes)) {
+      build_tables(job, get_power(powers + 4 * (lanes - 1)));
       table_key = message->key;
       have_tables = 1;
     }
 #endif
     paraes_block sum = zero_block();
-    if (t < n) {
-      paraes_u64 i = (n - 1 - t) % PARAES_HASH_THREADS;
-      sum = hash_input(text, bytes, i);
-      for (i += PARAES_HASH_THREADS; i < n; i += PARAES_HASH_THREADS) {
-        const paraes_block next = hash_input(text, bytes, i);
-#ifdef PARAES_HASH_TABLES
-        sum = xor_blocks(next, table_product(job, sum));
-#else
-        sum = xor_blocks(next, block_of_gf128(gf128_multiply(gf128_of_block(sum), factor)));
-#endif
+#ifdef PARAES_HASH_TENSOR
+    if (by_warps) {
+      if (!have_tables || table_key != message->key) {
+        build_matrices(job, get_power(powers + 4 * 31), get_power(powers + 4 * 15));
+        load_columns(job, &columns);
+        table_key = message->key;
+        have_tables = 1;
       }
-      sum = block_of_gf128(gf128_multiply(gf128_of_block(sum), get_power(powers + 4 * t)));
+      if (works) {
+        tensor_hash(&columns, text, bytes, hash_blocks(message), lane,
+                    PARAES_SUMS(job) + 128 * part);
+      }
+      PARAES_BARRIER();
+      // An empty text without lengths has no blocks.
+      if (works && lane < 16 && hash_blocks(message) != 0) {
+        sum = shared_block(PARAES_SUMS(job) + 128 * part + 4 * lane);
+        sum = block_of_gf128(
+            gf128_multiply(gf128_of_block(sum), get_power(powers + 4 * (15 - lane))));
+      }
+      PARAES_BARRIER();
+    } else if (works) {
+      sum = hash_of_lane(job, text, bytes, hash_blocks(message), powers, lane, lanes);
     }
-    sum = sum_of_group(PARAES_SUMS(job), t, sum);
-    if (t == 0) {
+#else
+    if (works) {
+      sum = hash_of_lane(job, text, bytes, hash_blocks(message), powers, lane, lanes);
+    }
+#endif
+    sum = sum_of_lanes(PARAES_SUMS(job), t, lanes, sum);
+    if (works && lane == 0) {
       if (!partial) {
         sum = xor_blocks(
             sum, load_block((PARAES_GLOBAL const paraes_u8*)(job->scratch + 4 * (paraes_u64)m)));

@@ -18,6 +18,7 @@
 //                                  messages use the argument `single`
 //   PARAES_COMPACT                 1 on OpenCL devices that are CPUs, see dialect.h
 //   PARAES_TABLES                  ttable: how many of the four tables are stored, 1, 2 or 4
+//   PARAES_HASH_TENSOR             defined, only on CUDA: see ghash_tensor.cl
 //   PARAES_HASH_COPIES             ttable, ttable-simple: copies of the GHASH tables, 1, 2, 4 or 8
 #ifndef PARAES_GPU_DEVICE_SIZES_H
 #define PARAES_GPU_DEVICE_SIZES_H
@@ -50,11 +51,13 @@
 // For ghash in ttable-simple and ttable: the tables, and their basis or the sums.
 #define PARAES_HASH_TABLES_SHARED_BYTES(hash_threads, copies) \
   (8192u * (copies) + 16u * (hash_threads))
+// For ghash with PARAES_HASH_TENSOR: products or sums, and two matrices.
+#define PARAES_HASH_TENSOR_SHARED_BYTES 8192u
 // xts_stretches, expand_keys and slice_keys need none.
 
-// Where the GHASH tables lie, in units of 16 bytes: the copy of an entry, and which copy a thread
-// reads. Eight threads access 128 bytes at once, and conflict where two of them access different
-// units that are equal modulo 8.
+// Where the GHASH tables lie, in units of 16 bytes: a copy of an entry, where entry 2 b + i is that
+// of byte b in table i, and which copy a thread reads. Eight threads access 128 bytes at once, and
+// conflict where two of them access different units that are equal modulo 8.
 #define PARAES_HASH_UNIT(entry, copy, copies) ((copies) * (entry) + (copy))
 #define PARAES_HASH_COPY_READ(thread, copies) ((thread) % (copies))
 // Which copy of its entry a thread writes in step `step` < copies: consecutive threads write

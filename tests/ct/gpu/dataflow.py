@@ -302,6 +302,8 @@ class Analysis:
             new = self.load(instruction, state)
         elif name in ("LDC", "ULDC", "LDCU"):
             new = self.load_constant(instruction, state)
+        elif name in sass.TENSOR:
+            new = [[SECRET_VALUE] * instruction.width]
         else:
             new = self.compute(instruction, state)
         under = {}

@@ -15,6 +15,8 @@ LOADS = {"LDG", "LDL", "LDS", "LDC", "ULDC", "LDCU"}
 STORES = {"STG", "STL", "STS"}
 BRANCHES = {"BRA", "EXIT", "CALL", "RET"}
 # These have no results. BSSY, BSYNC and BREAK manage where the threads of a warp meet again.
+# What they compute counts as secret.
+TENSOR = {"BMMA"}
 WITHOUT_RESULT = {"NOP", "BAR", "BSSY", "BSYNC", "BREAK", "BMOV", "WARPSYNC"} | STORES | BRANCHES
 # If their condition is secret, they reveal it.
 NOT_UNDER_A_SECRET = LOADS | STORES | {"BAR", "BREAK", "WARPSYNC"}
@@ -81,6 +83,7 @@ KNOWN = (
         ]
     )
     | PLAIN
+    | TENSOR
     | LOADS
     | WITHOUT_RESULT
 )
@@ -170,7 +173,8 @@ def parse_operand(text):
     if found := re.fullmatch(r"c\[(0x[0-9a-f]+)\]\[(.+?)\](?:\.\w+)*", bare):
         inner = address_operand(found[2])
         return Operand(sign=sign, constant_at=(int(found[1], 16), inner), offset=inner.offset)
-    bare = re.sub(r"\.(reuse|64|U32|H0_H0|H1_H1|ROW)$", "", re.sub(r"\.reuse$", "", bare))
+    while (shorter := re.sub(r"\.(reuse|64|U32|H0_H0|H1_H1|ROW|COL)$", "", bare)) != bare:
+        bare = shorter
     if bare in ("RZ", "URZ", "SRZ"):
         return Operand(value=values.ZERO, sign=sign)
     if bare in ("PT", "UPT"):
@@ -216,6 +220,8 @@ def words(name, modifiers):
         return 4 if "128" in modifiers else 2 if "64" in modifiers else 1
     if name in ("IMAD", "UIMAD"):
         return 2 if "WIDE" in modifiers else 1
+    if name in TENSOR:
+        return 4
     if name == "CS2R":
         return 1 if "32" in modifiers else 2
     if name == "F2I":

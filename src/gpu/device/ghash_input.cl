@@ -1,0 +1,61 @@
+// What GHASH reads: the blocks of a message, and the powers of a hash key.
+
+// The tensor cores do without tables.
+#ifdef PARAES_HASH_TENSOR
+#undef PARAES_HASH_TABLES
+#endif
+
+// Hash keys store each power of H as four words, the most significant first.
+PARAES_INLINE void put_power(PARAES_GLOBAL paraes_u32* to, gf128 a) {
+  to[0] = (paraes_u32)(a.high >> 32);
+  to[1] = (paraes_u32)a.high;
+  to[2] = (paraes_u32)(a.low >> 32);
+  to[3] = (paraes_u32)a.low;
+}
+
+PARAES_INLINE gf128 get_power(PARAES_GLOBAL const paraes_u32* from) {
+  gf128 a;
+  a.high = (paraes_u64)from[0] << 32 | from[1];
+  a.low = (paraes_u64)from[2] << 32 | from[3];
+  return a;
+}
+
+// Blocks in shared memory are aligned to 16 bytes. Accesses to whole blocks have no bank conflicts
+// where those to their words would have four.
+PARAES_INLINE void share(PARAES_SHARED paraes_u32* to, paraes_block b) {
+  uint4 v;
+  v.x = b.w[0];
+  v.y = b.w[1];
+  v.z = b.w[2];
+  v.w = b.w[3];
+  *(PARAES_SHARED uint4*)to = v;
+}
+
+PARAES_INLINE paraes_block shared_block(PARAES_SHARED const paraes_u32* from) {
+  const uint4 v = *(PARAES_SHARED const uint4*)from;
+  paraes_block b;
+  b.w[0] = v.x;
+  b.w[1] = v.y;
+  b.w[2] = v.z;
+  b.w[3] = v.w;
+  return b;
+}
+
+// Block i of the input of GHASH: the text, padded with zeros to whole blocks, then the lengths.
+PARAES_INLINE paraes_block hash_input(PARAES_GLOBAL const paraes_u8* text, paraes_u64 bytes,
+                                      paraes_u64 i) {
+  const paraes_u64 whole = bytes / 16;
+  const paraes_u32 part = (paraes_u32)bytes % 16;
+  if (i < whole) return load_block(text + 16 * i);
+  if (i == whole && part != 0) return load_part(text + 16 * i, part);
+  paraes_block lengths = zero_block();
+  lengths.w[2] = paraes_swap_bytes((paraes_u32)(bytes >> 29));
+  lengths.w[3] = paraes_swap_bytes((paraes_u32)(bytes << 3));
+  return lengths;
+}
+
+// The blocks that GHASH takes of a message.
+PARAES_INLINE paraes_u64 hash_blocks(PARAES_GLOBAL const paraes_message* message) {
+  return message->bytes / 16 + (message->bytes % 16 != 0 ? 1 : 0) +
+         ((message->flags & PARAES_HASH_PARTIAL) != 0 ? 0 : 1);
+}
