@@ -204,6 +204,57 @@ std::vector<unsigned> parse_group_threads(const std::string& list, const NumberP
   return numbers;
 }
 
+// "streams=8,launch=2MiB,tables=4,groups=2,ghash=tensor", each at most once.
+GpuTuning parse_tuning(const std::string& text, const NumberParsers& parsers) {
+  constexpr std::string_view flag = "--gpu-tuning";
+  GpuTuning tuning;
+  std::vector<std::string> seen;
+  for (const std::string& word : split(text, flag)) {
+    const std::size_t at = word.find('=');
+    const std::string name = word.substr(0, at);
+    const std::string value = at == std::string::npos ? "" : word.substr(at + 1);
+    if (std::find(seen.begin(), seen.end(), name) != seen.end()) {
+      throw InvalidArgument("--gpu-tuning: '" + name + "' is given twice");
+    }
+    seen.push_back(name);
+    const auto number = [&](std::uint64_t most) {
+      return static_cast<unsigned>(parsers.number(value, flag, 1, most));
+    };
+    if (name == "streams") {
+      tuning.streams = number(64);
+    } else if (name == "launch") {
+      tuning.launch_bytes = parsers.size(value, flag);
+    } else if (name == "tables") {
+      tuning.tables = number(4);
+    } else if (name == "groups") {
+      tuning.groups_per_processor = number(8);
+    } else if (name == "ghash" && value == "tensor") {
+      tuning.tensor_hash = true;
+    } else {
+      throw InvalidArgument("--gpu-tuning: '" + word +
+                            "' is none of streams=N, launch=SIZE, tables=N, groups=N and "
+                            "ghash=tensor");
+    }
+  }
+  gpu::PoolOptions options;
+  try {
+    gpu::apply(tuning, options);
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(std::string(flag) + ": " + error.what());
+  }
+  return tuning;
+}
+
+std::vector<Axes::Tuning> parse_tunings(const std::vector<std::string>& texts,
+                                        const NumberParsers& parsers) {
+  std::vector<Axes::Tuning> tunings;
+  for (const std::string& text : texts) {
+    tunings.push_back({text, parse_tuning(text, parsers)});
+  }
+  if (tunings.empty()) tunings.emplace_back();
+  return tunings;
+}
+
 // Refuses axes that no row of the run can have.
 void refuse_unused(const AxisTexts& texts, const Axes& axes) {
   const auto has = [](const auto& list, const auto& value) {
@@ -222,6 +273,9 @@ void refuse_unused(const AxisTexts& texts, const Axes& axes) {
   }
   if (!texts.group_threads.empty() && !(on_gpu && (scope("memory") || scope("transfer")))) {
     throw InvalidArgument("--group-threads goes with a GPU and --scope memory or transfer");
+  }
+  if (!texts.gpu_tunings.empty() && !(on_gpu && (scope("memory") || scope("transfer")))) {
+    throw InvalidArgument("--gpu-tuning goes with a GPU and --scope memory or transfer");
   }
   const bool many = axes.messages.back() != 0;
   if (many && !(scope("memory") && has(axes.devices, std::string("cpu")))) {
@@ -302,6 +356,7 @@ Axes parse_axes(const AxisTexts& texts, const NumberParsers& parsers) {
   axes.formats = choose("--format", or_default(texts.format, "paraes"));
   axes.key_expansions = choose("--key-expansion", or_default(texts.key_expansion, "host"));
   axes.group_threads = parse_group_threads(texts.group_threads, parsers);
+  axes.gpu_tunings = parse_tunings(texts.gpu_tunings, parsers);
   axes.transfers = choose("--transfer", or_default(texts.transfer, "staged"));
   if (!texts.unit.empty()) {
     axes.unit = parsers.size(texts.unit, "--unit");

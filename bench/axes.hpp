@@ -28,6 +28,7 @@ struct AxisTexts {
   std::string format;
   std::string key_expansion;
   std::string group_threads;
+  std::vector<std::string> gpu_tunings;
   std::string transfer;
   std::string unit;
   std::string rivals;
@@ -56,6 +57,12 @@ struct Axes {
   std::vector<std::string> formats;
   std::vector<std::string> key_expansions;
   std::vector<unsigned> group_threads;  // of GPU kernels; 0 is the kernel's own number
+  // Of GPUs: what --gpu-tuning says, and its meaning; an empty text is paraes's own choice.
+  struct Tuning {
+    std::string text;
+    GpuTuning meaning;
+  };
+  std::vector<Tuning> gpu_tunings;
   std::vector<std::string> transfers;
   std::size_t unit = 4096;
   std::vector<std::string> rivals;  // of all scopes

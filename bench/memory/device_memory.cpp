@@ -22,12 +22,9 @@ std::size_t padded(std::uint64_t bytes) { return (bytes + 15) / 16 * 16; }
 
 }  // namespace
 
-DeviceMemoryArena::DeviceMemoryArena(std::string device, std::string kernel, unsigned group_threads,
-                                     std::uint64_t bytes)
-    : device_(std::move(device)),
-      kernel_(std::move(kernel)),
-      group_threads_(group_threads),
-      bytes_(bytes) {}
+DeviceMemoryArena::DeviceMemoryArena(std::string device, std::string kernel,
+                                     const gpu::VariantOptions& options, std::uint64_t bytes)
+    : device_(std::move(device)), kernel_(std::move(kernel)), options_(options), bytes_(bytes) {}
 
 std::size_t DeviceMemoryArena::tags_at(int key_bits) const {
   const std::size_t set = key_bits == 128 ? 0 : key_bits == 192 ? 1 : 2;
@@ -37,7 +34,7 @@ std::size_t DeviceMemoryArena::tags_at(int key_bits) const {
 void DeviceMemoryArena::acquire() {
   if (holders_ == 0) {
     context_ = gpu::open_context(gpu::parse_device(device_).value(), gpu::find_kernel_row(kernel_),
-                                 group_threads_);
+                                 options_);
     gpu::Device& device = context_->device();
     queue_ = device.make_queue();
     const std::size_t all = padded(bytes_) + key_sizes * 16 * segments(bytes_);

@@ -18,8 +18,7 @@ namespace paraes::bench {
 // The first acquire() opens the device and its GPU program.
 class DeviceMemoryArena {
  public:
-  // `group_threads` is that of Execution.
-  DeviceMemoryArena(std::string device, std::string kernel, unsigned group_threads,
+  DeviceMemoryArena(std::string device, std::string kernel, const gpu::VariantOptions& options,
                     std::uint64_t bytes);
 
   void acquire();  // throws Unavailable and DeviceError
@@ -40,7 +39,7 @@ class DeviceMemoryArena {
  private:
   std::string device_;
   std::string kernel_;
-  unsigned group_threads_;
+  gpu::VariantOptions options_;
   std::uint64_t bytes_;
   int holders_ = 0;
   std::shared_ptr<gpu::DeviceContext> context_;

@@ -43,6 +43,7 @@ Json axes_of(const Row& row) {
   json["cache"] = or_null(row.cache);
   json["key_expansion"] = or_null(row.key_expansion);
   json["group_threads"] = row.group_threads ? Json(*row.group_threads) : Json();
+  json["gpu_tuning"] = or_null(row.gpu_tuning);
   json["transfer"] = or_null(row.transfer);
   json["distribution"] = or_null(row.distribution);
   json["overlap"] = row.overlap;

@@ -60,6 +60,7 @@ std::vector<Column> axis_columns() {
       {"group",
        [](const Row& r) { return r.group_threads ? fmt::format("{}", *r.group_threads) : ""; },
        false, "groups of {} threads", true},
+      {"tuning", [](const Row& r) { return r.gpu_tuning; }, false, "{}", true},
       {"transfer", [](const Row& r) { return r.transfer; }, true, "{}", true},
   };
 }

@@ -44,7 +44,9 @@ class MemoryPlanner {
       if (!has_whole()) break;
       for (const std::string& kernel : axes_.gpu_kernels) {
         for (const unsigned threads : axes_.group_threads) {
-          plan_gpu(device, kernel, threads, bytes);
+          for (const Axes::Tuning& tuning : axes_.gpu_tunings) {
+            plan_gpu(device, kernel, threads, tuning, bytes);
+          }
         }
       }
     }
@@ -158,8 +160,11 @@ class MemoryPlanner {
   }
 
   void plan_gpu(const std::string& device, const std::string& kernel, unsigned group_threads,
-                std::uint64_t bytes) {
-    const auto arena = std::make_shared<DeviceMemoryArena>(device, kernel, group_threads, bytes);
+                const Axes::Tuning& tuning, std::uint64_t bytes) {
+    gpu::PoolOptions options;
+    gpu::apply(tuning.meaning, options);
+    options.variant.group_threads = group_threads;
+    const auto arena = std::make_shared<DeviceMemoryArena>(device, kernel, options.variant, bytes);
     each_job(axes_, bytes, 1, [&](const Job& job) {
       for (const std::string& place : axes_.key_expansions) {
         Row row = row_of(job);
@@ -168,6 +173,7 @@ class MemoryPlanner {
         row.threads = 0;
         row.key_expansion = place;
         if (group_threads != 0) row.group_threads = group_threads;
+        row.gpu_tuning = tuning.text;
         row.cache.clear();  // the size of a GPU's cache is not known
         if (job.mode == Mode::gcm) row.messages = segments(bytes);
         add(std::move(row), job, [&](const Row& r) {

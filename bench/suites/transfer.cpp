@@ -25,7 +25,10 @@ class TransferPlanner {
       if (has(axes_.rivals, pinned_copy_name)) add_copy(device, bytes);
       for (const std::string& kernel : axes_.gpu_kernels) {
         for (const unsigned threads : axes_.group_threads) {
-          add_jobs(device, kernel, threads, bytes);
+          for (const Axes::Tuning& tuning : axes_.gpu_tunings) {
+            each_job(axes_, bytes, 1,
+                     [&](const Job& job) { add_job(device, kernel, threads, tuning, job); });
+          }
         }
       }
     }
@@ -50,13 +53,8 @@ class TransferPlanner {
     group_.add(std::move(row), [](const Row& r) { return make_pinned_copy(r); });
   }
 
-  void add_jobs(const std::string& device, const std::string& kernel, unsigned group_threads,
-                std::uint64_t bytes) {
-    each_job(axes_, bytes, 1, [&](const Job& job) { add_job(device, kernel, group_threads, job); });
-  }
-
   void add_job(const std::string& device, const std::string& kernel, unsigned group_threads,
-               const Job& job) {
+               const Axes::Tuning& tuning, const Job& job) {
     for (const std::string& transfer : axes_.transfers) {
       for (const std::string& place : axes_.key_expansions) {
         Row row = transfer_row(job, device);
@@ -64,6 +62,7 @@ class TransferPlanner {
         row.transfer = transfer;
         row.key_expansion = place;
         if (group_threads != 0) row.group_threads = group_threads;
+        row.gpu_tuning = tuning.text;
         group_.add(std::move(row), [&](const Row& r) {
           refuse(job);
           kernels_.require(kernel);
@@ -74,6 +73,7 @@ class TransferPlanner {
           execution.transfer = transfer == "mapped" ? Transfer::mapped : Transfer::staged;
           execution.key_expansion = place == "device" ? KeyExpansion::device : KeyExpansion::host;
           execution.group_threads = group_threads;
+          execution.gpu_tuning = tuning.meaning;
           execution.overlap = axes_.overlap;
           return std::make_unique<TransferCase>(r, job, arena_, execution);
         });

@@ -58,6 +58,7 @@ struct Execution {
   // measurements; kernels of GHASH keep their own number. 0: the kernel's choice. Constructors
   // throw InvalidArgument for other numbers, Unavailable if the GPU cannot have such groups.
   unsigned group_threads = 0;
+  GpuTuning gpu_tuning = {};
   // False: a GPU copies, computes and copies back one launch at a time. The phases of
   // take_device_times() are then disjoint, for measurements of each phase.
   bool overlap = true;

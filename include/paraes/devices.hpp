@@ -47,6 +47,21 @@ enum class Transfer {
 // Where the key schedule is computed.
 enum class KeyExpansion { host, device };
 
+// How a GPU works, for measurements. 0 and false are paraes's own choice. Constructors throw
+// InvalidArgument for numbers out of range, and Unavailable if the GPU or the kernel cannot do it.
+struct GpuTuning {
+  unsigned streams = 0;            // launches at once, each with buffers of its own: 1 to 64
+  std::uint64_t launch_bytes = 0;  // of text in a launch: a multiple of 64 KiB up to 256 MiB
+  unsigned tables = 0;             // `ttable`: of its round tables, how many are stored: 1, 2 or 4
+  // CUDA and HIP: groups that fit into a multiprocessor at once, which limits registers: 1 to 8.
+  unsigned groups_per_processor = 0;
+  // GHASH by binary matrix products of the tensor cores, for many messages or segments at once:
+  // CUDA, on chips of compute capability 8.0 to 9.0. It takes constant time.
+  bool tensor_hash = false;
+
+  bool operator==(const GpuTuning&) const = default;
+};
+
 // The CPU, then the devices of CUDA, HIP and OpenCL, in this order. A runtime that is absent has
 // one entry, whose `reason` says why.
 [[nodiscard]] PARAES_EXPORT std::vector<DeviceInfo> devices();

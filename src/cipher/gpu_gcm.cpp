@@ -111,16 +111,17 @@ bool GpuGcm::open(const GcmMessage& message) const {
 
 void GpuGcm::crypt(Direction direction, const SegmentNonces& nonces,
                    std::span<Segment> segments) const {
-  // A launch takes up to a stream's share of the text, or 256 KiB if that is more, as far as the
-  // buffers of a stream hold it.
+  // Callers that have several streams at once make calls of launch_bytes() (SegmentCipher), each of
+  // which is one launch, without a thread of its own. Of more text, a launch takes a stream's
+  // share, or 256 KiB if that is more, as far as the buffers of a stream hold it.
   std::size_t total = 0;
   for (const Segment& segment : segments) {
     const std::size_t bytes = text_bytes(direction, segment);
     if (!segment.done && bytes <= segment_limit()) total += bytes;
   }
   constexpr std::size_t least = std::size_t{256} << 10;
-  const std::size_t most =
-      std::min(gpu_.pool().launch_bytes(), std::max(total / gpu_.streams(), least));
+  const std::size_t share = total <= launch_bytes() ? total : total / gpu_.streams();
+  const std::size_t most = std::min(gpu_.pool().launch_bytes(), std::max(share, least));
   std::vector<std::span<Segment>> launches;
   std::size_t held = 0;
   bool follows = false;  // whether the previous segment is in the last launch

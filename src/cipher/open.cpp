@@ -60,9 +60,9 @@ Location find_location(const Execution& execution) {
   if (!gpus) return location;
   const gpu::KernelRow& row = select_gpu_kernel(execution.kernel, execution.allow_leaky);
   gpu::check_group_threads(execution.group_threads);  // falls back on nothing
-  const gpu::PoolOptions options{.transfer = execution.transfer,
-                                 .memory_limit = execution.device_memory,
-                                 .group_threads = execution.group_threads};
+  gpu::PoolOptions options{.transfer = execution.transfer, .memory_limit = execution.device_memory};
+  gpu::apply(execution.gpu_tuning, options);
+  options.variant.group_threads = execution.group_threads;
   try {
     location.pool = gpu::open_pool(*gpus, row, options);
   } catch (const Error& error) {

@@ -10,7 +10,16 @@ namespace paraes {
 // A thread for less costs more than it saves.
 inline constexpr std::uint64_t min_bytes_per_worker = std::uint64_t{256} << 10;
 
-// Upper bound on the size of all threads' buffers, unless one thread needs more.
+// How much of `bytes` bytes a GPU that takes launch_bytes at once, on launch_threads streams, gets
+// in a launch: on every stream one, as long as it is worth one.
+[[nodiscard]] inline std::uint64_t gpu_chunk_bytes(std::uint64_t bytes, std::uint64_t launch_bytes,
+                                                   unsigned launch_threads) {
+  constexpr std::uint64_t least = std::uint64_t{256} << 10;
+  return std::min(launch_bytes, std::max(bytes / launch_threads, least));
+}
+
+// Upper bound on the size of all threads' buffers, unless one thread needs more, or a GPU needs one
+// for each of its streams.
 inline constexpr std::uint64_t max_buffered_bytes = std::uint64_t{32} << 20;
 
 // The bytes of a chunk on the CPU, before it is cut to whole segments; nullopt if the size of the

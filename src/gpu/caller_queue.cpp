@@ -122,20 +122,20 @@ Contexts& contexts() {
 
 std::shared_ptr<DeviceContext> make_context(std::unique_ptr<Platform> platform,
                                             std::unique_ptr<Device> device, const KernelRow& row,
-                                            unsigned group_threads) {
+                                            const VariantOptions& variant) {
   PoolOptions options;
   options.streams = 0;
-  options.group_threads = group_threads;
+  options.variant = variant;
   return std::make_shared<DeviceContext>(std::move(platform), std::move(device), row, options);
 }
 
 }  // namespace
 
 std::shared_ptr<DeviceContext> open_context(const DeviceNames& names, const KernelRow& row,
-                                            unsigned group_threads) {
+                                            const VariantOptions& options) {
   std::unique_ptr<Platform> platform = open_platform(names.runtime);
   std::unique_ptr<Device> device = platform->open(names.indices.at(0));
-  return make_context(std::move(platform), std::move(device), row, group_threads);
+  return make_context(std::move(platform), std::move(device), row, options);
 }
 
 std::shared_ptr<DeviceContext> open_context_of(const DeviceStream& stream, const KernelRow& row) {
@@ -146,7 +146,7 @@ std::shared_ptr<DeviceContext> open_context_of(const DeviceStream& stream, const
         contexts().used[{opencl_place_of(stream.handle), std::string(row.name)}];
     std::shared_ptr<DeviceContext> context = used.lock();
     if (!context) {
-      context = make_context(nullptr, open_opencl_device_of(stream.handle), row, 0);
+      context = make_context(nullptr, open_opencl_device_of(stream.handle), row, {});
       used = context;
     }
     return context;

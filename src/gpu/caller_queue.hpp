@@ -66,11 +66,10 @@ class CallerQueue {
 };
 
 // A device with the program of `row`, without streams of its own. `names` has one device.
-// `group_threads` is that of PoolOptions. Throws Unavailable, DeviceError, and what variant_for and
-// load_program throw.
+// Throws Unavailable, DeviceError, and what variant_for and load_program throw.
 [[nodiscard]] std::shared_ptr<DeviceContext> open_context(const DeviceNames& names,
                                                           const KernelRow& row,
-                                                          unsigned group_threads = 0);
+                                                          const VariantOptions& options = {});
 // The device of a stream or queue of the caller's. Ciphers on one device share it. Throws as
 // open_context(), and InvalidArgument.
 [[nodiscard]] std::shared_ptr<DeviceContext> open_context_of(const DeviceStream& stream,

@@ -8,24 +8,41 @@
 namespace paraes::gpu {
 namespace {
 
-constexpr std::size_t most_launch_bytes = std::size_t{16} << 20;
 constexpr std::size_t least_launch_bytes = std::size_t{64} << 10;
 
-ProgramVariant choose_variant(const KernelRow& row, const DeviceInfo& info,
-                              const PoolOptions& options) {
-  ProgramVariant variant = variant_for(row, info, options.group_threads);
-  if (row.tables && options.tables != 0) variant.tables = options.tables;
-  variant.groups_per_unit = options.groups_per_unit;
-  return variant;
+// Of GpuTuning::launch_bytes.
+constexpr std::size_t launch_unit = least_launch_bytes;
+constexpr std::size_t most_launch_bytes = std::size_t{256} << 20;
+constexpr unsigned most_streams = 64;
+constexpr unsigned most_groups = 8;
+
+void refuse_tuning(const char* what) {
+  throw InvalidArgument(std::string("the tuning of a GPU: ") + what);
 }
 
 }  // namespace
+
+void apply(const GpuTuning& tuning, PoolOptions& options) {
+  if (tuning.streams > most_streams) refuse_tuning("there are 1 to 64 streams");
+  if (tuning.launch_bytes > most_launch_bytes || tuning.launch_bytes % launch_unit != 0) {
+    refuse_tuning("the bytes of a launch are a multiple of 64 KiB, at most 256 MiB");
+  }
+  if (tuning.tables > 4 || tuning.tables == 3) refuse_tuning("there are 1, 2 or 4 tables");
+  if (tuning.groups_per_processor > most_groups) {
+    refuse_tuning("there are 1 to 8 groups in a multiprocessor");
+  }
+  if (tuning.streams != 0) options.streams = tuning.streams;
+  if (tuning.launch_bytes != 0) options.launch_bytes = tuning.launch_bytes;
+  options.variant.tables = tuning.tables;
+  options.variant.groups_per_unit = tuning.groups_per_processor;
+  options.variant.tensor_hash = tuning.tensor_hash;
+}
 
 DeviceContext::DeviceContext(std::unique_ptr<Platform> platform, std::unique_ptr<Device> device,
                              const KernelRow& row, const PoolOptions& options)
     : platform_(std::move(platform)),
       device_(std::move(device)),
-      variant_(choose_variant(row, device_->info(), options)),
+      variant_(variant_for(row, device_->info(), options.variant)),
       program_(load_program(*device_, variant_)) {
   if (options.streams != 0) make_streams(options);
 }
@@ -56,7 +73,7 @@ void DeviceContext::make_streams(const PoolOptions& options) {
   if (options.memory_limit != 0) budget = std::min(budget, options.memory_limit);
   // A stream has two buffers of data, and XTS tweaks may take as much memory again.
   constexpr std::uint64_t buffers = 4;
-  launch_bytes_ = most_launch_bytes;
+  launch_bytes_ = options.launch_bytes;
   while (launch_bytes_ > least_launch_bytes && options.streams * buffers * launch_bytes_ > budget) {
     launch_bytes_ /= 2;
   }

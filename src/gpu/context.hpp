@@ -18,11 +18,17 @@ namespace paraes::gpu {
 struct PoolOptions {
   Transfer transfer = Transfer::staged;
   std::uint64_t memory_limit = 0;  // bytes on each device; 0: all that is free
-  unsigned tables = 0;             // of ttable: 1, 2 or 4; 0: as many as suit the device
-  unsigned streams = 4;            // how many streams it has
-  unsigned groups_per_unit = 0;    // that must fit into a multiprocessor; 0: the usual number
-  unsigned group_threads = 0;      // threads of a group, see variant_for(); 0: the usual number
+  unsigned streams = 12;
+  // Bytes of text of a launch. With three phases (to the device, kernel, back) a dozen launches
+  // keep the bus busy both ways, and small ones fill it and drain it sooner.
+  std::size_t launch_bytes = std::size_t{4} << 20;
+  VariantOptions variant = {};
+
+  auto operator<=>(const PoolOptions&) const = default;
 };
+
+// Sets what `tuning` does not leave open. Throws InvalidArgument for numbers that are out of range.
+void apply(const GpuTuning& tuning, PoolOptions& options);
 
 // Several threads may use it at once, but only one at a time may use each stream.
 class DeviceContext {

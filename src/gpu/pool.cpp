@@ -12,8 +12,7 @@ namespace {
 
 // The pools of this process, by device, kernel and options. They are never destroyed, because
 // drivers may be unloaded before static objects are destroyed.
-using PoolKey =
-    std::tuple<std::string, std::string, int, std::uint64_t, unsigned, unsigned, unsigned>;
+using PoolKey = std::tuple<std::string, std::string, PoolOptions>;
 using Pools = std::map<PoolKey, std::shared_ptr<DevicePool>>;
 std::mutex pools_mutex;
 Pools* pools = nullptr;  // under pools_mutex
@@ -120,9 +119,7 @@ std::shared_ptr<DevicePool> open_pool(const DeviceNames& names, const KernelRow&
                                       const PoolOptions& options) {
   const std::lock_guard lock(pools_mutex);
   if (pools == nullptr) pools = new Pools;
-  auto& pool = (*pools)[{names.text(), std::string(row.name), static_cast<int>(options.transfer),
-                         options.memory_limit, options.tables, options.groups_per_unit,
-                         options.group_threads}];
+  auto& pool = (*pools)[{names.text(), std::string(row.name), options}];
   if (!pool) {
     std::vector<std::unique_ptr<DeviceContext>> contexts;
     for (const unsigned index : names.indices) {

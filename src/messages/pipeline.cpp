@@ -16,8 +16,12 @@ constexpr unsigned waiting_workers = 2;
 constexpr std::size_t first_bytes = large_segment_bytes;
 
 std::uint64_t segments_per_chunk(const Message& message, std::optional<std::uint64_t> input_bytes) {
-  const std::uint64_t bytes =
-      std::max<std::uint64_t>(cpu_chunk_bytes(input_bytes), message.cipher().launch_bytes());
+  std::uint64_t bytes = cpu_chunk_bytes(input_bytes);
+  if (const std::uint64_t launch = message.cipher().launch_bytes(); launch != 0) {
+    const unsigned threads = message.cipher().launch_threads();
+    bytes =
+        std::max(bytes, gpu_chunk_bytes(input_bytes.value_or(threads * launch), launch, threads));
+  }
   return std::max<std::uint64_t>(bytes / message.layout().segment_bytes, 1);
 }
 
@@ -66,11 +70,13 @@ unsigned Pipeline::worker_count(std::optional<std::uint64_t> chunks) const {
     return static_cast<unsigned>(std::min<std::uint64_t>(options_.workers, most));
   }
   const int asked = options_.threads == 0 ? available_cores() : options_.threads;
-  auto count = std::max<std::uint64_t>(static_cast<std::uint64_t>(asked), cipher_.launch_threads());
+  const std::uint64_t launches = cipher_.launch_threads();
+  auto count = std::max(static_cast<std::uint64_t>(asked), launches);
   if (count > 1 && (in_order_.reads || in_order_.writes)) count += waiting_workers;
   const std::uint64_t chunk_bytes = per_chunk_ * layout_.segment_bytes;
   const std::uint64_t held = (in_place_ ? 1 : 2) * chunk_bytes;
-  count = std::min(count, std::max<std::uint64_t>(max_buffered_bytes / held, 1));
+  // A GPU needs a chunk for each of its streams.
+  count = std::min(count, std::max<std::uint64_t>({max_buffered_bytes / held, launches, 1}));
   if (chunks) {
     const std::uint64_t each = std::max<std::uint64_t>(min_bytes_per_worker / chunk_bytes, 1);
     count = std::min(count, std::max<std::uint64_t>(*chunks / each, 1));

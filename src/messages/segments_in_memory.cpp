@@ -9,6 +9,7 @@
 #include "paraes/error.hpp"
 #include "paraes/messages.hpp"
 #include "paraes/secret.hpp"
+#include "src/core/chunk.hpp"
 #include "src/core/executor.hpp"
 #include "src/messages/bad_segment.hpp"
 
@@ -48,7 +49,10 @@ void for_batches(const Range& range, int threads, const Make& make, const Crypt&
   const Executor executor(cipher.threads() > 1 ? 1
                           : launch != 0        ? static_cast<int>(cipher.launch_threads())
                                                : threads);
-  const std::uint64_t bytes = launch != 0 ? launch : batch_bytes;
+  const std::uint64_t bytes = launch != 0
+                                  ? gpu_chunk_bytes(range.count * range.layout().segment_bytes,
+                                                    launch, cipher.launch_threads())
+                                  : batch_bytes;
   const std::uint64_t per_batch = std::max<std::uint64_t>(1, bytes / range.layout().segment_bytes);
   const std::uint64_t batches = (range.count + per_batch - 1) / per_batch;
   executor.run(batches, 1, [&](unsigned, std::uint64_t begin, std::uint64_t end) {

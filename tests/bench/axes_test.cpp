@@ -80,6 +80,30 @@ TEST(Axes, UnknownValuesAreRefused) {
   }
 }
 
+TEST(Axes, TuningsOfGpusAreListsOfNames) {
+  AxisTexts texts = texts_with(&AxisTexts::device, "opencl:0");
+  ASSERT_EQ(axes_of(texts).gpu_tunings.size(), 1U);  // paraes's own choice
+  EXPECT_EQ(axes_of(texts).gpu_tunings[0].text, "");
+  EXPECT_EQ(axes_of(texts).gpu_tunings[0].meaning, GpuTuning{});
+  texts.gpu_tunings = {"streams=8,launch=2097152", "tables=4,groups=2,ghash=tensor"};
+  const auto tunings = axes_of(texts).gpu_tunings;
+  ASSERT_EQ(tunings.size(), 2U);
+  EXPECT_EQ(tunings[0].text, "streams=8,launch=2097152");
+  EXPECT_EQ(tunings[0].meaning, (GpuTuning{.streams = 8, .launch_bytes = 2 << 20}));
+  EXPECT_EQ(tunings[1].meaning,
+            (GpuTuning{.tables = 4, .groups_per_processor = 2, .tensor_hash = true}));
+  for (const char* const wrong :
+       {"", "streams", "streams=0", "streams=65", "streams=2,streams=3", "launch=1024", "tables=3",
+        "groups=9", "ghash=integer", "threads=4", "launch=536870912", "streams=8,"}) {
+    texts.gpu_tunings = {wrong};
+    EXPECT_THROW(static_cast<void>(axes_of(texts)), InvalidArgument) << wrong;
+  }
+  // A CPU has no tuning.
+  AxisTexts on_cpu = texts_with(&AxisTexts::device, "cpu");
+  on_cpu.gpu_tunings = {"streams=8"};
+  EXPECT_THROW(static_cast<void>(axes_of(on_cpu)), InvalidArgument);
+}
+
 TEST(Axes, GroupThreadsAreMultiplesOfAWarp) {
   AxisTexts texts = texts_with(&AxisTexts::device, "opencl:0");
   EXPECT_EQ(axes_of(texts).group_threads, (std::vector<unsigned>{0}));  // the kernel's own

@@ -393,8 +393,8 @@ TEST_F(BenchGpu, EveryModeIsVerifiedInDeviceMemory) {
     for (const Mode mode : {Mode::ecb, Mode::cbc, Mode::ctr, Mode::xts, Mode::gcm}) {
       // Several segments and data units, with an incomplete block at the end if the mode allows it.
       const bool odd = mode == Mode::ctr || mode == Mode::gcm;
-      const auto arena =
-          std::make_shared<DeviceMemoryArena>(test_device(), kernel, 0, odd ? 40007 : 40960);
+      const auto arena = std::make_shared<DeviceMemoryArena>(
+          test_device(), kernel, gpu::VariantOptions{}, odd ? 40007 : 40960);
       for (const int bits : {128, 192, 256}) {
         for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
           if (mode == Mode::xts && bits == 192) continue;

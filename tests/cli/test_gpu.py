@@ -332,7 +332,7 @@ class FailingCudaDriver(Case):
         for nth in (1, 2, 3):
             self.check_error(f"fail:cuLaunchKernel:{nth}:719", "cuLaunchKernel", "719")
         self.check_error("fail:cuMemcpyDtoHAsync_v2:1:214", "cuMemcpyDtoHAsync_v2", "214")
-        self.check_error("fail:cuStreamSynchronize:1:700", "cuStreamSynchronize", "700")
+        self.check_error("fail:cuEventSynchronize:1:700", "cuEventSynchronize", "700")
         self.check_error("lose:719", "719")
 
     def test_a_failed_allocation_leads_to_smaller_launches(self):

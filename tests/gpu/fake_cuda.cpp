@@ -14,11 +14,17 @@
 //   pending:1          events report that the work before them is not done
 //   newest:N           programs of fake_nvrtc.cpp whose major version is larger are refused, and so
 //                      are programs of real compilers
+//   rate:N             a virtual clock runs: a device copies N bytes in a nanosecond in each
+//   direction,
+//                      and its kernels work on as many bytes of text, all three at the same time
+//   threads:N          with `rate`: nobody's wait ends before so many threads have enqueued work
 // A call that works on a device fails unless the device is current on the calling thread and the
 // objects belong to it.
 
 #include <algorithm>
+#include <chrono>
 #include <climits>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -27,6 +33,7 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,15 +72,42 @@ constexpr int not_found = 500;
 constexpr int not_ready = 600;
 constexpr int illegal_address = 700;
 
-constexpr std::size_t device_bytes = std::size_t{64} << 20;
 constexpr unsigned usual_shared_bytes = 48U << 10;
 [[maybe_unused]] constexpr unsigned most_shared_bytes = 227U << 10;
 constexpr std::size_t pattern_bytes = 480;
 
 enum class Kind { memory, host, stream, event, module };
 
+// A part of a device that does one thing after another, at the earliest time at which it is free.
+class Engine {
+ public:
+  // Works for `duration` nanoseconds, not before `ready`, and returns when it has done.
+  double work(double ready, double duration) {
+    if (duration <= 0) return ready;
+    double begin = ready;
+    for (const auto& [from, to] : busy_) {
+      if (to <= begin) continue;
+      if (from >= begin + duration) break;
+      begin = to;
+    }
+    busy_[begin] = begin + duration;
+    total_ += duration;
+    end_ = std::max(end_, begin + duration);
+    return begin + duration;
+  }
+  [[nodiscard]] double total() const { return total_; }
+  [[nodiscard]] double end() const { return end_; }
+
+ private:
+  std::map<double, double> busy_;  // from when until when
+  double total_ = 0;
+  double end_ = 0;
+};
+enum EngineOf { to_device, to_host, computes };
+
 struct Object {
   Kind kind;
+  double done = 0;  // stream: when the virtual clock has passed its work; event: the work before it
   int device;
   std::size_t bytes = 0;
   bool mapped = false;
@@ -86,6 +120,7 @@ struct Device {
   int retained = 0;
   int lost = 0;
   std::size_t used = 0;
+  Engine engines[3];
   std::map<std::string, unsigned> shared;  // how much each kernel may use
 };
 
@@ -116,6 +151,7 @@ State& state() {
 
 std::recursive_mutex mutex;
 thread_local int current = is_hip ? 0 : -1;
+thread_local double host_time = 0;  // of the virtual clock, on this thread
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
@@ -141,6 +177,9 @@ int directive(const std::string& word, int otherwise) {
 }
 
 int device_count() { return directive("devices", 2); }
+
+// Enough for all streams of usual size where their time is of interest.
+std::size_t device_bytes() { return std::size_t{directive("rate", 0) != 0 ? 512U : 64U} << 20; }
 
 // The code that a call must return at once, or 0 if it may proceed.
 int enter(const char* name) {
@@ -201,6 +240,69 @@ Object* find(const void* pointer, Kind kind) {
 // The default stream, which nobody creates, and those of the current device.
 bool is_stream(const void* pointer) {
   return pointer == nullptr || find(pointer, Kind::stream) != nullptr;
+}
+
+// The threads that enqueue work on the virtual clock. A wait ends when all of them wait, and it is
+// the one that ends first: that does not depend on how the threads of the test are scheduled.
+struct Clock {
+  std::condition_variable_any changed;
+  unsigned seen = 0;
+  std::size_t active = 0;
+  std::multiset<double> waits;  // when they end
+};
+Clock& the_clock() {
+  static auto* const clock = new Clock;  // threads may outlive static objects
+  return *clock;
+}
+
+class OnClock {
+ public:
+  OnClock() {
+    ++the_clock().seen;
+    ++the_clock().active;
+  }
+  ~OnClock() {
+    const Lock lock(mutex);
+    --the_clock().active;
+    the_clock().changed.notify_all();
+  }
+  OnClock(const OnClock&) = delete;
+  OnClock& operator=(const OnClock&) = delete;
+};
+
+void wait_until(double end) {
+  host_time = std::max(host_time, end);
+  const auto expected = static_cast<unsigned>(directive("threads", 0));
+  if (directive("rate", 0) == 0 || expected == 0) return;
+  std::unique_lock lock(mutex);
+  Clock& clock = the_clock();
+  const auto own = clock.waits.insert(end);
+  clock.changed.notify_all();
+  // A thread that only waits for others to end, as the one that started them, is active and never
+  // comes here: then nothing changes any more.
+  for (;;) {
+    const bool is_first = own == clock.waits.begin();
+    if (is_first && clock.seen >= expected && clock.waits.size() >= clock.active) break;
+    const auto before = std::pair(clock.seen, clock.waits.size());
+    const bool in_time =
+        clock.changed.wait_for(lock, std::chrono::milliseconds(100)) == std::cv_status::no_timeout;
+    if (!in_time && is_first && clock.seen >= expected &&
+        before == std::pair(clock.seen, clock.waits.size())) {
+      break;
+    }
+  }
+  clock.waits.erase(own);
+  clock.changed.notify_all();
+}
+
+// Lets an engine work on `bytes` bytes, after what the stream has done so far.
+void spend(void* stream, EngineOf engine, std::size_t bytes) {
+  const int rate = directive("rate", 0);
+  if (rate == 0 || stream == nullptr) return;
+  thread_local const OnClock registered;
+  double& done = find(stream, Kind::stream)->done;
+  done = current_device().engines[engine].work(std::max(done, host_time),
+                                               static_cast<double>(bytes) / rate);
 }
 
 // Whether the object has only zeros. True if there is no such object.
@@ -290,6 +392,25 @@ void fill(void* pointer) {
   for (const auto& [key, object] : state().objects) {
     if (key == key_of(pointer)) std::memset(pointer, 0x5c, object.bytes);
   }
+}
+
+// The bytes of the messages of an entry that works on tiles; 0 for others.
+std::size_t text_bytes(void** parameters) {
+  constexpr std::size_t message_bytes = 64, place_of_bytes = 16;
+  const unsigned char* messages = nullptr;
+  std::uint32_t count = 0;
+  std::memcpy(&messages, parameters[2], sizeof messages);
+  std::memcpy(&count, parameters[3], sizeof count);
+  std::uint64_t tiles = 0;
+  std::memcpy(&tiles, parameters[4], sizeof tiles);
+  if (tiles == 0 || !reaches(messages, message_bytes * count)) return 0;
+  std::size_t sum = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, messages + message_bytes * i + place_of_bytes, sizeof bytes);
+    sum += bytes;
+  }
+  return sum;
 }
 
 void free_all_of(int device) {
@@ -387,6 +508,8 @@ extern "C" void paraes_fake_reset() {
   state().calls_on_lost = 0;
   state().uninitialised = 0;
   state().calls.clear();
+  host_time = 0;
+  the_clock().seen = static_cast<unsigned>(the_clock().active);
 }
 
 extern "C" int paraes_fake_is_bare() {
@@ -395,6 +518,17 @@ extern "C" int paraes_fake_is_bare() {
 #else
   return 0;
 #endif
+}
+
+// For how long the virtual clock of a device has run, and, summed up, for how long the busiest of
+// its engines worked, in nanoseconds.
+extern "C" void paraes_fake_clock(int device, double* all, double* busiest) {
+  const Lock lock(mutex);
+  *all = *busiest = 0;
+  for (const Engine& engine : state().devices[static_cast<std::size_t>(device)].engines) {
+    *all = std::max(*all, engine.end());
+    *busiest = std::max(*busiest, engine.total());
+  }
 }
 
 // ---- The driver
@@ -439,7 +573,7 @@ PARAES_FAKE(cuDeviceGetName, hipDeviceGetName, char* name, int bytes, int device
 
 PARAES_FAKE(cuDeviceTotalMem_v2, hipDeviceTotalMem, std::size_t* bytes, int) {
   const Lock lock(mutex);
-  *bytes = device_bytes;
+  *bytes = device_bytes();
   return enter(PARAES_NAME(cuDeviceTotalMem_v2, hipDeviceTotalMem));
 }
 
@@ -604,8 +738,8 @@ PARAES_FAKE(cuMemGetInfo_v2, hipMemGetInfo, std::size_t* free, std::size_t* tota
   if (const int code = enter_device(PARAES_NAME(cuMemGetInfo_v2, hipMemGetInfo)); code != 0) {
     return code;
   }
-  *free = device_bytes - current_device().used;
-  *total = device_bytes;
+  *free = device_bytes() - current_device().used;
+  *total = device_bytes();
   return 0;
 }
 
@@ -613,7 +747,7 @@ PARAES_FAKE(cuMemAlloc_v2, hipMalloc, void** pointer, std::size_t bytes) {
   const Lock lock(mutex);
   if (const int code = enter_device(PARAES_NAME(cuMemAlloc_v2, hipMalloc)); code != 0) return code;
   if (bytes == 0) return invalid_value;
-  if (bytes > device_bytes - current_device().used) return out_of_memory;
+  if (bytes > device_bytes() - current_device().used) return out_of_memory;
   *pointer = add(Kind::memory, bytes);
   current_device().used += bytes;
   return 0;
@@ -668,6 +802,7 @@ PARAES_FAKE(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync, void* to, const void* from
   check_host(from, bytes);
   note_written(to, bytes);
   std::memcpy(to, from, bytes);
+  spend(stream, to_device, bytes);
   return 0;
 }
 
@@ -680,6 +815,7 @@ PARAES_FAKE(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync, void* to, const void* from
   if (!reaches(from, bytes)) return invalid_value;
   check_written(from, bytes);
   std::memcpy(to, from, bytes);
+  spend(stream, to_host, bytes);
   return 0;
 }
 
@@ -725,7 +861,8 @@ PARAES_FAKE(cuStreamSynchronize, hipStreamSynchronize, void* stream) {
   const Lock lock(mutex);
   const int code = enter_device(PARAES_NAME(cuStreamSynchronize, hipStreamSynchronize));
   if (code != 0) return code;
-  return is_stream(stream) ? 0 : invalid_handle;
+  if (!is_stream(stream)) return invalid_handle;
+  return 0;
 }
 
 #ifndef PARAES_FAKE_BARE
@@ -743,7 +880,8 @@ PARAES_FAKE(cuEventCreate, hipEventCreateWithFlags, void** event, unsigned flags
   const Lock lock(mutex);
   const int code = enter_device(PARAES_NAME(cuEventCreate, hipEventCreateWithFlags));
   if (code != 0) return code;
-  if (flags != 0) return invalid_value;
+  constexpr unsigned blocking_without_time = 3;
+  if (flags != 0 && flags != blocking_without_time) return invalid_value;
   *event = add(Kind::event, 1);
   return 0;
 }
@@ -762,6 +900,21 @@ PARAES_FAKE(cuEventRecord, hipEventRecord, void* event, void* stream) {
   if (object == nullptr || !is_stream(stream)) return invalid_handle;
   clock_gettime(CLOCK_MONOTONIC, &object->time);
   object->recorded = true;
+  if (stream != nullptr) object->done = find(stream, Kind::stream)->done;
+  return 0;
+}
+
+PARAES_FAKE(cuEventSynchronize, hipEventSynchronize, void* event) {
+  double done = 0;
+  {
+    const Lock lock(mutex);
+    const int code = enter_device(PARAES_NAME(cuEventSynchronize, hipEventSynchronize));
+    if (code != 0) return code;
+    const Object* const object = find(event, Kind::event);
+    if (object == nullptr || !object->recorded) return invalid_handle;
+    done = object->done;
+  }
+  wait_until(done);
   return 0;
 }
 
@@ -849,7 +1002,8 @@ PARAES_FAKE(cuLaunchKernel, hipModuleLaunchKernel, Kernel* kernel, unsigned grou
     return 0;
   }
   if (kernel == &kernels[2]) {
-    for (const int parameter : {1, 6}) {  // out, scratch
+    spend(stream, computes, text_bytes(parameters));  // which `scratch` may overwrite
+    for (const int parameter : {1, 6}) {              // out, scratch
       void* memory = nullptr;
       std::memcpy(&memory, parameters[parameter], sizeof memory);
       if (!reaches(memory, 1)) return invalid_value;

@@ -409,6 +409,25 @@ TEST_P(Gpu, CtrInChunksOfOddSizesMatchesOpenssl) {
   EXPECT_EQ(support::difference(out, expected), "");
 }
 
+// One stream of small launches, and then many.
+TEST_P(Gpu, TunedCtrMatchesOpenssl) {
+  const Buffer key = support::make_key(32, 9);
+  const Buffer counter(16, 0xfe);
+  const Buffer in = support::pattern(300'000);
+  const Buffer expected = support::evp_ctr(key, counter, in);
+  for (const unsigned streams : {1U, 20U}) {
+    Execution tuned = execution();
+    tuned.gpu_tuning = {.streams = streams, .launch_bytes = std::uint64_t{64} << 10};
+    Ctr cipher(key, counter, tuned);
+    Buffer out(in.size());
+    cipher.process(in, out);
+    EXPECT_EQ(support::difference(out, expected), "") << streams << " streams";
+  }
+  Execution wrong = execution();
+  wrong.gpu_tuning.launch_bytes = 1;
+  EXPECT_THROW(Ctr(key, counter, wrong), InvalidArgument);
+}
+
 std::vector<std::string> kernel_names() {
   std::vector<std::string> names;
   for (const KernelInfo& kernel : gpu_kernels()) names.emplace_back(kernel.name);

@@ -17,6 +17,7 @@
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 #include "src/cipher/gpu.hpp"
+#include "src/gpu/device/sizes.h"
 #include "src/gpu/pool.hpp"
 #include "src/gpu/programs/prepare.hpp"
 #include "src/gpu/programs/program_files.hpp"
@@ -136,7 +137,7 @@ class OnDevice : public testing::Test {
   // Encrypts with the program of `row`, checks the result, and returns where the program came from.
   // Each call has different options, because the process keeps pools.
   std::string origin(const KernelRow& row, unsigned tables = 0) {
-    const PoolOptions options{.memory_limit = ++uses_, .tables = tables};
+    const PoolOptions options{.memory_limit = ++uses_, .variant = {.tables = tables}};
     const auto pool = open_pool(parse_device(device_).value(), row, options);
     const Buffer key = support::make_key(16, 4);
     const Buffer counter = support::pattern(16, 200);
@@ -301,7 +302,7 @@ TEST(KernelRows, GivenGroupThreadsReplaceTheKernelsOwn) {
     const ProgramVariant own = variant_for(row, info);
     EXPECT_FALSE(own.full_groups);
     for (const unsigned threads : {32U, 64U, 96U, 128U, 256U, 512U, 1024U}) {
-      const ProgramVariant variant = variant_for(row, info, threads);
+      const ProgramVariant variant = variant_for(row, info, {.group_threads = threads});
       EXPECT_EQ(variant.group_threads, threads);
       EXPECT_TRUE(variant.full_groups);
       EXPECT_EQ(variant.hash_threads, own.hash_threads);  // GHASH keeps its own
@@ -313,11 +314,64 @@ TEST(KernelRows, GivenGroupThreadsReplaceTheKernelsOwn) {
       EXPECT_EQ(prepared_name(variant, "sm_90") == prepared_name(own, "sm_90"), threads == 256);
     }
     for (const unsigned threads : {1U, 48U, 1025U, 1056U}) {
-      EXPECT_THROW(static_cast<void>(variant_for(row, info, threads)), InvalidArgument) << threads;
+      EXPECT_THROW(static_cast<void>(variant_for(row, info, {.group_threads = threads})),
+                   InvalidArgument)
+          << threads;
     }
   }
-  const ProgramVariant shared = variant_for(find_kernel_row("reference-shared"), info, 512);
+  const ProgramVariant shared =
+      variant_for(find_kernel_row("reference-shared"), info, {.group_threads = 512});
   EXPECT_EQ(mode_shared_bytes(shared), 16U * 512);
+}
+
+TEST(KernelRows, OptionsSelectTablesGroupsAndTheHash) {
+  DeviceInfo info;
+  info.target = "sm_90";
+  info.shared_bytes = 227 << 10;
+  for (const KernelRow& row : kernel_rows()) {
+    const ProgramVariant own = variant_for(row, info);
+    EXPECT_EQ(own.tables, row.tables ? 2U : 0U);
+    EXPECT_EQ(own.groups_per_unit, row.tables ? 3U : 0U);
+    EXPECT_FALSE(own.tensor_hash);
+    const ProgramVariant other =
+        variant_for(row, info, {.tables = 4, .groups_per_unit = 2, .tensor_hash = true});
+    EXPECT_EQ(other.tables, row.tables ? 4U : 0U);
+    EXPECT_EQ(other.groups_per_unit, 2U);
+    EXPECT_TRUE(other.tensor_hash);
+    EXPECT_EQ(hash_shared_bytes(other), PARAES_HASH_TENSOR_SHARED_BYTES);
+    const std::vector<std::string> options = options_of(other);
+    EXPECT_EQ(std::count(options.begin(), options.end(), "-DPARAES_HASH_TENSOR=1"), 1);
+    EXPECT_NE(prepared_name(other, "sm_90"), prepared_name(own, "sm_90"));
+  }
+  info.id = "cuda:0";
+  info.name = "a GPU";
+  for (const char* const target : {"sm_75", "sm_100", "gfx90a", ""}) {
+    info.target = target;
+    EXPECT_EQ(
+        support::message_of<Unavailable>(
+            [&] { static_cast<void>(variant_for(kernel_rows()[1], info, {.tensor_hash = true})); }),
+        "cuda:0 (a GPU) has no binary matrix products, which are of CUDA, on chips of compute "
+        "capability 8.0 to 9.0");
+  }
+  info.shared_bytes = 64 << 10;
+  EXPECT_THROW(static_cast<void>(variant_for(find_kernel_row("ttable"), info, {.tables = 4})),
+               Unavailable);
+}
+
+TEST(GpuTuning, IsCheckedAndLeavesTheRestAsItIs) {
+  const PoolOptions usual;
+  PoolOptions options;
+  apply({}, options);
+  EXPECT_EQ(options, usual);
+  apply({.streams = 3, .launch_bytes = 1 << 20, .tables = 1, .groups_per_processor = 2}, options);
+  EXPECT_EQ(options.streams, 3U);
+  EXPECT_EQ(options.launch_bytes, std::size_t{1} << 20);
+  EXPECT_EQ(options.variant, (VariantOptions{.tables = 1, .groups_per_unit = 2}));
+  for (const GpuTuning& wrong : {GpuTuning{.streams = 65}, GpuTuning{.launch_bytes = 65535},
+                                 GpuTuning{.launch_bytes = std::uint64_t{257} << 20},
+                                 GpuTuning{.tables = 3}, GpuTuning{.groups_per_processor = 9}}) {
+    EXPECT_THROW(apply(wrong, options), InvalidArgument);
+  }
 }
 
 TEST(KernelRows, GivenGroupThreadsThatTheDeviceLacksAreUnavailable) {
@@ -327,15 +381,15 @@ TEST(KernelRows, GivenGroupThreadsThatTheDeviceLacksAreUnavailable) {
   info.shared_bytes = 64 << 10;
   info.max_threads = 256;
   const KernelRow& row = find_kernel_row("reference-shared");
-  EXPECT_EQ(variant_for(row, info, 256).group_threads, 256U);
-  EXPECT_EQ(
-      support::message_of<Unavailable>([&] { static_cast<void>(variant_for(row, info, 512)); }),
-      "opencl:9 (Small GPU) allows at most 256 threads in a group, not 512");
+  EXPECT_EQ(variant_for(row, info, {.group_threads = 256}).group_threads, 256U);
+  EXPECT_EQ(support::message_of<Unavailable>(
+                [&] { static_cast<void>(variant_for(row, info, {.group_threads = 512})); }),
+            "opencl:9 (Small GPU) allows at most 256 threads in a group, not 512");
   info.max_threads = 1024;
   info.shared_bytes = 8 << 10;
-  EXPECT_EQ(variant_for(row, info, 512).group_threads, 512U);
+  EXPECT_EQ(variant_for(row, info, {.group_threads = 512}).group_threads, 512U);
   EXPECT_NE(support::message_of<Unavailable>([&] {
-              static_cast<void>(variant_for(row, info, 1024));
+              static_cast<void>(variant_for(row, info, {.group_threads = 1024}));
             }).find("needs 16384 bytes of shared memory"),
             std::string::npos);
 }

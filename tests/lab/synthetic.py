@@ -65,6 +65,7 @@ def row(**changes: Any) -> dict[str, Any]:
         "distribution": None,
         "overlap": False,
         "group_threads": None,
+        "gpu_tuning": None,
         "samples_ns": samples,
         "outliers": [],
         "timeline_ns": timeline,

@@ -57,6 +57,7 @@ _AXES: dict[str, tuple[type, bool]] = {
     "distribution": (str, True),
     "overlap": (bool, False),
     "group_threads": (int, True),
+    "gpu_tuning": (str, True),
 }
 AXES = tuple(_AXES)
 COUNTERS = ("cycles", "instructions", "cache_misses")  # of the processor
@@ -120,6 +121,7 @@ class Row:
     distribution: str | None
     overlap: bool
     group_threads: int | None
+    gpu_tuning: str | None
     samples_ns: np.ndarray
     outliers: tuple[int, ...]
     timeline_ns: dict[str, float | None]
@@ -325,7 +327,7 @@ def _updated(row: dict[str, Any]) -> dict[str, Any]:
     OpenSSL's EVP was once named like the kernel `openssl`. Where there is no `executor`, several
     threads mean OpenMP. Where there is no `keys`, the row is not of many messages at once.
     """
-    row = {"keys": None, "group_threads": None, **row}
+    row = {"keys": None, "group_threads": None, "gpu_tuning": None, **row}
     if row.get("rival") == "openssl":
         row = {**row, "rival": "openssl-evp"}
     if "executor" in row:

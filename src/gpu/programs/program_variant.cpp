@@ -33,7 +33,19 @@ void check_group_threads(unsigned threads) {
                         std::to_string(threads));
 }
 
-ProgramVariant variant_for(const KernelRow& row, const DeviceInfo& device, unsigned group_threads) {
+namespace {
+
+// sm_75 has other such products, and from sm_100 on compilers replace them by many instructions.
+bool has_binary_products(std::string_view target) {
+  constexpr std::string_view chips[] = {"sm_80", "sm_86", "sm_87", "sm_89", "sm_90"};
+  return std::find(std::begin(chips), std::end(chips), target) != std::end(chips);
+}
+
+}  // namespace
+
+ProgramVariant variant_for(const KernelRow& row, const DeviceInfo& device,
+                           const VariantOptions& options) {
+  const unsigned group_threads = options.group_threads;
   check_group_threads(group_threads);
   if (device.max_threads != 0 && group_threads > device.max_threads) {
     throw Unavailable(device.id + " (" + device.name + ") allows at most " +
@@ -55,11 +67,21 @@ ProgramVariant variant_for(const KernelRow& row, const DeviceInfo& device, unsig
     // multiprocessor holds at once.
     variant.tables = 2;
     if (!fits(mode_shared_bytes(variant))) variant.tables = 1;
+    if (options.tables != 0) variant.tables = options.tables;
   }
-  if (row.hash_tables) {
-    // Eight have no bank conflicts. Two or four have as many as one.
+  // Else the compiler takes a few more registers than let three groups run at once.
+  variant.groups_per_unit = row.tables && cuda ? 3 : 0;
+  if (options.groups_per_unit != 0) variant.groups_per_unit = options.groups_per_unit;
+  variant.tensor_hash = options.tensor_hash;
+  if (variant.tensor_hash && !has_binary_products(device.target)) {
+    throw Unavailable(device.id + " (" + device.name +
+                      ") has no binary matrix products, which are of CUDA, on chips of compute "
+                      "capability 8.0 to 9.0");
+  }
+  if (row.hash_tables && !variant.tensor_hash) {
+    // Eight have no bank conflicts, and each half of them has twice as many.
     variant.hash_copies = 8;
-    if (!fits(hash_shared_bytes(variant))) variant.hash_copies = 1;
+    while (variant.hash_copies > 1 && !fits(hash_shared_bytes(variant))) variant.hash_copies /= 2;
   }
   const std::uint32_t needed = std::max(mode_shared_bytes(variant), hash_shared_bytes(variant));
   if (!fits(needed)) {
@@ -86,6 +108,7 @@ std::uint32_t mode_shared_bytes(const ProgramVariant& variant) {
 }
 
 std::uint32_t hash_shared_bytes(const ProgramVariant& variant) {
+  if (variant.tensor_hash) return PARAES_HASH_TENSOR_SHARED_BYTES;
   return variant.hash_copies != 0
              ? PARAES_HASH_TABLES_SHARED_BYTES(variant.hash_threads, variant.hash_copies)
              : PARAES_HASH_SHARED_BYTES(variant.hash_threads);
@@ -129,6 +152,7 @@ std::vector<std::string> options_of(const ProgramVariant& variant) {
   if (variant.tables != 0) define("TABLES", variant.tables);
   if (variant.hash_copies != 0) define("HASH_COPIES", variant.hash_copies);
   if (variant.groups_per_unit != 0) define("GROUPS_PER_UNIT", variant.groups_per_unit);
+  if (variant.tensor_hash) define("HASH_TENSOR", 1);
   if (variant.compact) define("COMPACT", 1);
   if (variant.keys_in_memory) define("KEYS_IN_MEMORY", 1);
   return options;

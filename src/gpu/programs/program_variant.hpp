@@ -23,10 +23,21 @@ struct ProgramVariant {
   unsigned tables = 0;  // round tables in shared memory: 1, 2 or 4; 0: KernelRow::tables is false
   unsigned hash_copies = 0;      // copies of the GHASH tables there; 0: there are no such tables
   unsigned groups_per_unit = 0;  // groups that must fit into a multiprocessor; 0: the usual number
+  bool tensor_hash = false;      // GHASH of many messages by binary matrix products
   bool compact = false;          // for OpenCL on CPUs: less code, which compiles faster
   // Entries read round keys from device memory. Otherwise all messages of a launch have one key,
   // an argument by value.
   bool keys_in_memory = false;
+};
+
+// What a caller may choose of a variant; 0 and false leave it open.
+struct VariantOptions {
+  unsigned group_threads = 0;    // in all launches of the entries but those of GHASH
+  unsigned tables = 0;           // if the row has tables
+  unsigned groups_per_unit = 0;  // CUDA and HIP
+  bool tensor_hash = false;      // see GpuTuning
+
+  auto operator<=>(const VariantOptions&) const = default;
 };
 
 // The largest groups that CUDA and HIP have.
@@ -36,14 +47,14 @@ inline constexpr unsigned most_group_threads = 1024;
 // multiple of warp_threads up to most_group_threads. 0 stands for the kernel's own number.
 void check_group_threads(unsigned threads);
 
-// The variant of `row` for a device, with as many tables as suit its shared memory, for launches
-// with one key. Groups have `group_threads` threads in all launches; if that is 0, they are as
-// large as the device allows, up to the row's number. Only CUDA keeps arguments in constant memory;
-// elsewhere, keys are always in device memory. Throws InvalidArgument as check_group_threads(), and
-// Unavailable if the device allows too small groups, or if the shared memory is too small for the
-// groups or for the fewest tables.
+// The variant of `row` for a device, for launches with one key. What `options` leave open: groups
+// are as large as the device allows, up to the row's number, and there are as many tables as suit
+// its shared memory. Only CUDA keeps arguments in constant memory; elsewhere, keys are always in
+// device memory. Throws InvalidArgument as check_group_threads(), and Unavailable if the device
+// allows too small groups, if the shared memory is too small for the groups or the tables, or if
+// the device has no binary matrix products.
 [[nodiscard]] ProgramVariant variant_for(const KernelRow& row, const DeviceInfo& device,
-                                         unsigned group_threads = 0);
+                                         const VariantOptions& options = {});
 
 // The variant for launches whose messages have different keys. It is `variant` itself if its keys
 // are in device memory anyway.

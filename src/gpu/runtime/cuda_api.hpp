@@ -72,6 +72,7 @@ struct DriverApi {
   Call<int(Event)> destroy_event;
   Call<int(Event, Stream)> record_event;
   Call<int(Event)> query_event;
+  Call<int(Event)> wait_for_event;
   Call<int(float*, Event, Event)> milliseconds;
 
   Call<int(Module*, const void*)> load_module;
@@ -139,6 +140,7 @@ void load(const DynamicLibrary& library, Need need, const char* name, Call<Signa
   X(required, destroy_event, cuEventDestroy_v2)              \
   X(required, record_event, cuEventRecord)                   \
   X(required, query_event, cuEventQuery)                     \
+  X(required, wait_for_event, cuEventSynchronize)            \
   X(required, milliseconds, cuEventElapsedTime)              \
   X(required, load_module, cuModuleLoadData)                 \
   X(required, unload_module, cuModuleUnload)                 \
@@ -168,6 +170,8 @@ inline constexpr int launch_failed = 719;
 inline constexpr int unknown_error = 999;
 inline constexpr unsigned stream_non_blocking = 1;
 inline constexpr unsigned event_default = 0;
+inline constexpr unsigned event_blocking = 1;
+inline constexpr unsigned event_without_time = 2;
 inline constexpr unsigned host_portable = 1;
 inline constexpr unsigned host_mapped = 2;
 

@@ -508,6 +508,12 @@ class DriverQueue : public Queue {
     const Current current(device);
     // Otherwise it would wait for work that other libraries enqueue on the default stream.
     device.check(device.api().create_stream, &stream_, driver::stream_non_blocking);
+    const int code = device.api().create_event.function(
+        &end_, driver::event_blocking | driver::event_without_time);
+    if (code != driver::success) {
+      static_cast<void>(device.api().destroy_stream.function(stream_));
+      device.fail(device.api().create_event, code, "");
+    }
   }
   // For a stream of the caller's.
   DriverQueue(DriverDevice& device, driver::Stream stream)
@@ -515,6 +521,7 @@ class DriverQueue : public Queue {
   ~DriverQueue() override {
     if (!owns_stream_) return;
     device_.try_call(device_.api().finish_stream, stream_);
+    device_.try_call(device_.api().destroy_event, end_);
     device_.try_call(device_.api().destroy_stream, stream_);
   }
   DriverQueue(const DriverQueue&) = delete;
@@ -595,7 +602,14 @@ class DriverQueue : public Queue {
 
   void finish() override {
     const Current current(device_);
-    device_.check(device_.api().finish_stream, stream_);
+    if (end_ == nullptr) {
+      device_.check(device_.api().finish_stream, stream_);
+      return;
+    }
+    // A dozen threads that spin, as drivers do by default, would take the cores from those that
+    // read and write files.
+    device_.check(device_.api().record_event, end_, stream_);
+    device_.check(device_.api().wait_for_event, end_);
   }
 
  private:
@@ -610,6 +624,7 @@ class DriverQueue : public Queue {
 
   DriverDevice& device_;
   driver::Stream stream_ = nullptr;
+  driver::Event end_ = nullptr;  // of all work, for finish(); not for streams of the caller's
   bool owns_stream_ = true;
 };
 

@@ -39,6 +39,7 @@ namespace paraes::gpu::driver {
   X(required, destroy_event, hipEventDestroy)                \
   X(required, record_event, hipEventRecord)                  \
   X(required, query_event, hipEventQuery)                    \
+  X(required, wait_for_event, hipEventSynchronize)           \
   X(required, milliseconds, hipEventElapsedTime)             \
   X(required, load_module, hipModuleLoadData)                \
   X(required, unload_module, hipModuleUnload)                \

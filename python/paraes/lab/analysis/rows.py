@@ -104,6 +104,7 @@ def label_in(row: Row, rows: list[Row], job: bool = False) -> str:
         ("transfer", "{}"),
         ("distribution", "{}"),
         ("group_threads", "groups of {}"),
+        ("gpu_tuning", "{}"),
         ("scope", "{} scope"),
     ):
         if name in JOB and not job:
