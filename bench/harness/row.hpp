@@ -40,7 +40,7 @@ struct Row {
   std::string cache = "warm";
   std::string key_expansion;
   std::optional<unsigned> group_threads;  // of a GPU's kernels, where --group-threads set them
-  std::string gpu_tuning;  // of a GPU, as --gpu-tuning has it
+  std::string gpu_tuning;                 // of a GPU, as --gpu-tuning has it
   std::string transfer;
   std::string distribution;
   bool overlap = false;

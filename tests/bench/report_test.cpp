@@ -23,9 +23,10 @@ std::vector<std::string> keys(const Json& json) {
 }
 
 const std::vector<std::string> axis_keys = {
-    "rival",    "device", "kernel",        "mode",          "key_bits", "direction",    "threads",
-    "executor", "ranks",  "bytes",         "messages",      "keys",     "scope",        "format",
-    "in_place", "cache",  "key_expansion", "group_threads", "gpu_tuning", "transfer", "distribution", "overlap"};
+    "rival",      "device",   "kernel",       "mode",   "key_bits",      "direction",
+    "threads",    "executor", "ranks",        "bytes",  "messages",      "keys",
+    "scope",      "format",   "in_place",     "cache",  "key_expansion", "group_threads",
+    "gpu_tuning", "transfer", "distribution", "overlap"};
 
 std::vector<std::string> operator+(std::vector<std::string> a, const std::vector<std::string>& b) {
   a.insert(a.end(), b.begin(), b.end());
