@@ -248,6 +248,7 @@ GpuTuning parse_tuning(const std::string& text, const NumberParsers& parsers) {
 std::vector<Axes::Tuning> parse_tunings(const std::vector<std::string>& texts,
                                         const NumberParsers& parsers) {
   std::vector<Axes::Tuning> tunings;
+  tunings.reserve(texts.size());
   for (const std::string& text : texts) {
     tunings.push_back({text, parse_tuning(text, parsers)});
   }

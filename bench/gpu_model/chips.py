@@ -17,10 +17,15 @@ class Chip:
     processors: int  # multiprocessors
     ghz: float  # boost clock
     memory: float  # bytes a second, from the data sheet
-    shared_bytes: int  # of a multiprocessor, with 1 KiB of the system's for each group
+    shared_bytes: int  # of a multiprocessor
     group_shared_bytes: int  # the most of a group
     warps: int  # the most of a multiprocessor
     groups: int  # likewise
+
+    @property
+    def system_shared_bytes(self):
+        """What the system takes of a group."""
+        return 1024 if int(self.target.removeprefix("sm_")) >= 80 else 0
 
 
 CHIPS = {

@@ -53,7 +53,7 @@ def groups_at_once(chip, function, threads, shared_bytes):
         chip.groups,
         chip.warps // warps,
         chips.REGISTERS // (of_warp * warps),
-        chip.shared_bytes // (shared_bytes + 1024),
+        chip.shared_bytes // max(shared_bytes + chip.system_shared_bytes, 1),
     )
 
 

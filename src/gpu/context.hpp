@@ -24,7 +24,7 @@ struct PoolOptions {
   std::size_t launch_bytes = std::size_t{4} << 20;
   VariantOptions variant = {};
 
-  auto operator<=>(const PoolOptions&) const = default;
+  bool operator==(const PoolOptions&) const = default;
 };
 
 // Sets what `tuning` does not leave open. Throws InvalidArgument for numbers that are out of range.

@@ -12,10 +12,19 @@ namespace {
 
 // The pools of this process, by device, kernel and options. They are never destroyed, because
 // drivers may be unloaded before static objects are destroyed.
-using PoolKey = std::tuple<std::string, std::string, PoolOptions>;
+using PoolKey = std::tuple<std::string, std::string, Transfer, std::uint64_t, unsigned, std::size_t,
+                           unsigned, unsigned, unsigned, bool>;
 using Pools = std::map<PoolKey, std::shared_ptr<DevicePool>>;
 std::mutex pools_mutex;
 Pools* pools = nullptr;  // under pools_mutex
+
+PoolKey key_of(const DeviceNames& names, const KernelRow& row, const PoolOptions& options) {
+  const VariantOptions& variant = options.variant;
+  return {names.text(),          std::string(row.name), options.transfer,
+          options.memory_limit,  options.streams,       options.launch_bytes,
+          variant.group_threads, variant.tables,        variant.groups_per_unit,
+          variant.tensor_hash};
+}
 
 }  // namespace
 
@@ -119,7 +128,7 @@ std::shared_ptr<DevicePool> open_pool(const DeviceNames& names, const KernelRow&
                                       const PoolOptions& options) {
   const std::lock_guard lock(pools_mutex);
   if (pools == nullptr) pools = new Pools;
-  auto& pool = (*pools)[{names.text(), std::string(row.name), options}];
+  auto& pool = (*pools)[key_of(names, row, options)];
   if (!pool) {
     std::vector<std::unique_ptr<DeviceContext>> contexts;
     for (const unsigned index : names.indices) {

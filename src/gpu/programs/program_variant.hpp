@@ -37,7 +37,7 @@ struct VariantOptions {
   unsigned groups_per_unit = 0;  // CUDA and HIP
   bool tensor_hash = false;      // see GpuTuning
 
-  auto operator<=>(const VariantOptions&) const = default;
+  bool operator==(const VariantOptions&) const = default;
 };
 
 // The largest groups that CUDA and HIP have.
