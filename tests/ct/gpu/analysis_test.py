@@ -389,5 +389,29 @@ class Analysis(unittest.TestCase):
         )
 
 
+class PackedPredicates(unittest.TestCase):
+    TEXT = """
+        LDC.64 R2, c[0x0][{pointer:#x}]
+        LDG.E R4, desc[UR4][R2.64]
+        ISETP.NE.AND P0, PT, R4, RZ, PT
+        LDC R5, c[0x0][{count:#x}]
+        ISETP.NE.AND P1, PT, R5, RZ, PT
+        P2R R6, PR, RZ, 0x3
+        NOP
+        R2P PR, R6, 0x3
+        @{chosen} BRA end
+        NOP
+        end:
+        EXIT
+    """
+
+    def found(self, chosen):
+        return findings(self.TEXT.format(pointer=IN, count=COUNT, chosen=chosen))
+
+    def test_are_as_secret_as_each_was(self):
+        self.assertEqual(self.found("P0"), ["secret branch"])
+        self.assertEqual(self.found("P1"), [])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -401,6 +401,10 @@ class Analysis:
             origin |= self.high(sources[0], state)[0]
         if name in ("P2R", "UP2UR"):
             return [[self.packed_predicates(name, operands, state)]]
+        if name == "R2P":
+            public, rest = values.public_bits(operands[0]), values.of_origin(origin)
+            bits = [register - sass.PREDICATES for [register] in instruction.results]
+            return [[UNKNOWN if public >> bit & 1 else rest] for bit in bits]
         if name in ("IMAD", "UIMAD") and "WIDE" in instruction.modifiers:
             origin = values.combined_origin([*operands, self.high(sources[2], state)])
         low = self.known_result(instruction, operands, values.of_origin(origin))

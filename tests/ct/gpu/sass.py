@@ -79,6 +79,7 @@ KNOWN = (
             "S2R",
             "S2UR",
             "P2R",
+            "R2P",
             "UP2UR",
         ]
     )
@@ -254,6 +255,12 @@ def decode(at, fields, function):
         count = result_count(name, texts)
         width = words(name, modifiers)
         results = []
+        if name == "R2P":  # of the predicates that its mask names
+            pr, _, mask = texts
+            if pr != "PR":
+                raise Unknown("other predicates")
+            results = [[PREDICATES + i] for i in range(7) if int(mask, 16) >> i & 1]
+            texts, count = texts[1:], 0
         for place, operand_text in enumerate(texts[:count]):
             number = register_number(operand_text.removesuffix(".reuse"))
             wide = width if place == 0 and not is_predicate_text(operand_text) else 1
