@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/cipher/gpu_gcm.hpp"
+#include "src/core/chunk.hpp"
 
 namespace paraes::detail {
 namespace {
@@ -42,8 +43,7 @@ std::vector<Launch> cut(Direction direction, std::span<const Entry> entries) {
     // Expanding one key on every stream costs little, so each stream gets a share.
     std::size_t total = 0;
     for (const Entry& entry : entries) total += text_bytes(direction, entry.segment->segment);
-    constexpr std::size_t least = std::size_t{256} << 10;
-    most = std::min(most, std::max(total / entries[0].key->streams(), least));
+    most = gpu_chunk_bytes(total, most, entries[0].key->streams());
   }
   std::vector<Launch> launches;
   for (std::size_t i = 0; i < entries.size(); ++i) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "paraes/secret.hpp"
+#include "src/core/chunk.hpp"
 #include "src/core/counter.hpp"
 
 namespace paraes::detail {
@@ -14,8 +15,6 @@ namespace {
 using gpu::Stream;
 using Segment = SegmentCipher::Segment;
 
-// With less text, starting a launch costs more than its work.
-constexpr std::size_t most_launch_bytes = std::size_t{4} << 20;
 // One group of threads hashes a whole segment: longer ones would leave the rest of the GPU idle.
 constexpr std::size_t most_segment_bytes = std::size_t{64} << 10;
 
@@ -30,9 +29,7 @@ GpuGcm::GpuGcm(std::shared_ptr<gpu::DevicePool> pool, std::shared_ptr<const GcmK
                const Executor& executor, const GpuUse& use)
     : OnGpu(std::move(pool), material(*key, use), use, executor.threads()), key_(std::move(key)) {}
 
-std::size_t GpuGcm::launch_bytes() const noexcept {
-  return std::min(most_launch_bytes, gpu_.pool().launch_bytes());
-}
+std::size_t GpuGcm::launch_bytes() const noexcept { return gpu_.pool().launch_bytes(); }
 
 std::size_t GpuGcm::segment_limit() const noexcept {
   return std::min(most_segment_bytes, gpu_.pool().launch_bytes());
@@ -119,9 +116,9 @@ void GpuGcm::crypt(Direction direction, const SegmentNonces& nonces,
     const std::size_t bytes = text_bytes(direction, segment);
     if (!segment.done && bytes <= segment_limit()) total += bytes;
   }
-  constexpr std::size_t least = std::size_t{256} << 10;
-  const std::size_t share = total <= launch_bytes() ? total : total / gpu_.streams();
-  const std::size_t most = std::min(gpu_.pool().launch_bytes(), std::max(share, least));
+  const std::size_t most = total <= launch_bytes()
+                               ? launch_bytes()
+                               : gpu_chunk_bytes(total, launch_bytes(), gpu_.streams());
   std::vector<std::span<Segment>> launches;
   std::size_t held = 0;
   bool follows = false;  // whether the previous segment is in the last launch
