@@ -1,6 +1,7 @@
 #include "bench/axes.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "bench/file/tools.hpp"
 #include "bench/memory/openmp.hpp"
@@ -217,17 +218,19 @@ GpuTuning parse_tuning(const std::string& text, const NumberParsers& parsers) {
       throw InvalidArgument("--gpu-tuning: '" + name + "' is given twice");
     }
     seen.push_back(name);
-    const auto number = [&](std::uint64_t most) {
-      return static_cast<unsigned>(parsers.number(value, flag, 1, most));
+    // apply() knows how large they may be.
+    const auto number = [&] {
+      return static_cast<unsigned>(
+          parsers.number(value, flag, 1, std::numeric_limits<unsigned>::max()));
     };
     if (name == "streams") {
-      tuning.streams = number(64);
+      tuning.streams = number();
     } else if (name == "launch") {
       tuning.launch_bytes = parsers.size(value, flag);
     } else if (name == "tables") {
-      tuning.tables = number(4);
+      tuning.tables = number();
     } else if (name == "groups") {
-      tuning.groups_per_processor = number(8);
+      tuning.groups_per_processor = number();
     } else if (name == "ghash" && value == "tensor") {
       tuning.tensor_hash = true;
     } else {
