@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import shutil
 import struct
 import subprocess
@@ -13,6 +14,11 @@ INSTRUCTION_BYTES = 16
 # Attributes of an entry: where its parameters lie in constant bank 0, and, in the section of all
 # entries, their registers and the bytes of their stack.
 PARAM_CBANK, REGISTER_COUNT, FRAME_BYTES = 0x0A, 0x2F, 0x11
+
+
+def split_operands(text):
+    """The operands that nvdisasm prints, which may have commas in brackets."""
+    return re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text)
 
 
 class Missing(Exception):

@@ -10,6 +10,7 @@ import functools
 import re
 
 import numpy as np
+from cubin import split_operands
 
 WORD = np.uint64(0xFFFFFFFF)
 TOP = np.uint64(1) << np.uint64(32)
@@ -23,10 +24,6 @@ BYTES = {"U8": 1, "S8": 1, "U16": 2, "64": 8, "128": 16}
 
 class Unknown(Exception):
     """An instruction, or a form of one, that is not modelled."""
-
-
-def split_operands(text):
-    return re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text)
 
 
 # ---- Operands
@@ -202,6 +199,13 @@ def carries_of(texts):
     return [writer(text) for text in texts[:count]], texts[count:]
 
 
+def plus_carries(total, into, g):
+    """A sum with the carries of earlier ones."""
+    for carry in into:
+        total = total + np.asarray(carry(g)).astype(np.uint64)
+    return total
+
+
 def write_carries(writers, g, mask, total):
     carry = total >> np.uint64(32)
     for number, write in enumerate(writers):
@@ -279,9 +283,7 @@ def multiply_add(modifiers, texts):
 
         def wide(g, mask):
             total = np.asarray(a(g) * b(g))
-            addend = c(g)
-            for p in into:
-                addend = addend + np.asarray(p(g)).astype(np.uint64)
+            addend = plus_carries(c(g), into, g)
             total = total + addend
             over = np.asarray(total < addend)
             write(g, mask, narrow(total >> np.uint64(32)) if "HI" in kinds else total)
@@ -293,8 +295,7 @@ def multiply_add(modifiers, texts):
 
     def with_carry(g, mask):
         total = (a(g) * b(g) & WORD) + c(g)
-        for p in into:
-            total = total + np.asarray(p(g)).astype(np.uint64)
+        total = plus_carries(total, into, g)
         write(g, mask, narrow(total))
         write_carries(carries, g, mask, total)
 
@@ -324,8 +325,7 @@ def add(modifiers, texts):
         total = np.asarray(terms[0](g))
         for term in terms[1:]:
             total = total + term(g)
-        for p in into:
-            total = total + np.asarray(p(g)).astype(np.uint64)
+        total = plus_carries(total, into, g)
         write(g, mask, narrow(total))
         write_carries(carries, g, mask, total)
 
@@ -351,8 +351,7 @@ def scaled_add(modifiers, texts):
         else:
             value = ((c(g) << np.uint64(32) | value) << shift) >> np.uint64(32)
         total = value + b(g)
-        for p in into:
-            total = total + np.asarray(p(g)).astype(np.uint64)
+        total = plus_carries(total, into, g)
         write(g, mask, narrow(total))
         write_carries(carries, g, mask, total)
 

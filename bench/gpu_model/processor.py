@@ -8,6 +8,7 @@ the warps between two barriers differs, which a program without races does not n
 import collections
 import dataclasses
 
+import cubin
 import instructions
 import numpy as np
 
@@ -107,7 +108,7 @@ def prepare(function, chip):
 
 
 def control_of(kind, operands, function):
-    texts = instructions.split_operands(operands)
+    texts = cubin.split_operands(operands)
     if kind in ("EXIT", "BAR"):
         return kind, [instructions.read_predicate(t) for t in texts if kind == "EXIT"], None
     if kind == "RET":

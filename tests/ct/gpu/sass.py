@@ -8,6 +8,7 @@ import dataclasses
 import re
 
 import values
+from cubin import split_operands
 
 UNIFORM, PREDICATES, UNIFORM_PREDICATES, STACK_SLOTS = 300, 500, 520, 1000
 
@@ -192,10 +193,6 @@ def parse_operand(text):
     if re.fullmatch(r"[+-]?(\d+(\.\d+)?(e[+-]?\d+)?|INF|QNAN)", bare):  # of floating point
         return Operand(value=values.UNKNOWN)
     raise Unknown(f"operand {text}")
-
-
-def split_operands(text):
-    return re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text)
 
 
 def result_count(name, texts):
