@@ -73,6 +73,7 @@ class DeviceCipher;
 class BlockCipher;
 class XtsCipher;
 class GcmCipher;
+class StagedSegments;
 }  // namespace detail
 
 // Properties that all modes have.

@@ -59,6 +59,7 @@ struct PARAES_EXPORT SegmentLayout {
 };
 
 struct CipherSegment;
+class SegmentStaging;
 
 // The nonces of the segments of one message.
 struct PARAES_EXPORT SegmentNonces {
@@ -116,6 +117,13 @@ class PARAES_EXPORT SegmentCipher final : public Cipher {
   [[nodiscard]] std::size_t launch_bytes() const noexcept;
   [[nodiscard]] unsigned launch_threads() const noexcept;
 
+  // Memory of a GPU for one call after another, each with up to `segments` segments of up to
+  // segment_bytes bytes of plaintext; see SegmentStaging. Waits until a stream of the GPU is free.
+  // nullptr if there is no such memory: on a CPU, with Transfer::mapped, with `overlap` off, and
+  // for more than a launch of this cipher takes. Then crypt() is the way.
+  [[nodiscard]] std::unique_ptr<SegmentStaging> stage(std::size_t segments,
+                                                      std::uint64_t segment_bytes) const;
+
   [[nodiscard]] const SegmentNonces& nonces() const noexcept { return nonces_; }
   // For the library's own use.
   [[nodiscard]] const detail::GcmCipher& gcm() const noexcept { return *cipher_; }
@@ -125,6 +133,39 @@ class PARAES_EXPORT SegmentCipher final : public Cipher {
 
   std::shared_ptr<const detail::GcmCipher> cipher_;
   SegmentNonces nonces_;
+};
+
+// Pinned host memory that a GPU reads and writes: segments in it need no further copy in host
+// memory. It belongs to a stream of the GPU, which is free for others when the object is destroyed.
+// So a thread holds one at a time, calls no other function of a cipher for the same GPUs meanwhile,
+// and does not wait for a thread that does. The cipher must outlive it. One thread at a time may
+// use it.
+class PARAES_EXPORT SegmentStaging final {
+ public:
+  ~SegmentStaging();
+  SegmentStaging(const SegmentStaging&) = delete;
+  SegmentStaging& operator=(const SegmentStaging&) = delete;
+
+  // Each has room for as many sealed segments as were asked for, and `spare` bytes more, so that
+  // the segments may begin anywhere in a page.
+  static constexpr std::size_t spare = 4096;
+  [[nodiscard]] MutableBytes in() const noexcept;
+  [[nodiscard]] MutableBytes out() const noexcept;
+
+  // As SegmentCipher::crypt, for segments whose `in` is in in(), and whose `out` is in out(). Each
+  // begins a multiple of 16 bytes after that of the first, and all bytes of both memories that are
+  // not in a segment are unspecified afterwards. Throws InvalidArgument for others, and for more
+  // segments than were asked for.
+  void crypt(Direction direction, std::span<SegmentCipher::Segment> segments);
+
+ private:
+  friend class SegmentCipher;
+  SegmentStaging(const SegmentCipher& cipher, std::unique_ptr<detail::StagedSegments> staged,
+                 std::size_t most_segments);
+
+  const SegmentCipher& cipher_;
+  std::unique_ptr<detail::StagedSegments> staged_;
+  std::size_t most_segments_;
 };
 
 // A segment, and the cipher of its message.

@@ -13,6 +13,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -72,6 +73,21 @@ class XtsCipher : public DeviceCipher {
                    const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) const = 0;
 };
 
+// See SegmentStaging, which has checked the arguments.
+class StagedSegments {
+ public:
+  StagedSegments() = default;
+  virtual ~StagedSegments() = default;
+  StagedSegments(const StagedSegments&) = delete;
+  StagedSegments& operator=(const StagedSegments&) = delete;
+
+  [[nodiscard]] virtual MutableBytes in() const noexcept = 0;
+  [[nodiscard]] virtual MutableBytes out() const noexcept = 0;
+  // As GcmCipher::crypt. When it throws, nothing writes to out() any more.
+  virtual void crypt(Direction direction, const SegmentNonces& nonces,
+                     std::span<SegmentCipher::Segment> segments) = 0;
+};
+
 // SP 800-38D.
 class GcmCipher : public DeviceCipher {
  public:
@@ -84,6 +100,14 @@ class GcmCipher : public DeviceCipher {
   // Segment::done of each segment that it finishes, even if it throws later.
   virtual void crypt(Direction direction, const SegmentNonces& nonces,
                      std::span<SegmentCipher::Segment> segments) const = 0;
+
+  // See SegmentCipher::stage.
+  [[nodiscard]] virtual std::unique_ptr<StagedSegments> stage(std::size_t segments,
+                                                              std::uint64_t segment_bytes) const {
+    static_cast<void>(segments);
+    static_cast<void>(segment_bytes);
+    return nullptr;
+  }
 
   // The key with which a kernel of the CPU processes a message of `bytes` bytes in one call;
   // nullptr if this cipher would process it otherwise.

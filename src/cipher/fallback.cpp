@@ -70,7 +70,34 @@ class FallbackGcm final : public GcmCipher {
     cpu_->crypt(direction, nonces, segments);
   }
 
+  [[nodiscard]] std::unique_ptr<StagedSegments> stage(std::size_t segments,
+                                                      std::uint64_t segment_bytes) const override {
+    if (failed_) return nullptr;
+    auto on_gpu = gpu_->stage(segments, segment_bytes);
+    if (!on_gpu) return nullptr;
+    return std::make_unique<Staged>(*this, std::move(on_gpu));
+  }
+
  private:
+  class Staged final : public StagedSegments {
+   public:
+    Staged(const FallbackGcm& cipher, std::unique_ptr<StagedSegments> on_gpu)
+        : cipher_(cipher), on_gpu_(std::move(on_gpu)) {}
+
+    [[nodiscard]] MutableBytes in() const noexcept override { return on_gpu_->in(); }
+    [[nodiscard]] MutableBytes out() const noexcept override { return on_gpu_->out(); }
+
+    void crypt(Direction direction, const SegmentNonces& nonces,
+               std::span<Segment> segments) override {
+      cipher_.attempt([&] { on_gpu_->crypt(direction, nonces, segments); });
+      cipher_.cpu_->crypt(direction, nonces, segments);
+    }
+
+   private:
+    const FallbackGcm& cipher_;
+    const std::unique_ptr<StagedSegments> on_gpu_;
+  };
+
   template <class Work>
   void attempt(const Work& work) const {
     if (failed_) return;

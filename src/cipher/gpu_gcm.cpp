@@ -23,11 +23,95 @@ std::unique_ptr<gpu::KeyMaterial> material(const GcmKey& key, const GpuUse& use)
   return make_key_material(keys, true, use.key_expansion);
 }
 
+class StagedOnGpu final : public StagedSegments {
+ public:
+  // For calls with up to `segments` segments. Keeps room for their tags behind the output, and for
+  // the whole of the last block behind the input.
+  StagedOnGpu(const GpuKey& gpu, std::size_t segments)
+      : gpu_(gpu),
+        lease_(gpu.pool()),
+        stream_(lease_.stream()),
+        in_(stream_.input(), stream_.capacity() - 16),
+        out_(stream_.output(), stream_.capacity() - 16 * (segments + 1)) {}
+
+  [[nodiscard]] MutableBytes in() const noexcept override { return in_; }
+  [[nodiscard]] MutableBytes out() const noexcept override { return out_; }
+
+  void crypt(Direction direction, const SegmentNonces& nonces,
+             std::span<Segment> segments) override {
+    if (segments.empty()) return;
+    try {
+      stream_.use_key(gpu_.material());
+      launch(direction, nonces, segments);
+    } catch (...) {
+      stream_.settle();  // copies may still write to the output
+      throw;
+    }
+    gpu_.add_times(stream_.take_times());
+  }
+
+ private:
+  void launch(Direction direction, const SegmentNonces& nonces, std::span<Segment> segments) {
+    const bool seals = direction == Direction::encrypt;
+    const auto in_begin = static_cast<std::size_t>(segments[0].in.data() - in_.data());
+    const auto out_begin = static_cast<std::size_t>(segments[0].out.data() - out_.data());
+    std::vector<paraes_message> messages;
+    messages.reserve(segments.size());
+    std::size_t in_end = 0;  // relative to in_begin
+    std::size_t out_end = 0;
+    for (const Segment& segment : segments) {
+      const auto from = static_cast<std::size_t>(segment.in.data() - segments[0].in.data());
+      const auto to = static_cast<std::size_t>(segment.out.data() - segments[0].out.data());
+      in_end = std::max(in_end, from + segment.in.size());
+      out_end = std::max(out_end, to + segment.out.size());
+      messages.push_back(
+          message_of(direction, from, to, segment, nonces.nonce(segment.index, segment.last)));
+    }
+    // Tags of sealed segments have their place in the output, unless the GPU cannot write there:
+    // its addresses of tags are multiples of 4. Those of opened segments are compared.
+    out_end = padded(out_end);
+    for (paraes_message& message : messages) {
+      message.tag = message.out + message.bytes;
+      if (seals && message.tag % 4 == 0) continue;
+      message.tag = out_end;
+      out_end += segment_tag_bytes;
+    }
+    stream_.stage_in(in_begin, padded(in_end), out_end);
+    stream_.launch("gcm_ctr", messages);
+    stream_.launch_hash(messages.size());
+    stream_.stage_out(out_end, out_begin);
+    stream_.finish();
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+      take_tag(direction, out_.data() + out_begin + messages[i].tag, segments[i]);
+    }
+  }
+
+  const GpuKey& gpu_;
+  gpu::DevicePool::Lease lease_;
+  Stream& stream_;
+  const MutableBytes in_;
+  const MutableBytes out_;
+};
+
 }  // namespace
 
 GpuGcm::GpuGcm(std::shared_ptr<gpu::DevicePool> pool, std::shared_ptr<const GcmKey> key,
                const Executor& executor, const GpuUse& use)
     : OnGpu(std::move(pool), material(*key, use), use, executor.threads()), key_(std::move(key)) {}
+
+std::unique_ptr<StagedSegments> GpuGcm::stage(std::size_t segments,
+                                              std::uint64_t segment_bytes) const {
+  const gpu::DevicePool& pool = gpu_.pool();
+  const Stream& stream = *pool.contexts()[0]->streams()[0];
+  if (stream.transfer() != Transfer::staged || gpu_.streams() == 1 ||
+      segment_bytes > segment_limit() || segments > pool.max_messages()) {
+    return nullptr;
+  }
+  // Sealed segments, and behind them room for a tag of each.
+  const std::size_t each = padded(static_cast<std::size_t>(segment_bytes)) + 2 * segment_tag_bytes;
+  if (segments > (pool.capacity() - SegmentStaging::spare - 16) / each) return nullptr;
+  return std::make_unique<StagedOnGpu>(gpu_, segments);
+}
 
 std::size_t GpuGcm::launch_bytes() const noexcept { return gpu_.pool().launch_bytes(); }
 

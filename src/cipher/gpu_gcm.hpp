@@ -1,6 +1,7 @@
 // GCM on GPUs: whole messages, and segments of one message.
 #pragma once
 
+#include <array>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -26,6 +27,9 @@ class GpuGcm final : public OnGpu<GcmCipher> {
   [[nodiscard]] bool open(const GcmMessage& message) const override;
   void crypt(Direction direction, const SegmentNonces& nonces,
              std::span<SegmentCipher::Segment> segments) const override;
+
+  [[nodiscard]] std::unique_ptr<StagedSegments> stage(std::size_t segments,
+                                                      std::uint64_t segment_bytes) const override;
 
   [[nodiscard]] std::size_t launch_bytes() const noexcept override;
   [[nodiscard]] unsigned launch_threads() const noexcept override { return gpu_.streams(); }
@@ -56,6 +60,32 @@ class GpuGcm final : public OnGpu<GcmCipher> {
   std::shared_ptr<const GcmKey> key_;
 };
 
+// A launch's description of a segment whose text is at `from` of its input and `to` of its output.
+// Its tag has no place yet.
+[[nodiscard]] inline paraes_message message_of(Direction direction, std::size_t from,
+                                               std::size_t to,
+                                               const SegmentCipher::Segment& segment,
+                                               std::span<const std::uint8_t, 12> nonce) {
+  std::uint8_t j0[16];
+  std::memcpy(j0, nonce.data(), nonce.size());
+  store_be32(j0 + 12, 1);
+  paraes_message message = gpu::make_message(from, to, text_bytes(direction, segment), j0);
+  message.flags = direction == Direction::encrypt ? 0 : PARAES_HASH_INPUT;
+  return message;
+}
+
+// Notes that the output of a segment is in place, for which a launch has computed `tag`.
+inline void take_tag(Direction direction, std::uint8_t* tag, SegmentCipher::Segment& segment) {
+  bool intact = true;
+  if (direction == Direction::encrypt) {
+    std::memmove(segment.out.last(segment_tag_bytes).data(), tag, segment_tag_bytes);
+  } else {
+    intact = constant_time_equal({tag, segment_tag_bytes}, segment.in.last(segment_tag_bytes));
+    secure_zero(tag, segment_tag_bytes);  // of a forgery, the right one
+  }
+  finish(direction, segment, intact);
+}
+
 // Seals or opens segments in host memory with one launch on a stream that holds their keys. For
 // i < count, segment_of(i) is a segment, nonce_of(i) its nonce, and key_of(i) the index of its key.
 template <class SegmentOf, class NonceOf, class KeyOf>
@@ -67,14 +97,9 @@ void launch_segments(gpu::Stream& stream, Direction direction, std::size_t count
   for (std::size_t i = 0; i < count; ++i) {
     const SegmentCipher::Segment& segment = segment_of(i);
     const std::size_t bytes = text_bytes(direction, segment);
-    const auto nonce = nonce_of(i);
-    std::uint8_t j0[16];
-    std::memcpy(j0, nonce.data(), nonce.size());
-    store_be32(j0 + 12, 1);
-    paraes_message message = gpu::make_message(at, at, bytes, j0);
-    message.key = key_of(i);
-    message.flags = direction == Direction::encrypt ? 0 : PARAES_HASH_INPUT;
-    messages.push_back(message);
+    const std::array<std::uint8_t, 12> nonce = nonce_of(i);
+    messages.push_back(message_of(direction, at, at, segment, nonce));
+    messages.back().key = key_of(i);
     // An empty text may be a null pointer.
     if (bytes != 0) std::memcpy(stream.input() + at, segment.in.data(), bytes);
     at += padded(bytes);
@@ -90,14 +115,7 @@ void launch_segments(gpu::Stream& stream, Direction direction, std::size_t count
     const std::size_t bytes = text_bytes(direction, segment);
     std::uint8_t* const tag = stream.output() + messages[i].tag;
     if (bytes != 0) std::memcpy(segment.out.data(), stream.output() + messages[i].out, bytes);
-    bool intact = true;
-    if (direction == Direction::encrypt) {
-      std::memcpy(segment.out.data() + bytes, tag, segment_tag_bytes);
-    } else {
-      intact = constant_time_equal({tag, segment_tag_bytes}, segment.in.last(segment_tag_bytes));
-      secure_zero(tag, segment_tag_bytes);  // of a forgery, the right one
-    }
-    finish(direction, segment, intact);
+    take_tag(direction, tag, segment);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "paraes/error.hpp"
 #include "src/cipher/cipher.hpp"
@@ -38,6 +39,21 @@ void check(Direction direction, const SegmentNonces& nonces, SegmentCipher::Segm
   segment.intact = false;
 }
 
+// Throws unless `part` is in `memory`, a multiple of 16 bytes behind `first`.
+void check_place(Bytes memory, Bytes first, Bytes part) {
+  const auto offset_of = [](const std::uint8_t* from, const std::uint8_t* to) {
+    return reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
+  };
+  const std::uintptr_t at = offset_of(memory.data(), part.data());
+  const std::uintptr_t behind = offset_of(first.data(), part.data());
+  if (at > memory.size() || part.size() > memory.size() - at) {
+    throw InvalidArgument("a segment is not in the memory of the stream");
+  }
+  if (behind > memory.size() || behind % 16 != 0) {
+    throw InvalidArgument("a segment does not begin a multiple of 16 bytes behind the first one");
+  }
+}
+
 }  // namespace
 
 std::array<std::uint8_t, 12> SegmentNonces::nonce(std::uint64_t index, bool last) const {
@@ -68,6 +84,38 @@ void SegmentCipher::crypt(Direction direction, std::span<CipherSegment> segments
   for (CipherSegment& entry : segments) check(direction, entry.cipher->nonces_, entry.segment);
   detail::crypt_on_gpus(direction, segments);
   detail::crypt_on_cpu(direction, segments);
+}
+
+std::unique_ptr<SegmentStaging> SegmentCipher::stage(std::size_t segments,
+                                                     std::uint64_t segment_bytes) const {
+  auto staged = cipher_->stage(segments, segment_bytes);
+  if (!staged) return nullptr;
+  return std::unique_ptr<SegmentStaging>(new SegmentStaging(*this, std::move(staged), segments));
+}
+
+SegmentStaging::SegmentStaging(const SegmentCipher& cipher,
+                               std::unique_ptr<detail::StagedSegments> staged,
+                               std::size_t most_segments)
+    : cipher_(cipher), staged_(std::move(staged)), most_segments_(most_segments) {}
+
+SegmentStaging::~SegmentStaging() = default;
+
+MutableBytes SegmentStaging::in() const noexcept { return staged_->in(); }
+
+MutableBytes SegmentStaging::out() const noexcept { return staged_->out(); }
+
+void SegmentStaging::crypt(Direction direction, std::span<SegmentCipher::Segment> segments) {
+  if (segments.size() > most_segments_) {
+    throw InvalidArgument("the memory of the stream was asked for with " +
+                          std::to_string(most_segments_) + " segments, not " +
+                          std::to_string(segments.size()));
+  }
+  for (SegmentCipher::Segment& segment : segments) {
+    check(direction, cipher_.nonces(), segment);
+    check_place(in(), segments.front().in, segment.in);
+    check_place(out(), segments.front().out, segment.out);
+  }
+  staged_->crypt(direction, cipher_.nonces(), segments);
 }
 
 std::size_t SegmentCipher::launch_bytes() const noexcept { return cipher_->launch_bytes(); }

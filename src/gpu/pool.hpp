@@ -36,6 +36,8 @@ class DevicePool {
   [[nodiscard]] std::size_t launch_bytes() const noexcept { return launch_bytes_; }
   [[nodiscard]] std::size_t max_messages() const noexcept { return max_messages_; }
   [[nodiscard]] std::size_t most_keys() const noexcept { return most_keys_; }
+  // The bytes of Stream::input(), likewise.
+  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
   // Exclusive use of a stream, of the device that has the most free ones. The constructor waits
   // until a stream is free. The destructor settles the stream and returns it.
@@ -64,6 +66,7 @@ class DevicePool {
   std::size_t launch_bytes_ = 0;
   std::size_t max_messages_ = 0;
   std::size_t most_keys_ = 0;
+  std::size_t capacity_ = 0;
   std::mutex mutex_;
   unsigned leased_ = 0;
   std::vector<std::uint64_t> forgotten_;  // keys that leased streams must still forget

@@ -27,13 +27,13 @@ Stream::Stream(DeviceContext& context, std::size_t launch_bytes, Transfer transf
       launcher_(context, *queue_),
       keys_(context, *queue_, launcher_, timer_),
       max_messages_(most_messages(launch_bytes)),
+      capacity_(buffer_bytes(launch_bytes)),
       launches_(context, *queue_, launcher_, keys_, timer_, max_messages_, nullptr),
       transfer_(transfer) {
   Device& device = context.device();
-  const std::size_t bytes = buffer_bytes(launch_bytes);
   const bool mapped = transfer == Transfer::mapped;
-  in_pinned_ = device.allocate_pinned(bytes, mapped);
-  out_pinned_ = device.allocate_pinned(bytes, mapped);
+  in_pinned_ = device.allocate_pinned(capacity_, mapped);
+  out_pinned_ = device.allocate_pinned(capacity_, mapped);
   // The padding of the text is copied, but never written.
   for (PinnedMemory* pinned : {in_pinned_.get(), out_pinned_.get()}) {
     std::fill(pinned->host().begin(), pinned->host().end(), std::uint8_t{0});
@@ -41,8 +41,8 @@ Stream::Stream(DeviceContext& context, std::size_t launch_bytes, Transfer transf
   in_host_ = in_pinned_->host().data();
   out_host_ = out_pinned_->host().data();
   if (!mapped) {
-    in_staged_ = SecretMemory(device, *queue_, bytes);
-    out_staged_ = SecretMemory(device, *queue_, bytes);
+    in_staged_ = SecretMemory(device, *queue_, capacity_);
+    out_staged_ = SecretMemory(device, *queue_, capacity_);
   }
 }
 
@@ -79,28 +79,28 @@ LaunchBuffers Stream::buffers(std::size_t messages) {
   if (transfer_ == Transfer::mapped) {
     return {&in_pinned_->device_view(), &out_pinned_->device_view()};
   }
-  // The text, and a tag or hash of each message.
-  return {&in_staged_.read(), &out_staged_.write(staged_bytes_ + 16 * messages)};
+  const std::size_t written = staged_.out_bytes.value_or(staged_.bytes + 16 * messages);
+  return {&in_staged_.read(), &out_staged_.write(written)};
 }
 
 void Stream::copy_in() {
   if (!to_stage_) return;
-  const std::size_t bytes = *std::exchange(to_stage_, std::nullopt);
+  const Staged staged = *std::exchange(to_stage_, std::nullopt);
   if (transfer_ == Transfer::mapped) {
     in_pinned_->to_device();
     out_pinned_->to_device();
     return;
   }
   timer_.begin(&PhaseTimes::host_to_device);
-  queue_->upload(in_staged_.write(bytes), 0, in_host_, bytes);
-  staged_bytes_ = bytes;
+  queue_->upload(in_staged_.write(staged.bytes), 0, in_host_ + staged.begin, staged.bytes);
+  staged_ = staged;
   timer_.end();
 }
 
-void Stream::stage_out(std::size_t bytes) {
+void Stream::stage_out(std::size_t bytes, std::size_t begin) {
   if (transfer_ == Transfer::mapped) return;
   timer_.begin(&PhaseTimes::device_to_host);
-  queue_->download(out_host_, out_staged_.read(), 0, bytes);
+  queue_->download(out_host_ + begin, out_staged_.read(), 0, bytes);
   timer_.end();
 }
 

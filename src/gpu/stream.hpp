@@ -38,6 +38,9 @@ class Stream {
   // stage_out() copies their output to output().
   [[nodiscard]] std::uint8_t* input() noexcept { return in_host_; }
   [[nodiscard]] std::uint8_t* output() noexcept { return out_host_; }
+  // The bytes of each.
+  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+  [[nodiscard]] Transfer transfer() const noexcept { return transfer_; }
 
   // Most messages of one launch.
   [[nodiscard]] std::size_t max_messages() const noexcept { return max_messages_; }
@@ -58,8 +61,13 @@ class Stream {
   void forget_keys() noexcept;
 
   // The next launch copies the first `bytes` bytes of input() to the device, or makes mapped memory
-  // visible to it.
-  void stage_in(std::size_t bytes) noexcept { to_stage_ = bytes; }
+  // visible to it. It writes as many bytes at most, and a tag or hash of each message.
+  void stage_in(std::size_t bytes) noexcept { to_stage_ = {.bytes = bytes}; }
+  // The next launch copies `bytes` bytes from byte `begin` of input() to the beginning of the
+  // device's buffer, and writes the first out_bytes bytes of the other one. Not for mapped memory.
+  void stage_in(std::size_t begin, std::size_t bytes, std::size_t out_bytes) noexcept {
+    to_stage_ = {begin, bytes, out_bytes};
+  }
   // See Launches::run(), hash() and xts().
   void launch(const char* entry, std::span<paraes_message> messages) {
     launches_.prepare(messages, true);
@@ -73,7 +81,9 @@ class Stream {
     copy_in();
     launches_.run_prepared_xts(buffers(1), direction, message, unit_blocks, unit_tweak);
   }
-  void stage_out(std::size_t bytes);
+  // Copies the first `bytes` bytes of the device's buffer to byte `begin` of output(), 0 for mapped
+  // memory.
+  void stage_out(std::size_t bytes, std::size_t begin = 0);
   // Waits until all work is done. output() then holds what the launches computed.
   void finish();
 
@@ -103,6 +113,7 @@ class Stream {
   EntryLauncher launcher_;
   KeySlots keys_;
   std::size_t max_messages_;
+  std::size_t capacity_;
   Launches launches_;
   Transfer transfer_;
   std::unique_ptr<PinnedMemory> in_pinned_;
@@ -111,8 +122,13 @@ class Stream {
   std::uint8_t* out_host_ = nullptr;
   SecretMemory in_staged_;
   SecretMemory out_staged_;
-  std::optional<std::size_t> to_stage_;  // bytes that the next launch copies
-  std::size_t staged_bytes_ = 0;         // that the last one copied
+  struct Staged {
+    std::size_t begin = 0;
+    std::size_t bytes = 0;
+    std::optional<std::size_t> out_bytes = {};
+  };
+  std::optional<Staged> to_stage_;  // what the next launch copies
+  Staged staged_;                   // what the last one has copied
 };
 
 }  // namespace paraes::gpu

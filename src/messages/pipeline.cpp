@@ -34,7 +34,8 @@ Pipeline::Pipeline(const Message& message, const TransferOptions& options,
       options_(options),
       compute_(options.overlap ? 1 : options.threads),
       per_chunk_(paraes::detail::segments_per_chunk(message, input_bytes)),
-      in_place_(per_chunk_ == 1 && !keep_input) {}
+      in_place_(per_chunk_ == 1 && !keep_input),
+      keeps_input_(keep_input) {}
 
 Pipeline::Range Pipeline::share_of(std::uint64_t count) const noexcept {
   const std::uint64_t shares = options_.share.count;
@@ -88,6 +89,7 @@ PhaseTimes Pipeline::run(ChunkStages& stages, Source& source, InOrder in_order,
                          std::optional<std::uint64_t> count) {
   stages_ = &stages;
   in_order_ = in_order;
+  count_ = count;
   buffers_ = make_buffers(worker_count(count));
   chunks_.resize(buffers_.size());
   StageTimes times;
@@ -109,23 +111,59 @@ std::vector<std::unique_ptr<WorkerBuffers>> Pipeline::make_buffers(unsigned work
   });
 }
 
+bool Pipeline::is_staged(std::uint64_t number) const noexcept {
+  return !in_order_.reads && !in_order_.writes && !keeps_input_ && options_.overlap &&
+         !options_.compute && count_ && number < *count_ && layout_.first_bytes % 16 == 0 &&
+         layout_.segment_bytes % 16 == 0;
+}
+
+namespace {
+
+// Gives memory of a GPU back when a stage fails: other workers may wait for it.
+template <class Stage>
+auto with_staging(WorkerBuffers& buffers, const Stage& stage) {
+  try {
+    return stage();
+  } catch (...) {
+    buffers.stage(nullptr);
+    throw;
+  }
+}
+
+}  // namespace
+
 WorkerStages::Next Pipeline::read(unsigned worker, std::uint64_t number) {
+  WorkerBuffers& buffers = *buffers_[worker];
   Chunk& chunk = chunks_[worker];
   chunk = Chunk{};
   chunk.index = number;
-  if (!stages_->read(chunk, *buffers_[worker])) return Next::none;
+  if (is_staged(number)) {
+    buffers.stage(cipher_.stage(static_cast<std::size_t>(per_chunk_), layout_.segment_bytes));
+  }
+  if (!with_staging(buffers, [&] { return stages_->read(chunk, buffers); })) return Next::none;
   return chunk.last || !chunk.defect.empty() ? Next::last_chunk : Next::chunk;
 }
 
-void Pipeline::compute(unsigned worker) { stages_->compute(chunks_[worker], *buffers_[worker]); }
+void Pipeline::compute(unsigned worker) {
+  WorkerBuffers& buffers = *buffers_[worker];
+  with_staging(buffers, [&] { stages_->compute(chunks_[worker], buffers); });
+}
 
-void Pipeline::write(unsigned worker) { stages_->write(chunks_[worker], *buffers_[worker]); }
+void Pipeline::write(unsigned worker) {
+  WorkerBuffers& buffers = *buffers_[worker];
+  with_staging(buffers, [&] { stages_->write(chunks_[worker], buffers); });
+  buffers.stage(nullptr);
+}
 
 void Pipeline::crypt(const SegmentCipher& cipher, Direction direction,
                      WorkerBuffers& buffers) const {
   const std::span<SegmentCipher::Segment> segments = buffers.segments;
   if (options_.compute) {
     options_.compute(buffers.worker(), segments);
+    return;
+  }
+  if (buffers.staging() != nullptr) {
+    buffers.staging()->crypt(direction, segments);
     return;
   }
   if (compute_.threads() == 1) {
@@ -162,12 +200,18 @@ MutableBytes WorkerBuffers::in(std::size_t bytes, std::size_t kept) {
 }
 
 MutableBytes WorkerBuffers::in_at(std::uint64_t offset, std::size_t bytes) {
+  if (staging_) {
+    return staging_->in().subspan(static_cast<std::size_t>(offset % page_bytes), bytes);
+  }
   in_begin_ = static_cast<std::size_t>(offset % page_bytes);
   if (in_.size() < in_begin_ + bytes + tag_bytes_) in_ = IoBuffer(in_begin_ + bytes + tag_bytes_);
   return in_.span().subspan(in_begin_, bytes);
 }
 
 MutableBytes WorkerBuffers::out_at(std::uint64_t offset, std::size_t bytes) {
+  if (staging_) {
+    return staging_->out().subspan(static_cast<std::size_t>(offset % page_bytes), bytes);
+  }
   if (in_place_) return in_.span().subspan(in_begin_, bytes);
   return out_.take(static_cast<std::size_t>(offset % page_bytes), bytes);
 }

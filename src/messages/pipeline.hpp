@@ -50,6 +50,9 @@ class WorkerBuffers {
   }
 
   [[nodiscard]] unsigned worker() const noexcept { return worker_; }
+  // Memory of a GPU for the next chunk, instead of the worker's own; nullptr: the worker's own.
+  void stage(std::unique_ptr<SegmentStaging> staging) noexcept { staging_ = std::move(staging); }
+  [[nodiscard]] SegmentStaging* staging() const noexcept { return staging_.get(); }
   // `bytes` bytes for the input. If the memory grows, the first `kept` bytes keep their values.
   [[nodiscard]] MutableBytes in(std::size_t bytes, std::size_t kept = 0);
   // `bytes` bytes for the input from `offset` of a file.
@@ -64,6 +67,7 @@ class WorkerBuffers {
 
  private:
   static constexpr std::size_t page_bytes = 4096;
+  static_assert(SegmentStaging::spare >= page_bytes);
 
   unsigned worker_;
   std::size_t in_begin_ = 0;  // of the input in in_
@@ -71,6 +75,7 @@ class WorkerBuffers {
   IoBuffer in_;
   SinkBuffer out_;
   bool in_place_;
+  std::unique_ptr<SegmentStaging> staging_;
 };
 
 // The stages of sealing or opening a chunk. Several workers call them concurrently, each for its
@@ -137,6 +142,9 @@ class Pipeline final : private WorkerStages {
   [[nodiscard]] std::size_t plain_capacity() const noexcept;
   [[nodiscard]] std::size_t sealed_capacity() const noexcept;
   [[nodiscard]] unsigned worker_count(std::optional<std::uint64_t> chunks) const;
+  // Whether chunk `number` of a worker goes through a GPU's memory. No worker may wait for another
+  // while it holds that: only files are read and written in any order.
+  [[nodiscard]] bool is_staged(std::uint64_t number) const noexcept;
   // The buffers of as many workers as there is memory for. Throws std::bad_alloc if it is too
   // little for one.
   [[nodiscard]] std::vector<std::unique_ptr<WorkerBuffers>> make_buffers(unsigned workers);
@@ -150,9 +158,11 @@ class Pipeline final : private WorkerStages {
   const Executor compute_;
   const std::uint64_t per_chunk_;
   const bool in_place_;
+  const bool keeps_input_;
 
   ChunkStages* stages_ = nullptr;
   InOrder in_order_;
+  std::optional<std::uint64_t> count_;                   // of the chunks
   std::vector<std::unique_ptr<WorkerBuffers>> buffers_;  // of each worker
   std::vector<Chunk> chunks_;                            // that each worker has now
   FreshPages pages_;
