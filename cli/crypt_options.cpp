@@ -143,10 +143,12 @@ void add_output_options(CLI::App& app, CryptOptions& o, Verb verb) {
 
 void add_execution_options(CLI::App& app, CryptOptions& o) {
   Group group(app, "Execution");
-  group.option("--device", o.device, "auto|cpu|cuda|hip|opencl",
-               "Where to compute (default: auto, the CPU unless a profile of `paraes tune` says "
-               "that a GPU is "
-               "faster). cuda:0 is one GPU, cuda:0+1 joins two; see `paraes devices`.");
+  group.option(
+      "--device", o.device, "auto|cpu|cuda|hip|opencl",
+      "Where to compute (default: auto, the CPU unless a profile of `paraes tune` says "
+      "that a GPU is "
+      "faster). cuda:0 is one GPU, cuda:0+1 joins two, and cpu+cuda:0 has the CPU help; see "
+      "`paraes devices`.");
   group.option("--kernel", o.kernel, "auto|NAME",
                "Implementation of AES, by a name from `paraes devices` (default: auto).");
   group.flag(

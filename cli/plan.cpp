@@ -77,6 +77,11 @@ void plan_execution(const CryptOptions& options, Plan& plan) {
                     .device = options.device,
                     .allow_leaky = options.allow_leaky};
   if (options.device.empty()) throw InvalidArgument("--device needs a name, as in --device cpu");
+  if (options.device.rfind("cpu+", 0) == 0 && !is_authenticated(plan.format)) {
+    throw InvalidArgument(fmt::format(
+        "--device {} shares out segments, which --format {} does not have: name only one of them",
+        options.device, options.format));
+  }
   // Check the name before a passphrase is asked for.
   require_device(options.device);
   plan.kernel = select_kernel(options.kernel, options.device, options.allow_leaky);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -72,6 +73,10 @@ bool are_alike(const Ranks& ranks, int argc, char** argv) {
 
 // "cuda" without a number: the ranks of a host take its GPUs in turn.
 std::string own_device(const Ranks& ranks, const std::string& device) {
+  constexpr std::string_view pair = "cpu+";
+  if (device.rfind(pair, 0) == 0) {
+    return std::string(pair) + own_device(ranks, device.substr(pair.size()));
+  }
   if (device != "cuda" && device != "hip" && device != "opencl") return device;
   unsigned count = 0;
   for (const DeviceInfo& info : runtime_devices(device)) {

@@ -116,6 +116,9 @@ class FilePlanner {
       refuse(job, workspace_->bytes());
       kernels.require(r.kernel);
       if (r.device != "cpu") refuse_serial(job.mode, *r.direction);
+      if (r.device.rfind("cpu+", 0) == 0 && !is_authenticated(job.format)) {
+        throw Skip("it shares out segments, which this format does not have");
+      }
       auto tool = make_paraes(axes_.program, job, r);
       auto checker = job.format == "openssl" ? make_openssl_enc(job)
                                              : make_paraes(axes_.program, job, by_openssl());

@@ -138,6 +138,10 @@ std::vector<std::string> present_gpus(const Axes& axes, const std::string& scope
   std::vector<std::string> gpus;
   for (const std::string& device : axes.devices) {
     if (device == "cpu") continue;
+    if (device.rfind("cpu+", 0) == 0 && scope != "file") {
+      skip_device(plan, device, scope, "it shares out the segments of files: use --scope file");
+      continue;
+    }
     try {
       require_device(device);
       gpus.push_back(device);

@@ -44,7 +44,9 @@ struct Execution {
   std::string kernel = {};  // see select_kernel
   int threads = 1;          // of the CPU, up to 4096; 0: as many as available_cores()
   // "cpu", "auto" or empty for the CPU; "cuda", "hip" or "opencl" for the first GPU of a runtime,
-  // "cuda:1" for another one, "cuda:0+1" for several that work as one device. Work that a GPU
+  // "cuda:1" for another one, "cuda:0+1" for several that work as one device. "cpu+cuda:0" shares
+  // out the segments of a message (SegmentCipher, Message) between the CPU and the GPU, each as
+  // much as it is fast; other classes throw InvalidArgument for it. Work that a GPU
   // cannot do (CBC encryption, which is serial, and partial blocks) is done by the CPU's
   // constant-time kernel.
   std::string device = {};

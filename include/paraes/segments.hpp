@@ -120,9 +120,13 @@ class PARAES_EXPORT SegmentCipher final : public Cipher {
   // Memory of a GPU for one call after another, each with up to `segments` segments of up to
   // segment_bytes bytes of plaintext; see SegmentStaging. Waits until a stream of the GPU is free.
   // nullptr if there is no such memory: on a CPU, with Transfer::mapped, with `overlap` off, and
-  // for more than a launch of this cipher takes. Then crypt() is the way.
+  // for more than a launch of this cipher takes. Then crypt() is the way. bytes_left: how much
+  // plaintext follows that of this call, with which a CPU and a GPU that work together choose one
+  // of them; more than 2^62 if that is unknown.
   [[nodiscard]] std::unique_ptr<SegmentStaging> stage(std::size_t segments,
-                                                      std::uint64_t segment_bytes) const;
+                                                      std::uint64_t segment_bytes,
+                                                      std::uint64_t bytes_left = std::uint64_t{1}
+                                                                                 << 62) const;
 
   [[nodiscard]] const SegmentNonces& nonces() const noexcept { return nonces_; }
   // For the library's own use.

@@ -103,9 +103,11 @@ class GcmCipher : public DeviceCipher {
 
   // See SegmentCipher::stage.
   [[nodiscard]] virtual std::unique_ptr<StagedSegments> stage(std::size_t segments,
-                                                              std::uint64_t segment_bytes) const {
+                                                              std::uint64_t segment_bytes,
+                                                              std::uint64_t left) const {
     static_cast<void>(segments);
     static_cast<void>(segment_bytes);
+    static_cast<void>(left);
     return nullptr;
   }
 

@@ -71,9 +71,10 @@ class FallbackGcm final : public GcmCipher {
   }
 
   [[nodiscard]] std::unique_ptr<StagedSegments> stage(std::size_t segments,
-                                                      std::uint64_t segment_bytes) const override {
+                                                      std::uint64_t segment_bytes,
+                                                      std::uint64_t left) const override {
     if (failed_) return nullptr;
-    auto on_gpu = gpu_->stage(segments, segment_bytes);
+    auto on_gpu = gpu_->stage(segments, segment_bytes, left);
     if (!on_gpu) return nullptr;
     return std::make_unique<Staged>(*this, std::move(on_gpu));
   }

@@ -99,8 +99,8 @@ GpuGcm::GpuGcm(std::shared_ptr<gpu::DevicePool> pool, std::shared_ptr<const GcmK
                const Executor& executor, const GpuUse& use)
     : OnGpu(std::move(pool), material(*key, use), use, executor.threads()), key_(std::move(key)) {}
 
-std::unique_ptr<StagedSegments> GpuGcm::stage(std::size_t segments,
-                                              std::uint64_t segment_bytes) const {
+std::unique_ptr<StagedSegments> GpuGcm::stage(std::size_t segments, std::uint64_t segment_bytes,
+                                              std::uint64_t /*left*/) const {
   const gpu::DevicePool& pool = gpu_.pool();
   const Stream& stream = *pool.contexts()[0]->streams()[0];
   if (stream.transfer() != Transfer::staged || gpu_.streams() == 1 ||

@@ -29,7 +29,8 @@ class GpuGcm final : public OnGpu<GcmCipher> {
              std::span<SegmentCipher::Segment> segments) const override;
 
   [[nodiscard]] std::unique_ptr<StagedSegments> stage(std::size_t segments,
-                                                      std::uint64_t segment_bytes) const override;
+                                                      std::uint64_t segment_bytes,
+                                                      std::uint64_t left) const override;
 
   [[nodiscard]] std::size_t launch_bytes() const noexcept override;
   [[nodiscard]] unsigned launch_threads() const noexcept override { return gpu_.streams(); }

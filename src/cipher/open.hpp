@@ -22,5 +22,8 @@ void check_xts_key(Bytes key);
                                                                const Execution& execution);
 [[nodiscard]] std::shared_ptr<const GcmCipher> open_gcm_cipher(Bytes key,
                                                                const Execution& execution);
+// The same for segments, which the CPU and GPUs may share ("cpu+cuda:0").
+[[nodiscard]] std::shared_ptr<const GcmCipher> open_segment_cipher(Bytes key,
+                                                                   const Execution& execution);
 
 }  // namespace paraes::detail

@@ -64,7 +64,7 @@ std::array<std::uint8_t, 12> SegmentNonces::nonce(std::uint64_t index, bool last
 }
 
 SegmentCipher::SegmentCipher(Bytes key, Bytes base_nonce, Nonces nonces, const Execution& execution)
-    : cipher_(detail::open_gcm_cipher(key, execution)) {
+    : cipher_(detail::open_segment_cipher(key, execution)) {
   if (base_nonce.size() != nonces_.base.size()) {
     throw InvalidArgument("the base nonce of a message has 12 bytes, not " +
                           std::to_string(base_nonce.size()));
@@ -87,8 +87,9 @@ void SegmentCipher::crypt(Direction direction, std::span<CipherSegment> segments
 }
 
 std::unique_ptr<SegmentStaging> SegmentCipher::stage(std::size_t segments,
-                                                     std::uint64_t segment_bytes) const {
-  auto staged = cipher_->stage(segments, segment_bytes);
+                                                     std::uint64_t segment_bytes,
+                                                     std::uint64_t bytes_left) const {
+  auto staged = cipher_->stage(segments, segment_bytes, bytes_left);
   if (!staged) return nullptr;
   return std::unique_ptr<SegmentStaging>(new SegmentStaging(*this, std::move(staged), segments));
 }

@@ -152,7 +152,7 @@ std::shared_ptr<DeviceContext> open_context_of(const DeviceStream& stream, const
     return context;
   }
   const std::optional<DeviceNames> names = parse_device(stream.device);
-  if (!names || names->indices.size() != 1 || names->runtime == "opencl") {
+  if (!names || names->with_cpu || names->indices.size() != 1 || names->runtime == "opencl") {
     throw InvalidArgument(
         "a stream is on one device, such as cuda:0 or hip:1, or is a queue of "
         "'opencl', which knows its device: not '" +

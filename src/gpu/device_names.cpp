@@ -44,7 +44,7 @@ std::vector<unsigned> parse_indices(std::string_view device, std::string_view re
 }  // namespace
 
 std::string DeviceNames::text() const {
-  std::string text = runtime;
+  std::string text = with_cpu ? "cpu+" + runtime : runtime;
   char separator = ':';
   for (const unsigned index : indices) {
     text.append(1, separator).append(std::to_string(index));
@@ -55,17 +55,21 @@ std::string DeviceNames::text() const {
 
 std::optional<DeviceNames> parse_device(std::string_view device) {
   if (device.empty() || device == "auto" || device == "cpu") return std::nullopt;
-  const std::size_t colon = device.find(':');
   DeviceNames names;
-  names.runtime = device.substr(0, colon);
+  constexpr std::string_view pair = "cpu+";
+  names.with_cpu = device.substr(0, pair.size()) == pair;
+  const std::string_view gpus = names.with_cpu ? device.substr(pair.size()) : device;
+  const std::size_t colon = gpus.find(':');
+  names.runtime = gpus.substr(0, colon);
   if (names.runtime != "cuda" && names.runtime != "hip" && names.runtime != "opencl") {
     throw InvalidArgument("there is no device '" + std::string(device) +
-                          "': use auto, cpu, cuda, hip or opencl, the last three with :N or :N+M");
+                          "': use auto, cpu, cuda, hip or opencl, the last three with :N or :N+M, "
+                          "and with cpu+ before them for both together");
   }
   if (colon == std::string_view::npos) {
     names.indices = {0};
   } else {
-    names.indices = parse_indices(device, device.substr(colon + 1));
+    names.indices = parse_indices(device, gpus.substr(colon + 1));
   }
   return names;
 }

@@ -138,7 +138,8 @@ WorkerStages::Next Pipeline::read(unsigned worker, std::uint64_t number) {
   chunk = Chunk{};
   chunk.index = number;
   if (is_staged(number)) {
-    buffers.stage(cipher_.stage(static_cast<std::size_t>(per_chunk_), layout_.segment_bytes));
+    const std::uint64_t left = (*count_ - number - 1) * per_chunk_ * layout_.segment_bytes;
+    buffers.stage(cipher_.stage(static_cast<std::size_t>(per_chunk_), layout_.segment_bytes, left));
   }
   if (!with_staging(buffers, [&] { return stages_->read(chunk, buffers); })) return Next::none;
   return chunk.last || !chunk.defect.empty() ? Next::last_chunk : Next::chunk;

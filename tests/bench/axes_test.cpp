@@ -333,6 +333,7 @@ TEST(Axes, DeviceNamesBecomeIdsOnceEach) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(devices("auto,cpu"), Names{"cpu"});
   EXPECT_EQ(devices("opencl,cpu,opencl:0,cuda:0+1"), (Names{"opencl:0", "cpu", "cuda:0+1"}));
+  EXPECT_EQ(devices("cpu+cuda,cpu+cuda:0,cpu"), (Names{"cpu+cuda:0", "cpu"}));
 }
 
 TEST(Axes, KernelsAreChosenForTheKindsOfDevices) {

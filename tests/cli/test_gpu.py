@@ -144,6 +144,49 @@ class GpuFiles(Case):
         for i in range(20):
             self.assertEqual(self.path(f"back/out/d/{i}").read_bytes(), pattern(i * 700))
 
+    def test_cpu_and_gpu_share_files(self):
+        pair = ["--device", f"cpu+{DEVICE}"]
+        self.data = pattern(9_000_001)
+        self.write("f", self.data)
+        for flags in ([], ["--format", "c2sp"], ["--format", "tink"],
+                      ["--format", "tink", "--segment-size", "5001"]):
+            with self.subTest(flags=flags):
+                out = self.ok("encrypt", "-f", *flags, "-k", "k32", *pair, "--json", "-o", "e", "f")
+                report = json.loads(out)
+                self.assertEqual(report["device"], f"cpu+{DEVICE}")
+                self.assertRegex(report["kernel"], r"^\w+\+bitslice$")
+                self.assertEqual(self.ok("decrypt", *flags, "-k", "k32", "-c", "e"), self.data)
+                self.ok("decrypt", "-f", *flags, "-k", "k32", *pair, "-o", "back", "e")
+                self.assertEqual(self.read("back"), self.data)
+                sealed = self.ok("encrypt", *flags, "-k", "k32", *pair, "-", stdin=self.data)
+                got = self.ok("decrypt", *flags, "-k", "k32", *pair, "-", stdin=sealed)
+                self.assertEqual(got, self.data)
+        self.ok("encrypt", "-k", "k16", *pair, "-o", "f.paes", "f")
+        self.ok("rekey", "-k", "k16", "--to-key-file", "k32", *pair, "f.paes")
+        self.ok("verify", "-k", "k32", *pair, "f.paes")
+        damaged = bytearray(self.read("f.paes"))
+        damaged[5_000_000] ^= 1
+        self.write("f.paes", damaged)
+        self.fails(4, "decrypt", "-k", "k32", *pair, "-o", "none", "f.paes",
+                   says="does not authenticate")
+        self.assertNotIn("none", self.names())
+        for name, size in (("large", 700_000), ("small", 100)):
+            self.path("d").mkdir(exist_ok=True)
+            self.write(f"d/{name}", pattern(size))
+        self.ok("encrypt", "-r", "-k", "k32", *pair, "-o", "out", "d/.")
+        self.ok("decrypt", "-r", "-k", "k32", "-o", "backs", "out/.")
+        self.assertEqual(self.read("backs/large"), pattern(700_000))
+        self.assertEqual(self.read("backs/small"), pattern(100))
+
+    def test_cpu_and_gpu_share_no_format_without_segments(self):
+        for flags in (["--format", "raw", "--mode", "ctr", "--iv-hex", IV.hex(), "-k", "k32"],
+                      ["--format", "openssl", "--passphrase-file", "k32"]):
+            self.fails(2, "encrypt", *flags, "--device", f"cpu+{DEVICE}", "-o", "e", "f",
+                       says=f"--device cpu+{DEVICE} shares out segments")
+        self.fails(2, "encrypt", "-k", "k32", "--device", "cpu+cpu", "-o", "e", "f",
+                   says="there is no device 'cpu+cpu'")
+        self.assertNotIn("e", self.names())
+
     def test_damaged_segment_is_refused_and_salvaged(self):
         sealed = bytearray(self.ok("encrypt", "--key-file", "k32", "-c", "f"))
         sealed[100_000] ^= 4
