@@ -24,6 +24,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -115,6 +116,33 @@ int failure() {
   return static_cast<int>(std::strtol(end + 1, nullptr, 10));
 }
 
+// ---- Commands
+
+using GetProfile = int (*)(void*, std::uint32_t, std::size_t, void*, std::size_t*);
+constexpr std::uint32_t command_queued = 0x1280;
+constexpr std::uint32_t command_start = 0x1282;
+constexpr std::uint32_t command_end = 0x1283;
+
+struct Recorded {
+  ParaesCommand command;
+  void* event;
+};
+std::mutex commands_mutex;
+std::vector<Recorded>* commands = nullptr;  // nullptr: nobody records
+
+// Calls enqueue(event), which stores the event of the command there, and records it.
+template <class Enqueue>
+int recorded(void* queue, ParaesCommand::Kind kind, std::size_t bytes, void* event,
+             const Enqueue& enqueue) {
+  const std::lock_guard lock(commands_mutex);
+  if (commands == nullptr) return enqueue(event);
+  if (event != nullptr) std::abort();
+  void* own = nullptr;
+  const int code = enqueue(&own);
+  if (code == 0) commands->push_back({{queue, kind, bytes, 0, 0, 0}, own});
+  return code;
+}
+
 int launch(void* queue, void* kernel, std::uint32_t dimensions, const std::size_t* offset,
            const std::size_t* global, const std::size_t* local, std::uint32_t waits,
            const void* wait_list, void* event) {
@@ -122,7 +150,9 @@ int launch(void* queue, void* kernel, std::uint32_t dimensions, const std::size_
   // Little-endian, below 256.
   const auto most = replaced_info(max_work_group_size);
   if (most && *local > std::stoul(most->substr(0, 2), nullptr, 16)) return invalid_work_group_size;
-  return real_launch(queue, kernel, dimensions, offset, global, local, waits, wait_list, event);
+  return recorded(queue, ParaesCommand::Kind::kernel, 0, event, [&](void* to) {
+    return real_launch(queue, kernel, dimensions, offset, global, local, waits, wait_list, to);
+  });
 }
 
 int get_work_group_info(void* kernel, void* device, std::uint32_t name, std::size_t bytes,
@@ -241,6 +271,24 @@ int release_buffer(void* handle) {
   return real_release_buffer(handle);
 }
 
+Copy real_write = nullptr;
+Copy real_read = nullptr;
+
+int write_buffer(void* queue, void* buffer, std::uint32_t blocks, std::size_t offset,
+                 std::size_t bytes, void* host, std::uint32_t waits, const void* list,
+                 void* event) {
+  return recorded(queue, ParaesCommand::Kind::upload, bytes, event, [&](void* to) {
+    return real_write(queue, buffer, blocks, offset, bytes, host, waits, list, to);
+  });
+}
+
+int read_buffer(void* queue, void* buffer, std::uint32_t blocks, std::size_t offset,
+                std::size_t bytes, void* host, std::uint32_t waits, const void* list, void* event) {
+  return recorded(queue, ParaesCommand::Kind::download, bytes, event, [&](void* to) {
+    return real_read(queue, buffer, blocks, offset, bytes, host, waits, list, to);
+  });
+}
+
 // How many buffers of the device `holds` accepts.
 template <class F>
 unsigned long count_buffers(const F& holds) {
@@ -264,6 +312,28 @@ extern "C" void paraes_watch_buffers() {
 }
 
 extern "C" unsigned long paraes_largest_argument() { return largest_argument; }
+
+void paraes_record_commands() {
+  const std::lock_guard lock(commands_mutex);
+  if (commands == nullptr) commands = new std::vector<Recorded>;
+}
+
+std::vector<ParaesCommand> paraes_recorded_commands() {
+  const std::lock_guard lock(commands_mutex);
+  const auto profile = opencl<GetProfile>("clGetEventProfilingInfo");
+  std::vector<ParaesCommand> list;
+  for (Recorded& one : *commands) {
+    for (const auto& [name, time] :
+         {std::pair(command_queued, &one.command.queued),
+          std::pair(command_start, &one.command.start), std::pair(command_end, &one.command.end)}) {
+      if (profile(one.event, name, sizeof *time, time, nullptr) != 0) std::abort();
+    }
+    opencl<Release>("clReleaseEvent")(one.event);
+    list.push_back(one.command);
+  }
+  commands->clear();
+  return list;
+}
 
 extern "C" unsigned long paraes_unwiped_buffers() {
   const std::lock_guard lock(buffers_mutex);
@@ -307,6 +377,14 @@ extern "C" __attribute__((visibility("default"))) void* dlsym(void* handle, cons
   if (std::strcmp(name, "clSetKernelArg") == 0) {
     real_set_argument = reinterpret_cast<SetArgument>(found);
     return reinterpret_cast<void*>(set_argument);
+  }
+  if (std::strcmp(name, "clEnqueueWriteBuffer") == 0) {
+    real_write = reinterpret_cast<Copy>(found);
+    return reinterpret_cast<void*>(write_buffer);
+  }
+  if (std::strcmp(name, "clEnqueueReadBuffer") == 0) {
+    real_read = reinterpret_cast<Copy>(found);
+    return reinterpret_cast<void*>(read_buffer);
   }
   if (std::strcmp(name, "clEnqueueNDRangeKernel") == 0) {
     real_launch = reinterpret_cast<Launch>(found);

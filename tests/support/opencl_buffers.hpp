@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <vector>
 
 // How many launches have failed so far.
 extern "C" unsigned long paraes_failed_launches();
@@ -20,3 +22,18 @@ extern "C" unsigned long paraes_buffers_with(const void* bytes, std::size_t coun
 // The size in bytes of the largest argument that a kernel has had by value since
 // paraes_watch_buffers().
 extern "C" unsigned long paraes_largest_argument();
+
+// A command that was enqueued, with the times of the device in nanoseconds.
+struct ParaesCommand {
+  enum class Kind { upload, kernel, download };
+  const void* queue;
+  Kind kind;
+  std::size_t bytes;  // of a copy
+  std::uint64_t queued;
+  std::uint64_t start;
+  std::uint64_t end;
+};
+// From now on, commands are recorded. They must have no events of their own.
+void paraes_record_commands();
+// Those since then, in the order in which they were enqueued. All queues must be done.
+std::vector<ParaesCommand> paraes_recorded_commands();
