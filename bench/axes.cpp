@@ -205,49 +205,6 @@ std::vector<unsigned> parse_group_threads(const std::string& list, const NumberP
   return numbers;
 }
 
-// "streams=8,launch=2MiB,tables=4,groups=2,ghash=tensor", each at most once.
-GpuTuning parse_tuning(const std::string& text, const NumberParsers& parsers) {
-  constexpr std::string_view flag = "--gpu-tuning";
-  GpuTuning tuning;
-  std::vector<std::string> seen;
-  for (const std::string& word : split(text, flag)) {
-    const std::size_t at = word.find('=');
-    const std::string name = word.substr(0, at);
-    const std::string value = at == std::string::npos ? "" : word.substr(at + 1);
-    if (std::find(seen.begin(), seen.end(), name) != seen.end()) {
-      throw InvalidArgument("--gpu-tuning: '" + name + "' is given twice");
-    }
-    seen.push_back(name);
-    // apply() knows how large they may be.
-    const auto number = [&] {
-      return static_cast<unsigned>(
-          parsers.number(value, flag, 1, std::numeric_limits<unsigned>::max()));
-    };
-    if (name == "streams") {
-      tuning.streams = number();
-    } else if (name == "launch") {
-      tuning.launch_bytes = parsers.size(value, flag);
-    } else if (name == "tables") {
-      tuning.tables = number();
-    } else if (name == "groups") {
-      tuning.groups_per_processor = number();
-    } else if (name == "ghash" && value == "tensor") {
-      tuning.tensor_hash = true;
-    } else {
-      throw InvalidArgument("--gpu-tuning: '" + word +
-                            "' is none of streams=N, launch=SIZE, tables=N, groups=N and "
-                            "ghash=tensor");
-    }
-  }
-  gpu::PoolOptions options;
-  try {
-    gpu::apply(tuning, options);
-  } catch (const InvalidArgument& error) {
-    throw InvalidArgument(std::string(flag) + ": " + error.what());
-  }
-  return tuning;
-}
-
 std::vector<Axes::Tuning> parse_tunings(const std::vector<std::string>& texts,
                                         const NumberParsers& parsers) {
   std::vector<Axes::Tuning> tunings;
@@ -301,6 +258,48 @@ void refuse_unused(const AxisTexts& texts, const Axes& axes) {
 }
 
 }  // namespace
+
+GpuTuning parse_tuning(const std::string& text, const NumberParsers& parsers) {
+  constexpr std::string_view flag = "--gpu-tuning";
+  GpuTuning tuning;
+  std::vector<std::string> seen;
+  for (const std::string& word : split(text, flag)) {
+    const std::size_t at = word.find('=');
+    const std::string name = word.substr(0, at);
+    const std::string value = at == std::string::npos ? "" : word.substr(at + 1);
+    if (std::find(seen.begin(), seen.end(), name) != seen.end()) {
+      throw InvalidArgument("--gpu-tuning: '" + name + "' is given twice");
+    }
+    seen.push_back(name);
+    // apply() knows how large they may be.
+    const auto number = [&] {
+      return static_cast<unsigned>(
+          parsers.number(value, flag, 1, std::numeric_limits<unsigned>::max()));
+    };
+    if (name == "streams") {
+      tuning.streams = number();
+    } else if (name == "launch") {
+      tuning.launch_bytes = parsers.size(value, flag);
+    } else if (name == "tables") {
+      tuning.tables = number();
+    } else if (name == "groups") {
+      tuning.groups_per_processor = number();
+    } else if (name == "ghash" && value == "tensor") {
+      tuning.tensor_hash = true;
+    } else {
+      throw InvalidArgument("--gpu-tuning: '" + word +
+                            "' is none of streams=N, launch=SIZE, tables=N, groups=N and "
+                            "ghash=tensor");
+    }
+  }
+  gpu::PoolOptions options;
+  try {
+    gpu::apply(tuning, options);
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(std::string(flag) + ": " + error.what());
+  }
+  return tuning;
+}
 
 std::vector<std::string> axis_words(std::string_view flag) {
   if (flag == "--mode") return {"ecb", "cbc", "ctr", "xts", "gcm"};

@@ -82,6 +82,10 @@ struct NumberParsers {
 // The words that an axis takes besides `all`; none for axes of numbers, devices and kernels.
 [[nodiscard]] std::vector<std::string> axis_words(std::string_view flag);
 
+// "streams=8,launch=2MiB,tables=4,groups=2,ghash=tensor", each at most once. Throws
+// InvalidArgument, which names --gpu-tuning.
+[[nodiscard]] GpuTuning parse_tuning(const std::string& text, const NumberParsers& parsers);
+
 // Throws InvalidArgument, with the known values of the axis, if a value is unknown, also for an
 // axis that was given and that no row of the run can have, and whatever select_kernel throws. In a
 // list of sizes, `...` or `…` between two sizes stands for a geometric series. Its factor is that

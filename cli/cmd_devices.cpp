@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/axes.hpp"
+#include "cli/numbers.hpp"
 #include "cli/output.hpp"
 #include "cli/report.hpp"
 #include "cli/signals.hpp"
@@ -175,6 +177,7 @@ struct DevicesOptions {
   bool compile = false;
   std::vector<std::string> targets;
   std::string kernel;
+  std::string tuning;
   std::string folder;
 };
 
@@ -186,8 +189,15 @@ void compile(const DevicesOptions& options) {
   // All GPUs have the same kernels, so "cuda" stands for any of them.
   const std::vector<KernelInfo> chosen =
       all ? gpu_kernels() : std::vector{select_kernel(options.kernel, "cuda", false)};
-  for (const std::string& target : options.targets) require_program_target(target);
   ProgramFileOptions files;
+  if (!options.tuning.empty()) {
+    if (all) throw InvalidArgument("--gpu-tuning needs --kernel: not every kernel has a choice");
+    files.tuning = bench::parse_tuning(options.tuning, {parse_size, parse_number});
+    if (files.tuning.streams != 0 || files.tuning.launch_bytes != 0) {
+      throw InvalidArgument("--gpu-tuning: a program depends on tables, groups and ghash only");
+    }
+  }
+  for (const std::string& target : options.targets) require_program_target(target);
   files.mode = default_mode(0666);
   TemporaryName temporary;
   files.on_temporary = [&](int folder, const std::string& name) { temporary.set(folder, name); };
@@ -202,8 +212,9 @@ void compile(const DevicesOptions& options) {
 
 void run(const DevicesOptions& options) {
   if (!options.compile) {
-    if (!options.targets.empty() || !options.folder.empty() || !options.kernel.empty()) {
-      throw InvalidArgument("--arch, --kernel and -o go with --compile");
+    if (!options.targets.empty() || !options.folder.empty() || !options.kernel.empty() ||
+        !options.tuning.empty()) {
+      throw InvalidArgument("--arch, --kernel, --gpu-tuning and -o go with --compile");
     }
     print_line(stdout, options.json ? as_json() : as_text());
     return;
@@ -233,6 +244,10 @@ void add_devices(CLI::App& app, int& status) {
   verb->add_option("--kernel", options->kernel,
                    "With --compile: the kernel to compile (default: all).")
       ->type_name("NAME");
+  verb->add_option("--gpu-tuning", options->tuning,
+                   "With --compile and --kernel: a variant of the program, as `paraes bench` takes "
+                   "it.")
+      ->type_name("tables=N,groups=N,ghash=tensor");
   verb->add_option("-o,--output", options->folder, "With --compile: the folder for the files.")
       ->type_name("FOLDER");
   verb->footer(devices_footer);

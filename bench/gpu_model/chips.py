@@ -40,7 +40,26 @@ CHIPS = {
     )
 }
 
-SCHEDULERS = 4
+
+@dataclasses.dataclass(frozen=True)
+class AmdChip:
+    name: str
+    target: str
+    processors: int  # compute units of what HIP calls a device
+    ghz: float
+    memory: float
+
+
+# From AMD's CDNA 2 white paper and data sheets. An MI250X is two devices.
+AMD_CHIPS = {
+    chip.name: chip
+    for chip in (
+        AmdChip("MI250X", "gfx90a", 110, 1.700, 1.638e12),
+        AmdChip("MI210", "gfx90a", 104, 1.700, 1.638e12),
+    )
+}
+
+SCHEDULERS = 4  # of a multiprocessor; AMD's SIMD units of a compute unit
 REGISTERS = 65536  # of a multiprocessor
 REGISTER_UNIT = 256  # warps get multiples of this
 

@@ -78,6 +78,8 @@ PARAES_EXPORT void require_device(std::string_view device);
 // How prepare_programs() writes files.
 struct ProgramFileOptions {
   mode_t mode = 0600;  // the umask does not apply
+  // Of the variant to compile: its tables, groups and GHASH. Launches with the same tuning use it.
+  GpuTuning tuning = {};
   // Called with the folder's descriptor and the name of a temporary file just before it is created,
   // and with an empty name once it no longer exists.
   std::function<void(int folder, const std::string& name)> on_temporary;

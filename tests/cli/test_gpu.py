@@ -429,6 +429,11 @@ class DevicesCompile(Case):
         self.fails(2, "devices", "--compile", says="--arch")
         self.fails(2, "devices", "--compile", "--arch", "sm_90", says="-o")
         self.fails(2, "devices", "--arch", "sm_90", says="--compile")
+        run = ["devices", "--compile", "--arch", "sm_90", "-o", "p", "--gpu-tuning"]
+        self.fails(2, *run, "tables=4", says="--gpu-tuning needs --kernel")
+        self.fails(2, *run, "streams=2", "--kernel", "ttable", says="tables, groups and ghash only")
+        self.fails(2, *run, "tables=3", "--kernel", "ttable", says="there are 1, 2 or 4 tables")
+        self.fails(2, "devices", "--gpu-tuning", "tables=4", says="go with --compile")
         self.fails(2, "devices", "--compile", "--arch", "x86", "-o", "p", says="x86")
         self.assertNotIn("p", self.names())
         for name in ("aesni", "bitslicex"):
@@ -452,6 +457,10 @@ class DevicesCompile(Case):
         for line in lines:
             self.assertTrue(self.read(line).endswith(b"fake 1.2"))
             self.assertEqual(self.path(line).stat().st_mode & 0o777, 0o640)
+        tuned = self.ok("devices", "--compile", "--kernel", "ttable", "--gpu-tuning",
+                        "ghash=tensor,groups=2", "-o", "p", "--arch", "sm_80", env=env).decode().split()
+        self.assertFalse({line.rpartition("/")[2] for line in tuned} & {
+            line.rpartition("/")[2] for line in lines})
         # Again, into the same folder.
         self.assertEqual(self.ok(*run, "sm_80,sm_90", env=env).decode().split(), lines)
 

@@ -253,10 +253,16 @@ class WithStandIns(Folder):
     def test_every_variant_is_measured(self):
         output = self.check("variants")
         self.assertIn("paraes-other:", output)
-        self.assertEqual(len(json.loads((self.results / "variants.json").read_text())["runs"]), 2)
+        # Programs of two kernels, launches, and two executables.
+        self.assertEqual(len(json.loads((self.results / "variants.json").read_text())["runs"]), 5)
+        commands = self.commands.read_text().splitlines()
+        tunings = [line for line in commands if "--gpu-tuning ghash=tensor" in line]
+        self.assertEqual(len(tunings), 2)
+        self.assertTrue(all("--gpu-tuning streams=12" in line for line in tunings))
         (self.packed / "paraes-other").unlink()
         self.check("variants")
-        self.assertEqual(self.outcomes(), {"variants": None})
+        self.assertEqual(self.outcomes(), {"variants": True})
+        self.assertEqual(len(json.loads((self.results / "variants.json").read_text())["runs"]), 3)
 
     def test_wrong_arguments_run_nothing(self):
         self.assertIn("no step 'measure'", self.check("devices", "measure", status=2))
@@ -339,6 +345,16 @@ class Packed(Folder):
         packed = {path.name for path in (self.packed / "programs").iterdir()}
         self.assertGreater(len(packed), len(one))
         self.assertLessEqual(one, packed)
+        # And the variants that check measures.
+        subprocess.run([BUILD / "cli/paraes", "devices", "--compile", "--arch", "sm_90", "--kernel",
+                        "ttable", "--gpu-tuning", "tables=4,groups=1", "-o", self.scratch / "four"],
+                       check=True, capture_output=True)
+        four = {path.name for path in (self.scratch / "four").iterdir()}
+        self.assertLessEqual(four, packed)
+        usual = subprocess.run([BUILD / "cli/paraes", "devices", "--compile", "--arch", "sm_90",
+                                "--kernel", "ttable", "-o", self.scratch / "usual"], check=True,
+                               capture_output=True, text=True)
+        self.assertFalse(four & {pathlib.Path(line).name for line in usual.stdout.split()})
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@
 
 #include "paraes/error.hpp"
 #include "paraes/io.hpp"
+#include "src/gpu/context.hpp"
 #include "src/gpu/programs/program_files.hpp"
 #include "src/gpu/programs/program_variant.hpp"
 #include "src/gpu/runtime/runtime.hpp"
@@ -70,7 +71,9 @@ std::vector<std::string> prepare(const KernelRow& row, std::string_view target,
   device.id = target;
   device.target = target;
   device.shared_bytes = shared_bytes_of(target);
-  const ProgramVariant variant = variant_for(row, device);
+  PoolOptions pool;
+  apply(options.tuning, pool);
+  const ProgramVariant variant = variant_for(row, device, pool.variant);
   const std::unique_ptr<Compiler> compiler = open_compiler(target);
   std::vector<ProgramVariant> variants = {variant};
   if (!variant.keys_in_memory) variants.push_back(for_many_keys(variant));
