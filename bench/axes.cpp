@@ -301,6 +301,20 @@ GpuTuning parse_tuning(const std::string& text, const NumberParsers& parsers) {
   return tuning;
 }
 
+std::string text_of(const GpuTuning& tuning) {
+  std::string text;
+  const auto add = [&](const char* name, std::uint64_t number, const char* unit = "") {
+    if (number == 0) return;
+    text += (text.empty() ? "" : ",") + std::string(name) + '=' + std::to_string(number) + unit;
+  };
+  add("streams", tuning.streams);
+  add("launch", tuning.launch_bytes >> 10, "KiB");
+  add("tables", tuning.tables);
+  add("groups", tuning.groups_per_processor);
+  if (tuning.tensor_hash) text += text.empty() ? "ghash=tensor" : ",ghash=tensor";
+  return text;
+}
+
 std::vector<std::string> axis_words(std::string_view flag) {
   if (flag == "--mode") return {"ecb", "cbc", "ctr", "xts", "gcm"};
   if (flag == "--key-bits") return {"128", "192", "256"};

@@ -85,6 +85,8 @@ struct NumberParsers {
 // "streams=8,launch=2MiB,tables=4,groups=2,ghash=tensor", each at most once. Throws
 // InvalidArgument, which names --gpu-tuning.
 [[nodiscard]] GpuTuning parse_tuning(const std::string& text, const NumberParsers& parsers);
+// The text of which parse_tuning() makes this; empty for paraes's own choice.
+[[nodiscard]] std::string text_of(const GpuTuning& tuning);
 
 // Throws InvalidArgument, with the known values of the axis, if a value is unknown, also for an
 // axis that was given and that no row of the run can have, and whatever select_kernel throws. In a

@@ -15,6 +15,7 @@
 #include <set>
 #include <string>
 #include <system_error>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -79,7 +80,10 @@ std::string choices(const Profile& profile, const std::set<std::uint64_t>& sizes
       const auto choice = choose_kernel(profile, device.id, bytes, false);
       if (!choice) continue;
       text +=
-          fmt::format("\n{}, {}: {}: {}", device.id, format_size(bytes), choice->kernel,
+          fmt::format("\n{}, {}: {}: {}", device.id, format_size(bytes),
+                      choice->gpu_tuning.empty()
+                          ? choice->kernel
+                          : fmt::format("{} with {}", choice->kernel, choice->gpu_tuning),
                       choice->ties.empty()
                           ? "sure"
                           : "undecided: the first in the order of the kernels; as fast may be " +
@@ -106,10 +110,10 @@ std::string table(const Profile& profile) {
   std::string text = fmt::format("{} with {} cores, paraes {}, {}\n", profile.cpu, profile.cores,
                                  profile.version, profile.time);
   std::set<std::uint64_t> sizes;
-  std::vector<std::pair<std::string, std::string>> names;
+  std::vector<std::tuple<std::string, std::string, std::string>> names;
   for (const Profile::Rate& rate : profile.rates) {
     sizes.insert(rate.bytes);
-    const std::pair<std::string, std::string> name(rate.device, rate.kernel);
+    const std::tuple name(rate.device, rate.kernel, rate.gpu_tuning);
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   for (const Profile::Device& device : profile.devices) {
@@ -120,13 +124,14 @@ std::string table(const Profile& profile) {
   text += "MB/s and \u00b1% of AES-256-GCM in segments, memory to memory\n";
   text += fmt::format("{:<10} {:<17}", "device", "kernel");
   for (const std::uint64_t bytes : sizes) text += fmt::format(" {:>13}", format_size(bytes));
-  for (const auto& name : names) {
-    text += fmt::format("\n{:<10} {:<17}", name.first, name.second);
+  for (const auto& [device, kernel, tuning] : names) {
+    text += fmt::format("\n{:<10} {:<17}", device,
+                        tuning.empty() ? kernel : fmt::format("  {}", tuning));
     for (const std::uint64_t bytes : sizes) {
       const auto rate = std::find_if(
           profile.rates.begin(), profile.rates.end(), [&](const Profile::Rate& candidate) {
-            return candidate.device == name.first && candidate.kernel == name.second &&
-                   candidate.bytes == bytes;
+            return candidate.device == device && candidate.kernel == kernel &&
+                   candidate.gpu_tuning == tuning && candidate.bytes == bytes;
           });
       text += rate == profile.rates.end()
                   ? fmt::format(" {:>13}", "-")
@@ -270,8 +275,8 @@ int run(const TuneFlags& options) {
                                  .start = start.interval});
     }
     for (const bench::Rate& rate : tuned.rates) {
-      profile.rates.push_back(
-          {rate.device, rate.kernel, rate.bytes, rate.bytes_per_second, rate.interval});
+      profile.rates.push_back({rate.device, rate.kernel, rate.bytes, rate.bytes_per_second,
+                               rate.interval, rate.gpu_tuning});
     }
     if (!options.quiet) say_skipped(tuned.skipped);
   } catch (const bench::Interrupted& interrupted) {
@@ -293,7 +298,8 @@ constexpr const char* tune_footer = R"(
 Measures AES-256-GCM in segments with every kernel of the CPU and of each GPU, and the time that
 paraes takes from start to exit. `--device auto` and `--kernel auto` of encrypt, decrypt and verify
 use the result: they choose a GPU if it finishes a file sooner, its start included, and only
-constant-time kernels (on GPUs, --allow-leaky permits all); -v says why. Measurements that overlap
+constant-time kernels (on GPUs, --allow-leaky permits all); -v says why. On GPUs, launches and
+programs of other sizes are tried as well, for large files. Measurements that overlap
 decide nothing: the order of the kernels and the CPU stay. A profile of another CPU, version or
 driver is ignored. Measure on an idle machine.
 

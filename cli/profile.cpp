@@ -16,7 +16,9 @@
 #include <tuple>
 #include <utility>
 
+#include "bench/axes.hpp"
 #include "cli/json_input.hpp"
+#include "cli/numbers.hpp"
 #include "cli/report.hpp"
 #include "cli/sizes.hpp"
 #include "cli/spelling.hpp"
@@ -66,14 +68,34 @@ double at(const Points& points, std::uint64_t bytes, const Number& number) {
   return number(low) + part * (number(high) - number(low));
 }
 
-Points points_of(const Profile& profile, const std::string& device, std::string_view kernel) {
+Points points_of(const Profile& profile, const std::string& device, std::string_view kernel,
+                 const std::string& tuning) {
   Points points;
   for (const Profile::Rate& rate : profile.rates) {
-    if (rate.device == device && rate.kernel == kernel) points.push_back(&rate);
+    if (rate.device == device && rate.kernel == kernel && rate.gpu_tuning == tuning) {
+      points.push_back(&rate);
+    }
   }
   std::sort(points.begin(), points.end(),
             [](const auto* a, const auto* b) { return a->bytes < b->bytes; });
   return points;
+}
+
+// The tunings that the profile has of a kernel, paraes's own choice first.
+std::vector<std::string> tunings_of(const Profile& profile, const std::string& device,
+                                    std::string_view kernel) {
+  std::vector<std::string> tunings = {""};
+  for (const Profile::Rate& rate : profile.rates) {
+    if (rate.device == device && rate.kernel == kernel &&
+        std::find(tunings.begin(), tunings.end(), rate.gpu_tuning) == tunings.end()) {
+      tunings.push_back(rate.gpu_tuning);
+    }
+  }
+  return tunings;
+}
+
+std::string with_tuning(const std::string& kernel, const std::string& tuning) {
+  return tuning.empty() ? kernel : kernel + " with " + tuning;
 }
 
 bool may_run(const KernelInfo& kernel, bool on_gpu, bool allow_leaky) {
@@ -166,7 +188,9 @@ std::string why_chosen(const Choice& choice, std::uint64_t bytes) {
           : fmt::format(
                 "the first in order of those of which the profile does not tell which is the "
                 "fastest for {}: {}, {}",
-                format_amount(bytes), choice.kernel, listed(choice.kernel_ties, "and"));
+                format_amount(bytes), with_tuning(choice.kernel, choice.gpu_tuning),
+                listed(choice.kernel_ties, "and"));
+  if (!choice.gpu_tuning.empty()) text += fmt::format(", with {}", choice.gpu_tuning);
   text += fmt::format(", expected {:.3g} s", choice.seconds);
   if (choice.other.empty()) return text;
   text += fmt::format(" against {:.3g} s on {}", choice.other_seconds, choice.other);
@@ -227,6 +251,7 @@ std::string to_json(const Profile& profile) {
                                {"bytes_per_second", rate.bytes_per_second},
                                {"bytes_per_second_low", rate.interval.low},
                                {"bytes_per_second_high", rate.interval.high}});
+    if (!rate.gpu_tuning.empty()) object["rates"].back()["gpu_tuning"] = rate.gpu_tuning;
   }
   return object.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
@@ -256,14 +281,19 @@ Profile parse_profile(const std::string& text) {
       throw InvalidArgument("a device occurs twice");
     }
   }
-  std::set<std::tuple<std::string, std::string, std::uint64_t>> rates;
+  std::set<std::tuple<std::string, std::string, std::string, std::uint64_t>> rates;
   for (const Json& json : list_in(object, "rates")) {
     Profile::Rate rate = {.device = text_in(json, "device"),
                           .kernel = text_in(json, "kernel"),
                           .bytes = count_in(json, "bytes", most_counted_bytes)};
     rate.bytes_per_second = measured_in(json, "bytes_per_second", rate.interval);
     if (rate.interval.low == 0) throw InvalidArgument("'bytes_per_second_low' is 0");
-    if (!rates.emplace(rate.device, rate.kernel, rate.bytes).second) {
+    if (json.contains("gpu_tuning")) {
+      rate.gpu_tuning = text_in(json, "gpu_tuning");
+      static_cast<void>(bench::parse_tuning(rate.gpu_tuning, {parse_size, parse_number}));
+      if (rate.device == "cpu") throw InvalidArgument("the cpu has no 'gpu_tuning'");
+    }
+    if (!rates.emplace(rate.device, rate.kernel, rate.gpu_tuning, rate.bytes).second) {
       throw InvalidArgument("the rate of a kernel occurs twice for one size");
     }
     profile.rates.push_back(rate);
@@ -302,14 +332,18 @@ std::optional<KernelChoice> choose_kernel(const Profile& profile, const std::str
   const bool on_gpu = device != "cpu";
   std::vector<KernelChoice> measured;
   for (const KernelInfo& kernel : on_gpu ? gpu_kernels() : kernels()) {
-    const Points points = points_of(profile, device, kernel.name);
-    if (points.empty() || !may_run(kernel, on_gpu, allow_leaky)) continue;
-    KernelChoice choice;
-    choice.kernel = std::string(kernel.name);
-    choice.bytes_per_second = at(points, bytes, [](const auto& p) { return p.bytes_per_second; });
-    choice.interval.low = at(points, bytes, [](const auto& p) { return p.interval.low; });
-    choice.interval.high = at(points, bytes, [](const auto& p) { return p.interval.high; });
-    measured.push_back(std::move(choice));
+    if (!may_run(kernel, on_gpu, allow_leaky)) continue;
+    for (const std::string& tuning : tunings_of(profile, device, kernel.name)) {
+      const Points points = points_of(profile, device, kernel.name, tuning);
+      if (points.empty() || (!tuning.empty() && bytes < points.front()->bytes)) continue;
+      KernelChoice choice;
+      choice.kernel = std::string(kernel.name);
+      choice.gpu_tuning = tuning;
+      choice.bytes_per_second = at(points, bytes, [](const auto& p) { return p.bytes_per_second; });
+      choice.interval.low = at(points, bytes, [](const auto& p) { return p.interval.low; });
+      choice.interval.high = at(points, bytes, [](const auto& p) { return p.interval.high; });
+      measured.push_back(std::move(choice));
+    }
   }
   if (measured.empty()) return std::nullopt;
   // The one with the highest low end is never beaten.
@@ -320,7 +354,7 @@ std::optional<KernelChoice> choose_kernel(const Profile& profile, const std::str
   KernelChoice choice = measured[best];
   for (std::size_t i = 0; i < measured.size(); ++i) {
     if (i != best && measured[i].interval.high >= choice.interval.low) {
-      choice.ties.push_back(measured[i].kernel);
+      choice.ties.push_back(with_tuning(measured[i].kernel, measured[i].gpu_tuning));
     }
   }
   return choice;
@@ -334,6 +368,7 @@ std::optional<Choice> choose(const Profile& profile, std::uint64_t bytes, bool a
     const auto size = static_cast<double>(bytes);
     measured.push_back({.device = device.id,
                         .kernel = kernel->kernel,
+                        .gpu_tuning = kernel->gpu_tuning,
                         .seconds = device.start_seconds + size / kernel->bytes_per_second,
                         .interval = {device.start.low + size / kernel->interval.high,
                                      device.start.high + size / kernel->interval.low},
@@ -393,6 +428,9 @@ void use_profile(const CryptOptions& options, std::uint64_t bytes, Plan& plan) {
   plan.kernel = select_kernel(choice->kernel, choice->device, options.allow_leaky);
   plan.execution.kernel = choice->kernel;
   plan.execution.device = choice->device;
+  if (!choice->gpu_tuning.empty()) {
+    plan.execution.gpu_tuning = bench::parse_tuning(choice->gpu_tuning, {parse_size, parse_number});
+  }
   plan.on_gpu = choice->device != "cpu";
   plan.execution.fall_back = plan.on_gpu;
   plan.why = why_chosen(*choice, bytes);

@@ -30,6 +30,7 @@ struct Profile {
     std::uint64_t bytes = 0;      // of a message
     double bytes_per_second = 0;  // from the median
     Interval interval = {};       // of bytes_per_second
+    std::string gpu_tuning = {};  // see bench::parse_tuning; empty: paraes's own choice
   };
 
   std::string version;  // of paraes
@@ -68,10 +69,12 @@ class OtherSchema : public InvalidArgument {
 
 // The kernel for messages of `bytes` bytes on a device. The order of the table of kernels decides
 // unless a later kernel is faster: its interval lies wholly above that of the earlier one. Only
-// constant-time kernels, unless `allow_leaky` permits all of them on GPUs. Returns nullopt if no
-// kernel of the profile can run on this machine.
+// constant-time kernels, unless `allow_leaky` permits all of them on GPUs. A tuning of a kernel
+// counts as a kernel that comes after it, for messages of the sizes at which it was measured.
+// Returns nullopt if no kernel of the profile can run on this machine.
 struct KernelChoice {
   std::string kernel;
+  std::string gpu_tuning = {};
   double bytes_per_second = 0;
   Profile::Interval interval;
   std::vector<std::string> ties;  // kernels that may be as fast or faster; empty if it is sure
@@ -86,6 +89,7 @@ struct KernelChoice {
 struct Choice {
   std::string device;
   std::string kernel;
+  std::string gpu_tuning = {};
   double seconds = 0;                         // expected time, the start included
   Profile::Interval interval = {};            // of seconds
   std::vector<std::string> kernel_ties = {};  // see KernelChoice

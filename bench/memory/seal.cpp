@@ -65,8 +65,8 @@ Bytes key() { return Bytes(material().key).first(32); }
 
 }  // namespace
 
-SealCase::SealCase(Row row, std::shared_ptr<Arena> arena)
-    : Case(std::move(row)), arena_(std::move(arena)) {}
+SealCase::SealCase(Row row, std::shared_ptr<Arena> arena, const GpuTuning& tuning)
+    : Case(std::move(row)), arena_(std::move(arena)), tuning_(tuning) {}
 
 SealCase::~SealCase() = default;
 
@@ -83,6 +83,7 @@ void SealCase::set_up() {
   Execution execution;
   execution.device = row().device;
   execution.kernel = row().kernel;
+  execution.gpu_tuning = tuning_;
   try {
     message_.emplace(Message(new_c2sp_message(key(), {}), execution));
   } catch (const Error& error) {

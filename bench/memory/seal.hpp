@@ -15,8 +15,8 @@ namespace paraes::bench {
 class SealCase : public Case {
  public:
   // A call encrypts row.bytes in the format c2sp, with AES-256, on row.device with row.kernel and
-  // row.threads. `arena` has at least arena_bytes(row.bytes).
-  SealCase(Row row, std::shared_ptr<Arena> arena);
+  // row.threads, and on a GPU with `tuning`. `arena` has at least arena_bytes(row.bytes).
+  SealCase(Row row, std::shared_ptr<Arena> arena, const GpuTuning& tuning = {});
   ~SealCase() override;
 
   void set_up() override;
@@ -33,6 +33,7 @@ class SealCase : public Case {
   [[nodiscard]] MutableBytes sealed() const;
 
   std::shared_ptr<Arena> arena_;
+  const GpuTuning tuning_;
   std::optional<Message> message_;
 };
 

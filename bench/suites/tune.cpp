@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <tuple>
 #include <utility>
 
+#include "bench/axes.hpp"
 #include "bench/file/child.hpp"
 #include "bench/file/workspace.hpp"
 #include "bench/harness/measure.hpp"
@@ -33,6 +35,17 @@ constexpr unsigned passes = 3;
 constexpr double part_per_row = 1.0 / 400;
 constexpr double part_per_start = 1.0 / 40;
 
+// With what a GPU may be faster than with paraes's own choice.
+constexpr GpuTuning tunings[] = {
+    {.streams = 6},
+    {.streams = 24},
+    {.launch_bytes = std::uint64_t{2} << 20},
+    {.launch_bytes = std::uint64_t{8} << 20},
+    {.tables = 4},
+    {.groups_per_processor = 2},
+    {.tensor_hash = true},
+};
+
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -50,17 +63,24 @@ class Tuning {
     }
     for (const auto& [row, passes_of_row] : measured_) add_rate(row, passes_of_row);
     std::erase_if(tuned_.skipped, [&](const Skipped& skipped) {
-      const Row& row = skipped.row;
-      return measured_.count({{row.device, row.kernel}, row.bytes}) != 0;
+      return measured_.count({name_of(skipped.row), skipped.row.bytes}) != 0;
     });
     std::stable_sort(tuned_.rates.begin(), tuned_.rates.end(), [](const Rate& a, const Rate& b) {
-      return std::pair(a.device, a.kernel) < std::pair(b.device, b.kernel);
+      return std::tie(a.device, a.kernel, a.gpu_tuning) <
+             std::tie(b.device, b.kernel, b.gpu_tuning);
     });
     return std::move(tuned_);
   }
 
  private:
-  using Name = std::pair<std::string, std::string>;  // device and kernel
+  struct Name {
+    std::string device;
+    std::string kernel;
+    std::string tuning = {};
+
+    auto operator<=>(const Name&) const = default;
+  };
+  static Name name_of(const Row& row) { return {row.device, row.kernel, row.gpu_tuning}; }
 
   // A row of one pass. The passes are apart in time, so that only what holds in each of them
   // counts: the interval of a row contains those of its passes.
@@ -84,8 +104,9 @@ class Tuning {
       medians.push_back(pass.median_ns);
       ns = {std::min(ns.low, pass.ns.low), std::max(ns.high, pass.ns.high)};
     }
-    tuned_.rates.push_back({name.first,
-                            name.second,
+    tuned_.rates.push_back({name.device,
+                            name.kernel,
+                            name.tuning,
                             bytes,
                             rate_of(median_of(std::move(medians))),
                             {rate_of(ns.high), rate_of(ns.low)}});
@@ -93,16 +114,30 @@ class Tuning {
 
   void add_kernels(const std::string& device) {
     for (const KernelInfo& kernel : device == "cpu" ? kernels() : gpu_kernels()) {
-      if (kernel.available) names_.emplace_back(device, kernel.name);
+      if (kernel.available) names_.push_back({device, std::string(kernel.name)});
+    }
+    if (device == "cpu") return;
+    // The fast kernels: the ones that `auto` takes, with and without --allow-leaky.
+    for (const bool leaky : {false, true}) {
+      const std::string kernel(select_kernel("auto", device, leaky).name);
+      for (const GpuTuning& tuning : tunings) {
+        // The state of `bitslice` fills the registers of a group, and OpenCL has no say in them.
+        if ((tuning.tables != 0 || tuning.groups_per_processor != 0) && kernel != "ttable")
+          continue;
+        if (tuning.groups_per_processor != 0 && device.rfind("opencl", 0) == 0) continue;
+        tunings_[text_of(tuning)] = tuning;
+        names_.push_back({device, kernel, text_of(tuning)});
+      }
     }
   }
 
   [[nodiscard]] static Row row_of(const Name& name, std::uint64_t bytes) {
     Row row;
-    row.device = name.first;
-    row.kernel = name.second;
+    row.device = name.device;
+    row.kernel = name.kernel;
+    row.gpu_tuning = name.tuning;
     row.bytes = bytes;
-    row.threads = name.first == "cpu" ? available_cores() : 0;
+    row.threads = name.device == "cpu" ? available_cores() : 0;
     return row;
   }
 
@@ -146,27 +181,33 @@ class Tuning {
 
   void drop(const std::string& device) {
     names_.erase(std::remove_if(names_.begin(), names_.end(),
-                                [&](const Name& name) { return name.first == device; }),
+                                [&](const Name& name) { return name.device == device; }),
                  names_.end());
   }
 
-  // The kernels that can be measured at this size in the time that is left. The slowest are left
-  // out first.
+  // The kernels that can be measured at this size in the time that is left. Tunings are left out
+  // first, then the slowest kernels.
   [[nodiscard]] std::vector<Name> affordable(std::uint64_t bytes) {
     const auto cost = [&](const Name& name) {
-      const auto rate = last_rates_.find(name);
+      auto rate = last_rates_.find(name);
+      // At first, a tuning counts as fast as the kernel without it.
+      if (rate == last_rates_.end()) rate = last_rates_.find({name.device, name.kernel});
       if (rate == last_rates_.end()) return 0.0;
       return calls_per_row * static_cast<double>(bytes) / rate->second;
     };
     std::vector<Name> list = names_;
+    std::erase_if(list, [&](const Name& name) {
+      return !name.tuning.empty() && bytes < options_.least_tuned_bytes;
+    });
     double sum = 0;
     for (const Name& name : list) sum += cost(name);
     while (!list.empty() && sum > left()) {
       const auto slowest =
-          std::max_element(list.begin(), list.end(),
-                           [&](const Name& a, const Name& b) { return cost(a) < cost(b); });
+          std::max_element(list.begin(), list.end(), [&](const Name& a, const Name& b) {
+            return std::pair(!a.tuning.empty(), cost(a)) < std::pair(!b.tuning.empty(), cost(b));
+          });
       sum -= cost(*slowest);
-      if (pass_ == 0) {
+      if (pass_ == 0 && slowest->tuning.empty()) {
         tuned_.skipped.push_back({row_of(*slowest, bytes), "not enough time (use --seconds)"});
       }
       list.erase(slowest);
@@ -178,7 +219,8 @@ class Tuning {
     const auto arena = std::make_shared<Arena>(SealCase::arena_bytes(bytes), available_cores());
     Group group;
     for (const Name& name : affordable(bytes)) {
-      group.push_back(std::make_unique<SealCase>(row_of(name, bytes), arena));
+      const GpuTuning tuning = name.tuning.empty() ? GpuTuning{} : tunings_[name.tuning];
+      group.push_back(std::make_unique<SealCase>(row_of(name, bytes), arena, tuning));
     }
     Settings settings;
     settings.samples = samples;
@@ -194,16 +236,15 @@ class Tuning {
         throw Error("kernel " + row.kernel + " on " + row.device +
                     " fails: " + (result.error.empty() ? "its result is wrong" : result.error));
       }
-      const Name name(row.device, row.kernel);
+      const Name name = name_of(row);
       const double median = result.statistics.median;
       measured_[{name, bytes}].push_back({median, median_interval(result.samples_ns)});
       last_rates_[name] = static_cast<double>(bytes) * 1e9 / median;
     }
     for (Skipped& skipped : outcome.skipped) {
-      names_.erase(
-          std::remove(names_.begin(), names_.end(), Name(skipped.row.device, skipped.row.kernel)),
-          names_.end());
-      tuned_.skipped.push_back(std::move(skipped));
+      std::erase(names_, name_of(skipped.row));
+      // What a GPU cannot have is no choice.
+      if (skipped.row.gpu_tuning.empty()) tuned_.skipped.push_back(std::move(skipped));
     }
   }
 
@@ -213,6 +254,7 @@ class Tuning {
   Random random_;
   EnergyMeter energy_;
   std::vector<Name> names_;
+  std::map<std::string, GpuTuning> tunings_;  // by their text
   unsigned pass_ = 0;
   std::map<Name, double> last_rates_;
   std::map<std::pair<Name, std::uint64_t>, std::vector<Pass>> measured_;

@@ -17,11 +17,14 @@ struct TuneOptions {
   double seconds = 20;               // approximate time to spend
   std::string program;               // path of paraes itself
   std::vector<std::string> devices;  // "cpu", "cuda:0"
+  // Of messages with which other tunings of GPUs are measured: smaller ones take one launch anyway.
+  std::uint64_t least_tuned_bytes = std::uint64_t{16} << 20;
 };
 
 struct Rate {
   std::string device;
   std::string kernel;
+  std::string gpu_tuning;       // as text_of() writes it; empty: paraes's own choice
   std::uint64_t bytes = 0;      // of plaintext
   double bytes_per_second = 0;  // from the median
   Interval interval;            // of bytes_per_second, see median_interval
@@ -41,8 +44,9 @@ struct Tuned {
 };
 
 // Measures AES-256 in segments from memory to memory, on all cores or through a GPU and back, with
-// every kernel that is available, at as many sizes as the time allows. The samples of one size are
-// interleaved. Throws Error if a result is wrong, and Interrupted after a signal.
+// every kernel that is available, at as many sizes as the time allows; on GPUs also the fast
+// kernels with other tunings, for large messages. The samples of one size are interleaved. Throws
+// Error if a result is wrong, and Interrupted after a signal.
 [[nodiscard]] Tuned tune(const TuneOptions& options,
                          const std::function<void(const std::string& what)>& progress);
 

@@ -25,6 +25,7 @@
 #include "bench/memory/transfer.hpp"
 #include "bench/report/json.hpp"
 #include "bench/suites/suites.hpp"
+#include "bench/suites/tune.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 #include "tests/support/test_device.hpp"
@@ -178,6 +179,30 @@ TEST_F(BenchGpu, RowsOfEveryNumberOfGroupThreadsAreVerified) {
   const std::multiset<std::string> expected = {"memory 64", "memory 512", "transfer 64",
                                                "transfer 512"};
   EXPECT_EQ(found, expected) << json["skipped"].dump();
+}
+
+TEST_F(BenchGpu, TuneMeasuresTheTuningsThatTheDeviceCanHave) {
+  TuneOptions options;
+  options.seconds = 2;
+  options.program = PARAES_PROGRAM;
+  options.devices = {test_device()};
+  options.least_tuned_bytes = 64 << 10;
+  const Tuned tuned = tune(options, [](const std::string&) {});
+  std::set<std::string> names;
+  for (const Rate& rate : tuned.rates) {
+    if (rate.gpu_tuning.empty()) continue;
+    EXPECT_GE(rate.bytes, options.least_tuned_bytes);
+    EXPECT_GT(rate.bytes_per_second, 0);
+    names.insert(rate.kernel + ' ' + rate.gpu_tuning);
+  }
+  EXPECT_EQ(names.count("bitslice streams=6"), 1U);
+  EXPECT_EQ(names.count("bitslice launch=2048KiB"), 1U);
+  EXPECT_EQ(names.count("ttable streams=24"), 1U);
+  // `bitslice` has no tables, and OpenCL neither a choice of groups nor tensor cores.
+  EXPECT_EQ(names.count("ttable groups=2"), 0U);
+  EXPECT_EQ(names.count("bitslice tables=4"), 0U);
+  EXPECT_EQ(names.count("ttable ghash=tensor"), 0U);
+  for (const Skipped& skipped : tuned.skipped) EXPECT_EQ(skipped.row.gpu_tuning, "");
 }
 
 TEST_F(BenchGpu, TakePhasesSumsTheCallsSinceTheLastOne) {

@@ -174,6 +174,18 @@ class AutoGpu(ProfileCase):
         self.write("g", pattern(50_000))
         self.assertEqual(self.encrypt(file="g", env=self.shim)[0]["device"], "cpu")
 
+    def test_auto_takes_the_tuning_of_the_profile(self):
+        tuned = self.rate("opencl:0", "bitslice", 4e9)
+        tuned["gpu_tuning"] = "streams=3,launch=64KiB"
+        self.profile["rates"].append(tuned)
+        self.store()
+        report, lines = self.encrypt("-v", env=self.shim)
+        self.assertEqual((report["device"], report["kernel"]), ("opencl:0", "bitslice"))
+        self.assertIn(", with streams=3,launch=64KiB, expected 0.1 s", lines[0])
+        shown = self.ok("tune", "--show", env=self.env).decode()
+        self.assertIn("\nopencl:0     streams=3,launch=64KiB", shown)
+        self.assertIn("bitslice with streams=3,launch=64KiB: sure", shown)
+
     def test_auto_takes_a_leaky_gpu_kernel_only_with_allow_leaky(self):
         report, _ = self.encrypt("--device", "auto", "--allow-leaky", env=self.shim)
         self.assertEqual((report["device"], report["kernel"]), ("opencl:0", "ttable"))

@@ -9,6 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "bench/axes.hpp"
+#include "cli/numbers.hpp"
+#include "cli/sizes.hpp"
 #include "paraes/error.hpp"
 
 namespace paraes::cli {
@@ -234,6 +237,46 @@ TEST(Profile, KernelsThatLeakOrAreMissing_AreNeitherChosenNorTies) {
   EXPECT_TRUE(choose_kernel(profile, "cuda:0", 1024, false)->ties.empty());
   EXPECT_EQ(choose_kernel(profile, "cuda:0", 1024, true)->kernel, "ttable");
   EXPECT_EQ(choose_kernel(profile, "cuda:0", 1024, true)->ties, Names{"bitslice"});
+}
+
+TEST(Profile, TuningOfAKernel_IsChosenAtTheSizesAtWhichItWasMeasured) {
+  Profile profile = profile_of({{"cuda:0", "bitslice", 0.9, 1, 1.1}});
+  const std::string tuning = "streams=24,launch=2048KiB";
+  profile.rates.push_back({"cuda:0", "bitslice", 4096, 1, {0.9, 1.1}});
+  profile.rates.push_back({"cuda:0", "bitslice", 4096, 2, {1.2, 3}, tuning});
+  profile.rates.push_back({"cuda:0", "bitslice", 4096, 2, {1.0, 3}, "groups=2"});
+  const auto choice = choose_kernel(profile, "cuda:0", 4096, false);
+  EXPECT_EQ(choice->kernel, "bitslice");
+  EXPECT_EQ(choice->gpu_tuning, tuning);
+  EXPECT_EQ(choice->ties, Names{"bitslice with groups=2"});
+  EXPECT_EQ(choose(profile, 4096, false)->gpu_tuning, tuning);
+  // Nobody has measured it with smaller messages.
+  EXPECT_EQ(choose_kernel(profile, "cuda:0", 4095, false)->gpu_tuning, "");
+
+  const Profile read = parse_profile(to_json(profile));
+  EXPECT_EQ(read.rates[0].gpu_tuning, "");
+  EXPECT_EQ(read.rates[2].gpu_tuning, tuning);
+  const std::string text = to_json(profile);
+  expect_refused(replaced(text, "groups=2", "groups=99"), "1 to 8 groups");
+  expect_refused(replaced(text, "groups=2", "speed=2"), "is none of streams=N");
+  expect_refused(replaced(text, "groups=2", tuning), "twice");
+  expect_refused(replaced(text, "\"groups=2\"", "7"), "'gpu_tuning'");
+  profile.rates.back().device = "cpu";
+  expect_refused(to_json(profile), "the cpu has no 'gpu_tuning'");
+}
+
+TEST(Profile, TuningsHaveTexts) {
+  for (const GpuTuning& tuning :
+       {GpuTuning{}, GpuTuning{.streams = 6}, GpuTuning{.launch_bytes = 64 << 10},
+        GpuTuning{.tables = 4, .tensor_hash = true}, GpuTuning{.tensor_hash = true},
+        GpuTuning{.streams = 2, .launch_bytes = 1 << 20, .groups_per_processor = 8}}) {
+    const std::string text = bench::text_of(tuning);
+    if (tuning == GpuTuning{}) {
+      EXPECT_EQ(text, "");
+    } else {
+      EXPECT_EQ(bench::parse_tuning(text, {parse_size, parse_number}), tuning) << text;
+    }
+  }
 }
 
 TEST(Profile, TextAfterTheObjectAndDuplicates_AreRefused) {
