@@ -230,7 +230,9 @@ def shared_bytes(program, entry):
         return 16 * 256 + 4096
     if entry == "ghash" and program.option("HASH_TABLES"):
         return 8192 * program.option("HASH_COPIES", 8) + 16 * hash_threads
-    if entry in ("ghash", "ghash_prepare", "ghash_join", "gcm_finish"):
+    if entry == "ghash":
+        return 16 * hash_threads + 288 * program.option("HASH_TERMS", 8)
+    if entry in ("ghash_prepare", "ghash_join", "gcm_finish"):
         return 16 * hash_threads
     if entry in ("expand_keys", "slice_keys", "xts_stretches"):
         return 0
@@ -238,6 +240,6 @@ def shared_bytes(program, entry):
         return 32768 * program.option("TABLES")
     if program.kernel == "ttable-simple":
         return 4352
-    if program.kernel == "reference-shared":
+    if program.kernel == "reference-shared" or program.option("KEYS_SLICED"):
         return 16 * program.option("GROUP_THREADS", 256)
     return 0

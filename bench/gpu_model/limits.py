@@ -9,6 +9,7 @@ import timing
 BLOCK_BITS = 128
 SEGMENT = 16384  # of a GCM message, the usual one
 UNIT = 4096  # of XTS
+HASH_LANES = 8  # threads that hash a segment, where there are many
 MODES = ("ECB", "ECB decryption", "CBC decryption", "CTR", "GCM", "XTS", "XTS decryption")
 # Bytes that global memory moves for a byte of text. GHASH reads the ciphertext once more.
 TRAFFIC = {"GCM": 3}
@@ -109,7 +110,8 @@ def run_mode(device, mode, size, generator):
     text = generator.randbytes(size)
     if mode == "GCM":
         texts = [text[at : at + SEGMENT] for at in range(0, size, SEGMENT)]
-        device.gcm(texts, [generator.randbytes(12) for _ in texts], hash_lanes=launch.WARP)
+        lanes = launch.WARP if device.program.option("HASH_TENSOR") else HASH_LANES
+        device.gcm(texts, [generator.randbytes(12) for _ in texts], hash_lanes=lanes)
     elif mode.startswith("XTS"):
         device.xts(ENTRIES[mode], text, 1, UNIT)
     else:
@@ -125,9 +127,10 @@ def parts_of(program, mode, chip, generator):
     device = launch.Device(program, keys, 1 << 27)
     entry = ENTRIES[mode]
     # A tile for each warp of a group, and then two more.
-    step = max(16 * threads * each, SEGMENT if mode == "GCM" else UNIT)
-    if mode == "GCM" and each == 1:
-        step = 4 * SEGMENT
+    step = max(16 * threads * each, UNIT)
+    if mode == "GCM":
+        # As many segments as a group hashes at once.
+        step = max(step, SEGMENT * device.hash_threads // HASH_LANES)
     less, more = (run_mode(device, mode, step * times, generator) for times in (1, 3))
     blocks = 2 * step // 16
     if each == 1:

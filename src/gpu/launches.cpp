@@ -53,7 +53,8 @@ void Launches::prepare(std::span<paraes_message> messages, bool narrow) {
     tiles += tiles_of(message, tiling_);
   }
   count_ = static_cast<std::uint32_t>(messages.size());
-  hash_lanes_ = hash_lanes(processors(), messages, context_.variant().hash_threads);
+  const ProgramVariant& variant = context_.variant();
+  hash_lanes_ = hash_lanes(processors(), messages, variant.hash_threads, variant.tensor_hash);
   has_tags_ = std::any_of(messages.begin(), messages.end(), [](const paraes_message& message) {
     return (message.flags & PARAES_HASH_PARTIAL) == 0;
   });

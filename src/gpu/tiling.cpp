@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "src/gpu/device/sizes.h"
+
 namespace paraes::gpu {
 namespace {
 
@@ -67,14 +69,22 @@ std::uint32_t group_threads(const KernelRow& row, std::uint64_t processors, std:
 }
 
 std::uint32_t hash_lanes(std::uint64_t processors, std::span<const paraes_message> messages,
-                         std::uint32_t group_threads) {
-  const std::uint64_t at_once = group_threads / warp_threads;
-  if (messages.size() < at_once * processors) return group_threads;
+                         std::uint32_t group_threads, bool tensors) {
   std::uint64_t runs = 1;
   for (std::size_t i = 1; i < messages.size(); ++i) {
     runs += messages[i].key != messages[i - 1].key ? 1 : 0;
   }
-  return messages.size() >= at_once * runs ? warp_threads : group_threads;
+  // Whether that many lanes leave every multiprocessor enough groups, each with messages of one key.
+  const auto suit = [&](std::uint32_t lanes, std::uint64_t groups) {
+    const std::uint64_t at_once = group_threads / lanes;
+    return messages.size() >= at_once * std::max(groups * processors, runs);
+  };
+  if (!tensors) {
+    for (const std::uint32_t lanes : {8U, 16U}) {
+      if (suit(lanes, PARAES_HASH_GROUPS_PER_UNIT)) return lanes;
+    }
+  }
+  return suit(warp_threads, 1) ? warp_threads : group_threads;
 }
 
 bool few_unit_tweaks(const KernelRow& row, std::uint64_t processors, std::uint64_t units) {

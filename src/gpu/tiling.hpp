@@ -32,12 +32,13 @@ struct Tiling {
 [[nodiscard]] std::uint32_t group_threads(const KernelRow& row, std::uint64_t processors,
                                           std::uint64_t threads);
 
-// How many threads hash each of these messages together: all threads of a group, of which there are
-// `group_threads`, or a warp if messages under the same key are so many that all multiprocessors
-// have work. A warp takes longer for one message, but multiplies less.
+// How many threads hash each of these messages together: all threads of a group, or 32, 16 or 8 if
+// messages under the same key are so many that all multiprocessors have work. The fewer they are,
+// the longer a message takes, and the less often sums are joined. `tensors`: tensor cores do it, which
+// take 32. A group has `group_threads` threads.
 [[nodiscard]] std::uint32_t hash_lanes(std::uint64_t processors,
                                        std::span<const paraes_message> messages,
-                                       std::uint32_t group_threads);
+                                       std::uint32_t group_threads, bool tensors);
 
 // Whether the tweaks of `units` XTS data units are too few for planes: each thread then encrypts
 // two.

@@ -304,20 +304,33 @@ class HashTablesOnDevice : public testing::Test {
   }
 };
 
-// A warp hashes a message if that keeps all processors busy, and if neighbours have the same key.
+// Few threads hash a message if that keeps all processors busy, and if neighbours have the same key.
 TEST(HashLanes, AreFewForManyMessagesOfAKey) {
-  std::vector<paraes_message> messages(8 * h200_processors);
-  EXPECT_EQ(hash_lanes(h200_processors, messages, 256), 32U);
-  EXPECT_EQ(hash_lanes(h200_processors, std::span(messages).first(messages.size() - 1), 256), 256U);
-  EXPECT_EQ(hash_lanes(1, std::span(messages).first(8), 256), 32U);
-  EXPECT_EQ(hash_lanes(1, std::span(messages).first(4), 128), 32U);
+  constexpr std::uint64_t processors = h200_processors;
+  std::vector<paraes_message> messages(96 * processors);
+  const auto lanes = [&](std::size_t count, std::uint64_t of = h200_processors,
+                         unsigned threads = 256, bool tensors = false) {
+    return hash_lanes(of, std::span(messages).first(count), threads, tensors);
+  };
+  // A group hashes 32 messages at once, and a processor holds three groups.
+  EXPECT_EQ(lanes(96 * processors), 8U);
+  EXPECT_EQ(lanes(96 * processors - 1), 16U);
+  EXPECT_EQ(lanes(48 * processors), 16U);
+  EXPECT_EQ(lanes(48 * processors - 1), 32U);
+  EXPECT_EQ(lanes(8 * processors), 32U);
+  EXPECT_EQ(lanes(8 * processors - 1), 256U);
+  EXPECT_EQ(lanes(8, 1), 32U);
+  EXPECT_EQ(lanes(4, 1, 128), 32U);
+  EXPECT_EQ(lanes(0, 1), 256U);
+  EXPECT_EQ(lanes(96 * processors, processors, 256, true), 32U);
+  // Eight neighbours of each key, and then one that is alone.
   for (std::size_t i = 0; i < messages.size(); ++i) {
     messages[i].key = static_cast<std::uint32_t>(i / 8);
   }
-  EXPECT_EQ(hash_lanes(h200_processors, messages, 256), 32U);
+  EXPECT_EQ(lanes(8 * processors), 32U);
+  EXPECT_EQ(lanes(96 * processors), 32U);
   messages[1].key = 7;
-  EXPECT_EQ(hash_lanes(h200_processors, messages, 256), 256U);
-  EXPECT_EQ(hash_lanes(1, {}, 256), 256U);
+  EXPECT_EQ(lanes(8 * processors), 256U);
 }
 
 TEST_F(HashTablesOnDevice, AreBuiltOnceForEachGroupAndKey) {
@@ -336,7 +349,7 @@ TEST_F(HashTablesOnDevice, AreBuiltOnceForEachGroupAndKey) {
   const unsigned processors = std::max(context->info().processors, 1U);
   const unsigned threads = context->variant().hash_threads;
   const std::vector<paraes_message> messages(segments);
-  const unsigned at_once = threads / hash_lanes(processors, messages, threads);
+  const unsigned at_once = threads / hash_lanes(processors, messages, threads, false);
   const unsigned groups =
       std::min((segments + at_once - 1) / at_once, PARAES_HASH_GROUPS_PER_UNIT * processors);
   EXPECT_EQ(built(context, 1), groups);

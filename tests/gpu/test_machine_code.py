@@ -94,8 +94,9 @@ def test_cbc_and_ctr(program, generator, size):
     assert device.run("ctr", text, iv, groups=2) == openssl(key, modes.CTR(iv), text)
 
 
-# Of a range of a text, a segment, and what lies around the 32 blocks that a warp takes at once.
-GCM_BYTES = (0, 1, 16, 100, 495, 496, 497, 512, 4097, 16384, 16400)
+# Of a range of a text, a segment, and what lies around the blocks that 32 lanes take at once, and
+# around those that 8 and 32 lanes take before they multiply for the second time.
+GCM_BYTES = (0, 1, 16, 100, 495, 496, 497, 512, 1136, 1137, 1152, 4097, 4592, 4608, 16384, 16400)
 
 
 def check_gcm(program, generator, size, **hashing):
@@ -116,9 +117,11 @@ def test_gcm(program, generator, size):
     check_gcm(program, generator, size, hash_groups=4)
 
 
-def test_gcm_hashed_by_warps(program, generator):
+def test_gcm_hashed_by_few_lanes(program, generator):
     check_gcm(program, generator, 32, hash_lanes=32)
     check_gcm(program, generator, 16, hash_lanes=32, hash_groups=3)
+    check_gcm(program, generator, 24, hash_lanes=16, hash_groups=2)
+    check_gcm(program, generator, 16, hash_lanes=8)
 
 
 @pytest.mark.parametrize("case", TENSOR_CASES, ids=lambda case: ".".join(case))
@@ -140,7 +143,7 @@ def narrow_tiles(program):
 @pytest.mark.parametrize("unit", (512, 4096, 4112))
 def test_xts(program, generator, size, unit):
     keys = [generator.randbytes(size) for _ in range(2)]
-    units, first = (21, (1 << 64) - 5) if unit == 512 else (3, 77)
+    units, first = {512: (21, (1 << 64) - 5), 4096: (9, 77), 4112: (3, 77)}[unit]
     text = generator.randbytes(unit * units)
     expected = b"".join(
         openssl(

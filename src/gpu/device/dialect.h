@@ -65,6 +65,12 @@ typedef unsigned long long paraes_u64;
 #define PARAES_BARRIER() __syncthreads()
 #endif
 
+// PARAES_WARP_BARRIER(): for the 32 threads of a warp, whose accesses to shared memory before it are
+// done. Only CUDA has one.
+#if defined(PARAES_CUDA)
+#define PARAES_WARP_BARRIER() __syncwarp()
+#endif
+
 #if PARAES_COMPACT
 #define PARAES_LARGE PARAES_OUTLINE
 #else

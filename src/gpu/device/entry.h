@@ -18,7 +18,7 @@
 //   tile_blocks              blocks of a tile, a power of two. 32 threads work on one, each on at
 //                            most PARAES_BLOCKS_PER_THREAD of its blocks. With PARAES_KEYS_SLICED
 //                            always on that many, so fewer threads work on narrow tiles. For ghash,
-//                            the number of threads that hash a message: all of a group, or 32
+//                            the number of threads that hash a message: all of a group, or at most 32
 //   rounds                   10, 12 or 14
 //   single                   only without PARAES_KEYS_IN_MEMORY: the key of all messages
 //
@@ -154,6 +154,27 @@ PARAES_INLINE void store_block(PARAES_GLOBAL paraes_u8* to, paraes_block b) {
   v.z = b.w[2];
   v.w = b.w[3];
   *(PARAES_GLOBAL uint4*)to = v;
+}
+
+// Blocks in shared memory are aligned to 16 bytes. Accesses to whole blocks have no bank conflicts
+// where those to their words would have four.
+PARAES_INLINE void share(PARAES_SHARED paraes_u32* to, paraes_block b) {
+  uint4 v;
+  v.x = b.w[0];
+  v.y = b.w[1];
+  v.z = b.w[2];
+  v.w = b.w[3];
+  *(PARAES_SHARED uint4*)to = v;
+}
+
+PARAES_INLINE paraes_block shared_block(PARAES_SHARED const paraes_u32* from) {
+  const uint4 v = *(PARAES_SHARED const uint4*)from;
+  paraes_block b;
+  b.w[0] = v.x;
+  b.w[1] = v.y;
+  b.w[2] = v.z;
+  b.w[3] = v.w;
+  return b;
 }
 
 PARAES_INLINE paraes_block zero_block(void) {

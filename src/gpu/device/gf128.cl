@@ -43,23 +43,26 @@ PARAES_INLINE paraes_u64 carryless32(paraes_u32 a, paraes_u32 b) {
          (c3 & 0x8888888888888888);
 }
 
-// The carry-less product of 64-bit words, by Karatsuba's method.
-PARAES_LARGE gf128 carryless64(paraes_u64 a, paraes_u64 b) {
-  const paraes_u32 a0 = (paraes_u32)a, a1 = (paraes_u32)(a >> 32);
-  const paraes_u32 b0 = (paraes_u32)b, b1 = (paraes_u32)(b >> 32);
-  const paraes_u64 low = carryless32(a0, b0);
-  const paraes_u64 high = carryless32(a1, b1);
-  const paraes_u64 middle = carryless32(a0 ^ a1, b0 ^ b1) ^ low ^ high;
+// The same of 64-bit words, which Karatsuba's method has of the low words, the high words, and the
+// sums of both.
+PARAES_INLINE gf128 carryless_joined(paraes_u64 low, paraes_u64 high, paraes_u64 middle) {
+  middle ^= low ^ high;
   gf128 r;
   r.low = low ^ middle << 32;
   r.high = high ^ middle >> 32;
   return r;
 }
 
-PARAES_LARGE gf128 gf128_multiply(gf128 a, gf128 b) {
-  const gf128 low = carryless64(a.low, b.low);
-  const gf128 high = carryless64(a.high, b.high);
-  gf128 middle = carryless64(a.low ^ a.high, b.low ^ b.high);
+PARAES_LARGE gf128 carryless64(paraes_u64 a, paraes_u64 b) {
+  const paraes_u32 a0 = (paraes_u32)a, a1 = (paraes_u32)(a >> 32);
+  const paraes_u32 b0 = (paraes_u32)b, b1 = (paraes_u32)(b >> 32);
+  return carryless_joined(carryless32(a0, b0), carryless32(a1, b1),
+                          carryless32(a0 ^ a1, b0 ^ b1));
+}
+
+// The element of a product, which Karatsuba's method has of the low words, the high words, and the
+// sums of both. Products may be sums of products.
+PARAES_INLINE gf128 gf128_reduced(gf128 low, gf128 high, gf128 middle) {
   middle.low ^= low.low ^ high.low;
   middle.high ^= low.high ^ high.high;
   paraes_u64 v0 = low.low;
@@ -80,6 +83,11 @@ PARAES_LARGE gf128 gf128_multiply(gf128 a, gf128 b) {
   r.high = v3;
   r.low = v2;
   return r;
+}
+
+PARAES_LARGE gf128 gf128_multiply(gf128 a, gf128 b) {
+  return gf128_reduced(carryless64(a.low, b.low), carryless64(a.high, b.high),
+                       carryless64(a.low ^ a.high, b.low ^ b.high));
 }
 
 // a x^n for n < 32. The bits shifted out at the low end are the powers from x^128 on.

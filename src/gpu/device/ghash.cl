@@ -1,5 +1,6 @@
 // GHASH (SP 800-38D section 6.4). `lanes` threads of a group hash a message: all N =
-// PARAES_HASH_THREADS of them, or 32, and the others hash other messages under the same key. Block
+// PARAES_HASH_THREADS of them, or 32 or fewer, and the others hash other messages under the same key.
+// Block
 // i of n has the weight H^(n - i). Lane t takes the blocks whose exponent is t + 1 modulo `lanes`:
 // it adds them by Horner's rule with the factor H^lanes, and multiplies the sum by H^(t + 1). With
 // PARAES_HASH_TABLES the multiplications by H^lanes are look-ups in shared memory with secret
@@ -182,8 +183,17 @@ PARAES_INLINE paraes_block sum_of_lanes(PARAES_SHARED paraes_u32* sums, paraes_u
 // The messages from m on that a group hashes at once: at most `most`, all under one key.
 PARAES_INLINE paraes_u32 messages_at_once(const paraes_job* job, paraes_u32 m, paraes_u32 last,
                                           paraes_u32 most) {
+  const paraes_u32 key = job->messages[m].key;
   paraes_u32 n = 1;
-  while (n < most && m + n < last && job->messages[m + n].key == job->messages[m].key) ++n;
+  int same = 1;
+  for (paraes_u32 base = 1; same && base < most; base += 8) {
+    // All keys are loaded before the first of them has arrived.
+    PARAES_UNROLL
+    for (paraes_u32 i = base; i < base + 8; ++i) {
+      same &= i < most && m + i < last ? job->messages[m + i].key == key : 0;
+      n += (paraes_u32)same;
+    }
+  }
   return n;
 }
 
@@ -226,14 +236,11 @@ PARAES_INLINE paraes_block hash_of_lane(const paraes_job* job, PARAES_GLOBAL con
 // PARAES_HASH_TO_SCRATCH, the hash of message m goes to scratch + 4 (tiles + m).
 PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
   const paraes_u32 t = job->thread;
-  const int by_warps = job->tile_blocks == 32;
-  const paraes_u32 lanes = by_warps ? 32 : PARAES_HASH_THREADS;
-  const paraes_u32 lane = by_warps ? t % 32 : t;
-  const paraes_u32 part = by_warps ? t / 32 : 0;  // which of the messages that it hashes at once
-#if defined(PARAES_HASH_TABLES) || defined(PARAES_HASH_TENSOR)
+  const paraes_u32 lanes = job->tile_blocks;
+  const paraes_u32 lane = t & (lanes - 1);
+  const paraes_u32 part = t / lanes;  // which of the messages that it hashes at once
   paraes_u32 table_key = 0;
   int have_tables = 0;
-#endif
 #ifdef PARAES_HASH_TENSOR
   tensor_columns columns;
 #endif
@@ -242,7 +249,7 @@ PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
   for (paraes_u32 first = first_of_group(job, job->group);
        first < first_of_group(job, (paraes_u32)paraes_anew(job->group) + 1); first += at_once) {
     at_once = messages_at_once(job, first, first_of_group(job, job->group + 1),
-                               by_warps ? PARAES_HASH_THREADS / 32 : 1);
+                               PARAES_HASH_THREADS / lanes);
     const int works = part < at_once;
     const paraes_u32 m = works ? first + part : first;
     PARAES_GLOBAL const paraes_message* message = job->messages + m;
@@ -262,7 +269,7 @@ PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
 #endif
     paraes_block sum = zero_block();
 #ifdef PARAES_HASH_TENSOR
-    if (by_warps) {
+    if (lanes == 32) {
       if (!have_tables || table_key != message->key) {
         build_matrices(job, get_power(powers + 4 * 31), get_power(powers + 4 * 15));
         load_columns(job, &columns);
@@ -281,6 +288,20 @@ PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
             gf128_multiply(gf128_of_block(sum), get_power(powers + 4 * (15 - lane))));
       }
       PARAES_BARRIER();
+    } else if (works) {
+      sum = hash_of_lane(job, text, bytes, hash_blocks(message), powers, lane, lanes);
+    }
+#elif defined(PARAES_HASH_SUMS)
+    if (lanes * PARAES_HASH_TERMS <= PARAES_HASH_THREADS) {  // else a power is missing
+      if ((!have_tables || table_key != message->key) && some_exceed(job, first, at_once, lanes)) {
+        build_factors(job, powers, lanes);
+        table_key = message->key;
+        have_tables = 1;
+      }
+      if (works) {
+        const gf128 own = hash_by_sums(job, text, bytes, hash_blocks(message), lane, lanes);
+        sum = block_of_gf128(gf128_multiply(own, get_power(powers + 4 * lane)));
+      }
     } else if (works) {
       sum = hash_of_lane(job, text, bytes, hash_blocks(message), powers, lane, lanes);
     }

@@ -20,27 +20,6 @@ PARAES_INLINE gf128 get_power(PARAES_GLOBAL const paraes_u32* from) {
   return a;
 }
 
-// Blocks in shared memory are aligned to 16 bytes. Accesses to whole blocks have no bank conflicts
-// where those to their words would have four.
-PARAES_INLINE void share(PARAES_SHARED paraes_u32* to, paraes_block b) {
-  uint4 v;
-  v.x = b.w[0];
-  v.y = b.w[1];
-  v.z = b.w[2];
-  v.w = b.w[3];
-  *(PARAES_SHARED uint4*)to = v;
-}
-
-PARAES_INLINE paraes_block shared_block(PARAES_SHARED const paraes_u32* from) {
-  const uint4 v = *(PARAES_SHARED const uint4*)from;
-  paraes_block b;
-  b.w[0] = v.x;
-  b.w[1] = v.y;
-  b.w[2] = v.z;
-  b.w[3] = v.w;
-  return b;
-}
-
 // Block i of the input of GHASH: the text, padded with zeros to whole blocks, then the lengths.
 PARAES_INLINE paraes_block hash_input(PARAES_GLOBAL const paraes_u8* text, paraes_u64 bytes,
                                       paraes_u64 i) {

@@ -19,10 +19,27 @@
 #define PARAES_CHUNK 8
 #endif
 
-// The message that a tile belongs to: the last one whose first_tile is at most `tile`.
-PARAES_INLINE paraes_u32 message_of_tile(const paraes_job* job, paraes_u64 tile) {
+// The message that a tile belongs to, which is the last one whose first_tile is at most `tile`, as far
+// as a tile needs it. A search would wait for memory at each step: the message is guessed first, and
+// guessed right if all have as many tiles, while its fields are on their way.
+typedef struct {
+  paraes_u32 number;
+  paraes_message fields;
+} tile_message;
+
+PARAES_INLINE tile_message message_of_tile(const paraes_job* job, paraes_u64 tile) {
+  const paraes_u32 count = job->count;
+  tile_message m;
+  m.number = 0;
+  paraes_u64 next = job->tiles;
+  if (count > 1 && job->tiles <= 0xffffffffu / count && tile < job->tiles) {
+    m.number = (paraes_u32)tile * count / (paraes_u32)job->tiles;
+    if (m.number + 1 < count) next = job->messages[m.number + 1].first_tile;
+  }
+  m.fields = job->messages[m.number];
+  if (count <= 1 || (m.fields.first_tile <= tile && tile < next)) return m;
   paraes_u32 low = 0;
-  paraes_u32 high = job->count;
+  paraes_u32 high = count;
   while (high - low > 1) {
     const paraes_u32 middle = low + (high - low) / 2;
     if (job->messages[middle].first_tile <= tile) {
@@ -31,13 +48,14 @@ PARAES_INLINE paraes_u32 message_of_tile(const paraes_job* job, paraes_u64 tile)
       high = middle;
     }
   }
-  return low;
+  m.number = low;
+  m.fields = job->messages[low];
+  return m;
 }
 
 // The data units of a message. The last one may be shorter than the others.
-PARAES_INLINE paraes_u64 units_of(const paraes_job* job,
-                                  PARAES_GLOBAL const paraes_message* message) {
-  return (message->bytes / 16 + job->unit_blocks - 1) / job->unit_blocks;
+PARAES_INLINE paraes_u64 units_of(const paraes_job* job, paraes_u64 bytes) {
+  return (bytes / 16 + job->unit_blocks - 1) / job->unit_blocks;
 }
 
 // fetch and put load and store block i of a thread. Its block 0 is block `block` of the text, and
@@ -133,21 +151,21 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
                     : mode == PARAES_MODE_GCM ? PARAES_COUNT_32
                                               : PARAES_COUNT_LITTLE;
 
-  const paraes_u32 m = message_of_tile(job, tile);
-  PARAES_GLOBAL const paraes_message* message = job->messages + m;
-  PARAES_GLOBAL const paraes_u8* in = job->in + message->in;
-  PARAES_GLOBAL paraes_u8* out = job->out + message->out;
-  PARAES_KEY_SPACE const paraes_u32* key = key_of(job, message->key, inverse);
+  const tile_message its = message_of_tile(job, tile);
+  const paraes_message message = its.fields;
+  PARAES_GLOBAL const paraes_u8* in = job->in + message.in;
+  PARAES_GLOBAL paraes_u8* out = job->out + message.out;
+  PARAES_KEY_SPACE const paraes_u32* key = key_of(job, message.key, inverse);
   const int parts = mode == PARAES_MODE_CTR || mode == PARAES_MODE_GCM;
-  paraes_u64 whole = tile < job->tiles ? message->bytes / 16 : 0;
-  paraes_u32 part = parts && tile < job->tiles ? (paraes_u32)message->bytes % 16 : 0;
+  paraes_u64 whole = tile < job->tiles ? message.bytes / 16 : 0;
+  paraes_u32 part = parts && tile < job->tiles ? (paraes_u32)message.bytes % 16 : 0;
   paraes_u64 blocks = mode != PARAES_MODE_UNIT_TWEAKS ? whole
-                      : tile < job->tiles             ? units_of(job, message)
+                      : tile < job->tiles             ? units_of(job, message.bytes)
                                                       : 0;
   const paraes_u32 lanes = PARAES_LANES(job, narrow);
   const paraes_u32 each = PARAES_BLOCKS_EACH(job);
   const paraes_u32 most = lanes * each;
-  const paraes_u64 tile_first = (tile - message->first_tile) * most;
+  const paraes_u64 tile_first = (tile - message.first_tile) * most;
   paraes_u64 first = tile_first + job->thread % lanes;
   // `left` is the number of blocks from `first` on, at most those of a tile. has_part says whether
   // the message ends in this tile with a partial block, which is block `blocks`.
@@ -156,18 +174,21 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
                                             : most;
   paraes_block iv;
   PARAES_UNROLL
-  for (int w = 0; w < 4; ++w) iv.w[w] = message->iv[w];
+  for (int w = 0; w < 4; ++w) iv.w[w] = message.iv[w];
   if (mode == PARAES_MODE_GCM) iv = counter_block(iv, 1, count);  // the one after J0
 
   tweak_cursor tweak;
-  if (xts) tweak = tweak_cursor_at(job, first);
+  if (xts) {
+    tweak = tweak_cursor_at(job, first);
+    if (has_shared_tweaks(&tweak)) share_tweaks(job, tile_first, blocks);
+  }
   paraes_counters counters;
   paraes_u32 from = 0;
   do {
     const paraes_u32 rest = each - from;
     const paraes_u32 serves = counting
                                   ? begin_counters(&counters, job, key, iv, first + lanes * from,
-                                                   lanes, count, message->flags)
+                                                   lanes, count, message.flags)
                                   : rest;
     const paraes_u32 to = from + (serves < rest ? serves : rest);
     for (paraes_u32 j = from; j < to; j += PARAES_BATCH) {
@@ -182,11 +203,21 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
       } else {
         PARAES_UNROLL
         for (int i = 0; i < PARAES_BATCH; ++i) {
-          paraes_block x = fetch(job, in, first, lanes, j + i, left, blocks);
-          if (xts && lanes * (j + i) < left) x = xor_blocks(x, tweak_at(&tweak));
-          if (xts) next_tweak(&tweak);
+          const paraes_block x = fetch(job, in, first, lanes, j + i, left, blocks);
           PARAES_UNROLL
           for (int w = 0; w < 4; ++w) s[w * PARAES_BATCH + i] = x.w[w];
+        }
+        if (xts) {
+          PARAES_UNROLL
+          for (int chunk = 0; chunk < PARAES_BATCH; chunk += PARAES_CHUNK) {
+            paraes_block y[PARAES_CHUNK];
+            next_tweaks(job, &tweak, y, PARAES_CHUNK, j + chunk, lanes, left);
+            PARAES_UNROLL
+            for (int k = 0; k < PARAES_CHUNK; ++k) {
+              PARAES_UNROLL
+              for (int w = 0; w < 4; ++w) s[w * PARAES_BATCH + chunk + k] ^= y[k].w[w];
+            }
+          }
         }
         if (inverse) {
           decrypt_batch(job, key, s);
@@ -197,12 +228,12 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
 #if PARAES_BATCH > 1 && PARAES_BATCH == PARAES_BLOCKS_PER_THREAD
       // A state this large leaves no registers for values from before the cipher: load and compute
       // them again.
-      PARAES_GLOBAL const paraes_message* again = job->messages + (paraes_u32)paraes_anew(m);
+      PARAES_GLOBAL const paraes_message* again = job->messages + (paraes_u32)paraes_anew(its.number);
       in = job->in + again->in;
       out = job->out + again->out;
       whole = again->bytes / 16;
       part = parts ? (paraes_u32)again->bytes % 16 : 0;
-      blocks = mode != PARAES_MODE_UNIT_TWEAKS ? whole : units_of(job, again);
+      blocks = mode != PARAES_MODE_UNIT_TWEAKS ? whole : units_of(job, again->bytes);
       first = paraes_anew(first);
       left = first >= blocks ? 0 : blocks - first < most ? (paraes_u32)(blocks - first) : most;
       if (xts) after = tweak_cursor_at(job, first);
@@ -223,9 +254,8 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
             y[k] = fetch(job, in, first - 1, lanes, i, is_first ? 0 : left, blocks);
             if (is_first) y[k] = iv;
           }
-          if (xts && lanes * i < left) y[k] = tweak_at(&after);
-          if (xts) next_tweak(&after);
         }
+        if (xts) next_tweaks(job, &after, y, PARAES_CHUNK, j + chunk, lanes, left);
         PARAES_UNROLL
         for (int k = 0; k < PARAES_CHUNK; ++k) {
           const paraes_u32 i = j + chunk + k;
@@ -353,7 +383,7 @@ PARAES_TILE_ENTRY(xts_unit_tweaks, PARAES_MODE_UNIT_TWEAKS)
 #ifdef PARAES_KEYS_SLICED
 // The same for units that are too few to fill planes on all processors.
 PARAES_ENTRY(xts_few_unit_tweaks, PARAES_GROUP_THREADS, 1) {
-  do_singles(job, units_of(job, job->messages), PARAES_MODE_UNIT_TWEAKS);
+  do_singles(job, units_of(job, job->messages->bytes), PARAES_MODE_UNIT_TWEAKS);
 }
 #endif
 

@@ -14,6 +14,7 @@
 //   PARAES_GROUPS_PER_UNIT         groups that must fit into a multiprocessor at once; limits the
 //                                  registers of entries that work on tiles
 //   PARAES_HASH_GROUPS_PER_UNIT    the same for `ghash`
+//   PARAES_HASH_TERMS              products that are reduced at once where GHASH multiplies integers
 //   PARAES_KEYS_IN_MEMORY          1: `keys` holds the keys of the messages; 0, only on CUDA: all
 //                                  messages use the argument `single`
 //   PARAES_COMPACT                 1 on OpenCL devices that are CPUs, see dialect.h
@@ -25,6 +26,10 @@
 
 #ifndef PARAES_HASH_GROUPS_PER_UNIT
 #define PARAES_HASH_GROUPS_PER_UNIT 3
+#endif
+
+#ifndef PARAES_HASH_TERMS
+#define PARAES_HASH_TERMS 8
 #endif
 
 // XTS: a stretch is this many consecutive blocks of a unit, which share one stored tweak of 4
@@ -45,9 +50,12 @@
 #define PARAES_REFERENCE_SHARED_SHARED_BYTES(group_threads) (16u * (group_threads))
 #define PARAES_TTABLE_SIMPLE_SHARED_BYTES 4352u
 #define PARAES_TTABLE_SHARED_BYTES(tables) (32768u * (tables))
-#define PARAES_BITSLICE_SHARED_BYTES 0u
-// For ghash_prepare, ghash_join and gcm_finish, and for ghash in programs without GHASH tables:
+#define PARAES_BITSLICE_SHARED_BYTES(group_threads) (16u * (group_threads))
+// For ghash_prepare, ghash_join and gcm_finish:
 #define PARAES_HASH_SHARED_BYTES(hash_threads) (16u * (hash_threads))
+// For ghash in programs without GHASH tables: the sums, and nine words in parts of each factor.
+#define PARAES_HASH_SUMS_SHARED_BYTES(hash_threads) \
+  (16u * (hash_threads) + 288u * PARAES_HASH_TERMS)
 // For ghash in ttable-simple and ttable: the tables, and their basis or the sums.
 #define PARAES_HASH_TABLES_SHARED_BYTES(hash_threads, copies) \
   (8192u * (copies) + 16u * (hash_threads))

@@ -109,6 +109,37 @@ PARAES_INLINE tweak_cursor tweak_cursor_at(const paraes_job* job, paraes_u64 blo
   return c;
 }
 
+// Where a unit is a whole number of stretches, the threads of a warp need the same stretch tweaks, a
+// tile as many as there are threads. Each thread loads one of them into shared memory. Otherwise
+// every block would wait for global memory, where a kernel has too few threads to hide that.
+#if defined(PARAES_CUDA) && defined(PARAES_KEYS_SLICED)
+#define PARAES_TWEAKS_SHARED
+PARAES_INLINE PARAES_SHARED paraes_u32* tweaks_of_warp(const paraes_job* job) {
+  return job->shared + 4 * (job->thread - job->thread % 32);
+}
+
+PARAES_INLINE int has_shared_tweaks(const tweak_cursor* c) { return c->unit_blocks % 32 == 0; }
+
+// The place of a thread's blocks in their stretches, which is then that of the first one.
+PARAES_INLINE paraes_u32 lane_of(const tweak_cursor* c) { return c->within % 32; }
+
+// The tile begins with block `first` of a text of `blocks` blocks.
+PARAES_INLINE void share_tweaks(const paraes_job* job, paraes_u64 first, paraes_u64 blocks) {
+  const paraes_u32 lane = job->thread % 32;
+  const paraes_u64 entry = first / 32 + lane;
+  PARAES_WARP_BARRIER();
+  if (32 * entry < blocks) {
+    share(tweaks_of_warp(job) + 4 * lane,
+          load_block((PARAES_GLOBAL const paraes_u8*)job->scratch + 16 * entry));
+  }
+  PARAES_WARP_BARRIER();
+}
+#else
+#define has_shared_tweaks(c) 0
+#define share_tweaks(job, first, blocks)
+#endif
+
+// The tweak of block i of a thread, at which the cursor is.
 PARAES_INLINE paraes_block tweak_at(const tweak_cursor* c) {
   const paraes_u64 entry = c->stretch + c->within / 32;
   return tweak_times_power(load_block(c->stretches + 16 * entry), c->within % 32);
@@ -120,5 +151,26 @@ PARAES_INLINE void next_tweak(tweak_cursor* c) {
   if (c->within >= c->unit_blocks) {
     c->within -= c->unit_blocks;
     c->stretch += c->unit_stretches;
+  }
+}
+
+// Computes the tweaks of `count` blocks of a thread, from block i on, at which the cursor is, and
+// moves it behind them. Block i exists if lanes i < left; what is computed for others is unspecified.
+PARAES_INLINE void next_tweaks(const paraes_job* job, tweak_cursor* c, paraes_block* tweaks,
+                               const int count, paraes_u32 i, paraes_u32 lanes, paraes_u32 left) {
+#ifdef PARAES_TWEAKS_SHARED
+  if (has_shared_tweaks(c)) {
+    PARAES_UNROLL
+    for (int k = 0; k < count; ++k) {
+      tweaks[k] = tweak_times_power(shared_block(tweaks_of_warp(job) + 4 * (i + k)), lane_of(c));
+    }
+    return;
+  }
+#endif
+  (void)job;
+  PARAES_UNROLL
+  for (int k = 0; k < count; ++k) {
+    tweaks[k] = lanes * (i + k) < left ? tweak_at(c) : zero_block();
+    next_tweak(c);
   }
 }

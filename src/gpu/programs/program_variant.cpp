@@ -104,6 +104,7 @@ std::uint32_t mode_shared_bytes(const ProgramVariant& variant) {
   if (variant.row->name == "reference-shared") {
     return PARAES_REFERENCE_SHARED_SHARED_BYTES(variant.group_threads);
   }
+  if (variant.row->sliced_keys) return PARAES_BITSLICE_SHARED_BYTES(variant.group_threads);
   return 0;
 }
 
@@ -111,7 +112,7 @@ std::uint32_t hash_shared_bytes(const ProgramVariant& variant) {
   if (variant.tensor_hash) return PARAES_HASH_TENSOR_SHARED_BYTES;
   return variant.hash_copies != 0
              ? PARAES_HASH_TABLES_SHARED_BYTES(variant.hash_threads, variant.hash_copies)
-             : PARAES_HASH_SHARED_BYTES(variant.hash_threads);
+             : PARAES_HASH_SUMS_SHARED_BYTES(variant.hash_threads);
 }
 
 std::uint32_t hash_key_shared_bytes(const ProgramVariant& variant) {
