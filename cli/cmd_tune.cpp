@@ -98,7 +98,8 @@ void say_skipped(const std::vector<bench::Skipped>& skipped) {
   std::map<std::string, std::vector<std::string>> rows;
   for (const bench::Skipped& one : skipped) {
     rows[one.reason].push_back(
-        fmt::format("{} {}{}", one.row.device, one.row.kernel,
+        fmt::format("{} {}{}{}", one.row.device, one.row.kernel,
+                    one.row.gpu_tuning.empty() ? "" : " with " + one.row.gpu_tuning,
                     one.row.bytes == 0 ? "" : " " + format_size(one.row.bytes)));
   }
   for (const auto& [reason, names] : rows) {

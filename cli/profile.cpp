@@ -190,7 +190,9 @@ std::string why_chosen(const Choice& choice, std::uint64_t bytes) {
                 "fastest for {}: {}, {}",
                 format_amount(bytes), with_tuning(choice.kernel, choice.gpu_tuning),
                 listed(choice.kernel_ties, "and"));
-  if (!choice.gpu_tuning.empty()) text += fmt::format(", with {}", choice.gpu_tuning);
+  if (choice.kernel_ties.empty() && !choice.gpu_tuning.empty()) {
+    text += fmt::format(", with {}", choice.gpu_tuning);
+  }
   text += fmt::format(", expected {:.3g} s", choice.seconds);
   if (choice.other.empty()) return text;
   text += fmt::format(" against {:.3g} s on {}", choice.other_seconds, choice.other);

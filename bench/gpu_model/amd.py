@@ -24,6 +24,7 @@ PRELUDE = """
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
 #define __syncthreads() \\
   (__builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "workgroup"), __builtin_amdgcn_s_barrier())
+struct alignas(8) uint2 { unsigned x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
 struct model_index { unsigned x; };
 using model_packet = const __attribute__((address_space(4))) unsigned*;

@@ -86,6 +86,12 @@ void SealCase::set_up() {
   execution.gpu_tuning = tuning_;
   try {
     message_.emplace(Message(new_c2sp_message(key(), {}), execution));
+    const SegmentCipher& cipher = message_->cipher();
+    if ((tuning_.launch_bytes != 0 && cipher.launch_bytes() != tuning_.launch_bytes) ||
+        (tuning_.streams != 0 && cipher.launch_threads() != tuning_.streams)) {
+      message_.reset();
+      throw Skip("the device lacks the memory for such launches");
+    }
   } catch (const Error& error) {
     arena_->release();
     throw Skip(error.what());

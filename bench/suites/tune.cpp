@@ -58,6 +58,7 @@ class Tuning {
   Tuned run() {
     for (const std::string& device : options_.devices) add_kernels(device);
     for (const std::string& device : options_.devices) measure_start(device);
+    start_ = Clock::now();
     for (pass_ = 0; pass_ < passes; ++pass_) {
       for (const std::uint64_t bytes : sizes) measure_size(bytes);
     }
@@ -197,7 +198,8 @@ class Tuning {
     };
     std::vector<Name> list = names_;
     std::erase_if(list, [&](const Name& name) {
-      return !name.tuning.empty() && bytes < options_.least_tuned_bytes;
+      // Not in the first pass, so that no compilation takes the time of what has none.
+      return !name.tuning.empty() && (pass_ == 0 || bytes < options_.least_tuned_bytes);
     });
     double sum = 0;
     for (const Name& name : list) sum += cost(name);
@@ -233,6 +235,13 @@ class Tuning {
     for (const Result& result : outcome.results) {
       const Row& row = result.row;
       if (!result.verified) {
+        if (!row.gpu_tuning.empty()) {
+          std::erase(names_, name_of(row));
+          std::erase_if(measured_,
+                        [&](const auto& one) { return one.first.first == name_of(row); });
+          tuned_.skipped.push_back({row, "its result is wrong: please report it"});
+          continue;
+        }
         throw Error("kernel " + row.kernel + " on " + row.device +
                     " fails: " + (result.error.empty() ? "its result is wrong" : result.error));
       }
@@ -250,7 +259,7 @@ class Tuning {
 
   const TuneOptions& options_;
   const std::function<void(const std::string&)>& progress_;
-  const Clock::time_point start_ = Clock::now();
+  Clock::time_point start_;  // of the first pass
   Random random_;
   EnergyMeter energy_;
   std::vector<Name> names_;

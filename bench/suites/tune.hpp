@@ -14,7 +14,7 @@
 namespace paraes::bench {
 
 struct TuneOptions {
-  double seconds = 20;               // approximate time to spend
+  double seconds = 20;               // approximate time to spend, without that of the starts
   std::string program;               // path of paraes itself
   std::vector<std::string> devices;  // "cpu", "cuda:0"
   // Of messages with which other tunings of GPUs are measured: smaller ones take one launch anyway.

@@ -232,6 +232,9 @@ struct TransferResult {
   PhaseTimes times;
 };
 
+// On a GPU, a thread holds one of its streams from a call of PositionalSource::read_at to one of
+// PositionalSink::write_at, which must therefore not wait for a cipher on the same GPU.
+//
 // Reads the rest of `source`, and writes the message's header and segments to `sink`. The caller
 // commits the sink: an exception means that the output is incomplete. Several threads use a
 // PositionalSource or a PositionalSink at any offset; other sources and sinks are used in order.

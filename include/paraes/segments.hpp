@@ -116,13 +116,16 @@ class PARAES_EXPORT SegmentCipher final : public Cipher {
   // at once. Both are zero on a CPU, where any number will do.
   [[nodiscard]] std::size_t launch_bytes() const noexcept;
   [[nodiscard]] unsigned launch_threads() const noexcept;
+  // How many of these threads compute on the CPU: none, unless that shares the work with a GPU.
+  [[nodiscard]] unsigned cpu_threads() const noexcept;
 
-  // Memory of a GPU for one call after another, each with up to `segments` segments of up to
-  // segment_bytes bytes of plaintext; see SegmentStaging. Waits until a stream of the GPU is free.
-  // nullptr if there is no such memory: on a CPU, with Transfer::mapped, with `overlap` off, and
-  // for more than a launch of this cipher takes. Then crypt() is the way. bytes_left: how much
-  // plaintext follows that of this call, with which a CPU and a GPU that work together choose one
-  // of them; more than 2^62 if that is unknown.
+  // Memory for one call after another, each with up to `segments` segments of up to segment_bytes
+  // bytes of plaintext; see SegmentStaging. Waits until a stream of the GPU is free. nullptr if
+  // this cipher has no such memory: on a CPU, with Transfer::mapped, with `overlap` off, with a
+  // single stream, and for more than a launch takes. Then crypt() is the way.
+  //
+  // bytes_left: of plaintext in this call and after it, with which "cpu+cuda:0" chooses the CPU or
+  // the GPU. Where it chooses the CPU, the memory is ordinary memory.
   [[nodiscard]] std::unique_ptr<SegmentStaging> stage(std::size_t segments,
                                                       std::uint64_t segment_bytes,
                                                       std::uint64_t bytes_left = std::uint64_t{1}
@@ -139,11 +142,11 @@ class PARAES_EXPORT SegmentCipher final : public Cipher {
   SegmentNonces nonces_;
 };
 
-// Pinned host memory that a GPU reads and writes: segments in it need no further copy in host
-// memory. It belongs to a stream of the GPU, which is free for others when the object is destroyed.
-// So a thread holds one at a time, calls no other function of a cipher for the same GPUs meanwhile,
-// and does not wait for a thread that does. The cipher must outlive it. One thread at a time may
-// use it.
+// Memory of the host that a GPU reads and writes: segments in it need no further copy. It is
+// pinned, and belongs to a stream of the GPU, which is free for others when the object is
+// destroyed. So a thread holds one at a time, calls no other function of a cipher for the same GPUs
+// meanwhile, and does not wait for a thread that does. The cipher must outlive it. One thread at a
+// time may use it.
 class PARAES_EXPORT SegmentStaging final {
  public:
   ~SegmentStaging();

@@ -101,7 +101,16 @@ class GcmCipher : public DeviceCipher {
   virtual void crypt(Direction direction, const SegmentNonces& nonces,
                      std::span<SegmentCipher::Segment> segments) const = 0;
 
-  // See SegmentCipher::stage.
+  // How many of these threads compute on the CPU.
+  [[nodiscard]] virtual unsigned cpu_threads() const noexcept { return 0; }
+
+  // See SegmentCipher::stage. Whether there is such memory, and that memory.
+  [[nodiscard]] virtual bool stages(std::size_t segments,
+                                    std::uint64_t segment_bytes) const noexcept {
+    static_cast<void>(segments);
+    static_cast<void>(segment_bytes);
+    return false;
+  }
   [[nodiscard]] virtual std::unique_ptr<StagedSegments> stage(std::size_t segments,
                                                               std::uint64_t segment_bytes,
                                                               std::uint64_t left) const {

@@ -70,6 +70,10 @@ class FallbackGcm final : public GcmCipher {
     cpu_->crypt(direction, nonces, segments);
   }
 
+  [[nodiscard]] bool stages(std::size_t segments,
+                            std::uint64_t segment_bytes) const noexcept override {
+    return !failed_ && gpu_->stages(segments, segment_bytes);
+  }
   [[nodiscard]] std::unique_ptr<StagedSegments> stage(std::size_t segments,
                                                       std::uint64_t segment_bytes,
                                                       std::uint64_t left) const override {

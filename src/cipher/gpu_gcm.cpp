@@ -99,17 +99,21 @@ GpuGcm::GpuGcm(std::shared_ptr<gpu::DevicePool> pool, std::shared_ptr<const GcmK
                const Executor& executor, const GpuUse& use)
     : OnGpu(std::move(pool), material(*key, use), use, executor.threads()), key_(std::move(key)) {}
 
-std::unique_ptr<StagedSegments> GpuGcm::stage(std::size_t segments, std::uint64_t segment_bytes,
-                                              std::uint64_t /*left*/) const {
+bool GpuGcm::stages(std::size_t segments, std::uint64_t segment_bytes) const noexcept {
   const gpu::DevicePool& pool = gpu_.pool();
   const Stream& stream = *pool.contexts()[0]->streams()[0];
   if (stream.transfer() != Transfer::staged || gpu_.streams() == 1 ||
       segment_bytes > segment_limit() || segments > pool.max_messages()) {
-    return nullptr;
+    return false;
   }
   // Sealed segments, and behind them room for a tag of each.
   const std::size_t each = padded(static_cast<std::size_t>(segment_bytes)) + 2 * segment_tag_bytes;
-  if (segments > (pool.capacity() - SegmentStaging::spare - 16) / each) return nullptr;
+  return segments <= (pool.capacity() - SegmentStaging::spare - 16) / each;
+}
+
+std::unique_ptr<StagedSegments> GpuGcm::stage(std::size_t segments, std::uint64_t segment_bytes,
+                                              std::uint64_t /*left*/) const {
+  if (!stages(segments, segment_bytes)) return nullptr;
   return std::make_unique<StagedOnGpu>(gpu_, segments);
 }
 

@@ -28,6 +28,8 @@ class GpuGcm final : public OnGpu<GcmCipher> {
   void crypt(Direction direction, const SegmentNonces& nonces,
              std::span<SegmentCipher::Segment> segments) const override;
 
+  [[nodiscard]] bool stages(std::size_t segments,
+                            std::uint64_t segment_bytes) const noexcept override;
   [[nodiscard]] std::unique_ptr<StagedSegments> stage(std::size_t segments,
                                                       std::uint64_t segment_bytes,
                                                       std::uint64_t left) const override;

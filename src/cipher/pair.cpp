@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "paraes/io.hpp"
 #include "paraes/threads.hpp"
 #include "src/core/stopwatch.hpp"
 
@@ -23,6 +24,9 @@ using Side = PairRates::Side;
 constexpr std::size_t most_chunk_bytes = std::size_t{1} << 20;
 // A launch costs more than the CPU needs for less.
 constexpr std::uint64_t least_for_gpu = std::uint64_t{64} << 10;
+constexpr std::uint64_t least_measured = std::uint64_t{128} << 10;
+// A side that was too slow so often is tried again if it has been faster.
+constexpr unsigned refusals_until_trial = 64;
 
 constexpr std::uint64_t unknown = std::numeric_limits<std::uint64_t>::max() / 2;
 
@@ -57,6 +61,8 @@ class PairGcm final : public GcmCipher {
     return gpu_->launch_threads() + rates_.cores();
   }
 
+  [[nodiscard]] unsigned cpu_threads() const noexcept override { return rates_.cores(); }
+
   void seal(const GcmMessage& message) const override { gpu_->seal(message); }
   [[nodiscard]] bool open(const GcmMessage& message) const override { return gpu_->open(message); }
 
@@ -68,10 +74,17 @@ class PairGcm final : public GcmCipher {
           [&] { (on_cpu ? cpu_ : gpu_)->crypt(direction, nonces, segments); });
   }
 
+  [[nodiscard]] bool stages(std::size_t segments,
+                            std::uint64_t segment_bytes) const noexcept override {
+    return gpu_->stages(segments, segment_bytes);
+  }
+
   [[nodiscard]] std::unique_ptr<StagedSegments> stage(std::size_t segments,
                                                       std::uint64_t segment_bytes,
                                                       std::uint64_t left) const override {
-    if (rates_.choose(segments * segment_bytes, left) != Place::cpu) {
+    if (!stages(segments, segment_bytes)) return nullptr;
+    const std::uint64_t bytes = std::min(segments * segment_bytes, left);
+    if (bytes >= least_for_gpu && rates_.choose(bytes, left - bytes) != Place::cpu) {
       auto call = std::make_unique<PairRates::Call>(rates_, Side::gpu);
       if (auto staged = gpu_->stage(segments, segment_bytes, left)) {
         return std::make_unique<OnGpu>(std::move(call), std::move(staged));
@@ -115,11 +128,11 @@ class PairGcm final : public GcmCipher {
     const std::unique_ptr<StagedSegments> staged_;
   };
 
-  // Memory for the chunks that stay on the CPU, which begins with a page as files do.
+  // Memory for the chunks that stay on the CPU.
   struct Memory {
     explicit Memory(std::size_t bytes) : in(bytes), out(bytes) {}
-    std::vector<std::uint8_t> in;
-    std::vector<std::uint8_t> out;
+    IoBuffer in;
+    IoBuffer out;
   };
 
   class OnCpu final : public StagedSegments {
@@ -128,8 +141,8 @@ class PairGcm final : public GcmCipher {
         : cipher_(cipher), memory_(std::move(memory)) {}
     ~OnCpu() override { cipher_.give_back(std::move(memory_)); }
 
-    [[nodiscard]] MutableBytes in() const noexcept override { return memory_->in; }
-    [[nodiscard]] MutableBytes out() const noexcept override { return memory_->out; }
+    [[nodiscard]] MutableBytes in() const noexcept override { return memory_->in.span(); }
+    [[nodiscard]] MutableBytes out() const noexcept override { return memory_->out.span(); }
     void crypt(Direction direction, const SegmentNonces& nonces,
                std::span<Segment> segments) override {
       cipher_.timed(Side::cpu, text_of(direction, segments),
@@ -175,9 +188,9 @@ class PairGcm final : public GcmCipher {
 
 }  // namespace
 
-PairRates::Place PairRates::choose(std::uint64_t bytes, std::uint64_t left) const noexcept {
-  const double cpu = cpu_time_.load(std::memory_order_relaxed);
-  const double gpu = gpu_time_.load(std::memory_order_relaxed);
+PairRates::Place PairRates::choose(std::uint64_t bytes, std::uint64_t left) noexcept {
+  const double cpu = cpu_.usual.load(std::memory_order_relaxed);
+  const double gpu = gpu_.usual.load(std::memory_order_relaxed);
   const auto one = static_cast<double>(bytes);
   const double all = one + static_cast<double>(left);
   // How long each side needs for everything, if it works alone. It ends no sooner than one call.
@@ -185,8 +198,21 @@ PairRates::Place PairRates::choose(std::uint64_t bytes, std::uint64_t left) cons
   const double gpu_alone = gpu * std::max(one, all / streams_);
   // One call is enough to find out how fast the GPU is. If it is slow, many would take long.
   const bool is_free = on_gpu_.load(std::memory_order_relaxed) < (gpu == 0 ? 1 : streams_);
-  if (is_free && (cpu == 0 || gpu * one <= cpu_alone)) return Place::gpu;
-  return gpu == 0 || cpu * one <= gpu_alone ? Place::cpu : Place::next_gpu;
+  const bool gpu_in_time = cpu == 0 || gpu * one <= cpu_alone;
+  const bool cpu_in_time = gpu == 0 || cpu * one <= gpu_alone;
+  // Whether it is time to try the one that is too slow now, and once was not: another program may
+  // have kept it busy.
+  const auto tries = [&](const Times& side, double other_alone) {
+    return side.best.load(std::memory_order_relaxed) * one <= other_alone &&
+           refusals_.fetch_add(1, std::memory_order_relaxed) % refusals_until_trial ==
+               refusals_until_trial - 1;
+  };
+  if (!gpu_in_time) return is_free && tries(gpu_, cpu_alone) ? Place::gpu : Place::cpu;
+  if (!cpu_in_time) {
+    if (tries(cpu_, gpu_alone)) return Place::cpu;
+    return is_free ? Place::gpu : Place::next_gpu;
+  }
+  return is_free ? Place::gpu : Place::cpu;
 }
 
 PairRates::Call::Call(PairRates& rates, Side side) noexcept : rates_(rates), side_(side) {
@@ -198,13 +224,16 @@ PairRates::Call::~Call() {
 }
 
 void PairRates::Call::done(std::uint64_t bytes, std::uint64_t nanoseconds) noexcept {
-  if (bytes == 0) return;
+  if (bytes < least_measured) return;
+  Times& times = rates_.times_of(side_);
+  if (!times.began.exchange(true, std::memory_order_relaxed)) return;
   // Another thread may do the same: then one of the two measurements is lost.
   constexpr double weight = 0.125;
-  std::atomic<double>& time = rates_.time_of(side_);
   const double own = static_cast<double>(nanoseconds) / static_cast<double>(bytes);
-  const double old = time.load(std::memory_order_relaxed);
-  time.store(old == 0 ? own : old + weight * (own - old), std::memory_order_relaxed);
+  const double usual = times.usual.load(std::memory_order_relaxed);
+  const double best = times.best.load(std::memory_order_relaxed);
+  times.usual.store(usual == 0 ? own : usual + weight * (own - usual), std::memory_order_relaxed);
+  times.best.store(best == 0 ? own : std::min(best, own), std::memory_order_relaxed);
 }
 
 PairRates& pair_rates(const gpu::DevicePool& pool, std::string_view cpu_kernel) {

@@ -28,8 +28,8 @@ class PairRates {
   // Where a call with `bytes` bytes of text should go, if `left` bytes come after it: to a free
   // stream, and else to the CPU; but not to a side that would still be busy when the other one had
   // done all the rest. A side that was not measured yet counts as fast, but the GPU gets one call
-  // until it is.
-  [[nodiscard]] Place choose(std::uint64_t bytes, std::uint64_t left) const noexcept;
+  // until it is. A side that was fast before is tried again now and then.
+  [[nodiscard]] Place choose(std::uint64_t bytes, std::uint64_t left) noexcept;
 
   // A call that works. Its destructor ends it; done() before that measures its rate.
   class Call {
@@ -38,7 +38,8 @@ class PairRates {
     ~Call();
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
-    // The call has taken `nanoseconds` for `bytes` bytes.
+    // The call has taken `nanoseconds` for `bytes` bytes. Short calls are not counted, and neither
+    // is the first one of a side: they say how long it takes to begin.
     void done(std::uint64_t bytes, std::uint64_t nanoseconds) noexcept;
 
    private:
@@ -49,16 +50,20 @@ class PairRates {
   [[nodiscard]] unsigned cores() const noexcept { return cores_; }
 
  private:
-  // Of one call among others, in nanoseconds a byte; 0: not measured.
-  [[nodiscard]] std::atomic<double>& time_of(Side side) noexcept {
-    return side == Side::gpu ? gpu_time_ : cpu_time_;
-  }
+  // The times of a call among others, in nanoseconds a byte; 0: not measured.
+  struct Times {
+    std::atomic<bool> began = false;
+    std::atomic<double> usual = 0;
+    std::atomic<double> best = 0;
+  };
+  [[nodiscard]] Times& times_of(Side side) noexcept { return side == Side::gpu ? gpu_ : cpu_; }
 
   const unsigned cores_;
   const unsigned streams_;
   std::atomic<unsigned> on_gpu_ = 0;
-  std::atomic<double> cpu_time_ = 0;
-  std::atomic<double> gpu_time_ = 0;
+  std::atomic<unsigned> refusals_ = 0;  // how often a side was too slow
+  Times cpu_;
+  Times gpu_;
 };
 
 // Those of a pool and the CPU kernel with this name.

@@ -123,4 +123,6 @@ std::size_t SegmentCipher::launch_bytes() const noexcept { return cipher_->launc
 
 unsigned SegmentCipher::launch_threads() const noexcept { return cipher_->launch_threads(); }
 
+unsigned SegmentCipher::cpu_threads() const noexcept { return cipher_->cpu_threads(); }
+
 }  // namespace paraes

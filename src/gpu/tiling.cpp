@@ -74,7 +74,8 @@ std::uint32_t hash_lanes(std::uint64_t processors, std::span<const paraes_messag
   for (std::size_t i = 1; i < messages.size(); ++i) {
     runs += messages[i].key != messages[i - 1].key ? 1 : 0;
   }
-  // Whether that many lanes leave every multiprocessor enough groups, each with messages of one key.
+  // Whether that many lanes leave every multiprocessor enough groups, each with messages of one
+  // key.
   const auto suit = [&](std::uint32_t lanes, std::uint64_t groups) {
     const std::uint64_t at_once = group_threads / lanes;
     return messages.size() >= at_once * std::max(groups * processors, runs);

@@ -34,8 +34,8 @@ struct Tiling {
 
 // How many threads hash each of these messages together: all threads of a group, or 32, 16 or 8 if
 // messages under the same key are so many that all multiprocessors have work. The fewer they are,
-// the longer a message takes, and the less often sums are joined. `tensors`: tensor cores do it, which
-// take 32. A group has `group_threads` threads.
+// the longer a message takes, and the less often sums are joined. `tensors`: tensor cores do it,
+// which take 32. A group has `group_threads` threads.
 [[nodiscard]] std::uint32_t hash_lanes(std::uint64_t processors,
                                        std::span<const paraes_message> messages,
                                        std::uint32_t group_threads, bool tensors);

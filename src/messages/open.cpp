@@ -223,7 +223,7 @@ class Open final : public detail::ChunkStages {
     write_plain(chunk, buffers, layout_.plain_offset(chunk.first) + chunk.out.size());
     opened_ += chunk.segments;
     if (!chunk.defect.empty() && !salvage_) throw IntegrityError(chunk.defect);
-    pipeline_.report(chunk.out.size());
+    pipeline_.report(buffers, chunk.out.size());
   }
 
   // Writes the plaintext of a chunk up to offset `end`, as far as it is in the requested range.

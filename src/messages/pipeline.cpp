@@ -71,7 +71,10 @@ unsigned Pipeline::worker_count(std::optional<std::uint64_t> chunks) const {
     return static_cast<unsigned>(std::min<std::uint64_t>(options_.workers, most));
   }
   const int asked = options_.threads == 0 ? available_cores() : options_.threads;
-  const std::uint64_t launches = cipher_.launch_threads();
+  // Of the threads that compute beside a GPU, no more than were asked for.
+  const unsigned helping = cipher_.cpu_threads();
+  const std::uint64_t launches =
+      cipher_.launch_threads() - helping + std::min(helping, static_cast<unsigned>(asked));
   auto count = std::max(static_cast<std::uint64_t>(asked), launches);
   if (count > 1 && (in_order_.reads || in_order_.writes)) count += waiting_workers;
   const std::uint64_t chunk_bytes = per_chunk_ * layout_.segment_bytes;
@@ -138,10 +141,13 @@ WorkerStages::Next Pipeline::read(unsigned worker, std::uint64_t number) {
   chunk = Chunk{};
   chunk.index = number;
   if (is_staged(number)) {
-    const std::uint64_t left = (*count_ - number - 1) * per_chunk_ * layout_.segment_bytes;
+    const std::uint64_t left = (*count_ - number) * per_chunk_ * layout_.segment_bytes;
     buffers.stage(cipher_.stage(static_cast<std::size_t>(per_chunk_), layout_.segment_bytes, left));
   }
-  if (!with_staging(buffers, [&] { return stages_->read(chunk, buffers); })) return Next::none;
+  if (!with_staging(buffers, [&] { return stages_->read(chunk, buffers); })) {
+    buffers.stage(nullptr);
+    return Next::none;
+  }
   return chunk.last || !chunk.defect.empty() ? Next::last_chunk : Next::chunk;
 }
 
@@ -183,7 +189,8 @@ void Pipeline::crypt(const SegmentCipher& cipher, Direction direction,
                });
 }
 
-void Pipeline::report(std::uint64_t plain_bytes) {
+void Pipeline::report(WorkerBuffers& buffers, std::uint64_t plain_bytes) {
+  buffers.stage(nullptr);  // the caller's function may need a stream
   if (!options_.progress) return;
   const std::lock_guard lock(progress_mutex_);
   done_ += plain_bytes;

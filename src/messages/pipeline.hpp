@@ -135,15 +135,15 @@ class Pipeline final : private WorkerStages {
   // The same with the cipher of another message.
   void crypt(const SegmentCipher& cipher, Direction direction, WorkerBuffers& buffers) const;
 
-  // For ChunkStages::write: reports progress by `plain_bytes` bytes.
-  void report(std::uint64_t plain_bytes);
+  // For ChunkStages::write, when a chunk is written: reports progress by `plain_bytes` bytes.
+  void report(WorkerBuffers& buffers, std::uint64_t plain_bytes);
 
  private:
   [[nodiscard]] std::size_t plain_capacity() const noexcept;
   [[nodiscard]] std::size_t sealed_capacity() const noexcept;
   [[nodiscard]] unsigned worker_count(std::optional<std::uint64_t> chunks) const;
   // Whether chunk `number` of a worker goes through a GPU's memory. No worker may wait for another
-  // while it holds that: only files are read and written in any order.
+  // while it holds that: only sources and sinks that are read and written in any order.
   [[nodiscard]] bool is_staged(std::uint64_t number) const noexcept;
   // The buffers of as many workers as there is memory for. Throws std::bad_alloc if it is too
   // little for one.

@@ -96,7 +96,7 @@ class Reseal final : public detail::ChunkStages {
     }
     const Bytes data = to_ == nullptr ? chunk.in : Bytes(chunk.out);
     sink_.write_at(target_of(layout_.sealed_offset(chunk.first)), data);
-    pipeline_.report(chunk.in.size() - chunk.segments * segment_tag_bytes);
+    pipeline_.report(buffers, chunk.in.size() - chunk.segments * segment_tag_bytes);
   }
 
   [[nodiscard]] static const SegmentCipher::Segment* first_bad(const WorkerBuffers& buffers) {

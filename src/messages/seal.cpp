@@ -113,7 +113,7 @@ class Seal final : public detail::ChunkStages {
       buffers.write(sink_, chunk.out);
     }
     done_ += chunk.segments;
-    pipeline_.report(chunk.in.size());
+    pipeline_.report(buffers, chunk.in.size());
   }
 
   const SegmentLayout layout_;

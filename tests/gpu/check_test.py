@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import runpy
 import shutil
 import signal
 import subprocess
@@ -333,6 +334,21 @@ class Packed(Folder):
         output = self.pack("--arch", "none", "--variant", f"bad={BUILD}/tests/gpu/paraes_gpu_runtime",
                            status=1)
         self.assertIn("paraes-bad needs libstdc++.so.6", output)
+
+    def test_variants_are_those_that_the_chips_can_have(self):
+        tool = runpy.run_path(str(HERE / "pack"))
+        nvrtc = subprocess.run([BUILD / "cli/paraes", "devices", "--compile", "--arch", "sm_75",
+                                "--kernel", "reference", "-o", self.scratch / "one"], text=True,
+                               capture_output=True, check=False)
+        if nvrtc.returncode != 0 and "PARAES_REQUIRE_NVRTC" not in os.environ:
+            self.skipTest(nvrtc.stderr)
+        for target in ("sm_75", "sm_89"):
+            for tuning in ("groups=2", "tables=4,groups=1", "ghash=tensor"):
+                done = subprocess.run([BUILD / "cli/paraes", "devices", "--compile", "--arch", target,
+                                       "--kernel", "ttable", "--gpu-tuning", tuning, "-o",
+                                       self.scratch / "two"], capture_output=True, check=False)
+                with self.subTest(target=target, tuning=tuning):
+                    self.assertEqual(done.returncode == 0, tool["can_have"](target, tuning))
 
     def test_programs_are_compiled_for_the_chip(self):
         nvrtc = subprocess.run([BUILD / "cli/paraes", "devices", "--compile", "--arch", "sm_90",

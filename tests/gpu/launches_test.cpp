@@ -304,7 +304,8 @@ class HashTablesOnDevice : public testing::Test {
   }
 };
 
-// Few threads hash a message if that keeps all processors busy, and if neighbours have the same key.
+// Few threads hash a message if that keeps all processors busy, and if neighbours have the same
+// key.
 TEST(HashLanes, AreFewForManyMessagesOfAKey) {
   constexpr std::uint64_t processors = h200_processors;
   std::vector<paraes_message> messages(96 * processors);

@@ -1,7 +1,8 @@
 // Maps the common source of the GPU programs to CUDA C++ (NVRTC), HIP C++ (hipRTC) and OpenCL C
 // 1.2. The programs use a common subset of the three: no templates, no warp-level primitives (a
-// wavefront has 32 or 64 threads), and loops over private arrays that unroll fully. The host passes
-// -DPARAES_CUDA, -DPARAES_HIP or -DPARAES_OPENCL; without one, the compiler's own macros decide.
+// wavefront has 32 or 64 threads) but where only CUDA compiles them, and loops over private arrays
+// that unroll fully. The host passes -DPARAES_CUDA, -DPARAES_HIP or -DPARAES_OPENCL; without one,
+// the compiler's own macros decide.
 #if !defined(PARAES_CUDA) && !defined(PARAES_HIP) && !defined(PARAES_OPENCL)
 #if defined(__OPENCL_VERSION__)
 #define PARAES_OPENCL 1
@@ -65,8 +66,8 @@ typedef unsigned long long paraes_u64;
 #define PARAES_BARRIER() __syncthreads()
 #endif
 
-// PARAES_WARP_BARRIER(): for the 32 threads of a warp, whose accesses to shared memory before it are
-// done. Only CUDA has one.
+// PARAES_WARP_BARRIER(): a barrier for the 32 threads of a warp and shared memory. Only CUDA has
+// it.
 #if defined(PARAES_CUDA)
 #define PARAES_WARP_BARRIER() __syncwarp()
 #endif

@@ -18,7 +18,7 @@
 //   tile_blocks              blocks of a tile, a power of two. 32 threads work on one, each on at
 //                            most PARAES_BLOCKS_PER_THREAD of its blocks. With PARAES_KEYS_SLICED
 //                            always on that many, so fewer threads work on narrow tiles. For ghash,
-//                            the number of threads that hash a message: all of a group, or at most 32
+//                            how many threads hash a message: all of a group, or 8, 16 or 32
 //   rounds                   10, 12 or 14
 //   single                   only without PARAES_KEYS_IN_MEMORY: the key of all messages
 //

@@ -56,8 +56,7 @@ PARAES_INLINE gf128 carryless_joined(paraes_u64 low, paraes_u64 high, paraes_u64
 PARAES_LARGE gf128 carryless64(paraes_u64 a, paraes_u64 b) {
   const paraes_u32 a0 = (paraes_u32)a, a1 = (paraes_u32)(a >> 32);
   const paraes_u32 b0 = (paraes_u32)b, b1 = (paraes_u32)(b >> 32);
-  return carryless_joined(carryless32(a0, b0), carryless32(a1, b1),
-                          carryless32(a0 ^ a1, b0 ^ b1));
+  return carryless_joined(carryless32(a0, b0), carryless32(a1, b1), carryless32(a0 ^ a1, b0 ^ b1));
 }
 
 // The element of a product, which Karatsuba's method has of the low words, the high words, and the

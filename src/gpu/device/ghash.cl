@@ -1,11 +1,11 @@
 // GHASH (SP 800-38D section 6.4). `lanes` threads of a group hash a message: all N =
-// PARAES_HASH_THREADS of them, or 32 or fewer, and the others hash other messages under the same key.
-// Block
-// i of n has the weight H^(n - i). Lane t takes the blocks whose exponent is t + 1 modulo `lanes`:
-// it adds them by Horner's rule with the factor H^lanes, and multiplies the sum by H^(t + 1). With
-// PARAES_HASH_TABLES the multiplications by H^lanes are look-ups in shared memory with secret
-// indices, otherwise they take constant time. For 32 lanes, PARAES_HASH_TENSOR replaces all but the
-// last multiplication by binary matrix products, in constant time: ghash_tensor.cl.
+// PARAES_HASH_THREADS of them, or 8, 16 or 32, and the others hash other messages under the same
+// key. Block i of n has the weight H^(n - i). Lane t takes the blocks whose exponent is t + 1
+// modulo `lanes`: it adds them by Horner's rule with the factor H^lanes, and multiplies the sum by
+// H^(t + 1). With PARAES_HASH_TABLES the multiplications by H^lanes are look-ups in shared memory
+// with secret indices, otherwise they take constant time, for few lanes as in ghash_sums.cl. For 32
+// lanes, PARAES_HASH_TENSOR replaces all but the last multiplication by binary matrix products, in
+// constant time: ghash_tensor.cl.
 
 PARAES_INLINE gf128 hash_subkey(const paraes_job* job, paraes_u32 k) {
   paraes_block h = zero_block();
@@ -239,8 +239,10 @@ PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
   const paraes_u32 lanes = job->tile_blocks;
   const paraes_u32 lane = t & (lanes - 1);
   const paraes_u32 part = t / lanes;  // which of the messages that it hashes at once
+#if defined(PARAES_HASH_TABLES) || defined(PARAES_HASH_TENSOR) || defined(PARAES_HASH_SUMS)
   paraes_u32 table_key = 0;
   int have_tables = 0;
+#endif
 #ifdef PARAES_HASH_TENSOR
   tensor_columns columns;
 #endif

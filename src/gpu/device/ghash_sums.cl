@@ -2,7 +2,9 @@
 // H^(PARAES_HASH_TERMS lanes) down to H^lanes, are reduced once. All threads multiply by these
 // factors, so their nine words of Karatsuba's method lie in shared memory, cut into the parts that
 // are multiplied.
-#if !defined(PARAES_HASH_TABLES) && !defined(PARAES_HASH_TENSOR)
+//
+// Not on AMD's chips, for which Clang keeps elements in scratch memory here.
+#if !defined(PARAES_HASH_TABLES) && !defined(PARAES_HASH_TENSOR) && !defined(__AMDGCN__)
 #define PARAES_HASH_SUMS
 #define PARAES_FACTORS(job) ((job)->shared + 4 * PARAES_HASH_THREADS)
 #define PARAES_EVERY_FOURTH 0x11111111u
@@ -22,7 +24,7 @@ PARAES_INLINE paraes_u32 factor_word(gf128 a, const int w) {
                   : a0 ^ a1 ^ a2 ^ a3;
 }
 
-// A word in four parts: its bits 0, 4, 8, …; 1, 5, …; 2, 6, …; and 3, 7, …, the last two moved by two
+// A word in four parts: bits 0, 4, 8, …; 1, 5, …; 2, 6, …; and 3, 7, …, the last two moved by two
 // places. Products of parts do not carry into each other: see carryless32().
 PARAES_INLINE void split(paraes_u32 a, paraes_u32* parts) {
   parts[0] = a & PARAES_EVERY_FOURTH;
@@ -31,8 +33,8 @@ PARAES_INLINE void split(paraes_u32 a, paraes_u32* parts) {
   parts[3] = a >> 2 & 2 * PARAES_EVERY_FOURTH;
 }
 
-// Stores factor k = t / 9, which is H^(lanes (PARAES_HASH_TERMS - k)), in eight words for each word w = t % 9: its
-// parts, and the sums of the first and third, and of the second and fourth.
+// Stores factor k = t / 9, which is H^(lanes (PARAES_HASH_TERMS - k)), in eight words for each word
+// w = t % 9: its parts, and the sums of the first and third, and of the second and fourth.
 PARAES_INLINE void build_factors(const paraes_job* job, PARAES_GLOBAL const paraes_u32* powers,
                                  paraes_u32 lanes) {
   const paraes_u32 t = job->thread;
@@ -94,15 +96,15 @@ PARAES_LARGE gf128 products_with_factors(PARAES_SHARED const paraes_u32* factors
                        carryless_joined(p[6], p[7], p[8]));
 }
 
-// As hash_of_lane() in ghash.cl, without the last multiplication. Horner's rule takes PARAES_HASH_TERMS blocks
-// at a time: the sum so far and all blocks but the last are multiplied, and that is added. Zeros in
-// front fill the first time.
+// As hash_of_lane() in ghash.cl, without the last multiplication. Horner's rule takes
+// PARAES_HASH_TERMS blocks at a time: the sum so far and all blocks but the last are multiplied,
+// and that is added. Zeros in front fill the first time.
 PARAES_INLINE gf128 hash_by_sums(const paraes_job* job, PARAES_GLOBAL const paraes_u8* text,
                                  paraes_u64 bytes, paraes_u64 n, paraes_u32 lane,
                                  paraes_u32 lanes) {
   const paraes_u64 first = (n - 1 - lane) & (lanes - 1);
   const paraes_u64 count = lane < n ? (n - 1 - first) / lanes + 1 : 0;
-  // Block `at` of the lane is block first + lanes at of the message. The first ones may be negative.
+  // Block `at` of the lane is block first + lanes at of the message. The first may be negative.
   const paraes_u64 whole = bytes / 16;
   gf128 x[PARAES_HASH_TERMS];
   PARAES_UNROLL

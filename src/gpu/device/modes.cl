@@ -19,9 +19,9 @@
 #define PARAES_CHUNK 8
 #endif
 
-// The message that a tile belongs to, which is the last one whose first_tile is at most `tile`, as far
-// as a tile needs it. A search would wait for memory at each step: the message is guessed first, and
-// guessed right if all have as many tiles, while its fields are on their way.
+// The message that a tile belongs to: the last one whose first_tile is at most `tile`. A search
+// waits for memory at each step. So the message is guessed first, and rightly if all have as many
+// tiles, and its fields are loaded at the same time.
 typedef struct {
   paraes_u32 number;
   paraes_message fields;
@@ -228,7 +228,8 @@ PARAES_INLINE void do_tile(const paraes_job* job, paraes_u64 tile, const int mod
 #if PARAES_BATCH > 1 && PARAES_BATCH == PARAES_BLOCKS_PER_THREAD
       // A state this large leaves no registers for values from before the cipher: load and compute
       // them again.
-      PARAES_GLOBAL const paraes_message* again = job->messages + (paraes_u32)paraes_anew(its.number);
+      PARAES_GLOBAL const paraes_message* again =
+          job->messages + (paraes_u32)paraes_anew(its.number);
       in = job->in + again->in;
       out = job->out + again->out;
       whole = again->bytes / 16;

@@ -14,7 +14,7 @@
 //   PARAES_GROUPS_PER_UNIT         groups that must fit into a multiprocessor at once; limits the
 //                                  registers of entries that work on tiles
 //   PARAES_HASH_GROUPS_PER_UNIT    the same for `ghash`
-//   PARAES_HASH_TERMS              products that are reduced at once where GHASH multiplies integers
+//   PARAES_HASH_TERMS              products that are reduced at once: see ghash_sums.cl
 //   PARAES_KEYS_IN_MEMORY          1: `keys` holds the keys of the messages; 0, only on CUDA: all
 //                                  messages use the argument `single`
 //   PARAES_COMPACT                 1 on OpenCL devices that are CPUs, see dialect.h

@@ -109,9 +109,10 @@ PARAES_INLINE tweak_cursor tweak_cursor_at(const paraes_job* job, paraes_u64 blo
   return c;
 }
 
-// Where a unit is a whole number of stretches, the threads of a warp need the same stretch tweaks, a
-// tile as many as there are threads. Each thread loads one of them into shared memory. Otherwise
-// every block would wait for global memory, where a kernel has too few threads to hide that.
+// Where a unit is a whole number of stretches, the threads of a warp need the same stretch tweaks,
+// for a tile as many as there are threads. Each thread loads one of them into shared memory.
+// Otherwise every block would wait for global memory, and a kernel has too few threads to hide
+// that.
 #if defined(PARAES_CUDA) && defined(PARAES_KEYS_SLICED)
 #define PARAES_TWEAKS_SHARED
 PARAES_INLINE PARAES_SHARED paraes_u32* tweaks_of_warp(const paraes_job* job) {
@@ -155,7 +156,7 @@ PARAES_INLINE void next_tweak(tweak_cursor* c) {
 }
 
 // Computes the tweaks of `count` blocks of a thread, from block i on, at which the cursor is, and
-// moves it behind them. Block i exists if lanes i < left; what is computed for others is unspecified.
+// moves it behind them. Block i exists if lanes i < left; the tweaks of others are unspecified.
 PARAES_INLINE void next_tweaks(const paraes_job* job, tweak_cursor* c, paraes_block* tweaks,
                                const int count, paraes_u32 i, paraes_u32 lanes, paraes_u32 left) {
 #ifdef PARAES_TWEAKS_SHARED

@@ -16,8 +16,8 @@ constexpr auto source_files(const std::string_view (&aes)[Aes],
                             const std::string_view (&counters)[Counters]) {
   constexpr std::string_view before[] = {"dialect.h", "job.h", "sizes.h", "entry.h", "sbox.h"};
   constexpr std::string_view after[] = {"xts.cl",         "modes.cl",        "gf128.cl",
-                                        "ghash_input.cl", "ghash_tensor.cl", "ghash_sums.cl", "ghash.cl",
-                                        "gcm_finish.cl",  "keys.cl"};
+                                        "ghash_input.cl", "ghash_tensor.cl", "ghash_sums.cl",
+                                        "ghash.cl",       "gcm_finish.cl",   "keys.cl"};
   std::array<std::string_view, std::size(before) + Aes + Counters + std::size(after)> all;
   auto at = std::copy(std::begin(before), std::end(before), all.begin());
   at = std::copy(std::begin(aes), std::end(aes), at);
