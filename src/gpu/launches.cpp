@@ -54,7 +54,8 @@ void Launches::prepare(std::span<paraes_message> messages, bool narrow) {
   }
   count_ = static_cast<std::uint32_t>(messages.size());
   const ProgramVariant& variant = context_.variant();
-  hash_lanes_ = hash_lanes(processors(), messages, variant.hash_threads, variant.tensor_hash);
+  hash_lanes_ = hash_lanes(processors(), messages, variant.hash_threads, hash_groups(variant),
+                           variant.tensor_hash);
   has_tags_ = std::any_of(messages.begin(), messages.end(), [](const paraes_message& message) {
     return (message.flags & PARAES_HASH_PARTIAL) == 0;
   });
@@ -168,7 +169,7 @@ Grid Launches::hash_grid(std::uint64_t messages, std::uint32_t shared_bytes,
   grid.threads = context_.variant().hash_threads;
   grid.shared_bytes = shared_bytes;
   grid.groups = static_cast<std::uint32_t>(std::min<std::uint64_t>(
-      (messages + at_once - 1) / at_once, PARAES_HASH_GROUPS_PER_UNIT * processors()));
+      (messages + at_once - 1) / at_once, hash_groups(context_.variant()) * processors()));
   return grid;
 }
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "src/gpu/device/sizes.h"
-
 namespace paraes::gpu {
 namespace {
 
@@ -69,20 +67,20 @@ std::uint32_t group_threads(const KernelRow& row, std::uint64_t processors, std:
 }
 
 std::uint32_t hash_lanes(std::uint64_t processors, std::span<const paraes_message> messages,
-                         std::uint32_t group_threads, bool tensors) {
+                         std::uint32_t group_threads, std::uint32_t groups, bool tensors) {
   std::uint64_t runs = 1;
   for (std::size_t i = 1; i < messages.size(); ++i) {
     runs += messages[i].key != messages[i - 1].key ? 1 : 0;
   }
   // Whether that many lanes leave every multiprocessor enough groups, each with messages of one
   // key.
-  const auto suit = [&](std::uint32_t lanes, std::uint64_t groups) {
+  const auto suit = [&](std::uint32_t lanes, std::uint64_t of_processor) {
     const std::uint64_t at_once = group_threads / lanes;
-    return messages.size() >= at_once * std::max(groups * processors, runs);
+    return messages.size() >= at_once * std::max(of_processor * processors, runs);
   };
   if (!tensors) {
     for (const std::uint32_t lanes : {8U, 16U}) {
-      if (suit(lanes, PARAES_HASH_GROUPS_PER_UNIT)) return lanes;
+      if (suit(lanes, groups)) return lanes;
     }
   }
   return suit(warp_threads, 1) ? warp_threads : group_threads;

@@ -34,11 +34,13 @@ struct Tiling {
 
 // How many threads hash each of these messages together: all threads of a group, or 32, 16 or 8 if
 // messages under the same key are so many that all multiprocessors have work. The fewer they are,
-// the longer a message takes, and the less often sums are joined. `tensors`: tensor cores do it,
-// which take 32. A group has `group_threads` threads.
+// the longer a message takes, and the less often sums are joined. A group has `group_threads`
+// threads, and a multiprocessor holds `groups` of them. `tensors`: tensor cores do it, which take
+// 32 threads.
 [[nodiscard]] std::uint32_t hash_lanes(std::uint64_t processors,
                                        std::span<const paraes_message> messages,
-                                       std::uint32_t group_threads, bool tensors);
+                                       std::uint32_t group_threads, std::uint32_t groups,
+                                       bool tensors);
 
 // Whether the tweaks of `units` XTS data units are too few for planes: each thread then encrypts
 // two.

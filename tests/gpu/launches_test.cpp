@@ -311,7 +311,7 @@ TEST(HashLanes, AreFewForManyMessagesOfAKey) {
   std::vector<paraes_message> messages(96 * processors);
   const auto lanes = [&](std::size_t count, std::uint64_t of = h200_processors,
                          unsigned threads = 256, bool tensors = false) {
-    return hash_lanes(of, std::span(messages).first(count), threads, tensors);
+    return hash_lanes(of, std::span(messages).first(count), threads, 3, tensors);
   };
   // A group hashes 32 messages at once, and a processor holds three groups.
   EXPECT_EQ(lanes(96 * processors), 8U);
@@ -350,9 +350,10 @@ TEST_F(HashTablesOnDevice, AreBuiltOnceForEachGroupAndKey) {
   const unsigned processors = std::max(context->info().processors, 1U);
   const unsigned threads = context->variant().hash_threads;
   const std::vector<paraes_message> messages(segments);
-  const unsigned at_once = threads / hash_lanes(processors, messages, threads, false);
+  const unsigned at_once =
+      threads / hash_lanes(processors, messages, threads, PARAES_HASH_GROUPS, false);
   const unsigned groups =
-      std::min((segments + at_once - 1) / at_once, PARAES_HASH_GROUPS_PER_UNIT * processors);
+      std::min((segments + at_once - 1) / at_once, PARAES_HASH_GROUPS * processors);
   EXPECT_EQ(built(context, 1), groups);
   const unsigned keys = 5;
   const unsigned several = built(context, keys);

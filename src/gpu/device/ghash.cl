@@ -187,10 +187,12 @@ PARAES_INLINE paraes_u32 messages_at_once(const paraes_job* job, paraes_u32 m, p
   paraes_u32 n = 1;
   int same = 1;
   for (paraes_u32 base = 1; same && base < most; base += 8) {
-    // All keys are loaded before the first of them has arrived.
+    // All keys are loaded before the first of them has arrived, and always some key, so that no
+    // address depends on a condition.
     PARAES_UNROLL
     for (paraes_u32 i = base; i < base + 8; ++i) {
-      same &= i < most && m + i < last ? job->messages[m + i].key == key : 0;
+      const int exists = i < most && m + i < last;
+      same &= exists & (job->messages[exists ? m + i : m].key == key);
       n += (paraes_u32)same;
     }
   }
@@ -257,8 +259,10 @@ PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
     PARAES_GLOBAL const paraes_message* message = job->messages + m;
     const paraes_u64 bytes = message->bytes;
     const int partial = (message->flags & PARAES_HASH_PARTIAL) != 0;
+    const int is_input = (message->flags & PARAES_HASH_INPUT) != 0;
+    const paraes_u64 in = message->in, out = message->out;
     PARAES_GLOBAL const paraes_u8* text =
-        (message->flags & PARAES_HASH_INPUT) != 0 ? job->in + message->in : job->out + message->out;
+        (is_input ? (PARAES_GLOBAL const paraes_u8*)job->in : job->out) + (is_input ? in : out);
     PARAES_GLOBAL const paraes_u32* powers =
         job->keys + (paraes_u64)PARAES_HASH_KEY_WORDS(PARAES_HASH_THREADS) * message->key;
 #ifdef PARAES_HASH_TABLES
@@ -319,9 +323,12 @@ PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
             sum, load_block((PARAES_GLOBAL const paraes_u8*)(job->scratch + 4 * (paraes_u64)m)));
       }
       // Tags are only aligned to 4 bytes.
-      PARAES_GLOBAL paraes_u32* tag = (message->flags & PARAES_HASH_TO_SCRATCH) != 0
-                                          ? job->scratch + 4 * (job->tiles + m)
-                                          : (PARAES_GLOBAL paraes_u32*)(job->out + message->tag);
+      const int to_scratch = (message->flags & PARAES_HASH_TO_SCRATCH) != 0;
+      const paraes_u64 tag_at = message->tag;
+      PARAES_GLOBAL paraes_u32* tag =
+          (PARAES_GLOBAL paraes_u32*)((to_scratch ? (PARAES_GLOBAL paraes_u8*)job->scratch
+                                                  : job->out) +
+                                      (to_scratch ? 16 * (job->tiles + m) : tag_at));
       PARAES_UNROLL
       for (int w = 0; w < 4; ++w) tag[w] = sum.w[w];
     }

@@ -119,6 +119,11 @@ std::uint32_t hash_key_shared_bytes(const ProgramVariant& variant) {
   return PARAES_HASH_SHARED_BYTES(variant.hash_threads);
 }
 
+std::uint32_t hash_groups(const ProgramVariant& variant) {
+  return variant.hash_copies != 0 || variant.tensor_hash ? PARAES_HASH_GROUPS
+                                                         : PARAES_HASH_GROUPS_OF_SUMS;
+}
+
 std::size_t sliced_key_bytes(const ProgramVariant& variant) {
   return variant.row->sliced_keys ? PARAES_SLICED_KEY_WORDS * sizeof(paraes_u32) : 0;
 }

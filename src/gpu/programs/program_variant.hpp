@@ -66,6 +66,9 @@ void check_group_threads(unsigned threads);
 [[nodiscard]] std::uint32_t hash_shared_bytes(const ProgramVariant& variant);
 [[nodiscard]] std::uint32_t hash_key_shared_bytes(const ProgramVariant& variant);
 
+// How many groups of ghash fit into a multiprocessor.
+[[nodiscard]] std::uint32_t hash_groups(const ProgramVariant& variant);
+
 // Device memory of one key, in bytes: for a sliced key (0 if the row does not slice keys), and for
 // the hash key that ghash_prepare computes.
 [[nodiscard]] std::size_t sliced_key_bytes(const ProgramVariant& variant);
