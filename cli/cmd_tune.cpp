@@ -125,7 +125,10 @@ std::string table(const Profile& profile) {
   text += "MB/s and \u00b1% of AES-256-GCM in segments, memory to memory\n";
   text += fmt::format("{:<10} {:<17}", "device", "kernel");
   for (const std::uint64_t bytes : sizes) text += fmt::format(" {:>13}", format_size(bytes));
-  for (const auto& [device, kernel, tuning] : names) {
+  for (const auto& name : names) {
+    const auto& device = std::get<0>(name);
+    const auto& kernel = std::get<1>(name);
+    const auto& tuning = std::get<2>(name);
     text += fmt::format("\n{:<10} {:<17}", device,
                         tuning.empty() ? kernel : fmt::format("  {}", tuning));
     for (const std::uint64_t bytes : sizes) {

@@ -79,7 +79,10 @@ class Tuning {
     std::string kernel;
     std::string tuning = {};
 
-    auto operator<=>(const Name&) const = default;
+    bool operator==(const Name&) const = default;
+    bool operator<(const Name& other) const {
+      return std::tie(device, kernel, tuning) < std::tie(other.device, other.kernel, other.tuning);
+    }
   };
   static Name name_of(const Row& row) { return {row.device, row.kernel, row.gpu_tuning}; }
 

@@ -299,6 +299,7 @@ TEST_F(Pair, BothSidesTakePart) {
   constexpr std::size_t count = 16;
   const auto work = [&](SegmentStaging& staging) {
     std::vector<SegmentCipher::Segment> segments;
+    segments.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t sealed = bytes + segment_tag_bytes;
       segments.push_back({.index = i,
@@ -313,6 +314,7 @@ TEST_F(Pair, BothSidesTakePart) {
   static_cast<void>(cipher.take_device_times());
   std::vector<std::unique_ptr<SegmentStaging>> held;
   std::array<unsigned, 2> sides{};
+  held.reserve(3);
   for (int i = 0; i < 3; ++i) held.push_back(cipher.stage(count, bytes));
   for (const auto& staging : held) {
     ASSERT_NE(staging, nullptr);
