@@ -10,5 +10,8 @@ extern "C" __attribute__((visibility("default"))) const char* __lsan_default_sup
 // in thread-local memory are still found through the thread that owns it.
 extern "C" const char* __asan_default_options() { return "intercept_tls_get_addr=0"; }
 
-// The OpenMP library of LLVM never frees the descriptors of its threads.
-extern "C" const char* __lsan_default_suppressions() { return "leak:libomp.so\n"; }
+// The OpenMP library of LLVM never frees the descriptors of its threads, and PoCL keeps what its
+// compiler has allocated.
+extern "C" const char* __lsan_default_suppressions() {
+  return "leak:libomp.so\nleak:libpocl.so\nleak:libLLVM\n";
+}
