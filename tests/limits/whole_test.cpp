@@ -175,7 +175,8 @@ TEST(LongTink, OneSegmentMore_IsNotOpenedFromAPipe) {
       said = error.what();
     }
   });
-  EXPECT_NE(said.find("more than 4294967296 segments"), std::string::npos) << said;
+  // The chunk with the last segments ends with the input, whose size is then known.
+  EXPECT_NE(said.find("is more than this format allows"), std::string::npos) << said;
   EXPECT_LE(plain.bytes, l.plain_offset(all_segments));
   EXPECT_GE(plain.bytes, l.plain_offset(all_segments - 100000));
   EXPECT_TRUE(plain.right);
