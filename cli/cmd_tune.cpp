@@ -81,9 +81,7 @@ std::string choices(const Profile& profile, const std::set<std::uint64_t>& sizes
       if (!choice) continue;
       text +=
           fmt::format("\n{}, {}: {}: {}", device.id, format_size(bytes),
-                      choice->gpu_tuning.empty()
-                          ? choice->kernel
-                          : fmt::format("{} with {}", choice->kernel, choice->gpu_tuning),
+                      with_tuning(choice->kernel, choice->gpu_tuning),
                       choice->ties.empty()
                           ? "sure"
                           : "undecided: the first in the order of the kernels; as fast may be " +
@@ -98,8 +96,7 @@ void say_skipped(const std::vector<bench::Skipped>& skipped) {
   std::map<std::string, std::vector<std::string>> rows;
   for (const bench::Skipped& one : skipped) {
     rows[one.reason].push_back(
-        fmt::format("{} {}{}{}", one.row.device, one.row.kernel,
-                    one.row.gpu_tuning.empty() ? "" : " with " + one.row.gpu_tuning,
+        fmt::format("{} {}{}", one.row.device, with_tuning(one.row.kernel, one.row.gpu_tuning),
                     one.row.bytes == 0 ? "" : " " + format_size(one.row.bytes)));
   }
   for (const auto& [reason, names] : rows) {

@@ -94,10 +94,6 @@ std::vector<std::string> tunings_of(const Profile& profile, const std::string& d
   return tunings;
 }
 
-std::string with_tuning(const std::string& kernel, const std::string& tuning) {
-  return tuning.empty() ? kernel : kernel + " with " + tuning;
-}
-
 bool may_run(const KernelInfo& kernel, bool on_gpu, bool allow_leaky) {
   return kernel.available && (kernel.timing == Timing::constant || (on_gpu && allow_leaky));
 }
@@ -203,6 +199,10 @@ std::string why_chosen(const Choice& choice, std::uint64_t bytes) {
 }
 
 }  // namespace
+
+std::string with_tuning(const std::string& kernel, const std::string& gpu_tuning) {
+  return gpu_tuning.empty() ? kernel : kernel + " with " + gpu_tuning;
+}
 
 Profile new_profile() {
   Profile profile;

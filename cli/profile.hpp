@@ -67,6 +67,9 @@ class OtherSchema : public InvalidArgument {
 // Why the profile is not valid for this CPU and version; empty if it is.
 [[nodiscard]] std::string why_stale(const Profile& profile);
 
+// A kernel and its tuning, in words.
+[[nodiscard]] std::string with_tuning(const std::string& kernel, const std::string& gpu_tuning);
+
 // The kernel for messages of `bytes` bytes on a device. The order of the table of kernels decides
 // unless a later kernel is faster: its interval lies wholly above that of the earlier one. Only
 // constant-time kernels, unless `allow_leaky` permits all of them on GPUs. A tuning of a kernel

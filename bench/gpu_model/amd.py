@@ -14,6 +14,7 @@ import tempfile
 
 import chips
 import cubin
+import nvrtc
 
 # In place of HIP's headers.
 PRELUDE = """
@@ -72,11 +73,7 @@ def clang():
 
 def assembly(source_tool, kernel, target, changes=()):
     """The assembly of a kernel's program, and its flags as numbers."""
-    text = subprocess.run(
-        [source_tool, kernel, target], capture_output=True, text=True, check=True
-    ).stdout
-    flags, source = text.split("\n\n", 1)
-    flags = [*flags.split("\n"), *(f"-DPARAES_{change}" for change in changes)]
+    source, options = nvrtc.program_text(source_tool, kernel, target, changes=changes)
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder, "program.hip")
         file.write_text(source, encoding="utf-8")
@@ -85,15 +82,13 @@ def assembly(source_tool, kernel, target, changes=()):
         result = pathlib.Path(folder, "program.s")
         command = [
             *(clang(), "-x", "hip", "--cuda-device-only", f"--offload-arch={target}"),
-            *("-nogpuinc", "-nogpulib", "-std=c++17", "-O3", *flags),
+            *("-nogpuinc", "-nogpulib", "-std=c++17", "-O3", *nvrtc.definitions(options)),
             *("-include", prelude, "-S", file, "-o", result),
         ]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             raise ValueError(f"Clang does not compile {kernel} for {target}: {done.stderr[-800:]}")
-        numbers = dict(re.findall(r"-DPARAES_(\w+)=(\d+)", " ".join(flags)))
-        numbers = {name: int(number) for name, number in numbers.items()}
-        return result.read_text(), numbers | {"OWN": "-DPARAES_OWN_COUNTERS" in flags}
+        return result.read_text(), options
 
 
 def inner_loops(text, entry):
@@ -125,8 +120,8 @@ def metadata(text, entry, name):
 
 def rounds(source_tool, kernel, target, modes, changes=()):
     """The Rounds of each mode."""
-    text, numbers = assembly(source_tool, kernel, target, changes)
-    batch = numbers["BATCH"]
+    text, options = assembly(source_tool, kernel, target, changes)
+    batch = options["BATCH"]
     for mode in modes:
         entry = ENTRIES[mode]
         loop = max(inner_loops(text, entry), key=len)
@@ -151,7 +146,7 @@ def rounds(source_tool, kernel, target, modes, changes=()):
             min(WAVES, REGISTERS // max(8 * -(-registers // 8), 1)),
             vector / batch,
             # Blocks of a thread that are counted up share most of their first two rounds.
-            8 if mode == "CTR" and numbers["OWN"] else 10,
+            8 if mode == "CTR" and "OWN_COUNTERS" in options else 10,
             units,
         )
 

@@ -61,15 +61,24 @@ def number_of(flag):
     return name, int(value or 1)
 
 
-def compile_program(source_tool, kernel, chip, shared_bytes, changes=()):
-    """The ELF file of a kernel's program, and the numbers of its -DPARAES_… flags, without that
+def program_text(source_tool, kernel, chip, *shared_bytes, changes=()):
+    """The source of a kernel's program, and the numbers of its -DPARAES_… flags, without that
     prefix. `source_tool` is paraes_gpu_source, and shared_bytes what a group may have; `changes` are
     flags such as TABLES=4, which replace the usual ones."""
-    command = [source_tool, kernel, chip, str(shared_bytes)]
+    command = [source_tool, kernel, chip, *map(str, shared_bytes)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     flags, source = done.stdout.split("\n\n", 1)
     options = dict(number_of(flag) for flag in flags.split("\n"))
     options.update(number_of(change) for change in changes)
+    return source, options
+
+
+def definitions(options):
+    return [f"-DPARAES_{name}={value}" for name, value in options.items()]
+
+
+def compile_program(source_tool, kernel, chip, shared_bytes, changes=()):
+    """The ELF file of a kernel's program, and its flags, as program_text()."""
+    source, options = program_text(source_tool, kernel, chip, shared_bytes, changes=changes)
     arguments = [f"--gpu-architecture={chip}", "-std=c++17", "-DPARAES_CUDA=1"]
-    arguments += [f"-DPARAES_{name}={value}" for name, value in options.items()]
-    return Nvrtc().compile(source, arguments), options
+    return Nvrtc().compile(source, arguments + definitions(options)), options

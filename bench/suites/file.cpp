@@ -116,7 +116,7 @@ class FilePlanner {
       refuse(job, workspace_->bytes());
       kernels.require(r.kernel);
       if (r.device != "cpu") refuse_serial(job.mode, *r.direction);
-      if (r.device.rfind("cpu+", 0) == 0 && !is_authenticated(job.format)) {
+      if (is_pair(r.device) && !is_authenticated(job.format)) {
         throw Skip("it shares out segments, which this format does not have");
       }
       auto tool = make_paraes(axes_.program, job, r);

@@ -7,6 +7,7 @@
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 #include "src/core/cache.hpp"
+#include "src/gpu/device_names.hpp"
 #include "src/modes/gcm.hpp"
 
 namespace paraes::bench {
@@ -134,11 +135,16 @@ void skip_device(BenchPlan& plan, const std::string& device, const std::string& 
   plan.skipped.push_back({std::move(row), reason});
 }
 
+bool is_pair(const std::string& device) {
+  const auto names = gpu::parse_device(device);
+  return names && names->with_cpu;
+}
+
 std::vector<std::string> present_gpus(const Axes& axes, const std::string& scope, BenchPlan& plan) {
   std::vector<std::string> gpus;
   for (const std::string& device : axes.devices) {
     if (device == "cpu") continue;
-    if (device.rfind("cpu+", 0) == 0 && scope != "file") {
+    if (is_pair(device) && scope != "file") {
       skip_device(plan, device, scope, "it shares out the segments of files: use --scope file");
       continue;
     }

@@ -58,6 +58,9 @@ void each_job_of_messages(const Axes& axes, std::uint64_t bytes, int threads, co
   }
 }
 
+// Whether `device` is the CPU and a GPU together ("cpu+cuda:0").
+[[nodiscard]] bool is_pair(const std::string& device);
+
 // Collects the cases of one group, whose samples are interleaved: those of one size.
 class GroupBuilder {
  public:

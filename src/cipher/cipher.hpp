@@ -101,9 +101,6 @@ class GcmCipher : public DeviceCipher {
   virtual void crypt(Direction direction, const SegmentNonces& nonces,
                      std::span<SegmentCipher::Segment> segments) const = 0;
 
-  // How many of these threads compute on the CPU.
-  [[nodiscard]] virtual unsigned cpu_threads() const noexcept { return 0; }
-
   // See SegmentCipher::stage. Whether there is such memory, and that memory.
   [[nodiscard]] virtual bool stages(std::size_t segments,
                                     std::uint64_t segment_bytes) const noexcept {
@@ -131,6 +128,8 @@ class GcmCipher : public DeviceCipher {
   // are zero on a CPU, where any number is as good.
   [[nodiscard]] virtual std::size_t launch_bytes() const noexcept { return 0; }
   [[nodiscard]] virtual unsigned launch_threads() const noexcept { return 0; }
+  // How many of these threads compute on the CPU.
+  [[nodiscard]] virtual unsigned cpu_threads() const noexcept { return 0; }
 
   // The key on GPUs, with which segments can share a launch with those of other keys. nullptr if
   // this cipher does not use a GPU, or no longer does.

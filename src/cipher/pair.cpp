@@ -36,6 +36,16 @@ std::uint64_t text_of(Direction direction, std::span<const Segment> segments) {
   return bytes;
 }
 
+template <class Work>
+void measure(PairRates::Call& call, std::uint64_t bytes, const Work& work) {
+  std::uint64_t nanoseconds = 0;
+  {
+    const Stopwatch watch(nanoseconds);
+    work();
+  }
+  call.done(bytes, nanoseconds);
+}
+
 class PairGcm final : public GcmCipher {
  public:
   PairGcm(std::shared_ptr<const GcmCipher> gpu, std::shared_ptr<const GcmCipher> cpu,
@@ -97,12 +107,7 @@ class PairGcm final : public GcmCipher {
   template <class Work>
   void timed(Side side, std::uint64_t bytes, const Work& work) const {
     PairRates::Call call(rates_, side);
-    std::uint64_t nanoseconds = 0;
-    {
-      const Stopwatch watch(nanoseconds);
-      work();
-    }
-    call.done(bytes, nanoseconds);
+    measure(call, bytes, work);
   }
 
   class OnGpu final : public StagedSegments {
@@ -114,12 +119,8 @@ class PairGcm final : public GcmCipher {
     [[nodiscard]] MutableBytes out() const noexcept override { return staged_->out(); }
     void crypt(Direction direction, const SegmentNonces& nonces,
                std::span<Segment> segments) override {
-      std::uint64_t nanoseconds = 0;
-      {
-        const Stopwatch watch(nanoseconds);
-        staged_->crypt(direction, nonces, segments);
-      }
-      call_->done(text_of(direction, segments), nanoseconds);
+      measure(*call_, text_of(direction, segments),
+              [&] { staged_->crypt(direction, nonces, segments); });
     }
 
    private:
