@@ -23,8 +23,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint64_t sizes[] = {std::uint64_t{64} << 10, std::uint64_t{1} << 20,
-                                   std::uint64_t{16} << 20, std::uint64_t{256} << 20};
 constexpr unsigned samples = least_for_interval;
 // The samples, then calibration, warm-up, and verification with its decryption.
 constexpr double calls_per_row = samples + 4;
@@ -60,7 +58,7 @@ class Tuning {
     for (const std::string& device : options_.devices) measure_start(device);
     start_ = Clock::now();
     for (pass_ = 0; pass_ < passes; ++pass_) {
-      for (const std::uint64_t bytes : sizes) measure_size(bytes);
+      for (const std::uint64_t bytes : options_.sizes) measure_size(bytes);
     }
     for (const auto& [row, passes_of_row] : measured_) add_rate(row, passes_of_row);
     std::erase_if(tuned_.skipped, [&](const Skipped& skipped) {

@@ -17,6 +17,8 @@ struct TuneOptions {
   double seconds = 20;               // approximate time to spend, without that of the starts
   std::string program;               // path of paraes itself
   std::vector<std::string> devices;  // "cpu", "cuda:0"
+  std::vector<std::uint64_t> sizes = {std::uint64_t{64} << 10, std::uint64_t{1} << 20,
+                                      std::uint64_t{16} << 20, std::uint64_t{256} << 20};
   // Of messages with which other tunings of GPUs are measured: smaller ones take one launch anyway.
   std::uint64_t least_tuned_bytes = std::uint64_t{16} << 20;
 };

@@ -183,10 +183,12 @@ TEST_F(BenchGpu, RowsOfEveryNumberOfGroupThreadsAreVerified) {
 
 TEST_F(BenchGpu, TuneMeasuresTheTuningsThatTheDeviceCanHave) {
   TuneOptions options;
-  options.seconds = 2;
+  // Far more than one small size takes, so that a busy machine leaves nothing out.
+  options.seconds = 120;
+  options.sizes = {64 << 10};
+  options.least_tuned_bytes = options.sizes[0];
   options.program = PARAES_PROGRAM;
   options.devices = {test_device()};
-  options.least_tuned_bytes = 64 << 10;
   const Tuned tuned = tune(options, [](const std::string&) {});
   std::set<std::string> names;
   for (const Rate& rate : tuned.rates) {

@@ -86,7 +86,7 @@ class Strace:
     """One complete run under strace, with the faults in `inject`. Without `children`, only the first
     thread of paraes is traced."""
 
-    LINE = re.compile(r"(?:\d+ +)?(\w+)\(")
+    LINE = re.compile(r"(?:(\d+) +)?(\w+)\(")
 
     def __init__(self, case, *args, inject=(), env=None, stdin=b"", program=BIN, folder=None,
                  children=True):
@@ -110,15 +110,19 @@ class Strace:
 
     def calls_from(self, marker):
         """Every call from the first one whose line contains `marker`: its name, and its number
-        among the calls of that name."""
-        counts, found, started = {}, [], False
+        among the calls of that name by the same thread, as strace's `when` counts them. Without
+        those whose number a thread already reached before the marker: a fault with such a number
+        would meet the loader."""
+        counts, before, found, started = {}, {}, [], False
         for line in self.text.splitlines():
             match = self.LINE.match(line)
             if not match:
                 continue
-            name = match[1]
-            counts[name] = counts.get(name, 0) + 1
+            thread, name = match.groups()
             started = started or (marker in line and name != "execve")
-            if started:
-                found.append((name, counts[name]))
+            number = counts[thread, name] = counts.get((thread, name), 0) + 1
+            if not started:
+                before[name] = max(number, before.get(name, 0))
+            elif number > before.get(name, 0):
+                found.append((name, number))
         return found
