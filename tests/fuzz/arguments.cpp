@@ -73,10 +73,16 @@ cli::Arguments read(Command& command, const std::vector<std::string>& words) {
   return cli::read_arguments(command.app, static_cast<int>(argv.size()), argv.data());
 }
 
-// The files: all behind `--`.
-std::vector<std::string> files_in(const std::vector<std::string>& words) {
-  const auto end = std::find(words.begin(), words.end(), "--");
-  return end == words.end() ? std::vector<std::string>() : std::vector(end + 1, words.end());
+// The files: all behind the `--` that is not the value of a flag.
+std::vector<std::string> files_in(const CLI::App& verb, const std::vector<std::string>& words) {
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (words[i] == "--") {
+      return std::vector(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
+    }
+    const CLI::Option* const flag = verb.get_option_no_throw(words[i]);
+    if (flag != nullptr && flag->get_items_expected_min() != 0) ++i;
+  }
+  return {};
 }
 
 void check_plan(CryptOptions& options, Verb verb) {
@@ -107,10 +113,11 @@ void check_parsed(Command& command, const cli::Arguments& arguments) {
     return;  // a value that does not fit
   }
   for (std::size_t i = 0; i < std::size(verbs); ++i) {
-    const bool chosen = arguments.words.front() == cli::verb_name(verbs[i]);
-    require(chosen == command.app.got_subcommand(cli::verb_name(verbs[i])));
+    const CLI::App& verb = *command.app.get_subcommand(cli::verb_name(verbs[i]));
+    const bool chosen = arguments.words.front() == verb.get_name();
+    require(chosen == verb.parsed());
     if (!chosen) continue;
-    require(command.options[i].inputs == files_in(arguments.words));
+    require(command.options[i].inputs == files_in(verb, arguments.words));
     check_plan(command.options[i], verbs[i]);
   }
 }
