@@ -27,6 +27,11 @@ class Chip:
         """What the system takes of a group."""
         return 1024 if int(self.target.removeprefix("sm_")) >= 80 else 0
 
+    @property
+    def binary_products(self):
+        """Whether its tensor cores multiply bits."""
+        return 80 <= int(self.target.removeprefix("sm_")) <= 90
+
 
 CHIPS = {
     chip.name: chip

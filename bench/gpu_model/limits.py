@@ -10,9 +10,11 @@ BLOCK_BITS = 128
 SEGMENT = 16384  # of a GCM message, the usual one
 UNIT = 4096  # of XTS
 HASH_LANES = 8  # threads that hash a segment, where there are many
-MODES = ("ECB", "ECB decryption", "CBC decryption", "CTR", "GCM", "XTS", "XTS decryption")
+TENSOR_LANES = 16  # the same with tensor cores
+TENSOR_GCM = "GCM with tensor cores"  # of the variant HASH_TENSOR
+MODES = ("ECB", "ECB decryption", "CBC decryption", "CTR", "GCM", TENSOR_GCM, "XTS", "XTS decryption")
 # Bytes that global memory moves for a byte of text. GHASH reads the ciphertext once more.
-TRAFFIC = {"GCM": 3}
+TRAFFIC = {"GCM": 3, TENSOR_GCM: 3}
 
 
 @dataclasses.dataclass
@@ -101,6 +103,7 @@ ENTRIES = {
     "CBC decryption": "cbc_decrypt",
     "CTR": "ctr",
     "GCM": "gcm_ctr",
+    TENSOR_GCM: "gcm_ctr",
     "XTS": "xts_encrypt",
     "XTS decryption": "xts_decrypt",
 }
@@ -108,9 +111,9 @@ ENTRIES = {
 
 def run_mode(device, mode, size, generator):
     text = generator.randbytes(size)
-    if mode == "GCM":
+    if mode in TRAFFIC:
         texts = [text[at : at + SEGMENT] for at in range(0, size, SEGMENT)]
-        lanes = launch.WARP if device.program.option("HASH_TENSOR") else HASH_LANES
+        lanes = TENSOR_LANES if device.program.option("HASH_TENSOR") else HASH_LANES
         device.gcm(texts, [generator.randbytes(12) for _ in texts], hash_lanes=lanes)
     elif mode.startswith("XTS"):
         device.xts(ENTRIES[mode], text, 1, UNIT)
@@ -128,7 +131,7 @@ def parts_of(program, mode, chip, generator):
     entry = ENTRIES[mode]
     # A tile for each warp of a group, and then two more.
     step = max(16 * threads * each, UNIT)
-    if mode == "GCM":
+    if mode in TRAFFIC:
         # As many segments as a group hashes at once.
         step = max(step, SEGMENT * device.hash_threads // HASH_LANES)
     less, more = (run_mode(device, mode, step * times, generator) for times in (1, 3))
@@ -139,14 +142,14 @@ def parts_of(program, mode, chip, generator):
         parts = [whole_group(program, chip, entry, threads, one[entry])]
     else:
         parts = [more_work(program, chip, entry, threads, less[entry], more[entry], blocks)]
-    if mode == "GCM":
+    if mode in TRAFFIC:
         given = (device.hash_threads, less["ghash"], more["ghash"], blocks)
         parts.append(more_work(program, chip, "ghash", *given))
     return parts
 
 
 def run_one_group(device, mode, text, generator):
-    if mode == "GCM":
+    if mode in TRAFFIC:
         device.gcm([text], [generator.randbytes(12)])
         return dict(device.ran)
     return run_mode(device, mode, len(text), generator)

@@ -78,10 +78,9 @@ std::uint32_t hash_lanes(std::uint64_t processors, std::span<const paraes_messag
     const std::uint64_t at_once = group_threads / lanes;
     return messages.size() >= at_once * std::max(of_processor * processors, runs);
   };
-  if (!tensors) {
-    for (const std::uint32_t lanes : {8U, 16U}) {
-      if (suit(lanes, groups)) return lanes;
-    }
+  for (const std::uint32_t lanes : {8U, 16U}) {
+    if (tensors && lanes < 16) continue;
+    if (suit(lanes, groups)) return lanes;
   }
   return suit(warp_threads, 1) ? warp_threads : group_threads;
 }

@@ -36,7 +36,7 @@ struct Tiling {
 // messages under the same key are so many that all multiprocessors have work. The fewer they are,
 // the longer a message takes, and the less often sums are joined. A group has `group_threads`
 // threads, and a multiprocessor holds `groups` of them. `tensors`: tensor cores do it, which take
-// 32 threads.
+// at least 16.
 [[nodiscard]] std::uint32_t hash_lanes(std::uint64_t processors,
                                        std::span<const paraes_message> messages,
                                        std::uint32_t group_threads, std::uint32_t groups,

@@ -323,7 +323,10 @@ TEST(HashLanes, AreFewForManyMessagesOfAKey) {
   EXPECT_EQ(lanes(8, 1), 32U);
   EXPECT_EQ(lanes(4, 1, 128), 32U);
   EXPECT_EQ(lanes(0, 1), 256U);
-  EXPECT_EQ(lanes(96 * processors, processors, 256, true), 32U);
+  // Tensor cores take at least 16.
+  EXPECT_EQ(lanes(96 * processors, processors, 256, true), 16U);
+  EXPECT_EQ(lanes(48 * processors, processors, 256, true), 16U);
+  EXPECT_EQ(lanes(48 * processors - 1, processors, 256, true), 32U);
   // Eight neighbours of each key, and then one that is alone.
   for (std::size_t i = 0; i < messages.size(); ++i) {
     messages[i].key = static_cast<std::uint32_t>(i / 8);

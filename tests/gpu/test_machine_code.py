@@ -131,6 +131,8 @@ def test_gcm_hashed_by_tensor_cores(case, generator):
     assert "BMMA.168256.AND.POPC" in opcodes
     check_gcm(program, generator, 32, hash_lanes=32)
     check_gcm(program, generator, 24, hash_lanes=32, hash_groups=2)
+    check_gcm(program, generator, 32, hash_lanes=16)
+    check_gcm(program, generator, 16, hash_lanes=16, hash_groups=3)
     check_gcm(program, generator, 16, hash_groups=4)
 
 

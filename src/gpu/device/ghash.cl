@@ -3,9 +3,19 @@
 // key. Block i of n has the weight H^(n - i). Lane t takes the blocks whose exponent is t + 1
 // modulo `lanes`: it adds them by Horner's rule with the factor H^lanes, and multiplies the sum by
 // H^(t + 1). With PARAES_HASH_TABLES the multiplications by H^lanes are look-ups in shared memory
-// with secret indices, otherwise they take constant time, for few lanes as in ghash_sums.cl. For 32
-// lanes, PARAES_HASH_TENSOR replaces all but the last multiplication by binary matrix products, in
-// constant time: ghash_tensor.cl.
+// with secret indices, otherwise they take constant time, for few lanes as in ghash_sums.cl. For 16
+// or 32 lanes, PARAES_HASH_TENSOR replaces all but the last multiplication by binary matrix
+// products, in constant time: ghash_tensor.cl.
+
+#ifndef PARAES_HASH_GROUPS_PER_UNIT
+#if defined(PARAES_HASH_TENSOR)
+#define PARAES_HASH_GROUPS_PER_UNIT PARAES_HASH_GROUPS_OF_TENSORS
+#elif defined(PARAES_HASH_SUMS)
+#define PARAES_HASH_GROUPS_PER_UNIT PARAES_HASH_GROUPS_OF_SUMS
+#else
+#define PARAES_HASH_GROUPS_PER_UNIT PARAES_HASH_GROUPS
+#endif
+#endif
 
 PARAES_INLINE gf128 hash_subkey(const paraes_job* job, paraes_u32 k) {
   paraes_block h = zero_block();
@@ -245,9 +255,6 @@ PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
   paraes_u32 table_key = 0;
   int have_tables = 0;
 #endif
-#ifdef PARAES_HASH_TENSOR
-  tensor_columns columns;
-#endif
   paraes_u32 at_once;
   // The end is computed again for each message, because no register is left for it.
   for (paraes_u32 first = first_of_group(job, job->group);
@@ -259,10 +266,7 @@ PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
     PARAES_GLOBAL const paraes_message* message = job->messages + m;
     const paraes_u64 bytes = message->bytes;
     const int partial = (message->flags & PARAES_HASH_PARTIAL) != 0;
-    const int is_input = (message->flags & PARAES_HASH_INPUT) != 0;
-    const paraes_u64 in = message->in, out = message->out;
-    PARAES_GLOBAL const paraes_u8* text =
-        (is_input ? (PARAES_GLOBAL const paraes_u8*)job->in : job->out) + (is_input ? in : out);
+    PARAES_GLOBAL const paraes_u8* text = hashed_text(job, message);
     PARAES_GLOBAL const paraes_u32* powers =
         job->keys + (paraes_u64)PARAES_HASH_KEY_WORDS(PARAES_HASH_THREADS) * message->key;
 #ifdef PARAES_HASH_TABLES
@@ -275,21 +279,22 @@ PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
 #endif
     paraes_block sum = zero_block();
 #ifdef PARAES_HASH_TENSOR
-    if (lanes == 32) {
+    if (lanes == 16 || lanes == 32) {
       if (!have_tables || table_key != message->key) {
         build_matrices(job, get_power(powers + 4 * 31), get_power(powers + 4 * 15));
-        load_columns(job, &columns);
         table_key = message->key;
         have_tables = 1;
       }
-      if (works) {
-        tensor_hash(&columns, text, bytes, hash_blocks(message), lane,
-                    PARAES_SUMS(job) + 128 * part);
+      // A warp hashes the messages of its threads one after the other.
+      PARAES_SHARED paraes_u32* sums = PARAES_SUMS(job) + 4 * (t & ~31u);
+      for (paraes_u32 i = 0; i < 32 / lanes; ++i) {
+        const paraes_u32 one = (t & ~31u) / lanes + i;
+        if (one < at_once) tensor_hash(job, first + one, t % 32, sums + 64 * i);
       }
       PARAES_BARRIER();
       // An empty text without lengths has no blocks.
       if (works && lane < 16 && hash_blocks(message) != 0) {
-        sum = shared_block(PARAES_SUMS(job) + 128 * part + 4 * lane);
+        sum = shared_block(sums + 4 * (t % 32));
         sum = block_of_gf128(
             gf128_multiply(gf128_of_block(sum), get_power(powers + 4 * (15 - lane))));
       }

@@ -38,3 +38,11 @@ PARAES_INLINE paraes_u64 hash_blocks(PARAES_GLOBAL const paraes_message* message
   return message->bytes / 16 + (message->bytes % 16 != 0 ? 1 : 0) +
          ((message->flags & PARAES_HASH_PARTIAL) != 0 ? 0 : 1);
 }
+
+// The text that GHASH reads.
+PARAES_INLINE PARAES_GLOBAL const paraes_u8* hashed_text(
+    const paraes_job* job, PARAES_GLOBAL const paraes_message* message) {
+  const int is_input = (message->flags & PARAES_HASH_INPUT) != 0;
+  const paraes_u64 in = message->in, out = message->out;
+  return (is_input ? (PARAES_GLOBAL const paraes_u8*)job->in : job->out) + (is_input ? in : out);
+}

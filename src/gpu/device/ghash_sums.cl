@@ -8,9 +8,6 @@
 #define PARAES_HASH_SUMS
 #define PARAES_FACTORS(job) ((job)->shared + 4 * PARAES_HASH_THREADS)
 #define PARAES_EVERY_FOURTH 0x11111111u
-#ifndef PARAES_HASH_GROUPS_PER_UNIT
-#define PARAES_HASH_GROUPS_PER_UNIT PARAES_HASH_GROUPS_OF_SUMS
-#endif
 
 // Word w of the nine words of a factor, which are its own words and their sums.
 PARAES_INLINE paraes_u32 factor_word(gf128 a, const int w) {
@@ -136,8 +133,4 @@ PARAES_INLINE gf128 hash_by_sums(const paraes_job* job, PARAES_GLOBAL const para
   }
   return x[0];
 }
-#endif
-
-#ifndef PARAES_HASH_GROUPS_PER_UNIT
-#define PARAES_HASH_GROUPS_PER_UNIT PARAES_HASH_GROUPS
 #endif

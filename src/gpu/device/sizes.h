@@ -13,8 +13,9 @@
 //                                  `gcm_finish`, a power of two, at least 128
 //   PARAES_GROUPS_PER_UNIT         groups that must fit into a multiprocessor at once; limits the
 //                                  registers of entries that work on tiles
-//   PARAES_HASH_GROUPS_PER_UNIT    the same for `ghash`: PARAES_HASH_GROUPS_OF_SUMS where it adds
-//                                  products (ghash_sums.cl), otherwise PARAES_HASH_GROUPS
+//   PARAES_HASH_GROUPS_PER_UNIT    the same for `ghash`: PARAES_HASH_GROUPS_OF_TENSORS with tensor
+//                                  cores, PARAES_HASH_GROUPS_OF_SUMS where it adds products
+//                                  (ghash_sums.cl), otherwise PARAES_HASH_GROUPS
 //   PARAES_HASH_TERMS              products that are reduced at once: see ghash_sums.cl
 //   PARAES_KEYS_IN_MEMORY          1: `keys` holds the keys of the messages; 0, only on CUDA: all
 //                                  messages use the argument `single`
@@ -27,6 +28,7 @@
 
 #define PARAES_HASH_GROUPS 3
 #define PARAES_HASH_GROUPS_OF_SUMS 2
+#define PARAES_HASH_GROUPS_OF_TENSORS 4
 
 #ifndef PARAES_HASH_TERMS
 #define PARAES_HASH_TERMS 8

@@ -120,8 +120,8 @@ std::uint32_t hash_key_shared_bytes(const ProgramVariant& variant) {
 }
 
 std::uint32_t hash_groups(const ProgramVariant& variant) {
-  return variant.hash_copies != 0 || variant.tensor_hash ? PARAES_HASH_GROUPS
-                                                         : PARAES_HASH_GROUPS_OF_SUMS;
+  if (variant.tensor_hash) return PARAES_HASH_GROUPS_OF_TENSORS;
+  return variant.hash_copies != 0 ? PARAES_HASH_GROUPS : PARAES_HASH_GROUPS_OF_SUMS;
 }
 
 std::size_t sliced_key_bytes(const ProgramVariant& variant) {
