@@ -91,6 +91,15 @@ def assembly(source_tool, kernel, target, changes=()):
         return result.read_text(), options
 
 
+def object_file(source_tool, kernel, target, output):
+    """Writes the machine code of a kernel's program."""
+    text, _ = assembly(source_tool, kernel, target)
+    command = [clang(), "-target", "amdgcn-amd-amdhsa", f"-mcpu={target}", "-x", "assembler", "-c"]
+    done = subprocess.run([*command, "-", "-o", output], input=text, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise ValueError(f"Clang does not assemble {kernel} for {target}: {done.stderr[-800:]}")
+
+
 def inner_loops(text, entry):
     """The loops of an entry that are one basic block: the instructions of each."""
     begin = text.index(f"\n{entry}:")
