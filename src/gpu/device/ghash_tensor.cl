@@ -1,6 +1,7 @@
 // GHASH by the binary matrix products of NVIDIA's tensor cores (PTX ISA: mma.m16n8k256 with .b1
-// operands and .and.popc, sm_80 to sm_90), in constant time and without tables. A warp hashes a
-// message: it needs 32 lanes.
+// operands and .and.popc, sm_80 to sm_90), in constant time and without tables. All 32 threads of a
+// warp hash a message. Of two messages, which are 16 lanes each, one follows the other, and their
+// last multiplications are done at once.
 //
 // A product by a power of H is linear over the bits of a block, so a matrix of 128 x 128 bits. One
 // instruction multiplies 16 rows of 256 bits, here two blocks of each of 16 streams, by 8 columns
@@ -22,6 +23,7 @@
 #if PARAES_HASH_THREADS > PARAES_TENSOR_PRODUCTS
 #error "the sums would overlap the matrices"
 #endif
+
 // A lane gets 32 counts for a word, from the first instruction to the last. No count exceeds 256,
 // so that three or four of them, nine bits apart, fit a sum of which one mask takes all parities:
 // first four sums of three counts, for bits 26, 17 and 8, then 25, 16 and 7, …, then five sums of
