@@ -35,7 +35,8 @@ void check_others(Input& input, const Buffer& key, const Buffer& context, const 
   const auto open = [&](Bytes header) {
     return Message(open_c2sp_message(header, key, context), execution);
   };
-  check_damaged(plain, sealed, given, c2sp_header_bytes, open);
+  check_damaged(plain, sealed, given, c2sp_header_bytes, open,
+                [&](Bytes header) { return derive_c2sp(key, header.first(24), context); });
   Buffer other_key = key;
   Buffer other_context = context;
   damage(input, other_key);

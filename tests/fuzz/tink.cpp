@@ -47,9 +47,11 @@ void check_others(Input& input, const TinkParameters& parameters, const Buffer& 
   Buffer sealed = joined(header, seal_by_evp(made, plain));
   Buffer given = sealed;
   damage(input, given);
-  check_damaged(plain, sealed, given, parameters.header_bytes(), [&](Bytes start) {
+  const auto open = [&](Bytes start) {
     return Message(open_tink_message(parameters, start, key, associated), execution);
-  });
+  };
+  check_damaged(plain, sealed, given, parameters.header_bytes(), open,
+                [&](Bytes start) { return derive_tink(parameters, key, start, associated); });
 }
 
 }  // namespace
