@@ -23,6 +23,7 @@ class Message:
     iv: bytes = bytes(16)
     flags: int = 0
     tag: int = 0
+    key: int = 0
 
     def packed(self, first_tile):
         return struct.pack(
@@ -31,7 +32,7 @@ class Message:
             self.start,
             self.size,
             first_tile,
-            0,
+            self.key,
             self.flags,
             self.iv,
             self.tag,
@@ -184,6 +185,34 @@ class Device:
         )
         result = self.memory.content(out, total + 16 * len(texts))
         return [(result[m.start : m.start + m.size], result[m.tag : m.tag + 16]) for m in messages]
+
+    def ghash(self, texts, powers, groups, lanes, partial):
+        """The hashes of texts, each with the number of its key, of which `powers` has the powers."""
+        starts = [sum(up(len(text), 16) * 16 for text, _ in texts[:i]) for i in range(len(texts))]
+        content = bytearray(sum(up(len(text), 16) * 16 for text, _ in texts) or 16)
+        for start, (text, _) in zip(starts, texts, strict=True):
+            content[start : start + len(text)] = text
+        flags = HASH_INPUT | (HASH_PARTIAL if partial else 0)
+        messages = [
+            Message(start, len(text), flags=flags, tag=16 * i, key=key)
+            for i, (start, (text, key)) in enumerate(zip(starts, texts, strict=True))
+        ]
+        out = self.memory.allocate(b"\xa5" * (16 * len(texts)))
+        at, _ = self.send(messages, self.tile_blocks)
+        self.launch(
+            "ghash",
+            threads=self.hash_threads,
+            groups=groups,
+            key=self.memory.allocate(b"".join(powers)),
+            tile_blocks=lanes,
+            messages=at,
+            count=len(texts),
+            scratch=self.memory.allocate(bytes(16 * len(texts))),  # masks of zeros
+            out=out,
+            **{"in": self.memory.allocate(content)},
+        )
+        result = self.memory.content(out, 16 * len(texts))
+        return [result[16 * i : 16 * i + 16] for i in range(len(texts))]
 
     def xts(self, entry, text, first_unit, unit_bytes, few=False, **more):
         """XTS of whole units; the device has the data key and then the tweak key."""

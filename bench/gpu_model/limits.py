@@ -13,8 +13,9 @@ HASH_LANES = 8  # threads that hash a segment, where there are many
 TENSOR_LANES = 16  # the same with tensor cores
 TENSOR_GCM = "GCM with tensor cores"  # of the variant HASH_TENSOR
 MODES = ("ECB", "ECB decryption", "CBC decryption", "CTR", "GCM", TENSOR_GCM, "XTS", "XTS decryption")
+GCM_MODES = ("GCM", TENSOR_GCM)
 # Bytes that global memory moves for a byte of text. GHASH reads the ciphertext once more.
-TRAFFIC = {"GCM": 3, TENSOR_GCM: 3}
+TRAFFIC = dict.fromkeys(GCM_MODES, 3)
 
 
 @dataclasses.dataclass
@@ -111,7 +112,7 @@ ENTRIES = {
 
 def run_mode(device, mode, size, generator):
     text = generator.randbytes(size)
-    if mode in TRAFFIC:
+    if mode in GCM_MODES:
         texts = [text[at : at + SEGMENT] for at in range(0, size, SEGMENT)]
         lanes = TENSOR_LANES if device.program.option("HASH_TENSOR") else HASH_LANES
         device.gcm(texts, [generator.randbytes(12) for _ in texts], hash_lanes=lanes)
@@ -131,8 +132,8 @@ def parts_of(program, mode, chip, generator):
     entry = ENTRIES[mode]
     # A tile for each warp of a group, and then two more.
     step = max(16 * threads * each, UNIT)
-    if mode in TRAFFIC:
-        # As many segments as a group hashes at once.
+    if mode in GCM_MODES:
+        # As many segments as a group hashes at once, or twice as many.
         step = max(step, SEGMENT * device.hash_threads // HASH_LANES)
     less, more = (run_mode(device, mode, step * times, generator) for times in (1, 3))
     blocks = 2 * step // 16
@@ -142,14 +143,14 @@ def parts_of(program, mode, chip, generator):
         parts = [whole_group(program, chip, entry, threads, one[entry])]
     else:
         parts = [more_work(program, chip, entry, threads, less[entry], more[entry], blocks)]
-    if mode in TRAFFIC:
+    if mode in GCM_MODES:
         given = (device.hash_threads, less["ghash"], more["ghash"], blocks)
         parts.append(more_work(program, chip, "ghash", *given))
     return parts
 
 
 def run_one_group(device, mode, text, generator):
-    if mode in TRAFFIC:
+    if mode in GCM_MODES:
         device.gcm([text], [generator.randbytes(12)])
         return dict(device.ran)
     return run_mode(device, mode, len(text), generator)

@@ -125,4 +125,4 @@ class Strace:
                 before[name] = max(number, before.get(name, 0))
             elif number > before.get(name, 0):
                 found.append((name, number))
-        return found
+        return list(dict.fromkeys(found))  # once for all threads

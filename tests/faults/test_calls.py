@@ -65,8 +65,8 @@ class CallsCase(TreeCase):
         self.check_tree(self.path("w0"), args, wanted, True)
         calls = plain.calls_from(marker)
         self.assertGreater(len(calls), 10)
-        # Threads share the files of a folder out anew each time, and a pipe gives its bytes in as many
-        # reads as the machine is busy: some of the numbers are not reached.
+        # Some numbers are not reached: threads share the files of a folder out anew each time, and how
+        # many reads a pipe takes depends on how busy the machine is.
         faults = sample(
             [(call, error, number) for call, number in calls for error in errors.get(call, ())],
             SAMPLES,

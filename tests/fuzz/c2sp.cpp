@@ -1,5 +1,6 @@
 // Fuzzes messages of the format c2sp: one that was made with OpenSSL is opened, one of paraes' own
-// has OpenSSL's bytes, and whatever is damaged, or has another key or context, is refused.
+// has OpenSSL's bytes, and whatever is damaged, or has another key or context, is refused, unless
+// OpenSSL makes it of what comes out.
 
 #include "tests/fuzz/formats.hpp"
 

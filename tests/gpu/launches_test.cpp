@@ -311,7 +311,8 @@ TEST(HashLanes, AreFewForManyMessagesOfAKey) {
   std::vector<paraes_message> messages(96 * processors);
   const auto lanes = [&](std::size_t count, std::uint64_t of = h200_processors,
                          unsigned threads = 256, bool tensors = false) {
-    return hash_lanes(of, std::span(messages).first(count), threads, 3, tensors);
+    const unsigned groups = tensors ? 4 : 3;
+    return hash_lanes(of, std::span(messages).first(count), threads, groups, tensors);
   };
   // A group hashes 32 messages at once, and a processor holds three groups.
   EXPECT_EQ(lanes(96 * processors), 8U);
@@ -323,10 +324,10 @@ TEST(HashLanes, AreFewForManyMessagesOfAKey) {
   EXPECT_EQ(lanes(8, 1), 32U);
   EXPECT_EQ(lanes(4, 1, 128), 32U);
   EXPECT_EQ(lanes(0, 1), 256U);
-  // Tensor cores take at least 16.
+  // Tensor cores take at least 16, and leave room for four groups.
   EXPECT_EQ(lanes(96 * processors, processors, 256, true), 16U);
-  EXPECT_EQ(lanes(48 * processors, processors, 256, true), 16U);
-  EXPECT_EQ(lanes(48 * processors - 1, processors, 256, true), 32U);
+  EXPECT_EQ(lanes(64 * processors, processors, 256, true), 16U);
+  EXPECT_EQ(lanes(64 * processors - 1, processors, 256, true), 32U);
   // Eight neighbours of each key, and then one that is alone.
   for (std::size_t i = 0; i < messages.size(); ++i) {
     messages[i].key = static_cast<std::uint32_t>(i / 8);

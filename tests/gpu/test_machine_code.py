@@ -136,6 +136,64 @@ def test_gcm_hashed_by_tensor_cores(case, generator):
     check_gcm(program, generator, 16, hash_groups=4)
 
 
+def product(a, b):
+    """In the field of GHASH (SP 800-38D section 6.3): the top bit is the coefficient of x^0."""
+    result = 0
+    for bit in range(127, -1, -1):
+        if b >> bit & 1:
+            result ^= a
+        a = a >> 1 ^ (0xE1 << 120 if a & 1 else 0)
+    return result
+
+
+def hash_of(subkey, text, partial):
+    """GHASH of a text without associated data; partial: without the lengths."""
+    padded = text + bytes(-len(text) % 16)
+    if not partial:
+        padded += bytes(8) + (8 * len(text)).to_bytes(8, "big")
+    result = 0
+    for at in range(0, len(padded), 16):
+        result = product(result ^ int.from_bytes(padded[at : at + 16], "big"), subkey)
+    return result.to_bytes(16, "big")
+
+
+def check_hash(program, generator, groups, lanes):
+    """More messages than a group hashes at once, and runs of messages of two keys."""
+    device = launch.Device(program, [bytes(16)])
+    subkeys = [generator.getrandbits(128) for _ in range(2)]
+    powers = []
+    for subkey in subkeys:
+        power = 1 << 127
+        words = b""
+        for _ in range(device.hash_threads):
+            power = product(power, subkey)
+            words += b"".join(
+                (power >> shift & 0xFFFFFFFF).to_bytes(4, "little") for shift in (96, 64, 32, 0)
+            )
+        powers.append(words)
+    count = 2 * device.hash_threads // lanes + 5
+    bytes_of = [0, 1040, 600, 512, 16, 0, 1, 2000]
+    texts = [
+        (generator.randbytes(bytes_of[i % len(bytes_of)]), int(i in (3, 4) or i > count - 4))
+        for i in range(count)
+    ]
+    for partial in (False, True):
+        expected = [hash_of(subkeys[key], text, partial) for text, key in texts]
+        assert device.ghash(texts, powers, groups, lanes, partial) == expected
+
+
+def test_hash_of_two_keys(program, generator):
+    check_hash(program, generator, 1, 32)
+    check_hash(program, generator, 2, 8)
+
+
+@pytest.mark.parametrize("case", TENSOR_CASES, ids=lambda case: ".".join(case))
+def test_hash_of_two_keys_by_tensor_cores(case, generator):
+    program = program_of(*case, "HASH_TENSOR")
+    check_hash(program, generator, 1, 16)
+    check_hash(program, generator, 2, 32)
+
+
 def narrow_tiles(program):
     """The entries of short messages, where a kernel has such."""
     return {"narrow": 128} if program.option("KEYS_SLICED") else {}

@@ -1,7 +1,7 @@
 // GHASH by the binary matrix products of NVIDIA's tensor cores (PTX ISA: mma.m16n8k256 with .b1
 // operands and .and.popc, sm_80 to sm_90), in constant time and without tables. All 32 threads of a
-// warp hash a message. Of two messages, which are 16 lanes each, one follows the other, and their
-// last multiplications are done at once.
+// warp work on one message. If messages have 16 lanes, a warp has two of them: it does one after
+// the other, and then their last multiplications at the same time, with 16 threads each.
 //
 // A product by a power of H is linear over the bits of a block, so a matrix of 128 x 128 bits. One
 // instruction multiplies 16 rows of 256 bits, here two blocks of each of 16 streams, by 8 columns
@@ -25,9 +25,10 @@
 #endif
 
 // A lane gets 32 counts for a word, from the first instruction to the last. No count exceeds 256,
-// so that three or four of them, nine bits apart, fit a sum of which one mask takes all parities:
-// first four sums of three counts, for bits 26, 17 and 8, then 25, 16 and 7, …, then five sums of
-// four, for bits 31, 22, 13 and 4, then 30, 21, 12 and 3, …. This is the bit of each count.
+// so that counts nine bits apart do not meet in a sum, and one mask takes all their parities: first
+// four sums of three counts, for bits 26, 17 and 8, then 25, 16 and 7, …, then five sums of four,
+// for bits 31, 22, 13 and 4, then 30, 21, 12 and 3, …. Of the highest count of four only the lowest
+// bits are left, which is enough. This is the bit of each count.
 PARAES_INLINE paraes_u32 tensor_bit(paraes_u32 count) {
   return count < 12 ? 8 - count / 3 + 9 * (2 - count % 3)
                     : 4 - (count - 12) / 4 + 9 * (3 - count % 4);
