@@ -14,12 +14,14 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench" / "gpu_model"))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "bench" / "gpu_model"), str(ROOT / "tests" / "secrets")]
 import cubin
 import instructions
 import launch
 import processor
 import programs
+from aes import ghash_product
 
 SOURCE_TOOL = os.environ["PARAES_GPU_SOURCE"]
 KERNELS = os.environ["KERNELS"].split(",")
@@ -136,16 +138,6 @@ def test_gcm_hashed_by_tensor_cores(case, generator):
     check_gcm(program, generator, 16, hash_groups=4)
 
 
-def product(a, b):
-    """In the field of GHASH (SP 800-38D section 6.3): the top bit is the coefficient of x^0."""
-    result = 0
-    for bit in range(127, -1, -1):
-        if b >> bit & 1:
-            result ^= a
-        a = a >> 1 ^ (0xE1 << 120 if a & 1 else 0)
-    return result
-
-
 def hash_of(subkey, text, partial):
     """GHASH of a text without associated data; partial: without the lengths."""
     padded = text + bytes(-len(text) % 16)
@@ -153,7 +145,7 @@ def hash_of(subkey, text, partial):
         padded += bytes(8) + (8 * len(text)).to_bytes(8, "big")
     result = 0
     for at in range(0, len(padded), 16):
-        result = product(result ^ int.from_bytes(padded[at : at + 16], "big"), subkey)
+        result = ghash_product(result ^ int.from_bytes(padded[at : at + 16], "big"), subkey)
     return result.to_bytes(16, "big")
 
 
@@ -166,7 +158,7 @@ def check_hash(program, generator, groups, lanes):
         power = 1 << 127
         words = b""
         for _ in range(device.hash_threads):
-            power = product(power, subkey)
+            power = ghash_product(power, subkey)
             words += b"".join(
                 (power >> shift & 0xFFFFFFFF).to_bytes(4, "little") for shift in (96, 64, 32, 0)
             )

@@ -93,7 +93,7 @@ def ctr(key, counter, data):
     return out
 
 
-def _ghash_product(a, b):
+def ghash_product(a, b):
     """In the field of GHASH, on integers whose top bit is the coefficient of x^0."""
     result = 0
     for bit in range(127, -1, -1):
@@ -118,7 +118,7 @@ def hash_keys(key, powers):
         forms[f"H^{n}"] = power.to_bytes(16, "big")
         forms[f"H^{n} reversed"] = power.to_bytes(16, "little")
         forms[f"H^{n} / x reversed"] = _without_x(power).to_bytes(16, "little")
-        power = _ghash_product(power, h)
+        power = ghash_product(power, h)
     return forms
 
 
