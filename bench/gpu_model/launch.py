@@ -43,6 +43,15 @@ def up(number, step):
     return (number + step - 1) // step
 
 
+def joined(texts):
+    """Where each of the texts starts, and their bytes, each padded to whole blocks."""
+    starts, content = [], b""
+    for text in texts:
+        starts.append(len(content))
+        content += text + bytes(-len(text) % 16)
+    return starts, content
+
+
 class Device:
     """A model of a GPU with a program and a key, or for XTS two."""
 
@@ -154,20 +163,25 @@ class Device:
         self.launch("ghash_prepare", threads=self.hash_threads, key=self.schedules[0], scratch=key)
         return key
 
+    def launch_hash(self, key, groups, lanes, **common):
+        self.launch(
+            "ghash",
+            threads=self.hash_threads,
+            groups=groups,
+            key=key,
+            tile_blocks=lanes,
+            **common,
+        )
+
     def gcm(self, texts, nonces, decrypt=False, hash_groups=1, hash_lanes=0, **more):
         """The results and the tags of messages of one launch."""
-        starts, total = [], 0
-        for text in texts:
-            starts.append(total)
-            total += up(len(text), 16) * 16
+        starts, content = joined(texts)
+        total = len(content)
         flags = HASH_INPUT if decrypt else 0
         messages = [
             Message(start, len(text), nonce + b"\0\0\0\1", flags, total + 16 * i)
             for i, (start, text, nonce) in enumerate(zip(starts, texts, nonces, strict=True))
         ]
-        content = bytearray(total)
-        for start, text in zip(starts, texts, strict=True):
-            content[start : start + len(text)] = text
         given = self.memory.allocate(content)
         out = self.memory.allocate(b"\xa5" * (total + 16 * len(texts)))
         self.tiles("gcm_ctr", messages, given, out, **more)
@@ -175,23 +189,13 @@ class Device:
         at, _ = self.send(messages, self.tile_blocks)
         common = {"messages": at, "count": len(texts), "scratch": masks, "in": given, "out": out}
         self.launch("gcm_masks", key=self.schedules[0], **common)
-        self.launch(
-            "ghash",
-            threads=self.hash_threads,
-            groups=hash_groups,
-            key=self.hash_key(),
-            tile_blocks=hash_lanes or self.hash_threads,
-            **common,
-        )
+        self.launch_hash(self.hash_key(), hash_groups, hash_lanes or self.hash_threads, **common)
         result = self.memory.content(out, total + 16 * len(texts))
         return [(result[m.start : m.start + m.size], result[m.tag : m.tag + 16]) for m in messages]
 
     def ghash(self, texts, powers, groups, lanes, partial):
         """The hashes of texts, each with the number of its key, of which `powers` has the powers."""
-        starts = [sum(up(len(text), 16) * 16 for text, _ in texts[:i]) for i in range(len(texts))]
-        content = bytearray(sum(up(len(text), 16) * 16 for text, _ in texts) or 16)
-        for start, (text, _) in zip(starts, texts, strict=True):
-            content[start : start + len(text)] = text
+        starts, content = joined([text for text, _ in texts])
         flags = HASH_INPUT | (HASH_PARTIAL if partial else 0)
         messages = [
             Message(start, len(text), flags=flags, tag=16 * i, key=key)
@@ -199,12 +203,10 @@ class Device:
         ]
         out = self.memory.allocate(b"\xa5" * (16 * len(texts)))
         at, _ = self.send(messages, self.tile_blocks)
-        self.launch(
-            "ghash",
-            threads=self.hash_threads,
-            groups=groups,
-            key=self.memory.allocate(b"".join(powers)),
-            tile_blocks=lanes,
+        self.launch_hash(
+            self.memory.allocate(b"".join(powers)),
+            groups,
+            lanes,
             messages=at,
             count=len(texts),
             scratch=self.memory.allocate(bytes(16 * len(texts))),  # masks of zeros

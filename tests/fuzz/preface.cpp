@@ -75,15 +75,14 @@ void check_scrypt(const Preface& preface, Bytes passphrase) {
 // commitment is a header as well: libFuzzer can put together those of two inputs.
 std::optional<Derived> derived_of(const Buffer& given, const Buffer& key, const Buffer& context) {
   Preface preface;
-  if (!refuses([&] { preface = Preface::parse(given); })) {
-    if (8 * key.size() != preface.key_bits) return std::nullopt;
-    if (given.size() != paraes_header_bytes + preface.wrap_bytes) return std::nullopt;
-    preface.wrap_bytes = 0;
-    const Bytes header = Bytes(given).last(c2sp_header_bytes);
-    Derived derived = derive_c2sp(key, header.first(24), joined(encoded(preface), context));
-    if (equal(header, derived.header)) return derived;
-  }
-  return std::nullopt;
+  if (refuses([&] { preface = Preface::parse(given); })) return std::nullopt;
+  if (8 * key.size() != preface.key_bits) return std::nullopt;
+  if (given.size() != paraes_header_bytes + preface.wrap_bytes) return std::nullopt;
+  preface.wrap_bytes = 0;
+  const Bytes header = Bytes(given).last(c2sp_header_bytes);
+  Derived derived = derive_c2sp(key, header.first(24), joined(encoded(preface), context));
+  if (!equal(header, derived.header)) return std::nullopt;
+  return derived;
 }
 
 void check_message(Input& input, const Preface& preface) {
