@@ -37,22 +37,22 @@ template <class Action>
   return std::nullopt;
 }
 
-// open(header) makes the message of a header, derive(header) what OpenSSL makes of it. `sealed` is
-// the message of `plain`, and `given` what became of it. It gives `plain` if it was not changed,
-// and otherwise nothing, unless it is another message under the same key: libFuzzer finds the
-// commitments and tags of such in other inputs.
+// open(header) makes the message of a header. derive(header) is what OpenSSL makes of it, or
+// nothing if it is none under this key. `given` gives the plaintext that OpenSSL opens, or nothing
+// if OpenSSL does not open all of it.
 template <class Open, class Derive>
-void check_damaged(const Buffer& plain, const Buffer& sealed, const Buffer& given,
-                   std::size_t header_bytes, const Open& open, const Derive& derive) {
-  std::optional<Buffer> opened;
-  const Bytes header = Bytes(given).first(std::min(given.size(), header_bytes));
-  static_cast<void>(refuses([&] { opened = open_whole(open(header), given); }));
-  if (given == sealed) {
-    require(opened == plain);
-  } else if (opened) {
-    const Derived made = derive(header);
-    require(equal(given, joined(made.header, seal_by_evp(made, *opened))));
+void check_opening(Bytes given, std::size_t header_bytes, const Open& open, const Derive& derive) {
+  std::optional<Buffer> plain;
+  const Bytes header = given.first(std::min(given.size(), header_bytes));
+  static_cast<void>(refuses([&] { plain = open_whole(open(header), given); }));
+  const std::optional<Derived> derived =
+      header.size() == header_bytes ? derive(header) : std::nullopt;
+  std::optional<Buffer> expected;
+  if (derived) {
+    Opened opened = open_by_evp(*derived, given.subspan(header_bytes));
+    if (opened.intact()) expected = std::move(opened.plain);
   }
+  require(plain == expected);
 }
 
 }  // namespace paraes::fuzz

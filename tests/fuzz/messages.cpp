@@ -1,7 +1,7 @@
 // Fuzzes whole messages from sources to sinks: files and pipes that pass on their data in any
 // parts, any number of threads, shares of several processes, ranges, and salvage. What is sealed is
-// OpenSSL's. No byte is released that is not that of the plaintext at its place, however the
-// message was damaged.
+// OpenSSL's. Of a message that was damaged, no byte is released that OpenSSL does not open at its
+// place, and salvage gives all that it opens.
 
 #include "paraes/error.hpp"
 #include "tests/fuzz/any_message.hpp"
@@ -57,13 +57,7 @@ bool is_part_of(const Buffer& plain, std::size_t offset, const AnySink& sink) {
   return true;
 }
 
-bool is_intact(const Message& message, const Buffer& sealed, const Buffer& given) {
-  const std::size_t header = message.header().size();
-  return given.size() >= header &&
-         equal(Bytes(given).subspan(header), Bytes(sealed).subspan(header));
-}
-
-void check_opening(Input& input, const Message& message, const Buffer& plain, const Buffer& sealed,
+void check_opening(Input& input, const Message& message, const Opened& opened,
                    const Buffer& given) {
   OpenOptions options;
   static_cast<TransferOptions&>(options) = any_options(input, message, Direction::decrypt);
@@ -72,88 +66,92 @@ void check_opening(Input& input, const Message& message, const Buffer& plain, co
   Sink* const to = input.ConsumeBool() ? &sink.sink() : nullptr;
   const std::size_t shares =
       source.is_file() && (to == nullptr || sink.is_file()) ? number(input, 1, 4) : std::size_t{1};
-  const bool intact = is_intact(message, sealed, given);
   bool refused = false;
   for (std::size_t i = 0; i < shares; ++i) {
     options.share = share_of(i, shares);
     refused |= throws<IntegrityError>([&] {
       const OpenResult result = open_message(source.source(), message, to, options);
-      require(!intact || result.plain_bytes == plain.size());
+      require(!opened.intact() || result.plain_bytes == opened.plain.size());
     });
   }
-  require(refused == !intact);
-  require(is_part_of(plain, 0, sink));
-  if (to != nullptr && intact) require(equal(sink.data(), plain));
+  require(refused == !opened.intact());
+  require(is_part_of(opened.plain, 0, sink));
+  if (to != nullptr && opened.intact()) require(equal(sink.data(), opened.plain));
 }
 
-void check_range(Input& input, const Message& message, const Buffer& plain, const Buffer& sealed,
-                 const Buffer& given) {
+void check_range(Input& input, const Message& message, const Opened& opened, const Buffer& given) {
+  const std::size_t size = opened.plain.size();
   OpenOptions options;
   static_cast<TransferOptions&>(options) = any_options(input, message, Direction::decrypt);
-  options.offset = number(input, 0, plain.size() + 2);
-  if (input.ConsumeBool()) options.length = number(input, 0, plain.size() + 2);
-  const bool fits =
-      options.offset <= plain.size() && options.length.value_or(0) <= plain.size() - options.offset;
+  options.offset = number(input, 0, size + 2);
+  if (input.ConsumeBool()) options.length = number(input, 0, size + 2);
+  const auto offset = static_cast<std::size_t>(options.offset);
+  const bool fits = offset <= size && options.length.value_or(0) <= size - offset;
   support::RandomSource source(given);
   AnySink sink(input);
-  const bool intact = is_intact(message, sealed, given);
   try {
     open_message(source, message, &sink.sink(), options);
+    require(fits);
     // Only the segments of the range are read.
-    require(fits || !intact);
-    const std::size_t bytes = static_cast<std::size_t>(
-        options.length.value_or(intact ? plain.size() - options.offset : sink.data().size()));
-    require(sink.data().size() == bytes);
-    // Nothing is read for an empty range, which may then lie anywhere in a damaged message.
-    require(bytes == 0 || is_at(plain, static_cast<std::size_t>(options.offset), sink.data()));
+    const auto bytes = static_cast<std::size_t>(options.length.value_or(size - offset));
+    require(opened.opens(offset, bytes) && (opened.ends || offset + bytes < size));
+    require(sink.data().size() == bytes && is_at(opened.plain, offset, sink.data()));
   } catch (const InvalidArgument&) {
-    require(!fits && sink.data().empty());
+    require(!fits && opened.ends && sink.data().empty());
   } catch (const IntegrityError&) {
-    require(!intact);
-    if (options.offset <= plain.size()) {
-      require(is_part_of(plain, static_cast<std::size_t>(options.offset), sink));
+    require(!opened.intact());
+    if (fits) {
+      require(is_part_of(opened.plain, offset, sink));
     } else {
       require(sink.data().empty());
     }
   }
 }
 
-// Every byte outside the bad ranges is the plaintext's, and every byte in them is zero.
-void check_salvaged(const Buffer& plain, const Buffer& data, const std::vector<BadRange>& bad) {
-  std::uint64_t at = 0;
-  const auto check_good = [&](std::uint64_t end) {
-    require(at <= end && end <= data.size());
-    if (at == end) return;  // perhaps behind the end of the plaintext
-    require(is_at(
-        plain, static_cast<std::size_t>(at),
-        Bytes(data).subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(end - at))));
+// Every byte outside the bad ranges is the plaintext's, and every byte in them is zero. Nothing
+// that opens lies in one.
+void check_salvaged(const Opened& opened, const Buffer& data, const std::vector<BadRange>& bad) {
+  require(data.size() == opened.plain.size());
+  std::size_t at = 0;
+  const auto check_good = [&](std::size_t end) {
+    require(at <= end && end <= data.size() && opened.opens(at, end - at));
+    require(is_at(opened.plain, at, Bytes(data).subspan(at, end - at)));
   };
   for (const BadRange& range : bad) {
-    check_good(range.offset);
-    at = range.offset + range.bytes;
+    check_good(static_cast<std::size_t>(range.offset));
+    at = static_cast<std::size_t>(range.offset + range.bytes);
     require(at <= data.size());
     require(all_zero(Bytes(data).subspan(static_cast<std::size_t>(range.offset),
                                          static_cast<std::size_t>(range.bytes))));
+    for (const Opened::Segment& segment : opened.segments) {
+      const bool in_range = segment.offset >= range.offset && segment.offset < at;
+      require(!in_range || segment.bytes == 0 || !segment.opens);
+    }
   }
   check_good(data.size());
 }
 
-void check_salvage(Input& input, const Message& message, const Buffer& plain, const Buffer& sealed,
+void check_salvage(Input& input, const Message& message, const Opened& opened,
                    const Buffer& given) {
   std::vector<BadRange> bad;
   OpenOptions options;
   static_cast<TransferOptions&>(options) = any_options(input, message, Direction::decrypt);
   options.salvage = &bad;
-  AnySource source(input, given, std::min(given.size(), message.header().size()));
+  const std::size_t header = message.header().size();
+  AnySource source(input, given, std::min(given.size(), header));
   AnySink sink(input);
-  const bool intact = is_intact(message, sealed, given);
+  const auto intact = static_cast<std::uint64_t>(
+      std::count_if(opened.segments.begin(), opened.segments.end(),
+                    [](const Opened::Segment& segment) { return segment.opens; }));
   try {
     const OpenResult result = open_message(source.source(), message, &sink.sink(), options);
-    require(intact == (bad.empty() && !result.truncated));
-    check_salvaged(plain, sink.data(), bad);
+    require(result.intact == intact);
+    require(opened.intact() == (bad.empty() && !result.truncated));
+    check_salvaged(opened, sink.data(), bad);
   } catch (const IntegrityError&) {
-    // There was no segment to save, or no segment at all.
-    require(!intact && all_zero(sink.data()));
+    // There was no segment to save, or not even a header.
+    require((intact == 0 && !message.commits()) || given.size() < header);
+    require(all_zero(sink.data()));
   }
 }
 
@@ -176,8 +174,10 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   }
   Buffer given = sealed;
   damage(input, given);
-  if (what == 1) check_opening(input, message, plain, sealed, given);
-  if (what == 2) check_range(input, message, plain, sealed, given);
-  if (what == 3) check_salvage(input, message, plain, sealed, given);
+  const std::size_t header = std::min(given.size(), message.header().size());
+  const Opened opened = open_by_evp(derived, paraes::Bytes(given).subspan(header));
+  if (what == 1) check_opening(input, message, opened, given);
+  if (what == 2) check_range(input, message, opened, given);
+  if (what == 3) check_salvage(input, message, opened, given);
   return 0;
 }

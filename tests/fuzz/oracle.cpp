@@ -122,6 +122,49 @@ Buffer seal_by_evp(const Derived& derived, Bytes plain) {
   return sealed;
 }
 
+bool Opened::opens(std::size_t offset, std::size_t bytes) const {
+  return std::all_of(segments.begin(), segments.end(), [&](const Segment& segment) {
+    const std::size_t from = std::max(offset, segment.offset);
+    const std::size_t to = std::min(offset + bytes, segment.offset + segment.bytes);
+    return segment.opens || from >= to;
+  });
+}
+
+Opened open_by_evp(const Derived& derived, Bytes segments, std::uint64_t first, bool to_end) {
+  Opened opened;
+  Bytes rest = segments;
+  const auto take = [&](std::size_t sealed_bytes, bool last) {
+    const std::uint64_t index = first + opened.segments.size();
+    const std::size_t bytes = sealed_bytes - segment_tag_bytes;
+    const auto open_as = [&](bool is_last) {
+      return support::evp_gcm_decrypt(derived.key, nonce_of(derived, index, is_last), {},
+                                      rest.first(bytes), rest.subspan(bytes, segment_tag_bytes));
+    };
+    std::optional<Buffer> plain = open_as(last);
+    opened.ends = plain.has_value();
+    if (last && !plain) plain = open_as(false);
+    opened.segments.push_back({opened.plain.size(), bytes, plain.has_value()});
+    append(opened.plain, plain.value_or(Buffer(bytes)));
+    rest = rest.subspan(sealed_bytes);
+  };
+  for (;;) {
+    const bool is_first = first + opened.segments.size() == 0;
+    const std::size_t full =
+        (is_first ? derived.first_bytes : derived.segment_bytes) + segment_tag_bytes;
+    // In c2sp, the last segment is never full.
+    const bool may_be_last = to_end && derived.is_tink;
+    if (may_be_last ? rest.size() <= full : rest.size() < full) break;
+    // Too few bytes for another segment do not change which one is the last.
+    take(full, may_be_last && rest.size() < full + segment_tag_bytes);
+  }
+  if (to_end && rest.size() >= segment_tag_bytes) {
+    take(rest.size(), true);
+  } else if (to_end || !rest.empty()) {
+    opened.ends = false;
+  }
+  return opened;
+}
+
 Message::Parts parts_of(const Derived& derived) {
   Message::Parts parts;
   parts.header = derived.header;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <optional>
+#include <vector>
 
 #include "paraes/messages.hpp"
 #include "tests/support/buffers.hpp"
@@ -34,6 +36,30 @@ struct Derived {
 
 // The segments, without the header.
 [[nodiscard]] support::Buffer seal_by_evp(const Derived& derived, Bytes plain);
+
+// What OpenSSL opens of a message that may have been changed. It alone says what is intact: a
+// changed message can be one under the same key again, because libFuzzer finds the bytes of such in
+// other inputs.
+struct Opened {
+  struct Segment {
+    std::size_t offset = 0;  // in the plaintext
+    std::size_t bytes = 0;   // of its plaintext
+    bool opens = false;
+  };
+  std::vector<Segment> segments;  // those that fit the size, even if no message has it
+  support::Buffer plain;          // zeros where a segment does not open
+  bool ends = false;              // no bytes are left, and the last one opens as the last one
+
+  [[nodiscard]] bool intact() const { return ends && opens(0, plain.size()); }
+  // Whether every segment with bytes in this range of the plaintext opens.
+  [[nodiscard]] bool opens(std::size_t offset, std::size_t bytes) const;
+};
+
+// Takes the segments from number `first` on, without the header, up to the end of the message or,
+// if not `to_end`, to some before it. A last segment that does not open as the last one is tried as
+// one with others after it: salvage keeps that of a message whose end is missing.
+[[nodiscard]] Opened open_by_evp(const Derived& derived, Bytes segments, std::uint64_t first = 0,
+                                 bool to_end = true);
 
 // The same as what paraes works on.
 [[nodiscard]] Message::Parts parts_of(const Derived& derived);

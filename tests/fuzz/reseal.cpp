@@ -1,10 +1,12 @@
 // Fuzzes rekeying: the segments of one message become those of another, which are OpenSSL's, or
-// follow another header unchanged. A damaged message is refused, and nothing is written but what
-// belongs in the output. Without authentication, its size alone is checked.
+// follow another header unchanged. A message that OpenSSL does not open whole is refused, and
+// nothing is written but what belongs in the output. Without authentication, its size alone is
+// checked.
 
 #include "paraes/error.hpp"
 #include "tests/fuzz/any_message.hpp"
 #include "tests/fuzz/transfer.hpp"
+#include "tests/support/evp_oracle.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace paraes::fuzz {
@@ -17,6 +19,36 @@ Derived other_message(Input& input, const Derived& from) {
   to.first_bytes = from.first_bytes;
   to.segment_bytes = from.segment_bytes;
   return to;
+}
+
+// The output of a message whose segments become make(index, segment), with zeros for those that do
+// not open.
+template <class Make>
+Buffer output_of(const Buffer& header, const Opened& opened, const Make& make) {
+  Buffer output = header;
+  for (std::size_t i = 0; i < opened.segments.size(); ++i) {
+    const Opened::Segment& segment = opened.segments[i];
+    output = joined(output,
+                    segment.opens ? make(i, segment) : Buffer(segment.bytes + segment_tag_bytes));
+  }
+  return output;
+}
+
+Buffer resealed(const Opened& opened, const Derived& to) {
+  return output_of(to.header, opened, [&](std::size_t i, const Opened::Segment& segment) {
+    const support::Sealed sealed =
+        support::evp_gcm_encrypt(to.key, nonce_of(to, i, i + 1 == opened.segments.size()), {},
+                                 Bytes(opened.plain).subspan(segment.offset, segment.bytes));
+    return joined(sealed.text, sealed.tag);
+  });
+}
+
+Buffer copied(const Opened& opened, const Buffer& header, const Buffer& given) {
+  return output_of(header, opened, [&](std::size_t i, const Opened::Segment& segment) {
+    const Bytes sealed = Bytes(given).subspan(segment.offset + i * segment_tag_bytes,
+                                              segment.bytes + segment_tag_bytes);
+    return Buffer(sealed.begin(), sealed.end());
+  });
 }
 
 // Zero or the expected byte in each place.
@@ -64,10 +96,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const Derived from = any_derived(input);
   const Derived to = other_message(input, from);
   const Buffer plain = any_text(input, from, 200000);
-  const Buffer segments = seal_by_evp(from, plain);
-  Buffer given = segments;
+  Buffer given = seal_by_evp(from, plain);
   damage(input, given);
-  const bool intact = given == segments;
+  const Opened opened = open_by_evp(from, given);
   const Message old_message(parts_of(from), kernel.execution());
   const Message new_message(parts_of(to), kernel.execution());
   paraes::TransferOptions options;
@@ -78,11 +109,11 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (what == 15) {
     check_copy(from, to.header, given, options);
   } else if (what < 8) {
-    check(joined(to.header, seal_by_evp(to, plain)), intact, [&](auto& sink) {
+    check(resealed(opened, to), opened.intact(), [&](auto& sink) {
       paraes::reseal_message(source, old_message, new_message, sink, options);
     });
   } else {
-    check(joined(to.header, segments), intact, [&](auto& sink) {
+    check(copied(opened, to.header, given), opened.intact(), [&](auto& sink) {
       paraes::verify_and_replace_header(source, old_message, to.header, sink, options);
     });
   }

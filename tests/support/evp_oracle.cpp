@@ -50,6 +50,21 @@ Buffer run(const char* mode, std::size_t bits, Direction direction, Bytes key,
   return out;
 }
 
+Context start_gcm(Direction direction, Bytes key, Bytes nonce, Bytes aad) {
+  const int encrypting = direction == Direction::encrypt ? 1 : 0;
+  Context context(EVP_CIPHER_CTX_new());
+  check(EVP_CipherInit_ex2(context.get(), fetch("GCM", 8 * key.size()), nullptr, nullptr,
+                           encrypting, nullptr),
+        "EVP_CipherInit_ex2");
+  check(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_SET_IVLEN, static_cast<int>(nonce.size()),
+                            nullptr),
+        "EVP_CTRL_AEAD_SET_IVLEN");
+  check(EVP_CipherInit_ex2(context.get(), nullptr, key.data(), nonce.data(), encrypting, nullptr),
+        "EVP_CipherInit_ex2");
+  if (!aad.empty()) update(context.get(), nullptr, aad);
+  return context;
+}
+
 }  // namespace
 
 Buffer evp_ecb(Direction direction, Bytes key, Bytes in) {
@@ -87,15 +102,7 @@ Buffer evp_xts(Direction direction, Bytes key, Bytes first_unit, std::size_t uni
 
 Sealed evp_gcm_encrypt(Bytes key, Bytes nonce, Bytes aad, Bytes in) {
   Sealed sealed{Buffer(in.size()), {}};
-  const Context context(EVP_CIPHER_CTX_new());
-  check(EVP_EncryptInit_ex2(context.get(), fetch("GCM", 8 * key.size()), nullptr, nullptr, nullptr),
-        "EVP_EncryptInit_ex2");
-  check(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_SET_IVLEN, static_cast<int>(nonce.size()),
-                            nullptr),
-        "EVP_CTRL_AEAD_SET_IVLEN");
-  check(EVP_EncryptInit_ex2(context.get(), nullptr, key.data(), nonce.data(), nullptr),
-        "EVP_EncryptInit_ex2");
-  if (!aad.empty()) update(context.get(), nullptr, aad);
+  const Context context = start_gcm(Direction::encrypt, key, nonce, aad);
   if (!in.empty()) update(context.get(), sealed.text.data(), in);
   std::uint8_t nothing[16];
   int written = 0;
@@ -103,6 +110,20 @@ Sealed evp_gcm_encrypt(Bytes key, Bytes nonce, Bytes aad, Bytes in) {
   check(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, 16, sealed.tag.data()),
         "EVP_CTRL_AEAD_GET_TAG");
   return sealed;
+}
+
+std::optional<Buffer> evp_gcm_decrypt(Bytes key, Bytes nonce, Bytes aad, Bytes in, Bytes tag) {
+  Buffer text(in.size());
+  const Context context = start_gcm(Direction::decrypt, key, nonce, aad);
+  if (!in.empty()) update(context.get(), text.data(), in);
+  Buffer expected(tag.begin(), tag.end());  // OpenSSL asks for memory that it may write
+  check(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_SET_TAG, static_cast<int>(expected.size()),
+                            expected.data()),
+        "EVP_CTRL_AEAD_SET_TAG");
+  std::uint8_t nothing[16];
+  int written = 0;
+  if (EVP_DecryptFinal_ex(context.get(), nothing, &written) != 1) return std::nullopt;
+  return text;
 }
 
 }  // namespace paraes::support

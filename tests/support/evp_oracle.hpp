@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 
 #include "paraes/ciphers.hpp"
 #include "tests/support/buffers.hpp"
@@ -28,5 +29,9 @@ struct Sealed {
 
 // nonce: 1 to 128 bytes.
 [[nodiscard]] Sealed evp_gcm_encrypt(Bytes key, Bytes nonce, Bytes aad, Bytes in);
+
+// Nothing if the tag, of 16 bytes, is not that of the text.
+[[nodiscard]] std::optional<Buffer> evp_gcm_decrypt(Bytes key, Bytes nonce, Bytes aad, Bytes in,
+                                                    Bytes tag);
 
 }  // namespace paraes::support
