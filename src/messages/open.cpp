@@ -193,16 +193,18 @@ class Open final : public detail::ChunkStages {
                                   .out = chunk.out.subspan(to, n - segment_tag_bytes)});
     }
     pipeline_.crypt(Direction::decrypt, buffers);
-    if (salvage_ && !buffers.segments.empty()) open_cut_end(buffers.segments.back());
+    const bool ends = !chunk.defect.empty() || (salvage_ && chunk.last);
+    if (ends && !buffers.segments.empty()) open_other_end(buffers.segments.back());
   }
 
-  // Tries a last segment that does not authenticate as one that is not the last. A message that is
-  // truncated between two segments ends with such a segment.
-  void open_cut_end(SegmentCipher::Segment& end) {
-    if (end.intact || !end.last) return;
-    end.last = false;
+  // The segment before the end of the input did not authenticate as the last one, or as one that is
+  // not: tries the other. A message that is truncated between two segments ends with one that is
+  // not the last, and bytes that belong to no segment may follow one that is.
+  void open_other_end(SegmentCipher::Segment& end) {
+    if (end.intact) return;
+    end.last = !end.last;
     message_.cipher().crypt(Direction::decrypt, {&end, 1});
-    if (end.intact) truncated_ = true;
+    if (end.intact && !end.last) truncated_ = true;
   }
 
   void write(const Chunk& chunk, WorkerBuffers& buffers) override {

@@ -744,6 +744,30 @@ TEST(Salvage, TruncatedMessage_KeepsTheSegmentsBeforeTheCut) {
   }
 }
 
+// Fewer bytes than a tag are no segment, and a full segment before them can be the last one.
+TEST(Salvage, BytesBehindTheMessage_LoseNothing) {
+  for (const Subject& subject : subjects) {
+    const Message message = subject.make();
+    const SegmentLayout& l = message.layout();
+    if (l.last != SegmentLayout::Last::any) continue;
+    const Buffer plain = support::pattern(static_cast<std::size_t>(l.plain_offset(3)));
+    Buffer longer = seal<RandomSource, RandomSink>(message, plain, {});
+    longer.resize(longer.size() + 5);
+    for (const bool file : {true, false}) {
+      SCOPED_TRACE(std::string(subject.name) + (file ? " file" : " pipe"));
+      std::vector<BadRange> ranges;
+      OpenOptions options;
+      options.salvage = &ranges;
+      const Buffer saved = file ? open<RandomSource, RandomSink>(subject, longer, options)
+                                : open<OrderedSource, OrderedSink>(subject, longer, options);
+      EXPECT_EQ(support::difference(saved, plain), "");
+      ASSERT_EQ(ranges.size(), 1U);
+      EXPECT_EQ(ranges[0].offset, plain.size());
+      EXPECT_EQ(ranges[0].bytes, 0U);
+    }
+  }
+}
+
 TEST(Ranges, BeyondTheEndOfACutMessage_AreDamageAndOfAWholeOneInvalid) {
   for (const Subject& subject : subjects) {
     const Message message = subject.make();
