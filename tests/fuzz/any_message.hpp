@@ -6,8 +6,8 @@
 
 namespace paraes::fuzz {
 
-// In one of the two ways in which formats arrange segments, but with segments of any size: those of
-// the formats would need long texts for a few segments.
+// In one of the two ways in which formats arrange segments, but with segments of any size, and any
+// number of them at most: the formats would need long texts for a few segments.
 [[nodiscard]] inline Derived any_derived(Input& input) {
   constexpr std::size_t key_sizes[] = {16, 32};
   constexpr std::size_t segment_sizes[] = {1, 15, 16, 17, 100, 1000, 4080, 16384, 70000};
@@ -21,6 +21,7 @@ namespace paraes::fuzz {
       input.ConsumeBool() ? one_of(input, segment_sizes) : number(input, 1, 5000);
   derived.first_bytes =
       derived.is_tink ? number(input, 1, derived.segment_bytes) : derived.segment_bytes;
+  derived.max_segments = input.ConsumeBool() ? max_segments_of(derived) : number(input, 1, 40);
   return derived;
 }
 

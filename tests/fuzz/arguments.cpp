@@ -29,7 +29,7 @@ std::vector<std::string> known_words() {
       "--to-recipient --to-passphrase --new-key --context-hex --segment-size --tink-hash SHA512 "
       "--scrypt-log2n --max-scrypt-log2n --nopad --unit --iter --output --stdout --force --update "
       "--rm --offset --length --salvage --recursive --exclude --kernel --device cpu --threads - -- "
-      "1MiB --no-progress");
+      "1MiB --no-progress --progress --passphrase-fd --key-command --key-encoding hex");
   return {std::istream_iterator<std::string>(all), {}};
 }
 

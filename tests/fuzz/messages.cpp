@@ -16,30 +16,6 @@ Share share_of(std::size_t index, std::size_t count) {
   return {.index = static_cast<unsigned>(index), .count = static_cast<unsigned>(count)};
 }
 
-void check_sealing(Input& input, const Message& message, const Buffer& plain,
-                   const Buffer& expected) {
-  TransferOptions options = any_options(input, message, Direction::encrypt);
-  std::uint64_t done = 0;
-  options.progress = [&](std::uint64_t bytes) {
-    require(bytes >= done && bytes <= plain.size());
-    done = bytes;
-  };
-  AnySource source(input, plain);
-  AnySink sink(input);
-  const std::size_t shares =
-      source.is_file() && sink.is_file() ? number(input, 1, 4) : std::size_t{1};
-  std::uint64_t segments = 0;
-  for (std::size_t i = 0; i < shares; ++i) {
-    options.share = share_of(i, shares);
-    done = 0;
-    const TransferResult result = seal_message(source.source(), message, sink.sink(), options);
-    require(result.plain_bytes == plain.size() && result.sealed_bytes == expected.size());
-    segments += result.segments;
-  }
-  require(segments == message.layout().segments_of(plain.size()));
-  require(equal(sink.data(), expected));
-}
-
 // Whether `part` is what stands at `offset` of `whole`.
 bool is_at(const Buffer& whole, std::size_t offset, Bytes part) {
   return offset <= whole.size() && part.size() <= whole.size() - offset &&
@@ -55,6 +31,38 @@ bool is_part_of(const Buffer& plain, std::size_t offset, const AnySink& sink) {
     if (data[i] != 0 && data[i] != plain[offset + i]) return false;
   }
   return true;
+}
+
+// `expected` has `count` segments, which may be too many.
+void check_sealing(Input& input, const Message& message, const Buffer& plain,
+                   const Buffer& expected, std::size_t count) {
+  TransferOptions options = any_options(input, message, Direction::encrypt);
+  std::uint64_t done = 0;
+  options.progress = [&](std::uint64_t bytes) {
+    require(bytes >= done && bytes <= plain.size());
+    done = bytes;
+  };
+  AnySource source(input, plain);
+  AnySink sink(input);
+  const std::size_t shares =
+      source.is_file() && sink.is_file() ? number(input, 1, 4) : std::size_t{1};
+  std::uint64_t segments = 0;
+  bool refused = false;
+  for (std::size_t i = 0; i < shares; ++i) {
+    options.share = share_of(i, shares);
+    done = 0;
+    refused |= throws<InvalidArgument>([&] {
+      const TransferResult result = seal_message(source.source(), message, sink.sink(), options);
+      require(result.plain_bytes == plain.size() && result.sealed_bytes == expected.size());
+      segments += result.segments;
+    });
+  }
+  require(refused == (count > message.layout().max_segments));
+  if (refused) {
+    require(segments == 0 && is_part_of(expected, 0, sink));
+  } else {
+    require(segments == count && equal(sink.data(), expected));
+  }
 }
 
 void check_opening(Input& input, const Message& message, const Opened& opened,
@@ -169,7 +177,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const Buffer sealed = joined(derived.header, seal_by_evp(derived, plain));
   const std::size_t what = number(input, 0, 3);
   if (what == 0) {
-    check_sealing(input, message, plain, sealed);
+    check_sealing(input, message, plain, sealed, segments_of(derived, plain.size()).size());
     return 0;
   }
   Buffer given = sealed;

@@ -45,6 +45,10 @@ Buffer expand(const EVP_MD* hash, Bytes prk, Bytes info, std::size_t bytes) {
 
 }  // namespace
 
+std::uint64_t max_segments_of(const Derived& derived) {
+  return std::uint64_t{1} << (derived.is_tink ? 32 : 38);
+}
+
 Derived derive_c2sp(Bytes key, Bytes salt, Bytes context) {
   Buffer info;
   append(info, "c2sp.org/chunked-encryption@v1+");
@@ -60,6 +64,7 @@ Derived derive_c2sp(Bytes key, Bytes salt, Bytes context) {
   std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(key.size()), 12,
               derived.base_nonce.begin());
   derived.first_bytes = derived.segment_bytes = 16384;
+  derived.max_segments = max_segments_of(derived);
   return derived;
 }
 
@@ -78,6 +83,7 @@ Derived derive_tink(const TinkParameters& parameters, Bytes key, Bytes header,
               derived.base_nonce.begin());
   derived.segment_bytes = static_cast<std::size_t>(parameters.segment_bytes) - 16;
   derived.first_bytes = derived.segment_bytes - (key_bytes + 8);
+  derived.max_segments = max_segments_of(derived);
   return derived;
 }
 
@@ -147,17 +153,20 @@ Opened open_by_evp(const Derived& derived, Bytes segments, std::uint64_t first, 
     append(opened.plain, plain.value_or(Buffer(bytes)));
     rest = rest.subspan(sealed_bytes);
   };
-  for (;;) {
-    const bool is_first = first + opened.segments.size() == 0;
+  const auto may_follow = [&] { return first + opened.segments.size() < derived.max_segments; };
+  while (may_follow()) {
+    const std::uint64_t index = first + opened.segments.size();
     const std::size_t full =
-        (is_first ? derived.first_bytes : derived.segment_bytes) + segment_tag_bytes;
+        (index == 0 ? derived.first_bytes : derived.segment_bytes) + segment_tag_bytes;
     // In c2sp, the last segment is never full.
     const bool may_be_last = to_end && derived.is_tink;
     if (may_be_last ? rest.size() <= full : rest.size() < full) break;
-    // Too few bytes for another segment do not change which one is the last.
-    take(full, may_be_last && rest.size() < full + segment_tag_bytes);
+    // What can be no segment does not change which one is the last.
+    const bool none_follows =
+        rest.size() < full + segment_tag_bytes || index + 1 == derived.max_segments;
+    take(full, may_be_last && none_follows);
   }
-  if (to_end && rest.size() >= segment_tag_bytes) {
+  if (to_end && rest.size() >= segment_tag_bytes && may_follow()) {
     take(rest.size(), true);
   } else if (to_end || !rest.empty()) {
     opened.ends = false;
@@ -171,7 +180,7 @@ Message::Parts parts_of(const Derived& derived) {
   parts.layout.header_bytes = derived.header.size();
   parts.layout.first_bytes = derived.first_bytes;
   parts.layout.segment_bytes = derived.segment_bytes;
-  parts.layout.max_segments = std::uint64_t{1} << (derived.is_tink ? 32 : 38);
+  parts.layout.max_segments = derived.max_segments;
   parts.layout.last = derived.is_tink ? SegmentLayout::Last::any : SegmentLayout::Last::shorter;
   parts.secret.key = SecretBytes(Bytes(derived.key));
   parts.secret.base_nonce = derived.base_nonce;

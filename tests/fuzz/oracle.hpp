@@ -19,7 +19,11 @@ struct Derived {
   bool is_tink = false;
   std::size_t first_bytes = 0;    // plaintext of a full first segment
   std::size_t segment_bytes = 0;  // of another full segment
+  std::uint64_t max_segments = 0;
 };
+
+// The most that the format allows.
+[[nodiscard]] std::uint64_t max_segments_of(const Derived& derived);
 
 // salt: 24 bytes. The header is salt ‖ commitment.
 [[nodiscard]] Derived derive_c2sp(Bytes key, Bytes salt, Bytes context);
@@ -48,7 +52,7 @@ struct Opened {
   };
   std::vector<Segment> segments;  // those that fit the size, even if no message has it
   support::Buffer plain;          // zeros where a segment does not open
-  bool ends = false;              // no bytes are left, and the last one opens as the last one
+  bool ends = false;              // the last one opens as the last one, and nothing follows it
 
   [[nodiscard]] bool intact() const { return ends && opens(0, plain.size()); }
   // Whether every segment with bytes in this range of the plaintext opens.

@@ -18,6 +18,7 @@ Derived other_message(Input& input, const Derived& from) {
   to.is_tink = from.is_tink;
   to.first_bytes = from.first_bytes;
   to.segment_bytes = from.segment_bytes;
+  to.max_segments = from.max_segments;
   return to;
 }
 
@@ -85,6 +86,16 @@ void check_copy(const Derived& from, const Buffer& header, const Buffer& given,
   require(equal(folder.read("new"), joined(header, given)));
 }
 
+// Other segments are refused before anything is written.
+void check_other_layout(PositionalSource& source, const Message& from, const Message& to) {
+  SegmentLayout layout = to.layout();
+  layout.header_bytes = from.layout().header_bytes;
+  if (layout == from.layout()) return;
+  support::RandomSink sink;
+  require(throws<InvalidArgument>([&] { reseal_message(source, from, to, sink, {}); }));
+  require(sink.data.empty());
+}
+
 }  // namespace
 }  // namespace paraes::fuzz
 
@@ -105,9 +116,17 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   options.threads = static_cast<int>(number(input, 0, 4));
   options.overlap = input.ConsumeBool();
   paraes::support::RandomSource source(joined(from.header, given));
+  std::uint64_t done = 0;
+  options.progress = [&](std::uint64_t bytes) {
+    require(bytes >= done && bytes <= opened.plain.size());
+    done = bytes;
+  };
   const std::size_t what = number(input, 0, 15);  // files take longest
   if (what == 15) {
     check_copy(from, to.header, given, options);
+  } else if (what == 14) {
+    check_other_layout(source, old_message,
+                       Message(parts_of(any_derived(input)), kernel.execution()));
   } else if (what < 8) {
     check(resealed(opened, to), opened.intact(), [&](auto& sink) {
       paraes::reseal_message(source, old_message, new_message, sink, options);

@@ -88,7 +88,10 @@ void check_ranges(Input& input, const Derived& derived, const Execution& executi
   const Part part = make_part(input, derived, plain, segments_of(derived, plain.size()));
   const int threads = static_cast<int>(number(input, 0, 3));
   Buffer sealed(part.sealed.size());
-  seal_segments(message, part.first, part.ends, part.plain, sealed, threads);
+  const bool refused = throws<InvalidArgument>(
+      [&] { seal_segments(message, part.first, part.ends, part.plain, sealed, threads); });
+  require(refused == (part.first + part.sizes.size() > derived.max_segments));
+  if (refused) return;
   require(equal(sealed, part.sealed));
   for (std::size_t changes = number(input, 0, 2); changes != 0; --changes) {
     sealed[number(input, 0, sealed.size() - 1)] ^= input.ConsumeIntegral<std::uint8_t>();
@@ -158,7 +161,8 @@ void check_opening(Input& input, std::vector<std::unique_ptr<Whole>>& all) {
 void check_batch(Input& input, const Execution& execution) {
   std::vector<std::unique_ptr<Whole>> all;
   for (std::size_t count = number(input, 1, 5); count != 0; --count) {
-    const Derived derived = any_derived(input);
+    Derived derived = any_derived(input);
+    derived.max_segments = max_segments_of(derived);  // or there is no size to seal it
     auto whole = std::make_unique<Whole>(derived, execution);
     whole->plain = any_text(input, derived, 20000);
     whole->sealed = joined(derived.header, seal_by_evp(derived, whole->plain));
