@@ -59,7 +59,9 @@ void check_sealing(Input& input, const Message& message, const Buffer& plain,
   }
   require(refused == (count > message.layout().max_segments));
   if (refused) {
+    const SegmentLayout& layout = message.layout();
     require(segments == 0 && is_part_of(expected, 0, sink));
+    require(sink.data().size() <= layout.sealed_offset(layout.max_segments));
   } else {
     require(segments == count && equal(sink.data(), expected));
   }
