@@ -75,20 +75,37 @@ class PrefixedSource : public Source {
   std::unique_ptr<Source> rest_;
 };
 
-// Whether `sealed` is the whole segment 0 of a message with these parts. Uses the CPU, because one
-// segment is too little work for a GPU.
-bool opens(const Message::Parts& parts, Bytes sealed, bool is_last) {
+// Whether `sealed` is the whole segment `index` of a message with these parts. Its size does not
+// tell whether it is the last one: the end of the message may be missing, or other bytes may follow
+// it. Uses the CPU, because one segment is too little work for a GPU.
+bool opens(const Message::Parts& parts, std::uint64_t index, Bytes sealed) {
   if (sealed.size() < segment_tag_bytes) return false;
   std::vector<std::uint8_t> plain(sealed.size() - segment_tag_bytes);
   const SegmentCipher cipher(parts.secret.key.span(), parts.secret.base_nonce, parts.secret.nonces,
                              {});
-  SegmentCipher::Segment segment;
-  segment.last = is_last;
-  segment.in = sealed;
-  segment.out = plain;
+  SegmentCipher::Segment segment{.index = index, .last = false, .in = sealed, .out = plain};
   cipher.crypt(Direction::decrypt, {&segment, 1});
+  if (!segment.intact) {
+    segment.last = true;
+    cipher.crypt(Direction::decrypt, {&segment, 1});
+  }
   secure_zero(plain.data(), plain.size());
   return segment.intact;
+}
+
+// Whether one of the segments 1, 2, 4, 8, … of the file is that of a message with these parts. They
+// are enough to know the key of a message whose beginning is damaged.
+bool opens_later(const Message::Parts& parts, const PositionalSource& file) {
+  const SegmentLayout& layout = parts.layout;
+  for (std::uint64_t index = 1; index < layout.max_segments; index *= 2) {
+    const std::uint64_t begin = layout.sealed_offset(index);
+    if (begin >= file.size()) return false;
+    std::vector<std::uint8_t> sealed(
+        static_cast<std::size_t>(std::min(file.size(), layout.sealed_offset(index + 1)) - begin));
+    sealed.resize(file.read_at(begin, sealed));
+    if (opens(parts, index, sealed)) return true;
+  }
+  return false;
 }
 
 // The memory of this machine in bytes; unlimited if that is unknown.
@@ -420,7 +437,7 @@ Message::Parts MessageFactory::open_tink(std::unique_ptr<Source>& source) {
   std::uint64_t most = 0;
   for (const TinkKey* key : fitting) most = std::max(most, key->parameters.segment_bytes);
   const auto* file = dynamic_cast<const PositionalSource*>(source.get());
-  most -= header.size() - 1;  // one byte more shows whether segment 0 is the last one
+  most -= header.size();
   std::vector<std::uint8_t> start;
   if (file != nullptr) {
     const std::uint64_t rest = file->size() - std::min<std::uint64_t>(file->size(), header.size());
@@ -429,16 +446,20 @@ Message::Parts MessageFactory::open_tink(std::unique_ptr<Source>& source) {
   } else {
     start = read_growing(*source, static_cast<std::size_t>(most));
   }
-  std::optional<Message::Parts> found;
-  for (const TinkKey* key : fitting) {
-    Message::Parts parts = open(*key);
-    const auto full = static_cast<std::size_t>(parts.layout.first_bytes + segment_tag_bytes);
-    const Bytes sealed = Bytes(start).first(std::min(start.size(), full));
-    const bool is_last = start.size() <= full;
-    if (opens(parts, sealed, is_last) || (is_last && opens(parts, sealed, false))) {
-      found = std::move(parts);
-      break;
+  const auto has_first = [&](const Message::Parts& parts) {
+    const std::uint64_t full = parts.layout.first_bytes + segment_tag_bytes;
+    return opens(parts, 0, Bytes(start).first(std::min<std::size_t>(start.size(), full)));
+  };
+  const auto find = [&](const auto& fits) -> std::optional<Message::Parts> {
+    for (const TinkKey* key : fitting) {
+      Message::Parts parts = open(*key);
+      if (fits(parts)) return parts;
     }
+    return std::nullopt;
+  };
+  std::optional<Message::Parts> found = find(has_first);
+  if (!found && file != nullptr && plan_.salvage) {
+    found = find([&](const Message::Parts& parts) { return opens_later(parts, *file); });
   }
   if (file == nullptr)
     source = std::make_unique<PrefixedSource>(std::move(start), std::move(source));

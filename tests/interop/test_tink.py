@@ -429,6 +429,32 @@ class SeveralKeys(TinkCase):
                 self.assertTrue(self.ok("decrypt", *flags, "-c", "m") == data)
                 self.assertTrue(self.ok("decrypt", *flags, "-", stdin=message) == data)
 
+    def test_salvage_finds_the_key_of_a_damaged_message(self):
+        keys = [Key(4096, 16, id=1), Key(4096, 16, id=2), Key(64, 16, id=3)]
+        flags, _ = self.keys(keyset(*keys))
+        for key in keys:
+            _, aead = self.keys(keyset(key, primary=key.id), "alone")
+            data = pattern(key.first)
+            longer = self.tink_seal(aead, data) + b"bytes"
+            self.write("longer", longer)
+            more = pattern(key.first + 3 * key.more + 5)
+            damaged = bytearray(self.tink_seal(aead, more))
+            damaged[key.segment - 1] ^= 1
+            self.write("damaged", damaged)
+            zeros = bytes(key.first) + more[key.first:]
+            with self.subTest(made_by=key.id):
+                for name, expected in ("longer", data), ("damaged", zeros):
+                    done = self.run_paraes("decrypt", *flags, "--salvage", "-c", name)
+                    self.assertEqual(done.returncode, 3, done.stderr)
+                    self.assertTrue(done.stdout == expected)
+                done = self.run_paraes("decrypt", *flags, "--salvage", "-", stdin=longer)
+                self.assertEqual(done.returncode, 3, done.stderr)
+                self.assertTrue(done.stdout == data)
+                for done in (self.run_paraes("decrypt", *flags, "-c", "longer"),
+                             self.run_paraes("decrypt", *flags, "-", stdin=longer)):
+                    self.assertEqual(done.returncode, 4)
+                    self.assertNotIn(b"wrong key", done.stderr)
+
     def test_offset_and_length_work_with_the_second_key(self):
         keys = [Key(4096, 16, id=1), Key(64, 16, id=2)]
         flags, _ = self.keys(keyset(*keys))
