@@ -28,7 +28,7 @@ class Open final : public detail::ChunkStages {
         per_chunk_(pipeline_.segments_per_chunk()),
         source_(source),
         file_(dynamic_cast<PositionalSource*>(&source)),
-        pipe_(source),
+        pipe_(source, segment_tag_bytes),
         sink_(sink),
         file_sink_(dynamic_cast<PositionalSink*>(sink)) {
     if (options.salvage != nullptr) salvage_.emplace(*options.salvage);

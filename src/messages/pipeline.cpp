@@ -1,6 +1,7 @@
 #include "src/messages/pipeline.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "paraes/error.hpp"
 #include "paraes/threads.hpp"
@@ -56,7 +57,7 @@ void Pipeline::check_share(bool positional) const {
 }
 
 std::size_t Pipeline::plain_capacity() const noexcept {
-  // One byte more than a chunk, which PipeReader reads to find the end.
+  // One byte more than a chunk, which PipeReader reads to find the end of a plaintext.
   return static_cast<std::size_t>(per_chunk_ * layout_.segment_bytes) + 1;
 }
 
@@ -225,18 +226,20 @@ MutableBytes WorkerBuffers::out_at(std::uint64_t offset, std::size_t bytes) {
 }
 
 Bytes PipeReader::read(WorkerBuffers& buffers, std::size_t most, bool& ended) {
-  const std::size_t wanted = most + 1;  // one byte ahead, to know whether any follow
-  std::size_t held = 0;
+  const std::size_t wanted = most + least_segment_;
   MutableBytes buffer = buffers.in(std::min(wanted, first_bytes));
-  if (ahead_) buffer[held++] = *ahead_;
+  std::size_t held = std::exchange(ahead_bytes_, 0);
+  std::copy_n(ahead_.begin(), held, buffer.begin());
   for (;;) {
     held += source_.read(buffer.subspan(held));
     if (held < buffer.size() || held == wanted) break;
     buffer = buffers.in(std::min(wanted, 2 * buffer.size()), held);
   }
   ended = held < wanted;
-  if (!ended) ahead_ = buffer[--held];
-  return buffer.first(held);
+  if (ended) return buffer.first(held);
+  ahead_bytes_ = least_segment_;
+  std::copy_n(buffer.begin() + static_cast<std::ptrdiff_t>(most), least_segment_, ahead_.begin());
+  return buffer.first(most);
 }
 
 }  // namespace paraes::detail

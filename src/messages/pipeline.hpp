@@ -3,6 +3,7 @@
 // data is passed between threads. Workers take turns at pipes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -170,17 +171,23 @@ class Pipeline final : private WorkerStages {
   std::uint64_t done_ = 0;
 };
 
-// Reads chunks of a pipe in order, and one byte ahead, to recognise the last chunk.
+// Reads chunks of a pipe in order, and some bytes ahead, to recognise the last chunk.
 class PipeReader {
  public:
-  explicit PipeReader(Source& source) : source_(source) {}
+  // least_segment: the fewest bytes that another segment has, 1 to segment_tag_bytes.
+  PipeReader(Source& source, std::size_t least_segment)
+      : source_(source), least_segment_(least_segment) {}
 
-  // Reads up to `most` bytes to buffers.in() and returns them. Sets `ended` if no bytes follow.
+  // Reads to buffers.in() and returns what it read: `most` bytes, or all that are left if no other
+  // segment follows these. Then sets `ended`; fewer bytes than `least_segment` may be behind
+  // `most`.
   [[nodiscard]] Bytes read(WorkerBuffers& buffers, std::size_t most, bool& ended);
 
  private:
   Source& source_;
-  std::optional<std::uint8_t> ahead_;
+  const std::size_t least_segment_;
+  std::array<std::uint8_t, segment_tag_bytes> ahead_{};
+  std::size_t ahead_bytes_ = 0;
 };
 
 }  // namespace paraes::detail

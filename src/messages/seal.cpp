@@ -23,7 +23,7 @@ class Seal final : public detail::ChunkStages {
         per_chunk_(pipeline_.segments_per_chunk()),
         source_(source),
         file_(dynamic_cast<PositionalSource*>(&source)),
-        pipe_(source),
+        pipe_(source, 1),
         sink_(sink),
         file_sink_(dynamic_cast<PositionalSink*>(&sink)) {}
 

@@ -744,26 +744,32 @@ TEST(Salvage, TruncatedMessage_KeepsTheSegmentsBeforeTheCut) {
   }
 }
 
-// Fewer bytes than a tag are no segment, and a full segment before them can be the last one.
+// Fewer bytes than a tag are no segment, and a full segment before them can be the last one, also
+// if it is the last one of a chunk.
 TEST(Salvage, BytesBehindTheMessage_LoseNothing) {
+  constexpr std::uint64_t most_segments = 150;  // more than two chunks of a pipe
   for (const Subject& subject : subjects) {
     const Message message = subject.make();
     const SegmentLayout& l = message.layout();
     if (l.last != SegmentLayout::Last::any) continue;
-    const Buffer plain = support::pattern(static_cast<std::size_t>(l.plain_offset(3)));
-    Buffer longer = seal<RandomSource, RandomSink>(message, plain, {});
-    longer.resize(longer.size() + 5);
-    for (const bool file : {true, false}) {
-      SCOPED_TRACE(std::string(subject.name) + (file ? " file" : " pipe"));
-      std::vector<BadRange> ranges;
-      OpenOptions options;
-      options.salvage = &ranges;
-      const Buffer saved = file ? open<RandomSource, RandomSink>(subject, longer, options)
-                                : open<OrderedSource, OrderedSink>(subject, longer, options);
-      EXPECT_EQ(support::difference(saved, plain), "");
-      ASSERT_EQ(ranges.size(), 1U);
-      EXPECT_EQ(ranges[0].offset, plain.size());
-      EXPECT_EQ(ranges[0].bytes, 0U);
+    const Buffer text = support::pattern(static_cast<std::size_t>(l.plain_offset(most_segments)));
+    for (std::uint64_t segments = 1; segments <= most_segments; ++segments) {
+      const Bytes plain = Bytes(text).first(static_cast<std::size_t>(l.plain_offset(segments)));
+      Buffer longer = seal<RandomSource, RandomSink>(message, {plain.begin(), plain.end()}, {});
+      longer.resize(longer.size() + 1 + segments % 15);
+      for (const bool file : {true, false}) {
+        SCOPED_TRACE(std::string(subject.name) + " " + std::to_string(segments) +
+                     (file ? " segments in a file" : " segments in a pipe"));
+        std::vector<BadRange> ranges;
+        OpenOptions options;
+        options.salvage = &ranges;
+        const Buffer saved = file ? open<RandomSource, RandomSink>(subject, longer, options)
+                                  : open<OrderedSource, OrderedSink>(subject, longer, options);
+        ASSERT_EQ(support::difference(saved, plain), "");
+        ASSERT_EQ(ranges.size(), 1U);
+        EXPECT_EQ(ranges[0].offset, plain.size());
+        EXPECT_EQ(ranges[0].bytes, 0U);
+      }
     }
   }
 }
