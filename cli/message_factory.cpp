@@ -93,17 +93,24 @@ bool opens(const Message::Parts& parts, std::uint64_t index, Bytes sealed) {
   return segment.intact;
 }
 
-// Whether one of the segments 1, 2, 4, 8, … of the file is that of a message with these parts. They
-// are enough to know the key of a message whose beginning is damaged.
+// Whether the file has one of some dozens of its later segments from a message with these parts:
+// segments 1, 2, 4, 8, …, and as many counted from the end. Only damage to all of them hides a key.
 bool opens_later(const Message::Parts& parts, const PositionalSource& file) {
   const SegmentLayout& layout = parts.layout;
-  for (std::uint64_t index = 1; index < layout.max_segments; index *= 2) {
+  const auto opens_at = [&](std::uint64_t index) {
     const std::uint64_t begin = layout.sealed_offset(index);
-    if (begin >= file.size()) return false;
     std::vector<std::uint8_t> sealed(
         static_cast<std::size_t>(std::min(file.size(), layout.sealed_offset(index + 1)) - begin));
     sealed.resize(file.read_at(begin, sealed));
-    if (opens(parts, index, sealed)) return true;
+    return opens(parts, index, sealed);
+  };
+  const std::uint64_t begin = layout.sealed_offset(1);
+  if (file.size() <= begin) return false;
+  const std::uint64_t later =
+      (file.size() - begin - 1) / (layout.segment_bytes + segment_tag_bytes) + 1;
+  if (later >= layout.max_segments) return false;
+  for (std::uint64_t n = 1; n <= later; n *= 2) {
+    if (opens_at(n) || opens_at(later + 1 - n)) return true;
   }
   return false;
 }
@@ -458,7 +465,8 @@ Message::Parts MessageFactory::open_tink(std::unique_ptr<Source>& source) {
     return std::nullopt;
   };
   std::optional<Message::Parts> found = find(has_first);
-  if (!found && file != nullptr && plan_.salvage) {
+  if (!found && file != nullptr) {
+    start = {};  // it may have 2 GiB
     found = find([&](const Message::Parts& parts) { return opens_later(parts, *file); });
   }
   if (file == nullptr)

@@ -267,7 +267,9 @@ struct OpenOptions : TransferOptions {
 struct OpenResult : TransferResult {
   bool empty_last = false;   // see SegmentLayout::Extent
   std::uint64_t intact = 0;  // with salvage: the number of intact segments
-  bool truncated = false;    // with salvage: whether the end is missing
+  // With salvage: whether the size is not that of the message. Its end is missing, or other bytes
+  // follow it.
+  bool truncated = false;
 };
 
 // Sorts the bad ranges of all shares and joins adjacent ones. `result` must have the sum of all

@@ -192,19 +192,42 @@ class Open final : public detail::ChunkStages {
                                   .in = chunk.in.subspan(from, n),
                                   .out = chunk.out.subspan(to, n - segment_tag_bytes)});
     }
+    // The bytes behind the last segment are none: it may still be that of the message.
+    const bool cut = !chunk.defect.empty() && !buffers.segments.empty();
+    std::vector<std::uint8_t> end;  // its ciphertext, where it is overwritten
+    if (cut && has_marks() && is_in_place(buffers.segments.back())) {
+      const Bytes in = buffers.segments.back().in;
+      end.assign(in.begin(), in.end());
+    }
     pipeline_.crypt(Direction::decrypt, buffers);
-    const bool ends = !chunk.defect.empty() || (salvage_ && chunk.last);
-    if (ends && !buffers.segments.empty()) open_other_end(buffers.segments.back());
+    if (salvage_) {
+      for (SegmentCipher::Segment& segment : buffers.segments) open_with_other_mark(segment);
+    } else if (cut) {
+      SegmentCipher::Segment& segment = buffers.segments.back();
+      const Bytes in = segment.in;
+      if (!end.empty()) segment.in = end;
+      open_with_other_mark(segment);
+      segment.in = in;
+    }
   }
 
-  // The segment before the end of the input did not authenticate as the last one, or as one that is
-  // not: tries the other. A message that is truncated between two segments ends with one that is
-  // not the last, and bytes that belong to no segment may follow one that is.
-  void open_other_end(SegmentCipher::Segment& end) {
-    if (end.intact) return;
-    end.last = !end.last;
-    message_.cipher().crypt(Direction::decrypt, {&end, 1});
-    if (end.intact && !end.last) truncated_ = true;
+  static bool is_in_place(const SegmentCipher::Segment& segment) {
+    return segment.in.data() == segment.out.data();
+  }
+
+  // Counted nonces do not mark the last segment.
+  [[nodiscard]] bool has_marks() const {
+    return message_.parts().secret.nonces == SegmentCipher::Nonces::prefixed;
+  }
+
+  // A segment that does not authenticate as the last one may be one that others follow, if the end
+  // of the message is missing. One that does not authenticate as such may be the last one, if other
+  // bytes follow the message.
+  void open_with_other_mark(SegmentCipher::Segment& segment) {
+    if (segment.intact || !has_marks()) return;
+    segment.last = !segment.last;
+    message_.cipher().crypt(Direction::decrypt, {&segment, 1});
+    if (segment.intact) truncated_ = true;
   }
 
   void write(const Chunk& chunk, WorkerBuffers& buffers) override {

@@ -57,11 +57,12 @@ void Pipeline::check_share(bool positional) const {
 }
 
 std::size_t Pipeline::plain_capacity() const noexcept {
-  // One byte more than a chunk, which PipeReader reads to find the end of a plaintext.
+  // PipeReader reads one byte more than a chunk, to find the end.
   return static_cast<std::size_t>(per_chunk_ * layout_.segment_bytes) + 1;
 }
 
 std::size_t Pipeline::sealed_capacity() const noexcept {
+  // Of sealed segments, PipeReader reads a tag more than a chunk.
   return plain_capacity() + static_cast<std::size_t>((per_chunk_ + 1) * segment_tag_bytes);
 }
 

@@ -174,13 +174,13 @@ class Pipeline final : private WorkerStages {
 // Reads chunks of a pipe in order, and some bytes ahead, to recognise the last chunk.
 class PipeReader {
  public:
-  // least_segment: the fewest bytes that another segment has, 1 to segment_tag_bytes.
+  // least_segment: how many bytes show that another segment follows. 1 of a plaintext, and
+  // segment_tag_bytes of sealed segments.
   PipeReader(Source& source, std::size_t least_segment)
       : source_(source), least_segment_(least_segment) {}
 
-  // Reads to buffers.in() and returns what it read: `most` bytes, or all that are left if no other
-  // segment follows these. Then sets `ended`; fewer bytes than `least_segment` may be behind
-  // `most`.
+  // Reads to buffers.in(), and returns `most` bytes. If no segment follows these, sets `ended`, and
+  // returns all that are left: up to most + least_segment - 1 bytes.
   [[nodiscard]] Bytes read(WorkerBuffers& buffers, std::size_t most, bool& ended);
 
  private:

@@ -429,31 +429,49 @@ class SeveralKeys(TinkCase):
                 self.assertTrue(self.ok("decrypt", *flags, "-c", "m") == data)
                 self.assertTrue(self.ok("decrypt", *flags, "-", stdin=message) == data)
 
-    def test_salvage_finds_the_key_of_a_damaged_message(self):
+    def test_damage_does_not_hide_the_key(self):
         keys = [Key(4096, 16, id=1), Key(4096, 16, id=2), Key(64, 16, id=3)]
         flags, _ = self.keys(keyset(*keys))
         for key in keys:
             _, aead = self.keys(keyset(key, primary=key.id), "alone")
-            data = pattern(key.first)
-            longer = self.tink_seal(aead, data) + b"bytes"
-            self.write("longer", longer)
-            more = pattern(key.first + 3 * key.more + 5)
-            damaged = bytearray(self.tink_seal(aead, more))
-            damaged[key.segment - 1] ^= 1
-            self.write("damaged", damaged)
-            zeros = bytes(key.first) + more[key.first:]
             with self.subTest(made_by=key.id):
-                for name, expected in ("longer", data), ("damaged", zeros):
-                    done = self.run_paraes("decrypt", *flags, "--salvage", "-c", name)
-                    self.assertEqual(done.returncode, 3, done.stderr)
-                    self.assertTrue(done.stdout == expected)
-                done = self.run_paraes("decrypt", *flags, "--salvage", "-", stdin=longer)
+                self.check_bytes_behind(key, aead, flags)
+                for intact in ([1], [2, 3], [3]):
+                    self.check_damaged(key, aead, flags, intact)
+
+    def check_bytes_behind(self, key, aead, flags):
+        data = pattern(key.first)
+        for more in (1, 15, 16, 40):
+            longer = self.tink_seal(aead, data) + pattern(more)
+            self.write("longer", longer)
+            zeros = bytes(max(0, more - 16))
+            for done in (self.run_paraes("decrypt", *flags, "--salvage", "-c", "longer"),
+                         self.run_paraes("decrypt", *flags, "--salvage", "-", stdin=longer)):
                 self.assertEqual(done.returncode, 3, done.stderr)
-                self.assertTrue(done.stdout == data)
+                self.assertTrue(done.stdout == data + zeros)
+            if more < 16:
                 for done in (self.run_paraes("decrypt", *flags, "-c", "longer"),
                              self.run_paraes("decrypt", *flags, "-", stdin=longer)):
                     self.assertEqual(done.returncode, 4)
                     self.assertNotIn(b"wrong key", done.stderr)
+
+    def check_damaged(self, key, aead, flags, intact):
+        """Of four segments, those that are not named are damaged."""
+        data = pattern(key.first + 2 * key.more + 5)
+        message = bytearray(self.tink_seal(aead, data))
+        starts = [0, key.first, key.first + key.more, key.first + 2 * key.more, len(data)]
+        expected = bytearray(data)
+        for n in {0, 1, 2, 3} - set(intact):
+            message[min((n + 1) * key.segment, len(message)) - 1] ^= 1
+            expected[starts[n]:starts[n + 1]] = bytes(starts[n + 1] - starts[n])
+        self.write("damaged", message)
+        done = self.run_paraes("decrypt", *flags, "--salvage", "-c", "damaged")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertTrue(done.stdout == expected)
+        part = slice(starts[intact[0]], starts[intact[0] + 1])
+        got = self.ok("decrypt", *flags, "--offset", part.start,
+                      "--length", part.stop - part.start, "-c", "damaged")
+        self.assertTrue(got == data[part])
 
     def test_offset_and_length_work_with_the_second_key(self):
         keys = [Key(4096, 16, id=1), Key(64, 16, id=2)]

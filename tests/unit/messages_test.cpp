@@ -774,6 +774,51 @@ TEST(Salvage, BytesBehindTheMessage_LoseNothing) {
   }
 }
 
+// Enough bytes for another segment make the last one look like one that others follow.
+TEST(Salvage, SegmentsBehindTheMessage_LoseNothingBeforeThem) {
+  const Subject& subject = subjects[2];
+  const SegmentLayout l = subject.make().layout();
+  const Buffer plain = support::pattern(static_cast<std::size_t>(l.plain_offset(3)));
+  Buffer longer = seal<RandomSource, RandomSink>(subject.make(), plain, {});
+  longer.resize(longer.size() + 500);
+  Buffer expected = plain;
+  expected.resize(plain.size() + 500 - segment_tag_bytes);
+  for (const bool file : {true, false}) {
+    std::vector<BadRange> ranges;
+    OpenOptions options;
+    options.salvage = &ranges;
+    const Buffer saved = file ? open<RandomSource, RandomSink>(subject, longer, options)
+                              : open<OrderedSource, OrderedSink>(subject, longer, options);
+    EXPECT_EQ(support::difference(saved, expected), "");
+    ASSERT_EQ(ranges.size(), 2U);
+    EXPECT_EQ(ranges[0].offset, plain.size());
+    EXPECT_EQ(ranges[0].bytes, expected.size() - plain.size());
+    EXPECT_EQ(ranges[1].offset, expected.size());
+    EXPECT_EQ(ranges[1].bytes, 0U);
+  }
+}
+
+// A segment of this size is opened in place.
+TEST(Pipes, BytesBehindALargeSegment_AreNotBlamedOnTheKey) {
+  const TinkParameters parameters;
+  const Message message(new_tink_message(parameters, key, context), {});
+  const Buffer plain = support::pattern(static_cast<std::size_t>(message.layout().first_bytes));
+  Buffer longer = seal<RandomSource, RandomSink>(message, plain, {});
+  longer.resize(longer.size() + 5);
+  OrderedSource pipe(longer);
+  Buffer header(message.header().size());
+  static_cast<void>(pipe.read(header));
+  OrderedSink sink;
+  try {
+    open_message(pipe, message, sink);
+    ADD_FAILURE() << "it is accepted";
+  } catch (const IntegrityError& error) {
+    EXPECT_NE(std::string(error.what()).find("ends within the tag"), std::string::npos)
+        << error.what();
+  }
+  EXPECT_EQ(support::difference(sink.data, plain), "");
+}
+
 TEST(Ranges, BeyondTheEndOfACutMessage_AreDamageAndOfAWholeOneInvalid) {
   for (const Subject& subject : subjects) {
     const Message message = subject.make();
