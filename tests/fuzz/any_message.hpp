@@ -10,7 +10,8 @@ namespace paraes::fuzz {
 // number of them at most: the formats would need long texts for a few segments.
 [[nodiscard]] inline Derived any_derived(Input& input) {
   constexpr std::size_t key_sizes[] = {16, 32};
-  constexpr std::size_t segment_sizes[] = {1, 15, 16, 17, 100, 1000, 4080, 16384, 70000};
+  constexpr std::size_t segment_sizes[] = {1,    15,    16,    17,     100,   1000,
+                                           4080, 16384, 70000, 140000, 300000};
   Derived derived;
   derived.is_tink = input.ConsumeBool();
   derived.header = take(input, number(input, 0, 100));
@@ -25,9 +26,13 @@ namespace paraes::fuzz {
   return derived;
 }
 
-// A text of at most `most` bytes, and of at most 200 segments.
+// A text of at most `most` bytes, and of at most 200 segments, often with no part of one.
 [[nodiscard]] inline Buffer any_text(Input& input, const Derived& derived, std::size_t most) {
-  return text(input, size_of_text(input, std::min(most, 200 * derived.segment_bytes)));
+  std::size_t bytes = size_of_text(input, std::min(most, 200 * derived.segment_bytes));
+  if (input.ConsumeBool() && bytes >= derived.first_bytes) {
+    bytes -= (bytes - derived.first_bytes) % derived.segment_bytes;
+  }
+  return text(input, bytes);
 }
 
 [[nodiscard]] inline Buffer joined(Bytes a, Bytes b) {

@@ -1,6 +1,6 @@
 // Fuzzes messages of the format c2sp: one that was made with OpenSSL is opened, one of paraes' own
-// has OpenSSL's bytes, and of what is damaged, or has another key or context, that is opened which
-// OpenSSL opens.
+// has OpenSSL's bytes. A damaged one, or one under another key or context, is opened if and only if
+// OpenSSL opens it.
 
 #include "tests/fuzz/formats.hpp"
 

@@ -37,9 +37,9 @@ template <class Action>
   return std::nullopt;
 }
 
-// open(header) makes the message of a header. derive(header) is what OpenSSL makes of it, or
-// nothing if it is none under this key. `given` gives the plaintext that OpenSSL opens, or nothing
-// if OpenSSL does not open all of it.
+// Opens a message and compares the result with OpenSSL's. open(header) makes the message of a
+// header; derive(header) makes it with OpenSSL, or returns nothing if the header is not one of this
+// key.
 template <class Open, class Derive>
 void check_opening(Bytes given, std::size_t header_bytes, const Open& open, const Derive& derive) {
   std::optional<Buffer> plain;

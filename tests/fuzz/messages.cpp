@@ -67,6 +67,30 @@ void check_sealing(Input& input, const Message& message, const Buffer& plain,
   }
 }
 
+bool has_size(const Message& message, const Buffer& given) {
+  return !throws<IntegrityError>(
+      [&] { static_cast<void>(message.layout().extent_of(given.size())); });
+}
+
+// What is released without salvage: all that opens. `cut`: at the end of a pipe, whose size is that
+// of no message, the last segment opens in either way.
+struct Released {
+  Buffer plain;         // with zeros for the rest
+  std::size_t end = 0;  // up to here, it is released in order
+};
+
+Released released_of(const Opened& opened, bool cut) {
+  Released released{.plain = opened.plain, .end = opened.plain.size()};
+  for (const Opened::Segment& segment : opened.segments) {
+    const bool at_cut = cut && &segment == &opened.segments.back();
+    if (segment.opens || (at_cut && segment.opens_otherwise)) continue;
+    const auto begin = released.plain.begin() + static_cast<std::ptrdiff_t>(segment.offset);
+    std::fill_n(begin, segment.bytes, std::uint8_t{0});
+    released.end = std::min(released.end, segment.offset);
+  }
+  return released;
+}
+
 void check_opening(Input& input, const Message& message, const Opened& opened,
                    const Buffer& given) {
   OpenOptions options;
@@ -85,8 +109,16 @@ void check_opening(Input& input, const Message& message, const Opened& opened,
     });
   }
   require(refused == !opened.intact());
-  require(is_part_of(opened.plain, 0, sink));
-  if (to != nullptr && opened.intact()) require(equal(sink.data(), opened.plain));
+  const bool fits = has_size(message, given);
+  const Released released = released_of(opened, !fits);
+  require(is_part_of(released.plain, 0, sink));
+  if (to == nullptr || (source.is_file() && !fits)) {
+    require(sink.data().empty());
+  } else if (!sink.is_file()) {
+    require(sink.data().size() == released.end);
+  } else if (opened.intact()) {
+    require(equal(sink.data(), opened.plain));
+  }
 }
 
 void check_range(Input& input, const Message& message, const Opened& opened, const Buffer& given) {
@@ -109,12 +141,13 @@ void check_range(Input& input, const Message& message, const Opened& opened, con
   } catch (const InvalidArgument&) {
     require(!fits && opened.ends && sink.data().empty());
   } catch (const IntegrityError&) {
-    require(!opened.intact());
-    if (fits) {
-      require(is_part_of(opened.plain, offset, sink));
-    } else {
-      require(sink.data().empty());
+    if (!fits || !has_size(message, given)) {
+      require(!opened.ends && sink.data().empty());
+      return;
     }
+    const auto bytes = static_cast<std::size_t>(options.length.value_or(size - offset));
+    require(!opened.opens(offset, bytes) || (offset + bytes == size && !opened.ends));
+    require(is_part_of(released_of(opened, false).plain, offset, sink));
   }
 }
 
@@ -150,14 +183,17 @@ void check_salvage(Input& input, const Message& message, const Opened& opened,
   const std::size_t header = message.header().size();
   AnySource source(input, given, std::min(given.size(), header));
   AnySink sink(input);
-  const auto intact = static_cast<std::uint64_t>(
-      std::count_if(opened.segments.begin(), opened.segments.end(),
-                    [](const Opened::Segment& segment) { return segment.opens; }));
+  Opened saved = opened;
+  std::uint64_t intact = 0;
+  for (Opened::Segment& segment : saved.segments) {
+    segment.opens |= segment.opens_otherwise;
+    if (segment.opens) ++intact;
+  }
   try {
     const OpenResult result = open_message(source.source(), message, &sink.sink(), options);
     require(result.intact == intact);
     require(opened.intact() == (bad.empty() && !result.truncated));
-    check_salvaged(opened, sink.data(), bad);
+    check_salvaged(saved, sink.data(), bad);
   } catch (const IntegrityError&) {
     // There was no segment to save, or not even a header.
     require((intact == 0 && !message.commits()) || given.size() < header);
@@ -184,6 +220,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   }
   Buffer given = sealed;
   damage(input, given);
+  if (number(input, 0, 3) == 3) given = joined(given, take(input, number(input, 1, 40)));
   const std::size_t header = std::min(given.size(), message.header().size());
   const Opened opened = open_by_evp(derived, paraes::Bytes(given).subspan(header));
   if (what == 1) check_opening(input, message, opened, given);

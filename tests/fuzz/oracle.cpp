@@ -148,23 +148,23 @@ Opened open_by_evp(const Derived& derived, Bytes segments, std::uint64_t first, 
     };
     std::optional<Buffer> plain = open_as(last);
     opened.ends = plain.has_value();
-    if (last && !plain) plain = open_as(false);
-    opened.segments.push_back({opened.plain.size(), bytes, plain.has_value()});
+    if (!plain) plain = open_as(!last);
+    opened.segments.push_back({.offset = opened.plain.size(),
+                               .bytes = bytes,
+                               .opens = opened.ends,
+                               .opens_otherwise = plain.has_value() && !opened.ends});
     append(opened.plain, plain.value_or(Buffer(bytes)));
     rest = rest.subspan(sealed_bytes);
   };
   const auto may_follow = [&] { return first + opened.segments.size() < derived.max_segments; };
   while (may_follow()) {
-    const std::uint64_t index = first + opened.segments.size();
+    const bool is_first = first + opened.segments.size() == 0;
     const std::size_t full =
-        (index == 0 ? derived.first_bytes : derived.segment_bytes) + segment_tag_bytes;
+        (is_first ? derived.first_bytes : derived.segment_bytes) + segment_tag_bytes;
     // In c2sp, the last segment is never full.
     const bool may_be_last = to_end && derived.is_tink;
     if (may_be_last ? rest.size() <= full : rest.size() < full) break;
-    // What can be no segment does not change which one is the last.
-    const bool none_follows =
-        rest.size() < full + segment_tag_bytes || index + 1 == derived.max_segments;
-    take(full, may_be_last && none_follows);
+    take(full, false);
   }
   if (to_end && rest.size() >= segment_tag_bytes && may_follow()) {
     take(rest.size(), true);

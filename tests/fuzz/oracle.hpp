@@ -46,12 +46,13 @@ struct Derived {
 // other inputs.
 struct Opened {
   struct Segment {
-    std::size_t offset = 0;  // in the plaintext
-    std::size_t bytes = 0;   // of its plaintext
-    bool opens = false;
+    std::size_t offset = 0;        // in the plaintext
+    std::size_t bytes = 0;         // of its plaintext
+    bool opens = false;            // as its place in a message of this size says
+    bool opens_otherwise = false;  // as the last one, or as one that others follow
   };
   std::vector<Segment> segments;  // those that fit the size, even if no message has it
-  support::Buffer plain;          // zeros where a segment does not open
+  support::Buffer plain;          // zeros where a segment opens in neither way
   bool ends = false;              // the last one opens as the last one, and nothing follows it
 
   [[nodiscard]] bool intact() const { return ends && opens(0, plain.size()); }
@@ -60,8 +61,7 @@ struct Opened {
 };
 
 // Takes the segments from number `first` on, without the header, up to the end of the message or,
-// if not `to_end`, to some before it. A last segment that does not open as the last one is tried as
-// one with others after it: salvage keeps that of a message whose end is missing.
+// if not `to_end`, to some before it.
 [[nodiscard]] Opened open_by_evp(const Derived& derived, Bytes segments, std::uint64_t first = 0,
                                  bool to_end = true);
 

@@ -54,9 +54,8 @@ void check_opening(const Derived& derived, const Message& message, const Part& p
     require(opened.intact() && equal(plain, opened.plain));
   } catch (const BadSegment& error) {
     require(!opened.intact() && all_zero(plain));
-    // The last one may be intact as a segment before the last.
-    const auto index = static_cast<std::size_t>(bad - opened.segments.begin());
-    require(error.segment() == part.first + std::min(index, opened.segments.size() - 1));
+    require(error.segment() ==
+            part.first + static_cast<std::uint64_t>(bad - opened.segments.begin()));
     require(error.plain_offset() == message.layout().plain_offset(error.segment()));
   }
 }
@@ -121,7 +120,16 @@ void check_sealing(std::vector<std::unique_ptr<Whole>>& all) {
   }
   seal_messages(list);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    require(list[i].error == nullptr && equal(all[i]->out, all[i]->sealed));
+    const Whole& whole = *all[i];
+    const std::size_t segments = segments_of(whole.derived, whole.plain.size()).size();
+    const bool refused = segments > whole.derived.max_segments;
+    require(refused == (list[i].error != nullptr));
+    if (refused) {
+      require(all_zero(whole.out));
+      require(throws<InvalidArgument>([&] { std::rethrow_exception(list[i].error); }));
+    } else {
+      require(equal(whole.out, whole.sealed));
+    }
   }
 }
 
@@ -161,8 +169,7 @@ void check_opening(Input& input, std::vector<std::unique_ptr<Whole>>& all) {
 void check_batch(Input& input, const Execution& execution) {
   std::vector<std::unique_ptr<Whole>> all;
   for (std::size_t count = number(input, 1, 5); count != 0; --count) {
-    Derived derived = any_derived(input);
-    derived.max_segments = max_segments_of(derived);  // or there is no size to seal it
+    const Derived derived = any_derived(input);
     auto whole = std::make_unique<Whole>(derived, execution);
     whole->plain = any_text(input, derived, 20000);
     whole->sealed = joined(derived.header, seal_by_evp(derived, whole->plain));

@@ -1,6 +1,6 @@
 // Fuzzes messages of the format tink with any parameters: one that was made with OpenSSL is opened,
-// one of paraes' own has OpenSSL's bytes, and of what is damaged, that is opened which OpenSSL
-// opens.
+// one of paraes' own has OpenSSL's bytes, and a damaged one is opened if and only if OpenSSL opens
+// it.
 
 #include "tests/fuzz/formats.hpp"
 
