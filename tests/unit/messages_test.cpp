@@ -712,6 +712,15 @@ TEST(Salvage, KeepsIntactSegmentsAndListsDamagedRanges) {
   }
 }
 
+// Opens a damaged message from a file or from a pipe.
+Buffer salvage(const Subject& subject, const Buffer& sealed, bool file,
+               std::vector<BadRange>& ranges) {
+  OpenOptions options;
+  options.salvage = &ranges;
+  return file ? open<RandomSource, RandomSink>(subject, sealed, options)
+              : open<OrderedSource, OrderedSink>(subject, sealed, options);
+}
+
 TEST(Salvage, TruncatedMessage_KeepsTheSegmentsBeforeTheCut) {
   for (const Subject& subject : subjects) {
     const Message message = subject.make();
@@ -729,9 +738,7 @@ TEST(Salvage, TruncatedMessage_KeepsTheSegmentsBeforeTheCut) {
         OpenOptions options;
         EXPECT_THROW((open<OrderedSource, OrderedSink>(subject, cut_off, options)), IntegrityError);
         EXPECT_THROW((open<RandomSource, RandomSink>(subject, cut_off, options)), IntegrityError);
-        options.salvage = &ranges;
-        const Buffer saved = file ? open<RandomSource, RandomSink>(subject, cut_off, options)
-                                  : open<OrderedSource, OrderedSink>(subject, cut_off, options);
+        const Buffer saved = salvage(subject, cut_off, file, ranges);
         const std::uint64_t intact = size >= l.sealed_offset(2) ? 2 : 1;
         Buffer expected(plain.begin(),
                         plain.begin() + static_cast<std::ptrdiff_t>(l.plain_offset(intact)));
@@ -761,10 +768,7 @@ TEST(Salvage, BytesBehindTheMessage_LoseNothing) {
         SCOPED_TRACE(std::string(subject.name) + " " + std::to_string(segments) +
                      (file ? " segments in a file" : " segments in a pipe"));
         std::vector<BadRange> ranges;
-        OpenOptions options;
-        options.salvage = &ranges;
-        const Buffer saved = file ? open<RandomSource, RandomSink>(subject, longer, options)
-                                  : open<OrderedSource, OrderedSink>(subject, longer, options);
+        const Buffer saved = salvage(subject, longer, file, ranges);
         ASSERT_EQ(support::difference(saved, plain), "");
         ASSERT_EQ(ranges.size(), 1U);
         EXPECT_EQ(ranges[0].offset, plain.size());
@@ -785,10 +789,7 @@ TEST(Salvage, SegmentsBehindTheMessage_LoseNothingBeforeThem) {
   expected.resize(plain.size() + 500 - segment_tag_bytes);
   for (const bool file : {true, false}) {
     std::vector<BadRange> ranges;
-    OpenOptions options;
-    options.salvage = &ranges;
-    const Buffer saved = file ? open<RandomSource, RandomSink>(subject, longer, options)
-                              : open<OrderedSource, OrderedSink>(subject, longer, options);
+    const Buffer saved = salvage(subject, longer, file, ranges);
     EXPECT_EQ(support::difference(saved, expected), "");
     ASSERT_EQ(ranges.size(), 2U);
     EXPECT_EQ(ranges[0].offset, plain.size());
