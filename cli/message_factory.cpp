@@ -75,18 +75,22 @@ class PrefixedSource : public Source {
   std::unique_ptr<Source> rest_;
 };
 
-// Whether `sealed` is the whole segment `index` of a message with these parts. Its size does not
-// tell whether it is the last one: the end of the message may be missing, or other bytes may follow
-// it. Uses the CPU, because one segment is too little work for a GPU.
+// Whether `sealed` is the whole segment `index` of a message with these parts. A segment that is
+// not full is the last one. The size of a full one does not tell: the end of the message may be
+// missing, or other bytes may follow it. Uses the CPU, because one segment is too little work for a
+// GPU.
 bool opens(const Message::Parts& parts, std::uint64_t index, Bytes sealed) {
   if (sealed.size() < segment_tag_bytes) return false;
   std::vector<std::uint8_t> plain(sealed.size() - segment_tag_bytes);
   const SegmentCipher cipher(parts.secret.key.span(), parts.secret.base_nonce, parts.secret.nonces,
                              {});
-  SegmentCipher::Segment segment{.index = index, .last = false, .in = sealed, .out = plain};
+  const std::uint64_t full =
+      parts.layout.sealed_offset(index + 1) - parts.layout.sealed_offset(index);
+  SegmentCipher::Segment segment{
+      .index = index, .last = sealed.size() < full, .in = sealed, .out = plain};
   cipher.crypt(Direction::decrypt, {&segment, 1});
   if (!segment.intact) {
-    segment.last = true;
+    segment.last = !segment.last;
     cipher.crypt(Direction::decrypt, {&segment, 1});
   }
   secure_zero(plain.data(), plain.size());

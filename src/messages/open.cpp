@@ -201,13 +201,12 @@ class Open final : public detail::ChunkStages {
     }
     pipeline_.crypt(Direction::decrypt, buffers);
     if (salvage_) {
-      for (SegmentCipher::Segment& segment : buffers.segments) open_with_other_mark(segment);
+      for (SegmentCipher::Segment& segment : buffers.segments) {
+        open_with_other_mark(segment, segment.in);
+      }
     } else if (cut) {
       SegmentCipher::Segment& segment = buffers.segments.back();
-      const Bytes in = segment.in;
-      if (!end.empty()) segment.in = end;
-      open_with_other_mark(segment);
-      segment.in = in;
+      open_with_other_mark(segment, end.empty() ? segment.in : Bytes(end));
     }
   }
 
@@ -222,11 +221,14 @@ class Open final : public detail::ChunkStages {
 
   // A segment that does not authenticate as the last one may be one that others follow, if the end
   // of the message is missing. One that does not authenticate as such may be the last one, if other
-  // bytes follow the message.
-  void open_with_other_mark(SegmentCipher::Segment& segment) {
+  // bytes follow the message. `in` is its ciphertext.
+  void open_with_other_mark(SegmentCipher::Segment& segment, Bytes in) {
     if (segment.intact || !has_marks()) return;
-    segment.last = !segment.last;
-    message_.cipher().crypt(Direction::decrypt, {&segment, 1});
+    SegmentCipher::Segment other = segment;
+    other.in = in;
+    other.last = !segment.last;
+    message_.cipher().crypt(Direction::decrypt, {&other, 1});
+    segment.intact = other.intact;
     if (segment.intact) truncated_ = true;
   }
 

@@ -1,6 +1,7 @@
 // Messages with a key, nonces and sizes of segments that the input chooses.
 #pragma once
 
+#include "paraes/error.hpp"
 #include "tests/fuzz/input.hpp"
 #include "tests/fuzz/oracle.hpp"
 
@@ -33,6 +34,11 @@ namespace paraes::fuzz {
     bytes -= (bytes - derived.first_bytes) % derived.segment_bytes;
   }
   return text(input, bytes);
+}
+
+// Whether a message with this layout can have so many bytes.
+[[nodiscard]] inline bool is_size_of_message(const SegmentLayout& layout, std::uint64_t bytes) {
+  return !throws<IntegrityError>([&] { static_cast<void>(layout.extent_of(bytes)); });
 }
 
 [[nodiscard]] inline Buffer joined(Bytes a, Bytes b) {

@@ -67,11 +67,6 @@ void check_sealing(Input& input, const Message& message, const Buffer& plain,
   }
 }
 
-bool has_size(const Message& message, const Buffer& given) {
-  return !throws<IntegrityError>(
-      [&] { static_cast<void>(message.layout().extent_of(given.size())); });
-}
-
 // What is released without salvage: all that opens. `cut`: at the end of a pipe, whose size is that
 // of no message, the last segment opens in either way.
 struct Released {
@@ -109,7 +104,7 @@ void check_opening(Input& input, const Message& message, const Opened& opened,
     });
   }
   require(refused == !opened.intact());
-  const bool fits = has_size(message, given);
+  const bool fits = is_size_of_message(message.layout(), given.size());
   const Released released = released_of(opened, !fits);
   require(is_part_of(released.plain, 0, sink));
   if (to == nullptr || (source.is_file() && !fits)) {
@@ -141,7 +136,7 @@ void check_range(Input& input, const Message& message, const Opened& opened, con
   } catch (const InvalidArgument&) {
     require(!fits && opened.ends && sink.data().empty());
   } catch (const IntegrityError&) {
-    if (!fits || !has_size(message, given)) {
+    if (!fits || !is_size_of_message(message.layout(), given.size())) {
       require(!opened.ends && sink.data().empty());
       return;
     }
