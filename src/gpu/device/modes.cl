@@ -21,7 +21,7 @@
 
 // The message that a tile belongs to: the last one whose first_tile is at most `tile`. A search
 // waits for memory at each step. So the message is guessed first, and rightly if all have as many
-// tiles, and its fields are loaded at the same time.
+// tiles, or the last one fewer, and its fields are loaded at the same time.
 typedef struct {
   paraes_u32 number;
   paraes_message fields;
@@ -31,10 +31,11 @@ PARAES_INLINE tile_message message_of_tile(const paraes_job* job, paraes_u64 til
   const paraes_u32 count = job->count;
   tile_message m;
   m.number = 0;
-  paraes_u64 next = job->tiles;
-  if (count > 1 && job->tiles <= 0xffffffffu / count && tile < job->tiles) {
-    m.number = (paraes_u32)tile * count / (paraes_u32)job->tiles;
-    if (m.number + 1 < count) next = job->messages[m.number + 1].first_tile;
+  paraes_u64 next = 0;  // where the guessed message ends; 0 if nothing is guessed
+  if (count > 1 && tile < job->tiles && job->tiles <= 0xffffffffu - count) {
+    const paraes_u32 each = ((paraes_u32)job->tiles + count - 1) / count;
+    m.number = (paraes_u32)tile / each;
+    next = m.number + 1 < count ? job->messages[m.number + 1].first_tile : job->tiles;
   }
   m.fields = job->messages[m.number];
   if (count <= 1 || (m.fields.first_tile <= tile && tile < next)) return m;
