@@ -49,6 +49,7 @@ void CallerQueue::use_keys(std::span<const std::unique_ptr<KeyMaterial>> keys) {
     keys_.use_many(list);
   }
   queue_->finish();
+  keys_.wipe_staged();
 }
 
 // Copies the ciphertext in pieces, because threads read the block before each of theirs.

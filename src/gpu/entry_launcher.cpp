@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "paraes/error.hpp"
 #include "src/gpu/context.hpp"
 
 namespace paraes::gpu {
@@ -36,6 +37,37 @@ void EntryLauncher::start(const EntryLaunch& launch) {
   if (given.key.single != nullptr) arguments.push_back(Argument::by_value(*given.key.single));
   queue_.launch(*launch.function, launch.grid, arguments);
   ++launches_;
+}
+
+void EntryLauncher::copy_in(const Memory& to, std::size_t offset, PinnedMemory& pinned,
+                            const std::uint8_t* from, std::size_t bytes, const KeyReference& key) {
+  if (!context_.device().reads_pinned_memory()) {
+    queue_.upload(to, offset, from, bytes);
+    return;
+  }
+  if (bytes > to.bytes() || offset > to.bytes() - bytes) {
+    throw InvalidArgument("a copy of secrets is beyond the end of device memory");
+  }
+  const Memory& view = pinned.device_view();
+  const auto at = static_cast<std::size_t>(from - pinned.host().data());
+  const Memory source = Memory::view(view.handle() + at, bytes);
+  const Memory target = Memory::view(to.handle() + offset, bytes);
+  constexpr std::uint64_t most_groups = 32;
+  Grid grid;
+  grid.threads = context_.variant().group_threads;
+  const std::uint64_t words = bytes / 4;
+  grid.groups =
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(words / grid.threads, 1, most_groups));
+  launch("copy_words",
+         {.in = &source,
+          .out = &target,
+          .messages = &target,
+          .count = 0,
+          .tiles = words,
+          .key = key,
+          .scratch = &target,
+          .unit_blocks = 0},
+         grid);
 }
 
 }  // namespace paraes::gpu

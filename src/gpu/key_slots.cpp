@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "paraes/error.hpp"
+#include "paraes/secret.hpp"
 #include "src/gpu/context.hpp"
 
 namespace paraes::gpu {
@@ -88,17 +89,23 @@ EntryArguments KeySlots::arguments(std::uint32_t count) const {
           .unit_blocks = 0};
 }
 
-void KeySlots::expand(unsigned k) {
+void KeySlots::copy_in(const Memory& to, std::span<const std::uint8_t> staged) {
+  launcher_.copy_in(to, 0, staged_.memory(), staged.data(), staged.size(), data_key());
+}
+
+void KeySlots::expand(unsigned k, std::span<std::uint8_t> staged) {
   const KernelRow& row = *context_.variant().row;
   Grid grid;
   grid.threads = context_.variant().group_threads;
   EntryArguments expansion = arguments(1);
   expansion.out = &schedules_[k].write();
   if (key_->on_device) {
-    queue_.upload(staged_key_.write(), 0, key_->keys[k].data(), key_->key_bytes());
+    std::memcpy(staged.data(), key_->keys[k].data(), key_->key_bytes());
+    copy_in(staged_key_.write(), staged.first(key_->key_bytes()));
     launcher_.launch("expand_keys", expansion, grid);
   } else {
-    queue_.upload(schedules_[k].write(), 0, &key_->schedules[k], sizeof(paraes_schedule));
+    std::memcpy(staged.data(), &key_->schedules[k], sizeof(paraes_schedule));
+    copy_in(schedules_[k].write(), staged);
   }
   if (row.sliced_keys) {
     expansion.in = &schedules_[k].read();
@@ -106,9 +113,9 @@ void KeySlots::expand(unsigned k) {
     launcher_.launch("slice_keys", expansion, grid);
   }
   if (key_->on_device && !context_.variant().keys_in_memory) {
-    queue_.download(&expanded_by_device_->schedules[k], schedules_[k].read(), 0,
-                    sizeof(paraes_schedule));
+    queue_.download(staged.data(), schedules_[k].read(), 0, sizeof(paraes_schedule));
     queue_.finish();
+    std::memcpy(&expanded_by_device_->schedules[k], staged.data(), sizeof(paraes_schedule));
   }
 }
 
@@ -124,7 +131,11 @@ void KeySlots::use(const KeyMaterial& key) {
   timer_.begin(&PhaseTimes::key_expansion);
   key_ = &key;
   id_ = key.id;  // from here on there may be keys to wipe
-  for (unsigned k = 0; k < key.count; ++k) expand(k);
+  const std::span<std::uint8_t> staged =
+      staged_.take(context_.device(), key.count * sizeof(paraes_schedule));
+  for (unsigned k = 0; k < key.count; ++k) {
+    expand(k, staged.subspan(k * sizeof(paraes_schedule), sizeof(paraes_schedule)));
+  }
   if (key.hashes) {
     Grid grid;
     grid.threads = context_.variant().hash_threads;
@@ -140,6 +151,7 @@ void KeySlots::use(const KeyMaterial& key) {
 void KeySlots::forget() noexcept {
   id_ = 0;
   key_ = nullptr;
+  staged_.wipe();  // a copy that is still pending copies zeros
   for (SecretMemory* memory :
        {&schedules_[0], &schedules_[1], &sliced_[0], &sliced_[1], &hash_keys_, &staged_key_}) {
     memory->wipe();
@@ -176,11 +188,11 @@ void KeySlots::use_many(std::span<const KeyMaterial* const> keys) {
   many_.rounds = first.rounds;
   timer_.begin(&PhaseTimes::key_expansion);
   const std::size_t size = first.on_device ? first.key_bytes() : sizeof(paraes_schedule);
-  many_.staged = SecretBytes(keys.size() * size);
+  const std::span<std::uint8_t> staged = staged_.take(context_.device(), keys.size() * size);
   for (std::size_t k = 0; k < keys.size(); ++k) {
     const void* const from = first.on_device ? static_cast<const void*>(keys[k]->keys[0].data())
                                              : static_cast<const void*>(keys[k]->schedules.data());
-    std::memcpy(many_.staged.data() + k * size, from, size);
+    std::memcpy(staged.data() + k * size, from, size);
   }
   const ProgramVariant& variant = context_.variant();
   const auto count = static_cast<std::uint32_t>(keys.size());
@@ -191,12 +203,11 @@ void KeySlots::use_many(std::span<const KeyMaterial* const> keys) {
   expansion.out = &many_.schedules.write(keys.size() * sizeof(paraes_schedule));
   if (first.on_device) {
     // The keys use the memory of the hash keys, which overwrite them.
-    queue_.upload(many_.hash_keys.write(many_.staged.size()), 0, many_.staged.data(),
-                  many_.staged.size());
+    copy_in(many_.hash_keys.write(staged.size()), staged);
     expansion.in = &many_.hash_keys.read();
     launcher_.launch("expand_keys", expansion, grid);
   } else {
-    queue_.upload(*expansion.out, 0, many_.staged.data(), many_.staged.size());
+    copy_in(*expansion.out, staged);
   }
   if (variant.row->sliced_keys) {
     expansion.in = &many_.schedules.read();
@@ -231,7 +242,7 @@ void KeySlots::forget_many() noexcept {
   } catch (const Error&) {
     // The device is lost, and its memory with it.
   }
-  many_.staged = SecretBytes();
+  staged_.wipe();
   many_.used = false;
 }
 

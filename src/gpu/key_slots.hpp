@@ -7,7 +7,6 @@
 #include <memory>
 #include <span>
 
-#include "paraes/secret.hpp"
 #include "src/core/locked_memory.hpp"
 #include "src/gpu/entry_launcher.hpp"
 #include "src/gpu/key_material.hpp"
@@ -33,7 +32,7 @@ class KeySlots {
                                              std::size_t launch_bytes) noexcept;
 
   // Copies the key to the device, unless it is already there. `key` must stay valid until forget()
-  // or the next use(), which wipes it.
+  // or the next use(), which wipes it. The queue must have passed the copies of earlier keys.
   void use(const KeyMaterial& key);
   [[nodiscard]] bool holds(std::uint64_t id) const noexcept { return id_ == id; }
   // Enqueues the wiping of the key.
@@ -45,6 +44,9 @@ class KeySlots {
   void use_many(std::span<const KeyMaterial* const> keys);
   // Waits for pending work and wipes the keys of use_many().
   void forget_many() noexcept;
+
+  // Overwrites the keys in the memory that they were copied from. The queue must have passed that.
+  void wipe_staged() noexcept { staged_.wipe(); }
 
   // For the arguments of entries: the data key or keys, their schedules, the GHASH key or keys, the
   // tweak key of XTS, its schedule.
@@ -60,7 +62,6 @@ class KeySlots {
     bool used = false;
     unsigned rounds = 0;
     std::size_t capacity = 0;
-    SecretBytes staged;  // until the queue has copied them
     SecretMemory schedules;
     SecretMemory sliced;
     SecretMemory hash_keys;
@@ -75,7 +76,10 @@ class KeySlots {
   [[nodiscard]] const Memory& round_keys(const SecretMemory& schedules,
                                          const SecretMemory& sliced) const;
   [[nodiscard]] KeyReference single_key(unsigned k) const;
-  void expand(unsigned k);
+  // Expands key k, with `staged` as memory for a schedule.
+  void expand(unsigned k, std::span<std::uint8_t> staged);
+  // Copies to the beginning of device memory what is in staged_.
+  void copy_in(const Memory& to, std::span<const std::uint8_t> staged);
   void reserve(std::size_t count, const KeyMaterial& first);
   void hash_many(std::size_t keys);
 
@@ -86,6 +90,7 @@ class KeySlots {
   std::array<SecretMemory, 2> schedules_;
   std::array<SecretMemory, 2> sliced_;  // if the program needs that
   SecretMemory hash_keys_;
+  SecretPinned staged_;                            // keys, until the queue has copied them
   SecretMemory staged_key_;                        // input of expand_keys
   std::unique_ptr<RoundKeys> expanded_by_device_;  // read back, to pass by value
   const KeyMaterial* key_ = nullptr;

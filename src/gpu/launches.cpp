@@ -19,6 +19,8 @@ namespace {
 // For the descriptions of some hundred messages.
 constexpr std::size_t slab_bytes = std::size_t{64} << 10;
 
+constexpr std::size_t tweak_bytes = 16;
+
 }  // namespace
 
 Launches::Launches(DeviceContext& context, Queue& queue, EntryLauncher& launcher,
@@ -35,7 +37,7 @@ Launches::Launches(DeviceContext& context, Queue& queue, EntryLauncher& launcher
   if (pinned_ != nullptr) {
     slab_ = pinned_->take(slab_bytes);
   } else {
-    stage(max_messages * sizeof(paraes_message));
+    static_cast<void>(staged(max_messages));
   }
 }
 
@@ -59,20 +61,32 @@ void Launches::prepare(std::span<paraes_message> messages, bool narrow) {
   has_tags_ = std::any_of(messages.begin(), messages.end(), [](const paraes_message& message) {
     return (message.flags & PARAES_HASH_PARTIAL) == 0;
   });
+  const bool secret = std::any_of(messages.begin(), messages.end(), [](const auto& message) {
+    return (message.flags & PARAES_SECRET_COUNTER) != 0;
+  });
+  const void* from = messages.data();
   if (pinned_ == nullptr) {
-    stage(messages.size_bytes());
-    std::memcpy(staged_->host().data(), messages.data(), messages.size_bytes());
-    send(messages_, 0, staged_->host().data(), messages.size_bytes());
-  } else {
-    send(messages_, 0, messages.data(), messages.size_bytes());
+    const std::span<std::uint8_t> list = staged(messages.size());
+    std::memcpy(list.data(), messages.data(), messages.size_bytes());
+    from = list.data();
   }
+  send(messages_, 0, from, messages.size_bytes(), secret);
 }
 
-void Launches::send(SecretMemory& to, std::size_t offset, const void* from, std::size_t bytes) {
+void Launches::send(SecretMemory& to, std::size_t offset, const void* from, std::size_t bytes,
+                    bool secret) {
   if (bytes == 0) return;
   reserve(to, offset + bytes);
+  const Memory& memory = to.write(offset + bytes);
+  const auto copy = [&](PinnedMemory& pinned, const std::uint8_t* data) {
+    if (secret) {
+      launcher_.copy_in(memory, offset, pinned, data, bytes, keys_.data_key());
+    } else {
+      queue_.upload(memory, offset, data, bytes);
+    }
+  };
   if (pinned_ == nullptr) {
-    queue_.upload(to.write(offset + bytes), offset, from, bytes);
+    copy(staged_.memory(), static_cast<const std::uint8_t*>(from));
     return;
   }
   // Part of the slab, which nothing else overwrites until the queue has passed its end.
@@ -87,7 +101,7 @@ void Launches::send(SecretMemory& to, std::size_t offset, const void* from, std:
   std::uint8_t* const part = slab_->host().data() + slab_used_;
   slab_used_ += (bytes + 15) / 16 * 16;
   std::memcpy(part, from, bytes);
-  queue_.upload(to.write(offset + bytes), offset, part, bytes);
+  copy(*slab_, part);
 }
 
 void Launches::set_first_iv(const Memory& from, std::size_t offset) {
@@ -202,8 +216,8 @@ void Launches::gcm(const LaunchBuffers& buffers, Direction direction, GcmWork& w
   prepare(work.ranges, true);
   const std::size_t hashes = 16 * work.ends.size();
   const std::size_t ends = hashes + 16 * work.ranges.size();
-  send(gcm_starts_, 0, work.starts.data(), work.starts.size() * sizeof(paraes_message));
-  send(gcm_scratch_, ends, work.ends.data(), work.ends.size() * sizeof(paraes_gcm_end));
+  send(gcm_starts_, 0, work.starts.data(), work.starts.size() * sizeof(paraes_message), false);
+  send(gcm_scratch_, ends, work.ends.data(), work.ends.size() * sizeof(paraes_gcm_end), true);
 
   timer_.begin(&PhaseTimes::kernel);
   EntryArguments masks = arguments(buffers, messages, {});
@@ -243,7 +257,12 @@ void Launches::run_prepared_xts(const LaunchBuffers& buffers, Direction directio
 
   timer_.begin(&PhaseTimes::kernel);
   if (unit_tweak != nullptr) {
-    send(unit_tweaks_, 0, unit_tweak, 16);
+    if (pinned_ == nullptr) {
+      const std::span<std::uint8_t> place = staged(count_).last(tweak_bytes);
+      std::memcpy(place.data(), unit_tweak, tweak_bytes);
+      unit_tweak = place.data();
+    }
+    send(unit_tweaks_, 0, unit_tweak, tweak_bytes, true);
   } else {
     start_unit_tweaks(buffers, units, unit_blocks);
   }
@@ -287,9 +306,13 @@ void Launches::reserve(SecretMemory& memory, std::size_t bytes) {
   memory = std::move(larger);
 }
 
-void Launches::stage(std::size_t bytes) {
-  if (staged_ && staged_->host().size() >= bytes) return;
-  staged_ = context_.device().allocate_pinned(bytes, false);
+std::span<std::uint8_t> Launches::staged(std::size_t messages) {
+  return staged_.take(context_.device(), messages * sizeof(paraes_message) + tweak_bytes);
+}
+
+void Launches::end_of_work() noexcept {
+  replaced_.clear();
+  staged_.wipe();
 }
 
 void Launches::wipe() noexcept {

@@ -92,8 +92,9 @@ class Launches {
   // or was sealed, else 0.
   [[nodiscard]] const Memory& verdicts() const noexcept { return gcm_scratch_.read(); }
 
-  // Frees memory that larger memory has replaced. The queue must have finished.
-  void free_replaced() noexcept { replaced_.clear(); }
+  // Frees memory that larger memory has replaced, and overwrites what was copied to the device. The
+  // queue must have finished.
+  void end_of_work() noexcept;
 
   // Enqueues the wiping of what earlier launches computed with a key.
   void wipe() noexcept;
@@ -108,8 +109,9 @@ class Launches {
   [[nodiscard]] std::uint64_t blocks() const noexcept { return blocks_; }
 
  private:
-  // Copies `bytes` bytes to `to`, which is made larger if necessary.
-  void send(SecretMemory& to, std::size_t offset, const void* from, std::size_t bytes);
+  // Copies `bytes` bytes to `to`, which is made larger if necessary; `secret` leaves no copy with
+  // the driver. Without a pool of pinned memory they are in staged_.
+  void send(SecretMemory& to, std::size_t offset, const void* from, std::size_t bytes, bool secret);
   // For entries of which a group works on `at_once` messages at a time.
   [[nodiscard]] Grid hash_grid(std::uint64_t messages, std::uint32_t shared_bytes,
                                unsigned at_once) const;
@@ -118,8 +120,8 @@ class Launches {
   [[nodiscard]] EntryArguments arguments(const LaunchBuffers& buffers, std::uint32_t count,
                                          const Tiling& tiling) const;
   void reserve(SecretMemory& memory, std::size_t bytes);
-  // Makes staged_ large enough, which no copy may use.
-  void stage(std::size_t bytes);
+  // staged_ for so many messages, and behind them a tweak. No copy may use it if it must grow.
+  [[nodiscard]] std::span<std::uint8_t> staged(std::size_t messages);
   [[nodiscard]] Grid grid_for(std::uint64_t threads) const;
   [[nodiscard]] std::uint64_t processors() const;
   void start(const char* entry, const EntryArguments& arguments, const Grid& grid);
@@ -148,8 +150,8 @@ class Launches {
   SecretMemory gcm_starts_;             // GCM in ranges, likewise
   SecretMemory gcm_scratch_;            // likewise: tag masks, then hashes, then ends
   std::vector<SecretMemory> replaced_;  // earlier work may still use it
-  // The messages, until the queue has copied them, if there is no pool of pinned memory.
-  std::unique_ptr<PinnedMemory> staged_;
+  // The messages and a tweak, until the queue has copied them, if there is no pool.
+  SecretPinned staged_;
   std::atomic<std::uint64_t> blocks_ = 0;
   bool records_ = false;
   std::vector<EntryLaunch> recorded_;

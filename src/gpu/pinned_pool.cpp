@@ -50,7 +50,9 @@ std::unique_ptr<PinnedMemory> PinnedPool::take(std::size_t bytes) {
     }
   }
   constexpr std::size_t least = 4096;
-  return context_->device().allocate_pinned(std::bit_ceil(std::max(bytes, least)), false);
+  Device& device = context_->device();
+  return device.allocate_pinned(std::bit_ceil(std::max(bytes, least)),
+                                device.reads_pinned_memory());
 }
 
 void PinnedPool::give_back(std::unique_ptr<PinnedMemory> memory,

@@ -1,7 +1,10 @@
 #include "src/gpu/secret_memory.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
+
+#include "paraes/secret.hpp"
 
 namespace paraes::gpu {
 
@@ -39,6 +42,21 @@ void SecretMemory::wipe_all() noexcept {
     queue_->finish();
   } catch (...) {  // NOLINT(bugprone-empty-catch): the device is lost, and its memory with it
   }
+}
+
+std::span<std::uint8_t> SecretPinned::take(Device& device, std::size_t n) {
+  if (!memory_ || memory_->host().size() < n) {
+    wipe();
+    memory_.reset();
+    memory_ = device.allocate_pinned(std::bit_ceil(n), device.reads_pinned_memory());
+  }
+  taken_ = std::max(taken_, n);
+  return memory_->host().first(n);
+}
+
+void SecretPinned::wipe() noexcept {
+  if (taken_ != 0) secure_zero(memory_->host().data(), taken_);
+  taken_ = 0;
 }
 
 }  // namespace paraes::gpu

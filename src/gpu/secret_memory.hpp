@@ -1,7 +1,11 @@
-// Device memory for keys, and for everything that is computed with them.
+// Memory for keys, and for everything that is computed with them: of a device, and of the host for
+// copies to and from it.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
 
 #include "src/gpu/runtime/runtime.hpp"
 
@@ -45,6 +49,28 @@ class SecretMemory {
   Queue* queue_ = nullptr;
   Memory memory_;
   std::size_t written_ = 0;  // all bytes that may not be zero
+};
+
+// Pinned memory of the host, from which EntryLauncher::copy_in() copies secrets to a device.
+// Overwritten with zeros before it is freed.
+class SecretPinned {
+ public:
+  SecretPinned() noexcept = default;
+  ~SecretPinned() { wipe(); }
+  SecretPinned(const SecretPinned&) = delete;
+  SecretPinned& operator=(const SecretPinned&) = delete;
+
+  // Bytes [0, n), which no pending copy may use if the memory must become larger. Throws
+  // OutOfMemory.
+  [[nodiscard]] std::span<std::uint8_t> take(Device& device, std::size_t n);
+  // What take() returned a part of.
+  [[nodiscard]] PinnedMemory& memory() const noexcept { return *memory_; }
+  // Overwrites what take() returned since the last call. No pending copy may use it.
+  void wipe() noexcept;
+
+ private:
+  std::unique_ptr<PinnedMemory> memory_;
+  std::size_t taken_ = 0;
 };
 
 }  // namespace paraes::gpu

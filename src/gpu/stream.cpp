@@ -106,7 +106,8 @@ void Stream::stage_out(std::size_t bytes, std::size_t begin) {
 
 void Stream::finish() {
   queue_->finish();
-  launches_.free_replaced();
+  keys_.wipe_staged();
+  launches_.end_of_work();
   if (transfer_ == Transfer::mapped) {
     in_pinned_->to_host();
     out_pinned_->to_host();

@@ -368,6 +368,24 @@ TEST(CudaRuntime, StandInCountsCopiesOfBytesThatNobodyWrote) {
   EXPECT_EQ(fake.uninitialised(), 2);
 }
 
+TEST(CudaRuntime, StandInCountsCopiesOfMemoryThatIsNotPinned) {
+  const Fake fake(cuda);
+  NEEDS_FAKE(fake, false);
+  const auto platform = open_cuda();
+  const auto device = platform->open(0);
+  const Memory memory = device->allocate(100);
+  const auto pinned = device->allocate_pinned(100, false);
+  const auto queue = device->make_queue();
+  std::array<std::uint8_t, 100> host{};
+  queue->upload(memory, 0, pinned->host().data() + 20, 80);
+  queue->download(pinned->host().data(), memory, 0, 100);
+  EXPECT_EQ(fake.unpinned(), 0);
+  queue->upload(memory, 0, host.data(), 100);
+  EXPECT_EQ(fake.unpinned(), 1);
+  queue->download(host.data(), memory, 0, 100);
+  EXPECT_EQ(fake.unpinned(), 2);
+}
+
 TEST(CudaRuntime, ZeroBytesAreNoError) {
   const Fake fake(cuda);
   NEEDS_FAKE(fake, false);

@@ -82,6 +82,7 @@ void expect_wiped(const Vendor& vendor) {
       EXPECT_EQ(fake.unwiped(), 0);
       EXPECT_EQ(fake.dirty(), 0);
       EXPECT_EQ(fake.uninitialised(), 0);
+      EXPECT_EQ(fake.unpinned(), 0) << "the driver keeps a copy of keys";
       EXPECT_EQ(fake.live(), 0);
     }
   }

@@ -142,6 +142,7 @@ struct State {
   long left = 0;
   long calls_on_lost = 0;
   long uninitialised = 0;
+  long unpinned = 0;
 };
 
 State& state() {
@@ -374,6 +375,13 @@ void check_written(const void* pointer, std::size_t bytes) {
   }
 }
 
+// Counts a copy from or to memory that is not pinned. A real driver makes it through memory of its
+// own, where the bytes stay.
+void check_pinned(const void* pointer, std::size_t bytes) {
+  const auto found = holder(pointer, bytes);
+  if (found == state().objects.end() || found->second.kind != Kind::host) ++state().unpinned;
+}
+
 // Counts an upload from pinned memory that still has the bytes of its allocation.
 void check_host(const void* pointer, std::size_t bytes) {
   const auto found = holder(pointer, bytes);
@@ -499,6 +507,13 @@ extern "C" long paraes_fake_uninitialised() {
   return state().uninitialised;
 }
 
+// How often bytes were copied from or to memory of the host that is not pinned, in either
+// direction.
+extern "C" long paraes_fake_unpinned() {
+  const Lock lock(mutex);
+  return state().unpinned;
+}
+
 extern "C" void paraes_fake_reset() {
   const Lock lock(mutex);
   for (int device = 0; device < 64; ++device) free_all_of(device);
@@ -507,6 +522,7 @@ extern "C" void paraes_fake_reset() {
   state().left = 0;
   state().calls_on_lost = 0;
   state().uninitialised = 0;
+  state().unpinned = 0;
   state().calls.clear();
   host_time = 0;
   the_clock().seen = static_cast<unsigned>(the_clock().active);
@@ -799,6 +815,7 @@ PARAES_FAKE(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync, void* to, const void* from
   if (code != 0) return code;
   if (!is_stream(stream)) return invalid_handle;
   if (!reaches(to, bytes)) return invalid_value;
+  check_pinned(from, bytes);
   check_host(from, bytes);
   note_written(to, bytes);
   std::memcpy(to, from, bytes);
@@ -813,6 +830,7 @@ PARAES_FAKE(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync, void* to, const void* from
   if (code != 0) return code;
   if (!is_stream(stream)) return invalid_handle;
   if (!reaches(from, bytes)) return invalid_value;
+  check_pinned(to, bytes);
   check_written(from, bytes);
   std::memcpy(to, from, bytes);
   spend(stream, to_host, bytes);

@@ -46,6 +46,8 @@ class Fake {
   [[nodiscard]] long uninitialised() const {
     return function<long()>("paraes_fake_uninitialised")();
   }
+  // How often bytes were copied from or to memory of the host that is not pinned.
+  [[nodiscard]] long unpinned() const { return function<long()>("paraes_fake_unpinned")(); }
   [[nodiscard]] long calls_on_lost() const {
     return function<long()>("paraes_fake_calls_on_lost")();
   }

@@ -1,6 +1,7 @@
 // Work that leaves keys, tweaks, tag masks, hashes and texts in the memory of a device.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <memory>
@@ -115,8 +116,11 @@ class CallersTexts {
   explicit CallersTexts(gpu::Device& device)
       : queue_(device.make_queue()), in_(device, *queue_, bytes), out_(device, *queue_, bytes) {
     const Buffer plain = pattern(bytes);
-    queue_->upload(in_.write(), 0, plain.data(), plain.size());
-    queue_->upload(out_.write(), 0, plain.data(), plain.size());
+    const auto pinned = device.allocate_pinned(bytes, false);
+    std::copy(plain.begin(), plain.end(), pinned->host().begin());
+    for (gpu::SecretMemory* memory : {&in_, &out_}) {
+      queue_->upload(memory->write(), 0, pinned->host().data(), bytes);
+    }
     queue_->finish();
   }
 

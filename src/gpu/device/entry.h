@@ -5,7 +5,7 @@
 //   messages, count          the messages of the launch, as in job.h
 //   tiles                    the number of their tiles; for xts_stretches, the number of stretches;
 //                            for ghash, where its hashes begin in scratch; for ghash_join and
-//                            gcm_finish, the number of ranges
+//                            gcm_finish, the number of ranges; for copy_words, the number of words
 //   keys                     with PARAES_KEYS_IN_MEMORY, the keys of the messages: sliced keys with
 //                            PARAES_KEYS_SLICED, otherwise schedules (paraes_schedule); for
 //                            ghash_prepare, gcm_masks and xts_few_unit_tweaks, always schedules;
@@ -23,7 +23,7 @@
 //   single                   only without PARAES_KEYS_IN_MEMORY: the key of all messages
 //
 // Results do not depend on the number of groups. For ghash_prepare, expand_keys and slice_keys,
-// `count` is the number of keys, and they read no messages.
+// `count` is the number of keys, and they and copy_words read no messages.
 
 #ifndef PARAES_GROUP_THREADS
 #define PARAES_GROUP_THREADS 256

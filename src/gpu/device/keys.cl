@@ -1,4 +1,13 @@
-// Key expansion (FIPS 197 section 5.2). A thread expands one key at a time.
+// Keys: how they get to the device, and key expansion (FIPS 197 section 5.2).
+
+// Copies `tiles` words from `in`, which may be memory of the host, to `out`.
+PARAES_ENTRY(copy_words, PARAES_GROUP_THREADS, 1) {
+  const paraes_u64 threads = (paraes_u64)job->threads * job->groups;
+  for (paraes_u64 i = (paraes_u64)job->threads * job->group + job->thread; i < job->tiles;
+       i += threads) {
+    ((PARAES_GLOBAL paraes_u32*)job->out)[i] = ((PARAES_GLOBAL const paraes_u32*)job->in)[i];
+  }
+}
 
 // InvMixColumns of one column.
 PARAES_INLINE paraes_u32 inverse_mix_word(paraes_u32 a) {
@@ -9,7 +18,8 @@ PARAES_INLINE paraes_u32 inverse_mix_word(paraes_u32 a) {
   return a14 ^ paraes_rotate24(a9 ^ a2) ^ paraes_rotate16(a9 ^ a4) ^ paraes_rotate8(a9);
 }
 
-// Expands `count` keys in `in`, of 16, 24 or 32 bytes as `rounds` implies, to schedules in `out`.
+// Expands `count` keys in `in`, of 16, 24 or 32 bytes as `rounds` implies, to schedules in `out`. A
+// thread expands one key at a time.
 PARAES_ENTRY(expand_keys, PARAES_GROUP_THREADS, 1) {
   const paraes_u32 key_words = job->rounds - 6;
   const paraes_u32 words = 4 * (job->rounds + 1);

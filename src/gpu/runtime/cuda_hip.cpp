@@ -278,6 +278,9 @@ class DriverDevice : public Device {
   [[nodiscard]] const DeviceInfo& info() const noexcept override { return info_; }
   [[nodiscard]] std::uint64_t free_bytes() override;
   [[nodiscard]] Memory allocate(std::size_t bytes) override;
+  [[nodiscard]] bool reads_pinned_memory() const noexcept override {
+    return maps_host_memory_ && api().host_pointer;
+  }
   [[nodiscard]] std::unique_ptr<PinnedMemory> allocate_pinned(std::size_t bytes,
                                                               bool mapped) override;
   [[nodiscard]] std::unique_ptr<Queue> make_queue() override;
@@ -287,7 +290,6 @@ class DriverDevice : public Device {
   [[nodiscard]] std::unique_ptr<Program> load(const Binary& binary) override;
 
   [[nodiscard]] const DriverApi& api() const noexcept { return runtime_->api(); }
-  [[nodiscard]] bool maps_host_memory() const noexcept { return maps_host_memory_; }
 
   template <class... P, class... A>
   void check(const Call<int(P...)>& call, A... arguments) {
@@ -370,7 +372,7 @@ class DriverPinned : public PinnedMemory {
   DriverPinned(DriverDevice& device, std::size_t bytes, bool mapped)
       : device_(device), bytes_(bytes), mapped_(mapped) {
     const Current current(device);
-    const bool maps = mapped && device.maps_host_memory() && device.api().host_pointer;
+    const bool maps = mapped && device.reads_pinned_memory();
     void* memory = nullptr;
     device.check(device.api().allocate_host, &memory, std::max<std::size_t>(bytes, 1),
                  driver::host_portable | (maps ? driver::host_mapped : 0U));

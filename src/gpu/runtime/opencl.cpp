@@ -574,6 +574,7 @@ class ClDevice : public Device {
     return allocate_buffer(bytes, cl::mem_read_write);
   }
 
+  [[nodiscard]] bool reads_pinned_memory() const noexcept override { return false; }
   [[nodiscard]] std::unique_ptr<PinnedMemory> allocate_pinned(std::size_t bytes,
                                                               bool /*mapped*/) override {
     return std::make_unique<ClPinned>(

@@ -186,6 +186,10 @@ class Device {
   // An estimate of how much memory allocate() can provide.
   [[nodiscard]] virtual std::uint64_t free_bytes() = 0;
 
+  // Whether kernels can read pinned memory in place, if it was allocated as mapped, without any
+  // call of to_device() and to_host().
+  [[nodiscard]] virtual bool reads_pinned_memory() const noexcept = 0;
+
   // Throw OutOfMemory (a DeviceError) if there is not enough memory.
   [[nodiscard]] virtual Memory allocate(std::size_t bytes) = 0;
   [[nodiscard]] virtual std::unique_ptr<PinnedMemory> allocate_pinned(std::size_t bytes,
