@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/cipher/parallel_modes.hpp"
+#include "src/core/bulk_copy.hpp"
 #include "src/core/counter.hpp"
 #include "src/kernels/block_modes.hpp"
 
@@ -27,12 +28,12 @@ Block load_block(const std::uint8_t from[16]) {
 template <class Launch>
 void launch_on_copy(Stream& stream, const std::uint8_t* in, std::uint8_t* out, std::size_t bytes,
                     const Launch& launch) {
-  std::memcpy(stream.input(), in, bytes);
+  copy_part(stream.input(), in, bytes, bytes);
   stream.stage_in(padded(bytes));
   launch();
   stream.stage_out(padded(bytes));
   stream.finish();
-  std::memcpy(out, stream.output(), bytes);
+  copy_part(out, stream.output(), bytes, bytes);
 }
 
 class GpuBlock final : public OnGpu<BlockCipher> {

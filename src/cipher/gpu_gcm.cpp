@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "paraes/secret.hpp"
+#include "src/core/bulk_copy.hpp"
 #include "src/core/chunk.hpp"
 #include "src/core/counter.hpp"
 
@@ -151,14 +152,14 @@ void GpuGcm::text(Direction direction, const GcmCounter& j0, const std::uint8_t*
       messages.back().flags = flags;
       messages.back().tag = hashes + 16 * i;
     }
-    std::memcpy(stream.input(), in + from, n);
+    copy_part(stream.input(), in + from, n, n);
     std::memset(stream.input() + n, 0, hashes - n);
     stream.stage_in(hashes);
     stream.launch("gcm_ctr", messages);
     stream.launch_hash(count);
     stream.stage_out(hashes + 16 * count);
     stream.finish();
-    std::memcpy(out + from, stream.output(), n);
+    copy_part(out + from, stream.output(), n, n);
     for (std::size_t i = 0; i < count; ++i) {
       HashRange& range = ranges[from / hash_range_bytes + i];
       std::memcpy(range.hash.hash, stream.output() + hashes + 16 * i, 16);

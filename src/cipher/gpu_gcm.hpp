@@ -10,6 +10,7 @@
 #include "paraes/secret.hpp"
 #include "src/cipher/cipher.hpp"
 #include "src/cipher/gpu_key.hpp"
+#include "src/core/bulk_copy.hpp"
 #include "src/core/counter.hpp"
 #include "src/core/executor.hpp"
 #include "src/modes/gcm.hpp"
@@ -96,6 +97,8 @@ void launch_segments(gpu::Stream& stream, Direction direction, std::size_t count
                      const SegmentOf& segment_of, const NonceOf& nonce_of, const KeyOf& key_of) {
   std::vector<paraes_message> messages;
   messages.reserve(count);
+  std::size_t all = 0;
+  for (std::size_t i = 0; i < count; ++i) all += text_bytes(direction, segment_of(i));
   std::size_t at = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const SegmentCipher::Segment& segment = segment_of(i);
@@ -103,8 +106,7 @@ void launch_segments(gpu::Stream& stream, Direction direction, std::size_t count
     const std::array<std::uint8_t, 12> nonce = nonce_of(i);
     messages.push_back(message_of(direction, at, at, segment, nonce));
     messages.back().key = key_of(i);
-    // An empty text may be a null pointer.
-    if (bytes != 0) std::memcpy(stream.input() + at, segment.in.data(), bytes);
+    copy_part(stream.input() + at, segment.in.data(), bytes, all);
     at += padded(bytes);
   }
   for (std::size_t i = 0; i < count; ++i) messages[i].tag = at + 16 * i;
@@ -117,7 +119,7 @@ void launch_segments(gpu::Stream& stream, Direction direction, std::size_t count
     SegmentCipher::Segment& segment = segment_of(i);
     const std::size_t bytes = text_bytes(direction, segment);
     std::uint8_t* const tag = stream.output() + messages[i].tag;
-    if (bytes != 0) std::memcpy(segment.out.data(), stream.output() + messages[i].out, bytes);
+    copy_part(segment.out.data(), stream.output() + messages[i].out, bytes, all);
     take_tag(direction, tag, segment);
   }
 }

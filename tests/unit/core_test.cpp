@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "paraes/secret.hpp"
 #include "paraes/version.hpp"
+#include "src/core/bulk_copy.hpp"
 #include "src/core/counter.hpp"
 #include "src/core/gf128.hpp"
 #include "src/core/sbox.hpp"
@@ -24,6 +27,25 @@ Block random_block(unsigned seed) {
   Block block;
   std::copy(bytes.begin(), bytes.end(), block.begin());
   return block;
+}
+
+TEST(BulkCopy, CopiesEverySizeFromAndToEveryPlace) {
+  const Buffer from = support::pattern(700);
+  for (std::size_t bytes = 0; bytes <= 400; ++bytes) {
+    for (const std::size_t at : {0U, 1U, 15U, 16U, 63U, 64U, 65U}) {
+      for (const std::size_t source : {0U, 5U, 16U}) {
+        for (const std::size_t all : {bytes, std::size_t{1} << 20}) {
+          Buffer to(600, 0xee);
+          Buffer expected = to;
+          copy_part(to.data() + at, from.data() + source, bytes, all);
+          std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(source), bytes,
+                      expected.begin() + static_cast<std::ptrdiff_t>(at));
+          ASSERT_EQ(to, expected) << bytes << " bytes from " << source << " to " << at;
+        }
+      }
+    }
+  }
+  copy_part(nullptr, nullptr, 0, std::size_t{1} << 20);
 }
 
 TEST(Gf128, Multiply_MatchesSp80038d) {
