@@ -284,12 +284,12 @@ GpuTuning parse_tuning(const std::string& text, const NumberParsers& parsers) {
       tuning.tables = number();
     } else if (name == "groups") {
       tuning.groups_per_processor = number();
-    } else if (name == "ghash" && value == "tensor") {
-      tuning.tensor_hash = true;
+    } else if (name == "ghash" && (value == "tensor" || value == "scalar")) {
+      tuning.tensor_hash = value == "tensor";
     } else {
       throw InvalidArgument("--gpu-tuning: '" + word +
-                            "' is none of streams=N, launch=SIZE, tables=N, groups=N and "
-                            "ghash=tensor");
+                            "' is none of streams=N, launch=SIZE, tables=N, groups=N, "
+                            "ghash=tensor and ghash=scalar");
     }
   }
   gpu::PoolOptions options;
@@ -311,7 +311,10 @@ std::string text_of(const GpuTuning& tuning) {
   add("launch", tuning.launch_bytes >> 10, "KiB");
   add("tables", tuning.tables);
   add("groups", tuning.groups_per_processor);
-  if (tuning.tensor_hash) text += text.empty() ? "ghash=tensor" : ",ghash=tensor";
+  if (tuning.tensor_hash) {
+    text += (text.empty() ? "ghash=" : ",ghash=") +
+            std::string(*tuning.tensor_hash ? "tensor" : "scalar");
+  }
   return text;
 }
 

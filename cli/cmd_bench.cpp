@@ -117,10 +117,11 @@ void add_bench(CLI::App& app, int& status, const BenchOverrides& overrides) {
       "--group-threads", axes.group_threads, "N,...",
       "memory and transfer scope: threads of a group (block) of the GPU's kernels, multiples of 32 "
       "up to 1024 (default: the kernel's choice).");
-  verb->add_option("--gpu-tuning", axes.gpu_tunings,
-                   "memory and transfer scope: how a GPU works: streams=N, launch=SIZE, tables=N "
-                   "(ttable), groups=N (in a multiprocessor), ghash=tensor. May be given several "
-                   "times (default: paraes's own choice).")
+  verb->add_option(
+          "--gpu-tuning", axes.gpu_tunings,
+          "memory and transfer scope: how a GPU works: streams=N, launch=SIZE, tables=N "
+          "(ttable), groups=N (in a multiprocessor), ghash=tensor or ghash=scalar (without "
+          "tensor cores). May be given several times (default: paraes's own choice).")
       ->type_name("NAME=N,...")
       ->allow_extra_args(false)
       ->group(group);

@@ -247,7 +247,7 @@ void add_devices(CLI::App& app, int& status) {
   verb->add_option("--gpu-tuning", options->tuning,
                    "With --compile and --kernel: a variant of the program, as `paraes bench` takes "
                    "it.")
-      ->type_name("tables=N,groups=N,ghash=tensor");
+      ->type_name("tables=N,groups=N,ghash=WAY");
   verb->add_option("-o,--output", options->folder, "With --compile: the folder for the files.")
       ->type_name("FOLDER");
   verb->footer(devices_footer);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47,7 +48,7 @@ enum class Transfer {
 // Where the key schedule is computed.
 enum class KeyExpansion { host, device };
 
-// How a GPU works, for measurements. 0 and false are paraes's own choice. Constructors throw
+// How a GPU works, for measurements. 0 and no value are paraes's own choice. Constructors throw
 // InvalidArgument for numbers out of range, and Unavailable if the GPU or the kernel cannot do it.
 struct GpuTuning {
   unsigned streams = 0;            // launches at once, each with buffers of its own: 1 to 64
@@ -56,8 +57,9 @@ struct GpuTuning {
   // CUDA and HIP: groups that fit into a multiprocessor at once, which limits registers: 1 to 8.
   unsigned groups_per_processor = 0;
   // GHASH by binary matrix products of the tensor cores, for many messages or segments at once:
-  // CUDA, on chips of compute capability 8.0 to 9.0. It takes constant time.
-  bool tensor_hash = false;
+  // CUDA, on chips of compute capability 8.0 to 9.0. It takes constant time. paraes's own choice is
+  // true for `ttable` and `bitslice` where a GPU has measured that as faster: on 9.0.
+  std::optional<bool> tensor_hash = std::nullopt;
 
   bool operator==(const GpuTuning&) const = default;
 };

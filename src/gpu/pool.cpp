@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -13,7 +14,7 @@ namespace {
 // The pools of this process, by device, kernel and options. They are never destroyed, because
 // drivers may be unloaded before static objects are destroyed.
 using PoolKey = std::tuple<std::string, std::string, Transfer, std::uint64_t, unsigned, std::size_t,
-                           unsigned, unsigned, unsigned, bool>;
+                           unsigned, unsigned, unsigned, std::optional<bool>>;
 using Pools = std::map<PoolKey, std::shared_ptr<DevicePool>>;
 std::mutex pools_mutex;
 Pools* pools = nullptr;  // under pools_mutex

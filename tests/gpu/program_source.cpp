@@ -21,7 +21,8 @@ int main(int count, char** arguments) {
     paraes::DeviceInfo device;
     device.id = device.target = arguments[2];
     device.shared_bytes = count == 4 ? std::stoull(arguments[3]) : std::uint64_t{64} << 10;
-    for (const std::string& option : options_of(variant_for(row, device))) {
+    // Callers add the flag for tensor cores where they want them.
+    for (const std::string& option : options_of(variant_for(row, device, {.tensor_hash = false}))) {
       std::printf("%s\n", option.c_str());
     }
     std::printf("\n%s", source_of(row).c_str());

@@ -269,6 +269,7 @@ TEST(Profile, TuningsHaveTexts) {
   for (const GpuTuning& tuning :
        {GpuTuning{}, GpuTuning{.streams = 6}, GpuTuning{.launch_bytes = 64 << 10},
         GpuTuning{.tables = 4, .tensor_hash = true}, GpuTuning{.tensor_hash = true},
+        GpuTuning{.tables = 1, .tensor_hash = false}, GpuTuning{.tensor_hash = false},
         GpuTuning{.streams = 2, .launch_bytes = 1 << 20, .groups_per_processor = 8}}) {
     const std::string text = bench::text_of(tuning);
     if (tuning == GpuTuning{}) {

@@ -19,7 +19,8 @@ struct KernelRow {
   unsigned group_threads;
   bool sliced_keys;  // the entry slice_keys prepares its keys
   bool tables;       // it can keep 1, 2 or 4 round tables in shared memory
-  bool hash_tables;  // its GHASH uses tables
+  bool hash_tables;  // its GHASH uses tables, unless tensor cores do it
+  bool tensor_hash;  // its GHASH is on tensor cores where that has been measured as faster
 };
 
 // Every GPU kernel, fastest first.

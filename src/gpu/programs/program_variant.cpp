@@ -72,7 +72,8 @@ ProgramVariant variant_for(const KernelRow& row, const DeviceInfo& device,
   // Else the compiler takes a few more registers than let three groups run at once.
   variant.groups_per_unit = row.tables && cuda ? 3 : 0;
   if (options.groups_per_unit != 0) variant.groups_per_unit = options.groups_per_unit;
-  variant.tensor_hash = options.tensor_hash;
+  // Not yet measured on the older chips that could do it.
+  variant.tensor_hash = options.tensor_hash.value_or(row.tensor_hash && device.target == "sm_90");
   if (variant.tensor_hash && !has_binary_products(device.target)) {
     throw Unavailable(device.id + " (" + device.name +
                       ") has no binary matrix products, which are of CUDA, on chips of compute "

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,12 +31,12 @@ struct ProgramVariant {
   bool keys_in_memory = false;
 };
 
-// What a caller may choose of a variant; 0 and false leave it open.
+// What a caller may choose of a variant; 0 and no value leave it open.
 struct VariantOptions {
   unsigned group_threads = 0;    // in all launches of the entries but those of GHASH
   unsigned tables = 0;           // if the row has tables
   unsigned groups_per_unit = 0;  // CUDA and HIP
-  bool tensor_hash = false;      // see GpuTuning
+  std::optional<bool> tensor_hash = std::nullopt;  // see GpuTuning
 
   bool operator==(const VariantOptions&) const = default;
 };
