@@ -295,8 +295,9 @@ class Packed(Folder):
         self.assertEqual(self.outcomes(), {"devices": True, "tests": True, "memory": True})
         # The filter of the tests of ciphers in device memory selects as many.
         self.assertIn(" 3 tests from 1 test suite ran", (self.results / "check.log").read_text())
-        [report] = json.loads((self.results / "memory.json").read_text())["runs"]
-        self.assertTrue(all(row["verified"] for row in report["results"]))
+        reports = json.loads((self.results / "memory.json").read_text())["runs"]
+        self.assertEqual(len(reports), 4)
+        self.assertTrue(all(row["verified"] for report in reports for row in report["results"]))
 
     def test_folder_can_be_filled_again_but_no_other_is_emptied(self):
         self.pack("--arch", "none")
@@ -343,7 +344,7 @@ class Packed(Folder):
         if nvrtc.returncode != 0 and "PARAES_REQUIRE_NVRTC" not in os.environ:
             self.skipTest(nvrtc.stderr)
         for target in ("sm_75", "sm_89"):
-            for tuning in ("groups=2", "tables=4,groups=1", "ghash=tensor"):
+            for tuning in ("groups=2", "tables=4,groups=1", "ghash=tensor", "ghash=scalar"):
                 done = subprocess.run([BUILD / "cli/paraes", "devices", "--compile", "--arch", target,
                                        "--kernel", "ttable", "--gpu-tuning", tuning, "-o",
                                        self.scratch / "two"], capture_output=True, check=False)
@@ -371,6 +372,12 @@ class Packed(Folder):
                                 "--kernel", "ttable", "-o", self.scratch / "usual"], check=True,
                                capture_output=True, text=True)
         self.assertFalse(four & {pathlib.Path(line).name for line in usual.stdout.split()})
+        # What is left out as usual is just that.
+        subprocess.run([BUILD / "cli/paraes", "devices", "--compile", "--arch", "sm_90", "--kernel",
+                        "ttable", "--gpu-tuning", "ghash=tensor", "-o", self.scratch / "tensor"],
+                       check=True, capture_output=True)
+        self.assertEqual({path.name for path in (self.scratch / "tensor").iterdir()},
+                         {path.name for path in (self.scratch / "usual").iterdir()})
 
 
 if __name__ == "__main__":
