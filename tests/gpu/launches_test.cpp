@@ -250,6 +250,37 @@ TEST_P(KernelsOnDevice, ComputeTwoPercentMoreBlocksThanSegmentsHaveAtMost) {
   }
 }
 
+// What EntryLauncher::copy_in() launches where the device can read the memory of the host.
+TEST_P(KernelsOnDevice, CopyWords) {
+  const auto context = open_context({"opencl", {0}}, find_kernel_row(GetParam()));
+  const std::unique_ptr<Queue> queue = context->device().make_queue();
+  EntryLauncher launcher(*context, *queue);
+  const Buffer text = support::pattern(8000);
+  const Memory in = context->device().allocate(text.size());
+  const Memory out = context->device().allocate(text.size());
+  queue->upload(in, 0, text.data(), text.size());
+  for (const std::size_t words : {1U, 255U, 1999U}) {
+    for (const std::uint32_t groups : {1U, 3U}) {
+      queue->clear(out, 0, out.bytes());
+      Grid grid;
+      grid.threads = context->variant().group_threads;
+      grid.groups = groups;
+      EntryArguments arguments;
+      arguments.in = &in;
+      arguments.out = arguments.messages = arguments.scratch = arguments.key.keys = &out;
+      arguments.tiles = words;
+      launcher.launch("copy_words", arguments, grid);
+      Buffer copied(text.size());
+      queue->download(copied.data(), out, 0, copied.size());
+      queue->finish();
+      Buffer expected = text;
+      std::fill(expected.begin() + static_cast<std::ptrdiff_t>(4 * words), expected.end(),
+                std::uint8_t{0});
+      EXPECT_EQ(support::difference(copied, expected), "") << words << " words";
+    }
+  }
+}
+
 std::vector<std::string> kernel_names() {
   std::vector<std::string> names;
   for (const KernelRow& row : kernel_rows()) names.emplace_back(row.name);
