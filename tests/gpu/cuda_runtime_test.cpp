@@ -346,44 +346,48 @@ TEST(CudaRuntime, LaunchRaisesTheLimitOfSharedMemory) {
 }
 
 // What the tests of device memory rely on.
-TEST(CudaRuntime, StandInCountsCopiesOfBytesThatNobodyWrote) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
-  const auto platform = open_cuda();
-  const auto device = platform->open(0);
-  const Memory memory = device->allocate(100);
-  const auto pinned = device->allocate_pinned(100, false);
-  const auto queue = device->make_queue();
-  std::array<std::uint8_t, 100> host{};
-  queue->upload(memory, 0, host.data(), 40);
-  queue->clear(memory, 40, 20);
-  queue->download(host.data(), memory, 10, 50);
-  EXPECT_EQ(fake.uninitialised(), 0);
-  queue->download(host.data(), memory, 10, 51);
-  EXPECT_EQ(fake.uninitialised(), 1);
-  std::fill_n(pinned->host().begin(), 50, std::uint8_t{1});
-  queue->upload(memory, 0, pinned->host().data(), 50);
-  EXPECT_EQ(fake.uninitialised(), 1);
-  queue->upload(memory, 0, pinned->host().data(), 64);
-  EXPECT_EQ(fake.uninitialised(), 2);
+class StandInCounts : public testing::Test {
+ protected:
+  void SetUp() override {
+    NEEDS_FAKE(fake_, false);
+    platform_ = open_cuda();
+    device_ = platform_->open(0);
+    memory_ = device_->allocate(100);
+    pinned_ = device_->allocate_pinned(100, false);
+    queue_ = device_->make_queue();
+  }
+
+  const Fake fake_{cuda};
+  std::unique_ptr<Platform> platform_;
+  std::unique_ptr<Device> device_;
+  Memory memory_;
+  std::unique_ptr<PinnedMemory> pinned_;
+  std::unique_ptr<Queue> queue_;
+  std::array<std::uint8_t, 100> host_{};
+};
+
+TEST_F(StandInCounts, CopiesOfBytesThatNobodyWrote) {
+  queue_->upload(memory_, 0, host_.data(), 40);
+  queue_->clear(memory_, 40, 20);
+  queue_->download(host_.data(), memory_, 10, 50);
+  EXPECT_EQ(fake_.uninitialised(), 0);
+  queue_->download(host_.data(), memory_, 10, 51);
+  EXPECT_EQ(fake_.uninitialised(), 1);
+  std::fill_n(pinned_->host().begin(), 50, std::uint8_t{1});
+  queue_->upload(memory_, 0, pinned_->host().data(), 50);
+  EXPECT_EQ(fake_.uninitialised(), 1);
+  queue_->upload(memory_, 0, pinned_->host().data(), 64);
+  EXPECT_EQ(fake_.uninitialised(), 2);
 }
 
-TEST(CudaRuntime, StandInCountsCopiesOfMemoryThatIsNotPinned) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
-  const auto platform = open_cuda();
-  const auto device = platform->open(0);
-  const Memory memory = device->allocate(100);
-  const auto pinned = device->allocate_pinned(100, false);
-  const auto queue = device->make_queue();
-  std::array<std::uint8_t, 100> host{};
-  queue->upload(memory, 0, pinned->host().data() + 20, 80);
-  queue->download(pinned->host().data(), memory, 0, 100);
-  EXPECT_EQ(fake.unpinned(), 0);
-  queue->upload(memory, 0, host.data(), 100);
-  EXPECT_EQ(fake.unpinned(), 1);
-  queue->download(host.data(), memory, 0, 100);
-  EXPECT_EQ(fake.unpinned(), 2);
+TEST_F(StandInCounts, CopiesOfMemoryThatIsNotPinned) {
+  queue_->upload(memory_, 0, pinned_->host().data() + 20, 80);
+  queue_->download(pinned_->host().data(), memory_, 0, 100);
+  EXPECT_EQ(fake_.unpinned(), 0);
+  queue_->upload(memory_, 0, host_.data(), 100);
+  EXPECT_EQ(fake_.unpinned(), 1);
+  queue_->download(host_.data(), memory_, 0, 100);
+  EXPECT_EQ(fake_.unpinned(), 2);
 }
 
 TEST(CudaRuntime, ZeroBytesAreNoError) {
