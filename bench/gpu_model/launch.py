@@ -165,7 +165,7 @@ class Device:
 
     def launch_hash(self, key, groups, lanes, **common):
         self.launch(
-            "ghash",
+            hash_entry(self.program, lanes),
             threads=self.hash_threads,
             groups=groups,
             key=key,
@@ -254,10 +254,15 @@ class Device:
         return self.memory.content(out, len(text))
 
 
+def hash_entry(program, lanes):
+    """The entry that hashes, if so many threads hash a message."""
+    return "ghash_tensor" if program.option("HASH_TENSOR") and lanes in (16, 32) else "ghash"
+
+
 def shared_bytes(program, entry):
     """Shared memory of a group, as in src/gpu/device/sizes.h."""
     hash_threads = program.option("HASH_THREADS", 256)
-    if entry == "ghash" and program.option("HASH_TENSOR"):
+    if entry == "ghash_tensor":
         return 16 * 256 + 4096
     if entry == "ghash" and program.option("HASH_TABLES"):
         return 8192 * program.option("HASH_COPIES", 8) + 16 * hash_threads

@@ -144,8 +144,9 @@ def parts_of(program, mode, chip, generator):
     else:
         parts = [more_work(program, chip, entry, threads, less[entry], more[entry], blocks)]
     if mode in GCM_MODES:
-        given = (device.hash_threads, less["ghash"], more["ghash"], blocks)
-        parts.append(more_work(program, chip, "ghash", *given))
+        name = "ghash_tensor" if mode == TENSOR_GCM else "ghash"
+        given = (device.hash_threads, less[name], more[name], blocks)
+        parts.append(more_work(program, chip, name, *given))
     return parts
 
 

@@ -185,6 +185,7 @@ void DeviceMemoryCase::call() {
   }
   // A thread that sleeps wakes up late, by as much as a kernel needs for tens of MiB.
   const std::unique_ptr<gpu::Mark> end = queue.mark();
+  queue.flush();
   while (!end->passed()) continue;
 }
 

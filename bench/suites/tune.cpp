@@ -14,9 +14,11 @@
 #include "bench/harness/random.hpp"
 #include "bench/memory/arena.hpp"
 #include "bench/memory/seal.hpp"
+#include "paraes/devices.hpp"
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 #include "paraes/threads.hpp"
+#include "src/gpu/programs/program_variant.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -42,6 +44,7 @@ constexpr GpuTuning tunings[] = {
     {.tables = 4},
     {.groups_per_processor = 2},
     {.tensor_hash = true},
+    {.tensor_hash = false},
 };
 
 double seconds_since(Clock::time_point start) {
@@ -127,10 +130,20 @@ class Tuning {
         if ((tuning.tables != 0 || tuning.groups_per_processor != 0) && kernel != "ttable")
           continue;
         if (tuning.groups_per_processor != 0 && device.rfind("opencl", 0) == 0) continue;
+        if (tuning.tensor_hash && *tuning.tensor_hash == uses_tensors(device, kernel)) continue;
         tunings_[text_of(tuning)] = tuning;
         names_.push_back({device, kernel, text_of(tuning)});
       }
     }
+  }
+
+  // Whether GHASH is on tensor cores by paraes's own choice.
+  [[nodiscard]] static bool uses_tensors(const std::string& device, const std::string& kernel) {
+    for (const DeviceInfo& info : devices()) {
+      if (info.id != device || !info.available) continue;
+      return gpu::variant_for(gpu::find_kernel_row(kernel), info).tensor_hash;
+    }
+    return false;
   }
 
   [[nodiscard]] static Row row_of(const Name& name, std::uint64_t bytes) {

@@ -39,7 +39,7 @@ void EntryLauncher::start(const EntryLaunch& launch) {
   ++launches_;
 }
 
-void EntryLauncher::copy_in(const Memory& to, std::size_t offset, PinnedMemory& pinned,
+void EntryLauncher::copy_in(const Memory& to, std::size_t offset, PinnedMemory* pinned,
                             const std::uint8_t* from, std::size_t bytes, const KeyReference& key) {
   if (!context_.device().reads_pinned_memory()) {
     queue_.upload(to, offset, from, bytes);
@@ -48,8 +48,8 @@ void EntryLauncher::copy_in(const Memory& to, std::size_t offset, PinnedMemory& 
   if (bytes > to.bytes() || offset > to.bytes() - bytes) {
     throw InvalidArgument("a copy of secrets is beyond the end of device memory");
   }
-  const Memory& view = pinned.device_view();
-  const auto at = static_cast<std::size_t>(from - pinned.host().data());
+  const Memory& view = pinned->device_view();
+  const auto at = static_cast<std::size_t>(from - pinned->host().data());
   const Memory source = Memory::view(view.handle() + at, bytes);
   const Memory target = Memory::view(to.handle() + offset, bytes);
   constexpr std::uint64_t most_groups = 32;

@@ -60,11 +60,12 @@ class EntryLauncher {
   }
 
   // Copies `bytes` bytes, a multiple of 4, of `from`, which lie in `pinned`, to `offset` in `to`.
+  // `pinned` may be nullptr if the device cannot read pinned memory.
   // Drivers keep what they copy from memory that is not pinned, and up to some 64 KiB from any, in
   // memory of their own that nobody can wipe. So a kernel copies secrets, where it can read the
   // memory of the host. `key` is as for prepare(), and not read. SecretPinned and PinnedPool have
   // suitable memory. It must not change until the queue has passed the copy.
-  void copy_in(const Memory& to, std::size_t offset, PinnedMemory& pinned, const std::uint8_t* from,
+  void copy_in(const Memory& to, std::size_t offset, PinnedMemory* pinned, const std::uint8_t* from,
                std::size_t bytes, const KeyReference& key);
 
   // How many launches it has started.

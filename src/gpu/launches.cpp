@@ -56,8 +56,10 @@ void Launches::prepare(std::span<paraes_message> messages, bool narrow) {
   }
   count_ = static_cast<std::uint32_t>(messages.size());
   const ProgramVariant& variant = context_.variant();
-  hash_lanes_ = hash_lanes(processors(), messages, variant.hash_threads, hash_groups(variant),
-                           variant.tensor_hash);
+  hash_lanes_ =
+      hash_lanes(processors(), messages, variant.hash_threads,
+                 variant.tensor_hash ? PARAES_HASH_GROUPS_OF_TENSORS : hash_groups(variant),
+                 variant.tensor_hash);
   has_tags_ = std::any_of(messages.begin(), messages.end(), [](const paraes_message& message) {
     return (message.flags & PARAES_HASH_PARTIAL) == 0;
   });
@@ -78,7 +80,7 @@ void Launches::send(SecretMemory& to, std::size_t offset, const void* from, std:
   if (bytes == 0) return;
   reserve(to, offset + bytes);
   const Memory& memory = to.write(offset + bytes);
-  const auto copy = [&](PinnedMemory& pinned, const std::uint8_t* data) {
+  const auto copy = [&](PinnedMemory* pinned, const std::uint8_t* data) {
     if (secret) {
       launcher_.copy_in(memory, offset, pinned, data, bytes, keys_.data_key());
     } else {
@@ -101,7 +103,7 @@ void Launches::send(SecretMemory& to, std::size_t offset, const void* from, std:
   std::uint8_t* const part = slab_->host().data() + slab_used_;
   slab_used_ += (bytes + 15) / 16 * 16;
   std::memcpy(part, from, bytes);
-  copy(*slab_, part);
+  copy(slab_.get(), part);
 }
 
 void Launches::set_first_iv(const Memory& from, std::size_t offset) {
@@ -177,13 +179,13 @@ void Launches::run_prepared(const char* entry, const LaunchBuffers& buffers) {
 }
 
 // No more groups than run at once, because each builds its tables anew.
-Grid Launches::hash_grid(std::uint64_t messages, std::uint32_t shared_bytes,
-                         unsigned at_once) const {
+Grid Launches::hash_grid(std::uint64_t messages, std::uint32_t shared_bytes, unsigned at_once,
+                         std::uint32_t groups) const {
   Grid grid;
   grid.threads = context_.variant().hash_threads;
   grid.shared_bytes = shared_bytes;
-  grid.groups = static_cast<std::uint32_t>(std::min<std::uint64_t>(
-      (messages + at_once - 1) / at_once, hash_groups(context_.variant()) * processors()));
+  grid.groups = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>((messages + at_once - 1) / at_once, groups * processors()));
   return grid;
 }
 
@@ -191,8 +193,15 @@ void Launches::start_hash(EntryArguments arguments) {
   const ProgramVariant& variant = context_.variant();
   arguments.key = keys_.hash_key();
   arguments.tile_blocks = hash_lanes_;
-  start("ghash", arguments,
-        hash_grid(arguments.count, hash_shared_bytes(variant), variant.hash_threads / hash_lanes_));
+  const unsigned at_once = variant.hash_threads / hash_lanes_;
+  if (variant.tensor_hash && hash_lanes_ <= warp_threads) {
+    start("ghash_tensor", arguments,
+          hash_grid(arguments.count, PARAES_HASH_TENSOR_SHARED_BYTES, at_once,
+                    PARAES_HASH_GROUPS_OF_TENSORS));
+  } else {
+    start("ghash", arguments,
+          hash_grid(arguments.count, hash_shared_bytes(variant), at_once, hash_groups(variant)));
+  }
 }
 
 void Launches::hash(const LaunchBuffers& buffers, std::size_t count) {
@@ -239,7 +248,8 @@ void Launches::gcm(const LaunchBuffers& buffers, Direction direction, GcmWork& w
   finish.tiles = count_;
   finish.key = keys_.hash_key();
   finish.scratch = &gcm_scratch_.write();
-  const Grid grid = hash_grid(messages, hash_key_shared_bytes(context_.variant()), 1);
+  const ProgramVariant& variant = context_.variant();
+  const Grid grid = hash_grid(messages, hash_key_shared_bytes(variant), 1, hash_groups(variant));
   if (joins) start("ghash_join", finish, grid);
   start("gcm_finish", finish, grid);
   if (direction == Direction::decrypt) cipher();
@@ -316,6 +326,7 @@ void Launches::end_of_work() noexcept {
 }
 
 void Launches::wipe() noexcept {
+  staged_.wipe();  // a copy that is still pending copies zeros
   for (SecretMemory* memory :
        {&messages_, &tag_masks_, &unit_tweaks_, &stretch_tweaks_, &gcm_starts_, &gcm_scratch_}) {
     memory->wipe();

@@ -112,9 +112,10 @@ class Launches {
   // Copies `bytes` bytes to `to`, which is made larger if necessary; `secret` leaves no copy with
   // the driver. Without a pool of pinned memory they are in staged_.
   void send(SecretMemory& to, std::size_t offset, const void* from, std::size_t bytes, bool secret);
-  // For entries of which a group works on `at_once` messages at a time.
-  [[nodiscard]] Grid hash_grid(std::uint64_t messages, std::uint32_t shared_bytes,
-                               unsigned at_once) const;
+  // For entries of which a group works on `at_once` messages at a time, and a multiprocessor holds
+  // `groups` groups.
+  [[nodiscard]] Grid hash_grid(std::uint64_t messages, std::uint32_t shared_bytes, unsigned at_once,
+                               std::uint32_t groups) const;
   // Starts ghash for the prepared messages.
   void start_hash(EntryArguments arguments);
   [[nodiscard]] EntryArguments arguments(const LaunchBuffers& buffers, std::uint32_t count,

@@ -4,8 +4,6 @@
 #include <bit>
 #include <utility>
 
-#include "paraes/secret.hpp"
-
 namespace paraes::gpu {
 
 SecretMemory::~SecretMemory() { wipe_all(); }
@@ -45,17 +43,24 @@ void SecretMemory::wipe_all() noexcept {
 }
 
 std::span<std::uint8_t> SecretPinned::take(Device& device, std::size_t n) {
+  if (!device.reads_pinned_memory()) {
+    if (locked_.size() < n) locked_ = SecretBytes(n);
+    taken_ = std::max(taken_, n);
+    return std::span(locked_.data(), n);
+  }
   if (!memory_ || memory_->host().size() < n) {
     wipe();
     memory_.reset();
-    memory_ = device.allocate_pinned(std::bit_ceil(n), device.reads_pinned_memory());
+    memory_ = device.allocate_pinned(std::bit_ceil(n), true);
   }
   taken_ = std::max(taken_, n);
   return memory_->host().first(n);
 }
 
 void SecretPinned::wipe() noexcept {
-  if (taken_ != 0) secure_zero(memory_->host().data(), taken_);
+  if (taken_ == 0) return;
+  std::uint8_t* const data = memory_ ? memory_->host().data() : locked_.data();
+  secure_zero(data, taken_);
   taken_ = 0;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 
+#include "paraes/secret.hpp"
 #include "src/gpu/runtime/runtime.hpp"
 
 namespace paraes::gpu {
@@ -51,8 +52,9 @@ class SecretMemory {
   std::size_t written_ = 0;  // all bytes that may not be zero
 };
 
-// Pinned memory of the host, from which EntryLauncher::copy_in() copies secrets to a device.
-// Overwritten with zeros before it is freed.
+// Memory of the host from which EntryLauncher::copy_in() copies secrets to a device: pinned if the
+// device can read that, otherwise locked memory, from which the driver copies. Overwritten with
+// zeros before it is freed.
 class SecretPinned {
  public:
   SecretPinned() noexcept = default;
@@ -63,13 +65,14 @@ class SecretPinned {
   // Bytes [0, n), which no pending copy may use if the memory must become larger. Throws
   // OutOfMemory.
   [[nodiscard]] std::span<std::uint8_t> take(Device& device, std::size_t n);
-  // What take() returned a part of.
-  [[nodiscard]] PinnedMemory& memory() const noexcept { return *memory_; }
+  // The pinned memory that take() returned a part of; nullptr if it is locked memory.
+  [[nodiscard]] PinnedMemory* memory() const noexcept { return memory_.get(); }
   // Overwrites what take() returned since the last call. No pending copy may use it.
   void wipe() noexcept;
 
  private:
   std::unique_ptr<PinnedMemory> memory_;
+  SecretBytes locked_;
   std::size_t taken_ = 0;
 };
 

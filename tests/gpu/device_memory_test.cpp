@@ -19,11 +19,13 @@
 #include "tests/gpu/secret_work.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/environment.hpp"
+#include "tests/support/evp_oracle.hpp"
 
 namespace paraes::gpu {
 namespace {
 
 namespace fs = std::filesystem;
+using support::Buffer;
 
 constexpr const char* kernels_run = "kernels:1,";
 constexpr const char* kernels[] = {"bitslice", "reference"};  // with sliced keys, and without
@@ -68,6 +70,25 @@ void use_every_mode(const Vendor& vendor, const char* kernel, KeyExpansion expan
   }
 }
 
+// Keys of use_every_mode(), and an encrypted tweak.
+void expect_no_secret_kept(const Fake& fake) {
+  using support::make_key;
+  for (const unsigned number : {1U, 5U, 100U, 133U, 200U, 202U}) {
+    EXPECT_FALSE(fake.kept(make_key(32, number))) << "key " << number;
+  }
+  for (const unsigned number : {3U, 210U}) {
+    const Buffer keys = make_key(64, number);
+    EXPECT_FALSE(fake.kept(Bytes(keys).first(32))) << "key " << number;
+    EXPECT_FALSE(fake.kept(Bytes(keys).last(32))) << "tweak key " << number;
+  }
+  const Buffer keys = make_key(64, 3);
+  const Buffer tweak =
+      support::evp_ecb(Direction::encrypt, Bytes(keys).last(32), Buffer(16, std::uint8_t{4}));
+  EXPECT_FALSE(fake.kept(tweak)) << "tweak";
+  // What messages have may be kept: the counter of CTR.
+  EXPECT_TRUE(fake.kept(make_key(16, 2)));
+}
+
 void expect_wiped(const Vendor& vendor) {
   const Fake fake(vendor);
   NEEDS_FAKE(fake, false);
@@ -83,6 +104,7 @@ void expect_wiped(const Vendor& vendor) {
       EXPECT_EQ(fake.dirty(), 0);
       EXPECT_EQ(fake.uninitialised(), 0);
       EXPECT_EQ(fake.unpinned(), 0) << "the driver keeps a copy of keys";
+      expect_no_secret_kept(fake);
       EXPECT_EQ(fake.live(), 0);
     }
   }

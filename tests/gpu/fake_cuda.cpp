@@ -143,6 +143,7 @@ struct State {
   long calls_on_lost = 0;
   long uninitialised = 0;
   long unpinned = 0;
+  std::vector<unsigned char> kept;  // what a real driver would keep of uploads
 };
 
 State& state() {
@@ -382,6 +383,14 @@ void check_pinned(const void* pointer, std::size_t bytes) {
   if (found == state().objects.end() || found->second.kind != Kind::host) ++state().unpinned;
 }
 
+// CUDA's driver puts small uploads into its commands, whatever memory they come from.
+void keep(const void* pointer, std::size_t bytes) {
+  constexpr std::size_t most = std::size_t{64} << 10;
+  if (bytes > most) return;
+  const auto* const first = static_cast<const unsigned char*>(pointer);
+  state().kept.insert(state().kept.end(), first, first + bytes);
+}
+
 // Counts an upload from pinned memory that still has the bytes of its allocation.
 void check_host(const void* pointer, std::size_t bytes) {
   const auto found = holder(pointer, bytes);
@@ -514,6 +523,14 @@ extern "C" long paraes_fake_unpinned() {
   return state().unpinned;
 }
 
+// Whether an upload that a real driver keeps a copy of had these bytes.
+extern "C" bool paraes_fake_kept(const void* bytes, std::size_t count) {
+  const Lock lock(mutex);
+  const auto* const first = static_cast<const unsigned char*>(bytes);
+  const auto& kept = state().kept;
+  return std::search(kept.begin(), kept.end(), first, first + count) != kept.end();
+}
+
 extern "C" void paraes_fake_reset() {
   const Lock lock(mutex);
   for (int device = 0; device < 64; ++device) free_all_of(device);
@@ -523,6 +540,7 @@ extern "C" void paraes_fake_reset() {
   state().calls_on_lost = 0;
   state().uninitialised = 0;
   state().unpinned = 0;
+  state().kept.clear();
   state().calls.clear();
   host_time = 0;
   the_clock().seen = static_cast<unsigned>(the_clock().active);
@@ -817,6 +835,7 @@ PARAES_FAKE(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync, void* to, const void* from
   if (!reaches(to, bytes)) return invalid_value;
   check_pinned(from, bytes);
   check_host(from, bytes);
+  keep(from, bytes);
   note_written(to, bytes);
   std::memcpy(to, from, bytes);
   spend(stream, to_device, bytes);

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "src/gpu/runtime/runtime.hpp"
@@ -48,6 +49,10 @@ class Fake {
   }
   // How often bytes were copied from or to memory of the host that is not pinned.
   [[nodiscard]] long unpinned() const { return function<long()>("paraes_fake_unpinned")(); }
+  // Whether an upload that a real driver keeps a copy of had these bytes.
+  [[nodiscard]] bool kept(std::span<const std::uint8_t> bytes) const {
+    return function<bool(const void*, std::size_t)>("paraes_fake_kept")(bytes.data(), bytes.size());
+  }
   [[nodiscard]] long calls_on_lost() const {
     return function<long()>("paraes_fake_calls_on_lost")();
   }

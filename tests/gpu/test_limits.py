@@ -63,7 +63,7 @@ def test_tensor_cores_are_those_of_chips_that_have_them(tmp_path):
     (row,) = found
     assert (row["chip"], row["mode"]) == ("H100", name)
     text_part, hash_part = row["parts"]
-    assert hash_part["entry"] == "ghash"
+    assert hash_part["entry"] == "ghash_tensor"
     assert hash_part["groups"] == 4
     assert hash_part["units"]["tensor"] > 0
     assert "tensor" not in text_part["units"]

@@ -129,7 +129,7 @@ def test_gcm_hashed_by_few_lanes(program, generator):
 @pytest.mark.parametrize("case", TENSOR_CASES, ids=lambda case: ".".join(case))
 def test_gcm_hashed_by_tensor_cores(case, generator):
     program = program_of(*case, "HASH_TENSOR")
-    opcodes = {fields["opcode"] for fields in program.functions["ghash"].instructions}
+    opcodes = {fields["opcode"] for fields in program.functions["ghash_tensor"].instructions}
     assert "BMMA.168256.AND.POPC" in opcodes
     check_gcm(program, generator, 32, hash_lanes=32)
     check_gcm(program, generator, 24, hash_lanes=32, hash_groups=2)

@@ -3,14 +3,12 @@
 // key. Block i of n has the weight H^(n - i). Lane t takes the blocks whose exponent is t + 1
 // modulo `lanes`: it adds them by Horner's rule with the factor H^lanes, and multiplies the sum by
 // H^(t + 1). With PARAES_HASH_TABLES the multiplications by H^lanes are look-ups in shared memory
-// with secret indices, otherwise they take constant time, for few lanes as in ghash_sums.cl. For 16
-// or 32 lanes, PARAES_HASH_TENSOR replaces all but the last multiplication by binary matrix
-// products, in constant time: ghash_tensor.cl.
+// with secret indices, otherwise they take constant time, for few lanes as in ghash_sums.cl. With
+// PARAES_HASH_TENSOR there is a second entry, for 16 or 32 lanes, that replaces all but the last
+// multiplication by binary matrix products, in constant time: ghash_tensor.cl.
 
 #ifndef PARAES_HASH_GROUPS_PER_UNIT
-#if defined(PARAES_HASH_TENSOR)
-#define PARAES_HASH_GROUPS_PER_UNIT PARAES_HASH_GROUPS_OF_TENSORS
-#elif defined(PARAES_HASH_SUMS)
+#if defined(PARAES_HASH_SUMS)
 #define PARAES_HASH_GROUPS_PER_UNIT PARAES_HASH_GROUPS_OF_SUMS
 #else
 #define PARAES_HASH_GROUPS_PER_UNIT PARAES_HASH_GROUPS
@@ -246,7 +244,7 @@ PARAES_INLINE paraes_block hash_of_lane(const paraes_job* job, PARAES_GLOBAL con
 
 // `keys` holds the hash keys, scratch the tag masks, and tile_blocks is the number of lanes. With
 // PARAES_HASH_TO_SCRATCH, the hash of message m goes to scratch + 4 (tiles + m).
-PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
+PARAES_INLINE void hash_messages(const paraes_job* job, const int tensors) {
   const paraes_u32 t = job->thread;
   const paraes_u32 lanes = job->tile_blocks;
   const paraes_u32 lane = t & (lanes - 1);
@@ -271,7 +269,8 @@ PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
         job->keys + (paraes_u64)PARAES_HASH_KEY_WORDS(PARAES_HASH_THREADS) * message->key;
 #ifdef PARAES_HASH_TABLES
     // Short messages do not use the tables.
-    if ((!have_tables || table_key != message->key) && some_exceed(job, first, at_once, lanes)) {
+    if (!tensors && (!have_tables || table_key != message->key) &&
+        some_exceed(job, first, at_once, lanes)) {
       build_tables(job, get_power(powers + 4 * (lanes - 1)));
       table_key = message->key;
       have_tables = 1;
@@ -279,31 +278,33 @@ PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
 #endif
     paraes_block sum = zero_block();
 #ifdef PARAES_HASH_TENSOR
-    if (lanes == 16 || lanes == 32) {
+    if (tensors) {
       if (!have_tables || table_key != message->key) {
         build_matrices(job, get_power(powers + 4 * 31), get_power(powers + 4 * 15));
         table_key = message->key;
         have_tables = 1;
       }
       // A warp hashes the messages of its threads one after the other.
-      PARAES_SHARED paraes_u32* sums = PARAES_SUMS(job) + 4 * (t & ~31u);
+      PARAES_SHARED paraes_u32* sums = job->shared + 4 * (t & ~31u);
       for (paraes_u32 i = 0; i < 32 / lanes; ++i) {
         const paraes_u32 one = (t & ~31u) / lanes + i;
         if (one < at_once) tensor_hash(job, first + one, t % 32, sums + 64 * i);
       }
       PARAES_BARRIER();
+      // Where the message and its powers are is computed again, because no register is left for it.
+      PARAES_GLOBAL const paraes_message* again = job->messages + (paraes_u32)paraes_anew(m);
       // An empty text without lengths has no blocks.
-      if (works && lane < 16 && hash_blocks(message) != 0) {
+      if (works && lane < 16 && hash_blocks(again) != 0) {
+        PARAES_GLOBAL const paraes_u32* own =
+            job->keys + (paraes_u64)PARAES_HASH_KEY_WORDS(PARAES_HASH_THREADS) * again->key;
         sum = shared_block(sums + 4 * (t % 32));
-        sum = block_of_gf128(
-            gf128_multiply(gf128_of_block(sum), get_power(powers + 4 * (15 - lane))));
+        sum = block_of_gf128(gf128_multiply(gf128_of_block(sum), get_power(own + 4 * (15 - lane))));
       }
       PARAES_BARRIER();
-    } else if (works) {
-      sum = hash_of_lane(job, text, bytes, hash_blocks(message), powers, lane, lanes);
     }
-#elif defined(PARAES_HASH_SUMS)
-    if (lanes * PARAES_HASH_TERMS <= PARAES_HASH_THREADS) {  // else a power is missing
+#endif
+#if defined(PARAES_HASH_SUMS)
+    if (!tensors && lanes * PARAES_HASH_TERMS <= PARAES_HASH_THREADS) {  // else a power is missing
       if ((!have_tables || table_key != message->key) && some_exceed(job, first, at_once, lanes)) {
         build_factors(job, powers, lanes);
         table_key = message->key;
@@ -313,15 +314,15 @@ PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
         const gf128 own = hash_by_sums(job, text, bytes, hash_blocks(message), lane, lanes);
         sum = block_of_gf128(gf128_multiply(own, get_power(powers + 4 * lane)));
       }
-    } else if (works) {
+    } else if (!tensors && works) {
       sum = hash_of_lane(job, text, bytes, hash_blocks(message), powers, lane, lanes);
     }
 #else
-    if (works) {
+    if (!tensors && works) {
       sum = hash_of_lane(job, text, bytes, hash_blocks(message), powers, lane, lanes);
     }
 #endif
-    sum = sum_of_lanes(PARAES_SUMS(job), t, lanes, sum);
+    sum = sum_of_lanes(tensors ? job->shared : PARAES_SUMS(job), t, lanes, sum);
     if (works && lane == 0) {
       if (!partial) {
         sum = xor_blocks(
@@ -339,3 +340,12 @@ PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) {
     }
   }
 }
+
+PARAES_ENTRY(ghash, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_PER_UNIT) { hash_messages(job, 0); }
+
+#ifdef PARAES_HASH_TENSOR
+// The same for 16 or 32 lanes, by tensor cores.
+PARAES_ENTRY(ghash_tensor, PARAES_HASH_THREADS, PARAES_HASH_GROUPS_OF_TENSORS) {
+  hash_messages(job, 1);
+}
+#endif

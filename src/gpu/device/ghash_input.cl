@@ -1,10 +1,5 @@
 // What GHASH reads: the blocks of a message, and the powers of a hash key.
 
-// The tensor cores do without tables.
-#ifdef PARAES_HASH_TENSOR
-#undef PARAES_HASH_TABLES
-#endif
-
 // Hash keys store each power of H as four words, the most significant first.
 PARAES_INLINE void put_power(PARAES_GLOBAL paraes_u32* to, gf128 a) {
   to[0] = (paraes_u32)(a.high >> 32);

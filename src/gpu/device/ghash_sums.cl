@@ -4,7 +4,7 @@
 // are multiplied.
 //
 // Not on AMD's chips, for which Clang keeps elements in scratch memory here.
-#if !defined(PARAES_HASH_TABLES) && !defined(PARAES_HASH_TENSOR) && !defined(__AMDGCN__)
+#if !defined(PARAES_HASH_TABLES) && !defined(__AMDGCN__)
 #define PARAES_HASH_SUMS
 #define PARAES_FACTORS(job) ((job)->shared + 4 * PARAES_HASH_THREADS)
 #define PARAES_EVERY_FOURTH 0x11111111u

@@ -21,7 +21,7 @@
 
 // The message that a tile belongs to: the last one whose first_tile is at most `tile`. A search
 // waits for memory at each step. So the message is guessed first, and rightly if all have as many
-// tiles, or the last one fewer, and its fields are loaded at the same time.
+// tiles, or the last one a few less, and its fields are loaded at the same time.
 typedef struct {
   paraes_u32 number;
   paraes_message fields;

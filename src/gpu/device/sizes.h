@@ -13,9 +13,9 @@
 //                                  `gcm_finish`, a power of two, at least 128
 //   PARAES_GROUPS_PER_UNIT         groups that must fit into a multiprocessor at once; limits the
 //                                  registers of entries that work on tiles
-//   PARAES_HASH_GROUPS_PER_UNIT    the same for `ghash`: PARAES_HASH_GROUPS_OF_TENSORS with tensor
-//                                  cores, PARAES_HASH_GROUPS_OF_SUMS where it adds products
-//                                  (ghash_sums.cl), otherwise PARAES_HASH_GROUPS
+//   PARAES_HASH_GROUPS_PER_UNIT    the same for `ghash`: PARAES_HASH_GROUPS_OF_SUMS where it adds
+//                                  products (ghash_sums.cl), otherwise PARAES_HASH_GROUPS; of
+//                                  `ghash_tensor`, PARAES_HASH_GROUPS_OF_TENSORS
 //   PARAES_HASH_TERMS              products that are reduced at once: see ghash_sums.cl
 //   PARAES_KEYS_IN_MEMORY          1: `keys` holds the keys of the messages; 0, only on CUDA: all
 //                                  messages use the argument `single`
@@ -61,7 +61,7 @@
 // For ghash in ttable-simple and ttable: the tables, and their basis or the sums.
 #define PARAES_HASH_TABLES_SHARED_BYTES(hash_threads, copies) \
   (8192u * (copies) + 16u * (hash_threads))
-// For ghash with PARAES_HASH_TENSOR: products or sums, and two matrices.
+// For ghash_tensor: products or sums, and two matrices.
 #define PARAES_HASH_TENSOR_SHARED_BYTES 8192u
 // xts_stretches, expand_keys and slice_keys need none.
 

@@ -79,7 +79,7 @@ ProgramVariant variant_for(const KernelRow& row, const DeviceInfo& device,
                       ") has no binary matrix products, which are of CUDA, on chips of compute "
                       "capability 8.0 to 9.0");
   }
-  if (row.hash_tables && !variant.tensor_hash) {
+  if (row.hash_tables) {
     // Eight have no bank conflicts, and each half of them has twice as many.
     variant.hash_copies = 8;
     while (variant.hash_copies > 1 && !fits(hash_shared_bytes(variant))) variant.hash_copies /= 2;
@@ -110,7 +110,6 @@ std::uint32_t mode_shared_bytes(const ProgramVariant& variant) {
 }
 
 std::uint32_t hash_shared_bytes(const ProgramVariant& variant) {
-  if (variant.tensor_hash) return PARAES_HASH_TENSOR_SHARED_BYTES;
   return variant.hash_copies != 0
              ? PARAES_HASH_TABLES_SHARED_BYTES(variant.hash_threads, variant.hash_copies)
              : PARAES_HASH_SUMS_SHARED_BYTES(variant.hash_threads);
@@ -121,7 +120,6 @@ std::uint32_t hash_key_shared_bytes(const ProgramVariant& variant) {
 }
 
 std::uint32_t hash_groups(const ProgramVariant& variant) {
-  if (variant.tensor_hash) return PARAES_HASH_GROUPS_OF_TENSORS;
   return variant.hash_copies != 0 ? PARAES_HASH_GROUPS : PARAES_HASH_GROUPS_OF_SUMS;
 }
 

@@ -62,7 +62,7 @@ void check_group_threads(unsigned threads);
 [[nodiscard]] ProgramVariant for_many_keys(const ProgramVariant& variant);
 
 // Dynamic shared memory per group, in bytes: for entries that work on tiles, for ghash, and for
-// ghash_prepare.
+// ghash_prepare. That of ghash_tensor is in sizes.h.
 [[nodiscard]] std::uint32_t mode_shared_bytes(const ProgramVariant& variant);
 [[nodiscard]] std::uint32_t hash_shared_bytes(const ProgramVariant& variant);
 [[nodiscard]] std::uint32_t hash_key_shared_bytes(const ProgramVariant& variant);
