@@ -39,7 +39,7 @@ FAKE = """\
                    direction="encrypt", transfer=None, format=None, scope=axes["--scope"], bytes=1 << 30,
                    bytes_per_second=250e9, verified="wrong" not in fake)
         skipped = [dict(row, reason="no room")] * 2
-        print(json.dumps({{"results": [row], "skipped": skipped}}))
+        print(json.dumps({{"schema": 7, "results": [row], "skipped": skipped}}))
         sys.exit(1 if "wrong" in fake else 0)
     elif words[0] == "lab" and "lab" in fake:
         if words[1:] != ["reproduce", "--help"]:
@@ -224,6 +224,7 @@ class WithStandIns(Folder):
         for name, runs in (("memory", 4), ("crossover", 1)):
             report = json.loads((self.results / f"{name}.json").read_text())
             self.assertEqual(len(report["runs"]), runs)
+            self.assertEqual(report["schema"], 7)  # else paraes-lab does not read it
         self.assertEqual((self.results / "check.log").read_text().count("==== memory"), 2)
 
     def test_failing_step_does_not_stop_the_others(self):
