@@ -144,7 +144,7 @@ def parts_of(program, mode, chip, generator):
     else:
         parts = [more_work(program, chip, entry, threads, less[entry], more[entry], blocks)]
     if mode in GCM_MODES:
-        name = "ghash_tensor" if mode == TENSOR_GCM else "ghash"
+        name = launch.hash_entry(program, TENSOR_LANES)
         given = (device.hash_threads, less[name], more[name], blocks)
         parts.append(more_work(program, chip, name, *given))
     return parts

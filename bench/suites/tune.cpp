@@ -125,12 +125,13 @@ class Tuning {
     // The fast kernels: the ones that `auto` takes, with and without --allow-leaky.
     for (const bool leaky : {false, true}) {
       const std::string kernel(select_kernel("auto", device, leaky).name);
+      const bool tensors = uses_tensors(device, kernel);
       for (const GpuTuning& tuning : tunings) {
         // The state of `bitslice` fills the registers of a group, and OpenCL has no say in them.
         if ((tuning.tables != 0 || tuning.groups_per_processor != 0) && kernel != "ttable")
           continue;
         if (tuning.groups_per_processor != 0 && device.rfind("opencl", 0) == 0) continue;
-        if (tuning.tensor_hash && *tuning.tensor_hash == uses_tensors(device, kernel)) continue;
+        if (tuning.tensor_hash && *tuning.tensor_hash == tensors) continue;
         tunings_[text_of(tuning)] = tuning;
         names_.push_back({device, kernel, text_of(tuning)});
       }
