@@ -335,7 +335,12 @@ struct HiddenKey {
   }
 };
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef __has_feature  // Clang, which has no macros for this
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define PARAES_SANITIZED
+#endif
+#endif
+#if defined(PARAES_SANITIZED) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define PARAES_NEEDS_MEMORY_SEARCH() GTEST_SKIP() << "the sanitizer maps too much memory to search"
 #else
 #define PARAES_NEEDS_MEMORY_SEARCH() static_cast<void>(0)
