@@ -4,6 +4,7 @@
 //   info:N:HEX    every device answers the query N (hexadecimal) with these bytes
 //   info:N:fail   the query N fails
 //   group:N       kernels allow N work-items in a work-group
+//   unrolled      programs are compiled as for a GPU: without PARAES_COMPACT
 //   profile:CODE  the time of an event is not available, with this code
 //   fail:N:CODE   the Nth launch and all later ones fail with CODE; the count starts again when the
 //                 variable changes
@@ -164,6 +165,22 @@ int get_work_group_info(void* kernel, void* device, std::uint32_t name, std::siz
     std::memcpy(value, &size, sizeof size);
   }
   return status;
+}
+
+using Build = int (*)(void*, std::uint32_t, const void*, const char*, void*, void*);
+Build real_build = nullptr;
+
+int build(void* program, std::uint32_t devices, const void* list, const char* options, void* notify,
+          void* data) {
+  std::string text = options == nullptr ? "" : options;
+  const std::string compact = "-DPARAES_COMPACT=1";
+  // A program that is loaded has no options.
+  if (!text.empty() && directives().find("unrolled") != std::string::npos) {
+    const std::size_t at = text.find(compact);
+    if (at == std::string::npos) std::abort();
+    text.erase(at, compact.size());
+  }
+  return real_build(program, devices, list, text.c_str(), notify, data);
 }
 
 int get_profile(void* event, std::uint32_t name, std::size_t bytes, void* value,
@@ -364,6 +381,10 @@ extern "C" __attribute__((visibility("default"))) void* dlsym(void* handle, cons
   if (std::strcmp(name, "clGetKernelWorkGroupInfo") == 0) {
     real_get_work_group_info = reinterpret_cast<GetWorkGroupInfo>(found);
     return reinterpret_cast<void*>(get_work_group_info);
+  }
+  if (std::strcmp(name, "clBuildProgram") == 0) {
+    real_build = reinterpret_cast<Build>(found);
+    return reinterpret_cast<void*>(build);
   }
   if (std::strcmp(name, "clCreateBuffer") == 0) {
     library = handle;

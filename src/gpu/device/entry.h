@@ -101,14 +101,16 @@ typedef struct {
 // compiler limits registers so that `groups_per_unit` groups fit into a multiprocessor. The body
 // follows the macro and uses `job`.
 #if defined(PARAES_OPENCL)
-#define PARAES_ENTRY(name, threads, groups_per_unit)                                               \
-  PARAES_INLINE void name##_text(const paraes_job* job);                                           \
-  __kernel __attribute__((reqd_work_group_size(threads, 1, 1))) void name(                         \
-      PARAES_PARAMETERS, PARAES_SHARED paraes_u32* shared) {                                       \
-    const paraes_job job = PARAES_JOB(shared, threads, (paraes_u32)get_local_id(0),                \
-                                      (paraes_u32)get_group_id(0), (paraes_u32)get_num_groups(0)); \
-    name##_text(&job);                                                                             \
-  }                                                                                                \
+// Shared memory is an argument of blocks: OpenCL aligns it as its type needs, and not more.
+#define PARAES_ENTRY(name, threads, groups_per_unit)                                        \
+  PARAES_INLINE void name##_text(const paraes_job* job);                                    \
+  __kernel __attribute__((reqd_work_group_size(threads, 1, 1))) void name(                  \
+      PARAES_PARAMETERS, PARAES_SHARED uint4* shared) {                                     \
+    const paraes_job job =                                                                  \
+        PARAES_JOB((PARAES_SHARED paraes_u32*)shared, threads, (paraes_u32)get_local_id(0), \
+                   (paraes_u32)get_group_id(0), (paraes_u32)get_num_groups(0));             \
+    name##_text(&job);                                                                      \
+  }                                                                                         \
   PARAES_INLINE void name##_text(const paraes_job* job)
 #else
 #if defined(PARAES_HIP)
