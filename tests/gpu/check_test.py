@@ -26,8 +26,12 @@ FAKE = """\
     with open({log!r}, "a") as log:
         log.write(" ".join(words) + "\\n")
     if words[0] == "devices":
-        row = dict(id="cuda:0", name="Stand-in", driver="1", reason=None, available="absent" not in fake)
-        print(json.dumps({{"devices": [row]}}))
+        row = dict(id="cuda:0", name="Stand-in", driver="1", reason=None, available="absent" not in fake,
+                   type="gpu")
+        rows = [row, dict(row, id="opencl:0", type="cpu")]
+        if "opencl" in fake:
+            rows.append(dict(row, id="opencl:1"))
+        print(json.dumps({{"devices": rows}}))
     elif words[0] == "bench":
         axes = dict(zip(words[1::2], words[2::2]))
         if axes["--scope"] in fake:
@@ -70,8 +74,17 @@ FAKE_SANITIZER = """\
 """
 FAKE_TESTS = """\
     #!{python}
-    import os, pathlib, time
-    assert os.environ["PARAES_TEST_DEVICE"] == "cuda:0" and os.environ["PARAES_REQUIRE_DEVICE"] == "1"
+    import os, pathlib, sys, time
+    fake = os.environ.get("FAKE", "").split()
+    assert os.environ["PARAES_TEST_DEVICE"] in ("cuda:0", "opencl:1")
+    assert os.environ["PARAES_REQUIRE_DEVICE"] == "1"
+    if os.environ["PARAES_TEST_DEVICE"] == "opencl:1":
+        print("trace", os.environ["LD_PRELOAD"], os.environ["PARAES_FAKE_OPENCL"])
+        cache = pathlib.Path(os.environ["XDG_CACHE_HOME"])
+        (cache / sys.argv[1].rpartition("/")[2]).write_text("compiled by the driver")
+        if "crash" in fake and "ttable " in " ".join(sys.argv):
+            print("launch of ctr, 1 x 256 threads: -36")
+            sys.exit(1)
     programs = pathlib.Path(os.environ.get("PARAES_PROGRAM_PATH", "none"))
     for path in (programs, *programs.glob("*")):
         print("program", path, oct(path.stat().st_mode & 0o777), path.stat().st_uid == os.geteuid())
@@ -120,6 +133,7 @@ class WithStandIns(Folder):
                            ("paraes_gpu_many", FAKE_TESTS),
                            ("paraes_gpu_device_ciphers", FAKE_TESTS)):
             self.install(self.packed / name, text)
+        (self.packed / "libparaes_opencl_shim.so").touch()
 
     def install(self, path, text):
         path.write_text(textwrap.dedent(text).format(python=sys.executable, log=str(self.commands)))
@@ -129,7 +143,7 @@ class WithStandIns(Folder):
         output = self.check()
         self.assertEqual(self.outcomes(), {
             "devices": True, "tests": True, "memory": True, "transfer": True, "profile": None,
-            "variants": True, "sanitizers": None, "crossover": True, "papers": None})
+            "variants": True, "sanitizers": None, "opencl": None, "crossover": True, "papers": None})
         self.assertEqual(list(self.outcomes()), [line.split()[0] for line in
                                                  self.check("--list").splitlines()[1:]])
         self.assertLessEqual(len(list(self.results.iterdir())), 8)
@@ -147,14 +161,15 @@ class WithStandIns(Folder):
         tools.mkdir()
         self.install(tools / "ncu", FAKE_NCU)
         self.install(tools / "compute-sanitizer", FAKE_SANITIZER)
-        output = self.check(PATH=f"{tools}:{os.defpath}", FAKE="lab")
+        output = self.check(PATH=f"{tools}:{os.defpath}", FAKE="lab opencl")
         self.assertEqual(set(self.outcomes().values()), {True})
         self.assertEqual({path.name for path in self.results.iterdir()}, {
             "summary.json", "check.log", "memory.json", "transfer.json", "crossover.json",
-            "variants.json", "profile.txt", "papers.tar.gz"})
+            "variants.json", "profile.txt", "folders.tar"})
         self.assertRegex(output, r"ctr \(132, 1, 1\).*\n +Memory Throughput +% +45.67\n---")
-        with tarfile.open(self.results / "papers.tar.gz") as papers:
-            self.assertIn("./papers/report.html", papers.getnames())
+        with tarfile.open(self.results / "folders.tar") as folders:
+            self.assertIn("papers/report.html", folders.getnames())
+            self.assertIn("opencl/bitslice", folders.getnames())
         log = (self.results / "check.log").read_text()
         for tool in ("memcheck", "racecheck", "synccheck", "initcheck"):
             command = f"--tool {tool} --error-exitcode 9 {self.packed}/paraes_gpu_"
@@ -176,6 +191,21 @@ class WithStandIns(Folder):
         self.assertEqual(self.summary()["steps"]["profile"]["failures"],
                          ["ncu profiled no kernel of bitslice, ctr"])
         self.assertEqual(output.count("Memory Throughput"), 3)
+
+    def test_each_kernel_runs_through_opencl_by_itself_and_launches_are_traced(self):
+        output = self.check("opencl", status=1, FAKE="opencl crash")
+        self.assertEqual(len(self.summary()["steps"]["opencl"]["failures"]), 2)  # status, and tests
+        self.assertIn("launch of ctr, 1 x 256 threads: -36", output)
+        log = (self.results / "check.log").read_text()
+        self.assertEqual(log.count(f"trace {self.packed}/libparaes_opencl_shim.so trace"), 5)
+        with tarfile.open(self.results / "folders.tar") as folders:
+            self.assertEqual({name for name in folders.getnames() if "/" in name}, {
+                f"opencl/{name}" for name in ("reference", "ttable_simple", "reference_shared", "ttable",
+                                              "bitslice")})
+        self.check("opencl", FAKE="opencl")  # adds to the archive
+        self.assertEqual(self.outcomes(), {"opencl": True})
+        (self.packed / "libparaes_opencl_shim.so").unlink()
+        self.assertIn("is missing", self.check("opencl", FAKE="opencl"))
 
     def test_programs_of_a_folder_that_all_can_write_are_copied_to_a_private_one(self):
         for path, mode in ((self.packed, 0o777), (self.packed / "programs", 0o777),
@@ -294,6 +324,12 @@ class Packed(Folder):
                               check=True)
         if "opencl:0" not in done.stdout and "PARAES_REQUIRE_DEVICE" not in os.environ:
             self.skipTest("there is no OpenCL device")
+        traced = subprocess.run(
+            [self.packed / "paraes", "bench", "--device", "opencl:0", "--kernel", "ttable", "--mode", "ctr",
+             "--size", "64KiB", "--samples", "1"], text=True, capture_output=True, check=True,
+            env={"LD_PRELOAD": str(self.packed / "libparaes_opencl_shim.so"), "XDG_CACHE_HOME": cache,
+                 "PARAES_FAKE_OPENCL": "trace"})
+        self.assertRegex(traced.stderr, r"(?m)^launch of ctr, \d+ x \d+ threads: 0$")
         self.check("--device", "opencl:0", "--quick", "devices", "tests", "memory", XDG_CACHE_HOME=cache)
         self.assertEqual(self.outcomes(), {"devices": True, "tests": True, "memory": True})
         # The filter of the tests of ciphers in device memory selects as many.

@@ -5,6 +5,7 @@
 //   info:N:fail   the query N fails
 //   group:N       kernels allow N work-items in a work-group
 //   unrolled      programs are compiled as for a GPU: without PARAES_COMPACT
+//   trace         waits for each launch, and prints the name of its kernel and what became of it
 //   profile:CODE  the time of an event is not available, with this code
 //   fail:N:CODE   the Nth launch and all later ones fail with CODE; the count starts again when the
 //                 variable changes
@@ -15,9 +16,11 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -117,6 +120,18 @@ int failure() {
   return static_cast<int>(std::strtol(end + 1, nullptr, 10));
 }
 
+void* library = nullptr;  // the ICD loader
+
+void* real_dlsym(void* handle, const char* name) {
+  static const auto real = reinterpret_cast<Dlsym>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
+  return real(handle, name);
+}
+
+template <class F>
+F opencl(const char* name) {
+  return reinterpret_cast<F>(real_dlsym(library, name));
+}
+
 // ---- Commands
 
 using GetProfile = int (*)(void*, std::uint32_t, std::size_t, void*, std::size_t*);
@@ -144,9 +159,28 @@ int recorded(void* queue, ParaesCommand::Kind kind, std::size_t bytes, void* eve
   return code;
 }
 
+using GetKernelInfo = int (*)(void*, std::uint32_t, std::size_t, void*, std::size_t*);
+constexpr std::uint32_t kernel_function_name = 0x1190;
+
+// Prints what became of a launch that returned `code`, after it has ended.
+int traced(void* queue, void* kernel, std::size_t global, std::size_t local, int code) {
+  std::array<char, 64> name{};
+  opencl<GetKernelInfo>("clGetKernelInfo")(kernel, kernel_function_name, name.size() - 1,
+                                           name.data(), nullptr);
+  const int ended = code == 0 ? opencl<int (*)(void*)>("clFinish")(queue) : code;
+  std::fprintf(stderr, "launch of %s, %zu x %zu threads: %d\n", name.data(), global / local, local,
+               ended);
+  return ended;
+}
+
 int launch(void* queue, void* kernel, std::uint32_t dimensions, const std::size_t* offset,
            const std::size_t* global, const std::size_t* local, std::uint32_t waits,
            const void* wait_list, void* event) {
+  if (directives().find("trace") != std::string::npos) {
+    const int code =
+        real_launch(queue, kernel, dimensions, offset, global, local, waits, wait_list, event);
+    return traced(queue, kernel, *global, *local, code);
+  }
   if (const int code = failure(); code != 0) return code;
   // Little-endian, below 256.
   const auto most = replaced_info(max_work_group_size);
@@ -201,7 +235,6 @@ using GetContextInfo = int (*)(void*, std::uint32_t, std::size_t, void*, std::si
 constexpr std::uint32_t context_devices = 0x1081;
 constexpr std::uint64_t in_host_memory = 1 << 4;
 
-void* library = nullptr;  // the ICD loader
 CreateBuffer real_create_buffer = nullptr;
 Release real_release_buffer = nullptr;
 
@@ -224,16 +257,6 @@ int set_argument(void* kernel, std::uint32_t index, std::size_t bytes, const voi
 std::mutex buffers_mutex;
 std::map<void*, Buffer>* buffers = nullptr;  // nullptr: nobody watches
 unsigned long unwiped = 0;
-
-void* real_dlsym(void* handle, const char* name) {
-  static const auto real = reinterpret_cast<Dlsym>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
-  return real(handle, name);
-}
-
-template <class F>
-F opencl(const char* name) {
-  return reinterpret_cast<F>(real_dlsym(library, name));
-}
 
 // Calls the function with a queue for the buffer.
 template <class F>
