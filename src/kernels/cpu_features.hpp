@@ -72,6 +72,9 @@ struct CpuFeatureRow {
 // announces itself without one, "none" if the processor says that there is none, and "" if nothing
 // tells.
 [[nodiscard]] std::string reported_hypervisor();
+// Whether this is an Intel processor with AVX-512, which is best used otherwise for texts that its
+// second-level cache does not hold: see docs/decisions/0048-texts-in-memory-on-intel.md.
+[[nodiscard]] bool is_intel_with_avx512() noexcept;
 
 [[nodiscard]] std::string_view cpu_feature_name(CpuFeature feature);
 [[nodiscard]] std::vector<std::string_view> cpu_feature_names(CpuFeatureSet set);

@@ -33,6 +33,7 @@
 #include "src/core/cache.hpp"
 #include "src/core/executor.hpp"
 #include "src/core/thread_teams.hpp"
+#include "src/kernels/cpu_features.hpp"
 #include "src/kernels/registry.hpp"
 
 namespace paraes {
@@ -398,6 +399,26 @@ TEST(Executor, Constructor_RefusesThreadCountsOutsideZeroTo4096) {
           << e.what();
     }
   }
+}
+
+TEST(NontemporalStores, BeginBeforeTheCachesAreFullOnIntelOnly) {
+  const std::uint8_t bytes[2] = {};
+  for (const int threads : {1, 2}) {
+    for (const std::uint64_t mib : {1, 4, 7, 8, 64}) {
+      const std::uint64_t size = mib << 20;
+      const bool fills_caches = 2 * size >= last_level_cache_bytes(threads);
+      EXPECT_EQ(use_nontemporal_stores(bytes, bytes + 1, size, threads),
+                fills_caches || (is_intel_with_avx512() && mib >= 8))
+          << mib << " MiB";
+    }
+  }
+}
+
+TEST(NontemporalStores, KnowIntelByTheNamesOfTheProcessor) {
+  const bool intel = reported_cpu_id().rfind("GenuineIntel ", 0) == 0;
+  const std::vector<std::string_view> names = cpu_feature_names(detected_cpu_features());
+  const bool avx512 = std::find(names.begin(), names.end(), "avx512f") != names.end();
+  EXPECT_EQ(is_intel_with_avx512(), intel && avx512);
 }
 
 TEST(NontemporalStores, AreUsedForLargeOutputsOutOfPlaceOnly) {

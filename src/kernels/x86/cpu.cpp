@@ -131,4 +131,18 @@ std::string reported_hypervisor() {
   return name.empty() ? "unnamed" : name;
 }
 
+bool is_intel_with_avx512() noexcept {
+  static const bool is = [] {
+    unsigned a = 0;
+    unsigned b = 0;
+    unsigned c = 0;
+    unsigned d = 0;
+    // "GenuineIntel" in the registers ebx, edx, ecx.
+    return __get_cpuid(0, &a, &b, &c, &d) != 0 && b == signature_INTEL_ebx &&
+           d == signature_INTEL_edx && c == signature_INTEL_ecx &&
+           reported_cpu_features().has(avx512f);
+  }();
+  return is;
+}
+
 }  // namespace paraes
