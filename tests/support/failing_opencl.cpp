@@ -168,8 +168,8 @@ int traced(void* queue, void* kernel, std::size_t global, std::size_t local, int
   opencl<GetKernelInfo>("clGetKernelInfo")(kernel, kernel_function_name, name.size() - 1,
                                            name.data(), nullptr);
   const int ended = code == 0 ? opencl<int (*)(void*)>("clFinish")(queue) : code;
-  std::fprintf(stderr, "launch of %s, %zu x %zu threads: %d\n", name.data(), global / local, local,
-               ended);
+  static_cast<void>(std::fprintf(stderr, "launch of %s, %zu x %zu threads: %d\n", name.data(),
+                                 global / local, local, ended));
   return ended;
 }
 
