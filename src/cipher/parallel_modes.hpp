@@ -12,7 +12,7 @@ namespace paraes {
 // them.
 
 // Whether an operation on `bytes` bytes by `threads` threads should use non-temporal stores: if it
-// does not work in place, and the caches cannot hold both input and output.
+// does not work in place, and the caches cannot hold both input and output, or are slow to.
 [[nodiscard]] bool use_nontemporal_stores(const void* in, const void* out, std::uint64_t bytes,
                                           int threads) noexcept;
 

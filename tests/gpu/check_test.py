@@ -27,10 +27,10 @@ FAKE = """\
         log.write(" ".join(words) + "\\n")
     if words[0] == "devices":
         row = dict(id="cuda:0", name="Stand-in", driver="1", reason=None, available="absent" not in fake,
-                   type="gpu")
+                   type="gpu", same_as=None)
         rows = [row, dict(row, id="opencl:0", type="cpu")]
         if "opencl" in fake:
-            rows.append(dict(row, id="opencl:1"))
+            rows += [dict(row, id="opencl:1"), dict(row, id="opencl:2", same_as="cuda:0")]
         print(json.dumps({{"devices": rows}}))
     elif words[0] == "bench":
         axes = dict(zip(words[1::2], words[2::2]))
@@ -76,10 +76,12 @@ FAKE_TESTS = """\
     #!{python}
     import os, pathlib, sys, time
     fake = os.environ.get("FAKE", "").split()
-    assert os.environ["PARAES_TEST_DEVICE"] in ("cuda:0", "opencl:1")
     assert os.environ["PARAES_REQUIRE_DEVICE"] == "1"
-    if os.environ["PARAES_TEST_DEVICE"] == "opencl:1":
+    assert os.environ["PARAES_TEST_DEVICE"] == ("opencl:2" if "LD_PRELOAD" in os.environ else "cuda:0")
+    if "LD_PRELOAD" in os.environ:
         print("trace", os.environ["LD_PRELOAD"], os.environ["PARAES_FAKE_OPENCL"])
+        if "deaf" not in fake:
+            print("launch of ecb_encrypt, 1 x 256 threads: 0")
         cache = pathlib.Path(os.environ["XDG_CACHE_HOME"])
         (cache / sys.argv[1].rpartition("/")[2]).write_text("compiled by the driver")
         if "crash" in fake and "ttable " in " ".join(sys.argv):
@@ -202,8 +204,11 @@ class WithStandIns(Folder):
             self.assertEqual({name for name in folders.getnames() if "/" in name}, {
                 f"opencl/{name}" for name in ("reference", "ttable_simple", "reference_shared", "ttable",
                                               "bitslice")})
-        self.check("opencl", FAKE="opencl")  # adds to the archive
+        self.check("opencl", FAKE="opencl")  # replaces the folder
         self.assertEqual(self.outcomes(), {"opencl": True})
+        with tarfile.open(self.results / "folders.tar") as folders:
+            self.assertEqual(sorted(folders.getnames()), sorted(set(folders.getnames())))
+        self.assertIn("traced no launch", self.check("opencl", status=1, FAKE="opencl deaf"))
         (self.packed / "libparaes_opencl_shim.so").unlink()
         self.assertIn("is missing", self.check("opencl", FAKE="opencl"))
 

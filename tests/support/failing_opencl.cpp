@@ -123,7 +123,15 @@ int failure() {
 void* library = nullptr;  // the ICD loader
 
 void* real_dlsym(void* handle, const char* name) {
-  static const auto real = reinterpret_cast<Dlsym>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
+  static const auto real = [] {
+    // The first version of glibc for x86-64, AArch64 and s390x.
+    for (const char* version : {"GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.2"}) {
+      if (void* const found = dlvsym(RTLD_NEXT, "dlsym", version)) {
+        return reinterpret_cast<Dlsym>(found);
+      }
+    }
+    std::abort();
+  }();
   return real(handle, name);
 }
 

@@ -430,7 +430,7 @@ class ClQueue : public Queue {
     }
     // In OpenCL shared memory is a separate argument, the last one.
     if (index < kernel.arguments()) {
-      const std::size_t shared = std::max<std::size_t>(grid.shared_bytes, 4);
+      const std::size_t shared = std::max<std::size_t>(grid.shared_bytes, 16);  // one element
       check("clSetKernelArg", api_.clSetKernelArg(kernel.kernel(), index, shared, nullptr));
     }
     const std::size_t local = grid.threads;

@@ -140,7 +140,7 @@ bool is_intel_with_avx512() noexcept {
     // "GenuineIntel" in the registers ebx, edx, ecx.
     return __get_cpuid(0, &a, &b, &c, &d) != 0 && b == signature_INTEL_ebx &&
            d == signature_INTEL_edx && c == signature_INTEL_ecx &&
-           reported_cpu_features().has(avx512f);
+           detected_cpu_features().has(avx512f);
   }();
   return is;
 }
