@@ -35,6 +35,7 @@
 #include "src/core/thread_teams.hpp"
 #include "src/kernels/cpu_features.hpp"
 #include "src/kernels/registry.hpp"
+#include "tests/support/systems.hpp"
 
 namespace paraes {
 namespace {
@@ -553,7 +554,15 @@ TEST(GcmOnOneThread, ALibrarySealsAndOpensMessagesOfEverySizeWhole) {
   }
 }
 
+TEST(LastLevelCache, IsAssumedWherePosixDoesNotDescribeIt) {
+  if (!support::posix_only()) GTEST_SKIP() << "this library asks Linux";
+  for (const int threads : {0, 1, 4096}) {
+    EXPECT_EQ(last_level_cache_bytes(threads), std::uint64_t{32} << 20) << threads;
+  }
+}
+
 TEST(LastLevelCache, SizeMatchesSysfs) {
+  if (support::posix_only()) GTEST_SKIP() << "POSIX does not describe caches";
   const std::filesystem::path caches = "/sys/devices/system/cpu/cpu0/cache";
   std::uint64_t largest = 0;
   for (int index = 0; index < 16; ++index) {

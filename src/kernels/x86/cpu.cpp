@@ -46,6 +46,22 @@ std::uint64_t xgetbv0() {
   return (static_cast<std::uint64_t>(high) << 32) | low;
 }
 
+bool find_intel_with_avx512() noexcept {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  // "GenuineIntel" in the registers ebx, edx, ecx.
+  return __get_cpuid(0, &a, &b, &c, &d) != 0 && b == signature_INTEL_ebx &&
+         d == signature_INTEL_edx && c == signature_INTEL_ecx &&
+         detected_cpu_features().has(avx512f);
+}
+
+// Kernels read it. As a static variable of the function it would be initialized by the first call,
+// which would then execute other instructions than each later one. A kernel that runs before this
+// initializer reads false, and prefetches to the other cache.
+const bool intel_with_avx512 = find_intel_with_avx512();
+
 }  // namespace
 
 std::span<const CpuFeatureRow> cpu_feature_rows() { return rows; }
@@ -131,18 +147,6 @@ std::string reported_hypervisor() {
   return name.empty() ? "unnamed" : name;
 }
 
-bool is_intel_with_avx512() noexcept {
-  static const bool is = [] {
-    unsigned a = 0;
-    unsigned b = 0;
-    unsigned c = 0;
-    unsigned d = 0;
-    // "GenuineIntel" in the registers ebx, edx, ecx.
-    return __get_cpuid(0, &a, &b, &c, &d) != 0 && b == signature_INTEL_ebx &&
-           d == signature_INTEL_edx && c == signature_INTEL_ecx &&
-           detected_cpu_features().has(avx512f);
-  }();
-  return is;
-}
+bool is_intel_with_avx512() noexcept { return intel_with_avx512; }
 
 }  // namespace paraes
