@@ -196,7 +196,9 @@ class WithStandIns(Folder):
 
     def test_each_kernel_runs_through_opencl_by_itself_and_launches_are_traced(self):
         output = self.check("opencl", status=1, FAKE="opencl crash")
-        self.assertEqual(len(self.summary()["steps"]["opencl"]["failures"]), 2)  # status, and tests
+        step = self.summary()["steps"]["opencl"]
+        self.assertEqual(step["device"], "opencl:2")
+        self.assertEqual(len(step["failures"]), 2)  # status, and tests
         self.assertIn("launch of ctr, 1 x 256 threads: -36", output)
         log = (self.results / "check.log").read_text()
         self.assertEqual(log.count(f"trace {self.packed}/libparaes_opencl_shim.so trace"), 5)
