@@ -46,20 +46,21 @@ std::uint64_t xgetbv0() {
   return (static_cast<std::uint64_t>(high) << 32) | low;
 }
 
-bool find_intel_with_avx512() noexcept {
+std::string vendor() {
   unsigned a = 0;
   unsigned b = 0;
   unsigned c = 0;
   unsigned d = 0;
-  // "GenuineIntel" in the registers ebx, edx, ecx.
-  return __get_cpuid(0, &a, &b, &c, &d) != 0 && b == signature_INTEL_ebx &&
-         d == signature_INTEL_edx && c == signature_INTEL_ecx &&
-         detected_cpu_features().has(avx512f);
+  return __get_cpuid(0, &a, &b, &c, &d) == 0 ? "" : text_of({b, d, c});
+}
+
+bool find_intel_with_avx512() noexcept {
+  return vendor() == "GenuineIntel" && detected_cpu_features().has(avx512f);
 }
 
 // Kernels read it. As a static variable of the function it would be initialized by the first call,
-// which would then execute other instructions than each later one. A kernel that runs before this
-// initializer reads false, and prefetches to the other cache.
+// which would then execute other instructions than each later one. Whoever reads it before this
+// initializer has run finds false, which is slower on such a processor and never wrong.
 const bool intel_with_avx512 = find_intel_with_avx512();
 
 }  // namespace
@@ -124,14 +125,12 @@ std::string reported_cpu_id() {
   unsigned b = 0;
   unsigned c = 0;
   unsigned d = 0;
-  if (__get_cpuid(0, &a, &b, &c, &d) == 0) return "";
-  const std::string vendor = text_of({b, d, c});
   if (__get_cpuid(1, &a, &b, &c, &d) == 0) return "";
   unsigned family = a >> 8 & 0xfU;
   unsigned model = a >> 4 & 0xfU;
   if (family == 0x6 || family == 0xf) model += (a >> 16 & 0xfU) << 4;
   if (family == 0xf) family += a >> 20 & 0xffU;
-  return vendor + " family " + std::to_string(family) + " model " + std::to_string(model) +
+  return vendor() + " family " + std::to_string(family) + " model " + std::to_string(model) +
          " stepping " + std::to_string(a & 0xfU);
 }
 
