@@ -31,7 +31,7 @@ def function(text, name="ecb_encrypt", parameter_bytes=68):
             fields["predicate"] = guard
         instructions.append(fields)
     for fields in instructions:
-        if fields["opcode"] in ("BRA", "BSSY"):
+        if fields["opcode"] in ("BRA", "BSSY", "CALL.REL.NOINC"):
             *rest, target = fields["operands"].split(",")
             fields["operands"] = ",".join([*rest, labels[target]])
     return cubin.Function(name, instructions, PARAMETERS, parameter_bytes, {}, b"", 0, 0, {})
@@ -272,6 +272,91 @@ class ConditionalPointers(unittest.TestCase):
             """
             ),
             ["secret address"],
+        )
+
+    def test_that_the_stack_keeps(self):
+        text = (
+            "LDC R1, c[0x0][0x28]\nVIADD R1, R1, 0xfffffff0\n"
+            + load(IN, "R8")
+            + """
+            STL [R1], R8
+            STL [R1+0x4], R8
+            """
+            + load(MESSAGES)
+            + """
+            ISETP.NE.AND P0, PT, R4, RZ, PT
+            @P0 LDC.64 R6, c[0x0][{pointer:#x}]
+            @P0 STL.64 [R1], R6
+            P2R R5, PR, RZ, 0x1
+            ISETP.NE.AND P1, PT, R5, RZ, PT
+            LDL.64 R10, [R1]
+            @P1 STG.E desc[UR4][R10.64], RZ
+            EXIT
+            """
+        )
+        self.assertEqual(findings(text.format(pointer=OUT)), [])
+        self.assertEqual(findings(text.format(pointer=COUNT)), ["secret address"])
+
+
+class Calls(unittest.TestCase):
+    def test_return_to_where_a_register_says(self):
+        text = (
+            load(IN, "R9")
+            + """
+            MOV R20, {back}
+            MOV R4, RZ
+            CALL.REL.NOINC routine
+            ISETP.NE.AND P0, PT, R4, RZ, PT
+            @P0 EXIT
+            EXIT
+            routine:
+            MOV R4, {result}
+            RET.REL.NODEC R20, 0x0
+            """
+        )
+        self.assertEqual(findings(text.format(back="0x50", result="RZ")), [])
+        self.assertEqual(findings(text.format(back="0x50", result="R9")), ["secret branch"])
+        with self.assertRaisesRegex(sass.Unknown, "returns to an unknown place"):
+            findings(text.format(back="0x60", result="RZ"))
+
+    def test_that_go_on_from_another_place_do_not_return(self):
+        text = (
+            load(IN, "R9")
+            + """
+            MOV R20, 0x50
+            MOV R4, RZ
+            CALL.REL.NOINC routine
+            EXIT
+            routine:
+            MOV R20, RZ
+            RET.REL.NODEC R20, 0x0
+            """
+        )
+        with self.assertRaisesRegex(sass.Unknown, "returns to an unknown place"):
+            findings(text)
+
+    def test_without_a_place_to_return_to_are_branches(self):
+        self.assertEqual(
+            findings(
+                load(IN, "R9")
+                + f"""
+                LDC R3, c[0x0][{COUNT:#x}]
+                MOV R4, RZ
+                again:
+                IADD3 R3, R3, 0x1, RZ
+                ISETP.NE.AND P0, PT, R3, RZ, PT
+                @P0 CALL.REL.NOINC out
+                BRA again
+                out:
+                IADD3 R5, R5, 0x1, RZ
+                ISETP.NE.AND P1, PT, R5, RZ, PT
+                @P1 BRA again
+                ISETP.NE.AND P2, PT, R9, RZ, PT
+                @P2 EXIT
+                EXIT
+                """
+            ),
+            ["secret branch"],
         )
 
 

@@ -161,16 +161,24 @@ class Analysis:
             yield (calls, following), state
         if not taken or instruction.name == "EXIT":
             return
-        if instruction.name == "CALL":
+        if instruction.name == "CALL" and self.is_in_a_register(following, state):
             yield ((*calls, following), instruction.target), state
         elif instruction.name == "RET":
-            if not calls:
+            back = self.value(instruction.sources[0], state)
+            if not calls or back != values.constant(calls[-1]):
                 raise sass.Unknown(
-                    f"{self.function.name} at {instruction.at:#x}: returns from no call"
+                    f"{self.function.name} at {instruction.at:#x}: returns to an unknown place"
                 )
             yield (calls[:-1], calls[-1]), state
         else:
             yield (calls, instruction.target), state
+
+    @staticmethod
+    def is_in_a_register(address, state):
+        """Whether a CALL can return to `address`: the hardware keeps no return address, so that a
+        compiler also uses CALL as a branch, which leaves loops on chips before sm_90."""
+        wanted = values.constant(address)
+        return any(state.get(register) == wanted for register in range(sass.UNIFORM))
 
     def report(self, instruction, what):
         self.findings.add(Finding(self.function.name, instruction.at, what, instruction.text))
@@ -212,12 +220,12 @@ class Analysis:
 
     @staticmethod
     def joined_with_older(value, guard, older):
-        """What a register holds after an instruction that may set it to `value`."""
+        """What a register or a slot holds after an instruction that may set it to `value`."""
         if guard[0] & SECRET:
             return values.of_origin(values.combined_origin([guard, value, older]))
-        # Compilers keep such conditions in many ways. Where a register may have been set to a
-        # pointer to global memory, it is used as one, or not at all: an older secret that is no
-        # pointer would be a wild one.
+        # Compilers keep such conditions in many ways. Where a register or a slot may have been set
+        # to a pointer to global memory, it is used as one, or not at all: an older secret that is
+        # no pointer would be a wild one.
         if (
             value[0] & values.BUFFERS
             and not value[0] & SECRET
@@ -383,9 +391,9 @@ class Analysis:
                 )
             slot = sass.STACK_SLOTS + address[2] // 4
             for i, value in enumerate(stored):
-                state[slot + i] = (
-                    value if guard is None else values.join(value, state.get(slot + i, UNKNOWN))
-                )
+                if guard is not None:
+                    value = self.joined_with_older(value, guard, state.get(slot + i, UNKNOWN))
+                state[slot + i] = value
         elif (
             instruction.name == "STG"
             and self.memory.is_public(address)
