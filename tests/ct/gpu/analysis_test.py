@@ -287,8 +287,7 @@ class ConditionalPointers(unittest.TestCase):
             ISETP.NE.AND P0, PT, R4, RZ, PT
             @P0 LDC.64 R6, c[0x0][{pointer:#x}]
             @P0 STL.64 [R1], R6
-            P2R R5, PR, RZ, 0x1
-            ISETP.NE.AND P1, PT, R5, RZ, PT
+            ISETP.NE.AND P1, PT, R4, 0x5, PT
             LDL.64 R10, [R1]
             @P1 STG.E desc[UR4][R10.64], RZ
             EXIT
@@ -296,6 +295,144 @@ class ConditionalPointers(unittest.TestCase):
         )
         self.assertEqual(findings(text.format(pointer=OUT)), [])
         self.assertEqual(findings(text.format(pointer=COUNT)), ["secret address"])
+
+    def used_later(self, *lines, computed="@P0"):
+        """An offset replaces a secret under P0, and is added to a pointer when P1 holds."""
+        return findings(
+            load(IN, "R8")
+            + load(KEYS, "R9")
+            + load(MESSAGES)
+            + f"""
+            ISETP.NE.AND P0, PT, R4, 0x7, PT
+            {computed} IMAD R8, R4, 0x10, RZ
+            {computed} MOV R9, RZ
+            """
+            + "\n".join(lines)
+            + """
+            @P1 LDC.64 R6, c[0x0][0x218]
+            @P1 IADD3 R10, P2, R8, R6, RZ
+            @P1 IMAD.X R11, R9, 0x1, R7, P2
+            @P1 STG.E desc[UR4][R10.64], RZ
+            EXIT
+            """
+        )
+
+    def test_whose_condition_a_register_has_kept(self):
+        for mask, test in (
+            ("0x1", ("ISETP.NE.AND P1, PT, R5, RZ, PT",)),
+            ("0x1", ("MOV R12, R5", "ISETP.NE.AND P1, PT, R12, RZ, PT")),
+            ("0x1", ("STL [R1], R5", "LDL R12, [R1]", "ISETP.NE.AND P1, PT, R12, RZ, PT")),
+            ("0x9", ("LOP3.LUT P1, RZ, R5, 0x1, RZ, 0xc0, !PT",)),
+        ):
+            for kept, right in ((f"P2R R5, PR, RZ, {mask}", True), ("MOV R5, R4", False)):
+                stack = "LDC R1, c[0x0][0x28]"
+                found = self.used_later(stack, kept, "ISETP.NE.AND P0, PT, R0, RZ, PT", *test)
+                self.assertEqual(found, [] if right else ["secret address"], (kept, test))
+
+    def test_whose_condition_is_in_one_bit(self):
+        for cleared, place, bit, right in (
+            ("0xffffffef", "0x10", "0x10", True),
+            ("0xffffffef", "0x10", "0x20", False),
+            ("0xffffffff", "0x10", "0x10", False),
+        ):
+            found = self.used_later(
+                f"LOP3.LUT R5, R5, {cleared}, RZ, 0xc0, !PT",
+                f"@P0 LOP3.LUT R5, R5, {place}, RZ, 0xfc, !PT",
+                "ISETP.NE.AND P0, PT, R0, RZ, PT",
+                f"LOP3.LUT P1, RZ, R5, {bit}, RZ, 0xc0, !PT",
+            )
+            self.assertEqual(found, [] if right else ["secret address"], (cleared, bit))
+
+    def test_whose_condition_is_computed_again(self):
+        again = "ISETP.NE.AND P1, PT, R4, 0x7, PT"
+        for lines, right in (
+            ((again,), True),
+            (("IADD3 R4, R4, 0x1, RZ", again), False),
+            (("ISETP.EQ.AND P1, PT, R4, 0x7, PT",), False),
+            (("ISETP.NE.AND P1, PT, R4, 0x8, PT",), False),
+        ):
+            self.assertEqual(self.used_later(*lines), [] if right else ["secret address"], lines)
+        self.assertEqual(self.used_later(again, computed="@!P0"), ["secret address"])
+
+    def test_whose_condition_changes_in_a_loop(self):
+        text = f"""
+            LDC.64 R2, c[0x0][{IN:#x}]
+            LDC.64 R12, c[0x0][{MESSAGES:#x}]
+            LDC.64 R6, c[0x0][{OUT:#x}]
+            P2R R5, PR, RZ, 0x0
+            again:
+            {{first}}
+            LDG.E R4, desc[UR4][R12.64]
+            ISETP.NE.AND P0, PT, R4, RZ, PT
+            LDG.E R8, desc[UR4][R2.64]
+            @P0 MOV R8, RZ
+            P2R R5, PR, RZ, 0x1
+            {{last}}
+            IADD3 R12, R12, 0x40, RZ
+            BRA again
+            """
+        use = """
+            ISETP.NE.AND P1, PT, R5, RZ, PT
+            @P1 IADD3 R10, P2, R8, R6, RZ
+            @P1 IMAD.X R11, RZ, RZ, R7, P2
+            @P1 STG.E desc[UR4][R10.64], RZ
+            """
+        self.assertEqual(findings(text.format(first="NOP", last=use)), [])
+        # P0 of this round, and R8 of the last one.
+        stale = "LDG.E R8, desc[UR4][R2.64]\n@P0 MOV R8, RZ\n"
+        moved = text.replace("LDG.E R8, desc[UR4][R2.64]", "NOP").replace("@P0 MOV R8, RZ", "NOP")
+        self.assertEqual(findings(moved.format(first="NOP", last=stale + use)), [])
+        self.assertEqual(
+            findings(
+                moved.format(
+                    first="NOP",
+                    last=use + stale,
+                )
+            ),
+            ["secret address"],
+        )
+
+
+class PairsOfRegisters(unittest.TestCase):
+    def found(self, line, secret, upper):
+        """Whether a branch on a word of R8 is a finding if a word of R4 is secret."""
+        return findings(
+            "MOV R4, RZ\nMOV R5, RZ\nMOV R8, RZ\nMOV R9, RZ\n"
+            + load(IN, secret)
+            + f"""
+            {line}
+            ISETP.NE.AND P0, PT, {"R9" if upper else "R8"}, RZ, PT
+            @P0 EXIT
+            EXIT
+            """
+        )
+
+    def test_keep_their_secrets(self):
+        leak = ["secret branch"]
+        for line in (
+            "IADD.64 R8, R4, R6",
+            "IADD.64 R8, R6, -R4",
+            "SEL.64 R8, R4, R6, P1",
+            "SEL.64 R8, R4, -0x1, P1",
+            "IMNMX.U64 PT, PT, R8, R4, R6, !PT, !PT",
+        ):
+            self.assertEqual(self.found(line, "R4", True), leak, line)
+            self.assertEqual(self.found(line, "R4", False), leak, line)
+            self.assertEqual(self.found(line, "R5", True), leak, line)
+        self.assertEqual(self.found("MOV.64 R8, R4", "R4", False), leak)
+        self.assertEqual(self.found("MOV.64 R8, R4", "R4", True), [])
+        self.assertEqual(self.found("MOV.64 R8, R4", "R5", True), leak)
+
+    def test_are_compared_whole(self):
+        for secret in ("R4", "R5", "R10"):
+            for kind in ("GE.U64", "NE.S64"):
+                self.assertEqual(
+                    findings(
+                        load(IN, secret) + f"ISETP.{kind}.AND P0, PT, R4, RZ, PT\n@P0 EXIT\nEXIT"
+                    ),
+                    [] if secret == "R10" else ["secret branch"],
+                    (kind, secret),
+                )
 
 
 class Calls(unittest.TestCase):
@@ -449,7 +586,9 @@ class Analysis(unittest.TestCase):
             "SHFL.BFLY PT, R4, R4, 0x1, 0x1f",
             "ATOMG.E.ADD R4, [R2.64], R5",
             "BRX R2",
-            "IADD.64 R2, R4, R6",
+            "LEA.64 R2, R4, R6, 0x4",
+            "IMAD.WIDE.U64 R2, R4, R6, R8",
+            "LDL.U8 R2, [R1]",
         ):
             with self.assertRaises(sass.Unknown):
                 findings(f"{line}\nEXIT")

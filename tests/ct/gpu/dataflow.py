@@ -9,6 +9,7 @@ import dataclasses
 
 import sass
 import values
+from conditions import Conditions, is_replaced
 from cubin import INSTRUCTION_BYTES
 from values import SECRET, SECRET_VALUE, UNKNOWN
 
@@ -33,13 +34,12 @@ def meeting_points(instruction):
 class State(dict):
     """What is known of each register and stack slot; one that is absent was not written.
 
-    `conditional` says more of registers that were set under a condition: it has their values if the
-    condition holds, by the condition (a predicate and its sign) and the register.
+    `conditions` says more of registers that were set under a condition.
     """
 
     def __init__(self, other=()):
         super().__init__(other)
-        self.conditional = dict(getattr(other, "conditional", {}))
+        self.conditions = Conditions(getattr(other, "conditions", None))
 
     def joined(self, other):
         """This state, or another one if `other` adds to it."""
@@ -64,14 +64,10 @@ class State(dict):
                 if new is None:
                     new = State(self)
                 new[key] = both
-        conditional = {
-            key: values.join(value, other.conditional[key])
-            for key, value in self.conditional.items()
-            if key in other.conditional
-        }
-        if conditional != self.conditional:
+        conditions = self.conditions.joined(other.conditions)
+        if conditions is not self.conditions:
             new = State(self) if new is None else new
-            new.conditional = conditional
+            new.conditions = conditions
         return self if new is None else new
 
 
@@ -187,32 +183,33 @@ class Analysis:
 
     def register(self, number, state):
         """A register as the current instruction finds it, if its condition holds."""
-        if self.condition is not None and (self.condition, number) in state.conditional:
-            return state.conditional[self.condition, number]
+        if self.condition is not None:
+            facts = state.conditions.facts.get(number)
+            if facts is not None and self.condition in facts:
+                return facts[self.condition]
         return state.get(number, UNKNOWN)
 
     def write(self, number, value, guard, state):
-        """Sets a register, if the condition `guard` of the current instruction holds."""
+        """Sets a register or a slot, if the condition `guard` of the current instruction holds."""
         mine = value
         if guard is not None:
             value = self.joined_with_older(value, guard, state.get(number, UNKNOWN))
-        if state.conditional:
-            state.conditional = {
-                key: old
-                for key, old in state.conditional.items()
-                if number not in (key[0][0], key[1])
-            }
-        if guard is not None:
+        state.conditions.forget_register(number)
+        if guard is not None and mine != value and self.condition is not None:
             # Compilers compute an address under the condition of its access. There, the register
             # cannot have an older value.
-            state.conditional[self.condition, number] = mine
+            state.conditions.add_fact(self.condition, number, mine)
         state[number] = value
 
     def under_conditions(self, instruction, state):
         """What an instruction computes if a condition holds under which its operands were set."""
-        used = {source.register for source in instruction.sources}
+        facts = state.conditions.facts
+        used = set()
+        for source in instruction.sources:
+            if source.register is not None:
+                used |= {source.register, source.register + 1}
         found = {}
-        for condition in {key[0] for key in state.conditional if key[1] in used}:
+        for condition in {at for register in used for at in facts.get(register, ())}:
             self.condition = condition
             found[condition] = self.compute(instruction, state)
         self.condition = None
@@ -291,7 +288,7 @@ class Analysis:
                     return
                 guard = None
             else:
-                self.condition = (instruction.guard.register, instruction.guard.sign)
+                self.condition = state.conditions.of(instruction.guard)
         if guard is not None and guard[0] & SECRET and name in sass.NOT_UNDER_A_SECRET:
             self.report(instruction, "secret condition of an access")
         if name in sass.WITHOUT_RESULT:
@@ -314,19 +311,38 @@ class Analysis:
             new = [[SECRET_VALUE] * instruction.width]
         else:
             new = self.compute(instruction, state)
-        under = {}
-        if state.conditional and instruction.guard is None and name not in sass.LOADS:
+        under, slot = {}, None
+        if name == "LDL":
+            slot = self.slot(instruction, self.address(instruction.sources[0], state, False))
+        if instruction.guard is None and name not in sass.LOADS:
             under = self.under_conditions(instruction, state)
+        names, bits = state.conditions.of_results(instruction)
+        if self.condition is not None and self.condition[0] == instruction.at:
+            self.condition = None  # the instruction computes another one in its place
         for place, registers in enumerate(instruction.results):
             for word, register in enumerate(registers):
                 if register is not None:
                     self.write(register, new[place][word], guard, state)
-                    for condition, results in under.items():
-                        if condition[0] not in registers:
-                            state.conditional[condition, register] = results[place][word]
+        for condition, results in under.items():
+            if is_replaced(condition, instruction):
+                continue
+            for place, registers in enumerate(instruction.results):
+                for word, register in enumerate(registers):
+                    if register is not None and results[place][word] != state[register]:
+                        state.conditions.add_fact(condition, register, results[place][word])
+        state.conditions.add_results(instruction, names, bits)
+        if slot is not None and guard is None:
+            for word, register in enumerate(instruction.results[0]):
+                if register is not None:
+                    state.conditions.copy(slot + word, register)
 
-    def is_wild(self, address):
-        return address[1] != values.ALL or not address[0] & values.STACK
+    def slot(self, instruction, address):
+        """The first slot that LDL or STL accesses, or None if that is not known."""
+        if instruction.modifiers & {"U8", "S8", "U16", "S16"}:
+            raise sass.Unknown(f"{self.function.name} at {instruction.at:#x}: {instruction.text}")
+        if address[1] != values.ALL or not address[0] & values.STACK:
+            return None
+        return sass.STACK_SLOTS + address[2] // 4
 
     def load(self, instruction, state):
         name, width = instruction.name, instruction.width
@@ -337,9 +353,9 @@ class Analysis:
         if name == "LDS":
             return [[SECRET_VALUE] * width]  # whatever it is
         if name == "LDL":
-            if self.is_wild(address):
+            slot = self.slot(instruction, address)
+            if slot is None:
                 return [[SECRET_VALUE] * width]
-            slot = sass.STACK_SLOTS + address[2] // 4
             return [[state.get(slot + i, UNKNOWN) for i in range(width)]]
         size = next(
             (
@@ -384,16 +400,16 @@ class Analysis:
         else:
             stored = [self.register(data.register + i, state) for i in range(width)]
         if instruction.name == "STL":
-            if self.is_wild(address):
+            slot = self.slot(instruction, address)
+            if slot is None:
                 raise sass.Unknown(
                     f"{self.function.name} at {instruction.at:#x}: {instruction.text}: "
                     "writes to an unknown place of the stack"
                 )
-            slot = sass.STACK_SLOTS + address[2] // 4
             for i, value in enumerate(stored):
-                if guard is not None:
-                    value = self.joined_with_older(value, guard, state.get(slot + i, UNKNOWN))
-                state[slot + i] = value
+                self.write(slot + i, value, guard, state)
+                if guard is None and data.register is not None:
+                    state.conditions.copy(data.register + i, slot + i)
         elif (
             instruction.name == "STG"
             and self.memory.is_public(address)
@@ -405,8 +421,12 @@ class Analysis:
         name, sources = instruction.name, instruction.sources
         operands = [self.value(source, state) for source in sources]
         origin = values.combined_origin(operands)
-        if name == "I2F" and instruction.modifiers & {"U64", "S64"}:
-            origin |= self.high(sources[0], state)[0]
+        if instruction.on_64_bits:
+            numbers = [source for source in sources if not source.is_predicate]
+            highs = [self.high(source, state) for source in numbers]
+            if name in ("MOV", "UMOV"):
+                return [[*operands, *highs]]
+            origin = values.combined_origin([*operands, *highs])
         if name in ("P2R", "UP2UR"):
             return [[self.packed_predicates(name, operands, state)]]
         if name == "R2P":
@@ -429,7 +449,7 @@ class Analysis:
         if name == "CS2R" and sources[0].value == values.ZERO:
             return [[values.ZERO] * instruction.width]
         return [
-            [low] + [rest] * (len(registers) - 1) if place == 0 else [rest]
+            [low] + [rest] * (len(registers) - 1) if place == 0 else [rest] * len(registers)
             for place, registers in enumerate(instruction.results)
         ]
 
@@ -455,7 +475,7 @@ class Analysis:
             return values.add(values.multiply(a, b), c)
         if name in ("IADD3", "UIADD3") and "X" not in modifiers:
             return values.add(values.add(operands[0], operands[1]), operands[2])
-        if name in ("VIADD", "UIADD"):
+        if name in ("VIADD", "UIADD", "IADD") and "X" not in modifiers:
             return values.add(operands[0], operands[1])
         if name in ("LEA", "ULEA") and not modifiers & {"X", "HI"}:
             return values.add(values.shift_left(operands[0], operands[2]), operands[1])
@@ -486,6 +506,8 @@ class Analysis:
         result = values.UNKNOWN
         if "EX" not in modifiers and modifiers & {"NE", "EQ"}:
             result = values.differ(operands[0], operands[1])
+            if modifiers & {"U64", "S64"} and result != values.TRUE:
+                result = values.UNKNOWN  # their upper words may differ
             if "EQ" in modifiers and values.is_known(result):
                 result = values.FALSE if result[2] else values.TRUE
         given = operands[2]

@@ -91,6 +91,12 @@ KNOWN = (
 )
 
 
+# With ".64", on sm_120: pairs of registers.
+ON_PAIRS = {"IADD", "UIADD3", "MOV", "UMOV", "SEL"}
+# With ".U64" or ".S64".
+ON_64_BITS = {"ISETP", "UISETP", "I2F", "F2I", "SHF", "USHF", "IMNMX"}
+
+
 class Unknown(Exception):
     """An instruction that has no row here."""
 
@@ -105,6 +111,12 @@ class Operand:
     address: list | None = None  # registers, whether each is a pair, and factor
     offset: int = 0
 
+    @property
+    def is_predicate(self):
+        return self.text in ("PT", "UPT", "!PT", "!UPT") or (
+            self.register is not None and self.register >= PREDICATES
+        )
+
 
 @dataclasses.dataclass
 class Instruction:
@@ -118,6 +130,13 @@ class Instruction:
     width: int  # words of the result or of the stored data
     target: int | None
     raw: list
+
+    @property
+    def on_64_bits(self):
+        """Whether it reads its operands as pairs of registers. SHF has an operand for each."""
+        return self.name not in LOADS | STORES | {"SHF", "USHF", "F2I"} and bool(
+            self.modifiers & {"64", "U64", "S64"}
+        )
 
     @property
     def is_branch(self):
@@ -199,6 +218,8 @@ def result_count(name, texts):
     """How many of the operands are results."""
     if name in WITHOUT_RESULT:
         return 0
+    if name == "IMNMX" and is_predicate_text(texts[0]):
+        return 3
     if is_predicate_text(texts[0]):
         return 1 if name in ("VOTEU", "VOTE") else 2
     count = 1
@@ -220,6 +241,8 @@ def words(name, modifiers):
         return 2 if "WIDE" in modifiers else 1
     if name in TENSOR:
         return 4
+    if name in ON_PAIRS and "64" in modifiers or name == "IMNMX" and modifiers & {"U64", "S64"}:
+        return 2
     if name == "CS2R":
         return 1 if "32" in modifiers else 2
     if name == "F2I":
@@ -235,7 +258,9 @@ def decode(at, fields, function):
     if name not in KNOWN or any("64" in m and m not in ("64", "U64", "S64") for m in modifiers):
         raise Unknown(f"{function.name} at {at:#x}: {text}")
     modifiers = frozenset(modifiers)
-    if "64" in modifiers and name not in LOADS | STORES:
+    if "64" in modifiers and name not in LOADS | STORES | ON_PAIRS:
+        raise Unknown(f"{function.name} at {at:#x}: {text}")
+    if modifiers & {"U64", "S64"} and name not in ON_64_BITS:
         raise Unknown(f"{function.name} at {at:#x}: {text}")
     texts = split_operands(fields.get("operands", ""))
     target = None
@@ -258,9 +283,9 @@ def decode(at, fields, function):
                 raise Unknown("other predicates")
             results = [[PREDICATES + i] for i in range(7) if int(mask, 16) >> i & 1]
             texts, count = texts[1:], 0
-        for place, operand_text in enumerate(texts[:count]):
+        for operand_text in texts[:count]:
             number = register_number(operand_text.removesuffix(".reuse"))
-            wide = width if place == 0 and not is_predicate_text(operand_text) else 1
+            wide = 1 if is_predicate_text(operand_text) else width
             results.append([None if number is None else number + i for i in range(wide)])
         condition = operand(guard[1:]) if guard.startswith("@") else None
         return Instruction(
