@@ -354,6 +354,37 @@ class ConditionalPointers(unittest.TestCase):
             self.assertEqual(self.used_later(*lines), [] if right else ["secret address"], lines)
         self.assertEqual(self.used_later(again, computed="@!P0"), ["secret address"])
 
+    def test_that_secrets_replace_again(self):
+        again = "ISETP.NE.AND P1, PT, R4, 0x7, PT"
+        found = self.used_later("LDC.64 R2, c[0x0][0x210]", "LDG.E R8, desc[UR4][R2.64]", again)
+        self.assertEqual(found, ["secret address"])
+
+    def test_whose_condition_a_routine_computes_twice(self):
+        text = (
+            load(IN, "R8")
+            + load(MESSAGES)
+            + """
+            MOV R20, 0x60
+            CALL.REL.NOINC routine
+            @P0 MOV R8, RZ
+            IADD3 R4, R4, {more}, RZ
+            MOV R20, 0xa0
+            {call}
+            LDC.64 R6, c[0x0][0x218]
+            @P0 IADD3 R10, P2, R8, R6, RZ
+            @P0 IMAD.X R11, RZ, RZ, R7, P2
+            @P0 STG.E desc[UR4][R10.64], RZ
+            EXIT
+            routine:
+            ISETP.NE.AND P0, PT, R4, RZ, PT
+            RET.REL.NODEC R20, 0x0
+            """
+        )
+        self.assertEqual(findings(text.format(more="0x1", call="NOP")), [])
+        self.assertEqual(
+            findings(text.format(more="0x1", call="CALL.REL.NOINC routine")), ["secret address"]
+        )
+
     def test_whose_condition_changes_in_a_loop(self):
         text = f"""
             LDC.64 R2, c[0x0][{IN:#x}]
@@ -361,7 +392,6 @@ class ConditionalPointers(unittest.TestCase):
             LDC.64 R6, c[0x0][{OUT:#x}]
             P2R R5, PR, RZ, 0x0
             again:
-            {{first}}
             LDG.E R4, desc[UR4][R12.64]
             ISETP.NE.AND P0, PT, R4, RZ, PT
             LDG.E R8, desc[UR4][R2.64]
@@ -377,20 +407,12 @@ class ConditionalPointers(unittest.TestCase):
             @P1 IMAD.X R11, RZ, RZ, R7, P2
             @P1 STG.E desc[UR4][R10.64], RZ
             """
-        self.assertEqual(findings(text.format(first="NOP", last=use)), [])
+        self.assertEqual(findings(text.format(last=use)), [])
         # P0 of this round, and R8 of the last one.
         stale = "LDG.E R8, desc[UR4][R2.64]\n@P0 MOV R8, RZ\n"
         moved = text.replace("LDG.E R8, desc[UR4][R2.64]", "NOP").replace("@P0 MOV R8, RZ", "NOP")
-        self.assertEqual(findings(moved.format(first="NOP", last=stale + use)), [])
-        self.assertEqual(
-            findings(
-                moved.format(
-                    first="NOP",
-                    last=use + stale,
-                )
-            ),
-            ["secret address"],
-        )
+        self.assertEqual(findings(moved.format(last=stale + use)), [])
+        self.assertEqual(findings(moved.format(last=use + stale)), ["secret address"])
 
 
 class PairsOfRegisters(unittest.TestCase):
