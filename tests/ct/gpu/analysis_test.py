@@ -385,6 +385,34 @@ class ConditionalPointers(unittest.TestCase):
             findings(text.format(more="0x1", call="CALL.REL.NOINC routine")), ["secret address"]
         )
 
+    def used_with_p0(self, *lines):
+        """An offset that may have replaced a secret is added to a pointer if P0 holds."""
+        return findings(
+            load(IN, "R8")
+            + load(MESSAGES)
+            + "\n".join(lines)
+            + """
+            LDC.64 R6, c[0x0][0x218]
+            @P0 IADD3 R10, P2, R8, R6, RZ
+            @P0 IMAD.X R11, RZ, RZ, R7, P2
+            @P0 STG.E desc[UR4][R10.64], RZ
+            EXIT
+            """
+        )
+
+    def test_whose_condition_is_a_carry(self):
+        lines = ("IADD3 R5, P0, R4, R4, RZ", "@P0 MOV R8, RZ")
+        self.assertEqual(self.used_with_p0(*lines), [])
+        found = self.used_with_p0(*lines, "IADD3 R5, P0, R5, R4, RZ")
+        self.assertEqual(found, ["secret address"])
+
+    def test_whose_condition_changes_on_one_way(self):
+        lines = ("ISETP.NE.AND P0, PT, R4, RZ, PT", "@P0 MOV R8, RZ", "@P1 BRA skip", "skip:")
+        self.assertEqual(self.used_with_p0(*lines), [])
+        for other in ("ISETP.NE.AND P0, PT, R4, 0x5, PT", "LDG.E R8, desc[UR4][R2.64]"):
+            changed = (*lines[:3], "LDC.64 R2, c[0x0][0x210]", other, "skip:")
+            self.assertEqual(self.used_with_p0(*changed), ["secret address"], other)
+
     def test_whose_condition_changes_in_a_loop(self):
         text = f"""
             LDC.64 R2, c[0x0][{IN:#x}]
