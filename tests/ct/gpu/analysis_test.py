@@ -329,6 +329,38 @@ class ConditionalPointers(unittest.TestCase):
                 found = self.used_later(stack, kept, "ISETP.NE.AND P0, PT, R0, RZ, PT", *test)
                 self.assertEqual(found, [] if right else ["secret address"], (kept, test))
 
+    def test_whose_condition_may_be_another(self):
+        keep, other = "P2R R5, PR, RZ, 0x1", "ISETP.NE.AND P0, PT, R0, RZ, PT"
+        test, bit = "ISETP.NE.AND P1, PT, R5, RZ, PT", "LOP3.LUT P1, RZ, R5, 0x1, RZ, 0xc0, !PT"
+        right = self.used_later("P2R R5, PR, RZ, 0x1", other, test)
+        self.assertEqual(right, [])
+        for lines in (
+            (keep, other, f"@P3 {test}"),
+            (keep, other, f"@P3 {bit}"),
+            (keep, other, "@P3 MOV R12, R5", test.replace("R5", "R12")),
+            (keep, other, "@P3 R2P PR, R5, 0x1", "P2R R5, PR, RZ, 0x1", test),
+            (keep, other, "ISETP.NE.OR P1, PT, R5, RZ, PT"),
+            (keep, other, "ISETP.EQ.AND P1, PT, R5, RZ, PT"),
+            # Two bits, of which one is not known any more.
+            ("P2R R5, PR, RZ, 0x5", "IADD3 R12, P2, R0, R0, RZ", other, test),
+            ("P2R R5, PR, RZ, 0x9", other, test),
+            (keep, "LOP3.LUT R5, R5, 0x2, RZ, 0xfc, !PT", other, test),
+            (keep, "@P3 BRA skip", "P2R R5, PR, RZ, 0x9", "skip:", other, test),
+            (
+                "LOP3.LUT R5, R4, 0xfffffffe, RZ, 0xc0, !PT",
+                "@P0 LOP3.LUT R5, R5, 0x1, RZ, 0xfc, !PT",
+                other,
+                test,
+            ),
+            (
+                "@P3 LOP3.LUT R5, R5, 0xfffffffe, RZ, 0xc0, !PT",
+                "@P0 LOP3.LUT R5, R5, 0x1, RZ, 0xfc, !PT",
+                other,
+                bit,
+            ),
+        ):
+            self.assertEqual(self.used_later(*lines), ["secret address"], lines)
+
     def test_whose_condition_is_in_one_bit(self):
         for cleared, place, bit, right in (
             ("0xffffffef", "0x10", "0x10", True),
@@ -639,6 +671,7 @@ class Analysis(unittest.TestCase):
             "LEA.64 R2, R4, R6, 0x4",
             "IMAD.WIDE.U64 R2, R4, R6, R8",
             "LDL.U8 R2, [R1]",
+            "P2R.B1 R2, PR, RZ, 0x1",
         ):
             with self.assertRaises(sass.Unknown):
                 findings(f"{line}\nEXIT")

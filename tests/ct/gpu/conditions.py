@@ -16,6 +16,8 @@ import values
 
 # Of a bit that is known to be 0, in a register that collects predicates.
 NO = (None, False)
+# In the bits of a register, if all that are not listed are 0.
+ALL_ELSE = "else"
 # Clears of more bits than this are not of a register that collects predicates.
 MOST_CLEARED = 8
 AND, OR = 0xC0, 0xFC
@@ -35,19 +37,25 @@ def equal_entries(mine, other):
     return {key: value for key, value in mine.items() if other.get(key) == value}
 
 
+def bits_that(bits, stay):
+    """The bits of a register that `stay` accepts. If another is not known any more, neither is that
+    all others are 0."""
+    kept = {bit: at for bit, at in bits.items() if bit == ALL_ELSE or stay(bit, at)}
+    if len(kept) < len(bits):
+        kept.pop(ALL_ELSE, None)
+    return kept
+
+
 class Conditions:
     def __init__(self, other=None):
         # The conditions that predicates are, by register.
         self.names = dict(other.names) if other else {}
-        # Those in the bits of other registers and of stack slots. ALL_ELSE says of the other bits
-        # that they are 0.
+        # Those in the bits of other registers and of stack slots.
         self.bits = dict(other.bits) if other else {}
         # Comparisons whose operands have not changed, with the condition that each is.
         self.compared = dict(other.compared) if other else {}
         # By register: its values under conditions.
         self.facts = dict(other.facts) if other else {}
-
-    ALL_ELSE = "else"
 
     def joined(self, other):
         """These, or new ones that hold in both states."""
@@ -55,7 +63,10 @@ class Conditions:
         new.names = equal_entries(self.names, other.names)
         new.compared = equal_entries(self.compared, other.compared)
         for register, bits in self.bits.items():
-            if both := equal_entries(bits, other.bits.get(register, {})):
+            theirs = other.bits.get(register, {})
+            if both := equal_entries(bits, theirs):
+                if len(both) < max(len(bits), len(theirs)):
+                    both.pop(ALL_ELSE, None)
                 new.bits[register] = both
         for register, facts in self.facts.items():
             theirs = other.facts.get(register, {})
@@ -97,7 +108,9 @@ class Conditions:
 
         self.names, self.compared = others(self.names), others(self.compared)
         self.bits = {
-            register: kept for register, bits in self.bits.items() if (kept := others(bits))
+            register: kept
+            for register, bits in self.bits.items()
+            if (kept := bits_that(bits, lambda _, at: at[0] != place))
         }
         self.facts = {
             register: kept
@@ -122,11 +135,7 @@ class Conditions:
         forgotten. To be asked before the results are written."""
         first = instruction.results[0][0] if instruction.results else None
         name, names, bits = instruction.name, {}, {}
-        if name == "R2P":
-            names = self.unpacked(instruction)
-        elif name in ("P2R", "UP2UR"):
-            bits = self.packed(instruction)
-        elif name in ("ISETP", "UISETP"):
+        if name in ("ISETP", "UISETP"):
             names[first] = self.comparison(instruction)
         elif name in ("PLOP3", "UPLOP3"):
             names[first] = (instruction.at, True)
@@ -134,11 +143,17 @@ class Conditions:
             condition, bits = self.logic(instruction)
             if len(instruction.results) == 2:
                 names[first] = condition
-        elif name in ("MOV", "UMOV") or (
-            name in ("IMAD", "UIMAD") and "MOV" in instruction.modifiers
+        elif instruction.guard is not None:
+            pass
+        elif name == "R2P":
+            names = self.unpacked(instruction)
+        elif name in ("P2R", "UP2UR"):
+            bits = self.packed(instruction)
+        elif instruction.width == 1 and (
+            name in ("MOV", "UMOV")
+            or (name in ("IMAD", "UIMAD") and "MOV" in instruction.modifiers)
         ):
-            one_word = instruction.guard is None and instruction.width == 1
-            bits = self.bits.get(instruction.sources[-1].register, {}) if one_word else {}
+            bits = self.bits.get(instruction.sources[-1].register, {})
         gone = {
             -register for registers in instruction.results for register in registers if register
         }
@@ -147,7 +162,7 @@ class Conditions:
         else:
             gone.add(instruction.at)
         names = {key: at for key, at in names.items() if key is not None and at[0] not in gone}
-        bits = {bit: at for bit, at in bits.items() if at[0] not in gone}
+        bits = bits_that(bits, lambda _, at: at[0] not in gone)
         register = instruction.results[-1][0] if instruction.results else None
         return names, {register: bits} if register is not None and bits else {}
 
@@ -166,6 +181,9 @@ class Conditions:
         left, right, given = instruction.sources[:3]
         kinds = instruction.modifiers
         packed = self.bits.get(left.register, {})
+        new = (instruction.at, True)
+        if instruction.guard is not None:
+            return new
         if (
             kinds & {"NE", "EQ"}
             and "AND" in kinds
@@ -174,14 +192,12 @@ class Conditions:
             and right.register is None
             and given.value == values.TRUE
             and given.register is None
-            and self.ALL_ELSE in packed
+            and ALL_ELSE in packed
+            and not left.sign
         ):
-            named = [at for bit, at in packed.items() if bit != self.ALL_ELSE and at != NO]
+            named = [at for bit, at in packed.items() if bit != ALL_ELSE and at != NO]
             if len(named) == 1:
                 return negated(named[0], "!" if "EQ" in kinds else "")
-        new = (instruction.at, True)
-        if instruction.guard is not None:
-            return new
         return self.compared.get(self.expression(instruction), new)
 
     @staticmethod
@@ -206,40 +222,43 @@ class Conditions:
         if b.value[1] != values.ALL or (c.register, c.value) != (None, values.ZERO) or a.sign:
             return new, {}
         bits, mask = self.bits.get(a.register, {}), b.value[2]
+        if instruction.guard is not None:
+            return new, self.set_bit(instruction, bits, mask)
         if table.value[2] == AND:
             condition = new
             if mask.bit_count() == 1 and instruction.sources[-1].value == values.FALSE:
                 condition = bits.get(mask.bit_length() - 1, new)
                 condition = new if condition == NO else condition
-            kept = {bit: at for bit, at in bits.items() if bit == self.ALL_ELSE or mask >> bit & 1}
+            kept = {bit: at for bit, at in bits.items() if bit == ALL_ELSE or mask >> bit & 1}
             cleared = ~mask & values.ALL
             if cleared.bit_count() <= MOST_CLEARED:
                 kept |= {bit: NO for bit in range(32) if cleared >> bit & 1}
             return condition, kept
         if table.value[2] == OR:
-            kept = {
-                bit: at for bit, at in bits.items() if bit == self.ALL_ELSE or not mask >> bit & 1
-            }
-            bit = mask.bit_length() - 1
-            if instruction.guard is not None:
-                one = mask.bit_count() == 1 and bits.get(bit) == NO
-                in_place = instruction.results[-1] == [a.register]
-                if not one or not in_place:
-                    return new, {}
-                kept[bit] = self.of(instruction.guard)
-            elif mask:
-                kept.pop(self.ALL_ELSE, None)
+            kept = {bit: at for bit, at in bits.items() if bit != ALL_ELSE and not mask >> bit & 1}
             return new, kept
         return new, {}
+
+    def set_bit(self, instruction, bits, mask):
+        """Of LOP3 under a condition: if it sets a bit that was 0, the bit is the condition."""
+        bit = mask.bit_length() - 1
+        if (
+            instruction.sources[3].value[2] == OR
+            and mask.bit_count() == 1
+            and bits.get(bit) == NO
+            and instruction.results == [[instruction.sources[0].register]]
+        ):
+            return {**bits, bit: self.of(instruction.guard)}
+        return {}
 
     def packed(self, instruction):
         """Of P2R: the predicates that its mask names, and the bits of another register."""
         given, mask = instruction.sources[-2:]
         base = sass.PREDICATES if instruction.name == "P2R" else sass.UNIFORM_PREDICATES
-        if mask.value[1] != values.ALL or instruction.guard is not None:
+        if mask.value[1] != values.ALL:
             return {}
         if given.register is None and given.value == values.ZERO:
-            bits = {self.ALL_ELSE: NO}
+            bits = {ALL_ELSE: NO}
         else:
             bits = dict(self.bits.get(given.register, {}))
         for i in range(7):

@@ -260,6 +260,8 @@ def decode(at, fields, function):
     modifiers = frozenset(modifiers)
     if "64" in modifiers and name not in LOADS | STORES | ON_PAIRS:
         raise Unknown(f"{function.name} at {at:#x}: {text}")
+    if name in ("P2R", "R2P", "UP2UR") and modifiers:  # they begin at another bit
+        raise Unknown(f"{function.name} at {at:#x}: {text}")
     if modifiers & {"U64", "S64"} and name not in ON_64_BITS:
         raise Unknown(f"{function.name} at {at:#x}: {text}")
     texts = split_operands(fields.get("operands", ""))
