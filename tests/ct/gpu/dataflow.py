@@ -317,8 +317,8 @@ class Analysis:
         if instruction.guard is None and name not in sass.LOADS:
             under = self.under_conditions(instruction, state)
         names, bits = state.conditions.of_results(instruction)
-        if self.condition is not None and self.condition[0] == instruction.at:
-            self.condition = None  # the instruction computes another one in its place
+        if self.condition is not None and is_replaced(self.condition, instruction):
+            self.condition = None
         for place, registers in enumerate(instruction.results):
             for word, register in enumerate(registers):
                 if register is not None:
