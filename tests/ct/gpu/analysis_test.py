@@ -98,6 +98,24 @@ class Secrets(unittest.TestCase):
             ["secret address"] * 5,
         )
 
+    def test_are_indices_of_constants(self):
+        text = load(IN) + "R2UR UR6, R4\nIADD3 R8, RZ, c[0x3][UR6], RZ\nEXIT"
+        self.assertEqual(findings(text), ["secret address"])
+
+    def test_are_upper_halves_of_sums(self):
+        for kind in ("HI", "WIDE"):
+            text = (
+                load(IN, "R9")
+                + f"""
+                MOV R8, RZ
+                IMAD.{kind}.U32 R10, R12, R13, R8
+                ISETP.NE.AND P0, PT, {"R10" if kind == "HI" else "R11"}, RZ, PT
+                @P0 EXIT
+                EXIT
+                """
+            )
+            self.assertEqual(findings(text), ["secret branch"], kind)
+
     def test_are_upper_halves_of_addresses(self):
         self.assertEqual(
             findings(
@@ -341,6 +359,12 @@ class ConditionalPointers(unittest.TestCase):
             (keep, other, "@P3 R2P PR, R5, 0x1", "P2R R5, PR, RZ, 0x1", test),
             (keep, other, "ISETP.NE.OR P1, PT, R5, RZ, PT"),
             (keep, other, "ISETP.EQ.AND P1, PT, R5, RZ, PT"),
+            (
+                "P2R R12, PR, RZ, 0x9",
+                "IMAD.MOV.U32 R5, RZ, RZ, -R12",
+                other,
+                bit.replace("0x1", "0x2"),
+            ),
             # Two bits, of which one is not known any more.
             ("P2R R5, PR, RZ, 0x5", "IADD3 R12, P2, R0, R0, RZ", other, test),
             ("P2R R5, PR, RZ, 0x9", other, test),
@@ -515,6 +539,52 @@ class PairsOfRegisters(unittest.TestCase):
                     [] if secret == "R10" else ["secret branch"],
                     (kind, secret),
                 )
+
+
+class OtherThreads(unittest.TestCase):
+    def test_have_other_conditions(self):
+        for line in ("VOTE.ANY R9, PT, P1", "R2UR R9, R8", "BMMA.88128.AND.POPC R9, R8, R4, R16"):
+            found = findings(
+                load(IN, "R8")
+                + load(MESSAGES)
+                + f"""
+                ISETP.NE.AND P0, PT, R4, RZ, PT
+                @P0 MOV R8, RZ
+                ISETP.NE.AND P1, PT, R8, RZ, PT
+                {line}
+                LDC.64 R6, c[0x0][{OUT:#x}]
+                @P0 IADD3 R10, P2, R9, R6, RZ
+                @P0 IMAD.X R11, RZ, RZ, R7, P2
+                @P0 STG.E desc[UR4][R10.64], RZ
+                EXIT
+                """
+            )
+            self.assertIn("secret address", found, line)
+
+    def test_wait_for_a_barrier_that_not_all_reach(self):
+        text = f"""
+            LDC.64 R2, c[0x0][{SCRATCH:#x}]
+            IMAD.WIDE.U32 R2, R0, 0x10, R2
+            ISETP.NE.AND P2, PT, R0, 0x5, PT
+            @P2 BAR.SYNC.DEFER_BLOCKING 0x0
+            LDG.E R4, desc[UR4][R2.64]
+            ISETP.NE.AND P0, PT, R4, RZ, PT
+            @P0 EXIT
+            EXIT
+            """
+        self.assertEqual(findings(text, name="gcm_finish"), ["secret branch"])
+
+
+class MeetingPoints(unittest.TestCase):
+    def test_under_conditions(self):
+        secret = "ISETP.NE.AND P1, PT, R4, RZ, PT\n"
+        public = "ISETP.NE.AND P0, PT, R5, RZ, PT\n"
+        for text in (
+            secret + public + "BSSY B0, end\n@P0 BSYNC B0\n@P1 EXIT\nend:\nEXIT",
+            secret + "BSSY B0, end\n@P1 BSYNC B0\nend:\nEXIT",
+            secret + public + "BSSY B0, a\n@P0 BSSY B0, end\nBSYNC B0\na:\n@P1 EXIT\nend:\nEXIT",
+        ):
+            self.assertEqual(findings(load(IN) + text), ["secret branch"], text)
 
 
 class Calls(unittest.TestCase):

@@ -149,7 +149,9 @@ class Conditions:
             names = self.unpacked(instruction)
         elif name in ("P2R", "UP2UR"):
             bits = self.packed(instruction)
-        elif instruction.width == 1 and (
+        elif (
+            instruction.width == 1 and instruction.sources and not instruction.sources[-1].sign
+        ) and (
             name in ("MOV", "UMOV")
             or (name in ("IMAD", "UIMAD") and "MOV" in instruction.modifiers)
         ):

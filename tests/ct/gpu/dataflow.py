@@ -132,6 +132,10 @@ class Analysis:
             if instruction.name == "BSYNC":
                 for target in state[meeting_points(instruction)]:
                     yield (calls, target), state
+                if instruction.guard is not None:
+                    if self.value(instruction.guard, state)[0] & SECRET:
+                        self.report(instruction, "secret branch")
+                    yield (calls, following), state
                 return
             self.step(instruction, state)
             if following in self.leaders:
@@ -291,14 +295,17 @@ class Analysis:
                 self.condition = state.conditions.of(instruction.guard)
         if guard is not None and guard[0] & SECRET and name in sass.NOT_UNDER_A_SECRET:
             self.report(instruction, "secret condition of an access")
+        self.check_indices(instruction, state)
         if name in sass.WITHOUT_RESULT:
             if name == "BSSY":
-                state[meeting_points(instruction)] = frozenset([instruction.target])
+                key = meeting_points(instruction)
+                older = frozenset() if guard is None else state.get(key, frozenset())
+                state[key] = older | {instruction.target}
             elif name == "BMOV" and (instruction.raw[0] != "RZ" or len(instruction.raw) != 2):
                 raise sass.Unknown(
                     f"{self.function.name} at {instruction.at:#x}: {instruction.text}"
                 )
-            elif name == "BAR":
+            elif name == "BAR" and guard is None:
                 state[AFTER_BARRIER] = values.TRUE
             elif name in sass.STORES:
                 self.store(instruction, state, guard)
@@ -314,7 +321,7 @@ class Analysis:
         under, slot = {}, None
         if name == "LDL":
             slot = self.slot(instruction, self.address(instruction.sources[0], state, False))
-        if instruction.guard is None and name not in sass.LOADS:
+        if instruction.guard is None and name not in sass.WITHOUT_CONDITIONS:
             under = self.under_conditions(instruction, state)
         names, bits = state.conditions.of_results(instruction)
         if self.condition is not None and is_replaced(self.condition, instruction):
@@ -376,13 +383,18 @@ class Analysis:
             ]
         ]
 
+    def check_indices(self, instruction, state):
+        """Reports constants that are read at a secret place."""
+        for source in instruction.sources:
+            inner = source.constant_at[1] if source.constant_at else None
+            if inner and inner.address and self.address(inner, state, False)[0] & SECRET:
+                self.report(instruction, "secret address")
+
     def load_constant(self, instruction, state):
         operand = instruction.sources[0]
         bank, inner = operand.constant_at
         if inner.address:
-            address = self.address(inner, state, False)
-            if address[0] & SECRET:
-                self.report(instruction, "secret address")
+            if self.address(inner, state, False)[0] & SECRET:
                 return [[SECRET_VALUE] * instruction.width]
             return [[self.memory.indexed_constant(bank)] * instruction.width]
         return [
@@ -433,7 +445,7 @@ class Analysis:
             public, rest = values.public_bits(operands[0]), values.of_origin(origin)
             bits = [register - sass.PREDICATES for [register] in instruction.results]
             return [[UNKNOWN if public >> bit & 1 else rest] for bit in bits]
-        if name in ("IMAD", "UIMAD") and "WIDE" in instruction.modifiers:
+        if name in ("IMAD", "UIMAD") and instruction.modifiers & {"WIDE", "HI"}:
             origin = values.combined_origin([*operands, self.high(sources[2], state)])
         low = self.known_result(instruction, operands, values.of_origin(origin))
         if low[0] & origin & SECRET:

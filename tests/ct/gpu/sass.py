@@ -91,6 +91,9 @@ KNOWN = (
 )
 
 
+# What a register holds under a condition of one thread says nothing of what these load, or compute
+# from registers of other threads.
+WITHOUT_CONDITIONS = LOADS | TENSOR | {"VOTE", "VOTEU", "R2UR"}
 # With ".64", on sm_120: pairs of registers.
 ON_PAIRS = {"IADD", "UIADD3", "MOV", "UMOV", "SEL"}
 # With ".U64" or ".S64".
