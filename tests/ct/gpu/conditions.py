@@ -76,12 +76,7 @@ class Conditions:
         return self if new == self else new
 
     def __eq__(self, other):
-        return (self.names, self.bits, self.compared, self.facts) == (
-            other.names,
-            other.bits,
-            other.compared,
-            other.facts,
-        )
+        return vars(self) == vars(other)
 
     # ---- What is known
 

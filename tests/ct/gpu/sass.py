@@ -116,9 +116,9 @@ class Operand:
 
     @property
     def is_predicate(self):
-        return self.text in ("PT", "UPT", "!PT", "!UPT") or (
-            self.register is not None and self.register >= PREDICATES
-        )
+        if self.register is None:
+            return is_predicate_text(self.text)
+        return self.register >= PREDICATES
 
 
 @dataclasses.dataclass
@@ -258,14 +258,14 @@ def decode(at, fields, function):
     opcode, guard = fields["opcode"], fields.get("predicate", "")
     name, *modifiers = opcode.split(".")
     text = " ".join(filter(None, (guard, opcode, fields.get("operands", ""))))
-    if name not in KNOWN or any("64" in m and m not in ("64", "U64", "S64") for m in modifiers):
-        raise Unknown(f"{function.name} at {at:#x}: {text}")
     modifiers = frozenset(modifiers)
-    if "64" in modifiers and name not in LOADS | STORES | ON_PAIRS:
-        raise Unknown(f"{function.name} at {at:#x}: {text}")
-    if name in ("P2R", "R2P", "UP2UR") and modifiers:  # they begin at another bit
-        raise Unknown(f"{function.name} at {at:#x}: {text}")
-    if modifiers & {"U64", "S64"} and name not in ON_64_BITS:
+    if (
+        name not in KNOWN
+        or any("64" in m and m not in ("64", "U64", "S64") for m in modifiers)
+        or ("64" in modifiers and name not in LOADS | STORES | ON_PAIRS)
+        or (modifiers & {"U64", "S64"} and name not in ON_64_BITS)
+        or (modifiers and name in ("P2R", "R2P", "UP2UR"))  # they begin at another bit
+    ):
         raise Unknown(f"{function.name} at {at:#x}: {text}")
     texts = split_operands(fields.get("operands", ""))
     target = None
