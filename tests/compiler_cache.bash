@@ -7,5 +7,5 @@
 # named in the launcher, so that builds by hand use the same one.
 compiler_cache=(-DCMAKE_CXX_COMPILER_LAUNCHER=)
 if command -v ccache >/dev/null; then
-  compiler_cache[0]+="env;CCACHE_DIR=$PWD/build/ccache;CCACHE_BASEDIR=$PWD;CCACHE_DEPEND=1;ccache"
+  compiler_cache[0]+="env;CCACHE_DIR=$PWD/build/ccache;CCACHE_BASEDIR=$PWD;CCACHE_DEPEND=1;CCACHE_SLOPPINESS=pch_defines,time_macros;ccache"
 fi

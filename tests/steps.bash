@@ -61,7 +61,8 @@ logged() {
 extra() { [[ " ${with[*]} " == *" $1 "* ]]; }
 
 # parse_arguments VERBS EXTRAS ARGUMENT...: sets `verb` to the one of VERBS that was given, if any, and
-# `with`. VERBS and EXTRAS are separated by blanks. Calls usage for --help.
+# `with`. VERBS and EXTRAS are separated by blanks; the verb long:* stands for long:ANYTHING. Calls usage for
+# --help.
 parse_arguments() {
   local verbs=$1 extras=$2 names name
   shift 2
@@ -86,7 +87,8 @@ parse_arguments() {
         exit 0
         ;;
       *)
-        if [[ -z $1 || " $verbs " != *" $1 "* ]]; then
+        if [[ -z $1 || " $verbs " != *" $1 "* ]] &&
+          [[ $1 != long:* || " $verbs " != *" long:* "* ]]; then
           echo "${0##*/}: unknown argument '$1' (see $0 --help)" >&2
           exit 2
         fi

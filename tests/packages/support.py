@@ -75,3 +75,11 @@ def encrypt_and_decrypt(test, paraes, folder, environment=None):
         run(paraes, *arguments, cwd=folder, env=environment)
     test.assertEqual((folder / "again").read_bytes(), sample.read_bytes())
     test.assertNotIn(sample.read_bytes()[:64], (folder / "sample.paes").read_bytes())
+
+
+def path_of_the_build(tree):
+    """What finds the path of a source tree in bytes, and not another path that ends like it: where
+    the tree is /paraes, that is /usr/include/paraes."""
+    path = re.escape(str(tree).encode())
+    folders = rb"/(?:bench|build|cli|include|mpi|src)(?![\w.-])"
+    return re.compile(rb"(?<![\w.}/-])" + path + rb"(?![\w.-])|" + path + folders)

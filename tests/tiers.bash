@@ -1,0 +1,44 @@
+# shellcheck shell=bash disable=SC2034 # tests/run, tests/emulated/run and tests/mutations use these
+# Which tests are in which tier, as regular expressions of ctest's names (-R and -E). docs/decisions/0020
+# says why each is where it is.
+
+# In no tier but `long`.
+long='[./]Long|^packages\.Long|^x86_64\.|^gpu\.simulated\.(bitslice|reference)|^gpu\.order\.|^ct\.gpu\.tables$'
+
+# What `ci` adds to the first tier: programs that only it builds, the laboratory, packages, and what
+# repeats with other devices, launchers or chips what the first tier does once.
+later='^(bench|ct|lab|limits|packages)(\.|$)'
+later+='|^gpu\.(HashTablesOnDevice|HipRtc|Nvrtc|OnDevice|Targets|check|compiled|limits|machine_code|pack'
+later+='|simulated|small_device|small_device_many|two_devices.*|unrolled)(\.|$)'
+later+='|^mpi\.(mpich\.|openmpi\.(faults|hosts|large|threads)$)'
+later+='|^manual\.lab$|^python\.types$|^secrets\.(python|ranks)$'
+
+# Not under AddressSanitizer: OpenCL's compilers, which are not built for it; failing system calls, which
+# would hit the sanitizer's own; other programs in Python or MPI. The presets leave out single cases
+# (PARAES_TEST_FILTER).
+not_sanitized='^gpu\.(Gpu|ManyMessages|HashTablesOnDevice|KernelsOnDevice|Targets|OnDevice|OneKey|Nvrtc|HipRtc'
+not_sanitized+='|simulated|machine_code|limits|order|compiled|two_devices.*|check|pack)(\.|$)'
+not_sanitized+='|^bench\.(BenchGpu|python)|^cli\.gpu$|^(ct|docs|faults|install|interop|lab|manual|mpi|python|structure)(\.|$)'
+
+# GoogleTest's filters of other builds: which cases their tests have.
+declare -A filters
+# Without comparisons of large data, whose bounds the guard pages have seen.
+filters[asan]='-*LargeMessages*:*SomeMebibytes*:*LengthsAroundBatches*:*OneToEightThreads*'
+filters[asan]+=':*UnitsAndTheirNumbers/bitslice*'
+# What runs on several threads.
+filters[tsan]='Executor*:ForEachJob*:Messages*:Salvage*:JoinHashes*:Segment*:SecretBytes*'
+filters[tsan]+=':*OneToEightThreads/vaes*:*OneToEightThreads/aesni*:*OneToEightThreads/bitslice_avx*'
+filters[tsan]+=':*OneToEightThreads/openssl*:*Gpu.SeveralLaunches*/reference:*Gpu.SeveralKeys*/reference'
+filters[tsan]+=':-*Long*'
+# Without tests whose threads QEMU slows down to minutes.
+filters[aarch64]='-CopyStream.IsTheOneChunkAnswer*:*ForkWhileAnotherThreadAllocates*'
+filters[aarch64]+=':Messages.SealAndOpen_GiveTheSameBytes*:Messages.LargeSegmentsInPipes*'
+filters[aarch64]+=':*ManyMoreThreadsThanCores*'
+
+# Once more with POSIX alone: neither every byte of the formats nor the speeds of kernels.
+same_on_systems='^cli\.(tamper|tune)$'
+
+# Under QEMU: what `ci` runs.
+declare -A emulated_sysroots=([aarch64]=arm64 [s390x]=s390x)
+emulated_ci='^aarch64\.max\.(unit|conformance|dispatch|cross_check)'
+emulated_x86='^x86_64\.'
