@@ -6,12 +6,13 @@
 long='[./]Long|^packages\.Long|^x86_64\.|^gpu\.simulated\.(bitslice|reference)|^gpu\.order\.|^ct\.gpu\.tables$'
 
 # What `ci` adds to the first tier: programs that only it builds, the laboratory, packages, and what
-# repeats with other devices, launchers or chips what the first tier does once.
+# repeats with other devices, launchers or chips what the first tier does once. docs/comparison runs gpg and
+# others, and structure.soundness looks for the tests of all parts.
 later='^(bench|ct|lab|limits|packages)(\.|$)'
 later+='|^gpu\.(HashTablesOnDevice|HipRtc|Nvrtc|OnDevice|Targets|check|compiled|limits|machine_code|pack'
 later+='|simulated|small_device|small_device_many|two_devices.*|unrolled)(\.|$)'
 later+='|^mpi\.(mpich\.|openmpi\.(faults|hosts|large|threads)$)'
-later+='|^manual\.lab$|^python\.types$|^secrets\.(python|ranks)$'
+later+='|^docs\.docs/comparison$|^manual\.lab$|^python\.types$|^secrets\.(python|ranks)$|^structure\.soundness$'
 
 # Not under AddressSanitizer: OpenCL's compilers, which are not built for it; failing system calls, which
 # would hit the sanitizer's own; other programs in Python or MPI. The presets leave out single cases
