@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034 # tests/run, tests/emulated/run and tests/mutations use these
+# shellcheck shell=bash disable=SC2034 # variables of the scripts that source this
 # Which tests are in which tier, as regular expressions of ctest's names (-R and -E). docs/decisions/0020
 # says why each is where it is.
 

@@ -23,7 +23,7 @@ if not os.access(BIN, os.X_OK):
 KEYS = {bits: bytes(range(1, bits // 8 + 1)) for bits in (128, 192, 256)}
 IV = bytes(range(0xF0, 0x100))
 DEADLINE = 30
-# `tests/run long`: more of what `full` does once.
+# `PARAES_LONG=1`: more of what the first tier does once.
 LONG = os.environ.get("PARAES_LONG", "0") not in ("", "0")
 # The program uses nothing that only Linux has (PARAES_POSIX_ONLY).
 POSIX_ONLY = os.environ.get("PARAES_SYSTEM") == "posix"

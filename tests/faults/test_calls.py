@@ -1,5 +1,5 @@
 """System calls that fail in runs that test_inject leaves out: verify, rekey, folders, recipients; and,
-for every verb, calls that a run can do without. `tests/run long` fails every call."""
+for every verb, calls that a run can do without. `tests/run long:faults` fails every call."""
 
 import collections
 import unittest

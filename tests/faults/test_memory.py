@@ -1,5 +1,5 @@
 """Memory that runs out at any allocation: a run reports it in one line, leaves whole files or none and
-keeps its sources, or goes on where that is correct. `tests/run long` tries every allocation.
+keeps its sources, or goes on where that is correct. `tests/run long:faults` tries every allocation.
 
 PARAES_FAILING_MEMORY names the library to preload, see tests/support/failing_memory_preload.cpp."""
 

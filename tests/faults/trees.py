@@ -38,7 +38,7 @@ def write_tree(top, files):
 
 
 def sample(items, most, name):
-    """All items in `tests/run long`; otherwise about `most`, evenly from a place that PARAES_SEED
+    """All items in `tests/run long:PART`; otherwise about `most`, evenly from a place that PARAES_SEED
     decides."""
     step = 1 if LONG else max(1, -(-len(items) // most))
     return items[random.Random(f"{SEED} {name}").randrange(step) :: step]

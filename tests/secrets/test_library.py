@@ -15,7 +15,7 @@ USES = ("cbc", "ctr", "ecb", "gcm", "xts", "message", "messages")
 
 
 def tested_kernels():
-    """All kernels of this machine's CPU; outside of `tests/run long` two."""
+    """All kernels of this machine's CPU; outside of `tests/run long:command` two."""
     if not LONG:
         return ["auto", "bitslice"]
     told = json.loads(subprocess.run([BIN, "devices", "--json"], capture_output=True,
