@@ -31,10 +31,13 @@ filters[tsan]='Executor*:ForEachJob*:Messages*:Salvage*:JoinHashes*:Segment*:Sec
 filters[tsan]+=':*OneToEightThreads/vaes*:*OneToEightThreads/aesni*:*OneToEightThreads/bitslice_avx*'
 filters[tsan]+=':*OneToEightThreads/openssl*:*Gpu.SeveralLaunches*/reference:*Gpu.SeveralKeys*/reference'
 filters[tsan]+=':-*Long*'
-# Without tests whose threads QEMU slows down to minutes.
+# Without tests whose threads QEMU slows down to minutes, and those of files alone.
 filters[aarch64]='-CopyStream.IsTheOneChunkAnswer*:*ForkWhileAnotherThreadAllocates*'
 filters[aarch64]+=':Messages.SealAndOpen_GiveTheSameBytes*:Messages.LargeSegmentsInPipes*'
-filters[aarch64]+=':*ManyMoreThreadsThanCores*'
+filters[aarch64]+=':*ManyMoreThreadsThanCores*:Reseal.*:ReplaceHeader.*'
+
+# Of the programs that the preset tsan builds.
+threaded='^(unit|differential)\.|^gpu\.(Gpu|ManyMessages|runtime\..*)$'
 
 # Once more with POSIX alone: neither every byte of the formats nor the speeds of kernels.
 same_on_systems='^cli\.(tamper|tune)$'
