@@ -8,10 +8,7 @@ BASE = ["encrypt", "-k", "k"]
 
 
 class Arguments(Case):
-    def setUp(self):
-        super().setUp()
-        self.write("k", KEYS[256])
-        self.write("f", b"x" * 1000)
+    GIVEN = {"k": KEYS[256], "f": b"x" * 1000}
 
     def refused(self, *args, says=(), never=()):
         before = self.names()
@@ -178,8 +175,7 @@ class Numbers(Case):
     def setUp(self):
         super().setUp()
         self.write("k", KEYS[256])
-        self.write("p", b"a passphrase")
-        self.path("p").chmod(0o600)
+        self.write("p", b"a passphrase", 0o600)
         self.write("f", b"x" * 1000)
         self.ok("encrypt", "-k", "k", "f")
         self.ok("encrypt", *SEALED, "--scrypt-log2n", "10", "-o", "p.paes", "f")
@@ -197,7 +193,7 @@ class Numbers(Case):
     def test_leading_zeros_mean_nothing(self):
         def log2n(*flags):
             self.ok("encrypt", *SEALED, *flags, "-fo", "g", "f")
-            return json.loads(self.ok("info", "--json", "g"))["scrypt_log2n"]
+            return self.report("info", "g")["scrypt_log2n"]
         self.assertEqual(log2n("--scrypt-log2n", "012"), 12)
         self.assertEqual(log2n("--scrypt-log2n", "0009"), 9)
         self.ok("verify", *SEALED, "--max-scrypt-log2n", "010", "p.paes")

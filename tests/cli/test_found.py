@@ -166,9 +166,7 @@ class Summary(FoundCase):
         self.make({"t/a": pattern(40000), "t/b": pattern(40000)})
         self.path("t").chmod(0o755)
         self.summary("encrypt", "-r", *KEY, "-o", "out", "t")
-        damaged = bytearray(self.read("out/t/a.paes"))
-        damaged[20000] ^= 1
-        self.write("out/t/a.paes", damaged)
+        self.damage("out/t/a.paes", 20000)
         text = self.summary("decrypt", "-r", "--salvage", *KEY, "-o", "back", "out/t", status=3)
         self.assertIn("1 file decrypted", text)
         self.assertIn("1 file salvaged with losses", text)

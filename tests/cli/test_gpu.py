@@ -78,7 +78,7 @@ class GpuFiles(Case):
         self.assertEqual(back, self.data)
 
     def test_every_kernel_transfer_and_key_expansion_round_trips(self):
-        kernels = [k["name"] for k in json.loads(self.ok("devices", "--json"))["kernels"]
+        kernels = [k["name"] for k in self.report("devices")["kernels"]
                    if "opencl" in k["devices"]]
         self.assertIn("bitslice", kernels)
         for kernel in kernels:
@@ -106,9 +106,7 @@ class GpuFiles(Case):
                 self.assertEqual(self.ok("decrypt", *read, "-c", "f.paes"), self.data)
                 got = self.ok("decrypt", *read, "--device", DEVICE, "-c", "f.paes")
                 self.assertEqual(got, self.data)
-        damaged = bytearray(self.read("f.paes"))
-        damaged[-20_000] ^= 1
-        self.write("f.paes", bytes(damaged))
+        self.damage("f.paes", -20_000)
         for flags in (["--verify"], ["--new-key"]):
             self.fails(4, "rekey", "--device", DEVICE, *me, *to_me, *flags, "f.paes",
                        says="does not authenticate")
@@ -164,9 +162,7 @@ class GpuFiles(Case):
         self.ok("encrypt", "-k", "k16", *pair, "-o", "f.paes", "f")
         self.ok("rekey", "-k", "k16", "--to-key-file", "k32", *pair, "f.paes")
         self.ok("verify", "-k", "k32", *pair, "f.paes")
-        damaged = bytearray(self.read("f.paes"))
-        damaged[5_000_000] ^= 1
-        self.write("f.paes", damaged)
+        self.damage("f.paes", 5_000_000)
         self.fails(4, "decrypt", "-k", "k32", *pair, "-o", "none", "f.paes",
                    says="does not authenticate")
         self.assertNotIn("none", self.names())
@@ -266,9 +262,7 @@ class GpuSmallFiles(Case):
 
     def test_one_damaged_file_does_not_fail_its_batch(self):
         self.ok("encrypt", "-r", "--key-file", "k", "-o", "out", "d/.")
-        sealed = bytearray(self.read("out/77.paes"))
-        sealed[-1] ^= 1
-        self.write("out/77.paes", sealed)
+        self.damage("out/77.paes", -1)
         del self.files["77"]
         batches, lines = self.run_many("decrypt", "-r", "-o", "back", "out/.", status=3)
         self.assertEqual(batches, [300])
@@ -410,7 +404,7 @@ class FakeCudaDriver(Case):
         self.env = {"LD_LIBRARY_PATH": FAKE, "PARAES_NVRTC": "/nowhere/libnvrtc.so"}
 
     def test_devices_json_says_why_a_gpu_has_no_compiler(self):
-        listed = json.loads(self.ok("devices", "--json", env=self.env))["devices"]
+        listed = self.report("devices", env=self.env)["devices"]
         rows = {row["id"]: row for row in listed}
         self.assertIsNone(rows["cuda:0"]["compiler"])
         self.assertIn("/nowhere/libnvrtc.so", rows["cuda:0"]["compiler_reason"])

@@ -84,8 +84,7 @@ class Help(Case):
             path = self.path(name)
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         self.write("my.key", KEYS[256])
-        self.write("pw", b"a passphrase\n")
-        self.path("pw").chmod(0o600)
+        self.write("pw", b"a passphrase\n", 0o600)
         for folder in ("photos", "letters", "dir"):
             self.path(folder).mkdir()
             self.write(f"{folder}/a", b"x" * 3000)

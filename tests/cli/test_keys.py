@@ -144,7 +144,6 @@ class KeyHex(Case):
         process = self.start("encrypt", *CTR, "--key-hex", KEYS[128].hex(), "-", stdin=read,
                              stdout=subprocess.DEVNULL)
         os.close(read)
-        self.addCleanup(process.stderr.close)
         self.assertIn(b"process list", process.stderr.readline())
         try:
             with open(f"/proc/{process.pid}/cmdline", "rb") as f:
@@ -215,7 +214,6 @@ class Memory(Case):
         finally:
             os.close(read)
         if process.stderr is not None:
-            self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return user, process

@@ -1,7 +1,6 @@
 """Files at the limits of the formats, of which only the ends are there: 2^38 segments of paraes and
 c2sp, 2^32 of tink, and sizes up to 2^63 - 1 bytes."""
 
-import json
 import os
 import pathlib
 import shutil
@@ -100,7 +99,7 @@ class LongestMessage(LargeFiles):
 
     def test_info_shows_the_sizes(self):
         self.message()
-        shown = json.loads(self.ok("info", "--json", "f.paes"))
+        shown = self.report("info", "f.paes")
         self.assertEqual(shown["plain_bytes"], LONGEST)
         self.assertEqual(shown["segments"], 2**38)
         self.assertEqual(shown["bytes"], SEALED)
@@ -153,8 +152,7 @@ class OneByteMore(LargeFiles):
     def test_is_not_rekeyed(self):
         self.write("e", b"")
         self.ok("encrypt", *self.key, "e")
-        self.write("n", bytes(32))
-        self.path("n").chmod(0o600)
+        self.write("n", bytes(32), 0o600)
         for size in (SEALED + 17, 2**63 - 1):
             self.write("f.paes", self.read("e.paes"))
             self.hole_after("f.paes", size)

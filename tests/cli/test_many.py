@@ -113,9 +113,7 @@ class SeveralFiles(FolderCase):
     def test_one_bad_file_does_not_stop_the_others(self):
         self.make({"a": b"1", "b": b"2", "c": b"3"})
         self.summary("encrypt", *KEY, "a", "b", "c")
-        damaged = bytearray(self.read("b.paes"))
-        damaged[-1] ^= 1
-        self.write("b.paes", damaged)
+        self.damage("b.paes", -1)
         self.path("out").mkdir()
         text = self.summary("decrypt", *KEY, "-o", "out", "a.paes", "b.paes", "c.paes", "missing.paes",
                             "k", status=3)
@@ -143,8 +141,6 @@ class SeveralFiles(FolderCase):
         os.mkfifo(self.path("waits"))
         process = self.start("encrypt", *KEY, "--json", "-q", "-T", 1, "a", "b", "waits",
                              stdout=subprocess.PIPE)
-        self.addCleanup(process.stderr.close)
-        self.addCleanup(process.stdout.close)
         self.assertEqual([json.loads(process.stdout.readline())["input"] for _ in range(2)],
                          ["a", "b"])
         with open(self.path("waits"), "wb"):

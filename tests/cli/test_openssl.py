@@ -9,9 +9,7 @@ WORD = "correct horse"
 
 
 class OpensslFormat(Case):
-    def setUp(self):
-        super().setUp()
-        self.write("pw", WORD.encode() + b"\n")
+    GIVEN = {"pw": WORD.encode() + b"\n"}
 
     def encrypt(self, *flags, **kwargs):
         return self.ok("encrypt", "--format", "openssl", "--passphrase-file", "pw", *flags, **kwargs)
@@ -121,7 +119,7 @@ class OpensslFormat(Case):
             terminal.process.stdin.write(b"a text")
             terminal.process.stdin.close()
             made = terminal.process.stdout.read()
-            self.assertEqual(terminal.finish()[0], 0)
+            terminal.ends()
             self.write("word", word)
             self.assertEqual(self.openssl("enc", "-d", "-aes-256-cbc", "-pbkdf2", "-pass",
                                           "file:word", stdin=made), b"a text")

@@ -1,6 +1,5 @@
 """The default format on the command line: keys, passphrases, contexts, verify, info, ranges."""
 
-import json
 import subprocess
 
 from support import BIN, KEYS, Case, Terminal, environment, pattern
@@ -63,13 +62,11 @@ class ParaesFormat(Case):
         terminal.expect(b"Passphrase: ")
         self.assertFalse(terminal.echoes())
         terminal.type(b"open sesame\n")
-        terminal.expect(b"The same again: ")
-        terminal.type(b"open sesame\n")
-        self.assertEqual(terminal.finish()[0], 0)
+        terminal.answer(b"The same again: ", b"open sesame\n")
+        terminal.ends()
         terminal = Terminal(self, "decrypt", "-o", "g", "f.paes")
-        terminal.expect(b"Passphrase: ")
-        terminal.type(b"open sesame\n")
-        self.assertEqual(terminal.finish()[0], 0)
+        terminal.answer(b"Passphrase: ", b"open sesame\n")
+        terminal.ends()
         self.assertEqual(self.read("g"), self.data)
 
     def test_messages_for_keys_refuse_passphrases_and_vice_versa(self):
@@ -118,12 +115,10 @@ class ParaesFormat(Case):
         before = self.names()
         self.assertEqual(self.ok("verify", "--key-file", "k", "f.paes"), b"")
         self.assertEqual(self.ok("verify", "--key-file", "k", "-", stdin=self.read("f.paes")), b"")
-        report = json.loads(self.ok("verify", "--json", "--key-file", "k", "f.paes"))
+        report = self.report("verify", "--key-file", "k", "f.paes")
         self.assertEqual((report["output"], report["bytes"]), (None, len(self.data)))
         self.assertEqual(self.names(), before)
-        damaged = bytearray(self.read("f.paes"))
-        damaged[50000] ^= 1
-        self.write("f.paes", damaged)
+        self.damage("f.paes", 50000)
         self.fails(4, "verify", "--key-file", "k", "f.paes", says="segment 3")
 
     def test_info_describes_the_message_without_a_key(self):
@@ -132,7 +127,7 @@ class ParaesFormat(Case):
         for word in ("paraes, version 1", "AES-256-GCM", "scrypt, N = 2^4", "7, 16.0 KiB",
                      "100000 are plaintext"):
             self.assertIn(word, text)
-        report = json.loads(self.ok("info", "--json", "f.paes"))
+        report = self.report("info", "f.paes")
         self.assertEqual(report, {"input": "f.paes", "format": "paraes", "version": 1,
                                   "cipher": "AES-256-GCM", "kdf": "scrypt", "scrypt_log2n": 4,
                                   "header_bytes": 88, "segment_bytes": 16384,
@@ -146,7 +141,7 @@ class ParaesFormat(Case):
 
     def test_info_of_a_pipe_has_no_size(self):
         text = self.ok("encrypt", "--key-file", "k", "-c", "f")
-        report = json.loads(self.ok("info", "--json", "/dev/stdin", stdin=text))
+        report = self.report("info", "/dev/stdin", stdin=text)
         self.assertIsNone(report["bytes"])
 
     def test_offset_and_length_select_a_range(self):
@@ -180,9 +175,7 @@ class ParaesFormat(Case):
 
     def test_intact_ranges_of_a_damaged_file_are_decrypted(self):
         self.ok("encrypt", "--key-file", "k", "f")
-        damaged = bytearray(self.read("f.paes"))
-        damaged[88 + 16400] ^= 1
-        self.write("f.paes", damaged)
+        self.damage("f.paes", 88 + 16400)
         at_offset = ["decrypt", "--key-file", "k", "-c", "--offset"]
         self.assertEqual(self.ok(*at_offset, "0", "--length", "16384", "f.paes"), self.data[:16384])
         self.assertEqual(self.ok(*at_offset, "32768", "f.paes"), self.data[32768:])
@@ -236,7 +229,7 @@ class ParaesFormat(Case):
                 self.assertEqual(got, self.data)
 
     def test_json_has_the_time_of_each_phase(self):
-        report = json.loads(self.ok("encrypt", "--json", "--key-file", "k", "f"))
+        report = self.report("encrypt", "--key-file", "k", "f")
         self.assertEqual(report["format"], "paraes")
         self.assertEqual(list(report["timeline_ns"]),
                          ["read", "key_expansion", "host_to_device", "kernel", "device_to_host",

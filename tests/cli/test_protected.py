@@ -113,18 +113,14 @@ class SecretFiles(Case):
 
     def test_key_from_a_pipe_is_accepted(self):
         script = '"$@" --key-file <(cat my.key) -c a'
-        done = subprocess.run(["bash", "-c", script, "bash", BIN, "encrypt"], cwd=self.dir,
-                              env=environment(), capture_output=True, timeout=DEADLINE)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.shell(script, "encrypt")
         self.assertEqual(self.ok("decrypt", "--key-file", "my.key", "-", stdin=done.stdout), b"1")
 
 
 class Inputs(Case):
     """-f does not overwrite an input of the same run."""
 
-    def setUp(self):
-        super().setUp()
-        self.write("k", KEYS[256])
+    GIVEN = {"k": KEYS[256]}
 
     def test_output_that_is_another_input_is_refused(self):
         self.write("a", b"1")
@@ -194,9 +190,7 @@ class Temporaries(Case):
 class OtherOutputs(Case):
     """Outputs other than messages: profiles, reports and the lines of --json."""
 
-    def setUp(self):
-        super().setUp()
-        self.write("my.key", KEYS[256])
+    GIVEN = {"my.key": KEYS[256]}
 
     def test_tune_overwrites_no_key_file_or_folder(self):
         self.fails(2, "tune", "-q", "--seconds", "1", "-o", "my.key", says=["my.key", "no", "profile"])
@@ -228,15 +222,12 @@ class OtherOutputs(Case):
                       self.temporaries(process), "a temporary")
         process.kill()
         process.wait()
-        process.stderr.close()
         self.assertEqual(self.read("report"), before)
 
     def test_json_is_not_written_to_a_key_file(self):
         self.write("a", b"1")
         script = '"$@" --key-file my.key --json -f -o z a 1<> my.key'
-        done = subprocess.run(["bash", "-c", script, "bash", BIN, "encrypt"], cwd=self.dir,
-                              env=environment(), capture_output=True, timeout=DEADLINE)
-        self.assertEqual(done.returncode, 2, done.stderr)
+        done = self.shell(script, "encrypt", status=2)
         self.assertIn(NAMED.encode(), done.stderr)
         self.assertEqual(self.read("my.key")[:32], KEYS[256])
 

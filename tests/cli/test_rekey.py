@@ -85,13 +85,10 @@ class Kinds(RekeyCase):
     def test_passphrases_are_asked_for_on_the_terminal(self):
         self.make("f.paes", b"data", ["--passphrase-file", "pw", *CHEAP])
         terminal = Terminal(self, "rekey", "--to-passphrase", *CHEAP, "f.paes")
-        terminal.expect(b"Passphrase: ")
-        terminal.type(b"pw\n")
-        terminal.expect(b"New passphrase: ")
-        terminal.type(b"pw2\n")
-        terminal.expect(b"The same again: ")
-        terminal.type(b"pw2\n")
-        self.assertEqual(terminal.finish()[0], 0)
+        terminal.answer(b"Passphrase: ", b"pw\n")
+        terminal.answer(b"New passphrase: ", b"pw2\n")
+        terminal.answer(b"The same again: ", b"pw2\n")
+        terminal.ends()
         self.check_opens("f.paes", b"data", ["--passphrase-file", "pw2"])
 
     def test_new_keys_from_each_source(self):
@@ -485,13 +482,11 @@ class Usage(RekeyCase):
         process = self.start("rekey", *self.mine, *self.to_you, stdin=subprocess.PIPE)
         self.assertEqual(process.wait(DEADLINE), 2)
         process.stdin.close()
-        process.stderr.close()
 
     def test_new_secrets_are_no_inputs(self):
         self.make("f.paes", b"data", ["--recipient", self.me])
         self.write("k.paes", KEYS[256])
-        self.write("pw.paes", b"word\n")
-        self.path("pw.paes").chmod(0o600)
+        self.write("pw.paes", b"word\n", 0o600)
         for to in (["--to-key-file", "k.paes"], ["--to-passphrase-file", "pw.paes"]):
             self.fails(2, "rekey", *self.mine, *to, to[1], says=f"is the file of {to[0]}")
             self.fails(2, "rekey", "-r", *self.mine, *to, ".", says=f"is the file of {to[0]}")
@@ -505,7 +500,6 @@ class Usage(RekeyCase):
         time.sleep(0.1)
         process.terminate()
         self.assertEqual(process.wait(DEADLINE), 143)
-        process.stderr.close()
         self.assertTrue(self.read("f.paes") == old)
         self.no_temporaries()
 
@@ -515,7 +509,6 @@ class Usage(RekeyCase):
         process = subprocess.Popen(
             [BIN, "rekey", "-q", "-k", "-", "--to-key-hex", digits, "f.paes"], cwd=self.dir,
             stdin=subprocess.PIPE, env=environment())
-        self.addCleanup(process.stdin.close)
         words = pathlib.Path(f"/proc/{process.pid}/cmdline")
         self.wait_for(lambda: b"x" * 32 in words.read_bytes(), "the x's")
         self.assertNotIn(digits.encode(), words.read_bytes())

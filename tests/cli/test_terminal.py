@@ -35,19 +35,15 @@ def check_short_run_without_bar(case, start):
 
 
 class Prompts(Case):
-    def setUp(self):
-        super().setUp()
-        self.write("f", b"some text")
+    GIVEN = {"f": b"some text"}
 
     def test_encrypt_asks_for_the_passphrase_twice_without_echo(self):
         terminal = Terminal(self, "encrypt", *SALTED, "f")
         terminal.expect(b"Passphrase: ")
         self.assertFalse(terminal.echoes())
         terminal.type(b"open sesame\n")
-        between = terminal.expect(b"The same again: ")
-        terminal.type(b"open sesame\n")
-        status, shown = terminal.finish()
-        self.assertEqual(status, 0)
+        between = terminal.answer(b"The same again: ", b"open sesame\n")
+        shown = terminal.ends()
         self.assertNotIn(b"sesame", between + shown)
         self.assertTrue(terminal.echoes())
         made = self.read("f.paes")
@@ -58,68 +54,54 @@ class Prompts(Case):
         made = self.openssl("enc", "-aes-256-cbc", "-pbkdf2", "-pass", "pass:word", stdin=b"text")
         self.write("g.paes", made)
         terminal = Terminal(self, "decrypt", *SALTED, "g.paes")
-        terminal.expect(b"Passphrase: ")
-        terminal.type(b"word\n")
-        status, shown = terminal.finish()
-        self.assertEqual(status, 0, shown)
+        terminal.answer(b"Passphrase: ", b"word\n")
+        shown = terminal.ends()
         self.assertNotIn(b"again", shown)
         self.assertEqual(self.read("g"), b"text")
 
     def test_passphrase_comes_from_the_terminal_while_data_comes_from_a_pipe(self):
         terminal = Terminal(self, "encrypt", *SALTED, "-", stdin=subprocess.PIPE,
                             stdout=subprocess.PIPE)
-        terminal.expect(b"Passphrase: ")
-        terminal.type(b"word\n")
-        terminal.expect(b"again: ")
-        terminal.type(b"word\n")
+        terminal.answer(b"Passphrase: ", b"word\n")
+        terminal.answer(b"again: ", b"word\n")
         terminal.process.stdin.write(b"piped")
         terminal.process.stdin.close()
         made = terminal.process.stdout.read()
-        self.assertEqual(terminal.finish()[0], 0)
+        terminal.ends()
         self.assertEqual(self.openssl("enc", "-d", "-aes-256-cbc", "-pbkdf2", "-pass", "pass:word",
                                       stdin=made), b"piped")
 
     def test_passphrases_that_differ_are_refused(self):
         terminal = Terminal(self, "encrypt", *SALTED, "f")
-        terminal.expect(b"Passphrase: ")
-        terminal.type(b"one\n")
-        terminal.expect(b"again: ")
-        terminal.type(b"two\n")
-        status, shown = terminal.finish()
-        self.assertEqual(status, 2)
+        terminal.answer(b"Passphrase: ", b"one\n")
+        terminal.answer(b"again: ", b"two\n")
+        shown = terminal.ends(2)
         self.assertIn(b"differ", shown)
         self.assertEqual(self.names(), ["f"])
 
     def test_empty_or_missing_passphrase_is_refused(self):
         for text, says in ((b"\n", b"empty"), (b"\x04", b"no passphrase")):
             terminal = Terminal(self, "encrypt", *SALTED, "f")
-            terminal.expect(b"Passphrase: ")
-            terminal.type(text)
-            status, shown = terminal.finish()
-            self.assertEqual(status, 2)
+            terminal.answer(b"Passphrase: ", text)
+            shown = terminal.ends(2)
             self.assertIn(says, shown)
             self.assertTrue(terminal.echoes())
 
 
 class Output(Case):
-    def setUp(self):
-        super().setUp()
-        self.write("k", KEYS[256])
-        self.write("f", pattern(100))
+    GIVEN = {"k": KEYS[256], "f": pattern(100)}
 
     def test_binary_output_to_a_terminal_is_refused(self):
         for args in (["-c", "f"], ["-"]):
             terminal = Terminal(self, "encrypt", *CTR, *args, stdin=subprocess.DEVNULL)
-            status, shown = terminal.finish()
-            self.assertEqual(status, 2)
+            shown = terminal.ends(2)
             self.assertIn(b"terminal", shown)
             self.assertIn(b"-o -", shown)
 
     def test_o_dash_allows_output_to_a_terminal(self):
         self.write("text", self.ok("encrypt", *CTR, "-", stdin=b"plain words"))
         terminal = Terminal(self, "decrypt", *CTR, "-o", "-", "text")
-        status, shown = terminal.finish()
-        self.assertEqual(status, 0)
+        shown = terminal.ends()
         self.assertIn(b"plain words", shown)
 
     def test_table_kernels_warn_only_on_a_terminal(self):
@@ -173,8 +155,7 @@ class Output(Case):
             self.wait_for(lambda: terminal.read_some() and until in terminal.seen, until)
         terminal.process.stdin.write(pattern(9 << 20))
         terminal.process.stdin.close()
-        status, shown = terminal.finish()
-        self.assertEqual(status, 0)
+        shown = terminal.ends()
         return shown
 
     def test_long_runs_show_a_progress_bar(self):
@@ -218,8 +199,7 @@ class Bar(Case):
 
     def ended(self, terminal, expected=0):
         terminal.pipe.read()
-        status, shown = terminal.finish()
-        self.assertEqual(status, expected, shown)
+        shown = terminal.ends(expected)
         return shown
 
     def wait_for_draws(self, terminal, count=2):
@@ -300,8 +280,7 @@ class Bar(Case):
             terminal = self.halted("--progress")
             self.wait_for_draws(terminal)
             terminal.process.send_signal(number)
-            status, shown = terminal.finish()
-            self.assertEqual(status, 128 + number)
+            shown = terminal.ends(128 + number)
             self.assertEqual(Screen(shown, 80).rows, [""], shown)
 
     def test_messages_and_json_have_whole_lines_beside_the_bar(self):
@@ -339,10 +318,7 @@ class Bar(Case):
 class KeyTime(Case):
     """scrypt, prompts and key commands are no part of the transfer."""
 
-    def setUp(self):
-        super().setUp()
-        self.write("f", pattern(BYTES))
-        self.write("g", pattern(BYTES // 9))
+    GIVEN = {"f": pattern(BYTES), "g": pattern(BYTES // 9)}
 
     def last_bar(self, screen):
         """The seconds of the last state."""
@@ -363,8 +339,7 @@ class KeyTime(Case):
                         if stopped:
                             break
                     self.assertTrue(stopped, "no run was stopped while it derived its key")
-                    status, shown = terminal.finish()
-                    self.assertEqual(status, 0, shown)
+                    shown = terminal.ends()
                     seconds = self.last_bar(Screen(shown, 80))
                     self.assertLessEqual(seconds, terminal.seconds - stopped + ROUNDING)
 
@@ -420,10 +395,8 @@ class KeyTime(Case):
         self.assertFalse(terminal.read_some(), terminal.seen)
         prompted = time.monotonic() - start
         terminal.type(b"word\n")
-        terminal.expect(b"The same again: ")
-        terminal.type(b"word\n")
-        status, shown = terminal.finish()
-        self.assertEqual(status, 0, shown)
+        terminal.answer(b"The same again: ", b"word\n")
+        shown = terminal.ends()
         seconds = self.last_bar(Screen(shown, 80))
         self.assertLessEqual(seconds, terminal.seconds - prompted + ROUNDING)
 
@@ -434,17 +407,14 @@ class KeyTime(Case):
         terminal.expect(b"Passphrase: ")
         self.assertFalse(terminal.read_some(0.5), terminal.seen)
         terminal.type(b"word\n")
-        terminal.expect(b"The same again: ")
-        terminal.type(b"word\n")
+        terminal.answer(b"The same again: ", b"word\n")
         self.write("pipe", b"data")
-        status, shown = terminal.finish()
-        self.assertEqual(status, 0, shown)
+        terminal.ends()
 
     def test_key_command_is_not_counted(self):
         terminal = Terminal(self, "encrypt", "--progress", "--scrypt-log2n", "10",
                             "--passphrase-command", "sleep 1; echo word", "f", columns=80)
-        status, shown = terminal.finish()
-        self.assertEqual(status, 0, shown)
+        shown = terminal.ends()
         seconds = self.last_bar(Screen(shown, 80))
         self.assertLessEqual(seconds, terminal.seconds - 1 + ROUNDING)
 
@@ -455,8 +425,7 @@ class Bench(Case):
             terminal = Terminal(self, "bench", "--kernel", "reference", "--mode", "ctr,gcm",
                                 "--samples", "3", "--rivals", "none", stdout=subprocess.DEVNULL,
                                 columns=columns)
-            status, shown = terminal.finish()
-            self.assertEqual(status, 0, shown)
+            shown = terminal.ends()
             self.assertIn(b" %  16 KiB", shown)
             screen = Screen(shown, columns)
             self.assertEqual(screen.rows, [""], shown)
@@ -469,6 +438,5 @@ class Bench(Case):
             terminal.expect(b"\r")
             terminal.seen = b"\r" + terminal.seen
             terminal.process.send_signal(signal.SIGINT)
-            status, shown = terminal.finish()
-            self.assertEqual(status, 130, shown)
+            shown = terminal.ends(130)
             self.assertEqual(Screen(shown, 80).rows, [""])

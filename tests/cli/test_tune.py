@@ -23,7 +23,7 @@ class ProfileCase(Case):
         self.write("k", KEYS[256])
         self.write("f", pattern(MEBI))
         self.env = {"PARAES_PROFILE": str(self.path("profile"))}
-        listed = json.loads(self.ok("devices", "--json"))
+        listed = self.report("devices")
         self.constant = [k["name"] for k in listed["kernels"]
                          if k["available"] and k["constant_time"] and "cpu" in k["devices"]]
         self.assertGreater(len(self.constant), 1)
@@ -153,7 +153,7 @@ class AutoGpu(ProfileCase):
     def setUp(self):
         super().setUp()
         self.shim = {"LD_PRELOAD": SHIM, "PARAES_FAKE_OPENCL": "gpu"}
-        listed = json.loads(self.ok("devices", "--json", env=self.shim))["devices"]
+        listed = self.report("devices", env=self.shim)["devices"]
         found = [d for d in listed if d["id"] == "opencl:0"]
         if not found and not os.environ.get("PARAES_REQUIRE_DEVICE"):
             self.skipTest("there is no device opencl:0")
@@ -270,7 +270,7 @@ class AutoGpu(ProfileCase):
         env = {**self.env, **self.shim, "LD_LIBRARY_PATH": FAKE_DRIVERS,
                "PARAES_FAKE_OPENCL": f"gpu,info:1030:{extensions},info:410f:{address}",
                "PARAES_NVRTC": FAKE_NVRTC, "XDG_CACHE_HOME": str(self.path("cache"))}
-        listed = json.loads(self.ok("devices", "--json", env=env))["devices"]
+        listed = self.report("devices", env=env)["devices"]
         same = {d["id"]: d["same_as"] for d in listed}
         self.assertEqual((same["opencl:0"], same["cuda:0"]), ("cuda:0", None))
         self.assertIn("the same GPU as cuda:0", self.ok("devices", env=env).decode())
@@ -364,8 +364,7 @@ class Tune(ProfileCase):
     def test_status_line_fits_and_leaves_nothing(self):
         for columns in (80, 12):
             terminal = Terminal(self, "tune", "--seconds", "1", "-o", "p", columns=columns)
-            status, shown = terminal.finish()
-            self.assertEqual(status, 0, shown)
+            shown = terminal.ends()
             self.assertIn(b"\rstarting cpu"[:columns], shown)
             # The last erasure comes before the first message, and drawn lines are not wider.
             drawn = shown[:shown.rindex(b"\x1b[K") + 3]
@@ -378,8 +377,7 @@ class Tune(ProfileCase):
         terminal = Terminal(self, "tune", "--seconds", "60", "-o", "p", columns=80)
         self.wait_for(lambda: terminal.read_some() and b"cpu, " in terminal.seen, "measurements")
         terminal.process.send_signal(signal.SIGINT)
-        status, shown = terminal.finish()
-        self.assertEqual(status, 130, shown)
+        shown = terminal.ends(130)
         self.assertEqual(Screen(shown, 80).rows, [""])
         self.assertFalse(self.path("p").exists())
 

@@ -9,10 +9,7 @@ CBC = ["--format", "raw", "--mode", "cbc", "--iv-hex", IV.hex(), "--key-file", "
 
 
 class Usage(Case):
-    def setUp(self):
-        super().setUp()
-        self.write("k", KEYS[256])
-        self.write("f", b"x" * 1000)
+    GIVEN = {"k": KEYS[256], "f": b"x" * 1000}
 
     def refused(self, *args, says=()):
         before = self.names()
@@ -93,10 +90,7 @@ class Usage(Case):
 
 
 class Reports(Case):
-    def setUp(self):
-        super().setUp()
-        self.write("k", KEYS[256])
-        self.write("f", b"x" * 1000)
+    GIVEN = {"k": KEYS[256], "f": b"x" * 1000}
 
     FIELDS = ["input", "output", "format", "bytes", "seconds", "device", "kernel", "fallback",
               "status", "exit", "timeline_ns"]
