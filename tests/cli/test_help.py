@@ -47,8 +47,18 @@ class Help(Case):
         self.assertEqual(sorted(listed), sorted((*VERBS, "lab")))
 
     def test_help_says_how_the_command_ends(self):
+        text = self.ok("--help").decode()
         for status in ("129", "130", "141", "143"):
-            self.assertRegex(self.ok("--help").decode(), rf"\b{status}\b")
+            self.assertRegex(text, rf"\b{status}\b")
+
+    def test_flags_are_in_groups(self):
+        for verb in ("encrypt", "decrypt"):
+            text = self.ok(verb, "--help").decode()
+            for word in ("Keys:", "Format:", "Output:", "Execution:", "Examples:", "-k,--key-file FILE",
+                         "--passphrase-command", "--iv-hex", "--unit", "--nopad", "--iter",
+                         "--key-bits", "-T,--threads", "--kernel", "--device", "-o,--output",
+                         "--json", "--no-progress"):
+                self.assertIn(word, text)
 
     def test_usage_shows_how_many_files_a_verb_takes(self):
         for verb, files in (("encrypt", " [FILE...]"), ("info", " [FILE]"), ("keygen", ""),
@@ -64,12 +74,6 @@ class Help(Case):
         self.write("k", KEYS[256])
         self.fails(2, "verify", "-k", "k", "--key-bits", "192", "x",
                    says="--key-bits: '192' is not 128 or 256")
-
-    def test_flags_that_look_like_text_are_found(self):
-        good = "Title:\n  -a,--all    One\n              two.\n  -b          Three.\n\nText.\n"
-        check_layout(self, good, b"")
-        with self.assertRaises(AssertionError):
-            check_layout(self, good.replace("              two", "two"), b"")
 
     def test_examples_are_of_their_own_verb(self):
         for verb in VERBS:
