@@ -277,6 +277,8 @@ class Advice(ErrorCase):
             self.assertIn("--max-scrypt-log2n 4 accepts it, which takes 16.0 KiB", line)
             self.ok(verb, *self.word, "--max-scrypt-log2n", "4", *sink, name)
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
+        self.assertIn("1.0 PiB of memory are more than this machine has",
+                      self.line(2, "decrypt", *self.word, "-c", self.scrypt(40)))
         for log2n in (23, 25, 30, 35, 40):
             line = self.line(2, "verify", *self.word, self.scrypt(log2n))
             self.assertIn(f"2^{log2n}", line)
