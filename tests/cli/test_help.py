@@ -84,15 +84,12 @@ class Help(Case):
 
     def prepare(self):
         """Makes the files that the examples name."""
-        for name in list(self.names()):
-            path = self.path(name)
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
         self.write("my.key", KEYS[256])
         self.write("pw", b"a passphrase\n", 0o600)
         for folder in ("photos", "letters", "dir"):
             self.path(folder).mkdir()
             self.write(f"{folder}/a", b"x" * 3000)
-        for name in ("big.tar", "big.bin", "backup.tar", "notes", "damaged"):
+        for name in ("big.tar", "big.bin", "backup.tar", "notes", "damaged", "secrets.tar"):
             self.write(name, b"y" * 2_000_000)
         self.ok("encrypt", "-r", "-k", "my.key", "-o", "backup", "photos")
         self.ok("encrypt", "-k", "my.key", "-o", "photos/b.paes", "photos/a")
@@ -104,7 +101,6 @@ class Help(Case):
         subprocess.run("umask 077; age-keygen -o me.txt; age-keygen -y me.txt > team.txt; "
                        "cp pw old; echo another > new", shell=True, cwd=self.dir, check=True,
                        stderr=subprocess.DEVNULL)
-        self.write("secrets.tar", b"y" * 2_000_000)
         self.ok("encrypt", "--recipients-file", "team.txt", "secrets.tar")
         self.ok("encrypt", "-k", "my.key", "-o", "notes.txt.paes", "notes")
         for name in ("notes", "damaged", "secrets.tar"):
@@ -113,10 +109,14 @@ class Help(Case):
                        cwd=self.dir, check=True, env=environment())
 
     def test_examples_run(self):
+        self.prepare()
+        prepared = self.dir
         for verb in ("", *VERBS):
             for line in examples(self.ok(*verb.split(), "--help").decode()):
                 with self.subTest(line=line):
-                    self.prepare()
+                    self.dir = self.new_folder()
+                    self.addCleanup(shutil.rmtree, self.dir)
+                    shutil.copytree(prepared, self.dir, dirs_exist_ok=True)
                     key = ["-k", "my.key"] if "my.key" in line else ["--passphrase-file", "pw"]
                     if "-i me.txt" in line and line.endswith("-r backup"):
                         shutil.rmtree(self.path("backup"))

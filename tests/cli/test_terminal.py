@@ -409,9 +409,9 @@ class KeyTime(Case):
 class Bench(Case):
     def test_status_line_fits_and_leaves_nothing(self):
         for columns in (80, 20):
-            terminal = Terminal(self, "bench", "--kernel", "reference", "--mode", "ctr,gcm",
-                                "--samples", "3", "--rivals", "none", stdout=subprocess.DEVNULL,
-                                columns=columns)
+            terminal = Terminal(self, "bench", "--kernel", "reference", "--mode", "ctr,gcm", "--size",
+                                "16KiB", "--samples", "3", "--rivals", "none",
+                                stdout=subprocess.DEVNULL, columns=columns)
             shown = terminal.ends()
             self.assertIn(b" %  16 KiB", shown)
             screen = Screen(shown, columns)
