@@ -330,7 +330,3 @@ class Terminal:
         status, shown = self.finish()
         self.case.assertEqual(status, expected, shown)
         return shown
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -204,9 +204,10 @@ class Numbers(Case):
                                   (["decrypt", "-k", "k", "-c", "f.paes"], "--length"),
                                   (["encrypt", "--format", "tink", "-k", "k", "f"], "--segment-size")):
                 self.fails(2, *command, f"{flag}={text}", says=f"{flag}: '{text}' is not a size")
-        for text in (str(2**63), "8388608T", "99999999999999999999"):
-            self.fails(2, "decrypt", "-k", "k", "-c", "f.paes", "--offset", text,
-                       says=f"--offset: {text} is more than 2^63 - 1 bytes")
+        for flag in ("--offset", "--length"):
+            for text in (2**63, "8388608T", 2**64 - 1, 2**64, 2**64 + 1, 10**20 - 1, 10**30):
+                self.fails(2, "decrypt", "-k", "k", "-c", "f.paes", flag, text,
+                           says=f"{flag}: {text} is more than 2^63 - 1 bytes")
 
     def test_name_of_the_machine_is_short_printable_text(self):
         for text in ("", "a\tb", "a\nb", "\x7f", "\u202e", "x" * 65, "\u00e4" * 33):

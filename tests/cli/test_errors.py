@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import tempfile
-import unittest
 
 from support import BIN, DEADLINE, KEYS, Case, Terminal, environment, flipped, pattern
 
@@ -390,7 +389,3 @@ class PassphraseDescriptors(ErrorCase):
         self.write("a", b"x")
         done = self.shell('"$@" 3< pw', "encrypt", "--passphrase-fd", 3, "--scrypt-log2n", 1, "a")
         self.assertEqual(done.stderr, b"")
-
-
-if __name__ == "__main__":
-    unittest.main()

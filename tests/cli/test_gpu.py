@@ -439,7 +439,3 @@ class DevicesCompile(FakeNvrtc):
         self.assertFalse(set(tuned) & set(lines))
         # Again, into the same folder.
         self.assertEqual(compiled("bitslice", "sm_80,sm_90"), lines)
-
-
-if __name__ == "__main__":
-    unittest.main()

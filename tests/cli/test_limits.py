@@ -163,21 +163,6 @@ class OneByteMore(LargeFiles):
                 self.assertEqual(self.names(), ["e", "e.paes", "f.paes", "k", "n"])
 
 
-class Numbers(Case):
-    def test_sizes_over_63_bits_are_refused(self):
-        self.write("k", KEYS[256])
-        self.write("f", b"text")
-        self.ok("encrypt", "--key-file", "k", "f")
-        for flag in ("--offset", "--length"):
-            for size in (2**63, 2**64 - 1, 2**64, 2**64 + 1, 10**30):
-                with self.subTest(flag=flag, size=size):
-                    self.fails(2, "decrypt", "--key-file", "k", flag, size, "-c", "f.paes",
-                               says=flag)
-            with self.subTest(flag=flag, size="8388608T"):  # 2^63
-                self.fails(2, "decrypt", "--key-file", "k", flag, "8388608T", "-c", "f.paes",
-                           says=flag)
-
-
 class Counters(Case):
     def test_ctr_wraps_like_openssl_at_every_width(self):
         self.write("k", KEYS[256])

@@ -147,7 +147,3 @@ class Pipes(Case):
         self.assertGreater(len(done.stdout), len(self.data) // 2 - 65536)
         self.assertLess(len(done.stdout), len(self.data) // 2 + 65536)
         self.assertEqual(done.stdout, self.data[:len(done.stdout)])
-
-
-if __name__ == "__main__":
-    unittest.main()

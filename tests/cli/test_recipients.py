@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-import unittest
 
 from recipients import (
     HEADER,
@@ -766,7 +765,3 @@ class KeyCommand(Case):
                        says="give one of the two")
         self.fails(2, "encrypt", "--format", "openssl", "--key-command", "cat k", "-", stdin=b"x",
                    says="--key-command does not go with --format openssl")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -362,19 +362,6 @@ class Files(RekeyCase):
                 self.check_opens(name, b"data", self.yours)
                 self.assertNotEqual(self.read(name), old)
 
-    def test_two_runs_at_once(self):
-        data = pattern(3_000_000)
-        for _ in range(5):
-            self.make("f.paes", data, ["--recipient", self.me])
-            runs = [self.start("rekey", "-q", *self.mine, "--to-recipient", self.me, "f.paes")
-                    for _ in range(3)]
-            for run in runs:
-                _, said = run.communicate(timeout=DEADLINE)
-                self.assertIn(run.returncode, (0, 1), said)
-            self.assertIn(0, [run.returncode for run in runs])
-            self.check_opens("f.paes", data, self.mine)
-            self.no_temporaries()
-
     def test_file_that_changes_meanwhile_stays_as_it_is(self):
         self.write("other", b"of another program")
         for change, says in (("cp other new; mv new f.paes", "f.paes: it was replaced while"),
@@ -503,7 +490,3 @@ class Usage(RekeyCase):
         process.stdin.close()
         self.assertEqual(process.wait(DEADLINE), 0)
         self.check_opens("f.paes", b"data", ["-k", "k16"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -59,7 +59,3 @@ class Start(Case):
                    "f.paes", "f")
         self.check("decrypt", "-q", "-f", "--format", "openssl", "--passphrase-file", "pw", "-o",
                    "f", "f.paes")
-
-
-if __name__ == "__main__":
-    unittest.main()

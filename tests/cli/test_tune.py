@@ -383,7 +383,3 @@ class Tune(ProfileCase):
         begin = time.monotonic()
         self.fails(1, "tune", "-q", "--seconds", "200", "-o", "file/p", says="file")
         self.assertLess(time.monotonic() - begin, 60)  # it did not measure
-
-
-if __name__ == "__main__":
-    unittest.main()
