@@ -191,6 +191,17 @@ class Case(unittest.TestCase):
         self.addCleanup(end, process)
         return process
 
+    def as_another_user(self):
+        """The arguments of run_paraes() for a user who may not do what root may."""
+        if os.getuid() != 0:
+            self.skipTest("only root can become another user")
+        nobody = {"user": 65534, "group": 65534, "extra_groups": []}
+        try:
+            self.ok("--version", **nobody)
+        except (PermissionError, FileNotFoundError):
+            self.skipTest("another user cannot reach the program")
+        return nobody
+
     def wait_for(self, condition, description):
         end = time.monotonic() + DEADLINE
         while not condition():
