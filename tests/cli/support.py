@@ -102,8 +102,8 @@ def end(process):
 
 
 class Case(unittest.TestCase):
-    """Gives each test a folder, which is the working folder of the commands it runs. It has the files
-    GIVEN, which only their owner can read, because most are secrets."""
+    """Gives each test a folder, which is the working folder of the commands it runs. It has the
+    files GIVEN, which only their owner can read, because most are secrets."""
 
     GIVEN = {}
 
@@ -140,17 +140,20 @@ class Case(unittest.TestCase):
                               stderr=subprocess.PIPE, env=environment(**(env or {})),
                               timeout=DEADLINE, **kwargs)
 
+    def exits(self, status, *args, **kwargs):
+        """Runs paraes and expects exit `status`."""
+        done = self.run_paraes(*args, **kwargs)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
     def ok(self, *args, **kwargs):
         """Runs paraes, expects success and returns its standard output."""
-        done = self.run_paraes(*args, **kwargs)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
+        return self.exits(0, *args, **kwargs).stdout
 
     def fails(self, status, *args, says=(), **kwargs):
         """Runs paraes, expects exit `status` and one error line that contains all of `says`."""
-        done = self.run_paraes(*args, **kwargs)
+        done = self.exits(status, *args, **kwargs)
         text = done.stderr.decode()
-        self.assertEqual(done.returncode, status, text)
         lines = [line for line in text.splitlines()
                  if not line.startswith(("paraes: note:", "paraes: warning:"))]
         self.assertEqual(len(lines), 1, text)

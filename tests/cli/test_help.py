@@ -54,8 +54,8 @@ class Help(Case):
     def test_flags_are_in_groups(self):
         for verb in ("encrypt", "decrypt"):
             text = self.ok(verb, "--help").decode()
-            for word in ("Keys:", "Format:", "Output:", "Execution:", "Examples:", "-k,--key-file FILE",
-                         "--passphrase-command", "--iv-hex", "--unit", "--nopad", "--iter",
+            for word in ("Keys:", "Format:", "Output:", "Execution:", "Examples:",
+                         "-k,--key-file FILE", "--passphrase-command", "--iv-hex", "--unit", "--nopad", "--iter",
                          "--key-bits", "-T,--threads", "--kernel", "--device", "-o,--output",
                          "--json", "--no-progress"):
                 self.assertIn(word, text)

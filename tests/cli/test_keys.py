@@ -114,8 +114,7 @@ class KeyFiles(Case):
 class KeyHex(Case):
     def test_key_hex_encrypts_and_warns(self):
         for flag in (["--key-hex", KEYS[128].hex()], ["--key-hex=" + KEYS[128].hex().upper()]):
-            done = self.run_paraes("encrypt", *CTR, *flag, "-", stdin=b"abc")
-            self.assertEqual(done.returncode, 0)
+            done = self.exits(0, "encrypt", *CTR, *flag, "-", stdin=b"abc")
             self.assertIn(b"process list", done.stderr)
             self.assertEqual(done.stderr.count(b"\n"), 1)
             expected = self.openssl("enc", "-aes-128-ctr", "-K", KEYS[128].hex(), "-iv", IV.hex(),
@@ -148,8 +147,7 @@ class OpenFiles(Case):
         self.path("k").unlink(missing_ok=True)
         self.write("k", key)
         self.path("k").chmod(mode)
-        done = self.run_paraes("encrypt", *flags, "-c", "-", stdin=b"x", **kwargs)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.exits(0, "encrypt", *flags, "-c", "-", stdin=b"x", **kwargs)
         return done.stderr.decode()
 
     def test_key_that_all_users_can_read_gets_a_warning(self):

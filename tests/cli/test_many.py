@@ -138,8 +138,7 @@ class SeveralFiles(FolderCase):
 
     def test_json_has_one_object_per_file(self):
         self.make({"a": b"1", "b": b"22", "b.paes": b"old"})
-        done = self.run_paraes("encrypt", "--json", *KEY, "a", "b", "gone")
-        self.assertEqual(done.returncode, 3)
+        done = self.exits(3, "encrypt", "--json", *KEY, "a", "b", "gone")
         reports = file_reports(done.stdout)
         self.assertEqual({name: r["exit"] for name, r in reports.items()},
                          {"a": 0, "b": 2, "gone": 1})
@@ -393,7 +392,6 @@ class Removal(FolderCase):
     def test_rm_does_not_remove_a_symbolic_link(self):
         self.make({"real": b"1"})
         self.path("link").symlink_to("real")
-        done = self.run_paraes("encrypt", "--rm", *KEY, "link")
-        self.assertEqual(done.returncode, 1)
+        done = self.exits(1, "encrypt", "--rm", *KEY, "link")
         self.assertIn(b"not removed", done.stderr)
         self.assertTrue(self.path("link.paes").exists() and self.path("real").exists())

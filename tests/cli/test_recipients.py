@@ -189,8 +189,7 @@ class Recipients(RecipientsCase):
                          ["rekey", *OPEN, f"--to-recipient={text}", "f.paes"]):
                 if args[0] == "rekey":
                     self.path("calls").unlink(missing_ok=True)
-                done = self.run_paraes(*args, "--json", env=env)
-                self.assertEqual(done.returncode, 2, done.stderr)
+                done = self.exits(2, *args, "--json", env=env)
                 said = (done.stdout + done.stderr).decode().lower()
                 self.assertIn("a private key was given", said)
                 for part in (secret[-20:], "abcdef" if "BEGIN" not in text else text[100:120]):
@@ -238,8 +237,7 @@ class Recipients(RecipientsCase):
         data = pattern(100_000)
         sealed = flipped(self.seal(data), -20_000 % len(self.seal(data)))
         self.write("f.paes", sealed)
-        done = self.run_paraes("decrypt", *OPEN, "--salvage", "f.paes")
-        self.assertEqual(done.returncode, 3, done.stderr)
+        self.exits(3, "decrypt", *OPEN, "--salvage", "f.paes")
         opened = self.read("f")
         self.assertEqual(len(opened), len(data))
         same = sum(a == b for a, b in zip(opened, data, strict=True))
@@ -271,8 +269,7 @@ class Secrets(RecipientsCase):
         self.new_ssh_key("t/ssh")
         self.write("t/me.txt", self.read("me.txt"))
         self.write("t/f", b"data")
-        done = self.run_paraes("encrypt", "-r", "--rm", "--recipient", self.me, "t")
-        self.assertEqual(done.returncode, 3)
+        done = self.exits(3, "encrypt", "-r", "--rm", "--recipient", self.me, "t")
         for name in ("me.txt", "ssh"):
             self.assertIn(f"t/{name}: not removed: it holds an identity", done.stderr.decode())
         self.assertEqual(sorted(os.listdir(self.path("t"))),
@@ -283,8 +280,7 @@ class Secrets(RecipientsCase):
                    b"\n-----END AGE ENCRYPTED FILE-----\n")
         for data in (scrypt, armored, self.read("me.txt") + bytes(300_000)):
             self.write("own", data)
-            done = self.run_paraes("encrypt", "-f", "--rm", "--recipient", self.me, "own")
-            self.assertEqual(done.returncode, 1)
+            done = self.exits(1, "encrypt", "-f", "--rm", "--recipient", self.me, "own")
             self.assertIn(b"own: not removed: it holds an identity", done.stderr)
             self.assertEqual(self.read("own"), data)
         self.ok("verify", "-q", "-r", "-i", "t/me.txt", "t")
@@ -339,12 +335,10 @@ class Program(RecipientsCase):
         sealed = [f"{name}.paes" for name in names]
         self.ok("verify", "-q", *OPEN, *sealed, env=env)
         self.assertEqual(len(self.calls()), 2)
-        done = self.run_paraes("verify", "--json", "-i", "you.txt", *sealed, env=env)
-        self.assertEqual(done.returncode, 3)
+        done = self.exits(3, "verify", "--json", "-i", "you.txt", *sealed, env=env)
         self.assertEqual({row["exit"] for row in file_reports(done.stdout).values()}, {5})
         self.assertEqual(len(self.calls()), 3)
-        done = self.run_paraes("encrypt", "-q", "-f", "--recipient", "age1x", *names, env=env)
-        self.assertEqual(done.returncode, 3)
+        done = self.exits(3, "encrypt", "-q", "-f", "--recipient", "age1x", *names, env=env)
         self.assertEqual(len(self.calls()), 4)
 
     def test_commands_and_age_fail_once_for_the_files_of_a_run(self):
@@ -355,8 +349,7 @@ class Program(RecipientsCase):
         for flag in ("--key-command", "--passphrase-command"):
             self.path("calls").unlink(missing_ok=True)
             verb = ["verify", *sealed] if flag == "--key-command" else ["encrypt", "-f", *names]
-            done = self.run_paraes(verb[0], flag, "echo x >> calls; exit 3", *verb[1:])
-            self.assertEqual(done.returncode, 3)
+            self.exits(3, verb[0], flag, "echo x >> calls; exit 3", *verb[1:])
             self.assertEqual(self.calls(), ["x"])
         self.ok("encrypt", "-q", "-f", "--recipient", self.me, *names)
         self.path("calls").unlink()
@@ -485,8 +478,7 @@ class Program(RecipientsCase):
 
     def test_warnings_of_age_are_passed_on(self):
         env = self.program('echo "age: warning: one key is ignored" >&2\nexec age "$@"\n')
-        done = self.run_paraes("encrypt", "--recipient", self.me, "-", stdin=b"x", env=env)
-        self.assertEqual(done.returncode, 0)
+        done = self.exits(0, "encrypt", "--recipient", self.me, "-", stdin=b"x", env=env)
         self.assertEqual(done.stderr, b"paraes: age: warning: one key is ignored\n")
 
     def test_age_may_ask_on_the_terminal(self):
@@ -696,11 +688,9 @@ class Info(RecipientsCase):
         self.write("f.paes", self.seal(b"data", "--context-hex", "00"))
         for identity, opens in (("me.txt", True), ("you.txt", False)):
             status = 0 if opens else 5
-            done = self.run_paraes("info", "-i", identity, "--json", "f.paes")
-            self.assertEqual(done.returncode, status, done.stderr)
+            done = self.exits(status, "info", "-i", identity, "--json", "f.paes")
             self.assertIs(json.loads(done.stdout)["identity_opens"], opens)
-            done = self.run_paraes("info", "-i", identity, "f.paes")
-            self.assertEqual(done.returncode, status)
+            done = self.exits(status, "info", "-i", identity, "f.paes")
             self.assertIn(b"opens it, with a context" if opens else b"does not open it",
                           done.stdout)
         self.assertIn(b"opens it\n", self.ok("info", *OPEN, "-", stdin=self.seal(b"data")))
@@ -734,7 +724,8 @@ class KeyCommand(Case):
         self.fails(5, "decrypt", "--key-command", "tr '\\1' '\\2' < k", "-", stdin=sealed)
 
     def test_each_format_that_takes_a_key_takes_a_command(self):
-        for flags in (["--format", "c2sp"], ["--format", "tink"], ["--format", "raw", "--mode", "ecb"]):
+        for flags in (["--format", "c2sp"], ["--format", "tink"],
+                      ["--format", "raw", "--mode", "ecb"]):
             self.check("cat k", *flags)
 
     def test_command_prints_no_key(self):

@@ -57,8 +57,7 @@ class RekeyCase(RecipientsCase):
 
     def rekey(self, *flags, status=0, **kwargs):
         """Rekeys f.paes from me to you."""
-        done = self.run_paraes("rekey", *self.mine, *self.to_you, *flags, "f.paes", **kwargs)
-        self.assertEqual(done.returncode, status, done.stderr)
+        done = self.exits(status, "rekey", *self.mine, *self.to_you, *flags, "f.paes", **kwargs)
         return done
 
     def refuses(self, status, says, *flags, **kwargs):
@@ -199,7 +198,8 @@ class Header(RekeyCase):
     def test_damaged_data_is_found_by_verify_and_new_key_alone(self):
         damaged = flipped(self.old, len(self.old) - 20_000)
         self.write("f.paes", damaged)
-        for flags in ([*self.to_you, "--verify"], [*self.to_you, "--new-key"], ["--to-key-file", "k"]):
+        for flags in ([*self.to_you, "--verify"], [*self.to_you, "--new-key"],
+                      ["--to-key-file", "k"]):
             self.fails(4, "rekey", *self.mine, *flags, "f.paes", says="does not authenticate")
             self.assertEqual(self.read("f.paes"), damaged)
             self.no_temporaries()
@@ -301,8 +301,7 @@ class Files(RekeyCase):
             self.write(name, name.encode())
         self.ok("encrypt", "-q", "--recipient", self.me, "t/a", "t/sub/b")
         self.write("t/bad.paes", b"PARAES\r\nnonsense")
-        done = self.run_paraes("rekey", "-r", "--json", *self.mine, *self.to_you, "t")
-        self.assertEqual(done.returncode, 3)
+        done = self.exits(3, "rekey", "-r", "--json", *self.mine, *self.to_you, "t")
         rows = file_reports(done.stdout)
         self.assertEqual({name: row["exit"] for name, row in rows.items()},
                          {"t/a.paes": 0, "t/sub/b.paes": 0, "t/bad.paes": 4})
@@ -351,9 +350,8 @@ class Files(RekeyCase):
                 self.path(name).unlink(missing_ok=True)
             os.symlink("f.paes", self.path("link.paes"))
             os.link(self.path("f.paes"), self.path("hard.paes"))
-            done = self.run_paraes("rekey", "-q", "--json", "-T", threads, *self.mine, *self.to_you,
-                                   "f.paes", "./f.paes", "link.paes", "hard.paes")
-            self.assertEqual(done.returncode, 0, done.stderr)
+            done = self.exits(0, "rekey", "-q", "--json", "-T", threads, *self.mine, *self.to_you,
+                              "f.paes", "./f.paes", "link.paes", "hard.paes")
             rows = {row["input"]: row["status"] for row in map(json.loads, done.stdout.splitlines())
                     if "input" in row}
             self.assertEqual(rows, {"f.paes": "ok", "./f.paes": "skipped", "link.paes": "skipped",

@@ -107,8 +107,7 @@ class TamperCase(Case):
                 names.append(self.write(f"{i}.paes", message))
             for verb in (["decrypt", "-o", "out"], ["verify"]):
                 # Two files at least, so that --json has a status for each; "none" does not exist.
-                done = self.run_paraes(*verb, *layout.flags, *flags, "--json", "-q", *names, "none")
-                self.assertEqual(done.returncode, 3, done.stderr)
+                done = self.exits(3, *verb, *layout.flags, *flags, "--json", "-q", *names, "none")
                 got = {name: row["exit"] for name, row in file_reports(done.stdout).items()}
                 self.assertEqual(got.pop("none"), 1)
                 self.assertEqual(len(got), len(batch))
@@ -154,7 +153,8 @@ class Tamper(TamperCase):
             self.refuse_flips(TINK, message, range(len(message)))
 
     def refuse_cuts(self, layout, message, lengths):
-        self.refuse(layout, ((f"first {n} bytes of {len(message)}", message[:n], 4) for n in lengths))
+        self.refuse(layout, ((f"first {n} bytes of {len(message)}", message[:n], 4)
+                             for n in lengths))
 
     def test_every_truncation_is_refused(self):
         _, message = self.message(PARAES)
@@ -283,9 +283,11 @@ class Tamper(TamperCase):
                 (4, 10, set(range(256)) - {1, 2}), (5, 10, [1]),  # aead, and the other one
                 (4, 11, range(1, 256)),  # log2n
                 *((4, at, some) for at in range(12, 32))):  # reserved bytes, and the salt
-            self.refuse(PARAES, [(f"byte {at}: {n}", changed(message, at, n), status) for n in values])
+            self.refuse(PARAES,
+                        [(f"byte {at}: {n}", changed(message, at, n), status) for n in values])
         # With kdf 1 it is a message for a passphrase, which a key file cannot open.
-        for layout, status, costs in ((PARAES, 2, (1, 10, 17, 22, 255)), (PASSPHRASE, 5, (1, 4, 10))):
+        for layout, status, costs in ((PARAES, 2, (1, 10, 17, 22, 255)),
+                                      (PASSPHRASE, 5, (1, 4, 10))):
             self.refuse(layout, [(f"kdf 1, log2n {n}", changed(message, 9, 1, 2, n), status)
                                  for n in costs])
 
@@ -480,9 +482,8 @@ class Salvage(TamperCase):
         self.write("a.paes", message)
         self.write("b.paes", damaged(PARAES, message, [1]))
         self.write("c.paes", flipped(message, 40))
-        done = self.run_paraes("decrypt", *KEY, "--salvage", "--json", "-o", "out", "a.paes",
-                               "b.paes", "c.paes")
-        self.assertEqual(done.returncode, 3)
+        done = self.exits(3, "decrypt", *KEY, "--salvage", "--json", "-o", "out", "a.paes",
+                          "b.paes", "c.paes")
         reports = file_reports(done.stdout)
         self.assertEqual({name: report["exit"] for name, report in reports.items()},
                          {"a.paes": 0, "b.paes": 3, "c.paes": 5})

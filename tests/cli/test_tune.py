@@ -53,9 +53,8 @@ class ProfileCase(Case):
     def encrypt(self, *flags, env=None, file="f"):
         """Encrypts, checks that the output decrypts, and returns the JSON object and the lines of
         standard error."""
-        done = self.run_paraes("encrypt", "-f", "--json", "--key-file", "k", *flags, file,
-                               env={**self.env, **(env or {})})
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.exits(0, "encrypt", "-f", "--json", "--key-file", "k", *flags, file,
+                          env={**self.env, **(env or {})})
         self.ok("decrypt", "-f", "--device", "cpu", "--key-file", "k", "-o", "back", file + ".paes")
         self.assertEqual(self.read("back"), self.read(file))
         return json.loads(done.stdout), done.stderr.decode().splitlines()
@@ -237,9 +236,8 @@ class AutoGpu(ProfileCase):
         for code in (-59, -5):
             shim = {**self.shim, "PARAES_FAKE_OPENCL": f"gpu,fail:3:{code}"}
             with self.subTest(code=code):
-                done = self.run_paraes("encrypt", "--json", "-f", "--key-file", "k", "-o", "out",
-                                       *names, env={**self.env, **shim})
-                self.assertEqual(done.returncode, 0, done.stderr)
+                done = self.exits(0, "encrypt", "--json", "-f", "--key-file", "k", "-o", "out",
+                                  *names, env={**self.env, **shim})
                 reports = file_reports(done.stdout).values()
                 self.assertEqual(len(reports), len(names))
                 self.assertTrue(all(r["device"] == "opencl:0" for r in reports))
@@ -272,8 +270,7 @@ class AutoGpu(ProfileCase):
         self.assertEqual((same["opencl:0"], same["cuda:0"]), ("cuda:0", None))
         self.assertIn("the same GPU as cuda:0", self.ok("devices", env=env).decode())
         os.remove(self.path("profile"))
-        done = self.run_paraes("tune", "--seconds", "1", env=env)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.exits(0, "tune", "--seconds", "1", env=env)
         self.assertIn(b"cuda:0", done.stderr)
         self.assertNotIn(b"opencl:0", done.stderr + done.stdout)
         self.assertNotIn("opencl:0", [d["id"] for d in json.loads(self.read("profile"))["devices"]])
@@ -281,8 +278,7 @@ class AutoGpu(ProfileCase):
     def test_gpu_is_measured_through_opencl_if_cuda_has_no_compiler(self):
         env = self.same_gpu("fail:1:-59", PARAES_NVRTC="/nowhere/libnvrtc.so")
         os.remove(self.path("profile"))
-        done = self.run_paraes("tune", "--seconds", "1", env=env)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.exits(0, "tune", "--seconds", "1", env=env)
         self.assertIn(b"opencl:0", done.stderr)
 
     def test_tune_measures_every_kernel_of_the_gpu(self):
@@ -369,8 +365,7 @@ class Tune(ProfileCase):
     def test_show_warns_of_a_profile_of_another_version(self):
         self.profile["version"] = "0.0.1"
         self.store()
-        done = self.run_paraes("tune", "--show", env=self.env)
-        self.assertEqual(done.returncode, 0)
+        done = self.exits(0, "tune", "--show", env=self.env)
         self.assertIn(b"ignores it: it was measured with version 0.0.1", done.stderr)
 
     def test_tune_reports_bad_profiles_flags_and_outputs(self):

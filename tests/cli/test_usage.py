@@ -75,8 +75,7 @@ class Reports(Case):
         self.assertEqual((report["input"], report["output"]), ("-", "-"))
 
     def test_json_reports_a_failure(self):
-        done = self.run_paraes("decrypt", *CBC, "--json", "-o", "g", "f")
-        self.assertEqual(done.returncode, 4)
+        done = self.exits(4, "decrypt", *CBC, "--json", "-o", "g", "f")
         report = json.loads(done.stdout)
         self.assertEqual(list(report), self.FIELDS)
         self.assertEqual(report["exit"], 4)

@@ -29,8 +29,8 @@ class Vectors(Case):
 
     def run_case(self, case, verb, *args, stdin=b""):
         """The standard output of a run that ends as the case says."""
-        done = self.run_paraes(verb, "-q", *self.arguments(case), *args, stdin=stdin)
-        self.assertEqual(done.returncode, STATUS[case["expect"]], done.stderr)
+        status = STATUS[case["expect"]]
+        done = self.exits(status, verb, "-q", *self.arguments(case), *args, stdin=stdin)
         self.assertEqual(done.stderr == b"", case["expect"] == "success")
         return done.stdout
 
