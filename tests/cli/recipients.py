@@ -63,7 +63,7 @@ class RecipientsCase(Case):
     def input_key(self, sealed, identity="me.txt"):
         """The key of a file: what its slot holds under the key in its age file."""
         preface, age_file, slot, _ = split(sealed)
-        self.write("run-key", self.age("-d", "-i", identity, stdin=age_file))
+        self.write("run-key", self.age("-d", "-i", identity, stdin=age_file), 0o600)
         context = preface[:12] + bytes(4) + preface[16:]
         key = self.ok("decrypt", "-q", "--format", "c2sp", "-k", "run-key", "--context-hex",
                       context.hex(), "-", stdin=slot)

@@ -1,5 +1,6 @@
 """Helpers of the command-line tests. PARAES_BIN names the program under test."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -83,21 +84,49 @@ def restore_signals():
         signal.signal(number, signal.SIG_DFL)
 
 
+def flipped(data, at, mask=1):
+    """`data` with the bits of `mask` flipped in the byte at `at`."""
+    changed = bytearray(data)
+    changed[at] ^= mask
+    return bytes(changed)
+
+
+def end(process):
+    """Ends a process that may have ended by itself, and closes its pipes."""
+    process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+
+
 class Case(unittest.TestCase):
-    """Gives each test an empty folder, which is the working folder of the commands it runs."""
+    """Gives each test a folder, which is the working folder of the commands it runs. It has the
+    files GIVEN, which only their owner can read, because most are secrets."""
+
+    GIVEN = {}
 
     def setUp(self):
-        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="paraes-cli-"))
+        self.dir = self.new_folder()
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        for name, data in self.GIVEN.items():
+            self.write(name, data, 0o600)
+
+    def new_folder(self):
+        return pathlib.Path(tempfile.mkdtemp(prefix="paraes-cli-"))
 
     def path(self, name):
         return self.dir / name
 
-    def write(self, name, data):
+    def write(self, name, data, mode=None):
         self.path(name).write_bytes(data)
-        if data in KEYS.values():
-            self.path(name).chmod(0o600)  # as keygen does, else paraes warns
+        if mode is not None or data in KEYS.values():
+            self.path(name).chmod(mode or 0o600)  # as keygen does, else paraes warns
         return name
+
+    def damage(self, name, at, mask=1):
+        return self.write(name, flipped(self.read(name), at, mask))
 
     def read(self, name):
         return self.path(name).read_bytes()
@@ -111,23 +140,38 @@ class Case(unittest.TestCase):
                               stderr=subprocess.PIPE, env=environment(**(env or {})),
                               timeout=DEADLINE, **kwargs)
 
+    def exits(self, status, *args, **kwargs):
+        """Runs paraes and expects exit `status`."""
+        done = self.run_paraes(*args, **kwargs)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
     def ok(self, *args, **kwargs):
         """Runs paraes, expects success and returns its standard output."""
-        done = self.run_paraes(*args, **kwargs)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
+        return self.exits(0, *args, **kwargs).stdout
 
     def fails(self, status, *args, says=(), **kwargs):
         """Runs paraes, expects exit `status` and one error line that contains all of `says`."""
-        done = self.run_paraes(*args, **kwargs)
+        done = self.exits(status, *args, **kwargs)
         text = done.stderr.decode()
-        self.assertEqual(done.returncode, status, text)
         lines = [line for line in text.splitlines()
                  if not line.startswith(("paraes: note:", "paraes: warning:"))]
         self.assertEqual(len(lines), 1, text)
         self.assertTrue(lines[0].startswith("paraes: "), text)
         for word in [says] if isinstance(says, str) else says:
             self.assertIn(word, lines[0])
+        return done
+
+    def report(self, *args, **kwargs):
+        """The object that --json prints."""
+        return json.loads(self.ok(*args, "--json", **kwargs))
+
+    def shell(self, script, *args, status=0, stdin=b"", **kwargs):
+        """Runs a script of Bash, in which "$@" is paraes with `args`."""
+        done = subprocess.run(["bash", "-c", script, "bash", BIN, *map(str, args)], cwd=self.dir,
+                              input=stdin, capture_output=True, env=environment(),
+                              timeout=DEADLINE, **kwargs)
+        self.assertEqual(done.returncode, status, done.stderr)
         return done
 
     def openssl(self, *args, stdin=b""):
@@ -144,11 +188,22 @@ class Case(unittest.TestCase):
                             "-K", key.hex(), stdin=blocks)
 
     def start(self, *args, env=None, **kwargs):
+        options = {"preexec_fn": restore_signals, "stderr": subprocess.PIPE, **kwargs}
         process = subprocess.Popen([BIN, *map(str, args)], cwd=self.dir,
-                                   env=environment(**(env or {})), preexec_fn=restore_signals,
-                                   stderr=subprocess.PIPE, **kwargs)
-        self.addCleanup(process.kill)
+                                   env=environment(**(env or {})), **options)
+        self.addCleanup(end, process)
         return process
+
+    def as_another_user(self):
+        """The arguments of run_paraes() for a user who may not do what root may."""
+        if os.getuid() != 0:
+            self.skipTest("only root can become another user")
+        nobody = {"user": 65534, "group": 65534, "extra_groups": []}
+        try:
+            self.ok("--version", **nobody)
+        except (PermissionError, FileNotFoundError):
+            self.skipTest("another user cannot reach the program")
+        return nobody
 
     def wait_for(self, condition, description):
         end = time.monotonic() + DEADLINE
@@ -237,11 +292,7 @@ class Terminal:
         self.seen = b""
 
     def close(self):
-        self.process.kill()
-        self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            if stream is not None:
-                stream.close()
+        end(self.process)
         os.close(self.master)
         os.close(self.slave)
 
@@ -267,6 +318,12 @@ class Terminal:
     def type(self, text):
         os.write(self.master, text)
 
+    def answer(self, prompt, text):
+        """Types `text` when `prompt` is shown; returns the output before it."""
+        before = self.expect(prompt)
+        self.type(text)
+        return before
+
     def echoes(self):
         return bool(termios.tcgetattr(self.slave)[3] & termios.ECHO)
 
@@ -282,6 +339,8 @@ class Terminal:
             pass
         return self.process.returncode, self.seen
 
-
-if __name__ == "__main__":
-    unittest.main()
+    def ends(self, expected=0):
+        """Waits for the end with the status `expected`; returns the output as finish() does."""
+        status, shown = self.finish()
+        self.case.assertEqual(status, expected, shown)
+        return shown

@@ -8,10 +8,7 @@ BASE = ["encrypt", "-k", "k"]
 
 
 class Arguments(Case):
-    def setUp(self):
-        super().setUp()
-        self.write("k", KEYS[256])
-        self.write("f", b"x" * 1000)
+    GIVEN = {"k": KEYS[256], "f": b"x" * 1000}
 
     def refused(self, *args, says=(), never=()):
         before = self.names()
@@ -31,6 +28,7 @@ class Arguments(Case):
         self.refused("crypt", says="did you mean 'encrypt' or 'decrypt'?")
 
     def test_words_that_are_near_no_verb_get_the_list(self):
+        self.refused(says="encrypt, decrypt")
         for word in ("frob", "x", "", "backup.tar", "e" * 100_000, "-", "\u00e9ncr"):
             text = self.refused(word, says=f"there is no verb '{word}'; the verbs are encrypt, ")
             self.assertNotIn("did you mean", text)
@@ -46,18 +44,16 @@ class Arguments(Case):
                 ("devices", "--jsn", "--json"), ("encrypt", "--iv", "--iv-hex"),
                 ("encrypt", "--quite", "--quiet")):
             name = flag.split("=")[0] if flag.startswith("--") else flag[:2]
-            text = self.refused(verb, flag, "f", says=f"{verb} has no flag '{name}'")
-            if meant is None:
-                self.assertNotIn("did you mean", text)
-            else:
-                self.assertIn(f"did you mean '{meant}'? (see `paraes {verb} --help`)", text)
+            self.refused(verb, flag, "f", says=[
+                f"{verb} has no flag '{name}'",
+                f"did you mean '{meant}'? (see `paraes {verb} --help`)"])
 
     def test_flags_that_are_near_no_flag_get_no_suggestion(self):
-        for flag in ("--frobnicate", "-z", "--x", "--", "--=x", "-=", "-rz", "--" + "q" * 50_000):
-            if flag == "--":
-                continue
-            text = self.refused(*BASE, flag, "f", says="encrypt has no flag '-")
-            self.assertNotIn("did you mean", text)
+        for flag in ("--frobnicate", "-z", "--x", "--=x", "-=", "-rz", "--" + "q" * 50_000):
+            self.refused(*BASE, flag, "f", says="encrypt has no flag '-", never=["did you mean"])
+        for verb in ("decrypt", "verify", "info", "keygen", "devices"):
+            self.refused(verb, "--frobnicate", says=["--frobnicate", f"paraes {verb} --help"])
+        self.refused("--frobnicate", says="--frobnicate")
 
     def test_flags_of_other_verbs_say_which_verb_has_them(self):
         self.refused(*BASE, "--offset", "3", "f", says="has no flag '--offset'; decrypt has it (see `paraes decrypt --help`)")
@@ -76,6 +72,8 @@ class Arguments(Case):
         for flags in ([f"--key-hx={secret}"], ["--key-hx", secret], ["--pasword", secret],
                       [f"--force={secret}"], [f"--key-hex={secret}", "--key-hex", secret]):
             self.refused("encrypt", *flags, "f", never=[secret])
+        for word in ("-pS3cret", "-xS3cret", "-qpS3cret", "-S3cret=x"):
+            self.refused("encrypt", word, "f", says="encrypt has no flag", never=["3cret"])
 
     def test_missing_values_are_named_and_flags_are_not_taken_for_values(self):
         self.refused("encrypt", "--key-file", says="--key-file lacks its value (FILE)")
@@ -93,11 +91,6 @@ class Arguments(Case):
         # Not the next argument.
         self.refused(*BASE, "--output=", "f", says="-o")
         self.fails(1, "encrypt", "--key-file=", "f", says="f: '': cannot open it")
-
-    def test_errors_about_short_flags_show_no_values(self):
-        for word in ("-pS3cret", "-xS3cret", "-qpS3cret", "-S3cret=x"):
-            done = self.fails(2, "encrypt", word, "f", says="encrypt has no flag")
-            self.assertNotIn(b"3cret", done.stderr)
 
     def test_a_file_that_looks_like_a_flag_gets_a_way_to_name_it(self):
         self.write("-zash.x", b"y")
@@ -125,8 +118,8 @@ class Arguments(Case):
         for verb in ("keygen", "devices", "bench", "tune", "version"):
             self.refused(verb, "f", says=f"'f' is one argument too many: {verb} takes only flags")
         self.refused("help", "info", "tune", says="'tune' is one argument too many")
-        self.refused("--", "f", says="no verb was given before --")
-        self.refused("--", "encrypt", "f", says="no verb was given before --")
+        for words in ([], ["f"], ["encrypt", "f"]):
+            self.refused("--", *words, says="no verb was given before --")
 
     def test_files_may_have_any_name(self):
         names = ["[f]", "[a,b]", "{}", "%%", "-x", "--force", "--", "++", "a=b", "encrypt", "lab"]
@@ -139,6 +132,7 @@ class Arguments(Case):
 
     def test_version_and_help_have_verbs(self):
         version = self.ok("--version")
+        self.assertRegex(version, rb"\Aparaes \d+\.\d+\.\d+\n\Z")
         self.assertEqual(self.ok("-V"), version)
         self.assertEqual(self.ok("version"), version)
         self.assertEqual(self.ok("help"), self.ok("--help"))
@@ -149,10 +143,6 @@ class Arguments(Case):
             self.assertEqual(self.ok("help", verb), text)
             self.assertEqual(self.ok(verb, "-h"), text)
             self.assertEqual(self.ok(verb, "--nonsense", "--help"), text)
-
-    def test_short_k_is_key_file(self):
-        for verb in ("encrypt", "decrypt", "verify"):
-            self.assertIn(b"-k,--key-file FILE", self.ok(verb, "--help"))
 
 
 # Of every verb: flags with whole numbers, their range, and what else the command needs.
@@ -175,12 +165,10 @@ NO_NUMBERS = ("0x11", "1e1", "+5", " 5", "5 ", "", "-1", "-0", "five", "5,", "1.
 
 
 class Numbers(Case):
+    GIVEN = {"k": KEYS[256], "p": b"a passphrase", "f": b"x" * 1000}
+
     def setUp(self):
         super().setUp()
-        self.write("k", KEYS[256])
-        self.write("p", b"a passphrase")
-        self.path("p").chmod(0o600)
-        self.write("f", b"x" * 1000)
         self.ok("encrypt", "-k", "k", "f")
         self.ok("encrypt", *SEALED, "--scrypt-log2n", "10", "-o", "p.paes", "f")
 
@@ -197,7 +185,7 @@ class Numbers(Case):
     def test_leading_zeros_mean_nothing(self):
         def log2n(*flags):
             self.ok("encrypt", *SEALED, *flags, "-fo", "g", "f")
-            return json.loads(self.ok("info", "--json", "g"))["scrypt_log2n"]
+            return self.report("info", "g")["scrypt_log2n"]
         self.assertEqual(log2n("--scrypt-log2n", "012"), 12)
         self.assertEqual(log2n("--scrypt-log2n", "0009"), 9)
         self.ok("verify", *SEALED, "--max-scrypt-log2n", "010", "p.paes")
@@ -216,9 +204,10 @@ class Numbers(Case):
                                   (["decrypt", "-k", "k", "-c", "f.paes"], "--length"),
                                   (["encrypt", "--format", "tink", "-k", "k", "f"], "--segment-size")):
                 self.fails(2, *command, f"{flag}={text}", says=f"{flag}: '{text}' is not a size")
-        for text in (str(2**63), "8388608T", "99999999999999999999"):
-            self.fails(2, "decrypt", "-k", "k", "-c", "f.paes", "--offset", text,
-                       says=f"--offset: {text} is more than 2^63 - 1 bytes")
+        for flag in ("--offset", "--length"):
+            for text in (2**63, "8388608T", 2**64 - 1, 2**64, 2**64 + 1, 10**20 - 1, 10**30):
+                self.fails(2, "decrypt", "-k", "k", "-c", "f.paes", flag, text,
+                           says=f"{flag}: {text} is more than 2^63 - 1 bytes")
 
     def test_name_of_the_machine_is_short_printable_text(self):
         for text in ("", "a\tb", "a\nb", "\x7f", "\u202e", "x" * 65, "\u00e4" * 33):

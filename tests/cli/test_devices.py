@@ -8,12 +8,10 @@ CTR = ["--format", "raw", "--mode", "ctr", "--iv-hex", IV.hex(), "--key-file", "
 
 
 class Devices(Case):
-    def setUp(self):
-        super().setUp()
-        self.write("k", KEYS[256])
+    GIVEN = {"k": KEYS[256]}
 
     def listed(self, **env):
-        return json.loads(self.ok("devices", "--json", env=env))
+        return self.report("devices", env=env)
 
     def mask_all(self):
         return ",".join(self.listed()["cpu"]["features"])
@@ -63,7 +61,7 @@ class Devices(Case):
         self.path("open").chmod(0o777)
         for cache, kept in (("own", True), ("open", False)):
             env = {"XDG_CACHE_HOME": str(self.path(cache))}
-            listed = json.loads(self.ok("devices", "--json", env=env))["devices"]
+            listed = self.report("devices", env=env)["devices"]
             if not any(row["available"] for row in listed if row["id"] != "cpu"):
                 self.skipTest("there is no device that needs programs")
             reason = f"everybody can write to {self.path('open').resolve()}"

@@ -4,18 +4,15 @@ import json
 import os
 import subprocess
 import tempfile
-import unittest
 
-from support import BIN, DEADLINE, KEYS, Case, Terminal, environment, pattern
+from support import BIN, DEADLINE, KEYS, Case, Terminal, environment, flipped, pattern
 
 KEY = ["--key-file", "k"]
 NOT_THERE = "No such file or directory"
 
 
 class ErrorCase(Case):
-    def setUp(self):
-        super().setUp()
-        self.write("k", KEYS[256])
+    GIVEN = {"k": KEYS[256]}
 
     def line(self, status, *args, **kwargs):
         """The one error line of a run that fails with `status`, without `paraes: `."""
@@ -24,11 +21,11 @@ class ErrorCase(Case):
                  if not line.startswith(("paraes: note:", "paraes: warning:"))]
         return lines[0].removeprefix("paraes: ")
 
-
-class ErrorsBeginWithTheName(ErrorCase):
     def says(self, text, status, *args, **kwargs):
         self.assertEqual(self.line(status, *args, **kwargs), text)
 
+
+class ErrorsBeginWithTheName(ErrorCase):
     def test_of_an_input_that_cannot_be_opened(self):
         for verb in ("encrypt", "decrypt", "verify"):
             self.says(f"a.paes: cannot open it: {NOT_THERE}", 1, verb, *KEY, "a.paes")
@@ -42,16 +39,15 @@ class ErrorsBeginWithTheName(ErrorCase):
     def test_of_a_damaged_input(self):
         self.write("a", pattern(50000))
         self.ok("encrypt", *KEY, "a")
-        data = bytearray(self.read("a.paes"))
-        data[40000] ^= 1
-        self.write("a.paes", bytes(data))
+        self.damage("a.paes", 40000)
+        data = self.read("a.paes")
         for args in (["verify", *KEY], ["decrypt", "-c", *KEY]):
             self.assertRegex(self.line(4, *args, "a.paes"), r"\Aa\.paes: segment 2 does not")
-            self.assertRegex(self.line(4, *args, "-", stdin=bytes(data)),
+            self.assertRegex(self.line(4, *args, "-", stdin=data),
                              r"\Astandard input: segment 2 does not")
-        self.write("cut.paes", bytes(data[:90]))
+        self.write("cut.paes", data[:90])
         self.assertRegex(self.line(4, "info", "cut.paes"), r"\Acut\.paes: the input is truncated")
-        self.assertRegex(self.line(4, "info", "-", stdin=bytes(data[:20])),
+        self.assertRegex(self.line(4, "info", "-", stdin=data[:20]),
                          r"\Astandard input: the input is truncated")
 
     def test_also_if_a_short_name_occurs_in_the_text(self):
@@ -84,30 +80,22 @@ class ErrorsBeginWithTheName(ErrorCase):
             self.assertTrue(self.line(1, "encrypt", *KEY, "-c", "a", stdout=full).startswith(
                 "standard output: cannot write it: No space left on device"))
 
-    def test_of_a_key_file(self):
+    def test_of_a_key_file_keyset_or_passphrase_file(self):
         self.write("a", b"x")
-        self.says(f"a: no: cannot open it: {NOT_THERE}", 1, "encrypt", "--key-file", "no", "a")
         self.write("short", b"123")
-        self.assertRegex(self.line(2, "encrypt", "--key-file", "short", "a"),
-                         r"\Aa: short: the key has 3 bytes; ")
-        self.assertRegex(self.line(2, "encrypt", "--key-file", "-", "a", stdin=b"123"),
-                         r"\Aa: standard input: the key has 3 bytes; ")
         self.path("d").mkdir()
-        self.assertRegex(self.line(2, "encrypt", "--key-file", "d", "a"), r"\Aa: d: it is a folder")
-
-    def test_of_a_keyset(self):
-        self.write("a", b"x")
         self.write("set", b"{" + 200 * b" ")
-        self.assertRegex(self.line(2, "encrypt", "--format", "tink", "--key-file", "set", "a"),
-                         r"\Aa: set: not a usable Tink keyset: ")
-
-    def test_of_a_passphrase_file(self):
-        self.write("a", b"x")
-        self.says(f"a: no: cannot open it: {NOT_THERE}", 1,
-                  "encrypt", "--passphrase-file", "no", "a")
         self.write("long", bytes(70000))
-        self.assertRegex(self.line(2, "encrypt", "--passphrase-file", "long", "a"),
-                         r"\Aa: long: it holds more than ")
+        for flag in ("--key-file", "--passphrase-file"):
+            self.says(f"a: no: cannot open it: {NOT_THERE}", 1, "encrypt", flag, "no", "a")
+        for flags, beginning in (
+                (["--key-file", "short"], "a: short: the key has 3 bytes; "),
+                (["--key-file", "-"], "a: standard input: the key has 3 bytes; "),
+                (["--key-file", "d"], "a: d: it is a folder"),
+                (["--format", "tink", "--key-file", "set"], "a: set: not a usable Tink keyset: "),
+                (["--passphrase-file", "long"], "a: long: it holds more than ")):
+            line = self.line(2, "encrypt", *flags, "a", stdin=b"123")
+            self.assertTrue(line.startswith(beginning), line)
 
     def test_of_folders(self):
         line = self.line(1, "devices", "--compile", "--arch", "sm_90", "-o", "no/d")
@@ -120,10 +108,8 @@ class ErrorsBeginWithTheName(ErrorCase):
         self.write("k.paes", KEYS[256])
         for args in (["encrypt", *KEY, "k"], ["encrypt", *KEY, "-o", "k", "-f", "k.paes"]):
             line = self.line(2, *args)
-            name = args[-1]
-            self.assertTrue(line.startswith(f"{name}: "), line)
-            self.assertEqual(line.split(": ")[0], name)
-            self.assertNotIn(f" {name} ", line)
+            self.assertEqual(line.split(": ")[0], args[-1])
+            self.assertNotIn(f" {args[-1]} ", line)
 
     def test_and_json_has_the_text_without_the_name_of_its_input(self):
         self.write("a", b"no message")
@@ -139,19 +125,17 @@ class WrongKeys(ErrorCase):
     def test_name_the_key_or_the_passphrase(self):
         self.write("a", b"x")
         self.write("pw", b"one\n")
-        self.write("wrong", KEYS[256][::-1])
-        self.path("wrong").chmod(0o600)
+        self.write("wrong", KEYS[256][::-1], 0o600)
         word = ["--passphrase-file", "pw"]
         self.ok("encrypt", *KEY, "-o", "key.paes", "a")
         self.ok("encrypt", *KEY, "--format", "c2sp", "-o", "c2sp.paes", "a")
         self.ok("encrypt", *word, "--scrypt-log2n", "1", "-o", "word.paes", "a")
         key = "wrong key or context, or a damaged header"
         for flags in (["--key-file", "wrong"], [*KEY, "--context-hex", "00"]):
-            self.assertEqual(self.line(5, "verify", *flags, "key.paes"), f"key.paes: {key}")
-            self.assertEqual(self.line(5, "verify", "--format", "c2sp", *flags, "c2sp.paes"),
-                             f"c2sp.paes: {key}")
-        line = self.line(5, "verify", *word, "--context-hex", "00", "word.paes")
-        self.assertEqual(line, "word.paes: wrong passphrase or context, or a damaged header")
+            self.says(f"key.paes: {key}", 5, "verify", *flags, "key.paes")
+            self.says(f"c2sp.paes: {key}", 5, "verify", "--format", "c2sp", *flags, "c2sp.paes")
+        self.says("word.paes: wrong passphrase or context, or a damaged header", 5, "verify", *word,
+                  "--context-hex", "00", "word.paes")
 
     def test_bad_padding_names_what_its_format_has(self):
         data = bytes(32)  # not padding under any of these keys
@@ -226,11 +210,11 @@ class SalvageClaims(ErrorCase):
         self.ok("encrypt", *KEY, "a")
         self.sealed = self.read("a.paes")
 
-    def salvage(self, data, *flags, status=3, **kwargs):
+    def salvage(self, data, *flags, **kwargs):
         self.write("m.paes", data)
         return self.run_paraes("decrypt", *KEY, "--salvage", "--json", *flags, "m.paes", **kwargs)
 
-    def says(self, data, text):
+    def check(self, data, text):
         done = self.salvage(data, "-f", "-o", "out")
         self.assertEqual(done.returncode, 3)
         self.assertEqual(done.stderr.decode(), f"paraes: m.paes: {text}\n")
@@ -238,23 +222,19 @@ class SalvageClaims(ErrorCase):
 
     def test_words_a_missing_end_apart_from_zeros(self):
         at = [88 + k * (16384 + 16) for k in range(6)]
-        zeros = bytearray(self.sealed)
-        zeros[at[1] + 5] ^= 1
-        zeros[at[3] + 5] ^= 1
+        zeros = flipped(flipped(self.sealed, at[1] + 5), at[3] + 5)
         ranges = "written as zeros: 16384 bytes at 16384, 16384 bytes at 49152"
-        self.says(bytes(zeros), f"not intact; {ranges}")
-        end = "the end, from byte {} on, is missing or damaged"
-        self.says(self.sealed[:at[4]], f"not intact; {end.format(65536)}")
+        self.check(zeros, f"not intact; {ranges}")
+        end = "the end, from byte 65536 on, is missing or damaged"
+        self.check(self.sealed[:at[4]], f"not intact; {end}")
         self.assertEqual(self.path("out").stat().st_size, 65536)
-        self.says(bytes(zeros[:at[4]]), f"not intact; {ranges}; {end.format(65536)}")
-        self.says(self.sealed[:at[4] + 17], "not intact; written as zeros: 1 byte at "
-                  "65536 (more may be missing after it)")
+        self.check(zeros[:at[4]], f"not intact; {ranges}; {end}")
+        self.check(self.sealed[:at[4] + 17], "not intact; written as zeros: 1 byte at 65536 (more "
+                   "may be missing after it)")
 
     def test_claims_nothing_if_the_output_was_not_written(self):
-        data = bytearray(self.sealed)
-        data[200] ^= 1
         with open("/dev/full", "wb") as full:
-            done = self.salvage(bytes(data), "-c", stdout=full)
+            done = self.salvage(flipped(self.sealed, 200), "-c", stdout=full)
         self.assertEqual(done.returncode, 1, done.stderr)
         report = json.loads(done.stderr.splitlines()[-1])
         self.assertNotIn(b"zeros", done.stderr)
@@ -262,16 +242,14 @@ class SalvageClaims(ErrorCase):
         self.assertEqual(report["exit"], 1)
 
     def test_claims_nothing_if_the_target_appeared_meanwhile(self):
-        data = bytearray(self.sealed)
-        data[200] ^= 1
-        self.write("m.paes", b"")
+        data = flipped(self.sealed, 200)
         process = self.start("decrypt", *KEY, "--salvage", "--json", "-o", "out", "-",
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         process.stdin.write(data[:70000])
         process.stdin.flush()
         self.wait_for(lambda: self.temporaries(process), "the temporary file")
         self.write("out", b"of another process")
-        out, err = process.communicate(bytes(data[70000:]), timeout=DEADLINE)
+        out, err = process.communicate(data[70000:], timeout=DEADLINE)
         self.assertEqual(process.returncode, 2, err)
         self.assertEqual(err.count(b"\n"), 1)
         self.assertTrue(err.startswith(b"paraes: out: it appeared while"), err)
@@ -282,12 +260,8 @@ class SalvageClaims(ErrorCase):
 class Advice(ErrorCase):
     """Each flag and command that an error offers is accepted, and helps."""
 
-    def setUp(self):
-        super().setUp()
-        self.write("a", pattern(50000))
-        self.write("pw", b"word\n")
-        self.path("pw").chmod(0o600)
-        self.word = ["--passphrase-file", "pw"]
+    GIVEN = {"k": KEYS[256], "a": pattern(50000), "pw": b"word\n"}
+    word = ["--passphrase-file", "pw"]
 
     def scrypt(self, log2n):
         made = bytearray(self.ok("encrypt", *self.word, "--scrypt-log2n", "4", "-c", "a"))
@@ -302,6 +276,8 @@ class Advice(ErrorCase):
             self.assertIn("--max-scrypt-log2n 4 accepts it, which takes 16.0 KiB", line)
             self.ok(verb, *self.word, "--max-scrypt-log2n", "4", *sink, name)
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
+        self.assertIn("1.0 PiB of memory are more than this machine has",
+                      self.line(2, "decrypt", *self.word, "-c", self.scrypt(40)))
         for log2n in (23, 25, 30, 35, 40):
             line = self.line(2, "verify", *self.word, self.scrypt(log2n))
             self.assertIn(f"2^{log2n}", line)
@@ -313,13 +289,10 @@ class Advice(ErrorCase):
             self.assertNotIn("--max-scrypt", line)
 
     def test_salvage_is_offered_as_a_command_of_decrypt(self):
-        data = bytearray(self.ok("encrypt", *KEY, "-c", "a"))
-        data[20000] ^= 1
-        self.write("b.paes", bytes(data))
+        self.write("b.paes", flipped(self.ok("encrypt", *KEY, "-c", "a"), 20000))
         for args in (["verify"], ["decrypt", "-c"], ["decrypt", "-c", "--offset", "16384"]):
             self.assertIn("(`paraes decrypt --salvage` saves", self.line(4, *args, *KEY, "b.paes"))
-        done = self.run_paraes("decrypt", "--salvage", *KEY, "b.paes")
-        self.assertEqual(done.returncode, 3)
+        self.exits(3, "decrypt", "--salvage", *KEY, "b.paes")
         self.assertEqual(len(self.read("b")), 50000)
 
     def test_keygen_is_offered_as_a_command_that_works(self):
@@ -346,9 +319,8 @@ class Advice(ErrorCase):
         self.ok("verify", *KEY, "key.paes")
         self.ok("verify", *self.word, "word.paes")
         terminal = Terminal(self, "verify", "word.paes")
-        terminal.expect(b"Passphrase: ")
-        terminal.type(b"word\n")
-        self.assertEqual(terminal.finish()[0], 0)
+        terminal.answer(b"Passphrase: ", b"word\n")
+        terminal.ends()
 
     def test_formats_that_are_offered_are_accepted(self):
         salted = self.openssl("enc", "-aes-256-cbc", "-pbkdf2", "-pass", "pass:word", stdin=b"x")
@@ -368,20 +340,16 @@ class IgnoredFlags(ErrorCase):
         self.write("a", b"x")
         self.write("pw", b"word\n")
         word = ["--passphrase-file", "pw"]
+        text = "a.paes: --key-bits {} contradicts the header, which is for AES-{}"
         for bits, other in ((128, 256), (256, 128)):
             self.ok("encrypt", *word, "--scrypt-log2n", "4", "--key-bits", bits, "-f", "a")
             for verb in (["decrypt", "-c"], ["verify"]):
-                self.assertEqual(self.line(2, *verb, *word, "--key-bits", other, "a.paes"),
-                                 f"a.paes: --key-bits {other} contradicts the header, which is for "
-                                 f"AES-{bits}")
+                self.says(text.format(other, bits), 2, *verb, *word, "--key-bits", other, "a.paes")
             self.ok("verify", *word, "--key-bits", bits, "a.paes")
-
-    def test_key_bits_of_info_contradicts_a_tink_header(self):
-        self.write("a", b"x")
-        self.ok("encrypt", "--format", "tink", *KEY, "a")
-        self.ok("info", "--format", "tink", "--key-bits", "256", "a.paes")
-        self.assertEqual(self.line(2, "info", "--format", "tink", "--key-bits", "128", "a.paes"),
-                         "a.paes: --key-bits 128 contradicts the header, which is for AES-256")
+        tink = ["--format", "tink"]
+        self.ok("encrypt", *tink, *KEY, "-f", "a")
+        self.ok("info", *tink, "--key-bits", "256", "a.paes")
+        self.says(text.format(128, 256), 2, "info", *tink, "--key-bits", "128", "a.paes")
 
 
 class PassphraseDescriptors(ErrorCase):
@@ -416,14 +384,7 @@ class PassphraseDescriptors(ErrorCase):
             self.refused(number, "there is no such open file descriptor")
 
     def test_advice_works(self):
-        self.write("pw", b"word")
-        self.path("pw").chmod(0o600)
+        self.write("pw", b"word", 0o600)
         self.write("a", b"x")
-        done = subprocess.run(["bash", "-c", '"$@" 3< pw', "bash", BIN, "encrypt",
-                               "--passphrase-fd", "3", "--scrypt-log2n", "1", "a"], cwd=self.dir,
-                              capture_output=True, env=environment(), timeout=DEADLINE)
-        self.assertEqual((done.returncode, done.stderr), (0, b""))
-
-
-if __name__ == "__main__":
-    unittest.main()
+        done = self.shell('"$@" 3< pw', "encrypt", "--passphrase-fd", 3, "--scrypt-log2n", 1, "a")
+        self.assertEqual(done.stderr, b"")

@@ -14,8 +14,7 @@ SECOND = 1_000_000_000
 class FoundCase(FolderCase):
     def json_lines(self, *args, status=0):
         """The objects that --json prints."""
-        done = self.run_paraes(*args, "--json")
-        self.assertEqual(done.returncode, status, done.stderr)
+        done = self.exits(status, *args, "--json")
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def set_time(self, name, nanoseconds):
@@ -150,25 +149,21 @@ class Summary(FoundCase):
     def test_a_refused_run_has_a_summary_too(self):
         self.make({"t/a": b"1"})
         self.write("t/k", KEYS[256])
-        done = self.run_paraes("encrypt", "--json", "-r", "--key-file", "t/k", "t")
-        self.assertEqual(done.returncode, 2)
+        done = self.exits(2, "encrypt", "--json", "-r", "--key-file", "t/k", "t")
         last = json.loads(done.stdout.splitlines()[-1])
         self.assertEqual((last["files"], last["failed"], last["exit"]), (0, 1, 2))
 
     def test_a_summary_that_cannot_be_written_is_an_error(self):
         self.path("e/x").mkdir(parents=True)
         with open("/dev/full", "wb") as full:
-            done = self.run_paraes("verify", "--json", "-r", *KEY, "e", stdout=full)
-        self.assertEqual(done.returncode, 3, done.stderr)
+            done = self.exits(3, "verify", "--json", "-r", *KEY, "e", stdout=full)
         self.assertIn(b"standard output: cannot write it", done.stderr)
 
     def test_salvaged_files_are_counted(self):
         self.make({"t/a": pattern(40000), "t/b": pattern(40000)})
         self.path("t").chmod(0o755)
         self.summary("encrypt", "-r", *KEY, "-o", "out", "t")
-        damaged = bytearray(self.read("out/t/a.paes"))
-        damaged[20000] ^= 1
-        self.write("out/t/a.paes", damaged)
+        self.damage("out/t/a.paes", 20000)
         text = self.summary("decrypt", "-r", "--salvage", *KEY, "-o", "back", "out/t", status=3)
         self.assertIn("1 file decrypted", text)
         self.assertIn("1 file salvaged with losses", text)

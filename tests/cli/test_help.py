@@ -47,8 +47,18 @@ class Help(Case):
         self.assertEqual(sorted(listed), sorted((*VERBS, "lab")))
 
     def test_help_says_how_the_command_ends(self):
+        text = self.ok("--help").decode()
         for status in ("129", "130", "141", "143"):
-            self.assertRegex(self.ok("--help").decode(), rf"\b{status}\b")
+            self.assertRegex(text, rf"\b{status}\b")
+
+    def test_flags_are_in_groups(self):
+        for verb in ("encrypt", "decrypt"):
+            text = self.ok(verb, "--help").decode()
+            for word in ("Keys:", "Format:", "Output:", "Execution:", "Examples:",
+                         "-k,--key-file FILE", "--passphrase-command", "--iv-hex", "--unit", "--nopad", "--iter",
+                         "--key-bits", "-T,--threads", "--kernel", "--device", "-o,--output",
+                         "--json", "--no-progress"):
+                self.assertIn(word, text)
 
     def test_usage_shows_how_many_files_a_verb_takes(self):
         for verb, files in (("encrypt", " [FILE...]"), ("info", " [FILE]"), ("keygen", ""),
@@ -65,12 +75,6 @@ class Help(Case):
         self.fails(2, "verify", "-k", "k", "--key-bits", "192", "x",
                    says="--key-bits: '192' is not 128 or 256")
 
-    def test_flags_that_look_like_text_are_found(self):
-        good = "Title:\n  -a,--all    One\n              two.\n  -b          Three.\n\nText.\n"
-        check_layout(self, good, b"")
-        with self.assertRaises(AssertionError):
-            check_layout(self, good.replace("              two", "two"), b"")
-
     def test_examples_are_of_their_own_verb(self):
         for verb in VERBS:
             lines = examples(self.ok(verb, "--help").decode())
@@ -80,16 +84,12 @@ class Help(Case):
 
     def prepare(self):
         """Makes the files that the examples name."""
-        for name in list(self.names()):
-            path = self.path(name)
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
         self.write("my.key", KEYS[256])
-        self.write("pw", b"a passphrase\n")
-        self.path("pw").chmod(0o600)
+        self.write("pw", b"a passphrase\n", 0o600)
         for folder in ("photos", "letters", "dir"):
             self.path(folder).mkdir()
             self.write(f"{folder}/a", b"x" * 3000)
-        for name in ("big.tar", "big.bin", "backup.tar", "notes", "damaged"):
+        for name in ("big.tar", "big.bin", "backup.tar", "notes", "damaged", "secrets.tar"):
             self.write(name, b"y" * 2_000_000)
         self.ok("encrypt", "-r", "-k", "my.key", "-o", "backup", "photos")
         self.ok("encrypt", "-k", "my.key", "-o", "photos/b.paes", "photos/a")
@@ -101,7 +101,6 @@ class Help(Case):
         subprocess.run("umask 077; age-keygen -o me.txt; age-keygen -y me.txt > team.txt; "
                        "cp pw old; echo another > new", shell=True, cwd=self.dir, check=True,
                        stderr=subprocess.DEVNULL)
-        self.write("secrets.tar", b"y" * 2_000_000)
         self.ok("encrypt", "--recipients-file", "team.txt", "secrets.tar")
         self.ok("encrypt", "-k", "my.key", "-o", "notes.txt.paes", "notes")
         for name in ("notes", "damaged", "secrets.tar"):
@@ -110,10 +109,14 @@ class Help(Case):
                        cwd=self.dir, check=True, env=environment())
 
     def test_examples_run(self):
+        self.prepare()
+        prepared = self.dir
         for verb in ("", *VERBS):
             for line in examples(self.ok(*verb.split(), "--help").decode()):
                 with self.subTest(line=line):
-                    self.prepare()
+                    self.dir = self.new_folder()
+                    self.addCleanup(shutil.rmtree, self.dir)
+                    shutil.copytree(prepared, self.dir, dirs_exist_ok=True)
                     key = ["-k", "my.key"] if "my.key" in line else ["--passphrase-file", "pw"]
                     if "-i me.txt" in line and line.endswith("-r backup"):
                         shutil.rmtree(self.path("backup"))

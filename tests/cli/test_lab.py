@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import unittest
 
 from support import BIN, DEADLINE, KEYS, Case, environment, restore_signals
 
@@ -161,7 +160,3 @@ class Lab(Case):
             self.ok("encrypt", "--key-file", "k", name)
             self.ok("verify", "--key-file", "k", f"{name}.paes")
             self.ok("decrypt", "--key-file", "k", "-f", "-o", name, f"{name}.paes")
-
-
-if __name__ == "__main__":
-    unittest.main()

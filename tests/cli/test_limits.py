@@ -1,7 +1,6 @@
 """Files at the limits of the formats, of which only the ends are there: 2^38 segments of paraes and
 c2sp, 2^32 of tink, and sizes up to 2^63 - 1 bytes."""
 
-import json
 import os
 import pathlib
 import shutil
@@ -100,7 +99,7 @@ class LongestMessage(LargeFiles):
 
     def test_info_shows_the_sizes(self):
         self.message()
-        shown = json.loads(self.ok("info", "--json", "f.paes"))
+        shown = self.report("info", "f.paes")
         self.assertEqual(shown["plain_bytes"], LONGEST)
         self.assertEqual(shown["segments"], 2**38)
         self.assertEqual(shown["bytes"], SEALED)
@@ -153,8 +152,7 @@ class OneByteMore(LargeFiles):
     def test_is_not_rekeyed(self):
         self.write("e", b"")
         self.ok("encrypt", *self.key, "e")
-        self.write("n", bytes(32))
-        self.path("n").chmod(0o600)
+        self.write("n", bytes(32), 0o600)
         for size in (SEALED + 17, 2**63 - 1):
             self.write("f.paes", self.read("e.paes"))
             self.hole_after("f.paes", size)
@@ -163,21 +161,6 @@ class OneByteMore(LargeFiles):
                            says=[str(size), "more than this format allows"])
                 self.assertEqual(self.path("f.paes").stat().st_size, size)
                 self.assertEqual(self.names(), ["e", "e.paes", "f.paes", "k", "n"])
-
-
-class Numbers(Case):
-    def test_sizes_over_63_bits_are_refused(self):
-        self.write("k", KEYS[256])
-        self.write("f", b"text")
-        self.ok("encrypt", "--key-file", "k", "f")
-        for flag in ("--offset", "--length"):
-            for size in (2**63, 2**64 - 1, 2**64, 2**64 + 1, 10**30):
-                with self.subTest(flag=flag, size=size):
-                    self.fails(2, "decrypt", "--key-file", "k", flag, size, "-c", "f.paes",
-                               says=flag)
-            with self.subTest(flag=flag, size="8388608T"):  # 2^63
-                self.fails(2, "decrypt", "--key-file", "k", flag, "8388608T", "-c", "f.paes",
-                           says=flag)
 
 
 class Counters(Case):

@@ -2,22 +2,21 @@
 
 import subprocess
 
-from support import BIN, DEADLINE, Case, Terminal, environment, pattern
+from support import DEADLINE, Case, Terminal, environment, pattern
 
 SIZES = (0, 1, 15, 16, 17, 4095, 4096, 4097, (4 << 20) + 17)
+SALTED = ["--format", "openssl"]
 WORD = "correct horse"
 
 
 class OpensslFormat(Case):
-    def setUp(self):
-        super().setUp()
-        self.write("pw", WORD.encode() + b"\n")
+    GIVEN = {"pw": WORD.encode() + b"\n"}
 
     def encrypt(self, *flags, **kwargs):
-        return self.ok("encrypt", "--format", "openssl", "--passphrase-file", "pw", *flags, **kwargs)
+        return self.ok("encrypt", *SALTED, "--passphrase-file", "pw", *flags, **kwargs)
 
     def decrypt(self, *flags, **kwargs):
-        return self.ok("decrypt", "--format", "openssl", "--passphrase-file", "pw", *flags, **kwargs)
+        return self.ok("decrypt", *SALTED, "--passphrase-file", "pw", *flags, **kwargs)
 
     def enc(self, cipher, data, *flags):
         return self.openssl("enc", f"-aes-{cipher}", "-pbkdf2", "-pass", f"pass:{WORD}", *flags,
@@ -73,11 +72,10 @@ class OpensslFormat(Case):
             self.assertEqual(done.returncode, 0, done.stderr)
             return done.stdout
 
-        made = self.ok("encrypt", "--format", "openssl", *ours, "-", stdin=b"a text", **kwargs)
+        made = self.ok("encrypt", *SALTED, *ours, "-", stdin=b"a text", **kwargs)
         self.assertEqual(openssl("-d", stdin=made), b"a text")
         made = openssl(stdin=b"a text")
-        self.assertEqual(self.ok("decrypt", "--format", "openssl", *ours, "-", stdin=made, **kwargs),
-                         b"a text")
+        self.assertEqual(self.ok("decrypt", *SALTED, *ours, "-", stdin=made, **kwargs), b"a text")
 
     def test_passphrase_is_the_first_line_as_openssl_takes_it(self):
         for contents in self.LINES:
@@ -85,13 +83,11 @@ class OpensslFormat(Case):
                 self.write("p", contents)
                 self.agree(["--passphrase-file", "p"], "file:p")
                 self.agree(["--passphrase-command", "cat p"], "file:p")
-                done = subprocess.run(
-                    ["bash", "-c", '"$@" 3< p', "bash", BIN, "encrypt", "--format", "openssl",
-                     "--passphrase-fd", "3", "-"], cwd=self.dir, input=b"a text",
-                    capture_output=True, env=environment(), timeout=DEADLINE)
-                self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertEqual(self.openssl("enc", "-d", "-aes-256-cbc", "-pbkdf2", "-pass",
-                                              "file:p", stdin=done.stdout), b"a text")
+                for source in ("p", "<(cat p)"):
+                    made = self.shell(f'"$@" 3< {source}', "encrypt", *SALTED, "--passphrase-fd", 3,
+                                      "-", stdin=b"a text").stdout
+                    self.assertEqual(self.openssl("enc", "-d", "-aes-256-cbc", "-pbkdf2", "-pass",
+                                                  "file:p", stdin=made), b"a text")
 
     def test_passphrase_from_a_variable_is_its_whole_value(self):
         for value in ("abc", "abc\n", "abc\r\n", "\nabc", "abc\ndef", " a ", "w" * 1024, "w" * 3000):
@@ -105,7 +101,7 @@ class OpensslFormat(Case):
                                (b"\n", "it is empty"), (b"", "the passphrase is empty")):
             self.write("p", contents)
             for verb in ("encrypt", "decrypt"):
-                self.fails(2, verb, "--format", "openssl", "--passphrase-file", "p", "-",
+                self.fails(2, verb, *SALTED, "--passphrase-file", "p", "-",
                            stdin=b"Salted__" + bytes(24), says=says)
         # The paraes format takes them.
         self.write("p", b"w" * 1024)
@@ -113,15 +109,14 @@ class OpensslFormat(Case):
 
     def test_passphrase_from_the_prompt_is_what_openssl_takes(self):
         for typed, word in ((b" a b \n", b" a b "), (b"a\x16\rb\x16\r\n", b"a\rb\r")):
-            terminal = Terminal(self, "encrypt", "--format", "openssl", "-q", "-", stdout=subprocess.PIPE,
-                                stdin=subprocess.PIPE)
-            for prompt in (b"Passphrase: ", b"again: "):
-                terminal.expect(prompt)
-                terminal.type(typed)
+            terminal = Terminal(self, "encrypt", *SALTED, "-q", "-", stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE)
+            terminal.answer(b"Passphrase: ", typed)
+            terminal.answer(b"again: ", typed)
             terminal.process.stdin.write(b"a text")
             terminal.process.stdin.close()
             made = terminal.process.stdout.read()
-            self.assertEqual(terminal.finish()[0], 0)
+            terminal.ends()
             self.write("word", word)
             self.assertEqual(self.openssl("enc", "-d", "-aes-256-cbc", "-pbkdf2", "-pass",
                                           "file:word", stdin=made), b"a text")
@@ -129,7 +124,7 @@ class OpensslFormat(Case):
     def test_unauthenticated_note_is_printed_once_and_not_with_q(self):
         note = b"not authenticated"
         for verb, data in (("encrypt", b"abc"), ("decrypt", self.enc("256-cbc", b"abc"))):
-            flags = [verb, "--format", "openssl", "--passphrase-file", "pw", "-"]
+            flags = [verb, *SALTED, "--passphrase-file", "pw", "-"]
             self.assertEqual(self.run_paraes(*flags, stdin=data).stderr.count(note), 1)
             self.assertEqual(self.run_paraes(*flags, "-q", stdin=data).stderr, b"")
 
@@ -139,7 +134,7 @@ class OpensslFormat(Case):
         # About one wrong key in 256 yields valid padding, depending on the random salt: try again.
         for _ in range(20):
             self.write("f.paes", self.enc("256-cbc", pattern(4096)))
-            done = self.run_paraes("decrypt", "--format", "openssl", "--passphrase-file", "wrong",
+            done = self.run_paraes("decrypt", *SALTED, "--passphrase-file", "wrong",
                                    "-o", "g", "f.paes")
             if done.returncode == 4:
                 break
@@ -151,7 +146,7 @@ class OpensslFormat(Case):
     def test_input_without_salted_header_is_refused(self):
         for data in (b"", b"Salted_", b"salted__12345678" + bytes(16), bytes(64)):
             with self.subTest(data=data[:16]):
-                self.fails(4, "decrypt", "--format", "openssl", "--passphrase-file", "pw", "-",
+                self.fails(4, "decrypt", *SALTED, "--passphrase-file", "pw", "-",
                            stdin=data, says=["Salted__", "needs --format raw"])
 
     def test_truncated_input_is_refused(self):
@@ -160,15 +155,12 @@ class OpensslFormat(Case):
                            (len(whole) - 1, "16-byte")):
             with self.subTest(size=size):
                 self.write("f.paes", whole[:size])
-                self.fails(4, "decrypt", "--format", "openssl", "--passphrase-file", "pw", "f.paes",
+                self.fails(4, "decrypt", *SALTED, "--passphrase-file", "pw", "f.paes",
                            says=says)
                 self.assertNotIn("f", self.names())
 
     def test_openssl_format_must_be_named(self):
-        made = self.enc("256-cbc", b"abc")
-        self.write("f.paes", made)
-        self.fails(2, "decrypt", "--passphrase-file", "pw", "f.paes", says="--format openssl")
-        self.fails(2, "decrypt", "--passphrase-file", "pw", "-", stdin=made,
+        self.fails(2, "decrypt", "--passphrase-file", "pw", "-", stdin=self.enc("256-cbc", b"abc"),
                    says=["Salted__", "--format openssl"])
 
     def test_flags_of_other_formats_are_refused(self):
@@ -176,6 +168,6 @@ class OpensslFormat(Case):
                       ["--unit", "512"], ["--iter", "0"], ["--iter", "-1"], ["--iter", "x"],
                       ["--iter", "2147483648"], ["--key-bits", "100"]):
             with self.subTest(flags=flags):
-                self.fails(2, "encrypt", "--format", "openssl", "--passphrase-file", "pw", *flags,
+                self.fails(2, "encrypt", *SALTED, "--passphrase-file", "pw", *flags,
                            "-", stdin=b"x", says=flags[0].lstrip("-") if flags[0] != "--mode"
                            else "modes cbc and ctr")

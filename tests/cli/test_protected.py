@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 
-from support import BIN, DEADLINE, IV, KEYS, Case, environment, file_reports
+from support import IV, KEYS, Case, file_reports
 
 CTR = ["--format", "raw", "--mode", "ctr", "--iv-hex", IV.hex()]
 KEYSET = (b'{"primaryKeyId":1,"key":[{"keyData":{"typeUrl":'
@@ -16,15 +16,14 @@ NAMED = "is the file of"
 
 
 class SecretFiles(Case):
+    SECRETS = {"my.key": KEYS[256], "words": b"correct horse\n", "keyset.json": KEYSET}
+    GIVEN = {**SECRETS, "a": b"1"}
+
     def setUp(self):
         super().setUp()
-        self.write("my.key", KEYS[256])
-        self.write("words", b"correct horse\n")
-        self.write("keyset.json", KEYSET)
-        self.write("a", b"1")
         self.path("t").mkdir()
-        for name in ("my.key", "words", "keyset.json", "z"):
-            self.write("t/" + name, self.read(name) if self.path(name).exists() else b"2")
+        for name, data in {**self.SECRETS, "z": b"2"}.items():
+            self.write("t/" + name, data)
         self.before = self.tree()
 
     def tree(self):
@@ -89,15 +88,11 @@ class SecretFiles(Case):
 
     def test_key_file_as_default_output_is_refused(self):
         self.ok("encrypt", "--key-file", "my.key", "-o", "my.key.paes", "a")
-        self.before = self.tree()
-        for inputs in (["my.key.paes"], ["-r", "."]):
-            self.refused("decrypt", "-f", "--key-file", "my.key", *inputs, says="my.key")
-
-    def test_key_file_as_output_in_a_folder_is_refused(self):
         self.write("t/my.key.paes", b"x")
         self.before = self.tree()
-        self.refused("decrypt", "-f", "--key-file", "t/my.key", "-o", "t", "-r", "t/.",
-                     says="t/my.key")
+        for key, *args in (("my.key", "my.key.paes"), ("my.key", "-r", "."),
+                           ("t/my.key", "-o", "t", "-r", "t/.")):
+            self.refused("decrypt", "-f", "--key-file", key, *args, says=key)
 
     def test_secret_file_read_from_a_descriptor_is_refused(self):
         for script in ('"$@" --key-file - my.key < my.key', '"$@" --key-file my.key - < my.key',
@@ -105,33 +100,27 @@ class SecretFiles(Case):
                        '"$@" --passphrase-fd 3 --scrypt-log2n 2 words 3< words',
                        '"$@" -f --passphrase-fd 3 --scrypt-log2n 2 -o words a 3< words'):
             with self.subTest(script=script):
-                done = subprocess.run(["bash", "-c", script, "bash", BIN, "encrypt"], cwd=self.dir,
-                                      env=environment(), capture_output=True, timeout=DEADLINE)
-                self.assertEqual((done.returncode, done.stdout), (2, b""), done.stderr)
+                done = self.shell(script, "encrypt", status=2)
+                self.assertEqual(done.stdout, b"")
                 self.assertIn(NAMED.encode(), done.stderr)
                 self.assertEqual(self.tree(), self.before)
 
     def test_key_from_a_pipe_is_accepted(self):
         script = '"$@" --key-file <(cat my.key) -c a'
-        done = subprocess.run(["bash", "-c", script, "bash", BIN, "encrypt"], cwd=self.dir,
-                              env=environment(), capture_output=True, timeout=DEADLINE)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.shell(script, "encrypt")
         self.assertEqual(self.ok("decrypt", "--key-file", "my.key", "-", stdin=done.stdout), b"1")
 
 
 class Inputs(Case):
     """-f does not overwrite an input of the same run."""
 
-    def setUp(self):
-        super().setUp()
-        self.write("k", KEYS[256])
+    GIVEN = {"k": KEYS[256]}
 
     def test_output_that_is_another_input_is_refused(self):
         self.write("a", b"1")
         self.write("a.paes", b"precious")
         for inputs in (["a", "a.paes"], ["a.paes", "a"]):
-            done = self.run_paraes("encrypt", "-f", "--rm", "--key-file", "k", *inputs)
-            self.assertEqual(done.returncode, 3, done.stderr)
+            done = self.exits(3, "encrypt", "-f", "--rm", "--key-file", "k", *inputs)
             self.assertIn(b"is an input of this run", done.stderr)
             self.assertEqual(self.read("a"), b"1")
             # a.paes itself was encrypted, and then removed by --rm.
@@ -147,8 +136,7 @@ class Inputs(Case):
         self.ok("encrypt", "--key-file", "k", "t/x")
         inner = self.read("t/x.paes")
         self.ok("encrypt", "--key-file", "k", "t/x.paes")
-        done = self.run_paraes("decrypt", "-r", "-f", "--key-file", "k", "t")
-        self.assertEqual(done.returncode, 3, done.stderr)
+        done = self.exits(3, "decrypt", "-r", "-f", "--key-file", "k", "t")
         self.assertIn(b"is an input of this run", done.stderr)
         self.assertEqual(self.read("t/x.paes"), inner)
         self.assertEqual(self.read("t/x"), b"1")
@@ -159,22 +147,18 @@ class Inputs(Case):
         for name, data in (("f", b"one"), ("p/f.paes", b"two"), ("q/f.paes", b"three")):
             self.write(name, data)
         # The third input is refused because the second one has the same output.
-        done = self.run_paraes("encrypt", "-f", "--key-file", "k", "-o", "q", "f", "p/f.paes",
-                               "q/f.paes")
-        self.assertEqual(done.returncode, 3, done.stderr)
+        self.exits(3, "encrypt", "-f", "--key-file", "k", "-o", "q", "f", "p/f.paes", "q/f.paes")
         self.assertEqual(self.read("q/f.paes"), b"three")
         self.ok("encrypt", "--key-file", "k", "-o", "x.paes", "f")
         self.write("x", b"not encrypted")
-        done = self.run_paraes("decrypt", "-f", "--key-file", "k", "x.paes", "x")
-        self.assertEqual(done.returncode, 3, done.stderr)
+        self.exits(3, "decrypt", "-f", "--key-file", "k", "x.paes", "x")
         self.assertEqual(self.read("x"), b"not encrypted")
 
     def test_file_below_two_arguments_is_encrypted_once(self):
         self.path("t/sub").mkdir(parents=True)
         self.write("t/a", b"1")
         self.write("t/sub/b", b"2")
-        done = self.run_paraes("encrypt", "-r", "--rm", "--key-file", "k", "-o", "out", "t", "t/sub")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.exits(0, "encrypt", "-r", "--rm", "--key-file", "k", "-o", "out", "t", "t/sub")
         self.assertEqual(os.listdir(self.path("t/sub")), [])
         self.assertEqual(self.ok("decrypt", "--key-file", "k", "-c", "out/sub/b.paes"), b"2")
 
@@ -194,9 +178,7 @@ class Temporaries(Case):
 class OtherOutputs(Case):
     """Outputs other than messages: profiles, reports and the lines of --json."""
 
-    def setUp(self):
-        super().setUp()
-        self.write("my.key", KEYS[256])
+    GIVEN = {"my.key": KEYS[256]}
 
     def test_tune_overwrites_no_key_file_or_folder(self):
         self.fails(2, "tune", "-q", "--seconds", "1", "-o", "my.key", says=["my.key", "no", "profile"])
@@ -228,15 +210,12 @@ class OtherOutputs(Case):
                       self.temporaries(process), "a temporary")
         process.kill()
         process.wait()
-        process.stderr.close()
         self.assertEqual(self.read("report"), before)
 
     def test_json_is_not_written_to_a_key_file(self):
         self.write("a", b"1")
         script = '"$@" --key-file my.key --json -f -o z a 1<> my.key'
-        done = subprocess.run(["bash", "-c", script, "bash", BIN, "encrypt"], cwd=self.dir,
-                              env=environment(), capture_output=True, timeout=DEADLINE)
-        self.assertEqual(done.returncode, 2, done.stderr)
+        done = self.shell(script, "encrypt", status=2)
         self.assertIn(NAMED.encode(), done.stderr)
         self.assertEqual(self.read("my.key")[:32], KEYS[256])
 
@@ -303,9 +282,8 @@ class OwnOutputs(Case):
         for old in (False, True):
             if old:
                 self.write("out/t/x/f.paes", b"old")
-            done = self.run_paraes("encrypt", "-r", "-f", "--rm", "--key-file", "k", "-o", "out",
-                                   "t")
-            self.assertEqual(done.returncode, 3)
+            done = self.exits(3, "encrypt", "-r", "-f", "--rm", "--key-file", "k", "-o", "out",
+                              "t")
             self.assertIn(b"is the output of another input of this run", done.stderr)
             self.check_nothing_is_lost("out/")
             self.assertEqual(sum(self.path(name).exists() for name in self.plain), 1)
@@ -338,8 +316,7 @@ class Links(Case):
         self.path("out").mkdir()
         os.symlink("../outside", self.path("out/a.paes"))
         for args in (["t"], ["-o", "out", "t/."]):
-            done = self.run_paraes("encrypt", "-r", "--key-file", "k", *args)
-            self.assertEqual(done.returncode, 3)
+            done = self.exits(3, "encrypt", "-r", "--key-file", "k", *args)
             self.assertIn(b"exists already", done.stderr)
             self.ok("encrypt", "-r", "-f", "--key-file", "k", *args)
         for name in ("t/a.paes", "out/a.paes"):
@@ -351,8 +328,7 @@ class Links(Case):
         self.path("elsewhere").mkdir()
         self.path("out").mkdir()
         os.symlink("../elsewhere", self.path("out/t"))
-        done = self.run_paraes("encrypt", "-r", "--rm", "--key-file", "k", "-o", "out", "t")
-        self.assertEqual(done.returncode, 3)
+        done = self.exits(3, "encrypt", "-r", "--rm", "--key-file", "k", "-o", "out", "t")
         self.assertIn(b"symbolic link", done.stderr)
         self.assertEqual(os.listdir(self.path("elsewhere")), [])
         self.assertEqual(self.read("t/a"), b"1")
@@ -385,8 +361,7 @@ class Exclude(Case):
         """Runs `verb` with --exclude for each pattern; returns the inputs that it processed."""
         flags = [flag for pattern in patterns for flag in ("--exclude", pattern)]
         force = [] if verb == "verify" else ["-f"]
-        done = self.run_paraes(verb, "-r", *force, "--json", *flags, "--key-file", "k", *inputs)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.exits(0, verb, "-r", *force, "--json", *flags, "--key-file", "k", *inputs)
         return sorted(file_reports(done.stdout))
 
     def test_patterns_without_a_slash_match_names(self):

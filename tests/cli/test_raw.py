@@ -78,14 +78,6 @@ class Raw(Case):
                     self.assertEqual(self.ok("encrypt", *flags, stdin=data), one)
                     self.assertEqual(self.ok("decrypt", *flags, stdin=one), data)
 
-    def test_ctr_counter_wraps_like_openssl(self):
-        data = pattern(100)
-        iv = "ff" * 15 + "fe"
-        got = self.ok("encrypt", "--format", "raw", "--mode", "ctr", "--iv-hex", iv, "--key-file",
-                      "k128", "-", stdin=data)
-        self.assertEqual(got, self.openssl("enc", "-aes-128-ctr", "-K", KEYS[128].hex(), "-iv", iv,
-                                           stdin=data))
-
     def test_nopad_refuses_partial_blocks(self):
         for mode in ("ecb", "cbc"):
             flags = [*self.flags(mode, 128), "--nopad"]
@@ -128,7 +120,7 @@ class Raw(Case):
 
     def test_every_cpu_kernel_agrees_with_openssl(self):
         import json
-        listed = json.loads(self.ok("devices", "--json"))["kernels"]
+        listed = self.report("devices")["kernels"]
         data = pattern(100001)
         for mode in ("ecb", "cbc", "ctr"):
             expected = self.openssl_enc(mode, 192, data)

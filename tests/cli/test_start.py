@@ -16,12 +16,7 @@ UNWANTED = re.compile(r"openssl\.cnf|ossl-modules|engines-3|/\.cache|/dev/|/proc
 
 
 class Start(Case):
-    def setUp(self):
-        super().setUp()
-        self.write("k", KEYS[256])
-        self.path("pw").write_bytes(b"a passphrase")
-        self.path("pw").chmod(0o600)
-        self.write("f", b"data")
+    GIVEN = {"k": KEYS[256], "pw": b"a passphrase", "f": b"data"}
 
     def traced(self, *args):
         """Runs paraes and returns its calls that open files or start threads, a line each."""
@@ -64,7 +59,3 @@ class Start(Case):
                    "f.paes", "f")
         self.check("decrypt", "-q", "-f", "--format", "openssl", "--passphrase-file", "pw", "-o",
                    "f", "f.paes")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -13,8 +13,7 @@ class NoFile(Case):
     def setUp(self):
         super().setUp()
         self.write("k", KEYS[256])
-        self.write("p", b"a passphrase")
-        self.path("p").chmod(0o600)
+        self.write("p", b"a passphrase", 0o600)
         self.data = b"some data" * 5000
 
     def refused(self, *args, says, **kwargs):
@@ -31,7 +30,7 @@ class NoFile(Case):
         sealed = self.ok("encrypt", *KEY, stdin=self.data)
         self.assertEqual(self.ok("decrypt", *KEY, stdin=sealed), self.data)
         self.assertEqual(self.ok("verify", *KEY, stdin=sealed), b"")
-        self.assertEqual(json.loads(self.ok("info", "--json", stdin=sealed))["input"], "-")
+        self.assertEqual(self.report("info", stdin=sealed)["input"], "-")
 
     def test_a_redirected_file_is_read(self):
         sealed = self.ok("encrypt", *KEY, stdin=self.data)
@@ -74,8 +73,7 @@ class NoFile(Case):
     def test_terminals_are_not_read(self):
         for args in (["encrypt", *KEY], ["decrypt", *KEY], ["verify", *KEY], ["info"]):
             terminal = Terminal(self, *args)
-            status, shown = terminal.finish()
-            self.assertEqual(status, 2, shown)
+            shown = terminal.ends(2)
             self.assertIn(b"needs an input FILE, or - for standard input", shown)
 
     def test_standard_input_that_cannot_be_read_is_an_error(self):

@@ -35,19 +35,15 @@ def check_short_run_without_bar(case, start):
 
 
 class Prompts(Case):
-    def setUp(self):
-        super().setUp()
-        self.write("f", b"some text")
+    GIVEN = {"f": b"some text"}
 
     def test_encrypt_asks_for_the_passphrase_twice_without_echo(self):
         terminal = Terminal(self, "encrypt", *SALTED, "f")
         terminal.expect(b"Passphrase: ")
         self.assertFalse(terminal.echoes())
         terminal.type(b"open sesame\n")
-        between = terminal.expect(b"The same again: ")
-        terminal.type(b"open sesame\n")
-        status, shown = terminal.finish()
-        self.assertEqual(status, 0)
+        between = terminal.answer(b"The same again: ", b"open sesame\n")
+        shown = terminal.ends()
         self.assertNotIn(b"sesame", between + shown)
         self.assertTrue(terminal.echoes())
         made = self.read("f.paes")
@@ -58,82 +54,44 @@ class Prompts(Case):
         made = self.openssl("enc", "-aes-256-cbc", "-pbkdf2", "-pass", "pass:word", stdin=b"text")
         self.write("g.paes", made)
         terminal = Terminal(self, "decrypt", *SALTED, "g.paes")
-        terminal.expect(b"Passphrase: ")
-        terminal.type(b"word\n")
-        status, shown = terminal.finish()
-        self.assertEqual(status, 0, shown)
-        self.assertNotIn(b"again", shown)
+        terminal.answer(b"Passphrase: ", b"word\n")
+        self.assertNotIn(b"again", terminal.ends())
         self.assertEqual(self.read("g"), b"text")
 
-    def test_passphrase_comes_from_the_terminal_while_data_comes_from_a_pipe(self):
-        terminal = Terminal(self, "encrypt", *SALTED, "-", stdin=subprocess.PIPE,
-                            stdout=subprocess.PIPE)
-        terminal.expect(b"Passphrase: ")
-        terminal.type(b"word\n")
-        terminal.expect(b"again: ")
-        terminal.type(b"word\n")
-        terminal.process.stdin.write(b"piped")
-        terminal.process.stdin.close()
-        made = terminal.process.stdout.read()
-        self.assertEqual(terminal.finish()[0], 0)
-        self.assertEqual(self.openssl("enc", "-d", "-aes-256-cbc", "-pbkdf2", "-pass", "pass:word",
-                                      stdin=made), b"piped")
-
-    def test_passphrases_that_differ_are_refused(self):
-        terminal = Terminal(self, "encrypt", *SALTED, "f")
-        terminal.expect(b"Passphrase: ")
-        terminal.type(b"one\n")
-        terminal.expect(b"again: ")
-        terminal.type(b"two\n")
-        status, shown = terminal.finish()
-        self.assertEqual(status, 2)
-        self.assertIn(b"differ", shown)
-        self.assertEqual(self.names(), ["f"])
-
-    def test_empty_or_missing_passphrase_is_refused(self):
-        for text, says in ((b"\n", b"empty"), (b"\x04", b"no passphrase")):
+    def test_empty_missing_or_different_passphrases_are_refused(self):
+        for text, says in ((b"\n", b"empty"), (b"\x04", b"no passphrase"), (b"one\n", b"differ")):
             terminal = Terminal(self, "encrypt", *SALTED, "f")
-            terminal.expect(b"Passphrase: ")
-            terminal.type(text)
-            status, shown = terminal.finish()
-            self.assertEqual(status, 2)
-            self.assertIn(says, shown)
+            terminal.answer(b"Passphrase: ", text)
+            if says == b"differ":
+                terminal.answer(b"again: ", b"two\n")
+            self.assertIn(says, terminal.ends(2))
             self.assertTrue(terminal.echoes())
+            self.assertEqual(self.names(), ["f"])
 
 
 class Output(Case):
-    def setUp(self):
-        super().setUp()
-        self.write("k", KEYS[256])
-        self.write("f", pattern(100))
+    GIVEN = {"k": KEYS[256], "f": pattern(100)}
 
     def test_binary_output_to_a_terminal_is_refused(self):
         for args in (["-c", "f"], ["-"]):
-            terminal = Terminal(self, "encrypt", *CTR, *args, stdin=subprocess.DEVNULL)
-            status, shown = terminal.finish()
-            self.assertEqual(status, 2)
+            shown = Terminal(self, "encrypt", *CTR, *args, stdin=subprocess.DEVNULL).ends(2)
             self.assertIn(b"terminal", shown)
             self.assertIn(b"-o -", shown)
 
     def test_o_dash_allows_output_to_a_terminal(self):
         self.write("text", self.ok("encrypt", *CTR, "-", stdin=b"plain words"))
-        terminal = Terminal(self, "decrypt", *CTR, "-o", "-", "text")
-        status, shown = terminal.finish()
-        self.assertEqual(status, 0)
+        shown = Terminal(self, "decrypt", *CTR, "-o", "-", "text").ends()
         self.assertIn(b"plain words", shown)
 
     def test_table_kernels_warn_only_on_a_terminal(self):
         for kernel in ("ttable", "reference"):
             # A bar would be right where a run takes long.
             args = ["encrypt", *CTR, "--no-progress", "--kernel", kernel, "-f", "f"]
-            status, shown = Terminal(self, *args).finish()
-            self.assertEqual(status, 0)
-            self.assertEqual(shown.count(b"warning"), 1)
-            self.assertEqual(shown.count(b"\n"), 1)
-            self.assertEqual(Terminal(self, *args, "-q").finish(), (0, b""))
+            self.assertRegex(Terminal(self, *args).ends(), rb"\A[^\n]*warning[^\n]*\n\Z")
+            self.assertEqual(Terminal(self, *args, "-q").ends(), b"")
             self.assertEqual(self.run_paraes(*args).stderr, b"")
-        self.assertEqual(Terminal(self, "encrypt", *CTR, "--no-progress", "--kernel", "openssl",
-                                  "-f", "f").finish(), (0, b""))
+        args = ["encrypt", *CTR, "--no-progress", "--kernel", "openssl", "-f", "f"]
+        self.assertEqual(Terminal(self, *args).ends(), b"")
 
     def test_short_runs_show_no_progress_bar(self):
         def start():
@@ -173,9 +131,7 @@ class Output(Case):
             self.wait_for(lambda: terminal.read_some() and until in terminal.seen, until)
         terminal.process.stdin.write(pattern(9 << 20))
         terminal.process.stdin.close()
-        status, shown = terminal.finish()
-        self.assertEqual(status, 0)
-        return shown
+        return terminal.ends()
 
     def test_long_runs_show_a_progress_bar(self):
         shown = self.slow(until=b"\r")
@@ -202,25 +158,25 @@ BAR = r"\[#* *\] +\d+ %"
 class Bar(Case):
     """The progress bar of runs that wait for the reader of their output, a named pipe."""
 
+    GIVEN = {"k": KEYS[256], "f": pattern(BYTES)}
+
     def setUp(self):
         super().setUp()
-        self.write("k", KEYS[256])
-        self.write("f", pattern(BYTES))
         os.mkfifo(self.path("pipe"))
 
     def halted(self, *flags, args=("encrypt", *CTR), source="f", columns=80):
-        """Starts a run that waits, with half of its output read."""
-        terminal = Terminal(self, *args, "-f", *flags, "-o", "pipe", source, columns=columns)
+        """Starts a run that has drawn its bar and waits, with half of its output read."""
+        terminal = Terminal(self, *args, "-f", "--progress", *flags, "-o", "pipe", source,
+                            columns=columns)
         terminal.pipe = os.fdopen(os.open(self.path("pipe"), os.O_RDONLY), "rb")
         self.addCleanup(terminal.pipe.close)
         terminal.pipe.read(BYTES // 2)
+        self.wait_for_draws(terminal)
         return terminal
 
     def ended(self, terminal, expected=0):
         terminal.pipe.read()
-        status, shown = terminal.finish()
-        self.assertEqual(status, expected, shown)
-        return shown
+        return terminal.ends(expected)
 
     def wait_for_draws(self, terminal, count=2):
         start = len(terminal.seen)
@@ -230,9 +186,7 @@ class Bar(Case):
     def test_bar_fits_every_width(self):
         for columns in (200, 80, 60, 40, 30, 20, 16, 12, 10, 6, 2, 1):
             with self.subTest(columns=columns):
-                terminal = self.halted("--progress", columns=columns)
-                self.wait_for_draws(terminal)
-                shown = self.ended(terminal)
+                shown = self.ended(self.halted(columns=columns))
                 screen = Screen(shown, columns)
                 self.assertFalse(screen.wrapped, shown)
                 self.assertEqual(len(screen.rows), 2, shown)  # the last state and an empty row
@@ -240,23 +194,17 @@ class Bar(Case):
                     self.assertRegex(screen.rows[0], r"\b100 %")
                 self.assertLess(screen.longest, columns)
                 self.assertLess(screen.longest, 80)
-
-    def test_narrow_terminals_show_the_percentage_alone(self):
-        terminal = self.halted("--progress", columns=10)
-        self.wait_for_draws(terminal)
-        lines = re.split(rb"\x1b\[K|\r|\n", self.ended(terminal))
-        self.assertEqual([line for line in lines if line and not re.fullmatch(rb"\d+ %", line)], [])
+                if columns == 10:  # the percentage alone
+                    for line in re.split(rb"\x1b\[K|\r|\n", shown):
+                        self.assertRegex(line, rb"\A(\d+ %)?\Z")
 
     def test_terminal_of_unknown_width_has_80_columns(self):
-        terminal = self.halted("--progress", columns=0)
-        self.wait_for_draws(terminal)
-        screen = Screen(self.ended(terminal), 80)
+        screen = Screen(self.ended(self.halted(columns=0)), 80)
         self.assertFalse(screen.wrapped)
         self.assertRegex(screen.rows[0], r"^\[#{24}\]")
 
     def test_bar_follows_a_resized_terminal(self):
-        terminal = self.halted("--progress", columns=80)
-        self.wait_for_draws(terminal)
+        terminal = self.halted()
         self.assertRegex(terminal.seen.decode(), BAR)
         terminal.resize(12)
         self.wait_for_draws(terminal)  # the first may have been under way
@@ -267,29 +215,18 @@ class Bar(Case):
         self.assertLess(screen.longest, 12)
 
     def test_last_state_stays_on_a_line_before_other_output(self):
-        terminal = self.halted("--json", "--progress")
-        self.wait_for_draws(terminal)
-        rows = Screen(self.ended(terminal), 1000).rows
+        shown = self.ended(self.halted("--json"))
+        rows = Screen(shown, 1000).rows
         self.assertRegex(rows[0], rf"^\[#{{24}}\] 100 %  {AMOUNT}  [0-9.]+ .?B/s  in [0-9.]+ s$")
         self.assertEqual(json.loads(rows[1])["status"], "ok")
         self.assertEqual(rows[2:], [""])
-
-    def test_bar_shows_decimal_units_only(self):
-        terminal = self.halted("--progress")
-        self.wait_for_draws(terminal)
-        shown = self.ended(terminal)
         self.assertIn(b" of 9.44 MB", shown)
-        self.assertNotIn(b"iB", shown)
+        self.assertNotIn(b"iB", shown)  # decimal units only
 
     def test_error_leaves_nothing_of_the_bar(self):
         self.ok("encrypt", "--key-file", "k", "f")
-        damaged = bytearray(self.read("f.paes"))
-        damaged[-1] ^= 1
-        self.write("bad.paes", damaged)
-        terminal = self.halted("-q", "--progress", args=("decrypt", "--key-file", "k"),
-                               source="bad.paes")
-        self.wait_for_draws(terminal)
-        shown = self.ended(terminal, 4)
+        self.damage("f.paes", -1)
+        shown = self.ended(self.halted("-q", args=("decrypt", "--key-file", "k"), source="f.paes"), 4)
         self.assertRegex(shown.decode(), BAR)
         rows = Screen(shown, 1000).rows
         self.assertEqual(len(rows), 2, rows)
@@ -297,22 +234,17 @@ class Bar(Case):
 
     def test_fatal_signal_leaves_nothing_of_the_bar(self):
         for number in (signal.SIGINT, signal.SIGTERM):
-            terminal = self.halted("--progress")
-            self.wait_for_draws(terminal)
+            terminal = self.halted()
             terminal.process.send_signal(number)
-            status, shown = terminal.finish()
-            self.assertEqual(status, 128 + number)
+            shown = terminal.ends(128 + number)
             self.assertEqual(Screen(shown, 80).rows, [""], shown)
 
     def test_messages_and_json_have_whole_lines_beside_the_bar(self):
-        for i in range(40):
-            self.write(f"small{i}", pattern(5000 + i))
-        names = [f"small{i}" for i in range(40)]
+        names = [self.write(f"small{i}", pattern(5000 + i)) for i in range(40)]
         for threads in ("1", "4"):
-            status, shown = Terminal(self, "encrypt", "--progress", "-v", "--json", "-T", threads,
-                                     "--key-file", "k", "-o", "out" + threads, *names, "f",
-                                     "missing", columns=80).finish()
-            self.assertEqual(status, 3, shown)
+            shown = Terminal(self, "encrypt", "--progress", "-v", "--json", "-T", threads,
+                             "--key-file", "k", "-o", "out" + threads, *names, "f", "missing",
+                             columns=80).ends(3)
             rows = Screen(shown, 10000).rows
             self.assertEqual(rows.pop(), "")
             self.assertRegex(rows.pop(), r'^\{"files":41,')
@@ -328,10 +260,8 @@ class Bar(Case):
 
     def test_bar_of_part_of_a_message_counts_that_part(self):
         self.ok("encrypt", "--key-file", "k", "f")
-        terminal = self.halted("--progress", "-q", "--offset", "1MB", "--length", "8MB",
-                               args=("decrypt", "--key-file", "k"), source="f.paes")
-        self.wait_for_draws(terminal)
-        shown = self.ended(terminal)
+        shown = self.ended(self.halted("-q", "--offset", "1MB", "--length", "8MB",
+                                       args=("decrypt", "--key-file", "k"), source="f.paes"))
         self.assertRegex(shown, rb" of 8.00 MB")
         self.assertRegex(Screen(shown, 80).rows[0], r"100 %  8\.0[0-9] MB ")
 
@@ -339,17 +269,15 @@ class Bar(Case):
 class KeyTime(Case):
     """scrypt, prompts and key commands are no part of the transfer."""
 
-    def setUp(self):
-        super().setUp()
-        self.write("f", pattern(BYTES))
-        self.write("g", pattern(BYTES // 9))
+    GIVEN = {"f": pattern(BYTES), "g": pattern(BYTES // 9)}
 
-    def last_bar(self, screen):
-        """The seconds of the last state."""
+    def check_time(self, terminal, more):
+        """Expects that the last state of the bar does not count `more` seconds of the run."""
+        screen = Screen(terminal.ends(), 80)
         rows = [re.fullmatch(r"\[#{24}\] 100 %  .*  in ([0-9.]+) s", row) for row in screen.rows]
         found = [float(row[1]) for row in rows if row]
         self.assertEqual(len(found), 1, screen.rows)
-        return found[0]
+        self.assertLessEqual(found[0], terminal.seconds - more + ROUNDING)
 
     def test_bar_says_that_the_key_is_derived_and_does_not_count_it(self):
         for files in (["f"], ["f", "g"]):
@@ -363,10 +291,7 @@ class KeyTime(Case):
                         if stopped:
                             break
                     self.assertTrue(stopped, "no run was stopped while it derived its key")
-                    status, shown = terminal.finish()
-                    self.assertEqual(status, 0, shown)
-                    seconds = self.last_bar(Screen(shown, 80))
-                    self.assertLessEqual(seconds, terminal.seconds - stopped + ROUNDING)
+                    self.check_time(terminal, stopped)
 
     def stop_while_it_derives(self, terminal):
         """Stops a run whose bar says that it derives the key, for a while: returns how long. None
@@ -416,16 +341,11 @@ class KeyTime(Case):
         shown = terminal.expect(b"Passphrase: ")
         self.assertEqual(Screen(shown, 80).rows, [""])
         start = time.monotonic()
-        time.sleep(1)  # a bar would be drawn ten times
-        self.assertFalse(terminal.read_some(), terminal.seen)
+        self.assertFalse(terminal.read_some(0.5), terminal.seen)  # a bar would be drawn five times
         prompted = time.monotonic() - start
         terminal.type(b"word\n")
-        terminal.expect(b"The same again: ")
-        terminal.type(b"word\n")
-        status, shown = terminal.finish()
-        self.assertEqual(status, 0, shown)
-        seconds = self.last_bar(Screen(shown, 80))
-        self.assertLessEqual(seconds, terminal.seconds - prompted + ROUNDING)
+        terminal.answer(b"The same again: ", b"word\n")
+        self.check_time(terminal, prompted)
 
     def test_prompt_hides_the_bar_while_another_file_is_opened(self):
         os.mkfifo(self.path("pipe"))
@@ -434,29 +354,23 @@ class KeyTime(Case):
         terminal.expect(b"Passphrase: ")
         self.assertFalse(terminal.read_some(0.5), terminal.seen)
         terminal.type(b"word\n")
-        terminal.expect(b"The same again: ")
-        terminal.type(b"word\n")
+        terminal.answer(b"The same again: ", b"word\n")
         self.write("pipe", b"data")
-        status, shown = terminal.finish()
-        self.assertEqual(status, 0, shown)
+        terminal.ends()
 
     def test_key_command_is_not_counted(self):
         terminal = Terminal(self, "encrypt", "--progress", "--scrypt-log2n", "10",
-                            "--passphrase-command", "sleep 1; echo word", "f", columns=80)
-        status, shown = terminal.finish()
-        self.assertEqual(status, 0, shown)
-        seconds = self.last_bar(Screen(shown, 80))
-        self.assertLessEqual(seconds, terminal.seconds - 1 + ROUNDING)
+                            "--passphrase-command", "sleep 0.5; echo word", "f", columns=80)
+        self.check_time(terminal, 0.5)
 
 
 class Bench(Case):
     def test_status_line_fits_and_leaves_nothing(self):
         for columns in (80, 20):
-            terminal = Terminal(self, "bench", "--kernel", "reference", "--mode", "ctr,gcm",
-                                "--samples", "3", "--rivals", "none", stdout=subprocess.DEVNULL,
-                                columns=columns)
-            status, shown = terminal.finish()
-            self.assertEqual(status, 0, shown)
+            terminal = Terminal(self, "bench", "--kernel", "reference", "--mode", "ctr,gcm", "--size",
+                                "16KiB", "--samples", "3", "--rivals", "none",
+                                stdout=subprocess.DEVNULL, columns=columns)
+            shown = terminal.ends()
             self.assertIn(b" %  16 KiB", shown)
             screen = Screen(shown, columns)
             self.assertEqual(screen.rows, [""], shown)
@@ -469,6 +383,5 @@ class Bench(Case):
             terminal.expect(b"\r")
             terminal.seen = b"\r" + terminal.seen
             terminal.process.send_signal(signal.SIGINT)
-            status, shown = terminal.finish()
-            self.assertEqual(status, 130, shown)
+            shown = terminal.ends(130)
             self.assertEqual(Screen(shown, 80).rows, [""])

@@ -42,6 +42,12 @@ def install(build, prefix, manifests=None, component=None, environment=None):
     run("cmake", *options, "-P", copy, environment=environment)
 
 
+def configure(source, build, *options, status=0):
+    """Configures a project with the compiler of the tested build."""
+    compiler = f"-DCMAKE_CXX_COMPILER={os.environ['PARAES_CXX']}"
+    return run("cmake", "-G", "Ninja", "-S", source, "-B", build, compiler, *options, status=status)
+
+
 def files_below(folder):
     """The paths of all files and links below a folder, relative to it."""
     found = set()

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import unittest
 
-from installation import files_below, install, run
+from installation import configure, files_below, install, run
 
 BUILD = pathlib.Path(os.environ["PARAES_BUILD"])
 LIB = os.environ["PARAES_LIBDIR"]
@@ -37,44 +37,21 @@ class Consumers(unittest.TestCase):
         needed = run("readelf", "--wide", "--dynamic", program)
         self.assertEqual("libparaes.so" in needed, needs_library, needed)
 
-    def configure(self, folder, *options, status=0, source=SOURCE):
-        return run(
-            "cmake",
-            "-G",
-            "Ninja",
-            "-S",
-            source,
-            "-B",
-            folder,
-            *options,
-            f"-DCMAKE_CXX_COMPILER={COMPILER}",
-            f"-DCMAKE_PREFIX_PATH={self.prefix}",
-            status=status,
-        )
-
     @unittest.skipUnless(SHARED, "the shared library is not built")
     def test_cmake(self):
         folder = self.scratch / "cmake"
-        self.configure(folder)
+        configure(SOURCE, folder, f"-DCMAKE_PREFIX_PATH={self.prefix}")
         run("cmake", "--build", folder)
         self.check(folder / "static", False)
         self.check(folder / "shared", True)
 
     def test_cmake_components(self):
-        self.configure(
-            self.scratch / "components",
-            f"-DSHARED={SHARED}",
-            source=SOURCE.with_name("components"),
-        )
+        options = [f"-DSHARED={SHARED}", f"-DCMAKE_PREFIX_PATH={self.prefix}"]
+        configure(SOURCE.with_name("components"), self.scratch / "components", *options)
 
     def pkg_config(self, prefix, *options):
-        words = run(
-            "pkg-config",
-            *options,
-            "paraes",
-            environment={"PKG_CONFIG_PATH": str(prefix / LIB / "pkgconfig")},
-        )
-        return shlex.split(words)
+        folder = {"PKG_CONFIG_PATH": str(prefix / LIB / "pkgconfig")}
+        return shlex.split(run("pkg-config", *options, "paraes", environment=folder))
 
     def compile(self, program, *options):
         run(COMPILER, "-std=c++20", *WARNINGS, SOURCE / "main.cpp", "-o", program, *options)
@@ -83,11 +60,8 @@ class Consumers(unittest.TestCase):
     @unittest.skipUnless(SHARED, "the shared library is not built")
     def test_pkg_config(self):
         # With hidden visibility, as many projects have: types of the library stay visible.
-        program = self.compile(
-            self.scratch / "pkg-config",
-            "-fvisibility=hidden",
-            *self.pkg_config(self.prefix, "--cflags", "--libs"),
-        )
+        flags = ["-fvisibility=hidden", *self.pkg_config(self.prefix, "--cflags", "--libs")]
+        program = self.compile(self.scratch / "pkg-config", *flags)
         self.check(program, True, {"LD_LIBRARY_PATH": str(self.prefix / LIB)})
 
     def test_pkg_config_static(self):
@@ -96,17 +70,12 @@ class Consumers(unittest.TestCase):
         for path in files_below(prefix / LIB):
             if path.startswith("libparaes.so"):
                 (prefix / LIB / path).unlink()
-        program = self.compile(
-            self.scratch / "pkg-config-static",
-            *self.pkg_config(prefix, "--static", "--cflags", "--libs"),
-        )
-        self.check(program, False)
+        flags = self.pkg_config(prefix, "--static", "--cflags", "--libs")
+        self.check(self.compile(self.scratch / "pkg-config-static", *flags), False)
 
     def test_pkg_config_names_no_libraries_of_the_library(self):
-        self.assertEqual(
-            [word for word in self.pkg_config(self.prefix, "--libs") if word.startswith("-l")],
-            ["-lparaes"],
-        )
+        words = self.pkg_config(self.prefix, "--libs")
+        self.assertEqual([word for word in words if word.startswith("-l")], ["-lparaes"])
         self.assertEqual(self.pkg_config(self.prefix, "--modversion"), [VERSION])
 
     def test_headers_compile_alone(self):
@@ -119,14 +88,8 @@ class Consumers(unittest.TestCase):
     def compile_header(self, header):
         source = self.scratch / f"{header.stem}.cpp"
         source.write_text(f"#include <paraes/{header.name}>\n", encoding="utf-8")
-        return run(
-            COMPILER,
-            "-std=c++20",
-            "-fsyntax-only",
-            *WARNINGS,
-            f"-I{self.prefix / 'include'}",
-            source,
-        )
+        flags = ["-std=c++20", "-fsyntax-only", *WARNINGS, f"-I{self.prefix / 'include'}"]
+        return run(COMPILER, *flags, source)
 
 
 if __name__ == "__main__":

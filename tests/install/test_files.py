@@ -34,15 +34,11 @@ def expected():
 
 
 def differences(found, patterns):
-    lines = [
-        f"{LIST} lacks {path}"
-        for path in sorted(found)
-        if not any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
-    ]
-    return lines + [
-        f"not installed: {pattern}"
-        for pattern in sorted(patterns)
-        if not fnmatch.filter(found, pattern)
+    unlisted = set(found).difference(*(fnmatch.filter(found, pattern) for pattern in patterns))
+    missing = [pattern for pattern in patterns if not fnmatch.filter(found, pattern)]
+    return [
+        *(f"{LIST} lacks {path}" for path in sorted(unlisted)),
+        *(f"not installed: {pattern}" for pattern in sorted(missing)),
     ]
 
 
@@ -62,14 +58,9 @@ class Installation(unittest.TestCase):
         install(BUILD, PREFIX, self.record, component, {"DESTDIR": str(self.destination)})
 
     def uninstall(self, *options, destination=None, status=0):
-        return run(
-            "cmake",
-            *options,
-            "-P",
-            self.record / "uninstall.cmake",
-            status=status,
-            environment={"DESTDIR": str(destination or self.destination)},
-        )
+        script = self.record / "uninstall.cmake"
+        where = {"DESTDIR": str(destination or self.destination)}
+        return run("cmake", *options, "-P", script, status=status, environment=where)
 
 
 class Files(Installation):
@@ -77,10 +68,8 @@ class Files(Installation):
         self.install()
         patterns = set().union(*expected().values())
         self.assertEqual(differences(files_below(self.prefix), patterns), [])
-        self.assertEqual(
-            files_below(self.prefix),
-            {os.path.relpath(path, PREFIX[1:]) for path in files_below(self.destination)},
-        )
+        below = {os.path.relpath(path, PREFIX[1:]) for path in files_below(self.destination)}
+        self.assertEqual(files_below(self.prefix), below)
 
     def test_components_have_their_files_and_no_others(self):
         for component, patterns in expected().items():
@@ -102,9 +91,8 @@ class Files(Installation):
     def test_links_lead_to_the_shared_library(self):
         self.install()
         lib = self.prefix / LIB
-        self.assertEqual(
-            os.readlink(lib / "libparaes.so"), f"libparaes.so.{VERSION.rpartition('.')[0]}"
-        )
+        soname = f"libparaes.so.{VERSION.rpartition('.')[0]}"
+        self.assertEqual(os.readlink(lib / "libparaes.so"), soname)
         self.assertTrue((lib / "libparaes.so").resolve().samefile(lib / f"libparaes.so.{VERSION}"))
 
 
@@ -116,22 +104,17 @@ class Uninstall(Installation):
             (self.prefix / path).write_text("of somebody else\n")
         installed = len(files_below(self.prefix)) - len(foreign)
         self.assertIn(f"removed {installed} files; 0 were", self.uninstall())
-        self.assertEqual(
-            files_below(self.destination), {f"{PREFIX[1:]}/{path}" for path in foreign}
-        )
+        left = {f"{PREFIX[1:]}/{path}" for path in foreign}
+        self.assertEqual(files_below(self.destination), left)
         # Folders of others stay, even if they are empty.
         self.assertTrue((self.prefix / LIB / "pkgconfig").is_dir())
 
-    def test_removes_the_folders_of_paraes(self):
+    def test_removes_the_folders_of_paraes_and_then_nothing(self):
         self.install()
         own = {path.parent for path in self.prefix.rglob("*") if path.parent.name == "paraes"}
         self.assertGreaterEqual(len(own), 3)
         self.uninstall()
         self.assertEqual([path for path in own if path.exists()], [])
-
-    def test_again_has_nothing_to_remove(self):
-        self.install()
-        self.uninstall()
         self.assertIn("removed 0 files;", self.uninstall())
 
     def test_without_installation_is_an_error(self):

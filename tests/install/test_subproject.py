@@ -5,10 +5,9 @@ import pathlib
 import tempfile
 import unittest
 
-from installation import run
+from installation import configure, run
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-COMPILER = os.environ["PARAES_CXX"]
 PROJECT = f"""
 cmake_minimum_required(VERSION 3.22)
 project(parent LANGUAGES CXX)
@@ -32,41 +31,26 @@ class Subproject(unittest.TestCase):
         )
         self.build = self.parent / "build"
 
-    def configure(self, *options):
-        return run(
-            "cmake",
-            "-G",
-            "Ninja",
-            "-S",
-            self.parent,
-            "-B",
-            self.build,
-            *options,
-            f"-DCMAKE_CXX_COMPILER={COMPILER}",
-        )
-
     def targets(self):
         lines = run("ninja", "-C", self.build, "-t", "targets", "all").splitlines()
         return {line.rpartition(": ")[0] for line in lines if ": phony" not in line}
 
     def test_is_the_static_library_alone(self):
         # Without what the command and the tests need.
-        absent = [
-            f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON"
-            for name in ("CLI11", "fmt", "nlohmann_json", "GTest", "MPI")
-        ]
-        self.configure(*absent)
-        linked = {
-            name for name in self.targets() if name.endswith((".a", ".so", "consumer", "/paraes"))
-        }
+        absent = ("CLI11", "fmt", "nlohmann_json", "GTest", "MPI")
+        flags = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in absent]
+        configure(self.parent, self.build, *flags)
+        targets = self.targets()
+        linked = [name for name in targets if name.endswith((".a", ".so", "consumer", "/paraes"))]
         self.assertEqual({os.path.basename(name) for name in linked}, {"libparaes.a", "consumer"})
-        self.assertEqual([name for name in self.targets() if "uninstall" in name], [])
+        self.assertEqual([name for name in targets if "uninstall" in name], [])
         prefix = self.parent / "prefix"
         run("cmake", "--install", self.build, "--prefix", prefix)
         self.assertFalse(prefix.exists(), "the parent's installation has files of paraes")
 
     def test_can_have_the_shared_library(self):
-        self.configure("-DPARAES_BUILD_SHARED=ON", "-DPARAES_INSTALL=ON")
+        options = ["-DPARAES_BUILD_SHARED=ON", "-DPARAES_INSTALL=ON"]
+        configure(self.parent, self.build, *options)
         self.assertTrue(any(name.endswith("libparaes.so") for name in self.targets()))
 
 

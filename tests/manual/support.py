@@ -5,6 +5,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
@@ -27,13 +28,17 @@ def need(*tools):
     raise unittest.SkipTest(reason)
 
 
+def run(*command, **options):
+    """The finished process, with what it printed as text."""
+    return subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, **options)
+
+
 def help_of(program, *verb):
     """The text of --help. PATH is empty: a paraes-lab in it would answer for `lab`."""
     command = [program, *verb, "--help"]
     if program == MPI:  # one rank, without a launcher
         command = ["env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", *command]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=True)
-    return done.stdout
+    return run(*command, check=True).stdout
 
 
 def verbs_of(text):
@@ -49,3 +54,23 @@ def flags_of(text):
 
 def names_of(text):
     return {name for names in flags_of(text) for name in names}
+
+
+class ShellCase(unittest.TestCase):
+    """Gives each test a folder in which a shell completes a line. offers(), which each shell has,
+    returns the words, sorted."""
+
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="paraes-shell-"))
+        self.addCleanup(shutil.rmtree, self.dir)
+
+    def make(self, *names):
+        for name in names:
+            path = self.dir / name
+            path.mkdir() if name.endswith("/") else path.write_text("")
+
+    def check(self, offers, *file):
+        """Checks the words that are offered for each line, in the completion file `file`."""
+        for line, words in offers.items():
+            with self.subTest(line=line):
+                self.assertEqual(self.offers(line, *file), words)

@@ -2,19 +2,16 @@
 
 import json
 import os
-import pathlib
 import pty
 import re
 import select
 import shlex
-import shutil
 import subprocess
-import tempfile
 import time
 import unittest
 
 import support
-from support import BIN, BUILT, DEADLINE, MPI, help_of, names_of, verbs_of
+from support import BIN, BUILT, DEADLINE, MPI, help_of, names_of, run, verbs_of
 
 FILE = BUILT / "bash/paraes"
 # Calls the completion function as Bash does, and prints what it offers.
@@ -42,36 +39,22 @@ def setUpModule():
     support.need("bash")
 
 
-class BashCase(unittest.TestCase):
-    def setUp(self):
-        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="paraes-bash-"))
-        self.addCleanup(shutil.rmtree, self.dir)
-
-    def make(self, *names):
-        for name in names:
-            path = self.dir / name
-            path.mkdir() if name.endswith("/") else path.write_text("")
-
+class Offers(support.ShellCase):
     def offers(self, line, file=FILE):
         last, words = split(line)
-        done = subprocess.run(
-            ["bash", "--norc", "-c", OFFER, "bash", file, line, last, *words],
-            cwd=self.dir,
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE,
-        )
+        command = ["bash", "--norc", "-c", OFFER, "bash", file, line, last, *words]
+        done = run(*command, cwd=self.dir)
         self.assertEqual(done.stderr, "", line)
         return sorted(done.stdout.split("\n")[:-1] if done.stdout != "\n" else [])
 
-
-class Offers(BashCase):
     def test_verbs_by_their_beginning(self):
         self.assertEqual(self.offers("paraes "), sorted(verbs_of(help_of(BIN))))
-        self.assertEqual(self.offers("paraes en"), ["encrypt"])
-        self.assertEqual(self.offers("paraes re"), ["rekey"])
-        self.assertEqual(self.offers("paraes help ver"), ["verify", "version"])
-        self.assertEqual(self.offers("paraes x"), [])
+        self.check({
+            "paraes en": ["encrypt"],
+            "paraes re": ["rekey"],
+            "paraes help ver": ["verify", "version"],
+            "paraes x": [],
+        })
 
     def test_flags_are_those_of_help(self):
         self.assertEqual(set(self.offers("paraes -")), names_of(help_of(BIN)))
@@ -80,15 +63,9 @@ class Offers(BashCase):
                 continue
             with self.subTest(verb=verb):
                 self.assertEqual(set(self.offers(f"paraes {verb} -")), names_of(help_of(BIN, verb)))
+        ends = ("", "-command", "-env", "-fd", "-file")
         self.assertEqual(
-            self.offers("paraes rekey --to-pass"),
-            [
-                "--to-passphrase",
-                "--to-passphrase-command",
-                "--to-passphrase-env",
-                "--to-passphrase-fd",
-                "--to-passphrase-file",
-            ],
+            self.offers("paraes rekey --to-pass"), [f"--to-passphrase{end}" for end in ends]
         )
 
     @unittest.skipUnless(MPI, "paraes-mpi is not built")
@@ -111,12 +88,14 @@ class Offers(BashCase):
 
     def test_values(self):
         formats = ["c2sp", "openssl", "paraes", "raw", "tink"]
-        self.assertEqual(self.offers("paraes encrypt --format "), formats)
-        self.assertEqual(self.offers("paraes verify --format "), ["c2sp", "paraes", "tink"])
-        self.assertEqual(self.offers("paraes encrypt --format=ra"), ["raw"])
-        self.assertEqual(self.offers("paraes encrypt --format="), formats)
-        self.assertEqual(self.offers("paraes encrypt --tink-hash SHA2"), ["SHA256"])
-        self.assertEqual(self.offers("paraes keygen --key-bits "), ["128", "192", "256"])
+        self.check({
+            "paraes encrypt --format ": formats,
+            "paraes verify --format ": ["c2sp", "paraes", "tink"],
+            "paraes encrypt --format=ra": ["raw"],
+            "paraes encrypt --format=": formats,
+            "paraes encrypt --tink-hash SHA2": ["SHA256"],
+            "paraes keygen --key-bits ": ["128", "192", "256"],
+        })
         self.assertEqual(
             self.offers("paraes encrypt --device "), ["auto", "cpu", "cuda", "hip", "opencl"]
         )
@@ -137,36 +116,22 @@ class Offers(BashCase):
             words = self.offers(f"paraes encrypt {flag} ")
             self.assertTrue(words, flag)
             for word in [*words, "wrong"]:
-                arguments = [flag, word, *more, "--key-file", "/nowhere", "/nowhere/x"]
-                self.assertEqual(
-                    self.refuses_word(word, *arguments), word == "wrong", f"{flag} {word}"
+                refused = self.refuses_word(
+                    word, flag, word, *more, "--key-file", "/nowhere", "/nowhere/x"
                 )
+                self.assertEqual(refused, word == "wrong", f"{flag} {word}")
 
     def test_kernels_are_those_of_devices(self):
-        listed = subprocess.run(
-            [BIN, "devices", "--json"], capture_output=True, check=True, timeout=DEADLINE
-        )
+        listed = run(BIN, "devices", "--json", check=True)
         names = [kernel["name"] for kernel in json.loads(listed.stdout)["kernels"]]
         self.assertEqual(self.offers("paraes encrypt --kernel "), sorted(["auto", *names]))
 
     def refuses_word(self, word, *arguments):
         """Whether encrypt says that it knows no such word."""
-        done = subprocess.run(
-            [BIN, "encrypt", *arguments],
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE,
-            stdin=subprocess.DEVNULL,
-        )
+        done = run(BIN, "encrypt", *arguments, stdin=subprocess.DEVNULL)
         self.assertNotEqual(done.returncode, 0)
-        return (
-            re.search(
-                rf"there is no \w+ '{word}'|{word}: there is no|, not '{word}'|"
-                rf"'{word}' is not",
-                done.stderr,
-            )
-            is not None
-        )
+        said = rf"there is no \w+ '{word}'|{word}: there is no|, not '{word}'|'{word}' is not"
+        return re.search(said, done.stderr) is not None
 
     def test_lists_continue_after_a_comma(self):
         self.assertEqual(self.offers("paraes bench --mode "), ["cbc", "ctr", "ecb", "gcm", "xts"])
@@ -176,15 +141,17 @@ class Offers(BashCase):
 
     def test_files_for_arguments_and_for_flags_that_take_them(self):
         self.make("my.key", "photo", "dir/")
-        self.assertEqual(self.offers("paraes encrypt "), ["dir", "my.key", "photo"])
-        self.assertEqual(self.offers("paraes encrypt -k m"), ["my.key"])
-        self.assertEqual(self.offers("paraes encrypt -rk m"), ["my.key"])
-        self.assertEqual(self.offers("paraes encrypt --key-file=m"), ["my.key"])
-        self.assertEqual(self.offers("paraes encrypt -k my.key -T 2 p"), ["photo"])
-        self.assertEqual(self.offers("paraes devices --compile -o "), ["dir"])
-        self.assertEqual(self.offers("paraes keygen p"), [])
-        self.assertEqual(self.offers("paraes keygen > p"), ["photo"])
-        self.assertEqual(self.offers("paraes decrypt < photo -k m"), ["my.key"])
+        self.check({
+            "paraes encrypt ": ["dir", "my.key", "photo"],
+            "paraes encrypt -k m": ["my.key"],
+            "paraes encrypt -rk m": ["my.key"],
+            "paraes encrypt --key-file=m": ["my.key"],
+            "paraes encrypt -k my.key -T 2 p": ["photo"],
+            "paraes devices --compile -o ": ["dir"],
+            "paraes keygen p": [],
+            "paraes keygen > p": ["photo"],
+            "paraes decrypt < photo -k m": ["my.key"],
+        })
 
     def test_sealed_files_and_folders_for_what_reads_them(self):
         self.make("a.paes", "a.txt", "dir/", "notes.enc")
@@ -206,22 +173,19 @@ class Offers(BashCase):
         self.assertEqual(self.offers('paraes decrypt "my f'), ["my file.paes"])
         self.assertEqual(self.offers("paraes decrypt m"), ["my file.paes"])
         # Bash replaces the part after the colon or equals sign alone.
-        self.assertEqual(self.offers("paraes decrypt a:"), ["b.paes", "c.paes"])
-        self.assertEqual(self.offers("paraes decrypt a:b"), ["b.paes"])
-        self.assertEqual(self.offers("paraes decrypt x=y"), ["y.paes"])
-        self.assertEqual(self.offers("paraes decrypt st"), ["st*r.paes"])
+        self.check({
+            "paraes decrypt a:": ["b.paes", "c.paes"],
+            "paraes decrypt a:b": ["b.paes"],
+            "paraes decrypt x=y": ["y.paes"],
+            "paraes decrypt st": ["st*r.paes"],
+        })
 
     def test_one_completion_file_needs_no_package(self):
-        done = subprocess.run(
-            ["bash", "--norc", "-uec", 'source "$1"; complete -p', "bash", FILE],
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE,
-        )
+        done = run("bash", "--norc", "-uec", 'source "$1"; complete -p', "bash", FILE)
         self.assertEqual((done.stdout, done.stderr), ("complete -F _paraes paraes\n", ""))
 
 
-class Typed(BashCase):
+class Typed(support.ShellCase):
     """An interactive Bash in a pseudo-terminal, and keys that a user types."""
 
     def typed(self, keys):
@@ -230,17 +194,9 @@ class Typed(BashCase):
         child, terminal = pty.fork()
         if child == 0:
             os.chdir(self.dir)
-            os.execvpe(
-                "bash",
-                ["bash", "--norc", "--noprofile", "-i"],
-                {
-                    **os.environ,
-                    "PS1": "READY>",
-                    "TERM": "dumb",
-                    "HISTFILE": "/dev/null",
-                    "INPUTRC": "/dev/null",
-                },
-            )
+            files = dict.fromkeys(("HISTFILE", "INPUTRC"), "/dev/null")
+            command = ["bash", "--norc", "--noprofile", "-i"]
+            os.execvpe("bash", command, {**os.environ, **files, "PS1": "READY>", "TERM": "dumb"})
         try:
             self.wait_for(terminal, b"READY>")
             # The function paraes prints what it is called with.

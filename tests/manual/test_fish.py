@@ -1,41 +1,20 @@
 """Completion in fish, as its own `complete -C` answers."""
 
-import pathlib
-import shutil
-import subprocess
-import tempfile
-import unittest
-
 import support
-from support import BIN, BUILT, DEADLINE, help_of, names_of, verbs_of
+from support import BIN, BUILT, help_of, names_of, run, verbs_of
+
+COMPLETE = 'source $argv[1]; complete -C "$argv[2]"'
 
 
 def setUpModule():
     support.need("fish")
 
 
-class Fish(unittest.TestCase):
-    def setUp(self):
-        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="paraes-fish-"))
-        self.addCleanup(shutil.rmtree, self.dir)
-
+class Fish(support.ShellCase):
     def answers(self, line, file="paraes.fish"):
         """The words that fish offers, with their descriptions."""
-        done = subprocess.run(
-            [
-                "fish",
-                "--no-config",
-                "-c",
-                'source $argv[1]; complete -C "$argv[2]"',
-                BUILT / "fish" / file,
-                line,
-            ],
-            cwd=self.dir,
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE,
-            env={"PATH": "/usr/bin:/bin", "HOME": str(self.dir)},
-        )
+        command = ["fish", "--no-config", "-c", COMPLETE, BUILT / "fish" / file, line]
+        done = run(*command, cwd=self.dir, env={"PATH": "/usr/bin:/bin", "HOME": str(self.dir)})
         self.assertEqual(done.stderr, "", line)
         rows = [row.partition("\t") for row in done.stdout.splitlines()]
         # Newer versions quote spaces.
@@ -46,7 +25,7 @@ class Fish(unittest.TestCase):
 
     def test_syntax(self):
         for file in (BUILT / "fish").iterdir():
-            subprocess.run(["fish", "--no-execute", file], check=True, timeout=DEADLINE)
+            run("fish", "--no-execute", file, check=True)
 
     def test_verbs(self):
         self.assertEqual(self.answers("paraes enc"), {"encrypt": "Encrypts files or a pipe"})
@@ -64,25 +43,24 @@ class Fish(unittest.TestCase):
                 self.assertTrue(short <= set(self.offers(f"paraes {verb} -")), verb)
 
     def test_values(self):
-        self.assertEqual(
-            self.offers("paraes encrypt --format "), ["c2sp", "openssl", "paraes", "raw", "tink"]
-        )
-        self.assertEqual(self.offers("paraes encrypt --format=o"), ["--format=openssl"])
-        self.assertEqual(self.offers("paraes bench --mode ctr,g"), ["ctr,gcm"])
-        self.assertEqual(self.offers("paraes lab figure clu"), ["cluster"])
-        self.assertEqual(self.offers("paraes-lab figure clu", "paraes-lab.fish"), ["cluster"])
-        self.assertEqual(
-            self.offers("paraes-mpi encrypt --distribute ", "paraes-mpi.fish"),
-            ["scatter", "shared"],
+        self.check({
+            "paraes encrypt --format ": ["c2sp", "openssl", "paraes", "raw", "tink"],
+            "paraes encrypt --format=o": ["--format=openssl"],
+            "paraes bench --mode ctr,g": ["ctr,gcm"],
+            "paraes lab figure clu": ["cluster"],
+        })
+        self.check({"paraes-lab figure clu": ["cluster"]}, "paraes-lab.fish")
+        self.check(
+            {"paraes-mpi encrypt --distribute ": ["scatter", "shared"]}, "paraes-mpi.fish"
         )
 
     def test_files(self):
-        for name in ("a.paes", "my file.paes", "my.key", "notes.enc"):
-            (self.dir / name).write_text("")
-        (self.dir / "photos").mkdir()
-        self.assertEqual(self.offers("paraes decrypt my\\ f"), ["my file.paes"])
+        self.make("a.paes", "my file.paes", "my.key", "notes.enc", "photos/")
         # Those that end in .paes come first, and the others stay possible.
         self.assertIn("a.paes", self.offers("paraes decrypt "))
-        self.assertEqual(self.offers("paraes decrypt notes"), ["notes.enc"])
-        self.assertEqual(self.offers("paraes encrypt -k my.k"), ["my.key"])
-        self.assertEqual(self.offers("paraes devices --compile -o "), ["photos/"])
+        self.check({
+            "paraes decrypt my\\ f": ["my file.paes"],
+            "paraes decrypt notes": ["notes.enc"],
+            "paraes encrypt -k my.k": ["my.key"],
+            "paraes devices --compile -o ": ["photos/"],
+        })

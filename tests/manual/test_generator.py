@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import unittest
 
-from support import BIN, BUILT, DEADLINE, GENERATOR, TREE, help_of, names_of, verbs_of
+from support import BIN, BUILT, GENERATOR, MPI, TREE, help_of, names_of, run, verbs_of
 
 DATE = "2001-02-03"
 
@@ -21,17 +21,10 @@ class Generator(unittest.TestCase):
         """Runs the program, and returns the files that it wrote."""
         env = {k: v for k, v in os.environ.items() if k != "SOURCE_DATE_EPOCH"}
         folder = self.scratch / name
-        subprocess.run(
-            [GENERATOR, TREE / "packaging/manual", folder, DATE],
-            check=True,
-            env={**env, **variables},
-            timeout=DEADLINE,
-        )
-        return {
-            path.relative_to(folder): path.read_bytes()
-            for path in folder.rglob("*")
-            if path.is_file()
-        }
+        command = [GENERATOR, TREE / "packaging/manual", folder, DATE]
+        run(*command, check=True, env={**env, **variables})
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        return {path.relative_to(folder): path.read_bytes() for path in files}
 
     def test_two_runs_write_the_same_bytes(self):
         first = self.write("a", TZ="Pacific/Auckland", LC_ALL="C", XDG_CACHE_HOME="/nowhere")
@@ -70,18 +63,11 @@ class Generator(unittest.TestCase):
 
     def test_install_puts_every_file_where_it_belongs(self):
         prefix = self.scratch / "prefix"
-        components = ["runtime"] + (["mpi"] if os.environ.get("PARAES_MPI") else [])
-        for component in components:
-            subprocess.run(
-                ["cmake", "--install", BUILT.parent, "--prefix", prefix, "--component", component],
-                check=True,
-                stdout=subprocess.DEVNULL,
-                timeout=DEADLINE,
-            )
+        install = ["cmake", "--install", BUILT.parent, "--prefix", prefix, "--component"]
+        for component in ["runtime"] + (["mpi"] if MPI else []):
+            run(*install, component, check=True)
         share = prefix / "share"
-        programs = ["paraes", "paraes-lab"] + (
-            ["paraes-mpi"] if os.environ.get("PARAES_MPI") else []
-        )
+        programs = ["paraes", "paraes-lab"] + (["paraes-mpi"] if MPI else [])
         expected = {share / "bash-completion/completions" / name for name in programs}
         expected |= {share / "zsh/site-functions" / f"_{name}" for name in programs}
         expected |= {share / "fish/vendor_completions.d" / f"{name}.fish" for name in programs}

@@ -2,11 +2,10 @@
 
 import os
 import re
-import subprocess
 import unittest
 
 import support
-from support import BIN, BUILT, DEADLINE, MPI, TREE, help_of, names_of, verbs_of
+from support import BIN, BUILT, MPI, TREE, help_of, names_of, run, verbs_of
 
 WIDTH = 80
 SECTIONS = ("NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "SEE ALSO")
@@ -19,22 +18,16 @@ def setUpModule():
 
 def rendered(page):
     """The text of a page in a terminal of 80 columns, and what groff warns of."""
-    env = {
-        **os.environ,
-        "MANWIDTH": str(WIDTH),
-        "MANROFFOPT": "-ww",
-        "MAN_KEEP_FORMATTING": "",
-        "LC_ALL": "C.UTF-8",
-    }
-    done = subprocess.run(
-        ["man", "--warnings=w", "-l", page],
-        capture_output=True,
-        text=True,
-        env=env,
-        timeout=DEADLINE,
-        check=True,
-    )
+    more = {"MANWIDTH": str(WIDTH), "MANROFFOPT": "-ww", "MAN_KEEP_FORMATTING": ""}
+    env = {**os.environ, **more, "LC_ALL": "C.UTF-8"}
+    done = run("man", "--warnings=w", "-l", page, env=env, check=True)
     return re.sub(r".\x08", "", done.stdout), done.stderr
+
+
+def words_of(text):
+    """The letters of a rendered page between its header and footer: man and mandoc lay lines out in
+    their own way."""
+    return "".join(text.split("NAME", 1)[1].rsplit("\n", 2)[0].split())
 
 
 def options_in(text):
@@ -60,37 +53,20 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.warnings, dict.fromkeys(self.texts, ""))
 
     def test_mandoc_finds_nothing(self):
-        done = subprocess.run(
-            ["mandoc", "-T", "lint", "-W", "style", *PAGES],
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE,
-        )
+        done = run("mandoc", "-T", "lint", "-W", "style", *PAGES)
         self.assertEqual((done.stdout, done.returncode), ("", 0))
 
     def test_whatis_finds_every_page(self):
-        done = subprocess.run(
-            ["lexgrog", *PAGES], capture_output=True, text=True, timeout=DEADLINE, check=True
-        )
+        done = run("lexgrog", *PAGES, check=True)
         for name in self.texts:
             self.assertRegex(done.stdout, rf'{name}\.1: "{name} - [a-z]')
 
     def test_mandoc_shows_what_man_shows(self):
         for page in PAGES:
             with self.subTest(page=page.name):
-                done = subprocess.run(
-                    ["mandoc", "-T", "utf8", "-O", f"width={WIDTH}", page],
-                    capture_output=True,
-                    text=True,
-                    check=True,
-                    timeout=DEADLINE,
-                )
+                done = run("mandoc", "-T", "utf8", "-O", f"width={WIDTH}", page, check=True)
                 text = re.sub(r".\x08", "", done.stdout)
-                # Both lay lines out in their own way.
-                self.assertEqual(
-                    "".join(text.split("NAME", 1)[1].rsplit("\n", 2)[0].split()),
-                    "".join(self.texts[page.stem].split("NAME", 1)[1].rsplit("\n", 2)[0].split()),
-                )
+                self.assertEqual(words_of(text), words_of(self.texts[page.stem]))
 
     def test_lines_fit(self):
         for name, text in self.texts.items():
@@ -108,9 +84,8 @@ class Pages(unittest.TestCase):
             if verb == "lab":  # test_lab.py
                 continue
             with self.subTest(verb=verb):
-                self.assertEqual(
-                    options_in(self.texts[f"paraes-{verb}"]), names_of(help_of(BIN, verb))
-                )
+                shown = options_in(self.texts[f"paraes-{verb}"])
+                self.assertEqual(shown, names_of(help_of(BIN, verb)))
         self.assertEqual(options_in(self.texts["paraes"]), names_of(help_of(BIN)))
 
     @unittest.skipUnless(MPI, "paraes-mpi is not built")
@@ -131,7 +106,7 @@ class Pages(unittest.TestCase):
         whole = help_of(BIN)
         statuses = re.findall(r"(?m)^  ([\d, ]+)  \S", whole.split("\nExit status:\n")[1])
         for name, text in self.texts.items():
-            if name in ("paraes-lab",):
+            if name == "paraes-lab":
                 continue
             part = text.split("\nEXIT STATUS\n")[1]
             for status in statuses:

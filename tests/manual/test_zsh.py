@@ -1,13 +1,7 @@
 """Completion in zsh, in a pseudo-terminal of zsh's own (zpty)."""
 
-import pathlib
-import shutil
-import subprocess
-import tempfile
-import unittest
-
 import support
-from support import BIN, BUILT, DEADLINE, help_of, names_of, verbs_of
+from support import BIN, BUILT, help_of, names_of, run, verbs_of
 
 # Starts an interactive zsh, and replaces compadd by a function that prints each word that it would
 # offer. Prints the words that complete the line $2.
@@ -37,25 +31,10 @@ def setUpModule():
     support.need("zsh")
 
 
-class Zsh(unittest.TestCase):
-    def setUp(self):
-        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="paraes-zsh-"))
-        self.addCleanup(shutil.rmtree, self.dir)
-
+class Zsh(support.ShellCase):
     def offers(self, line):
-        done = subprocess.run(
-            ["zsh", "-f", "-c", OFFER, "zsh", BUILT / "zsh", line],
-            cwd=self.dir,
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE,
-            env={
-                "PATH": "/usr/bin:/bin",
-                "HOME": str(self.dir),
-                "TERM": "dumb",
-                "LC_ALL": "C.UTF-8",
-            },
-        )
+        env = {"PATH": "/usr/bin:/bin", "HOME": str(self.dir), "TERM": "dumb", "LC_ALL": "C.UTF-8"}
+        done = run("zsh", "-f", "-c", OFFER, "zsh", BUILT / "zsh", line, cwd=self.dir, env=env)
         self.assertEqual((done.returncode, done.stderr), (0, ""), line)
         lines = done.stdout.replace("\r", "").replace("\\ ", " ").split("\n")
         words = {line[1:-1] for line in lines if line.startswith("<") and line.endswith(">")}
@@ -63,7 +42,7 @@ class Zsh(unittest.TestCase):
 
     def test_syntax(self):
         for file in (BUILT / "zsh").iterdir():
-            subprocess.run(["zsh", "-f", "-n", file], check=True, timeout=DEADLINE)
+            run("zsh", "-f", "-n", file, check=True)
 
     def test_verbs_and_flags(self):
         self.assertEqual(self.offers("paraes "), sorted(verbs_of(help_of(BIN))))
@@ -72,16 +51,17 @@ class Zsh(unittest.TestCase):
             self.assertEqual({name.rstrip("=") for name in offered}, names_of(help_of(BIN, verb)))
 
     def test_values(self):
-        self.assertEqual(
-            self.offers("paraes encrypt --format "), ["c2sp", "openssl", "paraes", "raw", "tink"]
-        )
-        self.assertEqual(self.offers("paraes bench --mode ctr,"), ["cbc", "ecb", "gcm", "xts"])
+        self.check({
+            "paraes encrypt --format ": ["c2sp", "openssl", "paraes", "raw", "tink"],
+            "paraes bench --mode ctr,": ["cbc", "ecb", "gcm", "xts"],
+        })
         self.assertIn("cluster", self.offers("paraes lab figure "))
 
     def test_files(self):
-        for name in ("a.paes", "my file.paes", "my.key"):
-            (self.dir / name).write_text("")
-        self.assertEqual(self.offers("paraes decrypt "), ["a.paes", "my file.paes"])
-        self.assertEqual(self.offers("paraes decrypt -k m"), ["my file.paes", "my.key"])
-        self.assertEqual(self.offers("paraes decrypt my.k"), ["my.key"])
-        self.assertEqual(self.offers("paraes decrypt --format tink m"), ["my file.paes", "my.key"])
+        self.make("a.paes", "my file.paes", "my.key")
+        self.check({
+            "paraes decrypt ": ["a.paes", "my file.paes"],
+            "paraes decrypt -k m": ["my file.paes", "my.key"],
+            "paraes decrypt my.k": ["my.key"],
+            "paraes decrypt --format tink m": ["my file.paes", "my.key"],
+        })

@@ -1,5 +1,5 @@
 # Bare systems of releases of Debian and Ubuntu, in chroots below build/chroots. Sourced with the source
-# tree as working folder; needs root and debootstrap. Calls die of the script that sources it.
+# tree as working folder; needs root and debootstrap. Calls usage() of the script that sources it.
 # shellcheck shell=bash disable=SC2034 # variables of the scripts that source this
 
 chroots=$PWD/build/chroots
@@ -8,6 +8,31 @@ releases="bookworm trixie jammy noble"
 # The host's bundle of certificates, under a name that the package ca-certificates does not write.
 certificates=/etc/ssl/certs/ca-certificates.crt
 certificates_inside=/usr/local/share/certificates-of-the-host.crt
+
+die() {
+  printf '%s: %s\n' "${0##*/}" "$*" >&2
+  exit 1
+}
+
+# begin ARGUMENT...: shows the usage, or checks the releases that are named and what chroots need.
+begin() {
+  local argument
+  (($# > 0)) || {
+    usage >&2
+    exit 2
+  }
+  for argument in "$@"; do
+    case $argument in
+      -h | --help)
+        usage
+        exit 0
+        ;;
+      *) require_release "$argument" ;;
+    esac
+  done
+  require_chroots
+  mkdir -p "$chroots"
+}
 
 require_chroots() {
   local tool
