@@ -100,13 +100,4 @@ std::vector<fs::path> files_in(const fs::path& folder, const std::string& extens
   return files;
 }
 
-std::string with_commas(std::size_t n) {
-  std::string digits = std::to_string(n);
-  for (std::size_t at = digits.size(); at > 3;) {
-    at -= 3;
-    digits.insert(at, 1, ',');
-  }
-  return digits;
-}
-
 }  // namespace paraes::conformance

@@ -36,9 +36,6 @@ struct Record {
 [[nodiscard]] std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder,
                                                           const std::string& extension);
 
-// "54,335"
-[[nodiscard]] std::string with_commas(std::size_t n);
-
 }  // namespace paraes::conformance
 
 // For SetUp or a test. If `path` is missing, skips the test, or fails it if vectors are required.

@@ -10,7 +10,6 @@
 #include "tests/conformance/vectors.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/builds.hpp"
-#include "tests/support/gcm_core.hpp"
 #include "tests/support/hex.hpp"
 
 namespace paraes::conformance {
@@ -60,9 +59,6 @@ void gcm_case(const Kernel& row, const json& test, Counts& counts) {
   ++counts.valid;
   ASSERT_NO_THROW(gcm.decrypt(nonce, aad, cipher, out, tag));
   ASSERT_EQ(difference(out, plain), "");
-  const support::Sealed sealed = support::core_gcm_encrypt(row, key, nonce, aad, plain);
-  ASSERT_EQ(difference(sealed.text, cipher), "");
-  ASSERT_EQ(difference(Bytes(sealed.tag).first(tag.size()), tag), "");
   if (nonce.size() >= 8) {
     std::array<std::uint8_t, 16> full;
     gcm.encrypt(nonce, aad, out, out, full);
@@ -124,12 +120,11 @@ void cbc_case(const Kernel& row, const json& test, Counts& counts) {
 struct Algorithm {
   const char* name;
   void (*run)(const Kernel&, const json& test, Counts&);
-  const char* not_applicable;  // describes the cases that are not applicable
 };
 constexpr Algorithm algorithms[] = {
-    {"AES-GCM", gcm_case, ""},
-    {"AES-XTS", xts_case, "AES-192, refused"},
-    {"AES-CBC-PKCS5", cbc_case, "wrong paddings, which Cbc does not check"},
+    {"AES-GCM", gcm_case},
+    {"AES-XTS", xts_case},
+    {"AES-CBC-PKCS5", cbc_case},
 };
 
 json read_json(const std::filesystem::path& path) {
@@ -165,18 +160,6 @@ Counts run_file(const Kernel& row, const json& file, const Algorithm& algorithm)
   return counts;
 }
 
-std::string describe(const std::string& file, const Algorithm& algorithm, const Counts& counts,
-                     const Kernel& row) {
-  std::string line = "Wycheproof " + file + ": " + with_commas(counts.all()) + " cases (" +
-                     with_commas(counts.valid) + " valid, " + with_commas(counts.invalid) +
-                     " refused";
-  if (counts.not_applicable != 0) {
-    line +=
-        ", " + with_commas(counts.not_applicable) + " not applicable: " + algorithm.not_applicable;
-  }
-  return line + ") with kernel " + support::build_name(row);
-}
-
 class Wycheproof : public BuildTest {};
 
 TEST_P(Wycheproof, Gcm_Matches316Cases) {
@@ -187,7 +170,6 @@ TEST_P(Wycheproof, Gcm_Matches316Cases) {
   const Counts counts = run_file(row(), file, *algorithm);
   EXPECT_EQ(counts.all(), 316U);
   EXPECT_GT(counts.invalid, 50U);
-  support::report(describe("aes_gcm", *algorithm, counts, row()));
 }
 
 PARAES_FOR_EVERY_BUILD(Wycheproof);
@@ -223,7 +205,7 @@ TEST(WycheproofFolder, FilesInPARAES_VECTORS_Match) {
         continue;
       }
       const support::ScopedEnvironment mask("PARAES_CPU_MASK", support::mask_for(*row));
-      support::report(describe(name, *algorithm, run_file(*row, file, *algorithm), *row));
+      run_file(*row, file, *algorithm);
     }
   }
   EXPECT_GT(used, 0U) << "no file in " << folder << " has an algorithm that is tested";

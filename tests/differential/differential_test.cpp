@@ -8,9 +8,9 @@
 #include "paraes/error.hpp"
 #include "src/cipher/parallel_modes.hpp"
 #include "src/core/counter.hpp"
+#include "src/core/gf128.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/builds.hpp"
-#include "tests/support/gcm_core.hpp"
 #include "tests/support/operations.hpp"
 
 namespace paraes {
@@ -38,28 +38,8 @@ Buffer counter_before(unsigned bits, std::uint64_t blocks) {
   return counter;
 }
 
-// Sanitizers make the kernels many times slower, and the faults they find do not depend on the size
-// of the key.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define PARAES_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define PARAES_SANITIZED 1
-#endif
-#endif
-#ifdef PARAES_SANITIZED
-constexpr bool sanitized = true;
-#else
-constexpr bool sanitized = false;
-#endif
-
 class MatchesOpenSsl : public BuildTest {
  protected:
-  void report(const std::string& topic, std::size_t messages) {
-    support::report(topic + ": " + std::to_string(messages) + " messages with kernel " +
-                    support::build_name(row()));
-  }
-
   // Runs `task` out of place, `misalignment` choosing the alignment of both buffers, and then in
   // place.
   void check(const Operation& operation, const Task& task, int threads,
@@ -81,24 +61,49 @@ class MatchesOpenSsl : public BuildTest {
     ASSERT_TRUE(in.margins_intact()) << context() << ", in place: wrote outside the buffer";
   }
 
-  // Every operation with messages of the lengths that `lengths_of` returns for it.
+  // CTR where the low `bits` bits of the counter wrap after `before` blocks.
+  void check_ctr(Bytes key, Bytes in, unsigned bits, std::uint64_t before, int threads) {
+    const Buffer counter = counter_before(bits, before);
+    const Buffer expected = support::evp_ctr(key, counter, in);
+    Buffer out(in.size());
+    Ctr(key, counter, execution(threads)).process(in, out);
+    ASSERT_EQ(difference(out, expected), "")
+        << "the counter passes 2^" << bits << " after " << before << " blocks";
+  }
+
+  // XTS where the number of a unit carries out of its low bytes after `before` units.
+  void check_carry(std::size_t unit, std::size_t units, std::size_t carry_bytes, std::size_t before,
+                   int threads) {
+    const Buffer key = make_key(32, 15);
+    const Buffer plain = pattern(unit * units);
+    Buffer number(16, 0x5a);
+    std::fill_n(number.begin(), carry_bytes, std::uint8_t{0xff});
+    number[0] = static_cast<std::uint8_t>(0x100 - before);
+    SCOPED_TRACE("carry out of " + std::to_string(carry_bytes) + " bytes after " +
+                 std::to_string(before) + " units of " + std::to_string(unit));
+    Xts xts(key, unit, execution(threads));
+    Buffer out(plain.size());
+    xts.encrypt(number, plain, out);
+    ASSERT_EQ(difference(out, support::evp_xts(Direction::encrypt, key, number, unit, plain)), "");
+    xts.decrypt(number, out, out);
+    ASSERT_EQ(difference(out, plain), "");
+  }
+
+  // Every operation with messages of the lengths that `lengths_of` returns for it, whose keys have
+  // one size after the other, or every size with PARAES_LONG.
   template <class LengthsOf>
-  void check_lengths(const std::string& topic, LengthsOf lengths_of) {
-    std::size_t messages = 0;
+  void check_lengths(LengthsOf lengths_of) {
     for (const Operation& operation : all_operations()) {
       const auto lengths = lengths_of(operation);
-      for (const std::size_t key_bytes : operation.key_bytes) {
-        if (sanitized && key_bytes != operation.key_bytes.back()) continue;
-        for (const std::size_t n : lengths) {
-          check(operation, operation.prepare(operation.direction, n, key_bytes), 1, n);
+      const auto keys = operation.key_bytes;
+      for (const std::size_t n : lengths) {
+        for (std::size_t k = 0; k < keys.size(); ++k) {
+          if (!support::is_long() && k != n / operation.step % keys.size()) continue;
+          check(operation, operation.prepare(operation.direction, n, keys[k]), 1, n);
           if (HasFatalFailure()) return;
-          ++messages;
         }
       }
     }
-    report(topic + (sanitized ? ", one key size" : ", all key sizes") +
-               ", in place and out of place, misaligned",
-           messages);
   }
 };
 
@@ -133,22 +138,20 @@ std::set<std::size_t> lengths_around_batches(const Operation& operation) {
   return lengths;
 }
 
-TEST_P(MatchesOpenSsl, EveryMode_LengthsAroundBatches) {
-  check_lengths("every length to 1,100, lengths around batches to 4,096", lengths_around_batches);
-}
+TEST_P(MatchesOpenSsl, EveryMode_LengthsAroundBatches) { check_lengths(lengths_around_batches); }
 
 // Takes up to 20 seconds per kernel. The name begins with "Long", by which ctest selects the tests
 // of the long tier.
 class LongLengths : public MatchesOpenSsl {};
 
 TEST_P(LongLengths, EveryMode_EveryLengthTo4096_MatchesOpenSsl) {
-  check_lengths("every length to 4,096",
-                [](const Operation& operation) { return every_length(operation, 4096); });
+  check_lengths([](const Operation& operation) { return every_length(operation, 4096); });
 }
 
 // Lengths that the executor cuts into 1, 2, 4 and 8 ranges, with and without a rest.
 TEST_P(MatchesOpenSsl, EveryMode_OneToEightThreads) {
-  std::size_t messages = 0;
+  const std::vector<int> some = {1, 2, 3, 8};
+  const std::vector<int> all = {1, 2, 3, 4, 5, 6, 7, 8};
   for (const Operation& operation : all_operations()) {
     const std::size_t key_bytes = operation.key_bytes.back();
     for (const std::size_t wanted :
@@ -157,20 +160,18 @@ TEST_P(MatchesOpenSsl, EveryMode_OneToEightThreads) {
           std::size_t{131072 + 513}, std::size_t{300001}}) {
       const std::size_t n = wanted / operation.step * operation.step;
       const Task task = operation.prepare(operation.direction, n, key_bytes);
-      for (int threads = 1; threads <= 8; ++threads) {
+      for (const int threads : support::is_long() ? all : some) {
         check(operation, task, threads, n + static_cast<unsigned>(threads));
         if (HasFatalFailure()) return;
-        ++messages;
       }
     }
   }
-  report("1 to 8 threads", messages);
 }
 
 TEST_P(MatchesOpenSsl, EveryMode_SomeMebibytes) {
-  const std::size_t mebibytes =
-      row().timing == Timing::leaky ? 1 : 5;  // the table kernels are slow
-  std::size_t messages = 0;
+  const std::size_t mebibytes = row().timing == Timing::leaky ? 1
+                                : support::is_long()          ? 5
+                                                              : 2;  // the table kernels are slow
   for (const Operation& operation : all_operations()) {
     const std::size_t n =
         std::min((mebibytes << 20) + 13, operation.max_bytes) / operation.step * operation.step;
@@ -178,10 +179,8 @@ TEST_P(MatchesOpenSsl, EveryMode_SomeMebibytes) {
     for (const int threads : {1, 2}) {
       check(operation, task, threads, static_cast<unsigned>(threads) - 1);
       if (HasFatalFailure()) return;
-      ++messages;
     }
   }
-  report(std::to_string(mebibytes) + " MiB and 13 bytes", messages);
 }
 
 // The smallest message for which two threads use non-temporal stores, or 0 if that is over
@@ -215,7 +214,6 @@ class LargeMessage {
 
   [[nodiscard]] Bytes in() { return in_.span(); }
   [[nodiscard]] MutableBytes out() { return out_.span(); }
-  [[nodiscard]] std::string megabytes() const { return std::to_string(bytes_ >> 20) + " MiB"; }
 
   // Calls `run(in, out)`. `out` begins `skip` bytes after the start of a cache line; `in` is as
   // many bytes of the input, from its start. `expected(at, bytes)` returns the right output for
@@ -247,29 +245,8 @@ Buffer ctr_from(Bytes key, Buffer counter, std::size_t at, Bytes bytes) {
   return support::evp_ctr(key, counter, bytes);
 }
 
-// Without the table kernels, which are slow and have no non-temporal stores.
-class LargeMessages : public BuildTest {};
-
-TEST_P(LargeMessages, CtrLargerThanTheCaches_MatchesOpenSsl) {
-  if (nontemporal_bytes() == 0) {
-    GTEST_SKIP() << "this machine's caches are so large that 1 GiB is stored without non-temporal "
-                    "stores";
-  }
-  LargeMessage message;
-  const Buffer key = make_key(32, 20);
-  const Buffer iv = counter_before(32, 3000);
-  for (const std::size_t skip : {16, 3}) {
-    message.check(
-        "CTR", skip,
-        [&](Bytes in, MutableBytes out) { Ctr(key, iv, execution(2)).process(in, out); },
-        [&](std::size_t at, Bytes bytes) { return ctr_from(key, iv, at, bytes); });
-    if (HasFatalFailure()) return;
-  }
-  support::report(message.megabytes() + " of CTR, larger than the caches, with kernel " +
-                  support::build_name(row()));
-}
-
-// One kernel is enough: tests/unit/rows_test.cpp compares the functions of every row.
+// One kernel is enough: guard_pages_test.cpp and tests/unit/rows_test.cpp compare the functions of
+// every row.
 TEST(LargeMessageOfEveryMode, OneAndTwoThreads_MatchOpenSsl) {
   if (nontemporal_bytes() == 0) {
     GTEST_SKIP() << "this machine's caches are so large that 1 GiB is stored without non-temporal "
@@ -280,14 +257,12 @@ TEST(LargeMessageOfEveryMode, OneAndTwoThreads_MatchOpenSsl) {
   const Buffer iv = counter_before(32, 3000);
   const Execution one{"auto", 1};
   const Execution two{"auto", 2};
-  std::size_t messages = 0;
   // Outputs that begin with a cache line, one block after it, and at an odd address.
   for (const std::size_t skip : {0, 16, 5}) {
     message.check(
         "CTR", skip,
         [&](Bytes in, MutableBytes out) { Ctr(key, iv, skip == 0 ? one : two).process(in, out); },
         [&](std::size_t at, Bytes bytes) { return ctr_from(key, iv, at, bytes); });
-    ++messages;
   }
   for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
     const bool encrypting = direction == Direction::encrypt;
@@ -299,7 +274,6 @@ TEST(LargeMessageOfEveryMode, OneAndTwoThreads_MatchOpenSsl) {
             encrypting ? ecb.encrypt(in, out) : ecb.decrypt(in, out);
           },
           [&](std::size_t, Bytes bytes) { return support::evp_ecb(direction, key, bytes); });
-      ++messages;
     }
     // Units of whole blocks, units that end within a vector, and units that end with a partial
     // block; outputs that begin with a cache line, one block after it, and at an odd address. On
@@ -330,7 +304,6 @@ TEST(LargeMessageOfEveryMode, OneAndTwoThreads_MatchOpenSsl) {
             const auto first_byte = units.begin() + static_cast<std::ptrdiff_t>(at - begin);
             return Buffer(first_byte, first_byte + static_cast<std::ptrdiff_t>(bytes.size()));
           });
-      ++messages;
     }
   }
   for (const std::size_t skip : {0, 16}) {
@@ -341,7 +314,6 @@ TEST(LargeMessageOfEveryMode, OneAndTwoThreads_MatchOpenSsl) {
           const Bytes chain = at == 0 ? Bytes(iv) : message.in().subspan(at - 16, 16);
           return support::evp_cbc(Direction::decrypt, key, chain, bytes);
         });
-    ++messages;
   }
   Buffer counter = pattern(12, 44);
   const Buffer nonce(counter);
@@ -360,7 +332,6 @@ TEST(LargeMessageOfEveryMode, OneAndTwoThreads_MatchOpenSsl) {
     const MutableBytes out = message.out().subspan(skip);
     ASSERT_NO_THROW(Gcm(key, skip == 0 ? two : one).decrypt(nonce, iv, cipher, out, tag));
     ASSERT_EQ(difference(out, message.in().first(cipher.size())), "");
-    messages += 2;
   }
   {
     Buffer in_place(cipher);
@@ -371,27 +342,19 @@ TEST(LargeMessageOfEveryMode, OneAndTwoThreads_MatchOpenSsl) {
   cipher[cipher.size() / 2] ^= 1;
   ASSERT_THROW(Gcm(key, two).decrypt(nonce, iv, cipher, out, tag), IntegrityError);
   ASSERT_TRUE(std::all_of(out.begin(), out.end(), [](std::uint8_t b) { return b == 0; }));
-  messages += 2;
-  support::report(message.megabytes() + ", every mode: " + std::to_string(messages) +
-                  " messages with kernel " + std::string(select_kernel("auto").name));
 }
 
+// From every last byte of the counter, because some kernels share work between the blocks before it
+// wraps. A carry out of the bytes above is the same wherever it comes from, up to the widest batch.
 TEST_P(MatchesOpenSsl, Ctr_CounterWraps) {
   const Buffer key = make_key(32, 9);
-  const Buffer in = pattern(16 * 150 + 7);
-  std::size_t messages = 0;
-  for (const unsigned bits : {8U, 16U, 32U, 64U, 96U, 128U}) {
-    for (std::uint64_t before = 0; before <= 140; ++before) {
-      const Buffer counter = counter_before(bits, before);
-      const Buffer expected = support::evp_ctr(key, counter, in);
-      Buffer out(in.size());
-      Ctr(key, counter, execution()).process(in, out);
-      ASSERT_EQ(difference(out, expected), "")
-          << "the counter passes 2^" << bits << " after " << before << " blocks";
-      ++messages;
+  const Buffer in = pattern(16 * 300 + 7);
+  for (unsigned bits = 8; bits <= 128; bits += 8) {
+    const std::uint64_t most = bits <= 16 ? 256 : 66;
+    for (std::uint64_t before = 0; before <= most; ++before) {
+      ASSERT_NO_FATAL_FAILURE(check_ctr(key, in, bits, before, 1));
     }
   }
-  report("CTR across 2^8 … 2^128", messages);
 }
 
 // The counter wraps in each thread's range, around the blocks 2304 and 4352 at which the second and
@@ -399,20 +362,12 @@ TEST_P(MatchesOpenSsl, Ctr_CounterWraps) {
 TEST_P(MatchesOpenSsl, Ctr_CounterWrapsOnThreeThreads) {
   const Buffer key = make_key(16, 10);
   const Buffer in = pattern(100003);
-  std::size_t messages = 0;
   for (const unsigned bits : {32U, 64U, 128U}) {
     for (const std::uint64_t before :
          {0, 1, 1024, 2303, 2304, 2305, 3000, 4351, 4352, 4353, 5000, 6250, 6251}) {
-      const Buffer counter = counter_before(bits, before);
-      const Buffer expected = support::evp_ctr(key, counter, in);
-      Buffer out(in.size());
-      Ctr(key, counter, execution(3)).process(in, out);
-      ASSERT_EQ(difference(out, expected), "")
-          << "the counter passes 2^" << bits << " after " << before << " blocks";
-      ++messages;
+      ASSERT_NO_FATAL_FAILURE(check_ctr(key, in, bits, before, 3));
     }
   }
-  report("CTR across 2^32, 2^64, 2^128 on 3 threads", messages);
 }
 
 TEST_P(MatchesOpenSsl, Ctr_SeekToAnyOffset) {
@@ -420,7 +375,6 @@ TEST_P(MatchesOpenSsl, Ctr_SeekToAnyOffset) {
   const Buffer counter = counter_before(64, 3);
   Ctr ctr(key, counter, execution());
   const Buffer in = pattern(1000);
-  std::size_t messages = 0;
   for (const std::uint64_t offset :
        {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{15}, std::uint64_t{16}, std::uint64_t{47},
         std::uint64_t{48}, std::uint64_t{4097}, (std::uint64_t{1} << 36) - 5,
@@ -437,22 +391,40 @@ TEST_P(MatchesOpenSsl, Ctr_SeekToAnyOffset) {
       ctr.seek(offset);
       ctr.process(Bytes(in).first(n), out);
       ASSERT_EQ(difference(out, expected), "") << "offset " << offset;
-      ++messages;
     }
   }
-  report("CTR from offsets up to 2^64", messages);
+}
+
+// A 16-byte nonce whose J0 (SP 800-38D section 7.1 step 2) is `j0` under `key`: with one nonce
+// block N and the length block L, J0 = ((N H) ^ L) H, which can be solved for N.
+std::array<std::uint8_t, 16> nonce_for_j0(Bytes key, const std::uint8_t j0[16]) {
+  const Buffer zero(16);
+  const Buffer h_bytes = support::evp_ecb(Direction::encrypt, key, zero);
+  // 1/H = H^(2^128 - 2), the product of H^(2^i) for i from 1 to 127.
+  Gf128 square = load_gf128(h_bytes.data());
+  Gf128 inverse{std::uint64_t{1} << 63, 0};
+  for (int i = 1; i < 128; ++i) {
+    square = multiply(square, make_factor(square));
+    inverse = multiply(inverse, make_factor(square));
+  }
+  const Gf128Factor divide = make_factor(inverse);
+  Gf128 n = multiply(load_gf128(j0), divide);
+  n.low ^= 128;  // L: no AAD bits, 128 nonce bits
+  n = multiply(n, divide);
+  std::array<std::uint8_t, 16> nonce;
+  store_gf128(nonce.data(), n);
+  return nonce;
 }
 
 // SP 800-38D section 6.5 counts modulo 2^32 and keeps the upper 96 bits. With a 12-byte nonce the
 // counter starts at 2, and no message is long enough to wrap it. The test computes 16-byte nonces
 // whose counter starts shortly before the wrap.
 TEST_P(MatchesOpenSsl, Gcm_CounterWraps) {
-  std::size_t messages = 0;
   const Buffer aad = pattern(20, 3);
   const auto check_wrap = [&](Bytes key, std::uint32_t before, Bytes in, int threads) {
     Buffer j0 = pattern(16, 0xf0);
     store_be32(j0.data() + 12, 0 - before);
-    const auto nonce = support::nonce_for_j0(key, j0.data());
+    const auto nonce = nonce_for_j0(key, j0.data());
     const support::Sealed expected = support::evp_gcm_encrypt(key, nonce, aad, in);
     {
       // Checks the nonce: the first block is encrypted with the counter block after J0.
@@ -461,17 +433,15 @@ TEST_P(MatchesOpenSsl, Gcm_CounterWraps) {
       const Buffer stream = support::evp_ctr(key, first, in.first(16));
       ASSERT_EQ(difference(stream, Bytes(expected.text).first(16)), "");
     }
-    if (threads == 1) {
-      const support::Sealed sealed = support::core_gcm_encrypt(row(), key, nonce, aad, in);
-      ASSERT_EQ(difference(sealed.text, expected.text), "") << before << " blocks before the wrap";
-      ASSERT_EQ(difference(sealed.tag, expected.tag), "") << before << " blocks before the wrap";
-    }
+    SCOPED_TRACE(std::to_string(before) + " blocks before the wrap");
+    Gcm gcm(key, execution(threads));
     Buffer out(in.size());
-    ASSERT_NO_THROW(
-        Gcm(key, execution(threads)).decrypt(nonce, aad, expected.text, out, expected.tag))
-        << before << " blocks before the wrap";
-    ASSERT_EQ(difference(out, in), "") << before << " blocks before the wrap";
-    ++messages;
+    std::array<std::uint8_t, 16> tag;
+    gcm.encrypt(nonce, aad, in, out, tag);
+    ASSERT_EQ(difference(out, expected.text), "");
+    ASSERT_EQ(difference(tag, expected.tag), "");
+    ASSERT_NO_THROW(gcm.decrypt(nonce, aad, out, out, tag));
+    ASSERT_EQ(difference(out, in), "");
   };
   const Buffer in = pattern(16 * 150 + 9);
   for (const std::size_t key_bytes : {16, 24, 32}) {
@@ -491,59 +461,43 @@ TEST_P(MatchesOpenSsl, Gcm_CounterWraps) {
       if (HasFatalFailure()) return;
     }
   }
-  report("GCM across the wrap of its 32-bit counter", messages);
 }
 
 TEST_P(MatchesOpenSsl, Xts_UnitsAndTheirNumbers) {
-  std::size_t messages = 0;
-  for (const std::size_t key_bytes : {32, 64}) {
-    const Buffer key = make_key(key_bytes, 14);
-    for (const std::size_t unit : {16, 17, 31, 32, 33, 48, 63, 64, 100, 512, 520, 4096}) {
+  for (const std::size_t unit : {16, 17, 31, 32, 33, 48, 63, 64, 100, 512, 520, 4096}) {
+    // Numbers of whole units around one and two batches of tweaks (64 units each), with every
+    // rest: from none, over those that join the unit before, to those that make another unit.
+    for (const std::size_t units : {1, 2, 3, 63, 64, 65, 128, 129}) {
+      if (unit * units > 40000) continue;
+      const Buffer key = make_key(units % 2 == 0 ? 32 : 64, 14);
       Xts xts(key, unit, execution());
-      // Numbers of whole units around one and two batches of tweaks (64 units each), with every
-      // rest: from none, over those that join the unit before, to those that make another unit.
-      for (const std::size_t units : {1, 2, 3, 63, 64, 65, 128, 129}) {
-        if (unit * units > 40000) continue;
-        for (std::size_t rest = 0; rest <= 33; ++rest) {
-          if (rest >= unit + 16) break;
-          const Buffer plain = pattern(unit * units + rest);
-          Buffer number(16, 0xff);  // wraps at 2^128 within the message
-          number[0] = rest % 2 == 0 ? 0xfd : 0x80;
-          const Buffer cipher = support::evp_xts(Direction::encrypt, key, number, unit, plain);
-          Buffer out(plain.size());
-          xts.encrypt(number, plain, out);
-          ASSERT_EQ(difference(out, cipher), "") << units << " units of " << unit << " + " << rest;
-          xts.decrypt(number, out, out);
-          ASSERT_EQ(difference(out, plain), "") << units << " units of " << unit << " + " << rest;
-          ++messages;
-        }
+      for (std::size_t rest = 0; rest <= 33 && rest < unit + 16; ++rest) {
+        SCOPED_TRACE(std::to_string(units) + " units of " + std::to_string(unit) + " + " +
+                     std::to_string(rest));
+        const Buffer plain = pattern(unit * units + rest);
+        Buffer number(16, 0xff);  // wraps at 2^128 within the message
+        number[0] = rest % 2 == 0 ? 0xfd : 0x80;
+        const Buffer cipher = support::evp_xts(Direction::encrypt, key, number, unit, plain);
+        Buffer out(plain.size());
+        xts.encrypt(number, plain, out);
+        ASSERT_EQ(difference(out, cipher), "");
+        xts.decrypt(number, out, out);
+        ASSERT_EQ(difference(out, plain), "");
       }
     }
   }
-  report("XTS, units of 16 to 4,096 bytes, rests of 0 to 33, both ways", messages);
 }
 
-// Carries within the first batch of tweaks, between batches, and in ranges of several threads.
+// Carries at every place of a batch of tweaks (64 units) and between batches.
 TEST_P(MatchesOpenSsl, Xts_UnitNumbersCarry) {
-  const Buffer key = make_key(32, 15);
-  for (const std::size_t units : {5, 200}) {
-    const Buffer plain = pattern(512 * units);
-    for (const std::size_t carry_bytes : {1, 4, 8, 12, 16}) {
-      for (const std::uint8_t low : {0xfe, 0xc1, 0x60}) {
-        Buffer number(16, 0x5a);
-        std::fill_n(number.begin(), carry_bytes, std::uint8_t{0xff});
-        number[0] = low;
-        const Buffer cipher = support::evp_xts(Direction::encrypt, key, number, 512, plain);
-        for (const int threads : {1, 4}) {
-          Buffer out(plain.size());
-          Xts xts(key, 512, execution(threads));
-          xts.encrypt(number, plain, out);
-          ASSERT_EQ(difference(out, cipher), "")
-              << units << " units, carry out of " << carry_bytes << " bytes";
-          xts.decrypt(number, out, out);
-          ASSERT_EQ(difference(out, plain), "")
-              << units << " units, carry out of " << carry_bytes << " bytes";
-        }
+  for (const std::size_t carry_bytes : {1, 4, 8, 12, 16}) {
+    for (std::size_t before = 1; before <= 66; ++before) {
+      ASSERT_NO_FATAL_FAILURE(check_carry(16, 80, carry_bytes, before, 1));
+    }
+    // In whole batches, and in the ranges of several threads.
+    for (const std::size_t before : {2, 63, 160}) {
+      for (const int threads : {1, 4}) {
+        ASSERT_NO_FATAL_FAILURE(check_carry(512, 200, carry_bytes, before, threads));
       }
     }
   }
@@ -553,22 +507,31 @@ TEST_P(MatchesOpenSsl, Xts_UnitNumbersCarry) {
 const std::vector<std::vector<std::size_t>> splits = {
     {1}, {2, 3}, {15}, {16}, {17}, {1, 16, 15}, {7, 64, 129, 0}, {31, 256, 5, 1023}, {511}, {2000}};
 
+// Calls use(part) for consecutive parts of `data`, whose sizes are the next of `sizes` times
+// `unit`.
+template <class Use>
+void for_each_part(MutableBytes data, const std::vector<std::size_t>& sizes, std::size_t unit,
+                   const Use& use) {
+  for (std::size_t i = 0; !data.empty(); ++i) {
+    const std::size_t n = std::min(unit * sizes[i % sizes.size()], data.size());
+    use(data.first(n));
+    data = data.subspan(n);
+  }
+}
+
 TEST_P(MatchesOpenSsl, Ctr_CallsOfManySizes) {
   const Buffer key = make_key(16, 16);
-  const Buffer counter = counter_before(32, 40);
   const Buffer in = pattern(4099);
-  const Buffer expected = support::evp_ctr(key, counter, in);
-  for (const auto& sizes : splits) {
-    for (const int threads : {1, 2}) {
-      Buffer out(in);
-      Ctr ctr(key, counter, execution(threads));
-      for (std::size_t at = 0, i = 0; at < in.size(); ++i) {
-        const std::size_t n = std::min(sizes[i % sizes.size()], in.size() - at);
-        const MutableBytes range = MutableBytes(out).subspan(at, n);
-        ctr.process(range, range);
-        at += n;
+  for (const unsigned bits : {32U, 64U, 96U, 128U}) {
+    const Buffer counter = counter_before(bits, 40);
+    const Buffer expected = support::evp_ctr(key, counter, in);
+    for (const auto& sizes : splits) {
+      for (const int threads : {1, 2}) {
+        Buffer out(in);
+        Ctr ctr(key, counter, execution(threads));
+        for_each_part(out, sizes, 1, [&](MutableBytes part) { ctr.process(part, part); });
+        ASSERT_EQ(difference(out, expected), "") << "first call of " << sizes[0] << " bytes";
       }
-      ASSERT_EQ(difference(out, expected), "") << "first call of " << sizes[0] << " bytes";
     }
   }
 }
@@ -584,65 +547,14 @@ TEST_P(MatchesOpenSsl, Cbc_CallsOfManySizes) {
         const bool encrypting = direction == Direction::encrypt;
         Buffer out(encrypting ? plain : cipher);
         Cbc cbc(key, iv, execution(threads));
-        for (std::size_t at = 0, i = 0; at < out.size(); ++i) {
-          const std::size_t n = std::min(16 * sizes[i % sizes.size()], out.size() - at);
-          const MutableBytes range = MutableBytes(out).subspan(at, n);
-          if (encrypting) {
-            cbc.encrypt(range, range);
-          } else {
-            cbc.decrypt(range, range);
-          }
-          at += n;
-        }
+        for_each_part(out, sizes, 16, [&](MutableBytes part) {
+          encrypting ? cbc.encrypt(part, part) : cbc.decrypt(part, part);
+        });
         ASSERT_EQ(difference(out, encrypting ? cipher : plain), "")
             << "first call of " << sizes[0] << " blocks";
       }
     }
   }
-}
-
-TEST_P(MatchesOpenSsl, GcmCore_CallsOfManySizes) {
-  std::size_t messages = 0;
-  const Buffer key = make_key(32, 18);
-  const GcmKey expanded(row(), key.data(), static_cast<unsigned>(key.size()));
-  for (const std::size_t nonce_bytes : {12, 1, 16, 61}) {
-    const Buffer nonce = pattern(nonce_bytes, 8);
-    for (const std::size_t aad_bytes : {0, 1, 16, 100}) {
-      const Buffer aad = pattern(aad_bytes, 60);
-      for (const std::size_t bytes : {0, 1, 15, 16, 17, 4099}) {
-        const Buffer plain = pattern(bytes);
-        const support::Sealed expected = support::evp_gcm_encrypt(key, nonce, aad, plain);
-        for (const auto& sizes : splits) {
-          for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
-            const bool encrypting = direction == Direction::encrypt;
-            support::GcmStream stream(expanded, direction, nonce);
-            const auto feed = [&](std::size_t total, const auto& call) {
-              for (std::size_t at = 0, i = 0; at < total; ++i) {
-                const std::size_t n = std::min(sizes[i % sizes.size()], total - at);
-                call(at, n);
-                at += n;
-              }
-            };
-            feed(aad.size(),
-                 [&](std::size_t at, std::size_t n) { stream.aad(Bytes(aad).subspan(at, n)); });
-            Buffer out(encrypting ? plain : expected.text);
-            feed(out.size(), [&](std::size_t at, std::size_t n) {
-              const MutableBytes range = MutableBytes(out).subspan(at, n);
-              stream.update(range, range);
-            });
-            std::array<std::uint8_t, 16> tag;
-            stream.tag(tag.data());
-            ASSERT_EQ(difference(out, encrypting ? expected.text : plain), "")
-                << bytes << " bytes, first call of " << sizes[0];
-            ASSERT_EQ(difference(tag, expected.tag), "")
-                << bytes << " bytes, AAD of " << aad_bytes << ", first call of " << sizes[0];
-            ++messages;
-          }
-        }
-      }
-    }
-  }
-  report("GCM in calls of many sizes", messages);
 }
 
 // 2,048 bytes of AAD are two batches of the widest GHASH.
@@ -663,8 +575,43 @@ TEST_P(MatchesOpenSsl, Gcm_EveryAadLengthTo2048) {
 }
 
 PARAES_FOR_EVERY_BUILD(MatchesOpenSsl);
+
+// A position in the stream has 64 bits. Behind it, the key stream would begin again.
+TEST(CtrStream, EndsAtByte2To64) {
+  const Buffer key = make_key(16, 10);
+  const Buffer counter = counter_before(128, 5);
+  const Buffer plain = pattern(16);
+  // Block 2^60 - 1, in which byte 2^64 - 1 would be, has the counter 2^60 - 6.
+  Buffer last(16);
+  store_be64(last.data() + 8, (std::uint64_t{1} << 60) - 6);
+  const Buffer expected = support::evp_ctr(key, last, plain);
+  for (const int threads : {1, 4}) {
+    Ctr ctr(key, counter, {"auto", threads});
+    Buffer out(15);
+    ctr.seek(UINT64_MAX - 15);
+    ctr.process(Bytes(plain).first(15), out);
+    EXPECT_EQ(difference(out, Bytes(expected).first(15)), "");
+    // The stream is used up.
+    Buffer one(1, 0x5a);
+    EXPECT_THROW(ctr.process(Bytes(plain).first(1), one), InvalidArgument);
+    EXPECT_EQ(one[0], 0x5a);
+    EXPECT_NO_THROW(ctr.process({}, {}));
+    // A call that begins before the end and goes beyond it.
+    for (const std::uint64_t from : {UINT64_MAX - 15, UINT64_MAX - 100000}) {
+      ctr.seek(from);
+      Buffer beyond(200000, 0x5a);
+      EXPECT_THROW(ctr.process(beyond, beyond), InvalidArgument);
+      EXPECT_EQ(beyond, Buffer(200000, 0x5a));
+    }
+    // The object is still good.
+    ctr.seek(0);
+    Buffer again(16);
+    ctr.process(plain, again);
+    EXPECT_EQ(difference(again, support::evp_ctr(key, counter, plain)), "");
+  }
+}
+
 PARAES_FOR_EVERY_BUILD(LongLengths);
-PARAES_FOR_BUILDS(LargeMessages, [](const Kernel& row) { return row.timing != Timing::leaky; });
 
 }  // namespace
 }  // namespace paraes

@@ -40,7 +40,6 @@ class VectorState : public BuildTest {};
 
 TEST_P(VectorState, UpperHalves_AreClearAfterEveryOperation) {
   if (!tells_upper_halves()) GTEST_SKIP() << does_not_tell;
-  std::size_t messages = 0;
   for (const Operation& operation : all_operations()) {
     for (const std::size_t key_bytes : operation.key_bytes) {
       for (const std::size_t wanted : {0, 16, 48, 256, 1024, 1040, 4096, 16384, 16400, 300000}) {
@@ -54,12 +53,9 @@ TEST_P(VectorState, UpperHalves_AreClearAfterEveryOperation) {
         clear_upper_halves();
         ASSERT_TRUE(out == task.out) << operation.name;
         EXPECT_FALSE(in_use) << operation.name << ", " << n << " bytes, key of " << key_bytes;
-        ++messages;
       }
     }
   }
-  support::report("upper halves clear after " + std::to_string(messages) +
-                  " messages with kernel " + support::build_name(row()));
 }
 
 PARAES_FOR_EVERY_BUILD(VectorState);

@@ -1,5 +1,5 @@
-// GCM at the limits of SP 800-38D section 5.2.1.1: texts of 2^36 - 32 bytes, associated data of
-// 2^61 - 1, nonces of 2^61 - 1.
+// GCM with the longest texts of SP 800-38D section 5.2.1.1, 2^36 - 32 bytes, and with long
+// associated data and nonces. tests/unit/arguments_test.cpp has what is too long.
 
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
@@ -12,9 +12,6 @@
 #include <string>
 
 #include "paraes/ciphers.hpp"
-#include "paraes/error.hpp"
-#include "paraes/kernels.hpp"
-#include "paraes/segments.hpp"
 #include "tests/limits/gcm_spec.hpp"
 #include "tests/limits/windows.hpp"
 #include "tests/support/buffers.hpp"
@@ -23,7 +20,6 @@
 namespace paraes {
 namespace {
 
-using limits::Forbidden;
 using limits::RepeatedWindow;
 using support::Block;
 using support::Buffer;
@@ -33,86 +29,9 @@ using support::make_key;
 using support::pattern;
 
 constexpr std::size_t longest_text = (std::size_t{1} << 36) - 32;
-constexpr std::size_t longest_bits_in_bytes = (std::size_t{1} << 61) - 1;
 
-std::vector<std::string> available_kernels() {
-  std::vector<std::string> names;
-  for (const KernelInfo& kernel : kernels()) {
-    if (kernel.available) names.emplace_back(kernel.name);
-  }
-  return names;
-}
-
-// ---- One byte too many. Nothing may be touched: all texts are where no memory is.
-
-TEST(GcmLimits, TextOver2To36Minus32Bytes_IsRefusedBeforeAnyAccess) {
-  const Forbidden in(longest_text + 4096);
-  const Forbidden out(longest_text + 4096);
-  const Buffer nonce = pattern(12);
-  for (const std::string& kernel : available_kernels()) {
-    Gcm gcm(make_key(32), {kernel, 2});
-    for (const std::size_t bytes : {longest_text + 1, longest_text + 16, longest_text + 4096}) {
-      Block tag{};
-      tag.fill(0x5a);
-      EXPECT_THROW(gcm.encrypt(nonce, {}, in.span(bytes), out.span(bytes), tag), InvalidArgument);
-      EXPECT_THROW(gcm.encrypt(nonce, {}, in.span(bytes), in.span(bytes), tag), InvalidArgument);
-      EXPECT_THROW(gcm.decrypt(nonce, {}, in.span(bytes), out.span(bytes), tag), InvalidArgument);
-      EXPECT_EQ(tag[0], 0x5a) << kernel;
-    }
-  }
-}
-
-TEST(GcmLimits, SegmentOver2To36Minus32Bytes_IsRefusedBeforeAnySegmentIsProcessed) {
-  const Forbidden in(longest_text + 4096);
-  const Forbidden out(longest_text + 4096);
-  const Buffer good_in = pattern(100);
-  const SegmentCipher cipher(make_key(16), pattern(12), SegmentCipher::Nonces::counted, {});
-  Buffer good_out(116, 0x5a);
-  for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
-    const bool seals = direction == Direction::encrypt;
-    SegmentCipher::Segment list[2];
-    list[0].in = seals ? Bytes(good_in) : Bytes(good_out);
-    list[0].out = seals ? MutableBytes(good_out) : MutableBytes(good_out).first(100);
-    list[1].index = 1;
-    list[1].in = in.span(longest_text + (seals ? 1 : 17));
-    list[1].out = out.span(longest_text + (seals ? 17 : 1));
-    EXPECT_THROW(cipher.crypt(direction, list), InvalidArgument);
-    EXPECT_FALSE(list[0].done);
-    EXPECT_EQ(good_out, Buffer(116, 0x5a));
-  }
-}
-
-TEST(GcmLimits, AssociatedDataOver2To61Minus1Bytes_IsRefusedBeforeAnyAccess) {
-  const Forbidden nowhere(4096);
-  const Buffer nonce = pattern(12);
-  Buffer text(64, 0x5a);
-  for (const std::size_t bytes : {longest_bits_in_bytes + 1, SIZE_MAX}) {
-    const Bytes aad(nowhere.data(), bytes);
-    Gcm gcm(make_key(16), {});
-    Block tag{};
-    EXPECT_THROW(gcm.encrypt(nonce, aad, text, text, tag), InvalidArgument);
-    EXPECT_THROW(gcm.decrypt(nonce, aad, text, text, tag), InvalidArgument);
-    EXPECT_EQ(text, Buffer(64, 0x5a));
-    EXPECT_EQ(tag, Block{});
-  }
-}
-
-TEST(GcmLimits, NonceOver2To61Minus1Bytes_IsRefusedBeforeAnyAccess) {
-  const Forbidden nowhere(4096);
-  Buffer text(64, 0x5a);
-  for (const std::size_t bytes : {longest_bits_in_bytes + 1, SIZE_MAX}) {
-    const Bytes nonce(nowhere.data(), bytes);
-    Gcm gcm(make_key(16), {});
-    Block tag{};
-    EXPECT_THROW(gcm.encrypt(nonce, {}, text, text, tag), InvalidArgument);
-    EXPECT_THROW(gcm.decrypt(nonce, {}, text, text, tag), InvalidArgument);
-    EXPECT_EQ(text, Buffer(64, 0x5a));
-    EXPECT_EQ(tag, Block{});
-  }
-}
-
-// ---- The longest texts. The tests take minutes: the names begin with "Long", by which ctest
-// selects the tests of the long tier.
+// The tests take minutes: the names begin with "Long", by which ctest selects the tests of the long
+// tier.
 
 struct FreeContext {
   void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
@@ -165,8 +84,8 @@ struct HashStep {
 };
 
 HashStep then(const HashStep& first, const HashStep& second) {
-  return {limits::spec_multiply(first.factor, second.factor),
-          limits::sum(limits::spec_multiply(first.addend, second.factor), second.addend)};
+  return {support::spec_multiply(first.factor, second.factor),
+          limits::sum(support::spec_multiply(first.addend, second.factor), second.addend)};
 }
 
 // The step of `count` repetitions of a step.
@@ -192,26 +111,10 @@ Block tag_of_repeated(Bytes key, Bytes nonce, Bytes window, std::size_t bytes) {
   const Block h = limits::hash_key(key);
   const HashStep whole = repeated(step_of(h, window), bytes / window.size());
   const Block state = support::spec_ghash(h, whole.addend, window.first(bytes % window.size()));
-  const Block hash = limits::spec_multiply(limits::sum(state, limits::length_block(0, bytes)), h);
+  const Block hash = support::spec_multiply(limits::sum(state, limits::length_block(0, bytes)), h);
   Buffer j0(nonce.begin(), nonce.end());
   j0.insert(j0.end(), {0, 0, 0, 1});
   return limits::sum(hash, limits::block_of(support::evp_ecb(Direction::encrypt, key, j0)));
-}
-
-TEST(RepeatedTag, IsThatOfOpenSsl) {
-  const Buffer key = make_key(32, 30);
-  const Buffer nonce = pattern(12, 7);
-  const Buffer window = pattern(512);
-  Buffer text;
-  for (int i = 0; i < 11; ++i) text.insert(text.end(), window.begin(), window.end());
-  text.resize(text.size() - 32);
-  // Encrypting key stream XOR text gives text.
-  Buffer counter(nonce);
-  counter.insert(counter.end(), {0, 0, 0, 2});
-  const support::Sealed sealed =
-      support::evp_gcm_encrypt(key, nonce, {}, support::evp_ctr(key, counter, text));
-  ASSERT_EQ(difference(sealed.text, text), "");
-  EXPECT_EQ(tag_of_repeated(key, nonce, window, text.size()), sealed.tag);
 }
 
 class LongGcm : public BuildTest {
@@ -304,9 +207,9 @@ TEST_P(LongGcm, NonceOver2To29Bytes_GivesTheCounterOfTheStandard) {
   Block last{};
   std::copy_n(data.begin(), bytes % data.size(), last.begin());
   const Block j0 =
-      limits::spec_multiply(limits::sum(limits::spec_multiply(limits::sum(whole.addend, last), h),
-                                        limits::length_block(0, bytes)),
-                            h);
+      support::spec_multiply(limits::sum(support::spec_multiply(limits::sum(whole.addend, last), h),
+                                         limits::length_block(0, bytes)),
+                             h);
   ASSERT_LT(bytes % data.size(), 16U);
   ASSERT_NE(j0[15], 0xff);  // so that adding 1 needs no carry
   Buffer counter(j0.begin(), j0.end());

@@ -4,12 +4,19 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace paraes::support {
 
 // Whether QEMU's user mode runs this process, as tests/emulated says. It accepts the advice of
 // madvise(), except MADV_DONTNEED, without passing it on to the kernel.
 inline bool is_emulated() { return std::getenv("PARAES_EMULATED") != nullptr; }
+
+// Whether exhaustive loops run: PARAES_LONG is set and not 0.
+inline bool is_long() {
+  const char* text = std::getenv("PARAES_LONG");
+  return text != nullptr && std::string_view(text) != "" && std::string_view(text) != "0";
+}
 
 // Sets an environment variable while an object exists, and restores it afterwards.
 class ScopedEnvironment {

@@ -28,6 +28,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,16 +42,11 @@ constexpr std::uint32_t max_work_group_size = 0x1004;
 constexpr std::uint32_t kernel_work_group_size = 0x11b0;
 
 using Dlsym = void* (*)(void*, const char*);
-using GetDeviceInfo = int (*)(void*, std::uint32_t, std::size_t, void*, std::size_t*);
-using Launch = int (*)(void*, void*, std::uint32_t, const std::size_t*, const std::size_t*,
-                       const std::size_t*, std::uint32_t, const void*, void*);
+using GetInfo = int (*)(void*, std::uint32_t, std::size_t, void*, std::size_t*);
 
-using GetWorkGroupInfo = int (*)(void*, void*, std::uint32_t, std::size_t, void*, std::size_t*);
-
-GetDeviceInfo real_get_device_info = nullptr;
-GetDeviceInfo real_get_profile = nullptr;  // of the same type
-GetWorkGroupInfo real_get_work_group_info = nullptr;
-Launch real_launch = nullptr;
+// The function of OpenCL in whose place dlsym() gives Fake.
+template <auto Fake>
+decltype(Fake) real = nullptr;
 
 std::string directives() {
   const char* text = std::getenv("PARAES_FAKE_OPENCL");
@@ -90,7 +86,7 @@ int get_device_info(void* device, std::uint32_t name, std::size_t bytes, void* v
     }
     return 0;
   }
-  const int status = real_get_device_info(device, name, bytes, value, needed);
+  const int status = real<get_device_info>(device, name, bytes, value, needed);
   if (status == 0 && name == device_type && value != nullptr &&
       directives().find("gpu") != std::string::npos) {
     std::memcpy(value, &type_gpu, sizeof type_gpu);
@@ -142,7 +138,6 @@ F opencl(const char* name) {
 
 // ---- Commands
 
-using GetProfile = int (*)(void*, std::uint32_t, std::size_t, void*, std::size_t*);
 constexpr std::uint32_t command_queued = 0x1280;
 constexpr std::uint32_t command_start = 0x1282;
 constexpr std::uint32_t command_end = 0x1283;
@@ -167,14 +162,13 @@ int recorded(void* queue, ParaesCommand::Kind kind, std::size_t bytes, void* eve
   return code;
 }
 
-using GetKernelInfo = int (*)(void*, std::uint32_t, std::size_t, void*, std::size_t*);
 constexpr std::uint32_t kernel_function_name = 0x1190;
 
 // Prints what became of a launch that returned `code`, after it has ended.
 int traced(void* queue, void* kernel, std::size_t global, std::size_t local, int code) {
   std::array<char, 64> name{};
-  opencl<GetKernelInfo>("clGetKernelInfo")(kernel, kernel_function_name, name.size() - 1,
-                                           name.data(), nullptr);
+  opencl<GetInfo>("clGetKernelInfo")(kernel, kernel_function_name, name.size() - 1, name.data(),
+                                     nullptr);
   const int ended = code == 0 ? opencl<int (*)(void*)>("clFinish")(queue) : code;
   static_cast<void>(std::fprintf(stderr, "launch of %s, %zu x %zu threads: %d\n", name.data(),
                                  global / local, local, ended));
@@ -186,7 +180,7 @@ int launch(void* queue, void* kernel, std::uint32_t dimensions, const std::size_
            const void* wait_list, void* event) {
   if (directives().find("trace") != std::string::npos) {
     const int code =
-        real_launch(queue, kernel, dimensions, offset, global, local, waits, wait_list, event);
+        real<launch>(queue, kernel, dimensions, offset, global, local, waits, wait_list, event);
     return traced(queue, kernel, *global, *local, code);
   }
   if (const int code = failure(); code != 0) return code;
@@ -194,13 +188,13 @@ int launch(void* queue, void* kernel, std::uint32_t dimensions, const std::size_
   const auto most = replaced_info(max_work_group_size);
   if (most && *local > std::stoul(most->substr(0, 2), nullptr, 16)) return invalid_work_group_size;
   return recorded(queue, ParaesCommand::Kind::kernel, 0, event, [&](void* to) {
-    return real_launch(queue, kernel, dimensions, offset, global, local, waits, wait_list, to);
+    return real<launch>(queue, kernel, dimensions, offset, global, local, waits, wait_list, to);
   });
 }
 
 int get_work_group_info(void* kernel, void* device, std::uint32_t name, std::size_t bytes,
                         void* value, std::size_t* needed) {
-  const int status = real_get_work_group_info(kernel, device, name, bytes, value, needed);
+  const int status = real<get_work_group_info>(kernel, device, name, bytes, value, needed);
   const auto most = number_after("group:");
   if (status == 0 && name == kernel_work_group_size && value != nullptr && most) {
     const auto size = static_cast<std::size_t>(*most);
@@ -208,9 +202,6 @@ int get_work_group_info(void* kernel, void* device, std::uint32_t name, std::siz
   }
   return status;
 }
-
-using Build = int (*)(void*, std::uint32_t, const void*, const char*, void*, void*);
-Build real_build = nullptr;
 
 int build(void* program, std::uint32_t devices, const void* list, const char* options, void* notify,
           void* data) {
@@ -222,29 +213,24 @@ int build(void* program, std::uint32_t devices, const void* list, const char* op
     if (at == std::string::npos) std::abort();
     text.erase(at, compact.size());
   }
-  return real_build(program, devices, list, text.c_str(), notify, data);
+  return real<build>(program, devices, list, text.c_str(), notify, data);
 }
 
 int get_profile(void* event, std::uint32_t name, std::size_t bytes, void* value,
                 std::size_t* needed) {
   if (const auto code = number_after("profile:")) return static_cast<int>(*code);
-  return real_get_profile(event, name, bytes, value, needed);
+  return real<get_profile>(event, name, bytes, value, needed);
 }
 
 // ---- Buffers
 
-using CreateBuffer = void* (*)(void*, std::uint64_t, std::size_t, void*, int*);
 using Release = int (*)(void*);
 using CreateQueue = void* (*)(void*, void*, std::uint64_t, int*);
 using Copy = int (*)(void*, void*, std::uint32_t, std::size_t, std::size_t, void*, std::uint32_t,
                      const void*, void*);
-using GetContextInfo = int (*)(void*, std::uint32_t, std::size_t, void*, std::size_t*);
 
 constexpr std::uint32_t context_devices = 0x1081;
 constexpr std::uint64_t in_host_memory = 1 << 4;
-
-CreateBuffer real_create_buffer = nullptr;
-Release real_release_buffer = nullptr;
 
 struct Buffer {
   void* context;
@@ -252,14 +238,11 @@ struct Buffer {
   bool on_host;
 };
 
-using SetArgument = int (*)(void*, std::uint32_t, std::size_t, const void*);
-
-SetArgument real_set_argument = nullptr;
 std::atomic<unsigned long> largest_argument = 0;
 
 int set_argument(void* kernel, std::uint32_t index, std::size_t bytes, const void* value) {
   if (value != nullptr && bytes > largest_argument) largest_argument = bytes;  // else local memory
-  return real_set_argument(kernel, index, bytes, value);
+  return real<set_argument>(kernel, index, bytes, value);
 }
 
 std::mutex buffers_mutex;
@@ -270,8 +253,8 @@ unsigned long unwiped = 0;
 template <class F>
 void with_queue(const Buffer& buffer, const F& use) {
   void* device = nullptr;
-  opencl<GetContextInfo>("clGetContextInfo")(buffer.context, context_devices, sizeof device,
-                                             &device, nullptr);
+  opencl<GetInfo>("clGetContextInfo")(buffer.context, context_devices, sizeof device, &device,
+                                      nullptr);
   int code = 0;
   void* const queue = opencl<CreateQueue>("clCreateCommandQueue")(buffer.context, device, 0, &code);
   if (queue == nullptr) std::abort();
@@ -280,7 +263,7 @@ void with_queue(const Buffer& buffer, const F& use) {
 }
 
 void* create_buffer(void* context, std::uint64_t flags, std::size_t bytes, void* host, int* code) {
-  void* const handle = real_create_buffer(context, flags, bytes, host, code);
+  void* const handle = real<create_buffer>(context, flags, bytes, host, code);
   const std::lock_guard lock(buffers_mutex);
   if (handle == nullptr || buffers == nullptr) return handle;
   const Buffer buffer{context, bytes, (flags & in_host_memory) != 0};
@@ -316,24 +299,21 @@ int release_buffer(void* handle) {
       }
     }
   }
-  return real_release_buffer(handle);
+  return real<release_buffer>(handle);
 }
-
-Copy real_write = nullptr;
-Copy real_read = nullptr;
 
 int write_buffer(void* queue, void* buffer, std::uint32_t blocks, std::size_t offset,
                  std::size_t bytes, void* host, std::uint32_t waits, const void* list,
                  void* event) {
   return recorded(queue, ParaesCommand::Kind::upload, bytes, event, [&](void* to) {
-    return real_write(queue, buffer, blocks, offset, bytes, host, waits, list, to);
+    return real<write_buffer>(queue, buffer, blocks, offset, bytes, host, waits, list, to);
   });
 }
 
 int read_buffer(void* queue, void* buffer, std::uint32_t blocks, std::size_t offset,
                 std::size_t bytes, void* host, std::uint32_t waits, const void* list, void* event) {
   return recorded(queue, ParaesCommand::Kind::download, bytes, event, [&](void* to) {
-    return real_read(queue, buffer, blocks, offset, bytes, host, waits, list, to);
+    return real<read_buffer>(queue, buffer, blocks, offset, bytes, host, waits, list, to);
   });
 }
 
@@ -368,7 +348,7 @@ void paraes_record_commands() {
 
 std::vector<ParaesCommand> paraes_recorded_commands() {
   const std::lock_guard lock(commands_mutex);
-  const auto profile = opencl<GetProfile>("clGetEventProfilingInfo");
+  const auto profile = opencl<GetInfo>("clGetEventProfilingInfo");
   std::vector<ParaesCommand> list;
   for (Recorded& one : *commands) {
     for (const auto& [name, time] :
@@ -397,50 +377,41 @@ extern "C" unsigned long paraes_buffers_with(const void* bytes, std::size_t coun
       [&](const auto& data) { return memmem(data.data(), data.size(), bytes, count) != nullptr; });
 }
 
+namespace {
+
+template <auto Fake>
+void* replace(void* found) {
+  real<Fake> = reinterpret_cast<decltype(Fake)>(found);
+  return reinterpret_cast<void*>(Fake);
+}
+
+struct Replacement {
+  std::string_view name;
+  void* (*replace)(void* found);
+};
+constexpr Replacement replacements[] = {
+    {"clGetDeviceInfo", replace<get_device_info>},
+    {"clGetEventProfilingInfo", replace<get_profile>},
+    {"clGetKernelWorkGroupInfo", replace<get_work_group_info>},
+    {"clBuildProgram", replace<build>},
+    {"clCreateBuffer", replace<create_buffer>},
+    {"clReleaseMemObject", replace<release_buffer>},
+    {"clSetKernelArg", replace<set_argument>},
+    {"clEnqueueWriteBuffer", replace<write_buffer>},
+    {"clEnqueueReadBuffer", replace<read_buffer>},
+    {"clEnqueueNDRangeKernel", replace<launch>},
+};
+
+}  // namespace
+
+// These are functions of the ICD loader, which finds the driver's by other means than dlsym().
 extern "C" __attribute__((visibility("default"))) void* dlsym(void* handle, const char* name) {
   void* const found = real_dlsym(handle, name);
   if (found == nullptr) return found;
-  // These are functions of the ICD loader, which finds the driver's by other means than dlsym().
-  if (std::strcmp(name, "clGetDeviceInfo") == 0) {
-    real_get_device_info = reinterpret_cast<GetDeviceInfo>(found);
-    return reinterpret_cast<void*>(get_device_info);
-  }
-  if (std::strcmp(name, "clGetEventProfilingInfo") == 0) {
-    real_get_profile = reinterpret_cast<GetDeviceInfo>(found);
-    return reinterpret_cast<void*>(get_profile);
-  }
-  if (std::strcmp(name, "clGetKernelWorkGroupInfo") == 0) {
-    real_get_work_group_info = reinterpret_cast<GetWorkGroupInfo>(found);
-    return reinterpret_cast<void*>(get_work_group_info);
-  }
-  if (std::strcmp(name, "clBuildProgram") == 0) {
-    real_build = reinterpret_cast<Build>(found);
-    return reinterpret_cast<void*>(build);
-  }
-  if (std::strcmp(name, "clCreateBuffer") == 0) {
+  for (const Replacement& one : replacements) {
+    if (name != one.name) continue;
     library = handle;
-    real_create_buffer = reinterpret_cast<CreateBuffer>(found);
-    return reinterpret_cast<void*>(create_buffer);
-  }
-  if (std::strcmp(name, "clReleaseMemObject") == 0) {
-    real_release_buffer = reinterpret_cast<Release>(found);
-    return reinterpret_cast<void*>(release_buffer);
-  }
-  if (std::strcmp(name, "clSetKernelArg") == 0) {
-    real_set_argument = reinterpret_cast<SetArgument>(found);
-    return reinterpret_cast<void*>(set_argument);
-  }
-  if (std::strcmp(name, "clEnqueueWriteBuffer") == 0) {
-    real_write = reinterpret_cast<Copy>(found);
-    return reinterpret_cast<void*>(write_buffer);
-  }
-  if (std::strcmp(name, "clEnqueueReadBuffer") == 0) {
-    real_read = reinterpret_cast<Copy>(found);
-    return reinterpret_cast<void*>(read_buffer);
-  }
-  if (std::strcmp(name, "clEnqueueNDRangeKernel") == 0) {
-    real_launch = reinterpret_cast<Launch>(found);
-    return reinterpret_cast<void*>(launch);
+    return one.replace(found);
   }
   return found;
 }

@@ -9,63 +9,31 @@
 
 namespace {
 
-int open_unless_unnamed(const char* function, const char* path, int flags, mode_t mode) {
+// place: a path, or a folder and a path.
+template <class... Place>
+int open_unless_unnamed(const char* function, int flags, mode_t mode, Place... place) {
   if ((flags & O_TMPFILE) == O_TMPFILE) {
     errno = EOPNOTSUPP;
     return -1;
   }
-  using Open = int (*)(const char*, int, ...);
-  return reinterpret_cast<Open>(dlsym(RTLD_NEXT, function))(path, flags, mode);
-}
-
-int openat_unless_unnamed(const char* function, int folder, const char* path, int flags,
-                          mode_t mode) {
-  if ((flags & O_TMPFILE) == O_TMPFILE) {
-    errno = EOPNOTSUPP;
-    return -1;
-  }
-  using Openat = int (*)(int, const char*, int, ...);
-  return reinterpret_cast<Openat>(dlsym(RTLD_NEXT, function))(folder, path, flags, mode);
+  using Open = int (*)(Place..., int, ...);
+  return reinterpret_cast<Open>(dlsym(RTLD_NEXT, function))(place..., flags, mode);
 }
 
 }  // namespace
 
-extern "C" {
+// PARAES_OPEN(function, (parameters), the place among them…)
+#define PARAES_OPEN(function, parameters, ...)                                \
+  extern "C" int function parameters;                                         \
+  extern "C" __attribute__((visibility("default"))) int function parameters { \
+    va_list arguments;                                                        \
+    va_start(arguments, flags);                                               \
+    const auto mode = static_cast<mode_t>(va_arg(arguments, unsigned));       \
+    va_end(arguments);                                                        \
+    return open_unless_unnamed(#function, flags, mode, __VA_ARGS__);          \
+  }
 
-int open(const char* path, int flags, ...);
-int open64(const char* path, int flags, ...);
-int openat(int folder, const char* path, int flags, ...);
-int openat64(int folder, const char* path, int flags, ...);
-
-__attribute__((visibility("default"))) int open(const char* path, int flags, ...) {
-  va_list arguments;
-  va_start(arguments, flags);
-  const auto mode = static_cast<mode_t>(va_arg(arguments, unsigned));
-  va_end(arguments);
-  return open_unless_unnamed("open", path, flags, mode);
-}
-
-__attribute__((visibility("default"))) int open64(const char* path, int flags, ...) {
-  va_list arguments;
-  va_start(arguments, flags);
-  const auto mode = static_cast<mode_t>(va_arg(arguments, unsigned));
-  va_end(arguments);
-  return open_unless_unnamed("open64", path, flags, mode);
-}
-
-__attribute__((visibility("default"))) int openat(int folder, const char* path, int flags, ...) {
-  va_list arguments;
-  va_start(arguments, flags);
-  const auto mode = static_cast<mode_t>(va_arg(arguments, unsigned));
-  va_end(arguments);
-  return openat_unless_unnamed("openat", folder, path, flags, mode);
-}
-
-__attribute__((visibility("default"))) int openat64(int folder, const char* path, int flags, ...) {
-  va_list arguments;
-  va_start(arguments, flags);
-  const auto mode = static_cast<mode_t>(va_arg(arguments, unsigned));
-  va_end(arguments);
-  return openat_unless_unnamed("openat64", folder, path, flags, mode);
-}
-}
+PARAES_OPEN(open, (const char* path, int flags, ...), path)
+PARAES_OPEN(open64, (const char* path, int flags, ...), path)
+PARAES_OPEN(openat, (int folder, const char* path, int flags, ...), folder, path)
+PARAES_OPEN(openat64, (int folder, const char* path, int flags, ...), folder, path)

@@ -21,6 +21,11 @@ Task directed(Direction direction, Buffer key, Buffer iv, Buffer plain, Buffer c
   return task;
 }
 
+template <class Cipher, class... Arguments>
+void crypt(Direction direction, Cipher cipher, const Arguments&... arguments) {
+  direction == Direction::encrypt ? cipher.encrypt(arguments...) : cipher.decrypt(arguments...);
+}
+
 Task prepare_ecb(Direction direction, std::size_t bytes, std::size_t key_bytes) {
   Buffer key = make_key(key_bytes);
   Buffer plain = pattern(bytes);
@@ -30,12 +35,7 @@ Task prepare_ecb(Direction direction, std::size_t bytes, std::size_t key_bytes) 
 
 void run_ecb(Direction direction, const Execution& execution, const Inputs& inputs, Bytes in,
              MutableBytes out, MutableBytes) {
-  Ecb ecb(inputs.key, execution);
-  if (direction == Direction::encrypt) {
-    ecb.encrypt(in, out);
-  } else {
-    ecb.decrypt(in, out);
-  }
+  crypt(direction, Ecb(inputs.key, execution), in, out);
 }
 
 Task prepare_cbc(Direction direction, std::size_t bytes, std::size_t key_bytes) {
@@ -48,12 +48,7 @@ Task prepare_cbc(Direction direction, std::size_t bytes, std::size_t key_bytes) 
 
 void run_cbc(Direction direction, const Execution& execution, const Inputs& inputs, Bytes in,
              MutableBytes out, MutableBytes) {
-  Cbc cbc(inputs.key, inputs.iv, execution);
-  if (direction == Direction::encrypt) {
-    cbc.encrypt(in, out);
-  } else {
-    cbc.decrypt(in, out);
-  }
+  crypt(direction, Cbc(inputs.key, inputs.iv, execution), in, out);
 }
 
 // The low 32 bits of the counter wrap within the longer messages.
@@ -85,12 +80,7 @@ Task prepare_xts(Direction direction, std::size_t bytes, std::size_t key_bytes) 
 template <std::size_t Unit>
 void run_xts(Direction direction, const Execution& execution, const Inputs& inputs, Bytes in,
              MutableBytes out, MutableBytes) {
-  Xts xts(inputs.key, Unit, execution);
-  if (direction == Direction::encrypt) {
-    xts.encrypt(inputs.iv, in, out);
-  } else {
-    xts.decrypt(inputs.iv, in, out);
-  }
+  crypt(direction, Xts(inputs.key, Unit, execution), inputs.iv, in, out);
 }
 
 // The length of the AAD depends on that of the message, and so do, for decryption, the lengths of

@@ -6,7 +6,6 @@
 #include "paraes/error.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/builds.hpp"
-#include "tests/support/gcm_core.hpp"
 #include "tests/support/hex.hpp"
 
 namespace paraes {
@@ -33,29 +32,6 @@ class PublishedExamples : public support::BuildTest {
   }
 };
 
-TEST_P(PublishedExamples, Ecb_MatchesFips197) {
-  const struct {
-    std::string_view key, plain, cipher;
-  } cases[] = {
-      // Appendix B
-      {"2b7e151628aed2a6abf7158809cf4f3c", "3243f6a8885a308d313198a2e0370734",
-       "3925841d02dc09fbdc118597196a0b32"},
-      // Appendix C
-      {"000102030405060708090a0b0c0d0e0f", "00112233445566778899aabbccddeeff",
-       "69c4e0d86a7b0430d8cdb78070b4c55a"},
-      {"000102030405060708090a0b0c0d0e0f1011121314151617", "00112233445566778899aabbccddeeff",
-       "dda97ca4864cdfe06eaf70a0ec0d7191"},
-      {"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
-       "00112233445566778899aabbccddeeff", "8ea2b7ca516745bfeafc49904b496089"},
-  };
-  for (const auto& c : cases) {
-    Ecb ecb(from_hex(c.key), execution());
-    check(
-        c.plain, c.cipher, [&](Bytes in, MutableBytes out) { ecb.encrypt(in, out); },
-        [&](Bytes in, MutableBytes out) { ecb.decrypt(in, out); });
-  }
-}
-
 // SP 800-38A appendix F uses the same keys and the same four blocks throughout.
 constexpr std::string_view keys_38a[] = {
     "2b7e151628aed2a6abf7158809cf4f3c",
@@ -66,19 +42,35 @@ constexpr std::string_view plain_38a =
     "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51"
     "30c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710";
 
-TEST_P(PublishedExamples, Ecb_MatchesSp80038a) {
-  constexpr std::string_view ciphers[] = {
-      "3ad77bb40d7a3660a89ecaf32466ef97f5d3d58503b9699de785895a96fdbaaf"
-      "43b1cd7f598ece23881b00e3ed0306887b0c785e27e8ad3f8223207104725dd4",
-      "bd334f1d6e45f25ff712a214571fa5cc974104846d0ad3ad7734ecb3ecee4eef"
-      "ef7afd2270e2e60adce0ba2face6444e9a4b41ba738d6c72fb16691603c18e0e",
-      "f3eed1bdb5d2a03c064b5a7e3db181f8591ccb10d410ed26dc5ba74a31362870"
-      "b6ed21b99ca6f4f9f153e7b1beafed1d23304b7a39f9f3ff067d8d8f9e24ecc7",
+TEST_P(PublishedExamples, Ecb_MatchesFips197AndSp80038a) {
+  const struct {
+    std::string_view key, plain, cipher;
+  } cases[] = {
+      // FIPS 197 appendix B
+      {"2b7e151628aed2a6abf7158809cf4f3c", "3243f6a8885a308d313198a2e0370734",
+       "3925841d02dc09fbdc118597196a0b32"},
+      // FIPS 197 appendix C
+      {"000102030405060708090a0b0c0d0e0f", "00112233445566778899aabbccddeeff",
+       "69c4e0d86a7b0430d8cdb78070b4c55a"},
+      {"000102030405060708090a0b0c0d0e0f1011121314151617", "00112233445566778899aabbccddeeff",
+       "dda97ca4864cdfe06eaf70a0ec0d7191"},
+      {"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
+       "00112233445566778899aabbccddeeff", "8ea2b7ca516745bfeafc49904b496089"},
+      // SP 800-38A
+      {keys_38a[0], plain_38a,
+       "3ad77bb40d7a3660a89ecaf32466ef97f5d3d58503b9699de785895a96fdbaaf"
+       "43b1cd7f598ece23881b00e3ed0306887b0c785e27e8ad3f8223207104725dd4"},
+      {keys_38a[1], plain_38a,
+       "bd334f1d6e45f25ff712a214571fa5cc974104846d0ad3ad7734ecb3ecee4eef"
+       "ef7afd2270e2e60adce0ba2face6444e9a4b41ba738d6c72fb16691603c18e0e"},
+      {keys_38a[2], plain_38a,
+       "f3eed1bdb5d2a03c064b5a7e3db181f8591ccb10d410ed26dc5ba74a31362870"
+       "b6ed21b99ca6f4f9f153e7b1beafed1d23304b7a39f9f3ff067d8d8f9e24ecc7"},
   };
-  for (int i = 0; i < 3; ++i) {
-    Ecb ecb(from_hex(keys_38a[i]), execution());
+  for (const auto& c : cases) {
+    Ecb ecb(from_hex(c.key), execution());
     check(
-        plain_38a, ciphers[i], [&](Bytes in, MutableBytes out) { ecb.encrypt(in, out); },
+        c.plain, c.cipher, [&](Bytes in, MutableBytes out) { ecb.encrypt(in, out); },
         [&](Bytes in, MutableBytes out) { ecb.decrypt(in, out); });
   }
 }
@@ -200,19 +192,12 @@ TEST_P(PublishedExamples, Gcm_MatchesMcGrewAndViega) {
     SCOPED_TRACE(c.tag);
     const Buffer key = from_hex(c.key);
     const Buffer nonce = from_hex(c.nonce);
-    const support::Sealed core =
-        support::core_gcm_encrypt(row(), key, nonce, from_hex(c.aad), from_hex(c.plain));
-    EXPECT_EQ(to_hex(core.text), c.cipher);
-    EXPECT_EQ(to_hex(core.tag), c.tag);
     Gcm gcm(key, execution());
     Buffer out = from_hex(c.plain);
-    if (nonce.size() == 12) {
-      std::array<std::uint8_t, 16> tag;
-      gcm.encrypt(nonce, from_hex(c.aad), out, out, tag);
-      EXPECT_EQ(to_hex(out), c.cipher);
-      EXPECT_EQ(to_hex(tag), c.tag);
-    }
-    out = from_hex(c.cipher);
+    std::array<std::uint8_t, 16> tag;
+    gcm.encrypt(nonce, from_hex(c.aad), out, out, tag);
+    EXPECT_EQ(to_hex(out), c.cipher);
+    EXPECT_EQ(to_hex(tag), c.tag);
     ASSERT_NO_THROW(gcm.decrypt(nonce, from_hex(c.aad), out, out, from_hex(c.tag)));
     EXPECT_EQ(to_hex(out), c.plain);
   }

@@ -27,7 +27,6 @@ using support::pattern;
 using support::PlacedBuffer;
 using support::spec_ghash;
 
-// Many times the widest batch of a kernel (64 blocks), with every rest.
 constexpr std::size_t max_blocks = 1100;
 
 Block block_of(Bytes bytes) {
@@ -68,55 +67,12 @@ class KernelFunctions : public CheckedBuildTest {
     row().expand(schedule_, key.data(), static_cast<unsigned>(key.size()));
   }
 
-  // Calls `run(in, out, blocks)` for every number of blocks, out of place and in place. The output
-  // must be the beginning of `expected`.
-  template <class Run>
-  void every_count(const Buffer& in, const Buffer& expected, Run run) {
-    for (std::size_t blocks = 0; blocks <= max_blocks; ++blocks) {
-      const std::size_t n = 16 * blocks;
-      for (const bool in_place : {false, true}) {
-        PlacedBuffer source(n, 16 * (blocks % 4));
-        PlacedBuffer target(n, blocks * 7);
-        source.fill(Bytes(in).first(n));
-        std::uint8_t* const out = in_place ? source.data() : target.data();
-        run(source.data(), out, blocks);
-        ASSERT_EQ(difference({out, n}, Bytes(expected).first(n)), "")
-            << (in_place ? "in place" : "out of place");
-        ASSERT_TRUE(source.margins_intact() && target.margins_intact())
-            << blocks << " blocks: wrote outside the output";
-        if (!in_place) {
-          ASSERT_EQ(difference(source.span(), Bytes(in).first(n)), "") << "wrote to the input";
-        }
-      }
-    }
-  }
-
-  // As every_count for functions with non-temporal stores, out of place, with outputs at every
-  // block of a cache line and at an odd address.
-  template <class Run>
-  void every_count_and_alignment(const Buffer& in, const Buffer& expected, Run run) {
-    for (std::size_t blocks = 0; blocks <= max_blocks; ++blocks) {
-      const std::size_t n = 16 * blocks;
-      for (const std::size_t misalignment : {0, 16, 32, 48, 5}) {
-        PlacedBuffer source(n, 7 * blocks);
-        PlacedBuffer target(n, misalignment);
-        source.fill(Bytes(in).first(n));
-        run(source.data(), target.data(), blocks);
-        ASSERT_EQ(difference(target.span(), Bytes(expected).first(n)), "")
-            << blocks << " blocks, misaligned by " << misalignment;
-        ASSERT_TRUE(source.margins_intact() && target.margins_intact())
-            << blocks << " blocks: wrote outside the output";
-      }
-    }
-  }
-
   KeySchedule schedule_;
   Buffer key_;
   const Buffer in_ = pattern(16 * max_blocks);
 };
 
 // Functions that not every row has. Where one is missing, src/modes composes it from others.
-class NontemporalFunctions : public KernelFunctions {};
 class KernelXts : public KernelFunctions {};
 class XtsTweaks : public KernelFunctions {};
 class FusedGcm : public KernelFunctions {};
@@ -293,101 +249,6 @@ TEST_P(KernelFunctions, KeyExpansion_ReplacesAnEarlierKey) {
   }
 }
 
-TEST_P(KernelFunctions, Ecb_MatchesOpenSslForEveryBlockCount) {
-  const Buffer cipher = support::evp_ecb(Direction::encrypt, key_, in_);
-  every_count(in_, cipher, [&](const auto* in, auto* out, std::size_t blocks) {
-    row().ecb_encrypt(schedule_, in, out, blocks);
-  });
-  every_count(cipher, in_, [&](const auto* in, auto* out, std::size_t blocks) {
-    row().ecb_decrypt(schedule_, in, out, blocks);
-  });
-}
-
-TEST_P(KernelFunctions, CbcAndItsChain_MatchOpenSslForEveryBlockCount) {
-  const Buffer iv = pattern(16, 111);
-  const Buffer cipher = support::evp_cbc(Direction::encrypt, key_, iv, in_);
-  const auto chain_after = [&](std::size_t blocks) {
-    return blocks == 0 ? block_of(iv) : block_of(Bytes(cipher).subspan(16 * (blocks - 1)));
-  };
-  every_count(in_, cipher, [&](const auto* in, auto* out, std::size_t blocks) {
-    Block chain = block_of(iv);
-    row().cbc_encrypt(schedule_, chain.data(), in, out, blocks);
-    ASSERT_EQ(chain, chain_after(blocks)) << blocks << " blocks";
-  });
-  every_count(cipher, in_, [&](const auto* in, auto* out, std::size_t blocks) {
-    Block chain = block_of(iv);
-    row().cbc_decrypt(schedule_, chain.data(), in, out, blocks);
-    ASSERT_EQ(chain, chain_after(blocks)) << blocks << " blocks";
-  });
-}
-
-TEST_P(KernelFunctions, CtrAndItsCounter_MatchOpenSslForEveryBlockCount) {
-  Buffer initial = pattern(16, 77);
-  std::fill(initial.begin() + 8, initial.end(), std::uint8_t{0xff});
-  initial[15] = 0x80;  // 64 bits wrap after 128 blocks
-  const Buffer cipher = support::evp_ctr(key_, initial, in_);
-  every_count(in_, cipher, [&](const auto* in, auto* out, std::size_t blocks) {
-    Buffer counter(initial);
-    row().ctr(schedule_, counter.data(), in, out, blocks);
-    Buffer expected(initial);
-    add_be128(expected.data(), blocks);
-    ASSERT_EQ(counter, expected) << "the counter after " << blocks << " blocks";
-  });
-}
-
-// Some kernels share work between the blocks before the last byte of the counter wraps.
-TEST_P(KernelFunctions, Ctr_MatchesOpenSslFromEveryLastByteOfTheCounter) {
-  constexpr std::size_t blocks = 600;
-  for (unsigned last = 0; last < 256; ++last) {
-    Buffer initial = pattern(16, 79);
-    initial[14] = 0xff;  // the wrap carries into several bytes
-    initial[15] = static_cast<std::uint8_t>(last);
-    Buffer counter(initial);
-    Buffer out(16 * blocks);
-    row().ctr(schedule_, counter.data(), in_.data(), out.data(), blocks);
-    const Buffer cipher = support::evp_ctr(key_, initial, Bytes(in_).first(16 * blocks));
-    ASSERT_EQ(difference(out, cipher), "") << "from a last byte of " << last;
-    add_be128(initial.data(), blocks);
-    ASSERT_EQ(counter, initial) << "from a last byte of " << last;
-  }
-}
-
-TEST_P(NontemporalFunctions, Ecb_MatchesOpenSslForEveryBlockCountAndAlignment) {
-  const Buffer cipher = support::evp_ecb(Direction::encrypt, key_, in_);
-  every_count_and_alignment(in_, cipher, [&](const auto* in, auto* out, std::size_t blocks) {
-    row().ecb_encrypt_nontemporal(schedule_, in, out, blocks);
-  });
-  every_count_and_alignment(cipher, in_, [&](const auto* in, auto* out, std::size_t blocks) {
-    row().ecb_decrypt_nontemporal(schedule_, in, out, blocks);
-  });
-}
-
-TEST_P(NontemporalFunctions, CbcAndItsChain_MatchOpenSslForEveryBlockCountAndAlignment) {
-  const Buffer iv = pattern(16, 112);
-  const Buffer cipher = support::evp_cbc(Direction::encrypt, key_, iv, in_);
-  every_count_and_alignment(cipher, in_, [&](const auto* in, auto* out, std::size_t blocks) {
-    Block chain = block_of(iv);
-    row().cbc_decrypt_nontemporal(schedule_, chain.data(), in, out, blocks);
-    ASSERT_EQ(chain,
-              blocks == 0 ? block_of(iv) : block_of(Bytes(cipher).subspan(16 * (blocks - 1))))
-        << blocks << " blocks";
-  });
-}
-
-TEST_P(NontemporalFunctions, CtrAndItsCounter_MatchOpenSslForEveryBlockCountAndAlignment) {
-  Buffer initial = pattern(16, 78);
-  std::fill(initial.begin() + 8, initial.end(), std::uint8_t{0xff});
-  initial[15] = 0xb0;  // 64 bits wrap after 80 blocks
-  const Buffer cipher = support::evp_ctr(key_, initial, in_);
-  every_count_and_alignment(in_, cipher, [&](const auto* in, auto* out, std::size_t blocks) {
-    Buffer counter(initial);
-    row().ctr_nontemporal(schedule_, counter.data(), in, out, blocks);
-    Buffer expected(initial);
-    add_be128(expected.data(), blocks);
-    ASSERT_EQ(counter, expected) << "the counter after " << blocks << " blocks";
-  });
-}
-
 // Data units with gaps of `gap` bytes between them, which the function must not change. With a
 // single unit, the test also checks the tweak that the function leaves.
 TEST_P(KernelXts, MatchesOpenSslForManyUnitsAndStrides) {
@@ -404,7 +265,6 @@ TEST_P(KernelXts, MatchesOpenSslForManyUnitsAndStrides) {
     forms.push_back({row().xts_encrypt_nontemporal, row().xts_decrypt_nontemporal, false,
                      ", non-temporal stores"});
   }
-  std::size_t shapes = 0;
   for (std::size_t blocks : {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 64, 65, 256}) {
     for (std::size_t units : {0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33}) {
       if (units * blocks > 4500) continue;
@@ -451,7 +311,6 @@ TEST_P(KernelXts, MatchesOpenSslForManyUnitsAndStrides) {
               ASSERT_EQ(running, tweaks_after) << blocks << " blocks" << form.name;
             }
             ASSERT_TRUE(out.margins_intact());
-            ++shapes;
             if (!form.in_place) continue;
             running = tweaks;
             out.fill(plain);
@@ -463,8 +322,6 @@ TEST_P(KernelXts, MatchesOpenSslForManyUnitsAndStrides) {
       }
     }
   }
-  support::report("XTS functions: " + std::to_string(shapes) + " shapes with kernel " +
-                  support::build_name(row()));
 }
 
 // Numbers of units that carry out of each byte, each half, and the whole.
@@ -551,7 +408,6 @@ Buffer inc32_ctr(Bytes key, const Buffer& counter, Bytes in) {
 
 TEST_P(FusedGcm, MatchesCtrAndGhashForEveryBlockCount) {
   constexpr std::size_t max_count = 200;
-  std::size_t calls = 0;
   for (const std::size_t key_bytes : {16, 24, 32}) {
     expand(make_key(key_bytes, 70));
     const Block h = block_of(support::evp_ecb(Direction::encrypt, key_, Buffer(16)));
@@ -597,25 +453,12 @@ TEST_P(FusedGcm, MatchesCtrAndGhashForEveryBlockCount) {
             ASSERT_EQ(difference(Bytes(counter.block), expected_counter), "") << context();
             ASSERT_EQ(support::to_hex(state), support::to_hex(expected_state)) << context();
             ASSERT_TRUE(in.margins_intact() && out.margins_intact()) << context();
-            ++calls;
           }
         }
         if (blocks < max_count) {
           expected_state = spec_ghash(h, expected_state, Bytes(cipher).subspan(n, 16));
         }
       }
-    }
-  }
-  support::report("fused GCM: " + std::to_string(calls) + " calls with kernel " +
-                  support::build_name(row()));
-}
-
-TEST_P(WholeMessageGcm, SealAndOpenMatchOpenSslForEverySize) {
-  const Buffer nonce = pattern(12, 4);
-  for (const std::size_t key_bytes : {16, 24, 32}) {
-    use_key(key_bytes);
-    for (std::size_t bytes = 0; bytes <= 1100; ++bytes) {
-      ASSERT_NO_FATAL_FAILURE(check(nonce, {}, bytes)) << bytes << " bytes";
     }
   }
 }
@@ -684,26 +527,6 @@ TEST_P(WholeMessageGcm, OpenChecksTagsOfEverySize) {
   }
 }
 
-// Vectors that reach behind a message must not touch the next page, which may not exist.
-TEST_P(WholeMessageGcm, ReadsAndWritesNothingBehindThePage) {
-  const Buffer nonce = pattern(12, 4);
-  const support::GuardedBuffer source(600);
-  const support::GuardedBuffer target(600);
-  for (std::size_t bytes = 0; bytes <= 600; ++bytes) {
-    const Bytes plain = Bytes(in_).first(bytes);
-    const support::Sealed expected = support::evp_gcm_encrypt(key_, nonce, {}, plain);
-    const MutableBytes in = source.place(bytes, support::GuardedBuffer::Flush::end);
-    const MutableBytes out = target.place(bytes, support::GuardedBuffer::Flush::end);
-    std::copy(plain.begin(), plain.end(), in.begin());
-    std::array<std::uint8_t, 16> tag;
-    row().gcm_seal(schedule_, hash_,
-                   {nonce.data(), nonce.size(), nullptr, 0, in.data(), out.data(), bytes,
-                    tag.data(), nullptr, 0});
-    ASSERT_EQ(difference(out, expected.text), "") << bytes << " bytes";
-    ASSERT_EQ(tag, expected.tag) << bytes << " bytes";
-  }
-}
-
 // Lists of every size up to 40, whose messages have sizes at random, with one key or a key each.
 // Runs of equal and of short sizes are those that kernels interleave.
 TEST_P(ManyMessagesGcm, MatchOpenSsl) {
@@ -724,23 +547,17 @@ TEST_P(ManyMessagesGcm, MatchOpenSsl) {
 }
 
 PARAES_FOR_EVERY_BUILD(KernelFunctions);
-PARAES_FOR_BUILDS(NontemporalFunctions,
-                  [](const Kernel& row) { return row.ctr_nontemporal != nullptr; });
 PARAES_FOR_BUILDS(KernelXts, [](const Kernel& row) { return row.xts_encrypt != nullptr; });
 PARAES_FOR_BUILDS(XtsTweaks, [](const Kernel& row) { return row.xts_tweaks != nullptr; });
 PARAES_FOR_BUILDS(FusedGcm, [](const Kernel& row) { return row.gcm_encrypt != nullptr; });
 PARAES_FOR_BUILDS(WholeMessageGcm, [](const Kernel& row) { return row.gcm_seal != nullptr; });
 PARAES_FOR_BUILDS(ManyMessagesGcm, [](const Kernel& row) { return row.gcm_seal_many != nullptr; });
-#if !defined(__x86_64__)
-// No kernel of another architecture has non-temporal stores.
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(NontemporalFunctions);
-#if !defined(__AARCH64EL__)
+#if !defined(__x86_64__) && !defined(__AARCH64EL__)
 // Only kernels with AES instructions have these functions.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(XtsTweaks);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FusedGcm);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(WholeMessageGcm);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ManyMessagesGcm);
-#endif
 #endif
 
 }  // namespace
