@@ -1,6 +1,7 @@
 # discover.cmake: run after a test program is linked. Writes the file from which ctest reads one test for
 # each suite of the program, named PREFIX.Suite: fewer processes than one for each case, and names that
-# tell what failed. Cases named Long... of a suite are a test of their own, PREFIX.Suite.Long.
+# tell what failed. Cases named Long... of a suite, and all of its instantiations named Long..., are a
+# test of their own, PREFIX.Suite.Long.
 #
 #   cmake -DPROGRAM= -DPREFIXES= -DFILTER= -DPROPERTIES= -DOUTPUT= [-DLAUNCHER=] -P discover.cmake
 #
@@ -28,7 +29,7 @@ foreach(line IN LISTS listed)
   elseif(line MATCHES "^  ([^ ]+)$")
     set(case ${CMAKE_MATCH_1})
     set(key ${name})
-    if(case MATCHES "^Long" AND NOT name MATCHES "^Long")
+    if(NOT name MATCHES "^Long" AND (case MATCHES "^Long" OR suite MATCHES "^Long"))
       string(APPEND key ".Long")
     endif()
     list(APPEND keys ${key})

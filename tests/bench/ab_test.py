@@ -1,15 +1,12 @@
 """Tests of bench/ab with stand-ins for two builds of paraes, whose reports have chosen times."""
 
-import json
 import os
-import pathlib
-import subprocess
 import sys
-import tempfile
 import unittest
 
-AB = pathlib.Path(os.environ.get("PARAES_BENCH_AB",
-                                 pathlib.Path(__file__).resolve().parents[2] / "bench/ab"))
+import cases
+
+AB = os.environ.get("PARAES_BENCH_AB", "ab")
 
 # A program that reports 1000 ns times factor(row, number of rows in this call) for each row.
 FAKE = """#!{python}
@@ -50,29 +47,15 @@ sys.exit(0 if all(row["verified"] for row in rows) else 1)
 """
 
 
-class AbTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.log = self.folder / "log"
-
+class AbTest(cases.FolderCase):
     def fake(self, name, factor="1", kernels=("vaes512", "aesni"), verified="True"):
-        path = self.folder / name
-        path.write_text(FAKE.format(python=sys.executable, factor=factor, log=str(self.log),
-                                    name=name, kernels=list(kernels), verified=verified))
-        path.chmod(0o755)
-        return path
+        text = FAKE.format(python=sys.executable, factor=factor, log=str(self.log), name=name,
+                           kernels=list(kernels), verified=verified)
+        return self.write(name, text, 0o755)
 
-    def compare(self, new, *flags, old=None):
+    def compare(self, new, *flags):
         """Return the exit status, the output and the report."""
-        report = self.folder / "report.json"
-        report.unlink(missing_ok=True)
-        done = subprocess.run(
-            [sys.executable, "-B", AB, old or self.fake("old"), new, "--passes", "2", "--json",
-             report, *flags], capture_output=True, text=True, check=False)
-        return (done.returncode, done.stdout + done.stderr,
-                json.loads(report.read_text()) if report.exists() else None)
+        return self.run_script(AB, self.fake("old"), new, "--passes", "2", *flags)
 
     def test_equal_programs_pass(self):
         for flags in ([], ["--quick"]):

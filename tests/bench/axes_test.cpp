@@ -3,11 +3,9 @@
 #include <gtest/gtest.h>
 #include <openssl/crypto.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,7 +15,12 @@
 #include "paraes/error.hpp"
 #include "paraes/kernels.hpp"
 #include "paraes/threads.hpp"
+#include "tests/gpu/expect_has.hpp"
 #include "tests/support/message_of.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+// Axes that a test leaves out are empty.
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 namespace paraes::bench {
 namespace {
@@ -104,6 +107,11 @@ TEST(Axes, TuningsOfGpusAreListsOfNames) {
   EXPECT_THROW(static_cast<void>(axes_of(on_cpu)), InvalidArgument);
 }
 
+// Why the axes are refused; empty if they are not.
+std::string refusal(const AxisTexts& texts) {
+  return support::message_of<InvalidArgument>([&] { (void)axes_of(texts); });
+}
+
 TEST(Axes, GroupThreadsAreMultiplesOfAWarp) {
   AxisTexts texts = texts_with(&AxisTexts::device, "opencl:0");
   EXPECT_EQ(axes_of(texts).group_threads, (std::vector<unsigned>{0}));  // the kernel's own
@@ -111,62 +119,36 @@ TEST(Axes, GroupThreadsAreMultiplesOfAWarp) {
   EXPECT_EQ(axes_of(texts).group_threads, (std::vector<unsigned>{512, 32, 1024}));
   for (const char* wrong : {"0", "16", "48", "1025", "1056", "x", "64,", "all"}) {
     texts.group_threads = wrong;
-    EXPECT_NE(support::message_of<InvalidArgument>([&] {
-                (void)axes_of(texts);
-              }).find("--group-threads: "),
-              std::string::npos)
-        << wrong;
+    EXPECT_HAS(refusal(texts), "--group-threads: ");
   }
 }
 
 TEST(Axes, ThatNoRowCanHaveAreRefused) {
-  const auto refused = [](const AxisTexts& texts) {
-    return support::message_of<InvalidArgument>([&] { (void)axes_of(texts); });
+  const std::pair<AxisTexts, const char*> wrong[] = {
+      {{.scope = "file", .in_place = "no,yes"}, "--in-place"},
+      {{.format = "raw"}, "--format"},
+      {{.transfer = "mapped"}, "--transfer"},
+      {{.scope = "transfer", .transfer = "mapped"}, "--transfer"},
+      {{.group_threads = "256"}, "--group-threads goes with a GPU"},
+      {{.device = "cpu,opencl:0", .scope = "file", .group_threads = "256"},
+       "--group-threads goes with a GPU"},
+      {{.mode = "ctr", .unit = "512"}, "--unit"},
+      {{.mode = "ctr,xts", .message = "64", .keys = "each"}, "--message goes with --mode gcm"},
+      {{.message = "64", .keys = "each", .scope = "file"}, "--message goes with --scope memory"},
+      {{.device = "opencl:0", .message = "64", .keys = "each"},
+       "--message goes with --scope memory"},
+      {{.keys = "one"}, "--keys goes with --message"},
   };
-  AxisTexts file = texts_with(&AxisTexts::scope, "file");
-  file.in_place = "no,yes";
-  EXPECT_NE(refused(file).find("--in-place"), std::string::npos);
-  file.scope = "file,memory";
-  EXPECT_EQ(refused(file), "");
-  file.scope = "file";
-  file.in_place = "no";
-  EXPECT_EQ(refused(file), "");
-  AxisTexts memory = texts_with(&AxisTexts::format, "raw");
-  EXPECT_NE(refused(memory).find("--format"), std::string::npos);
-  memory.scope = "file";
-  EXPECT_EQ(refused(memory), "");
-  AxisTexts transfer = texts_with(&AxisTexts::transfer, "mapped");
-  EXPECT_NE(refused(transfer).find("--transfer"), std::string::npos);
-  transfer.scope = "transfer";
-  EXPECT_NE(refused(transfer).find("--transfer"), std::string::npos);
-  transfer.device = "cpu,opencl:0";
-  EXPECT_EQ(refused(transfer), "");
-  AxisTexts groups = texts_with(&AxisTexts::group_threads, "256");
-  EXPECT_NE(refused(groups).find("--group-threads goes with a GPU"), std::string::npos);
-  groups.device = "cpu,opencl:0";
-  EXPECT_EQ(refused(groups), "");
-  groups.scope = "file";
-  EXPECT_NE(refused(groups).find("--group-threads goes with a GPU"), std::string::npos);
-  groups.scope = "file,transfer";
-  EXPECT_EQ(refused(groups), "");
-  AxisTexts unit = texts_with(&AxisTexts::unit, "512");
-  EXPECT_EQ(refused(unit), "");
-  unit.mode = "ctr";
-  EXPECT_NE(refused(unit).find("--unit"), std::string::npos);
-  AxisTexts message = texts_with(&AxisTexts::message, "64");
-  message.keys = "each";
-  EXPECT_EQ(refused(message), "");
-  message.mode = "ctr,xts";
-  EXPECT_NE(refused(message).find("--message goes with --mode gcm"), std::string::npos);
-  message.mode.clear();
-  message.scope = "file";
-  EXPECT_NE(refused(message).find("--message goes with --scope memory"), std::string::npos);
-  message.scope.clear();
-  message.device = "opencl:0";
-  message.kernel.clear();
-  EXPECT_NE(refused(message).find("--message goes with --scope memory"), std::string::npos);
-  AxisTexts keys = texts_with(&AxisTexts::keys, "one");
-  EXPECT_NE(refused(keys).find("--keys goes with --message"), std::string::npos);
+  for (const auto& [texts, part] : wrong) EXPECT_HAS(refusal(texts), part);
+  for (const AxisTexts& right :
+       {AxisTexts{.scope = "file,memory", .in_place = "no,yes"},
+        AxisTexts{.scope = "file", .in_place = "no"}, AxisTexts{.scope = "file", .format = "raw"},
+        AxisTexts{.device = "cpu,opencl:0", .scope = "transfer", .transfer = "mapped"},
+        AxisTexts{.device = "cpu,opencl:0", .group_threads = "256"},
+        AxisTexts{.device = "cpu,opencl:0", .scope = "file,transfer", .group_threads = "256"},
+        AxisTexts{.unit = "512"}, AxisTexts{.message = "64", .keys = "each"}}) {
+    EXPECT_EQ(refusal(right), "");
+  }
 }
 
 // The message sizes, numbers and keys of the planned rows, and the reasons of those skipped.
@@ -186,35 +168,29 @@ std::multiset<std::string> messages_of(const AxisTexts& texts) {
 
 TEST(Plan, MessagesAreRowsBesideTheWhole) {
   using Rows = std::multiset<std::string>;
-  AxisTexts texts = texts_with(&AxisTexts::message, "64,whole,1000");
-  texts.mode = "gcm";
-  texts.direction = "encrypt";
-  texts.size = "2001";
-  texts.rivals = "none";
-  texts.keys = "all";
-  EXPECT_EQ(messages_of(texts),
+  const auto rows = [](const std::string& mode, const std::string& size, const std::string& message,
+                       const std::string& keys = "") {
+    return messages_of({.kernel = "reference",
+                        .mode = mode,
+                        .direction = "encrypt",
+                        .size = size,
+                        .message = message,
+                        .keys = keys,
+                        .rivals = "none"});
+  };
+  EXPECT_EQ(rows("gcm", "2001", "64,whole,1000", "all"),
             (Rows{"gcm 1 ", "gcm 32 one", "gcm 32 each", "gcm 3 one", "gcm 3 each"}));
   // Modes by default have no reasons, and named ones do.
-  texts.message = "64";
-  texts.keys.clear();
-  texts.mode.clear();
-  EXPECT_EQ(messages_of(texts), Rows{"gcm 32 one"});
-  texts.mode = "ctr,gcm";
-  EXPECT_EQ(messages_of(texts), (Rows{"gcm 32 one", "many messages at once are for --mode gcm"}));
-  // A message is at most the whole.
-  texts.mode = "gcm";
-  texts.message = "2001,2002";
-  EXPECT_EQ(messages_of(texts),
+  EXPECT_EQ(rows("", "2001", "64"), Rows{"gcm 32 one"});
+  EXPECT_EQ(rows("ctr,gcm", "2001", "64"),
+            (Rows{"gcm 32 one", "many messages at once are for --mode gcm"}));
+  EXPECT_EQ(rows("gcm", "2001", "2001,2002"),
             (Rows{"gcm 1 one",
                   "a message would have more bytes than all together: --size is their sum"}));
-  texts.message = "1";
-  texts.size = "5000000";
-  EXPECT_EQ(messages_of(texts),
+  EXPECT_EQ(rows("gcm", "5000000", "1"),
             Rows{"at most 4194304 messages: choose a smaller --size or a larger --message"});
-  texts.keys = "each";
-  texts.size = "5000";
-  EXPECT_EQ(messages_of(texts), Rows{"a key each is for up to 4096 messages: choose a smaller "
-                                     "--size or a larger --message"});
+  EXPECT_EQ(rows("gcm", "5000", "1", "each"), Rows{"a key each is for up to 4096 messages: choose "
+                                                   "a smaller --size or a larger --message"});
 }
 
 TEST(Axes, NoRivalHasTheNameOfAKernel) {
@@ -222,9 +198,7 @@ TEST(Axes, NoRivalHasTheNameOfAKernel) {
   for (const std::string& rival : axes_of(texts).rivals) {
     for (const KernelInfo& kernel : kernels()) EXPECT_NE(rival, kernel.name);
   }
-  texts.rivals = "memcpy,openssl";
-  EXPECT_NE(support::message_of<InvalidArgument>([&] { (void)axes_of(texts); }).find("openssl-evp"),
-            std::string::npos);
+  EXPECT_HAS(refusal(texts_with(&AxisTexts::rivals, "memcpy,openssl")), "openssl-evp");
 }
 
 // The file of the library that holds `symbol`.
@@ -234,85 +208,76 @@ std::string file_of(const void* symbol) {
   return std::filesystem::canonical(info.dli_fname).string();
 }
 
+std::string refusal_of_libcrypto(const std::string& file) {
+  return refusal(texts_with(&AxisTexts::rivals, "memcpy,openssl-evp@" + file));
+}
+
 TEST(Axes, FilesThatAreNoLibcryptoAreRefusedWithTheReason) {
-  const auto refused = [](const std::string& file) {
-    return support::message_of<InvalidArgument>(
-        [&] { (void)axes_of(texts_with(&AxisTexts::rivals, "memcpy,openssl-evp@" + file)); });
-  };
-  const std::string folder = ::testing::TempDir() + "paraes-libcrypto-" + std::to_string(getpid());
-  std::filesystem::create_directory(folder);
-  const std::string pipe = folder + "/pipe";
+  const support::TemporaryFolder folder;
+  const std::string pipe = folder.path("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  const std::string text = folder + "/text";
-  std::ofstream(text) << "text";
+  const std::string text = folder.write("text", std::string("text"));
   const std::string libc = file_of(reinterpret_cast<const void*>(&dladdr));
   // Before a comma, a file is another one, as in all lists.
   const std::pair<std::string, const char*> wrong[] = {
       {"", "needs a libcrypto file"},
-      {folder + "/absent", "No such file"},
-      {folder + "/absent,memcpy", "No such file"},
-      {folder, "it is no regular file"},
+      {folder.path("absent"), "No such file"},
+      {folder.path("absent,memcpy"), "No such file"},
+      {folder.path(), "it is no regular file"},
       {pipe, "it is no regular file"},
       {text, ""},  // the loader's words
       {libc, "it has no EVP_CIPHER_CTX_new: it is no libcrypto"},
       {PARAES_OLD_LIBCRYPTO, "it has no OpenSSL_version: it is no libcrypto, or older than 1.1.0"},
   };
   for (const auto& [file, reason] : wrong) {
-    const std::string message = refused(file);
+    const std::string message = refusal_of_libcrypto(file);
     EXPECT_EQ(message.rfind("--rivals: ", 0), 0U) << file << ": " << message;
     if (message.find("sanitizer") != std::string::npos) continue;
-    EXPECT_NE(message.find(reason), std::string::npos) << file << ": " << message;
+    EXPECT_HAS(message, reason);
   }
   // Others could have changed it.
-  std::filesystem::permissions(folder, std::filesystem::perms::all);
-  EXPECT_NE(refused(text).find("everybody can write"), std::string::npos) << refused(text);
-  std::filesystem::remove_all(folder);
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::all);
+  EXPECT_HAS(refusal_of_libcrypto(text), "everybody can write");
 }
+
+// A build with a sanitizer opens no other libcrypto.
+#define SKIP_IF_SANITIZED(refusal) \
+  if ((refusal).find("sanitizer") != std::string::npos) GTEST_SKIP() << (refusal)
 
 TEST(Axes, AnotherLibcryptoIsARivalWithItsVersion) {
   const std::string file = file_of(reinterpret_cast<const void*>(&OpenSSL_version));
   if (file.find("libcrypto") == std::string::npos) GTEST_SKIP() << "libcrypto is linked statically";
-  AxisTexts texts = texts_with(&AxisTexts::rivals, "openssl-evp@" + file + ",memcpy");
-  std::vector<std::string> rivals;
-  try {
-    rivals = axes_of(texts).rivals;
-  } catch (const InvalidArgument& error) {
-    if (std::string(error.what()).find("sanitizer") == std::string::npos) throw;
-    GTEST_SKIP() << error.what();
-  }
+  SKIP_IF_SANITIZED(refusal_of_libcrypto(file));
+  AxisTexts texts = {.kernel = "reference",
+                     .mode = "gcm",
+                     .direction = "encrypt",
+                     .size = "1024",
+                     .rivals = "openssl-evp@" + file + ",memcpy"};
   const std::string name = std::string("openssl-evp@") + OpenSSL_version(OPENSSL_VERSION_STRING);
-  EXPECT_EQ(rivals, (std::vector<std::string>{name, "memcpy"}));
+  std::vector<std::string> rivals = {name, "memcpy"};
+  EXPECT_EQ(axes_of(texts).rivals, rivals);
   // The same file by another name is the same rival.
-  const std::string folder = ::testing::TempDir() + "paraes-libcryptos-" + std::to_string(getpid());
-  std::filesystem::create_directory(folder);
-  std::filesystem::create_symlink(file, folder + "/link");
-  texts.rivals += ",openssl-evp@" + folder + "/link,openssl-evp@" + file;
+  const support::TemporaryFolder folder;
+  std::filesystem::create_symlink(file, folder.path("link"));
+  texts.rivals += ",openssl-evp@" + folder.path("link") + ",openssl-evp@" + file;
   EXPECT_EQ(axes_of(texts).rivals, rivals);
   // Another file of the same version is another one.
-  std::filesystem::copy_file(file, folder + "/copy");
-  texts.rivals += ",openssl-evp@" + folder + "/copy";
+  std::filesystem::copy_file(file, folder.path("copy"));
+  texts.rivals += ",openssl-evp@" + folder.path("copy");
   rivals.push_back(name + "#2");
   EXPECT_EQ(axes_of(texts).rivals, rivals);
 
-  texts.mode = "gcm";
-  texts.direction = "encrypt";
-  texts.size = "1024";
   std::multiset<std::string> planned;
   const BenchPlan plan = make_plan(axes_of(texts));
-  std::filesystem::remove_all(folder);
   ASSERT_EQ(plan.groups.size(), 1U);
   for (const auto& row : plan.groups[0]) planned.insert(row->row().who());
   EXPECT_EQ(planned, (std::multiset<std::string>{"reference", "memcpy", name, name + "#2"}));
 }
 
 TEST(Axes, AnotherLibcryptoIsKeptApartFromThatOfTheProcess) {
+  SKIP_IF_SANITIZED(refusal_of_libcrypto(PARAES_FAKE_LIBCRYPTO));
   AxisTexts texts = texts_with(&AxisTexts::rivals, "openssl-evp@" PARAES_FAKE_LIBCRYPTO);
-  try {
-    EXPECT_EQ(axes_of(texts).rivals, std::vector<std::string>{"openssl-evp@99.0.1-fake"});
-  } catch (const InvalidArgument& error) {
-    if (std::string(error.what()).find("sanitizer") == std::string::npos) throw;
-    GTEST_SKIP() << error.what();
-  }
+  EXPECT_EQ(axes_of(texts).rivals, std::vector<std::string>{"openssl-evp@99.0.1-fake"});
   // It has no ciphers, which is a reason for each row.
   texts.mode = "gcm";
   std::set<std::string> reasons;
@@ -338,18 +303,15 @@ TEST(Axes, DeviceNamesBecomeIdsOnceEach) {
 
 TEST(Axes, KernelsAreChosenForTheKindsOfDevices) {
   using Names = std::vector<std::string>;
-  AxisTexts texts;
-  texts.device = "opencl:0";
-  texts.kernel = "auto";
-  EXPECT_EQ(axes_of(texts).gpu_kernels, Names{"bitslice"});
-  EXPECT_TRUE(axes_of(texts).kernels.empty());
-  texts.kernel = "aesni";
-  EXPECT_THROW((void)axes_of(texts), InvalidArgument);
-  texts.device = "cpu,opencl:0";
-  EXPECT_EQ(axes_of(texts).gpu_kernels, Names{"aesni"});  // its rows are skipped
-  texts.kernel = "all";
-  EXPECT_EQ(axes_of(texts).kernels.size(), kernels().size());
-  EXPECT_EQ(axes_of(texts).gpu_kernels.size(), gpu_kernels().size());
+  const auto axes = [](const std::string& device, const std::string& kernel) {
+    return axes_of({.device = device, .kernel = kernel});
+  };
+  EXPECT_EQ(axes("opencl:0", "auto").gpu_kernels, Names{"bitslice"});
+  EXPECT_TRUE(axes("opencl:0", "auto").kernels.empty());
+  EXPECT_THROW((void)axes("opencl:0", "aesni"), InvalidArgument);
+  EXPECT_EQ(axes("cpu,opencl:0", "aesni").gpu_kernels, Names{"aesni"});  // its rows are skipped
+  EXPECT_EQ(axes("cpu,opencl:0", "all").kernels.size(), kernels().size());
+  EXPECT_EQ(axes("cpu,opencl:0", "all").gpu_kernels.size(), gpu_kernels().size());
 }
 
 TEST(Axes, ZeroThreadsAreAllCores) {
@@ -372,12 +334,8 @@ bool skips(const BenchPlan& plan, const std::string& part) {
 }
 
 TEST(Plan, RowsAreTheProductOfTheAxesInOneGroupPerSize) {
-  AxisTexts texts;
-  texts.mode = "ecb,ctr";
-  texts.key_bits = "all";
-  texts.size = "16,64,4096";
-  texts.rivals = "openssl-evp,memcpy";
-  const BenchPlan plan = plan_with(texts);
+  const BenchPlan plan = plan_with(
+      {.mode = "ecb,ctr", .key_bits = "all", .size = "16,64,4096", .rivals = "openssl-evp,memcpy"});
   ASSERT_EQ(plan.groups.size(), 3U);  // one for each size
   for (const Group& group : plan.groups) {
     // Modes, key sizes, directions, and paraes with OpenSSL; one copy.
@@ -387,64 +345,76 @@ TEST(Plan, RowsAreTheProductOfTheAxesInOneGroupPerSize) {
 }
 
 TEST(Plan, ExecutorsHaveRowsForSeveralThreadsOnly) {
-  AxisTexts texts;
-  texts.mode = "ctr";
-  texts.direction = "encrypt";
-  texts.size = "65536";
-  texts.threads = "1,2";
-  texts.rivals = "memcpy";
   // Those of OpenMP are skipped where its module is missing.
-  const auto rows = [&] {
+  const auto rows = [&](const std::string& executor) {
     std::set<std::string> list;
     const auto add = [&](const Row& row) {
       list.insert(row.who() + " " + std::to_string(row.threads) + " " + row.executor);
     };
-    const BenchPlan plan = plan_with(texts);
+    const BenchPlan plan = plan_with({.mode = "ctr",
+                                      .direction = "encrypt",
+                                      .threads = "1,2",
+                                      .executor = executor,
+                                      .size = "65536",
+                                      .rivals = "memcpy"});
     for (const auto& planned : plan.groups.front()) add(planned->row());
     for (const Skipped& skipped : plan.skipped) add(skipped.row);
     return list;
   };
   using Rows = std::set<std::string>;
-  EXPECT_EQ(rows(), (Rows{"memcpy 1 ", "reference 1 ", "memcpy 2 threads", "reference 2 threads"}));
-  texts.executor = "openmp,threads";
-  EXPECT_EQ(rows(), (Rows{"memcpy 1 ", "reference 1 ", "memcpy 2 threads", "reference 2 openmp",
-                          "reference 2 threads"}));
-}
-
-TEST(Plan, OpenMpIsSkippedInFileScope) {
-  AxisTexts texts;
-  texts.executor = "openmp";
-  texts.rivals = "none";
-  EXPECT_FALSE(skips(plan_with(texts), "their own threads"));
-  texts.scope = "file";
-  EXPECT_TRUE(skips(plan_with(texts), "their own threads"));
-  texts.executor.clear();
-  EXPECT_FALSE(skips(plan_with(texts), "their own threads"));
+  EXPECT_EQ(rows(""),
+            (Rows{"memcpy 1 ", "reference 1 ", "memcpy 2 threads", "reference 2 threads"}));
+  EXPECT_EQ(rows("openmp,threads"), (Rows{"memcpy 1 ", "reference 1 ", "memcpy 2 threads",
+                                          "reference 2 openmp", "reference 2 threads"}));
 }
 
 TEST(Plan, ImpossibleRowsAreSkippedWithReasons) {
-  AxisTexts texts;
-  texts.mode = "all";
-  texts.key_bits = "192";
-  texts.size = "40";
-  texts.threads = "2";
-  texts.rivals = "none";
-  texts.scope = "memory,transfer";
-  texts.device = "cpu,cuda:77";
-  const BenchPlan plan = plan_with(texts);
-  EXPECT_TRUE(skips(plan, "whole blocks"));
-  EXPECT_TRUE(skips(plan, "XTS has no AES-192"));
-  EXPECT_TRUE(skips(plan, "nothing to transfer"));
-  texts.size = "64";
-  EXPECT_TRUE(skips(plan_with(texts), "CBC encryption is serial"));
+  AxisTexts impossible = {.device = "cpu,cuda:77",
+                          .mode = "all",
+                          .key_bits = "192",
+                          .threads = "2",
+                          .size = "40",
+                          .scope = "memory,transfer",
+                          .rivals = "none"};
+  AxisTexts serial = impossible;
+  serial.size = "64";
+  const struct {
+    AxisTexts texts;
+    const char* reason;
+    bool skipped = true;
+  } cases[] = {
+      {impossible, "whole blocks"},
+      {impossible, "XTS has no AES-192"},
+      {impossible, "nothing to transfer"},
+      {serial, "CBC encryption is serial"},
+      {{.executor = "openmp", .rivals = "none"}, "their own threads", false},
+      {{.executor = "openmp", .scope = "file", .rivals = "none"}, "their own threads"},
+      {{.scope = "file", .rivals = "none"}, "their own threads", false},
+      {{.mode = "ctr", .scope = "file", .rivals = "none"}, "has only GCM"},
+      {{.mode = "ctr", .scope = "file", .format = "raw,paraes", .rivals = "none"}, "has only GCM"},
+      {{.mode = "ctr,gcm", .scope = "file", .format = "raw,paraes", .rivals = "none"},
+       "has only GCM",
+       false},
+      {{.scope = "file", .key_expansion = "device"}, "the cpu expands keys itself"},
+  };
+  for (const auto& [texts, reason, skipped] : cases) {
+    EXPECT_EQ(skips(plan_with(texts), reason), skipped) << reason << ": " << texts.mode;
+  }
+  EXPECT_EQ(plan_with({.scope = "file", .key_expansion = "device"}).skipped[0].row.scope, "file");
+}
+
+TEST(Plan, ModesOfAuthenticatedFormatsOtherThanGcmAreSkipped) {
+  const auto groups = [](const std::string& format) {
+    const AxisTexts texts = {.mode = "ctr", .scope = "file", .format = format, .rivals = "none"};
+    return plan_with(texts).groups.size();
+  };
+  EXPECT_EQ(groups(""), 0U);
+  EXPECT_EQ(groups("raw,paraes"), 1U);
 }
 
 TEST(Plan, MissingDeviceIsSkippedInEveryScope) {
-  AxisTexts texts;
-  texts.device = "cuda:77";
-  texts.scope = "memory,transfer,file";
-  texts.rivals = "memcpy,pinned-copy";
-  const BenchPlan plan = plan_with(texts);
+  const BenchPlan plan = plan_with(
+      {.device = "cuda:77", .scope = "memory,transfer,file", .rivals = "memcpy,pinned-copy"});
   EXPECT_TRUE(plan.groups.empty());
   std::vector<std::string> scopes;
   for (const Skipped& skipped : plan.skipped) {
@@ -458,23 +428,17 @@ TEST(Plan, MissingDeviceIsSkippedInEveryScope) {
 }
 
 TEST(Plan, FileScopeWithoutADeviceHasNoRivals) {
-  AxisTexts texts;
-  texts.device = "cuda:77";
-  texts.scope = "file";
-  texts.rivals = "cp";
-  const BenchPlan plan = plan_with(texts);
-  EXPECT_TRUE(plan.groups.empty());
-  EXPECT_EQ(plan.folder, "");
-  texts.device = "cpu,cuda:77";
-  EXPECT_EQ(plan_with(texts).groups.size(), 1U);
+  const auto plan = [](const std::string& device) {
+    return plan_with({.device = device, .scope = "file", .rivals = "cp"});
+  };
+  EXPECT_TRUE(plan("cuda:77").groups.empty());
+  EXPECT_EQ(plan("cuda:77").folder, "");
+  EXPECT_EQ(plan("cpu,cuda:77").groups.size(), 1U);
 }
 
 TEST(Plan, CopyThreadsHasOneRowForEachNumberOfThreads) {
-  AxisTexts texts;
-  texts.scope = "file";
-  texts.threads = "1,2,3";
-  texts.rivals = "copy-threads,cp";
-  const BenchPlan plan = plan_with(texts);
+  const BenchPlan plan =
+      plan_with({.threads = "1,2,3", .scope = "file", .rivals = "copy-threads,cp"});
   ASSERT_EQ(plan.groups.size(), 1U);
   std::vector<int> threads;
   for (const auto& row : plan.groups[0]) {
@@ -483,47 +447,16 @@ TEST(Plan, CopyThreadsHasOneRowForEachNumberOfThreads) {
   EXPECT_EQ(threads, (std::vector<int>{1, 2, 3}));
 }
 
-TEST(Plan, ModesOfAuthenticatedFormatsOtherThanGcmAreSkipped) {
-  AxisTexts texts;
-  texts.scope = "file";
-  texts.mode = "ctr";
-  texts.rivals = "none";
-  EXPECT_TRUE(skips(plan_with(texts), "has only GCM"));
-  EXPECT_TRUE(plan_with(texts).groups.empty());
-  texts.format = "raw,paraes";
-  EXPECT_TRUE(skips(plan_with(texts), "has only GCM"));
-  EXPECT_EQ(plan_with(texts).groups.size(), 1U);
-  texts.mode = "ctr,gcm";
-  EXPECT_FALSE(skips(plan_with(texts), "has only GCM"));
-}
-
 TEST(Plan, FileRowsAreSkippedWhereTheExecutableIsNotFound) {
-  AxisTexts texts;
-  texts.kernel = "reference";
-  texts.scope = "file";
-  texts.rivals = "none";
-  const BenchPlan plan = make_plan(axes_of(texts));
+  const BenchPlan plan =
+      make_plan(axes_of({.kernel = "reference", .scope = "file", .rivals = "none"}));
   EXPECT_TRUE(plan.groups.empty());
   EXPECT_TRUE(skips(plan, "the path of this executable cannot be found"));
 }
 
-TEST(Plan, KeyExpansionOnDeviceIsSkippedForTheCpuInFileScope) {
-  AxisTexts texts;
-  texts.scope = "file";
-  texts.key_expansion = "device";
-  const BenchPlan plan = plan_with(texts);
-  ASSERT_TRUE(skips(plan, "the cpu expands keys itself"));
-  EXPECT_EQ(plan.skipped[0].row.scope, "file");
-}
-
 TEST(Plan, CopiesAreNeverInPlace) {
-  AxisTexts texts;
-  texts.mode = "ctr";
-  texts.direction = "encrypt";
-  texts.in_place = "yes";
-  texts.size = "64";
-  texts.rivals = "memcpy";
-  const BenchPlan plan = plan_with(texts);
+  const BenchPlan plan = plan_with(
+      {.mode = "ctr", .direction = "encrypt", .size = "64", .in_place = "yes", .rivals = "memcpy"});
   ASSERT_EQ(plan.groups.size(), 1U);
   ASSERT_EQ(plan.groups[0].size(), 2U);
   EXPECT_FALSE(plan.groups[0][0]->row().in_place);

@@ -5,14 +5,14 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "bench/file/child.hpp"
+#include "tests/gpu/expect_has.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -24,25 +24,9 @@ ChildResult bench(const std::string& arguments) {
   return run_child(words);
 }
 
-// A folder for one test, since tests run in parallel.
-class Folder {
- public:
-  Folder() : path_(::testing::TempDir() + "paraes-bench-XXXXXX") {
-    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot make " + path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] std::string report() const { return path_ + "/report.json"; }
-  [[nodiscard]] nlohmann::json read_report() const {
-    std::ifstream file(report());
-    return nlohmann::json::parse(file);
-  }
-
- private:
-  std::string path_;
-};
+nlohmann::json report_in(const support::TemporaryFolder& folder) {
+  return nlohmann::json::parse(folder.text("report.json"));
+}
 
 TEST(Command, UnknownValuesAreUsageErrors) {
   for (const char* arguments :
@@ -57,10 +41,10 @@ TEST(Command, UnknownValuesAreUsageErrors) {
 TEST(Command, ListRunsNothing) {
   const ChildResult result = bench("--list --kernel ttable --mode ctr,xts --key-bits 192");
   EXPECT_EQ(result.status, 0);
-  EXPECT_NE(result.output.find("ttable"), std::string::npos);
-  EXPECT_NE(result.output.find("8 rows"), std::string::npos) << result.output;
-  EXPECT_NE(result.output.find("XTS has no AES-192"), std::string::npos) << result.output;
-  EXPECT_EQ(result.output.find("MB/s"), std::string::npos);
+  for (const char* part : {"ttable", "8 rows", "XTS has no AES-192"}) {
+    EXPECT_HAS(result.output, part);
+  }
+  EXPECT_LACKS(result.output, "MB/s");
 }
 
 TEST(Command, AnotherLibcryptoIsInTheReportWithItsVersion) {
@@ -68,14 +52,14 @@ TEST(Command, AnotherLibcryptoIsInTheReportWithItsVersion) {
   ASSERT_NE(dladdr(reinterpret_cast<const void*>(&OpenSSL_version), &info), 0);
   const std::string file = info.dli_fname;
   if (file.find("libcrypto") == std::string::npos) GTEST_SKIP() << "libcrypto is linked statically";
-  const Folder folder;
+  const support::TemporaryFolder folder;
   const ChildResult result = bench(
       "--kernel ttable --mode gcm --size 1KiB --samples 2 --threads 1,2 --message whole,100 "
       "--rivals openssl-evp@" +
-      file + " --json " + folder.report());
+      file + " --json " + folder.path("report.json"));
   if (result.output.find("sanitizer") != std::string::npos) GTEST_SKIP() << result.output;
   ASSERT_EQ(result.status, 0) << result.output;
-  const nlohmann::json report = folder.read_report();
+  const nlohmann::json report = report_in(folder);
   const std::string name = std::string("openssl-evp@") + OpenSSL_version(OPENSSL_VERSION_STRING);
   EXPECT_EQ(report["context"]["libraries"][name], OpenSSL_version(OPENSSL_VERSION));
   unsigned rows = 0;
@@ -87,13 +71,13 @@ TEST(Command, AnotherLibcryptoIsInTheReportWithItsVersion) {
 }
 
 TEST(Command, TinyRunReportsVerifiedRows) {
-  const Folder folder;
+  const support::TemporaryFolder folder;
   const ChildResult result =
       bench("--kernel ttable --mode gcm --size 1KiB --samples 3 --in-place --seed 9 --json " +
-            folder.report());
+            folder.path("report.json"));
   EXPECT_EQ(result.status, 0) << result.output;
-  EXPECT_NE(result.output.find("MB/s"), std::string::npos);
-  const nlohmann::json json = folder.read_report();
+  EXPECT_HAS(result.output, "MB/s");
+  const nlohmann::json json = report_in(folder);
   EXPECT_EQ(json["seed"], 9);
   ASSERT_EQ(json["results"].size(), 4U);
   for (const auto& row : json["results"]) {
@@ -112,19 +96,19 @@ TEST(Command, TinyRunReportsVerifiedRows) {
 TEST(Command, UnwritableReportIsFoundBeforeMeasuring) {
   const ChildResult result = bench("--kernel ttable --size 1KiB --json /nonexistent/report.json");
   EXPECT_EQ(result.status, 1);
-  EXPECT_EQ(result.output.find("MB/s"), std::string::npos);
+  EXPECT_LACKS(result.output, "MB/s");
 }
 
 TEST(Command, FilesAreVerifiedAndRemoved) {
-  const Folder folder;
-  const std::string files = folder.path() + "/files";
+  const support::TemporaryFolder folder;
+  const std::string files = folder.path("files");
   std::filesystem::create_directory(files);
   const ChildResult result = bench(
       "--scope file --format raw --kernel ttable --mode ecb,ctr,xts --size 64KiB --samples 2 "
       "--rivals openssl-enc,cp,copy-threads --dir " +
-      files + " --json " + folder.report());
+      files + " --json " + folder.path("report.json"));
   EXPECT_EQ(result.status, 0) << result.output;
-  const nlohmann::json json = folder.read_report();
+  const nlohmann::json json = report_in(folder);
   unsigned ours = 0;
   for (const auto& row : json["results"]) {
     EXPECT_TRUE(row["verified"].get<bool>()) << row.dump();

@@ -1,19 +1,18 @@
 """bench/comparison: small measurements, with stand-ins for programs that are wrong or missing, and
 the table that it writes."""
 
-import importlib.machinery
-import importlib.util
+import itertools
 import json
 import os
-import pathlib
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
-TREE = pathlib.Path(__file__).resolve().parents[2]
+import cases
+
+TREE = cases.TREE
 SCRIPT = TREE / "bench" / "comparison"
 PARAES = os.environ["PARAES_BIN"]
 SMALL = ("--large", "1MiB", "--files", "3", "--small", "1KiB", "--rounds", "2", "--folder")
@@ -36,55 +35,29 @@ if [[ -n $BREAK && -n $decrypts && -f $target ]]; then echo >> "$target"; fi
 AGE_KEYGEN = "#!/bin/bash\necho key\n"
 
 
-def load():
-    sys.path.insert(0, str(TREE / "bench"))
-    loader = importlib.machinery.SourceFileLoader("comparison", str(SCRIPT))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("comparison", loader))
-    loader.exec_module(module)
-    return module
-
-
-class ComparisonCase(unittest.TestCase):
+class ComparisonCase(cases.FolderCase):
     def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="paraes-comparison-"))
-        self.addCleanup(shutil.rmtree, self.folder)
+        super().setUp()
         (self.folder / "work").mkdir()
 
-    def run_script(self, *arguments, environment=None):
-        return subprocess.run(
-            [sys.executable, "-B", SCRIPT, *arguments],
-            env={**os.environ, **(environment or {})},
-            capture_output=True,
-            text=True,
-            timeout=250,
-        )
+    def run_comparison(self, *arguments, **environment):
+        return subprocess.run([sys.executable, "-B", SCRIPT, *arguments],
+                              env=os.environ | environment, capture_output=True, text=True,
+                              timeout=250, check=False)
 
     def measure(self, programs, **environment):
         """Measures, and returns the status, the report, and the last line of standard error."""
-        done = self.run_script(
-            "--paraes",
-            PARAES,
-            *SMALL,
-            str(self.folder / "work"),
-            "--programs",
-            programs,
-            "-o",
-            str(self.folder / "report.json"),
-            environment=environment,
-        )
         path = self.folder / "report.json"
+        done = self.run_comparison("--paraes", PARAES, *SMALL, self.folder / "work", "--programs",
+                                   programs, "-o", path, **environment)
         report = json.loads(path.read_text()) if path.exists() else None
         return done.returncode, report, done.stderr.strip().splitlines()[-1]
 
     def stand_in(self, **contents):
         """Makes programs in a folder, and returns a PATH that begins with it."""
-        folder = self.folder / "bin"
-        folder.mkdir(exist_ok=True)
         for name, text in contents.items():
-            path = folder / name.replace("_", "-")
-            path.write_text(text)
-            path.chmod(0o755)
-        return f"{folder}:{os.environ['PATH']}"
+            self.write(f"bin/{name.replace('_', '-')}", text, 0o755)
+        return f"{self.folder}/bin:{os.environ['PATH']}"
 
     def path_without(self, *names):
         """Returns a PATH with what the script needs, and without some programs."""
@@ -98,25 +71,15 @@ class ComparisonCase(unittest.TestCase):
 
 class Measuring(ComparisonCase):
     def test_every_installed_program_is_measured_and_verified(self):
-        installed = [
-            name
-            for name, program in (
-                ("age", "age"),
-                ("openssl enc", "openssl"),
-                ("gpg", "gpg"),
-                ("restic", "restic"),
-                ("rclone crypt", "rclone"),
-            )
-            if shutil.which(program)
-        ]
+        installed = [name for name, program in
+                     (("age", "age"), ("openssl enc", "openssl"), ("gpg", "gpg"),
+                      ("restic", "restic"), ("rclone crypt", "rclone")) if shutil.which(program)]
         names = ["paraes", "copy", *installed]
         status, report, last = self.measure(",".join(names))
         self.assertEqual(status, 0, last)
         found = {(row["program"], row["subject"], row["direction"]) for row in report["results"]}
-        self.assertEqual(
-            found,
-            {(n, s, d) for n in names for s in ("file", "folder") for d in ("encrypt", "decrypt")},
-        )
+        self.assertEqual(found, set(itertools.product(
+            names, ("file", "folder"), ("encrypt", "decrypt"))))
         for row in report["results"]:
             self.assertEqual(len(row["samples_ns"]), 2, row)
             self.assertGreater(row["median_ns"], 0, row)
@@ -152,12 +115,12 @@ class Measuring(ComparisonCase):
         status, _, last = self.measure("agee")
         self.assertEqual(status, 2)
         self.assertIn("agee: there is no such program", last)
-        done = self.run_script("--paraes", PARAES, "--large", "4000000GiB", "--folder", "/tmp")
+        done = self.run_comparison("--paraes", PARAES, "--large", "4000000GiB", "--folder", "/tmp")
         self.assertEqual(done.returncode, 2)
         self.assertIn("are needed there", done.stderr)
 
     def test_folders_that_differ_are_not_the_same(self):
-        comparison = load()
+        comparison = cases.load("comparison")
         first, second = self.folder / "a", self.folder / "b"
         for path in (first, second):
             path.mkdir()
@@ -174,39 +137,22 @@ class Measuring(ComparisonCase):
 
 class Tables(ComparisonCase):
     def report(self):
-        rows = [
-            {
-                "program": "paraes",
-                "version": "1.2",
-                "settings": "all cores",
-                "subject": subject,
-                "direction": direction,
-                "median_ns": median,
-                "peak_bytes": peak,
-            }
-            for subject, direction, median, peak in (
-                ("file", "encrypt", 400_000_000, 32 << 20),
-                ("file", "decrypt", 500_000_000, 16 << 20),
-                ("folder", "encrypt", 60_000_000, None),
-                ("folder", "decrypt", 70_000_000, 8 << 20),
-            )
-        ]
-        context = {
-            "large_bytes": 1 << 30,
-            "small_bytes": 1 << 16,
-            "files": 1000,
-            "rounds": 7,
-            "cores": 2,
-            "cpu": "a CPU",
-            "time": "2026-11-25T10:00:00Z",
-            "folder": "/dev/shm",
-        }
+        rows = [{"program": "paraes", "version": "1.2", "settings": "all cores", "subject": subject,
+                 "direction": direction, "median_ns": median, "peak_bytes": peak}
+                for subject, direction, median, peak in (
+                    ("file", "encrypt", 400_000_000, 32 << 20),
+                    ("file", "decrypt", 500_000_000, 16 << 20),
+                    ("folder", "encrypt", 60_000_000, None),
+                    ("folder", "decrypt", 70_000_000, 8 << 20))]
+        context = {"large_bytes": 1 << 30, "small_bytes": 1 << 16, "files": 1000, "rounds": 7,
+                   "cores": 2, "cpu": "a CPU", "time": "2026-11-25T10:00:00Z",
+                   "folder": "/dev/shm"}
         path = self.folder / "report.json"
         path.write_text(json.dumps({"context": context, "results": rows, "skipped": []}))
         return str(path)
 
     def test_table_has_a_row_for_each_program(self):
-        done = self.run_script("--table", self.report())
+        done = self.run_comparison("--table", self.report())
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(
             "| paraes 1.2 | 0.40 s | 0.50 s | 0.06 s | 0.07 s | 32 MiB | all cores |\n", done.stdout
@@ -220,7 +166,7 @@ class Tables(ComparisonCase):
         document.write_text(text)
         report = self.report()
         for _ in range(2):  # the second time changes nothing
-            done = self.run_script("--table", report, "--into", str(document))
+            done = self.run_comparison("--table", report, "--into", str(document))
             self.assertEqual(done.returncode, 0, done.stderr)
             found = document.read_text()
             self.assertTrue(found.startswith("before\n<!-- figures: begin -->\n\n| program |"))
@@ -232,7 +178,7 @@ class Tables(ComparisonCase):
     def test_document_without_markers_stays_as_it_is(self):
         document = self.folder / "page.md"
         document.write_text("no markers\n")
-        done = self.run_script("--table", self.report(), "--into", str(document))
+        done = self.run_comparison("--table", self.report(), "--into", str(document))
         self.assertEqual(done.returncode, 2)
         self.assertIn("markers", done.stderr)
         self.assertEqual(document.read_text(), "no markers\n")
@@ -251,7 +197,7 @@ class Tables(ComparisonCase):
         (self.folder / "bench" / "results").mkdir(parents=True)
         shutil.copy(report, self.folder / "bench" / "results")
         shutil.copy(document, copy)
-        done = self.run_script(
+        done = self.run_comparison(
             "--table", str(self.folder / "bench" / "results" / report.name), "--into", str(copy)
         )
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "bench/harness/measure.hpp"
+#include "tests/gpu/expect_has.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -104,7 +105,7 @@ TEST(Counters, EventThatIsMissingIsLeftOutWithTheReason) {
   Counters counters({unknown, page_faults});
   EXPECT_FALSE(counters.reason().empty());
   if (!counters.available()) GTEST_SKIP() << counters.reason();
-  EXPECT_NE(counters.reason().find("unicorns"), std::string::npos) << counters.reason();
+  EXPECT_HAS(counters.reason(), "unicorns");
   counters.start();
   const auto counts = counters.stop();
   ASSERT_TRUE(counts);
@@ -149,7 +150,7 @@ TEST(Counters, EveryRowHasItsCountsOrTheReason) {
     EXPECT_LE(counted.counters.at("instructions"), 200000);
   }
   EXPECT_TRUE(outcome.results[1].counters.empty());
-  EXPECT_NE(outcome.results[1].counters_reason.find("on the cpu"), std::string::npos);
+  EXPECT_HAS(outcome.results[1].counters_reason, "on the cpu");
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ class Fake {
  public:
   Fake() : handle_(dlopen(library, RTLD_NOW | RTLD_LOCAL)) {
     unsetenv("PARAES_FAKE_NVML");
-    if (present()) function<void()>("paraes_fake_reset")();
+    if (present()) reset();
   }
   ~Fake() { unsetenv("PARAES_FAKE_NVML"); }
   Fake(const Fake&) = delete;
@@ -35,6 +35,7 @@ class Fake {
   }
   [[nodiscard]] bool installed() const { return handle_ != nullptr; }
 
+  void reset() const { function<void()>("paraes_fake_reset")(); }
   static void tell(const std::string& directives) {
     setenv("PARAES_FAKE_NVML", directives.c_str(), 1);
   }
@@ -103,19 +104,16 @@ TEST_F(Nvml, MeterShutsTheLibraryDown) {
   EXPECT_EQ(fake_.initialised(), 0);
 }
 
-TEST_F(Nvml, GpuWithoutCounterIsTheReason) {
+TEST_F(Nvml, DevicesWithoutCounterHaveAReason) {
+  for (const auto& [device, reason] :
+       {std::pair{"cuda:2", "there is no cuda:2"},
+        std::pair{"hip:0", "energy is not measured on hip devices"},
+        std::pair{"opencl:0+1", "energy is not measured on opencl devices"}}) {
+    EXPECT_EQ(GpuEnergyMeter(device).reason(), reason);
+  }
   Fake::tell("fail:nvmlDeviceGetTotalEnergyConsumption:0:3");
   EXPECT_EQ(GpuEnergyMeter("cuda:1").reason(),
             "NVML has no energy counter for cuda:1 (GPUs older than Volta lack it)");
-}
-
-TEST_F(Nvml, MissingGpuIsTheReason) {
-  EXPECT_EQ(GpuEnergyMeter("cuda:2").reason(), "there is no cuda:2");
-}
-
-TEST_F(Nvml, HipAndOpenClAreNotMeasured) {
-  EXPECT_EQ(GpuEnergyMeter("hip:0").reason(), "energy is not measured on hip devices");
-  EXPECT_EQ(GpuEnergyMeter("opencl:0+1").reason(), "energy is not measured on opencl devices");
 }
 
 TEST_F(NvmlBare, LibraryWithoutCounterIsTheReason) {
@@ -213,40 +211,35 @@ TEST_F(NvmlRows, CallsLongerThanACounterUpdateAreMeasured) {
   EXPECT_NEAR(*results[0].energy_joules, 3, 0.3);
 }
 
-TEST_F(NvmlRows, TooLittleWorkGivesNoEnergy) {
-  settings_.min_seconds = 0.1;
-  add("cuda:0", [&] { fake_.use(0, 1); });
-  const auto results = run();
-  EXPECT_FALSE(results[0].energy_joules);
-  EXPECT_EQ(results[0].energy_reason,
-            "less than 0.4 s of timed work, too little for a GPU's counter (use --min-time)");
-}
-
-TEST_F(NvmlRows, StalledCounterGivesNoEnergy) {
-  Fake::tell("still:1");
-  add("cuda:0", [&] { fake_.use(0, 1); });
-  const auto results = run();
-  EXPECT_FALSE(results[0].energy_joules);
-  EXPECT_EQ(results[0].energy_reason, "the energy counter of the GPU does not change");
-}
-
-TEST_F(NvmlRows, CounterThatFailsDuringTheCallsGivesNoEnergy) {
-  Fake::tell("fail:nvmlDeviceGetTotalEnergyConsumption:9:15");
-  add("cuda:0", [&] { fake_.use(0, 1); });
-  const auto results = run();
-  EXPECT_FALSE(results[0].energy_joules);
-  EXPECT_EQ(results[0].energy_reason,
-            "nvmlDeviceGetTotalEnergyConsumption failed: GPU is lost (15)");
-}
-
-TEST_F(NvmlRows, TooMuchWorkBetweenCallsGivesNoEnergy) {
-  settings_.min_seconds = settings_.min_gpu_energy_ns * 1e-9 / 2;
-  settings_.min_gpu_energy_ns /= 2;
-  add("cuda:0", [&] { fake_.use(0, 1); }).restore_ms = 1;
-  const auto results = run();
-  EXPECT_FALSE(results[0].energy_joules);
-  EXPECT_EQ(results[0].energy_reason,
-            "more than 10 % of the time went to untimed work between the calls");
+TEST_F(NvmlRows, UnreliableCountersGiveNoEnergy) {
+  const struct {
+    const char* reason;
+    double min_seconds = 0.4;
+    double min_energy_seconds = 0.4;
+    int restore_ms = 0;
+    const char* directives = "";
+  } cases[] = {
+      {.reason = "less than 0.4 s of timed work, too little for a GPU's counter (use --min-time)",
+       .min_seconds = 0.1},
+      {.reason = "the energy counter of the GPU does not change", .directives = "still:1"},
+      {.reason = "nvmlDeviceGetTotalEnergyConsumption failed: GPU is lost (15)",
+       .directives = "fail:nvmlDeviceGetTotalEnergyConsumption:9:15"},
+      {.reason = "more than 10 % of the time went to untimed work between the calls",
+       .min_seconds = 0.2,
+       .min_energy_seconds = 0.2,
+       .restore_ms = 1},
+  };
+  for (const auto& given : cases) {
+    fake_.reset();
+    Fake::tell(given.directives);
+    settings_.min_seconds = given.min_seconds;
+    settings_.min_gpu_energy_ns = given.min_energy_seconds * 1e9;
+    group_.clear();
+    add("cuda:0", [&] { fake_.use(0, 1); }).restore_ms = given.restore_ms;
+    const auto results = run();
+    EXPECT_FALSE(results[0].energy_joules) << given.reason;
+    EXPECT_EQ(results[0].energy_reason, given.reason);
+  }
 }
 
 TEST_F(NvmlRows, CallThatFailsDuringTheMeasurementIsNotVerified) {

@@ -1,8 +1,6 @@
 """Tests of bench/figures with the built paraes, or with made up rows. Which goals it
 reaches is not tested."""
 
-import importlib.machinery
-import importlib.util
 import json
 import os
 import pathlib
@@ -12,7 +10,9 @@ import sys
 import tempfile
 import unittest
 
-FIGURES = pathlib.Path(__file__).resolve().parents[2] / "bench/figures"
+import cases
+
+FIGURES = cases.TREE / "bench/figures"
 
 
 def figures(*flags):
@@ -21,18 +21,6 @@ def figures(*flags):
         [sys.executable, "-B", FIGURES, "--paraes", os.environ["PARAES_BIN"], "--only", "cache",
          "--samples", "1", "--min-time", "0", *flags], capture_output=True, text=True, check=False)
     return done.returncode, done.stdout.splitlines()
-
-
-def module():
-    """Return bench/figures as a module."""
-    loader = importlib.machinery.SourceFileLoader("figures", str(FIGURES))
-    loaded = importlib.util.module_from_spec(importlib.util.spec_from_loader("figures", loader))
-    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
-        loader.exec_module(loaded)
-    finally:
-        sys.dont_write_bytecode = before
-    return loaded
 
 
 class MadeUpFiles:
@@ -70,7 +58,7 @@ class MadeUpFiles:
 
 def figures_of_commands(name, medians):
     """Return the lines of `disk` or `programs` by name, with made up times of their commands."""
-    loaded = module()
+    loaded = cases.load("figures")
 
     class MadeUpCommands(loaded.Commands):
         def shell(self, command):
@@ -91,7 +79,7 @@ def figures_of_commands(name, medians):
 
 def figures_of_files(bench):
     """Return the lines of the figures of files, by name."""
-    loaded = module()
+    loaded = cases.load("figures")
     loaded.peak_memory = lambda *_: 20
     table = loaded.Table()
     loaded.files(bench, table, "/absent")

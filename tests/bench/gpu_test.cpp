@@ -2,17 +2,11 @@
 // names the device; the default is opencl:0, which is PoCL on a machine without a GPU.
 #include <gtest/gtest.h>
 
-#include <sys/stat.h>
-
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +22,8 @@
 #include "bench/suites/tune.hpp"
 #include "paraes/devices.hpp"
 #include "paraes/error.hpp"
+#include "tests/gpu/expect_has.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/support/test_device.hpp"
 
 namespace paraes::bench {
@@ -262,34 +258,6 @@ TEST_F(BenchGpu, PhasesWithoutOverlapAreDisjoint) {
   }
 }
 
-// A folder for one test, since tests run in parallel.
-class Folder {
- public:
-  Folder() : path_(::testing::TempDir() + "paraes-bench-XXXXXX") {
-    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot make " + path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
-  // A program that runs `script` when a GPU is requested, with the files in $from and $to, and
-  // paraes for the CPU.
-  [[nodiscard]] std::string program(const std::string& script) const {
-    const std::string path = path_ + "/program";
-    std::ofstream(path) << "#!/bin/sh\n"
-                           "case \"$*\" in *' --device cpu '*) exec '" PARAES_PROGRAM
-                           "' \"$@\" ;; esac\n"
-                           "for word; do to=$from; from=$word; done\n"
-                        << script << "\n";
-    chmod(path.c_str(), 0700);
-    return path;
-  }
-
- private:
-  std::string path_;
-};
-
 class BenchGpuFiles : public BenchGpu {
  protected:
   static AxisTexts texts() {
@@ -298,6 +266,16 @@ class BenchGpuFiles : public BenchGpu {
     texts.mode = "";
     texts.rivals = "none";
     return texts;
+  }
+
+  // A program that runs `script` when a GPU is requested, with the files in $from and $to, and
+  // paraes for the CPU.
+  [[nodiscard]] std::string program(const std::string& script) const {
+    return folder_.write_script("program",
+                                "case \"$*\" in *' --device cpu '*) exec '" PARAES_PROGRAM
+                                "' \"$@\" ;; esac\n"
+                                "for word; do to=$from; from=$word; done\n" +
+                                    script);
   }
 
   // The report of file scope, where `program` is used as paraes.
@@ -310,7 +288,7 @@ class BenchGpuFiles : public BenchGpu {
     return measured(axes, right);
   }
 
-  Folder folder_;
+  support::TemporaryFolder folder_;
   bool overlap_ = true;
 };
 
@@ -384,22 +362,20 @@ TEST_F(BenchGpuFiles, CommandHasTheFlagsOfTheRow) {
   axes.threads = "2";
   axes.kernel = "bitslice";
   overlap_ = false;
-  const std::string words = folder_.path() + "/words";
-  const Json json = of_files(axes, folder_.program("echo \" $* \" >'" + words + "'; exit 1"));
+  const Json json = of_files(axes, program("echo \" $* \" >\"$folder/words\"; exit 1"));
   ASSERT_EQ(json["skipped"].size(), 1U);
   EXPECT_FALSE(json["skipped"][0]["overlap"].get<bool>());
-  std::ifstream file(words);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::string text = folder_.text("words");
   const std::string device = "--device " + test_device();
   for (const std::string flag : {"encrypt", device.c_str(), "--kernel bitslice",
                                  "--transfer mapped", "--key-expansion device", "--no-overlap"}) {
-    EXPECT_NE(text.find(" " + flag + " "), std::string::npos) << flag << " in " << text;
+    EXPECT_HAS(text, " " + flag + " ");
   }
-  EXPECT_EQ(text.find("--threads"), std::string::npos) << text;
+  EXPECT_LACKS(text, "--threads");
 }
 
 TEST_F(BenchGpuFiles, ProgramThatDecryptsItsOwnWrongOutputIsNotVerified) {
-  const Json json = of_files(texts(), folder_.program("cp \"$from\" \"$to\"; echo '{}'"), false);
+  const Json json = of_files(texts(), program("cp \"$from\" \"$to\"; echo '{}'"), false);
   ASSERT_EQ(json["results"].size(), 2U) << json["skipped"].dump();
   for (const Json& row : json["results"]) {
     EXPECT_FALSE(row["verified"].get<bool>()) << row.dump();
@@ -407,8 +383,8 @@ TEST_F(BenchGpuFiles, ProgramThatDecryptsItsOwnWrongOutputIsNotVerified) {
 }
 
 TEST_F(BenchGpuFiles, RowComputedByAnotherDeviceIsSkipped) {
-  const Json json = of_files(
-      texts(), folder_.program("cp \"$from\" \"$to\"; echo '{\"fallback\": \"no memory\"}'"));
+  const Json json =
+      of_files(texts(), program("cp \"$from\" \"$to\"; echo '{\"fallback\": \"no memory\"}'"));
   EXPECT_TRUE(json["results"].empty());
   ASSERT_EQ(json["skipped"].size(), 2U);
   EXPECT_EQ(json["skipped"][0]["reason"],
@@ -450,8 +426,8 @@ TEST_F(BenchGpu, JobsLeftToTheCpuAreSkipped) {
   const Json json = measured(axes);
   EXPECT_TRUE(json["results"].empty());
   ASSERT_EQ(json["skipped"].size(), 2U) << json["skipped"].dump();
-  EXPECT_NE(json["skipped"][0]["reason"].get<std::string>().find("serial"), std::string::npos);
-  EXPECT_NE(json["skipped"][1]["reason"].get<std::string>().find("whole"), std::string::npos);
+  EXPECT_HAS(json["skipped"][0]["reason"].get<std::string>(), "serial");
+  EXPECT_HAS(json["skipped"][1]["reason"].get<std::string>(), "whole");
 }
 
 // The right result of a job in segments, computed by the CPU.

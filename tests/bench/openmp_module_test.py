@@ -5,8 +5,9 @@ import os
 import pathlib
 import shutil
 import subprocess
-import tempfile
 import unittest
+
+import cases
 
 PARAES = pathlib.Path(os.environ["PARAES_BIN"])
 BUILD = pathlib.Path(os.environ["PARAES_BUILD"])
@@ -20,12 +21,7 @@ def bench(paraes, *arguments, **environment):
                           env={**os.environ, **environment}, check=False)
 
 
-class OpenMpModule(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class OpenMpModule(cases.FolderCase):
     def report(self, paraes, **environment):
         done = bench(paraes, "--executor", "threads,openmp", "--json", "-", **environment)
         self.assertEqual(done.returncode, 0, done.stderr)

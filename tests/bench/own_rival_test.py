@@ -8,6 +8,8 @@ import subprocess
 import tempfile
 import unittest
 
+import cases
+
 PARAES = pathlib.Path(os.environ["PARAES_BIN"])
 SOURCE = pathlib.Path(os.environ["PARAES_SOURCE"])
 COMPILER = os.environ["PARAES_CC"]
@@ -46,15 +48,9 @@ def bench(*arguments):
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-class OwnRival(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class OwnRival(cases.FolderCase):
     def build(self, text, *flags, name="mine.so"):
-        source = self.folder / "mine.c"
-        source.write_text(text)
+        source = self.write("mine.c", text)
         library = self.folder / name
         compiling = [COMPILER, "-x", "c", "-O2", "-shared", "-fPIC", source]
         subprocess.run([*compiling, "-x", "none", *flags, "-o", library], check=True)
@@ -134,8 +130,7 @@ class OwnRival(unittest.TestCase):
     def test_bad_input_is_refused_before_anything_runs(self):
         library = self.build(XOR)
         empty = self.build(EMPTY, name="empty.so")
-        text = self.folder / "text.so"
-        text.write_text("no library")
+        text = self.write("text.so", "no library")
         for arguments, said in (
             (["--rival", "mine"], "is not NAME=FILE"),
             (["--rival", "openssl-evp"], "--rivals takes the names"),

@@ -1,15 +1,10 @@
 """Tests of bench/pyca with stand-ins for paraes and for the package cryptography."""
 
-import json
-import os
-import pathlib
 import statistics
-import subprocess
 import sys
-import tempfile
 import unittest
 
-PYCA = pathlib.Path(__file__).resolve().parents[2] / "bench/pyca"
+import cases
 
 FAKE_PARAES = """#!{python}
 import itertools, json, os, sys
@@ -55,23 +50,17 @@ INTO = """
 """
 
 
-class PycaTest(unittest.TestCase):
+class PycaTest(cases.FolderCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.log = self.folder / "log"
+        super().setUp()
         self.paraes = self.fake_paraes()
         self.fake_cryptography(FAKE_AEAD + INTO)
 
     def fake_paraes(self, verified="True"):
-        path = self.folder / f"paraes-{verified}"
-        path.write_text(FAKE_PARAES.format(python=sys.executable, verified=verified))
-        path.chmod(0o755)
-        return path
+        text = FAKE_PARAES.format(python=sys.executable, verified=verified)
+        return self.write(f"paraes-{verified}", text, 0o755)
 
     def fake_cryptography(self, aead, decrypted="bytes.swapcase"):
-        package = self.folder / "cryptography"
         files = {
             "__init__.py": "__version__ = '99.1'",
             "hazmat/backends/openssl/backend.py":
@@ -79,19 +68,12 @@ class PycaTest(unittest.TestCase):
             "hazmat/primitives/ciphers/aead.py": f"DECRYPTED = {decrypted}\n{aead}",
         }
         for name, text in files.items():
-            (package / name).parent.mkdir(parents=True, exist_ok=True)
-            (package / name).write_text(text)
+            self.write(f"cryptography/{name}", text)
 
     def run_pyca(self, *flags, paraes=None):
         """Return the exit status, the output and the report."""
-        report = self.folder / "report.json"
-        done = subprocess.run(
-            [sys.executable, "-B", PYCA, "--paraes", paraes or self.paraes, "--passes", "3",
-             "--size", "1KiB,100", "--json", report, *flags],
-            env=os.environ | {"PYTHONPATH": str(self.folder), "LOG": str(self.log)},
-            capture_output=True, text=True, check=False)
-        return (done.returncode, done.stdout + done.stderr,
-                json.loads(report.read_text()) if report.exists() else None)
+        return self.run_script("pyca", "--paraes", paraes or self.paraes, "--passes", "3",
+                               "--size", "1KiB,100", *flags, PYTHONPATH=str(self.folder))
 
     def test_ratios_are_of_times_of_the_same_pass(self):
         status, text, report = self.run_pyca()
@@ -152,7 +134,7 @@ class PycaTest(unittest.TestCase):
             self.assertIsNone(report)
 
     def test_python_without_cryptography_is_told_to_install_it(self):
-        (self.folder / "cryptography/__init__.py").write_text("raise ImportError('none')")
+        self.write("cryptography/__init__.py", "raise ImportError('none')")
         status, text, report = self.run_pyca()
         self.assertEqual(status, 2, text)
         self.assertIn("has no package cryptography: install it", text)

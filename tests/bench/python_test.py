@@ -6,18 +6,17 @@
                                with 1 if PARAES_REQUIRE_LAB is 1
 """
 
-import json
 import os
-import pathlib
 import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench/python"
+import cases
+
+BENCH = cases.TREE / "bench/python"
 PACKAGES_PYTHON = os.environ.get("PARAES_PYTHON", sys.executable)
 NEEDED = "import cryptography.cobblestone; from paraes import AESGCM"
 
@@ -184,27 +183,16 @@ CORRUPTIONS = {
 }
 
 
-class Case(unittest.TestCase):
+class Case(cases.FolderCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         self.files = self.folder / "files"
         self.files.mkdir()
-        self.log = self.folder / "log"
 
-    def run_bench(self, *flags, python=sys.executable, path=None):
+    def run_bench(self, *flags, **environment):
         """Return the exit status, the output and the report."""
-        report = self.folder / "report.json"
-        environment = os.environ | {"LOG": str(self.log), "PYTHONUTF8": "1"}
-        if path is not None:
-            environment["PYTHONPATH"] = str(path)
-        done = subprocess.run(
-            [python, "-B", BENCH, "--sizes", "100,1MiB", "--large", "1MiB", "--rounds", "3",
-             "--folder", self.files, "--json", report, *flags],
-            env=environment, capture_output=True, encoding="utf-8", check=False)
-        return (done.returncode, done.stdout + done.stderr,
-                json.loads(report.read_text()) if report.exists() else None)
+        return self.run_script("python", "--sizes", "100,1MiB", "--large", "1MiB", "--rounds", "3",
+                               "--folder", self.files, *flags, **environment)
 
     def check_report(self, report, rounds):
         self.assertEqual(report["schema"], 1)
@@ -255,12 +243,10 @@ class StandIns(Case):
         self.write("paraes/__init__.py", PARAES)
 
     def write(self, name, text):
-        path = self.packages / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        super().write(f"packages/{name}", text)
 
     def run_bench(self, *flags):
-        return super().run_bench(*flags, path=self.packages)
+        return super().run_bench(*flags, PYTHONPATH=str(self.packages))
 
     def test_report_has_every_row_and_ratios_of_the_same_round(self):
         status, text, report = self.run_bench()

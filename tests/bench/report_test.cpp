@@ -2,14 +2,17 @@
 // columns.
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/report/json.hpp"
 #include "bench/report/report_context.hpp"
 #include "bench/report/table.hpp"
+#include "tests/gpu/expect_has.hpp"
 
 namespace paraes::bench {
 namespace {
@@ -22,11 +25,14 @@ std::vector<std::string> keys(const Json& json) {
   return list;
 }
 
-const std::vector<std::string> axis_keys = {
-    "rival",      "device",   "kernel",       "mode",   "key_bits",      "direction",
-    "threads",    "executor", "ranks",        "bytes",  "messages",      "keys",
-    "scope",      "format",   "in_place",     "cache",  "key_expansion", "group_threads",
-    "gpu_tuning", "transfer", "distribution", "overlap"};
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+const std::vector<std::string> axis_keys = words_of(
+    "rival device kernel mode key_bits direction threads executor ranks bytes messages keys scope "
+    "format in_place cache key_expansion group_threads gpu_tuning transfer distribution overlap");
 
 std::vector<std::string> operator+(std::vector<std::string> a, const std::vector<std::string>& b) {
   a.insert(a.end(), b.begin(), b.end());
@@ -50,6 +56,16 @@ Result result_named(const std::string& kernel, const std::string& rival, double 
   return result;
 }
 
+Result ours(double ns) { return result_named("aesni", "", ns); }
+Result ours(const std::string& kernel, double ns) { return result_named(kernel, "", ns); }
+Result rival(const std::string& name, double ns) { return result_named("", name, ns); }
+
+Outcome outcome_of(std::vector<Result> results) {
+  Outcome outcome;
+  outcome.results = std::move(results);
+  return outcome;
+}
+
 TEST(Report, ContextNamesTheMachine) {
   EXPECT_TRUE(context("", "")["machine"].is_null());
   const Json json = context("", "rack 7");
@@ -59,64 +75,35 @@ TEST(Report, ContextNamesTheMachine) {
     EXPECT_TRUE(json[name].is_null() || !json[name].get<std::string>().empty()) << name;
   }
 #if defined(__x86_64__)
-  EXPECT_NE(json["cpu_id"].get<std::string>().find(" stepping "), std::string::npos);
+  EXPECT_HAS(json["cpu_id"].get<std::string>(), " stepping ");
   EXPECT_TRUE(json["hypervisor"].is_string());
 #endif
 }
 
 TEST(Report, JsonHasTheKeysOfTheSchema) {
-  const std::vector<std::string> top = {"schema", "seed", "context", "results", "skipped"};
-  const std::vector<std::string> context_keys = {"time",
-                                                 "host",
-                                                 "machine",
-                                                 "kernel_release",
-                                                 "container",
-                                                 "hypervisor",
-                                                 "cpu",
-                                                 "cpu_id",
-                                                 "microcode",
-                                                 "features",
-                                                 "cores",
-                                                 "threads",
-                                                 "numa",
-                                                 "memory_bytes",
-                                                 "governor",
-                                                 "clock_hz",
-                                                 "thp",
-                                                 "first_touch",
-                                                 "last_level_cache_bytes",
-                                                 "gpus",
-                                                 "drivers",
-                                                 "compiler",
-                                                 "flags",
-                                                 "git",
-                                                 "dirty",
-                                                 "libraries",
-                                                 "omp"};
-  const std::vector<std::string> measured = {
-      "samples_ns",    "outliers",         "median_ns",   "mad_ns",
-      "min_ns",        "bytes_per_second", "timeline_ns", "timeline_samples_ns",
-      "energy_joules", "energy_reason",    "counters",    "counters_reason",
-      "verified"};
-  const std::vector<std::string> phases = {"read",    "key_expansion",  "host_to_device",
-                                           "kernel",  "device_to_host", "write",
-                                           "scatter", "gather"};
-  Outcome outcome;
-  outcome.results.push_back(result_named("aesni", "", 1e5));
+  const auto context_keys = words_of(
+      "time host machine kernel_release container hypervisor cpu cpu_id microcode features cores "
+      "threads numa memory_bytes governor clock_hz thp first_touch last_level_cache_bytes gpus "
+      "drivers compiler flags git dirty libraries omp");
+  const auto measured = words_of(
+      "samples_ns outliers median_ns mad_ns min_ns bytes_per_second timeline_ns "
+      "timeline_samples_ns energy_joules energy_reason counters counters_reason verified");
+  const auto phases =
+      words_of("read key_expansion host_to_device kernel device_to_host write scatter gather");
+  Outcome outcome = outcome_of({ours(1e5)});
   outcome.skipped.push_back({Row{}, "why"});
   const Json json = report(42, context("", ""), outcome);
-  EXPECT_EQ(keys(json), top);
+  EXPECT_EQ(keys(json), words_of("schema seed context results skipped"));
   EXPECT_EQ(json["schema"], 1);
   EXPECT_EQ(json["seed"], 42);
   EXPECT_EQ(keys(json["context"]), context_keys);
   EXPECT_EQ(keys(json["results"][0]), axis_keys + measured);
   EXPECT_EQ(keys(json["results"][0]["timeline_ns"]), phases);
-  EXPECT_EQ(keys(json["skipped"][0]), axis_keys + std::vector<std::string>{"reason"});
+  EXPECT_EQ(keys(json["skipped"][0]), axis_keys + words_of("reason"));
 }
 
 TEST(Report, JsonHasNullForMissingValues) {
-  Outcome outcome;
-  outcome.results.push_back(result_named("", "memcpy", 1e5));
+  Outcome outcome = outcome_of({rival("memcpy", 1e5)});
   outcome.results[0].row.mode.reset();
   const Json json = report(0, Json::object(), outcome)["results"][0];
   EXPECT_EQ(json["rival"], "memcpy");
@@ -136,9 +123,7 @@ TEST(Report, JsonHasNullForMissingValues) {
 }
 
 TEST(Report, JsonHasTheProcessorsCountersOrTheReason) {
-  Outcome outcome;
-  outcome.results.push_back(result_named("aesni", "", 1e5));
-  outcome.results.push_back(result_named("aesni", "", 1e5));
+  Outcome outcome = outcome_of({ours(1e5), ours(1e5)});
   outcome.results[0].counters = {{"cycles", 123456.7}, {"instructions", 5}};
   outcome.results[0].counters_reason.clear();
   const Json rows = report(0, Json::object(), outcome)["results"];
@@ -149,8 +134,7 @@ TEST(Report, JsonHasTheProcessorsCountersOrTheReason) {
 }
 
 TEST(Report, JsonListsTheSamplesOfMeasuredPhasesInOrder) {
-  Outcome outcome;
-  outcome.results.push_back(result_named("aesni", "", 1e5));
+  Outcome outcome = outcome_of({ours(1e5)});
   PhaseSamples& samples = outcome.results[0].timeline_samples_ns;
   samples["gather"] = {1, 2.04, 3};
   samples["key_expansion"] = {4.06};
@@ -163,12 +147,9 @@ TEST(Report, JsonListsTheSamplesOfMeasuredPhasesInOrder) {
 TEST(Report, ContextDescribesTheMachine) {
   const Json json = context("", "");
   EXPECT_TRUE(json["cpu"].is_string());
-  const std::vector<std::string> runtimes = {"cuda", "hip", "opencl"};
-  EXPECT_EQ(keys(json["drivers"]), runtimes);
-  const std::vector<std::string> fields = {"id",     "name",     "memory", "type",
-                                           "driver", "compiler", "target"};
+  EXPECT_EQ(keys(json["drivers"]), words_of("cuda hip opencl"));
   for (const Json& gpu : json["gpus"]) {
-    EXPECT_EQ(keys(gpu), fields);
+    EXPECT_EQ(keys(gpu), words_of("id name memory type driver compiler target"));
     EXPECT_GT(gpu["memory"].get<std::uint64_t>(), 0U);
   }
   EXPECT_TRUE(json["features"].is_array());
@@ -177,21 +158,16 @@ TEST(Report, ContextDescribesTheMachine) {
 }
 
 TEST(Table, RatiosAreToTheRivalOfTheSameJob) {
-  Outcome outcome;
-  outcome.results.push_back(result_named("aesni", "", 1e5));
-  outcome.results.push_back(result_named("", "openssl-evp", 2e5));
-  outcome.results.push_back(result_named("", "openssl-evp", 8e5));
+  Outcome outcome = outcome_of({ours(1e5), rival("openssl-evp", 2e5), rival("openssl-evp", 8e5)});
   outcome.results[2].row.mode = Mode::gcm;
   const std::string text = table(outcome);
-  EXPECT_NE(text.find("2.00"), std::string::npos) << text;
-  EXPECT_EQ(text.find("8.00"), std::string::npos) << text;
-  EXPECT_EQ(text.find("WRONG"), std::string::npos) << text;
+  EXPECT_HAS(text, "2.00");
+  EXPECT_LACKS(text, "8.00");
+  EXPECT_LACKS(text, "WRONG");
 }
 
 std::string ratio_of(double ratio) {
-  Outcome outcome;
-  outcome.results.push_back(result_named("aesni", "", 1e9));
-  outcome.results.push_back(result_named("", "openssl-evp", ratio * 1e9));
+  Outcome outcome = outcome_of({ours(1e9), rival("openssl-evp", ratio * 1e9)});
   const std::string text = table(outcome);
   std::istringstream words(text.substr(text.find("aesni")));
   std::string word;
@@ -212,10 +188,9 @@ TEST(Table, RatiosKeepTwoSignificantDigits) {
 }
 
 TEST(Table, SlowRatesKeepTwoSignificantDigits) {
-  Outcome outcome;
-  outcome.results.push_back(result_named("aesni", "", 2e6));
+  Outcome outcome = outcome_of({ours(2e6)});
   outcome.results[0].row.bytes = 10;
-  EXPECT_NE(table(outcome).find("0.0050"), std::string::npos) << table(outcome);
+  EXPECT_HAS(table(outcome), "0.0050");
 }
 
 TEST(Table, NoisyRowsAreMarkedAndHaveNoRatios) {
@@ -229,50 +204,44 @@ TEST(Table, NoisyRowsAreMarkedAndHaveNoRatios) {
   constexpr double quiet = 0.29 / 1.4826;
   for (const bool rival_is_noisy : {false, true}) {
     Outcome outcome;
+    outcome.results.push_back(with_spread(ours(1e6), rival_is_noisy ? quiet : noisy));
     outcome.results.push_back(
-        with_spread(result_named("aesni", "", 1e6), rival_is_noisy ? quiet : noisy));
-    outcome.results.push_back(
-        with_spread(result_named("", "openssl-evp", 2e6), rival_is_noisy ? noisy : quiet));
+        with_spread(rival("openssl-evp", 2e6), rival_is_noisy ? noisy : quiet));
     const std::string text = table(outcome);
-    EXPECT_NE(text.find("31.0!"), std::string::npos) << text;
-    EXPECT_NE(text.find("29.0"), std::string::npos) << text;
-    EXPECT_EQ(text.find("29.0!"), std::string::npos) << text;
-    EXPECT_EQ(text.find("2.00"), std::string::npos) << text;
-    EXPECT_NE(text.find("more than 30 %"), std::string::npos) << text;
+    EXPECT_HAS(text, "31.0!");
+    EXPECT_HAS(text, "29.0");
+    EXPECT_LACKS(text, "29.0!");
+    EXPECT_LACKS(text, "2.00");
+    EXPECT_HAS(text, "more than 30 %");
     const Json row = report(0, Json::object(), outcome)["results"][0];
     EXPECT_EQ(row["median_ns"], 1e6);
     EXPECT_EQ(row["samples_ns"].size(), 3U);
   }
-  Outcome outcome;
-  outcome.results.push_back(with_spread(result_named("aesni", "", 1e6), quiet));
-  outcome.results.push_back(result_named("", "openssl-evp", 2e6));
-  EXPECT_NE(table(outcome).find("2.00"), std::string::npos) << table(outcome);
+  Outcome outcome = outcome_of({with_spread(ours(1e6), quiet), rival("openssl-evp", 2e6)});
+  EXPECT_HAS(table(outcome), "2.00");
   EXPECT_EQ(table(outcome).find('!'), std::string::npos) << table(outcome);
 }
 
 TEST(Table, VersionsOfRivalsStandBesideTheirRatios) {
-  Outcome outcome;
-  outcome.results.push_back(result_named("aesni", "", 1e5));
-  EXPECT_EQ(table(outcome).find("versions"), std::string::npos) << table(outcome);
-  outcome.results.push_back(result_named("", "openssl-evp", 2e5));
-  outcome.results.push_back(result_named("", "ports-aesni", 2e5));  // has none
+  Outcome outcome = outcome_of({ours(1e5)});
+  EXPECT_LACKS(table(outcome), "versions");
+  outcome.results.push_back(rival("openssl-evp", 2e5));
+  outcome.results.push_back(rival("ports-aesni", 2e5));  // has none
   const std::string text = table(outcome);
   const std::string line = "\nversions: openssl-evp " + version_of_rival("openssl-evp") + "\n";
-  EXPECT_NE(text.find(line), std::string::npos) << text;
+  EXPECT_HAS(text, line);
   const std::string openssl = context("", "")["libraries"]["openssl"];
   EXPECT_EQ(version_of_rival("openssl-evp"), openssl);
   EXPECT_EQ(version_of_rival("ports-aesni"), "");
   // Of programs, too; the test of the widest table has lines that wrap.
-  outcome.results.push_back(result_named("", "cp", 2e5));
+  outcome.results.push_back(rival("cp", 2e5));
   const std::string cp = version_of_rival("cp");
   if (cp.empty()) GTEST_SKIP() << "cp says no version";
-  EXPECT_NE(table(outcome).find("; cp " + cp), std::string::npos) << table(outcome);
+  EXPECT_HAS(table(outcome), "; cp " + cp);
 }
 
 TEST(Report, GroupThreadsAreNullUnlessGiven) {
-  Outcome outcome;
-  outcome.results.push_back(result_named("ttable", "", 1e5));
-  outcome.results.push_back(result_named("ttable", "", 1e5));
+  Outcome outcome = outcome_of({ours("ttable", 1e5), ours("ttable", 1e5)});
   outcome.results[1].row.group_threads = 64;
   const Json json = report(1, Json::object(), outcome);
   EXPECT_TRUE(json["results"][0]["group_threads"].is_null());
@@ -282,42 +251,40 @@ TEST(Report, GroupThreadsAreNullUnlessGiven) {
 TEST(Table, GroupThreadsAreToldApart) {
   Outcome outcome;
   for (const unsigned threads : {64U, 512U}) {
-    outcome.results.push_back(result_named("ttable", "", 1e5));
+    outcome.results.push_back(ours("ttable", 1e5));
     outcome.results.back().row.device = "opencl:0";
     outcome.results.back().row.group_threads = threads;
   }
-  outcome.results.push_back(result_named("", "pinned-copy", 1e5));
-  EXPECT_NE(table(outcome).find("group"), std::string::npos) << table(outcome);
+  outcome.results.push_back(rival("pinned-copy", 1e5));
+  EXPECT_HAS(table(outcome), "group");
   outcome.results.erase(outcome.results.begin());
-  EXPECT_NE(table(outcome).find("groups of 512 threads"), std::string::npos) << table(outcome);
+  EXPECT_HAS(table(outcome), "groups of 512 threads");
 }
 
 TEST(Table, DevicesAreToldApartAndNotCompared) {
-  Outcome outcome;
-  outcome.results.push_back(result_named("aesni", "", 1e5));
-  outcome.results.push_back(result_named("", "openssl-evp", 2e5));
-  EXPECT_EQ(table(outcome).find("device"), std::string::npos);
-  outcome.results.push_back(result_named("ttable", "", 5e4));
+  Outcome outcome = outcome_of({ours(1e5), rival("openssl-evp", 2e5)});
+  EXPECT_LACKS(table(outcome), "device");
+  outcome.results.push_back(ours("ttable", 5e4));
   Row& row = outcome.results[2].row;
   row.device = "opencl:0";
   row.threads = 0;
   row.key_expansion = "host";
   const std::string text = table(outcome);
-  EXPECT_NE(text.find("1 thread, keys expanded on the host"), std::string::npos) << text;
-  EXPECT_NE(text.find("device"), std::string::npos) << text;
+  EXPECT_HAS(text, "1 thread, keys expanded on the host");
+  EXPECT_HAS(text, "device");
   // A GPU is not compared with a rival on the CPU.
-  EXPECT_EQ(text.find("4.00"), std::string::npos) << text;
+  EXPECT_LACKS(text, "4.00");
   outcome.results.erase(outcome.results.begin(), outcome.results.begin() + 2);
-  EXPECT_NE(table(outcome).find("memory scope, opencl:0"), std::string::npos) << table(outcome);
+  EXPECT_HAS(table(outcome), "memory scope, opencl:0");
 }
 
 TEST(Table, CopiesAreComparedWithEveryTransferOfTheirDevice) {
   Outcome outcome;
   for (const char* transfer : {"staged", "mapped"}) {
-    outcome.results.push_back(result_named("ttable", "", 1e5));
+    outcome.results.push_back(ours("ttable", 1e5));
     outcome.results.back().row.transfer = transfer;
   }
-  outcome.results.push_back(result_named("", "pinned-copy", 5e4));
+  outcome.results.push_back(rival("pinned-copy", 5e4));
   outcome.results[2].row.mode.reset();
   outcome.results[2].row.key_bits.reset();
   outcome.results[2].row.direction.reset();
@@ -327,75 +294,71 @@ TEST(Table, CopiesAreComparedWithEveryTransferOfTheirDevice) {
     result.row.threads = 0;
   }
   // On another device there was no copy.
-  outcome.results.push_back(result_named("ttable", "", 2e5));
+  outcome.results.push_back(ours("ttable", 2e5));
   outcome.results.back().row = outcome.results[0].row;
   outcome.results.back().row.device = "cuda:1";
   const std::string text = table(outcome);
   const std::size_t first = text.find("0.50");
   ASSERT_NE(first, std::string::npos) << text;
   EXPECT_NE(text.find("0.50", first + 1), std::string::npos) << text;
-  EXPECT_EQ(text.find("0.25"), std::string::npos) << text;
+  EXPECT_LACKS(text, "0.25");
 }
 
 TEST(Table, FileRivalsAreComparedWithEveryDevice) {
-  Outcome outcome;
-  outcome.results.push_back(result_named("bitslice", "", 1e5));
-  outcome.results.push_back(result_named("", "openssl-enc", 3e5));
+  Outcome outcome = outcome_of({ours("bitslice", 1e5), rival("openssl-enc", 3e5)});
   outcome.results[0].row.device = "cuda:0";
   outcome.results[0].row.threads = 0;
   for (Result& result : outcome.results) {
     result.row.scope = "file";
     result.row.format = "raw";
   }
-  EXPECT_NE(table(outcome).find("3.00"), std::string::npos) << table(outcome);
+  EXPECT_HAS(table(outcome), "3.00");
 }
 
 TEST(Table, ExecutorsAreToldApart) {
-  Outcome outcome;
-  outcome.results.push_back(result_named("aesni", "", 1e5));
-  EXPECT_EQ(table(outcome).find("exec"), std::string::npos) << table(outcome);
-  outcome.results.push_back(result_named("aesni", "", 1e5));
+  Outcome outcome = outcome_of({ours(1e5)});
+  EXPECT_LACKS(table(outcome), "exec");
+  outcome.results.push_back(ours(1e5));
   outcome.results[1].row.threads = 2;
   outcome.results[1].row.executor = "threads";
-  EXPECT_EQ(table(outcome).find("exec"), std::string::npos) << table(outcome);
+  EXPECT_LACKS(table(outcome), "exec");
   outcome.results.push_back(outcome.results[1]);
   outcome.results[2].row.executor = "openmp";
-  EXPECT_NE(table(outcome).find("exec"), std::string::npos) << table(outcome);
-  EXPECT_NE(table(outcome).find("openmp"), std::string::npos) << table(outcome);
+  EXPECT_HAS(table(outcome), "exec");
+  EXPECT_HAS(table(outcome), "openmp");
   outcome.results.erase(outcome.results.begin(), outcome.results.begin() + 2);
-  EXPECT_NE(table(outcome).find("2 threads, OpenMP"), std::string::npos) << table(outcome);
+  EXPECT_HAS(table(outcome), "2 threads, OpenMP");
   const Json rows = report(0, Json::object(), outcome)["results"];
   EXPECT_EQ(rows[0]["executor"], "openmp");
 }
 
 TEST(Table, ManyMessagesHaveTheirRateAndOwnRatios) {
-  Outcome outcome;
-  outcome.results.push_back(result_named("aesni", "", 1e5));
-  EXPECT_EQ(table(outcome).find("msg"), std::string::npos) << table(outcome);
+  Outcome outcome = outcome_of({ours(1e5)});
+  EXPECT_LACKS(table(outcome), "msg");
   outcome.results[0].row.messages = 61;  // on a GPU
-  EXPECT_EQ(table(outcome).find("msg"), std::string::npos) << table(outcome);
+  EXPECT_LACKS(table(outcome), "msg");
   outcome.results[0].row.messages = 20000;
   outcome.results[0].row.keys = "each";
   std::string text = table(outcome);
-  EXPECT_NE(text.find("20000 messages, a key each"), std::string::npos) << text;
-  EXPECT_NE(text.find("Mmsg/s"), std::string::npos) << text;
-  EXPECT_NE(text.find("200"), std::string::npos) << text;  // 20000 messages in 100 us
+  EXPECT_HAS(text, "20000 messages, a key each");
+  EXPECT_HAS(text, "Mmsg/s");
+  EXPECT_HAS(text, "200");  // 20000 messages in 100 us
   // Not compared with the whole, with one key, or with another number.
-  outcome.results.push_back(result_named("", "openssl-evp", 2e5));
-  outcome.results.push_back(result_named("", "openssl-evp", 3e5));
+  outcome.results.push_back(rival("openssl-evp", 2e5));
+  outcome.results.push_back(rival("openssl-evp", 3e5));
   outcome.results[2].row.keys = "one";
   outcome.results[2].row.messages = 20000;
-  outcome.results.push_back(result_named("", "openssl-evp", 4e5));
+  outcome.results.push_back(rival("openssl-evp", 4e5));
   outcome.results[3].row.keys = "each";
   outcome.results[3].row.messages = 10000;
   text = table(outcome);
   for (const char* ratio : {"2.00", "3.00", "4.00"}) {
-    EXPECT_EQ(text.find(ratio), std::string::npos) << text;
+    EXPECT_LACKS(text, ratio);
   }
-  outcome.results.push_back(result_named("", "openssl-evp", 5e5));
+  outcome.results.push_back(rival("openssl-evp", 5e5));
   outcome.results[4].row.keys = "each";
   outcome.results[4].row.messages = 20000;
-  EXPECT_NE(table(outcome).find("5.00"), std::string::npos) << table(outcome);
+  EXPECT_HAS(table(outcome), "5.00");
   const Json rows = report(0, Json::object(), outcome)["results"];
   EXPECT_EQ(rows[0]["keys"], "each");
   EXPECT_EQ(rows[0]["messages"], 20000);
@@ -403,10 +366,9 @@ TEST(Table, ManyMessagesHaveTheirRateAndOwnRatios) {
 }
 
 TEST(Table, WrongRowsAreMarked) {
-  Outcome outcome;
-  outcome.results.push_back(result_named("aesni", "", 1e5));
+  Outcome outcome = outcome_of({ours(1e5)});
   outcome.results[0].verified = false;
-  EXPECT_NE(table(outcome).find("WRONG: aesni"), std::string::npos);
+  EXPECT_HAS(table(outcome), "WRONG: aesni");
 }
 
 TEST(Table, TableHasAtMostAHundredColumns) {

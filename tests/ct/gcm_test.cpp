@@ -94,6 +94,9 @@ class SecretsInGcm : public SecretsTest {
       expect_hidden(message.out(), what);
     }
   }
+
+  template <class Make>
+  void run_ranges(bool nontemporal, const Make& make);
 };
 
 TEST_P(SecretsInGcm, DecideNothingForAnyText) {
@@ -110,30 +113,37 @@ TEST_P(SecretsInGcm, DecideNothingForAnyNonce) {
   }
 }
 
-// J0 itself is marked, at the points where its low 32 bits wrap, in each way to process a range.
-TEST_P(SecretsInGcm, HiddenCountersDecideNothing) {
+// Ranges of all sizes, in each way to process one, from a counter that `make()` gives.
+template <class Make>
+void SecretsInGcm::run_ranges(bool nontemporal, const Make& make) {
   const Buffer key_text = hidden_key(32);
   const GcmKey key(row(), key_text.data(), 32);
-  const bool has_nontemporal = row().gcm_encrypt_nontemporal != nullptr;
+  for (const std::size_t bytes : text_sizes) {
+    const Buffer in = hidden_text(bytes);
+    support::PlacedBuffer out(bytes);
+    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+      GcmCounter counter = make();
+      Buffer state = hidden_text(16, 3);
+      watch(std::to_string(bytes) + " bytes", [&] {
+        gcm_range(key, direction, counter, state.data(), in.data(), out.data(), bytes, nontemporal);
+      });
+      expect_hidden(out.span(), "GCM");
+    }
+  }
+}
+
+// J0 itself is marked, at the points where its low 32 bits wrap.
+TEST_P(SecretsInGcm, HiddenCountersDecideNothing) {
   for (const unsigned low : {0x00U, 0x01U, 0x02U, 0x7fU, 0xf0U, 0xffU}) {
-    for (const std::size_t bytes : text_sizes) {
-      const Buffer in = hidden_text(bytes);
-      support::PlacedBuffer out(bytes);
-      for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
-        for (const bool nontemporal : {false, true}) {
-          if (nontemporal && !has_nontemporal) continue;
-          GcmCounter counter{.block = {}, .secret = true};
-          std::fill(counter.block + 12, counter.block + 16, std::uint8_t{0xff});
-          counter.block[15] = static_cast<std::uint8_t>(low);
-          hide_object(counter.block);
-          Buffer state = hidden_text(16, 3);
-          watch(std::to_string(bytes) + " bytes", [&] {
-            gcm_range(key, direction, counter, state.data(), in.data(), out.data(), bytes,
-                      nontemporal);
-          });
-          expect_hidden(out.span(), "GCM");
-        }
-      }
+    for (const bool nontemporal : {false, true}) {
+      if (nontemporal && row().gcm_encrypt_nontemporal == nullptr) continue;
+      run_ranges(nontemporal, [&] {
+        GcmCounter counter{.block = {}, .secret = true};
+        std::fill(counter.block + 12, counter.block + 16, std::uint8_t{0xff});
+        counter.block[15] = static_cast<std::uint8_t>(low);
+        hide_object(counter.block);
+        return counter;
+      });
     }
   }
 }
@@ -141,22 +151,12 @@ TEST_P(SecretsInGcm, HiddenCountersDecideNothing) {
 // With a 96-bit nonce the counter is public, and the kernels take other paths.
 TEST_P(SecretsInGcm, DecideNothingWithNonTemporalStores) {
   if (row().gcm_encrypt_nontemporal == nullptr) GTEST_SKIP() << "this kernel has no such operation";
-  const Buffer key_text = hidden_key(32);
-  const GcmKey key(row(), key_text.data(), 32);
   for (const unsigned low : {0x02U, 0x22U, 0x03U, 0xe2U}) {
-    for (const std::size_t bytes : text_sizes) {
-      const Buffer in = hidden_text(bytes);
-      support::PlacedBuffer out(bytes);
-      for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
-        GcmCounter counter{.block = {}, .secret = false};
-        counter.block[15] = static_cast<std::uint8_t>(low);
-        Buffer state = hidden_text(16, 3);
-        watch(std::to_string(bytes) + " bytes", [&] {
-          gcm_range(key, direction, counter, state.data(), in.data(), out.data(), bytes, true);
-        });
-        expect_hidden(out.span(), "GCM");
-      }
-    }
+    run_ranges(true, [&] {
+      GcmCounter counter{.block = {}, .secret = false};
+      counter.block[15] = static_cast<std::uint8_t>(low);
+      return counter;
+    });
   }
 }
 

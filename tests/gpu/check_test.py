@@ -16,6 +16,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ["PARAES_BUILD"])
+LONG = os.environ.get("PARAES_LONG") == "1"
 
 # A stand-in for paraes. FAKE names what it does wrong.
 FAKE = """\
@@ -141,6 +142,14 @@ class WithStandIns(Folder):
         path.write_text(textwrap.dedent(text).format(python=sys.executable, log=str(self.commands)))
         path.chmod(0o755)
 
+    def tools(self, **tools):
+        """Makes programs, and returns a PATH that begins with them."""
+        folder = self.scratch / "tools"
+        folder.mkdir()
+        for name, text in tools.items():
+            self.install(folder / name.replace("_", "-"), text)
+        return f"{folder}:{os.defpath}"
+
     def test_without_a_step_all_run_in_order_and_write_at_most_eight_files(self):
         output = self.check()
         self.assertEqual(self.outcomes(), {
@@ -159,11 +168,8 @@ class WithStandIns(Folder):
             self.assertIn(f"$ {self.packed}/paraes_gpu_{name}{rest} --gtest_brief=1", log)
 
     def test_tools_and_laboratory_run_where_they_are_installed(self):
-        tools = self.scratch / "tools"
-        tools.mkdir()
-        self.install(tools / "ncu", FAKE_NCU)
-        self.install(tools / "compute-sanitizer", FAKE_SANITIZER)
-        output = self.check(PATH=f"{tools}:{os.defpath}", FAKE="lab opencl")
+        path = self.tools(ncu=FAKE_NCU, compute_sanitizer=FAKE_SANITIZER)
+        output = self.check(PATH=path, FAKE="lab opencl")
         self.assertEqual(set(self.outcomes().values()), {True})
         self.assertEqual({path.name for path in self.results.iterdir()}, {
             "summary.json", "check.log", "memory.json", "transfer.json", "crossover.json",
@@ -181,11 +187,9 @@ class WithStandIns(Folder):
         self.assertEqual((self.results / "profile.txt").read_text().count("Tbyte/second"), 4)
 
     def test_every_kernel_and_mode_is_profiled_by_itself(self):
-        tools = self.scratch / "tools"
-        tools.mkdir()
-        self.install(tools / "ncu", FAKE_NCU)
-        self.check("profile", PATH=f"{tools}:{os.defpath}")
-        output = self.check("profile", PATH=f"{tools}:{os.defpath}", FAKE="bitslice ctr", status=1)
+        path = self.tools(ncu=FAKE_NCU)
+        self.check("profile", PATH=path)
+        output = self.check("profile", PATH=path, FAKE="bitslice ctr", status=1)
         profiled = [line for line in (self.results / "profile.txt").read_text().splitlines()
                     if line.startswith("profiled")]
         self.assertEqual(profiled, [f"profiled {run} launches 6" for run in (
@@ -274,10 +278,8 @@ class WithStandIns(Folder):
         self.check("memory")
         self.assertEqual(self.summary()["failed"], ["devices"])
 
-    def test_wrong_bytes_fail_and_are_shown(self):
+    def test_wrong_bytes_and_skipped_tests_fail(self):
         self.assertIn("2.0000 Tbit/s  WRONG", self.check("memory", status=1, FAKE="wrong"))
-
-    def test_skipped_tests_fail(self):
         self.assertIn("not all tests ran", self.check("tests", status=1, FAKE="skip"))
 
     def test_step_that_takes_too_long_ends_with_its_children(self):
@@ -382,48 +384,42 @@ class Packed(Folder):
                            status=1)
         self.assertIn("paraes-bad needs libstdc++.so.6", output)
 
-    def test_variants_are_those_that_the_chips_can_have(self):
-        tool = runpy.run_path(str(HERE / "pack"))
-        nvrtc = subprocess.run([BUILD / "cli/paraes", "devices", "--compile", "--arch", "sm_75",
-                                "--kernel", "reference", "-o", self.scratch / "one"], text=True,
-                               capture_output=True, check=False)
-        if nvrtc.returncode != 0 and "PARAES_REQUIRE_NVRTC" not in os.environ:
-            self.skipTest(nvrtc.stderr)
-        for target in ("sm_75", "sm_89"):
-            for tuning in ("groups=2", "tables=4,groups=1", "ghash=tensor", "ghash=scalar"):
-                done = subprocess.run([BUILD / "cli/paraes", "devices", "--compile", "--arch", target,
-                                       "--kernel", "ttable", "--gpu-tuning", tuning, "-o",
-                                       self.scratch / "two"], capture_output=True, check=False)
-                with self.subTest(target=target, tuning=tuning):
-                    self.assertEqual(done.returncode == 0, tool["can_have"](target, tuning))
+    def compile(self, target, kernel, *tuning):
+        """Compiles as the command does. Returns the exit status and the names of the programs."""
+        folder = self.scratch / "-".join([target, kernel, *tuning])
+        done = subprocess.run(
+            [BUILD / "cli/paraes", "devices", "--compile", "--arch", target, "--kernel", kernel,
+             *(word for value in tuning for word in ("--gpu-tuning", value)), "-o", folder],
+            text=True, capture_output=True, check=False)
+        if "install NVRTC" in done.stderr and "PARAES_REQUIRE_NVRTC" not in os.environ:
+            self.skipTest(done.stderr)
+        return done.returncode, {path.name for path in folder.glob("*")}
 
+    def test_variants_are_those_that_the_chips_can_have(self):
+        can_have = runpy.run_path(str(HERE / "pack"))["can_have"]
+        tunings = ["tables=4,groups=1", "ghash=tensor"]
+        if LONG:  # every chip can have these
+            tunings += ["groups=2", "ghash=scalar"]
+        for target in ("sm_75", "sm_89"):
+            for tuning in tunings:
+                with self.subTest(target=target, tuning=tuning):
+                    status, _ = self.compile(target, "ttable", tuning)
+                    self.assertEqual(status == 0, can_have(target, tuning))
+
+    @unittest.skipUnless(LONG, "it compiles all programs for minutes: PARAES_LONG=1")
     def test_programs_are_compiled_for_the_chip(self):
-        nvrtc = subprocess.run([BUILD / "cli/paraes", "devices", "--compile", "--arch", "sm_90",
-                                "--kernel", "reference", "-o", self.scratch / "one"], text=True,
-                               capture_output=True, check=False)
-        if nvrtc.returncode != 0 and "PARAES_REQUIRE_NVRTC" not in os.environ:
-            self.skipTest(nvrtc.stderr)
+        _, one = self.compile("sm_90", "reference")
         self.pack()
-        one = {path.name for path in (self.scratch / "one").iterdir()}
         packed = {path.name for path in (self.packed / "programs").iterdir()}
         self.assertGreater(len(packed), len(one))
         self.assertLessEqual(one, packed)
         # And the variants that check measures.
-        subprocess.run([BUILD / "cli/paraes", "devices", "--compile", "--arch", "sm_90", "--kernel",
-                        "ttable", "--gpu-tuning", "tables=4,groups=1", "-o", self.scratch / "four"],
-                       check=True, capture_output=True)
-        four = {path.name for path in (self.scratch / "four").iterdir()}
+        _, four = self.compile("sm_90", "ttable", "tables=4,groups=1")
         self.assertLessEqual(four, packed)
-        usual = subprocess.run([BUILD / "cli/paraes", "devices", "--compile", "--arch", "sm_90",
-                                "--kernel", "ttable", "-o", self.scratch / "usual"], check=True,
-                               capture_output=True, text=True)
-        self.assertFalse(four & {pathlib.Path(line).name for line in usual.stdout.split()})
+        _, usual = self.compile("sm_90", "ttable")
+        self.assertFalse(four & usual)
         # What is left out as usual is just that.
-        subprocess.run([BUILD / "cli/paraes", "devices", "--compile", "--arch", "sm_90", "--kernel",
-                        "ttable", "--gpu-tuning", "ghash=tensor", "-o", self.scratch / "tensor"],
-                       check=True, capture_output=True)
-        self.assertEqual({path.name for path in (self.scratch / "tensor").iterdir()},
-                         {path.name for path in (self.scratch / "usual").iterdir()})
+        self.assertEqual(self.compile("sm_90", "ttable", "ghash=tensor"), (0, usual))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@
 #include "src/gpu/runtime/cuda_api.hpp"
 #include "src/gpu/runtime/hip_api.hpp"
 #include "src/gpu/runtime/runtime.hpp"
+#include "tests/gpu/expect_has.hpp"
 #include "tests/gpu/fake_driver.hpp"
 #include "tests/support/environment.hpp"
 
@@ -96,33 +97,70 @@ void use_everything(const Vendor& vendor) {
   }
 }
 
+class Driver : public WithEachDriver {
+ protected:
+  using WithEachDriver::WithEachDriver;
+};
+class DriverBare : public Driver {
+ protected:
+  DriverBare() : Driver(true) {}
+};
+class CudaRuntime : public WithDriver {
+ protected:
+  CudaRuntime() : WithDriver(cuda) {}
+};
+class HipRuntime : public WithDriver {
+ protected:
+  explicit HipRuntime(bool bare = false) : WithDriver(hip, bare) {}
+};
+class HipRuntimeBare : public HipRuntime {
+ protected:
+  HipRuntimeBare() : HipRuntime(true) {}
+};
+PARAES_FOR_EACH_DRIVER(Driver);
+PARAES_FOR_EACH_DRIVER(DriverBare);
+
 // ---- Streams of the caller
 
-// Of the driver, not of this library.
-void* create_stream(const Fake& fake, const Vendor& vendor) {
-  const bool is_cuda = &vendor == &cuda;
-  void* stream = nullptr;
-  const auto create =
-      fake.function<int(void**, unsigned)>(is_cuda ? "cuStreamCreate" : "hipStreamCreateWithFlags");
-  EXPECT_EQ(create(&stream, 1), 0);
-  return stream;
-}
-
-void expect_callers_stream(const Vendor& vendor) {
-  const Fake fake(vendor);
-  NEEDS_FAKE(fake, false);
-  const bool is_cuda = &vendor == &cuda;
-  void* context = nullptr;
-  if (is_cuda) {
-    fake.function<int(void**, int)>("cuDevicePrimaryCtxRetain")(&context, 1);
-    fake.function<int(void*)>("cuCtxSetCurrent")(context);
-  } else {
-    fake.function<int(int)>("hipSetDevice")(1);
+// A device that is current on this thread, and a stream of the driver on it.
+class CurrentDevice {
+ public:
+  CurrentDevice(const Fake& fake, bool is_cuda, int device) : fake_(fake), is_cuda_(is_cuda) {
+    void* context = nullptr;
+    if (is_cuda) {
+      fake.function<int(void**, int)>("cuDevicePrimaryCtxRetain")(&context, device);
+      fake.function<int(void*)>("cuCtxSetCurrent")(context);
+    } else {
+      fake.function<int(int)>("hipSetDevice")(device);
+    }
+    const auto create = fake.function<int(void**, unsigned)>(is_cuda ? "cuStreamCreate"
+                                                                     : "hipStreamCreateWithFlags");
+    EXPECT_EQ(create(&stream_, 1), 0);
   }
-  void* const stream = create_stream(fake, vendor);
-  const long objects = fake.live();
-  for (void* const handle : {stream, static_cast<void*>(nullptr)}) {
-    const auto device = vendor.open()->open(1);
+  ~CurrentDevice() {
+    if (is_cuda_) {
+      fake_.function<int(void*)>("cuCtxSetCurrent")(nullptr);
+    } else {
+      fake_.function<int(int)>("hipSetDevice")(0);
+    }
+    fake_.reset();
+  }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+  [[nodiscard]] void* stream() const { return stream_; }
+
+ private:
+  const Fake& fake_;
+  bool is_cuda_;
+  void* stream_ = nullptr;
+};
+
+TEST_P(Driver, CallersStreamIsUsedAndLeftAlone) {
+  const CurrentDevice current(fake_, is_cuda(), 1);
+  const long objects = fake_.live();
+  for (void* const handle : {current.stream(), static_cast<void*>(nullptr)}) {
+    const auto device = vendor_.open()->open(1);
     const auto queue = device->borrow_queue(handle);
     const std::vector<std::uint8_t> in = numbers(100);
     std::vector<std::uint8_t> out(100);
@@ -136,67 +174,34 @@ void expect_callers_stream(const Vendor& vendor) {
     EXPECT_FALSE(mark->passed());
     Fake::tell("");
   }
-  const char* const wait = is_cuda ? "cuStreamSynchronize" : "hipStreamSynchronize";
-  const char* const wait_for_event = is_cuda ? "cuEventSynchronize" : "hipEventSynchronize";
-  EXPECT_EQ(fake.calls(wait) + fake.calls(wait_for_event), 0) << "nobody asked it to wait";
-  EXPECT_EQ(fake.live(), objects) << "the caller's stream is gone, or something was left";
-  if (is_cuda) {
-    fake.function<int(void*)>("cuCtxSetCurrent")(nullptr);
-  } else {
-    fake.function<int(int)>("hipSetDevice")(0);
-  }
-  fake.function<void()>("paraes_fake_reset")();
+  const long waits = fake_.calls(name("cuStreamSynchronize", "hipStreamSynchronize")) +
+                     fake_.calls(name("cuEventSynchronize", "hipEventSynchronize"));
+  EXPECT_EQ(waits, 0) << "nobody asked it to wait";
+  EXPECT_EQ(fake_.live(), objects) << "the caller's stream is gone, or something was left";
 }
 
-TEST(CudaRuntime, CallersStreamIsUsedAndLeftAlone) { expect_callers_stream(cuda); }
-TEST(HipRuntime, CallersStreamIsUsedAndLeftAlone) { expect_callers_stream(hip); }
-
-TEST(CudaRuntime, DefaultStreamOfOneThreadIsRefused) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
-  const auto device = open_cuda()->open(0);
+TEST_F(CudaRuntime, DefaultStreamOfOneThreadIsRefused) {
   void* const per_thread = reinterpret_cast<void*>(driver::stream_per_thread);
-  EXPECT_NE(message_of<InvalidArgument>([&] {
-              static_cast<void>(device->borrow_queue(per_thread));
-            }).find("default stream of each thread"),
-            std::string::npos);
+  EXPECT_HAS(message_of<InvalidArgument>([&] { open()->borrow_queue(per_thread); }),
+             "default stream of each thread");
 }
 
-TEST(CudaRuntime, StreamOfAnotherDeviceIsRefused) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
-  void* context = nullptr;
-  fake.function<int(void**, int)>("cuDevicePrimaryCtxRetain")(&context, 1);
-  fake.function<int(void*)>("cuCtxSetCurrent")(context);
-  void* const stream = create_stream(fake, cuda);
-  const auto borrow = [&](unsigned device) {
-    static_cast<void>(open_cuda()->open(device)->borrow_queue(stream));
-  };
-  EXPECT_NE(message_of<InvalidArgument>([&] {
-              borrow(0);
-            }).find("not one of the primary context of cuda:0"),
-            std::string::npos);
-  EXPECT_NO_THROW(borrow(1));
-  fake.function<int(void*)>("cuCtxSetCurrent")(nullptr);
-  fake.function<void()>("paraes_fake_reset")();
+TEST_F(CudaRuntime, StreamOfAnotherDeviceIsRefused) {
+  const CurrentDevice current(fake_, true, 1);
+  EXPECT_HAS(message_of<InvalidArgument>([&] { open(0)->borrow_queue(current.stream()); }),
+             "not one of the primary context of cuda:0");
+  EXPECT_NO_THROW(open(1)->borrow_queue(current.stream()));
 }
 
 // ---- Calls that succeed
 
-void expect_every_call_works(const Vendor& vendor, bool bare) {
-  const Fake fake(vendor);
-  NEEDS_FAKE(fake, bare);
-  use_everything(vendor);
-  EXPECT_EQ(fake.live(), 0);
-  EXPECT_EQ(fake.dirty(), 0) << "pinned memory was not overwritten before it was freed";
+TEST_P(Driver, EveryCallWorksAndFreesItsObjects) {
+  use_everything(vendor_);
+  EXPECT_EQ(fake_.live(), 0);
+  EXPECT_EQ(fake_.dirty(), 0) << "pinned memory was not overwritten before it was freed";
 }
 
-TEST(CudaRuntime, EveryCallWorksAndFreesItsObjects) { expect_every_call_works(cuda, false); }
-TEST(HipRuntime, EveryCallWorksAndFreesItsObjects) { expect_every_call_works(hip, false); }
-
-TEST(CudaRuntime, DevicesAreDescribed) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
+TEST_F(CudaRuntime, DevicesAreDescribed) {
   Fake::tell("devices:3,version:13010");
   const auto infos = open_cuda()->devices();
   ASSERT_EQ(infos.size(), 3U);
@@ -212,13 +217,11 @@ TEST(CudaRuntime, DevicesAreDescribed) {
   EXPECT_TRUE(infos[2].available) << infos[2].reason;
   EXPECT_EQ(infos[2].reason, "");
   EXPECT_FALSE(infos[2].is_cpu);
-  EXPECT_EQ(fake.live(), 0) << "listing devices retained a context";
-  EXPECT_EQ(fake.calls("cuDevicePrimaryCtxRetain"), 0);
+  EXPECT_EQ(fake_.live(), 0) << "listing devices retained a context";
+  EXPECT_EQ(fake_.calls("cuDevicePrimaryCtxRetain"), 0);
 }
 
-TEST(HipRuntime, DevicesAreDescribed) {
-  const Fake fake(hip);
-  NEEDS_FAKE(fake, false);
+TEST_F(HipRuntime, DevicesAreDescribed) {
   const auto infos = open_hip()->devices();
   ASSERT_EQ(infos.size(), 2U);
   EXPECT_EQ(infos[1].id, "hip:1");
@@ -232,24 +235,18 @@ TEST(HipRuntime, DevicesAreDescribed) {
   EXPECT_TRUE(infos[1].available) << infos[1].reason;
 }
 
-TEST(CudaRuntime, DeviceWithoutCompilerSaysWhy) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
+TEST_F(CudaRuntime, DeviceWithoutCompilerSaysWhy) {
   const support::ScopedEnvironment nvrtc("PARAES_NVRTC", "/nowhere/libnvrtc.so");
   const auto platform = open_cuda();
   DeviceInfo info = platform->devices().at(0);
   platform->describe_compiler(info);
   EXPECT_EQ(info.compiler, "");
-  EXPECT_NE(info.compiler_reason.find("cannot open /nowhere/libnvrtc.so: No such file"),
-            std::string::npos)
-      << info.compiler_reason;
+  EXPECT_HAS(info.compiler_reason, "cannot open /nowhere/libnvrtc.so: No such file");
   EXPECT_TRUE(info.available);
   EXPECT_EQ(info.reason, "");
 }
 
-TEST(CudaRuntime, BrokenDeviceDoesNotHideTheOthers) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
+TEST_F(CudaRuntime, BrokenDeviceDoesNotHideTheOthers) {
   Fake::tell("fail:cuDeviceGetName:1:999");
   const auto infos = open_cuda()->devices();
   ASSERT_EQ(infos.size(), 2U);
@@ -259,10 +256,8 @@ TEST(CudaRuntime, BrokenDeviceDoesNotHideTheOthers) {
   EXPECT_TRUE(infos[1].available);
 }
 
-void expect_threads_share_device(const Vendor& vendor) {
-  const Fake fake(vendor);
-  NEEDS_FAKE(fake, false);
-  const auto platform = vendor.open();
+TEST_P(Driver, SeveralThreadsShareADevice) {
+  const auto platform = vendor_.open();
   const auto device = platform->open(1);
   // Several threads, on none of which a device is current.
   std::vector<std::thread> threads;
@@ -289,45 +284,33 @@ void expect_threads_share_device(const Vendor& vendor) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(CudaRuntime, SeveralThreadsShareADevice) { expect_threads_share_device(cuda); }
-TEST(HipRuntime, SeveralThreadsShareADevice) { expect_threads_share_device(hip); }
-
-TEST(CudaRuntime, CallsRestoreTheContextOfTheThread) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
-  const auto platform = open_cuda();
-  const auto device = platform->open(1);
+TEST_F(CudaRuntime, CallsRestoreTheContextOfTheThread) {
+  Device* const device = open(1);
   void* before = nullptr;
-  fake.function<int(void**, int)>("cuDevicePrimaryCtxRetain")(&before, 0);
-  fake.function<int(void*)>("cuCtxSetCurrent")(before);
+  fake_.function<int(void**, int)>("cuDevicePrimaryCtxRetain")(&before, 0);
+  fake_.function<int(void*)>("cuCtxSetCurrent")(before);
   {
     const auto queue = device->make_queue();
     queue->finish();
     EXPECT_THROW(static_cast<void>(device->allocate(std::size_t{1} << 40)), OutOfMemory);
   }
   void* after = nullptr;
-  fake.function<int(void**)>("cuCtxGetCurrent")(&after);
+  fake_.function<int(void**)>("cuCtxGetCurrent")(&after);
   EXPECT_EQ(after, before);
-  fake.function<int(void*)>("cuCtxSetCurrent")(nullptr);
-  fake.function<int(int)>("cuDevicePrimaryCtxRelease_v2")(0);
+  fake_.function<int(void*)>("cuCtxSetCurrent")(nullptr);
+  fake_.function<int(int)>("cuDevicePrimaryCtxRelease_v2")(0);
 }
 
-TEST(HipRuntime, CallsRestoreTheDeviceOfTheThread) {
-  const Fake fake(hip);
-  NEEDS_FAKE(fake, false);
-  const auto platform = open_hip();
-  const auto device = platform->open(1);
+TEST_F(HipRuntime, CallsRestoreTheDeviceOfTheThread) {
+  Device* const device = open(1);
   device->make_queue()->finish();
   int current = -1;
-  fake.function<int(int*)>("hipGetDevice")(&current);
+  fake_.function<int(int*)>("hipGetDevice")(&current);
   EXPECT_EQ(current, 0);
 }
 
-TEST(CudaRuntime, LaunchRaisesTheLimitOfSharedMemory) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
-  const auto platform = open_cuda();
-  const auto device = platform->open(0);
+TEST_F(CudaRuntime, LaunchRaisesTheLimitOfSharedMemory) {
+  Device* const device = open(0);
   const auto program = device->load(fake_program());
   const auto first = program->function("paraes_nothing");
   const auto second = program->function("paraes_nothing");
@@ -338,63 +321,15 @@ TEST(CudaRuntime, LaunchRaisesTheLimitOfSharedMemory) {
   // Must not lower the limit that the other object of the same kernel has raised.
   queue->launch(*second, small, {});
   queue->launch(*first, large, {});
-  EXPECT_EQ(fake.calls("cuFuncSetAttribute"), 1);
+  EXPECT_EQ(fake_.calls("cuFuncSetAttribute"), 1);
   const Grid too_large = {.groups = 1, .threads = 1, .shared_bytes = 228U << 10};
   const std::string message =
       message_of<DeviceError>([&] { queue->launch(*first, too_large, {}); });
   EXPECT_EQ(message, "cuFuncSetAttribute failed: CUDA_ERROR_INVALID_VALUE (1), invalid argument");
 }
 
-// What the tests of device memory rely on.
-class StandInCounts : public testing::Test {
- protected:
-  void SetUp() override {
-    NEEDS_FAKE(fake_, false);
-    platform_ = open_cuda();
-    device_ = platform_->open(0);
-    memory_ = device_->allocate(100);
-    pinned_ = device_->allocate_pinned(100, false);
-    queue_ = device_->make_queue();
-  }
-
-  const Fake fake_{cuda};
-  std::unique_ptr<Platform> platform_;
-  std::unique_ptr<Device> device_;
-  Memory memory_;
-  std::unique_ptr<PinnedMemory> pinned_;
-  std::unique_ptr<Queue> queue_;
-  std::array<std::uint8_t, 100> host_{};
-};
-
-TEST_F(StandInCounts, CopiesOfBytesThatNobodyWrote) {
-  queue_->upload(memory_, 0, host_.data(), 40);
-  queue_->clear(memory_, 40, 20);
-  queue_->download(host_.data(), memory_, 10, 50);
-  EXPECT_EQ(fake_.uninitialised(), 0);
-  queue_->download(host_.data(), memory_, 10, 51);
-  EXPECT_EQ(fake_.uninitialised(), 1);
-  std::fill_n(pinned_->host().begin(), 50, std::uint8_t{1});
-  queue_->upload(memory_, 0, pinned_->host().data(), 50);
-  EXPECT_EQ(fake_.uninitialised(), 1);
-  queue_->upload(memory_, 0, pinned_->host().data(), 64);
-  EXPECT_EQ(fake_.uninitialised(), 2);
-}
-
-TEST_F(StandInCounts, CopiesOfMemoryThatIsNotPinned) {
-  queue_->upload(memory_, 0, pinned_->host().data() + 20, 80);
-  queue_->download(pinned_->host().data(), memory_, 0, 100);
-  EXPECT_EQ(fake_.unpinned(), 0);
-  queue_->upload(memory_, 0, host_.data(), 100);
-  EXPECT_EQ(fake_.unpinned(), 1);
-  queue_->download(host_.data(), memory_, 0, 100);
-  EXPECT_EQ(fake_.unpinned(), 2);
-}
-
-TEST(CudaRuntime, ZeroBytesAreNoError) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
-  const auto platform = open_cuda();
-  const auto device = platform->open(0);
+TEST_F(CudaRuntime, ZeroBytesAreNoError) {
+  Device* const device = open(0);
   const Memory none = device->allocate(0);
   EXPECT_TRUE(none);
   EXPECT_EQ(device->allocate_pinned(0, false)->host().size(), 0U);
@@ -405,11 +340,8 @@ TEST(CudaRuntime, ZeroBytesAreNoError) {
   queue->finish();
 }
 
-TEST(CudaRuntime, CopiesBeyondTheMemoryAreRefused) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
-  const auto platform = open_cuda();
-  const auto device = platform->open(0);
+TEST_F(CudaRuntime, CopiesBeyondTheMemoryAreRefused) {
+  Device* const device = open(0);
   const Memory memory = device->allocate(100);
   const auto queue = device->make_queue();
   std::array<std::uint8_t, 100> host{};
@@ -419,12 +351,9 @@ TEST(CudaRuntime, CopiesBeyondTheMemoryAreRefused) {
   queue->clear(memory, 99, 1);
 }
 
-TEST(CudaRuntime, MappedMemoryNeedsADeviceThatMapsHostMemory) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
+TEST_F(CudaRuntime, MappedMemoryNeedsADeviceThatMapsHostMemory) {
   Fake::tell("maps:0");
-  const auto platform = open_cuda();
-  const auto device = platform->open(0);
+  Device* const device = open(0);
   const auto mapped = device->allocate_pinned(16, true);
   EXPECT_EQ(mapped->host().size(), 16U);
   EXPECT_EQ(message_of<Unavailable>([&] { static_cast<void>(mapped->device_view()); }),
@@ -433,36 +362,27 @@ TEST(CudaRuntime, MappedMemoryNeedsADeviceThatMapsHostMemory) {
   EXPECT_THROW(static_cast<void>(pinned->device_view()), InvalidArgument);
 }
 
-TEST(CudaRuntime, FunctionsOutliveTheirProgram) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
-  const auto platform = open_cuda();
-  const auto device = platform->open(0);
+TEST_F(CudaRuntime, FunctionsOutliveTheirProgram) {
+  Device* const device = open(0);
   auto kernel = device->load(fake_program())->function("paraes_nothing");
   device->make_queue()->launch(*kernel, {}, {});
-  EXPECT_EQ(fake.calls("cuModuleUnload"), 0);
+  EXPECT_EQ(fake_.calls("cuModuleUnload"), 0);
   kernel.reset();
-  EXPECT_EQ(fake.calls("cuModuleUnload"), 1);
+  EXPECT_EQ(fake_.calls("cuModuleUnload"), 1);
 }
 
 // ---- Calls that fail
 
-TEST(CudaRuntime, ErrorNamesTheUnknownKernel) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
-  const auto platform = open_cuda();
-  const auto device = platform->open(0);
+TEST_F(CudaRuntime, ErrorNamesTheUnknownKernel) {
+  Device* const device = open(0);
   const auto program = device->load(fake_program());
   EXPECT_EQ(message_of<DeviceError>([&] { static_cast<void>(program->function("paraes_none")); }),
             "cuModuleGetFunction failed: CUDA_ERROR_NOT_FOUND (500), named symbol not found: "
             "paraes_none");
 }
 
-TEST(CudaRuntime, DamagedProgramsAreRefused) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
-  const auto platform = open_cuda();
-  const auto device = platform->open(0);
+TEST_F(CudaRuntime, DamagedProgramsAreRefused) {
+  Device* const device = open(0);
   EXPECT_THROW(static_cast<void>(device->load({})), DeviceError);
   const std::string text = "not a program";
   const std::string message = message_of<DeviceError>(
@@ -480,16 +400,12 @@ TEST(CudaRuntime, DamagedProgramsAreRefused) {
   for (const std::size_t bytes : {whole.size() - 1, whole.size() / 2, std::size_t{64},
                                   std::size_t{63}, std::size_t{5}, std::size_t{4}}) {
     const Binary part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes));
-    const std::string cut = message_of<DeviceError>([&] { static_cast<void>(device->load(part)); });
-    EXPECT_NE(cut.find("cut off"), std::string::npos) << bytes << ": " << cut;
+    EXPECT_HAS(message_of<DeviceError>([&] { static_cast<void>(device->load(part)); }), "cut off");
   }
 }
 
-TEST(CudaRuntime, FailedAllocationThrowsOutOfMemory) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
-  const auto platform = open_cuda();
-  const auto device = platform->open(0);
+TEST_F(CudaRuntime, FailedAllocationThrowsOutOfMemory) {
+  Device* const device = open(0);
   EXPECT_EQ(message_of<OutOfMemory>([&] { static_cast<void>(device->allocate(65U << 20)); }),
             "cuMemAlloc_v2 failed: CUDA_ERROR_OUT_OF_MEMORY (2), out of memory");
   const Memory most = device->allocate(64U << 20);
@@ -499,15 +415,12 @@ TEST(CudaRuntime, FailedAllocationThrowsOutOfMemory) {
   EXPECT_THROW(static_cast<void>(device->allocate_pinned(1, false)), OutOfMemory);
 }
 
-TEST(HipRuntime, FailedAllocationThrowsOutOfMemory) {
-  const Fake fake(hip);
-  NEEDS_FAKE(fake, false);
-  const auto platform = open_hip();
-  const auto device = platform->open(0);
-  const long before = fake.calls("hipGetLastError");
+TEST_F(HipRuntime, FailedAllocationThrowsOutOfMemory) {
+  Device* const device = open(0);
+  const long before = fake_.calls("hipGetLastError");
   EXPECT_EQ(message_of<OutOfMemory>([&] { static_cast<void>(device->allocate(65U << 20)); }),
             "hipMalloc failed: hipErrorOutOfMemory (2), out of memory");
-  EXPECT_EQ(fake.calls("hipGetLastError"), before + 1) << "the last error was not cleared";
+  EXPECT_EQ(fake_.calls("hipGetLastError"), before + 1) << "the last error was not cleared";
 }
 
 struct Entry {
@@ -531,18 +444,16 @@ bool fails_silently(const std::string& member) {
 }
 
 // Lets each call of the table fail at its first use.
-void expect_errors(const Vendor& vendor, const std::vector<Entry>& entries) {
-  const Fake fake(vendor);
-  NEEDS_FAKE(fake, false);
-  for (const Entry& entry : entries) {
+TEST_P(Driver, ErrorsNameTheFailedCall) {
+  for (const Entry& entry : is_cuda() ? cuda_entries : hip_entries) {
     for (const int code : {1, 2, 214}) {
-      fake.function<void()>("paraes_fake_reset")();
+      fake_.reset();
       Fake::tell("fail:" + std::string(entry.symbol) + ":1:" + std::to_string(code));
       SCOPED_TRACE(std::string(entry.symbol) + " returns " + std::to_string(code));
       std::string message;
       bool is_memory = false;
       try {
-        use_everything(vendor);
+        use_everything(vendor_);
       } catch (const OutOfMemory& error) {
         message = error.what();
         is_memory = true;
@@ -558,50 +469,40 @@ void expect_errors(const Vendor& vendor, const std::vector<Entry>& entries) {
       number.append(std::to_string(code)).append(")");
       EXPECT_NE(message.find(number), std::string::npos) << message;
       EXPECT_EQ(is_memory, code == 2) << message;
-      EXPECT_EQ(fake.dirty(), 0);
+      EXPECT_EQ(fake_.dirty(), 0);
       // Nothing is freed on a lost device.
       if (code != 214) {
-        EXPECT_EQ(fake.live(), 0);
+        EXPECT_EQ(fake_.live(), 0);
       }
     }
   }
 }
 
-TEST(CudaRuntime, ErrorsNameTheFailedCall) { expect_errors(cuda, cuda_entries); }
-TEST(HipRuntime, ErrorsNameTheFailedCall) { expect_errors(hip, hip_entries); }
-
 // Lets each call fail at its first, second, … use, until a round does not reach that use.
-void expect_no_leaks(const Vendor& vendor, const std::vector<Entry>& entries) {
-  const Fake fake(vendor);
-  NEEDS_FAKE(fake, false);
-  for (const Entry& entry : entries) {
+TEST_P(Driver, FailedCallsLeakNoObjects) {
+  for (const Entry& entry : is_cuda() ? cuda_entries : hip_entries) {
     if (fails_silently(entry.member)) continue;
     for (int use = 1; use < 200; ++use) {
-      fake.function<void()>("paraes_fake_reset")();
+      fake_.reset();
       Fake::tell("fail:" + std::string(entry.symbol) + ":" + std::to_string(use) + ":1");
       SCOPED_TRACE(std::string(entry.symbol) + ", use " + std::to_string(use));
-      const std::string message = message_of<Error>([&] { use_everything(vendor); });
-      const bool reached = fake.calls(entry.symbol) >= use;
+      const std::string message = message_of<Error>([&] { use_everything(vendor_); });
+      const bool reached = fake_.calls(entry.symbol) >= use;
       // If a destructor cannot make the context current, its object is not freed.
       const bool in_destructor = message.empty();
       if (!in_destructor) {
-        EXPECT_EQ(fake.live(), 0) << message;
+        EXPECT_EQ(fake_.live(), 0) << message;
       }
       if (!reached) break;
     }
   }
 }
 
-TEST(CudaRuntime, FailedCallsLeakNoObjects) { expect_no_leaks(cuda, cuda_entries); }
-TEST(HipRuntime, FailedCallsLeakNoObjects) { expect_no_leaks(hip, hip_entries); }
-
 // The launch succeeds, and then the device is lost.
-void expect_lost(const Vendor& vendor) {
-  const Fake fake(vendor);
-  NEEDS_FAKE(fake, false);
+TEST_P(Driver, DestructorsDoNotCallALostDevice) {
   Fake::tell("lose:719");
   {
-    const auto platform = vendor.open();
+    const auto platform = vendor_.open();
     const auto device = platform->open(1);
     const Memory memory = device->allocate(100);
     const auto pinned = device->allocate_pinned(100, false);
@@ -612,24 +513,19 @@ void expect_lost(const Vendor& vendor) {
     const auto mark = queue->mark();
     queue->launch(*kernel, {}, {});
     const std::string message = message_of<DeviceError>([&] { queue->finish(); });
-    EXPECT_NE(message.find("failed: "), std::string::npos) << message;
-    EXPECT_NE(message.find("(719), unspecified launch failure"), std::string::npos) << message;
+    EXPECT_HAS(message, "failed: ");
+    EXPECT_HAS(message, "(719), unspecified launch failure");
     EXPECT_THROW(queue->clear(memory, 0, 1), DeviceError);
     EXPECT_THROW(static_cast<void>(other->mark()), DeviceError);
-    EXPECT_EQ(fake.calls_on_lost(), 3);
+    EXPECT_EQ(fake_.calls_on_lost(), 3);
   }
-  EXPECT_EQ(fake.calls_on_lost(), 3) << "a destructor called a lost device";
-  if (&vendor == &cuda) {
-    EXPECT_EQ(fake.live(), 0);
+  EXPECT_EQ(fake_.calls_on_lost(), 3) << "a destructor called a lost device";
+  if (is_cuda()) {
+    EXPECT_EQ(fake_.live(), 0);
   }
 }
 
-TEST(CudaRuntime, DestructorsDoNotCallALostDevice) { expect_lost(cuda); }
-TEST(HipRuntime, DestructorsDoNotCallALostDevice) { expect_lost(hip); }
-
-TEST(CudaRuntime, QueueDestructorNoticesALostDevice) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
+TEST_F(CudaRuntime, QueueDestructorNoticesALostDevice) {
   Fake::tell("lose:214");
   {
     const auto platform = open_cuda();
@@ -638,60 +534,44 @@ TEST(CudaRuntime, QueueDestructorNoticesALostDevice) {
     const auto kernel = device->load(fake_program())->function("paraes_nothing");
     device->make_queue()->launch(*kernel, {}, {});
   }
-  EXPECT_EQ(fake.calls_on_lost(), 1);
-  EXPECT_EQ(fake.live(), 0);
+  EXPECT_EQ(fake_.calls_on_lost(), 1);
+  EXPECT_EQ(fake_.live(), 0);
 }
 
-TEST(CudaRuntime, UnknownDeviceIsUnavailable) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
+TEST_F(CudaRuntime, UnknownDeviceIsUnavailable) {
   Fake::tell("version:12020");
   const auto platform = open_cuda();
   EXPECT_EQ(message_of<Unavailable>([&] { static_cast<void>(platform->open(7)); }),
             "there is no device cuda:7: CUDA 12.2 sees 2");
 }
 
-TEST(CudaRuntime, RuntimeWithoutDevicesIsUnavailable) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
-  Fake::tell("devices:0");
-  EXPECT_EQ(message_of<Unavailable>([] { static_cast<void>(open_cuda()); }),
+TEST_F(CudaRuntime, RuntimeWithoutDevicesIsUnavailable) {
+  const auto refusal = [](const char* directives) {
+    Fake::tell(directives);
+    return message_of<Unavailable>([] { static_cast<void>(open_cuda()); });
+  };
+  EXPECT_EQ(refusal("devices:0"),
             "cuInit failed: CUDA_ERROR_NO_DEVICE (100), no device is detected; this machine shows "
             "no NVIDIA GPU to this process");
-  Fake::tell("fail:cuDeviceGetCount:1:100");
-  EXPECT_NE(message_of<Unavailable>([] { static_cast<void>(open_cuda()); }).find("sees no NVIDIA"),
-            std::string::npos);
-  Fake::tell("fail:cuInit:1:34");
-  EXPECT_NE(
-      message_of<Unavailable>([] { static_cast<void>(open_cuda()); }).find("install the driver"),
-      std::string::npos);
+  EXPECT_HAS(refusal("fail:cuDeviceGetCount:1:100"), "sees no NVIDIA");
+  EXPECT_HAS(refusal("fail:cuInit:1:34"), "install the driver");
   Fake::tell("fail:cuInit:1:999");
   EXPECT_EQ(message_of<DeviceError>([] { static_cast<void>(open_cuda()); }),
             "cuInit failed: an error (999)");
 }
 
-TEST(HipRuntime, RuntimeWithoutDevicesIsUnavailable) {
-  const Fake fake(hip);
-  NEEDS_FAKE(fake, false);
-  Fake::tell("devices:0");
-  EXPECT_NE(message_of<Unavailable>([] { static_cast<void>(open_hip()); }).find("no AMD GPU"),
-            std::string::npos);
-}
-
-TEST(HipRuntime, RuntimeOlderThanRocm5IsUnavailable) {
-  const Fake fake(hip);
-  NEEDS_FAKE(fake, false);
-  Fake::tell("version:40421");
-  EXPECT_NE(message_of<Unavailable>([] { static_cast<void>(open_hip()); }).find("ROCm 5"),
-            std::string::npos);
+TEST_F(HipRuntime, RuntimeWithoutDevicesOrOlderThanRocm5IsUnavailable) {
+  for (const auto& [directives, reason] :
+       {std::pair{"devices:0", "no AMD GPU"}, std::pair{"version:40421", "ROCm 5"}}) {
+    Fake::tell(directives);
+    EXPECT_HAS(message_of<Unavailable>([] { static_cast<void>(open_hip()); }), reason);
+  }
 }
 
 // ---- Without the optional functions
 
-void expect_bare(const Vendor& vendor) {
-  const Fake fake(vendor);
-  NEEDS_FAKE(fake, true);
-  const auto platform = vendor.open();
+TEST_P(DriverBare, WorksWithoutTheOptionalFunctions) {
+  const auto platform = vendor_.open();
   const auto device = platform->open(1);
   EXPECT_TRUE(device->info().available) << device->info().reason;
   const auto mapped = device->allocate_pinned(16, true);
@@ -700,39 +580,35 @@ void expect_bare(const Vendor& vendor) {
   const auto queue = device->make_queue();
   queue->launch(*kernel, {.groups = 1, .threads = 1, .shared_bytes = 48U << 10}, {});
   queue->finish();
-  const std::string call = &vendor == &cuda ? "cuMemAlloc_v2" : "hipMalloc";
+  const std::string call = name("cuMemAlloc_v2", "hipMalloc");
   EXPECT_EQ(
       message_of<OutOfMemory>([&] { static_cast<void>(device->allocate(std::size_t{1} << 40)); }),
       call + " failed: an error (2)");
 }
 
-TEST(CudaRuntimeBare, WorksWithoutTheOptionalFunctions) { expect_bare(cuda); }
-TEST(HipRuntimeBare, WorksWithoutTheOptionalFunctions) { expect_bare(hip); }
-
-TEST(HipRuntimeBare, ReadsTheTargetOfRocm5) {
-  const Fake fake(hip);
-  NEEDS_FAKE(fake, true);
+TEST_F(HipRuntimeBare, ReadsTheTargetOfRocm5) {
   EXPECT_EQ(open_hip()->open(0)->info().target, "gfx90a");
 }
 
 // ---- Without a driver
 
 // Runs without the stand-in. Most machines then have no driver or no GPU.
-void expect_absent(const Vendor& vendor, const std::string& none) {
-  const Fake fake(vendor);
-  if (fake.present()) GTEST_SKIP() << "this test is for a process without the stand-in";
+class DriverAbsent : public testing::TestWithParam<const Vendor*> {};
+PARAES_FOR_EACH_DRIVER(DriverAbsent);
+
+TEST_P(DriverAbsent, ErrorSaysWhatToInstall) {
+  const Vendor& vendor = *GetParam();
+  if (Fake(vendor).present()) GTEST_SKIP() << "this test is for a process without the stand-in";
   try {
     GTEST_SKIP() << "this machine has " << vendor.open()->devices().size() << " devices";
   } catch (const Unavailable& error) {
     const std::string message = error.what();
     const bool absent = message.find(vendor.library) != std::string::npos &&
                         message.find("install") != std::string::npos;
+    const char* const none = &vendor == &cuda ? "no NVIDIA GPU" : "no AMD GPU";
     EXPECT_TRUE(absent || message.find(none) != std::string::npos) << message;
   }
 }
-
-TEST(CudaRuntimeAbsent, ErrorSaysWhatToInstall) { expect_absent(cuda, "no NVIDIA GPU"); }
-TEST(HipRuntimeAbsent, ErrorSaysWhatToInstall) { expect_absent(hip, "no AMD GPU"); }
 
 }  // namespace
 }  // namespace paraes::gpu

@@ -3,28 +3,28 @@
 // and their kernels leave bytes wherever real ones would.
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <span>
 #include <string>
 
 #include "paraes/error.hpp"
 #include "src/core/locked_memory.hpp"
 #include "src/gpu/programs/program_files.hpp"
+#include "tests/gpu/expect_has.hpp"
 #include "tests/gpu/fake_driver.hpp"
 #include "tests/gpu/secret_work.hpp"
 #include "tests/support/buffers.hpp"
 #include "tests/support/environment.hpp"
 #include "tests/support/evp_oracle.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace paraes::gpu {
 namespace {
 
-namespace fs = std::filesystem;
 using support::Buffer;
 
 constexpr const char* kernels_run = "kernels:1,";
@@ -33,27 +33,21 @@ constexpr const char* kernels[] = {"bitslice", "reference"};  // with sliced key
 // Programs that the stand-in accepts, for all kernels, in a folder of PARAES_PROGRAM_PATH.
 class Programs {
  public:
-  explicit Programs(const Vendor& vendor)
-      : folder_(fs::temp_directory_path() / ("paraes-programs-" + std::to_string(getpid()))),
-        path_("PARAES_PROGRAM_PATH", folder_) {
-    fs::create_directory(folder_);
+  explicit Programs(const Vendor& vendor) {
     const std::string text = "fake program";
     const DeviceInfo info = vendor.open()->devices().at(0);
     for (const char* kernel : kernels) {
       const ProgramVariant one = variant_for(find_kernel_row(kernel), info);
       for (const ProgramVariant& variant : {one, for_many_keys(one)}) {
-        write_program_file(folder_, prepared_name(variant, info.target),
+        write_program_file(folder_.path(), prepared_name(variant, info.target),
                            pack(Binary(text.begin(), text.end())));
       }
     }
   }
-  ~Programs() { fs::remove_all(folder_); }
-  Programs(const Programs&) = delete;
-  Programs& operator=(const Programs&) = delete;
 
  private:
-  fs::path folder_;
-  support::ScopedEnvironment path_;
+  support::TemporaryFolder folder_;
+  support::ScopedEnvironment path_{"PARAES_PROGRAM_PATH", folder_.path()};
 };
 
 void use_every_mode(const Vendor& vendor, const char* kernel, KeyExpansion expansion) {
@@ -89,83 +83,70 @@ void expect_no_secret_kept(const Fake& fake) {
   EXPECT_TRUE(fake.kept(make_key(16, 2)));
 }
 
-void expect_wiped(const Vendor& vendor) {
-  const Fake fake(vendor);
-  NEEDS_FAKE(fake, false);
-  const Programs programs(vendor);
+class DeviceMemory : public WithEachDriver {};
+PARAES_FOR_EACH_DRIVER(DeviceMemory);
+
+TEST_P(DeviceMemory, IsWipedBeforeItIsFreed) {
+  const Programs programs(vendor_);
   for (const char* kernel : kernels) {
     for (const KeyExpansion expansion : {KeyExpansion::host, KeyExpansion::device}) {
       SCOPED_TRACE(std::string(kernel) + (expansion == KeyExpansion::host ? "" : ", on device"));
-      fake.function<void()>("paraes_fake_reset")();
+      fake_.reset();
       Fake::tell(kernels_run);
-      use_every_mode(vendor, kernel, expansion);
-      EXPECT_GT(fake.calls(&vendor == &cuda ? "cuMemFree_v2" : "hipFree"), 30);
-      EXPECT_EQ(fake.unwiped(), 0);
-      EXPECT_EQ(fake.dirty(), 0);
-      EXPECT_EQ(fake.uninitialised(), 0);
-      EXPECT_EQ(fake.unpinned(), 0) << "the driver keeps a copy of keys";
-      expect_no_secret_kept(fake);
-      EXPECT_EQ(fake.live(), 0);
+      use_every_mode(vendor_, kernel, expansion);
+      EXPECT_GT(fake_.calls(name("cuMemFree_v2", "hipFree")), 30);
+      EXPECT_EQ(fake_.unwiped(), 0);
+      EXPECT_EQ(fake_.dirty(), 0);
+      EXPECT_EQ(fake_.uninitialised(), 0);
+      EXPECT_EQ(fake_.unpinned(), 0) << "the driver keeps a copy of keys";
+      expect_no_secret_kept(fake_);
+      EXPECT_EQ(fake_.live(), 0);
     }
   }
 }
 
-TEST(DeviceMemoryCuda, IsWipedBeforeItIsFreed) { expect_wiped(cuda); }
-TEST(DeviceMemoryHip, IsWipedBeforeItIsFreed) { expect_wiped(hip); }
-
-// Lets each call that may fail after a key was copied fail at its first, second, … use.
-void expect_wiped_after_failures(const Vendor& vendor, std::span<const char* const> calls) {
-  const Fake fake(vendor);
-  NEEDS_FAKE(fake, false);
-  const Programs programs(vendor);
+// Lets each call that may fail after a key was copied fail at its first, second, … use, and at some
+// of those that follow.
+TEST_P(DeviceMemory, IsWipedAfterEveryFailure) {
+  static constexpr std::array of_cuda = {
+      "cuLaunchKernel", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuEventSynchronize",
+      "cuEventCreate",  "cuEventRecord",        "cuEventElapsedTime",   "cuMemAlloc_v2"};
+  static constexpr std::array of_hip = {
+      "hipModuleLaunchKernel",   "hipMemcpyHtoDAsync", "hipMemcpyDtoHAsync",  "hipEventSynchronize",
+      "hipEventCreateWithFlags", "hipEventRecord",     "hipEventElapsedTime", "hipMalloc"};
+  const bool all = std::getenv("PARAES_LONG") != nullptr;
+  const Programs programs(vendor_);
   unsigned failures = 0;
-  for (const char* call : calls) {
-    for (int use = 1;; use += use < 20 ? 1 : 7) {
+  for (const char* call : is_cuda() ? of_cuda : of_hip) {
+    for (int use = 1;; use += all ? (use < 20 ? 1 : 7) : 1 + use / 4) {
       SCOPED_TRACE(std::string(call) + ", use " + std::to_string(use));
-      fake.function<void()>("paraes_fake_reset")();
+      fake_.reset();
       // Out of memory leads to smaller launches, and other errors to the caller.
       Fake::tell(kernels_run + ("fail:" + std::string(call) + ":" + std::to_string(use) + ":1"));
       const std::string message =
-          message_of<Error>([&] { use_every_mode(vendor, "reference", KeyExpansion::device); });
-      EXPECT_EQ(fake.unwiped(), 0) << message;
-      if (fake.calls(call) < use) break;
+          message_of<Error>([&] { use_every_mode(vendor_, "reference", KeyExpansion::device); });
+      EXPECT_EQ(fake_.unwiped(), 0) << message;
+      if (fake_.calls(call) < use) break;
       if (!message.empty()) ++failures;
     }
   }
-  EXPECT_GT(failures, 100U);
-}
-
-TEST(DeviceMemoryCuda, IsWipedAfterEveryFailure) {
-  expect_wiped_after_failures(
-      cuda, std::array{"cuLaunchKernel", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
-                       "cuEventSynchronize", "cuEventCreate", "cuEventRecord", "cuEventElapsedTime",
-                       "cuMemAlloc_v2"});
-}
-
-TEST(DeviceMemoryHip, IsWipedAfterEveryFailure) {
-  expect_wiped_after_failures(
-      hip, std::array{"hipModuleLaunchKernel", "hipMemcpyHtoDAsync", "hipMemcpyDtoHAsync",
-                      "hipEventSynchronize", "hipEventCreateWithFlags", "hipEventRecord",
-                      "hipEventElapsedTime", "hipMalloc"});
+  EXPECT_GT(failures, all ? 100U : 50U);
 }
 
 // ---- Data of the caller's
 
 // No call waits for the device, and none copies data to the host, but open() the verdicts.
-void expect_no_waiting(const Vendor& vendor) {
-  const Fake fake(vendor);
-  NEEDS_FAKE(fake, false);
-  const bool is_cuda = &vendor == &cuda;
-  const char* const wait = is_cuda ? "cuStreamSynchronize" : "hipStreamSynchronize";
-  const char* const wait_for_event = is_cuda ? "cuEventSynchronize" : "hipEventSynchronize";
-  const char* const download = is_cuda ? "cuMemcpyDtoHAsync_v2" : "hipMemcpyDtoHAsync";
-  const char* const allocate_host = is_cuda ? "cuMemHostAlloc" : "hipHostMalloc";
-  const char* const allocate = is_cuda ? "cuMemAlloc_v2" : "hipMalloc";
-  const char* const load = is_cuda ? "cuModuleLoadData" : "hipModuleLoadData";
-  const Programs programs(vendor);
+TEST_P(DeviceMemory, CallsOnDataOfTheCallerDoNotWait) {
+  const char* const wait = name("cuStreamSynchronize", "hipStreamSynchronize");
+  const char* const wait_for_event = name("cuEventSynchronize", "hipEventSynchronize");
+  const char* const download = name("cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync");
+  const char* const allocate_host = name("cuMemHostAlloc", "hipHostMalloc");
+  const char* const allocate = name("cuMemAlloc_v2", "hipMalloc");
+  const char* const load = name("cuModuleLoadData", "hipModuleLoadData");
+  const Programs programs(vendor_);
   Fake::tell(kernels_run);
-  const DeviceStream stream{std::string(vendor.id) + ":1", nullptr};
-  const auto device = vendor.open()->open(1);
+  const DeviceStream stream{std::string(vendor_.id) + ":1", nullptr};
+  const auto device = vendor_.open()->open(1);
   const support::CallersTexts texts(*device);
   const std::vector<DeviceMessage> all = support::callers_messages(1, {});
   const auto messages = std::span(all).last(1);
@@ -192,15 +173,15 @@ void expect_no_waiting(const Vendor& vendor) {
     return gcm.open(texts.out(), texts.in(), all);
   };
   const DeviceVerdict verdict = work();
-  EXPECT_EQ(fake.calls(allocate_host), 1) << "for the verdicts";
+  EXPECT_EQ(fake_.calls(allocate_host), 1) << "for the verdicts";
   static_cast<void>(work());
-  EXPECT_EQ(fake.calls(allocate_host), 2) << "the first verdicts are still to come";
+  EXPECT_EQ(fake_.calls(allocate_host), 2) << "the first verdicts are still to come";
   for (int call = 0; call < 2000; ++call) ctr.process(texts.in(), texts.out(), messages);
-  EXPECT_GT(fake.calls(allocate_host), 2) << "pinned memory was used again too early";
-  EXPECT_LT(fake.calls(allocate_host), 8) << "many descriptions share an allocation";
-  EXPECT_EQ(fake.calls(wait) + fake.calls(wait_for_event), 0);
-  EXPECT_EQ(fake.calls(download), 2) << "only the verdicts of each open()";
-  EXPECT_EQ(fake.calls(load), 0) << "the constructors have loaded the programs";
+  EXPECT_GT(fake_.calls(allocate_host), 2) << "pinned memory was used again too early";
+  EXPECT_LT(fake_.calls(allocate_host), 8) << "many descriptions share an allocation";
+  EXPECT_EQ(fake_.calls(wait) + fake_.calls(wait_for_event), 0);
+  EXPECT_EQ(fake_.calls(download), 2) << "only the verdicts of each open()";
+  EXPECT_EQ(fake_.calls(load), 0) << "the constructors have loaded the programs";
   EXPECT_FALSE(verdict.ready());
   EXPECT_EQ(message_of<Error>([&] { static_cast<void>(verdict.intact(0)); }),
             "the device has not verified the messages yet: synchronize its stream first");
@@ -210,28 +191,23 @@ void expect_no_waiting(const Vendor& vendor) {
   EXPECT_TRUE(verdict.ready());
   EXPECT_FALSE(verdict.all_intact()) << "the stand-in's kernels verify nothing";
   for (int call = 0; call < 500; ++call) static_cast<void>(work());
-  EXPECT_EQ(fake.calls(allocate_host), 0) << "the memory is used again";
-  EXPECT_EQ(fake.calls(allocate), 0);
-  EXPECT_EQ(fake.calls(wait) + fake.calls(wait_for_event), 0);
+  EXPECT_EQ(fake_.calls(allocate_host), 0) << "the memory is used again";
+  EXPECT_EQ(fake_.calls(allocate), 0);
+  EXPECT_EQ(fake_.calls(wait) + fake_.calls(wait_for_event), 0);
 
   Fake::tell(std::string(kernels_run) + "captured:1");
-  EXPECT_NE(message_of<InvalidArgument>([&] {
-              gcm.seal(texts.in(), texts.out(), all);
-            }).find("the stream is being captured"),
-            std::string::npos);
-  EXPECT_EQ(fake.calls(is_cuda ? "cuLaunchKernel" : "hipModuleLaunchKernel"), 0);
+  EXPECT_HAS(message_of<InvalidArgument>([&] { gcm.seal(texts.in(), texts.out(), all); }),
+             "the stream is being captured");
+  EXPECT_EQ(fake_.calls(name("cuLaunchKernel", "hipModuleLaunchKernel")), 0);
   Fake::tell(kernels_run);
 }
 
-TEST(DeviceMemoryCuda, CallsOnDataOfTheCallerDoNotWait) { expect_no_waiting(cuda); }
-TEST(DeviceMemoryHip, CallsOnDataOfTheCallerDoNotWait) { expect_no_waiting(hip); }
-
-// Whether the host holds round keys that the stand-in has expanded, while it uses them.
-void expect_round_keys_on_host(const Vendor& vendor, bool expected) {
-  const Fake fake(vendor);
-  NEEDS_FAKE(fake, false);
-  const Programs programs(vendor);
+// Only launches that take round keys by value, as CUDA's, need those that the device has expanded
+// on the host, which keeps them in locked memory.
+TEST_P(DeviceMemory, RoundKeysFromTheDeviceAreInLockedMemoryOrStayThere) {
+  const Programs programs(vendor_);
   Fake::tell(kernels_run);
+  // As the stand-in expands them.
   const std::vector<std::uint8_t> round_keys(sizeof(paraes_schedule), 0x5c);
   const auto are_locked = [&] {
     const auto arenas = locked_arenas();
@@ -239,18 +215,12 @@ void expect_round_keys_on_host(const Vendor& vendor, bool expected) {
       return memmem(arena.data(), arena.size(), round_keys.data(), round_keys.size()) != nullptr;
     });
   };
-  const auto pool = support::make_pool(vendor.id, "reference");
+  const auto pool = support::make_pool(vendor_.id, "reference");
   EXPECT_FALSE(are_locked());
   support::work_in_block_modes(pool, {.key_expansion = KeyExpansion::device},
-                               [&](const char*) { EXPECT_EQ(are_locked(), expected); });
+                               [&](const char*) { EXPECT_EQ(are_locked(), is_cuda()); });
   EXPECT_FALSE(are_locked());
 }
-
-// They come back to the host only for launches that take them by value.
-TEST(DeviceMemoryCuda, RoundKeysFromTheDeviceAreInLockedMemory) {
-  expect_round_keys_on_host(cuda, true);
-}
-TEST(DeviceMemoryHip, RoundKeysOfTheDeviceStayThere) { expect_round_keys_on_host(hip, false); }
 
 // ---- Copies and kernels at the same time
 
@@ -262,7 +232,7 @@ struct Clock {
 // Encrypts 64 MiB on a device whose copies and kernels are equally fast.
 Clock time_of_a_message(const Fake& fake, const Vendor& vendor, unsigned streams,
                         std::size_t launch_bytes) {
-  fake.function<void()>("paraes_fake_reset")();
+  fake.reset();
   Fake::tell("kernels:1,rate:10,threads:" + std::to_string(streams));
   PoolOptions options;
   options.streams = streams;
@@ -285,24 +255,22 @@ Clock time_of_a_message(const Fake& fake, const Vendor& vendor, unsigned streams
   return clock;
 }
 
-void expect_overlap(const Vendor& vendor) {
-  const Fake fake(vendor);
-  NEEDS_FAKE(fake, false);
-  const Programs programs(vendor);
+class Overlap : public WithEachDriver {};
+PARAES_FOR_EACH_DRIVER(Overlap);
+
+TEST_P(Overlap, OfCopiesAndKernelsLeavesTheBusiestLittleToWaitFor) {
+  const Programs programs(vendor_);
   const PoolOptions usual;
-  const Clock clock = time_of_a_message(fake, vendor, usual.streams, usual.launch_bytes);
+  const Clock clock = time_of_a_message(fake_, vendor_, usual.streams, usual.launch_bytes);
   EXPECT_GT(clock.busiest, 6e6);  // 64 MiB at 10 bytes a nanosecond
   EXPECT_LT(clock.all, 1.3 * clock.busiest);
   // The clock would notice: a few large launches fill and drain the device slowly, and a single
   // stream copies, computes and copies back.
-  const Clock few = time_of_a_message(fake, vendor, 4, std::size_t{16} << 20);
+  const Clock few = time_of_a_message(fake_, vendor_, 4, std::size_t{16} << 20);
   EXPECT_GT(few.all, 1.45 * few.busiest);
-  const Clock alone = time_of_a_message(fake, vendor, 1, usual.launch_bytes);
+  const Clock alone = time_of_a_message(fake_, vendor_, 1, usual.launch_bytes);
   EXPECT_GT(alone.all, 2.9 * alone.busiest);
 }
-
-TEST(OverlapCuda, OfCopiesAndKernelsLeavesTheBusiestLittleToWaitFor) { expect_overlap(cuda); }
-TEST(OverlapHip, OfCopiesAndKernelsLeavesTheBusiestLittleToWaitFor) { expect_overlap(hip); }
 
 }  // namespace
 }  // namespace paraes::gpu

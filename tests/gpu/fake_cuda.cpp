@@ -46,11 +46,16 @@
 #else
 #define PARAES_ENTRY(cuda, hip) cuda
 #endif
-#define PARAES_TEXT_OF(name) #name
-#define PARAES_TEXT(name) PARAES_TEXT_OF(name)
-// A function of the driver, and the name under which its calls are counted.
+// A function of the driver.
 #define PARAES_FAKE(cuda, hip, ...) extern "C" int PARAES_ENTRY(cuda, hip)(__VA_ARGS__)
-#define PARAES_NAME(cuda, hip) PARAES_TEXT(PARAES_ENTRY(cuda, hip))
+// The beginning of such a function: it fails if it was told to, and PARAES_ENTER_DEVICE also unless
+// its device is current.
+#define PARAES_ENTER()    \
+  const Lock lock(mutex); \
+  if (const int code = enter(__func__); code != 0) return code
+#define PARAES_ENTER_DEVICE() \
+  const Lock lock(mutex);     \
+  if (const int code = enter_device(__func__); code != 0) return code
 
 namespace {
 
@@ -137,12 +142,8 @@ struct State {
   std::map<std::string, long> calls;
   std::map<std::uintptr_t, Object> objects;
   std::vector<Device> devices = std::vector<Device>(64);
-  long dirty = 0;
-  long unwiped = 0;
+  std::map<std::string, long> counts;
   long left = 0;
-  long calls_on_lost = 0;
-  long uninitialised = 0;
-  long unpinned = 0;
   std::vector<unsigned char> kept;  // what a real driver would keep of uploads
 };
 
@@ -208,7 +209,7 @@ int enter_device(const char* name) {
   Device& device = state().devices[static_cast<std::size_t>(current)];
   if (!is_hip && device.retained == 0) return invalid_context;
   if (device.lost != 0) {
-    ++state().calls_on_lost;
+    ++state().counts["calls on a lost device"];
     return device.lost;
   }
   return 0;
@@ -372,7 +373,7 @@ void check_written(const void* pointer, std::size_t bytes) {
       found->second.written.begin() + static_cast<std::ptrdiff_t>(key_of(pointer) - found->first);
   if (std::find(begin, begin + static_cast<std::ptrdiff_t>(bytes), 0) !=
       begin + static_cast<std::ptrdiff_t>(bytes)) {
-    ++state().uninitialised;
+    ++state().counts["uninitialised"];
   }
 }
 
@@ -380,7 +381,8 @@ void check_written(const void* pointer, std::size_t bytes) {
 // own, where the bytes stay.
 void check_pinned(const void* pointer, std::size_t bytes) {
   const auto found = holder(pointer, bytes);
-  if (found == state().objects.end() || found->second.kind != Kind::host) ++state().unpinned;
+  if (found == state().objects.end() || found->second.kind != Kind::host)
+    ++state().counts["unpinned"];
 }
 
 // CUDA's driver puts small uploads into its commands, whatever memory they come from.
@@ -399,7 +401,7 @@ void check_host(const void* pointer, std::size_t bytes) {
   const auto* const data = reinterpret_cast<const unsigned char*>(found->first);
   for (std::size_t i = (first + 7) / 8 * 8; i + 8 <= first + bytes; i += 8) {
     if (std::memcmp(data + i, poison, 8) != 0) continue;
-    ++state().uninitialised;
+    ++state().counts["uninitialised"];
     return;
   }
 }
@@ -493,34 +495,10 @@ extern "C" long paraes_fake_calls(const char* name) {
   return state().calls[name];
 }
 
-// How often host memory was freed without having been overwritten with zeros.
-extern "C" long paraes_fake_dirty() {
+// How often something happened: see Fake in fake_driver.hpp.
+extern "C" long paraes_fake_count(const char* what) {
   const Lock lock(mutex);
-  return state().dirty;
-}
-
-// How often device memory was freed with other bytes than zeros.
-extern "C" long paraes_fake_unwiped() {
-  const Lock lock(mutex);
-  return state().unwiped;
-}
-
-extern "C" long paraes_fake_calls_on_lost() {
-  const Lock lock(mutex);
-  return state().calls_on_lost;
-}
-
-// How often bytes were copied that nobody had written, in either direction.
-extern "C" long paraes_fake_uninitialised() {
-  const Lock lock(mutex);
-  return state().uninitialised;
-}
-
-// How often bytes were copied from or to memory of the host that is not pinned, in either
-// direction.
-extern "C" long paraes_fake_unpinned() {
-  const Lock lock(mutex);
-  return state().unpinned;
+  return state().counts[what];
 }
 
 // Whether an upload that a real driver keeps a copy of had these bytes.
@@ -534,12 +512,8 @@ extern "C" bool paraes_fake_kept(const void* bytes, std::size_t count) {
 extern "C" void paraes_fake_reset() {
   const Lock lock(mutex);
   for (int device = 0; device < 64; ++device) free_all_of(device);
-  state().dirty = 0;
-  state().unwiped = 0;
   state().left = 0;
-  state().calls_on_lost = 0;
-  state().uninitialised = 0;
-  state().unpinned = 0;
+  state().counts.clear();
   state().kept.clear();
   state().calls.clear();
   host_time = 0;
@@ -568,8 +542,7 @@ extern "C" void paraes_fake_clock(int device, double* all, double* busiest) {
 // ---- The driver
 
 PARAES_FAKE(cuInit, hipInit, unsigned flags) {
-  const Lock lock(mutex);
-  if (const int code = enter(PARAES_NAME(cuInit, hipInit)); code != 0) return code;
+  PARAES_ENTER();
   if (flags != 0) return invalid_value;
   if (device_count() != 0) return 0;
   return is_hip ? invalid_device : no_device;
@@ -579,7 +552,7 @@ PARAES_FAKE(cuInit, hipInit, unsigned flags) {
 #if !defined PARAES_FAKE_BARE || defined PARAES_FAKE_HIP
 PARAES_FAKE(cuDriverGetVersion, hipRuntimeGetVersion, int* version) {
   const Lock lock(mutex);
-  const int code = enter(PARAES_NAME(cuDriverGetVersion, hipRuntimeGetVersion));
+  const int code = enter(__func__);
   *version = directive("version", is_hip ? 60342131 : 12040);
   return code;
 }
@@ -588,12 +561,11 @@ PARAES_FAKE(cuDriverGetVersion, hipRuntimeGetVersion, int* version) {
 PARAES_FAKE(cuDeviceGetCount, hipGetDeviceCount, int* count) {
   const Lock lock(mutex);
   *count = device_count();
-  return enter(PARAES_NAME(cuDeviceGetCount, hipGetDeviceCount));
+  return enter(__func__);
 }
 
 PARAES_FAKE(cuDeviceGet, hipDeviceGet, int* device, int index) {
-  const Lock lock(mutex);
-  if (const int code = enter(PARAES_NAME(cuDeviceGet, hipDeviceGet)); code != 0) return code;
+  PARAES_ENTER();
   if (index < 0 || index >= device_count()) return invalid_device;
   *device = index;
   return 0;
@@ -602,19 +574,17 @@ PARAES_FAKE(cuDeviceGet, hipDeviceGet, int* device, int index) {
 PARAES_FAKE(cuDeviceGetName, hipDeviceGetName, char* name, int bytes, int device) {
   const Lock lock(mutex);
   std::snprintf(name, static_cast<std::size_t>(bytes), "Fake GPU %d", device);
-  return enter(PARAES_NAME(cuDeviceGetName, hipDeviceGetName));
+  return enter(__func__);
 }
 
 PARAES_FAKE(cuDeviceTotalMem_v2, hipDeviceTotalMem, std::size_t* bytes, int) {
   const Lock lock(mutex);
   *bytes = device_bytes();
-  return enter(PARAES_NAME(cuDeviceTotalMem_v2, hipDeviceTotalMem));
+  return enter(__func__);
 }
 
 PARAES_FAKE(cuDeviceGetAttribute, hipDeviceGetAttribute, int* value, int number, int device) {
-  const Lock lock(mutex);
-  const int code = enter(PARAES_NAME(cuDeviceGetAttribute, hipDeviceGetAttribute));
-  if (code != 0) return code;
+  PARAES_ENTER();
   if (device < 0 || device >= device_count()) return invalid_device;
   const std::map<int, int> cuda = {{1, 1024}, {16, 7}, {8, 48 << 10}, {97, 227 << 10},
                                    {75, 9},   {76, 0}, {19, 1}};
@@ -633,7 +603,7 @@ PARAES_FAKE(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId, char* text, int bytes, in
   // As the drivers write it: CUDA in capital letters, HIP in small ones.
   std::snprintf(text, static_cast<std::size_t>(bytes), is_hip ? "0000:%02x:00.0" : "0000:%02X:00.0",
                 0x4a + device);
-  return enter(PARAES_NAME(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId));
+  return enter(__func__);
 }
 #endif
 
@@ -641,12 +611,11 @@ PARAES_FAKE(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId, char* text, int bytes, in
 extern "C" int hipGetDevice(int* device) {
   const Lock lock(mutex);
   *device = current;
-  return enter("hipGetDevice");
+  return enter(__func__);
 }
 
 extern "C" int hipSetDevice(int device) {
-  const Lock lock(mutex);
-  if (const int code = enter("hipSetDevice"); code != 0) return code;
+  PARAES_ENTER();
   if (device < 0 || device >= device_count()) return invalid_device;
   current = device;
   return 0;
@@ -655,8 +624,7 @@ extern "C" int hipSetDevice(int device) {
 #ifdef PARAES_FAKE_BARE
 // As in ROCm 5.
 extern "C" int hipGetDeviceProperties(void* properties, int device) {
-  const Lock lock(mutex);
-  if (const int code = enter("hipGetDeviceProperties"); code != 0) return code;
+  PARAES_ENTER();
   std::memset(properties, 0xff, 792);
   std::snprintf(static_cast<char*>(properties), 256, "gfx fake %d", device);
   std::snprintf(static_cast<char*>(properties) + 396, 256, "gfx90a:sramecc+:xnack-");
@@ -665,8 +633,7 @@ extern "C" int hipGetDeviceProperties(void* properties, int device) {
 #else
 // As in ROCm 6.
 extern "C" int hipGetDevicePropertiesR0600(void* properties, int device) {
-  const Lock lock(mutex);
-  if (const int code = enter("hipGetDevicePropertiesR0600"); code != 0) return code;
+  PARAES_ENTER();
   std::memset(properties, 0xff, 1472);
   std::snprintf(static_cast<char*>(properties), 256, "gfx fake %d", device);
   std::snprintf(static_cast<char*>(properties) + 1160, 256, "gfx90a:sramecc+:xnack-");
@@ -685,15 +652,14 @@ extern "C" const char* hipGetErrorString(int code) {
 
 extern "C" int hipGetLastError() {
   const Lock lock(mutex);
-  return enter("hipGetLastError");
+  return enter(__func__);
 }
 #endif
 
 #else
 
 extern "C" int cuDevicePrimaryCtxRetain(void** context, int device) {
-  const Lock lock(mutex);
-  if (const int code = enter("cuDevicePrimaryCtxRetain"); code != 0) return code;
+  PARAES_ENTER();
   if (device < 0 || device >= device_count()) return invalid_device;
   Device& fake = state().devices[static_cast<std::size_t>(device)];
   ++fake.retained;
@@ -702,8 +668,7 @@ extern "C" int cuDevicePrimaryCtxRetain(void** context, int device) {
 }
 
 extern "C" int cuDevicePrimaryCtxRelease_v2(int device) {
-  const Lock lock(mutex);
-  if (const int code = enter("cuDevicePrimaryCtxRelease_v2"); code != 0) return code;
+  PARAES_ENTER();
   Device& fake = state().devices[static_cast<std::size_t>(device)];
   if (fake.retained == 0) return invalid_context;
   if (--fake.retained == 0) {
@@ -714,8 +679,7 @@ extern "C" int cuDevicePrimaryCtxRelease_v2(int device) {
 }
 
 extern "C" int cuCtxGetCurrent(void** context) {
-  const Lock lock(mutex);
-  if (const int code = enter("cuCtxGetCurrent"); code != 0) return code;
+  PARAES_ENTER();
   *context = current < 0 ? nullptr : &state().devices[static_cast<std::size_t>(current)];
   return 0;
 }
@@ -723,8 +687,7 @@ extern "C" int cuCtxGetCurrent(void** context) {
 #ifndef PARAES_FAKE_BARE
 // A stream's context; for the default stream, the current one.
 extern "C" int cuStreamGetCtx(void* stream, void** context) {
-  const Lock lock(mutex);
-  if (const int code = enter_device("cuStreamGetCtx"); code != 0) return code;
+  PARAES_ENTER_DEVICE();
   const auto found = state().objects.find(key_of(stream));
   if (stream != nullptr && found == state().objects.end()) return invalid_handle;
   const int device = stream == nullptr ? current : found->second.device;
@@ -734,8 +697,7 @@ extern "C" int cuStreamGetCtx(void* stream, void** context) {
 #endif
 
 extern "C" int cuCtxSetCurrent(void* context) {
-  const Lock lock(mutex);
-  if (const int code = enter("cuCtxSetCurrent"); code != 0) return code;
+  PARAES_ENTER();
   current = context == nullptr
                 ? -1
                 : static_cast<int>(static_cast<Device*>(context) - state().devices.data());
@@ -756,8 +718,7 @@ extern "C" int cuGetErrorString(int code, const char** string) {
 }
 
 extern "C" int cuFuncSetAttribute(Kernel* kernel, int number, int value) {
-  const Lock lock(mutex);
-  if (const int code = enter_device("cuFuncSetAttribute"); code != 0) return code;
+  PARAES_ENTER_DEVICE();
   if (number != 8 || value < 0 || value > static_cast<int>(most_shared_bytes)) {
     return invalid_value;
   }
@@ -768,18 +729,14 @@ extern "C" int cuFuncSetAttribute(Kernel* kernel, int number, int value) {
 #endif
 
 PARAES_FAKE(cuMemGetInfo_v2, hipMemGetInfo, std::size_t* free, std::size_t* total) {
-  const Lock lock(mutex);
-  if (const int code = enter_device(PARAES_NAME(cuMemGetInfo_v2, hipMemGetInfo)); code != 0) {
-    return code;
-  }
+  PARAES_ENTER_DEVICE();
   *free = device_bytes() - current_device().used;
   *total = device_bytes();
   return 0;
 }
 
 PARAES_FAKE(cuMemAlloc_v2, hipMalloc, void** pointer, std::size_t bytes) {
-  const Lock lock(mutex);
-  if (const int code = enter_device(PARAES_NAME(cuMemAlloc_v2, hipMalloc)); code != 0) return code;
+  PARAES_ENTER_DEVICE();
   if (bytes == 0) return invalid_value;
   if (bytes > device_bytes() - current_device().used) return out_of_memory;
   *pointer = add(Kind::memory, bytes);
@@ -788,17 +745,13 @@ PARAES_FAKE(cuMemAlloc_v2, hipMalloc, void** pointer, std::size_t bytes) {
 }
 
 PARAES_FAKE(cuMemFree_v2, hipFree, void* pointer) {
-  const Lock lock(mutex);
-  const int code = enter_device(PARAES_NAME(cuMemFree_v2, hipFree));
-  if (code != 0) return code;
-  if (!is_zero(pointer, Kind::memory)) ++state().unwiped;
+  PARAES_ENTER_DEVICE();
+  if (!is_zero(pointer, Kind::memory)) ++state().counts["unwiped"];
   return remove(pointer, Kind::memory);
 }
 
 PARAES_FAKE(cuMemHostAlloc, hipHostMalloc, void** pointer, std::size_t bytes, unsigned flags) {
-  const Lock lock(mutex);
-  const int code = enter_device(PARAES_NAME(cuMemHostAlloc, hipHostMalloc));
-  if (code != 0) return code;
+  PARAES_ENTER_DEVICE();
   if (bytes == 0 || (flags & ~7U) != 0) return invalid_value;
   *pointer = add(Kind::host, bytes);
   state().objects[key_of(*pointer)].mapped = (flags & 2U) != 0;
@@ -806,19 +759,15 @@ PARAES_FAKE(cuMemHostAlloc, hipHostMalloc, void** pointer, std::size_t bytes, un
 }
 
 PARAES_FAKE(cuMemFreeHost, hipHostFree, void* pointer) {
-  const Lock lock(mutex);
-  const int code = enter_device(PARAES_NAME(cuMemFreeHost, hipHostFree));
-  if (code != 0) return code;
-  if (!is_zero(pointer, Kind::host) && !is_new(pointer, Kind::host)) ++state().dirty;
+  PARAES_ENTER_DEVICE();
+  if (!is_zero(pointer, Kind::host) && !is_new(pointer, Kind::host)) ++state().counts["dirty"];
   return remove(pointer, Kind::host);
 }
 
 #ifndef PARAES_FAKE_BARE
 PARAES_FAKE(cuMemHostGetDevicePointer_v2, hipHostGetDevicePointer, void** pointer, void* host,
             unsigned flags) {
-  const Lock lock(mutex);
-  const int code = enter_device(PARAES_NAME(cuMemHostGetDevicePointer_v2, hipHostGetDevicePointer));
-  if (code != 0) return code;
+  PARAES_ENTER_DEVICE();
   const Object* const object = find(host, Kind::host);
   if (object == nullptr || !object->mapped || flags != 0) return invalid_value;
   *pointer = host;
@@ -828,9 +777,7 @@ PARAES_FAKE(cuMemHostGetDevicePointer_v2, hipHostGetDevicePointer, void** pointe
 
 PARAES_FAKE(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync, void* to, const void* from, std::size_t bytes,
             void* stream) {
-  const Lock lock(mutex);
-  const int code = enter_device(PARAES_NAME(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync));
-  if (code != 0) return code;
+  PARAES_ENTER_DEVICE();
   if (!is_stream(stream)) return invalid_handle;
   if (!reaches(to, bytes)) return invalid_value;
   check_pinned(from, bytes);
@@ -844,9 +791,7 @@ PARAES_FAKE(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync, void* to, const void* from
 
 PARAES_FAKE(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync, void* to, const void* from, std::size_t bytes,
             void* stream) {
-  const Lock lock(mutex);
-  const int code = enter_device(PARAES_NAME(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync));
-  if (code != 0) return code;
+  PARAES_ENTER_DEVICE();
   if (!is_stream(stream)) return invalid_handle;
   if (!reaches(from, bytes)) return invalid_value;
   check_pinned(to, bytes);
@@ -858,9 +803,7 @@ PARAES_FAKE(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync, void* to, const void* from
 
 PARAES_FAKE(cuMemsetD8Async, hipMemsetD8Async, void* to, unsigned char value, std::size_t bytes,
             void* stream) {
-  const Lock lock(mutex);
-  const int code = enter_device(PARAES_NAME(cuMemsetD8Async, hipMemsetD8Async));
-  if (code != 0) return code;
+  PARAES_ENTER_DEVICE();
   if (!is_stream(stream)) return invalid_handle;
   if (!reaches(to, bytes)) return invalid_value;
   note_written(to, bytes);
@@ -870,9 +813,7 @@ PARAES_FAKE(cuMemsetD8Async, hipMemsetD8Async, void* to, unsigned char value, st
 
 PARAES_FAKE(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync, void* to, void* from, std::size_t bytes,
             void* stream) {
-  const Lock lock(mutex);
-  const int code = enter_device(PARAES_NAME(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync));
-  if (code != 0) return code;
+  PARAES_ENTER_DEVICE();
   if (!is_stream(stream)) return invalid_handle;
   if (!reaches(to, bytes) || !reaches(from, bytes)) return invalid_value;
   std::memmove(to, from, bytes);
@@ -880,33 +821,26 @@ PARAES_FAKE(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync, void* to, void* from, std:
 }
 
 PARAES_FAKE(cuStreamCreate, hipStreamCreateWithFlags, void** stream, unsigned flags) {
-  const Lock lock(mutex);
-  const int code = enter_device(PARAES_NAME(cuStreamCreate, hipStreamCreateWithFlags));
-  if (code != 0) return code;
+  PARAES_ENTER_DEVICE();
   if (flags != 1) return invalid_value;
   *stream = add(Kind::stream, 1);
   return 0;
 }
 
 PARAES_FAKE(cuStreamDestroy_v2, hipStreamDestroy, void* stream) {
-  const Lock lock(mutex);
-  const int code = enter_device(PARAES_NAME(cuStreamDestroy_v2, hipStreamDestroy));
-  return code != 0 ? code : remove(stream, Kind::stream);
+  PARAES_ENTER_DEVICE();
+  return remove(stream, Kind::stream);
 }
 
 PARAES_FAKE(cuStreamSynchronize, hipStreamSynchronize, void* stream) {
-  const Lock lock(mutex);
-  const int code = enter_device(PARAES_NAME(cuStreamSynchronize, hipStreamSynchronize));
-  if (code != 0) return code;
+  PARAES_ENTER_DEVICE();
   if (!is_stream(stream)) return invalid_handle;
   return 0;
 }
 
 #ifndef PARAES_FAKE_BARE
 PARAES_FAKE(cuStreamIsCapturing, hipStreamIsCapturing, void* stream, int* status) {
-  const Lock lock(mutex);
-  const int code = enter_device(PARAES_NAME(cuStreamIsCapturing, hipStreamIsCapturing));
-  if (code != 0) return code;
+  PARAES_ENTER_DEVICE();
   if (!is_stream(stream)) return invalid_handle;
   *status = directive("captured", 0);
   return 0;
@@ -914,9 +848,7 @@ PARAES_FAKE(cuStreamIsCapturing, hipStreamIsCapturing, void* stream, int* status
 #endif
 
 PARAES_FAKE(cuEventCreate, hipEventCreateWithFlags, void** event, unsigned flags) {
-  const Lock lock(mutex);
-  const int code = enter_device(PARAES_NAME(cuEventCreate, hipEventCreateWithFlags));
-  if (code != 0) return code;
+  PARAES_ENTER_DEVICE();
   constexpr unsigned blocking_without_time = 3;
   if (flags != 0 && flags != blocking_without_time) return invalid_value;
   *event = add(Kind::event, 1);
@@ -924,15 +856,12 @@ PARAES_FAKE(cuEventCreate, hipEventCreateWithFlags, void** event, unsigned flags
 }
 
 PARAES_FAKE(cuEventDestroy_v2, hipEventDestroy, void* event) {
-  const Lock lock(mutex);
-  const int code = enter_device(PARAES_NAME(cuEventDestroy_v2, hipEventDestroy));
-  return code != 0 ? code : remove(event, Kind::event);
+  PARAES_ENTER_DEVICE();
+  return remove(event, Kind::event);
 }
 
 PARAES_FAKE(cuEventRecord, hipEventRecord, void* event, void* stream) {
-  const Lock lock(mutex);
-  const int code = enter_device(PARAES_NAME(cuEventRecord, hipEventRecord));
-  if (code != 0) return code;
+  PARAES_ENTER_DEVICE();
   Object* const object = find(event, Kind::event);
   if (object == nullptr || !is_stream(stream)) return invalid_handle;
   clock_gettime(CLOCK_MONOTONIC, &object->time);
@@ -944,9 +873,7 @@ PARAES_FAKE(cuEventRecord, hipEventRecord, void* event, void* stream) {
 PARAES_FAKE(cuEventSynchronize, hipEventSynchronize, void* event) {
   double done = 0;
   {
-    const Lock lock(mutex);
-    const int code = enter_device(PARAES_NAME(cuEventSynchronize, hipEventSynchronize));
-    if (code != 0) return code;
+    PARAES_ENTER_DEVICE();
     const Object* const object = find(event, Kind::event);
     if (object == nullptr || !object->recorded) return invalid_handle;
     done = object->done;
@@ -956,18 +883,14 @@ PARAES_FAKE(cuEventSynchronize, hipEventSynchronize, void* event) {
 }
 
 PARAES_FAKE(cuEventQuery, hipEventQuery, void* event) {
-  const Lock lock(mutex);
-  const int code = enter_device(PARAES_NAME(cuEventQuery, hipEventQuery));
-  if (code != 0) return code;
+  PARAES_ENTER_DEVICE();
   const Object* const object = find(event, Kind::event);
   if (object == nullptr) return invalid_handle;
   return directive("pending", 0) != 0 ? not_ready : 0;
 }
 
 PARAES_FAKE(cuEventElapsedTime, hipEventElapsedTime, float* milliseconds, void* from, void* to) {
-  const Lock lock(mutex);
-  const int code = enter_device(PARAES_NAME(cuEventElapsedTime, hipEventElapsedTime));
-  if (code != 0) return code;
+  PARAES_ENTER_DEVICE();
   const Object* const begin = find(from, Kind::event);
   const Object* const end = find(to, Kind::event);
   if (begin == nullptr || end == nullptr) return invalid_handle;
@@ -980,9 +903,7 @@ PARAES_FAKE(cuEventElapsedTime, hipEventElapsedTime, float* milliseconds, void* 
 
 // A program is text that begins with "fake", or any ELF file.
 PARAES_FAKE(cuModuleLoadData, hipModuleLoadData, void** module, const void* image) {
-  const Lock lock(mutex);
-  const int code = enter_device(PARAES_NAME(cuModuleLoadData, hipModuleLoadData));
-  if (code != 0) return code;
+  PARAES_ENTER_DEVICE();
   if (std::memcmp(image, "fake", 4) != 0 && std::memcmp(image,
                                                         "\x7f"
                                                         "ELF",
@@ -999,16 +920,13 @@ PARAES_FAKE(cuModuleLoadData, hipModuleLoadData, void** module, const void* imag
 }
 
 PARAES_FAKE(cuModuleUnload, hipModuleUnload, void* module) {
-  const Lock lock(mutex);
-  const int code = enter_device(PARAES_NAME(cuModuleUnload, hipModuleUnload));
-  return code != 0 ? code : remove(module, Kind::module);
+  PARAES_ENTER_DEVICE();
+  return remove(module, Kind::module);
 }
 
 PARAES_FAKE(cuModuleGetFunction, hipModuleGetFunction, Kernel** found, void* module,
             const char* name) {
-  const Lock lock(mutex);
-  const int code = enter_device(PARAES_NAME(cuModuleGetFunction, hipModuleGetFunction));
-  if (code != 0) return code;
+  PARAES_ENTER_DEVICE();
   if (find(module, Kind::module) == nullptr) return invalid_handle;
   for (Kernel& kernel : kernels) {
     if (std::strcmp(kernel.name, name) != 0) continue;
@@ -1024,9 +942,7 @@ PARAES_FAKE(cuLaunchKernel, hipModuleLaunchKernel, Kernel* kernel, unsigned grou
             unsigned groups_y, unsigned groups_z, unsigned threads_x, unsigned threads_y,
             unsigned threads_z, unsigned shared_bytes, void* stream, void** parameters,
             void** extra) {
-  const Lock lock(mutex);
-  const int code = enter_device(PARAES_NAME(cuLaunchKernel, hipModuleLaunchKernel));
-  if (code != 0) return code;
+  PARAES_ENTER_DEVICE();
   if (!is_stream(stream)) return invalid_handle;
   const unsigned allowed =
       is_hip ? 64U << 10 : std::max(usual_shared_bytes, current_device().shared[kernel->name]);

@@ -28,7 +28,7 @@ class Fake {
  public:
   explicit Fake(const Vendor& vendor) : handle_(dlopen(vendor.library, RTLD_NOW | RTLD_LOCAL)) {
     unsetenv("PARAES_FAKE_CUDA");
-    if (present()) function<void()>("paraes_fake_reset")();
+    if (present()) reset();
   }
   ~Fake() { unsetenv("PARAES_FAKE_CUDA"); }
   Fake(const Fake&) = delete;
@@ -38,27 +38,26 @@ class Fake {
     return handle_ != nullptr && dlsym(handle_, "paraes_fake_live") != nullptr;
   }
   [[nodiscard]] bool bare() const { return function<int()>("paraes_fake_is_bare")() != 0; }
+  // Objects that nobody has freed.
   [[nodiscard]] long live() const { return function<long()>("paraes_fake_live")(); }
-  [[nodiscard]] long dirty() const { return function<long()>("paraes_fake_dirty")(); }
+  // How often host memory was freed without having been overwritten with zeros.
+  [[nodiscard]] long dirty() const { return count("dirty"); }
   // How often device memory was freed with other bytes than zeros.
-  [[nodiscard]] long unwiped() const { return function<long()>("paraes_fake_unwiped")(); }
+  [[nodiscard]] long unwiped() const { return count("unwiped"); }
   // How often bytes were copied that nobody had written: device memory to the host, or pinned
   // memory to a device.
-  [[nodiscard]] long uninitialised() const {
-    return function<long()>("paraes_fake_uninitialised")();
-  }
+  [[nodiscard]] long uninitialised() const { return count("uninitialised"); }
   // How often bytes were copied from or to memory of the host that is not pinned.
-  [[nodiscard]] long unpinned() const { return function<long()>("paraes_fake_unpinned")(); }
+  [[nodiscard]] long unpinned() const { return count("unpinned"); }
+  [[nodiscard]] long calls_on_lost() const { return count("calls on a lost device"); }
   // Whether an upload that a real driver keeps a copy of had these bytes.
   [[nodiscard]] bool kept(std::span<const std::uint8_t> bytes) const {
     return function<bool(const void*, std::size_t)>("paraes_fake_kept")(bytes.data(), bytes.size());
   }
-  [[nodiscard]] long calls_on_lost() const {
-    return function<long()>("paraes_fake_calls_on_lost")();
-  }
   [[nodiscard]] long calls(const char* name) const {
     return function<long(const char*)>("paraes_fake_calls")(name);
   }
+  void reset() const { function<void()>("paraes_fake_reset")(); }
 
   static void tell(const std::string& directives) {
     setenv("PARAES_FAKE_CUDA", directives.c_str(), 1);
@@ -70,14 +69,58 @@ class Fake {
   }
 
  private:
+  [[nodiscard]] long count(const char* what) const {
+    return function<long(const char*)>("paraes_fake_count")(what);
+  }
+
   void* handle_;
 };
 
-#define NEEDS_FAKE(fake, is_bare)                                                            \
-  if (!(fake).present()) {                                                                   \
-    GTEST_SKIP() << "LD_LIBRARY_PATH does not name the stand-in of tests/gpu/fake_cuda.cpp"; \
-  }                                                                                          \
-  if ((fake).bare() != (is_bare)) GTEST_SKIP() << "this test needs the other stand-in"
+// A test with the stand-in for a driver: the bare one, or the other.
+class WithDriver : public testing::Test {
+ protected:
+  explicit WithDriver(const Vendor& vendor, bool bare = false)
+      : vendor_(vendor), fake_(vendor), bare_(bare) {}
+
+  void SetUp() override {
+    if (!fake_.present()) {
+      GTEST_SKIP() << "LD_LIBRARY_PATH does not name the stand-in of tests/gpu/fake_cuda.cpp";
+    }
+    if (fake_.bare() != bare_) GTEST_SKIP() << "this test needs the other stand-in";
+  }
+
+  [[nodiscard]] bool is_cuda() const { return &vendor_ == &cuda; }
+  [[nodiscard]] const char* name(const char* of_cuda, const char* of_hip) const {
+    return is_cuda() ? of_cuda : of_hip;
+  }
+  // Opens a device, which is open until the end of the test or the next call.
+  Device* open(unsigned index = 0) {
+    device_.reset();
+    platform_ = vendor_.open();
+    device_ = platform_->open(index);
+    return device_.get();
+  }
+
+  const Vendor& vendor_;
+  const Fake fake_;
+
+ private:
+  bool bare_;
+  std::unique_ptr<Platform> platform_;
+  std::unique_ptr<Device> device_;
+};
+
+// Runs once for each driver.
+class WithEachDriver : public WithDriver, public testing::WithParamInterface<const Vendor*> {
+ protected:
+  explicit WithEachDriver(bool bare = false) : WithDriver(*GetParam(), bare) {}
+};
+
+#define PARAES_FOR_EACH_DRIVER(Suite)                                                \
+  INSTANTIATE_TEST_SUITE_P(, Suite, testing::Values(&cuda, &hip),                    \
+                           [](const testing::TestParamInfo<const Vendor*>& driver) { \
+                             return std::string(driver.param->id);                   \
+                           })
 
 using support::message_of;
 

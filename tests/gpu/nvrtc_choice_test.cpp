@@ -28,9 +28,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class NvrtcChoice : public testing::Test {
+class NvrtcChoice : public WithDriver {
  protected:
+  NvrtcChoice() : WithDriver(cuda) {}
   void SetUp() override {
+    WithDriver::SetUp();
     std::string name = fs::temp_directory_path() / "paraes-nvrtc-XXXXXX";
     ASSERT_NE(mkdtemp(name.data()), nullptr);
     root_ = fs::canonical(name);
@@ -89,16 +91,12 @@ class NvrtcChoice : public testing::Test {
 // ---- Programs that need no compiler
 
 TEST_F(NvrtcChoice, CachedProgramNeedsNoCompiler) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
   const support::ScopedEnvironment nvrtc("PARAES_NVRTC", "/nowhere/libnvrtc.so");
   fill_cache();
   EXPECT_EQ(origin(), "cached");
 }
 
 TEST_F(NvrtcChoice, CachedProgramOpensNoCompiler) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
   const fs::path path = add("version 1 2\ntargets 90\n");
   const support::ScopedEnvironment nvrtc("PARAES_NVRTC", path);
   fill_cache();
@@ -113,8 +111,6 @@ TEST_F(NvrtcChoice, CachedProgramOpensNoCompiler) {
 }
 
 TEST_F(NvrtcChoice, CachedProgramIsUsedWithAnotherCompiler) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
   {
     const support::ScopedEnvironment nvrtc("PARAES_NVRTC", add("version 1 2\ntargets 90\n"));
     EXPECT_EQ(origin(), "compiled");
@@ -124,8 +120,6 @@ TEST_F(NvrtcChoice, CachedProgramIsUsedWithAnotherCompiler) {
 }
 
 TEST_F(NvrtcChoice, MissingCompilerIsAMissingProgram) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
   const support::ScopedEnvironment nvrtc("PARAES_NVRTC", "/nowhere/libnvrtc.so");
   const std::string message = message_of<MissingProgram>([] { static_cast<void>(origin()); });
   EXPECT_NE(message.find("no compiler of programs for cuda:0"), std::string::npos) << message;
@@ -145,8 +139,6 @@ std::string compiled(const std::string& directives = "") {
 }
 
 TEST_F(NvrtcChoice, DeviceGetsTheNewestThatIsNotNewerThanTheDriver) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
   for (const char* version : {"1 3", "1 6", "2 0", "1 4", "0 9"}) {
     add("version " + std::string(version) + "\ntargets 90\n");
   }
@@ -160,8 +152,6 @@ TEST_F(NvrtcChoice, DeviceGetsTheNewestThatIsNotNewerThanTheDriver) {
 }
 
 TEST_F(NvrtcChoice, DeviceNamesTheCompilerThatItTriesFirst) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
   add("version 1 6\ntargets 90\n");
   add("version 1 4\ntargets 90\n");
   Fake::tell("version:1040");
@@ -169,8 +159,6 @@ TEST_F(NvrtcChoice, DeviceNamesTheCompilerThatItTriesFirst) {
 }
 
 TEST_F(NvrtcChoice, NextIsTriedIfOneDoesNotKnowTheTarget) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
   add("version 1 4\ntargets 70 80\n");
   add("version 1 3\nunlisted 70 80\n");  // refuses when it is asked to compile
   add("version 1 2\n");                  // cannot compile at all
@@ -179,17 +167,13 @@ TEST_F(NvrtcChoice, NextIsTriedIfOneDoesNotKnowTheTarget) {
 }
 
 TEST_F(NvrtcChoice, NextIsTriedIfTheDriverRefusesTheProgram) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
   add("version 3 0\ntargets 90\n");
   add("version 1 2\ntargets 90\n");
   EXPECT_EQ(compiled("version:3000,newest:2"), "fake 1.2");
-  EXPECT_EQ(fake.live(), 0);
+  EXPECT_EQ(fake_.live(), 0);
 }
 
 TEST_F(NvrtcChoice, ErrorNamesEachLibraryAndItsReason) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
   const std::string ignorant = add("version 1 2\ntargets 70 80\n");
   const std::string refused = add("version 1 3\ntargets 90\n");
   const std::string message =
@@ -202,17 +186,13 @@ TEST_F(NvrtcChoice, ErrorNamesEachLibraryAndItsReason) {
 }
 
 TEST_F(NvrtcChoice, OutOfMemoryIsNotAReasonToTryTheNext) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
   add("version 1 2\ntargets 90\n");
   add("version 1 3\ntargets 90\n");
   EXPECT_THROW(static_cast<void>(compiled("version:1040,fail:cuModuleLoadData:0:2")), OutOfMemory);
-  EXPECT_EQ(fake.calls("cuModuleLoadData"), 1);
+  EXPECT_EQ(fake_.calls("cuModuleLoadData"), 1);
 }
 
 TEST_F(NvrtcChoice, NamedLibraryIsTheOnlyOne) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
   add("version 1 2\ntargets 90\n");
   const support::ScopedEnvironment nvrtc("PARAES_NVRTC", add("version 1 3\ntargets 70\n"));
   EXPECT_EQ(message_of<InvalidArgument>([] { static_cast<void>(compiled("version:1040")); }),
@@ -250,8 +230,6 @@ TEST_F(NvrtcChoice, PreparedProgramComesFromTheOldestThatKnowsTheTarget) {
 }
 
 TEST_F(NvrtcChoice, CompilerThatDoesNotKnowTheDeviceIsAMissingProgram) {
-  const Fake fake(cuda);
-  NEEDS_FAKE(fake, false);
   const support::ScopedEnvironment nvrtc("PARAES_NVRTC", add("version 1 3\ntargets 70\n"));
   const std::string message = message_of<MissingProgram>([] { static_cast<void>(origin()); });
   EXPECT_NE(message.find("NVRTC 1.3 does not know the target sm_90"), std::string::npos) << message;

@@ -34,10 +34,16 @@ TENSOR_CASES = [
     for kernel, chip in CASES
     if kernel == "ttable" and chip in ("sm_80", "sm_86", "sm_89", "sm_90")
 ]
+LONG = os.environ.get("PARAES_LONG") == "1"
 KEY_BYTES = (16, 24, 32)
 # Ends within a tile, and in CTR within a block; more than one tile for each warp.
 BLOCKS = 9 * 1024 + 5
 built = {}
+
+
+def some(values, first=0, step=3):
+    """All values, or without PARAES_LONG=1 each third one: the model is slow."""
+    return values if LONG else values[first::step]
 
 
 def program_of(kernel, chip, *changes):
@@ -74,7 +80,7 @@ def openssl(key, mode, text, decrypt=False):
     return context.update(text) + context.finalize()
 
 
-@pytest.mark.parametrize("size", KEY_BYTES)
+@pytest.mark.parametrize("size", some(KEY_BYTES, 0))
 def test_ecb(program, generator, size):
     key, text = generator.randbytes(size), texts_for(program, generator)
     device = launch.Device(program, [key])
@@ -82,13 +88,10 @@ def test_ecb(program, generator, size):
     assert device.run("ecb_decrypt", text) == openssl(key, modes.ECB(), text, decrypt=True)
 
 
-@pytest.mark.parametrize("size", KEY_BYTES)
+@pytest.mark.parametrize("size", some(KEY_BYTES, 1))
 def test_cbc_and_ctr(program, generator, size):
-    key, text, iv = (
-        generator.randbytes(size),
-        texts_for(program, generator),
-        b"\xff" * 14 + b"\xf0\1",
-    )
+    key, text = generator.randbytes(size), texts_for(program, generator)
+    iv = b"\xff" * 14 + b"\xf0\1"
     device = launch.Device(program, [key])
     expected = openssl(key, modes.CBC(iv), text, decrypt=True)
     assert device.run("cbc_decrypt", text, iv) == expected
@@ -114,28 +117,40 @@ def check_gcm(program, generator, size, **hashing):
     assert opened == [(text, tag) for text, (_, tag) in zip(texts, sealed, strict=True)]
 
 
-@pytest.mark.parametrize("size", KEY_BYTES)
+@pytest.mark.parametrize("size", some(KEY_BYTES, 2))
 def test_gcm(program, generator, size):
     check_gcm(program, generator, size, hash_groups=4)
 
 
-def test_gcm_hashed_by_few_lanes(program, generator):
-    check_gcm(program, generator, 32, hash_lanes=32)
-    check_gcm(program, generator, 16, hash_lanes=32, hash_groups=3)
-    check_gcm(program, generator, 24, hash_lanes=16, hash_groups=2)
-    check_gcm(program, generator, 16, hash_lanes=8)
+FEW_LANES = [
+    (32, {"hash_lanes": 32}),
+    (16, {"hash_lanes": 32, "hash_groups": 3}),
+    (24, {"hash_lanes": 16, "hash_groups": 2}),
+    (16, {"hash_lanes": 8}),
+]
 
 
+@pytest.mark.parametrize(("size", "hashing"), some(FEW_LANES))
+def test_gcm_hashed_by_few_lanes(program, generator, size, hashing):
+    check_gcm(program, generator, size, **hashing)
+
+
+TENSOR_LANES = [
+    (32, {"hash_lanes": 32}),
+    (24, {"hash_lanes": 32, "hash_groups": 2}),
+    (32, {"hash_lanes": 16}),
+    (16, {"hash_lanes": 16, "hash_groups": 3}),
+    (16, {"hash_groups": 4}),
+]
+
+
+@pytest.mark.parametrize(("size", "hashing"), some(TENSOR_LANES, 0, 2))
 @pytest.mark.parametrize("case", TENSOR_CASES, ids=lambda case: ".".join(case))
-def test_gcm_hashed_by_tensor_cores(case, generator):
+def test_gcm_hashed_by_tensor_cores(case, generator, size, hashing):
     program = program_of(*case, "HASH_TENSOR")
     opcodes = {fields["opcode"] for fields in program.functions["ghash_tensor"].instructions}
     assert "BMMA.168256.AND.POPC" in opcodes
-    check_gcm(program, generator, 32, hash_lanes=32)
-    check_gcm(program, generator, 24, hash_lanes=32, hash_groups=2)
-    check_gcm(program, generator, 32, hash_lanes=16)
-    check_gcm(program, generator, 16, hash_lanes=16, hash_groups=3)
-    check_gcm(program, generator, 16, hash_groups=4)
+    check_gcm(program, generator, size, **hashing)
 
 
 def hash_of(subkey, text, partial):
@@ -191,11 +206,20 @@ def narrow_tiles(program):
     return {"narrow": 128} if program.option("KEYS_SLICED") else {}
 
 
-@pytest.mark.parametrize("size", (16, 32))
-@pytest.mark.parametrize("unit", (512, 4096, 4112))
-def test_xts(program, generator, size, unit):
+# Key size, bytes of a unit, units, the number of the first one.
+XTS = [
+    (16, 512, 21, (1 << 64) - 5),
+    (32, 512, 21, (1 << 64) - 5),
+    (32, 4096, 9, 77),
+    (16, 4096, 9, 77),
+    (16, 4112, 3, 77),
+    (32, 4112, 3, 77),
+]
+
+
+@pytest.mark.parametrize(("size", "unit", "units", "first"), some(XTS, 0, 2))
+def test_xts(program, generator, size, unit, units, first):
     keys = [generator.randbytes(size) for _ in range(2)]
-    units, first = {512: (21, (1 << 64) - 5), 4096: (9, 77), 4112: (3, 77)}[unit]
     text = generator.randbytes(unit * units)
     expected = b"".join(
         openssl(

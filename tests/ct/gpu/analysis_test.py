@@ -51,40 +51,57 @@ def load(pointer, register="R4"):
         """
 
 
-class Secrets(unittest.TestCase):
-    def test_decide_branches(self):
-        for pointer in (IN, OUT, KEYS, SCRATCH):
-            text = (
-                load(pointer)
-                + """
-                ISETP.NE.AND P0, PT, R4, RZ, PT
-                @P0 BRA end
-                NOP
-                end:
-                EXIT
-                """
-            )
-            self.assertEqual(findings(text), ["secret branch"])
-        self.assertEqual(findings(text.replace(f"{SCRATCH:#x}", f"{MESSAGES:#x}")), [])
+def branch_on(register):
+    """Ends, and where a register is not zero does so earlier."""
+    return f"""
+        ISETP.NE.AND P6, PT, {register}, RZ, PT
+        @P6 EXIT
+        EXIT
+        """
 
-    def test_decide_whether_threads_exit(self):
-        self.assertEqual(
-            findings(
-                load(IN)
-                + """
-            LOP3.LUT P0, RZ, R4, 0x1, RZ, 0xc0, !PT
-            @!P0 EXIT
+
+def store_at(offset, condition):
+    """Adds a register to the pointer to the output and stores there, if the condition holds."""
+    return f"""
+        LDC.64 R6, c[0x0][{OUT:#x}]
+        {condition} IADD3 R10, P2, {offset}, R6, RZ
+        {condition} IMAD.X R11, RZ, RZ, R7, P2
+        {condition} STG.E desc[UR4][R10.64], RZ
+        EXIT
+        """
+
+
+STACK = """
+    LDC R1, c[0x0][0x28]
+    VIADD R1, R1, 0xfffffff0
+    """
+BRANCH, ADDRESS = ["secret branch"], ["secret address"]
+
+
+class Case(unittest.TestCase):
+    def check(self, expected, *texts, **of_function):
+        text = "\n".join(texts)
+        self.assertEqual(findings(text, **of_function), expected, text)
+
+
+class Secrets(Case):
+    def test_decide_branches(self):
+        branch = """
+            ISETP.NE.AND P0, PT, R4, RZ, PT
+            @P0 BRA end
+            NOP
+            end:
             EXIT
             """
-            ),
-            ["secret branch"],
-        )
+        for pointer in (IN, OUT, KEYS, SCRATCH):
+            self.check(BRANCH, load(pointer), branch)
+        self.check([], load(MESSAGES), branch)
+
+    def test_decide_whether_threads_exit(self):
+        self.check(BRANCH, load(IN), "LOP3.LUT P0, RZ, R4, 0x1, RZ, 0xc0, !PT\n@!P0 EXIT\nEXIT")
 
     def test_are_addresses(self):
-        self.assertEqual(
-            findings(
-                load(IN)
-                + """
+        text = """
             LDC.64 R6, c[0x0][0x218]
             IMAD.WIDE.U32 R6, R4, 0x4, R6
             LDG.E R8, desc[UR4][R6.64]
@@ -94,61 +111,32 @@ class Secrets(unittest.TestCase):
             LDC R9, c[0x3][R4]
             EXIT
             """
-            ),
-            ["secret address"] * 5,
-        )
+        self.check(ADDRESS * 5, load(IN), text)
 
     def test_are_indices_of_constants(self):
-        text = load(IN) + "R2UR UR6, R4\nIADD3 R8, RZ, c[0x3][UR6], RZ\nEXIT"
-        self.assertEqual(findings(text), ["secret address"])
+        self.check(ADDRESS, load(IN), "R2UR UR6, R4\nIADD3 R8, RZ, c[0x3][UR6], RZ\nEXIT")
 
     def test_are_upper_halves_of_sums(self):
-        for kind in ("HI", "WIDE"):
-            text = (
-                load(IN, "R9")
-                + f"""
-                MOV R8, RZ
-                IMAD.{kind}.U32 R10, R12, R13, R8
-                ISETP.NE.AND P0, PT, {"R10" if kind == "HI" else "R11"}, RZ, PT
-                @P0 EXIT
-                EXIT
-                """
-            )
-            self.assertEqual(findings(text), ["secret branch"], kind)
+        for kind, upper in (("HI", "R10"), ("WIDE", "R11")):
+            sums = f"MOV R8, RZ\nIMAD.{kind}.U32 R10, R12, R13, R8"
+            self.check(BRANCH, load(IN, "R9"), sums, branch_on(upper))
 
     def test_are_upper_halves_of_addresses(self):
-        self.assertEqual(
-            findings(
-                load(IN, "R7")
-                + """
-            LDC R6, c[0x0][0x218]
-            LDG.E R8, desc[UR4][R6.64]
-            EXIT
-            """
-            ),
-            ["secret address"],
-        )
+        text = "LDC R6, c[0x0][0x218]\nLDG.E R8, desc[UR4][R6.64]\nEXIT"
+        self.check(ADDRESS, load(IN, "R7"), text)
 
     def test_decide_whether_memory_is_accessed(self):
-        self.assertEqual(
-            findings(
-                load(IN)
-                + """
+        text = """
             LDC.64 R6, c[0x0][0x218]
             ISETP.GE.U32.AND P0, PT, R4, 0x5, PT
             @P0 LDG.E R8, desc[UR4][R6.64]
             @P0 STG.E desc[UR4][R6.64], RZ
             EXIT
             """
-            ),
-            ["secret condition of an access"] * 2,
-        )
+        self.check(["secret condition of an access"] * 2, load(IN), text)
 
     def test_select_values(self):
-        self.assertEqual(
-            findings(
-                load(IN)
-                + """
+        text = """
             LDC.64 R6, c[0x0][0x218]
             ISETP.NE.AND P0, PT, R4, RZ, PT
             SEL R9, RZ, 0x1, P0
@@ -156,56 +144,22 @@ class Secrets(unittest.TestCase):
             STG.E desc[UR4][R6.64], R9
             EXIT
             """
-            ),
-            [],
-        )
+        self.check([], load(IN), text)
 
     def test_selected_by_secrets_are_secret(self):
-        self.assertEqual(
-            findings(
-                load(IN)
-                + """
-            MOV R9, RZ
-            ISETP.NE.AND P0, PT, R4, RZ, PT
-            @P0 MOV R9, 0x1
-            ISETP.NE.AND P1, PT, R9, RZ, PT
-            @P1 EXIT
-            EXIT
-            """
-            ),
-            ["secret branch"],
-        )
+        text = "MOV R9, RZ\nISETP.NE.AND P0, PT, R4, RZ, PT\n@P0 MOV R9, 0x1"
+        self.check(BRANCH, load(IN), text, branch_on("R9"))
 
     def test_come_back_from_the_stack(self):
-        text = (
-            "LDC R1, c[0x0][0x28]\nVIADD R1, R1, 0xfffffff0\n"
-            + load(IN)
-            + """
-            STL [R1+0x8], R4
-            STL [R1+0x4], RZ
-            LDL R9, [R1+{}]
-            ISETP.NE.AND P0, PT, R9, RZ, PT
-            @P0 EXIT
-            EXIT
-            """
-        )
-        self.assertEqual(findings(text.format("0x8")), ["secret branch"])
-        self.assertEqual(findings(text.format("0x4")), [])
+        for place, expected in (("0x8", BRANCH), ("0x4", [])):
+            text = f"STL [R1+0x8], R4\nSTL [R1+0x4], RZ\nLDL R9, [R1+{place}]"
+            self.check(expected, STACK, load(IN), text, branch_on("R9"))
 
     def test_come_back_from_shared_memory(self):
-        self.assertEqual(
-            findings("""
-            LDS R4, [0x10]
-            ISETP.NE.AND P0, PT, R4, RZ, PT
-            @P0 EXIT
-            EXIT
-            """),
-            ["secret branch"],
-        )
+        self.check(BRANCH, "LDS R4, [0x10]", branch_on("R4"))
 
     def test_come_round_a_loop(self):
-        self.assertEqual(
-            findings("""
+        text = """
             LDC.64 R2, c[0x0][0x210]
             MOV R4, RZ
             again:
@@ -213,54 +167,31 @@ class Secrets(unittest.TestCase):
             @P0 EXIT
             LDG.E R4, desc[UR4][R2.64]
             BRA again
-            """),
-            ["secret branch"],
-        )
+            """
+        self.check(BRANCH, text)
 
     def test_written_to_public_memory(self):
-        self.assertEqual(
-            findings(
-                load(IN)
-                + """
-            LDC.64 R6, c[0x0][0x220]
-            STG.E desc[UR4][R6.64+0x10], R4
-            EXIT
-            """
-            ),
-            ["secret written to public memory"],
-        )
+        text = "LDC.64 R6, c[0x0][0x220]\nSTG.E desc[UR4][R6.64+0x10], R4\nEXIT"
+        self.check(["secret written to public memory"], load(IN), text)
 
     def test_in_the_argument_single(self):
-        text = f"""
-            LDC R4, c[0x0][{PARAMETERS + 68:#x}]
-            ISETP.NE.AND P0, PT, R4, RZ, PT
-            @P0 EXIT
-            EXIT
-            """
-        self.assertEqual(findings(text, parameter_bytes=548), ["secret branch"])
+        single = f"LDC R4, c[0x0][{PARAMETERS + 68:#x}]"
+        self.check(BRANCH, single, branch_on("R4"), parameter_bytes=548)
 
     def test_in_other_bits_of_a_register(self):
-        text = (
-            load(IN)
-            + """
-            LOP3.LUT R4, R4, 0xfffffffb, RZ, 0xc0, !PT
-            LOP3.LUT P0, RZ, R4, {}, RZ, 0xc0, !PT
-            @P0 EXIT
-            EXIT
-            """
-        )
-        self.assertEqual(findings(text.format("0x4")), [])
-        self.assertEqual(findings(text.format("0x6")), ["secret branch"])
+        for bits, expected in (("0x4", []), ("0x6", BRANCH)):
+            text = f"""
+                LOP3.LUT R4, R4, 0xfffffffb, RZ, 0xc0, !PT
+                LOP3.LUT P0, RZ, R4, {bits}, RZ, 0xc0, !PT
+                @P0 EXIT
+                EXIT
+                """
+            self.check(expected, load(IN), text)
 
 
-class ConditionalPointers(unittest.TestCase):
+class ConditionalPointers(Case):
     def test_replace_older_secrets(self):
-        self.assertEqual(
-            findings(
-                load(IN, "R8")
-                + load(KEYS, "R9")
-                + load(MESSAGES)
-                + """
+        text = """
             ISETP.NE.AND P0, PT, R4, RZ, PT
             @P0 IMAD R8, R4, 0x10, RZ
             @P0 LDC.64 R6, c[0x0][0x218]
@@ -269,16 +200,10 @@ class ConditionalPointers(unittest.TestCase):
             @P0 STG.E desc[UR4][R8.64], RZ
             EXIT
             """
-            ),
-            [],
-        )
+        self.check([], load(IN, "R8"), load(KEYS, "R9"), load(MESSAGES), text)
 
     def test_that_are_used_under_another_condition(self):
-        self.assertEqual(
-            findings(
-                load(IN, "R8")
-                + load(MESSAGES)
-                + """
+        text = """
             ISETP.NE.AND P0, PT, R4, RZ, PT
             ISETP.NE.AND P1, PT, R4, 0x5, PT
             LDC.64 R6, c[0x0][0x218]
@@ -288,31 +213,21 @@ class ConditionalPointers(unittest.TestCase):
             @P1 STG.E desc[UR4][R10.64], RZ
             EXIT
             """
-            ),
-            ["secret address"],
-        )
+        self.check(ADDRESS, load(IN, "R8"), load(MESSAGES), text)
 
     def test_that_the_stack_keeps(self):
-        text = (
-            "LDC R1, c[0x0][0x28]\nVIADD R1, R1, 0xfffffff0\n"
-            + load(IN, "R8")
-            + """
-            STL [R1], R8
-            STL [R1+0x4], R8
-            """
-            + load(MESSAGES)
-            + """
-            ISETP.NE.AND P0, PT, R4, RZ, PT
-            @P0 LDC.64 R6, c[0x0][{pointer:#x}]
-            @P0 STL.64 [R1], R6
-            ISETP.NE.AND P1, PT, R4, 0x5, PT
-            LDL.64 R10, [R1]
-            @P1 STG.E desc[UR4][R10.64], RZ
-            EXIT
-            """
-        )
-        self.assertEqual(findings(text.format(pointer=OUT)), [])
-        self.assertEqual(findings(text.format(pointer=COUNT)), ["secret address"])
+        for pointer, expected in ((OUT, []), (COUNT, ADDRESS)):
+            text = f"""
+                ISETP.NE.AND P0, PT, R4, RZ, PT
+                @P0 LDC.64 R6, c[0x0][{pointer:#x}]
+                @P0 STL.64 [R1], R6
+                ISETP.NE.AND P1, PT, R4, 0x5, PT
+                LDL.64 R10, [R1]
+                @P1 STG.E desc[UR4][R10.64], RZ
+                EXIT
+                """
+            stored = "STL [R1], R8\nSTL [R1+0x4], R8"
+            self.check(expected, STACK, load(IN, "R8"), stored, load(MESSAGES), text)
 
     def used_later(self, *lines, computed="@P0"):
         """An offset replaces a secret under P0, and is added to a pointer when P1 holds."""
@@ -345,45 +260,31 @@ class ConditionalPointers(unittest.TestCase):
             for kept, right in ((f"P2R R5, PR, RZ, {mask}", True), ("MOV R5, R4", False)):
                 stack = "LDC R1, c[0x0][0x28]"
                 found = self.used_later(stack, kept, "ISETP.NE.AND P0, PT, R0, RZ, PT", *test)
-                self.assertEqual(found, [] if right else ["secret address"], (kept, test))
+                self.assertEqual(found, [] if right else ADDRESS, (kept, test))
 
     def test_whose_condition_may_be_another(self):
         keep, other = "P2R R5, PR, RZ, 0x1", "ISETP.NE.AND P0, PT, R0, RZ, PT"
         test, bit = "ISETP.NE.AND P1, PT, R5, RZ, PT", "LOP3.LUT P1, RZ, R5, 0x1, RZ, 0xc0, !PT"
-        right = self.used_later("P2R R5, PR, RZ, 0x1", other, test)
-        self.assertEqual(right, [])
+        second_bit = bit.replace("0x1", "0x2")
+        set_bit = "@P0 LOP3.LUT R5, R5, 0x1, RZ, 0xfc, !PT"
+        self.assertEqual(self.used_later(keep, other, test), [])
         for lines in (
             (keep, other, f"@P3 {test}"),
             (keep, other, f"@P3 {bit}"),
             (keep, other, "@P3 MOV R12, R5", test.replace("R5", "R12")),
-            (keep, other, "@P3 R2P PR, R5, 0x1", "P2R R5, PR, RZ, 0x1", test),
+            (keep, other, "@P3 R2P PR, R5, 0x1", keep, test),
             (keep, other, "ISETP.NE.OR P1, PT, R5, RZ, PT"),
             (keep, other, "ISETP.EQ.AND P1, PT, R5, RZ, PT"),
-            (
-                "P2R R12, PR, RZ, 0x9",
-                "IMAD.MOV.U32 R5, RZ, RZ, -R12",
-                other,
-                bit.replace("0x1", "0x2"),
-            ),
+            ("P2R R12, PR, RZ, 0x9", "IMAD.MOV.U32 R5, RZ, RZ, -R12", other, second_bit),
             # Two bits, of which one is not known any more.
             ("P2R R5, PR, RZ, 0x5", "IADD3 R12, P2, R0, R0, RZ", other, test),
             ("P2R R5, PR, RZ, 0x9", other, test),
             (keep, "LOP3.LUT R5, R5, 0x2, RZ, 0xfc, !PT", other, test),
             (keep, "@P3 BRA skip", "P2R R5, PR, RZ, 0x9", "skip:", other, test),
-            (
-                "LOP3.LUT R5, R4, 0xfffffffe, RZ, 0xc0, !PT",
-                "@P0 LOP3.LUT R5, R5, 0x1, RZ, 0xfc, !PT",
-                other,
-                test,
-            ),
-            (
-                "@P3 LOP3.LUT R5, R5, 0xfffffffe, RZ, 0xc0, !PT",
-                "@P0 LOP3.LUT R5, R5, 0x1, RZ, 0xfc, !PT",
-                other,
-                bit,
-            ),
+            ("LOP3.LUT R5, R4, 0xfffffffe, RZ, 0xc0, !PT", set_bit, other, test),
+            ("@P3 LOP3.LUT R5, R5, 0xfffffffe, RZ, 0xc0, !PT", set_bit, other, bit),
         ):
-            self.assertEqual(self.used_later(*lines), ["secret address"], lines)
+            self.assertEqual(self.used_later(*lines), ADDRESS, lines)
 
     def test_whose_condition_is_in_one_bit(self):
         for cleared, place, bit, right in (
@@ -397,7 +298,7 @@ class ConditionalPointers(unittest.TestCase):
                 "ISETP.NE.AND P0, PT, R0, RZ, PT",
                 f"LOP3.LUT P1, RZ, R5, {bit}, RZ, 0xc0, !PT",
             )
-            self.assertEqual(found, [] if right else ["secret address"], (cleared, bit))
+            self.assertEqual(found, [] if right else ADDRESS, (cleared, bit))
 
     def test_whose_condition_is_computed_again(self):
         again = "ISETP.NE.AND P1, PT, R4, 0x7, PT"
@@ -407,67 +308,44 @@ class ConditionalPointers(unittest.TestCase):
             (("ISETP.EQ.AND P1, PT, R4, 0x7, PT",), False),
             (("ISETP.NE.AND P1, PT, R4, 0x8, PT",), False),
         ):
-            self.assertEqual(self.used_later(*lines), [] if right else ["secret address"], lines)
-        self.assertEqual(self.used_later(again, computed="@!P0"), ["secret address"])
+            self.assertEqual(self.used_later(*lines), [] if right else ADDRESS, lines)
+        self.assertEqual(self.used_later(again, computed="@!P0"), ADDRESS)
 
     def test_that_secrets_replace_again(self):
         again = "ISETP.NE.AND P1, PT, R4, 0x7, PT"
         found = self.used_later("LDC.64 R2, c[0x0][0x210]", "LDG.E R8, desc[UR4][R2.64]", again)
-        self.assertEqual(found, ["secret address"])
+        self.assertEqual(found, ADDRESS)
 
     def test_whose_condition_a_routine_computes_twice(self):
-        text = (
-            load(IN, "R8")
-            + load(MESSAGES)
-            + """
-            MOV R20, 0x60
-            CALL.REL.NOINC routine
-            @P0 MOV R8, RZ
-            IADD3 R4, R4, {more}, RZ
-            MOV R20, 0xa0
-            {call}
-            LDC.64 R6, c[0x0][0x218]
-            @P0 IADD3 R10, P2, R8, R6, RZ
-            @P0 IMAD.X R11, RZ, RZ, R7, P2
-            @P0 STG.E desc[UR4][R10.64], RZ
-            EXIT
-            routine:
-            ISETP.NE.AND P0, PT, R4, RZ, PT
-            RET.REL.NODEC R20, 0x0
-            """
-        )
-        self.assertEqual(findings(text.format(more="0x1", call="NOP")), [])
-        self.assertEqual(
-            findings(text.format(more="0x1", call="CALL.REL.NOINC routine")), ["secret address"]
-        )
+        routine = "routine:\nISETP.NE.AND P0, PT, R4, RZ, PT\nRET.REL.NODEC R20, 0x0"
+        for call, expected in (("NOP", []), ("CALL.REL.NOINC routine", ADDRESS)):
+            text = f"""
+                MOV R20, 0x60
+                CALL.REL.NOINC routine
+                @P0 MOV R8, RZ
+                IADD3 R4, R4, 0x1, RZ
+                MOV R20, 0xa0
+                {call}
+                """
+            store = store_at("R8", "@P0")
+            self.check(expected, load(IN, "R8"), load(MESSAGES), text, store, routine)
 
     def used_with_p0(self, *lines):
         """An offset that may have replaced a secret is added to a pointer if P0 holds."""
-        return findings(
-            load(IN, "R8")
-            + load(MESSAGES)
-            + "\n".join(lines)
-            + """
-            LDC.64 R6, c[0x0][0x218]
-            @P0 IADD3 R10, P2, R8, R6, RZ
-            @P0 IMAD.X R11, RZ, RZ, R7, P2
-            @P0 STG.E desc[UR4][R10.64], RZ
-            EXIT
-            """
-        )
+        return findings("\n".join([load(IN, "R8"), load(MESSAGES), *lines, store_at("R8", "@P0")]))
 
     def test_whose_condition_is_a_carry(self):
         lines = ("IADD3 R5, P0, R4, R4, RZ", "@P0 MOV R8, RZ")
         self.assertEqual(self.used_with_p0(*lines), [])
         found = self.used_with_p0(*lines, "IADD3 R5, P0, R5, R4, RZ")
-        self.assertEqual(found, ["secret address"])
+        self.assertEqual(found, ADDRESS)
 
     def test_whose_condition_changes_on_one_way(self):
         lines = ("ISETP.NE.AND P0, PT, R4, RZ, PT", "@P0 MOV R8, RZ", "@P1 BRA skip", "skip:")
         self.assertEqual(self.used_with_p0(*lines), [])
         for other in ("ISETP.NE.AND P0, PT, R4, 0x5, PT", "LDG.E R8, desc[UR4][R2.64]"):
             changed = (*lines[:3], "LDC.64 R2, c[0x0][0x210]", other, "skip:")
-            self.assertEqual(self.used_with_p0(*changed), ["secret address"], other)
+            self.assertEqual(self.used_with_p0(*changed), ADDRESS, other)
 
     def test_whose_condition_changes_in_a_loop(self):
         text = f"""
@@ -496,25 +374,17 @@ class ConditionalPointers(unittest.TestCase):
         stale = "LDG.E R8, desc[UR4][R2.64]\n@P0 MOV R8, RZ\n"
         moved = text.replace("LDG.E R8, desc[UR4][R2.64]", "NOP").replace("@P0 MOV R8, RZ", "NOP")
         self.assertEqual(findings(moved.format(last=stale + use)), [])
-        self.assertEqual(findings(moved.format(last=use + stale)), ["secret address"])
+        self.assertEqual(findings(moved.format(last=use + stale)), ADDRESS)
 
 
-class PairsOfRegisters(unittest.TestCase):
+class PairsOfRegisters(Case):
     def found(self, line, secret, upper):
         """Whether a branch on a word of R8 is a finding if a word of R4 is secret."""
-        return findings(
-            "MOV R4, RZ\nMOV R5, RZ\nMOV R8, RZ\nMOV R9, RZ\n"
-            + load(IN, secret)
-            + f"""
-            {line}
-            ISETP.NE.AND P0, PT, {"R9" if upper else "R8"}, RZ, PT
-            @P0 EXIT
-            EXIT
-            """
-        )
+        zeros = "MOV R4, RZ\nMOV R5, RZ\nMOV R8, RZ\nMOV R9, RZ"
+        branch = branch_on("R9" if upper else "R8")
+        return findings("\n".join([zeros, load(IN, secret), line, branch]))
 
     def test_keep_their_secrets(self):
-        leak = ["secret branch"]
         for line in (
             "IADD.64 R8, R4, R6",
             "IADD.64 R8, R6, -R4",
@@ -522,43 +392,30 @@ class PairsOfRegisters(unittest.TestCase):
             "SEL.64 R8, R4, -0x1, P1",
             "IMNMX.U64 PT, PT, R8, R4, R6, !PT, !PT",
         ):
-            self.assertEqual(self.found(line, "R4", True), leak, line)
-            self.assertEqual(self.found(line, "R4", False), leak, line)
-            self.assertEqual(self.found(line, "R5", True), leak, line)
-        self.assertEqual(self.found("MOV.64 R8, R4", "R4", False), leak)
+            for secret, upper in (("R4", True), ("R4", False), ("R5", True)):
+                self.assertEqual(self.found(line, secret, upper), BRANCH, line)
+        self.assertEqual(self.found("MOV.64 R8, R4", "R4", False), BRANCH)
         self.assertEqual(self.found("MOV.64 R8, R4", "R4", True), [])
-        self.assertEqual(self.found("MOV.64 R8, R4", "R5", True), leak)
+        self.assertEqual(self.found("MOV.64 R8, R4", "R5", True), BRANCH)
 
     def test_are_compared_whole(self):
-        for secret in ("R4", "R5", "R10"):
+        for secret, expected in (("R4", BRANCH), ("R5", BRANCH), ("R10", [])):
             for kind in ("GE.U64", "NE.S64"):
-                self.assertEqual(
-                    findings(
-                        load(IN, secret) + f"ISETP.{kind}.AND P0, PT, R4, RZ, PT\n@P0 EXIT\nEXIT"
-                    ),
-                    [] if secret == "R10" else ["secret branch"],
-                    (kind, secret),
-                )
+                text = f"ISETP.{kind}.AND P0, PT, R4, RZ, PT\n@P0 EXIT\nEXIT"
+                self.check(expected, load(IN, secret), text)
 
 
-class OtherThreads(unittest.TestCase):
+class OtherThreads(Case):
     def test_have_other_conditions(self):
         for line in ("VOTE.ANY R9, PT, P1", "R2UR R9, R8", "BMMA.88128.AND.POPC R9, R8, R4, R16"):
-            found = findings(
-                load(IN, "R8")
-                + load(MESSAGES)
-                + f"""
+            text = f"""
                 ISETP.NE.AND P0, PT, R4, RZ, PT
                 @P0 MOV R8, RZ
                 ISETP.NE.AND P1, PT, R8, RZ, PT
                 {line}
-                LDC.64 R6, c[0x0][{OUT:#x}]
-                @P0 IADD3 R10, P2, R9, R6, RZ
-                @P0 IMAD.X R11, RZ, RZ, R7, P2
-                @P0 STG.E desc[UR4][R10.64], RZ
-                EXIT
                 """
-            )
+            store = store_at("R9", "@P0")
+            found = findings("\n".join([load(IN, "R8"), load(MESSAGES), text, store]))
             self.assertIn("secret address", found, line)
 
     def test_wait_for_a_barrier_that_not_all_reach(self):
@@ -568,14 +425,11 @@ class OtherThreads(unittest.TestCase):
             ISETP.NE.AND P2, PT, R0, 0x5, PT
             @P2 BAR.SYNC.DEFER_BLOCKING 0x0
             LDG.E R4, desc[UR4][R2.64]
-            ISETP.NE.AND P0, PT, R4, RZ, PT
-            @P0 EXIT
-            EXIT
             """
-        self.assertEqual(findings(text, name="gcm_finish"), ["secret branch"])
+        self.check(BRANCH, text, branch_on("R4"), name="gcm_finish")
 
 
-class MeetingPoints(unittest.TestCase):
+class MeetingPoints(Case):
     def test_under_conditions(self):
         secret = "ISETP.NE.AND P1, PT, R4, RZ, PT\n"
         public = "ISETP.NE.AND P0, PT, R5, RZ, PT\n"
@@ -584,34 +438,29 @@ class MeetingPoints(unittest.TestCase):
             secret + "BSSY B0, end\n@P1 BSYNC B0\nend:\nEXIT",
             secret + public + "BSSY B0, a\n@P0 BSSY B0, end\nBSYNC B0\na:\n@P1 EXIT\nend:\nEXIT",
         ):
-            self.assertEqual(findings(load(IN) + text), ["secret branch"], text)
+            self.check(BRANCH, load(IN), text)
 
 
-class Calls(unittest.TestCase):
+class Calls(Case):
     def test_return_to_where_a_register_says(self):
-        text = (
-            load(IN, "R9")
-            + """
-            MOV R20, {back}
-            MOV R4, RZ
-            CALL.REL.NOINC routine
-            ISETP.NE.AND P0, PT, R4, RZ, PT
-            @P0 EXIT
-            EXIT
-            routine:
-            MOV R4, {result}
-            RET.REL.NODEC R20, 0x0
-            """
-        )
-        self.assertEqual(findings(text.format(back="0x50", result="RZ")), [])
-        self.assertEqual(findings(text.format(back="0x50", result="R9")), ["secret branch"])
+        def text(back, result):
+            return f"""
+                MOV R20, {back}
+                MOV R4, RZ
+                CALL.REL.NOINC routine
+                {branch_on("R4")}
+                routine:
+                MOV R4, {result}
+                RET.REL.NODEC R20, 0x0
+                """
+
+        self.check([], load(IN, "R9"), text("0x50", "RZ"))
+        self.check(BRANCH, load(IN, "R9"), text("0x50", "R9"))
         with self.assertRaisesRegex(sass.Unknown, "returns to an unknown place"):
-            findings(text.format(back="0x60", result="RZ"))
+            findings(load(IN, "R9") + text("0x60", "RZ"))
 
     def test_that_go_on_from_another_place_do_not_return(self):
-        text = (
-            load(IN, "R9")
-            + """
+        text = """
             MOV R20, 0x50
             MOV R4, RZ
             CALL.REL.NOINC routine
@@ -620,72 +469,55 @@ class Calls(unittest.TestCase):
             MOV R20, RZ
             RET.REL.NODEC R20, 0x0
             """
-        )
         with self.assertRaisesRegex(sass.Unknown, "returns to an unknown place"):
-            findings(text)
+            findings(load(IN, "R9") + text)
 
     def test_without_a_place_to_return_to_are_branches(self):
-        self.assertEqual(
-            findings(
-                load(IN, "R9")
-                + f"""
-                LDC R3, c[0x0][{COUNT:#x}]
-                MOV R4, RZ
-                again:
-                IADD3 R3, R3, 0x1, RZ
-                ISETP.NE.AND P0, PT, R3, RZ, PT
-                @P0 CALL.REL.NOINC out
-                BRA again
-                out:
-                IADD3 R5, R5, 0x1, RZ
-                ISETP.NE.AND P1, PT, R5, RZ, PT
-                @P1 BRA again
-                ISETP.NE.AND P2, PT, R9, RZ, PT
-                @P2 EXIT
-                EXIT
-                """
-            ),
-            ["secret branch"],
-        )
+        text = f"""
+            LDC R3, c[0x0][{COUNT:#x}]
+            MOV R4, RZ
+            again:
+            IADD3 R3, R3, 0x1, RZ
+            ISETP.NE.AND P0, PT, R3, RZ, PT
+            @P0 CALL.REL.NOINC out
+            BRA again
+            out:
+            IADD3 R5, R5, 0x1, RZ
+            ISETP.NE.AND P1, PT, R5, RZ, PT
+            @P1 BRA again
+            """
+        self.check(BRANCH, load(IN, "R9"), text, branch_on("R9"))
 
 
-class Messages(unittest.TestCase):
-    BRANCH = f"""
-        LDC.64 R2, c[0x0][{MESSAGES:#x}]
-        IMAD.WIDE.U32 R2, R0, 0x40, R2
-        LDG.E R4, desc[UR4][R2.64+{{}}]
-        ISETP.NE.AND P0, PT, R4, RZ, PT
-        @P0 EXIT
-        EXIT
-        """
-
+class Messages(Case):
     def test_have_secret_counters_only(self):
         for at in range(0, 64, 4):
-            secret = 40 <= at < 56
-            self.assertEqual(
-                findings(self.BRANCH.format(hex(at)), secret_counter=True),
-                ["secret branch"] if secret else [],
-                at,
-            )
-            self.assertEqual(findings(self.BRANCH.format(hex(at))), [], at)
+            text = f"""
+                LDC.64 R2, c[0x0][{MESSAGES:#x}]
+                IMAD.WIDE.U32 R2, R0, 0x40, R2
+                LDG.E R4, desc[UR4][R2.64+{at:#x}]
+                """
+            expected = BRANCH if 40 <= at < 56 else []
+            self.check(expected, text, branch_on("R4"), secret_counter=True)
+            self.check([], text, branch_on("R4"))
 
     def test_say_that_a_counter_is_secret(self):
-        text = f"""
-            LDC.64 R2, c[0x0][{MESSAGES:#x}]
-            LDG.E R4, desc[UR4][R2.64+0x24]
-            LOP3.LUT P0, RZ, R4, {{}}, RZ, 0xc0, !PT
-            @P0 BRA end
-            LDG.E R5, desc[UR4][R2.64+0x28]
-            ISETP.NE.AND P1, PT, R5, RZ, PT
-            @P1 EXIT
-            end:
-            EXIT
-            """
-        self.assertEqual(findings(text.format("0x4"), secret_counter=True), [])
-        self.assertEqual(findings(text.format("0x2"), secret_counter=True), ["secret branch"])
+        for flag, expected in (("0x4", []), ("0x2", BRANCH)):
+            text = f"""
+                LDC.64 R2, c[0x0][{MESSAGES:#x}]
+                LDG.E R4, desc[UR4][R2.64+0x24]
+                LOP3.LUT P0, RZ, R4, {flag}, RZ, 0xc0, !PT
+                @P0 BRA end
+                LDG.E R5, desc[UR4][R2.64+0x28]
+                ISETP.NE.AND P1, PT, R5, RZ, PT
+                @P1 EXIT
+                end:
+                EXIT
+                """
+            self.check(expected, text, secret_counter=True)
 
 
-class EndsOfMessages(unittest.TestCase):
+class EndsOfMessages(Case):
     def text(self, at):
         return f"""
             LDC R4, c[0x0][{COUNT:#x}]
@@ -695,41 +527,31 @@ class EndsOfMessages(unittest.TestCase):
             IMAD.WIDE.U32 R2, R4, 0x10, R2
             IMAD.WIDE.U32 R2, R0, 0x40, R2
             LDG.E R4, desc[UR4][R2.64+{at:#x}]
-            ISETP.NE.AND P0, PT, R4, RZ, PT
-            @P0 EXIT
-            EXIT
             """
 
     def test_have_secret_addends_only(self):
         for at in range(0, 64, 4):
-            self.assertEqual(
-                findings(self.text(at), name="gcm_finish"),
-                ["secret branch"] if at >= 48 else [],
-                at,
-            )
+            expected = BRANCH if at >= 48 else []
+            self.check(expected, self.text(at), branch_on("R4"), name="gcm_finish")
 
     def test_are_read_by_two_entries_only(self):
-        self.assertEqual(findings(self.text(0), name="ghash"), ["secret branch"])
+        self.check(BRANCH, self.text(0), branch_on("R4"), name="ghash")
 
     def test_have_public_verdicts_after_the_barrier(self):
-        text = f"""
-            LDC.64 R2, c[0x0][{SCRATCH:#x}]
-            IMAD.WIDE.U32 R2, R0, 0x10, R2
-            BAR.SYNC.DEFER_BLOCKING 0x0
-            LDG.E R4, desc[UR4][R2.64]
-            ISETP.NE.AND P0, PT, R4, RZ, PT
-            @P0 EXIT
-            EXIT
-            """
-        self.assertEqual(findings(text, name="gcm_finish"), [])
-        self.assertEqual(findings(text, name="ghash_join"), ["secret branch"])
-        self.assertEqual(
-            findings(text.replace("BAR.SYNC.DEFER_BLOCKING 0x0", "NOP"), name="gcm_finish"),
-            ["secret branch"],
-        )
-        self.assertEqual(
-            findings(text.replace("[R2.64]", "[R2.64+0x4]"), name="gcm_finish"), ["secret branch"]
-        )
+        barrier = "BAR.SYNC.DEFER_BLOCKING 0x0"
+        for name, before, place, expected in (
+            ("gcm_finish", barrier, "R2.64", []),
+            ("ghash_join", barrier, "R2.64", BRANCH),
+            ("gcm_finish", "NOP", "R2.64", BRANCH),
+            ("gcm_finish", barrier, "R2.64+0x4", BRANCH),
+        ):
+            text = f"""
+                LDC.64 R2, c[0x0][{SCRATCH:#x}]
+                IMAD.WIDE.U32 R2, R0, 0x10, R2
+                {before}
+                LDG.E R4, desc[UR4][{place}]
+                """
+            self.check(expected, text, branch_on("R4"), name=name)
 
 
 class Analysis(unittest.TestCase):
@@ -766,28 +588,22 @@ class Analysis(unittest.TestCase):
         )
 
 
-class PackedPredicates(unittest.TestCase):
-    TEXT = """
-        LDC.64 R2, c[0x0][{pointer:#x}]
-        LDG.E R4, desc[UR4][R2.64]
-        ISETP.NE.AND P0, PT, R4, RZ, PT
-        LDC R5, c[0x0][{count:#x}]
-        ISETP.NE.AND P1, PT, R5, RZ, PT
-        P2R R6, PR, RZ, 0x3
-        NOP
-        R2P PR, R6, 0x3
-        @{chosen} BRA end
-        NOP
-        end:
-        EXIT
-    """
-
-    def found(self, chosen):
-        return findings(self.TEXT.format(pointer=IN, count=COUNT, chosen=chosen))
-
+class PackedPredicates(Case):
     def test_are_as_secret_as_each_was(self):
-        self.assertEqual(self.found("P0"), ["secret branch"])
-        self.assertEqual(self.found("P1"), [])
+        for chosen, expected in (("P0", BRANCH), ("P1", [])):
+            text = f"""
+                ISETP.NE.AND P0, PT, R4, RZ, PT
+                LDC R5, c[0x0][{COUNT:#x}]
+                ISETP.NE.AND P1, PT, R5, RZ, PT
+                P2R R6, PR, RZ, 0x3
+                NOP
+                R2P PR, R6, 0x3
+                @{chosen} BRA end
+                NOP
+                end:
+                EXIT
+                """
+            self.check(expected, load(IN), text)
 
 
 if __name__ == "__main__":

@@ -22,74 +22,17 @@ WITHOUT_RESULT = {"NOP", "BAR", "BSSY", "BSYNC", "BREAK", "BMOV", "WARPSYNC"} | 
 # If their condition is secret, they reveal it.
 NOT_UNDER_A_SECRET = LOADS | STORES | {"BAR", "BREAK", "WARPSYNC"}
 # Of these nothing is known but what their results depend on.
-PLAIN = set(
-    [
-        "PRMT",
-        "UPRMT",
-        "IMNMX",
-        "VIMNMX",
-        "UIMNMX",
-        "UVIMNMX",
-        "VIADDMNMX",
-        "I2F",
-        "F2I",
-        "UI2F",
-        "UF2I",
-        "MUFU",
-        "HFMA2",
-        "POPC",
-        "UPOPC",
-        "FLO",
-        "UFLO",
-        "BREV",
-        "UBREV",
-        "VOTE",
-        "VOTEU",
-        "SGXT",
-        "USGXT",
-        "BMSK",
-        "UBMSK",
-    ]
-)
-KNOWN = (
-    set(
-        [
-            "MOV",
-            "UMOV",
-            "R2UR",
-            "IMAD",
-            "UIMAD",
-            "IADD3",
-            "UIADD3",
-            "IADD",
-            "VIADD",
-            "UIADD",
-            "LEA",
-            "ULEA",
-            "SHF",
-            "USHF",
-            "LOP3",
-            "ULOP3",
-            "ISETP",
-            "UISETP",
-            "PLOP3",
-            "UPLOP3",
-            "SEL",
-            "USEL",
-            "CS2R",
-            "S2R",
-            "S2UR",
-            "P2R",
-            "R2P",
-            "UP2UR",
-        ]
-    )
-    | PLAIN
-    | TENSOR
-    | LOADS
-    | WITHOUT_RESULT
-)
-
+PLAIN = {
+    "PRMT", "UPRMT", "IMNMX", "VIMNMX", "UIMNMX", "UVIMNMX", "VIADDMNMX", "I2F", "F2I", "UI2F",
+    "UF2I", "MUFU", "HFMA2", "POPC", "UPOPC", "FLO", "UFLO", "BREV", "UBREV", "VOTE", "VOTEU",
+    "SGXT", "USGXT", "BMSK", "UBMSK",
+}
+OTHERS = {
+    "MOV", "UMOV", "R2UR", "IMAD", "UIMAD", "IADD3", "UIADD3", "IADD", "VIADD", "UIADD", "LEA",
+    "ULEA", "SHF", "USHF", "LOP3", "ULOP3", "ISETP", "UISETP", "PLOP3", "UPLOP3", "SEL", "USEL",
+    "CS2R", "S2R", "S2UR", "P2R", "R2P", "UP2UR",
+}
+KNOWN = OTHERS | PLAIN | TENSOR | LOADS | WITHOUT_RESULT
 
 # What a register holds under a condition of one thread says nothing of what these load, or compute
 # from registers of other threads.
@@ -226,13 +169,9 @@ def result_count(name, texts):
     if is_predicate_text(texts[0]):
         return 1 if name in ("VOTEU", "VOTE") else 2
     count = 1
-    # Carries follow the sum.
-    while (
-        name in ("IADD3", "UIADD3", "IMAD", "UIMAD", "LEA", "ULEA")
-        and count < len(texts)
-        and (is_predicate_text(texts[count]))
-    ):
-        count += 1
+    if name in ("IADD3", "UIADD3", "IMAD", "UIMAD", "LEA", "ULEA"):  # carries follow the sum
+        while count < len(texts) and is_predicate_text(texts[count]):
+            count += 1
     return count
 
 
@@ -293,17 +232,9 @@ def decode(at, fields, function):
             wide = 1 if is_predicate_text(operand_text) else width
             results.append([None if number is None else number + i for i in range(wide)])
         condition = operand(guard[1:]) if guard.startswith("@") else None
+        sources = [operand(t) for t in texts[count:]]
         return Instruction(
-            at,
-            text,
-            name,
-            modifiers,
-            condition,
-            results,
-            [operand(t) for t in texts[count:]],
-            width,
-            target,
-            raw,
+            at, text, name, modifiers, condition, results, sources, width, target, raw
         )
     except (Unknown, KeyError) as error:
         raise Unknown(f"{function.name} at {at:#x}: {text}: {error}") from error

@@ -56,22 +56,8 @@ class X86Decoder(Decoder):
     """Registers in the order of machine.hpp: 16 general ones, fs and gs, k0 to k7."""
 
     NAMES = [
-        "rax",
-        "rcx",
-        "rdx",
-        "rbx",
-        "rsp",
-        "rbp",
-        "rsi",
-        "rdi",
-        "r8",
-        "r9",
-        "r10",
-        "r11",
-        "r12",
-        "r13",
-        "r14",
-        "r15",
+        "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12",
+        "r13", "r14", "r15",
     ]
     RSP, RBP, FS, GS, K0 = 4, 5, 16, 17, 18
     # Instructions with an operand in memory that they do not access.
@@ -79,29 +65,9 @@ class X86Decoder(Decoder):
     # Access memory without, or besides, an operand that Capstone shows.
     STACK = {"push": -8, "call": -8, "pop": 0, "ret": 0}
     HIDDEN = {
-        "pushf",
-        "pushfq",
-        "popf",
-        "popfq",
-        "enter",
-        "xlatb",
-        "maskmovq",
-        "maskmovdqu",
-        "vmaskmovdqu",
-        "syscall",
-        "sysenter",
-        "int",
-        "int1",
-        "iretq",
-        "xsave",
-        "xrstor",
-        "fxsave",
-        "fxrstor",
-        "ins",
-        "outs",
-        "clzero",
-        "monitor",
-        "retf",
+        "pushf", "pushfq", "popf", "popfq", "enter", "xlatb", "maskmovq", "maskmovdqu",
+        "vmaskmovdqu", "syscall", "sysenter", "int", "int1", "iretq", "xsave", "xrstor", "fxsave",
+        "fxrstor", "ins", "outs", "clzero", "monitor", "retf",
     }
 
     def __init__(self):
@@ -174,18 +140,8 @@ class Arm64Decoder(Decoder):
 
     ACCESSING = ("ld", "st", "prf", "cas", "swp", "dc", "ic", "at", "sys")
     REFUSED = (
-        "ldx",
-        "stx",
-        "ldax",
-        "stlx",  # never succeed step by step
-        "svc",
-        "hvc",
-        "smc",
-        "eret",
-        "dc",
-        "ic",
-        "at",
-        "sys",
+        *("ldx", "stx", "ldax", "stlx"),  # never succeed step by step
+        *("svc", "hvc", "smc", "eret", "dc", "ic", "at", "sys"),
     )
 
     def __init__(self):

@@ -147,35 +147,17 @@ class Tracer:
     def trace(self, case, records):
         records_file = self.folder / "records"
         records_file.write_bytes(b"".join(key + text for key, text in records))
-        program = [
-            PROGRAM,
-            "run",
-            case.row,
-            case.operation,
-            str(case.key_bytes),
-            str(case.text_bytes),
-        ]
+        sizes = [str(case.key_bytes), str(case.text_bytes)]
+        program = [PROGRAM, "run", case.row, case.operation, *sizes]
         if QEMU is None:
             command = [TRACER, "native", records_file, *program]
         else:
             socket = self.folder / "gdb"
             socket.unlink(missing_ok=True)
-            command = [
-                TRACER,
-                "emulated",
-                socket,
-                records_file,
-                *emulator("-g", str(socket)),
-                *program,
-            ]
-        with subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            bufsize=1,
-        ) as tracer:
+            emulated = emulator("-g", str(socket))
+            command = [TRACER, "emulated", socket, records_file, *emulated, *program]
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        with subprocess.Popen(command, **pipes, text=True, bufsize=1) as tracer:
             try:
                 result = self.converse(case, tracer)
                 tracer.wait(60)
@@ -242,11 +224,8 @@ class Tracer:
             return f"at {found.at:#x}: {text}"
         path, load_address = found.module
         offset = found.at - int(load_address, 16)
-        done = subprocess.run(
-            [os.environ["PARAES_ADDR2LINE"], "-fCe", path, hex(offset)],
-            capture_output=True,
-            text=True,
-        )
+        command = [os.environ["PARAES_ADDR2LINE"], "-fCe", path, hex(offset)]
+        done = subprocess.run(command, capture_output=True, text=True)
         symbol = done.stdout.splitlines()[0] if done.stdout else "?"
         return f"at {pathlib.Path(path).name}+{offset:#x}: {text}, in {symbol}"
 
