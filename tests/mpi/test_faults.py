@@ -31,7 +31,7 @@ from ranks import (
     remove_shared_memory,
     shared_memory,
 )
-from test_full import namespace
+from faults import namespace
 
 KILLS = int(os.environ.get("PARAES_MPI_KILLS", "100" if LONG else "12"))
 SEED = int(os.environ.get("PARAES_SEED", "1"))
