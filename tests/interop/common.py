@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
-from support import KEYS, Case, file_reports, pattern, restore_signals, sanitized  # noqa: F401
+from support import KEYS, LONG, Case, file_reports, pattern, restore_signals, sanitized  # noqa: F401
 
 SEGMENT = 16384
 SEALED = SEGMENT + 16  # a segment with its tag
@@ -16,6 +16,11 @@ SIZES = (0, 1, 15, 16, 17, SEGMENT - 1, SEGMENT, SEGMENT + 1, 2 * SEGMENT - 1, 2
          2 * CHUNK, 2 * CHUNK + 1, (1 << 20) + 5)
 KERNELS = ("reference", "ttable", "openssl", "bitslice", "auto")
 CONTEXTS = (b"", b"\0", b"photos/2019", pattern(512))
+
+
+def spread(items, step):
+    """All items in `tests/run long`; otherwise every `step`-th."""
+    return list(items)[::1 if LONG else step]
 
 
 def flipped(data, at, mask=1):
@@ -135,7 +140,7 @@ class SegmentTests:
             self.assertEqual(len(message), self.header_bytes + size + 16 * (size // SEGMENT + 1))
 
     def test_files_and_pipes_agree_with_the_client(self):
-        for size in SIZES:
+        for size in spread(SIZES, 3):
             data = pattern(size)
             self.four_ways("encrypt", data, lambda made: self.assertTrue(
                 self.open(256, made) == data), *self.flags(256))
@@ -144,6 +149,7 @@ class SegmentTests:
 
     def test_every_kernel_agrees_with_the_client(self):
         plains = {f"f{size}": pattern(size) for size in SIZES}
+        plains = dict(spread(plains.items(), 3))
         for kernel in KERNELS:
             for bits in (128, 256):
                 with self.subTest(kernel=kernel, bits=bits):
@@ -151,8 +157,8 @@ class SegmentTests:
 
     def test_any_number_of_threads_agrees_with_the_client(self):
         # One file per run: of several small files, each would be encrypted by one thread.
-        for size in (1, SEGMENT, CHUNK - 1, CHUNK, 2 * CHUNK - 1, 2 * CHUNK + 1, (1 << 20) + 5,
-                     13 * CHUNK + 7):
+        for size in spread((1, SEGMENT, CHUNK - 1, CHUNK, 2 * CHUNK - 1, 2 * CHUNK + 1,
+                            (1 << 20) + 5, 13 * CHUNK + 7), 2):
             data = pattern(size)
             sealed = self.seal(128, data)
             for threads in (1, 2, 5):
@@ -176,12 +182,12 @@ class SegmentTests:
                                    (128, 2 * SEGMENT, (SEGMENT,)),
                                    (256, 2 * CHUNK + 5, (CHUNK + 77, 2 * CHUNK)), (256, 0, ())):
             data = pattern(size)
-            self.check_ranges(self.seal(bits, data), data, ranges_around(size, bounds),
-                              *self.flags(bits))
+            self.check_ranges(self.seal(bits, data), data,
+                              spread(ranges_around(size, bounds), 3), *self.flags(bits))
 
     def test_info_states_sizes_and_segments(self):
         flags = [flag for flag in self.flags(256) if flag in ("--format", "c2sp", "paraes")]
-        for size in SIZES:
+        for size in spread(SIZES, 2):
             with self.subTest(size=size):
                 self.write("m", self.seal(256, pattern(size)))
                 said = json.loads(self.ok("info", "--json", *flags, "m"))

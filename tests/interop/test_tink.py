@@ -5,7 +5,6 @@ import hmac
 import itertools
 import json
 import os
-import re
 import resource
 import unittest
 
@@ -18,6 +17,7 @@ from common import (
     ranges_around,
     restore_signals,
     sanitized,
+    spread,
 )
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from tink import json_proto_keyset_format, secret_key_access, streaming_aead
@@ -159,8 +159,8 @@ class Templates(TinkCase):
 class Parameters(TinkCase):
     def test_segment_hash_and_key_sizes_agree_with_tink(self):
         # A key value of 32 bytes derives keys of 16 and of 32 bytes.
-        for segment, hash_name, (length, derived) in itertools.product(
-                (64, 100, 4097, 65536), HASHES, ((16, 16), (32, 32), (32, 16))):
+        for segment, hash_name, (length, derived) in spread(itertools.product(
+                (64, 100, 4097, 65536), HASHES, ((16, 16), (32, 32), (32, 16))), 2):
             with self.subTest(segment=segment, hash=hash_name, length=length, derived=derived):
                 key = Key(segment, derived, hash_name, os.urandom(length))
                 flags, aead = self.keys(keyset(key))
@@ -213,13 +213,13 @@ class Parameters(TinkCase):
             for size in (bounds[-1] + 50, bounds[-1]):
                 data = pattern(size)
                 message = self.tink_seal(aead, data)
-                ranges = ranges_around(size, bounds)[::2]
+                ranges = spread(ranges_around(size, bounds), 6)
                 self.check_ranges(message, data, ranges, *flags)
 
     def test_info_states_sizes_and_segments(self):
         for key in (Key(100, 16), Key(4096, 32)):
             flags, aead = self.keys(keyset(key))
-            for size in key.sizes():
+            for size in spread(key.sizes(), 2):
                 with self.subTest(segment=key.segment, size=size):
                     self.write("m", self.tink_seal(aead, pattern(size)))
                     said = json.loads(self.ok("info", "--json", "--format", "tink",
@@ -234,8 +234,8 @@ class Parameters(TinkCase):
 
 class RawKeys(TinkCase):
     def test_raw_key_and_keyset_with_the_same_parameters_agree(self):
-        for segment, hash_name, (length, derived) in itertools.product(
-                (100, 4096), HASHES, ((16, 16), (32, 32), (32, 16))):
+        for segment, hash_name, (length, derived) in spread(itertools.product(
+                (100, 4096), HASHES, ((16, 16), (32, 32), (32, 16))), 2):
             with self.subTest(segment=segment, hash=hash_name, length=length, derived=derived):
                 key = Key(segment, derived, hash_name, KEYS[8 * length])
                 in_set, aead = self.keys(keyset(key))
@@ -386,8 +386,8 @@ class SeveralKeys(TinkCase):
             flags, _ = self.keys(keyset(*keys))
             for key in keys:
                 _, aead = self.keys(keyset(key, primary=key.id), "alone")
-                for size in (0, 1, a, b, key.first - 1, key.first, key.first + 1,
-                             key.first + key.more, 2 * max(a, b) + 5):
+                for size in spread((0, 1, a, b, key.first - 1, key.first, key.first + 1,
+                                    key.first + key.more, 2 * max(a, b) + 5), 2):
                     with self.subTest(first=a, second=b, made_by=key.id):
                         data = pattern(size)
                         message = self.tink_seal(aead, data)
@@ -493,56 +493,6 @@ class SeveralKeys(TinkCase):
                            says="primary key")
 
 
-class Json(TinkCase):
-    """Keysets that are written in other ways than Tink's own."""
-
-    # The key needs '+' and '/' in base64.
-    KEY = Key(4096, 16, value=bytes.fromhex("fbfbeffffffffbfbeffffffffbfbefff"))
-
-    def rewritten(self):
-        text, value = keyset(self.KEY), self.KEY.json()["keyData"]["value"]
-        self.assertIn("+", value)
-        self.assertIn("/", value)
-        url = value.replace("+", "-").replace("/", "_")
-        longer = base64.b64encode(base64.b64decode(value) + b"\x78\x01").decode()  # unknown field
-        self.assertIn("=", longer)
-        snake = re.sub("[a-z]+[A-Z][A-Za-z]*(?=\":)",
-                       lambda name: re.sub("[A-Z]", lambda c: "_" + c[0].lower(), name[0]), text)
-        self.assertIn('"primary_key_id"', snake)
-        return {
-            "\\u002B": text.replace("+", "\\u002B"), "\\/": text.replace("/", "\\/"),
-            "all escaped": text.replace(value, "".join(f"\\u{ord(c):04x}" for c in value)),
-            "name escaped": text.replace('"value"', '"v\\u0061lue"'),
-            "url": text.replace(value, url), "no padding": text.replace(value, longer.rstrip("=")),
-            "padding": text.replace(value, longer.replace("=", "\\u003d")),
-            "snake_case": snake, "indented": json.dumps(json.loads(text), indent=4),
-        }
-
-    def test_keysets_in_any_json_hold_the_key_that_tink_reads(self):
-        for name, text in self.rewritten().items():
-            with self.subTest(name):
-                flags, aead = self.keys(text)
-                self.check_both_ways(aead, {"f": pattern(5000)}, *flags)
-
-    def test_keysets_that_tink_refuses_are_refused(self):
-        text = keyset(self.KEY)
-        for name, changed in {
-            "large id": text.replace(": 1", f": {(1 << 32) + 1}"),
-            "fraction": text.replace(": 1", ": 1.5"), "negative": text.replace(": 1", ": -1"),
-            "twice": text.replace('"value"', '"value": "AAAA", "value"'),
-            "text after": text + "x", "zero byte after": text + "\0", "more after": text + "\0{}",
-            "status": text.replace("ENABLED", "enabled"),
-        }.items():
-            with self.subTest(name):
-                self.assertNotEqual(changed, text)
-                with self.assertRaises(tink.TinkError):
-                    json_proto_keyset_format.parse(changed, secret_key_access.TOKEN).primitive(
-                        streaming_aead.StreamingAead)
-                self.write("keyset", changed.encode())
-                self.fails(2, "encrypt", "--format", "tink", "--key-file", "keyset", "-",
-                           says="keyset")
-
-
 class BadKeysets(TinkCase):
     def refuses(self, text, *secrets, says="keyset"):
         """Expects exit 2, and no eight characters of a secret in the output."""
@@ -607,23 +557,16 @@ class BadKeysets(TinkCase):
         self.refuses(text)
 
     def test_damaged_keysets_are_refused(self):
+        # Damage to JSON and base64: unit.TinkKeyset.
         key = Key(4096, 16)
         text = keyset(key)
         value = key.json()["keyData"]["value"]
         for name, changed in {
-            "cut": text[:-1], "cut in the value": text[:text.index(value) + 9],
-            "cut after the value": text[:text.index(value) + len(value) + 1], "more": text + "}",
-            "no base64": text.replace(value, "!" + value[1:]),
-            "short base64": text.replace(value, value[:-1]),
             "no message": text.replace(value, base64.b64encode(b"\xff" * 24).decode()),
             "cut message": text.replace(value, base64.b64encode(
                 base64.b64decode(value)[:-1]).decode()),
-            "no value": text.replace("value", "velue"),
             "no status": text.replace("status", "stetus"),
-            "number": text.replace(f'"{value}"', "12345678"),
-            "null": text.replace(f'"{value}"', "null"), "list": f"[{text}]",
-            "quotes": text.replace('"', "'"), "text": json.dumps(text),
-            "binary": b"\x08\x01\x12" + text.encode(),
+            "text": json.dumps(text), "binary": b"\x08\x01\x12" + text.encode(),
         }.items():
             with self.subTest(name):
                 self.check(changed, key, says="key")
