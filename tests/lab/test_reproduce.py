@@ -38,55 +38,6 @@ def agreement(whole, name):
     return {row[0]: row for row in tables(whole)[f"{name}-agreement"].rows}
 
 
-def test_moreira_finds_the_crossover_of_the_formulas(fake, tmp_path):
-    whole = run(fake, tmp_path, "moreira-2026")
-    found = agreement(whole, "moreira-2026")
-    line = found["crossover of encryption, with copies"]
-    # 1000 + 10 n = 100000 + n at 11000 bytes, not between the sizes of the paper.
-    assert line[3] == "undecided"  # one process for each size
-    assert "between 1 KiB and 100 KiB" in line[2]
-    speedup = found["speedup of encryption, 10 MiB"]
-    # One process of each has no interval. (1000 + 10 n) / (100000 + n)
-    assert speedup[1:4] == ["10.91×", "9.91×, too few processes for an interval", "undecided"]
-    line = found["rate of decryption over that of encryption, CPU, 10 MiB"]
-    assert line[2].startswith("0.5×") and line[3] == "undecided"
-    table = tables(whole)["moreira-2026-encrypt-time"]
-    cell = table.rows[2][2]
-    assert isinstance(cell, Estimate) and cell.value == pytest.approx((1000 + 10 * MIB) * 1e-9)
-    assert isinstance(table.rows[-1][2], Missing) and "--max-size" in table.rows[-1][2].reason
-
-
-def test_tybusch_adds_phases_as_the_paper_does(fake, tmp_path):
-    whole = run(fake, tmp_path, "tybusch-2014")
-    total = tables(whole)["tybusch-2014-total"]
-    row = total.rows[2]  # 10 MiB
-    n = 10 * MIB
-    expected = (
-        n + 1000 + 2 * n,
-        n + (1000 + 2 * n) * 0.325,
-        n + 2 * (40000 + 0.45 * n) + 20000 + 0.1 * n,
-    )
-    for cell, ns in zip(row[2::2], expected, strict=True):
-        assert cell.value == pytest.approx(ns * 1e-9)
-    line = agreement(whole, "tybusch-2014")["speedup of four threads, processing, 10 MiB"]
-    assert (line[1], line[3]) == ("2.022×", "undecided")  # one process
-
-
-def test_luken_has_all_key_sizes_and_both_places_of_key_expansion(fake, tmp_path):
-    whole = run(fake, tmp_path, "luken-2009")
-    table = tables(whole)["luken-2009-256"]
-    n = 10240
-    gpu = 100000 + n
-    expected = (1000 + 2 * n * 1.4 + 100, gpu + 300, gpu + 100)
-    for cell, ns in zip(table.rows[1][2::2], expected, strict=True):
-        assert cell.value == pytest.approx(ns * 1e-6)
-    line = agreement(whole, "luken-2009")[
-        "keys expanded on the CPU are at least as fast as on the GPU"
-    ]
-    assert line[2].endswith("11 more, too few processes for an interval")
-    assert line[3] == "undecided"
-
-
 def test_kept_commands_name_programs_without_their_folders(fake, tmp_path):
     whole = run(fake, tmp_path, "pousa-2011", max_size=1024)
     commands = [part["command"] for part in whole["lab"]["parts"] if part["command"]]
@@ -278,26 +229,6 @@ def test_papers_with_openmp_ignore_rows_of_other_executors(fake, tmp_path, name)
     for table in alone:
         if not table.endswith("-agreement"):
             assert both[table].rows == alone[table].rows, table
-
-
-def test_without_a_gpu_nothing_of_one_is_in_the_tables(fake, tmp_path, monkeypatch):
-    monkeypatch.setenv("FAKE_NO_GPU", "1")
-    whole = run(fake, tmp_path, *NAMES, quick=True, max_size=MIB)
-    reasons = {s["reason"] for s in whole["skipped"] if s["device"] == "gpu"}
-    assert len(reasons) == 1 and "no hip here" in reasons.pop()
-    found = tables(whole)
-    for table in found.values():
-        assert "no usable GPU" not in " ".join(table.footnotes()), table.name
-        assert table.rows, table.name
-    times = found["moreira-2026-encrypt-time"]
-    assert [c.title for c in times.columns] == ["size", "CPU, paper", "CPU, here", "GPU, paper"]
-    assert isinstance(times.rows[0][2], Estimate)  # the CPU has its own rows
-    lines = [row[:2] for row in found["pousa-2011-transfers"].rows]
-    assert {source for _, source in lines} == {"paper"}
-    assert (
-        agreement(whole, "moreira-2026")["crossover of encryption, with copies"][3]
-        == "not testable here"
-    )
 
 
 def test_the_time_of_a_run_is_estimated_from_its_kernel_size_and_threads():
