@@ -6,7 +6,6 @@ import os
 import pathlib
 import re
 import resource
-import select
 import shutil
 import signal
 import struct
@@ -256,41 +255,6 @@ class Pipes(FaultCase):
                 time.sleep(0.002)
             except BrokenPipeError:
                 return
-
-    def test_signal_ends_a_run_whose_output_stalls(self):
-        # Nobody reads the output any more: a signal must still end the run.
-        for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
-            reader, writer = os.pipe()
-            self.addCleanup(os.close, reader)
-            self.addCleanup(os.close, writer)
-            process = self.start("decrypt", *KEY, "-c", "g.paes", stdout=writer)
-            # As long as this process could write, the run can.
-            self.wait_for(lambda: not select.select([], [writer], [], 0)[1] or
-                          process.poll() is not None, "a full pipe")
-            self.assertIsNone(process.poll())
-            process.send_signal(number)
-            self.assertEqual(process.wait(LIMIT), status)
-            self.assertEqual(process.stderr.read(), b"")
-
-    def test_signal_leaves_no_temporary_and_keeps_an_old_output(self):
-        for old, number in itertools.product(
-                (False, True), (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
-            with self.subTest(old=old, signal=number):
-                if old:
-                    self.write("out", OLD)
-                process = self.start("decrypt", *KEY, *(["-f"] if old else []), "-o", "out", "-",
-                                     stdin=subprocess.PIPE)
-                self.addCleanup(process.stdin.close)
-                process.stdin.write(self.sealed[:5 * MIB])
-                process.stdin.flush()
-                self.wait_for(lambda: self.temporaries(process), "a temporary")
-                self.wait_for(lambda: self.temporaries(process)[0].stat().st_size > 0, "output")
-                process.send_signal(number)
-                self.assertEqual(process.wait(LIMIT), 128 + number)
-                self.assertEqual(process.stderr.read(), b"")
-                self.assertEqual(self.names(), sorted(["f", "g.paes", "k", *(["out"] * old)]))
-                if old:
-                    self.assertEqual(self.read("out"), OLD)
 
 
 class PipesWithoutTmpfile(Pipes):
